@@ -2022,6 +2022,38 @@ enum {
      * Request: rescan [u64], first [u32], last [optional u32]. Response: [nothing].
      */
     OUTRIGGER_FN_WALLET_RESCAN_HEIGHTS = 37,
+    /**
+     * The extended keys that the descriptors are written with, by public key and chain code; with private keys where
+     * these are asked for and held. Of a locked wallet's descriptor with several keys, all count as held where some
+     * are. OUTRIGGER_STATUS_WALLET_LOCKED when private ones are asked of a locked wallet; OUTRIGGER_STATUS_NOT_GRANTED
+     * without the grant for its keys. Since minor 1.
+     *
+     * Request: private [bool]. Response: [list of hd_key].
+     */
+    OUTRIGGER_FN_WALLET_HD_KEYS = 38,
+    /**
+     * The private key of a public key of this HASH160, as WIF: of a descriptor that derives a P2PKH, P2WPKH or
+     * P2SH-P2WPKH script of it, or imported. None where the wallet does not hold it. OUTRIGGER_STATUS_WALLET_LOCKED;
+     * OUTRIGGER_STATUS_NOT_GRANTED without the grant for its keys. Since minor 1.
+     *
+     * Request: public_key_hash [array 20]. Response: [optional secret].
+     */
+    OUTRIGGER_FN_WALLET_PRIVATE_KEY = 39,
+    /**
+     * Takes over a transaction that pays to the wallet, at its position in a block of the best chain, as if the wallet
+     * had met it there. OUTRIGGER_STATUS_NOT_FOUND when the block is none that the wallet has followed;
+     * OUTRIGGER_STATUS_REFUSED when no output is the wallet's, or the bytes are no transaction. Since minor 1.
+     *
+     * Request: raw [bytes], block [hash], index [u32]. Response: [nothing].
+     */
+    OUTRIGGER_FN_WALLET_ADD_CONFIRMED = 40,
+    /**
+     * Removes a transaction, as if it had never been met; it is met again where a block or the mempool has it.
+     * OUTRIGGER_STATUS_NOT_FOUND for one that the wallet does not have. Since minor 1.
+     *
+     * Request: txid [hash]. Response: [nothing].
+     */
+    OUTRIGGER_FN_WALLET_REMOVE_TRANSACTION = 41,
 };
 
 /* ------------------------------------------------------------------------------------------------------------------

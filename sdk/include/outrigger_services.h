@@ -1342,6 +1342,35 @@ typedef struct outrigger_optional_admission_t {
     outrigger_admission_t value;
 } outrigger_optional_admission_t;
 
+/** Several values. [(bytes, bool)] */
+typedef struct outrigger_tuple_of_bytes_and_bool_t {
+    /** [bytes] */
+    outrigger_bytes_t first;
+    /** [bool] */
+    bool second;
+} outrigger_tuple_of_bytes_and_bool_t;
+
+/** An extended key (BIP 32) of the wallet's descriptors. */
+typedef struct outrigger_hd_key_t {
+    /** It, without the private key. [text] */
+    outrigger_bytes_t xpub;
+    /** Whether the private key is held. [bool] */
+    bool has_private;
+    /** It with the private key, where that was asked for and is held. [optional secret] */
+    outrigger_optional_bytes_t xprv;
+    /**
+     * The descriptors that are written with it, as listdescriptors shows them, and whether new addresses come from
+     * each. [list of (text, bool)]
+     */
+    outrigger_list_t descriptors;
+} outrigger_hd_key_t;
+
+/** 20 bytes. [array 20] */
+typedef struct outrigger_array20_t {
+    /** They. */
+    uint8_t bytes[20];
+} outrigger_array20_t;
+
 /** The kind of a signature. */
 typedef struct outrigger_scheme_t {
     /** Which it is: one of the constants below. */
@@ -1364,6 +1393,11 @@ enum {
     OUTRIGGER_SCHEME_SCHNORR = 1,
     /** BIP 340 by the key after the BIP 341 tweak (a key path); 64 bytes. */
     OUTRIGGER_SCHEME_SCHNORR_TWEAKED = 2,
+    /**
+     * ECDSA with RFC 6979 and low S, of which the public key can be recovered: the recovery id (0 to 3), then the 64
+     * bytes of the compact form. Messages are signed so. Since minor 1.
+     */
+    OUTRIGGER_SCHEME_ECDSA_RECOVERABLE = 3,
 };
 
 /** A digest to sign. */
@@ -3614,6 +3648,80 @@ static inline bool outrigger_get_list_of_list_of_hash(outrigger_reader_t *reader
     return outrigger_end_list(reader, out);
 }
 
+/** [(bytes, bool)] Threads: any. Ownership: stays where it was. Lifetime: of `*out`, that of the reader's bytes. */
+static inline bool outrigger_get_tuple_of_bytes_and_bool(
+    outrigger_reader_t *reader, outrigger_tuple_of_bytes_and_bool_t *out)
+{
+    memset(out, 0, sizeof *out);
+    return outrigger_get_bytes(reader, &out->first)
+        && outrigger_get_bool(reader, &out->second);
+}
+
+/** Goes on behind [(bytes, bool)]. Threads: any. Ownership: nothing changes hands. Lifetime: nothing is kept. */
+static inline bool outrigger_skip_tuple_of_bytes_and_bool(outrigger_reader_t *reader)
+{
+    return outrigger_skip_bytes(reader)
+        && outrigger_skip(reader, 1);
+}
+
+/**
+ * [list of (bytes, bool)] Threads: any. Ownership: stays where it was. Lifetime: of `*out`, that of the reader's bytes.
+ */
+static inline bool outrigger_get_list_of_tuple_of_bytes_and_bool(outrigger_reader_t *reader, outrigger_list_t *out)
+{
+    uint32_t at = 0;
+    outrigger_begin_list(reader, out);
+    for (at = 0; at < out->count && !reader->failed; at++) {
+        outrigger_skip_tuple_of_bytes_and_bool(reader);
+    }
+    return outrigger_end_list(reader, out);
+}
+
+/**
+ * Goes on behind [list of (bytes, bool)]. Threads: any. Ownership: nothing changes hands. Lifetime: nothing is kept.
+ */
+static inline bool outrigger_skip_list_of_tuple_of_bytes_and_bool(outrigger_reader_t *reader)
+{
+    outrigger_list_t skipped;
+    return outrigger_get_list_of_tuple_of_bytes_and_bool(reader, &skipped);
+}
+
+/** [hd_key] Threads: any. Ownership: stays where it was. Lifetime: of `*out`, that of the reader's bytes. */
+static inline bool outrigger_get_hd_key(outrigger_reader_t *reader, outrigger_hd_key_t *out)
+{
+    memset(out, 0, sizeof *out);
+    return outrigger_get_bytes(reader, &out->xpub)
+        && outrigger_get_bool(reader, &out->has_private)
+        && outrigger_get_optional_bytes(reader, &out->xprv)
+        && outrigger_get_list_of_tuple_of_bytes_and_bool(reader, &out->descriptors);
+}
+
+/** Goes on behind [hd_key]. Threads: any. Ownership: nothing changes hands. Lifetime: nothing is kept. */
+static inline bool outrigger_skip_hd_key(outrigger_reader_t *reader)
+{
+    return outrigger_skip_bytes(reader)
+        && outrigger_skip(reader, 1)
+        && outrigger_skip_optional_bytes(reader)
+        && outrigger_skip_list_of_tuple_of_bytes_and_bool(reader);
+}
+
+/** [list of hd_key] Threads: any. Ownership: stays where it was. Lifetime: of `*out`, that of the reader's bytes. */
+static inline bool outrigger_get_list_of_hd_key(outrigger_reader_t *reader, outrigger_list_t *out)
+{
+    uint32_t at = 0;
+    outrigger_begin_list(reader, out);
+    for (at = 0; at < out->count && !reader->failed; at++) {
+        outrigger_skip_hd_key(reader);
+    }
+    return outrigger_end_list(reader, out);
+}
+
+/** [array 20] Threads: any. Ownership: what is written stays the caller's. Lifetime: it is copied. */
+static inline void outrigger_put_array20(outrigger_writer_t *writer, const outrigger_array20_t *value)
+{
+    outrigger_append(writer, value->bytes, sizeof value->bytes);
+}
+
 /** [scheme] Threads: any. Ownership: what is written stays the caller's. Lifetime: it is copied. */
 static inline void outrigger_put_scheme(outrigger_writer_t *writer, const outrigger_scheme_t *value)
 {
@@ -3621,6 +3729,7 @@ static inline void outrigger_put_scheme(outrigger_writer_t *writer, const outrig
     switch (value->tag) {
     case OUTRIGGER_SCHEME_ECDSA:
     case OUTRIGGER_SCHEME_SCHNORR:
+    case OUTRIGGER_SCHEME_ECDSA_RECOVERABLE:
         break;
     case OUTRIGGER_SCHEME_SCHNORR_TWEAKED:
         outrigger_put_optional_array32(writer, &value->as.schnorr_tweaked.merkle_root);
@@ -5830,6 +5939,119 @@ static inline int32_t outrigger_wallet_rescan_heights(
     outrigger_put_u32(&request, first);
     outrigger_put_optional_u32(&request, last);
     status = outrigger_ask_written(wallet, OUTRIGGER_FN_WALLET_RESCAN_HEIGHTS, scope, &request, &own);
+    return outrigger_answered(status, true, &own, response);
+}
+
+/**
+ * The extended keys that the descriptors are written with, by public key and chain code; with private keys where these
+ * are asked for and held. Of a locked wallet's descriptor with several keys, all count as held where some are.
+ * OUTRIGGER_STATUS_WALLET_LOCKED when private ones are asked of a locked wallet; OUTRIGGER_STATUS_NOT_GRANTED without
+ * the grant for its keys. Since minor 1.
+ *
+ * Request: private [bool]. Response: [list of hd_key].
+ * Threads: any, from `init` until `stop` has returned; of one scope, one at a time.
+ * Ownership: the arguments stay the caller's; `*response` is the caller's to release, whatever the status is.
+ * Lifetime: what `*out` points to ends with `*response`; the arguments are copied.
+ */
+static inline int32_t outrigger_wallet_hd_keys(
+    const outrigger_service_t *wallet, uint64_t scope, bool private_, outrigger_owned_bytes_t *response,
+    outrigger_list_t *out)
+{
+    outrigger_writer_t request = OUTRIGGER_WRITER;
+    outrigger_owned_bytes_t own = OUTRIGGER_NO_BYTES;
+    outrigger_reader_t reader;
+    int32_t status = OUTRIGGER_STATUS_OK;
+    bool read = false;
+    memset(out, 0, sizeof *out);
+    if (response == NULL) {
+        return OUTRIGGER_STATUS_MALFORMED;
+    }
+    outrigger_put_bool(&request, private_);
+    status = outrigger_ask_written(wallet, OUTRIGGER_FN_WALLET_HD_KEYS, scope, &request, &own);
+    reader = outrigger_read(outrigger_lend(&own));
+    read = status == OUTRIGGER_STATUS_OK && outrigger_get_list_of_hd_key(&reader, out);
+    if (!read) {
+        memset(out, 0, sizeof *out);
+    }
+    return outrigger_answered(status, read, &own, response);
+}
+
+/**
+ * The private key of a public key of this HASH160, as WIF: of a descriptor that derives a P2PKH, P2WPKH or P2SH-P2WPKH
+ * script of it, or imported. None where the wallet does not hold it. OUTRIGGER_STATUS_WALLET_LOCKED;
+ * OUTRIGGER_STATUS_NOT_GRANTED without the grant for its keys. Since minor 1.
+ *
+ * Request: public_key_hash [array 20]. Response: [optional secret].
+ * Threads: any, from `init` until `stop` has returned; of one scope, one at a time.
+ * Ownership: the arguments stay the caller's; `*response` is the caller's to release, whatever the status is.
+ * Lifetime: what `*out` points to ends with `*response`; the arguments are copied.
+ */
+static inline int32_t outrigger_wallet_private_key(
+    const outrigger_service_t *wallet, uint64_t scope, const outrigger_array20_t *public_key_hash,
+    outrigger_owned_bytes_t *response, outrigger_optional_bytes_t *out)
+{
+    outrigger_writer_t request = OUTRIGGER_WRITER;
+    outrigger_owned_bytes_t own = OUTRIGGER_NO_BYTES;
+    outrigger_reader_t reader;
+    int32_t status = OUTRIGGER_STATUS_OK;
+    bool read = false;
+    memset(out, 0, sizeof *out);
+    if (response == NULL) {
+        return OUTRIGGER_STATUS_MALFORMED;
+    }
+    outrigger_put_array20(&request, public_key_hash);
+    status = outrigger_ask_written(wallet, OUTRIGGER_FN_WALLET_PRIVATE_KEY, scope, &request, &own);
+    reader = outrigger_read(outrigger_lend(&own));
+    read = status == OUTRIGGER_STATUS_OK && outrigger_get_optional_bytes(&reader, out);
+    if (!read) {
+        memset(out, 0, sizeof *out);
+    }
+    return outrigger_answered(status, read, &own, response);
+}
+
+/**
+ * Takes over a transaction that pays to the wallet, at its position in a block of the best chain, as if the wallet had
+ * met it there. OUTRIGGER_STATUS_NOT_FOUND when the block is none that the wallet has followed;
+ * OUTRIGGER_STATUS_REFUSED when no output is the wallet's, or the bytes are no transaction. Since minor 1.
+ *
+ * Request: raw [bytes], block [hash], index [u32]. Response: [nothing].
+ * Threads: any, from `init` until `stop` has returned; of one scope, one at a time.
+ * Ownership: the arguments stay the caller's; `*response` is the caller's to release, whatever the status is. It may be
+ * null: nothing but the detail of a failure is lost then.
+ * Lifetime: the arguments are copied.
+ */
+static inline int32_t outrigger_wallet_add_confirmed(
+    const outrigger_service_t *wallet, uint64_t scope, outrigger_bytes_t raw, const outrigger_hash_t *block,
+    uint32_t index, outrigger_owned_bytes_t *response)
+{
+    outrigger_writer_t request = OUTRIGGER_WRITER;
+    outrigger_owned_bytes_t own = OUTRIGGER_NO_BYTES;
+    int32_t status = OUTRIGGER_STATUS_OK;
+    outrigger_put_bytes(&request, raw);
+    outrigger_put_hash(&request, block);
+    outrigger_put_u32(&request, index);
+    status = outrigger_ask_written(wallet, OUTRIGGER_FN_WALLET_ADD_CONFIRMED, scope, &request, &own);
+    return outrigger_answered(status, true, &own, response);
+}
+
+/**
+ * Removes a transaction, as if it had never been met; it is met again where a block or the mempool has it.
+ * OUTRIGGER_STATUS_NOT_FOUND for one that the wallet does not have. Since minor 1.
+ *
+ * Request: txid [hash]. Response: [nothing].
+ * Threads: any, from `init` until `stop` has returned; of one scope, one at a time.
+ * Ownership: the arguments stay the caller's; `*response` is the caller's to release, whatever the status is. It may be
+ * null: nothing but the detail of a failure is lost then.
+ * Lifetime: the arguments are copied.
+ */
+static inline int32_t outrigger_wallet_remove_transaction(
+    const outrigger_service_t *wallet, uint64_t scope, const outrigger_hash_t *txid, outrigger_owned_bytes_t *response)
+{
+    outrigger_writer_t request = OUTRIGGER_WRITER;
+    outrigger_owned_bytes_t own = OUTRIGGER_NO_BYTES;
+    int32_t status = OUTRIGGER_STATUS_OK;
+    outrigger_put_hash(&request, txid);
+    status = outrigger_ask_written(wallet, OUTRIGGER_FN_WALLET_REMOVE_TRANSACTION, scope, &request, &own);
     return outrigger_answered(status, true, &own, response);
 }
 

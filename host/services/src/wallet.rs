@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use bitcoin::{OutPoint, ScriptBuf, Txid};
+use bitcoin::{BlockHash, OutPoint, ScriptBuf, Txid};
 use outrigger_memory::wipe_stack;
 use outrigger_service::mempool::Admission;
 use outrigger_service::signer::SignBatch;
 use outrigger_service::wallet::{
-    AddressType, CoinBatch, CreateOptions, DescriptorInfo, HistoryBatch, HistoryQuery, Import, ImportOutcome,
+    AddressType, CoinBatch, CreateOptions, DescriptorInfo, HdKey, HistoryBatch, HistoryQuery, Import, ImportOutcome,
     LabelBatch, ScriptInfo, WalletInfo,
 };
 use outrigger_service::wire::{Blob, Encoded, Secret};
@@ -205,6 +205,27 @@ impl Wallet for WalletService {
 
     fn rescan_heights(&self, scope: Scope, rescan: u64, first: u32, last: Option<u32>) -> Result<()> {
         self.write(scope, |wallet| wallet.rescan_heights(rescan, first, last))
+    }
+
+    fn hd_keys(&self, scope: Scope, private: bool) -> Result<Vec<HdKey>> {
+        if private {
+            return self.with_keys(scope, |view| view.hd_keys(private));
+        }
+        let keys = self.read(scope, |view| view.hd_keys(private));
+        wipe_stack();
+        keys
+    }
+
+    fn private_key(&self, scope: Scope, public_key_hash: [u8; 20]) -> Result<Option<Secret>> {
+        self.with_keys(scope, |view| view.private_key(&public_key_hash))
+    }
+
+    fn add_confirmed(&self, scope: Scope, raw: Blob, block: BlockHash, index: u32) -> Result<()> {
+        self.write(scope, |wallet| wallet.add_confirmed(&raw, block, index))
+    }
+
+    fn remove_transaction(&self, scope: Scope, txid: Txid) -> Result<()> {
+        self.write(scope, |wallet| wallet.remove_transaction(txid))
     }
 
     fn restore(&self, scope: Scope, name: String, file: String, load_on_startup: Option<bool>) -> Result<Vec<String>> {

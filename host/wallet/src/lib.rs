@@ -39,6 +39,7 @@ mod matching;
 mod multiples;
 mod ownership;
 mod passphrase;
+mod pruned_funds;
 mod reorganisations;
 mod rescan;
 mod scrub;

@@ -15,7 +15,7 @@ use outrigger_memory::parallel::map;
 use outrigger_service::Result as ServiceResult;
 use outrigger_service::signer::{SignBatch, SignRequest};
 use outrigger_service::wallet::AddressType;
-use outrigger_service::wire::Blob;
+use outrigger_service::wire::{Blob, Secret};
 use outrigger_sign::sign_digest;
 
 use super::descriptors::{DescriptorPosition, Expansions, parse_stored};
@@ -26,6 +26,8 @@ use super::live::Wallet;
 use super::store::rows::DescriptorRow;
 use super::store::tables::hash160;
 
+/// The length of a compressed public key.
+const COMPRESSED: usize = 33;
 /// The length of an x-only public key.
 const X_ONLY: usize = 32;
 /// How many scripts are expanded at a time, which bounds the memory that it takes.
@@ -216,6 +218,22 @@ impl Wallet {
         let branches = parse_stored(number, text.expose(), self.shared.network)?.private_branches();
         self.encrypted_branches.keep(value, encryption_key, &branches)?;
         Ok(Some(branches))
+    }
+
+    /// The private key of a public key with this hash, as WIF: of a descriptor that derives one of these scripts, or imported.
+    pub(super) fn wif_of(&self, txn: &RoTxn<'_>, scripts: &[ScriptBuf], hash: &[u8; 20]) -> Result<Option<Secret>> {
+        let encryption_key = self.encryption_key()?;
+        let place = private_key_at(hash);
+        if let Some(value) = self.store.tables.keys.get(txn, &place)? {
+            return encryption_key.unwrap(&place, value).map(Some);
+        }
+        let keys = self.derive(txn, &self.places(txn, scripts)?, &encryption_key)?;
+        let found = keys.iter().find(|(public_key, _)| hash160(public_key) == *hash);
+        Ok(found.map(|(public_key, key)| {
+            let network = self.shared.network.into();
+            let compressed = public_key.len() == COMPRESSED;
+            Secret::new(PrivateKey { compressed, network, inner: key.0 }.to_wif())
+        }))
     }
 
     /// The private keys that may sign in a batch.

@@ -2,12 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use bitcoin::consensus::{Decodable, encode};
 use bitcoin::hashes::Hash;
 use bitcoin::{BlockHash, MerkleBlock, OutPoint, Txid, consensus};
 use outrigger_sdk::params::{self, encode_hex};
 use outrigger_sdk::service::chain::BlockRef;
-use outrigger_sdk::standard::{block_from_bytes, transaction_from_bytes};
+use outrigger_sdk::standard::{block_from_bytes, merkle_block_from_bytes, transaction_from_bytes};
 use serde_json::json;
 
 use crate::blocks::hash_argument;
@@ -67,14 +66,7 @@ fn block_of(context: &Context<'_>, txids: &BTreeSet<Txid>) -> Result<Option<Bloc
 
 pub fn verify_tx_out_proof(context: &Context<'_>) -> Outcome {
     let bytes = params::hex(context.params.get(0), "proof")?;
-    // What follows the proof is ignored, as in bitcoind.
-    let proof = MerkleBlock::consensus_decode(&mut bytes.as_slice()).map_err(|error| match error {
-        encode::Error::NonMinimalVarInt => ChainError::ProofEncoding("non-canonical ReadCompactSize(): iostream error"),
-        encode::Error::OversizedVectorAllocation { .. } => {
-            ChainError::ProofEncoding("ReadCompactSize(): size too large: iostream error")
-        }
-        _ => ChainError::ProofEncoding("DataStream::read(): end of data: iostream error"),
-    })?;
+    let proof = merkle_block_from_bytes(&bytes).map_err(ChainError::ProofEncoding)?;
     let (mut matches, mut indexes) = (Vec::new(), Vec::new());
     if proof.extract_matches(&mut matches, &mut indexes).is_err() {
         return Ok(json!([]));

@@ -55,6 +55,27 @@ pub enum ImportError {
     /// The node has dropped the first block.
     #[error("Can't rescan beyond pruned data. Use RPC call getblockchaininfo to determine your pruned height.")]
     Pruned,
+    /// Text that is no transaction.
+    #[error("TX decode failed. Make sure the tx has at least one input.")]
+    Transaction,
+    /// Bytes that are no proof; why, in bitcoind's words.
+    #[error("{0}")]
+    ProofEncoding(&'static str),
+    /// A proof that proves nothing.
+    #[error("Something wrong with merkleblock")]
+    Proof,
+    /// A proof of a block that the wallet has not followed.
+    #[error("Block not found in chain")]
+    BlockNotInChain,
+    /// A proof of other transactions.
+    #[error("Transaction given doesn't exist in proof")]
+    NotInProof,
+    /// A transaction that pays nothing to the wallet.
+    #[error("No addresses in wallet correspond to included transaction")]
+    NothingPaid,
+    /// A transaction that the wallet does not have.
+    #[error("Transaction {0} does not belong to this wallet")]
+    UnknownTransaction(bitcoin::Txid),
     /// A label that stands for all labels.
     #[error("Invalid label name")]
     Label,
@@ -206,7 +227,9 @@ impl From<ImportError> for RpcError {
         let code = match &error {
             E::Argument(error) => return error.clone(),
             E::Service(error) => return error.clone().into(),
-            E::Malformed | E::RescanAborted | E::HeightsAborted | E::RescanFailed | E::Pruned => RpcErrorCode::MISC,
+            E::Malformed | E::RescanAborted | E::HeightsAborted | E::ProofEncoding(_) | E::RescanFailed | E::Pruned => {
+                RpcErrorCode::MISC
+            }
             E::NoTimestamp | E::Timestamp(_) => RpcErrorCode::TYPE,
             E::DescriptorsOnly
             | E::LegacyOnly
@@ -217,6 +240,7 @@ impl From<ImportError> for RpcError {
             | E::AddressNotStored
             | E::ActiveCombo
             | E::NotAllScanned
+            | E::UnknownTransaction(_)
             | E::NotExpandable
             | E::NoPrivateKeys
             | E::DescriptorNotStored(_) => RpcErrorCode::WALLET,
@@ -229,6 +253,10 @@ impl From<ImportError> for RpcError {
             | E::PublicKeyLength(_)
             | E::PublicKeyPoint(_)
             | E::AddressOrScript
+            | E::Proof
+            | E::BlockNotInChain
+            | E::NotInProof
+            | E::NothingPaid
             | E::P2shOfAddress
             | E::Bech32m
             | E::PrivateKey
@@ -257,6 +285,7 @@ impl From<ImportError> for RpcError {
             | E::StopHeight
             | E::HeightsReversed => RpcErrorCode::INVALID_PARAMETER,
             E::Label => RpcErrorCode::WALLET_INVALID_LABEL,
+            E::Transaction => RpcErrorCode::DESERIALIZATION,
             E::NoOutcome => RpcErrorCode::INTERNAL,
         };
         // Messages quote what the client sent, without any private keys in it.

@@ -134,10 +134,10 @@ impl ImportPlugin {
 
     /// importprivkey. All addresses of the key get the label that was given; without one, those get an empty one that have none.
     pub fn import_private_key(&self, mut params: Params, scope: Scope) -> Result<Imported<'_>, ImportError> {
-        let wallet = self.legacy_wallet(scope)?;
-        if !wallet.private_keys_enabled {
+        if !self.host.wallet.info(scope)?.private_keys_enabled {
             return Err(ImportError::PrivateKeysDisabled);
         }
+        let wallet = self.legacy_wallet(scope)?;
         check_unlocked(&wallet)?;
         let label = label(&params)?;
         let rescan = self.rescan_unless(&params, 2, scope)?;

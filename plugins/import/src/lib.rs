@@ -1,5 +1,5 @@
 //! The operation group `import`: importmulti, importdescriptors; of wallets with keys importaddress, importpubkey, importprivkey;
-//! rescanblockchain, abortrescan.
+//! rescanblockchain, abortrescan; importprunedfunds, removeprunedfunds.
 //!
 //! The first two check the whole call first, then each request by itself: a request that is refused does not fail the
 //! call. All that passed is stored by one write of the wallet. A rescan holds no thread: the reply is kept until the host
@@ -13,6 +13,7 @@ mod error;
 mod legacy;
 mod multi;
 mod outcome;
+mod pruned_funds;
 mod request;
 mod rescan;
 #[cfg(test)]
@@ -57,6 +58,14 @@ impl Plugin for ImportPlugin {
             "rescanblockchain" => self.rescan_blockchain(&call.params, call.scope),
             "abortrescan" => {
                 reply.send(self.host.wallet.rescan_abort(call.scope).map_err(RpcError::from));
+                return;
+            }
+            "importprunedfunds" => {
+                reply.send(self.import_pruned_funds(&call.params, call.scope).map_err(RpcError::from));
+                return;
+            }
+            "removeprunedfunds" => {
+                reply.send(self.remove_pruned_funds(&call.params, call.scope).map_err(RpcError::from));
                 return;
             }
             other => Err(RpcError::no_method(other).into()),

@@ -1,5 +1,5 @@
 //! The operations `signrawtransactionwithkey` and `signrawtransactionwithwallet`, by the keys of the host's wallets, and
-//! `signmessagewithprivkey`.
+//! `signmessagewithprivkey` and `signmessage`.
 //!
 //! All that the first two do is the SDK's ([`outrigger_sdk::sign::methods`]), so that who keeps keys elsewhere writes no more than
 //! stands here.
@@ -7,9 +7,16 @@
 #[cfg(test)]
 mod tests;
 
-use outrigger_sdk::sign::{WalletKeys, WifKey, methods, sign_message};
-use outrigger_sdk::{Call, Host, Plugin, Reply, RpcError};
+use bitcoin::hashes::{Hash, hash160};
+use outrigger_sdk::service::signer::{Scheme, SignBatch, SignRequest};
+use outrigger_sdk::service::{ErrorKind, ServiceError};
+use outrigger_sdk::sign::{WalletKeys, WifKey, message_digest, message_signature, methods, sign_message};
+use outrigger_sdk::standard::{ScriptKind, address, classify};
+use outrigger_sdk::{Call, Host, Plugin, Reply, RpcError, RpcErrorCode};
 use serde_json::{Map, Value};
+
+/// The length of a compressed public key, in bytes.
+const COMPRESSED_LEN: usize = 33;
 
 /// The plugin.
 pub struct SigningPlugin {
@@ -33,6 +40,10 @@ impl Plugin for SigningPlugin {
                 reply.send(sign_message_with_key(host, &call));
                 return;
             }
+            "signmessage" => {
+                reply.send(sign_message_with_wallet(host, &call));
+                return;
+            }
             other => {
                 reply.fail(RpcError::no_method(other));
                 return;
@@ -47,6 +58,29 @@ fn sign_message_with_key(host: &Host, call: &Call<'_>) -> Result<String, RpcErro
     let network = host.chain.network(call.scope)?;
     let key = WifKey::parse(key, network.into()).map_err(|error| RpcError::not_found(error.to_string()))?;
     sign_message(&key, message).ok_or_else(|| RpcError::not_found("Sign failed"))
+}
+
+fn sign_message_with_wallet(host: &Host, call: &Call<'_>) -> Result<String, RpcError> {
+    let scope = call.scope;
+    if host.wallet.info(scope)?.locked {
+        return Err(ServiceError::from(ErrorKind::WalletLocked).into());
+    }
+    let script = address::to_script(call.params.text(0)?, host.chain.network(scope)?);
+    let script = script.map_err(|_| RpcError::not_found("Invalid address"))?;
+    let ScriptKind::PubKeyHash { hash } = classify(&script) else {
+        return Err(RpcError::type_error("Address does not refer to key"));
+    };
+    let known = host.wallet.scripts(scope, vec![script.clone()])?.pop().flatten();
+    let keys = known.map(|known| known.solving.public_keys).unwrap_or_default();
+    let key = keys.into_iter().find(|key| hash160::Hash::hash(key).as_byte_array() == hash);
+    let unavailable = || RpcError::new(RpcErrorCode::WALLET, "Private key not available");
+    let public_key = key.ok_or_else(unavailable)?;
+    let compressed = public_key.len() == COMPRESSED_LEN;
+    let digest = message_digest(call.params.text(1)?);
+    let request = SignRequest { public_key, digest, scheme: Scheme::EcdsaRecoverable };
+    let batch = SignBatch { scripts: vec![script.clone()], requests: vec![request] };
+    let signature = host.signer.sign_many(scope, batch)?.pop().flatten().ok_or_else(unavailable)?;
+    message_signature(&signature, compressed).ok_or_else(|| RpcError::not_found("Sign failed"))
 }
 
 // Arguments hold keys, and what is parsed from them is freed unseen.

@@ -115,6 +115,31 @@ pub enum WalletError {
     #[error("Can't get descriptor string.")]
     NoPrivateDescriptor,
 
+    /// A method of descriptor wallets in one that has none.
+    #[error("{0} is not available for non-descriptor wallets")]
+    NotOfDescriptors(&'static str),
+    /// A method of legacy wallets in one of descriptors.
+    #[error("Only legacy wallets are supported by this command")]
+    OnlyLegacy,
+    /// Not an extended public key of the network.
+    #[error("Unable to parse HD key. Please provide a valid xpub")]
+    HdKey,
+    /// The wallet does not hold the private key of an extended public key.
+    #[error("Private key for {0} is not known")]
+    UnknownHdKey(String),
+    /// The active descriptors have no key in common.
+    #[error("Unable to determine which HD key to use from active descriptors. Please specify with 'hdkey'")]
+    ManyHdKeys,
+    /// The wallet has the descriptor already.
+    #[error("Descriptor already exists")]
+    DescriptorExists,
+    /// An address that is not of one key.
+    #[error("Address does not refer to a key")]
+    AddressWithoutKey,
+    /// The wallet does not hold the private key of an address.
+    #[error("Private key for address {0} is not known")]
+    UnknownPrivateKey(String),
+
     /// A wallet without private keys has nothing to encrypt.
     #[error("Error: wallet does not contain private keys, nothing to encrypt.")]
     NothingToEncrypt,
@@ -189,12 +214,20 @@ impl WalletError {
             | Self::NoAvoidReuse
             | Self::NoPrivateDescriptor
             | Self::Rescanning(_)
+            | Self::NotOfDescriptors(_)
+            | Self::OnlyLegacy
+            | Self::DescriptorExists
+            | Self::UnknownPrivateKey(_)
             | Self::KeypoolNotFilled
             | Self::PrivateKeysDisabled
             | Self::Rejected(_) => RpcErrorCode::WALLET,
-            Self::UnknownAddressType(_) | Self::AddressReason(_) | Self::Address | Self::AddressAmong(_) => {
-                RpcErrorCode::INVALID_ADDRESS_OR_KEY
-            }
+            Self::HdKey
+            | Self::UnknownHdKey(_)
+            | Self::ManyHdKeys
+            | Self::UnknownAddressType(_)
+            | Self::AddressReason(_)
+            | Self::Address
+            | Self::AddressAmong(_) => RpcErrorCode::INVALID_ADDRESS_OR_KEY,
             Self::Spend(_) | Self::SigningFailed => RpcErrorCode::WALLET_INSUFFICIENT_FUNDS,
             Self::WalletNotNamed
             | Self::NoBackup
@@ -223,6 +256,7 @@ impl WalletError {
             Self::CannotRestore(_) => ALREADY_EXISTS,
             Self::Transaction => RpcErrorCode::DESERIALIZATION,
             Self::AccountName => DEPRECATED,
+            Self::AddressWithoutKey => RpcErrorCode::TYPE,
         }
     }
 }

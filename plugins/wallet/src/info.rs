@@ -10,7 +10,7 @@ use crate::balances::{balances, last_processed_block};
 use crate::error::WalletError;
 
 /// The `walletversion` of Bitcoin Core 29: that of the last change which older releases could not read.
-const WALLET_VERSION: u32 = 169_900;
+pub const WALLET_VERSION: i32 = 169_900;
 
 /// Millionths in a whole.
 const MILLION: f64 = 1_000_000.0;

@@ -15,6 +15,7 @@ mod encryption;
 mod error;
 mod fund;
 mod info;
+mod keys;
 mod labels;
 mod locks;
 mod manage;
@@ -76,6 +77,10 @@ impl WalletPlugin {
             "setwalletflag" => upkeep::set_wallet_flag(q).and_then(to_json),
             "backupwallet" => upkeep::backup_wallet(q).and_then(to_json),
             "restorewallet" => upkeep::restore_wallet(q).and_then(to_json),
+            "upgradewallet" => keys::upgrade_wallet(q).and_then(to_json),
+            "gethdkeys" => keys::get_hd_keys(q),
+            "createwalletdescriptor" => keys::create_wallet_descriptor(q).and_then(to_json),
+            "dumpprivkey" => keys::dump_private_key(q),
             "getaddressinfo" => address_info::get_address_info(q).and_then(to_json),
             "listdescriptors" => descriptors::list_descriptors(q),
             "listunspent" => unspent::list_unspent(q).and_then(to_json),

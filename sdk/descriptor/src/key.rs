@@ -6,6 +6,7 @@ use std::sync::OnceLock;
 use bitcoin::bip32::{ChildNumber, Xpriv, Xpub};
 use bitcoin::hashes::Hash;
 use bitcoin::{NetworkKind, PrivateKey, PublicKey};
+use outrigger_service::wire::Secret;
 use secp256k1::SecretKey;
 
 use super::branches::Branch;
@@ -179,6 +180,12 @@ impl Key {
             }
             _ => {}
         }
+    }
+
+    /// The extended key that it is written with, and its private form where that is in the expression.
+    pub fn extended(&self) -> Option<(Xpub, Option<Secret>)> {
+        let Body::Extended(extended) = &self.body else { return None };
+        Some((extended.public, extended.private.as_ref().map(|private| Secret::new(private.to_string()))))
     }
 
     /// The length of its public key in a script, in bytes.

@@ -30,6 +30,7 @@ mod wildcard;
 
 use std::fmt;
 
+use bitcoin::bip32::Xpub;
 use bitcoin::{Address, AddressType as AddressKind, Network, NetworkKind, ScriptBuf};
 
 pub use branches::PrivateBranches;
@@ -199,6 +200,11 @@ impl Descriptor {
     pub fn expand(&self, index: u32) -> Result<Expansion, ExpandError> {
         let derived = self.keys.iter().map(|key| key.derive(index)).collect::<Result<Vec<_>, _>>()?;
         expand::expand(&self.node, &derived, self.network)
+    }
+
+    /// The extended keys that it is written with, each with its private form where it holds that.
+    pub fn extended_keys(&self) -> Vec<(Xpub, Option<Secret>)> {
+        self.keys.iter().filter_map(Key::extended).collect()
     }
 
     /// The private keys that it holds.

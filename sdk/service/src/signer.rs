@@ -23,6 +23,10 @@ wire_enum! {
             /// The script tree's merkle root; none for an output without scripts (BIP 86).
             merkle_root: Option<[u8; 32]>,
         } = 2,
+        /// ECDSA with RFC 6979 and low S, of which the public key can be recovered: the recovery id (0 to 3), then the 64 bytes of
+        /// the compact form. Messages are signed so.
+        #[since(1)]
+        EcdsaRecoverable = 3,
     }
 }
 

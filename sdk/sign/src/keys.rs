@@ -105,6 +105,11 @@ pub fn sign_digest(secret: &SecretKey, digest: [u8; 32], scheme: &Scheme) -> Vec
     let message = Message::from_digest(digest);
     match scheme {
         Scheme::Ecdsa => SECP.sign_ecdsa_low_r(&message, secret).serialize_der().to_vec(),
+        Scheme::EcdsaRecoverable => {
+            let (recovery, compact) = SECP.sign_ecdsa_recoverable(&message, secret).serialize_compact();
+            // A recovery id is 0 to 3.
+            [&recovery.to_i32().to_le_bytes()[..1], &compact].concat()
+        }
         Scheme::Schnorr => sign_schnorr(&message, Keypair::from_secret_key(&SECP, secret)),
         Scheme::SchnorrTweaked { merkle_root } => {
             let mut untweaked = Keypair::from_secret_key(&SECP, secret);

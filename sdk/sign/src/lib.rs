@@ -38,7 +38,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use bitcoin::{Transaction, TxOut};
 
 pub use keys::{KeySource, LocalKeys, WalletKeys, sign_digest};
-pub use message::{MalformedSignature, message_signer, sign_message};
+pub use message::{MalformedSignature, message_digest, message_signature, message_signer, sign_message};
 pub use partial::{AskedKey, PartialInput, PartialOutcome, estimate_partial, inspect_scripts, sign_partial};
 pub use producer::Met;
 pub use sighash::{Sighash, SighashNameError};

@@ -8,8 +8,10 @@ use bitcoin::{PubkeyHash, PublicKey};
 use secp256k1::Message;
 use secp256k1::ecdsa::{RecoverableSignature, RecoveryId};
 
+use super::keys::sign_digest;
 use super::secp::SECP;
 use super::wif::WifKey;
+use outrigger_service::signer::Scheme;
 
 /// What is added to a recovery id in a signature's first byte.
 const FIRST_BYTE: u8 = 27;
@@ -22,17 +24,29 @@ const COMPRESSED: u8 = 4;
 pub struct MalformedSignature;
 
 fn digest(message: &str) -> Message {
-    Message::from_digest(signed_msg_hash(message).to_byte_array())
+    Message::from_digest(message_digest(message))
 }
 
 /// Signs a message as `signmessage` does: Base64 of a byte that tells the public key, and the compact signature. None for a key
 /// that is no number of the curve, which [`WifKey::parse`] has ruled out.
 pub fn sign_message(key: &WifKey, message: &str) -> Option<String> {
-    let signature = key.with_secret(|secret| SECP.sign_ecdsa_recoverable(&digest(message), secret))?;
-    let (recovery, compact) = signature.serialize_compact();
-    let recovery = u8::try_from(recovery.to_i32()).ok()?;
-    let first = FIRST_BYTE + recovery + if key.is_compressed() { COMPRESSED } else { 0 };
-    Some(STANDARD.encode([&[first][..], &compact].concat()))
+    let signature =
+        key.with_secret(|secret| sign_digest(secret, message_digest(message), &Scheme::EcdsaRecoverable))?;
+    message_signature(&signature, key.is_compressed())
+}
+
+/// The digest of a message, to be signed with [`Scheme::EcdsaRecoverable`].
+pub fn message_digest(message: &str) -> [u8; 32] {
+    signed_msg_hash(message).to_byte_array()
+}
+
+/// The text of a message's signature by a key whose public key is written compressed or not; none for bytes that are no
+/// recoverable signature.
+pub fn message_signature(signature: &[u8], compressed: bool) -> Option<String> {
+    let (recovery, compact) =
+        signature.split_first().filter(|(recovery, compact)| **recovery < 4 && compact.len() == 64)?;
+    let first = FIRST_BYTE + recovery + if compressed { COMPRESSED } else { 0 };
+    Some(STANDARD.encode([&[first][..], compact].concat()))
 }
 
 /// The hash of the public key that signed a message; none for what no key can have signed.

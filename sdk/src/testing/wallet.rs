@@ -4,16 +4,16 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::{Arc, Mutex};
 
 use bitcoin::hashes::Hash;
-use bitcoin::{BlockHash, OutPoint, ScriptBuf, Txid};
+use bitcoin::{BlockHash, NetworkKind, OutPoint, PrivateKey, ScriptBuf, Txid};
 use secp256k1::{Secp256k1, SecretKey};
 
 use super::{StubMempool, lock};
 use outrigger_service::mempool::Admission;
 use outrigger_service::signer::{SignBatch, SignRequest};
 use outrigger_service::wallet::{
-    AddressSource, AddressType, CoinBatch, CreateOptions, DescriptorInfo, HistoryBatch, HistoryQuery, HistoryRange,
-    HistoryRow, Import, ImportOutcome, LabelBatch, LabelledScript, Ownership, ScriptInfo, Synced, TxState,
-    UnsettledState, WalletCoin, WalletInfo, WalletKind, WalletTransaction,
+    AddressSource, AddressType, CoinBatch, CreateOptions, DescriptorInfo, HdKey, HistoryBatch, HistoryQuery,
+    HistoryRange, HistoryRow, Import, ImportOutcome, LabelBatch, LabelledScript, Ownership, ScriptInfo, Synced,
+    TxState, UnsettledState, WalletCoin, WalletInfo, WalletKind, WalletTransaction,
 };
 use outrigger_service::wire::{Blob, Encoded, Framed, Secret};
 use outrigger_service::{ErrorKind, Mempool, Result, Scope, Signer, Wallet};
@@ -64,6 +64,10 @@ pub struct WalletState {
     pub outcomes: VecDeque<ImportOutcome>,
     /// The number of the rescan that is reserved or runs, and since when it scans.
     pub rescan: Option<(u64, Option<u64>)>,
+    /// The extended keys.
+    pub hd_keys: Vec<HdKey>,
+    /// The transactions that were added by hand, with block and position.
+    pub added: Vec<(Blob, BlockHash, u32)>,
     /// The heights of the last rescan that was started for some.
     pub rescan_heights: Option<(u32, Option<u32>)>,
     /// The passphrase of an encrypted wallet.
@@ -114,6 +118,8 @@ impl WalletState {
             imports: Vec::new(),
             outcomes: VecDeque::new(),
             rescan: None,
+            hd_keys: Vec::new(),
+            added: Vec::new(),
             rescan_heights: None,
             passphrase: None,
             backups: Vec::new(),
@@ -348,6 +354,32 @@ impl Wallet for StubWallet {
             state.rescan = Some((rescan, Some(0)));
             state.rescan_heights = Some((first, last));
         })
+    }
+
+    fn hd_keys(&self, _: Scope, private: bool) -> Result<Vec<HdKey>> {
+        let told = |key: &HdKey| HdKey { xprv: key.xprv.clone().filter(|_| private), ..key.clone() };
+        self.with(|state| state.hd_keys.iter().map(told).collect())
+    }
+
+    fn private_key(&self, _: Scope, public_key_hash: [u8; 20]) -> Result<Option<Secret>> {
+        let key = |inner: &SecretKey| PrivateKey { compressed: true, network: NetworkKind::Test, inner: *inner };
+        let is_wanted = |key: &PrivateKey| {
+            let hash = key.public_key(&Secp256k1::new()).pubkey_hash();
+            hash.to_byte_array() == public_key_hash
+        };
+        self.with(|state| state.keys.iter().map(key).find(is_wanted).map(|key| Secret::new(key.to_wif())))
+    }
+
+    fn add_confirmed(&self, _: Scope, raw: Blob, block: BlockHash, index: u32) -> Result<()> {
+        self.with(|state| state.added.push((raw, block, index)))
+    }
+
+    fn remove_transaction(&self, _: Scope, txid: Txid) -> Result<()> {
+        self.with(|state| {
+            let place = state.transactions.iter().position(|known| known.transaction.txid == txid);
+            state.transactions.remove(place.ok_or(ErrorKind::NotFound)?);
+            Ok(())
+        })?
     }
 
     fn rescan_abort(&self, _: Scope) -> Result<bool> {

@@ -7,7 +7,7 @@
 use bitcoin::consensus::encode::{Error, VarInt};
 use bitcoin::consensus::{Decodable, serialize};
 use bitcoin::io::{Cursor, Read};
-use bitcoin::{Block, Script, Transaction, TxIn, TxOut, Witness, block};
+use bitcoin::{Block, MerkleBlock, Script, Transaction, TxIn, TxOut, Witness, block};
 
 use super::kind::has_valid_ops;
 use outrigger_script::limits::MAX_SCRIPT_SIZE;
@@ -47,6 +47,18 @@ pub fn block_from_hex(hex: &str) -> Option<Block> {
 /// As [`block_from_hex`], from bytes.
 pub fn block_from_bytes(bytes: &[u8]) -> Option<Block> {
     read_block(bytes).ok()
+}
+
+/// The proof of transactions of a block (BIP 37), as gettxoutproof gives it. What follows it is ignored, as in bitcoind.
+///
+/// # Errors
+/// Why it is none, in bitcoind's words.
+pub fn merkle_block_from_bytes(mut bytes: &[u8]) -> Result<MerkleBlock, &'static str> {
+    MerkleBlock::consensus_decode(&mut bytes).map_err(|error| match error {
+        Error::NonMinimalVarInt => "non-canonical ReadCompactSize(): iostream error",
+        Error::OversizedVectorAllocation { .. } => "ReadCompactSize(): size too large: iostream error",
+        _ => "DataStream::read(): end of data: iostream error",
+    })
 }
 
 fn read_block(bytes: &[u8]) -> Result<Block, Error> {

@@ -5,6 +5,7 @@ mod failures;
 mod groups;
 mod hints;
 mod identity;
+mod keys;
 mod kills;
 mod looking_back;
 mod moving;
@@ -19,6 +20,7 @@ mod rescans;
 mod rewind;
 mod selections;
 mod slow;
+mod twins;
 mod users;
 mod waiting;
 

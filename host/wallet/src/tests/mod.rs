@@ -10,6 +10,7 @@ mod imports;
 mod locks;
 mod many;
 mod model;
+mod pruned_funds;
 mod rescans;
 mod rules;
 mod signatures;

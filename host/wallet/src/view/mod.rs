@@ -1,6 +1,7 @@
 //! A call's view of a wallet: one snapshot of its tables, with what the live wallet alone knows.
 
 mod history;
+mod keys;
 mod sources;
 
 use std::ops::Bound;

@@ -4,6 +4,7 @@ mod calls;
 mod descriptors;
 mod keys;
 mod legacy;
+mod pruned_funds;
 mod rescans;
 mod rows;
 

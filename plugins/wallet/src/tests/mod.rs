@@ -4,6 +4,7 @@
 mod accounts;
 mod addresses;
 mod encryption;
+mod keys;
 mod locks;
 mod manage;
 mod many;

@@ -255,6 +255,21 @@ wire_struct! {
 }
 
 wire_struct! {
+    /// An extended key (BIP 32) of the wallet's descriptors.
+    #[derive(Clone, Debug)]
+    pub struct HdKey {
+        /// It, without the private key.
+        pub xpub: String,
+        /// Whether the private key is held.
+        pub has_private: bool,
+        /// It with the private key, where that was asked for and is held.
+        pub xprv: Option<Secret>,
+        /// The descriptors that are written with it, as listdescriptors shows them, and whether new addresses come from each.
+        pub descriptors: Vec<(String, bool)>,
+    }
+}
+
+wire_struct! {
     /// An entry of the address book.
     #[derive(Clone, PartialEq, Eq, Debug)]
     pub struct LabelledScript {
@@ -483,5 +498,24 @@ service! {
         /// where the wallet stands, then the whole mempool. `NotFound` when this is not reserved.
         #[since(1)]
         fn rescan_heights(rescan: u64, first: u32, last: Option<u32>) -> ();
+        /// The extended keys that the descriptors are written with, by public key and chain code; with private keys where these
+        /// are asked for and held. Of a locked wallet's descriptor with several keys, all count as held where some are.
+        /// `WalletLocked` when private ones are asked of a locked wallet; `NotGranted` without the grant for its keys.
+        #[since(1)]
+        fn hd_keys(private: bool) -> Vec<HdKey>;
+        /// The private key of a public key of this HASH160, as WIF: of a descriptor that derives a P2PKH, P2WPKH or P2SH-P2WPKH
+        /// script of it, or imported. None where the wallet does not hold it. `WalletLocked`; `NotGranted` without the grant for
+        /// its keys.
+        #[since(1)]
+        fn private_key(public_key_hash: [u8; 20]) -> Option<Secret>;
+        /// Takes over a transaction that pays to the wallet, at its position in a block of the best chain, as if the wallet had met
+        /// it there. `NotFound` when the block is none that the wallet has followed; `Refused` when no output is the
+        /// wallet's, or the bytes are no transaction.
+        #[since(1)]
+        fn add_confirmed(raw: Blob, block: BlockHash, index: u32) -> ();
+        /// Removes a transaction, as if it had never been met; it is met again where a block or the mempool has it.
+        /// `NotFound` for one that the wallet does not have.
+        #[since(1)]
+        fn remove_transaction(txid: Txid) -> ();
     }
 }

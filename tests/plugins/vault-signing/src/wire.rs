@@ -33,6 +33,8 @@ pub struct Digest {
 #[serde(rename_all = "snake_case")]
 enum Kind {
     Ecdsa,
+    /// ECDSA with the recovery id in front.
+    EcdsaRecoverable,
     Schnorr,
     /// By the key tweaked with the root of a script tree.
     Tweaked(Option<String>),
@@ -54,6 +56,7 @@ impl From<SignRequest> for Digest {
     fn from(request: SignRequest) -> Self {
         let kind = match request.scheme {
             Scheme::Ecdsa => Kind::Ecdsa,
+            Scheme::EcdsaRecoverable => Kind::EcdsaRecoverable,
             Scheme::Schnorr => Kind::Schnorr,
             Scheme::SchnorrTweaked { merkle_root } => Kind::Tweaked(merkle_root.map(|root| encode_hex(&root))),
         };
@@ -67,6 +70,7 @@ impl Digest {
         let hash = |text: &String| decode_hex(text)?.try_into().ok();
         let scheme = match &self.kind {
             Kind::Ecdsa => Scheme::Ecdsa,
+            Kind::EcdsaRecoverable => Scheme::EcdsaRecoverable,
             Kind::Schnorr => Scheme::Schnorr,
             Kind::Tweaked(None) => Scheme::SchnorrTweaked { merkle_root: None },
             Kind::Tweaked(Some(root)) => Scheme::SchnorrTweaked { merkle_root: Some(hash(root)?) },

@@ -1,0 +1,77 @@
+//! Transactions that a client adds to a wallet or takes from it by hand (importprunedfunds, removeprunedfunds).
+
+use bitcoin::consensus::deserialize;
+use bitcoin::{BlockHash, Transaction, Txid};
+use outrigger_service::chain::BlockRef;
+use outrigger_service::wallet::Ownership;
+use outrigger_service::{ErrorKind, Result as ServiceResult, ServiceError};
+
+use super::error::Result;
+use super::follow::header_time;
+use super::live::Wallet;
+use super::write::Write;
+
+impl Wallet {
+    /// Takes over a transaction that pays to the wallet, at its position in a block, as if the wallet had met it there.
+    ///
+    /// # Errors
+    /// `NotFound` when the block is none that the wallet has followed; `Refused` when no output is the wallet's, or the bytes
+    /// are no transaction.
+    pub fn add_confirmed(&self, raw: &[u8], block: BlockHash, index: u32) -> ServiceResult<()> {
+        let refused = |detail: &str| ServiceError::new(ErrorKind::Refused, detail);
+        let transaction: Transaction = deserialize(raw).map_err(|_| refused("not a transaction"))?;
+        let unknown = || ServiceError::new(ErrorKind::NotFound, "Block not found in chain");
+        loop {
+            let retreats = self.feed.retreats();
+            let info = self.shared.block_info(BlockRef::Hash { hash: block })?;
+            let info = info.filter(|info| info.in_best_chain && info.height <= self.synced().height);
+            let info = info.ok_or_else(unknown)?;
+            // From here on, a block that leaves the chain is taken back by a write.
+            self.feed.note_height(info.height);
+            let place = (block, info.height, index, header_time(&info));
+            let written = self.write(|write| {
+                // The chain was another one when the node was asked.
+                if write.wallet.feed.retreats() != retreats {
+                    return Ok(None);
+                }
+                write.add_confirmed(&transaction, place).map(Some)
+            })?;
+            match written {
+                Some(true) => return Ok(()),
+                Some(false) => return Err(refused("No output is the wallet's")),
+                None => {}
+            }
+        }
+    }
+
+    /// Removes a transaction, as if it had never been met.
+    ///
+    /// # Errors
+    /// `NotFound` for one that the wallet does not have.
+    pub fn remove_transaction(&self, txid: Txid) -> ServiceResult<()> {
+        Ok(self.write(|write| {
+            let row = write.t.transaction(&write.txn, &txid)?;
+            let row =
+                row.ok_or_else(|| ServiceError::new(ErrorKind::NotFound, "Invalid or non-wallet transaction id"))?;
+            let children = write.children(txid)?;
+            write.forget_mempool_conflicts(txid)?;
+            write.remove(row)?;
+            // What they spend of ours is not known any more.
+            children.into_iter().try_for_each(|child| write.rederive_debit(child))
+        })?)
+    }
+}
+
+impl Write<'_> {
+    fn add_confirmed(&mut self, transaction: &Transaction, place: (BlockHash, u32, u32, u32)) -> Result<bool> {
+        for output in &transaction.output {
+            let known = self.t.script(&self.txn, &output.script_pubkey)?;
+            if known.is_some_and(|known| known.ownership() != Ownership::None) {
+                let received = self.wallet.shared.node.time();
+                self.connect_transaction(transaction, transaction.compute_txid(), place, received)?;
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+}

@@ -1,0 +1,69 @@
+//! The keys behind the wallet's addresses: extended ones (gethdkeys), and that of one address (dumpprivkey).
+
+use std::collections::BTreeMap;
+
+use bitcoin::hashes::Hash;
+use bitcoin::{PubkeyHash, ScriptBuf, WPubkeyHash};
+use outrigger_service::Result as ServiceResult;
+use outrigger_service::wallet::HdKey;
+use outrigger_service::wire::{Secret, from_bytes};
+
+use super::WalletView;
+use crate::descriptors::parse_stored;
+use crate::error::{Result, WalletError};
+use crate::keypool::private_key_of;
+use crate::store::rows::DescriptorRow;
+use crate::store::tables::number_from_key;
+
+impl WalletView {
+    /// The extended keys that the descriptors are written with, in bitcoind's order.
+    ///
+    /// # Errors
+    /// `WalletLocked` when private keys are asked of a locked wallet; `Storage`.
+    pub fn hd_keys(&self, private: bool) -> ServiceResult<Vec<HdKey>> {
+        Ok(self.read_hd_keys(private)?)
+    }
+
+    fn read_hd_keys(&self, private: bool) -> Result<Vec<HdKey>> {
+        let encryption_key = match self.wallet.encryption_key() {
+            Err(error) if private => return Err(error),
+            key => key.ok(),
+        };
+        let mut keys = BTreeMap::new();
+        for entry in self.t().descriptors.iter(&self.txn)? {
+            let (number, row) = entry?;
+            let number = number_from_key(number)?;
+            let row: DescriptorRow = from_bytes(row).map_err(WalletError::Damaged)?;
+            let place = private_key_of(number);
+            let text = match (&encryption_key, self.t().keys.get(&self.txn, &place)?) {
+                (Some(encryption_key), Some(value)) => encryption_key.unwrap(&place, value)?,
+                _ => Secret::new(row.identity),
+            };
+            let parsed = parse_stored(number, text.expose(), self.wallet.shared.network)?;
+            for (xpub, xprv) in parsed.extended_keys() {
+                let order = (xpub.public_key.serialize(), xpub.chain_code.to_bytes());
+                let key = keys.entry(order).or_insert_with(|| HdKey {
+                    xpub: xpub.to_string(),
+                    has_private: false,
+                    xprv: None,
+                    descriptors: Vec::new(),
+                });
+                key.has_private |= xprv.is_some() || (encryption_key.is_none() && row.has_private);
+                key.xprv = key.xprv.take().or(xprv.filter(|_| private));
+                key.descriptors.push((row.public.clone(), row.active));
+            }
+        }
+        Ok(keys.into_values().collect())
+    }
+
+    /// The private key of a public key with this hash, as WIF; none where the wallet does not hold it.
+    ///
+    /// # Errors
+    /// `WalletLocked`; `Storage`.
+    pub fn private_key(&self, public_key_hash: &[u8; 20]) -> ServiceResult<Option<Secret>> {
+        let p2wpkh = ScriptBuf::new_p2wpkh(&WPubkeyHash::from_byte_array(*public_key_hash));
+        let p2pkh = ScriptBuf::new_p2pkh(&PubkeyHash::from_byte_array(*public_key_hash));
+        let scripts = [p2pkh, p2wpkh.to_p2sh(), p2wpkh];
+        Ok(self.wallet.wif_of(&self.txn, &scripts, public_key_hash)?)
+    }
+}

@@ -1,0 +1,61 @@
+//! importprunedfunds and removeprunedfunds.
+
+use bitcoin::consensus::encode::serialize_hex;
+use bitcoin::{Block, MerkleBlock, consensus};
+use outrigger_sdk::service::chain::BlockRef;
+use outrigger_sdk::service::{Chain, Scope};
+
+use super::*;
+
+#[track_caller]
+fn refused(harness: &Harness, method: &str, arguments: Value, code: i32, message: &str) {
+    let error = harness.plugin.call(method, arguments).unwrap_err();
+    assert_eq!((error.code.0, error.message.as_str()), (code, message));
+}
+
+/// The block at a height, and the proof of its first transaction.
+fn proved(harness: &Harness, height: u32) -> (Block, String) {
+    let info = harness.host.chain.block_info(Scope::NONE, BlockRef::Height { height }).unwrap().unwrap();
+    let raw = harness.host.chain.block(Scope::NONE, info.hash).unwrap().unwrap();
+    let block: Block = consensus::deserialize(&raw).unwrap();
+    let first = block.txdata[0].compute_txid();
+    let proof = MerkleBlock::from_block_with_predicate(&block, |txid| *txid == first);
+    (block, serialize_hex(&proof))
+}
+
+#[test]
+fn importprunedfunds_adds_what_a_block_of_the_wallets_chain_has() {
+    let harness = Harness::new();
+    let (block, proof) = proved(&harness, 1);
+    let raw = serialize_hex(&block.txdata[0]);
+    assert_eq!(harness.plugin.call("importprunedfunds", json!([raw, proof])), Ok(Value::Null));
+    let added = harness.wallet(|wallet| wallet.added.clone());
+    assert_eq!(added.len(), 1);
+    assert_eq!(
+        (outrigger_sdk::params::encode_hex(&added[0].0), added[0].1, added[0].2),
+        (raw.clone(), block.block_hash(), 0)
+    );
+    let message = "TX decode failed. Make sure the tx has at least one input.";
+    refused(&harness, "importprunedfunds", json!(["0200", proof]), -22, message);
+    refused(&harness, "importprunedfunds", json!([raw, "zz"]), -8, "proof must be hexadecimal string (not 'zz')");
+    refused(&harness, "importprunedfunds", json!([raw, "00"]), -1, "DataStream::read(): end of data: iostream error");
+    let (other, _) = proved(&harness, 0);
+    let message = "Transaction given doesn't exist in proof";
+    refused(&harness, "importprunedfunds", json!([serialize_hex(&other.txdata[0]), proof]), -5, message);
+    let spoilt = format!("{}00{}", &proof[..80], &proof[82..]);
+    refused(&harness, "importprunedfunds", json!([raw, spoilt]), -5, "Something wrong with merkleblock");
+    // The wallet has not followed the next block yet.
+    harness.host.chain.mine(vec![]);
+    let (next, proof) = proved(&harness, 2);
+    let raw = serialize_hex(&next.txdata[0]);
+    refused(&harness, "importprunedfunds", json!([raw, proof]), -5, "Block not found in chain");
+}
+
+#[test]
+fn removeprunedfunds_names_a_transaction_that_the_wallet_does_not_have() {
+    let harness = Harness::new();
+    let txid = "11".repeat(32);
+    let message = format!("Transaction {txid} does not belong to this wallet");
+    refused(&harness, "removeprunedfunds", json!([txid]), -4, &message);
+    refused(&harness, "removeprunedfunds", json!(["x"]), -8, "txid must be of length 64 (not 1, for 'x')");
+}

@@ -1,0 +1,177 @@
+//! Keys, messages, and transactions that are added by hand, of a wallet of the host and one of the node with the same keys.
+
+use serde_json::{Value, json};
+
+use super::ADDRESS;
+use super::twins::Wallets;
+
+/// A master key of regtest, and a descriptor of it with its checksum.
+const TPRV: &str =
+    "tprv8ZgxMBicQKsPd7Uf69XL1XwhmjHopUGep8GuEiJDZmbQz6o58LninorQAfcKZWARbtRtfnLcJ5MQ2AtHcQJCCRUcMRvmDUjyEmNUWwx8UbK";
+const TPUB: &str =
+    "tpubD6NzVbkrYhZ4WaWSyoBvQwbpLkojyoTZPRsgXELWz3Popb3qkjcJyJUGLnL4qHHoQvao8ESaAstxYSnhyswJ76uZPStJRJCTKvosUCJZL5B";
+
+impl Wallets {
+    /// The same with a wallet that is made on both sides by these arguments after the name.
+    fn with(mut self, name: &str, arguments: &[Value]) -> Self {
+        let arguments = [&[json!(name)], arguments].concat();
+        self.check("createwallet", json!(arguments)).unwrap();
+        self.ours = self.host.client().wallet(name);
+        self.theirs = self.host.node.as_ref().unwrap().client().wallet(name);
+        self
+    }
+
+    /// Imports a descriptor into both.
+    fn import(&mut self, text: &str, active: bool) {
+        let info = self.host.client().call("getdescriptorinfo", json!([text]));
+        let text = format!("{text}#{}", info["checksum"].as_str().unwrap());
+        let mut import = json!({"desc": text, "timestamp": "now", "active": active});
+        if text.contains('*') {
+            import["range"] = json!([0, 9]);
+        }
+        let outcome = self.check("importdescriptors", json!([[import]])).unwrap();
+        assert_eq!(outcome[0]["success"], true, "{outcome}");
+    }
+}
+
+#[test]
+fn signmessage_signs_as_the_node_and_is_refused_alike() {
+    let Some(mut wallets) = Wallets::start() else { return };
+    let address = wallets.address("", "legacy");
+    for message in ["", "hello", "h\u{e9}llo\n"] {
+        let signature = wallets.check("signmessage", json!([address, message])).unwrap();
+        assert_eq!(wallets.host.client().call("verifymessage", json!([address, signature, message])), true);
+    }
+    for params in
+        [json!(["x", "m"]), json!(["mipcBbFg9gMiCh81Kj8tqqdgoZub1ZJRfn", "m"]), json!([5, "m"]), json!([address, 5])]
+    {
+        wallets.check("signmessage", params).unwrap_err();
+    }
+    // Bitcoin Knots signs for other addresses, too.
+    let bech32 = wallets.address("", "bech32");
+    let error = wallets.ours.try_call("signmessage", json!([bech32, "m"])).unwrap_err();
+    assert_eq!((error.code, error.message.as_str()), (-3, "Address does not refer to key"));
+    let mut wallets = wallets.with("locked", &[json!(false), json!(false), json!("secret")]);
+    wallets.check("signmessage", json!(["x", "m"])).unwrap_err();
+}
+
+#[test]
+fn gethdkeys_and_createwalletdescriptor_answer_as_the_node() {
+    let Some(mut wallets) = Wallets::start() else { return };
+    for params in
+        [json!([]), json!([{}]), json!([{"active_only": true}]), json!([{"private": true, "active_only": false}])]
+    {
+        assert!(!wallets.check("gethdkeys", params).unwrap().as_array().unwrap().is_empty());
+    }
+    wallets.check("gethdkeys", json!([{"private": 1}])).unwrap_err();
+    wallets.check("gethdkeys", json!([1])).unwrap_err();
+    for params in [
+        json!(["bech32"]),
+        json!(["x"]),
+        json!([5]),
+        json!(["bech32m", {"internal": true}]),
+        json!(["bech32m", {"internal": 1}]),
+        json!(["bech32", {"hdkey": "zz"}]),
+        json!(["bech32", {"hdkey": TPUB}]),
+    ] {
+        wallets.check("createwalletdescriptor", params).unwrap_err();
+    }
+    let mut wallets = wallets.with("blank", &[json!(false), json!(true)]);
+    wallets.check("gethdkeys", json!([])).unwrap();
+    wallets.check("createwalletdescriptor", json!(["legacy"])).unwrap_err();
+    wallets.import(&format!("wpkh({TPRV}/84h/1h/0h/0/*)"), true);
+    wallets.import("pkh(cMahea7zqjxrtgAbB7LSGbcQUr1uX1ojuat9jZodMN87JcbXMTcA)", false);
+    wallets.import(&format!("wsh(multi(1,{TPRV}/5/*,{TPUB}/6/*))"), false);
+    wallets.check("createwalletdescriptor", json!(["bech32m", {"internal": true}])).unwrap();
+    wallets.check("createwalletdescriptor", json!(["bech32m", {"hdkey": TPUB}])).unwrap();
+    wallets.check("createwalletdescriptor", json!(["legacy"])).unwrap();
+    wallets.check("createwalletdescriptor", json!(["bech32"])).unwrap();
+    wallets.check("createwalletdescriptor", json!(["bech32"])).unwrap_err();
+    wallets.check("gethdkeys", json!([{"private": true}])).unwrap();
+    wallets.check("gethdkeys", json!([{"active_only": true}])).unwrap();
+    for kind in ["legacy", "bech32", "bech32m"] {
+        wallets.address("", kind);
+    }
+    wallets.check("encryptwallet", json!(["secret"])).unwrap();
+    wallets.check("createwalletdescriptor", json!(["p2sh-segwit"])).unwrap_err();
+    wallets.check("gethdkeys", json!([{"private": true}])).unwrap_err();
+    wallets.check("gethdkeys", json!([])).unwrap();
+}
+
+#[test]
+fn upgradewallet_answers_as_the_node() {
+    let Some(mut wallets) = Wallets::start() else { return };
+    for params in [json!([]), json!([0]), json!([169_900]), json!([170_000]), json!([1]), json!([-1])] {
+        wallets.check("upgradewallet", params).unwrap();
+    }
+    wallets.check("upgradewallet", json!(["x"])).unwrap_err();
+}
+
+#[test]
+fn importprunedfunds_and_removeprunedfunds_answer_as_the_node() {
+    let Some(mut wallets) = Wallets::start() else { return };
+    let address = wallets.address("", "bech32");
+    wallets.mine(1, &address);
+    wallets.mine(100, ADDRESS);
+    let sent = wallets.ours.call("sendtoaddress", json!([address, 1, "", "", false, true, null, "unset", null, 10]));
+    wallets.mine(1, ADDRESS);
+    let mut node = wallets.host.client();
+    let mut block = |height: u32| {
+        let hash = node.call("getblockhash", json!([height]));
+        let block = node.call("getblock", json!([hash, 2]));
+        let transactions = block["tx"].as_array().unwrap().clone();
+        let mut told = |transaction: &Value| {
+            let proof = node.call("gettxoutproof", json!([[transaction["txid"]], hash]));
+            (transaction["txid"].clone(), transaction["hex"].clone(), proof)
+        };
+        told(transactions.last().unwrap())
+    };
+    let (first, raw, proof) = block(1);
+    let (_, foreign, foreign_proof) = block(2);
+    let (_, sent_raw, other) = block(102);
+    for params in [
+        json!(["x", proof]),
+        json!(["0200", proof]),
+        json!([raw, "zz"]),
+        json!([raw, "00"]),
+        json!([raw, other]),
+        json!([foreign, foreign_proof]),
+        json!([raw, format!("ff{}", &proof.as_str().unwrap()[2..])]),
+        json!([5, 5]),
+    ] {
+        wallets.check("importprunedfunds", params).unwrap_err();
+    }
+    for params in [json!(["x"]), json!([5]), json!(["11".repeat(32)])] {
+        wallets.check("removeprunedfunds", params).unwrap_err();
+    }
+    let check = |wallets: &mut Wallets| {
+        wallets.check("getbalances", json!([])).unwrap();
+        wallets.check("getreceivedbyaddress", json!([address])).unwrap();
+        for txid in [&first, &sent] {
+            let answers = wallets.ask("gettransaction", &json!([txid]));
+            let [ours, theirs] = answers.map(|answer| answer.map(|told| told["amount"].clone()));
+            assert_eq!(ours, theirs, "{txid}");
+        }
+    };
+    for txid in [&first, &sent] {
+        wallets.check("removeprunedfunds", json!([txid])).unwrap();
+        check(&mut wallets);
+        wallets.check("removeprunedfunds", json!([txid])).unwrap_err();
+    }
+    wallets.check("importprunedfunds", json!([raw, proof])).unwrap();
+    check(&mut wallets);
+    wallets.check("importprunedfunds", json!([sent_raw, other])).unwrap();
+    wallets.check("importprunedfunds", json!([sent_raw, other])).unwrap();
+    check(&mut wallets);
+}
+
+#[test]
+fn methods_of_legacy_wallets_are_refused_in_descriptor_wallets_as_the_node_refuses_them() {
+    let Some(wallets) = Wallets::start() else { return };
+    let mut wallets = wallets.with("d", &[json!(false), json!(false), json!(""), json!(false), json!(true)]);
+    for (method, params) in
+        [("importpubkey", json!(["aa"])), ("importprivkey", json!(["aa"])), ("dumpprivkey", json!([ADDRESS]))]
+    {
+        wallets.check(method, params).unwrap_err();
+    }
+}

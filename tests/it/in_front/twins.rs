@@ -1,0 +1,60 @@
+//! A wallet of the host and one of the node with the same keys, asked the same.
+
+use outrigger_tests::bitcoind::twin;
+use outrigger_tests::{Client, Host};
+use serde_json::{Value, json};
+
+use super::start;
+
+/// A wallet of the host, and one of the node with its keys.
+pub struct Wallets {
+    pub host: Host,
+    pub ours: Client,
+    pub theirs: Client,
+}
+
+impl Wallets {
+    /// None, said aloud, where there is no bitcoind here.
+    pub fn start() -> Option<Self> {
+        let host = start(&["-fallbackfee=0.0001"])?;
+        let mut ours = host.new_wallet("w");
+        let theirs = twin(host.node.as_ref().unwrap().client(), &mut ours);
+        Some(Self { host, ours, theirs })
+    }
+
+    /// The answers, with ids of transactions sorted, which bitcoind gives in no order.
+    pub fn ask(&mut self, method: &str, params: &Value) -> [Result<Value, (i64, String)>; 2] {
+        self.host.node.as_ref().unwrap().client().call("syncwithvalidationinterfacequeue", json!([]));
+        [&mut self.ours, &mut self.theirs].map(|wallet| {
+            let answer = wallet.try_call(method, params.clone());
+            answer.map(sorted).map_err(|error| (error.code, error.message))
+        })
+    }
+
+    /// The answer, which is the same of both.
+    #[track_caller]
+    pub fn check(&mut self, method: &str, params: Value) -> Result<Value, (i64, String)> {
+        let [ours, theirs] = self.ask(method, &params);
+        let text = |answer: &Result<Value, _>| answer.as_ref().map(Value::to_string).map_err(Clone::clone);
+        assert_eq!(text(&ours), text(&theirs), "{method} {params}");
+        ours
+    }
+
+    pub fn address(&mut self, label: &str, kind: &str) -> String {
+        let address = self.check("getnewaddress", json!([label, kind])).unwrap();
+        address.as_str().unwrap().to_owned()
+    }
+
+    pub fn mine(&mut self, count: u32, address: &str) {
+        self.host.client().call("generatetoaddress", json!([count, address]));
+    }
+}
+
+fn sorted(mut answer: Value) -> Value {
+    for entry in answer.as_array_mut().into_iter().flatten() {
+        if let Some(txids) = entry.get_mut("txids").and_then(Value::as_array_mut) {
+            txids.sort_by_key(Value::to_string);
+        }
+    }
+    answer
+}

@@ -2054,6 +2054,36 @@ enum {
      * Request: txid [hash]. Response: [nothing].
      */
     OUTRIGGER_FN_WALLET_REMOVE_TRANSACTION = 41,
+    /**
+     * Goes on behind all addresses that are derived ahead, so that the next ones are fresh to every copy of the wallet,
+     * and forgets the imported keypool. OUTRIGGER_STATUS_WALLET_LOCKED. Since minor 1.
+     *
+     * Request: nothing. Response: [nothing].
+     */
+    OUTRIGGER_FN_WALLET_NEW_KEYPOOL = 42,
+    /**
+     * Writes the wallet's private keys and scripts to a new file, in the form of bitcoind's dumpwallet. Gives its full
+     * path. OUTRIGGER_STATUS_REFUSED, with bitcoind's words, when the file is there or cannot be written;
+     * OUTRIGGER_STATUS_WALLET_LOCKED; OUTRIGGER_STATUS_NOT_GRANTED without the grant for its keys. Since minor 1.
+     *
+     * Request: file [text]. Response: [text].
+     */
+    OUTRIGGER_FN_WALLET_DUMP = 43,
+    /**
+     * The text of a file that `dump` or bitcoind wrote. OUTRIGGER_STATUS_REFUSED when it cannot be read. Since minor 1.
+     *
+     * Request: file [text]. Response: [secret].
+     */
+    OUTRIGGER_FN_WALLET_READ_DUMP = 44,
+    /**
+     * Gives the wallet a new seed, as bitcoind's legacy wallets have: this private key, as WIF, or a random one. New
+     * addresses come from it where it is to be active; else its keys are the wallet's, too. OUTRIGGER_STATUS_REFUSED,
+     * with bitcoind's words, for one that it has, and for text that is no key; OUTRIGGER_STATUS_WALLET_LOCKED. Since
+     * minor 1.
+     *
+     * Request: seed [optional secret], active [bool]. Response: [nothing].
+     */
+    OUTRIGGER_FN_WALLET_SET_HD_SEED = 45,
 };
 
 /* ------------------------------------------------------------------------------------------------------------------

@@ -6055,6 +6055,114 @@ static inline int32_t outrigger_wallet_remove_transaction(
     return outrigger_answered(status, true, &own, response);
 }
 
+/**
+ * Goes on behind all addresses that are derived ahead, so that the next ones are fresh to every copy of the wallet, and
+ * forgets the imported keypool. OUTRIGGER_STATUS_WALLET_LOCKED. Since minor 1.
+ *
+ * Request: nothing. Response: [nothing].
+ * Threads: any, from `init` until `stop` has returned; of one scope, one at a time.
+ * Ownership: the arguments stay the caller's; `*response` is the caller's to release, whatever the status is. It may be
+ * null: nothing but the detail of a failure is lost then.
+ * Lifetime: the arguments are copied.
+ */
+static inline int32_t outrigger_wallet_new_keypool(
+    const outrigger_service_t *wallet, uint64_t scope, outrigger_owned_bytes_t *response)
+{
+    outrigger_writer_t request = OUTRIGGER_WRITER;
+    outrigger_owned_bytes_t own = OUTRIGGER_NO_BYTES;
+    int32_t status = OUTRIGGER_STATUS_OK;
+    status = outrigger_ask_written(wallet, OUTRIGGER_FN_WALLET_NEW_KEYPOOL, scope, &request, &own);
+    return outrigger_answered(status, true, &own, response);
+}
+
+/**
+ * Writes the wallet's private keys and scripts to a new file, in the form of bitcoind's dumpwallet. Gives its full
+ * path. OUTRIGGER_STATUS_REFUSED, with bitcoind's words, when the file is there or cannot be written;
+ * OUTRIGGER_STATUS_WALLET_LOCKED; OUTRIGGER_STATUS_NOT_GRANTED without the grant for its keys. Since minor 1.
+ *
+ * Request: file [text]. Response: [text].
+ * Threads: any, from `init` until `stop` has returned; of one scope, one at a time.
+ * Ownership: the arguments stay the caller's; `*response` is the caller's to release, whatever the status is.
+ * Lifetime: what `*out` points to ends with `*response`; the arguments are copied.
+ */
+static inline int32_t outrigger_wallet_dump(
+    const outrigger_service_t *wallet, uint64_t scope, outrigger_bytes_t file, outrigger_owned_bytes_t *response,
+    outrigger_bytes_t *out)
+{
+    outrigger_writer_t request = OUTRIGGER_WRITER;
+    outrigger_owned_bytes_t own = OUTRIGGER_NO_BYTES;
+    outrigger_reader_t reader;
+    int32_t status = OUTRIGGER_STATUS_OK;
+    bool read = false;
+    memset(out, 0, sizeof *out);
+    if (response == NULL) {
+        return OUTRIGGER_STATUS_MALFORMED;
+    }
+    outrigger_put_bytes(&request, file);
+    status = outrigger_ask_written(wallet, OUTRIGGER_FN_WALLET_DUMP, scope, &request, &own);
+    reader = outrigger_read(outrigger_lend(&own));
+    read = status == OUTRIGGER_STATUS_OK && outrigger_get_bytes(&reader, out);
+    if (!read) {
+        memset(out, 0, sizeof *out);
+    }
+    return outrigger_answered(status, read, &own, response);
+}
+
+/**
+ * The text of a file that `dump` or bitcoind wrote. OUTRIGGER_STATUS_REFUSED when it cannot be read. Since minor 1.
+ *
+ * Request: file [text]. Response: [secret].
+ * Threads: any, from `init` until `stop` has returned; of one scope, one at a time.
+ * Ownership: the arguments stay the caller's; `*response` is the caller's to release, whatever the status is.
+ * Lifetime: what `*out` points to ends with `*response`; the arguments are copied.
+ */
+static inline int32_t outrigger_wallet_read_dump(
+    const outrigger_service_t *wallet, uint64_t scope, outrigger_bytes_t file, outrigger_owned_bytes_t *response,
+    outrigger_bytes_t *out)
+{
+    outrigger_writer_t request = OUTRIGGER_WRITER;
+    outrigger_owned_bytes_t own = OUTRIGGER_NO_BYTES;
+    outrigger_reader_t reader;
+    int32_t status = OUTRIGGER_STATUS_OK;
+    bool read = false;
+    memset(out, 0, sizeof *out);
+    if (response == NULL) {
+        return OUTRIGGER_STATUS_MALFORMED;
+    }
+    outrigger_put_bytes(&request, file);
+    status = outrigger_ask_written(wallet, OUTRIGGER_FN_WALLET_READ_DUMP, scope, &request, &own);
+    reader = outrigger_read(outrigger_lend(&own));
+    read = status == OUTRIGGER_STATUS_OK && outrigger_get_bytes(&reader, out);
+    if (!read) {
+        memset(out, 0, sizeof *out);
+    }
+    return outrigger_answered(status, read, &own, response);
+}
+
+/**
+ * Gives the wallet a new seed, as bitcoind's legacy wallets have: this private key, as WIF, or a random one. New
+ * addresses come from it where it is to be active; else its keys are the wallet's, too. OUTRIGGER_STATUS_REFUSED, with
+ * bitcoind's words, for one that it has, and for text that is no key; OUTRIGGER_STATUS_WALLET_LOCKED. Since minor 1.
+ *
+ * Request: seed [optional secret], active [bool]. Response: [nothing].
+ * Threads: any, from `init` until `stop` has returned; of one scope, one at a time.
+ * Ownership: the arguments stay the caller's; `*response` is the caller's to release, whatever the status is. It may be
+ * null: nothing but the detail of a failure is lost then.
+ * Lifetime: the arguments are copied.
+ */
+static inline int32_t outrigger_wallet_set_hd_seed(
+    const outrigger_service_t *wallet, uint64_t scope, const outrigger_optional_bytes_t *seed, bool active,
+    outrigger_owned_bytes_t *response)
+{
+    outrigger_writer_t request = OUTRIGGER_SECRET_WRITER;
+    outrigger_owned_bytes_t own = OUTRIGGER_NO_BYTES;
+    int32_t status = OUTRIGGER_STATUS_OK;
+    outrigger_put_optional_bytes(&request, seed);
+    outrigger_put_bool(&request, active);
+    status = outrigger_ask_written(wallet, OUTRIGGER_FN_WALLET_SET_HD_SEED, scope, &request, &own);
+    return outrigger_answered(status, true, &own, response);
+}
+
 /* ------------------------------------------------------------------------------------------------------------------
  * The service signer/1
  * ------------------------------------------------------------------------------------------------------------------ */

@@ -26,6 +26,7 @@ mod hooks;
 mod import;
 mod in_front;
 mod kills;
+mod legacy;
 mod methods;
 mod metrics;
 mod mining;

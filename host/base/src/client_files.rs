@@ -1,4 +1,4 @@
-//! The one rule for files of the host's system that a client names (backupwallet, restorewallet).
+//! The one rule for files of the host's system that a client names (backupwallet, restorewallet, dumpwallet, importwallet).
 //!
 //! - No file in the data directory is read or written: the cookie, the lock, the chain and the wallets are there.
 //! - The way to a file has no symbolic link, and the file is none: what is judged is what is opened.

@@ -228,6 +228,24 @@ impl Wallet for WalletService {
         self.write(scope, |wallet| wallet.remove_transaction(txid))
     }
 
+    fn new_keypool(&self, scope: Scope) -> Result<()> {
+        self.write(scope, |wallet| wallet.new_keypool())
+    }
+
+    fn dump(&self, scope: Scope, file: String) -> Result<String> {
+        let folders = self.scopes.get(scope)?.folders.clone();
+        self.with_keys(scope, |view| view.dump(std::path::Path::new(&file), &folders))
+    }
+
+    fn read_dump(&self, scope: Scope, file: String) -> Result<Secret> {
+        let folders = self.scopes.get(scope)?.folders.clone();
+        self.manager.read_dump(std::path::Path::new(&file), &folders)
+    }
+
+    fn set_hd_seed(&self, scope: Scope, seed: Option<Secret>, active: bool) -> Result<()> {
+        self.write(scope, |wallet| wallet.set_hd_seed(seed.as_ref(), active))
+    }
+
     fn restore(&self, scope: Scope, name: String, file: String, load_on_startup: Option<bool>) -> Result<Vec<String>> {
         self.check_may_use(scope, &name)?;
         let folders = self.scopes.get(scope)?.folders.clone();

@@ -141,6 +141,11 @@ impl Write<'_> {
         Ok(Some(script))
     }
 
+    /// The numbers of the active descriptors.
+    fn active_descriptors(&self) -> Result<Vec<u32>> {
+        self.t.active.iter(&self.txn)?.map(|entry| number_from(entry?.1)).collect()
+    }
+
     fn next_script(&mut self, kind: AddressType, internal: bool) -> Result<ScriptBuf> {
         let place = [kind as u8, u8::from(internal)];
         let Some(number) = self.t.active.get(&self.txn, &place)?.map(number_from).transpose()? else {
@@ -225,13 +230,32 @@ impl Wallet {
         }
         self.encryption_key()?;
         Ok(self.write(|write| {
-            let mut active = Vec::new();
-            for entry in write.t.active.iter(&write.txn)? {
-                active.push(number_from(entry?.1)?);
-            }
-            for number in active {
+            for number in write.active_descriptors()? {
                 if let Some(mut row) = write.t.descriptor(&write.txn, number)? {
                     write.top_up_to(number, &mut row, size)?;
+                }
+            }
+            Ok(())
+        })?)
+    }
+
+    /// Goes on behind all addresses that are derived ahead, and forgets the imported keypool (newkeypool).
+    ///
+    /// # Errors
+    /// `WalletLocked` where it has keys and they are encrypted; `Storage`.
+    pub fn new_keypool(&self) -> ServiceResult<()> {
+        self.encryption_key()?;
+        Ok(self.write(|write| {
+            let pool = write.t.imported_pool.iter(&write.txn)?;
+            let places = pool.map(|entry| Ok(entry?.0.to_vec())).collect::<Result<Vec<_>>>()?;
+            for place in places {
+                write.t.imported_pool.delete(&mut write.txn, &place)?;
+            }
+            for number in write.active_descriptors()? {
+                if let Some(mut row) = write.t.descriptor(&write.txn, number)?.filter(|row| row.ranged) {
+                    row.next_index = row.range_end;
+                    write.put_descriptor(number, &row)?;
+                    write.top_up(number, &mut row)?;
                 }
             }
             Ok(())

@@ -43,6 +43,7 @@ mod pruned_funds;
 mod reorganisations;
 mod rescan;
 mod scrub;
+mod seed;
 mod send;
 mod signing;
 mod store;

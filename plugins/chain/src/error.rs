@@ -146,37 +146,12 @@ pub enum ChainError {
     /// A signature that is no Base64.
     #[error("Malformed base64 encoding")]
     MalformedSignature,
-    /// A text that is no public key.
-    #[error("Pubkey \"{text}\" {why}")]
-    PublicKey {
-        /// The text.
-        text: String,
-        /// What it lacks.
-        why: &'static str,
-    },
     /// A kind of address that there is none of.
     #[error("Unknown address type '{0}'")]
     AddressType(String),
     /// Multisig in taproot.
     #[error("createmultisig cannot create bech32m multisig addresses")]
     TaprootMultisig,
-    /// A multisig that anyone could spend.
-    #[error("a multisignature address must require at least one key to redeem")]
-    NoKeyRequired,
-    /// A multisig that nobody could spend.
-    #[error("not enough keys supplied (got {keys} keys, but need at least {required} to redeem)")]
-    TooFewKeys {
-        /// How many were given.
-        keys: usize,
-        /// How many have to sign.
-        required: i32,
-    },
-    /// More keys than a multisig can have.
-    #[error("Number of keys involved in the multisignature address creation > {max}\nReduce the number", max = crate::limits::MAX_MULTISIG_KEYS)]
-    TooManyKeys,
-    /// A script that no input could show.
-    #[error("redeemScript exceeds size limit: {0} > {max}", max = crate::limits::MAX_REDEEM_SCRIPT)]
-    RedeemScriptSize(usize),
     /// A proof of nothing.
     #[error("Parameter 'txids' cannot be empty")]
     NoTxids,
@@ -311,7 +286,6 @@ impl From<ChainError> for RpcError {
             | E::NotInMempool
             | E::Descriptor(_)
             | E::InvalidAddress
-            | E::PublicKey { .. }
             | E::AddressType(_)
             | E::TaprootMultisig
             | E::NotYetInBlock
@@ -338,10 +312,6 @@ impl From<ChainError> for RpcError {
             | E::Create(_)
             | E::Range(_)
             | E::MockTime(_)
-            | E::NoKeyRequired
-            | E::TooFewKeys { .. }
-            | E::TooManyKeys
-            | E::RedeemScriptSize(_)
             | E::NoTxids
             | E::DuplicateTxid(_)
             | E::BanInThePast

@@ -8,9 +8,3 @@ pub const MAX_TARGET: i32 = 1008;
 
 /// The largest mock time, in seconds: what a clock that counts nanoseconds can show.
 pub const MAX_MOCK_TIME: i64 = 9_223_372_036;
-
-/// The most keys of a multisig.
-pub const MAX_MULTISIG_KEYS: usize = 20;
-
-/// The longest redeem script, in bytes: what an input can push.
-pub const MAX_REDEEM_SCRIPT: usize = 520;

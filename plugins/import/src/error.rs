@@ -55,6 +55,15 @@ pub enum ImportError {
     /// The node has dropped the first block.
     #[error("Can't rescan beyond pruned data. Use RPC call getblockchaininfo to determine your pruned height.")]
     Pruned,
+    /// A dump that cannot be read.
+    #[error("Cannot open wallet dump file")]
+    DumpFile,
+    /// A dump with private keys for a wallet that may not hold any.
+    #[error("Importing wallets is disabled when private keys are disabled")]
+    DumpWithoutKeys,
+    /// A part of a dump that was not stored.
+    #[error("Error adding some keys/scripts to wallet")]
+    NotAllImported,
     /// Text that is no transaction.
     #[error("TX decode failed. Make sure the tx has at least one input.")]
     Transaction,
@@ -88,12 +97,6 @@ pub enum ImportError {
     /// The address of a later witness version.
     #[error("Bech32m addresses cannot be imported into legacy wallets")]
     Bech32m,
-    /// A public key that is too short or too long.
-    #[error("Pubkey \"{0}\" must have a length of either 33 or 65 bytes")]
-    PublicKeyLength(String),
-    /// A public key that is not a point on the curve, where it stands alone.
-    #[error("Pubkey \"{0}\" must be cryptographically valid.")]
-    PublicKeyPoint(String),
 
     /// A field of a request has a wrong type. bitcoind says so whatever the field is.
     #[error("Missing required fields")]
@@ -240,6 +243,8 @@ impl From<ImportError> for RpcError {
             | E::AddressNotStored
             | E::ActiveCombo
             | E::NotAllScanned
+            | E::DumpWithoutKeys
+            | E::NotAllImported
             | E::UnknownTransaction(_)
             | E::NotExpandable
             | E::NoPrivateKeys
@@ -250,8 +255,6 @@ impl From<ImportError> for RpcError {
             | E::WitnessScript(_)
             | E::PublicKeyNotHex(_)
             | E::PublicKey(_)
-            | E::PublicKeyLength(_)
-            | E::PublicKeyPoint(_)
             | E::AddressOrScript
             | E::Proof
             | E::BlockNotInChain
@@ -283,6 +286,7 @@ impl From<ImportError> for RpcError {
             | E::RangeShrinks { .. }
             | E::StartHeight
             | E::StopHeight
+            | E::DumpFile
             | E::HeightsReversed => RpcErrorCode::INVALID_PARAMETER,
             E::Label => RpcErrorCode::WALLET_INVALID_LABEL,
             E::Transaction => RpcErrorCode::DESERIALIZATION,

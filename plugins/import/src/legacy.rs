@@ -3,13 +3,12 @@
 //! As in bitcoind they count as old as the chain, and a script that the wallet owns already is no error: it gets the label.
 
 use bitcoin::hashes::{Hash, hash160};
-use bitcoin::secp256k1::PublicKey;
 use bitcoin::{ScriptBuf, WPubkeyHash};
 use outrigger_sdk::params::{Params, decode_hex, flag, text};
 use outrigger_sdk::service::Scope;
 use outrigger_sdk::service::wallet::{Import, ImportOutcome, KeysImport, Ownership, WalletInfo, WalletKind};
 use outrigger_sdk::sign::WifKey;
-use outrigger_sdk::standard::{ScriptKind, address, classify};
+use outrigger_sdk::standard::{ScriptKind, address, classify, multisig};
 use outrigger_sdk::wire::{Blob, Secret};
 use serde_json::Value;
 
@@ -58,20 +57,9 @@ pub fn scripts_of_key(public_key: &[u8]) -> Vec<ScriptBuf> {
     vec![p2wpkh, nested, p2pkh]
 }
 
-/// A public key in hexadecimal.
-fn public_key(given: &str) -> Result<Vec<u8>, ImportError> {
-    let key = decode_hex(given).filter(|key| !key.is_empty());
-    let key = key.ok_or_else(|| ImportError::PublicKeyNotHex(given.to_owned()))?;
-    if !matches!(key.len(), 33 | 65) {
-        return Err(ImportError::PublicKeyLength(given.to_owned()));
-    }
-    PublicKey::from_slice(&key).map_err(|_| ImportError::PublicKeyPoint(given.to_owned()))?;
-    Ok(key)
-}
-
 impl ImportPlugin {
     /// The wallet of the call, which takes keys and scripts.
-    fn legacy_wallet(&self, scope: Scope) -> Result<WalletInfo, ImportError> {
+    pub fn legacy_wallet(&self, scope: Scope) -> Result<WalletInfo, ImportError> {
         let wallet = self.host.wallet.info(scope)?;
         if wallet.kind == WalletKind::Descriptors { Err(ImportError::DescriptorsOnly) } else { Ok(wallet) }
     }
@@ -120,7 +108,7 @@ impl ImportPlugin {
         let wallet = self.legacy_wallet(scope)?;
         let label = label(params)?;
         let rescan = self.rescan_unless(params, 2, scope)?;
-        let public_key = public_key(params.text(0)?)?;
+        let public_key = multisig::public_key(params.text(0)?)?;
         let keys = KeysImport {
             script_pubkeys: scripts_of_key(&public_key),
             public_keys: vec![Blob(public_key)],

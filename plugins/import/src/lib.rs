@@ -9,6 +9,7 @@
 //! one, so that a bad one fails the call after the earlier requests were stored.
 
 mod descriptors;
+mod dump;
 mod error;
 mod legacy;
 mod multi;
@@ -55,6 +56,7 @@ impl Plugin for ImportPlugin {
             "importaddress" => self.import_address(&call.params, call.scope),
             "importpubkey" => self.import_public_key(&call.params, call.scope),
             "importprivkey" => self.import_private_key(call.params, call.scope),
+            "importwallet" => self.import_wallet(&call.params, call.scope),
             "rescanblockchain" => self.rescan_blockchain(&call.params, call.scope),
             "abortrescan" => {
                 reply.send(self.host.wallet.rescan_abort(call.scope).map_err(RpcError::from));

@@ -136,6 +136,35 @@ pub enum WalletError {
     /// An address that is not of one key.
     #[error("Address does not refer to a key")]
     AddressWithoutKey,
+    /// A file that keys cannot be written to; why, in the host's words.
+    #[error("{0}")]
+    DumpFile(String),
+    /// A seed for a wallet that may not hold private keys.
+    #[error("Cannot set a HD seed to a wallet with private keys disabled")]
+    SeedWithoutKeys,
+    /// A seed that is not taken; why, in the host's words.
+    #[error("{0}")]
+    Seed(String),
+    /// Multisig in taproot.
+    #[error("Bech32m multisig addresses cannot be created with legacy wallets")]
+    TaprootMultisig,
+    /// A multisig whose script a legacy wallet does not keep.
+    #[error(
+        "Unsupported multisig script size for legacy wallet. Upgrade to descriptors to overcome this limitation for p2sh-segwit or bech32 scripts"
+    )]
+    MultisigSize,
+    /// A script that the wallet did not take.
+    #[error("Error importing script into the wallet")]
+    ScriptNotStored,
+    /// Neither a public key nor an address of one.
+    #[error("Invalid address: {0}")]
+    KeyAddress(String),
+    /// An address among keys that is not of one key.
+    #[error("'{0}' does not refer to a key")]
+    NoKeyOf(String),
+    /// An address whose public key the wallet does not know.
+    #[error("no full public key for address {0}")]
+    NoPublicKey(String),
     /// The wallet does not hold the private key of an address.
     #[error("Private key for address {0} is not known")]
     UnknownPrivateKey(String),
@@ -216,12 +245,20 @@ impl WalletError {
             | Self::Rescanning(_)
             | Self::NotOfDescriptors(_)
             | Self::OnlyLegacy
+            | Self::SeedWithoutKeys
+            | Self::MultisigSize
+            | Self::ScriptNotStored
             | Self::DescriptorExists
             | Self::UnknownPrivateKey(_)
             | Self::KeypoolNotFilled
             | Self::PrivateKeysDisabled
             | Self::Rejected(_) => RpcErrorCode::WALLET,
             Self::HdKey
+            | Self::Seed(_)
+            | Self::TaprootMultisig
+            | Self::KeyAddress(_)
+            | Self::NoKeyOf(_)
+            | Self::NoPublicKey(_)
             | Self::UnknownHdKey(_)
             | Self::ManyHdKeys
             | Self::UnknownAddressType(_)
@@ -231,6 +268,7 @@ impl WalletError {
             Self::Spend(_) | Self::SigningFailed => RpcErrorCode::WALLET_INSUFFICIENT_FUNDS,
             Self::WalletNotNamed
             | Self::NoBackup
+            | Self::DumpFile(_)
             | Self::UnknownFlag(_)
             | Self::ImmutableFlag(_)
             | Self::FlagIsSet { .. }

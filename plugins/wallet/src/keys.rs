@@ -1,15 +1,15 @@
-//! `gethdkeys`, `createwalletdescriptor`, `upgradewallet`, `dumpprivkey`: the keys behind a wallet's addresses.
+//! `gethdkeys`, `createwalletdescriptor`, `upgradewallet`, `dumpprivkey`, `dumpwallet`, `newkeypool`, `sethdseed`: the keys behind a wallet's addresses.
 
 use std::str::FromStr;
 
-use bitcoin::Network;
 use bitcoin::bip32::{Xpriv, Xpub};
+use bitcoin::{Network, ScriptBuf};
 use outrigger_sdk::RpcError;
 use outrigger_sdk::descriptor::{Checksum, Descriptor};
 use outrigger_sdk::params::{Type, int32, object};
 use outrigger_sdk::service::ErrorKind;
 use outrigger_sdk::service::wallet::{
-    AddressType, DescriptorImport, HdKey, Import, ImportOutcome, WalletInfo, WalletKind,
+    AddressType, DescriptorImport, HdKey, Import, ImportOutcome, ScriptInfo, WalletInfo, WalletKind,
 };
 use outrigger_sdk::standard::{ScriptKind, address, classify};
 use outrigger_sdk::wire::Secret;
@@ -20,7 +20,11 @@ use crate::arguments::{address_type, wrong_type};
 use crate::error::WalletError;
 use crate::info::WALLET_VERSION;
 use crate::{CallContext, to_json};
+use outrigger_sdk::sign::WifKey;
 use outrigger_sdk::spend::weight::redeem_script;
+
+/// What bitcoind says of a seed that is no key.
+const INVALID_KEY: &str = "Invalid private key";
 
 /// `upgradewallet`: a wallet is of the latest version, and stays so.
 pub fn upgrade_wallet(context: &mut CallContext<'_>) -> Result<Value, WalletError> {
@@ -171,6 +175,53 @@ fn descriptor_of(master: &Secret, kind: AddressType, internal: bool, network: Ne
     Secret::new(format!("{open}{}/{purpose}h/{coin}h/0h/{side}/*{close}", master.expose()))
 }
 
+/// `dumpwallet`: writes the wallet's private keys and scripts to a file on the host's machine.
+pub fn dump_wallet(context: &mut CallContext<'_>) -> Result<Value, WalletError> {
+    if context.wallet()?.kind == WalletKind::Descriptors {
+        return Err(WalletError::OnlyLegacy);
+    }
+    unlocked(context)?;
+    let written = context.host.wallet.dump(context.scope, context.params.text(0)?.to_owned());
+    let path = written.map_err(|error| match error.kind {
+        ErrorKind::Refused => WalletError::DumpFile(error.detail),
+        _ => error.into(),
+    })?;
+    Ok(json!({"filename": path}))
+}
+
+/// `newkeypool`: goes on behind the addresses that are derived ahead.
+pub fn new_keypool(context: &mut CallContext<'_>) -> Result<Value, WalletError> {
+    if context.wallet()?.kind == WalletKind::Descriptors {
+        return Err(WalletError::OnlyLegacy);
+    }
+    context.host.wallet.new_keypool(context.scope)?;
+    Ok(Value::Null)
+}
+
+/// `sethdseed`: gives the wallet a new seed.
+pub fn set_hd_seed(context: &mut CallContext<'_>) -> Result<Value, WalletError> {
+    let given = context.params.given(1).is_some();
+    let seed = given.then(|| context.take_secret(1));
+    let wallet = context.wallet()?;
+    if wallet.kind == WalletKind::Descriptors {
+        return Err(WalletError::OnlyLegacy);
+    }
+    if !wallet.private_keys_enabled {
+        return Err(WalletError::SeedWithoutKeys);
+    }
+    unlocked(context)?;
+    let active = context.params.flag_or(0, true)?;
+    if let Some(seed) = &seed {
+        WifKey::parse(seed.expose(), context.network()?.into())
+            .map_err(|_| WalletError::Seed(INVALID_KEY.to_owned()))?;
+    }
+    context.host.wallet.set_hd_seed(context.scope, seed, active).map_err(|error| match error.kind {
+        ErrorKind::Refused => WalletError::Seed(error.detail),
+        _ => error.into(),
+    })?;
+    Ok(Value::Null)
+}
+
 /// `dumpprivkey`: the private key of an address of one key.
 pub fn dump_private_key(context: &mut CallContext<'_>) -> Result<Vec<u8>, WalletError> {
     if context.wallet()?.kind == WalletKind::Descriptors {
@@ -180,16 +231,21 @@ pub fn dump_private_key(context: &mut CallContext<'_>) -> Result<Vec<u8>, Wallet
     let given = context.params.text(0)?;
     let script = address::to_script(given, context.network()?).map_err(|_| WalletError::Address)?;
     let known = context.host.wallet.scripts(context.scope, vec![script.clone()])?.pop().flatten();
-    let inner = match (classify(&script), &known) {
-        (ScriptKind::ScriptHash { hash }, Some(known)) => redeem_script(hash, &known.solving).cloned(),
-        _ => None,
-    };
-    let hash = match (classify(&script), inner.as_deref().map(classify)) {
-        (ScriptKind::PubKeyHash { hash } | ScriptKind::WitnessV0KeyHash { hash }, _)
-        | (_, Some(ScriptKind::WitnessV0KeyHash { hash })) => *hash,
-        _ => return Err(WalletError::AddressWithoutKey),
-    };
+    let hash = key_hash(&script, known.as_ref()).ok_or(WalletError::AddressWithoutKey)?;
     let key = context.host.wallet.private_key(context.scope, hash)?;
     let key = key.ok_or_else(|| WalletError::UnknownPrivateKey(given.to_owned()))?;
     to_json(key.expose())
+}
+
+/// The hash of the one key that a script pays to: by its hash, by witness, or by witness in P2SH.
+pub fn key_hash(script: &ScriptBuf, known: Option<&ScriptInfo>) -> Option<[u8; 20]> {
+    let inner = match classify(script) {
+        ScriptKind::ScriptHash { hash } => redeem_script(hash, &known?.solving)?,
+        _ => script,
+    };
+    match classify(inner) {
+        ScriptKind::WitnessV0KeyHash { hash } => Some(*hash),
+        ScriptKind::PubKeyHash { hash } if inner == script => Some(*hash),
+        _ => None,
+    }
 }

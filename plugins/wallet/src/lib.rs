@@ -19,6 +19,7 @@ mod keys;
 mod labels;
 mod locks;
 mod manage;
+mod multisig;
 mod parents;
 mod recipients;
 mod send;
@@ -81,6 +82,10 @@ impl WalletPlugin {
             "gethdkeys" => keys::get_hd_keys(q),
             "createwalletdescriptor" => keys::create_wallet_descriptor(q).and_then(to_json),
             "dumpprivkey" => keys::dump_private_key(q),
+            "addmultisigaddress" => multisig::add_multisig_address(q).and_then(to_json),
+            "dumpwallet" => keys::dump_wallet(q).and_then(to_json),
+            "sethdseed" => keys::set_hd_seed(q).and_then(to_json),
+            "newkeypool" => keys::new_keypool(q).and_then(to_json),
             "getaddressinfo" => address_info::get_address_info(q).and_then(to_json),
             "listdescriptors" => descriptors::list_descriptors(q),
             "listunspent" => unspent::list_unspent(q).and_then(to_json),

@@ -16,7 +16,7 @@ use outrigger_service::wallet::{
     TxState, UnsettledState, WalletCoin, WalletInfo, WalletKind, WalletTransaction,
 };
 use outrigger_service::wire::{Blob, Encoded, Framed, Secret};
-use outrigger_service::{ErrorKind, Mempool, Result, Scope, Signer, Wallet};
+use outrigger_service::{ErrorKind, Mempool, Result, Scope, ServiceError, Signer, Wallet};
 use outrigger_sign::sign_digest;
 use outrigger_values::FeeRate;
 
@@ -68,6 +68,12 @@ pub struct WalletState {
     pub hd_keys: Vec<HdKey>,
     /// The transactions that were added by hand, with block and position.
     pub added: Vec<(Blob, BlockHash, u32)>,
+    /// How often the keypool was made anew.
+    pub new_keypools: u32,
+    /// The files that keys were dumped to, and their texts.
+    pub dumps: BTreeMap<String, Secret>,
+    /// The seeds that were set, and whether they became active.
+    pub seeds: Vec<(Option<Secret>, bool)>,
     /// The heights of the last rescan that was started for some.
     pub rescan_heights: Option<(u32, Option<u32>)>,
     /// The passphrase of an encrypted wallet.
@@ -120,6 +126,9 @@ impl WalletState {
             rescan: None,
             hd_keys: Vec::new(),
             added: Vec::new(),
+            new_keypools: 0,
+            dumps: BTreeMap::new(),
+            seeds: Vec::new(),
             rescan_heights: None,
             passphrase: None,
             backups: Vec::new(),
@@ -380,6 +389,28 @@ impl Wallet for StubWallet {
             state.transactions.remove(place.ok_or(ErrorKind::NotFound)?);
             Ok(())
         })?
+    }
+
+    fn new_keypool(&self, _: Scope) -> Result<()> {
+        self.with(|state| state.new_keypools += 1)
+    }
+
+    fn dump(&self, _: Scope, file: String) -> Result<String> {
+        self.with(|state| {
+            if state.dumps.contains_key(&file) {
+                return Err(ServiceError::new(ErrorKind::Refused, format!("{file} already exists.")));
+            }
+            state.dumps.insert(file.clone(), Secret::default());
+            Ok(file)
+        })?
+    }
+
+    fn read_dump(&self, _: Scope, file: String) -> Result<Secret> {
+        self.with(|state| state.dumps.get(&file).cloned())?.ok_or_else(|| ErrorKind::Refused.into())
+    }
+
+    fn set_hd_seed(&self, _: Scope, seed: Option<Secret>, active: bool) -> Result<()> {
+        self.with(|state| state.seeds.push((seed, active)))
     }
 
     fn rescan_abort(&self, _: Scope) -> Result<bool> {

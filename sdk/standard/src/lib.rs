@@ -11,6 +11,7 @@ pub mod decode;
 pub mod descriptor;
 pub mod json;
 mod kind;
+pub mod multisig;
 mod ops;
 pub mod policy;
 pub mod work;

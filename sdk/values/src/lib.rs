@@ -8,6 +8,7 @@ mod feerate;
 mod json_words;
 pub mod params;
 pub mod text;
+pub mod time;
 pub mod typed;
 
 pub use error::{RpcError, RpcErrorCode};

@@ -50,7 +50,11 @@ impl WalletView {
                 });
                 key.has_private |= xprv.is_some() || (encryption_key.is_none() && row.has_private);
                 key.xprv = key.xprv.take().or(xprv.filter(|_| private));
-                key.descriptors.push((row.public.clone(), row.active));
+                let told = (row.public.clone(), row.active);
+                // It may be written with the same key twice.
+                if key.descriptors.last() != Some(&told) {
+                    key.descriptors.push(told);
+                }
             }
         }
         Ok(keys.into_values().collect())

@@ -2,6 +2,7 @@
 
 mod calls;
 mod descriptors;
+mod dump;
 mod keys;
 mod legacy;
 mod pruned_funds;

@@ -517,5 +517,22 @@ service! {
         /// `NotFound` for one that the wallet does not have.
         #[since(1)]
         fn remove_transaction(txid: Txid) -> ();
+        /// Goes on behind all addresses that are derived ahead, so that the next ones are fresh to every copy of the wallet, and
+        /// forgets the imported keypool. `WalletLocked`.
+        #[since(1)]
+        fn new_keypool() -> ();
+        /// Writes the wallet's private keys and scripts to a new file, in the form of bitcoind's dumpwallet. Gives its full path.
+        /// `Refused`, with bitcoind's words, when the file is there or cannot be written; `WalletLocked`; `NotGranted` without the
+        /// grant for its keys.
+        #[since(1)]
+        fn dump(file: String) -> String;
+        /// The text of a file that `dump` or bitcoind wrote. `Refused` when it cannot be read.
+        #[since(1)]
+        fn read_dump(file: String) -> Secret;
+        /// Gives the wallet a new seed, as bitcoind's legacy wallets have: this private key, as WIF, or a random one. New addresses
+        /// come from it where it is to be active; else its keys are the wallet's, too. `Refused`, with bitcoind's words,
+        /// for one that it has, and for text that is no key; `WalletLocked`.
+        #[since(1)]
+        fn set_hd_seed(seed: Option<Secret>, active: bool) -> ();
     }
 }

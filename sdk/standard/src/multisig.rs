@@ -1,0 +1,123 @@
+//! Multisig scripts and their addresses, as createmultisig and addmultisigaddress make them.
+
+use bitcoin::opcodes::all::OP_CHECKMULTISIG;
+use bitcoin::script::PushBytes;
+use bitcoin::secp256k1::PublicKey;
+use bitcoin::{Network, ScriptBuf};
+use outrigger_service::wallet::AddressType;
+use outrigger_values::RpcError;
+use outrigger_values::params::{decode_hex, encode_hex};
+
+use serde_json::{Value, json};
+
+use super::{descriptor, from_script};
+
+/// The most keys of a multisig.
+const MAX_KEYS: usize = 20;
+/// The longest redeem script, in bytes: what an input can push.
+const MAX_REDEEM_SCRIPT: usize = 520;
+/// The length of a compressed public key, in bytes.
+const COMPRESSED_LEN: usize = 33;
+/// The length of an uncompressed public key, in bytes.
+const UNCOMPRESSED_LEN: usize = 65;
+
+/// What is said where uncompressed keys rule out a witness script.
+const OTHER_TYPE: &str = "Unable to make chosen address type, please ensure no uncompressed public keys are present.";
+
+/// A multisig.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Multisig {
+    /// The script with the keys.
+    pub inner: ScriptBuf,
+    /// The script that pays to it.
+    pub script: ScriptBuf,
+    /// The descriptor, with checksum.
+    pub descriptor: String,
+    /// The type of its address.
+    pub kind: AddressType,
+}
+
+impl Multisig {
+    /// What the two methods answer.
+    pub fn to_json(&self, asked: AddressType, network: Network) -> Value {
+        let mut answer = json!({
+            "address": from_script(&self.script, network),
+            "redeemScript": encode_hex(self.inner.as_bytes()),
+            "descriptor": self.descriptor,
+        });
+        if self.kind != asked
+            && let Some(object) = answer.as_object_mut()
+        {
+            object.insert("warnings".to_owned(), json!([OTHER_TYPE]));
+        }
+        answer
+    }
+}
+
+/// A public key in hexadecimal, of 33 or 65 bytes.
+///
+/// # Errors
+/// As of bitcoind's `HexToPubKey`.
+pub fn public_key(text: &str) -> Result<Vec<u8>, RpcError> {
+    let refuse = |why: &str| RpcError::not_found(format!("Pubkey \"{text}\" {why}"));
+    let key = decode_hex(text).filter(|key| !key.is_empty()).ok_or_else(|| refuse("must be a hex string"))?;
+    if !matches!(key.len(), COMPRESSED_LEN | UNCOMPRESSED_LEN) {
+        return Err(refuse("must have a length of either 33 or 65 bytes"));
+    }
+    PublicKey::from_slice(&key).map_err(|_| refuse("must be cryptographically valid."))?;
+    Ok(key)
+}
+
+/// The multisig of `required` of these keys, in bitcoind's order of checks. With uncompressed keys it is P2SH, whatever was asked
+/// for.
+///
+/// # Errors
+/// As of bitcoind's `AddAndGetMultisigDestination`.
+pub fn multisig(required: i32, keys: &[Vec<u8>], asked: AddressType, network: Network) -> Result<Multisig, RpcError> {
+    let inner = multisig_script(required, keys)?;
+    let kind = if keys.iter().any(|key| key.len() != COMPRESSED_LEN) { AddressType::Legacy } else { asked };
+    if kind == AddressType::Legacy && inner.len() > MAX_REDEEM_SCRIPT {
+        return Err(RpcError::invalid_parameter(format!(
+            "redeemScript exceeds size limit: {} > {MAX_REDEEM_SCRIPT}",
+            inner.len()
+        )));
+    }
+    let (script, open, close) = match kind {
+        AddressType::Bech32 => (inner.to_p2wsh(), "wsh(", ")"),
+        AddressType::P2shSegwit => (inner.to_p2wsh().to_p2sh(), "sh(wsh(", "))"),
+        AddressType::Legacy | AddressType::Bech32m => (inner.to_p2sh(), "sh(", ")"),
+    };
+    // Descriptors do not have the hybrid form of keys.
+    let descriptor = if keys.iter().any(|key| matches!(key.first(), Some(6 | 7))) {
+        descriptor::infer(&script, network)
+    } else {
+        let keys: Vec<String> = keys.iter().map(|key| encode_hex(key)).collect();
+        descriptor::with_checksum(format!("{open}multi({required},{}){close}", keys.join(",")))
+    };
+    Ok(Multisig { inner, script, descriptor, kind })
+}
+
+/// The script that pays to `required` of these keys.
+fn multisig_script(required: i32, keys: &[Vec<u8>]) -> Result<ScriptBuf, RpcError> {
+    let none = || RpcError::invalid_parameter("a multisignature address must require at least one key to redeem");
+    let needed = usize::try_from(required).ok().filter(|needed| *needed > 0).ok_or_else(none)?;
+    if keys.len() < needed {
+        let (given, least) = (keys.len(), required);
+        return Err(RpcError::invalid_parameter(format!(
+            "not enough keys supplied (got {given} keys, but need at least {least} to redeem)"
+        )));
+    }
+    let many = || {
+        let message = "Number of keys involved in the multisignature address creation >";
+        RpcError::invalid_parameter(format!("{message} {MAX_KEYS}\nReduce the number"))
+    };
+    if keys.len() > MAX_KEYS {
+        return Err(many());
+    }
+    let mut script = ScriptBuf::builder().push_int(i64::from(required));
+    for key in keys {
+        // A key is short enough to be pushed.
+        script = <&PushBytes>::try_from(key.as_slice()).map(|key| script.push_slice(key)).map_err(|_| many())?;
+    }
+    Ok(script.push_int(keys.len() as i64).push_opcode(OP_CHECKMULTISIG).into_script())
+}

@@ -31,6 +31,8 @@
 mod chain;
 mod mempool;
 mod node_rpc;
+mod rows;
+mod signer;
 mod wallet;
 
 use std::any::Any;
@@ -43,7 +45,8 @@ use serde_json::Value;
 pub use chain::StubChain;
 pub use mempool::StubMempool;
 pub use node_rpc::StubNodeRpc;
-pub use wallet::{KnownTransaction, StubWallet, WalletState};
+pub use rows::KnownTransaction;
+pub use wallet::{StubWallet, WalletState};
 
 use crate::manifest::Manifest;
 use crate::plugin::{Call, Plugin, Reply, ReplySink};

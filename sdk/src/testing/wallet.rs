@@ -7,35 +7,17 @@ use bitcoin::hashes::Hash;
 use bitcoin::{BlockHash, NetworkKind, OutPoint, PrivateKey, ScriptBuf, Txid};
 use secp256k1::{Secp256k1, SecretKey};
 
+use super::rows::{KnownTransaction, MAX_BATCH, batch, in_range, order};
 use super::{StubMempool, lock};
 use outrigger_service::mempool::Admission;
-use outrigger_service::signer::{SignBatch, SignRequest};
 use outrigger_service::wallet::{
-    AddressSource, AddressType, CoinBatch, CreateOptions, DescriptorInfo, HdKey, HistoryBatch, HistoryQuery,
-    HistoryRange, HistoryRow, Import, ImportOutcome, LabelBatch, LabelledScript, Ownership, ScriptInfo, Synced,
-    TxState, UnsettledState, WalletCoin, WalletInfo, WalletKind, WalletTransaction,
+    AddressSource, AddressType, CoinBatch, CreateOptions, DescriptorInfo, HdKey, HistoryBatch, HistoryQuery, Import,
+    ImportOutcome, LabelBatch, LabelledScript, Ownership, ScriptInfo, Synced, TxState, WalletCoin, WalletInfo,
+    WalletKind, WalletTransaction,
 };
-use outrigger_service::wire::{Blob, Encoded, Framed, Secret};
-use outrigger_service::{ErrorKind, Mempool, Result, Scope, ServiceError, Signer, Wallet};
-use outrigger_sign::sign_digest;
+use outrigger_service::wire::{Blob, Encoded, Secret};
+use outrigger_service::{ErrorKind, Mempool, Result, Scope, ServiceError, Wallet};
 use outrigger_values::FeeRate;
-
-/// A transaction that the wallet knows.
-#[derive(Clone, Debug)]
-pub struct KnownTransaction {
-    /// It.
-    pub transaction: WalletTransaction,
-    /// What the moment says of it.
-    pub unsettled: Option<UnsettledState>,
-    /// Its serialisation.
-    pub raw: Vec<u8>,
-}
-
-impl KnownTransaction {
-    fn row(&self) -> HistoryRow {
-        HistoryRow { transaction: Framed(self.transaction.clone()), unsettled: self.unsettled.clone() }
-    }
-}
 
 /// What the wallet answers with.
 #[derive(Clone, Debug)]
@@ -189,46 +171,6 @@ impl StubWallet {
     pub fn with<T>(&self, body: impl FnOnce(&mut WalletState) -> T) -> Result<T> {
         lock(&self.state).as_mut().map(body).ok_or(ErrorKind::NoWallet.into())
     }
-}
-
-fn in_range(transaction: &WalletTransaction, range: HistoryRange) -> bool {
-    match (range, transaction.state) {
-        (HistoryRange::Confirmed { from_height }, TxState::Confirmed { height, .. })
-        | (HistoryRange::Conflicted { from_height }, TxState::Conflicted { height, .. }) => height >= from_height,
-        (HistoryRange::Unconfirmed, TxState::InMempool | TxState::Inactive | TxState::Abandoned) => true,
-        (HistoryRange::All, _) => true,
-        _ => false,
-    }
-}
-
-fn order(transaction: &WalletTransaction, range: HistoryRange) -> (u32, u64) {
-    match (range, transaction.state) {
-        (HistoryRange::Confirmed { .. }, TxState::Confirmed { height, index, .. }) => (height, u64::from(index)),
-        (HistoryRange::Conflicted { .. }, TxState::Conflicted { height, .. }) => (height, transaction.order_position),
-        _ => (0, transaction.order_position),
-    }
-}
-
-/// The most rows of a batch of the history, so few that a test meets several batches.
-const MAX_BATCH: u32 = 3;
-
-/// The position at which a batch goes on.
-fn position(after: Option<&Blob>) -> Result<usize> {
-    match after {
-        None => Ok(0),
-        Some(bytes) => {
-            let bytes: [u8; 8] = bytes.0.as_slice().try_into().map_err(|_| ErrorKind::Malformed)?;
-            usize::try_from(u64::from_le_bytes(bytes)).map_err(|_| ErrorKind::Malformed.into())
-        }
-    }
-}
-
-fn batch<T>(items: Vec<T>, after: Option<&Blob>, limit: u32) -> Result<(Vec<T>, Option<Blob>)> {
-    let (begin, total) = (position(after)?, items.len());
-    let batch: Vec<T> = items.into_iter().skip(begin).take(limit as usize).collect();
-    let end = begin + batch.len();
-    let next = (end < total).then(|| Blob((end as u64).to_le_bytes().to_vec()));
-    Ok((batch, next))
 }
 
 impl Wallet for StubWallet {
@@ -546,36 +488,5 @@ impl Wallet for StubWallet {
 
     fn locked_coins(&self, _: Scope) -> Result<Vec<OutPoint>> {
         self.with(|state| state.locked.iter().copied().collect())
-    }
-}
-
-fn key_of<'a>(keys: &'a [SecretKey], public_key: &[u8]) -> Option<&'a SecretKey> {
-    let secp = Secp256k1::signing_only();
-    keys.iter().find(|key| {
-        let public = key.public_key(&secp);
-        let (x_only, _) = public.x_only_public_key();
-        public_key == public.serialize()
-            || public_key == public.serialize_uncompressed()
-            || public_key == x_only.serialize()
-    })
-}
-
-fn sign(keys: &[SecretKey], request: &SignRequest) -> Option<Blob> {
-    let key = key_of(keys, &request.public_key)?;
-    Some(Blob(sign_digest(key, request.digest, &request.scheme)))
-}
-
-impl Signer for StubWallet {
-    fn available(&self, _: Scope, _: Vec<ScriptBuf>, public_keys: Vec<Blob>) -> Result<Vec<bool>> {
-        self.with(|state| public_keys.iter().map(|public| key_of(&state.keys, public).is_some()).collect())
-    }
-
-    fn sign_many(&self, _: Scope, batch: SignBatch) -> Result<Vec<Option<Blob>>> {
-        self.with(|state| {
-            if state.info.locked {
-                return Err(ErrorKind::WalletLocked.into());
-            }
-            Ok(batch.requests.iter().map(|request| sign(&state.keys, request)).collect())
-        })?
     }
 }

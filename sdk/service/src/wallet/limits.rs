@@ -1,0 +1,47 @@
+//! How long what a wallet stores may be.
+
+use bitcoin::Script;
+
+use crate::{ErrorKind, Result, ServiceError};
+
+/// The longest label of an address, in bytes.
+pub const MAX_LABEL_LEN: usize = 4096;
+
+/// The longest text that is stored with a transaction (`comment`, `to`), in bytes.
+pub const MAX_TEXT_LEN: usize = 16_384;
+
+/// The longest script that a wallet imports, in bytes: a longer one cannot be spent (MAX_SCRIPT_SIZE of the consensus rules).
+pub const MAX_SCRIPT_LEN: usize = 10_000;
+
+/// Checks that a label can be stored.
+///
+/// # Errors
+/// `Refused` beyond [`MAX_LABEL_LEN`].
+pub fn check_label(label: &str) -> Result<()> {
+    check_length("label", label, MAX_LABEL_LEN)
+}
+
+/// Checks that a text can be stored with a transaction.
+///
+/// # Errors
+/// `Refused` beyond [`MAX_TEXT_LEN`].
+pub fn check_text(key: &str, text: &str) -> Result<()> {
+    check_length(key, text, MAX_TEXT_LEN)
+}
+
+/// Checks that a script can be imported.
+///
+/// # Errors
+/// `Refused` beyond [`MAX_SCRIPT_LEN`].
+pub fn check_script(script: &Script) -> Result<()> {
+    check_length("script", script.as_bytes(), MAX_SCRIPT_LEN)
+}
+
+fn check_length(what: &str, stored: impl AsRef<[u8]>, longest: usize) -> Result<()> {
+    let len = stored.as_ref().len();
+    if len <= longest {
+        return Ok(());
+    }
+    let detail = format!("The {what} has {len} bytes, and at most {longest} are stored");
+    Err(ServiceError::new(ErrorKind::Refused, detail))
+}

@@ -1,5 +1,5 @@
-//! The operations `signrawtransactionwithkey` and `signrawtransactionwithwallet`, by the keys of the host's wallets, and
-//! `signmessagewithprivkey` and `signmessage`.
+//! The operations `signrawtransactionwithkey` and `signrawtransactionwithwallet`, by the keys of the host's wallets,
+//! `combinerawtransaction`, `signmessagewithprivkey` and `signmessage`.
 //!
 //! All that the first two do is the SDK's ([`outrigger_sdk::sign::methods`]), so that who keeps keys elsewhere writes no more than
 //! stands here.
@@ -35,6 +35,11 @@ impl Plugin for SigningPlugin {
             "signrawtransactionwithwallet" => {
                 let keys = |scripts| WalletKeys::new(&*host.signer, scope, scripts);
                 methods::with_wallet(host, scope, &call.params, keys, &wanted)
+            }
+            "combinerawtransaction" => {
+                let combined = methods::combine(host, scope, &call.params, &wanted);
+                reply.send(combined.map_err(RpcError::from));
+                return;
             }
             "signmessagewithprivkey" => {
                 reply.send(sign_message_with_key(host, &call));

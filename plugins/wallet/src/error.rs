@@ -190,6 +190,16 @@ pub enum WalletError {
     #[error("Timeout cannot be negative.")]
     NegativeTimeout,
 
+    /// A text that is no transaction.
+    #[error("Transaction hex string decoding failure.")]
+    Undecodable,
+    /// Two inputs of simulated transactions spend the same output.
+    #[error("Transaction(s) are spending the same output more than once")]
+    SpentTwice,
+    /// An input of a simulated transaction spends an output that is not there.
+    #[error("One or more transaction inputs are missing or have been spent already")]
+    InputMissing,
+
     /// An output's number below 0.
     #[error("Invalid parameter, vout cannot be negative")]
     NegativeVout,
@@ -280,6 +290,8 @@ impl WalletError {
             | Self::DuplicatedAddress(_)
             | Self::Dummy
             | Self::EmptyPassphrase
+            | Self::SpentTwice
+            | Self::InputMissing
             | Self::NegativeVout
             | Self::UnknownOutput
             | Self::VoutOutOfBounds
@@ -291,6 +303,7 @@ impl WalletError {
             Self::Encrypted | Self::NotEncrypted(_) => RpcErrorCode::WALLET_WRONG_ENC_STATE,
             Self::NothingToEncrypt => RpcErrorCode::WALLET_ENCRYPTION_FAILED,
             Self::CannotLoad(_) => RpcErrorCode::WALLET_NOT_FOUND,
+            Self::Undecodable => RpcErrorCode::DESERIALIZATION,
             Self::CannotRestore(_) => ALREADY_EXISTS,
             Self::Transaction => RpcErrorCode::DESERIALIZATION,
             Self::AccountName => DEPRECATED,

@@ -23,6 +23,7 @@ mod multisig;
 mod parents;
 mod recipients;
 mod send;
+mod simulate;
 mod unspent;
 mod upkeep;
 
@@ -89,6 +90,7 @@ impl WalletPlugin {
             "getaddressinfo" => address_info::get_address_info(q).and_then(to_json),
             "listdescriptors" => descriptors::list_descriptors(q),
             "listunspent" => unspent::list_unspent(q).and_then(to_json),
+            "simulaterawtransaction" => simulate::simulate_raw_transaction(q).and_then(to_json),
             "lockunspent" => locks::lock_unspent(q).and_then(to_json),
             "listlockunspent" => locks::list_lock_unspent(q).and_then(to_json),
             "fundrawtransaction" => fund::fund_raw_transaction(q, self).and_then(to_json),

@@ -3,7 +3,6 @@
 use std::collections::HashSet;
 
 use bitcoin::{Amount, Network, ScriptBuf};
-use outrigger_sdk::RpcError;
 use outrigger_sdk::amount::{self, Saturating};
 use outrigger_sdk::params::{Type, encode_hex, int32, int64};
 use outrigger_sdk::service::mempool::MempoolEntry;
@@ -11,6 +10,7 @@ use outrigger_sdk::service::wallet::{Ownership, ScriptInfo, WalletCoin, WalletIn
 use outrigger_sdk::spend::weight::{redeem_script, witness_script};
 use outrigger_sdk::spend::{coins, reuse};
 use outrigger_sdk::standard::{ScriptKind, address, classify};
+use outrigger_sdk::typed;
 use serde_json::{Map, Value, json};
 
 use crate::CallContext;
@@ -62,20 +62,14 @@ impl Default for Options {
 impl Options {
     /// Reads the object: types first, in byte order of the names, then unknown keys, then amounts.
     fn parse(object: &Map<String, Value>) -> Result<Self, WalletError> {
-        const TYPED: [(&str, Type); 2] = [("include_immature_coinbase", Type::Bool), ("maximumCount", Type::Number)];
-        const AMOUNTS: [&str; 3] = ["maximumAmount", "minimumAmount", "minimumSumAmount"];
-        for (name, wanted) in TYPED {
-            let got = object.get(name).map_or(Type::Null, Type::of);
-            if got != wanted && got != Type::Null {
-                let (got, wanted) = (got.name(), wanted.name());
-                let message = format!("JSON value of type {got} for field {name} is not of expected type {wanted}");
-                return Err(RpcError::type_error(message).into());
-            }
-        }
-        let known = |key: &str| AMOUNTS.contains(&key) || TYPED.iter().any(|(name, _)| *name == key);
-        if let Some(key) = object.keys().find(|key| !known(key)) {
-            return Err(RpcError::type_error(format!("Unexpected key {key}")).into());
-        }
+        const KNOWN: [(&str, Option<Type>); 5] = [
+            ("include_immature_coinbase", Some(Type::Bool)),
+            ("maximumAmount", None),
+            ("maximumCount", Some(Type::Number)),
+            ("minimumAmount", None),
+            ("minimumSumAmount", None),
+        ];
+        typed::check_options(object, &KNOWN)?;
         let amount = |name: &str, default| object.get(name).map_or(Ok(default), amount::from_json);
         let count = |value: &Value| match value {
             Value::Null => Err(wrong_type(value, Type::Number)),
@@ -235,7 +229,7 @@ mod tests {
     use super::*;
 
     fn parse(options: Value) -> Result<Options, String> {
-        Options::parse(options.as_object().unwrap()).map_err(|error| RpcError::from(error).message)
+        Options::parse(options.as_object().unwrap()).map_err(|error| outrigger_sdk::RpcError::from(error).message)
     }
 
     #[test]

@@ -20,37 +20,55 @@ use outrigger_standard::{ScriptKind, classify};
 pub(super) struct Carried {
     /// Why it does not.
     pub(super) error: ScriptError,
-    /// The redeem script and the witness script it shows, whether or not they are those of the output.
-    pub(super) scripts: SolvingSet,
+    /// The scripts it shows, whether or not they are those of the output.
+    pub(super) shown: ShownScripts,
+}
+
+/// The scripts that an input shows.
+#[derive(Debug, Default)]
+pub(super) struct ShownScripts {
+    /// The redeem script.
+    pub(super) redeem: Option<ScriptBuf>,
+    /// The witness script.
+    pub(super) witness: Option<ScriptBuf>,
+}
+
+impl ShownScripts {
+    /// They, for solving.
+    pub(super) fn into_solving(self) -> SolvingSet {
+        let mut solving = SolvingSet::default();
+        [self.redeem, self.witness].into_iter().flatten().for_each(|script| solving.add_script(script));
+        solving
+    }
 }
 
 /// Looks at an input. None where it verifies under the standard flags as it is. Its ECDSA signatures that verify stay with
 /// the observer; taproot witnesses are made whole or not at all, so theirs are not kept.
 pub(super) fn collect(observer: &mut Observer<'_>, input: &TxIn, spent: &TxOut) -> Option<Carried> {
     let error = observer.verify(&input.script_sig, &spent.script_pubkey, &input.witness).err()?;
-    let mut scripts = SolvingSet::default();
+    let mut shown = ShownScripts::default();
     if !input.script_sig.is_empty() || !input.witness.is_empty() {
-        scan(input, &spent.script_pubkey, observer, &mut scripts);
+        scan(input, &spent.script_pubkey, observer, &mut shown);
     }
-    Some(Carried { error, scripts })
+    Some(Carried { error, shown })
 }
 
 /// Follows the input to the innermost script it shows; where that is a multisig, tries each push as a signature.
-fn scan(input: &TxIn, script_pubkey: &Script, observer: &mut Observer<'_>, scripts: &mut SolvingSet) {
+fn scan(input: &TxIn, script_pubkey: &Script, observer: &mut Observer<'_>, shown: &mut ShownScripts) {
     let mut pushes = script_sig_stack(&input.script_sig);
     let mut innermost = script_pubkey.to_owned();
     let mut version = SigVersion::Base;
     if matches!(classify(&innermost), ScriptKind::ScriptHash { .. })
         && let Some(redeem_script) = pop_script(&mut pushes)
     {
-        scripts.add_script(redeem_script.clone());
+        shown.redeem = Some(redeem_script.clone());
         innermost = redeem_script;
     }
     let mut witness = input.witness.to_vec();
     if matches!(classify(&innermost), ScriptKind::WitnessV0ScriptHash { .. })
         && let Some(witness_script) = pop_script(&mut witness)
     {
-        scripts.add_script(witness_script.clone());
+        shown.witness = Some(witness_script.clone());
         innermost = witness_script;
         pushes = witness;
         version = SigVersion::WitnessV0;

@@ -12,7 +12,7 @@ use super::producer::{Met, Producer};
 use super::sighash::Sighash;
 use super::signatures::{MissingSignature, Slot};
 use super::solving::SolvingSet;
-use outrigger_script::{TransactionChecker, TxContext};
+use outrigger_script::{ScriptError, TransactionChecker, TxContext};
 use outrigger_service::Result;
 use outrigger_service::signer::SignRequest;
 
@@ -65,7 +65,7 @@ enum State<'a> {
     /// It verifies as it came.
     Complete,
     /// It does not.
-    Open { spent: &'a TxOut, carried: Box<Carried> },
+    Open { spent: &'a TxOut, error: ScriptError, own: Box<SolvingSet> },
 }
 
 impl<'a> Job<'a> {
@@ -76,7 +76,7 @@ impl<'a> Job<'a> {
             None => State::Unknown,
             Some(spent) => match collect(&mut observer, input, spent) {
                 None => State::Complete,
-                Some(carried) => State::Open { spent, carried: Box::new(carried) },
+                Some(Carried { error, shown }) => State::Open { spent, error, own: Box::new(shown.into_solving()) },
             },
         };
         Self { context, index, input, observer, state }
@@ -102,12 +102,12 @@ impl<'a> Job<'a> {
         let error = match &self.state {
             State::Unknown => Some(InputError::NotFound),
             State::Complete => None,
-            State::Open { spent, carried } => {
+            State::Open { spent, error, .. } => {
                 let error = match &production {
                     Some(Production { script_sig, witness }) => {
                         self.observer.verify(script_sig, &spent.script_pubkey, witness).err()
                     }
-                    None => Some(carried.error),
+                    None => Some(*error),
                 };
                 error.map(InputError::Script)
             }
@@ -118,7 +118,7 @@ impl<'a> Job<'a> {
     /// Solves the input with the signatures there are. None where it stays as it came: it is complete or unknown, or
     /// the type is SINGLE and there is no output of its index.
     fn produce(&mut self, known: &SolvingSet, sighash: Sighash) -> Option<Production> {
-        let State::Open { spent, carried } = &self.state else {
+        let State::Open { spent, own, .. } = &self.state else {
             return None;
         };
         if sighash.is_single() && self.index >= self.context.tx().output.len() {
@@ -128,7 +128,7 @@ impl<'a> Job<'a> {
             context: self.context,
             index: self.index,
             known,
-            own: &carried.scripts,
+            own,
             signatures: &mut self.observer.signatures,
             met: Met::default(),
         };

@@ -14,6 +14,7 @@
 //! transaction; nothing here panics, whatever the transaction, the scripts and the spent outputs hold.
 
 mod collect;
+mod combine;
 mod job;
 mod keys;
 mod message;
@@ -37,6 +38,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use bitcoin::{Transaction, TxOut};
 
+pub use combine::combine_transactions;
 pub use keys::{KeySource, LocalKeys, WalletKeys, sign_digest};
 pub use message::{MalformedSignature, message_digest, message_signature, message_signer, sign_message};
 pub use partial::{AskedKey, PartialInput, PartialOutcome, estimate_partial, inspect_scripts, sign_partial};

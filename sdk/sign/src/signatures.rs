@@ -152,6 +152,13 @@ impl Signatures {
         self.key_path.clone()
     }
 
+    /// Adds the ECDSA signatures of keys that have none.
+    pub(super) fn extend(&mut self, other: Self) {
+        for (key, signature) in other.ecdsa {
+            self.ecdsa.entry(key).or_insert(signature);
+        }
+    }
+
     /// The signatures of a PSBT's input.
     pub(super) fn of_partial(partial: PartialSignatures) -> Self {
         let leaf = |((key, leaf), signature)| ((key, TaprootPath::Leaf(TapLeafHash::from_byte_array(leaf))), signature);

@@ -35,8 +35,30 @@ pub fn array(value: &Value) -> Result<&[Value], RpcError> {
 pub fn member<'v>(object: &'v Map<String, Value>, name: &str, wanted: Type) -> Result<&'v Value, RpcError> {
     let value = object.get(name).filter(|value| !value.is_null());
     let value = value.ok_or_else(|| RpcError::type_error(format!("Missing {name}")))?;
+    check_member(value, name, wanted)?;
+    Ok(value)
+}
+
+/// Checks an object of options (`RPCTypeCheckObj`, strict): the types of those that are not null, in the order of `known`, which
+/// is by bytes; then that there are no others. One without a type may have any.
+///
+/// # Errors
+/// -3.
+pub fn check_options(object: &Map<String, Value>, known: &[(&str, Option<Type>)]) -> Result<(), RpcError> {
+    for (name, wanted) in known {
+        if let (Some(value), Some(wanted)) = (object.get(*name).filter(|value| !value.is_null()), wanted) {
+            check_member(value, name, *wanted)?;
+        }
+    }
+    match object.keys().find(|key| !known.iter().any(|(name, _)| name == key)) {
+        Some(key) => Err(RpcError::type_error(format!("Unexpected key {key}"))),
+        None => Ok(()),
+    }
+}
+
+fn check_member(value: &Value, name: &str, wanted: Type) -> Result<(), RpcError> {
     if Type::of(value) == wanted {
-        return Ok(value);
+        return Ok(());
     }
     let (got, wanted) = (Type::of(value).name(), wanted.name());
     let message = format!("JSON value of type {got} for field {name} is not of expected type {wanted}");

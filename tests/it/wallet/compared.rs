@@ -1,5 +1,8 @@
 //! The same calls of a wallet of ours and of one of a real bitcoind that has the same descriptors, on the same blocks.
 
+use bitcoin::consensus::encode::{deserialize_hex, serialize_hex};
+use bitcoin::secp256k1::{Secp256k1, SecretKey};
+use bitcoin::{Address, Network, PrivateKey, PublicKey, ScriptBuf, Transaction, Witness, opcodes};
 use outrigger_tests::bitcoind::{installed, twin};
 use outrigger_tests::{Bitcoind, Client, Host};
 use serde_json::{Value, json};
@@ -126,4 +129,162 @@ fn lockunspent_and_listlockunspent_answer_as_bitcoind() {
     pair.check("listlockunspent", json!([]));
     pair.check("lockunspent", json!([true]));
     pair.check("listlockunspent", json!([]));
+}
+
+/// Outputs of every kind for three keys, and how signrawtransactionwithkey is told of them: a script, the redeem script and the
+/// witness script.
+fn outputs_of(keys: &[PublicKey]) -> Vec<(ScriptBuf, Option<ScriptBuf>, Option<ScriptBuf>)> {
+    let builder = ScriptBuf::builder().push_int(2);
+    let multisig = keys.iter().fold(builder, |builder, key| builder.push_key(key)).push_int(3);
+    let multisig = multisig.push_opcode(opcodes::all::OP_CHECKMULTISIG).into_script();
+    let both = ScriptBuf::builder().push_key(&keys[0]).push_opcode(opcodes::all::OP_CHECKSIGVERIFY);
+    let both = both.push_key(&keys[1]).push_opcode(opcodes::all::OP_CHECKSIG).into_script();
+    let wpkh = ScriptBuf::new_p2wpkh(&keys[0].wpubkey_hash().unwrap());
+    let taproot = ScriptBuf::new_p2tr(&Secp256k1::new(), keys[0].inner.x_only_public_key().0, None);
+    vec![
+        (ScriptBuf::new_p2pkh(&keys[0].pubkey_hash()), None, None),
+        (wpkh.clone(), None, None),
+        (wpkh.to_p2sh(), Some(wpkh), None),
+        (taproot, None, None),
+        (multisig.to_p2sh(), Some(multisig.clone()), None),
+        (multisig.to_p2wsh(), None, Some(multisig.clone())),
+        (multisig.to_p2wsh().to_p2sh(), Some(multisig.to_p2wsh()), Some(multisig)),
+        (both.to_p2wsh(), None, Some(both)),
+    ]
+}
+
+#[test]
+fn combinerawtransaction_answers_as_bitcoind() {
+    let Some(mut pair) = Pair::start(&[]) else { return };
+    pair.fund(1);
+    let secrets = [1, 2, 3].map(|byte| PrivateKey::new(SecretKey::from_slice(&[byte; 32]).unwrap(), Network::Regtest));
+    let outputs = outputs_of(&secrets.map(|secret| secret.public_key(&Secp256k1::new())));
+    let coin = pair.ours.call("listunspent", json!([]))[0].clone();
+    let address = |script| Address::from_script(script, Network::Regtest).unwrap().to_string();
+    let paid: Vec<Value> = outputs.iter().map(|(script, ..)| json!({address(script): 1})).collect();
+    let raw = pair.ours.call("createrawtransaction", json!([[{"txid": coin["txid"], "vout": coin["vout"]}], paid]));
+    let signed = pair.ours.call("signrawtransactionwithwallet", json!([raw]));
+    pair.check("sendrawtransaction", json!([signed["hex"], 0]));
+    pair.mine(1, &json!(FOREIGN));
+
+    let txid = pair.ours.call("decoderawtransaction", json!([signed["hex"]]))["txid"].clone();
+    let inputs: Vec<Value> = (0..outputs.len()).map(|vout| json!({"txid": txid, "vout": vout})).collect();
+    let told = |(vout, (script, redeem, witness)): (usize, &(ScriptBuf, Option<ScriptBuf>, Option<ScriptBuf>))| {
+        let mut told = json!({"txid": txid, "vout": vout, "scriptPubKey": script.to_hex_string(), "amount": 1});
+        for (key, script) in [("redeemScript", redeem), ("witnessScript", witness)] {
+            if let Some(script) = script {
+                told[key] = json!(script.to_hex_string());
+            }
+        }
+        told
+    };
+    let told: Vec<Value> = outputs.iter().enumerate().map(told).collect();
+    let mut texts = Vec::new();
+    for amount in [1, 2] {
+        let raw = pair.ours.call("createrawtransaction", json!([inputs, [{FOREIGN: amount}]]));
+        texts.push(raw.as_str().unwrap().to_owned());
+        for keys in [&[0][..], &[1], &[2], &[0, 1]] {
+            let wifs: Vec<String> = keys.iter().map(|key| secrets[*key].to_wif()).collect();
+            let signed = pair.ours.call("signrawtransactionwithkey", json!([raw, wifs, told]));
+            texts.push(signed["hex"].as_str().unwrap().to_owned());
+        }
+    }
+    let broken = |text: &str| {
+        let mut transaction: Transaction = deserialize_hex(text).unwrap();
+        for input in &mut transaction.input {
+            let mut elements = input.witness.to_vec();
+            if let Some(byte) = elements.iter_mut().find_map(|element| element.get_mut(10)) {
+                *byte ^= 1;
+            }
+            input.witness = Witness::from_slice(&elements);
+        }
+        serialize_hex(&transaction)
+    };
+    texts.extend([broken(&texts[1]), broken(&texts[4])]);
+    let fewer = pair.ours.call("createrawtransaction", json!([inputs[..2], [{FOREIGN: 1}]]));
+    texts.push(fewer.as_str().unwrap().to_owned());
+    for one in &texts {
+        for other in &texts {
+            pair.check("combinerawtransaction", json!([[one, other]]));
+            pair.check("combinerawtransaction", json!([[one, other, texts[2], texts[6]]]));
+        }
+    }
+    let complete = pair.ours.call("combinerawtransaction", json!([[texts[0], texts[2], texts[4]]]));
+    let unknown = pair.ours.call("createrawtransaction", json!([[{"txid": "11".repeat(32), "vout": 0}], []]));
+    let without = pair.ours.call("createrawtransaction", json!([[], [{FOREIGN: 1}]]));
+    for list in [json!([]), json!([5]), json!([texts[0], "zz"]), json!([unknown]), json!([texts[1], unknown])] {
+        pair.check("combinerawtransaction", json!([list]));
+    }
+    pair.check("combinerawtransaction", json!([[without]]));
+    pair.check("combinerawtransaction", json!(["x"]));
+    pair.check("sendrawtransaction", json!([complete, 0]));
+    pair.check("combinerawtransaction", json!([[texts[0], texts[3], texts[1]]]));
+    pair.mine(1, &json!(FOREIGN));
+    pair.check("combinerawtransaction", json!([[texts[0]]]));
+}
+
+#[test]
+fn simulaterawtransaction_answers_as_bitcoind() {
+    let Some(mut pair) = Pair::start(&[]) else { return };
+    pair.fund(2);
+    let [address, _] = pair.both("getnewaddress", &json!([]));
+    let coins = pair.ours.call("listunspent", json!([]));
+    let coin = |at: usize| json!({"txid": coins[at]["txid"], "vout": coins[at]["vout"]});
+    let mut make = |inputs: Value, outputs: Value| {
+        let raw = pair.ours.call("createrawtransaction", json!([inputs, outputs]));
+        let txid = pair.ours.call("decoderawtransaction", json!([raw]))["txid"].clone();
+        (raw, txid)
+    };
+    let (first, txid) = make(json!([coin(0)]), json!([{address.as_str().unwrap(): 10}, {FOREIGN: 39.9}]));
+    let (second, _) = make(json!([{"txid": txid, "vout": 0}, {"txid": txid, "vout": 1}]), json!([{FOREIGN: 49}]));
+    let (rival, _) = make(json!([coin(1), coin(0)]), json!([{address.as_str().unwrap(): 1}]));
+    let (unknown, _) = make(json!([{"txid": "11".repeat(32), "vout": 0}]), json!([]));
+    let (without, _) = make(json!([]), json!([{address.as_str().unwrap(): 1}]));
+    let signed = pair.ours.call("signrawtransactionwithwallet", json!([rival]));
+    let lists = [
+        json!([]),
+        json!([first]),
+        json!([first, second]),
+        json!([second, first]),
+        json!([second]),
+        json!([first, rival]),
+        json!([first, first]),
+        json!([without]),
+        json!([unknown]),
+        json!([unknown, "zz"]),
+        json!(["zz", unknown]),
+        json!([5]),
+        json!(5),
+        Value::Null,
+    ];
+    for sent in [false, true] {
+        for list in &lists {
+            pair.check("simulaterawtransaction", json!([list]));
+        }
+        if !sent {
+            pair.check("sendrawtransaction", json!([signed["hex"], 0]));
+        }
+    }
+    for options in [json!({}), json!({"x": 1}), json!({"include_watchonly": 5}), json!({"include_watchonly": true})] {
+        pair.check("simulaterawtransaction", json!([[first], options]));
+    }
+    pair.check("simulaterawtransaction", json!({"rawtxs": [first], "include_watchonly": true}));
+    pair.check("simulaterawtransaction", json!({"rawtxs": [], "options": {}, "include_watchonly": true}));
+    pair.check("simulaterawtransaction", json!([[], true]));
+    pair.mine(1, &json!(FOREIGN));
+    pair.check("simulaterawtransaction", json!([[first]]));
+    // In a wallet that only watches, what is watched counts without being asked for.
+    for client in [&mut pair.ours, &mut pair.theirs] {
+        client.call("createwallet", json!(["watch", true, true]));
+    }
+    let [mut ours, mut theirs] = [&pair.ours, &pair.theirs].map(|client| client.wallet("watch"));
+    let descriptor = ours.call("getdescriptorinfo", json!([format!("addr({FOREIGN})")]))["descriptor"].clone();
+    let import = json!([[{"desc": descriptor, "timestamp": "now"}]]);
+    for params in [json!([[without]]), json!([[first]]), json!([[first], {"include_watchonly": false}])] {
+        let answers = [&mut ours, &mut theirs].map(|client| {
+            client.call("importdescriptors", import.clone());
+            told(client, "simulaterawtransaction", &params)
+        });
+        assert_eq!(answers[0], answers[1], "{params}");
+    }
 }

@@ -1,6 +1,6 @@
 //! Every rule that a signing request can break, and its code and message.
 
-use crate::{SighashNameError, SignError, WifError};
+use crate::{InputError, SighashNameError, SignError, WifError};
 use bitcoin::{Script, ScriptBuf, TxOut};
 use outrigger_service::{ErrorKind, ServiceError};
 use outrigger_standard::asm;
@@ -21,6 +21,15 @@ pub enum SigningError {
     /// The text is no transaction.
     #[error("TX decode failed. Make sure the tx has at least one input.")]
     Transaction,
+    /// One of several texts is no transaction; its index.
+    #[error("TX decode failed for tx {0}. Make sure the tx has at least one input.")]
+    Undecodable(usize),
+    /// No transactions to combine.
+    #[error("Missing transactions")]
+    NothingToCombine,
+    /// A transaction to combine spends an output that is not known.
+    #[error("{}", InputError::NotFound)]
+    UnknownInput,
     /// A private key is not one of the chain's.
     #[error("{0}")]
     PrivateKey(#[from] WifError),
@@ -89,7 +98,10 @@ impl From<SigningError> for RpcError {
             SigningError::Argument(error) => error,
             SigningError::Service(error) => error.into(),
             SigningError::Sighash(error) => error.into(),
+            SigningError::UnknownInput => Self::new(RpcErrorCode::VERIFY, message),
             SigningError::Transaction
+            | SigningError::Undecodable(_)
+            | SigningError::NothingToCombine
             | SigningError::PrevoutNotObject
             | SigningError::NegativeVout
             | SigningError::ScriptPubKeyMismatch { .. } => Self::new(RpcErrorCode::DESERIALIZATION, message),

@@ -14,19 +14,22 @@ mod error;
 mod prevouts;
 mod result;
 
+use bitcoin::consensus::encode::serialize_hex;
 use bitcoin::{NetworkKind, ScriptBuf, Transaction};
 use serde_json::Value;
 use zeroize::Zeroize;
 
 pub use error::SigningError;
+pub use prevouts::Prevouts;
 pub use result::SigningResult;
 
-use super::{KeySource, LocalKeys, Sighash, SolvingSet, WifKey, sign_transaction_while};
+use super::{KeySource, LocalKeys, Sighash, SolvingSet, WifKey, combine_transactions, sign_transaction_while};
 use outrigger_service::Host;
 use outrigger_service::{ErrorKind, Scope};
+use outrigger_standard::decode::{Form, transaction_of_form};
 use outrigger_standard::transaction_from_hex;
 use outrigger_values::params::{self, Params, Type, check_types};
-use prevouts::Prevouts;
+use outrigger_values::typed;
 
 /// The position of `privkeys`.
 const PRIVKEYS: usize = 1;
@@ -90,6 +93,30 @@ pub fn with_wallet<K: KeySource>(
     let known = wallet_knows(host, scope, &scripts)?;
     let errors = sign_transaction_while(&mut tx, &spent, &known, &keys(scripts), sighash, wanted)?;
     SigningResult::new(&tx, &spent, errors)
+}
+
+/// Answers `combinerawtransaction`: txs, which are the same transaction with other signatures. `wanted` tells whether the answer
+/// still is.
+///
+/// # Errors
+/// The first rule that the request breaks.
+pub fn combine(
+    host: &Host,
+    scope: Scope,
+    params: &Params,
+    wanted: &(dyn Fn() -> bool + Sync),
+) -> Result<String, SigningError> {
+    let mut transactions = Vec::new();
+    for (number, text) in typed::array(params.get(0))?.iter().enumerate() {
+        let transaction = transaction_of_form(typed::text(text)?, Form::Extended);
+        transactions.push(transaction.ok_or(SigningError::Undecodable(number))?);
+    }
+    let (first, others) = transactions.split_first().ok_or(SigningError::NothingToCombine)?;
+    let spent = Prevouts::look_up(host, scope, first)?.of(first)?;
+    if spent.contains(&None) {
+        return Err(SigningError::UnknownInput);
+    }
+    Ok(serialize_hex(&combine_transactions(first, others, &spent, wanted)?))
 }
 
 /// The keys of an argument. Each must be one of the chain that the host is on.

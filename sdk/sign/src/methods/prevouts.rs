@@ -59,6 +59,11 @@ impl Prevouts {
         Ok(found)
     }
 
+    /// An output, if it is known.
+    pub fn get(&self, outpoint: &OutPoint) -> Option<&TxOut> {
+        self.0.get(outpoint)
+    }
+
     fn insert(&mut self, outpoint: OutPoint, output: Option<TxOut>) {
         if let Some(output) = output {
             self.0.insert(outpoint, output);

@@ -1661,6 +1661,21 @@ enum {
      * Request: blocks [u32]. Response: [optional u64].
      */
     OUTRIGGER_FN_MEMPOOL_FEE_ESTIMATE = 11,
+    /**
+     * Offers transactions that build on one another, parents before their one child: first each by itself, then those
+     * together that pay too little by themselves. `max_feerate` is that of `submit`, and bounds each. Fails with
+     * OUTRIGGER_STATUS_UNSUPPORTED on a bitcoind. Since minor 1.
+     *
+     * Request: transactions [list of bytes], max_feerate [u64]. Response: [package_outcome].
+     */
+    OUTRIGGER_FN_MEMPOOL_SUBMIT_PACKAGE = 12,
+    /**
+     * What the mempool would say of these transactions, of which each pays for itself and none replaces others, unless
+     * it is the only one; keeping nothing. Fails with OUTRIGGER_STATUS_UNSUPPORTED on a bitcoind. Since minor 1.
+     *
+     * Request: transactions [list of bytes]. Response: [package_outcome].
+     */
+    OUTRIGGER_FN_MEMPOOL_TRY_PACKAGE = 13,
 };
 
 /* ------------------------------------------------------------------------------------------------------------------

@@ -632,6 +632,76 @@ typedef struct outrigger_prioritised_t {
     outrigger_optional_i64_t modified_fee;
 } outrigger_prioritised_t;
 
+/** What became of one of several transactions that were offered together. */
+typedef struct outrigger_package_member_t {
+    /** Which it is: one of the constants below. */
+    uint8_t tag;
+    /** More of it: the member that is named as the tag is, where it has one. */
+    union {
+        /** Accepted (or, when tried: it would be). */
+        struct {
+            /** Its virtual size, in virtual bytes. [u64] */
+            uint64_t virtual_size;
+            /** Its fee, in satoshi. [u64] */
+            uint64_t fee;
+            /**
+             * The feerate that it was judged by, with what prioritisetransaction added, in satoshi per 1000 virtual
+             * bytes. [u64]
+             */
+            uint64_t feerate;
+            /** The transactions whose feerate together that is, by their ids with witness. [list of hash] */
+            outrigger_list_t included;
+        } accepted;
+        /** In the mempool already. */
+        struct {
+            /** Its virtual size, in virtual bytes. [u64] */
+            uint64_t virtual_size;
+            /** Its fee, in satoshi. [u64] */
+            uint64_t fee;
+        } in_mempool;
+        /** In the mempool already with another witness. */
+        struct {
+            /** The id of that one, with witness. [hash] */
+            outrigger_hash_t wtxid;
+        } other_witness;
+        /** Refused. */
+        struct {
+            /** The reason as bitcoind words it. [text] */
+            outrigger_bytes_t reason;
+            /** More of it; may be empty. [text] */
+            outrigger_bytes_t detail;
+        } rejected;
+    } as;
+} outrigger_package_member_t;
+
+/** What an outrigger_package_member_t can be. */
+enum {
+    /** Accepted (or, when tried: it would be). */
+    OUTRIGGER_PACKAGE_MEMBER_ACCEPTED = 0,
+    /** In the mempool already. */
+    OUTRIGGER_PACKAGE_MEMBER_IN_MEMPOOL = 1,
+    /** In the mempool already with another witness. */
+    OUTRIGGER_PACKAGE_MEMBER_OTHER_WITNESS = 2,
+    /** Refused. */
+    OUTRIGGER_PACKAGE_MEMBER_REJECTED = 3,
+    /** Another one, or all together, were refused before. */
+    OUTRIGGER_PACKAGE_MEMBER_NOT_JUDGED = 4,
+};
+
+/** What became of several transactions that were offered together. */
+typedef struct outrigger_package_outcome_t {
+    /** Why not all of them are accepted, as bitcoind words it; empty where they are. [text] */
+    outrigger_bytes_t reason;
+    /** More of it; may be empty. [text] */
+    outrigger_bytes_t detail;
+    /** Whether a rule of packages is broken, and not one of a transaction. [bool] */
+    bool is_policy;
+    /** What became of each, in their order. [list of package_member] */
+    outrigger_list_t members;
+    /** The transactions that were replaced, by their ids. [list of hash] */
+    outrigger_list_t replaced;
+} outrigger_package_outcome_t;
+
 /** Perhaps a value. [optional bool] */
 typedef struct outrigger_optional_bool_t {
     /** Whether there is a value. */
@@ -2579,6 +2649,87 @@ static inline bool outrigger_get_list_of_prioritised(outrigger_reader_t *reader,
         outrigger_skip_prioritised(reader);
     }
     return outrigger_end_list(reader, out);
+}
+
+/** [package_member] Threads: any. Ownership: stays where it was. Lifetime: of `*out`, that of the reader's bytes. */
+static inline bool outrigger_get_package_member(outrigger_reader_t *reader, outrigger_package_member_t *out)
+{
+    memset(out, 0, sizeof *out);
+    if (!outrigger_get_u8(reader, &out->tag)) {
+        return false;
+    }
+    switch (out->tag) {
+    case OUTRIGGER_PACKAGE_MEMBER_NOT_JUDGED:
+        return true;
+    case OUTRIGGER_PACKAGE_MEMBER_ACCEPTED:
+        return outrigger_get_u64(reader, &out->as.accepted.virtual_size)
+            && outrigger_get_u64(reader, &out->as.accepted.fee)
+            && outrigger_get_u64(reader, &out->as.accepted.feerate)
+            && outrigger_get_list_of_hash(reader, &out->as.accepted.included);
+    case OUTRIGGER_PACKAGE_MEMBER_IN_MEMPOOL:
+        return outrigger_get_u64(reader, &out->as.in_mempool.virtual_size)
+            && outrigger_get_u64(reader, &out->as.in_mempool.fee);
+    case OUTRIGGER_PACKAGE_MEMBER_OTHER_WITNESS:
+        return outrigger_get_hash(reader, &out->as.other_witness.wtxid);
+    case OUTRIGGER_PACKAGE_MEMBER_REJECTED:
+        return outrigger_get_bytes(reader, &out->as.rejected.reason)
+            && outrigger_get_bytes(reader, &out->as.rejected.detail);
+    default:
+        return outrigger_fail(reader);
+    }
+}
+
+/** Goes on behind [package_member]. Threads: any. Ownership: nothing changes hands. Lifetime: nothing is kept. */
+static inline bool outrigger_skip_package_member(outrigger_reader_t *reader)
+{
+    uint8_t tag = 0;
+    if (!outrigger_get_u8(reader, &tag)) {
+        return false;
+    }
+    switch (tag) {
+    case OUTRIGGER_PACKAGE_MEMBER_NOT_JUDGED:
+        return true;
+    case OUTRIGGER_PACKAGE_MEMBER_ACCEPTED:
+        return outrigger_skip(reader, 8)
+            && outrigger_skip(reader, 8)
+            && outrigger_skip(reader, 8)
+            && outrigger_skip_list_of_hash(reader);
+    case OUTRIGGER_PACKAGE_MEMBER_IN_MEMPOOL:
+        return outrigger_skip(reader, 8)
+            && outrigger_skip(reader, 8);
+    case OUTRIGGER_PACKAGE_MEMBER_OTHER_WITNESS:
+        return outrigger_skip(reader, 32);
+    case OUTRIGGER_PACKAGE_MEMBER_REJECTED:
+        return outrigger_skip_bytes(reader)
+            && outrigger_skip_bytes(reader);
+    default:
+        return outrigger_fail(reader);
+    }
+}
+
+/**
+ * [list of package_member] Threads: any. Ownership: stays where it was. Lifetime: of `*out`, that of the reader's
+ * bytes.
+ */
+static inline bool outrigger_get_list_of_package_member(outrigger_reader_t *reader, outrigger_list_t *out)
+{
+    uint32_t at = 0;
+    outrigger_begin_list(reader, out);
+    for (at = 0; at < out->count && !reader->failed; at++) {
+        outrigger_skip_package_member(reader);
+    }
+    return outrigger_end_list(reader, out);
+}
+
+/** [package_outcome] Threads: any. Ownership: stays where it was. Lifetime: of `*out`, that of the reader's bytes. */
+static inline bool outrigger_get_package_outcome(outrigger_reader_t *reader, outrigger_package_outcome_t *out)
+{
+    memset(out, 0, sizeof *out);
+    return outrigger_get_bytes(reader, &out->reason)
+        && outrigger_get_bytes(reader, &out->detail)
+        && outrigger_get_bool(reader, &out->is_policy)
+        && outrigger_get_list_of_package_member(reader, &out->members)
+        && outrigger_get_list_of_hash(reader, &out->replaced);
 }
 
 /** [optional bool] Threads: any. Ownership: nothing changes hands. Lifetime: `*out` is a copy. */
@@ -4829,6 +4980,73 @@ static inline int32_t outrigger_mempool_fee_estimate(
     status = outrigger_ask_written(mempool, OUTRIGGER_FN_MEMPOOL_FEE_ESTIMATE, scope, &request, &own);
     reader = outrigger_read(outrigger_lend(&own));
     read = status == OUTRIGGER_STATUS_OK && outrigger_get_optional_u64(&reader, out);
+    if (!read) {
+        memset(out, 0, sizeof *out);
+    }
+    return outrigger_answered(status, read, &own, response);
+}
+
+/**
+ * Offers transactions that build on one another, parents before their one child: first each by itself, then those
+ * together that pay too little by themselves. `max_feerate` is that of `submit`, and bounds each. Fails with
+ * OUTRIGGER_STATUS_UNSUPPORTED on a bitcoind. Since minor 1.
+ *
+ * Request: transactions [list of bytes], max_feerate [u64]. Response: [package_outcome].
+ * Threads: any, from `init` until `stop` has returned; of one scope, one at a time.
+ * Ownership: the arguments stay the caller's; `*response` is the caller's to release, whatever the status is.
+ * Lifetime: what `*out` points to ends with `*response`; the arguments are copied.
+ */
+static inline int32_t outrigger_mempool_submit_package(
+    const outrigger_service_t *mempool, uint64_t scope, const outrigger_bytes_t *transactions,
+    size_t transactions_count, uint64_t max_feerate, outrigger_owned_bytes_t *response,
+    outrigger_package_outcome_t *out)
+{
+    outrigger_writer_t request = OUTRIGGER_WRITER;
+    outrigger_owned_bytes_t own = OUTRIGGER_NO_BYTES;
+    outrigger_reader_t reader;
+    int32_t status = OUTRIGGER_STATUS_OK;
+    bool read = false;
+    memset(out, 0, sizeof *out);
+    if (response == NULL) {
+        return OUTRIGGER_STATUS_MALFORMED;
+    }
+    outrigger_put_list_of_bytes(&request, transactions, transactions_count);
+    outrigger_put_u64(&request, max_feerate);
+    status = outrigger_ask_written(mempool, OUTRIGGER_FN_MEMPOOL_SUBMIT_PACKAGE, scope, &request, &own);
+    reader = outrigger_read(outrigger_lend(&own));
+    read = status == OUTRIGGER_STATUS_OK && outrigger_get_package_outcome(&reader, out);
+    if (!read) {
+        memset(out, 0, sizeof *out);
+    }
+    return outrigger_answered(status, read, &own, response);
+}
+
+/**
+ * What the mempool would say of these transactions, of which each pays for itself and none replaces others, unless it
+ * is the only one; keeping nothing. Fails with OUTRIGGER_STATUS_UNSUPPORTED on a bitcoind. Since minor 1.
+ *
+ * Request: transactions [list of bytes]. Response: [package_outcome].
+ * Threads: any, from `init` until `stop` has returned; of one scope, one at a time.
+ * Ownership: the arguments stay the caller's; `*response` is the caller's to release, whatever the status is.
+ * Lifetime: what `*out` points to ends with `*response`; the arguments are copied.
+ */
+static inline int32_t outrigger_mempool_try_package(
+    const outrigger_service_t *mempool, uint64_t scope, const outrigger_bytes_t *transactions,
+    size_t transactions_count, outrigger_owned_bytes_t *response, outrigger_package_outcome_t *out)
+{
+    outrigger_writer_t request = OUTRIGGER_WRITER;
+    outrigger_owned_bytes_t own = OUTRIGGER_NO_BYTES;
+    outrigger_reader_t reader;
+    int32_t status = OUTRIGGER_STATUS_OK;
+    bool read = false;
+    memset(out, 0, sizeof *out);
+    if (response == NULL) {
+        return OUTRIGGER_STATUS_MALFORMED;
+    }
+    outrigger_put_list_of_bytes(&request, transactions, transactions_count);
+    status = outrigger_ask_written(mempool, OUTRIGGER_FN_MEMPOOL_TRY_PACKAGE, scope, &request, &own);
+    reader = outrigger_read(outrigger_lend(&own));
+    read = status == OUTRIGGER_STATUS_OK && outrigger_get_package_outcome(&reader, out);
     if (!read) {
         memset(out, 0, sizeof *out);
     }

@@ -31,6 +31,7 @@ mod methods;
 mod metrics;
 mod mining;
 mod operator;
+mod packages;
 mod plugin_control;
 mod plugin_log;
 mod publishing;

@@ -21,7 +21,9 @@ use outrigger_service::chain::{
     BlockInfo, BlockRef, ChainInfo, ChainTip, Coin, ConfirmedTransaction, Deployment, NextBlock, SpentOutputs, Tip,
     UnspentOutput, Verdict,
 };
-use outrigger_service::mempool::{Admission, Candidate, MempoolEntry, MempoolInfo, Prioritised, RawTransaction};
+use outrigger_service::mempool::{
+    Admission, Candidate, MempoolEntry, MempoolInfo, PackageOutcome, Prioritised, RawTransaction,
+};
 use outrigger_service::wire::Blob;
 use outrigger_values::FeeRate;
 
@@ -191,6 +193,19 @@ pub trait Node: Send + Sync {
 
     /// What [`Node::submit`] would answer; the mempool stays as it is (testmempoolaccept).
     fn try_submit(&self, raw: &[u8], max_feerate: FeeRate) -> Result<Admission>;
+
+    /// Submits transactions that build on one another, parents before their one child, unless the feerate of one exceeds
+    /// `max_feerate`; [`FeeRate::ZERO`] means no limit (submitpackage).
+    ///
+    /// # Errors
+    /// [`NodeError::Unsupported`] of a node in another process, whose own method is called instead.
+    fn submit_package(&self, raw: &[Blob], max_feerate: FeeRate) -> Result<PackageOutcome>;
+
+    /// What the mempool would say of these transactions if none replaced any; it stays as it is (testmempoolaccept).
+    ///
+    /// # Errors
+    /// As of [`Node::submit_package`].
+    fn try_package(&self, raw: &[Blob]) -> Result<PackageOutcome>;
 
     /// The feerate estimated to confirm within `blocks` blocks; none without an estimate (estimatesmartfee).
     fn fee_estimate(&self, blocks: u32) -> Result<Option<FeeRate>>;

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use bitcoin::{OutPoint, SignedAmount, Txid};
-use outrigger_service::mempool::{Admission, Candidate, MempoolEntry, MempoolInfo, Prioritised, RawTransaction};
+use outrigger_service::mempool::{
+    Admission, Candidate, MempoolEntry, MempoolInfo, PackageOutcome, Prioritised, RawTransaction,
+};
 use outrigger_service::wire::Blob;
 use outrigger_service::{Mempool, Result, Scope};
 use outrigger_values::FeeRate;
@@ -63,6 +65,15 @@ impl Mempool for MempoolService {
 
     fn unbroadcast(&self, _: Scope, txids: Vec<Txid>) -> Result<Vec<bool>> {
         Ok(self.node.mempool_unbroadcast(&txids)?)
+    }
+
+    fn submit_package(&self, scope: Scope, transactions: Vec<Blob>, max_feerate: FeeRate) -> Result<PackageOutcome> {
+        self.scopes.get(scope)?.refresh();
+        Ok(self.node.submit_package(&transactions, max_feerate)?)
+    }
+
+    fn try_package(&self, _: Scope, transactions: Vec<Blob>) -> Result<PackageOutcome> {
+        Ok(self.node.try_package(&transactions)?)
     }
 
     fn fee_estimate(&self, _: Scope, blocks: u32) -> Result<Option<FeeRate>> {

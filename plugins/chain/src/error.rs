@@ -77,6 +77,9 @@ pub enum ChainError {
     /// Too few or too many transactions to try.
     #[error("Array must contain between 1 and {max} transactions.", max = crate::limits::MAX_TRIED)]
     TriedCount,
+    /// Transactions of which not all are parents of the last, or some build on one another.
+    #[error("package topology disallowed. not child-with-parents or parents depend on each other.")]
+    PackageTopology,
     /// A bound on the feerate that bounds nothing sensible.
     #[error("Fee rates larger than or equal to 1BTC/kvB are not accepted")]
     FeerateBound,
@@ -329,7 +332,7 @@ impl From<ChainError> for RpcError {
             E::AddressOrId => RpcErrorCode::INVALID_PARAMS,
             E::InvalidSubnet | E::NotBanned => RpcErrorCode::CLIENT_INVALID_IP_OR_SUBNET,
             E::Undecodable | E::NothingToSend | E::NothingToTry(_) => RpcErrorCode::DESERIALIZATION,
-            E::Burns | E::FeeTooHigh | E::MissingInputs => RpcErrorCode::VERIFY,
+            E::Burns | E::FeeTooHigh | E::MissingInputs | E::PackageTopology => RpcErrorCode::VERIFY,
             E::Rejected(_) => RpcErrorCode::VERIFY_REJECTED,
             E::AlreadyInChain => RpcErrorCode::VERIFY_ALREADY_IN_CHAIN,
             E::Damaged(_) => RpcErrorCode::INTERNAL,

@@ -86,6 +86,7 @@ impl ChainPlugin {
             "getmempoolentry" => mempool::get_mempool_entry(context),
             "gettxspendingprevout" => mempool::get_tx_spending_prevout(context),
             "sendrawtransaction" => send::send_raw_transaction(context),
+            "submitpackage" => send::submit_package(context),
             "testmempoolaccept" => send::test_mempool_accept(context),
             "getrawtransaction" => transactions::get_raw_transaction(context),
             "createrawtransaction" => transactions::create_raw_transaction(context),

@@ -2,11 +2,11 @@
 
 use std::collections::HashSet;
 
-use bitcoin::{Amount, Transaction, Txid, Weight};
+use bitcoin::{Amount, Transaction, Txid};
 use outrigger_sdk::FeeRate;
-use outrigger_sdk::amount::{self, COIN, Saturating};
+use outrigger_sdk::amount::{self, COIN};
 use outrigger_sdk::script::parse::is_unspendable;
-use outrigger_sdk::service::mempool::Admission;
+use outrigger_sdk::service::mempool::{Admission, PackageMember};
 use outrigger_sdk::standard::{has_valid_ops, sendable_from_hex, transaction_to_bytes};
 use serde_json::{Map, Value, json};
 
@@ -14,8 +14,8 @@ use crate::error::ChainError;
 use crate::limits::MAX_TRIED;
 use crate::{Context, Outcome, args};
 
-/// The most that several transactions weigh together.
-const MAX_PACKAGE_WEIGHT: Weight = Weight::from_wu(404_000);
+/// The reason of one whose inputs are unknown or spent, which testmempoolaccept words otherwise.
+const MISSING_INPUTS: &str = "bad-txns-inputs-missingorspent";
 /// The feerate above which a transaction is refused unless told otherwise: 0.1 BTC/kvB.
 const DEFAULT_MAX_FEERATE: FeeRate = FeeRate::from_sat_per_kvb(COIN / 10);
 /// The feerate from which a client's bound is refused: 1 BTC/kvB.
@@ -60,70 +60,132 @@ pub fn send_raw_transaction(context: &Context<'_>) -> Outcome {
     }
 }
 
-pub fn test_mempool_accept(context: &Context<'_>) -> Outcome {
+/// The texts of the transactions that are judged together.
+fn package<'a>(context: &'a Context<'_>) -> Result<&'a [Value], ChainError> {
     let texts = args::array(context.params.get(0))?;
-    if texts.is_empty() || texts.len() > MAX_TRIED {
-        return Err(ChainError::TriedCount);
-    }
+    if texts.is_empty() || texts.len() > MAX_TRIED { Err(ChainError::TriedCount) } else { Ok(texts) }
+}
+
+fn decode(text: &Value) -> Result<Transaction, ChainError> {
+    let text = args::text(text)?;
+    sendable_from_hex(text).ok_or_else(|| ChainError::NothingToTry(text.to_owned()))
+}
+
+pub fn test_mempool_accept(context: &Context<'_>) -> Outcome {
+    let texts = package(context)?;
     let max_feerate = max_feerate(context)?;
-    let mut transactions = Vec::with_capacity(texts.len());
-    for text in texts {
-        let text = args::text(text)?;
-        let transaction = sendable_from_hex(text).ok_or_else(|| ChainError::NothingToTry(text.to_owned()))?;
-        transactions.push(transaction);
-    }
-    let malformed = malformed_package(&transactions);
-    let mut earlier = HashSet::new();
-    let mut failed = false;
+    let transactions = texts.iter().map(decode).collect::<Result<Vec<_>, _>>()?;
+    let raw = transactions.iter().map(transaction_to_bytes).map(Into::into).collect();
+    let outcome = context.host.mempool.try_package(context.scope, raw)?;
+    let mut is_over = false;
     let mut results = Vec::with_capacity(transactions.len());
-    for transaction in &transactions {
+    for (transaction, member) in transactions.iter().zip(&outcome.members) {
         let mut result = Map::new();
-        let txid = transaction.compute_txid();
-        result.insert("txid".into(), json!(txid));
+        result.insert("txid".into(), json!(transaction.compute_txid()));
         result.insert("wtxid".into(), json!(wtxid(transaction)));
-        if let Some(malformed) = malformed {
-            result.insert("package-error".into(), json!(malformed));
+        if outcome.is_policy {
+            result.insert("package-error".into(), json!(full_reason(&outcome.reason, &outcome.detail)));
         }
-        // The mempool tries each by itself: of one that builds on another of the list, or comes after a refused one,
-        // nothing is said, as bitcoind says nothing where it did not come to an end.
-        let builds_on_another = transaction.input.iter().any(|input| earlier.contains(&input.previous_output.txid));
-        if malformed.is_none() && !failed && !builds_on_another {
-            let raw = transaction_to_bytes(transaction).into();
-            failed = !describe(&context.host.mempool.try_submit(context.scope, raw, max_feerate)?, &mut result);
-        }
-        earlier.insert(txid);
+        // After one that pays too much nothing more is said.
+        is_over = is_over || describe_trial(member, max_feerate, &mut result).is_err();
         results.push(Value::Object(result));
     }
     Ok(Value::Array(results))
 }
 
-/// Why several transactions can never be judged together, in bitcoind's words.
-fn malformed_package(transactions: &[Transaction]) -> Option<&'static str> {
-    if transactions.len() < 2 {
-        return None;
-    }
-    let weight = transactions.iter().map(Transaction::weight).fold(Weight::ZERO, Weight::saturating_add);
-    if weight > MAX_PACKAGE_WEIGHT {
-        return Some("package-too-large");
-    }
-    let mut later: HashSet<Txid> = transactions.iter().map(Transaction::compute_txid).collect();
-    if later.len() < transactions.len() {
-        return Some("package-contains-duplicates");
-    }
-    for transaction in transactions {
-        if transaction.input.iter().any(|input| later.contains(&input.previous_output.txid)) {
-            return Some("package-not-sorted");
+/// The client's bound on feerates is broken.
+struct TooHigh;
+
+/// Says what became of a trial.
+fn describe_trial(
+    member: &PackageMember,
+    max_feerate: FeeRate,
+    result: &mut Map<String, Value>,
+) -> Result<(), TooHigh> {
+    match member {
+        PackageMember::Accepted { virtual_size, fee, .. }
+            if max_feerate > FeeRate::ZERO && *fee > max_feerate.fee(*virtual_size) =>
+        {
+            result.insert("allowed".into(), json!(false));
+            result.insert("reject-reason".into(), json!("max-fee-exceeded"));
+            return Err(TooHigh);
         }
-        later.remove(&transaction.compute_txid());
-    }
-    let mut spent = HashSet::new();
-    for transaction in transactions {
-        if transaction.input.iter().any(|input| spent.contains(&input.previous_output)) {
-            return Some("conflict-in-package");
+        PackageMember::Accepted { .. } => {
+            result.insert("allowed".into(), json!(true));
+            describe_fees(member, result);
         }
-        spent.extend(transaction.input.iter().map(|input| input.previous_output));
+        PackageMember::Rejected { reason, detail } => {
+            result.insert("allowed".into(), json!(false));
+            if reason == MISSING_INPUTS {
+                result.insert("reject-reason".into(), json!("missing-inputs"));
+            } else {
+                result.insert("reject-reason".into(), json!(reason));
+                result.insert("reject-details".into(), json!(full_reason(reason, detail)));
+            }
+        }
+        PackageMember::InMempool { .. } | PackageMember::OtherWitness { .. } | PackageMember::NotJudged => {}
     }
-    None
+    Ok(())
+}
+
+/// Says what a transaction pays that is in the mempool, or would be.
+fn describe_fees(member: &PackageMember, result: &mut Map<String, Value>) {
+    let (PackageMember::Accepted { virtual_size, fee, .. } | PackageMember::InMempool { virtual_size, fee }) = member
+    else {
+        return;
+    };
+    result.insert("vsize".into(), json!(virtual_size));
+    let mut fees = Map::from_iter([("base".to_owned(), amount::to_json(*fee))]);
+    if let PackageMember::Accepted { feerate, included, .. } = member {
+        fees.insert("effective-feerate".into(), amount::to_json(*feerate));
+        fees.insert("effective-includes".into(), json!(included));
+    }
+    result.insert("fees".into(), Value::Object(fees));
+}
+
+pub fn submit_package(context: &Context<'_>) -> Outcome {
+    let texts = package(context)?;
+    let max_feerate = max_feerate(context)?;
+    let max_burn = context.params.given(2).map_or(Ok(Amount::ZERO), amount::from_json)?;
+    let mut transactions = Vec::with_capacity(texts.len());
+    for text in texts {
+        let transaction = decode(text)?;
+        if burns(&transaction, max_burn) {
+            return Err(ChainError::Burns);
+        }
+        transactions.push(transaction);
+    }
+    if transactions.len() > 1 && !is_tree(&transactions) {
+        return Err(ChainError::PackageTopology);
+    }
+    let raw = transactions.iter().map(transaction_to_bytes).map(Into::into).collect();
+    let outcome = context.host.mempool.submit_package(context.scope, raw, max_feerate)?;
+    let message =
+        if outcome.reason.is_empty() { "success".to_owned() } else { full_reason(&outcome.reason, &outcome.detail) };
+    let mut results = Map::new();
+    for (transaction, member) in transactions.iter().zip(&outcome.members) {
+        let mut result = Map::from_iter([("txid".to_owned(), json!(transaction.compute_txid()))]);
+        match member {
+            PackageMember::OtherWitness { wtxid } => drop(result.insert("other-wtxid".into(), json!(wtxid))),
+            PackageMember::Rejected { reason, detail } => {
+                result.insert("error".into(), json!(full_reason(reason, detail)));
+            }
+            PackageMember::NotJudged => continue,
+            PackageMember::Accepted { .. } | PackageMember::InMempool { .. } => describe_fees(member, &mut result),
+        }
+        results.insert(wtxid(transaction), Value::Object(result));
+    }
+    Ok(json!({"package_msg": message, "tx-results": results, "replaced-transactions": outcome.replaced}))
+}
+
+/// Whether the last transaction builds on each of the others, and none of those on another.
+fn is_tree(transactions: &[Transaction]) -> bool {
+    let Some((child, parents)) = transactions.split_last() else { return false };
+    let txids: HashSet<Txid> = parents.iter().map(Transaction::compute_txid).collect();
+    let spent: HashSet<Txid> = child.input.iter().map(|input| input.previous_output.txid).collect();
+    let builds_on_another =
+        |parent: &Transaction| parent.input.iter().any(|input| txids.contains(&input.previous_output.txid));
+    txids.is_subset(&spent) && !parents.iter().any(builds_on_another)
 }
 
 /// The id with witness. The library would count the marker of the form with witness where there are no inputs.
@@ -132,36 +194,4 @@ fn wtxid(transaction: &Transaction) -> String {
         return transaction.compute_txid().to_string();
     }
     transaction.compute_wtxid().to_string()
-}
-
-/// Says what became of a trial; whether the transaction would be taken.
-fn describe(admission: &Admission, result: &mut Map<String, Value>) -> bool {
-    let mut reject = |reason: &str, details: Option<String>| {
-        result.insert("allowed".into(), json!(false));
-        result.insert("reject-reason".into(), json!(reason));
-        if let Some(details) = details {
-            result.insert("reject-details".into(), json!(details));
-        }
-        false
-    };
-    match admission {
-        Admission::Accepted { wtxid, virtual_size, fee, .. } => {
-            result.insert("allowed".into(), json!(true));
-            result.insert("vsize".into(), json!(virtual_size));
-            let feerate = FeeRate::paid(*fee, *virtual_size);
-            let fees = json!({
-                "base": amount::to_json(*fee),
-                "effective-feerate": amount::to_json(feerate),
-                "effective-includes": [wtxid],
-            });
-            result.insert("fees".into(), fees);
-            true
-        }
-        Admission::Known { .. } => reject("txn-already-in-mempool", Some("txn-already-in-mempool".into())),
-        Admission::Rejected { reason, detail } => reject(reason, Some(full_reason(reason, detail))),
-        Admission::MissingInputs => reject("missing-inputs", None),
-        Admission::AlreadyInChain => reject("txn-already-known", Some("txn-already-known".into())),
-        Admission::Undecodable => reject("tx-decode-failed", None),
-        Admission::FeeTooHigh { .. } => reject("max-fee-exceeded", None),
-    }
 }

@@ -248,6 +248,62 @@ wire_struct! {
     }
 }
 
+wire_enum! {
+    /// What became of one of several transactions that were offered together.
+    #[derive(Clone, PartialEq, Eq, Debug)]
+    pub enum PackageMember {
+        /// Accepted (or, when tried: it would be).
+        Accepted {
+            /// Its virtual size, in virtual bytes.
+            virtual_size: u64,
+            /// Its fee, in satoshi.
+            fee: Amount,
+            /// The feerate that it was judged by, with what prioritisetransaction added, in satoshi per 1000 virtual bytes.
+            feerate: FeeRate,
+            /// The transactions whose feerate together that is, by their ids with witness.
+            included: Vec<Wtxid>,
+        } = 0,
+        /// In the mempool already.
+        InMempool {
+            /// Its virtual size, in virtual bytes.
+            virtual_size: u64,
+            /// Its fee, in satoshi.
+            fee: Amount,
+        } = 1,
+        /// In the mempool already with another witness.
+        OtherWitness {
+            /// The id of that one, with witness.
+            wtxid: Wtxid,
+        } = 2,
+        /// Refused.
+        Rejected {
+            /// The reason as bitcoind words it.
+            reason: String,
+            /// More of it; may be empty.
+            detail: String,
+        } = 3,
+        /// Another one, or all together, were refused before.
+        NotJudged = 4,
+    }
+}
+
+wire_struct! {
+    /// What became of several transactions that were offered together.
+    #[derive(Clone, PartialEq, Eq, Debug)]
+    pub struct PackageOutcome {
+        /// Why not all of them are accepted, as bitcoind words it; empty where they are.
+        pub reason: String,
+        /// More of it; may be empty.
+        pub detail: String,
+        /// Whether a rule of packages is broken, and not one of a transaction.
+        pub is_policy: bool,
+        /// What became of each, in their order.
+        pub members: Vec<PackageMember>,
+        /// The transactions that were replaced, by their ids.
+        pub replaced: Vec<Txid>,
+    }
+}
+
 service! {
     /// The unconfirmed transactions.
     pub trait Mempool as MempoolClient = "mempool/1" {
@@ -281,5 +337,14 @@ service! {
         /// bytes; none where the node has no estimate.
         #[since(1)]
         fn fee_estimate(blocks: u32) -> Option<FeeRate>;
+        /// Offers transactions that build on one another, parents before their one child: first each by itself, then those together
+        /// that pay too little by themselves. `max_feerate` is that of `submit`, and bounds each. Fails with `Unsupported` on a
+        /// bitcoind.
+        #[since(1)]
+        fn submit_package(transactions: Vec<Blob>, max_feerate: FeeRate) -> PackageOutcome;
+        /// What the mempool would say of these transactions, of which each pays for itself and none replaces others, unless it is
+        /// the only one; keeping nothing. Fails with `Unsupported` on a bitcoind.
+        #[since(1)]
+        fn try_package(transactions: Vec<Blob>) -> PackageOutcome;
     }
 }

@@ -8,7 +8,8 @@ use bitcoin::{Amount, BlockHash, OutPoint, SignedAmount, Transaction, Txid, cons
 use super::chain::StubChain;
 use super::lock;
 use outrigger_service::mempool::{
-    Admission, Candidate, MempoolEntry, MempoolInfo, Prioritised, RawTransaction, Selected, Selection,
+    Admission, Candidate, MempoolEntry, MempoolInfo, PackageMember, PackageOutcome, Prioritised, RawTransaction,
+    Selected, Selection,
 };
 use outrigger_service::wire::Blob;
 use outrigger_service::{Chain, Mempool, Result, Scope};
@@ -137,6 +138,27 @@ fn accepted(transaction: &Transaction, fee: Amount) -> Admission {
         virtual_size: transaction.vsize() as u64,
         fee,
     }
+}
+
+/// What is told of transactions that were judged one by one.
+fn outcome(admissions: Vec<Admission>) -> PackageOutcome {
+    let rejected = |reason: &str, detail| PackageMember::Rejected { reason: reason.to_owned(), detail };
+    let member = |admission| match admission {
+        Admission::Accepted { wtxid, virtual_size, fee, .. } => {
+            let feerate = FeeRate::paid(fee, virtual_size);
+            PackageMember::Accepted { virtual_size, fee, feerate, included: vec![wtxid] }
+        }
+        Admission::Rejected { reason, detail } => rejected(&reason, detail),
+        Admission::Known { .. } => rejected("txn-already-in-mempool", String::new()),
+        Admission::MissingInputs => rejected("bad-txns-inputs-missingorspent", String::new()),
+        Admission::AlreadyInChain => rejected("txn-already-known", String::new()),
+        Admission::Undecodable => rejected("tx-decode-failed", String::new()),
+        Admission::FeeTooHigh { .. } => rejected("max feerate exceeded", String::new()),
+    };
+    let members: Vec<_> = admissions.into_iter().map(member).collect();
+    let failed = members.iter().any(|member| matches!(member, PackageMember::Rejected { .. }));
+    let reason = if failed { "transaction failed".to_owned() } else { String::new() };
+    PackageOutcome { reason, detail: String::new(), is_policy: false, members, replaced: Vec::new() }
 }
 
 impl State {
@@ -285,6 +307,16 @@ impl Mempool for StubMempool {
     fn unbroadcast(&self, _: Scope, txids: Vec<Txid>) -> Result<Vec<bool>> {
         let state = lock(&self.state);
         Ok(txids.into_iter().map(|txid| state.position(txid).is_some()).collect())
+    }
+
+    fn submit_package(&self, scope: Scope, transactions: Vec<Blob>, max_feerate: FeeRate) -> Result<PackageOutcome> {
+        let submit = |raw| self.submit(scope, raw, max_feerate);
+        transactions.into_iter().map(submit).collect::<Result<Vec<_>>>().map(outcome)
+    }
+
+    fn try_package(&self, scope: Scope, transactions: Vec<Blob>) -> Result<PackageOutcome> {
+        let attempt = |raw| self.try_submit(scope, raw, FeeRate::ZERO);
+        transactions.into_iter().map(attempt).collect::<Result<Vec<_>>>().map(outcome)
     }
 
     fn fee_estimate(&self, _: Scope, _: u32) -> Result<Option<FeeRate>> {

@@ -13,7 +13,9 @@ use bitcoin::{BlockHash, Network, OutPoint, SignedAmount, Transaction, Txid, Wei
 use outrigger_node::interest::outpoint_interest;
 use outrigger_node::{ChainIdentity, Link, Node, NodeError, Observer, Result, SearchReads, Snapshot};
 use outrigger_service::chain::{Deployment, NextBlock, Tip, Verdict};
-use outrigger_service::mempool::{Admission, Candidate, MempoolEntry, MempoolInfo, Prioritised, RawTransaction};
+use outrigger_service::mempool::{
+    Admission, Candidate, MempoolEntry, MempoolInfo, PackageOutcome, Prioritised, RawTransaction,
+};
 use outrigger_service::wire::Blob;
 use outrigger_upstream::{Upstream, UpstreamError};
 use parking_lot::Mutex;
@@ -335,6 +337,14 @@ impl Node for BitcoindNode {
 
     fn try_submit(&self, raw: &[u8], max_feerate: FeeRate) -> Result<Admission> {
         submit::try_submit(self.rpc(), raw, max_feerate)
+    }
+
+    fn submit_package(&self, _: &[Blob], _: FeeRate) -> Result<PackageOutcome> {
+        Err(NodeError::Unsupported("packages are submitted by the node's own submitpackage".into()))
+    }
+
+    fn try_package(&self, _: &[Blob]) -> Result<PackageOutcome> {
+        Err(NodeError::Unsupported("packages are tried by the node's own testmempoolaccept".into()))
     }
 
     fn fee_estimate(&self, blocks: u32) -> Result<Option<FeeRate>> {

@@ -17,6 +17,7 @@ mod error;
 mod mempool;
 mod merkle;
 mod node;
+mod packages;
 mod params;
 mod persistence;
 mod restore;

@@ -10,7 +10,9 @@ use outrigger_service::chain::{
     BlockInfo, BlockRef, ChainInfo, ChainTip, Coin, ConfirmedTransaction, Deployment, NextBlock, SpentOutputs, Tip,
     UnspentOutput, Verdict,
 };
-use outrigger_service::mempool::{Admission, Candidate, MempoolEntry, MempoolInfo, Prioritised, RawTransaction};
+use outrigger_service::mempool::{
+    Admission, Candidate, MempoolEntry, MempoolInfo, PackageOutcome, Prioritised, RawTransaction,
+};
 use outrigger_service::wire::Blob;
 use outrigger_values::FeeRate;
 
@@ -114,6 +116,14 @@ impl Node for EmbeddedNode {
 
     fn try_submit(&self, raw: &[u8], max_feerate: FeeRate) -> Result<Admission> {
         Ok(self.try_submit(raw, max_feerate)?)
+    }
+
+    fn submit_package(&self, raw: &[Blob], max_feerate: FeeRate) -> Result<PackageOutcome> {
+        Ok(self.submit_package(raw, max_feerate)?)
+    }
+
+    fn try_package(&self, raw: &[Blob]) -> Result<PackageOutcome> {
+        Ok(self.try_package(raw)?)
     }
 
     fn fee_estimate(&self, _: u32) -> Result<Option<FeeRate>> {

@@ -8,11 +8,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use bitcoin::{Transaction, TxOut, Txid};
 
-use super::mempool::{Offer, Rejection, Terms, View};
+use super::mempool::{Offer, Rejection, Rules, Terms, View};
 use super::persistence::{Kept, Stored};
 use super::validation::{check_transaction, verify_transaction};
 use super::{EmbeddedError, EmbeddedNode};
 use outrigger_script::Flags;
+use outrigger_values::FeeRate;
 
 /// From how many transactions on it is worth to start threads.
 const PARALLEL: usize = 64;
@@ -58,7 +59,7 @@ impl EmbeddedNode {
         let (mut pool, now) = (self.pool_mut(), self.time());
         let mut missing = Vec::new();
         for kept in kept {
-            match pool.examine(&view, &kept.offer, Terms::Kept(kept.entry_time)) {
+            match pool.examine(&view, &kept.offer, Rules::Alone(Terms::Kept(kept.entry_time)), FeeRate::ZERO) {
                 // Nobody hears the node yet.
                 Ok(admissible) => drop(pool.admit(admissible, now, &mut Vec::new())),
                 Err(Rejection::MissingInputs) => missing.push(kept),

@@ -6,7 +6,7 @@ use bitcoin::{OutPoint, SignedAmount, Transaction, Txid};
 use outrigger_service::mempool::{Admission, Candidate, MempoolEntry, MempoolInfo, Prioritised, RawTransaction};
 
 use super::decode::decode_transaction;
-use super::mempool::{Admissible, Entry, Offer, Pool, Rejection, Terms, View};
+use super::mempool::{Admissible, Entry, Offer, Pool, Rejection, Rules, Terms, View};
 use super::validation::{check_transaction, verify_transaction};
 use super::{EmbeddedError, EmbeddedNode};
 use outrigger_script::Flags;
@@ -83,7 +83,7 @@ impl EmbeddedNode {
     }
 
     /// Changes the mempool, and writes the change down before it is answered. The caller holds the write lock.
-    fn change_pool<R>(&self, change: impl FnOnce(&mut Pool) -> R) -> R {
+    pub(super) fn change_pool<R>(&self, change: impl FnOnce(&mut Pool) -> R) -> R {
         let (outcome, records, usage) = {
             let mut pool = self.pool_mut();
             let outcome = change(&mut pool);
@@ -124,7 +124,7 @@ impl EmbeddedNode {
         if keep && self.pool().has(&offer.txid) {
             return Ok(Admission::Known { txid: offer.txid });
         }
-        let examined = self.pool().examine(&view, &offer, Terms::New);
+        let examined = self.pool().examine(&view, &offer, Rules::Alone(Terms::New), FeeRate::ZERO);
         Ok(match examined {
             Ok(admissible) => self.admit(admissible, max_feerate, keep),
             Err(Rejection::Node(error)) => return Err(error),
@@ -139,12 +139,12 @@ impl EmbeddedNode {
 
     /// Verifies scripts before the lock is taken, where the coins are to be had. A failure is found again, and told in
     /// its place among the other reasons, by whoever holds the lock.
-    fn verify_ahead(&self, offer: &Offer) -> Result<(), EmbeddedError> {
+    pub(super) fn verify_ahead(&self, offer: &Offer) -> Result<(), EmbeddedError> {
         if check_transaction(&offer.tx).is_err() || self.cache.contains(&offer.wtxid, Flags::STANDARD) {
             return Ok(());
         }
         let view = View::new(self, self.tip())?;
-        let Some(coins) = self.pool().find_coins(&view, &offer.tx)? else { return Ok(()) };
+        let Some(coins) = self.pool().find_coins(&view, &offer.tx, &[])? else { return Ok(()) };
         let spent = coins.into_iter().map(|coin| coin.output).collect();
         if verify_transaction(&offer.tx, spent, Flags::STANDARD).is_ok() {
             self.cache.insert(offer.wtxid, Flags::STANDARD);

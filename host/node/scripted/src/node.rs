@@ -14,7 +14,9 @@ use outrigger_service::chain::{
     BlockInfo, BlockRef, ChainInfo, ChainTip, Coin, ConfirmedTransaction, Deployment, NextBlock, SpentOutputs, Tip,
     UnspentOutput, Verdict,
 };
-use outrigger_service::mempool::{Admission, Candidate, MempoolEntry, MempoolInfo, Prioritised, RawTransaction};
+use outrigger_service::mempool::{
+    Admission, Candidate, MempoolEntry, MempoolInfo, PackageOutcome, Prioritised, RawTransaction,
+};
 use outrigger_service::wire::Blob;
 use outrigger_service::{Chain, ErrorKind, Mempool, Scope, ServiceError};
 
@@ -164,6 +166,14 @@ impl Node for ScriptedNode {
     fn try_submit(&self, raw: &[u8], max_feerate: FeeRate) -> Result<Admission> {
         self.faults.pass()?;
         self.mempool.try_submit(Scope::NONE, raw.to_vec().into(), max_feerate).map_err(node_error)
+    }
+
+    fn submit_package(&self, raw: &[Blob], max_feerate: FeeRate) -> Result<PackageOutcome> {
+        self.mempool.submit_package(Scope::NONE, raw.to_vec(), max_feerate).map_err(node_error)
+    }
+
+    fn try_package(&self, raw: &[Blob]) -> Result<PackageOutcome> {
+        self.mempool.try_package(Scope::NONE, raw.to_vec()).map_err(node_error)
     }
 
     fn fee_estimate(&self, _: u32) -> Result<Option<FeeRate>> {

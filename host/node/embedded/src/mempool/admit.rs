@@ -2,13 +2,15 @@
 
 use std::collections::BTreeSet;
 
-use bitcoin::{Amount, SignedAmount, Transaction, Txid};
+use bitcoin::{Amount, SignedAmount, Transaction, Txid, Wtxid};
 use outrigger_service::chain::Coin;
+use outrigger_service::mempool::PackageMember;
 use outrigger_values::FeeRate;
 
 use super::entry::{Entry, EntryTime, Offer, Totals, modified_fee, pays, virtual_size};
 use super::policy::{check_dust, check_size, check_spends, check_standard};
-use super::replace::{Measured, check_replacement};
+use super::replace::{INSUFFICIENT_FEE, Measured, check_replacement};
+use super::truc::{Violation, is_truc};
 use super::{Pool, View};
 use crate::EmbeddedError;
 use crate::validation::{
@@ -42,6 +44,38 @@ impl Terms {
     }
 }
 
+/// In what company a transaction is judged, on which some rules depend.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Rules {
+    /// By itself.
+    Alone(Terms),
+    /// By itself, before the package that it came with is.
+    First,
+    /// With the others of its package, which pay together.
+    Together,
+    /// With others, of which each pays for itself, and none replaces anything, since nothing is kept.
+    Tried,
+}
+
+impl Rules {
+    fn terms(self) -> Terms {
+        match self {
+            Self::Alone(terms) => terms,
+            Self::First | Self::Together | Self::Tried => Terms::New,
+        }
+    }
+
+    /// Whether the feerate of each need not suffice, since that of all does.
+    pub(super) fn pays_together(self) -> bool {
+        self == Self::Together
+    }
+
+    /// Whether one that builds on the same parent may be replaced with it, where the parent may have one child alone.
+    fn may_evict_sibling(self) -> bool {
+        matches!(self, Self::Alone(_) | Self::First)
+    }
+}
+
 /// Why a transaction may not come in.
 #[derive(Debug)]
 pub enum Rejection {
@@ -69,14 +103,72 @@ impl From<EmbeddedError> for Rejection {
     }
 }
 
+/// What is told of one that pays less than is relayed, and less than the mempool demands, since it was full.
+const MIN_RELAY_FEE: &str = "min relay fee not met";
+const MEMPOOL_MIN_FEE: &str = "mempool min fee not met";
+
+impl Rejection {
+    /// Whether it might come in with others of a package (bitcoind's `TX_RECONSIDERABLE` and `TX_MISSING_INPUTS`).
+    pub fn may_be_helped(&self, tx: &Transaction) -> bool {
+        match self {
+            Self::MissingInputs => true,
+            Self::Refused(error) => match &*error.reason {
+                MIN_RELAY_FEE => is_truc(tx),
+                MEMPOOL_MIN_FEE => true,
+                reason => reason.starts_with(INSUFFICIENT_FEE),
+            },
+            Self::Known | Self::InChain | Self::Node(_) => false,
+        }
+    }
+}
+
 /// A transaction that may come in, and what must go for it.
 pub struct Admissible {
     pub entry: Entry,
-    replaced: BTreeSet<Txid>,
+    pub replaced: BTreeSet<Txid>,
+}
+
+impl Admissible {
+    /// What is told of it where it comes in by itself.
+    pub fn member(&self) -> PackageMember {
+        accepted(&self.entry, self.entry.own().feerate(), vec![self.entry.wtxid])
+    }
+}
+
+/// What is told of a transaction that comes in at this feerate, which is that of these.
+fn accepted(entry: &Entry, feerate: FeeRate, included: Vec<Wtxid>) -> PackageMember {
+    PackageMember::Accepted { virtual_size: entry.virtual_size(), fee: entry.fee, feerate, included }
+}
+
+/// A transaction that satisfies the rules which need no scripts, nor a look at what it would replace.
+pub(super) struct Examined {
+    pub entry: Entry,
+    pub measured: Measured,
+    coins: Vec<Coin>,
+}
+
+impl Examined {
+    /// Checks its feerate against the most that its sender allows; zero is no bound.
+    pub fn check_max_feerate(&self, most: FeeRate) -> Result<(), Rejection> {
+        if most > FeeRate::ZERO && self.measured.feerate() > most {
+            return Err(ValidationError::new("max feerate exceeded").into());
+        }
+        Ok(())
+    }
+
+    /// Verifies its scripts by the rules of relay, unless that was done before.
+    pub fn check_scripts(&self, view: &View, offer: &Offer) -> Result<(), ValidationError> {
+        check_scripts(view, offer, &self.coins)
+    }
+
+    /// What is told of it where it comes in.
+    pub fn accepted(&self, feerate: FeeRate, included: Vec<Wtxid>) -> PackageMember {
+        accepted(&self.entry, feerate, included)
+    }
 }
 
 /// How many transactions may build on each other, and how large they may be together, in virtual bytes.
-struct ChainLimits {
+pub(super) struct ChainLimits {
     ancestors: u64,
     ancestor_size: u64,
     descendants: u64,
@@ -84,11 +176,37 @@ struct ChainLimits {
 }
 
 impl Pool {
-    /// Checks a transaction against the chain and the mempool, and changes nothing.
+    /// Checks a transaction against the chain and the mempool, and changes nothing. `max_feerate` bounds its feerate; zero is no
+    /// bound.
     ///
     /// # Errors
     /// The first reason against it.
-    pub fn examine(&self, view: &View, offer: &Offer, terms: Terms) -> Result<Admissible, Rejection> {
+    pub fn examine(
+        &self,
+        view: &View,
+        offer: &Offer,
+        rules: Rules,
+        max_feerate: FeeRate,
+    ) -> Result<Admissible, Rejection> {
+        let examined = self.examine_alone(view, offer, rules, &[])?;
+        examined.check_max_feerate(max_feerate)?;
+        if self.limits.require_standard {
+            self.check_dust_spends(std::slice::from_ref(offer)).map_err(|(_, error)| error)?;
+        }
+        let replaced = check_replacement(&self.graph, &self.limits, &offer.tx, &examined.measured)?;
+        examined.check_scripts(view, offer)?;
+        Ok(Admissible { entry: examined.entry, replaced })
+    }
+
+    /// The checks before those of scripts and of what would be replaced (bitcoind's `PreChecks`). `before` are those of its package
+    /// that it may build on.
+    pub(super) fn examine_alone(
+        &self,
+        view: &View,
+        offer: &Offer,
+        rules: Rules,
+        before: &[Offer],
+    ) -> Result<Examined, Rejection> {
         let tx = &*offer.tx;
         self.check_alone(view, tx)?;
         if let Some(entry) = self.graph.get(&offer.txid) {
@@ -100,7 +218,10 @@ impl Pool {
         }
         let conflicts: BTreeSet<_> =
             tx.input.iter().filter_map(|input| self.graph.spender(&input.previous_output)).copied().collect();
-        let Some(coins) = self.find_coins(view, tx)? else {
+        if rules == Rules::Tried && !conflicts.is_empty() {
+            return Err(ValidationError::new("bip125-replacement-disallowed").into());
+        }
+        let Some(coins) = self.find_coins(view, tx, before)? else {
             return Err(if view.has_coin_of(&offer.txid)? { Rejection::InChain } else { Rejection::MissingInputs });
         };
         let lock = sequence_lock(tx, coins.iter().map(|coin| coin.height), |height| view.median_time_at(height))?;
@@ -111,10 +232,9 @@ impl Pool {
         if self.limits.require_standard {
             check_spends(tx, &coins)?;
         }
-        let entry = self.measure(view, offer, terms, &coins, fee)?;
-        let replaced = self.check_place(&entry, terms, conflicts)?;
-        check_scripts(view, offer, &coins)?;
-        Ok(Admissible { entry, replaced })
+        let entry = self.measure(view, offer, rules, &coins, fee)?;
+        let measured = self.check_place(&entry, rules, conflicts)?;
+        Ok(Examined { entry, measured, coins })
     }
 
     /// The checks that need no coins.
@@ -133,14 +253,22 @@ impl Pool {
         Ok(())
     }
 
-    /// The coins that a transaction spends, of the chain or of the mempool; none when one is not there. Those of the
-    /// mempool count as coins of the next block.
-    pub fn find_coins(&self, view: &View, tx: &Transaction) -> Result<Option<Vec<Coin>>, EmbeddedError> {
+    /// The coins that a transaction spends, of the chain, the mempool or those that come before it; none when one is not there.
+    /// Those of unconfirmed transactions count as coins of the next block.
+    pub fn find_coins(
+        &self,
+        view: &View,
+        tx: &Transaction,
+        before: &[Offer],
+    ) -> Result<Option<Vec<Coin>>, EmbeddedError> {
         let mut coins = Vec::with_capacity(tx.input.len());
         for input in &tx.input {
-            let coin = match self.output(&input.previous_output) {
+            let outpoint = &input.previous_output;
+            let beside = before.iter().find(|other| other.txid == outpoint.txid);
+            let beside = beside.and_then(|other| other.tx.output.get(outpoint.vout as usize)).cloned();
+            let coin = match beside.or_else(|| self.output(outpoint)) {
                 Some(output) => Some(Coin { output, height: view.next_height(), coinbase: false }),
-                None => view.coin(&input.previous_output)?,
+                None => view.coin(outpoint)?,
             };
             let Some(coin) = coin else { return Ok(None) };
             coins.push(coin);
@@ -152,7 +280,7 @@ impl Pool {
         &self,
         view: &View,
         offer: &Offer,
-        terms: Terms,
+        rules: Rules,
         coins: &[Coin],
         fee: Amount,
     ) -> Result<Entry, Rejection> {
@@ -171,10 +299,16 @@ impl Pool {
         if sigops > MAX_SIGOPS_COST {
             return Err(ValidationError::new("bad-txns-too-many-sigops").with_detail(sigops.to_string()).into());
         }
-        if terms.is_held_to_limits() {
-            self.check_feerate(size, modified, now)?;
+        if rules.terms().is_held_to_limits() {
+            // Others that pay for it might be replaced, and leave it: only that of one with a single child cannot.
+            if !is_truc(tx) {
+                check_pays(self.limits.relay_feerate, size, modified, MIN_RELAY_FEE)?;
+            }
+            if !rules.pays_together() {
+                self.check_feerate(size, modified, now)?;
+            }
         }
-        let EntryTime { time, height, unbroadcast } = match terms {
+        let EntryTime { time, height, unbroadcast } = match rules.terms() {
             Terms::Again(Some(entry_time)) | Terms::Kept(entry_time) => entry_time,
             Terms::Again(None) => EntryTime { time: now, height: view.tip.height, unbroadcast: false },
             Terms::New => EntryTime { time: now, height: view.tip.height, unbroadcast: true },
@@ -199,91 +333,99 @@ impl Pool {
         })
     }
 
-    fn check_feerate(&self, size: u64, modified_fee: SignedAmount, now: u64) -> Result<(), ValidationError> {
-        let check = |rate: FeeRate, reason: &'static str| {
-            let needed = rate.fee(size);
-            if pays(modified_fee, needed) {
-                Ok(())
-            } else {
-                let detail = format!("{} < {}", modified_fee.to_sat(), needed.to_sat());
-                Err(ValidationError::new(reason).with_detail(detail))
-            }
-        };
-        check(self.demanded_feerate(now), "mempool min fee not met")?;
-        check(self.limits.relay_feerate, "min relay fee not met")
+    /// Checks that so much pays for so many virtual bytes.
+    pub(super) fn check_feerate(&self, size: u64, modified_fee: SignedAmount, now: u64) -> Result<(), ValidationError> {
+        check_pays(self.demanded_feerate(now), size, modified_fee, MEMPOOL_MIN_FEE)?;
+        check_pays(self.limits.relay_feerate, size, modified_fee, MIN_RELAY_FEE)
     }
 
-    /// Checks a transaction's place among the others. Gives those that it would replace.
-    fn check_place(
-        &self,
-        entry: &Entry,
-        terms: Terms,
-        conflicts: BTreeSet<Txid>,
-    ) -> Result<BTreeSet<Txid>, ValidationError> {
+    /// Checks a transaction's place among the others.
+    fn check_place(&self, entry: &Entry, rules: Rules, conflicts: BTreeSet<Txid>) -> Result<Measured, ValidationError> {
         let inputs = entry.tx.input.iter().map(|input| input.previous_output.txid);
         let parents: BTreeSet<_> = inputs.filter(|parent| self.graph.get(parent).is_some()).collect();
         let ancestors = self.graph.ancestors(parents.iter().copied());
-        let measured = Measured {
+        let mut measured = Measured {
             txid: entry.txid,
             size: entry.virtual_size(),
             modified_fee: entry.modified_fee(),
             parents,
             ancestors,
             conflicts,
+            evicts_sibling: false,
         };
-        if terms.is_held_to_limits() {
-            self.check_chain_limits(&measured)?;
+        if rules.terms().is_held_to_limits() {
+            self.check_chain_limits(&measured, matches!(rules, Rules::Alone(_)) && !is_truc(&entry.tx))?;
+        }
+        match self.check_truc(entry, &measured) {
+            Err(Violation { sibling: Some(sibling), .. }) if rules.may_evict_sibling() => {
+                measured.conflicts.insert(sibling);
+                measured.evicts_sibling = true;
+            }
+            outcome => outcome.map_err(|violation| violation.error)?,
         }
         if let Some(conflict) = measured.ancestors.intersection(&measured.conflicts).next() {
             return Err(ValidationError::new("bad-txns-spends-conflicting-tx")
                 .with_detail(format!("{} spends conflicting transaction {conflict}", entry.txid)));
         }
-        check_replacement(&self.graph, &self.limits, &entry.tx, &measured)
+        Ok(measured)
     }
 
-    /// Checks how many transactions build on each other, and how large they are together.
-    fn check_chain_limits(&self, measured: &Measured) -> Result<(), ValidationError> {
-        let mut limits = ChainLimits {
+    /// The limits where nothing makes room.
+    pub(super) fn chain_limits(&self) -> ChainLimits {
+        ChainLimits {
             ancestors: self.limits.max_ancestors,
             ancestor_size: self.limits.max_ancestor_size,
             descendants: self.limits.max_descendants,
             descendant_size: self.limits.max_descendant_size,
-        };
+        }
+    }
+
+    /// Checks how many transactions build on each other, and how large they are together. `may_carve_out`: one more may build on
+    /// another than the limits say.
+    fn check_chain_limits(&self, measured: &Measured, may_carve_out: bool) -> Result<(), ValidationError> {
+        let mut limits = self.chain_limits();
+        let check = |limits: &ChainLimits| self.check_chain(measured.parents.clone(), 1, measured.size, limits);
         // The one that it replaces makes room for it.
         if let (1, Some(replaced)) = (measured.conflicts.len(), measured.conflicts.first()) {
             limits.descendants += 1;
             limits.descendant_size += self.graph.get(replaced).map_or(0, |entry| entry.descendants.size);
         }
-        let Err(error) = self.check_chain(measured, &limits) else { return Ok(()) };
+        let Err(error) = check(&limits) else { return Ok(()) };
         let carved_out = ChainLimits {
             ancestors: 2,
             descendants: limits.descendants + 1,
             descendant_size: limits.descendant_size + CARVE_OUT_SIZE,
             ..limits
         };
-        let carved = measured.size <= CARVE_OUT_SIZE && self.check_chain(measured, &carved_out).is_ok();
+        let carved = may_carve_out && measured.size <= CARVE_OUT_SIZE && check(&carved_out).is_ok();
         if carved { Ok(()) } else { Err(error) }
     }
 
     /// Goes from the parents to all they build on, the least id of those found so far being the next, as bitcoind does:
-    /// what is told of several limits depends on the order.
-    fn check_chain(&self, measured: &Measured, limits: &ChainLimits) -> Result<(), ValidationError> {
+    /// what is told of several limits depends on the order. `count` transactions of `added` virtual bytes would come.
+    pub(super) fn check_chain(
+        &self,
+        parents: BTreeSet<Txid>,
+        count: u64,
+        added: u64,
+        limits: &ChainLimits,
+    ) -> Result<(), ValidationError> {
         let refuse = |detail: String| Err(ValidationError::new("too-long-mempool-chain").with_detail(detail));
         let ChainLimits { ancestors, ancestor_size, descendants, descendant_size } = limits;
-        if measured.parents.len() as u64 + 1 > *ancestors {
+        if parents.len() as u64 + count > *ancestors {
             return refuse(format!("too many unconfirmed parents [limit: {ancestors}]"));
         }
-        let mut waiting = measured.parents.clone();
+        let mut waiting = parents;
         let mut seen = BTreeSet::new();
-        let mut size = measured.size;
+        let mut size = added;
         while let Some(txid) = waiting.pop_first() {
             seen.insert(txid);
             let Some(ancestor) = self.graph.get(&txid) else { continue };
             size += ancestor.virtual_size();
-            if ancestor.descendants.size + measured.size > *descendant_size {
+            if ancestor.descendants.size + added > *descendant_size {
                 return refuse(format!("exceeds descendant size limit for tx {txid} [limit: {descendant_size}]"));
             }
-            if ancestor.descendants.count + 1 > *descendants {
+            if ancestor.descendants.count + count > *descendants {
                 return refuse(format!("too many descendants for tx {txid} [limit: {descendants}]"));
             }
             if size > *ancestor_size {
@@ -293,7 +435,7 @@ impl Pool {
                 if !seen.contains(parent) {
                     waiting.insert(*parent);
                 }
-                if (waiting.len() + seen.len()) as u64 + 1 > *ancestors {
+                if (waiting.len() + seen.len()) as u64 + count > *ancestors {
                     return refuse(format!("too many unconfirmed ancestors [limit: {ancestors}]"));
                 }
             }
@@ -301,16 +443,38 @@ impl Pool {
         Ok(())
     }
 
-    /// Takes a transaction in, and those that it replaces out.
+    /// Takes a transaction in, and those that it replaces out, and makes room. Whether it stays.
     pub fn admit(&mut self, admissible: Admissible, now: u64, events: &mut Vec<NodeEvent>) -> bool {
-        let Admissible { entry, replaced } = admissible;
-        self.remove_all(replaced, Removal::Replaced, events);
-        let (txid, tx) = (entry.txid, entry.tx.clone());
-        self.add(entry);
-        events.push(NodeEvent::TransactionAdded { transaction: tx, time: now, sequence: self.sequence });
+        let txid = admissible.entry.txid;
+        self.enter(&admissible.replaced, [admissible.entry], now, events);
         self.trim(now, events);
-        self.graph.get(&txid).is_some()
+        self.has(&txid)
     }
+
+    /// Takes transactions in, and those that they replace out. Whether there is room, the caller sees to.
+    pub fn enter(
+        &mut self,
+        replaced: &BTreeSet<Txid>,
+        entries: impl IntoIterator<Item = Entry>,
+        now: u64,
+        events: &mut Vec<NodeEvent>,
+    ) {
+        self.remove_all(replaced.iter().copied(), Removal::Replaced, events);
+        for entry in entries {
+            let transaction = entry.tx.clone();
+            self.add(entry);
+            events.push(NodeEvent::TransactionAdded { transaction, time: now, sequence: self.sequence });
+        }
+    }
+}
+
+/// Checks that a fee is that of so many virtual bytes at a feerate.
+fn check_pays(rate: FeeRate, size: u64, fee: SignedAmount, reason: &'static str) -> Result<(), ValidationError> {
+    let needed = rate.fee(size);
+    if pays(fee, needed) {
+        return Ok(());
+    }
+    Err(ValidationError::new(reason).with_detail(format!("{} < {}", fee.to_sat(), needed.to_sat())))
 }
 
 /// Verifies a transaction's scripts by the rules of relay, unless that was done before.

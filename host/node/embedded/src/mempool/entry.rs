@@ -12,6 +12,7 @@ use outrigger_values::amount::Saturating;
 use crate::decode::Ids;
 
 /// A decoded transaction that is offered.
+#[derive(Clone)]
 pub struct Offer {
     /// It.
     pub tx: Arc<Transaction>,

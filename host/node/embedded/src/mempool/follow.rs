@@ -6,9 +6,10 @@ use bitcoin::consensus::serialize;
 use bitcoin::{SignedAmount, Txid};
 use outrigger_service::chain::Tip;
 
-use super::{Entry, Offer, Pool, Rejection, Terms, View};
+use super::{Entry, Offer, Pool, Rejection, Rules, Terms, View};
 use crate::decode::NamedBlock;
 use outrigger_node::events::{NodeEvent, Removal};
+use outrigger_values::FeeRate;
 
 impl Pool {
     /// Goes to another tip. `off` are the blocks that left the best chain, the highest first; `on` those that came to
@@ -64,7 +65,7 @@ impl Pool {
         for (tx, _) in back.filter(|(_, ids)| !confirmed.contains(&ids.txid)) {
             let raw = serialize(tx);
             let offer = Offer::new(tx.clone(), &raw);
-            match self.examine(view, &offer, Terms::Again(None)) {
+            match self.examine(view, &offer, Rules::Alone(Terms::Again(None)), FeeRate::ZERO) {
                 Ok(admissible) => {
                     let time = admissible.entry.time;
                     self.add(admissible.entry);
@@ -84,7 +85,12 @@ impl Pool {
     fn put_back(&mut self, view: &View, entry: Entry) -> Option<Txid> {
         let entry_time = entry.entry_time();
         let Entry { tx, raw, txid, wtxid, .. } = entry;
-        match self.examine(view, &Offer { tx, raw, txid, wtxid }, Terms::Again(Some(entry_time))) {
+        match self.examine(
+            view,
+            &Offer { tx, raw, txid, wtxid },
+            Rules::Alone(Terms::Again(Some(entry_time))),
+            FeeRate::ZERO,
+        ) {
             Ok(admissible) => self.graph.insert(admissible.entry),
             Err(Rejection::Known) => {}
             Err(rejection) => {

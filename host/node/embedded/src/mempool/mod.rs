@@ -5,27 +5,31 @@
 //! go. It changes under the node's write lock only; `sequence` counts each change, and `moves` what came and what left.
 
 mod admit;
+mod diagram;
 pub(super) mod entry;
 mod follow;
 mod graph;
 mod min_feerate;
+mod package;
 mod policy;
 mod replace;
 mod sort_indexes;
+mod truc;
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use bitcoin::{OutPoint, SignedAmount, Transaction, Txid};
 use outrigger_service::chain::{Coin, Tip};
-use outrigger_service::mempool::{MempoolEntry, MempoolInfo, Prioritised, RawTransaction};
+use outrigger_service::mempool::{MempoolEntry, MempoolInfo, PackageMember, Prioritised, RawTransaction};
 use outrigger_service::wire::Blob;
 use outrigger_values::FeeRate;
 use outrigger_values::amount::Saturating;
 use parking_lot::RwLock;
 
-pub use admit::{Admissible, Rejection, Terms};
+pub use admit::{Admissible, Rejection, Rules, Terms};
 pub use entry::{Entry, EntryTime, FeeFrac, Offer, Totals, pays};
+pub use package::{Judged, Refusal, describe as describe_rejection};
 
 use super::params::MempoolLimits;
 use super::persistence::{Contents, Records};
@@ -159,6 +163,15 @@ impl Pool {
     /// Whether a transaction of this id is here.
     pub fn has(&self, txid: &Txid) -> bool {
         self.graph.get(txid).is_some()
+    }
+
+    /// What is told of an offer that is here already, maybe with another witness.
+    pub fn known(&self, offer: &Offer) -> Option<PackageMember> {
+        let entry = self.graph.get(&offer.txid)?;
+        Some(match entry.wtxid == offer.wtxid {
+            true => PackageMember::InMempool { virtual_size: entry.virtual_size(), fee: entry.fee },
+            false => PackageMember::OtherWitness { wtxid: entry.wtxid },
+        })
     }
 
     /// The entries and their links.
@@ -301,7 +314,7 @@ impl Pool {
     }
 
     /// Takes out what is too old, then what pays least until the rest fits.
-    fn trim(&mut self, now: u64, events: &mut Vec<NodeEvent>) {
+    pub fn trim(&mut self, now: u64, events: &mut Vec<NodeEvent>) {
         let expired: Vec<_> = self.graph.older_than(now.saturating_sub(self.limits.expiry)).collect();
         self.remove_all(expired, Removal::Dropped, events);
         while self.graph.usage > self.limits.max_usage {

@@ -116,7 +116,7 @@ pub fn check_standard(tx: &Transaction, limits: &MempoolLimits) -> Result<(), Va
             Kind::Data | Kind::Unknown => return Err(ValidationError::new("scriptpubkey")),
         }
     }
-    if dust_count(tx, limits) > MAX_DUST_OUTPUTS {
+    if dust(tx, limits).count() > MAX_DUST_OUTPUTS {
         return Err(ValidationError::new("dust"));
     }
     if data > 1 {
@@ -143,15 +143,16 @@ pub fn check_dust(
     delta: SignedAmount,
     limits: &MempoolLimits,
 ) -> Result<(), ValidationError> {
-    if (fee != Amount::ZERO || delta != SignedAmount::ZERO) && dust_count(tx, limits) > 0 {
+    if (fee != Amount::ZERO || delta != SignedAmount::ZERO) && dust(tx, limits).next().is_some() {
         return Err(ValidationError::new("dust").with_detail("tx with dust output must be 0-fee".to_owned()));
     }
     Ok(())
 }
 
-fn dust_count(tx: &Transaction, limits: &MempoolLimits) -> usize {
-    let threshold = |output: &TxOut| dust_threshold(&output.script_pubkey, limits.dust_feerate);
-    tx.output.iter().filter(|output| output.value < threshold(output)).count()
+/// The outputs of a transaction that are not worth spending, by their places.
+pub fn dust(tx: &Transaction, limits: &MempoolLimits) -> impl Iterator<Item = u32> {
+    let is_dust = |output: &TxOut| output.value < dust_threshold(&output.script_pubkey, limits.dust_feerate);
+    (0..).zip(&tx.output).filter(move |(_, output)| is_dust(output)).map(|(vout, _)| vout)
 }
 
 /// Checks that the spent outputs are standard, then the witnesses (bitcoind's `AreInputsStandard`, `IsWitnessStandard`).

@@ -12,6 +12,7 @@ use crate::params::MempoolLimits;
 use crate::validation::{Money, ValidationError};
 
 /// What a transaction is measured by once its coins are known.
+#[derive(Clone)]
 pub(super) struct Measured {
     pub txid: Txid,
     pub size: u64,
@@ -19,14 +20,19 @@ pub(super) struct Measured {
     pub parents: BTreeSet<Txid>,
     pub ancestors: BTreeSet<Txid>,
     pub conflicts: BTreeSet<Txid>,
+    /// Whether one of `conflicts` is there since it builds on the same parent, which may have one child alone.
+    pub evicts_sibling: bool,
 }
 
 impl Measured {
     /// Its feerate in whole satoshi; zero if it pays less than nothing.
-    fn feerate(&self) -> FeeRate {
+    pub fn feerate(&self) -> FeeRate {
         paid_feerate(self.modified_fee, self.size)
     }
 }
+
+/// What is told of one that pays too little for those that it would replace.
+pub(super) const INSUFFICIENT_FEE: &str = "insufficient fee";
 
 /// How many transactions may be replaced at once, those that build on them included.
 const MAX_REPLACED: u64 = 100;
@@ -44,22 +50,29 @@ pub fn check_replacement(
     if offered.conflicts.is_empty() {
         return Ok(BTreeSet::new());
     }
-    let txid = offered.txid;
-    let insufficient = |detail: String| ValidationError::new("insufficient fee").with_detail(detail);
-    let rate = offered.feerate();
+    let replaced = check_replaced(graph, limits, tx, offered);
+    replaced.map_err(|error| match offered.evicts_sibling {
+        true => ValidationError { reason: format!("{} (including sibling eviction)", error.reason).into(), ..error },
+        false => error,
+    })
+}
+
+fn check_replaced(
+    graph: &Graph,
+    limits: &MempoolLimits,
+    tx: &Transaction,
+    offered: &Measured,
+) -> Result<BTreeSet<Txid>, ValidationError> {
+    let (txid, rate) = (offered.txid, offered.feerate());
     let conflicting = || offered.conflicts.iter().filter_map(|conflict| graph.get(conflict));
     for conflict in conflicting() {
         let old = conflict.own().feerate();
         if rate <= old {
-            return Err(insufficient(format!("rejecting replacement {txid}; new feerate {rate} <= old feerate {old}")));
+            let detail = format!("rejecting replacement {txid}; new feerate {rate} <= old feerate {old}");
+            return Err(ValidationError::new(INSUFFICIENT_FEE).with_detail(detail));
         }
     }
-    let count: u64 = conflicting().map(|conflict| conflict.descendants.count).sum();
-    if count > MAX_REPLACED {
-        return Err(ValidationError::new("too many potential replacements").with_detail(format!(
-            "rejecting replacement {txid}; too many potential replacements ({count} > {MAX_REPLACED})"
-        )));
-    }
+    check_count(graph, offered)?;
     let before: BTreeSet<Txid> =
         conflicting().flat_map(|conflict| conflict.tx.input.iter().map(|input| input.previous_output.txid)).collect();
     for (index, input) in tx.input.iter().enumerate() {
@@ -74,11 +87,30 @@ pub fn check_replacement(
     Ok(replaced)
 }
 
+/// Checks that a transaction, or a package, does not replace too many.
+///
+/// # Errors
+/// `too many potential replacements`.
+pub(super) fn check_count(graph: &Graph, offered: &Measured) -> Result<(), ValidationError> {
+    let conflicting = offered.conflicts.iter().filter_map(|conflict| graph.get(conflict));
+    let (txid, count) = (offered.txid, conflicting.map(|conflict| conflict.descendants.count).sum::<u64>());
+    if count > MAX_REPLACED {
+        return Err(ValidationError::new("too many potential replacements").with_detail(format!(
+            "rejecting replacement {txid}; too many potential replacements ({count} > {MAX_REPLACED})"
+        )));
+    }
+    Ok(())
+}
+
 /// Whether a transaction pays what those it replaces paid, and for being relayed itself.
-fn check_fee(limits: &MempoolLimits, offered: &Measured, old_fees: SignedAmount) -> Result<(), ValidationError> {
+pub(super) fn check_fee(
+    limits: &MempoolLimits,
+    offered: &Measured,
+    old_fees: SignedAmount,
+) -> Result<(), ValidationError> {
     let txid = offered.txid;
     let money = |amount: SignedAmount| Money(amount.to_unsigned().unwrap_or(Amount::ZERO));
-    let refuse = |detail: String| Err(ValidationError::new("insufficient fee").with_detail(detail));
+    let refuse = |detail: String| Err(ValidationError::new(INSUFFICIENT_FEE).with_detail(detail));
     let more = offered.modified_fee.saturating_sub(old_fees);
     if more.is_negative() {
         return refuse(format!(

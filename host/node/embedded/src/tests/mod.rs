@@ -6,6 +6,7 @@ mod deployments;
 mod entries;
 mod mempool;
 mod miner;
+mod packages;
 mod recorded;
 mod restart;
 mod search;

@@ -1,0 +1,232 @@
+//! Several transactions that are judged together (bitcoind's `AcceptMultipleTransactions`): they may build on one another, and may
+//! pay together.
+
+use std::collections::{BTreeSet, HashSet};
+
+use bitcoin::{OutPoint, SignedAmount, Txid, Wtxid};
+use outrigger_node::NodeEvent;
+use outrigger_service::mempool::PackageMember;
+use outrigger_values::FeeRate;
+use outrigger_values::amount::Saturating;
+
+use super::admit::{Examined, Rejection, Rules};
+use super::diagram::check_improvement;
+use super::entry::{FeeFrac, Offer, paid_feerate};
+use super::policy::dust;
+use super::replace::{Measured, check_count, check_fee};
+use super::{Pool, View};
+use crate::EmbeddedError;
+use crate::validation::ValidationError;
+
+/// Why a package as a whole is refused.
+#[derive(Debug)]
+pub struct Refusal {
+    /// bitcoind's words.
+    pub error: ValidationError,
+    /// Whether it is a rule of packages that is broken, and not one of its transactions that is refused.
+    pub is_policy: bool,
+}
+
+impl Refusal {
+    /// A rule of packages is broken.
+    pub fn policy(error: ValidationError) -> Self {
+        Self { error, is_policy: true }
+    }
+
+    /// One of the transactions is refused.
+    pub fn transaction(reason: &'static str) -> Self {
+        Self { error: ValidationError::new(reason), is_policy: false }
+    }
+}
+
+/// What is found of a package.
+#[derive(Default)]
+pub struct Judged {
+    /// Why it is refused, where it is.
+    pub refusal: Option<Refusal>,
+    /// What is said of each transaction, in their order; nothing of those that were not looked at.
+    pub members: Vec<PackageMember>,
+    /// What may come in where it is not refused.
+    examined: Vec<Examined>,
+    /// What must go for it.
+    pub replaced: BTreeSet<Txid>,
+}
+
+impl Judged {
+    /// What is found of transactions one by one.
+    pub fn of(members: Vec<PackageMember>) -> Self {
+        Self { members, ..Self::default() }
+    }
+
+    /// The same of a package that is refused.
+    pub fn refused(mut self, refusal: Refusal) -> Self {
+        self.refusal = Some(refusal);
+        self
+    }
+}
+
+/// What is said of a transaction that is refused.
+///
+/// # Errors
+/// When the node failed.
+pub fn describe(rejection: Rejection) -> Result<PackageMember, EmbeddedError> {
+    let error = match rejection {
+        Rejection::Node(error) => return Err(error),
+        Rejection::Refused(error) => error,
+        Rejection::Known => ValidationError::new("txn-already-in-mempool"),
+        Rejection::InChain => ValidationError::new("txn-already-known"),
+        Rejection::MissingInputs => ValidationError::new("bad-txns-inputs-missingorspent"),
+    };
+    Ok(PackageMember::Rejected { reason: error.reason.into_owned(), detail: error.detail })
+}
+
+impl Pool {
+    /// Judges several transactions that the caller found to be in order.
+    ///
+    /// # Errors
+    /// When the node fails.
+    pub fn examine_package(
+        &self,
+        view: &View,
+        offers: &[Offer],
+        rules: Rules,
+        max_feerate: FeeRate,
+    ) -> Result<Judged, EmbeddedError> {
+        let failed = || Refusal::transaction("transaction failed");
+        let mut judged = Judged::of(vec![PackageMember::NotJudged; offers.len()]);
+        for (index, offer) in offers.iter().enumerate() {
+            let examined = self.examine_alone(view, offer, rules, &offers[..index]);
+            match examined.and_then(|examined| examined.check_max_feerate(max_feerate).map(|()| examined)) {
+                Ok(examined) => judged.examined.push(examined),
+                Err(rejection) => {
+                    judged.members[index] = describe(rejection)?;
+                    return Ok(judged.refused(failed()));
+                }
+            }
+        }
+        for (offer, examined) in offers.iter().zip(&judged.examined) {
+            if let Err(error) = self.check_package_truc(offer, offers, &examined.measured) {
+                return Ok(judged.refused(Refusal::policy(error)));
+            }
+        }
+        let sum = |of: fn(&Measured) -> SignedAmount| {
+            judged.examined.iter().map(|one| of(&one.measured)).fold(SignedAmount::ZERO, SignedAmount::saturating_add)
+        };
+        let size = judged.examined.iter().map(|examined| examined.measured.size).sum();
+        let whole = FeeFrac { fee: sum(|measured| measured.modified_fee), size };
+        let wtxids: Vec<Wtxid> = offers.iter().map(|offer| offer.wtxid).collect();
+        if rules.pays_together()
+            && let Err(error) = self.check_feerate(whole.size, whole.fee, view.node.time())
+        {
+            if let Some(last) = judged.members.last_mut() {
+                *last = describe(error.into())?;
+            }
+            return Ok(judged.refused(failed()));
+        }
+        if let Err(error) = self.check_package_limits(offers, whole.size) {
+            return Ok(judged.refused(Refusal::policy(error)));
+        }
+        match self.check_package_replacement(&judged.examined, whole) {
+            Ok(replaced) => judged.replaced = replaced,
+            Err(error) => return Ok(judged.refused(Refusal::policy(error))),
+        }
+        if let Err((index, error)) = self.check_dust_spends(offers) {
+            judged.members[index] = describe(error.into())?;
+            return Ok(judged.refused(Refusal::transaction("unspent-dust")));
+        }
+        for (index, (offer, examined)) in offers.iter().zip(&judged.examined).enumerate() {
+            if let Err(error) = examined.check_scripts(view, offer) {
+                judged.members[index] = describe(error.into())?;
+                return Ok(judged.refused(failed()));
+            }
+            let together = (paid_feerate(whole.fee, whole.size), wtxids.clone());
+            let (feerate, included) =
+                if rules.pays_together() { together } else { (examined.measured.feerate(), vec![offer.wtxid]) };
+            judged.members[index] = examined.accepted(feerate, included);
+        }
+        Ok(judged)
+    }
+
+    /// Checks that a package, were each of its transactions to build on all that any builds on, would keep within the limits.
+    fn check_package_limits(&self, offers: &[Offer], size: u64) -> Result<(), ValidationError> {
+        let refuse = |detail: String| Err(ValidationError::new("package-mempool-limits").with_detail(detail));
+        let (count, limits) = (offers.len() as u64, &self.limits);
+        if count < 2 {
+            return Ok(());
+        }
+        let sizes = [("ancestor", limits.max_ancestor_size), ("descendant", limits.max_descendant_size)];
+        if let Some((kind, most)) = sizes.into_iter().find(|(_, most)| size > *most) {
+            return refuse(format!("package size {size} exceeds {kind} size limit [limit: {most}]"));
+        }
+        let inputs = offers.iter().flat_map(|offer| &offer.tx.input).map(|input| input.previous_output.txid);
+        let parents: BTreeSet<Txid> = inputs.filter(|txid| self.has(txid)).collect();
+        if parents.len() as u64 + count > limits.max_ancestors {
+            return refuse(format!("too many unconfirmed parents [limit: {}]", limits.max_ancestors));
+        }
+        match self.check_chain(parents, count, size, &self.chain_limits()) {
+            Err(error) => refuse(format!("possibly {}", error.detail)),
+            Ok(()) => Ok(()),
+        }
+    }
+
+    /// Checks whether a package may take the place of others, and gives those.
+    fn check_package_replacement(
+        &self,
+        examined: &[Examined],
+        whole: FeeFrac,
+    ) -> Result<BTreeSet<Txid>, ValidationError> {
+        let failed = |reason: String, detail: String| {
+            ValidationError::new(format!("package RBF failed: {reason}")).with_detail(detail)
+        };
+        let refuse = |reason: &str| Err(failed(reason.to_owned(), String::new()));
+        let conflicts: BTreeSet<Txid> = examined.iter().flat_map(|one| &one.measured.conflicts).copied().collect();
+        if conflicts.is_empty() {
+            return Ok(conflicts);
+        }
+        let [parent, child] = examined else { return refuse("package must be 1-parent-1-child") };
+        if examined.iter().any(|one| !one.measured.ancestors.is_empty()) {
+            return refuse("new transaction cannot have mempool ancestors");
+        }
+        let together = Measured { size: whole.size, modified_fee: whole.fee, conflicts, ..child.measured.clone() };
+        check_count(&self.graph, &together)
+            .map_err(|error| failed("too many potential replacements".to_owned(), error.detail))?;
+        let replaced = self.graph.descendants(together.conflicts.iter().copied());
+        check_fee(&self.limits, &together, self.graph.sum(&replaced).fees)
+            .map_err(|error| failed("insufficient anti-DoS fees".to_owned(), error.detail))?;
+        let (package, first) = (together.feerate(), parent.measured.feerate());
+        if package <= first {
+            return Err(failed(
+                "package feerate is less than or equal to parent feerate".to_owned(),
+                format!("package feerate {package} <= parent feerate is {first}"),
+            ));
+        }
+        check_improvement(&self.graph, &replaced, whole).map_err(|reason| failed(reason, String::new()))?;
+        Ok(replaced)
+    }
+
+    /// Checks that whoever spends of a transaction with dust spends the dust (bitcoind's `CheckEphemeralSpends`).
+    ///
+    /// # Errors
+    /// The first that does not, by its place.
+    pub(super) fn check_dust_spends(&self, offers: &[Offer]) -> Result<(), (usize, ValidationError)> {
+        for (index, offer) in offers.iter().enumerate() {
+            let spent: HashSet<_> = offer.tx.input.iter().map(|input| input.previous_output).collect();
+            let is_left = |parent: &Txid| {
+                let beside = offers.iter().find(|other| other.txid == *parent).map(|other| &other.tx);
+                let tx = beside.or_else(|| self.graph.get(parent).map(|entry| &entry.tx));
+                let is_spent = |vout| spent.contains(&OutPoint::new(*parent, vout));
+                tx.is_some_and(|tx| !dust(tx, &self.limits).all(is_spent))
+            };
+            if spent.iter().any(|outpoint| is_left(&outpoint.txid)) {
+                let detail = format!("tx {} (wtxid={}) did not spend parent's ephemeral dust", offer.txid, offer.wtxid);
+                return Err((index, ValidationError::new("missing-ephemeral-spends").with_detail(detail)));
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes a package in that was found to be valid, and those that it replaces out.
+    pub fn admit_package(&mut self, judged: Judged, now: u64, events: &mut Vec<NodeEvent>) {
+        self.enter(&judged.replaced, judged.examined.into_iter().map(|examined| examined.entry), now, events);
+    }
+}

@@ -1,0 +1,145 @@
+//! Topologically restricted transactions until confirmation (TRUC, BIP 431): those of version 3 build on one another alone, two at
+//! most, and the second is small; so that the second can be replaced, and pays for the first.
+
+use bitcoin::{Transaction, Txid};
+
+use super::Pool;
+use super::entry::{Entry, Offer};
+use super::replace::Measured;
+use crate::validation::ValidationError;
+
+/// The version that asks for these rules.
+const VERSION: i32 = 3;
+/// The largest such transaction, and the largest that builds on another, in virtual bytes.
+const MAX_SIZE: u64 = 10_000;
+const MAX_CHILD_SIZE: u64 = 1_000;
+/// How many may build on one another, each with all that it builds on, or all that builds on it.
+const MAX_ANCESTORS: usize = 2;
+const MAX_DESCENDANTS: u64 = 2;
+
+/// Whether a transaction asks for these rules.
+pub fn is_truc(tx: &Transaction) -> bool {
+    tx.version.0 == VERSION
+}
+
+/// A broken rule, and the transaction that would have to go to keep it, where only that one stands in the way.
+pub struct Violation {
+    pub error: ValidationError,
+    pub sibling: Option<Txid>,
+}
+
+fn violation(detail: String) -> ValidationError {
+    ValidationError::new("TRUC-violation").with_detail(detail)
+}
+
+/// A transaction as it is named in errors.
+fn named(txid: impl std::fmt::Display, wtxid: impl std::fmt::Display) -> String {
+    format!("tx {txid} (wtxid={wtxid})")
+}
+
+fn too_many_descendants(parent: &str) -> ValidationError {
+    violation(format!("{parent} would exceed descendant count limit"))
+}
+
+fn too_many_ancestors(child: &str) -> ValidationError {
+    violation(format!("{child} would have too many ancestors"))
+}
+
+/// Checks that a transaction and one that it builds on ask both for these rules, or neither does.
+fn check_version(tx: &Transaction, name: &str, parent: &Transaction, parent_name: &str) -> Result<(), ValidationError> {
+    match (is_truc(tx), is_truc(parent)) {
+        (false, true) => Err(violation(format!("non-version=3 {name} cannot spend from version=3 {parent_name}"))),
+        (true, false) => Err(violation(format!("version=3 {name} cannot spend from non-version=3 {parent_name}"))),
+        _ => Ok(()),
+    }
+}
+
+fn check_size(name: &str, size: u64, has_parent: bool) -> Result<(), ValidationError> {
+    let (most, child) = if has_parent { (MAX_CHILD_SIZE, "child ") } else { (MAX_SIZE, "") };
+    if size > most {
+        return Err(violation(format!("version=3 {child}{name} is too big: {size} > {most} virtual bytes")));
+    }
+    Ok(())
+}
+
+impl Pool {
+    /// Checks a transaction against those of the mempool (bitcoind's `SingleTRUCChecks`).
+    ///
+    /// # Errors
+    /// The first rule that is broken.
+    pub(super) fn check_truc(&self, entry: &Entry, measured: &Measured) -> Result<(), Violation> {
+        let alone = |error| Violation { error, sibling: None };
+        let name = named(entry.txid, entry.wtxid);
+        let ancestors: Vec<&Entry> = measured.ancestors.iter().filter_map(|txid| self.graph.get(txid)).collect();
+        for ancestor in &ancestors {
+            check_version(&entry.tx, &name, &ancestor.tx, &named(ancestor.txid, ancestor.wtxid)).map_err(alone)?;
+        }
+        if !is_truc(&entry.tx) {
+            return Ok(());
+        }
+        check_size(&name, measured.size, false).map_err(alone)?;
+        if ancestors.len() + 1 > MAX_ANCESTORS {
+            return Err(alone(too_many_ancestors(&name)));
+        }
+        let Some(parent) = ancestors.first() else { return Ok(()) };
+        check_size(&name, measured.size, true).map_err(alone)?;
+        let is_replaced = parent.children.iter().any(|child| measured.conflicts.contains(child));
+        if parent.descendants.count + 1 > MAX_DESCENDANTS && !is_replaced {
+            // More than two stand there after a reorganisation at most.
+            let sibling = parent.children.first().filter(|_| parent.descendants.count == 2);
+            let sibling = sibling.filter(|sibling| self.graph.get(sibling).is_some_and(|one| one.ancestors.count == 2));
+            let error = too_many_descendants(&named(parent.txid, parent.wtxid));
+            return Err(Violation { error, sibling: sibling.copied() });
+        }
+        Ok(())
+    }
+
+    /// Checks one of several transactions that are offered together against the others and the mempool (bitcoind's
+    /// `PackageTRUCChecks`).
+    ///
+    /// # Errors
+    /// The first rule that is broken.
+    pub(super) fn check_package_truc(
+        &self,
+        offer: &Offer,
+        package: &[Offer],
+        measured: &Measured,
+    ) -> Result<(), ValidationError> {
+        let name = named(offer.txid, offer.wtxid);
+        let here: Vec<&Entry> = measured.ancestors.iter().filter_map(|txid| self.graph.get(txid)).collect();
+        let spends = |tx: &Transaction, txid: &Txid| tx.input.iter().any(|input| input.previous_output.txid == *txid);
+        let beside: Vec<&Offer> = package.iter().filter(|other| spends(&offer.tx, &other.txid)).collect();
+        if !is_truc(&offer.tx) {
+            for parent in &here {
+                check_version(&offer.tx, &name, &parent.tx, &named(parent.txid, parent.wtxid))?;
+            }
+            return beside
+                .iter()
+                .try_for_each(|parent| check_version(&offer.tx, &name, &parent.tx, &named(parent.txid, parent.wtxid)));
+        }
+        check_size(&name, measured.size, false)?;
+        if here.len() + beside.len() + 1 > MAX_ANCESTORS {
+            return Err(too_many_ancestors(&name));
+        }
+        let (parent, tx, parent_name, has_child) = match (here.first(), beside.first()) {
+            (Some(parent), _) => {
+                (parent.txid, &parent.tx, named(parent.txid, parent.wtxid), parent.descendants.count > 1)
+            }
+            (None, Some(parent)) => (parent.txid, &parent.tx, named(parent.txid, parent.wtxid), false),
+            (None, None) => return Ok(()),
+        };
+        check_size(&name, measured.size, true)?;
+        check_version(&offer.tx, &name, tx, &parent_name)?;
+        for other in package.iter().filter(|other| other.txid != offer.txid) {
+            for input in &other.tx.input {
+                if input.previous_output.txid == parent {
+                    return Err(too_many_descendants(&parent_name));
+                }
+                if input.previous_output.txid == offer.txid {
+                    return Err(too_many_ancestors(&named(other.txid, other.wtxid)));
+                }
+            }
+        }
+        if has_child { Err(too_many_descendants(&parent_name)) } else { Ok(()) }
+    }
+}

@@ -1,0 +1,246 @@
+//! Packages: a transaction with those that it builds on, which are offered together (bitcoind's `AcceptPackage`).
+
+use std::collections::{BTreeSet, HashSet};
+
+use bitcoin::{Txid, Weight};
+use outrigger_service::mempool::{PackageMember, PackageOutcome};
+use outrigger_service::wire::Blob;
+use outrigger_values::FeeRate;
+use outrigger_values::amount::Saturating;
+
+use super::decode::decode_transaction;
+use super::mempool::{Judged, Offer, Refusal, Rules, Terms, View, describe_rejection};
+use super::validation::ValidationError;
+use super::{EmbeddedError, EmbeddedNode};
+
+/// The most that the transactions of a package weigh together.
+const MAX_PACKAGE_WEIGHT: Weight = Weight::from_wu(404_000);
+/// The most transactions of a package.
+const MAX_PACKAGE_COUNT: usize = 25;
+
+/// What is said of a package of which a transaction is refused.
+const FAILED: &str = "transaction failed";
+
+impl EmbeddedNode {
+    /// Offers transactions, parents before the child, to the mempool. First each is tried by itself; then those that pay too little
+    /// by themselves, together. `max_feerate` bounds the feerate of each; [`FeeRate::ZERO`] is no bound.
+    ///
+    /// # Errors
+    /// When the node fails; what is refused is a [`PackageOutcome`].
+    pub fn submit_package(&self, raw: &[Blob], max_feerate: FeeRate) -> Result<PackageOutcome, EmbeddedError> {
+        let offers = match self.decode_package(raw)? {
+            Ok(offers) => offers,
+            Err(refusal) => return Ok(outcome(raw.len(), refusal)),
+        };
+        if offers.len() > 1 && !is_child_with_parents(&offers) {
+            return Ok(outcome(raw.len(), policy("package-not-child-with-parents")));
+        }
+        // The chain cannot change while the lock is held, and neither can the mempool.
+        let _chain = self.lock_chain()?;
+        let view = View::new(self, self.tip())?;
+        if offers.len() > 1 && !has_all_parents(&view, &offers)? {
+            return Ok(outcome(raw.len(), policy("package-not-child-with-unconfirmed-parents")));
+        }
+        let mut tried = Judged::of(vec![PackageMember::NotJudged; offers.len()]);
+        let mut waiting = Vec::new();
+        for (index, offer) in offers.iter().enumerate() {
+            let known = self.pool().known(offer);
+            if let Some(known) = known {
+                tried.members[index] = known;
+            } else if self.submit_first(&view, offer, max_feerate, &mut tried, index)? && offers.len() > 1 {
+                waiting.push(index);
+            } else if matches!(tried.members[index], PackageMember::Rejected { .. }) {
+                tried.refusal = Some(Refusal::transaction(FAILED));
+            }
+        }
+        if tried.refusal.is_none() {
+            self.submit_rest(&view, &offers, &waiting, max_feerate, &mut tried)?;
+        }
+        self.make_room(&offers, &mut tried);
+        Ok(tried.into())
+    }
+
+    /// What [`Self::submit_package`] would answer if none of the transactions replaced any, and each paid for itself; one alone may
+    /// replace others. The mempool stays as it is.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn try_package(&self, raw: &[Blob]) -> Result<PackageOutcome, EmbeddedError> {
+        let offers = match self.decode_package(raw)? {
+            Ok(offers) => offers,
+            Err(refusal) => return Ok(outcome(raw.len(), refusal)),
+        };
+        let _chain = self.lock_chain()?;
+        let view = View::new(self, self.tip())?;
+        let pool = self.pool();
+        let [offer] = &offers[..] else {
+            return Ok(pool.examine_package(&view, &offers, Rules::Tried, FeeRate::ZERO)?.into());
+        };
+        let member = match pool.examine(&view, offer, Rules::Alone(Terms::New), FeeRate::ZERO) {
+            Ok(admissible) => admissible.member(),
+            Err(rejection) => describe_rejection(rejection)?,
+        };
+        Ok(Judged::of(vec![member]).into())
+    }
+
+    /// Decodes a package and checks what needs neither chain nor mempool. The inner `Err` says what is wrong.
+    fn decode_package(&self, raw: &[Blob]) -> Result<Result<Vec<Offer>, Refusal>, EmbeddedError> {
+        let decode = |raw: &Blob| decode_transaction(raw).map(|tx| Offer::new(tx, raw));
+        let Some(offers) = raw.iter().map(decode).collect::<Option<Vec<Offer>>>() else {
+            return Ok(Err(policy("package-undecodable")));
+        };
+        if let Some(reason) = malformed(&offers) {
+            return Ok(Err(policy(reason)));
+        }
+        offers.iter().try_for_each(|offer| self.verify_ahead(offer))?;
+        Ok(Ok(offers))
+    }
+
+    /// Offers one of a package by itself. Whether it may come in with the others, since it did not by itself.
+    fn submit_first(
+        &self,
+        view: &View,
+        offer: &Offer,
+        max_feerate: FeeRate,
+        tried: &mut Judged,
+        index: usize,
+    ) -> Result<bool, EmbeddedError> {
+        let examined = self.pool().examine(view, offer, Rules::First, max_feerate);
+        match examined {
+            Ok(admissible) => {
+                tried.members[index] = admissible.member();
+                tried.replaced.extend(&admissible.replaced);
+                let mut events = Vec::new();
+                let (replaced, entry, now) = (admissible.replaced, admissible.entry, self.time());
+                self.change_pool(|pool| pool.enter(&replaced, [entry], now, &mut events));
+                self.tell(events);
+                Ok(false)
+            }
+            Err(rejection) => {
+                let may_be_helped = rejection.may_be_helped(&offer.tx);
+                tried.members[index] = describe_rejection(rejection)?;
+                Ok(may_be_helped)
+            }
+        }
+    }
+
+    /// Offers those together that did not come in by themselves.
+    fn submit_rest(
+        &self,
+        view: &View,
+        offers: &[Offer],
+        waiting: &[usize],
+        max_feerate: FeeRate,
+        tried: &mut Judged,
+    ) -> Result<(), EmbeddedError> {
+        match waiting {
+            [] => return Ok(()),
+            [index] => {
+                self.submit_first(view, &offers[*index], max_feerate, tried, *index)?;
+                if matches!(tried.members[*index], PackageMember::Rejected { .. }) {
+                    tried.refusal = Some(Refusal::transaction(FAILED));
+                }
+                return Ok(());
+            }
+            _ => {}
+        }
+        let some: Vec<Offer> = waiting.iter().map(|index| offers[*index].clone()).collect();
+        let mut judged = self.pool().examine_package(view, &some, Rules::Together, max_feerate)?;
+        for (index, member) in waiting.iter().zip(std::mem::take(&mut judged.members)) {
+            if member != PackageMember::NotJudged {
+                tried.members[*index] = member;
+            }
+        }
+        tried.refusal = judged.refusal.take();
+        if tried.refusal.is_none() {
+            tried.replaced.extend(&judged.replaced);
+            let (mut events, now) = (Vec::new(), self.time());
+            self.change_pool(|pool| pool.admit_package(judged, now, &mut events));
+            self.tell(events);
+        }
+        Ok(())
+    }
+
+    /// Takes out what pays least until all fits, which may be of the package.
+    fn make_room(&self, offers: &[Offer], tried: &mut Judged) {
+        let (mut events, now) = (Vec::new(), self.time());
+        self.change_pool(|pool| pool.trim(now, &mut events));
+        self.tell(events);
+        let pool = self.pool();
+        for (offer, member) in offers.iter().zip(&mut tried.members) {
+            let came_in = !matches!(member, PackageMember::Rejected { .. } | PackageMember::NotJudged);
+            if came_in && !pool.has(&offer.txid) {
+                *member = PackageMember::Rejected { reason: "mempool full".to_owned(), detail: String::new() };
+                tried.refusal = Some(Refusal::transaction(FAILED));
+            }
+        }
+    }
+}
+
+fn policy(reason: &'static str) -> Refusal {
+    Refusal::policy(ValidationError::new(reason))
+}
+
+/// The outcome of a package that was not looked at.
+fn outcome(count: usize, refusal: Refusal) -> PackageOutcome {
+    Judged::of(vec![PackageMember::NotJudged; count]).refused(refusal).into()
+}
+
+impl From<Judged> for PackageOutcome {
+    fn from(judged: Judged) -> Self {
+        let (mut reason, mut detail, mut is_policy) = (String::new(), String::new(), false);
+        if let Some(refusal) = judged.refusal {
+            (reason, detail) = (refusal.error.reason.into_owned(), refusal.error.detail);
+            is_policy = refusal.is_policy;
+        }
+        Self { reason, detail, is_policy, members: judged.members, replaced: judged.replaced.into_iter().collect() }
+    }
+}
+
+/// Why several transactions can never be judged together, in bitcoind's words (`IsWellFormedPackage`).
+fn malformed(offers: &[Offer]) -> Option<&'static str> {
+    if offers.len() > MAX_PACKAGE_COUNT {
+        return Some("package-too-many-transactions");
+    }
+    let weight = offers.iter().map(|offer| offer.tx.weight()).fold(Weight::ZERO, Weight::saturating_add);
+    if offers.len() > 1 && weight > MAX_PACKAGE_WEIGHT {
+        return Some("package-too-large");
+    }
+    let mut later: HashSet<Txid> = offers.iter().map(|offer| offer.txid).collect();
+    if later.len() < offers.len() {
+        return Some("package-contains-duplicates");
+    }
+    for offer in offers {
+        if offer.tx.input.iter().any(|input| later.contains(&input.previous_output.txid)) {
+            return Some("package-not-sorted");
+        }
+        later.remove(&offer.txid);
+    }
+    let mut spent = HashSet::new();
+    for offer in offers {
+        // One that spends a coin twice is told so itself.
+        if offer.tx.input.iter().any(|input| spent.contains(&input.previous_output)) {
+            return Some("conflict-in-package");
+        }
+        spent.extend(offer.tx.input.iter().map(|input| input.previous_output));
+    }
+    None
+}
+
+/// Whether the last one builds on each of the others.
+fn is_child_with_parents(offers: &[Offer]) -> bool {
+    let Some((child, parents)) = offers.split_last() else { return false };
+    let spent: BTreeSet<Txid> = child.tx.input.iter().map(|input| input.previous_output.txid).collect();
+    parents.iter().all(|parent| spent.contains(&parent.txid))
+}
+
+/// Whether what the last one spends is confirmed or of the package.
+fn has_all_parents(view: &View, offers: &[Offer]) -> Result<bool, EmbeddedError> {
+    let Some((child, parents)) = offers.split_last() else { return Ok(true) };
+    for outpoint in child.tx.input.iter().map(|input| &input.previous_output) {
+        if !parents.iter().any(|parent| parent.txid == outpoint.txid) && view.coin(outpoint)?.is_none() {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}

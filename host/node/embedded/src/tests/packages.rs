@@ -1,0 +1,113 @@
+//! Transactions that are offered together.
+
+use bitcoin::consensus::serialize;
+use bitcoin::transaction::Version;
+use bitcoin::{Transaction, Txid};
+use outrigger_service::mempool::{PackageMember, PackageOutcome};
+use outrigger_service::wire::Blob;
+use outrigger_values::FeeRate;
+
+use super::TestNode;
+use super::mempool::{COINBASE, accept, funded};
+use super::miner::spend;
+
+fn submit(node: &TestNode, package: &[&Transaction]) -> PackageOutcome {
+    let raw: Vec<Blob> = package.iter().map(|tx| serialize(*tx).into()).collect();
+    let outcome = node.submit_package(&raw, FeeRate::ZERO).unwrap();
+    node.pool().graph().assert_consistent();
+    outcome
+}
+
+fn refused(node: &TestNode, package: &[&Transaction]) -> String {
+    let PackageOutcome { reason, detail, members, .. } = submit(node, package);
+    match members.iter().find(|member| matches!(member, PackageMember::Rejected { .. })) {
+        Some(PackageMember::Rejected { reason, detail }) => format!("{reason}, {detail}"),
+        _ => format!("{reason}, {detail}"),
+    }
+}
+
+fn first(tx: &Transaction) -> (Txid, u32) {
+    (tx.compute_txid(), 0)
+}
+
+fn truc(from: &[(Txid, u32)], values: &[u64]) -> Transaction {
+    Transaction { version: Version(3), ..spend(from, values) }
+}
+
+#[test]
+fn a_child_pays_for_its_parent_where_it_is_its_only_one() {
+    let (node, coinbases) = funded(2);
+    let [poor, parent] = [spend(&[(coinbases[0], 0)], &[COINBASE]), truc(&[(coinbases[1], 0)], &[COINBASE])];
+    let child = spend(&[first(&poor)], &[COINBASE - 5_000]);
+    assert!(refused(&node, &[&poor, &child]).starts_with("min relay fee not met"));
+    let child = truc(&[first(&parent)], &[COINBASE - 5_000]);
+    assert!(refused(&node, &[&parent]).starts_with("min relay fee not met"));
+    let outcome = submit(&node, &[&parent, &child]);
+    assert_eq!((outcome.reason.as_str(), outcome.replaced), ("", Vec::new()));
+    for member in &outcome.members {
+        let PackageMember::Accepted { included, .. } = member else { panic!("{member:?}") };
+        assert_eq!(included.len(), 2);
+    }
+    assert_eq!(node.mempool_ids().len(), 2);
+}
+
+#[test]
+fn a_package_replaces_what_earns_less() {
+    let (node, coinbases) = funded(1);
+    let old = spend(&[(coinbases[0], 0)], &[COINBASE - 2_000]);
+    accept(&node, &old);
+    let parent = spend(&[(coinbases[0], 0)], &[COINBASE - 200]);
+    let child = spend(&[first(&parent)], &[COINBASE - 10_000]);
+    let outcome = submit(&node, &[&parent, &child]);
+    assert_eq!((outcome.reason.as_str(), outcome.replaced), ("", vec![old.compute_txid()]));
+}
+
+#[test]
+fn packages_that_are_none_are_refused_in_bitcoinds_words() {
+    let (node, coinbases) = funded(1);
+    let parent = spend(&[(coinbases[0], 0)], &[COINBASE - 1_000]);
+    let child = spend(&[first(&parent)], &[COINBASE - 2_000]);
+    let rival = spend(&[(coinbases[0], 0)], &[COINBASE - 3_000]);
+    let grandchild = spend(&[first(&child)], &[COINBASE - 3_000]);
+    for (package, reason) in [
+        (vec![&parent, &parent], "package-contains-duplicates, "),
+        (vec![&child, &parent], "package-not-sorted, "),
+        (vec![&parent, &rival], "conflict-in-package, "),
+        (vec![&parent, &child, &grandchild], "package-not-child-with-parents, "),
+        (vec![&parent; 26], "package-too-many-transactions, "),
+    ] {
+        assert_eq!(refused(&node, &package), reason);
+    }
+    assert!(node.mempool_ids().is_empty());
+}
+
+#[test]
+fn truc_transactions_have_one_small_child_which_can_be_replaced() {
+    let (node, coinbases) = funded(2);
+    let parent = truc(&[(coinbases[0], 0)], &[COINBASE / 2, COINBASE / 2 - 1_000]);
+    accept(&node, &parent);
+    let reason = refused(&node, &[&spend(&[first(&parent)], &[COINBASE / 2 - 1_000])]);
+    assert!(reason.starts_with("TRUC-violation, non-version=3 tx"), "{reason}");
+    let large = truc(&[first(&parent)], &[COINBASE / 60; 29]);
+    assert!(refused(&node, &[&large]).contains("is too big"), "{}", refused(&node, &[&large]));
+    let child = truc(&[first(&parent)], &[COINBASE / 2 - 1_000]);
+    accept(&node, &child);
+    let grandchild = truc(&[first(&child)], &[COINBASE / 2 - 2_000]);
+    assert!(refused(&node, &[&grandchild]).ends_with("would have too many ancestors"));
+    // A sibling takes its place where it pays for that.
+    let other = (parent.compute_txid(), 1);
+    let poor = refused(&node, &[&truc(&[other], &[COINBASE / 2 - 1_500])]);
+    assert!(poor.starts_with("insufficient fee (including sibling eviction)"), "{poor}");
+    let outcome = submit(&node, &[&truc(&[other], &[COINBASE / 2 - 9_000])]);
+    assert_eq!(outcome.replaced, [child.compute_txid()]);
+}
+
+#[test]
+fn dust_is_spent_by_whoever_spends_beside_it() {
+    let (node, coinbases) = funded(1);
+    let parent = truc(&[(coinbases[0], 0)], &[COINBASE, 0]);
+    let leaves = truc(&[first(&parent)], &[COINBASE - 5_000]);
+    assert_eq!(submit(&node, &[&parent, &leaves]).reason, "unspent-dust");
+    let takes = truc(&[first(&parent), (parent.compute_txid(), 1)], &[COINBASE - 5_000]);
+    assert_eq!(submit(&node, &[&parent, &takes]).reason, "");
+}

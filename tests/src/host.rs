@@ -235,11 +235,7 @@ fn configuration(node: &Bitcoind) -> String {
         ("network = \"main\"", format!("network = \"{}\"", node.chain)),
         ("http://127.0.0.1:8332", format!("http://{}", node.address)),
         ("~/.bitcoin/.cookie", node.cookie().display().to_string()),
-        (
-            "grants = [\"chain/1\", \"mempool/1\", \"wallet/1\", \"signer/1\", \"log/1\"]\n\n",
-            "grants = [\"chain/1\", \"mempool/1\", \"wallet/1\", \"signer/1\", \"log/1\"]\noptions = { fallbackfee = 1000 }\n\n".to_owned(),
-        ),
-        ("file = \"psbt\"\n", "file = \"psbt\"\noptions = { fallbackfee = 1000 }\n".to_owned()),
+        ("[backend]", "[wallet]\nfallbackfee = 0.00001\n\n[backend]".to_owned()),
     ];
     replaced.iter().fold(text, |text, (from, to)| {
         assert!(text.contains(from), "{from}");

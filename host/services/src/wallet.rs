@@ -8,12 +8,13 @@ use outrigger_service::mempool::Admission;
 use outrigger_service::signer::SignBatch;
 use outrigger_service::wallet::{
     AddressType, CoinBatch, CreateOptions, DescriptorInfo, HdKey, HistoryBatch, HistoryQuery, Import, ImportOutcome,
-    LabelBatch, ScriptInfo, WalletInfo,
+    LabelBatch, ScriptInfo, SpendSettings, WalletInfo,
 };
 use outrigger_service::wire::{Blob, Encoded, Secret};
 use outrigger_service::{Result, Scope, Signer, Wallet};
 
 use super::{Keys, OwnScopes};
+use outrigger_values::FeeRate;
 use outrigger_wallet_engine::{WalletManager, WalletView};
 
 /// The wallets, read through the calls' snapshots.
@@ -266,6 +267,17 @@ impl Wallet for WalletService {
 
     fn locked_coins(&self, scope: Scope) -> Result<Vec<OutPoint>> {
         self.read(scope, |view| Ok(view.wallet().locked_coins()))
+    }
+
+    fn spend_settings(&self, scope: Scope) -> Result<SpendSettings> {
+        self.read(scope, |view| Ok(view.wallet().spend_settings()))
+    }
+
+    fn set_pay_feerate(&self, scope: Scope, feerate: Option<FeeRate>) -> Result<()> {
+        self.read(scope, |view| {
+            view.wallet().set_pay_feerate(feerate);
+            Ok(())
+        })
     }
 }
 

@@ -6,6 +6,7 @@ mod notify;
 #[cfg(test)]
 mod reference;
 mod settings;
+mod wallet;
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -13,6 +14,7 @@ use std::path::{Path, PathBuf};
 use bitcoin::hex::DisplayHex;
 use outrigger_standard::work;
 use outrigger_upstream::Endpoint;
+use outrigger_values::FeeRate;
 use outrigger_values::params::toml_words;
 use serde::Deserialize;
 
@@ -38,6 +40,8 @@ const MAX_HIGH_WATER_MARK: u64 = 1_000_000;
 
 /// The most addresses that are derived ahead.
 const MAX_KEYPOOL: u64 = 100_000;
+/// The greatest `wallet.txconfirmtarget`, in blocks: that of the node's estimator.
+const MAX_CONFIRMATION_TARGET: u64 = 1008;
 
 /// The longest deadline of a call: a day.
 const MAX_DEADLINE_SECONDS: u64 = 86_400;
@@ -161,6 +165,7 @@ impl Loaded {
             ("audit.max_bytes", config.audit.max_bytes, 4096, 1 << 40),
             ("audit.keep", u64::from(config.audit.keep), 1, 1000),
             ("wallet.keypool", u64::from(config.wallet.keypool), 1, MAX_KEYPOOL),
+            ("wallet.txconfirmtarget", u64::from(config.wallet.txconfirmtarget), 1, MAX_CONFIRMATION_TARGET),
             (
                 "backend.filter_cache_mib",
                 config.backend.as_ref().map_or(0, |backend| backend.filter_cache_mib),
@@ -184,6 +189,10 @@ impl Loaded {
                     format!("must be from {least} to {most}, not {value}"),
                 ));
             }
+        }
+        let relayed = FeeRate::from_sat_per_kvb(config.chain.min_relay_feerate);
+        if let Some(reason) = config.wallet.max_fee_fault(relayed) {
+            return Err(self.error("wallet.maxtxfee", "", reason));
         }
         for (position, plugin) in config.plugins.iter().enumerate() {
             self.check_plugin(position, plugin)?;

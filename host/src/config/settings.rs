@@ -17,6 +17,8 @@ pub use outrigger_plugins::{PluginConfig, seconds};
 use outrigger_rpc::{Limits, Peers};
 use outrigger_zmq::BadZmqEndpoint;
 
+pub use super::wallet::WalletConfig;
+
 /// All settings.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -369,22 +371,6 @@ pub struct ChainConfig {
 impl Default for ChainConfig {
     fn default() -> Self {
         Self { map_gib: 1024, mempool_mb: 300, min_relay_feerate: 1000 }
-    }
-}
-
-/// The wallets.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct WalletConfig {
-    /// Addresses derived ahead of the last one used.
-    pub keypool: u32,
-    /// A reorganisation of so many blocks or more is told by the log and the metrics; 0: none is.
-    pub reorganisation_notice: u32,
-}
-
-impl Default for WalletConfig {
-    fn default() -> Self {
-        Self { keypool: 1000, reorganisation_notice: 6 }
     }
 }
 

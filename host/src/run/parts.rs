@@ -281,6 +281,7 @@ fn open_wallets(
     hub: &Arc<Hub>,
     hooks: Option<Arc<Hooks>>,
 ) -> Result<Arc<WalletManager>, RunError> {
+    config.wallet.warnings().iter().for_each(|warning| tracing::warn!("{warning}"));
     let backend = config.backend.as_ref();
     let rewind = backend.map(|backend| backend.rewind(node.network())).unwrap_or_default();
     let settings = outrigger_wallet_engine::Settings {
@@ -288,6 +289,8 @@ fn open_wallets(
         allow_rewind_to: rewind.allowed,
         reorganisation_notice: (config.wallet.reorganisation_notice > 0).then_some(config.wallet.reorganisation_notice),
         keypool: config.wallet.keypool,
+        spending: config.wallet.spending(),
+        broadcast: config.wallet.walletbroadcast,
         // The folder of the network lies in it.
         data_directory: folder.parent().map(Path::to_owned),
         ..outrigger_wallet_engine::Settings::default()

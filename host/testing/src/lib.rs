@@ -39,9 +39,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use outrigger_embedded::{EmbeddedNode, Settings as NodeSettings};
 use outrigger_node::Node;
 use outrigger_sdk::testing::{CallScopes, NoEvents, StubLog, StubNodeRpc, TestPlugin};
-use outrigger_sdk::{Host, Plugin};
+use outrigger_sdk::{FeeRate, Host, Plugin};
 use outrigger_service::events::Event;
-use outrigger_service::wallet::CreateOptions;
+use outrigger_service::wallet::{CreateOptions, SpendSettings};
 use outrigger_service::wire::Secret;
 use outrigger_service::{Result, Scope};
 use outrigger_services::{Caller, ChainService, Keys, MempoolService, OwnScopes, Scopes, WalletService};
@@ -51,6 +51,8 @@ use tempfile::TempDir;
 
 pub use miner::ANYONE;
 
+/// The feerate of payments that name none.
+const FALLBACK_FEERATE: FeeRate = FeeRate::from_sat_per_kvb(1_000);
 /// The address space of a test's chain, in bytes.
 const CHAIN_MAP: usize = 1 << 30;
 /// The address space of a test's wallet, in bytes.
@@ -207,6 +209,7 @@ fn folder() -> TempDir {
 fn open_wallets(folder: &TempDir, node: Arc<dyn Node>, events: &Arc<Mutex<Vec<Event>>>) -> Arc<WalletManager> {
     let settings = Settings {
         keypool: TestHost::<EmbeddedNode>::KEYPOOL,
+        spending: SpendSettings { fallback_feerate: Some(FALLBACK_FEERATE), ..SpendSettings::default() },
         least_map: WALLET_MAP,
         max_readers: 64,
         kdf_memory_kib: KDF_MEMORY_KIB,

@@ -60,6 +60,7 @@ use std::sync::atomic::AtomicBool;
 use bitcoin::{BlockHash, Network};
 use outrigger_service::chain::{BlockInfo, BlockRef};
 use outrigger_service::events::Event;
+use outrigger_service::wallet::SpendSettings;
 
 use attempts::AllAttempts;
 pub use encrypt::key_of_file as encryption_key;
@@ -76,6 +77,10 @@ pub use view::WalletView;
 pub struct Settings {
     /// How many scripts are derived ahead of the last one used, per descriptor.
     pub keypool: u32,
+    /// What holds for payments of all wallets.
+    pub spending: SpendSettings,
+    /// Whether wallets' transactions are offered to the node (`-walletbroadcast`).
+    pub broadcast: bool,
     /// The least address space that a loaded wallet reserves, in bytes. One with a large file reserves four times its size.
     /// A wallet that fills it takes no more until it is unloaded and loaded again.
     pub least_map: usize,
@@ -101,6 +106,8 @@ impl Default for Settings {
     fn default() -> Self {
         Self {
             keypool: 1000,
+            spending: SpendSettings::default(),
+            broadcast: true,
             least_map: 4 << 30,
             max_readers: 512,
             kdf_memory_kib: 64 << 10,

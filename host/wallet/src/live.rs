@@ -10,7 +10,8 @@ use bitcoin::OutPoint;
 use bitcoin::secp256k1::{All, Secp256k1};
 use outrigger_service::ErrorKind;
 use outrigger_service::events::Event;
-use outrigger_service::wallet::WalletInfo;
+use outrigger_service::wallet::{SpendSettings, WalletInfo};
+use outrigger_values::FeeRate;
 use parking_lot::Mutex;
 
 use super::Shared;
@@ -62,6 +63,8 @@ pub struct Wallet {
     pub(super) lock: Mutex<Lock>,
     /// The coins that payments do not choose (lockunspent). Changed by who has the right to write.
     pub(super) locked_coins: Mutex<BTreeSet<OutPoint>>,
+    /// The feerate of payments that name none (settxfee).
+    pay_feerate: Mutex<Option<FeeRate>>,
     pub(super) rescan: Slot,
     /// What the node tells it, and where it stands.
     pub(super) feed: Feed,
@@ -107,6 +110,7 @@ impl Wallet {
             secp: &SECP,
             lock: Mutex::new(lock),
             locked_coins: Mutex::new(locked_coins),
+            pay_feerate: Mutex::new(None),
             rescan: Slot::default(),
             feed,
             write_lock: WriteLock::default(),
@@ -139,6 +143,16 @@ impl Wallet {
     /// Its name.
     pub fn name(&self) -> &str {
         &self.name
+    }
+
+    /// What holds for its payments.
+    pub fn spend_settings(&self) -> SpendSettings {
+        SpendSettings { pay_feerate: *self.pay_feerate.lock(), ..self.shared.settings.spending.clone() }
+    }
+
+    /// Sets the feerate of payments that name none, until it is unloaded; none: it is estimated.
+    pub fn set_pay_feerate(&self, feerate: Option<FeeRate>) {
+        *self.pay_feerate.lock() = feerate;
     }
 
     /// What private entries are read and written with.

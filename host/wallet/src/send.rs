@@ -52,7 +52,7 @@ fn is_undecided(error: &NodeError) -> bool {
 }
 
 impl Wallet {
-    /// Stores a signed transaction of the wallet with texts, then offers it to the node. One that the node refuses is taken back;
+    /// Stores a signed transaction of the wallet with texts, then offers it to the node, unless nothing is broadcast. One that the node refuses is taken back;
     /// none where the node did not say: then it is kept and offered again. One that the wallet has already is only offered.
     ///
     /// # Errors
@@ -65,8 +65,13 @@ impl Wallet {
         let _sending = Sending::begin(self, txid);
         // A node in this process answers at once and for certain. What it is offered is stored as if it had taken it: its event then
         // finds nothing to write, which saves a synchronisation of the disk. After a kill the wallet sees what the mempool lacks.
-        let state = if self.shared.node.link().is_none() { TxState::InMempool } else { TxState::Inactive };
+        let broadcast = self.shared.settings.broadcast;
+        let state = if broadcast && self.shared.node.link().is_none() { TxState::InMempool } else { TxState::Inactive };
         let unlocked = self.write(|write| write.store_payment(&transaction, txid, state, texts))?;
+        if !broadcast {
+            self.tell_sent(txid);
+            return Ok(None);
+        }
         let refused = match self.shared.node.submit(raw, NO_LIMIT) {
             Ok(taken @ (Admission::Accepted { .. } | Admission::Known { .. } | Admission::AlreadyInChain)) => {
                 if unlocked.is_some() && state == TxState::InMempool {
@@ -121,6 +126,9 @@ impl Wallet {
     /// # Errors
     /// Those of the storage.
     pub(crate) fn resubmit(&self) -> Result<usize> {
+        if !self.shared.settings.broadcast {
+            return Ok(0);
+        }
         let mut offered = 0;
         let mut wait =
             Duration::from_secs(3600 * thread_rng().gen_range(RESEND_HOURS) + thread_rng().gen_range(0..3600));

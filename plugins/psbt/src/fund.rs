@@ -47,7 +47,7 @@ pub fn wallet_create_funded_psbt(context: &Context<'_>) -> Outcome {
     check_inputs(params.get(0))?;
     context.wallet()?;
     let mut options = options(context, 3)?;
-    let settings = context.plugin.settings;
+    let settings = &context.host.wallet.spend_settings(context.scope)?;
     let replaceable = given(&options, "replaceable").map_or(Ok(settings.replaceable), typed::flag)?;
     let parts = parts(params.given(0), params.get(1), params.get(2), replaceable);
     let transaction = transaction_from_params(&parts, context.network()?)?;

@@ -18,7 +18,6 @@ mod update;
 mod wallet;
 
 use outrigger_sdk::params::Params;
-use outrigger_sdk::spend::SpendSettings;
 use outrigger_sdk::{Call, CallContext, Host, Plugin, Reply, RpcError, typed};
 use serde_json::{Map, Value};
 
@@ -28,14 +27,12 @@ use crate::psbt::Psbt;
 /// The plugin.
 pub struct PsbtPlugin {
     host: Host,
-    settings: SpendSettings,
 }
 
 /// What the methods share.
 struct Shared<'a> {
     /// Whether the call's answer is still wanted.
     wanted: &'a (dyn Fn() -> bool + Sync),
-    settings: &'a SpendSettings,
 }
 
 /// A call.
@@ -68,12 +65,12 @@ fn answer(method: &str, context: &Context<'_>) -> Outcome {
 }
 
 impl Plugin for PsbtPlugin {
-    fn new(host: Host, options: Map<String, Value>) -> Result<Self, String> {
-        Ok(Self { host, settings: SpendSettings::from_options(&options)? })
+    fn new(host: Host, _: Map<String, Value>) -> Result<Self, String> {
+        Ok(Self { host })
     }
 
     fn call(&self, call: Call<'_>, reply: Reply) {
-        let shared = Shared { wanted: &|| reply.is_wanted(), settings: &self.settings };
+        let shared = Shared { wanted: &|| reply.is_wanted() };
         let context = Context { host: &self.host, scope: call.scope, params: call.params, plugin: &shared };
         let outcome = answer(call.method, &context);
         reply.send(outcome.map_err(RpcError::from));

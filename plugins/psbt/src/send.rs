@@ -71,7 +71,7 @@ pub fn send(context: &Context<'_>) -> Outcome {
     let params = &context.params;
     let mut options = options(context, 4)?;
     interpret(context, &mut options)?;
-    let settings = context.plugin.settings;
+    let settings = &context.host.wallet.spend_settings(context.scope)?;
     let replaceable = options.get("replaceable").map_or(Ok(settings.replaceable), typed::flag)?;
     let outputs = params.get(0);
     let payers = fee_payers(given(&options, "subtract_fee_from_outputs"), &output_names(outputs))?;
@@ -112,7 +112,7 @@ pub fn send_all(context: &Context<'_>) -> Outcome {
         return Err(invalid("Must provide at least one address without a specified amount"));
     }
     let services = context.services();
-    let settings = context.plugin.settings;
+    let settings = &context.host.wallet.spend_settings(context.scope)?;
     let network = context.network()?;
     let private_keys_enabled = wallet.private_keys_enabled;
     let call = FundingCall { network, private_keys_enabled, outputs: recipients.len(), below_minimum: false };

@@ -15,7 +15,8 @@ pub fn get_new_address(context: &mut CallContext<'_>) -> Result<Value, WalletErr
     let wallet = context.wallet()?;
     require_keys(&wallet, false)?;
     let label = label(context.params.given(0))?;
-    let kind = requested_type(&wallet, context.params.given(1))?;
+    let settings = context.host.wallet.spend_settings(context.scope)?;
+    let kind = requested_type(&wallet, context.params.given(1), settings.address_type)?;
     let script = context.host.wallet.new_address(context.scope, kind, false, Some(label))?;
     address_json(context, &script)
 }
@@ -24,7 +25,9 @@ pub fn get_new_address(context: &mut CallContext<'_>) -> Result<Value, WalletErr
 pub fn get_raw_change_address(context: &mut CallContext<'_>) -> Result<Value, WalletError> {
     let wallet = context.wallet()?;
     require_keys(&wallet, true)?;
-    let kind = requested_type(&wallet, context.params.given(0))?;
+    let settings = context.host.wallet.spend_settings(context.scope)?;
+    let default = settings.change_type.unwrap_or(settings.address_type);
+    let kind = requested_type(&wallet, context.params.given(0), default)?;
     let script = context.host.wallet.new_address(context.scope, kind, true, None)?;
     address_json(context, &script)
 }
@@ -36,8 +39,12 @@ fn require_keys(wallet: &WalletInfo, internal: bool) -> Result<(), WalletError> 
 }
 
 /// The address type of a call, which the wallet may not have.
-fn requested_type(wallet: &WalletInfo, value: Option<&Value>) -> Result<AddressType, WalletError> {
-    match address_type(value)? {
+fn requested_type(
+    wallet: &WalletInfo,
+    value: Option<&Value>,
+    default: AddressType,
+) -> Result<AddressType, WalletError> {
+    match address_type(value, default)? {
         AddressType::Bech32m if wallet.kind == WalletKind::Legacy => Err(WalletError::LegacyTaproot),
         kind => Ok(kind),
     }

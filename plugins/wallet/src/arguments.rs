@@ -14,14 +14,9 @@ use serde_json::Value;
 
 use crate::error::WalletError;
 
-/// The address type of a call that names none.
-pub const DEFAULT_ADDRESS_TYPE: AddressType = AddressType::Bech32;
-
-/// An address type, bech32 by default.
-pub fn address_type(value: Option<&Value>) -> Result<AddressType, WalletError> {
-    let Some(value) = value else {
-        return Ok(DEFAULT_ADDRESS_TYPE);
-    };
+/// An address type.
+pub fn address_type(value: Option<&Value>, default: AddressType) -> Result<AddressType, WalletError> {
+    let Some(value) = value else { return Ok(default) };
     let name = text(value)?;
     AddressType::named(name).ok_or_else(|| WalletError::UnknownAddressType(name.to_owned()))
 }
@@ -65,12 +60,12 @@ mod tests {
     }
 
     #[test]
-    fn address_type_is_case_sensitive_and_defaults_to_bech32() {
-        assert_eq!(address_type(None), Ok(AddressType::Bech32));
+    fn address_type_is_case_sensitive() {
+        assert_eq!(address_type(None, AddressType::Bech32), Ok(AddressType::Bech32));
         for (name, kind) in AddressType::NAMED {
-            assert_eq!(address_type(Some(&json!(name))), Ok(kind));
+            assert_eq!(address_type(Some(&json!(name)), AddressType::Legacy), Ok(kind));
         }
-        assert_eq!(message(address_type(Some(&json!("LEGACY")))), "Unknown address type 'LEGACY'");
+        assert_eq!(message(address_type(Some(&json!("LEGACY")), AddressType::Legacy)), "Unknown address type 'LEGACY'");
     }
 
     #[test]

@@ -1,9 +1,10 @@
 //! Why a wallet call is not answered: one variant for each rule, and one place where it becomes a code and a message.
 
+use outrigger_sdk::amount::to_text;
 use outrigger_sdk::service::wallet::{MAX_LABEL_LEN, MAX_TEXT_LEN};
 use outrigger_sdk::service::{ErrorKind, ServiceError};
 use outrigger_sdk::spend::SpendError;
-use outrigger_sdk::{RpcError, RpcErrorCode};
+use outrigger_sdk::{FeeRate, RpcError, RpcErrorCode};
 
 /// RPC_METHOD_DEPRECATED: what `getbalance` answers to an account name.
 const DEPRECATED: RpcErrorCode = RpcErrorCode(-32);
@@ -190,6 +191,14 @@ pub enum WalletError {
     #[error("Timeout cannot be negative.")]
     NegativeTimeout,
 
+    /// A feerate out of the range of settxfee.
+    #[error("txfee cannot be {what} ({} BTC/kvB)", to_text(*limit))]
+    PayFeerate {
+        /// On which side of which limit.
+        what: &'static str,
+        /// The limit.
+        limit: FeeRate,
+    },
     /// A text that is no transaction.
     #[error("Transaction hex string decoding failure.")]
     Undecodable,
@@ -290,6 +299,7 @@ impl WalletError {
             | Self::DuplicatedAddress(_)
             | Self::Dummy
             | Self::EmptyPassphrase
+            | Self::PayFeerate { .. }
             | Self::SpentTwice
             | Self::InputMissing
             | Self::NegativeVout

@@ -9,10 +9,10 @@ use outrigger_sdk::{amount, typed};
 use serde_json::{Value, json};
 
 use crate::error::WalletError;
-use crate::{CallContext, WalletPlugin};
+use crate::CallContext;
 
 /// `fundrawtransaction`: adds inputs and change to a transaction.
-pub fn fund_raw_transaction(context: &mut CallContext<'_>, plugin: &WalletPlugin) -> Result<Value, WalletError> {
+pub fn fund_raw_transaction(context: &mut CallContext<'_>) -> Result<Value, WalletError> {
     let params = &context.params;
     // A wallet that is not there is the first error.
     context.wallet()?;
@@ -31,8 +31,8 @@ pub fn fund_raw_transaction(context: &mut CallContext<'_>, plugin: &WalletPlugin
     let payers = options.and_then(|options| options.get("subtractFeeFromOutputs")).filter(|payers| !payers.is_null());
     let payers = fee_payers(payers, &vec!["dummy"; transaction.output.len()])?;
     let services = context.services();
-    let funded =
-        fund_transaction(services, &plugin.settings, &transaction, &payers, options, true, CoinControl::default())?;
+    let settings = context.host.wallet.spend_settings(context.scope)?;
+    let funded = fund_transaction(services, &settings, &transaction, &payers, options, true, CoinControl::default())?;
     Ok(json!({
         "hex": encode_hex(&transaction_to_bytes(&funded.transaction)),
         "fee": amount::to_json(funded.fee),

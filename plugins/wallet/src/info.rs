@@ -1,8 +1,7 @@
 //! `getwalletinfo` and `getwalletbackupinfo`.
 
-use bitcoin::Amount;
-use outrigger_sdk::amount;
 use outrigger_sdk::service::wallet::{WalletInfo, WalletKind};
+use outrigger_sdk::{FeeRate, amount};
 use serde_json::{Map, Value, json};
 
 use crate::CallContext;
@@ -24,6 +23,7 @@ pub fn get_wallet_info(context: &mut CallContext<'_>) -> Result<Value, WalletErr
         None => json!(false),
     };
     let keypool_oldest = keypool_oldest(context, &wallet)?;
+    let settings = context.host.wallet.spend_settings(context.scope)?;
     let mut object = Map::new();
     let mut put = |key: &str, value: Value| object.insert(key.to_owned(), value);
     put("walletname", json!(wallet.name));
@@ -41,8 +41,7 @@ pub fn get_wallet_info(context: &mut CallContext<'_>) -> Result<Value, WalletErr
     if wallet.encrypted {
         put("unlocked_until", json!(wallet.unlocked_until));
     }
-    // There is no settxfee here: the feerate is that of each payment, or the plugin's.
-    put("paytxfee", amount::to_json(Amount::ZERO));
+    put("paytxfee", amount::to_json(settings.pay_feerate.unwrap_or(FeeRate::ZERO)));
     put("private_keys_enabled", json!(wallet.private_keys_enabled));
     put("avoid_reuse", json!(wallet.avoid_reuse));
     put("scanning", scanning);
@@ -58,6 +57,27 @@ pub fn get_wallet_info(context: &mut CallContext<'_>) -> Result<Value, WalletErr
         put("warnings", json!(wallet.warnings));
     }
     Ok(Value::Object(object))
+}
+
+/// `settxfee`: sets the feerate of payments that name none.
+pub fn set_tx_fee(context: &mut CallContext<'_>) -> Result<Value, WalletError> {
+    context.wallet()?;
+    let feerate = FeeRate::from_sat_per_kvb(amount::from_json(context.params.get(0))?.to_sat());
+    let settings = context.host.wallet.spend_settings(context.scope)?;
+    let relayed = context.host.mempool.info(context.scope)?.relay_feerate;
+    let most = FeeRate::from_sat_per_kvb(settings.max_fee.to_sat());
+    let fault = match feerate {
+        FeeRate::ZERO => None,
+        low if low < relayed => Some(("less than min relay tx fee", relayed)),
+        low if low < settings.min_feerate => Some(("less than wallet min fee", settings.min_feerate)),
+        high if high > most => Some(("more than wallet max tx fee", most)),
+        _ => None,
+    };
+    if let Some((what, limit)) = fault {
+        return Err(WalletError::PayFeerate { what, limit });
+    }
+    context.host.wallet.set_pay_feerate(context.scope, Some(feerate).filter(|feerate| *feerate > FeeRate::ZERO))?;
+    Ok(Value::Bool(true))
 }
 
 /// `getwalletbackupinfo`: whether the wallet should be backed up, and when it was.

@@ -29,7 +29,6 @@ mod upkeep;
 
 use std::sync::Mutex;
 
-use outrigger_sdk::spend::SpendSettings;
 use outrigger_sdk::{Call, CallContext, Host, Plugin, Reply, RpcError};
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -39,14 +38,13 @@ use error::WalletError;
 /// The plugin.
 pub struct WalletPlugin {
     host: Host,
-    settings: SpendSettings,
     /// Held while a payment is made.
     paying: Mutex<()>,
 }
 
 impl Plugin for WalletPlugin {
-    fn new(host: Host, options: Map<String, Value>) -> Result<Self, String> {
-        Ok(Self { host, settings: SpendSettings::from_options(&options)?, paying: Mutex::new(()) })
+    fn new(host: Host, _: Map<String, Value>) -> Result<Self, String> {
+        Ok(Self { host, paying: Mutex::new(()) })
     }
 
     fn call(&self, call: Call<'_>, reply: Reply) {
@@ -93,7 +91,8 @@ impl WalletPlugin {
             "simulaterawtransaction" => simulate::simulate_raw_transaction(q).and_then(to_json),
             "lockunspent" => locks::lock_unspent(q).and_then(to_json),
             "listlockunspent" => locks::list_lock_unspent(q).and_then(to_json),
-            "fundrawtransaction" => fund::fund_raw_transaction(q, self).and_then(to_json),
+            "fundrawtransaction" => fund::fund_raw_transaction(q).and_then(to_json),
+            "settxfee" => info::set_tx_fee(q).and_then(to_json),
             "sendmany" => send::send_many(q, self).and_then(to_json),
             "sendtoaddress" => send::send_to_address(q, self).and_then(to_json),
             "encryptwallet" => encryption::encrypt_wallet(q).and_then(to_json),

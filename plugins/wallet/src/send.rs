@@ -53,7 +53,8 @@ fn send(
     let _paying = plugin.paying.lock().unwrap_or_else(PoisonError::into_inner);
     let request = read(context, &context.wallet()?)?;
     let services = context.services();
-    let funded = fund(services, &plugin.settings, &request.recipients, &request.control, &mut thread_rng())?;
+    let settings = context.host.wallet.spend_settings(context.scope)?;
+    let funded = fund(services, &settings, &request.recipients, &request.control, &mut thread_rng())?;
     let fee_reason = funded.fee_reason;
     // The change address of a payment that the mempool has refused is as free as that of one that was not made, unless the
     // wallet has met it, which `return_address` finds out.

@@ -8,13 +8,13 @@ use outrigger_service::{Result, ServiceError};
 use outrigger_values::FeeRate;
 
 use crate::Services;
+use crate::SpendSettings;
 use crate::bump::{BumpFees, Unconfirmed};
 use crate::coin::{Coin, OutputKind};
 use crate::coins;
 use crate::control::{CoinControl, PresetInput};
 use crate::error::SpendError;
 use crate::reuse;
-use crate::settings::SpendSettings;
 use crate::signable::signable_keys;
 use crate::weight::{InputSize, Signatures, input_size, is_witness};
 

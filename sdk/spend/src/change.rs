@@ -11,9 +11,9 @@ use outrigger_standard::{ScriptKind, classify};
 use outrigger_values::RpcError;
 
 use crate::Services;
+use crate::SpendSettings;
 use crate::control::{ChangeChoice, Recipient};
 use crate::error::SpendError;
-use crate::settings::SpendSettings;
 use crate::weight::{InputSize, Signatures, input_size};
 
 /// Where change goes.

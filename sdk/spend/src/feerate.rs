@@ -5,8 +5,8 @@ use outrigger_standard::policy::DUST_FEERATE;
 use outrigger_values::FeeRate;
 
 use crate::Services;
+use crate::SpendSettings;
 use crate::error::SpendError;
-use crate::settings::SpendSettings;
 
 /// The greatest confirmation target, in blocks.
 pub const MAX_TARGET: u32 = 1008;

@@ -12,6 +12,7 @@ use outrigger_values::{FeeRate, RpcError, RpcErrorCode};
 use serde_json::{Map, Value};
 
 use crate::Services;
+use crate::SpendSettings;
 use crate::available::Available;
 use crate::bump::BumpFees;
 use crate::change::Change;
@@ -22,7 +23,6 @@ use crate::feerate::{ReasonedFeeRate, discard_feerate, feerate};
 use crate::funding_options::FundingCall;
 use crate::locktime;
 use crate::select::{Params, Selection, select};
-use crate::settings::SpendSettings;
 use crate::weight::{output_weight, signed_weight};
 
 /// The sequence of inputs that can be replaced (BIP 125).

@@ -25,7 +25,6 @@ mod locktime;
 pub mod options;
 pub mod reuse;
 pub mod select;
-mod settings;
 mod signable;
 mod sweep;
 pub mod weight;
@@ -42,7 +41,7 @@ pub use control::{ChangeChoice, CoinControl, MAX_DEPTH, PresetInput, Recipient};
 pub use error::SpendError;
 pub use feerate::{FeeChoice, ReasonedFeeRate};
 pub use fund::{Funded, fund, fund_transaction};
-pub use settings::SpendSettings;
+pub use outrigger_service::wallet::SpendSettings;
 pub use sweep::{Sweep, sweep};
 
 /// The host's services, and the scope of the call that uses them.

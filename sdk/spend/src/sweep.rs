@@ -14,7 +14,7 @@ use crate::coins;
 use crate::control::{CoinControl, PresetInput};
 use crate::error::SpendError;
 use crate::feerate::ReasonedFeeRate;
-use crate::settings::SpendSettings;
+use crate::SpendSettings;
 use crate::weight::{InputSize, signed_weight};
 
 /// What is to be spent, and who gets it.

@@ -12,8 +12,8 @@ use super::{StubMempool, lock};
 use outrigger_service::mempool::Admission;
 use outrigger_service::wallet::{
     AddressSource, AddressType, CoinBatch, CreateOptions, DescriptorInfo, HdKey, HistoryBatch, HistoryQuery, Import,
-    ImportOutcome, LabelBatch, LabelledScript, Ownership, ScriptInfo, Synced, TxState, WalletCoin, WalletInfo,
-    WalletKind, WalletTransaction,
+    ImportOutcome, LabelBatch, LabelledScript, Ownership, ScriptInfo, SpendSettings, Synced, TxState, WalletCoin,
+    WalletInfo, WalletKind, WalletTransaction,
 };
 use outrigger_service::wire::{Blob, Encoded, Secret};
 use outrigger_service::{ErrorKind, Mempool, Result, Scope, ServiceError, Wallet};
@@ -34,6 +34,8 @@ pub struct WalletState {
     pub coins: Vec<WalletCoin>,
     /// The locked outputs.
     pub locked: BTreeSet<OutPoint>,
+    /// What holds for payments.
+    pub spending: SpendSettings,
     /// The descriptors.
     pub descriptors: Vec<DescriptorInfo>,
     /// The addresses to hand out next.
@@ -100,6 +102,7 @@ impl WalletState {
             descriptor_texts: BTreeMap::new(),
             coins: Vec::new(),
             locked: BTreeSet::new(),
+            spending: SpendSettings::default(),
             descriptors: Vec::new(),
             addresses: VecDeque::new(),
             keys: Vec::new(),
@@ -488,5 +491,13 @@ impl Wallet for StubWallet {
 
     fn locked_coins(&self, _: Scope) -> Result<Vec<OutPoint>> {
         self.with(|state| state.locked.iter().copied().collect())
+    }
+
+    fn spend_settings(&self, _: Scope) -> Result<SpendSettings> {
+        self.with(|state| state.spending.clone())
+    }
+
+    fn set_pay_feerate(&self, _: Scope, feerate: Option<FeeRate>) -> Result<()> {
+        self.with(|state| state.spending.pay_feerate = feerate)
     }
 }

@@ -1,10 +1,12 @@
 //! The same calls of a wallet of ours and of one of a real bitcoind that has the same descriptors, on the same blocks.
 
+use std::collections::HashSet;
+
 use bitcoin::consensus::encode::{deserialize_hex, serialize_hex};
 use bitcoin::secp256k1::{Secp256k1, SecretKey};
 use bitcoin::{Address, Network, PrivateKey, PublicKey, ScriptBuf, Transaction, Witness, opcodes};
 use outrigger_tests::bitcoind::{installed, twin};
-use outrigger_tests::{Bitcoind, Client, Host};
+use outrigger_tests::{Bitcoind, Client, Host, HostOptions};
 use serde_json::{Value, json};
 
 use crate::compared::told;
@@ -21,11 +23,18 @@ pub struct Pair {
 }
 
 impl Pair {
-    /// With these arguments of bitcoind; `None`, said aloud, where there is none here.
-    pub fn start(arguments: &[&str]) -> Option<Self> {
-        let host = Host::start();
-        let arguments = [&["-addresstype=bech32", "-fallbackfee=0.00001"], arguments].concat();
-        let (node, _) = Bitcoind::start_with(installed()?, &arguments);
+    /// With these settings, which have the same names on both sides; `None`, said aloud, where there is no bitcoind here.
+    pub fn start(settings: &[&str]) -> Option<Self> {
+        let program = installed()?;
+        let settings = [&["addresstype=bech32", "fallbackfee=0.00001"], settings].concat();
+        let set = settings.iter().map(|setting| format!("wallet.{setting}")).collect();
+        let host = Host::start_with(HostOptions { set, ..HostOptions::default() });
+        let arguments: Vec<String> = settings
+            .iter()
+            .map(|setting| format!("-{}", setting.replace("=true", "=1").replace("=false", "=0")))
+            .collect();
+        let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+        let (node, _) = Bitcoind::start_with(program, &arguments);
         let mut ours = host.new_wallet("w");
         let theirs = twin(node.client(), &mut ours);
         Some(Self { ours, theirs, _host: host, _node: node })
@@ -53,6 +62,14 @@ impl Pair {
             self.mine(1, &address);
         }
         self.mine(100, &json!(FOREIGN));
+    }
+
+    /// How many different fees a payment of each has.
+    fn fees(&mut self, txids: &[Value; 2]) -> usize {
+        let clients = [&mut self.ours, &mut self.theirs].into_iter().zip(txids);
+        let fees: HashSet<String> =
+            clients.map(|(client, txid)| client.call("gettransaction", json!([txid]))["fee"].to_string()).collect();
+        fees.len()
     }
 
     /// Both have the same answer or error.
@@ -287,4 +304,58 @@ fn simulaterawtransaction_answers_as_bitcoind() {
         });
         assert_eq!(answers[0], answers[1], "{params}");
     }
+}
+
+#[test]
+fn settxfee_answers_as_bitcoind_and_holds_until_the_wallet_is_unloaded() {
+    let Some(mut pair) = Pair::start(&["maxtxfee=0.01", "mintxfee=0.00002"]) else { return };
+    pair.fund(1);
+    let amounts =
+        json!([0, 0.00000999, 0.00001, 0.000015, 0.00002, 0.0101, 0.01, "0.001", -1, "x", 0.00000001, null, [], 1e9]);
+    for amount in amounts.as_array().unwrap() {
+        pair.check("settxfee", json!([amount]));
+    }
+    let paid = |pair: &mut Pair| pair.both("getwalletinfo", &json!([])).map(|info| info["paytxfee"].to_string());
+    assert_eq!(paid(&mut pair), ["0.00100000"; 2]);
+    for target in [Value::Null, json!(5)] {
+        let pay = json!([FOREIGN, 1, "", "", false, null, target, null, null, null, true]);
+        let payments = pair.both("sendtoaddress", &pay);
+        assert_eq!(payments[0]["fee_reason"], payments[1]["fee_reason"], "{target}");
+        assert_eq!(pair.fees(&payments.map(|payment| payment["txid"].clone())), 1, "{target}");
+    }
+    pair.check("sendtoaddress", json!([FOREIGN, 1, "", "", false, null, null, null, null, 8000]));
+    for client in [&mut pair.ours, &mut pair.theirs] {
+        client.call("unloadwallet", json!(["w"]));
+        client.call("loadwallet", json!(["w"]));
+    }
+    assert_eq!(paid(&mut pair), ["0.00000000"; 2]);
+}
+
+#[test]
+fn settings_of_payments_hold_as_in_bitcoind() {
+    let settings =
+        ["addresstype=p2sh-segwit", "changetype=legacy", "walletrbf=false", "fallbackfee=0.00003", "keypool=7"];
+    let Some(mut pair) = Pair::start(&[&settings[..], &["spendzeroconfchange=false"]].concat()) else { return };
+    pair.fund(1);
+    for kind in [Value::Null, json!("bech32m")] {
+        pair.check("getnewaddress", json!(["", kind]));
+        pair.check("getrawchangeaddress", json!([kind]));
+    }
+    let payments = pair.both("sendtoaddress", &json!([FOREIGN, 1]));
+    assert_eq!(pair.fees(&payments), 1);
+    let told = [&mut pair.ours, &mut pair.theirs].into_iter().zip(&payments).map(|(client, txid)| {
+        let payment = client.call("gettransaction", json!([txid, true, true]));
+        let mut kinds: Vec<String> = payment["decoded"]["vout"].as_array().unwrap().iter().map(kind_of).collect();
+        kinds.sort();
+        (payment["bip125-replaceable"].clone(), kinds)
+    });
+    let told: Vec<_> = told.collect();
+    assert_eq!(told[0], told[1]);
+    pair.check("sendtoaddress", json!([FOREIGN, 1]));
+    let sizes = pair.both("getwalletinfo", &json!([])).map(|info| info["keypoolsize"].clone());
+    assert_eq!(sizes[0], sizes[1]);
+}
+
+fn kind_of(output: &Value) -> String {
+    output["scriptPubKey"]["type"].to_string()
 }

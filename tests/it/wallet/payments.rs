@@ -138,7 +138,7 @@ fn sendtoaddress_needs_a_feerate_where_no_fallback_is_configured() {
     let folder = tempfile::tempdir().unwrap();
     let config = folder.path().join("config.toml");
     let text = std::fs::read_to_string(groups("regtest.toml")).unwrap();
-    std::fs::write(&config, text.replace("options = { fallbackfee = 1000 }\n", "")).unwrap();
+    std::fs::write(&config, text.replace("fallbackfee = 0.00001", "fallbackfee = 0")).unwrap();
     let host = Host::start_with(HostOptions { config: Some(config), ..HostOptions::default() });
     let mut client = host.new_wallet("w");
     fund(&mut client, "bech32");

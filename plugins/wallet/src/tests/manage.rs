@@ -48,13 +48,3 @@ fn unloadwallet_needs_a_name() {
     let message = "Either the RPC endpoint wallet or the wallet name parameter must be provided";
     test.refuse("unloadwallet", json!([]), -8, message);
 }
-
-#[test]
-fn fallbackfee_is_at_most_one_bitcoin() {
-    use outrigger_sdk::Plugin;
-    let host = StubHost::new();
-    for (feerate, fits) in [(-1, false), (0, true), (1, true), (100_000_000, true), (100_000_001, false)] {
-        let options = json!({"fallbackfee": feerate}).as_object().cloned().unwrap();
-        assert_eq!(WalletPlugin::new(host.handle(), options).is_ok(), fits, "{feerate}");
-    }
-}

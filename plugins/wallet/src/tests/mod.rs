@@ -15,7 +15,6 @@ mod upkeep;
 
 use bitcoin::hashes::Hash;
 use bitcoin::{Amount, OutPoint, PubkeyHash, ScriptBuf, TxOut, Txid, WPubkeyHash};
-use outrigger_sdk::RpcError;
 use outrigger_sdk::service::Chain;
 use outrigger_sdk::service::Scope;
 use outrigger_sdk::service::chain::Coin;
@@ -25,6 +24,7 @@ use outrigger_sdk::service::wallet::{
 };
 use outrigger_sdk::testing::{KnownTransaction, StubHost, TestPlugin, WalletState};
 use outrigger_sdk::wire::Secret;
+use outrigger_sdk::{FeeRate, RpcError};
 use secp256k1::{PublicKey, Secp256k1, SecretKey};
 use serde_json::{Value, json};
 
@@ -43,18 +43,22 @@ struct Fixture {
 
 impl Fixture {
     fn new() -> Self {
-        Self::with_options(json!({"fallbackfee": 1000}))
+        Self::with_fallback(1000)
     }
 
-    fn with_options(options: Value) -> Self {
+    /// With a feerate of payments that name none, in satoshi per 1000 virtual bytes; 0: none.
+    fn with_fallback(satoshi: u64) -> Self {
         let host = StubHost::new();
         for _ in 0..HEIGHT {
             host.chain.mine(Vec::new());
         }
         let tip = host.chain.tip(Scope::NONE).unwrap();
         host.wallet.set(Some(WalletState::new("w", tip.hash, tip.height, tip.time)));
-        let plugin = host.start::<WalletPlugin>(MANIFEST, options);
-        Self { host, plugin }
+        let plugin = host.start::<WalletPlugin>(MANIFEST, json!({}));
+        let test = Self { host, plugin };
+        let fallback = Some(FeeRate::from_sat_per_kvb(satoshi)).filter(|feerate| *feerate > FeeRate::ZERO);
+        test.wallet(|state| state.spending.fallback_feerate = fallback);
+        test
     }
 
     fn wallet<T>(&self, body: impl FnOnce(&mut WalletState) -> T) -> T {

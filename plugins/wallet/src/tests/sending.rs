@@ -134,7 +134,7 @@ fn sendtoaddress_options_shape_the_payment() {
 #[test]
 fn sendtoaddress_fallbackfee_rises_to_what_is_relayed() {
     let pay = |feerate: u64| {
-        let test = Fixture::with_options(json!({"fallbackfee": feerate}));
+        let test = Fixture::with_fallback(feerate);
         let script = test.own(&TestKey::new(1), Form::Wpkh);
         test.fund(&script, 100_000, 100);
         let arguments = json!([foreign_address(Form::Wpkh), 0.001, "", "", true, null, null, null, null, null, true]);
@@ -183,7 +183,7 @@ fn sendtoaddress_uses_up_a_change_address_and_gives_it_back_where_it_fails() {
 
 #[test]
 fn sendtoaddress_without_an_estimate_and_a_fallback_is_refused() {
-    let test = Fixture::with_options(json!({}));
+    let test = Fixture::with_fallback(0);
     let script = test.own(&TestKey::new(1), Form::Wpkh);
     test.fund(&script, 100_000, 100);
     let message = "Fee estimation failed. Fallbackfee is disabled. Wait a few blocks or enable -fallbackfee.";

@@ -13,6 +13,7 @@ mod history;
 mod import;
 mod limits;
 mod script;
+mod spending;
 #[cfg(test)]
 mod tests;
 mod write;
@@ -27,7 +28,10 @@ pub use history::{
 pub use import::{DescriptorImport, Import, ImportOutcome, KeysImport};
 pub use limits::{MAX_LABEL_LEN, MAX_SCRIPT_LEN, MAX_TEXT_LEN, check_label, check_script, check_text};
 pub use script::{KeyOrigin, Ownership, ScriptInfo, SolvingData, TapLeaf, TaprootData};
+pub use spending::SpendSettings;
 pub use write::HistoryWriter;
+
+use outrigger_values::FeeRate;
 
 use super::mempool::Admission;
 use super::service;
@@ -494,5 +498,11 @@ service! {
         /// for one that it has, and for text that is no key; `WalletLocked`.
         #[since(1)]
         fn set_hd_seed(seed: Option<Secret>, active: bool) -> ();
+        /// What holds for payments of the wallet: what the operator has set for all, and what `set_pay_feerate` has.
+        #[since(1)]
+        fn spend_settings() -> SpendSettings;
+        /// Sets the feerate of payments that name none, until the wallet is unloaded; none: it is estimated again.
+        #[since(1)]
+        fn set_pay_feerate(feerate: Option<FeeRate>) -> ();
     }
 }

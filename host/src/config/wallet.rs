@@ -1,0 +1,229 @@
+//! The settings of wallets. Those of payments have the names, units and defaults that they have in bitcoin.conf.
+
+use bitcoin::Amount;
+use outrigger_service::wallet::{AddressType, SpendSettings};
+use outrigger_values::FeeRate;
+use outrigger_values::amount::{parse_fixed_point, to_text};
+use serde::de::Error;
+use serde::{Deserialize, Deserializer};
+
+/// The decimals of an amount in BTC.
+const DECIMALS: u32 = 8;
+/// The feerate from which a setting is told to be high: 0.01 BTC/kvB (`HIGH_TX_FEE_PER_KB` of Bitcoin Core).
+const HIGH_FEERATE: FeeRate = FeeRate::from_sat_per_kvb(1_000_000);
+/// The greatest fee that is not told to be high (`HIGH_MAX_TX_FEE`).
+const HIGH_MAX_FEE: Amount = Amount::ONE_BTC;
+/// The greatest `maxapsfee` that is not told to be high (`HIGH_APS_FEE`).
+const HIGH_GROUPING_FEE: Amount = Amount::from_sat(10_000);
+
+/// The wallets.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct WalletConfig {
+    /// Addresses derived ahead of the last one used.
+    pub keypool: u32,
+    /// A reorganisation of so many blocks or more is told by the log and the metrics; 0: none is.
+    pub reorganisation_notice: u32,
+    /// The type of new addresses.
+    #[serde(deserialize_with = "address_type")]
+    pub addresstype: AddressType,
+    /// The type of change; none: one that suits the recipients.
+    #[serde(deserialize_with = "some_address_type")]
+    pub changetype: Option<AddressType>,
+    /// The feerate of payments while there is no estimate; 0: they are refused.
+    #[serde(deserialize_with = "feerate")]
+    pub fallbackfee: FeeRate,
+    /// The least feerate of payments.
+    #[serde(deserialize_with = "feerate")]
+    pub mintxfee: FeeRate,
+    /// The feerate at which change must be worth spending.
+    #[serde(deserialize_with = "feerate")]
+    pub discardfee: FeeRate,
+    /// The feerate up to which more coins are spent than needed.
+    #[serde(deserialize_with = "feerate")]
+    pub consolidatefeerate: FeeRate,
+    /// The greatest fee of a transaction.
+    #[serde(deserialize_with = "amount")]
+    pub maxtxfee: Amount,
+    /// What it may cost to spend the coins of an address together; none: that is not tried.
+    #[serde(deserialize_with = "some_amount")]
+    pub maxapsfee: Option<Amount>,
+    /// The blocks within which a payment is to be confirmed.
+    pub txconfirmtarget: u32,
+    /// Whether payments can be replaced.
+    pub walletrbf: bool,
+    /// Whether unconfirmed change is spent.
+    pub spendzeroconfchange: bool,
+    /// Whether the coins of an address are always spent together.
+    pub avoidpartialspends: bool,
+    /// Whether payments are refused that the mempool would not take for the length of their chain.
+    pub walletrejectlongchains: bool,
+    /// Whether transactions of wallets are offered to the node.
+    pub walletbroadcast: bool,
+}
+
+impl Default for WalletConfig {
+    fn default() -> Self {
+        let spending = SpendSettings::default();
+        Self {
+            keypool: 1000,
+            reorganisation_notice: 6,
+            addresstype: spending.address_type,
+            changetype: spending.change_type,
+            fallbackfee: spending.fallback_feerate.unwrap_or(FeeRate::ZERO),
+            mintxfee: spending.min_feerate,
+            discardfee: spending.discard_feerate,
+            consolidatefeerate: spending.consolidate_feerate,
+            maxtxfee: spending.max_fee,
+            maxapsfee: spending.max_grouping_fee,
+            txconfirmtarget: spending.target,
+            walletrbf: spending.replaceable,
+            spendzeroconfchange: spending.spend_unconfirmed_change,
+            avoidpartialspends: spending.avoid_partial_spends,
+            walletrejectlongchains: spending.reject_long_chains,
+            walletbroadcast: true,
+        }
+    }
+}
+
+impl WalletConfig {
+    /// What holds for payments.
+    pub fn spending(&self) -> SpendSettings {
+        SpendSettings {
+            fallback_feerate: Some(self.fallbackfee).filter(|feerate| *feerate > FeeRate::ZERO),
+            min_feerate: self.mintxfee,
+            discard_feerate: self.discardfee,
+            consolidate_feerate: self.consolidatefeerate,
+            pay_feerate: None,
+            max_fee: self.maxtxfee,
+            max_grouping_fee: self.maxapsfee,
+            target: self.txconfirmtarget,
+            replaceable: self.walletrbf,
+            spend_unconfirmed_change: self.spendzeroconfchange,
+            avoid_partial_spends: self.avoidpartialspends,
+            reject_long_chains: self.walletrejectlongchains,
+            address_type: self.addresstype,
+            change_type: self.changetype,
+        }
+    }
+
+    /// The settings that are unusually high, as bitcoind tells them.
+    pub fn warnings(&self) -> Vec<String> {
+        let feerates = [
+            (self.fallbackfee, "fallbackfee", "the fee you may pay when fee estimates are not available"),
+            (self.mintxfee, "mintxfee", "the minimum fee you pay on every transaction"),
+            (self.discardfee, "discardfee", "the fee you may discard if change is smaller than dust at this level"),
+        ];
+        let feerates = feerates.map(|(feerate, name, what)| (feerate > HIGH_FEERATE, name, what));
+        let aps = self.maxapsfee.is_some_and(|fee| fee > HIGH_GROUPING_FEE);
+        let others = [
+            (self.maxtxfee > HIGH_MAX_FEE, "maxtxfee", "the fee you may pay on a single transaction"),
+            (aps, "maxapsfee", "the most you pay in addition to avoid spending a part of an address's coins"),
+        ];
+        let high = feerates.into_iter().chain(others).filter(|(is_high, ..)| *is_high);
+        high.map(|(_, name, what)| format!("wallet.{name} is set very high; this is {what}")).collect()
+    }
+
+    /// The reason why the greatest fee cannot be, where it is less than what relaying 1000 virtual bytes costs.
+    pub fn max_fee_fault(&self, relayed: FeeRate) -> Option<String> {
+        let least = relayed.fee(1000);
+        let reason =
+            || format!("must be at least the minimum relay fee of {} BTC, or transactions get stuck", to_text(least));
+        (self.maxtxfee < least).then(reason)
+    }
+}
+
+/// An amount in BTC as bitcoin.conf has it: a number, whose shortest decimal form counts, or text. Negative ones are below zero.
+fn satoshi<'de, D: Deserializer<'de>>(deserializer: D) -> Result<i64, D::Error> {
+    let text = match toml::Value::deserialize(deserializer)? {
+        toml::Value::Float(number) => number.to_string(),
+        toml::Value::Integer(number) => number.to_string(),
+        toml::Value::String(text) => text,
+        _ => String::new(),
+    };
+    let satoshi =
+        parse_fixed_point(&text, DECIMALS).filter(|satoshi| *satoshi <= Amount::MAX_MONEY.to_sat().cast_signed());
+    satoshi.ok_or_else(|| Error::custom("must be an amount in BTC with at most eight decimals, such as 0.0001"))
+}
+
+fn amount<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Amount, D::Error> {
+    let satoshi = u64::try_from(satoshi(deserializer)?).map_err(|_| Error::custom("must not be below 0"))?;
+    Ok(Amount::from_sat(satoshi))
+}
+
+/// An amount, or any below zero for none.
+fn some_amount<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Amount>, D::Error> {
+    Ok(u64::try_from(satoshi(deserializer)?).ok().map(Amount::from_sat))
+}
+
+/// A feerate in BTC for 1000 virtual bytes.
+fn feerate<'de, D: Deserializer<'de>>(deserializer: D) -> Result<FeeRate, D::Error> {
+    Ok(FeeRate::from_sat_per_kvb(amount(deserializer)?.to_sat()))
+}
+
+fn address_type<'de, D: Deserializer<'de>>(deserializer: D) -> Result<AddressType, D::Error> {
+    let name = String::deserialize(deserializer)?;
+    let unknown = || {
+        let known = AddressType::NAMED.map(|(name, _)| name).join(", ");
+        Error::custom(format!("Unknown address type '{name}'; there are {known}"))
+    };
+    AddressType::named(&name).ok_or_else(unknown)
+}
+
+fn some_address_type<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<AddressType>, D::Error> {
+    address_type(deserializer).map(Some)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(line: &str) -> Result<WalletConfig, String> {
+        toml::from_str(line).map_err(|error| error.message().to_owned())
+    }
+
+    #[test]
+    fn amounts_are_what_bitcoin_conf_would_have() {
+        let sat = |line: &str| read(line).unwrap().fallbackfee.to_sat_per_kvb();
+        for (line, expected) in [
+            ("fallbackfee = 0.00001", 1_000),
+            ("fallbackfee = 0.00000001", 1),
+            ("fallbackfee = 1e-5", 1_000),
+            ("fallbackfee = 0.1", 10_000_000),
+            ("fallbackfee = 1", 100_000_000),
+            ("fallbackfee = \"0.00020000\"", 20_000),
+        ] {
+            assert_eq!(sat(line), expected, "{line}");
+        }
+        let amount = "must be an amount in BTC with at most eight decimals, such as 0.0001";
+        for line in ["maxtxfee = true", "maxtxfee = \"x\"", "maxtxfee = 0.000000001", "maxtxfee = 21000001"] {
+            assert_eq!(read(line).unwrap_err(), amount, "{line}");
+        }
+        assert_eq!(read("mintxfee = -1").unwrap_err(), "must not be below 0");
+        assert_eq!(read("maxapsfee = -1").unwrap().maxapsfee, None);
+        assert_eq!(read("maxapsfee = 0.00001").unwrap().maxapsfee, Some(Amount::from_sat(1_000)));
+    }
+
+    #[test]
+    fn address_types_have_bitcoinds_names() {
+        assert_eq!(read("changetype = \"bech32m\"").unwrap().changetype, Some(AddressType::Bech32m));
+        let message = "Unknown address type 'taproot'; there are legacy, p2sh-segwit, bech32, bech32m";
+        assert_eq!(read("addresstype = \"taproot\"").unwrap_err(), message);
+    }
+
+    #[test]
+    fn defaults_are_those_of_payments_and_nothing_of_them_is_high() {
+        let config = WalletConfig::default();
+        assert_eq!(config.spending(), SpendSettings::default());
+        assert_eq!((config.warnings(), config.max_fee_fault(FeeRate::from_sat_per_kvb(1_000))), (Vec::new(), None));
+    }
+
+    #[test]
+    fn high_fees_are_told_and_a_greatest_one_below_what_is_relayed_is_refused() {
+        let high = "fallbackfee = 0.02\nmintxfee = 0.02\ndiscardfee = 0.02\nmaxtxfee = 1.1\nmaxapsfee = 0.001";
+        assert_eq!(read(high).unwrap().warnings().len(), 5);
+        let fault = read("maxtxfee = 0.00000999").unwrap().max_fee_fault(FeeRate::from_sat_per_kvb(1_000));
+        let message = "must be at least the minimum relay fee of 0.00001000 BTC, or transactions get stuck";
+        assert_eq!(fault.as_deref(), Some(message));
+    }
+}

@@ -1,0 +1,64 @@
+//! The settings of payments, with Bitcoin Core's defaults.
+
+use bitcoin::Amount;
+use outrigger_values::FeeRate;
+
+use super::AddressType;
+use crate::wire::wire_struct;
+
+wire_struct! {
+    /// What holds for the payments of a wallet. Each is an option of bitcoind, named in its description.
+    #[derive(Clone, PartialEq, Eq, Debug)]
+    pub struct SpendSettings {
+        /// The feerate of payments that name none while there is no estimate; none: such payments are refused (`-fallbackfee`).
+        pub fallback_feerate: Option<FeeRate>,
+        /// The least feerate (`-mintxfee`).
+        pub min_feerate: FeeRate,
+        /// The feerate at which change must be worth spending (`-discardfee`).
+        pub discard_feerate: FeeRate,
+        /// The feerate up to which it is better to spend more coins than needed (`-consolidatefeerate`).
+        pub consolidate_feerate: FeeRate,
+        /// The feerate of payments that name neither feerate nor target (settxfee).
+        pub pay_feerate: Option<FeeRate>,
+        /// The greatest fee of a transaction (`-maxtxfee`).
+        pub max_fee: Amount,
+        /// The greatest fee that the coins of a script may cost more to be spent together; none: they are not tried together
+        /// (`-maxapsfee`).
+        pub max_grouping_fee: Option<Amount>,
+        /// The blocks within which a payment is to be confirmed that names no target (`-txconfirmtarget`).
+        pub target: u32,
+        /// Whether payments can be replaced that do not say (`-walletrbf`).
+        pub replaceable: bool,
+        /// Whether change is spent before it is confirmed (`-spendzeroconfchange`).
+        pub spend_unconfirmed_change: bool,
+        /// Whether the coins of a script are spent together (`-avoidpartialspends`).
+        pub avoid_partial_spends: bool,
+        /// Whether payments are refused that make longer chains than the mempool takes (`-walletrejectlongchains`).
+        pub reject_long_chains: bool,
+        /// The type of addresses that are asked for without one (`-addresstype`).
+        pub address_type: AddressType,
+        /// The type of change; none: one that suits the recipients (`-changetype`).
+        pub change_type: Option<AddressType>,
+    }
+}
+
+impl Default for SpendSettings {
+    fn default() -> Self {
+        Self {
+            fallback_feerate: None,
+            min_feerate: FeeRate::from_sat_per_kvb(1_000),
+            discard_feerate: FeeRate::from_sat_per_kvb(10_000),
+            consolidate_feerate: FeeRate::from_sat_per_kvb(10_000),
+            pay_feerate: None,
+            max_fee: Amount::from_sat(10_000_000),
+            max_grouping_fee: Some(Amount::ZERO),
+            target: 6,
+            replaceable: true,
+            spend_unconfirmed_change: true,
+            avoid_partial_spends: false,
+            reject_long_chains: true,
+            address_type: AddressType::Bech32,
+            change_type: None,
+        }
+    }
+}

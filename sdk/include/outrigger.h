@@ -2099,6 +2099,29 @@ enum {
      * Request: seed [optional secret], active [bool]. Response: [nothing].
      */
     OUTRIGGER_FN_WALLET_SET_HD_SEED = 45,
+    /**
+     * What holds for payments of the wallet: what the operator has set for all, and what `set_pay_feerate` has. Since
+     * minor 1.
+     *
+     * Request: nothing. Response: [spend_settings].
+     */
+    OUTRIGGER_FN_WALLET_SPEND_SETTINGS = 46,
+    /**
+     * Sets the feerate of payments that name none, until the wallet is unloaded; none: it is estimated again. Since
+     * minor 1.
+     *
+     * Request: feerate [optional u64]. Response: [nothing].
+     */
+    OUTRIGGER_FN_WALLET_SET_PAY_FEERATE = 47,
+    /**
+     * Sends a transaction as `send` does that takes the place of one of the wallet which is not confirmed: that this
+     * spends the same is no reason to refuse it. Each of the two gets the other's id as a text (`replaces_txid`,
+     * `replaced_by_txid`); what the mempool refuses leaves none. OUTRIGGER_STATUS_NOT_FOUND where the wallet does not
+     * have the one to replace. Since minor 1.
+     *
+     * Request: replaced [hash], raw [bytes], metadata [list of (text, text)]. Response: [optional admission].
+     */
+    OUTRIGGER_FN_WALLET_REPLACE = 48,
 };
 
 /* ------------------------------------------------------------------------------------------------------------------

@@ -1441,6 +1441,54 @@ typedef struct outrigger_array20_t {
     uint8_t bytes[20];
 } outrigger_array20_t;
 
+/** Perhaps a value. [optional address_type] */
+typedef struct outrigger_optional_address_type_t {
+    /** Whether there is a value. */
+    bool present;
+    /** It; zero where there is none. */
+    outrigger_address_type_t value;
+} outrigger_optional_address_type_t;
+
+/** What holds for the payments of a wallet. Each is an option of bitcoind, named in its description. */
+typedef struct outrigger_spend_settings_t {
+    /**
+     * The feerate of payments that name none while there is no estimate; none: such payments are refused
+     * (`-fallbackfee`). [optional u64]
+     */
+    outrigger_optional_u64_t fallback_feerate;
+    /** The least feerate (`-mintxfee`). [u64] */
+    uint64_t min_feerate;
+    /** The feerate at which change must be worth spending (`-discardfee`). [u64] */
+    uint64_t discard_feerate;
+    /** The feerate up to which it is better to spend more coins than needed (`-consolidatefeerate`). [u64] */
+    uint64_t consolidate_feerate;
+    /** The feerate of payments that name neither feerate nor target (settxfee). [optional u64] */
+    outrigger_optional_u64_t pay_feerate;
+    /** The greatest fee of a transaction (`-maxtxfee`). [u64] */
+    uint64_t max_fee;
+    /**
+     * The greatest fee that the coins of a script may cost more to be spent together; none: they are not tried together
+     * (`-maxapsfee`). [optional u64]
+     */
+    outrigger_optional_u64_t max_grouping_fee;
+    /** The blocks within which a payment is to be confirmed that names no target (`-txconfirmtarget`). [u32] */
+    uint32_t target;
+    /** Whether payments can be replaced that do not say (`-walletrbf`). [bool] */
+    bool replaceable;
+    /** Whether change is spent before it is confirmed (`-spendzeroconfchange`). [bool] */
+    bool spend_unconfirmed_change;
+    /** Whether the coins of a script are spent together (`-avoidpartialspends`). [bool] */
+    bool avoid_partial_spends;
+    /**
+     * Whether payments are refused that make longer chains than the mempool takes (`-walletrejectlongchains`). [bool]
+     */
+    bool reject_long_chains;
+    /** The type of addresses that are asked for without one (`-addresstype`). [address_type] */
+    outrigger_address_type_t address_type;
+    /** The type of change; none: one that suits the recipients (`-changetype`). [optional address_type] */
+    outrigger_optional_address_type_t change_type;
+} outrigger_spend_settings_t;
+
 /** The kind of a signature. */
 typedef struct outrigger_scheme_t {
     /** Which it is: one of the constants below. */
@@ -3871,6 +3919,35 @@ static inline bool outrigger_get_list_of_hd_key(outrigger_reader_t *reader, outr
 static inline void outrigger_put_array20(outrigger_writer_t *writer, const outrigger_array20_t *value)
 {
     outrigger_append(writer, value->bytes, sizeof value->bytes);
+}
+
+/** [optional address_type] Threads: any. Ownership: nothing changes hands. Lifetime: `*out` is a copy. */
+static inline bool outrigger_get_optional_address_type(
+    outrigger_reader_t *reader, outrigger_optional_address_type_t *out)
+{
+    memset(out, 0, sizeof *out);
+    return outrigger_get_bool(reader, &out->present)
+        && (!out->present || outrigger_get_address_type(reader, &out->value));
+}
+
+/** [spend_settings] Threads: any. Ownership: nothing changes hands. Lifetime: `*out` is a copy. */
+static inline bool outrigger_get_spend_settings(outrigger_reader_t *reader, outrigger_spend_settings_t *out)
+{
+    memset(out, 0, sizeof *out);
+    return outrigger_get_optional_u64(reader, &out->fallback_feerate)
+        && outrigger_get_u64(reader, &out->min_feerate)
+        && outrigger_get_u64(reader, &out->discard_feerate)
+        && outrigger_get_u64(reader, &out->consolidate_feerate)
+        && outrigger_get_optional_u64(reader, &out->pay_feerate)
+        && outrigger_get_u64(reader, &out->max_fee)
+        && outrigger_get_optional_u64(reader, &out->max_grouping_fee)
+        && outrigger_get_u32(reader, &out->target)
+        && outrigger_get_bool(reader, &out->replaceable)
+        && outrigger_get_bool(reader, &out->spend_unconfirmed_change)
+        && outrigger_get_bool(reader, &out->avoid_partial_spends)
+        && outrigger_get_bool(reader, &out->reject_long_chains)
+        && outrigger_get_address_type(reader, &out->address_type)
+        && outrigger_get_optional_address_type(reader, &out->change_type);
 }
 
 /** [scheme] Threads: any. Ownership: what is written stays the caller's. Lifetime: it is copied. */
@@ -6379,6 +6456,94 @@ static inline int32_t outrigger_wallet_set_hd_seed(
     outrigger_put_bool(&request, active);
     status = outrigger_ask_written(wallet, OUTRIGGER_FN_WALLET_SET_HD_SEED, scope, &request, &own);
     return outrigger_answered(status, true, &own, response);
+}
+
+/**
+ * What holds for payments of the wallet: what the operator has set for all, and what `set_pay_feerate` has. Since minor
+ * 1.
+ *
+ * Request: nothing. Response: [spend_settings].
+ * Threads: any, from `init` until `stop` has returned; of one scope, one at a time.
+ * Ownership: the arguments stay the caller's; `*response` is the caller's to release, whatever the status is. It may be
+ * null: nothing but the detail of a failure is lost then.
+ * Lifetime: `*out` is a copy, and the arguments are copied.
+ */
+static inline int32_t outrigger_wallet_spend_settings(
+    const outrigger_service_t *wallet, uint64_t scope, outrigger_owned_bytes_t *response,
+    outrigger_spend_settings_t *out)
+{
+    outrigger_writer_t request = OUTRIGGER_WRITER;
+    outrigger_owned_bytes_t own = OUTRIGGER_NO_BYTES;
+    outrigger_reader_t reader;
+    int32_t status = OUTRIGGER_STATUS_OK;
+    bool read = false;
+    memset(out, 0, sizeof *out);
+    status = outrigger_ask_written(wallet, OUTRIGGER_FN_WALLET_SPEND_SETTINGS, scope, &request, &own);
+    reader = outrigger_read(outrigger_lend(&own));
+    read = status == OUTRIGGER_STATUS_OK && outrigger_get_spend_settings(&reader, out);
+    if (!read) {
+        memset(out, 0, sizeof *out);
+    }
+    return outrigger_answered(status, read, &own, response);
+}
+
+/**
+ * Sets the feerate of payments that name none, until the wallet is unloaded; none: it is estimated again. Since minor
+ * 1.
+ *
+ * Request: feerate [optional u64]. Response: [nothing].
+ * Threads: any, from `init` until `stop` has returned; of one scope, one at a time.
+ * Ownership: the arguments stay the caller's; `*response` is the caller's to release, whatever the status is. It may be
+ * null: nothing but the detail of a failure is lost then.
+ * Lifetime: the arguments are copied.
+ */
+static inline int32_t outrigger_wallet_set_pay_feerate(
+    const outrigger_service_t *wallet, uint64_t scope, const outrigger_optional_u64_t *feerate,
+    outrigger_owned_bytes_t *response)
+{
+    outrigger_writer_t request = OUTRIGGER_WRITER;
+    outrigger_owned_bytes_t own = OUTRIGGER_NO_BYTES;
+    int32_t status = OUTRIGGER_STATUS_OK;
+    outrigger_put_optional_u64(&request, feerate);
+    status = outrigger_ask_written(wallet, OUTRIGGER_FN_WALLET_SET_PAY_FEERATE, scope, &request, &own);
+    return outrigger_answered(status, true, &own, response);
+}
+
+/**
+ * Sends a transaction as `send` does that takes the place of one of the wallet which is not confirmed: that this spends
+ * the same is no reason to refuse it. Each of the two gets the other's id as a text (`replaces_txid`,
+ * `replaced_by_txid`); what the mempool refuses leaves none. OUTRIGGER_STATUS_NOT_FOUND where the wallet does not have
+ * the one to replace. Since minor 1.
+ *
+ * Request: replaced [hash], raw [bytes], metadata [list of (text, text)]. Response: [optional admission].
+ * Threads: any, from `init` until `stop` has returned; of one scope, one at a time.
+ * Ownership: the arguments stay the caller's; `*response` is the caller's to release, whatever the status is.
+ * Lifetime: what `*out` points to ends with `*response`; the arguments are copied.
+ */
+static inline int32_t outrigger_wallet_replace(
+    const outrigger_service_t *wallet, uint64_t scope, const outrigger_hash_t *replaced, outrigger_bytes_t raw,
+    const outrigger_tuple_of_bytes_and_bytes_t *metadata, size_t metadata_count, outrigger_owned_bytes_t *response,
+    outrigger_optional_admission_t *out)
+{
+    outrigger_writer_t request = OUTRIGGER_WRITER;
+    outrigger_owned_bytes_t own = OUTRIGGER_NO_BYTES;
+    outrigger_reader_t reader;
+    int32_t status = OUTRIGGER_STATUS_OK;
+    bool read = false;
+    memset(out, 0, sizeof *out);
+    if (response == NULL) {
+        return OUTRIGGER_STATUS_MALFORMED;
+    }
+    outrigger_put_hash(&request, replaced);
+    outrigger_put_bytes(&request, raw);
+    outrigger_put_list_of_tuple_of_bytes_and_bytes(&request, metadata, metadata_count);
+    status = outrigger_ask_written(wallet, OUTRIGGER_FN_WALLET_REPLACE, scope, &request, &own);
+    reader = outrigger_read(outrigger_lend(&own));
+    read = status == OUTRIGGER_STATUS_OK && outrigger_get_optional_admission(&reader, out);
+    if (!read) {
+        memset(out, 0, sizeof *out);
+    }
+    return outrigger_answered(status, read, &own, response);
 }
 
 /* ------------------------------------------------------------------------------------------------------------------

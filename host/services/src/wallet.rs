@@ -273,6 +273,16 @@ impl Wallet for WalletService {
         self.read(scope, |view| Ok(view.wallet().spend_settings()))
     }
 
+    fn replace(
+        &self,
+        scope: Scope,
+        replaced: Txid,
+        raw: Blob,
+        metadata: Vec<(String, String)>,
+    ) -> Result<Option<Admission>> {
+        self.write(scope, |wallet| wallet.replace(replaced, &raw, metadata))
+    }
+
     fn set_pay_feerate(&self, scope: Scope, feerate: Option<FeeRate>) -> Result<()> {
         self.read(scope, |view| {
             view.wallet().set_pay_feerate(feerate);

@@ -4,7 +4,9 @@ use bitcoin::Txid;
 use outrigger_service::wallet::{TxState, check_text};
 use outrigger_service::{ErrorKind, Result as ServiceResult, ServiceError};
 
+use super::error::Result;
 use super::live::Wallet;
+use super::write::Write;
 
 impl Wallet {
     /// Sets whether it avoids reused addresses (setwalletflag).
@@ -24,15 +26,7 @@ impl Wallet {
     /// `NotFound`; `Refused` for a text that is too long.
     pub fn set_metadata(&self, txid: Txid, key: String, value: String) -> ServiceResult<()> {
         check_text(&key, &value)?;
-        Ok(self.write(|write| {
-            let mut row = write.t.transaction(&write.txn, &txid)?.ok_or_else(unknown_transaction)?;
-            row.metadata.retain(|(other, _)| *other != key);
-            if !value.is_empty() {
-                row.metadata.push((key, value));
-                row.metadata.sort_unstable();
-            }
-            write.put_row(&row)
-        })?)
+        Ok(self.write(|write| write.set_text(txid, key, value))?)
     }
 
     /// Gives up a transaction that is neither in the chain nor in the mempool, and what builds on it. Nothing where it is
@@ -48,6 +42,19 @@ impl Wallet {
             }
             write.mark_abandoned(txid)
         })?)
+    }
+}
+
+impl Write<'_> {
+    /// Stores a text with a transaction; an empty one is taken away.
+    pub fn set_text(&mut self, txid: Txid, key: String, value: String) -> Result<()> {
+        let mut row = self.t.transaction(&self.txn, &txid)?.ok_or_else(unknown_transaction)?;
+        row.metadata.retain(|(other, _)| *other != key);
+        if !value.is_empty() {
+            row.metadata.push((key, value));
+            row.metadata.sort_unstable();
+        }
+        self.put_row(&row)
     }
 }
 

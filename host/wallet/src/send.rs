@@ -27,6 +27,9 @@ use super::write::Write;
 const RESEND_HOURS: Range<u64> = 12..36;
 /// How soon they are where the node did not answer.
 const RETRY: Duration = Duration::from_secs(1);
+/// The text that names the transaction which replaced another, and that which names the other.
+const REPLACED_BY: &str = "replaced_by_txid";
+const REPLACES: &str = "replaces_txid";
 /// What is sent was checked by whoever made it.
 const NO_LIMIT: FeeRate = FeeRate::ZERO;
 
@@ -59,6 +62,28 @@ impl Wallet {
     /// `Refused` where it is not the wallet's, spends what another one of the wallet does, or a text is too long; the node's own
     /// failure. Then nothing of it is stored.
     pub fn send(&self, raw: &[u8], texts: Vec<(String, String)>) -> ServiceResult<Option<Admission>> {
+        self.send_instead(None, raw, texts)
+    }
+
+    /// Sends a transaction in the place of one of the wallet that is not confirmed.
+    ///
+    /// # Errors
+    /// As of [`Self::send`]; `NotFound` where the wallet does not have that one.
+    pub fn replace(
+        &self,
+        replaced: Txid,
+        raw: &[u8],
+        texts: Vec<(String, String)>,
+    ) -> ServiceResult<Option<Admission>> {
+        self.send_instead(Some(replaced), raw, texts)
+    }
+
+    fn send_instead(
+        &self,
+        replaced: Option<Txid>,
+        raw: &[u8],
+        texts: Vec<(String, String)>,
+    ) -> ServiceResult<Option<Admission>> {
         let Ok(transaction) = deserialize::<Transaction>(raw) else { return Ok(Some(Admission::Undecodable)) };
         texts.iter().try_for_each(|(key, text)| check_text(key, text))?;
         let txid = transaction.compute_txid();
@@ -66,8 +91,9 @@ impl Wallet {
         // A node in this process answers at once and for certain. What it is offered is stored as if it had taken it: its event then
         // finds nothing to write, which saves a synchronisation of the disk. After a kill the wallet sees what the mempool lacks.
         let broadcast = self.shared.settings.broadcast;
-        let state = if broadcast && self.shared.node.link().is_none() { TxState::InMempool } else { TxState::Inactive };
-        let unlocked = self.write(|write| write.store_payment(&transaction, txid, state, texts))?;
+        let is_taken_at_once = broadcast && self.shared.node.link().is_none() && replaced.is_none();
+        let state = if is_taken_at_once { TxState::InMempool } else { TxState::Inactive };
+        let unlocked = self.write(|write| write.store_payment(&transaction, txid, state, texts, replaced))?;
         if !broadcast {
             self.tell_sent(txid);
             return Ok(None);
@@ -80,7 +106,8 @@ impl Wallet {
                 return Ok(Some(taken));
             }
             Err(error) if is_undecided(&error) => None,
-            refused => Some(refused).filter(|_| unlocked.is_none_or(|unlocked| self.take_back(txid, state, unlocked))),
+            refused => Some(refused)
+                .filter(|_| unlocked.is_none_or(|unlocked| self.take_back(txid, state, unlocked, replaced))),
         };
         let Some(refused) = refused else {
             tracing::warn!(
@@ -106,9 +133,12 @@ impl Wallet {
 
     /// Takes back a payment that the node refused, and locks its coins again. Whether it is gone: one that could not be stored as
     /// gone would be offered again.
-    fn take_back(&self, txid: Txid, stored_as: TxState, unlocked: Vec<CoinLock>) -> bool {
+    fn take_back(&self, txid: Txid, stored_as: TxState, unlocked: Vec<CoinLock>, replaced: Option<Txid>) -> bool {
         let take_back = |write: &mut Write<'_>| {
             let is_gone = write.remove_refused(txid, stored_as)?;
+            if let Some(replaced) = replaced.filter(|_| is_gone) {
+                write.set_text(replaced, REPLACED_BY.to_owned(), String::new())?;
+            }
             unlocked.into_iter().try_for_each(|coin| write.lock_coin(coin))?;
             Ok(is_gone)
         };
@@ -198,7 +228,8 @@ impl Write<'_> {
         transaction: &Transaction,
         txid: Txid,
         state: TxState,
-        texts: Vec<(String, String)>,
+        mut texts: Vec<(String, String)>,
+        replaced: Option<Txid>,
     ) -> Result<Option<Vec<CoinLock>>> {
         let refused = |detail: &str| Err(ServiceError::new(ErrorKind::Refused, detail).into());
         let scripts = match examine(&self.t, &self.txn, transaction, &txid)? {
@@ -208,11 +239,16 @@ impl Write<'_> {
         };
         let inputs: Vec<OutPoint> = transaction.input.iter().map(|input| input.previous_output).collect();
         for input in &inputs {
-            if self.is_spent(input)? {
+            if self.is_spent_but_by(input, replaced)? {
                 return refused("Another transaction of the wallet spends the same coin");
             }
         }
         let unlocked = self.unlock_coins(&inputs)?;
+        if let Some(replaced) = replaced {
+            self.set_text(replaced, REPLACED_BY.to_owned(), txid.to_string())?;
+            texts.retain(|(key, _)| key != REPLACES);
+            texts.push((REPLACES.to_owned(), replaced.to_string()));
+        }
         let now = self.wallet.shared.node.time();
         if state == TxState::InMempool {
             self.enter_mempool(transaction, now)?;

@@ -4,6 +4,7 @@
 //! Invariants: nothing is kept between calls. What a PSBT holds that no rule speaks of is handed on byte for byte. Results have
 //! Bitcoin Core 29's keys in its order.
 
+mod bump;
 mod create;
 mod decode;
 mod error;
@@ -58,6 +59,7 @@ fn answer(method: &str, context: &Context<'_>) -> Outcome {
         "walletprocesspsbt" => wallet::wallet_process_psbt(context),
         "joinpsbts" => create::join_psbts(context),
         "walletcreatefundedpsbt" => fund::wallet_create_funded_psbt(context),
+        "psbtbumpfee" => bump::psbt_bump_fee(context),
         "send" => send::send(context),
         "sendall" => send::send_all(context),
         other => Err(RpcError::no_method(other).into()),

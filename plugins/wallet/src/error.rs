@@ -199,6 +199,12 @@ pub enum WalletError {
         /// The limit.
         limit: FeeRate,
     },
+    /// bumpfee in a wallet that may not hold private keys.
+    #[error("bumpfee is not available with wallets that have private keys disabled. Use psbtbumpfee instead.")]
+    BumpWithoutKeys,
+    /// A replacement could not be signed.
+    #[error("Can't sign transaction.")]
+    CannotSign,
     /// A text that is no transaction.
     #[error("Transaction hex string decoding failure.")]
     Undecodable,
@@ -271,6 +277,8 @@ impl WalletError {
             | Self::UnknownPrivateKey(_)
             | Self::KeypoolNotFilled
             | Self::PrivateKeysDisabled
+            | Self::BumpWithoutKeys
+            | Self::CannotSign
             | Self::Rejected(_) => RpcErrorCode::WALLET,
             Self::HdKey
             | Self::Seed(_)

@@ -8,8 +8,8 @@ use outrigger_sdk::standard::{transaction_from_hex, transaction_to_bytes};
 use outrigger_sdk::{amount, typed};
 use serde_json::{Value, json};
 
-use crate::error::WalletError;
 use crate::CallContext;
+use crate::error::WalletError;
 
 /// `fundrawtransaction`: adds inputs and change to a transaction.
 pub fn fund_raw_transaction(context: &mut CallContext<'_>) -> Result<Value, WalletError> {

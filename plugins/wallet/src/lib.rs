@@ -10,6 +10,7 @@ mod address_info;
 mod addresses;
 mod arguments;
 mod balances;
+mod bump;
 mod descriptors;
 mod encryption;
 mod error;
@@ -92,6 +93,7 @@ impl WalletPlugin {
             "lockunspent" => locks::lock_unspent(q).and_then(to_json),
             "listlockunspent" => locks::list_lock_unspent(q).and_then(to_json),
             "fundrawtransaction" => fund::fund_raw_transaction(q).and_then(to_json),
+            "bumpfee" => bump::bump_fee(q, self).and_then(to_json),
             "settxfee" => info::set_tx_fee(q).and_then(to_json),
             "sendmany" => send::send_many(q, self).and_then(to_json),
             "sendtoaddress" => send::send_to_address(q, self).and_then(to_json),

@@ -58,7 +58,7 @@ fn send(
     let fee_reason = funded.fee_reason;
     // The change address of a payment that the mempool has refused is as free as that of one that was not made, unless the
     // wallet has met it, which `return_address` finds out.
-    let paid = sign(context, &funded).and_then(|signed| submit(context, &signed, request.metadata));
+    let paid = sign(context, &funded).and_then(|signed| submit(context, &signed, request.metadata, None));
     let txid = paid.inspect_err(|_| funded.give_back(services))?;
     Ok(if request.verbose { json!({"txid": txid, "fee_reason": fee_reason}) } else { json!(txid) })
 }
@@ -134,7 +134,7 @@ impl Request {
 }
 
 /// The payment, signed.
-fn sign(context: &CallContext<'_>, funded: &Funded) -> Result<Transaction, WalletError> {
+pub fn sign(context: &CallContext<'_>, funded: &Funded) -> Result<Transaction, WalletError> {
     let mut known = SolvingSet::default();
     let owned: HashSet<&ScriptBuf> = funded.spent.iter().map(|output| &output.script_pubkey).collect();
     for (script, info) in owned.iter().filter_map(|script| Some((script, funded.scripts.get(*script)?))) {
@@ -149,13 +149,18 @@ fn sign(context: &CallContext<'_>, funded: &Funded) -> Result<Transaction, Walle
 
 /// Sends the payment. A refused one is stored nowhere. One of which the node did not say whether it took it is kept by the wallet
 /// and offered again: to its sender it is made, since an error would have it paid twice.
-fn submit(
+pub fn submit(
     context: &CallContext<'_>,
     signed: &Transaction,
     metadata: Vec<(String, String)>,
+    replaced: Option<Txid>,
 ) -> Result<Txid, WalletError> {
-    let raw = Blob(consensus::serialize(signed));
-    match context.host.wallet.send(context.scope, raw, metadata)? {
+    let (raw, wallet) = (Blob(consensus::serialize(signed)), &context.host.wallet);
+    let answer = match replaced {
+        None => wallet.send(context.scope, raw, metadata)?,
+        Some(replaced) => wallet.replace(context.scope, replaced, raw, metadata)?,
+    };
+    match answer {
         None | Some(Admission::Accepted { .. } | Admission::Known { .. } | Admission::AlreadyInChain) => {
             Ok(signed.compute_txid())
         }

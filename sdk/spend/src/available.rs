@@ -248,7 +248,10 @@ pub fn owned_outputs(services: Services<'_>, outpoints: &[OutPoint]) -> Result<H
 }
 
 /// Outputs in the chain, or of transactions of the mempool.
-fn other_outputs(services: Services<'_>, outpoints: &[OutPoint]) -> Result<HashMap<OutPoint, TxOut>> {
+///
+/// # Errors
+/// As of [`outrigger_service::Chain::coins`] and [`outrigger_service::Mempool::transactions`].
+pub fn other_outputs(services: Services<'_>, outpoints: &[OutPoint]) -> Result<HashMap<OutPoint, TxOut>> {
     if outpoints.is_empty() {
         return Ok(HashMap::new());
     }

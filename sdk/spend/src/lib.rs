@@ -23,6 +23,7 @@ pub mod funding_options;
 mod group;
 mod locktime;
 pub mod options;
+mod replace;
 pub mod reuse;
 pub mod select;
 mod signable;
@@ -42,6 +43,7 @@ pub use error::SpendError;
 pub use feerate::{FeeChoice, ReasonedFeeRate};
 pub use fund::{Funded, fund, fund_transaction};
 pub use outrigger_service::wallet::SpendSettings;
+pub use replace::{REPLACED_BY, REPLACES, ReplaceError, Replaced, Replacement, replace};
 pub use sweep::{Sweep, sweep};
 
 /// The host's services, and the scope of the call that uses them.

@@ -8,13 +8,13 @@ use outrigger_standard::policy::{DUST_FEERATE, MAX_STANDARD_WEIGHT, dust_thresho
 use outrigger_values::{RpcError, RpcErrorCode};
 
 use crate::Services;
+use crate::SpendSettings;
 use crate::available::{Available, owned_outputs};
 use crate::coin::{amount, fee, satoshi};
 use crate::coins;
 use crate::control::{CoinControl, PresetInput};
 use crate::error::SpendError;
 use crate::feerate::ReasonedFeeRate;
-use crate::SpendSettings;
 use crate::weight::{InputSize, signed_weight};
 
 /// What is to be spent, and who gets it.

@@ -500,4 +500,15 @@ impl Wallet for StubWallet {
     fn set_pay_feerate(&self, _: Scope, feerate: Option<FeeRate>) -> Result<()> {
         self.with(|state| state.spending.pay_feerate = feerate)
     }
+
+    fn replace(
+        &self,
+        scope: Scope,
+        replaced: Txid,
+        raw: Blob,
+        metadata: Vec<(String, String)>,
+    ) -> Result<Option<Admission>> {
+        self.mempool.remove(replaced);
+        self.send(scope, raw, metadata)
+    }
 }

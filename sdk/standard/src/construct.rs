@@ -97,7 +97,11 @@ pub fn output_names(value: &Value) -> Vec<&str> {
     pairs(value).unwrap_or_default().into_iter().map(|(name, _)| name.as_str()).collect()
 }
 
-fn outputs(value: &Value, network: Network) -> Result<Vec<TxOut>, RpcError> {
+/// The outputs of an argument, as createrawtransaction takes them.
+///
+/// # Errors
+/// The first rule that it breaks, with bitcoind's code and message.
+pub fn outputs(value: &Value, network: Network) -> Result<Vec<TxOut>, RpcError> {
     if value.is_null() {
         return Err(invalid(", output argument must be non-null"));
     }

@@ -21,7 +21,7 @@ mod tests;
 
 pub use address::{AddressError, from_script, to_script};
 pub use asm::{asm, asm_sighash};
-pub use construct::{output_names, transaction_from_params};
+pub use construct::{output_names, outputs, transaction_from_params};
 pub use decode::{
     block_from_bytes, block_from_hex, merkle_block_from_bytes, sendable_from_hex, transaction_from_bytes,
     transaction_from_hex, transaction_to_bytes,

@@ -84,7 +84,12 @@ impl Write<'_> {
 
     /// Whether a transaction of the wallet that counts spends an outpoint.
     pub fn is_spent(&self, outpoint: &OutPoint) -> Result<bool> {
-        for spender in self.t.spenders(&self.txn, outpoint)? {
+        self.is_spent_but_by(outpoint, None)
+    }
+
+    /// The same, where one transaction does not matter.
+    pub fn is_spent_but_by(&self, outpoint: &OutPoint, other: Option<Txid>) -> Result<bool> {
+        for spender in self.t.spenders(&self.txn, outpoint)?.into_iter().filter(|spender| Some(*spender) != other) {
             let counts = self.t.transaction(&self.txn, &spender)?.is_some_and(|row| counts(&row.state));
             if counts && !self.t.is_mempool_conflicted(&self.txn, &spender)? {
                 return Ok(true);

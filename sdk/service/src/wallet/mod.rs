@@ -504,5 +504,10 @@ service! {
         /// Sets the feerate of payments that name none, until the wallet is unloaded; none: it is estimated again.
         #[since(1)]
         fn set_pay_feerate(feerate: Option<FeeRate>) -> ();
+        /// Sends a transaction as `send` does that takes the place of one of the wallet which is not confirmed: that this spends
+        /// the same is no reason to refuse it. Each of the two gets the other's id as a text (`replaces_txid`, `replaced_by_txid`);
+        /// what the mempool refuses leaves none. `NotFound` where the wallet does not have the one to replace.
+        #[since(1)]
+        fn replace(replaced: Txid, raw: Blob, metadata: Vec<(String, String)>) -> Option<Admission>;
     }
 }

@@ -102,7 +102,7 @@ pub fn create_wallet_descriptor(context: &mut CallContext<'_>) -> Result<Value, 
     if context.wallet()?.kind == WalletKind::Legacy {
         return Err(WalletError::NotOfDescriptors("createwalletdescriptor"));
     }
-    let kind = address_type(Some(context.params.get(0)))?;
+    let kind = address_type(Some(context.params.get(0)), AddressType::Bech32)?;
     let sides = option(context, 1, "internal")?.map_or_else(|| vec![false, true], |internal| vec![internal]);
     unlocked(context)?;
     let network = context.network()?;

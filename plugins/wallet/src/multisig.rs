@@ -38,7 +38,8 @@ pub fn add_multisig_address(context: &mut CallContext<'_>) -> Result<Value, Wall
         let given = given.as_str().ok_or_else(|| wrong_type(given, Type::String))?;
         add_key(context, given, &mut keys)?;
     }
-    let asked = address_type(context.params.given(3))?;
+    let settings = context.host.wallet.spend_settings(context.scope)?;
+    let asked = address_type(context.params.given(3), settings.address_type)?;
     if asked == AddressType::Bech32m {
         return Err(WalletError::TaprootMultisig);
     }

@@ -5,6 +5,7 @@ mod binding;
 mod busy;
 mod encryption;
 mod follow;
+mod gap;
 mod history;
 mod imports;
 mod locks;

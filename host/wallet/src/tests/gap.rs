@@ -1,0 +1,46 @@
+//! Payments at the end of what is derived, and beyond.
+
+use bitcoin::{Network, ScriptBuf};
+use outrigger_descriptor::{Checksum, Descriptor};
+
+use super::{Harness, descriptor, elsewhere, foreign, spend};
+
+/// A descriptor whose scripts another wallet gives out, too.
+const TEXT: &str = "wpkh(tprv8ZgxMBicQKsPd7Uf69XL1XwhmjHopUGep8GuEiJDZmbQz6o58LninorQAfcKZWARbtRtfnLcJ5MQ2AtHcQJCCRUcMRvmDUjyEmNUWwx8UbK/0/*)";
+
+fn script(index: u32) -> ScriptBuf {
+    let parsed = Descriptor::parse(TEXT, Network::Regtest, Checksum::Optional).unwrap();
+    parsed[0].expand(index).unwrap().scripts[0].script_pubkey.clone()
+}
+
+/// A wallet with the first 20 scripts, which is as many as are kept ahead.
+fn wallet() -> Harness {
+    let harness = Harness::new();
+    harness.create("w", |options| options.blank = true);
+    let import = descriptor(TEXT, |import| (import.range, import.active) = (Some((0, 19)), true));
+    harness.view().wallet().import(vec![import]).unwrap();
+    harness
+}
+
+/// Where the range ends, and the next index.
+fn range(harness: &Harness) -> (u32, u32) {
+    let row = harness.view().descriptors(false).unwrap().remove(0);
+    (row.range.unwrap().1, row.next_index)
+}
+
+#[test]
+fn keypool_grows_within_a_block_so_that_payments_beyond_its_end_are_found() {
+    let harness = wallet();
+    assert_eq!(range(&harness), (19, 0));
+    let pay = |number: u8, index: u32| spend(&[elsewhere(number)], &[(&script(index), 70)]);
+    // Each is the last one that the payment before it makes known.
+    harness.mine(vec![pay(1, 19), pay(2, 39), pay(3, 59)]);
+    assert_eq!((harness.coins().len(), range(&harness)), (3, (79, 60)));
+    // In the mempool, too, and within one transaction.
+    let (first, second, third) = (script(79), script(99), script(119));
+    harness.accept(&spend(&[elsewhere(4)], &[(&first, 1), (&foreign(1), 1), (&second, 1), (&third, 1)]));
+    assert_eq!((harness.coins().len(), range(&harness)), (6, (139, 120)));
+    // What none before makes known is not found.
+    harness.mine(vec![pay(5, 140), pay(6, 139)]);
+    assert_eq!((harness.coins().len(), range(&harness)), (7, (159, 140)));
+}

@@ -49,6 +49,7 @@ pub fn run(bitcoind: Option<&str>) {
     bench.many();
     bench.mine(BLOCKS - 101, &address(&key(1)));
     bench.rescans();
+    bench.scans();
     bench.loads();
     bench.owners();
 }
@@ -179,6 +180,28 @@ impl Bench {
         ] {
             let what = format!("importing a descriptor {what}, {BLOCKS} blocks");
             self.compare(&what, RESCANS, ("importdescriptors", &request), &request);
+        }
+    }
+
+    /// Scanning all unspent outputs, of which each block has made one: for one script that none pays, and for many.
+    fn scans(&mut self) {
+        let many = ranged(2, &[]).0;
+        for (what, object) in [
+            ("one script", json!(format!("addr({})", address(&key(2))))),
+            ("1000 scripts", json!({"desc": many, "range": [0, 999]})),
+        ] {
+            let scan = |client: &mut Client| {
+                let once = || {
+                    let began = Instant::now();
+                    let found = client.call("scantxoutset", json!(["start", [object]]));
+                    assert_eq!((&found["success"], &found["txouts"]), (&json!(true), &json!(BLOCKS)));
+                    began.elapsed()
+                };
+                milliseconds(median(std::iter::repeat_with(once).take(RESCANS).collect()))
+            };
+            let times: Vec<f64> = self.clients.iter_mut().map(scan).collect();
+            let what = format!("scantxoutset for {what} among {BLOCKS} outputs");
+            Row { what, unit: "ms", ours: times[0], theirs: times.get(1).copied() }.print();
         }
     }
 

@@ -54,6 +54,7 @@ pub fn run(bitcoind: Option<&str>) {
     for (at, (descriptor, name)) in kinds.iter().enumerate() {
         let coins = bench.fund(descriptor, at);
         bench.large(&coins, name);
+        bench.partially(&coins, name);
         bench.small(&coins, name);
     }
     sizes(&mut bench);
@@ -151,6 +152,25 @@ impl Bench {
         report(&format!("{MANY} {name} inputs, the first time"), &first);
         let medians: Vec<Duration> = times.into_iter().map(median).collect();
         report(&format!("{MANY} {name} inputs, again"), &medians);
+    }
+
+    /// Times one PSBT with many inputs, of which nothing is known but what they spend.
+    fn partially(&mut self, coins: &Coins, name: &str) {
+        let raw = self.spend(coins, 0..MANY);
+        let psbt = self.ours().call("converttopsbt", json!([raw]));
+        let body = json!({"id": 1, "method": "walletprocesspsbt", "params": [psbt]}).to_string();
+        let mut times = vec![Vec::new(); self.wallets.len()];
+        let mut answers = vec![String::new(); self.wallets.len()];
+        for _ in 0..ROUNDS {
+            for (at, wallet) in self.wallets.iter_mut().enumerate() {
+                let (took, answer) = sign(wallet, &body);
+                times[at].push(took);
+                answers[at] = answer;
+            }
+        }
+        same(&answers);
+        let medians: Vec<Duration> = times.into_iter().map(median).collect();
+        report(&format!("walletprocesspsbt of {MANY} {name} inputs"), &medians);
     }
 
     /// Times many transactions with one input each.

@@ -20,6 +20,7 @@ mod faults;
 mod former;
 mod full_disk;
 mod groups;
+mod hardware_wallets;
 mod held_up;
 mod history;
 mod hooks;

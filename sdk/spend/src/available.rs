@@ -155,7 +155,13 @@ impl Available {
             let replacements = replacements(services, &candidates)?;
             candidates.retain(|coin| !replacements.contains(&coin.outpoint.txid));
         }
-        let scripts = coins::scripts_of(services, &candidates)?;
+        let told_by_form = !control.signable_only && all_solvable(services)?;
+        // Telling what is known of a script derives its keys, which takes long for many.
+        let by_form = |coin: &WalletCoin| {
+            let size = InputSize::by_form(&coin.script);
+            size.filter(|_| told_by_form && coin.ownership == Ownership::Spendable)
+        };
+        let scripts = coins::scripts_of(services, candidates.iter().filter(|coin| by_form(coin).is_none()))?;
         let signable = if control.signable_only { Some(signable_keys(services, &scripts)?) } else { None };
         let can_sign = |key: &[u8]| signable.as_ref().is_none_or(|signable| signable.contains(key));
         let sized: HashMap<&ScriptBuf, (OutputKind, InputSize)> = scripts
@@ -165,12 +171,14 @@ impl Available {
                 Some((script, (OutputKind::of(script, &info.solving), size)))
             })
             .collect();
+        let nothing = SolvingData::default();
         for coin in candidates {
-            let Some((kind, size)) = sized.get(&coin.script) else { continue };
+            let known = by_form(&coin).map(|size| (OutputKind::of(&coin.script, &nothing), size));
+            let Some((kind, size)) = known.or_else(|| sized.get(&coin.script).copied()) else { continue };
             let depth = coins::depth(&coin, &wallet.synced);
             let output = TxOut { value: coin.value, script_pubkey: coin.script };
             let from_us = coin.from_us;
-            self.coins.push(Coin { depth, from_us, ..Coin::new(coin.outpoint, output, *kind, *size) });
+            self.coins.push(Coin { depth, from_us, ..Coin::new(coin.outpoint, output, kind, size) });
         }
         self.scripts.extend(scripts);
         Ok(())
@@ -201,6 +209,13 @@ impl Available {
         self.coins.retain(|coin| !spent.contains(&coin.outpoint));
         Ok(!spent.is_empty())
     }
+}
+
+/// Whether it is known of all scripts that are the wallet's how they are spent: no descriptor gives an address or a script alone.
+fn all_solvable(services: Services<'_>) -> Result<bool> {
+    let descriptors = services.host.wallet.descriptors(services.scope, false)?;
+    let is_bare = |text: &str| text.starts_with("addr(") || text.starts_with("raw(");
+    Ok(!descriptors.iter().any(|descriptor| is_bare(descriptor.text.expose())))
 }
 
 /// The size of an input that is named.

@@ -52,6 +52,15 @@ impl InputSize {
         Self { weight, has_witness, lacks_witness: false }
     }
 
+    /// What an output takes to spend whose form alone says it: P2WPKH, or P2TR by its key. That is known to be solvable.
+    pub fn by_form(script: &Script) -> Option<Self> {
+        match classify(script) {
+            ScriptKind::WitnessV0KeyHash { .. } => Some(Self::new(0, &[Signatures::LowR as usize, KEY_LEN])),
+            ScriptKind::Taproot { .. } => Some(Self::new(0, &[SCHNORR_LEN])),
+            _ => None,
+        }
+    }
+
     /// The input's weight. In a transaction with witnesses an input without one has an empty one.
     pub fn weight(&self, in_witness_transaction: bool) -> Weight {
         let empty = Weight::from_wu(u64::from(in_witness_transaction && self.lacks_witness));
@@ -281,6 +290,17 @@ mod tests {
         assert_eq!(InputSize::of_type(AddressType::P2shSegwit).weight(true).to_wu(), 64 * 4 + 107);
         assert_eq!(InputSize::of_type(AddressType::Bech32m).weight(true).to_wu(), 41 * 4 + 67);
         assert_eq!(InputSize::of_type(AddressType::Legacy).weight(true).to_wu(), 147 * 4 + 1);
+    }
+
+    #[test]
+    fn input_weight_by_form_is_that_of_what_is_known() {
+        let wpkh = ScriptBuf::new_p2wpkh(&WPubkeyHash::hash(&KEY));
+        let taproot = ScriptBuf::from_bytes([&[0x51, 32][..], &[9; 32]].concat());
+        for script in [wpkh, taproot] {
+            let known = input_size(&script, &solving(&[]), Signatures::LowR, &|_| true);
+            assert_eq!((InputSize::by_form(&script), known.is_some()), (known, true));
+        }
+        assert_eq!(InputSize::by_form(&ScriptBuf::new_p2pkh(&PubkeyHash::hash(&KEY))), None);
     }
 
     #[test]

@@ -6,7 +6,7 @@ use bitcoin::secp256k1::rand::thread_rng;
 use outrigger_sdk::params::hash;
 use outrigger_sdk::service::ErrorKind;
 use outrigger_sdk::sign::Sighash;
-use outrigger_sdk::spend::{options, replace};
+use outrigger_sdk::spend::{replace, replacement};
 use outrigger_sdk::{RpcError, amount};
 use serde_json::json;
 
@@ -18,7 +18,7 @@ use crate::{Context, Outcome};
 pub fn psbt_bump_fee(context: &Context<'_>) -> Outcome {
     let wallet = context.wallet()?;
     let txid = Txid::from_byte_array(hash(context.params.get(0), "txid")?);
-    let mut asked = options::replacement(context.params.given(1), context.network()?)?;
+    let mut asked = replacement(context.params.given(1), context.network()?)?;
     if wallet.locked {
         return Err(PsbtError::Service(ErrorKind::WalletLocked.into()));
     }

@@ -7,7 +7,7 @@ use bitcoin::hashes::Hash;
 use bitcoin::secp256k1::rand::thread_rng;
 use outrigger_sdk::params::hash;
 use outrigger_sdk::service::ErrorKind;
-use outrigger_sdk::spend::replace;
+use outrigger_sdk::spend::{replace, replacement};
 use outrigger_sdk::{RpcError, amount};
 use serde_json::{Value, json};
 
@@ -24,7 +24,7 @@ pub fn bump_fee(context: &mut CallContext<'_>, plugin: &WalletPlugin) -> Result<
     let txid = Txid::from_byte_array(hash(context.params.get(0), "txid")?);
     let services = context.services();
     let settings = context.host.wallet.spend_settings(context.scope)?;
-    let mut asked = outrigger_sdk::spend::options::replacement(context.params.given(1), context.network()?)?;
+    let mut asked = replacement(context.params.given(1), context.network()?)?;
     if wallet.locked {
         return Err(ErrorKind::WalletLocked.into());
     }

@@ -24,6 +24,7 @@ mod group;
 mod locktime;
 pub mod options;
 mod replace;
+mod replace_options;
 pub mod reuse;
 pub mod select;
 mod signable;
@@ -44,6 +45,7 @@ pub use feerate::{FeeChoice, ReasonedFeeRate};
 pub use fund::{Funded, fund, fund_transaction};
 pub use outrigger_service::wallet::SpendSettings;
 pub use replace::{REPLACED_BY, REPLACES, ReplaceError, Replaced, Replacement, replace};
+pub use replace_options::replacement;
 pub use sweep::{Sweep, sweep};
 
 /// The host's services, and the scope of the call that uses them.

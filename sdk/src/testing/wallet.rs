@@ -364,10 +364,10 @@ impl Wallet for StubWallet {
 
     fn set_metadata(&self, _: Scope, txid: Txid, key: String, value: String) -> Result<()> {
         self.with(|state| {
-            if let Some(transaction) = state.transaction_mut(txid) {
-                transaction.metadata.push((key, value));
-            }
-        })
+            let transaction = state.transaction_mut(txid).ok_or(ErrorKind::NotFound)?;
+            transaction.metadata.push((key, value));
+            Ok(())
+        })?
     }
 
     fn abandon(&self, _: Scope, txid: Txid) -> Result<()> {

@@ -174,7 +174,7 @@ fn audit_log_lists_passed_calls_and_those_of_batches() {
                 {"id": 3, "method": "setban", "params": ["10.0.0.1", "add"]}])
         .to_string(),
     );
-    client.refused("dumpprivkey", json!([mine]));
+    client.refused("dumpprivkey", json!(["no address"]));
     client.refused("sendrawtransaction", json!(["00"]));
     let lines = audited(&file);
     let short: Vec<Value> = lines
@@ -188,7 +188,7 @@ fn audit_log_lists_passed_calls_and_those_of_batches() {
         json!([null, "sendrawtransaction", "ok", null, sent]),
         json!([null, "savemempool", "ok", null, null]),
         json!([null, "setban", "ok", null, null]),
-        json!([null, "dumpprivkey", "error", -32601, null]),
+        json!([null, "dumpprivkey", "error", -5, null]),
         json!([null, "sendrawtransaction", "error", -22, null]),
     ];
     assert_eq!(short, expected);

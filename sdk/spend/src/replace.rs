@@ -274,7 +274,8 @@ fn check_feerate(
     old_fee: Amount,
 ) -> Result<(), ReplaceError> {
     let mempool = services.host.mempool.info(services.scope)?;
-    if feerate < mempool.min_feerate {
+    // Where the mempool is not full, its minimum is none of its own, and the required fee below refuses what is too low.
+    if feerate < mempool.min_feerate && mempool.min_feerate > mempool.relay_feerate {
         return Err(ReplaceError::BelowMempool(feerate, mempool.min_feerate));
     }
     let control = CoinControl { add_inputs: false, ..control.clone() };

@@ -474,7 +474,7 @@ fn bumpfee_pays_as_bitcoind() {
         json!({"fee_rate": 6}),
         json!({"fee_rate": 25, "replaceable": false}),
         json!({"outputs": [{FOREIGN: 2}]}),
-        json!({"outputs": [{FOREIGN: 70}], "fee_rate": 7}),
+        json!({"outputs": [{FOREIGN: 70}], "fee_rate": 10}),
         json!({"original_change_index": "change", "fee_rate": 8}),
         json!({"original_change_index": "paid", "fee_rate": 8}),
     ];

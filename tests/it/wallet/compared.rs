@@ -367,7 +367,7 @@ fn payment(pair: &mut Pair) -> (Value, Value) {
     let told = pair.ours.call("gettransaction", json!([txid, true, true]));
     assert_eq!(pair.theirs.call("sendrawtransaction", json!([told["hex"]])), txid);
     let outputs = told["decoded"]["vout"].as_array().unwrap();
-    let change = outputs.iter().position(|output| output["value"] != json!(1.0)).unwrap();
+    let change = outputs.iter().position(|output| output["value"].as_f64() != Some(1.0)).unwrap();
     (txid, json!(change))
 }
 
@@ -430,7 +430,7 @@ fn bumpfee_refuses_as_bitcoind() {
         json!([txid, {"fee_rate": 0.5}]),
         json!([txid, {"fee_rate": 1}]),
         json!([txid, {"fee_rate": 5}]),
-        json!([txid, {"fee_rate": 5.999}]),
+        json!([txid, {"fee_rate": 5.99}]),
         json!([txid, {"fee_rate": 100_000}]),
         json!([txid, {"outputs": []}]),
         json!([txid, {"outputs": 5}]),

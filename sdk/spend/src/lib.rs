@@ -1,7 +1,7 @@
 //! Coin selection, fees and the funding of transactions, by the rules of Bitcoin Core 29's wallet.
 //!
-//! [`fund`] makes an unsigned transaction of recipients and a [`CoinControl`]: it reads the wallet's coins through the services of
-//! a call, chooses among them, and adds change. [`select`] is the choice alone, without input or output; `algorithm` has
+//! [`fund()`] makes an unsigned transaction of recipients and a [`CoinControl`]: it reads the wallet's coins through the services of
+//! a call, chooses among them, and adds change. [`mod@select`] is the choice alone, without input or output; `algorithm` has
 //! the algorithms. Randomness comes from the caller.
 //!
 //! Invariants: the sum of inputs is that of outputs and fee; a transaction is no heavier and pays no more than its limits; a

@@ -63,7 +63,7 @@ def pay(specter, wallet, device, amount):
     txid = specter.rpc.sendrawtransaction(final["hex"])
     specter.rpc.generatetoaddress(1, STRANGER)
     refresh(wallet)
-    expect("the payment is confirmed", wallet.gettransaction(txid)["confirmations"], 1)
+    expect("the payment is confirmed", wallet.rpc.gettransaction(txid)["confirmations"], 1)
     listed = [entry for entry in wallet.txlist() if entry["txid"] == txid]
     expect("Specter lists the payment", [entry["category"] for entry in listed], ["send"])
 

@@ -179,6 +179,25 @@ impl Write<'_> {
         self.put_descriptor(number, row)
     }
 
+    /// The row of a descriptor with keys of the wallet's own, which has not given out an address and is not active yet.
+    pub fn own_row(&self, parsed: &Descriptor, kind: u8, internal: bool) -> DescriptorRow {
+        let shared = &self.wallet.shared;
+        DescriptorRow {
+            public: parsed.to_normalized_string(),
+            identity: parsed.to_public_string(),
+            timestamp: shared.node.time(),
+            ranged: true,
+            range_begin: 0,
+            range_end: shared.settings.keypool,
+            derived_begin: 0,
+            next_index: 0,
+            output_type: Some(kind),
+            active: false,
+            internal,
+            has_private: true,
+        }
+    }
+
     /// Gives the wallet a fresh master key and the active descriptors that bitcoind gives a new wallet (BIP 44, 49, 84,
     /// 86; account 0).
     pub fn add_default_descriptors(&mut self, encryption_key: &EncryptionKey) -> Result<()> {
@@ -196,20 +215,7 @@ impl Write<'_> {
                 let text = format!("{open}{}/{purpose}h/{coin}h/0h/{side}/*{close}", master.as_str());
                 let text = Secret::new(text);
                 let parsed = parse_stored(self.meta.next_descriptor, text.expose(), shared.network)?;
-                let mut row = DescriptorRow {
-                    public: parsed.to_normalized_string(),
-                    identity: parsed.to_public_string(),
-                    timestamp: now,
-                    ranged: true,
-                    range_begin: 0,
-                    range_end: shared.settings.keypool,
-                    derived_begin: 0,
-                    next_index: 0,
-                    output_type: Some(kind),
-                    active: true,
-                    internal,
-                    has_private: true,
-                };
+                let mut row = self.own_row(&parsed, kind, internal);
                 let number = self.add_descriptor(row.clone(), &parsed, encryption_key, &mut touched)?;
                 self.activate(number, &mut row, kind, internal)?;
             }

@@ -12,7 +12,6 @@ use super::descriptors::parse_stored;
 use super::error::{Result, WalletError};
 use super::keypool::{DEFAULTS, private_key_at};
 use super::live::Wallet;
-use super::store::rows::DescriptorRow;
 use super::store::tables::hash160;
 use super::write::Write;
 
@@ -61,7 +60,6 @@ impl Write<'_> {
         let shared = &self.wallet.shared;
         let master = Xpriv::new_master(shared.network, seed).map_err(|_| WalletError::damaged(seed.len()))?;
         let master = Zeroizing::new(master.to_string());
-        let now = shared.node.time();
         let mut touched = Vec::new();
         for internal in [false, true] {
             // Not in taproot, which legacy wallets do not have.
@@ -72,20 +70,7 @@ impl Write<'_> {
                 if self.find_descriptor(&parsed)?.is_some() {
                     return Ok(false);
                 }
-                let mut row = DescriptorRow {
-                    public: parsed.to_normalized_string(),
-                    identity: parsed.to_public_string(),
-                    timestamp: now,
-                    ranged: true,
-                    range_begin: 0,
-                    range_end: shared.settings.keypool,
-                    derived_begin: 0,
-                    next_index: 0,
-                    output_type: Some(kind),
-                    active: false,
-                    internal,
-                    has_private: true,
-                };
+                let mut row = self.own_row(&parsed, kind, internal);
                 let number = self.add_descriptor(row.clone(), &parsed, &encryption_key, &mut touched)?;
                 if active {
                     self.activate(number, &mut row, kind, internal)?;

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use bitcoin::hashes::{Hash, hash160};
-use bitcoin::{Script, Transaction, Txid};
+use bitcoin::{Script, Txid};
 use outrigger_sdk::descriptor::{Checksum, Descriptor, limits, without_private_keys};
 use outrigger_sdk::params::{self, encode_hex};
 use outrigger_sdk::service::ErrorKind;
@@ -13,8 +13,8 @@ use outrigger_sdk::typed;
 use serde_json::{Map, Value, json};
 
 use crate::error::PsbtError;
-use crate::psbt::Psbt;
-use crate::sign::{Origins, Signing, extract, finalize, remove_unnecessary_transactions, sign_inputs, update_outputs};
+use crate::psbt::{PreviousTransaction, Psbt};
+use crate::sign::{Origins, Signing, extract, remove_unnecessary_transactions, sign_inputs, update_outputs};
 use crate::{Context, Outcome, psbt_argument};
 
 /// The last index that is looked at of a descriptor with a range, where none is given.
@@ -97,16 +97,16 @@ pub fn descriptor_process_psbt(context: &Context<'_>) -> Outcome {
     let mut psbt = psbt_argument(&context.params)?;
     process(context, &mut psbt, &told, origins, sighash, finalizes)?;
     let complete = psbt.inputs.iter().all(|input| input.is_final());
-    processed(context, psbt, complete)
+    processed(psbt, complete)
 }
 
 /// What signing a PSBT is answered with.
-pub fn processed(context: &Context<'_>, mut psbt: Psbt, complete: bool) -> Outcome {
+pub fn processed(psbt: Psbt, complete: bool) -> Outcome {
     let mut object = Map::new();
     object.insert("psbt".into(), json!(psbt.to_base64()));
     object.insert("complete".into(), json!(complete));
     if complete {
-        finalize(&mut psbt, context.plugin.wanted)?;
+        // All inputs are final.
         object.insert("hex".into(), json!(encode_hex(&transaction_to_bytes(&extract(&psbt)))));
     }
     Ok(Value::Object(object))
@@ -141,7 +141,7 @@ fn add_spent(context: &Context<'_>, psbt: &mut Psbt, known: &SolvingSet) -> Resu
     let mut txids: Vec<Txid> = lacks.map(|(input, _)| input.previous_output.txid).collect();
     txids.sort_unstable();
     txids.dedup();
-    let mut found: HashMap<Txid, Transaction> = HashMap::new();
+    let mut found: HashMap<Txid, PreviousTransaction> = HashMap::new();
     let in_mempool = match context.host.mempool.transactions(context.scope, txids.clone()) {
         Err(error) if error.kind == ErrorKind::NotGranted => Vec::new(),
         answer => answer?,
@@ -160,7 +160,7 @@ fn add_spent(context: &Context<'_>, psbt: &mut Psbt, known: &SolvingSet) -> Resu
             _ => None,
         };
         if let Some(transaction) = raw.and_then(|raw| transaction_from_bytes(&raw)) {
-            found.insert(*txid, transaction);
+            found.insert(*txid, PreviousTransaction::new(transaction));
         }
     }
     let mut lacking = Vec::new();

@@ -12,7 +12,7 @@ use outrigger_sdk::sign::{KeySource, LocalKeys, Sighash, SolvingSet, WalletKeys}
 use outrigger_sdk::standard::transaction_from_bytes;
 
 use crate::error::PsbtError;
-use crate::psbt::{Input, Psbt};
+use crate::psbt::{Input, PreviousTransaction, Psbt};
 use crate::sign::{Origins, Signing, remove_unnecessary_transactions, sign_inputs, update_outputs, verified};
 use crate::update::{processed, sighash};
 use crate::{Context, Outcome, psbt_argument};
@@ -28,7 +28,7 @@ pub fn wallet_process_psbt(context: &Context<'_>) -> Outcome {
         return Err(PsbtError::Service(ErrorKind::WalletLocked.into()));
     }
     let complete = fill(context, &mut psbt, Filling { signs, sighash, tells_origins, finalize })?;
-    processed(context, psbt, complete)
+    processed(psbt, complete)
 }
 
 /// What a wallet adds to a PSBT.
@@ -78,7 +78,10 @@ fn add_transactions(context: &Context<'_>, psbt: &mut Psbt) -> Result<(), PsbtEr
     let spends = psbt.each_input().filter(|(_, known)| lacks(known)).map(|(input, _)| input.previous_output.txid);
     let txids: Vec<Txid> = spends.collect::<BTreeSet<_>>().into_iter().collect();
     let found = context.host.wallet.raw_transactions(context.scope, txids.clone())?;
-    let found = txids.into_iter().zip(found).filter_map(|(txid, raw)| Some((txid, transaction_from_bytes(&raw?)?)));
+    let found = txids
+        .into_iter()
+        .zip(found)
+        .filter_map(|(txid, raw)| Some((txid, PreviousTransaction::new(transaction_from_bytes(&raw?)?))));
     let found: HashMap<_, _> = found.collect();
     for (input, known) in psbt.tx.input.iter().zip(&mut psbt.inputs).filter(|(_, known)| lacks(known)) {
         let outpoint = input.previous_output;

@@ -5,6 +5,7 @@
 //! fields in its order, then proprietary and unknown ones byte for byte, each sorted by key.
 
 mod combine;
+mod previous;
 mod read;
 mod write;
 
@@ -14,6 +15,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use bitcoin::hashes::hash160;
 use bitcoin::{OutPoint, ScriptBuf, Transaction, TxIn, TxOut, Witness};
 
+pub use previous::PreviousTransaction;
 pub use read::DecodeError;
 
 /// The length of an extended public key with its version, in bytes.
@@ -120,7 +122,7 @@ impl PartialOrd for ControlBlock {
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Input {
     /// The transaction whose output it spends.
-    pub non_witness_utxo: Option<Transaction>,
+    pub non_witness_utxo: Option<PreviousTransaction>,
     /// The output it spends.
     pub witness_utxo: Option<TxOut>,
     /// Public keys and signatures, by the keys' HASH160.
@@ -205,10 +207,7 @@ impl Input {
     /// The output that it spends: that of the whole transaction, where it is there.
     pub fn spent(&self, outpoint: OutPoint) -> Option<&TxOut> {
         match &self.non_witness_utxo {
-            Some(transaction) => {
-                let output = transaction.output.get(usize::try_from(outpoint.vout).ok()?)?;
-                (transaction.compute_txid() == outpoint.txid).then_some(output)
-            }
+            Some(transaction) => transaction.output(outpoint),
             None => self.witness_utxo.as_ref(),
         }
     }

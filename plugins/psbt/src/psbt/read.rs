@@ -12,7 +12,10 @@ use bitcoin::{Amount, ScriptBuf, Transaction, TxOut, Witness};
 use outrigger_sdk::standard::decode::{self, Form};
 
 use super::write::MAGIC;
-use super::{Bytes, ControlBlock, Fields, Input, Origin, Output, PREIMAGES, Proprietary, Psbt, XPUB_LEN, Xpub};
+use super::{
+    Bytes, ControlBlock, Fields, Input, Origin, Output, PREIMAGES, PreviousTransaction, Proprietary, Psbt, XPUB_LEN,
+    Xpub,
+};
 
 /// The largest number that stands for a length or a type.
 const MAX_SIZE: u64 = 0x0200_0000;
@@ -99,7 +102,7 @@ impl Psbt {
             let read = Input::read(reader)?;
             if let Some(transaction) = &read.non_witness_utxo {
                 let outpoint = input.previous_output;
-                ensure(transaction.compute_txid() == outpoint.txid, "Non-witness UTXO does not match outpoint hash")?;
+                ensure(transaction.txid() == outpoint.txid, "Non-witness UTXO does not match outpoint hash")?;
                 let exists = transaction.output.len() as u64 > u64::from(outpoint.vout);
                 ensure(exists, "Input specifies output index that does not exist")?;
             }
@@ -143,7 +146,7 @@ impl Input {
 
     fn read_plain(&mut self, reader: &mut Reader<'_>, kind: u64) -> Result<()> {
         match kind {
-            0x00 => self.non_witness_utxo = Some(reader.sized(|reader| reader.transaction(Form::Extended))?),
+            0x00 => self.non_witness_utxo = Some(reader.previous_transaction()?),
             0x01 => {
                 let output = reader.sized(Reader::output)?;
                 // The value -1 says that there is none.
@@ -316,11 +319,13 @@ struct Reader<'a> {
     rest: &'a [u8],
     /// What bitcoind reads it with.
     name: &'static str,
+    /// The last transaction of an input, after its length.
+    previous: Option<(&'a [u8], PreviousTransaction)>,
 }
 
 impl<'a> Reader<'a> {
     fn new(rest: &'a [u8], name: &'static str) -> Self {
-        Self { rest, name }
+        Self { rest, name, previous: None }
     }
 
     fn is_empty(&self) -> bool {
@@ -385,6 +390,21 @@ impl<'a> Reader<'a> {
             encode::Error::ParseFailed(_) => error("Superfluous witness record"),
             _ => self.end(),
         })
+    }
+
+    /// The transaction of an input after its length: the same as that of the input before, where its bytes are the same.
+    fn previous_transaction(&mut self) -> Result<PreviousTransaction> {
+        let begin = self.rest;
+        if let Some((bytes, previous)) = &self.previous
+            && let Some(rest) = begin.strip_prefix(*bytes)
+        {
+            self.rest = rest;
+            return Ok(previous.clone());
+        }
+        let transaction = PreviousTransaction::new(self.sized(|reader| reader.transaction(Form::Extended))?);
+        let (bytes, _) = begin.split_at(begin.len() - self.rest.len());
+        self.previous = Some((bytes, transaction.clone()));
+        Ok(transaction)
     }
 
     fn transaction(&mut self, form: Form) -> Result<Transaction> {

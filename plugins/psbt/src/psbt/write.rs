@@ -4,9 +4,8 @@ use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use bitcoin::consensus::encode::VarInt;
 use bitcoin::consensus::serialize;
-use bitcoin::{Transaction, TxIn, Witness};
-use outrigger_sdk::standard::transaction_to_bytes;
 
+use super::previous::without_witness;
 use super::{Bytes, Fields, Input, Origin, Output, PREIMAGES, Psbt, TaprootOrigin};
 
 /// The five bytes with which a PSBT begins.
@@ -43,7 +42,7 @@ impl Origin {
 impl Input {
     fn write(&self, out: &mut Bytes) {
         if let Some(transaction) = &self.non_witness_utxo {
-            pair(out, &[0x00], &without_witness(transaction));
+            pair(out, &[0x00], transaction.bytes());
         }
         if let Some(output) = &self.witness_utxo {
             pair(out, &[0x01], &serialize(output));
@@ -109,12 +108,6 @@ impl Output {
         fields(out, &self.unknown);
         out.push(0);
     }
-}
-
-/// A transaction without its witnesses.
-fn without_witness(transaction: &Transaction) -> Bytes {
-    let bare = |input: &TxIn| TxIn { witness: Witness::new(), ..input.clone() };
-    transaction_to_bytes(&Transaction { input: transaction.input.iter().map(bare).collect(), ..transaction.clone() })
 }
 
 fn taproot_origin((leaves, origin): &TaprootOrigin) -> Bytes {

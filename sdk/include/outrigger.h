@@ -1656,9 +1656,10 @@ enum {
     OUTRIGGER_FN_MEMPOOL_UNBROADCAST = 10,
     /**
      * The feerate at which a transaction is expected to be confirmed within so many blocks, in satoshi per 1000 virtual
-     * bytes; none where the node has no estimate. Since minor 1.
+     * bytes; none where the node has no estimate. A conservative one also looks further back, so that it falls later
+     * when fees fall; the other is economical (`estimate_mode`). Since minor 1.
      *
-     * Request: blocks [u32]. Response: [optional u64].
+     * Request: blocks [u32], conservative [bool]. Response: [optional u64].
      */
     OUTRIGGER_FN_MEMPOOL_FEE_ESTIMATE = 11,
     /**

@@ -5035,17 +5035,18 @@ static inline int32_t outrigger_mempool_unbroadcast(
 
 /**
  * The feerate at which a transaction is expected to be confirmed within so many blocks, in satoshi per 1000 virtual
- * bytes; none where the node has no estimate. Since minor 1.
+ * bytes; none where the node has no estimate. A conservative one also looks further back, so that it falls later when
+ * fees fall; the other is economical (`estimate_mode`). Since minor 1.
  *
- * Request: blocks [u32]. Response: [optional u64].
+ * Request: blocks [u32], conservative [bool]. Response: [optional u64].
  * Threads: any, from `init` until `stop` has returned; of one scope, one at a time.
  * Ownership: the arguments stay the caller's; `*response` is the caller's to release, whatever the status is. It may be
  * null: nothing but the detail of a failure is lost then.
  * Lifetime: `*out` is a copy, and the arguments are copied.
  */
 static inline int32_t outrigger_mempool_fee_estimate(
-    const outrigger_service_t *mempool, uint64_t scope, uint32_t blocks, outrigger_owned_bytes_t *response,
-    outrigger_optional_u64_t *out)
+    const outrigger_service_t *mempool, uint64_t scope, uint32_t blocks, bool conservative,
+    outrigger_owned_bytes_t *response, outrigger_optional_u64_t *out)
 {
     outrigger_writer_t request = OUTRIGGER_WRITER;
     outrigger_owned_bytes_t own = OUTRIGGER_NO_BYTES;
@@ -5054,6 +5055,7 @@ static inline int32_t outrigger_mempool_fee_estimate(
     bool read = false;
     memset(out, 0, sizeof *out);
     outrigger_put_u32(&request, blocks);
+    outrigger_put_bool(&request, conservative);
     status = outrigger_ask_written(mempool, OUTRIGGER_FN_MEMPOOL_FEE_ESTIMATE, scope, &request, &own);
     reader = outrigger_read(outrigger_lend(&own));
     read = status == OUTRIGGER_STATUS_OK && outrigger_get_optional_u64(&reader, out);

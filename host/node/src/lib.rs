@@ -207,8 +207,9 @@ pub trait Node: Send + Sync {
     /// As of [`Node::submit_package`].
     fn try_package(&self, raw: &[Blob]) -> Result<PackageOutcome>;
 
-    /// The feerate estimated to confirm within `blocks` blocks; none without an estimate (estimatesmartfee).
-    fn fee_estimate(&self, blocks: u32) -> Result<Option<FeeRate>>;
+    /// The feerate estimated to confirm within `blocks` blocks; none without an estimate (estimatesmartfee). A `conservative` one
+    /// also looks further back, so that it falls later.
+    fn fee_estimate(&self, blocks: u32, conservative: bool) -> Result<Option<FeeRate>>;
 
     /// The transactions selected for the next block; none if version `known` of the selection is still current.
     fn candidate(&self, known: Option<u64>) -> Result<Option<Candidate>>;

@@ -76,7 +76,7 @@ impl Mempool for MempoolService {
         Ok(self.node.try_package(&transactions)?)
     }
 
-    fn fee_estimate(&self, _: Scope, blocks: u32) -> Result<Option<FeeRate>> {
-        Ok(self.node.fee_estimate(blocks)?)
+    fn fee_estimate(&self, _: Scope, blocks: u32, conservative: bool) -> Result<Option<FeeRate>> {
+        Ok(self.node.fee_estimate(blocks, conservative)?)
     }
 }

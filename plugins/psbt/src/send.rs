@@ -126,7 +126,7 @@ pub fn send_all(context: &Context<'_>) -> Outcome {
     }
     read_max_depth(&options, &mut control)?;
     let replaceable = options.get("replaceable").map_or(Ok(settings.replaceable), typed::flag)?;
-    let feerate = feerate(services, settings, control.fee).map_err(|error| {
+    let feerate = feerate(services, settings, &control).map_err(|error| {
         let too_low = matches!(error, SpendError::FeerateTooLow { .. });
         error.with_code(if too_low { RpcErrorCode::INVALID_PARAMETER } else { RpcErrorCode::WALLET })
     })?;

@@ -334,9 +334,10 @@ service! {
         #[since(1)]
         fn unbroadcast(txids: Vec<Txid>) -> Vec<bool>;
         /// The feerate at which a transaction is expected to be confirmed within so many blocks, in satoshi per 1000 virtual
-        /// bytes; none where the node has no estimate.
+        /// bytes; none where the node has no estimate. A conservative one also looks further back, so that it falls later when
+        /// fees fall; the other is economical (`estimate_mode`).
         #[since(1)]
-        fn fee_estimate(blocks: u32) -> Option<FeeRate>;
+        fn fee_estimate(blocks: u32, conservative: bool) -> Option<FeeRate>;
         /// Offers transactions that build on one another, parents before their one child: first each by itself, then those together
         /// that pay too little by themselves. `max_feerate` is that of `submit`, and bounds each. Fails with `Unsupported` on a
         /// bitcoind.

@@ -6,6 +6,7 @@ use outrigger_values::FeeRate;
 
 use crate::Services;
 use crate::SpendSettings;
+use crate::control::CoinControl;
 use crate::error::SpendError;
 
 /// The greatest confirmation target, in blocks.
@@ -14,8 +15,13 @@ pub const MAX_TARGET: u32 = 1008;
 /// What the sender says of the feerate.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum FeeChoice {
-    /// The estimate for so many blocks; none: what the settings say.
-    Within(Option<u32>),
+    /// The estimate.
+    Within {
+        /// For so many blocks; none: what the settings say.
+        target: Option<u32>,
+        /// Of this kind.
+        mode: EstimateMode,
+    },
     /// This feerate.
     Exact {
         /// It.
@@ -27,7 +33,35 @@ pub enum FeeChoice {
 
 impl Default for FeeChoice {
     fn default() -> Self {
-        Self::Within(None)
+        Self::Within { target: None, mode: EstimateMode::Unset }
+    }
+}
+
+/// Which of the node's estimates is taken.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub enum EstimateMode {
+    /// Economical for a payment that can be replaced, since its fee can be raised; else conservative.
+    #[default]
+    Unset,
+    /// The one that falls soon when fees fall.
+    Economical,
+    /// The one that also looks further back.
+    Conservative,
+}
+
+impl EstimateMode {
+    /// The mode of this name, in any case.
+    pub fn named(name: &str) -> Option<Self> {
+        let modes = [("unset", Self::Unset), ("economical", Self::Economical), ("conservative", Self::Conservative)];
+        modes.into_iter().find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, mode)| mode)
+    }
+
+    fn is_conservative(self, replaceable: bool) -> bool {
+        match self {
+            Self::Unset => !replaceable,
+            Self::Economical => false,
+            Self::Conservative => true,
+        }
     }
 }
 
@@ -40,16 +74,18 @@ pub struct ReasonedFeeRate {
     pub reason: &'static str,
 }
 
-/// The feerate to pay (`GetMinimumFeeRate` of Bitcoin Core, and the checks that follow it).
+/// The feerate to pay (`GetMinimumFeeRate` of Bitcoin Core, and the checks that follow it). Of `control` it reads the fee, and
+/// whether the payment can be replaced.
 ///
 /// # Errors
 /// Where an exact feerate is below the least one, and where there is neither a feerate nor an estimate nor a fallback.
 pub fn feerate(
     services: Services<'_>,
     settings: &SpendSettings,
-    choice: FeeChoice,
+    control: &CoinControl,
 ) -> std::result::Result<ReasonedFeeRate, SpendError> {
     const SET: &str = "PayTxFee set";
+    let choice = control.fee;
     if let FeeChoice::Exact { feerate, below_minimum: true } = choice {
         return Ok(ReasonedFeeRate { feerate, reason: SET });
     }
@@ -59,11 +95,12 @@ pub fn feerate(
         (FeeChoice::Exact { feerate, .. }, _) if feerate < minimum => {
             return Err(SpendError::FeerateTooLow { feerate, minimum });
         }
-        (FeeChoice::Exact { feerate, .. }, _) | (FeeChoice::Within(None), Some(feerate)) => {
+        (FeeChoice::Exact { feerate, .. }, _) | (FeeChoice::Within { target: None, .. }, Some(feerate)) => {
             ReasonedFeeRate { feerate, reason: SET }
         }
-        (FeeChoice::Within(target), _) => {
-            let found = match estimate(services, target.unwrap_or(settings.target))? {
+        (FeeChoice::Within { target, mode }, _) => {
+            let conservative = mode.is_conservative(control.replaceable.unwrap_or(settings.replaceable));
+            let found = match estimate(services, target.unwrap_or(settings.target), conservative)? {
                 Some(feerate) => ReasonedFeeRate { feerate, reason: "Target 85% Threshold" },
                 None => {
                     let feerate = settings.fallback_feerate.ok_or(SpendError::NoFeerate)?;
@@ -90,14 +127,14 @@ pub fn feerate(
 /// # Errors
 /// As of [`outrigger_service::Mempool::fee_estimate`].
 pub fn discard_feerate(services: Services<'_>, settings: &SpendSettings) -> Result<FeeRate> {
-    let estimate = estimate(services, MAX_TARGET)?;
+    let estimate = estimate(services, MAX_TARGET, false)?;
     let feerate = estimate.map_or(settings.discard_feerate, |feerate| feerate.min(settings.discard_feerate));
     Ok(feerate.max(DUST_FEERATE))
 }
 
 /// The node's estimate, if it makes one.
-fn estimate(services: Services<'_>, target: u32) -> Result<Option<FeeRate>> {
-    match services.host.mempool.fee_estimate(services.scope, target) {
+fn estimate(services: Services<'_>, target: u32, conservative: bool) -> Result<Option<FeeRate>> {
+    match services.host.mempool.fee_estimate(services.scope, target, conservative) {
         Err(error) if error.kind == ErrorKind::Unsupported => Ok(None),
         estimate => estimate,
     }

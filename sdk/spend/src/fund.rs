@@ -86,7 +86,7 @@ pub fn fund(
     if recipients.iter().any(is_dust) {
         return Err(SpendError::AmountTooSmall);
     }
-    let feerate = feerate(services, settings, control.fee)?;
+    let feerate = feerate(services, settings, control)?;
     let discard = discard_feerate(services, settings)?;
     let wallet = services.host.wallet.info(services.scope)?;
     let change = Change::reserve(services, settings, &wallet, &control.change, recipients)?;

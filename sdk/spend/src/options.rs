@@ -6,10 +6,7 @@ use outrigger_values::params::{Type, int32, text};
 use outrigger_values::{FeeRate, RpcError};
 use serde_json::Value;
 
-use crate::feerate::{FeeChoice, MAX_TARGET};
-
-/// The names of estimate modes, in any case.
-const ESTIMATE_MODES: [&str; 3] = ["unset", "economical", "conservative"];
+use crate::feerate::{EstimateMode, FeeChoice, MAX_TARGET};
 
 /// What a call says of the feerate: `fee_rate`, in satoshi per virtual byte, excludes `conf_target` and `estimate_mode`. Whether
 /// it may be `below_minimum` differs from method to method.
@@ -35,13 +32,13 @@ pub fn fee_choice(
         }
         return Ok(FeeChoice::Exact { feerate: FeeRate::from_sat_per_vb(feerate)?, below_minimum });
     }
-    if mode.is_some_and(|mode| !ESTIMATE_MODES.iter().any(|known| known.eq_ignore_ascii_case(mode))) {
+    let Some(mode) = mode.map_or(Some(EstimateMode::Unset), EstimateMode::named) else {
         return invalid("Invalid estimate_mode parameter, must be one of: \"unset\", \"economical\", \"conservative\"");
-    }
-    let Some(target) = target else { return Ok(FeeChoice::Within(None)) };
+    };
+    let Some(target) = target else { return Ok(FeeChoice::Within { target: None, mode }) };
     let target = u32::try_from(int32(target)?).ok().filter(|target| (1..=MAX_TARGET).contains(target));
     let message = || RpcError::invalid_parameter(format!("Invalid conf_target, must be between 1 and {MAX_TARGET}"));
-    target.map(|target| FeeChoice::Within(Some(target))).ok_or_else(message)
+    target.map(|target| FeeChoice::Within { target: Some(target), mode }).ok_or_else(message)
 }
 
 /// Which of the outputs with these names pay the fee: each is named so, or by its position.

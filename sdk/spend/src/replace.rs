@@ -170,8 +170,8 @@ pub fn replace(
             check_feerate(services, settings, feerate, &outputs, &control, old_fee)?;
             control.fee
         }
-        FeeChoice::Within(_) => {
-            let feerate = estimate(services, settings, &original.transaction, old_fee, control.fee)?;
+        FeeChoice::Within { .. } => {
+            let feerate = estimate(services, settings, &original.transaction, old_fee, &control)?;
             FeeChoice::Exact { feerate, below_minimum: false }
         }
     };
@@ -306,12 +306,12 @@ fn estimate(
     settings: &SpendSettings,
     original: &Transaction,
     old_fee: Amount,
-    choice: FeeChoice,
+    control: &CoinControl,
 ) -> Result<FeeRate, ReplaceError> {
     let mempool = services.host.mempool.info(services.scope)?;
     let old = FeeRate::paid(old_fee, original.vsize() as u64).saturating_add(FeeRate::from_sat_per_kvb(1));
     let more = old.saturating_add(mempool.incremental_feerate.max(INCREMENTAL_FEERATE));
-    let least = match feerate(services, settings, choice) {
+    let least = match feerate(services, settings, control) {
         Ok(least) => least.feerate,
         Err(SpendError::NoFeerate) => mempool.relay_feerate.max(settings.min_feerate),
         Err(error) => return Err(ReplaceError::Unfunded(error)),

@@ -319,7 +319,7 @@ impl Mempool for StubMempool {
         transactions.into_iter().map(attempt).collect::<Result<Vec<_>>>().map(outcome)
     }
 
-    fn fee_estimate(&self, _: Scope, _: u32) -> Result<Option<FeeRate>> {
+    fn fee_estimate(&self, _: Scope, _: u32, _: bool) -> Result<Option<FeeRate>> {
         Ok(None)
     }
 }

@@ -1,6 +1,7 @@
 //! The host in front of a real bitcoind.
 
 mod chain;
+mod estimates;
 mod failures;
 mod groups;
 mod hints;

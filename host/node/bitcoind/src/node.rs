@@ -347,8 +347,10 @@ impl Node for BitcoindNode {
         Err(NodeError::Unsupported("packages are tried by the node's own testmempoolaccept".into()))
     }
 
-    fn fee_estimate(&self, blocks: u32) -> Result<Option<FeeRate>> {
-        match self.rpc().ask::<FeeAnswer>("estimatesmartfee", &json!([blocks])) {
+    fn fee_estimate(&self, blocks: u32, conservative: bool) -> Result<Option<FeeRate>> {
+        // Named in any case: the node's own default is another one before release 28.
+        let mode = if conservative { "conservative" } else { "economical" };
+        match self.rpc().ask::<FeeAnswer>("estimatesmartfee", &json!([blocks, mode])) {
             // A node with -blocksonly estimates none.
             Err(error) if error.code() == Some(INTERNAL_ERROR) => Ok(None),
             answer => Ok(answer?.feerate.map(Btc::feerate)),

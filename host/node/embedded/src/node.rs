@@ -126,7 +126,7 @@ impl Node for EmbeddedNode {
         Ok(self.try_package(raw)?)
     }
 
-    fn fee_estimate(&self, _: u32) -> Result<Option<FeeRate>> {
+    fn fee_estimate(&self, _: u32, _: bool) -> Result<Option<FeeRate>> {
         Ok(None)
     }
 

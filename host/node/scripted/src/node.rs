@@ -176,7 +176,7 @@ impl Node for ScriptedNode {
         self.mempool.try_package(Scope::NONE, raw.to_vec()).map_err(node_error)
     }
 
-    fn fee_estimate(&self, _: u32) -> Result<Option<FeeRate>> {
+    fn fee_estimate(&self, _: u32, _: bool) -> Result<Option<FeeRate>> {
         Ok(None)
     }
 

@@ -1,0 +1,93 @@
+//! The feerate of payments that name none: the node's estimate, of the kind that they ask for.
+
+use outrigger_tests::Client;
+use outrigger_tests::bitcoind::twin_named;
+use serde_json::{Value, json};
+
+use super::{ADDRESS, start};
+
+/// The confirmation target, in blocks.
+const TARGET: u32 = 6;
+/// Feerates of payments, in satoshi per virtual byte.
+const LOW: u32 = 2;
+const HIGH: u32 = 100;
+/// Blocks without the low ones, after how many of them each is confirmed all the same, and the blocks after these with all payments.
+const DEAR: usize = 40;
+const LATE: usize = 15;
+const CHEAP: usize = 110;
+
+/// Payments and blocks of which the node learns that low feerates were not enough once, and are now.
+fn teach(node: &mut Client, payer: &mut Client) {
+    let mine = payer.call("getnewaddress", json!([]));
+    node.call("generatetoaddress", json!([60, mine]));
+    node.call("generatetoaddress", json!([100, ADDRESS]));
+    let mut pay =
+        |feerate| payer.call("sendtoaddress", json!([ADDRESS, 1, "", "", false, true, null, "unset", null, feerate]));
+    let mut waiting: Vec<Value> = Vec::new();
+    for number in 0..DEAR {
+        waiting.push(pay(LOW));
+        let mut confirmed = vec![pay(HIGH)];
+        if number >= LATE {
+            confirmed.push(waiting.remove(0));
+        }
+        node.call("generateblock", json!([ADDRESS, confirmed]));
+    }
+    for _ in 0..CHEAP {
+        pay(LOW);
+        node.call("generatetoaddress", json!([1, ADDRESS]));
+    }
+    node.call("syncwithvalidationinterfacequeue", json!([]));
+}
+
+#[test]
+fn estimate_mode_has_the_effect_that_it_has_in_bitcoind() {
+    let Some(host) = start(&["-addresstype=bech32", "-fallbackfee=0.0001"]) else { return };
+    let mut node = host.node.as_ref().unwrap().client();
+    node.call("createwallet", json!(["payer"]));
+    let mut payer = node.wallet("payer");
+    teach(&mut node, &mut payer);
+    let [economical, conservative] = ["economical", "conservative"]
+        .map(|mode| node.call("estimatesmartfee", json!([TARGET, mode]))["feerate"].as_f64().unwrap());
+    assert!(economical < conservative, "{economical} and {conservative} of the node");
+
+    let mut ours = host.new_wallet("w");
+    let mut theirs = twin_named(&mut node, &mut ours, "w");
+    let [address, same] = [&mut ours, &mut theirs].map(|wallet| wallet.call("getnewaddress", json!([])));
+    assert_eq!(address, same);
+    payer.call("sendtoaddress", json!([address, 10]));
+    host.client().call("generatetoaddress", json!([1, ADDRESS]));
+    let mut fees = |options: &Value| {
+        let params = json!([[], {ADDRESS: 1}, 0, options]);
+        let [ours, theirs] = [&mut ours, &mut theirs]
+            .map(|wallet| wallet.call("walletcreatefundedpsbt", params.clone())["fee"].as_f64().unwrap());
+        assert!((ours - theirs).abs() < 1e-8, "{ours}, the node's {theirs}: {options}");
+        ours
+    };
+    let mode = |mode: &str| json!({"conf_target": TARGET, "estimate_mode": mode, "change_type": "bech32"});
+    let (low, high) = (fees(&mode("Economical")), fees(&mode("CONSERVATIVE")));
+    assert!(low < high, "{low} and {high}");
+    // Where nothing is said, a payment that can be replaced pays the lower one, since its fee can be raised.
+    for (replaceable, fee) in [(true, low), (false, high)] {
+        let unset = json!({"conf_target": TARGET, "replaceable": replaceable, "change_type": "bech32"});
+        assert!((fees(&unset) - fee).abs() < 1e-8, "{replaceable}");
+    }
+
+    // The others read it, too.
+    let mut fee_of = |method: &str, params: Value| {
+        let answer = ours.call(method, params);
+        let txid = answer.get("txid").unwrap_or(&answer).clone();
+        ours.call("gettransaction", json!([txid]))["fee"].as_f64().unwrap().abs()
+    };
+    let paid = |replaceable: Option<bool>, mode: Value| json!([ADDRESS, 1, "", "", false, replaceable, TARGET, mode]);
+    let [by_default, dear, fixed] = [
+        fee_of("sendtoaddress", paid(None, Value::Null)),
+        fee_of("sendtoaddress", paid(None, json!("conservative"))),
+        fee_of("sendmany", json!(["", {ADDRESS: 1}, 1, "", [], false, TARGET])),
+    ];
+    assert!(by_default < dear && by_default < fixed, "{by_default} {dear} {fixed}");
+    let [low, high] = ["economical", "conservative"].map(|mode| fee_of("send", json!([{ADDRESS: 1}, TARGET, mode])));
+    assert!(low < high, "{low} and {high}");
+    let cheap = ours.call("sendtoaddress", json!([ADDRESS, 1, "", "", false, true, null, "unset", null, 1]));
+    let bumped = ours.call("bumpfee", json!([cheap, {"conf_target": TARGET, "estimate_mode": "conservative"}]));
+    assert!(bumped["fee"].as_f64().unwrap() > 2.0 * low, "{bumped}, {low}");
+}

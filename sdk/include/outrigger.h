@@ -1990,10 +1990,11 @@ enum {
     /**
      * Sends a signed transaction of the wallet. It is stored with these texts (see `set_metadata`) before a byte of it
      * leaves the host, so that nothing else spends what it does: inactive, or in the mempool where the node is in the
-     * host's process. Then it is offered to the mempool. Gives the answer; with one that refuses it, nothing of it is
-     * stored any more. None where the node did not say whether it took it, or is away: then it stays, and is offered
-     * again as all that is inactive. A kill of the host leaves nothing of it before it is stored, and such a
-     * transaction after. One that the wallet has already is only offered, and stays. Since minor 1.
+     * host's process. Then it is offered to the mempool. Gives the answer; none where the node did not say whether it
+     * took it, or is away, and where nothing is broadcast. It stays in any case, also where the mempool refuses it:
+     * then it is inactive, what it spends is taken until it is given up (`abandon`), and it is offered again as all
+     * that is inactive. A kill of the host leaves nothing of it before it is stored, and such a transaction after. One
+     * that the wallet has already is only offered. Since minor 1.
      *
      * OUTRIGGER_STATUS_REFUSED where it neither pays to the wallet nor spends from it, or spends what another
      * transaction of the wallet does that is confirmed, in the mempool or inactive; and for a text of more than 16,384
@@ -2117,12 +2118,25 @@ enum {
     /**
      * Sends a transaction as `send` does that takes the place of one of the wallet which is not confirmed: that this
      * spends the same is no reason to refuse it. Each of the two gets the other's id as a text (`replaces_txid`,
-     * `replaced_by_txid`); what the mempool refuses leaves none. OUTRIGGER_STATUS_NOT_FOUND where the wallet does not
-     * have the one to replace. Since minor 1.
+     * `replaced_by_txid`), also where the mempool refuses it. OUTRIGGER_STATUS_NOT_FOUND where the wallet does not have
+     * the one to replace. Since minor 1.
      *
      * Request: replaced [hash], raw [bytes], metadata [list of (text, text)]. Response: [optional admission].
      */
     OUTRIGGER_FN_WALLET_REPLACE = 48,
+    /**
+     * Waits until no other call makes a payment of the wallet, and keeps others waiting until this call has ended:
+     * called before a payment looks at the coins, it keeps two payments from choosing the same one. What the call reads
+     * afterwards is the wallet as the payments before it left it. Nothing where this call has begun one already. A call
+     * that takes longer than a minute keeps nobody waiting any more; should its payment then spend what another has
+     * spent, `send` refuses it. Since minor 1.
+     *
+     * OUTRIGGER_STATUS_STALE once nobody waits for the call's answer; OUTRIGGER_STATUS_UNSUPPORTED for methods marked
+     * `inline`, which may not wait, and outside of calls.
+     *
+     * Request: nothing. Response: [nothing].
+     */
+    OUTRIGGER_FN_WALLET_BEGIN_PAYMENT = 49,
 };
 
 /* ------------------------------------------------------------------------------------------------------------------

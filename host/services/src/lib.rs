@@ -22,7 +22,7 @@ pub use wallet::WalletService;
 use outrigger_base::client_files::Folders;
 use outrigger_base::tokens::{ByToken, TokenMap};
 use outrigger_node::{Node, Snapshot};
-use outrigger_wallet_engine::{WalletManager, WalletView};
+use outrigger_wallet_engine::{Turn, WalletManager, WalletView};
 
 /// What one running call has opened.
 #[derive(Default)]
@@ -41,6 +41,8 @@ pub struct CallScope {
     inline: bool,
     chain: Mutex<Option<Box<dyn Snapshot>>>,
     view: Mutex<Option<WalletView>>,
+    /// Its turn to make a payment.
+    turn: Mutex<Option<Turn>>,
 }
 
 /// Who makes a call, and what it needs.
@@ -68,6 +70,8 @@ impl Caller {
 #[derive(Default)]
 pub struct Scopes {
     open: ByToken<TokenMap<Arc<CallScope>>>,
+    /// Says whether a call's answer is waited for.
+    wanted: Option<Box<dyn Fn(u64) -> bool + Send + Sync>>,
 }
 
 /// Ends a call's scope, and with it its snapshots.
@@ -84,6 +88,11 @@ impl Drop for ScopeGuard {
 }
 
 impl Scopes {
+    /// None yet; `wanted` says whether a call's answer is waited for. Without it, all are.
+    pub fn of_calls(wanted: impl Fn(u64) -> bool + Send + Sync + 'static) -> Self {
+        Self { wanted: Some(Box::new(wanted)), ..Self::default() }
+    }
+
     /// Opens the scope of a call. It ends when the guard is dropped.
     pub fn open(self: &Arc<Self>, token: u64, instance: u64, caller: Caller) -> ScopeGuard {
         let Caller { wallet, only_wallet, folders, needs_tip, inline } = caller;
@@ -119,6 +128,11 @@ impl OwnScopes {
         let open = self.scopes.open.of(scope.0);
         let own = open.get(&scope.0).filter(|call| call.instance == self.instance);
         own.cloned().ok_or(ErrorKind::Stale.into())
+    }
+
+    /// Whether the answer of a call is waited for.
+    fn is_wanted(&self, scope: Scope) -> bool {
+        self.scopes.wanted.as_ref().is_none_or(|wanted| wanted(scope.0))
     }
 }
 

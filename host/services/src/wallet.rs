@@ -11,7 +11,7 @@ use outrigger_service::wallet::{
     LabelBatch, ScriptInfo, SpendSettings, WalletInfo,
 };
 use outrigger_service::wire::{Blob, Encoded, Secret};
-use outrigger_service::{Result, Scope, Signer, Wallet};
+use outrigger_service::{ErrorKind, Result, Scope, ServiceError, Signer, Wallet};
 
 use super::{Keys, OwnScopes};
 use outrigger_values::FeeRate;
@@ -281,6 +281,23 @@ impl Wallet for WalletService {
         metadata: Vec<(String, String)>,
     ) -> Result<Option<Admission>> {
         self.write(scope, |wallet| wallet.replace(replaced, &raw, metadata))
+    }
+
+    fn begin_payment(&self, scope: Scope) -> Result<()> {
+        let call = self.scopes.get(scope)?;
+        if call.inline || scope == Scope::NONE {
+            let message = "a payment is begun by a call of a method that the manifest does not mark 'inline'";
+            return Err(ServiceError::new(ErrorKind::Unsupported, message));
+        }
+        let mut turn = call.turn.lock();
+        if turn.is_none() {
+            let wallet = call.with_view(&self.manager, |view| Ok(view.wallet().clone()))?;
+            // Nothing is kept open while it waits, and what the payments before it did is read anew.
+            call.refresh();
+            *turn = Some(wallet.begin_payment(&|| self.scopes.is_wanted(scope))?);
+            call.refresh();
+        }
+        Ok(())
     }
 
     fn set_pay_feerate(&self, scope: Scope, feerate: Option<FeeRate>) -> Result<()> {

@@ -132,7 +132,9 @@ impl Parts {
         let (config, hub) = (&loaded.config, &frame.hub);
         frame.gate.stage("Loading the chain…");
         let (node, backend) = open_node(loaded, folder, args.verify)?;
-        let scopes = Arc::new(Scopes::default());
+        let calls = Arc::new(Calls::default());
+        let waiting = calls.clone();
+        let scopes = Arc::new(Scopes::of_calls(move |token| waiting.phase(token).is_some()));
         frame.gate.stage("Loading wallets…");
         let hooks = Hooks::start(&config.notify).map_err(|error| failed("notify")(error.into()))?;
         let manager = open_wallets(config, folder, &node, hub, hooks.clone())?;
@@ -144,7 +146,6 @@ impl Parts {
         manager.is_told();
         node.observe(hub.clone());
         frame.gate.stage("Starting plugins…");
-        let calls = Arc::new(Calls::default());
         let pool = Pool::start(config.rpc.threads, config.rpc.queue_depth)
             .map_err(|error| RunError::Failed(format!("cannot start the call threads: {error}")))?;
         let front = backend.zip(config.backend.as_ref()).map(|(node, backend)| {

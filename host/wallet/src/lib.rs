@@ -39,6 +39,7 @@ mod matching;
 mod multiples;
 mod ownership;
 mod passphrase;
+mod paying;
 mod pruned_funds;
 mod reorganisations;
 mod rescan;
@@ -69,6 +70,7 @@ pub use live::Wallet;
 pub use manager::{WalletManager, WalletStatus};
 use outrigger_base::client_files::ClientFiles;
 use outrigger_node::Node;
+pub use paying::Turn;
 use scrub::Scrubber;
 pub use view::WalletView;
 

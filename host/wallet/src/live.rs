@@ -25,6 +25,7 @@ use super::follow::index::WalletNumber;
 use super::follow::lag::Lag;
 use super::follow::resends::Outgoing;
 use super::follow::write_lock::WriteLock;
+use super::paying::Turns;
 use super::reorganisations::Retreat;
 use super::rescan::slot::Slot;
 use super::store::Store;
@@ -63,6 +64,8 @@ pub struct Wallet {
     pub(super) lock: Mutex<Lock>,
     /// The coins that payments do not choose (lockunspent). Changed by who has the right to write.
     pub(super) locked_coins: Mutex<BTreeSet<OutPoint>>,
+    /// Whose turn it is to make a payment.
+    pub(super) turns: Turns,
     /// The feerate of payments that name none (settxfee).
     pay_feerate: Mutex<Option<FeeRate>>,
     pub(super) rescan: Slot,
@@ -110,6 +113,7 @@ impl Wallet {
             secp: &SECP,
             lock: Mutex::new(lock),
             locked_coins: Mutex::new(locked_coins),
+            turns: Turns::default(),
             pay_feerate: Mutex::new(None),
             rescan: Slot::default(),
             feed,

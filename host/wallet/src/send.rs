@@ -1,5 +1,5 @@
 //! Sending the wallet's own transactions, so that a lost answer or a kill never has one paid twice: each is stored before a byte
-//! of it leaves the host, taken back only where the node refuses it for certain, and offered again until it is confirmed.
+//! of it leaves the host, and offered again until it is confirmed or given up, also where the mempool refused it.
 
 use std::ops::Range;
 use std::sync::atomic::Ordering;
@@ -55,8 +55,9 @@ fn is_undecided(error: &NodeError) -> bool {
 }
 
 impl Wallet {
-    /// Stores a signed transaction of the wallet with texts, then offers it to the node, unless nothing is broadcast. One that the node refuses is taken back;
-    /// none where the node did not say: then it is kept and offered again. One that the wallet has already is only offered.
+    /// Stores a signed transaction of the wallet with texts, then offers it to the node, unless nothing is broadcast. Gives what the
+    /// node says; none where it did not. One that it refused is kept, too: what keeps it out of the mempool today may be over
+    /// tomorrow. One that the wallet has already is only offered.
     ///
     /// # Errors
     /// `Refused` where it is not the wallet's, spends what another one of the wallet does, or a text is too long; the node's own
@@ -98,32 +99,53 @@ impl Wallet {
             self.tell_sent(txid);
             return Ok(None);
         }
-        let refused = match self.shared.node.submit(raw, NO_LIMIT) {
+        let failed = match self.shared.node.submit(raw, NO_LIMIT) {
             Ok(taken @ (Admission::Accepted { .. } | Admission::Known { .. } | Admission::AlreadyInChain)) => {
                 if unlocked.is_some() && state == TxState::InMempool {
                     self.tell_sent(txid);
                 }
                 return Ok(Some(taken));
             }
-            Err(error) if is_undecided(&error) => None,
-            refused => Some(refused)
-                .filter(|_| unlocked.is_none_or(|unlocked| self.take_back(txid, state, unlocked, replaced))),
-        };
-        let Some(refused) = refused else {
-            tracing::warn!(
-                wallet = self.name(),
-                "the node did not say whether it took a payment, which is offered again"
-            );
-            self.tell_sent(txid);
-            if state == TxState::InMempool
-                && let Some(wallet) = self.shared.follower.get(self.slot)
-            {
-                self.shared.follower.give(&wallet, Item::Reconcile(1));
+            Ok(refused) => {
+                tracing::warn!(wallet = self.name(), %txid, ?refused, "a payment is kept that the mempool refuses");
+                self.keep_refused(txid, state);
+                self.tell_sent(txid);
+                return Ok(Some(refused));
             }
-            self.plan_resend(RETRY);
-            return Ok(None);
+            Err(error) if is_undecided(&error) => None,
+            Err(error) => {
+                Some(error).filter(|_| unlocked.is_none_or(|unlocked| self.take_back(txid, state, unlocked, replaced)))
+            }
         };
-        Ok(Some(refused?))
+        if let Some(error) = failed {
+            return Err(error.into());
+        }
+        tracing::warn!(wallet = self.name(), "the node did not say whether it took a payment, which is offered again");
+        self.tell_sent(txid);
+        if state == TxState::InMempool
+            && let Some(wallet) = self.shared.follower.get(self.slot)
+        {
+            self.shared.follower.give(&wallet, Item::Reconcile(1));
+        }
+        self.plan_resend(RETRY);
+        Ok(None)
+    }
+
+    /// Keeps a payment that the mempool refused. One that was stored as if it were there is so no more.
+    fn keep_refused(&self, txid: Txid, stored_as: TxState) {
+        if stored_as != TxState::InMempool {
+            return;
+        }
+        let leave = |write: &mut Write<'_>| {
+            write.leave_mempool(txid)?;
+            // It is told of as sent.
+            write.changed.remove(&txid);
+            Ok(())
+        };
+        // An error for the client would have it paid again.
+        if let Err(error) = self.write(leave) {
+            tracing::error!(wallet = self.name(), %error, "a payment that the mempool refuses counts as there until it is read anew");
+        }
     }
 
     /// Tells of a payment that stays: storing it told nobody, since it might have been taken back.
@@ -131,11 +153,11 @@ impl Wallet {
         (self.shared.sink)(Event::WalletTransaction { wallet: self.name.clone(), txid });
     }
 
-    /// Takes back a payment that the node refused, and locks its coins again. Whether it is gone: one that could not be stored as
+    /// Takes back a payment that the node could not look at, and locks its coins again. Whether it is gone: one that could not be stored as
     /// gone would be offered again.
     fn take_back(&self, txid: Txid, stored_as: TxState, unlocked: Vec<CoinLock>, replaced: Option<Txid>) -> bool {
         let take_back = |write: &mut Write<'_>| {
-            let is_gone = write.remove_refused(txid, stored_as)?;
+            let is_gone = write.remove_payment(txid, stored_as)?;
             if let Some(replaced) = replaced.filter(|_| is_gone) {
                 write.set_text(replaced, REPLACED_BY.to_owned(), String::new())?;
             }
@@ -143,7 +165,7 @@ impl Wallet {
             Ok(is_gone)
         };
         self.write(take_back).unwrap_or_else(|error| {
-            tracing::error!(wallet = self.name(), %error, "a payment that the node refused cannot be taken back");
+            tracing::error!(wallet = self.name(), %error, "a payment that the node could not look at cannot be taken back");
             false
         })
     }
@@ -267,8 +289,8 @@ impl Write<'_> {
         Ok(Some(unlocked))
     }
 
-    /// Removes a payment that the node refused. Whether it is gone: it stays where it was met meanwhile, or something builds on it.
-    fn remove_refused(&mut self, txid: Txid, stored_as: TxState) -> Result<bool> {
+    /// Removes a payment that the node could not look at. Whether it is gone: it stays where it was met meanwhile, or something builds on it.
+    fn remove_payment(&mut self, txid: Txid, stored_as: TxState) -> Result<bool> {
         let Some(row) = self.t.transaction(&self.txn, &txid)? else { return Ok(true) };
         let is_idle = row.state == stored_as || matches!(row.state, TxState::Inactive | TxState::Abandoned);
         if !is_idle || !self.children(txid)?.is_empty() {

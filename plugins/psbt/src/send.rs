@@ -4,7 +4,6 @@ use std::collections::HashSet;
 
 use bitcoin::{Transaction, consensus};
 use outrigger_sdk::params::encode_hex;
-use outrigger_sdk::service::mempool::Admission;
 use outrigger_sdk::sign::Sighash;
 use outrigger_sdk::spend::feerate::feerate;
 use outrigger_sdk::spend::funding_options::{FundingCall, read_max_depth, take_input_weights};
@@ -84,6 +83,7 @@ pub fn send(context: &Context<'_>) -> Outcome {
     }
     take_input_weights(&inputs.cloned().unwrap_or_default(), &mut options)?;
     let services = context.services();
+    context.host.wallet.begin_payment(context.scope)?;
     let funded = fund_transaction(services, settings, &transaction, &payers, Some(&options), false, control)?;
     let finished = finish(context, &options, wallet.locked, &funded.transaction);
     if finished.is_err() {
@@ -141,6 +141,7 @@ pub fn send_all(context: &Context<'_>) -> Outcome {
     if named && (options.contains_key("minconf") || options.contains_key("maxconf")) {
         return Err(invalid("Cannot combine minconf or maxconf with specific inputs."));
     }
+    context.host.wallet.begin_payment(context.scope)?;
     let whole = Sweep { transaction, sharers, named, send_max, replaceable };
     let transaction = sweep(services, settings, whole, control, feerate)?;
     if options.get("lock_unspents").map_or(Ok(false), typed::flag)? {
@@ -171,26 +172,12 @@ fn finish(context: &Context<'_>, options: &Map<String, Value>, locked: bool, tra
         let signed = extract(&psbt);
         result.insert("txid".into(), json!(signed.compute_txid()));
         if add_to_wallet && !as_psbt {
-            submit(context, &signed)?;
+            // One that the mempool refuses is made all the same: the wallet keeps it and offers it again, as bitcoind's does.
+            context.host.wallet.send(context.scope, Blob(consensus::serialize(&signed)), Vec::new())?;
         } else {
             result.insert("hex".into(), json!(encode_hex(&transaction_to_bytes(&signed))));
         }
     }
     result.insert("complete".into(), json!(complete));
     Ok(Value::Object(result))
-}
-
-/// Sends a signed transaction. One of which the node did not say whether it took it is kept by the wallet and offered again.
-fn submit(context: &Context<'_>, signed: &Transaction) -> Result<(), PsbtError> {
-    let rejected = |reason: &str| {
-        Err(RpcError::wallet(format!("Error: The transaction was rejected! Reason given: {reason}")).into())
-    };
-    match context.host.wallet.send(context.scope, Blob(consensus::serialize(signed)), Vec::new())? {
-        None | Some(Admission::Accepted { .. } | Admission::Known { .. } | Admission::AlreadyInChain) => Ok(()),
-        Some(Admission::Rejected { reason, detail }) if detail.is_empty() => rejected(&reason),
-        Some(Admission::Rejected { reason, detail }) => rejected(&format!("{reason}, {detail}")),
-        Some(Admission::MissingInputs) => rejected("bad-txns-inputs-missingorspent"),
-        Some(Admission::FeeTooHigh { .. }) => rejected("max-fee-exceeded"),
-        Some(Admission::Undecodable) => Err(RpcError::internal("the mempool did not understand the payment").into()),
-    }
 }

@@ -1,7 +1,5 @@
 //! `bumpfee`: replaces an unconfirmed payment by one with a higher fee.
 
-use std::sync::PoisonError;
-
 use bitcoin::Txid;
 use bitcoin::hashes::Hash;
 use bitcoin::secp256k1::rand::thread_rng;
@@ -11,12 +9,12 @@ use outrigger_sdk::spend::{replace, replacement};
 use outrigger_sdk::{RpcError, amount};
 use serde_json::{Value, json};
 
+use crate::CallContext;
 use crate::error::WalletError;
 use crate::send::{sign, submit};
-use crate::{CallContext, WalletPlugin};
 
 /// `bumpfee`.
-pub fn bump_fee(context: &mut CallContext<'_>, plugin: &WalletPlugin) -> Result<Value, WalletError> {
+pub fn bump_fee(context: &mut CallContext<'_>) -> Result<Value, WalletError> {
     let wallet = context.wallet()?;
     if !wallet.private_keys_enabled {
         return Err(WalletError::BumpWithoutKeys);
@@ -30,7 +28,7 @@ pub fn bump_fee(context: &mut CallContext<'_>, plugin: &WalletPlugin) -> Result<
     }
     asked.own_inputs_only = true;
     asked.control.signable_only = true;
-    let _paying = plugin.paying.lock().unwrap_or_else(PoisonError::into_inner);
+    context.host.wallet.begin_payment(context.scope)?;
     let replaced = replace(services, &settings, txid, asked, &mut thread_rng()).map_err(RpcError::from)?;
     let (fee, old_fee) = (replaced.funded.fee, replaced.old_fee);
     let sent = sign(context, &replaced.funded)

@@ -246,9 +246,6 @@ pub enum WalletError {
     /// An input could not be signed.
     #[error("Signing transaction failed")]
     SigningFailed,
-    /// The mempool refused the payment; nothing was stored.
-    #[error("Error: The transaction was rejected! Reason given: {0}")]
-    Rejected(String),
 }
 
 impl From<ErrorKind> for WalletError {
@@ -278,8 +275,7 @@ impl WalletError {
             | Self::KeypoolNotFilled
             | Self::PrivateKeysDisabled
             | Self::BumpWithoutKeys
-            | Self::CannotSign
-            | Self::Rejected(_) => RpcErrorCode::WALLET,
+            | Self::CannotSign => RpcErrorCode::WALLET,
             Self::HdKey
             | Self::Seed(_)
             | Self::TaprootMultisig

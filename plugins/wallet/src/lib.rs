@@ -1,8 +1,8 @@
 //! The operation group `wallet`: making, loading, unlocking and backing up wallets, their addresses, balances and coins, and payments.
 //!
 //! Invariants: depths are counted from the block up to which the wallet has followed the chain, never from the chain's
-//! tip. Passphrases are moved out of the arguments into memory that is wiped, before anything else is looked at. Payments
-//! are made one after the other, so that two calls never spend the same coin.
+//! tip. Passphrases are moved out of the arguments into memory that is wiped, before anything else is looked at. A payment
+//! is begun before it looks at the coins, so that two calls never choose the same one.
 
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::panic, reason = "a test says what it expects by failing"))]
 
@@ -28,8 +28,6 @@ mod simulate;
 mod unspent;
 mod upkeep;
 
-use std::sync::Mutex;
-
 use outrigger_sdk::{Call, CallContext, Host, Plugin, Reply, RpcError};
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -39,13 +37,11 @@ use error::WalletError;
 /// The plugin.
 pub struct WalletPlugin {
     host: Host,
-    /// Held while a payment is made.
-    paying: Mutex<()>,
 }
 
 impl Plugin for WalletPlugin {
     fn new(host: Host, _: Map<String, Value>) -> Result<Self, String> {
-        Ok(Self { host, paying: Mutex::new(()) })
+        Ok(Self { host })
     }
 
     fn call(&self, call: Call<'_>, reply: Reply) {
@@ -93,10 +89,10 @@ impl WalletPlugin {
             "lockunspent" => locks::lock_unspent(q).and_then(to_json),
             "listlockunspent" => locks::list_lock_unspent(q).and_then(to_json),
             "fundrawtransaction" => fund::fund_raw_transaction(q).and_then(to_json),
-            "bumpfee" => bump::bump_fee(q, self).and_then(to_json),
+            "bumpfee" => bump::bump_fee(q).and_then(to_json),
             "settxfee" => info::set_tx_fee(q).and_then(to_json),
-            "sendmany" => send::send_many(q, self).and_then(to_json),
-            "sendtoaddress" => send::send_to_address(q, self).and_then(to_json),
+            "sendmany" => send::send_many(q).and_then(to_json),
+            "sendtoaddress" => send::send_to_address(q).and_then(to_json),
             "encryptwallet" => encryption::encrypt_wallet(q).and_then(to_json),
             "walletpassphrase" => encryption::wallet_passphrase(q).and_then(to_json),
             "walletpassphrasechange" => encryption::wallet_passphrase_change(q).and_then(to_json),

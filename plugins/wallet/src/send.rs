@@ -1,26 +1,24 @@
 //! `sendtoaddress` and `sendmany`.
 
 use std::collections::HashSet;
-use std::sync::PoisonError;
 
 use bitcoin::secp256k1::rand::seq::SliceRandom;
 use bitcoin::secp256k1::rand::thread_rng;
 use bitcoin::{ScriptBuf, Transaction, TxOut, Txid, consensus};
+use outrigger_sdk::amount;
 use outrigger_sdk::params::{flag, text};
 use outrigger_sdk::service::ErrorKind;
-use outrigger_sdk::service::mempool::Admission;
 use outrigger_sdk::service::wallet::{MAX_TEXT_LEN, WalletInfo};
 use outrigger_sdk::sign::{Sighash, SolvingSet, WalletKeys, sign_transaction};
 use outrigger_sdk::spend::options::fee_choice;
-use outrigger_sdk::spend::{CoinControl, Funded, Recipient, SpendError, fund};
+use outrigger_sdk::spend::{CoinControl, Funded, Recipient, fund};
 use outrigger_sdk::standard::address;
 use outrigger_sdk::wire::Blob;
-use outrigger_sdk::{RpcError, amount};
 use serde_json::{Value, json};
 
 use crate::arguments::avoid_reuse;
 use crate::error::WalletError;
-use crate::{CallContext, WalletPlugin, recipients};
+use crate::{CallContext, recipients};
 
 /// A checked request.
 struct Request {
@@ -32,32 +30,26 @@ struct Request {
 }
 
 /// `sendtoaddress`: pays one recipient.
-pub fn send_to_address(context: &mut CallContext<'_>, plugin: &WalletPlugin) -> Result<Value, WalletError> {
-    send(context, plugin, Request::to_address)
+pub fn send_to_address(context: &mut CallContext<'_>) -> Result<Value, WalletError> {
+    send(context, Request::to_address)
 }
 
 /// `sendmany`: pays several recipients in one transaction.
-pub fn send_many(context: &mut CallContext<'_>, plugin: &WalletPlugin) -> Result<Value, WalletError> {
-    send(context, plugin, Request::to_many)
+pub fn send_many(context: &mut CallContext<'_>) -> Result<Value, WalletError> {
+    send(context, Request::to_many)
 }
 
 /// Makes a payment, signs it, sends it.
-///
-/// Payments are made one after the other, from before the wallet is looked at until the mempool has the payment: two payments at
-/// once would else replace one another.
 fn send(
     context: &CallContext<'_>,
-    plugin: &WalletPlugin,
     read: fn(&CallContext<'_>, &WalletInfo) -> Result<Request, WalletError>,
 ) -> Result<Value, WalletError> {
-    let _paying = plugin.paying.lock().unwrap_or_else(PoisonError::into_inner);
     let request = read(context, &context.wallet()?)?;
+    context.host.wallet.begin_payment(context.scope)?;
     let services = context.services();
     let settings = context.host.wallet.spend_settings(context.scope)?;
     let funded = fund(services, &settings, &request.recipients, &request.control, &mut thread_rng())?;
     let fee_reason = funded.fee_reason;
-    // The change address of a payment that the mempool has refused is as free as that of one that was not made, unless the
-    // wallet has met it, which `return_address` finds out.
     let paid = sign(context, &funded).and_then(|signed| submit(context, &signed, request.metadata, None));
     let txid = paid.inspect_err(|_| funded.give_back(services))?;
     Ok(if request.verbose { json!({"txid": txid, "fee_reason": fee_reason}) } else { json!(txid) })
@@ -147,8 +139,8 @@ pub fn sign(context: &CallContext<'_>, funded: &Funded) -> Result<Transaction, W
     if errors.iter().any(Option::is_some) { Err(WalletError::SigningFailed) } else { Ok(transaction) }
 }
 
-/// Sends the payment. A refused one is stored nowhere. One of which the node did not say whether it took it is kept by the wallet
-/// and offered again: to its sender it is made, since an error would have it paid twice.
+/// Sends the payment. One of which the node did not say whether it took it, or that the mempool refuses, is kept by the wallet and
+/// offered again: to its sender it is made, as bitcoind says, since an error would have it paid twice.
 pub fn submit(
     context: &CallContext<'_>,
     signed: &Transaction,
@@ -156,18 +148,9 @@ pub fn submit(
     replaced: Option<Txid>,
 ) -> Result<Txid, WalletError> {
     let (raw, wallet) = (Blob(consensus::serialize(signed)), &context.host.wallet);
-    let answer = match replaced {
+    match replaced {
         None => wallet.send(context.scope, raw, metadata)?,
         Some(replaced) => wallet.replace(context.scope, replaced, raw, metadata)?,
     };
-    match answer {
-        None | Some(Admission::Accepted { .. } | Admission::Known { .. } | Admission::AlreadyInChain) => {
-            Ok(signed.compute_txid())
-        }
-        Some(Admission::Rejected { reason, detail }) if detail.is_empty() => Err(WalletError::Rejected(reason)),
-        Some(Admission::Rejected { reason, detail }) => Err(WalletError::Rejected(format!("{reason}, {detail}"))),
-        Some(Admission::MissingInputs) => Err(WalletError::Rejected("bad-txns-inputs-missingorspent".into())),
-        Some(Admission::FeeTooHigh { .. }) => Err(SpendError::FeeTooHigh.into()),
-        Some(Admission::Undecodable) => Err(RpcError::internal("the mempool did not understand the payment").into()),
-    }
+    Ok(signed.compute_txid())
 }

@@ -1,5 +1,6 @@
 //! The host in front of a real bitcoind.
 
+mod beside;
 mod chain;
 mod estimates;
 mod failures;

@@ -173,15 +173,18 @@ fn abandontransaction_of_what_the_node_did_not_take_frees_its_coin() {
 }
 
 #[test]
-fn sendtoaddress_that_the_node_refuses_leaves_nothing() {
+fn sendtoaddress_that_the_node_refuses_is_kept_until_it_is_given_up() {
     let Some(mut test) = Fixture::new(&["-dustrelayfee=0.01"], 1) else { return };
     let mut client = test.host.client();
-    let mut shown =
-        || (client.call("listunspent", json!([])), client.call("getwalletinfo", json!([]))["txcount"].clone());
-    let before = shown();
-    let (code, message) = test.host.client().refused("sendtoaddress", json!([PAYEE, 0.0001]));
-    assert!(code == -4 && message.contains("dust"), "{code} {message}");
-    assert_eq!((shown(), test.payments()), (before, Vec::new()));
-    let txid = test.host.client().call("sendtoaddress", json!([PAYEE, 1, "rent"]));
-    test.check_paid_once(Some(&txid));
+    let refused = client.call("sendtoaddress", json!([PAYEE, 0.0001]));
+    let shown = client.call("gettransaction", json!([refused]));
+    assert_eq!((&shown["confirmations"], &shown["trusted"]), (&json!(0), &json!(false)), "{shown}");
+    assert_eq!(test.node().client().call("getrawmempool", json!([])), json!([]));
+    // What it spends is not spent twice.
+    assert_eq!(client.refused("sendtoaddress", json!([PAYEE, 1])).0, -6);
+    client.call("abandontransaction", json!([refused]));
+    let txid = client.call("sendtoaddress", json!([PAYEE, 1]));
+    test.mine();
+    wait_until("it is confirmed", || client.call("gettransaction", json!([txid]))["confirmations"] == 1);
+    assert_eq!(client.call("gettransaction", json!([refused]))["confirmations"], json!(-1));
 }

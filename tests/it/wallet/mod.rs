@@ -1,10 +1,12 @@
 //! The wallet group: wallets, their addresses, payments, passphrases and backups.
 
 mod addresses;
+mod at_once;
 mod backups;
 mod compared;
 mod encryption;
 mod funding;
+mod kept;
 mod payments;
 mod recorded;
 mod wallets;

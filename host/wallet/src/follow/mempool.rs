@@ -328,7 +328,8 @@ impl Write<'_> {
         self.note_mempool_conflicts(txid, transaction.input.iter().map(|input| input.previous_output))
     }
 
-    fn leave_mempool(&mut self, txid: Txid) -> Result<()> {
+    /// A transaction is in the mempool no more.
+    pub fn leave_mempool(&mut self, txid: Txid) -> Result<()> {
         self.forget_mempool_conflicts(txid)?;
         match self.t.transaction(&self.txn, &txid)? {
             Some(row) if row.state == TxState::InMempool => self.set_state(row, TxState::Inactive),

@@ -433,10 +433,11 @@ service! {
         fn return_address(script: ScriptBuf) -> bool;
         /// Sends a signed transaction of the wallet. It is stored with these texts (see `set_metadata`) before a byte of it leaves
         /// the host, so that nothing else spends what it does: inactive, or in the mempool where the node is in the host's process.
-        /// Then it is offered to the mempool. Gives the answer; with one that refuses it, nothing of it is stored any more. None where the node did not say
-        /// whether it took it, or is away: then it stays, and is offered again as all that is inactive. A kill of the host leaves
-        /// nothing of it before it is stored, and such a transaction after. One that the wallet has already is only offered, and
-        /// stays.
+        /// Then it is offered to the mempool. Gives the answer; none where the node did not say whether it took it, or is away, and
+        /// where nothing is broadcast. It stays in any case, also where the mempool refuses it: then it is inactive, what it
+        /// spends is taken until it is given up (`abandon`), and it is offered again as all that is inactive. A kill of the host
+        /// leaves nothing of it before it is stored, and such a transaction after. One that the wallet has already is only
+        /// offered.
         ///
         /// `Refused` where it neither pays to the wallet nor spends from it, or spends what another transaction of the wallet does
         /// that is confirmed, in the mempool or inactive; and for a text of more than 16,384 bytes. With an error, nothing of it is
@@ -505,9 +506,18 @@ service! {
         #[since(1)]
         fn set_pay_feerate(feerate: Option<FeeRate>) -> ();
         /// Sends a transaction as `send` does that takes the place of one of the wallet which is not confirmed: that this spends
-        /// the same is no reason to refuse it. Each of the two gets the other's id as a text (`replaces_txid`, `replaced_by_txid`);
-        /// what the mempool refuses leaves none. `NotFound` where the wallet does not have the one to replace.
+        /// the same is no reason to refuse it. Each of the two gets the other's id as a text (`replaces_txid`, `replaced_by_txid`),
+        /// also where the mempool refuses it. `NotFound` where the wallet does not have the one to replace.
         #[since(1)]
         fn replace(replaced: Txid, raw: Blob, metadata: Vec<(String, String)>) -> Option<Admission>;
+        /// Waits until no other call makes a payment of the wallet, and keeps others waiting until this call has ended: called
+        /// before a payment looks at the coins, it keeps two payments from choosing the same one. What the call reads afterwards is
+        /// the wallet as the payments before it left it. Nothing where this call has begun one already. A call that takes longer
+        /// than a minute keeps nobody waiting any more; should its payment then spend what another has spent, `send` refuses it.
+        ///
+        /// `Stale` once nobody waits for the call's answer; `Unsupported` for methods marked `inline`, which may not wait, and
+        /// outside of calls.
+        #[since(1)]
+        fn begin_payment() -> ();
     }
 }

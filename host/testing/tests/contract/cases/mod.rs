@@ -60,7 +60,7 @@ cases! {
         replaceability_is_told_where_it_can_be_known;
     sending:
         what_is_sent_is_stored_before_the_node_is_asked,
-        what_the_node_refuses_leaves_nothing,
+        what_the_mempool_refuses_is_kept_and_offered_again,
         what_the_node_may_have_taken_is_kept,
         what_the_node_does_not_answer_is_kept_and_offered_again,
         what_waits_is_offered_when_the_node_is_there_again,

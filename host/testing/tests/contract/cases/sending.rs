@@ -7,7 +7,7 @@ use bitcoin::{OutPoint, ScriptBuf, Transaction, Txid};
 use outrigger_node::NodeEvent;
 use outrigger_scripted_node::Lost;
 use outrigger_service::mempool::Admission;
-use outrigger_service::wallet::{AddressType, MAX_TEXT_LEN, TxState};
+use outrigger_service::wallet::{MAX_TEXT_LEN, TxState};
 use outrigger_service::{ErrorKind, Result as ServiceResult};
 
 use crate::tester::{Tester, becomes, foreign, holds, out, p2wpkh, pay, refused, same, single, some, spend};
@@ -72,29 +72,27 @@ pub fn what_is_sent_is_stored_before_the_node_is_asked(tester: &Tester) -> Outco
     same("it is told of", tester.told().last(), Some(&txid))
 }
 
-pub fn what_the_node_refuses_leaves_nothing(tester: &Tester) -> Outcome {
+pub fn what_the_mempool_refuses_is_kept_and_offered_again(tester: &Tester) -> Outcome {
     let (script, [coin]) = with_coins(tester, [70])?;
-    let before = (tester.info()?, tester.coins()?);
     tester.told();
     // It pays more than it spends.
     let payment = spend(&[coin], &[(&script, 71)]);
+    let txid = payment.compute_txid();
     let answer = some("an answer", send_with(tester, &payment, &[("comment", "rent")])?)?;
     holds("it is refused", matches!(answer, Admission::Rejected { .. }))?;
-    same("its row", tester.rows(&[payment.compute_txid()])?.len(), 0)?;
-    same("the wallet and its coins", (tester.info()?, tester.coins()?), before)?;
-    same("what was told", tester.told(), Vec::new())?;
+    let stored = tester.known(txid)?;
+    same("its state and texts", (stored.state, stored.metadata.len()), (TxState::Inactive, 1))?;
+    same("it is told of", tester.told().last(), Some(&txid))?;
+    let rival = spend(&[coin], &[(&foreign(1), 60)]);
+    refused("what spends the same", send(tester, &rival), ErrorKind::Refused)?;
     tester.unload("w")?;
     tester.load("w")?;
-    same("what is offered later", tester.node().pool(), Vec::new())?;
-    // A change address of it can be given back.
-    let text = format!("wpkh({}/1/*)", crate::tester::master(3)?);
-    let active = |import: &mut outrigger_service::wallet::DescriptorImport| {
-        (import.active, import.internal, import.range) = (true, Some(true), Some((0, 5)));
-    };
-    tester.take(crate::tester::descriptor(&text, active))?;
-    let change = tester.ask(|wallet, scope| wallet.new_address(scope, AddressType::Bech32, true, None))?;
-    send(tester, &spend(&[coin], &[(&change, 72)]))?;
-    same("it is given back", tester.ask(|wallet, scope| wallet.return_address(scope, change))?, true)
+    tester.tell(vec![NodeEvent::Reached]);
+    same("refused again", (state(tester, &payment)?, tester.node().pool().len()), (TxState::Inactive, 0))?;
+    tester.ask(|wallet, scope| wallet.abandon(scope, txid))?;
+    same("given up, what it spends is free", tester.outpoints()?, vec![coin])?;
+    let answer = some("an answer", send(tester, &rival)?)?;
+    holds("the other is accepted", matches!(answer, Admission::Accepted { .. }))
 }
 
 pub fn what_the_node_may_have_taken_is_kept(tester: &Tester) -> Outcome {

@@ -1,0 +1,100 @@
+//! Payments that are made at the same time: those of a wallet never choose the same coin.
+
+use std::collections::HashSet;
+
+use outrigger_tests::{Client, Host};
+use serde_json::{Value, json};
+
+/// A script of nobody.
+const FOREIGN: &str = "bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080";
+
+/// A host with a wallet that has so many coins of 50 BTC.
+fn start(coins: u32) -> (Host, Client) {
+    let host = Host::start();
+    let mut wallet = host.new_wallet("w");
+    let mine = wallet.call("getnewaddress", json!([]));
+    wallet.call("generatetoaddress", json!([coins, mine]));
+    wallet.call("generatetoaddress", json!([100, FOREIGN]));
+    (host, wallet)
+}
+
+/// The answers to these calls, each of which a thread of its own makes so many times.
+fn at_once(host: &Host, times: usize, calls: &[(&'static str, Value)]) -> Vec<Value> {
+    std::thread::scope(|scope| {
+        let repeat = |(method, params): &(&'static str, Value)| {
+            let (mut client, method, params) = (host.client().wallet("w"), *method, params.clone());
+            scope.spawn(move || (0..times).map(|_| client.call(method, params.clone())).collect::<Vec<_>>())
+        };
+        let threads: Vec<_> = calls.iter().map(repeat).collect();
+        threads.into_iter().flat_map(|thread| thread.join().unwrap()).collect()
+    })
+}
+
+/// Checks that no coin is spent by two of these decoded transactions.
+fn check_distinct(transactions: &[Value]) {
+    let mut spent = HashSet::new();
+    for input in transactions.iter().flat_map(|transaction| transaction["vin"].as_array().unwrap()) {
+        assert!(spent.insert(format!("{}:{}", input["txid"], input["vout"])), "{input} is spent twice");
+    }
+}
+
+#[test]
+fn payments_of_a_wallet_at_once_are_all_made() {
+    let (host, mut wallet) = start(12);
+    let mine = wallet.call("getnewaddress", json!([]));
+    // What sendall pays to the wallet itself is there for the others, unconfirmed: fewer than the mempool takes in a chain.
+    let calls = [
+        ("sendtoaddress", json!([FOREIGN, 1])),
+        ("send", json!([{FOREIGN: 1}])),
+        ("sendall", json!([[mine]])),
+        ("sendmany", json!(["", {FOREIGN: 1}])),
+    ];
+    let answers = at_once(&host, 4, &calls);
+    let txids: Vec<&Value> = answers.iter().map(|answer| answer.get("txid").unwrap_or(answer)).collect();
+    let pool = wallet.call("getrawmempool", json!([]));
+    assert_eq!(pool.as_array().unwrap().len(), txids.len());
+    let mut made = Vec::new();
+    for txid in txids {
+        let payment = wallet.call("gettransaction", json!([txid, true, true]));
+        assert_eq!((&payment["confirmations"], &payment["walletconflicts"]), (&json!(0), &json!([])), "{payment}");
+        made.push(payment["decoded"].clone());
+    }
+    check_distinct(&made);
+}
+
+#[test]
+fn payments_at_once_leave_alone_the_coins_that_others_lock() {
+    let (host, mut wallet) = start(30);
+    let raw = wallet.call("createrawtransaction", json!([[], [{FOREIGN: 30}]]));
+    let lock = json!({"lockUnspents": true});
+    // Each takes a coin of its own.
+    let calls = [
+        ("fundrawtransaction", json!([raw, lock])),
+        ("walletcreatefundedpsbt", json!([[], [{FOREIGN: 30}], 0, lock])),
+        ("send", json!({"outputs": {FOREIGN: 30}, "lock_unspents": true, "add_to_wallet": false})),
+        ("sendtoaddress", json!([FOREIGN, 30])),
+    ];
+    let mut decode = |answer: &Value| match (&answer["hex"], &answer["psbt"], answer) {
+        (Value::String(hex), _, _) => wallet.call("decoderawtransaction", json!([hex])),
+        (_, Value::String(psbt), _) => wallet.call("decodepsbt", json!([psbt]))["tx"].clone(),
+        (_, _, txid) => wallet.call("gettransaction", json!([txid, true, true]))["decoded"].clone(),
+    };
+    let made: Vec<Value> = at_once(&host, 5, &calls).iter().map(&mut decode).collect();
+    check_distinct(&made);
+}
+
+#[test]
+fn a_payment_is_bumped_once_however_many_ask_at_once() {
+    let (host, mut wallet) = start(4);
+    let paid = wallet.call("sendtoaddress", json!([FOREIGN, 1]));
+    let outcomes: Vec<bool> = std::thread::scope(|scope| {
+        let bump = || {
+            let (mut client, paid) = (host.client().wallet("w"), paid.clone());
+            scope.spawn(move || client.try_call("bumpfee", json!([paid])).is_ok())
+        };
+        let threads: Vec<_> = std::iter::repeat_with(bump).take(3).collect();
+        threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+    });
+    assert_eq!(outcomes.iter().filter(|bumped| **bumped).count(), 1);
+    assert_eq!(wallet.call("getrawmempool", json!([])).as_array().unwrap().len(), 1);
+}

@@ -1,0 +1,125 @@
+//! Payments that the mempool refuses, beside a real bitcoind: the wallet keeps them, and offers them again later.
+
+use outrigger_tests::{Client, Host, HostOptions, bitcoind};
+use serde_json::{Value, json};
+
+use super::compared::{FOREIGN, Pair};
+
+/// The most transactions of a chain in the mempool.
+const CHAIN: usize = 25;
+
+/// What a wallet tells of a payment, without what is random in it.
+fn shown(client: &mut Client, txid: &Value) -> Value {
+    let payment = client.call("gettransaction", json!([txid]));
+    let details: Vec<Value> = payment["details"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|detail| json!([detail["category"], detail["abandoned"]]))
+        .collect();
+    let texts = ["replaced_by_txid", "replaces_txid"].map(|key| payment.get(key).is_some());
+    let in_pool = client.call("getrawmempool", json!([])).as_array().unwrap().contains(txid);
+    let coins = client.call("listunspent", json!([0])).as_array().unwrap().len();
+    json!([
+        payment["confirmations"],
+        payment["trusted"],
+        payment["walletconflicts"].as_array().unwrap().len(),
+        details,
+        texts,
+        in_pool,
+        coins,
+        client.call("getbalances", json!([]))["mine"]["trusted"]
+    ])
+}
+
+/// A wallet with one coin makes a chain that the mempool takes nothing more on top of. What becomes of further payments.
+fn refused_payments(client: &mut Client) -> Vec<Value> {
+    for _ in 0..CHAIN {
+        client.call("sendtoaddress", json!([FOREIGN, 1]));
+    }
+    let mut told = Vec::new();
+    for (method, params) in [
+        ("sendtoaddress", json!([FOREIGN, 1])),
+        ("sendmany", json!(["", {FOREIGN: 1}])),
+        ("send", json!([{FOREIGN: 1}])),
+        ("sendall", json!([[FOREIGN]])),
+    ] {
+        let answer = client.call(method, params);
+        let txid = answer.get("txid").unwrap_or(&answer).clone();
+        told.push(json!([method, answer.get("complete"), shown(client, &txid)]));
+        assert_eq!(client.call("abandontransaction", json!([txid])), Value::Null);
+        told.push(shown(client, &txid));
+    }
+    told
+}
+
+#[test]
+fn payments_that_the_mempool_refuses_are_kept_as_by_bitcoind() {
+    let Some(mut pair) = Pair::start(&["walletrejectlongchains=false"]) else { return };
+    pair.fund(1);
+    let [ours, theirs] = [&mut pair.ours, &mut pair.theirs].map(refused_payments);
+    for (ours, theirs) in ours.iter().zip(&theirs) {
+        assert_eq!(ours, theirs);
+    }
+    // The first one refused was not in the mempool, and so nothing was trusted.
+    assert!(ours[0].to_string().contains("[0,false,0,[[\"send\",false]],[false,false],false,"), "{}", ours[0]);
+}
+
+/// A replacement that the mempool refuses, as it takes no data.
+fn refused_replacement(node: &mut Client, client: &mut Client) -> Vec<Value> {
+    let mine = client.call("getnewaddress", json!([]));
+    node.call("generatetoaddress", json!([1, mine]));
+    node.call("generatetoaddress", json!([100, FOREIGN]));
+    let paid = client.call("sendtoaddress", json!([FOREIGN, 1]));
+    let bumped = client.call("bumpfee", json!([paid, {"outputs": [{"data": "00"}, {FOREIGN: 1}]}]));
+    let told = vec![json!([bumped["origfee"], bumped["fee"]]), shown(client, &bumped["txid"]), shown(client, &paid)];
+    let again = client.refused("bumpfee", json!([paid])).0;
+    node.call("generatetoaddress", json!([1, FOREIGN]));
+    [told, vec![json!(again), shown(client, &bumped["txid"]), shown(client, &paid)]].concat()
+}
+
+#[test]
+fn replacement_that_the_mempool_refuses_is_kept_as_by_bitcoind() {
+    if bitcoind::installed().is_none() {
+        return;
+    }
+    let host =
+        Host::start_with(HostOptions::in_front_of(&["-datacarrier=0", "-addresstype=bech32", "-fallbackfee=0.00001"]));
+    let (mut front, mut node) = (host.client(), host.node.as_ref().unwrap().client());
+    node.call("createwallet", json!(["theirs"]));
+    let mut wallets = [host.new_wallet("ours"), node.wallet("theirs")];
+    let [ours, theirs] = wallets.each_mut().map(|client| refused_replacement(&mut front, client));
+    assert_eq!(ours, theirs);
+}
+
+#[test]
+fn payments_are_left_to_the_client_where_nothing_is_broadcast_as_by_bitcoind() {
+    let Some(mut pair) = Pair::start(&["walletbroadcast=false"]) else { return };
+    pair.fund(4);
+    let calls = [
+        ("sendtoaddress", json!([FOREIGN, 1])),
+        ("sendmany", json!(["", {FOREIGN: 1}])),
+        ("send", json!([{FOREIGN: 1}])),
+        ("sendall", json!([[FOREIGN]])),
+    ];
+    let made = [&mut pair.ours, &mut pair.theirs].map(|client| {
+        let made = calls.clone().map(|(method, params)| {
+            let answer = client.call(method, params);
+            let txid = answer.get("txid").unwrap_or(&answer).clone();
+            (shown(client, &txid), txid)
+        });
+        // They are not offered later, either.
+        client.call("unloadwallet", json!(["w"]));
+        client.call("loadwallet", json!(["w"]));
+        assert_eq!(client.call("getrawmempool", json!([])), json!([]));
+        // The client does it.
+        let first = made[0].1.clone();
+        let hex = client.call("gettransaction", json!([first]))["hex"].clone();
+        assert_eq!(client.call("sendrawtransaction", json!([hex])), first);
+        let bumped = client.call("bumpfee", json!([first]))["txid"].clone();
+        let rest = [shown(client, &first), shown(client, &bumped)];
+        made.map(|(shown, _)| shown).into_iter().chain(rest).collect::<Vec<_>>()
+    });
+    let [ours, theirs] = made;
+    assert_eq!(ours, theirs);
+}

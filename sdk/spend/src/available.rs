@@ -31,7 +31,7 @@ pub struct Available {
     /// What is known of the scripts of the wallet's coins.
     pub scripts: HashMap<ScriptBuf, ScriptInfo>,
     /// The transactions of the mempool that the coins build on.
-    unconfirmed: Unconfirmed,
+    pub unconfirmed: Unconfirmed,
     /// The transactions of the mempool that spend what the named inputs do.
     replaced: Vec<Txid>,
 }
@@ -155,19 +155,19 @@ impl Available {
             let replacements = replacements(services, &candidates)?;
             candidates.retain(|coin| !replacements.contains(&coin.outpoint.txid));
         }
-        let told_by_form = !control.signable_only && all_solvable(services)?;
-        // Telling what is known of a script derives its keys, which takes long for many.
+        let told_by_form = all_told_by_form(services, control.signable_only)?;
+        // Telling what is known of a script derives its keys, which takes long for many. Whether the wallet's keys can sign is
+        // asked of those that are chosen.
         let by_form = |coin: &WalletCoin| {
             let size = InputSize::by_form(&coin.script);
             size.filter(|_| told_by_form && coin.ownership == Ownership::Spendable)
         };
         let scripts = coins::scripts_of(services, candidates.iter().filter(|coin| by_form(coin).is_none()))?;
         let signable = if control.signable_only { Some(signable_keys(services, &scripts)?) } else { None };
-        let can_sign = |key: &[u8]| signable.as_ref().is_none_or(|signable| signable.contains(key));
         let sized: HashMap<&ScriptBuf, (OutputKind, InputSize)> = scripts
             .iter()
             .filter_map(|(script, info)| {
-                let size = input_size(script, &info.solving, Signatures::LowR, &can_sign)?;
+                let size = signed_size(script, info, signable.as_ref())?;
                 Some((script, (OutputKind::of(script, &info.solving), size)))
             })
             .collect();
@@ -209,13 +209,60 @@ impl Available {
         self.coins.retain(|coin| !spent.contains(&coin.outpoint));
         Ok(!spent.is_empty())
     }
+
+    /// Leaves out the coins, but for those of the inputs that are named, that the wallet's keys cannot sign for. The chosen ones
+    /// are asked for, and all others only where one of these is left out. Whether any was.
+    ///
+    /// # Errors
+    /// As of [`outrigger_service::Wallet::scripts`] and [`outrigger_service::Signer::available`].
+    pub fn drop_unsignable(&mut self, services: Services<'_>, chosen: &[usize]) -> Result<bool> {
+        let preset = self.preset_sizes.len();
+        let chosen = chosen.iter().filter(|position| **position >= preset);
+        let chosen = chosen.filter_map(|position| self.coins.get(*position)).map(|coin| &coin.output.script_pubkey);
+        let mut unsignable = self.learn_scripts(services, chosen.cloned().collect())?;
+        if unsignable.is_empty() {
+            return Ok(false);
+        }
+        let others = self.coins.iter().skip(preset).map(|coin| coin.output.script_pubkey.clone()).collect();
+        unsignable.extend(self.learn_scripts(services, others)?);
+        let mut position = 0;
+        self.coins.retain(|coin| {
+            position += 1;
+            position <= preset || !unsignable.contains(&coin.output.script_pubkey)
+        });
+        Ok(true)
+    }
+
+    /// Learns of the scripts that are not known yet what the wallet knows. Those that its keys cannot sign for.
+    fn learn_scripts(&mut self, services: Services<'_>, scripts: HashSet<ScriptBuf>) -> Result<HashSet<ScriptBuf>> {
+        let new: Vec<ScriptBuf> = scripts.into_iter().filter(|script| !self.scripts.contains_key(script)).collect();
+        let known = coins::scripts_known(services, new.clone())?;
+        let keys = signable_keys(services, &known)?;
+        let signs =
+            |script: &ScriptBuf| known.get(script).is_some_and(|info| signed_size(script, info, Some(&keys)).is_some());
+        let unsignable = new.into_iter().filter(|script| !signs(script)).collect();
+        self.scripts.extend(known);
+        Ok(unsignable)
+    }
 }
 
-/// Whether it is known of all scripts that are the wallet's how they are spent: no descriptor gives an address or a script alone.
-fn all_solvable(services: Services<'_>) -> Result<bool> {
+/// What it takes to spend a script of the wallet; none where these keys do not suffice. Without any, all do.
+fn signed_size(script: &ScriptBuf, info: &ScriptInfo, signable: Option<&HashSet<Vec<u8>>>) -> Option<InputSize> {
+    match signable {
+        None => input_size(script, &info.solving, Signatures::LowR, None),
+        Some(keys) => input_size(script, &info.solving, Signatures::LowR, Some(&|key| keys.contains(key))),
+    }
+}
+
+/// Whether the form of each P2WPKH and P2TR script that is the wallet's says how it is spent: no descriptor gives an address or a
+/// script alone, or, where the signer matters, a tree of scripts.
+fn all_told_by_form(services: Services<'_>, signer_matters: bool) -> Result<bool> {
     let descriptors = services.host.wallet.descriptors(services.scope, false)?;
-    let is_bare = |text: &str| text.starts_with("addr(") || text.starts_with("raw(");
-    Ok(!descriptors.iter().any(|descriptor| is_bare(descriptor.text.expose())))
+    let is_open = |text: &str| {
+        let has_tree = || text.starts_with("tr(") && text.contains(',');
+        text.starts_with("addr(") || text.starts_with("raw(") || (signer_matters && has_tree())
+    };
+    Ok(!descriptors.iter().any(|descriptor| is_open(descriptor.text.expose())))
 }
 
 /// The size of an input that is named.
@@ -227,7 +274,7 @@ fn preset_size(
 ) -> Option<InputSize> {
     match input.weight {
         Some(weight) => Some(InputSize::of_weight(weight, is_witness(&output.script_pubkey, solving))),
-        None => input_size(&output.script_pubkey, solving, signatures, &|_| true),
+        None => input_size(&output.script_pubkey, solving, signatures, None),
     }
 }
 

@@ -51,6 +51,11 @@ impl Unconfirmed {
         Self { entries: entries.into_iter().map(|entry| (entry.txid, entry)).collect(), too_many: false }
     }
 
+    /// What the mempool tells of one.
+    pub fn entry(&self, txid: Txid) -> Option<&MempoolEntry> {
+        self.entries.get(&txid)
+    }
+
     /// How many transactions of the mempool one builds on, itself included, and the most that build on one of these,
     /// likewise. Both are 0 for one that is not in the mempool.
     pub fn ancestry(&self, txid: Txid) -> (u64, u64) {

@@ -83,7 +83,7 @@ impl Change {
     pub fn spending(&self, services: Services<'_>) -> Result<InputSize> {
         let Ok(script) = self.script() else { return Ok(InputSize::nested_wpkh()) };
         let info = services.host.wallet.scripts(services.scope, vec![script.clone()])?.pop().flatten();
-        let size = info.and_then(|info| input_size(script, &info.solving, Signatures::LowR, &|_| true));
+        let size = info.and_then(|info| input_size(script, &info.solving, Signatures::LowR, None));
         Ok(size.unwrap_or_else(InputSize::nested_wpkh))
     }
 }

@@ -58,7 +58,11 @@ pub fn scripts_of<'a>(
     coins: impl IntoIterator<Item = &'a WalletCoin>,
 ) -> Result<HashMap<ScriptBuf, ScriptInfo>> {
     let distinct: HashSet<&ScriptBuf> = coins.into_iter().map(|coin| &coin.script).collect();
-    let distinct: Vec<ScriptBuf> = distinct.into_iter().cloned().collect();
+    scripts_known(services, distinct.into_iter().cloned().collect())
+}
+
+/// What the wallet knows of these scripts.
+pub fn scripts_known(services: Services<'_>, distinct: Vec<ScriptBuf>) -> Result<HashMap<ScriptBuf, ScriptInfo>> {
     let mut known = HashMap::with_capacity(distinct.len());
     for scripts in distinct.chunks(BATCH as usize) {
         let infos = services.host.wallet.scripts(services.scope, scripts.to_vec())?;

@@ -59,6 +59,9 @@ pub enum SpendError {
         "Unconfirmed UTXOs are available, but spending them creates a chain of transactions that will be rejected by the mempool"
     )]
     UnconfirmedChain,
+    /// The transaction breaks a limit of the mempool for chains of unconfirmed transactions, in its words.
+    #[error("{0}")]
+    ChainLimit(String),
     /// Too many unconfirmed transactions hang together to tell what raising them costs.
     #[error(
         "Failed to calculate bump fees, because unconfirmed UTXOs depend on enormous cluster of unconfirmed transactions."

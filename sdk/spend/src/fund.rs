@@ -138,6 +138,9 @@ pub fn fund_transaction(
         return Err(RpcError::invalid_parameter("TX must have at least one output"));
     }
     let recipients = Recipient::of(&transaction.output, payers);
+    if lock {
+        services.host.wallet.begin_payment(services.scope)?;
+    }
     let funded = fund(services, settings, &recipients, &control, &mut thread_rng())
         .map_err(|error| error.with_code(RpcErrorCode::WALLET))?;
     if lock {
@@ -196,7 +199,9 @@ impl Funding<'_> {
                 let limit = made.fee.to_sat().saturating_add(more.to_sat());
                 made = grouped.ok().filter(|grouped| grouped.fee.to_sat() <= limit).unwrap_or(made);
             }
-            if available.drop_spent(services, &made.coins)? {
+            if available.drop_spent(services, &made.coins)?
+                || (control.signable_only && available.drop_unsignable(services, &made.coins)?)
+            {
                 continue;
             }
             made.scripts = available.scripts;
@@ -288,7 +293,7 @@ impl Funding<'_> {
             coins: order,
         };
         self.settle(&mut made, &selection, coins, needed)?;
-        self.check(made, weight)
+        self.check(made, weight, available)
     }
 
     /// Brings the fee to what is needed: change grows by what is too much, and the recipients who pay the fee bear what is missing.
@@ -335,7 +340,7 @@ impl Funding<'_> {
     }
 
     /// The last checks.
-    fn check(&self, made: Made, weight: Weight) -> Result<Made, SpendError> {
+    fn check(&self, made: Made, weight: Weight, available: &Available) -> Result<Made, SpendError> {
         if made.change_position.is_some() {
             self.change.script()?;
         }
@@ -344,6 +349,11 @@ impl Funding<'_> {
         }
         if made.fee > self.settings.max_fee {
             return Err(SpendError::FeeTooHigh);
+        }
+        if self.settings.reject_long_chains {
+            let spent = made.transaction.input.iter().map(|input| input.previous_output.txid);
+            let limits = available.unconfirmed.check_limits(spent, weight.to_vbytes_ceil());
+            limits.map_err(SpendError::ChainLimit)?;
         }
         Ok(made)
     }

@@ -12,6 +12,7 @@
 mod algorithm;
 mod available;
 mod bump;
+mod chain_limits;
 mod change;
 mod coin;
 pub mod coins;
@@ -22,12 +23,14 @@ mod fund;
 pub mod funding_options;
 mod group;
 mod locktime;
+mod miniscript_size;
 pub mod options;
 mod replace;
 mod replace_options;
 pub mod reuse;
 pub mod select;
 mod signable;
+mod signed_input;
 mod sweep;
 pub mod weight;
 

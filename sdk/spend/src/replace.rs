@@ -15,7 +15,7 @@ use crate::error::SpendError;
 use crate::feerate::{FeeChoice, feerate};
 use crate::fund::{Funded, fund};
 use crate::weight::signed_weight;
-use crate::{Services, SpendSettings};
+use crate::{Services, SpendSettings, signed_input};
 
 /// What a wallet adds at least to the feerate of a transaction that it replaces (`WALLET_INCREMENTAL_RELAY_FEE`).
 const INCREMENTAL_FEERATE: FeeRate = FeeRate::from_sat_per_kvb(5_000);
@@ -151,18 +151,23 @@ pub fn replace(
         return Err(ReplaceError::ChangeIndex);
     }
     let spent = original.spent(services)?;
-    original.check(services, own_inputs_only)?;
+    let owned = original.check(services, own_inputs_only)?;
     let paid: Amount = sum(&original.transaction.output);
     let old_fee = sum(&spent).saturating_sub(paid);
 
     let outputs = if outputs.is_empty() { original.transaction.output.clone() } else { outputs };
     let recipients = recipients(services, &outputs, change_index, &mut control)?;
+    // What others signed, they sign again.
+    let others_weight = |input: &bitcoin::TxIn| {
+        let is_ours = owned.contains_key(&input.previous_output);
+        (!is_ours).then(|| signed_input::max_weight(input))
+    };
     let input = |input: &bitcoin::TxIn| PresetInput {
         outpoint: input.previous_output,
         sequence: None,
         script_sig: bitcoin::ScriptBuf::new(),
         witness: bitcoin::Witness::new(),
-        weight: None,
+        weight: others_weight(input),
     };
     control.inputs = original.transaction.input.iter().map(input).collect();
     control.fee = match control.fee {
@@ -209,8 +214,8 @@ impl Original {
         outpoints.iter().map(output).collect()
     }
 
-    /// Checks that it may be replaced (`PreconditionChecks`).
-    fn check(&self, services: Services<'_>, own_inputs_only: bool) -> Result<(), ReplaceError> {
+    /// Checks that it may be replaced (`PreconditionChecks`). Gives what it spends of the wallet.
+    fn check(&self, services: Services<'_>, own_inputs_only: bool) -> Result<HashMap<OutPoint, TxOut>, ReplaceError> {
         let txid = self.row.txid;
         let count = u32::try_from(self.transaction.output.len()).unwrap_or(u32::MAX);
         let outputs = (0..count).map(|vout| OutPoint { txid, vout }).collect();
@@ -232,7 +237,7 @@ impl Original {
         if own_inputs_only && !outpoints.iter().all(|outpoint| owned.contains_key(outpoint)) {
             return Err(ReplaceError::ForeignInputs);
         }
-        Ok(())
+        Ok(owned)
     }
 }
 

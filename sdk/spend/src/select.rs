@@ -14,6 +14,7 @@ use outrigger_values::FeeRate;
 
 use crate::algorithm::{Candidate, Missed, Taken, branch_and_bound, coin_grinder, knapsack, single_random_draw};
 use crate::bump::BumpFees;
+use crate::chain_limits::MAX_CHAIN;
 use crate::coin::Coin;
 use crate::error::SpendError;
 use crate::group::{Filter, Groups, MAX_GROUP};
@@ -24,9 +25,6 @@ const CHANGE_LOWER: i64 = 50_000;
 const CHANGE_UPPER: i64 = 1_000_000;
 /// How many times the long-term feerate makes a feerate high, so that light inputs are searched for.
 const HIGH_FEERATE: u64 = 3;
-/// The most unconfirmed transactions that may build on one another, the payment included: Bitcoin Core's defaults of
-/// `-limitancestorcount` and `-limitdescendantcount`.
-const MAX_CHAIN: u64 = 25;
 
 /// What a selection depends on beside the coins. Amounts are in satoshi.
 #[derive(Clone, Debug)]

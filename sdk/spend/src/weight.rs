@@ -1,15 +1,17 @@
 //! What it takes to spend a coin: the sizes of its scriptSig and witness, before it is signed, as Bitcoin Core reckons them.
 //!
-//! A coin of which it is not known how it is spent by one of the plain forms has no size and is not chosen.
+//! A coin of which it is not known how it is spent has no size and is not chosen.
 
 use bitcoin::hashes::{Hash, hash160, sha256};
 use bitcoin::transaction::{InputWeightPrediction, predict_weight};
 use bitcoin::{Script, ScriptBuf, TxOut, VarInt, Weight};
 #[cfg(test)]
 use outrigger_service::wallet::AddressType;
-use outrigger_service::wallet::SolvingData;
+use outrigger_service::wallet::{SolvingData, TapLeaf};
 use outrigger_standard::{ScriptKind, classify};
 use outrigger_values::amount::Saturating;
+
+use crate::miniscript_size::{self, Satisfaction};
 
 /// The length of an ECDSA signature with its type byte, in bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -24,6 +26,8 @@ pub enum Signatures {
 const SCHNORR_LEN: usize = 65;
 /// A compressed public key, in bytes.
 const KEY_LEN: usize = 33;
+/// An input without scriptSig and witness and their lengths.
+const OUTPOINT_AND_SEQUENCE: Weight = Weight::from_non_witness_data_size(36 + 4);
 /// A P2WPKH program as a redeem script, in bytes.
 const WPKH_SCRIPT_LEN: usize = 22;
 
@@ -41,10 +45,17 @@ pub struct InputSize {
 impl InputSize {
     /// The size of an input, given the length of its scriptSig and of the elements of its witness, in bytes.
     pub fn new(script_sig: usize, witness: &[usize]) -> Self {
-        const OUTPOINT_AND_SEQUENCE: Weight = Weight::from_non_witness_data_size(36 + 4);
         let prediction = InputWeightPrediction::new(script_sig, witness);
         let weight = prediction.weight().saturating_add(OUTPOINT_AND_SEQUENCE);
         Self { weight, has_witness: !witness.is_empty(), lacks_witness: witness.is_empty() }
+    }
+
+    /// The size of an input, given the length of its scriptSig and its witness, which is not empty.
+    fn of_witness(script_sig: usize, witness: Satisfaction) -> Self {
+        let plain = InputWeightPrediction::new(script_sig, &[] as &[usize]).weight();
+        let elements = Weight::from_witness_data_size((VarInt::from(witness.count).size() + witness.size) as u64);
+        let weight = plain.saturating_add(OUTPOINT_AND_SEQUENCE).saturating_add(elements);
+        Self { weight, has_witness: true, lacks_witness: false }
     }
 
     /// The size of an input of this weight, in which its witness is counted, be it empty.
@@ -116,7 +127,7 @@ fn pushes_len(elements: &[usize]) -> usize {
     elements.iter().copied().map(push_len).sum()
 }
 
-/// The public keys that may be needed to spend a script by one of the plain forms.
+/// The public keys that may be needed to spend a script.
 pub fn keys_for(script: &Script, solving: &SolvingData) -> Vec<Vec<u8>> {
     match classify(script) {
         ScriptKind::PubKey { key } => vec![key.to_vec()],
@@ -124,7 +135,12 @@ pub fn keys_for(script: &Script, solving: &SolvingData) -> Vec<Vec<u8>> {
             public_key(hash, solving).map(<[u8]>::to_vec).into_iter().collect()
         }
         ScriptKind::Multisig { keys, .. } => keys.into_iter().map(<[u8]>::to_vec).collect(),
-        ScriptKind::Taproot { .. } => solving.taproot.iter().map(|data| data.internal_key.to_vec()).collect(),
+        ScriptKind::Taproot { .. } => {
+            let data = solving.taproot.iter();
+            let leaves = data.clone().flat_map(|data| &data.leaves);
+            let keys = leaves.flat_map(|leaf| miniscript_size::leaf_keys(&leaf.script));
+            data.map(|data| data.internal_key.to_vec()).chain(keys).collect()
+        }
         ScriptKind::ScriptHash { hash } => match redeem_script(hash, solving) {
             // A redeem script that hashes to a script hash again cannot be had.
             Some(script) if !script.is_p2sh() => keys_for(script, solving),
@@ -144,7 +160,7 @@ fn plain_keys(script: &Script, solving: &SolvingData) -> Vec<Vec<u8>> {
         ScriptKind::PubKey { .. } | ScriptKind::PubKeyHash { .. } | ScriptKind::Multisig { .. } => {
             keys_for(script, solving)
         }
-        _ => Vec::new(),
+        _ => miniscript_size::keys(script, solving),
     }
 }
 
@@ -158,15 +174,17 @@ pub fn is_witness(script: &Script, solving: &SolvingData) -> bool {
     }
 }
 
+/// Says whether somebody can sign for a public key; none: somebody can sign whatever it takes.
+pub type CanSign<'a> = Option<&'a dyn Fn(&[u8]) -> bool>;
+
 /// What it takes to spend a script with the keys that `can_sign` knows; none where they do not suffice.
 pub fn input_size(
     script: &Script,
     solving: &SolvingData,
     signatures: Signatures,
-    can_sign: &dyn Fn(&[u8]) -> bool,
+    can_sign: CanSign<'_>,
 ) -> Option<InputSize> {
-    let (script_sig, witness) = Solver { solving, ecdsa: signatures as usize, can_sign }.lengths(script)?;
-    Some(InputSize::new(script_sig, &witness))
+    Solver { solving, ecdsa: signatures as usize, can_sign }.size(script)
 }
 
 /// What the sizes follow from.
@@ -174,53 +192,83 @@ struct Solver<'a> {
     solving: &'a SolvingData,
     /// The length of an ECDSA signature, in bytes.
     ecdsa: usize,
-    can_sign: &'a dyn Fn(&[u8]) -> bool,
+    can_sign: CanSign<'a>,
 }
 
 impl Solver<'_> {
-    /// The length of the scriptSig that spends a script, and of the elements of its witness.
-    fn lengths(&self, script: &Script) -> Option<(usize, Vec<usize>)> {
-        match classify(script) {
-            ScriptKind::ScriptHash { hash } => {
-                let redeem = redeem_script(hash, self.solving)?;
-                let (script_sig, witness) = match classify(redeem) {
-                    ScriptKind::WitnessV0KeyHash { .. } | ScriptKind::WitnessV0ScriptHash { .. } => {
-                        self.lengths(redeem)?
-                    }
-                    _ => (pushes_len(&self.elements(redeem)?), Vec::new()),
-                };
-                Some((script_sig + push_len(redeem.len()), witness))
+    fn can_sign(&self, key: &[u8]) -> bool {
+        self.can_sign.is_none_or(|can_sign| can_sign(key))
+    }
+
+    /// What it takes to spend a script.
+    fn size(&self, script: &Script) -> Option<InputSize> {
+        let ScriptKind::ScriptHash { hash } = classify(script) else { return self.size_with(0, script) };
+        let redeem = redeem_script(hash, self.solving)?;
+        // Bitcoin Core counts one byte for the push, however long the script is.
+        let push = 1 + redeem.len();
+        match classify(redeem) {
+            ScriptKind::WitnessV0KeyHash { .. } | ScriptKind::WitnessV0ScriptHash { .. } => {
+                self.size_with(push, redeem)
             }
+            _ => Some(InputSize::new(push + pushes_len(&self.elements(redeem)?), &[])),
+        }
+    }
+
+    /// The same of one that is no script hash, with a scriptSig of so many bytes beside it.
+    fn size_with(&self, script_sig: usize, script: &Script) -> Option<InputSize> {
+        match classify(script) {
             ScriptKind::WitnessV0KeyHash { hash } => {
-                let key = public_key(hash, self.solving).filter(|key| key.len() == KEY_LEN && (self.can_sign)(key))?;
-                Some((0, vec![self.ecdsa, key.len()]))
+                let key = public_key(hash, self.solving).filter(|key| key.len() == KEY_LEN && self.can_sign(key))?;
+                Some(InputSize::new(script_sig, &[self.ecdsa, key.len()]))
             }
             ScriptKind::WitnessV0ScriptHash { hash } => {
                 let script = witness_script(hash, self.solving)?;
-                let mut elements = self.elements(script)?;
-                elements.push(script.len());
-                Some((0, elements))
+                if let Some(mut elements) = self.elements(script) {
+                    elements.push(script.len());
+                    return Some(InputSize::new(script_sig, &elements));
+                }
+                let signs =
+                    |can_sign: &dyn Fn(&[u8]) -> bool| miniscript_size::can_sign(script, self.solving, can_sign);
+                let Satisfaction { count, size } =
+                    miniscript_size::satisfaction(script).filter(|_| self.can_sign.is_none_or(signs))?;
+                let script = VarInt::from(script.len()).size() + script.len();
+                Some(InputSize::of_witness(script_sig, Satisfaction { count: count + 1, size: size + script }))
             }
-            // Without a tree that is known, the output key itself may sign.
-            ScriptKind::Taproot { key } => {
-                let key = self.solving.taproot.as_ref().map_or(key, |data| &data.internal_key);
-                (self.can_sign)(key).then(|| (0, vec![SCHNORR_LEN]))
-            }
-            _ => Some((pushes_len(&self.elements(script)?), Vec::new())),
+            ScriptKind::Taproot { key } => self.taproot_size(key),
+            _ => Some(InputSize::new(script_sig + pushes_len(&self.elements(script)?), &[])),
         }
+    }
+
+    /// What it takes to spend a taproot output of this key. As by Bitcoin Core that is a signature by the internal key, but where
+    /// others are known to sign: such a payment would pay less than is relayed.
+    fn taproot_size(&self, output_key: &[u8]) -> Option<InputSize> {
+        let by_key = InputSize::new(0, &[SCHNORR_LEN]);
+        let Some(can_sign) = self.can_sign else { return Some(by_key) };
+        // Without a tree that is known, the output key itself may sign.
+        let data = self.solving.taproot.as_ref();
+        if can_sign(data.map_or(output_key, |data| &data.internal_key)) {
+            return Some(by_key);
+        }
+        let leaf_size = |leaf: &TapLeaf| {
+            let mut elements = miniscript_size::leaf_elements(&leaf.script, self.solving, can_sign)?;
+            elements.extend([leaf.script.len(), leaf.control_block.len()]);
+            Some(InputSize::new(0, &elements))
+        };
+        let sizes = data?.leaves.iter().filter_map(leaf_size);
+        sizes.max_by_key(|size| size.weight(true))
     }
 
     /// The lengths of what a plain script takes from the stack.
     fn elements(&self, script: &Script) -> Option<Vec<usize>> {
         match classify(script) {
-            ScriptKind::PubKey { key } => (self.can_sign)(key).then(|| vec![self.ecdsa]),
+            ScriptKind::PubKey { key } => self.can_sign(key).then(|| vec![self.ecdsa]),
             ScriptKind::PubKeyHash { hash } => {
-                let key = public_key(hash, self.solving).filter(|key| (self.can_sign)(key))?;
+                let key = public_key(hash, self.solving).filter(|key| self.can_sign(key))?;
                 Some(vec![self.ecdsa, key.len()])
             }
             ScriptKind::Multisig { required, keys } => {
                 let required = usize::from(required);
-                let signable = keys.iter().filter(|key| (self.can_sign)(key)).count();
+                let signable = keys.iter().filter(|key| self.can_sign(key)).count();
                 // The empty element is the one that OP_CHECKMULTISIG takes off in excess.
                 let elements = || std::iter::once(0).chain(std::iter::repeat_n(self.ecdsa, required)).collect();
                 (signable >= required).then(elements)
@@ -261,7 +309,7 @@ mod tests {
     }
 
     fn weight(script: &Script, solving: &SolvingData) -> Option<u64> {
-        input_size(script, solving, Signatures::LowR, &|key| key == KEY || key == [7; 32])
+        input_size(script, solving, Signatures::LowR, Some(&|key| key == KEY || key == [7; 32]))
             .map(|size| size.weight(false).to_wu())
     }
 
@@ -297,7 +345,7 @@ mod tests {
         let wpkh = ScriptBuf::new_p2wpkh(&WPubkeyHash::hash(&KEY));
         let taproot = ScriptBuf::from_bytes([&[0x51, 32][..], &[9; 32]].concat());
         for script in [wpkh, taproot] {
-            let known = input_size(&script, &solving(&[]), Signatures::LowR, &|_| true);
+            let known = input_size(&script, &solving(&[]), Signatures::LowR, None);
             assert_eq!((InputSize::by_form(&script), known.is_some()), (known, true));
         }
         assert_eq!(InputSize::by_form(&ScriptBuf::new_p2pkh(&PubkeyHash::hash(&KEY))), None);

@@ -3,12 +3,14 @@
 mod addresses;
 mod at_once;
 mod backups;
+mod chain_limits;
 mod compared;
 mod encryption;
 mod funding;
 mod kept;
 mod payments;
 mod recorded;
+mod sizes;
 mod wallets;
 
 use outrigger_tests::Client;

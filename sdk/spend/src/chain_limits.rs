@@ -1,0 +1,58 @@
+//! Whether the mempool takes a transaction on top of the unconfirmed ones that it spends of, before it is offered
+//! (`CTxMemPool::CheckPackageLimits` of Bitcoin Core).
+
+use std::collections::{BTreeSet, HashSet};
+
+use bitcoin::Txid;
+use bitcoin::hashes::Hash;
+
+use crate::bump::Unconfirmed;
+
+/// The most unconfirmed transactions that may build on one another, the new one included: Bitcoin Core's defaults of
+/// `-limitancestorcount` and `-limitdescendantcount`.
+pub const MAX_CHAIN: u64 = 25;
+/// Their greatest size together, in virtual bytes: Bitcoin Core's defaults of `-limitancestorsize` and `-limitdescendantsize`.
+const MAX_CHAIN_SIZE: u64 = 101_000;
+
+impl Unconfirmed {
+    /// Checks a transaction of so many virtual bytes that spends outputs of these.
+    ///
+    /// # Errors
+    /// The limit that it breaks, in Bitcoin Core's words.
+    pub fn check_limits(&self, spent: impl IntoIterator<Item = Txid>, size: u64) -> Result<(), String> {
+        // In Bitcoin Core's order, which says which of several limits is told.
+        let mut open = BTreeSet::new();
+        for txid in spent.into_iter().filter(|txid| self.entry(*txid).is_some()) {
+            open.insert(txid.to_byte_array());
+            if open.len() as u64 + 1 > MAX_CHAIN {
+                return Err(format!("too many unconfirmed parents [limit: {MAX_CHAIN}]"));
+            }
+        }
+        let (mut seen, mut total) = (HashSet::new(), size);
+        while let Some(next) = open.pop_first() {
+            let txid = Txid::from_byte_array(next);
+            seen.insert(next);
+            let Some(entry) = self.entry(txid) else { continue };
+            total = total.saturating_add(entry.virtual_size);
+            if entry.descendant_size.saturating_add(size) > MAX_CHAIN_SIZE {
+                return Err(format!("possibly exceeds descendant size limit for tx {txid} [limit: {MAX_CHAIN_SIZE}]"));
+            }
+            if entry.descendant_count + 1 > MAX_CHAIN {
+                return Err(format!("possibly too many descendants for tx {txid} [limit: {MAX_CHAIN}]"));
+            }
+            if total > MAX_CHAIN_SIZE {
+                return Err(format!("possibly exceeds ancestor size limit [limit: {MAX_CHAIN_SIZE}]"));
+            }
+            for parent in &entry.depends {
+                let parent = parent.to_byte_array();
+                if !seen.contains(&parent) {
+                    open.insert(parent);
+                }
+                if (open.len() + seen.len()) as u64 + 1 > MAX_CHAIN {
+                    return Err(format!("possibly too many unconfirmed ancestors [limit: {MAX_CHAIN}]"));
+                }
+            }
+        }
+        Ok(())
+    }
+}

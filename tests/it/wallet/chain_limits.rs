@@ -1,0 +1,110 @@
+//! Chains of unconfirmed payments that the mempool would refuse, beside a real bitcoind with the same mempool.
+
+use outrigger_tests::bitcoind::twin_named;
+use outrigger_tests::{Client, Host, HostOptions, bitcoind};
+use serde_json::{Value, json};
+
+use super::compared::FOREIGN;
+
+/// The most transactions of a chain in the mempool.
+const CHAIN: usize = 25;
+
+/// A wallet of ours and its twin, with one coin of 50 BTC.
+struct Twins {
+    ours: Client,
+    theirs: Client,
+    _host: Host,
+}
+
+impl Twins {
+    fn start(arguments: &[&'static str], setting: &str) -> Option<Self> {
+        bitcoind::installed()?;
+        let mut options =
+            HostOptions::in_front_of(&[&["-addresstype=bech32", "-fallbackfee=0.0001"], arguments].concat());
+        options.set.extend([setting.to_owned(), "wallet.fallbackfee=0.0001".to_owned()]);
+        let host = Host::start_with(options);
+        let mut ours = host.new_wallet("w");
+        let mut theirs = twin_named(&mut host.node.as_ref().unwrap().client(), &mut ours, "w");
+        let [mine, same] = [&mut ours, &mut theirs].map(|client| client.call("getnewaddress", json!([])));
+        assert_eq!(mine, same);
+        host.client().call("generatetoaddress", json!([1, mine]));
+        host.client().call("generatetoaddress", json!([100, FOREIGN]));
+        Some(Self { ours, theirs, _host: host })
+    }
+
+    /// Both make a transaction with the same fee, or refuse it with the same words.
+    #[track_caller]
+    fn check(&mut self, method: &str, params: &Value) -> Value {
+        let [ours, theirs] = [&mut self.ours, &mut self.theirs].map(|client| {
+            client.try_call(method, params.clone()).map_or_else(
+                |error| json!([error.code, error.message]),
+                // With texts and their order random, the fee says enough.
+                |answer| json!(["made", answer["fee"]]),
+            )
+        });
+        assert_eq!(ours, theirs, "{method} {params}");
+        ours
+    }
+
+    /// The wallet's coins, those that build on the fewest others first.
+    fn coins(&mut self) -> Vec<Value> {
+        let mut coins = self.ours.call("listunspent", json!([0])).as_array().unwrap().clone();
+        coins.sort_by_key(|coin| coin["ancestorcount"].as_u64());
+        coins
+    }
+}
+
+fn inputs(coins: &[Value]) -> Value {
+    coins.iter().map(|coin| json!({"txid": coin["txid"], "vout": coin["vout"]})).collect()
+}
+
+#[test]
+fn payments_on_top_of_long_chains_are_refused_as_by_bitcoind() {
+    let Some(mut twins) = Twins::start(&[], "wallet.walletrejectlongchains=true") else { return };
+    let mine = twins.ours.call("getnewaddress", json!([]));
+    for _ in 0..CHAIN {
+        twins.ours.call("sendtoaddress", json!([mine, 1]));
+    }
+    let coins = twins.coins();
+    let (first, last) = (&coins[..1], &coins[coins.len() - 1..]);
+    let only = json!({"add_inputs": false, "change_type": "bech32"});
+    let several = [&coins[..1], last].concat();
+    let mut refused = Vec::new();
+    for preset in [first, last, &several] {
+        let told = twins.check("walletcreatefundedpsbt", &json!([inputs(preset), [{FOREIGN: 0.5}], 0, only]));
+        refused.push(told[1].as_str().unwrap_or_default().split(" for tx").next().unwrap().to_owned());
+        twins.check("send", &json!([[{FOREIGN: 0.5}], null, "unset", null, {"inputs": inputs(preset), "psbt": true}]));
+    }
+    let expected = [
+        "possibly too many descendants",
+        "possibly too many unconfirmed ancestors [limit: 25]",
+        "possibly too many descendants",
+    ];
+    assert_eq!(refused, expected);
+    for (method, params) in [
+        ("sendtoaddress", json!([FOREIGN, 0.5])),
+        ("sendtoaddress", json!([FOREIGN, 500])),
+        ("sendmany", json!(["", {FOREIGN: 0.5}])),
+        ("walletcreatefundedpsbt", json!([[], [{FOREIGN: 0.5}], 0, {"change_type": "bech32"}])),
+    ] {
+        assert_ne!(twins.check(method, &params)[0], "made", "{method}");
+    }
+}
+
+#[test]
+fn payments_on_top_of_long_chains_are_made_where_the_operator_wants_them_as_by_bitcoind() {
+    let Some(mut twins) = Twins::start(&["-walletrejectlongchains=0"], "wallet.walletrejectlongchains=false") else {
+        return;
+    };
+    for _ in 0..CHAIN {
+        twins.ours.call("sendtoaddress", json!([FOREIGN, 1]));
+    }
+    let coins = twins.coins();
+    let options = json!({"add_inputs": false, "change_type": "bech32"});
+    for preset in [json!([]), inputs(&coins)] {
+        let mut options = options.clone();
+        options["add_inputs"] = json!(preset == json!([]));
+        let told = twins.check("walletcreatefundedpsbt", &json!([preset, [{FOREIGN: 0.5}], 0, options]));
+        assert_eq!(told[0], "made");
+    }
+}

@@ -1,0 +1,199 @@
+//! What coins of all kinds of scripts cost to spend, beside a real bitcoind with the same descriptors and coins.
+
+use outrigger_tests::{Client, Host, HostOptions, bitcoind};
+use serde_json::{Value, json};
+
+use super::MASTER;
+use super::compared::FOREIGN;
+
+/// A key that nobody has the private half of.
+const NOBODY: &str = "0250929b74c1a04954b78b4b6035e97a5e078a5a0f28ec96d547bfee9ace803ac0";
+
+/// Wallets of ours and of the node that the host stands in front of.
+struct Beside {
+    host: Host,
+    ours: Client,
+    theirs: Client,
+}
+
+impl Beside {
+    fn start() -> Option<Self> {
+        bitcoind::installed()?;
+        let host = Host::start_with(HostOptions::in_front_of(&["-addresstype=bech32", "-fallbackfee=0.0001"]));
+        let mut node = host.node.as_ref().unwrap().client();
+        host.client().call("createwallet", json!({"wallet_name": "w", "blank": true}));
+        node.call("createwallet", json!({"wallet_name": "w", "blank": true}));
+        let (ours, theirs) = (host.client().wallet("w"), node.wallet("w"));
+        Some(Self { host, ours, theirs })
+    }
+
+    /// Imports a descriptor into both, and gives its address.
+    fn import(&mut self, text: &str, internal: bool) -> Value {
+        let checksum = self.ours.call("getdescriptorinfo", json!([text]))["checksum"].as_str().unwrap().to_owned();
+        let request = json!([{"desc": format!("{text}#{checksum}"), "timestamp": "now", "active": internal,
+                              "internal": internal, "range": internal.then_some([0, 99])}]);
+        let request: Value = request
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|one| one.as_object().unwrap().iter().filter(|(_, value)| !value.is_null()))
+            .map(|one| one.map(|(key, value)| (key.clone(), value.clone())).collect::<serde_json::Map<_, _>>())
+            .map(Value::Object)
+            .collect();
+        for client in [&mut self.ours, &mut self.theirs] {
+            let imported = client.call("importdescriptors", json!([request]));
+            assert_eq!(imported[0]["success"], true, "{text}: {imported}");
+        }
+        if internal {
+            return Value::Null;
+        }
+        let public = self.ours.call("getdescriptorinfo", json!([text]))["descriptor"].clone();
+        self.ours.call("deriveaddresses", json!([public]))[0].clone()
+    }
+
+    /// The fee of the same call of both, which is the same, or the same error.
+    #[track_caller]
+    fn check(&mut self, method: &str, params: &Value, what: &str) -> Value {
+        let [ours, theirs] = [&mut self.ours, &mut self.theirs].map(|client| {
+            client
+                .try_call(method, params.clone())
+                .map_or_else(|error| json!([error.code, error.message]), |answer| json!(["made", answer["fee"]]))
+        });
+        assert_eq!(ours, theirs, "{method} {params} {what}");
+        ours
+    }
+}
+
+/// The key at a path below the master key, with its private half.
+fn private(path: &str) -> String {
+    format!("{MASTER}/{path}")
+}
+
+#[test]
+fn coins_of_miniscripts_are_weighed_as_by_bitcoind() {
+    let Some(mut beside) = Beside::start() else { return };
+    beside.import(&format!("wpkh({}/*)", private("99")), true);
+    let key = |number: u8| private(&number.to_string());
+    let (a, b, c) = (key(1), key(2), key(3));
+    let hash = "11".repeat(32);
+    let descriptors = [
+        format!("wsh(or_d(pk({a}),and_v(v:pkh({b}),older(10))))"),
+        format!("wsh(andor(pk({a}),older(5),multi(2,{b},{c},{NOBODY})))"),
+        format!("wsh(and_v(v:pk({a}),after(100)))"),
+        format!("wsh(thresh(2,pk({a}),s:pk({b}),sln:after(100)))"),
+        format!("wsh(or_i(and_v(v:pkh({a}),sha256({hash})),pk({b})))"),
+        format!("wsh(or_b(pk({a}),s:pk({NOBODY})))"),
+        format!("sh(wsh(and_v(v:pkh({a}),pk({c}))))"),
+        format!("wsh(and_b(pk({a}),a:pk({b})))"),
+        format!("wsh(pkh({a}))"),
+        format!("wsh(pk({b}))"),
+        format!("wsh(multi(2,{a},{b},{NOBODY}))"),
+        format!("sh(multi(2,{a},{b},{NOBODY}))"),
+        format!("sh(wsh(sortedmulti(1,{a},{c})))"),
+        format!("sh(pkh({c}))"),
+        format!("pkh({})", key(5)),
+        format!("sh(wpkh({}))", key(6)),
+        format!("tr({a},{{pk({b}),and_v(v:pk({c}),older(10))}})"),
+        format!("tr({NOBODY},pk({a}))"),
+        format!("tr({NOBODY},multi_a(2,{a},{b},{c}))"),
+    ];
+    let addresses: Vec<Value> = descriptors.iter().map(|text| beside.import(text, false)).collect();
+    let mut payer = beside.host.new_wallet("payer");
+    let mine = payer.call("getnewaddress", json!([]));
+    beside.host.client().call("generatetoaddress", json!([1, mine]));
+    beside.host.client().call("generatetoaddress", json!([100, FOREIGN]));
+    let outputs: Value = addresses
+        .iter()
+        .map(|address| (address.as_str().unwrap().to_owned(), json!(1)))
+        .collect::<serde_json::Map<_, _>>()
+        .into();
+    payer.call("sendmany", json!(["", outputs]));
+    beside.host.client().call("generatetoaddress", json!([1, FOREIGN]));
+    let coins = beside.ours.call("listunspent", json!([])).as_array().unwrap().clone();
+    assert_eq!(coins.len(), descriptors.len());
+    for (text, address) in descriptors.iter().zip(&addresses) {
+        let coin = coins.iter().find(|coin| coin["address"] == *address).unwrap();
+        for feerate in [1, 10] {
+            let input = json!([{"txid": coin["txid"], "vout": coin["vout"]}]);
+            let options = json!({"fee_rate": feerate, "add_inputs": false, "change_type": "bech32"});
+            let told = beside.check("walletcreatefundedpsbt", &json!([input, [{FOREIGN: 0.5}], 0, options]), text);
+            assert_eq!(told[0], "made", "{text}: {told}");
+            // Chosen without being named, while all others are locked.
+            let others: Vec<Value> = coins
+                .iter()
+                .filter(|other| *other != coin)
+                .map(|other| json!({"txid": other["txid"], "vout": other["vout"]}))
+                .collect();
+            for client in [&mut beside.ours, &mut beside.theirs] {
+                client.call("lockunspent", json!([false, others]));
+            }
+            let options = json!({"fee_rate": feerate, "change_type": "bech32"});
+            let told = beside.check("walletcreatefundedpsbt", &json!([[], [{FOREIGN: 0.5}], 0, options]), text);
+            assert_eq!(told[0], "made", "{text}: {told}");
+            for client in [&mut beside.ours, &mut beside.theirs] {
+                client.call("lockunspent", json!([true, others]));
+            }
+        }
+    }
+    // All together.
+    let options = json!({"fee_rate": 5, "change_type": "bech32"});
+    let all = json!([[], [{FOREIGN: descriptors.len() as f64 - 0.01}], 0, options]);
+    assert_eq!(beside.check("walletcreatefundedpsbt", &all, "all")[0], "made");
+}
+
+#[test]
+fn sendtoaddress_spends_miniscripts_that_the_keys_suffice_for() {
+    let Some(mut beside) = Beside::start() else { return };
+    beside.import(&format!("wpkh({}/*)", private("99")), true);
+    let addresses = [
+        format!("wsh(or_d(pk({}),and_v(v:pkh({NOBODY}),older(10))))", private("1")),
+        format!("tr({NOBODY},pk({}))", private("2")),
+        // Only once time has passed, which the payment does not wait for.
+        format!("wsh(or_d(pk({NOBODY}),and_v(v:pkh({}),older(10))))", private("3")),
+    ]
+    .map(|text| beside.import(&text, false));
+    let mut node = beside.host.client();
+    for address in &addresses {
+        node.call("generatetoaddress", json!([1, address]));
+    }
+    node.call("generatetoaddress", json!([100, FOREIGN]));
+    for _ in 0..2 {
+        let txid = beside.ours.call("sendtoaddress", json!([FOREIGN, 40]));
+        assert!(node.call("getrawmempool", json!([])).as_array().unwrap().contains(&txid), "{txid}");
+    }
+    assert_eq!(beside.ours.refused("sendtoaddress", json!([FOREIGN, 40])).0, -6);
+}
+
+#[test]
+fn psbtbumpfee_weighs_the_inputs_of_others_by_their_signatures_as_bitcoind() {
+    let Some(mut beside) = Beside::start() else { return };
+    let mine = beside.import(&format!("wpkh({}/5)", private("1")), false);
+    beside.import(&format!("wpkh({}/*)", private("99")), true);
+    let mut node = beside.host.client();
+    for kind in ["legacy", "p2sh-segwit", "bech32"] {
+        let mut other = beside.host.new_wallet(kind);
+        let theirs = other.call("getnewaddress", json!(["", kind]));
+        node.call("generatetoaddress", json!([1, mine]));
+        node.call("generatetoaddress", json!([1, theirs]));
+        node.call("generatetoaddress", json!([100, FOREIGN]));
+        let mut value = 0.0;
+        let mut coin = |client: &mut Client| {
+            let coin = client.call("listunspent", json!([1]))[0].clone();
+            value += coin["amount"].as_f64().unwrap();
+            json!({"txid": coin["txid"], "vout": coin["vout"], "sequence": 0xffff_fffd_u32})
+        };
+        let inputs = json!([coin(&mut beside.ours), coin(&mut other)]);
+        let change = beside.ours.call("getrawchangeaddress", json!(["bech32"]));
+        let change = json!({change.as_str().unwrap(): 0.9999});
+        let raw = node.call("createrawtransaction", json!([inputs, [{FOREIGN: value - 1.0}, change]]));
+        let raw = beside.ours.call("signrawtransactionwithwallet", json!([raw]))["hex"].clone();
+        let signed = other.call("signrawtransactionwithwallet", json!([raw]));
+        assert_eq!(signed["complete"], true, "{signed}");
+        let paid = node.call("sendrawtransaction", json!([signed["hex"]]));
+        for options in [json!({"fee_rate": 77}), json!({"fee_rate": 200})] {
+            let told = beside.check("psbtbumpfee", &json!([paid, options]), kind);
+            assert_eq!(told[0], "made", "{kind}: {told}");
+        }
+        node.call("generatetoaddress", json!([1, FOREIGN]));
+    }
+}

@@ -51,6 +51,7 @@ mod store;
 #[cfg(test)]
 mod tests;
 mod trust;
+mod turns;
 mod view;
 mod write;
 

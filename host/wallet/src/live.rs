@@ -25,11 +25,11 @@ use super::follow::index::WalletNumber;
 use super::follow::lag::Lag;
 use super::follow::resends::Outgoing;
 use super::follow::write_lock::WriteLock;
-use super::paying::Turns;
 use super::reorganisations::Retreat;
 use super::rescan::slot::Slot;
 use super::store::Store;
 use super::store::tables::PLAINTEXT_KEY;
+use super::turns::Turns;
 
 /// What all wallets derive and sign with.
 static SECP: LazyLock<Secp256k1<All>> = LazyLock::new(Secp256k1::new);

@@ -5,7 +5,8 @@ use outrigger_service::wallet::SolvingData;
 use outrigger_standard::{ScriptKind, classify};
 use outrigger_values::FeeRate;
 
-use crate::weight::{InputSize, redeem_script};
+use crate::known::redeem_script;
+use crate::weight::InputSize;
 
 /// The types of outputs that are not mixed without need, in the order in which equally good choices are preferred.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]

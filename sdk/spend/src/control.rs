@@ -7,7 +7,7 @@ use bitcoin::transaction::Version;
 use bitcoin::{Amount, OutPoint, ScriptBuf, Sequence, Transaction, TxOut, Weight, Witness};
 use outrigger_service::wallet::{AddressType, SolvingData};
 
-use crate::feerate::FeeChoice;
+use crate::fee_choice::FeeChoice;
 
 /// Who is paid, and how much.
 #[derive(Clone, PartialEq, Eq, Debug)]

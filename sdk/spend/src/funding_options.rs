@@ -12,7 +12,7 @@ use outrigger_values::{FeeRate, RpcError, RpcErrorCode, typed};
 use serde_json::{Map, Value};
 
 use crate::control::{ChangeChoice, CoinControl};
-use crate::feerate::FeeChoice;
+use crate::fee_choice::FeeChoice;
 use crate::options::fee_choice;
 
 /// The least weight of an input: outpoint, sequence, an empty scriptSig and an empty witness.

@@ -7,7 +7,7 @@ use miniscript::miniscript::analyzable::ExtParams;
 use miniscript::{Miniscript, Satisfier, Segwitv0, Tap, ToPublicKey};
 use outrigger_service::wallet::SolvingData;
 
-use crate::weight::public_key;
+use crate::known::public_key;
 
 /// What satisfies a witness script at most, without the script itself.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -6,7 +6,8 @@ use outrigger_values::params::{Type, int32, text};
 use outrigger_values::{FeeRate, RpcError};
 use serde_json::Value;
 
-use crate::feerate::{EstimateMode, FeeChoice, MAX_TARGET};
+use crate::fee_choice::{EstimateMode, FeeChoice};
+use crate::feerate::MAX_TARGET;
 
 /// What a call says of the feerate: `fee_rate`, in satoshi per virtual byte, excludes `conf_target` and `estimate_mode`. Whether
 /// it may be `below_minimum` differs from method to method.

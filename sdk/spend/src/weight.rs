@@ -2,15 +2,15 @@
 //!
 //! A coin of which it is not known how it is spent has no size and is not chosen.
 
-use bitcoin::hashes::{Hash, hash160, sha256};
 use bitcoin::transaction::{InputWeightPrediction, predict_weight};
-use bitcoin::{Script, ScriptBuf, TxOut, VarInt, Weight};
+use bitcoin::{Script, TxOut, VarInt, Weight};
 #[cfg(test)]
 use outrigger_service::wallet::AddressType;
 use outrigger_service::wallet::{SolvingData, TapLeaf};
 use outrigger_standard::{ScriptKind, classify};
 use outrigger_values::amount::Saturating;
 
+use crate::known::{public_key, redeem_script, witness_script};
 use crate::miniscript_size::{self, Satisfaction};
 
 /// The length of an ECDSA signature with its type byte, in bytes.
@@ -276,22 +276,6 @@ impl Solver<'_> {
             _ => None,
         }
     }
-}
-
-/// The redeem script of a P2SH hash, where it is known.
-pub fn redeem_script<'a>(hash: &[u8; 20], solving: &'a SolvingData) -> Option<&'a ScriptBuf> {
-    solving.scripts.iter().find(|script| hash160::Hash::hash(script.as_bytes()).as_byte_array() == hash)
-}
-
-/// The witness script of a P2WSH program, where it is known.
-pub fn witness_script<'a>(hash: &[u8; 32], solving: &'a SolvingData) -> Option<&'a ScriptBuf> {
-    solving.scripts.iter().find(|script| sha256::Hash::hash(script.as_bytes()).as_byte_array() == hash)
-}
-
-/// The public key of a hash, where it is known.
-pub fn public_key<'a>(hash: &[u8; 20], solving: &'a SolvingData) -> Option<&'a [u8]> {
-    let found = solving.public_keys.iter().find(|key| hash160::Hash::hash(key).as_byte_array() == hash);
-    found.map(|key| &key[..])
 }
 
 #[cfg(test)]

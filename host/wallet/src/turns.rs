@@ -1,0 +1,105 @@
+//! Turns: one after the other, in the order of coming.
+
+use std::collections::VecDeque;
+use std::time::{Duration, Instant};
+
+use parking_lot::{Condvar, Mutex};
+
+/// How long a turn keeps others waiting. One that takes longer is passed over.
+const MAX_TURN: Duration = Duration::from_secs(60);
+/// How soon one that waits sees that nobody waits for it any more.
+const LOOK: Duration = Duration::from_millis(200);
+
+#[derive(Default)]
+struct State {
+    /// The number of the last one that came.
+    last: u64,
+    /// Those that wait, in the order in which they came.
+    waiting: VecDeque<u64>,
+    /// Whose turn it is, and since when.
+    turn: Option<(u64, Instant)>,
+}
+
+/// Whose turn it is.
+#[derive(Default)]
+pub struct Turns {
+    state: Mutex<State>,
+    next: Condvar,
+}
+
+impl Turns {
+    /// Waits for a turn and gives its number; none once it is not `wanted` any more.
+    pub fn take(&self, wanted: &dyn Fn() -> bool) -> Option<u64> {
+        let mut state = self.state.lock();
+        state.last += 1;
+        let number = state.last;
+        state.waiting.push_back(number);
+        loop {
+            let is_free = state.turn.is_none_or(|(_, since)| since.elapsed() > MAX_TURN);
+            let is_wanted = wanted();
+            if !is_wanted || (is_free && state.waiting.front() == Some(&number)) {
+                state.waiting.retain(|waiting| *waiting != number);
+                if is_wanted {
+                    state.turn = Some((number, Instant::now()));
+                }
+                // Another one may be the first now.
+                self.next.notify_all();
+                return is_wanted.then_some(number);
+            }
+            self.next.wait_for(&mut state, LOOK);
+        }
+    }
+
+    /// Ends a turn; nothing where it was passed over.
+    pub fn end(&self, number: u64) {
+        self.state.lock().turn.take_if(|(turn, _)| *turn == number);
+        self.next.notify_all();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    #[test]
+    fn turns_are_taken_one_after_the_other_in_the_order_of_coming() {
+        let turns = Turns::default();
+        let first = turns.take(&|| true).unwrap();
+        let ended = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            let second = scope.spawn(|| (turns.take(&|| true), ended.load(Ordering::SeqCst)));
+            while turns.state.lock().waiting.is_empty() {
+                std::thread::yield_now();
+            }
+            ended.store(true, Ordering::SeqCst);
+            turns.end(first);
+            assert_eq!(second.join().unwrap(), (Some(first + 1), true));
+        });
+        // An end that comes late takes nobody's turn.
+        turns.end(first);
+        assert!(turns.state.lock().turn.is_some());
+    }
+
+    #[test]
+    fn one_that_nobody_waits_for_takes_no_turn_and_lets_others_by() {
+        let turns = Turns::default();
+        let first = turns.take(&|| true).unwrap();
+        assert_eq!(turns.take(&|| false), None);
+        turns.end(first);
+        assert_eq!(turns.take(&|| false), None);
+        assert!(turns.take(&|| true).is_some());
+    }
+
+    #[test]
+    fn one_that_takes_too_long_is_passed_over() {
+        let turns = Turns::default();
+        let hanging = turns.take(&|| true).unwrap();
+        if let Some((_, since)) = &mut turns.state.lock().turn {
+            *since = since.checked_sub(MAX_TURN * 2).unwrap();
+        }
+        let next = turns.take(&|| true).unwrap();
+        turns.end(hanging);
+        assert_eq!(turns.state.lock().turn.map(|(number, _)| number), Some(next));
+    }
+}

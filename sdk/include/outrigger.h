@@ -2137,6 +2137,20 @@ enum {
      * Request: nothing. Response: [nothing].
      */
     OUTRIGGER_FN_WALLET_BEGIN_PAYMENT = 49,
+    /**
+     * Makes a wallet of keys and scripts, loaded or not, one of descriptors, and loads it (migratewallet): the one that
+     * is named here or by the call's URI. An encrypted one needs the passphrase. What it watches without private keys
+     * becomes a wallet of its own, and what it could help to spend and does not watch another, which are loaded, too,
+     * and at every start. Nothing is lost by a kill: all of it happens or nothing. Since minor 1.
+     *
+     * OUTRIGGER_STATUS_WALLET_NOT_SPECIFIED where neither names one, OUTRIGGER_STATUS_MALFORMED where they name two;
+     * OUTRIGGER_STATUS_NOT_FOUND where there is none; OUTRIGGER_STATUS_PASSPHRASE_INCORRECT, also without one;
+     * OUTRIGGER_STATUS_REFUSED, with bitcoind's words, for a wallet of descriptors, and where the others cannot be
+     * made; OUTRIGGER_STATUS_WALLET_RESCANNING. The wallet is then what it was.
+     *
+     * Request: name [optional text], passphrase [secret]. Response: [migration].
+     */
+    OUTRIGGER_FN_WALLET_MIGRATE = 50,
 };
 
 /* ------------------------------------------------------------------------------------------------------------------

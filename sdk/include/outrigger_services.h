@@ -1489,6 +1489,18 @@ typedef struct outrigger_spend_settings_t {
     outrigger_optional_address_type_t change_type;
 } outrigger_spend_settings_t;
 
+/** What became of a wallet of keys and scripts (migratewallet). */
+typedef struct outrigger_migration_t {
+    /** Its name, as before. [text] */
+    outrigger_bytes_t wallet;
+    /** The wallet of what it watched without private keys, where there was any. [optional text] */
+    outrigger_optional_bytes_t watch_only;
+    /** The wallet of what it could help to spend and did not watch, where there was any. [optional text] */
+    outrigger_optional_bytes_t solvables;
+    /** The file with a copy of it as it was. [text] */
+    outrigger_bytes_t backup;
+} outrigger_migration_t;
+
 /** The kind of a signature. */
 typedef struct outrigger_scheme_t {
     /** Which it is: one of the constants below. */
@@ -3948,6 +3960,16 @@ static inline bool outrigger_get_spend_settings(outrigger_reader_t *reader, outr
         && outrigger_get_bool(reader, &out->reject_long_chains)
         && outrigger_get_address_type(reader, &out->address_type)
         && outrigger_get_optional_address_type(reader, &out->change_type);
+}
+
+/** [migration] Threads: any. Ownership: stays where it was. Lifetime: of `*out`, that of the reader's bytes. */
+static inline bool outrigger_get_migration(outrigger_reader_t *reader, outrigger_migration_t *out)
+{
+    memset(out, 0, sizeof *out);
+    return outrigger_get_bytes(reader, &out->wallet)
+        && outrigger_get_optional_bytes(reader, &out->watch_only)
+        && outrigger_get_optional_bytes(reader, &out->solvables)
+        && outrigger_get_bytes(reader, &out->backup);
 }
 
 /** [scheme] Threads: any. Ownership: what is written stays the caller's. Lifetime: it is copied. */
@@ -6573,6 +6595,46 @@ static inline int32_t outrigger_wallet_begin_payment(
     int32_t status = OUTRIGGER_STATUS_OK;
     status = outrigger_ask_written(wallet, OUTRIGGER_FN_WALLET_BEGIN_PAYMENT, scope, &request, &own);
     return outrigger_answered(status, true, &own, response);
+}
+
+/**
+ * Makes a wallet of keys and scripts, loaded or not, one of descriptors, and loads it (migratewallet): the one that is
+ * named here or by the call's URI. An encrypted one needs the passphrase. What it watches without private keys becomes
+ * a wallet of its own, and what it could help to spend and does not watch another, which are loaded, too, and at every
+ * start. Nothing is lost by a kill: all of it happens or nothing. Since minor 1.
+ *
+ * OUTRIGGER_STATUS_WALLET_NOT_SPECIFIED where neither names one, OUTRIGGER_STATUS_MALFORMED where they name two;
+ * OUTRIGGER_STATUS_NOT_FOUND where there is none; OUTRIGGER_STATUS_PASSPHRASE_INCORRECT, also without one;
+ * OUTRIGGER_STATUS_REFUSED, with bitcoind's words, for a wallet of descriptors, and where the others cannot be made;
+ * OUTRIGGER_STATUS_WALLET_RESCANNING. The wallet is then what it was.
+ *
+ * Request: name [optional text], passphrase [secret]. Response: [migration].
+ * Threads: any, from `init` until `stop` has returned; of one scope, one at a time.
+ * Ownership: the arguments stay the caller's; `*response` is the caller's to release, whatever the status is.
+ * Lifetime: what `*out` points to ends with `*response`; the arguments are copied.
+ */
+static inline int32_t outrigger_wallet_migrate(
+    const outrigger_service_t *wallet, uint64_t scope, const outrigger_optional_bytes_t *name,
+    outrigger_bytes_t passphrase, outrigger_owned_bytes_t *response, outrigger_migration_t *out)
+{
+    outrigger_writer_t request = OUTRIGGER_SECRET_WRITER;
+    outrigger_owned_bytes_t own = OUTRIGGER_NO_BYTES;
+    outrigger_reader_t reader;
+    int32_t status = OUTRIGGER_STATUS_OK;
+    bool read = false;
+    memset(out, 0, sizeof *out);
+    if (response == NULL) {
+        return OUTRIGGER_STATUS_MALFORMED;
+    }
+    outrigger_put_optional_bytes(&request, name);
+    outrigger_put_bytes(&request, passphrase);
+    status = outrigger_ask_written(wallet, OUTRIGGER_FN_WALLET_MIGRATE, scope, &request, &own);
+    reader = outrigger_read(outrigger_lend(&own));
+    read = status == OUTRIGGER_STATUS_OK && outrigger_get_migration(&reader, out);
+    if (!read) {
+        memset(out, 0, sizeof *out);
+    }
+    return outrigger_answered(status, read, &own, response);
 }
 
 /* ------------------------------------------------------------------------------------------------------------------

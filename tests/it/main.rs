@@ -30,6 +30,7 @@ mod kills;
 mod legacy;
 mod methods;
 mod metrics;
+mod migration;
 mod mining;
 mod operator;
 mod packages;

@@ -8,7 +8,7 @@ use outrigger_service::mempool::Admission;
 use outrigger_service::signer::SignBatch;
 use outrigger_service::wallet::{
     AddressType, CoinBatch, CreateOptions, DescriptorInfo, HdKey, HistoryBatch, HistoryQuery, Import, ImportOutcome,
-    LabelBatch, ScriptInfo, SpendSettings, WalletInfo,
+    LabelBatch, Migration, ScriptInfo, SpendSettings, WalletInfo,
 };
 use outrigger_service::wire::{Blob, Encoded, Secret};
 use outrigger_service::{ErrorKind, Result, Scope, ServiceError, Signer, Wallet};
@@ -298,6 +298,24 @@ impl Wallet for WalletService {
             call.refresh();
         }
         Ok(())
+    }
+
+    fn migrate(&self, scope: Scope, name: Option<String>, passphrase: Secret) -> Result<Migration> {
+        let call = self.scopes.get(scope)?;
+        let of_uri = call.selected()?;
+        let name = match (name.as_deref(), of_uri) {
+            (None, None) => return Err(ErrorKind::WalletNotSpecified.into()),
+            (Some(name), Some(other)) if name != other && call.wallet.is_some() => {
+                return Err(ErrorKind::Malformed.into());
+            }
+            (Some(name), _) | (None, Some(name)) => name,
+        };
+        call.check_may_use(name)?;
+        // Its snapshots would keep the wallet's file in use.
+        call.refresh();
+        let migrated = self.manager.migrate(name, &passphrase);
+        wipe_stack();
+        migrated
     }
 
     fn set_pay_feerate(&self, scope: Scope, feerate: Option<FeeRate>) -> Result<()> {

@@ -3,7 +3,7 @@
 use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::os::unix::fs::OpenOptionsExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use outrigger_service::{ErrorKind, Result as ServiceResult, ServiceError};
 
@@ -51,6 +51,29 @@ impl Wallet {
             write.meta.last_backup = now;
             Ok(())
         })?)
+    }
+}
+
+impl Wallet {
+    /// Writes a copy of the wallet as it is now to a new file of its folder. A kill leaves nothing that the next start does not
+    /// remove.
+    pub(super) fn copy_to_own_folder(&self, file: &Path) -> Result<()> {
+        let mut unfinished = file.as_os_str().to_owned();
+        unfinished.push(UNFINISHED);
+        let unfinished = PathBuf::from(unfinished);
+        let mut options = OpenOptions::new();
+        // Only its owner can read it: keys may be in it.
+        let mut copy = options.read(true).write(true).create(true).truncate(true).mode(0o600).open(&unfinished)?;
+        let written = self.store.copy_to(&mut copy).and_then(|()| {
+            check_copy(&copy, &self.store.data_file())?;
+            copy.sync_all()?;
+            fs::rename(&unfinished, file)?;
+            Ok(File::open(file.parent().unwrap_or(file))?.sync_all()?)
+        });
+        if written.is_err() {
+            let _ = fs::remove_file(&unfinished);
+        }
+        written
     }
 }
 

@@ -17,6 +17,22 @@ impl Wallet {
     pub(super) fn initialise(options: &CreateOptions, store: Store, shared: Arc<Shared>) -> Result<Self> {
         let tip = shared.node.tip();
         let synced = Synced { hash: tip.hash, height: tip.height, time: tip.time, median_time: tip.median_time };
+        let encryption_key = EncryptionKey::random();
+        let wallet = Self::without_keys(options, synced, &encryption_key, store, shared)?;
+        if !options.blank && !options.disable_private_keys {
+            wallet.write(|write| write.add_default_descriptors(&encryption_key))?;
+        }
+        Ok(wallet)
+    }
+
+    /// Fills the tables of a wallet that is being made, but for its keys. It begins at a block.
+    pub(super) fn without_keys(
+        options: &CreateOptions,
+        synced: Synced,
+        encryption_key: &EncryptionKey,
+        store: Store,
+        shared: Arc<Shared>,
+    ) -> Result<Self> {
         let meta = MetaRow {
             version: LAYOUT,
             kind: match options.descriptors {
@@ -36,7 +52,6 @@ impl Wallet {
         };
         let t = store.tables;
         let mut txn = store.write()?;
-        let encryption_key = EncryptionKey::random();
         if options.passphrase.expose().is_empty() {
             t.meta.put(&mut txn, PLAINTEXT_KEY, &encryption_key.to_plaintext())?;
         } else {
@@ -47,10 +62,6 @@ impl Wallet {
         t.meta.put(&mut txn, CHAIN, &shared.node.chain().to_bytes())?;
         put(t.blocks, &mut txn, &synced.height.to_be_bytes(), &BlockRow { hash: synced.hash })?;
         txn.commit()?;
-        let wallet = Self::new(options.name.clone(), store, shared)?;
-        if !meta.blank && meta.private_keys_enabled {
-            wallet.write(|write| write.add_default_descriptors(&encryption_key))?;
-        }
-        Ok(wallet)
+        Self::new(options.name.clone(), store, shared)
     }
 }

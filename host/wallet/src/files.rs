@@ -21,9 +21,23 @@ const FRESH_LOAD_FILE: &str = "load.json.new";
 pub const NOTES_FILE: &str = "unfinished.json";
 /// The note while it is written anew.
 const FRESH_NOTES_FILE: &str = "unfinished.json.new";
+/// The note of a wallet that is being made one of descriptors, beside the list.
+pub const MIGRATION_FILE: &str = "migration.json";
+/// The note while it is written.
+const FRESH_MIGRATION_FILE: &str = "migration.json.new";
 /// The names that no folder of a wallet may have.
-const OWN_FILES: [&str; 8] =
-    [MAKING, FORMER, LOAD_FILE, FRESH_LOAD_FILE, NOTES_FILE, FRESH_NOTES_FILE, DATA_FILE, LOCK_FILE];
+const OWN_FILES: [&str; 10] = [
+    MAKING,
+    FORMER,
+    LOAD_FILE,
+    FRESH_LOAD_FILE,
+    NOTES_FILE,
+    FRESH_NOTES_FILE,
+    MIGRATION_FILE,
+    FRESH_MIGRATION_FILE,
+    DATA_FILE,
+    LOCK_FILE,
+];
 /// How deep below the wallets' folder a wallet may lie.
 const MAX_DEPTH: usize = 8;
 /// The longest name of a wallet, in bytes.
@@ -73,7 +87,7 @@ fn is_own(name: &OsStr) -> bool {
 
 /// Removes what a kill left unfinished below `dir`.
 pub fn remove_unfinished(dir: &Path) -> Result<()> {
-    for fresh in [FRESH_LOAD_FILE, FRESH_NOTES_FILE].map(|name| dir.join(name)) {
+    for fresh in [FRESH_LOAD_FILE, FRESH_NOTES_FILE, FRESH_MIGRATION_FILE].map(|name| dir.join(name)) {
         if fresh.is_file() {
             fs::remove_file(fresh)?;
         }
@@ -129,6 +143,15 @@ fn collect(folder: &Path, name: &str, depth: usize, names: &mut Vec<String>) -> 
     Ok(())
 }
 
+/// Removes what a wallet that could not be made has left behind.
+pub fn discard(folder: &Path) {
+    let _ = outrigger_disk::finish(folder);
+    for file in [DATA_FILE.to_owned(), LOCK_FILE.to_owned(), format!("{DATA_FILE}{UNFINISHED}")] {
+        let _ = fs::remove_file(folder.join(file));
+    }
+    let _ = fs::remove_dir(folder);
+}
+
 /// The wallets to load at start.
 pub fn load_list(dir: &Path) -> Result<Vec<String>> {
     let path = dir.join(LOAD_FILE);
@@ -150,11 +173,27 @@ pub fn set_load_on_startup(dir: &Path, name: &str, load: bool) -> Result<()> {
     if load {
         names.push(name.to_owned());
     }
-    let fresh = dir.join(FRESH_LOAD_FILE);
+    replace(dir, (FRESH_LOAD_FILE, LOAD_FILE), &load_list::write(&names).map_err(io::Error::from)?)
+}
+
+/// Writes the note of a wallet that is being made one of descriptors.
+pub fn write_migration(dir: &Path, text: &[u8]) -> Result<()> {
+    replace(dir, (FRESH_MIGRATION_FILE, MIGRATION_FILE), text)
+}
+
+/// Takes that note away.
+pub fn remove_migration(dir: &Path) -> Result<()> {
+    fs::remove_file(dir.join(MIGRATION_FILE))?;
+    Ok(fs::File::open(dir)?.sync_all()?)
+}
+
+/// Replaces a file in one step; it is written under another name before.
+fn replace(dir: &Path, (fresh, name): (&str, &str), text: &[u8]) -> Result<()> {
+    let fresh = dir.join(fresh);
     let mut file = fs::File::create(&fresh)?;
-    file.write_all(&load_list::write(&names).map_err(io::Error::from)?)?;
+    file.write_all(text)?;
     file.sync_all()?;
-    fs::rename(&fresh, dir.join(LOAD_FILE))?;
+    fs::rename(&fresh, dir.join(name))?;
     Ok(fs::File::open(dir)?.sync_all()?)
 }
 

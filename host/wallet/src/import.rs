@@ -253,7 +253,12 @@ impl Write<'_> {
     }
 
     /// Adds the address of a descriptor without a wildcard to the address book; for `combo` all its addresses.
-    fn label_descriptor(&mut self, parsed: &Descriptor, label: &str, touched: &mut Vec<ScriptBuf>) -> Result<()> {
+    pub(super) fn label_descriptor(
+        &mut self,
+        parsed: &Descriptor,
+        label: &str,
+        touched: &mut Vec<ScriptBuf>,
+    ) -> Result<()> {
         let Ok(expansion) = parsed.expand(0) else { return Ok(()) };
         for script in expansion.scripts {
             // Without combo's P2PK script, which has no address.

@@ -36,6 +36,7 @@ mod loading;
 mod locks;
 mod manager;
 mod matching;
+mod migrate;
 mod multiples;
 mod ownership;
 mod passphrase;

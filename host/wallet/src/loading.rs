@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use outrigger_base::client_files::{ClientFileError, Folders, UNFINISHED};
+use outrigger_base::client_files::{ClientFileError, Folders};
 use outrigger_disk::pages::Fault;
 use outrigger_service::wallet::CreateOptions;
 use outrigger_service::{ErrorKind, Result as ServiceResult, ServiceError};
@@ -20,7 +20,7 @@ use super::store::{DATA_FILE, Store};
 use super::{backup, files, rescan};
 
 /// How long loading waits for the snapshots of a wallet that was just unloaded.
-const CLOSING_PATIENCE: Duration = Duration::from_secs(10);
+pub(super) const CLOSING_PATIENCE: Duration = Duration::from_secs(10);
 /// The files that LMDB keeps open for a wallet.
 const FILES_PER_WALLET: u64 = 3;
 /// The files that are left for connections and all else, beside those of wallets.
@@ -51,7 +51,7 @@ impl WalletManager {
         }
         self.check_files()?;
         fs::create_dir_all(&folder).map_err(WalletError::from)?;
-        let wallet = self.make(&folder, &options).inspect_err(|_| discard(&folder))?;
+        let wallet = self.make(&folder, &options).inspect_err(|_| files::discard(&folder))?;
         self.start(Arc::new(wallet))?;
         self.set_load_on_startup(&options.name, options.load_on_startup)?;
         Ok(Vec::new())
@@ -59,16 +59,20 @@ impl WalletManager {
 
     /// Makes a wallet with all that it has from the beginning. A kill leaves all of it or nothing.
     fn make(&self, folder: &Path, options: &CreateOptions) -> Result<Wallet> {
+        self.make_file(folder, |store| Wallet::initialise(options, store, self.shared.clone()))?;
+        let store = Store::open(folder, &self.shared.settings)?;
+        Wallet::new(options.name.clone(), store, self.shared.clone())
+    }
+
+    /// Makes the file of a wallet, which `fill` fills. A kill leaves all of it or nothing.
+    pub(super) fn make_file(&self, folder: &Path, fill: impl FnOnce(Store) -> Result<Wallet>) -> Result<()> {
         outrigger_disk::make_by(folder, |making| {
             let store = Store::create(making, &self.shared.settings)?;
             let closing = store.closing();
-            let made = Wallet::initialise(options, store, self.shared.clone());
-            made.map(|wallet| self.follower.remove(&wallet))?;
+            fill(store).map(|wallet| self.follower.remove(&wallet))?;
             closing.wait_timeout(CLOSING_PATIENCE);
-            Ok::<_, WalletError>(())
-        })?;
-        let store = Store::open(folder, &self.shared.settings)?;
-        Wallet::new(options.name.clone(), store, self.shared.clone())
+            Ok(())
+        })
     }
 
     /// Loads a wallet. Gives its warnings.
@@ -78,6 +82,11 @@ impl WalletManager {
     /// `Refused` for a bad name; `Storage`.
     pub fn load(&self, name: String, load_on_startup: Option<bool>) -> ServiceResult<Vec<String>> {
         let _reserved = self.reserve_name(&name)?;
+        self.load_reserved(name, load_on_startup)
+    }
+
+    /// Loads a wallet whose name is reserved.
+    pub(super) fn load_reserved(&self, name: String, load_on_startup: Option<bool>) -> ServiceResult<Vec<String>> {
         if self.follower.named(&name).is_some() {
             let detail = format!("Wallet \"{name}\" is already loaded.");
             return Err(ServiceError::new(ErrorKind::WalletAlreadyLoaded, detail));
@@ -131,7 +140,7 @@ impl WalletManager {
         self.check_files()?;
         self.wait_closed(&name, &folder)?;
         fs::create_dir_all(&folder).map_err(WalletError::from)?;
-        let wallet = Arc::new(self.unpack(&name, backup, &folder).inspect_err(|_| discard(&folder))?);
+        let wallet = Arc::new(self.unpack(&name, backup, &folder).inspect_err(|_| files::discard(&folder))?);
         self.start(wallet.clone())?;
         self.set_load_on_startup(&name, load_on_startup)?;
         Ok(wallet.read_only().into_iter().collect())
@@ -185,12 +194,17 @@ impl WalletManager {
     pub fn unload(&self, name: String, load_on_startup: Option<bool>) -> ServiceResult<Vec<String>> {
         let wallet = self.follower.named(&name).ok_or(ErrorKind::WalletNotLoaded)?;
         let _reserved = self.reserve_name(&name)?;
+        self.unload_reserved(&wallet, load_on_startup)
+    }
+
+    /// Unloads a wallet whose name is reserved.
+    pub(super) fn unload_reserved(&self, wallet: &Wallet, load_on_startup: Option<bool>) -> ServiceResult<Vec<String>> {
         // Held for good: no rescan can begin in a wallet that is being unloaded.
         wallet.rescan_reserve()?;
         let event = wallet.store.closing();
-        self.follower.remove(&wallet);
-        self.closing.lock().insert(name.clone(), event);
-        self.set_load_on_startup(&name, load_on_startup)?;
+        self.follower.remove(wallet);
+        self.closing.lock().insert(wallet.name().to_owned(), event);
+        self.set_load_on_startup(wallet.name(), load_on_startup)?;
         // What was begun for it comes to its end, and holds up nobody who makes or loads another.
         wallet.feed.wait_quiet();
         wallet.store_place(&wallet.lock_writes());
@@ -198,7 +212,7 @@ impl WalletManager {
     }
 
     /// Waits for the end of an environment that is being closed.
-    fn wait_closed(&self, name: &str, folder: &Path) -> ServiceResult<()> {
+    pub(super) fn wait_closed(&self, name: &str, folder: &Path) -> ServiceResult<()> {
         let event = self.closing.lock().remove(name);
         if let Some(event) = event
             && !event.wait_timeout(CLOSING_PATIENCE)
@@ -209,14 +223,14 @@ impl WalletManager {
         Ok(())
     }
 
-    fn set_load_on_startup(&self, name: &str, load: Option<bool>) -> ServiceResult<()> {
+    pub(super) fn set_load_on_startup(&self, name: &str, load: Option<bool>) -> ServiceResult<()> {
         let Some(load) = load else { return Ok(()) };
         let _list = self.list.lock();
         Ok(files::set_load_on_startup(&self.dir, name, load)?)
     }
 
     /// Whether the system lets this process open the files of one more wallet, and of clients beside.
-    fn check_files(&self) -> ServiceResult<()> {
+    pub(super) fn check_files(&self) -> ServiceResult<()> {
         let most = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
         let wallets = self.follower.count() as u64;
         if (wallets + 1).saturating_mul(FILES_PER_WALLET).saturating_add(OTHER_FILES) > most {
@@ -238,7 +252,7 @@ fn cannot_load(folder: &Path, why: &str) -> ServiceError {
 }
 
 /// The store that was opened in a folder; an error in the words of bitcoind where there is none.
-fn recognised(opened: Result<Store>, folder: &Path) -> ServiceResult<Store> {
+pub(super) fn recognised(opened: Result<Store>, folder: &Path) -> ServiceResult<Store> {
     match opened {
         // bitcoind's words for what is none of its files.
         Err(WalletError::BadFile { fault: Fault::Foreign, .. }) => {
@@ -249,13 +263,4 @@ fn recognised(opened: Result<Store>, folder: &Path) -> ServiceResult<Store> {
         }
         other => Ok(other?),
     }
-}
-
-/// Removes what a wallet that could not be made has left behind.
-fn discard(folder: &Path) {
-    let _ = outrigger_disk::finish(folder);
-    for file in [DATA_FILE.to_owned(), super::store::LOCK_FILE.to_owned(), format!("{DATA_FILE}{UNFINISHED}")] {
-        let _ = fs::remove_file(folder.join(file));
-    }
-    let _ = fs::remove_dir(folder);
 }

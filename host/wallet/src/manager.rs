@@ -21,6 +21,7 @@ use super::follow::lag::Lag;
 use super::follow::thread::Follower;
 use super::follow::{MAX_THREADS, previous};
 use super::live::Wallet;
+use super::migrate::journal;
 use super::rescan;
 use super::scrub::Scrubber;
 use super::view::WalletView;
@@ -58,6 +59,8 @@ pub struct WalletManager {
     pub(super) reserved_names: Mutex<HashSet<String>>,
     /// Held while the list of wallets to load at start is changed.
     pub(super) list: Mutex<()>,
+    /// Held while a wallet is made one of descriptors.
+    pub(super) migrating: Mutex<()>,
     /// Whether the mempool has taken something from a wallet that was loaded.
     pub(super) resubmitted: AtomicBool,
 }
@@ -89,6 +92,9 @@ impl WalletManager {
         fs::create_dir_all(dir).map_err(WalletError::from)?;
         let follower = Arc::new(Follower::default());
         files::remove_unfinished(dir)?;
+        if let Err(error) = journal::recover(dir) {
+            tracing::error!(%error, "a migration of a wallet that was interrupted could not be ended; it stays as it is");
+        }
         let data_directory = settings.data_directory.as_deref().unwrap_or(dir);
         let client_files = ClientFiles::open(data_directory, dir.join(files::NOTES_FILE)).map_err(WalletError::from)?;
         let scrubber = Scrubber::new(follower.clone());
@@ -109,6 +115,7 @@ impl WalletManager {
             closing: Mutex::default(),
             reserved_names: Mutex::default(),
             list: Mutex::default(),
+            migrating: Mutex::default(),
             resubmitted: AtomicBool::new(false),
         });
         Follower::start(&manager.shared)?;

@@ -48,7 +48,8 @@ pub fn examine(t: &Tables, txn: &RoTxn<'_>, transaction: &Transaction, txid: &Tx
     Ok(if ours { Match::New(scripts) } else { Match::Foreign })
 }
 
-fn spends_ours(t: &Tables, txn: &RoTxn<'_>, prevout: &OutPoint) -> Result<bool> {
+/// Whether a prevout is an output of the wallet.
+pub fn spends_ours(t: &Tables, txn: &RoTxn<'_>, prevout: &OutPoint) -> Result<bool> {
     let parent = t.transaction(txn, &prevout.txid)?;
     let output = parent.as_ref().and_then(|parent| parent.output(prevout.vout));
     Ok(output.is_some_and(|output| output.ownership != Ownership::None))

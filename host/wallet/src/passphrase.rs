@@ -87,7 +87,7 @@ impl Wallet {
     }
 
     /// The encryption key, by the passphrase. Attempts with wrong ones are slowed.
-    fn recover(&self, passphrase: &Secret) -> ServiceResult<EncryptionKey> {
+    pub(super) fn recover(&self, passphrase: &Secret) -> ServiceResult<EncryptionKey> {
         self.attempts.make(|| {
             let row = self.store.tables.encryption(&*self.store.read()?)?;
             Ok(EncryptionKey::recover(&row.ok_or(ErrorKind::WrongEncryptionState)?, passphrase)?)

@@ -68,6 +68,17 @@ pub enum WalletError {
     /// The path and the argument name different wallets.
     #[error("The RPC endpoint wallet and the wallet name parameter specify different wallets")]
     WalletsDiffer,
+    /// There is no wallet to migrate of the name.
+    #[error("Error: Wallet does not exist")]
+    NoSuchWallet,
+    /// An encrypted wallet without its passphrase cannot be migrated.
+    #[error("Error: Wallet decryption failed, the wallet passphrase was not provided or was incorrect.")]
+    NotDecrypted,
+    /// The same, with a passphrase that some versions of bitcoind took only up to its null character.
+    #[error(
+        "Error: Wallet decryption failed, the wallet passphrase entered was incorrect. The passphrase contains a null character (ie - a zero byte). If this passphrase was set with a version of this software prior to 25.0, please try again with only the characters up to — but not including — the first null character."
+    )]
+    NullInPassphrase,
 
     /// A label that stands for all labels.
     #[error("Invalid label name")]
@@ -267,6 +278,9 @@ impl WalletError {
             | Self::Rescanning(_)
             | Self::NotOfDescriptors(_)
             | Self::OnlyLegacy
+            | Self::NoSuchWallet
+            | Self::NotDecrypted
+            | Self::NullInPassphrase
             | Self::SeedWithoutKeys
             | Self::MultisigSize
             | Self::ScriptNotStored

@@ -58,6 +58,7 @@ impl WalletPlugin {
             "createwallet" => manage::create_wallet(q).and_then(to_json),
             "loadwallet" => manage::load_wallet(q).and_then(to_json),
             "unloadwallet" => manage::unload_wallet(q).and_then(to_json),
+            "migratewallet" => manage::migrate_wallet(q).and_then(to_json),
             "listwallets" => manage::list_wallets(q).and_then(to_json),
             "listwalletdir" => manage::list_wallet_dir(q).and_then(to_json),
             "getwalletinfo" => info::get_wallet_info(q).and_then(to_json),

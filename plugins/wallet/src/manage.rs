@@ -86,6 +86,28 @@ fn wallet_to_unload(context: &CallContext<'_>, argument: Option<&str>) -> Result
     if differs { Err(WalletError::WalletsDiffer) } else { Ok(argument.to_owned()) }
 }
 
+/// `migratewallet`: makes a wallet of keys and scripts one of descriptors.
+pub fn migrate_wallet(context: &mut CallContext<'_>) -> Result<Value, WalletError> {
+    let passphrase = context.take_secret(1);
+    let name = context.params.given(0).map(text).transpose()?.map(str::to_owned);
+    let has_null = passphrase.expose().contains('\0');
+    let migrated = context.host.wallet.migrate(context.scope, name, passphrase).map_err(|error| match error.kind {
+        ErrorKind::WalletNotSpecified => WalletError::WalletNotNamed,
+        ErrorKind::Malformed => WalletError::WalletsDiffer,
+        ErrorKind::NotFound => WalletError::NoSuchWallet,
+        ErrorKind::PassphraseIncorrect if has_null => WalletError::NullInPassphrase,
+        ErrorKind::PassphraseIncorrect => WalletError::NotDecrypted,
+        _ => error.into(),
+    })?;
+    let mut answer = Map::new();
+    let mut tell = |key: &str, value: Option<String>| value.map(|value| answer.insert(key.to_owned(), json!(value)));
+    tell("wallet_name", Some(migrated.wallet));
+    tell("watchonly_name", migrated.watch_only);
+    tell("solvables_name", migrated.solvables);
+    tell("backup_path", Some(migrated.backup));
+    Ok(Value::Object(answer))
+}
+
 /// `listwallets`: the loaded wallets.
 pub fn list_wallets(context: &mut CallContext<'_>) -> Result<Value, WalletError> {
     Ok(json!(context.host.wallet.list(context.scope)?))

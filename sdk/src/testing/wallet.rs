@@ -12,8 +12,8 @@ use super::{StubMempool, lock};
 use outrigger_service::mempool::Admission;
 use outrigger_service::wallet::{
     AddressSource, AddressType, CoinBatch, CreateOptions, DescriptorInfo, HdKey, HistoryBatch, HistoryQuery, Import,
-    ImportOutcome, LabelBatch, LabelledScript, Ownership, ScriptInfo, SpendSettings, Synced, TxState, WalletCoin,
-    WalletInfo, WalletKind, WalletTransaction,
+    ImportOutcome, LabelBatch, LabelledScript, Migration, Ownership, ScriptInfo, SpendSettings, Synced, TxState,
+    WalletCoin, WalletInfo, WalletKind, WalletTransaction,
 };
 use outrigger_service::wire::{Blob, Encoded, Secret};
 use outrigger_service::{ErrorKind, Mempool, Result, Scope, ServiceError, Wallet};
@@ -356,6 +356,24 @@ impl Wallet for StubWallet {
 
     fn set_hd_seed(&self, _: Scope, seed: Option<Secret>, active: bool) -> Result<()> {
         self.with(|state| state.seeds.push((seed, active)))
+    }
+
+    fn migrate(&self, _: Scope, name: Option<String>, passphrase: Secret) -> Result<Migration> {
+        self.with(|state| {
+            let wallet = name.unwrap_or_else(|| state.info.name.clone());
+            if wallet != state.info.name {
+                return Err(ErrorKind::NotFound.into());
+            }
+            if state.info.kind != WalletKind::Legacy {
+                return Err(ServiceError::new(ErrorKind::Refused, "Error: This wallet is already a descriptor wallet"));
+            }
+            if state.passphrase.as_ref().is_some_and(|right| *right != passphrase) {
+                return Err(ErrorKind::PassphraseIncorrect.into());
+            }
+            state.info.kind = WalletKind::Descriptors;
+            let backup = format!("{wallet}.legacy.bak");
+            Ok(Migration { wallet, watch_only: None, solvables: None, backup })
+        })?
     }
 
     fn rescan_abort(&self, _: Scope) -> Result<bool> {

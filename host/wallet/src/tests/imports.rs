@@ -17,13 +17,13 @@ const XPRV: &str =
 const IMPORTED: ImportOutcome = ImportOutcome::Imported { missing_private_keys: false, unknown_output_type: false };
 
 /// A private key, as WIF, and its public key.
-fn key(number: u8) -> (Secret, Vec<u8>) {
+pub(super) fn key(number: u8) -> (Secret, Vec<u8>) {
     let inner = SecretKey::from_slice(&[number; 32]).unwrap();
     let key = PrivateKey { compressed: true, network: NetworkKind::Test, inner };
     (Secret::new(key.to_wif()), key.public_key(&Secp256k1::new()).to_bytes())
 }
 
-fn keys(change: impl FnOnce(&mut KeysImport)) -> Import {
+pub(super) fn keys(change: impl FnOnce(&mut KeysImport)) -> Import {
     let mut keys = KeysImport {
         script_pubkeys: vec![],
         scripts: vec![],
@@ -40,7 +40,7 @@ fn keys(change: impl FnOnce(&mut KeysImport)) -> Import {
     Import::Keys { keys }
 }
 
-fn p2wpkh(public_key: &[u8]) -> ScriptBuf {
+pub(super) fn p2wpkh(public_key: &[u8]) -> ScriptBuf {
     let key = bitcoin::CompressedPublicKey::from_slice(public_key).unwrap();
     ScriptBuf::new_p2wpkh(&key.wpubkey_hash())
 }

@@ -10,6 +10,7 @@ mod history;
 mod imports;
 mod locks;
 mod many;
+mod migration;
 mod model;
 mod pruned_funds;
 mod rescans;

@@ -58,6 +58,21 @@ wire_struct! {
     }
 }
 
+wire_struct! {
+    /// What became of a wallet of keys and scripts (migratewallet).
+    #[derive(Clone, PartialEq, Eq, Debug)]
+    pub struct Migration {
+        /// Its name, as before.
+        pub wallet: String,
+        /// The wallet of what it watched without private keys, where there was any.
+        pub watch_only: Option<String>,
+        /// The wallet of what it could help to spend and did not watch, where there was any.
+        pub solvables: Option<String>,
+        /// The file with a copy of it as it was.
+        pub backup: String,
+    }
+}
+
 wire_enum! {
     /// Which imports a wallet takes.
     #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -519,5 +534,15 @@ service! {
         /// outside of calls.
         #[since(1)]
         fn begin_payment() -> ();
+        /// Makes a wallet of keys and scripts, loaded or not, one of descriptors, and loads it (migratewallet): the one that is named
+        /// here or by the call's URI. An encrypted one needs the passphrase. What it watches without private keys becomes a
+        /// wallet of its own, and what it could help to spend and does not watch another, which are loaded, too, and at every
+        /// start. Nothing is lost by a kill: all of it happens or nothing.
+        ///
+        /// `WalletNotSpecified` where neither names one, `Malformed` where they name two; `NotFound` where there is none;
+        /// `PassphraseIncorrect`, also without one; `Refused`, with bitcoind's words, for a wallet of descriptors, and where the
+        /// others cannot be made; `WalletRescanning`. The wallet is then what it was.
+        #[since(1)]
+        fn migrate(name: Option<String>, passphrase: Secret) -> Migration;
     }
 }

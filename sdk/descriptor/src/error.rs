@@ -30,14 +30,10 @@ pub enum DescriptorError {
     #[error("Provided checksum '{provided}' does not match computed checksum '{computed}'")]
     ChecksumMismatch { provided: String, computed: String },
 
-    #[error("{0} is not a valid descriptor function")]
+    #[error("'{0}' is not a valid descriptor function")]
     UnknownFunction(String),
     #[error("A function is needed within {0}")]
     FunctionNeeded(&'static str),
-    #[error("Cannot have {function} in non-top level")]
-    NotAtTop { function: &'static str },
-    #[error("Cannot have {function} within wsh")]
-    WithinWsh { function: &'static str },
     #[error("Can only have {function} {place}")]
     Misplaced { function: &'static str, place: &'static str },
     #[error("Miniscript expressions can only be used in wsh or tr.")]
@@ -67,6 +63,9 @@ pub enum DescriptorError {
     #[error("P2SH script is too large, {0} bytes is larger than 520 bytes")]
     RedeemScriptSize(usize),
 
+    /// A key of a function is bad; why.
+    #[error("{function}: {error}")]
+    KeyOf { function: &'static str, error: Box<Self> },
     #[error("No key provided")]
     NoKey,
     #[error("Pubkey '{0}' is invalid")]
@@ -100,6 +99,8 @@ pub enum DescriptorError {
     MultipathDuplicate(u32),
     #[error("{0}(): Multipath derivation paths have mismatched lengths")]
     MultipathMismatch(&'static str),
+    #[error("tr(): Multipath internal key mismatches multipath subscripts lengths")]
+    MultipathInternalKey,
 
     #[error("tr: expected ',', got '{0}'")]
     TreeSeparator(char),
@@ -122,6 +123,7 @@ impl DescriptorError {
     /// The same with a public key wherever a text in it has a private one.
     pub(super) fn without_private_keys(mut self) -> Self {
         match &mut self {
+            Self::KeyOf { error, .. } => **error = std::mem::replace(&mut **error, Self::NoKey).without_private_keys(),
             Self::UnknownFunction(text)
             | Self::Threshold(text)
             | Self::InvalidPublicKey(text)

@@ -212,9 +212,10 @@ fn step(part: &str, mark: &mut Mark) -> Result<ChildNumber, Error> {
     step.map_err(|_| Error::PathRange(number))
 }
 
-/// A number of 32 bits in decimal digits, nothing else.
+/// A number of 32 bits in decimal digits; as in bitcoind, a plus may stand before them.
 pub(super) fn uint32(text: &str) -> Option<u32> {
-    text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok())?
+    let digits = text.strip_prefix('+').unwrap_or(text);
+    digits.bytes().all(|byte| byte.is_ascii_digit()).then(|| digits.parse().ok())?
 }
 
 fn public_key(text: &str, bytes: &[u8], context: Context, permits_uncompressed: bool) -> Result<Single, Error> {

@@ -101,7 +101,7 @@ impl Descriptor {
             return Ok(vec![Self { node, keys, network }]);
         };
         if alternatives.any(|other| other != count) {
-            return Err(DescriptorError::MultipathMismatch(node.function()));
+            return Err(node.multipath_mismatch(&|key| keys.get(key.0).and_then(Key::alternatives)));
         }
         if count.saturating_mul(keys.len()) > limits::MAX_UNFOLDED_KEYS {
             return Err(DescriptorError::TooManyKeys);

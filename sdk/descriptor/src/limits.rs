@@ -23,11 +23,8 @@ pub const MAX_UNFOLDED_KEYS: usize = 4_000;
 /// The most derivation steps in a descriptor, over all its keys. Each costs a curve multiplication once.
 pub const MAX_DERIVATION_STEPS: usize = 10_000;
 
-/// The most keys in `multi` outside of `wsh`, as bitcoind 0.21 (its message names the number).
-pub const MAX_MULTISIG_KEYS: usize = 16;
-
-/// The most keys in `multi` inside of `wsh`, where it is miniscript: as many as OP_CHECKMULTISIG takes.
-pub const MAX_WITNESS_MULTISIG_KEYS: usize = 20;
+/// The most keys in `multi`: as many as OP_CHECKMULTISIG takes.
+pub const MAX_MULTISIG_KEYS: usize = 20;
 
 /// The most keys in `multi` outside of any `sh` or `wsh`.
 pub const MAX_BARE_MULTISIG_KEYS: usize = 3;

@@ -3,7 +3,7 @@
 use bitcoin::{Address, ScriptBuf};
 use miniscript::{Miniscript, Segwitv0, Tap};
 
-use super::error::ExpandError;
+use super::error::{DescriptorError, ExpandError};
 use super::key::Derived;
 use super::key_ref::KeyRef;
 use super::mini;
@@ -59,13 +59,23 @@ pub(super) struct Multi {
 pub(super) type ShowKey<'a> = dyn Fn(KeyRef, bool) -> String + 'a;
 
 impl Node {
-    /// The name of the function that holds the keys, in messages.
-    pub fn function(&self) -> &'static str {
+    /// What is said where keys have different numbers of alternatives, which `alternatives` tells of each.
+    pub fn multipath_mismatch(&self, alternatives: &dyn Fn(KeyRef) -> Option<usize>) -> DescriptorError {
+        let differ = |multi: &Multi| {
+            let mut counts = multi.keys.iter().filter_map(|key| alternatives(*key));
+            counts.next().is_some_and(|first| counts.any(|other| other != first))
+        };
         match self {
-            Self::Multi(_) => "multi",
-            Self::Sh(inner) | Self::Wsh(inner) => inner.function(),
-            Self::Tr(..) => "tr",
-            _ => "miniscript",
+            Self::Multi(_) => DescriptorError::MultipathMismatch("multi"),
+            Self::Sh(inner) | Self::Wsh(inner) => inner.multipath_mismatch(alternatives),
+            Self::Tr(_, leaves)
+                if leaves.iter().any(|(_, leaf)| matches!(leaf, Self::Multi(multi) if differ(multi))) =>
+            {
+                DescriptorError::MultipathMismatch("multi")
+            }
+            Self::Tr(key, _) if alternatives(*key).is_some() => DescriptorError::MultipathInternalKey,
+            Self::Tr(..) => DescriptorError::MultipathMismatch("tr"),
+            _ => DescriptorError::MultipathMismatch("miniscript"),
         }
     }
 

@@ -1,6 +1,6 @@
 //! Reading a descriptor: the checksum, then the expressions, with bitcoind's checks in bitcoind's order.
 //!
-//! The words are those of bitcoind 0.21 for what it knew; `tr`, its leaves and miniscript are read as Bitcoin Core 29 does.
+//! The words are those of Bitcoin Core 29.
 
 use bitcoin::address::NetworkUnchecked;
 use bitcoin::{Address, Network, NetworkKind, ScriptBuf};
@@ -9,10 +9,10 @@ use miniscript::{Segwitv0, Tap};
 use super::checksum::{CHECKSUM_LEN, checksum};
 use super::error::DescriptorError as Error;
 use super::key_parser::{Context, KeyParser, uint32};
+use super::key_ref::KeyRef;
 use super::lexer::{arguments, check_nesting, constant, expression};
 use super::limits::{
     MAX_BARE_MULTISIG_KEYS, MAX_LENGTH, MAX_MULTI_A_KEYS, MAX_MULTISIG_KEYS, MAX_REDEEM_SCRIPT, MAX_TREE_DEPTH,
-    MAX_WITNESS_MULTISIG_KEYS,
 };
 use super::node::{Multi, Node};
 use super::{Checksum, mini};
@@ -63,16 +63,15 @@ impl Parser {
     fn node(&mut self, text: &mut &str, context: Context) -> Result<Node, Error> {
         let text = expression(text);
         if let Some(inner) = arguments("pk", text) {
-            return Ok(Node::Pk(self.keys.key(inner, context, true)?));
+            return Ok(Node::Pk(self.key("pk()", inner, context, true)?));
         }
         if let Some(inner) = arguments("pkh", text).filter(|_| context != Context::Tr) {
-            return Ok(Node::Pkh(self.keys.key(inner, context, true)?));
+            return Ok(Node::Pkh(self.key("pkh()", inner, context, true)?));
         }
         if let Some(inner) = arguments("combo", text) {
             return match context {
-                Context::Top => Ok(Node::Combo(self.keys.key(inner, context, true)?)),
-                Context::Tr => Err(Error::Misplaced { function: "combo()", place: "at top level" }),
-                _ => Err(Error::NotAtTop { function: "combo" }),
+                Context::Top => Ok(Node::Combo(self.key("combo()", inner, context, true)?)),
+                _ => Err(Error::Misplaced { function: "combo()", place: "at top level" }),
             };
         }
         for (function, sorted) in [("sortedmulti", true), ("multi", false)] {
@@ -87,12 +86,23 @@ impl Parser {
         }
         if let Some(inner) = arguments("wpkh", text) {
             return match context {
-                Context::Wsh => Err(Error::WithinWsh { function: "wpkh" }),
-                Context::Tr => Err(Error::Misplaced { function: "wpkh()", place: "at top level or inside sh()" }),
-                _ => Ok(Node::Wpkh(self.keys.key(inner, context, false)?)),
+                Context::Top | Context::Sh => Ok(Node::Wpkh(self.key("wpkh()", inner, context, false)?)),
+                _ => Err(Error::Misplaced { function: "wpkh()", place: "at top level or inside sh()" }),
             };
         }
         self.nesting(text, context)
+    }
+
+    /// Reads the key of a function.
+    fn key(
+        &mut self,
+        function: &'static str,
+        text: &str,
+        context: Context,
+        uncompressed: bool,
+    ) -> Result<KeyRef, Error> {
+        let key = self.keys.key(text, context, uncompressed);
+        key.map_err(|error| Error::KeyOf { function, error: Box::new(error) })
     }
 
     /// The functions that hold others, and those that hold no key.
@@ -100,15 +110,13 @@ impl Parser {
         if let Some(inner) = arguments("sh", text) {
             return match context {
                 Context::Top => Ok(Node::Sh(Box::new(self.inner(inner, Context::Sh)?))),
-                Context::Tr => Err(Error::Misplaced { function: "sh()", place: "at top level" }),
-                _ => Err(Error::NotAtTop { function: "sh" }),
+                _ => Err(Error::Misplaced { function: "sh()", place: "at top level" }),
             };
         }
         if let Some(inner) = arguments("wsh", text) {
             return match context {
-                Context::Wsh => Err(Error::WithinWsh { function: "wsh" }),
-                Context::Tr => Err(Error::Misplaced { function: "wsh()", place: "at top level or inside sh()" }),
-                _ => Ok(Node::Wsh(Box::new(self.inner(inner, Context::Wsh)?))),
+                Context::Top | Context::Sh => Ok(Node::Wsh(Box::new(self.inner(inner, Context::Wsh)?))),
+                _ => Err(Error::Misplaced { function: "wsh()", place: "at top level or inside sh()" }),
             };
         }
         for function in ["tr", "rawtr"] {
@@ -130,7 +138,7 @@ impl Parser {
                 return Ok(Node::Raw(ScriptBuf::from_bytes(bytes)));
             }
         }
-        if context == Context::Tr {
+        if context != Context::Top {
             for (function, name) in [("addr()", "addr"), ("raw()", "raw")] {
                 if arguments(name, text).is_some() {
                     return Err(Error::Misplaced { function, place: "at top level" });
@@ -171,7 +179,7 @@ impl Parser {
             if !constant(',', &mut text) {
                 return Err(Error::Separator(found));
             }
-            keys.push(self.keys.key(expression(&mut text), context, true)?);
+            keys.push(self.key("Multi", expression(&mut text), context, true)?);
         }
         Ok(Multi { threshold, keys, sorted })
     }
@@ -182,8 +190,7 @@ impl Parser {
             return Err(Error::Misplaced { function: "multi/sortedmulti", place });
         }
         let multi = self.threshold_and_keys(text, sorted, context)?;
-        let max = if context == Context::Wsh { MAX_WITNESS_MULTISIG_KEYS } else { MAX_MULTISIG_KEYS };
-        multi.check("multisig", max)?;
+        multi.check("multisig", MAX_MULTISIG_KEYS)?;
         match context {
             Context::Top if multi.keys.len() > MAX_BARE_MULTISIG_KEYS => Err(Error::BareMultisig(multi.keys.len())),
             Context::Sh => {
@@ -212,12 +219,12 @@ impl Parser {
         if !text.is_empty() {
             return Err(Error::RawTrKeys);
         }
-        Ok(Node::RawTr(self.keys.key(key, Context::Tr, false)?))
+        Ok(Node::RawTr(self.key("rawtr()", key, Context::Tr, false)?))
     }
 
     /// `KEY` or `KEY,TREE`, where a tree is a script or `{TREE,TREE}`.
     fn taproot(&mut self, mut text: &str) -> Result<Node, Error> {
-        let internal = self.keys.key(expression(&mut text), Context::Tr, false)?;
+        let internal = self.key("tr()", expression(&mut text), Context::Tr, false)?;
         let mut leaves = Vec::new();
         let Some(found) = text.chars().next() else {
             return Ok(Node::Tr(internal, leaves));

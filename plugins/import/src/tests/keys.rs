@@ -275,7 +275,7 @@ fn importmulti_descriptors_are_checked_in_order() {
     let (ranged, plain) = (with_checksum(&format!("wpkh({TPUB}/*)")), with_checksum(&format!("wpkh({K})")));
     refused(json!({"desc": 1}), -1, MALFORMED);
     refused(json!({"desc": format!("wpkh({K})"), "watchonly": 1}), -5, "Missing checksum");
-    refused(json!({"desc": with_checksum("wpkh()"), "watchonly": 1}), -5, "No key provided");
+    refused(json!({"desc": with_checksum("wpkh()"), "watchonly": 1}), -5, "wpkh(): No key provided");
     refused(json!({"desc": plain, "watchonly": 1, "range": 1}), -1, MALFORMED);
     refused(
         json!({"desc": plain, "range": 1, "keys": 1}),

@@ -4,7 +4,7 @@ use bitcoin::hashes::{Hash, hash160};
 use bitcoin::{Network, Script, ScriptBuf};
 use outrigger_sdk::params::encode_hex;
 use outrigger_sdk::service::wallet::{KeyOrigin, Ownership, ScriptInfo, SolvingData, WalletKind};
-use outrigger_sdk::spend::weight::{public_key, redeem_script, witness_script};
+use outrigger_sdk::spend::known::{public_key, redeem_script, witness_script};
 use outrigger_sdk::standard::{ScriptKind, address, classify};
 use serde_json::{Map, Value, json};
 

@@ -21,7 +21,7 @@ use crate::error::WalletError;
 use crate::info::WALLET_VERSION;
 use crate::{CallContext, to_json};
 use outrigger_sdk::sign::WifKey;
-use outrigger_sdk::spend::weight::redeem_script;
+use outrigger_sdk::spend::known::redeem_script;
 
 /// What bitcoind says of a seed that is no key.
 const INVALID_KEY: &str = "Invalid private key";

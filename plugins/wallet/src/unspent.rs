@@ -7,7 +7,7 @@ use outrigger_sdk::amount::{self, Saturating};
 use outrigger_sdk::params::{Type, encode_hex, int32, int64};
 use outrigger_sdk::service::mempool::MempoolEntry;
 use outrigger_sdk::service::wallet::{Ownership, ScriptInfo, WalletCoin, WalletInfo};
-use outrigger_sdk::spend::weight::{redeem_script, witness_script};
+use outrigger_sdk::spend::known::{redeem_script, witness_script};
 use outrigger_sdk::spend::{coins, reuse};
 use outrigger_sdk::standard::{ScriptKind, address, classify};
 use outrigger_sdk::typed;

@@ -23,7 +23,7 @@ pub mod feerate;
 mod fund;
 pub mod funding_options;
 mod group;
-mod known;
+pub mod known;
 mod locktime;
 mod miniscript_size;
 pub mod options;

@@ -55,10 +55,13 @@ impl ServiceSource for HostServices {
         let [chain, mempool, wallet, signer, node_rpc] = NAMES;
         let exported = match service {
             name if name == chain => {
-                let published = self.published.clone();
-                ExportedService::new::<dyn Chain>(Arc::new(ChainService { node, scopes, published }))
+                let (published, files) = (self.published.clone(), self.manager.client_files());
+                ExportedService::new::<dyn Chain>(Arc::new(ChainService { node, scopes, published, files }))
             }
-            name if name == mempool => ExportedService::new::<dyn Mempool>(Arc::new(MempoolService { node, scopes })),
+            name if name == mempool => {
+                let files = self.manager.client_files();
+                ExportedService::new::<dyn Mempool>(Arc::new(MempoolService { node, scopes, files }))
+            }
             name if name == wallet => ExportedService::new::<dyn Wallet>(Arc::new(wallets())),
             name if name == signer => ExportedService::new::<dyn Signer>(Arc::new(wallets())),
             name if name == node_rpc => {

@@ -1572,6 +1572,14 @@ enum {
      * Request: nothing. Response: [list of publication].
      */
     OUTRIGGER_FN_CHAIN_PUBLICATIONS = 21,
+    /**
+     * Writes the unspent outputs as of a block of the best chain to a new file, which bitcoind reads. A path that is
+     * relative begins in the folder of the network's data. OUTRIGGER_STATUS_REFUSED with what to tell the client where
+     * there is such a file, or none can be made. Fails with OUTRIGGER_STATUS_UNSUPPORTED on a bitcoind. Since minor 1.
+     *
+     * Request: file [text], block [hash]. Response: [coins_dump].
+     */
+    OUTRIGGER_FN_CHAIN_DUMP_COINS = 22,
 };
 
 /* ------------------------------------------------------------------------------------------------------------------
@@ -1677,6 +1685,21 @@ enum {
      * Request: transactions [list of bytes]. Response: [package_outcome].
      */
     OUTRIGGER_FN_MEMPOOL_TRY_PACKAGE = 13,
+    /**
+     * Writes the mempool to a file that bitcoind reads, and gives its path. OUTRIGGER_STATUS_REFUSED when it cannot be
+     * written. Fails with OUTRIGGER_STATUS_UNSUPPORTED on a bitcoind. Since minor 1.
+     *
+     * Request: nothing. Response: [text].
+     */
+    OUTRIGGER_FN_MEMPOOL_SAVE = 14,
+    /**
+     * Offers the transactions of such a file to the mempool, as if they came one after the other.
+     * OUTRIGGER_STATUS_REFUSED when the file may not or cannot be read; what stands before a damage is taken in. Fails
+     * with OUTRIGGER_STATUS_UNSUPPORTED on a bitcoind. Since minor 1.
+     *
+     * Request: file [text], options [mempool_import]. Response: [nothing].
+     */
+    OUTRIGGER_FN_MEMPOOL_IMPORT = 15,
 };
 
 /* ------------------------------------------------------------------------------------------------------------------

@@ -427,6 +427,18 @@ typedef struct outrigger_publication_t {
     uint32_t high_water_mark;
 } outrigger_publication_t;
 
+/** A file of the unspent outputs as of a block. */
+typedef struct outrigger_coins_dump_t {
+    /** The number of the outputs. [u64] */
+    uint64_t coins;
+    /** The hash over them (`hash_serialized_3` of gettxoutsetinfo), in the order of its bytes in memory. [array 32] */
+    outrigger_array32_t hash;
+    /** The number of transactions of the chain up to the block. [u64] */
+    uint64_t transactions;
+    /** Where the file is. [text] */
+    outrigger_bytes_t path;
+} outrigger_coins_dump_t;
+
 /** The mempool as a whole. */
 typedef struct outrigger_mempool_info_t {
     /** The number of transactions. [u64] */
@@ -701,6 +713,16 @@ typedef struct outrigger_package_outcome_t {
     /** The transactions that were replaced, by their ids. [list of hash] */
     outrigger_list_t replaced;
 } outrigger_package_outcome_t;
+
+/** What is taken over from the file of a mempool, beside its transactions. */
+typedef struct outrigger_mempool_import_t {
+    /** Whether the transactions count as coming now, and not when the file says. [bool] */
+    bool use_current_time;
+    /** Whether what was added to fees is added here too. [bool] */
+    bool fee_deltas;
+    /** Whether transactions that no peer was known to have count as such here. [bool] */
+    bool unbroadcast;
+} outrigger_mempool_import_t;
 
 /** Perhaps a value. [optional bool] */
 typedef struct outrigger_optional_bool_t {
@@ -2376,6 +2398,16 @@ static inline bool outrigger_get_list_of_publication(outrigger_reader_t *reader,
     return outrigger_end_list(reader, out);
 }
 
+/** [coins_dump] Threads: any. Ownership: stays where it was. Lifetime: of `*out`, that of the reader's bytes. */
+static inline bool outrigger_get_coins_dump(outrigger_reader_t *reader, outrigger_coins_dump_t *out)
+{
+    memset(out, 0, sizeof *out);
+    return outrigger_get_u64(reader, &out->coins)
+        && outrigger_get_array32(reader, &out->hash)
+        && outrigger_get_u64(reader, &out->transactions)
+        && outrigger_get_bytes(reader, &out->path);
+}
+
 /** [mempool_info] Threads: any. Ownership: nothing changes hands. Lifetime: `*out` is a copy. */
 static inline bool outrigger_get_mempool_info(outrigger_reader_t *reader, outrigger_mempool_info_t *out)
 {
@@ -2790,6 +2822,14 @@ static inline bool outrigger_get_package_outcome(outrigger_reader_t *reader, out
         && outrigger_get_bool(reader, &out->is_policy)
         && outrigger_get_list_of_package_member(reader, &out->members)
         && outrigger_get_list_of_hash(reader, &out->replaced);
+}
+
+/** [mempool_import] Threads: any. Ownership: what is written stays the caller's. Lifetime: it is copied. */
+static inline void outrigger_put_mempool_import(outrigger_writer_t *writer, const outrigger_mempool_import_t *value)
+{
+    outrigger_put_bool(writer, value->use_current_time);
+    outrigger_put_bool(writer, value->fee_deltas);
+    outrigger_put_bool(writer, value->unbroadcast);
 }
 
 /** [optional bool] Threads: any. Ownership: nothing changes hands. Lifetime: `*out` is a copy. */
@@ -4721,6 +4761,40 @@ static inline int32_t outrigger_chain_publications(
     return outrigger_answered(status, read, &own, response);
 }
 
+/**
+ * Writes the unspent outputs as of a block of the best chain to a new file, which bitcoind reads. A path that is
+ * relative begins in the folder of the network's data. OUTRIGGER_STATUS_REFUSED with what to tell the client where
+ * there is such a file, or none can be made. Fails with OUTRIGGER_STATUS_UNSUPPORTED on a bitcoind. Since minor 1.
+ *
+ * Request: file [text], block [hash]. Response: [coins_dump].
+ * Threads: any, from `init` until `stop` has returned; of one scope, one at a time.
+ * Ownership: the arguments stay the caller's; `*response` is the caller's to release, whatever the status is.
+ * Lifetime: what `*out` points to ends with `*response`; the arguments are copied.
+ */
+static inline int32_t outrigger_chain_dump_coins(
+    const outrigger_service_t *chain, uint64_t scope, outrigger_bytes_t file, const outrigger_hash_t *block,
+    outrigger_owned_bytes_t *response, outrigger_coins_dump_t *out)
+{
+    outrigger_writer_t request = OUTRIGGER_WRITER;
+    outrigger_owned_bytes_t own = OUTRIGGER_NO_BYTES;
+    outrigger_reader_t reader;
+    int32_t status = OUTRIGGER_STATUS_OK;
+    bool read = false;
+    memset(out, 0, sizeof *out);
+    if (response == NULL) {
+        return OUTRIGGER_STATUS_MALFORMED;
+    }
+    outrigger_put_bytes(&request, file);
+    outrigger_put_hash(&request, block);
+    status = outrigger_ask_written(chain, OUTRIGGER_FN_CHAIN_DUMP_COINS, scope, &request, &own);
+    reader = outrigger_read(outrigger_lend(&own));
+    read = status == OUTRIGGER_STATUS_OK && outrigger_get_coins_dump(&reader, out);
+    if (!read) {
+        memset(out, 0, sizeof *out);
+    }
+    return outrigger_answered(status, read, &own, response);
+}
+
 /* ------------------------------------------------------------------------------------------------------------------
  * The service mempool/1
  * ------------------------------------------------------------------------------------------------------------------ */
@@ -5152,6 +5226,60 @@ static inline int32_t outrigger_mempool_try_package(
         memset(out, 0, sizeof *out);
     }
     return outrigger_answered(status, read, &own, response);
+}
+
+/**
+ * Writes the mempool to a file that bitcoind reads, and gives its path. OUTRIGGER_STATUS_REFUSED when it cannot be
+ * written. Fails with OUTRIGGER_STATUS_UNSUPPORTED on a bitcoind. Since minor 1.
+ *
+ * Request: nothing. Response: [text].
+ * Threads: any, from `init` until `stop` has returned; of one scope, one at a time.
+ * Ownership: the arguments stay the caller's; `*response` is the caller's to release, whatever the status is.
+ * Lifetime: what `*out` points to ends with `*response`; the arguments are copied.
+ */
+static inline int32_t outrigger_mempool_save(
+    const outrigger_service_t *mempool, uint64_t scope, outrigger_owned_bytes_t *response, outrigger_bytes_t *out)
+{
+    outrigger_writer_t request = OUTRIGGER_WRITER;
+    outrigger_owned_bytes_t own = OUTRIGGER_NO_BYTES;
+    outrigger_reader_t reader;
+    int32_t status = OUTRIGGER_STATUS_OK;
+    bool read = false;
+    memset(out, 0, sizeof *out);
+    if (response == NULL) {
+        return OUTRIGGER_STATUS_MALFORMED;
+    }
+    status = outrigger_ask_written(mempool, OUTRIGGER_FN_MEMPOOL_SAVE, scope, &request, &own);
+    reader = outrigger_read(outrigger_lend(&own));
+    read = status == OUTRIGGER_STATUS_OK && outrigger_get_bytes(&reader, out);
+    if (!read) {
+        memset(out, 0, sizeof *out);
+    }
+    return outrigger_answered(status, read, &own, response);
+}
+
+/**
+ * Offers the transactions of such a file to the mempool, as if they came one after the other. OUTRIGGER_STATUS_REFUSED
+ * when the file may not or cannot be read; what stands before a damage is taken in. Fails with
+ * OUTRIGGER_STATUS_UNSUPPORTED on a bitcoind. Since minor 1.
+ *
+ * Request: file [text], options [mempool_import]. Response: [nothing].
+ * Threads: any, from `init` until `stop` has returned; of one scope, one at a time.
+ * Ownership: the arguments stay the caller's; `*response` is the caller's to release, whatever the status is. It may be
+ * null: nothing but the detail of a failure is lost then.
+ * Lifetime: the arguments are copied.
+ */
+static inline int32_t outrigger_mempool_import(
+    const outrigger_service_t *mempool, uint64_t scope, outrigger_bytes_t file,
+    const outrigger_mempool_import_t *options, outrigger_owned_bytes_t *response)
+{
+    outrigger_writer_t request = OUTRIGGER_WRITER;
+    outrigger_owned_bytes_t own = OUTRIGGER_NO_BYTES;
+    int32_t status = OUTRIGGER_STATUS_OK;
+    outrigger_put_bytes(&request, file);
+    outrigger_put_mempool_import(&request, options);
+    status = outrigger_ask_written(mempool, OUTRIGGER_FN_MEMPOOL_IMPORT, scope, &request, &own);
+    return outrigger_answered(status, true, &own, response);
 }
 
 /* ------------------------------------------------------------------------------------------------------------------

@@ -5,6 +5,7 @@ mod abi;
 mod architecture;
 mod call;
 mod chain;
+mod chain_files;
 mod check;
 mod circles;
 mod compared;
@@ -28,6 +29,7 @@ mod import;
 mod in_front;
 mod kills;
 mod legacy;
+
 mod methods;
 mod metrics;
 mod migration;

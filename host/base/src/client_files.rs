@@ -1,6 +1,9 @@
-//! The one rule for files of the host's system that a client names (backupwallet, restorewallet, dumpwallet, importwallet).
+//! The one rule for files of the host's system that a client names (backupwallet, restorewallet, dumpwallet, importwallet,
+//! importmempool, dumptxoutset).
 //!
-//! - No file in the data directory is read or written: the cookie, the lock, the chain and the wallets are there.
+//! - No file in the data directory is read or written: the cookie, the lock, the chain and the wallets are there. Only files that are
+//!   named `NAME.dat` and lie in the network's folder itself may be, which is where bitcoind keeps such files; the host has no other
+//!   files of such names.
 //! - The way to a file has no symbolic link, and the file is none: what is judged is what is opened.
 //! - Where the operator names folders for a user, the file lies below one of them.
 //! - What is written is written beside the file and takes its place in one step, for the host's user alone (mode 0600). A
@@ -74,6 +77,8 @@ type Result<T> = std::result::Result<T, ClientFileError>;
 #[derive(Debug)]
 pub struct ClientFiles {
     data_directory: PathBuf,
+    /// The network's folder in it.
+    network_folder: Option<PathBuf>,
     unfinished: Journal,
 }
 
@@ -91,7 +96,22 @@ impl ClientFiles {
     /// # Errors
     /// When the data directory or the note cannot be read.
     pub fn open(data_directory: &Path, notes: PathBuf) -> io::Result<Self> {
-        Ok(Self { data_directory: fs::canonicalize(data_directory)?, unfinished: Journal::open(notes)? })
+        let data_directory = fs::canonicalize(data_directory)?;
+        Ok(Self { data_directory, network_folder: None, unfinished: Journal::open(notes)? })
+    }
+
+    /// The same with a folder of the network, in the data directory.
+    ///
+    /// # Errors
+    /// When there is no such folder.
+    pub fn with_network_folder(mut self, folder: &Path) -> io::Result<Self> {
+        self.network_folder = Some(fs::canonicalize(folder)?);
+        Ok(self)
+    }
+
+    /// The folder of the network, where there is one.
+    pub fn network_folder(&self) -> Option<&Path> {
+        self.network_folder.as_deref()
     }
 
     /// Opens a file for reading.
@@ -141,7 +161,8 @@ impl ClientFiles {
             io::ErrorKind::NotFound => ClientFileError::Missing,
             _ => error.into(),
         })?;
-        if path.starts_with(&self.data_directory) {
+        let may_be_shared = self.network_folder.as_ref() == Some(&path) && is_shared_name(&name);
+        if path.starts_with(&self.data_directory) && !may_be_shared {
             return Err(ClientFileError::InDataDirectory);
         }
         if path != folder {
@@ -189,6 +210,13 @@ impl Place {
         renameat(&self.folder, unfinished, &self.folder, &self.name).map_err(ClientFileError::from)?;
         Ok(rustix::fs::fsync(&self.folder).map_err(ClientFileError::from)?)
     }
+}
+
+/// Whether a file of this name in the network's folder is none of the host's own: `NAME.dat`.
+fn is_shared_name(name: &OsStr) -> bool {
+    let name = Path::new(name);
+    name.extension().is_some_and(|extension| extension == "dat")
+        && !name.as_os_str().as_encoded_bytes().starts_with(b".")
 }
 
 /// A folder and a name in it, without `.` and `..`; none where the path ends with no name.
@@ -343,6 +371,29 @@ mod tests {
         symlink(harness.data.path(), harness.outside.path().join("link")).unwrap();
         let through = harness.outside.path().join("link/load.json");
         assert_eq!(harness.refused(&through, &None), ["it lies in the data directory"; 2]);
+    }
+
+    #[test]
+    fn a_clients_file_may_be_shared_in_the_networks_folder() {
+        let Harness { data, files, .. } = harness();
+        let network = data.path().join("regtest");
+        fs::create_dir_all(network.join("chain")).unwrap();
+        let files = files.with_network_folder(&network).unwrap();
+        let write = |name: &str, folders: &Folders| {
+            files.replace(
+                &network.join(name),
+                folders,
+                |_| Ok(false),
+                |file| Ok::<_, ClientFileError>(file.write_all(b"ours")?),
+            )
+        };
+        write("mempool.dat", &None).unwrap();
+        files.read(&network.join("mempool.dat"), &None).unwrap();
+        for name in ["load.json", ".dat", ".lock.dat", "dat", "chain/data.dat", "../other.dat"] {
+            assert!(matches!(write(name, &None), Err(ClientFileError::InDataDirectory)), "{name}");
+        }
+        let elsewhere: Folders = Some(Arc::from([data.path().join("regtest/chain")]));
+        assert!(matches!(write("other.dat", &elsewhere), Err(ClientFileError::NotAllowed)));
     }
 
     #[test]

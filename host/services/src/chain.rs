@@ -4,13 +4,14 @@ use std::sync::Arc;
 
 use bitcoin::{BlockHash, Network, OutPoint, Txid};
 use outrigger_service::chain::{
-    BlockInfo, BlockRef, ChainInfo, ChainTip, Coin, ConfirmedTransaction, Deployment, NextBlock, Publication,
-    SpentOutputs, Tip, UnspentOutput, Verdict,
+    BlockInfo, BlockRef, ChainInfo, ChainTip, Coin, CoinsDump, ConfirmedTransaction, Deployment, NextBlock,
+    Publication, SpentOutputs, Tip, UnspentOutput, Verdict,
 };
 use outrigger_service::wire::Blob;
 use outrigger_service::{Chain, Result, Scope};
 
-use super::OwnScopes;
+use super::{OwnScopes, coins_file};
+use outrigger_base::client_files::ClientFiles;
 use outrigger_node::{Node, NodeError, Snapshot};
 
 /// The chain, read through the calls' snapshots.
@@ -21,6 +22,8 @@ pub struct ChainService {
     pub scopes: OwnScopes,
     /// What is published.
     pub published: Arc<[Publication]>,
+    /// The rule for files that clients name.
+    pub files: Arc<ClientFiles>,
 }
 
 impl ChainService {
@@ -127,5 +130,10 @@ impl Chain for ChainService {
 
     fn publications(&self, _: Scope) -> Result<Vec<Publication>> {
         Ok(self.published.to_vec())
+    }
+
+    fn dump_coins(&self, scope: Scope, file: String, block: BlockHash) -> Result<CoinsDump> {
+        let call = self.scopes.get(scope)?;
+        call.with_chain(&*self.node, |snapshot| coins_file::dump(snapshot, &self.files, &file, &call.folders, block))
     }
 }

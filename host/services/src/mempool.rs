@@ -4,13 +4,14 @@ use std::sync::Arc;
 
 use bitcoin::{OutPoint, SignedAmount, Txid};
 use outrigger_service::mempool::{
-    Admission, Candidate, MempoolEntry, MempoolInfo, PackageOutcome, Prioritised, RawTransaction,
+    Admission, Candidate, MempoolEntry, MempoolImport, MempoolInfo, PackageOutcome, Prioritised, RawTransaction,
 };
 use outrigger_service::wire::Blob;
 use outrigger_service::{Mempool, Result, Scope};
 use outrigger_values::FeeRate;
 
-use super::OwnScopes;
+use super::{OwnScopes, mempool_file};
+use outrigger_base::client_files::ClientFiles;
 use outrigger_node::Node;
 
 /// The mempool. It has no snapshots: each function sees it as it stands.
@@ -19,6 +20,8 @@ pub struct MempoolService {
     pub node: Arc<dyn Node>,
     /// The calls.
     pub scopes: OwnScopes,
+    /// The rule for files that clients name.
+    pub files: Arc<ClientFiles>,
 }
 
 impl Mempool for MempoolService {
@@ -78,5 +81,15 @@ impl Mempool for MempoolService {
 
     fn fee_estimate(&self, _: Scope, blocks: u32, conservative: bool) -> Result<Option<FeeRate>> {
         Ok(self.node.fee_estimate(blocks, conservative)?)
+    }
+
+    fn save(&self, _: Scope) -> Result<String> {
+        Ok(mempool_file::save(&*self.node, &self.files)?.display().to_string())
+    }
+
+    fn import(&self, scope: Scope, file: String, options: MempoolImport) -> Result<()> {
+        let call = self.scopes.get(scope)?;
+        call.refresh();
+        Ok(mempool_file::import(&*self.node, &self.files, std::path::Path::new(&file), &call.folders, options)?)
     }
 }

@@ -136,8 +136,13 @@ impl<N: Node + 'static> TestHost<N> {
         let node: Arc<dyn Node> = self.node.clone();
         let wallet = Arc::new(WalletService { manager: self.wallets.clone(), scopes: scopes.clone(), keys: Keys::All });
         Host {
-            chain: Arc::new(ChainService { node: node.clone(), scopes: scopes.clone(), published: Arc::default() }),
-            mempool: Arc::new(MempoolService { node, scopes }),
+            chain: Arc::new(ChainService {
+                node: node.clone(),
+                scopes: scopes.clone(),
+                published: Arc::default(),
+                files: self.wallets.client_files(),
+            }),
+            mempool: Arc::new(MempoolService { node, scopes, files: self.wallets.client_files() }),
             signer: wallet.clone(),
             wallet,
             events: Arc::new(NoEvents),

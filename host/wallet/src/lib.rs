@@ -96,6 +96,8 @@ pub struct Settings {
     pub kdf_passes: u32,
     /// Where no file lies that a client names, beside the wallets' own folder; none: only there.
     pub data_directory: Option<PathBuf>,
+    /// The network's folder in it, where files may lie that clients and the host exchange.
+    pub network_folder: Option<PathBuf>,
     /// By how many blocks a wallet goes back by itself to where its blocks and the node's chain part; none: by any number.
     pub max_rewind: Option<u32>,
     /// A block of the node's chain that wallets may go back to all the same.
@@ -117,6 +119,7 @@ impl Default for Settings {
             kdf_memory_kib: 64 << 10,
             kdf_passes: 3,
             data_directory: None,
+            network_folder: None,
             max_rewind: None,
             allow_rewind_to: None,
             reorganisation_notice: None,
@@ -137,7 +140,7 @@ struct Shared {
     /// The loaded wallets and what follows the node for them. They and this know each other until the manager is shut down.
     follower: Arc<Follower>,
     /// The rule for files that clients name.
-    client_files: ClientFiles,
+    client_files: Arc<ClientFiles>,
     /// Attempts to unlock wallets.
     attempts: AllAttempts,
     /// Removes former secrets from wallets' files where that could not be done at once.

@@ -96,7 +96,11 @@ impl WalletManager {
             tracing::error!(%error, "a migration of a wallet that was interrupted could not be ended; it stays as it is");
         }
         let data_directory = settings.data_directory.as_deref().unwrap_or(dir);
-        let client_files = ClientFiles::open(data_directory, dir.join(files::NOTES_FILE)).map_err(WalletError::from)?;
+        let mut client_files =
+            ClientFiles::open(data_directory, dir.join(files::NOTES_FILE)).map_err(WalletError::from)?;
+        if let Some(folder) = &settings.network_folder {
+            client_files = client_files.with_network_folder(folder).map_err(WalletError::from)?;
+        }
         let scrubber = Scrubber::new(follower.clone());
         let manager = Arc::new(Self {
             dir: dir.to_owned(),
@@ -106,7 +110,7 @@ impl WalletManager {
                 node,
                 sink,
                 follower: follower.clone(),
-                client_files,
+                client_files: Arc::new(client_files),
                 attempts: AllAttempts::default(),
                 scrubber,
                 stopping: AtomicBool::new(false),
@@ -125,6 +129,11 @@ impl WalletManager {
             }
         }
         Ok(manager)
+    }
+
+    /// The rule for files that clients name.
+    pub fn client_files(&self) -> Arc<ClientFiles> {
+        self.shared.client_files.clone()
     }
 
     /// The node tells this from now on what happens. What wallets offered it before, nobody has heard of.

@@ -24,7 +24,7 @@ const FIRST_SUBSIDY: u64 = 50 * 100_000_000;
 const PERCENTILES: [u64; 5] = [10, 25, 50, 75, 90];
 
 pub fn get_block_stats(context: &Context<'_>) -> Outcome {
-    let info = block_argument(context, context.params.get(0))?;
+    let info = hash_or_height(context, context.params.get(0))?;
     let wanted = wanted(context.params.given(1))?;
     let raw = context.host.chain.block(context.scope, info.hash)?.ok_or(ChainError::BlockNotAvailable)?;
     let spent = match info.height {
@@ -46,7 +46,7 @@ pub fn get_block_stats(context: &Context<'_>) -> Outcome {
 }
 
 /// The block that a height of the best chain, or a hash, names.
-fn block_argument(context: &Context<'_>, value: &Value) -> Result<BlockInfo, ChainError> {
+pub fn hash_or_height(context: &Context<'_>, value: &Value) -> Result<BlockInfo, ChainError> {
     let chain = &context.host.chain;
     if !value.is_number() {
         let hash = BlockHash::from_byte_array(params::hash_text(args::text(value)?, "hash_or_height")?);

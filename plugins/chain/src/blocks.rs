@@ -105,15 +105,24 @@ pub fn get_chain_tips(context: &Context<'_>) -> Outcome {
     Ok(tips.iter().map(show).collect())
 }
 
+/// Whether the tip's time has once been close to the clock's since the start.
+pub fn has_caught_up(context: &Context<'_>) -> Result<bool, ChainError> {
+    let caught_up = &context.plugin.caught_up;
+    if !caught_up.load(Ordering::Relaxed) {
+        let chain = &context.host.chain;
+        let tip = chain.tip(context.scope)?;
+        caught_up.store(u64::from(tip.time) + MAX_TIP_AGE >= chain.time(context.scope)?, Ordering::Relaxed);
+    }
+    Ok(caught_up.load(Ordering::Relaxed))
+}
+
 pub fn get_blockchain_info(context: &Context<'_>) -> Outcome {
     let chain = &context.host.chain;
     let info = chain.info(context.scope)?;
     let best = chain.block_info(context.scope, BlockRef::Hash { hash: info.tip.hash })?;
     let best = best.ok_or(ChainError::BlockNotFound)?;
     let bits: CompactTarget = decode(&best)?.bits;
-    if u64::from(info.tip.time) + MAX_TIP_AGE >= chain.time(context.scope)? {
-        context.plugin.caught_up.store(true, Ordering::Relaxed);
-    }
+    let has_caught_up = has_caught_up(context)?;
     let mut object = Map::new();
     let mut put = |key: &str, value: Value| object.insert(key.to_owned(), value);
     put("chain", json!(info.network.to_core_arg()));
@@ -126,7 +135,7 @@ pub fn get_blockchain_info(context: &Context<'_>) -> Outcome {
     put("time", json!(info.tip.time));
     put("mediantime", json!(info.tip.median_time));
     put("verificationprogress", work::float(progress(&info)));
-    put("initialblockdownload", json!(!context.plugin.caught_up.load(Ordering::Relaxed)));
+    put("initialblockdownload", json!(!has_caught_up));
     put("chainwork", json!(encode_hex(&best.chain_work)));
     put("size_on_disk", json!(info.size_on_disk.unwrap_or_default()));
     put("pruned", json!(false));

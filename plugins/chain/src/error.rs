@@ -65,6 +65,15 @@ pub enum ChainError {
     /// The sequence was asked for beside entries.
     #[error("Verbose results cannot contain mempool sequence values.")]
     VerboseSequence,
+    /// The mempool's file cannot be written.
+    #[error("Unable to dump mempool to disk")]
+    MempoolNotSaved,
+    /// A file of a mempool that cannot be read.
+    #[error("Unable to import mempool file, see debug log for details.")]
+    MempoolNotImported,
+    /// A mempool to import into a chain that is still behind the clock.
+    #[error("Can only import the mempool after the block download and sync is done.")]
+    NotCaughtUp,
     /// Text that is no transaction.
     #[error("TX decode failed")]
     Undecodable,
@@ -227,6 +236,18 @@ pub enum ChainError {
     /// A file of unspent outputs that is not read.
     #[error("Couldn't open file {0} for reading.")]
     SnapshotFile(String),
+    /// A kind of file of unspent outputs that there is none of.
+    #[error("Invalid snapshot type \"{0}\" specified. Please specify \"rollback\" or \"latest\"")]
+    SnapshotType(String),
+    /// A block for another kind of such a file than one as of an earlier block.
+    #[error("Invalid snapshot type \"{0}\" specified with rollback option")]
+    SnapshotTypeWithRollback(String),
+    /// Such a file is there, or cannot be made.
+    #[error("{0}")]
+    SnapshotNotWritten(String),
+    /// A block off the best chain for such a file.
+    #[error("Could not roll back to requested height.")]
+    NotRolledBack,
     /// A second scan at a time.
     #[error("Scan already in progress, use action \"abort\" or \"status\"")]
     ScanInProgress,
@@ -265,7 +286,11 @@ impl From<ChainError> for RpcError {
         let code = match &error {
             E::Argument(error) => return error.clone(),
             E::Service(error) => return error.clone().into(),
+            E::NotCaughtUp => RpcErrorCode::CLIENT_IN_INITIAL_DOWNLOAD,
             E::BlockNotAvailable
+            | E::MempoolNotSaved
+            | E::MempoolNotImported
+            | E::NotRolledBack
             | E::UndoNotAvailable
             | E::MockTimeOffRegtest
             | E::HeaderMissing
@@ -322,6 +347,9 @@ impl From<ChainError> for RpcError {
             | E::MemoryMode(_)
             | E::LogCategory(_)
             | E::SnapshotFile(_)
+            | E::SnapshotType(_)
+            | E::SnapshotTypeWithRollback(_)
+            | E::SnapshotNotWritten(_)
             | E::ScanInProgress
             | E::ScanAction(_)
             | E::NoScanDescriptor

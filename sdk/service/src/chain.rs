@@ -2,6 +2,7 @@
 //!
 //! The example `blocks` of the SDK shows it in use.
 
+use bitcoin::consensus::Encodable;
 use bitcoin::{Amount, BlockHash, Network, OutPoint, TxOut, Txid};
 
 use super::service;
@@ -91,6 +92,19 @@ wire_struct! {
         pub height: u32,
         /// Whether its transaction is a coinbase.
         pub coinbase: bool,
+    }
+}
+
+impl Coin {
+    /// The bytes that stand for the unspent output in hashes over all of them, as bitcoind makes these.
+    pub fn hashed_as(&self, outpoint: &OutPoint) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        let mark = (self.height << 1) | u32::from(self.coinbase);
+        // Writing to memory cannot fail.
+        let _ = outpoint.consensus_encode(&mut bytes);
+        bytes.extend(mark.to_le_bytes());
+        let _ = self.output.consensus_encode(&mut bytes);
+        bytes
     }
 }
 
@@ -303,6 +317,21 @@ wire_struct! {
     }
 }
 
+wire_struct! {
+    /// A file of the unspent outputs as of a block.
+    #[derive(Clone, PartialEq, Eq, Debug)]
+    pub struct CoinsDump {
+        /// The number of the outputs.
+        pub coins: u64,
+        /// The hash over them (`hash_serialized_3` of gettxoutsetinfo), in the order of its bytes in memory.
+        pub hash: [u8; 32],
+        /// The number of transactions of the chain up to the block.
+        pub transactions: u64,
+        /// Where the file is.
+        pub path: String,
+    }
+}
+
 service! {
     /// The chain. Reads within a call see one snapshot of it.
     pub trait Chain as ChainClient = "chain/1" {
@@ -361,5 +390,10 @@ service! {
         /// What is published over ZMQ, in the order in which it is sent; nothing in front of a bitcoind.
         #[since(1)]
         fn publications() -> Vec<Publication>;
+        /// Writes the unspent outputs as of a block of the best chain to a new file, which bitcoind reads. A path that is relative
+        /// begins in the folder of the network's data. `Refused` with what to tell the client where there is such a file, or none can
+        /// be made. Fails with `Unsupported` on a bitcoind.
+        #[since(1)]
+        fn dump_coins(file: String, block: BlockHash) -> CoinsDump;
     }
 }

@@ -21,6 +21,7 @@ mod packages;
 mod params;
 mod persistence;
 mod restore;
+mod saved;
 mod search;
 mod select;
 mod snapshot;

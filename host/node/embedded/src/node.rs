@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use bitcoin::{BlockHash, Network, OutPoint, SignedAmount, Transaction, Txid};
 use outrigger_node::interest::concerning;
-use outrigger_node::{Findings, Node, Observer, Result, ScriptSet, Snapshot};
+use outrigger_node::{Findings, Node, Observer, Result, SavedMempool, ScriptSet, Snapshot};
 use outrigger_service::chain::{
     BlockInfo, BlockRef, ChainInfo, ChainTip, Coin, ConfirmedTransaction, Deployment, NextBlock, SpentOutputs, Tip,
     UnspentOutput, Verdict,
@@ -140,6 +140,18 @@ impl Node for EmbeddedNode {
 
     fn prioritised(&self) -> Result<Vec<Prioritised>> {
         Ok(self.prioritised())
+    }
+
+    fn saved_mempool(&self) -> Result<SavedMempool> {
+        Ok(self.saved_mempool())
+    }
+
+    fn import_transaction(&self, raw: &[u8], time: i64) -> Result<bool> {
+        Ok(self.import_transaction(raw, time)?)
+    }
+
+    fn set_unbroadcast(&self, txids: &[Txid]) -> Result<()> {
+        Ok(self.set_unbroadcast(txids)?)
     }
 }
 

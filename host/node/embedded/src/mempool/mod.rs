@@ -268,6 +268,14 @@ impl Pool {
         }
     }
 
+    /// Counts an entry among those that were offered to this node, and by no block.
+    pub fn set_unbroadcast(&mut self, txid: &Txid) {
+        if let Some(entry) = self.graph.set_unbroadcast(txid) {
+            self.records.added(entry);
+            self.sequence += 1;
+        }
+    }
+
     /// All that was added and stands, by txid.
     pub fn prioritised(&self) -> Vec<Prioritised> {
         let describe = |(txid, delta): (&Txid, &SignedAmount)| Prioritised {

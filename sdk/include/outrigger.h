@@ -1663,11 +1663,11 @@ enum {
      */
     OUTRIGGER_FN_MEMPOOL_UNBROADCAST = 10,
     /**
-     * The feerate at which a transaction is expected to be confirmed within so many blocks, in satoshi per 1000 virtual
-     * bytes; none where the node has no estimate. A conservative one also looks further back, so that it falls later
-     * when fees fall; the other is economical (`estimate_mode`). Since minor 1.
+     * The feerate at which a transaction is expected to be confirmed within so many blocks. A conservative one also
+     * looks further back, so that it falls later when fees fall; the other is economical (`estimate_mode`). Since minor
+     * 1.
      *
-     * Request: blocks [u32], conservative [bool]. Response: [optional u64].
+     * Request: blocks [u32], conservative [bool]. Response: [fee_estimate].
      */
     OUTRIGGER_FN_MEMPOOL_FEE_ESTIMATE = 11,
     /**

@@ -644,6 +644,19 @@ typedef struct outrigger_prioritised_t {
     outrigger_optional_i64_t modified_fee;
 } outrigger_prioritised_t;
 
+/** What the node estimates that a transaction has to pay. */
+typedef struct outrigger_fee_estimate_t {
+    /**
+     * The feerate, in satoshi per 1000 virtual bytes, and no less than the mempool accepts; none where the node knows
+     * too little. [optional u64]
+     */
+    outrigger_optional_u64_t feerate;
+    /**
+     * The number of blocks that it is for: fewer than were asked for where the node knows too little of so many. [u32]
+     */
+    uint32_t blocks;
+} outrigger_fee_estimate_t;
+
 /** What became of one of several transactions that were offered together. */
 typedef struct outrigger_package_member_t {
     /** Which it is: one of the constants below. */
@@ -2741,6 +2754,14 @@ static inline bool outrigger_get_list_of_prioritised(outrigger_reader_t *reader,
         outrigger_skip_prioritised(reader);
     }
     return outrigger_end_list(reader, out);
+}
+
+/** [fee_estimate] Threads: any. Ownership: nothing changes hands. Lifetime: `*out` is a copy. */
+static inline bool outrigger_get_fee_estimate(outrigger_reader_t *reader, outrigger_fee_estimate_t *out)
+{
+    memset(out, 0, sizeof *out);
+    return outrigger_get_optional_u64(reader, &out->feerate)
+        && outrigger_get_u32(reader, &out->blocks);
 }
 
 /** [package_member] Threads: any. Ownership: stays where it was. Lifetime: of `*out`, that of the reader's bytes. */
@@ -5130,11 +5151,10 @@ static inline int32_t outrigger_mempool_unbroadcast(
 }
 
 /**
- * The feerate at which a transaction is expected to be confirmed within so many blocks, in satoshi per 1000 virtual
- * bytes; none where the node has no estimate. A conservative one also looks further back, so that it falls later when
- * fees fall; the other is economical (`estimate_mode`). Since minor 1.
+ * The feerate at which a transaction is expected to be confirmed within so many blocks. A conservative one also looks
+ * further back, so that it falls later when fees fall; the other is economical (`estimate_mode`). Since minor 1.
  *
- * Request: blocks [u32], conservative [bool]. Response: [optional u64].
+ * Request: blocks [u32], conservative [bool]. Response: [fee_estimate].
  * Threads: any, from `init` until `stop` has returned; of one scope, one at a time.
  * Ownership: the arguments stay the caller's; `*response` is the caller's to release, whatever the status is. It may be
  * null: nothing but the detail of a failure is lost then.
@@ -5142,7 +5162,7 @@ static inline int32_t outrigger_mempool_unbroadcast(
  */
 static inline int32_t outrigger_mempool_fee_estimate(
     const outrigger_service_t *mempool, uint64_t scope, uint32_t blocks, bool conservative,
-    outrigger_owned_bytes_t *response, outrigger_optional_u64_t *out)
+    outrigger_owned_bytes_t *response, outrigger_fee_estimate_t *out)
 {
     outrigger_writer_t request = OUTRIGGER_WRITER;
     outrigger_owned_bytes_t own = OUTRIGGER_NO_BYTES;
@@ -5154,7 +5174,7 @@ static inline int32_t outrigger_mempool_fee_estimate(
     outrigger_put_bool(&request, conservative);
     status = outrigger_ask_written(mempool, OUTRIGGER_FN_MEMPOOL_FEE_ESTIMATE, scope, &request, &own);
     reader = outrigger_read(outrigger_lend(&own));
-    read = status == OUTRIGGER_STATUS_OK && outrigger_get_optional_u64(&reader, out);
+    read = status == OUTRIGGER_STATUS_OK && outrigger_get_fee_estimate(&reader, out);
     if (!read) {
         memset(out, 0, sizeof *out);
     }

@@ -18,6 +18,7 @@ mod encryption_kills;
 mod envelope;
 mod events;
 mod faults;
+mod fee_estimates;
 mod former;
 mod full_disk;
 mod groups;

@@ -23,7 +23,7 @@ use outrigger_service::chain::{
     UnspentOutput, Verdict,
 };
 use outrigger_service::mempool::{
-    Admission, Candidate, MempoolEntry, MempoolInfo, PackageOutcome, Prioritised, RawTransaction,
+    Admission, Candidate, FeeEstimate, MempoolEntry, MempoolInfo, PackageOutcome, Prioritised, RawTransaction,
 };
 use outrigger_service::wire::Blob;
 use outrigger_values::FeeRate;
@@ -209,9 +209,9 @@ pub trait Node: Send + Sync {
     /// As of [`Node::submit_package`].
     fn try_package(&self, raw: &[Blob]) -> Result<PackageOutcome>;
 
-    /// The feerate estimated to confirm within `blocks` blocks; none without an estimate (estimatesmartfee). A `conservative` one
-    /// also looks further back, so that it falls later.
-    fn fee_estimate(&self, blocks: u32, conservative: bool) -> Result<Option<FeeRate>>;
+    /// The feerate estimated to confirm within `blocks` blocks (estimatesmartfee). A `conservative` one also looks further back, so
+    /// that it falls later.
+    fn fee_estimate(&self, blocks: u32, conservative: bool) -> Result<FeeEstimate>;
 
     /// The transactions selected for the next block; none if version `known` of the selection is still current.
     fn candidate(&self, known: Option<u64>) -> Result<Option<Candidate>>;

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use bitcoin::{OutPoint, SignedAmount, Txid};
 use outrigger_service::mempool::{
-    Admission, Candidate, MempoolEntry, MempoolImport, MempoolInfo, PackageOutcome, Prioritised, RawTransaction,
+    Admission, Candidate, FeeEstimate, MempoolEntry, MempoolImport, MempoolInfo, PackageOutcome, Prioritised,
+    RawTransaction,
 };
 use outrigger_service::wire::Blob;
 use outrigger_service::{Mempool, Result, Scope};
@@ -79,7 +80,7 @@ impl Mempool for MempoolService {
         Ok(self.node.try_package(&transactions)?)
     }
 
-    fn fee_estimate(&self, _: Scope, blocks: u32, conservative: bool) -> Result<Option<FeeRate>> {
+    fn fee_estimate(&self, _: Scope, blocks: u32, conservative: bool) -> Result<FeeEstimate> {
         Ok(self.node.fee_estimate(blocks, conservative)?)
     }
 

@@ -7,15 +7,13 @@ use bitcoin::{OutPoint, Txid};
 use outrigger_sdk::RpcError;
 use outrigger_sdk::amount;
 use outrigger_sdk::params::{self, Type};
-use outrigger_sdk::service::mempool::MempoolEntry;
+use outrigger_sdk::service::mempool::{FeeEstimate, MempoolEntry};
+use outrigger_sdk::spend::EstimateMode;
 use serde_json::{Value, json};
 
 use crate::error::ChainError;
 use crate::limits::MAX_TARGET;
 use crate::{Context, Outcome, args};
-
-/// The names of estimate modes, in any case.
-const ESTIMATE_MODES: [&str; 3] = ["unset", "economical", "conservative"];
 
 pub fn get_mempool_info(context: &Context<'_>) -> Outcome {
     let info = context.host.mempool.info(context.scope)?;
@@ -107,17 +105,21 @@ pub fn get_relatives(context: &Context<'_>, which: Relatives) -> Outcome {
     Ok(relatives.iter().map(|entry| json!(entry.txid)).collect())
 }
 
-/// Fees are not estimated here, which is what bitcoind answers on a chain that has told it too little.
 pub fn estimate_smart_fee(context: &Context<'_>) -> Outcome {
     let target: i32 = args::integer(context.params.get(0))?;
     if !(1..=MAX_TARGET).contains(&target) {
         return Err(ChainError::ConfirmationTarget);
     }
-    let mode = context.params.given(1).map(args::text).transpose()?;
-    if mode.is_some_and(|mode| !ESTIMATE_MODES.iter().any(|known| known.eq_ignore_ascii_case(mode))) {
-        return Err(ChainError::EstimateMode);
-    }
-    Ok(json!({"errors": ["Insufficient data or no feerate found"], "blocks": 0}))
+    let mode = context.params.given(1).map_or(Ok("unset"), args::text)?;
+    let mode = EstimateMode::named(mode).ok_or(ChainError::EstimateMode)?;
+    // Unset is economical here.
+    let conservative = mode == EstimateMode::Conservative;
+    let FeeEstimate { feerate, blocks } =
+        context.host.mempool.fee_estimate(context.scope, target.unsigned_abs(), conservative)?;
+    Ok(match feerate {
+        Some(feerate) => json!({"feerate": amount::to_json(feerate), "blocks": blocks}),
+        None => json!({"errors": ["Insufficient data or no feerate found"], "blocks": blocks}),
+    })
 }
 
 /// An entry in Bitcoin Core 29's shape.

@@ -305,6 +305,17 @@ wire_struct! {
 }
 
 wire_struct! {
+    /// What the node estimates that a transaction has to pay.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+    pub struct FeeEstimate {
+        /// The feerate, in satoshi per 1000 virtual bytes, and no less than the mempool accepts; none where the node knows too little.
+        pub feerate: Option<FeeRate>,
+        /// The number of blocks that it is for: fewer than were asked for where the node knows too little of so many.
+        pub blocks: u32,
+    }
+}
+
+wire_struct! {
     /// What is taken over from the file of a mempool, beside its transactions.
     #[derive(Clone, Copy, PartialEq, Eq, Debug)]
     pub struct MempoolImport {
@@ -346,11 +357,10 @@ service! {
         /// is known to have. One that came back from a block is none.
         #[since(1)]
         fn unbroadcast(txids: Vec<Txid>) -> Vec<bool>;
-        /// The feerate at which a transaction is expected to be confirmed within so many blocks, in satoshi per 1000 virtual
-        /// bytes; none where the node has no estimate. A conservative one also looks further back, so that it falls later when
-        /// fees fall; the other is economical (`estimate_mode`).
+        /// The feerate at which a transaction is expected to be confirmed within so many blocks. A conservative one also looks
+        /// further back, so that it falls later when fees fall; the other is economical (`estimate_mode`).
         #[since(1)]
-        fn fee_estimate(blocks: u32, conservative: bool) -> Option<FeeRate>;
+        fn fee_estimate(blocks: u32, conservative: bool) -> FeeEstimate;
         /// Offers transactions that build on one another, parents before their one child: first each by itself, then those together
         /// that pay too little by themselves. `max_feerate` is that of `submit`, and bounds each. Fails with `Unsupported` on a
         /// bitcoind.

@@ -84,6 +84,6 @@ pub fn discard_feerate(services: Services<'_>, settings: &SpendSettings) -> Resu
 fn estimate(services: Services<'_>, target: u32, conservative: bool) -> Result<Option<FeeRate>> {
     match services.host.mempool.fee_estimate(services.scope, target, conservative) {
         Err(error) if error.kind == ErrorKind::Unsupported => Ok(None),
-        estimate => estimate,
+        estimate => Ok(estimate?.feerate),
     }
 }

@@ -8,8 +8,8 @@ use bitcoin::{Amount, BlockHash, OutPoint, SignedAmount, Transaction, Txid, cons
 use super::chain::StubChain;
 use super::lock;
 use outrigger_service::mempool::{
-    Admission, Candidate, MempoolEntry, MempoolImport, MempoolInfo, PackageMember, PackageOutcome, Prioritised,
-    RawTransaction, Selected, Selection,
+    Admission, Candidate, FeeEstimate, MempoolEntry, MempoolImport, MempoolInfo, PackageMember, PackageOutcome,
+    Prioritised, RawTransaction, Selected, Selection,
 };
 use outrigger_service::wire::Blob;
 use outrigger_service::{Chain, ErrorKind, Mempool, Result, Scope, ServiceError};
@@ -319,8 +319,8 @@ impl Mempool for StubMempool {
         transactions.into_iter().map(attempt).collect::<Result<Vec<_>>>().map(outcome)
     }
 
-    fn fee_estimate(&self, _: Scope, _: u32, _: bool) -> Result<Option<FeeRate>> {
-        Ok(None)
+    fn fee_estimate(&self, _: Scope, _: u32, _: bool) -> Result<FeeEstimate> {
+        Ok(FeeEstimate { feerate: None, blocks: 0 })
     }
 
     fn save(&self, _: Scope) -> Result<String> {

@@ -280,6 +280,9 @@ pub struct FeeAnswer {
     /// In BTC per 1000 virtual bytes.
     #[serde(default)]
     pub feerate: Option<Btc>,
+    /// The blocks that it is for.
+    #[serde(default)]
+    pub blocks: u32,
 }
 
 /// `testmempoolaccept`, of one transaction.

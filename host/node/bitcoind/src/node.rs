@@ -14,7 +14,7 @@ use outrigger_node::interest::outpoint_interest;
 use outrigger_node::{ChainIdentity, Link, Node, NodeError, Observer, Result, SearchReads, Snapshot};
 use outrigger_service::chain::{Deployment, NextBlock, Tip, Verdict};
 use outrigger_service::mempool::{
-    Admission, Candidate, MempoolEntry, MempoolInfo, PackageOutcome, Prioritised, RawTransaction,
+    Admission, Candidate, FeeEstimate, MempoolEntry, MempoolInfo, PackageOutcome, Prioritised, RawTransaction,
 };
 use outrigger_service::wire::Blob;
 use outrigger_upstream::{Upstream, UpstreamError};
@@ -347,13 +347,16 @@ impl Node for BitcoindNode {
         Err(NodeError::Unsupported("packages are tried by the node's own testmempoolaccept".into()))
     }
 
-    fn fee_estimate(&self, blocks: u32, conservative: bool) -> Result<Option<FeeRate>> {
+    fn fee_estimate(&self, blocks: u32, conservative: bool) -> Result<FeeEstimate> {
         // Named in any case: the node's own default is another one before release 28.
         let mode = if conservative { "conservative" } else { "economical" };
         match self.rpc().ask::<FeeAnswer>("estimatesmartfee", &json!([blocks, mode])) {
             // A node with -blocksonly estimates none.
-            Err(error) if error.code() == Some(INTERNAL_ERROR) => Ok(None),
-            answer => Ok(answer?.feerate.map(Btc::feerate)),
+            Err(error) if error.code() == Some(INTERNAL_ERROR) => Ok(FeeEstimate { feerate: None, blocks }),
+            answer => {
+                let FeeAnswer { feerate, blocks } = answer?;
+                Ok(FeeEstimate { feerate: feerate.map(Btc::feerate), blocks })
+            }
         }
     }
 

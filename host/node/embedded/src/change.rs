@@ -246,6 +246,7 @@ impl Change<'_> {
         node.selector.changed();
         node.journal.append(&records);
         node.journal.tend(usage, &node.pool);
+        node.kept_estimates.tend(|| node.pool().fees().to_bytes());
         events.push(NodeEvent::TipChanged { hash: tip.hash, height: tip.height });
         node.tell(events);
         synced

@@ -14,6 +14,7 @@ mod decode;
 mod deployment_info;
 mod deployments;
 mod error;
+mod fees;
 mod mempool;
 mod merkle;
 mod node;
@@ -48,6 +49,7 @@ pub use error::EmbeddedError;
 pub use params::{MempoolLimits, Settings};
 pub use snapshot::ChainSnapshot;
 
+use fees::KeptEstimates;
 use mempool::Pool;
 use outrigger_node::{NodeEvent, Observer};
 use params::ChainParams;
@@ -70,6 +72,7 @@ pub struct EmbeddedNode {
     pool: Arc<RwLock<Pool>>,
     selector: Selector,
     journal: Journal,
+    kept_estimates: KeptEstimates,
     best: ArcSwap<Best>,
     cache: ScriptCache,
     observers: RwLock<Vec<Arc<dyn Observer>>>,
@@ -107,12 +110,14 @@ impl EmbeddedNode {
         drop(txn);
         store.complete_digests(tip.height)?;
         tracing::info!(height = tip.height, hash = %tip.hash, "chain opened");
-        let pool = Arc::new(RwLock::new(Pool::new(settings.mempool.clone(), tip)));
+        let (kept_estimates, fees) = KeptEstimates::open(dir);
+        let pool = Arc::new(RwLock::new(Pool::new(settings.mempool.clone(), tip, fees)));
         let (journal, stored) = Journal::open(dir);
         let node = Self {
             selector: Selector::start(pool.clone(), settings.clone()).map_err(EmbeddedError::Thread)?,
             pool,
             journal,
+            kept_estimates,
             best: ArcSwap::from_pointee(best),
             cache: ScriptCache::default(),
             observers: RwLock::default(),
@@ -134,6 +139,8 @@ impl EmbeddedNode {
             tracing::error!(%error, "the last block may not be on the disk, or the next start checks all of the chain");
         }
         self.journal.finish(&*self.pool);
+        let estimates = self.pool_mut().end_estimates();
+        self.kept_estimates.write(&estimates);
     }
 
     /// The best block, read without a lock.

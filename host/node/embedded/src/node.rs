@@ -11,7 +11,7 @@ use outrigger_service::chain::{
     UnspentOutput, Verdict,
 };
 use outrigger_service::mempool::{
-    Admission, Candidate, MempoolEntry, MempoolInfo, PackageOutcome, Prioritised, RawTransaction,
+    Admission, Candidate, FeeEstimate, MempoolEntry, MempoolInfo, PackageOutcome, Prioritised, RawTransaction,
 };
 use outrigger_service::wire::Blob;
 use outrigger_values::FeeRate;
@@ -126,8 +126,8 @@ impl Node for EmbeddedNode {
         Ok(self.try_package(raw)?)
     }
 
-    fn fee_estimate(&self, _: u32, _: bool) -> Result<Option<FeeRate>> {
-        Ok(None)
+    fn fee_estimate(&self, blocks: u32, conservative: bool) -> Result<FeeEstimate> {
+        Ok(self.fee_estimate(blocks, conservative))
     }
 
     fn candidate(&self, known: Option<u64>) -> Result<Option<Candidate>> {

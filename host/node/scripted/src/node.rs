@@ -15,7 +15,7 @@ use outrigger_service::chain::{
     UnspentOutput, Verdict,
 };
 use outrigger_service::mempool::{
-    Admission, Candidate, MempoolEntry, MempoolInfo, PackageOutcome, Prioritised, RawTransaction,
+    Admission, Candidate, FeeEstimate, MempoolEntry, MempoolInfo, PackageOutcome, Prioritised, RawTransaction,
 };
 use outrigger_service::wire::Blob;
 use outrigger_service::{Chain, ErrorKind, Mempool, Scope, ServiceError};
@@ -176,8 +176,8 @@ impl Node for ScriptedNode {
         self.mempool.try_package(Scope::NONE, raw.to_vec()).map_err(node_error)
     }
 
-    fn fee_estimate(&self, _: u32, _: bool) -> Result<Option<FeeRate>> {
-        Ok(None)
+    fn fee_estimate(&self, blocks: u32, _: bool) -> Result<FeeEstimate> {
+        Ok(FeeEstimate { feerate: None, blocks })
     }
 
     fn candidate(&self, known: Option<u64>) -> Result<Option<Candidate>> {

@@ -126,6 +126,8 @@ impl Rejection {
 pub struct Admissible {
     pub entry: Entry,
     pub replaced: BTreeSet<Txid>,
+    /// Whether fees may be estimated from it: it came by itself, while the chain was up to date.
+    pub counts: bool,
 }
 
 impl Admissible {
@@ -195,7 +197,8 @@ impl Pool {
         }
         let replaced = check_replacement(&self.graph, &self.limits, &offer.tx, &examined.measured)?;
         examined.check_scripts(view, offer)?;
-        Ok(Admissible { entry: examined.entry, replaced })
+        let came_alone = matches!(rules, Rules::Alone(terms) if terms.is_held_to_limits());
+        Ok(Admissible { entry: examined.entry, replaced, counts: came_alone && view.is_current()? })
     }
 
     /// The checks before those of scripts and of what would be replaced (bitcoind's `PreChecks`). `before` are those of its package
@@ -445,24 +448,27 @@ impl Pool {
 
     /// Takes a transaction in, and those that it replaces out, and makes room. Whether it stays.
     pub fn admit(&mut self, admissible: Admissible, now: u64, events: &mut Vec<NodeEvent>) -> bool {
-        let txid = admissible.entry.txid;
-        self.enter(&admissible.replaced, [admissible.entry], now, events);
+        let Admissible { entry, replaced, counts } = admissible;
+        let txid = entry.txid;
+        self.enter(&replaced, [entry], counts, now, events);
         self.trim(now, events);
         self.has(&txid)
     }
 
-    /// Takes transactions in, and those that they replace out. Whether there is room, the caller sees to.
+    /// Takes transactions in, and those that they replace out. Whether there is room, the caller sees to. `counts`: fees may be
+    /// estimated from them.
     pub fn enter(
         &mut self,
         replaced: &BTreeSet<Txid>,
         entries: impl IntoIterator<Item = Entry>,
+        counts: bool,
         now: u64,
         events: &mut Vec<NodeEvent>,
     ) {
         self.remove_all(replaced.iter().copied(), Removal::Replaced, events);
         for entry in entries {
             let transaction = entry.tx.clone();
-            self.add(entry);
+            self.add(entry, counts);
             events.push(NodeEvent::TransactionAdded { transaction, time: now, sequence: self.sequence });
         }
     }

@@ -16,8 +16,9 @@ impl Pool {
     /// it, the lowest first.
     pub fn follow(&mut self, view: &View, off: Vec<NamedBlock>, on: Vec<NamedBlock>, events: &mut Vec<NodeEvent>) {
         self.tip = view.tip;
-        for block in &on {
-            self.confirm(block, events);
+        let first = view.tip.height.saturating_add(1).saturating_sub(u32::try_from(on.len()).unwrap_or(u32::MAX));
+        for (block, height) in on.iter().zip(first..) {
+            self.confirm(block, height, events);
         }
         if !off.is_empty() {
             self.rebuild(view, off, &on, events);
@@ -45,15 +46,19 @@ impl Pool {
         self.sequence += 1;
     }
 
-    /// Takes out what a block confirms, and what conflicts with it.
-    fn confirm(&mut self, block: &NamedBlock, events: &mut Vec<NodeEvent>) {
+    /// Takes out what a block at this height confirms, and what conflicts with it.
+    fn confirm(&mut self, block: &NamedBlock, height: u32, events: &mut Vec<NodeEvent>) {
+        let mut confirmed = Vec::new();
         for (tx, ids) in block.transactions().skip(1) {
-            self.remove_one(&ids.txid, Removal::Confirmed, events);
+            if self.remove_one(&ids.txid, Removal::Confirmed, events) {
+                confirmed.push(ids.txid);
+            }
             for input in &tx.input {
                 let conflict = self.graph.spender(&input.previous_output).copied();
                 self.remove_all(conflict, Removal::Conflict, events);
             }
         }
+        self.fees.block(height, &confirmed);
     }
 
     /// After a reorganisation: puts back what the chain no longer holds, in its order, then what was here before;
@@ -68,7 +73,7 @@ impl Pool {
             match self.examine(view, &offer, Rules::Alone(Terms::Again(None)), FeeRate::ZERO) {
                 Ok(admissible) => {
                     let time = admissible.entry.time;
-                    self.add(admissible.entry);
+                    self.add(admissible.entry, false);
                     let sequence = self.sequence;
                     events.push(NodeEvent::TransactionAdded { transaction: offer.tx, time, sequence });
                 }

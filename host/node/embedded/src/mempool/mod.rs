@@ -31,6 +31,7 @@ pub use admit::{Admissible, Rejection, Rules, Terms};
 pub use entry::{Entry, EntryTime, FeeFrac, Offer, Totals, pays};
 pub use package::{Judged, Refusal, describe as describe_rejection};
 
+use super::fees::FeeEstimates;
 use super::params::MempoolLimits;
 use super::persistence::{Contents, Records};
 use super::store::Reading;
@@ -38,6 +39,9 @@ use super::{EmbeddedError, EmbeddedNode};
 use graph::Graph;
 use min_feerate::{Fullness, RollingMinFeerate};
 use outrigger_node::{NodeEvent, Removal};
+
+/// How old the tip may be for fees to be estimated from what comes, in seconds.
+const MAX_TIP_AGE: u64 = 3 * 60 * 60;
 
 /// The chain as the mempool consults it.
 pub struct View<'a> {
@@ -65,6 +69,13 @@ impl<'a> View<'a> {
         self.node.store.has_coin_of(&self.txn, txid)
     }
 
+    /// Whether fees are estimated from what comes now: the tip is no older than three hours, and at most one block behind the best
+    /// header.
+    pub(super) fn is_current(&self) -> Result<bool, EmbeddedError> {
+        let recent = u64::from(self.tip.time).saturating_add(MAX_TIP_AGE) >= self.node.time();
+        Ok(recent && self.next_height() >= self.node.store.header_height(&self.txn)?)
+    }
+
     fn median_time_at(&self, height: u32) -> Result<u32, EmbeddedError> {
         // A coin of the mempool counts as one of the next block, whose parent is the tip.
         if height >= self.tip.height {
@@ -90,6 +101,8 @@ pub struct Pool {
     min_feerate: RollingMinFeerate,
     /// What changed and is not in the journal yet.
     records: Records,
+    /// What fees are estimated from.
+    fees: FeeEstimates,
 }
 
 impl Contents for RwLock<Pool> {
@@ -117,8 +130,8 @@ impl Snapshot {
 }
 
 impl Pool {
-    /// An empty mempool.
-    pub fn new(limits: MempoolLimits, tip: Tip) -> Self {
+    /// An empty mempool, with what fees were estimated from before.
+    pub fn new(limits: MempoolLimits, tip: Tip, fees: FeeEstimates) -> Self {
         Self {
             limits,
             tip,
@@ -128,6 +141,7 @@ impl Pool {
             moves: 1,
             min_feerate: RollingMinFeerate::default(),
             records: Records::default(),
+            fees,
         }
     }
 
@@ -299,10 +313,13 @@ impl Pool {
         doomed.into_iter().for_each(|txid| self.tell_removed(txid, reason, events));
     }
 
-    fn remove_one(&mut self, txid: &Txid, reason: Removal, events: &mut Vec<NodeEvent>) {
-        if self.graph.remove(txid).is_some() {
+    /// Takes one entry out, and leaves those that build on it. Whether it was there.
+    fn remove_one(&mut self, txid: &Txid, reason: Removal, events: &mut Vec<NodeEvent>) -> bool {
+        let was_here = self.graph.remove(txid).is_some();
+        if was_here {
             self.tell_removed(*txid, reason, events);
         }
+        was_here
     }
 
     /// Counts, writes down and tells that an entry was taken out.
@@ -310,15 +327,33 @@ impl Pool {
         self.sequence += 1;
         self.moves += 1;
         self.records.removed(&txid);
+        if reason != Removal::Confirmed {
+            self.fees.forget(&txid);
+        }
         events.push(NodeEvent::TransactionRemoved { txid, reason, sequence: self.sequence });
     }
 
-    /// Takes in an entry for which there is room.
-    fn add(&mut self, entry: Entry) {
+    /// Takes in an entry for which there is room. `counts`: fees may be estimated from it, if it builds on no other.
+    fn add(&mut self, entry: Entry, counts: bool) {
         self.sequence += 1;
         self.moves += 1;
         self.records.added(&entry);
+        let (txid, feerate) = (entry.txid, FeeRate::paid(entry.fee, entry.virtual_size()));
         self.graph.insert(entry);
+        if counts && self.graph.get(&txid).is_some_and(|entry| entry.parents.is_empty()) {
+            self.fees.track(txid, self.tip.height, feerate);
+        }
+    }
+
+    /// What fees are estimated from.
+    pub fn fees(&self) -> &FeeEstimates {
+        &self.fees
+    }
+
+    /// Has all transactions count as having left, before the end. Gives what is kept of the estimates.
+    pub fn end_estimates(&mut self) -> Vec<u8> {
+        self.fees.forget_all();
+        self.fees.to_bytes()
     }
 
     /// Takes out what is too old, then what pays least until the rest fits.

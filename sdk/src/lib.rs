@@ -29,6 +29,7 @@
 //! - [`service`]: what the host offers, each service one trait. [`wire`]: how its messages are encoded.
 //! - [`script`], [`standard`], [`descriptor`], [`sign`]: Bitcoin's scripts: the engine, their kinds and texts, descriptors,
 //!   and the solver that makes scriptSigs and witnesses.
+//! - [`psbt`]: partially signed transactions.
 //! - [`spend`]: coin selection, fees, and transactions that a wallet's coins pay for.
 //! - [`memory`]: wiping of memory that may have held secrets. [`parallel`]: work on all processors. [`testing`]: a host of canned
 //!   answers. [`text`]: text of others, made fit for a terminal or a log.
@@ -54,12 +55,13 @@ pub use outrigger_descriptor as descriptor;
 #[doc(inline)]
 pub use outrigger_memory::{self as memory, parallel, wipe_freed_memory};
 #[doc(inline)]
+pub use outrigger_psbt_format as psbt;
+#[doc(inline)]
 pub use outrigger_script as script;
 #[doc(inline)]
 pub use outrigger_service::{self as service, Host, wire};
 #[doc(inline)]
 pub use outrigger_sign as sign;
-#[doc(inline)]
 pub use outrigger_spend as spend;
 #[doc(inline)]
 pub use outrigger_standard as standard;

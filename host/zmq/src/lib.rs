@@ -12,6 +12,6 @@ mod subscriber;
 mod wire;
 
 pub use endpoint::{BadZmqEndpoint, ZmqEndpoint};
-pub use publisher::{MAX_SUBSCRIBERS, PubSocket};
+pub use publisher::{MAX_SUBSCRIBERS, PubSocket, hear_all};
 pub use subscriber::{Stream, Subscription};
 pub use wire::ZmqError;

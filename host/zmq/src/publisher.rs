@@ -200,6 +200,23 @@ async fn hear(
     }
 }
 
+/// What the bytes of a connection from its begin on mean to a publisher: the topics that the subscriber has subscribed to when they end
+/// or break the protocol, and the answers to its heartbeats.
+pub fn hear_all(bytes: &[u8]) -> (Vec<Vec<u8>>, Vec<Vec<u8>>) {
+    let (topics, answers) = (Mutex::default(), Mutex::<Vec<Vec<u8>>>::default());
+    let mut reader = bytes;
+    let mut work = Box::pin(async {
+        if greet(&mut reader, &mut tokio::io::sink()).await.is_ok() {
+            let _ = hear(&mut reader, &topics, |pong| answers.lock().push(pong)).await;
+        }
+    });
+    // What is in memory is there at once, so that nobody has to wake it.
+    let mut context = std::task::Context::from_waker(std::task::Waker::noop());
+    while work.as_mut().poll(&mut context).is_pending() {}
+    drop(work);
+    (topics.into_inner(), answers.into_inner())
+}
+
 async fn write(writer: &mut (impl AsyncWrite + Unpin), mut queue: Receiver<Bytes>) -> io::Result<()> {
     while let Some(message) = queue.recv().await {
         writer.write_all(&message).await?;

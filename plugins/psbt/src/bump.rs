@@ -11,9 +11,9 @@ use outrigger_sdk::{RpcError, amount};
 use serde_json::json;
 
 use crate::error::PsbtError;
-use crate::psbt::Psbt;
 use crate::wallet::{Filling, fill};
 use crate::{Context, Outcome};
+use outrigger_sdk::psbt::Psbt;
 
 pub fn psbt_bump_fee(context: &Context<'_>) -> Outcome {
     let wallet = context.wallet()?;

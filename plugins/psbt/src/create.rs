@@ -13,8 +13,8 @@ use outrigger_sdk::typed;
 use serde_json::{Value, json};
 
 use crate::error::PsbtError;
-use crate::psbt::{Input, Output, Psbt};
 use crate::{Context, Outcome};
+use outrigger_sdk::psbt::{Input, Output, Psbt};
 
 pub fn create_psbt(context: &Context<'_>) -> Outcome {
     let transaction = transaction_from_params(&context.params, context.network()?)?;

@@ -9,10 +9,10 @@ use outrigger_sdk::sign::Sighash;
 use outrigger_sdk::standard::{asm, asm_sighash, classify, script_json, transaction_json};
 use serde_json::{Map, Value, json};
 
-use crate::psbt::{
+use crate::{Context, Outcome, psbt_argument};
+use outrigger_sdk::psbt::{
     Bytes, ControlBlock, Fields, Input, Origin, Output, PREIMAGES, Psbt, TaprootOrigin, Xpub, proprietary,
 };
-use crate::{Context, Outcome, psbt_argument};
 
 pub fn decode_psbt(context: &Context<'_>) -> Outcome {
     let psbt = psbt_argument(&context.params)?;

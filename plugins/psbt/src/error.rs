@@ -5,7 +5,7 @@ use outrigger_sdk::service::ServiceError;
 use outrigger_sdk::sign::{SighashNameError, SignError};
 use outrigger_sdk::{RpcError, RpcErrorCode};
 
-use crate::psbt::DecodeError;
+use outrigger_sdk::psbt::DecodeError;
 
 /// Why a call failed.
 #[derive(Debug, thiserror::Error)]

@@ -13,9 +13,9 @@ use serde_json::{Map, Value, json};
 
 use crate::decode::total;
 use crate::error::PsbtError;
-use crate::psbt::Psbt;
 use crate::sign::{State, extract, finalize, partial};
 use crate::{Context, Outcome, psbt_argument};
+use outrigger_sdk::psbt::Psbt;
 
 /// The virtual bytes that a signature operation counts for.
 const BYTES_PER_SIGOP: u64 = 20;

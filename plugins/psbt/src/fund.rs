@@ -9,9 +9,9 @@ use outrigger_sdk::standard::{output_names, transaction_from_params};
 use outrigger_sdk::{RpcError, amount, typed};
 use serde_json::{Map, Value, json};
 
-use crate::psbt::Psbt;
 use crate::wallet::{Filling, fill};
 use crate::{Context, Outcome};
+use outrigger_sdk::psbt::Psbt;
 
 /// The options of a call, which may be left out.
 pub fn options(context: &Context<'_>, index: usize) -> Result<Map<String, Value>, RpcError> {

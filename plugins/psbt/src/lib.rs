@@ -10,7 +10,6 @@ mod decode;
 mod error;
 mod finalize;
 mod fund;
-mod psbt;
 mod send;
 mod sign;
 #[cfg(test)]
@@ -23,7 +22,7 @@ use outrigger_sdk::{Call, CallContext, Host, Plugin, Reply, RpcError, typed};
 use serde_json::{Map, Value};
 
 use crate::error::PsbtError;
-use crate::psbt::Psbt;
+use outrigger_sdk::psbt::Psbt;
 
 /// The plugin.
 pub struct PsbtPlugin {

@@ -16,10 +16,10 @@ use serde_json::{Map, Value, json};
 
 use crate::error::PsbtError;
 use crate::fund::{given, options, parts};
-use crate::psbt::Psbt;
 use crate::sign::{extract, finalize};
 use crate::wallet::{Filling, fill};
 use crate::{Context, Outcome};
+use outrigger_sdk::psbt::Psbt;
 
 fn invalid(message: &str) -> PsbtError {
     RpcError::invalid_parameter(message).into()

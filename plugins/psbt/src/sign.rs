@@ -14,11 +14,11 @@ use outrigger_sdk::sign::{
 use outrigger_sdk::wire::Blob;
 
 use crate::error::PsbtError;
-use crate::psbt::{ControlBlock, Input, Origin, Output, Psbt, TaprootOrigin};
+use outrigger_sdk::psbt::{ControlBlock, Input, Origin, Output, Psbt, TaprootOrigin};
 
 /// The inputs that are worth a thread of their own: verifying one takes some 50 us.
 const INPUTS_PER_BATCH: usize = 8;
-/// The kinds of the preimages' hashes, in the order of [`crate::psbt::PREIMAGES`].
+/// The kinds of the preimages' hashes, in the order of [`outrigger_sdk::psbt::PREIMAGES`].
 const KINDS: [HashKind; 4] = [HashKind::Ripemd160, HashKind::Sha256, HashKind::Hash160, HashKind::Hash256];
 /// The bytes of a leaf's version in a control block; the other bit is the parity of the output key.
 const LEAF_VERSION_MASK: u8 = 0xfe;

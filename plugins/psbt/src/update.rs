@@ -13,9 +13,9 @@ use outrigger_sdk::typed;
 use serde_json::{Map, Value, json};
 
 use crate::error::PsbtError;
-use crate::psbt::{PreviousTransaction, Psbt};
 use crate::sign::{Origins, Signing, extract, remove_unnecessary_transactions, sign_inputs, update_outputs};
 use crate::{Context, Outcome, psbt_argument};
+use outrigger_sdk::psbt::{PreviousTransaction, Psbt};
 
 /// The last index that is looked at of a descriptor with a range, where none is given.
 const DEFAULT_LAST_INDEX: u32 = 1000;

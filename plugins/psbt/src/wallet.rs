@@ -12,10 +12,10 @@ use outrigger_sdk::sign::{KeySource, LocalKeys, Sighash, SolvingSet, WalletKeys}
 use outrigger_sdk::standard::transaction_from_bytes;
 
 use crate::error::PsbtError;
-use crate::psbt::{Input, PreviousTransaction, Psbt};
 use crate::sign::{Origins, Signing, remove_unnecessary_transactions, sign_inputs, update_outputs, verified};
 use crate::update::{processed, sighash};
 use crate::{Context, Outcome, psbt_argument};
+use outrigger_sdk::psbt::{Input, PreviousTransaction, Psbt};
 
 pub fn wallet_process_psbt(context: &Context<'_>) -> Outcome {
     let wallet = context.wallet()?;

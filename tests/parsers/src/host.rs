@@ -10,6 +10,8 @@ use bytes::Bytes;
 
 use outrigger_disk::pages::DataFile;
 use outrigger_embedded::decode_block;
+use outrigger_node::SavedMempool;
+use outrigger_node::mempool_file::{KEY_BYTES, MempoolFileError, MempoolReader};
 use outrigger_rpc::Limits;
 use outrigger_sdk::service::chain::Tip;
 use outrigger_upstream::StatusCode;
@@ -91,6 +93,47 @@ pub fn zmq(bytes: &[u8]) {
         let number = notification.number.to_le_bytes();
         assert!(bytes.windows(number.len()).any(|part| part == number), "{notification:?}");
     }
+}
+
+/// What a ZMQ subscriber sends: no topic and no answer is longer than what it sent, and none has other bytes.
+///
+/// # Panics
+/// Where that is not so.
+#[allow(clippy::expect_used, clippy::indexing_slicing, reason = "a contradiction must stop the fuzzer")]
+pub fn zmq_subscriber(bytes: &[u8]) {
+    let (topics, answers) = outrigger_zmq::hear_all(bytes);
+    for topic in topics {
+        assert!(topic.is_empty() || bytes.windows(topic.len()).any(|part| part == topic), "{topic:?}");
+    }
+    for answer in answers {
+        let context = answer.windows(4).position(|part| part == b"PONG").map(|at| &answer[at + 4..]);
+        let context = context.expect("an answer to a heartbeat");
+        assert!(context.is_empty() || bytes.windows(context.len()).any(|part| part == context), "{answer:?}");
+    }
+}
+
+/// The file of a mempool: what is read of a whole one is written as it was read, with any key.
+///
+/// # Panics
+/// Where it is not.
+#[allow(clippy::expect_used, reason = "a contradiction must stop the fuzzer")]
+pub fn mempool_file(bytes: &[u8]) {
+    let Ok(saved) = read_mempool(bytes) else { return };
+    for key in [[0; KEY_BYTES], [0x5a; KEY_BYTES]] {
+        let mut written = Vec::new();
+        saved.write(key, &mut written).expect("room in memory");
+        assert_eq!(read_mempool(&written).expect("what was written is read"), saved);
+    }
+}
+
+fn read_mempool(bytes: &[u8]) -> Result<SavedMempool, MempoolFileError> {
+    let mut reader = MempoolReader::open(bytes)?;
+    let mut saved = SavedMempool::default();
+    while let Some(one) = reader.transaction()? {
+        saved.transactions.push(one);
+    }
+    saved.marks = reader.marks()?;
+    Ok(saved)
 }
 
 /// What a node replies: the result of a call, the answers to a batch, and its help.

@@ -18,6 +18,7 @@ use bitcoin::{Network, Transaction};
 use outrigger_sdk::descriptor::{Checksum, Descriptor};
 use outrigger_sdk::manifest::Manifest;
 use outrigger_sdk::params::{decode_hex, encode_hex};
+use outrigger_sdk::psbt::Psbt;
 use outrigger_sdk::standard::{asm, classify, transaction_from_hex};
 
 pub use messages::messages;
@@ -32,7 +33,7 @@ pub struct Target {
 }
 
 /// All of them.
-pub const TARGETS: [Target; 15] = [
+pub const TARGETS: [Target; 18] = [
     Target { name: "signing", run: signing },
     Target { name: "descriptor", run: descriptor },
     Target { name: "transaction", run: transaction },
@@ -48,6 +49,9 @@ pub const TARGETS: [Target; 15] = [
     Target { name: "node_reply", run: host::node_reply },
     Target { name: "node_result", run: host::node_result },
     Target { name: "node_wallet", run: host::node_wallet },
+    Target { name: "psbt", run: psbt },
+    Target { name: "zmq_subscriber", run: host::zmq_subscriber },
+    Target { name: "mempool_file", run: host::mempool_file },
 ];
 
 /// Runs the target of this name.
@@ -93,6 +97,20 @@ pub fn transaction(bytes: &[u8]) {
         drop(asm(script));
         drop(classify(script));
     }
+}
+
+/// Partially signed transactions: what was read is written so that it reads the same, and is written the same again.
+pub fn psbt(bytes: &[u8]) {
+    let Ok(read) = Psbt::from_bytes(bytes) else { return };
+    let written = read.to_bytes();
+    let again = Psbt::from_bytes(&written).unwrap_or_else(|error| panic!("{error}: {}", encode_hex(&written)));
+    assert_eq!(again.to_bytes(), written);
+    assert_eq!(again, read);
+    assert_eq!(Psbt::from_base64(&read.to_base64()).as_ref(), Ok(&read));
+    let mut combined = read.clone();
+    assert!(combined.combine(&read));
+    assert_eq!(combined.to_bytes(), written);
+    drop(read.spent());
 }
 
 /// Plugins' manifests.

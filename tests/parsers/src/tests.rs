@@ -2,7 +2,10 @@
 
 use std::path::PathBuf;
 
+use bitcoin::consensus::deserialize;
+use bitcoin::{Amount, ScriptBuf, Transaction, TxOut, Witness};
 use outrigger_sdk::params::decode_hex;
+use outrigger_sdk::psbt::{Origin, Psbt};
 use serde_json::Value;
 
 use super::{TARGETS, Target};
@@ -76,6 +79,45 @@ fn requests() -> Vec<Value> {
     let recorded: Value = serde_json::from_slice(&file("tests/data/signing.json")).unwrap();
     let rows = recorded["rows"].as_array().unwrap().iter().step_by(13);
     rows.map(|row| row["params"].clone()).collect()
+}
+
+/// The recorded transactions as PSBTs that know nothing, and one with fields of many kinds.
+fn psbts() -> Vec<Vec<u8>> {
+    let mut transactions: Vec<Transaction> = requests()
+        .iter()
+        .filter_map(|params| deserialize::<Transaction>(&decode_hex(params[0].as_str()?)?).ok())
+        .filter(|transaction| !transaction.input.is_empty())
+        .collect();
+    for input in transactions.iter_mut().flat_map(|transaction| &mut transaction.input) {
+        (input.script_sig, input.witness) = (ScriptBuf::new(), Witness::new());
+    }
+    let mut rich = Psbt::new(transactions[0].clone());
+    let key = decode_hex("0279be667ef9dcbbac55a06295ce870b07029bfcdb2dce28d959f2815b16f81798").unwrap();
+    let x_only: [u8; 32] = key[1..].try_into().unwrap();
+    let origin = Origin { fingerprint: [1, 2, 3, 4], path: vec![0x8000_0054, 7] };
+    rich.unknown.insert(vec![0xaa, 1], vec![2]);
+    rich.proprietary.insert(vec![0xfc, 3, 1, 2, 3, 4], vec![5]);
+    let input = &mut rich.inputs[0];
+    input.witness_utxo = Some(TxOut { value: Amount::from_sat(9), script_pubkey: ScriptBuf::from_bytes(vec![0x51]) });
+    input.sighash_type = Some(1);
+    input.redeem_script = ScriptBuf::from_bytes(vec![0x52]);
+    input.witness_script = ScriptBuf::from_bytes(vec![0x53]);
+    input.origins.insert(key.clone(), origin.clone());
+    input.preimages[1].insert(vec![6; 32], vec![7; 9]);
+    input.final_witness = Witness::from_slice(&[&[1_u8][..], &[]]);
+    input.tap_key_sig = vec![8; 64];
+    input.tap_internal_key = Some(x_only);
+    input.tap_merkle_root = Some([9; 32]);
+    input.tap_origins.insert(x_only, ([[3; 32]].into(), origin.clone()));
+    input.unknown.insert(vec![0xbb], Vec::new());
+    let output = &mut rich.outputs[0];
+    output.origins.insert(key, origin);
+    output.tap_internal_key = Some(x_only);
+    output.tap_tree = vec![(1, 0xc0, vec![0x51]), (1, 0xc0, vec![0x52])];
+    let plain = transactions.into_iter().take(8).map(Psbt::new);
+    let all: Vec<Vec<u8>> = plain.chain([rich]).map(|psbt| psbt.to_bytes()).collect();
+    all.iter().for_each(|bytes| assert!(Psbt::from_bytes(bytes).is_ok()));
+    all
 }
 
 /// Bytes that the parser of this name likes.
@@ -184,6 +226,25 @@ fn corpus(name: &str) -> Vec<Vec<u8>> {
                 record(&[text("lockedutxo"), vec![3; 32], vec![0; 4]], &[vec![1]]),
             ]
         }
+        "psbt" => psbts(),
+        "zmq_subscriber" => {
+            let mut greeting = vec![0xff, 0, 0, 0, 0, 0, 0, 0, 1, 0x7f, 3, 0];
+            greeting.extend_from_slice(b"NULL");
+            greeting.resize(64, 0);
+            greeting.extend_from_slice(b"\x04\x19\x05READY\x0bSocket-Type\0\0\0\x03SUB");
+            let wants = b"\0\x09\x01rawblock\0\x05\x01hash\0\x05\0hash\0\x01\x01";
+            let heartbeat = b"\x04\x0b\x04PING\0\x0ahere";
+            vec![[&greeting[..], wants, heartbeat].concat(), [&greeting[..], heartbeat, heartbeat, wants].concat()]
+        }
+        "mempool_file" => {
+            let transaction = bitcoin::constants::genesis_block(bitcoin::Network::Regtest).txdata.remove(0);
+            let one = [bitcoin::consensus::serialize(&transaction), vec![9; 8], vec![0; 8]].concat();
+            let rest = [&[1][..], &[7; 32], &[5, 0, 0, 0, 0, 0, 0, 0], &[1], &[7; 32]].concat();
+            let count = |count: u64| count.to_le_bytes().to_vec();
+            let plain = [count(1), count(2), one.clone(), one, rest.clone()].concat();
+            let masked = [count(2), vec![8], vec![0; 8], count(0), rest].concat();
+            vec![plain, masked, [count(1), count(0), vec![0, 0]].concat()]
+        }
         "amount" => texts(&["0.00000001", "\"21000000\"", "1e-8", "[0,999999]", "-1.5", "123456789.123456789"]),
         other => panic!("no corpus for {other}"),
     }
@@ -234,4 +295,4 @@ macro_rules! tests {
     };
 }
 
-tests! { signing descriptor transaction block messages envelope manifest amount database framing load_list zmq node_reply node_result node_wallet }
+tests! { signing descriptor transaction block messages envelope manifest amount database framing load_list zmq node_reply node_result node_wallet psbt zmq_subscriber mempool_file }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use bitcoin::hashes::Hash;
 use bitcoin::{OutPoint, Transaction, TxIn, TxOut, Txid, Witness};
-use outrigger_sdk::standard::transaction_to_bytes;
+use outrigger_standard::transaction_to_bytes;
 
 /// A transaction whose output an input spends, with what is told of it again and again: a PSBT may spend a thousand outputs of
 /// one transaction, and has it whole in every input. Clones share it.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use bitcoin::ScriptBuf;
 
-use super::{Input, Output, Psbt};
+use crate::{Input, Output, Psbt};
 
 /// Takes over the entries of others whose keys are not there yet.
 fn insert<K: Ord + Clone, V: Clone>(into: &mut BTreeMap<K, V>, from: &BTreeMap<K, V>) {

@@ -9,10 +9,10 @@ use bitcoin::hashes::{Hash, hash160};
 use bitcoin::secp256k1::PublicKey;
 use bitcoin::taproot::{LeafVersion, TAPROOT_CONTROL_MAX_NODE_COUNT, TaprootBuilder};
 use bitcoin::{Amount, ScriptBuf, Transaction, TxOut, Witness};
-use outrigger_sdk::standard::decode::{self, Form};
+use outrigger_standard::decode::{self, Form};
 
-use super::write::MAGIC;
-use super::{
+use crate::write::MAGIC;
+use crate::{
     Bytes, ControlBlock, Fields, Input, Origin, Output, PREIMAGES, PreviousTransaction, Proprietary, Psbt, XPUB_LEN,
     Xpub,
 };
@@ -49,7 +49,15 @@ impl Psbt {
     /// What is wrong with it first.
     pub fn from_base64(text: &str) -> Result<Self> {
         let bytes = BASE64_STANDARD.decode(text).map_err(|_| DecodeError("invalid base64".into()))?;
-        let mut reader = Reader::new(&bytes, "DataStream");
+        Self::from_bytes(&bytes)
+    }
+
+    /// Reads the bytes of a PSBT.
+    ///
+    /// # Errors
+    /// What is wrong with it first.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self> {
+        let mut reader = Reader::new(bytes, "DataStream");
         let psbt = Self::read(&mut reader)?;
         if reader.is_empty() { Ok(psbt) } else { Err(DecodeError("extra data after PSBT".into())) }
     }

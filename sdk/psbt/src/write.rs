@@ -5,8 +5,8 @@ use base64::prelude::BASE64_STANDARD;
 use bitcoin::consensus::encode::VarInt;
 use bitcoin::consensus::serialize;
 
-use super::previous::without_witness;
-use super::{Bytes, Fields, Input, Origin, Output, PREIMAGES, Psbt, TaprootOrigin};
+use crate::previous::without_witness;
+use crate::{Bytes, Fields, Input, Origin, Output, PREIMAGES, Psbt, TaprootOrigin};
 
 /// The five bytes with which a PSBT begins.
 pub(super) const MAGIC: [u8; 5] = *b"psbt\xff";

@@ -3,12 +3,10 @@
 use std::collections::BTreeMap;
 
 use bitcoin::ScriptBuf;
-use outrigger_sdk::params::{Params, decode_hex};
+use outrigger_sdk::params::Params;
 use outrigger_sdk::service::wallet::{Import, ImportOutcome, KeysImport};
 use outrigger_sdk::service::{ErrorKind, Scope};
-use outrigger_sdk::sign::WifKey;
-use outrigger_sdk::time::from_iso8601;
-use outrigger_sdk::wire::Secret;
+use outrigger_sdk::sign::{DumpEntry, DumpLine, dump_lines};
 
 use crate::error::ImportError;
 use crate::legacy::{nothing, scripts_of_key};
@@ -27,19 +25,15 @@ struct Dump {
 }
 
 impl Dump {
-    /// Reads the lines that begin with a private key of the network, or a script; others say nothing.
     fn read(text: &str, network: bitcoin::NetworkKind) -> Self {
         let mut dump = Self::default();
-        for line in text.lines().filter(|line| !line.starts_with('#')) {
-            let words: Vec<&str> = line.split(' ').collect();
-            let [first, time, rest @ ..] = words.as_slice() else { continue };
-            let time = from_iso8601(time).unwrap_or(0);
-            if let Ok(key) = WifKey::parse(first, network) {
-                dump.at(time, true).private_keys.push(Secret::new((*first).to_owned()));
-                let script = scripts_of_key(key.public_key()).pop();
-                dump.labels.extend(script.zip(label(rest)));
-            } else if let Some(script) = decode_hex(first).filter(|script| !script.is_empty()) {
-                dump.at(time, time > 0).scripts.push(ScriptBuf::from_bytes(script));
+        for DumpLine { time, entry } in dump_lines(text, network) {
+            match entry {
+                DumpEntry::Key { wif, public_key, label } => {
+                    dump.at(time, true).private_keys.push(wif);
+                    dump.labels.extend(scripts_of_key(&public_key).pop().zip(label));
+                }
+                DumpEntry::Script(script) => dump.at(time, time > 0).scripts.push(script),
             }
         }
         dump
@@ -53,43 +47,13 @@ impl Dump {
     }
 }
 
-/// The label of a key's line: none for one of the keypool or for change.
-fn label(words: &[&str]) -> Option<String> {
-    let mut label = Some(String::new());
-    for word in words.iter().take_while(|word| !word.starts_with('#')) {
-        match word.strip_prefix("label=") {
-            Some(encoded) => label = Some(decoded(encoded)),
-            None if matches!(*word, "change=1" | "reserve=1") => label = None,
-            None => {}
-        }
-    }
-    label
-}
-
-/// A label in which `%` and two hexadecimal digits stand for a byte.
-fn decoded(text: &str) -> String {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let Some((first, behind)) = rest.split_first() {
-        let escaped = behind.get(..2).filter(|_| *first == b'%').and_then(|digits| std::str::from_utf8(digits).ok());
-        match escaped.and_then(|digits| u8::from_str_radix(digits, 16).ok()) {
-            Some(byte) => {
-                bytes.push(byte);
-                rest = behind.get(2..).unwrap_or_default();
-            }
-            None => {
-                bytes.push(*first);
-                rest = behind;
-            }
-        }
-    }
-    String::from_utf8_lossy(&bytes).into_owned()
-}
-
 impl ImportPlugin {
     /// importwallet.
     pub fn import_wallet(&self, params: &Params, scope: Scope) -> Result<Imported<'_>, ImportError> {
         let wallet = self.legacy_wallet(scope)?;
+        if !self.has_block(scope, 0)? {
+            return Err(ImportError::DumpOfPruned);
+        }
         let reservation = self.reserve(scope)?;
         check_unlocked(&wallet)?;
         let text = self.host.wallet.read_dump(scope, params.text(0)?.to_owned()).map_err(|error| match error.kind {
@@ -110,20 +74,5 @@ impl ImportPlugin {
         let from_time = dump.begin.map_or(tip, |begin| begin.min(tip));
         let pending = Pending::Null { from_time, failure: failed.then_some(ImportError::NotAllImported) };
         Ok(Imported { pending, rescan: Some((wallet.name, reservation)) })
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn labels_of_a_dump_are_decoded() {
-        assert_eq!(decoded("a%20b%25%c3%a9"), "a b%é");
-        assert_eq!(decoded("%"), "%");
-        assert_eq!(decoded("%zz%4"), "%zz%4");
-        assert_eq!(label(&["label=x%20y", "#", "label=z"]).as_deref(), Some("x y"));
-        assert_eq!(label(&["reserve=1", "#", "addr=1"]), None);
-        assert_eq!(label(&["hdseed=1"]).as_deref(), Some(""));
     }
 }

@@ -55,6 +55,12 @@ pub enum ImportError {
     /// The node has dropped the first block.
     #[error("Can't rescan beyond pruned data. Use RPC call getblockchaininfo to determine your pruned height.")]
     Pruned,
+    /// An import that is to rescan, where the node has dropped blocks.
+    #[error("Rescan is disabled when blocks are pruned")]
+    RescanOfPruned,
+    /// A dump that is to be imported where the node has dropped blocks.
+    #[error("Importing wallets is disabled when blocks are pruned")]
+    DumpOfPruned,
     /// A dump that cannot be read.
     #[error("Cannot open wallet dump file")]
     DumpFile,
@@ -244,6 +250,8 @@ impl From<ImportError> for RpcError {
             | E::ActiveCombo
             | E::NotAllScanned
             | E::DumpWithoutKeys
+            | E::RescanOfPruned
+            | E::DumpOfPruned
             | E::NotAllImported
             | E::UnknownTransaction(_)
             | E::NotExpandable

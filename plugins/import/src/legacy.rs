@@ -72,6 +72,9 @@ impl ImportPlugin {
         scope: Scope,
     ) -> Result<Option<Reservation<'_>>, ImportError> {
         let wanted = params.given(index).map_or(Ok(true), flag)?;
+        if wanted && !self.has_block(scope, 0)? {
+            return Err(ImportError::RescanOfPruned);
+        }
         Ok(if wanted { Some(self.reserve(scope)?) } else { None })
     }
 

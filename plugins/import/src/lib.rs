@@ -191,13 +191,16 @@ impl ImportPlugin {
         if last.is_some_and(|last| last < first) {
             return Err(ImportError::HeightsReversed);
         }
-        // A node that prunes drops the lowest blocks first.
-        let begin = self.host.chain.block_info(scope, BlockRef::Height { height: first })?;
-        let read = begin.map(|begin| self.host.chain.block(scope, begin.hash)).transpose()?;
-        if read.flatten().is_none() {
+        if !self.has_block(scope, first)? {
             return Err(ImportError::Pruned);
         }
         Ok(Imported { pending: Pending::Heights { first, last, synced }, rescan: Some((wallet.name, reservation)) })
+    }
+
+    /// Whether the node has the block of a height. One that prunes drops the lowest blocks first.
+    fn has_block(&self, scope: Scope, height: u32) -> Result<bool, ServiceError> {
+        let info = self.host.chain.block_info(scope, BlockRef::Height { height })?;
+        Ok(info.map(|info| self.host.chain.block(scope, info.hash)).transpose()?.flatten().is_some())
     }
 
     fn reserve(&self, scope: Scope) -> Result<Reservation<'_>, ServiceError> {

@@ -7,7 +7,7 @@ use outrigger_sdk::amount;
 use outrigger_sdk::params::encode_hex;
 use outrigger_sdk::script::parse::is_unspendable;
 use outrigger_sdk::script::{Flags, WITNESS_SCALE_FACTOR, transaction_sigop_cost};
-use outrigger_sdk::sign::estimate_partial;
+use outrigger_sdk::sign::{PartialTransaction, SolvingSet};
 use outrigger_sdk::standard::transaction_to_bytes;
 use serde_json::{Map, Value, json};
 
@@ -157,7 +157,9 @@ fn estimated_size(
             open.push(partial(index, input, &spent.script_pubkey));
         }
     }
-    for outcome in estimate_partial(&psbt.tx, spent, open, context.plugin.wanted)? {
+    let known = SolvingSet::default();
+    let unsigned = PartialTransaction { tx: &psbt.tx, spent, known: &known, wanted: context.plugin.wanted };
+    for outcome in unsigned.estimate(open)? {
         let Some(input) = psbt.inputs.get_mut(outcome.index) else { return Ok(None) };
         match outcome.complete {
             Some((script_sig, witness)) if outcome.met.witness || input.non_witness_utxo.is_some() => {

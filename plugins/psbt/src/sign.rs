@@ -8,8 +8,8 @@ use outrigger_sdk::parallel;
 use outrigger_sdk::script::{Flags, TransactionChecker, TxContext, verify_script};
 use outrigger_sdk::service::wallet::{KeyOrigin, SolvingData, TapLeaf, TaprootData};
 use outrigger_sdk::sign::{
-    AskedKey, HashKind, KeySource, LocalKeys, Met, PartialInput, PartialOutcome, PartialSignatures, Sighash,
-    SolvingSet, inspect_scripts, sign_partial,
+    AskedKey, HashKind, KeySource, LocalKeys, Met, PartialInput, PartialOutcome, PartialSignatures, PartialTransaction,
+    Sighash, SolvingSet, inspect_scripts,
 };
 use outrigger_sdk::wire::Blob;
 
@@ -107,8 +107,9 @@ pub fn sign_inputs(psbt: &mut Psbt, signing: &Signing<'_>, final_too: bool) -> R
             state.complete = true;
         }
     }
-    let Signing { known, keys, sighash, wanted, .. } = signing;
-    for outcome in sign_partial(&psbt.tx, &spent, open, known, *keys, *sighash, wanted)? {
+    let Signing { known, keys, sighash, wanted, .. } = *signing;
+    let unsigned = PartialTransaction { tx: &psbt.tx, spent: &spent, known, wanted };
+    for outcome in unsigned.sign(open, keys, sighash)? {
         let index = outcome.index;
         if let (Some(state), Some(input), Some(Some(spent))) =
             (states.get_mut(index), psbt.inputs.get_mut(index), spent.get(index))

@@ -15,6 +15,7 @@
 
 mod collect;
 mod combine;
+mod dump;
 mod job;
 mod keys;
 mod message;
@@ -39,9 +40,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use bitcoin::{Transaction, TxOut};
 
 pub use combine::combine_transactions;
+pub use dump::{DumpEntry, DumpLine, decode_dump_label, dump_lines, encode_dump_label};
 pub use keys::{KeySource, LocalKeys, WalletKeys, sign_digest};
 pub use message::{MalformedSignature, message_digest, message_signature, message_signer, sign_message};
-pub use partial::{AskedKey, PartialInput, PartialOutcome, estimate_partial, inspect_scripts, sign_partial};
+pub use partial::{AskedKey, PartialInput, PartialOutcome, PartialTransaction, inspect_scripts};
 pub use producer::Met;
 pub use sighash::{Sighash, SighashNameError};
 pub use signatures::PartialSignatures;

@@ -60,34 +60,16 @@ pub struct PartialOutcome {
     pub missing_signatures: Vec<hash160::Hash>,
 }
 
-/// Signs inputs, and puts together those whose signatures are all there. `spent` are the outputs that all inputs spend, in
-/// their order; `known` is what is known beside what each input knows itself; `wanted` tells whether the answer still is.
-///
-/// # Errors
-/// As of [`sign_transaction_while`](super::sign_transaction_while).
-pub fn sign_partial(
-    tx: &Transaction,
-    spent: &[Option<TxOut>],
-    inputs: Vec<PartialInput>,
-    known: &SolvingSet,
-    keys: &dyn KeySource,
-    sighash: Sighash,
-    wanted: &(dyn Fn() -> bool + Sync),
-) -> Result<Vec<PartialOutcome>, SignError> {
-    solve(tx, spent, inputs, known, keys, sighash, wanted, false)
-}
-
-/// The scriptSigs and witnesses that inputs will have once they are signed, with signatures that are none: for their sizes.
-///
-/// # Errors
-/// As of [`sign_partial`].
-pub fn estimate_partial(
-    tx: &Transaction,
-    spent: &[Option<TxOut>],
-    inputs: Vec<PartialInput>,
-    wanted: &(dyn Fn() -> bool + Sync),
-) -> Result<Vec<PartialOutcome>, SignError> {
-    solve(tx, spent, inputs, &SolvingSet::default(), &AnyKey, Sighash::DEFAULT, wanted, true)
+/// A transaction whose inputs are signed one by one.
+pub struct PartialTransaction<'a> {
+    /// It.
+    pub tx: &'a Transaction,
+    /// The outputs that all its inputs spend, in their order.
+    pub spent: &'a [Option<TxOut>],
+    /// What is known of them beside what each input knows itself.
+    pub known: &'a SolvingSet,
+    /// Whether the answer is still wanted.
+    pub wanted: &'a (dyn Fn() -> bool + Sync),
 }
 
 /// What is known of spending outputs with these scripts, each with what it says itself, had a transaction them for its first
@@ -187,34 +169,56 @@ fn asked(missing: &MissingSignature) -> Option<AskedKey> {
     }
 }
 
-fn solve(
-    tx: &Transaction,
-    spent: &[Option<TxOut>],
-    inputs: Vec<PartialInput>,
-    known: &SolvingSet,
-    keys: &dyn KeySource,
-    sighash: Sighash,
-    wanted: &(dyn Fn() -> bool + Sync),
-    fake: bool,
-) -> Result<Vec<PartialOutcome>, SignError> {
-    if spent.iter().flatten().map(|spent| spent.script_pubkey.len()).sum::<usize>() > MAX_SPENT_SCRIPTS {
-        return Err(SignError::TooLarge);
+impl PartialTransaction<'_> {
+    /// Signs inputs, and puts together those whose signatures are all there.
+    ///
+    /// # Errors
+    /// As of [`sign_transaction_while`](super::sign_transaction_while).
+    pub fn sign(
+        &self,
+        inputs: Vec<PartialInput>,
+        keys: &dyn KeySource,
+        sighash: Sighash,
+    ) -> Result<Vec<PartialOutcome>, SignError> {
+        self.solve(inputs, keys, sighash, false)
     }
-    let context = TxContext::new(tx, spent);
-    let begin = |input| {
-        let mut job = PartialJob::new(input);
-        let wants = job.wanted(&context, known, sighash);
-        (job, wants)
-    };
-    let begun = map_while(inputs, INPUTS_PER_BATCH, wanted, begin).ok_or(SignError::Unwanted)?;
-    let (mut jobs, wants): (Vec<_>, Vec<_>) = begun.into_iter().unzip();
-    let places: BTreeMap<usize, usize> = jobs.iter().enumerate().map(|(place, job)| (job.input.index, place)).collect();
-    for Made { index, slot, signature } in sign_wanted(wants.into_iter().flatten().collect(), keys)? {
-        if let Some(job) = places.get(&index).and_then(|place| jobs.get_mut(*place)) {
-            job.signatures.add(slot, signature, sighash);
+
+    /// The scriptSigs and witnesses that inputs will have once they are signed, with signatures that are none: for their sizes.
+    ///
+    /// # Errors
+    /// As of [`PartialTransaction::sign`].
+    pub fn estimate(&self, inputs: Vec<PartialInput>) -> Result<Vec<PartialOutcome>, SignError> {
+        self.solve(inputs, &AnyKey, Sighash::DEFAULT, true)
+    }
+
+    fn solve(
+        &self,
+        inputs: Vec<PartialInput>,
+        keys: &dyn KeySource,
+        sighash: Sighash,
+        fake: bool,
+    ) -> Result<Vec<PartialOutcome>, SignError> {
+        let Self { tx, spent, known, wanted } = *self;
+        if spent.iter().flatten().map(|spent| spent.script_pubkey.len()).sum::<usize>() > MAX_SPENT_SCRIPTS {
+            return Err(SignError::TooLarge);
         }
+        let context = TxContext::new(tx, spent);
+        let begin = |input| {
+            let mut job = PartialJob::new(input);
+            let wants = job.wanted(&context, known, sighash);
+            (job, wants)
+        };
+        let begun = map_while(inputs, INPUTS_PER_BATCH, wanted, begin).ok_or(SignError::Unwanted)?;
+        let (mut jobs, wants): (Vec<_>, Vec<_>) = begun.into_iter().unzip();
+        let places: BTreeMap<usize, usize> =
+            jobs.iter().enumerate().map(|(place, job)| (job.input.index, place)).collect();
+        for Made { index, slot, signature } in sign_wanted(wants.into_iter().flatten().collect(), keys)? {
+            if let Some(job) = places.get(&index).and_then(|place| jobs.get_mut(*place)) {
+                job.signatures.add(slot, signature, sighash);
+            }
+        }
+        map_while(jobs, INPUTS_PER_BATCH, wanted, |job| job.finish(&context, known, fake)).ok_or(SignError::Unwanted)
     }
-    map_while(jobs, INPUTS_PER_BATCH, wanted, |job| job.finish(&context, known, fake)).ok_or(SignError::Unwanted)
 }
 
 /// Has every key, and signs with nothing.

@@ -9,6 +9,7 @@ use outrigger_base::client_files::{ClientFileError, Folders};
 use outrigger_service::wallet::{AddressType, ScriptInfo};
 use outrigger_service::wire::{Secret, from_bytes};
 use outrigger_service::{ErrorKind, Result as ServiceResult, ServiceError};
+use outrigger_sign::encode_dump_label;
 use outrigger_standard::address;
 use outrigger_values::params::encode_hex;
 use outrigger_values::time::to_iso8601;
@@ -151,7 +152,7 @@ impl WalletView {
         let labelled = known.iter().filter_map(|(script, info)| Some((*script, label(info)?)));
         let labelled: Vec<(&ScriptBuf, String)> = labelled.collect();
         let said = match labelled.last() {
-            Some((_, label)) => format!("label={}", encoded(label)),
+            Some((_, label)) => format!("label={}", encode_dump_label(label)),
             None => entry.purpose.to_owned(),
         };
         // Without an entry in the address book, the address is that of the default type.
@@ -188,17 +189,4 @@ fn scripts_of(public_key: &[u8]) -> Vec<ScriptBuf> {
         return vec![p2pkh(&hash)];
     }
     vec![p2pkh(&hash), p2wpkh(&hash), p2sh(&hash160(p2wpkh(&hash).as_bytes()))]
-}
-
-/// A label without characters that end it: those are written as `%` and two hexadecimal digits.
-fn encoded(label: &str) -> String {
-    label.bytes().fold(String::new(), |mut text, byte| {
-        match byte {
-            33..=127 if byte != b'%' => text.push(char::from(byte)),
-            _ => {
-                let _ = write!(text, "%{byte:02x}");
-            }
-        }
-        text
-    })
 }

@@ -160,6 +160,9 @@ impl Write<'_> {
             return Err(ServiceError::new(ErrorKind::KeypoolRanOut, detail).into());
         };
         let mut row = self.t.descriptor(&self.txn, number)?.ok_or(WalletError::damaged(0))?;
+        if row.next_index >= row.range_end && self.succeed(kind as u8, internal)? {
+            return self.next_script(kind, internal);
+        }
         self.top_up(number, &mut row)?;
         let index = row.next_index;
         if index >= row.range_end {
@@ -253,6 +256,12 @@ impl Wallet {
             }
             for number in write.active_descriptors()? {
                 if let Some(mut row) = write.t.descriptor(&write.txn, number)?.filter(|row| row.ranged) {
+                    // What waits for its turn has not given out an address.
+                    if let Some(kind) = row.output_type
+                        && write.succeed(kind, row.internal)?
+                    {
+                        continue;
+                    }
                     row.next_index = row.range_end;
                     write.put_descriptor(number, &row)?;
                     write.top_up(number, &mut row)?;

@@ -202,8 +202,10 @@ impl Write<'_> {
             output_type: parsed.output_type().map(|kind| kind as u8),
             active: false,
             internal,
-            has_private: parsed.has_private_keys(),
+            has_private: false,
+            private_keys: None,
         };
+        row.note_private_keys(&parsed);
         let number = match known {
             None => self.add_descriptor(row.clone(), &parsed, encryption_key, touched)?,
             Some((number, former)) => {
@@ -238,7 +240,9 @@ impl Write<'_> {
         if parsed.has_private_keys() {
             self.store_private(number, parsed, encryption_key)?;
         }
-        row.has_private |= former.has_private;
+        if !parsed.has_private_keys() {
+            (row.has_private, row.private_keys) = (former.has_private, former.private_keys);
+        }
         row.range_end = row.range_end.max(former.range_end);
         row.derived_begin = row.derived_begin.min(former.derived_begin);
         if !former.has_private && row.has_private {

@@ -19,8 +19,8 @@ use super::write::Write;
 const KNOWN: &str = "Already have this key (either as an HD seed or as a loose private key)";
 
 impl Wallet {
-    /// Gives the wallet a new seed: this private key, as WIF, or a random one. New addresses come from it where it is to be
-    /// `active`; else the former ones go on, and its keys are the wallet's, too.
+    /// Gives the wallet a new seed: this private key, as WIF, or a random one. New addresses come from it at once where it is to
+    /// be `active`; else when those that were derived ahead of the former one are used up.
     ///
     /// # Errors
     /// `Refused` with bitcoind's words for one that it has, and for text that is no key; `WalletLocked`; `Storage`.
@@ -74,6 +74,8 @@ impl Write<'_> {
                 let number = self.add_descriptor(row.clone(), &parsed, &encryption_key, &mut touched)?;
                 if active {
                     self.activate(number, &mut row, kind, internal)?;
+                } else {
+                    self.queue(number, &mut row, kind, internal)?;
                 }
             }
         }

@@ -61,7 +61,7 @@ impl Write<'_> {
         if self.find_descriptor(descriptor)?.is_some() {
             return Ok(());
         }
-        let row = DescriptorRow {
+        let mut row = DescriptorRow {
             public: descriptor.to_normalized_string(),
             identity: descriptor.to_public_string(),
             timestamp: *timestamp,
@@ -73,8 +73,10 @@ impl Write<'_> {
             output_type: descriptor.output_type().map(|kind| kind as u8),
             active: false,
             internal: false,
-            has_private: descriptor.has_private_keys(),
+            has_private: false,
+            private_keys: None,
         };
+        row.note_private_keys(descriptor);
         self.meta.birth_time = self.meta.birth_time.min(*timestamp);
         self.add_descriptor(row, descriptor, key, touched)?;
         Ok(())

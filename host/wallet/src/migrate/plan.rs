@@ -154,7 +154,11 @@ impl Planner<'_> {
     fn master(&self) -> Result<Option<Secret>> {
         for kind in KINDS {
             let Some(number) = self.t.active.get(self.txn, &[kind as u8, 0])? else { continue };
-            let number = number_from(number)?;
+            // The last seed that was set counts, even if its turn has not come.
+            let number = match self.t.successor(self.txn, kind as u8, false)? {
+                Some(successor) => successor,
+                None => number_from(number)?,
+            };
             let place = private_key_of(number);
             let Some(value) = self.t.keys.get(self.txn, &place)? else { continue };
             let text = self.encryption_key.unwrap(&place, value)?;

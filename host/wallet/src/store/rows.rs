@@ -7,6 +7,7 @@
 //! the row as it is stored.
 
 use bitcoin::{Amount, BlockHash, ScriptBuf};
+use outrigger_descriptor::Descriptor;
 use outrigger_service::wallet::{KeyOrigin, Ownership, TxState};
 use outrigger_service::wire::{Blob, wire_struct};
 
@@ -133,6 +134,27 @@ wire_struct! {
         pub internal: bool,
         /// Whether its private text is stored.
         pub has_private: bool,
+        /// The extended public keys in it whose private keys are in that text. None in rows that were written before this was
+        /// noted.
+        #[since(1)]
+        pub private_keys: Option<Vec<String>>,
+    }
+}
+
+impl DescriptorRow {
+    /// Notes which private keys a descriptor holds.
+    pub fn note_private_keys(&mut self, parsed: &Descriptor) {
+        self.has_private = parsed.has_private_keys();
+        let held = parsed.extended_keys().into_iter().filter(|(_, private)| private.is_some());
+        self.private_keys = Some(held.map(|(public, _)| public.to_string()).collect());
+    }
+
+    /// Whether it holds the private key of an extended key that it is written with, as far as that is known without opening it.
+    pub fn holds(&self, xpub: &str) -> bool {
+        match &self.private_keys {
+            Some(held) => held.iter().any(|held| held == xpub),
+            None => self.has_private,
+        }
     }
 }
 

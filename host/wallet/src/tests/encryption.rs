@@ -7,7 +7,7 @@ use outrigger_service::events::Event;
 use outrigger_service::wallet::AddressType;
 use outrigger_service::wire::Secret;
 
-use super::{Harness, kind_of};
+use super::{Harness, descriptor, kind_of};
 use crate::error::Result;
 use crate::store::rows::EncryptionRow;
 use crate::store::tables::ENCRYPTION;
@@ -226,4 +226,44 @@ fn a_scrub_that_was_killed_leaves_no_filler_behind() -> Result<()> {
     let wallet = harness.view().wallet().clone();
     assert!(wallet.store.tables.meta.get(&*wallet.store.read()?, b"scrub/x")?.is_none());
     Ok(())
+}
+
+#[test]
+fn gethdkeys_of_a_locked_wallet_tells_which_private_keys_it_has() {
+    const XPRV: &str = "tprv8ZgxMBicQKsPd7Uf69XL1XwhmjHopUGep8GuEiJDZmbQz6o58LninorQAfcKZWARbtRtfnLcJ5MQ2AtHcQJCCRUcMRvmDUjyEmNUWwx8UbK";
+    const XPUB: &str = "tpubD6NzVbkrYhZ4XgiXtGrdW5XDAPFCL9h7we1vwNCpn8tGbBcgfVYjXyhWo4E1xkh56hjod1RhGjxbaTLV3X4FyWuejifB9jusQ46QzG87VKp";
+    let harness = Harness::new();
+    harness.create("w", |options| options.blank = true);
+    let text = format!("wsh(multi(1,{XPRV}/0/*,{XPUB}/1/*))");
+    harness.view().wallet().import(vec![descriptor(&text, |import| import.range = Some((0, 3)))]).unwrap();
+    let held = |harness: &Harness| -> Vec<(bool, bool)> {
+        let keys = harness.view().hd_keys(false).unwrap();
+        keys.iter().map(|key| (key.xpub == XPUB, key.has_private)).collect()
+    };
+    let unlocked = held(&harness);
+    assert_eq!(unlocked.iter().filter(|(_, held)| *held).count(), 1);
+    assert!(unlocked.contains(&(true, false)));
+    harness.view().wallet().encrypt(Secret::new("a passphrase".into())).unwrap();
+    assert!(harness.view().info().unwrap().locked);
+    assert_eq!(held(&harness), unlocked);
+}
+
+#[test]
+fn sethdseed_waits_for_its_turn_until_the_former_addresses_are_used_up() {
+    let harness = Harness::new();
+    harness.create("w", |options| options.descriptors = Some(false));
+    harness.view().wallet().set_hd_seed(None, false).unwrap();
+    let path = |harness: &Harness, kind| {
+        let script = harness.view().wallet().new_address(kind, false, Some("".into())).unwrap();
+        assert!(harness.view().info().unwrap().keypool_external >= 18);
+        harness.view().scripts(vec![script]).unwrap().remove(0).unwrap().origins[0].path.clone()
+    };
+    let paths: Vec<String> = (0..22).map(|_| path(&harness, AddressType::Bech32)).collect();
+    assert!(paths[..20].iter().all(|path| path.contains("/84h/")), "{paths:?}");
+    assert!(paths[20].ends_with("/0h/0h/0h"), "{paths:?}");
+    assert!(paths[21].ends_with("/0h/0h/1h"), "{paths:?}");
+    // Each type has its own, and a new keypool passes over none of what has waited.
+    assert!(path(&harness, AddressType::Legacy).contains("/44h/"));
+    harness.view().wallet().new_keypool().unwrap();
+    assert!(path(&harness, AddressType::Legacy).ends_with("/0h/0h/0h"));
 }

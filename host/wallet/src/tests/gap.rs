@@ -44,3 +44,17 @@ fn keypool_grows_within_a_block_so_that_payments_beyond_its_end_are_found() {
     harness.mine(vec![pay(5, 140), pay(6, 139)]);
     assert_eq!((harness.coins().len(), range(&harness)), (7, (159, 140)));
 }
+
+#[test]
+fn keypool_of_change_grows_with_payments_near_its_end() {
+    let harness = Harness::new();
+    harness.create("w", |options| options.blank = true);
+    let change = descriptor(TEXT, |import| {
+        (import.range, import.active, import.internal) = (Some((0, 19)), true, Some(true));
+    });
+    harness.view().wallet().import(vec![change]).unwrap();
+    for (number, index) in [(1, 19), (2, 38), (3, 57)] {
+        harness.mine(vec![spend(&[elsewhere(number)], &[(&script(index), 70)])]);
+        assert_eq!((harness.coins().len(), range(&harness)), (usize::from(number), (index + 20, index + 1)));
+    }
+}

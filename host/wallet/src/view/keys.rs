@@ -37,7 +37,7 @@ impl WalletView {
             let place = private_key_of(number);
             let text = match (&encryption_key, self.t().keys.get(&self.txn, &place)?) {
                 (Some(encryption_key), Some(value)) => encryption_key.unwrap(&place, value)?,
-                _ => Secret::new(row.identity),
+                _ => Secret::new(row.identity.clone()),
             };
             let parsed = parse_stored(number, text.expose(), self.wallet.shared.network)?;
             for (xpub, xprv) in parsed.extended_keys() {
@@ -48,7 +48,7 @@ impl WalletView {
                     xprv: None,
                     descriptors: Vec::new(),
                 });
-                key.has_private |= xprv.is_some() || (encryption_key.is_none() && row.has_private);
+                key.has_private |= xprv.is_some() || (encryption_key.is_none() && row.holds(&key.xpub));
                 key.xprv = key.xprv.take().or(xprv.filter(|_| private));
                 let told = (row.public.clone(), row.active);
                 // It may be written with the same key twice.

@@ -31,7 +31,13 @@ impl Side {
         for kind in KINDS.into_iter().filter(|kind| !legacy || *kind != AddressType::Bech32m) {
             let number = t.active.get(txn, &[kind as u8, u8::from(internal)])?.map(number_from).transpose()?;
             let Some(number) = number else { continue };
-            if let Some(row) = t.descriptor(txn, number)? {
+            if let Some(mut row) = t.descriptor(txn, number)? {
+                if let Some(next) = t.successor(txn, kind as u8, internal)?
+                    && let Some(next) = t.descriptor(txn, next)?
+                {
+                    // As bitcoind fills its keypool from the new seed as far as the former one's keys are used up.
+                    row.range_end = row.range_end.max(row.next_index.saturating_add(next.range_end));
+                }
                 let available = can_derive(wallet, number, &row)?;
                 active.push((kind, row, available));
             }

@@ -40,7 +40,8 @@ pub(crate) async fn forward_all(upstream: &Upstream, path: &str, calls: &[Call])
     }
 }
 
-async fn answers(
+/// As [`forward_all`], with the error that all calls met.
+pub(crate) async fn answers(
     upstream: &Upstream,
     path: &str,
     calls: &[Call],

@@ -3,6 +3,7 @@
 //! ```text
 //! router -> Passthrough::call   deny list, wallet rule
 //!             long_poll           waits here, so that the node has no thread that waits
+//!             gather              short calls, together under load
 //!             forward             bytes to the node and back; long results as a stream
 //!             taps                what the host does before the client has the answer
 //! ```
@@ -16,6 +17,7 @@
 
 mod batch;
 mod forward;
+mod gather;
 mod help;
 mod long_poll;
 mod passthrough;

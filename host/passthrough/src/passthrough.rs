@@ -19,6 +19,7 @@ use tokio::sync::watch;
 
 use super::batch::forward_all;
 use super::forward::{failure, forward, whole};
+use super::gather::{forward_gathered, may_gather};
 use super::help::{NodeHelp, known_spec};
 use super::long_poll::{LongPolls, NodeTip, Wait};
 
@@ -102,7 +103,10 @@ impl Passthrough {
             return result;
         }
         let path = self.path(call);
-        let result = forward(&self.upstream, &path, name, params, call.may_stream).await;
+        let result = match known.is_some_and(Method::is_short) && may_gather(&path, call) {
+            true => forward_gathered(&self.upstream, call).await,
+            false => forward(&self.upstream, &path, name, params, call.may_stream).await,
+        };
         if result.is_ok() {
             if known.is_some_and(Method::submits_transactions) {
                 self.taps.mempool_changed().await;

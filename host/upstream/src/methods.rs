@@ -62,6 +62,8 @@ const MONEY: u16 = 1 << 9;
 const KEYS: u16 = 1 << 10;
 /// Changes settings, keys or locks of a wallet, or what the node mines.
 const SETS: u16 = 1 << 11;
+/// The work is the same whatever the parameters, and so is the length of the result: goes to the node with calls of others.
+const SHORT: u16 = 1 << 12;
 const NONE: u16 = 0;
 
 /// What is known of a method.
@@ -114,6 +116,11 @@ impl Method {
     /// Whether its result may be long, or take long.
     pub fn may_be_long(self) -> bool {
         self.is(LONG)
+    }
+
+    /// Whether its calls change nothing and take the node next to no time, so that neither they nor others lose by going together.
+    pub fn is_short(self) -> bool {
+        self.is(SHORT)
     }
 
     /// Whether it may change the best chain.
@@ -172,7 +179,7 @@ const METHODS: &[(&str, MethodSet, u16)] = &[
     ("encryptwallet", Wallet, SETS),
     ("enumeratesigners", Wallet, NONE),
     ("estimaterawfee", Read, PURE),
-    ("estimatesmartfee", Read, PURE),
+    ("estimatesmartfee", Read, PURE | SHORT),
     ("finalizepsbt", Read, PURE),
     ("fundrawtransaction", Wallet, NONE),
     ("generateblock", Mining, CHAIN),
@@ -184,37 +191,37 @@ const METHODS: &[(&str, MethodSet, u16)] = &[
     ("getaddrmaninfo", Read, PURE),
     ("getbalance", Wallet, NONE),
     ("getbalances", Wallet, NONE),
-    ("getbestblockhash", Read, PURE),
+    ("getbestblockhash", Read, PURE | SHORT),
     ("getblock", Read, PURE | LONG),
-    ("getblockchaininfo", Read, PURE),
-    ("getblockcount", Read, PURE),
+    ("getblockchaininfo", Read, PURE | SHORT),
+    ("getblockcount", Read, PURE | SHORT),
     ("getblockfilter", Read, PURE),
     ("getblockfrompeer", NodeAdmin, NODE),
-    ("getblockhash", Read, PURE),
-    ("getblockheader", Read, PURE),
+    ("getblockhash", Read, PURE | SHORT),
+    ("getblockheader", Read, PURE | SHORT),
     ("getblockstats", Read, PURE | LONG),
     ("getblocktemplate", Mining, PURE | LONG),
     ("getchainstates", Read, PURE),
     ("getchaintips", Read, PURE),
     ("getchaintxstats", Read, PURE),
-    ("getconnectioncount", Read, PURE),
+    ("getconnectioncount", Read, PURE | SHORT),
     ("getdeploymentinfo", Read, PURE),
     ("getdescriptoractivity", Read, PURE | LONG),
     ("getdescriptorinfo", Read, PURE),
-    ("getdifficulty", Read, PURE),
+    ("getdifficulty", Read, PURE | SHORT),
     ("getgeneralinfo", Read, PURE),
     ("gethdkeys", Wallet, KEYS),
-    ("getindexinfo", Read, PURE),
+    ("getindexinfo", Read, PURE | SHORT),
     ("getmemoryinfo", Read, PURE),
     ("getmempoolancestors", Read, PURE | LONG),
     ("getmempooldescendants", Read, PURE | LONG),
-    ("getmempoolentry", Read, PURE),
-    ("getmempoolinfo", Read, PURE),
+    ("getmempoolentry", Read, PURE | SHORT),
+    ("getmempoolinfo", Read, PURE | SHORT),
     ("getmempoolstats", Read, PURE | LONG),
-    ("getmininginfo", Mining, PURE),
-    ("getnettotals", Read, PURE),
+    ("getmininginfo", Mining, PURE | SHORT),
+    ("getnettotals", Read, PURE | SHORT),
     ("getnetworkhashps", Mining, PURE),
-    ("getnetworkinfo", Read, PURE),
+    ("getnetworkinfo", Read, PURE | SHORT),
     ("getnewaddress", Wallet, NONE),
     ("getnodeaddresses", Read, PURE),
     ("getorphantxs", Read, PURE),
@@ -229,7 +236,7 @@ const METHODS: &[(&str, MethodSet, u16)] = &[
     ("getrpcinfo", Read, PURE),
     ("getrpcwhitelist", Read, PURE),
     ("gettransaction", Wallet, NONE),
-    ("gettxout", Read, PURE),
+    ("gettxout", Read, PURE | SHORT),
     ("gettxoutproof", Read, PURE),
     ("gettxoutsetinfo", Read, PURE | LONG),
     ("gettxspendingprevout", Read, PURE),
@@ -315,9 +322,9 @@ const METHODS: &[(&str, MethodSet, u16)] = &[
     ("testmempoolaccept", Send, PURE),
     ("unloadwallet", Wallet, OTHERS | SETS),
     ("upgradewallet", Wallet, SETS),
-    ("uptime", Read, PURE),
+    ("uptime", Read, PURE | SHORT),
     ("utxoupdatepsbt", Read, PURE),
-    ("validateaddress", Read, PURE),
+    ("validateaddress", Read, PURE | SHORT),
     ("verifychain", NodeAdmin, NONE),
     ("verifymessage", Read, PURE),
     ("verifytxoutproof", Read, PURE),

@@ -112,6 +112,11 @@ impl Upstream {
         Self { greeting: Some(greeting), ..self }
     }
 
+    /// Names it among the nodes of this process.
+    pub fn number(&self) -> u64 {
+        self.number
+    }
+
     /// Where it listens.
     pub fn endpoint(&self) -> &Endpoint {
         &self.endpoint

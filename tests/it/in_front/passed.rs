@@ -207,6 +207,29 @@ fn passed_calls_answer_as_the_node_itself() {
 }
 
 #[test]
+fn short_calls_of_many_clients_get_each_its_own_answer() {
+    /// Heights below the tip and beyond it.
+    const HEIGHTS: usize = 10;
+    const CLIENTS: usize = 16;
+    const CALLS: usize = 200;
+    let Some((host, mut node)) = with_chain(&[]) else { return };
+    let request = |height| json!({"id": "a", "method": "getblockhash", "params": [height]}).to_string();
+    let asked: Vec<_> = (0..HEIGHTS).map(|height| (request(height), reply(&mut node, &request(height)))).collect();
+    assert!(asked.iter().any(|(_, answer)| answer.0 == 200) && asked.iter().any(|(_, answer)| answer.0 == 500));
+    std::thread::scope(|scope| {
+        for first in 0..CLIENTS {
+            let (host, asked) = (&host, &asked);
+            scope.spawn(move || {
+                let mut client = host.client();
+                for (request, answer) in asked.iter().cycle().skip(first).take(CALLS) {
+                    assert_eq!(reply(&mut client, request), *answer, "{request}");
+                }
+            });
+        }
+    });
+}
+
+#[test]
 fn passed_help_lists_the_methods_of_the_node_beside_ours() {
     let Some(host) = start(&[]) else { return };
     let (mut client, mut node) = (host.client(), host.node.as_ref().unwrap().client());

@@ -1,0 +1,291 @@
+//! Short calls go to the node together while another is on its way.
+//!
+//! A request costs the node several times what a short call does. So a call that comes while a request of its thread is on its way
+//! waits until that one is back, and goes then as part of a batch with all that have come meanwhile; under load the batches grow
+//! by themselves. A call never waits where none is on its way, and never longer than [`PATIENCE`].
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use outrigger_rpc::{Call, Failure, ResultText};
+use outrigger_upstream::{Upstream, UpstreamError};
+use parking_lot::Mutex;
+use tokio::runtime::Handle;
+use tokio::sync::oneshot;
+use tokio::time::timeout;
+
+use super::batch::answers;
+use super::forward::{failure, forward};
+
+/// How long a call waits for a request that is on its way: a node may be slow, or gone.
+const PATIENCE: Duration = Duration::from_millis(1);
+
+/// The most calls of a batch: each waits for all of them.
+const MAX_TOGETHER: usize = 64;
+
+/// The longest parameters of a call that goes with others, in bytes.
+const MAX_PARAMS: usize = 512;
+
+/// Where all calls go. Those of the node's wallets have other paths, and go alone.
+const PATH: &str = "/";
+
+type Answer = Result<ResultText, Failure>;
+
+thread_local! {
+    /// The calls of this thread by node: a batch of several threads would have to wake each of them.
+    static OF_THREAD: RefCell<HashMap<u64, Arc<Gather>>> = RefCell::default();
+}
+
+/// Whether a call may go with others, by its path and parameters.
+pub(crate) fn may_gather(path: &str, call: &Call) -> bool {
+    path == PATH && call.params.as_bytes().len() <= MAX_PARAMS
+}
+
+/// Calls a short method without effects of the node.
+///
+/// # Errors
+/// The method's own, and what the node's absence reads as (-28).
+pub(crate) async fn forward_gathered(upstream: &Arc<Upstream>, call: &Call) -> Answer {
+    let gather = Gather::of_thread(upstream);
+    let Some(mut answer) = gather.enter(call) else {
+        let _under_way = UnderWay(gather);
+        return forward(upstream, PATH, &call.method, call.params.as_bytes(), false).await;
+    };
+    let answered = match timeout(PATIENCE, &mut answer).await {
+        Ok(answered) => answered,
+        Err(_) => {
+            gather.send_waiting();
+            answer.await
+        }
+    };
+    // Its sender is gone only when the host stops.
+    answered.unwrap_or(Err(Failure::Overloaded))
+}
+
+/// A call that waits.
+struct Waiting {
+    call: Call,
+    answer: oneshot::Sender<Answer>,
+}
+
+#[derive(Default)]
+struct State {
+    /// The requests that are on their way.
+    under_way: usize,
+    waiting: Vec<Waiting>,
+}
+
+struct Gather {
+    upstream: Arc<Upstream>,
+    state: Mutex<State>,
+}
+
+impl Gather {
+    /// That of this thread for a node. A call may end on another thread than it began on, where it was moved; so it holds this.
+    fn of_thread(upstream: &Arc<Upstream>) -> Arc<Self> {
+        let new = || Arc::new(Self { upstream: upstream.clone(), state: Mutex::default() });
+        OF_THREAD.with_borrow_mut(|all| all.entry(upstream.number()).or_insert_with(new).clone())
+    }
+
+    /// Takes note of a call: whence its answer comes, where it is to wait; none where it goes at once.
+    fn enter(&self, call: &Call) -> Option<oneshot::Receiver<Answer>> {
+        let mut state = self.state.lock();
+        if state.under_way == 0 {
+            state.under_way = 1;
+            return None;
+        }
+        let (sender, receiver) = oneshot::channel();
+        state.waiting.push(Waiting { call: call.clone(), answer: sender });
+        Some(receiver)
+    }
+
+    /// Sends those that wait, and whose clients still do.
+    fn send_waiting(self: &Arc<Self>) {
+        let Ok(runtime) = Handle::try_current() else { return };
+        let group: Vec<Waiting> = {
+            let mut state = self.state.lock();
+            state.waiting.retain(|waiting| !waiting.answer.is_closed());
+            let count = state.waiting.len().min(MAX_TOGETHER);
+            if count == 0 {
+                return;
+            }
+            state.under_way += 1;
+            state.waiting.drain(..count).collect()
+        };
+        let under_way = UnderWay(self.clone());
+        runtime.spawn(async move { under_way.0.send(group).await });
+    }
+
+    async fn send(&self, group: Vec<Waiting>) {
+        let (calls, senders): (Vec<Call>, Vec<_>) = group.into_iter().map(|one| (one.call, one.answer)).unzip();
+        let answers = match &*calls {
+            [call] => vec![self.alone(call).await],
+            calls => match answers(&self.upstream, PATH, calls).await {
+                Ok(answers) => answers,
+                // A node that allows only some of the methods (-rpcwhitelist) refuses the whole batch for one.
+                Err(UpstreamError::Forbidden) => {
+                    futures_util::future::join_all(calls.iter().map(|call| self.alone(call))).await
+                }
+                Err(error) => {
+                    let failure = failure(&self.upstream, error);
+                    calls.iter().map(|_| Err(failure.clone())).collect()
+                }
+            },
+        };
+        for (sender, answer) in senders.into_iter().zip(answers) {
+            // A client that is gone needs no answer.
+            let _ = sender.send(answer);
+        }
+    }
+
+    async fn alone(&self, call: &Call) -> Answer {
+        forward(&self.upstream, PATH, &call.method, call.params.as_bytes(), false).await
+    }
+}
+
+/// A request that is on its way. When it is back, or its client gone, those that wait are sent.
+struct UnderWay(Arc<Gather>);
+
+impl Drop for UnderWay {
+    fn drop(&mut self) {
+        self.0.state.lock().under_way -= 1;
+        self.0.send_waiting();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use outrigger_rpc::{Origin, Params};
+    use outrigger_upstream::Login;
+    use serde_json::{Value, json};
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    use tokio::net::{TcpListener, TcpStream};
+    use tokio::sync::Notify;
+
+    use super::*;
+
+    /// A node that answers each call with its parameter, but holds the call of 0 until it is told, and may refuse batches.
+    struct FalseNode {
+        refuses_batches: bool,
+        /// The call of 0 has come.
+        came: Notify,
+        /// It may be answered.
+        go: Notify,
+        requests: Mutex<Vec<Value>>,
+    }
+
+    impl FalseNode {
+        async fn start(refuses_batches: bool) -> (Arc<Self>, Arc<Upstream>, tempfile::TempDir) {
+            let folder = tempfile::tempdir().unwrap();
+            let cookie = folder.path().join("cookie");
+            std::fs::write(&cookie, "__cookie__:one").unwrap();
+            let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+            let endpoint = format!("http://{}", listener.local_addr().unwrap()).parse().unwrap();
+            let (came, go, requests) = Default::default();
+            let node = Arc::new(Self { refuses_batches, came, go, requests });
+            let accepting = node.clone();
+            tokio::spawn(async move {
+                while let Ok((stream, _)) = listener.accept().await {
+                    tokio::spawn(accepting.clone().serve(stream));
+                }
+            });
+            (node, Arc::new(Upstream::new(endpoint, Login::Cookie(cookie), 16)), folder)
+        }
+
+        async fn serve(self: Arc<Self>, mut stream: TcpStream) {
+            while let Some(request) = read(&mut stream).await {
+                // As bitcoind writes it.
+                let answered = |call: &Value| format!("{{\"result\":{},\"error\":null,\"id\":1}}", call["params"][0]);
+                self.requests.lock().push(request.clone());
+                let (status, body) = match &request {
+                    Value::Array(_) if self.refuses_batches => ("403 Forbidden", String::new()),
+                    Value::Array(calls) => {
+                        ("200 OK", format!("[{}]\n", calls.iter().map(answered).collect::<Vec<_>>().join(",")))
+                    }
+                    call => {
+                        if call["params"][0] == 0 {
+                            self.came.notify_one();
+                            self.go.notified().await;
+                        }
+                        ("200 OK", answered(call) + "\n")
+                    }
+                };
+                let head = format!("HTTP/1.1 {status}\r\nContent-Length: {}\r\n\r\n", body.len());
+                stream.write_all((head + &body).as_bytes()).await.unwrap();
+            }
+        }
+    }
+
+    /// The body of the next request.
+    async fn read(stream: &mut TcpStream) -> Option<Value> {
+        let mut head = Vec::new();
+        while !head.ends_with(b"\r\n\r\n") {
+            head.push(stream.read_u8().await.ok()?);
+        }
+        let head = String::from_utf8(head).unwrap().to_lowercase();
+        let (_, length) = head.split_once("content-length: ").unwrap();
+        let mut body = vec![0; length.lines().next().unwrap().parse().unwrap()];
+        stream.read_exact(&mut body).await.ok()?;
+        serde_json::from_slice(&body).ok()
+    }
+
+    /// Asks for this number, which is the answer.
+    fn ask(upstream: &Arc<Upstream>, number: u64) -> tokio::task::JoinHandle<()> {
+        let upstream = upstream.clone();
+        tokio::spawn(async move {
+            let params = Params::from_text(&format!("[{number}]"));
+            let origin = Arc::new(Origin::of_user("a"));
+            let call = Call { method: "getblockhash".to_owned(), params, origin, may_stream: true };
+            match forward_gathered(&upstream, &call).await {
+                Ok(ResultText::Bytes(text)) => assert_eq!(text, number.to_string()),
+                _ => panic!("{number} has another answer"),
+            }
+        })
+    }
+
+    async fn all(calls: Vec<tokio::task::JoinHandle<()>>) {
+        for call in calls {
+            call.await.unwrap();
+        }
+    }
+
+    #[tokio::test]
+    async fn calls_that_come_while_one_is_on_its_way_go_together() {
+        let (node, upstream, _folder) = FalseNode::start(false).await;
+        let first = ask(&upstream, 0);
+        node.came.notified().await;
+        let others: Vec<_> = (1..=5).map(|number| ask(&upstream, number)).collect();
+        let gone = ask(&upstream, 6);
+        tokio::task::yield_now().await;
+        gone.abort();
+        // They do not wait for the first: the node may be slow.
+        all(others).await;
+        node.go.notify_one();
+        first.await.unwrap();
+        ask(&upstream, 7).await.unwrap();
+        let requests = node.requests.lock();
+        let asked = |request: &Value| -> Vec<Value> {
+            let calls = request.as_array().cloned().unwrap_or_else(|| vec![request.clone()]);
+            calls.iter().map(|call| call["params"][0].clone()).collect()
+        };
+        assert_eq!(
+            requests.iter().map(asked).collect::<Vec<_>>(),
+            [vec![json!(0)], (1..=5).map(Value::from).collect(), vec![json!(7)]]
+        );
+        assert!(requests[2].is_object(), "one alone is no batch");
+    }
+
+    #[tokio::test]
+    async fn calls_go_alone_where_the_node_refuses_one_of_them() {
+        let (node, upstream, _folder) = FalseNode::start(true).await;
+        let first = ask(&upstream, 0);
+        node.came.notified().await;
+        let others = (1..=3).map(|number| ask(&upstream, number)).collect();
+        node.go.notify_one();
+        first.await.unwrap();
+        all(others).await;
+        assert!(node.requests.lock().iter().filter(|request| request.is_object()).count() == 4);
+    }
+}

@@ -14,6 +14,7 @@ mod notify;
 mod publish;
 mod router;
 mod run;
+mod runs;
 mod services;
 
 /// Runs the program with the arguments of the process.

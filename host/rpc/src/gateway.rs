@@ -39,8 +39,6 @@ pub(super) struct Asked {
     pub body: Bytes,
     /// Whether it is an element of a batch.
     pub in_batch: bool,
-    /// The answer, where the call was answered together with others of its batch.
-    pub ahead: Option<Result<ResultText, Failure>>,
 }
 
 /// The outcome of a call, put in the extensions of the response.
@@ -77,17 +75,13 @@ impl<D: Dispatch> Gateway<D> {
     }
 }
 
-/// The call that `request` asks for, or its answer where it was answered together with others. A request that did not come through
-/// the envelope is nobody's, and its parameters are copied.
-fn call_of(request: Request<'_>) -> Result<Call, Result<ResultText, Failure>> {
+/// The call that `request` asks for. A request that did not come through the envelope is nobody's, and its parameters are copied.
+fn call_of(request: Request<'_>) -> Call {
     let Request { method, params, mut extensions, .. } = request;
-    let nobody = || Asked { origin: Origin::of_user("").into(), body: Bytes::new(), in_batch: false, ahead: None };
-    let Asked { origin, body, in_batch, ahead } = extensions.remove().unwrap_or_else(nobody);
-    if let Some(answer) = ahead {
-        return Err(answer);
-    }
+    let nobody = || Asked { origin: Origin::of_user("").into(), body: Bytes::new(), in_batch: false };
+    let Asked { origin, body, in_batch } = extensions.remove().unwrap_or_else(nobody);
     let params = params.map_or(Params::none(), |raw| Params::of(&raw, &body));
-    Ok(Call { method: method.into_owned(), params, origin, may_stream: !in_batch })
+    Call { method: method.into_owned(), params, origin, may_stream: !in_batch }
 }
 
 /// `error` in jsonrpsee's form.
@@ -114,12 +108,9 @@ impl<D: Dispatch> RpcServiceT for Gateway<D> {
         let dispatcher = Arc::clone(&self.dispatcher);
         async move {
             let id = request.id.clone();
-            let answer = match call_of(request) {
-                // Boxed: the layers above move this future, and every connection keeps room for it.
-                Ok(call) => Box::pin(async move { dispatcher.dispatch(call).await }).await,
-                Err(answer) => answer,
-            };
-            carrying(id, answer)
+            let call = call_of(request);
+            // Boxed: the layers above move this future, and every connection keeps room for it.
+            carrying(id, Box::pin(async move { dispatcher.dispatch(call).await }).await)
         }
     }
 

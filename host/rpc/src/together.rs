@@ -6,11 +6,11 @@ use std::pin::Pin;
 use super::dispatch::{Call, Failure};
 use super::result::ResultText;
 
-/// The answers to several calls, in their order.
+/// The answers to several calls, one for each and in their order.
 pub type Answers = Pin<Box<dyn Future<Output = Vec<Result<ResultText, Failure>>> + Send>>;
 
-/// Answers calls that follow one another in a batch together. Each of them passes through the layers all the same, and finds its
-/// answer there.
+/// Answers calls that follow one another in a batch together. They do not pass through the layers of the service: what these do for
+/// a call, the one who answers does for all.
 pub trait Together: Send + Sync {
     /// Whether calls of this method can be answered together with their neighbours.
     fn takes(&self, method: &str) -> bool;

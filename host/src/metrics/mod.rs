@@ -7,7 +7,7 @@ mod text;
 
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use arc_swap::ArcSwap;
 use prometheus_client::encoding::{EncodeLabelSet, EncodeLabelValue};
@@ -90,9 +90,30 @@ impl CallMetrics {
     pub fn begin(&self, method: &str, is_known: impl FnOnce() -> bool) -> Meter {
         let in_flight = self.in_flight.clone();
         in_flight.inc();
+        Meter {
+            in_flight,
+            counters: self.counters_of(method, is_known),
+            began: Instant::now(),
+            outcome: Outcome::Abandoned,
+        }
+    }
+
+    /// Calls of these methods begin that are answered together.
+    pub fn begin_run<'m>(&self, methods: impl Iterator<Item = &'m str>, is_known: impl Fn(&str) -> bool) -> RunMeter {
+        let mut last: Option<(&str, Arc<Counters>)> = None;
+        let counters: Vec<_> = methods
+            .map(|method| match &last {
+                Some((name, counters)) if *name == method => counters.clone(),
+                _ => last.insert((method, self.counters_of(method, || is_known(method)))).1.clone(),
+            })
+            .collect();
+        self.in_flight.inc_by(i64::try_from(counters.len()).unwrap_or(0));
+        RunMeter { in_flight: self.in_flight.clone(), counters: counters.into_iter(), began: Instant::now() }
+    }
+
+    fn counters_of(&self, method: &str, is_known: impl FnOnce() -> bool) -> Arc<Counters> {
         let counted = self.known.load().get(method).cloned();
-        let counters = counted.unwrap_or_else(|| self.counters(if is_known() { method } else { UNKNOWN }));
-        Meter { in_flight, counters, began: Instant::now(), outcome: Outcome::Abandoned }
+        counted.unwrap_or_else(|| self.counters(if is_known() { method } else { UNKNOWN }))
     }
 
     fn counters(&self, method: &str) -> Arc<Counters> {
@@ -145,13 +166,47 @@ impl Meter {
 
 impl Drop for Meter {
     fn drop(&mut self) {
-        let Self { in_flight, counters, began, outcome } = self;
-        in_flight.dec();
-        counters.seconds.observe(began.elapsed().as_secs_f64());
-        let of_calls = || OfCalls { method: counters.method.clone(), outcome: *outcome };
-        if let Some(counter) = counters.outcomes.get(*outcome as usize) {
-            counter.get_or_init(|| counters.calls.get_or_create(&of_calls()).clone()).inc();
+        self.in_flight.dec();
+        self.counters.ended(self.outcome, self.began.elapsed());
+    }
+}
+
+impl Counters {
+    /// A call has ended.
+    fn ended(&self, outcome: Outcome, after: Duration) {
+        self.seconds.observe(after.as_secs_f64());
+        let of_calls = || OfCalls { method: self.method.clone(), outcome };
+        if let Some(counter) = self.outcomes.get(outcome as usize) {
+            counter.get_or_init(|| self.calls.get_or_create(&of_calls()).clone()).inc();
         }
+    }
+}
+
+/// Calls that are answered together and have not ended. They end with this value.
+pub struct RunMeter {
+    in_flight: Gauge,
+    counters: std::vec::IntoIter<Arc<Counters>>,
+    began: Instant,
+}
+
+impl RunMeter {
+    /// Notes how each call ended, in the order of the calls. Each took as long as all.
+    pub fn ended(mut self, outcomes: impl Iterator<Item = Outcome>) {
+        self.end(outcomes);
+    }
+
+    fn end(&mut self, outcomes: impl Iterator<Item = Outcome>) {
+        let after = self.began.elapsed();
+        for (counters, outcome) in self.counters.by_ref().zip(outcomes) {
+            self.in_flight.dec();
+            counters.ended(outcome, after);
+        }
+    }
+}
+
+impl Drop for RunMeter {
+    fn drop(&mut self) {
+        self.end(std::iter::repeat(Outcome::Abandoned));
     }
 }
 

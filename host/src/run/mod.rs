@@ -27,6 +27,7 @@ use crate::config::{ConfigError, Loaded, LogFormat, NoHome, expand_home};
 use crate::layers::{ActiveCalls, Audit, CallCount, CallLog};
 use crate::metrics::{self, MetricsServer, Standing};
 use crate::router::PassedRest;
+use crate::runs::Runs;
 use crate::{hooks, notify};
 pub use args::RunArgs;
 pub use check::check;
@@ -145,7 +146,12 @@ async fn serve(
         .await
         .map_err(|error| failed("cannot listen")(error.into()))?
         .with_peers(rpc.peers())
-        .with_together(frame.gate.clone())
+        .with_together(Arc::new(Runs {
+            next: frame.gate.clone(),
+            methods: frame.gate.clone(),
+            metrics: frame.metrics.clone(),
+            active: frame.active.clone(),
+        }))
         .with_workers(workers);
     let server = match &loaded.config.backend {
         Some(backend) if backend.rest_passthrough => {

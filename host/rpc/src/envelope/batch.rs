@@ -51,8 +51,10 @@ pub(super) async fn answer_batch<S: RpcService>(
                 }
                 let (dialect, id) = (request.dialect, request.id);
                 let is_notification = request.is_notification();
-                let asked = Asked { in_batch: true, ahead: ahead.answers.pop_front(), ..asked.clone() };
-                let outcome = call(service, asked, request).await;
+                let outcome = match ahead.answers.pop_front() {
+                    Some(outcome) => outcome,
+                    None => call(service, Asked { in_batch: true, ..asked.clone() }, request).await,
+                };
                 if is_notification {
                     continue;
                 }

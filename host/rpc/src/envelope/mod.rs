@@ -64,7 +64,7 @@ pub(super) async fn answer<S: RpcService>(
         client: caller.client().cloned(),
         wallet,
     };
-    let asked = Asked { origin: Arc::new(origin), body: body.clone(), in_batch: false, ahead: None };
+    let asked = Asked { origin: Arc::new(origin), body: body.clone(), in_batch: false };
     match read_offloaded(body.len(), || read_document(&body, limits)) {
         Ok(Document::Single(request)) => answer_single(service, caller, asked, request).await,
         // Boxed: few requests are batches, and every connection would keep room for one.

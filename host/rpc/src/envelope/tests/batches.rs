@@ -133,5 +133,5 @@ async fn batch_elements_that_can_be_answered_together_are_in_runs() {
     let results: Vec<String> = replies.iter().map(|reply| reply["result"].to_string()).collect();
     // One that stands alone goes the way of all calls; a notification has its place in the run and no reply.
     assert_eq!(results, ["[1]", "101", "[0,3]", "[2,3]", "101", "101", "null", "[1]"]);
-    assert_eq!(recorder.0.lock().len(), 5, "what was answered together is dispatched no more");
+    assert_eq!(recorder.0.lock().len(), 5, "what was answered together is not dispatched");
 }

@@ -1,6 +1,8 @@
 //! listtransactions, and the walk through the history that it shares with listsinceblock.
 
 use std::ops::ControlFlow;
+use std::sync::mpsc::sync_channel;
+use std::thread;
 
 use outrigger_sdk::params::{int32, text};
 use outrigger_sdk::service::wallet::{HistoryBatch, HistoryQuery, HistoryRange};
@@ -10,6 +12,9 @@ use crate::entry::{Entry, EntryWriter, Selection, WalletTx, entries};
 use crate::error::HistoryError;
 use crate::viewpoint::WalletViewpoint;
 use outrigger_sdk::CallContext;
+
+/// How many batches are read ahead of the one that is shown.
+const BATCHES_AHEAD: usize = 2;
 
 /// The batches of a range of the history.
 pub struct Batches<'q> {
@@ -45,10 +50,35 @@ impl Iterator for Batches<'_> {
     }
 }
 
-/// Shows each transaction of some batches to `visit`, until they end or it says that it has enough.
+/// Shows each transaction of some batches to `visit`, until they end or it says that it has enough. Where all are wanted and there
+/// are many, another thread reads the next ones meanwhile: reading takes about as long as most visits.
 pub fn walk(
-    batches: Batches<'_>,
+    mut batches: Batches<'_>,
     mut visit: impl FnMut(&WalletTx<'_>) -> Result<ControlFlow<()>, HistoryError>,
+) -> Result<(), HistoryError> {
+    let Some(first) = batches.next() else { return Ok(()) };
+    let has_many = !batches.ended && batches.query.limit == u32::MAX;
+    let mut all = std::iter::once(first).chain(batches);
+    if has_many {
+        let walked = thread::scope(|scope| {
+            let (sender, receiver) = sync_channel(BATCHES_AHEAD);
+            let all = &mut all;
+            // Ends when nobody takes its batches any more.
+            let reading = move || all.try_for_each(|batch| sender.send(batch)).unwrap_or_default();
+            let started = thread::Builder::new().name("history-read".to_owned()).spawn_scoped(scope, reading);
+            started.is_ok().then(|| walk_each(receiver, &mut visit))
+        });
+        // Without another thread, this one reads.
+        if let Some(outcome) = walked {
+            return outcome;
+        }
+    }
+    walk_each(all, &mut visit)
+}
+
+fn walk_each(
+    batches: impl IntoIterator<Item = Result<Encoded<HistoryBatch>, HistoryError>>,
+    visit: &mut impl FnMut(&WalletTx<'_>) -> Result<ControlFlow<()>, HistoryError>,
 ) -> Result<(), HistoryError> {
     for batch in batches {
         let batch = batch?;

@@ -29,7 +29,7 @@ pub use gate::{Gate, Waiting};
 pub use host::{Host, HostOptions, groups};
 pub use privileges::skip_unprivileged;
 pub use relay::{Held, Point, Relay};
-pub use wait::{wait_for, wait_until};
+pub use wait::{comes_within, wait_for, wait_until};
 
 /// A recorded data file, as text.
 pub fn data(name: &str) -> String {

@@ -108,7 +108,8 @@ fn getwalletinfo_has_the_keys_of_29_in_their_order() {
     expected.insert(7, "keypoololdest");
     assert_eq!(keys(&info), expected);
     assert_eq!((&info["keypoolsize"], &info["keypoolsize_hd_internal"]), (&json!(1000), &json!(1000)));
-    assert_eq!(info["keypoololdest"], info["birthtime"]);
+    // The keys are made after the wallet, perhaps in the next second.
+    assert!(info["keypoololdest"].as_u64().unwrap() >= info["birthtime"].as_u64().unwrap(), "{info}");
     let told = client.wallet("l").call("getwalletbackupinfo", json!([]));
     assert_eq!(told, json!({"walletname": "l", "backup_needed": true, "last_backup": 0}));
 }

@@ -2,8 +2,8 @@
 //!
 //! A client that makes one call after the other sends its next request some microseconds after it has read an answer, and a node's
 //! reply to a short call comes soon after the request. Putting a thread to sleep and waking it costs more than answering most calls.
-//! Busy polling stops where it does not pay: after a miss, the thread sleeps for what the connection reads next, twice as often
-//! after each further miss; and where more connections are in use than half of the processors, none is polled.
+//! Busy polling stops where it does not pay: after some misses in a row, the thread sleeps for what the connection reads next, twice
+//! as often after each further such row; and where more connections are in use than half of the processors, none is polled.
 
 use std::io;
 use std::sync::Arc;
@@ -15,8 +15,12 @@ use rustix::net::{RecvFlags, recv};
 use tokio::io::ReadBuf;
 use tokio::net::TcpStream;
 
-/// After so many misses in a row the number of requests without polling grows no more: it is some 4000 then.
-const MAX_MISSES: u32 = 12;
+/// So many misses in a row are a failure. One says little: while the thread sleeps, the client's processor often does too, and takes
+/// longer to wake than one that has just been at work.
+const TRIES: u32 = 4;
+
+/// After so many failures the number of requests without polling grows no more: it is some 4000 then.
+const MAX_FAILURES: u32 = 12;
 
 /// The most bytes that are looked for; what is longer is read on as ever. It bounds the memory that looking touches.
 const LOOK_BYTES: usize = 2048;
@@ -72,8 +76,10 @@ impl BusyPoll {
 /// Whether a connection is polled when something was sent on it next.
 pub struct BusyPollState {
     busy_poll: Arc<BusyPoll>,
-    /// The polls in a row that found nothing.
+    /// The polls in a row that found nothing, since the last failure.
     misses: u32,
+    /// The failures since a poll found something.
+    failures: u32,
     /// How often more the thread sleeps.
     asleep: u32,
     /// How often something had been sent on all connections when it last was on this one.
@@ -83,7 +89,7 @@ pub struct BusyPollState {
 impl BusyPollState {
     /// Of a new connection.
     pub fn new(busy_poll: Arc<BusyPoll>) -> Self {
-        Self { busy_poll, misses: 0, asleep: 0, sent: 0 }
+        Self { busy_poll, misses: 0, failures: 0, asleep: 0, sent: 0 }
     }
 
     /// Polls, after something was sent, for what comes back, if that is likely to pay; none when nothing came.
@@ -108,8 +114,16 @@ impl BusyPollState {
             return None;
         }
         let found = self.busy_poll.look(stream, buffer, flags);
-        self.misses = if found.is_some() { 0 } else { (self.misses + 1).min(MAX_MISSES) };
-        self.asleep = (1 << self.misses) - 1;
+        if found.is_some() {
+            (self.misses, self.failures) = (0, 0);
+        } else {
+            self.misses += 1;
+            if self.misses == TRIES {
+                self.misses = 0;
+                self.failures = (self.failures + 1).min(MAX_FAILURES);
+                self.asleep = (1 << self.failures) - 1;
+            }
+        }
         found
     }
 }
@@ -146,10 +160,20 @@ mod tests {
         client.write_all(b"request").expect("write");
         stream.readable().await.expect("readable");
         assert_eq!(look(&mut polling, &stream), Some(7));
-        assert_eq!((look(&mut polling, &stream), polling.asleep), (None, 1));
+        let fail = |polling: &mut BusyPollState| {
+            for _ in 0..TRIES {
+                assert_eq!(look(polling, &stream), None);
+            }
+            polling.asleep
+        };
+        assert_eq!(fail(&mut polling), 1);
         client.write_all(b"request").expect("write");
         assert_eq!((look(&mut polling, &stream), polling.asleep), (None, 0), "asleep");
         assert_eq!(look(&mut polling, &stream), Some(7));
+        assert_eq!(fail(&mut polling), 1, "what was found makes up for failures");
+        assert_eq!(look(&mut polling, &stream), None);
+        assert_eq!(fail(&mut polling), 3);
+        (0..3).for_each(|_| assert_eq!(look(&mut polling, &stream), None));
         drop(client);
         assert_eq!(look(&mut polling, &stream), Some(0), "the end");
     }
@@ -159,7 +183,7 @@ mod tests {
         let (mut client, stream) = pair().await;
         let mut polling = BusyPollState::new(busy_poll(1));
         polling.wait(&stream);
-        assert_eq!(polling.asleep, 1, "nothing came");
+        assert_eq!((polling.misses, polling.asleep), (1, 0), "nothing came");
         client.write_all(b"reply").expect("write");
         stream.readable().await.expect("readable");
         polling.wait(&stream);

@@ -1690,6 +1690,16 @@ typedef struct outrigger_event_t {
             uint64_t rescan;
             /** How it ended. [rescan_outcome] */
             outrigger_rescan_outcome_t outcome;
+            /**
+             * The height of the last block that was to be read; none where there was none. Since minor 1. [optional
+             * u32]
+             */
+            outrigger_optional_u32_t last_height;
+            /**
+             * Whether payments near the end of what the wallet had derived made it derive more and read the blocks
+             * again. Since minor 1. [bool]
+             */
+            bool widened;
         } rescan_finished;
         /** A wallet was locked or unlocked (`wallet-lock`). */
         struct {
@@ -4140,7 +4150,9 @@ static inline bool outrigger_get_event(outrigger_reader_t *reader, outrigger_eve
     case OUTRIGGER_EVENT_RESCAN_FINISHED:
         return outrigger_get_bytes(reader, &out->as.rescan_finished.wallet)
             && outrigger_get_u64(reader, &out->as.rescan_finished.rescan)
-            && outrigger_get_rescan_outcome(reader, &out->as.rescan_finished.outcome);
+            && outrigger_get_rescan_outcome(reader, &out->as.rescan_finished.outcome)
+            && ((!reader->failed && reader->left == 0) || outrigger_get_optional_u32(reader, &out->as.rescan_finished.last_height))
+            && ((!reader->failed && reader->left == 0) || outrigger_get_bool(reader, &out->as.rescan_finished.widened));
     case OUTRIGGER_EVENT_WALLET_LOCK_CHANGED:
         return outrigger_get_bytes(reader, &out->as.wallet_lock_changed.wallet)
             && outrigger_get_bool(reader, &out->as.wallet_lock_changed.locked);

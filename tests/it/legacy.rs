@@ -1,6 +1,6 @@
 //! Wallets with keys (made with `descriptors=false`): what clients of former releases call.
 
-use outrigger_tests::{Client, Host};
+use outrigger_tests::{Client, Host, HostOptions};
 use serde_json::{Value, json};
 
 /// A P2WPKH address of regtest that nobody has a key of.
@@ -142,6 +142,33 @@ fn newkeypool_passes_over_the_addresses_that_were_derived_ahead() {
     assert!(index >= 1000, "{index}");
     let info = wallet.call("getwalletinfo", json!([]));
     assert!(info["keypoolsize"].as_u64().unwrap() >= 999, "{info}");
+}
+
+#[test]
+fn sethdseed_without_a_new_keypool_uses_up_the_former_addresses_first() {
+    let set = vec!["wallet.keypool=5".to_owned()];
+    let host = Host::start_with(HostOptions { set, ..HostOptions::default() });
+    let mut wallet = wallet(&host, "w");
+    wallet.call("getnewaddress", json!(["", "bech32"]));
+    let seed = "cMahea7zqjxrtgAbB7LSGbcQUr1uX1ojuat9jZodMN87JcbXMTcA";
+    assert_eq!(wallet.call("sethdseed", json!([false, seed])), Value::Null);
+    let host = host.restart();
+    host.client().call("loadwallet", json!(["w"]));
+    let mut wallet = host.client().wallet("w");
+    let mut path = |kind: &str| {
+        let address = wallet.call("getnewaddress", json!(["", kind]));
+        text(wallet.call("getaddressinfo", json!([address]))["hdkeypath"].clone())
+    };
+    let former: Vec<String> = (1..5).map(|index| format!("m/84h/1h/0h/0/{index}")).collect();
+    assert_eq!((1..5).map(|_| path("bech32").replace('\'', "h")).collect::<Vec<_>>(), former);
+    let seeded: Vec<String> = (0..3).map(|index| format!("m/0h/0h/{index}h")).collect();
+    assert_eq!((0..3).map(|_| path("bech32").replace('\'', "h")).collect::<Vec<_>>(), seeded);
+    // Each type has its own addresses ahead.
+    assert_eq!(path("legacy").replace('\'', "h"), "m/44h/1h/0h/0/0");
+    assert_eq!(wallet.call("newkeypool", json!([])), Value::Null);
+    let address = wallet.call("getnewaddress", json!(["", "legacy"]));
+    let path = text(wallet.call("getaddressinfo", json!([address]))["hdkeypath"].clone());
+    assert_eq!(path.replace('\'', "h"), "m/0h/0h/0h");
 }
 
 #[test]

@@ -53,6 +53,7 @@ impl Checks {
         let mut warnings = Vec::new();
         match self.import(request, timestamp, &mut warnings) {
             Ok((import, given)) => Checked {
+                ranged: matches!(&import, Import::Descriptor { descriptor } if descriptor.range.is_some()),
                 import: Ok(Some(import)),
                 warnings,
                 not_stored: ImportError::DescriptorNotStored(without_private_keys(given.text)),

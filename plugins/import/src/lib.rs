@@ -34,7 +34,7 @@ use serde_json::{Map, Value};
 use error::ImportError;
 use outcome::{Checked, Outcome};
 use request::stored_time;
-use rescan::{ImportKind, Outcomes, Pending, Reservation, WaitingCalls};
+use rescan::{ImportKind, Outcomes, Pending, RescanEnd, Reservation, WaitingCalls};
 
 /// The plugin.
 pub struct ImportPlugin {
@@ -77,7 +77,7 @@ impl Plugin for ImportPlugin {
                 self.waiting.start(wallet, reservation, reply, pending);
             }
             Ok(Imported { rescan: None, pending }) => {
-                reply.send_json(pending.finish(&RescanOutcome::Complete));
+                reply.send_json(pending.finish(&RescanEnd::of(RescanOutcome::Complete)));
             }
             Err(error) => {
                 reply.send::<()>(Err(error.into()));
@@ -91,14 +91,14 @@ impl Plugin for ImportPlugin {
 
     fn event(&self, event: Event) {
         match event {
-            Event::RescanFinished { wallet, rescan, outcome } => {
+            Event::RescanFinished { wallet, rescan, outcome, last_height, widened } => {
                 if let RescanOutcome::Unreadable { block_time } = outcome {
                     let message = format!(
                         "the rescan of wallet '{wallet}' could not read all blocks; the last one unread is of time {block_time}"
                     );
                     self.host.log(Level::Warn, message);
                 }
-                self.waiting.finished(wallet, rescan, &outcome);
+                self.waiting.finished(wallet, rescan, &RescanEnd { outcome, last_height, widened });
             }
             Event::ShuttingDown => {
                 self.stopping.store(true, Ordering::Relaxed);

@@ -17,6 +17,9 @@ pub struct Outcome {
     /// What the client may want to look at.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
+    /// Whether it was of a descriptor with a range, which may grow.
+    #[serde(skip)]
+    pub ranged: bool,
 }
 
 /// An error as an object in a result.
@@ -35,7 +38,7 @@ impl From<RpcError> for ErrorObject {
 impl Outcome {
     /// A request that was not imported, with the warnings that came before.
     pub fn failed(error: impl Into<RpcError>, warnings: Vec<String>) -> Self {
-        Self { success: false, error: Some(error.into().into()), warnings }
+        Self { success: false, error: Some(error.into().into()), warnings, ranged: false }
     }
 }
 
@@ -49,12 +52,14 @@ pub struct Checked {
     pub not_stored: ImportError,
     /// Whether the descriptor was to become active.
     pub active: bool,
+    /// Whether it is a descriptor with a range, which may grow.
+    pub ranged: bool,
 }
 
 impl Checked {
     /// A request that failed its checks.
     pub fn refused(error: ImportError, warnings: Vec<String>) -> Self {
-        Self { import: Err(error), warnings, not_stored: ImportError::AddressNotStored, active: false }
+        Self { import: Err(error), warnings, not_stored: ImportError::AddressNotStored, active: false, ranged: false }
     }
 
     /// Takes out what there is to store.
@@ -70,7 +75,7 @@ impl Checked {
             (Ok(_), None) => Err(ImportError::NoOutcome),
         };
         match taken {
-            Ok(()) => Outcome { success: true, error: None, warnings: self.warnings },
+            Ok(()) => Outcome { success: true, error: None, warnings: self.warnings, ranged: self.ranged },
             Err(error) => Outcome::failed(error, self.warnings),
         }
     }

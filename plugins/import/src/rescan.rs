@@ -14,6 +14,9 @@ use crate::outcome::Outcome;
 /// How far block times and creation times may deviate, in seconds: Bitcoin Core's `TIMESTAMP_WINDOW`.
 const TIMESTAMP_WINDOW: i64 = 7200;
 
+/// What is said of an import whose range was widened.
+const RANGE_WIDENED: &str = "Payments were found near the end of the range. It was extended, and the blocks were scanned again for the new scripts";
+
 /// A reservation of the wallet's one rescan, released when it is dropped unused.
 pub struct Reservation<'a> {
     wallet: &'a dyn Wallet,
@@ -65,11 +68,28 @@ pub enum Begin {
     Heights(u32, Option<u32>),
 }
 
+/// How a rescan ended.
+pub struct RescanEnd {
+    /// Whether all was read.
+    pub outcome: RescanOutcome,
+    /// The height of the last block that was to be read, where that is known.
+    pub last_height: Option<u32>,
+    /// Whether payments near the end of what was derived had the blocks read again for more scripts.
+    pub widened: bool,
+}
+
+impl RescanEnd {
+    /// One of which nothing else is known.
+    pub fn of(outcome: RescanOutcome) -> Self {
+        Self { outcome, last_height: None, widened: false }
+    }
+}
+
 /// What a call answers once its rescan has ended, or at once where there is none.
 pub enum Pending {
     /// The outcomes of importmulti or importdescriptors.
     Outcomes(Outcomes),
-    /// rescanblockchain: the first height, the last one that was asked for, and where the wallet stood.
+    /// rescanblockchain: the first height, the last one that was asked for, and where the wallet stood when it began.
     Heights {
         /// The first height.
         first: u32,
@@ -97,16 +117,17 @@ impl Pending {
     }
 
     /// The result of the call when its rescan has ended.
-    pub fn finish(self, end: &RescanOutcome) -> Result<Vec<u8>, RpcError> {
-        let value = match (self, end) {
-            (Self::Outcomes(outcomes), end) => {
+    pub fn finish(self, end: &RescanEnd) -> Result<Vec<u8>, RpcError> {
+        let value = match (self, &end.outcome) {
+            (Self::Outcomes(outcomes), _) => {
                 return serde_json::to_vec(&outcomes.finish(end)?)
                     .map_err(|error| RpcError::internal(error.to_string()));
             }
             (Self::Heights { .. }, RescanOutcome::Aborted) => return Err(ImportError::HeightsAborted.into()),
             (Self::Heights { .. }, RescanOutcome::Unreadable { .. }) => return Err(ImportError::RescanFailed.into()),
             (Self::Heights { first, last, synced }, RescanOutcome::Complete) => {
-                json!({"start_height": first, "stop_height": last.unwrap_or(synced)})
+                let stop = last.or(end.last_height).unwrap_or(synced);
+                json!({"start_height": first, "stop_height": stop})
             }
             (Self::Null { .. }, RescanOutcome::Aborted) => return Err(ImportError::RescanAborted.into()),
             (Self::Null { .. }, RescanOutcome::Unreadable { .. }) => return Err(ImportError::NotAllScanned.into()),
@@ -139,13 +160,21 @@ pub struct Outcomes {
 }
 
 impl Outcomes {
-    fn finish(mut self, end: &RescanOutcome) -> Result<Vec<Outcome>, RpcError> {
-        match end {
+    fn finish(mut self, end: &RescanEnd) -> Result<Vec<Outcome>, RpcError> {
+        match &end.outcome {
+            RescanOutcome::Complete if end.widened => self.warn_of_range(),
             RescanOutcome::Complete => {}
             RescanOutcome::Aborted => return Err(ImportError::RescanAborted.into()),
             RescanOutcome::Unreadable { block_time } => self.fail_unscanned(i64::from(*block_time)),
         }
         Ok(self.outcomes)
+    }
+
+    /// Says with each descriptor that has a range that it may have been too short.
+    fn warn_of_range(&mut self) {
+        for outcome in self.outcomes.iter_mut().filter(|outcome| outcome.success && outcome.ranged) {
+            outcome.warnings.push(RANGE_WIDENED.to_owned());
+        }
     }
 
     /// Fails the requests whose transactions may be in the block of `block_time`, or before it.
@@ -219,7 +248,7 @@ impl WaitingCalls {
     }
 
     /// Answers the call whose rescan has ended.
-    pub fn finished(&self, wallet: String, number: u64, end: &RescanOutcome) {
+    pub fn finished(&self, wallet: String, number: u64, end: &RescanEnd) {
         if let Some(Waiting { reply, pending }) = self.take(&(wallet, number)) {
             reply.send_json(pending.finish(end));
         }
@@ -244,7 +273,7 @@ impl WaitingCalls {
             std::mem::take(&mut state.calls)
         };
         for (_, Waiting { reply, pending }) in calls {
-            reply.send_json(pending.finish(&RescanOutcome::Aborted));
+            reply.send_json(pending.finish(&RescanEnd::of(RescanOutcome::Aborted)));
         }
     }
 

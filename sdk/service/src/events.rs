@@ -44,6 +44,12 @@ wire_enum! {
             rescan: u64,
             /// How it ended.
             outcome: RescanOutcome,
+            /// The height of the last block that was to be read; none where there was none.
+            #[since(1)]
+            last_height: Option<u32>,
+            /// Whether payments near the end of what the wallet had derived made it derive more and read the blocks again.
+            #[since(1)]
+            widened: bool,
         } = 3,
         /// A wallet was locked or unlocked (`wallet-lock`).
         WalletLockChanged {

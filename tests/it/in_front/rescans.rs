@@ -59,3 +59,60 @@ fn filters_are_asked_for_once_also_over_restarts_and_reorganisations() {
         assert_eq!(filters(&host), [306.0 + 303.0, 4.0]);
     }
 }
+
+/// A master key of regtest.
+const XPRV: &str =
+    "tprv8ZgxMBicQKsPd7Uf69XL1XwhmjHopUGep8GuEiJDZmbQz6o58LninorQAfcKZWARbtRtfnLcJ5MQ2AtHcQJCCRUcMRvmDUjyEmNUWwx8UbK";
+
+/// A wallet that imports the first twenty scripts of a descriptor and looks for them in the whole chain. Gives what importdescriptors
+/// answers, what the wallet received, and how far it has derived.
+fn imported(client: &mut Client, name: &str, descriptor: &Value) -> (Value, Vec<String>, Value) {
+    client.call("createwallet", json!([name, false, true]));
+    let mut wallet = client.wallet(name);
+    let request = json!([[{"desc": descriptor, "timestamp": 0, "range": [0, 19]}]]);
+    let answer = wallet.call("importdescriptors", request)[0].clone();
+    let coins = wallet.call("listunspent", json!([0]));
+    let mut coins: Vec<String> = coins.as_array().unwrap().iter().map(|coin| coin["txid"].to_string()).collect();
+    coins.sort();
+    let listed = wallet.call("listdescriptors", json!([]))["descriptors"][0].clone();
+    (answer, coins, json!([listed["range"], listed["next"]]))
+}
+
+#[test]
+fn payments_beyond_the_first_range_are_found_as_the_node_finds_them_and_earlier_ones_too() {
+    for filters in ["-blockfilterindex=1", "-blockfilterindex=0"] {
+        if bitcoind::installed().is_none() {
+            return;
+        }
+        let set = vec!["wallet.keypool=20".to_owned()];
+        let host = Host::start_with(HostOptions { set, ..HostOptions::in_front_of(&["-keypool=20", filters]) });
+        let (mut client, mut node) = (host.client(), host.node.as_ref().unwrap().client());
+        let text = format!("wpkh({XPRV}/*)");
+        let described = client.call("getdescriptorinfo", json!([text]));
+        let private = json!(format!("{text}#{}", described["checksum"].as_str().unwrap()));
+        let addresses = client.call("deriveaddresses", json!([described["descriptor"], [0, 99]]));
+        client.call("generatetoaddress", json!([1, ADDRESS]));
+        // Each is within the reach of the one before.
+        for index in [15, 34, 53, 72] {
+            client.call("generatetoaddress", json!([1, addresses[index]]));
+        }
+        client.call("generatetoaddress", json!([120, ADDRESS]));
+        let (ours, theirs) = (imported(&mut client, "in-order", &private), imported(&mut node, "in-order", &private));
+        assert_eq!((&ours.1, &ours.2), (&theirs.1, &theirs.2));
+        assert_eq!((ours.1.len(), &ours.0["success"], &theirs.0), (4, &json!(true), &json!({"success": true})));
+        // This one leads to the next, which came before it.
+        let other = text.replace("/*", "/7/*");
+        let described = client.call("getdescriptorinfo", json!([other]));
+        let private = json!(format!("{other}#{}", described["checksum"].as_str().unwrap()));
+        let addresses = client.call("deriveaddresses", json!([described["descriptor"], [0, 99]]));
+        for index in [52, 35, 18] {
+            client.call("generatetoaddress", json!([1, addresses[index]]));
+        }
+        client.call("generatetoaddress", json!([110, ADDRESS]));
+        let (ours, theirs) = (imported(&mut client, "back", &private), imported(&mut node, "back", &private));
+        assert!(theirs.1.iter().all(|coin| ours.1.contains(coin)));
+        assert_eq!((theirs.1.len(), ours.1.len()), (1, 3));
+        let warnings = ours.0["warnings"].as_array().unwrap();
+        assert!(warnings[0].as_str().unwrap().contains("near the end of the range"), "{}", ours.0);
+    }
+}

@@ -53,7 +53,13 @@ fn flood(harness: &Harness<'_>) {
             Event::TipChanged { hash, height: round },
             Event::MempoolChanged { sequence: u64::from(round) },
             Event::WalletTransaction { wallet: wallet.clone(), txid },
-            Event::RescanFinished { wallet: wallet.clone(), rescan: u64::from(round), outcome },
+            Event::RescanFinished {
+                wallet: wallet.clone(),
+                rescan: u64::from(round),
+                outcome,
+                last_height: Some(round),
+                widened: round % 2 == 1,
+            },
             Event::WalletLockChanged { wallet, locked: round % 2 == 1 },
         ] {
             tell(harness, &event);

@@ -53,7 +53,8 @@ impl Display for Compared {
     }
 }
 
-/// Compares with the wallet of a running node: balances, descriptors, addresses, confirmed history, labels and locked outputs.
+/// Compares with the wallet of a running node: balances, descriptors, addresses, confirmed history, transactions, labels
+/// and locked outputs.
 ///
 /// # Errors
 /// As [`Side::ask`].
@@ -69,7 +70,9 @@ pub fn with_node(node: &Side, host: &Side, content: &Content) -> Result<Compared
     }
     let known: Vec<String> = addresses.into_iter().collect();
     compared.add("next addresses", &owned(node, &known)?, &owned(host, &known)?);
-    compared.add("confirmed entries of the history", &confirmed(node)?, &confirmed(host)?);
+    let (theirs, ours) = (history(node)?, history(host)?);
+    compared.add("confirmed entries of the history", &confirmed(&theirs), &confirmed(&ours));
+    add_transactions(&mut compared, &ours, content);
     add_notes(&mut compared, host, content)?;
     Ok(compared)
 }
@@ -80,12 +83,17 @@ pub fn with_node(node: &Side, host: &Side, content: &Content) -> Result<Compared
 /// As [`Side::ask`].
 pub fn with_content(host: &Side, content: &Content) -> Result<Compared, MoveError> {
     let mut compared = Compared::default();
-    let ours: BTreeSet<String> = history(host)?.iter().map(|entry| entry.txid.to_string()).collect();
-    let theirs: BTreeSet<String> = content.transactions.iter().map(ToString::to_string).collect();
-    // What came after the file was last written is the copy's alone, and no difference.
-    compared.add("transactions", &theirs, &ours.intersection(&theirs).cloned().collect());
+    add_transactions(&mut compared, &history(host)?, content);
     add_notes(&mut compared, host, content)?;
     Ok(compared)
+}
+
+/// The transactions that the copy is to have.
+fn add_transactions(compared: &mut Compared, ours: &[Entry], content: &Content) {
+    let ours: BTreeSet<String> = ours.iter().map(|entry| entry.txid.to_string()).collect();
+    let theirs: BTreeSet<String> = content.transactions.iter().map(ToString::to_string).collect();
+    // What came since the original was read is the copy's alone, and no difference.
+    compared.add("transactions", &theirs, &ours.intersection(&theirs).cloned().collect());
 }
 
 fn add_notes(compared: &mut Compared, host: &Side, content: &Content) -> Result<(), MoveError> {
@@ -126,7 +134,7 @@ fn owned(side: &Side, addresses: &[String]) -> Result<BTreeSet<String>, MoveErro
 }
 
 /// The confirmed entries of a wallet's history.
-fn confirmed(side: &Side) -> Result<BTreeSet<String>, MoveError> {
+fn confirmed(history: &[Entry]) -> BTreeSet<String> {
     let show = |entry: &Entry| {
         let Entry { txid, vout, category, amount, fee, comment, to, .. } = entry;
         let fee = fee.as_ref().map_or_else(String::new, |fee| format!(", fee {fee}"));
@@ -134,5 +142,5 @@ fn confirmed(side: &Side) -> Result<BTreeSet<String>, MoveError> {
             if comment.is_empty() && to.is_empty() { String::new() } else { format!(" \"{comment}\" \"{to}\"") };
         format!("{txid}:{vout} {category} {amount}{fee}{noted}")
     };
-    Ok(history(side)?.iter().filter(|entry| entry.confirmations > 0).map(show).collect())
+    history.iter().filter(|entry| entry.confirmations > 0).map(show).collect()
 }

@@ -112,7 +112,9 @@ pub fn read(
         node.ask::<Value>("walletlock", &json!([]))?;
     }
     let history = history(node)?;
-    let mut transactions: Vec<Txid> = history.iter().map(|entry| entry.txid).collect();
+    // What is not confirmed the copy may never see.
+    let confirmed = history.iter().filter(|entry| entry.confirmations > 0);
+    let mut transactions: Vec<Txid> = confirmed.map(|entry| entry.txid).collect();
     transactions.sort_unstable();
     transactions.dedup();
     let noted = history.into_iter().filter(|entry| !entry.comment.is_empty() || !entry.to.is_empty());

@@ -5,6 +5,7 @@
 //! that it goes on after a restart. The import that a rescan is reserved for stores its begin, so that not even a kill
 //! between the two leaves an import without its rescan.
 
+mod reach;
 mod run;
 mod show;
 pub mod slot;
@@ -141,20 +142,23 @@ impl Wallet {
     fn rescan_run(&self, rescan: u64, row: RescanRow) {
         // A panic must not leave the import that waits for the rescan without its end, wherever it comes.
         let mut outcome = RescanOutcome::Unreadable { block_time: 0 };
-        contain("a rescan", || outcome = self.rescan_outcome(row));
+        let (mut last_height, mut widened) = (None, false);
+        contain("a rescan", || outcome = self.rescan_outcome(row, &mut last_height, &mut widened));
         contain("offering unconfirmed transactions again", || {
             if let Err(error) = self.resubmit() {
                 tracing::warn!(wallet = self.name(), %error, "unconfirmed transactions could not be offered again");
             }
         });
         self.rescan.state.lock().stage = Stage::Idle;
-        (self.shared.sink)(Event::RescanFinished { wallet: self.name.clone(), rescan, outcome });
+        let wallet = self.name.clone();
+        (self.shared.sink)(Event::RescanFinished { wallet, rescan, outcome, last_height, widened });
     }
 
-    fn rescan_outcome(&self, row: RescanRow) -> RescanOutcome {
+    fn rescan_outcome(&self, row: RescanRow, last: &mut Option<u32>, widened: &mut bool) -> RescanOutcome {
         let ended = catch_unwind(AssertUnwindSafe(|| self.rescan_all(row))).unwrap_or_else(|_| Err(run::lost_thread()));
         match ended {
-            Ok(End::Complete { unreadable }) => {
+            Ok(End::Complete { unreadable, last_height, passes }) => {
+                (*last, *widened) = (last_height, passes > 1);
                 // What waits in the mempool may be the wallet's too, now that it knows more scripts.
                 if row.last_height.is_none() {
                     self.reread_mempool();

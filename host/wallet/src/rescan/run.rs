@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use bitcoin::BlockHash;
 use outrigger_service::chain::BlockRef;
 
+use super::reach::Reach;
 use super::show::Show;
 use super::wanted::{Growth, Wanted};
 use crate::error::{Result, WalletError};
@@ -30,6 +31,8 @@ const MIN_THREADS: usize = 2;
 const MAX_THREADS: usize = 8;
 /// How many transactions are written at once, about.
 const TRANSACTIONS_PER_WRITE: usize = 2_000;
+/// How often a rescan looks at the blocks at most, if it finds payments near the end of what was derived each time.
+const MAX_PASSES: u32 = 16;
 /// How often it is stored how far the rescan has come where it finds nothing.
 const STORE_EVERY: Duration = Duration::from_secs(1);
 
@@ -45,6 +48,10 @@ pub enum End {
     Complete {
         /// The running-maximum time of the last block that could not be read, in seconds; 0 when all could.
         unreadable: u32,
+        /// The height of the last one.
+        last_height: Option<u32>,
+        /// How often they were looked at.
+        passes: u32,
     },
     /// It was told to end.
     Aborted,
@@ -74,7 +81,7 @@ impl Wallet {
         };
         let Some(mut next) = begin else {
             self.rescan_close(u32::MAX, &row)?;
-            return Ok(End::Complete { unreadable: row.unreadable });
+            return Ok(End::Complete { unreadable: row.unreadable, last_height: None, passes: 1 });
         };
         // One that goes on has what it did before behind it.
         let first = *row.first_height.get_or_insert(next);
@@ -82,6 +89,7 @@ impl Wallet {
         let mut show = Show::new(self.name(), first, next, self.rescan_last(&row), reads);
         self.rescan.millionths.store(show.progress(next, self.rescan_last(&row)), Ordering::Relaxed);
         let mut wanted = Wanted::read(self)?;
+        let (mut reach, mut passes) = (Reach::read(self)?, 1);
         let mut pause = RETRY_AFTER;
         loop {
             if self.rescan.abort.load(Ordering::Relaxed) {
@@ -89,10 +97,24 @@ impl Wallet {
             }
             let end = self.rescan_last(&row).saturating_add(1);
             if next >= end {
+                if passes < MAX_PASSES
+                    && let Some(grown) = reach.widen(self)?
+                {
+                    tracing::info!(
+                        wallet = self.name(),
+                        "the rescan has found payments near the end of what was derived, and begins again for the scripts that \
+                         were derived since"
+                    );
+                    (wanted, next, passes) = (Wanted::of(self, &grown)?, first, passes + 1);
+                    row.next_height = Some(first);
+                    self.write(|write| put(write.t.meta, &mut write.txn, b"rescan", &row))?;
+                    continue;
+                }
                 // What came meanwhile may pay to scripts that the wallet got from this rescan.
                 if self.rescan_close(next, &row)? {
                     show.end();
-                    return Ok(End::Complete { unreadable: row.unreadable });
+                    let last_height = end.checked_sub(1);
+                    return Ok(End::Complete { unreadable: row.unreadable, last_height, passes });
                 }
                 continue;
             }

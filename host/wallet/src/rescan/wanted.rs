@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use outrigger_service::wallet::Ownership;
 use outrigger_service::wire::from_bytes;
 
+use super::reach::Ends;
 use crate::descriptors::derive;
 use crate::error::{Result, WalletError};
 use crate::live::Wallet;
@@ -50,11 +51,21 @@ pub enum Growth {
 impl Wanted {
     /// What the wallet has now.
     pub fn read(wallet: &Wallet) -> Result<Self> {
+        Self::read_those(wallet, |row| row.ownership() != Ownership::None)
+    }
+
+    /// What these descriptors have beyond their former ends.
+    pub fn of(wallet: &Wallet, grown: &Ends) -> Result<Self> {
+        let is_new = |(number, index): &(u32, u32)| grown.get(number).is_some_and(|end| index >= end);
+        Self::read_those(wallet, |row| row.owners.iter().any(is_new))
+    }
+
+    fn read_those(wallet: &Wallet, is_wanted: impl Fn(&ScriptRow) -> bool) -> Result<Self> {
         let (txn, t) = (wallet.store.read()?, wallet.store.tables);
         let mut wanted = Self { set: ScriptSet::default(), count: t.scripts.len(&txn)?, reach: BTreeMap::new() };
         for entry in t.scripts.iter(&txn)? {
             let row: ScriptRow = from_bytes(entry?.1).map_err(WalletError::Damaged)?;
-            if row.ownership() != Ownership::None {
+            if is_wanted(&row) {
                 wanted.set.insert(&row.script);
             }
         }

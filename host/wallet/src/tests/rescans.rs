@@ -167,6 +167,33 @@ fn a_block_that_leads_to_more_scripts_is_looked_through_for_them_too() {
 }
 
 #[test]
+fn rescan_that_finds_payments_near_the_end_looks_again_for_more_scripts() {
+    let text = format!("wpkh({XPRV}/*)");
+    let at = scripts_of(&text);
+    // Of twenty scripts, the last four are the end. The later blocks lead to what the earlier ones pay.
+    for (paid, found, widened) in [
+        (&[70, 52, 35, 18][..], &[18, 35, 52, 70][..], true),
+        (&[20, 15][..], &[15][..], false),
+        (&[20, 16][..], &[16, 20][..], true),
+        (&[90, 18][..], &[18][..], true),
+    ] {
+        let harness = Harness::new();
+        for index in paid {
+            harness.chain.mine_to(
+                foreign(0),
+                vec![spend(&[OutPoint { vout: *index, ..elsewhere(1) }], &[(&at(*index), u64::from(*index))])],
+            );
+        }
+        assert_eq!(found_by(&harness, &text), found, "{paid:?}");
+        let blocks = u32::try_from(paid.len()).unwrap();
+        let told = harness.events.lock().iter().any(|event| {
+            matches!(event, Event::RescanFinished { last_height, widened: told, .. } if *told == widened && *last_height == Some(blocks))
+        });
+        assert!(told, "{paid:?}: {:?}", harness.events.lock());
+    }
+}
+
+#[test]
 fn rescan_of_a_block_that_leaves_the_chain_meanwhile_confirms_nothing() {
     let harness = Arc::new(Harness::new());
     for height in 1..=5_u8 {

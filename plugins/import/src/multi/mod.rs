@@ -138,7 +138,7 @@ impl<'h> Checks<'h> {
                     return Checked::refused(ImportError::PrivateKeysDisabled, warnings);
                 }
                 let not_stored = parts.not_stored();
-                Checked { import: Ok(Some(parts.import())), warnings, not_stored, active: false }
+                Checked { import: Ok(Some(parts.import())), warnings, not_stored, active: false, ranged: false }
             }
             Err(error) => Checked::refused(error, Vec::new()),
         }

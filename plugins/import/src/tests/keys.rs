@@ -439,7 +439,7 @@ fn importmulti_range_brings_its_keys_in_order() {
 #[test]
 fn importmulti_long_range_is_given_up_when_the_host_stops() {
     let harness = Harness::new();
-    harness.plugin.tell(outrigger_sdk::service::events::Event::ShuttingDown);
+    harness.plugin.tell(Event::ShuttingDown);
     let desc = with_checksum(&format!("pk({TPUB}/*)"));
     let request = |last: u32| json!([[{"desc": desc, "range": last, "timestamp": 1}], {"rescan": false}]);
     let error = harness.plugin.call("importmulti", request(10_000)).unwrap_err();

@@ -10,6 +10,7 @@ mod rescans;
 mod rows;
 
 use outrigger_sdk::descriptor::checksum;
+use outrigger_sdk::service::events::Event;
 use outrigger_sdk::service::wallet::{DescriptorImport, Import, ImportOutcome, KeysImport, WalletKind};
 use outrigger_sdk::testing::{StubHost, TestPlugin, WalletState};
 use serde_json::{Value, json};
@@ -93,7 +94,8 @@ impl Harness {
         let running = self.wallet(|wallet| wallet.rescan.take());
         if let Some((rescan, Some(_))) = running {
             let wallet = "w".to_owned();
-            self.plugin.tell(outrigger_sdk::service::events::Event::RescanFinished { wallet, rescan, outcome });
+            let (last_height, widened) = (None, false);
+            self.plugin.tell(Event::RescanFinished { wallet, rescan, outcome, last_height, widened });
         }
     }
 

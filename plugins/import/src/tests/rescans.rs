@@ -29,6 +29,8 @@ fn import_rescan_end_is_waited_for_by_its_own_call() {
             wallet: wallet.to_owned(),
             rescan,
             outcome: RescanOutcome::Complete,
+            last_height: None,
+            widened: false,
         });
     };
     end("w", number + 1);

@@ -423,7 +423,10 @@ pub fn program(minor: u32, seed: u64) -> Sample {
         encode(EVENT, &value, &mut bytes);
         let memory = builder.memory(&bytes);
         let _ = writeln!(source, "static void hear_{number}(void)\n{{\n{}", builder.statements);
-        let _ = writeln!(source, "    hear({memory}, {});\n}}", bytes.len());
+        let older = older_ends(EVENT, &value, bytes.len());
+        let ends = older.iter().map(|end| format!("{end}, ")).collect::<String>();
+        let _ = writeln!(source, "    static const size_t older[] = {{ {ends}0 }};");
+        let _ = writeln!(source, "    hear({memory}, {}, older, {});\n}}", bytes.len(), older.len());
         let _ = writeln!(main, "    hear_{number}();");
         let _ = writeln!(output, "{}", print(EVENT, &value));
     }

@@ -73,7 +73,7 @@ fn describe(event: &Event) -> Value {
         Event::WalletTransaction { wallet, txid } => {
             json!({"topic": "wallet-transaction", "wallet": wallet, "txid": txid})
         }
-        Event::RescanFinished { wallet, rescan, outcome } => {
+        Event::RescanFinished { wallet, rescan, outcome, .. } => {
             json!({"topic": "rescan", "wallet": wallet, "rescan": rescan, "outcome": format!("{outcome:?}")})
         }
         Event::WalletLockChanged { wallet, locked } => {

@@ -1,9 +1,9 @@
 //! The one rule for files of the host's system that a client names (backupwallet, restorewallet, dumpwallet, importwallet,
 //! importmempool, dumptxoutset).
 //!
-//! - No file in the data directory is read or written: the cookie, the lock, the chain and the wallets are there. Only files that are
-//!   named `NAME.dat` and lie in the network's folder itself may be, which is where bitcoind keeps such files; the host has no other
-//!   files of such names.
+//! - No file in the data directory is read or written: the cookie, the lock, the chain and the wallets are there. Only files of the
+//!   node, of its mempool or its coins, may be where they are named `NAME.dat` and lie in the network's folder itself, which is where
+//!   bitcoind keeps such files; the host has no other files of such names.
 //! - The way to a file has no symbolic link, and the file is none: what is judged is what is opened.
 //! - Where the operator names folders for a user, the file lies below one of them.
 //! - What is written is written beside the file and takes its place in one step, for the host's user alone (mode 0600). A
@@ -119,8 +119,15 @@ impl ClientFiles {
     /// # Errors
     /// What the rule forbids, or the system.
     pub fn read(&self, file: &Path, folders: &Folders) -> Result<File> {
-        let place = self.place(file, folders)?;
-        place.open()?.ok_or(ClientFileError::Missing)
+        self.place(file, folders)?.open()?.ok_or(ClientFileError::Missing)
+    }
+
+    /// The same for a file of the node.
+    ///
+    /// # Errors
+    /// As of [`Self::read`].
+    pub fn read_of_node(&self, file: &Path, folders: &Folders) -> Result<File> {
+        self.place_of_node(file, folders)?.open()?.ok_or(ClientFileError::Missing)
     }
 
     /// Has a file written, which takes the place of the former one where `replaceable` recognises that. A failure or a kill
@@ -135,7 +142,29 @@ impl ClientFiles {
         replaceable: impl FnOnce(&File) -> io::Result<bool>,
         write: impl FnOnce(&mut File) -> std::result::Result<(), E>,
     ) -> std::result::Result<(), E> {
-        let place = self.place(file, folders)?;
+        self.replace_at(self.place(file, folders)?, replaceable, write)
+    }
+
+    /// The same for a file of the node.
+    ///
+    /// # Errors
+    /// As of [`Self::replace`].
+    pub fn replace_of_node<E: From<ClientFileError>>(
+        &self,
+        file: &Path,
+        folders: &Folders,
+        replaceable: impl FnOnce(&File) -> io::Result<bool>,
+        write: impl FnOnce(&mut File) -> std::result::Result<(), E>,
+    ) -> std::result::Result<(), E> {
+        self.replace_at(self.place_of_node(file, folders)?, replaceable, write)
+    }
+
+    fn replace_at<E: From<ClientFileError>>(
+        &self,
+        place: Place,
+        replaceable: impl FnOnce(&File) -> io::Result<bool>,
+        write: impl FnOnce(&mut File) -> std::result::Result<(), E>,
+    ) -> std::result::Result<(), E> {
         if let Some(former) = place.open()?
             && !replaceable(&former).map_err(ClientFileError::Io)?
         {
@@ -156,13 +185,28 @@ impl ClientFiles {
     }
 
     fn place(&self, file: &Path, folders: &Folders) -> Result<Place> {
+        self.place_if(file, folders, |_, _| false)
+    }
+
+    fn place_of_node(&self, file: &Path, folders: &Folders) -> Result<Place> {
+        self.place_if(file, folders, |folder, name| {
+            self.network_folder.as_deref() == Some(folder) && is_shared_name(name)
+        })
+    }
+
+    /// The place of a file, which may be in the data directory only where `may_be_inside` holds for its folder and its name.
+    fn place_if(
+        &self,
+        file: &Path,
+        folders: &Folders,
+        may_be_inside: impl FnOnce(&Path, &OsStr) -> bool,
+    ) -> Result<Place> {
         let (folder, name) = shortest(&std::path::absolute(file)?).ok_or(ClientFileError::NoName)?;
         let path = fs::canonicalize(&folder).map_err(|error| match error.kind() {
             io::ErrorKind::NotFound => ClientFileError::Missing,
             _ => error.into(),
         })?;
-        let may_be_shared = self.network_folder.as_ref() == Some(&path) && is_shared_name(&name);
-        if path.starts_with(&self.data_directory) && !may_be_shared {
+        if path.starts_with(&self.data_directory) && !may_be_inside(&path, &name) {
             return Err(ClientFileError::InDataDirectory);
         }
         if path != folder {
@@ -374,13 +418,13 @@ mod tests {
     }
 
     #[test]
-    fn a_clients_file_may_be_shared_in_the_networks_folder() {
+    fn a_nodes_file_may_lie_in_the_networks_folder() {
         let Harness { data, files, .. } = harness();
         let network = data.path().join("regtest");
         fs::create_dir_all(network.join("chain")).unwrap();
         let files = files.with_network_folder(&network).unwrap();
         let write = |name: &str, folders: &Folders| {
-            files.replace(
+            files.replace_of_node(
                 &network.join(name),
                 folders,
                 |_| Ok(false),
@@ -388,7 +432,9 @@ mod tests {
             )
         };
         write("mempool.dat", &None).unwrap();
-        files.read(&network.join("mempool.dat"), &None).unwrap();
+        files.read_of_node(&network.join("mempool.dat"), &None).unwrap();
+        let as_of_wallet = files.read(&network.join("mempool.dat"), &None);
+        assert!(matches!(as_of_wallet, Err(ClientFileError::InDataDirectory)));
         for name in ["load.json", ".dat", ".lock.dat", "dat", "chain/data.dat", "../other.dat"] {
             assert!(matches!(write(name, &None), Err(ClientFileError::InDataDirectory)), "{name}");
         }

@@ -59,7 +59,7 @@ pub fn save(node: &dyn Node, files: &ClientFiles) -> Result<PathBuf, SavedMempoo
         Ok(out.flush()?)
     };
     // The name is the host's own, whatever stands there.
-    files.replace(&file, &None, |_| Ok(true), write)?;
+    files.replace_of_node(&file, &None, |_| Ok(true), write)?;
     tracing::info!(transactions = saved.transactions.len(), file = %file.display(), "mempool saved");
     Ok(file)
 }
@@ -75,7 +75,7 @@ pub fn import(
     folders: &Folders,
     options: MempoolImport,
 ) -> Result<(), SavedMempoolError> {
-    let outcome = import_from(node, files.read(file, folders)?, options);
+    let outcome = import_from(node, files.read_of_node(file, folders)?, options);
     if let Err(error) = &outcome {
         tracing::warn!(file = %file.display(), %error, "the mempool's file was not imported whole");
     }

@@ -84,7 +84,7 @@ pub fn dump(
         told = Some(written);
         Ok(())
     };
-    let outcome = files.replace(&path, folders, |_| Ok(false), write);
+    let outcome = files.replace_of_node(&path, folders, |_| Ok(false), write);
     match (outcome, told) {
         (Ok(()), Some(written)) => Ok(CoinsDump { path: path.display().to_string(), ..written }),
         (Err(CoinsFileError::Node(error)), _) => Err(error.into()),

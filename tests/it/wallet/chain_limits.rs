@@ -52,6 +52,15 @@ impl Twins {
         coins.sort_by_key(|coin| coin["ancestorcount"].as_u64());
         coins
     }
+
+    /// A chain of payments, each from the change of the one before: left to itself, the wallet may choose other coins.
+    fn build_chain(&mut self, address: &Value) {
+        for _ in 0..CHAIN {
+            let change = self.coins().into_iter().max_by_key(|coin| coin["amount"].as_f64().map(f64::to_bits));
+            let options = json!({"inputs": inputs(&[change.unwrap()]), "add_inputs": false});
+            self.ours.call("send", json!([[{ address.as_str().unwrap(): 1 }], null, "unset", null, options]));
+        }
+    }
 }
 
 fn inputs(coins: &[Value]) -> Value {
@@ -62,9 +71,7 @@ fn inputs(coins: &[Value]) -> Value {
 fn payments_on_top_of_long_chains_are_refused_as_by_bitcoind() {
     let Some(mut twins) = Twins::start(&[], "wallet.walletrejectlongchains=true") else { return };
     let mine = twins.ours.call("getnewaddress", json!([]));
-    for _ in 0..CHAIN {
-        twins.ours.call("sendtoaddress", json!([mine, 1]));
-    }
+    twins.build_chain(&mine);
     let coins = twins.coins();
     let (first, last) = (&coins[..1], &coins[coins.len() - 1..]);
     let only = json!({"add_inputs": false, "change_type": "bech32"});
@@ -75,12 +82,10 @@ fn payments_on_top_of_long_chains_are_refused_as_by_bitcoind() {
         refused.push(told[1].as_str().unwrap_or_default().split(" for tx").next().unwrap().to_owned());
         twins.check("send", &json!([[{FOREIGN: 0.5}], null, "unset", null, {"inputs": inputs(preset), "psbt": true}]));
     }
-    let expected = [
-        "possibly too many descendants",
-        "possibly too many unconfirmed ancestors [limit: 25]",
-        "possibly too many descendants",
-    ];
-    assert_eq!(refused, expected);
+    let expected = ["possibly too many descendants", "possibly too many unconfirmed ancestors [limit: 25]"];
+    assert_eq!(refused[..2], expected);
+    // Which of the two is said first follows from the order of the parents' ids.
+    assert!(expected.contains(&&*refused[2]), "{}", refused[2]);
     for (method, params) in [
         ("sendtoaddress", json!([FOREIGN, 0.5])),
         ("sendtoaddress", json!([FOREIGN, 500])),

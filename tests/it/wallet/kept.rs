@@ -72,7 +72,8 @@ fn refused_replacement(node: &mut Client, client: &mut Client) -> Vec<Value> {
     node.call("generatetoaddress", json!([100, FOREIGN]));
     let paid = client.call("sendtoaddress", json!([FOREIGN, 1]));
     let bumped = client.call("bumpfee", json!([paid, {"outputs": [{"data": "00"}, {FOREIGN: 1}]}]));
-    let told = vec![json!([bumped["origfee"], bumped["fee"]]), shown(client, &bumped["txid"]), shown(client, &paid)];
+    // Not the new fee: it follows from the size of the first payment, whose signature may be a byte shorter on one side.
+    let told = vec![bumped["origfee"].clone(), shown(client, &bumped["txid"]), shown(client, &paid)];
     let again = client.refused("bumpfee", json!([paid])).0;
     node.call("generatetoaddress", json!([1, FOREIGN]));
     [told, vec![json!(again), shown(client, &bumped["txid"]), shown(client, &paid)]].concat()

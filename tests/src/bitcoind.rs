@@ -63,7 +63,10 @@ impl Bitcoind {
     pub fn start_on(path: impl AsRef<Path>, chain: &'static str, arguments: &[&str]) -> (Self, Duration) {
         let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
         let folder = tempfile::tempdir().unwrap();
-        std::fs::write(folder.path().join("bitcoin.conf"), SETTINGS).unwrap();
+        // It does not start with two files.
+        if !arguments.iter().any(|argument| argument.starts_with("-conf=")) {
+            std::fs::write(folder.path().join("bitcoin.conf"), SETTINGS).unwrap();
+        }
         let program = path.as_ref().as_os_str().to_owned();
         let address = SocketAddr::from(([127, 0, 0, 1], port));
         let arguments: Vec<String> = arguments.iter().map(|&argument| argument.to_owned()).collect();

@@ -1,0 +1,83 @@
+//! What an ELF file says of the libraries that it needs.
+
+use std::path::{Path, PathBuf};
+
+use object::elf::{self, FileHeader64};
+use object::read::elf::{Dyn, FileHeader, ProgramHeader};
+use object::{Endianness, FileKind};
+
+use super::{ClosureError, bytes};
+
+/// A kind of processor, as ELF numbers them, and the order of bytes.
+pub(super) type Machine = (u16, bool);
+
+/// What a library needs.
+pub(super) struct Needs {
+    pub(super) machine: Machine,
+    /// The loader, which libraries rarely name.
+    pub(super) interpreter: Option<PathBuf>,
+    pub(super) needed: Vec<String>,
+    pub(super) rpath: Option<String>,
+    pub(super) runpath: Option<String>,
+}
+
+/// Reads a library.
+///
+/// # Errors
+/// It cannot be read, or is no ELF file of 64 bits with a dynamic section.
+pub(super) fn read(path: &Path) -> Result<Needs, ClosureError> {
+    let bytes = bytes(path)?;
+    let refuse = |reason: &str| ClosureError::NotALibrary { path: path.to_owned(), reason: reason.to_owned() };
+    if !matches!(FileKind::parse(&*bytes), Ok(FileKind::Elf64)) {
+        return Err(refuse("it is no ELF file of 64 bits"));
+    }
+    needs(&bytes).map_err(|reason| refuse(&reason))?.ok_or_else(|| refuse("it has no dynamic section"))
+}
+
+/// What the file's dynamic section says, if it has one.
+fn needs(bytes: &[u8]) -> Result<Option<Needs>, String> {
+    let text = |error: object::Error| error.to_string();
+    let header = FileHeader64::<Endianness>::parse(bytes).map_err(text)?;
+    let endian = header.endian().map_err(text)?;
+    let segments = header.program_headers(endian, bytes).map_err(text)?;
+    let mut interpreter = None;
+    let mut dynamic = None;
+    for segment in segments {
+        if let Some(path) = segment.interpreter(endian, bytes).map_err(text)? {
+            interpreter = Some(PathBuf::from(String::from_utf8_lossy(path).into_owned()));
+        }
+        if let Some(entries) = segment.dynamic(endian, bytes).map_err(text)? {
+            dynamic = Some(entries);
+        }
+    }
+    let Some(dynamic) = dynamic else { return Ok(None) };
+    let value =
+        |tag: u32| dynamic.iter().find(|entry| entry.tag32(endian) == Some(tag)).map(|entry| entry.d_val(endian));
+    let (table, size) = (value(elf::DT_STRTAB).unwrap_or(0), value(elf::DT_STRSZ).unwrap_or(0));
+    let mut strings: &[u8] = &[];
+    for segment in segments {
+        if segment.p_type(endian) == elf::PT_LOAD
+            && let Ok(Some(data)) = segment.data_range(endian, bytes, table, size)
+        {
+            strings = data;
+        }
+    }
+    let string = |offset: u64| {
+        let rest = strings.get(usize::try_from(offset).ok()?..)?;
+        let end = rest.iter().position(|byte| *byte == 0)?;
+        std::str::from_utf8(&rest[..end]).ok().map(str::to_owned)
+    };
+    let mut needed = Vec::new();
+    for entry in dynamic.iter().take_while(|entry| entry.tag32(endian) != Some(elf::DT_NULL)) {
+        if entry.tag32(endian) == Some(elf::DT_NEEDED) {
+            needed.push(string(entry.d_val(endian)).ok_or("a needed library has no name")?);
+        }
+    }
+    Ok(Some(Needs {
+        machine: (header.e_machine(endian), header.is_big_endian()),
+        interpreter,
+        needed,
+        rpath: value(elf::DT_RPATH).and_then(string),
+        runpath: value(elf::DT_RUNPATH).and_then(string),
+    }))
+}

@@ -1,0 +1,209 @@
+//! The libraries that opening a library needs, found as the system's loader finds them.
+//!
+//! The search is glibc's: RPATH of the library and of those that need it unless it has a RUNPATH, its RUNPATH, the loader's
+//! cache, the default folders. Where the loader would choose by the processor (`glibc-hwcaps`), all choices are found, so the
+//! result may be larger than what the loader opens, and is never smaller. `$ORIGIN` is replaced; folders with another name of
+//! the loader's (`$LIB`, `$PLATFORM`) are passed over. The environment has no part in it: a confined process starts without.
+
+mod cache;
+mod elf;
+
+use std::collections::{BTreeSet, VecDeque};
+use std::path::{Path, PathBuf};
+
+use elf::Needs;
+
+/// The loader's cache.
+const CACHE: &str = "/etc/ld.so.cache";
+
+/// Where the loader looks last. The first are those of systems with several architectures.
+const DEFAULT_FOLDERS: [&str; 5] = ["/lib64", "/usr/lib64", "/lib", "/usr/lib", "/usr/local/lib"];
+
+/// The most libraries that one may need, over all.
+const MAX_LIBRARIES: usize = 512;
+
+/// The largest library or cache that is read, in bytes.
+const MAX_FILE_BYTES: u64 = 1 << 30;
+
+/// Why a library's closure cannot be told.
+#[derive(Debug, thiserror::Error)]
+pub enum ClosureError {
+    /// A file cannot be read.
+    #[error("{}: {source}", .path.display())]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// A file is no library that this program's processor can run.
+    #[error("{} is no library: {reason}", .path.display())]
+    NotALibrary {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// A needed library is nowhere.
+    #[error("{} needs the library '{needed}', which is not found", .by.display())]
+    NotFound {
+        /// Its name.
+        needed: String,
+        /// The library that needs it.
+        by: PathBuf,
+    },
+    /// There is no end of them.
+    #[error("{} needs more than {MAX_LIBRARIES} libraries", .0.display())]
+    TooMany(PathBuf),
+}
+
+/// A library, with the RPATHs of those that led to it.
+struct Found {
+    path: PathBuf,
+    needs: Needs,
+    inherited: Vec<PathBuf>,
+}
+
+/// Everything but the library itself that opening it needs by path: the libraries that it needs, those that they need, and the
+/// loader's cache. The paths are those that the loader opens.
+///
+/// # Errors
+/// A file that cannot be read or is no library, and a needed library that is nowhere.
+pub fn library_closure(library: &Path) -> Result<Vec<PathBuf>, ClosureError> {
+    let first = elf::read(library)?;
+    let machine = first.machine;
+    let cache = cache::Cache::open(Path::new(CACHE));
+    let mut closure = BTreeSet::new();
+    if let Some(interpreter) = &first.interpreter {
+        closure.insert(interpreter.clone());
+    }
+    let mut queue = VecDeque::from([Found { path: library.to_owned(), needs: first, inherited: Vec::new() }]);
+    while let Some(found) = queue.pop_front() {
+        let origin = found.path.parent().unwrap_or(Path::new("/"));
+        // A RUNPATH takes the place of its own RPATH and of those inherited.
+        let mut rpath = Vec::new();
+        if found.needs.runpath.is_none() {
+            rpath.extend(found.needs.rpath.iter().flat_map(|text| folders(text, origin)));
+            rpath.extend(found.inherited.iter().cloned());
+        }
+        let runpath = found.needs.runpath.iter().flat_map(|text| folders(text, origin));
+        let searched: Vec<PathBuf> = rpath.iter().cloned().chain(runpath).collect();
+        for needed in &found.needs.needed {
+            let paths = find(needed, &searched, cache.as_ref(), machine);
+            if paths.is_empty() {
+                return Err(ClosureError::NotFound { needed: needed.clone(), by: found.path });
+            }
+            for path in paths {
+                if closure.insert(path.clone()) {
+                    if closure.len() > MAX_LIBRARIES {
+                        return Err(ClosureError::TooMany(library.to_owned()));
+                    }
+                    let needs = elf::read(&path)?;
+                    queue.push_back(Found { path, needs, inherited: rpath.clone() });
+                }
+            }
+        }
+    }
+    if cache.is_some() {
+        closure.insert(PathBuf::from(CACHE));
+    }
+    closure.remove(library);
+    Ok(closure.into_iter().collect())
+}
+
+/// The folders of an RPATH or RUNPATH.
+fn folders(text: &str, origin: &Path) -> Vec<PathBuf> {
+    let origin = origin.to_string_lossy();
+    let replaced = text.split(':').map(|folder| folder.replace("${ORIGIN}", &origin).replace("$ORIGIN", &origin));
+    // One that is not absolute would depend on the working folder of whoever opens the library.
+    replaced.filter(|folder| folder.starts_with('/') && !folder.contains('$')).map(PathBuf::from).collect()
+}
+
+/// All files that the loader may open for a needed library: those in the first place that has any.
+fn find(needed: &str, searched: &[PathBuf], cache: Option<&cache::Cache>, machine: elf::Machine) -> Vec<PathBuf> {
+    if needed.contains('/') {
+        return if needed.starts_with('/') { vec![PathBuf::from(needed)] } else { Vec::new() };
+    }
+    let fits = |path: &PathBuf| elf::read(path).is_ok_and(|needs| needs.machine == machine);
+    for folder in searched {
+        let found: Vec<PathBuf> = variants(folder, needed).into_iter().filter(fits).collect();
+        if !found.is_empty() {
+            return found;
+        }
+    }
+    let cached: Vec<PathBuf> =
+        cache.map_or_else(Vec::new, |cache| cache.paths(needed)).into_iter().filter(fits).collect();
+    if !cached.is_empty() {
+        return cached;
+    }
+    let triplet = format!("{}-linux-gnu", std::env::consts::ARCH);
+    let multiarch = ["/lib", "/usr/lib"].map(|folder| Path::new(folder).join(&triplet));
+    let defaults = DEFAULT_FOLDERS.iter().map(PathBuf::from);
+    for folder in multiarch.into_iter().chain(defaults) {
+        let found: Vec<PathBuf> = variants(&folder, needed).into_iter().filter(fits).collect();
+        if !found.is_empty() {
+            return found;
+        }
+    }
+    Vec::new()
+}
+
+/// A library in a folder, and in its folders for newer processors.
+fn variants(folder: &Path, needed: &str) -> Vec<PathBuf> {
+    let mut paths = vec![folder.join(needed)];
+    if let Ok(entries) = std::fs::read_dir(folder.join("glibc-hwcaps")) {
+        paths.extend(entries.flatten().map(|entry| entry.path().join(needed)));
+    }
+    paths.retain(|path| path.is_file());
+    paths
+}
+
+/// A file's bytes.
+fn bytes(path: &Path) -> Result<Vec<u8>, ClosureError> {
+    let error = |source| ClosureError::Io { path: path.to_owned(), source };
+    let len = std::fs::metadata(path).map_err(error)?.len();
+    if len > MAX_FILE_BYTES {
+        return Err(error(std::io::Error::other("it is too large")));
+    }
+    std::fs::read(path).map_err(error)
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_closure_of_this_program_is_what_the_loader_mapped() {
+        let program = std::env::current_exe().unwrap();
+        let closure = library_closure(&program).unwrap();
+        let canonical: BTreeSet<PathBuf> = closure.iter().map(|path| path.canonicalize().unwrap()).collect();
+        let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
+        let mapped: BTreeSet<PathBuf> = maps
+            .lines()
+            .filter_map(|line| line.split_whitespace().nth(5))
+            .filter(|path| path.contains(".so"))
+            .map(PathBuf::from)
+            .collect();
+        assert!(!mapped.is_empty());
+        assert_eq!(mapped.difference(&canonical).collect::<Vec<_>>(), Vec::<&PathBuf>::new());
+        assert!(closure.contains(&PathBuf::from(CACHE)) || !Path::new(CACHE).exists());
+    }
+
+    #[test]
+    fn folders_of_a_runpath_are_absolute_and_know_the_origin() {
+        let found = folders("$ORIGIN/../lib:${ORIGIN}:relative::/opt/$LIB:/opt/x", Path::new("/a/b"));
+        assert_eq!(found, ["/a/b/../lib", "/a/b", "/opt/x"].map(PathBuf::from));
+    }
+
+    #[test]
+    fn what_is_no_library_is_told_and_not_read_as_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("lib.so");
+        assert!(matches!(library_closure(&path), Err(ClosureError::Io { .. })));
+        let own = std::fs::read(std::env::current_exe().unwrap()).unwrap();
+        for bytes in [&b""[..], b"\x7fELF", &own[..64], &own[..200], &[0xff; 4096]] {
+            std::fs::write(&path, bytes).unwrap();
+            assert!(matches!(library_closure(&path), Err(ClosureError::NotALibrary { .. })), "{} bytes", bytes.len());
+        }
+    }
+}

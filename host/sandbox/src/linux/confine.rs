@@ -1,0 +1,172 @@
+//! Confines this process, layer by layer, while it has a single thread and has run no foreign code.
+
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
+
+use rustix::process::{
+    DumpableBehavior, PidfdFlags, Resource, Rlimit, getpid, getrlimit, pidfd_open, set_dumpable_behavior,
+    setpriority_process, setrlimit,
+};
+use rustix::thread::{CapabilitySet, CapabilitySets, set_capabilities, set_no_new_privs};
+
+use super::channel::{self, Listener};
+use super::{landlocked, namespaces, raw, rules};
+use crate::plan::{Enforced, Limits, Plan, Policy, SandboxError, Support};
+use crate::reach::Reach;
+
+/// Confines this process for ever, and sends the host over `notify` what a [`Listener`] receives there.
+///
+/// It closes every descriptor but those of `keep` and `notify`, so nothing else that owns one may be used afterwards. The host
+/// finds out with [`probe`](crate::probe) what the system allows, and passes it on as `support`.
+///
+/// # Errors
+/// [`Policy::Require`] cannot be satisfied, which is told before anything is done; or a step failed, after which the process must end.
+pub fn confine(
+    plan: &Plan,
+    support: &Support,
+    keep: &[BorrowedFd<'_>],
+    notify: BorrowedFd<'_>,
+) -> Result<Enforced, SandboxError> {
+    let support = super::probe::reduced(support, &plan.without);
+    if plan.policy == Policy::Require && !support.suffices() {
+        return Err(SandboxError::Missing { missing: support.missing });
+    }
+    single_thread()?;
+    let mut kept: Vec<_> = keep.iter().map(AsRawFd::as_raw_fd).collect();
+    kept.push(notify.as_raw_fd());
+    raw::close_others(&kept).map_err(|source| SandboxError::Step { step: "closing descriptors", source })?;
+
+    let mut enforced = Enforced { missing: support.missing.clone(), ..Enforced::default() };
+    let own = Own::open()?;
+    enforced.namespaces = namespaces::enter(&support)?;
+    limit(&plan.limits, &mut enforced)?;
+    if support.root {
+        namespaces::replace_root(plan)?;
+        enforced.root = true;
+    }
+    std::env::set_current_dir("/").map_err(|source| SandboxError::Path { path: "/".into(), source })?;
+    set_no_new_privs(true).map_err(SandboxError::step("giving up new privileges"))?;
+    if support.landlock_abi > 0 {
+        enforced.landlock_abi = landlocked::restrict(plan)?;
+    }
+    drop_capabilities()?;
+    if plan.hide_memory && !plan.reach.iter().any(Reach::is_connect) {
+        set_dumpable_behavior(DumpableBehavior::NotDumpable).map_err(SandboxError::step("hiding the memory"))?;
+        enforced.hidden = true;
+    }
+    filter(plan, &support, &mut enforced, own, notify)?;
+    if plan.policy == Policy::Require && !enforced.suffices() {
+        return Err(SandboxError::Missing { missing: enforced.missing });
+    }
+    Ok(enforced)
+}
+
+/// What the process opens of itself for the host, before it can open nothing any more.
+struct Own {
+    memory: File,
+    process: OwnedFd,
+}
+
+impl Own {
+    fn open() -> Result<Self, SandboxError> {
+        let path = "/proc/self/mem";
+        let memory = File::open(path).map_err(|source| SandboxError::Path { path: path.into(), source })?;
+        let process = pidfd_open(getpid(), PidfdFlags::empty()).map_err(SandboxError::step("naming the process"))?;
+        Ok(Self { memory, process })
+    }
+}
+
+/// Whether the process is one thread: others would stay outside.
+fn single_thread() -> Result<(), SandboxError> {
+    let path = "/proc/self/task";
+    let threads = std::fs::read_dir(path).map_err(|source| SandboxError::Path { path: path.into(), source })?.count();
+    if threads == 1 { Ok(()) } else { Err(SandboxError::Threads(threads)) }
+}
+
+/// Sets the limits.
+fn limit(limits: &Limits, enforced: &mut Enforced) -> Result<(), SandboxError> {
+    let mut set = |resource: Resource, most: u64, words: String| {
+        // No more than what the process was given, which it could not raise.
+        let most = getrlimit(resource).maximum.map_or(most, |given| given.min(most));
+        enforced.limits.push(words);
+        setrlimit(resource, Rlimit { current: Some(most), maximum: Some(most) })
+            .map_err(SandboxError::step("setting limits"))
+    };
+    // With 1 a program that takes cores through a pipe is not started either; with 0 it is.
+    set(Resource::Core, 1, "no core".to_owned())?;
+    set(Resource::Nofile, limits.open_files, format!("{} descriptors", limits.open_files))?;
+    if let Some(bytes) = limits.address_space {
+        set(Resource::As, bytes, format!("{bytes} bytes of address space"))?;
+    }
+    if let Some(bytes) = limits.file_size {
+        set(Resource::Fsize, bytes, format!("{bytes} bytes a file"))?;
+    }
+    if let Some(threads) = limits.threads {
+        // Elsewhere the system counts the threads of all processes of the user.
+        if enforced.namespaces.iter().any(|name| name == "user") && !rustix::process::getuid().is_root() {
+            set(Resource::Nproc, threads, format!("{threads} threads"))?;
+        } else {
+            enforced.missing.push("a limit of threads, which the system has for no root and no shared user".to_owned());
+        }
+    }
+    if limits.nice != 0 {
+        setpriority_process(None, limits.nice.clamp(0, 19)).map_err(SandboxError::step("setting the priority"))?;
+        enforced.limits.push(format!("nice {}", limits.nice.clamp(0, 19)));
+    }
+    Ok(())
+}
+
+/// Gives up what a user namespace, or root, can do.
+fn drop_capabilities() -> Result<(), SandboxError> {
+    let none = CapabilitySet::empty();
+    set_capabilities(None, CapabilitySets { effective: none, permitted: none, inheritable: none })
+        .map_err(SandboxError::step("giving up capabilities"))
+}
+
+/// Puts the filters on, and sends the host its part.
+fn filter(
+    plan: &Plan,
+    support: &Support,
+    enforced: &mut Enforced,
+    own: Own,
+    notify: BorrowedFd<'_>,
+) -> Result<(), SandboxError> {
+    let send = |listener: Option<&Listener>| {
+        channel::send(notify, listener).map_err(SandboxError::step("sending the listener to the host"))
+    };
+    if !support.seccomp {
+        return send(None);
+    }
+    let pid = getpid().as_raw_nonzero().get().unsigned_abs();
+    let shape = rules::Shape { reach: &plan.reach, reported: support.notifications, root: enforced.root, pid };
+    let step = |source| SandboxError::Step { step: "filtering system calls", source };
+    let [unknown, main] = rules::compile(&shape).map_err(|reason| step(io::Error::other(reason)))?;
+    raw::install(&converted(&unknown), false).map_err(step)?;
+    let notices = raw::install(&converted(&main), support.notifications).map_err(step)?;
+    enforced.seccomp = true;
+    match notices {
+        Some(notices) => {
+            enforced.reported = true;
+            let bounded = enforced.bounds_files();
+            send(Some(&Listener { notices, memory: own.memory, process: own.process, bounded }))
+        }
+        None => send(None),
+    }
+}
+
+/// The compiler's instructions as the system's.
+fn converted(program: &[seccompiler::sock_filter]) -> Vec<libc::sock_filter> {
+    program.iter().map(|one| libc::sock_filter { code: one.code, jt: one.jt, jf: one.jf, k: one.k }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_of_several_threads_is_refused() {
+        // The test's own thread and the one that started it.
+        assert!(matches!(single_thread(), Err(SandboxError::Threads(2..))));
+    }
+}

@@ -1,0 +1,175 @@
+//! Which files a confined process may open, and which names it may ask about.
+
+use std::collections::HashSet;
+use std::ffi::OsString;
+use std::fs::File;
+use std::os::fd::OwnedFd;
+use std::path::{Component, Path, PathBuf};
+
+use rustix::fs::{Mode, OFlags, ResolveFlags, open, openat2};
+
+use crate::plan::Plan;
+use crate::reach::Reach;
+
+/// What the C library and Rust's look for by themselves, and do without: no attempts.
+const PROBED: [&str; 14] = [
+    "/etc/ld.so.cache",
+    "/etc/ld.so.preload",
+    "/etc/localtime",
+    "/etc/suid-debug",
+    "/proc/cpuinfo",
+    "/proc/meminfo",
+    "/proc/self/cgroup",
+    "/proc/self/maps",
+    "/proc/self/mountinfo",
+    "/proc/stat",
+    "/proc/sys/vm/overcommit_memory",
+    "/sys/devices/system/cpu",
+    "/sys/devices/system/cpu/online",
+    "/sys/kernel/mm/transparent_hugepage/enabled",
+];
+
+/// Where the loader looks for libraries, and asks whether the folders are there.
+const LIBRARY_FOLDERS: [&str; 4] = ["/lib", "/lib64", "/usr/lib", "/usr/lib64"];
+
+/// What is to be done about a name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Verdict {
+    /// It was granted.
+    Granted,
+    /// A library or the C library looks whether it is there: it is not, and that is no attempt.
+    Absent,
+    /// It was not granted. Of libraries, a search goes on only if they are not there.
+    Refused {
+        /// It is the name of a library.
+        library: bool,
+    },
+}
+
+/// What was granted of files.
+pub(super) struct Files {
+    libraries: HashSet<PathBuf>,
+    /// The names of the libraries without their folders: the loader looks for them in many.
+    names: HashSet<OsString>,
+    reach: Vec<Reach>,
+}
+
+/// An absolute path without `.` and `..`, by its text.
+pub(super) fn plain(path: &Path) -> PathBuf {
+    let mut plain = PathBuf::from("/");
+    for part in path.components() {
+        match part {
+            Component::ParentDir => drop(plain.pop()),
+            Component::Normal(name) => plain.push(name),
+            Component::RootDir | Component::CurDir | Component::Prefix(_) => {}
+        }
+    }
+    plain
+}
+
+impl Files {
+    pub(super) fn new(plan: &Plan) -> Self {
+        let libraries: HashSet<PathBuf> =
+            std::iter::once(&plan.library).chain(&plan.closure).map(|path| plain(path)).collect();
+        let names = libraries.iter().filter_map(|path| path.file_name()).map(OsString::from).collect();
+        Self { libraries, names, reach: plan.reach.clone() }
+    }
+
+    /// Whether a plain path may be opened.
+    pub(super) fn open(&self, path: &Path, flags: OFlags) -> Verdict {
+        // O_TMPFILE has the bit of O_DIRECTORY, which alone writes nothing; it is never without a mode that writes.
+        let writing = flags.intersects(OFlags::WRONLY | OFlags::RDWR | OFlags::CREATE | OFlags::TRUNC);
+        if Reach::opens(&self.reach, path, writing) || (!writing && self.libraries.contains(path)) {
+            return Verdict::Granted;
+        }
+        if writing { Verdict::Refused { library: false } } else { self.outside(path) }
+    }
+
+    /// Whether a plain path may be asked about. The folders above what was granted are no secret.
+    pub(super) fn ask(&self, path: &Path) -> Verdict {
+        let above = |granted: &Path| granted.starts_with(path);
+        let granted = self.libraries.iter().any(|library| above(library))
+            || self.reach.iter().filter_map(Reach::files).any(|(folder, _)| above(folder))
+            || Reach::opens(&self.reach, path, false);
+        let searched = LIBRARY_FOLDERS.iter().any(|folder| path.starts_with(folder));
+        match granted {
+            true => Verdict::Granted,
+            false if searched => Verdict::Absent,
+            false => self.outside(path),
+        }
+    }
+
+    fn outside(&self, path: &Path) -> Verdict {
+        let name = path.file_name().unwrap_or_default();
+        let probed = PROBED.iter().any(|probed| path == Path::new(probed)) || path.starts_with("/sys/fs/cgroup");
+        // The loader asks whether a folder of libraries for newer processors is there.
+        if probed || self.names.contains(name) || path.components().any(|part| part.as_os_str() == "glibc-hwcaps") {
+            return Verdict::Absent;
+        }
+        Verdict::Refused { library: name.as_encoded_bytes().windows(3).any(|part| part == b".so") }
+    }
+
+    /// Opens a granted file for a process that no other layer bounds: what is opened is what was checked.
+    pub(super) fn open_for(&self, path: &Path, flags: OFlags, mode: Mode) -> rustix::io::Result<OwnedFd> {
+        let known = OFlags::RWMODE
+            | OFlags::CREATE
+            | OFlags::EXCL
+            | OFlags::TRUNC
+            | OFlags::APPEND
+            | OFlags::DIRECTORY
+            | OFlags::NOFOLLOW;
+        // A pipe that nobody reads must not hold up the host.
+        let flags = (flags & known) | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
+        if self.libraries.contains(path) {
+            return open(path, flags, mode);
+        }
+        let granted = self.reach.iter().filter_map(Reach::files).find(|(granted, _)| path.starts_with(granted));
+        let Some((granted, _)) = granted else { return Err(rustix::io::Errno::PERM) };
+        if granted == path {
+            return open(path, flags, mode);
+        }
+        let folder = File::open(granted)
+            .map_err(|error| rustix::io::Errno::from_io_error(&error).unwrap_or(rustix::io::Errno::PERM))?;
+        let below = path.strip_prefix(granted).unwrap_or(path);
+        openat2(&folder, below, flags, mode, ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::{Limits, Policy};
+
+    #[test]
+    fn a_name_is_granted_absent_or_refused() {
+        let files = Files::new(&Plan {
+            library: "/data/copies/abc.so".into(),
+            closure: vec!["/lib/libz.so.1".into(), "/opt/a/../lib/libq.so".into()],
+            reach: ["read:/etc/acme", "write:/var/lib/acme"].map(|text| text.parse().unwrap()).into(),
+            limits: Limits::default(),
+            policy: Policy::Require,
+            hide_memory: false,
+            without: Vec::new(),
+        });
+        let open = |path: &str, flags| files.open(&plain(Path::new(path)), flags);
+        let (read, write) = (OFlags::RDONLY | OFlags::CLOEXEC, OFlags::WRONLY | OFlags::CREATE);
+        for path in ["/data/copies/abc.so", "/lib/libz.so.1", "/opt/lib/libq.so", "/etc/acme/a", "/var/lib/acme"] {
+            assert_eq!(open(path, read), Verdict::Granted, "{path}");
+        }
+        assert_eq!(open("/etc/acme", read | OFlags::DIRECTORY), Verdict::Granted);
+        assert_eq!(open("/var/lib/acme/x", write), Verdict::Granted);
+        for path in ["/usr/lib/libz.so.1", "/usr/lib/glibc-hwcaps/x86-64-v3/libz.so.1", "/proc/self/maps"] {
+            assert_eq!(open(path, read), Verdict::Absent, "{path}");
+        }
+        assert_eq!(open("/lib/libc.so.6", read), Verdict::Refused { library: true });
+        assert_eq!(open("/etc/shadow", read), Verdict::Refused { library: false });
+        assert_eq!(open("/etc/acme/../shadow", read), Verdict::Refused { library: false });
+        for (path, flags) in [("/lib/libz.so.1", OFlags::RDWR), ("/etc/acme/a", write), ("/proc/self/maps", write)] {
+            assert_eq!(open(path, flags), Verdict::Refused { library: false }, "{path}");
+        }
+        assert_eq!(open("/etc/acme", OFlags::TMPFILE | OFlags::RDWR), Verdict::Refused { library: false });
+        assert_eq!(files.ask(Path::new("/var")), Verdict::Granted);
+        assert_eq!(files.ask(Path::new("/usr/lib/tls")), Verdict::Absent);
+        assert_eq!(files.ask(Path::new("/etc/passwd")), Verdict::Refused { library: false });
+    }
+}

@@ -1,0 +1,59 @@
+//! Landlock: files and folders that were granted, no connection, no signal to others.
+
+use std::path::Path;
+
+use landlock::{
+    ABI, Access, AccessFs, AccessNet, BitFlags, LandlockStatus, PathBeneath, PathFd, Ruleset, RulesetAttr,
+    RulesetCreated, RulesetCreatedAttr, RulesetError, RulesetStatus, Scope,
+};
+
+use crate::plan::{Plan, SandboxError};
+
+/// The newest rights that are asked for. An older system holds fewer.
+const NEWEST: ABI = ABI::V6;
+
+/// What may be done in a folder that may be written: no device, no socket, no symbolic link is made there and nothing is run.
+fn writing() -> BitFlags<AccessFs> {
+    use AccessFs::*;
+    ReadFile | ReadDir | WriteFile | Truncate | MakeReg | MakeDir | RemoveFile | RemoveDir | Refer
+}
+
+/// Puts the rules on this thread for ever; the version of Landlock's interface that holds, 0 without.
+pub(super) fn restrict(plan: &Plan) -> Result<u32, SandboxError> {
+    let mut rules = create().map_err(step)?;
+    for library in std::iter::once(&plan.library).chain(&plan.closure) {
+        rules = allow(rules, library, AccessFs::ReadFile.into())?;
+    }
+    for (path, writes) in plan.reach.iter().filter_map(|reach| reach.files()) {
+        let rights = if writes { writing() } else { AccessFs::ReadFile | AccessFs::ReadDir };
+        rules = allow(rules, path, rights)?;
+    }
+    let status = rules.restrict_self().map_err(step)?;
+    Ok(match (status.ruleset, status.landlock) {
+        (RulesetStatus::NotEnforced, _) => 0,
+        (_, LandlockStatus::Available { effective_abi, .. }) => effective_abi as u32,
+        _ => 0,
+    })
+}
+
+fn create() -> Result<RulesetCreated, RulesetError> {
+    Ruleset::default()
+        .handle_access(AccessFs::from_all(NEWEST))?
+        .handle_access(AccessNet::from_all(NEWEST))?
+        .scope(Scope::AbstractUnixSocket | Scope::Signal)?
+        .create()
+}
+
+/// Adds a rule for a path.
+fn allow(rules: RulesetCreated, path: &Path, mut rights: BitFlags<AccessFs>) -> Result<RulesetCreated, SandboxError> {
+    let error = |source| SandboxError::Path { path: path.to_owned(), source };
+    if !std::fs::metadata(path).map_err(error)?.is_dir() {
+        rights &= AccessFs::from_file(NEWEST);
+    }
+    let descriptor = PathFd::new(path).map_err(|reason| error(std::io::Error::other(reason)))?;
+    rules.add_rule(PathBeneath::new(descriptor, rights)).map_err(step)
+}
+
+fn step(error: RulesetError) -> SandboxError {
+    SandboxError::Step { step: "setting Landlock's rules", source: std::io::Error::other(error) }
+}

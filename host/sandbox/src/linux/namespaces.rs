@@ -1,0 +1,134 @@
+//! Namespaces of the process's own, and a root with nothing in it but what was granted.
+
+use std::fs::{self, DirBuilder, File};
+use std::io;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+
+use rustix::mount::{
+    MountFlags, MountPropagationFlags, UnmountFlags, mount, mount_bind_recursive, mount_change, unmount,
+};
+use rustix::process::{chdir, getgid, getuid, pivot_root};
+use rustix::thread::UnshareFlags;
+
+use super::files::plain;
+use super::raw::{self, Locks};
+use crate::plan::{Plan, SandboxError, Support};
+
+/// Names of namespaces as they are told, and the flags that make them. No namespace of processes: threads cannot be made in it.
+pub(super) const NAMESPACES: [(&str, UnshareFlags); 4] = [
+    ("user", UnshareFlags::NEWUSER),
+    ("mount", UnshareFlags::NEWNS),
+    ("net", UnshareFlags::NEWNET),
+    ("ipc", UnshareFlags::NEWIPC),
+];
+
+/// Folders that most systems have, one of which the new root is built over: it is hidden in this process only.
+pub(super) const BASES: [&str; 4] = ["/tmp", "/run", "/var", "/mnt"];
+
+/// What the new root may hold beside mounts: folders and empty files that are mounted over.
+pub(super) const ROOT_OPTIONS: &std::ffi::CStr = c"size=1m,nr_inodes=8192,mode=755";
+
+/// Where the former root stands until all is mounted.
+const FORMER: &str = "former-root";
+
+/// Enters those namespaces that the system allows; the process keeps its user in them.
+pub(super) fn enter(support: &Support) -> Result<Vec<String>, SandboxError> {
+    let step = SandboxError::step("making namespaces");
+    let (user, group) = (getuid().as_raw(), getgid().as_raw());
+    let wanted = NAMESPACES.iter().filter(|(name, _)| support.namespaces.iter().any(|has| has == name));
+    let flags = wanted.clone().fold(UnshareFlags::empty(), |all, (_, flag)| all | *flag);
+    if flags.is_empty() {
+        return Ok(Vec::new());
+    }
+    raw::unshare(flags).map_err(step)?;
+    if flags.contains(UnshareFlags::NEWUSER) {
+        // Without this an unprivileged process may not map its group.
+        write("/proc/self/setgroups", "deny")?;
+        write("/proc/self/uid_map", &format!("{user} {user} 1"))?;
+        write("/proc/self/gid_map", &format!("{group} {group} 1"))?;
+    }
+    Ok(wanted.map(|(name, _)| (*name).to_owned()).collect())
+}
+
+/// Writes one of the process's files, which takes a single write.
+fn write(path: &str, text: &str) -> Result<(), SandboxError> {
+    fs::write(path, text).map_err(|source| SandboxError::Path { path: path.into(), source })
+}
+
+/// Replaces the root. All that is in the new one is read-only but the folders that may be written; no program can be run there,
+/// and no file is a device.
+pub(super) fn replace_root(plan: &Plan) -> Result<(), SandboxError> {
+    let base = BASES.iter().find(|path| Path::new(path).is_dir()).ok_or_else(no_base)?;
+    // The sources are told by the names that they have now, and mounted later, when these lie below the former root.
+    let sources = sources(plan)?;
+    let step = SandboxError::step("making a root");
+    let private = MountPropagationFlags::PRIVATE | MountPropagationFlags::REC;
+    mount_change("/", private).map_err(&step)?;
+    let flags = MountFlags::NOSUID | MountFlags::NODEV;
+    mount("tmpfs", *base, "tmpfs", flags, ROOT_OPTIONS).map_err(&step)?;
+    chdir(*base).map_err(&step)?;
+    DirBuilder::new()
+        .mode(0o755)
+        .create(FORMER)
+        .map_err(|source| SandboxError::Step { step: "making a root", source })?;
+    pivot_root(".", FORMER).map_err(&step)?;
+    chdir("/").map_err(&step)?;
+    for source in &sources {
+        source.mount().map_err(|error| SandboxError::Path { path: source.path.clone(), source: error })?;
+    }
+    let former = Path::new("/").join(FORMER);
+    unmount(&former, UnmountFlags::DETACH).map_err(&step)?;
+    let io_step = |source| SandboxError::Step { step: "making a root", source };
+    fs::remove_dir(&former).map_err(io_step)?;
+    raw::lock_mount(Path::new("/"), Locks { read_only: true, no_exec: true, recursive: false }).map_err(io_step)
+}
+
+fn no_base() -> SandboxError {
+    let source = io::Error::new(io::ErrorKind::NotFound, "none of the folders that it is built over is there");
+    SandboxError::Step { step: "making a root", source }
+}
+
+/// One file or folder of the new root.
+struct Source {
+    /// Where it is to be.
+    path: PathBuf,
+    /// Where it is, without symbolic links.
+    real: PathBuf,
+    folder: bool,
+    writes: bool,
+    /// Libraries are mapped to be run; what was granted is data.
+    runs: bool,
+}
+
+/// All files and folders of the new root, outer folders first.
+fn sources(plan: &Plan) -> Result<Vec<Source>, SandboxError> {
+    let libraries = std::iter::once(&plan.library).chain(&plan.closure).map(|path| (path.as_path(), false, true));
+    let granted = plan.reach.iter().filter_map(|reach| reach.files()).map(|(path, writes)| (path, writes, false));
+    let mut all = Vec::new();
+    for (path, writes, runs) in granted.chain(libraries) {
+        let error = |source| SandboxError::Path { path: path.to_owned(), source };
+        let real = path.canonicalize().map_err(error)?;
+        let folder = fs::metadata(&real).map_err(error)?.is_dir();
+        all.push(Source { path: plain(path), real, folder, writes, runs });
+    }
+    all.sort_by_key(|source| source.path.components().count());
+    Ok(all)
+}
+
+impl Source {
+    /// Mounts it at its own path.
+    fn mount(&self) -> io::Result<()> {
+        let from = Path::new("/").join(FORMER).join(self.real.strip_prefix("/").unwrap_or(&self.real));
+        let parent = self.path.parent().unwrap_or(Path::new("/"));
+        DirBuilder::new().mode(0o755).recursive(true).create(parent)?;
+        // Below a folder that is mounted already, the place is there.
+        if self.folder && !self.path.is_dir() {
+            DirBuilder::new().mode(0o755).create(&self.path)?;
+        } else if !self.folder && !self.path.exists() {
+            File::create(&self.path)?;
+        }
+        mount_bind_recursive(&from, &self.path)?;
+        raw::lock_mount(&self.path, Locks { read_only: !self.writes, no_exec: !self.runs, recursive: true })
+    }
+}

@@ -1,0 +1,334 @@
+//! The host's side of a confined process: a thread that refuses and counts what the process may not do, and does for it what it may.
+
+use std::collections::HashSet;
+use std::ffi::OsString;
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
+use rustix::fs::{Mode, OFlags};
+use rustix::time::Timespec;
+
+use super::channel::Listener;
+use super::connects::{self, Connects};
+use super::files::{Files, Verdict};
+use super::raw::{self, Answer, Notice};
+use super::{calls, memory, rules};
+use crate::denial::{Denial, Denials, Event, FLOOD, Kind};
+use crate::plan::Plan;
+use crate::reach::Reach;
+
+/// The most names of refused libraries that are remembered; of further ones each look is told.
+const MAX_SEARCHED: usize = 64;
+
+/// Hears of a confined process. It is called by the notifier's thread, which answers nothing meanwhile: it must not wait.
+pub type Watch = Box<dyn FnMut(Event<'_>) + Send>;
+
+/// The thread that answers a confined process. It ends with the process, and when this is dropped.
+#[derive(Debug)]
+pub struct Notifier {
+    denials: Arc<Mutex<Denials>>,
+    stop: OwnedFd,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Notifier {
+    /// Answers the process that sent a listener, by the grants of its plan.
+    ///
+    /// # Errors
+    /// The system has no thread or descriptor left.
+    pub fn start(listener: Listener, plan: &Plan, watch: Watch) -> std::io::Result<Self> {
+        let denials = Arc::new(Mutex::new(Denials::default()));
+        let stop = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
+        let stopped = stop.try_clone()?;
+        raw::wake_together(listener.notices.as_fd());
+        let mut answering = Answering {
+            files: Files::new(plan),
+            reach: plan.reach.clone(),
+            listener,
+            connects: Connects::default(),
+            denials: Arc::clone(&denials),
+            watch,
+            second: Second { began: Instant::now(), count: 0, told: false },
+            searched: HashSet::new(),
+        };
+        let thread = std::thread::Builder::new().name("sandbox".to_owned()).spawn(move || answering.run(&stopped))?;
+        Ok(Self { denials, stop, thread: Some(thread) })
+    }
+
+    /// What the process was refused so far.
+    #[must_use]
+    pub fn denials(&self) -> Denials {
+        self.denials.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+impl Drop for Notifier {
+    /// A process that lives on finds that no call is answered any more: each fails as one that does not exist.
+    fn drop(&mut self) {
+        let _ = rustix::io::write(&self.stop, &1u64.to_ne_bytes());
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+/// The denials of the running second.
+struct Second {
+    began: Instant,
+    count: u32,
+    told: bool,
+}
+
+impl Second {
+    /// Counts one; whether a flood is to be told.
+    fn add(&mut self) -> bool {
+        if self.began.elapsed() >= Duration::from_secs(1) {
+            (self.began, self.count) = (Instant::now(), 0);
+        }
+        self.count += 1;
+        let flood = self.count > FLOOD && !self.told;
+        self.told |= flood;
+        flood
+    }
+}
+
+/// What a call is answered with, and what is counted.
+enum Decision {
+    Answer(Answer),
+    /// It is answered later, or was already.
+    Later,
+    Refuse {
+        argument: String,
+        error: i32,
+    },
+}
+
+impl Decision {
+    fn refuse(argument: impl Into<String>) -> Self {
+        Self::Refuse { argument: argument.into(), error: libc::EPERM }
+    }
+}
+
+/// The thread's own.
+struct Answering {
+    listener: Listener,
+    files: Files,
+    reach: Vec<Reach>,
+    connects: Connects,
+    denials: Arc<Mutex<Denials>>,
+    watch: Watch,
+    second: Second,
+    /// The names of libraries that were refused.
+    searched: HashSet<OsString>,
+}
+
+impl Answering {
+    fn run(&mut self, stopped: &OwnedFd) {
+        loop {
+            let (notices, stop) = match self.wait(stopped) {
+                Ok(ready) => ready,
+                Err(rustix::io::Errno::INTR) => continue,
+                Err(_) => return,
+            };
+            // The other end of the listener has gone with the process's last thread.
+            if !stop.is_empty()
+                || (notices.intersects(PollFlags::HUP | PollFlags::ERR) && !notices.contains(PollFlags::IN))
+            {
+                return;
+            }
+            if notices.contains(PollFlags::IN)
+                && let Ok(notice) = raw::next_notice(self.listener.notices.as_fd())
+            {
+                self.answer(notice);
+            }
+            self.connects.advance(self.listener.notices.as_fd());
+        }
+    }
+
+    /// Waits for a notice, the end, or a connection; what is ready of the first two.
+    fn wait(&self, stopped: &OwnedFd) -> rustix::io::Result<(PollFlags, PollFlags)> {
+        let mut polled = vec![PollFd::new(&self.listener.notices, PollFlags::IN), PollFd::new(stopped, PollFlags::IN)];
+        polled.extend(self.connects.polled());
+        let retry = Timespec { tv_sec: 0, tv_nsec: i64::from(connects::RETRY.subsec_nanos()) };
+        poll(&mut polled, (!self.connects.is_empty()).then_some(&retry))?;
+        Ok((polled[0].revents(), polled[1].revents()))
+    }
+
+    fn answer(&mut self, notice: Notice) {
+        let answer = match self.decide(&notice) {
+            Decision::Later => return,
+            Decision::Answer(answer) => answer,
+            Decision::Refuse { argument, error } => {
+                // Counted before the answer: whoever is refused finds it counted.
+                self.count(notice.call, &argument);
+                Answer::Fail(error)
+            }
+        };
+        // Whoever has gone meanwhile needs no answer.
+        let _ = raw::answer(self.listener.notices.as_fd(), notice.id, answer);
+    }
+
+    fn count(&mut self, call: i64, argument: &str) {
+        let (kind, name) = calls::named(call);
+        let denial = Denial::new(kind, name, argument);
+        self.denials.lock().unwrap_or_else(PoisonError::into_inner).add(denial.clone());
+        (self.watch)(Event::Denied(&denial));
+        if self.second.add() {
+            (self.watch)(Event::Flood);
+        }
+    }
+
+    fn decide(&mut self, notice: &Notice) -> Decision {
+        let call = notice.call;
+        if rules::OPENING.contains(&call) {
+            return self.open(notice);
+        }
+        if rules::ASKING.contains(&call) || rules::OLDER_ASKING.contains(&call) {
+            return self.ask(notice);
+        }
+        if call == libc::SYS_connect {
+            return self.connect(notice);
+        }
+        Decision::refuse(self.argument(notice))
+    }
+
+    /// The path at an argument, if the call still waits: what was read before is then the process's own.
+    fn path(&self, notice: &Notice, argument: usize) -> Option<PathBuf> {
+        let path = memory::path(&self.listener.memory, notice.args[argument])?;
+        raw::still_waits(self.listener.notices.as_fd(), notice.id).then_some(path)
+    }
+
+    /// Whether a call names its file by a folder, and where its path is among the arguments.
+    fn names(call: i64) -> (Option<usize>, usize) {
+        let by_folder =
+            [libc::SYS_openat, libc::SYS_newfstatat, libc::SYS_statx, libc::SYS_faccessat, libc::SYS_readlinkat];
+        if by_folder.contains(&call) { (Some(0), 1) } else { (None, 0) }
+    }
+
+    /// Whether a path is one below an open folder. The process's working folder is `/`.
+    fn is_below_folder(notice: &Notice, folder: Option<usize>, path: &Path) -> bool {
+        // Only the lower half of the argument is the descriptor.
+        let at = folder.map(|folder| notice.args[folder] as u32 as i32);
+        path.is_relative() && at.is_some_and(|at| at != libc::AT_FDCWD)
+    }
+
+    fn open(&mut self, notice: &Notice) -> Decision {
+        let (folder, at) = Self::names(notice.call);
+        let Some(path) = self.path(notice, at) else { return Decision::Answer(Answer::Fail(libc::EFAULT)) };
+        if Self::is_below_folder(notice, folder, &path) {
+            // The folder was opened within what was granted; what is below it, the other layers bound.
+            let plain = path
+                .components()
+                .all(|part| matches!(part, std::path::Component::Normal(_) | std::path::Component::CurDir));
+            return if plain && self.listener.bounded {
+                Decision::Answer(Answer::Continue)
+            } else {
+                Decision::refuse(path.display().to_string())
+            };
+        }
+        let path = super::files::plain(&path);
+        let flags = OFlags::from_bits_retain(notice.args[at + 1] as u32);
+        match self.files.open(&path, flags) {
+            Verdict::Granted if self.listener.bounded => Decision::Answer(Answer::Continue),
+            Verdict::Granted => self.open_for(notice, &path, flags, Mode::from_raw_mode(notice.args[at + 2] as u32)),
+            verdict => self.not_granted(verdict, &path),
+        }
+    }
+
+    /// Opens a file in the process's place.
+    fn open_for(&self, notice: &Notice, path: &Path, flags: OFlags, mode: Mode) -> Decision {
+        let opened = self.files.open_for(path, flags, mode & Mode::from_raw_mode(0o777));
+        match opened.map(|file| raw::put(self.listener.notices.as_fd(), notice.id, file.as_fd(), None)) {
+            Ok(Ok(())) => Decision::Later,
+            Ok(Err(_)) => Decision::Answer(Answer::Fail(libc::EMFILE)),
+            Err(error) => Decision::Answer(Answer::Fail(error.raw_os_error())),
+        }
+    }
+
+    /// Only without a root of its own: there, such calls are not told. Landlock does not bound them, so a process that changes the
+    /// path meanwhile learns whether a file exists and how large it is, and no more.
+    fn ask(&mut self, notice: &Notice) -> Decision {
+        if notice.call == libc::SYS_fstatfs {
+            return Decision::Answer(Answer::Continue);
+        }
+        let (folder, at) = Self::names(notice.call);
+        let Some(path) = self.path(notice, at) else { return Decision::Answer(Answer::Fail(libc::EFAULT)) };
+        if Self::is_below_folder(notice, folder, &path) {
+            let above = path.components().any(|part| part == std::path::Component::ParentDir);
+            return if above {
+                Decision::refuse(path.display().to_string())
+            } else {
+                Decision::Answer(Answer::Continue)
+            };
+        }
+        let path = super::files::plain(&path);
+        match self.files.ask(&path) {
+            Verdict::Granted => Decision::Answer(Answer::Continue),
+            verdict => self.not_granted(verdict, &path),
+        }
+    }
+
+    fn not_granted(&mut self, verdict: Verdict, path: &Path) -> Decision {
+        let argument = path.display().to_string();
+        match verdict {
+            Verdict::Granted | Verdict::Absent => Decision::Answer(Answer::Fail(libc::ENOENT)),
+            Verdict::Refused { library: false } => Decision::refuse(argument),
+            Verdict::Refused { library: true } => {
+                // The loader looks for a library in dozens of folders: that is one attempt.
+                let name = path.file_name().unwrap_or_default();
+                if self.searched.contains(name) {
+                    return Decision::Answer(Answer::Fail(libc::ENOENT));
+                }
+                if self.searched.len() < MAX_SEARCHED {
+                    self.searched.insert(name.to_owned());
+                }
+                Decision::Refuse { argument, error: libc::ENOENT }
+            }
+        }
+    }
+
+    fn connect(&mut self, notice: &Notice) -> Decision {
+        let [descriptor, address, len, ..] = notice.args;
+        let Some(address) = memory::address(&self.listener.memory, address, len & 0xffff_ffff) else {
+            return Decision::Answer(Answer::Fail(libc::EFAULT));
+        };
+        let notices = self.listener.notices.as_fd();
+        if !raw::still_waits(notices, notice.id) {
+            return Decision::Later;
+        }
+        if !connects::granted(&self.reach, &address) {
+            return Decision::refuse(address.to_string());
+        }
+        let process = self.listener.process.as_fd();
+        match self.connects.add(notices, process, notice.id, descriptor as u32, address) {
+            Some(answer) => Decision::Answer(answer),
+            None => Decision::Later,
+        }
+    }
+
+    /// What a refused call was about, in words.
+    fn argument(&self, notice: &Notice) -> String {
+        let [first, second, ..] = notice.args;
+        // Descriptors, processes and commands are the lower half of an argument.
+        let number = |value: u64| (value as u32 as i32).to_string();
+        let path = |argument| self.path(notice, argument).map(|path| path.display().to_string()).unwrap_or_default();
+        match (calls::named(notice.call), notice.call) {
+            (_, libc::SYS_execve | libc::SYS_memfd_create) => path(0),
+            (_, libc::SYS_execveat) => path(1),
+            (_, libc::SYS_ptrace) => format!("process {}", number(second)),
+            (_, libc::SYS_mount) => path(1),
+            (_, libc::SYS_socket) => format!("family {}", number(first)),
+            (_, libc::SYS_prctl | libc::SYS_bpf | libc::SYS_keyctl) => format!("command {}", number(first)),
+            (_, libc::SYS_ioctl | libc::SYS_fcntl) => format!("command {}", number(second)),
+            ((Kind::Kill | Kind::Ptrace, _), _) => format!("process {}", number(first)),
+            ((Kind::Open, name), _) if name.ends_with("at") || name.ends_with("at2") => path(1),
+            ((Kind::Open, name), _) if !name.starts_with('f') => path(0),
+            (_, libc::SYS_clone) => format!("flags {first:#x}"),
+            _ => String::new(),
+        }
+    }
+}

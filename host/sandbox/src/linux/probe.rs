@@ -1,0 +1,215 @@
+//! What this system allows: tried in a child process, which takes all of it along when it ends.
+#![allow(unsafe_code)]
+
+use std::ffi::CString;
+
+use libc::{c_int, c_ulong, c_void};
+
+use super::{namespaces, raw};
+use crate::plan::{Layer, Support};
+
+/// The parts that the child tries, each a bit of its exit status.
+const USER: c_int = 1;
+const MOUNT: c_int = 2;
+const NET: c_int = 4;
+const IPC: c_int = 8;
+const ROOT: c_int = 16;
+const SECCOMP: c_int = 32;
+const NOTIFICATIONS: c_int = 64;
+
+/// The instruction that allows every system call.
+const ALLOW: libc::sock_filter = libc::sock_filter { code: 6, jt: 0, jf: 0, k: libc::SECCOMP_RET_ALLOW };
+
+/// What the child needs, made before it: it may not allocate, since another thread may have held the allocator's lock.
+struct Prepared {
+    user: [(CString, CString); 3],
+    bases: Vec<CString>,
+    program: libc::sock_fprog,
+}
+
+/// Finds out what this system, container or service unit allows. It starts a child process, which changes nothing outside itself.
+#[must_use]
+pub fn probe() -> Support {
+    let mut allow = ALLOW;
+    let (user, group) = (rustix::process::getuid().as_raw(), rustix::process::getgid().as_raw());
+    let text = |text: String| CString::new(text).unwrap_or_default();
+    let prepared = Prepared {
+        user: [
+            (text("/proc/self/setgroups".into()), text("deny".into())),
+            (text("/proc/self/uid_map".into()), text(format!("{user} {user} 1"))),
+            (text("/proc/self/gid_map".into()), text(format!("{group} {group} 1"))),
+        ],
+        bases: namespaces::BASES.iter().map(|base| text((*base).into())).collect(),
+        program: libc::sock_fprog { len: 1, filter: &raw mut allow },
+    };
+    let bits = in_child(|| attempt(&prepared));
+    let has = |bit: c_int| bits & bit != 0;
+    let named = [("user", USER), ("mount", MOUNT), ("net", NET), ("ipc", IPC)];
+    let namespaces = named.iter().filter(|(_, bit)| has(*bit)).map(|(name, _)| (*name).to_owned()).collect();
+    described(Support {
+        seccomp: has(SECCOMP) && filters_compile(),
+        notifications: has(NOTIFICATIONS) && raw::action_available(libc::SECCOMP_RET_USER_NOTIF),
+        landlock_abi: raw::landlock_abi(),
+        namespaces,
+        root: has(ROOT),
+        missing: Vec::new(),
+    })
+}
+
+/// Whether there are filters for this processor.
+fn filters_compile() -> bool {
+    seccompiler::TargetArch::try_from(std::env::consts::ARCH).is_ok()
+}
+
+/// What is left without some layers.
+pub(super) fn reduced(support: &Support, without: &[Layer]) -> Support {
+    let mut left = support.clone();
+    for layer in without {
+        match layer {
+            Layer::UserNamespace => left.namespaces.retain(|name| name != "user"),
+            Layer::Namespaces => {
+                left.namespaces.clear();
+                left.root = false;
+            }
+            Layer::Landlock => left.landlock_abi = 0,
+            Layer::Notifications => left.notifications = false,
+            Layer::Seccomp => {
+                left.seccomp = false;
+                left.notifications = false;
+            }
+        }
+    }
+    described(left)
+}
+
+/// Says what is missing.
+fn described(mut support: Support) -> Support {
+    let mut missing = Vec::new();
+    if !support.seccomp {
+        missing.push("filters of system calls (seccomp)".to_owned());
+    }
+    if !support.notifications {
+        missing.push("reports of refused system calls, and granted connections".to_owned());
+    }
+    if support.landlock_abi == 0 {
+        missing.push("Landlock".to_owned());
+    }
+    for (name, _) in namespaces::NAMESPACES {
+        if !support.namespaces.iter().any(|has| has == name) {
+            missing.push(format!("a namespace of its own: {name}"));
+        }
+    }
+    if !support.root {
+        missing.push("a root of its own".to_owned());
+    }
+    support.missing = missing;
+    support
+}
+
+/// Runs a function in a child process; its result, 0 if the child did not end by itself.
+fn in_child(run: impl FnOnce() -> c_int) -> c_int {
+    // SAFETY: the child makes system calls only, until it ends by one: it allocates nothing, takes no lock and runs no handler.
+    let child = unsafe { libc::fork() };
+    match child {
+        -1 => 0,
+        0 => {
+            let bits = run();
+            // SAFETY: it ends the child without running what the parent would run at its end.
+            unsafe { libc::_exit(bits) }
+        }
+        child => {
+            let mut status = 0;
+            // SAFETY: the system writes one integer.
+            while unsafe { libc::waitpid(child, &raw mut status, 0) } == -1 {
+                if std::io::Error::last_os_error().kind() != std::io::ErrorKind::Interrupted {
+                    return 0;
+                }
+            }
+            if libc::WIFEXITED(status) { libc::WEXITSTATUS(status) } else { 0 }
+        }
+    }
+}
+
+/// What the child does.
+fn attempt(prepared: &Prepared) -> c_int {
+    let mut bits = 0;
+    // SAFETY: system calls on integers, and on strings that end with a zero and outlive them.
+    unsafe {
+        if libc::unshare(libc::CLONE_NEWUSER) == 0 {
+            if !prepared.user.iter().all(|(path, text)| write_file(path, text)) {
+                // The process itself would be left without its user.
+                return filters(&prepared.program);
+            }
+            bits |= USER;
+        }
+        if libc::unshare(libc::CLONE_NEWNET) == 0 {
+            bits |= NET;
+        }
+        if libc::unshare(libc::CLONE_NEWIPC) == 0 {
+            bits |= IPC;
+        }
+        if libc::unshare(libc::CLONE_NEWNS) == 0 {
+            bits |= MOUNT;
+            if root(&prepared.bases) {
+                bits |= ROOT;
+            }
+        }
+    }
+    bits | filters(&prepared.program)
+}
+
+/// Writes a file of the process.
+///
+/// # Safety
+/// It only makes system calls.
+unsafe fn write_file(path: &CString, text: &CString) -> bool {
+    // SAFETY: the path ends with a zero, and the text has the length that is told.
+    unsafe {
+        let file = libc::open(path.as_ptr(), libc::O_WRONLY | libc::O_CLOEXEC);
+        if file < 0 {
+            return false;
+        }
+        let len = text.as_bytes().len();
+        libc::write(file, text.as_ptr().cast::<c_void>(), len).cast_unsigned() == len
+    }
+}
+
+/// Whether a root can be made: a file system of its own that is locked, and becomes the root.
+///
+/// # Safety
+/// It only makes system calls.
+unsafe fn root(bases: &[CString]) -> bool {
+    let none = std::ptr::null();
+    let (tmpfs, here) = (c"tmpfs".as_ptr(), c".".as_ptr());
+    // SAFETY: all strings end with a zero; the attributes are 32 bytes, as is told.
+    unsafe {
+        if libc::mount(none, c"/".as_ptr(), none, libc::MS_REC | libc::MS_PRIVATE, none.cast()) != 0 {
+            return false;
+        }
+        let flags = libc::MS_NOSUID | libc::MS_NODEV;
+        let data = namespaces::ROOT_OPTIONS.as_ptr().cast();
+        let Some(base) = bases.iter().find(|base| libc::mount(tmpfs, base.as_ptr(), tmpfs, flags, data) == 0) else {
+            return false;
+        };
+        let attributes: [u64; 4] = [2, 0, 0, 0];
+        let (attributes, size) = (attributes.as_ptr(), size_of::<[u64; 4]>());
+        libc::syscall(libc::SYS_mount_setattr, libc::AT_FDCWD, base.as_ptr(), 0, attributes, size) == 0
+            && libc::chdir(base.as_ptr()) == 0
+            && libc::syscall(libc::SYS_pivot_root, here, here) == 0
+    }
+}
+
+/// Whether filters can be put on, and whether they may tell of calls.
+fn filters(program: &libc::sock_fprog) -> c_int {
+    let mode = libc::SECCOMP_SET_MODE_FILTER;
+    // SAFETY: system calls on integers, and on a program of one instruction that outlives them.
+    unsafe {
+        if libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1 as c_ulong, 0 as c_ulong, 0 as c_ulong, 0 as c_ulong) != 0 {
+            return 0;
+        }
+        let listens =
+            libc::syscall(libc::SYS_seccomp, mode, libc::SECCOMP_FILTER_FLAG_NEW_LISTENER, program as *const _) >= 0;
+        let plain = libc::syscall(libc::SYS_seccomp, mode, 0 as c_ulong, program as *const _) == 0;
+        (if plain { SECCOMP } else { 0 }) | (if listens { NOTIFICATIONS } else { 0 })
+    }
+}

@@ -1,0 +1,217 @@
+//! System calls that have no safe wrapper: filters and their notifications, closing ranges of descriptors, flags of mounts,
+//! options of sockets as bytes.
+#![allow(unsafe_code)]
+
+use std::ffi::CString;
+use std::io;
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::{mem, ptr};
+
+use libc::{c_int, c_uint, c_ulong, c_void};
+
+/// One refused or asked system call of the confined process.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Notice {
+    /// Names it in answers.
+    pub(crate) id: u64,
+    /// The system call's number.
+    pub(crate) call: i64,
+    /// Its arguments as they were in the registers.
+    pub(crate) args: [u64; 6],
+}
+
+/// How a system call is answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Answer {
+    /// It returns 0.
+    Done,
+    /// It fails with this error of the system.
+    Fail(i32),
+    /// The system does it. The process can change what its pointers point to meanwhile: only where another layer bounds it.
+    Continue,
+}
+
+/// A C function's result: -1 means that `errno` says why.
+fn checked(result: c_int) -> io::Result<c_int> {
+    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) }
+}
+
+/// A system call's result.
+fn checked_long(result: libc::c_long) -> io::Result<libc::c_long> {
+    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) }
+}
+
+/// Closes every descriptor but those kept.
+pub(crate) fn close_others(keep: &[RawFd]) -> io::Result<()> {
+    let mut keep: Vec<c_uint> = keep.iter().filter_map(|descriptor| c_uint::try_from(*descriptor).ok()).collect();
+    keep.sort_unstable();
+    let mut first: c_uint = 0;
+    let close = |first: c_uint, last: c_uint| {
+        // SAFETY: it touches no memory. What owned a closed descriptor must not use it again: the caller's duty, which is
+        // a process that has just started.
+        checked_long(unsafe { libc::syscall(libc::SYS_close_range, first, last, 0) }).map(drop)
+    };
+    for kept in keep {
+        if kept > first {
+            close(first, kept - 1)?;
+        }
+        first = kept.saturating_add(1).max(first);
+    }
+    close(first, c_uint::MAX)
+}
+
+/// Whether filters may answer with this action.
+pub(crate) fn action_available(action: u32) -> bool {
+    let flags: c_ulong = 0;
+    // SAFETY: the system reads four bytes from the pointer, which is valid.
+    unsafe { libc::syscall(libc::SYS_seccomp, libc::SECCOMP_GET_ACTION_AVAIL, flags, &raw const action) == 0 }
+}
+
+/// The version of Landlock's interface; 0 without.
+pub(crate) fn landlock_abi() -> u32 {
+    const VERSION: c_uint = 1;
+    let (size, none): (usize, *const c_void) = (0, ptr::null());
+    // SAFETY: with this flag the system reads no memory.
+    let abi = unsafe { libc::syscall(libc::SYS_landlock_create_ruleset, none, size, VERSION) };
+    u32::try_from(abi).unwrap_or(0)
+}
+
+/// Puts a filter on this thread for ever. With `listen` the refused calls are told on the descriptor that is returned.
+pub(crate) fn install(program: &[libc::sock_filter], listen: bool) -> io::Result<Option<OwnedFd>> {
+    let len = libc::c_ushort::try_from(program.len()).map_err(|_| io::Error::from(io::ErrorKind::InvalidInput))?;
+    let program = libc::sock_fprog { len, filter: program.as_ptr().cast_mut() };
+    let set = |flags: c_ulong| {
+        let mode = libc::SECCOMP_SET_MODE_FILTER;
+        // SAFETY: the system reads `len` instructions from a slice of that length, and writes nothing.
+        checked_long(unsafe { libc::syscall(libc::SYS_seccomp, mode, flags, &raw const program) })
+    };
+    if !listen {
+        return set(0).map(|_| None);
+    }
+    // A call that the host has begun to answer is interrupted by fatal signals only; older systems do not know this flag.
+    let listener = set(libc::SECCOMP_FILTER_FLAG_NEW_LISTENER | libc::SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV)
+        .or_else(|_| set(libc::SECCOMP_FILTER_FLAG_NEW_LISTENER))?;
+    let listener = RawFd::try_from(listener).map_err(|_| io::Error::from(io::ErrorKind::InvalidData))?;
+    // SAFETY: the system has just made the descriptor for us, and nothing else owns it.
+    Ok(Some(unsafe { OwnedFd::from_raw_fd(listener) }))
+}
+
+/// An ioctl on a listener.
+///
+/// # Safety
+/// The argument is of the type that the request reads or writes.
+unsafe fn control<T>(listener: BorrowedFd<'_>, request: libc::Ioctl, argument: *mut T) -> io::Result<c_int> {
+    // SAFETY: by this function's own condition.
+    checked(unsafe { libc::ioctl(listener.as_raw_fd(), request, argument) })
+}
+
+/// Has the system run the host at once on the processor of the process that it answers. Unknown to older systems.
+pub(crate) fn wake_together(listener: BorrowedFd<'_>) {
+    const SYNC_WAKE_UP: c_ulong = 1;
+    // SAFETY: this request takes a number instead of a pointer.
+    let _ = unsafe { libc::ioctl(listener.as_raw_fd(), libc::SECCOMP_IOCTL_NOTIF_SET_FLAGS, SYNC_WAKE_UP) };
+}
+
+/// The next notice; an error if the caller has gone meanwhile.
+pub(crate) fn next_notice(listener: BorrowedFd<'_>) -> io::Result<Notice> {
+    // SAFETY: the struct is of integers only. The system insists on zeroes.
+    let mut notice: libc::seccomp_notif = unsafe { mem::zeroed() };
+    // SAFETY: the request writes one `seccomp_notif`.
+    unsafe { control(listener, libc::SECCOMP_IOCTL_NOTIF_RECV, &raw mut notice) }?;
+    Ok(Notice { id: notice.id, call: i64::from(notice.data.nr), args: notice.data.args })
+}
+
+/// Whether the call still waits: what was read from the process's memory before is then its own.
+pub(crate) fn still_waits(listener: BorrowedFd<'_>, id: u64) -> bool {
+    let mut id = id;
+    // SAFETY: the request reads one `u64`.
+    unsafe { control(listener, libc::SECCOMP_IOCTL_NOTIF_ID_VALID, &raw mut id) }.is_ok()
+}
+
+/// Answers a call; an error if its caller has gone.
+pub(crate) fn answer(listener: BorrowedFd<'_>, id: u64, answer: Answer) -> io::Result<()> {
+    let (error, flags) = match answer {
+        Answer::Done => (0, 0),
+        Answer::Fail(errno) => (-errno, 0),
+        Answer::Continue => (0, libc::SECCOMP_USER_NOTIF_FLAG_CONTINUE as u32),
+    };
+    let mut response = libc::seccomp_notif_resp { id, val: 0, error, flags };
+    // SAFETY: the request reads one `seccomp_notif_resp`.
+    unsafe { control(listener, libc::SECCOMP_IOCTL_NOTIF_SEND, &raw mut response) }.map(drop)
+}
+
+/// Puts a descriptor into the process: at the number `at` in place of what is there, or at a free number that the waiting call
+/// returns at once.
+pub(crate) fn put(listener: BorrowedFd<'_>, id: u64, descriptor: BorrowedFd<'_>, at: Option<u32>) -> io::Result<()> {
+    let flags = if at.is_some() { libc::SECCOMP_ADDFD_FLAG_SETFD } else { libc::SECCOMP_ADDFD_FLAG_SEND };
+    let srcfd = u32::try_from(descriptor.as_raw_fd()).map_err(|_| io::Error::from(io::ErrorKind::InvalidInput))?;
+    let newfd_flags = libc::O_CLOEXEC.unsigned_abs();
+    let mut added = libc::seccomp_notif_addfd { id, flags: flags as u32, srcfd, newfd: at.unwrap_or(0), newfd_flags };
+    // SAFETY: the request reads one `seccomp_notif_addfd`.
+    unsafe { control(listener, libc::SECCOMP_IOCTL_NOTIF_ADDFD, &raw mut added) }.map(drop)
+}
+
+/// Flags that a mount gets, beyond those that it has.
+#[derive(Clone, Copy)]
+pub(crate) struct Locks {
+    /// Nothing is written.
+    pub(crate) read_only: bool,
+    /// No program is run.
+    pub(crate) no_exec: bool,
+    /// The mounts below it get them as well.
+    pub(crate) recursive: bool,
+}
+
+/// The argument of `mount_setattr`.
+#[repr(C)]
+struct MountAttributes {
+    set: u64,
+    clear: u64,
+    propagation: u64,
+    user_namespace: u64,
+}
+
+/// Adds flags to a mount: always `nosuid` and `nodev`.
+pub(crate) fn lock_mount(path: &Path, locks: Locks) -> io::Result<()> {
+    const RDONLY: u64 = 1;
+    const NOSUID: u64 = 2;
+    const NODEV: u64 = 4;
+    const NOEXEC: u64 = 8;
+    const RECURSIVE: c_int = 0x8000;
+    let path = CString::new(path.as_os_str().as_bytes())?;
+    let set = NOSUID | NODEV | if locks.read_only { RDONLY } else { 0 } | if locks.no_exec { NOEXEC } else { 0 };
+    let attributes = MountAttributes { set, clear: 0, propagation: 0, user_namespace: 0 };
+    let flags = if locks.recursive { RECURSIVE } else { 0 };
+    let (attributes, size) = (&raw const attributes, size_of::<MountAttributes>());
+    // SAFETY: the path ends with a zero, and the struct has the size that is told.
+    checked_long(unsafe {
+        libc::syscall(libc::SYS_mount_setattr, libc::AT_FDCWD, path.as_ptr(), flags, attributes, size)
+    })
+    .map(drop)
+}
+
+/// A socket's option as bytes.
+pub(crate) fn option(socket: BorrowedFd<'_>, level: c_int, name: c_int) -> Option<Vec<u8>> {
+    let mut value = [0u8; 32];
+    let mut len: libc::socklen_t = 32;
+    // SAFETY: the system writes at most `len` bytes into an array of that length.
+    let result =
+        unsafe { libc::getsockopt(socket.as_raw_fd(), level, name, value.as_mut_ptr().cast::<c_void>(), &raw mut len) };
+    (result == 0).then(|| value.get(..len as usize).unwrap_or_default().to_vec())
+}
+
+/// Sets a socket's option.
+pub(crate) fn set_option(socket: BorrowedFd<'_>, level: c_int, name: c_int, value: &[u8]) -> io::Result<()> {
+    let len = libc::socklen_t::try_from(value.len()).map_err(|_| io::Error::from(io::ErrorKind::InvalidInput))?;
+    // SAFETY: the system reads `len` bytes from a slice of that length.
+    checked(unsafe { libc::setsockopt(socket.as_raw_fd(), level, name, value.as_ptr().cast::<c_void>(), len) })
+        .map(drop)
+}
+
+/// Gives this process namespaces of its own.
+pub(crate) fn unshare(flags: rustix::thread::UnshareFlags) -> rustix::io::Result<()> {
+    // SAFETY: the function is unsafe for `CLONE_FILES` alone, which is never passed here: descriptors stay shared by all threads.
+    unsafe { rustix::thread::unshare_unsafe(flags) }
+}

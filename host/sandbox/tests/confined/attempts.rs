@@ -1,0 +1,292 @@
+//! What a confined process does: each attempt prints its name and the system's error, 0 if it succeeded.
+#![allow(unsafe_code)]
+
+use std::ffi::CString;
+use std::fs;
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::os::fd::AsFd;
+use std::os::unix::net::UnixStream;
+use std::time::Instant;
+
+use libc::{c_int, c_long};
+use outrigger_sandbox::{Plan, Reach, Support, confine};
+
+/// Is confined, does something, says that it is done, and waits for its host.
+pub fn run(what: &str, plan: &str, support: &str) {
+    let plan: Plan = serde_json::from_str(plan).unwrap();
+    let support: Support = serde_json::from_str(support).unwrap();
+    let (stdin, stdout, stderr) = (std::io::stdin(), std::io::stdout(), std::io::stderr());
+    let keep = [stdout.as_fd(), stderr.as_fd()];
+    match confine(&plan, &support, &keep, stdin.as_fd()) {
+        Ok(enforced) => println!("enforced {}", serde_json::to_string(&enforced).unwrap()),
+        Err(error) => {
+            println!("refused {error}");
+            return;
+        }
+    }
+    match what {
+        "forbidden" => forbidden(),
+        "ordinary" => ordinary(&plan),
+        "reach" => reached(&plan),
+        "flood" => flood(1_000_000),
+        "measure" => measure(&plan),
+        _ => {}
+    }
+    println!("done");
+    let _ = std::io::stdin().read(&mut [0]);
+}
+
+/// The error of a call that failed, 0 of one that did not.
+fn errno(result: c_long) -> i32 {
+    if result < 0 { std::io::Error::last_os_error().raw_os_error().unwrap() } else { 0 }
+}
+
+fn say(name: &str, error: i32) {
+    println!("{name} {error}");
+}
+
+fn say_result<T>(name: &str, result: std::io::Result<T>) {
+    say(name, result.err().map_or(0, |error| error.raw_os_error().unwrap_or(-1)));
+}
+
+macro_rules! call {
+    ($name:literal, $number:ident $(, $argument:expr)*) => {
+        // SAFETY: the sandbox refuses the call; should it not, the test fails.
+        say($name, errno(unsafe { libc::syscall(libc::$number $(, $argument)*) }))
+    };
+}
+
+/// Everything that no grant allows.
+fn forbidden() {
+    // SAFETY: it has no arguments.
+    let parent = unsafe { libc::getppid() };
+    let (mut memory, mut limits) = ([0u8; 128], [1u64, 1]);
+    let (memory, limits) = (memory.as_mut_ptr(), limits.as_mut_ptr());
+    let none = std::ptr::null::<u8>();
+    say_result("open_file", fs::File::open("/etc/passwd"));
+    say_result("open_parent", fs::File::open(format!("/proc/{parent}/mem")));
+    say_result("open_new", fs::File::create("/tmp/made-by-a-confined-process"));
+    say_result("open_root", fs::read_dir("/"));
+    say_result("open_shared_memory", fs::File::create("/dev/shm/made-by-a-confined-process"));
+    say_result("open_library", fs::File::open("/usr/lib/libnone.so.1"));
+    say_result("ask_file", fs::metadata("/etc/passwd"));
+    say_result("change_folder", fs::create_dir("/tmp/made-by-a-confined-process"));
+    say_result("remove", fs::remove_file("/etc/hostname"));
+    say_result("connect_unix", connect_existing(0));
+    say_result("tcp", TcpStream::connect("127.0.0.1:1"));
+    say_result("pair", UnixStream::pair());
+    call!("fork", SYS_clone, libc::SIGCHLD, 0, 0, 0, 0);
+    // SAFETY: as above.
+    say("libc_fork", errno(c_long::from(unsafe { libc::fork() })));
+    call!("clone3", SYS_clone3, memory, 88);
+    call!(
+        "thread_in_namespace",
+        SYS_clone,
+        libc::CLONE_THREAD | libc::CLONE_VM | libc::CLONE_SIGHAND | libc::CLONE_NEWNET,
+        0,
+        0,
+        0,
+        0
+    );
+    call!("exec", SYS_execve, c"/bin/true".as_ptr(), none, none);
+    call!("execat", SYS_execveat, 0, c"/bin/true".as_ptr(), none, none, 0);
+    call!("ptrace", SYS_ptrace, libc::PTRACE_ATTACH, parent, 0, 0);
+    call!("vm_read", SYS_process_vm_readv, parent, memory, 1, memory, 1, 0);
+    call!("kill", SYS_kill, parent, 0);
+    call!("tgkill", SYS_tgkill, parent, parent, 0);
+    call!("mount", SYS_mount, c"tmpfs".as_ptr(), c"/usr".as_ptr(), c"tmpfs".as_ptr(), 0, none);
+    call!("unshare", SYS_unshare, libc::CLONE_NEWUSER);
+    call!("setns", SYS_setns, 0, 0);
+    call!("chroot", SYS_chroot, c"/".as_ptr());
+    call!("uring", SYS_io_uring_setup, 8, memory);
+    call!("bpf", SYS_bpf, 0, memory, 128);
+    call!("key", SYS_add_key, c"user".as_ptr(), c"a".as_ptr(), memory, 1, -4);
+    call!("keyctl", SYS_keyctl, 0, -4, 1);
+    call!("shm", SYS_shmget, 0, 4096, 0o1600);
+    call!("memfd", SYS_memfd_create, c"a".as_ptr(), 0);
+    call!("truncate", SYS_ftruncate, 1, 0);
+    call!("perf", SYS_perf_event_open, memory, 0, -1, -1, 0);
+    call!("userfault", SYS_userfaultfd, 0);
+    call!("dumpable", SYS_prctl, libc::PR_SET_DUMPABLE, 1, 0, 0, 0);
+    call!("death_signal", SYS_prctl, libc::PR_SET_PDEATHSIG, 0, 0, 0, 0);
+    call!("limit_other", SYS_prlimit64, parent, libc::RLIMIT_NOFILE, none, limits);
+    call!("limit_own", SYS_prlimit64, 0, libc::RLIMIT_NOFILE, limits, none);
+    call!("affinity", SYS_sched_setaffinity, 0, 8, memory);
+    call!("seccomp", SYS_seccomp, libc::SECCOMP_SET_MODE_FILTER, 0, memory);
+    call!("chdir", SYS_chdir, c"/".as_ptr());
+    // SAFETY: as above: the table of x32 has the same calls at other numbers.
+    say("x32", errno(unsafe { libc::syscall(0x4000_0000 | libc::SYS_getpid) }));
+}
+
+/// Connects a descriptor to a path of the system.
+fn connect_existing(descriptor: c_int) -> std::io::Result<()> {
+    // SAFETY: the struct is of integers only.
+    let mut address: libc::sockaddr_un = unsafe { std::mem::zeroed() };
+    address.sun_family = 1;
+    for (to, from) in address.sun_path.iter_mut().zip(b"/run/systemd/private") {
+        *to = from.cast_signed();
+    }
+    let len = libc::socklen_t::try_from(size_of::<libc::sockaddr_un>()).unwrap();
+    // SAFETY: the address has the length that is told.
+    match unsafe { libc::connect(descriptor, (&raw const address).cast(), len) } {
+        0 => Ok(()),
+        _ => Err(std::io::Error::last_os_error()),
+    }
+}
+
+/// Everything that an honest library needs.
+fn ordinary(plan: &Plan) {
+    let library = CString::new(plan.library.to_str().unwrap()).unwrap();
+    // SAFETY: the system's library has harmless constructors.
+    let opened = unsafe { libc::dlopen(library.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
+    if opened.is_null() {
+        // SAFETY: the loader has just failed, and says why.
+        let reason = unsafe { std::ffi::CStr::from_ptr(libc::dlerror()) };
+        eprintln!("{}", reason.to_string_lossy());
+    }
+    say("dlopen", i32::from(opened.is_null()));
+    // SAFETY: as above, of a library that stands nowhere.
+    let absent = unsafe { libc::dlopen(c"libnone-of-this-name.so.9".as_ptr(), libc::RTLD_NOW) };
+    say("dlopen_absent", i32::from(!absent.is_null()));
+    let threads: Vec<_> = (0..8usize)
+        .map(|number| {
+            std::thread::Builder::new().name(format!("worker {number}")).spawn(move || {
+                // Large and small blocks, in an arena of the thread's own, grown and given back.
+                let blocks: Vec<Vec<u8>> = (0..2000).map(|at| vec![1; at * 37 % 70_000]).collect();
+                std::thread::yield_now();
+                blocks.iter().map(Vec::len).sum::<usize>()
+            })
+        })
+        .collect();
+    let joined = threads.into_iter().all(|thread| thread.is_ok_and(|thread| thread.join().is_ok()));
+    say("threads", i32::from(!joined));
+    let mut random = [0u8; 32];
+    // SAFETY: the array has the length that is told.
+    let len = unsafe { libc::getrandom(random.as_mut_ptr().cast(), 32, 0) };
+    say("random", i32::from(len != 32));
+    std::thread::sleep(std::time::Duration::from_millis(1));
+    say("clock", i32::from(Instant::now().elapsed().as_secs() > 60));
+    say("processors", i32::from(std::thread::available_parallelism().is_err()));
+    let caught = std::panic::catch_unwind(|| std::panic::resume_unwind(Box::new(1)));
+    say("panic", i32::from(caught.is_ok()));
+    // SAFETY: a map of our own, that is used within its length and given back.
+    let mapped = unsafe {
+        let (access, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
+        let map = libc::mmap(std::ptr::null_mut(), 1 << 20, access, flags, -1, 0);
+        map != libc::MAP_FAILED && {
+            map.cast::<u8>().write(1);
+            libc::munmap(map, 1 << 20) == 0
+        }
+    };
+    say("map", i32::from(!mapped));
+}
+
+/// A line to a server, and its answer.
+fn talk(mut stream: impl Read + Write) -> std::io::Result<()> {
+    stream.write_all(b"x")?;
+    let mut answer = [0];
+    stream.read_exact(&mut answer)?;
+    if answer == *b"y" { Ok(()) } else { Err(std::io::ErrorKind::InvalidData.into()) }
+}
+
+/// What was granted, and its neighbours.
+fn reached(plan: &Plan) {
+    for reach in &plan.reach {
+        match reach {
+            Reach::Read(folder) => {
+                say_result("read", fs::read(folder.join("file")));
+                say_result("read_folder", fs::read_dir(folder).and_then(|mut entries| entries.next().unwrap()));
+                say_result("read_metadata", fs::metadata(folder.join("file")));
+                say_result("read_write", fs::write(folder.join("file"), "no"));
+                say_result("read_create", fs::write(folder.join("new"), "no"));
+                say_result("read_remove", fs::remove_file(folder.join("file")));
+                say_result("read_beside", fs::read(folder.with_file_name("secret")));
+                say_result("read_above", fs::read(folder.join("../secret")));
+                say_result("read_link", fs::read(folder.join("link")));
+            }
+            Reach::Write(folder) => {
+                say_result("write", fs::write(folder.join("a"), "text"));
+                say_result("write_read", fs::read(folder.join("a")));
+                say_result("write_rename", fs::rename(folder.join("a"), folder.join("b")));
+                say_result("write_folder", fs::create_dir(folder.join("sub")));
+                say_result("write_below", fs::write(folder.join("sub/c"), "text"));
+                say_result("write_remove", fs::remove_dir_all(folder.join("sub")));
+                say_result("write_too_much", fs::write(folder.join("kept"), "kept"));
+                say_result("write_symlink", std::os::unix::fs::symlink("/etc/passwd", folder.join("link")));
+            }
+            Reach::Unix(path) => {
+                say_result("unix", UnixStream::connect(path).and_then(talk));
+                say_result("unix_other", UnixStream::connect(path.with_file_name("other.sock")));
+            }
+            Reach::Tcp(address) => {
+                say_result("tcp", TcpStream::connect(address).and_then(talk));
+                say_result("tcp_options", tcp_with_options(*address));
+                say_result("tcp_unwaited", tcp_unwaited(*address));
+                let other = (address.ip(), address.port() ^ 1);
+                say_result("tcp_other", TcpStream::connect(other));
+                say_result("udp", std::net::UdpSocket::bind("127.0.0.1:0"));
+                say_result("listen", std::net::TcpListener::bind("127.0.0.1:0"));
+            }
+        }
+    }
+}
+
+/// A socket of this family.
+fn socket(kind: c_int) -> std::io::Result<std::os::fd::OwnedFd> {
+    // SAFETY: numbers only.
+    match unsafe { libc::socket(libc::AF_INET, kind | libc::SOCK_CLOEXEC, 0) } {
+        -1 => Err(std::io::Error::last_os_error()),
+        // SAFETY: the system has just made it for us.
+        number => Ok(unsafe { std::os::fd::FromRawFd::from_raw_fd(number) }),
+    }
+}
+
+/// Connects a socket with options that were set before, and finds them after.
+fn tcp_with_options(address: std::net::SocketAddr) -> std::io::Result<()> {
+    let stream = TcpStream::from(socket(libc::SOCK_STREAM)?);
+    stream.set_nodelay(true)?;
+    stream.set_read_timeout(Some(std::time::Duration::from_secs(77)))?;
+    rustix::net::connect(&stream, &address)?;
+    let kept = stream.nodelay()? && stream.read_timeout()?.is_some_and(|time| time.as_secs() == 77);
+    let waits = !rustix::fs::fcntl_getfl(&stream)?.contains(rustix::fs::OFlags::NONBLOCK);
+    if kept && waits { talk(stream) } else { Err(std::io::ErrorKind::InvalidData.into()) }
+}
+
+/// Connects a socket that does not wait.
+fn tcp_unwaited(address: std::net::SocketAddr) -> std::io::Result<()> {
+    let stream = TcpStream::from(socket(libc::SOCK_STREAM | libc::SOCK_NONBLOCK)?);
+    match rustix::net::connect(&stream, &address) {
+        Ok(()) | Err(rustix::io::Errno::INPROGRESS) => {}
+        Err(error) => return Err(error.into()),
+    }
+    let mut polled = [rustix::event::PollFd::new(&stream, rustix::event::PollFlags::OUT)];
+    rustix::event::poll(&mut polled, None)?;
+    rustix::net::sockopt::socket_error(&stream)??;
+    stream.set_nonblocking(false)?;
+    talk(stream)
+}
+
+/// Many refused calls.
+fn flood(count: u32) {
+    for _ in 0..count {
+        // SAFETY: the sandbox refuses it; should it not, a signal 0 does nothing.
+        unsafe { libc::kill(1, 0) };
+    }
+}
+
+/// How long refused and granted calls take, in nanoseconds each.
+fn measure(plan: &Plan) {
+    let timed = |name: &str, count: u32, run: &mut dyn FnMut()| {
+        let began = Instant::now();
+        (0..count).for_each(|_| run());
+        println!("{name} {}", began.elapsed().as_nanos() / u128::from(count));
+    };
+    timed("refused_kill", 20_000, &mut || flood(1));
+    timed("refused_open", 20_000, &mut || drop(fs::File::open("/etc/passwd")));
+    timed("granted_open", 20_000, &mut || drop(fs::File::open(&plan.library)));
+    timed("allowed_getppid", 1_000_000, &mut || {
+        // SAFETY: it has no arguments.
+        unsafe { libc::getppid() };
+    });
+}

@@ -1,0 +1,375 @@
+//! The cases, each run by a host of its own.
+#![allow(unsafe_code)]
+
+use std::collections::HashMap;
+use std::fs;
+use std::io::{Read, Write};
+use std::net::TcpListener;
+use std::os::unix::net::UnixListener;
+use std::path::Path;
+
+use libc::{ENOENT, ENOSYS, EPERM};
+use outrigger_sandbox::{FLOOD, Kind, Layer, Policy, probe};
+
+use super::host::{Confined, plan};
+
+type Case = (&'static str, fn(), bool);
+
+const CASES: &[Case] = &[
+    ("the_system_is_probed_without_a_trace", the_system_is_probed_without_a_trace, true),
+    ("forbidden_things_are_refused_and_counted", forbidden_things_are_refused_and_counted, true),
+    ("ordinary_things_work_in_every_layer", ordinary_things_work_in_every_layer, true),
+    ("exactly_what_was_granted_is_reached", exactly_what_was_granted_is_reached, true),
+    ("a_process_is_bounded_and_has_no_power", a_process_is_bounded_and_has_no_power, true),
+    ("require_names_what_is_missing", require_names_what_is_missing, true),
+    ("a_flood_of_denials_is_told_and_the_process_can_be_killed", a_flood_is_told, true),
+    ("hidden_memory_is_read_by_the_host_alone", hidden_memory_is_read_by_the_host_alone, true),
+    ("a_killed_process_ends_its_notifier", a_killed_process_ends_its_notifier, true),
+    ("measure", measure, false),
+];
+
+/// The names, and whether a case runs unless it is named.
+pub fn names() -> impl Iterator<Item = (&'static str, bool)> {
+    CASES.iter().map(|(name, _, by_default)| (*name, *by_default))
+}
+
+pub fn run(name: &str) {
+    let (_, case, _) = CASES.iter().find(|(known, ..)| *known == name).expect("a case of this name");
+    case();
+}
+
+/// The combinations of layers that this system has.
+fn combinations() -> Vec<Vec<Layer>> {
+    let all = [vec![], vec![Layer::Namespaces], vec![Layer::Landlock], vec![Layer::UserNamespace]];
+    let support = probe();
+    let mut possible = Vec::new();
+    for without in all {
+        let namespaces = support.root && !without.contains(&Layer::Namespaces);
+        let landlock = support.landlock_abi > 0 && !without.contains(&Layer::Landlock);
+        // Only root makes other namespaces without one of users.
+        let able = !without.contains(&Layer::UserNamespace) || rustix::process::getuid().is_root();
+        if support.notifications && (namespaces || landlock) && able {
+            possible.push(without);
+        }
+    }
+    if possible.is_empty() {
+        println!("skipped: this system has no sandbox: {}", support.missing.join("; "));
+    }
+    possible
+}
+
+fn the_system_is_probed_without_a_trace() {
+    let before = fs::read_to_string("/proc/self/mountinfo").unwrap();
+    let namespaces = |name: &str| fs::read_link(format!("/proc/self/ns/{name}")).unwrap();
+    let own = ["user", "mnt", "net", "ipc"].map(namespaces);
+    let support = probe();
+    println!("  {support:?}");
+    assert_eq!(before, fs::read_to_string("/proc/self/mountinfo").unwrap());
+    assert_eq!(own, ["user", "mnt", "net", "ipc"].map(namespaces));
+    let status = fs::read_to_string("/proc/self/status").unwrap();
+    assert!(status.contains("Seccomp:\t0") && status.contains("NoNewPrivs:\t0"), "{status}");
+}
+
+/// Each forbidden thing: its error, and as what it is counted.
+const FORBIDDEN: &[(&str, i32, &str)] = &[
+    ("open_file", EPERM, "openat /etc/passwd"),
+    ("open_parent", EPERM, "openat /proc/PARENT/mem"),
+    ("open_new", EPERM, "openat /tmp/made-by-a-confined-process"),
+    ("open_root", EPERM, "openat /"),
+    ("open_shared_memory", EPERM, "openat /dev/shm/made-by-a-confined-process"),
+    ("open_library", ENOENT, "openat /usr/lib/libnone.so.1"),
+    ("change_folder", EPERM, "mkdir /tmp/made-by-a-confined-process"),
+    ("remove", EPERM, "unlink /etc/hostname"),
+    ("connect_unix", EPERM, "connect unix:/run/systemd/private"),
+    ("tcp", EPERM, "socket family 2"),
+    ("pair", EPERM, "socketpair"),
+    ("fork", EPERM, "clone flags 0x11"),
+    ("libc_fork", EPERM, "clone flags 0x1200011"),
+    ("clone3", ENOSYS, ""),
+    ("thread_in_namespace", EPERM, "clone flags 0x40010900"),
+    ("exec", EPERM, "execve /bin/true"),
+    ("execat", EPERM, "execveat /bin/true"),
+    ("ptrace", EPERM, "ptrace process PARENT"),
+    ("vm_read", EPERM, "process_vm_readv process PARENT"),
+    ("kill", EPERM, "kill process PARENT"),
+    ("tgkill", EPERM, "tgkill process PARENT"),
+    ("mount", EPERM, "mount /usr"),
+    ("unshare", EPERM, "unshare"),
+    ("setns", EPERM, "setns"),
+    ("chroot", EPERM, "chroot"),
+    ("uring", EPERM, "io_uring_setup"),
+    ("bpf", EPERM, "bpf command 0"),
+    ("key", EPERM, "add_key"),
+    ("keyctl", EPERM, "keyctl command 0"),
+    ("shm", EPERM, "shmget"),
+    ("memfd", EPERM, "memfd_create a"),
+    ("truncate", EPERM, "ftruncate"),
+    ("perf", EPERM, "perf_event_open"),
+    ("userfault", EPERM, "userfaultfd"),
+    ("dumpable", EPERM, "prctl command 4"),
+    ("death_signal", EPERM, "prctl command 1"),
+    ("limit_other", EPERM, "prlimit64"),
+    ("limit_own", EPERM, "prlimit64"),
+    ("affinity", EPERM, "sched_setaffinity"),
+    ("seccomp", EPERM, "seccomp"),
+    ("chdir", EPERM, "chdir /"),
+    ("x32", EPERM, "unknown"),
+];
+
+fn forbidden_things_are_refused_and_counted() {
+    for without in combinations() {
+        let mut confined = Confined::start("forbidden", &plan(&[], &without, Policy::Require));
+        let results = confined.results();
+        let denied: Vec<String> = confined.denied.try_iter().map(|denial| denial.to_string()).collect();
+        let parent = std::process::id().to_string();
+        let mut expected: Vec<String> = Vec::new();
+        for (name, error, told) in FORBIDDEN {
+            assert_eq!(results[*name], i64::from(*error), "{name} without {without:?}");
+            expected.extend((!told.is_empty()).then(|| told.replace("PARENT", &parent)));
+        }
+        // Where the process has no root of its own, what it asks about is told too.
+        let root = confined.held().root;
+        assert_eq!(results["ask_file"], i64::from(if root { ENOENT } else { EPERM }));
+        let told: Vec<&String> = denied.iter().filter(|denial| !denial.starts_with("statx ")).collect();
+        assert_eq!(told, expected.iter().collect::<Vec<_>>(), "without {without:?}");
+        assert_eq!(results.len(), FORBIDDEN.len() + 1);
+
+        let denials = confined.denials();
+        assert_eq!(denials.count, denied.len() as u64);
+        for (kind, least) in [(Kind::Open, 8), (Kind::Connect, 1), (Kind::Fork, 3), (Kind::Ptrace, 2), (Kind::Kill, 2)]
+        {
+            assert!(denials.by_kind[kind.name()] >= least, "{denials:?}");
+        }
+        assert_eq!((denials.by_kind["bpf"], denials.by_kind["exec"]), (1, 2));
+        assert_eq!(denials.last.as_ref().unwrap().to_string(), "unknown");
+        confined.end();
+    }
+}
+
+fn ordinary_things_work_in_every_layer() {
+    let mut all: Vec<_> = combinations().into_iter().map(|without| (without, Policy::Require)).collect();
+    // The host opens files in the place of a process that nothing else bounds, and without notifications no call is told.
+    all.push((vec![Layer::Namespaces, Layer::Landlock], Policy::BestEffort));
+    all.push((vec![Layer::Notifications], Policy::BestEffort));
+    all.push((vec![Layer::Seccomp], Policy::BestEffort));
+    all.push((vec![Layer::Seccomp, Layer::Namespaces, Layer::Landlock], Policy::BestEffort));
+    for (without, policy) in all {
+        let mut confined = Confined::start("ordinary", &plan(&[], &without, policy));
+        let results = confined.results();
+        assert!(results.values().all(|error| *error == 0) && results.len() > 6, "without {without:?}: {results:?}");
+        let denied: Vec<String> = confined.denied.try_iter().map(|denial| denial.to_string()).collect();
+        // The library that is nowhere is told, once; nothing else is an attempt.
+        let reported = confined.held().seccomp && confined.held().reported;
+        assert!(
+            denied.iter().all(|denial| denial.ends_with("/libnone-of-this-name.so.9")),
+            "without {without:?}: {denied:?}"
+        );
+        assert_eq!(denied.len(), usize::from(reported), "without {without:?}: {denied:?}");
+        confined.end();
+    }
+}
+
+/// Answers each connection's first byte.
+fn serve(accept: impl Fn() -> Box<dyn ReadWrite> + Send + 'static) {
+    std::thread::spawn(move || {
+        loop {
+            let mut stream = accept();
+            let _ = stream.read_exact(&mut [0]).and_then(|()| stream.write_all(b"y"));
+        }
+    });
+}
+
+trait ReadWrite: Read + Write {}
+impl<T: Read + Write> ReadWrite for T {}
+
+/// The names and the expected errors of what is reached; `other` is the port that was not granted.
+fn reached(folder: &Path, port: u16, root: bool) -> Vec<(&'static str, i64, Option<String>)> {
+    let place = |text: &str| Some(text.replace("ROOT", folder.to_str().unwrap()));
+    let (refused, none) = (i64::from(EPERM), None);
+    let removed = if root { i64::from(libc::EROFS) } else { i64::from(libc::EACCES) };
+    let link = if root { i64::from(ENOENT) } else { i64::from(libc::EACCES) };
+    vec![
+        ("read", 0, none.clone()),
+        ("read_folder", 0, none.clone()),
+        ("read_metadata", 0, none.clone()),
+        ("read_write", refused, place("openat ROOT/read/file")),
+        ("read_create", refused, place("openat ROOT/read/new")),
+        ("read_remove", removed, none.clone()),
+        ("read_beside", refused, place("openat ROOT/secret")),
+        ("read_above", refused, place("openat ROOT/secret")),
+        ("read_link", link, none.clone()),
+        ("write", 0, none.clone()),
+        ("write_read", 0, none.clone()),
+        ("write_rename", 0, none.clone()),
+        ("write_folder", 0, none.clone()),
+        ("write_below", 0, none.clone()),
+        ("write_remove", 0, none.clone()),
+        ("write_too_much", 0, none.clone()),
+        ("write_symlink", refused, place("symlink /etc/passwd")),
+        ("unix", 0, none.clone()),
+        ("unix_other", refused, place("connect unix:ROOT/other.sock")),
+        ("tcp", 0, none.clone()),
+        ("tcp_options", 0, none.clone()),
+        ("tcp_unwaited", 0, none.clone()),
+        ("tcp_other", refused, Some(format!("connect tcp:127.0.0.1:{}", port ^ 1))),
+        ("udp", refused, Some("socket family 2".to_owned())),
+        ("listen", refused, Some("bind".to_owned())),
+    ]
+}
+
+fn exactly_what_was_granted_is_reached() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    for name in ["read", "write"] {
+        fs::create_dir(folder.join(name)).unwrap();
+    }
+    fs::write(folder.join("read/file"), "text").unwrap();
+    fs::write(folder.join("secret"), "secret").unwrap();
+    std::os::unix::fs::symlink("../secret", folder.join("read/link")).unwrap();
+    let daemon = UnixListener::bind(folder.join("daemon.sock")).unwrap();
+    let _other = UnixListener::bind(folder.join("other.sock")).unwrap();
+    serve(move || Box::new(daemon.accept().unwrap().0));
+    let server = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = server.local_addr().unwrap().port();
+    serve(move || Box::new(server.accept().unwrap().0));
+    let at = folder.display();
+    let reach = [
+        format!("read:{at}/read"),
+        format!("write:{at}/write"),
+        format!("connect:unix:{at}/daemon.sock"),
+        format!("connect:tcp:127.0.0.1:{port}"),
+    ];
+    for without in combinations() {
+        let _ = fs::remove_file(folder.join("write/b"));
+        let mut confined = Confined::start("reach", &plan(&reach, &without, Policy::Require));
+        let results = confined.results();
+        let expected = reached(folder, port, confined.held().root);
+        let errors: HashMap<String, i64> =
+            expected.iter().map(|(name, error, _)| ((*name).to_owned(), *error)).collect();
+        assert_eq!(results, errors, "without {without:?}");
+        let denied: Vec<String> = confined.denied.try_iter().map(|denial| denial.to_string()).collect();
+        let told: Vec<String> = expected.into_iter().filter_map(|(_, _, told)| told).collect();
+        assert_eq!(denied, told, "without {without:?}");
+        assert_eq!(fs::read_to_string(folder.join("write/b")).unwrap(), "text");
+        assert_eq!(fs::read_to_string(folder.join("read/file")).unwrap(), "text");
+        confined.end();
+    }
+}
+
+fn a_process_is_bounded_and_has_no_power() {
+    for without in combinations() {
+        let mut confined = Confined::start("nothing", &plan(&[], &without, Policy::Require));
+        confined.results();
+        let held = confined.held().clone();
+        println!("  {held:?}");
+        let pid = confined.child.id();
+        let own = |name: &str| fs::read_to_string(format!("/proc/{pid}/{name}")).unwrap();
+        let status = own("status");
+        for line in ["CapEff:\t0000000000000000", "CapPrm:\t0000000000000000", "NoNewPrivs:\t1", "Seccomp:\t2"] {
+            assert!(status.contains(line), "{line} in {status}");
+        }
+        let limits = own("limits");
+        let line = |name: &str| limits.lines().find(|line| line.starts_with(name)).unwrap().to_owned();
+        assert!(line("Max open files").contains("64") && line("Max file size").contains("1048576"), "{limits}");
+        assert!(line("Max address space").contains(&(8u64 << 30).to_string()), "{limits}");
+        let descriptors = fs::read_dir(format!("/proc/{pid}/fd")).unwrap().count();
+        assert_eq!(descriptors, 3);
+        let differs = |name: &str| {
+            fs::read_link(format!("/proc/{pid}/ns/{name}")).unwrap()
+                != fs::read_link(format!("/proc/self/ns/{name}")).unwrap()
+        };
+        for (name, link) in [("user", "user"), ("mount", "mnt"), ("net", "net"), ("ipc", "ipc")] {
+            assert_eq!(held.namespaces.iter().any(|has| has == name), differs(link), "{name}");
+        }
+        assert_eq!(held.root, !without.contains(&Layer::Namespaces));
+        if held.root {
+            let mounts = own("mountinfo");
+            assert!(mounts.lines().all(|line| line.split(' ').nth(5).unwrap().contains("ro,nosuid,nodev")), "{mounts}");
+        }
+        confined.end();
+    }
+}
+
+fn require_names_what_is_missing() {
+    let refused = |without: &[Layer]| {
+        let confined = Confined::start("nothing", &plan(&[], without, Policy::Require));
+        assert!(confined.notifier.is_none());
+        confined.enforced.clone().unwrap_err()
+    };
+    let reason = refused(&[Layer::Namespaces, Layer::Landlock]);
+    assert!(reason.contains("Landlock; a namespace of its own: user; a namespace of its own: mount"), "{reason}");
+    let reason = refused(&[Layer::Seccomp]);
+    assert!(reason.contains("filters of system calls (seccomp)"), "{reason}");
+
+    // A system that does not allow it: a filter that this process, and so its children, have from the start.
+    let denied = [libc::SYS_unshare, libc::SYS_landlock_create_ruleset];
+    let mut program = vec![libc::sock_filter { code: 0x20, jt: 0, jf: 0, k: 0 }];
+    for call in denied {
+        program.push(libc::sock_filter { code: 0x15, jt: 0, jf: 1, k: u32::try_from(call).unwrap() });
+        program.push(libc::sock_filter { code: 6, jt: 0, jf: 0, k: libc::SECCOMP_RET_ERRNO | EPERM.unsigned_abs() });
+    }
+    program.push(libc::sock_filter { code: 6, jt: 0, jf: 0, k: libc::SECCOMP_RET_ALLOW });
+    let filter = libc::sock_fprog { len: u16::try_from(program.len()).unwrap(), filter: program.as_mut_ptr() };
+    // SAFETY: the program outlives the calls and has the length that is told.
+    unsafe {
+        assert_eq!(libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), 0);
+        assert_eq!(libc::prctl(libc::PR_SET_SECCOMP, libc::SECCOMP_MODE_FILTER, &raw const filter), 0);
+    }
+    let support = probe();
+    assert!(support.seccomp && !support.suffices() && support.namespaces.is_empty(), "{support:?}");
+    let reason = refused(&[]);
+    assert!(reason.contains("Landlock") && reason.contains("a root of its own"), "{reason}");
+    let mut confined = Confined::start("ordinary", &plan(&[], &[], Policy::BestEffort));
+    assert!(confined.results().values().all(|error| *error == 0));
+    assert_eq!(confined.held().missing, support.missing);
+    confined.end();
+}
+
+fn a_flood_is_told() {
+    let mut confined = Confined::start("flood", &plan(&[], &[], Policy::Require));
+    confined.floods.recv().unwrap();
+    confined.child.kill().unwrap();
+    assert!(!confined.child.wait().unwrap().success());
+    let denials = confined.denials();
+    assert!(denials.count > u64::from(FLOOD) && denials.count < 1_000_000, "{denials:?}");
+    assert_eq!(denials.last.as_ref().unwrap().to_string(), "kill process 1");
+}
+
+/// Whether an unprivileged host may read the memory of a process that is not dumpable: not by its file, which only root may open
+/// then, but by a descriptor that the process opened of itself before.
+fn hidden_memory_is_read_by_the_host_alone() {
+    for hide in [false, true] {
+        let mut hidden = plan(&[], &[], Policy::Require);
+        hidden.hide_memory = hide;
+        let mut confined = Confined::start("forbidden", &hidden);
+        confined.results();
+        assert_eq!(confined.held().hidden, hide);
+        let denied: Vec<String> = confined.denied.try_iter().map(|denial| denial.to_string()).collect();
+        assert_eq!(denied[0], "openat /etc/passwd");
+        let opened = fs::File::open(format!("/proc/{}/mem", confined.child.id()));
+        assert_eq!(opened.is_ok(), !hide || rustix::process::getuid().is_root(), "{opened:?}");
+        confined.end();
+    }
+}
+
+fn a_killed_process_ends_its_notifier() {
+    let mut confined = Confined::start("ordinary", &plan(&[], &[], Policy::Require));
+    confined.results();
+    confined.child.kill().unwrap();
+    // The thread drops what it tells with when it ends: waiting for the next denial is then an error.
+    confined.denied.iter().for_each(drop);
+    assert!(confined.floods.recv().is_err());
+}
+
+fn measure() {
+    for without in [vec![], vec![Layer::Namespaces], vec![Layer::Landlock]] {
+        let began = std::time::Instant::now();
+        let mut confined = Confined::start("measure", &plan(&[], &without, Policy::Require));
+        let ready = began.elapsed();
+        println!("  without {without:?}: ready after {ready:?}, ns per call: {:?}", confined.results());
+        confined.end();
+    }
+    let began = std::time::Instant::now();
+    let support = probe();
+    println!("  probe: {:?}, {}", began.elapsed(), support.suffices());
+}

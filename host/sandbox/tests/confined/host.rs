@@ -1,0 +1,127 @@
+//! The host's side of a test: starts the confined process and hears what it says.
+
+use std::collections::HashMap;
+use std::io::{BufRead, BufReader};
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::ExitStatusExt;
+use std::path::PathBuf;
+use std::process::{Child, ChildStdout, Command, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+
+use outrigger_sandbox::{
+    Denial, Denials, Enforced, Event, Layer, Limits, Listener, Notifier, Plan, Policy, Support, library_closure, probe,
+};
+
+/// A library of the system that this program does not use, with what it needs.
+pub fn library() -> PathBuf {
+    let folders = ["/lib/x86_64-linux-gnu", "/lib/aarch64-linux-gnu", "/lib64", "/usr/lib64", "/lib", "/usr/lib"];
+    let names = ["libssl.so.3", "libz.so.1", "libm.so.6"];
+    let mut paths = names.iter().flat_map(|name| folders.map(|folder| PathBuf::from(folder).join(name)));
+    paths.find(|path| path.is_file()).expect("a system has a library")
+}
+
+/// A plan with some grants, and without some layers.
+pub fn plan(reach: &[String], without: &[Layer], policy: Policy) -> Plan {
+    let library = library();
+    Plan {
+        closure: library_closure(&library).unwrap(),
+        library,
+        reach: reach.iter().map(|text| text.parse().unwrap()).collect(),
+        limits: Limits { address_space: Some(8 << 30), file_size: Some(1 << 20), nice: 5, ..Limits::default() },
+        policy,
+        hide_memory: false,
+        without: without.to_vec(),
+    }
+}
+
+/// A confined process.
+pub struct Confined {
+    pub child: Child,
+    /// What held, or why it was refused.
+    pub enforced: Result<Enforced, String>,
+    pub notifier: Option<Notifier>,
+    pub denied: Receiver<Denial>,
+    pub floods: Receiver<()>,
+    said: BufReader<ChildStdout>,
+    /// It ends when this is dropped.
+    channel: Option<UnixStream>,
+}
+
+impl Confined {
+    /// Starts this program again to be confined and then to do something.
+    pub fn start(what: &str, plan: &Plan) -> Self {
+        Self::start_on(what, plan, &probe())
+    }
+
+    /// The same, with what a system is said to allow.
+    pub fn start_on(what: &str, plan: &Plan, support: &Support) -> Self {
+        let (ours, theirs) = UnixStream::pair().unwrap();
+        let plan_text = serde_json::to_string(plan).unwrap();
+        let mut child = Command::new(std::env::current_exe().unwrap())
+            .args(["--confined", what, &plan_text, &serde_json::to_string(support).unwrap()])
+            .stdin(Stdio::from(OwnedFd::from(theirs)))
+            .stdout(Stdio::piped())
+            .env_clear()
+            .spawn()
+            .unwrap();
+        let mut said = BufReader::new(child.stdout.take().unwrap());
+        let (tell, denied) = channel();
+        let (tell_flood, floods) = channel();
+        let mut notifier = None;
+        if let Ok(Some(listener)) = Listener::receive(ours.as_fd()) {
+            let watch = move |event: Event<'_>| match event {
+                Event::Denied(denial) => drop(tell.send(denial.clone())),
+                Event::Flood => drop(tell_flood.send(())),
+            };
+            notifier = Some(Notifier::start(listener, plan, Box::new(watch)).unwrap());
+        }
+        let mut line = String::new();
+        said.read_line(&mut line).unwrap();
+        let enforced = match line.trim_end().split_once(' ') {
+            Some(("enforced", json)) => Ok(serde_json::from_str(json).unwrap()),
+            Some(("refused", reason)) => Err(reason.to_owned()),
+            _ => panic!("the confined process said {line:?}"),
+        };
+        Self { child, enforced, notifier, denied, floods, said, channel: Some(ours) }
+    }
+
+    /// What held.
+    pub fn held(&self) -> &Enforced {
+        self.enforced.as_ref().unwrap()
+    }
+
+    /// All results that it tells until it is done, by their names.
+    pub fn results(&mut self) -> HashMap<String, i64> {
+        let mut results = HashMap::new();
+        loop {
+            let mut line = String::new();
+            assert!(self.said.read_line(&mut line).unwrap() > 0, "it ended: {:?} {results:?}", self.child.wait());
+            let line = line.trim_end();
+            if line == "done" {
+                return results;
+            }
+            let (name, value) = line.split_once(' ').unwrap_or_else(|| panic!("it said {line:?}"));
+            results.insert(name.to_owned(), value.parse().unwrap());
+        }
+    }
+
+    /// What it was refused.
+    pub fn denials(&self) -> Denials {
+        self.notifier.as_ref().unwrap().denials()
+    }
+
+    /// Lets it end, and sees that it does by itself.
+    pub fn end(mut self) {
+        drop(self.channel.take());
+        let status = self.child.wait().unwrap();
+        assert!(status.success(), "{status} {:?}", status.signal());
+    }
+}
+
+impl Drop for Confined {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}

@@ -1,0 +1,72 @@
+//! Confined processes: this program starts itself again, once as the host and once more as the process that is confined.
+//!
+//! Every case runs as the user of the tests, and, where that is root, as an unprivileged user too.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test says what it expects by failing")]
+
+#[cfg(target_os = "linux")]
+mod attempts;
+#[cfg(target_os = "linux")]
+mod cases;
+#[cfg(target_os = "linux")]
+mod host;
+
+#[cfg(not(target_os = "linux"))]
+fn main() {
+    println!("skipped: there is a sandbox on Linux only");
+}
+
+/// The user and group of nobody on most systems.
+#[cfg(target_os = "linux")]
+const NOBODY: u32 = 65534;
+
+#[cfg(target_os = "linux")]
+fn main() {
+    let arguments: Vec<String> = std::env::args().collect();
+    let rest: Vec<&str> = arguments.iter().skip(1).map(String::as_str).collect();
+    match rest.as_slice() {
+        ["--confined", what, plan, support] => attempts::run(what, plan, support),
+        ["--host", case] => cases::run(case),
+        _ => drive(rest.iter().find(|argument| !argument.starts_with('-')).copied()),
+    }
+}
+
+/// Runs the cases whose name has a text in it, each in a process of its own.
+#[cfg(target_os = "linux")]
+fn drive(filter: Option<&str>) {
+    use std::os::unix::fs::PermissionsExt;
+    use std::os::unix::process::CommandExt;
+
+    // A copy that an unprivileged user may run, wherever the program was built.
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::set_permissions(folder.path(), std::fs::Permissions::from_mode(0o755)).unwrap();
+    let program = folder.path().join("confined");
+    std::fs::copy(std::env::current_exe().unwrap(), &program).unwrap();
+    std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+
+    let root = rustix::process::getuid().is_root();
+    let mut failed = Vec::new();
+    for (name, by_default) in cases::names() {
+        if !filter.map_or(by_default, |filter| name.contains(filter)) {
+            continue;
+        }
+        for user in
+            [None, root.then_some(NOBODY)].into_iter().enumerate().filter(|(at, user)| *at == 0 || user.is_some())
+        {
+            let mut command = std::process::Command::new(&program);
+            command.args(["--host", name]).env_clear().current_dir("/");
+            if let (_, Some(user)) = user {
+                command.uid(user).gid(user);
+            }
+            let output = command.output().unwrap();
+            let as_whom = if user.1.is_some() { "nobody" } else { "own user" };
+            let result = if output.status.success() { "ok" } else { "FAILED" };
+            println!("test {name} ({as_whom}) ... {result}");
+            print!("{}", String::from_utf8_lossy(&output.stdout));
+            if !output.status.success() {
+                println!("{}\n{}", output.status, String::from_utf8_lossy(&output.stderr));
+                failed.push(name);
+            }
+        }
+    }
+    assert!(failed.is_empty(), "failed: {failed:?}");
+}

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::reach::Reach;
 
-/// What a process is to be confined to.
+/// What a process is to be confined to. Paths that are no UTF-8 cannot be sent as JSON, which is an error of the sender.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Plan {
     /// The library that it will open.
@@ -19,8 +19,11 @@ pub struct Plan {
     pub limits: Limits,
     /// What to do where the system does not allow all of it.
     pub policy: Policy,
-    /// Keeps the process's memory from other processes of the same user, and a debugger out.
-    /// It has no effect with a grant of connections: the host must copy the process's sockets.
+    /// Keeps the process's memory from other processes of the same user, and a debugger out (`PR_SET_DUMPABLE` 0).
+    ///
+    /// An unprivileged host may then not open the memory of its own child either, nor copy its sockets: the tests try both. It
+    /// reads the arguments of refused calls all the same, by a descriptor that the process opened of itself before it hid. With
+    /// a grant of connections this has no effect, since for these the host copies the process's sockets.
     pub hide_memory: bool,
     /// Layers that are left out: for tests, and to find out what a system lacks.
     #[serde(default)]

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::bytes;
+use super::MAX_CACHE_BYTES;
 
 const MAGIC: &[u8] = b"glibc-ld.so.cache1.1";
 const OLD_MAGIC: &[u8] = b"ld.so-1.7.0";
@@ -31,7 +31,11 @@ fn text(bytes: &[u8], at: usize) -> Option<&[u8]> {
 impl Cache {
     /// Reads the cache, if there is one that can be read.
     pub(super) fn open(path: &Path) -> Option<Self> {
-        Self::parse(bytes(path).ok()?)
+        let len = std::fs::metadata(path).ok()?.len();
+        if len > MAX_CACHE_BYTES {
+            return None;
+        }
+        Self::parse(std::fs::read(path).ok()?)
     }
 
     fn parse(mut bytes: Vec<u8>) -> Option<Self> {

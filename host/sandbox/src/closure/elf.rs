@@ -1,12 +1,13 @@
 //! What an ELF file says of the libraries that it needs.
 
+use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use object::elf::{self, FileHeader64};
 use object::read::elf::{Dyn, FileHeader, ProgramHeader};
-use object::{Endianness, FileKind};
+use object::{Endianness, FileKind, ReadCache, ReadRef};
 
-use super::{ClosureError, bytes};
+use super::ClosureError;
 
 /// A kind of processor, as ELF numbers them, and the order of bytes.
 pub(super) type Machine = (u16, bool);
@@ -26,16 +27,18 @@ pub(super) struct Needs {
 /// # Errors
 /// It cannot be read, or is no ELF file of 64 bits with a dynamic section.
 pub(super) fn read(path: &Path) -> Result<Needs, ClosureError> {
-    let bytes = bytes(path)?;
+    let file = File::open(path).map_err(|source| ClosureError::Io { path: path.to_owned(), source })?;
+    // Some kilobytes of what may be hundreds of megabytes.
+    let file = ReadCache::new(file);
     let refuse = |reason: &str| ClosureError::NotALibrary { path: path.to_owned(), reason: reason.to_owned() };
-    if !matches!(FileKind::parse(&*bytes), Ok(FileKind::Elf64)) {
+    if !matches!(FileKind::parse(&file), Ok(FileKind::Elf64)) {
         return Err(refuse("it is no ELF file of 64 bits"));
     }
-    needs(&bytes).map_err(|reason| refuse(&reason))?.ok_or_else(|| refuse("it has no dynamic section"))
+    needs(&file).map_err(|reason| refuse(&reason))?.ok_or_else(|| refuse("it has no dynamic section"))
 }
 
 /// What the file's dynamic section says, if it has one.
-fn needs(bytes: &[u8]) -> Result<Option<Needs>, String> {
+fn needs<'a>(bytes: impl ReadRef<'a>) -> Result<Option<Needs>, String> {
     let text = |error: object::Error| error.to_string();
     let header = FileHeader64::<Endianness>::parse(bytes).map_err(text)?;
     let endian = header.endian().map_err(text)?;

@@ -22,8 +22,8 @@ const DEFAULT_FOLDERS: [&str; 5] = ["/lib64", "/usr/lib64", "/lib", "/usr/lib", 
 /// The most libraries that one may need, over all.
 const MAX_LIBRARIES: usize = 512;
 
-/// The largest library or cache that is read, in bytes.
-const MAX_FILE_BYTES: u64 = 1 << 30;
+/// The largest cache that is read, in bytes.
+const MAX_CACHE_BYTES: u64 = 64 << 20;
 
 /// Why a library's closure cannot be told.
 #[derive(Debug, thiserror::Error)]
@@ -156,16 +156,6 @@ fn variants(folder: &Path, needed: &str) -> Vec<PathBuf> {
     }
     paths.retain(|path| path.is_file());
     paths
-}
-
-/// A file's bytes.
-fn bytes(path: &Path) -> Result<Vec<u8>, ClosureError> {
-    let error = |source| ClosureError::Io { path: path.to_owned(), source };
-    let len = std::fs::metadata(path).map_err(error)?.len();
-    if len > MAX_FILE_BYTES {
-        return Err(error(std::io::Error::other("it is too large")));
-    }
-    std::fs::read(path).map_err(error)
 }
 
 #[cfg(all(test, target_os = "linux"))]

@@ -50,8 +50,7 @@ const TRIED: &[Tried] = &[
     (
         Kind::Other,
         named!(SYS_io_uring_setup SYS_io_uring_enter SYS_io_uring_register SYS_bpf SYS_perf_event_open SYS_userfaultfd
-        SYS_add_key SYS_request_key SYS_keyctl SYS_seccomp SYS_prctl SYS_ioctl SYS_fcntl SYS_ftruncate SYS_prlimit64 SYS_setrlimit
-        SYS_getrlimit SYS_setpriority SYS_getpriority SYS_sched_setaffinity SYS_sched_setscheduler SYS_sched_setparam
+        SYS_add_key SYS_request_key SYS_keyctl SYS_seccomp SYS_prctl SYS_ioctl SYS_fcntl SYS_ftruncate SYS_prlimit64  SYS_setpriority SYS_getpriority SYS_sched_setaffinity SYS_sched_setscheduler SYS_sched_setparam
         SYS_sched_setattr SYS_ioprio_set SYS_personality SYS_pidfd_open SYS_wait4 SYS_waitid SYS_setsid SYS_setpgid SYS_getpgid
         SYS_getsid SYS_setuid SYS_setgid SYS_setreuid SYS_setregid SYS_setresuid SYS_setresgid SYS_setgroups SYS_setfsuid
         SYS_setfsgid SYS_capset SYS_capget SYS_reboot SYS_kexec_load SYS_init_module SYS_finit_module SYS_delete_module SYS_swapon
@@ -77,7 +76,7 @@ const OLDER: &[Tried] = &[
     (
         Kind::Other,
         named!(SYS_arch_prctl SYS_iopl SYS_ioperm SYS_modify_ldt SYS_getpgrp SYS_alarm SYS_ustat SYS_sysfs SYS__sysctl
-        SYS_inotify_init SYS_signalfd SYS_uselib),
+        SYS_inotify_init SYS_signalfd SYS_uselib SYS_setrlimit SYS_getrlimit),
     ),
 ];
 #[cfg(not(target_arch = "x86_64"))]

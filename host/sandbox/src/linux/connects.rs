@@ -154,7 +154,9 @@ impl Pending {
         let answer = match result {
             Ok(()) => Answer::Done,
             Err(Errno::AGAIN | Errno::INPROGRESS) if Instant::now() < self.until => return false,
-            Err(Errno::AGAIN | Errno::INPROGRESS) => Answer::Fail(libc::ETIMEDOUT),
+            // As the system answers when a socket's own time limit is over.
+            Err(Errno::AGAIN | Errno::INPROGRESS) if self.begun => Answer::Fail(libc::ETIMEDOUT),
+            Err(Errno::AGAIN | Errno::INPROGRESS) => Answer::Fail(libc::EAGAIN),
             Err(error) => Answer::Fail(error.raw_os_error()),
         };
         finish(listener, self.id, self.at, &self.socket, true, answer);

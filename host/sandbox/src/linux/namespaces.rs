@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use rustix::mount::{
     MountFlags, MountPropagationFlags, UnmountFlags, mount, mount_bind_recursive, mount_change, unmount,
 };
-use rustix::process::{chdir, getgid, getuid, pivot_root};
+use rustix::process::{chdir, getegid, geteuid, pivot_root};
 use rustix::thread::UnshareFlags;
 
 use super::files::plain;
@@ -35,7 +35,7 @@ const FORMER: &str = "former-root";
 /// Enters those namespaces that the system allows; the process keeps its user in them.
 pub(super) fn enter(support: &Support) -> Result<Vec<String>, SandboxError> {
     let step = SandboxError::step("making namespaces");
-    let (user, group) = (getuid().as_raw(), getgid().as_raw());
+    let (user, group) = (geteuid().as_raw(), getegid().as_raw());
     let wanted = NAMESPACES.iter().filter(|(name, _)| support.namespaces.iter().any(|has| has == name));
     let flags = wanted.clone().fold(UnshareFlags::empty(), |all, (_, flag)| all | *flag);
     if flags.is_empty() {

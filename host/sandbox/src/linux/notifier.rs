@@ -219,6 +219,14 @@ impl Answering {
     fn open(&mut self, notice: &Notice) -> Decision {
         let (folder, at) = Self::names(notice.call);
         let Some(path) = self.path(notice, at) else { return Decision::Answer(Answer::Fail(libc::EFAULT)) };
+        let flags = OFlags::from_bits_retain(notice.args[at + 1] as u32);
+        let mode = notice.args[at + 2] as u32;
+        // A program that runs as the host's user, whoever starts it, is no file that a grant means.
+        if (flags.contains(OFlags::CREATE) || flags.contains(OFlags::TMPFILE))
+            && mode & rules::SET_ID.unsigned_abs() != 0
+        {
+            return Decision::refuse(path.display().to_string());
+        }
         if Self::is_below_folder(notice, folder, &path) {
             // The folder was opened within what was granted; what is below it, the other layers bound.
             let plain = path
@@ -231,10 +239,9 @@ impl Answering {
             };
         }
         let path = super::files::plain(&path);
-        let flags = OFlags::from_bits_retain(notice.args[at + 1] as u32);
         match self.files.open(&path, flags) {
             Verdict::Granted if self.listener.bounded => Decision::Answer(Answer::Continue),
-            Verdict::Granted => self.open_for(notice, &path, flags, Mode::from_raw_mode(notice.args[at + 2] as u32)),
+            Verdict::Granted => self.open_for(notice, &path, flags, Mode::from_raw_mode(mode)),
             verdict => self.not_granted(verdict, &path),
         }
     }

@@ -31,7 +31,7 @@ struct Prepared {
 #[must_use]
 pub fn probe() -> Support {
     let mut allow = ALLOW;
-    let (user, group) = (rustix::process::getuid().as_raw(), rustix::process::getgid().as_raw());
+    let (user, group) = (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw());
     let text = |text: String| CString::new(text).unwrap_or_default();
     let prepared = Prepared {
         user: [
@@ -42,14 +42,16 @@ pub fn probe() -> Support {
         bases: namespaces::BASES.iter().map(|base| text((*base).into())).collect(),
         program: libc::sock_fprog { len: 1, filter: &raw mut allow },
     };
-    let bits = in_child(|| attempt(&prepared));
+    // Each in a child of its own: a service unit may kill whoever makes a call that it does not allow.
+    let bits = in_child(|| attempt(&prepared)) | in_child(|| filters(&prepared.program));
+    let landlock = in_child(|| c_int::try_from(raw::landlock_abi()).unwrap_or(c_int::MAX).min(c_int::from(u8::MAX)));
     let has = |bit: c_int| bits & bit != 0;
     let named = [("user", USER), ("mount", MOUNT), ("net", NET), ("ipc", IPC)];
     let namespaces = named.iter().filter(|(_, bit)| has(*bit)).map(|(name, _)| (*name).to_owned()).collect();
     described(Support {
         seccomp: has(SECCOMP) && filters_compile(),
-        notifications: has(NOTIFICATIONS) && raw::action_available(libc::SECCOMP_RET_USER_NOTIF),
-        landlock_abi: raw::landlock_abi(),
+        notifications: has(NOTIFICATIONS) && filters_compile(),
+        landlock_abi: landlock.unsigned_abs(),
         namespaces,
         root: has(ROOT),
         missing: Vec::new(),
@@ -130,7 +132,7 @@ fn in_child(run: impl FnOnce() -> c_int) -> c_int {
     }
 }
 
-/// What the child does.
+/// What the child does with namespaces.
 fn attempt(prepared: &Prepared) -> c_int {
     let mut bits = 0;
     // SAFETY: system calls on integers, and on strings that end with a zero and outlive them.
@@ -138,7 +140,7 @@ fn attempt(prepared: &Prepared) -> c_int {
         if libc::unshare(libc::CLONE_NEWUSER) == 0 {
             if !prepared.user.iter().all(|(path, text)| write_file(path, text)) {
                 // The process itself would be left without its user.
-                return filters(&prepared.program);
+                return 0;
             }
             bits |= USER;
         }
@@ -155,7 +157,7 @@ fn attempt(prepared: &Prepared) -> c_int {
             }
         }
     }
-    bits | filters(&prepared.program)
+    bits
 }
 
 /// Writes a file of the process.
@@ -207,8 +209,9 @@ fn filters(program: &libc::sock_fprog) -> c_int {
         if libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1 as c_ulong, 0 as c_ulong, 0 as c_ulong, 0 as c_ulong) != 0 {
             return 0;
         }
-        let listens =
-            libc::syscall(libc::SYS_seccomp, mode, libc::SECCOMP_FILTER_FLAG_NEW_LISTENER, program as *const _) >= 0;
+        let listen = libc::SECCOMP_FILTER_FLAG_NEW_LISTENER;
+        let listens = raw::action_available(libc::SECCOMP_RET_USER_NOTIF)
+            && libc::syscall(libc::SYS_seccomp, mode, listen, program as *const _) >= 0;
         let plain = libc::syscall(libc::SYS_seccomp, mode, 0 as c_ulong, program as *const _) == 0;
         (if plain { SECCOMP } else { 0 }) | (if listens { NOTIFICATIONS } else { 0 })
     }

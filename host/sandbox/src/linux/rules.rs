@@ -178,8 +178,9 @@ const CHANGING: &[c_long] = &[
 #[cfg(target_arch = "x86_64")]
 const OLDER_CHANGING: &[c_long] =
     &[libc::SYS_mkdir, libc::SYS_rmdir, libc::SYS_unlink, libc::SYS_rename, libc::SYS_renameat];
+/// `renameat`, which the C library uses here.
 #[cfg(target_arch = "aarch64")]
-const OLDER_CHANGING: &[c_long] = &[libc::SYS_renameat];
+const OLDER_CHANGING: &[c_long] = &[38];
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 const OLDER_CHANGING: &[c_long] = &[];
 
@@ -247,9 +248,12 @@ fn conditional(shape: &Shape<'_>) -> Compiled<Vec<(c_long, Vec<SeccompRule>)>> {
         controls.extend([libc::F_OFD_GETLK, libc::F_OFD_SETLK, libc::F_OFD_SETLKW]);
     }
     rules.push((libc::SYS_fcntl, any_of(1, &controls)?));
+    rules.push((libc::SYS_setsockopt, options()?));
+    if !shape.reported {
+        rules.extend(openings()?);
+    }
     if shape.reported && shape.reach.iter().any(Reach::is_connect) {
         rules.push((libc::SYS_socket, sockets(shape.reach)?));
-        rules.push((libc::SYS_setsockopt, options()?));
     }
     Ok(rules)
 }
@@ -283,10 +287,24 @@ fn options() -> Compiled<Vec<SeccompRule>> {
     all.iter().map(|(level, name)| Ok(SeccompRule::new(vec![is(1, value(*level))?, is(2, value(*name))?])?)).collect()
 }
 
+/// Opening files where no call is told: all but making one that runs as its owner.
+fn openings() -> Compiled<Vec<(c_long, Vec<SeccompRule>)>> {
+    let rules = OPENING.iter().map(|call| {
+        let flags = if *call == libc::SYS_openat { 2 } else { 1 };
+        let makes_none = SeccompRule::new(vec![bits(flags, libc::O_CREAT, 0)?])?;
+        let plain = SeccompRule::new(vec![bits(flags + 1, SET_ID, 0)?])?;
+        Ok((*call, vec![makes_none, plain]))
+    });
+    rules.collect()
+}
+
 /// Whether anything may be written.
 fn writes(shape: &Shape<'_>) -> bool {
     shape.reach.iter().filter_map(Reach::files).any(|(_, writes)| writes)
 }
+
+/// The bits of a mode by which a program runs as its owner or group.
+pub(super) const SET_ID: libc::c_int = 0o6000;
 
 /// PR_SET_VMA names a range of anonymous memory.
 const PR_SET_VMA: libc::c_int = 0x5356_4d41;
@@ -307,9 +325,6 @@ pub(super) fn compile(shape: &Shape<'_>) -> Compiled<[BpfProgram; 2]> {
     let mut calls: Vec<c_long> = [ALLOWED, OLDER, UNKNOWN].concat();
     if shape.root || !shape.reported {
         calls.extend([ASKING, OLDER_ASKING].concat());
-    }
-    if !shape.reported {
-        calls.extend(OPENING);
     }
     if writes(shape) {
         calls.extend([CHANGING, OLDER_CHANGING].concat());

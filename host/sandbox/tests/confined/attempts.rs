@@ -12,12 +12,17 @@ use std::time::Instant;
 use libc::{c_int, c_long};
 use outrigger_sandbox::{Plan, Reach, Support, confine};
 
+use super::swapped;
+
 /// Is confined, does something, says that it is done, and waits for its host.
 pub fn run(what: &str, plan: &str, support: &str) {
     let plan: Plan = serde_json::from_str(plan).unwrap();
     let support: Support = serde_json::from_str(support).unwrap();
     let (stdin, stdout, stderr) = (std::io::stdin(), std::io::stdout(), std::io::stderr());
     let keep = [stdout.as_fd(), stderr.as_fd()];
+    // The process dies with its host's thread, also when it is confined.
+    // SAFETY: numbers only.
+    unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL, 0, 0, 0) };
     match confine(&plan, &support, &keep, stdin.as_fd()) {
         Ok(enforced) => println!("enforced {}", serde_json::to_string(&enforced).unwrap()),
         Err(error) => {
@@ -30,6 +35,10 @@ pub fn run(what: &str, plan: &str, support: &str) {
         "ordinary" => ordinary(&plan),
         "reach" => reached(&plan),
         "flood" => flood(1_000_000),
+        "threads" => threads(),
+        "death" => death_signal(),
+        "swapped" => swapped::run(&plan),
+        "waiting" => waiting(&plan),
         "measure" => measure(&plan),
         _ => {}
     }
@@ -42,7 +51,7 @@ fn errno(result: c_long) -> i32 {
     if result < 0 { std::io::Error::last_os_error().raw_os_error().unwrap() } else { 0 }
 }
 
-fn say(name: &str, error: i32) {
+pub fn say(name: &str, error: i32) {
     println!("{name} {error}");
 }
 
@@ -153,7 +162,7 @@ fn ordinary(plan: &Plan) {
         .map(|number| {
             std::thread::Builder::new().name(format!("worker {number}")).spawn(move || {
                 // Large and small blocks, in an arena of the thread's own, grown and given back.
-                let blocks: Vec<Vec<u8>> = (0..2000).map(|at| vec![1; at * 37 % 70_000]).collect();
+                let blocks: Vec<Vec<u8>> = (0..200).map(|at| vec![1; at * 370 % 70_000]).collect();
                 std::thread::yield_now();
                 blocks.iter().map(Vec::len).sum::<usize>()
             })
@@ -180,6 +189,12 @@ fn ordinary(plan: &Plan) {
         }
     };
     say("map", i32::from(!mapped));
+}
+
+/// Makes a program that would run as its owner.
+fn set_id(path: &std::path::Path) -> std::io::Result<fs::File> {
+    use std::os::unix::fs::OpenOptionsExt;
+    fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o4755).open(path)
 }
 
 /// A line to a server, and its answer.
@@ -213,6 +228,7 @@ fn reached(plan: &Plan) {
                 say_result("write_below", fs::write(folder.join("sub/c"), "text"));
                 say_result("write_remove", fs::remove_dir_all(folder.join("sub")));
                 say_result("write_too_much", fs::write(folder.join("kept"), "kept"));
+                say_result("write_set_id", set_id(&folder.join("program")));
                 say_result("write_symlink", std::os::unix::fs::symlink("/etc/passwd", folder.join("link")));
             }
             Reach::Unix(path) => {
@@ -265,6 +281,55 @@ fn tcp_unwaited(address: std::net::SocketAddr) -> std::io::Result<()> {
     rustix::net::sockopt::socket_error(&stream)??;
     stream.set_nonblocking(false)?;
     talk(stream)
+}
+
+/// The signal that the process gets at the death of its host's thread.
+fn death_signal() {
+    let mut signal: c_int = 0;
+    // SAFETY: the system writes one integer.
+    let error = unsafe { libc::prctl(libc::PR_GET_PDEATHSIG, &raw mut signal, 0, 0, 0) };
+    say("asked", error);
+    say("signal", signal);
+}
+
+/// As many threads as there may be, with the main one.
+fn threads() {
+    let (end, wait) = std::sync::mpsc::channel::<()>();
+    let wait = std::sync::Arc::new(std::sync::Mutex::new(wait));
+    let mut all = Vec::new();
+    let error = loop {
+        let wait = std::sync::Arc::clone(&wait);
+        match std::thread::Builder::new().spawn(move || drop(wait.lock().map(|wait| wait.recv()))) {
+            Ok(thread) if all.len() < 100 => all.push(thread),
+            Ok(_) => break 0,
+            Err(error) => break error.raw_os_error().unwrap_or(-1),
+        }
+    };
+    say("threads", i32::try_from(all.len()).unwrap() + 1);
+    say("error", error);
+    drop(end);
+}
+
+/// Connects to a daemon that accepts nothing, while other calls are answered; then to the same once it accepts.
+fn waiting(plan: &Plan) {
+    let Some(Reach::Unix(path)) = plan.reach.first() else { return };
+    let path = path.clone();
+    let timed = |limit: Option<std::time::Duration>| {
+        // SAFETY: numbers only; the system has just made the descriptor for us.
+        let stream = unsafe {
+            let number = libc::socket(libc::AF_UNIX, libc::SOCK_STREAM | libc::SOCK_CLOEXEC, 0);
+            <UnixStream as std::os::fd::FromRawFd>::from_raw_fd(number)
+        };
+        stream.set_write_timeout(limit)?;
+        rustix::net::connect(&stream, &rustix::net::SocketAddrUnix::new(&path)?)?;
+        talk(stream)
+    };
+    say_result("full", timed(Some(std::time::Duration::from_millis(60))));
+    std::thread::scope(|scope| {
+        let connecting = scope.spawn(|| timed(None));
+        say_result("meanwhile", fs::File::open("/etc/passwd"));
+        say_result("accepted", connecting.join().unwrap());
+    });
 }
 
 /// Many refused calls.

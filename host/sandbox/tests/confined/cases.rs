@@ -25,6 +25,9 @@ const CASES: &[Case] = &[
     ("a_flood_of_denials_is_told_and_the_process_can_be_killed", a_flood_is_told, true),
     ("hidden_memory_is_read_by_the_host_alone", hidden_memory_is_read_by_the_host_alone, true),
     ("a_killed_process_ends_its_notifier", a_killed_process_ends_its_notifier, true),
+    ("swapped_arguments_reach_nothing", swapped_arguments_reach_nothing, true),
+    ("a_connection_that_waits_holds_up_nothing", a_connection_that_waits_holds_up_nothing, true),
+    ("threads_and_the_signal_of_death_are_kept", threads_and_the_signal_of_death_are_kept, true),
     ("measure", measure, false),
 ];
 
@@ -205,6 +208,7 @@ fn reached(folder: &Path, port: u16, root: bool) -> Vec<(&'static str, i64, Opti
         ("write_below", 0, none.clone()),
         ("write_remove", 0, none.clone()),
         ("write_too_much", 0, none.clone()),
+        ("write_set_id", refused, place("openat ROOT/write/program")),
         ("write_symlink", refused, place("symlink /etc/passwd")),
         ("unix", 0, none.clone()),
         ("unix_other", refused, place("connect unix:ROOT/other.sock")),
@@ -347,9 +351,122 @@ fn hidden_memory_is_read_by_the_host_alone() {
         let denied: Vec<String> = confined.denied.try_iter().map(|denial| denial.to_string()).collect();
         assert_eq!(denied[0], "openat /etc/passwd");
         let opened = fs::File::open(format!("/proc/{}/mem", confined.child.id()));
-        assert_eq!(opened.is_ok(), !hide || rustix::process::getuid().is_root(), "{opened:?}");
+        let able = !hide || rustix::process::getuid().is_root();
+        assert_eq!(opened.is_ok(), able, "{opened:?}");
+        // Nor may it copy the process's sockets: so a process with granted connections is never hidden.
+        let pid = rustix::process::Pid::from_child(&confined.child);
+        let process = rustix::process::pidfd_open(pid, rustix::process::PidfdFlags::empty()).unwrap();
+        let copied = rustix::process::pidfd_getfd(&process, 0, rustix::process::PidfdGetfdFlags::empty());
+        assert_eq!(copied.is_ok(), able, "{copied:?}");
         confined.end();
     }
+    let mut connects = plan(&["connect:tcp:127.0.0.1:1".to_owned()], &[], Policy::Require);
+    connects.hide_memory = true;
+    assert!(!Confined::start("nothing", &connects).held().hidden);
+}
+
+/// A socket for `accept` beside which, at the port that differs in its last bit, another listens.
+fn neighbours() -> (TcpListener, TcpListener) {
+    loop {
+        let one = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = one.local_addr().unwrap().port() ^ 1;
+        if let Ok(other) = TcpListener::bind(("127.0.0.1", port)) {
+            return (one, other);
+        }
+    }
+}
+
+fn swapped_arguments_reach_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    fs::create_dir(folder.join("read")).unwrap();
+    fs::write(folder.join("read/file"), "text").unwrap();
+    fs::write(folder.join("secret"), "secret").unwrap();
+    let (granted, other) = neighbours();
+    let port = granted.local_addr().unwrap().port();
+    std::thread::spawn(move || granted.incoming().for_each(drop));
+    let reach = [format!("read:{}/read", folder.display()), format!("connect:tcp:127.0.0.1:{port}")];
+    let mut all: Vec<_> = combinations().into_iter().map(|without| (without, Policy::Require)).collect();
+    if !all.is_empty() {
+        all.push((vec![Layer::Namespaces, Layer::Landlock], Policy::BestEffort));
+    }
+    for (without, policy) in all {
+        let mut confined = Confined::start("swapped", &plan(&reach, &without, policy));
+        let results = confined.results();
+        assert!(results.len() == 3 && results.values().all(|error| *error == 0), "without {without:?}: {results:?}");
+        // Both were tried, or the test would show nothing.
+        let denials = confined.denials();
+        assert!(denials.by_kind["open"] > 0 && denials.by_kind["connect"] > 0, "{denials:?}");
+        confined.end();
+    }
+    other.set_nonblocking(true).unwrap();
+    assert_eq!(other.accept().unwrap_err().kind(), std::io::ErrorKind::WouldBlock);
+}
+
+/// A daemon that is asked for a connection by as many as its queue holds, and takes none.
+fn full_daemon(path: &Path) -> (UnixListener, Vec<std::os::fd::OwnedFd>) {
+    use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, bind, connect, listen, socket_with};
+    let stream = || {
+        socket_with(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::NONBLOCK | SocketFlags::CLOEXEC, None)
+            .unwrap()
+    };
+    let address = SocketAddrUnix::new(path).unwrap();
+    let daemon = stream();
+    bind(&daemon, &address).unwrap();
+    listen(&daemon, 1).unwrap();
+    let mut clients = Vec::new();
+    loop {
+        let client = stream();
+        match connect(&client, &address) {
+            Ok(()) => clients.push(client),
+            Err(error) => {
+                assert_eq!(error, rustix::io::Errno::AGAIN);
+                return (UnixListener::from(daemon), clients);
+            }
+        }
+    }
+}
+
+fn a_connection_that_waits_holds_up_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("daemon.sock");
+    for without in combinations().into_iter().take(1) {
+        let _ = fs::remove_file(&path);
+        let (daemon, clients) = full_daemon(&path);
+        let mut confined =
+            Confined::start("waiting", &plan(&[format!("connect:unix:{}", path.display())], &without, Policy::Require));
+        assert_eq!(confined.denied.recv().unwrap().to_string(), "openat /etc/passwd");
+        drop(clients);
+        daemon.set_nonblocking(false).unwrap();
+        std::thread::spawn(move || {
+            for stream in daemon.incoming() {
+                let mut stream = stream.unwrap();
+                let _ = stream.read_exact(&mut [0]).and_then(|()| stream.write_all(b"y"));
+            }
+        });
+        let results = confined.results();
+        assert_eq!(results["full"], i64::from(libc::EAGAIN));
+        assert_eq!(results["meanwhile"], i64::from(EPERM));
+        assert_eq!(results["accepted"], 0);
+        confined.end();
+    }
+}
+
+fn threads_and_the_signal_of_death_are_kept() {
+    let mut limited = plan(&[], &[], Policy::BestEffort);
+    limited.limits.threads = Some(12);
+    let mut confined = Confined::start("threads", &limited);
+    let results = confined.results();
+    let held = confined.held().namespaces.iter().any(|name| name == "user") && !rustix::process::getuid().is_root();
+    assert_eq!(confined.held().missing.iter().any(|missing| missing.contains("threads")), !held);
+    let expected = if held { (12, i64::from(libc::EAGAIN)) } else { (101, 0) };
+    assert_eq!((results["threads"], results["error"]), expected);
+    confined.end();
+
+    let mut confined = Confined::start("death", &plan(&[], &[Layer::Seccomp], Policy::BestEffort));
+    let results = confined.results();
+    assert_eq!((results["asked"], results["signal"]), (0, i64::from(libc::SIGKILL)));
+    confined.end();
 }
 
 fn a_killed_process_ends_its_notifier() {
@@ -369,6 +486,12 @@ fn measure() {
         println!("  without {without:?}: ready after {ready:?}, ns per call: {:?}", confined.results());
         confined.end();
     }
+    let mut free = Confined::start("measure", &plan(&[], &[Layer::Seccomp], Policy::BestEffort));
+    println!("  without a filter, ns per call: {:?}", free.results());
+    let began = std::time::Instant::now();
+    let library = super::host::library();
+    let closure = outrigger_sandbox::library_closure(&library).unwrap();
+    println!("  closure of {}: {:?}, {} files", library.display(), began.elapsed(), closure.len());
     let began = std::time::Instant::now();
     let support = probe();
     println!("  probe: {:?}, {}", began.elapsed(), support.suffices());

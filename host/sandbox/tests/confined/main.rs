@@ -9,6 +9,8 @@ mod attempts;
 mod cases;
 #[cfg(target_os = "linux")]
 mod host;
+#[cfg(target_os = "linux")]
+mod swapped;
 
 #[cfg(not(target_os = "linux"))]
 fn main() {

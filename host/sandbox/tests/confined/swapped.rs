@@ -1,0 +1,94 @@
+//! A process that changes what its pointers point to while the host looks: what was checked is what is done, or nothing is.
+#![allow(unsafe_code)]
+
+use std::fs;
+use std::io::Read;
+use std::os::fd::{FromRawFd, OwnedFd};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicUsize, Ordering};
+
+use outrigger_sandbox::{Plan, Reach};
+
+use super::attempts::say;
+
+/// How often each is tried.
+const TRIES: usize = 1_000;
+
+/// Bytes that another thread changes.
+struct Shared<const N: usize>([AtomicU8; N]);
+
+impl<const N: usize> Shared<N> {
+    fn new(text: &[u8]) -> Self {
+        Self(std::array::from_fn(|at| AtomicU8::new(text.get(at).copied().unwrap_or(0))))
+    }
+
+    fn set(&self, text: &[u8]) {
+        for (to, from) in self.0.iter().zip(text.iter().chain(std::iter::repeat(&0))) {
+            to.store(*from, Ordering::Relaxed);
+        }
+    }
+
+    fn pointer(&self) -> *const u8 {
+        self.0.as_ptr().cast()
+    }
+}
+
+/// Does something many times while another thread changes the bytes to and fro.
+fn while_changing<const N: usize>(shared: &Shared<N>, texts: [&[u8]; 2], mut run: impl FnMut()) {
+    let ended = AtomicBool::new(false);
+    let turns = AtomicUsize::new(0);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !ended.load(Ordering::Relaxed) {
+                let turn = turns.fetch_add(1, Ordering::Relaxed);
+                shared.set(texts[turn % 2]);
+                (0..turn % 997).for_each(|_| std::hint::spin_loop());
+            }
+        });
+        (0..TRIES).for_each(|_| run());
+        ended.store(true, Ordering::Relaxed);
+    });
+}
+
+/// The grants are a folder with `file`, beside which `secret` stands, and an address, beside which another listens.
+pub fn run(plan: &Plan) {
+    for reach in &plan.reach {
+        match reach {
+            Reach::Read(folder) => {
+                let texts = [folder.join("file"), folder.with_file_name("secret")]
+                    .map(|path| path.to_str().unwrap().to_owned());
+                let shared = Shared::<256>::new(texts[0].as_bytes());
+                let (mut opened, mut secrets) = (0, 0);
+                while_changing(&shared, [texts[0].as_bytes(), texts[1].as_bytes()], || {
+                    // SAFETY: the bytes end with a zero whatever the other thread has written, since the last is never written.
+                    let number = unsafe { libc::open(shared.pointer().cast(), libc::O_RDONLY | libc::O_CLOEXEC) };
+                    if number >= 0 {
+                        let mut text = String::new();
+                        // SAFETY: the system has just made the descriptor for us.
+                        let mut file = fs::File::from(unsafe { OwnedFd::from_raw_fd(number) });
+                        file.read_to_string(&mut text).unwrap();
+                        opened += i32::from(text == "text");
+                        secrets += i32::from(text != "text");
+                    }
+                });
+                say("opened", i32::from(opened == 0));
+                say("secrets", secrets);
+            }
+            Reach::Tcp(address) => {
+                let at = |port: u16| [&2u16.to_ne_bytes()[..], &port.to_be_bytes(), &[127, 0, 0, 1], &[0; 8]].concat();
+                let texts = [at(address.port()), at(address.port() ^ 1)];
+                let shared = Shared::<16>::new(&texts[0]);
+                let mut connected = 0;
+                while_changing(&shared, [&texts[0], &texts[1]], || {
+                    // SAFETY: the address is 16 bytes, whatever is in them; the descriptor is ours.
+                    unsafe {
+                        let number = libc::socket(libc::AF_INET, libc::SOCK_STREAM | libc::SOCK_CLOEXEC, 0);
+                        connected += i32::from(libc::connect(number, shared.pointer().cast(), 16) == 0);
+                        libc::close(number);
+                    }
+                });
+                say("connected", i32::from(connected == 0));
+            }
+            Reach::Write(_) | Reach::Unix(_) => {}
+        }
+    }
+}

@@ -8,7 +8,7 @@
 mod cache;
 mod elf;
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeSet, HashSet, VecDeque};
 use std::path::{Path, PathBuf};
 
 use elf::Needs;
@@ -57,11 +57,32 @@ pub enum ClosureError {
     TooMany(PathBuf),
 }
 
-/// A library, with the RPATHs of those that led to it.
+/// A library, with the RPATHs of itself and of those that led to it.
 struct Found {
     path: PathBuf,
     needs: Needs,
-    inherited: Vec<PathBuf>,
+    rpath: Vec<PathBuf>,
+}
+
+impl Found {
+    /// A library that another led to.
+    fn new(path: PathBuf, needs: Needs, inherited: &[PathBuf]) -> Self {
+        let mut rpath = Vec::new();
+        // A RUNPATH takes the place of its own RPATH.
+        if needs.runpath.is_none() {
+            rpath.extend(needs.rpath.iter().flat_map(|text| folders(text, &path)));
+        }
+        rpath.extend_from_slice(inherited);
+        Self { path, needs, rpath }
+    }
+
+    /// The folders that are searched for what it needs: with a RUNPATH none that it inherited.
+    fn searched(&self) -> Vec<PathBuf> {
+        match &self.needs.runpath {
+            Some(text) => folders(text, &self.path),
+            None => self.rpath.clone(),
+        }
+    }
 }
 
 /// Everything but the library itself that opening it needs by path: the libraries that it needs, those that they need, and the
@@ -70,25 +91,21 @@ struct Found {
 /// # Errors
 /// A file that cannot be read or is no library, and a needed library that is nowhere.
 pub fn library_closure(library: &Path) -> Result<Vec<PathBuf>, ClosureError> {
-    let first = elf::read(library)?;
+    let library =
+        std::path::absolute(library).map_err(|source| ClosureError::Io { path: library.to_owned(), source })?;
+    let first = elf::read(&library)?;
     let machine = first.machine;
     let cache = cache::Cache::open(Path::new(CACHE));
-    let mut closure = BTreeSet::new();
-    if let Some(interpreter) = &first.interpreter {
-        closure.insert(interpreter.clone());
-    }
-    let mut queue = VecDeque::from([Found { path: library.to_owned(), needs: first, inherited: Vec::new() }]);
+    let mut closure: BTreeSet<PathBuf> = first.interpreter.iter().cloned().collect();
+    // A name that was found once is not searched again, wherever the next library would look for it.
+    let mut names = HashSet::new();
+    let mut queue = VecDeque::from([Found::new(library.clone(), first, &[])]);
     while let Some(found) = queue.pop_front() {
-        let origin = found.path.parent().unwrap_or(Path::new("/"));
-        // A RUNPATH takes the place of its own RPATH and of those inherited.
-        let mut rpath = Vec::new();
-        if found.needs.runpath.is_none() {
-            rpath.extend(found.needs.rpath.iter().flat_map(|text| folders(text, origin)));
-            rpath.extend(found.inherited.iter().cloned());
-        }
-        let runpath = found.needs.runpath.iter().flat_map(|text| folders(text, origin));
-        let searched: Vec<PathBuf> = rpath.iter().cloned().chain(runpath).collect();
+        let searched = found.searched();
         for needed in &found.needs.needed {
+            if !names.insert(needed.clone()) {
+                continue;
+            }
             let paths = find(needed, &searched, cache.as_ref(), machine);
             if paths.is_empty() {
                 return Err(ClosureError::NotFound { needed: needed.clone(), by: found.path });
@@ -96,10 +113,10 @@ pub fn library_closure(library: &Path) -> Result<Vec<PathBuf>, ClosureError> {
             for path in paths {
                 if closure.insert(path.clone()) {
                     if closure.len() > MAX_LIBRARIES {
-                        return Err(ClosureError::TooMany(library.to_owned()));
+                        return Err(ClosureError::TooMany(library));
                     }
                     let needs = elf::read(&path)?;
-                    queue.push_back(Found { path, needs, inherited: rpath.clone() });
+                    queue.push_back(Found::new(path, needs, &found.rpath));
                 }
             }
         }
@@ -107,13 +124,13 @@ pub fn library_closure(library: &Path) -> Result<Vec<PathBuf>, ClosureError> {
     if cache.is_some() {
         closure.insert(PathBuf::from(CACHE));
     }
-    closure.remove(library);
+    closure.remove(&library);
     Ok(closure.into_iter().collect())
 }
 
-/// The folders of an RPATH or RUNPATH.
-fn folders(text: &str, origin: &Path) -> Vec<PathBuf> {
-    let origin = origin.to_string_lossy();
+/// The folders of a library's RPATH or RUNPATH.
+fn folders(text: &str, library: &Path) -> Vec<PathBuf> {
+    let origin = library.parent().unwrap_or(Path::new("/")).to_string_lossy();
     let replaced = text.split(':').map(|folder| folder.replace("${ORIGIN}", &origin).replace("$ORIGIN", &origin));
     // One that is not absolute would depend on the working folder of whoever opens the library.
     replaced.filter(|folder| folder.starts_with('/') && !folder.contains('$')).map(PathBuf::from).collect()
@@ -181,7 +198,7 @@ mod tests {
 
     #[test]
     fn folders_of_a_runpath_are_absolute_and_know_the_origin() {
-        let found = folders("$ORIGIN/../lib:${ORIGIN}:relative::/opt/$LIB:/opt/x", Path::new("/a/b"));
+        let found = folders("$ORIGIN/../lib:${ORIGIN}:relative::/opt/$LIB:/opt/x", Path::new("/a/b/c.so"));
         assert_eq!(found, ["/a/b/../lib", "/a/b", "/opt/x"].map(PathBuf::from));
     }
 

@@ -5,8 +5,8 @@ use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
 
 use rustix::process::{
-    DumpableBehavior, PidfdFlags, Resource, Rlimit, getpid, getrlimit, pidfd_open, set_dumpable_behavior,
-    setpriority_process, setrlimit,
+    DumpableBehavior, PidfdFlags, Resource, Rlimit, getpid, getpriority_process, getrlimit, pidfd_open,
+    set_dumpable_behavior, setpriority_process, setrlimit,
 };
 use rustix::thread::{CapabilitySet, CapabilitySets, set_capabilities, set_no_new_privs};
 
@@ -62,6 +62,9 @@ pub fn confine(
     Ok(enforced)
 }
 
+/// How much sooner than others the process is ended when memory runs out, from 0 to 1000.
+const OOM_SCORE: &str = "500";
+
 /// What the process opens of itself for the host, before it can open nothing any more.
 struct Own {
     memory: File,
@@ -110,9 +113,14 @@ fn limit(limits: &Limits, enforced: &mut Enforced) -> Result<(), SandboxError> {
             enforced.missing.push("a limit of threads, which the system has for no root and no shared user".to_owned());
         }
     }
-    if limits.nice != 0 {
-        setpriority_process(None, limits.nice.clamp(0, 19)).map_err(SandboxError::step("setting the priority"))?;
-        enforced.limits.push(format!("nice {}", limits.nice.clamp(0, 19)));
+    // Never nearer than it stands already, which the system does not allow.
+    let nice = limits.nice.clamp(0, 19).max(getpriority_process(None).unwrap_or(0));
+    setpriority_process(None, nice).map_err(SandboxError::step("setting the priority"))?;
+    enforced.limits.push(format!("nice {nice}"));
+    // When memory runs out, the system is to end this process and not the host.
+    match std::fs::write("/proc/self/oom_score_adj", OOM_SCORE) {
+        Ok(()) => enforced.limits.push("the first to end when memory runs out".to_owned()),
+        Err(_) => enforced.missing.push("being the first to end when memory runs out".to_owned()),
     }
     Ok(())
 }

@@ -1,4 +1,7 @@
 //! Connections that the host makes for a confined process: to an address of its own copy, never waiting for one.
+//!
+//! To the server it is the host that connects: `SO_PEERCRED` names the host's process. What a process has registered with epoll
+//! before its connect is of the former socket, which is closed.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;

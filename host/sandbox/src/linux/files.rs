@@ -78,6 +78,10 @@ impl Files {
     /// Whether a plain path may be opened.
     pub(super) fn open(&self, path: &Path, flags: OFlags) -> Verdict {
         // O_TMPFILE has the bit of O_DIRECTORY, which alone writes nothing; it is never without a mode that writes.
+        // To empty a file that is opened for reading: only the newer versions of Landlock bound that.
+        if flags.contains(OFlags::TRUNC) && !flags.intersects(OFlags::WRONLY | OFlags::RDWR) {
+            return Verdict::Refused { library: false };
+        }
         let writing = flags.intersects(OFlags::WRONLY | OFlags::RDWR | OFlags::CREATE | OFlags::TRUNC);
         if Reach::opens(&self.reach, path, writing) || (!writing && self.libraries.contains(path)) {
             return Verdict::Granted;
@@ -91,7 +95,13 @@ impl Files {
         let granted = self.libraries.iter().any(|library| above(library))
             || self.reach.iter().filter_map(Reach::files).any(|(folder, _)| above(folder))
             || Reach::opens(&self.reach, path, false);
-        let searched = LIBRARY_FOLDERS.iter().any(|folder| path.starts_with(folder));
+        // But not beside the loader's cache, which stands among the system's settings.
+        let beside = |library: &PathBuf| {
+            let folder = library.parent().filter(|folder| folder.parent().is_some() && *folder != Path::new("/etc"));
+            folder.is_some_and(|folder| path.starts_with(folder))
+        };
+        let searched =
+            LIBRARY_FOLDERS.iter().any(|folder| path.starts_with(folder)) || self.libraries.iter().any(beside);
         match granted {
             true => Verdict::Granted,
             false if searched => Verdict::Absent,
@@ -101,7 +111,10 @@ impl Files {
 
     fn outside(&self, path: &Path) -> Verdict {
         let name = path.file_name().unwrap_or_default();
-        let probed = PROBED.iter().any(|probed| path == Path::new(probed)) || path.starts_with("/sys/fs/cgroup");
+        let text = path.as_os_str().as_encoded_bytes();
+        let probed = PROBED.iter().any(|probed| path == Path::new(probed))
+            || text.starts_with(b"/etc/ld-musl-")
+            || path.starts_with("/sys/fs/cgroup");
         // The loader asks whether a folder of libraries for newer processors is there.
         if probed || self.names.contains(name) || path.components().any(|part| part.as_os_str() == "glibc-hwcaps") {
             return Verdict::Absent;
@@ -167,9 +180,11 @@ mod tests {
         for (path, flags) in [("/lib/libz.so.1", OFlags::RDWR), ("/etc/acme/a", write), ("/proc/self/maps", write)] {
             assert_eq!(open(path, flags), Verdict::Refused { library: false }, "{path}");
         }
+        assert_eq!(open("/var/lib/acme/x", OFlags::RDONLY | OFlags::TRUNC), Verdict::Refused { library: false });
         assert_eq!(open("/etc/acme", OFlags::TMPFILE | OFlags::RDWR), Verdict::Refused { library: false });
         assert_eq!(files.ask(Path::new("/var")), Verdict::Granted);
         assert_eq!(files.ask(Path::new("/usr/lib/tls")), Verdict::Absent);
+        assert_eq!(files.ask(Path::new("/data/copies/tls")), Verdict::Absent);
         assert_eq!(files.ask(Path::new("/etc/passwd")), Verdict::Refused { library: false });
     }
 }

@@ -23,7 +23,10 @@ pub fn run(what: &str, plan: &str, support: &str) {
     // The process dies with its host's thread, also when it is confined.
     // SAFETY: numbers only.
     unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL, 0, 0, 0) };
-    match confine(&plan, &support, &keep, stdin.as_fd()) {
+    let began = Instant::now();
+    let confined = confine(&plan, &support, &keep, stdin.as_fd());
+    let elapsed = began.elapsed();
+    match confined {
         Ok(enforced) => println!("enforced {}", serde_json::to_string(&enforced).unwrap()),
         Err(error) => {
             println!("refused {error}");
@@ -39,7 +42,11 @@ pub fn run(what: &str, plan: &str, support: &str) {
         "death" => death_signal(),
         "swapped" => swapped::run(&plan),
         "waiting" => waiting(&plan),
-        "measure" => measure(&plan),
+        "measure" => {
+            println!("confine {}", elapsed.as_nanos());
+            measure(&plan);
+        }
+        "bounds" => bounds(),
         _ => {}
     }
     println!("done");
@@ -126,6 +133,22 @@ fn forbidden() {
     call!("chdir", SYS_chdir, c"/".as_ptr());
     // SAFETY: as above: the table of x32 has the same calls at other numbers.
     say("x32", errno(unsafe { libc::syscall(0x4000_0000 | libc::SYS_getpid) }));
+}
+
+/// What other layers than the filter bound.
+fn bounds() {
+    // SAFETY: it has no arguments.
+    let parent = unsafe { libc::getppid() };
+    say_result("read", fs::read("/etc/passwd"));
+    say_result("read_parent", fs::read(format!("/proc/{parent}/mem")));
+    say_result("list", fs::read_dir("/usr"));
+    say_result("create", fs::write("/tmp/made-by-a-confined-process", "text"));
+    say_result("create_folder", fs::create_dir("/made-by-a-confined-process"));
+    say_result("remove", fs::remove_file("/etc/hostname"));
+    say_result("tcp", TcpStream::connect("127.0.0.1:1"));
+    call!("kill", SYS_kill, parent, 0);
+    call!("mount", SYS_mount, c"tmpfs".as_ptr(), c"/".as_ptr(), c"tmpfs".as_ptr(), 0, std::ptr::null::<u8>());
+    call!("ptrace", SYS_ptrace, libc::PTRACE_ATTACH, parent, 0, 0);
 }
 
 /// Connects a descriptor to a path of the system.

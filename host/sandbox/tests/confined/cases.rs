@@ -1,17 +1,16 @@
 //! The cases, each run by a host of its own.
 #![allow(unsafe_code)]
 
-use std::collections::HashMap;
 use std::fs;
-use std::io::{Read, Write};
-use std::net::TcpListener;
-use std::os::unix::net::UnixListener;
-use std::path::Path;
 
 use libc::{ENOENT, ENOSYS, EPERM};
 use outrigger_sandbox::{FLOOD, Kind, Layer, Policy, probe};
 
+use super::granted::{
+    a_connection_that_waits_holds_up_nothing, exactly_what_was_granted_is_reached, swapped_arguments_reach_nothing,
+};
 use super::host::{Confined, plan};
+use super::libraries::a_library_is_opened_with_its_own;
 
 type Case = (&'static str, fn(), bool);
 
@@ -28,6 +27,8 @@ const CASES: &[Case] = &[
     ("swapped_arguments_reach_nothing", swapped_arguments_reach_nothing, true),
     ("a_connection_that_waits_holds_up_nothing", a_connection_that_waits_holds_up_nothing, true),
     ("threads_and_the_signal_of_death_are_kept", threads_and_the_signal_of_death_are_kept, true),
+    ("each_layer_alone_bounds_files", each_layer_alone_bounds_files, true),
+    ("a_library_is_opened_with_those_in_its_own_folders", a_library_is_opened_with_its_own, true),
     ("measure", measure, false),
 ];
 
@@ -42,7 +43,7 @@ pub fn run(name: &str) {
 }
 
 /// The combinations of layers that this system has.
-fn combinations() -> Vec<Vec<Layer>> {
+pub fn combinations() -> Vec<Vec<Layer>> {
     let all = [vec![], vec![Layer::Namespaces], vec![Layer::Landlock], vec![Layer::UserNamespace]];
     let support = probe();
     let mut possible = Vec::new();
@@ -172,94 +173,6 @@ fn ordinary_things_work_in_every_layer() {
     }
 }
 
-/// Answers each connection's first byte.
-fn serve(accept: impl Fn() -> Box<dyn ReadWrite> + Send + 'static) {
-    std::thread::spawn(move || {
-        loop {
-            let mut stream = accept();
-            let _ = stream.read_exact(&mut [0]).and_then(|()| stream.write_all(b"y"));
-        }
-    });
-}
-
-trait ReadWrite: Read + Write {}
-impl<T: Read + Write> ReadWrite for T {}
-
-/// The names and the expected errors of what is reached; `other` is the port that was not granted.
-fn reached(folder: &Path, port: u16, root: bool) -> Vec<(&'static str, i64, Option<String>)> {
-    let place = |text: &str| Some(text.replace("ROOT", folder.to_str().unwrap()));
-    let (refused, none) = (i64::from(EPERM), None);
-    let removed = if root { i64::from(libc::EROFS) } else { i64::from(libc::EACCES) };
-    let link = if root { i64::from(ENOENT) } else { i64::from(libc::EACCES) };
-    vec![
-        ("read", 0, none.clone()),
-        ("read_folder", 0, none.clone()),
-        ("read_metadata", 0, none.clone()),
-        ("read_write", refused, place("openat ROOT/read/file")),
-        ("read_create", refused, place("openat ROOT/read/new")),
-        ("read_remove", removed, none.clone()),
-        ("read_beside", refused, place("openat ROOT/secret")),
-        ("read_above", refused, place("openat ROOT/secret")),
-        ("read_link", link, none.clone()),
-        ("write", 0, none.clone()),
-        ("write_read", 0, none.clone()),
-        ("write_rename", 0, none.clone()),
-        ("write_folder", 0, none.clone()),
-        ("write_below", 0, none.clone()),
-        ("write_remove", 0, none.clone()),
-        ("write_too_much", 0, none.clone()),
-        ("write_set_id", refused, place("openat ROOT/write/program")),
-        ("write_symlink", refused, place("symlink /etc/passwd")),
-        ("unix", 0, none.clone()),
-        ("unix_other", refused, place("connect unix:ROOT/other.sock")),
-        ("tcp", 0, none.clone()),
-        ("tcp_options", 0, none.clone()),
-        ("tcp_unwaited", 0, none.clone()),
-        ("tcp_other", refused, Some(format!("connect tcp:127.0.0.1:{}", port ^ 1))),
-        ("udp", refused, Some("socket family 2".to_owned())),
-        ("listen", refused, Some("bind".to_owned())),
-    ]
-}
-
-fn exactly_what_was_granted_is_reached() {
-    let folder = tempfile::tempdir().unwrap();
-    let folder = folder.path();
-    for name in ["read", "write"] {
-        fs::create_dir(folder.join(name)).unwrap();
-    }
-    fs::write(folder.join("read/file"), "text").unwrap();
-    fs::write(folder.join("secret"), "secret").unwrap();
-    std::os::unix::fs::symlink("../secret", folder.join("read/link")).unwrap();
-    let daemon = UnixListener::bind(folder.join("daemon.sock")).unwrap();
-    let _other = UnixListener::bind(folder.join("other.sock")).unwrap();
-    serve(move || Box::new(daemon.accept().unwrap().0));
-    let server = TcpListener::bind("127.0.0.1:0").unwrap();
-    let port = server.local_addr().unwrap().port();
-    serve(move || Box::new(server.accept().unwrap().0));
-    let at = folder.display();
-    let reach = [
-        format!("read:{at}/read"),
-        format!("write:{at}/write"),
-        format!("connect:unix:{at}/daemon.sock"),
-        format!("connect:tcp:127.0.0.1:{port}"),
-    ];
-    for without in combinations() {
-        let _ = fs::remove_file(folder.join("write/b"));
-        let mut confined = Confined::start("reach", &plan(&reach, &without, Policy::Require));
-        let results = confined.results();
-        let expected = reached(folder, port, confined.held().root);
-        let errors: HashMap<String, i64> =
-            expected.iter().map(|(name, error, _)| ((*name).to_owned(), *error)).collect();
-        assert_eq!(results, errors, "without {without:?}");
-        let denied: Vec<String> = confined.denied.try_iter().map(|denial| denial.to_string()).collect();
-        let told: Vec<String> = expected.into_iter().filter_map(|(_, _, told)| told).collect();
-        assert_eq!(denied, told, "without {without:?}");
-        assert_eq!(fs::read_to_string(folder.join("write/b")).unwrap(), "text");
-        assert_eq!(fs::read_to_string(folder.join("read/file")).unwrap(), "text");
-        confined.end();
-    }
-}
-
 fn a_process_is_bounded_and_has_no_power() {
     for without in combinations() {
         let mut confined = Confined::start("nothing", &plan(&[], &without, Policy::Require));
@@ -365,93 +278,6 @@ fn hidden_memory_is_read_by_the_host_alone() {
     assert!(!Confined::start("nothing", &connects).held().hidden);
 }
 
-/// A socket for `accept` beside which, at the port that differs in its last bit, another listens.
-fn neighbours() -> (TcpListener, TcpListener) {
-    loop {
-        let one = TcpListener::bind("127.0.0.1:0").unwrap();
-        let port = one.local_addr().unwrap().port() ^ 1;
-        if let Ok(other) = TcpListener::bind(("127.0.0.1", port)) {
-            return (one, other);
-        }
-    }
-}
-
-fn swapped_arguments_reach_nothing() {
-    let folder = tempfile::tempdir().unwrap();
-    let folder = folder.path();
-    fs::create_dir(folder.join("read")).unwrap();
-    fs::write(folder.join("read/file"), "text").unwrap();
-    fs::write(folder.join("secret"), "secret").unwrap();
-    let (granted, other) = neighbours();
-    let port = granted.local_addr().unwrap().port();
-    std::thread::spawn(move || granted.incoming().for_each(drop));
-    let reach = [format!("read:{}/read", folder.display()), format!("connect:tcp:127.0.0.1:{port}")];
-    let mut all: Vec<_> = combinations().into_iter().map(|without| (without, Policy::Require)).collect();
-    if !all.is_empty() {
-        all.push((vec![Layer::Namespaces, Layer::Landlock], Policy::BestEffort));
-    }
-    for (without, policy) in all {
-        let mut confined = Confined::start("swapped", &plan(&reach, &without, policy));
-        let results = confined.results();
-        assert!(results.len() == 3 && results.values().all(|error| *error == 0), "without {without:?}: {results:?}");
-        // Both were tried, or the test would show nothing.
-        let denials = confined.denials();
-        assert!(denials.by_kind["open"] > 0 && denials.by_kind["connect"] > 0, "{denials:?}");
-        confined.end();
-    }
-    other.set_nonblocking(true).unwrap();
-    assert_eq!(other.accept().unwrap_err().kind(), std::io::ErrorKind::WouldBlock);
-}
-
-/// A daemon that is asked for a connection by as many as its queue holds, and takes none.
-fn full_daemon(path: &Path) -> (UnixListener, Vec<std::os::fd::OwnedFd>) {
-    use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, bind, connect, listen, socket_with};
-    let stream = || {
-        socket_with(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::NONBLOCK | SocketFlags::CLOEXEC, None)
-            .unwrap()
-    };
-    let address = SocketAddrUnix::new(path).unwrap();
-    let daemon = stream();
-    bind(&daemon, &address).unwrap();
-    listen(&daemon, 1).unwrap();
-    let mut clients = Vec::new();
-    loop {
-        let client = stream();
-        match connect(&client, &address) {
-            Ok(()) => clients.push(client),
-            Err(error) => {
-                assert_eq!(error, rustix::io::Errno::AGAIN);
-                return (UnixListener::from(daemon), clients);
-            }
-        }
-    }
-}
-
-fn a_connection_that_waits_holds_up_nothing() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("daemon.sock");
-    for without in combinations().into_iter().take(1) {
-        let _ = fs::remove_file(&path);
-        let (daemon, clients) = full_daemon(&path);
-        let mut confined =
-            Confined::start("waiting", &plan(&[format!("connect:unix:{}", path.display())], &without, Policy::Require));
-        assert_eq!(confined.denied.recv().unwrap().to_string(), "openat /etc/passwd");
-        drop(clients);
-        daemon.set_nonblocking(false).unwrap();
-        std::thread::spawn(move || {
-            for stream in daemon.incoming() {
-                let mut stream = stream.unwrap();
-                let _ = stream.read_exact(&mut [0]).and_then(|()| stream.write_all(b"y"));
-            }
-        });
-        let results = confined.results();
-        assert_eq!(results["full"], i64::from(libc::EAGAIN));
-        assert_eq!(results["meanwhile"], i64::from(EPERM));
-        assert_eq!(results["accepted"], 0);
-        confined.end();
-    }
-}
-
 fn threads_and_the_signal_of_death_are_kept() {
     let mut limited = plan(&[], &[], Policy::BestEffort);
     limited.limits.threads = Some(12);
@@ -467,6 +293,28 @@ fn threads_and_the_signal_of_death_are_kept() {
     let results = confined.results();
     assert_eq!((results["asked"], results["signal"]), (0, i64::from(libc::SIGKILL)));
     confined.end();
+}
+
+fn each_layer_alone_bounds_files() {
+    let layers = [Layer::Namespaces, Layer::Landlock];
+    for without in combinations().into_iter().filter(|without| layers.iter().any(|layer| without.contains(layer))) {
+        let mut confined =
+            Confined::start("bounds", &plan(&[], &[&without[..], &[Layer::Seccomp]].concat(), Policy::BestEffort));
+        let results = confined.results();
+        let root = confined.held().root;
+        for name in ["read", "read_parent", "list", "create", "create_folder", "remove", "tcp", "mount", "ptrace"] {
+            // A port that nobody listens at would refuse too, but with another error.
+            assert!(
+                results[name] != 0 && results[name] != i64::from(libc::ECONNREFUSED),
+                "{name} {results:?} {without:?}"
+            );
+        }
+        // No namespace bounds signals to others of the same user.
+        if !root && confined.held().landlock_abi >= 6 {
+            assert_eq!(results["kill"], i64::from(EPERM), "{results:?}");
+        }
+        confined.end();
+    }
 }
 
 fn a_killed_process_ends_its_notifier() {

@@ -8,7 +8,11 @@ mod attempts;
 #[cfg(target_os = "linux")]
 mod cases;
 #[cfg(target_os = "linux")]
+mod granted;
+#[cfg(target_os = "linux")]
 mod host;
+#[cfg(target_os = "linux")]
+mod libraries;
 #[cfg(target_os = "linux")]
 mod swapped;
 

@@ -23,7 +23,7 @@ pub struct Plan {
     ///
     /// An unprivileged host may then not open the memory of its own child either, nor copy its sockets: the tests try both. It
     /// reads the arguments of refused calls all the same, by a descriptor that the process opened of itself before it hid. With
-    /// a grant of connections this has no effect, since for these the host copies the process's sockets.
+    /// a grant of connections or of writing this has no effect, since for these the host copies the process's descriptors.
     pub hide_memory: bool,
     /// Layers that are left out: for tests, and to find out what a system lacks.
     #[serde(default)]

@@ -16,7 +16,8 @@ const MAX_SOCKET_PATH: usize = 107;
 pub enum Reach {
     /// A file, or a folder and all below it, for reading.
     Read(PathBuf),
-    /// A file, or a folder and all below it, for reading and writing.
+    /// A file, or a folder and all below it, for reading and writing: files and folders are made, renamed and removed there, and
+    /// files are locked and given a length. None is linked, gets another mode or owner, or is run.
     Write(PathBuf),
     /// Connections to the Unix socket at this path.
     Unix(PathBuf),

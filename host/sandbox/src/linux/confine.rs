@@ -17,7 +17,7 @@ use crate::reach::Reach;
 
 /// Confines this process for ever, and sends the host over `notify` what a [`Listener`] receives there.
 ///
-/// It closes every descriptor but those of `keep` and `notify`, so nothing else that owns one may be used afterwards. The host
+/// It closes every descriptor but those of `keep` and `notify`, so nothing else that owns one may be used or dropped afterwards. The host
 /// finds out with [`probe`](crate::probe) what the system allows, and passes it on as `support`.
 ///
 /// # Errors
@@ -51,7 +51,8 @@ pub fn confine(
         enforced.landlock_abi = landlocked::restrict(plan)?;
     }
     drop_capabilities()?;
-    if plan.hide_memory && !plan.reach.iter().any(Reach::is_connect) {
+    let copied = |reach: &Reach| reach.is_connect() || matches!(reach, Reach::Write(_));
+    if plan.hide_memory && !plan.reach.iter().any(copied) {
         set_dumpable_behavior(DumpableBehavior::NotDumpable).map_err(SandboxError::step("hiding the memory"))?;
         enforced.hidden = true;
     }

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
 use rustix::fs::{Mode, OFlags};
+use rustix::process::{PidfdGetfdFlags, pidfd_getfd};
 use rustix::time::Timespec;
 
 use super::channel::Listener;
@@ -48,6 +49,7 @@ impl Notifier {
         let mut answering = Answering {
             files: Files::new(plan),
             reach: plan.reach.clone(),
+            file_size: plan.limits.file_size,
             listener,
             connects: Connects::default(),
             denials: Arc::clone(&denials),
@@ -118,6 +120,8 @@ struct Answering {
     listener: Listener,
     files: Files,
     reach: Vec<Reach>,
+    /// The largest file that the process may write.
+    file_size: Option<u64>,
     connects: Connects,
     denials: Arc<Mutex<Denials>>,
     watch: Watch,
@@ -192,6 +196,9 @@ impl Answering {
         }
         if call == libc::SYS_connect {
             return self.connect(notice);
+        }
+        if call == libc::SYS_ftruncate && self.reach.iter().filter_map(Reach::files).any(|(_, writes)| writes) {
+            return self.truncate(notice);
         }
         Decision::refuse(self.argument(notice))
     }
@@ -296,6 +303,31 @@ impl Answering {
                 Decision::Refuse { argument, error: libc::ENOENT }
             }
         }
+    }
+
+    /// Sets the length of a file in a folder that may be written, by the host's own copy of the descriptor. Memory that is shared with
+    /// the host is a file without a name, and keeps its length.
+    fn truncate(&self, notice: &Notice) -> Decision {
+        let [descriptor, len, ..] = notice.args;
+        // Only the lower half of the argument is the descriptor.
+        let copy = pidfd_getfd(&self.listener.process, descriptor as u32 as i32, PidfdGetfdFlags::empty());
+        let named = |file: &OwnedFd| {
+            let about = rustix::fs::fstat(file)?;
+            let regular = rustix::fs::FileType::from_raw_mode(about.st_mode) == rustix::fs::FileType::RegularFile;
+            rustix::io::Result::Ok(regular && about.st_nlink > 0)
+        };
+        let file = match copy.and_then(|file| Ok((named(&file)?, file))) {
+            Ok((true, file)) => file,
+            Ok((false, _)) => return Decision::refuse(""),
+            Err(error) => return Decision::Answer(Answer::Fail(error.raw_os_error())),
+        };
+        if self.file_size.is_some_and(|most| len > most && i64::try_from(len).is_ok()) {
+            return Decision::Answer(Answer::Fail(libc::EFBIG));
+        }
+        Decision::Answer(match rustix::fs::ftruncate(&file, len) {
+            Ok(()) => Answer::Done,
+            Err(error) => Answer::Fail(error.raw_os_error()),
+        })
     }
 
     fn connect(&mut self, notice: &Notice) -> Decision {

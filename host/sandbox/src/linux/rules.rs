@@ -27,6 +27,9 @@ pub(super) struct Shape<'a> {
     pub(super) pid: u32,
 }
 
+/// `mseal`, by which newer loaders keep a library's maps as they are. It has this number everywhere.
+const MSEAL: c_long = 462;
+
 /// Calls that work on memory, threads, time and descriptors of the process alone.
 const ALLOWED: &[c_long] = &[
     // Memory.
@@ -42,6 +45,7 @@ const ALLOWED: &[c_long] = &[
     libc::SYS_mlock2,
     libc::SYS_munlock,
     libc::SYS_membarrier,
+    MSEAL,
     libc::SYS_getrandom,
     // Threads and signals of its own.
     libc::SYS_futex,

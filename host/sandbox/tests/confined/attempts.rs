@@ -5,7 +5,7 @@ use std::ffi::CString;
 use std::fs;
 use std::io::{Read, Write};
 use std::net::TcpStream;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, AsRawFd};
 use std::os::unix::net::UnixStream;
 use std::time::Instant;
 
@@ -19,7 +19,11 @@ pub fn run(what: &str, plan: &str, support: &str) {
     let plan: Plan = serde_json::from_str(plan).unwrap();
     let support: Support = serde_json::from_str(support).unwrap();
     let (stdin, stdout, stderr) = (std::io::stdin(), std::io::stdout(), std::io::stderr());
-    let keep = [stdout.as_fd(), stderr.as_fd()];
+    // Memory such as a host shares. What is not kept is closed, so there is none where it is not used.
+    let flags = rustix::fs::MemfdFlags::CLOEXEC;
+    let shared = (what == "reach").then(|| rustix::fs::memfd_create("shared", flags).unwrap());
+    let mut keep = vec![stdout.as_fd(), stderr.as_fd()];
+    keep.extend(shared.iter().map(AsFd::as_fd));
     // The process dies with its host's thread, also when it is confined.
     // SAFETY: numbers only.
     unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL, 0, 0, 0) };
@@ -36,7 +40,7 @@ pub fn run(what: &str, plan: &str, support: &str) {
     match what {
         "forbidden" => forbidden(),
         "ordinary" => ordinary(&plan),
-        "reach" => reached(&plan),
+        "reach" => reached(&plan, shared.as_ref().map_or(-1, AsRawFd::as_raw_fd)),
         "flood" => flood(1_000_000),
         "threads" => threads(),
         "death" => death_signal(),
@@ -214,6 +218,19 @@ fn ordinary(plan: &Plan) {
     say("map", i32::from(!mapped));
 }
 
+/// Gives a file a length, and finds it.
+fn set_length(path: &std::path::Path, len: u64) -> std::io::Result<()> {
+    let file = fs::File::create(path)?;
+    file.set_len(len)?;
+    if file.metadata()?.len() == len { Ok(()) } else { Err(std::io::ErrorKind::InvalidData.into()) }
+}
+
+/// The error of giving a length to what is no file with a name.
+fn errno_of_length(descriptor: c_int) -> i32 {
+    // SAFETY: numbers only.
+    errno(c_long::from(unsafe { libc::ftruncate(descriptor, 0) }))
+}
+
 /// Makes a program that would run as its owner.
 fn set_id(path: &std::path::Path) -> std::io::Result<fs::File> {
     use std::os::unix::fs::OpenOptionsExt;
@@ -229,7 +246,7 @@ fn talk(mut stream: impl Read + Write) -> std::io::Result<()> {
 }
 
 /// What was granted, and its neighbours.
-fn reached(plan: &Plan) {
+fn reached(plan: &Plan, shared: c_int) {
     for reach in &plan.reach {
         match reach {
             Reach::Read(folder) => {
@@ -251,6 +268,9 @@ fn reached(plan: &Plan) {
                 say_result("write_below", fs::write(folder.join("sub/c"), "text"));
                 say_result("write_remove", fs::remove_dir_all(folder.join("sub")));
                 say_result("write_too_much", fs::write(folder.join("kept"), "kept"));
+                say_result("write_length", set_length(&folder.join("long"), 5000));
+                say_result("write_too_long", set_length(&folder.join("long"), 2 << 20));
+                say("write_length_of_memory", errno_of_length(shared));
                 say_result("write_set_id", set_id(&folder.join("program")));
                 say_result("write_symlink", std::os::unix::fs::symlink("/etc/passwd", folder.join("link")));
             }

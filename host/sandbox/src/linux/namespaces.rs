@@ -14,6 +14,7 @@ use rustix::thread::UnshareFlags;
 use super::files::plain;
 use super::raw::{self, Locks};
 use crate::plan::{Plan, SandboxError, Support};
+use crate::reach::Reach;
 
 /// Names of namespaces as they are told, and the flags that make them. No namespace of processes: threads cannot be made in it.
 pub(super) const NAMESPACES: [(&str, UnshareFlags); 4] = [
@@ -110,6 +111,8 @@ fn sources(plan: &Plan) -> Result<Vec<Source>, SandboxError> {
         let error = |source| SandboxError::Path { path: path.to_owned(), source };
         let real = path.canonicalize().map_err(error)?;
         let folder = fs::metadata(&real).map_err(error)?.is_dir();
+        // Grants add up: what may be read in a folder that may be written may be written.
+        let writes = writes || (!runs && Reach::opens(&plan.reach, path, true));
         all.push(Source { path: plain(path), real, folder, writes, runs });
     }
     all.sort_by_key(|source| source.path.components().count());

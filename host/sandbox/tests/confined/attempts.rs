@@ -51,6 +51,7 @@ pub fn run(what: &str, plan: &str, support: &str) {
             measure(&plan);
         }
         "bounds" => bounds(),
+        "nested" => nested(&plan),
         _ => {}
     }
     println!("done");
@@ -216,6 +217,14 @@ fn ordinary(plan: &Plan) {
         }
     };
     say("map", i32::from(!mapped));
+}
+
+/// Writes a file in each folder that was granted, and reads it.
+fn nested(plan: &Plan) {
+    for (at, (folder, _)) in plan.reach.iter().filter_map(Reach::files).enumerate() {
+        say_result(&format!("write{at}"), fs::write(folder.join("file"), "text"));
+        say_result(&format!("read{at}"), fs::read(folder.join("file")));
+    }
 }
 
 /// Gives a file a length, and finds it.

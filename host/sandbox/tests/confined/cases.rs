@@ -7,7 +7,8 @@ use libc::{ENOENT, ENOSYS, EPERM};
 use outrigger_sandbox::{FLOOD, Kind, Layer, Policy, probe};
 
 use super::granted::{
-    a_connection_that_waits_holds_up_nothing, exactly_what_was_granted_is_reached, swapped_arguments_reach_nothing,
+    a_connection_that_waits_holds_up_nothing, exactly_what_was_granted_is_reached, grants_within_one_another_add_up,
+    swapped_arguments_reach_nothing,
 };
 use super::host::{Confined, plan};
 use super::libraries::a_library_is_opened_with_its_own;
@@ -29,6 +30,7 @@ const CASES: &[Case] = &[
     ("threads_and_the_signal_of_death_are_kept", threads_and_the_signal_of_death_are_kept, true),
     ("each_layer_alone_bounds_files", each_layer_alone_bounds_files, true),
     ("a_library_is_opened_with_those_in_its_own_folders", a_library_is_opened_with_its_own, true),
+    ("grants_within_one_another_add_up", grants_within_one_another_add_up, true),
     ("measure", measure, false),
 ];
 

@@ -104,6 +104,30 @@ pub fn exactly_what_was_granted_is_reached() {
     }
 }
 
+pub fn grants_within_one_another_add_up() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path().display();
+    for inner in ["a/b", "c/d"] {
+        fs::create_dir_all(folder.path().join(inner)).unwrap();
+        fs::write(folder.path().join(inner).with_file_name("file"), "text").unwrap();
+    }
+    let reach = [format!("read:{at}/a"), format!("write:{at}/a/b"), format!("write:{at}/c"), format!("read:{at}/c/d")];
+    for without in combinations() {
+        let mut confined = Confined::start("nested", &plan(&reach, &without, Policy::Require));
+        let results = confined.results();
+        assert_eq!(results.len(), 8);
+        for (name, error) in results {
+            assert_eq!(error, if name == "write0" { i64::from(EPERM) } else { 0 }, "{name} without {without:?}");
+        }
+        confined.end();
+
+        let absent = [format!("read:{at}/absent")];
+        let confined = Confined::start("nothing", &plan(&absent, &without, Policy::Require));
+        let reason = confined.enforced.as_ref().unwrap_err();
+        assert!(reason.starts_with(&format!("{at}/absent: No such file")), "{reason}");
+    }
+}
+
 /// Two listeners whose ports differ in the last bit.
 fn neighbours() -> (TcpListener, TcpListener) {
     loop {

@@ -57,14 +57,12 @@ fn needs<'a>(bytes: impl ReadRef<'a>) -> Result<Option<Needs>, String> {
     let value =
         |tag: u32| dynamic.iter().find(|entry| entry.tag32(endian) == Some(tag)).map(|entry| entry.d_val(endian));
     let (table, size) = (value(elf::DT_STRTAB).unwrap_or(0), value(elf::DT_STRSZ).unwrap_or(0));
-    let mut strings: &[u8] = &[];
-    for segment in segments {
-        if segment.p_type(endian) == elf::PT_LOAD
-            && let Ok(Some(data)) = segment.data_range(endian, bytes, table, size)
-        {
-            strings = data;
-        }
-    }
+    // Where the table is in the file: asking for a segment's data would read all of the segment.
+    let place = segments.iter().filter(|segment| segment.p_type(endian) == elf::PT_LOAD).find_map(|segment| {
+        let within = table.checked_sub(segment.p_vaddr(endian)).filter(|within| *within < segment.p_filesz(endian))?;
+        segment.p_offset(endian).checked_add(within)
+    });
+    let strings: &[u8] = place.and_then(|place| bytes.read_bytes_at(place, size).ok()).unwrap_or_default();
     let string = |offset: u64| {
         let rest = strings.get(usize::try_from(offset).ok()?..)?;
         let end = rest.iter().position(|byte| *byte == 0)?;

@@ -2117,9 +2117,9 @@ enum {
     OUTRIGGER_FN_WALLET_READ_DUMP = 44,
     /**
      * Gives the wallet a new seed, as bitcoind's legacy wallets have: this private key, as WIF, or a random one. New
-     * addresses come from it where it is to be active; else its keys are the wallet's, too. OUTRIGGER_STATUS_REFUSED,
-     * with bitcoind's words, for one that it has, and for text that is no key; OUTRIGGER_STATUS_WALLET_LOCKED. Since
-     * minor 1.
+     * addresses come from it where it is to be active, at once; else once those that are derived ahead are used up.
+     * OUTRIGGER_STATUS_REFUSED, with bitcoind's words, for one that it has, and for text that is no key;
+     * OUTRIGGER_STATUS_WALLET_LOCKED. Since minor 1.
      *
      * Request: seed [optional secret], active [bool]. Response: [nothing].
      */
@@ -2174,6 +2174,20 @@ enum {
      * Request: name [optional text], passphrase [secret]. Response: [migration].
      */
     OUTRIGGER_FN_WALLET_MIGRATE = 50,
+    /**
+     * What scripts of the wallet received, in no order that means anything. Only those are told that received something
+     * which counts. All of them come at once: the answer takes some 32 bytes for each output. Since minor 1.
+     *
+     * Request: query [received_query]. Response: [list of received].
+     */
+    OUTRIGGER_FN_WALLET_RECEIVED = 51,
+    /**
+     * Imports descriptors of the wallet's own keys as `import` does; where it stored one, a wallet that was made blank
+     * is blank no more. Since minor 1.
+     *
+     * Request: descriptors [list of descriptor_import]. Response: [list of import_outcome].
+     */
+    OUTRIGGER_FN_WALLET_ADD_OWN_DESCRIPTORS = 52,
 };
 
 /* ------------------------------------------------------------------------------------------------------------------

@@ -842,7 +842,7 @@ typedef struct outrigger_wallet_info_t {
     outrigger_wallet_kind_t kind;
     /** Whether it may hold private keys. [bool] */
     bool private_keys_enabled;
-    /** Whether it was made without keys of its own. Imports leave it as it is. [bool] */
+    /** Whether it was made without keys of its own, and has got none since. Imports leave it as it is. [bool] */
     bool blank;
     /** As given to createwallet. [bool] */
     bool avoid_reuse;
@@ -1535,6 +1535,59 @@ typedef struct outrigger_migration_t {
     /** The file with a copy of it as it was. [text] */
     outrigger_bytes_t backup;
 } outrigger_migration_t;
+
+/** What a script of the wallet received. */
+typedef struct outrigger_received_t {
+    /** The script. [bytes] */
+    outrigger_bytes_t script;
+    /** Whose it is. [ownership] */
+    outrigger_ownership_t ownership;
+    /** The label of its address; none where it has no entry in the address book. [optional text] */
+    outrigger_optional_bytes_t label;
+    /** The sum of the outputs. [u64] */
+    uint64_t amount;
+    /** The least depth of their transactions. [i64] */
+    int64_t depth;
+    /** The transaction of each output, by order position. [list of hash] */
+    outrigger_list_t txids;
+} outrigger_received_t;
+
+/** Whose payments are summed up. */
+typedef struct outrigger_received_by_t {
+    /** Which it is: one of the constants below. */
+    uint8_t tag;
+    /** More of it: the member that is named as the tag is, where it has one. */
+    union {
+        /** Those of these scripts that are the wallet's. */
+        struct {
+            /** They. [list of bytes] */
+            const outrigger_bytes_t *scripts;
+            /** How many there are. */
+            size_t scripts_count;
+        } scripts;
+    } as;
+} outrigger_received_by_t;
+
+/** What an outrigger_received_by_t can be. */
+enum {
+    /** All scripts of the wallet that have an entry in the address book. */
+    OUTRIGGER_RECEIVED_BY_ADDRESS_BOOK = 0,
+    /** Those of these scripts that are the wallet's. */
+    OUTRIGGER_RECEIVED_BY_SCRIPTS = 1,
+};
+
+/**
+ * Which payments count. The depth of a transaction is counted from where the wallet stands: it is 1 in that block, 0
+ * where it is not confirmed, and negative where a block made it impossible.
+ */
+typedef struct outrigger_received_query_t {
+    /** To which scripts. [received_by] */
+    outrigger_received_by_t by;
+    /** The least depth of a transaction that counts. [i64] */
+    int64_t min_depth;
+    /** The least depth of a coinbase that counts. [i64] */
+    int64_t min_coinbase_depth;
+} outrigger_received_query_t;
 
 /** The kind of a signature. */
 typedef struct outrigger_scheme_t {
@@ -4041,6 +4094,75 @@ static inline bool outrigger_get_migration(outrigger_reader_t *reader, outrigger
         && outrigger_get_optional_bytes(reader, &out->watch_only)
         && outrigger_get_optional_bytes(reader, &out->solvables)
         && outrigger_get_bytes(reader, &out->backup);
+}
+
+/** [received] Threads: any. Ownership: stays where it was. Lifetime: of `*out`, that of the reader's bytes. */
+static inline bool outrigger_get_received(outrigger_reader_t *reader, outrigger_received_t *out)
+{
+    memset(out, 0, sizeof *out);
+    return outrigger_get_bytes(reader, &out->script)
+        && outrigger_get_ownership(reader, &out->ownership)
+        && outrigger_get_optional_bytes(reader, &out->label)
+        && outrigger_get_u64(reader, &out->amount)
+        && outrigger_get_i64(reader, &out->depth)
+        && outrigger_get_list_of_hash(reader, &out->txids);
+}
+
+/** Goes on behind [received]. Threads: any. Ownership: nothing changes hands. Lifetime: nothing is kept. */
+static inline bool outrigger_skip_received(outrigger_reader_t *reader)
+{
+    return outrigger_skip_bytes(reader)
+        && outrigger_skip(reader, 1)
+        && outrigger_skip_optional_bytes(reader)
+        && outrigger_skip(reader, 8)
+        && outrigger_skip(reader, 8)
+        && outrigger_skip_list_of_hash(reader);
+}
+
+/** [list of received] Threads: any. Ownership: stays where it was. Lifetime: of `*out`, that of the reader's bytes. */
+static inline bool outrigger_get_list_of_received(outrigger_reader_t *reader, outrigger_list_t *out)
+{
+    uint32_t at = 0;
+    outrigger_begin_list(reader, out);
+    for (at = 0; at < out->count && !reader->failed; at++) {
+        outrigger_skip_received(reader);
+    }
+    return outrigger_end_list(reader, out);
+}
+
+/** [received_by] Threads: any. Ownership: what is written stays the caller's. Lifetime: it is copied. */
+static inline void outrigger_put_received_by(outrigger_writer_t *writer, const outrigger_received_by_t *value)
+{
+    outrigger_put_u8(writer, value->tag);
+    switch (value->tag) {
+    case OUTRIGGER_RECEIVED_BY_ADDRESS_BOOK:
+        break;
+    case OUTRIGGER_RECEIVED_BY_SCRIPTS:
+        outrigger_put_list_of_bytes(writer, value->as.scripts.scripts, value->as.scripts.scripts_count);
+        break;
+    default:
+        writer->failed = true;
+        break;
+    }
+}
+
+/** [received_query] Threads: any. Ownership: what is written stays the caller's. Lifetime: it is copied. */
+static inline void outrigger_put_received_query(outrigger_writer_t *writer, const outrigger_received_query_t *value)
+{
+    outrigger_put_received_by(writer, &value->by);
+    outrigger_put_i64(writer, value->min_depth);
+    outrigger_put_i64(writer, value->min_coinbase_depth);
+}
+
+/** [list of descriptor_import] Threads: any. Ownership: what is written stays the caller's. Lifetime: it is copied. */
+static inline void outrigger_put_list_of_descriptor_import(
+    outrigger_writer_t *writer, const outrigger_descriptor_import_t *value, size_t count)
+{
+    size_t at = 0;
+    outrigger_put_count(writer, count);
+    for (at = 0; at < count; at++) {
+        outrigger_put_descriptor_import(writer, &value[at]);
+    }
 }
 
 /** [scheme] Threads: any. Ownership: what is written stays the caller's. Lifetime: it is copied. */
@@ -6621,8 +6743,9 @@ static inline int32_t outrigger_wallet_read_dump(
 
 /**
  * Gives the wallet a new seed, as bitcoind's legacy wallets have: this private key, as WIF, or a random one. New
- * addresses come from it where it is to be active; else its keys are the wallet's, too. OUTRIGGER_STATUS_REFUSED, with
- * bitcoind's words, for one that it has, and for text that is no key; OUTRIGGER_STATUS_WALLET_LOCKED. Since minor 1.
+ * addresses come from it where it is to be active, at once; else once those that are derived ahead are used up.
+ * OUTRIGGER_STATUS_REFUSED, with bitcoind's words, for one that it has, and for text that is no key;
+ * OUTRIGGER_STATUS_WALLET_LOCKED. Since minor 1.
  *
  * Request: seed [optional secret], active [bool]. Response: [nothing].
  * Threads: any, from `init` until `stop` has returned; of one scope, one at a time.
@@ -6791,6 +6914,70 @@ static inline int32_t outrigger_wallet_migrate(
     status = outrigger_ask_written(wallet, OUTRIGGER_FN_WALLET_MIGRATE, scope, &request, &own);
     reader = outrigger_read(outrigger_lend(&own));
     read = status == OUTRIGGER_STATUS_OK && outrigger_get_migration(&reader, out);
+    if (!read) {
+        memset(out, 0, sizeof *out);
+    }
+    return outrigger_answered(status, read, &own, response);
+}
+
+/**
+ * What scripts of the wallet received, in no order that means anything. Only those are told that received something
+ * which counts. All of them come at once: the answer takes some 32 bytes for each output. Since minor 1.
+ *
+ * Request: query [received_query]. Response: [list of received].
+ * Threads: any, from `init` until `stop` has returned; of one scope, one at a time.
+ * Ownership: the arguments stay the caller's; `*response` is the caller's to release, whatever the status is.
+ * Lifetime: what `*out` points to ends with `*response`; the arguments are copied.
+ */
+static inline int32_t outrigger_wallet_received(
+    const outrigger_service_t *wallet, uint64_t scope, const outrigger_received_query_t *query,
+    outrigger_owned_bytes_t *response, outrigger_list_t *out)
+{
+    outrigger_writer_t request = OUTRIGGER_WRITER;
+    outrigger_owned_bytes_t own = OUTRIGGER_NO_BYTES;
+    outrigger_reader_t reader;
+    int32_t status = OUTRIGGER_STATUS_OK;
+    bool read = false;
+    memset(out, 0, sizeof *out);
+    if (response == NULL) {
+        return OUTRIGGER_STATUS_MALFORMED;
+    }
+    outrigger_put_received_query(&request, query);
+    status = outrigger_ask_written(wallet, OUTRIGGER_FN_WALLET_RECEIVED, scope, &request, &own);
+    reader = outrigger_read(outrigger_lend(&own));
+    read = status == OUTRIGGER_STATUS_OK && outrigger_get_list_of_received(&reader, out);
+    if (!read) {
+        memset(out, 0, sizeof *out);
+    }
+    return outrigger_answered(status, read, &own, response);
+}
+
+/**
+ * Imports descriptors of the wallet's own keys as `import` does; where it stored one, a wallet that was made blank is
+ * blank no more. Since minor 1.
+ *
+ * Request: descriptors [list of descriptor_import]. Response: [list of import_outcome].
+ * Threads: any, from `init` until `stop` has returned; of one scope, one at a time.
+ * Ownership: the arguments stay the caller's; `*response` is the caller's to release, whatever the status is.
+ * Lifetime: what `*out` points to ends with `*response`; the arguments are copied.
+ */
+static inline int32_t outrigger_wallet_add_own_descriptors(
+    const outrigger_service_t *wallet, uint64_t scope, const outrigger_descriptor_import_t *descriptors,
+    size_t descriptors_count, outrigger_owned_bytes_t *response, outrigger_list_t *out)
+{
+    outrigger_writer_t request = OUTRIGGER_SECRET_WRITER;
+    outrigger_owned_bytes_t own = OUTRIGGER_NO_BYTES;
+    outrigger_reader_t reader;
+    int32_t status = OUTRIGGER_STATUS_OK;
+    bool read = false;
+    memset(out, 0, sizeof *out);
+    if (response == NULL) {
+        return OUTRIGGER_STATUS_MALFORMED;
+    }
+    outrigger_put_list_of_descriptor_import(&request, descriptors, descriptors_count);
+    status = outrigger_ask_written(wallet, OUTRIGGER_FN_WALLET_ADD_OWN_DESCRIPTORS, scope, &request, &own);
+    reader = outrigger_read(outrigger_lend(&own));
+    read = status == OUTRIGGER_STATUS_OK && outrigger_get_list_of_import_outcome(&reader, out);
     if (!read) {
         memset(out, 0, sizeof *out);
     }

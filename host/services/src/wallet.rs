@@ -7,8 +7,8 @@ use outrigger_memory::wipe_stack;
 use outrigger_service::mempool::Admission;
 use outrigger_service::signer::SignBatch;
 use outrigger_service::wallet::{
-    AddressType, CoinBatch, CreateOptions, DescriptorInfo, HdKey, HistoryBatch, HistoryQuery, Import, ImportOutcome,
-    LabelBatch, Migration, ScriptInfo, SpendSettings, WalletInfo,
+    AddressType, CoinBatch, CreateOptions, DescriptorImport, DescriptorInfo, HdKey, HistoryBatch, HistoryQuery, Import,
+    ImportOutcome, LabelBatch, Migration, Received, ReceivedQuery, ScriptInfo, SpendSettings, WalletInfo,
 };
 use outrigger_service::wire::{Blob, Encoded, Secret};
 use outrigger_service::{ErrorKind, Result, Scope, ServiceError, Signer, Wallet};
@@ -316,6 +316,14 @@ impl Wallet for WalletService {
         let migrated = self.manager.migrate(name, &passphrase);
         wipe_stack();
         migrated
+    }
+
+    fn add_own_descriptors(&self, scope: Scope, descriptors: Vec<DescriptorImport>) -> Result<Vec<ImportOutcome>> {
+        self.write(scope, |wallet| wallet.add_own_descriptors(descriptors))
+    }
+
+    fn received(&self, scope: Scope, query: ReceivedQuery) -> Result<Encoded<Vec<Received>>> {
+        self.read(scope, |view| view.received(&query))
     }
 
     fn set_pay_feerate(&self, scope: Scope, feerate: Option<FeeRate>) -> Result<()> {

@@ -40,13 +40,27 @@ impl Wallet {
     /// # Errors
     /// `WalletLocked`; `ShuttingDown` when the host stops meanwhile; `Storage` when the disk is full.
     pub fn import(&self, requests: Vec<Import>) -> ServiceResult<Vec<ImportOutcome>> {
+        self.import_with(&requests, |_| {})
+    }
+
+    /// Imports descriptors of the wallet's own keys (createwalletdescriptor): it is blank no more.
+    ///
+    /// # Errors
+    /// As of [`Wallet::import`].
+    pub fn add_own_descriptors(&self, descriptors: Vec<DescriptorImport>) -> ServiceResult<Vec<ImportOutcome>> {
+        let requests: Vec<_> = descriptors.into_iter().map(|descriptor| Import::Descriptor { descriptor }).collect();
+        self.import_with(&requests, |write| write.meta.blank = false)
+    }
+
+    /// Imports all requests in one write, which `done` adds to if anything was imported.
+    fn import_with(&self, requests: &[Import], done: impl FnOnce(&mut Write<'_>)) -> ServiceResult<Vec<ImportOutcome>> {
         let reserved = self.rescan.is_reserved();
         let stored = self.write(|write| {
             // Read within the write: the key may have been replaced just before.
             let encryption_key = self.encryption_key()?;
             let mut touched = Vec::new();
             let mut outcomes = Vec::with_capacity(requests.len());
-            for request in &requests {
+            for request in requests {
                 if let Err(error) = request.check_lengths() {
                     outcomes.push(ImportOutcome::BadDescriptor { reason: error.detail });
                     continue;
@@ -62,7 +76,10 @@ impl Wallet {
                 });
             }
             write.rederive(&touched)?;
-            let rescan = if reserved { write.put_rescan(&requests, &outcomes)? } else { None };
+            let rescan = if reserved { write.put_rescan(requests, &outcomes)? } else { None };
+            if outcomes.iter().any(|outcome| matches!(outcome, ImportOutcome::Imported { .. })) {
+                done(write);
+            }
             Ok((outcomes, rescan))
         });
         match stored {

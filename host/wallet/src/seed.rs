@@ -80,6 +80,7 @@ impl Write<'_> {
             }
         }
         self.rederive(&touched)?;
+        self.meta.blank = false;
         self.note_backup_needed()?;
         Ok(true)
     }

@@ -72,7 +72,7 @@ pub fn entries<'a>(
         selection.label.is_none_or(|label| output.label.unwrap_or_default() == label)
     };
     let received = (selection.any_depth || viewpoint.depth(transaction) >= 0).then(shown).into_iter().flatten();
-    let received = received.filter(move |(_, output)| viewpoint.owns(output) && wanted(output));
+    let received = received.filter(move |(_, output)| viewpoint.owns(output.ownership) && wanted(output));
     sent.chain(received.map(|(vout, output)| Entry { output, vout, sent: None }))
 }
 

@@ -1,46 +1,39 @@
 //! getreceivedbyaddress, getreceivedbylabel, listreceivedbyaddress, listreceivedbylabel: what addresses received.
 //!
-//! Each goes once through the wallet's transactions. What a row tells of an output, its owner and label included, is all that
-//! is needed; the address book is read only for the addresses that received nothing.
+//! The wallet sums it up by script; the address book is read only for the addresses that received nothing.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
-use std::ops::ControlFlow;
+use std::collections::{BTreeMap, HashSet};
 
 use bitcoin::{Amount, Script, ScriptBuf, Txid};
 use outrigger_sdk::CallContext;
 use outrigger_sdk::amount::{self, Saturating};
 use outrigger_sdk::params::{int32, text};
-use outrigger_sdk::service::wallet::{HistoryRange, LabelledScript, Ownership, WalletTransactionView};
+use outrigger_sdk::service::wallet::{LabelledScript, Ownership, Received, ReceivedBy, ReceivedQuery, ReceivedView};
 use outrigger_sdk::standard::address;
-use serde_json::Value;
+use outrigger_sdk::wire::{Encoded, ListView};
 
 use crate::destination;
 use crate::error::HistoryError;
 use crate::json;
-use crate::list::{Batches, walk};
 use crate::viewpoint::{COINBASE_MATURITY_DEPTH, WalletViewpoint, signed};
 
 /// The most entries of the address book to ask the host for at a time.
 const BATCH: u32 = 1000;
+/// What room in a reply a listed address takes, about, and each of its transactions, in bytes.
+const ENTRY_BYTES: usize = 256;
+const TXID_BYTES: usize = 67;
 
-/// Which transactions count.
-struct Counted {
-    viewpoint: WalletViewpoint,
+/// Asks the wallet what these scripts received: in transactions of a depth, and in coinbases that can
+/// be spent or, where `immature`, are in a block.
+fn ask(
+    context: &CallContext<'_>,
+    by: ReceivedBy,
     min_depth: i64,
     immature: bool,
-}
-
-impl Counted {
-    /// The depth of a transaction that counts. A coinbase without a confirmation is in no block any more.
-    fn depth(&self, transaction: &WalletTransactionView<'_>) -> Option<i64> {
-        let depth = self.viewpoint.depth(transaction);
-        let least = match (transaction.coinbase, self.immature) {
-            (false, _) => self.min_depth,
-            (true, true) => self.min_depth.max(1),
-            (true, false) => self.min_depth.max(COINBASE_MATURITY_DEPTH),
-        };
-        (depth >= least).then_some(depth)
-    }
+) -> Result<Encoded<Vec<Received>>, HistoryError> {
+    // A coinbase without a confirmation is in no block any more.
+    let min_coinbase_depth = min_depth.max(if immature { 1 } else { COINBASE_MATURITY_DEPTH });
+    Ok(context.host.wallet.received(context.scope, ReceivedQuery { by, min_depth, min_coinbase_depth })?)
 }
 
 /// getreceivedbyaddress: watched addresses are the wallet's, too.
@@ -75,67 +68,89 @@ fn total(context: &CallContext<'_>, scripts: HashSet<ScriptBuf>) -> Result<Vec<u
     }
     let min_depth = context.params.given(1).map_or(Ok(1), int32)?.into();
     let immature = context.params.flag_or(2, false)?;
-    let viewpoint = WalletViewpoint::of(context, &context.wallet()?, &Value::Bool(true))?;
-    let counted = Counted { viewpoint, min_depth, immature };
-    let mut total = Amount::ZERO;
-    walk(Batches::new(context, HistoryRange::All, false, u32::MAX), |tx| {
-        if counted.depth(&tx.transaction).is_some() {
-            let received = tx.transaction.outputs.iter().filter(|output| scripts.contains(output.script));
-            total = received.fold(total, |total, output| total.saturating_add(output.value));
-        }
-        Ok(ControlFlow::Continue(()))
-    })?;
+    let by = ReceivedBy::Scripts { scripts: scripts.into_iter().collect() };
+    let answer = ask(context, by, min_depth, immature)?;
+    let total = answer.view()?.iter().fold(Amount::ZERO, |total, received| total.saturating_add(received.amount));
     Ok(amount::to_json(total).to_string().into_bytes())
 }
 
-/// What an address received.
-#[derive(Default)]
-struct Received {
-    amount: Amount,
-    /// The least depth of its transactions; none where it received nothing.
-    depth: Option<i64>,
-    txids: Vec<Txid>,
-    watched: bool,
-    label: String,
+/// An address of the address book.
+struct Entry<'a> {
+    script: &'a Script,
+    label: &'a str,
+    /// None where it received nothing.
+    received: Option<ReceivedView<'a>>,
+}
+
+impl<'a> Entry<'a> {
+    /// None of a script without an entry in the address book: change, or what has no address.
+    fn of(received: ReceivedView<'a>) -> Option<Self> {
+        Some(Self { script: received.script, label: received.label?, received: Some(received) })
+    }
+
+    fn watched(&self) -> bool {
+        self.received.is_some_and(|received| received.ownership == Ownership::WatchOnly)
+    }
+
+    fn txids(&self) -> ListView<'a, Txid> {
+        self.received.map_or(ListView::EMPTY, |received| received.txids)
+    }
+
+    fn amount(&self) -> Amount {
+        self.received.map_or(Amount::ZERO, |received| received.amount)
+    }
 }
 
 /// listreceivedbyaddress.
 pub fn list_by_address(context: &CallContext<'_>) -> Result<Vec<u8>, HistoryError> {
-    let mut reply = Vec::from(b"[".as_slice());
     let network = context.network()?;
+    let listing = Listing::of(context, true)?;
+    let entries = listing.entries()?;
+    let txids: usize = entries.iter().map(|entry| entry.txids().len()).sum();
+    let mut reply = Vec::with_capacity(entries.len() * ENTRY_BYTES + txids * TXID_BYTES);
+    reply.push(b'[');
     let mut address = String::new();
-    for (script, received) in listed(context, true)? {
+    for entry in entries {
         address.clear();
-        address::write_address(&script, network, &mut address);
+        address::write_address(entry.script, network, &mut address);
         json::item(&mut reply);
         reply.push(b'{');
-        write_watched(&mut reply, received.watched);
+        write_watched(&mut reply, entry.watched());
         json::key!(&mut reply, "address");
         json::plain(&mut reply, &address);
-        write_sum(&mut reply, received.amount, received.depth, &received.label);
+        write_sum(&mut reply, entry.amount(), entry.received.map(|received| received.depth), entry.label);
         json::key!(&mut reply, "txids");
-        json::hashes(&mut reply, received.txids.into_iter());
+        json::hashes(&mut reply, entry.txids().iter());
         reply.push(b'}');
     }
     reply.push(b']');
     Ok(reply)
 }
 
+/// What the addresses of a label received.
+#[derive(Default)]
+struct LabelSum {
+    amount: Amount,
+    depth: Option<i64>,
+    watched: bool,
+}
+
 /// listreceivedbylabel. Of the addresses of a label the last one says whether it is watched, as in bitcoind.
 pub fn list_by_label(context: &CallContext<'_>) -> Result<Vec<u8>, HistoryError> {
-    let mut labels = BTreeMap::<String, Received>::new();
-    for (_, received) in listed(context, false)? {
-        let sum = labels.entry(received.label).or_default();
-        sum.amount = sum.amount.saturating_add(received.amount);
-        sum.depth = sum.depth.into_iter().chain(received.depth).min();
-        sum.watched = received.watched;
+    let listing = Listing::of(context, false)?;
+    let mut labels = BTreeMap::<&str, LabelSum>::new();
+    for entry in listing.entries()? {
+        let sum = labels.entry(entry.label).or_default();
+        sum.amount = sum.amount.saturating_add(entry.amount());
+        sum.depth = sum.depth.into_iter().chain(entry.received.map(|received| received.depth)).min();
+        sum.watched = entry.watched();
     }
     let mut reply = Vec::from(b"[".as_slice());
     for (label, sum) in labels {
         json::item(&mut reply);
         reply.push(b'{');
         write_watched(&mut reply, sum.watched);
-        write_sum(&mut reply, sum.amount, sum.depth, &label);
+        write_sum(&mut reply, sum.amount, sum.depth, label);
         reply.push(b'}');
     }
     reply.push(b']');
@@ -158,74 +173,58 @@ fn write_sum(out: &mut Vec<u8>, amount: Amount, depth: Option<i64>, label: &str)
     json::text(out, label);
 }
 
-/// The addresses of the address book with what they received, in bitcoind's order, by the arguments of the two listings.
-fn listed(context: &CallContext<'_>, by_address: bool) -> Result<Vec<(ScriptBuf, Received)>, HistoryError> {
-    let wallet = context.wallet()?;
-    let params = &context.params;
-    let min_depth = params.given(0).map_or(Ok(1), int32)?.into();
-    let include_empty = params.flag_or(1, false)?;
-    let viewpoint = WalletViewpoint::of(context, &wallet, params.get(2))?;
-    let only = match params.given(3).filter(|_| by_address).map(text).transpose()? {
-        None | Some("") => None,
-        Some(given) => Some(address::to_script(given, viewpoint.network).map_err(|_| HistoryError::AddressFilter)?),
-    };
-    let immature = params.flag_or(if by_address { 4 } else { 3 }, false)?;
-    let counted = Counted { viewpoint, min_depth, immature };
-    let mut tally = HashMap::new();
-    walk(Batches::new(context, HistoryRange::All, false, u32::MAX), |tx| {
-        add(&mut tally, &counted, &tx.transaction, only.as_deref());
-        Ok(ControlFlow::Continue(()))
-    })?;
-    if include_empty {
-        add_entries(context, &mut tally, only)?;
-    }
-    let mut listed: Vec<_> = tally.into_iter().collect();
-    listed.sort_by_cached_key(|(script, _)| destination::order(script));
-    Ok(listed)
+/// What the two listings list, by their arguments.
+struct Listing {
+    viewpoint: WalletViewpoint,
+    received: Encoded<Vec<Received>>,
+    /// The addresses to list in any case, with their labels: those of others, too.
+    book: Vec<(ScriptBuf, String)>,
 }
 
-/// Adds the outputs of a transaction. Those without an entry in the address book are change, or have no address.
-fn add(
-    tally: &mut HashMap<ScriptBuf, Received>,
-    counted: &Counted,
-    transaction: &WalletTransactionView<'_>,
-    only: Option<&Script>,
-) {
-    let Some(depth) = counted.depth(transaction) else { return };
-    for output in transaction.outputs {
-        let wanted = counted.viewpoint.owns(&output) && only.is_none_or(|only| only == output.script);
-        let Some(label) = output.label.filter(|_| wanted) else { continue };
-        let received = match tally.get_mut(output.script) {
-            Some(received) => received,
-            None => tally.entry(output.script.to_owned()).or_default(),
+impl Listing {
+    fn of(context: &CallContext<'_>, by_address: bool) -> Result<Self, HistoryError> {
+        let wallet = context.wallet()?;
+        let params = &context.params;
+        let min_depth = params.given(0).map_or(Ok(1), int32)?.into();
+        let include_empty = params.flag_or(1, false)?;
+        let viewpoint = WalletViewpoint::of(context, &wallet, params.get(2))?;
+        let only = match params.given(3).filter(|_| by_address).map(text).transpose()? {
+            None | Some("") => None,
+            Some(given) => Some(address::to_script(given, viewpoint.network).map_err(|_| HistoryError::AddressFilter)?),
         };
-        if received.depth.is_none() {
-            label.clone_into(&mut received.label);
+        let immature = params.flag_or(if by_address { 4 } else { 3 }, false)?;
+        let by = match only.clone() {
+            Some(script) => ReceivedBy::Scripts { scripts: vec![script] },
+            None => ReceivedBy::AddressBook,
+        };
+        let received = ask(context, by, min_depth, immature)?;
+        let book = if include_empty { entered(context, only)? } else { Vec::new() };
+        Ok(Self { viewpoint, received, book })
+    }
+
+    /// The addresses in bitcoind's order.
+    fn entries(&self) -> Result<Vec<Entry<'_>>, HistoryError> {
+        let ours = self.received.view()?.iter().filter(|received| self.viewpoint.owns(received.ownership));
+        let mut entries: Vec<Entry<'_>> = ours.filter_map(Entry::of).collect();
+        if !self.book.is_empty() {
+            let listed: HashSet<&Script> = entries.iter().map(|entry| entry.script).collect();
+            let empty = self.book.iter().filter(|(script, _)| !listed.contains(script.as_script()));
+            entries.extend(empty.map(|(script, label)| Entry { script, label, received: None }));
         }
-        received.amount = received.amount.saturating_add(output.value);
-        received.depth = Some(received.depth.map_or(depth, |least| least.min(depth)));
-        received.watched |= output.ownership == Ownership::WatchOnly;
-        received.txids.push(transaction.txid);
+        entries.sort_by_cached_key(|entry| destination::order(entry.script));
+        Ok(entries)
     }
 }
 
-/// Adds the addresses that received nothing: those of others, too.
-fn add_entries(
-    context: &CallContext<'_>,
-    tally: &mut HashMap<ScriptBuf, Received>,
-    only: Option<ScriptBuf>,
-) -> Result<(), HistoryError> {
-    let entries: Vec<(ScriptBuf, String)> = match only {
+/// The address book, or the entry of one address.
+fn entered(context: &CallContext<'_>, only: Option<ScriptBuf>) -> Result<Vec<(ScriptBuf, String)>, HistoryError> {
+    match only {
         Some(script) => {
             let known = context.host.wallet.scripts(context.scope, vec![script.clone()])?.pop().flatten();
-            known.and_then(|info| info.label).map(|label| (script, label)).into_iter().collect()
+            Ok(known.and_then(|info| info.label).map(|label| (script, label)).into_iter().collect())
         }
-        None => address_book(context)?.into_iter().map(|entry| (entry.script, entry.label)).collect(),
-    };
-    for (script, label) in entries {
-        tally.entry(script).or_insert_with(|| Received { label, ..Received::default() });
+        None => Ok(address_book(context)?.into_iter().map(|entry| (entry.script, entry.label)).collect()),
     }
-    Ok(())
 }
 
 /// All entries of the address book.

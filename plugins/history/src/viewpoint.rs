@@ -4,7 +4,7 @@ use bitcoin::{Amount, Network, SignedAmount};
 use outrigger_sdk::CallContext;
 use outrigger_sdk::amount::Saturating;
 use outrigger_sdk::params::flag;
-use outrigger_sdk::service::wallet::{Ownership, Synced, TxState, WalletInfo, WalletOutputView, WalletTransactionView};
+use outrigger_sdk::service::wallet::{Ownership, Synced, WalletInfo, WalletTransactionView};
 use serde_json::Value;
 
 use crate::error::HistoryError;
@@ -35,17 +35,12 @@ impl WalletViewpoint {
 
     /// How deep a transaction is: 0 when unconfirmed, negative when another one made it impossible.
     pub fn depth(&self, transaction: &WalletTransactionView<'_>) -> i64 {
-        let depth_of = |height: u32| i64::from(self.synced.height) - i64::from(height) + 1;
-        match transaction.state {
-            TxState::Confirmed { height, .. } => depth_of(height),
-            TxState::Conflicted { height, .. } => -depth_of(height),
-            TxState::InMempool | TxState::Inactive | TxState::Abandoned => 0,
-        }
+        transaction.state.depth(self.synced.height)
     }
 
-    /// Whether an output counts as ours.
-    pub fn owns(&self, output: &WalletOutputView<'_>) -> bool {
-        match output.ownership {
+    /// Whether an output of this ownership counts as ours.
+    pub fn owns(&self, ownership: Ownership) -> bool {
+        match ownership {
             Ownership::Spendable => true,
             Ownership::WatchOnly => self.watch_only,
             Ownership::None => false,
@@ -63,7 +58,7 @@ impl WalletViewpoint {
         if transaction.coinbase && self.depth(transaction) < COINBASE_MATURITY_DEPTH {
             return SignedAmount::ZERO;
         }
-        let ours = transaction.outputs.iter().filter(|output| self.owns(output));
+        let ours = transaction.outputs.iter().filter(|output| self.owns(output.ownership));
         ours.map(|output| signed(output.value)).fold(SignedAmount::ZERO, SignedAmount::saturating_add)
     }
 

@@ -9,7 +9,7 @@ use outrigger_sdk::descriptor::{Checksum, Descriptor};
 use outrigger_sdk::params::{Type, int32, object};
 use outrigger_sdk::service::ErrorKind;
 use outrigger_sdk::service::wallet::{
-    AddressType, DescriptorImport, HdKey, Import, ImportOutcome, ScriptInfo, WalletInfo, WalletKind,
+    AddressType, DescriptorImport, HdKey, ImportOutcome, ScriptInfo, WalletInfo, WalletKind,
 };
 use outrigger_sdk::standard::{ScriptKind, address, classify};
 use outrigger_sdk::wire::Secret;
@@ -129,13 +129,13 @@ pub fn create_wallet_descriptor(context: &mut CallContext<'_>) -> Result<Value, 
         }
         let (active, internal, range) = (true, Some(internal), None);
         let descriptor = DescriptorImport { text, range, next_index: None, active, internal, label: None, timestamp };
-        imports.push(Import::Descriptor { descriptor });
+        imports.push(descriptor);
         added.push(public);
     }
     if added.is_empty() {
         return Err(WalletError::DescriptorExists);
     }
-    let outcomes = context.host.wallet.import(context.scope, imports)?;
+    let outcomes = context.host.wallet.add_own_descriptors(context.scope, imports)?;
     if outcomes.iter().any(|outcome| !matches!(outcome, ImportOutcome::Imported { .. })) {
         return Err(RpcError::internal("the descriptor could not be stored").into());
     }

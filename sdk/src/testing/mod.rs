@@ -34,6 +34,7 @@ mod node_rpc;
 mod rows;
 mod signer;
 mod wallet;
+mod wallet_state;
 
 use std::any::Any;
 use std::collections::{HashMap, HashSet};
@@ -46,7 +47,8 @@ pub use chain::StubChain;
 pub use mempool::StubMempool;
 pub use node_rpc::StubNodeRpc;
 pub use rows::KnownTransaction;
-pub use wallet::{StubWallet, WalletState};
+pub use wallet::StubWallet;
+pub use wallet_state::WalletState;
 
 use crate::manifest::Manifest;
 use crate::plugin::{Call, Plugin, Reply, ReplySink};

@@ -21,6 +21,11 @@ impl Wallets {
         self
     }
 
+    /// Whether each counts as blank.
+    fn blank(&mut self) -> [Value; 2] {
+        [&mut self.ours, &mut self.theirs].map(|client| client.call("getwalletinfo", json!([]))["blank"].clone())
+    }
+
     /// Imports a descriptor into both.
     fn import(&mut self, text: &str, active: bool) {
         let info = self.host.client().call("getdescriptorinfo", json!([text]));
@@ -82,7 +87,9 @@ fn gethdkeys_and_createwalletdescriptor_answer_as_the_node() {
     wallets.import(&format!("wpkh({TPRV}/84h/1h/0h/0/*)"), true);
     wallets.import("pkh(cMahea7zqjxrtgAbB7LSGbcQUr1uX1ojuat9jZodMN87JcbXMTcA)", false);
     wallets.import(&format!("wsh(multi(1,{TPRV}/5/*,{TPUB}/6/*))"), false);
+    assert_eq!(wallets.blank(), [true, true], "imports leave a wallet blank");
     wallets.check("createwalletdescriptor", json!(["bech32m", {"internal": true}])).unwrap();
+    assert_eq!(wallets.blank(), [false, false]);
     wallets.check("createwalletdescriptor", json!(["bech32m", {"hdkey": TPUB}])).unwrap();
     wallets.check("createwalletdescriptor", json!(["legacy"])).unwrap();
     wallets.check("createwalletdescriptor", json!(["bech32"])).unwrap();
@@ -93,6 +100,13 @@ fn gethdkeys_and_createwalletdescriptor_answer_as_the_node() {
         wallets.address("", kind);
     }
     wallets.check("encryptwallet", json!(["secret"])).unwrap();
+    assert_eq!(wallets.blank(), [false, false]);
+    // It has a new seed now, for all types, since it is blank no more.
+    for client in [&mut wallets.ours, &mut wallets.theirs] {
+        let keys = client.call("gethdkeys", json!([{"active_only": true}]));
+        let [key] = keys.as_array().unwrap().as_slice() else { panic!("{keys}") };
+        assert!(key["xpub"] != TPUB && key["descriptors"].as_array().unwrap().len() == 8, "{keys}");
+    }
     wallets.check("createwalletdescriptor", json!(["p2sh-segwit"])).unwrap_err();
     wallets.check("gethdkeys", json!([{"private": true}])).unwrap_err();
 }

@@ -21,7 +21,7 @@ wire_struct! {
         pub kind: u8,
         /// Whether it may hold private keys.
         pub private_keys_enabled: bool,
-        /// Whether it was made without keys of its own. Imports leave it as it is.
+        /// Whether it was made without keys of its own, and has got none since. Imports leave it as it is.
         pub blank: bool,
         /// As given to createwallet.
         pub avoid_reuse: bool,

@@ -132,6 +132,28 @@ fn encryptwallet_of_a_blank_wallet_leaves_imported_descriptors_active() {
 }
 
 #[test]
+fn createwalletdescriptor_ends_that_a_wallet_is_blank_once_something_is_stored() {
+    let harness = Harness::new();
+    harness.create("w", |options| options.blank = true);
+    let add = |text: &str| {
+        let Import::Descriptor { descriptor } = descriptor(text, |import| {
+            (import.range, import.active) = (Some((0, 9)), true);
+        }) else {
+            panic!("no descriptor")
+        };
+        harness.view().wallet().add_own_descriptors(vec![descriptor]).unwrap()
+    };
+    assert!(matches!(&add("wpkh(x)")[..], [ImportOutcome::BadDescriptor { .. }]));
+    assert!(harness.view().info().unwrap().blank);
+    assert!(matches!(&add(&format!("wpkh({XPRV}/0/*)"))[..], [ImportOutcome::Imported { .. }]));
+    assert!(!harness.view().info().unwrap().blank);
+    harness.create("seeded", |options| options.blank = true);
+    let seeded = || harness.manager.select(Some("seeded")).unwrap();
+    seeded().wallet().set_hd_seed(None, true).unwrap();
+    assert!(!seeded().info().unwrap().blank);
+}
+
+#[test]
 fn encryptwallet_of_an_ordinary_wallet_deactivates_what_was_imported() {
     let harness = Harness::with_wallet();
     harness.take(descriptor(&format!("wpkh({XPRV}/0/*)"), |import| {

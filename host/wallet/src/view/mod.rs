@@ -3,6 +3,7 @@
 mod dump;
 mod history;
 mod keys;
+mod received;
 mod sources;
 
 use std::ops::Bound;

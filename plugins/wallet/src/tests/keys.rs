@@ -37,7 +37,9 @@ fn gethdkeys_tells_private_keys_only_where_asked() {
 #[test]
 fn createwalletdescriptor_adds_what_the_wallet_lacks() {
     let test = with_key(&[("a", true)]);
+    test.info(|info| info.blank = true);
     let added = test.call("createwalletdescriptor", json!(["bech32m"])).unwrap();
+    test.info(|info| assert!(!info.blank));
     let added: Vec<String> = serde_json::from_value(added["descs"].clone()).unwrap();
     assert!(added[0].starts_with("tr([0c5f9a1e/86h/1h/0h]tpub") && added[0].contains("/0/*)#"), "{added:?}");
     assert!(added[1].contains("/1/*)#"), "{added:?}");

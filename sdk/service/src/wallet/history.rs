@@ -36,6 +36,19 @@ wire_enum! {
     }
 }
 
+impl TxState {
+    /// How deep a transaction is for a wallet that stands at `synced`: 0 when unconfirmed, negative when another one made it
+    /// impossible.
+    pub fn depth(self, synced: u32) -> i64 {
+        let depth_of = |height: u32| i64::from(synced) - i64::from(height) + 1;
+        match self {
+            Self::Confirmed { height, .. } => depth_of(height),
+            Self::Conflicted { height, .. } => -depth_of(height),
+            Self::InMempool | Self::Inactive | Self::Abandoned => 0,
+        }
+    }
+}
+
 wire_enum! {
     /// Whether a transaction can be replaced (BIP 125).
     #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -9,9 +9,14 @@
 //!
 //! The example `coins` of the SDK shows it in use.
 
+mod book;
+mod creation;
 mod history;
 mod import;
+mod info;
+mod keys;
 mod limits;
+mod received;
 mod script;
 mod spending;
 #[cfg(test)]
@@ -20,13 +25,18 @@ mod write;
 
 use bitcoin::{BlockHash, OutPoint, ScriptBuf, Txid};
 
+pub use book::{LabelBatch, LabelledScript};
+pub use creation::{CreateOptions, Migration, WalletKind};
 pub use history::{
     CoinBatch, HistoryBatch, HistoryBatchView, HistoryQuery, HistoryRange, HistoryRow, HistoryRowView, Replaceable,
     TxState, UnsettledState, UnsettledStateView, WalletCoin, WalletOutput, WalletOutputView, WalletTransaction,
     WalletTransactionView,
 };
 pub use import::{DescriptorImport, Import, ImportOutcome, KeysImport};
+pub use info::{AddressSource, AddressType, RescanProgress, Synced, WalletInfo};
+pub use keys::{DescriptorInfo, HdKey};
 pub use limits::{MAX_LABEL_LEN, MAX_SCRIPT_LEN, MAX_TEXT_LEN, check_label, check_script, check_text};
+pub use received::{Received, ReceivedBy, ReceivedQuery, ReceivedView};
 pub use script::{KeyOrigin, Ownership, ScriptInfo, SolvingData, TapLeaf, TaprootData};
 pub use spending::SpendSettings;
 pub use write::HistoryWriter;
@@ -35,246 +45,7 @@ use outrigger_values::FeeRate;
 
 use super::mempool::Admission;
 use super::service;
-use crate::wire::{Blob, Encoded, Secret, wire_enum, wire_struct};
-
-wire_struct! {
-    /// How a wallet is made (createwallet).
-    #[derive(Clone, Debug)]
-    pub struct CreateOptions {
-        /// Its name, also of its folder.
-        pub name: String,
-        /// It will never hold a private key.
-        pub disable_private_keys: bool,
-        /// It begins without keys of its own.
-        pub blank: bool,
-        /// It is encrypted from the start with this passphrase, where it is not empty.
-        pub passphrase: Secret,
-        /// Accepted and shown; coins are chosen as without it.
-        pub avoid_reuse: bool,
-        /// Which imports it takes: descriptors only, keys and scripts only, or (none) both.
-        pub descriptors: Option<bool>,
-        /// Whether the host loads it at every start; none leaves the list as it is.
-        pub load_on_startup: Option<bool>,
-    }
-}
-
-wire_struct! {
-    /// What became of a wallet of keys and scripts (migratewallet).
-    #[derive(Clone, PartialEq, Eq, Debug)]
-    pub struct Migration {
-        /// Its name, as before.
-        pub wallet: String,
-        /// The wallet of what it watched without private keys, where there was any.
-        pub watch_only: Option<String>,
-        /// The wallet of what it could help to spend and did not watch, where there was any.
-        pub solvables: Option<String>,
-        /// The file with a copy of it as it was.
-        pub backup: String,
-    }
-}
-
-wire_enum! {
-    /// Which imports a wallet takes.
-    #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-    pub enum WalletKind {
-        /// Both.
-        Both = 0,
-        /// importdescriptors only.
-        Descriptors = 1,
-        /// importmulti only.
-        Legacy = 2,
-    }
-}
-
-wire_struct! {
-    /// How far a rescan has come.
-    #[derive(Clone, PartialEq, Eq, Debug)]
-    pub struct RescanProgress {
-        /// How long it has run, in seconds.
-        pub duration: u64,
-        /// The part that is done, in millionths.
-        pub millionths: u32,
-    }
-}
-
-wire_struct! {
-    /// The block up to which a wallet has followed the chain.
-    #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-    pub struct Synced {
-        /// Its hash.
-        pub hash: BlockHash,
-        /// Its height.
-        pub height: u32,
-        /// Its time, in seconds.
-        pub time: u32,
-        /// The median time of it and its ten predecessors, in seconds.
-        pub median_time: u32,
-    }
-}
-
-wire_enum! {
-    /// The kind of an address.
-    #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-    pub enum AddressType {
-        /// P2PKH.
-        Legacy = 0,
-        /// P2WPKH in P2SH.
-        P2shSegwit = 1,
-        /// P2WPKH.
-        Bech32 = 2,
-        /// P2TR.
-        Bech32m = 3,
-    }
-}
-
-impl AddressType {
-    /// All, with bitcoind's names.
-    pub const NAMED: [(&'static str, Self); 4] = [
-        ("legacy", Self::Legacy),
-        ("p2sh-segwit", Self::P2shSegwit),
-        ("bech32", Self::Bech32),
-        ("bech32m", Self::Bech32m),
-    ];
-
-    /// bitcoind's name of it.
-    pub fn name(self) -> &'static str {
-        Self::NAMED.iter().find(|(_, kind)| *kind == self).map_or("", |(name, _)| name)
-    }
-
-    /// The type of a name.
-    pub fn named(name: &str) -> Option<Self> {
-        Self::NAMED.iter().find(|(known, _)| *known == name).map(|(_, kind)| *kind)
-    }
-}
-
-wire_struct! {
-    /// Where new addresses of one type and side come from: an active descriptor, or the imported keypool.
-    #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-    pub struct AddressSource {
-        /// The type.
-        pub kind: AddressType,
-        /// Whether the addresses are for change.
-        pub internal: bool,
-        /// Whether it has addresses to give (`CanGetAddresses` of Bitcoin Core): its private keys are held, or scripts are
-        /// derived ahead.
-        pub available: bool,
-    }
-}
-
-wire_struct! {
-    /// The wallet of the call.
-    #[derive(Clone, PartialEq, Eq, Debug)]
-    pub struct WalletInfo {
-        /// Its name.
-        pub name: String,
-        /// Where it stands. Depths are counted from here, never from the chain's tip.
-        pub synced: Synced,
-        /// Which imports it takes.
-        pub kind: WalletKind,
-        /// Whether it may hold private keys.
-        pub private_keys_enabled: bool,
-        /// Whether it was made without keys of its own. Imports leave it as it is.
-        pub blank: bool,
-        /// As given to createwallet.
-        pub avoid_reuse: bool,
-        /// Whether its keys are sealed with a passphrase.
-        pub encrypted: bool,
-        /// Whether they are sealed now: encrypted and not unlocked.
-        pub locked: bool,
-        /// Until when it is unlocked, in seconds; 0 when locked or not encrypted.
-        pub unlocked_until: u64,
-        /// The rescan that runs now, or is reserved by the import that it follows.
-        pub rescan: Option<RescanProgress>,
-        /// The number of its transactions.
-        pub transactions: u64,
-        /// Addresses that lie ahead for receiving: of all types together, or in a wallet that takes keys and scripts only, whose
-        /// keys give any type each, of the type with the fewest.
-        pub keypool_external: u64,
-        /// The same for change.
-        pub keypool_internal: u64,
-        /// The birth time of its oldest key or script, in seconds.
-        pub birth_time: u64,
-        /// Whether something was imported or created since the last backup.
-        pub backup_needed: bool,
-        /// When the last backup was made, in seconds; 0 when none was.
-        pub last_backup: u64,
-        /// How many scripts of each descriptor are kept ahead of the last one used; 0 where the host does not say.
-        #[since(1)]
-        pub keypool: u32,
-        /// Where new addresses come from: at most one source of each type and side, receiving first.
-        #[since(1)]
-        pub sources: Vec<AddressSource>,
-        /// When the oldest unused key for new addresses was made or born, in seconds, the later of both sides. 0 where a side
-        /// has none, and for all but [`WalletKind::Legacy`].
-        #[since(1)]
-        pub keypool_oldest: u64,
-        /// What the wallet's owner should know, for people: that a former key is still to be overwritten in its file.
-        #[since(1)]
-        pub warnings: Vec<String>,
-    }
-}
-
-wire_struct! {
-    /// A descriptor of the wallet.
-    #[derive(Clone, Debug)]
-    pub struct DescriptorInfo {
-        /// Its text with checksum: public, or with private keys where these were asked for.
-        pub text: Secret,
-        /// When it was born, in seconds.
-        pub timestamp: u64,
-        /// Whether new addresses come from it.
-        pub active: bool,
-        /// Whether these are for change; none for one that is not active.
-        pub internal: Option<bool>,
-        /// The indexes in use: first and last, for a ranged one.
-        pub range: Option<(u32, u32)>,
-        /// The next index to hand out.
-        pub next_index: u32,
-    }
-}
-
-wire_struct! {
-    /// An extended key (BIP 32) of the wallet's descriptors.
-    #[derive(Clone, Debug)]
-    pub struct HdKey {
-        /// It, without the private key.
-        pub xpub: String,
-        /// Whether the private key is held.
-        pub has_private: bool,
-        /// It with the private key, where that was asked for and is held.
-        pub xprv: Option<Secret>,
-        /// The descriptors that are written with it, as listdescriptors shows them, and whether new addresses come from each.
-        pub descriptors: Vec<(String, bool)>,
-    }
-}
-
-wire_struct! {
-    /// An entry of the address book.
-    #[derive(Clone, PartialEq, Eq, Debug)]
-    pub struct LabelledScript {
-        /// The address's script.
-        pub script: ScriptBuf,
-        /// Its label.
-        pub label: String,
-        /// Whose it is: of others' are those that the wallet pays to.
-        pub ownership: Ownership,
-    }
-}
-
-wire_struct! {
-    /// Entries of the address book.
-    #[derive(Clone, PartialEq, Eq, Debug)]
-    pub struct LabelBatch {
-        /// They, in no order that means anything.
-        pub entries: Vec<LabelledScript>,
-        /// Where the next batch goes on; none at the end.
-        pub next: Option<Blob>,
-        /// The scripts of those that were another's when they got their labels: what is imported later does not change their
-        /// purpose, which is `send`; that of the others is `receive`.
-        #[since(1)]
-        pub sending: Vec<ScriptBuf>,
-    }
-}
+use crate::wire::{Blob, Encoded, Secret};
 
 service! {
     /// The wallets: the contract of a store.
@@ -510,7 +281,7 @@ service! {
         #[since(1)]
         fn read_dump(file: String) -> Secret;
         /// Gives the wallet a new seed, as bitcoind's legacy wallets have: this private key, as WIF, or a random one. New addresses
-        /// come from it where it is to be active; else its keys are the wallet's, too. `Refused`, with bitcoind's words,
+        /// come from it where it is to be active, at once; else once those that are derived ahead are used up. `Refused`, with bitcoind's words,
         /// for one that it has, and for text that is no key; `WalletLocked`.
         #[since(1)]
         fn set_hd_seed(seed: Option<Secret>, active: bool) -> ();
@@ -544,5 +315,13 @@ service! {
         /// others cannot be made; `WalletRescanning`. The wallet is then what it was.
         #[since(1)]
         fn migrate(name: Option<String>, passphrase: Secret) -> Migration;
+        /// What scripts of the wallet received, in no order that means anything. Only those are told that received something which
+        /// counts. All of them come at once: the answer takes some 32 bytes for each output.
+        #[since(1)]
+        fn received(query: ReceivedQuery) -> Encoded<Vec<Received>>;
+        /// Imports descriptors of the wallet's own keys as `import` does; where it stored one, a wallet that was made blank is blank no
+        /// more.
+        #[since(1)]
+        fn add_own_descriptors(descriptors: Vec<DescriptorImport>) -> Vec<ImportOutcome>;
     }
 }

@@ -583,7 +583,7 @@ typedef struct outrigger_wallet_info_t {
     outrigger_wallet_kind_t kind;
     /** Whether it may hold private keys. [bool] */
     bool private_keys_enabled;
-    /** Whether it was made without keys of its own. Imports leave it as it is. [bool] */
+    /** Whether it was made without keys of its own, and has got none since. Imports leave it as it is. [bool] */
     bool blank;
     /** As given to createwallet. [bool] */
     bool avoid_reuse;

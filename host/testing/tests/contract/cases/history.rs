@@ -1,12 +1,16 @@
 //! The history: its rows, their order, and reading it in parts.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use bitcoin::consensus::serialize;
 use bitcoin::{Amount, ScriptBuf, Transaction, Txid, Witness};
 
 use outrigger_service::ErrorKind;
-use outrigger_service::wallet::{HistoryRange, Ownership, TxState, WalletOutput, WalletTransaction};
+use outrigger_service::wallet::{
+    HistoryRange, Ownership, Received, ReceivedBy, ReceivedQuery, TxState, WalletOutput, WalletTransaction,
+};
 use crate::tester::{
-    Tester, foreign, holds, out, p2wpkh, pay, refused, same, single, spend,
+    Tester, descriptor, elsewhere, foreign, holds, out, p2wpkh, pay, refused, same, single, spend, watch, wif,
 };
 use crate::{Failure, Outcome};
 use outrigger_service::wire::Blob;
@@ -26,7 +30,7 @@ fn ids(transactions: &[&Transaction]) -> Vec<Txid> {
 
 pub fn a_payment_is_told_with_all_that_is_stored_of_it(tester: &Tester) -> Outcome {
     let script = with_key(tester)?;
-    let mut payment = spend(&[crate::tester::elsewhere(1)], &[(&foreign(1), 30), (&script, 70)]);
+    let mut payment = spend(&[elsewhere(1)], &[(&foreign(1), 30), (&script, 70)]);
     payment.lock_time = bitcoin::absolute::LockTime::from_consensus(7);
     for input in &mut payment.input {
         input.sequence = bitcoin::Sequence::ENABLE_RBF_NO_LOCKTIME;
@@ -249,4 +253,73 @@ pub fn metadata_is_kept_sorted_by_key(tester: &Tester) -> Outcome {
     tester.mine(&[&payment]);
     same("after it is confirmed", tester.known(txid)?.metadata, expected)?;
     holds("nothing else changed", tester.known(txid)?.outputs.len() == 1)
+}
+
+/// What was received, by the rows of the history.
+fn summed(tester: &Tester, query: &ReceivedQuery) -> Result<BTreeMap<ScriptBuf, Received>, Failure> {
+    let mut sums = BTreeMap::<ScriptBuf, Received>::new();
+    let height = tester.tip()?.height;
+    for row in tester.history(HistoryRange::All, false, 5)? {
+        let row = row.transaction.0;
+        let depth = match row.state {
+            TxState::Confirmed { height: at, .. } => i64::from(height) - i64::from(at) + 1,
+            TxState::Conflicted { height: at, .. } => -(i64::from(height) - i64::from(at) + 1),
+            _ => 0,
+        };
+        let min_depth = if row.coinbase { query.min_coinbase_depth } else { query.min_depth };
+        for output in row.outputs.into_iter().filter(|output| output.ownership != Ownership::None) {
+            let wanted = match &query.by {
+                ReceivedBy::Scripts { scripts } => scripts.contains(&output.script),
+                ReceivedBy::AddressBook => output.label.is_some(),
+            };
+            if !wanted || depth < min_depth {
+                continue;
+            }
+            let WalletOutput { value, script, ownership, label, .. } = output;
+            let none = Received { script: script.clone(), ownership, label, amount: Amount::ZERO, depth, txids: vec![] };
+            let sum = sums.entry(script).or_insert(none);
+            sum.amount = Amount::from_sat(sum.amount.to_sat() + value.to_sat());
+            sum.depth = sum.depth.min(depth);
+            sum.txids.push(row.txid);
+        }
+    }
+    Ok(sums)
+}
+
+pub fn what_scripts_received_is_the_sum_of_their_outputs(tester: &Tester) -> Outcome {
+    tester.create(|_| {})?;
+    let [labelled, unlabelled, watched, long] = [p2wpkh(1)?, p2wpkh(2)?, foreign(3), p2wpkh(4)?];
+    let change = descriptor(&format!("wpkh({})", wif(2)?.expose()), |import| import.internal = Some(true));
+    tester.import(vec![single(1)?, change, watch(&watched), single(4)?])?;
+    // Longer than rows keep; and a stranger's address is in the address book.
+    let long_label = "x".repeat(200);
+    for (script, label) in [(&labelled, "rent"), (&watched, ""), (&long, &long_label), (&foreign(9), "stranger")] {
+        tester.ask(|wallet, scope| wallet.set_label(scope, script.clone(), label.to_owned()))?;
+    }
+    let [one, two, three] = [&labelled, &watched, &long].map(|script| spend(&[elsewhere(1)], &[(script, 7)]));
+    let twice = spend(&[elsewhere(2)], &[(&labelled, 30), (&unlabelled, 40), (&labelled, 50), (&foreign(9), 60)]);
+    // Two are made impossible by a block, and one waits.
+    for transaction in [&two, &three, &pay(3, &long, 8)] {
+        tester.accept(transaction);
+    }
+    tester.mine_to(&labelled, &[&one]);
+    tester.mine_to(&foreign(9), &[&twice]);
+    let all = [labelled.clone(), unlabelled.clone(), watched.clone(), long.clone(), foreign(9), foreign(8)];
+    let mut met = BTreeSet::new();
+    let chosen = [all.to_vec(), vec![labelled.clone()], vec![], vec![unlabelled; 2]];
+    let chosen = chosen.map(|scripts| ReceivedBy::Scripts { scripts });
+    for by in chosen.into_iter().chain([ReceivedBy::AddressBook]) {
+        for (min_depth, min_coinbase_depth) in [(0, 1), (1, 2), (1, 3), (2, 101), (-10, -10), (9, 9)] {
+            let query = ReceivedQuery { by: by.clone(), min_depth, min_coinbase_depth };
+            let found = tester.ask(|wallet, scope| wallet.received(scope, query.clone()))?.read()?;
+            let (count, found) = (found.len(), found.into_iter().map(|sum| (sum.script.clone(), sum)));
+            let found: BTreeMap<ScriptBuf, Received> = found.collect();
+            holds("no script comes twice", found.len() == count)?;
+            met.extend(found.values().map(|sum| (sum.ownership == Ownership::WatchOnly, sum.label.clone(), sum.txids.len())));
+            same(&format!("by {query:?}"), found, summed(tester, &query)?)?;
+        }
+    }
+    let label = |label: &str| Some(label.to_owned());
+    let expected = [(false, None, 1), (false, label("rent"), 4), (true, label(""), 1), (false, Some(long_label), 2)];
+    holds("all of it was met", expected.iter().all(|kind| met.contains(kind)))
 }

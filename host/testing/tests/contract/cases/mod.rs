@@ -43,7 +43,8 @@ cases! {
         a_place_that_no_batch_gave_is_malformed,
         transactions_come_in_the_order_asked_for,
         the_newest_witness_is_the_one_that_is_told,
-        metadata_is_kept_sorted_by_key;
+        metadata_is_kept_sorted_by_key,
+        what_scripts_received_is_the_sum_of_their_outputs;
     states:
         a_block_confirms_and_its_end_takes_that_back,
         what_leaves_the_mempool_is_inactive_until_it_comes_back,

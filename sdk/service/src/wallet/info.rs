@@ -1,0 +1,134 @@
+//! What a wallet is and where it stands.
+
+use bitcoin::BlockHash;
+
+use super::creation::WalletKind;
+use crate::wire::{wire_enum, wire_struct};
+
+wire_struct! {
+    /// How far a rescan has come.
+    #[derive(Clone, PartialEq, Eq, Debug)]
+    pub struct RescanProgress {
+        /// How long it has run, in seconds.
+        pub duration: u64,
+        /// The part that is done, in millionths.
+        pub millionths: u32,
+    }
+}
+
+wire_struct! {
+    /// The block up to which a wallet has followed the chain.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+    pub struct Synced {
+        /// Its hash.
+        pub hash: BlockHash,
+        /// Its height.
+        pub height: u32,
+        /// Its time, in seconds.
+        pub time: u32,
+        /// The median time of it and its ten predecessors, in seconds.
+        pub median_time: u32,
+    }
+}
+
+wire_enum! {
+    /// The kind of an address.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+    pub enum AddressType {
+        /// P2PKH.
+        Legacy = 0,
+        /// P2WPKH in P2SH.
+        P2shSegwit = 1,
+        /// P2WPKH.
+        Bech32 = 2,
+        /// P2TR.
+        Bech32m = 3,
+    }
+}
+
+impl AddressType {
+    /// All, with bitcoind's names.
+    pub const NAMED: [(&'static str, Self); 4] = [
+        ("legacy", Self::Legacy),
+        ("p2sh-segwit", Self::P2shSegwit),
+        ("bech32", Self::Bech32),
+        ("bech32m", Self::Bech32m),
+    ];
+
+    /// bitcoind's name of it.
+    pub fn name(self) -> &'static str {
+        Self::NAMED.iter().find(|(_, kind)| *kind == self).map_or("", |(name, _)| name)
+    }
+
+    /// The type of a name.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::NAMED.iter().find(|(known, _)| *known == name).map(|(_, kind)| *kind)
+    }
+}
+
+wire_struct! {
+    /// Where new addresses of one type and side come from: an active descriptor, or the imported keypool.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+    pub struct AddressSource {
+        /// The type.
+        pub kind: AddressType,
+        /// Whether the addresses are for change.
+        pub internal: bool,
+        /// Whether it has addresses to give (`CanGetAddresses` of Bitcoin Core): its private keys are held, or scripts are
+        /// derived ahead.
+        pub available: bool,
+    }
+}
+
+wire_struct! {
+    /// The wallet of the call.
+    #[derive(Clone, PartialEq, Eq, Debug)]
+    pub struct WalletInfo {
+        /// Its name.
+        pub name: String,
+        /// Where it stands. Depths are counted from here, never from the chain's tip.
+        pub synced: Synced,
+        /// Which imports it takes.
+        pub kind: WalletKind,
+        /// Whether it may hold private keys.
+        pub private_keys_enabled: bool,
+        /// Whether it was made without keys of its own, and has got none since. Imports leave it as it is.
+        pub blank: bool,
+        /// As given to createwallet.
+        pub avoid_reuse: bool,
+        /// Whether its keys are sealed with a passphrase.
+        pub encrypted: bool,
+        /// Whether they are sealed now: encrypted and not unlocked.
+        pub locked: bool,
+        /// Until when it is unlocked, in seconds; 0 when locked or not encrypted.
+        pub unlocked_until: u64,
+        /// The rescan that runs now, or is reserved by the import that it follows.
+        pub rescan: Option<RescanProgress>,
+        /// The number of its transactions.
+        pub transactions: u64,
+        /// Addresses that lie ahead for receiving: of all types together, or in a wallet that takes keys and scripts only, whose
+        /// keys give any type each, of the type with the fewest.
+        pub keypool_external: u64,
+        /// The same for change.
+        pub keypool_internal: u64,
+        /// The birth time of its oldest key or script, in seconds.
+        pub birth_time: u64,
+        /// Whether something was imported or created since the last backup.
+        pub backup_needed: bool,
+        /// When the last backup was made, in seconds; 0 when none was.
+        pub last_backup: u64,
+        /// How many scripts of each descriptor are kept ahead of the last one used; 0 where the host does not say.
+        #[since(1)]
+        pub keypool: u32,
+        /// Where new addresses come from: at most one source of each type and side, receiving first.
+        #[since(1)]
+        pub sources: Vec<AddressSource>,
+        /// When the oldest unused key for new addresses was made or born, in seconds, the later of both sides. 0 where a side
+        /// has none, and for all but [`WalletKind::Legacy`].
+        #[since(1)]
+        pub keypool_oldest: u64,
+        /// What the wallet's owner should know, for people: that a former key is still to be overwritten in its file.
+        #[since(1)]
+        pub warnings: Vec<String>,
+    }
+}

@@ -1,0 +1,179 @@
+//! What the stub wallet answers with.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use bitcoin::hashes::Hash;
+use bitcoin::{Amount, BlockHash, OutPoint, ScriptBuf, Txid};
+use secp256k1::SecretKey;
+
+use super::rows::KnownTransaction;
+use outrigger_service::wallet::{
+    AddressSource, AddressType, DescriptorInfo, HdKey, Import, ImportOutcome, Ownership, Received, ReceivedBy,
+    ReceivedQuery, ScriptInfo, SpendSettings, Synced, WalletCoin, WalletInfo, WalletKind, WalletOutput,
+    WalletTransaction,
+};
+use outrigger_service::wire::{Blob, Secret};
+use outrigger_values::amount::Saturating;
+
+/// What the wallet answers with.
+#[derive(Clone, Debug)]
+pub struct WalletState {
+    /// The wallet as a whole.
+    pub info: WalletInfo,
+    /// What is known of scripts.
+    pub scripts: BTreeMap<ScriptBuf, ScriptInfo>,
+    /// The transactions, by their order position.
+    pub transactions: Vec<KnownTransaction>,
+    /// The texts of descriptors by the numbers that outputs name.
+    pub descriptor_texts: BTreeMap<u32, String>,
+    /// The coins.
+    pub coins: Vec<WalletCoin>,
+    /// The locked outputs.
+    pub locked: BTreeSet<OutPoint>,
+    /// What holds for payments.
+    pub spending: SpendSettings,
+    /// The descriptors.
+    pub descriptors: Vec<DescriptorInfo>,
+    /// The addresses to hand out next.
+    pub addresses: VecDeque<ScriptBuf>,
+    /// The keys that may sign.
+    pub keys: Vec<SecretKey>,
+    /// What was imported.
+    pub imports: Vec<Import>,
+    /// What imports are answered with; `Imported` when it is empty.
+    pub outcomes: VecDeque<ImportOutcome>,
+    /// The number of the rescan that is reserved or runs, and since when it scans.
+    pub rescan: Option<(u64, Option<u64>)>,
+    /// The extended keys.
+    pub hd_keys: Vec<HdKey>,
+    /// The transactions that were added by hand, with block and position.
+    pub added: Vec<(Blob, BlockHash, u32)>,
+    /// How often the keypool was made anew.
+    pub new_keypools: u32,
+    /// The files that keys were dumped to, and their texts.
+    pub dumps: BTreeMap<String, Secret>,
+    /// The seeds that were set, and whether they became active.
+    pub seeds: Vec<(Option<Secret>, bool)>,
+    /// The heights of the last rescan that was started for some.
+    pub rescan_heights: Option<(u32, Option<u32>)>,
+    /// The passphrase of an encrypted wallet.
+    pub passphrase: Option<Secret>,
+    /// The files that backups were written to. A wallet of one of them can be restored.
+    pub backups: Vec<String>,
+    /// What was sent and not refused, with its texts.
+    pub sent: Vec<(Blob, Vec<(String, String)>)>,
+    /// Whether the node does not say what became of what is sent.
+    pub unanswered: bool,
+    /// The number of the next rescan.
+    pub(super) next_rescan: u64,
+}
+
+impl WalletState {
+    /// An empty wallet of a name, in step with a block.
+    pub fn new(name: &str, hash: BlockHash, height: u32, time: u32) -> Self {
+        Self {
+            info: WalletInfo {
+                name: name.to_owned(),
+                synced: Synced { hash, height, time, median_time: time },
+                kind: WalletKind::Both,
+                private_keys_enabled: true,
+                blank: false,
+                avoid_reuse: false,
+                encrypted: false,
+                locked: false,
+                unlocked_until: 0,
+                rescan: None,
+                transactions: 0,
+                keypool_external: 0,
+                keypool_internal: 0,
+                birth_time: 1,
+                backup_needed: false,
+                last_backup: 0,
+                keypool: 1000,
+                sources: all_sources(),
+                keypool_oldest: 0,
+                warnings: Vec::new(),
+            },
+            scripts: BTreeMap::new(),
+            transactions: Vec::new(),
+            descriptor_texts: BTreeMap::new(),
+            coins: Vec::new(),
+            locked: BTreeSet::new(),
+            spending: SpendSettings::default(),
+            descriptors: Vec::new(),
+            addresses: VecDeque::new(),
+            keys: Vec::new(),
+            imports: Vec::new(),
+            outcomes: VecDeque::new(),
+            rescan: None,
+            hd_keys: Vec::new(),
+            added: Vec::new(),
+            new_keypools: 0,
+            dumps: BTreeMap::new(),
+            seeds: Vec::new(),
+            rescan_heights: None,
+            passphrase: None,
+            backups: Vec::new(),
+            sent: Vec::new(),
+            unanswered: false,
+            next_rescan: 1,
+        }
+    }
+
+    /// As [`WalletState::new`]: an empty wallet that has not followed any chain.
+    pub fn empty(name: &str) -> Self {
+        Self::new(name, BlockHash::all_zeros(), 0, 0)
+    }
+
+    pub(super) fn known(&self, txid: Txid) -> Option<&KnownTransaction> {
+        self.transactions.iter().find(|known| known.transaction.txid == txid)
+    }
+
+    pub(super) fn transaction_mut(&mut self, txid: Txid) -> Option<&mut WalletTransaction> {
+        self.transactions.iter_mut().map(|known| &mut known.transaction).find(|transaction| transaction.txid == txid)
+    }
+
+    /// What its scripts received.
+    pub(super) fn received(&self, query: &ReceivedQuery) -> Vec<Received> {
+        let mut sums = BTreeMap::new();
+        let mut rows: Vec<&WalletTransaction> = self.transactions.iter().map(|known| &known.transaction).collect();
+        rows.sort_by_key(|row| row.order_position);
+        for row in rows {
+            let depth = row.state.depth(self.info.synced.height);
+            if depth < if row.coinbase { query.min_coinbase_depth } else { query.min_depth } {
+                continue;
+            }
+            let is_wanted = |output: &&WalletOutput| match &query.by {
+                _ if output.ownership == Ownership::None => false,
+                ReceivedBy::Scripts { scripts } => scripts.contains(&output.script),
+                ReceivedBy::AddressBook => output.label.is_some(),
+            };
+            for output in row.outputs.iter().filter(is_wanted) {
+                let sum = sums.entry(&output.script).or_insert_with(|| Received {
+                    script: output.script.clone(),
+                    ownership: output.ownership,
+                    label: output.label.clone(),
+                    amount: Amount::ZERO,
+                    depth,
+                    txids: Vec::new(),
+                });
+                sum.amount = sum.amount.saturating_add(output.value);
+                sum.depth = sum.depth.min(depth);
+                sum.txids.push(row.txid);
+            }
+        }
+        sums.into_values().collect()
+    }
+
+    pub(super) fn lock_now(&mut self) {
+        self.info.locked = true;
+        self.info.unlocked_until = 0;
+    }
+}
+
+/// Sources of all types for both sides.
+fn all_sources() -> Vec<AddressSource> {
+    let kinds = [AddressType::Legacy, AddressType::P2shSegwit, AddressType::Bech32, AddressType::Bech32m];
+    let side = |internal| kinds.map(|kind| AddressSource { kind, internal, available: true });
+    [side(false), side(true)].concat()
+}

@@ -16,8 +16,9 @@ use super::error::{Result, WalletError};
 use super::follow::feed::Item;
 use super::live::Wallet;
 use super::manager::{WalletManager, check_lag, while_reachable};
+use super::rescan::{self, Loaded};
 use super::store::{DATA_FILE, Store};
-use super::{backup, files, rescan};
+use super::{backup, files};
 
 /// How long loading waits for the snapshots of a wallet that was just unloaded.
 pub(super) const CLOSING_PATIENCE: Duration = Duration::from_secs(10);
@@ -28,6 +29,10 @@ const OTHER_FILES: u64 = 256;
 
 /// From how many blocks on the log says that a wallet that is loaded has to read them: a day's.
 const TOLD_BEHIND: u32 = 144;
+
+/// What is said of a wallet whose blocks are scanned again for more scripts.
+const RANGE_WIDENED: &str = "Payments were found near the end of the keys that were derived ahead. More were derived, and the \
+                             blocks since the wallet was last loaded or backed up are being scanned again for them";
 
 impl WalletManager {
     /// Makes a wallet and loads it. Gives its warnings.
@@ -103,9 +108,9 @@ impl WalletManager {
         self.wait_closed(&name, &folder)?;
         let store = recognised(Store::open(&folder, &self.shared.settings), &folder)?;
         let wallet = Arc::new(Wallet::of_chain(name.clone(), store, self.shared.clone())?);
-        self.start(wallet.clone())?;
+        let warnings = self.start(wallet)?;
         self.set_load_on_startup(&name, load_on_startup)?;
-        Ok(wallet.read_only().into_iter().collect())
+        Ok(warnings)
     }
 
     /// Makes a wallet from the file of a backup and loads it (restorewallet), as the rule for clients' files has it. Gives its
@@ -141,9 +146,9 @@ impl WalletManager {
         self.wait_closed(&name, &folder)?;
         fs::create_dir_all(&folder).map_err(WalletError::from)?;
         let wallet = Arc::new(self.unpack(&name, backup, &folder).inspect_err(|_| files::discard(&folder))?);
-        self.start(wallet.clone())?;
+        let warnings = self.start(wallet)?;
         self.set_load_on_startup(&name, load_on_startup)?;
-        Ok(wallet.read_only().into_iter().collect())
+        Ok(warnings)
     }
 
     fn unpack(&self, name: &str, backup: fs::File, folder: &Path) -> ServiceResult<Wallet> {
@@ -152,8 +157,9 @@ impl WalletManager {
         Ok(Wallet::of_chain(name.to_owned(), store, self.shared.clone())?)
     }
 
-    /// Brings a wallet in step with the node and makes it one of the loaded ones.
-    fn start(&self, wallet: Arc<Wallet>) -> ServiceResult<()> {
+    /// Brings a wallet in step with the node and makes it one of the loaded ones. Gives its warnings.
+    fn start(&self, wallet: Arc<Wallet>) -> ServiceResult<Vec<String>> {
+        let before = Loaded::read(&wallet)?;
         let blocks = self.shared.node.tip().height.saturating_sub(wallet.synced().height);
         if blocks >= TOLD_BEHIND {
             tracing::info!(wallet = wallet.name(), blocks, "the wallet reads the blocks since it was last loaded");
@@ -162,24 +168,24 @@ impl WalletManager {
         let entered = wallet.follow_stored().and_then(|()| while_reachable(&wallet, wallet.catch_up()).map(drop));
         entered.inspect_err(|_| self.follower.remove(&wallet))?;
         self.follower.add(&wallet);
-        self.settle_in(&wallet).inspect_err(|_| self.forget(&wallet))
+        self.settle_in(&wallet, before).inspect_err(|_| self.forget(&wallet))
     }
 
-    /// The last steps of loading, for a wallet that hears of events already.
-    fn settle_in(&self, wallet: &Arc<Wallet>) -> ServiceResult<()> {
+    /// The last steps of loading, for a wallet that hears of events already. Gives its warnings.
+    fn settle_in(&self, wallet: &Arc<Wallet>, before: Loaded) -> ServiceResult<Vec<String>> {
         self.follower.give(wallet, Item::Reconcile(1));
         self.wait_synced(wallet)?;
         check_lag(wallet)?;
-        if wallet.read_only().is_some() {
-            return Ok(());
+        if let Some(reason) = wallet.read_only() {
+            return Ok(vec![reason]);
         }
         wallet.bind()?;
         if while_reachable(wallet, wallet.resubmit())?.is_some_and(|offered| offered > 0) {
             self.resubmitted.store(true, Ordering::Relaxed);
         }
-        rescan::resume(wallet)?;
+        let is_widened = rescan::resume(wallet, before)?;
         wallet.scrub();
-        Ok(())
+        Ok(is_widened.then(|| RANGE_WIDENED.to_owned()).into_iter().collect())
     }
 
     fn forget(&self, wallet: &Wallet) {

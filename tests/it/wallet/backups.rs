@@ -1,6 +1,6 @@
 //! Files of the host's system that clients name: backupwallet and restorewallet.
 
-use outrigger_tests::{Client, Host, HostOptions, groups};
+use outrigger_tests::{Client, Host, HostOptions, groups, wait_until};
 use serde_json::{Value, json};
 use std::io::Write;
 use std::path::Path;
@@ -65,4 +65,35 @@ fn backupwallet_and_restorewallet_keep_a_user_to_the_folders_that_are_named() {
     assert!(message.starts_with("The backup file cannot be read: it lies in no folder"), "{message}");
     assert_eq!(alice.refused("restorewallet", json!(["hot", allowed.join("none")])).0, -8);
     assert_eq!(alice.call("restorewallet", json!(["hot", allowed.join("b")]))["name"], json!("hot"));
+}
+
+#[test]
+fn restorewallet_warns_where_payments_near_the_end_of_what_was_derived_have_it_scan_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let host = Host::start_with(HostOptions { set: vec!["wallet.keypool=20".to_owned()], ..HostOptions::default() });
+    let (mut client, mut wallet) = (host.client(), host.new_wallet("w"));
+    let listed = wallet.call("listdescriptors", json!([]))["descriptors"].clone();
+    let of_kind = |described: &&Value| described["desc"].as_str().unwrap().starts_with("wpkh(");
+    let described = listed.as_array().unwrap().iter().find(of_kind).unwrap();
+    let addresses = client.call("deriveaddresses", json!([described["desc"], [0, 39]]));
+    wallet.call("backupwallet", json!([folder.path().join("w")]));
+    // The second leads to the first. A third is near the beginning.
+    for index in [35, 18, 2] {
+        client.call("generatetoaddress", json!([1, addresses[index]]));
+    }
+    let restored = client.call("restorewallet", json!(["copy", folder.path().join("w")]));
+    let warnings = restored["warnings"].as_array().unwrap();
+    assert!(warnings[0].as_str().unwrap().contains("are being scanned again"), "{restored}");
+    let mut copy = host.client().wallet("copy");
+    wait_until("the wallet is scanned", || copy.call("getwalletinfo", json!([]))["scanning"] == false);
+    assert_eq!(copy.call("getwalletinfo", json!([]))["txcount"], 3);
+    assert_eq!(
+        wallet.call("getwalletinfo", json!([]))["txcount"],
+        2,
+        "one that was loaded all the time is not scanned"
+    );
+    // What is at the beginning has nothing scanned again.
+    copy.call("backupwallet", json!([folder.path().join("copy")]));
+    client.call("unloadwallet", json!(["copy"]));
+    assert_eq!(client.call("loadwallet", json!(["copy"])), json!({"name": "copy"}));
 }

@@ -17,7 +17,7 @@ use std::thread::{self};
 use std::time::Instant;
 
 use outrigger_service::events::{Event, RescanOutcome};
-use outrigger_service::wallet::RescanProgress;
+use outrigger_service::wallet::{RescanProgress, Synced};
 use outrigger_service::{ErrorKind, Result as ServiceResult, ServiceError};
 
 use super::error::{Result, WalletError};
@@ -26,6 +26,7 @@ use super::live::Wallet;
 use super::store::rows::RescanRow;
 use super::store::tables::put;
 use outrigger_base::contain::contain;
+use reach::Reach;
 use run::End;
 use slot::Stage;
 
@@ -192,12 +193,54 @@ impl Wallet {
     }
 }
 
-/// Goes on with a rescan that the last run of the host did not end.
-pub fn resume(wallet: &Wallet) -> Result<()> {
-    let Some(row) = wallet.store.tables.rescan(&*wallet.store.read()?)? else { return Ok(()) };
+/// A wallet as it was loaded, before it followed the chain.
+pub struct Loaded {
+    synced: Synced,
+    reach: Reach,
+}
+
+impl Loaded {
+    /// As it is now.
+    pub fn read(wallet: &Wallet) -> Result<Self> {
+        Ok(Self { synced: wallet.synced(), reach: Reach::read(wallet)? })
+    }
+
+    /// The rescan of all blocks since, and of what is left of another one.
+    fn again(&self, stored: Option<RescanRow>) -> RescanRow {
+        let next = self.synced.height.saturating_add(1);
+        let Some(row) = stored else { return RescanRow { next_height: Some(next), ..begin(0) } };
+        let earlier = |height: Option<u32>| height.map(|height| height.min(next));
+        RescanRow {
+            from_time: row.from_time.min(self.synced.time.into()),
+            next_height: earlier(row.next_height),
+            first_height: earlier(row.first_height),
+            last_height: None,
+            ..row
+        }
+    }
+}
+
+/// Goes on with a rescan that the last run of the host did not end. Where the wallet found payments near the end of what was
+/// derived of it when it was loaded, the blocks since are scanned again for the scripts that were derived meanwhile. Whether
+/// they are.
+pub fn resume(wallet: &Wallet, mut loaded: Loaded) -> Result<bool> {
+    let stored = wallet.store.tables.rescan(&*wallet.store.read()?)?;
+    let is_widened = loaded.reach.widen(wallet)?.is_some();
+    let row = if is_widened { Some(loaded.again(stored)) } else { stored };
+    let Some(row) = row else { return Ok(false) };
+    if is_widened {
+        tracing::info!(
+            wallet = wallet.name(),
+            from = loaded.synced.height,
+            "payments were found near the end of what was derived; the blocks are scanned again for more scripts"
+        );
+    }
     let rescan = wallet.rescan_reserve()?;
-    wallet.rescan.note_stored(row);
-    Ok(wallet.rescan_launch(rescan, row)?)
+    if let Some(stored) = stored {
+        wallet.rescan.note_stored(stored);
+    }
+    wallet.rescan_launch(rescan, row)?;
+    Ok(is_widened)
 }
 
 /// Ends the running rescan so that it goes on at the next load, and waits for its thread.

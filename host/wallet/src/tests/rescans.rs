@@ -31,10 +31,15 @@ fn script() -> ScriptBuf {
 }
 
 pub(super) fn finished(harness: &Harness) -> RescanOutcome {
+    finished_of(harness, "w")
+}
+
+/// How the rescan of a wallet has ended.
+pub(super) fn finished_of(harness: &Harness, name: &str) -> RescanOutcome {
     let deadline = Instant::now() + Duration::from_secs(30);
     loop {
         let found = harness.events.lock().iter().find_map(|event| match event {
-            Event::RescanFinished { wallet, outcome, .. } if wallet == "w" => Some(outcome.clone()),
+            Event::RescanFinished { wallet, outcome, .. } if wallet == name => Some(outcome.clone()),
             _ => None,
         });
         if let Some(outcome) = found {

@@ -3,8 +3,8 @@
 use std::collections::VecDeque;
 
 use bitcoin::{Amount, OutPoint, Transaction};
-use outrigger_tests::HostOptions;
 use outrigger_tests::pair::{COIN, Pair, spend};
+use outrigger_tests::{Client, Host, HostOptions};
 use serde_json::{Value, json};
 
 /// How many blocks make enough coins mature.
@@ -162,4 +162,50 @@ fn estimatesmartfee_tells_what_bitcoind_tells_of_the_same_chain() {
     pair.host = pair.host.restart();
     pair.pass(1);
     assert!(same_estimates(&pair) > 12);
+}
+
+/// Somebody else's address.
+const STRANGER: &str = "bcrt1qqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqdku202";
+/// How many rounds of payments make a history, and for how many blocks the cheap ones wait.
+const ROUNDS: usize = 40;
+const WAIT: usize = 8;
+
+/// Checks that a payment in the mempool pays an estimate, which is rounded up to whole satoshi.
+#[track_caller]
+fn pays_estimate(client: &mut Client, txid: &Value, estimate: &Value) {
+    let entry = client.call("getmempoolentry", json!([txid]));
+    let paid = entry["fees"]["base"].as_f64().unwrap() / entry["vsize"].as_f64().unwrap() * 1e3;
+    let estimated = estimate["feerate"].as_f64().unwrap();
+    assert!((paid / estimated - 1.0).abs() < 0.02, "{paid} is paid where {estimate} is estimated");
+}
+
+#[test]
+fn sendtoaddress_pays_the_estimate_of_the_embedded_chain_for_its_target() {
+    let host = Host::start();
+    let (mut client, mut wallet) = (host.client(), host.new_wallet("w"));
+    let own = wallet.call("getnewaddress", json!([]));
+    client.call("generatetoaddress", json!([100 + 2 * ROUNDS + 10, own]));
+    let mut waiting = VecDeque::new();
+    for _ in 0..ROUNDS {
+        let mut pay = |feerate: u32| {
+            wallet.call("sendtoaddress", json!([STRANGER, 1, "", "", false, true, null, "unset", null, feerate]))
+        };
+        let mut block = vec![pay(100)];
+        waiting.push_back(pay(10));
+        if waiting.len() > WAIT {
+            block.extend(waiting.pop_front());
+        }
+        client.call("generateblock", json!([STRANGER, block]));
+    }
+    let [soon, usual, late] = [2, 6, 20].map(|target| client.call("estimatesmartfee", json!([target, "economical"])));
+    let feerate = |estimate: &Value| estimate["feerate"].as_f64().unwrap_or_else(|| panic!("{estimate}"));
+    assert!(feerate(&soon) > 3.0 * feerate(&late), "{soon} {usual} {late}");
+    for (target, estimate) in [(2, &soon), (20, &late)] {
+        let params = json!([STRANGER, 1, "", "", false, true, target, "economical"]);
+        pays_estimate(&mut client, &wallet.call("sendtoaddress", params), estimate);
+    }
+    // Without a target, for the one of `txconfirmtarget`.
+    pays_estimate(&mut client, &wallet.call("sendtoaddress", json!([STRANGER, 1])), &usual);
+    let sent = wallet.call("send", json!([{STRANGER: 1}, 2, "economical"]));
+    pays_estimate(&mut client, &sent["txid"], &soon);
 }

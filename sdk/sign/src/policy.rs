@@ -19,7 +19,7 @@ use outrigger_script::{Checker, SigVersion, TransactionChecker};
 /// The elements that satisfy the script of a P2WSH output; none where it is no sane miniscript or something is missing.
 pub(super) fn satisfy_witness_script(producer: &mut Producer<'_>, script: &Script) -> Option<Elements> {
     let policy = read::<Segwitv0>(script, |hash| {
-        bitcoin::PublicKey::from_slice(&producer.public_key(hash)?).ok().filter(|key| key.compressed)
+        bitcoin::PublicKey::from_slice(&known(producer, hash)?).ok().filter(|key| key.compressed)
     })?;
     let checker = TransactionChecker::new(producer.context, producer.index);
     let mut assets = WitnessAssets { producer, script, checker };
@@ -28,10 +28,19 @@ pub(super) fn satisfy_witness_script(producer: &mut Producer<'_>, script: &Scrip
 
 /// The elements that satisfy the script of a tapscript leaf; none as above.
 pub(super) fn satisfy_leaf(producer: &mut Producer<'_>, script: &Script, leaf: TapLeafHash) -> Option<Elements> {
-    let policy = read::<Tap>(script, |hash| XOnlyPublicKey::from_slice(&producer.public_key(hash)?).ok())?;
+    let policy = read::<Tap>(script, |hash| XOnlyPublicKey::from_slice(&known(producer, hash)?).ok())?;
     let checker = TransactionChecker::new(producer.context, producer.index);
     let mut assets = LeafAssets { producer, leaf, checker };
     satisfy(&policy, &mut assets)
+}
+
+/// The key of a hash. One that is not known is noted as missing.
+fn known(producer: &mut Producer<'_>, hash: hash160::Hash) -> Option<Vec<u8>> {
+    let key = producer.public_key(hash);
+    if key.is_none() {
+        producer.met.missing_public_keys.push(hash);
+    }
+    key
 }
 
 /// Reads a script as a miniscript. One that hides a key whose hash `find` does not know cannot be judged, so it counts
@@ -44,11 +53,17 @@ where
     Ctx::Key: ToPublicKey,
 {
     let policy = Miniscript::<Ctx::Key, Ctx>::decode_with_ext(script, &ExtParams::sane().raw_pkh()).ok()?;
+    let hashes: Vec<_> = policy
+        .iter()
+        .filter_map(|fragment| match fragment.as_inner() {
+            Terminal::RawPkH(hash) => Some(*hash),
+            _ => None,
+        })
+        .collect();
     let mut keys = BTreeMap::new();
-    for fragment in policy.iter() {
-        if let Terminal::RawPkH(hash) = fragment.as_inner() {
-            keys.insert(*hash, find(*hash)?);
-        }
+    // As bitcoind reads a script, which is from its end, up to the first that it does not know.
+    for hash in hashes.into_iter().rev() {
+        keys.insert(hash, find(hash)?);
     }
     if keys.is_empty() {
         return Some(policy);

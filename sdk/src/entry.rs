@@ -48,7 +48,9 @@ impl ReplySink for HostReplies {
 }
 
 impl<P: Plugin> PluginCode for Running<P> {
-    fn init(host: HostHandle, options: &[u8]) -> Result<Self, String> {
+    type Seed = ();
+
+    fn init((): (), host: HostHandle, options: &[u8]) -> Result<Self, String> {
         let log = LogClient::new(host.service("log/1"));
         host.report_panics(move |place| {
             let _ = log.write(Scope::NONE, Level::Error, place);

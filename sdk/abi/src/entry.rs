@@ -14,8 +14,11 @@ use super::{ABI_MINOR, ErrorKind, STATUS_OK};
 ///
 /// Nobody writes one by hand: the SDK makes one of a plugin, which sees values in place of bytes.
 pub trait PluginCode: Send + Sync + Sized + 'static {
-    /// Makes the instance from the JSON of its options. The reason of a refusal is shown to the operator.
-    fn init(host: HostHandle, options: &[u8]) -> Result<Self, String>;
+    /// What an instance is made of beside its options: nothing for a plugin in a library, whose `create` takes nothing.
+    type Seed: Default + Send;
+
+    /// Makes the instance from its seed and the JSON of its options. The reason of a refusal is shown to the operator.
+    fn init(seed: Self::Seed, host: HostHandle, options: &[u8]) -> Result<Self, String>;
 
     /// Calls follow.
     fn start(&self) -> Result<(), String>;
@@ -126,8 +129,10 @@ pub const fn plugin_table<P: PluginCode>(minor_needed: u32) -> PluginTable {
 }
 
 /// What stands behind an [`Instance`] of a Rust plugin.
-struct Slot<P> {
+struct Slot<P: PluginCode> {
     plugin: Option<P>,
+    /// What it is made of, until it is.
+    seed: P::Seed,
     /// The instance has ended.
     ended: Arc<AtomicBool>,
 }
@@ -138,8 +143,14 @@ fn guarded(instance: Instance, body: impl FnOnce() -> i32) -> i32 {
 }
 
 unsafe extern "C" fn create<P: PluginCode>() -> Instance {
-    panics::caught(|| Box::into_raw(Box::new(Slot::<P> { plugin: None, ended: Arc::default() })).cast())
-        .unwrap_or(std::ptr::null_mut())
+    panics::caught(|| instance_of::<P>(P::Seed::default())).unwrap_or(std::ptr::null_mut())
+}
+
+/// What `create` of a plugin's table makes, of a seed that may be another than the default one. The table is that of
+/// [`plugin_table`]. Null is a failure.
+pub(crate) fn instance_of<P: PluginCode>(seed: P::Seed) -> Instance {
+    let slot = || Box::into_raw(Box::new(Slot::<P> { plugin: None, seed, ended: Arc::default() })).cast();
+    panics::caught(slot).unwrap_or(std::ptr::null_mut())
 }
 
 unsafe extern "C" fn init<P: PluginCode>(
@@ -154,7 +165,7 @@ unsafe extern "C" fn init<P: PluginCode>(
         // SAFETY: the options are readable until we return.
         let options = unsafe { options.as_slice() };
         let handle = HostHandle { host, instance: instance.addr(), ended: slot.ended.clone() };
-        match P::init(handle, options) {
+        match P::init(std::mem::take(&mut slot.seed), handle, options) {
             Ok(plugin) => {
                 slot.plugin = Some(plugin);
                 STATUS_OK

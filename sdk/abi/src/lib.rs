@@ -17,18 +17,22 @@
 
 mod bytes;
 mod entry;
+mod forward;
 mod host;
 pub mod layout;
 mod manifest;
 mod panics;
 mod plugin;
+mod serve;
 mod service;
 mod status;
+mod used;
 
 use layout::{Declaration, Layout};
 
 pub use bytes::{Bytes, OwnedBytes, ReleaseFn, Releases};
 pub use entry::{HostHandle, PluginCode, RawCall, plugin_table};
+pub use forward::{Forward, ForwardedService};
 pub use host::{HostTable, ReplyFn, ServiceLookupFn, WantedFn};
 pub use manifest::{MANIFEST_HEADER_LEN, MANIFEST_MAGIC, ManifestHeader, manifest_bytes};
 pub use panics::caught;
@@ -36,10 +40,12 @@ pub use plugin::{
     CallFn, CallFrame, CancelFn, CreateFn, DestroyFn, EventFn, InitFn, Instance, PLUGIN_MAGIC, PluginTable, QuiesceFn,
     StartFn, StopFn,
 };
+pub use serve::{HostCode, host_table};
 pub use service::{
     ExportedService, Method, RawService, Response, Service, ServiceFn, ServiceTable, TableBox, function_index, shim,
 };
 pub use status::ErrorKind;
+pub use used::UsedPlugin;
 
 /// The major version of the interface. Host and plugin must have the same.
 pub const ABI_MAJOR: u32 = 1;

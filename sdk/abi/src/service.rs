@@ -134,7 +134,7 @@ pub unsafe extern "C" fn shim<M: Method>(
 }
 
 /// The most functions of a service.
-const MAX_FUNCTIONS: usize = 128;
+pub(crate) const MAX_FUNCTIONS: usize = 128;
 
 /// A table as it lies in memory, with room for the functions of any service.
 #[repr(C)]
@@ -267,6 +267,16 @@ impl RawService {
     /// Whether the host gave the service.
     pub fn is_granted(&self) -> bool {
         !self.table.is_null()
+    }
+
+    /// How many functions the host's table has; 0 where the service was not granted.
+    pub fn function_count(&self) -> usize {
+        if self.table.is_null() {
+            return 0;
+        }
+        // SAFETY: `new` promises a table.
+        let size = unsafe { (*self.table).struct_size };
+        size.saturating_sub(size_of::<ServiceTable>()) / size_of::<Option<ServiceFn>>()
     }
 
     /// The function at `index`, where the table is long enough to have it.

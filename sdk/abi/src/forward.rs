@@ -1,0 +1,105 @@
+//! A service whose functions are answered elsewhere: a table of which each function passes its index and its bytes on.
+
+use std::ffi::c_void;
+use std::sync::Arc;
+
+use super::ErrorKind;
+use super::bytes::{Bytes, OwnedBytes};
+use super::panics::caught;
+use super::service::{MAX_FUNCTIONS, Response, ServiceFn, ServiceTable, TableBox};
+
+/// What answers the functions of a forwarded service.
+pub trait Forward: Send + Sync + 'static {
+    /// Answers the function at this place of the table, on behalf of the call that `scope` names; 0 is none.
+    fn ask(&self, index: usize, scope: u64, request: &[u8]) -> Response;
+}
+
+/// A table whose functions are answered by a [`Forward`]. It is valid as long as this.
+pub struct ForwardedService<F: Forward> {
+    table: TableBox,
+    /// What the table's `ctx` points to.
+    _forward: Arc<F>,
+}
+
+impl<F: Forward> ForwardedService<F> {
+    /// A table of so many functions, of which there are at most 128.
+    pub fn new(forward: Arc<F>, functions: usize) -> Self {
+        let table = TableBox::new(Arc::as_ptr(&forward).cast(), functions_of::<F>().into_iter().take(functions));
+        Self { table, _forward: forward }
+    }
+
+    /// The table.
+    pub fn table(&self) -> *const ServiceTable {
+        self.table.as_ptr()
+    }
+}
+
+/// The C function at one place of a forwarded table.
+///
+/// # Safety
+/// `ctx` is the one of the [`ForwardedService`] whose table held this function, and that is still alive; `request` holds readable
+/// bytes; `response` points to memory that can be written.
+unsafe extern "C" fn forward<F: Forward, const INDEX: usize>(
+    ctx: *const c_void,
+    scope: u64,
+    request: Bytes,
+    response: *mut OwnedBytes,
+) -> i32 {
+    let answer = caught(|| {
+        // SAFETY: `ctx` is what the `ForwardedService` keeps, as the caller promises.
+        let forward = unsafe { &*ctx.cast::<F>() };
+        // SAFETY: the caller promises that the request is readable until we return.
+        forward.ask(INDEX, scope, unsafe { request.as_slice() })
+    });
+    let Response { status, bytes } = answer.unwrap_or(ErrorKind::Internal.into());
+    // SAFETY: the caller promises that `response` can be written; it holds nothing yet that must be released.
+    unsafe { response.write(bytes) };
+    status
+}
+
+/// One C function for each place that a table can have.
+fn functions_of<F: Forward>() -> [ServiceFn; MAX_FUNCTIONS] {
+    macro_rules! sixteen {
+        ($($base:literal)*) => {
+            [$(
+                forward::<F, { $base }>, forward::<F, { $base + 1 }>, forward::<F, { $base + 2 }>,
+                forward::<F, { $base + 3 }>, forward::<F, { $base + 4 }>, forward::<F, { $base + 5 }>,
+                forward::<F, { $base + 6 }>, forward::<F, { $base + 7 }>, forward::<F, { $base + 8 }>,
+                forward::<F, { $base + 9 }>, forward::<F, { $base + 10 }>, forward::<F, { $base + 11 }>,
+                forward::<F, { $base + 12 }>, forward::<F, { $base + 13 }>, forward::<F, { $base + 14 }>,
+                forward::<F, { $base + 15 }>,
+            )*]
+        };
+    }
+    sixteen!(0 16 32 48 64 80 96 112)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{RawService, STATUS_OK};
+
+    struct Echo;
+
+    impl Forward for Echo {
+        fn ask(&self, index: usize, scope: u64, request: &[u8]) -> Response {
+            let bytes = [&[index as u8, scope as u8], request].concat();
+            Response { status: STATUS_OK, bytes: bytes.into() }
+        }
+    }
+
+    #[test]
+    fn each_function_of_a_forwarded_table_passes_its_own_index_on() {
+        let service = ForwardedService::new(Arc::new(Echo), MAX_FUNCTIONS);
+        // SAFETY: the service outlives its client.
+        let client = unsafe { RawService::new(service.table()) };
+        assert_eq!(client.function_count(), MAX_FUNCTIONS);
+        for index in 0..MAX_FUNCTIONS {
+            assert_eq!(&*client.call(index, 7, b"x").bytes, [index as u8, 7, b'x']);
+        }
+        let short = ForwardedService::new(Arc::new(Echo), 2);
+        // SAFETY: as above.
+        let client = unsafe { RawService::new(short.table()) };
+        assert_eq!((client.function_count(), client.call(2, 0, b"").status), (2, ErrorKind::Unsupported as i32));
+    }
+}

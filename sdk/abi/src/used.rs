@@ -1,0 +1,110 @@
+//! An instance of a plugin, as a host uses it: the functions of its table, called as the interface says.
+
+use super::bytes::{Bytes, OwnedBytes};
+use super::entry::{PluginCode, RawCall, instance_of, plugin_table};
+use super::host::HostTable;
+use super::plugin::{CallFrame, Instance, PluginTable};
+use super::{ErrorKind, STATUS_OK};
+
+/// An instance and the table that it belongs to.
+///
+/// The methods may be called from any thread; that they come in the order of [`PluginTable`] is the caller's concern.
+#[derive(Clone, Copy)]
+pub struct UsedPlugin {
+    table: &'static PluginTable,
+    instance: Instance,
+}
+
+// SAFETY: the interface demands that a plugin's functions may be called from any thread; the table is only read.
+unsafe impl Send for UsedPlugin {}
+// SAFETY: as above.
+unsafe impl Sync for UsedPlugin {}
+
+impl UsedPlugin {
+    /// Makes an instance; none where the plugin could not.
+    ///
+    /// # Safety
+    /// The table is a plugin's, whose library stays open for the life of the process.
+    pub unsafe fn create(table: &'static PluginTable) -> Option<Self> {
+        // SAFETY: `create` takes nothing and may be called on any thread.
+        let instance = table.create.map_or(std::ptr::null_mut(), |create| unsafe { create() });
+        (!instance.is_null()).then_some(Self { table, instance })
+    }
+
+    /// Makes an instance of a plugin that the host implements itself; none where it could not.
+    pub fn implemented<P: PluginCode>(seed: P::Seed) -> Option<Self> {
+        let table = const { &plugin_table::<P>(0) };
+        let instance = instance_of::<P>(seed);
+        (!instance.is_null()).then_some(Self { table, instance })
+    }
+
+    /// Gives it the host and its options.
+    ///
+    /// # Errors
+    /// The status of a refusal, and its reason.
+    pub fn init(&self, host: &'static HostTable, options: &[u8]) -> Result<(), (i32, OwnedBytes)> {
+        let mut error = OwnedBytes::EMPTY;
+        // SAFETY: an instance of this table; the host's table and the options outlive the call, and `error` can be written.
+        let status = self.table.init.map_or(ErrorKind::Unsupported as i32, |init| unsafe {
+            init(self.instance, host, Bytes::lend(options), &mut error)
+        });
+        if status == STATUS_OK { Ok(()) } else { Err((status, error)) }
+    }
+
+    /// Says that calls follow.
+    ///
+    /// # Errors
+    /// As of [`Self::init`].
+    pub fn start(&self) -> Result<(), (i32, OwnedBytes)> {
+        let mut error = OwnedBytes::EMPTY;
+        // SAFETY: as above, after `init`.
+        let status =
+            self.table.start.map_or(ErrorKind::Unsupported as i32, |start| unsafe { start(self.instance, &mut error) });
+        if status == STATUS_OK { Ok(()) } else { Err((status, error)) }
+    }
+
+    /// Runs a call; the status of a fault is other than 0.
+    pub fn call(&self, call: &RawCall<'_>) -> i32 {
+        let frame = CallFrame {
+            struct_size: size_of::<CallFrame>(),
+            token: call.token,
+            method: Bytes::lend(call.method),
+            params: Bytes::lend(call.params),
+            deadline_ms: call.deadline_ms.unwrap_or(0),
+        };
+        // SAFETY: the instance is started and not destroyed; the frame outlives the call.
+        self.table.call.map_or(ErrorKind::Unsupported as i32, |call| unsafe { call(self.instance, &frame) })
+    }
+
+    /// Says that nobody waits for a call any more.
+    pub fn cancel(&self, token: u64) -> i32 {
+        // SAFETY: as above.
+        self.table.cancel.map_or(STATUS_OK, |cancel| unsafe { cancel(self.instance, token) })
+    }
+
+    /// Tells it of an event.
+    pub fn event(&self, event: &[u8]) -> i32 {
+        // SAFETY: as above; the bytes outlive the call.
+        self.table.event.map_or(STATUS_OK, |tell| unsafe { tell(self.instance, Bytes::lend(event)) })
+    }
+
+    /// Says that no call will follow.
+    pub fn quiesce(&self) -> i32 {
+        // SAFETY: as above.
+        self.table.quiesce.map_or(STATUS_OK, |quiesce| unsafe { quiesce(self.instance) })
+    }
+
+    /// Has it end what it has begun. Nobody is inside.
+    pub fn stop(&self) -> i32 {
+        // SAFETY: as above.
+        self.table.stop.map_or(STATUS_OK, |stop| unsafe { stop(self.instance) })
+    }
+
+    /// Frees it. Nobody is inside, and nothing is called afterwards.
+    pub fn destroy(&self) {
+        if let Some(destroy) = self.table.destroy {
+            // SAFETY: as above, once.
+            unsafe { destroy(self.instance) };
+        }
+    }
+}

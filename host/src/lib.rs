@@ -19,5 +19,6 @@ mod services;
 
 /// Runs the program with the arguments of the process.
 pub fn main() -> std::process::ExitCode {
-    cli::main()
+    // Before anything else: a runner has one thread until it has begun.
+    if outrigger_isolate::inside::is_asked_for() { outrigger_isolate::inside::run() } else { cli::main() }
 }

@@ -28,6 +28,7 @@ mod history;
 mod hooks;
 mod import;
 mod in_front;
+mod isolation;
 mod kills;
 mod legacy;
 

@@ -7,6 +7,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use tempfile::TempDir;
 
+use super::faults::instance;
+
 /// A folder with a configuration: the chain, and `faulty` from a file that can be changed.
 struct Setup {
     folder: TempDir,
@@ -91,7 +93,7 @@ fn reloadplugin_lets_calls_in_flight_end_on_the_old_instance() {
     setup.configure("options = { label = \"new\" }\n");
     let reloaded = client.call("reloadplugin", json!(["faulty"]));
     assert_eq!(reloaded["draining"], json!(2));
-    assert_eq!(client.call("faultwho", json!([])), json!({"label": "new", "instance": 2, "calls": 1}));
+    assert_eq!(client.call("faultwho", json!([])), json!({"label": "new", "instance": instance(2), "calls": 1}));
     drop(waiting);
     let answers: Vec<_> = calls.into_iter().map(|call| call.join().unwrap()).collect();
     assert_eq!(answers, [json!("late"), Value::Null]);
@@ -197,8 +199,8 @@ fn reloadplugin_under_load_loses_no_call() {
     done.store(true, Ordering::Relaxed);
     let calls: Vec<u64> = callers.into_iter().map(|caller| caller.join().unwrap()).collect();
     assert!(calls.iter().all(|calls| *calls > 0), "{calls:?}");
-    let (instance, faulty) = (client.call("faultwho", json!([])), plugin(&mut client, "faulty"));
-    assert_eq!(instance["instance"], json!(RELOADS + 1));
+    let (told, faulty) = (client.call("faultwho", json!([])), plugin(&mut client, "faulty"));
+    assert_eq!(told["instance"], instance(RELOADS as u64 + 1));
     let counted = faulty["calls"].as_u64().unwrap();
     assert_eq!((counted, &faulty["errors"]), (calls[0] + calls[1] + 1, &json!(0)));
     println!("{} calls beside {RELOADS} reloads", calls.iter().sum::<u64>());

@@ -35,6 +35,11 @@ pub struct HostOptions {
     pub bitcoind: Option<Vec<&'static str>>,
 }
 
+/// Whether all plugins are to run in processes of their own: what libraries keep for all their instances is kept for each then.
+pub fn isolated() -> bool {
+    std::env::var_os("OUTRIGGER_ISOLATED").is_some_and(|which| which == "all")
+}
+
 /// Arguments of a node that has all that the embedded chain has.
 const FULL_NODE: [&str; 3] = ["-txindex=1", "-blockfilterindex=1", "-rest=1"];
 
@@ -269,7 +274,9 @@ fn command(options: &HostOptions, datadir: &Path) -> Command {
     if let Some(config) = &options.config {
         command.arg("--config").arg(config);
     }
-    for set in ["log.level=warn", "chain.map_gib=16"] {
+    // All plugins in processes of their own, where the variable asks for it.
+    let isolated = std::env::var("OUTRIGGER_ISOLATED").map(|which| format!("plugin_defaults.isolated='{which}'"));
+    for set in isolated.iter().map(String::as_str).chain(["log.level=warn", "chain.map_gib=16"]) {
         command.args(["--set", set]);
     }
     for set in &options.set {

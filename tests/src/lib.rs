@@ -26,7 +26,7 @@ pub use built::{Built, built};
 pub use c::{CPlugin, c_header, c_header_of_minor_0, c_plugin, c_sample};
 pub use client::{Client, Pending, Reply, RpcFailure};
 pub use gate::{Gate, Waiting};
-pub use host::{Host, HostOptions, groups};
+pub use host::{Host, HostOptions, groups, isolated};
 pub use privileges::skip_unprivileged;
 pub use relay::{Held, Point, Relay};
 pub use wait::{comes_within, wait_for, wait_until};

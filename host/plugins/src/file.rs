@@ -3,8 +3,6 @@
 //! Opening a library runs its constructors, so everything that can be checked is checked on the bytes before: that it is an
 //! object file with a manifest, and that its ABI fits. The copy is opened, so that nobody can replace the content after the
 //! check, and so that a new version can be loaded beside an old one.
-#![allow(unsafe_code)]
-
 use std::ffi::OsStr;
 use std::fs;
 use std::io::{Read, Write};
@@ -12,9 +10,9 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use bitcoin::hashes::{Hash, sha256};
-use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
 use object::{Object, ObjectSection, ObjectSymbol};
 use outrigger_abi::{ABI_MAJOR, ABI_MINOR, MANIFEST_HEADER_LEN, ManifestHeader, PluginTable};
+use outrigger_isolate::library::{self, LibraryError};
 use outrigger_sdk::manifest::{Manifest, ManifestError};
 use outrigger_values::text::printable;
 
@@ -27,7 +25,6 @@ const MAX_FILE_BYTES: u64 = 512 << 20;
 const MAX_MANIFEST_BYTES: usize = 1 << 20;
 
 const MANIFEST_SYMBOL: &str = "outrigger_manifest";
-const TABLE_SYMBOL: &[u8] = b"outrigger_plugin\0";
 
 /// Why a file is no plugin for this host.
 #[derive(Debug, thiserror::Error)]
@@ -207,31 +204,25 @@ impl PluginFile {
     /// The library is never closed: threads may still have to run destructors of its thread-locals.
     pub fn open(&self, folder: &Path) -> Result<&'static PluginTable, FileError> {
         let copy = self.copy_into(folder)?;
-        let failed =
-            |error: libloading::Error| FileError::Open { path: self.path.clone(), reason: linker_reason(&error) };
-        // SAFETY: opening runs the library's constructors: the operator configured this file, and its content is the one
-        // that was checked. It is bound to nothing of ours (RTLD_LOCAL, and the host exports no symbols).
-        let library = unsafe { Library::open(Some(&copy), RTLD_NOW | RTLD_LOCAL) }.map_err(failed)?;
-        // SAFETY: the symbol is the static that the ABI names, a table; what it holds is checked below.
-        let table = unsafe { library.get::<*const PluginTable>(TABLE_SYMBOL) }.map_err(failed)?.into_raw();
-        std::mem::forget(library);
         let no_plugin = |reason: &str| FileError::NotAPlugin { path: self.path.clone(), reason: reason.to_owned() };
-        // SAFETY: a symbol of a library that stays open; a plugin promises with the magic number that a table is there.
-        let table = unsafe { PluginTable::read(table.cast()) };
-        let table = table.ok_or_else(|| no_plugin("its function table does not begin as one, or is cut short"))?;
+        let table = library::open(&copy).map_err(|error| match error {
+            LibraryError::Open(said) => {
+                FileError::Open { path: self.path.clone(), reason: printable(&said).into_owned() }
+            }
+            LibraryError::NoPlugin(reason) => no_plugin(reason),
+        })?;
         if table.abi_major != self.header.abi_major || table.abi_minor_needed != self.header.abi_minor_needed {
             return Err(no_plugin("its function table and its manifest are of different ABI versions"));
         }
-        let whole = table.create.is_some()
-            && table.init.is_some()
-            && table.start.is_some()
-            && table.call.is_some()
-            && table.destroy.is_some();
         // Like the library, the table is never freed: a thread may still run an abandoned instance.
-        if whole { Ok(Box::leak(Box::new(table))) } else { Err(no_plugin("its function table lacks a function")) }
+        Ok(Box::leak(Box::new(table)))
     }
 
-    fn copy_into(&self, folder: &Path) -> Result<PathBuf, FileError> {
+    /// Copies the file into `folder` under its hash.
+    ///
+    /// # Errors
+    /// When that cannot be, or others could change the copy.
+    pub fn copy_into(&self, folder: &Path) -> Result<PathBuf, FileError> {
         let io = |path: &Path| {
             let path = path.to_owned();
             move |source| FileError::Io { path, source }
@@ -258,12 +249,6 @@ impl PluginFile {
         written.map_err(io(&partial))?;
         Ok(copy)
     }
-}
-
-/// The linker's message, as `undefined symbol: frobnicate`: the error itself names only the function that failed.
-fn linker_reason(error: &libloading::Error) -> String {
-    let said = std::error::Error::source(error).map_or_else(|| error.to_string(), ToString::to_string);
-    printable(&said).into_owned()
 }
 
 /// The bytes from the manifest's symbol to the end of its section.

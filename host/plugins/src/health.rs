@@ -36,6 +36,8 @@ pub enum State {
     Unhealthy,
     /// The code of a call has not returned though its deadline passed.
     Stuck,
+    /// Its process has ended, and no other is started.
+    Crashed,
 }
 
 impl State {
@@ -54,6 +56,7 @@ impl State {
             Self::Running => "running",
             Self::Unhealthy => "unhealthy",
             Self::Stuck => "stuck",
+            Self::Crashed => "crashed",
         }
     }
 }

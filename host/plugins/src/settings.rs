@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use serde::Deserialize;
+use outrigger_isolate::Confinement;
+use outrigger_sandbox::{Policy, Reach};
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::answer::DEFAULT_MAX_BYTES;
@@ -31,6 +33,15 @@ pub struct PluginConfig {
     /// checked for line ends.
     #[serde(default)]
     pub trusted: bool,
+    /// Whether the plugin runs in a process of its own; by default as `plugin_defaults.isolated` says.
+    #[serde(default)]
+    pub isolated: Option<bool>,
+    /// What is done where the system does not allow a sandbox around its process.
+    #[serde(default)]
+    pub sandbox: Sandbox,
+    /// What it may reach from its process beyond its services.
+    #[serde(default)]
+    pub reach: Vec<Reach>,
     /// The services that the plugin may use.
     #[serde(default)]
     grants: Option<Vec<Grant>>,
@@ -39,7 +50,54 @@ pub struct PluginConfig {
     pub options: Map<String, Value>,
 }
 
+/// How an isolated plugin's process is confined.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Sandbox {
+    /// It is not started where the system does not allow a sandbox.
+    #[default]
+    Require,
+    /// It is confined as far as the system allows.
+    BestEffort,
+    /// It is not confined: for debugging.
+    None,
+}
+
+/// Which plugins run in processes of their own, where their entries do not say.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Deserialize, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Isolation {
+    /// Those that are not trusted.
+    Untrusted,
+    /// All of them.
+    All,
+    /// None of them.
+    #[default]
+    None,
+}
+
+impl Isolation {
+    /// Whether a plugin runs in a process of its own.
+    pub fn applies_to(self, plugin: &PluginConfig) -> bool {
+        plugin.isolated.unwrap_or(match self {
+            Self::Untrusted => !plugin.trusted,
+            Self::All => true,
+            Self::None => false,
+        })
+    }
+}
+
 impl PluginConfig {
+    /// What its process is confined to, where it is isolated.
+    pub fn confinement(&self) -> Option<Confinement> {
+        let policy = match self.sandbox {
+            Sandbox::Require => Policy::Require,
+            Sandbox::BestEffort => Policy::BestEffort,
+            Sandbox::None => return None,
+        };
+        Some(Confinement { policy, reach: self.reach.clone() })
+    }
+
     /// The services that the plugin may use.
     pub fn grants(&self) -> &[Grant] {
         self.grants.as_deref().unwrap_or_default()

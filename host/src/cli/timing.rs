@@ -7,6 +7,8 @@ use std::time::{Duration, Instant};
 
 use clap::Args;
 use outrigger_abi::ExportedService;
+use outrigger_isolate::{Confinement, Executable};
+use outrigger_sandbox::Policy;
 use outrigger_sdk::manifest::MethodSpec;
 use outrigger_sdk::testing::{StubHost, WalletState};
 use outrigger_service::{Chain, Mempool, NodeRpc, Signer, Wallet};
@@ -40,6 +42,9 @@ pub struct TimeArgs {
     /// The arguments: a JSON array.
     #[arg(default_value = "[]")]
     arguments: String,
+    /// In a process of its own, as with `isolated = true`.
+    #[arg(long)]
+    isolated: bool,
 }
 
 /// Times a method on a host in memory.
@@ -58,7 +63,7 @@ pub fn time(args: &TimeArgs) -> Result<String, String> {
 }
 
 fn run(file: PluginFile, args: &TimeArgs, folder: &Path) -> Result<String, String> {
-    let code = Arc::new(LoadedLibrary::open(file, folder).map_err(|error| error.to_string())?);
+    let code = Arc::new(LoadedLibrary::open(file, folder, args.isolated).map_err(|error| error.to_string())?);
     let named = |method: &&MethodSpec| method.name == args.method;
     let method = code.manifest.methods.iter().find(named).ok_or("the plugin's manifest has no such method")?;
     let calls = Arc::new(Calls::default());
@@ -82,6 +87,9 @@ fn run(file: PluginFile, args: &TimeArgs, folder: &Path) -> Result<String, Strin
         deadline: None,
         max_answer_bytes: DEFAULT_MAX_BYTES,
         health: Arc::default(),
+        runners: Arc::default(),
+        confinement: Some(Confinement { policy: Policy::BestEffort, reach: Vec::new() }),
+        executable: Arc::new(Executable::current().map_err(|error| error.to_string())?),
         failures,
     };
     let instance = Instance::start(&code, launch).map_err(|error| error.to_string())?;

@@ -10,8 +10,8 @@ use toml::{Table, Value};
 
 use super::notify::NotifyConfig;
 use super::settings::{
-    AuditConfig, BackendConfig, ChainConfig, Config, LogConfig, MetricsConfig, PluginConfig, RpcConfig, UserConfig,
-    WalletConfig,
+    AuditConfig, BackendConfig, ChainConfig, Config, LogConfig, MetricsConfig, PluginConfig, PluginDefaults, RpcConfig,
+    UserConfig, WalletConfig,
 };
 use super::{BUILT_IN, parse};
 
@@ -101,6 +101,7 @@ fn every_key_of_the_code_stands_in_the_reference_and_no_other() {
         ("metrics", keys::<MetricsConfig>()),
         ("audit", keys::<AuditConfig>()),
         ("notify", keys::<NotifyConfig>()),
+        ("plugin_defaults", keys::<PluginDefaults>()),
         ("plugins", keys::<PluginConfig>()),
         ("backend", keys::<BackendConfig>()),
     ];

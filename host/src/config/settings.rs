@@ -13,6 +13,7 @@ use serde::de::Error;
 use serde::{Deserialize, Deserializer};
 
 use super::notify::NotifyConfig;
+use outrigger_plugins::Isolation;
 pub use outrigger_plugins::{PluginConfig, seconds};
 use outrigger_rpc::{Limits, Peers};
 use outrigger_zmq::BadZmqEndpoint;
@@ -53,12 +54,23 @@ pub struct Config {
     /// What is told to others.
     #[serde(default)]
     pub notify: NotifyConfig,
+    /// What holds for plugins whose entries do not say otherwise.
+    #[serde(default)]
+    pub plugin_defaults: PluginDefaults,
     /// The plugins, in the order in which they start.
     #[serde(default)]
     pub plugins: Vec<PluginConfig>,
     /// Which plugin has a method that several claim.
     #[serde(default)]
     pub routes: BTreeMap<String, String>,
+}
+
+/// What holds for plugins whose entries do not say otherwise.
+#[derive(Clone, Default, Debug, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct PluginDefaults {
+    /// Which of them run in processes of their own.
+    pub isolated: Isolation,
 }
 
 /// The network edge.

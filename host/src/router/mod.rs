@@ -111,7 +111,7 @@ impl Router {
         }
         let deadline = lease.deadline.filter(|_| !method.long_running);
         let waits = method.needs_tip && self.passthrough.is_some() && !self.finds_wallet_at_tip(method, &call);
-        let may_run_inline = lease.trusted && stuck == 0 && !waits;
+        let may_run_inline = lease.trusted && stuck == 0 && !waits && !lease.waits_for_runner();
         let client = call.origin.client.clone();
         let (token, answer) = self.calls.open(lease.id, route.position);
         let guard = CallGuard::new(&self.calls, token, |token| lease.leave_cancel(token));

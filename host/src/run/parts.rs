@@ -22,6 +22,7 @@ use crate::publish::{PublishError, Publisher};
 use crate::router::builtins::{self, Builtins};
 use crate::router::{Router, StartupGate};
 use outrigger_embedded::{EmbeddedNode, MempoolLimits};
+use outrigger_isolate::Executable;
 use outrigger_node::{Node, NodeError, NodeEvent, Observer};
 use outrigger_plugins::calls::Calls;
 use outrigger_plugins::file::FileError;
@@ -164,6 +165,10 @@ impl Parts {
             services: Box::new(services),
             calls: calls.clone(),
             deadline: seconds(config.rpc.call_deadline_seconds),
+            isolation: config.plugin_defaults.isolated,
+            executable: Arc::new(
+                Executable::current().map_err(|error| failed("the program's own file")(error.into()))?,
+            ),
             builtins: &builtins::RESERVED,
             reread: reread(args, &config.network),
             fatal: frame.stop_for(),

@@ -1,14 +1,11 @@
 //! The host's functions as one instance sees them: its services, and where its answers go.
 
 use std::collections::HashMap;
-use std::ffi::c_void;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use bytes::Bytes as SharedBytes;
-use outrigger_abi::{
-    ABI_MAJOR, ABI_MINOR, Bytes, ExportedService, HostTable, OwnedBytes, STATUS_OK, ServiceTable, caught,
-};
+use outrigger_abi::{ExportedService, HostCode, OwnedBytes, STATUS_OK, ServiceTable};
 use outrigger_service::ErrorKind;
 use outrigger_values::RpcError;
 use outrigger_values::RpcErrorCode;
@@ -46,37 +43,8 @@ impl Context {
         self.code.manifest.methods.get(position).map_or("unknown", |method| &method.name)
     }
 
-    fn find_service(&self, name: &[u8]) -> *const ServiceTable {
-        let name = std::str::from_utf8(name).ok().filter(|_| !self.has_stopped());
-        let service = name.and_then(|name| self.services.get(name));
-        service.map_or(std::ptr::null(), |service| service.table())
-    }
-
     fn has_stopped(&self) -> bool {
         self.life.has_stopped()
-    }
-
-    fn reply(&self, token: u64, code: i32, body: OwnedBytes) -> i32 {
-        if self.has_stopped() {
-            return ErrorKind::Stale as i32;
-        }
-        let answer: Answer = match self.rules.check(code, &body) {
-            Err(bad) => Err(self.refuse(token, bad)),
-            Ok(()) if code != 0 => Err(RpcError::new(RpcErrorCode(code), String::from_utf8_lossy(&body).into_owned())),
-            // Released on this thread, which is the plugin's to hold up.
-            Ok(()) if body.len() <= SMALL_ANSWER => Ok(SharedBytes::copy_from_slice(&body)),
-            Ok(()) => Ok(SharedBytes::from_owner(BorrowedReply(Some(body)))),
-        };
-        let counted = if answer.is_err() { &self.health.errors } else { &self.health.answers };
-        // Before the client can ask.
-        counted.fetch_add(1, Ordering::Relaxed);
-        if self.calls.answer(self.id, token, answer) {
-            return STATUS_OK;
-        }
-        counted.fetch_sub(1, Ordering::Relaxed);
-        self.health.stale.fetch_add(1, Ordering::Relaxed);
-        self.note_unwanted(token);
-        ErrorKind::Stale as i32
     }
 
     /// Notes an answer that reaches nobody, and gives what its client is told.
@@ -103,16 +71,38 @@ impl Context {
     }
 }
 
-/// The table for an instance.
-pub(super) fn host_table(context: &'static Context) -> HostTable {
-    HostTable {
-        struct_size: size_of::<HostTable>(),
-        abi_major: ABI_MAJOR,
-        abi_minor: ABI_MINOR,
-        ctx: (&raw const *context).cast(),
-        service: find_service,
-        reply,
-        wanted,
+impl HostCode for Context {
+    fn service(&self, name: &[u8]) -> *const ServiceTable {
+        let name = std::str::from_utf8(name).ok().filter(|_| !self.has_stopped());
+        let service = name.and_then(|name| self.services.get(name));
+        service.map_or(std::ptr::null(), |service| service.table())
+    }
+
+    fn reply(&self, token: u64, code: i32, body: OwnedBytes) -> i32 {
+        if self.has_stopped() {
+            return ErrorKind::Stale as i32;
+        }
+        let answer: Answer = match self.rules.check(code, &body) {
+            Err(bad) => Err(self.refuse(token, bad)),
+            Ok(()) if code != 0 => Err(RpcError::new(RpcErrorCode(code), String::from_utf8_lossy(&body).into_owned())),
+            // Released on this thread, which is the plugin's to hold up.
+            Ok(()) if body.len() <= SMALL_ANSWER => Ok(SharedBytes::copy_from_slice(&body)),
+            Ok(()) => Ok(SharedBytes::from_owner(BorrowedReply(Some(body)))),
+        };
+        let counted = if answer.is_err() { &self.health.errors } else { &self.health.answers };
+        // Before the client can ask.
+        counted.fetch_add(1, Ordering::Relaxed);
+        if self.calls.answer(self.id, token, answer) {
+            return STATUS_OK;
+        }
+        counted.fetch_sub(1, Ordering::Relaxed);
+        self.health.stale.fetch_add(1, Ordering::Relaxed);
+        self.note_unwanted(token);
+        ErrorKind::Stale as i32
+    }
+
+    fn is_wanted(&self, token: u64) -> bool {
+        !self.has_stopped() && self.calls.is_waiting(self.id, token)
     }
 }
 
@@ -131,34 +121,6 @@ impl Drop for BorrowedReply {
             release::give_back(body);
         }
     }
-}
-
-unsafe extern "C" fn find_service(ctx: *const c_void, name: Bytes) -> *const ServiceTable {
-    let found = caught(|| {
-        // SAFETY: `ctx` is the instance's context, which is never freed.
-        let context = unsafe { &*ctx.cast::<Context>() };
-        // SAFETY: the plugin lends its name until we return.
-        context.find_service(unsafe { name.as_slice() })
-    });
-    found.unwrap_or(std::ptr::null())
-}
-
-unsafe extern "C" fn reply(ctx: *const c_void, token: u64, code: i32, body: OwnedBytes) -> i32 {
-    let status = caught(|| {
-        // SAFETY: as above.
-        let context = unsafe { &*ctx.cast::<Context>() };
-        context.reply(token, code, body)
-    });
-    status.unwrap_or(ErrorKind::Internal as i32)
-}
-
-unsafe extern "C" fn wanted(ctx: *const c_void, token: u64) -> i32 {
-    let wanted = caught(|| {
-        // SAFETY: as above.
-        let context = unsafe { &*ctx.cast::<Context>() };
-        !context.has_stopped() && context.calls.is_waiting(context.id, token)
-    });
-    i32::from(wanted.unwrap_or(false))
 }
 
 #[cfg(test)]

@@ -49,8 +49,7 @@ impl Instance {
 
     fn quiesce(&self) {
         if let Some(_inside) = self.enter() {
-            // SAFETY: the instance is started and not destroyed while we are inside.
-            let status = self.run(self.code.table.quiesce, |quiesce| unsafe { quiesce(self.handle) });
+            let status = self.plugin.quiesce();
             if status != STATUS_OK {
                 self.health.fault(format!("quiesce ended with status {status}"));
             }
@@ -76,14 +75,11 @@ impl Instance {
     /// Stops and frees what `create` made. Nobody is inside, and nothing enters again.
     pub(super) fn end(&self) {
         self.life().advance(Stage::Stopping);
-        // SAFETY: called once per instance, by whoever failed to bring it up or by `wind_down`, with nobody inside.
-        self.run(self.code.table.stop, |stop| unsafe { stop(self.handle) });
+        // Called once per instance, by whoever failed to bring it up or by `wind_down`, with nobody inside.
+        self.plugin.stop();
         // Before it is freed: from here on it may leave threads running, which must not act for it any more.
         self.context.end(Stage::Stopped);
-        if let Some(destroy) = self.code.table.destroy {
-            // SAFETY: as above, and after `stop`.
-            unsafe { destroy(self.handle) };
-        }
+        self.plugin.destroy();
         self.life().advance(Stage::Freed);
     }
 }

@@ -2,7 +2,6 @@
 //!
 //! Order of ends: no new call is routed to it, `quiesce`, every call answered, no thread inside, `stop`, `destroy`. An
 //! instance that does not let its threads go is left behind: freeing it under them would be worse.
-#![allow(unsafe_code)]
 
 mod answers;
 mod end;
@@ -10,7 +9,6 @@ mod life;
 mod release;
 pub mod start;
 
-use std::ffi::c_void;
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -18,7 +16,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Sender;
 use std::time::{Duration, Instant};
 
-use outrigger_abi::{Bytes, CallFrame, HostTable, PluginTable, STATUS_OK};
+use outrigger_abi::{HostTable, PluginTable, RawCall, STATUS_OK, UsedPlugin};
+use outrigger_isolate::{Confinement, Executable, RunnerStatus};
 use outrigger_memory::wipe_stack;
 use outrigger_sdk::manifest::{Manifest, MethodSpec};
 use outrigger_service::events::Event;
@@ -49,7 +48,15 @@ pub struct LoadedLibrary {
     pub abi_minor: u32,
     /// What the plugin says of itself.
     pub manifest: Manifest,
-    table: &'static PluginTable,
+    code: Code,
+}
+
+/// Where a plugin's code runs.
+enum Code {
+    /// In this process, by this table.
+    InProcess(&'static PluginTable),
+    /// In a process of its own, which opens this copy of the file.
+    Isolated(PathBuf),
 }
 
 /// A library that was not loaded, of a plugin with these methods.
@@ -74,19 +81,25 @@ fn test_library(methods: &[&str]) -> Arc<LoadedLibrary> {
         hash: String::new(),
         abi_minor: 0,
         manifest: Manifest::parse(manifest.as_bytes()).unwrap(),
-        table: Box::leak(Box::new(outrigger_sdk::entry::plugin_table::<Idle>(0))),
+        code: Code::InProcess(Box::leak(Box::new(outrigger_sdk::entry::plugin_table::<Idle>(0)))),
     })
 }
 
 impl LoadedLibrary {
-    /// Opens a copy of the file in `copies`. The file's content need not be kept.
+    /// Opens a copy of the file in `copies`, or has the runners of an `isolated` plugin open it: then none of its code runs here.
+    /// The file's content need not be kept.
     ///
     /// # Errors
     /// As of [`PluginFile::open`].
-    pub fn open(file: PluginFile, copies: &Path) -> Result<Self, FileError> {
-        let table = file.open(copies)?;
+    pub fn open(file: PluginFile, copies: &Path, isolated: bool) -> Result<Self, FileError> {
+        let code = if isolated { Code::Isolated(file.copy_into(copies)?) } else { Code::InProcess(file.open(copies)?) };
         let PluginFile { path, hash, header, manifest, .. } = file;
-        Ok(Self { file: path, hash: hash.to_string(), abi_minor: header.abi_minor_built, manifest, table })
+        Ok(Self { file: path, hash: hash.to_string(), abi_minor: header.abi_minor_built, manifest, code })
+    }
+
+    /// Whether its code runs in a process of its own.
+    pub fn is_isolated(&self) -> bool {
+        matches!(self.code, Code::Isolated(_))
     }
 }
 
@@ -97,6 +110,8 @@ pub enum PluginFailure {
     Fault,
     /// None of the threads that it may take comes back.
     Stuck,
+    /// Its process has ended, and no other is started.
+    Crashed,
 }
 
 /// What an instance is started with.
@@ -121,6 +136,12 @@ pub struct Launch<'a> {
     pub max_answer_bytes: usize,
     /// How the plugin has fared so far, in this instance and earlier ones.
     pub health: Arc<Health>,
+    /// How its runners have fared so far, where it is isolated.
+    pub runners: Arc<RunnerStatus>,
+    /// The program of its runners.
+    pub executable: Arc<Executable>,
+    /// What they are confined to.
+    pub confinement: Option<Confinement>,
     /// Where failures are reported, with the instance's id.
     pub failures: Sender<(u64, PluginFailure)>,
 }
@@ -143,7 +164,9 @@ pub struct Instance {
     pub health: Arc<Health>,
     /// Its events.
     pub events: Arc<EventQueue>,
-    handle: *mut c_void,
+    plugin: UsedPlugin,
+    /// How its runners fare, where it is isolated.
+    pub runners: Option<Arc<RunnerStatus>>,
     /// Its code ended in a fault.
     damaged: AtomicBool,
     /// Tokens of calls that nobody waits for any more. Its reader has a thread of its own: behind the calls that they are
@@ -158,11 +181,6 @@ pub struct Instance {
     host_table: &'static HostTable,
     context: &'static Context,
 }
-
-// SAFETY: the ABI demands that a plugin's functions may be called from any thread; the tables are only read.
-unsafe impl Send for Instance {}
-// SAFETY: as above.
-unsafe impl Sync for Instance {}
 
 /// Since when something is going on; none while it is not.
 #[derive(Default)]
@@ -245,7 +263,20 @@ impl Instance {
 
     /// How it fares.
     pub fn state(&self) -> State {
+        if self.has_crashed() {
+            return State::Crashed;
+        }
         State::of(self.damaged.load(Ordering::Relaxed), self.stuck())
+    }
+
+    /// Whether its process has ended, and no other is started.
+    pub fn has_crashed(&self) -> bool {
+        self.runners.as_ref().is_some_and(|runners| runners.is_given_up())
+    }
+
+    /// Whether a call would wait for a process to be started.
+    pub fn waits_for_runner(&self) -> bool {
+        self.runners.as_ref().is_some_and(|runners| !runners.is_running())
     }
 
     /// How many of its calls, cancellations and events do not come to an end.
@@ -263,11 +294,6 @@ impl Instance {
     /// How many of its calls wait for their answer.
     pub fn waiting(&self) -> usize {
         self.context.calls.waiting(self.id)
-    }
-
-    /// Calls a function of the table; one that may be missing and is counts as done.
-    fn run<F>(&self, function: Option<F>, call: impl FnOnce(F) -> i32) -> i32 {
-        function.map_or(STATUS_OK, call)
     }
 
     /// Enters the plugin, unless it is stopping.
@@ -306,15 +332,8 @@ impl Instance {
         let (deadline, method) = (self.deadline.filter(|_| !method.long_running), method.name.as_str());
         self.health.calls.fetch_add(1, Ordering::Relaxed);
         let began = Instant::now();
-        let frame = CallFrame {
-            struct_size: size_of::<CallFrame>(),
-            token,
-            method: Bytes::lend(method.as_bytes()),
-            params: Bytes::lend(params),
-            deadline_ms: deadline.map_or(0, |deadline| u64::try_from(deadline.as_millis()).unwrap_or(u64::MAX)),
-        };
-        // SAFETY: the instance is started and not destroyed while we are inside; the frame outlives the call.
-        let status = self.run(self.code.table.call, |call| unsafe { call(self.handle, &frame) });
+        let deadline_ms = deadline.map(|deadline| u64::try_from(deadline.as_millis()).unwrap_or(u64::MAX));
+        let status = self.plugin.call(&RawCall { token, method: method.as_bytes(), params, deadline_ms });
         self.health.spent(began.elapsed());
         if status != STATUS_OK {
             self.fail(token, "Internal error");
@@ -339,6 +358,12 @@ impl Instance {
     pub fn timed_out(&self, method: &str) {
         self.health.timeouts.fetch_add(1, Ordering::Relaxed);
         tracing::error!(plugin = self.manifest().id, method, "a call was not answered by its deadline");
+    }
+
+    /// Ends the process of an isolated plugin, whose calls are answered then and which goes on in another one. False where it has
+    /// none of its own.
+    pub fn end_runner(&self) -> bool {
+        self.runners.as_ref().is_some_and(|runners| runners.kill("its calls did not end"))
     }
 
     /// The method of one of its calls.
@@ -369,8 +394,7 @@ impl Instance {
     /// Tells the plugin that nobody waits for a call any more.
     pub fn cancel(&self, token: u64) {
         if let Some(_inside) = self.enter() {
-            // SAFETY: as in `enter_call`.
-            let status = self.run(self.code.table.cancel, |cancel| unsafe { cancel(self.handle, token) });
+            let status = self.plugin.cancel(token);
             if status != STATUS_OK {
                 self.fault(format!("a cancellation ended with status {status}"));
             }
@@ -380,9 +404,7 @@ impl Instance {
     fn deliver(&self, event: &Event) {
         if let Some(_inside) = self.enter() {
             let bytes = wire::to_bytes(event);
-            let lent = Bytes::lend(&bytes);
-            // SAFETY: as in `enter_call`; the bytes outlive it.
-            let status = self.run(self.code.table.event, |event| unsafe { event(self.handle, lent) });
+            let status = self.plugin.event(&bytes);
             if status != STATUS_OK {
                 self.fault(format!("an event ended with status {status}"));
             }

@@ -1,4 +1,5 @@
 //! Bringing an instance up to where calls may follow.
+#![allow(unsafe_code)]
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -6,15 +7,16 @@ use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SendError, channel};
 use std::time::Duration;
 
-use outrigger_abi::{Bytes, ExportedService, OwnedBytes, STATUS_OK};
+use outrigger_abi::{ExportedService, UsedPlugin, host_table};
+use outrigger_isolate::{Launch as RunnerLaunch, Proxy};
 use outrigger_service::events::Event;
 use outrigger_service::{Events, Log};
 use outrigger_values::text::printable;
 use serde_json::Value;
 
-use super::answers::{Context, host_table};
+use super::answers::Context;
 use super::life::{Life, Stage};
-use super::{Instance, Launch, LoadedLibrary, Since};
+use super::{Code, Instance, Launch, LoadedLibrary, PluginFailure, Since};
 use crate::answer::AnswerRules;
 use crate::events::{EventQueue, EventsService};
 use crate::grants::{self, Grant, GrantError, OWN_SERVICES};
@@ -67,6 +69,7 @@ impl Instance {
         grants::check(&code.manifest, launch.grants, launch.services)?;
         let events = EventQueue::new(code.manifest.events.clone());
         let services = exported(&plugin, &launch, &events)?;
+        let make = maker(code, &launch);
         let context: &Context = Box::leak(Box::new(Context {
             id: launch.id,
             code: code.clone(),
@@ -77,28 +80,30 @@ impl Instance {
             life: Life::new(),
         }));
         let (cancels, notices) = channel();
-        let mut instance = Self {
-            id: launch.id,
-            owner: launch.owner,
-            trusted: launch.trusted,
-            code: code.clone(),
-            grants: launch.grants.to_vec(),
-            deadline: launch.deadline,
-            health: launch.health,
-            events,
-            handle: std::ptr::null_mut(),
-            damaged: AtomicBool::new(false),
-            cancels,
-            cancelling: Since::default(),
-            delivering: Since::default(),
-            failures: launch.failures,
-            host_table: Box::leak(Box::new(host_table(context))),
-            context,
-        };
+        let isolated = code.is_isolated();
+        let code = code.clone();
+        let grants = launch.grants.to_vec();
         let options = Value::Object(launch.options).to_string();
         let bring_up = move || {
-            instance.create()?;
-            let instance = Arc::new(instance);
+            let instance = Arc::new(Self {
+                plugin: make().ok_or_else(|| StartError::Create(code.manifest.id.clone()))?,
+                id: launch.id,
+                owner: launch.owner,
+                trusted: launch.trusted,
+                code,
+                grants,
+                deadline: launch.deadline,
+                health: launch.health,
+                runners: isolated.then_some(launch.runners),
+                events,
+                damaged: AtomicBool::new(false),
+                cancels,
+                cancelling: Since::default(),
+                delivering: Since::default(),
+                failures: launch.failures,
+                host_table: Box::leak(Box::new(host_table(context))),
+                context,
+            });
             instance.init_and_start(&options).inspect_err(|_| instance.end()).map(|()| instance)
         };
         // What came up too late is taken down again.
@@ -108,27 +113,10 @@ impl Instance {
         Ok(instance)
     }
 
-    fn create(&mut self) -> Result<(), StartError> {
-        // SAFETY: `create` takes nothing and may be called on any thread.
-        self.handle = self.code.table.create.map_or(std::ptr::null_mut(), |create| unsafe { create() });
-        if self.handle.is_null() { Err(StartError::Create(self.manifest().id.clone())) } else { Ok(()) }
-    }
-
     fn init_and_start(&self, options: &str) -> Result<(), StartError> {
-        let mut error = OwnedBytes::EMPTY;
-        let (handle, lent) = (self.handle, Bytes::lend(options.as_bytes()));
-        let table = self.code.table;
-        // SAFETY: a fresh handle of this table; host table and options outlive the call, and `error` can be written.
-        let mut status = self.run(table.init, |init| unsafe { init(handle, self.host_table, lent, &mut error) });
-        if status == STATUS_OK {
-            error = OwnedBytes::EMPTY;
-            // SAFETY: `init` succeeded.
-            status = self.run(table.start, |start| unsafe { start(handle, &mut error) });
-        }
-        if status == STATUS_OK {
-            return Ok(());
-        }
-        let reason = match &*error {
+        let begun = self.plugin.init(self.host_table, options.as_bytes()).and_then(|()| self.plugin.start());
+        let Err((status, said)) = begun else { return Ok(()) };
+        let reason = match &*said {
             [] => format!("status {status}"),
             // Of one line, and of nothing that a terminal obeys: it goes to the log.
             text => printable(&String::from_utf8_lossy(text)).into_owned(),
@@ -194,6 +182,34 @@ pub fn in_time<T: Send + 'static>(
             StartError::Refused { plugin: plugin.to_owned(), reason: "its start was lost".to_owned() }
         }
     })
+}
+
+/// What makes the plugin's instance: in this process, or one that stands for it here.
+fn maker(code: &Arc<LoadedLibrary>, launch: &Launch<'_>) -> Box<dyn FnOnce() -> Option<UsedPlugin> + Send> {
+    match &code.code {
+        Code::InProcess(table) => {
+            let table = *table;
+            // SAFETY: a plugin's table, whose library is never closed.
+            Box::new(move || unsafe { UsedPlugin::create(table) })
+        }
+        Code::Isolated(library) => {
+            let (failures, id) = (launch.failures.clone(), launch.id);
+            let launch = RunnerLaunch {
+                plugin: code.manifest.id.clone(),
+                library: library.clone(),
+                services: launch.grants.iter().map(|grant| grant.service.clone()).collect(),
+                restartable: code.manifest.restartable,
+                max_answer: if launch.trusted { usize::MAX } else { launch.max_answer_bytes },
+                executable: launch.executable.clone(),
+                confinement: launch.confinement.clone(),
+                status: launch.runners.clone(),
+                given_up: Box::new(move || {
+                    let _ = failures.send((id, PluginFailure::Crashed));
+                }),
+            };
+            Box::new(move || Proxy::instance(launch))
+        }
+    }
 }
 
 /// The services an instance gets: those granted, of which `events/1` and `log/1` are its own.

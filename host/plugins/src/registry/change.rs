@@ -51,7 +51,9 @@ impl Registry {
         let mut plugins = self.serving().plugins.clone();
         let position = self.position_of(&mut plugins, &configured, name)?;
         match plugins.get(position) {
-            Some(plugin) if plugin.instance.is_some() => Err(ChangeError::Running(plugin.id().to_owned())),
+            Some(plugin) if plugin.instance.as_ref().is_some_and(|own| !own.has_crashed()) => {
+                Err(ChangeError::Running(plugin.id().to_owned()))
+            }
             _ => self.bring_up(plugins, position, configured),
         }
     }

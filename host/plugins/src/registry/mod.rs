@@ -17,6 +17,7 @@ use std::sync::mpsc::{Sender, channel};
 use std::time::{Duration, Instant};
 
 use arc_swap::ArcSwap;
+use outrigger_isolate::{Executable, RunnerStatus};
 use outrigger_sdk::manifest::{MethodSpec, OptionError};
 use outrigger_service::events::Event;
 use parking_lot::Mutex;
@@ -26,7 +27,7 @@ use super::file::FileError;
 use super::grants::ServiceSource;
 use super::health::Health;
 use super::instance::{Instance, Launch, LoadedLibrary, PluginFailure, StartError, start};
-use crate::PluginConfig;
+use crate::{Isolation, PluginConfig};
 pub use change::ChangeError;
 pub use check::check;
 use note::{Change, Subject};
@@ -136,6 +137,10 @@ pub struct Environment {
     pub calls: Arc<Calls>,
     /// How long a call may take of a plugin whose configuration does not say; none for as long as it likes.
     pub deadline: Option<Duration>,
+    /// Which plugins run in processes of their own where their configuration does not say.
+    pub isolation: Isolation,
+    /// The program of these processes.
+    pub executable: Arc<Executable>,
     /// The methods of the host itself, which no plugin may claim.
     pub builtins: &'static [&'static str],
     /// The configuration as it is now.
@@ -155,6 +160,8 @@ pub struct Plugin {
     pub instance: Option<Arc<Instance>>,
     /// How it has fared.
     pub health: Arc<Health>,
+    /// How its runners have, where it is isolated.
+    pub runners: Arc<RunnerStatus>,
     /// Names it among all plugins and instances of this process: what it may take of the pool it has in all its instances
     /// together.
     owner: u64,
@@ -167,7 +174,8 @@ pub struct Plugin {
 impl Plugin {
     fn of(config: PluginConfig, owner: u64) -> Self {
         let (restarts, restart_count) = (Vec::new(), 0);
-        Self { config, code: None, instance: None, health: Arc::default(), owner, restarts, restart_count }
+        let (health, runners) = (Arc::default(), Arc::default());
+        Self { config, code: None, instance: None, health, runners, owner, restarts, restart_count }
     }
 
     /// The id of its manifest, or what the configuration calls it while its file was not read.
@@ -326,8 +334,9 @@ impl Registry {
         }
         check::check_settings(&plugin.config, &file.manifest, &*self.environment.services)?;
         let (id, copies) = (id.clone(), self.environment.copies.clone());
-        // The library's constructors run here.
-        let code = start::in_time(&id, move || LoadedLibrary::open(file, &copies), drop)??;
+        let isolated = self.environment.isolation.applies_to(&plugin.config);
+        // The library's constructors run here, unless it is isolated.
+        let code = start::in_time(&id, move || LoadedLibrary::open(file, &copies, isolated), drop)??;
         Ok(Arc::new(code))
     }
 
@@ -353,6 +362,9 @@ impl Registry {
             deadline: plugin.config.deadline(self.environment.deadline),
             max_answer_bytes: plugin.config.max_answer_bytes(),
             health: plugin.health.clone(),
+            runners: plugin.runners.clone(),
+            executable: self.environment.executable.clone(),
+            confinement: plugin.config.confinement(),
             failures: self.failures.clone(),
         };
         plugin.instance = Some(Instance::start(&code, launch)?);

@@ -44,10 +44,16 @@ impl Registry {
         let Some(position) = serving.plugins.iter().position(of) else { return };
         let Some(plugin) = serving.plugins.get(position) else { return };
         let Some(code) = &plugin.code else { return };
+        // An isolated plugin's threads come back with the end of its process, and it goes on with another one.
+        let is_ended = failure == PluginFailure::Stuck && plugin.instance.as_ref().is_some_and(|own| own.end_runner());
+        if is_ended && code.manifest.restartable {
+            return;
+        }
         let outcome = if code.manifest.restartable { self.start_again(&serving, position) } else { Err(None) };
         let why = match failure {
             PluginFailure::Fault => "the host, after a fault",
             PluginFailure::Stuck => "the host, since its calls do not end",
+            PluginFailure::Crashed => "the host, since its process has ended",
         };
         let reason = match outcome {
             Ok(()) => {
@@ -56,6 +62,7 @@ impl Registry {
             }
             // A fault that may not be mended is written where it happened; the instance goes on.
             Err(None) if failure == PluginFailure::Fault => return,
+            Err(None) if failure == PluginFailure::Crashed => "its process has ended".to_owned(),
             Err(None) => "it does not end its calls".to_owned(),
             Err(Some(reason)) => reason,
         };

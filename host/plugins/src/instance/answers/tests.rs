@@ -1,8 +1,10 @@
 //! The host's functions, called as a plugin calls them.
+#![allow(unsafe_code)]
 
 use std::pin::pin;
 use std::task::{Context as TaskContext, Poll, Wake, Waker};
 
+use outrigger_abi::RawService;
 use outrigger_service::log::Level;
 use outrigger_service::{Log, Scope};
 use parking_lot::Mutex;
@@ -47,40 +49,21 @@ fn a_token_names_its_method() {
 fn after_the_end_of_an_instance_the_hosts_functions_answer_stale_and_change_nothing() {
     let lines = Arc::new(Lines::default());
     let context = context(&lines);
-    let table = host_table(context);
     let (token, receiver) = context.calls.open(7, 0);
-    // SAFETY: the table's context is never freed, and the name is readable.
-    let find = |name: &[u8]| unsafe { (table.service)(table.ctx, Bytes::lend(name)) };
-    let log = find(b"log/1");
-    assert!(!log.is_null() && find(b"chain/1").is_null());
-    // SAFETY: as above.
-    assert_eq!(unsafe { ((table.wanted)(table.ctx, token), call_log(log)) }, (1, ErrorKind::Malformed as i32));
+    let log = context.service(b"log/1");
+    assert!(!log.is_null() && context.service(b"chain/1").is_null());
+    // SAFETY: the table is there for the life of the process, as its context is.
+    let log = unsafe { RawService::new(log) };
+    let call_log = || log.call(0, 0, &[]).status;
+    assert_eq!((context.is_wanted(token), call_log()), (true, ErrorKind::Malformed as i32));
     context.end(Stage::Stopped);
-    assert!(find(b"log/1").is_null());
-    // SAFETY: as above.
-    assert_eq!(unsafe { (table.wanted)(table.ctx, token) }, 0);
-    // SAFETY: as above; the bytes are the host's from here on.
-    let status = unsafe { (table.reply)(table.ctx, token, 0, OwnedBytes::from(b"1".to_vec())) };
+    assert!(context.service(b"log/1").is_null());
+    assert!(!context.is_wanted(token));
+    let status = context.reply(token, 0, OwnedBytes::from(b"1".to_vec()));
     assert_eq!((status, receiver.is_empty()), (ErrorKind::Stale as i32, true));
     // The table that was found before is still there, and leads to nothing: what the client of the SDK does not ask, a
     // plugin in C may.
-    // SAFETY: as above.
-    let late = unsafe { call_log(log) };
-    assert_eq!((late, lines.0.lock().len()), (ErrorKind::Stale as i32, 0));
-}
-
-/// Asks the first function of a service's table, with a request that is not read.
-///
-/// # Safety
-/// The table is one of `log/1`.
-unsafe fn call_log(table: *const ServiceTable) -> i32 {
-    use outrigger_abi::ServiceFn;
-    let mut response = OwnedBytes::EMPTY;
-    // SAFETY: the caller's promise: the functions stand behind the head.
-    unsafe {
-        let write = table.add(1).cast::<Option<ServiceFn>>().read().unwrap();
-        write((*table).ctx, 0, Bytes::lend(&[]), &mut response)
-    }
+    assert_eq!((call_log(), lines.0.lock().len()), (ErrorKind::Stale as i32, 0));
 }
 
 /// A waiting client whose waker panics.
@@ -95,19 +78,20 @@ impl Wake for Bomb {
 #[test]
 fn a_panic_in_the_hosts_reply_is_a_status() {
     let context = context(&Arc::default());
-    let table = host_table(context);
+    let table = outrigger_abi::host_table(context);
     let (token, receiver) = context.calls.open(7, 0);
     let mut receiver = pin!(receiver);
     let waker = Waker::from(Arc::new(Bomb));
     assert!(matches!(receiver.as_mut().poll(&mut TaskContext::from_waker(&waker)), Poll::Pending));
-    // SAFETY: as above.
+    // SAFETY: the table's context is never freed; the bytes are the host's from here on.
     let status = unsafe { (table.reply)(table.ctx, token, 0, OwnedBytes::from(b"1".to_vec())) };
     assert_eq!(status, ErrorKind::Internal as i32);
 }
 
 /// The sources of every function that the other side of the interface calls.
-const SOURCES: [(&str, &str); 6] = [
-    ("answers.rs", include_str!("../answers.rs")),
+const SOURCES: [(&str, &str); 7] = [
+    ("abi/serve.rs", include_str!("../../../../../sdk/abi/src/serve.rs")),
+    ("abi/forward.rs", include_str!("../../../../../sdk/abi/src/forward.rs")),
     ("probe/host.rs", include_str!("../../../../conformance/src/probe/host.rs")),
     ("probe/recording_proxy.rs", include_str!("../../../../conformance/src/probe/recording_proxy.rs")),
     ("abi/bytes.rs", include_str!("../../../../../sdk/abi/src/bytes.rs")),

@@ -1,0 +1,175 @@
+//! The messages between host and runner, as bytes: a head of fixed length and a body.
+//!
+//! Both sides are the same build of the same program, so the format owes nothing to other versions. The host trusts no runner: each
+//! head is checked, and a body is read only up to the reader's limit.
+
+/// The bytes of a head.
+pub const HEAD_LEN: usize = 32;
+
+/// What a message says.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u32)]
+pub enum Kind {
+    /// To the runner: what it runs. The first message on the control socket.
+    Hello = 1,
+    /// From the runner: the library is open (code 0), or why it is not.
+    Ready,
+    /// To the runner, functions of the plugin: options and services.
+    Init,
+    /// Calls follow.
+    Start,
+    /// A call: its token, its deadline in milliseconds (0 for none), its method of the length in `place`, its arguments.
+    Call,
+    /// Nobody waits for the call of this token any more.
+    Cancel,
+    /// Something happened.
+    Event,
+    /// No call will follow.
+    Quiesce,
+    /// The end.
+    Stop,
+    /// The instance is to be freed.
+    Destroy,
+    /// To the runner: the status and the bytes that a service answered, or the status of a reply that asked for one.
+    Answer,
+    /// From the runner: a function of a service is asked, on behalf of the call in `token`.
+    Ask,
+    /// From the runner: the answer of a call. With `extra` 1 its status is wanted.
+    Reply,
+    /// From the runner: a function of the plugin has returned, with this status and, of a refusal, its reason.
+    Returned,
+}
+
+impl Kind {
+    const ALL: [Self; 14] = [
+        Self::Hello,
+        Self::Ready,
+        Self::Init,
+        Self::Start,
+        Self::Call,
+        Self::Cancel,
+        Self::Event,
+        Self::Quiesce,
+        Self::Stop,
+        Self::Destroy,
+        Self::Answer,
+        Self::Ask,
+        Self::Reply,
+        Self::Returned,
+    ];
+}
+
+/// Why a message cannot be.
+#[derive(Debug, thiserror::Error)]
+pub enum FrameError {
+    /// No kind of this number.
+    #[error("a message of the unknown kind {0}")]
+    Kind(u32),
+    /// A body that is longer than is read.
+    #[error("a message of {len} bytes, where at most {limit} are taken")]
+    TooLong {
+        /// As told.
+        len: usize,
+        /// The reader's limit.
+        limit: usize,
+    },
+    /// A message that has no place here.
+    #[error("a message {0:?} out of turn")]
+    OutOfTurn(Kind),
+    /// The other side is gone, or the system failed.
+    #[error("{0}")]
+    Io(#[from] std::io::Error),
+}
+
+/// The head of a message.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Head {
+    /// What it says.
+    pub kind: Kind,
+    /// A status or an error's code.
+    pub code: i32,
+    /// A call.
+    pub token: u64,
+    /// By the kind.
+    pub extra: u64,
+    /// By the kind: a function of a service, or a length within the body.
+    pub place: u32,
+    /// The bytes of the body.
+    pub len: u32,
+}
+
+impl Head {
+    /// A message without a body.
+    pub fn new(kind: Kind) -> Self {
+        Self { kind, code: 0, token: 0, extra: 0, place: 0, len: 0 }
+    }
+
+    /// Its bytes.
+    pub fn encode(&self) -> [u8; HEAD_LEN] {
+        let mut bytes = [0; HEAD_LEN];
+        let (front, back) = bytes.split_at_mut(24);
+        let mut words = front.chunks_exact_mut(8);
+        let fields = [u64::from(self.kind as u32) | (u64::from(self.code as u32) << 32), self.token, self.extra];
+        fields.iter().zip(&mut words).for_each(|(field, word)| word.copy_from_slice(&field.to_le_bytes()));
+        back.copy_from_slice(&(u64::from(self.place) | (u64::from(self.len) << 32)).to_le_bytes());
+        bytes
+    }
+
+    /// Reads a head.
+    ///
+    /// # Errors
+    /// A kind that there is not.
+    pub fn parse(bytes: &[u8; HEAD_LEN]) -> Result<Self, FrameError> {
+        let word = |at: usize| {
+            let mut word = [0; 8];
+            word.copy_from_slice(bytes.get(at..at + 8).unwrap_or(&[0; 8]));
+            u64::from_le_bytes(word)
+        };
+        let (low, high) = (|word: u64| word as u32, |word: u64| (word >> 32) as u32);
+        let first = word(0);
+        let kind = Kind::ALL.into_iter().find(|kind| *kind as u32 == low(first));
+        let kind = kind.ok_or(FrameError::Kind(low(first)))?;
+        let last = word(24);
+        Ok(Self { kind, code: high(first) as i32, token: word(8), extra: word(16), place: low(last), len: high(last) })
+    }
+}
+
+/// The function of a service that an [`Kind::Ask`] is for.
+pub fn place_of(service: usize, function: usize) -> u32 {
+    let half = |number: usize| u32::from(u16::try_from(number).unwrap_or(u16::MAX));
+    half(service) << 16 | half(function)
+}
+
+/// The service and the function of a place.
+pub fn function_at(place: u32) -> (usize, usize) {
+    ((place >> 16) as usize, (place & 0xffff) as usize)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn heads_are_read_as_they_were_written(
+            kind in 0..Kind::ALL.len(), code: i32, token: u64, extra: u64, place: u32, len: u32
+        ) {
+            let head = Head { kind: Kind::ALL[kind], code, token, extra, place, len };
+            prop_assert_eq!(Head::parse(&head.encode()).unwrap(), head);
+        }
+
+        #[test]
+        fn any_bytes_are_a_head_or_none(bytes: [u8; HEAD_LEN]) {
+            if let Ok(head) = Head::parse(&bytes) {
+                prop_assert_eq!(head.encode(), bytes);
+            }
+        }
+
+        #[test]
+        fn functions_of_services_have_places_of_their_own(service in 0..200_usize, function in 0..200_usize) {
+            prop_assert_eq!(function_at(place_of(service, function)), (service, function));
+        }
+    }
+}

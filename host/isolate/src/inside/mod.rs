@@ -1,0 +1,97 @@
+//! The runner: a process in which one plugin's library runs, and in which the host is at the other end of lanes.
+
+mod host;
+mod plugin;
+
+use std::os::fd::AsFd;
+use std::os::unix::net::UnixStream;
+use std::process::ExitCode;
+
+use outrigger_sandbox::confine;
+use rustix::process::{Signal, getppid, set_parent_process_death_signal};
+
+use crate::executable::RUNNER_COMMAND;
+use crate::frame::{FrameError, Head, Kind};
+use crate::greeting::Hello;
+use crate::lane::Lane;
+use crate::library::{self, LibraryError};
+use crate::passing::{self, Purpose};
+use host::Inside;
+
+/// The stack of a thread that runs functions of the plugin, in bytes: as in the host.
+const STACK_BYTES: usize = 8 << 20;
+
+/// Whether the arguments of the program are those of a runner.
+pub fn is_asked_for() -> bool {
+    std::env::args_os().nth(1).is_some_and(|argument| argument == RUNNER_COMMAND)
+}
+
+/// Runs a plugin for the host at the other end of the standard input, until that is closed. The first thing that the program
+/// does: there is no other thread yet.
+pub fn run() -> ExitCode {
+    let Ok(control) = std::io::stdin().as_fd().try_clone_to_owned().map(UnixStream::from) else {
+        return ExitCode::FAILURE;
+    };
+    match serve(&control) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("the runner ends: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn serve(control: &UnixStream) -> Result<(), FrameError> {
+    // The host's end is this one's, also where it is killed.
+    let _ = set_parent_process_death_signal(Some(Signal::KILL));
+    let mut lane = Lane::new(control.try_clone()?);
+    let (head, hello) = lane.receive(usize::MAX)?;
+    let hello: Hello = match head.kind {
+        Kind::Hello => serde_json::from_slice(&hello).map_err(std::io::Error::from)?,
+        kind => return Err(FrameError::OutOfTurn(kind)),
+    };
+    if getppid().is_none_or(|parent| parent.as_raw_nonzero().get() as u32 != hello.host) {
+        return Ok(());
+    }
+    // It owns a descriptor that is about to be closed.
+    drop(lane);
+    let enforced = match &hello.sandbox {
+        Some((plan, support)) => {
+            let standard = (std::io::stdin(), std::io::stdout(), std::io::stderr());
+            let keep = [standard.0.as_fd(), standard.1.as_fd(), standard.2.as_fd()];
+            let enforced = confine(plan, support, &keep, control.as_fd()).map_err(std::io::Error::other)?;
+            serde_json::to_vec(&enforced).map_err(std::io::Error::from)?
+        }
+        None => Vec::new(),
+    };
+    let mut lane = Lane::new(control.try_clone()?);
+    match library::open(&hello.library) {
+        Ok(table) => {
+            let inside = Inside::new(Box::leak(Box::new(table)));
+            lane.send(Head::new(Kind::Ready), &[&enforced])?;
+            take_lanes(control, inside)
+        }
+        Err(error) => {
+            let reason = match error {
+                LibraryError::Open(said) => format!("its library cannot be opened: {said}"),
+                LibraryError::NoPlugin(reason) => format!("its library is no plugin: {reason}"),
+            };
+            lane.send(Head { code: 1, ..Head::new(Kind::Ready) }, &[reason.as_bytes()])
+        }
+    }
+}
+
+/// Serves the lanes that the host makes.
+fn take_lanes(control: &UnixStream, inside: &'static Inside) -> Result<(), FrameError> {
+    while let Some((lane, purpose)) = passing::receive(control)? {
+        let lane = Lane::new(UnixStream::from(lane));
+        match purpose {
+            Purpose::Own => inside.add_own(lane),
+            Purpose::Entry => {
+                let thread = std::thread::Builder::new().stack_size(STACK_BYTES);
+                drop(thread.spawn(move || inside.serve(lane))?);
+            }
+        }
+    }
+    Ok(())
+}

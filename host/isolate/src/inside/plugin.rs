@@ -1,0 +1,69 @@
+//! The plugin's instance in a runner: messages become calls of its functions.
+#![allow(unsafe_code)]
+
+use outrigger_abi::{ErrorKind, OwnedBytes, RawCall, STATUS_OK, UsedPlugin};
+
+use super::host::{Inside, UNKNOWN};
+use crate::frame::{Head, Kind};
+use crate::greeting::Begin;
+
+impl Inside {
+    /// Does what a message says, and gives the status and a reason.
+    pub(super) fn run(&'static self, head: &Head, body: &[u8]) -> (i32, OwnedBytes) {
+        if head.kind == Kind::Init {
+            return self.init(body);
+        }
+        let Some(instance) = self.instance.get() else { return (ErrorKind::Stale as i32, OwnedBytes::EMPTY) };
+        let status = match head.kind {
+            Kind::Start => match instance.start() {
+                Ok(()) => STATUS_OK,
+                Err(refusal) => return refusal,
+            },
+            Kind::Call => self.call(instance, head, body),
+            Kind::Cancel => {
+                self.close(head.token);
+                instance.cancel(head.token)
+            }
+            Kind::Event => instance.event(body),
+            Kind::Quiesce => instance.quiesce(),
+            Kind::Stop => instance.stop(),
+            Kind::Destroy => {
+                instance.destroy();
+                STATUS_OK
+            }
+            _ => UNKNOWN,
+        };
+        (status, OwnedBytes::EMPTY)
+    }
+
+    fn init(&'static self, begin: &[u8]) -> (i32, OwnedBytes) {
+        let Ok(begin) = serde_json::from_slice::<Begin>(begin) else {
+            return (ErrorKind::Malformed as i32, OwnedBytes::EMPTY);
+        };
+        let host = self.host(&begin);
+        // SAFETY: the table is the library's, which stays open.
+        let Some(instance) = (unsafe { UsedPlugin::create(self.table) }) else {
+            let reason = b"it could not make an instance".to_vec();
+            return (ErrorKind::Internal as i32, reason.into());
+        };
+        match instance.init(host, &begin.options) {
+            Ok(()) => {
+                let _ = self.instance.set(instance);
+                (STATUS_OK, OwnedBytes::EMPTY)
+            }
+            Err(refusal) => refusal,
+        }
+    }
+
+    fn call(&self, instance: &UsedPlugin, head: &Head, body: &[u8]) -> i32 {
+        let Some((method, params)) = body.split_at_checked(head.place as usize) else { return UNKNOWN };
+        self.open(head.token);
+        let deadline_ms = Some(head.extra).filter(|deadline| *deadline > 0);
+        let status = instance.call(&RawCall { token: head.token, method, params, deadline_ms });
+        if status != STATUS_OK {
+            // The host answers it, unless it was answered.
+            self.close(head.token);
+        }
+        status
+    }
+}

@@ -1,0 +1,40 @@
+//! What an isolated plugin is started with.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use outrigger_sandbox::{Policy, Reach};
+
+use crate::executable::Executable;
+use crate::status::RunnerStatus;
+
+/// What a plugin's process is confined to.
+#[derive(Clone, Debug)]
+pub struct Confinement {
+    /// What to do where the system does not allow a sandbox.
+    pub policy: Policy,
+    /// What it may reach beyond its services.
+    pub reach: Vec<Reach>,
+}
+
+/// What an isolated plugin is started with.
+pub struct Launch {
+    /// Its id.
+    pub plugin: String,
+    /// Its library, as it is opened.
+    pub library: PathBuf,
+    /// The services that it was granted.
+    pub services: Vec<String>,
+    /// Whether it may be started again when it ends by itself.
+    pub restartable: bool,
+    /// The longest answer that is taken from it, in bytes.
+    pub max_answer: usize,
+    /// The program of its runners.
+    pub executable: Arc<Executable>,
+    /// What they are confined to; none where they are not.
+    pub confinement: Option<Confinement>,
+    /// Where it is told how they fare.
+    pub status: Arc<RunnerStatus>,
+    /// Told when it has ended and is not started again.
+    pub given_up: Box<dyn Fn() + Send + Sync>,
+}

@@ -1,0 +1,36 @@
+//! Plugins in processes of their own.
+//!
+//! The seam is the plugin ABI. In the host an isolated instance is a plugin that this crate implements ([`proxy`]): each of its
+//! functions is a message to a *runner*, a process of the same program in which the unchanged library runs ([`inside`]). There the
+//! plugin finds a host whose services are messages back. Neither side knows what the bytes mean.
+//!
+//! Host and runner talk over *lanes*. A lane pairs one thread of the host with one thread of the runner, and at most one message
+//! is on its way in each direction: the thread that entered the plugin answers what the plugin asks of services meanwhile. A
+//! runner has no queue that it could fill, and a message out of turn is a fault of the runner, which is ended then.
+//!
+//! This crate knows no service, no method and no configuration. Code of plugins is run by the runner alone, and by whoever opens a
+//! library with [`library`].
+
+mod executable;
+mod frame;
+mod greeting;
+pub mod inside;
+mod lane;
+mod launch;
+pub mod library;
+mod output;
+mod passing;
+pub mod proxy;
+mod runner;
+mod status;
+mod watch;
+
+pub use executable::Executable;
+pub use launch::{Confinement, Launch};
+pub use proxy::{Proxy, Seed};
+pub use status::{Crash, RunnerStatus};
+
+/// Parses the head of a frame, for the fuzz targets: the length of what follows, or nothing.
+pub fn parse_frame(head: &[u8; frame::HEAD_LEN]) -> Option<usize> {
+    frame::Head::parse(head).ok().map(|head| head.len as usize)
+}

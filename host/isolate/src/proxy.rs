@@ -1,0 +1,331 @@
+//! The plugin that stands for an isolated one in the host: each of its functions is done by a runner. When a runner ends by itself,
+//! the calls that it had begun are answered with an error, and those that come meanwhile wait for its successor.
+
+use std::sync::Arc;
+use std::sync::mpsc::{Sender, channel};
+use std::time::{Duration, Instant};
+
+use outrigger_abi::{ErrorKind, HostHandle, PluginCode, RawCall, STATUS_OK, UsedPlugin};
+use outrigger_base::contain::contain;
+use parking_lot::{Condvar, Mutex};
+
+use crate::frame::{Head, Kind};
+use crate::greeting::Begin;
+use crate::launch::Launch;
+use crate::runner::{Backend, Gone, Runner};
+use crate::status::{Crash, Ending};
+
+/// The code of errors of the host's own (JSON-RPC's internal error).
+const INTERNAL_ERROR: i32 = -32603;
+
+/// How many runners that have answered nothing may end one after the other before the next one waits.
+const FREE_CRASHES: u32 = 5;
+
+/// How long it waits at first, and at most.
+const FIRST_DELAY: Duration = Duration::from_millis(10);
+const MAX_DELAY: Duration = Duration::from_secs(10);
+
+/// How long a call without a deadline waits for a successor.
+const SUCCESSOR_PATIENCE: Duration = Duration::from_secs(30);
+
+/// What a [`Proxy`] is made of.
+#[derive(Default)]
+pub struct Seed(Option<Launch>);
+
+/// An isolated plugin.
+pub struct Proxy(Arc<Shared>);
+
+enum Stage {
+    /// A runner is being brought up.
+    Starting,
+    /// This one runs.
+    Running(Arc<Runner>),
+    /// It ended, and no other is started.
+    Crashed,
+    /// The instance is being freed.
+    Ended,
+}
+
+struct State {
+    stage: Stage,
+    /// Whether calls may follow: then a successor is started as a whole.
+    started: bool,
+}
+
+struct Shared {
+    launch: Launch,
+    backend: Arc<Backend>,
+    options: Vec<u8>,
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+impl Proxy {
+    /// An instance for a host; none where there is no memory.
+    pub fn instance(launch: Launch) -> Option<UsedPlugin> {
+        UsedPlugin::implemented::<Self>(Seed(Some(launch)))
+    }
+
+    /// Enters a function without an answer. One whose runner is not there is done.
+    fn tell(&self, head: Head, body: &[u8]) -> i32 {
+        let runner = match &self.0.state.lock().stage {
+            Stage::Running(runner) => runner.clone(),
+            _ => return STATUS_OK,
+        };
+        runner.enter(head, &[body]).map_or(STATUS_OK, |(status, _)| status)
+    }
+}
+
+impl PluginCode for Proxy {
+    type Seed = Seed;
+
+    fn init(Seed(launch): Seed, host: HostHandle, options: &[u8]) -> Result<Self, String> {
+        let launch = launch.ok_or("an isolated plugin without a library")?;
+        let services = launch.services.iter().map(|name| (name.clone(), host.service(name))).collect();
+        let shared = Arc::new(Shared {
+            backend: Arc::new(Backend { host, services }),
+            launch,
+            options: options.to_vec(),
+            state: Mutex::new(State { stage: Stage::Starting, started: false }),
+            changed: Condvar::new(),
+        });
+        let (up, outcome) = channel();
+        let keeper = shared.clone();
+        let keep = move || {
+            contain("keeping a plugin's runner", || keeper.keep(up));
+        };
+        let thread = std::thread::Builder::new().name(format!("runner-{}", shared.launch.plugin));
+        thread.spawn(keep).map_err(|error| error.to_string())?;
+        outcome.recv().unwrap_or_else(|_| Err("its runner was lost".to_owned())).map(|()| Self(shared))
+    }
+
+    fn start(&self) -> Result<(), String> {
+        let runner = self.0.runner(None).ok_or_else(|| self.0.crashed())?;
+        let (status, reason) = runner.enter(Head::new(Kind::Start), &[]).map_err(|_| self.0.crashed())?;
+        if status != STATUS_OK {
+            return Err(refusal(status, &reason));
+        }
+        self.0.state.lock().started = true;
+        Ok(())
+    }
+
+    fn call(&self, call: RawCall<'_>) -> Result<(), ErrorKind> {
+        let crashed = || {
+            let message = self.0.crashed().into_bytes();
+            self.0.backend.host.reply(call.token, INTERNAL_ERROR, message.into());
+        };
+        let deadline = call.deadline_ms.map(Duration::from_millis);
+        let head = Head { token: call.token, extra: call.deadline_ms.unwrap_or(0), ..Head::new(Kind::Call) };
+        loop {
+            let Some(runner) = self.0.runner(deadline) else {
+                crashed();
+                return Ok(());
+            };
+            match runner.call(head, call.method, call.params) {
+                Ok(STATUS_OK) => return Ok(()),
+                Ok(status) => return Err(ErrorKind::from_status(status)),
+                // It never came there: the next one has it.
+                Err(Gone { begun: false }) => {}
+                Err(Gone { begun: true }) => {
+                    self.0.answer_calls(&runner);
+                    return Ok(());
+                }
+            }
+        }
+    }
+
+    fn cancel(&self, token: u64) {
+        if let Stage::Running(runner) = &self.0.state.lock().stage {
+            runner.forget(token);
+        }
+        self.tell(Head { token, ..Head::new(Kind::Cancel) }, &[]);
+    }
+
+    fn event(&self, event: &[u8]) {
+        self.tell(Head::new(Kind::Event), event);
+    }
+
+    fn quiesce(&self) {
+        self.tell(Head::new(Kind::Quiesce), &[]);
+    }
+
+    fn stop(&self) {
+        self.tell(Head::new(Kind::Stop), &[]);
+    }
+}
+
+impl Drop for Proxy {
+    fn drop(&mut self) {
+        let stage = std::mem::replace(&mut self.0.state.lock().stage, Stage::Ended);
+        self.0.changed.notify_all();
+        if let Stage::Running(runner) = stage {
+            runner.end();
+        }
+    }
+}
+
+fn refusal(status: i32, reason: &[u8]) -> String {
+    if reason.is_empty() { format!("status {status}") } else { String::from_utf8_lossy(reason).into_owned() }
+}
+
+impl Shared {
+    fn crashed(&self) -> String {
+        format!("The plugin '{}' crashed", self.launch.plugin)
+    }
+
+    /// The runner, waited for until `patience` has passed; none where there will be none.
+    fn runner(&self, patience: Option<Duration>) -> Option<Arc<Runner>> {
+        let mut until = None;
+        let mut state = self.state.lock();
+        loop {
+            match &state.stage {
+                Stage::Running(runner) if !runner.is_gone() => return Some(runner.clone()),
+                Stage::Running(_) | Stage::Starting => {}
+                Stage::Crashed | Stage::Ended => return None,
+            }
+            let until = *until.get_or_insert_with(|| {
+                Instant::now() + patience.map_or(SUCCESSOR_PATIENCE, |limit| limit.min(SUCCESSOR_PATIENCE))
+            });
+            if self.changed.wait_until(&mut state, until).timed_out() {
+                return None;
+            }
+        }
+    }
+
+    /// Answers what a runner that has ended had begun.
+    fn answer_calls(&self, runner: &Runner) {
+        for token in runner.take_calls() {
+            self.backend.host.reply(token, INTERNAL_ERROR, self.crashed().into_bytes().into());
+        }
+    }
+
+    /// Runs one runner after the other, on a thread that is there as long as any of them.
+    fn keep(&self, first: Sender<Result<(), String>>) {
+        let mut first = Some(first);
+        let mut in_vain = 0;
+        loop {
+            let served = self.run_one(&mut first);
+            if matches!(self.state.lock().stage, Stage::Ended) {
+                return;
+            }
+            match served {
+                Served::Refused => return,
+                Served::Ended { .. } if !self.launch.restartable => {
+                    self.give_up();
+                    return;
+                }
+                Served::Ended { has_answered } => in_vain = if has_answered { 0 } else { in_vain + 1 },
+            }
+            if !self.pause(in_vain) {
+                return;
+            }
+        }
+    }
+
+    /// Waits before the next runner, where several have answered nothing. False where the instance ends meanwhile.
+    fn pause(&self, in_vain: u32) -> bool {
+        let mut state = self.state.lock();
+        if let Some(more) = in_vain.checked_sub(FREE_CRASHES) {
+            let until = Instant::now() + FIRST_DELAY.saturating_mul(1 << more.min(16)).min(MAX_DELAY);
+            while !matches!(state.stage, Stage::Ended) && !self.changed.wait_until(&mut state, until).timed_out() {}
+        }
+        !matches!(state.stage, Stage::Ended)
+    }
+
+    fn give_up(&self) {
+        self.set(Stage::Crashed);
+        self.launch.status.give_up();
+        (self.launch.given_up)();
+    }
+
+    /// Sets the stage, unless the instance ends. Whether it was set.
+    fn set(&self, stage: Stage) -> bool {
+        let mut state = self.state.lock();
+        let sets = !matches!(state.stage, Stage::Ended);
+        if sets {
+            self.launch.status.set_running(matches!(stage, Stage::Running(_)));
+            state.stage = stage;
+        }
+        drop(state);
+        self.changed.notify_all();
+        sets
+    }
+
+    /// Brings a runner up and waits for its end.
+    fn run_one(&self, first: &mut Option<Sender<Result<(), String>>>) -> Served {
+        let told = |first: &mut Option<Sender<_>>, outcome| first.take().map(|first| first.send(outcome)).is_some();
+        let (runner, mut child) = match Runner::spawn(&self.launch, &self.backend) {
+            Ok(spawned) => spawned,
+            Err(reason) => {
+                if told(first, Err(reason.clone())) {
+                    return Served::Refused;
+                }
+                tracing::error!(plugin = self.launch.plugin, reason, "the plugin's runner could not be started again");
+                return Served::Ended { has_answered: false };
+            }
+        };
+        let weak = Arc::downgrade(&runner);
+        let kill = move |why| drop(weak.upgrade().inspect(|runner| runner.kill(why)));
+        self.launch.status.begin(runner.pid, Box::new(kill));
+        let brought_up = self.bring_up(&runner);
+        let is_first = first.is_some();
+        if let Err(reason) = &brought_up {
+            runner.kill("a refusal to start");
+            if !is_first {
+                tracing::error!(plugin = self.launch.plugin, reason, "the plugin refused to start again");
+            }
+        } else if !self.set(Stage::Running(runner.clone())) {
+            runner.end();
+        }
+        let is_up = brought_up.is_ok();
+        if is_up {
+            told(first, Ok(()));
+        }
+        let status = child.wait();
+        runner.set_gone();
+        self.launch.status.end(runner.pid);
+        if let Some(refusal) = brought_up.err().filter(|_| is_first) {
+            told(first, Err(refusal));
+            return Served::Refused;
+        }
+        let how = status.map_or(Ending::Killed("unknown"), |status| runner.ending(status));
+        self.note_end(&runner, how);
+        Served::Ended { has_answered: is_up && runner.has_answered() }
+    }
+
+    /// A runner has ended: unless that was asked for, it is told, and its calls are answered.
+    fn note_end(&self, runner: &Runner, how: Ending) {
+        if !self.set(Stage::Starting) {
+            return;
+        }
+        self.answer_calls(runner);
+        let crash = Crash { how, method: runner.last_method() };
+        let (plugin, method) = (&self.launch.plugin, crash.method.as_deref());
+        tracing::error!(plugin, pid = runner.pid, %how, method, "the plugin's process has ended");
+        self.launch.status.crashed(crash);
+    }
+
+    /// Makes the plugin's instance in a fresh runner.
+    fn bring_up(&self, runner: &Runner) -> Result<(), String> {
+        let services = self.backend.services.iter().map(|(name, service)| (name.clone(), service.function_count()));
+        let begin = Begin { options: self.options.clone(), services: services.collect() };
+        let begin = serde_json::to_vec(&begin).map_err(|error| error.to_string())?;
+        let enter = |kind, body: &[u8]| {
+            let (status, reason) = runner.enter(Head::new(kind), &[body]).map_err(|_| self.crashed())?;
+            if status == STATUS_OK { Ok(()) } else { Err(refusal(status, &reason)) }
+        };
+        enter(Kind::Init, &begin)?;
+        if self.state.lock().started { enter(Kind::Start, &[]) } else { Ok(()) }
+    }
+}
+
+/// How a runner came to its end.
+enum Served {
+    /// It never ran, and the plugin's start has failed.
+    Refused,
+    /// It ended.
+    Ended {
+        /// Whether it had answered any call.
+        has_answered: bool,
+    },
+}

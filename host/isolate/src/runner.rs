@@ -1,0 +1,378 @@
+//! One runner, as the host sees it: its process, its lanes, and the calls that it has.
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::ExitStatusExt;
+use std::process::{Child, ExitStatus, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use outrigger_abi::{HostHandle, RawService, Response, STATUS_OK};
+use outrigger_base::contain::contain;
+use parking_lot::{Condvar, Mutex};
+use rustix::process::{Pid, PidfdFlags, Signal};
+
+use crate::frame::{FrameError, Head, Kind, function_at};
+use crate::greeting::Hello;
+use crate::lane::Lane;
+use crate::launch::Launch;
+use crate::output;
+use crate::passing::{self, Purpose};
+use crate::status::Ending;
+use crate::watch;
+use outrigger_sandbox::Notifier;
+
+/// How many threads of the host can be in one runner at a time.
+const MAX_ENTRIES: usize = 40;
+
+/// How many threads of the plugin's own can ask the host at a time.
+const OWN_LANES: usize = 4;
+
+/// How long a runner may take to open its library.
+const READY_PATIENCE: Duration = Duration::from_secs(30);
+
+/// How long it may take to free its instance.
+const DESTROY_PATIENCE: Duration = Duration::from_secs(1);
+
+/// The longest request of a service, in bytes, and the longest reason of a refusal.
+const MAX_REQUEST: usize = 64 << 20;
+
+/// The host, as its runners reach it: what the plugin's instance was given.
+pub struct Backend {
+    /// Where answers go.
+    pub host: HostHandle,
+    /// The granted services, by name.
+    pub services: Vec<(String, RawService)>,
+}
+
+impl Backend {
+    fn ask(&self, head: &Head, request: &[u8]) -> Response {
+        let (service, function) = function_at(head.place);
+        let service = self.services.get(service).map_or(&RawService::NOT_GRANTED, |(_, service)| service);
+        service.call(function, head.token, request)
+    }
+}
+
+/// The runner has ended.
+#[derive(Debug)]
+pub struct Gone {
+    /// Whether it may have begun what it was sent.
+    pub begun: bool,
+}
+
+#[derive(Default)]
+struct Lanes {
+    /// Those last used last: they are taken first.
+    free: Vec<Lane>,
+    made: usize,
+}
+
+/// What a runner is in the middle of.
+struct Open {
+    method: String,
+    /// Whether its code has returned, and it keeps the token.
+    is_kept: bool,
+}
+
+/// A runner.
+pub struct Runner {
+    plugin: String,
+    /// Its process.
+    pub pid: u32,
+    process: OwnedFd,
+    control: Mutex<Option<UnixStream>>,
+    lanes: Mutex<Lanes>,
+    freed: Condvar,
+    open: Mutex<HashMap<u64, Open>>,
+    /// A method that it was in at its end.
+    last_method: Mutex<Option<String>>,
+    has_answered: AtomicBool,
+    gone: AtomicBool,
+    /// Why the host ended it.
+    killed: Mutex<Option<&'static str>>,
+    /// Answers for what it may not do by itself.
+    _notifier: Option<Notifier>,
+    backend: Arc<Backend>,
+    max_answer: usize,
+}
+
+impl Runner {
+    /// Starts a process, and waits until it has opened the library. The calling thread must outlive it: the system ends a
+    /// runner with the thread that started it.
+    ///
+    /// # Errors
+    /// Why it did not come so far.
+    pub fn spawn(launch: &Launch, backend: &Arc<Backend>) -> Result<(Arc<Self>, Child), String> {
+        let system = |error: std::io::Error| error.to_string();
+        let (control, theirs) = UnixStream::pair().map_err(system)?;
+        let (out, written) = std::io::pipe().map_err(system)?;
+        let mut command = launch.executable.command(&launch.plugin);
+        command.stdin(Stdio::from(OwnedFd::from(theirs)));
+        command.stdout(Stdio::from(written.try_clone().map_err(system)?)).stderr(Stdio::from(written));
+        let mut child = command.spawn().map_err(system)?;
+        // Its ends of the sockets are the child's alone from here on.
+        drop(command);
+        let plugin = launch.plugin.clone();
+        let copy = move || {
+            contain("copying what a runner writes", || output::copy(&plugin, out));
+        };
+        let started = std::thread::Builder::new().name(format!("output-{}", launch.plugin)).spawn(copy);
+        let outcome = started.map_err(system).and_then(|_| Self::meet(launch, backend, &child, control));
+        match outcome {
+            Ok(runner) => Ok((runner, child)),
+            Err(reason) => {
+                let _ = child.kill();
+                let ended = child.wait().map(|status| format!("{reason} ({})", ending(status)));
+                Err(ended.unwrap_or(reason))
+            }
+        }
+    }
+
+    /// Tells a fresh process what to run, and waits until it is ready.
+    fn meet(launch: &Launch, backend: &Arc<Backend>, child: &Child, control: UnixStream) -> Result<Arc<Self>, String> {
+        let pid = Pid::from_child(child);
+        let process = rustix::process::pidfd_open(pid, PidfdFlags::empty()).map_err(|error| error.to_string())?;
+        control.set_read_timeout(Some(READY_PATIENCE)).map_err(|error| error.to_string())?;
+        let plan = watch::plan(launch)?;
+        let sandbox = plan.clone().map(|plan| (plan, watch::support().clone()));
+        let hello = Hello { host: std::process::id(), library: launch.library.clone(), sandbox };
+        let hello = serde_json::to_vec(&hello).map_err(|error| error.to_string())?;
+        let mut lane = Lane::new(control.try_clone().map_err(|error| error.to_string())?);
+        lane.send(Head::new(Kind::Hello), &[&hello]).map_err(|error| error.to_string())?;
+        let notifier = match &plan {
+            Some(plan) => watch::begin(&control, plan, launch).map_err(|error| error.to_string())?,
+            None => None,
+        };
+        match lane.receive(MAX_REQUEST).map_err(|_| "its runner ended before its library was open".to_owned())? {
+            (Head { kind: Kind::Ready, code: STATUS_OK, .. }, enforced) => {
+                launch.status.confined(serde_json::from_slice(&enforced).ok());
+            }
+            (Head { kind: Kind::Ready, .. }, reason) => return Err(String::from_utf8_lossy(&reason).into_owned()),
+            (head, _) => return Err(FrameError::OutOfTurn(head.kind).to_string()),
+        }
+        let runner = Arc::new(Self {
+            plugin: launch.plugin.clone(),
+            pid: child.id(),
+            process,
+            control: Mutex::new(Some(control)),
+            lanes: Mutex::default(),
+            freed: Condvar::new(),
+            open: Mutex::default(),
+            last_method: Mutex::default(),
+            has_answered: AtomicBool::new(false),
+            gone: AtomicBool::new(false),
+            killed: Mutex::default(),
+            _notifier: notifier,
+            backend: backend.clone(),
+            max_answer: launch.max_answer,
+        });
+        for _ in 0..OWN_LANES {
+            runner.serve_own().map_err(|error| error.to_string())?;
+        }
+        Ok(runner)
+    }
+
+    /// Serves one lane of the plugin's own threads, on a thread that ends with the runner.
+    fn serve_own(self: &Arc<Self>) -> std::io::Result<()> {
+        let mut lane = self.new_lane(Purpose::Own)?;
+        let runner = self.clone();
+        let serve = move || {
+            contain("serving a plugin's own threads", || {
+                while let Ok((head, body)) = lane.receive(runner.limit()) {
+                    if let Err(error) = runner.serve(&mut lane, head, body) {
+                        runner.blame(&error);
+                        break;
+                    }
+                }
+            });
+        };
+        std::thread::Builder::new().name(format!("own-{}", self.plugin)).spawn(serve).map(drop)
+    }
+
+    fn limit(&self) -> usize {
+        self.max_answer.max(MAX_REQUEST)
+    }
+
+    fn new_lane(&self, purpose: Purpose) -> std::io::Result<Lane> {
+        let (ours, theirs) = UnixStream::pair()?;
+        let control = self.control.lock();
+        let control = control.as_ref().ok_or(std::io::ErrorKind::NotConnected)?;
+        passing::send(control, &theirs, purpose)?;
+        Ok(Lane::new(ours))
+    }
+
+    fn take_lane(&self) -> Result<Lane, Gone> {
+        let mut lanes = self.lanes.lock();
+        loop {
+            if self.is_gone() {
+                return Err(Gone { begun: false });
+            }
+            if let Some(lane) = lanes.free.pop() {
+                return Ok(lane);
+            }
+            if lanes.made < MAX_ENTRIES {
+                lanes.made += 1;
+                drop(lanes);
+                return self.new_lane(Purpose::Entry).map_err(|error| self.lost(&error.into(), false));
+            }
+            self.freed.wait(&mut lanes);
+        }
+    }
+
+    fn give_back(&self, lane: Lane) {
+        self.lanes.lock().free.push(lane);
+        self.freed.notify_one();
+    }
+
+    /// Enters the plugin: sends a message, answers what it asks meanwhile, and gives the status and the bytes with which its
+    /// function returns.
+    ///
+    /// # Errors
+    /// The runner ends before that.
+    pub fn enter(&self, head: Head, parts: &[&[u8]]) -> Result<(i32, Vec<u8>), Gone> {
+        let mut lane = self.take_lane()?;
+        // What was not sent whole is not begun.
+        lane.send(head, parts).map_err(|error| self.lost(&error, false))?;
+        let mut serve = || {
+            loop {
+                let (head, body) = lane.receive(self.limit())?;
+                match head.kind {
+                    Kind::Returned => return Ok((head.code, body)),
+                    _ => self.serve(&mut lane, head, body)?,
+                }
+            }
+        };
+        let returned = serve().map_err(|error| self.lost(&error, true))?;
+        self.give_back(lane);
+        Ok(returned)
+    }
+
+    /// Answers what comes of a lane beside the end of a function.
+    fn serve(&self, lane: &mut Lane, head: Head, body: Vec<u8>) -> Result<(), FrameError> {
+        match head.kind {
+            Kind::Ask => {
+                let Response { status, bytes } = self.backend.ask(&head, &body);
+                lane.send(Head { code: status, ..Head::new(Kind::Answer) }, &[&bytes])
+            }
+            Kind::Reply => {
+                self.open.lock().remove(&head.token);
+                self.has_answered.store(true, Ordering::Relaxed);
+                let is_wanted = self.backend.host.reply(head.token, head.code, body.into());
+                if head.extra == 0 {
+                    return Ok(());
+                }
+                let code = if is_wanted { STATUS_OK } else { outrigger_abi::ErrorKind::Stale as i32 };
+                lane.send(Head { code, ..Head::new(Kind::Answer) }, &[])
+            }
+            kind => Err(FrameError::OutOfTurn(kind)),
+        }
+    }
+
+    /// Runs a call, and gives the status with which its code returned.
+    ///
+    /// # Errors
+    /// The runner ended. A call that it may have begun is one of [`Self::take_calls`].
+    pub fn call(&self, head: Head, method: &[u8], params: &[u8]) -> Result<i32, Gone> {
+        let open = Open { method: String::from_utf8_lossy(method).into_owned(), is_kept: false };
+        self.open.lock().insert(head.token, open);
+        let place = u32::try_from(method.len()).unwrap_or(u32::MAX);
+        let entered = self.enter(Head { place, ..head }, &[method, params]);
+        if matches!(entered, Err(Gone { begun: false })) {
+            self.forget(head.token);
+        }
+        let (status, _) = entered?;
+        match self.open.lock().entry(head.token) {
+            // The host answers for a fault.
+            Entry::Occupied(open) if status != STATUS_OK => drop(open.remove()),
+            Entry::Occupied(mut open) => open.get_mut().is_kept = true,
+            Entry::Vacant(_) => {}
+        }
+        Ok(status)
+    }
+
+    /// Nobody waits for a call any more.
+    pub fn forget(&self, token: u64) {
+        self.open.lock().remove(&token);
+    }
+
+    /// The calls that it has begun and not answered, once it is gone, each given once.
+    pub fn take_calls(&self) -> Vec<u64> {
+        let open: Vec<_> = self.open.lock().drain().collect();
+        if let Some((_, running)) = open.iter().find(|(_, open)| !open.is_kept) {
+            self.last_method.lock().get_or_insert_with(|| running.method.clone());
+        }
+        open.into_iter().map(|(token, _)| token).collect()
+    }
+
+    /// A method that it was in at its end.
+    pub fn last_method(&self) -> Option<String> {
+        self.last_method.lock().clone()
+    }
+
+    /// Whether it has answered any call.
+    pub fn has_answered(&self) -> bool {
+        self.has_answered.load(Ordering::Relaxed)
+    }
+
+    /// A lane has broken: the runner has ended, or is ended for what it sent.
+    fn lost(&self, error: &FrameError, begun: bool) -> Gone {
+        self.blame(error);
+        self.set_gone();
+        Gone { begun }
+    }
+
+    /// Ends a runner that does not keep to the order of messages.
+    fn blame(&self, error: &FrameError) {
+        if !matches!(error, FrameError::Io(_)) {
+            tracing::error!(plugin = self.plugin, %error, "the runner sends what it may not; it is ended");
+            self.kill("a message that may not be");
+        }
+    }
+
+    /// Whether it has ended.
+    pub fn is_gone(&self) -> bool {
+        self.gone.load(Ordering::Acquire)
+    }
+
+    /// It has ended: nobody waits for a lane any more.
+    pub fn set_gone(&self) {
+        self.gone.store(true, Ordering::Release);
+        drop(self.lanes.lock());
+        self.freed.notify_all();
+    }
+
+    /// Ends the process, for this reason.
+    pub fn kill(&self, why: &'static str) {
+        self.killed.lock().get_or_insert(why);
+        let _ = rustix::process::pidfd_send_signal(&self.process, Signal::KILL);
+    }
+
+    /// How it ended.
+    pub fn ending(&self, status: ExitStatus) -> Ending {
+        self.killed.lock().map_or_else(|| ending(status), Ending::Killed)
+    }
+
+    /// Frees the instance and ends the process.
+    pub fn end(&self) {
+        if !self.is_gone()
+            && let Ok(lane) = self.take_lane()
+        {
+            // What it does then is of no consequence, and must not hold the host.
+            let mut lane = lane;
+            let _ = lane.stream().set_read_timeout(Some(DESTROY_PATIENCE));
+            if lane.send(Head::new(Kind::Destroy), &[]).is_ok() {
+                let _ = lane.receive(MAX_REQUEST);
+            }
+        }
+        self.control.lock().take();
+        self.kill("its end");
+        self.set_gone();
+    }
+}
+
+fn ending(status: ExitStatus) -> Ending {
+    status.signal().map_or_else(|| Ending::Exit(status.code().unwrap_or_default()), Ending::Signal)
+}

@@ -1,0 +1,91 @@
+//! What a runner is confined to, and what is told of its attempts to get out.
+
+use std::os::fd::AsFd;
+use std::os::unix::net::UnixStream;
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
+
+use outrigger_sandbox::{
+    Event, Limits, Listener, Notifier, Plan, Policy, SandboxError, Support, library_closure, probe,
+};
+
+use crate::launch::{Confinement, Launch};
+use crate::status::RunnerStatus;
+
+/// The address space of a runner, in bytes: far more than the memory, for the stacks of its threads.
+const ADDRESS_SPACE: u64 = 16 << 30;
+
+/// The largest file that a runner may write where it may write at all, in bytes.
+const FILE_SIZE: u64 = 4 << 30;
+
+/// How many attempts of a runner are written to the log in a second; all are counted.
+const LOGGED_PER_SECOND: u32 = 10;
+
+/// What this system allows, found out once.
+pub fn support() -> &'static Support {
+    static SUPPORT: OnceLock<Support> = OnceLock::new();
+    SUPPORT.get_or_init(probe)
+}
+
+/// What a plugin's runner is to be confined to; none where it is not.
+///
+/// # Errors
+/// Why it cannot be.
+pub fn plan(launch: &Launch) -> Result<Option<Plan>, String> {
+    let Some(Confinement { policy, reach }) = &launch.confinement else { return Ok(None) };
+    let support = support();
+    if *policy == Policy::Require && !support.suffices() {
+        return Err(SandboxError::Missing { missing: support.missing.clone() }.to_string());
+    }
+    let closure = library_closure(&launch.library).map_err(|error| error.to_string())?;
+    let limits = Limits { address_space: Some(ADDRESS_SPACE), file_size: Some(FILE_SIZE), ..Limits::default() };
+    Ok(Some(Plan {
+        library: launch.library.clone(),
+        closure,
+        reach: reach.clone(),
+        limits,
+        policy: *policy,
+        hide_memory: true,
+        without: Vec::new(),
+    }))
+}
+
+/// Begins to answer a process for what it may not do by itself; none where this system tells of nothing.
+///
+/// # Errors
+/// The process has ended.
+pub fn begin(control: &UnixStream, plan: &Plan, launch: &Launch) -> std::io::Result<Option<Notifier>> {
+    let Some(listener) = Listener::receive(control.as_fd())? else { return Ok(None) };
+    let (plugin, status) = (launch.plugin.clone(), launch.status.clone());
+    let mut log = Log { plugin, status, since: Instant::now(), written: 0 };
+    Notifier::start(listener, plan, Box::new(move |event| log.hear(&event))).map(Some)
+}
+
+/// What is written of a runner's attempts.
+struct Log {
+    plugin: String,
+    status: Arc<RunnerStatus>,
+    since: Instant,
+    written: u32,
+}
+
+impl Log {
+    fn hear(&mut self, event: &Event<'_>) {
+        match event {
+            Event::Denied(denial) => {
+                self.status.denied(denial);
+                if self.since.elapsed() >= Duration::from_secs(1) {
+                    (self.since, self.written) = (Instant::now(), 0);
+                }
+                self.written += 1;
+                if self.written <= LOGGED_PER_SECOND {
+                    let (plugin, kind) = (&self.plugin, denial.kind.name());
+                    tracing::warn!(plugin, kind, "the plugin was refused: {denial}");
+                }
+            }
+            Event::Flood => {
+                self.status.kill("too many attempts at what it may not do");
+            }
+        }
+    }
+}

@@ -1,0 +1,213 @@
+//! Plugins in processes of their own: a crash costs the calls in flight of that plugin, and nothing else; and what a plugin was
+//! not granted is refused and told.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use outrigger_tests::{Client, Gate, Host, HostOptions, built, groups, wait_until};
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::{Value, json};
+
+use super::faults::{await_told, check_others, faulty};
+
+const INTERNAL: i64 = -32603;
+
+/// A host with all groups, and with `faulty` in a process of its own; `rest` belongs to its section.
+fn start(rest: &str) -> Host {
+    let groups = std::fs::read_to_string(groups("regtest.toml")).unwrap();
+    let faulty = built().library("outrigger_faulty").display().to_string();
+    let section = format!(
+        "file = \"{faulty}\"\nisolated = true\nsandbox = \"best-effort\"\ngrants = [\"chain/1\", \"log/1\"]\n{rest}"
+    );
+    let config = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(config.path(), format!("{groups}\n[[plugins]]\n{section}")).unwrap();
+    let host = Host::start_with(HostOptions { config: Some(config.path().to_owned()), ..HostOptions::default() });
+    // The host reads it anew only where a plugin is started by hand.
+    drop(config);
+    host
+}
+
+/// The same where the plugin may reach a gate.
+fn start_with_gate(rest: &str) -> (Host, Gate) {
+    let gate = Gate::new();
+    (start(&format!("reach = [\"connect:tcp:{}\"]\n{rest}", gate.address())), gate)
+}
+
+/// What a call is answered with that a crash took.
+fn crashed() -> (i64, String) {
+    (INTERNAL, "The plugin 'faulty' crashed".into())
+}
+
+fn pid_of(client: &mut Client) -> u32 {
+    faulty(client)["pid"].as_u64().unwrap().try_into().unwrap()
+}
+
+fn kill(pid: u32) {
+    kill_process(Pid::from_raw(pid.try_into().unwrap()).unwrap(), Signal::KILL).unwrap();
+}
+
+fn process(pid: u32) -> PathBuf {
+    Path::new("/proc").join(pid.to_string())
+}
+
+fn entries(folder: PathBuf) -> usize {
+    std::fs::read_dir(folder).unwrap().count()
+}
+
+#[test]
+fn isolated_plugin_that_crashes_loses_its_calls_in_flight_and_goes_on() {
+    let (host, gate) = start_with_gate("");
+    let mut client = host.client();
+    for (crashes, method, ending) in [(1, "faultabort", "SIGABRT"), (2, "faultexit", "exit code 3")] {
+        let before = pid_of(&mut client);
+        let (mut beside, address) = (host.client(), gate.address());
+        let beside = std::thread::spawn(move || beside.refused("faultblocked", json!([address])));
+        let waiting = gate.wait();
+        assert_eq!(client.refused(method, json!([])), crashed());
+        assert_eq!(beside.join().unwrap(), crashed());
+        drop(waiting);
+        // The next call waits for the successor.
+        client.call("faultwho", json!([]));
+        check_others(&mut client);
+        let told = faulty(&mut client);
+        assert_ne!(told["pid"], json!(before));
+        assert_eq!((&told["crashes"], &told["last_crash"]["ending"]), (&json!(crashes), &json!(ending)));
+        let told = (&told["state"], &told["faults"], &told["restarts"], &told["waiting"]);
+        assert_eq!(told, (&json!("running"), &json!(0), &json!(0), &json!(0)));
+    }
+}
+
+#[test]
+fn isolated_plugin_that_keeps_calls_has_them_answered_when_it_crashes() {
+    let (host, gate) = start_with_gate("");
+    let mut client = host.client();
+    let kept: Vec<_> = (0..3)
+        .map(|_| {
+            let (mut client, address) = (host.client(), gate.address());
+            std::thread::spawn(move || client.refused("faultlate", json!([address])))
+        })
+        .collect();
+    // A thread of the plugin's own has each of them.
+    let waiting: Vec<_> = (0..3).map(|_| gate.wait()).collect();
+    kill(pid_of(&mut client));
+    for kept in kept {
+        assert_eq!(kept.join().unwrap(), crashed());
+    }
+    drop(waiting);
+    client.call("faultwho", json!([]));
+    assert_eq!(faulty(&mut client)["last_crash"]["ending"], "SIGKILL");
+}
+
+#[test]
+fn isolated_plugin_whose_calls_do_not_end_gets_another_process() {
+    let (host, gate) = start_with_gate("deadline_seconds = 1\n");
+    // Six of the eight threads are the most that one plugin may take.
+    let calls: Vec<_> = (0..6)
+        .map(|_| {
+            let (mut client, address) = (host.client(), gate.address());
+            std::thread::spawn(move || client.refused("faultblocked", json!([address])))
+        })
+        .collect();
+    let blocked: Vec<_> = (0..6).map(|_| gate.wait()).collect();
+    let mut client = host.client();
+    check_others(&mut client);
+    calls.into_iter().for_each(|call| assert_eq!(call.join().unwrap().0, INTERNAL));
+    await_told(&mut client, "crashes", &json!(1));
+    // Unlike those of a plugin within the host, its threads are back.
+    await_told(&mut client, "stuck", &json!(0));
+    client.call("faultwho", json!([]));
+    drop(blocked);
+}
+
+/// Kills the plugin's process again and again while several clients call it and others.
+#[test]
+fn crashes_under_load_cost_calls_in_flight_alone() {
+    let crashes: usize = std::env::var("OUTRIGGER_CRASHES").map_or(25, |count| count.parse().unwrap());
+    let host = start("");
+    let mut client = host.client();
+    client.call("faultwho", json!([]));
+    let own = process(host.process_id());
+    let count = || (entries(own.join("fd")), entries(own.join("task")));
+    let done = Arc::new(AtomicBool::new(false));
+    const CLIENTS: usize = 2;
+    let load = |method: &'static str| {
+        let (mut client, done) = (host.client(), done.clone());
+        std::thread::spawn(move || {
+            let (mut answered, mut lost) = (0_usize, 0_usize);
+            while !done.load(Ordering::Relaxed) {
+                match client.try_call(method, json!([])) {
+                    Ok(_) => answered += 1,
+                    Err(error) => {
+                        assert_eq!((error.code, error.message), crashed(), "{method}");
+                        lost += 1;
+                    }
+                }
+            }
+            (answered, lost)
+        })
+    };
+    let callers: Vec<_> = ["faultwho"; CLIENTS].into_iter().chain(["getblockcount"; 2]).map(load).collect();
+    for crash in 1..=crashes {
+        kill(pid_of(&mut client));
+        await_told(&mut client, "crashes", &json!(crash));
+        wait_until("another process runs", || faulty(&mut client)["pid"] != Value::Null);
+    }
+    done.store(true, Ordering::Relaxed);
+    let told: Vec<_> = callers.into_iter().map(|caller| caller.join().unwrap()).collect();
+    let lost: usize = told.iter().map(|(_, lost)| lost).sum();
+    assert!(told.iter().all(|(answered, _)| *answered > 0), "{told:?}");
+    // At most one call of each client is in flight at a time.
+    assert!(lost <= CLIENTS * crashes, "{lost} calls lost by {crashes} crashes");
+    assert_eq!(told.iter().skip(CLIENTS).map(|(_, lost)| lost).sum::<usize>(), 0);
+    println!("{lost} of {} calls lost by {crashes} crashes", told[0].0 + told[1].0 + lost);
+    // Nothing of the former processes is left: as many files and threads as in a host that has just come up.
+    let fresh = start("");
+    fresh.client().call("faultwho", json!([]));
+    let of_fresh = process(fresh.process_id());
+    let most = || (entries(of_fresh.join("fd")) + 16, entries(of_fresh.join("task")) + 16);
+    wait_until("files and threads of former runners are gone", || count().0 <= most().0 && count().1 <= most().1);
+}
+
+#[test]
+fn isolated_plugin_is_refused_what_it_was_not_granted() {
+    let support = outrigger_sandbox::probe();
+    if !support.suffices() || !support.notifications {
+        eprintln!("skipped: this system allows no sandbox: {:?}", support.missing);
+        return;
+    }
+    let (host, gate) = start_with_gate("");
+    let mut client = host.client();
+    let told = faulty(&mut client);
+    let held = &told["sandbox"];
+    assert!(held["seccomp"] == true && (held["root"] == true || held["landlock_abi"] != 0), "{held}");
+    assert_eq!(told["denied"]["count"], 0);
+    // Another gate than that which it may reach.
+    let other = Gate::new();
+    let (code, _) = client.refused("faultblocked", json!([other.address()]));
+    assert_eq!(code, -8);
+    let denied = faulty(&mut client)["denied"].clone();
+    assert_eq!((&denied["count"], &denied["by_kind"]["connect"]), (&json!(1), &json!(1)), "{denied}");
+    assert_eq!(denied["last"]["argument"], format!("tcp:{}", other.address()));
+    drop(gate);
+}
+
+#[test]
+fn isolated_plugin_leaves_no_process_behind() {
+    let mut host = start("");
+    let mut client = host.client();
+    client.call("faultwho", json!([]));
+    let first = pid_of(&mut client);
+    let gone = |pid| move || !process(pid).exists();
+    client.call("stopplugin", json!(["faulty"]));
+    wait_until("the process of a plugin that was stopped is gone", gone(first));
+    drop(host);
+    host = start("");
+    let second = pid_of(&mut host.client());
+    assert!(host.terminate().success());
+    wait_until("the process of a host that has stopped is gone", gone(second));
+    host = start("");
+    let third = pid_of(&mut host.client());
+    host.kill();
+    wait_until("the process of a host that was killed is gone", gone(third));
+}

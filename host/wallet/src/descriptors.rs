@@ -46,7 +46,7 @@ struct Expanded {
 
 impl Expanded {
     fn insert(&mut self, place: DescriptorPosition, expansion: &Arc<Expansion>) {
-        let keys = expansion.scripts.iter().map(|script| 1 + script.solving.public_keys.len()).sum::<usize>();
+        let keys = expansion.scripts.iter().map(|script| 1 + script.origins.len()).sum::<usize>();
         if self.keys + keys > MAX_EXPANDED_KEYS {
             *self = Self::default();
         }

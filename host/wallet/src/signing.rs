@@ -172,8 +172,8 @@ impl Wallet {
             for ((number, _), expansion) in &owners.expansions {
                 if owners.descriptors.get(number).is_some_and(|(row, _)| row.has_private) {
                     let scripts = expansion.scripts.iter();
-                    public_keys
-                        .extend(scripts.flat_map(|script| script.solving.public_keys.iter().map(|key| key.0.clone())));
+                    let origins = scripts.flat_map(|script| &script.origins);
+                    public_keys.extend(origins.map(|origin| origin.public_key.0.clone()));
                 }
             }
         }
@@ -275,7 +275,7 @@ fn derive_at(branches: &PrivateBranches, place: DescriptorPosition, owners: &Own
     match owners.expansions.get(&place).and_then(|expansion| expansion.scripts.first()) {
         // The public text of a taproot key may not say which of two it is; a hardened wildcard has no public text at all.
         Some(script) if !taproot => {
-            let public_key = |key: usize| script.solving.public_keys.get(key).map(|public_key| public_key.0.clone());
+            let public_key = |key: usize| script.origins.get(key).map(|origin| origin.public_key.0.clone());
             let secrets = branches.secret_keys(place.1).into_iter();
             secrets.filter_map(|(key, secret)| Some((public_key(key)?, Key(secret)))).collect()
         }

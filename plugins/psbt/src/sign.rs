@@ -2,7 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use bitcoin::hashes::hash160;
+use bitcoin::hashes::{Hash, hash160};
+use bitcoin::key::UntweakedPublicKey;
+use bitcoin::secp256k1::{Secp256k1, VerifyOnly};
+use bitcoin::taproot::{LeafVersion, TaprootBuilder};
 use bitcoin::{Script, ScriptBuf, Transaction, TxOut, Witness};
 use outrigger_sdk::parallel;
 use outrigger_sdk::script::{Flags, TransactionChecker, TxContext, verify_script};
@@ -23,12 +26,9 @@ const KINDS: [HashKind; 4] = [HashKind::Ripemd160, HashKind::Sha256, HashKind::H
 /// The bytes of a leaf's version in a control block; the other bit is the parity of the output key.
 const LEAF_VERSION_MASK: u8 = 0xfe;
 
-/// Where public keys come from.
+/// Where public keys come from. Of several origins of a key, the first counts.
 #[derive(Default)]
-pub struct Origins {
-    by_key: HashMap<Vec<u8>, Origin>,
-    by_x_only: HashMap<[u8; 32], Origin>,
-}
+pub struct Origins(HashMap<Vec<u8>, Origin>);
 
 impl Origins {
     /// Adds what is known of a key.
@@ -40,12 +40,16 @@ impl Origins {
         };
         let path = origin.path.split('/').skip(1).filter_map(step).collect();
         let known = Origin { fingerprint: origin.fingerprint, path };
-        if let Some((_, x)) = origin.public_key.split_first_chunk::<1>()
-            && let Ok(x) = x.try_into()
-        {
-            self.by_x_only.insert(x, known.clone());
-        }
-        self.by_key.insert(origin.public_key.to_vec(), known);
+        self.0.entry(origin.public_key.to_vec()).or_insert(known);
+    }
+
+    fn of(&self, key: &[u8]) -> Option<&Origin> {
+        self.0.get(key)
+    }
+
+    /// The origin of the key with this x coordinate: of the one with the even y, where both have one.
+    fn of_x_only(&self, x: &[u8; 32]) -> Option<&Origin> {
+        [2, 3].iter().find_map(|prefix| self.of(&[&[*prefix], &x[..]].concat()))
     }
 }
 
@@ -132,7 +136,7 @@ pub fn partial(index: usize, input: &Input, script_pubkey: &Script) -> PartialIn
         }
     }
     input.origins.keys().for_each(|key| own.add_public_key(key));
-    input.tap_origins.keys().for_each(|key| own.add_x_only_key(*key));
+    input.tap_origins.keys().for_each(|key| own.add_public_key(key));
     for (kind, preimages) in KINDS.into_iter().zip(&input.preimages) {
         preimages.iter().for_each(|(hash, preimage)| own.add_preimage(kind, hash.clone(), preimage.clone()));
     }
@@ -220,12 +224,12 @@ fn add_origins(
     for asked in asked {
         match asked {
             AskedKey::Ecdsa(key) => {
-                if let Some(origin) = known.by_key.get(key) {
+                if let Some(origin) = known.of(key) {
                     origins.entry(key.clone()).or_insert_with(|| origin.clone());
                 }
             }
             AskedKey::Taproot(key, leaf) => {
-                if let Some(origin) = known.by_x_only.get(key) {
+                if let Some(origin) = known.of_x_only(key) {
                     new.entry(*key).or_insert_with(|| (BTreeSet::new(), origin.clone())).0.extend(*leaf);
                 }
             }
@@ -238,6 +242,7 @@ fn add_origins(
 
 /// Adds to the outputs what is known of spending them, so that a device recognises its own.
 pub fn update_outputs(psbt: &mut Psbt, known: &SolvingSet, origins: &Origins) {
+    let curve = Secp256k1::verification_only();
     let scripts = psbt.tx.output.iter().zip(&psbt.outputs);
     let scripts = scripts.map(|(output, known)| {
         let mut own = SolvingSet::default();
@@ -246,25 +251,51 @@ pub fn update_outputs(psbt: &mut Psbt, known: &SolvingSet, origins: &Origins) {
             .filter(|script| !script.is_empty())
             .for_each(|script| own.add_script(script.clone()));
         known.origins.keys().for_each(|key| own.add_public_key(key));
-        known.tap_origins.keys().for_each(|key| own.add_x_only_key(*key));
+        known.tap_origins.keys().for_each(|key| own.add_public_key(key));
+        let taproot = own_tree(known, &curve);
+        own.add(&output.script_pubkey, SolvingData { taproot, ..SolvingData::default() });
         (output.script_pubkey.as_script(), own)
     });
     let outcomes = inspect_scripts(&psbt.tx, scripts, known);
-    for (output, PartialOutcome { met, asked, .. }) in psbt.outputs.iter_mut().zip(outcomes) {
+    let outputs = psbt.tx.output.iter().zip(&mut psbt.outputs);
+    for ((TxOut { script_pubkey, .. }, output), PartialOutcome { met, asked, .. }) in outputs.zip(outcomes) {
         fill(&mut output.redeem_script, met.redeem_script.as_ref());
         fill(&mut output.witness_script, met.witness_script.as_ref());
         if let Some(taproot) = met.taproot {
-            update_taproot(output, &taproot);
+            output.tap_internal_key = Some(taproot.internal_key);
+        }
+        if let Some(taproot) = known.taproot_of(script_pubkey) {
+            update_tree(output, taproot);
         }
         add_origins(&asked, origins, &mut output.origins, &mut output.tap_origins);
     }
 }
 
-fn update_taproot(output: &mut Output, taproot: &TaprootData) {
+/// The script tree that an output tells itself. None where there is none, or where a leaf's version is one that the library does
+/// not take.
+fn own_tree(output: &Output, curve: &Secp256k1<VerifyOnly>) -> Option<TaprootData> {
+    let internal_key = output.tap_internal_key.filter(|_| !output.tap_tree.is_empty())?;
+    let leaves = output.tap_tree.iter().map(|(depth, version, script)| {
+        Some((*depth, ScriptBuf::from_bytes(script.clone()), LeafVersion::from_consensus(*version).ok()?))
+    });
+    let leaves = leaves.collect::<Option<Vec<_>>>()?;
+    let tree = leaves.iter().try_fold(TaprootBuilder::new(), |tree, (depth, script, version)| {
+        tree.add_leaf_with_ver(*depth, script.clone(), *version).ok()
+    })?;
+    let tree = tree.finalize(curve, UntweakedPublicKey::from_slice(&internal_key).ok()?).ok()?;
+    let leaf = |(_, script, version)| {
+        let leaf = (script, version);
+        let control_block = Blob(tree.control_block(&leaf)?.serialize());
+        Some(TapLeaf { script: leaf.0, control_block })
+    };
+    let merkle_root = tree.merkle_root().map(|root| root.to_byte_array());
+    Some(TaprootData { internal_key, merkle_root, leaves: leaves.into_iter().filter_map(leaf).collect() })
+}
+
+fn update_tree(output: &mut Output, taproot: &TaprootData) {
     /// The bytes of a control block before its hashes, and those of each.
     const CONTROL_BASE: usize = 33;
     const NODE: usize = 32;
-    output.tap_internal_key = Some(taproot.internal_key);
     if !taproot.leaves.is_empty() {
         let leaf = |leaf: &TapLeaf| {
             let depth = leaf.control_block.len().saturating_sub(CONTROL_BASE) / NODE;

@@ -34,10 +34,7 @@ pub(super) fn expand(node: &Node, derived: &[Derived], network: Network) -> Resu
 }
 
 fn expanded(node: &Node, derived: &[Derived], network: Network) -> Result<ExpandedScript, ExpandError> {
-    let mut solving = SolvingData {
-        public_keys: derived.iter().map(|key| Blob(key.public.to_bytes())).collect(),
-        ..SolvingData::default()
-    };
+    let mut solving = SolvingData::default();
     let script_pubkey = script_pubkey(node, derived, &mut solving)?;
     let origin = |key: &Derived| KeyOrigin {
         public_key: Blob(key.public.to_bytes()),
@@ -48,15 +45,30 @@ fn expanded(node: &Node, derived: &[Derived], network: Network) -> Result<Expand
     Ok(ExpandedScript { script_pubkey, solving, origins: derived.iter().map(origin).collect(), definite })
 }
 
-/// The script of an expression that is no leaf; what is hashed in it goes to `solving`.
+/// The script of an expression that is no leaf; what is hashed in it goes to `solving`. Keys go there hashed or not, but for those of
+/// multisigs and of `rawtr`: these bitcoind does not find by their hashes.
 fn script_pubkey(node: &Node, derived: &[Derived], solving: &mut SolvingData) -> Result<ScriptBuf, ExpandError> {
     let key = |name: &KeyRef| name.of(derived).map(|key| key.public);
     Ok(match node {
-        Node::Pk(name) => ScriptBuf::new_p2pk(&key(name)?),
-        Node::Pkh(name) => ScriptBuf::new_p2pkh(&key(name)?.pubkey_hash()),
-        Node::Wpkh(name) => ScriptBuf::new_p2wpkh(&key(name)?.wpubkey_hash().map_err(|_| ExpandError::Script)?),
+        Node::Pk(name) => {
+            solving.public_keys.push(Blob(key(name)?.to_bytes()));
+            ScriptBuf::new_p2pk(&key(name)?)
+        }
+        Node::Pkh(name) => {
+            solving.public_keys.push(Blob(key(name)?.to_bytes()));
+            ScriptBuf::new_p2pkh(&key(name)?.pubkey_hash())
+        }
+        Node::Wpkh(name) => {
+            solving.public_keys.push(Blob(key(name)?.to_bytes()));
+            ScriptBuf::new_p2wpkh(&key(name)?.wpubkey_hash().map_err(|_| ExpandError::Script)?)
+        }
         Node::Multi(multi) => multisig(multi, derived)?,
-        Node::Miniscript(expression) => mini::segwit_script(expression, derived)?,
+        Node::Miniscript(expression) => {
+            for name in expression.iter_pk() {
+                solving.public_keys.push(Blob(key(&name)?.to_bytes()));
+            }
+            mini::segwit_script(expression, derived)?
+        }
         Node::Sh(inner) => {
             let redeem_script = nested(inner, derived, solving)?;
             ScriptBuf::new_p2sh(&redeem_script.script_hash())
@@ -131,6 +143,18 @@ fn taproot(
     derived: &[Derived],
     solving: &mut SolvingData,
 ) -> Result<ScriptBuf, ExpandError> {
+    solving.public_keys.push(Blob(internal.of(derived)?.public.to_bytes()));
+    for (_, leaf) in leaves {
+        match leaf {
+            Node::Pk(name) => solving.public_keys.push(Blob(name.of(derived)?.public.to_bytes())),
+            Node::TapMiniscript(expression) => {
+                for name in expression.iter_pk() {
+                    solving.public_keys.push(Blob(name.of(derived)?.x_only().to_vec()));
+                }
+            }
+            _ => {}
+        }
+    }
     let internal = internal.of(derived)?.public.inner.x_only_public_key().0;
     let scripts = leaves.iter().map(|(depth, leaf)| Ok((*depth, leaf_script(leaf, derived)?)));
     let scripts = scripts.collect::<Result<Vec<_>, ExpandError>>()?;

@@ -73,10 +73,11 @@ pub struct Expansion {
 pub struct ExpandedScript {
     /// The scriptPubKey.
     pub script_pubkey: ScriptBuf,
-    /// What spending it takes, short of the keys. A redeem script comes before the witness script below it.
+    /// What spending it takes, short of the keys. A redeem script comes before the witness script below it. Public keys are
+    /// those that bitcoind finds by their hashes: all but those of `rawtr` and the multisigs.
     pub solving: SolvingData,
-    /// Where its keys come from: the origin of the key expression and the path from there. A key without either is its
-    /// own master.
+    /// All its keys, in the order of the text, and where they come from: the origin of the key expression and the path from
+    /// there. A key without either is its own master.
     pub origins: Vec<KeyOrigin>,
     /// The descriptor of this very script, each key with its origin, with checksum (getaddressinfo's `desc`).
     pub definite: String,

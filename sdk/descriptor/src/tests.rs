@@ -143,16 +143,15 @@ fn private_keys_belong_to_the_public_keys_of_the_scripts() {
         "pkh(91bMubQfDW9tHTvHPwd5zhuvTavpvpHGwULQbJ98xFqvxsUsWbZ)".to_owned(),
     ] {
         let descriptor = one(&text);
-        let solving = descriptor.expand(7).unwrap().scripts.remove(0).solving;
+        let origins = descriptor.expand(7).unwrap().scripts.remove(0).origins;
         let branches = descriptor.private_branches();
         let keys = branches.private_keys(7);
         assert!(!keys.is_empty());
         let again = PrivateBranches::from_bytes(&branches.to_bytes()).unwrap();
         assert_eq!(again.private_keys(7), keys, "{text}");
         for (public, secret) in keys {
-            assert!(solving.public_keys.iter().any(|known| known.0 == public), "{text}");
             let point = secret.public_key(&secp::SECP);
-            let place = solving.public_keys.iter().position(|known| known.0 == public).unwrap();
+            let place = origins.iter().position(|known| known.public_key.0 == public).unwrap();
             assert!(again.secret_keys(7).contains(&(place, secret)), "{text}");
             assert!(public == point.serialize() || public == point.serialize_uncompressed(), "{text}");
         }
@@ -171,7 +170,6 @@ fn solving_data_has_what_the_hashes_hide() {
     let [redeem, witness] = solving.scripts.as_slice() else { panic!("two scripts") };
     assert_eq!(redeem.to_p2sh(), expansion.scripts[0].script_pubkey);
     assert_eq!(&witness.to_p2wsh(), redeem);
-    assert_eq!(solving.public_keys.len(), 2);
 
     let combo = one(&format!("combo({K})")).expand(0).unwrap();
     let scripts = combo.scripts.iter().map(|script| script.solving.scripts.len()).collect::<Vec<_>>();
@@ -385,14 +383,15 @@ fn a_private_key_serves_each_of_its_public_keys() {
     let both = one(&format!("multi(1,{S}/4/*,{public}/*)"));
     assert!(both.has_all_private_keys());
     assert_eq!(both.private_branches().private_keys(3).len(), 2);
-    let expanded = both.expand(3).unwrap().scripts.remove(0).solving.public_keys;
+    let expanded = both.expand(3).unwrap().scripts.remove(0).origins;
     for ((public, _), shown) in both.private_branches().private_keys(3).iter().zip(&expanded) {
-        assert_eq!(public, &shown.0);
+        assert_eq!(public, &shown.public_key.0);
     }
     assert!(!one(&format!("multi(1,{S}/4/*,{X}/*)")).has_all_private_keys());
     let pair = one(&format!(
         "multi(1,{WIF},{})",
-        one(&format!("pk({WIF})")).expand(0).unwrap().scripts[0].solving.public_keys[0]
+        one(&format!("pk({WIF})")).expand(0).unwrap().scripts[0].origins[0]
+            .public_key
             .0
             .iter()
             .map(|byte| format!("{byte:02x}"))
@@ -441,4 +440,32 @@ fn paths_beyond_what_bip_32_holds_expand_to_nothing() {
     assert_eq!(long.expand(0), Err(ExpandError::NoSuchKey));
     assert_eq!(one(&format!("wpkh({X}/*)")).expand(1 << 31), Err(ExpandError::Index(1 << 31)));
     assert!(one(&format!("wpkh({K})")).expand(u32::MAX).is_ok(), "an index means nothing without a wildcard");
+}
+
+#[test]
+fn public_keys_are_told_by_their_hashes_as_by_bitcoind() {
+    let (x, other, both) = (&K[2..], K2, vec![K, K2]);
+    for (text, known) in [
+        (format!("pk({K})"), vec![K]),
+        (format!("sh(multi(1,{K},{K2}))"), vec![]),
+        (format!("wsh(sortedmulti(1,{K},{K2}))"), vec![]),
+        (format!("wsh(pk({K}))"), vec![K]),
+        (format!("rawtr({K})"), vec![]),
+        (format!("pkh({K})"), vec![K]),
+        (format!("pkh({U})"), vec![U]),
+        (format!("sh(wpkh({K}))"), vec![K]),
+        (format!("wsh(pkh({K}))"), vec![K]),
+        (format!("wsh(and_v(v:pk({K}),pkh({K2})))"), both),
+        (format!("tr({K},multi_a(1,{K2},{K}))"), vec![K]),
+        (format!("tr({K2},{{pk({K}),and_v(v:pk({K}),older(1))}})"), vec![other, K, x]),
+    ] {
+        let expansion = one(&text).expand(0).unwrap();
+        let told = |script: &ExpandedScript| {
+            script.solving.public_keys.iter().map(|key| outrigger_values::params::encode_hex(key)).collect::<Vec<_>>()
+        };
+        assert_eq!(told(&expansion.scripts[0]), known, "{text}");
+    }
+    for script in one(&format!("combo({K})")).expand(0).unwrap().scripts {
+        assert_eq!(outrigger_values::params::encode_hex(&script.solving.public_keys[0]), K);
+    }
 }

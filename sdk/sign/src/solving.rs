@@ -55,17 +55,9 @@ impl SolvingSet {
         self.scripts.insert(hash160::Hash::hash(script.as_bytes()), script);
     }
 
-    /// Adds a public key of 33 or 65 bytes, and its x-only form, which tapscripts hash.
+    /// Adds a public key of 33 or 65 bytes, or of 32 as tapscripts hash it. Each is known by its own hash alone.
     pub fn add_public_key(&mut self, key: &[u8]) {
         self.public_keys.insert(hash160::Hash::hash(key), key.to_vec());
-        if let Some(x) = key.get(1..=X_LEN) {
-            self.public_keys.insert(hash160::Hash::hash(x), x.to_vec());
-        }
-    }
-
-    /// Adds an x-only key, as tapscripts hash it.
-    pub fn add_x_only_key(&mut self, key: [u8; X_LEN]) {
-        self.public_keys.insert(hash160::Hash::hash(&key), key.to_vec());
     }
 
     /// Adds the preimage of a hash. Whether it is one is for who executes the script to see.
@@ -94,6 +86,11 @@ impl SolvingSet {
     /// The public key of a hash.
     pub(super) fn public_key(&self, hash: hash160::Hash) -> Option<&[u8]> {
         self.public_keys.get(&hash).map(Vec::as_slice)
+    }
+
+    /// What is known of the taproot output with this script.
+    pub fn taproot_of(&self, script_pubkey: &Script) -> Option<&TaprootData> {
+        self.taproot(&taproot_output_key(script_pubkey)?)
     }
 
     /// What is known of the taproot output with this output key.

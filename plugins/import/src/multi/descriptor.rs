@@ -7,7 +7,7 @@ use bitcoin::secp256k1::constants::PUBLIC_KEY_SIZE;
 use bitcoin::{Network, NetworkKind, PrivateKey};
 use outrigger_sdk::descriptor::{Checksum, Descriptor, Expansion};
 use outrigger_sdk::parallel;
-use outrigger_sdk::service::wallet::AddressType;
+use outrigger_sdk::service::wallet::{AddressType, KeyOrigin};
 use outrigger_sdk::wire::Secret;
 
 use super::{Deriving, IRRELEVANT_KEY, Material, Part, key_id, ordered, private_key, spendable_warning};
@@ -81,8 +81,8 @@ fn expand_all(
 ) -> Material {
     let mut material = Material { solving_data: descriptor.is_solvable(), ..Material::default() };
     let branches = descriptor.private_branches();
-    let at = |index: u32| Some((descriptor.expand(index).ok()?, branches.secret_keys(index)));
     let keep_public_keys = descriptor.pays_to_key_hash();
+    let at = |index: u32| Some((descriptor.expand(index).ok()?, branches.secret_keys(index)));
     for first in (begin..=end).step_by(CHUNK as usize) {
         if first > begin && deriving.stopping.load(Ordering::Relaxed) {
             deriving.aborted = true;
@@ -123,9 +123,9 @@ fn add_private_keys(
     network: Network,
     material: &mut Material,
 ) {
-    let public_keys = expansion.scripts.first().map(|script| script.solving.public_keys.as_slice());
+    let origins = expansion.scripts.first().map(|script| script.origins.as_slice());
     for (place, inner) in secrets {
-        let Some(public_key) = public_keys.and_then(|keys| keys.get(place)) else { continue };
+        let Some(KeyOrigin { public_key, .. }) = origins.and_then(|origins| origins.get(place)) else { continue };
         let compressed = public_key.0.len() == PUBLIC_KEY_SIZE;
         let key = PrivateKey { compressed, network: NetworkKind::from(network), inner };
         material.private_keys.entry(key_id(&public_key.0)).or_insert_with(|| Secret::new(key.to_wif()));

@@ -47,7 +47,7 @@ wire_struct! {
     pub struct SolvingData {
         /// Redeem scripts and witness scripts.
         pub scripts: Vec<ScriptBuf>,
-        /// The public keys behind key hashes and in the scripts, 33 or 65 bytes each.
+        /// The public keys by their hashes, 33 or 65 bytes each; those that tapscripts hash, x only (32 bytes).
         pub public_keys: Vec<Blob>,
         /// For a taproot output.
         pub taproot: Option<TaprootData>,

@@ -663,7 +663,10 @@ typedef struct outrigger_optional_taproot_data_t {
 typedef struct outrigger_solving_data_t {
     /** Redeem scripts and witness scripts. [list of bytes] */
     outrigger_list_t scripts;
-    /** The public keys behind key hashes and in the scripts, 33 or 65 bytes each. [list of bytes] */
+    /**
+     * The public keys by their hashes, 33 or 65 bytes each; those that tapscripts hash, x only (32 bytes). [list of
+     * bytes]
+     */
     outrigger_list_t public_keys;
     /** For a taproot output. [optional taproot_data] */
     outrigger_optional_taproot_data_t taproot;

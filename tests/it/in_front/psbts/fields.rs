@@ -1,0 +1,199 @@
+//! Every field of a PSBT, good and bad.
+
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+use serde_json::json;
+
+use super::super::start;
+use super::Both;
+
+/// A transaction with an input that is on no chain and an output that anyone can spend.
+pub(super) const TRANSACTION: &str = "02000000011111111111111111111111111111111111111111111111111111111111111111\
+    0000000000ffffffff01e803000000000000015100000000";
+/// A public key.
+pub(super) const KEY: &str = "0279be667ef9dcbbac55a06295ce870b07029bfcdb2dce28d959f2815b16f81798";
+
+/// The text of a PSBT of these hexadecimal digits.
+fn base64(hex: &str) -> String {
+    let digits: Vec<u8> = hex.bytes().filter(u8::is_ascii_hexdigit).collect();
+    let byte = |pair: &[u8]| u8::from_str_radix(std::str::from_utf8(pair).unwrap(), 16).unwrap();
+    BASE64_STANDARD.encode(digits.chunks(2).map(byte).collect::<Vec<_>>())
+}
+
+/// A field: the lengths of key and value, and both.
+fn field(key: &str, value: &str) -> String {
+    format!("{:02x}{key}{:02x}{value}", key.len() / 2, value.len() / 2)
+}
+
+/// PSBTs with these fields of the whole, of the input and of the output.
+pub(super) fn psbt(global: &str, input: &str, output: &str) -> String {
+    base64(&format!("70736274ff{}{global}00{input}00{output}00", field("00", TRANSACTION)))
+}
+
+/// Fields of an input, good and bad.
+fn input_fields() -> Vec<String> {
+    let (zeros, ones, hash20) = ("00".repeat(32), "11".repeat(32), "22".repeat(20));
+    let signature = "3006020101020101";
+    let x = &KEY[2..];
+    let leaf_key = format!("15c1{x}");
+    let mut fields = vec![
+        field("01", &format!("e803000000000000160014{hash20}")),
+        field("01", &format!("ffffffffffffffff160014{hash20}")),
+        field("01", "e803000000000000"),
+        field("01", &format!("e803000000000000160014{hash20}00")),
+        field(&format!("02{KEY}"), &format!("{signature}01")),
+        field(&format!("02{KEY}"), ""),
+        field(&format!("02{KEY}00"), &format!("{signature}01")),
+        field(&format!("0202{ones}"), &format!("{signature}01")),
+        field("04", "51"),
+        field("05", "5121"),
+        field("05", ""),
+        field(&format!("06{KEY}"), "d34db33f0000008001000000"),
+        field(&format!("06{KEY}"), "d34db33f"),
+        field(&format!("06{KEY}"), "d34db33f00"),
+        field(&format!("06{KEY}"), ""),
+        field("07", "51"),
+        field("08", "020151015100"),
+        field("08", "02015101"),
+        field("08", "00"),
+        field(&format!("13{x}"), &ones.repeat(2)),
+        field("13", &ones.repeat(2)),
+        field("13", &ones),
+        field("13", &ones.repeat(3)),
+        field(&format!("14{x}{ones}"), &ones.repeat(2)),
+        field(&format!("14{x}{ones}"), &ones),
+        field(&format!("14{x}"), &ones.repeat(2)),
+        field(&leaf_key, "51c0"),
+        field(&format!("{leaf_key}{ones}"), "51c0"),
+        field(&leaf_key, "c0"),
+        field(&leaf_key, ""),
+        field("15c1", "51c0"),
+        field(&format!("{leaf_key}00"), "51c0"),
+        field(&format!("16{x}"), "00d34db33f01000000"),
+        field(&format!("16{x}"), &format!("02{ones}{zeros}d34db33f01000080")),
+        field(&format!("16{x}"), &format!("01{ones}")),
+        field(&format!("16{x}00"), "00d34db33f01000000"),
+        field("17", x),
+        field("17", &zeros),
+        field("17", &ones[2..]),
+        field("18", &ones),
+        field("18", &zeros),
+        field("1800", &ones),
+        field("19", "aa"),
+        field("fc04746573740700", "aabb"),
+        field("fc0474657374", "aabb"),
+        field("fc05746573740700", "aabb"),
+        field("aabbcc", "dd"),
+        field("aabbcc", ""),
+        "03fdaa0001bb".into(),
+        "04fdaa000001bb".into(),
+        "04fdffff0001bb".into(),
+        "06feffffffff0001bb".into(),
+        "01aa".into(),
+        "05aa".into(),
+        field("00", TRANSACTION),
+        field("00", "00"),
+    ];
+    for sighash in ["00000000", "01000000", "83000000", "ff000000", "01010000", "010000", "0100000000"] {
+        fields.push(field("03", sighash));
+    }
+    for (kind, hash) in [("0a", &hash20), ("0b", &ones), ("0c", &hash20), ("0d", &ones)] {
+        fields.push(field(&format!("{kind}{hash}"), "abcd"));
+        fields.push(field(&format!("{kind}{hash}00"), "abcd"));
+    }
+    fields
+}
+
+/// Fields of an output, good and bad.
+fn output_fields() -> Vec<String> {
+    let (zeros, ones, x) = ("00".repeat(32), "11".repeat(32), &KEY[2..]);
+    vec![
+        field("00", "51"),
+        field("0000", "51"),
+        field("01", "52"),
+        field("0100", "52"),
+        field(&format!("02{KEY}"), "d34db33f01000080"),
+        field("02", "d34db33f01000080"),
+        field("05", x),
+        field("0500", x),
+        field("05", &zeros),
+        field("06", "00c00151"),
+        field("06", "01c0015101c00152"),
+        field("06", "01c0015102c0015202c20153"),
+        field("06", "01c00151"),
+        field("06", "01c1015101c00152"),
+        field("06", "81c00151"),
+        field("06", "01c005"),
+        field("06", ""),
+        field(&format!("07{x}"), &format!("01{ones}d34db33f01000080")),
+        field(&format!("07{x}"), "00"),
+        field("07", "00d34db33f"),
+        field("03", "aa"),
+        field("fc0474657374fd0001", "aabb"),
+        field("fc04", "aabb"),
+        "05aa".into(),
+    ]
+}
+
+/// Fields of the whole, good and bad.
+fn global_fields() -> Vec<String> {
+    let xpub = format!("01043587cf0000000000000000{}{KEY}", "22".repeat(32).get(8..).unwrap().to_owned() + "33333333");
+    vec![
+        field(&xpub, "d34db33f01000080"),
+        field(&xpub, "d34db33f010000"),
+        field(&xpub[..80], "d34db33f"),
+        field(&xpub.replace("043587cf00000000000", "043587cf00000000010"), "d34db33f"),
+        field("fb", "00000000"),
+        field("fb", "01000000"),
+        field("fb", "02000000"),
+        field("fb", "0000"),
+        field("fb00", "00000000"),
+        field("00", TRANSACTION),
+        field("fc0474657374fd0001", "aabb"),
+        field("02", "aa"),
+        field("03", "aa"),
+        field("aa", "bb"),
+    ]
+}
+
+#[test]
+fn decodepsbt_tells_every_field_and_every_fault_as_the_node() {
+    let Some(host) = start(&[]) else { return };
+    let mut both = Both::of(&host);
+    let (inputs, outputs, globals) = (input_fields(), output_fields(), global_fields());
+    let mut texts = vec!["!".into(), String::new(), base64("70736274ff"), base64("70736274fe00"), base64("0102")];
+    let whole = format!("70736274ff{}000000", field("00", TRANSACTION));
+    texts.extend((0..whole.len()).step_by(2).map(|end| base64(&whole[..end])));
+    texts.extend([base64(&whole), base64(&format!("{whole}00")), base64("70736274ff00")]);
+    let signed = TRANSACTION.replace("0000000000ffffffff", "000000000151ffffffff");
+    texts.push(base64(&format!("70736274ff{}000000", field("00", &signed))));
+    for (index, (fields, place)) in [(&globals, 0), (&inputs, 1), (&outputs, 2)].into_iter().enumerate() {
+        let with = |text: &str| {
+            let part = |at| if at == place { text } else { "" };
+            psbt(part(0), part(1), part(2))
+        };
+        texts.extend(fields.iter().map(|field| with(field)));
+        texts.extend(fields.iter().map(|field| with(&field.repeat(2))));
+        // Two in the wrong order.
+        texts.extend(fields.iter().zip(fields.iter().rev()).map(|(one, other)| with(&format!("{other}{one}"))));
+        assert!(index == place);
+    }
+    let mut good = Vec::new();
+    for text in texts {
+        if both.ask("decodepsbt", &json!([text])).is_ok() {
+            good.push(text);
+        }
+    }
+    assert!(good.len() > 40, "{}", good.len());
+    for text in &good {
+        // What is read is written again.
+        both.call("combinepsbt", json!([[text]]));
+        both.call("finalizepsbt", json!([text]));
+        both.call("analyzepsbt", json!([text]));
+        both.call("utxoupdatepsbt", json!([text]));
+    }
+    for pair in good.windows(2) {
+        both.call("combinepsbt", json!([pair]));
+    }
+    both.call("combinepsbt", json!([good]));
+}

@@ -1,0 +1,96 @@
+//! Which keys a descriptor tells by their hashes, which differs between its functions: a PSBT whose outputs hide a key in every way
+//! is updated by one descriptor at a time.
+
+use serde_json::{Value, json};
+
+use super::super::start;
+use super::Both;
+use super::fields::KEY;
+
+/// Other keys.
+const OTHER: &str = "02c6047f9441ed7d6d3045406e95c07cd85c778e4b8cef3ca7abac09b95c709ee5";
+const THIRD: &str = "03f9308a019258c31049344f85f89d5229b531c845836f99b08601f113bce036f9";
+
+/// Outputs of key 0.
+const OUTPUTS: [&str; 9] = [
+    "pkh({0})",
+    "wpkh({0})",
+    "sh(pkh({0}))",
+    "sh(wpkh({0}))",
+    "wsh(pkh({0}))",
+    "wsh(and_v(v:pkh({0}),older(1)))",
+    "wsh(multi(1,{0},{1}))",
+    "tr({1},and_v(v:pkh({0}),older(1)))",
+    "tr({1},pk({0}))",
+];
+
+/// Descriptors with key 0, and how many of the outputs show its origin where one is known.
+const DESCRIPTORS: [(&str, usize); 23] = [
+    ("pk({0})", 8),
+    ("sh(pk({0}))", 8),
+    ("wsh(pk({0}))", 8),
+    ("multi(1,{0},{1})", 2),
+    ("sh(multi(1,{1},{0}))", 2),
+    ("wsh(sortedmulti(1,{0},{1}))", 2),
+    ("sh(wsh(sortedmulti(2,{0},{1})))", 2),
+    ("rawtr({0})", 2),
+    ("tr({1},pk({0}))", 8),
+    ("tr({1},multi_a(1,{0},{2}))", 2),
+    ("tr({1},{pk({2}),sortedmulti_a(1,{2},{0})})", 2),
+    ("pkh({0})", 8),
+    ("wpkh({0})", 8),
+    ("sh(pkh({0}))", 8),
+    ("sh(wpkh({0}))", 8),
+    ("wsh(pkh({0}))", 8),
+    ("combo({0})", 8),
+    ("wsh(and_v(v:pk({0}),older(2)))", 8),
+    ("wsh(or_d(pk({1}),and_v(v:pkh({0}),older(2))))", 8),
+    ("sh(wsh(and_v(v:pkh({0}),older(2))))", 8),
+    ("tr({0})", 8),
+    ("tr({1},and_v(v:pk({0}),older(2)))", 3),
+    ("tr({1},{pk({2}),and_v(v:pkh({0}),older(2))})", 3),
+];
+
+fn with_keys(text: &str) -> String {
+    [KEY, OTHER, THIRD].iter().enumerate().fold(text.to_owned(), |text, (index, key)| {
+        let key = if index == 0 { format!("[d34db33f/1h/2]{key}") } else { (*key).to_owned() };
+        text.replace(&format!("{{{index}}}"), &key)
+    })
+}
+
+#[test]
+fn descriptors_tell_the_same_keys_by_their_hashes_as_the_node() {
+    let Some(host) = start(&[]) else { return };
+    let mut both = Both::of(&host);
+    let mut outputs = Vec::new();
+    for text in OUTPUTS {
+        let info = both.theirs.call("getdescriptorinfo", json!([with_keys(text)]));
+        let address = both.theirs.call("deriveaddresses", json!([info["descriptor"]]))[0].clone();
+        outputs.push(json!({address.as_str().unwrap(): 1}));
+    }
+    let plain = both.call("createpsbt", json!([[{"txid": "11".repeat(32), "vout": 0}], outputs]));
+    // The scripts without the keys.
+    let texts = OUTPUTS.map(with_keys);
+    let scripts = both.call("descriptorprocesspsbt", json!([plain, texts, "DEFAULT", false]))["psbt"].clone();
+    let count = |psbt: &Value| {
+        let with_key = |output: &&Value| {
+            let derivations = [("bip32_derivs", KEY), ("taproot_bip32_derivs", &KEY[2..])];
+            derivations.iter().any(|(member, key)| {
+                let all = output[*member].as_array().into_iter().flatten();
+                all.into_iter().any(|one| one["pubkey"] == *key && one["path"] == "m/1h/2")
+            })
+        };
+        psbt["outputs"].as_array().unwrap().iter().filter(with_key).count()
+    };
+    let before = both.call("decodepsbt", json!([scripts]));
+    assert_eq!(count(&before), 0, "{before}");
+    for (text, known) in DESCRIPTORS {
+        let text = with_keys(text);
+        for method in ["utxoupdatepsbt", "descriptorprocesspsbt"] {
+            let updated = both.call(method, json!([scripts, [text]]));
+            let updated = if updated.is_object() { updated["psbt"].clone() } else { updated };
+            let decoded = both.call("decodepsbt", json!([updated]));
+            assert_eq!(count(&decoded), known, "{text}: {decoded}");
+        }
+    }
+}

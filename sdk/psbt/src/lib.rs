@@ -7,6 +7,7 @@
 mod combine;
 mod previous;
 mod read;
+mod reader;
 mod write;
 
 use std::cmp::Ordering;
@@ -16,7 +17,7 @@ use bitcoin::hashes::hash160;
 use bitcoin::{OutPoint, ScriptBuf, Transaction, TxIn, TxOut, Witness};
 
 pub use previous::PreviousTransaction;
-pub use read::DecodeError;
+pub use reader::DecodeError;
 
 /// The length of an extended public key with its version, in bytes.
 pub const XPUB_LEN: usize = 78;
@@ -220,5 +221,5 @@ impl Input {
 
 /// Identifier and subtype of a proprietary field's key, which was checked when it was read.
 pub fn proprietary(key: &[u8]) -> Option<Proprietary<'_>> {
-    read::proprietary(key).ok()
+    reader::proprietary(key).ok()
 }

@@ -4,43 +4,18 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
-use bitcoin::consensus::encode::{self, Decodable};
 use bitcoin::hashes::{Hash, hash160};
 use bitcoin::secp256k1::PublicKey;
 use bitcoin::taproot::{LeafVersion, TAPROOT_CONTROL_MAX_NODE_COUNT, TaprootBuilder};
-use bitcoin::{Amount, ScriptBuf, Transaction, TxOut, Witness};
-use outrigger_standard::decode::{self, Form};
+use bitcoin::{Amount, ScriptBuf};
+use outrigger_standard::decode::Form;
 
+use crate::reader::{DecodeError, Reader, Result, ensure, error, public_key};
 use crate::write::MAGIC;
-use crate::{
-    Bytes, ControlBlock, Fields, Input, Origin, Output, PREIMAGES, PreviousTransaction, Proprietary, Psbt, XPUB_LEN,
-    Xpub,
-};
+use crate::{Bytes, ControlBlock, Fields, Input, Origin, Output, PREIMAGES, Psbt, XPUB_LEN, Xpub};
 
-/// The largest number that stands for a length or a type.
-const MAX_SIZE: u64 = 0x0200_0000;
-/// The type of proprietary fields.
-const PROPRIETARY: u64 = 0xfc;
 /// The bits of a leaf's version that it may not have.
 const NO_LEAF_VERSION: u8 = 1;
-
-/// Why a text is no PSBT, in bitcoind's words.
-#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-#[error("TX decode failed {0}")]
-pub struct DecodeError(String);
-
-/// The end of the messages of bitcoind's exceptions while it reads.
-const STREAM: &str = ": iostream error";
-
-fn error(text: &str) -> DecodeError {
-    DecodeError(format!("{text}{STREAM}"))
-}
-
-type Result<T> = std::result::Result<T, DecodeError>;
-
-fn ensure(holds: bool, otherwise: &str) -> Result<()> {
-    if holds { Ok(()) } else { Err(error(otherwise)) }
-}
 
 impl Psbt {
     /// Reads the text of a PSBT.
@@ -296,21 +271,6 @@ fn tree(bytes: &[u8]) -> Result<Vec<(u8, u8, Bytes)>> {
     Ok(leaves)
 }
 
-/// Identifier and subtype of a proprietary field's key.
-pub(super) fn proprietary(key: &[u8]) -> Result<Proprietary<'_>> {
-    let mut reader = Reader::new(key, "SpanReader");
-    reader.number()?;
-    Ok((reader.bytes()?, reader.number()?))
-}
-
-/// A public key of a valid length that is on the curve.
-fn public_key<'a>(bytes: &'a [u8], of: &str) -> Result<&'a [u8]> {
-    let size = format!("Size of key was not the expected size for the type {of}");
-    ensure(matches!(bytes.len(), 33 | 65), &size)?;
-    ensure(PublicKey::from_slice(bytes).is_ok(), "Invalid pubkey")?;
-    Ok(bytes)
-}
-
 /// Zeros stand for what is not there.
 trait NonZero: Sized {
     fn non_zero(self) -> Option<Self>;
@@ -319,188 +279,5 @@ trait NonZero: Sized {
 impl NonZero for [u8; 32] {
     fn non_zero(self) -> Option<Self> {
         Some(self).filter(|bytes| *bytes != [0; 32])
-    }
-}
-
-/// The rest of what is read.
-struct Reader<'a> {
-    rest: &'a [u8],
-    /// What bitcoind reads it with.
-    name: &'static str,
-    /// The last transaction of an input, after its length.
-    previous: Option<(&'a [u8], PreviousTransaction)>,
-}
-
-impl<'a> Reader<'a> {
-    fn new(rest: &'a [u8], name: &'static str) -> Self {
-        Self { rest, name, previous: None }
-    }
-
-    fn is_empty(&self) -> bool {
-        self.rest.is_empty()
-    }
-
-    fn end(&self) -> DecodeError {
-        error(&format!("{}::read(): end of data", self.name))
-    }
-
-    fn take(&mut self, length: usize) -> Result<&'a [u8]> {
-        let (taken, rest) = self.rest.split_at_checked(length).ok_or_else(|| self.end())?;
-        self.rest = rest;
-        Ok(taken)
-    }
-
-    fn array<const N: usize>(&mut self) -> Result<[u8; N]> {
-        let (taken, rest) = self.rest.split_first_chunk().ok_or_else(|| self.end())?;
-        self.rest = rest;
-        Ok(*taken)
-    }
-
-    /// A number of one, three, five or nine bytes, in its shortest form.
-    fn number(&mut self) -> Result<u64> {
-        let [first] = self.array()?;
-        let (number, least) = match first {
-            0xfd => (u16::from_le_bytes(self.array()?).into(), 0xfd),
-            0xfe => (u32::from_le_bytes(self.array()?).into(), 0x1_0000),
-            0xff => (u64::from_le_bytes(self.array()?), 0x1_0000_0000),
-            byte => (byte.into(), 0),
-        };
-        ensure(number >= least, "non-canonical ReadCompactSize()")?;
-        ensure(number <= MAX_SIZE, "ReadCompactSize(): size too large")?;
-        Ok(number)
-    }
-
-    fn length(&mut self) -> Result<usize> {
-        Ok(usize::try_from(self.number()?).unwrap_or(usize::MAX))
-    }
-
-    /// Bytes after their length.
-    fn bytes(&mut self) -> Result<&'a [u8]> {
-        let length = self.length()?;
-        self.take(length)
-    }
-
-    /// A value that must be as long as is said before it.
-    fn sized<T>(&mut self, read: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
-        let length = self.length()?;
-        let before = self.rest.len();
-        let value = read(self)?;
-        ensure(before - self.rest.len() == length, "Size of value was not the stated size")?;
-        Ok(value)
-    }
-
-    /// What the library reads.
-    fn decoded<T>(&mut self, read: impl FnOnce(&mut &'a [u8]) -> std::result::Result<T, encode::Error>) -> Result<T> {
-        read(&mut self.rest).map_err(|failure| match failure {
-            encode::Error::NonMinimalVarInt => error("non-canonical ReadCompactSize()"),
-            encode::Error::OversizedVectorAllocation { .. } => error("ReadCompactSize(): size too large"),
-            encode::Error::UnsupportedSegwitFlag(_) => error("Unknown transaction optional data"),
-            encode::Error::ParseFailed(_) => error("Superfluous witness record"),
-            _ => self.end(),
-        })
-    }
-
-    /// The transaction of an input after its length: the same as that of the input before, where its bytes are the same.
-    fn previous_transaction(&mut self) -> Result<PreviousTransaction> {
-        let begin = self.rest;
-        if let Some((bytes, previous)) = &self.previous
-            && let Some(rest) = begin.strip_prefix(*bytes)
-        {
-            self.rest = rest;
-            return Ok(previous.clone());
-        }
-        let transaction = PreviousTransaction::new(self.sized(|reader| reader.transaction(Form::Extended))?);
-        let (bytes, _) = begin.split_at(begin.len() - self.rest.len());
-        self.previous = Some((bytes, transaction.clone()));
-        Ok(transaction)
-    }
-
-    fn transaction(&mut self, form: Form) -> Result<Transaction> {
-        self.decoded(|rest| decode::read(rest, form))
-    }
-
-    fn output(&mut self) -> Result<TxOut> {
-        let value = Amount::from_sat(u64::from_le_bytes(self.array()?));
-        Ok(TxOut { value, script_pubkey: ScriptBuf::from_bytes(self.bytes()?.to_vec()) })
-    }
-
-    fn witness(&mut self) -> Result<Witness> {
-        self.decoded(Witness::consensus_decode)
-    }
-
-    /// A Schnorr signature, with or without hash type.
-    fn schnorr(&mut self, path: &str) -> Result<Bytes> {
-        let signature = self.bytes()?;
-        ensure(signature.len() >= 64, &format!("Input Taproot {path} path signature is shorter than 64 bytes"))?;
-        ensure(signature.len() <= 65, &format!("Input Taproot {path} path signature is longer than 65 bytes"))?;
-        Ok(signature.to_vec())
-    }
-
-    fn origin(&mut self, length: usize) -> Result<Origin> {
-        ensure(length > 0 && length.is_multiple_of(4), "Invalid length for HD key path")?;
-        let fingerprint = self.array()?;
-        let steps = (1..length / 4).map(|_| self.array().map(u32::from_le_bytes));
-        Ok(Origin { fingerprint, path: steps.collect::<Result<_>>()? })
-    }
-
-    fn origin_field(&mut self) -> Result<Origin> {
-        let length = self.length()?;
-        self.origin(length)
-    }
-
-    fn origins(&mut self, key: &[u8], origins: &mut BTreeMap<Bytes, Origin>) -> Result<()> {
-        let key = public_key(key, "BIP32 keypath")?;
-        ensure(!origins.contains_key(key), "Duplicate Key, pubkey derivation path already provided")?;
-        let origin = self.origin_field()?;
-        origins.insert(key.to_vec(), origin);
-        Ok(())
-    }
-
-    fn taproot_origins(
-        &mut self,
-        of: &str,
-        of_lower: &str,
-        first: bool,
-        key: &[u8],
-        origins: &mut BTreeMap<[u8; 32], super::TaprootOrigin>,
-    ) -> Result<()> {
-        ensure(first, &format!("Duplicate Key, {of_lower} Taproot BIP32 keypath already provided"))?;
-        let key = key.try_into().map_err(|_| error(&format!("{of} Taproot BIP32 keypath key is not at 33 bytes")))?;
-        let length = self.length()?;
-        let before = self.rest.len();
-        let count = self.number()?;
-        let leaves = (0..count).map(|_| self.array()).collect::<Result<BTreeSet<_>>>()?;
-        let origin = length.checked_sub(before - self.rest.len());
-        let origin = origin.ok_or_else(|| error(&format!("{of} Taproot BIP32 keypath has an invalid length")))?;
-        origins.insert(key, (leaves, self.origin(origin)?));
-        Ok(())
-    }
-
-    /// A field of no known type.
-    fn other(&mut self, kind: u64, key: &[u8], private: &mut Fields, unknown: &mut Fields) -> Result<()> {
-        let (fields, duplicate) = match kind {
-            PROPRIETARY => {
-                proprietary(key)?;
-                (private, "Duplicate Key, proprietary key already found")
-            }
-            _ => (unknown, "Duplicate Key, key for unknown value already provided"),
-        };
-        ensure(!fields.contains_key(key), duplicate)?;
-        fields.insert(key.to_vec(), self.bytes()?.to_vec());
-        Ok(())
-    }
-
-    /// Reads pairs of key and value up to a separator: whether there was one. `value` is given the key's type and the key,
-    /// and reads the value.
-    fn pairs(&mut self, mut value: impl FnMut(&mut Self, u64, &[u8]) -> Result<()>) -> Result<bool> {
-        while !self.is_empty() {
-            let key = self.bytes()?;
-            if key.is_empty() {
-                return Ok(true);
-            }
-            let kind = Reader::new(key, "SpanReader").number()?;
-            value(self, kind, key)?;
-        }
-        Ok(false)
     }
 }

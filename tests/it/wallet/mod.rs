@@ -3,6 +3,7 @@
 mod addresses;
 mod at_once;
 mod backups;
+mod bumped;
 mod chain_limits;
 mod compared;
 mod encryption;

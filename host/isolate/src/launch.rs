@@ -15,6 +15,8 @@ pub struct Confinement {
     pub policy: Policy,
     /// What it may reach beyond its services.
     pub reach: Vec<Reach>,
+    /// Whether it may leave a core file, and be looked into by others of its user: for debugging.
+    pub core: bool,
 }
 
 /// What an isolated plugin is started with.

@@ -32,7 +32,7 @@ pub fn support() -> &'static Support {
 /// # Errors
 /// Why it cannot be.
 pub fn plan(launch: &Launch) -> Result<Option<Plan>, String> {
-    let Some(Confinement { policy, reach }) = &launch.confinement else { return Ok(None) };
+    let Some(Confinement { policy, reach, core }) = &launch.confinement else { return Ok(None) };
     let support = support();
     if *policy == Policy::Require && !support.suffices() {
         return Err(SandboxError::Missing { missing: support.missing.clone() }.to_string());
@@ -45,7 +45,8 @@ pub fn plan(launch: &Launch) -> Result<Option<Plan>, String> {
         reach: reach.clone(),
         limits,
         policy: *policy,
-        hide_memory: true,
+        hide_memory: !core,
+        core: *core,
         without: Vec::new(),
     }))
 }

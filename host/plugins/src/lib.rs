@@ -16,4 +16,4 @@ pub mod registry;
 mod settings;
 pub mod trust;
 
-pub use settings::{Isolation, PluginConfig, seconds};
+pub use settings::{Isolation, PluginConfig, Sandbox, seconds};

@@ -42,6 +42,9 @@ pub struct PluginConfig {
     /// What it may reach from its process beyond its services.
     #[serde(default)]
     pub reach: Vec<Reach>,
+    /// Whether its process may leave a core file when it crashes, which has all of its memory: for debugging.
+    #[serde(default)]
+    pub core: bool,
     /// The services that the plugin may use.
     #[serde(default)]
     grants: Option<Vec<Grant>>,
@@ -95,7 +98,7 @@ impl PluginConfig {
             Sandbox::BestEffort => Policy::BestEffort,
             Sandbox::None => return None,
         };
-        Some(Confinement { policy, reach: self.reach.clone() })
+        Some(Confinement { policy, reach: self.reach.clone(), core: self.core })
     }
 
     /// The services that the plugin may use.

@@ -82,13 +82,22 @@ impl fmt::Display for Denial {
     }
 }
 
+/// The refused attempts of one kind.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OfKind {
+    /// How many.
+    pub count: u64,
+    /// The last one, in words: the system call and its argument.
+    pub last: String,
+}
+
 /// All refused attempts of a process.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Denials {
     /// How many.
     pub count: u64,
-    /// How many of each kind. Those of kind [`Kind::Other`] are counted by the name of their system call.
-    pub by_kind: BTreeMap<String, u64>,
+    /// Those of each kind. Those of kind [`Kind::Other`] are counted by the name of their system call.
+    pub by_kind: BTreeMap<String, OfKind>,
     /// The last one.
     pub last: Option<Denial>,
 }
@@ -98,10 +107,9 @@ impl Denials {
     pub fn add(&mut self, denial: Denial) {
         self.count = self.count.saturating_add(1);
         let name = if denial.kind == Kind::Other { denial.call.as_str() } else { denial.kind.name() };
-        match self.by_kind.get_mut(name) {
-            Some(count) => *count = count.saturating_add(1),
-            None => drop(self.by_kind.insert(name.to_owned(), 1)),
-        }
+        let of = self.by_kind.entry(name.to_owned()).or_default();
+        of.count = of.count.saturating_add(1);
+        of.last = denial.to_string();
         self.last = Some(denial);
     }
 }
@@ -129,7 +137,9 @@ mod tests {
         all.add(Denial::new(Kind::Other, "bpf", ""));
         all.add(Denial::new(Kind::Open, "open", "/a\nb\u{1b}"));
         assert_eq!(all.count, 3);
-        assert_eq!(all.by_kind, BTreeMap::from([("open".into(), 2), ("bpf".into(), 1)]));
+        let of = |count, last: &str| OfKind { count, last: last.to_owned() };
+        let by_kind = BTreeMap::from([("open".into(), of(2, "open /a?b?")), ("bpf".into(), of(1, "bpf"))]);
+        assert_eq!(all.by_kind, by_kind);
         assert_eq!(all.last.unwrap().to_string(), "open /a?b?");
         assert_eq!(Denial::new(Kind::Open, "open", &"x".repeat(5000)).argument.len(), MAX_ARGUMENT);
     }

@@ -27,7 +27,7 @@ mod plan;
 mod reach;
 
 pub use closure::{ClosureError, library_closure};
-pub use denial::{Denial, Denials, Event, FLOOD, Kind};
+pub use denial::{Denial, Denials, Event, FLOOD, Kind, OfKind};
 #[cfg(target_os = "linux")]
 pub use linux::{Listener, Notifier, Watch, confine, probe};
 #[cfg(not(target_os = "linux"))]

@@ -25,6 +25,9 @@ pub struct Plan {
     /// reads the arguments of refused calls all the same, by a descriptor that the process opened of itself before it hid. With
     /// a grant of connections or of writing this has no effect, since for these the host copies the process's descriptors.
     pub hide_memory: bool,
+    /// Leaves the limit of core files as it was given, for debugging; else there are none. A file is written only where the process
+    /// may write one, and a program that takes cores through a pipe gets them.
+    pub core: bool,
     /// Layers that are left out: for tests, and to find out what a system lacks.
     #[serde(default)]
     pub without: Vec<Layer>,

@@ -8,7 +8,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, SendError, channel};
 use std::time::Duration;
 
 use outrigger_abi::{ExportedService, UsedPlugin, host_table};
-use outrigger_isolate::{Launch as RunnerLaunch, Proxy};
+use outrigger_isolate::{Launch as RunnerLaunch, Proxy, RunnerStatus};
 use outrigger_service::events::Event;
 use outrigger_service::{Events, Log};
 use outrigger_values::text::printable;
@@ -80,7 +80,7 @@ impl Instance {
             life: Life::new(),
         }));
         let (cancels, notices) = channel();
-        let isolated = code.is_isolated();
+        let (isolated, runners) = (code.is_isolated(), launch.runners.clone());
         let code = code.clone();
         let grants = launch.grants.to_vec();
         let options = Value::Object(launch.options).to_string();
@@ -109,6 +109,9 @@ impl Instance {
         // What came up too late is taken down again.
         let late = |outcome: Result<Arc<Self>, StartError>| outcome.iter().for_each(|instance| instance.end());
         let instance = in_time(&plugin, bring_up, late)??;
+        if isolated {
+            tell_missing(&plugin, &runners);
+        }
         instance.start_threads(notices).inspect_err(|_| instance.end())?;
         Ok(instance)
     }
@@ -209,6 +212,15 @@ fn maker(code: &Arc<LoadedLibrary>, launch: &Launch<'_>) -> Box<dyn FnOnce() -> 
             };
             Box::new(move || Proxy::instance(launch))
         }
+    }
+}
+
+/// Says what does not hold of an isolated plugin's sandbox, where it has one.
+fn tell_missing(plugin: &str, runners: &RunnerStatus) {
+    let missing = runners.enforced().map(|held| held.missing).unwrap_or_default();
+    if !missing.is_empty() {
+        let missing = missing.join("; ");
+        tracing::warn!(plugin, missing, "this system does not allow all of the sandbox around the plugin's process");
     }
 }
 

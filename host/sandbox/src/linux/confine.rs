@@ -8,11 +8,11 @@ use rustix::process::{
     DumpableBehavior, PidfdFlags, Resource, Rlimit, getpid, getpriority_process, getrlimit, pidfd_open,
     set_dumpable_behavior, setpriority_process, setrlimit,
 };
-use rustix::thread::{CapabilitySet, CapabilitySets, set_capabilities, set_no_new_privs};
+use rustix::thread::{CapabilitySet, CapabilitySets, capabilities, set_capabilities, set_no_new_privs};
 
 use super::channel::{self, Listener};
 use super::{landlocked, namespaces, raw, rules};
-use crate::plan::{Enforced, Limits, Plan, Policy, SandboxError, Support};
+use crate::plan::{Enforced, Plan, Policy, SandboxError, Support};
 use crate::reach::Reach;
 
 /// Confines this process for ever, and sends the host over `notify` what a [`Listener`] receives there.
@@ -40,7 +40,7 @@ pub fn confine(
     let mut enforced = Enforced { missing: support.missing.clone(), ..Enforced::default() };
     let own = Own::open()?;
     enforced.namespaces = namespaces::enter(&support)?;
-    limit(&plan.limits, &mut enforced)?;
+    limit(plan, &mut enforced)?;
     if support.root {
         namespaces::replace_root(plan)?;
         enforced.root = true;
@@ -89,7 +89,8 @@ fn single_thread() -> Result<(), SandboxError> {
 }
 
 /// Sets the limits.
-fn limit(limits: &Limits, enforced: &mut Enforced) -> Result<(), SandboxError> {
+fn limit(plan: &Plan, enforced: &mut Enforced) -> Result<(), SandboxError> {
+    let limits = &plan.limits;
     let mut set = |resource: Resource, most: u64, words: String| {
         // No more than what the process was given, which it could not raise.
         let most = getrlimit(resource).maximum.map_or(most, |given| given.min(most));
@@ -98,7 +99,9 @@ fn limit(limits: &Limits, enforced: &mut Enforced) -> Result<(), SandboxError> {
             .map_err(SandboxError::step("setting limits"))
     };
     // With 1 a program that takes cores through a pipe is not started either; with 0 it is.
-    set(Resource::Core, 1, "no core".to_owned())?;
+    if !plan.core {
+        set(Resource::Core, 1, "no core".to_owned())?;
+    }
     set(Resource::Nofile, limits.open_files, format!("{} descriptors", limits.open_files))?;
     if let Some(bytes) = limits.address_space {
         set(Resource::As, bytes, format!("{bytes} bytes of address space"))?;
@@ -129,6 +132,10 @@ fn limit(limits: &Limits, enforced: &mut Enforced) -> Result<(), SandboxError> {
 /// Gives up what a user namespace, or root, can do.
 fn drop_capabilities() -> Result<(), SandboxError> {
     let none = CapabilitySet::empty();
+    // A service unit may not let a process change what it has, where it has nothing.
+    if capabilities(None).is_ok_and(|has| (has.effective | has.permitted | has.inheritable).is_empty()) {
+        return Ok(());
+    }
     set_capabilities(None, CapabilitySets { effective: none, permitted: none, inheritable: none })
         .map_err(SandboxError::step("giving up capabilities"))
 }

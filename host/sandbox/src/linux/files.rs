@@ -162,6 +162,7 @@ mod tests {
             limits: Limits::default(),
             policy: Policy::Require,
             hide_memory: false,
+            core: false,
             without: Vec::new(),
         });
         let open = |path: &str, flags| files.open(&plain(Path::new(path)), flags);

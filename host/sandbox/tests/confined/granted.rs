@@ -159,7 +159,7 @@ pub fn swapped_arguments_reach_nothing() {
         assert!(results.len() == 3 && results.values().all(|error| *error == 0), "without {without:?}: {results:?}");
         // Both were tried, or the test would show nothing.
         let denials = confined.denials();
-        assert!(denials.by_kind["open"] > 0 && denials.by_kind["connect"] > 0, "{denials:?}");
+        assert!(denials.by_kind["open"].count > 0 && denials.by_kind["connect"].count > 0, "{denials:?}");
         confined.end();
     }
     other.set_nonblocking(true).unwrap();

@@ -31,6 +31,7 @@ pub fn plan(reach: &[String], without: &[Layer], policy: Policy) -> Plan {
         limits: Limits { address_space: Some(8 << 30), file_size: Some(1 << 20), nice: 5, ..Limits::default() },
         policy,
         hide_memory: false,
+        core: false,
         without: without.to_vec(),
     }
 }

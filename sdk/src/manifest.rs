@@ -42,12 +42,15 @@
 //! ```
 
 mod help;
+mod reach;
 
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use outrigger_values::params::json_words;
 use outrigger_values::text::{is_control, printable};
+
+pub use reach::ReachSpec;
 
 /// The longest name of a method, in characters.
 pub const MAX_METHOD_NAME: usize = 64;
@@ -71,6 +74,9 @@ pub struct Manifest {
     /// The methods of the node that it calls by `node-rpc/1`, where that is granted: the grant has to list them.
     #[serde(default)]
     pub node_methods: Vec<String>,
+    /// What it asks to reach beyond its services, where it runs in a process of its own: shown to the operator, who grants it.
+    #[serde(default)]
+    pub reach: Vec<ReachSpec>,
     /// The events it wants to hear of ([`outrigger_service::events::TOPICS`]).
     #[serde(default)]
     pub events: Vec<String>,
@@ -307,6 +313,20 @@ pub enum ManifestError {
     /// An event that no host tells of.
     #[error("the manifest asks for an event '{0}' that does not exist")]
     UnknownEvent(String),
+    /// What a plugin asks to reach is of no known kind.
+    #[error(
+        "the manifest asks to reach '{}', which does not begin with read:, write:, connect:unix: or connect:tcp:",
+        printable(.0)
+    )]
+    ReachKind(String),
+    /// What a plugin asks to reach depends on an option that it does not have.
+    #[error("the manifest asks to reach '{}', and has no option '{}'", printable(reach), printable(option))]
+    ReachOption {
+        /// What it asks to reach.
+        reach: String,
+        /// The option.
+        option: String,
+    },
     /// An option whose default is not of its own type.
     #[error("the default of option '{0}' is not of its type")]
     OptionDefault(String),
@@ -351,6 +371,7 @@ impl Manifest {
         if let Some(option) = manifest.options.iter().find(|option| !option.kind.fits(&option.default)) {
             return Err(ManifestError::OptionDefault(option.name.clone()));
         }
+        manifest.reach.iter().try_for_each(|reach| reach.check(&manifest.options))?;
         Ok(manifest)
     }
 

@@ -246,6 +246,10 @@ fn plugin_inspect_shows_a_plugin_without_running_it() {
         "{text}"
     );
     let text = String::from_utf8(inspect(built().library("outrigger_node_policy")).stdout).unwrap();
-    assert!(text.contains("\nservices  node-rpc/1\nnode-rpc  getblocktemplate\n"), "{text}");
+    let asked = "\nservices\n  node-rpc/1: call these methods of the node, with the host's rights: getblocktemplate\n";
+    assert!(text.contains(asked) && text.contains("\nreach     nothing beyond its services\n"), "{text}");
+    let text = String::from_utf8(inspect(built().library("outrigger_vault_signing")).stdout).unwrap();
+    let reach = "\nreach\n  connect:unix:{socket}: may connect to the Unix socket /run/vault.sock. The daemon that has the keys.\n";
+    assert!(text.contains(reach) && text.contains("\n  mempool/1 (it does without, too): read "), "{text}");
     assert!(!inspect(Path::new("/nonexistent.so")).status.success());
 }

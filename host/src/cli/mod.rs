@@ -2,6 +2,7 @@
 
 mod auth;
 mod call;
+mod inspect;
 mod plugin;
 mod scaffold;
 mod timing;

@@ -120,3 +120,27 @@ fn no_control_character_of_a_manifest_gets_past_its_reader() {
         assert!(!refusal.contains(is_control), "{refusal:?}");
     }
 }
+
+#[test]
+fn what_a_plugin_asks_to_reach_follows_its_options() {
+    let read = |to: &str| {
+        let json = json!({"id": "x", "version": "1", "summary": "s", "methods": [],
+            "reach": [{"to": to, "help": "The vault."}],
+            "options": [{"name": "socket", "type": "string", "default": "/run/a", "help": "h"},
+                {"name": "port", "type": "integer", "default": 7, "help": "h"}]});
+        Manifest::parse(json.to_string().as_bytes())
+    };
+    let asked = |to: &str, given: Value| {
+        let manifest = read(to).unwrap();
+        manifest.reach[0].with(&manifest.options(given.as_object().unwrap()).unwrap())
+    };
+    assert_eq!(asked("read:/etc/acme", json!({})).as_deref(), Some("read:/etc/acme"));
+    assert_eq!(asked("connect:unix:{socket}", json!({})).as_deref(), Some("connect:unix:/run/a"));
+    assert_eq!(asked("connect:unix:{socket}", json!({"socket": ""})), None);
+    let both = asked("read:{socket}/{port}.key", json!({"port": 8}));
+    assert_eq!(both.as_deref(), Some("read:/run/a/8.key"));
+    let error = read("connect:unix:{sock}").unwrap_err().to_string();
+    assert_eq!(error, "the manifest asks to reach 'connect:unix:{sock}', and has no option 'sock'");
+    let error = read("/etc/acme").unwrap_err().to_string();
+    assert!(error.starts_with("the manifest asks to reach '/etc/acme', which does not begin with read:, "), "{error}");
+}

@@ -1,0 +1,110 @@
+//! `outrigger plugin inspect`: what a plugin says of itself, in words by which an operator can judge what to grant.
+
+use outrigger_plugins::file::PluginFile;
+use outrigger_plugins::grants::NODE_RPC;
+use outrigger_sandbox::Reach;
+use outrigger_sdk::manifest::{Manifest, ReachSpec};
+use outrigger_values::text::printable;
+use serde_json::Map;
+
+/// The services, and what whoever is granted one can do.
+const SERVICES: [(&str, &str); 7] = [
+    (
+        "chain/1",
+        "read the chain; submit blocks, declare blocks invalid and valid again; have the host write the unspent outputs to a file",
+    ),
+    (
+        "mempool/1",
+        "read the mempool; send transactions and change their priority; have the host write and read a file of the mempool",
+    ),
+    (
+        "wallet/1",
+        "read wallets, their transactions and addresses; change, encrypt and unlock them; store and send transactions; have the \
+         host write and read files with wallets",
+    ),
+    (
+        "signer/1",
+        "sign anything with the private keys of the wallets that the grant names, or of all; read their private descriptors and keys",
+    ),
+    (NODE_RPC, "call these methods of the node, with the host's rights"),
+    ("events/1", "ask how many events it has missed"),
+    ("log/1", "write lines to the host's log"),
+];
+
+/// What a plugin's file says.
+pub fn describe(file: &PluginFile) -> String {
+    let (manifest, header) = (&file.manifest, &file.header);
+    let mut lines = vec![
+        format!("{} {}: {}", manifest.id, manifest.version, manifest.summary),
+        format!("file      {}", file.path.display()),
+        format!("sha256    {}", file.hash),
+        format!(
+            "abi       {}.{}, runs on {}.{} and later",
+            header.abi_major, header.abi_minor_built, header.abi_major, header.abi_minor_needed
+        ),
+    ];
+    lines.extend(services(manifest));
+    lines.extend(reach(manifest));
+    if !manifest.events.is_empty() {
+        lines.push(format!("hears of  {}", manifest.events.join(" ")));
+    }
+    lines.push("methods".to_owned());
+    lines.extend(manifest.methods.iter().map(|method| format!("  {}", method.usage())));
+    if !manifest.options.is_empty() {
+        lines.push("options".to_owned());
+    }
+    for option in &manifest.options {
+        let help = printable(&option.help);
+        lines.push(format!("  {} ({}, default {}) {help}", option.name, option.kind.name(), option.default));
+    }
+    lines.join("\n")
+}
+
+/// The services that it asks for, each with what it can do then.
+fn services(manifest: &Manifest) -> Vec<String> {
+    let line = |name: &String, may: &str| {
+        let words = SERVICES.iter().find(|(known, _)| known == name).map(|(_, words)| *words);
+        let of = if name == NODE_RPC { format!(": {}", manifest.node_methods.join(" ")) } else { String::new() };
+        let words = words.unwrap_or("a service that this host does not have");
+        format!("  {name}{may}: {words}{of}")
+    };
+    let needed = manifest.services.iter().map(|name| line(name, ""));
+    let optional = manifest.optional.iter().map(|name| line(name, " (it does without, too)"));
+    let asked: Vec<String> = needed.chain(optional).collect();
+    let heading = if asked.is_empty() { "services  none" } else { "services" };
+    std::iter::once(heading.to_owned()).chain(asked).collect()
+}
+
+/// What it asks to reach from a process of its own.
+fn reach(manifest: &Manifest) -> Vec<String> {
+    let defaults = manifest.options(&Map::new()).unwrap_or_default();
+    let line = |asked: &ReachSpec| {
+        let now = asked.with(&defaults).map(|text| match text.parse::<Reach>() {
+            Ok(reach) => reach.words(),
+            Err(error) => error.to_string(),
+        });
+        let now = now.unwrap_or_else(|| "nothing as its options stand".to_owned());
+        format!("  {}: {now}. {}", printable(&asked.to), printable(&asked.help))
+    };
+    let asked: Vec<String> = manifest.reach.iter().map(line).collect();
+    let heading = if asked.is_empty() { "reach     nothing beyond its services" } else { "reach" };
+    std::iter::once(heading.to_owned()).chain(asked).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::services::ServiceNames;
+    use outrigger_plugins::grants::ServiceSource;
+
+    #[test]
+    fn every_service_of_the_host_is_put_in_words() {
+        let mut described = SERVICES.map(|(name, _)| name).to_vec();
+        let mut known = ServiceNames.names().to_vec();
+        known.extend(["events/1", "log/1"]);
+        described.sort_unstable();
+        known.sort_unstable();
+        known.dedup();
+        assert_eq!(described, known);
+    }
+}

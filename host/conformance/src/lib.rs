@@ -6,6 +6,7 @@
 
 mod arguments;
 mod checks;
+mod isolated;
 mod probe;
 mod protocol;
 mod report;
@@ -24,6 +25,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use outrigger_plugins::file::PluginFile;
+use outrigger_sandbox::Reach;
 use protocol::{ExtraCall, Finding, Job, Message};
 use report::Report;
 use reporter::Reporter;
@@ -50,6 +52,12 @@ pub struct CheckArgs {
     /// A call to be made beside those that are made up, its arguments as a JSON array; may be given several times.
     #[arg(long, value_name = "METHOD=ARGUMENTS")]
     call: Vec<String>,
+    /// Runs the plugin in a process of its own, as with `isolated = true`, in a sandbox where the system allows one.
+    #[arg(long)]
+    isolated: bool,
+    /// What that process may reach, as in the configuration; may be given several times.
+    #[arg(long, value_name = "REACH", requires = "isolated")]
+    reach: Vec<Reach>,
     /// How long any function of the plugin may take, in seconds.
     #[arg(long, value_name = "SECONDS", default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..=3600))]
     deadline: u64,
@@ -170,6 +178,7 @@ fn job(args: &CheckArgs, folder: &Path, file: &PluginFile) -> Result<Job, String
         without: Vec::new(),
         options: options(args, file)?,
         calls,
+        isolated: args.isolated.then(|| args.reach.clone()),
         deadline_ms: args.deadline * 1000,
     })
 }

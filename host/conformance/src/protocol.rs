@@ -4,6 +4,7 @@
 use std::fmt;
 use std::path::PathBuf;
 
+use outrigger_sandbox::Reach;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -38,6 +39,8 @@ pub struct Job {
     pub options: Map<String, Value>,
     /// Calls beyond the generated ones.
     pub calls: Vec<ExtraCall>,
+    /// What the plugin's own process may reach, where it has one.
+    pub isolated: Option<Vec<Reach>>,
     /// The time limit of each step, in milliseconds.
     pub deadline_ms: u64,
 }

@@ -16,6 +16,7 @@ use serde_json::{Map, Value};
 
 use super::protocol::{Finding, Job, Message, Step};
 use super::reporter::Reporter;
+use crate::isolated::Isolation;
 use crate::probe::{Answer, CallName, Offer, Probe, Refusal, StrictHost};
 use outrigger_plugins::file::PluginFile;
 
@@ -61,6 +62,8 @@ pub struct Session<'r> {
     /// Tells the tool.
     pub reporter: &'r Reporter,
     table: &'static PluginTable,
+    /// The plugin's own processes, where it has them.
+    pub isolation: Option<&'static Isolation>,
     /// The instances that have not ended.
     live: AtomicUsize,
     /// The threads of this process before the plugin made any.
@@ -74,12 +77,23 @@ impl<'r> Session<'r> {
     /// Why it cannot be opened.
     pub fn open(job: Job, reporter: &'r Reporter) -> Result<Self, String> {
         let file = PluginFile::read(&job.file).map_err(|error| error.to_string())?;
-        let table = reporter.step(Step::of("open"), || file.open(&job.copies)).map_err(|error| error.to_string())?;
+        let open = || -> Result<_, String> {
+            match &job.isolated {
+                None => Ok((file.open(&job.copies).map_err(|error| error.to_string())?, None)),
+                Some(reach) => {
+                    let library = file.copy_into(&job.copies).map_err(|error| error.to_string())?;
+                    let isolation = Isolation::begin(&file, library, reach).map_err(|error| error.to_string())?;
+                    Ok((Isolation::table(), Some(isolation)))
+                }
+            }
+        };
+        let (table, isolation) = reporter.step(Step::of("open"), open)?;
         Ok(Self {
             job,
             file,
             reporter,
             table,
+            isolation,
             live: AtomicUsize::new(0),
             threads: threads().map(|threads| threads.len()),
         })
@@ -188,6 +202,10 @@ impl<'r> Session<'r> {
                 }
                 Ok(_) => None,
             };
+        }
+        let crash = self.isolation.and_then(|isolation| isolation.crash_in(method, answer.code, &answer.body));
+        if crash.is_some() {
+            return crash;
         }
         let listed = || self.file.manifest.methods.iter().any(|known| known.name == method);
         match std::str::from_utf8(&answer.body) {

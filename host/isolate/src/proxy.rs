@@ -32,6 +32,12 @@ const SUCCESSOR_PATIENCE: Duration = Duration::from_secs(30);
 #[derive(Default)]
 pub struct Seed(Option<Launch>);
 
+impl From<Launch> for Seed {
+    fn from(launch: Launch) -> Self {
+        Self(Some(launch))
+    }
+}
+
 /// An isolated plugin.
 pub struct Proxy(Arc<Shared>);
 

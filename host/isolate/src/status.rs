@@ -1,5 +1,6 @@
 //! How the runners of a plugin fare.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -53,6 +54,8 @@ struct State {
     pid: Option<u32>,
     crashes: u64,
     last: Option<Crash>,
+    /// How it ended in each method, the last time: as many as the plugin has methods.
+    endings: BTreeMap<String, Ending>,
     given_up: bool,
     enforced: Option<Enforced>,
     denials: Denials,
@@ -80,6 +83,11 @@ impl RunnerStatus {
     /// The last time.
     pub fn last_crash(&self) -> Option<Crash> {
         self.state.lock().last.clone()
+    }
+
+    /// How it ended the last time that it ended in this method.
+    pub fn ending_in(&self, method: &str) -> Option<Ending> {
+        self.state.lock().endings.get(method).copied()
     }
 
     /// Whether it is not started again.
@@ -132,6 +140,9 @@ impl RunnerStatus {
     pub(crate) fn crashed(&self, crash: Crash) {
         let mut state = self.state.lock();
         state.crashes += 1;
+        if let Some(method) = &crash.method {
+            state.endings.insert(method.clone(), crash.how);
+        }
         state.last = Some(crash);
     }
 

@@ -6,10 +6,10 @@ use std::process::ExitCode;
 use clap::Subcommand;
 use outrigger_abi::ABI_MINOR;
 use outrigger_header::{Part, header};
-use outrigger_values::text::printable;
 
 use outrigger_conformance as conformance;
 
+use super::inspect::describe;
 use super::{scaffold, show, timing};
 use outrigger_plugins::file::PluginFile;
 
@@ -60,7 +60,11 @@ pub fn run(command: &PluginCommand) -> ExitCode {
             PluginFile::read(file).map(|file| describe(&file)).map_err(|error| error.to_string())
         }
         PluginCommand::Check(args) => return conformance::check(args, show),
-        PluginCommand::CheckPart { job } => return conformance::part(job),
+        PluginCommand::CheckPart { job } => {
+            // What the processes of isolated plugins write, and are refused, is among the last words that the tool shows.
+            tracing_subscriber::fmt().with_writer(std::io::stderr).with_ansi(false).without_time().init();
+            return conformance::part(job);
+        }
         PluginCommand::Time(args) => timing::time(args),
         PluginCommand::Header { file, minor } => {
             let part = Part::ALL.into_iter().find(|part| part.file() == file).unwrap_or(Part::Core);
@@ -75,32 +79,4 @@ pub fn run(command: &PluginCommand) -> ExitCode {
             ExitCode::FAILURE
         }
     }
-}
-
-fn describe(file: &PluginFile) -> String {
-    let (manifest, header) = (&file.manifest, &file.header);
-    let mut lines = vec![
-        format!("{} {}: {}", manifest.id, manifest.version, manifest.summary),
-        format!("file      {}", file.path.display()),
-        format!("sha256    {}", file.hash),
-        format!(
-            "abi       {}.{}, runs on {}.{} and later",
-            header.abi_major, header.abi_minor_built, header.abi_major, header.abi_minor_needed
-        ),
-        format!("services  {}", manifest.services.join(" ")),
-        format!("events    {}", manifest.events.join(" ")),
-        "methods".to_owned(),
-    ];
-    if !manifest.node_methods.is_empty() {
-        lines.insert(5, format!("node-rpc  {}", manifest.node_methods.join(" ")));
-    }
-    lines.extend(manifest.methods.iter().map(|method| format!("  {}", method.usage())));
-    if !manifest.options.is_empty() {
-        lines.push("options".to_owned());
-    }
-    for option in &manifest.options {
-        let help = printable(&option.help);
-        lines.push(format!("  {} ({}, default {}) {help}", option.name, option.kind.name(), option.default));
-    }
-    lines.join("\n")
 }

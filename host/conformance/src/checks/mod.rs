@@ -9,6 +9,7 @@ mod setting;
 use super::Check;
 use super::protocol::Message;
 use super::session::Session;
+use crate::isolated::Isolation;
 
 /// What a check comes to: what it did, or why there was nothing to do.
 pub enum Outcome {
@@ -31,10 +32,14 @@ pub fn run(check: Check, session: &Session<'_>) {
         Check::Events => events::events(session),
         Check::Services => setting::services(session),
         Check::Options => setting::options(session),
+        Check::Versions if session.isolation.is_some() => {
+            Outcome::Skipped("its process is a host of this version".to_owned())
+        }
         Check::Versions => setting::versions(session),
     };
+    let refused = session.isolation.map(Isolation::refused).unwrap_or_default();
     session.reporter.tell(&match outcome {
-        Outcome::Done(what) => Message::Done(what),
+        Outcome::Done(what) => Message::Done(what + &refused),
         Outcome::Skipped(why) => Message::Skipped(why),
     });
 }

@@ -187,8 +187,38 @@ impl Standing {
         told("plugin_restarts", "Restarts of a plugin by the host", |plugin| number(plugin.restart_count))?;
         told("plugin_busy_seconds", "Time inside a plugin's code", |plugin| {
             number(plugin.health.microseconds()) * MILLIONTH
-        })
+        })?;
+        isolated(page, &serving.plugins)
     }
+}
+
+/// The plugins that run in processes of their own.
+fn isolated(page: &mut Page<'_>, plugins: &[Plugin]) -> fmt::Result {
+    let isolated = || plugins.iter().filter(|plugin| plugin.code.as_ref().is_some_and(|code| code.is_isolated()));
+    let of = |plugin: &Plugin| plugin.id().to_owned();
+    let pids = isolated().filter_map(|plugin| Some((of(plugin), f64::from(plugin.runners.pid()?))));
+    page.family("plugin_process_id", "The process of an isolated plugin", "plugin", pids)?;
+    let layers = isolated().flat_map(|plugin| {
+        let held = plugin.runners.enforced().unwrap_or_default();
+        let holds = |held: bool| f64::from(u8::from(held));
+        let layers = [
+            ("seccomp", holds(held.seccomp)),
+            ("reports", holds(held.reported)),
+            ("landlock_abi", f64::from(held.landlock_abi)),
+            ("namespaces", count(held.namespaces.len())),
+            ("root", holds(held.root)),
+        ];
+        layers.map(|(layer, value)| ([("plugin", of(plugin)), ("layer", layer.to_owned())], value))
+    });
+    let help = "What holds the process of an isolated plugin: whether, and of landlock_abi and namespaces the version and how many";
+    page.labelled("plugin_sandbox", help, layers)?;
+    let crashes = isolated().map(|plugin| (of(plugin), number(plugin.runners.crashes())));
+    page.counters("plugin_crashes", "Ends of an isolated plugin's process that nobody asked for", "plugin", crashes)?;
+    let denials = isolated().flat_map(|plugin| {
+        let kinds = plugin.runners.denials().by_kind;
+        kinds.into_iter().map(|(kind, of_kind)| ([("plugin", of(plugin)), ("kind", kind)], number(of_kind.count)))
+    });
+    page.counters_labelled("plugin_denials", "What the sandbox refused an isolated plugin, by what it tried", denials)
 }
 
 fn read(counter: &AtomicU64) -> f64 {
@@ -263,9 +293,18 @@ impl Page<'_> {
         label: &'static str,
         values: impl Iterator<Item = (String, f64)>,
     ) -> fmt::Result {
+        self.counters_labelled(name, help, values.map(|(of, value)| ([(label, of)], value)))
+    }
+
+    fn counters_labelled<const N: usize>(
+        &mut self,
+        name: &str,
+        help: &str,
+        values: impl Iterator<Item = ([(&'static str, String); N], f64)>,
+    ) -> fmt::Result {
         let mut encoder = self.0.encode_descriptor(name, help, None, MetricType::Counter)?;
-        for (of, value) in values {
-            ConstCounter::new(value).encode(encoder.encode_family(&[(label, of)])?)?;
+        for (labels, value) in values {
+            ConstCounter::new(value).encode(encoder.encode_family(&labels)?)?;
         }
         Ok(())
     }

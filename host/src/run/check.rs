@@ -1,6 +1,7 @@
 //! `outrigger run --check`: what would keep the host from starting, as far as that can be said without starting it.
 
 use super::RunArgs;
+use super::confined::Confined;
 use super::node_report::report;
 use super::{RunError, configuration, data_folder, init_log, parts, users};
 use crate::router::builtins;
@@ -8,8 +9,8 @@ use crate::services::ServiceNames;
 use outrigger_plugins::registry::{self, Configured};
 
 /// Checks the configuration, the users, the files of the plugins that are enabled, their options, grants and routes. No code of a
-/// plugin is run, and nothing is written. What was checked, in a line; a line for each grant of methods of the node; and what the
-/// node has that the host can use, in further ones.
+/// plugin is run, and nothing is written. What was checked, in a line; a line for each grant of methods of the node; what would hold
+/// isolated plugins; and what the node has that the host can use, in further ones.
 ///
 /// # Errors
 /// As [`run`](super::run).
@@ -24,14 +25,21 @@ pub fn check(args: &RunArgs) -> Result<String, RunError> {
     let manifests = registry::check(&configured, &folders, &builtins::RESERVED, &ServiceNames)
         .map_err(|failure| parts::plugin_error(&loaded, &failure))?;
     let methods: usize = manifests.iter().map(|manifest| manifest.methods.len()).sum();
-    let enabled = config.plugins.iter().filter(|plugin| plugin.enabled).zip(&manifests);
+    let enabled = config.plugins.iter().enumerate().filter(|(_, plugin)| plugin.enabled).zip(&manifests);
+    let mut confined = Confined::default();
+    let mut isolated = Vec::new();
+    for ((position, plugin), manifest) in enabled.clone() {
+        let told = confined.report(config.plugin_defaults.isolated, plugin, manifest);
+        isolated.extend(told.map_err(|refusal| loaded.plugin_error(Some(position), refusal.key, refusal.reason))?);
+    }
+    isolated.extend(confined.denied());
     // What a plugin may do at the node.
-    let of_node = enabled.flat_map(|(plugin, manifest)| {
+    let of_node = enabled.flat_map(|((_, plugin), manifest)| {
         let granted = plugin.grants().iter().filter(|grant| grant.methods.is_some());
         granted.map(|grant| format!("\nplugin '{}' is granted {grant}", manifest.id))
     });
     let of_node: String = of_node.collect();
     let used = format!("The configuration can be used: {} plugins with {methods} methods{of_node}", manifests.len());
     let node = config.backend.as_ref().map_or_else(Vec::new, |backend| report(config, backend));
-    Ok([vec![used], node].concat().join("\n"))
+    Ok([vec![used], isolated, node].concat().join("\n"))
 }

@@ -5,6 +5,7 @@ mod backend;
 mod bitcoin_conf;
 mod check;
 mod configuration;
+mod confined;
 mod node_report;
 mod parts;
 mod shared_keys;

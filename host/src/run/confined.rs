@@ -1,0 +1,127 @@
+//! `outrigger run --check`: what would hold the processes of isolated plugins, and what this system denies of it.
+
+use std::fs;
+
+use outrigger_plugins::{Isolation, PluginConfig, Sandbox};
+use outrigger_sandbox::{Reach, Support, probe};
+use outrigger_sdk::manifest::Manifest;
+
+/// A setting by which the plugin would not start, and why.
+pub struct Refusal {
+    /// The key.
+    pub key: &'static str,
+    /// Why.
+    pub reason: String,
+}
+
+/// What is told of isolated plugins. What the system allows is found out once, when the first of them asks.
+#[derive(Default)]
+pub struct Confined {
+    support: Option<Support>,
+}
+
+impl Confined {
+    /// The lines of one plugin; none of one that runs in the host.
+    ///
+    /// # Errors
+    /// It would not start on this system.
+    pub fn report(
+        &mut self,
+        default: Isolation,
+        plugin: &PluginConfig,
+        manifest: &Manifest,
+    ) -> Result<Vec<String>, Refusal> {
+        let id = &manifest.id;
+        if !default.applies_to(plugin) {
+            return Ok(Vec::new());
+        }
+        if plugin.sandbox == Sandbox::None {
+            return Ok(vec![format!("plugin '{id}' runs in a process of its own, which nothing confines")]);
+        }
+        let support = self.support.get_or_insert_with(probe);
+        if plugin.sandbox == Sandbox::Require && !support.suffices() {
+            let (missing, why) = (support.missing.join("; "), causes().join("; "));
+            let why = if why.is_empty() { why } else { format!(" ({why})") };
+            let reason = format!("plugin '{id}': this system does not allow a sandbox: {missing}{why}");
+            return Err(Refusal { key: "sandbox", reason });
+        }
+        if support.root || support.landlock_abi > 0 {
+            for (path, _) in plugin.reach.iter().filter_map(Reach::files) {
+                fs::metadata(path).map_err(|error| Refusal {
+                    key: "reach",
+                    reason: format!("plugin '{id}': {}: {error}", path.display()),
+                })?;
+            }
+        }
+        let reach: Vec<String> = plugin.reach.iter().map(Reach::words).collect();
+        let reach = if reach.is_empty() { "reaches nothing but its services".to_owned() } else { reach.join(", ") };
+        let mut lines =
+            vec![format!("plugin '{id}' runs in a process of its own, held by {}; it {reach}", held(support))];
+        lines.extend(not_granted(plugin, manifest));
+        Ok(lines)
+    }
+
+    /// What the system denies, where a plugin is confined.
+    pub fn denied(&self) -> Vec<String> {
+        let missing = self.support.iter().filter(|support| !support.missing.is_empty());
+        let told = missing.map(|support| format!("this system does not allow: {}", support.missing.join("; ")));
+        let told: Vec<String> = told.collect();
+        if told.is_empty() { told } else { told.into_iter().chain(causes()).collect() }
+    }
+}
+
+/// The layers that would hold.
+fn held(support: &Support) -> String {
+    let landlock = (support.landlock_abi > 0).then(|| format!("Landlock (version {})", support.landlock_abi));
+    let namespaces =
+        (!support.namespaces.is_empty()).then(|| format!("namespaces of its own ({})", support.namespaces.join(", ")));
+    let filter = match (support.seccomp, support.notifications) {
+        (true, true) => Some("a filter of system calls that tells of each refusal".to_owned()),
+        (true, false) => Some("a filter of system calls".to_owned()),
+        (false, _) => None,
+    };
+    let root = support.root.then(|| "a root of its own".to_owned());
+    let layers: Vec<String> = [filter, landlock, root, namespaces].into_iter().flatten().collect();
+    if layers.is_empty() { "nothing".to_owned() } else { layers.join(", ") }
+}
+
+/// What the manifest asks for and the configuration does not grant.
+fn not_granted(plugin: &PluginConfig, manifest: &Manifest) -> Vec<String> {
+    let options = manifest.options(&plugin.options).unwrap_or_default();
+    let asked = manifest.reach.iter().filter_map(|asked| Some((asked.with(&options)?, &asked.help)));
+    let missing = asked.filter(|(text, _)| text.parse().map_or(true, |reach| !is_granted(&plugin.reach, &reach)));
+    let line = |(text, help): (String, &String)| {
+        format!("plugin '{}' asks to reach {text}, which is not granted: {help}", manifest.id)
+    };
+    missing.map(line).collect()
+}
+
+fn is_granted(granted: &[Reach], asked: &Reach) -> bool {
+    match asked.files() {
+        Some((path, writes)) => Reach::opens(granted, path, writes),
+        None => granted.contains(asked),
+    }
+}
+
+/// Settings of this system by which kernels, service units and containers deny parts of a sandbox.
+fn causes() -> Vec<String> {
+    let read = |path: &str| fs::read_to_string(path).map(|text| text.trim().to_owned()).ok();
+    let mut causes = Vec::new();
+    for (path, denies) in [
+        ("/proc/sys/user/max_user_namespaces", "0"),
+        ("/proc/sys/kernel/unprivileged_userns_clone", "0"),
+        ("/proc/sys/kernel/apparmor_restrict_unprivileged_userns", "1"),
+    ] {
+        if read(path).as_deref() == Some(denies) {
+            causes.push(format!("{path} is {denies}"));
+        }
+    }
+    if read("/sys/kernel/security/lsm").is_some_and(|all| !all.split(',').any(|one| one == "landlock")) {
+        causes.push("the kernel was started without Landlock (/sys/kernel/security/lsm)".to_owned());
+    }
+    let status = read("/proc/self/status").unwrap_or_default();
+    if status.lines().any(|line| line.split_whitespace().eq(["Seccomp:", "2"])) {
+        causes.push("a service unit or a container filters the system calls of this process".to_owned());
+    }
+    causes
+}

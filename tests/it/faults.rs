@@ -5,16 +5,11 @@ use outrigger_tests::{Client, Gate, Host, HostOptions, built, groups, isolated, 
 use serde_json::{Value, json};
 
 /// A host with all groups and `faulty`; `rest` belongs to its section.
-fn start(rest: &str) -> Host {
+pub fn start(rest: &str) -> Host {
     let groups = std::fs::read_to_string(groups("regtest.toml")).unwrap();
-    let faulty = built().library("outrigger_faulty").display().to_string();
-    let text = format!("{groups}\n[[plugins]]\nfile = \"{faulty}\"\ngrants = [\"chain/1\", \"log/1\"]\n{rest}");
-    let config = tempfile::NamedTempFile::new().unwrap();
-    std::fs::write(config.path(), text).unwrap();
-    let host = Host::start_with(HostOptions { config: Some(config.path().to_owned()), ..HostOptions::default() });
-    // The host reads it anew only where a plugin is started by hand.
-    drop(config);
-    host
+    let rest = format!("grants = [\"chain/1\", \"log/1\"]\n{rest}");
+    let (_config, options) = HostOptions::with_plugin(&groups, built().library("outrigger_faulty"), &rest);
+    Host::start_with(options)
 }
 
 pub fn faulty(client: &mut Client) -> Value {
@@ -26,6 +21,15 @@ pub fn faulty(client: &mut Client) -> Value {
 #[track_caller]
 pub fn await_told(client: &mut Client, key: &str, value: &Value) {
     wait_until(&format!("{key} of the plugin is {value}"), || faulty(client)[key] == *value);
+}
+
+/// Waits until `listplugins` counts as many ends of a plugin's process.
+#[track_caller]
+pub fn await_ended(client: &mut Client, plugin: &str, crashes: u64) {
+    wait_until(&format!("{crashes} ends of {plugin}"), || {
+        let plugins = client.call("listplugins", json!([]));
+        plugins.as_array().unwrap().iter().any(|told| told["id"] == plugin && told["crashes"] == json!(crashes))
+    });
 }
 
 /// The other plugins answer, each with something that takes its services.

@@ -69,13 +69,20 @@ impl Vault {
 
     /// A host with the vault's plugin in the place of our group.
     fn host(&self) -> Host {
+        let socket = self.path("socket").display().to_string();
+        // What it reaches where the tests isolate all plugins.
+        self.host_with(&format!("reach = [\"connect:unix:{socket}\"]\n"))
+    }
+
+    /// The same, where `rest` belongs to the plugin's section.
+    fn host_with(&self, rest: &str) -> Host {
         let text = std::fs::read_to_string(groups("regtest.toml")).unwrap();
         let plugin = built().library("outrigger_vault_signing").display().to_string();
         let text = text.replace("file = \"signing\"", "file = \"signing\"\nenabled = false");
         let socket = self.path("socket").display().to_string();
         let entry = format!(
             "\n[[plugins]]\nfile = \"{plugin}\"\ngrants = [\"chain/1\", \"mempool/1\", \"wallet/1\", \"log/1\"]\n\
-             [plugins.options]\nsocket = \"{socket}\"\n"
+             {rest}[plugins.options]\nsocket = \"{socket}\"\n"
         );
         std::fs::write(self.path("host.toml"), text + &entry).unwrap();
         let (config, log) = (Some(self.path("host.toml")), Some(self.path("log")));
@@ -217,4 +224,41 @@ fn vault_daemon_that_is_gone_is_told_and_found_when_it_is_back() {
     std::fs::File::open(vault.path("log")).unwrap().read_to_string(&mut log).unwrap();
     assert!(log.contains("the signing daemon at "), "{log}");
     assert!(!WIFS.iter().any(|wif| log.contains(wif)));
+}
+
+#[test]
+fn vault_isolated_signs_with_its_socket_granted_and_is_refused_and_reported_without() {
+    let support = outrigger_sandbox::probe();
+    if !support.suffices() || !support.notifications {
+        outrigger_tests::skip_unprivileged("this system allows no sandbox");
+        return;
+    }
+    let vault = Vault::new();
+    let socket = vault.path("socket").display().to_string();
+    let told = |client: &mut Client| {
+        let plugins = client.call("listplugins", json!([]));
+        plugins.as_array().unwrap().iter().find(|plugin| plugin["id"] == "vault-signing").unwrap().clone()
+    };
+    let host = vault.host_with(&format!("isolated = true\nreach = [\"connect:unix:{socket}\"]\n"));
+    let mut granted = wallet(&host, "watching", true, KEYS);
+    let (raw, prevtxs) = spend(&mut granted, &KINDS[..7]);
+    let signed = granted.call("signrawtransactionwithwallet", json!([raw, prevtxs]));
+    assert_eq!(signed["complete"], json!(true), "{signed}");
+    let of_granted = told(&mut granted);
+    assert_eq!((&of_granted["isolated"], &of_granted["denied"]["count"]), (&json!(true), &json!(0)), "{of_granted}");
+    drop(host);
+
+    let host = vault.host_with("isolated = true\n");
+    let mut without = wallet(&host, "watching", true, KEYS);
+    let refused = without.refused("signrawtransactionwithwallet", json!([raw, prevtxs]));
+    assert_eq!(refused, (-4, "The signing daemon cannot be reached".into()));
+    let denied = told(&mut without)["denied"].clone();
+    // Without any connection granted, it gets no socket.
+    assert_eq!(denied["last"], json!({"kind": "socket", "call": "socket", "argument": "family 1"}), "{denied}");
+    drop(host);
+    let host = vault.host_with(&format!("isolated = true\nreach = [\"connect:unix:{socket}.other\"]\n"));
+    let mut other = wallet(&host, "watching", true, KEYS);
+    assert_eq!(other.refused("signrawtransactionwithwallet", json!([raw, prevtxs])).0, -4);
+    let denied = told(&mut other)["denied"]["last"].clone();
+    assert_eq!(denied, json!({"kind": "connect", "call": "connect", "argument": format!("unix:{socket}")}));
 }

@@ -8,8 +8,12 @@ use tempfile::TempDir;
 use crate::HostOptions;
 
 /// What the compiler is told of a plugin's source, beside where the header is.
-const FLAGS: [&str; 9] =
-    ["-std=c11", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-O1", "-fPIC", "-shared", "-fvisibility=hidden"];
+const FLAGS: [&str; 8] =
+    ["-Wall", "-Wextra", "-Wpedantic", "-Werror", "-O1", "-fPIC", "-shared", "-fvisibility=hidden"];
+
+/// The compilers, each with its standard.
+const C: (&str, &str) = ("cc", "-std=c11");
+const CPP: (&str, &str) = ("c++", "-std=c++17");
 
 /// A plugin's library. The file is deleted when the value is dropped.
 pub struct CPlugin {
@@ -37,10 +41,24 @@ pub fn c_sample(header: &str, defines: &[&str]) -> CPlugin {
 
 /// A plugin of one source, built against today's header.
 pub fn c_plugin(source: &str) -> CPlugin {
+    one_source(C, source, &[]).unwrap_or_else(|said| panic!("{said}"))
+}
+
+/// The same in C++.
+pub fn cpp_plugin(source: &str) -> CPlugin {
+    one_source(CPP, source, &[]).unwrap_or_else(|said| panic!("{said}"))
+}
+
+/// A plugin in C that is linked with libraries of the system (`-lNAME`), or what the compiler says where it lacks one.
+pub fn linked_c_plugin(source: &str, libraries: &[&str]) -> Result<CPlugin, String> {
+    one_source(C, source, libraries)
+}
+
+fn one_source(compiler: (&str, &str), source: &str, libraries: &[&str]) -> Result<CPlugin, String> {
     let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("plugin.c");
+    let file = folder.path().join(if compiler == C { "plugin.c" } else { "plugin.cpp" });
     std::fs::write(&file, source).unwrap();
-    compile(&c_header(), &[file], folder.path(), &[])
+    try_compile(compiler, &c_header(), &[file], folder.path(), &[], libraries)
 }
 
 fn sources(path: &str) -> PathBuf {
@@ -52,6 +70,17 @@ fn read(path: &Path) -> String {
 }
 
 fn compile(header: &str, files: &[PathBuf], include: &Path, defines: &[&str]) -> CPlugin {
+    try_compile(C, header, files, include, defines, &[]).unwrap_or_else(|said| panic!("{said}"))
+}
+
+fn try_compile(
+    (compiler, standard): (&str, &str),
+    header: &str,
+    files: &[PathBuf],
+    include: &Path,
+    defines: &[&str],
+    libraries: &[&str],
+) -> Result<CPlugin, String> {
     let plugin = CPlugin { folder: tempfile::tempdir().unwrap() };
     std::fs::write(plugin.folder.path().join("outrigger.h"), header).unwrap();
     // The optional files are those of the same version.
@@ -59,12 +88,11 @@ fn compile(header: &str, files: &[PathBuf], include: &Path, defines: &[&str]) ->
     for file in ["outrigger_json.h", "outrigger_services.h"] {
         std::fs::copy(sources(optional).join(file), plugin.folder.path().join(file)).unwrap();
     }
-    let mut command = Command::new("cc");
-    command.args(FLAGS).args(defines.iter().map(|define| format!("-D{define}")));
+    let mut command = Command::new(compiler);
+    command.arg(standard).args(FLAGS).args(defines.iter().map(|define| format!("-D{define}")));
     command.arg("-I").arg(plugin.folder.path()).arg("-I").arg(include).args(files);
-    let output = command.arg("-o").arg(plugin.library()).arg("-pthread").output().unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    plugin
+    let output = command.arg("-o").arg(plugin.library()).arg("-pthread").args(libraries).output().unwrap();
+    if output.status.success() { Ok(plugin) } else { Err(String::from_utf8_lossy(&output.stderr).into_owned()) }
 }
 
 impl CPlugin {

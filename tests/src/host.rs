@@ -1,13 +1,15 @@
 //! A running host on a data directory of its own.
 
-use std::fs::File;
+use std::fs::{File, Permissions};
 use std::io::{BufRead, BufReader, Read};
 use std::net::SocketAddr;
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 
 use serde_json::json;
-use tempfile::TempDir;
+use tempfile::{NamedTempFile, TempDir};
 
 use crate::{Bitcoind, Client, bitcoind, built};
 
@@ -30,6 +32,10 @@ pub struct HostOptions {
     pub file_limit: Option<u64>,
     /// How many files it may have open.
     pub open_files: Option<u64>,
+    /// The program, where it is another than the one that was built.
+    pub program: Option<PathBuf>,
+    /// The user that it runs as; it gets the data directory. Only root can start it as another.
+    pub user: Option<u32>,
     /// Arguments of the bitcoind that it is started in front of; without any, its node is the embedded chain, unless the variable
     /// OUTRIGGER_NODE says `bitcoind`.
     pub bitcoind: Option<Vec<&'static str>>,
@@ -44,6 +50,19 @@ pub fn isolated() -> bool {
 const FULL_NODE: [&str; 3] = ["-txindex=1", "-blockfilterindex=1", "-rest=1"];
 
 impl HostOptions {
+    /// With this configuration and a plugin beside it; `rest` belongs to the plugin's section. The file goes with the first value: a
+    /// running host reads it anew only where a plugin is started by hand.
+    pub fn with_plugin(configuration: &str, library: &Path, rest: &str) -> (NamedTempFile, Self) {
+        let config = NamedTempFile::new().unwrap();
+        let library = library.display();
+        let text = format!("{configuration}\n[[plugins]]\nfile = \"{library}\"\n{rest}");
+        std::fs::write(config.path(), text).unwrap();
+        // Also where the host is started as another user.
+        std::fs::set_permissions(config.path(), Permissions::from_mode(0o644)).unwrap();
+        let options = Self { config: Some(config.path().to_owned()), ..Self::default() };
+        (config, options)
+    }
+
     /// In front of a bitcoind with these arguments.
     pub fn in_front_of(arguments: &[&'static str]) -> Self {
         Self { bitcoind: Some(arguments.to_vec()), ..Self::default() }
@@ -123,6 +142,9 @@ impl Host {
 
     /// Starts a host in a folder that is there already, or gives what one left that ended by itself.
     pub fn try_start_in(folder: TempDir, options: &HostOptions) -> Result<Self, (TempDir, std::process::ExitStatus)> {
+        if let Some(user) = options.user {
+            std::os::unix::fs::chown(folder.path(), Some(user), Some(user)).unwrap();
+        }
         let log = options.log.as_ref().map_or_else(Stdio::inherit, |log| File::create(log).unwrap().into());
         let mut child = command(options, folder.path()).stdout(Stdio::piped()).stderr(log).spawn().unwrap();
         let mut line = String::new();
@@ -255,17 +277,21 @@ fn program(options: &HostOptions) -> Command {
     let size = options.file_limit.map(|limit| format!("trap '' XFSZ; ulimit -f {}; ", limit / 512));
     let files = options.open_files.map(|limit| format!("ulimit -n {limit}; "));
     let limits: String = [size, files].into_iter().flatten().collect();
+    let binary = options.program.as_ref().unwrap_or_else(|| &built().binary);
     if limits.is_empty() {
-        return Command::new(&built().binary);
+        return Command::new(binary);
     }
     let mut command = Command::new("sh");
     let script = format!("{limits}exec \"$0\" \"$@\"");
-    command.arg("-c").arg(script).arg(&built().binary);
+    command.arg("-c").arg(script).arg(binary);
     command
 }
 
 fn command(options: &HostOptions, datadir: &Path) -> Command {
     let mut command = program(options);
+    if let Some(user) = options.user {
+        command.uid(user).gid(user);
+    }
     command.envs(options.environment.iter().cloned());
     command.arg("run").arg("--datadir").arg(datadir);
     for address in options.listen.as_deref().unwrap_or("127.0.0.1:0").split(' ') {

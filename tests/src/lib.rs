@@ -8,6 +8,8 @@ pub mod bitcoind;
 mod built;
 mod c;
 mod client;
+#[cfg(target_os = "linux")]
+mod denied;
 mod gate;
 mod host;
 pub mod miner;
@@ -23,8 +25,10 @@ use serde_json::Value;
 
 pub use bitcoind::Bitcoind;
 pub use built::{Built, built};
-pub use c::{CPlugin, c_header, c_header_of_minor_0, c_plugin, c_sample};
+pub use c::{CPlugin, c_header, c_header_of_minor_0, c_plugin, c_sample, cpp_plugin, linked_c_plugin};
 pub use client::{Client, Pending, Reply, RpcFailure};
+#[cfg(target_os = "linux")]
+pub use denied::denied;
 pub use gate::{Gate, Waiting};
 pub use host::{Host, HostOptions, groups, isolated};
 pub use privileges::skip_unprivileged;

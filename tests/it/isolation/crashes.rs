@@ -1,31 +1,21 @@
-//! Plugins in processes of their own: a crash costs the calls in flight of that plugin, and nothing else; and what a plugin was
-//! not granted is refused and told.
+//! A crash of an isolated plugin costs its calls in flight, and nothing else.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use outrigger_tests::{Client, Gate, Host, HostOptions, built, groups, wait_until};
+use outrigger_tests::{Client, Gate, Host, wait_until};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
-use super::faults::{await_told, check_others, faulty};
+use super::process;
+use crate::faults::{self, await_told, check_others, faulty};
 
 const INTERNAL: i64 = -32603;
 
 /// A host with all groups, and with `faulty` in a process of its own; `rest` belongs to its section.
 fn start(rest: &str) -> Host {
-    let groups = std::fs::read_to_string(groups("regtest.toml")).unwrap();
-    let faulty = built().library("outrigger_faulty").display().to_string();
-    let section = format!(
-        "file = \"{faulty}\"\nisolated = true\nsandbox = \"best-effort\"\ngrants = [\"chain/1\", \"log/1\"]\n{rest}"
-    );
-    let config = tempfile::NamedTempFile::new().unwrap();
-    std::fs::write(config.path(), format!("{groups}\n[[plugins]]\n{section}")).unwrap();
-    let host = Host::start_with(HostOptions { config: Some(config.path().to_owned()), ..HostOptions::default() });
-    // The host reads it anew only where a plugin is started by hand.
-    drop(config);
-    host
+    faults::start(&format!("isolated = true\nsandbox = \"best-effort\"\n{rest}"))
 }
 
 /// The same where the plugin may reach a gate.
@@ -45,10 +35,6 @@ fn pid_of(client: &mut Client) -> u32 {
 
 fn kill(pid: u32) {
     kill_process(Pid::from_raw(pid.try_into().unwrap()).unwrap(), Signal::KILL).unwrap();
-}
-
-fn process(pid: u32) -> PathBuf {
-    Path::new("/proc").join(pid.to_string())
 }
 
 fn entries(folder: PathBuf) -> usize {
@@ -167,29 +153,6 @@ fn crashes_under_load_cost_calls_in_flight_alone() {
     let of_fresh = process(fresh.process_id());
     let most = || (entries(of_fresh.join("fd")) + 16, entries(of_fresh.join("task")) + 16);
     wait_until("files and threads of former runners are gone", || count().0 <= most().0 && count().1 <= most().1);
-}
-
-#[test]
-fn isolated_plugin_is_refused_what_it_was_not_granted() {
-    let support = outrigger_sandbox::probe();
-    if !support.suffices() || !support.notifications {
-        eprintln!("skipped: this system allows no sandbox: {:?}", support.missing);
-        return;
-    }
-    let (host, gate) = start_with_gate("");
-    let mut client = host.client();
-    let told = faulty(&mut client);
-    let held = &told["sandbox"];
-    assert!(held["seccomp"] == true && (held["root"] == true || held["landlock_abi"] != 0), "{held}");
-    assert_eq!(told["denied"]["count"], 0);
-    // Another gate than that which it may reach.
-    let other = Gate::new();
-    let (code, _) = client.refused("faultblocked", json!([other.address()]));
-    assert_eq!(code, -8);
-    let denied = faulty(&mut client)["denied"].clone();
-    assert_eq!((&denied["count"], &denied["by_kind"]["connect"]), (&json!(1), &json!(1)), "{denied}");
-    assert_eq!(denied["last"]["argument"], format!("tcp:{}", other.address()));
-    drop(gate);
 }
 
 #[test]

@@ -1,0 +1,105 @@
+//! Systems that deny parts of a sandbox: `require` takes what suffices and refuses what does not, `best-effort` says what is missing.
+
+use std::fs;
+
+use outrigger_tests::{Host, HostOptions, built, denied};
+use serde_json::{Value, json};
+use tempfile::NamedTempFile;
+
+use super::{alone, has_sandbox, hostile, refused};
+
+const LANDLOCK: &[i64] = &[libc::SYS_landlock_create_ruleset];
+const NAMESPACES: &[i64] = &[libc::SYS_unshare];
+const BOTH: &[i64] = &[libc::SYS_landlock_create_ruleset, libc::SYS_unshare];
+
+/// The option of prctl and the call are the two ways to a filter; the first one is not used.
+const FILTERS: &[i64] = &[libc::SYS_seccomp];
+
+/// Starts a host on a system that denies these calls.
+fn start(calls: &[i64], sandbox: &str) -> (Host, NamedTempFile) {
+    let log = NamedTempFile::new().unwrap();
+    let (_config, options) = alone(&format!("sandbox = \"{sandbox}\"\n"));
+    let options = HostOptions { log: Some(log.path().to_owned()), ..options };
+    built();
+    (denied(calls, || Host::start_with(options)), log)
+}
+
+/// What a host says that does not start.
+fn refusal(calls: &[i64]) -> String {
+    let (_config, options) = alone("");
+    built();
+    String::from_utf8(denied(calls, || Host::fail(&options)).stderr).unwrap()
+}
+
+fn missing(held: &Value) -> Vec<&str> {
+    held["missing"].as_array().unwrap().iter().map(|one| one.as_str().unwrap()).collect()
+}
+
+#[test]
+fn degraded_system_without_landlock_or_namespaces_has_the_other_bound_files() {
+    if !has_sandbox() {
+        return;
+    }
+    let support = outrigger_sandbox::probe();
+    let cases = [(LANDLOCK, support.root, "Landlock"), (NAMESPACES, support.landlock_abi > 0, "a root of its own")];
+    for (calls, suffices, lacks) in cases {
+        if !suffices {
+            eprintln!("skipped: this system has nothing in the place of {lacks}");
+            continue;
+        }
+        let (host, log) = start(calls, "require");
+        let mut client = host.client();
+        let held = hostile(&mut client)["sandbox"].clone();
+        assert!(missing(&held).contains(&lacks), "{held}");
+        assert_eq!(held["seccomp"], json!(true));
+        if calls == LANDLOCK {
+            assert_eq!((&held["landlock_abi"], &held["root"]), (&json!(0), &json!(true)), "{held}");
+        } else {
+            assert_eq!((&held["root"], &held["namespaces"]), (&json!(false), &json!([])), "{held}");
+            assert!(held["landlock_abi"].as_u64().unwrap() > 0, "{held}");
+        }
+        assert_eq!(client.refused("hostileread", json!(["/etc/passwd"])), refused());
+        assert_eq!(client.refused("hostilewrite", json!(["/tmp/of-a-hostile-plugin"])), refused());
+        assert_eq!(hostile(&mut client)["denied"]["by_kind"]["open"]["count"], json!(2));
+        // What suffices all the same is said, too.
+        let text = fs::read_to_string(log.path()).unwrap();
+        assert!(text.contains("this system does not allow all of the sandbox") && text.contains(lacks), "{text}");
+    }
+}
+
+#[test]
+fn degraded_system_that_bounds_no_files_is_refused_by_require_alone() {
+    if !has_sandbox() {
+        return;
+    }
+    let error = refusal(BOTH);
+    assert!(error.contains("plugin 'hostile' refused to start: this system does not allow a sandbox: "), "{error}");
+    for lacks in ["Landlock", "a root of its own", "a namespace of its own: user"] {
+        assert!(error.contains(lacks), "{lacks}: {error}");
+    }
+    let (host, log) = start(BOTH, "best-effort");
+    let mut client = host.client();
+    let held = hostile(&mut client)["sandbox"].clone();
+    assert!(["Landlock", "a root of its own"].iter().all(|lacks| missing(&held).contains(lacks)), "{held}");
+    let text = fs::read_to_string(log.path()).unwrap();
+    assert!(text.contains("this system does not allow all of the sandbox") && text.contains("Landlock"), "{text}");
+    // The host answers for what it opens then.
+    assert_eq!(client.refused("hostileread", json!(["/etc/passwd"])), refused());
+}
+
+#[test]
+fn degraded_system_without_filters_is_refused_by_require_alone() {
+    if !has_sandbox() {
+        return;
+    }
+    let error = refusal(FILTERS);
+    assert!(error.contains("this system does not allow a sandbox: filters of system calls (seccomp)"), "{error}");
+    let (host, log) = start(FILTERS, "best-effort");
+    let mut client = host.client();
+    let held = hostile(&mut client)["sandbox"].clone();
+    assert_eq!(held["seccomp"], json!(false));
+    assert!(missing(&held).contains(&"filters of system calls (seccomp)"), "{held}");
+    assert!(fs::read_to_string(log.path()).unwrap().contains("filters of system calls (seccomp)"));
+    // The other layers hold files all the same.
+    assert_eq!(client.refused("hostileread", json!(["/etc/passwd"])).0, -90);
+}

@@ -1,0 +1,162 @@
+//! What operators and authors are told of isolated plugins before and while they run: `run --check`, `plugin check --isolated`, the log.
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+use outrigger_tests::{Host, HostOptions, built, wait_until};
+use serde_json::{Value, json};
+
+use super::{alone, has_sandbox};
+
+fn run_check(config: &Path) -> Output {
+    let folder = tempfile::tempdir().unwrap();
+    let mut command = Command::new(&built().binary);
+    command.args(["run", "--check", "--config"]).arg(config).arg("--datadir").arg(folder.path());
+    command.output().unwrap()
+}
+
+#[test]
+fn run_check_says_what_holds_isolated_plugins_and_what_they_lack() {
+    let vault = built().library("outrigger_vault_signing");
+    let grants = "grants = [\"chain/1\", \"wallet/1\"]\nisolated = true\n";
+    let text = |rest: &str| {
+        let (config, _) = HostOptions::with_plugin("", vault, &format!("{grants}{rest}"));
+        let output = run_check(config.path());
+        (output.status.code(), String::from_utf8(output.stdout).unwrap() + &String::from_utf8(output.stderr).unwrap())
+    };
+    let (code, told) = text("sandbox = \"none\"\n");
+    assert_eq!(code, Some(0), "{told}");
+    assert!(told.contains("plugin 'vault-signing' runs in a process of its own, which nothing confines"), "{told}");
+    if !has_sandbox() {
+        return;
+    }
+    let (code, told) = text("");
+    assert_eq!(code, Some(0), "{told}");
+    let held = "plugin 'vault-signing' runs in a process of its own, held by a filter of system calls that tells of each refusal, ";
+    assert!(told.contains(held) && told.contains("; it reaches nothing but its services\n"), "{told}");
+    let asked = "plugin 'vault-signing' asks to reach connect:unix:/run/vault.sock, which is not granted: \
+                 The daemon that has the keys.";
+    assert!(told.contains(asked), "{told}");
+    let (_, told) = text("reach = [\"connect:unix:/run/vault.sock\"]\n");
+    assert!(told.contains("; it may connect to the Unix socket /run/vault.sock\n") && !told.contains("asks"), "{told}");
+    let (code, told) = text("reach = [\"read:/nonexistent/acme\"]\n");
+    assert_eq!(code, Some(2), "{told}");
+    assert!(told.contains("plugins.reach: plugin 'vault-signing': /nonexistent/acme: No such file"), "{told}");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn run_check_fails_where_a_required_sandbox_cannot_be() {
+    if !has_sandbox() {
+        return;
+    }
+    let calls = [libc::SYS_landlock_create_ruleset, libc::SYS_unshare];
+    let (config, _) = alone("");
+    let output = outrigger_tests::denied(&calls, || run_check(config.path()));
+    let error = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(2), "{error}");
+    assert!(error.contains("plugin 'hostile': this system does not allow a sandbox: "), "{error}");
+    assert!(error.contains("Landlock; ") && error.contains("a root of its own"), "{error}");
+    assert!(error.contains("a service unit or a container filters the system calls of this process"), "{error}");
+    let (config, _) = alone("sandbox = \"best-effort\"\n");
+    let output = outrigger_tests::denied(&calls, || run_check(config.path()));
+    let told = String::from_utf8(output.stdout).unwrap();
+    assert!(told.contains("\nthis system does not allow: ") && told.contains("a root of its own"), "{told}");
+    assert!(output.status.success(), "{told}");
+}
+
+/// The report of `plugin check --isolated`.
+fn check(library: &str, arguments: &[&str]) -> Value {
+    let mut command = Command::new(&built().binary);
+    command.args(["plugin", "check", "--isolated", "--json"]).arg(built().library(library)).args(arguments);
+    let output = command.output().unwrap();
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {output:?}"));
+    assert_eq!(report["passed"] == Value::Bool(true), output.status.success(), "{report:#}");
+    report
+}
+
+fn findings(report: &Value) -> Vec<&str> {
+    let checks = report["checks"].as_array().unwrap();
+    checks.iter().flat_map(|check| check["findings"].as_array().unwrap()).map(|text| text.as_str().unwrap()).collect()
+}
+
+#[test]
+fn plugin_check_isolated_passes_good_plugins() {
+    for library in ["outrigger_acme_mining", "outrigger_history", "outrigger_signing"] {
+        let report = check(library, &[]);
+        assert_eq!(report["passed"], json!(true), "{report:#}");
+        let versions = report["checks"].as_array().unwrap().iter().find(|check| check["check"] == "versions").unwrap();
+        assert_eq!(versions["verdict"], "skipped", "{report:#}");
+        assert!(!report.to_string().contains("refused by the sandbox"), "{report:#}");
+    }
+}
+
+#[test]
+fn plugin_check_isolated_names_what_ends_the_process_and_goes_on() {
+    let methods = ["faultabort", "faultexit", "faultdrop", "faultsilent", "faultwho", "faultpanic"];
+    let named: Vec<&str> = methods.iter().flat_map(|method| ["--method", method]).collect();
+    let arguments = [&named[..], &["--only", "parameters", "--deadline", "3"]].concat();
+    let report = check("outrigger_faulty", &arguments);
+    let found = findings(&report);
+    for expected in [
+        "faultabort []: it ended its process (SIGABRT)",
+        "faultexit []: it ended its process (exit code 3)",
+        "faultdrop []: its reply was dropped unanswered",
+        "faultpanic []: the call ended in a fault of the plugin (status 18)",
+    ] {
+        assert!(found.contains(&expected), "{expected}: {found:#?}");
+    }
+    assert!(!found.iter().any(|finding| finding.contains("faultwho")), "{found:#?}");
+}
+
+#[test]
+fn plugin_check_isolated_tells_what_the_sandbox_refused() {
+    if !has_sandbox() {
+        return;
+    }
+    let call = ["--call", "hostileread=[\"/etc/passwd\"]", "--method", "hostileread", "--only", "parameters"];
+    let report = check("outrigger_hostile", &call);
+    let detail = report["checks"][1]["detail"].as_str().unwrap();
+    assert!(detail.contains("; refused by the sandbox: ") && detail.contains("openat /etc/passwd"), "{report:#}");
+    let granted = [&call[..], &["--reach", "read:/etc/passwd"]].concat();
+    let report = check("outrigger_hostile", &granted);
+    assert!(!report["checks"][1]["detail"].as_str().unwrap().contains("openat /etc/passwd"), "{report:#}");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn core_files_are_left_where_the_operator_says_so() {
+    if !has_sandbox() {
+        return;
+    }
+    let limit = |pid: u64| {
+        let limits = std::fs::read_to_string(format!("/proc/{pid}/limits")).unwrap();
+        let line = limits.lines().find_map(|line| line.strip_prefix("Max core file size")).unwrap();
+        line.split_whitespace().map(str::to_owned).collect::<Vec<_>>()
+    };
+    for (rest, allowed) in [("", false), ("core = true\n", true)] {
+        let (_config, options) = alone(rest);
+        let host = Host::start_with(options);
+        let told = super::hostile(&mut host.client());
+        let own = limit(told["pid"].as_u64().unwrap());
+        if allowed {
+            assert_eq!(own, limit(u64::from(host.process_id())));
+        } else {
+            // Less than 2 bytes are no file, and no pipe to a program that takes cores.
+            assert!(["0", "1"].contains(&own[1].as_str()), "{own:?}");
+        }
+        assert_eq!(told["sandbox"]["hidden"], json!(!allowed), "{rest}");
+    }
+}
+
+#[test]
+fn what_an_isolated_plugin_writes_to_standard_error_is_in_the_log_with_its_name() {
+    let log = tempfile::NamedTempFile::new().unwrap();
+    let (_config, options) = alone("sandbox = \"best-effort\"\n");
+    let host = Host::start_with(HostOptions { log: Some(log.path().to_owned()), ..options });
+    host.client().call("hostilesay", json!(["tra la\u{1b}[2J"]));
+    wait_until("the line is in the log", || {
+        let text = std::fs::read_to_string(log.path()).unwrap();
+        text.lines().any(|line| line.contains("tra la\u{fffd}[2J") && line.contains("plugin=\"hostile\""))
+    });
+}

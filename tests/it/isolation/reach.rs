@@ -1,0 +1,122 @@
+//! With `reach` exactly what was granted works, and what lies beside it does not.
+
+use std::fs;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpListener;
+use std::os::unix::fs::{PermissionsExt, chown, symlink};
+use std::os::unix::net::UnixListener;
+use std::path::Path;
+
+use outrigger_tests::{Client, Host};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use super::{Installed, has_sandbox, hostile, refused, users};
+
+/// Reads a line of a connection and answers it.
+fn greet(stream: impl Read + Write) {
+    let mut stream = BufReader::new(stream);
+    let mut line = String::new();
+    if stream.read_line(&mut line).is_ok() {
+        let _ = stream.get_mut().write_all(b"welcome\n");
+    }
+}
+
+/// Two sockets of each kind, of which one answers.
+fn serve(folder: &Path) -> [TcpListener; 1] {
+    for name in ["daemon", "other"] {
+        let path = folder.join(name);
+        let listener = UnixListener::bind(&path).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o777)).unwrap();
+        std::thread::spawn(move || listener.incoming().for_each(|stream| greet(stream.unwrap())));
+    }
+    [TcpListener::bind("127.0.0.1:0").unwrap()]
+}
+
+/// A folder that any user may enter, with `read/file`, `write/`, `secret` and links to it.
+fn folder(user: Option<u32>) -> TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    fs::set_permissions(at, fs::Permissions::from_mode(0o755)).unwrap();
+    for name in ["read", "write"] {
+        fs::create_dir(at.join(name)).unwrap();
+        fs::set_permissions(at.join(name), fs::Permissions::from_mode(0o755)).unwrap();
+        symlink("../secret", at.join(name).join("link")).unwrap();
+    }
+    for name in ["read/file", "secret"] {
+        fs::write(at.join(name), "text").unwrap();
+        fs::set_permissions(at.join(name), fs::Permissions::from_mode(0o644)).unwrap();
+    }
+    if user.is_some() {
+        chown(at.join("write"), user, user).unwrap();
+    }
+    folder
+}
+
+/// An attempt beside what was granted is refused, and told.
+#[track_caller]
+fn check_refused(client: &mut Client, method: &str, argument: &str, told: &str) {
+    assert_eq!(client.refused(method, json!([argument])), refused(), "{method} {argument}");
+    let last = hostile(client)["denied"]["last"].clone();
+    assert_eq!(format!("{} {}", last["call"].as_str().unwrap(), last["argument"].as_str().unwrap()), told);
+}
+
+#[test]
+fn reach_grants_what_it_names_and_nothing_beside() {
+    if !has_sandbox() {
+        return;
+    }
+    let installed = Installed::new();
+    for user in users() {
+        let folder = folder(user);
+        let at = folder.path().display().to_string();
+        let [server] = serve(folder.path());
+        let (address, other) = (server.local_addr().unwrap(), TcpListener::bind("127.0.0.1:0").unwrap());
+        std::thread::spawn(move || server.incoming().for_each(|stream| greet(stream.unwrap())));
+        let reach = [
+            format!("read:{at}/read"),
+            format!("write:{at}/write"),
+            format!("connect:unix:{at}/daemon"),
+            format!("connect:tcp:{address}"),
+        ];
+        let (_config, options) = installed.options(user, &format!("reach = {}\n", json!(reach)));
+        let host = Host::start_with(options);
+        let mut client = host.client();
+
+        assert_eq!(client.call("hostileread", json!([format!("{at}/read/file")])), json!("text"));
+        assert_eq!(client.call("hostilewrite", json!([format!("{at}/write/new")])), Value::Null);
+        assert_eq!(fs::read_to_string(folder.path().join("write/new")).unwrap(), "written");
+        assert_eq!(client.call("hostileread", json!([format!("{at}/write/new")])), json!("written"));
+        assert_eq!(client.call("hostileconnect", json!([format!("{at}/daemon")])), json!("welcome"));
+        assert_eq!(client.call("hostileconnect", json!([address.to_string()])), json!("welcome"));
+        let listed = client.call("hostileread", json!([format!("{at}/read")]));
+        assert!(listed.as_str().unwrap().contains("file"), "{listed}");
+        assert_eq!(hostile(&mut client)["denied"]["count"], json!(0), "as {user:?}");
+
+        check_refused(&mut client, "hostileread", &format!("{at}/secret"), &format!("openat {at}/secret"));
+        check_refused(&mut client, "hostileread", &format!("{at}/read/../secret"), &format!("openat {at}/secret"));
+        check_refused(&mut client, "hostileread", &at, &format!("openat {at}"));
+        check_refused(&mut client, "hostilewrite", &format!("{at}/read/file"), &format!("openat {at}/read/file"));
+        check_refused(&mut client, "hostilewrite", &format!("{at}/secret"), &format!("openat {at}/secret"));
+        check_refused(&mut client, "hostileconnect", &format!("{at}/other"), &format!("connect unix:{at}/other"));
+        let other = other.local_addr().unwrap().to_string();
+        check_refused(&mut client, "hostileconnect", &other, &format!("connect tcp:{other}"));
+        // A link is followed within what was granted alone.
+        for (method, link) in [("hostileread", "read"), ("hostilewrite", "write"), ("hostileread", "write")] {
+            assert_eq!(client.refused(method, json!([format!("{at}/{link}/link")])).0, -90, "as {user:?}");
+        }
+        assert_eq!(fs::read_to_string(folder.path().join("secret")).unwrap(), "text");
+        assert_eq!(fs::read_to_string(folder.path().join("read/file")).unwrap(), "text");
+    }
+}
+
+#[test]
+fn reach_that_is_not_there_is_named() {
+    if !has_sandbox() {
+        return;
+    }
+    let (_config, options) = super::alone("reach = [\"read:/nonexistent/acme\"]\n");
+    let output = Host::fail(&options);
+    let error = String::from_utf8(output.stderr).unwrap();
+    assert!(error.contains("/nonexistent/acme: No such file"), "{error}");
+}

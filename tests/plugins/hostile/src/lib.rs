@@ -1,0 +1,100 @@
+//! A plugin that tries what it is asked to try: the tests ask it for what a sandbox must refuse, and for what was granted.
+//!
+//! An attempt that the system refuses is an error of its own code, whose message is the number of the system's error.
+
+mod raw;
+
+use std::fs;
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::os::unix::net::UnixStream;
+
+use outrigger_sdk::params::int64;
+use outrigger_sdk::{Call, Host, Plugin, Reply, RpcError, RpcErrorCode};
+use serde_json::{Map, Value, json};
+
+use crate::raw::Argument;
+
+/// The code of what the system refuses.
+const REFUSED: RpcErrorCode = RpcErrorCode(-90);
+
+/// The plugin.
+pub struct Hostile;
+
+impl Plugin for Hostile {
+    fn new(_: Host, _: Map<String, Value>) -> Result<Self, String> {
+        Ok(Self)
+    }
+
+    fn call(&self, call: Call<'_>, reply: Reply) {
+        let outcome = answer(&call);
+        reply.send(outcome);
+    }
+}
+
+fn answer(call: &Call<'_>) -> Result<Value, RpcError> {
+    match call.method {
+        "hostilecall" => {
+            let number = int64(call.params.get(0))?;
+            let arguments = match call.params.get(1) {
+                Value::Array(arguments) => arguments.iter().map(argument).collect::<Result<Vec<_>, _>>()?,
+                _ => Vec::new(),
+            };
+            Ok(json!(raw::system_call(number, &arguments)))
+        }
+        "hostileread" => read(call.params.text(0)?).map(Value::from).map_err(refused),
+        "hostilewrite" => fs::write(call.params.text(0)?, "written").map(|()| Value::Null).map_err(refused),
+        "hostileconnect" => connect(call.params.text(0)?).map(Value::from).map_err(refused),
+        "hostilesay" => {
+            let text = call.params.text(0)?;
+            writeln!(io::stderr(), "{text}").map(|()| Value::Null).map_err(refused)
+        }
+        "hostilecrash" => raw::crash(),
+        _ => Ok(Value::Null),
+    }
+}
+
+fn refused(error: io::Error) -> RpcError {
+    let number = error.raw_os_error().map_or_else(|| error.to_string(), |number| number.to_string());
+    RpcError::new(REFUSED, number)
+}
+
+fn argument(value: &Value) -> Result<Argument, RpcError> {
+    match value {
+        Value::String(text) => Ok(Argument::Bytes([text.as_bytes(), b"\0"].concat())),
+        Value::Object(bytes) => {
+            let hex = bytes.get("hex").and_then(Value::as_str).unwrap_or_default();
+            let digits: Vec<char> = hex.chars().collect();
+            let byte = |pair: &[char]| u8::from_str_radix(&pair.iter().collect::<String>(), 16);
+            let bytes: Result<Vec<u8>, _> = digits.chunks(2).map(byte).collect();
+            bytes.map(Argument::Bytes).map_err(|error| RpcError::invalid_parameter(error.to_string()))
+        }
+        number => int64(number).map(Argument::Number),
+    }
+}
+
+/// What is in a file, or the names in a folder.
+fn read(path: &str) -> io::Result<String> {
+    // First of all it is opened, which a sandbox tells of wherever it refuses it.
+    let file = fs::File::open(path)?;
+    if file.metadata()?.is_dir() {
+        let names = fs::read_dir(path)?.map(|entry| Ok(entry?.file_name().to_string_lossy().into_owned()));
+        return Ok(names.collect::<io::Result<Vec<_>>>()?.join(" "));
+    }
+    let mut text = Vec::new();
+    file.take(1 << 16).read_to_end(&mut text)?;
+    Ok(String::from_utf8_lossy(&text).into_owned())
+}
+
+fn connect(address: &str) -> io::Result<String> {
+    if address.starts_with('/') { talk(UnixStream::connect(address)?) } else { talk(TcpStream::connect(address)?) }
+}
+
+fn talk(mut stream: impl Read + Write) -> io::Result<String> {
+    stream.write_all(b"hello\n")?;
+    let mut line = String::new();
+    BufReader::new(stream).read_line(&mut line)?;
+    Ok(line.trim_end().to_owned())
+}
+
+outrigger_sdk::export_plugin!(Hostile, include_str!("../manifest.json"));

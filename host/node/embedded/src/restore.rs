@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use bitcoin::{Transaction, TxOut, Txid};
 
-use super::mempool::{Offer, Rejection, Rules, Terms, View};
+use super::mempool::{EntryTime, Offer, Rejection, Rules, Terms, View};
 use super::persistence::{Kept, Stored};
 use super::validation::{check_transaction, verify_transaction};
 use super::{EmbeddedError, EmbeddedNode};
@@ -59,7 +59,9 @@ impl EmbeddedNode {
         let (mut pool, now) = (self.pool_mut(), self.time());
         let mut missing = Vec::new();
         for kept in kept {
-            match pool.examine(&view, &kept.offer, Rules::Alone(Terms::Kept(kept.entry_time)), FeeRate::ZERO) {
+            // As in bitcoind, it comes at this height, whenever it came first.
+            let entry_time = EntryTime { height: view.tip.height, ..kept.entry_time };
+            match pool.examine(&view, &kept.offer, Rules::Alone(Terms::Kept(entry_time)), FeeRate::ZERO) {
                 // Nobody hears the node yet.
                 Ok(admissible) => drop(pool.admit(admissible, now, &mut Vec::new())),
                 Err(Rejection::MissingInputs) => missing.push(kept),

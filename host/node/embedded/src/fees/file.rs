@@ -1,4 +1,4 @@
-//! The fee estimates over a restart, in bitcoind's format of `fee_estimates.dat`: the version that can read it and one that wrote it,
+//! The fee estimates over a restart, in bitcoind's format of `fee_estimates.dat`: the version that can read it, a number without meaning,
 //! the height of the best block, the blocks that were counted, the ends of the ranges, and the three horizons. Integers are
 //! little-endian; a float is the integer of its bits; lists begin with their length.
 
@@ -9,9 +9,9 @@ use super::buckets::{BUCKETS, ends};
 use super::horizon::{Horizon, Kind, Row};
 use super::{FeeEstimates, LONG, MEDIUM, SHORT, Span};
 
-/// The version of bitcoind that can read a file, and the one of which this one's is.
+/// The version of bitcoind that can read a file, and what stands where that of the writer stood formerly.
 const READABLE_BY: i32 = 149_900;
-const WRITTEN_BY: i32 = 290_000;
+const WRITTEN_BY: i32 = 0;
 
 /// Why a file is not read.
 #[derive(Debug, thiserror::Error)]
@@ -124,18 +124,22 @@ mod tests {
     use bitcoin::hashes::Hash;
     use outrigger_values::FeeRate;
 
+    use super::super::Confirmed;
     use super::*;
 
     fn counted() -> FeeEstimates {
         let mut estimates = FeeEstimates::default();
-        estimates.block(100, []);
+        estimates.block(100, &[]);
         for height in 100..160_u32 {
-            let txid = |number: u8| Txid::from_byte_array([height.to_le_bytes()[0] ^ number; 32]);
-            for number in 0..20_u8 {
-                let feerate = FeeRate::from_sat_per_kvb(2_000 + 500 * u64::from(number));
-                estimates.track(txid(number), height, feerate);
+            let transaction = |number: u8| Confirmed {
+                txid: Txid::from_byte_array([height.to_le_bytes()[0] ^ number; 32]),
+                height,
+                feerate: FeeRate::from_sat_per_kvb(2_000 + 500 * u64::from(number)),
+            };
+            for Confirmed { txid, height, feerate } in (0..20).map(transaction) {
+                estimates.track(txid, height, feerate);
             }
-            let confirmed: Vec<_> = (5..20).map(txid).collect();
+            let confirmed: Vec<_> = (5..20).map(transaction).collect();
             estimates.block(height + 1, &confirmed);
         }
         estimates

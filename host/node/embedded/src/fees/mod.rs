@@ -39,7 +39,19 @@ const OLDEST_HISTORY: u32 = 6 * 1008;
 struct Tracked {
     /// The height of the best block when it came.
     height: u32,
-    feerate: f64,
+    /// The range of its feerate.
+    bucket: usize,
+}
+
+/// A transaction that a block confirmed, as the mempool had it.
+#[derive(Clone, Copy, Debug)]
+pub struct Confirmed {
+    /// Its id.
+    pub txid: Txid,
+    /// The height of the best block when it came to the mempool: the last time, where a reorganisation brought it back.
+    pub height: u32,
+    /// What it paid.
+    pub feerate: FeeRate,
 }
 
 /// The heights of the first and the last block whose transactions were counted.
@@ -93,10 +105,9 @@ impl FeeEstimates {
         if height != self.best_height || self.tracked.contains_key(&txid) {
             return;
         }
-        let feerate = feerate.to_sat_per_kvb() as f64;
-        let bucket = bucket_of(feerate);
+        let bucket = bucket_of(feerate.to_sat_per_kvb() as f64);
         self.horizons().into_iter().for_each(|(horizon, _)| horizon.came(bucket, height));
-        self.tracked.insert(txid, Tracked { height, feerate });
+        self.tracked.insert(txid, Tracked { height, bucket });
     }
 
     /// A transaction left the mempool, and no block confirmed it.
@@ -110,31 +121,30 @@ impl FeeEstimates {
         all.iter().for_each(|txid| self.forget(txid));
     }
 
-    fn take(&mut self, txid: &Txid, is_confirmed: bool) -> Option<Tracked> {
-        let tracked = self.tracked.remove(txid)?;
-        let blocks = self.best_height.saturating_sub(tracked.height);
-        let bucket = bucket_of(tracked.feerate);
+    /// Whether it counted.
+    fn take(&mut self, txid: &Txid, is_confirmed: bool) -> bool {
+        let Some(Tracked { height, bucket }) = self.tracked.remove(txid) else { return false };
+        let blocks = self.best_height.saturating_sub(height);
         for (horizon, kind) in self.horizons() {
-            horizon.left(&kind, bucket, tracked.height, blocks, is_confirmed);
+            horizon.left(&kind, bucket, height, blocks, is_confirmed);
         }
-        Some(tracked)
+        true
     }
 
     /// A block came at this height and confirmed these transactions of the mempool.
-    pub fn block<'a>(&mut self, height: u32, confirmed: impl IntoIterator<Item = &'a Txid>) {
+    pub fn block(&mut self, height: u32, confirmed: &[Confirmed]) {
         if height <= self.best_height {
             return;
         }
         self.best_height = height;
         self.horizons().into_iter().for_each(|(horizon, kind)| horizon.block(&kind, height));
         let mut has_counted = false;
-        for txid in confirmed {
-            let Some(tracked) = self.take(txid, true) else { continue };
-            let blocks = height.saturating_sub(tracked.height);
-            if blocks > 0 {
+        for transaction in confirmed {
+            let blocks = height.saturating_sub(transaction.height);
+            if self.take(&transaction.txid, true) && blocks > 0 {
                 has_counted = true;
                 for (horizon, kind) in self.horizons() {
-                    horizon.confirm(&kind, blocks, tracked.feerate);
+                    horizon.confirm(&kind, blocks, transaction.feerate.to_sat_per_kvb() as f64);
                 }
             }
         }
@@ -217,5 +227,63 @@ fn greater(one: Option<f64>, other: Option<f64>) -> Option<f64> {
     match (one, other) {
         (Some(one), Some(other)) => Some(one.max(other)),
         (one, other) => one.or(other),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bitcoin::hashes::Hash;
+
+    use super::*;
+
+    const FEERATE: FeeRate = FeeRate::from_sat_per_kvb(5_000);
+
+    /// Estimates that have seen these heights, and a transaction that came at the last of them.
+    fn with_one(heights: std::ops::RangeInclusive<u32>) -> (FeeEstimates, Txid) {
+        let mut estimates = FeeEstimates::default();
+        let (txid, last) = (Txid::from_byte_array([7; 32]), *heights.end());
+        heights.for_each(|height| estimates.block(height, &[]));
+        estimates.track(txid, last, FEERATE);
+        (estimates, txid)
+    }
+
+    /// How many transactions were confirmed within so many blocks.
+    fn within(estimates: &FeeEstimates, blocks: usize) -> f64 {
+        estimates.short.within[blocks - 1].iter().sum()
+    }
+
+    #[test]
+    fn a_transaction_counts_from_when_a_reorganisation_brought_it_back() {
+        let (mut estimates, txid) = with_one(1..=10);
+        let confirmed = |height| [Confirmed { txid, height, feerate: FEERATE }];
+        // A branch confirms it at a height that was seen, which counts for nothing; another one does not.
+        estimates.block(10, &confirmed(10));
+        (11..=13).for_each(|height| estimates.block(height, &[]));
+        assert_eq!(within(&estimates, SHORT.periods as usize), 0.0);
+        estimates.block(14, &confirmed(13));
+        assert_eq!(within(&estimates, 1), 1.0);
+        assert!(estimates.tracked.is_empty());
+    }
+
+    #[test]
+    fn what_leaves_counts_as_failed_for_the_whole_periods_that_it_waited() {
+        let (mut estimates, txid) = with_one(1..=10);
+        (11..=13).for_each(|height| estimates.block(height, &[]));
+        estimates.forget(&txid);
+        let failed = |horizon: &Horizon| horizon.failed.iter().filter(|row| row.iter().sum::<f64>() > 0.0).count();
+        // Three blocks are three periods, one, and none.
+        assert_eq!([&estimates.short, &estimates.medium, &estimates.long].map(failed), [3, 1, 0]);
+    }
+
+    #[test]
+    fn nothing_counts_while_blocks_are_missed_or_twice() {
+        let (mut estimates, txid) = with_one(1..=10);
+        estimates.track(txid, 10, FEERATE);
+        for height in [9, 11] {
+            estimates.track(Txid::from_byte_array([8; 32]), height, FEERATE);
+        }
+        assert_eq!(estimates.tracked.len(), 1);
+        estimates.block(11, &[Confirmed { txid, height: 10, feerate: FEERATE }]);
+        assert_eq!((within(&estimates, 1), estimates.span()), (1.0, Span { first: 11, last: 11 }));
     }
 }

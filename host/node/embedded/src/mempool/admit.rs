@@ -33,7 +33,7 @@ pub enum Terms {
     /// Again, after a reorganisation: it need not pay, nor keep within the limits of what builds on what. What it had
     /// when it first came is kept, if it did.
     Again(Option<EntryTime>),
-    /// Anew, after a start: it keeps what it had before, and must satisfy every rule.
+    /// Anew, after a start or from a file: when it came is told, and it must satisfy every rule.
     Kept(EntryTime),
 }
 

@@ -8,6 +8,7 @@ use outrigger_service::chain::Tip;
 
 use super::{Entry, Offer, Pool, Rejection, Rules, Terms, View};
 use crate::decode::NamedBlock;
+use crate::fees::Confirmed;
 use outrigger_node::events::{NodeEvent, Removal};
 use outrigger_values::FeeRate;
 
@@ -50,8 +51,9 @@ impl Pool {
     fn confirm(&mut self, block: &NamedBlock, height: u32, events: &mut Vec<NodeEvent>) {
         let mut confirmed = Vec::new();
         for (tx, ids) in block.transactions().skip(1) {
-            if self.remove_one(&ids.txid, Removal::Confirmed, events) {
-                confirmed.push(ids.txid);
+            if let Some(entry) = self.graph.remove(&ids.txid) {
+                self.tell_removed(ids.txid, Removal::Confirmed, events);
+                confirmed.push(Confirmed { txid: entry.txid, height: entry.height, feerate: entry.feerate_paid() });
             }
             for input in &tx.input {
                 let conflict = self.graph.spender(&input.previous_output).copied();

@@ -313,15 +313,6 @@ impl Pool {
         doomed.into_iter().for_each(|txid| self.tell_removed(txid, reason, events));
     }
 
-    /// Takes one entry out, and leaves those that build on it. Whether it was there.
-    fn remove_one(&mut self, txid: &Txid, reason: Removal, events: &mut Vec<NodeEvent>) -> bool {
-        let was_here = self.graph.remove(txid).is_some();
-        if was_here {
-            self.tell_removed(*txid, reason, events);
-        }
-        was_here
-    }
-
     /// Counts, writes down and tells that an entry was taken out.
     fn tell_removed(&mut self, txid: Txid, reason: Removal, events: &mut Vec<NodeEvent>) {
         self.sequence += 1;
@@ -338,7 +329,7 @@ impl Pool {
         self.sequence += 1;
         self.moves += 1;
         self.records.added(&entry);
-        let (txid, feerate) = (entry.txid, FeeRate::paid(entry.fee, entry.virtual_size()));
+        let (txid, feerate) = (entry.txid, entry.feerate_paid());
         self.graph.insert(entry);
         if counts && self.graph.get(&txid).is_some_and(|entry| entry.parents.is_empty()) {
             self.fees.track(txid, self.tip.height, feerate);

@@ -48,8 +48,12 @@ fn restart_keeps_the_mempool_as_it_was() {
     let unknown = Txid::from_raw_hash(bitcoin::hashes::Hash::all_zeros());
     node.prioritise(unknown, SignedAmount::from_sat(77)).unwrap();
     node.prioritise(node.mempool_ids()[3], SignedAmount::from_sat(-500)).unwrap();
-    let (before, deltas) = (entries(&node), node.prioritised());
+    let (mut before, deltas) = (entries(&node), node.prioritised());
     assert_eq!((before.len(), deltas.len()), (30, 2));
+    // But that all of it came at one height, as in bitcoind.
+    let tip = node.tip().height;
+    assert!(before.iter().flatten().any(|entry| entry.height != tip));
+    before.iter_mut().flatten().for_each(|entry| entry.height = tip);
     node.finish();
     node.reopen();
     assert_eq!((entries(&node), node.prioritised()), (before.clone(), deltas.clone()));

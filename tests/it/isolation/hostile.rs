@@ -184,7 +184,7 @@ fn hostile_plugin_is_refused_everything_and_each_attempt_is_told() {
     for user in users() {
         let log = tempfile::NamedTempFile::new().unwrap();
         let (_config, options) = installed.options(user, "");
-        let set = vec!["metrics.listen=127.0.0.1:0".to_owned()];
+        let set = ["metrics.listen=127.0.0.1:0", "plugin_defaults.isolated=none"].map(str::to_owned).to_vec();
         let host = Host::start_with(HostOptions { log: Some(log.path().to_owned()), set, ..options });
         let mut client = host.new_wallet("victim");
         let pid = host.process_id();

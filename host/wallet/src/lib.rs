@@ -18,6 +18,7 @@ mod backup;
 mod binding;
 mod branches;
 mod creation;
+mod credits;
 mod descriptors;
 mod draw;
 mod edits;

@@ -17,6 +17,7 @@ use parking_lot::Mutex;
 use super::Shared;
 use super::attempts::UnlockAttempts;
 use super::branches::EncryptedBranches;
+use super::credits::Credits;
 use super::descriptors::DescriptorCache;
 use super::encrypt::EncryptionKey;
 use super::error::Result;
@@ -93,6 +94,8 @@ pub struct Wallet {
     pub(super) waits_to_be_stored: AtomicBool,
     /// What was last told of the wallet as a whole, and the number of the snapshot that says so.
     pub(super) told: Mutex<Option<(usize, WalletInfo)>>,
+    /// What its transactions pay to it, and the number of the snapshot that says so; none where it was not asked, or is too much.
+    pub(super) credits: Mutex<Option<(usize, Arc<Credits>)>>,
 }
 
 impl Wallet {
@@ -127,6 +130,7 @@ impl Wallet {
             asked: AtomicBool::new(true),
             waits_to_be_stored: AtomicBool::new(false),
             told: Mutex::new(None),
+            credits: Mutex::new(None),
         })
     }
 

@@ -1,0 +1,158 @@
+//! What the transactions of a wallet pay to it, and its sums by script. It is kept as long as nothing is written.
+
+use std::collections::{HashMap, HashSet};
+
+use bitcoin::{Amount, Script, ScriptBuf, Txid};
+use foldhash::fast::RandomState;
+use heed::RoTxn;
+use outrigger_service::wallet::{
+    Ownership, Received, ReceivedBy, ReceivedQuery, WalletOutputView, WalletTransaction, WalletTransactionView,
+};
+use outrigger_service::wire::{Reader, Viewed};
+use outrigger_values::amount::Saturating;
+
+use super::error::{Result, WalletError};
+use super::store::Tables;
+
+/// The most transactions for which room is made before they are read.
+const MAX_RESERVED: usize = 1 << 17;
+
+/// What the transactions of a wallet pay to its scripts, as of one snapshot.
+pub struct Credits {
+    /// The transactions that pay to the wallet, in its order.
+    transactions: Vec<Paying>,
+    /// Their outputs to the wallet, one transaction's after the other's.
+    outputs: Vec<Paid>,
+    /// The scripts of these outputs.
+    scripts: Vec<PaidScript>,
+}
+
+/// A transaction that pays to the wallet.
+struct Paying {
+    txid: Txid,
+    /// Its depth for a wallet that stands at height 0, and how much deeper it is for each block more.
+    depth: i64,
+    per_block: i8,
+    coinbase: bool,
+    /// How many outputs of it do.
+    outputs: u32,
+}
+
+impl Paying {
+    fn of(row: &WalletTransactionView<'_>, outputs: u32) -> Self {
+        let (depth, next) = (row.state.depth(0), row.state.depth(1));
+        Self { txid: row.txid, depth, per_block: (next - depth) as i8, coinbase: row.coinbase, outputs }
+    }
+
+    /// Its depth for a wallet that stands at `height`.
+    fn depth(&self, height: u32) -> i64 {
+        self.depth + i64::from(self.per_block) * i64::from(height)
+    }
+}
+
+/// An output to the wallet.
+struct Paid {
+    /// The place of its script.
+    script: u32,
+    value: Amount,
+}
+
+/// A script of the wallet that received something.
+struct PaidScript {
+    script: ScriptBuf,
+    ownership: Ownership,
+    /// As rows have it.
+    label: Option<String>,
+    /// How many outputs it has.
+    outputs: usize,
+}
+
+impl PaidScript {
+    fn of(output: &WalletOutputView<'_>) -> Self {
+        let label = output.label.map(str::to_owned);
+        Self { script: output.script.to_owned(), ownership: output.ownership, label, outputs: 0 }
+    }
+
+    /// Of what counts of it, nothing yet.
+    fn nothing(&self) -> Received {
+        Received {
+            script: self.script.clone(),
+            ownership: self.ownership,
+            label: self.label.clone(),
+            amount: Amount::ZERO,
+            depth: i64::MAX,
+            txids: Vec::with_capacity(self.outputs),
+        }
+    }
+}
+
+impl Credits {
+    /// Reads all transactions of the wallet.
+    ///
+    /// # Errors
+    /// When the storage fails, or holds what was never written.
+    pub fn read(tables: &Tables, txn: &RoTxn<'_>) -> Result<Self> {
+        let rows = usize::try_from(tables.transactions.len(txn)?).map_or(MAX_RESERVED, |rows| rows.min(MAX_RESERVED));
+        let mut credits =
+            Self { transactions: Vec::with_capacity(rows), outputs: Vec::with_capacity(rows), scripts: Vec::new() };
+        let mut places = HashMap::<&Script, u32, RandomState>::default();
+        for entry in tables.transactions.iter(txn)? {
+            let row = WalletTransaction::view(&mut Reader::new(entry?.1)).map_err(WalletError::Damaged)?;
+            let mut outputs = 0;
+            for output in row.outputs.iter().filter(|output| output.ownership != Ownership::None) {
+                let script = *places.entry(output.script).or_insert_with(|| {
+                    credits.scripts.push(PaidScript::of(&output));
+                    credits.scripts.len() as u32 - 1
+                });
+                credits.outputs.push(Paid { script, value: output.value });
+                outputs += 1;
+            }
+            if outputs > 0 {
+                credits.transactions.push(Paying::of(&row, outputs));
+            }
+        }
+        for paid in &credits.outputs {
+            credits.scripts.get_mut(paid.script as usize).into_iter().for_each(|script| script.outputs += 1);
+        }
+        Ok(credits)
+    }
+
+    /// What it takes of memory, in bytes.
+    pub fn size(&self) -> usize {
+        let own = |script: &PaidScript| {
+            size_of::<PaidScript>() + script.script.len() + script.label.as_ref().map_or(0, String::len)
+        };
+        self.transactions.len() * size_of::<Paying>()
+            + self.outputs.len() * size_of::<Paid>()
+            + self.scripts.iter().map(own).sum::<usize>()
+    }
+
+    /// What counts for a wallet that stands at `height`, by script. Long labels are as rows have them.
+    pub fn sums(&self, query: &ReceivedQuery, height: u32) -> Vec<Received> {
+        let only: Option<HashSet<&Script, RandomState>> = match &query.by {
+            ReceivedBy::AddressBook => None,
+            ReceivedBy::Scripts { scripts } => Some(scripts.iter().map(|script| script.as_script()).collect()),
+        };
+        let is_wanted = |paid: &PaidScript| {
+            only.as_ref().map_or(paid.label.is_some(), |only| only.contains(paid.script.as_script()))
+        };
+        let sum = |paid: &PaidScript| is_wanted(paid).then(|| paid.nothing());
+        let mut sums: Vec<Option<Received>> = self.scripts.iter().map(sum).collect();
+        let mut outputs = self.outputs.iter();
+        for paying in &self.transactions {
+            let paid = outputs.by_ref().take(paying.outputs as usize);
+            let depth = paying.depth(height);
+            if depth < if paying.coinbase { query.min_coinbase_depth } else { query.min_depth } {
+                paid.for_each(drop);
+                continue;
+            }
+            for output in paid {
+                let Some(Some(sum)) = sums.get_mut(output.script as usize) else { continue };
+                sum.amount = sum.amount.saturating_add(output.value);
+                sum.depth = sum.depth.min(depth);
+                sum.txids.push(paying.txid);
+            }
+        }
+        sums.into_iter().flatten().filter(|sum| !sum.txids.is_empty()).collect()
+    }
+}

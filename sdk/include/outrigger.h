@@ -1580,6 +1580,14 @@ enum {
      * Request: file [text], block [hash]. Response: [coins_dump].
      */
     OUTRIGGER_FN_CHAIN_DUMP_COINS = 22,
+    /**
+     * Looks for scripts among the unspent outputs that follow this one, or among the first ones, in the order of
+     * `coins_after`. At most so many are looked at, and fewer where what is found would make a large answer, but one at
+     * least where there is any. Fails with OUTRIGGER_STATUS_UNSUPPORTED on a bitcoind. Since minor 1.
+     *
+     * Request: scripts [list of bytes], outpoint [optional out_point], limit [u32]. Response: [coin_search].
+     */
+    OUTRIGGER_FN_CHAIN_FIND_COINS = 23,
 };
 
 /* ------------------------------------------------------------------------------------------------------------------

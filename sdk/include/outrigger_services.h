@@ -439,6 +439,24 @@ typedef struct outrigger_coins_dump_t {
     outrigger_bytes_t path;
 } outrigger_coins_dump_t;
 
+/** An unspent output that a search found. */
+typedef struct outrigger_found_coin_t {
+    /** The output. [unspent_output] */
+    outrigger_unspent_output_t output;
+    /** The block of the best chain that made it. [hash] */
+    outrigger_hash_t block;
+} outrigger_found_coin_t;
+
+/** What a search among some of the unspent outputs came to. */
+typedef struct outrigger_coin_search_t {
+    /** The outputs that hold one of the scripts. [list of found_coin] */
+    outrigger_list_t found;
+    /** How many outputs were looked at; 0 where none follows. [u32] */
+    uint32_t searched;
+    /** The last of them, after which the search goes on. [optional out_point] */
+    outrigger_optional_out_point_t last;
+} outrigger_coin_search_t;
+
 /** The mempool as a whole. */
 typedef struct outrigger_mempool_info_t {
     /** The number of transactions. [u64] */
@@ -2294,6 +2312,14 @@ static inline bool outrigger_get_list_of_unspent_output(outrigger_reader_t *read
     return outrigger_end_list(reader, out);
 }
 
+/** [optional out_point] Threads: any. Ownership: nothing changes hands. Lifetime: `*out` is a copy. */
+static inline bool outrigger_get_optional_out_point(outrigger_reader_t *reader, outrigger_optional_out_point_t *out)
+{
+    memset(out, 0, sizeof *out);
+    return outrigger_get_bool(reader, &out->present)
+        && (!out->present || outrigger_get_out_point(reader, &out->value));
+}
+
 /** [optional out_point] Threads: any. Ownership: what is written stays the caller's. Lifetime: it is copied. */
 static inline void outrigger_put_optional_out_point(
     outrigger_writer_t *writer, const outrigger_optional_out_point_t *value)
@@ -2485,6 +2511,43 @@ static inline bool outrigger_get_coins_dump(outrigger_reader_t *reader, outrigge
         && outrigger_get_array32(reader, &out->hash)
         && outrigger_get_u64(reader, &out->transactions)
         && outrigger_get_bytes(reader, &out->path);
+}
+
+/** [found_coin] Threads: any. Ownership: stays where it was. Lifetime: of `*out`, that of the reader's bytes. */
+static inline bool outrigger_get_found_coin(outrigger_reader_t *reader, outrigger_found_coin_t *out)
+{
+    memset(out, 0, sizeof *out);
+    return outrigger_get_unspent_output(reader, &out->output)
+        && outrigger_get_hash(reader, &out->block);
+}
+
+/** Goes on behind [found_coin]. Threads: any. Ownership: nothing changes hands. Lifetime: nothing is kept. */
+static inline bool outrigger_skip_found_coin(outrigger_reader_t *reader)
+{
+    return outrigger_skip_unspent_output(reader)
+        && outrigger_skip(reader, 32);
+}
+
+/**
+ * [list of found_coin] Threads: any. Ownership: stays where it was. Lifetime: of `*out`, that of the reader's bytes.
+ */
+static inline bool outrigger_get_list_of_found_coin(outrigger_reader_t *reader, outrigger_list_t *out)
+{
+    uint32_t at = 0;
+    outrigger_begin_list(reader, out);
+    for (at = 0; at < out->count && !reader->failed; at++) {
+        outrigger_skip_found_coin(reader);
+    }
+    return outrigger_end_list(reader, out);
+}
+
+/** [coin_search] Threads: any. Ownership: stays where it was. Lifetime: of `*out`, that of the reader's bytes. */
+static inline bool outrigger_get_coin_search(outrigger_reader_t *reader, outrigger_coin_search_t *out)
+{
+    memset(out, 0, sizeof *out);
+    return outrigger_get_list_of_found_coin(reader, &out->found)
+        && outrigger_get_u32(reader, &out->searched)
+        && outrigger_get_optional_out_point(reader, &out->last);
 }
 
 /** [mempool_info] Threads: any. Ownership: nothing changes hands. Lifetime: `*out` is a copy. */
@@ -4947,6 +5010,42 @@ static inline int32_t outrigger_chain_dump_coins(
     status = outrigger_ask_written(chain, OUTRIGGER_FN_CHAIN_DUMP_COINS, scope, &request, &own);
     reader = outrigger_read(outrigger_lend(&own));
     read = status == OUTRIGGER_STATUS_OK && outrigger_get_coins_dump(&reader, out);
+    if (!read) {
+        memset(out, 0, sizeof *out);
+    }
+    return outrigger_answered(status, read, &own, response);
+}
+
+/**
+ * Looks for scripts among the unspent outputs that follow this one, or among the first ones, in the order of
+ * `coins_after`. At most so many are looked at, and fewer where what is found would make a large answer, but one at
+ * least where there is any. Fails with OUTRIGGER_STATUS_UNSUPPORTED on a bitcoind. Since minor 1.
+ *
+ * Request: scripts [list of bytes], outpoint [optional out_point], limit [u32]. Response: [coin_search].
+ * Threads: any, from `init` until `stop` has returned; of one scope, one at a time.
+ * Ownership: the arguments stay the caller's; `*response` is the caller's to release, whatever the status is.
+ * Lifetime: what `*out` points to ends with `*response`; the arguments are copied.
+ */
+static inline int32_t outrigger_chain_find_coins(
+    const outrigger_service_t *chain, uint64_t scope, const outrigger_bytes_t *scripts, size_t scripts_count,
+    const outrigger_optional_out_point_t *outpoint, uint32_t limit, outrigger_owned_bytes_t *response,
+    outrigger_coin_search_t *out)
+{
+    outrigger_writer_t request = OUTRIGGER_WRITER;
+    outrigger_owned_bytes_t own = OUTRIGGER_NO_BYTES;
+    outrigger_reader_t reader;
+    int32_t status = OUTRIGGER_STATUS_OK;
+    bool read = false;
+    memset(out, 0, sizeof *out);
+    if (response == NULL) {
+        return OUTRIGGER_STATUS_MALFORMED;
+    }
+    outrigger_put_list_of_bytes(&request, scripts, scripts_count);
+    outrigger_put_optional_out_point(&request, outpoint);
+    outrigger_put_u32(&request, limit);
+    status = outrigger_ask_written(chain, OUTRIGGER_FN_CHAIN_FIND_COINS, scope, &request, &own);
+    reader = outrigger_read(outrigger_lend(&own));
+    read = status == OUTRIGGER_STATUS_OK && outrigger_get_coin_search(&reader, out);
     if (!read) {
         memset(out, 0, sizeof *out);
     }

@@ -17,15 +17,15 @@ pub mod search;
 use std::ops::Range;
 use std::sync::Arc;
 
-use bitcoin::{BlockHash, Network, OutPoint, SignedAmount, Transaction, Txid};
+use bitcoin::{BlockHash, Network, OutPoint, ScriptBuf, SignedAmount, Transaction, Txid};
 use outrigger_service::chain::{
-    BlockInfo, BlockRef, ChainInfo, ChainTip, Coin, ConfirmedTransaction, Deployment, NextBlock, SpentOutputs, Tip,
-    UnspentOutput, Verdict,
+    BlockInfo, BlockRef, ChainInfo, ChainTip, Coin, CoinSearch, ConfirmedTransaction, Deployment, NextBlock,
+    SpentOutputs, Tip, UnspentOutput, Verdict,
 };
 use outrigger_service::mempool::{
     Admission, Candidate, FeeEstimate, MempoolEntry, MempoolInfo, PackageOutcome, Prioritised, RawTransaction,
 };
-use outrigger_service::wire::Blob;
+use outrigger_service::wire::{Blob, ListView};
 use outrigger_values::FeeRate;
 
 pub use error::NodeError;
@@ -36,6 +36,9 @@ pub use search::{Findings, ScriptSet, SearchReads};
 
 /// The result of a function of a node.
 pub type Result<T> = std::result::Result<T, NodeError>;
+
+/// Scripts to look for, in the message that asks for them.
+pub type CoinScripts<'a> = ListView<'a, ScriptBuf>;
 
 /// How the connection to a node in another process stands.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -278,6 +281,9 @@ pub trait Snapshot: Send {
     /// The unspent outputs of the best chain after `outpoint` in the table's order, or from its start: at most `limit`, fewer
     /// where their scripts are long.
     fn coins_after(&self, outpoint: Option<&OutPoint>, limit: u32) -> Result<Vec<UnspentOutput>>;
+
+    /// Looks for scripts among the coins that [`Snapshot::coins_after`] lists: among at most `limit`, fewer where many are found.
+    fn find_coins(&self, scripts: CoinScripts<'_>, outpoint: Option<&OutPoint>, limit: u32) -> Result<CoinSearch>;
 
     /// The last common ancestor of a block and the tip; none when the block is unknown.
     fn fork_point(&self, hash: BlockHash) -> Result<Option<BlockInfo>>;

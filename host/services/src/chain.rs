@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use bitcoin::{BlockHash, Network, OutPoint, Txid};
+use bitcoin::{BlockHash, Network, OutPoint, ScriptBuf, Txid};
 use outrigger_service::chain::{
-    BlockInfo, BlockRef, ChainInfo, ChainTip, Coin, CoinsDump, ConfirmedTransaction, Deployment, NextBlock,
+    BlockInfo, BlockRef, ChainInfo, ChainTip, Coin, CoinSearch, CoinsDump, ConfirmedTransaction, Deployment, NextBlock,
     Publication, SpentOutputs, Tip, UnspentOutput, Verdict,
 };
-use outrigger_service::wire::Blob;
+use outrigger_service::wire::{Blob, Encoded};
 use outrigger_service::{Chain, Result, Scope};
 
 use super::{OwnScopes, coins_file};
@@ -122,6 +122,17 @@ impl Chain for ChainService {
 
     fn coins_after(&self, scope: Scope, outpoint: Option<OutPoint>, limit: u32) -> Result<Vec<UnspentOutput>> {
         self.read(scope, |snapshot| snapshot.coins_after(outpoint.as_ref(), limit))
+    }
+
+    fn find_coins(
+        &self,
+        scope: Scope,
+        scripts: Encoded<Vec<ScriptBuf>>,
+        outpoint: Option<OutPoint>,
+        limit: u32,
+    ) -> Result<CoinSearch> {
+        let scripts = scripts.view()?;
+        self.read(scope, |snapshot| snapshot.find_coins(scripts, outpoint.as_ref(), limit))
     }
 
     fn network(&self, _: Scope) -> Result<Network> {

@@ -12,7 +12,7 @@ use serde_json::{Map, Value, json};
 
 use crate::error::ChainError;
 use crate::filters::Connected;
-use crate::scan::{Needles, needles};
+use crate::scan::Needles;
 use crate::{Context, Outcome, args};
 
 /// What was found so far.
@@ -27,7 +27,7 @@ impl Activity<'_> {
     fn add(&mut self, transaction: &Transaction, spent: &[TxOut], block: Option<&BlockInfo>) -> Result<(), ChainError> {
         let txid = transaction.compute_txid();
         let needles = self.needles;
-        let is_wanted = |output: &TxOut| needles.contains_key(&*output.script_pubkey);
+        let is_wanted = |output: &TxOut| needles.has(&output.script_pubkey);
         let inputs = transaction.input.iter().zip(spent).enumerate();
         for (index, (input, output)) in inputs.filter(|(_, (_, output))| is_wanted(output)) {
             let mut event = head("spend", output, block);
@@ -125,7 +125,7 @@ pub fn get_descriptor_activity(context: &Context<'_>, reply: &Reply) -> Outcome 
         }
         blocks.insert(info.height, info);
     }
-    let needles = needles(context, context.params.get(1))?;
+    let needles = Needles::of(context, context.params.get(1))?;
     let with_mempool = context.params.flag_or(2, true)?;
     let mut activity = Activity { context, needles: &needles, events: Vec::new() };
     for info in blocks.values() {

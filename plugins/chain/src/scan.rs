@@ -3,20 +3,27 @@
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
-use bitcoin::{Amount, OutPoint, ScriptBuf};
-use outrigger_sdk::Reply;
+use bitcoin::{Amount, OutPoint, Script, ScriptBuf};
 use outrigger_sdk::amount::{self, Saturating};
-use outrigger_sdk::descriptor::{Checksum, Descriptor};
+use outrigger_sdk::descriptor::{Checksum, DerivedKeys, Descriptor, ExpandError};
 use outrigger_sdk::params::{self, encode_hex};
-use outrigger_sdk::service::chain::{BlockRef, UnspentOutput};
+use outrigger_sdk::service::chain::{BlockRef, FoundCoin, UnspentOutput};
+use outrigger_sdk::wire::Encoded;
+use outrigger_sdk::{Reply, parallel};
 use serde_json::{Map, Value, json};
 
 use crate::error::ChainError;
 use crate::filters::{BASIC, Connected};
 use crate::{Context, Outcome, args};
 
-/// The most outputs that are asked for at once.
-const BATCH: u32 = 4096;
+/// The most outputs that the host looks at before the scan may end: some hundredths of a second's work.
+const BATCH: u32 = 1 << 16;
+/// The indexes of a descriptor that are derived at a time.
+const CHUNK: u32 = 1 << 16;
+/// The indexes that are worth a thread.
+const INDEXES_PER_BATCH: usize = 16;
+/// The outputs to show that are worth a thread.
+const COINS_PER_BATCH: usize = 64;
 /// The indexes of a ranged descriptor that are looked for where none are given.
 const DEFAULT_RANGE: (u32, u32) = (0, 1000);
 
@@ -80,36 +87,77 @@ impl Scan {
     }
 }
 
-/// Scripts to look for, and the descriptor of each.
-pub type Needles = HashMap<ScriptBuf, String>;
+/// A script to look for: what it is of a descriptor, which is told of those that are found.
+struct Needle {
+    /// The place of its descriptor.
+    descriptor: usize,
+    keys: DerivedKeys,
+    /// Its place among the scripts of these keys.
+    place: usize,
+}
 
-/// The scripts of an array of descriptors, each a text or an object with a range.
-pub fn needles(context: &Context<'_>, objects: &Value) -> Result<Needles, ChainError> {
-    let mut needles = Needles::new();
-    for object in args::array(objects)? {
-        let (text, range) = match object {
-            Value::String(text) => (text.as_str(), DEFAULT_RANGE),
-            Value::Object(object) => {
-                let given = |name: &str| object.get(name).filter(|value| !value.is_null());
-                let text = args::text(given("desc").ok_or(ChainError::NoScanDescriptor)?)?;
-                (text, given("range").map_or(Ok(DEFAULT_RANGE), params::descriptor_range)?)
+/// Scripts to look for, and where they come from.
+#[derive(Default)]
+pub struct Needles {
+    descriptors: Vec<Descriptor>,
+    scripts: HashMap<ScriptBuf, Needle>,
+}
+
+impl Needles {
+    /// The scripts of an array of descriptors, each a text or an object with a range.
+    pub fn of(context: &Context<'_>, objects: &Value) -> Result<Self, ChainError> {
+        let mut needles = Self::default();
+        for object in args::array(objects)? {
+            let (text, range) = match object {
+                Value::String(text) => (text.as_str(), DEFAULT_RANGE),
+                Value::Object(object) => {
+                    let given = |name: &str| object.get(name).filter(|value| !value.is_null());
+                    let text = args::text(given("desc").ok_or(ChainError::NoScanDescriptor)?)?;
+                    (text, given("range").map_or(Ok(DEFAULT_RANGE), params::descriptor_range)?)
+                }
+                _ => return Err(ChainError::ScanObject),
+            };
+            let descriptors = Descriptor::parse(text, context.network()?, Checksum::Optional);
+            let descriptors = descriptors.map_err(|error| ChainError::Descriptor(error.to_string()))?;
+            let ranged = descriptors.first().is_some_and(Descriptor::is_ranged);
+            for descriptor in descriptors {
+                let added = needles.add(descriptor, if ranged { range } else { (0, 0) });
+                added.map_err(|_| ChainError::NeedsPrivateKeys(text.to_owned()))?;
             }
-            _ => return Err(ChainError::ScanObject),
+        }
+        Ok(needles)
+    }
+
+    /// Adds the scripts of a descriptor at a range of indexes.
+    fn add(&mut self, descriptor: Descriptor, (begin, end): (u32, u32)) -> Result<(), ExpandError> {
+        let at = |index: u32| {
+            let keys = descriptor.derive(index)?;
+            Ok((descriptor.scripts(&keys)?, keys))
         };
-        let descriptors = Descriptor::parse(text, context.network()?, Checksum::Optional);
-        let descriptors = descriptors.map_err(|error| ChainError::Descriptor(error.to_string()))?;
-        let ranged = descriptors.first().is_some_and(Descriptor::is_ranged);
-        let (begin, end) = if ranged { range } else { (0, 0) };
-        for index in begin..=end {
-            for descriptor in &descriptors {
-                let expansion = descriptor.expand(index).map_err(|_| ChainError::NeedsPrivateKeys(text.to_owned()))?;
-                for script in expansion.scripts {
-                    needles.entry(script.script_pubkey).or_insert(script.definite);
+        for first in (begin..=end).step_by(CHUNK as usize) {
+            let chunk = (first..=end.min(first.saturating_add(CHUNK - 1))).collect();
+            for derived in parallel::map(chunk, INDEXES_PER_BATCH, at) {
+                let (scripts, keys) = derived?;
+                for (place, script) in scripts.into_iter().enumerate() {
+                    let needle = || Needle { descriptor: self.descriptors.len(), keys: keys.clone(), place };
+                    self.scripts.entry(script).or_insert_with(needle);
                 }
             }
         }
+        self.descriptors.push(descriptor);
+        Ok(())
     }
-    Ok(needles)
+
+    /// Whether a script is looked for.
+    pub fn has(&self, script: &Script) -> bool {
+        self.scripts.contains_key(script)
+    }
+
+    /// The descriptor of a script that is looked for, short of everything but it.
+    fn definite(&self, script: &Script) -> Option<String> {
+        let needle = self.scripts.get(script)?;
+        self.descriptors.get(needle.descriptor)?.definite(&needle.keys, needle.place).ok()?
+    }
 }
 
 pub fn scan_tx_out_set(context: &Context<'_>, reply: &Reply) -> Outcome {
@@ -118,23 +166,25 @@ pub fn scan_tx_out_set(context: &Context<'_>, reply: &Reply) -> Outcome {
         return Ok(answer);
     }
     let _running = scan.begin()?;
-    let needles = needles(context, context.params.given(1).ok_or(ChainError::NoScanObjects)?)?;
+    let needles = Needles::of(context, context.params.given(1).ok_or(ChainError::NoScanObjects)?)?;
+    let scripts: Vec<ScriptBuf> = needles.scripts.keys().cloned().collect();
     let tip = context.host.chain.tip(context.scope)?;
     let (mut found, mut count, mut last) = (Vec::new(), 0_u64, None::<OutPoint>);
     let complete = loop {
-        let batch = context.host.chain.coins_after(context.scope, last, BATCH)?;
-        let Some(end) = batch.last() else { break true };
-        last = Some(end.outpoint);
-        scan.progress.store(share_before(&end.outpoint), Ordering::Relaxed);
-        count += batch.len() as u64;
-        found.extend(batch.into_iter().filter(|output| needles.contains_key(&*output.coin.output.script_pubkey)));
+        let search = context.host.chain.find_coins(context.scope, Encoded::new(&scripts), last, BATCH)?;
+        let Some(end) = search.last else { break true };
+        last = Some(end);
+        scan.progress.store(share_before(&end), Ordering::Relaxed);
+        count += u64::from(search.searched);
+        found.extend(search.found);
         if !scan.goes_on(reply) {
             break false;
         }
     };
-    let total = found.iter().fold(Amount::ZERO, |sum, output| sum.saturating_add(output.coin.output.value));
-    let show = |output: &UnspentOutput| show_coin(context, &needles, tip.height, output);
-    let unspents = found.iter().map(show).collect::<Result<Vec<_>, _>>()?;
+    let values = found.iter().map(|found| found.output.coin.output.value);
+    let total = values.fold(Amount::ZERO, |sum, value| sum.saturating_add(value));
+    let show = |found: FoundCoin| show_coin(&needles, tip.height, &found);
+    let unspents = parallel::map(found, COINS_PER_BATCH, show);
     Ok(json!({
         "success": complete,
         "txouts": count,
@@ -151,20 +201,20 @@ fn share_before(outpoint: &OutPoint) -> u32 {
     (u32::from(u16::from_be_bytes([high, low])) * 100 + 0x8000) >> u16::BITS
 }
 
-fn show_coin(context: &Context<'_>, needles: &Needles, best: u32, output: &UnspentOutput) -> Outcome {
-    let (script, height) = (&output.coin.output.script_pubkey, output.coin.height);
-    let block = context.host.chain.block_info(context.scope, BlockRef::Height { height })?;
-    Ok(json!({
-        "txid": output.outpoint.txid,
-        "vout": output.outpoint.vout,
+fn show_coin(needles: &Needles, best: u32, found: &FoundCoin) -> Value {
+    let UnspentOutput { outpoint, coin } = &found.output;
+    let script = &coin.output.script_pubkey;
+    json!({
+        "txid": outpoint.txid,
+        "vout": outpoint.vout,
         "scriptPubKey": encode_hex(script.as_bytes()),
-        "desc": needles.get(script),
-        "amount": amount::to_json(output.coin.output.value),
-        "coinbase": output.coin.coinbase,
-        "height": height,
-        "blockhash": block.ok_or(ChainError::BlockNotFound)?.hash,
-        "confirmations": i64::from(best) - i64::from(height) + 1,
-    }))
+        "desc": needles.definite(script),
+        "amount": amount::to_json(coin.output.value),
+        "coinbase": coin.coinbase,
+        "height": coin.height,
+        "blockhash": found.block,
+        "confirmations": i64::from(best) - i64::from(coin.height) + 1,
+    })
 }
 
 pub fn scan_blocks(context: &Context<'_>, reply: &Reply) -> Outcome {
@@ -187,7 +237,7 @@ pub fn scan_blocks(context: &Context<'_>, reply: &Reply) -> Outcome {
     };
     let first = height(2, 0)?.ok_or(ChainError::StartHeight)?;
     let stop = height(3, tip)?.filter(|stop| *stop >= first).ok_or(ChainError::StopHeight)?;
-    let needles = needles(context, context.params.get(1))?;
+    let needles = Needles::of(context, context.params.get(1))?;
     let (mut relevant, mut complete, mut last) = (Vec::new(), true, first);
     for height in first..=stop {
         if !scan.goes_on(reply) {
@@ -197,7 +247,7 @@ pub fn scan_blocks(context: &Context<'_>, reply: &Reply) -> Outcome {
         let info = context.host.chain.block_info(context.scope, BlockRef::Height { height })?;
         let info = info.ok_or(ChainError::BlockNotFound)?;
         let block = Connected::read(context, &info)?.ok_or(ChainError::BlockNotAvailable)?;
-        if block.concerns(|script| needles.contains_key(script)) {
+        if block.concerns(|script| needles.has(script)) {
             relevant.push(info.hash);
         }
         last = height;

@@ -1,5 +1,7 @@
 //! From a descriptor and an index to scripts, and to what spending them takes.
 
+use std::borrow::Cow;
+
 use bitcoin::opcodes::all::{OP_CHECKMULTISIG, OP_CHECKSIG, OP_CHECKSIGADD, OP_NUMEQUAL};
 use bitcoin::script::Builder;
 use bitcoin::taproot::{LeafVersion, TaprootBuilder, TaprootSpendInfo};
@@ -18,19 +20,39 @@ use outrigger_service::wire::Blob;
 
 /// The scripts of `node` with `derived` keys.
 pub(super) fn expand(node: &Node, derived: &[Derived], network: Network) -> Result<Expansion, ExpandError> {
-    let script = |node: &Node| expanded(node, derived, network);
-    let scripts = match node {
-        Node::Combo(key) => {
-            let mut scripts = vec![script(&Node::Pk(*key))?, script(&Node::Pkh(*key))?];
-            if key.of(derived)?.public.compressed {
-                scripts.push(script(&Node::Wpkh(*key))?);
-                scripts.push(script(&Node::Sh(Box::new(Node::Wpkh(*key))))?);
-            }
-            scripts
-        }
-        _ => vec![script(node)?],
-    };
+    let nodes = single(node, derived)?;
+    let scripts = nodes.iter().map(|node| expanded(node, derived, network)).collect::<Result<_, _>>()?;
     Ok(Expansion { scripts })
+}
+
+/// The scripts of `node` with `derived` keys, without what spending them takes.
+pub(super) fn scripts(node: &Node, derived: &[Derived]) -> Result<Vec<ScriptBuf>, ExpandError> {
+    let mut solving = SolvingData::default();
+    single(node, derived)?.iter().map(|node| script_pubkey(node, derived, &mut solving)).collect()
+}
+
+/// The descriptor of the script that `node` has at this place; none where it has no such script.
+pub(super) fn definite_at(
+    node: &Node,
+    derived: &[Derived],
+    place: usize,
+    network: Network,
+) -> Result<Option<String>, ExpandError> {
+    let nodes = single(node, derived)?;
+    let Some(node) = nodes.get(place) else { return Ok(None) };
+    let script = script_pubkey(node, derived, &mut SolvingData::default())?;
+    definite(node, derived, &script, network).map(|text| Some(with_checksum(&text)))
+}
+
+/// The expressions of one script each that `node` stands for.
+fn single<'n>(node: &'n Node, derived: &[Derived]) -> Result<Vec<Cow<'n, Node>>, ExpandError> {
+    let Node::Combo(key) = node else { return Ok(vec![Cow::Borrowed(node)]) };
+    let mut nodes = vec![Node::Pk(*key), Node::Pkh(*key)];
+    if key.of(derived)?.public.compressed {
+        nodes.push(Node::Wpkh(*key));
+        nodes.push(Node::Sh(Box::new(Node::Wpkh(*key))));
+    }
+    Ok(nodes.into_iter().map(Cow::Owned).collect())
 }
 
 fn expanded(node: &Node, derived: &[Derived], network: Network) -> Result<ExpandedScript, ExpandError> {

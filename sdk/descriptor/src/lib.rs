@@ -36,7 +36,7 @@ use bitcoin::{Address, AddressType as AddressKind, Network, NetworkKind, ScriptB
 pub use branches::PrivateBranches;
 pub use checksum::checksum;
 pub use error::{DescriptorError, ExpandError};
-use key::{Form, Key};
+use key::{Derived, Form, Key};
 use key_ref::KeyRef;
 use node::Node;
 pub use redact::without_private_keys;
@@ -67,6 +67,10 @@ pub struct Expansion {
     /// The scripts: one, or for `combo` two (an uncompressed key) or four: pk, pkh, wpkh, sh(wpkh).
     pub scripts: Vec<ExpandedScript>,
 }
+
+/// The public keys of a descriptor at an index, and where they come from.
+#[derive(Clone)]
+pub struct DerivedKeys(Vec<Derived>);
 
 /// A script of a descriptor.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -199,8 +203,32 @@ impl Descriptor {
     /// # Errors
     /// When a hardened step needs a private key that it does not hold, or the index is out of range.
     pub fn expand(&self, index: u32) -> Result<Expansion, ExpandError> {
-        let derived = self.keys.iter().map(|key| key.derive(index)).collect::<Result<Vec<_>, _>>()?;
-        expand::expand(&self.node, &derived, self.network)
+        expand::expand(&self.node, &self.derive(index)?.0, self.network)
+    }
+
+    /// Its keys at an index. Of these its scripts there can be made alone, and later what tells of one of them: what most scripts
+    /// of a search are never asked for.
+    ///
+    /// # Errors
+    /// As [`Descriptor::expand`].
+    pub fn derive(&self, index: u32) -> Result<DerivedKeys, ExpandError> {
+        self.keys.iter().map(|key| key.derive(index)).collect::<Result<_, _>>().map(DerivedKeys)
+    }
+
+    /// Its scripts with keys that it derived, in the order of [`Descriptor::expand`].
+    ///
+    /// # Errors
+    /// When the keys are another descriptor's, or make no script.
+    pub fn scripts(&self, keys: &DerivedKeys) -> Result<Vec<ScriptBuf>, ExpandError> {
+        expand::scripts(&self.node, &keys.0)
+    }
+
+    /// The [`ExpandedScript::definite`] of the script that [`Descriptor::scripts`] has at this place; none where there is none.
+    ///
+    /// # Errors
+    /// As [`Descriptor::scripts`].
+    pub fn definite(&self, keys: &DerivedKeys, place: usize) -> Result<Option<String>, ExpandError> {
+        expand::definite_at(&self.node, &keys.0, place, self.network)
     }
 
     /// The extended keys that it is written with, each with its private form where it holds that.

@@ -106,6 +106,21 @@ fn definite_descriptors_expand_to_their_own_script() {
 }
 
 #[test]
+fn scripts_of_derived_keys_are_those_of_the_expansion() {
+    for vector in vectors().into_iter().filter(|vector| vector.expands) {
+        for descriptor in parse(&vector.text) {
+            let (keys, expanded) = (descriptor.derive(2).unwrap(), descriptor.expand(2).unwrap().scripts);
+            let scripts = descriptor.scripts(&keys).unwrap();
+            assert!(scripts.iter().eq(expanded.iter().map(|script| &script.script_pubkey)), "{}", vector.text);
+            for (place, script) in expanded.into_iter().enumerate() {
+                assert_eq!(descriptor.definite(&keys, place), Ok(Some(script.definite)), "{}", vector.text);
+            }
+            assert_eq!(descriptor.definite(&keys, scripts.len()), Ok(None));
+        }
+    }
+}
+
+#[test]
 fn private_texts_keep_their_keys_and_public_ones_never_show_them() {
     for vector in vectors() {
         for descriptor in parse(&vector.text) {

@@ -3,10 +3,10 @@
 //! The example `blocks` of the SDK shows it in use.
 
 use bitcoin::consensus::Encodable;
-use bitcoin::{Amount, BlockHash, Network, OutPoint, TxOut, Txid};
+use bitcoin::{Amount, BlockHash, Network, OutPoint, ScriptBuf, TxOut, Txid};
 
 use super::service;
-use crate::wire::{Blob, wire_enum, wire_struct};
+use crate::wire::{Blob, Encoded, wire_enum, wire_struct};
 
 wire_struct! {
     /// The block at the end of the best chain.
@@ -116,6 +116,30 @@ wire_struct! {
         pub outpoint: OutPoint,
         /// What it holds.
         pub coin: Coin,
+    }
+}
+
+wire_struct! {
+    /// An unspent output that a search found.
+    #[derive(Clone, PartialEq, Eq, Debug)]
+    pub struct FoundCoin {
+        /// The output.
+        pub output: UnspentOutput,
+        /// The block of the best chain that made it.
+        pub block: BlockHash,
+    }
+}
+
+wire_struct! {
+    /// What a search among some of the unspent outputs came to.
+    #[derive(Clone, PartialEq, Eq, Debug)]
+    pub struct CoinSearch {
+        /// The outputs that hold one of the scripts.
+        pub found: Vec<FoundCoin>,
+        /// How many outputs were looked at; 0 where none follows.
+        pub searched: u32,
+        /// The last of them, after which the search goes on.
+        pub last: Option<OutPoint>,
     }
 }
 
@@ -395,5 +419,10 @@ service! {
         /// be made. Fails with `Unsupported` on a bitcoind.
         #[since(1)]
         fn dump_coins(file: String, block: BlockHash) -> CoinsDump;
+        /// Looks for scripts among the unspent outputs that follow this one, or among the first ones, in the order of `coins_after`.
+        /// At most so many are looked at, and fewer where what is found would make a large answer, but one at least where there
+        /// is any. Fails with `Unsupported` on a bitcoind.
+        #[since(1)]
+        fn find_coins(scripts: Encoded<Vec<ScriptBuf>>, outpoint: Option<OutPoint>, limit: u32) -> CoinSearch;
     }
 }

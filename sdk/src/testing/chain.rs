@@ -14,10 +14,10 @@ use bitcoin::{
 
 use super::lock;
 use outrigger_service::chain::{
-    BlockInfo, BlockRef, BlockState, ChainInfo, ChainTip, Coin, CoinsDump, ConfirmedTransaction, Deployment,
-    DeploymentRule, NextBlock, Publication, SpentOutputs, Tip, UnspentOutput, Verdict,
+    BlockInfo, BlockRef, BlockState, ChainInfo, ChainTip, Coin, CoinSearch, CoinsDump, ConfirmedTransaction,
+    Deployment, DeploymentRule, FoundCoin, NextBlock, Publication, SpentOutputs, Tip, UnspentOutput, Verdict,
 };
-use outrigger_service::wire::Blob;
+use outrigger_service::wire::{Blob, Encoded};
 use outrigger_service::{Chain, ErrorKind, Result, Scope, ServiceError};
 
 /// The subsidy of every block here.
@@ -359,6 +359,24 @@ impl Chain for StubChain {
         let state = lock(&self.0);
         let rest = state.coins.range((from, Bound::Unbounded)).take(limit as usize);
         Ok(rest.map(|(outpoint, coin)| UnspentOutput { outpoint: *outpoint, coin: coin.clone() }).collect())
+    }
+
+    fn find_coins(
+        &self,
+        scope: Scope,
+        scripts: Encoded<Vec<ScriptBuf>>,
+        outpoint: Option<OutPoint>,
+        limit: u32,
+    ) -> Result<CoinSearch> {
+        let scripts = scripts.read()?;
+        let outputs = self.coins_after(scope, outpoint, limit)?;
+        let (searched, last) = (outputs.len() as u32, outputs.last().map(|output| output.outpoint));
+        let mut found = Vec::new();
+        for output in outputs.into_iter().filter(|output| scripts.contains(&output.coin.output.script_pubkey)) {
+            let block = self.block_info(scope, BlockRef::Height { height: output.coin.height })?;
+            found.push(FoundCoin { output, block: block.ok_or(ErrorKind::NotFound)?.hash });
+        }
+        Ok(CoinSearch { found, searched, last })
     }
 
     fn network(&self, _: Scope) -> Result<Network> {

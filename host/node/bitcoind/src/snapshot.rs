@@ -5,9 +5,10 @@ use std::sync::Arc;
 
 use bitcoin::consensus::encode::serialize;
 use bitcoin::{BlockHash, OutPoint, Txid};
-use outrigger_node::{Findings, NodeError, Result, ScriptSet, Snapshot};
+use outrigger_node::{CoinScripts, Findings, NodeError, Result, ScriptSet, Snapshot};
 use outrigger_service::chain::{
-    BlockInfo, BlockRef, BlockState, ChainInfo, ChainTip, Coin, ConfirmedTransaction, SpentOutputs, Tip, UnspentOutput,
+    BlockInfo, BlockRef, BlockState, ChainInfo, ChainTip, Coin, CoinSearch, ConfirmedTransaction, SpentOutputs, Tip,
+    UnspentOutput,
 };
 use outrigger_service::wire::Blob;
 use serde::Deserialize;
@@ -192,6 +193,10 @@ impl Snapshot for NodeSnapshot {
 
     fn coins_after(&self, _: Option<&OutPoint>, _: u32) -> Result<Vec<UnspentOutput>> {
         Err(NodeError::Unsupported("the node cannot list all coins (scantxoutset looks for some)".into()))
+    }
+
+    fn find_coins(&self, _: CoinScripts<'_>, _: Option<&OutPoint>, _: u32) -> Result<CoinSearch> {
+        Err(NodeError::Unsupported("the node lists no coins (its scantxoutset looks for some)".into()))
     }
 
     fn fork_point(&self, hash: BlockHash) -> Result<Option<BlockInfo>> {

@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use bitcoin::{BlockHash, Network, OutPoint, SignedAmount, Transaction, Txid};
 use outrigger_node::interest::concerning;
-use outrigger_node::{Findings, Node, Observer, Result, SavedMempool, ScriptSet, Snapshot};
+use outrigger_node::{CoinScripts, Findings, Node, Observer, Result, SavedMempool, ScriptSet, Snapshot};
 use outrigger_service::chain::{
-    BlockInfo, BlockRef, ChainInfo, ChainTip, Coin, ConfirmedTransaction, Deployment, NextBlock, SpentOutputs, Tip,
-    UnspentOutput, Verdict,
+    BlockInfo, BlockRef, ChainInfo, ChainTip, Coin, CoinSearch, ConfirmedTransaction, Deployment, NextBlock,
+    SpentOutputs, Tip, UnspentOutput, Verdict,
 };
 use outrigger_service::mempool::{
     Admission, Candidate, FeeEstimate, MempoolEntry, MempoolInfo, PackageOutcome, Prioritised, RawTransaction,
@@ -186,6 +186,10 @@ impl Snapshot for ChainSnapshot {
 
     fn coins_after(&self, outpoint: Option<&OutPoint>, limit: u32) -> Result<Vec<UnspentOutput>> {
         Ok(self.coins_after(outpoint, limit)?)
+    }
+
+    fn find_coins(&self, scripts: CoinScripts<'_>, outpoint: Option<&OutPoint>, limit: u32) -> Result<CoinSearch> {
+        Ok(self.find_coins(scripts, outpoint, limit)?)
     }
 
     fn fork_point(&self, hash: BlockHash) -> Result<Option<BlockInfo>> {

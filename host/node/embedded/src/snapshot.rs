@@ -3,8 +3,10 @@
 use bitcoin::consensus::serialize;
 use bitcoin::hashes::Hash;
 use bitcoin::{BlockHash, Network, OutPoint, Txid};
+use outrigger_node::CoinScripts;
 use outrigger_service::chain::{
-    BlockInfo, BlockRef, BlockState, ChainInfo, ChainTip, Coin, ConfirmedTransaction, SpentOutputs, Tip, UnspentOutput,
+    BlockInfo, BlockRef, BlockState, ChainInfo, ChainTip, Coin, CoinSearch, ConfirmedTransaction, SpentOutputs, Tip,
+    UnspentOutput,
 };
 use outrigger_service::wire::Blob;
 
@@ -134,6 +136,20 @@ impl ChainSnapshot {
     /// As [`ChainSnapshot::info`].
     pub fn coins_after(&self, outpoint: Option<&OutPoint>, limit: u32) -> Result<Vec<UnspentOutput>, EmbeddedError> {
         self.store.coins_after(&self.txn, outpoint, limit)
+    }
+
+    /// Looks for scripts among the coins that [`ChainSnapshot::coins_after`] lists: among at most so many, and fewer where
+    /// many are found.
+    ///
+    /// # Errors
+    /// As [`ChainSnapshot::info`].
+    pub fn find_coins(
+        &self,
+        scripts: CoinScripts<'_>,
+        outpoint: Option<&OutPoint>,
+        limit: u32,
+    ) -> Result<CoinSearch, EmbeddedError> {
+        self.store.find_coins(&self.txn, scripts, outpoint, limit)
     }
 
     /// The last block that a block and the best chain share; none when the block is unknown.

@@ -4,20 +4,20 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use bitcoin::consensus::deserialize;
-use bitcoin::{Block, BlockHash, Network, OutPoint, SignedAmount, Transaction, Txid};
+use bitcoin::{Block, BlockHash, Network, OutPoint, ScriptBuf, SignedAmount, Transaction, Txid};
 use outrigger_node::interest::concerning;
 use outrigger_node::search::{Found, FoundBlock, matching};
-use outrigger_node::{Findings, HintSource, Link, Node, NodeError, Observer, Result, ScriptSet, Snapshot};
+use outrigger_node::{CoinScripts, Findings, HintSource, Link, Node, NodeError, Observer, Result, ScriptSet, Snapshot};
 use outrigger_sdk::FeeRate;
 use outrigger_sdk::testing::StubChain;
 use outrigger_service::chain::{
-    BlockInfo, BlockRef, ChainInfo, ChainTip, Coin, ConfirmedTransaction, Deployment, NextBlock, SpentOutputs, Tip,
-    UnspentOutput, Verdict,
+    BlockInfo, BlockRef, ChainInfo, ChainTip, Coin, CoinSearch, ConfirmedTransaction, Deployment, NextBlock,
+    SpentOutputs, Tip, UnspentOutput, Verdict,
 };
 use outrigger_service::mempool::{
     Admission, Candidate, FeeEstimate, MempoolEntry, MempoolInfo, PackageOutcome, Prioritised, RawTransaction,
 };
-use outrigger_service::wire::Blob;
+use outrigger_service::wire::{Blob, Encoded};
 use outrigger_service::{Chain, ErrorKind, Mempool, Scope, ServiceError};
 
 use crate::{Faults, ScriptedNode};
@@ -267,6 +267,11 @@ impl Snapshot for ScriptedSnapshot {
 
     fn coins_after(&self, outpoint: Option<&OutPoint>, limit: u32) -> Result<Vec<UnspentOutput>> {
         self.ask(|chain| chain.coins_after(Scope::NONE, outpoint.copied(), limit))
+    }
+
+    fn find_coins(&self, scripts: CoinScripts<'_>, outpoint: Option<&OutPoint>, limit: u32) -> Result<CoinSearch> {
+        let scripts: Vec<ScriptBuf> = scripts.iter().map(ToOwned::to_owned).collect();
+        self.ask(|chain| chain.find_coins(Scope::NONE, Encoded::new(&scripts), outpoint.copied(), limit))
     }
 
     fn fork_point(&self, hash: BlockHash) -> Result<Option<BlockInfo>> {

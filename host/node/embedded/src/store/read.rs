@@ -1,15 +1,18 @@
 //! Reading the tables, from a snapshot or from within a write.
 
+use std::collections::HashSet;
 use std::ops::Bound;
 
 use bitcoin::consensus::deserialize;
 use bitcoin::hashes::Hash;
-use bitcoin::{Block, BlockHash, OutPoint, Txid};
-use outrigger_service::chain::{Coin, SpentOutputs, UnspentOutput};
+use bitcoin::{Block, BlockHash, OutPoint, Script, Txid};
+use foldhash::fast::RandomState;
+use outrigger_node::CoinScripts;
+use outrigger_service::chain::{Coin, CoinSearch, FoundCoin, SpentOutputs, UnspentOutput};
 use outrigger_service::wire;
 use zerocopy::FromBytes;
 
-use super::rows::{BlockEntry, TxRow, outpoint_key, read_coin, read_outpoint};
+use super::rows::{BlockEntry, TxRow, coin_script, outpoint_key, read_coin, read_outpoint};
 use super::{Reading, Store, meta};
 use crate::EmbeddedError;
 use crate::decode::{NamedBlock, decode_block};
@@ -182,6 +185,43 @@ impl Store {
             }
         }
         Ok(coins)
+    }
+
+    /// Looks for scripts among the unspent outputs that [`Store::coins_after`] lists: among at most `limit`, and fewer where
+    /// those that are found hold [`MAX_COIN_BYTES`].
+    ///
+    /// # Errors
+    /// As [`Store::tip`].
+    pub fn find_coins(
+        &self,
+        txn: &Reading,
+        scripts: CoinScripts<'_>,
+        outpoint: Option<&OutPoint>,
+        limit: u32,
+    ) -> Result<CoinSearch, EmbeddedError> {
+        let wanted: HashSet<&[u8], RandomState> = scripts.iter().map(Script::as_bytes).collect();
+        let after = outpoint.map(outpoint_key);
+        let from = after.as_ref().map_or(Bound::Unbounded, |key| Bound::Excluded(key.as_slice()));
+        let damaged = || EmbeddedError::corrupt("coins", "a row");
+        let (mut found, mut bytes, mut searched, mut last) = (Vec::new(), 0, 0, None);
+        for row in self.coins.range(txn, &(from, Bound::Unbounded))?.take(limit as usize) {
+            let (key, value) = row?;
+            // Nearly all rows are passed over: they are compared where they lie.
+            if wanted.contains(coin_script(value).ok_or_else(damaged)?) {
+                let outpoint = read_outpoint(key).ok_or_else(damaged)?;
+                let coin = read_coin(value).ok_or_else(damaged)?;
+                let block =
+                    self.hash_at(txn, coin.height)?.ok_or_else(|| EmbeddedError::corrupt("best", coin.height))?;
+                found.push(FoundCoin { output: UnspentOutput { outpoint, coin }, block });
+                bytes += value.len();
+            }
+            (searched, last) = (searched + 1, Some(key));
+            if bytes >= MAX_COIN_BYTES {
+                break;
+            }
+        }
+        let last = last.map(|key| read_outpoint(key).ok_or_else(damaged)).transpose()?;
+        Ok(CoinSearch { found, searched, last })
     }
 
     /// Whether any output of a transaction is unspent.

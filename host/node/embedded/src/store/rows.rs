@@ -170,6 +170,11 @@ pub fn read_coin(bytes: &[u8]) -> Option<Coin> {
     Some(Coin { output, height: head.height.get(), coinbase: head.coinbase != 0 })
 }
 
+/// The script in the row of a coin; none when it is damaged.
+pub fn coin_script(bytes: &[u8]) -> Option<&[u8]> {
+    bytes.get(size_of::<CoinHead>()..)
+}
+
 /// Where a confirmed transaction stands.
 #[derive(FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned, Clone, Debug)]
 #[repr(C)]
@@ -238,9 +243,10 @@ mod tests {
             let coin = Coin { output, height: u32::MAX, coinbase: true };
             let mut row = Vec::new();
             push_coin(&mut row, &coin.output, coin.height, coin.coinbase);
+            assert_eq!(coin_script(&row), Some(coin.output.script_pubkey.as_bytes()));
             assert_eq!(read_coin(&row), Some(coin));
         }
-        assert_eq!(read_coin(&[0; 12]), None);
+        assert_eq!((read_coin(&[0; 12]), coin_script(&[0; 12])), (None, None));
     }
 
     #[test]

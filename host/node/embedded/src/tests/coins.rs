@@ -3,14 +3,16 @@
 use std::collections::BTreeMap;
 
 use bitcoin::consensus::{deserialize, serialize};
-use bitcoin::{Block, OutPoint, Transaction, Txid};
-use outrigger_service::chain::{BlockRef, Verdict};
+use bitcoin::opcodes::all::OP_PUSHNUM_1;
+use bitcoin::{Block, OutPoint, ScriptBuf, Transaction, Txid};
+use outrigger_service::chain::{BlockRef, FoundCoin, Verdict};
+use outrigger_service::wire::Encoded;
 use proptest::prelude::*;
 
 use super::super::EmbeddedNode;
 use super::super::store::rows::outpoint_key;
 use super::TestNode;
-use super::miner::{Draft, extend, extend_by, spend};
+use super::miner::{Draft, anyone, extend, extend_by, spend};
 use outrigger_script::parse::is_unspendable;
 
 /// Height, whether of a coinbase, value in satoshi.
@@ -50,6 +52,39 @@ fn assert_as_replayed(node: &TestNode) {
     assert_eq!(coins, replayed(node));
     assert_eq!(node.snapshot().unwrap().info().unwrap().coins, Some(coins.len() as u64));
     assert_eq!(in_batches(node), coins);
+    assert_searches_find_what_is_there(node);
+}
+
+/// Searches for none, some and all of the scripts, however many coins are looked at at a time, against a look at each coin.
+fn assert_searches_find_what_is_there(node: &TestNode) {
+    let snapshot = node.snapshot().unwrap();
+    let all = snapshot.coins_after(None, u32::MAX).unwrap();
+    let scripts: Vec<ScriptBuf> = (0..KINDS).map(kind_of_anyone).collect();
+    let choices = [&scripts[..0], &scripts[..1], &scripts[1..3], &scripts[..]];
+    for (chosen, limit) in choices.into_iter().flat_map(|chosen| [1, 7, u32::MAX].map(|limit| (chosen, limit))) {
+        let message = Encoded::new(&chosen.to_vec());
+        let (mut found, mut searched, mut last) = (Vec::new(), 0, None);
+        loop {
+            let search = snapshot.find_coins(message.view().unwrap(), last.as_ref(), limit).unwrap();
+            assert!(search.searched <= limit && (search.searched == 0) == search.last.is_none());
+            searched += search.searched as usize;
+            found.extend(search.found);
+            if search.last.is_none() {
+                break;
+            }
+            last = search.last;
+        }
+        assert_eq!((searched, last), (all.len(), all.last().map(|output| output.outpoint)));
+        let expected: Vec<FoundCoin> = all
+            .iter()
+            .filter(|output| chosen.contains(&output.coin.output.script_pubkey))
+            .map(|output| {
+                let block = snapshot.block_info(BlockRef::Height { height: output.coin.height }).unwrap().unwrap().hash;
+                FoundCoin { output: output.clone(), block }
+            })
+            .collect();
+        assert_eq!(found, expected);
+    }
 }
 
 /// The coins that `coins_after` gives in batches, which must be in the order of their keys.
@@ -70,6 +105,13 @@ fn in_batches(node: &TestNode) -> BTreeMap<Vec<u8>, Plain> {
     }
     assert!(read.is_sorted());
     read.into_iter().collect()
+}
+
+/// How many scripts of different lengths the outputs of the tests have.
+const KINDS: usize = 4;
+
+fn kind_of_anyone(kind: usize) -> ScriptBuf {
+    if kind == 0 { anyone() } else { ScriptBuf::from_bytes(vec![OP_PUSHNUM_1.to_u8(); kind]) }
 }
 
 /// A step of a random history.
@@ -108,7 +150,11 @@ fn transactions(coinbases: &[Txid], spends: &[(usize, u8, bool)]) -> Vec<Transac
             continue;
         }
         used.push(*which);
-        let tx = spend(&[(coinbases[*which], 0)], &vec![1_000_000; usize::from(*outputs)]);
+        let mut tx = spend(&[(coinbases[*which], 0)], &vec![1_000_000; usize::from(*outputs)]);
+        // The first output stays what the child can spend.
+        for (kind, output) in tx.output.iter_mut().enumerate().skip(1) {
+            output.script_pubkey = kind_of_anyone(kind % KINDS);
+        }
         let child = spend(&[(tx.compute_txid(), 0)], &[999_000]);
         made.push(tx);
         if *again {

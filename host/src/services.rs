@@ -4,16 +4,17 @@ use std::sync::Arc;
 
 use outrigger_abi::ExportedService;
 use outrigger_node::Node;
-use outrigger_plugins::grants::{Grant, NODE_RPC, SIGNER, ServiceSource};
+use outrigger_plugins::grants::{Grant, Holder, NODE_RPC, SIGNER, ServiceSource, WALLET};
+use outrigger_sandbox::Reach;
 use outrigger_service::chain::Publication;
 use outrigger_service::{Chain, Mempool, NodeRpc, Signer, Wallet};
 use outrigger_services::{
-    ChainService, Keys, MempoolService, NodeMethods, NodeRpcService, OwnScopes, Scopes, WalletService,
+    ChainService, Granted, Keys, MempoolService, NodeMethods, NodeRpcService, OwnScopes, Scopes, WalletService,
 };
 use outrigger_wallet_engine::WalletManager;
 
 /// The services' names.
-const NAMES: [&str; 5] = ["chain/1", "mempool/1", "wallet/1", SIGNER, NODE_RPC];
+const NAMES: [&str; 5] = ["chain/1", "mempool/1", WALLET, SIGNER, NODE_RPC];
 
 /// The services by their names alone, for whoever checks grants and starts nothing.
 pub struct ServiceNames;
@@ -23,7 +24,7 @@ impl ServiceSource for ServiceNames {
         &NAMES
     }
 
-    fn export(&self, _: &str, _: &[Grant], _: u64) -> Option<Arc<ExportedService>> {
+    fn export(&self, _: &str, _: &Holder<'_>) -> Option<Arc<ExportedService>> {
         None
     }
 }
@@ -47,8 +48,9 @@ impl ServiceSource for HostServices {
         &NAMES
     }
 
-    fn export(&self, service: &str, grants: &[Grant], instance: u64) -> Option<Arc<ExportedService>> {
-        let scopes = OwnScopes::of(self.scopes.clone(), instance);
+    fn export(&self, service: &str, holder: &Holder<'_>) -> Option<Arc<ExportedService>> {
+        let grants = holder.grants;
+        let scopes = OwnScopes::of(self.scopes.clone(), holder.instance, granted(holder));
         let node = self.node.clone();
         let wallets =
             || WalletService { manager: self.manager.clone(), scopes: scopes.clone(), keys: signing_keys(grants) };
@@ -71,6 +73,20 @@ impl ServiceSource for HostServices {
             _ => return None,
         };
         Some(Arc::new(exported))
+    }
+}
+
+/// What an instance may use of the wallets and of the file system.
+fn granted(holder: &Holder<'_>) -> Granted {
+    let wallet = holder.grants.iter().find(|grant| grant.service == WALLET);
+    let folders = |writing: bool| {
+        let files = holder.reach?.iter().filter_map(Reach::files);
+        Some(files.filter(|(_, writes)| *writes || !writing).map(|(path, _)| path.to_owned()).collect())
+    };
+    Granted {
+        wallets: wallet.and_then(|grant| grant.wallets.as_deref()).map(Into::into),
+        reads: folders(false),
+        writes: folders(true),
     }
 }
 

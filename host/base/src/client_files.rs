@@ -44,8 +44,8 @@ pub enum ClientFileError {
     /// It lies in the data directory.
     #[error("it lies in the data directory")]
     InDataDirectory,
-    /// It lies outside the folders that the user may use.
-    #[error("it lies in no folder that the configuration allows the user (rpc.users.folders)")]
+    /// It lies outside the folders that the user, or the plugin that serves the call, may use.
+    #[error("it lies in no folder that the configuration allows the user (rpc.users.folders) or the plugin (reach)")]
     NotAllowed,
     /// It is a symbolic link, or the way to it has one.
     #[error("a symbolic link leads to it; name the file itself")]

@@ -8,7 +8,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use outrigger_abi::{ErrorKind, HostHandle, PluginCode, PluginTable, RawCall, plugin_table};
-use outrigger_isolate::{Confinement, Executable, Launch, Proxy, RunnerStatus, Seed};
+use outrigger_isolate::{Bounds, Confinement, Executable, Launch, Proxy, RunnerStatus, Seed, Transport};
 use outrigger_plugins::answer::DEFAULT_MAX_BYTES;
 use outrigger_plugins::file::PluginFile;
 use outrigger_sandbox::{Policy, Reach};
@@ -64,6 +64,9 @@ impl Isolation {
             max_answer: DEFAULT_MAX_BYTES,
             executable: self.executable.clone(),
             confinement: Some(Confinement { policy: Policy::BestEffort, reach: self.reach.clone(), core: false }),
+            bounds: Bounds::NONE,
+            transport: Transport::default(),
+            runners: Arc::default(),
             status: self.status.clone(),
             given_up: Box::new(|| {}),
         }

@@ -3,6 +3,9 @@
 //! Both sides are the same build of the same program, so the format owes nothing to other versions. The host trusts no runner: each
 //! head is checked, and a body is read only up to the reader's limit.
 
+/// The code of errors that neither the plugin nor a method has made (JSON-RPC's internal error).
+pub const INTERNAL_ERROR: i32 = -32603;
+
 /// The bytes of a head.
 pub const HEAD_LEN: usize = 32;
 
@@ -38,10 +41,12 @@ pub enum Kind {
     Reply,
     /// From the runner: a function of the plugin has returned, with this status and, of a refusal, its reason.
     Returned,
+    /// From the runner: memory is asked for, of `extra` bytes, for the body of its next message.
+    Room,
 }
 
 impl Kind {
-    const ALL: [Self; 14] = [
+    const ALL: [Self; 15] = [
         Self::Hello,
         Self::Ready,
         Self::Init,
@@ -56,6 +61,7 @@ impl Kind {
         Self::Ask,
         Self::Reply,
         Self::Returned,
+        Self::Room,
     ];
 }
 
@@ -76,6 +82,21 @@ pub enum FrameError {
     /// A message that has no place here.
     #[error("a message {0:?} out of turn")]
     OutOfTurn(Kind),
+    /// A body for which there is no memory.
+    #[error("no memory for a message of {len} bytes")]
+    NoRoom {
+        /// Its length.
+        len: usize,
+    },
+    /// A body that the sender could still change.
+    #[error("a message of {len} bytes in memory that can still be written")]
+    Unsealed {
+        /// Its length.
+        len: usize,
+    },
+    /// More messages than there can be.
+    #[error("counts of messages that cannot be")]
+    OutOfStep,
     /// The other side is gone, or the system failed.
     #[error("{0}")]
     Io(#[from] std::io::Error),

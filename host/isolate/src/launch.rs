@@ -4,9 +4,11 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use outrigger_sandbox::{Policy, Reach};
+use serde::{Deserialize, Serialize};
 
 use crate::executable::Executable;
-use crate::status::RunnerStatus;
+use crate::status::{RunnerStatus, Runners};
+use crate::usage::Bounds;
 
 /// What a plugin's process is confined to.
 #[derive(Clone, Debug)]
@@ -17,6 +19,17 @@ pub struct Confinement {
     pub reach: Vec<Reach>,
     /// Whether it may leave a core file, and be looked into by others of its user: for debugging.
     pub core: bool,
+}
+
+/// What the messages between host and runner lie in.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Transport {
+    /// Memory that both share.
+    #[default]
+    Memory,
+    /// Sockets alone: slower, and all that some systems have.
+    Socket,
 }
 
 /// What an isolated plugin is started with.
@@ -35,8 +48,14 @@ pub struct Launch {
     pub executable: Arc<Executable>,
     /// What they are confined to; none where they are not.
     pub confinement: Option<Confinement>,
-    /// Where it is told how they fare.
+    /// What they may use.
+    pub bounds: Bounds,
+    /// How it is talked to.
+    pub transport: Transport,
+    /// Where it is told how those of all of the plugin's instances fare.
     pub status: Arc<RunnerStatus>,
+    /// Those of this instance.
+    pub runners: Arc<Runners>,
     /// Told when it has ended and is not started again.
     pub given_up: Box<dyn Fn() + Send + Sync>,
 }

@@ -11,6 +11,7 @@
 //! This crate knows no service, no method and no configuration. Code of plugins is run by the runner alone, and by whoever opens a
 //! library with [`library`].
 
+mod body;
 mod executable;
 mod frame;
 mod greeting;
@@ -18,17 +19,21 @@ pub mod inside;
 mod lane;
 mod launch;
 pub mod library;
+mod memory;
 mod output;
 mod passing;
 pub mod proxy;
 mod runner;
+mod socket;
 mod status;
+mod usage;
 mod watch;
 
 pub use executable::Executable;
-pub use launch::{Confinement, Launch};
+pub use launch::{Confinement, Launch, Transport};
 pub use proxy::{Proxy, Seed};
-pub use status::{Crash, RunnerStatus};
+pub use status::{Crash, RunnerStatus, Runners};
+pub use usage::Bounds;
 
 /// Parses the head of a frame, for the fuzz targets: the length of what follows, or nothing.
 pub fn parse_frame(head: &[u8; frame::HEAD_LEN]) -> Option<usize> {

@@ -2,48 +2,86 @@
 
 use std::io::{IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 
 use rustix::net::{
     RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags,
 };
 
+/// The most descriptors of a parcel.
+const MOST: usize = 2;
+
+/// The bytes that a parcel's descriptors come with: what it is, and a number.
+const NOTE_LEN: usize = 2;
+
 /// What a lane is for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-#[repr(u8)]
 pub enum Purpose {
     /// Functions of the plugin, which a thread of the runner waits for.
-    Entry = b'e',
+    Entry,
     /// What threads of the plugin's own ask of the host.
-    Own = b'o',
+    Own,
 }
 
-/// Sends one end of a lane to a runner.
+/// What is passed.
+#[derive(Debug)]
+pub enum Parcel<F> {
+    /// The memory in which lanes lie: what the host writes, and what the runner writes.
+    Regions([F; 2]),
+    /// A lane's end, and its place in the regions.
+    Lane(Purpose, u8, F),
+    /// Memory for one long message.
+    Memory(F),
+    /// There is no memory for it.
+    NoMemory,
+}
+
+impl<F> Parcel<F> {
+    fn note(&self) -> [u8; NOTE_LEN] {
+        match self {
+            Self::Regions(_) => [b'r', 0],
+            Self::Lane(Purpose::Entry, place, _) => [b'e', *place],
+            Self::Lane(Purpose::Own, place, _) => [b'o', *place],
+            Self::Memory(_) => [b'm', 0],
+            Self::NoMemory => [b'n', 0],
+        }
+    }
+
+    fn descriptors(&self) -> &[F] {
+        match self {
+            Self::Regions(regions) => regions,
+            Self::Lane(_, _, one) | Self::Memory(one) => std::slice::from_ref(one),
+            Self::NoMemory => &[],
+        }
+    }
+}
+
+/// Sends a parcel.
 ///
 /// # Errors
 /// The runner is gone.
-pub fn send(control: &UnixStream, lane: impl AsFd, purpose: Purpose) -> std::io::Result<()> {
-    let lanes = [lane.as_fd()];
-    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+pub fn send(socket: impl AsFd, parcel: &Parcel<BorrowedFd<'_>>) -> std::io::Result<()> {
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MOST))];
     let mut ancillary = SendAncillaryBuffer::new(&mut space);
-    ancillary.push(SendAncillaryMessage::ScmRights(&lanes));
-    let note = [purpose as u8];
-    rustix::net::sendmsg(control, &[IoSlice::new(&note)], &mut ancillary, SendFlags::NOSIGNAL)?;
+    if !parcel.descriptors().is_empty() {
+        ancillary.push(SendAncillaryMessage::ScmRights(parcel.descriptors()));
+    }
+    rustix::net::sendmsg(socket, &[IoSlice::new(&parcel.note())], &mut ancillary, SendFlags::NOSIGNAL)?;
     Ok(())
 }
 
-/// Waits for a lane; none once the host has closed its end.
+/// Waits for a parcel; none once the host has closed its end.
 ///
 /// # Errors
-/// What is no lane.
-pub fn receive(control: &UnixStream) -> std::io::Result<Option<(OwnedFd, Purpose)>> {
-    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+/// What is no parcel.
+pub fn receive(socket: &UnixStream) -> std::io::Result<Option<Parcel<OwnedFd>>> {
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MOST))];
     let mut ancillary = RecvAncillaryBuffer::new(&mut space);
-    let mut note = [0];
+    let mut note = [0; NOTE_LEN];
     let mut parts = [IoSliceMut::new(&mut note)];
     let received = loop {
-        match rustix::net::recvmsg(control, &mut parts, &mut ancillary, RecvFlags::CMSG_CLOEXEC) {
+        match rustix::net::recvmsg(socket, &mut parts, &mut ancillary, RecvFlags::CMSG_CLOEXEC) {
             Err(rustix::io::Errno::INTR) => {}
             received => break received?,
         }
@@ -51,16 +89,20 @@ pub fn receive(control: &UnixStream) -> std::io::Result<Option<(OwnedFd, Purpose
     if received.bytes == 0 {
         return Ok(None);
     }
-    let mut lanes = ancillary.drain().filter_map(|message| match message {
-        RecvAncillaryMessage::ScmRights(lanes) => Some(lanes),
+    let messages = ancillary.drain().filter_map(|message| match message {
+        RecvAncillaryMessage::ScmRights(descriptors) => Some(descriptors),
         _ => None,
     });
-    let lane = lanes.next().and_then(|mut lanes| lanes.next());
-    let purpose = [Purpose::Entry, Purpose::Own].into_iter().find(|purpose| [*purpose as u8] == note);
-    match lane.zip(purpose) {
-        Some(lane) => Ok(Some(lane)),
-        None => Err(std::io::ErrorKind::InvalidData.into()),
-    }
+    let mut descriptors = messages.flatten();
+    let mut next = || descriptors.next().ok_or(std::io::ErrorKind::InvalidData);
+    Ok(Some(match note {
+        [b'r', _] => Parcel::Regions([next()?, next()?]),
+        [b'e', place] => Parcel::Lane(Purpose::Entry, place, next()?),
+        [b'o', place] => Parcel::Lane(Purpose::Own, place, next()?),
+        [b'm', _] => Parcel::Memory(next()?),
+        [b'n', _] => Parcel::NoMemory,
+        _ => return Err(std::io::ErrorKind::InvalidData.into()),
+    }))
 }
 
 #[cfg(test)]
@@ -70,23 +112,29 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_lane_is_the_same_socket_on_the_other_side() {
+    fn descriptors_are_the_same_on_the_other_side() {
         let (control, other) = UnixStream::pair().unwrap();
         let (mut ours, theirs) = UnixStream::pair().unwrap();
-        send(&control, &theirs, Purpose::Own).unwrap();
+        send(&control, &Parcel::Lane(Purpose::Own, 7, theirs.as_fd())).unwrap();
+        send(&control, &Parcel::Regions([theirs.as_fd(), control.as_fd()])).unwrap();
+        send(&control, &Parcel::NoMemory).unwrap();
         drop((theirs, control));
-        let (lane, purpose) = receive(&other).unwrap().unwrap();
+        let Some(Parcel::Lane(Purpose::Own, 7, lane)) = receive(&other).unwrap() else { panic!("no lane") };
         UnixStream::from(lane).write_all(b"hello").unwrap();
+        assert!(matches!(receive(&other), Ok(Some(Parcel::Regions(_)))));
+        assert!(matches!(receive(&other), Ok(Some(Parcel::NoMemory))));
         let mut said = String::new();
         ours.read_to_string(&mut said).unwrap();
-        assert_eq!((said.as_str(), purpose), ("hello", Purpose::Own));
+        assert_eq!(said, "hello");
         assert!(receive(&other).unwrap().is_none(), "the host has closed its end");
     }
 
     #[test]
-    fn what_comes_without_a_lane_is_refused() {
-        let (mut control, other) = UnixStream::pair().unwrap();
-        control.write_all(b"e").unwrap();
-        assert!(receive(&other).is_err());
+    fn what_comes_without_its_descriptors_is_refused() {
+        for note in [b"e1", b"r0", b"m0", b"x0"] {
+            let (mut control, other) = UnixStream::pair().unwrap();
+            control.write_all(note).unwrap();
+            assert!(receive(&other).is_err());
+        }
     }
 }

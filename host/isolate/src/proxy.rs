@@ -9,14 +9,11 @@ use outrigger_abi::{ErrorKind, HostHandle, PluginCode, RawCall, STATUS_OK, UsedP
 use outrigger_base::contain::contain;
 use parking_lot::{Condvar, Mutex};
 
-use crate::frame::{Head, Kind};
+use crate::frame::{Head, INTERNAL_ERROR, Kind};
 use crate::greeting::Begin;
 use crate::launch::Launch;
 use crate::runner::{Backend, Gone, Runner};
 use crate::status::{Crash, Ending};
-
-/// The code of errors of the host's own (JSON-RPC's internal error).
-const INTERNAL_ERROR: i32 = -32603;
 
 /// How many runners that have answered nothing may end one after the other before the next one waits.
 const FREE_CRASHES: u32 = 5;
@@ -24,6 +21,9 @@ const FREE_CRASHES: u32 = 5;
 /// How long it waits at first, and at most.
 const FIRST_DELAY: Duration = Duration::from_millis(10);
 const MAX_DELAY: Duration = Duration::from_secs(10);
+
+/// How long an event waits for one.
+const EVENT_PATIENCE: Duration = Duration::from_secs(5);
 
 /// How long a call without a deadline waits for a successor.
 const SUCCESSOR_PATIENCE: Duration = Duration::from_secs(30);
@@ -148,7 +148,10 @@ impl PluginCode for Proxy {
     }
 
     fn event(&self, event: &[u8]) {
-        self.tell(Head::new(Kind::Event), event);
+        // What happens while the next runner comes up, that one hears.
+        if self.0.runner(Some(EVENT_PATIENCE)).is_some() {
+            self.tell(Head::new(Kind::Event), event);
+        }
     }
 
     fn quiesce(&self) {
@@ -216,6 +219,10 @@ impl Shared {
             }
             match served {
                 Served::Refused => return,
+                Served::Ended { .. } if self.launch.runners.are_abandoned() => {
+                    self.set(Stage::Crashed);
+                    return;
+                }
                 Served::Ended { .. } if !self.launch.restartable => {
                     self.give_up();
                     return;
@@ -240,7 +247,7 @@ impl Shared {
 
     fn give_up(&self) {
         self.set(Stage::Crashed);
-        self.launch.status.give_up();
+        self.launch.runners.give_up();
         (self.launch.given_up)();
     }
 
@@ -249,7 +256,7 @@ impl Shared {
         let mut state = self.state.lock();
         let sets = !matches!(state.stage, Stage::Ended);
         if sets {
-            self.launch.status.set_running(matches!(stage, Stage::Running(_)));
+            self.launch.runners.set_running(matches!(stage, Stage::Running(_)));
             state.stage = stage;
         }
         drop(state);
@@ -259,11 +266,11 @@ impl Shared {
 
     /// Brings a runner up and waits for its end.
     fn run_one(&self, first: &mut Option<Sender<Result<(), String>>>) -> Served {
-        let told = |first: &mut Option<Sender<_>>, outcome| first.take().map(|first| first.send(outcome)).is_some();
         let (runner, mut child) = match Runner::spawn(&self.launch, &self.backend) {
             Ok(spawned) => spawned,
             Err(reason) => {
-                if told(first, Err(reason.clone())) {
+                if let Some(first) = first.take() {
+                    let _ = first.send(Err(reason));
                     return Served::Refused;
                 }
                 tracing::error!(plugin = self.launch.plugin, reason, "the plugin's runner could not be started again");
@@ -272,31 +279,52 @@ impl Shared {
         };
         let weak = Arc::downgrade(&runner);
         let kill = move |why| drop(weak.upgrade().inspect(|runner| runner.kill(why)));
-        self.launch.status.begin(runner.pid, Box::new(kill));
-        let brought_up = self.bring_up(&runner);
-        let is_first = first.is_some();
-        if let Err(reason) = &brought_up {
-            runner.kill("a refusal to start");
-            if !is_first {
-                tracing::error!(plugin = self.launch.plugin, reason, "the plugin refused to start again");
+        self.launch.status.begin(runner.pid);
+        self.launch.runners.begin(Box::new(kill));
+        let (brought_up, status) = std::thread::scope(|scope| {
+            let thread = std::thread::Builder::new().name(format!("start-{}", self.launch.plugin));
+            // It may end before it is up, which whoever brings it up learns from here.
+            let coming_up = thread.spawn_scoped(scope, || self.come_up(&runner, first));
+            if coming_up.is_err() {
+                runner.kill("no thread to start it on");
             }
-        } else if !self.set(Stage::Running(runner.clone())) {
-            runner.end();
-        }
-        let is_up = brought_up.is_ok();
-        if is_up {
-            told(first, Ok(()));
-        }
-        let status = child.wait();
-        runner.set_gone();
+            runner.watch(self.launch.bounds);
+            let status = child.wait();
+            runner.set_ended();
+            let lost = || Err("its start was lost".to_owned());
+            (coming_up.map_err(|error| error.to_string()).and_then(|up| up.join().unwrap_or_else(|_| lost())), status)
+        });
         self.launch.status.end(runner.pid);
-        if let Some(refusal) = brought_up.err().filter(|_| is_first) {
-            told(first, Err(refusal));
+        let is_up = brought_up.is_ok();
+        if let Err(refusal) = brought_up
+            && let Some(first) = first.take()
+        {
+            let _ = first.send(Err(refusal));
             return Served::Refused;
         }
         let how = status.map_or(Ending::Killed("unknown"), |status| runner.ending(status));
         self.note_end(&runner, how);
         Served::Ended { has_answered: is_up && runner.has_answered() }
+    }
+
+    /// Makes the plugin's instance in a fresh runner, and has calls go there.
+    fn come_up(&self, runner: &Arc<Runner>, first: &mut Option<Sender<Result<(), String>>>) -> Result<(), String> {
+        let brought_up = self.bring_up(runner);
+        match &brought_up {
+            Ok(()) => {
+                if !self.set(Stage::Running(runner.clone())) {
+                    runner.end();
+                }
+                let _ = first.take().map(|first| first.send(Ok(())));
+            }
+            Err(reason) => {
+                runner.kill("a refusal to start");
+                if first.is_none() {
+                    tracing::error!(plugin = self.launch.plugin, reason, "the plugin refused to start again");
+                }
+            }
+        }
+        brought_up
     }
 
     /// A runner has ended: unless that was asked for, it is told, and its calls are answered.

@@ -2,26 +2,32 @@
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, ExitStatus, Stdio};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use outrigger_abi::{HostHandle, RawService, Response, STATUS_OK};
 use outrigger_base::contain::contain;
 use parking_lot::{Condvar, Mutex};
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, Signal};
 
+use crate::body::Body;
 use crate::frame::{FrameError, Head, Kind, function_at};
 use crate::greeting::Hello;
 use crate::lane::Lane;
-use crate::launch::Launch;
+use crate::launch::{Launch, Transport};
+use crate::memory::{Budget, End, LANES, MemoryLane, Region, Side};
 use crate::output;
-use crate::passing::{self, Purpose};
+use crate::passing::{self, Parcel, Purpose};
+use crate::socket::SocketLane;
 use crate::status::Ending;
+use crate::usage::{self, Bounds, Watch};
 use crate::watch;
 use outrigger_sandbox::Notifier;
 
@@ -30,6 +36,10 @@ const MAX_ENTRIES: usize = 40;
 
 /// How many threads of the plugin's own can ask the host at a time.
 const OWN_LANES: usize = 4;
+const _: () = assert!(MAX_ENTRIES + OWN_LANES <= LANES);
+
+/// How much memory the long messages of one runner may take at a time, in bytes.
+const LONG_MESSAGES: usize = 256 << 20;
 
 /// How long a runner may take to open its library.
 const READY_PATIENCE: Duration = Duration::from_secs(30);
@@ -70,6 +80,28 @@ struct Lanes {
     made: usize,
 }
 
+/// The memory in which the lanes of a runner lie.
+struct Shared {
+    ours: Arc<Region>,
+    theirs: Arc<Region>,
+    end: Arc<End>,
+    budget: Arc<Budget>,
+}
+
+impl Shared {
+    /// Fresh memory, of which the runner is told.
+    fn new(control: &UnixStream) -> std::io::Result<Self> {
+        let ((ours, read), (theirs, written)) = (Region::create(false)?, Region::create(true)?);
+        passing::send(control, &Parcel::Regions([read.as_fd(), written.as_fd()]))?;
+        Ok(Self { ours, theirs, end: Arc::default(), budget: Budget::new(LONG_MESSAGES) })
+    }
+
+    fn lane(&self, socket: UnixStream, place: usize) -> Option<MemoryLane> {
+        let side = Side::Host { end: self.end.clone(), budget: self.budget.clone() };
+        MemoryLane::new(side, socket, place, &self.ours, &self.theirs)
+    }
+}
+
 /// What a runner is in the middle of.
 struct Open {
     method: String,
@@ -84,7 +116,11 @@ pub struct Runner {
     pub pid: u32,
     process: OwnedFd,
     control: Mutex<Option<UnixStream>>,
+    /// None where the lanes are sockets alone.
+    shared: Option<Shared>,
     lanes: Mutex<Lanes>,
+    /// How many lanes there are, of both purposes.
+    places: AtomicUsize,
     freed: Condvar,
     open: Mutex<HashMap<u64, Open>>,
     /// A method that it was in at its end.
@@ -140,7 +176,7 @@ impl Runner {
         let sandbox = plan.clone().map(|plan| (plan, watch::support().clone()));
         let hello = Hello { host: std::process::id(), library: launch.library.clone(), sandbox };
         let hello = serde_json::to_vec(&hello).map_err(|error| error.to_string())?;
-        let mut lane = Lane::new(control.try_clone().map_err(|error| error.to_string())?);
+        let mut lane = SocketLane::new(control.try_clone().map_err(|error| error.to_string())?);
         lane.send(Head::new(Kind::Hello), &[&hello]).map_err(|error| error.to_string())?;
         let notifier = match &plan {
             Some(plan) => watch::begin(&control, plan, launch).map_err(|error| error.to_string())?,
@@ -153,12 +189,18 @@ impl Runner {
             (Head { kind: Kind::Ready, .. }, reason) => return Err(String::from_utf8_lossy(&reason).into_owned()),
             (head, _) => return Err(FrameError::OutOfTurn(head.kind).to_string()),
         }
+        let shared = match launch.transport {
+            Transport::Memory => Some(Shared::new(&control).map_err(|error| error.to_string())?),
+            Transport::Socket => None,
+        };
         let runner = Arc::new(Self {
             plugin: launch.plugin.clone(),
             pid: child.id(),
             process,
             control: Mutex::new(Some(control)),
+            shared,
             lanes: Mutex::default(),
+            places: AtomicUsize::new(0),
             freed: Condvar::new(),
             open: Mutex::default(),
             last_method: Mutex::default(),
@@ -200,8 +242,16 @@ impl Runner {
         let (ours, theirs) = UnixStream::pair()?;
         let control = self.control.lock();
         let control = control.as_ref().ok_or(std::io::ErrorKind::NotConnected)?;
-        passing::send(control, &theirs, purpose)?;
-        Ok(Lane::new(ours))
+        let place = self.places.fetch_add(1, Ordering::Relaxed);
+        let number = u8::try_from(place).map_err(std::io::Error::other)?;
+        passing::send(control, &Parcel::Lane(purpose, number, theirs.as_fd()))?;
+        Ok(match &self.shared {
+            Some(shared) => {
+                let lane = shared.lane(ours, place).ok_or(std::io::ErrorKind::OutOfMemory)?;
+                Lane::Memory(Box::new(lane))
+            }
+            None => Lane::Socket(SocketLane::new(ours)),
+        })
     }
 
     fn take_lane(&self) -> Result<Lane, Gone> {
@@ -232,7 +282,7 @@ impl Runner {
     ///
     /// # Errors
     /// The runner ends before that.
-    pub fn enter(&self, head: Head, parts: &[&[u8]]) -> Result<(i32, Vec<u8>), Gone> {
+    pub fn enter(&self, head: Head, parts: &[&[u8]]) -> Result<(i32, Body), Gone> {
         let mut lane = self.take_lane()?;
         // What was not sent whole is not begun.
         lane.send(head, parts).map_err(|error| self.lost(&error, false))?;
@@ -251,7 +301,7 @@ impl Runner {
     }
 
     /// Answers what comes of a lane beside the end of a function.
-    fn serve(&self, lane: &mut Lane, head: Head, body: Vec<u8>) -> Result<(), FrameError> {
+    fn serve(&self, lane: &mut Lane, head: Head, body: Body) -> Result<(), FrameError> {
         match head.kind {
             Kind::Ask => {
                 let Response { status, bytes } = self.backend.ask(&head, &body);
@@ -344,6 +394,35 @@ impl Runner {
         self.freed.notify_all();
     }
 
+    /// Waits for the end of the process, and brings it about where it uses more than it may.
+    pub fn watch(&self, bounds: Bounds) {
+        let mut watch = Watch::new(self.pid, bounds);
+        while !self.has_exited_within(usage::INTERVAL) {
+            if let Some(excess) = watch.look() {
+                let reason = excess.reason();
+                tracing::error!(plugin = self.plugin, pid = self.pid, reason, "the plugin's process is ended");
+                self.kill(reason);
+                return;
+            }
+        }
+    }
+
+    /// Whether the process ends within so much time; its exit code is left for who waits for it.
+    fn has_exited_within(&self, time: Duration) -> bool {
+        let limit = time.try_into().ok();
+        let mut process = [PollFd::new(&self.process, PollFlags::IN)];
+        // Where the system tells nothing, nothing can be watched.
+        poll(&mut process, limit.as_ref()).map_or_else(|error| error != Errno::INTR, |ready| ready > 0)
+    }
+
+    /// The process is no more: nobody waits for its messages any more either.
+    pub fn set_ended(&self) {
+        self.set_gone();
+        if let Some(Shared { theirs, end, .. }) = &self.shared {
+            end.tell(theirs);
+        }
+    }
+
     /// Ends the process, for this reason.
     pub fn kill(&self, why: &'static str) {
         self.killed.lock().get_or_insert(why);
@@ -360,11 +439,10 @@ impl Runner {
         if !self.is_gone()
             && let Ok(lane) = self.take_lane()
         {
-            // What it does then is of no consequence, and must not hold the host.
             let mut lane = lane;
-            let _ = lane.stream().set_read_timeout(Some(DESTROY_PATIENCE));
+            // What it does then is of no consequence, and must not hold the host.
             if lane.send(Head::new(Kind::Destroy), &[]).is_ok() {
-                let _ = lane.receive(MAX_REQUEST);
+                let _ = lane.receive_within(MAX_REQUEST, DESTROY_PATIENCE);
             }
         }
         self.control.lock().take();

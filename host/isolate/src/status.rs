@@ -50,13 +50,11 @@ pub(crate) type Kill = Box<dyn Fn(&'static str) + Send>;
 
 #[derive(Default)]
 struct State {
-    kill: Option<Kill>,
     pid: Option<u32>,
     crashes: u64,
     last: Option<Crash>,
     /// How it ended in each method, the last time: as many as the plugin has methods.
     endings: BTreeMap<String, Ending>,
-    given_up: bool,
     enforced: Option<Enforced>,
     denials: Denials,
 }
@@ -65,8 +63,58 @@ struct State {
 #[derive(Default)]
 pub struct RunnerStatus {
     state: Mutex<State>,
+}
+
+/// The runners of one instance, one after the other, for whoever has to ask them or to end them.
+#[derive(Default)]
+pub struct Runners {
     /// Whether one serves calls: asked for each call.
     running: AtomicBool,
+    given_up: AtomicBool,
+    abandoned: AtomicBool,
+    kill: Mutex<Option<Kill>>,
+}
+
+impl Runners {
+    /// Whether a runner serves calls.
+    pub fn is_running(&self) -> bool {
+        self.running.load(Ordering::Acquire)
+    }
+
+    pub(crate) fn set_running(&self, running: bool) {
+        self.running.store(running, Ordering::Release);
+    }
+
+    /// Whether the last one ended and no other is started.
+    pub fn is_given_up(&self) -> bool {
+        self.given_up.load(Ordering::Acquire)
+    }
+
+    pub(crate) fn give_up(&self) {
+        self.given_up.store(true, Ordering::Release);
+    }
+
+    /// Ends the process, for this reason; another one is started. Whether there was one.
+    pub fn kill(&self, why: &'static str) -> bool {
+        self.kill.lock().as_ref().inspect(|kill| kill(why)).is_some()
+    }
+
+    /// Ends the process for good: its calls are answered, and its instance has no use any more.
+    pub fn abandon(&self) {
+        self.abandoned.store(true, Ordering::Release);
+        self.kill("its calls did not end");
+    }
+
+    pub(crate) fn are_abandoned(&self) -> bool {
+        self.abandoned.load(Ordering::Acquire)
+    }
+
+    pub(crate) fn begin(&self, kill: Kill) {
+        *self.kill.lock() = Some(kill);
+        if self.are_abandoned() {
+            self.kill("its calls did not end");
+        }
+    }
 }
 
 impl RunnerStatus {
@@ -90,11 +138,6 @@ impl RunnerStatus {
         self.state.lock().endings.get(method).copied()
     }
 
-    /// Whether it is not started again.
-    pub fn is_given_up(&self) -> bool {
-        self.state.lock().given_up
-    }
-
     /// What holds the process in which the plugin runs; none where it is not confined.
     pub fn enforced(&self) -> Option<Enforced> {
         self.state.lock().enforced.clone()
@@ -113,23 +156,8 @@ impl RunnerStatus {
         self.state.lock().denials.add(denial.clone());
     }
 
-    /// Whether a runner serves calls.
-    pub fn is_running(&self) -> bool {
-        self.running.load(Ordering::Acquire)
-    }
-
-    pub(crate) fn set_running(&self, running: bool) {
-        self.running.store(running, Ordering::Release);
-    }
-
-    /// Ends the plugin's process, for this reason. Whether it has one.
-    pub fn kill(&self, why: &'static str) -> bool {
-        self.state.lock().kill.as_ref().inspect(|kill| kill(why)).is_some()
-    }
-
-    pub(crate) fn begin(&self, pid: u32, kill: Kill) {
-        let mut state = self.state.lock();
-        (state.kill, state.pid, state.given_up) = (Some(kill), Some(pid), false);
+    pub(crate) fn begin(&self, pid: u32) {
+        self.state.lock().pid = Some(pid);
     }
 
     /// The runner has ended; `pid` may have been followed by another one already.
@@ -145,8 +173,27 @@ impl RunnerStatus {
         }
         state.last = Some(crash);
     }
+}
 
-    pub(crate) fn give_up(&self) {
-        self.state.lock().given_up = true;
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+
+    #[test]
+    fn runners_of_an_abandoned_instance_are_ended_whenever_they_begin() {
+        let (runners, ended) = (Runners::default(), Arc::new(Mutex::new(0)));
+        let kill = || {
+            let ended = ended.clone();
+            Box::new(move |_| *ended.lock() += 1)
+        };
+        assert!(!runners.kill("no reason"), "there is none");
+        runners.begin(kill());
+        assert!(runners.kill("a reason") && !runners.are_abandoned());
+        runners.abandon();
+        assert_eq!(*ended.lock(), 2);
+        runners.begin(kill());
+        assert_eq!(*ended.lock(), 3);
     }
 }

@@ -10,7 +10,8 @@ use outrigger_sandbox::{
 };
 
 use crate::launch::{Confinement, Launch};
-use crate::status::RunnerStatus;
+use crate::memory::LANES;
+use crate::status::{RunnerStatus, Runners};
 
 /// The address space of a runner, in bytes: far more than the memory, for the stacks of its threads.
 const ADDRESS_SPACE: u64 = 16 << 30;
@@ -38,7 +39,14 @@ pub fn plan(launch: &Launch) -> Result<Option<Plan>, String> {
         return Err(SandboxError::Missing { missing: support.missing.clone() }.to_string());
     }
     let closure = library_closure(&launch.library).map_err(|error| error.to_string())?;
-    let limits = Limits { address_space: Some(ADDRESS_SPACE), file_size: Some(FILE_SIZE), ..Limits::default() };
+    let limits = Limits::default();
+    let limits = Limits {
+        address_space: Some(ADDRESS_SPACE),
+        file_size: Some(FILE_SIZE),
+        // Each lane has a socket.
+        open_files: limits.open_files + LANES as u64,
+        ..limits
+    };
     Ok(Some(Plan {
         library: launch.library.clone(),
         closure,
@@ -57,8 +65,8 @@ pub fn plan(launch: &Launch) -> Result<Option<Plan>, String> {
 /// The process has ended.
 pub fn begin(control: &UnixStream, plan: &Plan, launch: &Launch) -> std::io::Result<Option<Notifier>> {
     let Some(listener) = Listener::receive(control.as_fd())? else { return Ok(None) };
-    let (plugin, status) = (launch.plugin.clone(), launch.status.clone());
-    let mut log = Log { plugin, status, since: Instant::now(), written: 0 };
+    let (plugin, status, runners) = (launch.plugin.clone(), launch.status.clone(), launch.runners.clone());
+    let mut log = Log { plugin, status, runners, since: Instant::now(), written: 0 };
     Notifier::start(listener, plan, Box::new(move |event| log.hear(&event))).map(Some)
 }
 
@@ -66,6 +74,7 @@ pub fn begin(control: &UnixStream, plan: &Plan, launch: &Launch) -> std::io::Res
 struct Log {
     plugin: String,
     status: Arc<RunnerStatus>,
+    runners: Arc<Runners>,
     since: Instant,
     written: u32,
 }
@@ -85,7 +94,7 @@ impl Log {
                 }
             }
             Event::Flood => {
-                self.status.kill("too many attempts at what it may not do");
+                self.runners.kill("too many attempts at what it may not do");
             }
         }
     }

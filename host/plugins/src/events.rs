@@ -21,22 +21,25 @@ struct State {
 /// The queue of one instance.
 pub struct EventQueue {
     topics: Vec<String>,
+    /// The only wallets that the instance may hear of; none for all.
+    wallets: Option<Vec<String>>,
     state: Mutex<State>,
     changed: Condvar,
     dropped: AtomicU64,
 }
 
 impl EventQueue {
-    /// A queue for the topics that the manifest asks for.
-    pub fn new(topics: Vec<String>) -> Arc<Self> {
+    /// A queue for the topics that the manifest asks for, of what happens to these wallets, or to all.
+    pub fn new(topics: Vec<String>, wallets: Option<Vec<String>>) -> Arc<Self> {
         let state = Mutex::new(State { events: VecDeque::new(), closed: false });
-        Arc::new(Self { topics, state, changed: Condvar::new(), dropped: AtomicU64::new(0) })
+        Arc::new(Self { topics, wallets, state, changed: Condvar::new(), dropped: AtomicU64::new(0) })
     }
 
     /// Queues an event if the instance wants it.
     pub fn offer(&self, event: &Event) {
         let wanted = event.topic().is_none_or(|topic| self.topics.iter().any(|wanted| wanted == topic));
-        if !wanted {
+        let granted = |name| self.wallets.as_ref().is_none_or(|granted| granted.iter().any(|wallet| wallet == name));
+        if !wanted || !event.wallet().is_none_or(granted) {
             return;
         }
         let mut state = self.lock();
@@ -104,8 +107,19 @@ mod tests {
     use outrigger_service::events::Event;
 
     #[test]
+    fn instance_hears_of_the_wallets_that_it_was_granted() {
+        let queue = EventQueue::new(vec!["wallet-lock".into(), "tip".into()], Some(vec!["hot".into()]));
+        for wallet in ["hot", "cold"] {
+            queue.offer(&Event::WalletLockChanged { wallet: wallet.into(), locked: true });
+        }
+        queue.offer(&Event::ShuttingDown);
+        let heard: Vec<_> = queue.lock().events.iter().map(|event| event.wallet().map(str::to_owned)).collect();
+        assert_eq!(heard, [Some("hot".to_owned()), None]);
+    }
+
+    #[test]
     fn only_wanted_events_arrive_in_order_and_surplus_is_counted() {
-        let queue = EventQueue::new(vec!["mempool".into()]);
+        let queue = EventQueue::new(vec!["mempool".into()], None);
         queue.offer(&Event::WalletLockChanged { wallet: "w".into(), locked: true });
         for sequence in 0..QUEUE_DEPTH as u64 + 2 {
             queue.offer(&Event::MempoolChanged { sequence });

@@ -1,4 +1,4 @@
-//! Grants: which services a plugin may use, for which wallets it may sign, and which methods of the node it may call.
+//! Grants: which services a plugin may use, of which wallets it may know, for which it may sign, and which methods of the node it may call.
 //!
 //! Everything here is checked before any code of the plugin runs, and what was not granted is not in its reach: it has no
 //! table of that service.
@@ -7,6 +7,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use outrigger_abi::ExportedService;
+use outrigger_sandbox::Reach;
 use outrigger_sdk::manifest::Manifest;
 use serde::Deserialize;
 
@@ -14,6 +15,9 @@ use outrigger_base::nearest::suggestion;
 
 /// The service that signs, and can be granted for some wallets.
 pub const SIGNER: &str = "signer/1";
+
+/// The service of the wallets, which can be granted for some of them.
+pub const WALLET: &str = "wallet/1";
 
 /// The service that calls methods of the node, and is granted for some methods by name.
 pub const NODE_RPC: &str = "node-rpc/1";
@@ -74,13 +78,24 @@ impl fmt::Display for Grant {
     }
 }
 
+/// An instance that gets services.
+#[derive(Clone, Copy, Debug)]
+pub struct Holder<'a> {
+    /// The instance.
+    pub instance: u64,
+    /// What it was granted.
+    pub grants: &'a [Grant],
+    /// What it may reach beyond its services, where that bounds the files that it has the host read and write.
+    pub reach: Option<&'a [Reach]>,
+}
+
 /// Where the services of the host come from.
 pub trait ServiceSource: Send + Sync {
     /// The names of the services.
     fn names(&self) -> &'static [&'static str];
 
-    /// The table of a service for one instance that has these grants; none when there is no such service.
-    fn export(&self, service: &str, grants: &[Grant], instance: u64) -> Option<Arc<ExportedService>>;
+    /// The table of a service for one instance; none when there is no such service.
+    fn export(&self, service: &str, holder: &Holder<'_>) -> Option<Arc<ExportedService>>;
 }
 
 /// Why grants and a plugin's needs do not fit.
@@ -113,7 +128,7 @@ pub enum GrantError {
         service: String,
         /// What the grant lists: wallets or methods.
         of: &'static str,
-        /// The service that can be granted for some of them.
+        /// The services that can be granted for some of them.
         known: &'static str,
     },
     /// It is granted the node's methods, and none of them by name.
@@ -164,9 +179,13 @@ pub fn check(manifest: &Manifest, grants: &[Grant], source: &dyn ServiceSource) 
         if !OWN_SERVICES.iter().chain(source.names()).any(|name| *name == service) {
             return Err(GrantError::no_service(plugin(), service, source));
         }
-        for (of, names, known) in [("wallets", &grant.wallets, SIGNER), ("methods", &grant.methods, NODE_RPC)] {
-            if names.is_some() && service != known {
-                return Err(GrantError::NoLimit { plugin: plugin(), service, of, known });
+        let limits: [(_, _, &[&str], _); 2] = [
+            ("wallets", &grant.wallets, &[WALLET, SIGNER], "wallet/1 and signer/1"),
+            ("methods", &grant.methods, &[NODE_RPC], NODE_RPC),
+        ];
+        for (of, names, known, words) in limits {
+            if names.is_some() && !known.contains(&service.as_str()) {
+                return Err(GrantError::NoLimit { plugin: plugin(), service, of, known: words });
             }
         }
         if service == NODE_RPC {
@@ -204,13 +223,13 @@ mod tests {
         fn names(&self) -> &'static [&'static str] {
             &["chain/1", "signer/1", "node-rpc/1"]
         }
-        fn export(&self, _: &str, _: &[Grant], _: u64) -> Option<Arc<ExportedService>> {
+        fn export(&self, _: &str, _: &Holder<'_>) -> Option<Arc<ExportedService>> {
             None
         }
     }
 
     #[derive(Deserialize)]
-    struct Holder {
+    struct Section {
         grants: Vec<Grant>,
     }
 
@@ -218,7 +237,7 @@ mod tests {
     fn refused(grants: &str) -> String {
         let manifest = br#"{"id": "p", "version": "1", "summary": "s", "methods": [], "services": ["signer/1"],
             "node_methods": ["getblock", "getblockhash"]}"#;
-        let grants: Holder = toml::from_str(&format!("grants = {grants}")).unwrap();
+        let grants: Section = toml::from_str(&format!("grants = {grants}")).unwrap();
         check(&Manifest::parse(manifest).unwrap(), &grants.grants, &Two).map_err(|error| error.to_string()).unwrap_err()
     }
 
@@ -228,7 +247,7 @@ mod tests {
         assert_eq!(refused("[\"other/2\"]"), "plugin 'p': this host has no service other/2");
         assert_eq!(refused("[\"signer/1\", \"signer/1\"]"), "plugin 'p': signer/1 is granted twice");
         let limited = refused("[\"signer/1\", { service = \"chain/1\", wallets = [] }]");
-        assert_eq!(limited, "plugin 'p': chain/1 cannot be granted for some wallets; signer/1 can");
+        assert_eq!(limited, "plugin 'p': chain/1 cannot be granted for some wallets; wallet/1 and signer/1 can");
         let limited = refused("[{ service = \"signer/1\", methods = [\"stop\"] }]");
         assert_eq!(limited, "plugin 'p': signer/1 cannot be granted for some methods; node-rpc/1 can");
     }
@@ -259,10 +278,10 @@ mod tests {
     #[test]
     fn a_grant_is_a_name_or_a_table() {
         let text = "grants = [\"chain/1\", { service = \"signer/1\", wallets = [\"hot\", \"cold\"] }]";
-        let grants = toml::from_str::<Holder>(text).unwrap().grants;
+        let grants = toml::from_str::<Section>(text).unwrap().grants;
         assert_eq!(grants[1].to_string(), "signer/1 (wallets: hot, cold)");
         for wrong in ["wallet = \"hot\"", "wallets = [\"hot\"], methods = []", "methods = [], deny = []"] {
-            let error = toml::from_str::<Holder>(&format!("grants = [{{ service = \"signer/1\", {wrong} }}]"));
+            let error = toml::from_str::<Section>(&format!("grants = [{{ service = \"signer/1\", {wrong} }}]"));
             let error = error.err().unwrap();
             assert!(error.message().contains("a grant is a service's name, {"), "{error}");
         }

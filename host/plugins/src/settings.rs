@@ -2,13 +2,18 @@
 
 use std::time::Duration;
 
-use outrigger_isolate::Confinement;
+use outrigger_isolate::{Bounds, Confinement};
 use outrigger_sandbox::{Policy, Reach};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::answer::DEFAULT_MAX_BYTES;
 use crate::grants::Grant;
+
+/// The memory that an isolated plugin's process may use, in MiB, and its threads, where its entry does not say. The longest answers
+/// of the groups that come with the host, of 100 MB and more, take several times their length.
+pub const DEFAULT_MAX_MEMORY_MIB: u32 = 2048;
+pub const DEFAULT_MAX_THREADS: u32 = 256;
 
 /// A `[[plugins]]` entry.
 #[derive(Clone, Debug, Deserialize)]
@@ -45,6 +50,12 @@ pub struct PluginConfig {
     /// Whether its process may leave a core file when it crashes, which has all of its memory: for debugging.
     #[serde(default)]
     pub core: bool,
+    /// The memory that its process may use, in MiB; 2048 if left out.
+    #[serde(default)]
+    pub max_memory_mib: Option<u32>,
+    /// The threads that its process may have; 256 if left out.
+    #[serde(default)]
+    pub max_threads: Option<u32>,
     /// The services that the plugin may use.
     #[serde(default)]
     grants: Option<Vec<Grant>>,
@@ -71,11 +82,11 @@ pub enum Sandbox {
 #[serde(rename_all = "lowercase")]
 pub enum Isolation {
     /// Those that are not trusted.
+    #[default]
     Untrusted,
     /// All of them.
     All,
     /// None of them.
-    #[default]
     None,
 }
 
@@ -99,6 +110,12 @@ impl PluginConfig {
             Sandbox::None => return None,
         };
         Some(Confinement { policy, reach: self.reach.clone(), core: self.core })
+    }
+
+    /// What its process may use, where it is isolated.
+    pub fn bounds(&self) -> Bounds {
+        let memory = u64::from(self.max_memory_mib.unwrap_or(DEFAULT_MAX_MEMORY_MIB)) << 20;
+        Bounds { memory, threads: self.max_threads.unwrap_or(DEFAULT_MAX_THREADS).into() }
     }
 
     /// The services that the plugin may use.

@@ -145,6 +145,6 @@ impl Chain for ChainService {
 
     fn dump_coins(&self, scope: Scope, file: String, block: BlockHash) -> Result<CoinsDump> {
         let call = self.scopes.get(scope)?;
-        call.with_chain(&*self.node, |snapshot| coins_file::dump(snapshot, &self.files, &file, &call.folders, block))
+        call.with_chain(&*self.node, |snapshot| coins_file::dump(snapshot, &self.files, &file, &call.writable(), block))
     }
 }

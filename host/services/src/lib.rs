@@ -5,22 +5,26 @@
 
 mod chain;
 mod coins_file;
+mod granted;
 mod mempool;
 mod mempool_file;
 mod node_rpc;
 mod wallet;
 
+use std::ops::Deref;
 use std::sync::Arc;
 
 use outrigger_service::chain::Tip;
-use outrigger_service::{ErrorKind, Result, Scope, ServiceError};
+use outrigger_service::{ErrorKind, Result, Scope};
 use parking_lot::Mutex;
 
 pub use chain::ChainService;
+pub use granted::{Granted, Keys};
 pub use mempool::MempoolService;
 pub use node_rpc::{NodeMethods, NodeRpcService};
 pub use wallet::WalletService;
 
+use granted::within_both;
 use outrigger_base::client_files::Folders;
 use outrigger_base::tokens::{ByToken, TokenMap};
 use outrigger_node::{Node, Snapshot};
@@ -106,30 +110,47 @@ impl Scopes {
     }
 }
 
-/// The scopes of the calls of one instance.
+/// The scopes of the calls of one instance, and what it may use in them.
 #[derive(Clone, Default)]
 pub struct OwnScopes {
     scopes: Arc<Scopes>,
     instance: u64,
+    granted: Arc<Granted>,
+}
+
+/// A call as the services see it: what it has opened, bounded by what the caller and the instance may use.
+struct Call {
+    scope: Arc<CallScope>,
+    granted: Arc<Granted>,
+}
+
+impl Deref for Call {
+    type Target = CallScope;
+
+    fn deref(&self) -> &CallScope {
+        &self.scope
+    }
 }
 
 impl OwnScopes {
     /// The scopes of an instance's calls.
-    pub fn of(scopes: Arc<Scopes>, instance: u64) -> Self {
-        Self { scopes, instance }
+    pub fn of(scopes: Arc<Scopes>, instance: u64, granted: Granted) -> Self {
+        Self { scopes, instance, granted: Arc::new(granted) }
     }
 
-    /// The scope of a call; an empty one outside of calls.
+    /// A call; outside of calls one with an empty scope, which the instance's grants bound all the same.
     ///
     /// # Errors
     /// [`ErrorKind::Stale`] once the call has ended, or when it is another instance's.
-    fn get(&self, scope: Scope) -> Result<Arc<CallScope>> {
+    fn get(&self, scope: Scope) -> Result<Call> {
+        let granted = self.granted.clone();
         if scope == Scope::NONE {
-            return Ok(Arc::default());
+            return Ok(Call { scope: Arc::default(), granted });
         }
         let open = self.scopes.open.of(scope.0);
         let own = open.get(&scope.0).filter(|call| call.instance == self.instance);
-        own.cloned().ok_or(ErrorKind::Stale.into())
+        let scope = own.cloned().ok_or(ErrorKind::Stale)?;
+        Ok(Call { scope, granted })
     }
 
     /// Whether the answer of a call is waited for.
@@ -160,6 +181,14 @@ impl CallScope {
         Ok(node.tip())
     }
 
+    /// Lets go of the snapshots, so that what was written is seen.
+    fn refresh(&self) {
+        *self.chain.lock() = None;
+        *self.view.lock() = None;
+    }
+}
+
+impl Call {
     /// Reads the wallet as this call sees it.
     fn with_view<T>(&self, manager: &WalletManager, read: impl FnOnce(&WalletView) -> Result<T>) -> Result<T> {
         let mut view = self.view.lock();
@@ -168,62 +197,42 @@ impl CallScope {
             None if self.any_block => manager.select_as_it_stands(self.selected()?)?,
             None => manager.select(self.selected()?)?,
         };
+        // Where no name was given, it is the only one that is loaded.
+        self.check_may_use(opened.wallet().name())?;
         read(view.insert(opened))
     }
 
     /// The wallet of the call, by name; none where there is only one to choose from.
     ///
     /// # Errors
-    /// [`ErrorKind::WalletNotLoaded`] for one that the caller may not use: whether it exists is not told.
+    /// [`ErrorKind::WalletNotLoaded`] for one that may not be used: whether it exists is not told.
     fn selected(&self) -> Result<Option<&str>> {
-        match self.wallet.as_deref() {
+        let only = || self.only_wallet.as_deref().or_else(|| self.granted.only_wallet());
+        match self.wallet.as_deref().or_else(only) {
             Some(name) => self.check_may_use(name).map(|()| Some(name)),
-            None => Ok(self.only_wallet.as_deref()),
+            None => Ok(None),
         }
     }
 
-    /// Whether the caller may know of this wallet.
+    /// Whether the caller and the instance may know of this wallet.
     fn may_use(&self, name: &str) -> bool {
-        self.only_wallet.as_deref().is_none_or(|only| only == name)
+        self.only_wallet.as_deref().is_none_or(|only| only == name) && self.granted.may_use(name)
     }
 
     /// # Errors
-    /// [`ErrorKind::WalletNotLoaded`] for a wallet that the caller may not use.
+    /// [`ErrorKind::WalletNotLoaded`] for a wallet that may not be used.
     fn check_may_use(&self, name: &str) -> Result<()> {
         if self.may_use(name) { Ok(()) } else { Err(ErrorKind::WalletNotLoaded.into()) }
     }
 
-    /// Lets go of the snapshots, so that what was written is seen.
-    fn refresh(&self) {
-        *self.chain.lock() = None;
-        *self.view.lock() = None;
+    /// The folders in which files may be read.
+    fn readable(&self) -> Folders {
+        within_both(&self.folders, &self.granted.reads)
     }
-}
 
-/// The wallets whose keys an instance may use.
-#[derive(Clone, Debug)]
-pub enum Keys {
-    /// No wallet's.
-    None,
-    /// These wallets'.
-    Of(Vec<String>),
-    /// Every wallet's.
-    All,
-}
-
-impl Keys {
-    /// Checks that the keys of a wallet may be used.
-    ///
-    /// # Errors
-    /// [`ErrorKind::NotGranted`] names the wallet.
-    pub fn check(&self, wallet: &str) -> Result<()> {
-        let granted = match self {
-            Self::None => false,
-            Self::Of(wallets) => wallets.iter().any(|granted| granted == wallet),
-            Self::All => true,
-        };
-        let refused = || format!("The plugin may not use the keys of the wallet \"{wallet}\"");
-        if granted { Ok(()) } else { Err(ServiceError::new(ErrorKind::NotGranted, refused())) }
+    /// The folders in which files may be written.
+    fn writable(&self) -> Folders {
+        within_both(&self.folders, &self.granted.writes)
     }
 }
 
@@ -235,9 +244,9 @@ mod tests {
     fn a_scope_is_of_its_own_instance_and_ends_with_its_call() {
         let scopes = Arc::new(Scopes::default());
         let guard = scopes.open(5, 1, Caller::unbounded(Some("hot".into())));
-        let own = OwnScopes::of(scopes.clone(), 1);
+        let own = OwnScopes::of(scopes.clone(), 1, Granted::default());
         assert_eq!(own.get(Scope(5)).unwrap().wallet.as_deref(), Some("hot"));
-        let others = OwnScopes::of(scopes.clone(), 2).get(Scope(5));
+        let others = OwnScopes::of(scopes.clone(), 2, Granted::default()).get(Scope(5));
         assert_eq!(others.err().unwrap().kind, ErrorKind::Stale);
         drop(guard);
         assert_eq!(own.get(Scope(5)).err().unwrap().kind, ErrorKind::Stale);

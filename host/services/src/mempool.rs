@@ -91,6 +91,6 @@ impl Mempool for MempoolService {
     fn import(&self, scope: Scope, file: String, options: MempoolImport) -> Result<()> {
         let call = self.scopes.get(scope)?;
         call.refresh();
-        Ok(mempool_file::import(&*self.node, &self.files, std::path::Path::new(&file), &call.folders, options)?)
+        Ok(mempool_file::import(&*self.node, &self.files, std::path::Path::new(&file), &call.readable(), options)?)
     }
 }

@@ -122,7 +122,10 @@ mod tests {
     #[test]
     fn inline_methods_may_not_wait_for_the_node() {
         let scopes = Arc::new(Scopes::default());
-        let service = NodeRpcService { scopes: OwnScopes::of(scopes.clone(), 1), ..service(Some(Arc::new(Echo))) };
+        let service = NodeRpcService {
+            scopes: OwnScopes::of(scopes.clone(), 1, crate::Granted::default()),
+            ..service(Some(Arc::new(Echo)))
+        };
         for inline in [false, true] {
             let _call = scopes.open(5, 1, Caller { inline, ..Caller::unbounded(None) });
             let answer = service.call(Scope(5), "getblock".into(), Blob(b"[]".to_vec()));

@@ -192,7 +192,7 @@ impl Wallet for WalletService {
     }
 
     fn backup(&self, scope: Scope, file: String) -> Result<()> {
-        let folders = self.scopes.get(scope)?.folders.clone();
+        let folders = self.scopes.get(scope)?.writable();
         self.write(scope, |wallet| wallet.backup(std::path::Path::new(&file), &folders))
     }
 
@@ -234,12 +234,12 @@ impl Wallet for WalletService {
     }
 
     fn dump(&self, scope: Scope, file: String) -> Result<String> {
-        let folders = self.scopes.get(scope)?.folders.clone();
+        let folders = self.scopes.get(scope)?.writable();
         self.with_keys(scope, |view| view.dump(std::path::Path::new(&file), &folders))
     }
 
     fn read_dump(&self, scope: Scope, file: String) -> Result<Secret> {
-        let folders = self.scopes.get(scope)?.folders.clone();
+        let folders = self.scopes.get(scope)?.readable();
         self.manager.read_dump(std::path::Path::new(&file), &folders)
     }
 
@@ -249,7 +249,7 @@ impl Wallet for WalletService {
 
     fn restore(&self, scope: Scope, name: String, file: String, load_on_startup: Option<bool>) -> Result<Vec<String>> {
         self.check_may_use(scope, &name)?;
-        let folders = self.scopes.get(scope)?.folders.clone();
+        let folders = self.scopes.get(scope)?.readable();
         self.manager.restore(name, std::path::Path::new(&file), &folders, load_on_startup)
     }
 

@@ -19,7 +19,7 @@ const SERVICES: [(&str, &str); 7] = [
     ),
     (
         "wallet/1",
-        "read wallets, their transactions and addresses; change, encrypt and unlock them; store and send transactions; have the \
+        "read the wallets that the grant names, or all, their transactions and addresses; change, encrypt and unlock them; store and send transactions; have the \
          host write and read files with wallets",
     ),
     (

@@ -46,6 +46,11 @@ const MAX_CONFIRMATION_TARGET: u64 = 1008;
 /// The longest deadline of a call: a day.
 const MAX_DEADLINE_SECONDS: u64 = 86_400;
 
+/// The least memory, in MiB, that the process of an isolated plugin needs for itself, and the least number of threads: each thread
+/// of the host that is in the plugin has one there.
+const MIN_PLUGIN_MEMORY_MIB: u32 = 64;
+const MIN_PLUGIN_THREADS: u32 = 64;
+
 /// The least that the bound of a plugin's answers may be, in bytes.
 const MIN_ANSWER_BYTES: u64 = 1024;
 
@@ -255,6 +260,16 @@ impl Loaded {
         if !(MIN_ANSWER_BYTES..=MAX_ANSWER_BYTES).contains(&(plugin.max_answer_bytes() as u64)) {
             let reason = format!("must be from {MIN_ANSWER_BYTES} to {MAX_ANSWER_BYTES}");
             return Err(self.plugin_error(Some(position), "max_answer_bytes", reason));
+        }
+        let bounds = [
+            ("max_memory_mib", plugin.max_memory_mib, MIN_PLUGIN_MEMORY_MIB),
+            ("max_threads", plugin.max_threads, MIN_PLUGIN_THREADS),
+        ];
+        for (key, bound, least) in bounds {
+            if let Some(bound) = bound.filter(|bound| *bound < least) {
+                let reason = format!("must be at least {least}, not {bound}");
+                return Err(self.plugin_error(Some(position), key, reason));
+            }
         }
         match plugin.deadline_seconds {
             Some(limit) if limit > MAX_DEADLINE_SECONDS => {

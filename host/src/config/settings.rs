@@ -8,6 +8,7 @@ use std::time::Duration;
 use bitcoin::{BlockHash, Network, ScriptBuf};
 use ipnet::IpNet;
 use outrigger_bitcoind::{RewindLimit, ZmqSetting};
+use outrigger_isolate::Transport;
 use outrigger_node::ChainIdentity;
 use serde::de::Error;
 use serde::{Deserialize, Deserializer};
@@ -71,6 +72,8 @@ pub struct Config {
 pub struct PluginDefaults {
     /// Which of them run in processes of their own.
     pub isolated: Isolation,
+    /// How isolated plugins are talked to.
+    pub transport: Transport,
 }
 
 /// The network edge.

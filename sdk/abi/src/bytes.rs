@@ -81,13 +81,7 @@ impl OwnedBytes {
 
 impl From<Vec<u8>> for OwnedBytes {
     fn from(bytes: Vec<u8>) -> Self {
-        unsafe extern "C" fn release(owner: *mut c_void) {
-            // SAFETY: `owner` came from `Box::into_raw` below and is released once, by `Drop` or by the other side.
-            caught(|| drop(unsafe { Box::from_raw(owner.cast::<Vec<u8>>()) }));
-        }
-        let boxed = Box::new(bytes);
-        let (ptr, len) = (boxed.as_ptr(), boxed.len());
-        Self { ptr, len, owner: Box::into_raw(boxed).cast(), release: Some(release) }
+        Self::held_by(bytes)
     }
 }
 
@@ -104,15 +98,21 @@ impl From<Arc<Vec<u8>>> for OwnedBytes {
 }
 
 impl OwnedBytes {
+    /// The bytes of `holder`, which is dropped when they are released.
+    pub fn held_by<T: AsRef<[u8]> + Send + 'static>(holder: T) -> Self {
+        unsafe extern "C" fn release<T>(owner: *mut c_void) {
+            // SAFETY: `owner` came from `Box::into_raw` below and is released once, by `Drop` or by the other side.
+            caught(|| drop(unsafe { Box::from_raw(owner.cast::<T>()) }));
+        }
+        let boxed = Box::new(holder);
+        let bytes = (*boxed).as_ref();
+        let (ptr, len) = (bytes.as_ptr(), bytes.len());
+        Self { ptr, len, owner: Box::into_raw(boxed).cast(), release: Some(release::<T>) }
+    }
+
     /// Bytes that are wiped when they are released.
     pub fn secret(bytes: Vec<u8>) -> Self {
-        unsafe extern "C" fn release(owner: *mut c_void) {
-            // SAFETY: `owner` came from `Box::into_raw` below and is released once.
-            caught(|| drop(unsafe { Box::from_raw(owner.cast::<Zeroizing<Vec<u8>>>()) }));
-        }
-        let boxed = Box::new(Zeroizing::new(bytes));
-        let (ptr, len) = (boxed.as_ptr(), boxed.len());
-        Self { ptr, len, owner: Box::into_raw(boxed).cast(), release: Some(release) }
+        Self::held_by(Zeroizing::new(bytes))
     }
 }
 

@@ -89,6 +89,19 @@ impl Event {
     }
 }
 
+impl Event {
+    /// The wallet that it is about, where it is about one.
+    pub fn wallet(&self) -> Option<&str> {
+        match self {
+            Self::WalletTransaction { wallet, .. }
+            | Self::RescanFinished { wallet, .. }
+            | Self::WalletLockChanged { wallet, .. }
+            | Self::WalletReorganised { wallet, .. } => Some(wallet),
+            Self::TipChanged { .. } | Self::MempoolChanged { .. } | Self::ShuttingDown => None,
+        }
+    }
+}
+
 /// The names that a manifest may ask for.
 pub const TOPICS: [&str; 6] = ["tip", "mempool", "wallet-transaction", "rescan", "wallet-lock", "reorganisation"];
 

@@ -10,7 +10,8 @@ use outrigger_abi::{
 };
 use parking_lot::{Condvar, Mutex};
 
-use crate::frame::{FrameError, Head, Kind, place_of};
+use crate::body::Body;
+use crate::frame::{FrameError, Head, INTERNAL_ERROR, Kind, place_of};
 use crate::greeting::Begin;
 use crate::lane::Lane;
 
@@ -101,14 +102,29 @@ impl Inside {
     }
 
     /// Asks the host on the lane of this thread, or on one of those for threads that have none.
-    fn ask(&self, head: Head, body: &[u8]) -> (i32, Vec<u8>) {
+    fn ask(&self, head: Head, body: &[u8]) -> (i32, Body) {
         self.on_any_lane(|lane| {
-            lane.send(head, &[body])?;
+            match lane.send(head, &[body]) {
+                Err(FrameError::NoRoom { .. }) => return Ok((ErrorKind::Refused as i32, Body::default())),
+                sent => sent?,
+            }
             match lane.receive(usize::MAX)? {
                 (Head { kind: Kind::Answer, code, .. }, bytes) => Ok((code, bytes)),
                 (head, _) => Err(FrameError::OutOfTurn(head.kind)),
             }
         })
+    }
+
+    /// Sends an answer that somebody waits for.
+    fn answer(&self, head: Head, body: &[u8]) {
+        self.on_any_lane(|lane| match lane.send(head, &[body]) {
+            Err(FrameError::NoRoom { len }) => {
+                let refusal =
+                    format!("The plugin's answer of {len} bytes is too long, or there is no memory for it now");
+                lane.send(Head { code: INTERNAL_ERROR, ..head }, &[refusal.as_bytes()])
+            }
+            sent => sent,
+        });
     }
 
     fn on_any_lane<T>(&self, mut work: impl FnMut(&mut Lane) -> Result<T, FrameError>) -> T {
@@ -155,7 +171,7 @@ impl HostCode for Inside {
     fn reply(&self, token: u64, code: i32, body: OwnedBytes) -> i32 {
         let head = Head { token, code, ..Head::new(Kind::Reply) };
         if self.close(token) {
-            self.on_any_lane(|lane| lane.send(head, &[&body]));
+            self.answer(head, &body);
             return STATUS_OK;
         }
         // The host counts answers that nobody waits for, and says what they are.

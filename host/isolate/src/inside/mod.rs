@@ -15,7 +15,9 @@ use crate::frame::{FrameError, Head, Kind};
 use crate::greeting::Hello;
 use crate::lane::Lane;
 use crate::library::{self, LibraryError};
-use crate::passing::{self, Purpose};
+use crate::memory::{MemoryLane, Region, Side};
+use crate::passing::{self, Parcel, Purpose};
+use crate::socket::SocketLane;
 use host::Inside;
 
 /// The stack of a thread that runs functions of the plugin, in bytes: as in the host.
@@ -44,7 +46,7 @@ pub fn run() -> ExitCode {
 fn serve(control: &UnixStream) -> Result<(), FrameError> {
     // The host's end is this one's, also where it is killed.
     let _ = set_parent_process_death_signal(Some(Signal::KILL));
-    let mut lane = Lane::new(control.try_clone()?);
+    let mut lane = SocketLane::new(control.try_clone()?);
     let (head, hello) = lane.receive(usize::MAX)?;
     let hello: Hello = match head.kind {
         Kind::Hello => serde_json::from_slice(&hello).map_err(std::io::Error::from)?,
@@ -64,7 +66,7 @@ fn serve(control: &UnixStream) -> Result<(), FrameError> {
         }
         None => Vec::new(),
     };
-    let mut lane = Lane::new(control.try_clone()?);
+    let mut lane = SocketLane::new(control.try_clone()?);
     match library::open(&hello.library) {
         Ok(table) => {
             let inside = Inside::new(Box::leak(Box::new(table)));
@@ -83,14 +85,39 @@ fn serve(control: &UnixStream) -> Result<(), FrameError> {
 
 /// Serves the lanes that the host makes.
 fn take_lanes(control: &UnixStream, inside: &'static Inside) -> Result<(), FrameError> {
-    while let Some((lane, purpose)) = passing::receive(control)? {
-        let lane = Lane::new(UnixStream::from(lane));
-        match purpose {
-            Purpose::Own => inside.add_own(lane),
-            Purpose::Entry => {
-                let thread = std::thread::Builder::new().stack_size(STACK_BYTES);
-                drop(thread.spawn(move || inside.serve(lane))?);
+    let mut regions = None;
+    while let Some(parcel) = passing::receive(control)? {
+        match parcel {
+            Parcel::Regions([theirs, ours]) => {
+                regions = Some((Region::open(ours, true)?, Region::open(theirs, false)?));
             }
+            Parcel::Lane(purpose, place, socket) => {
+                let socket = UnixStream::from(socket);
+                let lane = match &regions {
+                    Some((ours, theirs)) => {
+                        let lane = MemoryLane::new(Side::Runner, socket, place.into(), ours, theirs);
+                        Lane::Memory(Box::new(
+                            lane.ok_or(std::io::ErrorKind::InvalidData).map_err(std::io::Error::from)?,
+                        ))
+                    }
+                    None => Lane::Socket(SocketLane::new(socket)),
+                };
+                serve_lane(lane, purpose, inside)?;
+            }
+            Parcel::Memory(_) | Parcel::NoMemory => {
+                return Err(std::io::Error::from(std::io::ErrorKind::InvalidData).into());
+            }
+        }
+    }
+    Ok(())
+}
+
+fn serve_lane(lane: Lane, purpose: Purpose, inside: &'static Inside) -> std::io::Result<()> {
+    match purpose {
+        Purpose::Own => inside.add_own(lane),
+        Purpose::Entry => {
+            let thread = std::thread::Builder::new().stack_size(STACK_BYTES);
+            drop(thread.spawn(move || inside.serve(lane))?);
         }
     }
     Ok(())

@@ -59,6 +59,10 @@ impl Instance {
     fn abandon(&self) {
         tracing::error!(plugin = self.manifest().id, "the plugin does not end its calls; its instance is abandoned");
         self.context.end(Stage::Abandoned);
+        // The threads of the host that are in it come back with the end of its process.
+        if let Some(runners) = &self.runners {
+            runners.abandon();
+        }
     }
 
     /// Whether a retired instance has ended or was abandoned, and no thread of the host is inside it any more: nothing that

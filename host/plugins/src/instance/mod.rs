@@ -17,7 +17,7 @@ use std::sync::mpsc::Sender;
 use std::time::{Duration, Instant};
 
 use outrigger_abi::{HostTable, PluginTable, RawCall, STATUS_OK, UsedPlugin};
-use outrigger_isolate::{Confinement, Executable, RunnerStatus};
+use outrigger_isolate::{Bounds, Confinement, Executable, RunnerStatus, Runners, Transport};
 use outrigger_memory::wipe_stack;
 use outrigger_sdk::manifest::{Manifest, MethodSpec};
 use outrigger_service::events::Event;
@@ -142,6 +142,10 @@ pub struct Launch<'a> {
     pub executable: Arc<Executable>,
     /// What they are confined to.
     pub confinement: Option<Confinement>,
+    /// What its process may use, where it is isolated.
+    pub bounds: Bounds,
+    /// What its messages lie in, where it is isolated.
+    pub transport: Transport,
     /// Where failures are reported, with the instance's id.
     pub failures: Sender<(u64, PluginFailure)>,
 }
@@ -165,8 +169,8 @@ pub struct Instance {
     /// Its events.
     pub events: Arc<EventQueue>,
     plugin: UsedPlugin,
-    /// How its runners fare, where it is isolated.
-    pub runners: Option<Arc<RunnerStatus>>,
+    /// Its runners, where it is isolated.
+    runners: Option<Arc<Runners>>,
     /// Its code ended in a fault.
     damaged: AtomicBool,
     /// Tokens of calls that nobody waits for any more. Its reader has a thread of its own: behind the calls that they are

@@ -8,7 +8,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, SendError, channel};
 use std::time::Duration;
 
 use outrigger_abi::{ExportedService, UsedPlugin, host_table};
-use outrigger_isolate::{Launch as RunnerLaunch, Proxy, RunnerStatus};
+use outrigger_isolate::{Launch as RunnerLaunch, Proxy, RunnerStatus, Runners};
 use outrigger_service::events::Event;
 use outrigger_service::{Events, Log};
 use outrigger_values::text::printable;
@@ -19,7 +19,7 @@ use super::life::{Life, Stage};
 use super::{Code, Instance, Launch, LoadedLibrary, PluginFailure, Since};
 use crate::answer::AnswerRules;
 use crate::events::{EventQueue, EventsService};
-use crate::grants::{self, Grant, GrantError, OWN_SERVICES};
+use crate::grants::{self, Grant, GrantError, Holder, OWN_SERVICES, WALLET};
 use crate::log::LogService;
 use outrigger_base::contain::contain;
 
@@ -67,9 +67,15 @@ impl Instance {
     pub fn start(code: &Arc<LoadedLibrary>, launch: Launch<'_>) -> Result<Arc<Self>, StartError> {
         let plugin = code.manifest.id.clone();
         grants::check(&code.manifest, launch.grants, launch.services)?;
-        let events = EventQueue::new(code.manifest.events.clone());
-        let services = exported(&plugin, &launch, &events)?;
-        let make = maker(code, &launch);
+        let wallets = launch.grants.iter().find(|grant| grant.service == WALLET);
+        let events = EventQueue::new(code.manifest.events.clone(), wallets.and_then(|grant| grant.wallets.clone()));
+        // What it must not open itself, it must not have the host open either, unless it is trusted.
+        let confinement = launch.confinement.as_ref().filter(|_| code.is_isolated() && !launch.trusted);
+        let reach = confinement.map(|confinement| &confinement.reach[..]);
+        let holder = Holder { instance: launch.id, grants: launch.grants, reach };
+        let services = exported(&plugin, &launch, &holder, &events)?;
+        let runners: Arc<Runners> = Arc::default();
+        let make = maker(code, &launch, &runners);
         let context: &Context = Box::leak(Box::new(Context {
             id: launch.id,
             code: code.clone(),
@@ -80,7 +86,7 @@ impl Instance {
             life: Life::new(),
         }));
         let (cancels, notices) = channel();
-        let (isolated, runners) = (code.is_isolated(), launch.runners.clone());
+        let (isolated, status) = (code.is_isolated(), launch.runners.clone());
         let code = code.clone();
         let grants = launch.grants.to_vec();
         let options = Value::Object(launch.options).to_string();
@@ -94,7 +100,7 @@ impl Instance {
                 grants,
                 deadline: launch.deadline,
                 health: launch.health,
-                runners: isolated.then_some(launch.runners),
+                runners: isolated.then_some(runners),
                 events,
                 damaged: AtomicBool::new(false),
                 cancels,
@@ -110,7 +116,7 @@ impl Instance {
         let late = |outcome: Result<Arc<Self>, StartError>| outcome.iter().for_each(|instance| instance.end());
         let instance = in_time(&plugin, bring_up, late)??;
         if isolated {
-            tell_missing(&plugin, &runners);
+            tell_missing(&plugin, &status);
         }
         instance.start_threads(notices).inspect_err(|_| instance.end())?;
         Ok(instance)
@@ -188,7 +194,11 @@ pub fn in_time<T: Send + 'static>(
 }
 
 /// What makes the plugin's instance: in this process, or one that stands for it here.
-fn maker(code: &Arc<LoadedLibrary>, launch: &Launch<'_>) -> Box<dyn FnOnce() -> Option<UsedPlugin> + Send> {
+fn maker(
+    code: &Arc<LoadedLibrary>,
+    launch: &Launch<'_>,
+    runners: &Arc<Runners>,
+) -> Box<dyn FnOnce() -> Option<UsedPlugin> + Send> {
     match &code.code {
         Code::InProcess(table) => {
             let table = *table;
@@ -205,7 +215,10 @@ fn maker(code: &Arc<LoadedLibrary>, launch: &Launch<'_>) -> Box<dyn FnOnce() -> 
                 max_answer: if launch.trusted { usize::MAX } else { launch.max_answer_bytes },
                 executable: launch.executable.clone(),
                 confinement: launch.confinement.clone(),
+                bounds: launch.bounds,
+                transport: launch.transport,
                 status: launch.runners.clone(),
+                runners: runners.clone(),
                 given_up: Box::new(move || {
                     let _ = failures.send((id, PluginFailure::Crashed));
                 }),
@@ -216,8 +229,8 @@ fn maker(code: &Arc<LoadedLibrary>, launch: &Launch<'_>) -> Box<dyn FnOnce() -> 
 }
 
 /// Says what does not hold of an isolated plugin's sandbox, where it has one.
-fn tell_missing(plugin: &str, runners: &RunnerStatus) {
-    let missing = runners.enforced().map(|held| held.missing).unwrap_or_default();
+fn tell_missing(plugin: &str, status: &RunnerStatus) {
+    let missing = status.enforced().map(|held| held.missing).unwrap_or_default();
     if !missing.is_empty() {
         let missing = missing.join("; ");
         tracing::warn!(plugin, missing, "this system does not allow all of the sandbox around the plugin's process");
@@ -228,6 +241,7 @@ fn tell_missing(plugin: &str, runners: &RunnerStatus) {
 fn exported(
     plugin: &str,
     launch: &Launch<'_>,
+    holder: &Holder<'_>,
     events: &Arc<EventQueue>,
 ) -> Result<HashMap<String, Arc<ExportedService>>, GrantError> {
     let [own_events, own_log] = OWN_SERVICES;
@@ -240,7 +254,7 @@ fn exported(
                 let log = LogService { plugin: plugin.to_owned() };
                 Some(Arc::new(ExportedService::new::<dyn Log>(Arc::new(log))))
             }
-            name => launch.services.export(name, launch.grants, launch.id),
+            name => launch.services.export(name, holder),
         };
         let missing = || GrantError::no_service(plugin.to_owned(), grant.service.clone(), launch.services);
         service.map(|service| (grant.service.clone(), service)).ok_or_else(missing)

@@ -256,6 +256,11 @@ impl Faulty {
                 return Ok(json!(tip.height));
             }
             "faultnewer" => return Ok(json!(self.raw.wanted(call.scope.0))),
+            "faultask" => {
+                for _ in 0..3 {
+                    self.host.chain.tip(call.scope)?;
+                }
+            }
             "faulttips" => {
                 let before = self.host.chain.tip(call.scope)?.height;
                 gate::wait(gate::connect(call.params.text(0)?)?);

@@ -8,6 +8,8 @@ use std::fs;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::os::unix::net::UnixStream;
+use std::thread;
+use std::time::Duration;
 
 use outrigger_sdk::params::int64;
 use outrigger_sdk::{Call, Host, Plugin, Reply, RpcError, RpcErrorCode};
@@ -17,6 +19,10 @@ use crate::raw::Argument;
 
 /// The code of what the system refuses.
 const REFUSED: RpcErrorCode = RpcErrorCode(-90);
+
+/// How long its threads sleep, and how long it waits before it tries to have more of them.
+const FOR_LONG: Duration = Duration::from_secs(3600);
+const SOON: Duration = Duration::from_millis(1);
 
 /// The plugin.
 pub struct Hostile;
@@ -49,6 +55,35 @@ fn answer(call: &Call<'_>) -> Result<Value, RpcError> {
             let text = call.params.text(0)?;
             writeln!(io::stderr(), "{text}").map(|()| Value::Null).map_err(refused)
         }
+        "hostilememory" => {
+            let mebibytes = usize::try_from(int64(call.params.get(0))?).unwrap_or(0);
+            // Each part is written to, so that it is memory and no mere reservation.
+            let parts: Vec<Vec<u8>> = (0..mebibytes).map(|part| vec![part as u8 | 1; 1 << 20]).collect();
+            Ok(json!(parts.iter().map(|part| usize::from(part[0])).sum::<usize>()))
+        }
+        "hostilethreads" => {
+            let wanted = int64(call.params.get(0))?;
+            let mut started = 0;
+            while started < wanted {
+                let sleeper = thread::Builder::new().stack_size(1 << 16);
+                match sleeper.spawn(|| thread::sleep(FOR_LONG)) {
+                    Ok(_) => started += 1,
+                    // Until it is ended: others may come to an end.
+                    Err(_) => thread::sleep(SOON),
+                }
+            }
+            thread::sleep(FOR_LONG);
+            Ok(json!(started))
+        }
+        "hostileflood" => {
+            for line in 0..int64(call.params.get(0))? {
+                writeln!(io::stderr(), "line {line} of a flood").map_err(refused)?;
+            }
+            Ok(Value::Null)
+        }
+        "hostilespin" => loop {
+            std::hint::spin_loop();
+        },
         "hostilecrash" => raw::crash(),
         _ => Ok(Value::Null),
     }

@@ -1,0 +1,155 @@
+//! What a runner's process uses, looked at now and then: the system's own limits do not bind memory that is used (only address
+//! space) nor, for root, threads.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use rustix::process::{Pid, setpriority_process};
+
+/// How often is looked.
+pub const INTERVAL: Duration = Duration::from_millis(500);
+
+/// A process that used more than this share of all processors' time in each of so many intervals stands back for others.
+const GREEDY_SHARE: f64 = 0.5;
+const GREEDY_INTERVALS: u32 = 4;
+
+/// How far it stands back then: as the `nice` command counts.
+const STANDS_BACK: i32 = 15;
+
+/// What a process may use.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Bounds {
+    /// Memory, in bytes.
+    pub memory: u64,
+    /// Threads.
+    pub threads: u64,
+}
+
+impl Bounds {
+    /// As much as the system has.
+    pub const NONE: Self = Self { memory: u64::MAX, threads: u64::MAX };
+}
+
+/// Which bound was passed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Excess {
+    /// It uses more memory than it may.
+    Memory,
+    /// It has more threads than it may.
+    Threads,
+}
+
+impl Excess {
+    /// In words.
+    pub fn reason(self) -> &'static str {
+        match self {
+            Self::Memory => "more memory than max_memory_mib allows",
+            Self::Threads => "more threads than max_threads allows",
+        }
+    }
+}
+
+/// A look at a process.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+struct Usage {
+    memory: u64,
+    threads: u64,
+    /// The processors' time that it has used, in the system's ticks.
+    ticks: u64,
+}
+
+/// Looks at one process again and again.
+pub struct Watch {
+    pid: u32,
+    bounds: Bounds,
+    ticks: u64,
+    greedy: u32,
+    stands_back: bool,
+}
+
+impl Watch {
+    /// A watch of a process.
+    pub fn new(pid: u32, bounds: Bounds) -> Self {
+        Self { pid, bounds, ticks: 0, greedy: 0, stands_back: false }
+    }
+
+    /// Looks, about [`INTERVAL`] after the last time. Which bound the process has passed.
+    pub fn look(&mut self) -> Option<Excess> {
+        // One that has ended uses nothing.
+        let usage = read(self.pid)?;
+        if usage.memory > self.bounds.memory {
+            return Some(Excess::Memory);
+        }
+        if usage.threads > self.bounds.threads {
+            return Some(Excess::Threads);
+        }
+        self.weigh(usage.ticks);
+        None
+    }
+
+    /// Has a process that keeps the processors busy stand back, so that the host and other plugins come first.
+    fn weigh(&mut self, ticks: u64) {
+        let used = ticks.saturating_sub(std::mem::replace(&mut self.ticks, ticks)) as f64;
+        let cores = std::thread::available_parallelism().map_or(1.0, |cores| cores.get() as f64);
+        let all = INTERVAL.as_secs_f64() * rustix::param::clock_ticks_per_second() as f64 * cores;
+        self.greedy = if used > all * GREEDY_SHARE { self.greedy + 1 } else { 0 };
+        let stands_back = match self.greedy {
+            0 => false,
+            GREEDY_INTERVALS.. => true,
+            _ => self.stands_back,
+        };
+        // Without the right to come forward again it stays back.
+        if stands_back != self.stands_back && set_nice(self.pid, if stands_back { STANDS_BACK } else { 0 }) {
+            self.stands_back = stands_back;
+        }
+    }
+}
+
+/// Sets how far all threads of a process stand back. Whether all could be set.
+fn set_nice(pid: u32, nice: i32) -> bool {
+    let folder: PathBuf = format!("/proc/{pid}/task").into();
+    let threads = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let threads = threads.filter_map(|thread| Pid::from_raw(thread.file_name().to_str()?.parse().ok()?));
+    let refused = threads.filter(|thread| setpriority_process(Some(*thread), nice).is_err()).count();
+    refused == 0
+}
+
+/// What a process uses; none where it has ended.
+fn read(pid: u32) -> Option<Usage> {
+    let memory = std::fs::read_to_string(format!("/proc/{pid}/statm")).ok()?;
+    let pages: u64 = memory.split(' ').nth(1)?.parse().ok()?;
+    let (threads, ticks) = parse_stat(&std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)?;
+    Some(Usage { memory: pages * rustix::param::page_size() as u64, threads, ticks })
+}
+
+/// The number of threads and the ticks used, from the line of `/proc/PID/stat`, of which a name in parentheses may hold anything.
+fn parse_stat(line: &str) -> Option<(u64, u64)> {
+    let fields: Vec<&str> = line.rsplit_once(')')?.1.split_whitespace().collect();
+    let number = |place: usize| fields.get(place)?.parse::<u64>().ok();
+    // The first one here is the third of proc(5).
+    Some((number(17)?, number(11)? + number(12)?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn own_process_is_read() {
+        let usage = read(std::process::id()).unwrap();
+        assert!(usage.memory > 100 << 10 && usage.memory < 1 << 40, "{usage:?}");
+        assert!((1..10_000).contains(&usage.threads), "{usage:?}");
+        let name = "7 (a) b) R 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18";
+        assert_eq!(parse_stat(name), Some((17, 23)));
+        assert_eq!(parse_stat("7 (a"), None);
+    }
+
+    #[test]
+    fn bounds_are_looked_at() {
+        let watch = |memory, threads| Watch::new(std::process::id(), Bounds { memory, threads }).look();
+        assert_eq!(watch(1, u64::MAX), Some(Excess::Memory));
+        assert_eq!(watch(u64::MAX, 0), Some(Excess::Threads));
+        assert_eq!(watch(u64::MAX, u64::MAX), None);
+        assert_eq!(Watch::new(u32::MAX, Bounds { memory: 0, threads: 0 }).look(), None, "there is no such process");
+    }
+}

@@ -1,0 +1,102 @@
+//! What an instance may use of the wallets and of the file system, whoever makes the call that it runs.
+
+use std::fs;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use outrigger_base::client_files::Folders;
+use outrigger_service::{ErrorKind, Result, ServiceError};
+
+/// What one instance was granted. By default everything.
+#[derive(Clone, Default, Debug)]
+pub struct Granted {
+    /// The only wallets that it may use; none for all.
+    pub wallets: Option<Arc<[String]>>,
+    /// The only folders in which it may have the host read; none for all that the caller may use.
+    pub reads: Folders,
+    /// The only folders in which it may have the host write.
+    pub writes: Folders,
+}
+
+impl Granted {
+    /// Whether it may know of this wallet.
+    pub fn may_use(&self, wallet: &str) -> bool {
+        self.wallets.as_ref().is_none_or(|granted| granted.iter().any(|name| name == wallet))
+    }
+
+    /// The wallet that it was granted, where that is one alone.
+    pub fn only_wallet(&self) -> Option<&str> {
+        match self.wallets.as_deref() {
+            Some([only]) => Some(only),
+            _ => None,
+        }
+    }
+}
+
+/// The folders that lie in both.
+pub fn within_both(user: &Folders, plugin: &Folders) -> Folders {
+    let (Some(user), Some(plugin)) = (user, plugin) else { return user.clone().or_else(|| plugin.clone()) };
+    let real = |folders: &Arc<[PathBuf]>| -> Vec<PathBuf> {
+        folders.iter().filter_map(|folder| fs::canonicalize(folder).ok()).collect()
+    };
+    let (user, plugin) = (real(user), real(plugin));
+    let inner = |one: &PathBuf, other: &PathBuf| match (one.starts_with(other), other.starts_with(one)) {
+        (true, _) => Some(one.clone()),
+        (_, true) => Some(other.clone()),
+        _ => None,
+    };
+    Some(user.iter().flat_map(|one| plugin.iter().filter_map(move |other| inner(one, other))).collect())
+}
+
+/// The wallets whose keys an instance may use.
+#[derive(Clone, Debug)]
+pub enum Keys {
+    /// No wallet's.
+    None,
+    /// These wallets'.
+    Of(Vec<String>),
+    /// Every wallet's.
+    All,
+}
+
+impl Keys {
+    /// Checks that the keys of a wallet may be used.
+    ///
+    /// # Errors
+    /// [`ErrorKind::NotGranted`] names the wallet.
+    pub fn check(&self, wallet: &str) -> Result<()> {
+        let granted = match self {
+            Self::None => false,
+            Self::Of(wallets) => wallets.iter().any(|granted| granted == wallet),
+            Self::All => true,
+        };
+        let refused = || format!("The plugin may not use the keys of the wallet \"{wallet}\"");
+        if granted { Ok(()) } else { Err(ServiceError::new(ErrorKind::NotGranted, refused())) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn folders_of_user_and_plugin_are_those_in_both() {
+        let root = tempfile::tempdir().unwrap();
+        let at = |name: &str| fs::canonicalize(root.path()).unwrap().join(name);
+        ["a/b/c", "d"].iter().for_each(|name| fs::create_dir_all(at(name)).unwrap());
+        let some = |names: &[&str]| -> Folders { Some(names.iter().map(|name| at(name)).collect()) };
+        assert_eq!(within_both(&None, &None), None);
+        assert_eq!(within_both(&some(&["a"]), &None), some(&["a"]));
+        assert_eq!(within_both(&None, &some(&["d"])), some(&["d"]));
+        assert_eq!(within_both(&some(&["a", "d"]), &some(&["a/b/c", "a/b"])), some(&["a/b/c", "a/b"]));
+        assert_eq!(within_both(&some(&["a/b"]), &some(&["a", "d"])), some(&["a/b"]));
+        assert_eq!(within_both(&some(&["a"]), &some(&["d", "missing"])), some(&[]));
+    }
+
+    #[test]
+    fn granted_wallets_are_all_that_are_known() {
+        let granted = Granted { wallets: Some(["hot".to_owned()].into()), ..Granted::default() };
+        assert!(granted.may_use("hot") && !granted.may_use("cold") && Granted::default().may_use("cold"));
+        assert_eq!((granted.only_wallet(), Granted::default().only_wallet()), (Some("hot"), None));
+    }
+}

@@ -232,26 +232,37 @@ pub(crate) fn compare(
     of_wallet: bool,
     clients: &[(Client, Client)],
 ) {
-    let wires = |(client, wallet): &(Client, Client)| -> Vec<Wire> {
-        let client = if of_wallet { wallet } else { client };
-        (0..connections).map(|first| Wire::new(client, bodies, first)).collect()
-    };
+    let clients: Vec<&Client> =
+        clients.iter().map(|(client, wallet)| if of_wallet { wallet } else { client }).collect();
+    let mut all = loads(connections, waits, bodies, &clients);
+    let plural = if connections == 1 { "" } else { "s" };
+    let awake = if waits == Waits::Awake { " of a client that never sleeps" } else { "" };
+    let what = format!("{method}, {connections} kept-alive connection{plural}{awake}");
+    let rates: Vec<f64> = all.iter().map(Load::per_second).collect();
+    crate::print_rates(what.clone(), &rates);
+    for percent in [50, 99] {
+        let times: Vec<f64> = all.iter_mut().map(|load| load.percentile(percent)).collect();
+        let theirs = times.get(1).copied();
+        Row { what: format!("{what}, {percent} of 100 within"), unit: "ms", ours: times[0], theirs }.print();
+    }
+}
+
+/// How many calls a second each of the clients' servers answers.
+pub(crate) fn rates(connections: usize, waits: Waits, bodies: &[String], clients: &[(Client, Client)]) -> Vec<f64> {
+    let clients: Vec<&Client> = clients.iter().map(|(client, _)| client).collect();
+    loads(connections, waits, bodies, &clients).iter().map(Load::per_second).collect()
+}
+
+/// Calls of each client's server, in turns.
+fn loads(connections: usize, waits: Waits, bodies: &[String], clients: &[&Client]) -> Vec<Load> {
+    let wires = |client: &&Client| (0..connections).map(|first| Wire::new(client, bodies, first)).collect();
     let mut all: Vec<(Vec<Wire>, Load)> = clients.iter().map(|client| (wires(client), Load::default())).collect();
     for _ in 0..TURNS {
         for (wires, load) in &mut all {
             load.measure(wires, waits);
         }
     }
-    let plural = if connections == 1 { "" } else { "s" };
-    let awake = if waits == Waits::Awake { " of a client that never sleeps" } else { "" };
-    let what = format!("{method}, {connections} kept-alive connection{plural}{awake}");
-    let rates: Vec<f64> = all.iter().map(|(_, load)| load.per_second()).collect();
-    crate::print_rates(what.clone(), &rates);
-    for percent in [50, 99] {
-        let times: Vec<f64> = all.iter_mut().map(|(_, load)| load.percentile(percent)).collect();
-        let theirs = times.get(1).copied();
-        Row { what: format!("{what}, {percent} of 100 within"), unit: "ms", ours: times[0], theirs }.print();
-    }
+    all.into_iter().map(|(_, load)| load).collect()
 }
 
 /// What connections cost that wait for nothing, or for another template.

@@ -4,6 +4,7 @@
 //! cargo run --release -p outrigger-tests --bin bench [-- --bitcoind PATH]
 //! cargo run --release -p outrigger-tests --bin bench rows
 //! cargo run --release -p outrigger-tests --bin bench plugins
+//! cargo run --release -p outrigger-tests --bin bench isolated
 //! cargo run --release -p outrigger-tests --bin bench template [-- --bitcoind PATH]
 //! cargo run --release -p outrigger-tests --bin bench history [-- --bitcoind PATH [--in-front]]
 //! cargo run --release -p outrigger-tests --bin bench import [-- --bitcoind PATH]
@@ -18,7 +19,8 @@
 //! cargo run --release -p outrigger-tests --bin bench soak [-- --minutes N]
 //! ```
 //!
-//! Without a name: the start and single calls. `rows`: rows of large wallets. `plugins`: the plugin platform. `template`:
+//! Without a name: the start and single calls. `rows`: rows of large wallets. `plugins`: the plugin platform. `isolated`: plugins
+//! in processes of their own beside the same in the host's. `template`:
 //! templates, blocks and transactions. `history`: the history of large wallets. `import`: imports, rescans and large wallets.
 //! `signing`: signing. `selection`: coin selection. `load`: many calls at a time, and what waiting connections cost. `passed`: what passing calls on costs. `rescans`: rescans, headers and new blocks in front of a bitcoind.
 //! `scale`: in front of a large chain and mempool, and many that wait. `polling`: what busy polling gains.
@@ -30,6 +32,7 @@
 mod false_node;
 mod history;
 mod import;
+mod isolated;
 mod load;
 mod passed;
 mod payments;
@@ -124,6 +127,7 @@ fn main() {
     match arguments.get(1).map(String::as_str) {
         Some("rows") => rows::run(),
         Some("plugins") => plugins::run(),
+        Some("isolated") => isolated::run(),
         Some("template") => template::run(bitcoind),
         Some("history") => history::run(bitcoind, in_front),
         Some("import") => import::run(bitcoind),

@@ -95,6 +95,21 @@ pub fn measure(client: &mut Client, times: usize, method: &str, params: &Value) 
 
 /// Walks all rows through the ABI and through copies of LMDB's file.
 fn walk(host: &Host, wallet: &mut Client, row: &dyn Fn(&str, String)) {
+    let (rows, [abi, direct, in_step]) = walks(host, wallet);
+    row(&format!("{rows} rows read through the ABI"), show(abi));
+    for (direct, how) in [(direct, "by index and search"), (in_step, "by a cursor over index and rows")] {
+        let ratio = abi.as_secs_f64() / direct.as_secs_f64();
+        row(&format!("the same from LMDB directly, {how}"), format!("{}, ratio {ratio:.3}", show(direct)));
+    }
+}
+
+/// How long a plugin takes to read all rows.
+pub fn rows_through_abi(host: &Host, wallet: &mut Client) -> Duration {
+    walks(host, wallet).1[0]
+}
+
+/// How many rows there are, and how long they take through the ABI, from LMDB by index and search, and by a cursor.
+fn walks(host: &Host, wallet: &mut Client) -> (Value, [Duration; 3]) {
     // Answered once the wallet has followed the chain to its tip.
     wallet.call("getwalletinfo", json!([]));
     let copy = tempfile::tempdir().unwrap();
@@ -108,13 +123,7 @@ fn walk(host: &Host, wallet: &mut Client, row: &dyn Fn(&str, String)) {
         let times = answer[kind].as_array().unwrap().iter();
         median(times.map(|time| Duration::from_nanos(time.as_u64().unwrap())).collect())
     };
-    let (rows, abi) = (&answer["rows"], times("abi"));
-    row(&format!("{rows} rows read through the ABI"), show(abi));
-    for (kind, how) in [("direct", "by index and search"), ("in_step", "by a cursor over index and rows")] {
-        let direct = times(kind);
-        let ratio = abi.as_secs_f64() / direct.as_secs_f64();
-        row(&format!("the same from LMDB directly, {how}"), format!("{}, ratio {ratio:.3}", show(direct)));
-    }
+    (answer["rows"].clone(), ["abi", "direct", "in_step"].map(times))
 }
 
 /// Lists everything, and says what memory that takes.

@@ -21,6 +21,7 @@ mod faults;
 mod fee_estimates;
 mod former;
 mod full_disk;
+mod granted;
 mod groups;
 mod hardware_wallets;
 mod held_up;

@@ -5,6 +5,8 @@ mod crashes;
 #[cfg(target_os = "linux")]
 mod degraded;
 #[cfg(target_os = "linux")]
+mod greedy;
+#[cfg(target_os = "linux")]
 mod hostile;
 #[cfg(target_os = "linux")]
 mod lasting;
@@ -13,6 +15,8 @@ mod native;
 mod operating;
 #[cfg(target_os = "linux")]
 mod reach;
+#[cfg(target_os = "linux")]
+mod secrets;
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;

@@ -1,0 +1,128 @@
+//! What it costs that a plugin runs in a process of its own: the same calls with the plugin in the host's process and isolated.
+//!
+//! ```text
+//! cargo run --release -p outrigger-tests --bin bench isolated
+//! ```
+//!
+//! The ratio is how many times as long the isolated plugin takes, and for rates which part of the calls it serves.
+
+use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use outrigger_tests::{Client, Host, HostOptions, built, groups};
+use serde_json::json;
+
+use crate::load::{Waits, rates};
+use crate::payments::Payer;
+use crate::rows::{measure, rows_through_abi};
+use crate::{median, milliseconds};
+
+/// How many connections call at a time.
+const CONNECTIONS: usize = 32;
+/// The transactions of the wallet that is listed whole, and of the one of which rows are read.
+const LISTED: usize = 20_000;
+const ROWS: usize = 100_000;
+/// How often the wallet is listed.
+const LISTINGS: usize = 11;
+/// How often each median of calls is taken, in turns.
+const TURNS: usize = 3;
+
+/// Runs the benchmark.
+pub fn run() {
+    println!("| what | in-process | isolated | unit | ratio |\n|---|---|---|---|---|");
+    boundary("a call that does nothing", "faultrelease");
+    boundary("one that asks a service three times", "faultask");
+    calls();
+    listings();
+    rows();
+}
+
+fn row(what: &str, unit: &str, [one, other]: [f64; 2]) {
+    println!("| {what} | {one:.2} | {other:.2} | {unit} | {:.2} |", other / one);
+}
+
+/// Both ways, in turns.
+fn in_turns(mut once: impl FnMut(bool) -> Duration) -> [f64; 2] {
+    let turns: Vec<[Duration; 2]> = (0..TURNS).map(|_| [false, true].map(&mut once)).collect();
+    [0, 1].map(|which| median(turns.iter().map(|turn| turn[which]).collect()).as_secs_f64() * 1e6)
+}
+
+/// Calls into a plugin and back: one after the other, one a millisecond, and while both processors are busy.
+fn boundary(what: &str, method: &str) {
+    let time = |pause: &str| in_turns(|isolated| timed(method, pause, isolated));
+    row(&format!("{what}, one after the other"), "us", time("0"));
+    row(&format!("{what}, one a millisecond"), "us", time("1000"));
+    let done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| {
+                while !done.load(Ordering::Relaxed) {
+                    std::hint::spin_loop();
+                }
+            });
+        }
+        row(&format!("{what}, beside two threads that are always busy"), "us", time("0"));
+        done.store(true, Ordering::Relaxed);
+    });
+}
+
+/// The median of `outrigger plugin time`.
+fn timed(method: &str, pause: &str, isolated: bool) -> Duration {
+    let mut command = Command::new(&built().binary);
+    command.args(["plugin", "time", "--pause-us", pause]);
+    command.args(isolated.then_some("--isolated")).arg(built().library("outrigger_faulty")).arg(method);
+    let output = command.output().unwrap();
+    let text = String::from_utf8_lossy(&output.stdout);
+    let median = text.split("median ").nth(1).and_then(|rest| rest.split(' ').next()?.parse().ok());
+    let told = || format!("{text}{}", String::from_utf8_lossy(&output.stderr));
+    Duration::from_nanos(median.unwrap_or_else(|| panic!("{}", told())))
+}
+
+/// A host, all plugins of which run in its process or in their own.
+fn host(isolated: bool) -> Host {
+    let which = if isolated { "all" } else { "none" };
+    Host::start_with(HostOptions { set: vec![format!("plugin_defaults.isolated='{which}'")], ..HostOptions::default() })
+}
+
+/// Calls over many connections.
+fn calls() {
+    let hosts = [false, true].map(host);
+    let clients: Vec<(Client, Client)> = hosts.iter().map(|host| (host.client(), host.client())).collect();
+    let body = json!({"id": 1, "method": "getblockcount", "params": []}).to_string();
+    let rates = rates(CONNECTIONS, Waits::Asleep, std::slice::from_ref(&body), &clients);
+    row(&format!("getblockcount over {CONNECTIONS} connections"), "a second", [rates[0], rates[1]]);
+}
+
+/// A long answer, made of many rows.
+fn listings() {
+    let medians = [false, true].map(|isolated| {
+        let host = host(isolated);
+        let mut wallet = host.new_wallet("w");
+        let mut payer = Payer::new(host.client(), &mut wallet, LISTED);
+        payer.pay(LISTED);
+        let (time, bytes) = measure(&mut wallet, LISTINGS, "listsinceblock", &json!([]));
+        (milliseconds(time), bytes)
+    });
+    let what = format!("listsinceblock of {LISTED} transactions, {:.1} MB", medians[0].1 as f64 / 1e6);
+    row(&what, "ms", medians.map(|(time, _)| time));
+}
+
+/// Rows of a wallet as a plugin reads them.
+fn rows() {
+    let medians = [false, true].map(|isolated| {
+        let config = tempfile::NamedTempFile::new().unwrap();
+        let text = std::fs::read_to_string(groups("regtest.toml")).unwrap();
+        let plugin = built().library("outrigger_row_walk").display().to_string();
+        // It also reads copies of the wallet's file, which a sandbox would refuse.
+        let how = if isolated { "isolated = true\nsandbox = \"none\"\n" } else { "" };
+        let entry = format!("\n[[plugins]]\nfile = \"{plugin}\"\n{how}grants = [\"wallet/1\"]\n");
+        std::fs::write(config.path(), text + &entry).unwrap();
+        let host = Host::start_with(HostOptions { config: Some(config.path().to_owned()), ..HostOptions::default() });
+        let mut wallet = host.new_wallet("w");
+        let mut payer = Payer::new(host.client(), &mut wallet, ROWS);
+        payer.pay(ROWS);
+        rows_through_abi(&host, &mut wallet)
+    });
+    row(&format!("{ROWS} rows of a wallet, read by a plugin"), "ms", medians.map(milliseconds));
+}

@@ -370,6 +370,8 @@ impl Runner {
     /// A lane has broken: the runner has ended, or is ended for what it sent.
     fn lost(&self, error: &FrameError, begun: bool) -> Gone {
         self.blame(error);
+        // Without its lane it is of no use, also where the system has failed the host. How it ended by itself stays.
+        self.signal();
         self.set_gone();
         Gone { begun }
     }
@@ -426,6 +428,10 @@ impl Runner {
     /// Ends the process, for this reason.
     pub fn kill(&self, why: &'static str) {
         self.killed.lock().get_or_insert(why);
+        self.signal();
+    }
+
+    fn signal(&self) {
         let _ = rustix::process::pidfd_send_signal(&self.process, Signal::KILL);
     }
 

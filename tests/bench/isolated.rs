@@ -8,9 +8,10 @@
 
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use outrigger_tests::{Client, Host, HostOptions, built, groups};
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
 
 use crate::load::{Waits, rates};
@@ -27,6 +28,11 @@ const ROWS: usize = 100_000;
 const LISTINGS: usize = 11;
 /// How often each median of calls is taken, in turns.
 const TURNS: usize = 3;
+/// How often a process is killed.
+const CRASHES: usize = 100;
+/// The threads on which a greedy plugin spins, and the calls that are made beside it.
+const SPINNING: usize = 4;
+const PACED: usize = 3000;
 
 /// Runs the benchmark.
 pub fn run() {
@@ -36,6 +42,8 @@ pub fn run() {
     calls();
     listings();
     rows();
+    crashes();
+    beside_a_greedy_one();
 }
 
 fn row(what: &str, unit: &str, [one, other]: [f64; 2]) {
@@ -125,4 +133,65 @@ fn rows() {
         rows_through_abi(&host, &mut wallet)
     });
     row(&format!("{ROWS} rows of a wallet, read by a plugin"), "ms", medians.map(milliseconds));
+}
+
+/// The configuration of a test plugin in a process of its own, and nothing else.
+fn alone(library: &str) -> (tempfile::NamedTempFile, HostOptions) {
+    let rest = "isolated = true\nsandbox = \"best-effort\"\ndeadline_seconds = 0\ngrants = [\"chain/1\", \"log/1\"]\n";
+    let groups = std::fs::read_to_string(groups("regtest.toml")).unwrap();
+    HostOptions::with_plugin(&groups, built().library(library), rest)
+}
+
+/// How long a call takes that comes when a plugin's process has just been killed.
+fn crashes() {
+    let (_config, options) = alone("outrigger_faulty");
+    let host = Host::start_with(options);
+    let mut client = host.client();
+    let mut times: Vec<Duration> = (0..CRASHES)
+        .map(|_| {
+            client.call("faultwho", json!([]));
+            let plugins = client.call("listplugins", json!([]));
+            let pid =
+                plugins.as_array().unwrap().iter().find(|plugin| plugin["id"] == "faulty").unwrap()["pid"].clone();
+            let pid = Pid::from_raw(pid.as_i64().unwrap().try_into().unwrap()).unwrap();
+            let began = Instant::now();
+            kill_process(pid, Signal::KILL).unwrap();
+            // One that was begun before its end was seen is lost.
+            while client.try_call("faultwho", json!([])).is_err() {}
+            began.elapsed()
+        })
+        .collect();
+    times.sort_unstable();
+    let at = |percent: usize| milliseconds(times[times.len() * percent / 100]);
+    let what = "a plugin's process is killed: until it answers again, median; 99 of 100 within";
+    println!("| {what} | - | {:.2}; {:.2} | ms | - |", at(50), at(99));
+}
+
+/// What other calls take while a plugin spins on several threads; the columns are without and with it.
+fn beside_a_greedy_one() {
+    let (_config, options) = alone("outrigger_hostile");
+    let host = Host::start_with(options);
+    let alone = within(&mut host.client());
+    for _ in 0..SPINNING {
+        let mut client = host.client();
+        std::thread::spawn(move || client.try_call("hostilespin", json!([])));
+    }
+    // Until it is seen to be greedy.
+    std::thread::sleep(Duration::from_secs(5));
+    let what = format!("getblockcount, 99 of 100 within: alone, and beside a plugin that spins on {SPINNING} threads");
+    row(&what, "ms", [alone, within(&mut host.client())]);
+}
+
+/// Within what time 99 of 100 calls are answered, a thousand a second.
+fn within(client: &mut Client) -> f64 {
+    let mut times: Vec<Duration> = (0..PACED)
+        .map(|_| {
+            std::thread::sleep(Duration::from_millis(1));
+            let began = Instant::now();
+            client.call("getblockcount", json!([]));
+            began.elapsed()
+        })
+        .collect();
+    times.sort_unstable();
+    milliseconds(times[times.len() * 99 / 100])
 }

@@ -193,4 +193,35 @@ mod tests {
             prop_assert_eq!(function_at(place_of(service, function)), (service, function));
         }
     }
+
+    /// A quick source of numbers that look random, the same ones each time.
+    fn numbers() -> impl FnMut() -> u64 {
+        let mut state = 0x9e37_79b9_7f4a_7c15_u64;
+        move || {
+            state ^= state << 13;
+            state ^= state >> 7;
+            state ^= state << 17;
+            state
+        }
+    }
+
+    #[test]
+    fn ten_million_heads_are_read_as_they_are_or_refused() {
+        let (mut next, mut read) = (numbers(), 0);
+        for _ in 0..10_000_000 {
+            let mut bytes = [0; HEAD_LEN];
+            for word in bytes.chunks_exact_mut(8) {
+                word.copy_from_slice(&next().to_le_bytes());
+            }
+            // Every other one has a kind that there may be.
+            if next() % 2 == 0 {
+                bytes[..4].copy_from_slice(&[(next() % 20) as u8, 0, 0, 0]);
+            }
+            if let Ok(head) = Head::parse(&bytes) {
+                assert_eq!(head.encode(), bytes);
+                read += 1;
+            }
+        }
+        assert!(read > 1_000_000, "{read}");
+    }
 }

@@ -35,7 +35,7 @@ pub use proxy::{Proxy, Seed};
 pub use status::{Crash, RunnerStatus, Runners};
 pub use usage::Bounds;
 
-/// Parses the head of a frame, for the fuzz targets: the length of what follows, or nothing.
-pub fn parse_frame(head: &[u8; frame::HEAD_LEN]) -> Option<usize> {
-    frame::Head::parse(head).ok().map(|head| head.len as usize)
+/// Reads the head of a message and writes it again, for the fuzz targets; none where it is no head.
+pub fn reread_head(head: &[u8; frame::HEAD_LEN]) -> Option<[u8; frame::HEAD_LEN]> {
+    frame::Head::parse(head).ok().map(|head| head.encode())
 }

@@ -112,6 +112,18 @@ pub fn zmq_subscriber(bytes: &[u8]) {
     }
 }
 
+/// The heads of messages that a plugin's process sends, one behind the other: what is read of one is written as it was read.
+///
+/// # Panics
+/// Where it is not.
+pub fn runner_message(bytes: &[u8]) {
+    for head in bytes.as_chunks().0 {
+        if let Some(written) = outrigger_isolate::reread_head(head) {
+            assert_eq!(written, *head);
+        }
+    }
+}
+
 /// The file of a mempool: what is read of a whole one is written as it was read, with any key.
 ///
 /// # Panics

@@ -35,7 +35,7 @@ pub struct Target {
 }
 
 /// All of them.
-pub const TARGETS: [Target; 19] = [
+pub const TARGETS: [Target; 20] = [
     Target { name: "signing", run: signing },
     Target { name: "descriptor", run: descriptor },
     Target { name: "transaction", run: transaction },
@@ -55,6 +55,7 @@ pub const TARGETS: [Target; 19] = [
     Target { name: "zmq_subscriber", run: host::zmq_subscriber },
     Target { name: "mempool_file", run: host::mempool_file },
     Target { name: "dump", run: dump },
+    Target { name: "runner_message", run: host::runner_message },
 ];
 
 /// Runs the target of this name.

@@ -232,6 +232,14 @@ fn corpus(name: &str) -> Vec<Vec<u8>> {
             ]
         }
         "psbt" => psbts(),
+        "runner_message" => {
+            let head = |kind: u8, len: u8| {
+                let mut head = [0_u8; 32];
+                (head[0], head[4], head[8], head[28]) = (kind, 0xff, 7, len);
+                head.to_vec()
+            };
+            (1..=15).map(|kind| [head(kind, 0), head(kind, 9)].concat()).collect()
+        }
         "zmq_subscriber" => {
             let mut greeting = vec![0xff, 0, 0, 0, 0, 0, 0, 0, 1, 0x7f, 3, 0];
             greeting.extend_from_slice(b"NULL");
@@ -300,4 +308,4 @@ macro_rules! tests {
     };
 }
 
-tests! { signing descriptor transaction block messages envelope manifest amount database framing load_list zmq node_reply node_result node_wallet psbt zmq_subscriber mempool_file dump }
+tests! { signing descriptor transaction block messages envelope manifest amount database framing load_list zmq node_reply node_result node_wallet psbt zmq_subscriber mempool_file dump runner_message }

@@ -11,7 +11,7 @@ use proptest::prelude::*;
 use super::mapping::{Area, SLOTS};
 use super::*;
 use crate::body::Body;
-use crate::frame::{FrameError, Head, Kind};
+use crate::frame::{FrameError, HEAD_LEN, Head, Kind};
 use crate::lane::Lane;
 use crate::passing::{self, Parcel};
 use crate::socket::SocketLane;
@@ -246,4 +246,41 @@ fn runner_cannot_write_what_the_host_says() {
     let file = std::fs::File::from(file);
     assert!(std::io::Write::write(&mut &file, b"x").is_err());
     assert!(file.set_len(0).is_err() && file.set_len(1 << 40).is_err());
+}
+
+#[test]
+fn whatever_a_runner_publishes_is_a_message_or_a_fault() {
+    let mut ends = ends();
+    let (area, ours) = (Area::new(&ends.theirs, 3).unwrap(), Area::new(&ends.ours, 3).unwrap());
+    ends.socket.set_nonblocking(true).unwrap();
+    let mut state = 0x9e37_79b9_7f4a_7c15_u64;
+    let mut next = || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        state
+    };
+    let (mut heard, mut faults) = (0, 0);
+    for _ in 0..200_000 {
+        let taken = ours.taken().load(Ordering::SeqCst);
+        let slot = area.slot(taken);
+        slot.iter().take(HEAD_LEN / 8 + 8).for_each(|word| word.store(next(), Ordering::SeqCst));
+        // Most have a kind, and a length that could be.
+        if next() % 8 > 0 {
+            slot[0].store(next() % 20, Ordering::SeqCst);
+            slot[3].store((next() % (2 * INLINE as u64)) << 32, Ordering::SeqCst);
+            slot[2].store(next() % (4 * INLINE as u64), Ordering::SeqCst);
+        }
+        area.published().store(taken.wrapping_add(1), Ordering::SeqCst);
+        match ends.host.receive_within(INLINE + 1000, Duration::ZERO) {
+            Ok((head, body)) => {
+                assert_eq!(head.len as usize, body.len());
+                heard += 1;
+            }
+            Err(_) => faults += 1,
+        }
+        // What it was given of memory, it drops.
+        while let Ok(Some(_)) = passing::receive(&ends.socket) {}
+    }
+    assert!(heard > 10_000 && faults > 10_000, "{heard} {faults}");
 }

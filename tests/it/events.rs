@@ -1,21 +1,16 @@
 //! Events on their way from the host to a plugin: every kind arrives, and what a slow plugin does not take is counted.
 
-use outrigger_tests::{Client, Gate, Host, HostOptions, built, groups};
+use outrigger_tests::{Client, Host};
 use serde_json::{Value, json};
 
-use crate::faults::{await_told, check_others, faulty};
+use crate::faults::{self, await_told, check_others, faulty, start_with_gate};
 
 /// How many events wait for a plugin before newer ones are dropped.
 const QUEUE_DEPTH: u64 = 4096;
 
 /// A host with all groups and `faulty`, which hears of everything.
 fn start() -> Host {
-    let groups = std::fs::read_to_string(groups("regtest.toml")).unwrap();
-    let faulty = built().library("outrigger_faulty").display().to_string();
-    let text = format!("{groups}\n[[plugins]]\nfile = \"{faulty}\"\ngrants = [\"chain/1\", \"log/1\"]\n");
-    let config = tempfile::NamedTempFile::new().unwrap();
-    std::fs::write(config.path(), text).unwrap();
-    Host::start_with(HostOptions { config: Some(config.path().to_owned()), ..HostOptions::default() })
+    faults::start("")
 }
 
 /// Waits for an event on a topic.
@@ -60,9 +55,8 @@ fn events_tell_of_the_shutdown_before_plugins_are_stopped() {
 
 #[test]
 fn events_beyond_the_queue_are_dropped_and_counted() {
-    let host = start();
+    let (host, gate) = start_with_gate("");
     let mut client = host.client();
-    let gate = Gate::new();
     client.call("faultslowevents", json!([gate.address()]));
     let address = "bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080";
     client.call("generatetoaddress", json!([1, address]));

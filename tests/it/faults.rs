@@ -1,7 +1,9 @@
 //! Faults of a plugin stay with it: its caller gets an error, the host and the other plugins go on, and `listplugins` shows
 //! what happened.
 
-use outrigger_tests::{Client, Gate, Host, HostOptions, built, groups, isolated, wait_until};
+use std::thread::JoinHandle;
+
+use outrigger_tests::{Client, Gate, Host, HostOptions, Waiting, built, groups, isolated, wait_until};
 use serde_json::{Value, json};
 
 /// A host with all groups and `faulty`; `rest` belongs to its section.
@@ -10,6 +12,23 @@ pub fn start(rest: &str) -> Host {
     let rest = format!("grants = [\"chain/1\", \"log/1\"]\n{rest}");
     let (_config, options) = HostOptions::with_plugin(&groups, built().library("outrigger_faulty"), &rest);
     Host::start_with(options)
+}
+
+/// The same with a gate that the plugin may reach from a process of its own, too.
+pub fn start_with_gate(rest: &str) -> (Host, Gate) {
+    let gate = Gate::new();
+    (start(&(Gate::reach(&[&gate]) + rest)), gate)
+}
+
+/// Calls that do not return, as many as one plugin may take threads, and what lets them go on.
+pub fn block_all_threads(host: &Host, gate: &Gate) -> (Vec<JoinHandle<(i64, String)>>, Vec<Waiting>) {
+    /// Of the eight threads.
+    const SHARE: usize = 6;
+    let block = |_| {
+        let (mut client, address) = (host.client(), gate.address());
+        std::thread::spawn(move || client.refused("faultblocked", json!([address])))
+    };
+    ((0..SHARE).map(block).collect(), (0..SHARE).map(|_| gate.wait()).collect())
 }
 
 pub fn faulty(client: &mut Client) -> Value {
@@ -124,9 +143,8 @@ fn faults_by_forged_tokens_answer_no_other_plugins_call() {
 
 #[test]
 fn faults_of_calls_that_do_not_end_are_answered_at_the_deadline() {
-    let host = start("deadline_seconds = 1\n");
+    let (host, gate) = start_with_gate("deadline_seconds = 1\n");
     let mut client = host.client();
-    let gate = Gate::new();
     let late = |method: &str| (INTERNAL, format!("{method} was not answered within 1 s"));
     // One that looks whether it is wanted ends.
     assert_eq!(client.refused("faultendless", json!([gate.address()])), late("faultendless"));
@@ -146,16 +164,8 @@ fn faults_of_calls_that_do_not_end_are_answered_at_the_deadline() {
 
 #[test]
 fn faults_that_take_all_threads_of_a_plugin_leave_the_others_theirs() {
-    let host = start("deadline_seconds = 1\n");
-    let gate = Gate::new();
-    // Six of the eight threads are the most that one plugin may take.
-    let calls: Vec<_> = (0..6)
-        .map(|_| {
-            let (mut client, address) = (host.client(), gate.address());
-            std::thread::spawn(move || client.refused("faultblocked", json!([address])))
-        })
-        .collect();
-    let blocked: Vec<_> = (0..6).map(|_| gate.wait()).collect();
+    let (host, gate) = start_with_gate("deadline_seconds = 1\n");
+    let (calls, blocked) = block_all_threads(&host, &gate);
     let mut client = host.client();
     check_others(&mut client);
     for call in calls {

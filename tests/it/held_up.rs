@@ -3,26 +3,17 @@
 use outrigger_tests::{Client, Gate, Host, HostOptions, Waiting, built, groups, isolated};
 use serde_json::{Value, json};
 
-use crate::faults::{await_told, faulty};
+use crate::faults::{self, await_told, faulty};
 
 const INTERNAL: i64 = -32603;
 
-/// A host with all groups and `faulty`, whose calls may take a second; `rest` belongs to its section.
-fn start(rest: &str) -> Host {
-    let groups = std::fs::read_to_string(groups("regtest.toml")).unwrap();
-    let faulty = built().library("outrigger_faulty").display().to_string();
-    let text = format!(
-        "{groups}\n[[plugins]]\nfile = \"{faulty}\"\ngrants = [\"chain/1\", \"log/1\"]\ndeadline_seconds = 1\n{rest}"
-    );
-    let config = tempfile::NamedTempFile::new().unwrap();
-    std::fs::write(config.path(), text).unwrap();
-    // The host reads it anew only where a plugin is started by hand.
-    Host::start_with(HostOptions { config: Some(config.path().to_owned()), ..HostOptions::default() })
+/// A host with all groups and `faulty`, whose calls may take a second, and a gate for them; `rest` belongs to its section.
+fn start(rest: &str) -> (Host, Gate) {
+    faults::start_with_gate(&format!("deadline_seconds = 1\n{rest}"))
 }
 
 /// Calls a method that waits at a gate, so many times at once, from clients that go away when all have come there.
-fn abandon(host: &Host, method: &str, count: usize) -> Vec<Waiting> {
-    let gate = Gate::new();
+fn abandon(host: &Host, gate: &Gate, method: &str, count: usize) -> Vec<Waiting> {
     let body = json!({"method": method, "params": [gate.address()], "id": 1}).to_string();
     let calls: Vec<_> = (0..count).map(|_| host.client().begin(&body)).collect();
     let waiting = (0..count).map(|_| gate.wait()).collect();
@@ -42,9 +33,9 @@ fn check_others(client: &mut Client) {
 
 #[test]
 fn held_up_calls_that_were_abandoned_are_found_at_their_deadline() {
-    let host = start("");
+    let (host, gate) = start("");
     let mut client = host.client();
-    let waiting = abandon(&host, "faultblocked", 5);
+    let waiting = abandon(&host, &gate, "faultblocked", 5);
     await_told(&mut client, "stuck", &json!(5));
     assert_eq!(faulty(&mut client)["state"], "stuck");
     check_others(&mut client);
@@ -56,12 +47,11 @@ fn held_up_calls_that_were_abandoned_are_found_at_their_deadline() {
 
 #[test]
 fn held_up_inline_method_holds_no_connection_up() {
-    let host = start("");
+    let (host, gate) = start("");
     let mut client = host.client();
     // More than there are threads that serve connections on most machines.
-    let waiting = abandon(&host, "faultquick", 5);
+    let waiting = abandon(&host, &gate, "faultquick", 5);
     check_others(&mut client);
-    let gate = Gate::new();
     let (code, message) = client.refused("faultquick", json!([gate.address()]));
     assert_eq!((code, message.as_str()), (INTERNAL, "faultquick was not answered within 1 s"));
     check_others(&mut client);
@@ -71,14 +61,14 @@ fn held_up_inline_method_holds_no_connection_up() {
 
 #[test]
 fn held_up_inline_method_of_a_trusted_plugin_takes_one_thread_and_only_once() {
-    let host = start("trusted = true\n");
+    let (host, gate) = start("trusted = true\n");
     let mut client = host.client();
     // It has a connection by now, which the next one does not share a thread with.
     check_others(&mut client);
-    let waiting = abandon(&host, "faultquick", 1);
+    let waiting = abandon(&host, &gate, "faultquick", 1);
     await_told(&mut client, "stuck", &json!(1));
     // Further calls of the plugin leave such threads alone, and new connections go to those that are free.
-    let further = abandon(&host, "faultquick", 5);
+    let further = abandon(&host, &gate, "faultquick", 5);
     for _ in 0..10 {
         check_others(&mut host.client());
     }
@@ -88,9 +78,8 @@ fn held_up_inline_method_of_a_trusted_plugin_takes_one_thread_and_only_once() {
 
 #[test]
 fn held_up_long_running_calls_have_their_threads_replaced_and_are_answered() {
-    let host = start("");
+    let (host, gate) = start("");
     let mut client = host.client();
-    let gate = Gate::new();
     let body = json!({"method": "faultlong", "params": [gate.address()], "id": 1}).to_string();
     let calls: Vec<_> = (0..6).map(|_| host.client().begin(&body)).collect();
     let waiting: Vec<_> = (0..6).map(|_| gate.wait()).collect();
@@ -108,10 +97,10 @@ fn held_up_long_running_calls_have_their_threads_replaced_and_are_answered() {
 
 #[test]
 fn held_up_cancellation_is_told_as_stuck() {
-    let gate = Gate::new();
-    let host = start(&format!("options = {{ gate_cancel = \"{}\" }}\n", gate.address()));
+    let (gate, kept) = (Gate::new(), Gate::new());
+    let option = format!("options = {{ gate_cancel = \"{}\" }}\n", gate.address());
+    let host = faults::start(&format!("deadline_seconds = 1\n{}{option}", Gate::reach(&[&gate, &kept])));
     let mut client = host.client();
-    let kept = Gate::new();
     let body = json!({"method": "faultlate", "params": [kept.address()], "id": 1}).to_string();
     let call = host.client().begin(&body);
     let answering = kept.wait();
@@ -125,9 +114,8 @@ fn held_up_cancellation_is_told_as_stuck() {
 
 #[test]
 fn held_up_release_of_an_answer_costs_only_the_plugin_its_threads() {
-    let host = start("");
+    let (host, gate) = start("");
     let mut client = host.client();
-    let gate = Gate::new();
     for _ in 0..5 {
         assert_eq!(client.call("faultunreleased", json!([gate.address()])), json!(1));
     }
@@ -140,7 +128,7 @@ fn held_up_release_of_an_answer_costs_only_the_plugin_its_threads() {
 
 #[test]
 fn plugin_answers_that_are_long_and_no_json_reach_nobody() {
-    let host = start("");
+    let host = faults::start("");
     let mut client = host.client();
     for method in ["faultbraces", "faultinject"] {
         let broken = (INTERNAL, "The plugin's answer is not JSON".to_owned());

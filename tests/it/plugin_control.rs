@@ -78,10 +78,10 @@ fn stopplugin_and_startplugin_take_a_group_away_and_bring_it_back() {
 
 #[test]
 fn reloadplugin_lets_calls_in_flight_end_on_the_old_instance() {
-    let setup = Setup::new("options = { label = \"old\" }\n");
+    let gate = Gate::new();
+    let setup = Setup::new(&format!("{}options = {{ label = \"old\" }}\n", Gate::reach(&[&gate])));
     let host = setup.start();
     let mut client = host.client();
-    let gate = Gate::new();
     let calls: Vec<_> = ["faultlate", "faultblocked"]
         .into_iter()
         .map(|method| {

@@ -269,7 +269,8 @@ fn startup_answers_calls_with_minus_28_until_all_is_up() {
     let gate = Gate::new();
     let faulty = built().library("outrigger_faulty").display().to_string();
     let plugin = format!(
-        "[[plugins]]\nfile = \"{faulty}\"\ngrants = [\"chain/1\", \"log/1\"]\noptions = {{ gate_init = \"{}\" }}\n",
+        "[[plugins]]\nfile = \"{faulty}\"\ngrants = [\"chain/1\", \"log/1\"]\n{}options = {{ gate_init = \"{}\" }}\n",
+        Gate::reach(&[&gate]),
         gate.address()
     );
     let config = configuration(&format!("[[rpc.users]]\nrpcauth = \"{ALICE}\"\n{plugin}"));

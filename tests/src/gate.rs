@@ -19,6 +19,12 @@ impl Gate {
         self.0.local_addr().unwrap().to_string()
     }
 
+    /// What the section of a plugin says that may come to these gates from a process of its own.
+    pub fn reach(gates: &[&Self]) -> String {
+        let addresses = gates.iter().map(|gate| format!("\"connect:tcp:{}\"", gate.address()));
+        format!("reach = [{}]\n", addresses.collect::<Vec<_>>().join(", "))
+    }
+
     /// Waits until a call has come.
     pub fn wait(&self) -> Waiting {
         Waiting(self.0.accept().unwrap().0)

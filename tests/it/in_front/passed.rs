@@ -3,6 +3,7 @@
 use std::io::{Read, Write};
 
 use outrigger_tests::{Client, Host};
+use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use super::start;
@@ -202,8 +203,15 @@ fn passed_calls_answer_as_the_node_itself() {
     let all: Vec<Value> =
         questions.iter().map(|(method, params)| json!({"id": 1, "method": method, "params": params})).collect();
     let all: Vec<&Value> = all.iter().cycle().take(600).collect();
-    let all = json!(all).to_string();
-    assert_eq!(reply(&mut client, &all), reply(&mut node, &all));
+    let batch = json!(all).to_string();
+    let (ours, theirs) = (reply(&mut client, &batch), reply(&mut node, &batch));
+    assert_eq!((ours.0, &ours.1), (theirs.0, &theirs.1));
+    let elements = |text: &str| serde_json::from_str::<Vec<Box<RawValue>>>(text).unwrap();
+    let (ours, theirs) = (elements(&ours.2), elements(&theirs.2));
+    assert_eq!((ours.len(), theirs.len()), (all.len(), all.len()));
+    for (index, (ours, theirs)) in ours.iter().zip(&theirs).enumerate() {
+        assert_eq!(ours.get(), theirs.get(), "element {index}: {}", all[index]);
+    }
 }
 
 #[test]

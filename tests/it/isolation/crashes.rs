@@ -9,19 +9,21 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
 use super::process;
-use crate::faults::{self, await_told, check_others, faulty};
+use crate::faults::{self, await_told, block_all_threads, check_others, faulty};
 
 const INTERNAL: i64 = -32603;
 
+/// What a section says of a plugin in a process of its own.
+const OWN_PROCESS: &str = "isolated = true\nsandbox = \"best-effort\"\n";
+
 /// A host with all groups, and with `faulty` in a process of its own; `rest` belongs to its section.
 fn start(rest: &str) -> Host {
-    faults::start(&format!("isolated = true\nsandbox = \"best-effort\"\n{rest}"))
+    faults::start(&format!("{OWN_PROCESS}{rest}"))
 }
 
 /// The same where the plugin may reach a gate.
 fn start_with_gate(rest: &str) -> (Host, Gate) {
-    let gate = Gate::new();
-    (start(&format!("reach = [\"connect:tcp:{}\"]\n{rest}", gate.address())), gate)
+    faults::start_with_gate(&format!("{OWN_PROCESS}{rest}"))
 }
 
 /// What a call is answered with that a crash took.
@@ -88,14 +90,7 @@ fn isolated_plugin_that_keeps_calls_has_them_answered_when_it_crashes() {
 #[test]
 fn isolated_plugin_whose_calls_do_not_end_gets_another_process() {
     let (host, gate) = start_with_gate("deadline_seconds = 1\n");
-    // Six of the eight threads are the most that one plugin may take.
-    let calls: Vec<_> = (0..6)
-        .map(|_| {
-            let (mut client, address) = (host.client(), gate.address());
-            std::thread::spawn(move || client.refused("faultblocked", json!([address])))
-        })
-        .collect();
-    let blocked: Vec<_> = (0..6).map(|_| gate.wait()).collect();
+    let (calls, blocked) = block_all_threads(&host, &gate);
     let mut client = host.client();
     check_others(&mut client);
     calls.into_iter().for_each(|call| assert_eq!(call.join().unwrap().0, INTERNAL));

@@ -10,7 +10,7 @@ use super::INLINE;
 use super::budget::{Budget, Share};
 use super::end::End;
 use super::mapping::{Area, Region, SLOTS, Sealed, fill, fixed_file, sealed_file};
-use super::waiting::{FOR_ANSWERS, FOR_CALLS, Looking, sleep, wake};
+use super::waiting::{FOR_ANSWERS, FOR_CALLS, FOR_SERVICES, Looking, sleep, wake};
 use crate::body::Body;
 use crate::frame::{FrameError, HEAD_LEN, Head, Kind};
 use crate::passing::{self, Parcel};
@@ -50,6 +50,9 @@ pub struct MemoryLane {
     /// How many messages of the other side were taken.
     taken: u32,
     looking: Looking,
+    /// The same for the answer of a service, while one was asked.
+    looking_for_service: Looking,
+    asked: bool,
     /// The memory that the runner has asked for, in the host.
     room: Option<Room>,
 }
@@ -74,6 +77,8 @@ impl MemoryLane {
             used: [0; SLOTS as usize],
             taken: 0,
             looking,
+            looking_for_service: Looking::new(FOR_SERVICES),
+            asked: false,
             room: None,
         })
     }
@@ -83,6 +88,7 @@ impl MemoryLane {
     /// # Errors
     /// The other side is gone or out of step; there is no memory for so long a body.
     pub fn send(&mut self, head: Head, parts: &[&[u8]]) -> Result<(), FrameError> {
+        self.asked = head.kind == Kind::Ask;
         let len: usize = parts.iter().map(|part| part.len()).sum();
         let too_long = || FrameError::TooLong { len, limit: u32::MAX as usize };
         let head = Head { len: u32::try_from(len).map_err(|_| too_long())?, ..head };
@@ -225,7 +231,8 @@ impl MemoryLane {
         let mut pause = WIPE_AFTER;
         while !self.is_there()? {
             let (theirs, taken) = (&self.theirs, self.taken);
-            if self.looking.look(|| theirs.published().load(Ordering::Acquire) != taken) {
+            let looking = if self.asked { &mut self.looking_for_service } else { &mut self.looking };
+            if looking.look(|| theirs.published().load(Ordering::Acquire) != taken) {
                 continue;
             }
             self.wipe_taken();

@@ -12,6 +12,9 @@ use rustix::thread::futex;
 pub const FOR_CALLS: Duration = Duration::from_micros(20);
 pub const FOR_ANSWERS: Duration = Duration::from_micros(60);
 
+/// The same, by a side that has asked a service: the other one reads a batch of a wallet's rows in some eighty microseconds.
+pub const FOR_SERVICES: Duration = Duration::from_micros(150);
+
 /// How many looks between two of the clock.
 const LOOKS: u32 = 32;
 

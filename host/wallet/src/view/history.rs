@@ -21,10 +21,11 @@ use crate::trust::{TrustResolver, replaceable};
 use outrigger_disk::{Pair, TableError};
 
 /// The size in bytes from which a batch takes no further transactions: small enough to stay in the CPU caches until it is read,
-/// and for the allocator to reuse its memory for the next batch.
-const BATCH_BYTES: usize = 64 << 10;
+/// and for the allocator to reuse its memory for the next batch. With its last chunk it has room in one slot of the memory that
+/// the host shares with a plugin's process.
+const BATCH_BYTES: usize = 48 << 10;
 /// Capacity for the last chunk of a batch, in bytes, beyond [`BATCH_BYTES`]. A larger chunk reallocates the buffer.
-const SPARE_BYTES: usize = 16 << 10;
+const SPARE_BYTES: usize = 15 << 10;
 /// How many transactions are looked up together.
 const CHUNK_ROWS: usize = 32;
 /// How many rows a cursor advances at most instead of a new search from the B-tree's root.

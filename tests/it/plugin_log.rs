@@ -141,7 +141,8 @@ fn plugin_log_has_one_line_for_each_start_stop_and_reload() {
 
 #[test]
 fn plugin_log_names_the_method_of_bad_second_and_late_answers() {
-    let logged = Logged::start("deadline_seconds = 1\n");
+    let gate = Gate::new();
+    let logged = Logged::start(&format!("deadline_seconds = 1\n{}", Gate::reach(&[&gate])));
     let mut client = logged.host.client();
     client.refused("faultgarbage", json!([]));
     let bad = logged.line("the plugin's answer was refused");
@@ -150,7 +151,6 @@ fn plugin_log_names_the_method_of_bad_second_and_late_answers() {
     client.call("faulttwice", json!([]));
     let second = logged.line("a second answer was dropped: the call was answered before");
     assert_eq!((&second["plugin"], &second["method"]), (&json!("faulty"), &json!("faulttwice")));
-    let gate = Gate::new();
     client.refused("faultlate", json!([gate.address()]));
     let missed = logged.line("a call was not answered by its deadline");
     assert_eq!((&missed["plugin"], &missed["method"]), (&json!("faulty"), &json!("faultlate")));

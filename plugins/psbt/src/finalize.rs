@@ -7,7 +7,7 @@ use outrigger_sdk::amount;
 use outrigger_sdk::params::encode_hex;
 use outrigger_sdk::script::parse::is_unspendable;
 use outrigger_sdk::script::{Flags, WITNESS_SCALE_FACTOR, transaction_sigop_cost};
-use outrigger_sdk::sign::{PartialTransaction, SolvingSet};
+use outrigger_sdk::sign::PartialTransaction;
 use outrigger_sdk::standard::transaction_to_bytes;
 use serde_json::{Map, Value, json};
 
@@ -154,11 +154,10 @@ fn estimated_size(
             if input.is_final() {
                 return Ok(None);
             }
-            open.push(partial(index, input, &spent.script_pubkey));
+            open.push(partial(index, input, &spent.script_pubkey, None));
         }
     }
-    let known = SolvingSet::default();
-    let unsigned = PartialTransaction { tx: &psbt.tx, spent, known: &known, wanted: context.plugin.wanted };
+    let unsigned = PartialTransaction { tx: &psbt.tx, spent, wanted: context.plugin.wanted };
     for outcome in unsigned.estimate(open)? {
         let Some(input) = psbt.inputs.get_mut(outcome.index) else { return Ok(None) };
         match outcome.complete {

@@ -10,6 +10,7 @@ mod decode;
 mod error;
 mod finalize;
 mod fund;
+mod known;
 mod send;
 mod sign;
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! Updating, signing and finalising the inputs of a PSBT, as bitcoind's `SignPSBTInput` does.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 
 use bitcoin::hashes::{Hash, hash160};
 use bitcoin::key::UntweakedPublicKey;
@@ -9,7 +9,7 @@ use bitcoin::taproot::{LeafVersion, TaprootBuilder};
 use bitcoin::{Script, ScriptBuf, Transaction, TxOut, Witness};
 use outrigger_sdk::parallel;
 use outrigger_sdk::script::{Flags, TransactionChecker, TxContext, verify_script};
-use outrigger_sdk::service::wallet::{KeyOrigin, SolvingData, TapLeaf, TaprootData};
+use outrigger_sdk::service::wallet::{SolvingData, TapLeaf, TaprootData};
 use outrigger_sdk::sign::{
     AskedKey, HashKind, KeySource, LocalKeys, Met, PartialInput, PartialOutcome, PartialSignatures, PartialTransaction,
     Sighash, SolvingSet, inspect_scripts,
@@ -17,6 +17,7 @@ use outrigger_sdk::sign::{
 use outrigger_sdk::wire::Blob;
 
 use crate::error::PsbtError;
+use crate::known::{Knowledge, Known, Origins};
 use outrigger_sdk::psbt::{ControlBlock, Input, Origin, Output, Psbt, TaprootOrigin};
 
 /// The inputs that are worth a thread of their own: verifying one takes some 50 us.
@@ -26,39 +27,12 @@ const KINDS: [HashKind; 4] = [HashKind::Ripemd160, HashKind::Sha256, HashKind::H
 /// The bytes of a leaf's version in a control block; the other bit is the parity of the output key.
 const LEAF_VERSION_MASK: u8 = 0xfe;
 
-/// Where public keys come from. Of several origins of a key, the first counts.
-#[derive(Default)]
-pub struct Origins(HashMap<Vec<u8>, Origin>);
-
-impl Origins {
-    /// Adds what is known of a key.
-    pub fn add(&mut self, origin: &KeyOrigin) {
-        const HARDENED: u32 = 1 << 31;
-        let step = |text: &str| {
-            let number = text.trim_end_matches(['h', '\'']);
-            Some(number.parse::<u32>().ok()? | if number.len() < text.len() { HARDENED } else { 0 })
-        };
-        let path = origin.path.split('/').skip(1).filter_map(step).collect();
-        let known = Origin { fingerprint: origin.fingerprint, path };
-        self.0.entry(origin.public_key.to_vec()).or_insert(known);
-    }
-
-    fn of(&self, key: &[u8]) -> Option<&Origin> {
-        self.0.get(key)
-    }
-
-    /// The origin of the key with this x coordinate: of the one with the even y, where both have one.
-    fn of_x_only(&self, x: &[u8; 32]) -> Option<&Origin> {
-        [2, 3].iter().find_map(|prefix| self.of(&[&[*prefix], &x[..]].concat()))
-    }
-}
-
 /// What inputs are signed and finalised with.
 pub struct Signing<'a> {
-    /// What is known of outputs.
-    pub known: &'a SolvingSet,
-    /// Where keys come from; empty to add none.
-    pub origins: &'a Origins,
+    /// What is known of inputs and outputs.
+    pub known: &'a Known,
+    /// Whether it is added where keys come from.
+    pub tells_origins: bool,
     /// What signs.
     pub keys: &'a dyn KeySource,
     /// What signatures cover.
@@ -104,15 +78,15 @@ pub fn sign_inputs(psbt: &mut Psbt, signing: &Signing<'_>, final_too: bool) -> R
     for ((index, state), (input, spent)) in states.iter_mut().enumerate().zip(psbt.inputs.iter_mut().zip(&spent)) {
         let Some(spent) = spent.as_ref().filter(|_| !state.verified) else { continue };
         if !input.is_final() {
-            open.push(partial(index, input, &spent.script_pubkey));
+            open.push(partial(index, input, &spent.script_pubkey, signing.known.input(index)));
         } else if final_too && input.non_witness_utxo.is_some() {
             // Final without being right: bitcoind does not look again.
             make_final(input, ScriptBuf::new(), Witness::new());
             state.complete = true;
         }
     }
-    let Signing { known, keys, sighash, wanted, .. } = *signing;
-    let unsigned = PartialTransaction { tx: &psbt.tx, spent: &spent, known, wanted };
+    let Signing { keys, sighash, wanted, .. } = *signing;
+    let unsigned = PartialTransaction { tx: &psbt.tx, spent: &spent, wanted };
     for outcome in unsigned.sign(open, keys, sighash)? {
         let index = outcome.index;
         if let (Some(state), Some(input), Some(Some(spent))) =
@@ -127,8 +101,13 @@ pub fn sign_inputs(psbt: &mut Psbt, signing: &Signing<'_>, final_too: bool) -> R
     Ok(states)
 }
 
-/// What an input knows, for the solver.
-pub fn partial(index: usize, input: &Input, script_pubkey: &Script) -> PartialInput {
+/// What an input knows, and what is known of it, for the solver.
+pub fn partial<'k>(
+    index: usize,
+    input: &Input,
+    script_pubkey: &Script,
+    known: Option<&'k Knowledge>,
+) -> PartialInput<'k> {
     let mut own = SolvingSet::default();
     for script in [&input.redeem_script, &input.witness_script] {
         if !script.is_empty() {
@@ -158,7 +137,8 @@ pub fn partial(index: usize, input: &Input, script_pubkey: &Script) -> PartialIn
         key_path: input.tap_key_sig.clone(),
         leaves: input.tap_script_sigs.clone(),
     };
-    PartialInput { index, own, signatures }
+    let (signers, known) = (known.and_then(|known| known.signers.as_ref()), known.map(|known| &known.solving));
+    PartialInput { index, own, known, signers, signatures }
 }
 
 fn make_final(input: &mut Input, script_sig: ScriptBuf, witness: Witness) {
@@ -174,7 +154,8 @@ fn make_final(input: &mut Input, script_sig: ScriptBuf, witness: Witness) {
 }
 
 fn store(input: &mut Input, outcome: PartialOutcome, spent: &TxOut, signing: &Signing<'_>) -> State {
-    let PartialOutcome { signatures, complete, met, asked, missing_signatures, .. } = outcome;
+    let PartialOutcome { index, signatures, complete, met, asked, missing_signatures } = outcome;
+    let known = signing.known.input(index);
     let state = State { complete: complete.is_some(), verified: false, met, missing_signatures };
     let met = &state.met;
     match complete.filter(|_| signing.finalize) {
@@ -198,7 +179,9 @@ fn store(input: &mut Input, outcome: PartialOutcome, spent: &TxOut, signing: &Si
                     input.tap_scripts.entry(leaf).or_insert(blocks);
                 }
             }
-            add_origins(&asked, signing.origins, &mut input.origins, &mut input.tap_origins);
+            if let Some(known) = known.filter(|_| signing.tells_origins) {
+                add_origins(&asked, &known.origins, &mut input.origins, &mut input.tap_origins);
+            }
         }
     }
     if met.witness {
@@ -241,33 +224,38 @@ fn add_origins(
 }
 
 /// Adds to the outputs what is known of spending them, so that a device recognises its own.
-pub fn update_outputs(psbt: &mut Psbt, known: &SolvingSet, origins: &Origins) {
+pub fn update_outputs(psbt: &mut Psbt, known: &Known, tells_origins: bool) {
     let curve = Secp256k1::verification_only();
-    let scripts = psbt.tx.output.iter().zip(&psbt.outputs);
-    let scripts = scripts.map(|(output, known)| {
+    let scripts = psbt.tx.output.iter().zip(&psbt.outputs).enumerate();
+    let scripts = scripts.map(|(index, (output, told))| {
         let mut own = SolvingSet::default();
-        [&known.redeem_script, &known.witness_script]
+        [&told.redeem_script, &told.witness_script]
             .into_iter()
             .filter(|script| !script.is_empty())
             .for_each(|script| own.add_script(script.clone()));
-        known.origins.keys().for_each(|key| own.add_public_key(key));
-        known.tap_origins.keys().for_each(|key| own.add_public_key(key));
-        let taproot = own_tree(known, &curve);
+        told.origins.keys().for_each(|key| own.add_public_key(key));
+        told.tap_origins.keys().for_each(|key| own.add_public_key(key));
+        let taproot = own_tree(told, &curve);
         own.add(&output.script_pubkey, SolvingData { taproot, ..SolvingData::default() });
-        (output.script_pubkey.as_script(), own)
+        (output.script_pubkey.as_script(), own, known.output(index).map(|known| &known.solving))
     });
-    let outcomes = inspect_scripts(&psbt.tx, scripts, known);
+    let outcomes = inspect_scripts(&psbt.tx, scripts);
     let outputs = psbt.tx.output.iter().zip(&mut psbt.outputs);
-    for ((TxOut { script_pubkey, .. }, output), PartialOutcome { met, asked, .. }) in outputs.zip(outcomes) {
+    for (index, ((TxOut { script_pubkey, .. }, output), PartialOutcome { met, asked, .. })) in
+        outputs.zip(outcomes).enumerate()
+    {
         fill(&mut output.redeem_script, met.redeem_script.as_ref());
         fill(&mut output.witness_script, met.witness_script.as_ref());
         if let Some(taproot) = met.taproot {
             output.tap_internal_key = Some(taproot.internal_key);
         }
-        if let Some(taproot) = known.taproot_of(script_pubkey) {
+        let Some(known) = known.output(index) else { continue };
+        if let Some(taproot) = known.solving.taproot_of(script_pubkey) {
             update_tree(output, taproot);
         }
-        add_origins(&asked, origins, &mut output.origins, &mut output.tap_origins);
+        if tells_origins {
+            add_origins(&asked, &known.origins, &mut output.origins, &mut output.tap_origins);
+        }
     }
 }
 
@@ -321,9 +309,9 @@ pub fn remove_unnecessary_transactions(psbt: &mut Psbt, sighash: Sighash) {
 
 /// Finalises what can be: whether each input is complete.
 pub fn finalize(psbt: &mut Psbt, wanted: &(dyn Fn() -> bool + Sync)) -> Result<Vec<State>, PsbtError> {
-    let (known, origins, keys) = (SolvingSet::default(), Origins::default(), LocalKeys::default());
+    let (known, keys) = (Known::All(Knowledge::default()), LocalKeys::default());
     let sighash = Sighash::DEFAULT;
-    let signing = Signing { known: &known, origins: &origins, keys: &keys, sighash, finalize: true, wanted };
+    let signing = Signing { known: &known, tells_origins: false, keys: &keys, sighash, finalize: true, wanted };
     sign_inputs(psbt, &signing, true)
 }
 

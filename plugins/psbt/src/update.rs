@@ -13,7 +13,8 @@ use outrigger_sdk::typed;
 use serde_json::{Map, Value, json};
 
 use crate::error::PsbtError;
-use crate::sign::{Origins, Signing, extract, remove_unnecessary_transactions, sign_inputs, update_outputs};
+use crate::known::{Knowledge, Known};
+use crate::sign::{Signing, extract, remove_unnecessary_transactions, sign_inputs, update_outputs};
 use crate::{Context, Outcome, psbt_argument};
 use outrigger_sdk::psbt::{PreviousTransaction, Psbt};
 
@@ -25,8 +26,7 @@ const MAX_EXPANDED_KEYS: usize = 2 * limits::MAX_UNFOLDED_KEYS * (DEFAULT_LAST_I
 /// What descriptors tell.
 #[derive(Default)]
 struct Told {
-    known: SolvingSet,
-    origins: Origins,
+    known: Knowledge,
     keys: LocalKeys,
     /// The keys that were expanded so far.
     expanded: usize,
@@ -67,8 +67,8 @@ impl Told {
                 // The text may hold private keys, which no error shows.
                 let underivable = |_| PsbtError::Underivable(without_private_keys(text));
                 for script in descriptor.expand(index).map_err(underivable)?.scripts {
-                    self.known.add(&script.script_pubkey, script.solving);
-                    script.origins.iter().for_each(|origin| self.origins.add(origin));
+                    self.known.solving.add(&script.script_pubkey, script.solving);
+                    script.origins.iter().for_each(|origin| self.known.origins.add(origin));
                 }
                 for (public_key, mut secret) in branches.iter().flat_map(|branches| branches.private_keys(index)) {
                     self.keys.add(WifKey::from_secret(&secret, public_key));
@@ -84,18 +84,18 @@ pub fn utxo_update_psbt(context: &Context<'_>) -> Outcome {
     let descriptors = context.params.given(1).map_or(Ok(&[][..]), typed::array)?;
     let told = Told::read(context, descriptors, false)?;
     let mut psbt = psbt_argument(&context.params)?;
-    process(context, &mut psbt, &told, &told.origins, Sighash::ALL, false)?;
+    let how = Processing { tells_origins: true, sighash: Sighash::ALL, finalize: false };
+    process(context, &mut psbt, told, how)?;
     Ok(json!(psbt.to_base64()))
 }
 
 pub fn descriptor_process_psbt(context: &Context<'_>) -> Outcome {
     let told = Told::read(context, typed::array(context.params.get(1))?, true)?;
     let sighash = sighash(context.params.given(2))?;
-    let none = Origins::default();
-    let origins = if context.params.flag_or(3, true)? { &told.origins } else { &none };
-    let finalizes = context.params.flag_or(4, true)?;
+    let tells_origins = context.params.flag_or(3, true)?;
+    let finalize = context.params.flag_or(4, true)?;
     let mut psbt = psbt_argument(&context.params)?;
-    process(context, &mut psbt, &told, origins, sighash, finalizes)?;
+    process(context, &mut psbt, told, Processing { tells_origins, sighash, finalize })?;
     let complete = psbt.inputs.iter().all(|input| input.is_final());
     processed(psbt, complete)
 }
@@ -117,18 +117,20 @@ pub fn sighash(value: Option<&Value>) -> Result<Sighash, PsbtError> {
     value.map_or(Ok(Sighash::DEFAULT), |name| Ok(Sighash::from_name(typed::text(name)?)?))
 }
 
-fn process(
-    context: &Context<'_>,
-    psbt: &mut Psbt,
-    told: &Told,
-    origins: &Origins,
+/// How descriptors are applied.
+#[derive(Clone, Copy)]
+struct Processing {
+    tells_origins: bool,
     sighash: Sighash,
     finalize: bool,
-) -> Result<(), PsbtError> {
-    add_spent(context, psbt, &told.known)?;
-    let (known, keys, wanted) = (&told.known, &told.keys, context.plugin.wanted);
-    sign_inputs(psbt, &Signing { known, origins, keys, sighash, finalize, wanted }, false)?;
-    update_outputs(psbt, known, origins);
+}
+
+fn process(context: &Context<'_>, psbt: &mut Psbt, told: Told, how: Processing) -> Result<(), PsbtError> {
+    let Processing { tells_origins, sighash, finalize } = how;
+    add_spent(context, psbt, &told.known.solving)?;
+    let (known, keys, wanted) = (Known::All(told.known), &told.keys, context.plugin.wanted);
+    sign_inputs(psbt, &Signing { known: &known, tells_origins, keys, sighash, finalize, wanted }, false)?;
+    update_outputs(psbt, &known, tells_origins);
     // bitcoind decides here as for signatures that cover all.
     remove_unnecessary_transactions(psbt, Sighash::ALL);
     Ok(())

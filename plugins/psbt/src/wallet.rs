@@ -2,17 +2,19 @@
 //!
 //! [`fill`] does the same for what a wallet has just funded.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use bitcoin::key::UntweakedPublicKey;
 use bitcoin::secp256k1::{Parity, Secp256k1, VerifyOnly};
-use bitcoin::{PublicKey, ScriptBuf, Txid};
+use bitcoin::{PublicKey, ScriptBuf, TxIn, Txid};
 use outrigger_sdk::service::ErrorKind;
-use outrigger_sdk::sign::{KeySource, LocalKeys, Sighash, SolvingSet, WalletKeys};
+use outrigger_sdk::service::wallet::{ScriptInfo, WalletKind};
+use outrigger_sdk::sign::{KeySource, LocalKeys, Sighash, WalletKeys};
 use outrigger_sdk::standard::transaction_from_bytes;
 
 use crate::error::PsbtError;
-use crate::sign::{Origins, Signing, remove_unnecessary_transactions, sign_inputs, update_outputs, verified};
+use crate::known::{Knowledge, Known};
+use crate::sign::{Signing, remove_unnecessary_transactions, sign_inputs, update_outputs, verified};
 use crate::update::{processed, sighash};
 use crate::{Context, Outcome, psbt_argument};
 use outrigger_sdk::psbt::{Input, PreviousTransaction, Psbt};
@@ -52,21 +54,19 @@ pub fn fill(context: &Context<'_>, psbt: &mut Psbt, filling: Filling) -> Result<
     if signs && open.filter_map(|input| input.sighash_type).any(|asked| asked != sighash.to_i32()) {
         return Err(PsbtError::SighashMismatch);
     }
-    let known = Known::of(context, psbt)?;
-    let none = Origins::default();
-    let origins = if tells_origins { &known.origins } else { &none };
+    let (known, scripts) = known(context, psbt)?;
     let (wallet_keys, no_keys);
     let keys: &dyn KeySource = if signs {
-        wallet_keys = WalletKeys::new(&*context.host.signer, context.scope, known.scripts);
+        wallet_keys = WalletKeys::new(&*context.host.signer, context.scope, scripts);
         &wallet_keys
     } else {
         no_keys = LocalKeys::default();
         &no_keys
     };
     let wanted = context.plugin.wanted;
-    let signing = Signing { known: &known.solving, origins, keys, sighash, finalize, wanted };
+    let signing = Signing { known: &known, tells_origins, keys, sighash, finalize, wanted };
     sign_inputs(psbt, &signing, false)?;
-    update_outputs(psbt, &known.solving, origins);
+    update_outputs(psbt, &known, tells_origins);
     remove_unnecessary_transactions(psbt, sighash);
     let spent = psbt.spent();
     Ok(verified(psbt, &spent).into_iter().all(|verified| verified))
@@ -92,37 +92,36 @@ fn add_transactions(context: &Context<'_>, psbt: &mut Psbt) -> Result<(), PsbtEr
     Ok(())
 }
 
-/// What a wallet knows of the scripts and keys of a PSBT.
-struct Known {
-    solving: SolvingSet,
-    origins: Origins,
-    /// The scripts whose keys may sign.
-    scripts: Vec<ScriptBuf>,
-}
-
-impl Known {
-    fn of(context: &Context<'_>, psbt: &Psbt) -> Result<Self, PsbtError> {
-        let mut scripts: BTreeSet<ScriptBuf> =
-            psbt.tx.output.iter().map(|output| output.script_pubkey.clone()).collect();
-        let curve = Secp256k1::verification_only();
-        for (input, known) in psbt.each_input() {
-            if let Some(spent) = known.spent(input.previous_output) {
-                scripts.insert(spent.script_pubkey.clone());
-                scripts.extend(scripts_of_keys(known, &curve));
-            }
+/// What the wallet knows of a PSBT, and the scripts whose keys may sign.
+fn known(context: &Context<'_>, psbt: &Psbt) -> Result<(Known, Vec<ScriptBuf>), PsbtError> {
+    let curve = Secp256k1::verification_only();
+    let of_input = |(input, known): (&TxIn, &Input)| match known.spent(input.previous_output) {
+        Some(spent) => std::iter::once(spent.script_pubkey.clone()).chain(scripts_of_keys(known, &curve)).collect(),
+        None => Vec::new(),
+    };
+    let inputs: Vec<Vec<ScriptBuf>> = psbt.each_input().map(of_input).collect();
+    let outputs: Vec<&ScriptBuf> = psbt.tx.output.iter().map(|output| &output.script_pubkey).collect();
+    let scripts: BTreeSet<ScriptBuf> = inputs.iter().flatten().chain(outputs.iter().copied()).cloned().collect();
+    let scripts: Vec<ScriptBuf> = scripts.into_iter().collect();
+    let infos = context.host.wallet.scripts(context.scope, scripts.clone())?;
+    let found = scripts.into_iter().zip(infos).filter_map(|(script, info)| Some((script, info?)));
+    let found: BTreeMap<ScriptBuf, ScriptInfo> = found.collect();
+    let knowledge = |scripts: &mut dyn Iterator<Item = &ScriptBuf>| {
+        let mut known = Knowledge { signers: Some(HashSet::new()), ..Knowledge::default() };
+        scripts.filter_map(|script| found.get_key_value(script)).for_each(|(script, info)| known.add(script, info));
+        known
+    };
+    // A wallet of keys and scripts, not descriptors, knows of each input what it knows of all.
+    let is_imported = found.values().any(|info| info.parents.is_empty());
+    let known = if is_imported || context.wallet()?.kind == WalletKind::Legacy {
+        Known::All(Knowledge { signers: None, ..knowledge(&mut found.keys()) })
+    } else {
+        Known::Each {
+            inputs: inputs.iter().map(|scripts| knowledge(&mut scripts.iter())).collect(),
+            outputs: outputs.into_iter().map(|script| knowledge(&mut std::iter::once(script))).collect(),
         }
-        let scripts: Vec<ScriptBuf> = scripts.into_iter().collect();
-        let infos = context.host.wallet.scripts(context.scope, scripts.clone())?;
-        let mut known = Self { solving: SolvingSet::default(), origins: Origins::default(), scripts: Vec::new() };
-        for (script, info) in scripts.into_iter().zip(infos) {
-            if let Some(info) = info {
-                known.solving.add(&script, info.solving);
-                info.origins.iter().for_each(|origin| known.origins.add(origin));
-                known.scripts.push(script);
-            }
-        }
-        Ok(known)
-    }
+    };
+    Ok((known, found.into_keys().collect()))
 }
 
 /// The scripts by which a wallet may know the keys that an input names: its own, not that of the input.

@@ -3,7 +3,7 @@
 //! What a solver met on its way is told beside what it made: which keys it asked for, which scripts it followed, and what it
 //! lacked. Updating, signing, finalising and analysing a PSBT are made of that.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 use bitcoin::hashes::hash160;
 use bitcoin::{Script, ScriptBuf, Transaction, TxIn, TxOut, Witness};
@@ -25,11 +25,15 @@ use outrigger_service::wire::Blob;
 
 /// An input to sign.
 #[derive(Clone, Default, Debug)]
-pub struct PartialInput {
+pub struct PartialInput<'k> {
     /// Its index.
     pub index: usize,
-    /// What it knows of the output that it spends, beside what is known of all.
+    /// What it knows of the output that it spends.
     pub own: SolvingSet,
+    /// What is known of that beside it.
+    pub known: Option<&'k SolvingSet>,
+    /// The public keys whose signatures may be asked for, of 33 or 65 bytes, or of 32 in taproot outputs; none where all may be.
+    pub signers: Option<&'k HashSet<Vec<u8>>>,
     /// The signatures it has.
     pub signatures: PartialSignatures,
 }
@@ -66,24 +70,22 @@ pub struct PartialTransaction<'a> {
     pub tx: &'a Transaction,
     /// The outputs that all its inputs spend, in their order.
     pub spent: &'a [Option<TxOut>],
-    /// What is known of them beside what each input knows itself.
-    pub known: &'a SolvingSet,
     /// Whether the answer is still wanted.
     pub wanted: &'a (dyn Fn() -> bool + Sync),
 }
 
-/// What is known of spending outputs with these scripts, each with what it says itself, had a transaction them for its first
-/// input.
+/// What is known of spending outputs with these scripts, each with what it says itself and what is known beside that, had a
+/// transaction them for its first input.
 pub fn inspect_scripts<'a>(
     tx: &Transaction,
-    scripts: impl Iterator<Item = (&'a Script, SolvingSet)>,
-    known: &SolvingSet,
+    scripts: impl Iterator<Item = (&'a Script, SolvingSet, Option<&'a SolvingSet>)>,
 ) -> Vec<PartialOutcome> {
     let context = TxContext::new(tx, Vec::<TxOut>::new());
-    let inspect = |(script, own): (&Script, SolvingSet)| {
-        let input = PartialInput { own, ..PartialInput::default() };
-        let mut job = PartialJob::new(input);
-        job.produce(&context, script, known);
+    let nothing = SolvingSet::default();
+    let inspect = |(script, own, known): (&Script, SolvingSet, Option<&SolvingSet>)| {
+        let input = PartialInput { own, known, ..PartialInput::default() };
+        let mut job = PartialJob::new(input, &nothing);
+        job.produce(&context, script);
         let missing = job.signatures.take_wanted();
         PartialOutcome { met: job.met, asked: missing.iter().filter_map(asked).collect(), ..Default::default() }
     };
@@ -91,24 +93,26 @@ pub fn inspect_scripts<'a>(
 }
 
 /// An input between its two solutions.
-struct PartialJob {
-    input: PartialInput,
+struct PartialJob<'k> {
+    input: PartialInput<'k>,
+    known: &'k SolvingSet,
     signatures: Signatures,
     met: Met,
     asked: Vec<AskedKey>,
 }
 
-impl PartialJob {
-    fn new(mut input: PartialInput) -> Self {
+impl<'k> PartialJob<'k> {
+    fn new(mut input: PartialInput<'k>, nothing: &'k SolvingSet) -> Self {
         let signatures = Signatures::of_partial(std::mem::take(&mut input.signatures));
-        Self { input, signatures, met: Met::default(), asked: Vec::new() }
+        let known = input.known.unwrap_or(nothing);
+        Self { input, known, signatures, met: Met::default(), asked: Vec::new() }
     }
 
-    fn produce(&mut self, context: &TxContext<'_>, script: &Script, known: &SolvingSet) -> Production {
+    fn produce(&mut self, context: &TxContext<'_>, script: &Script) -> Production {
         let mut producer = Producer {
             context,
             index: self.input.index,
-            known,
+            known: self.known,
             own: &self.input.own,
             signatures: &mut self.signatures,
             met: Met::default(),
@@ -119,21 +123,24 @@ impl PartialJob {
     }
 
     /// The signatures that could help.
-    fn wanted(&mut self, context: &TxContext<'_>, known: &SolvingSet, sighash: Sighash) -> Vec<Wanted> {
+    fn wanted(&mut self, context: &TxContext<'_>, sighash: Sighash) -> Vec<Wanted> {
         let Some(spent) = context.spent_output(self.input.index) else { return Vec::new() };
-        self.produce(context, &spent.script_pubkey, known);
-        let missing = self.signatures.take_wanted();
+        self.produce(context, &spent.script_pubkey);
+        let mut missing = self.signatures.take_wanted();
         self.asked = missing.iter().filter_map(asked).collect();
+        if let Some(signers) = self.input.signers {
+            missing.retain(|missing| signers.contains(missing.public_key()));
+        }
         let mut checker = TransactionChecker::new(context, self.input.index);
         Wanted::of(self.input.index, missing, &mut checker, sighash)
     }
 
-    fn finish(mut self, context: &TxContext<'_>, known: &SolvingSet, fake: bool) -> PartialOutcome {
+    fn finish(mut self, context: &TxContext<'_>, fake: bool) -> PartialOutcome {
         let index = self.input.index;
         let mut complete = None;
         let mut missing = Vec::new();
         if let Some(spent) = context.spent_output(index) {
-            let Production { script_sig, witness } = self.produce(context, &spent.script_pubkey, known);
+            let Production { script_sig, witness } = self.produce(context, &spent.script_pubkey);
             missing = self.signatures.take_wanted();
             let verify = |checker: &mut dyn Checker| {
                 verify_script(&script_sig, &spent.script_pubkey, &witness, Flags::STANDARD, checker).is_ok()
@@ -176,7 +183,7 @@ impl PartialTransaction<'_> {
     /// As of [`sign_transaction_while`](super::sign_transaction_while).
     pub fn sign(
         &self,
-        inputs: Vec<PartialInput>,
+        inputs: Vec<PartialInput<'_>>,
         keys: &dyn KeySource,
         sighash: Sighash,
     ) -> Result<Vec<PartialOutcome>, SignError> {
@@ -187,25 +194,26 @@ impl PartialTransaction<'_> {
     ///
     /// # Errors
     /// As of [`PartialTransaction::sign`].
-    pub fn estimate(&self, inputs: Vec<PartialInput>) -> Result<Vec<PartialOutcome>, SignError> {
+    pub fn estimate(&self, inputs: Vec<PartialInput<'_>>) -> Result<Vec<PartialOutcome>, SignError> {
         self.solve(inputs, &AnyKey, Sighash::DEFAULT, true)
     }
 
     fn solve(
         &self,
-        inputs: Vec<PartialInput>,
+        inputs: Vec<PartialInput<'_>>,
         keys: &dyn KeySource,
         sighash: Sighash,
         fake: bool,
     ) -> Result<Vec<PartialOutcome>, SignError> {
-        let Self { tx, spent, known, wanted } = *self;
+        let Self { tx, spent, wanted } = *self;
         if spent.iter().flatten().map(|spent| spent.script_pubkey.len()).sum::<usize>() > MAX_SPENT_SCRIPTS {
             return Err(SignError::TooLarge);
         }
         let context = TxContext::new(tx, spent);
+        let nothing = SolvingSet::default();
         let begin = |input| {
-            let mut job = PartialJob::new(input);
-            let wants = job.wanted(&context, known, sighash);
+            let mut job = PartialJob::new(input, &nothing);
+            let wants = job.wanted(&context, sighash);
             (job, wants)
         };
         let begun = map_while(inputs, INPUTS_PER_BATCH, wanted, begin).ok_or(SignError::Unwanted)?;
@@ -217,7 +225,7 @@ impl PartialTransaction<'_> {
                 job.signatures.add(slot, signature, sighash);
             }
         }
-        map_while(jobs, INPUTS_PER_BATCH, wanted, |job| job.finish(&context, known, fake)).ok_or(SignError::Unwanted)
+        map_while(jobs, INPUTS_PER_BATCH, wanted, |job| job.finish(&context, fake)).ok_or(SignError::Unwanted)
     }
 }
 

@@ -32,6 +32,14 @@ pub(super) enum MissingSignature {
 }
 
 impl MissingSignature {
+    /// The key that would make it.
+    pub(super) fn public_key(&self) -> &[u8] {
+        match self {
+            Self::Ecdsa { public_key, .. } => public_key,
+            Self::Schnorr { public_key, .. } => public_key,
+        }
+    }
+
     /// The kind of the signature.
     fn scheme(&self) -> Scheme {
         match self {

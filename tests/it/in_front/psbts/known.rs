@@ -1,9 +1,10 @@
 //! Which keys a descriptor tells by their hashes, which differs between its functions: a PSBT whose outputs hide a key in every way
-//! is updated by one descriptor at a time.
+//! is updated by one descriptor at a time. And what a wallet knows of one input, which helps no other.
 
+use outrigger_tests::bitcoind;
 use serde_json::{Value, json};
 
-use super::super::start;
+use super::super::{ADDRESS, start};
 use super::Both;
 use super::fields::KEY;
 
@@ -91,6 +92,51 @@ fn descriptors_tell_the_same_keys_by_their_hashes_as_the_node() {
             let updated = if updated.is_object() { updated["psbt"].clone() } else { updated };
             let decoded = both.call("decodepsbt", json!([updated]));
             assert_eq!(count(&decoded), known, "{text}: {decoded}");
+        }
+    }
+}
+
+#[test]
+fn wallets_knowledge_of_one_input_helps_no_other() {
+    let Some(host) = start(&["-txindex=1"]) else { return };
+    let mut client = host.client();
+    client.call("createwallet", json!(["w"]));
+    let theirs = bitcoind::twin(host.node.as_ref().unwrap().client(), &mut client);
+    let mut both = Both { ours: client.wallet("w"), theirs };
+    let mine = both.call("getnewaddress", json!(["", "bech32"]));
+    let key = both.ours.call("getaddressinfo", json!([mine]))["pubkey"].as_str().unwrap().to_owned();
+    let mut addresses = vec![mine];
+    let mut descriptors = Vec::new();
+    for text in [
+        format!("wsh(multi(1,{key},{OTHER}))"),
+        format!("sh(multi(1,{OTHER},{key}))"),
+        format!("sh(wsh(pk({key})))"),
+        format!("tr({THIRD},pk({key}))"),
+    ] {
+        let descriptor = both.call("getdescriptorinfo", json!([text]))["descriptor"].clone();
+        addresses.push(both.call("deriveaddresses", json!([descriptor]))[0].clone());
+        descriptors.push(descriptor);
+    }
+    let mut coins = Vec::new();
+    for address in &addresses {
+        let block = both.theirs.call("generatetoaddress", json!([1, address]))[0].clone();
+        let coinbase = both.theirs.call("getblock", json!([block]))["tx"][0].clone();
+        coins.push(json!({"txid": coinbase, "vout": 0}));
+    }
+    host.client().call("generatetoaddress", json!([100, ADDRESS]));
+    let outputs: Vec<Value> = addresses.iter().map(|address| json!({address.as_str().unwrap(): 1})).collect();
+    let reversed: Vec<&Value> = coins.iter().rev().collect();
+    for inputs in [json!(coins), json!(reversed), json!(coins[1..]), json!(coins[..1])] {
+        let plain = both.call("createpsbt", json!([inputs, outputs]));
+        for with_origins in [false, true] {
+            // The scripts of all, and of their keys nothing or where they come from.
+            let told = json!([plain, descriptors, "ALL", with_origins, false]);
+            let told = both.call("descriptorprocesspsbt", told)["psbt"].clone();
+            for (sign, finalize) in [(true, false), (true, true), (false, false)] {
+                let answer = both.call("walletprocesspsbt", json!([told, sign, "ALL", true, finalize]));
+                both.call("decodepsbt", json!([answer["psbt"]]));
+                assert!(sign || answer["complete"] == false);
+            }
         }
     }
 }

@@ -64,7 +64,7 @@ impl Knowledge {
 /// What is known of a PSBT's inputs and outputs.
 pub enum Known {
     /// The same of all.
-    All(Knowledge),
+    All(Box<Knowledge>),
     /// Of each by itself: what a wallet knows of one input, a key for instance, is of no use for another.
     Each {
         /// Of the inputs, in their order.

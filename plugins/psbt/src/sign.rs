@@ -309,7 +309,7 @@ pub fn remove_unnecessary_transactions(psbt: &mut Psbt, sighash: Sighash) {
 
 /// Finalises what can be: whether each input is complete.
 pub fn finalize(psbt: &mut Psbt, wanted: &(dyn Fn() -> bool + Sync)) -> Result<Vec<State>, PsbtError> {
-    let (known, keys) = (Known::All(Knowledge::default()), LocalKeys::default());
+    let (known, keys) = (Known::All(Box::default()), LocalKeys::default());
     let sighash = Sighash::DEFAULT;
     let signing = Signing { known: &known, tells_origins: false, keys: &keys, sighash, finalize: true, wanted };
     sign_inputs(psbt, &signing, true)

@@ -128,7 +128,7 @@ struct Processing {
 fn process(context: &Context<'_>, psbt: &mut Psbt, told: Told, how: Processing) -> Result<(), PsbtError> {
     let Processing { tells_origins, sighash, finalize } = how;
     add_spent(context, psbt, &told.known.solving)?;
-    let (known, keys, wanted) = (Known::All(told.known), &told.keys, context.plugin.wanted);
+    let (known, keys, wanted) = (Known::All(Box::new(told.known)), &told.keys, context.plugin.wanted);
     sign_inputs(psbt, &Signing { known: &known, tells_origins, keys, sighash, finalize, wanted }, false)?;
     update_outputs(psbt, &known, tells_origins);
     // bitcoind decides here as for signatures that cover all.

@@ -114,7 +114,7 @@ fn known(context: &Context<'_>, psbt: &Psbt) -> Result<(Known, Vec<ScriptBuf>), 
     // A wallet of keys and scripts, not descriptors, knows of each input what it knows of all.
     let is_imported = found.values().any(|info| info.parents.is_empty());
     let known = if is_imported || context.wallet()?.kind == WalletKind::Legacy {
-        Known::All(Knowledge { signers: None, ..knowledge(&mut found.keys()) })
+        Known::All(Box::new(Knowledge { signers: None, ..knowledge(&mut found.keys()) }))
     } else {
         Known::Each {
             inputs: inputs.iter().map(|scripts| knowledge(&mut scripts.iter())).collect(),

@@ -8,7 +8,7 @@ use bitcoin::key::UntweakedPublicKey;
 use bitcoin::secp256k1::{Parity, Secp256k1, VerifyOnly};
 use bitcoin::{PublicKey, ScriptBuf, TxIn, Txid};
 use outrigger_sdk::service::ErrorKind;
-use outrigger_sdk::service::wallet::{ScriptInfo, WalletKind};
+use outrigger_sdk::service::wallet::{Ownership, ScriptInfo, SolvingData, WalletKind};
 use outrigger_sdk::sign::{KeySource, LocalKeys, Sighash, WalletKeys};
 use outrigger_sdk::standard::transaction_from_bytes;
 
@@ -112,8 +112,7 @@ fn known(context: &Context<'_>, psbt: &Psbt) -> Result<(Known, Vec<ScriptBuf>), 
         known
     };
     // A wallet of keys and scripts, not descriptors, knows of each input what it knows of all.
-    let is_imported = found.values().any(|info| info.parents.is_empty());
-    let known = if is_imported || context.wallet()?.kind == WalletKind::Legacy {
+    let known = if found.values().any(is_imported) || context.wallet()?.kind == WalletKind::Legacy {
         Known::All(Box::new(Knowledge { signers: None, ..knowledge(&mut found.keys()) }))
     } else {
         Known::Each {
@@ -122,6 +121,13 @@ fn known(context: &Context<'_>, psbt: &Psbt) -> Result<(Known, Vec<ScriptBuf>), 
         }
     };
     Ok((known, found.into_keys().collect()))
+}
+
+/// Whether a wallet knows a script by itself, not by a descriptor. Of one that is only in its address book it knows nothing.
+fn is_imported(info: &ScriptInfo) -> bool {
+    let SolvingData { scripts, public_keys, .. } = &info.solving;
+    let is_known = info.ownership != Ownership::None || !scripts.is_empty() || !public_keys.is_empty();
+    info.parents.is_empty() && is_known
 }
 
 /// The scripts by which a wallet may know the keys that an input names: its own, not that of the input.

@@ -124,6 +124,9 @@ fn wallets_knowledge_of_one_input_helps_no_other() {
         coins.push(json!({"txid": coinbase, "vout": 0}));
     }
     host.client().call("generatetoaddress", json!([100, ADDRESS]));
+    // Of somebody whom the wallet knows by name alone.
+    both.call("setlabel", json!([ADDRESS, "somebody"]));
+    addresses.push(json!(ADDRESS));
     let outputs: Vec<Value> = addresses.iter().map(|address| json!({address.as_str().unwrap(): 1})).collect();
     let reversed: Vec<&Value> = coins.iter().rev().collect();
     for inputs in [json!(coins), json!(reversed), json!(coins[1..]), json!(coins[..1])] {

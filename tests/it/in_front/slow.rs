@@ -11,6 +11,9 @@ use super::{start, start_behind_relay};
 
 const ADDRESS: &str = "bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080";
 
+/// A mock time, in Unix seconds.
+const SET_TIME: u64 = 2_000_000_000;
+
 /// Passed calls that wait for the node: more than it gets at a time.
 const PASSED: usize = 20;
 /// How often the wallet is asked meanwhile.
@@ -188,4 +191,25 @@ fn passed_calls_whose_connection_is_cut_are_sent_again_only_without_effects() {
         let more = node.call("getblockcount", json!([])).as_u64().unwrap() - blocks.as_u64().unwrap();
         assert_eq!(more, done, "{point:?}");
     }
+}
+
+#[test]
+fn payment_that_came_while_the_mempool_was_about_to_be_read_has_the_time_that_was_set_before_it() {
+    let Some((host, relay)) = start_behind_relay(&["-fallbackfee=0.0001"]) else { return };
+    let (mut client, mut wallet) = (host.client(), host.new_wallet("w"));
+    let mine = wallet.call("getnewaddress", json!([]));
+    let mut node = host.node.as_ref().unwrap().client();
+    node.call("createwallet", json!(["theirs"]));
+    let theirs = node.call("getnewaddress", json!([]));
+    node.call("generatetoaddress", json!([102, theirs]));
+    let held = relay.hold("getrawmempool", Point::Request);
+    // The host sees the first one come, and asks what the mempool holds: it holds the second one too by then.
+    node.call("sendtoaddress", json!([mine, 1]));
+    let held = held.recv().unwrap();
+    client.call("setmocktime", json!([SET_TIME]));
+    let second = node.call("sendtoaddress", json!([mine, 2]));
+    held.pass();
+    let mut time = || wallet.try_call("gettransaction", json!([second])).map(|found| found["time"].clone());
+    wait_until("the wallet has the payment", || time().is_ok());
+    assert_eq!(time(), Ok(json!(SET_TIME)));
 }

@@ -63,8 +63,8 @@ struct ContentAnswer {
 pub struct Mempool(Mutex<State>);
 
 impl Mempool {
-    /// Reads what has changed, and tells of it as of `time`, in Unix seconds. The caller lets one thread do so at a time. `forced`:
-    /// also where the node's figures are those of the last reading, as they may be by chance.
+    /// Reads what has changed, and tells of it as of the time by `clock`, in Unix seconds. The caller lets one thread do so at a
+    /// time. `forced`: also where the node's figures are those of the last reading, as they may be by chance.
     ///
     /// # Errors
     /// The node's absence. What was told until then was taken over.
@@ -72,7 +72,7 @@ impl Mempool {
         &self,
         rpc: &Rpc,
         forced: bool,
-        time: u64,
+        clock: &dyn Fn() -> u64,
         catch_up: &dyn Fn(BlockHash),
         emit: &dyn Fn(NodeEvent),
     ) -> Result<(), AskError> {
@@ -83,6 +83,8 @@ impl Mempool {
         }
         self.0.lock().read = None;
         let ContentAnswer { txids, mempool_sequence: next } = rpc.ask("getrawmempool", &json!([false, true]))?;
+        // Asked now: the node may have got a transaction after its time was set, and that after this reading began.
+        let time = clock();
         // What a block took out of the mempool is told after the block.
         catch_up(rpc.ask("getbestblockhash", &json!([]))?);
         let present: HashSet<Txid> = txids.iter().copied().collect();

@@ -414,7 +414,7 @@ impl Follower {
                 tracing::debug!(%error, "the mempool is read before its blocks");
             }
         };
-        self.mempool.sync(&self.rpc, forced, self.time(), &catch_up, &|event| self.emit(&event))?;
+        self.mempool.sync(&self.rpc, forced, &|| self.time(), &catch_up, &|event| self.emit(&event))?;
         if forced {
             *made = covers;
         }

@@ -11,6 +11,7 @@ use outrigger_abi::{ErrorKind, HostHandle, PluginCode, PluginTable, RawCall, plu
 use outrigger_isolate::{Bounds, Confinement, Executable, Launch, Proxy, RunnerStatus, Seed, Transport};
 use outrigger_plugins::answer::DEFAULT_MAX_BYTES;
 use outrigger_plugins::file::PluginFile;
+use outrigger_plugins::instance::start::MOMENTS;
 use outrigger_sandbox::{Policy, Reach};
 use outrigger_values::RpcErrorCode;
 
@@ -59,6 +60,7 @@ impl Isolation {
             plugin: self.plugin.clone(),
             library: self.library.clone(),
             services: self.services.clone(),
+            moments: MOMENTS.into(),
             // One method that ends the process must not hide what the others do.
             restartable: true,
             max_answer: DEFAULT_MAX_BYTES,

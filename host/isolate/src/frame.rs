@@ -23,9 +23,11 @@ pub enum Kind {
     Start,
     /// A call: its token, its deadline in milliseconds (0 for none), its method of the length in `place`, its arguments.
     Call,
+    /// A call that begins with an answer that its code may ask for first ([`crate::ahead`]).
+    CallAhead,
     /// Nobody waits for the call of this token any more.
     Cancel,
-    /// Something happened.
+    /// Something happened. `extra` numbers what the runner is told.
     Event,
     /// No call will follow.
     Quiesce,
@@ -33,25 +35,28 @@ pub enum Kind {
     Stop,
     /// The instance is to be freed.
     Destroy,
-    /// To the runner: the status and the bytes that a service answered, or the status of a reply that asked for one.
+    /// To the runner: the status and the bytes that a service answered, or the status of a reply that asked for one. `extra` numbers
+    /// what a service answered.
     Answer,
     /// From the runner: a function of a service is asked, on behalf of the call in `token`.
     Ask,
     /// From the runner: the answer of a call. With `extra` 1 its status is wanted.
     Reply,
-    /// From the runner: a function of the plugin has returned, with this status and, of a refusal, its reason.
+    /// From the runner: a function of the plugin has returned, with this status and, of a refusal, its reason. `extra` is 1 where it
+    /// did not ask for what came with the call.
     Returned,
     /// From the runner: memory is asked for, of `extra` bytes, for the body of its next message.
     Room,
 }
 
 impl Kind {
-    const ALL: [Self; 15] = [
+    const ALL: [Self; 16] = [
         Self::Hello,
         Self::Ready,
         Self::Init,
         Self::Start,
         Self::Call,
+        Self::CallAhead,
         Self::Cancel,
         Self::Event,
         Self::Quiesce,

@@ -11,6 +11,7 @@
 //! This crate knows no service, no method and no configuration. Code of plugins is run by the runner alone, and by whoever opens a
 //! library with [`library`].
 
+mod ahead;
 mod body;
 mod executable;
 mod frame;
@@ -20,6 +21,7 @@ mod lane;
 mod launch;
 pub mod library;
 mod memory;
+mod open;
 mod output;
 mod passing;
 pub mod proxy;

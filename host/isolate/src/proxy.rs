@@ -142,7 +142,7 @@ impl PluginCode for Proxy {
 
     fn cancel(&self, token: u64) {
         if let Stage::Running(runner) = &self.0.state.lock().stage {
-            runner.forget(token);
+            runner.open.forget(token);
         }
         self.tell(Head { token, ..Head::new(Kind::Cancel) }, &[]);
     }
@@ -203,7 +203,7 @@ impl Shared {
 
     /// Answers what a runner that has ended had begun.
     fn answer_calls(&self, runner: &Runner) {
-        for token in runner.take_calls() {
+        for token in runner.open.take() {
             self.backend.host.reply(token, INTERNAL_ERROR, self.crashed().into_bytes().into());
         }
     }
@@ -333,7 +333,7 @@ impl Shared {
             return;
         }
         self.answer_calls(runner);
-        let crash = Crash { how, method: runner.last_method() };
+        let crash = Crash { how, method: runner.open.last_method() };
         let (plugin, method) = (&self.launch.plugin, crash.method.as_deref());
         tracing::error!(plugin, pid = runner.pid, %how, method, "the plugin's process has ended");
         self.launch.status.crashed(crash);

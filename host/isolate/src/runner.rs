@@ -1,7 +1,5 @@
 //! One runner, as the host sees it: its process, its lanes, and the calls that it has.
 
-use std::collections::HashMap;
-use std::collections::hash_map::Entry;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::ExitStatusExt;
@@ -17,12 +15,14 @@ use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, Signal};
 
+use crate::ahead::Ahead;
 use crate::body::Body;
-use crate::frame::{FrameError, Head, Kind, function_at};
+use crate::frame::{FrameError, Head, Kind, function_at, place_of};
 use crate::greeting::Hello;
 use crate::lane::Lane;
 use crate::launch::{Launch, Transport};
 use crate::memory::{Budget, End, LANES, MemoryLane, Region, Side};
+use crate::open::OpenCalls;
 use crate::output;
 use crate::passing::{self, Parcel, Purpose};
 use crate::socket::SocketLane;
@@ -59,6 +59,15 @@ pub struct Backend {
 }
 
 impl Backend {
+    /// Where the functions of the granted services are.
+    fn places(&self, functions: &[(&str, usize)]) -> Vec<u32> {
+        let place = |(name, index): &(&str, usize)| {
+            let service = self.services.iter().position(|(granted, _)| granted == name)?;
+            Some(place_of(service, *index))
+        };
+        functions.iter().filter_map(place).collect()
+    }
+
     fn ask(&self, head: &Head, request: &[u8]) -> Response {
         let (service, function) = function_at(head.place);
         let service = self.services.get(service).map_or(&RawService::NOT_GRANTED, |(_, service)| service);
@@ -102,13 +111,6 @@ impl Shared {
     }
 }
 
-/// What a runner is in the middle of.
-struct Open {
-    method: String,
-    /// Whether its code has returned, and it keeps the token.
-    is_kept: bool,
-}
-
 /// A runner.
 pub struct Runner {
     plugin: String,
@@ -122,9 +124,9 @@ pub struct Runner {
     /// How many lanes there are, of both purposes.
     places: AtomicUsize,
     freed: Condvar,
-    open: Mutex<HashMap<u64, Open>>,
-    /// A method that it was in at its end.
-    last_method: Mutex<Option<String>>,
+    /// The calls that it has.
+    pub open: OpenCalls,
+    ahead: Ahead,
     has_answered: AtomicBool,
     gone: AtomicBool,
     /// Why the host ended it.
@@ -202,8 +204,8 @@ impl Runner {
             lanes: Mutex::default(),
             places: AtomicUsize::new(0),
             freed: Condvar::new(),
-            open: Mutex::default(),
-            last_method: Mutex::default(),
+            open: OpenCalls::default(),
+            ahead: Ahead::new(backend.places(&launch.moments)),
             has_answered: AtomicBool::new(false),
             gone: AtomicBool::new(false),
             killed: Mutex::default(),
@@ -283,14 +285,30 @@ impl Runner {
     /// # Errors
     /// The runner ends before that.
     pub fn enter(&self, head: Head, parts: &[&[u8]]) -> Result<(i32, Body), Gone> {
+        let extra = if head.kind == Kind::Event { self.ahead.number() } else { head.extra };
+        let (returned, body) = self.enter_and_hear(Head { extra, ..head }, parts, |_, _| {})?;
+        Ok((returned.code, body))
+    }
+
+    /// The same, and `hear` has the first message that comes.
+    fn enter_and_hear(
+        &self,
+        head: Head,
+        parts: &[&[u8]],
+        hear: impl FnOnce(&Head, &Body),
+    ) -> Result<(Head, Body), Gone> {
+        let mut hear = Some(hear);
         let mut lane = self.take_lane()?;
         // What was not sent whole is not begun.
         lane.send(head, parts).map_err(|error| self.lost(&error, false))?;
         let mut serve = || {
             loop {
                 let (head, body) = lane.receive(self.limit())?;
+                if let Some(hear) = hear.take() {
+                    hear(&head, &body);
+                }
                 match head.kind {
-                    Kind::Returned => return Ok((head.code, body)),
+                    Kind::Returned => return Ok((head, body)),
                     _ => self.serve(&mut lane, head, body)?,
                 }
             }
@@ -305,10 +323,11 @@ impl Runner {
         match head.kind {
             Kind::Ask => {
                 let Response { status, bytes } = self.backend.ask(&head, &body);
-                lane.send(Head { code: status, ..Head::new(Kind::Answer) }, &[&bytes])
+                let extra = self.ahead.number();
+                lane.send(Head { code: status, extra, ..Head::new(Kind::Answer) }, &[&bytes])
             }
             Kind::Reply => {
-                self.open.lock().remove(&head.token);
+                self.open.forget(head.token);
                 self.has_answered.store(true, Ordering::Relaxed);
                 let is_wanted = self.backend.host.reply(head.token, head.code, body.into());
                 if head.extra == 0 {
@@ -324,42 +343,30 @@ impl Runner {
     /// Runs a call, and gives the status with which its code returned.
     ///
     /// # Errors
-    /// The runner ended. A call that it may have begun is one of [`Self::take_calls`].
+    /// The runner ended. A call that it may have begun is one of [`Self::open`].
     pub fn call(&self, head: Head, method: &[u8], params: &[u8]) -> Result<i32, Gone> {
-        let open = Open { method: String::from_utf8_lossy(method).into_owned(), is_kept: false };
-        self.open.lock().insert(head.token, open);
         let place = u32::try_from(method.len()).unwrap_or(u32::MAX);
-        let entered = self.enter(Head { place, ..head }, &[method, params]);
-        if matches!(entered, Err(Gone { begun: false })) {
-            self.forget(head.token);
+        let ask = |place| self.backend.ask(&Head { place, ..head }, b"");
+        let told = self.ahead.of(method, ask).map(|told| told.encode());
+        let kind = if told.is_some() { Kind::CallAhead } else { Kind::Call };
+        let learn = |first: &Head, body: &Body| {
+            if told.is_none() && first.token == head.token {
+                self.ahead.learn(method, first, body.len());
+            }
+        };
+        self.open.begin(head.token, method);
+        let parts = [told.as_deref().unwrap_or_default(), method, params];
+        let entered = self.enter_and_hear(Head { kind, place, ..head }, &parts, learn);
+        if matches!(entered, Err(Gone { begun: false })) && !self.open.forget(head.token) {
+            // It was answered with those that the runner had begun: the next runner must not have it.
+            return Err(Gone { begun: true });
         }
-        let (status, _) = entered?;
-        match self.open.lock().entry(head.token) {
-            // The host answers for a fault.
-            Entry::Occupied(open) if status != STATUS_OK => drop(open.remove()),
-            Entry::Occupied(mut open) => open.get_mut().is_kept = true,
-            Entry::Vacant(_) => {}
+        let (Head { code: status, extra, .. }, _) = entered?;
+        if told.is_some() && extra != 0 {
+            self.ahead.forget(method);
         }
+        self.open.returned(head.token, status);
         Ok(status)
-    }
-
-    /// Nobody waits for a call any more.
-    pub fn forget(&self, token: u64) {
-        self.open.lock().remove(&token);
-    }
-
-    /// The calls that it has begun and not answered, once it is gone, each given once.
-    pub fn take_calls(&self) -> Vec<u64> {
-        let open: Vec<_> = self.open.lock().drain().collect();
-        if let Some((_, running)) = open.iter().find(|(_, open)| !open.is_kept) {
-            self.last_method.lock().get_or_insert_with(|| running.method.clone());
-        }
-        open.into_iter().map(|(token, _)| token).collect()
-    }
-
-    /// A method that it was in at its end.
-    pub fn last_method(&self) -> Option<String> {
-        self.last_method.lock().clone()
     }
 
     /// Whether it has answered any call.

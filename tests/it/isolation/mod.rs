@@ -1,6 +1,8 @@
 //! Plugins in processes of their own: what a crash costs, what they reach, what is refused and told, and what a system that allows less
 //! makes of it.
 
+#[cfg(target_os = "linux")]
+mod ahead;
 mod crashes;
 #[cfg(target_os = "linux")]
 mod degraded;

@@ -2,6 +2,7 @@
 
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use outrigger_abi::{
@@ -10,6 +11,7 @@ use outrigger_abi::{
 };
 use parking_lot::{Condvar, Mutex};
 
+use super::told;
 use crate::body::Body;
 use crate::frame::{FrameError, Head, INTERNAL_ERROR, Kind, place_of};
 use crate::greeting::Begin;
@@ -31,6 +33,8 @@ pub struct Inside {
     /// Lanes for threads of the plugin's own.
     own: Mutex<Vec<Lane>>,
     given_back: Condvar,
+    /// The highest number of what the plugin was told.
+    seen: AtomicU64,
 }
 
 /// One service of the host.
@@ -41,7 +45,12 @@ struct Remote {
 
 impl Forward for Remote {
     fn ask(&self, index: usize, scope: u64, request: &[u8]) -> Response {
-        let head = Head { token: scope, place: place_of(self.place, index), ..Head::new(Kind::Ask) };
+        let (place, seen) = (place_of(self.place, index), self.inside.seen.load(Ordering::SeqCst));
+        if let Some(known) = told::take(place, scope, request, seen) {
+            self.inside.learned(known.number);
+            return Response { status: known.status, bytes: known.bytes.into() };
+        }
+        let head = Head { token: scope, place, ..Head::new(Kind::Ask) };
         let (status, bytes) = self.inside.ask(head, request);
         Response { status, bytes: bytes.into() }
     }
@@ -58,6 +67,7 @@ impl Inside {
             open: Mutex::default(),
             own: Mutex::default(),
             given_back: Condvar::new(),
+            seen: AtomicU64::new(0),
         }))
     }
 
@@ -84,7 +94,7 @@ impl Inside {
             let Ok((head, body)) = received else { host_is_gone() };
             let (status, reason) = self.run(&head, &body);
             drop(body);
-            let returned = Head { code: status, ..Head::new(Kind::Returned) };
+            let returned = Head { code: status, extra: told::end().into(), ..Head::new(Kind::Returned) };
             if on_own_lane(|lane| lane.send(returned, &[&reason])).is_none_or(|sent| sent.is_err()) {
                 host_is_gone();
             }
@@ -101,6 +111,11 @@ impl Inside {
         self.open.lock().remove(&token)
     }
 
+    /// The plugin gets to know what has this number.
+    pub(super) fn learned(&self, number: u64) {
+        self.seen.fetch_max(number, Ordering::SeqCst);
+    }
+
     /// Asks the host on the lane of this thread, or on one of those for threads that have none.
     fn ask(&self, head: Head, body: &[u8]) -> (i32, Body) {
         self.on_any_lane(|lane| {
@@ -109,7 +124,10 @@ impl Inside {
                 sent => sent?,
             }
             match lane.receive(usize::MAX)? {
-                (Head { kind: Kind::Answer, code, .. }, bytes) => Ok((code, bytes)),
+                (Head { kind: Kind::Answer, code, extra, .. }, bytes) => {
+                    self.learned(extra);
+                    Ok((code, bytes))
+                }
                 (head, _) => Err(FrameError::OutOfTurn(head.kind)),
             }
         })

@@ -2,6 +2,7 @@
 
 mod host;
 mod plugin;
+mod told;
 
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;

@@ -11,7 +11,6 @@ use outrigger_abi::{ErrorKind, HostHandle, PluginCode, PluginTable, RawCall, plu
 use outrigger_isolate::{Bounds, Confinement, Executable, Launch, Proxy, RunnerStatus, Seed, Transport};
 use outrigger_plugins::answer::DEFAULT_MAX_BYTES;
 use outrigger_plugins::file::PluginFile;
-use outrigger_plugins::instance::start::MOMENTS;
 use outrigger_sandbox::{Policy, Reach};
 use outrigger_values::RpcErrorCode;
 
@@ -60,7 +59,8 @@ impl Isolation {
             plugin: self.plugin.clone(),
             library: self.library.clone(),
             services: self.services.clone(),
-            moments: MOMENTS.into(),
+            // Each call asks by itself, so that what happens while it asks is seen.
+            moments: &[],
             // One method that ends the process must not hide what the others do.
             restartable: true,
             max_answer: DEFAULT_MAX_BYTES,

@@ -42,7 +42,7 @@ pub struct Launch {
     pub services: Vec<String>,
     /// The functions of services that only read the moment, by service and place in its table: what the code of a method asks first
     /// of these comes with its calls. They have no arguments, change nothing, and answer at once.
-    pub moments: Vec<(&'static str, usize)>,
+    pub moments: &'static [(&'static str, usize)],
     /// Whether it may be started again when it ends by itself.
     pub restartable: bool,
     /// The longest answer that is taken from it, in bytes.

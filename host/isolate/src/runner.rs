@@ -205,7 +205,7 @@ impl Runner {
             places: AtomicUsize::new(0),
             freed: Condvar::new(),
             open: OpenCalls::default(),
-            ahead: Ahead::new(backend.places(&launch.moments)),
+            ahead: Ahead::new(backend.places(launch.moments)),
             has_answered: AtomicBool::new(false),
             gone: AtomicBool::new(false),
             killed: Mutex::default(),
@@ -343,8 +343,9 @@ impl Runner {
     /// Runs a call, and gives the status with which its code returned.
     ///
     /// # Errors
-    /// The runner ended. A call that it may have begun is one of [`Self::open`].
+    /// The runner ended. A call that it may have begun is one of [`Self::open`], unless it was answered.
     pub fn call(&self, head: Head, method: &[u8], params: &[u8]) -> Result<i32, Gone> {
+        self.open.begin(head.token, method);
         let place = u32::try_from(method.len()).unwrap_or(u32::MAX);
         let ask = |place| self.backend.ask(&Head { place, ..head }, b"");
         let told = self.ahead.of(method, ask).map(|told| told.encode());
@@ -354,12 +355,11 @@ impl Runner {
                 self.ahead.learn(method, first, body.len());
             }
         };
-        self.open.begin(head.token, method);
         let parts = [told.as_deref().unwrap_or_default(), method, params];
         let entered = self.enter_and_hear(Head { kind, place, ..head }, &parts, learn);
         if matches!(entered, Err(Gone { begun: false })) && !self.open.forget(head.token) {
-            // It was answered with those that the runner had begun: the next runner must not have it.
-            return Err(Gone { begun: true });
+            // It was answered with those that the runner had begun, or given up: the next runner must not have it.
+            return Ok(STATUS_OK);
         }
         let (Head { code: status, extra, .. }, _) = entered?;
         if told.is_some() && extra != 0 {

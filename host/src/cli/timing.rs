@@ -23,6 +23,8 @@ use outrigger_plugins::grants::{Grant, Holder, NODE_RPC, ServiceSource};
 use outrigger_plugins::instance::{Instance, Launch, LoadedLibrary};
 use outrigger_plugins::lane::Lane;
 
+use crate::services::MOMENTS;
+
 /// Calls before the first that counts.
 const WARM_UP: usize = 1_000;
 
@@ -149,5 +151,9 @@ impl ServiceSource for InMemory {
             NODE_RPC => ExportedService::new::<dyn NodeRpc>(node_rpc.clone()),
             _ => return None,
         }))
+    }
+
+    fn moments(&self) -> &'static [(&'static str, usize)] {
+        &MOMENTS
     }
 }

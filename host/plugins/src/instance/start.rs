@@ -7,10 +7,10 @@ use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SendError, channel};
 use std::time::Duration;
 
-use outrigger_abi::{ExportedService, Service, UsedPlugin, function_index, host_table};
+use outrigger_abi::{ExportedService, UsedPlugin, host_table};
 use outrigger_isolate::{Launch as RunnerLaunch, Proxy, RunnerStatus, Runners};
 use outrigger_service::events::Event;
-use outrigger_service::{Chain, Events, Log};
+use outrigger_service::{Events, Log};
 use outrigger_values::text::printable;
 use serde_json::Value;
 
@@ -28,13 +28,6 @@ const START_PATIENCE: Duration = Duration::from_secs(30);
 
 /// The stack of a thread that starts a plugin, in bytes: as that of a call.
 const START_STACK_BYTES: usize = 8 << 20;
-
-/// The functions that only read the moment, have no arguments, and answer at once: an isolated plugin may be told them ahead.
-pub const MOMENTS: [(&str, usize); 2] = [moment("tip"), moment("time")];
-
-const fn moment(function: &str) -> (&'static str, usize) {
-    (<dyn Chain as Service>::NAME, function_index(<dyn Chain as Service>::FUNCTIONS, function))
-}
 
 /// Why a plugin could not be started.
 #[derive(Debug, thiserror::Error)]
@@ -218,7 +211,7 @@ fn maker(
                 plugin: code.manifest.id.clone(),
                 library: library.clone(),
                 services: launch.grants.iter().map(|grant| grant.service.clone()).collect(),
-                moments: MOMENTS.into(),
+                moments: launch.services.moments(),
                 restartable: code.manifest.restartable,
                 max_answer: if launch.trusted { usize::MAX } else { launch.max_answer_bytes },
                 executable: launch.executable.clone(),

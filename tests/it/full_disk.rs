@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use outrigger_tests::{Host, HostOptions, built, skip_unprivileged};
+use outrigger_tests::{Host, HostOptions, built, skip_unprivileged, wait_until};
 use serde_json::json;
 
 /// What a file may grow beyond the largest plugin, whose copy must fit, in bytes: enough for a chain and a wallet.
@@ -10,6 +10,10 @@ const ROOM: u64 = 4 << 20;
 
 /// Less than what a script takes in the wallet's file, in bytes: its row and the key that it is found by.
 const SCRIPT_BYTES: u64 = 80;
+
+/// How much of a disk is filled at a time, and what a wallet and a block may keep of it meanwhile, in bytes.
+const FILL_STEP: u64 = 1 << 20;
+const KEPT: u64 = 8 << 20;
 
 /// A master key of regtest.
 const XPRV: &str =
@@ -90,20 +94,26 @@ impl SmallDisk {
         Some(Self { folder, _image: image })
     }
 
-    /// Takes all of the disk but `room` bytes, until the file that takes it is dropped.
-    fn fill(&self, room: u64) -> tempfile::NamedTempFile {
+    /// How many bytes there is room for.
+    fn free(&self) -> u64 {
+        let disk = rustix::fs::statvfs(self.folder.path()).unwrap();
+        disk.f_bavail * disk.f_frsize
+    }
+
+    /// Does something while all of the disk but `room` bytes is taken.
+    fn filled_but<T>(&self, room: u64, work: impl FnOnce() -> T) -> T {
         let ballast = tempfile::NamedTempFile::new_in(self.folder.path()).unwrap();
-        let free = || {
-            let disk = rustix::fs::statvfs(self.folder.path()).unwrap();
-            disk.f_bavail * disk.f_frsize
-        };
         let mut length = 0;
         // What the file system takes to keep account of the file comes off, too.
-        while free() > room {
-            length += (free() - room).min(1 << 20);
-            rustix::fs::fallocate(ballast.as_file(), rustix::fs::FallocateFlags::empty(), 0, length).unwrap();
+        while self.free() > room {
+            let more = (self.free() - room).min(FILL_STEP);
+            rustix::fs::fallocate(ballast.as_file(), rustix::fs::FallocateFlags::empty(), length, more).unwrap();
+            length += more;
         }
-        ballast
+        let done = work();
+        drop(ballast);
+        wait_until("the disk has room again", || self.free() >= length.saturating_sub(KEPT));
+        done
     }
 }
 
@@ -122,25 +132,25 @@ fn sweep(disk: &SmallDisk, rooms: impl Iterator<Item = u64>) {
     let mut client = host.client();
     client.call("createwallet", json!({"wallet_name": "first", "load_on_startup": true}));
     let address = client.wallet("first").call("getnewaddress", json!(["kept"]));
-    let (mut made, mut refused, mut blocks) = (Vec::new(), 0, 0);
+    let (mut made, mut refused, mut blocks) = (Vec::new(), Vec::new(), 0);
     for room in rooms {
-        let ballast = disk.fill(room);
         let name = format!("with-{room}-bytes");
-        match client.try_call("createwallet", json!([name])) {
+        let (wallet, block) = disk.filled_but(room, || {
+            let wallet = client.try_call("createwallet", json!([name]));
+            (wallet, client.try_call("generatetoaddress", json!([1, address])))
+        });
+        match wallet {
             Ok(_) => made.push(name),
             Err(failure) => {
                 assert!(!failure.message.is_empty() && failure.code < 0, "{room}: {failure:?}");
-                refused += 1;
+                refused.push((room, failure));
             }
         }
-        if client.try_call("generatetoaddress", json!([1, address])).is_ok() {
-            blocks += 1;
-        }
-        drop(ballast);
+        blocks += u32::from(block.is_ok());
         assert_eq!(client.call("getblockcount", json!([])), json!(blocks), "{room}");
     }
-    assert!(refused > 0, "the disk was never full");
-    assert!(!made.is_empty(), "the disk was always full");
+    assert!(!refused.is_empty(), "the disk was never full");
+    assert!(!made.is_empty(), "the disk was always full: {:?}", refused.last());
     // With room again all goes on.
     client.call("createwallet", json!(["after"]));
     made.push("after".to_owned());

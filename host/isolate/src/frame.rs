@@ -87,6 +87,9 @@ pub enum FrameError {
     /// A message that has no place here.
     #[error("a message {0:?} out of turn")]
     OutOfTurn(Kind),
+    /// A word of the process beside its lanes that names no signal.
+    #[error("a word {0} that is no signal by which it could end")]
+    NoSignal(u8),
     /// A body for which there is no memory.
     #[error("no memory for a message of {len} bytes")]
     NoRoom {

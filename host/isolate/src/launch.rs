@@ -62,3 +62,10 @@ pub struct Launch {
     /// Told when it has ended and is not started again.
     pub given_up: Box<dyn Fn() + Send + Sync>,
 }
+
+impl Launch {
+    /// Whether its process may leave a core file.
+    pub fn leaves_core(&self) -> bool {
+        self.confinement.as_ref().is_none_or(|confinement| confinement.core)
+    }
+}

@@ -14,6 +14,7 @@
 mod ahead;
 mod body;
 mod executable;
+mod fatal;
 mod frame;
 mod greeting;
 pub mod inside;
@@ -24,6 +25,7 @@ mod memory;
 mod open;
 mod output;
 mod passing;
+mod process;
 pub mod proxy;
 mod runner;
 mod socket;

@@ -279,7 +279,7 @@ impl Shared {
         };
         let weak = Arc::downgrade(&runner);
         let kill = move |why| drop(weak.upgrade().inspect(|runner| runner.kill(why)));
-        self.launch.status.begin(runner.pid);
+        self.launch.status.begin(runner.process.pid);
         self.launch.runners.begin(Box::new(kill));
         let (brought_up, status) = std::thread::scope(|scope| {
             let thread = std::thread::Builder::new().name(format!("start-{}", self.launch.plugin));
@@ -288,13 +288,18 @@ impl Shared {
             if coming_up.is_err() {
                 runner.kill("no thread to start it on");
             }
-            runner.watch(self.launch.bounds);
+            if runner.watch(self.launch.bounds) {
+                runner.set_ending();
+                self.answer_calls(&runner);
+                // Its successor waits until what it holds is free: files, locks, connections.
+                runner.process.let_end(self.launch.leaves_core());
+            }
             let status = child.wait();
             runner.set_ended();
             let lost = || Err("its start was lost".to_owned());
             (coming_up.map_err(|error| error.to_string()).and_then(|up| up.join().unwrap_or_else(|_| lost())), status)
         });
-        self.launch.status.end(runner.pid);
+        self.launch.status.end(runner.process.pid);
         let is_up = brought_up.is_ok();
         if let Err(refusal) = brought_up
             && let Some(first) = first.take()
@@ -302,7 +307,7 @@ impl Shared {
             let _ = first.send(Err(refusal));
             return Served::Refused;
         }
-        let how = status.map_or(Ending::Killed("unknown"), |status| runner.ending(status));
+        let how = status.map_or(Ending::Killed("unknown"), |status| runner.process.ending(status));
         self.note_end(&runner, how);
         Served::Ended { has_answered: is_up && runner.has_answered() }
     }
@@ -335,7 +340,7 @@ impl Shared {
         self.answer_calls(runner);
         let crash = Crash { how, method: runner.open.last_method() };
         let (plugin, method) = (&self.launch.plugin, crash.method.as_deref());
-        tracing::error!(plugin, pid = runner.pid, %how, method, "the plugin's process has ended");
+        tracing::error!(plugin, pid = runner.process.pid, %how, method, "the plugin's process has ended");
         self.launch.status.crashed(crash);
     }
 

@@ -1,9 +1,10 @@
 //! One runner, as the host sees it: its process, its lanes, and the calls that it has.
 
+use std::ffi::c_int;
+use std::io::Read;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
-use std::os::unix::process::ExitStatusExt;
-use std::process::{Child, ExitStatus, Stdio};
+use std::process::{Child, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
@@ -11,12 +12,10 @@ use std::time::Duration;
 use outrigger_abi::{HostHandle, RawService, Response, STATUS_OK};
 use outrigger_base::contain::contain;
 use parking_lot::{Condvar, Mutex};
-use rustix::event::{PollFd, PollFlags, poll};
-use rustix::io::Errno;
-use rustix::process::{Pid, PidfdFlags, Signal};
 
 use crate::ahead::Ahead;
 use crate::body::Body;
+use crate::fatal::FATAL;
 use crate::frame::{FrameError, Head, Kind, function_at, place_of};
 use crate::greeting::Hello;
 use crate::lane::Lane;
@@ -25,6 +24,7 @@ use crate::memory::{Budget, End, LANES, MemoryLane, Region, Side};
 use crate::open::OpenCalls;
 use crate::output;
 use crate::passing::{self, Parcel, Purpose};
+use crate::process::{Process, Sign};
 use crate::socket::SocketLane;
 use crate::status::Ending;
 use crate::usage::{self, Bounds, Watch};
@@ -115,8 +115,7 @@ impl Shared {
 pub struct Runner {
     plugin: String,
     /// Its process.
-    pub pid: u32,
-    process: OwnedFd,
+    pub process: Process,
     control: Mutex<Option<UnixStream>>,
     /// None where the lanes are sockets alone.
     shared: Option<Shared>,
@@ -129,8 +128,6 @@ pub struct Runner {
     ahead: Ahead,
     has_answered: AtomicBool,
     gone: AtomicBool,
-    /// Why the host ended it.
-    killed: Mutex<Option<&'static str>>,
     /// Answers for what it may not do by itself.
     _notifier: Option<Notifier>,
     backend: Arc<Backend>,
@@ -163,7 +160,7 @@ impl Runner {
             Ok(runner) => Ok((runner, child)),
             Err(reason) => {
                 let _ = child.kill();
-                let ended = child.wait().map(|status| format!("{reason} ({})", ending(status)));
+                let ended = child.wait().map(|status| format!("{reason} ({})", Ending::from(status)));
                 Err(ended.unwrap_or(reason))
             }
         }
@@ -171,8 +168,7 @@ impl Runner {
 
     /// Tells a fresh process what to run, and waits until it is ready.
     fn meet(launch: &Launch, backend: &Arc<Backend>, child: &Child, control: UnixStream) -> Result<Arc<Self>, String> {
-        let pid = Pid::from_child(child);
-        let process = rustix::process::pidfd_open(pid, PidfdFlags::empty()).map_err(|error| error.to_string())?;
+        let process = Process::of(child).map_err(|error| error.to_string())?;
         control.set_read_timeout(Some(READY_PATIENCE)).map_err(|error| error.to_string())?;
         let plan = watch::plan(launch)?;
         let sandbox = plan.clone().map(|plan| (plan, watch::support().clone()));
@@ -197,7 +193,6 @@ impl Runner {
         };
         let runner = Arc::new(Self {
             plugin: launch.plugin.clone(),
-            pid: child.id(),
             process,
             control: Mutex::new(Some(control)),
             shared,
@@ -208,7 +203,6 @@ impl Runner {
             ahead: Ahead::new(backend.places(launch.moments)),
             has_answered: AtomicBool::new(false),
             gone: AtomicBool::new(false),
-            killed: Mutex::default(),
             _notifier: notifier,
             backend: backend.clone(),
             max_answer: launch.max_answer,
@@ -378,7 +372,7 @@ impl Runner {
     fn lost(&self, error: &FrameError, begun: bool) -> Gone {
         self.blame(error);
         // Without its lane it is of no use, also where the system has failed the host. How it ended by itself stays.
-        self.signal();
+        self.process.signal();
         self.set_gone();
         Gone { begun }
     }
@@ -403,25 +397,47 @@ impl Runner {
         self.freed.notify_all();
     }
 
-    /// Waits for the end of the process, and brings it about where it uses more than it may.
-    pub fn watch(&self, bounds: Bounds) {
-        let mut watch = Watch::new(self.pid, bounds);
-        while !self.has_exited_within(usage::INTERVAL) {
-            if let Some(excess) = watch.look() {
-                let reason = excess.reason();
-                tracing::error!(plugin = self.plugin, pid = self.pid, reason, "the plugin's process is ended");
-                self.kill(reason);
-                return;
+    /// Waits until the process has ended or tells that a signal ends it, and ends it where it uses more than it may. Whether it
+    /// told.
+    pub fn watch(&self, bounds: Bounds) -> bool {
+        let mut watch = Watch::new(self.process.pid, bounds);
+        let mut control = self.control.lock().as_ref().and_then(|control| control.try_clone().ok());
+        loop {
+            match (self.process.wait(control.as_ref(), usage::INTERVAL), &mut control) {
+                (Sign::Exited, _) => return false,
+                (Sign::Word, Some(socket)) => {
+                    let mut word = [0];
+                    match socket.read(&mut word) {
+                        Ok(1) if FATAL.contains(&c_int::from(word[0])) => return true,
+                        Ok(1) => {
+                            self.blame(&FrameError::NoSignal(word[0]));
+                            control = None;
+                        }
+                        // What is closed tells nothing; the end itself is still seen.
+                        _ => control = None,
+                    }
+                }
+                _ => {
+                    if let Some(excess) = watch.look() {
+                        let reason = excess.reason();
+                        tracing::error!(
+                            plugin = self.plugin,
+                            pid = self.process.pid,
+                            reason,
+                            "the plugin's process is ended"
+                        );
+                        self.kill(reason);
+                        return false;
+                    }
+                }
             }
         }
     }
 
-    /// Whether the process ends within so much time; its exit code is left for who waits for it.
-    fn has_exited_within(&self, time: Duration) -> bool {
-        let limit = time.try_into().ok();
-        let mut process = [PollFd::new(&self.process, PollFlags::IN)];
-        // Where the system tells nothing, nothing can be watched.
-        poll(&mut process, limit.as_ref()).map_or_else(|error| error != Errno::INTR, |ready| ready > 0)
+    /// A signal is ending the process, for which nobody waits any more.
+    pub fn set_ending(&self) {
+        self.process.set_ending();
+        self.set_ended();
     }
 
     /// The process is no more: nobody waits for its messages any more either.
@@ -432,19 +448,9 @@ impl Runner {
         }
     }
 
-    /// Ends the process, for this reason.
+    /// Ends the process, for this reason, unless a signal is ending it.
     pub fn kill(&self, why: &'static str) {
-        self.killed.lock().get_or_insert(why);
-        self.signal();
-    }
-
-    fn signal(&self) {
-        let _ = rustix::process::pidfd_send_signal(&self.process, Signal::KILL);
-    }
-
-    /// How it ended.
-    pub fn ending(&self, status: ExitStatus) -> Ending {
-        self.killed.lock().map_or_else(|| ending(status), Ending::Killed)
+        self.process.kill(why);
     }
 
     /// Frees the instance and ends the process.
@@ -462,8 +468,4 @@ impl Runner {
         self.kill("its end");
         self.set_gone();
     }
-}
-
-fn ending(status: ExitStatus) -> Ending {
-    status.signal().map_or_else(|| Ending::Exit(status.code().unwrap_or_default()), Ending::Signal)
 }

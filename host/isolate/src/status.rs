@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::os::unix::process::ExitStatusExt;
+use std::process::ExitStatus;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use outrigger_sandbox::{Denial, Denials, Enforced};
@@ -25,6 +27,12 @@ pub enum Ending {
     Exit(i32),
     /// The host ended it, for this reason.
     Killed(&'static str),
+}
+
+impl From<ExitStatus> for Ending {
+    fn from(status: ExitStatus) -> Self {
+        status.signal().map_or_else(|| Self::Exit(status.code().unwrap_or_default()), Self::Signal)
+    }
 }
 
 impl fmt::Display for Ending {

@@ -1,9 +1,9 @@
 //! What a plugin must not do is refused, and told.
 
-use outrigger_tests::{Client, Host, HostOptions};
+use outrigger_tests::{Client, Host, HostOptions, wait_until};
 use serde_json::{Value, json};
 
-use super::{Installed, has_sandbox, hostile, process, refused, users};
+use super::{Installed, alone, has_sandbox, hostile, process, refused, users};
 use crate::metrics::ask;
 
 /// An attempt: what it is counted as, what is told of it, the system call and its arguments.
@@ -227,5 +227,24 @@ fn hostile_plugin_is_refused_everything_and_each_attempt_is_told() {
         // What it could do by a library's means is refused as well.
         assert_eq!(client.refused("hostileread", json!(["/etc/passwd"])), refused());
         assert_eq!(client.refused("hostileconnect", json!([host.address.to_string()])), refused());
+    }
+}
+
+#[test]
+fn hostile_plugin_that_tells_of_an_end_that_does_not_come_is_ended() {
+    let (_config, options) = alone("sandbox = \"best-effort\"\n");
+    let host = Host::start_with(options);
+    let mut client = host.client();
+    let signal = format!("{:02x}", libc::SIGSEGV);
+    let endings = [(signal.as_str(), "told of its end and went on"), ("01", "a message that may not be")];
+    for (crashes, (byte, ending)) in (1..).zip(endings) {
+        let write = json!([libc::SYS_write, [libc::STDIN_FILENO, {"hex": byte}, 1]]);
+        // Its answer may come before the host has heard of the byte.
+        if let Err(error) = client.try_call("hostilecall", write) {
+            assert_eq!((error.code, error.message.as_str()), (-32603, "The plugin 'hostile' crashed"));
+        }
+        wait_until("it is ended", || hostile(&mut client)["crashes"] == json!(crashes));
+        assert_eq!(hostile(&mut client)["last_crash"]["ending"], json!(ending));
+        client.call("hostilenothing", json!([]));
     }
 }

@@ -2,6 +2,7 @@
 
 mod host;
 mod plugin;
+mod signals;
 mod told;
 
 use std::os::fd::AsFd;
@@ -68,6 +69,8 @@ fn serve(control: &UnixStream) -> Result<(), FrameError> {
         None => Vec::new(),
     };
     let mut lane = SocketLane::new(control.try_clone()?);
+    // Before constructors of the library, which may have their own ways with signals.
+    signals::tell_before_the_end();
     match library::open(&hello.library) {
         Ok(table) => {
             let inside = Inside::new(Box::leak(Box::new(table)));

@@ -132,6 +132,7 @@ fn bumpfee_pays_as_bitcoind() {
             None => {}
         }
         let bumped = pair.both("bumpfee", &json!([txid, options]));
+        pair.settle();
         let seen = [&mut pair.ours, &mut pair.theirs].into_iter().zip(&bumped);
         let seen: Vec<Value> = seen.map(|(client, bumped)| replacement(client, &txid, bumped)).collect();
         if options["outputs"][0][FOREIGN] == json!(70) {

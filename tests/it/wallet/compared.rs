@@ -40,8 +40,16 @@ impl Pair {
         Some(Self { ours, theirs, _host: host, _node: node })
     }
 
+    /// Waits until both wallets have heard of all that their mempools took: a node's wallet is told of it later.
+    pub fn settle(&mut self) {
+        for client in [&mut self.ours, &mut self.theirs] {
+            client.call("syncwithvalidationinterfacequeue", json!([]));
+        }
+    }
+
     /// The same call of both, which is answered.
     pub fn both(&mut self, method: &str, params: &Value) -> [Value; 2] {
+        self.settle();
         [&mut self.ours, &mut self.theirs].map(|client| client.call(method, params.clone()))
     }
 
@@ -75,6 +83,7 @@ impl Pair {
     /// Both have the same answer or error.
     #[track_caller]
     pub fn check(&mut self, method: &str, params: Value) {
+        self.settle();
         let [ours, theirs] = [&mut self.ours, &mut self.theirs].map(|client| told(client, method, &params));
         assert_eq!(ours, theirs, "{method} {params}");
     }

@@ -13,6 +13,7 @@
 
 mod ahead;
 mod body;
+pub mod cgroup;
 mod executable;
 mod fatal;
 mod frame;

@@ -9,11 +9,13 @@ use outrigger_abi::{ErrorKind, HostHandle, PluginCode, RawCall, STATUS_OK, UsedP
 use outrigger_base::contain::contain;
 use parking_lot::{Condvar, Mutex};
 
+use crate::cgroup::Group;
 use crate::frame::{Head, INTERNAL_ERROR, Kind};
 use crate::greeting::Begin;
 use crate::launch::Launch;
 use crate::runner::{Backend, Gone, Runner};
 use crate::status::{Crash, Ending};
+use crate::usage::Excess;
 
 /// How many runners that have answered nothing may end one after the other before the next one waits.
 const FREE_CRASHES: u32 = 5;
@@ -266,7 +268,8 @@ impl Shared {
 
     /// Brings a runner up and waits for its end.
     fn run_one(&self, first: &mut Option<Sender<Result<(), String>>>) -> Served {
-        let (runner, mut child) = match Runner::spawn(&self.launch, &self.backend) {
+        let group = Group::new(&self.launch.plugin, self.launch.bounds);
+        let (runner, mut child) = match Runner::spawn(&self.launch, &self.backend, group.as_ref()) {
             Ok(spawned) => spawned,
             Err(reason) => {
                 if let Some(first) = first.take() {
@@ -280,6 +283,7 @@ impl Shared {
         let weak = Arc::downgrade(&runner);
         let kill = move |why| drop(weak.upgrade().inspect(|runner| runner.kill(why)));
         self.launch.status.begin(runner.process.pid);
+        self.launch.status.bounded(group.as_ref().map(Group::limits).unwrap_or_default());
         self.launch.runners.begin(Box::new(kill));
         let (brought_up, status) = std::thread::scope(|scope| {
             let thread = std::thread::Builder::new().name(format!("start-{}", self.launch.plugin));
@@ -307,7 +311,11 @@ impl Shared {
             let _ = first.send(Err(refusal));
             return Served::Refused;
         }
-        let how = status.map_or(Ending::Killed("unknown"), |status| runner.process.ending(status));
+        let how = match status {
+            Ok(_) if group.is_some_and(|group| group.was_out_of_memory()) => Ending::Killed(Excess::Memory.reason()),
+            Ok(status) => runner.process.ending(status),
+            Err(_) => Ending::Killed("unknown"),
+        };
         self.note_end(&runner, how);
         Served::Ended { has_answered: is_up && runner.has_answered() }
     }

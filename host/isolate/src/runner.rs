@@ -15,6 +15,7 @@ use parking_lot::{Condvar, Mutex};
 
 use crate::ahead::Ahead;
 use crate::body::Body;
+use crate::cgroup::Group;
 use crate::fatal::FATAL;
 use crate::frame::{FrameError, Head, Kind, function_at, place_of};
 use crate::greeting::Hello;
@@ -135,12 +136,12 @@ pub struct Runner {
 }
 
 impl Runner {
-    /// Starts a process, and waits until it has opened the library. The calling thread must outlive it: the system ends a
-    /// runner with the thread that started it.
+    /// Starts a process in this control group, and waits until it has opened the library. The calling thread must outlive it: the
+    /// system ends a runner with the thread that started it.
     ///
     /// # Errors
     /// Why it did not come so far.
-    pub fn spawn(launch: &Launch, backend: &Arc<Backend>) -> Result<(Arc<Self>, Child), String> {
+    pub fn spawn(launch: &Launch, backend: &Arc<Backend>, group: Option<&Group>) -> Result<(Arc<Self>, Child), String> {
         let system = |error: std::io::Error| error.to_string();
         let (control, theirs) = UnixStream::pair().map_err(system)?;
         let (out, written) = std::io::pipe().map_err(system)?;
@@ -155,7 +156,9 @@ impl Runner {
             contain("copying what a runner writes", || output::copy(&plugin, out));
         };
         let started = std::thread::Builder::new().name(format!("output-{}", launch.plugin)).spawn(copy);
-        let outcome = started.map_err(system).and_then(|_| Self::meet(launch, backend, &child, control));
+        // Before it is told what to run: what it uses from there on is bounded.
+        let grouped = group.map_or(Ok(()), |group| group.take(child.id()).map_err(|error| error.to_string()));
+        let outcome = started.map_err(system).and(grouped).and_then(|()| Self::meet(launch, backend, &child, control));
         match outcome {
             Ok(runner) => Ok((runner, child)),
             Err(reason) => {

@@ -160,6 +160,13 @@ impl RunnerStatus {
         self.state.lock().enforced = enforced;
     }
 
+    /// What its control group bounds, in words.
+    pub(crate) fn bounded(&self, limits: &[String]) {
+        if let Some(enforced) = &mut self.state.lock().enforced {
+            enforced.limits.extend_from_slice(limits);
+        }
+    }
+
     pub(crate) fn denied(&self, denial: &Denial) {
         self.state.lock().denials.add(denial.clone());
     }

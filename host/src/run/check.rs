@@ -1,7 +1,7 @@
 //! `outrigger run --check`: what would keep the host from starting, as far as that can be said without starting it.
 
 use super::RunArgs;
-use super::confined::Confined;
+use super::confined::{Confined, bounded};
 use super::node_report::report;
 use super::{RunError, configuration, data_folder, init_log, parts, users};
 use crate::router::builtins;
@@ -33,6 +33,9 @@ pub fn check(args: &RunArgs) -> Result<String, RunError> {
         isolated.extend(told.map_err(|refusal| loaded.plugin_error(Some(position), refusal.key, refusal.reason))?);
     }
     isolated.extend(confined.denied());
+    if !isolated.is_empty() {
+        isolated.push(bounded());
+    }
     // What a plugin may do at the node.
     let of_node = enabled.flat_map(|((_, plugin), manifest)| {
         let granted = plugin.grants().iter().filter(|grant| grant.methods.is_some());

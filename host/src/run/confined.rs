@@ -2,6 +2,7 @@
 
 use std::fs;
 
+use outrigger_isolate::cgroup::Delegation;
 use outrigger_plugins::{Isolation, PluginConfig, Sandbox};
 use outrigger_sandbox::{Reach, Support, probe};
 use outrigger_sdk::manifest::Manifest;
@@ -67,6 +68,16 @@ impl Confined {
         let told = missing.map(|support| format!("this system does not allow: {}", support.missing.join("; ")));
         let told: Vec<String> = told.collect();
         if told.is_empty() { told } else { told.into_iter().chain(causes()).collect() }
+    }
+}
+
+/// Who keeps processes of plugins to their memory and threads.
+pub fn bounded() -> String {
+    match Delegation::find() {
+        Some(group) => {
+            format!("a control group of its own bounds each process of a plugin ({})", group.controllers().join(", "))
+        }
+        None => "no control group was handed over to the host, which looks at memory and threads itself".to_owned(),
     }
 }
 

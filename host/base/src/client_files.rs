@@ -20,7 +20,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use parking_lot::Mutex;
-use rustix::fs::{AtFlags, CWD, Mode, OFlags, ResolveFlags, openat, openat2, renameat, unlinkat};
+use rustix::fs::{AtFlags, CWD, Mode, OFlags, openat, renameat, unlinkat};
 use rustix::io::Errno;
 
 /// How a file is called that is not finished. The number and the process tell those apart that are written at a time.
@@ -218,15 +218,24 @@ impl ClientFiles {
                 return Err(ClientFileError::NotAllowed);
             }
         }
-        // Nothing on the way may have become a link since it was judged.
-        let flags = OFlags::DIRECTORY | OFlags::CLOEXEC | OFlags::RDONLY;
-        let folder = match openat2(CWD, &path, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS) {
-            // Linux before 5.6, and containers that keep the call from processes.
-            Err(Errno::NOSYS | Errno::PERM) => openat(CWD, &path, flags | OFlags::NOFOLLOW, Mode::empty())?,
-            opened => opened?,
-        };
-        Ok(Place { folder, path, name })
+        Ok(Place { folder: open_folder(&path)?, path, name })
     }
+}
+
+/// Opens a folder, unless anything on the way to it is a link, as it may have become since it was judged.
+fn open_folder(path: &Path) -> Result<OwnedFd> {
+    let flags = OFlags::DIRECTORY | OFlags::CLOEXEC | OFlags::RDONLY;
+    #[cfg(target_os = "linux")]
+    {
+        use rustix::fs::{ResolveFlags, openat2};
+        match openat2(CWD, path, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS) {
+            // Linux before 5.6, and containers that keep the call from processes.
+            Err(Errno::NOSYS | Errno::PERM) => {}
+            opened => return Ok(opened?),
+        }
+    }
+    // Elsewhere this is seen of the folder itself alone.
+    Ok(openat(CWD, path, flags | OFlags::NOFOLLOW, Mode::empty())?)
 }
 
 impl Place {

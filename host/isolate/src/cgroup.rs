@@ -10,17 +10,17 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use rustix::fs::{getxattr, statfs};
-
 use crate::usage::Bounds;
 
 /// Where the system shows control groups.
 const MOUNT: &str = "/sys/fs/cgroup";
 
 /// What a file system of control groups tells of its kind (`CGROUP2_SUPER_MAGIC` of linux/magic.h).
+#[cfg(target_os = "linux")]
 const KIND: u64 = 0x6367_7270;
 
 /// The attribute by which systemd, from release 251 on, says that it handed a group over.
+#[cfg(target_os = "linux")]
 const HANDED_OVER: &str = "user.delegate";
 
 /// The group of the host.
@@ -49,7 +49,7 @@ impl Delegation {
     /// The one of this process; none where none was handed over. Nothing is changed.
     pub fn find() -> Option<Self> {
         let mount = Path::new(MOUNT);
-        if u64::try_from(statfs(mount).ok()?.f_type) != Ok(KIND) {
+        if !are_shown(mount) {
             return None;
         }
         let own = own_group(&fs::read_to_string("/proc/self/cgroup").ok()?)?;
@@ -191,9 +191,27 @@ fn own_group(text: &str) -> Option<PathBuf> {
     (!path.split('/').any(|part| part == "..")).then(|| path.into())
 }
 
+/// Whether control groups are shown in a folder.
+#[cfg(target_os = "linux")]
+fn are_shown(mount: &Path) -> bool {
+    rustix::fs::statfs(mount).is_ok_and(|system| u64::try_from(system.f_type) == Ok(KIND))
+}
+
+#[cfg(target_os = "linux")]
 fn is_handed_over(folder: &Path) -> bool {
     let mut value = [0; 1];
-    getxattr(folder, HANDED_OVER, &mut value) == Ok(1) && value == *b"1"
+    rustix::fs::getxattr(folder, HANDED_OVER, &mut value) == Ok(1) && value == *b"1"
+}
+
+/// Other systems have none.
+#[cfg(not(target_os = "linux"))]
+fn are_shown(_: &Path) -> bool {
+    false
+}
+
+#[cfg(not(target_os = "linux"))]
+fn is_handed_over(_: &Path) -> bool {
+    false
 }
 
 /// What the system says of a file or folder of a group.

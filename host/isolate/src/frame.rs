@@ -72,6 +72,7 @@ impl Kind {
 
 /// Why a message cannot be.
 #[derive(Debug, thiserror::Error)]
+#[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "some are of shared memory"))]
 pub enum FrameError {
     /// No kind of this number.
     #[error("a message of the unknown kind {0}")]

@@ -25,10 +25,10 @@ pub struct Confinement {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Transport {
-    /// Memory that both share.
+    /// Memory that both share; on systems other than Linux, which have none that can be sealed, sockets.
     #[default]
     Memory,
-    /// Sockets alone: slower, and all that some systems have.
+    /// Sockets alone, which are slower.
     Socket,
 }
 

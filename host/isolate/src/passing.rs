@@ -57,6 +57,12 @@ impl<F> Parcel<F> {
     }
 }
 
+/// Where the system has no such flags, Rust's start of the program has it ignore SIGPIPE, and nothing is started by a runner.
+#[cfg(not(target_vendor = "apple"))]
+const FLAGS: (SendFlags, RecvFlags) = (SendFlags::NOSIGNAL, RecvFlags::CMSG_CLOEXEC);
+#[cfg(target_vendor = "apple")]
+const FLAGS: (SendFlags, RecvFlags) = (SendFlags::empty(), RecvFlags::empty());
+
 /// Sends a parcel.
 ///
 /// # Errors
@@ -67,7 +73,7 @@ pub fn send(socket: impl AsFd, parcel: &Parcel<BorrowedFd<'_>>) -> std::io::Resu
     if !parcel.descriptors().is_empty() {
         ancillary.push(SendAncillaryMessage::ScmRights(parcel.descriptors()));
     }
-    rustix::net::sendmsg(socket, &[IoSlice::new(&parcel.note())], &mut ancillary, SendFlags::NOSIGNAL)?;
+    rustix::net::sendmsg(socket, &[IoSlice::new(&parcel.note())], &mut ancillary, FLAGS.0)?;
     Ok(())
 }
 
@@ -81,7 +87,7 @@ pub fn receive(socket: &UnixStream) -> std::io::Result<Option<Parcel<OwnedFd>>> 
     let mut note = [0; NOTE_LEN];
     let mut parts = [IoSliceMut::new(&mut note)];
     let received = loop {
-        match rustix::net::recvmsg(socket, &mut parts, &mut ancillary, RecvFlags::CMSG_CLOEXEC) {
+        match rustix::net::recvmsg(socket, &mut parts, &mut ancillary, FLAGS.1) {
             Err(rustix::io::Errno::INTR) => {}
             received => break received?,
         }

@@ -5,9 +5,9 @@ use std::io::Read;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::process::{Child, Stdio};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::time::Duration;
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
 
 use outrigger_abi::{HostHandle, RawService, Response, STATUS_OK};
 use outrigger_base::contain::contain;
@@ -47,6 +47,9 @@ const READY_PATIENCE: Duration = Duration::from_secs(30);
 
 /// How long it may take to free its instance.
 const DESTROY_PATIENCE: Duration = Duration::from_secs(1);
+
+/// How long a process may take to end by itself once one of its lanes has broken: what runs at its exit closes them first.
+const EXIT_PATIENCE: Duration = Duration::from_millis(250);
 
 /// The longest request of a service, in bytes, and the longest reason of a refusal.
 const MAX_REQUEST: usize = 64 << 20;
@@ -129,6 +132,8 @@ pub struct Runner {
     ahead: Ahead,
     has_answered: AtomicBool,
     gone: AtomicBool,
+    /// When the first of its lanes broke.
+    broken: OnceLock<Instant>,
     /// Answers for what it may not do by itself.
     _notifier: Option<Notifier>,
     backend: Arc<Backend>,
@@ -145,7 +150,7 @@ impl Runner {
         let system = |error: std::io::Error| error.to_string();
         let (control, theirs) = UnixStream::pair().map_err(system)?;
         let (out, written) = std::io::pipe().map_err(system)?;
-        let mut command = launch.executable.command(&launch.plugin);
+        let mut command = launch.executable.command(&launch.plugin).map_err(system)?;
         command.stdin(Stdio::from(OwnedFd::from(theirs)));
         command.stdout(Stdio::from(written.try_clone().map_err(system)?)).stderr(Stdio::from(written));
         let mut child = command.spawn().map_err(system)?;
@@ -191,8 +196,10 @@ impl Runner {
             (head, _) => return Err(FrameError::OutOfTurn(head.kind).to_string()),
         }
         let shared = match launch.transport {
-            Transport::Memory => Some(Shared::new(&control).map_err(|error| error.to_string())?),
-            Transport::Socket => None,
+            Transport::Memory if cfg!(target_os = "linux") => {
+                Some(Shared::new(&control).map_err(|error| error.to_string())?)
+            }
+            Transport::Memory | Transport::Socket => None,
         };
         let runner = Arc::new(Self {
             plugin: launch.plugin.clone(),
@@ -206,6 +213,7 @@ impl Runner {
             ahead: Ahead::new(backend.places(launch.moments)),
             has_answered: AtomicBool::new(false),
             gone: AtomicBool::new(false),
+            broken: OnceLock::new(),
             _notifier: notifier,
             backend: backend.clone(),
             max_answer: launch.max_answer,
@@ -371,11 +379,10 @@ impl Runner {
         self.has_answered.load(Ordering::Relaxed)
     }
 
-    /// A lane has broken: the runner has ended, or is ended for what it sent.
+    /// A lane has broken: the runner has ended or is about to, or is ended for what it sent.
     fn lost(&self, error: &FrameError, begun: bool) -> Gone {
         self.blame(error);
-        // Without its lane it is of no use, also where the system has failed the host. How it ended by itself stays.
-        self.process.signal();
+        self.broken.get_or_init(Instant::now);
         self.set_gone();
         Gone { begun }
     }
@@ -421,6 +428,10 @@ impl Runner {
                     }
                 }
                 _ => {
+                    // Without its lane it is of no use, also where the system has failed the host. How it ended by itself stays.
+                    if self.broken.get().is_some_and(|since| since.elapsed() >= EXIT_PATIENCE) {
+                        self.process.signal();
+                    }
                     if let Some(excess) = watch.look() {
                         let reason = excess.reason();
                         tracing::error!(

@@ -40,13 +40,13 @@ impl fmt::Display for Ending {
         let name = match self {
             Self::Killed(why) => return f.write_str(why),
             Self::Exit(code) => return write!(f, "exit code {code}"),
-            Self::Signal(4) => "SIGILL",
-            Self::Signal(6) => "SIGABRT",
-            Self::Signal(7) => "SIGBUS",
-            Self::Signal(8) => "SIGFPE",
-            Self::Signal(9) => "SIGKILL",
-            Self::Signal(11) => "SIGSEGV",
-            Self::Signal(31) => "SIGSYS",
+            Self::Signal(libc::SIGILL) => "SIGILL",
+            Self::Signal(libc::SIGABRT) => "SIGABRT",
+            Self::Signal(libc::SIGBUS) => "SIGBUS",
+            Self::Signal(libc::SIGFPE) => "SIGFPE",
+            Self::Signal(libc::SIGKILL) => "SIGKILL",
+            Self::Signal(libc::SIGSEGV) => "SIGSEGV",
+            Self::Signal(libc::SIGSYS) => "SIGSYS",
             Self::Signal(number) => return write!(f, "signal {number}"),
         };
         f.write_str(name)

@@ -7,9 +7,15 @@ use rustix::time::{ClockId, clock_gettime};
 
 use super::limits::Limits;
 
-/// Time since boot from `CLOCK_MONOTONIC_COARSE`: a few milliseconds stale at most, and cheap to read.
+/// A few milliseconds stale at most, and cheap to read.
+#[cfg(target_os = "linux")]
+const CLOCK: ClockId = ClockId::MonotonicCoarse;
+#[cfg(not(target_os = "linux"))]
+const CLOCK: ClockId = ClockId::Monotonic;
+
+/// Time since boot.
 pub(super) fn now() -> Duration {
-    let now = clock_gettime(ClockId::MonotonicCoarse);
+    let now = clock_gettime(CLOCK);
     Duration::new(now.tv_sec.try_into().unwrap_or(0), now.tv_nsec.try_into().unwrap_or(0))
 }
 

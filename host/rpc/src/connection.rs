@@ -52,6 +52,7 @@ const KEEPALIVE_PROBES: u32 = 3;
 
 /// How long a client's machine may leave unacknowledged what it was sent, or take none of it: what waits to be sent keeps the
 /// system from asking for the machine otherwise. bitcoind gives such clients 30 seconds.
+#[cfg(target_os = "linux")]
 const SEND_TIMEOUT: Duration = Duration::from_secs(18);
 
 /// Serves `stream`, which holds this slot, until either side closes it, it times out or has to make room, or `stopping` turns
@@ -136,6 +137,8 @@ pub(super) fn watch_peer(stream: &TcpStream) -> io::Result<()> {
     sockopt::set_tcp_keepidle(stream, KEEPALIVE_IDLE)?;
     sockopt::set_tcp_keepintvl(stream, KEEPALIVE_INTERVAL)?;
     sockopt::set_tcp_keepcnt(stream, KEEPALIVE_PROBES)?;
+    // Other systems have limits of their own.
+    #[cfg(target_os = "linux")]
     sockopt::set_tcp_user_timeout(stream, u32::try_from(SEND_TIMEOUT.as_millis()).unwrap_or(0))?;
     Ok(sockopt::set_socket_keepalive(stream, true)?)
 }

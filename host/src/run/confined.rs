@@ -77,7 +77,10 @@ pub fn bounded() -> String {
         Some(group) => {
             format!("a control group of its own bounds each process of a plugin ({})", group.controllers().join(", "))
         }
-        None => "no control group was handed over to the host, which looks at memory and threads itself".to_owned(),
+        None if cfg!(target_os = "linux") => {
+            "no control group was handed over to the host, which looks at memory and threads itself".to_owned()
+        }
+        None => "nothing bounds the memory and threads of plugins' processes on this system".to_owned(),
     }
 }
 

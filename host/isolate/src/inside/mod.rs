@@ -10,7 +10,7 @@ use std::os::unix::net::UnixStream;
 use std::process::ExitCode;
 
 use outrigger_sandbox::confine;
-use rustix::process::{Signal, getppid, set_parent_process_death_signal};
+use rustix::process::getppid;
 
 use crate::executable::RUNNER_COMMAND;
 use crate::frame::{FrameError, Head, Kind};
@@ -46,8 +46,7 @@ pub fn run() -> ExitCode {
 }
 
 fn serve(control: &UnixStream) -> Result<(), FrameError> {
-    // The host's end is this one's, also where it is killed.
-    let _ = set_parent_process_death_signal(Some(Signal::KILL));
+    end_with_the_host();
     let mut lane = SocketLane::new(control.try_clone()?);
     let (head, hello) = lane.receive(usize::MAX)?;
     let hello: Hello = match head.kind {
@@ -84,6 +83,16 @@ fn serve(control: &UnixStream) -> Result<(), FrameError> {
             };
             lane.send(Head { code: 1, ..Head::new(Kind::Ready) }, &[reason.as_bytes()])
         }
+    }
+}
+
+/// The host's end is this one's, also where it is killed. On other systems it ends once the host's end of the socket is closed,
+/// which is read all the time.
+fn end_with_the_host() {
+    #[cfg(target_os = "linux")]
+    {
+        use rustix::process::{Signal, set_parent_process_death_signal};
+        let _ = set_parent_process_death_signal(Some(Signal::KILL));
     }
 }
 

@@ -17,8 +17,7 @@ use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, fcntl_get_seals, ftrunc
 use rustix::io::Errno;
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap, munmap};
 
-/// How many lanes a runner has room for.
-pub const LANES: usize = 64;
+use super::LANES;
 
 /// How many messages can lie in one direction of a lane: an answer, and the end of the function that gave it, and what little may
 /// come between.

@@ -5,21 +5,36 @@
 //! its own, which the host makes, which nobody can write once it is sent, and which the receiver reads in place. So the host never
 //! waits within a message, and copies what it reads once, before it looks at it.
 
+#[cfg(not(target_os = "linux"))]
+#[allow(dead_code, reason = "nothing is of memory there")]
+mod absent;
+#[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "nothing is of memory there"))]
 mod budget;
+#[cfg(target_os = "linux")]
 mod end;
+#[cfg(target_os = "linux")]
 mod lane;
+#[cfg(target_os = "linux")]
 mod mapping;
+#[cfg(test)]
+#[cfg(target_os = "linux")]
+mod tests;
+#[cfg(target_os = "linux")]
 mod waiting;
 
+#[cfg(not(target_os = "linux"))]
+pub use absent::{End, MemoryLane, Region, Sealed, Side};
 pub use budget::{Budget, Share};
+#[cfg(target_os = "linux")]
 pub use end::End;
+#[cfg(target_os = "linux")]
 pub use lane::{MemoryLane, Side};
-pub use mapping::{LANES, Region, Sealed};
+#[cfg(target_os = "linux")]
+pub use mapping::{Region, Sealed};
 
-use crate::frame::HEAD_LEN;
+/// How many lanes a runner has room for.
+pub const LANES: usize = 64;
 
 /// The longest body that lies in a slot.
-pub const INLINE: usize = mapping::SLOT_BYTES - HEAD_LEN;
-
-#[cfg(test)]
-mod tests;
+#[cfg(target_os = "linux")]
+const INLINE: usize = mapping::SLOT_BYTES - crate::frame::HEAD_LEN;

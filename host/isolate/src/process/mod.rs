@@ -1,6 +1,11 @@
 //! The process of a runner: how it is ended, and how its end is seen.
 
-use std::os::fd::OwnedFd;
+#[cfg(target_os = "linux")]
+mod pidfd;
+// Tested everywhere.
+#[cfg(any(not(target_os = "linux"), test))]
+mod waited;
+
 use std::os::unix::net::UnixStream;
 use std::process::{Child, ExitStatus};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -9,8 +14,11 @@ use std::time::{Duration, Instant};
 use parking_lot::Mutex;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
-use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
+#[cfg(target_os = "linux")]
+use self::pidfd::Hold;
+#[cfg(not(target_os = "linux"))]
+use self::waited::Hold;
 use crate::status::Ending;
 
 /// How long a process may take to end once it has told of a signal that ends it, and how long where it may leave a core.
@@ -33,7 +41,7 @@ pub enum Sign {
 pub struct Process {
     /// Its id.
     pub pid: u32,
-    descriptor: OwnedFd,
+    hold: Hold,
     /// A signal is ending it.
     is_ending: AtomicBool,
     /// Why the host ended it.
@@ -44,16 +52,16 @@ impl Process {
     /// The process of a child.
     ///
     /// # Errors
-    /// The system gives no descriptor of it.
+    /// The system gives no hold on it.
     pub fn of(child: &Child) -> std::io::Result<Self> {
-        let descriptor = pidfd_open(Pid::from_child(child), PidfdFlags::empty())?;
-        Ok(Self { pid: child.id(), descriptor, is_ending: AtomicBool::new(false), killed: Mutex::default() })
+        let hold = Hold::of(child)?;
+        Ok(Self { pid: child.id(), hold, is_ending: AtomicBool::new(false), killed: Mutex::default() })
     }
 
     /// Waits for so much time until it ends, its exit code being left for who waits for it, or can be heard of.
     pub fn wait(&self, control: Option<&UnixStream>, time: Duration) -> Sign {
         let limit = time.try_into().ok();
-        let process = PollFd::new(&self.descriptor, PollFlags::IN);
+        let process = PollFd::new(&self.hold, PollFlags::IN);
         let mut both = [process.clone(), control.map_or(process, |control| PollFd::new(control, PollFlags::IN))];
         match poll(&mut both, limit.as_ref()) {
             Ok(0) | Err(Errno::INTR) => Sign::None,
@@ -91,7 +99,7 @@ impl Process {
     /// Ends it, unless a signal is ending it; how it ended by itself stays.
     pub fn signal(&self) {
         if !self.is_ending.load(Ordering::SeqCst) {
-            let _ = pidfd_send_signal(&self.descriptor, Signal::KILL);
+            self.hold.kill();
         }
     }
 

@@ -1,0 +1,59 @@
+//! A program by its path, where systems start none by a descriptor: only as long as the file is the same.
+
+use std::fs::{File, Metadata};
+use std::os::unix::fs::MetadataExt;
+use std::path::PathBuf;
+
+/// A program.
+#[derive(Debug)]
+pub struct Program {
+    file: File,
+    path: PathBuf,
+}
+
+impl Program {
+    /// That of this process.
+    ///
+    /// # Errors
+    /// When the system does not show it.
+    pub fn current() -> std::io::Result<Self> {
+        Self::at(std::env::current_exe()?)
+    }
+
+    fn at(path: PathBuf) -> std::io::Result<Self> {
+        Ok(Self { file: File::open(&path)?, path })
+    }
+
+    /// Where it is started from.
+    ///
+    /// # Errors
+    /// Another file is there now.
+    pub fn place(&self) -> std::io::Result<PathBuf> {
+        let which = |one: Metadata| (one.dev(), one.ino(), one.len(), one.mtime(), one.mtime_nsec());
+        if which(self.file.metadata()?) == which(std::fs::metadata(&self.path)?) {
+            return Ok(self.path.clone());
+        }
+        let why = format!("{} is another file than when the host was started: restart the host", self.path.display());
+        Err(std::io::Error::other(why))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn another_file_in_its_place_is_seen() {
+        assert!(Program::current().unwrap().place().is_ok());
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("program");
+        std::fs::write(&path, "one").unwrap();
+        let program = Program::at(path.clone()).unwrap();
+        assert_eq!(program.place().unwrap(), path);
+        std::fs::rename(&path, folder.path().join("former")).unwrap();
+        assert!(program.place().is_err(), "nothing is there");
+        std::fs::write(&path, "two").unwrap();
+        let refusal = program.place().unwrap_err().to_string();
+        assert!(refusal.ends_with("is another file than when the host was started: restart the host"), "{refusal}");
+    }
+}

@@ -1,0 +1,31 @@
+//! A descriptor of a process, as Linux has it (pidfd_open(2)): it never means another process.
+
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::process::Child;
+
+use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+
+/// A hold on a process, which can be polled until the process ends.
+#[derive(Debug)]
+pub struct Hold(OwnedFd);
+
+impl Hold {
+    /// One of a child.
+    ///
+    /// # Errors
+    /// The system gives no descriptor of it.
+    pub fn of(child: &Child) -> std::io::Result<Self> {
+        Ok(Self(pidfd_open(Pid::from_child(child), PidfdFlags::empty())?))
+    }
+
+    /// Ends the process, if it has not ended.
+    pub fn kill(&self) {
+        let _ = pidfd_send_signal(&self.0, Signal::KILL);
+    }
+}
+
+impl AsFd for Hold {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}

@@ -12,6 +12,7 @@ use std::process::ExitCode;
 use outrigger_sandbox::confine;
 use rustix::process::getppid;
 
+use crate::ahead::now;
 use crate::executable::RUNNER_COMMAND;
 use crate::frame::{FrameError, Head, Kind};
 use crate::greeting::Hello;
@@ -33,6 +34,9 @@ pub fn is_asked_for() -> bool {
 /// Runs a plugin for the host at the other end of the standard input, until that is closed. The first thing that the program
 /// does: there is no other thread yet.
 pub fn run() -> ExitCode {
+    // The clock is found by what the system tells of the process, which is refused later. Then each reading would be a system call,
+    // and the look for the clock would be told as an attempt of the plugin.
+    now();
     let Ok(control) = std::io::stdin().as_fd().try_clone_to_owned().map(UnixStream::from) else {
         return ExitCode::FAILURE;
     };

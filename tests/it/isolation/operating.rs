@@ -163,10 +163,10 @@ fn what_an_isolated_plugin_writes_to_standard_error_is_in_the_log_with_its_name(
 
 #[test]
 fn groups_that_come_with_the_host_try_nothing_that_is_refused() {
-    let set = vec!["plugin_defaults.isolated='all'".to_owned()];
     if !has_sandbox() {
         return;
     }
+    let set = vec!["plugin_defaults.isolated='all'".to_owned()];
     let host = Host::start_with(HostOptions { set, ..HostOptions::default() });
     let mut wallet = host.new_wallet("w");
     for _ in 0..4 {

@@ -6,6 +6,9 @@
 /// The code of errors that neither the plugin nor a method has made (JSON-RPC's internal error).
 pub const INTERNAL_ERROR: i32 = -32603;
 
+/// In the code of a call: its answer goes nowhere before its function has returned, so that it may wait until then.
+pub const ANSWER_WAITS: i32 = 1;
+
 /// The bytes of a head.
 pub const HEAD_LEN: usize = 32;
 
@@ -21,7 +24,8 @@ pub enum Kind {
     Init,
     /// Calls follow.
     Start,
-    /// A call: its token, its deadline in milliseconds (0 for none), its method of the length in `place`, its arguments.
+    /// A call: its token, its deadline in milliseconds (0 for none), its method of the length in `place`, its arguments. Its code may be
+    /// [`ANSWER_WAITS`].
     Call,
     /// A call that begins with an answer that its code may ask for first ([`crate::ahead`]).
     CallAhead,
@@ -42,8 +46,9 @@ pub enum Kind {
     Ask,
     /// From the runner: the answer of a call. With `extra` 1 its status is wanted.
     Reply,
-    /// From the runner: a function of the plugin has returned, with this status and, of a refusal, its reason. `extra` is 1 where it
-    /// did not ask for what came with the call.
+    /// From the runner: a function of the plugin, for the call in `token`, has returned, with this status and, of a refusal, its
+    /// reason. `extra` is 1 where it did not ask for what came with the call; `place` is how many microseconds it took, where the
+    /// call's answer may wait.
     Returned,
     /// From the runner: memory is asked for, of `extra` bytes, for the body of its next message.
     Room,
@@ -106,6 +111,9 @@ pub enum FrameError {
     /// More messages than there can be.
     #[error("counts of messages that cannot be")]
     OutOfStep,
+    /// The host has ended the lane.
+    #[error("a lane that is ended")]
+    Closed,
     /// The other side is gone, or the system failed.
     #[error("{0}")]
     Io(#[from] std::io::Error),

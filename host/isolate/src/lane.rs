@@ -27,6 +27,35 @@ impl Lane {
         }
     }
 
+    /// The same, where another message will follow that need not be long in coming: this one does not wake the other side, which
+    /// finds it then, or when it looks the next time.
+    ///
+    /// # Errors
+    /// As [`Self::send`].
+    pub fn send_without_waking(&mut self, head: Head, parts: &[&[u8]]) -> Result<(), FrameError> {
+        match self {
+            Self::Memory(lane) => lane.send_without_waking(head, parts),
+            Self::Socket(lane) => lane.send(head, parts),
+        }
+    }
+
+    /// Whether a message is known to have come.
+    pub fn has_message(&self) -> bool {
+        match self {
+            Self::Memory(lane) => lane.has_message(),
+            Self::Socket(_) => false,
+        }
+    }
+
+    /// Ends it, by the host: the runner does nothing more of what it takes from here on. How many of the messages that were sent last
+    /// it has certainly not taken.
+    pub fn close(&self) -> usize {
+        match self {
+            Self::Memory(lane) => lane.close(),
+            Self::Socket(_) => 0,
+        }
+    }
+
     /// Waits for a message, whose body may have `limit` bytes.
     ///
     /// # Errors

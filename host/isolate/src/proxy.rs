@@ -13,7 +13,7 @@ use crate::cgroup::Group;
 use crate::frame::{Head, INTERNAL_ERROR, Kind};
 use crate::greeting::Begin;
 use crate::launch::Launch;
-use crate::runner::{Backend, Gone, Runner};
+use crate::runner::{Backend, Gone, Returned, Runner};
 use crate::status::{Crash, Ending};
 use crate::usage::Excess;
 
@@ -60,7 +60,7 @@ struct State {
     started: bool,
 }
 
-struct Shared {
+pub(crate) struct Shared {
     launch: Launch,
     backend: Arc<Backend>,
     options: Vec<u8>,
@@ -80,7 +80,7 @@ impl Proxy {
             Stage::Running(runner) => runner.clone(),
             _ => return STATUS_OK,
         };
-        runner.enter(head, &[body]).map_or(STATUS_OK, |(status, _)| status)
+        runner.enter(head, body).map_or(STATUS_OK, |(status, _)| status)
     }
 }
 
@@ -97,6 +97,7 @@ impl PluginCode for Proxy {
             state: Mutex::new(State { stage: Stage::Starting, started: false }),
             changed: Condvar::new(),
         });
+        shared.launch.runners.are_called_by(&shared);
         let (up, outcome) = channel();
         let keeper = shared.clone();
         let keep = move || {
@@ -109,7 +110,7 @@ impl PluginCode for Proxy {
 
     fn start(&self) -> Result<(), String> {
         let runner = self.0.runner(None).ok_or_else(|| self.0.crashed())?;
-        let (status, reason) = runner.enter(Head::new(Kind::Start), &[]).map_err(|_| self.0.crashed())?;
+        let (status, reason) = runner.enter(Head::new(Kind::Start), b"").map_err(|_| self.0.crashed())?;
         if status != STATUS_OK {
             return Err(refusal(status, &reason));
         }
@@ -118,28 +119,11 @@ impl PluginCode for Proxy {
     }
 
     fn call(&self, call: RawCall<'_>) -> Result<(), ErrorKind> {
-        let crashed = || {
-            let message = self.0.crashed().into_bytes();
-            self.0.backend.host.reply(call.token, INTERNAL_ERROR, message.into());
-        };
-        let deadline = call.deadline_ms.map(Duration::from_millis);
-        let head = Head { token: call.token, extra: call.deadline_ms.unwrap_or(0), ..Head::new(Kind::Call) };
-        loop {
-            let Some(runner) = self.0.runner(deadline) else {
-                crashed();
-                return Ok(());
-            };
-            match runner.call(head, call.method, call.params) {
-                Ok(STATUS_OK) => return Ok(()),
-                Ok(status) => return Err(ErrorKind::from_status(status)),
-                // It never came there: the next one has it.
-                Err(Gone { begun: false }) => {}
-                Err(Gone { begun: true }) => {
-                    self.0.answer_calls(&runner);
-                    return Ok(());
-                }
-            }
-        }
+        let mut outcome = Ok(());
+        self.0.call(&[&call], false, |_, returned| {
+            outcome = if returned.status == STATUS_OK { Ok(()) } else { Err(ErrorKind::from_status(returned.status)) };
+        });
+        outcome
     }
 
     fn cancel(&self, token: u64) {
@@ -199,6 +183,38 @@ impl Shared {
             });
             if self.changed.wait_until(&mut state, until).timed_out() {
                 return None;
+            }
+        }
+    }
+
+    /// Runs calls, one after the other, and says how the code of each has returned, by its place among them; of those whose runner
+    /// has ended, nothing: they are answered. Where `answers_wait`, no answer goes anywhere before all of them have returned.
+    pub fn call(&self, calls: &[&RawCall<'_>], answers_wait: bool, mut returned: impl FnMut(usize, Returned)) {
+        let mut left: Vec<usize> = (0..calls.len()).collect();
+        while let Some(first) = left.first() {
+            let deadline = calls.get(*first).and_then(|call| call.deadline_ms).map(Duration::from_millis);
+            let these: Vec<&RawCall<'_>> = left.iter().filter_map(|place| calls.get(*place).copied()).collect();
+            let crashed = |call: &RawCall<'_>| {
+                self.backend.host.reply(call.token, INTERNAL_ERROR, self.crashed().into_bytes().into());
+            };
+            let Some(runner) = self.runner(deadline) else {
+                these.into_iter().for_each(crashed);
+                return;
+            };
+            let outcomes = runner.call(&these, answers_wait);
+            let places = std::mem::take(&mut left);
+            for ((place, call), outcome) in places.into_iter().zip(these).zip(outcomes) {
+                match outcome {
+                    Ok(outcome) => returned(place, outcome),
+                    // It never came there: the next one has it.
+                    Err(Gone { begun: false }) => left.push(place),
+                    Err(Gone { begun: true }) => {
+                        if runner.open.lose(call.token) {
+                            crashed(call);
+                        }
+                        self.answer_calls(&runner);
+                    }
+                }
             }
         }
     }
@@ -358,7 +374,7 @@ impl Shared {
         let begin = Begin { options: self.options.clone(), services: services.collect() };
         let begin = serde_json::to_vec(&begin).map_err(|error| error.to_string())?;
         let enter = |kind, body: &[u8]| {
-            let (status, reason) = runner.enter(Head::new(kind), &[body]).map_err(|_| self.crashed())?;
+            let (status, reason) = runner.enter(Head::new(kind), body).map_err(|_| self.crashed())?;
             if status == STATUS_OK { Ok(()) } else { Err(refusal(status, &reason)) }
         };
         enter(Kind::Init, &begin)?;

@@ -1,5 +1,7 @@
 //! One runner, as the host sees it: its process, its lanes, and the calls that it has.
 
+mod calls;
+
 use std::ffi::c_int;
 use std::io::Read;
 use std::os::fd::{AsFd, OwnedFd};
@@ -30,6 +32,7 @@ use crate::socket::SocketLane;
 use crate::status::Ending;
 use crate::usage::{self, Bounds, Watch};
 use crate::watch;
+pub use calls::Returned;
 use outrigger_sandbox::Notifier;
 
 /// How many threads of the host can be in one runner at a time.
@@ -80,7 +83,7 @@ impl Backend {
 }
 
 /// The runner has ended.
-#[derive(Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Gone {
     /// Whether it may have begun what it was sent.
     pub begun: bool,
@@ -289,38 +292,36 @@ impl Runner {
     ///
     /// # Errors
     /// The runner ends before that.
-    pub fn enter(&self, head: Head, parts: &[&[u8]]) -> Result<(i32, Body), Gone> {
+    pub fn enter(&self, head: Head, body: &[u8]) -> Result<(i32, Body), Gone> {
         let extra = if head.kind == Kind::Event { self.ahead.number() } else { head.extra };
-        let (returned, body) = self.enter_and_hear(Head { extra, ..head }, parts, |_, _| {})?;
-        Ok((returned.code, body))
-    }
-
-    /// The same, and `hear` has the first message that comes.
-    fn enter_and_hear(
-        &self,
-        head: Head,
-        parts: &[&[u8]],
-        hear: impl FnOnce(&Head, &Body),
-    ) -> Result<(Head, Body), Gone> {
-        let mut hear = Some(hear);
         let mut lane = self.take_lane()?;
         // What was not sent whole is not begun.
-        lane.send(head, parts).map_err(|error| self.lost(&error, false))?;
-        let mut serve = || {
-            loop {
-                let (head, body) = lane.receive(self.limit())?;
-                if let Some(hear) = hear.take() {
-                    hear(&head, &body);
-                }
-                match head.kind {
-                    Kind::Returned => return Ok((head, body)),
-                    _ => self.serve(&mut lane, head, body)?,
-                }
-            }
-        };
-        let returned = serve().map_err(|error| self.lost(&error, true))?;
+        let gone = |error: FrameError, begun| self.lost(&error, begun);
+        lane.send(Head { extra, ..head }, &[body]).map_err(|error| gone(error, false))?;
+        let returned = self.serve_until_returned(&mut lane, head.token, |_, _| {});
+        let (Head { code, .. }, body) = returned.map_err(|error| gone(error, true))?;
         self.give_back(lane);
-        Ok(returned)
+        Ok((code, body))
+    }
+
+    /// Answers what a function of the plugin asks, on behalf of a call, until it has returned; `hear` has the first message that comes.
+    fn serve_until_returned(
+        &self,
+        lane: &mut Lane,
+        token: u64,
+        hear: impl FnOnce(&Head, &Body),
+    ) -> Result<(Head, Body), FrameError> {
+        let mut hear = Some(hear);
+        loop {
+            let (head, body) = lane.receive(self.limit())?;
+            if let Some(hear) = hear.take() {
+                hear(&head, &body);
+            }
+            match head.kind {
+                Kind::Returned if head.token == token => return Ok((head, body)),
+                _ => self.serve(lane, head, body)?,
+            }
+        }
     }
 
     /// Answers what comes of a lane beside the end of a function.
@@ -343,35 +344,6 @@ impl Runner {
             }
             kind => Err(FrameError::OutOfTurn(kind)),
         }
-    }
-
-    /// Runs a call, and gives the status with which its code returned.
-    ///
-    /// # Errors
-    /// The runner ended. A call that it may have begun is one of [`Self::open`], unless it was answered.
-    pub fn call(&self, head: Head, method: &[u8], params: &[u8]) -> Result<i32, Gone> {
-        self.open.begin(head.token, method);
-        let place = u32::try_from(method.len()).unwrap_or(u32::MAX);
-        let ask = |place| self.backend.ask(&Head { place, ..head }, b"");
-        let told = self.ahead.of(method, ask).map(|told| told.encode());
-        let kind = if told.is_some() { Kind::CallAhead } else { Kind::Call };
-        let learn = |first: &Head, body: &Body| {
-            if told.is_none() && first.token == head.token {
-                self.ahead.learn(method, first, body.len());
-            }
-        };
-        let parts = [told.as_deref().unwrap_or_default(), method, params];
-        let entered = self.enter_and_hear(Head { kind, place, ..head }, &parts, learn);
-        if matches!(entered, Err(Gone { begun: false })) && !self.open.forget(head.token) {
-            // It was answered with those that the runner had begun, or given up: the next runner must not have it.
-            return Ok(STATUS_OK);
-        }
-        let (Head { code: status, extra, .. }, _) = entered?;
-        if told.is_some() && extra != 0 {
-            self.ahead.forget(method);
-        }
-        self.open.returned(head.token, status);
-        Ok(status)
     }
 
     /// Whether it has answered any call.

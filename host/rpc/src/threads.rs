@@ -121,6 +121,11 @@ impl WorkerStats {
 pub struct CallHere(Arc<WorkerStats>);
 
 impl CallHere {
+    /// Whether this thread serves connections.
+    pub fn is_possible() -> bool {
+        WORKER.with(|stats| stats.get().is_some())
+    }
+
     /// A call begins here now. None where this thread serves no connections, and is not for such calls.
     pub fn begin(now: Instant) -> Option<Self> {
         let stats = WORKER.with(|stats| stats.get().cloned())?;

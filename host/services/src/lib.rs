@@ -52,6 +52,7 @@ pub struct CallScope {
 }
 
 /// Who makes a call, and what it needs.
+#[derive(Clone)]
 pub struct Caller {
     /// The wallet that the call's URI names.
     pub wallet: Option<Arc<str>>,

@@ -6,6 +6,7 @@
 mod absent;
 pub mod arguments;
 pub mod builtins;
+mod gather;
 mod inline;
 mod long;
 pub mod openrpc;
@@ -24,6 +25,7 @@ use zeroize::Zeroizing;
 use crate::layers::Methods;
 use absent::Absent;
 use builtins::Builtins;
+use gather::{Gather, Gathered};
 use inline::InlineCall;
 use long::LongCalls;
 use outrigger_base::contain::contain;
@@ -34,7 +36,7 @@ use outrigger_plugins::instance::{Instance, Lease};
 use outrigger_plugins::lane::Lane;
 use outrigger_plugins::pool::{Overloaded, Pool, contained};
 use outrigger_plugins::registry::{Registry, Route};
-use outrigger_rpc::{Call, Dispatch, Failure, Origin, ResultText, half_closed};
+use outrigger_rpc::{Call, CallHere, Dispatch, Failure, Origin, ResultText, half_closed};
 use outrigger_services::{Caller, Scopes};
 use outrigger_wallet_engine::WalletManager;
 pub use rest::PassedRest;
@@ -115,7 +117,7 @@ impl Router {
         let client = call.origin.client.clone();
         let (token, answer) = self.calls.open(lease.id, route.position);
         let guard = CallGuard::new(&self.calls, token, |token| lease.leave_cancel(token));
-        let Ok(ran_inline) = self.run(token, &lease, &route, call, params, may_run_inline) else {
+        let Ok(ran_inline) = self.run(token, &lease, &route, call, params, may_run_inline).await else {
             guard.not_begun();
             return Err(Failure::Overloaded);
         };
@@ -152,7 +154,7 @@ impl Router {
     }
 
     /// Runs a call in its lane. Returns whether it ran on this thread, and so has returned.
-    fn run(
+    async fn run(
         &self,
         token: u64,
         lease: &Lease,
@@ -163,12 +165,18 @@ impl Router {
     ) -> Result<bool, Overloaded> {
         let method = &route.method;
         let mut lane = Lane::of(method, may_run_inline, &route.latency, call.params.as_bytes().len());
+        // In front of a node the wallet stood at the tip a moment ago, and is not waited for.
+        let inline_caller = || caller(&call.origin, method, method.needs_tip && self.passthrough.is_none());
+        if lane == Lane::Inline && lease.takes_together() && CallHere::is_possible() {
+            let (method, latency) = (method.clone(), route.latency.clone());
+            let (call, ran) = Gathered::new(token, lease.clone(), method, latency, params, inline_caller());
+            Gather::of_thread().run(call, &self.scopes);
+            return ran.await.map(|()| true).map_err(|_| Overloaded);
+        }
         let inline = (lane == Lane::Inline).then(|| InlineCall::begin(&route.latency));
         if let Some(_inline) = inline.flatten() {
             contained(|| {
-                // In front of a node the wallet stood at the tip a moment ago, and is not waited for.
-                let needs_tip = method.needs_tip && self.passthrough.is_none();
-                let _scope = self.scopes.open(token, lease.id, caller(&call.origin, method, needs_tip));
+                let _scope = self.scopes.open(token, lease.id, inline_caller());
                 lease.call(token, method, params.as_bytes(), lane);
             });
             return Ok(true);

@@ -4,6 +4,7 @@ use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
+use std::time::Instant;
 
 use outrigger_abi::{
     ErrorKind, Forward, ForwardedService, HostCode, HostTable, OwnedBytes, PluginTable, Response, STATUS_OK,
@@ -11,15 +12,15 @@ use outrigger_abi::{
 };
 use parking_lot::{Condvar, Mutex};
 
+use super::lane::RunnerLane;
 use super::told;
 use crate::body::Body;
 use crate::frame::{FrameError, Head, INTERNAL_ERROR, Kind, place_of};
 use crate::greeting::Begin;
-use crate::lane::Lane;
 
 thread_local! {
     /// The lane of a thread that runs a function of the plugin for the host.
-    static LANE: RefCell<Option<Lane>> = const { RefCell::new(None) };
+    static LANE: RefCell<Option<RunnerLane>> = const { RefCell::new(None) };
 }
 
 /// The process, as its threads share it.
@@ -31,7 +32,7 @@ pub struct Inside {
     /// The calls that have come, and were neither answered nor given up.
     open: Mutex<HashSet<u64>>,
     /// Lanes for threads of the plugin's own.
-    own: Mutex<Vec<Lane>>,
+    own: Mutex<Vec<RunnerLane>>,
     given_back: Condvar,
     /// The highest number of what the plugin was told.
     seen: AtomicU64,
@@ -72,7 +73,7 @@ impl Inside {
     }
 
     /// A lane for threads of the plugin's own.
-    pub fn add_own(&self, lane: Lane) {
+    pub fn add_own(&self, lane: RunnerLane) {
         self.own.lock().push(lane);
         self.given_back.notify_one();
     }
@@ -87,17 +88,17 @@ impl Inside {
     }
 
     /// Serves one lane on this thread, for as long as the process is there.
-    pub fn serve(&'static self, lane: Lane) {
+    pub fn serve(&'static self, lane: RunnerLane) {
         LANE.with_borrow_mut(|own| *own = Some(lane));
         loop {
-            let received = on_own_lane(|lane| lane.receive(usize::MAX)).unwrap_or(Err(out_of_turn()));
-            let Ok((head, body)) = received else { host_is_gone() };
+            let received = on_own_lane(|lane| Ok((lane.next()?, lane.answer_waits()))).unwrap_or(Err(out_of_turn()));
+            let ((head, body), is_timed) = received.unwrap_or_else(|error| gone(&error));
+            let began = is_timed.then(Instant::now);
             let (status, reason) = self.run(&head, &body);
             drop(body);
-            let returned = Head { code: status, extra: told::end().into(), ..Head::new(Kind::Returned) };
-            if on_own_lane(|lane| lane.send(returned, &[&reason])).is_none_or(|sent| sent.is_err()) {
-                host_is_gone();
-            }
+            let took = began.map(|began| began.elapsed()).unwrap_or_default();
+            let told = on_own_lane(|lane| lane.returned(head.token, status, took, &reason));
+            told.unwrap_or(Err(out_of_turn())).unwrap_or_else(|error| gone(&error));
         }
     }
 
@@ -119,35 +120,32 @@ impl Inside {
     /// Asks the host on the lane of this thread, or on one of those for threads that have none.
     fn ask(&self, head: Head, body: &[u8]) -> (i32, Body) {
         self.on_any_lane(|lane| {
-            match lane.send(head, &[body]) {
-                Err(FrameError::NoRoom { .. }) => return Ok((ErrorKind::Refused as i32, Body::default())),
-                sent => sent?,
-            }
-            match lane.receive(usize::MAX)? {
-                (Head { kind: Kind::Answer, code, extra, .. }, bytes) => {
+            match lane.ask(head, body) {
+                Ok((Head { code, extra, .. }, bytes)) => {
                     self.learned(extra);
                     Ok((code, bytes))
                 }
-                (head, _) => Err(FrameError::OutOfTurn(head.kind)),
+                Err(FrameError::NoRoom { .. }) => Ok((ErrorKind::Refused as i32, Body::default())),
+                Err(error) => Err(error),
             }
         })
     }
 
     /// Sends an answer that somebody waits for.
     fn answer(&self, head: Head, body: &[u8]) {
-        self.on_any_lane(|lane| match lane.send(head, &[body]) {
+        self.on_any_lane(|lane| match lane.answer(head, body) {
             Err(FrameError::NoRoom { len }) => {
                 let refusal =
                     format!("The plugin's answer of {len} bytes is too long, or there is no memory for it now");
-                lane.send(Head { code: INTERNAL_ERROR, ..head }, &[refusal.as_bytes()])
+                lane.answer(Head { code: INTERNAL_ERROR, ..head }, refusal.as_bytes())
             }
             sent => sent,
         });
     }
 
-    fn on_any_lane<T>(&self, mut work: impl FnMut(&mut Lane) -> Result<T, FrameError>) -> T {
+    fn on_any_lane<T>(&self, mut work: impl FnMut(&mut RunnerLane) -> Result<T, FrameError>) -> T {
         if let Some(done) = on_own_lane(&mut work) {
-            return done.unwrap_or_else(|_| host_is_gone());
+            return done.unwrap_or_else(|error| gone(&error));
         }
         let mut lane = {
             let mut own = self.own.lock();
@@ -158,14 +156,14 @@ impl Inside {
                 }
             }
         };
-        let done = work(&mut lane).unwrap_or_else(|_| host_is_gone());
+        let done = work(&mut lane).unwrap_or_else(|error| gone(&error));
         self.add_own(lane);
         done
     }
 }
 
 /// Does something with the lane of this thread, where it has one.
-fn on_own_lane<T>(work: impl FnOnce(&mut Lane) -> T) -> Option<T> {
+fn on_own_lane<T>(work: impl FnOnce(&mut RunnerLane) -> T) -> Option<T> {
     // The thread-local is gone while a thread of the plugin's ends.
     LANE.try_with(|own| own.borrow_mut().as_mut().map(work)).ok().flatten()
 }
@@ -174,8 +172,14 @@ fn out_of_turn() -> FrameError {
     FrameError::OutOfTurn(Kind::Returned)
 }
 
-/// Without its host the process has nothing to do.
-fn host_is_gone() -> ! {
+/// Without its host the process has nothing to do. Where it has only ended a lane, the process is at its end already, by a signal
+/// that is to be seen.
+fn gone(error: &FrameError) -> ! {
+    if matches!(error, FrameError::Closed) {
+        loop {
+            std::thread::park();
+        }
+    }
     std::process::exit(0)
 }
 

@@ -1,6 +1,7 @@
 //! The runner: a process in which one plugin's library runs, and in which the host is at the other end of lanes.
 
 mod host;
+mod lane;
 mod plugin;
 mod signals;
 mod told;
@@ -22,6 +23,7 @@ use crate::memory::{MemoryLane, Region, Side};
 use crate::passing::{self, Parcel, Purpose};
 use crate::socket::SocketLane;
 use host::Inside;
+use lane::RunnerLane;
 
 /// The stack of a thread that runs functions of the plugin, in bytes: as in the host.
 const STACK_BYTES: usize = 8 << 20;
@@ -131,10 +133,10 @@ fn take_lanes(control: &UnixStream, inside: &'static Inside) -> Result<(), Frame
 
 fn serve_lane(lane: Lane, purpose: Purpose, inside: &'static Inside) -> std::io::Result<()> {
     match purpose {
-        Purpose::Own => inside.add_own(lane),
+        Purpose::Own => inside.add_own(RunnerLane::new(lane)),
         Purpose::Entry => {
             let thread = std::thread::Builder::new().stack_size(STACK_BYTES);
-            drop(thread.spawn(move || inside.serve(lane))?);
+            drop(thread.spawn(move || inside.serve(RunnerLane::new(lane)))?);
         }
     }
     Ok(())

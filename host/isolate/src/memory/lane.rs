@@ -12,15 +12,16 @@ use super::end::End;
 use super::mapping::{Area, Region, SLOTS, Sealed, fill, fixed_file, sealed_file};
 use super::waiting::{FOR_ANSWERS, FOR_CALLS, FOR_SERVICES, Looking, sleep, wake};
 use crate::body::Body;
-use crate::frame::{FrameError, HEAD_LEN, Head, Kind};
+use crate::frame::{ANSWER_WAITS, FrameError, HEAD_LEN, Head, Kind};
 use crate::passing::{self, Parcel};
 
 /// The bytes of a word of memory.
 const WORD: usize = 8;
 
-/// How soon is looked again whether the other side has taken a message, which is wiped then.
-const WIPE_AFTER: Duration = Duration::from_millis(1);
-const WIPE_AFTER_AT_MOST: Duration = Duration::from_secs(1);
+/// How soon is looked again whether the other side has taken a message, which is wiped then, or has sent one without waking this
+/// side.
+const LOOK_AFTER: Duration = Duration::from_millis(1);
+const LOOK_AFTER_AT_MOST: Duration = Duration::from_secs(1);
 
 /// Which end of a lane.
 pub enum Side {
@@ -55,6 +56,8 @@ pub struct MemoryLane {
     asked: bool,
     /// The memory that the runner has asked for, in the host.
     room: Option<Room>,
+    /// Whether messages may come that do not wake this side.
+    looks_again: bool,
 }
 
 struct Room {
@@ -80,6 +83,7 @@ impl MemoryLane {
             looking_for_service: Looking::new(FOR_SERVICES),
             asked: false,
             room: None,
+            looks_again: false,
         })
     }
 
@@ -88,7 +92,21 @@ impl MemoryLane {
     /// # Errors
     /// The other side is gone or out of step; there is no memory for so long a body.
     pub fn send(&mut self, head: Head, parts: &[&[u8]]) -> Result<(), FrameError> {
+        self.send_without_waking(head, parts)?;
+        self.wake_other();
+        Ok(())
+    }
+
+    /// The same, but for waking the other side.
+    ///
+    /// # Errors
+    /// As [`Self::send`].
+    pub fn send_without_waking(&mut self, head: Head, parts: &[&[u8]]) -> Result<(), FrameError> {
         self.asked = head.kind == Kind::Ask;
+        self.looks_again = match head.kind {
+            Kind::Answer => self.looks_again,
+            kind => matches!(kind, Kind::Call | Kind::CallAhead) && head.code == ANSWER_WAITS,
+        };
         let len: usize = parts.iter().map(|part| part.len()).sum();
         let too_long = || FrameError::TooLong { len, limit: u32::MAX as usize };
         let head = Head { len: u32::try_from(len).map_err(|_| too_long())?, ..head };
@@ -102,6 +120,7 @@ impl MemoryLane {
             }
             Side::Runner => {
                 self.publish(Head { extra: len as u64, ..Head::new(Kind::Room) }, &[])?;
+                self.wake_other();
                 match passing::receive(&self.socket)? {
                     Some(Parcel::Memory(file)) => drop(fill(file, parts)?),
                     _ => return Err(FrameError::NoRoom { len }),
@@ -153,6 +172,9 @@ impl MemoryLane {
         }
         self.taken = self.taken.wrapping_add(1);
         self.ours.taken().store(self.taken, Ordering::SeqCst);
+        if matches!(self.side, Side::Runner) && self.theirs.closed().load(Ordering::SeqCst) != 0 {
+            return Err(FrameError::Closed);
+        }
         if self.theirs.wants_room().load(Ordering::SeqCst) != 0 {
             wake(self.ours.taken());
         }
@@ -203,10 +225,26 @@ impl MemoryLane {
         }
         self.sent = self.sent.wrapping_add(1);
         self.ours.published().store(self.sent, Ordering::SeqCst);
+        Ok(())
+    }
+
+    /// Wakes the other side where it sleeps until a message is published.
+    fn wake_other(&self) {
         if self.theirs.sleeps().load(Ordering::SeqCst) != 0 {
             wake(self.ours.published());
         }
-        Ok(())
+    }
+
+    /// Whether a message has come.
+    pub fn has_message(&self) -> bool {
+        self.theirs.published().load(Ordering::Acquire) != self.taken
+    }
+
+    /// As [`crate::lane::Lane::close`]. Either the runner sees this when it has taken a message, or this side sees that it has.
+    pub fn close(&self) -> usize {
+        self.ours.closed().store(1, Ordering::SeqCst);
+        let untaken = self.sent.wrapping_sub(self.theirs.taken().load(Ordering::SeqCst));
+        if untaken <= SLOTS { untaken as usize } else { 0 }
     }
 
     /// Waits until a slot is free. The host never waits: a runner that takes nothing is out of step.
@@ -221,6 +259,8 @@ impl MemoryLane {
                 return Err(FrameError::OutOfStep);
             }
             self.ours.wants_room().store(1, Ordering::SeqCst);
+            // It may not know of the messages that fill them.
+            self.wake_other();
             sleep(self.theirs.taken(), taken, None);
             self.ours.wants_room().store(0, Ordering::SeqCst);
         }
@@ -228,7 +268,7 @@ impl MemoryLane {
 
     /// Waits until the other side has published a message.
     fn wait(&mut self, until: Option<Instant>) -> Result<(), FrameError> {
-        let mut pause = WIPE_AFTER;
+        let mut pause = LOOK_AFTER;
         while !self.is_there()? {
             let (theirs, taken) = (&self.theirs, self.taken);
             let looking = if self.asked { &mut self.looking_for_service } else { &mut self.looking };
@@ -240,9 +280,9 @@ impl MemoryLane {
             if limit.is_some_and(|limit| limit.is_zero()) {
                 return Err(std::io::Error::from(std::io::ErrorKind::TimedOut).into());
             }
-            if self.wiped != self.sent {
+            if self.wiped != self.sent || self.looks_again {
                 limit = Some(limit.map_or(pause, |limit| limit.min(pause)));
-                pause = (pause * 2).min(WIPE_AFTER_AT_MOST);
+                pause = (pause * 2).min(LOOK_AFTER_AT_MOST);
             }
             self.ours.sleeps().store(1, Ordering::SeqCst);
             if self.theirs.published().load(Ordering::SeqCst) == taken {

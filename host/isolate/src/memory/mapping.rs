@@ -18,10 +18,12 @@ use rustix::io::Errno;
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap, munmap};
 
 use super::LANES;
+use crate::status::MAX_TOGETHER;
 
-/// How many messages can lie in one direction of a lane: an answer, and the end of the function that gave it, and what little may
-/// come between.
-pub const SLOTS: u32 = 4;
+/// How many messages can lie in one direction of a lane: the calls that are handed over together, or their answers and the ends of
+/// the functions that gave them.
+pub const SLOTS: u32 = 16;
+const _: () = assert!(MAX_TOGETHER <= SLOTS as usize);
 
 /// The bytes of a slot: the longest message, with its head, that lies in it.
 pub const SLOT_BYTES: usize = 64 << 10;
@@ -136,6 +138,11 @@ impl Area {
     /// Whether the writer sleeps until one of them is taken.
     pub fn wants_room(&self) -> &AtomicU32 {
         self.counter(0, 1)
+    }
+
+    /// Whether the writer has ended the lane.
+    pub fn closed(&self) -> &AtomicU32 {
+        self.counter(0, 2)
     }
 
     /// How many of the other side's messages it has taken, ever. The other side sleeps on it.

@@ -8,6 +8,7 @@ mod end;
 mod life;
 mod release;
 pub mod start;
+mod together;
 
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
@@ -34,6 +35,7 @@ use super::lane::Lane;
 use answers::Context;
 use life::Life;
 pub use start::StartError;
+pub use together::Prepared;
 
 /// How long after a call's deadline its code is looked for. Whoever waits for the answer has seen the deadline pass by then.
 const GRACE: Duration = Duration::from_secs(1);
@@ -310,9 +312,7 @@ impl Instance {
     /// Runs a call on this thread, unless its client has gone. Its answer comes through the calls, now or later, and its
     /// `deadline` is kept by whoever waits there. Whether its code was found not to return in time, before it did.
     pub fn call(&self, token: u64, method: &MethodSpec, params: &[u8], lane: Lane) -> bool {
-        let due = self.deadline.and_then(|limit| Instant::now().checked_add(limit)?.checked_add(GRACE));
-        let run = Run { due, lane };
-        if !self.context.calls.begin(token, run) {
+        if !self.context.calls.begin(token, self.run_in(lane)) {
             return false;
         }
         let lost = AnswerLost { instance: self, token };
@@ -326,22 +326,37 @@ impl Instance {
             None => self.fail(token, "The plugin is stopping"),
         }
         std::mem::forget(lost);
+        self.end_call(token)
+    }
+
+    fn run_in(&self, lane: Lane) -> Run {
+        let due = self.deadline.and_then(|limit| Instant::now().checked_add(limit)?.checked_add(GRACE));
+        Run { due, lane }
+    }
+
+    /// The code of a call has returned. Whether it was found not to, in time.
+    fn end_call(&self, token: u64) -> bool {
         self.context.calls.end_unless_given_up(token).unwrap_or_else(|| {
             self.cancel(token);
             self.context.calls.end(token)
         })
     }
 
+    /// A call as the plugin gets it.
+    fn raw<'a>(&self, token: u64, method: &'a MethodSpec, params: &'a [u8]) -> RawCall<'a> {
+        let deadline = self.deadline.filter(|_| !method.long_running);
+        let deadline_ms = deadline.map(|deadline| u64::try_from(deadline.as_millis()).unwrap_or(u64::MAX));
+        RawCall { token, method: method.name.as_bytes(), params, deadline_ms }
+    }
+
     fn enter_call(&self, token: u64, method: &MethodSpec, params: &[u8]) {
-        let (deadline, method) = (self.deadline.filter(|_| !method.long_running), method.name.as_str());
         self.health.calls.fetch_add(1, Ordering::Relaxed);
         let began = Instant::now();
-        let deadline_ms = deadline.map(|deadline| u64::try_from(deadline.as_millis()).unwrap_or(u64::MAX));
-        let status = self.plugin.call(&RawCall { token, method: method.as_bytes(), params, deadline_ms });
+        let status = self.plugin.call(&self.raw(token, method, params));
         self.health.spent(began.elapsed());
         if status != STATUS_OK {
             self.fail(token, "Internal error");
-            self.fault(format!("the call of {method} ended with status {status}"));
+            self.fault(format!("the call of {} ended with status {status}", method.name));
         }
     }
 

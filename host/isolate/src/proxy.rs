@@ -208,13 +208,13 @@ impl Shared {
                     Ok(outcome) => returned(place, outcome),
                     // It never came there: the next one has it.
                     Err(Gone { begun: false }) => left.push(place),
-                    Err(Gone { begun: true }) => {
-                        if runner.open.lose(call.token) {
-                            crashed(call);
-                        }
-                        self.answer_calls(&runner);
-                    }
+                    Err(Gone { begun: true }) if runner.open.lose(call.token) => crashed(call),
+                    Err(Gone { begun: true }) => {}
                 }
+            }
+            if runner.is_gone() {
+                // Those that were left to this thread, and keep their tokens.
+                self.answer_calls(&runner);
             }
         }
     }

@@ -276,7 +276,10 @@ impl Runner {
             if lanes.made < MAX_ENTRIES {
                 lanes.made += 1;
                 drop(lanes);
-                return self.new_lane(Purpose::Entry).map_err(|error| self.lost(&error.into(), false));
+                return self.new_lane(Purpose::Entry).map_err(|error| {
+                    self.lost(&error.into());
+                    Gone { begun: false }
+                });
             }
             self.freed.wait(&mut lanes);
         }
@@ -295,8 +298,11 @@ impl Runner {
     pub fn enter(&self, head: Head, body: &[u8]) -> Result<(i32, Body), Gone> {
         let extra = if head.kind == Kind::Event { self.ahead.number() } else { head.extra };
         let mut lane = self.take_lane()?;
+        let gone = |error: FrameError, begun| {
+            self.lost(&error);
+            Gone { begun }
+        };
         // What was not sent whole is not begun.
-        let gone = |error: FrameError, begun| self.lost(&error, begun);
         lane.send(Head { extra, ..head }, &[body]).map_err(|error| gone(error, false))?;
         let returned = self.serve_until_returned(&mut lane, head.token, |_, _| {});
         let (Head { code, .. }, body) = returned.map_err(|error| gone(error, true))?;
@@ -352,11 +358,10 @@ impl Runner {
     }
 
     /// A lane has broken: the runner has ended or is about to, or is ended for what it sent.
-    fn lost(&self, error: &FrameError, begun: bool) -> Gone {
+    fn lost(&self, error: &FrameError) {
         self.blame(error);
         self.broken.get_or_init(Instant::now);
         self.set_gone();
-        Gone { begun }
     }
 
     /// Ends a runner that does not keep to the order of messages.

@@ -79,25 +79,33 @@ impl Gather {
         if state.waiting.len() > 1 {
             return;
         }
-        if state.alone >= ALONE && !state.alone.is_multiple_of(PROBES) {
-            state.alone = state.alone.wrapping_add(1).max(ALONE);
-            let call = std::mem::take(&mut state.waiting);
+        if state.go_alone() {
+            let alone = state.take();
             drop(state);
-            return run_all(call, scopes);
+            return run_all(alone, scopes);
         }
         drop(state);
         let (gather, scopes) = (self.clone(), scopes.clone());
         tokio::spawn(async move {
             // Behind all that is ready to be read.
             tokio::task::yield_now().await;
-            let waiting = {
-                let mut state = gather.0.lock();
-                let waiting = std::mem::take(&mut state.waiting);
-                state.alone = if waiting.len() > 1 { 0 } else { state.alone.wrapping_add(1).max(1) };
-                waiting
-            };
+            let waiting = gather.0.lock().take();
             run_all(waiting, &scopes);
         });
+    }
+}
+
+impl State {
+    /// Whether a call that finds no other one waiting does not wait for others.
+    fn go_alone(&self) -> bool {
+        self.alone >= ALONE && !self.alone.is_multiple_of(PROBES)
+    }
+
+    /// Takes those that wait.
+    fn take(&mut self) -> Vec<Gathered> {
+        let waiting = std::mem::take(&mut self.waiting);
+        self.alone = if waiting.len() > 1 { 0 } else { self.alone.wrapping_add(1) };
+        waiting
     }
 }
 

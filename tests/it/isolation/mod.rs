@@ -19,6 +19,7 @@ mod operating;
 mod reach;
 #[cfg(target_os = "linux")]
 mod secrets;
+mod together;
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;

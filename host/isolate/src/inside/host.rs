@@ -119,15 +119,13 @@ impl Inside {
 
     /// Asks the host on the lane of this thread, or on one of those for threads that have none.
     fn ask(&self, head: Head, body: &[u8]) -> (i32, Body) {
-        self.on_any_lane(|lane| {
-            match lane.ask(head, body) {
-                Ok((Head { code, extra, .. }, bytes)) => {
-                    self.learned(extra);
-                    Ok((code, bytes))
-                }
-                Err(FrameError::NoRoom { .. }) => Ok((ErrorKind::Refused as i32, Body::default())),
-                Err(error) => Err(error),
+        self.on_any_lane(|lane| match lane.ask(head, body) {
+            Ok((Head { code, extra, .. }, bytes)) => {
+                self.learned(extra);
+                Ok((code, bytes))
             }
+            Err(FrameError::NoRoom { .. }) => Ok((ErrorKind::Refused as i32, Body::default())),
+            Err(error) => Err(error),
         })
     }
 

@@ -11,7 +11,7 @@ use proptest::prelude::*;
 use super::mapping::{Area, SLOTS};
 use super::*;
 use crate::body::Body;
-use crate::frame::{FrameError, HEAD_LEN, Head, Kind};
+use crate::frame::{ANSWER_WAITS, FrameError, HEAD_LEN, Head, Kind};
 use crate::lane::Lane;
 use crate::passing::{self, Parcel};
 use crate::socket::SocketLane;
@@ -156,6 +156,58 @@ fn messages_that_are_too_long_are_refused_and_their_memory_is_bounded() {
     assert!(budget.take(BUDGET).is_some(), "it comes back");
 }
 
+#[test]
+fn lane_that_is_closed_tells_exactly_what_the_runner_does_not_do() {
+    for round in 0..500_u64 {
+        let Ends { mut host, mut runner, .. } = ends();
+        let sent = u64::from(SLOTS);
+        for token in 0..sent {
+            host.send_without_waking(Head { token, ..Head::new(Kind::Call) }, &[]).unwrap();
+        }
+        let runs = std::thread::spawn(move || {
+            let taken = std::iter::from_fn(|| runner.receive(usize::MAX).ok().map(|(head, _)| head.token));
+            taken.take(sent as usize).collect::<Vec<_>>()
+        });
+        (0..round * 10).for_each(|_| std::hint::spin_loop());
+        let untaken = host.close() as u64;
+        let begun = runs.join().unwrap();
+        // One more may have been taken, of which the runner then does nothing.
+        let told = sent - untaken;
+        assert!((told.saturating_sub(1)..=told).contains(&(begun.len() as u64)), "{untaken} {begun:?}");
+        assert!(begun.iter().copied().eq(0..begun.len() as u64));
+    }
+}
+
+#[test]
+fn messages_that_wake_nobody_are_found_all_the_same() {
+    let Ends { mut host, mut runner, ours, .. } = ends();
+    host.send(Head { code: ANSWER_WAITS, ..Head::new(Kind::Call) }, &[]).unwrap();
+    let area = Area::new(&ours, 3).unwrap();
+    let waiting = std::thread::spawn(move || host.receive(9).unwrap().0.kind);
+    runner.receive(9).unwrap();
+    while area.sleeps().load(Ordering::SeqCst) == 0 && !waiting.is_finished() {
+        std::hint::spin_loop();
+    }
+    runner.send_without_waking(Head::new(Kind::Reply), &[]).unwrap();
+    assert_eq!(waiting.join().unwrap(), Kind::Reply);
+}
+
+#[test]
+fn more_messages_than_there_are_slots_wake_whoever_takes_them() {
+    let Ends { mut host, mut runner, .. } = ends();
+    let count = u64::from(SLOTS) * 5;
+    let telling = std::thread::spawn(move || {
+        for token in 0..count {
+            runner.send_without_waking(Head { token, ..Head::new(Kind::Reply) }, &[]).unwrap();
+        }
+        runner.send(Head { token: count, ..Head::new(Kind::Returned) }, &[]).unwrap();
+    });
+    for token in 0..=count {
+        assert_eq!(host.receive(9).unwrap().0.token, token);
+    }
+    telling.join().unwrap();
+}
+
 /// A false runner: what `lie` does with its end, and how the host takes it.
 fn lie(lie: impl FnOnce(&Area, Lane)) -> (Result<(Head, Body), FrameError>, Ends) {
     let mut ends = ends();
@@ -177,7 +229,7 @@ fn counts_that_cannot_be_are_a_fault() {
         assert!(matches!(heard, Err(FrameError::OutOfStep)), "{heard:?}");
     }
     // One that takes nothing, and one that claims to have taken what was not sent.
-    for taken in [0, 9] {
+    for taken in [0, 2 * SLOTS + 1] {
         let (_, mut ends) = lie(|area, mut runner| {
             runner.send(Head::new(Kind::Ask), &[]).unwrap();
             area.taken().store(taken, Ordering::SeqCst);

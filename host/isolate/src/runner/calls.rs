@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use outrigger_abi::{RawCall, STATUS_OK};
+use outrigger_abi::RawCall;
 
 use super::{Gone, Runner};
 use crate::body::Body;
@@ -22,44 +22,43 @@ impl Runner {
     /// Runs calls, one after the other, and gives how the code of each has returned. Where `answers_wait`, their answers go nowhere
     /// before all of them have. There are at most as many as fit in a lane.
     ///
-    /// A call is lost where the runner ended. One that it may have begun is one of [`Self::open`], unless it was answered.
+    /// A call is gone where the runner ended. One that it may have begun is one of [`Self::open`], unless it was answered.
     pub fn call(&self, calls: &[&RawCall<'_>], answers_wait: bool) -> Vec<Result<Returned, Gone>> {
         let mut lane = match self.take_lane() {
             Ok(lane) => lane,
             Err(gone) => return vec![Err(gone); calls.len()],
         };
-        let mut told_ahead = Vec::with_capacity(calls.len());
-        let mut outcomes = Vec::with_capacity(calls.len());
-        let mut failed = None;
-        for (at, call) in calls.iter().enumerate() {
-            match self.hand_over(&mut lane, call, answers_wait, at + 1 == calls.len()) {
-                Ok(told) => told_ahead.push(told),
-                // Those that were handed over are not heard of either: the runner is gone.
-                Err(error) => {
-                    failed = Some(error);
-                    break;
-                }
+        // Of those that were sent, whether they brought an answer; and how those have returned that have.
+        let (mut sent, mut returned) = (Vec::with_capacity(calls.len()), Vec::with_capacity(calls.len()));
+        let mut run = || {
+            for (at, call) in calls.iter().enumerate() {
+                sent.push(self.hand_over(&mut lane, call, answers_wait, at + 1 == calls.len())?);
+            }
+            for (call, was_told) in calls.iter().zip(&sent) {
+                returned.push(self.serve_call(&mut lane, call, *was_told)?);
+            }
+            Ok(())
+        };
+        let outcome: Result<(), FrameError> = run();
+        let mut outcomes: Vec<_> = returned.into_iter().map(Ok).collect();
+        match outcome {
+            Ok(()) => self.give_back(lane),
+            Err(error) => {
+                self.lost(&error);
+                // What was not sent whole, and what the runner has not taken, is not begun.
+                let begun = sent.len().saturating_sub(lane.close());
+                let rest = calls.iter().enumerate().skip(outcomes.len());
+                outcomes.extend(rest.map(|(at, call)| self.gone(call.token, at < begun)));
             }
         }
-        for (call, told) in calls.iter().zip(&told_ahead) {
-            if failed.is_some() {
-                break;
-            }
-            match self.serve_call(&mut lane, call, *told) {
-                Ok(returned) => outcomes.push(Ok(returned)),
-                Err(error) => failed = Some(error),
-            }
-        }
-        match failed {
-            None => self.give_back(lane),
-            Some(error) => {
-                self.lost(&error, true);
-                // What the runner has not taken, and what was not sent whole, is not begun.
-                let begun = told_ahead.len().saturating_sub(lane.close());
-                outcomes.extend((outcomes.len()..calls.len()).map(|at| Err(Gone { begun: at < begun })));
-            }
-        }
-        calls.iter().zip(outcomes).map(|(call, outcome)| self.take_back(call, outcome)).collect()
+        outcomes
+    }
+
+    /// What becomes of a call whose code has not returned at the runner's end.
+    fn gone(&self, token: u64, begun: bool) -> Result<Returned, Gone> {
+        // It was answered with those that the runner had begun, or given up: the next runner must not have it.
+        let is_settled = !begun && !self.open.forget(token);
+        if is_settled { Ok(Returned::default()) } else { Err(Gone { begun }) }
     }
 
     /// Sends a call. Whether it brings an answer that its code may ask for first.
@@ -99,14 +98,5 @@ impl Runner {
         }
         self.open.returned(call.token, status);
         Ok(Returned { status, took: Duration::from_micros(place.into()) })
-    }
-
-    /// A call that was not begun is none of this runner's any more.
-    fn take_back(&self, call: &RawCall<'_>, outcome: Result<Returned, Gone>) -> Result<Returned, Gone> {
-        match outcome {
-            // It was answered with those that the runner had begun, or given up: the next runner must not have it.
-            Err(Gone { begun: false }) if !self.open.forget(call.token) => Ok(Returned { status: STATUS_OK, ..Returned::default() }),
-            outcome => outcome,
-        }
     }
 }

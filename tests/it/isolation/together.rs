@@ -1,0 +1,133 @@
+//! Calls that are handed over to a plugin's process together: each is answered, and only what had begun is lost by a crash.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+
+use outrigger_tests::{Client, Gate, Host, HostOptions, built, groups};
+use serde_json::{Value, json};
+
+use super::process;
+use crate::faults::faulty;
+
+/// A host whose plugins run in processes of their own and their inline methods on the threads that serve connections.
+fn start(gate: &Gate) -> Host {
+    let groups = std::fs::read_to_string(groups("regtest.toml")).unwrap();
+    let rest = format!(
+        "trusted = true\nsandbox = \"best-effort\"\ngrants = [\"chain/1\", \"log/1\"]\n{}",
+        Gate::reach(&[gate])
+    );
+    let (_config, mut options) = HostOptions::with_plugin(&groups, built().library("outrigger_faulty"), &rest);
+    options.set.push("plugin_defaults.isolated='all'".to_owned());
+    Host::start_with(options)
+}
+
+/// Connections that one thread of the host serves, which waits at the gate for the call of the first.
+struct Held(Vec<BufReader<TcpStream>>);
+
+impl Held {
+    /// So many further ones.
+    fn new(host: &Host, gate: &Gate, count: usize) -> Self {
+        let client = host.client();
+        let tasks = process(host.process_id()).join("task");
+        let is_network = |task: &std::path::Path| {
+            std::fs::read_to_string(task.join("comm")).is_ok_and(|name| name.trim_end() == "network")
+        };
+        let threads =
+            std::fs::read_dir(tasks).unwrap().filter(|task| is_network(&task.as_ref().unwrap().path())).count();
+        // Each goes to the thread with the fewest, so that every so-manieth is on the same one.
+        let all = (0..=count * threads).map(|_| {
+            let mut one = BufReader::new(client.connect());
+            ask(&client, &mut one, &json!({"id": 0, "method": "uptime", "params": []}));
+            assert!(answer(&mut one)["error"].is_null());
+            one
+        });
+        let all: Vec<_> = all.collect();
+        let mut held = Self(all.into_iter().step_by(threads).collect());
+        ask(&client, &mut held.0[0], &json!({"id": 0, "method": "faultquick", "params": [gate.address()]}));
+        held
+    }
+
+    /// What these calls, one on each connection, are answered when the thread goes on.
+    fn answers(mut self, client: &Client, gate: &Gate, calls: &[(&str, Value)]) -> Vec<Value> {
+        let waiting = gate.wait();
+        for (connection, (method, params)) in self.0.iter_mut().skip(1).zip(calls) {
+            ask(client, connection, &json!({"id": 1, "method": method, "params": params}));
+        }
+        drop(waiting);
+        let answers: Vec<Value> = self.0.iter_mut().take(calls.len() + 1).map(answer).collect();
+        assert!(answers[0]["error"].is_null(), "{}", answers[0]);
+        answers[1..].to_vec()
+    }
+}
+
+fn ask(client: &Client, connection: &mut BufReader<TcpStream>, body: &Value) {
+    connection.get_mut().write_all(client.request(&body.to_string()).as_bytes()).unwrap();
+}
+
+fn answer(connection: &mut BufReader<TcpStream>) -> Value {
+    let mut length = 0;
+    loop {
+        let mut line = String::new();
+        connection.read_line(&mut line).unwrap();
+        let line = line.trim_end().to_lowercase();
+        if let Some(text) = line.strip_prefix("content-length: ") {
+            length = text.parse().unwrap();
+        }
+        if line.is_empty() {
+            break;
+        }
+    }
+    let mut body = vec![0; length];
+    connection.read_exact(&mut body).unwrap();
+    serde_json::from_slice(&body).unwrap()
+}
+
+#[test]
+fn calls_that_are_handed_over_together_are_answered_each() {
+    let gate = Gate::new();
+    let host = start(&gate);
+    let mut client = host.client();
+    let best = client.call("getbestblockhash", json!([]));
+    // More than go at once, of several plugins, with and without questions to the host, and some that fail.
+    let of_five = |_| {
+        [
+            (("getblockhash", json!([0])), Ok(best.clone())),
+            (("faultwho", json!([])), Ok(Value::Null)),
+            (("getblockhash", json!([1])), Err(-8)),
+            (("getblockcount", json!([])), Ok(json!(0))),
+            (("getrawtransaction", json!(["00"])), Err(-8)),
+        ]
+    };
+    let (calls, expected): (Vec<_>, Vec<_>) = (0..9).flat_map(of_five).unzip();
+    let held = Held::new(&host, &gate, calls.len());
+    let answers = held.answers(&client, &gate, &calls);
+    for ((answer, call), expected) in answers.iter().zip(&calls).zip(expected) {
+        match expected {
+            Ok(Value::Null) => assert_eq!(answer["result"]["instance"], 1, "{call:?}: {answer}"),
+            Ok(result) => assert_eq!(answer["result"], result, "{call:?}"),
+            Err(code) => assert_eq!(answer["error"]["code"], code, "{call:?}"),
+        }
+    }
+    assert_eq!(faulty(&mut client)["crashes"], 0);
+}
+
+#[test]
+fn crash_costs_no_call_that_was_answered_before_or_handed_over_behind() {
+    let gate = Gate::new();
+    let host = start(&gate);
+    let client = host.client();
+    let (quick, ends) = (("faultwho", json!([])), ("faultabort", json!([])));
+    let calls = [&quick, &quick, &ends, &quick, &quick, &ends, &quick].map(Clone::clone);
+    let held = Held::new(&host, &gate, calls.len());
+    let answers = held.answers(&client, &gate, &calls);
+    for (answer, (method, _)) in answers.iter().zip(&calls) {
+        let crashed = json!({"code": -32603, "message": "The plugin 'faulty' crashed"});
+        let expected = if *method == "faultabort" { crashed } else { Value::Null };
+        assert_eq!(answer["error"], expected, "{method}: {answers:#?}");
+    }
+    // Each ran once: in a fresh process, what had not begun in the one before.
+    let firsts = answers.iter().filter(|answer| answer["result"]["calls"] == 1).count();
+    assert!((1..=2).contains(&firsts), "{answers:#?}");
+    let told = faulty(&mut host.client());
+    assert_eq!((&told["crashes"], &told["last_crash"]["method"]), (&json!(2), &json!("faultabort")));
+}

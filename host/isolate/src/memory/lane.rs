@@ -330,9 +330,14 @@ fn wipe(slot: &[AtomicU64], words: usize) {
 }
 
 fn copy_out(words: &[AtomicU64], to: &mut [u8]) {
-    for (bytes, word) in to.chunks_mut(WORD).zip(words) {
-        let word = word.load(Ordering::Relaxed).to_ne_bytes();
-        bytes.copy_from_slice(word.get(..bytes.len()).unwrap_or_default());
+    // Whole words apart from the rest of one: copying bytes of a length that is not known would take ten times as long.
+    let (whole, rest) = to.as_chunks_mut::<WORD>();
+    let (front, back) = words.split_at_checked(whole.len()).unwrap_or((words, &[]));
+    for (bytes, word) in whole.iter_mut().zip(front) {
+        *bytes = word.load(Ordering::Relaxed).to_ne_bytes();
+    }
+    if let Some(last) = back.first() {
+        rest.iter_mut().zip(last.load(Ordering::Relaxed).to_ne_bytes()).for_each(|(byte, from)| *byte = from);
     }
 }
 

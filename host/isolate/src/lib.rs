@@ -4,9 +4,10 @@
 //! functions is a message to a *runner*, a process of the same program in which the unchanged library runs ([`inside`]). There the
 //! plugin finds a host whose services are messages back. Neither side knows what the bytes mean.
 //!
-//! Host and runner talk over *lanes*. A lane pairs one thread of the host with one thread of the runner, and at most one message
-//! is on its way in each direction: the thread that entered the plugin answers what the plugin asks of services meanwhile. A
-//! runner has no queue that it could fill, and a message out of turn is a fault of the runner, which is ended then.
+//! Host and runner talk over *lanes*. A lane pairs one thread of the host with one thread of the runner: the thread that entered the
+//! plugin answers what the plugin asks of services meanwhile. A thread that has several short calls hands them over at once; the
+//! runner runs them one after the other and wakes the host when the last one has returned. A lane holds no more messages than these
+//! need, so that there is no queue that a runner could fill, and a message out of turn is a fault of the runner, which is ended then.
 //!
 //! This crate knows no service, no method and no configuration. Code of plugins is run by the runner alone, and by whoever opens a
 //! library with [`library`].

@@ -13,6 +13,8 @@ mod hostile;
 #[cfg(target_os = "linux")]
 mod lasting;
 #[cfg(target_os = "linux")]
+mod liar;
+#[cfg(target_os = "linux")]
 mod native;
 mod operating;
 #[cfg(target_os = "linux")]

@@ -2,6 +2,7 @@
 //!
 //! An attempt that the system refuses is an error of its own code, whose message is the number of the system's error.
 
+mod lie;
 mod raw;
 
 use std::fs;
@@ -33,7 +34,12 @@ impl Plugin for Hostile {
     }
 
     fn call(&self, call: Call<'_>, reply: Reply) {
-        let outcome = answer(&call);
+        let outcome = match call.method {
+            "hostilelie" => {
+                call.params.text(0).and_then(|how| lie::lie(how, reply.token()).map(|()| Value::Null).map_err(refused))
+            }
+            _ => answer(&call),
+        };
         reply.send(outcome);
     }
 }

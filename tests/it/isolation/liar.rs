@@ -1,0 +1,59 @@
+//! A process that says on its lanes what no runner says is ended, and its calls are answered.
+
+use outrigger_tests::{Client, Host};
+use serde_json::{Value, json};
+
+use super::{alone, hostile, process};
+
+/// The most by which the host's memory may grow meanwhile, in KiB.
+const GROWTH: u64 = 64 << 10;
+
+/// A call that lies in this way is answered, and the next one waits for another process.
+fn lies(client: &mut Client, how: &str, ending: &str) {
+    let before = hostile(client)["crashes"].as_u64().unwrap();
+    let answered = client.refused("hostilelie", json!([how]));
+    assert_eq!(answered, (-32603, "The plugin 'hostile' crashed".to_owned()), "{how}");
+    assert_eq!(client.call("hostilenothing", json!([])), Value::Null);
+    let told = hostile(client);
+    assert_eq!((&told["crashes"], &told["last_crash"]["ending"]), (&json!(before + 1), &json!(ending)), "{how}");
+    assert_eq!(told["last_crash"]["method"], "hostilelie", "{how}");
+}
+
+/// The most memory that the host has used, in KiB.
+fn memory(host: &Host) -> u64 {
+    let status = std::fs::read_to_string(process(host.process_id()).join("status")).unwrap();
+    let most = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+    most.trim().trim_end_matches(" kB").parse().unwrap()
+}
+
+/// A host whose calls have no deadline: what is not answered for its lie is not answered at all. Only out of a sandbox it finds the
+/// memory that it shares with the host.
+fn start(more: &str) -> Host {
+    let (_config, mut options) = alone(&format!("sandbox = \"none\"\ndeadline_seconds = 0\n{more}"));
+    options.set.push("plugin_defaults.transport='memory'".to_owned());
+    Host::start_with(options)
+}
+
+#[test]
+fn liar_that_says_what_cannot_be_is_ended() {
+    for more in ["", "trusted = true\n"] {
+        let host = start(more);
+        let mut client = host.client();
+        client.call("hostilenothing", json!([]));
+        let before = memory(&host);
+        for how in ["count", "kind", "turn", "token", "length", "unasked", "rooms", "unsealed", "word"] {
+            lies(&mut client, how, "a message that may not be");
+        }
+        assert!(memory(&host) - before <= GROWTH, "{} KiB after {before}", memory(&host));
+    }
+}
+
+#[test]
+fn liar_that_closes_its_lanes_is_ended() {
+    let (_config, mut options) = alone("sandbox = \"none\"\ndeadline_seconds = 0\n");
+    options.set.push("plugin_defaults.transport='socket'".to_owned());
+    let host = Host::start_with(options);
+    let mut client = host.client();
+    // Without its host it ends by itself.
+    lies(&mut client, "closed", "exit code 0");
+}

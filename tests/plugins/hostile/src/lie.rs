@@ -1,0 +1,146 @@
+//! Messages that no runner sends: written into the memory that this process shares with its host.
+#![allow(unsafe_code)]
+
+use std::fs;
+use std::io;
+use std::ptr;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::thread;
+use std::time::Duration;
+
+/// The places of lanes, of which the first are those of a plugin's own threads; and the bytes of their counters and of a slot.
+const LANES: usize = 64;
+const FIRST: usize = 4;
+const COUNTERS: usize = 4096;
+const SLOT: usize = 64 << 10;
+const SLOTS: u32 = 16;
+
+/// The numbers of some kinds of messages.
+const HELLO: u64 = 1;
+const REPLY: u64 = 14;
+const RETURNED: u64 = 15;
+const ROOM: u64 = 16;
+const UNKNOWN: u64 = 99;
+
+/// The first length that does not lie in a slot.
+const LONG: u64 = SLOT as u64 - 31;
+
+/// The head of a message: its kind, a call, what belongs to the kind, and its length.
+type Head = [u64; 4];
+
+fn head(kind: u64, token: u64, extra: u64, len: u64) -> Head {
+    [kind, token, extra, len << 32]
+}
+
+/// Lies to the host in this way. Comes back only where that cannot be.
+pub fn lie(how: &str, token: u64) -> io::Result<()> {
+    match how {
+        "count" => lanes()?.iter().for_each(|lane| lane.count(2 * SLOTS)),
+        "kind" => publish(&[head(UNKNOWN, token, 0, 0)])?,
+        "turn" => publish(&[head(HELLO, token, 0, 0)])?,
+        "token" => publish(&[head(RETURNED, token ^ 1, 0, 0)])?,
+        "length" => publish(&[head(REPLY, token, 0, u64::from(u32::MAX))])?,
+        "unasked" => publish(&[head(REPLY, token, 0, LONG)])?,
+        "rooms" => publish(&[head(ROOM, 0, LONG, 0); 2])?,
+        "unsealed" => {
+            publish(&[head(ROOM, 0, LONG, 0)])?;
+            keep_writable(received()?)?;
+            publish(&[head(REPLY, token, 0, LONG)])?;
+        }
+        "word" => say(99)?,
+        "closed" => (0..64).for_each(close),
+        _ => return Err(io::ErrorKind::InvalidInput.into()),
+    }
+    loop {
+        thread::sleep(Duration::from_secs(3600));
+    }
+}
+
+/// The part of a lane in the memory that this process writes.
+struct Lane(usize);
+
+/// Those on which the host may wait for a function of the plugin.
+fn lanes() -> io::Result<Vec<Lane>> {
+    let maps = fs::read_to_string("/proc/self/maps")?;
+    let ours = maps.lines().filter(|line| line.contains("memfd:outrigger") && line.contains(" rw-s "));
+    let range = |line: &str| {
+        let (from, to) = line.split(' ').next()?.split_once('-')?;
+        Some((usize::from_str_radix(from, 16).ok()?, usize::from_str_radix(to, 16).ok()?))
+    };
+    let bytes = COUNTERS + SLOTS as usize * SLOT;
+    let region = ours.filter_map(range).find(|(from, to)| to - from == LANES * bytes);
+    let (from, _) = region.ok_or(io::ErrorKind::NotFound)?;
+    Ok((FIRST..LANES).map(|place| Lane(from + place * bytes)).collect())
+}
+
+/// Says the same on every lane.
+fn publish(heads: &[Head]) -> io::Result<()> {
+    for lane in lanes()? {
+        heads.iter().for_each(|head| lane.say(head));
+    }
+    Ok(())
+}
+
+impl Lane {
+    fn published(&self) -> &AtomicU32 {
+        // SAFETY: the counter of a lane, in memory that is mapped for the life of the process.
+        unsafe { &*(self.0 as *const AtomicU32) }
+    }
+
+    fn say(&self, head: &Head) {
+        let slot = self.0 + COUNTERS + (self.published().load(Ordering::SeqCst) % SLOTS) as usize * SLOT;
+        for (place, word) in head.iter().enumerate() {
+            // SAFETY: as above, within a slot.
+            unsafe { &*((slot + 8 * place) as *const AtomicU64) }.store(*word, Ordering::SeqCst);
+        }
+        self.count(1);
+    }
+
+    fn count(&self, messages: u32) {
+        self.published().fetch_add(messages, Ordering::SeqCst);
+        // SAFETY: wakes whoever sleeps on the counter.
+        unsafe { libc::syscall(libc::SYS_futex, ptr::from_ref(self.published()), libc::FUTEX_WAKE, i32::MAX) };
+    }
+}
+
+/// The descriptor that the host sends on one of the sockets.
+fn received() -> io::Result<i32> {
+    loop {
+        for socket in 0..64 {
+            let (mut byte, mut control) = ([0_u8; 64], [0_u64; 16]);
+            let mut part = libc::iovec { iov_base: byte.as_mut_ptr().cast(), iov_len: byte.len() };
+            // SAFETY: a message without anything is valid; the pointers outlive the call.
+            let mut message: libc::msghdr = unsafe { std::mem::zeroed() };
+            (message.msg_iov, message.msg_iovlen) = (&raw mut part, 1);
+            (message.msg_control, message.msg_controllen) = (control.as_mut_ptr().cast(), size_of_val(&control));
+            // SAFETY: as above; the first control message lies in `control`.
+            let (count, first) = unsafe {
+                (libc::recvmsg(socket, &raw mut message, libc::MSG_DONTWAIT), libc::CMSG_FIRSTHDR(&raw const message))
+            };
+            if count > 0 && !first.is_null() {
+                // SAFETY: a control message of descriptors.
+                return Ok(unsafe { ptr::read_unaligned(libc::CMSG_DATA(first).cast()) });
+            }
+        }
+    }
+}
+
+/// Keeps a way to write this memory.
+fn keep_writable(memory: i32) -> io::Result<()> {
+    let both = libc::PROT_READ | libc::PROT_WRITE;
+    // SAFETY: the system chooses a place where nothing is.
+    let place = unsafe { libc::mmap(ptr::null_mut(), LONG as usize, both, libc::MAP_SHARED, memory, 0) };
+    if place == libc::MAP_FAILED { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
+/// Says a word on the socket beside the lanes.
+fn say(word: u8) -> io::Result<()> {
+    // SAFETY: one byte that outlives the call.
+    let sent = unsafe { libc::send(0, ptr::from_ref(&word).cast(), 1, 0) };
+    if sent == 1 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+fn close(socket: i32) {
+    // SAFETY: ends a connection, where the descriptor is one.
+    unsafe { libc::shutdown(socket, libc::SHUT_RDWR) };
+}

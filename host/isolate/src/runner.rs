@@ -171,8 +171,12 @@ impl Runner {
             Ok(runner) => Ok((runner, child)),
             Err(reason) => {
                 let _ = child.kill();
-                let ended = child.wait().map(|status| format!("{reason} ({})", Ending::from(status)));
-                Err(ended.unwrap_or(reason))
+                // What the kill above ended says nothing more.
+                let ended = child.wait().map(Ending::from).ok().filter(|ended| *ended != Ending::Signal(libc::SIGKILL));
+                Err(match ended {
+                    Some(ended) => format!("{reason} ({ended})"),
+                    None => reason,
+                })
             }
         }
     }

@@ -32,14 +32,15 @@ pub mod proxy;
 mod runner;
 mod socket;
 mod status;
+mod together;
 mod usage;
 mod watch;
 
 pub use executable::Executable;
 pub use launch::{Confinement, Launch, Transport};
 pub use proxy::{Proxy, Seed};
-pub use runner::Returned;
-pub use status::{Crash, MAX_TOGETHER, RunnerStatus, Runners};
+pub use status::{Crash, RunnerStatus, Runners};
+pub use together::{MAX_TOGETHER, Returned};
 pub use usage::Bounds;
 
 /// Reads the head of a message and writes it again, for the fuzz targets; none where it is no head.

@@ -13,8 +13,9 @@ use crate::cgroup::Group;
 use crate::frame::{Head, INTERNAL_ERROR, Kind};
 use crate::greeting::Begin;
 use crate::launch::Launch;
-use crate::runner::{Backend, Gone, Returned, Runner};
+use crate::runner::{Backend, Gone, Runner};
 use crate::status::{Crash, Ending};
+use crate::together::Returned;
 use crate::usage::Excess;
 
 /// How many runners that have answered nothing may end one after the other before the next one waits.
@@ -60,7 +61,7 @@ struct State {
     started: bool,
 }
 
-pub(crate) struct Shared {
+struct Shared {
     launch: Launch,
     backend: Arc<Backend>,
     options: Vec<u8>,
@@ -97,7 +98,12 @@ impl PluginCode for Proxy {
             state: Mutex::new(State { stage: Stage::Starting, started: false }),
             changed: Condvar::new(),
         });
-        shared.launch.runners.are_called_by(&shared);
+        let weak = Arc::downgrade(&shared);
+        shared.launch.runners.are_called_by(Box::new(move |calls, returned| {
+            if let Some(shared) = weak.upgrade() {
+                shared.call(calls, true, returned);
+            }
+        }));
         let (up, outcome) = channel();
         let keeper = shared.clone();
         let keep = move || {
@@ -189,7 +195,7 @@ impl Shared {
 
     /// Runs calls, one after the other, and says how the code of each has returned, by its place among them; of those whose runner
     /// has ended, nothing: they are answered. Where `answers_wait`, no answer goes anywhere before all of them have returned.
-    pub fn call(&self, calls: &[&RawCall<'_>], answers_wait: bool, mut returned: impl FnMut(usize, Returned)) {
+    fn call(&self, calls: &[&RawCall<'_>], answers_wait: bool, mut returned: impl FnMut(usize, Returned)) {
         let mut left: Vec<usize> = (0..calls.len()).collect();
         while let Some(first) = left.first() {
             let deadline = calls.get(*first).and_then(|call| call.deadline_ms).map(Duration::from_millis);

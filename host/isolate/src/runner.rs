@@ -32,7 +32,6 @@ use crate::socket::SocketLane;
 use crate::status::Ending;
 use crate::usage::{self, Bounds, Watch};
 use crate::watch;
-pub use calls::Returned;
 use outrigger_sandbox::Notifier;
 
 /// How many threads of the host can be in one runner at a time.

@@ -4,18 +4,14 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, OnceLock, Weak};
 
 use outrigger_abi::RawCall;
 use outrigger_sandbox::{Denial, Denials, Enforced};
 use parking_lot::Mutex;
 
-use crate::proxy::Shared;
-use crate::runner::Returned;
-
-/// The most calls that are handed over together: each waits for all of them.
-pub const MAX_TOGETHER: usize = 16;
+use crate::together::{CallTogether, Returned};
 
 /// A runner's end that nobody asked for.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -89,22 +85,22 @@ pub struct Runners {
     given_up: AtomicBool,
     abandoned: AtomicBool,
     kill: Mutex<Option<Kill>>,
-    proxy: OnceLock<Weak<Shared>>,
+    call: OnceLock<CallTogether>,
 }
 
 impl Runners {
     /// Runs calls in the process, one after the other, for one hand-over: no answer goes anywhere before all of them have returned.
     /// Says how the code of each has returned, by its place among them; those whose process ends are answered instead. At most
-    /// [`MAX_TOGETHER`] calls.
-    pub fn call(&self, calls: &[&RawCall<'_>], returned: impl FnMut(usize, Returned)) {
-        if let Some(proxy) = self.proxy.get().and_then(Weak::upgrade) {
-            proxy.call(calls, true, returned);
+    /// [`crate::MAX_TOGETHER`] calls.
+    pub fn call(&self, calls: &[&RawCall<'_>], mut returned: impl FnMut(usize, Returned)) {
+        if let Some(call) = self.call.get() {
+            call(calls, &mut returned);
         }
     }
 
-    pub(crate) fn are_called_by(&self, proxy: &Arc<Shared>) {
-        // An instance has one.
-        let _ = self.proxy.set(Arc::downgrade(proxy));
+    pub(crate) fn are_called_by(&self, call: CallTogether) {
+        // An instance has one way.
+        let _ = self.call.set(call);
     }
 
     /// Whether a runner serves calls.

@@ -18,11 +18,11 @@ use rustix::io::Errno;
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap, munmap};
 
 use super::LANES;
-use crate::status::MAX_TOGETHER;
+use crate::together::MAX_TOGETHER;
 
 /// How many messages can lie in one direction of a lane: the calls that are handed over together, or their answers and the ends of
-/// the functions that gave them.
-pub const SLOTS: u32 = 16;
+/// the functions that gave them. The counters wrap, so it is a power of two.
+pub const SLOTS: u32 = 8;
 const _: () = assert!(MAX_TOGETHER <= SLOTS as usize);
 
 /// The bytes of a slot: the longest message, with its head, that lies in it.

@@ -8,15 +8,7 @@ use super::{Gone, Runner};
 use crate::body::Body;
 use crate::frame::{ANSWER_WAITS, FrameError, Head, Kind};
 use crate::lane::Lane;
-
-/// How the code of a call has returned.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub struct Returned {
-    /// Its status.
-    pub status: i32,
-    /// How long it took, where its answer could wait.
-    pub took: Duration,
-}
+use crate::together::Returned;
 
 impl Runner {
     /// Runs calls, one after the other, and gives how the code of each has returned. Where `answers_wait`, their answers go nowhere

@@ -13,7 +13,7 @@ const LANES: usize = 64;
 const FIRST: usize = 4;
 const COUNTERS: usize = 4096;
 const SLOT: usize = 64 << 10;
-const SLOTS: u32 = 16;
+const SLOTS: u32 = 8;
 
 /// The numbers of some kinds of messages.
 const HELLO: u64 = 1;

@@ -48,7 +48,7 @@ impl Lane {
     }
 
     /// Ends it, by the host: the runner does nothing more of what it takes from here on. How many of the messages that were sent last
-    /// it has certainly not taken.
+    /// it has certainly not taken: none where that cannot be seen.
     pub fn close(&self) -> usize {
         match self {
             Self::Memory(lane) => lane.close(),

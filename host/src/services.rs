@@ -65,7 +65,8 @@ impl ServiceSource for HostServices {
         let exported = match service {
             name if name == chain => {
                 let (published, files) = (self.published.clone(), self.manager.client_files());
-                ExportedService::new::<dyn Chain>(Arc::new(ChainService { node, scopes, published, files }))
+                let wallets = self.manager.clone();
+                ExportedService::new::<dyn Chain>(Arc::new(ChainService { node, scopes, published, wallets, files }))
             }
             name if name == mempool => {
                 let files = self.manager.client_files();

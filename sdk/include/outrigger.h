@@ -1588,6 +1588,13 @@ enum {
      * Request: scripts [list of bytes], outpoint [optional out_point], limit [u32]. Response: [coin_search].
      */
     OUTRIGGER_FN_CHAIN_FIND_COINS = 23,
+    /**
+     * Waits until the loaded wallets have taken over all that the node had told them at the call (bitcoind's
+     * syncwithvalidationinterfacequeue). One that cannot follow the chain is not waited for. Since minor 1.
+     *
+     * Request: nothing. Response: [nothing].
+     */
+    OUTRIGGER_FN_CHAIN_WAIT_FOR_WALLETS = 24,
 };
 
 /* ------------------------------------------------------------------------------------------------------------------

@@ -5052,6 +5052,26 @@ static inline int32_t outrigger_chain_find_coins(
     return outrigger_answered(status, read, &own, response);
 }
 
+/**
+ * Waits until the loaded wallets have taken over all that the node had told them at the call (bitcoind's
+ * syncwithvalidationinterfacequeue). One that cannot follow the chain is not waited for. Since minor 1.
+ *
+ * Request: nothing. Response: [nothing].
+ * Threads: any, from `init` until `stop` has returned; of one scope, one at a time.
+ * Ownership: the arguments stay the caller's; `*response` is the caller's to release, whatever the status is. It may be
+ * null: nothing but the detail of a failure is lost then.
+ * Lifetime: the arguments are copied.
+ */
+static inline int32_t outrigger_chain_wait_for_wallets(
+    const outrigger_service_t *chain, uint64_t scope, outrigger_owned_bytes_t *response)
+{
+    outrigger_writer_t request = OUTRIGGER_WRITER;
+    outrigger_owned_bytes_t own = OUTRIGGER_NO_BYTES;
+    int32_t status = OUTRIGGER_STATUS_OK;
+    status = outrigger_ask_written(chain, OUTRIGGER_FN_CHAIN_WAIT_FOR_WALLETS, scope, &request, &own);
+    return outrigger_answered(status, true, &own, response);
+}
+
 /* ------------------------------------------------------------------------------------------------------------------
  * The service mempool/1
  * ------------------------------------------------------------------------------------------------------------------ */

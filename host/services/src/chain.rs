@@ -13,6 +13,7 @@ use outrigger_service::{Chain, Result, Scope};
 use super::{OwnScopes, coins_file};
 use outrigger_base::client_files::ClientFiles;
 use outrigger_node::{Node, NodeError, Snapshot};
+use outrigger_wallet_engine::WalletManager;
 
 /// The chain, read through the calls' snapshots.
 pub struct ChainService {
@@ -22,6 +23,8 @@ pub struct ChainService {
     pub scopes: OwnScopes,
     /// What is published.
     pub published: Arc<[Publication]>,
+    /// What follows the chain.
+    pub wallets: Arc<WalletManager>,
     /// The rule for files that clients name.
     pub files: Arc<ClientFiles>,
 }
@@ -133,6 +136,11 @@ impl Chain for ChainService {
     ) -> Result<CoinSearch> {
         let scripts = scripts.view()?;
         self.read(scope, |snapshot| snapshot.find_coins(scripts, outpoint.as_ref(), limit))
+    }
+
+    fn wait_for_wallets(&self, _: Scope) -> Result<()> {
+        self.wallets.wait_for_all();
+        Ok(())
     }
 
     fn network(&self, _: Scope) -> Result<Network> {

@@ -140,6 +140,7 @@ impl<N: Node + 'static> TestHost<N> {
                 node: node.clone(),
                 scopes: scopes.clone(),
                 published: Arc::default(),
+                wallets: self.wallets.clone(),
                 files: self.wallets.client_files(),
             }),
             mempool: Arc::new(MempoolService { node, scopes, files: self.wallets.client_files() }),

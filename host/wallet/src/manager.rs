@@ -157,6 +157,15 @@ impl WalletManager {
         }
     }
 
+    /// Waits until the loaded wallets have taken over everything that the node told before this call. One that failed, or is
+    /// unloaded meanwhile, is not waited for.
+    pub fn wait_for_all(&self) {
+        for wallet in self.follower.loaded() {
+            // How it ended concerns who asks for that wallet.
+            let _ = self.wait_synced(&wallet);
+        }
+    }
+
     /// Takes a wallet's name, so that nobody else makes, loads or unloads one of that name meanwhile.
     pub(super) fn reserve_name(&self, name: &str) -> ServiceResult<NameReservation<'_>> {
         if !self.reserved_names.lock().insert(name.to_owned()) {

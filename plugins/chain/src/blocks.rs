@@ -175,3 +175,9 @@ pub fn set_mock_time(context: &Context<'_>) -> Outcome {
     context.host.chain.set_mock_time(context.scope, time.unsigned_abs())?;
     Ok(Value::Null)
 }
+
+/// `syncwithvalidationinterfacequeue`: wallets read by calls that do not wait for the tip show what the node did before.
+pub fn sync_with_validation_interface_queue(context: &Context<'_>) -> Outcome {
+    context.host.chain.wait_for_wallets(context.scope)?;
+    Ok(Value::Null)
+}

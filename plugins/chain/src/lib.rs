@@ -121,8 +121,7 @@ impl ChainPlugin {
             "createmultisig" => messages::create_multisig(context),
             "gettxoutproof" => proofs::get_tx_out_proof(context),
             "verifytxoutproof" => proofs::verify_tx_out_proof(context),
-            // A wallet's call waits by itself until the wallet has followed the chain.
-            "syncwithvalidationinterfacequeue" => Ok(Value::Null),
+            "syncwithvalidationinterfacequeue" => blocks::sync_with_validation_interface_queue(context),
             "getchainstates" => node::get_chain_states(context),
             "verifychain" => node::verify_chain(context, reply),
             "getmemoryinfo" => node::get_memory_info(context),

@@ -424,5 +424,9 @@ service! {
         /// is any. Fails with `Unsupported` on a bitcoind.
         #[since(1)]
         fn find_coins(scripts: Encoded<Vec<ScriptBuf>>, outpoint: Option<OutPoint>, limit: u32) -> CoinSearch;
+        /// Waits until the loaded wallets have taken over all that the node had told them at the call (bitcoind's
+        /// syncwithvalidationinterfacequeue). One that cannot follow the chain is not waited for.
+        #[since(1)]
+        fn wait_for_wallets() -> ();
     }
 }

@@ -361,6 +361,10 @@ impl Chain for StubChain {
         Ok(rest.map(|(outpoint, coin)| UnspentOutput { outpoint: *outpoint, coin: coin.clone() }).collect())
     }
 
+    fn wait_for_wallets(&self, _: Scope) -> Result<()> {
+        Ok(())
+    }
+
     fn find_coins(
         &self,
         scope: Scope,

@@ -1,5 +1,7 @@
 //! Locked coins.
 
+use std::thread;
+
 use bitcoin::OutPoint;
 use bitcoin::consensus::serialize;
 use outrigger_service::mempool::Admission;
@@ -56,6 +58,27 @@ fn lockunspent_ends_when_a_transaction_of_the_wallet_spends_the_coin() {
     // Spent coins are not locked, those of others are.
     harness.view().wallet().lock_coins(vec![one, elsewhere(5)], true).unwrap();
     assert_eq!(locked(&harness), [elsewhere(5)]);
+}
+
+#[test]
+fn wait_for_all_waits_for_a_wallet_that_another_writes_to_and_for_none_that_is_unloaded() {
+    let harness = Harness::with_wallet();
+    let [one, other] = two_coins(&harness);
+    let wallet = harness.view().wallet().clone();
+    wallet.lock_coins(vec![one, other], false).unwrap();
+    let as_it_stands = || harness.manager.select_as_it_stands(Some("w")).unwrap().wallet().locked_coins();
+    thread::scope(|scope| {
+        let writes = wallet.lock_writes();
+        harness.accept(&spend(&[one], &[(&foreign(1), 60)]));
+        let waiting = scope.spawn(|| harness.manager.wait_for_all());
+        assert_eq!(as_it_stands(), [one, other], "nobody writes beside another");
+        drop(writes);
+        waiting.join().unwrap();
+        assert_eq!(as_it_stands(), [other]);
+    });
+    harness.manager.unload("w".into(), None).unwrap();
+    harness.accept(&spend(&[other], &[(&foreign(1), 60)]));
+    harness.manager.wait_for_all();
 }
 
 #[test]

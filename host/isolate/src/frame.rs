@@ -111,6 +111,9 @@ pub enum FrameError {
     /// More messages than there can be.
     #[error("counts of messages that cannot be")]
     OutOfStep,
+    /// A message that does not come to its end, or that the other side does not take.
+    #[error("a message that does not come to its end")]
+    Silent,
     /// The host has ended the lane.
     #[error("a lane that is ended")]
     Closed,

@@ -28,7 +28,7 @@ use crate::open::OpenCalls;
 use crate::output;
 use crate::passing::{self, Parcel, Purpose};
 use crate::process::{Process, Sign};
-use crate::socket::SocketLane;
+use crate::socket::{MESSAGE_PATIENCE, SocketLane};
 use crate::status::Ending;
 use crate::usage::{self, Bounds, Watch};
 use crate::watch;
@@ -263,7 +263,7 @@ impl Runner {
                 let lane = shared.lane(ours, place).ok_or(std::io::ErrorKind::OutOfMemory)?;
                 Lane::Memory(Box::new(lane))
             }
-            None => Lane::Socket(SocketLane::new(ours)),
+            None => Lane::Socket(SocketLane::impatient(ours, MESSAGE_PATIENCE)?),
         })
     }
 

@@ -2,6 +2,7 @@
 
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
+use std::time::Duration;
 
 use zeroize::Zeroize;
 
@@ -14,9 +15,14 @@ const BUFFER: usize = 16 << 10;
 /// The longest body that is copied behind its head, to be written at once.
 const TOGETHER: usize = 64 << 10;
 
+/// How long a runner may keep silent within a message, or leave one untaken: it writes a message at once, and waits for what it reads.
+pub const MESSAGE_PATIENCE: Duration = Duration::from_secs(1);
+
 /// A lane.
 pub struct SocketLane {
     stream: UnixStream,
+    /// How long the other side may keep silent within a message; none: for ever.
+    patience: Option<Duration>,
     /// What was read and not taken yet, between the two places.
     buffer: Box<[u8]>,
     start: usize,
@@ -26,7 +32,16 @@ pub struct SocketLane {
 impl SocketLane {
     /// A lane over this socket.
     pub fn new(stream: UnixStream) -> Self {
-        Self { stream, buffer: vec![0; BUFFER].into(), start: 0, end: 0 }
+        Self { stream, patience: None, buffer: vec![0; BUFFER].into(), start: 0, end: 0 }
+    }
+
+    /// A lane over this socket to a side that is not trusted to end what it begins to say.
+    ///
+    /// # Errors
+    /// The system failed.
+    pub fn impatient(stream: UnixStream, patience: Duration) -> std::io::Result<Self> {
+        stream.set_write_timeout(Some(patience))?;
+        Ok(Self { patience: Some(patience), ..Self::new(stream) })
     }
 
     /// The socket.
@@ -37,26 +52,56 @@ impl SocketLane {
     /// Sends a message whose body is these parts, one behind the other.
     ///
     /// # Errors
-    /// The other side is gone; a body is longer than a message can say.
+    /// The other side is gone, or does not take it; a body is longer than a message can say.
     pub fn send(&mut self, head: Head, parts: &[&[u8]]) -> Result<(), FrameError> {
         let len: usize = parts.iter().map(|part| part.len()).sum();
         let too_long = || FrameError::TooLong { len, limit: u32::MAX as usize };
         let head = Head { len: u32::try_from(len).map_err(|_| too_long())?, ..head }.encode();
         if len > TOGETHER {
-            self.stream.write_all(&head)?;
-            return Ok(parts.iter().try_for_each(|part| self.stream.write_all(part))?);
+            self.write(&head)?;
+            return parts.iter().try_for_each(|part| self.write(part));
         }
         let mut whole = Vec::with_capacity(HEAD_LEN + len);
         whole.extend_from_slice(&head);
         parts.iter().for_each(|part| whole.extend_from_slice(part));
-        Ok(self.stream.write_all(&whole)?)
+        self.write(&whole)
+    }
+
+    fn write(&mut self, bytes: &[u8]) -> Result<(), FrameError> {
+        self.stream.write_all(bytes).map_err(within_message)
     }
 
     /// Waits for a message, whose body may have `limit` bytes.
     ///
     /// # Errors
-    /// The other side is gone, or has sent what is no message, or a longer one.
+    /// The other side is gone, or has sent what is no message, or a longer one, or a part of one.
     pub fn receive(&mut self, limit: usize) -> Result<(Head, Body), FrameError> {
+        if self.end == self.start {
+            self.fill()?;
+        }
+        let is_whole = self.whole(limit)?;
+        if is_whole || self.patience.is_none() {
+            return self.rest_of_message(limit);
+        }
+        self.stream.set_read_timeout(self.patience)?;
+        let message = self.rest_of_message(limit).map_err(|error| match error {
+            FrameError::Io(error) => within_message(error),
+            other => other,
+        })?;
+        self.stream.set_read_timeout(None)?;
+        Ok(message)
+    }
+
+    /// Whether all of a message is here already.
+    fn whole(&self, limit: usize) -> Result<bool, FrameError> {
+        let here = self.buffer.get(self.start..self.end).unwrap_or_default();
+        let Some((head, rest)) = here.split_first_chunk() else { return Ok(false) };
+        let len = Head::parse(head)?.len as usize;
+        if len > limit { Err(FrameError::TooLong { len, limit }) } else { Ok(len <= rest.len()) }
+    }
+
+    /// A message of which some has come.
+    fn rest_of_message(&mut self, limit: usize) -> Result<(Head, Body), FrameError> {
         while self.end - self.start < HEAD_LEN {
             self.fill()?;
         }
@@ -104,6 +149,14 @@ impl SocketLane {
     }
 }
 
+/// What it means that the system could not read or write more of a message.
+fn within_message(error: std::io::Error) -> FrameError {
+    match error.kind() {
+        std::io::ErrorKind::WouldBlock | std::io::ErrorKind::TimedOut => FrameError::Silent,
+        _ => error.into(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -145,5 +198,43 @@ mod tests {
         sender.stream.write_all(b"short").unwrap();
         drop(sender);
         assert!(matches!(receiver.receive(usize::MAX), Err(FrameError::Io(_))));
+    }
+
+    #[test]
+    fn a_side_that_falls_silent_within_a_message_or_takes_none_is_given_up() {
+        let patience = Duration::from_millis(5);
+        let head = Head { len: 9, ..Head::new(Kind::Reply) }.encode();
+        for part in [&head[..HEAD_LEN - 1], &[&head[..], b"begun"].concat()] {
+            let (one, other) = UnixStream::pair().unwrap();
+            let mut receiver = SocketLane::impatient(one, patience).unwrap();
+            (&other).write_all(part).unwrap();
+            assert!(matches!(receiver.receive(9), Err(FrameError::Silent)), "{}", part.len());
+        }
+        let (one, other) = UnixStream::pair().unwrap();
+        let mut sender = SocketLane::impatient(one, patience).unwrap();
+        assert!(matches!(sender.send(Head::new(Kind::Reply), &[&[0; 16 << 20]]), Err(FrameError::Silent)));
+        drop(other);
+    }
+
+    #[test]
+    fn a_side_that_is_silent_between_messages_is_waited_for() {
+        let (one, other) = UnixStream::pair().unwrap();
+        let mut receiver = SocketLane::impatient(one, Duration::from_secs(60)).unwrap();
+        let mut sender = SocketLane::new(other);
+        let head = Head { len: 3, ..Head::new(Kind::Reply) }.encode();
+        for end in 1..HEAD_LEN {
+            let sending = std::thread::scope(|scope| {
+                let rest = scope.spawn(|| {
+                    sender.stream.write_all(&head[..end]).unwrap();
+                    std::thread::yield_now();
+                    sender.stream.write_all(&[&head[end..], b"end"].concat()).unwrap();
+                });
+                let (_, body) = receiver.receive(3).unwrap();
+                rest.join().unwrap();
+                body
+            });
+            assert_eq!(&*sending, b"end");
+            assert_eq!(receiver.stream.read_timeout().unwrap(), None, "the next message may take its time");
+        }
     }
 }

@@ -1,4 +1,5 @@
-//! Messages that no runner sends: written into the memory that this process shares with its host.
+//! Messages that no runner sends: written into the memory that this process shares with its host, or to the sockets that it has
+//! instead.
 #![allow(unsafe_code)]
 
 use std::fs;
@@ -47,6 +48,8 @@ pub fn lie(how: &str, token: u64) -> io::Result<()> {
             keep_writable(received()?)?;
             publish(&[head(REPLY, token, 0, LONG)])?;
         }
+        "half" => send(&bytes(&[head(REPLY, token, 0, 0)])[..20]),
+        "part" => send(&bytes(&[head(REPLY, token, 0, 9)])),
         "word" => say(99)?,
         "closed" => (0..64).for_each(close),
         _ => return Err(io::ErrorKind::InvalidInput.into()),
@@ -75,10 +78,25 @@ fn lanes() -> io::Result<Vec<Lane>> {
 
 /// Says the same on every lane.
 fn publish(heads: &[Head]) -> io::Result<()> {
-    for lane in lanes()? {
-        heads.iter().for_each(|head| lane.say(head));
+    match lanes() {
+        Ok(lanes) => lanes.iter().for_each(|lane| heads.iter().for_each(|head| lane.say(head))),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => send(&bytes(heads)),
+        Err(error) => return Err(error),
     }
     Ok(())
+}
+
+fn bytes(heads: &[Head]) -> Vec<u8> {
+    heads.iter().flatten().flat_map(|word| word.to_le_bytes()).collect()
+}
+
+/// Sends the same on every socket behind the one beside the lanes and the standard streams.
+fn send(bytes: &[u8]) {
+    for socket in 3..64 {
+        let flags = libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL;
+        // SAFETY: bytes that outlive the call, to a descriptor that refuses them unless it is a connected socket.
+        unsafe { libc::send(socket, bytes.as_ptr().cast(), bytes.len(), flags) };
+    }
 }
 
 impl Lane {

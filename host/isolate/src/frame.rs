@@ -18,7 +18,7 @@ pub const HEAD_LEN: usize = 32;
 pub enum Kind {
     /// To the runner: what it runs. The first message on the control socket.
     Hello = 1,
-    /// From the runner: the library is open (code 0), or why it is not.
+    /// From the runner: its library is open (code 0), or why it is not.
     Ready,
     /// To the runner, functions of the plugin: options and services.
     Init,
@@ -52,10 +52,12 @@ pub enum Kind {
     Returned,
     /// From the runner: memory is asked for, of `extra` bytes, for the body of its next message.
     Room,
+    /// From the runner, before it opens the library: what holds it.
+    Confined,
 }
 
 impl Kind {
-    const ALL: [Self; 16] = [
+    const ALL: [Self; 17] = [
         Self::Hello,
         Self::Ready,
         Self::Init,
@@ -72,6 +74,7 @@ impl Kind {
         Self::Reply,
         Self::Returned,
         Self::Room,
+        Self::Confined,
     ];
 }
 

@@ -74,10 +74,7 @@ impl Lane {
     pub fn receive_within(&mut self, limit: usize, time: Duration) -> Result<(Head, Body), FrameError> {
         match self {
             Self::Memory(lane) => lane.receive(limit, Some(Instant::now() + time)),
-            Self::Socket(lane) => {
-                lane.stream().set_read_timeout(Some(time))?;
-                lane.receive(limit)
-            }
+            Self::Socket(lane) => lane.receive_until(limit, Instant::now() + time),
         }
     }
 }

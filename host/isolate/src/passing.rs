@@ -57,16 +57,17 @@ impl<F> Parcel<F> {
     }
 }
 
-/// Where the system has no such flags, Rust's start of the program has it ignore SIGPIPE, and nothing is started by a runner.
+/// A runner takes its parcels at once: the host never waits for that. Where the system has no such flags as the others, Rust's start
+/// of the program has it ignore SIGPIPE, and nothing is started by a runner.
 #[cfg(not(target_vendor = "apple"))]
-const FLAGS: (SendFlags, RecvFlags) = (SendFlags::NOSIGNAL, RecvFlags::CMSG_CLOEXEC);
+const FLAGS: (SendFlags, RecvFlags) = (SendFlags::NOSIGNAL.union(SendFlags::DONTWAIT), RecvFlags::CMSG_CLOEXEC);
 #[cfg(target_vendor = "apple")]
-const FLAGS: (SendFlags, RecvFlags) = (SendFlags::empty(), RecvFlags::empty());
+const FLAGS: (SendFlags, RecvFlags) = (SendFlags::DONTWAIT, RecvFlags::empty());
 
 /// Sends a parcel.
 ///
 /// # Errors
-/// The runner is gone.
+/// The runner is gone, or does not take what it was sent.
 pub fn send(socket: impl AsFd, parcel: &Parcel<BorrowedFd<'_>>) -> std::io::Result<()> {
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MOST))];
     let mut ancillary = SendAncillaryBuffer::new(&mut space);

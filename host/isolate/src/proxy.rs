@@ -13,7 +13,7 @@ use crate::cgroup::Group;
 use crate::frame::{Head, INTERNAL_ERROR, Kind};
 use crate::greeting::Begin;
 use crate::launch::Launch;
-use crate::runner::{Backend, Gone, Runner};
+use crate::runner::{Backend, Gone, Runner, reason_of};
 use crate::status::{Crash, Ending};
 use crate::together::Returned;
 use crate::usage::Excess;
@@ -30,6 +30,10 @@ const EVENT_PATIENCE: Duration = Duration::from_secs(5);
 
 /// How long a call without a deadline waits for a successor.
 const SUCCESSOR_PATIENCE: Duration = Duration::from_secs(30);
+
+/// How long a plugin may take to make its instance, or to start, and how long to stop: its process is ended then.
+const START_PATIENCE: Duration = Duration::from_secs(30);
+const STOP_PATIENCE: Duration = Duration::from_secs(10);
 
 /// What a [`Proxy`] is made of.
 #[derive(Default)]
@@ -77,11 +81,15 @@ impl Proxy {
 
     /// Enters a function without an answer. One whose runner is not there is done.
     fn tell(&self, head: Head, body: &[u8]) -> i32 {
-        let runner = match &self.0.state.lock().stage {
-            Stage::Running(runner) => runner.clone(),
-            _ => return STATUS_OK,
-        };
+        let Some(runner) = self.running() else { return STATUS_OK };
         runner.enter(head, body).map_or(STATUS_OK, |(status, _)| status)
+    }
+
+    fn running(&self) -> Option<Arc<Runner>> {
+        match &self.0.state.lock().stage {
+            Stage::Running(runner) => Some(runner.clone()),
+            _ => None,
+        }
     }
 }
 
@@ -115,8 +123,9 @@ impl PluginCode for Proxy {
     }
 
     fn start(&self) -> Result<(), String> {
-        let runner = self.0.runner(None).ok_or_else(|| self.0.crashed())?;
-        let (status, reason) = runner.enter(Head::new(Kind::Start), b"").map_err(|_| self.0.crashed())?;
+        let runner = self.0.runner(&mut None, None).ok_or_else(|| self.0.crashed())?;
+        let started = runner.enter_within(Head::new(Kind::Start), b"", START_PATIENCE);
+        let (status, reason) = started.map_err(|_| self.0.crashed())?;
         if status != STATUS_OK {
             return Err(refusal(status, &reason));
         }
@@ -133,7 +142,7 @@ impl PluginCode for Proxy {
     }
 
     fn cancel(&self, token: u64) {
-        if let Stage::Running(runner) = &self.0.state.lock().stage {
+        if let Some(runner) = self.running() {
             runner.open.forget(token);
         }
         self.tell(Head { token, ..Head::new(Kind::Cancel) }, &[]);
@@ -141,7 +150,7 @@ impl PluginCode for Proxy {
 
     fn event(&self, event: &[u8]) {
         // What happens while the next runner comes up, that one hears.
-        if self.0.runner(Some(EVENT_PATIENCE)).is_some() {
+        if self.0.runner(&mut None, Some(EVENT_PATIENCE)).is_some() {
             self.tell(Head::new(Kind::Event), event);
         }
     }
@@ -151,7 +160,10 @@ impl PluginCode for Proxy {
     }
 
     fn stop(&self) {
-        self.tell(Head::new(Kind::Stop), &[]);
+        if let Some(runner) = self.running() {
+            // Its end is what follows, however this ended.
+            let _ = runner.enter_within(Head::new(Kind::Stop), &[], STOP_PATIENCE);
+        }
     }
 }
 
@@ -166,7 +178,12 @@ impl Drop for Proxy {
 }
 
 fn refusal(status: i32, reason: &[u8]) -> String {
-    if reason.is_empty() { format!("status {status}") } else { String::from_utf8_lossy(reason).into_owned() }
+    if reason.is_empty() { format!("status {status}") } else { reason_of(reason) }
+}
+
+/// How long what has this deadline waits for a runner.
+fn successor_patience(deadline: Option<Duration>) -> Duration {
+    deadline.map_or(SUCCESSOR_PATIENCE, |limit| limit.min(SUCCESSOR_PATIENCE))
 }
 
 impl Shared {
@@ -174,9 +191,9 @@ impl Shared {
         format!("The plugin '{}' crashed", self.launch.plugin)
     }
 
-    /// The runner, waited for until `patience` has passed; none where there will be none.
-    fn runner(&self, patience: Option<Duration>) -> Option<Arc<Runner>> {
-        let mut until = None;
+    /// The runner; none where there will be none. It is waited for until `patience` has passed since a call, whose `until` it is, first
+    /// waited for one.
+    fn runner(&self, until: &mut Option<Instant>, patience: Option<Duration>) -> Option<Arc<Runner>> {
         let mut state = self.state.lock();
         loop {
             match &state.stage {
@@ -184,9 +201,7 @@ impl Shared {
                 Stage::Running(_) | Stage::Starting => {}
                 Stage::Crashed | Stage::Ended => return None,
             }
-            let until = *until.get_or_insert_with(|| {
-                Instant::now() + patience.map_or(SUCCESSOR_PATIENCE, |limit| limit.min(SUCCESSOR_PATIENCE))
-            });
+            let until = *until.get_or_insert_with(|| Instant::now() + successor_patience(patience));
             if self.changed.wait_until(&mut state, until).timed_out() {
                 return None;
             }
@@ -197,13 +212,22 @@ impl Shared {
     /// has ended, nothing: they are answered. Where `answers_wait`, no answer goes anywhere before all of them have returned.
     fn call(&self, calls: &[&RawCall<'_>], answers_wait: bool, mut returned: impl FnMut(usize, Returned)) {
         let mut left: Vec<usize> = (0..calls.len()).collect();
+        let mut until = None;
         while let Some(first) = left.first() {
             let deadline = calls.get(*first).and_then(|call| call.deadline_ms).map(Duration::from_millis);
-            let these: Vec<&RawCall<'_>> = left.iter().filter_map(|place| calls.get(*place).copied()).collect();
             let crashed = |call: &RawCall<'_>| {
                 self.backend.host.reply(call.token, INTERNAL_ERROR, self.crashed().into_bytes().into());
             };
-            let Some(runner) = self.runner(deadline) else {
+            let runner = self.runner(&mut until, deadline);
+            if until.is_some() {
+                // Nobody may wait for them any more.
+                left.retain(|place| calls.get(*place).is_some_and(|call| self.backend.host.is_wanted(call.token)));
+            }
+            if left.is_empty() {
+                return;
+            }
+            let these: Vec<&RawCall<'_>> = left.iter().filter_map(|place| calls.get(*place).copied()).collect();
+            let Some(runner) = runner else {
                 these.into_iter().for_each(crashed);
                 return;
             };
@@ -217,6 +241,10 @@ impl Shared {
                     Err(Gone { begun: true }) if runner.open.lose(call.token) => crashed(call),
                     Err(Gone { begun: true }) => {}
                 }
+            }
+            if !left.is_empty() {
+                // From here on they wait.
+                until.get_or_insert_with(|| Instant::now() + successor_patience(deadline));
             }
             if runner.is_gone() {
                 // Those that were left to this thread, and keep their tokens.
@@ -302,8 +330,10 @@ impl Shared {
                 return Served::Ended { has_answered: false };
             }
         };
-        let weak = Arc::downgrade(&runner);
-        let kill = move |why| drop(weak.upgrade().inspect(|runner| runner.kill(why)));
+        let process = runner.process.clone();
+        let kill = move |why| {
+            process.kill(why);
+        };
         self.launch.status.begin(runner.process.pid);
         self.launch.status.bounded(group.as_ref().map(Group::limits).unwrap_or_default());
         self.launch.runners.begin(Box::new(kill));
@@ -380,7 +410,8 @@ impl Shared {
         let begin = Begin { options: self.options.clone(), services: services.collect() };
         let begin = serde_json::to_vec(&begin).map_err(|error| error.to_string())?;
         let enter = |kind, body: &[u8]| {
-            let (status, reason) = runner.enter(Head::new(kind), body).map_err(|_| self.crashed())?;
+            let entered = runner.enter_within(Head::new(kind), body, START_PATIENCE);
+            let (status, reason) = entered.map_err(|_| self.crashed())?;
             if status == STATUS_OK { Ok(()) } else { Err(refusal(status, &reason)) }
         };
         enter(Kind::Init, &begin)?;

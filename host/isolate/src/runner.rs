@@ -1,6 +1,7 @@
 //! One runner, as the host sees it: its process, its lanes, and the calls that it has.
 
 mod calls;
+mod lanes;
 
 use std::ffi::c_int;
 use std::io::Read;
@@ -11,9 +12,10 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
+use self::lanes::{Entry, Lanes, MAX_ENTRIES, Shared, Taken};
 use outrigger_abi::{HostHandle, RawService, Response, STATUS_OK};
 use outrigger_base::contain::contain;
-use parking_lot::{Condvar, Mutex};
+use parking_lot::Mutex;
 
 use crate::ahead::Ahead;
 use crate::body::Body;
@@ -23,26 +25,20 @@ use crate::frame::{FrameError, Head, Kind, function_at, place_of};
 use crate::greeting::Hello;
 use crate::lane::Lane;
 use crate::launch::{Launch, Transport};
-use crate::memory::{Budget, End, LANES, MemoryLane, Region, Side};
+use crate::memory::LANES;
 use crate::open::OpenCalls;
 use crate::output;
 use crate::passing::{self, Parcel, Purpose};
 use crate::process::{Process, Sign};
-use crate::socket::{MESSAGE_PATIENCE, SocketLane};
+use crate::socket::SocketLane;
 use crate::status::Ending;
-use crate::usage::{self, Bounds, Watch};
+use crate::usage::{self, Bounds, Excess, Watch};
 use crate::watch;
 use outrigger_sandbox::Notifier;
-
-/// How many threads of the host can be in one runner at a time.
-const MAX_ENTRIES: usize = 40;
 
 /// How many threads of the plugin's own can ask the host at a time.
 const OWN_LANES: usize = 4;
 const _: () = assert!(MAX_ENTRIES + OWN_LANES <= LANES);
-
-/// How much memory the long messages of one runner may take at a time, in bytes.
-const LONG_MESSAGES: usize = 256 << 20;
 
 /// How long a runner may take to open its library.
 const READY_PATIENCE: Duration = Duration::from_secs(30);
@@ -53,8 +49,12 @@ const DESTROY_PATIENCE: Duration = Duration::from_secs(1);
 /// How long a process may take to end by itself once one of its lanes has broken: what runs at its exit closes them first.
 const EXIT_PATIENCE: Duration = Duration::from_millis(250);
 
-/// The longest request of a service, in bytes, and the longest reason of a refusal.
+/// The longest request of a service, in bytes.
 const MAX_REQUEST: usize = 64 << 20;
+
+/// The longest message of a runner that is not up yet, in bytes, and how much of a reason is told.
+const MAX_GREETING: usize = 64 << 10;
+const MAX_REASON: usize = 1000;
 
 /// The host, as its runners reach it: what the plugin's instance was given.
 pub struct Backend {
@@ -88,47 +88,22 @@ pub struct Gone {
     pub begun: bool,
 }
 
-#[derive(Default)]
-struct Lanes {
-    /// Those last used last: they are taken first.
-    free: Vec<Lane>,
-    made: usize,
-}
-
-/// The memory in which the lanes of a runner lie.
-struct Shared {
-    ours: Arc<Region>,
-    theirs: Arc<Region>,
-    end: Arc<End>,
-    budget: Arc<Budget>,
-}
-
-impl Shared {
-    /// Fresh memory, of which the runner is told.
-    fn new(control: &UnixStream) -> std::io::Result<Self> {
-        let ((ours, read), (theirs, written)) = (Region::create(false)?, Region::create(true)?);
-        passing::send(control, &Parcel::Regions([read.as_fd(), written.as_fd()]))?;
-        Ok(Self { ours, theirs, end: Arc::default(), budget: Budget::new(LONG_MESSAGES) })
-    }
-
-    fn lane(&self, socket: UnixStream, place: usize) -> Option<MemoryLane> {
-        let side = Side::Host { end: self.end.clone(), budget: self.budget.clone() };
-        MemoryLane::new(side, socket, place, &self.ours, &self.theirs)
-    }
+/// What a plugin says of why it refuses, as it is told.
+pub fn reason_of(bytes: &[u8]) -> String {
+    output::printable(bytes.get(..MAX_REASON).unwrap_or(bytes))
 }
 
 /// A runner.
 pub struct Runner {
     plugin: String,
     /// Its process.
-    pub process: Process,
+    pub process: Arc<Process>,
     control: Mutex<Option<UnixStream>>,
     /// None where the lanes are sockets alone.
     shared: Option<Shared>,
-    lanes: Mutex<Lanes>,
+    lanes: Lanes,
     /// How many lanes there are, of both purposes.
     places: AtomicUsize,
-    freed: Condvar,
     /// The calls that it has.
     pub open: OpenCalls,
     ahead: Ahead,
@@ -136,6 +111,8 @@ pub struct Runner {
     gone: AtomicBool,
     /// When the first of its lanes broke.
     broken: OnceLock<Instant>,
+    /// By when the function that has a bound must have returned.
+    due: Mutex<Option<Instant>>,
     /// Answers for what it may not do by itself.
     _notifier: Option<Notifier>,
     backend: Arc<Backend>,
@@ -182,7 +159,8 @@ impl Runner {
 
     /// Tells a fresh process what to run, and waits until it is ready.
     fn meet(launch: &Launch, backend: &Arc<Backend>, child: &Child, control: UnixStream) -> Result<Arc<Self>, String> {
-        let process = Process::of(child).map_err(|error| error.to_string())?;
+        let process = Arc::new(Process::of(child).map_err(|error| error.to_string())?);
+        let until = Instant::now() + READY_PATIENCE;
         control.set_read_timeout(Some(READY_PATIENCE)).map_err(|error| error.to_string())?;
         let plan = watch::plan(launch)?;
         let sandbox = plan.clone().map(|plan| (plan, watch::support().clone()));
@@ -194,11 +172,19 @@ impl Runner {
             Some(plan) => watch::begin(&control, plan, launch).map_err(|error| error.to_string())?,
             None => None,
         };
-        match lane.receive(MAX_REQUEST).map_err(|_| "its runner ended before its library was open".to_owned())? {
-            (Head { kind: Kind::Ready, code: STATUS_OK, .. }, enforced) => {
+        let mut hear = || {
+            let heard = lane.receive_until(MAX_GREETING, until);
+            heard.map_err(|_| "its runner ended before its library was open".to_owned())
+        };
+        match hear()? {
+            (Head { kind: Kind::Confined, .. }, enforced) => {
                 launch.status.confined(serde_json::from_slice(&enforced).ok());
             }
-            (Head { kind: Kind::Ready, .. }, reason) => return Err(String::from_utf8_lossy(&reason).into_owned()),
+            (head, _) => return Err(FrameError::OutOfTurn(head.kind).to_string()),
+        }
+        match hear()? {
+            (Head { kind: Kind::Ready, code: STATUS_OK, .. }, _) => {}
+            (Head { kind: Kind::Ready, .. }, reason) => return Err(reason_of(&reason)),
             (head, _) => return Err(FrameError::OutOfTurn(head.kind).to_string()),
         }
         let shared = match launch.transport {
@@ -212,14 +198,14 @@ impl Runner {
             process,
             control: Mutex::new(Some(control)),
             shared,
-            lanes: Mutex::default(),
+            lanes: Lanes::default(),
             places: AtomicUsize::new(0),
-            freed: Condvar::new(),
             open: OpenCalls::default(),
             ahead: Ahead::new(backend.places(launch.moments)),
             has_answered: AtomicBool::new(false),
             gone: AtomicBool::new(false),
             broken: OnceLock::new(),
+            due: Mutex::default(),
             _notifier: notifier,
             backend: backend.clone(),
             max_answer: launch.max_answer,
@@ -236,8 +222,9 @@ impl Runner {
         let runner = self.clone();
         let serve = move || {
             contain("serving a plugin's own threads", || {
-                while let Ok((head, body)) = lane.receive(runner.limit()) {
-                    if let Err(error) = runner.serve(&mut lane, head, body) {
+                loop {
+                    let heard = lane.receive(runner.limit());
+                    if let Err(error) = heard.and_then(|(head, body)| runner.serve(&mut lane, head, body)) {
                         runner.blame(&error);
                         break;
                     }
@@ -259,38 +246,20 @@ impl Runner {
         let number = u8::try_from(place).map_err(std::io::Error::other)?;
         passing::send(control, &Parcel::Lane(purpose, number, theirs.as_fd()))?;
         Ok(match &self.shared {
-            Some(shared) => {
-                let lane = shared.lane(ours, place).ok_or(std::io::ErrorKind::OutOfMemory)?;
-                Lane::Memory(Box::new(lane))
-            }
-            None => Lane::Socket(SocketLane::impatient(ours, MESSAGE_PATIENCE)?),
+            Some(shared) => Lane::Memory(Box::new(shared.lane(ours, place)?)),
+            None => Lane::Socket(SocketLane::to_runner(ours)?),
         })
     }
 
-    fn take_lane(&self) -> Result<Lane, Gone> {
-        let mut lanes = self.lanes.lock();
-        loop {
-            if self.is_gone() {
-                return Err(Gone { begun: false });
-            }
-            if let Some(lane) = lanes.free.pop() {
-                return Ok(lane);
-            }
-            if lanes.made < MAX_ENTRIES {
-                lanes.made += 1;
-                drop(lanes);
-                return self.new_lane(Purpose::Entry).map_err(|error| {
-                    self.lost(&error.into());
-                    Gone { begun: false }
-                });
-            }
-            self.freed.wait(&mut lanes);
+    fn take_lane(&self, entry: Entry) -> Result<Lane, Gone> {
+        match self.lanes.take(entry, || self.is_gone()) {
+            None => Err(Gone { begun: false }),
+            Some(Taken::Free(lane)) => Ok(lane),
+            Some(Taken::New) => self.new_lane(Purpose::Entry).map_err(|error| {
+                self.lost(&error.into());
+                Gone { begun: false }
+            }),
         }
-    }
-
-    fn give_back(&self, lane: Lane) {
-        self.lanes.lock().free.push(lane);
-        self.freed.notify_one();
     }
 
     /// Enters the plugin: sends a message, answers what it asks meanwhile, and gives the status and the bytes with which its
@@ -300,7 +269,7 @@ impl Runner {
     /// The runner ends before that.
     pub fn enter(&self, head: Head, body: &[u8]) -> Result<(i32, Body), Gone> {
         let extra = if head.kind == Kind::Event { self.ahead.number() } else { head.extra };
-        let mut lane = self.take_lane()?;
+        let mut lane = self.take_lane(Entry::Control)?;
         let gone = |error: FrameError, begun| {
             self.lost(&error);
             Gone { begun }
@@ -309,8 +278,19 @@ impl Runner {
         lane.send(Head { extra, ..head }, &[body]).map_err(|error| gone(error, false))?;
         let returned = self.serve_until_returned(&mut lane, head.token, |_, _| {});
         let (Head { code, .. }, body) = returned.map_err(|error| gone(error, true))?;
-        self.give_back(lane);
+        self.lanes.give_back(lane, Entry::Control);
         Ok((code, body))
+    }
+
+    /// The same for a function that must have returned within this time: else the process is ended.
+    ///
+    /// # Errors
+    /// As [`Self::enter`].
+    pub fn enter_within(&self, head: Head, body: &[u8], time: Duration) -> Result<(i32, Body), Gone> {
+        *self.due.lock() = Some(Instant::now() + time);
+        let outcome = self.enter(head, body);
+        self.due.lock().take();
+        outcome
     }
 
     /// Answers what a function of the plugin asks, on behalf of a call, until it has returned; `hear` has the first message that comes.
@@ -343,8 +323,8 @@ impl Runner {
             }
             Kind::Reply => {
                 self.open.forget(head.token);
-                self.has_answered.store(true, Ordering::Relaxed);
                 let is_wanted = self.backend.host.reply(head.token, head.code, body.into());
+                self.has_answered.fetch_or(is_wanted, Ordering::Relaxed);
                 if head.extra == 0 {
                     return Ok(());
                 }
@@ -369,9 +349,8 @@ impl Runner {
 
     /// Ends a runner that does not keep to the order of messages.
     fn blame(&self, error: &FrameError) {
-        if !matches!(error, FrameError::Io(_)) {
+        if !matches!(error, FrameError::Io(_)) && self.process.kill("a message that may not be") {
             tracing::error!(plugin = self.plugin, %error, "the runner sends what it may not; it is ended");
-            self.kill("a message that may not be");
         }
     }
 
@@ -383,8 +362,7 @@ impl Runner {
     /// It has ended: nobody waits for a lane any more.
     pub fn set_gone(&self) {
         self.gone.store(true, Ordering::Release);
-        drop(self.lanes.lock());
-        self.freed.notify_all();
+        self.lanes.wake_all();
     }
 
     /// Waits until the process has ended or tells that a signal ends it, and ends it where it uses more than it may. Whether it
@@ -412,8 +390,9 @@ impl Runner {
                     if self.broken.get().is_some_and(|since| since.elapsed() >= EXIT_PATIENCE) {
                         self.process.signal();
                     }
-                    if let Some(excess) = watch.look() {
-                        let reason = excess.reason();
+                    let is_due = self.due.lock().is_some_and(|due| due <= Instant::now());
+                    let overdue = is_due.then_some("a function of the plugin that does not return");
+                    if let Some(reason) = overdue.or_else(|| watch.look().map(Excess::reason)) {
                         tracing::error!(
                             plugin = self.plugin,
                             pid = self.process.pid,
@@ -450,7 +429,7 @@ impl Runner {
     /// Frees the instance and ends the process.
     pub fn end(&self) {
         if !self.is_gone()
-            && let Ok(lane) = self.take_lane()
+            && let Ok(lane) = self.take_lane(Entry::Control)
         {
             let mut lane = lane;
             // What it does then is of no consequence, and must not hold the host.

@@ -2,7 +2,7 @@
 
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use zeroize::Zeroize;
 
@@ -16,13 +16,19 @@ const BUFFER: usize = 16 << 10;
 const TOGETHER: usize = 64 << 10;
 
 /// How long a runner may keep silent within a message, or leave one untaken: it writes a message at once, and waits for what it reads.
-pub const MESSAGE_PATIENCE: Duration = Duration::from_secs(1);
+const SILENCE: Duration = Duration::from_secs(1);
+
+/// How long a message may take as a whole.
+const MESSAGE_TIME: Duration = Duration::from_secs(30);
+
+/// The most that is read of a long body at once, where the time is looked at in between.
+const CHUNK: usize = 256 << 10;
 
 /// A lane.
 pub struct SocketLane {
     stream: UnixStream,
-    /// How long the other side may keep silent within a message; none: for ever.
-    patience: Option<Duration>,
+    /// Whether the other side may begin a message and not end it.
+    trusts: bool,
     /// What was read and not taken yet, between the two places.
     buffer: Box<[u8]>,
     start: usize,
@@ -30,23 +36,18 @@ pub struct SocketLane {
 }
 
 impl SocketLane {
-    /// A lane over this socket.
+    /// A lane over this socket, for the runner: its host ends what it says.
     pub fn new(stream: UnixStream) -> Self {
-        Self { stream, patience: None, buffer: vec![0; BUFFER].into(), start: 0, end: 0 }
+        Self { stream, trusts: true, buffer: vec![0; BUFFER].into(), start: 0, end: 0 }
     }
 
-    /// A lane over this socket to a side that is not trusted to end what it begins to say.
+    /// A lane over this socket, for the host.
     ///
     /// # Errors
     /// The system failed.
-    pub fn impatient(stream: UnixStream, patience: Duration) -> std::io::Result<Self> {
-        stream.set_write_timeout(Some(patience))?;
-        Ok(Self { patience: Some(patience), ..Self::new(stream) })
-    }
-
-    /// The socket.
-    pub fn stream(&self) -> &UnixStream {
-        &self.stream
+    pub fn to_runner(stream: UnixStream) -> std::io::Result<Self> {
+        stream.set_write_timeout(Some(SILENCE))?;
+        Ok(Self { trusts: false, ..Self::new(stream) })
     }
 
     /// Sends a message whose body is these parts, one behind the other.
@@ -76,34 +77,26 @@ impl SocketLane {
     /// # Errors
     /// The other side is gone, or has sent what is no message, or a longer one, or a part of one.
     pub fn receive(&mut self, limit: usize) -> Result<(Head, Body), FrameError> {
-        if self.end == self.start {
-            self.fill()?;
+        while self.end == self.start {
+            self.fill(None)?;
         }
-        let is_whole = self.whole(limit)?;
-        if is_whole || self.patience.is_none() {
-            return self.rest_of_message(limit);
-        }
-        self.stream.set_read_timeout(self.patience)?;
-        let message = self.rest_of_message(limit).map_err(|error| match error {
-            FrameError::Io(error) => within_message(error),
-            other => other,
-        })?;
-        self.stream.set_read_timeout(None)?;
-        Ok(message)
+        self.message(limit, (!self.trusts).then(|| Instant::now() + MESSAGE_TIME))
     }
 
-    /// Whether all of a message is here already.
-    fn whole(&self, limit: usize) -> Result<bool, FrameError> {
-        let here = self.buffer.get(self.start..self.end).unwrap_or_default();
-        let Some((head, rest)) = here.split_first_chunk() else { return Ok(false) };
-        let len = Head::parse(head)?.len as usize;
-        if len > limit { Err(FrameError::TooLong { len, limit }) } else { Ok(len <= rest.len()) }
+    /// The same, no longer than until then.
+    ///
+    /// # Errors
+    /// As [`Self::receive`]; the time is over.
+    pub fn receive_until(&mut self, limit: usize, until: Instant) -> Result<(Head, Body), FrameError> {
+        self.message(limit, Some(until))
     }
 
-    /// A message of which some has come.
-    fn rest_of_message(&mut self, limit: usize) -> Result<(Head, Body), FrameError> {
+    /// A message of which some may have come.
+    fn message(&mut self, limit: usize, until: Option<Instant>) -> Result<(Head, Body), FrameError> {
+        let mut hurries = false;
         while self.end - self.start < HEAD_LEN {
-            self.fill()?;
+            hurries |= self.hurry(until, self.end > self.start)?;
+            self.fill(until)?;
         }
         let mut head = [0; HEAD_LEN];
         self.take(&mut head);
@@ -115,14 +108,36 @@ impl SocketLane {
         let mut body = vec![0; len.min(self.end - self.start)];
         self.take(&mut body);
         // Memory grows with what comes, not with what a head says.
-        let rest = (len - body.len()) as u64;
-        if rest > 0 && (&mut self.stream).take(rest).read_to_end(&mut body)? as u64 != rest {
-            return Err(std::io::Error::from(std::io::ErrorKind::UnexpectedEof).into());
+        while body.len() < len {
+            hurries |= self.hurry(until, true)?;
+            let here = body.len();
+            body.resize(len.min(here + CHUNK), 0);
+            let count = match self.stream.read(body.get_mut(here..).unwrap_or_default()) {
+                Ok(0) => return Err(std::io::Error::from(std::io::ErrorKind::UnexpectedEof).into()),
+                Ok(count) => count,
+                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => 0,
+                Err(error) => return Err(within_message(error)),
+            };
+            body.truncate(here + count);
+        }
+        if hurries {
+            self.stream.set_read_timeout(None)?;
         }
         Ok((head, body.into()))
     }
 
-    fn fill(&mut self) -> Result<(), FrameError> {
+    /// Bounds how long the next reading may take, where anything does; whether it does.
+    fn hurry(&self, until: Option<Instant>, begun: bool) -> Result<bool, FrameError> {
+        let Some(until) = until else { return Ok(false) };
+        let left = until.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Err(FrameError::Silent);
+        }
+        self.stream.set_read_timeout(Some(if begun { left.min(SILENCE) } else { left }))?;
+        Ok(true)
+    }
+
+    fn fill(&mut self, until: Option<Instant>) -> Result<(), FrameError> {
         if self.start > 0 {
             self.buffer.copy_within(self.start..self.end, 0);
             (self.start, self.end) = (0, self.end - self.start);
@@ -135,6 +150,7 @@ impl SocketLane {
                 Ok(())
             }
             Err(error) if error.kind() == std::io::ErrorKind::Interrupted => Ok(()),
+            Err(error) if until.is_some() => Err(within_message(error)),
             Err(error) => Err(error.into()),
         }
     }
@@ -192,42 +208,47 @@ mod tests {
         let (mut sender, mut receiver) = pair();
         sender.send(Head::new(Kind::Reply), &[&[1; 9]]).unwrap();
         assert!(matches!(receiver.receive(8), Err(FrameError::TooLong { len: 9, limit: 8 })));
-        let (mut sender, mut receiver) = pair();
+        let (sender, mut receiver) = pair();
         let head = Head { len: u32::MAX, ..Head::new(Kind::Reply) };
-        sender.stream.write_all(&head.encode()).unwrap();
-        sender.stream.write_all(b"short").unwrap();
+        (&sender.stream).write_all(&head.encode()).unwrap();
+        (&sender.stream).write_all(b"short").unwrap();
         drop(sender);
         assert!(matches!(receiver.receive(usize::MAX), Err(FrameError::Io(_))));
     }
 
     #[test]
-    fn a_side_that_falls_silent_within_a_message_or_takes_none_is_given_up() {
-        let patience = Duration::from_millis(5);
+    fn a_message_that_does_not_come_to_its_end_is_given_up() {
         let head = Head { len: 9, ..Head::new(Kind::Reply) }.encode();
-        for part in [&head[..HEAD_LEN - 1], &[&head[..], b"begun"].concat()] {
+        for part in [&b""[..], &head[..HEAD_LEN - 1], &[&head[..], b"begun"].concat()] {
             let (one, other) = UnixStream::pair().unwrap();
-            let mut receiver = SocketLane::impatient(one, patience).unwrap();
+            let mut receiver = SocketLane::to_runner(one).unwrap();
             (&other).write_all(part).unwrap();
-            assert!(matches!(receiver.receive(9), Err(FrameError::Silent)), "{}", part.len());
+            let until = Instant::now() + Duration::from_millis(5);
+            assert!(matches!(receiver.receive_until(9, until), Err(FrameError::Silent)), "{}", part.len());
         }
+    }
+
+    #[test]
+    fn a_side_that_is_silent_within_a_message_or_takes_none_is_given_up() {
         let (one, other) = UnixStream::pair().unwrap();
-        let mut sender = SocketLane::impatient(one, patience).unwrap();
-        assert!(matches!(sender.send(Head::new(Kind::Reply), &[&[0; 16 << 20]]), Err(FrameError::Silent)));
-        drop(other);
+        let mut lane = SocketLane::to_runner(one).unwrap();
+        (&other).write_all(b"half").unwrap();
+        assert!(matches!(lane.receive(9), Err(FrameError::Silent)));
+        assert!(matches!(lane.send(Head::new(Kind::Reply), &[&[0; 16 << 20]]), Err(FrameError::Silent)));
     }
 
     #[test]
     fn a_side_that_is_silent_between_messages_is_waited_for() {
         let (one, other) = UnixStream::pair().unwrap();
-        let mut receiver = SocketLane::impatient(one, Duration::from_secs(60)).unwrap();
-        let mut sender = SocketLane::new(other);
+        let mut receiver = SocketLane::to_runner(one).unwrap();
+        let sender = SocketLane::new(other);
         let head = Head { len: 3, ..Head::new(Kind::Reply) }.encode();
         for end in 1..HEAD_LEN {
             let sending = std::thread::scope(|scope| {
                 let rest = scope.spawn(|| {
-                    sender.stream.write_all(&head[..end]).unwrap();
+                    (&sender.stream).write_all(&head[..end]).unwrap();
                     std::thread::yield_now();
-                    sender.stream.write_all(&[&head[end..], b"end"].concat()).unwrap();
+                    (&sender.stream).write_all(&[&head[end..], b"end"].concat()).unwrap();
                 });
                 let (_, body) = receiver.receive(3).unwrap();
                 rest.join().unwrap();

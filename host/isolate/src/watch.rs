@@ -3,8 +3,8 @@
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 use std::sync::{Arc, OnceLock};
-use std::time::{Duration, Instant};
 
+use outrigger_base::rate::Rate;
 use outrigger_sandbox::{
     Event, Limits, Listener, Notifier, Plan, Policy, SandboxError, Support, library_closure, probe,
 };
@@ -66,7 +66,7 @@ pub fn plan(launch: &Launch) -> Result<Option<Plan>, String> {
 pub fn begin(control: &UnixStream, plan: &Plan, launch: &Launch) -> std::io::Result<Option<Notifier>> {
     let Some(listener) = Listener::receive(control.as_fd())? else { return Ok(None) };
     let (plugin, status, runners) = (launch.plugin.clone(), launch.status.clone(), launch.runners.clone());
-    let mut log = Log { plugin, status, runners, since: Instant::now(), written: 0 };
+    let mut log = Log { plugin, status, runners, rate: Rate::new(LOGGED_PER_SECOND) };
     Notifier::start(listener, plan, Box::new(move |event| log.hear(&event))).map(Some)
 }
 
@@ -75,8 +75,7 @@ struct Log {
     plugin: String,
     status: Arc<RunnerStatus>,
     runners: Arc<Runners>,
-    since: Instant,
-    written: u32,
+    rate: Rate,
 }
 
 impl Log {
@@ -84,12 +83,9 @@ impl Log {
         match event {
             Event::Denied(denial) => {
                 self.status.denied(denial);
-                if self.since.elapsed() >= Duration::from_secs(1) {
-                    (self.since, self.written) = (Instant::now(), 0);
-                }
-                self.written += 1;
-                if self.written <= LOGGED_PER_SECOND {
-                    let (plugin, kind) = (&self.plugin, denial.kind.name());
+                let (plugin, kind) = (&self.plugin, denial.kind.name());
+                // All of them are counted elsewhere.
+                if self.rate.allows(drop) {
                     tracing::warn!(plugin, kind, "the plugin was refused: {denial}");
                 }
             }

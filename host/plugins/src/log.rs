@@ -1,5 +1,6 @@
 //! `log/1`: plugins' lines in the host's log.
 
+use outrigger_base::rate::Rate;
 use outrigger_service::log::Level;
 use outrigger_service::{Log, Result, Scope};
 use outrigger_values::text::printable;
@@ -7,14 +8,35 @@ use outrigger_values::text::printable;
 /// The longest line that is written, in bytes; the rest is cut.
 const MAX_LINE_BYTES: usize = 4096;
 
+/// How many lines of a plugin that is not trusted are written in a second; the rest are counted.
+const LINES_PER_SECOND: u32 = 100;
+
 /// The log of one plugin.
 pub struct LogService {
     /// Whose lines they are.
-    pub plugin: String,
+    plugin: String,
+    /// None: as many as it likes.
+    rate: Option<Rate>,
+}
+
+impl LogService {
+    /// That of this plugin.
+    pub fn new(plugin: &str, trusted: bool) -> Self {
+        Self { plugin: plugin.to_owned(), rate: (!trusted).then(|| Rate::new(LINES_PER_SECOND)) }
+    }
+
+    fn may_write(&self) -> bool {
+        let plugin = self.plugin.as_str();
+        let tell = |left_out| tracing::warn!(plugin, left_out, "the plugin writes too much; lines were left out");
+        self.rate.as_ref().is_none_or(|rate| rate.allows(tell))
+    }
 }
 
 impl Log for LogService {
     fn write(&self, _: Scope, level: Level, message: String) -> Result<()> {
+        if !self.may_write() {
+            return Ok(());
+        }
         let (plugin, message) = (self.plugin.as_str(), line(message));
         match level {
             Level::Error => tracing::error!(plugin, "{message}"),

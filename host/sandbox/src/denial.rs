@@ -119,7 +119,8 @@ impl Denials {
 pub enum Event<'a> {
     /// It was refused something.
     Denied(&'a Denial),
-    /// It was refused more than [`FLOOD`] times within a second. Told once: whoever hears it ends the process.
+    /// More than [`FLOOD`] of its calls were refused within a second, or five times as many done by the host or with its leave. Told
+    /// once in each such second: whoever hears it ends the process.
     Flood,
 }
 

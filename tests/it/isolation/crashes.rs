@@ -151,6 +151,17 @@ fn crashes_under_load_cost_calls_in_flight_alone() {
 }
 
 #[test]
+fn isolated_plugin_that_does_not_stop_is_ended() {
+    let host = start("options = { block_stop = true }\n");
+    let mut client = host.client();
+    client.call("faultwho", json!([]));
+    let pid = pid_of(&mut client);
+    client.call("stopplugin", json!(["faulty"]));
+    wait_until("the process of a plugin that does not stop is gone", || !process(pid).exists());
+    check_others(&mut client);
+}
+
+#[test]
 fn isolated_plugin_leaves_no_process_behind() {
     let mut host = start("");
     let mut client = host.client();

@@ -1,6 +1,7 @@
 //! Systems that deny parts of a sandbox: `require` takes what suffices and refuses what does not, `best-effort` says what is missing.
 
 use std::fs;
+use std::path::Path;
 
 use outrigger_tests::{Host, HostOptions, built, denied};
 use serde_json::{Value, json};
@@ -15,10 +16,10 @@ const BOTH: &[i64] = &[libc::SYS_landlock_create_ruleset, libc::SYS_unshare];
 /// The option of prctl and the call are the two ways to a filter; the first one is not used.
 const FILTERS: &[i64] = &[libc::SYS_seccomp];
 
-/// Starts a host on a system that denies these calls.
+/// Starts a host on a system that denies these calls; `sandbox` is the policy, and may be followed by more of the section.
 fn start(calls: &[i64], sandbox: &str) -> (Host, NamedTempFile) {
     let log = NamedTempFile::new().unwrap();
-    let (_config, options) = alone(&format!("sandbox = \"{sandbox}\"\n"));
+    let (_config, options) = alone(&format!("sandbox = {sandbox}\n"));
     let options = HostOptions { log: Some(log.path().to_owned()), ..options };
     built();
     (denied(calls, || Host::start_with(options)), log)
@@ -47,7 +48,7 @@ fn degraded_system_without_landlock_or_namespaces_has_the_other_bound_files() {
             eprintln!("skipped: this system has nothing in the place of {lacks}");
             continue;
         }
-        let (host, log) = start(calls, "require");
+        let (host, log) = start(calls, "\"require\"");
         let mut client = host.client();
         let held = hostile(&mut client)["sandbox"].clone();
         assert!(missing(&held).contains(&lacks), "{held}");
@@ -78,7 +79,8 @@ fn degraded_system_that_bounds_no_files_is_refused_by_require_alone() {
     for lacks in ["Landlock", "a root of its own", "a namespace of its own: user"] {
         assert!(error.contains(lacks), "{lacks}: {error}");
     }
-    let (host, log) = start(BOTH, "best-effort");
+    let (folder, beside) = (tempfile::tempdir().unwrap(), NamedTempFile::new().unwrap());
+    let (host, log) = start(BOTH, &format!("\"best-effort\"\nreach = [\"write:{}\"]", folder.path().display()));
     let mut client = host.client();
     let held = hostile(&mut client)["sandbox"].clone();
     assert!(["Landlock", "a root of its own"].iter().all(|lacks| missing(&held).contains(lacks)), "{held}");
@@ -86,6 +88,15 @@ fn degraded_system_that_bounds_no_files_is_refused_by_require_alone() {
     assert!(text.contains("this system does not allow all of the sandbox") && text.contains("Landlock"), "{text}");
     // The host answers for what it opens then.
     assert_eq!(client.refused("hostileread", json!(["/etc/passwd"])), refused());
+    let within = folder.path().join("file");
+    client.call("hostilewrite", json!([within]));
+    // Nothing would bound which files it renames.
+    let here = libc::AT_FDCWD;
+    let rename = |from: &Path, to: &Path| json!([libc::SYS_renameat2, [here, from, here, to, 0]]);
+    for (from, to) in [(beside.path(), folder.path().join("other")), (&within, folder.path().join("other"))] {
+        assert_eq!(client.call("hostilecall", rename(from, &to)), json!(libc::EPERM));
+    }
+    assert!(beside.path().exists() && within.exists());
 }
 
 #[test]
@@ -95,7 +106,7 @@ fn degraded_system_without_filters_is_refused_by_require_alone() {
     }
     let error = refusal(FILTERS);
     assert!(error.contains("this system does not allow a sandbox: filters of system calls (seccomp)"), "{error}");
-    let (host, log) = start(FILTERS, "best-effort");
+    let (host, log) = start(FILTERS, "\"best-effort\"");
     let mut client = host.client();
     let held = hostile(&mut client)["sandbox"].clone();
     assert_eq!(held["seccomp"], json!(false));

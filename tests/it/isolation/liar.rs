@@ -1,6 +1,6 @@
 //! A process that says on its lanes what no runner says is ended, and its calls are answered.
 
-use outrigger_tests::{Client, Host};
+use outrigger_tests::{Client, Host, wait_until};
 use serde_json::{Value, json};
 
 use super::{alone, hostile, process};
@@ -55,6 +55,19 @@ fn liar_that_says_what_cannot_be_is_ended() {
 fn liar_that_says_what_cannot_be_or_falls_silent_within_a_message_is_ended_on_sockets() {
     let host = start("socket", "");
     all_lie(&host, &["kind", "turn", "token", "length", "half", "part", "word"]);
+}
+
+#[test]
+fn liar_that_moves_sleeping_threads_of_its_host_elsewhere_keeps_none() {
+    let host = start("memory", "");
+    let mut client = host.client();
+    client.call("hostilenothing", json!([]));
+    let threads = || std::fs::read_dir(process(host.process_id()).join("task")).unwrap().count();
+    let before = threads();
+    for _ in 0..5 {
+        lies(&mut client, "asleep", "SIGABRT");
+    }
+    wait_until("the threads that served former processes are gone", || threads() <= before);
 }
 
 #[test]

@@ -74,12 +74,13 @@ fn serve(control: &UnixStream) -> Result<(), FrameError> {
         None => Vec::new(),
     };
     let mut lane = SocketLane::new(control.try_clone()?);
-    // Before constructors of the library, which may have their own ways with signals.
+    // Before constructors of the library: these may say anything, and have their own ways with signals.
+    lane.send(Head::new(Kind::Confined), &[&enforced])?;
     signals::tell_before_the_end();
     match library::open(&hello.library) {
         Ok(table) => {
             let inside = Inside::new(Box::leak(Box::new(table)));
-            lane.send(Head::new(Kind::Ready), &[&enforced])?;
+            lane.send(Head::new(Kind::Ready), &[])?;
             take_lanes(control, inside)
         }
         Err(error) => {

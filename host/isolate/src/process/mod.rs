@@ -88,12 +88,17 @@ impl Process {
         }
     }
 
-    /// Ends it, for this reason, unless a signal is ending it.
-    pub fn kill(&self, why: &'static str) {
-        if !self.is_ending.load(Ordering::SeqCst) {
-            self.killed.lock().get_or_insert(why);
-            self.signal();
+    /// Ends it, for this reason, unless a signal is ending it. Whether this is why it ends.
+    pub fn kill(&self, why: &'static str) -> bool {
+        if self.is_ending.load(Ordering::SeqCst) {
+            return false;
         }
+        let mut killed = self.killed.lock();
+        let is_first = killed.is_none();
+        killed.get_or_insert(why);
+        drop(killed);
+        self.signal();
+        is_first
     }
 
     /// Ends it, unless a signal is ending it; how it ended by itself stays.

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use outrigger_abi::RawCall;
 
+use super::lanes::Entry;
 use super::{Gone, Runner};
 use crate::body::Body;
 use crate::frame::{ANSWER_WAITS, FrameError, Head, Kind};
@@ -16,25 +17,30 @@ impl Runner {
     ///
     /// A call is gone where the runner ended. One that it may have begun is one of [`Self::open`], unless it was answered.
     pub fn call(&self, calls: &[&RawCall<'_>], answers_wait: bool) -> Vec<Result<Returned, Gone>> {
-        let mut lane = match self.take_lane() {
+        let mut lane = match self.take_lane(Entry::Call) {
             Ok(lane) => lane,
             Err(gone) => return vec![Err(gone); calls.len()],
         };
+        // On a socket it cannot be seen which ones the runner has taken: there each goes once the one before has returned.
+        let at_once = if matches!(lane, Lane::Memory(_)) { calls.len() } else { 1 };
         // Of those that were sent, whether they brought an answer; and how those have returned that have.
         let (mut sent, mut returned) = (Vec::with_capacity(calls.len()), Vec::with_capacity(calls.len()));
         let mut run = || {
-            for (at, call) in calls.iter().enumerate() {
-                sent.push(self.hand_over(&mut lane, call, answers_wait, at + 1 == calls.len())?);
-            }
-            for (call, was_told) in calls.iter().zip(&sent) {
-                returned.push(self.serve_call(&mut lane, call, *was_told)?);
+            for these in calls.chunks(at_once) {
+                let first = sent.len();
+                for (at, call) in these.iter().enumerate() {
+                    sent.push(self.hand_over(&mut lane, call, answers_wait, at + 1 == these.len())?);
+                }
+                for (call, was_told) in these.iter().zip(sent.iter().skip(first)) {
+                    returned.push(self.serve_call(&mut lane, call, *was_told)?);
+                }
             }
             Ok(())
         };
         let outcome: Result<(), FrameError> = run();
         let mut outcomes: Vec<_> = returned.into_iter().map(Ok).collect();
         match outcome {
-            Ok(()) => self.give_back(lane),
+            Ok(()) => self.lanes.give_back(lane, Entry::Call),
             Err(error) => {
                 self.lost(&error);
                 // What was not sent whole, and what the runner has not taken, is not begun.

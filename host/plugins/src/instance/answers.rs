@@ -6,6 +6,7 @@ use std::sync::atomic::Ordering;
 
 use bytes::Bytes as SharedBytes;
 use outrigger_abi::{ExportedService, HostCode, OwnedBytes, STATUS_OK, ServiceTable};
+use outrigger_base::rate::Rate;
 use outrigger_service::ErrorKind;
 use outrigger_values::RpcError;
 use outrigger_values::RpcErrorCode;
@@ -19,6 +20,9 @@ use crate::health::Health;
 /// The largest answer that is copied, in bytes.
 const SMALL_ANSWER: usize = 64 << 10;
 
+/// How many lines about answers that reach nobody are written in a second.
+const NOTES_PER_SECOND: u32 = 100;
+
 /// What `HostTable::ctx` points to. It is there for the life of the process.
 pub(super) struct Context {
     pub id: u64,
@@ -28,6 +32,16 @@ pub(super) struct Context {
     pub rules: AnswerRules,
     pub services: HashMap<String, Arc<ExportedService>>,
     pub life: Life,
+    pub notes: Notes,
+}
+
+/// Bounds what is written about answers that reach nobody.
+pub(super) struct Notes(Rate);
+
+impl Default for Notes {
+    fn default() -> Self {
+        Self(Rate::new(NOTES_PER_SECOND))
+    }
 }
 
 impl Context {
@@ -50,11 +64,22 @@ impl Context {
     /// Notes an answer that reaches nobody, and gives what its client is told.
     fn refuse(&self, token: u64, bad: BadAnswer) -> RpcError {
         let (plugin, method) = (self.code.manifest.id.as_str(), self.method_of(token));
-        tracing::error!(plugin, method, reason = bad.to_string(), "the plugin's answer was refused");
+        if self.may_note() {
+            tracing::error!(plugin, method, reason = bad.to_string(), "the plugin's answer was refused");
+        }
         RpcError::internal(bad.to_string())
     }
 
+    fn may_note(&self) -> bool {
+        let plugin = self.code.manifest.id.as_str();
+        let tell = |left_out| tracing::warn!(plugin, left_out, "lines about the plugin's answers were left out");
+        self.notes.0.allows(tell)
+    }
+
     fn note_unwanted(&self, token: u64) {
+        if !self.may_note() {
+            return;
+        }
         let (plugin, method) = (self.code.manifest.id.as_str(), self.method_of(token));
         match self.calls.why_unwanted(self.id, token) {
             Unwanted::Late => {

@@ -14,7 +14,7 @@ use outrigger_service::{Events, Log};
 use outrigger_values::text::printable;
 use serde_json::Value;
 
-use super::answers::Context;
+use super::answers::{Context, Notes};
 use super::life::{Life, Stage};
 use super::{Code, Instance, Launch, LoadedLibrary, PluginFailure, Since};
 use crate::answer::AnswerRules;
@@ -84,6 +84,7 @@ impl Instance {
             rules: if launch.trusted { AnswerRules::Trusted } else { AnswerRules::Bounded(launch.max_answer_bytes) },
             services,
             life: Life::new(),
+            notes: Notes::default(),
         }));
         let (cancels, notices) = channel();
         let (isolated, status) = (code.is_isolated(), launch.runners.clone());
@@ -252,7 +253,7 @@ fn exported(
                 Some(Arc::new(ExportedService::new::<dyn Events>(Arc::new(EventsService(events.clone())))))
             }
             name if name == own_log => {
-                let log = LogService { plugin: plugin.to_owned() };
+                let log = LogService::new(plugin, launch.trusted);
                 Some(Arc::new(ExportedService::new::<dyn Log>(Arc::new(log))))
             }
             name => launch.services.export(name, holder),

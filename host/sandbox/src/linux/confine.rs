@@ -155,7 +155,8 @@ fn filter(
         return send(None);
     }
     let pid = getpid().as_raw_nonzero().get().unsigned_abs();
-    let shape = rules::Shape { reach: &plan.reach, reported: support.notifications, root: enforced.root, pid };
+    let (root, bounded) = (enforced.root, enforced.bounds_files());
+    let shape = rules::Shape { reach: &plan.reach, reported: support.notifications, root, bounded, pid };
     let step = |source| SandboxError::Step { step: "filtering system calls", source };
     let [unknown, main] = rules::compile(&shape).map_err(|reason| step(io::Error::other(reason)))?;
     raw::install(&converted(&unknown), false).map_err(step)?;
@@ -164,7 +165,6 @@ fn filter(
     match notices {
         Some(notices) => {
             enforced.reported = true;
-            let bounded = enforced.bounds_files();
             send(Some(&Listener { notices, memory: own.memory, process: own.process, bounded }))
         }
         None => send(None),

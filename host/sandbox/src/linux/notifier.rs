@@ -54,7 +54,7 @@ impl Notifier {
             connects: Connects::default(),
             denials: Arc::clone(&denials),
             watch,
-            second: Second { began: Instant::now(), count: 0, told: false },
+            second: Second { began: Instant::now(), weight: 0 },
             searched: HashSet::new(),
         };
         let thread = std::thread::Builder::new().name("sandbox".to_owned()).spawn(move || answering.run(&stopped))?;
@@ -78,23 +78,24 @@ impl Drop for Notifier {
     }
 }
 
-/// The denials of the running second.
+/// A call that is refused counts for so many that are done: these are what the process is for.
+const REFUSAL: u32 = 5;
+
+/// The calls of the running second that were told.
 struct Second {
     began: Instant,
-    count: u32,
-    told: bool,
+    weight: u32,
 }
 
 impl Second {
-    /// Counts one; whether a flood is to be told.
-    fn add(&mut self) -> bool {
+    /// Counts one; whether with it they become a flood.
+    fn add(&mut self, is_refused: bool) -> bool {
         if self.began.elapsed() >= Duration::from_secs(1) {
-            (self.began, self.count) = (Instant::now(), 0);
+            (self.began, self.weight) = (Instant::now(), 0);
         }
-        self.count += 1;
-        let flood = self.count > FLOOD && !self.told;
-        self.told |= flood;
-        flood
+        let before = self.weight;
+        self.weight = before.saturating_add(if is_refused { REFUSAL } else { 1 });
+        before <= FLOOD * REFUSAL && self.weight > FLOOD * REFUSAL
     }
 }
 
@@ -163,15 +164,21 @@ impl Answering {
     }
 
     fn answer(&mut self, notice: Notice) {
-        let answer = match self.decide(&notice) {
-            Decision::Later => return,
-            Decision::Answer(answer) => answer,
+        let decision = self.decide(&notice);
+        let is_flood = self.second.add(matches!(decision, Decision::Refuse { .. }));
+        let answer = match decision {
+            Decision::Later => None,
+            Decision::Answer(answer) => Some(answer),
             Decision::Refuse { argument, error } => {
                 // Counted before the answer: whoever is refused finds it counted.
                 self.count(notice.call, &argument);
-                Answer::Fail(error)
+                Some(Answer::Fail(error))
             }
         };
+        if is_flood {
+            (self.watch)(Event::Flood);
+        }
+        let Some(answer) = answer else { return };
         // Whoever has gone meanwhile needs no answer.
         let _ = raw::answer(self.listener.notices.as_fd(), notice.id, answer);
     }
@@ -181,9 +188,6 @@ impl Answering {
         let denial = Denial::new(kind, name, argument);
         self.denials.lock().unwrap_or_else(PoisonError::into_inner).add(denial.clone());
         (self.watch)(Event::Denied(&denial));
-        if self.second.add() {
-            (self.watch)(Event::Flood);
-        }
     }
 
     fn decide(&mut self, notice: &Notice) -> Decision {

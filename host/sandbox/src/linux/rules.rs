@@ -23,6 +23,8 @@ pub(super) struct Shape<'a> {
     pub(super) reported: bool,
     /// The process has a root of its own: names that it asks about lead nowhere else.
     pub(super) root: bool,
+    /// Another layer bounds the files that it can name.
+    pub(super) bounded: bool,
     /// The process's own id.
     pub(super) pid: u32,
 }
@@ -330,7 +332,8 @@ pub(super) fn compile(shape: &Shape<'_>) -> Compiled<[BpfProgram; 2]> {
     if shape.root || !shape.reported {
         calls.extend([ASKING, OLDER_ASKING].concat());
     }
-    if writes(shape) {
+    // These name files wherever they lie, and the host does none of them in the process's place.
+    if writes(shape) && shape.bounded {
         calls.extend([CHANGING, OLDER_CHANGING].concat());
     }
     let mut rules: BTreeMap<i64, Vec<SeccompRule>> = calls.into_iter().map(|call| (call, Vec::new())).collect();
@@ -362,12 +365,13 @@ mod tests {
         let reach =
             ["write:/var/lib/acme", "connect:unix:/run/a", "connect:tcp:127.0.0.1:1"].map(|text| text.parse().unwrap());
         for root in [false, true] {
-            let [unknown, main] = compile(&Shape { reach: &reach, reported: true, root, pid: 7 }).unwrap();
+            let [unknown, main] =
+                compile(&Shape { reach: &reach, reported: true, root, bounded: root, pid: 7 }).unwrap();
             assert!(count(&main, libc::SECCOMP_RET_USER_NOTIF) > 0);
             assert_eq!(count(&main, libc::SECCOMP_RET_TRACE | MARK), 0);
             assert_eq!(count(&unknown, libc::SECCOMP_RET_ERRNO | libc::ENOSYS.unsigned_abs()), UNKNOWN.len());
         }
-        let [_, silent] = compile(&Shape { reach: &[], reported: false, root: true, pid: 7 }).unwrap();
+        let [_, silent] = compile(&Shape { reach: &[], reported: false, root: true, bounded: true, pid: 7 }).unwrap();
         assert_eq!(count(&silent, libc::SECCOMP_RET_USER_NOTIF), 0);
     }
 }

@@ -32,8 +32,26 @@ impl<const N: usize> Shared<N> {
     }
 }
 
-/// Does something many times while another thread changes the bytes to and fro; it tells whether it succeeded.
-fn while_changing<const N: usize>(shared: &Shared<N>, texts: [&[u8]; 2], mut run: impl FnMut() -> bool) {
+/// What was tried with bytes that change.
+enum Tried {
+    Done,
+    Refused,
+    /// They changed while the system looked, and mean nothing.
+    Neither,
+}
+
+impl Tried {
+    fn of(done: bool) -> Self {
+        match std::io::Error::last_os_error().raw_os_error() {
+            _ if done => Self::Done,
+            Some(libc::EPERM) => Self::Refused,
+            _ => Self::Neither,
+        }
+    }
+}
+
+/// Does something many times while another thread changes the bytes to and fro.
+fn while_changing<const N: usize>(shared: &Shared<N>, texts: [&[u8]; 2], mut run: impl FnMut() -> Tried) {
     let ended = AtomicBool::new(false);
     let turns = AtomicUsize::new(0);
     std::thread::scope(|scope| {
@@ -46,7 +64,11 @@ fn while_changing<const N: usize>(shared: &Shared<N>, texts: [&[u8]; 2], mut run
         });
         let mut met = [false; 2];
         for at in 0..TRIES.end {
-            met[usize::from(run())] = true;
+            match run() {
+                Tried::Done => met[0] = true,
+                Tried::Refused => met[1] = true,
+                Tried::Neither => {}
+            }
             if met == [true; 2] && at >= TRIES.start {
                 break;
             }
@@ -67,6 +89,7 @@ pub fn run(plan: &Plan) {
                 while_changing(&shared, [texts[0].as_bytes(), texts[1].as_bytes()], || {
                     // SAFETY: the bytes end with a zero whatever the other thread has written, since the last is never written.
                     let number = unsafe { libc::open(shared.pointer().cast(), libc::O_RDONLY | libc::O_CLOEXEC) };
+                    let tried = Tried::of(number >= 0);
                     if number >= 0 {
                         let mut text = String::new();
                         // SAFETY: the system has just made the descriptor for us.
@@ -75,7 +98,7 @@ pub fn run(plan: &Plan) {
                         opened += i32::from(text == "text");
                         secrets += i32::from(text != "text");
                     }
-                    number >= 0
+                    tried
                 });
                 say("opened", i32::from(opened == 0));
                 say("secrets", secrets);
@@ -90,9 +113,10 @@ pub fn run(plan: &Plan) {
                     unsafe {
                         let number = libc::socket(libc::AF_INET, libc::SOCK_STREAM | libc::SOCK_CLOEXEC, 0);
                         let result = libc::connect(number, shared.pointer().cast(), 16);
+                        let tried = Tried::of(result == 0);
                         connected += i32::from(result == 0);
                         libc::close(number);
-                        result == 0
+                        tried
                     }
                 });
                 say("connected", i32::from(connected == 0));

@@ -52,6 +52,7 @@ pub fn lie(how: &str, token: u64) -> io::Result<()> {
         "part" => send(&bytes(&[head(REPLY, token, 0, 9)])),
         "word" => say(99)?,
         "closed" => (0..64).for_each(close),
+        "asleep" => keep_asleep()?,
         _ => return Err(io::ErrorKind::InvalidInput.into()),
     }
     loop {
@@ -97,6 +98,24 @@ fn send(bytes: &[u8]) {
         // SAFETY: bytes that outlive the call, to a descriptor that refuses them unless it is a connected socket.
         unsafe { libc::send(socket, bytes.as_ptr().cast(), bytes.len(), flags) };
     }
+}
+
+/// Ends in a way that nobody who sleeps on a lane is woken by: they are moved to a word of this process before.
+fn keep_asleep() -> io::Result<()> {
+    static ELSEWHERE: AtomicU32 = AtomicU32::new(0);
+    let first = lanes()?.first().map_or(0, |lane| lane.0 - FIRST * (COUNTERS + SLOTS as usize * SLOT));
+    let mut moved = 0;
+    // Those of this process's own threads, and that of this call.
+    while moved <= FIRST as i64 {
+        for place in 0..LANES {
+            let lane = Lane(first + place * (COUNTERS + SLOTS as usize * SLOT));
+            let (from, to) = (ptr::from_ref(lane.published()), ptr::from_ref(&ELSEWHERE));
+            // SAFETY: two words that outlive the call.
+            moved += unsafe { libc::syscall(libc::SYS_futex, from, libc::FUTEX_REQUEUE, 0, i32::MAX as i64, to) };
+        }
+        thread::yield_now();
+    }
+    std::process::abort()
 }
 
 impl Lane {

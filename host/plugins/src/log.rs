@@ -67,6 +67,13 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_plugin_that_is_not_trusted_has_a_rate() {
+        let (trusted, other) = (LogService::new("trusted", true), LogService::new("x", false));
+        assert!((0..2 * LINES_PER_SECOND).all(|_| trusted.may_write()));
+        assert!(trusted.rate.is_none() && other.rate.is_some());
+    }
+
+    #[test]
     fn a_plugins_text_cannot_forge_lines() {
         let forged = "x\n2026-01-01T00:00:00Z ERROR outrigger_host: forged\r\u{1b}[2J";
         assert_eq!(line(forged.to_owned()), r"x\n2026-01-01T00:00:00Z ERROR outrigger_host: forged\r\u{1b}[2J");

@@ -151,6 +151,31 @@ fn crashes_under_load_cost_calls_in_flight_alone() {
 }
 
 #[test]
+fn isolated_plugin_gets_no_call_that_was_given_up_while_it_came_up() {
+    let gate = Gate::new();
+    let options = format!("deadline_seconds = 0\noptions = {{ gate_init = \"{}\" }}\n", gate.address());
+    let rest = format!("{}{options}", Gate::reach(&[&gate]));
+    let host = std::thread::scope(|scope| {
+        let starting = scope.spawn(|| start(&rest));
+        drop(gate.wait());
+        starting.join().unwrap()
+    });
+    let mut client = host.client();
+    assert_eq!(client.refused("faultabort", json!([])), crashed());
+    let coming_up = gate.wait();
+    let mut is_active = {
+        let mut client = host.client();
+        move || client.call("getrpcinfo", json!([])).to_string().contains("faultwho")
+    };
+    let leaving = host.client().post_and_stay(&json!({"method": "faultwho"}).to_string());
+    wait_until("the call waits for the successor", &mut is_active);
+    drop(leaving);
+    wait_until("nobody waits for the call", || !is_active());
+    drop(coming_up);
+    assert_eq!(client.call("faultwho", json!([]))["calls"], 1);
+}
+
+#[test]
 fn isolated_plugin_that_does_not_stop_is_ended() {
     let host = start("options = { block_stop = true }\n");
     let mut client = host.client();

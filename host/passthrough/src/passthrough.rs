@@ -56,6 +56,9 @@ pub trait Taps: Send + Sync {
 
     /// The best chain may have changed: ends when the host has followed, or after a bounded time.
     fn chain_changed(&self) -> BoxFuture<'static, ()>;
+
+    /// The node's own wallets have followed (syncwithvalidationinterfacequeue): ends when the host's have, or after a bounded time.
+    fn wallets_synced(&self) -> BoxFuture<'static, ()>;
 }
 
 /// Passes calls on to a node.
@@ -112,6 +115,8 @@ impl Passthrough {
                 self.taps.mempool_changed().await;
             } else if known.is_some_and(Method::changes_chain) {
                 self.taps.chain_changed().await;
+            } else if name == "syncwithvalidationinterfacequeue" {
+                self.taps.wallets_synced().await;
             } else if name == "setmocktime"
                 && let Some(seconds) = first_number(params)
             {

@@ -90,7 +90,13 @@ impl Backend {
     }
 
     /// What passes calls on.
-    pub fn passthrough(&self, config: &Config, backend: &BackendConfig, stop: watch::Receiver<bool>) -> Passthrough {
+    pub fn passthrough(
+        &self,
+        config: &Config,
+        backend: &BackendConfig,
+        manager: &Arc<WalletManager>,
+        stop: watch::Receiver<bool>,
+    ) -> Passthrough {
         let settings = outrigger_passthrough::Settings {
             wallets: match backend.wallets {
                 Wallets::Own => WalletOwner::Host,
@@ -104,7 +110,8 @@ impl Backend {
         self.node.observe(Arc::new(TipWatch(sender.clone())));
         // A block that came before it was observed.
         sender.send_replace(now(&self.node));
-        Passthrough::new(self.upstream.clone(), settings, Arc::new(NodeTaps(self.node.clone())), tips, stop)
+        let taps = NodeTaps { node: self.node.clone(), wallets: manager.clone() };
+        Passthrough::new(self.upstream.clone(), settings, Arc::new(taps), tips, stop)
     }
 }
 
@@ -120,17 +127,22 @@ impl Observer for TipWatch {
 }
 
 /// Has the host follow what a passed call changed.
-struct NodeTaps(Arc<BitcoindNode>);
+struct NodeTaps {
+    node: Arc<BitcoindNode>,
+    wallets: Arc<WalletManager>,
+}
 
 impl NodeTaps {
-    fn follow(&self) -> futures_util::future::BoxFuture<'static, ()> {
-        let node = self.0.clone();
+    /// Reads what the node has, and then does more.
+    fn follow(&self, then: impl FnOnce() + Send + 'static) -> futures_util::future::BoxFuture<'static, ()> {
+        let node = self.node.clone();
         Box::pin(async move {
             let following = tokio::task::spawn_blocking(move || {
                 let follower = node.follower();
                 if let Err(error) = follower.sync_chain().and_then(|_| follower.sync_mempool(true)) {
                     tracing::debug!(%error, "the host follows later what a passed call changed");
                 }
+                then();
             });
             // The call was answered: a host that is slow to follow must not hold its answer up.
             let _ = tokio::time::timeout(FOLLOW_PATIENCE, following).await;
@@ -140,19 +152,24 @@ impl NodeTaps {
 
 impl Taps for NodeTaps {
     fn answered(&self) {
-        self.0.follower().note_passed();
+        self.node.follower().note_passed();
     }
 
     fn mempool_changed(&self) -> futures_util::future::BoxFuture<'static, ()> {
-        self.follow()
+        self.follow(|| ())
     }
 
     fn time_set(&self, seconds: u64) {
-        self.0.follower().set_time(seconds);
+        self.node.follower().set_time(seconds);
     }
 
     fn chain_changed(&self) -> futures_util::future::BoxFuture<'static, ()> {
-        self.follow()
+        self.follow(|| ())
+    }
+
+    fn wallets_synced(&self) -> futures_util::future::BoxFuture<'static, ()> {
+        let wallets = self.wallets.clone();
+        self.follow(move || wallets.wait_for_all())
     }
 }
 

@@ -55,6 +55,31 @@ fn wallet_answers_never_lag_behind_what_was_passed() {
 }
 
 #[test]
+fn syncwithvalidationinterfacequeue_waits_for_the_wallets_of_the_host() {
+    let Some(host) = start(&[]) else { return };
+    let mut node = host.node.as_ref().unwrap().client();
+    let (mut wallet, mut client) = (host.new_wallet("w"), host.client());
+    let mine = wallet.call("getnewaddress", json!([]));
+    client.call("generatetoaddress", json!([1, mine]));
+    client.call("generatetoaddress", json!([100, ADDRESS]));
+    let mut coin = json!({"txid": wallet.call("listunspent", json!([]))[0]["txid"], "vout": 0});
+    let mut left = Amount::from_int_btc(50);
+    for round in 0..20 {
+        left -= FEE;
+        let outputs = json!([{mine.as_str().unwrap(): left.to_string_in(Denomination::Bitcoin)}]);
+        let raw = client.call("createrawtransaction", json!([[coin], outputs]));
+        let signed = wallet.call("signrawtransactionwithwallet", json!([raw]));
+        wallet.call("lockunspent", json!([false, [coin]]));
+        // Behind the host's back.
+        let sent = node.call("sendrawtransaction", json!([signed["hex"]]));
+        client.call("syncwithvalidationinterfacequeue", json!([]));
+        // Which does not wait by itself.
+        assert_eq!(wallet.call("listlockunspent", json!([])), json!([]), "round {round}");
+        coin = json!({"txid": sent, "vout": 0});
+    }
+}
+
+#[test]
 fn payments_through_the_host_are_the_wallets_at_once() {
     let Some(host) = start(&[]) else { return };
     let mut client = host.client();

@@ -205,6 +205,6 @@ pub trait Plugin: Send + Sync + Sized + 'static {
 
     /// The last word before the instance is dropped: end threads of your own. From then on the host is not called any more: a
     /// [`Reply`] that was kept reaches nobody, and each function of a service fails with
-    /// [`outrigger_service::ErrorKind::Stale`].
+    /// [`outrigger_service::ErrorKind::Stale`]. A plugin in a process of its own has 20 seconds.
     fn stop(&self) {}
 }

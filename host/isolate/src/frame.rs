@@ -115,7 +115,7 @@ pub enum FrameError {
     #[error("counts of messages that cannot be")]
     OutOfStep,
     /// A message that does not come to its end, or that the other side does not take.
-    #[error("a message that does not come to its end")]
+    #[error("a message that it neither ends nor takes")]
     Silent,
     /// The host has ended the lane.
     #[error("a lane that is ended")]

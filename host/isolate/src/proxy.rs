@@ -33,7 +33,7 @@ const SUCCESSOR_PATIENCE: Duration = Duration::from_secs(30);
 
 /// How long a plugin may take to make its instance, or to start, and how long to stop: its process is ended then.
 const START_PATIENCE: Duration = Duration::from_secs(30);
-const STOP_PATIENCE: Duration = Duration::from_secs(10);
+const STOP_PATIENCE: Duration = Duration::from_secs(20);
 
 /// What a [`Proxy`] is made of.
 #[derive(Default)]
@@ -63,6 +63,8 @@ struct State {
     stage: Stage,
     /// Whether calls may follow: then a successor is started as a whole.
     started: bool,
+    /// Whether it is to stop, or has stopped: no successor is started.
+    stops: bool,
 }
 
 struct Shared {
@@ -103,7 +105,7 @@ impl PluginCode for Proxy {
             backend: Arc::new(Backend { host, services }),
             launch,
             options: options.to_vec(),
-            state: Mutex::new(State { stage: Stage::Starting, started: false }),
+            state: Mutex::new(State { stage: Stage::Starting, started: false, stops: false }),
             changed: Condvar::new(),
         });
         let weak = Arc::downgrade(&shared);
@@ -160,6 +162,7 @@ impl PluginCode for Proxy {
     }
 
     fn stop(&self) {
+        self.0.state.lock().stops = true;
         if let Some(runner) = self.running() {
             // Its end is what follows, however this ended.
             let _ = runner.enter_within(Head::new(Kind::Stop), &[], STOP_PATIENCE);
@@ -271,7 +274,7 @@ impl Shared {
             }
             match served {
                 Served::Refused => return,
-                Served::Ended { .. } if self.launch.runners.are_abandoned() => {
+                Served::Ended { .. } if self.launch.runners.are_abandoned() || self.state.lock().stops => {
                     self.set(Stage::Crashed);
                     return;
                 }

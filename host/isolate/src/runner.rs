@@ -174,7 +174,11 @@ impl Runner {
         };
         let mut hear = || {
             let heard = lane.receive_until(MAX_GREETING, until);
-            heard.map_err(|_| "its runner ended before its library was open".to_owned())
+            heard.map_err(|error| match error {
+                FrameError::Io(_) => "its runner ended before its library was open".to_owned(),
+                FrameError::Silent => format!("its library was not open within {} s", READY_PATIENCE.as_secs()),
+                error => error.to_string(),
+            })
         };
         match hear()? {
             (Head { kind: Kind::Confined, .. }, enforced) => {
@@ -349,8 +353,13 @@ impl Runner {
 
     /// Ends a runner that does not keep to the order of messages.
     fn blame(&self, error: &FrameError) {
-        if !matches!(error, FrameError::Io(_)) && self.process.kill("a message that may not be") {
-            tracing::error!(plugin = self.plugin, %error, "the runner sends what it may not; it is ended");
+        let why = match error {
+            FrameError::Io(_) => return,
+            FrameError::Silent => "a message without an end",
+            _ => "a message that may not be",
+        };
+        if self.process.kill(why) {
+            tracing::error!(plugin = self.plugin, %error, "the runner does not keep to the order of messages; it is ended");
         }
     }
 

@@ -68,8 +68,20 @@ impl SocketLane {
         self.write(&whole)
     }
 
-    fn write(&mut self, bytes: &[u8]) -> Result<(), FrameError> {
-        self.stream.write_all(bytes).map_err(within_message)
+    fn write(&mut self, mut bytes: &[u8]) -> Result<(), FrameError> {
+        let until = (!self.trusts).then(|| Instant::now() + MESSAGE_TIME);
+        while !bytes.is_empty() {
+            match self.stream.write(bytes) {
+                Ok(0) => return Err(std::io::Error::from(std::io::ErrorKind::WriteZero).into()),
+                Ok(count) => bytes = bytes.get(count..).unwrap_or_default(),
+                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(within_message(error)),
+            }
+            if !bytes.is_empty() && until.is_some_and(|until| until <= Instant::now()) {
+                return Err(FrameError::Silent);
+            }
+        }
+        Ok(())
     }
 
     /// Waits for a message, whose body may have `limit` bytes.
@@ -121,19 +133,24 @@ impl SocketLane {
             body.truncate(here + count);
         }
         if hurries {
-            self.stream.set_read_timeout(None)?;
+            // It fails on some systems where the other side is gone, which the next reading finds.
+            let _ = self.stream.set_read_timeout(None);
         }
         Ok((head, body.into()))
     }
 
     /// Bounds how long the next reading may take, where anything does; whether it does.
+    ///
+    /// # Errors
+    /// The time is over.
     fn hurry(&self, until: Option<Instant>, begun: bool) -> Result<bool, FrameError> {
         let Some(until) = until else { return Ok(false) };
         let left = until.saturating_duration_since(Instant::now());
         if left.is_zero() {
             return Err(FrameError::Silent);
         }
-        self.stream.set_read_timeout(Some(if begun { left.min(SILENCE) } else { left }))?;
+        // As below: then the reading that follows does not wait.
+        let _ = self.stream.set_read_timeout(Some(if begun { left.min(SILENCE) } else { left }));
         Ok(true)
     }
 

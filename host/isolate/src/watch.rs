@@ -90,7 +90,7 @@ impl Log {
                 }
             }
             Event::Flood => {
-                self.runners.kill("too many attempts at what it may not do");
+                self.runners.kill("too many system calls that its host has to answer");
             }
         }
     }

@@ -34,7 +34,14 @@ impl LogService {
 
 impl Log for LogService {
     fn write(&self, _: Scope, level: Level, message: String) -> Result<()> {
-        if !self.may_write() {
+        // What is not written anyway leaves room for what is.
+        let is_written = match level {
+            Level::Error => tracing::enabled!(tracing::Level::ERROR),
+            Level::Warn => tracing::enabled!(tracing::Level::WARN),
+            Level::Info => tracing::enabled!(tracing::Level::INFO),
+            Level::Debug => tracing::enabled!(tracing::Level::DEBUG),
+        };
+        if !is_written || !self.may_write() {
             return Ok(());
         }
         let (plugin, message) = (self.plugin.as_str(), line(message));

@@ -10,7 +10,7 @@ use super::process;
 use crate::faults::{await_told, faulty};
 
 /// A host whose plugins run in processes of their own and their inline methods on the threads that serve connections.
-fn start(gate: &Gate) -> Host {
+fn start(gate: &Gate, transport: &str) -> Host {
     let groups = std::fs::read_to_string(groups("regtest.toml")).unwrap();
     let rest = format!(
         "trusted = true\nsandbox = \"best-effort\"\ngrants = [\"chain/1\", \"log/1\"]\n{}",
@@ -18,6 +18,7 @@ fn start(gate: &Gate) -> Host {
     );
     let (_config, mut options) = HostOptions::with_plugin(&groups, built().library("outrigger_faulty"), &rest);
     options.set.push("plugin_defaults.isolated='all'".to_owned());
+    options.set.push(format!("plugin_defaults.transport='{transport}'"));
     Host::start_with(options)
 }
 
@@ -85,7 +86,7 @@ fn answer(connection: &mut BufReader<TcpStream>) -> Value {
 #[test]
 fn calls_that_are_handed_over_together_are_answered_each() {
     let gate = Gate::new();
-    let host = start(&gate);
+    let host = start(&gate, "memory");
     let mut client = host.client();
     let best = client.call("getbestblockhash", json!([]));
     // More than go at once, of several plugins, with and without questions to the host, and some that fail.
@@ -113,8 +114,12 @@ fn calls_that_are_handed_over_together_are_answered_each() {
 
 #[test]
 fn crash_costs_no_call_that_was_answered_before_or_handed_over_behind() {
+    ["memory", "socket"].into_iter().for_each(crash_costs_no_other_call);
+}
+
+fn crash_costs_no_other_call(transport: &str) {
     let gate = Gate::new();
-    let host = start(&gate);
+    let host = start(&gate, transport);
     let client = host.client();
     let (quick, ends) = (("faultwho", json!([])), ("faultabort", json!([])));
     let calls = [&quick, &quick, &ends, &quick, &quick, &ends, &quick].map(Clone::clone);

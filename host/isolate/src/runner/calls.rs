@@ -25,10 +25,12 @@ impl Runner {
         let at_once = if matches!(lane, Lane::Memory(_)) { calls.len() } else { 1 };
         // Of those that were sent, whether they brought an answer; and how those have returned that have.
         let (mut sent, mut returned) = (Vec::with_capacity(calls.len()), Vec::with_capacity(calls.len()));
+        let mut tried = 0;
         let mut run = || {
             for these in calls.chunks(at_once) {
                 let first = sent.len();
                 for (at, call) in these.iter().enumerate() {
+                    tried += 1;
                     sent.push(self.hand_over(&mut lane, call, answers_wait, at + 1 == these.len())?);
                 }
                 for (call, was_told) in these.iter().zip(sent.iter().skip(first)) {
@@ -46,7 +48,10 @@ impl Runner {
                 // What was not sent whole, and what the runner has not taken, is not begun.
                 let begun = sent.len().saturating_sub(lane.close());
                 let rest = calls.iter().enumerate().skip(outcomes.len());
-                outcomes.extend(rest.map(|(at, call)| self.gone(call.token, at < begun)));
+                outcomes.extend(rest.map(|(at, call)| match at < tried {
+                    true => self.gone(call.token, at < begun),
+                    false => Err(Gone { begun: false }),
+                }));
             }
         }
         outcomes

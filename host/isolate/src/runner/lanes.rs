@@ -20,8 +20,9 @@ const FOR_CONTROL: usize = 4;
 /// How much memory the long messages of one runner may take at a time, in bytes.
 const LONG_MESSAGES: usize = 256 << 20;
 
-/// The room for descriptors on their way in a lane, in bytes: for a few, where one at a time is sent and taken.
-const PARCELS: usize = 4 << 10;
+/// The room for descriptors on their way in a lane, in bytes of the system's own: for those of calls that go together, at some
+/// thousand each, and no more than a few times as many.
+const PARCELS: usize = 16 << 10;
 
 /// What a thread of the host enters a runner for.
 #[derive(Clone, Copy, PartialEq, Eq)]

@@ -170,17 +170,12 @@ pub(super) const OPENING: &[c_long] = &[libc::SYS_openat, libc::SYS_open];
 #[cfg(not(target_arch = "x86_64"))]
 pub(super) const OPENING: &[c_long] = &[libc::SYS_openat];
 
+/// What is done with files that are open and may be written.
+const KEEPING: &[c_long] =
+    &[libc::SYS_fsync, libc::SYS_fdatasync, libc::SYS_flock, libc::SYS_fallocate, libc::SYS_umask];
+
 /// Changing folders. Only a root of the process's own and Landlock bound these.
-const CHANGING: &[c_long] = &[
-    libc::SYS_mkdirat,
-    libc::SYS_unlinkat,
-    libc::SYS_renameat2,
-    libc::SYS_fsync,
-    libc::SYS_fdatasync,
-    libc::SYS_flock,
-    libc::SYS_fallocate,
-    libc::SYS_umask,
-];
+const CHANGING: &[c_long] = &[libc::SYS_mkdirat, libc::SYS_unlinkat, libc::SYS_renameat2];
 #[cfg(target_arch = "x86_64")]
 const OLDER_CHANGING: &[c_long] =
     &[libc::SYS_mkdir, libc::SYS_rmdir, libc::SYS_unlink, libc::SYS_rename, libc::SYS_renameat];
@@ -331,6 +326,9 @@ pub(super) fn compile(shape: &Shape<'_>) -> Compiled<[BpfProgram; 2]> {
     let mut calls: Vec<c_long> = [ALLOWED, OLDER, UNKNOWN].concat();
     if shape.root || !shape.reported {
         calls.extend([ASKING, OLDER_ASKING].concat());
+    }
+    if writes(shape) {
+        calls.extend(KEEPING);
     }
     // These name files wherever they lie, and the host does none of them in the process's place.
     if writes(shape) && shape.bounded {

@@ -91,9 +91,17 @@ fn bytes(heads: &[Head]) -> Vec<u8> {
     heads.iter().flatten().flat_map(|word| word.to_le_bytes()).collect()
 }
 
-/// Sends the same on every socket behind the one beside the lanes and the standard streams.
+/// Sends the same on every lane's socket: all but the one beside them, which is standard input.
 fn send(bytes: &[u8]) {
-    for socket in 3..64 {
+    let of = |socket: i32| {
+        // SAFETY: what is nothing yet is valid, and outlives the call.
+        let mut about: libc::stat = unsafe { std::mem::zeroed() };
+        // SAFETY: as above.
+        unsafe { libc::fstat(socket, &raw mut about) };
+        about.st_ino
+    };
+    let beside = of(0);
+    for socket in (3..64).filter(|socket| of(*socket) != beside) {
         let flags = libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL;
         // SAFETY: bytes that outlive the call, to a descriptor that refuses them unless it is a connected socket.
         unsafe { libc::send(socket, bytes.as_ptr().cast(), bytes.len(), flags) };

@@ -197,6 +197,9 @@ impl Shared {
     /// The runner; none where there will be none. It is waited for until `patience` has passed since a call, whose `until` it is, first
     /// waited for one.
     fn runner(&self, until: &mut Option<Instant>, patience: Option<Duration>) -> Option<Arc<Runner>> {
+        if until.is_some_and(|until| until <= Instant::now()) {
+            return None;
+        }
         let mut state = self.state.lock();
         loop {
             match &state.stage {

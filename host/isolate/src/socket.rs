@@ -27,7 +27,7 @@ const CHUNK: usize = 256 << 10;
 /// A lane.
 pub struct SocketLane {
     stream: UnixStream,
-    /// Whether the other side may begin a message and not end it.
+    /// Whether the other side is trusted to end each message that it begins, and to take those of this one.
     trusts: bool,
     /// What was read and not taken yet, between the two places.
     buffer: Box<[u8]>,

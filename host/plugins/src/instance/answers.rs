@@ -21,7 +21,7 @@ use crate::health::Health;
 const SMALL_ANSWER: usize = 64 << 10;
 
 /// How many lines about answers that reach nobody are written in a second.
-const NOTES_PER_SECOND: u32 = 100;
+pub(super) const NOTES_PER_SECOND: u32 = 100;
 
 /// What `HostTable::ctx` points to. It is there for the life of the process.
 pub(super) struct Context {
@@ -32,16 +32,8 @@ pub(super) struct Context {
     pub rules: AnswerRules,
     pub services: HashMap<String, Arc<ExportedService>>,
     pub life: Life,
-    pub notes: Notes,
-}
-
-/// Bounds what is written about answers that reach nobody.
-pub(super) struct Notes(Rate);
-
-impl Default for Notes {
-    fn default() -> Self {
-        Self(Rate::new(NOTES_PER_SECOND))
-    }
+    /// Bounds what is written about answers that reach nobody.
+    pub notes: Rate,
 }
 
 impl Context {
@@ -73,7 +65,7 @@ impl Context {
     fn may_note(&self) -> bool {
         let plugin = self.code.manifest.id.as_str();
         let tell = |left_out| tracing::warn!(plugin, left_out, "lines about the plugin's answers were left out");
-        self.notes.0.allows(tell)
+        self.notes.allows(tell)
     }
 
     fn note_unwanted(&self, token: u64) {

@@ -8,13 +8,14 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, SendError, channel};
 use std::time::Duration;
 
 use outrigger_abi::{ExportedService, UsedPlugin, host_table};
+use outrigger_base::rate::Rate;
 use outrigger_isolate::{Launch as RunnerLaunch, Proxy, RunnerStatus, Runners};
 use outrigger_service::events::Event;
 use outrigger_service::{Events, Log};
 use outrigger_values::text::printable;
 use serde_json::Value;
 
-use super::answers::{Context, Notes};
+use super::answers::{Context, NOTES_PER_SECOND};
 use super::life::{Life, Stage};
 use super::{Code, Instance, Launch, LoadedLibrary, PluginFailure, Since};
 use crate::answer::AnswerRules;
@@ -84,7 +85,7 @@ impl Instance {
             rules: if launch.trusted { AnswerRules::Trusted } else { AnswerRules::Bounded(launch.max_answer_bytes) },
             services,
             life: Life::new(),
-            notes: Notes::default(),
+            notes: Rate::new(NOTES_PER_SECOND),
         }));
         let (cancels, notices) = channel();
         let (isolated, status) = (code.is_isolated(), launch.runners.clone());

@@ -126,8 +126,8 @@ impl Ahead {
     }
 
     /// The first message that the code of a method has sent, in a call that was told nothing.
-    pub fn learn(&self, method: &[u8], first: &Head, len: usize) {
-        if first.kind == Kind::Ask && len == 0 && self.moments.contains(&first.place) {
+    pub fn learn(&self, method: &[u8], first: &Head) {
+        if first.kind == Kind::Ask && first.len == 0 && self.moments.contains(&first.place) {
             self.first.write().insert(method.to_vec(), first.place);
         }
     }
@@ -172,11 +172,11 @@ mod tests {
         let ask = |place| Head { place, ..Head::new(Kind::Ask) };
         let answer = |byte: u8| move |_| Response { status: STATUS_OK, bytes: vec![byte].into() };
         assert_eq!(ahead.of(b"m", answer(1)), None);
-        ahead.learn(b"m", &ask(2), 0);
-        ahead.learn(b"m", &ask(3), 1);
-        ahead.learn(b"m", &Head { place: 3, ..Head::new(Kind::Reply) }, 0);
+        ahead.learn(b"m", &ask(2));
+        ahead.learn(b"m", &Head { len: 1, ..ask(3) });
+        ahead.learn(b"m", &Head { place: 3, ..Head::new(Kind::Reply) });
         assert_eq!(ahead.of(b"m", answer(1)), None);
-        ahead.learn(b"m", &ask(3), 0);
+        ahead.learn(b"m", &ask(3));
         let told = |byte| ahead.of(b"m", answer(byte)).map(|told| (told.since, told.number, told.bytes));
         assert_eq!(told(1), Some((0, 1, vec![1])));
         assert_eq!(told(1), Some((1, 1, vec![1])), "it is nothing new");
@@ -189,7 +189,7 @@ mod tests {
     #[test]
     fn answer_that_may_be_older_than_another_one_is_not_told() {
         let ahead = Ahead::new(vec![3]);
-        ahead.learn(b"m", &Head { place: 3, ..Head::new(Kind::Ask) }, 0);
+        ahead.learn(b"m", &Head { place: 3, ..Head::new(Kind::Ask) });
         let answer = |byte: u8| Response { status: STATUS_OK, bytes: vec![byte].into() };
         let tell = |byte| ahead.of(b"m", |_| answer(byte)).map(|told| (told.since, told.number));
         assert_eq!(tell(2), Some((0, 1)));

@@ -1,7 +1,7 @@
 //! The messages between host and runner, as bytes: a head of fixed length and a body.
 //!
 //! Both sides are the same build of the same program, so the format owes nothing to other versions. The host trusts no runner: each
-//! head is checked, and a body is read only up to the reader's limit.
+//! head is checked, and a body is kept only up to the reader's limit.
 
 /// The code of errors that neither the plugin nor a method has made (JSON-RPC's internal error).
 pub const INTERNAL_ERROR: i32 = -32603;
@@ -50,14 +50,12 @@ pub enum Kind {
     /// reason. `extra` is 1 where it did not ask for what came with the call; `place` is how many microseconds it took, where the
     /// call's answer may wait.
     Returned,
-    /// From the runner: memory is asked for, of `extra` bytes, for the body of its next message.
-    Room,
     /// From the runner, before it opens the library: what holds it.
     Confined,
 }
 
 impl Kind {
-    const ALL: [Self; 17] = [
+    const ALL: [Self; 16] = [
         Self::Hello,
         Self::Ready,
         Self::Init,
@@ -73,7 +71,6 @@ impl Kind {
         Self::Ask,
         Self::Reply,
         Self::Returned,
-        Self::Room,
         Self::Confined,
     ];
 }
@@ -85,13 +82,11 @@ pub enum FrameError {
     /// No kind of this number.
     #[error("a message of the unknown kind {0}")]
     Kind(u32),
-    /// A body that is longer than is read.
-    #[error("a message of {len} bytes, where at most {limit} are taken")]
+    /// A body that is longer than a head can say.
+    #[error("a message of {len} bytes")]
     TooLong {
-        /// As told.
+        /// Its length.
         len: usize,
-        /// The reader's limit.
-        limit: usize,
     },
     /// A message that has no place here.
     #[error("a message {0:?} out of turn")]
@@ -99,18 +94,6 @@ pub enum FrameError {
     /// A word of the process beside its lanes that names no signal.
     #[error("a word {0} that is no signal by which it could end")]
     NoSignal(u8),
-    /// A body for which there is no memory.
-    #[error("no memory for a message of {len} bytes")]
-    NoRoom {
-        /// Its length.
-        len: usize,
-    },
-    /// A body that the sender could still change.
-    #[error("a message of {len} bytes in memory that can still be written")]
-    Unsealed {
-        /// Its length.
-        len: usize,
-    },
     /// More messages than there can be.
     #[error("counts of messages that cannot be")]
     OutOfStep,
@@ -146,6 +129,16 @@ impl Head {
     /// A message without a body.
     pub fn new(kind: Kind) -> Self {
         Self { kind, code: 0, token: 0, extra: 0, place: 0, len: 0 }
+    }
+
+    /// The same message with a body of these parts, and the bytes that these are together.
+    ///
+    /// # Errors
+    /// They are more than a message can say.
+    pub fn with_body(self, parts: &[&[u8]]) -> Result<(Self, usize), FrameError> {
+        let len: usize = parts.iter().map(|part| part.len()).sum();
+        let told = u32::try_from(len).map_err(|_| FrameError::TooLong { len })?;
+        Ok((Self { len: told, ..self }, len))
     }
 
     /// Its bytes.

@@ -2,10 +2,17 @@
 
 use std::time::{Duration, Instant};
 
-use crate::body::Body;
+use crate::body::Received;
 use crate::frame::{FrameError, Head};
 use crate::memory::MemoryLane;
 use crate::socket::SocketLane;
+
+/// How long a runner may keep silent within a message, or not take any of one: it writes a message at once, and waits for what it
+/// reads.
+pub const SILENCE: Duration = Duration::from_secs(1);
+
+/// How long a message may take as a whole.
+pub const MESSAGE_TIME: Duration = Duration::from_secs(30);
 
 /// One end of a lane.
 pub enum Lane {
@@ -48,7 +55,7 @@ impl Lane {
     }
 
     /// Ends it, by the host: the runner does nothing more of what it takes from here on. How many of the messages that were sent last
-    /// it has certainly not taken: none where that cannot be seen.
+    /// it has certainly not taken, where these lie in a slot each: none where that cannot be seen.
     pub fn close(&self) -> usize {
         match self {
             Self::Memory(lane) => lane.close(),
@@ -56,11 +63,11 @@ impl Lane {
         }
     }
 
-    /// Waits for a message, whose body may have `limit` bytes.
+    /// Waits for a message, whose body is kept where it has at most `limit` bytes.
     ///
     /// # Errors
-    /// The other side is gone, or has sent what is no message, or a longer one.
-    pub fn receive(&mut self, limit: usize) -> Result<(Head, Body), FrameError> {
+    /// The other side is gone, or has sent what is no message, or a part of one.
+    pub fn receive(&mut self, limit: usize) -> Result<Received, FrameError> {
         match self {
             Self::Memory(lane) => lane.receive(limit, None),
             Self::Socket(lane) => lane.receive(limit),
@@ -71,7 +78,7 @@ impl Lane {
     ///
     /// # Errors
     /// As [`Self::receive`]; the time is over.
-    pub fn receive_within(&mut self, limit: usize, time: Duration) -> Result<(Head, Body), FrameError> {
+    pub fn receive_within(&mut self, limit: usize, time: Duration) -> Result<Received, FrameError> {
         match self {
             Self::Memory(lane) => lane.receive(limit, Some(Instant::now() + time)),
             Self::Socket(lane) => lane.receive_until(limit, Instant::now() + time),

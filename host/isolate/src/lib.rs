@@ -14,6 +14,7 @@
 
 mod ahead;
 mod body;
+mod budget;
 pub mod cgroup;
 mod executable;
 mod fatal;

@@ -24,35 +24,40 @@ pub enum Purpose {
     Own,
 }
 
+/// Where a lane is.
+#[derive(PartialEq, Eq, Debug)]
+pub enum Way<F> {
+    /// In this place of the regions.
+    Memory(u8),
+    /// A socket, of which this is the end.
+    Socket(F),
+}
+
 /// What is passed.
 #[derive(Debug)]
 pub enum Parcel<F> {
     /// The memory in which lanes lie: what the host writes, and what the runner writes.
     Regions([F; 2]),
-    /// A lane's end, and its place in the regions.
-    Lane(Purpose, u8, F),
-    /// Memory for one long message.
-    Memory(F),
-    /// There is no memory for it.
-    NoMemory,
+    /// A lane.
+    Lane(Purpose, Way<F>),
 }
 
 impl<F> Parcel<F> {
     fn note(&self) -> [u8; NOTE_LEN] {
         match self {
             Self::Regions(_) => [b'r', 0],
-            Self::Lane(Purpose::Entry, place, _) => [b'e', *place],
-            Self::Lane(Purpose::Own, place, _) => [b'o', *place],
-            Self::Memory(_) => [b'm', 0],
-            Self::NoMemory => [b'n', 0],
+            Self::Lane(Purpose::Entry, Way::Memory(place)) => [b'e', *place],
+            Self::Lane(Purpose::Own, Way::Memory(place)) => [b'o', *place],
+            Self::Lane(Purpose::Entry, Way::Socket(_)) => [b'E', 0],
+            Self::Lane(Purpose::Own, Way::Socket(_)) => [b'O', 0],
         }
     }
 
     fn descriptors(&self) -> &[F] {
         match self {
             Self::Regions(regions) => regions,
-            Self::Lane(_, _, one) | Self::Memory(one) => std::slice::from_ref(one),
-            Self::NoMemory => &[],
+            Self::Lane(_, Way::Socket(socket)) => std::slice::from_ref(socket),
+            Self::Lane(_, Way::Memory(_)) => &[],
         }
     }
 }
@@ -104,10 +109,10 @@ pub fn receive(socket: &UnixStream) -> std::io::Result<Option<Parcel<OwnedFd>>> 
     let mut next = || descriptors.next().ok_or(std::io::ErrorKind::InvalidData);
     Ok(Some(match note {
         [b'r', _] => Parcel::Regions([next()?, next()?]),
-        [b'e', place] => Parcel::Lane(Purpose::Entry, place, next()?),
-        [b'o', place] => Parcel::Lane(Purpose::Own, place, next()?),
-        [b'm', _] => Parcel::Memory(next()?),
-        [b'n', _] => Parcel::NoMemory,
+        [b'e', place] => Parcel::Lane(Purpose::Entry, Way::Memory(place)),
+        [b'o', place] => Parcel::Lane(Purpose::Own, Way::Memory(place)),
+        [b'E', _] => Parcel::Lane(Purpose::Entry, Way::Socket(next()?)),
+        [b'O', _] => Parcel::Lane(Purpose::Own, Way::Socket(next()?)),
         _ => return Err(std::io::ErrorKind::InvalidData.into()),
     }))
 }
@@ -122,14 +127,14 @@ mod tests {
     fn descriptors_are_the_same_on_the_other_side() {
         let (control, other) = UnixStream::pair().unwrap();
         let (mut ours, theirs) = UnixStream::pair().unwrap();
-        send(&control, &Parcel::Lane(Purpose::Own, 7, theirs.as_fd())).unwrap();
+        send(&control, &Parcel::Lane(Purpose::Own, Way::Socket(theirs.as_fd()))).unwrap();
         send(&control, &Parcel::Regions([theirs.as_fd(), control.as_fd()])).unwrap();
-        send(&control, &Parcel::NoMemory).unwrap();
+        send(&control, &Parcel::Lane(Purpose::Entry, Way::Memory(7))).unwrap();
         drop((theirs, control));
-        let Some(Parcel::Lane(Purpose::Own, 7, lane)) = receive(&other).unwrap() else { panic!("no lane") };
+        let Some(Parcel::Lane(Purpose::Own, Way::Socket(lane))) = receive(&other).unwrap() else { panic!("no lane") };
         UnixStream::from(lane).write_all(b"hello").unwrap();
         assert!(matches!(receive(&other), Ok(Some(Parcel::Regions(_)))));
-        assert!(matches!(receive(&other), Ok(Some(Parcel::NoMemory))));
+        assert!(matches!(receive(&other), Ok(Some(Parcel::Lane(Purpose::Entry, Way::Memory(7))))));
         let mut said = String::new();
         ours.read_to_string(&mut said).unwrap();
         assert_eq!(said, "hello");
@@ -138,7 +143,7 @@ mod tests {
 
     #[test]
     fn what_comes_without_its_descriptors_is_refused() {
-        for note in [b"e1", b"r0", b"m0", b"x0"] {
+        for note in [b"E1", b"O0", b"r0", b"x0"] {
             let (mut control, other) = UnixStream::pair().unwrap();
             control.write_all(note).unwrap();
             assert!(receive(&other).is_err());

@@ -8,27 +8,28 @@ use std::io::Read;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::process::{Child, Stdio};
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use self::lanes::{Entry, Lanes, MAX_ENTRIES, Shared, Taken};
-use outrigger_abi::{HostHandle, RawService, Response, STATUS_OK};
+use outrigger_abi::{ErrorKind, HostHandle, OwnedBytes, RawService, Response, STATUS_OK};
 use outrigger_base::contain::contain;
 use parking_lot::Mutex;
 
 use crate::ahead::Ahead;
-use crate::body::Body;
+use crate::body::{Body, Left, Received};
+use crate::budget::Budget;
 use crate::cgroup::Group;
 use crate::fatal::FATAL;
-use crate::frame::{FrameError, Head, Kind, function_at, place_of};
+use crate::frame::{FrameError, Head, INTERNAL_ERROR, Kind, function_at, place_of};
 use crate::greeting::Hello;
 use crate::lane::Lane;
 use crate::launch::{Launch, Transport};
 use crate::memory::LANES;
 use crate::open::OpenCalls;
 use crate::output;
-use crate::passing::{self, Parcel, Purpose};
+use crate::passing::{self, Parcel, Purpose, Way};
 use crate::process::{Process, Sign};
 use crate::socket::SocketLane;
 use crate::status::Ending;
@@ -51,6 +52,9 @@ const EXIT_PATIENCE: Duration = Duration::from_millis(250);
 
 /// The longest request of a service, in bytes.
 const MAX_REQUEST: usize = 64 << 20;
+
+/// How much memory the long messages of one runner may take at a time in the host, in bytes.
+const LONG_MESSAGES: usize = 256 << 20;
 
 /// The longest message of a runner that is not up yet, in bytes, and how much of a reason is told.
 const MAX_GREETING: usize = 64 << 10;
@@ -103,7 +107,8 @@ pub struct Runner {
     shared: Option<Shared>,
     lanes: Lanes,
     /// How many lanes there are, of both purposes.
-    places: AtomicUsize,
+    places: AtomicU8,
+    budget: Arc<Budget>,
     /// The calls that it has.
     pub open: OpenCalls,
     ahead: Ahead,
@@ -182,13 +187,14 @@ impl Runner {
         };
         match hear()? {
             (Head { kind: Kind::Confined, .. }, enforced) => {
+                let enforced = enforced.map_err(|left| left.to_string())?;
                 launch.status.confined(serde_json::from_slice(&enforced).ok());
             }
             (head, _) => return Err(FrameError::OutOfTurn(head.kind).to_string()),
         }
         match hear()? {
             (Head { kind: Kind::Ready, code: STATUS_OK, .. }, _) => {}
-            (Head { kind: Kind::Ready, .. }, reason) => return Err(reason_of(&reason)),
+            (Head { kind: Kind::Ready, .. }, reason) => return Err(reason_of(&reason.unwrap_or_default())),
             (head, _) => return Err(FrameError::OutOfTurn(head.kind).to_string()),
         }
         let shared = match launch.transport {
@@ -203,7 +209,8 @@ impl Runner {
             control: Mutex::new(Some(control)),
             shared,
             lanes: Lanes::default(),
-            places: AtomicUsize::new(0),
+            places: AtomicU8::new(0),
+            budget: Budget::new(LONG_MESSAGES),
             open: OpenCalls::default(),
             ahead: Ahead::new(backend.places(launch.moments)),
             has_answered: AtomicBool::new(false),
@@ -228,7 +235,7 @@ impl Runner {
             contain("serving a plugin's own threads", || {
                 loop {
                     let heard = lane.receive(runner.limit());
-                    if let Err(error) = heard.and_then(|(head, body)| runner.serve(&mut lane, head, body)) {
+                    if let Err(error) = heard.and_then(|received| runner.serve(&mut lane, received)) {
                         runner.blame(&error);
                         break;
                     }
@@ -243,15 +250,22 @@ impl Runner {
     }
 
     fn new_lane(&self, purpose: Purpose) -> std::io::Result<Lane> {
-        let (ours, theirs) = UnixStream::pair()?;
         let control = self.control.lock();
         let control = control.as_ref().ok_or(std::io::ErrorKind::NotConnected)?;
-        let place = self.places.fetch_add(1, Ordering::Relaxed);
-        let number = u8::try_from(place).map_err(std::io::Error::other)?;
-        passing::send(control, &Parcel::Lane(purpose, number, theirs.as_fd()))?;
+        let pass = |way| passing::send(control, &Parcel::Lane(purpose, way));
+        let budget = self.budget.clone();
         Ok(match &self.shared {
-            Some(shared) => Lane::Memory(Box::new(shared.lane(ours, place)?)),
-            None => Lane::Socket(SocketLane::to_runner(ours)?),
+            Some(shared) => {
+                let place = self.places.fetch_add(1, Ordering::Relaxed);
+                let lane = shared.lane(place, budget)?;
+                pass(Way::Memory(place))?;
+                Lane::Memory(Box::new(lane))
+            }
+            None => {
+                let (ours, theirs) = UnixStream::pair()?;
+                pass(Way::Socket(theirs.as_fd()))?;
+                Lane::Socket(SocketLane::to_runner(ours, budget)?)
+            }
         })
     }
 
@@ -280,10 +294,10 @@ impl Runner {
         };
         // What was not sent whole is not begun.
         lane.send(Head { extra, ..head }, &[body]).map_err(|error| gone(error, false))?;
-        let returned = self.serve_until_returned(&mut lane, head.token, |_, _| {});
-        let (Head { code, .. }, body) = returned.map_err(|error| gone(error, true))?;
+        let returned = self.serve_until_returned(&mut lane, head.token, |_| {});
+        let (Head { code, .. }, reason) = returned.map_err(|error| gone(error, true))?;
         self.lanes.give_back(lane, Entry::Control);
-        Ok((code, body))
+        Ok((code, reason))
     }
 
     /// The same for a function that must have returned within this time: else the process is ended.
@@ -302,37 +316,45 @@ impl Runner {
         &self,
         lane: &mut Lane,
         token: u64,
-        hear: impl FnOnce(&Head, &Body),
+        hear: impl FnOnce(&Head),
     ) -> Result<(Head, Body), FrameError> {
         let mut hear = Some(hear);
         loop {
             let (head, body) = lane.receive(self.limit())?;
             if let Some(hear) = hear.take() {
-                hear(&head, &body);
+                hear(&head);
             }
             match head.kind {
-                Kind::Returned if head.token == token => return Ok((head, body)),
-                _ => self.serve(lane, head, body)?,
+                // A reason that is too long is none.
+                Kind::Returned if head.token == token => return Ok((head, body.unwrap_or_default())),
+                _ => self.serve(lane, (head, body))?,
             }
         }
     }
 
     /// Answers what comes of a lane beside the end of a function.
-    fn serve(&self, lane: &mut Lane, head: Head, body: Body) -> Result<(), FrameError> {
+    fn serve(&self, lane: &mut Lane, (head, body): Received) -> Result<(), FrameError> {
         match head.kind {
             Kind::Ask => {
-                let Response { status, bytes } = self.backend.ask(&head, &body);
+                let Response { status, bytes } = match body {
+                    Ok(request) => self.backend.ask(&head, &request),
+                    Err(Left { .. }) => Response { status: ErrorKind::Refused as i32, bytes: OwnedBytes::EMPTY },
+                };
                 let extra = self.ahead.number();
                 lane.send(Head { code: status, extra, ..Head::new(Kind::Answer) }, &[&bytes])
             }
             Kind::Reply => {
                 self.open.forget(head.token);
-                let is_wanted = self.backend.host.reply(head.token, head.code, body.into());
+                let (code, answer) = match body {
+                    Ok(answer) => (head.code, answer.into()),
+                    Err(left) => (INTERNAL_ERROR, left.of_answer()),
+                };
+                let is_wanted = self.backend.host.reply(head.token, code, answer);
                 self.has_answered.fetch_or(is_wanted, Ordering::Relaxed);
                 if head.extra == 0 {
                     return Ok(());
                 }
-                let code = if is_wanted { STATUS_OK } else { outrigger_abi::ErrorKind::Stale as i32 };
+                let code = if is_wanted { STATUS_OK } else { ErrorKind::Stale as i32 };
                 lane.send(Head { code, ..Head::new(Kind::Answer) }, &[])
             }
             kind => Err(FrameError::OutOfTurn(kind)),

@@ -2,33 +2,28 @@
 
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
-use std::time::{Duration, Instant};
+use std::sync::Arc;
+use std::time::Instant;
 
 use zeroize::Zeroize;
 
-use crate::body::Body;
+use crate::body::{Incoming, Received};
+use crate::budget::Budget;
 use crate::frame::{FrameError, HEAD_LEN, Head};
+use crate::lane::{MESSAGE_TIME, SILENCE};
 
 /// How much is read at once: most messages are shorter.
-const BUFFER: usize = 16 << 10;
+const BUFFER: usize = 64 << 10;
 
 /// The longest body that is copied behind its head, to be written at once.
 const TOGETHER: usize = 64 << 10;
 
-/// How long a runner may keep silent within a message, or leave one untaken: it writes a message at once, and waits for what it reads.
-const SILENCE: Duration = Duration::from_secs(1);
-
-/// How long a message may take as a whole.
-const MESSAGE_TIME: Duration = Duration::from_secs(30);
-
-/// The most that is read of a long body at once, where the time is looked at in between.
-const CHUNK: usize = 256 << 10;
-
 /// A lane.
 pub struct SocketLane {
     stream: UnixStream,
-    /// Whether the other side is trusted to end each message that it begins, and to take those of this one.
-    trusts: bool,
+    /// For the long messages of all lanes of the runner, in the host, which does not trust it to end each message that it begins, and
+    /// to take those of the host.
+    budget: Option<Arc<Budget>>,
     /// What was read and not taken yet, between the two places.
     buffer: Box<[u8]>,
     start: usize,
@@ -38,16 +33,16 @@ pub struct SocketLane {
 impl SocketLane {
     /// A lane over this socket, for the runner: its host ends what it says.
     pub fn new(stream: UnixStream) -> Self {
-        Self { stream, trusts: true, buffer: vec![0; BUFFER].into(), start: 0, end: 0 }
+        Self { stream, budget: None, buffer: vec![0; BUFFER].into(), start: 0, end: 0 }
     }
 
     /// A lane over this socket, for the host.
     ///
     /// # Errors
     /// The system failed.
-    pub fn to_runner(stream: UnixStream) -> std::io::Result<Self> {
+    pub fn to_runner(stream: UnixStream, budget: Arc<Budget>) -> std::io::Result<Self> {
         stream.set_write_timeout(Some(SILENCE))?;
-        Ok(Self { trusts: false, ..Self::new(stream) })
+        Ok(Self { budget: Some(budget), ..Self::new(stream) })
     }
 
     /// Sends a message whose body is these parts, one behind the other.
@@ -55,9 +50,8 @@ impl SocketLane {
     /// # Errors
     /// The other side is gone, or does not take it; a body is longer than a message can say.
     pub fn send(&mut self, head: Head, parts: &[&[u8]]) -> Result<(), FrameError> {
-        let len: usize = parts.iter().map(|part| part.len()).sum();
-        let too_long = || FrameError::TooLong { len, limit: u32::MAX as usize };
-        let head = Head { len: u32::try_from(len).map_err(|_| too_long())?, ..head }.encode();
+        let (head, len) = head.with_body(parts)?;
+        let head = head.encode();
         if len > TOGETHER {
             self.write(&head)?;
             return parts.iter().try_for_each(|part| self.write(part));
@@ -69,7 +63,7 @@ impl SocketLane {
     }
 
     fn write(&mut self, mut bytes: &[u8]) -> Result<(), FrameError> {
-        let until = (!self.trusts).then(|| Instant::now() + MESSAGE_TIME);
+        let until = self.must_end();
         while !bytes.is_empty() {
             match self.stream.write(bytes) {
                 Ok(0) => return Err(std::io::Error::from(std::io::ErrorKind::WriteZero).into()),
@@ -84,59 +78,57 @@ impl SocketLane {
         Ok(())
     }
 
-    /// Waits for a message, whose body may have `limit` bytes.
+    /// By when a message must have ended that begins now.
+    fn must_end(&self) -> Option<Instant> {
+        self.budget.as_ref().map(|_| Instant::now() + MESSAGE_TIME)
+    }
+
+    /// Waits for a message, whose body is kept where it has at most `limit` bytes.
     ///
     /// # Errors
-    /// The other side is gone, or has sent what is no message, or a longer one, or a part of one.
-    pub fn receive(&mut self, limit: usize) -> Result<(Head, Body), FrameError> {
+    /// The other side is gone, or has sent what is no message, or a part of one.
+    pub fn receive(&mut self, limit: usize) -> Result<Received, FrameError> {
         while self.end == self.start {
             self.fill(None)?;
         }
-        self.message(limit, (!self.trusts).then(|| Instant::now() + MESSAGE_TIME))
+        self.message(limit, self.must_end())
     }
 
     /// The same, no longer than until then.
     ///
     /// # Errors
     /// As [`Self::receive`]; the time is over.
-    pub fn receive_until(&mut self, limit: usize, until: Instant) -> Result<(Head, Body), FrameError> {
+    pub fn receive_until(&mut self, limit: usize, until: Instant) -> Result<Received, FrameError> {
         self.message(limit, Some(until))
     }
 
     /// A message of which some may have come.
-    fn message(&mut self, limit: usize, until: Option<Instant>) -> Result<(Head, Body), FrameError> {
+    fn message(&mut self, limit: usize, until: Option<Instant>) -> Result<Received, FrameError> {
         let mut hurries = false;
-        while self.end - self.start < HEAD_LEN {
+        let head = loop {
+            if let Some(head) = self.came().first_chunk::<HEAD_LEN>() {
+                break Head::parse(head)?;
+            }
             hurries |= self.hurry(until, self.end > self.start)?;
             self.fill(until)?;
-        }
-        let mut head = [0; HEAD_LEN];
-        self.take(&mut head);
-        let head = Head::parse(&head)?;
-        let len = head.len as usize;
-        if len > limit {
-            return Err(FrameError::TooLong { len, limit });
-        }
-        let mut body = vec![0; len.min(self.end - self.start)];
-        self.take(&mut body);
-        // Memory grows with what comes, not with what a head says.
-        while body.len() < len {
+        };
+        self.pass(HEAD_LEN);
+        let mut incoming = Incoming::new(head.len as usize, limit, self.budget.as_ref());
+        loop {
+            let came = self.came();
+            let count = incoming.take(came.len(), |to| to.iter_mut().zip(came).for_each(|(to, from)| *to = *from));
+            self.pass(count);
+            if incoming.missing() == 0 {
+                break;
+            }
             hurries |= self.hurry(until, true)?;
-            let here = body.len();
-            body.resize(len.min(here + CHUNK), 0);
-            let count = match self.stream.read(body.get_mut(here..).unwrap_or_default()) {
-                Ok(0) => return Err(std::io::Error::from(std::io::ErrorKind::UnexpectedEof).into()),
-                Ok(count) => count,
-                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => 0,
-                Err(error) => return Err(within_message(error)),
-            };
-            body.truncate(here + count);
+            self.fill(until)?;
         }
         if hurries {
             // It fails on some systems where the other side is gone, which the next reading finds.
             let _ = self.stream.set_read_timeout(None);
         }
-        Ok((head, body.into()))
+        Ok((head, incoming.finish()))
     }
 
     /// Bounds how long the next reading may take, where anything does; whether it does.
@@ -157,7 +149,11 @@ impl SocketLane {
     fn fill(&mut self, until: Option<Instant>) -> Result<(), FrameError> {
         if self.start > 0 {
             self.buffer.copy_within(self.start..self.end, 0);
-            (self.start, self.end) = (0, self.end - self.start);
+            let end = self.end - self.start;
+            if let Some(moved) = self.buffer.get_mut(end.max(self.start)..self.end) {
+                moved.zeroize();
+            }
+            (self.start, self.end) = (0, end);
         }
         let room = self.buffer.get_mut(self.end..).unwrap_or_default();
         match self.stream.read(room) {
@@ -172,13 +168,17 @@ impl SocketLane {
         }
     }
 
-    /// Moves bytes out of the buffer, which keeps none of them: they may be secret.
-    fn take(&mut self, to: &mut [u8]) {
-        if let Some(from) = self.buffer.get_mut(self.start..self.start + to.len()) {
-            to.copy_from_slice(from);
-            from.zeroize();
+    /// What was read and not taken yet.
+    fn came(&self) -> &[u8] {
+        self.buffer.get(self.start..self.end).unwrap_or_default()
+    }
+
+    /// So many bytes were taken. The buffer keeps none of them: they may be secret.
+    fn pass(&mut self, count: usize) {
+        if let Some(taken) = self.buffer.get_mut(self.start..self.start + count) {
+            taken.zeroize();
         }
-        self.start += to.len();
+        self.start += count;
     }
 }
 
@@ -192,7 +192,10 @@ fn within_message(error: std::io::Error) -> FrameError {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
+    use crate::body::Left;
     use crate::frame::Kind;
 
     fn pair() -> (SocketLane, SocketLane) {
@@ -213,7 +216,7 @@ mod tests {
         });
         for len in lengths {
             let (head, body) = receiver.receive(usize::MAX).unwrap();
-            assert_eq!((head.token, *body == vec![len as u8; len]), (len as u64, true), "{len}");
+            assert_eq!((head.token, *body.unwrap() == vec![len as u8; len]), (len as u64, true), "{len}");
         }
         sending.join().unwrap();
         assert!(receiver.buffer.iter().all(|byte| *byte == 0), "nothing is left in the buffer");
@@ -221,10 +224,13 @@ mod tests {
     }
 
     #[test]
-    fn messages_beyond_the_limit_and_cut_ones_are_refused() {
+    fn messages_beyond_the_limit_are_left_and_cut_ones_refused() {
         let (mut sender, mut receiver) = pair();
-        sender.send(Head::new(Kind::Reply), &[&[1; 9]]).unwrap();
-        assert!(matches!(receiver.receive(8), Err(FrameError::TooLong { len: 9, limit: 8 })));
+        for _ in 0..2 {
+            sender.send(Head::new(Kind::Reply), &[&[1; 9]]).unwrap();
+        }
+        assert!(matches!(receiver.receive(8), Ok((_, Err(Left { len: 9 })))));
+        assert_eq!(*receiver.receive(9).unwrap().1.unwrap(), [1; 9], "what follows is read as it is");
         let (sender, mut receiver) = pair();
         let head = Head { len: u32::MAX, ..Head::new(Kind::Reply) };
         (&sender.stream).write_all(&head.encode()).unwrap();
@@ -238,7 +244,7 @@ mod tests {
         let head = Head { len: 9, ..Head::new(Kind::Reply) }.encode();
         for part in [&b""[..], &head[..HEAD_LEN - 1], &[&head[..], b"begun"].concat()] {
             let (one, other) = UnixStream::pair().unwrap();
-            let mut receiver = SocketLane::to_runner(one).unwrap();
+            let mut receiver = SocketLane::to_runner(one, Budget::new(0)).unwrap();
             (&other).write_all(part).unwrap();
             let until = Instant::now() + Duration::from_millis(5);
             assert!(matches!(receiver.receive_until(9, until), Err(FrameError::Silent)), "{}", part.len());
@@ -248,7 +254,7 @@ mod tests {
     #[test]
     fn a_side_that_is_silent_within_a_message_or_takes_none_is_given_up() {
         let (one, other) = UnixStream::pair().unwrap();
-        let mut lane = SocketLane::to_runner(one).unwrap();
+        let mut lane = SocketLane::to_runner(one, Budget::new(0)).unwrap();
         (&other).write_all(b"half").unwrap();
         assert!(matches!(lane.receive(9), Err(FrameError::Silent)));
         assert!(matches!(lane.send(Head::new(Kind::Reply), &[&[0; 16 << 20]]), Err(FrameError::Silent)));
@@ -257,7 +263,7 @@ mod tests {
     #[test]
     fn a_side_that_is_silent_between_messages_is_waited_for() {
         let (one, other) = UnixStream::pair().unwrap();
-        let mut receiver = SocketLane::to_runner(one).unwrap();
+        let mut receiver = SocketLane::to_runner(one, Budget::new(0)).unwrap();
         let sender = SocketLane::new(other);
         let head = Head { len: 3, ..Head::new(Kind::Reply) }.encode();
         for end in 1..HEAD_LEN {
@@ -271,7 +277,7 @@ mod tests {
                 rest.join().unwrap();
                 body
             });
-            assert_eq!(&*sending, b"end");
+            assert_eq!(&*sending.unwrap(), b"end");
             assert_eq!(receiver.stream.read_timeout().unwrap(), None, "the next message may take its time");
         }
     }

@@ -51,6 +51,8 @@ fn secrets_are_wiped_from_the_memory_that_plugins_share() {
     let address = wallet.call("getnewaddress", json!(["", "legacy"]));
     wallet.call("signmessagewithprivkey", json!([key, "message"]));
     wallet.call("signmessage", json!([address, "message"]));
+    // A message of several pieces.
+    wallet.refused("signrawtransactionwithkey", json!(["00", vec![key; 4000]]));
     wallet.call("walletlock", json!([]));
     let memory = shared_memory(&host);
     assert!(memory.len() > 1 << 20, "there is such memory");

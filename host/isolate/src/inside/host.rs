@@ -14,7 +14,7 @@ use parking_lot::{Condvar, Mutex};
 
 use super::lane::RunnerLane;
 use super::told;
-use crate::body::Body;
+use crate::body::{Body, Left};
 use crate::frame::{FrameError, Head, INTERNAL_ERROR, Kind, place_of};
 use crate::greeting::Begin;
 
@@ -94,8 +94,10 @@ impl Inside {
             let received = on_own_lane(|lane| Ok((lane.next()?, lane.answer_waits()))).unwrap_or(Err(out_of_turn()));
             let ((head, body), is_timed) = received.unwrap_or_else(|error| gone(&error));
             let began = is_timed.then(Instant::now);
-            let (status, reason) = self.run(&head, &body);
-            drop(body);
+            let (status, reason) = match body {
+                Ok(body) => self.run(&head, &body),
+                Err(left) => (ErrorKind::Refused as i32, left.to_string().into_bytes().into()),
+            };
             let took = began.map(|began| began.elapsed()).unwrap_or_default();
             let told = on_own_lane(|lane| lane.returned(head.token, status, took, &reason));
             told.unwrap_or(Err(out_of_turn())).unwrap_or_else(|error| gone(&error));
@@ -122,9 +124,9 @@ impl Inside {
         self.on_any_lane(|lane| match lane.ask(head, body) {
             Ok((Head { code, extra, .. }, bytes)) => {
                 self.learned(extra);
-                Ok((code, bytes))
+                Ok(bytes.map_or((ErrorKind::Refused as i32, Body::default()), |bytes| (code, bytes)))
             }
-            Err(FrameError::NoRoom { .. }) => Ok((ErrorKind::Refused as i32, Body::default())),
+            Err(FrameError::TooLong { .. }) => Ok((ErrorKind::Refused as i32, Body::default())),
             Err(error) => Err(error),
         })
     }
@@ -132,10 +134,8 @@ impl Inside {
     /// Sends an answer that somebody waits for.
     fn answer(&self, head: Head, body: &[u8]) {
         self.on_any_lane(|lane| match lane.answer(head, body) {
-            Err(FrameError::NoRoom { len }) => {
-                let refusal =
-                    format!("The plugin's answer of {len} bytes is too long, or there is no memory for it now");
-                lane.answer(Head { code: INTERNAL_ERROR, ..head }, refusal.as_bytes())
+            Err(FrameError::TooLong { len }) => {
+                lane.answer(Head { code: INTERNAL_ERROR, ..head }, &Left { len }.of_answer())
             }
             sent => sent,
         });

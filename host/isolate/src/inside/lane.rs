@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use super::told;
-use crate::body::Body;
+use crate::body::Received;
 use crate::frame::{ANSWER_WAITS, FrameError, Head, Kind};
 use crate::lane::Lane;
 
@@ -12,7 +12,7 @@ use crate::lane::Lane;
 pub struct RunnerLane {
     lane: Lane,
     /// Calls that came while the code of an earlier one waited for the host: the host hands over several at once.
-    waiting: VecDeque<(Head, Body)>,
+    waiting: VecDeque<Received>,
     /// Whether the answer of the call that is run may wait until its code has returned.
     answer_waits: bool,
 }
@@ -27,7 +27,7 @@ impl RunnerLane {
     ///
     /// # Errors
     /// The host is gone.
-    pub fn next(&mut self) -> Result<(Head, Body), FrameError> {
+    pub fn next(&mut self) -> Result<Received, FrameError> {
         let next = match self.waiting.pop_front() {
             Some(next) => next,
             None => self.lane.receive(usize::MAX)?,
@@ -58,7 +58,7 @@ impl RunnerLane {
     /// Sends an answer.
     ///
     /// # Errors
-    /// The host is gone; there is no memory for so long an answer.
+    /// The host is gone; no message can say so long an answer.
     pub fn answer(&mut self, head: Head, body: &[u8]) -> Result<(), FrameError> {
         if self.answer_waits { self.lane.send_without_waking(head, &[body]) } else { self.lane.send(head, &[body]) }
     }
@@ -66,8 +66,8 @@ impl RunnerLane {
     /// Asks the host, and waits for what it says.
     ///
     /// # Errors
-    /// The host is gone; there is no memory for so long a question.
-    pub fn ask(&mut self, head: Head, body: &[u8]) -> Result<(Head, Body), FrameError> {
+    /// The host is gone; no message can say so long a question.
+    pub fn ask(&mut self, head: Head, body: &[u8]) -> Result<Received, FrameError> {
         self.lane.send(head, &[body])?;
         loop {
             match self.lane.receive(usize::MAX)? {

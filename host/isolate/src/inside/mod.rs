@@ -20,7 +20,7 @@ use crate::greeting::Hello;
 use crate::lane::Lane;
 use crate::library::{self, LibraryError};
 use crate::memory::{MemoryLane, Region, Side};
-use crate::passing::{self, Parcel, Purpose};
+use crate::passing::{self, Parcel, Purpose, Way};
 use crate::socket::SocketLane;
 use host::Inside;
 use lane::RunnerLane;
@@ -56,7 +56,7 @@ fn serve(control: &UnixStream) -> Result<(), FrameError> {
     let mut lane = SocketLane::new(control.try_clone()?);
     let (head, hello) = lane.receive(usize::MAX)?;
     let hello: Hello = match head.kind {
-        Kind::Hello => serde_json::from_slice(&hello).map_err(std::io::Error::from)?,
+        Kind::Hello => serde_json::from_slice(&hello.map_err(std::io::Error::other)?).map_err(std::io::Error::from)?,
         kind => return Err(FrameError::OutOfTurn(kind)),
     };
     if getppid().is_none_or(|parent| parent.as_raw_nonzero().get() as u32 != hello.host) {
@@ -111,21 +111,15 @@ fn take_lanes(control: &UnixStream, inside: &'static Inside) -> Result<(), Frame
             Parcel::Regions([theirs, ours]) => {
                 regions = Some((Region::open(ours, true)?, Region::open(theirs, false)?));
             }
-            Parcel::Lane(purpose, place, socket) => {
-                let socket = UnixStream::from(socket);
-                let lane = match &regions {
-                    Some((ours, theirs)) => {
-                        let lane = MemoryLane::new(Side::Runner, socket, place.into(), ours, theirs);
-                        Lane::Memory(Box::new(
-                            lane.ok_or(std::io::ErrorKind::InvalidData).map_err(std::io::Error::from)?,
-                        ))
-                    }
-                    None => Lane::Socket(SocketLane::new(socket)),
-                };
-                serve_lane(lane, purpose, inside)?;
+            Parcel::Lane(purpose, Way::Memory(place)) => {
+                let lane = regions
+                    .as_ref()
+                    .and_then(|(ours, theirs)| MemoryLane::new(Side::Runner, place.into(), ours, theirs));
+                let lane = lane.ok_or(std::io::ErrorKind::InvalidData).map_err(std::io::Error::from)?;
+                serve_lane(Lane::Memory(Box::new(lane)), purpose, inside)?;
             }
-            Parcel::Memory(_) | Parcel::NoMemory => {
-                return Err(std::io::Error::from(std::io::ErrorKind::InvalidData).into());
+            Parcel::Lane(purpose, Way::Socket(socket)) => {
+                serve_lane(Lane::Socket(SocketLane::new(socket.into())), purpose, inside)?;
             }
         }
     }

@@ -2,14 +2,12 @@
 
 use std::convert::Infallible;
 use std::io::{Error, ErrorKind};
-use std::ops::Deref;
 use std::os::fd::{AsFd, OwnedFd};
-use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::time::Instant;
 
-use super::Budget;
-use crate::body::Body;
+use crate::body::Received;
+use crate::budget::Budget;
 use crate::frame::{FrameError, Head};
 
 /// What one side writes of all lanes.
@@ -30,17 +28,6 @@ impl Region {
     /// Always.
     pub fn open(_file: impl AsFd, _is_ours: bool) -> std::io::Result<Arc<Self>> {
         Err(Error::from(ErrorKind::Unsupported))
-    }
-}
-
-/// Memory that nobody writes any more.
-pub struct Sealed(Infallible);
-
-impl Deref for Sealed {
-    type Target = [u8];
-
-    fn deref(&self) -> &[u8] {
-        match self.0 {}
     }
 }
 
@@ -73,7 +60,7 @@ pub struct MemoryLane(Infallible);
 
 impl MemoryLane {
     /// There is none.
-    pub fn new(_: Side, _: UnixStream, _: usize, ours: &Arc<Region>, _: &Arc<Region>) -> Option<Self> {
+    pub fn new(_: Side, _: usize, ours: &Arc<Region>, _: &Arc<Region>) -> Option<Self> {
         match ours.0 {}
     }
 
@@ -107,7 +94,7 @@ impl MemoryLane {
     ///
     /// # Errors
     /// None.
-    pub fn receive(&mut self, _limit: usize, _until: Option<Instant>) -> Result<(Head, Body), FrameError> {
+    pub fn receive(&mut self, _limit: usize, _until: Option<Instant>) -> Result<Received, FrameError> {
         match self.0 {}
     }
 }

@@ -15,7 +15,7 @@ const ENDED: u8 = 2;
 pub struct End(AtomicU8);
 
 impl End {
-    /// Wakes all who wait for messages of a region whose writer has ended, once.
+    /// Wakes all who wait for a region's writer, which has ended, once.
     pub fn tell(&self, theirs: &Arc<Region>) {
         if self.0.compare_exchange(WRITES, BEING_TOLD, Ordering::SeqCst, Ordering::SeqCst).is_err() {
             return;
@@ -26,7 +26,15 @@ impl End {
             area.published().fetch_add(1, Ordering::SeqCst);
         }
         self.0.store(ENDED, Ordering::SeqCst);
-        areas().for_each(|area| wake(area.published()));
+        areas().for_each(|area| {
+            wake(area.published());
+            wake(area.taken());
+        });
+    }
+
+    /// Whether it has: it takes nothing any more.
+    pub fn has_come(&self) -> bool {
+        self.0.load(Ordering::SeqCst) != WRITES
     }
 
     /// How many messages the writer of an area has published, and whether no more will come.

@@ -1,13 +1,8 @@
-//! Memory files and their mappings: the one place where memory that another process may write is turned into references.
-//!
-//! What the other side may write while this one looks is given as atomics only; as plain bytes only what is sealed, which nobody
-//! can write any more.
+//! Memory files and their mappings: the one place where memory that another process may write is turned into references, to atomics
+//! only.
 #![allow(unsafe_code)]
 
 use std::ffi::c_void;
-use std::fs::File;
-use std::io::Write;
-use std::ops::Deref;
 use std::os::fd::{AsFd, OwnedFd};
 use std::ptr::NonNull;
 use std::sync::Arc;
@@ -25,7 +20,7 @@ use crate::together::MAX_TOGETHER;
 pub const SLOTS: u32 = 8;
 const _: () = assert!(MAX_TOGETHER <= SLOTS as usize);
 
-/// The bytes of a slot: the longest message, with its head, that lies in it.
+/// The bytes of a slot: the longest message, with its head, that lies in one.
 pub const SLOT_BYTES: usize = 64 << 10;
 
 /// The counters of a lane have a page of their own.
@@ -46,7 +41,7 @@ struct Mapping {
     len: usize,
 }
 
-// SAFETY: a mapping is memory of the process, not of a thread; what is given out of it is atomics or never written.
+// SAFETY: a mapping is memory of the process, not of a thread; what is given out of it is atomics.
 unsafe impl Send for Mapping {}
 // SAFETY: as above.
 unsafe impl Sync for Mapping {}
@@ -102,14 +97,6 @@ impl Region {
     }
 }
 
-#[cfg(test)]
-impl Region {
-    /// A way to write memory of a long message, which no runner should keep.
-    pub fn writable(file: impl AsFd, len: usize) -> std::io::Result<Box<dyn Send>> {
-        Ok(Box::new(Mapping::new(file, len, ProtFlags::READ | ProtFlags::WRITE)?))
-    }
-}
-
 /// One lane's part of a region.
 #[derive(Clone)]
 pub struct Area {
@@ -161,62 +148,6 @@ impl Area {
         // SAFETY: it lies within the lane, at a multiple of a page; the words are only ever used as atomics, as above.
         unsafe { std::slice::from_raw_parts(self.region.0.base.add(at).as_ptr().cast(), SLOT_BYTES / 8) }
     }
-}
-
-/// Bytes in memory that nobody can write any more.
-pub struct Sealed(Mapping);
-
-impl Sealed {
-    /// Seals memory of the given length and maps it.
-    ///
-    /// # Errors
-    /// Somebody has a mapping through which it could be written, or it has another length.
-    pub fn new(file: impl AsFd, len: usize) -> std::io::Result<Self> {
-        let sealed = SealFlags::WRITE;
-        if !fcntl_get_seals(&file)?.contains(sealed) {
-            fcntl_add_seals(&file, sealed)?;
-        }
-        Ok(Self(Mapping::new(&file, len, ProtFlags::READ)?))
-    }
-}
-
-impl Deref for Sealed {
-    type Target = [u8];
-
-    fn deref(&self) -> &[u8] {
-        // SAFETY: the mapping has this length, its file can be neither shortened nor written: both are sealed.
-        unsafe { std::slice::from_raw_parts(self.0.base.as_ptr(), self.0.len) }
-    }
-}
-
-/// A memory file of a length that stays, to be written through its descriptor.
-///
-/// # Errors
-/// The system has no such memory.
-pub fn fixed_file(len: usize) -> std::io::Result<OwnedFd> {
-    let file = memory_file(len)?;
-    fcntl_add_seals(&file, FIXED)?;
-    Ok(file)
-}
-
-/// A memory file with these bytes, which nobody can write.
-///
-/// # Errors
-/// The system has no such memory.
-pub fn sealed_file(parts: &[&[u8]], len: usize) -> std::io::Result<OwnedFd> {
-    let file = fill(memory_file(len)?, parts)?;
-    fcntl_add_seals(&file, FIXED | SealFlags::WRITE | SealFlags::SEAL)?;
-    Ok(file)
-}
-
-/// Writes these bytes to the start of a memory file.
-///
-/// # Errors
-/// The system has no memory left.
-pub fn fill(file: OwnedFd, parts: &[&[u8]]) -> std::io::Result<OwnedFd> {
-    let mut file = File::from(file);
-    parts.iter().try_for_each(|part| file.write_all(part))?;
-    Ok(file.into())
 }
 
 fn memory_file(len: usize) -> std::io::Result<OwnedFd> {

@@ -1,6 +1,5 @@
 //! Both ends of lanes in one process, and false runners.
 
-use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -8,16 +7,19 @@ use std::time::{Duration, Instant};
 
 use proptest::prelude::*;
 
-use super::mapping::{Area, SLOTS};
+use super::mapping::{Area, SLOT_BYTES, SLOTS};
 use super::*;
-use crate::body::Body;
+use crate::body::{Left, Received};
+use crate::budget::Budget;
 use crate::frame::{ANSWER_WAITS, FrameError, HEAD_LEN, Head, Kind};
 use crate::lane::Lane;
-use crate::passing::{self, Parcel};
 use crate::socket::SocketLane;
 
 /// What the memory of long messages is in these tests.
 const BUDGET: usize = 4 << 20;
+
+/// The longest body of one slot.
+const INLINE: usize = SLOT_BYTES - HEAD_LEN;
 
 /// The two ends of a lane, and what they lie in.
 struct Ends {
@@ -27,31 +29,33 @@ struct Ends {
     theirs: Arc<Region>,
     end: Arc<End>,
     budget: Arc<Budget>,
-    /// The runner's end of the socket.
-    socket: UnixStream,
 }
 
 fn ends() -> Ends {
     let ((ours, read), (theirs, written)) = (Region::create(false).unwrap(), Region::create(true).unwrap());
-    let (here, there) = UnixStream::pair().unwrap();
     let (end, budget) = (Arc::new(End::default()), Budget::new(BUDGET));
     let side = Side::Host { end: end.clone(), budget: budget.clone() };
-    let socket = there.try_clone().unwrap();
-    let host = MemoryLane::new(side, here, 3, &ours, &theirs).unwrap();
+    let host = MemoryLane::new(side, 3, &ours, &theirs).unwrap();
     let (read, written) = (Region::open(read, false).unwrap(), Region::open(written, true).unwrap());
-    let runner = MemoryLane::new(Side::Runner, there, 3, &written, &read).unwrap();
+    let runner = MemoryLane::new(Side::Runner, 3, &written, &read).unwrap();
     let (host, runner) = (Lane::Memory(Box::new(host)), Lane::Memory(Box::new(runner)));
-    Ends { host, runner, ours, theirs, end, budget, socket }
+    Ends { host, runner, ours, theirs, end, budget }
 }
 
 fn bytes(len: usize) -> Vec<u8> {
     (0..len).map(|at| (at * 7 + len) as u8 | 1).collect()
 }
 
+/// A message that has come with its body.
+fn whole(received: Result<Received, FrameError>) -> (Head, crate::body::Body) {
+    let (head, body) = received.unwrap();
+    (head, body.unwrap())
+}
+
 /// What the runner's end does: each message goes back with its bytes in two parts, behind `extra` messages without an answer.
 fn echo(mut runner: Lane, messages: usize) {
     for _ in 0..messages {
-        let (head, body) = runner.receive(usize::MAX).unwrap();
+        let (head, body) = whole(runner.receive(usize::MAX));
         for number in 0..head.extra {
             runner.send(Head { token: number, ..Head::new(Kind::Reply) }, &[&body]).unwrap();
         }
@@ -69,7 +73,7 @@ fn talk(mut host: Lane, runner: Lane, messages: &[(usize, u64)]) -> Vec<(Head, u
         let head = Head { token: number as u64, extra: *replies, ..Head::new(Kind::Call) };
         host.send(head, &[&sent[..len / 2], &[], &sent[len / 2..]]).unwrap();
         for _ in 0..=*replies {
-            let (head, body) = host.receive(usize::MAX).unwrap();
+            let (head, body) = whole(host.receive(usize::MAX));
             assert_eq!(*body, *sent);
             heard.push((head, body.len()));
         }
@@ -82,7 +86,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
     #[test]
     fn lanes_of_memory_carry_what_lanes_of_sockets_do(
-        messages in proptest::collection::vec((prop_oneof![0..40_usize, INLINE - 9..INLINE + 9, 0..300_000_usize], 0..9_u64), 1..12)
+        messages in proptest::collection::vec((prop_oneof![0..40_usize, INLINE - 9..INLINE + 9, 0..300_000_usize, 2_000_000..2_200_000_usize], 0..9_u64), 1..12)
     ) {
         let Ends { host, runner, .. } = ends();
         let (one, other) = UnixStream::pair().unwrap();
@@ -101,15 +105,15 @@ fn is_clean(region: &Arc<Region>) -> bool {
 fn nothing_is_left_of_messages_that_were_taken() {
     let Ends { mut host, mut runner, ours, theirs, .. } = ends();
     let other = std::thread::spawn(move || {
-        for _ in 0..9 {
-            let (head, body) = runner.receive(usize::MAX).unwrap();
+        for _ in 0..11 {
+            let (head, body) = whole(runner.receive(usize::MAX));
             runner.send(head, &[&body]).unwrap();
         }
         runner
     });
-    for len in [1, 8, 9, INLINE, 100, INLINE - 1, 0, 3, INLINE + 1] {
+    for len in [1, 8, 9, INLINE, 100, INLINE - 1, 0, 3, INLINE + 1, 20 * INLINE, 3] {
         host.send(Head::new(Kind::Call), &[&bytes(len)]).unwrap();
-        assert_eq!(host.receive(usize::MAX).unwrap().1.len(), len);
+        assert_eq!(whole(host.receive(usize::MAX)).1.len(), len);
     }
     drop(other.join().unwrap());
     assert!(is_clean(&theirs) && is_clean(&ours));
@@ -138,22 +142,57 @@ fn waiting_ends_in_time() {
 }
 
 #[test]
-fn messages_that_are_too_long_are_refused_and_their_memory_is_bounded() {
+fn messages_that_are_too_long_are_left_and_their_memory_is_bounded() {
     let Ends { mut host, mut runner, budget, .. } = ends();
     let answers = std::thread::spawn(move || {
-        let sent: Vec<_> = [BUDGET + 1, BUDGET / 2, BUDGET]
-            .map(|len| runner.send(Head::new(Kind::Reply), &[&bytes(len)]).is_ok())
-            .into();
+        for len in [BUDGET + 1, BUDGET / 2, BUDGET, 2 * INLINE] {
+            runner.send(Head::new(Kind::Reply), &[&bytes(len)]).unwrap();
+        }
         runner.send(Head::new(Kind::Returned), &[b"done"]).unwrap();
-        sent
     });
-    let (_, kept) = host.receive(usize::MAX).unwrap();
+    let left = |received: Result<Received, FrameError>| received.unwrap().1.unwrap_err().len;
+    assert_eq!(left(host.receive(usize::MAX)), BUDGET + 1);
+    let (_, kept) = whole(host.receive(usize::MAX));
     assert_eq!(*kept, *bytes(BUDGET / 2));
-    assert_eq!(&*host.receive(usize::MAX).unwrap().1, b"done", "the others found no room");
-    assert_eq!(answers.join().unwrap(), [false, true, false]);
+    assert_eq!(left(host.receive(usize::MAX)), BUDGET, "half of it is taken");
+    assert_eq!(left(host.receive(INLINE)), 2 * INLINE, "more than is read");
+    assert_eq!(&*whole(host.receive(usize::MAX)).1, b"done", "what follows is read as it is");
+    answers.join().unwrap();
     assert!(budget.take(BUDGET).is_none());
     drop(kept);
     assert!(budget.take(BUDGET).is_some(), "it comes back");
+}
+
+#[test]
+fn a_runner_that_does_not_go_on_with_a_long_message_is_given_up() {
+    let long = Head { len: 9 * INLINE as u32, ..Head::new(Kind::Reply) };
+    let (heard, mut ends) = lie(|area, _| {
+        put(area, 0, long);
+        area.published().store(1, Ordering::SeqCst);
+    });
+    assert!(matches!(heard, Err(FrameError::Silent)), "{heard:?}");
+    let sent = ends.host.send(Head::new(Kind::Answer), &[&bytes(9 * INLINE)]);
+    assert!(matches!(sent, Err(FrameError::Silent)), "{sent:?}");
+    assert_eq!(ends.host.close(), SLOTS as usize, "nothing of it was taken");
+}
+
+#[test]
+fn end_of_a_runner_is_heard_within_a_long_message() {
+    let mut reading = ends();
+    let area = Area::new(&reading.theirs, 3).unwrap();
+    put(&area, 0, Head { len: 2 * INLINE as u32, ..Head::new(Kind::Reply) });
+    area.published().store(1, Ordering::SeqCst);
+    let mut writing = ends();
+    let ended = |end: &Arc<End>, theirs: &Arc<Region>| end.tell(theirs);
+    std::thread::scope(|scope| {
+        let reads = scope.spawn(|| reading.host.receive(usize::MAX));
+        let writes = scope.spawn(|| writing.host.send(Head::new(Kind::Answer), &[&bytes(9 * INLINE)]));
+        ended(&reading.end, &reading.theirs);
+        ended(&writing.end, &writing.theirs);
+        let (read, written) = (reads.join().unwrap(), writes.join().unwrap());
+        assert!(matches!(read, Err(FrameError::Io(_))), "{read:?}");
+        assert!(matches!(written, Err(FrameError::Io(_))), "{written:?}");
+    });
 }
 
 #[test]
@@ -184,7 +223,7 @@ fn messages_that_wake_nobody_are_found_all_the_same() {
     host.send(Head { code: ANSWER_WAITS, ..Head::new(Kind::Call) }, &[]).unwrap();
     let area = Area::new(&ours, 3).unwrap();
     let waiting = std::thread::spawn(move || host.receive(9).unwrap().0.kind);
-    runner.receive(9).unwrap();
+    whole(runner.receive(9));
     while area.sleeps().load(Ordering::SeqCst) == 0 && !waiting.is_finished() {
         std::hint::spin_loop();
     }
@@ -209,7 +248,7 @@ fn more_messages_than_there_are_slots_wake_whoever_takes_them() {
 }
 
 /// A false runner: what `lie` does with its end, and how the host takes it.
-fn lie(lie: impl FnOnce(&Area, Lane)) -> (Result<(Head, Body), FrameError>, Ends) {
+fn lie(lie: impl FnOnce(&Area, Lane)) -> (Result<Received, FrameError>, Ends) {
     let mut ends = ends();
     let runner = std::mem::replace(&mut ends.runner, Lane::Socket(SocketLane::new(UnixStream::pair().unwrap().0)));
     lie(&Area::new(&ends.theirs, 3).unwrap(), runner);
@@ -241,53 +280,11 @@ fn counts_that_cannot_be_are_a_fault() {
 
 #[test]
 fn heads_that_cannot_be_are_a_fault() {
-    let publish = |area: &Area, head| {
-        put(area, 0, head);
-        area.published().store(1, Ordering::SeqCst);
-    };
     let (heard, _) = lie(|area, _| {
         area.slot(0)[0].store(99, Ordering::SeqCst);
         area.published().store(1, Ordering::SeqCst);
     });
     assert!(matches!(heard, Err(FrameError::Kind(99))), "{heard:?}");
-    let (heard, _) = lie(|area, _| publish(area, Head { len: 2 << 20, ..Head::new(Kind::Reply) }));
-    assert!(matches!(heard, Err(FrameError::TooLong { .. })), "{heard:?}");
-    let (heard, _) = lie(|area, _| publish(area, Head { len: INLINE as u32 + 1, ..Head::new(Kind::Reply) }));
-    assert!(matches!(heard, Err(FrameError::NoRoom { .. })), "no memory was asked for: {heard:?}");
-    let (heard, _) = lie(|area, _| {
-        let room = Head { extra: INLINE as u64 + 1, ..Head::new(Kind::Room) };
-        put(area, 0, room);
-        put(area, 1, room);
-        area.published().store(2, Ordering::SeqCst);
-    });
-    assert!(matches!(heard, Err(FrameError::OutOfTurn(Kind::Room))), "asked for twice: {heard:?}");
-    let (heard, _) = lie(|area, _| {
-        put(area, 0, Head { extra: INLINE as u64 + 1, ..Head::new(Kind::Room) });
-        put(area, 1, Head { len: INLINE as u32 + 2, ..Head::new(Kind::Reply) });
-        area.published().store(2, Ordering::SeqCst);
-    });
-    assert!(matches!(heard, Err(FrameError::NoRoom { .. })), "of another length: {heard:?}");
-}
-
-#[test]
-fn long_message_that_could_still_be_written_is_a_fault() {
-    let mut ends = ends();
-    let len = INLINE + 1;
-    let area = Area::new(&ends.theirs, 3).unwrap();
-    let socket = ends.socket.try_clone().unwrap();
-    put(&area, 0, Head { extra: len as u64, ..Head::new(Kind::Room) });
-    area.published().store(1, Ordering::SeqCst);
-    let liar = std::thread::spawn(move || {
-        let Some(Parcel::Memory(file)) = passing::receive(&socket).unwrap() else { panic!("no memory") };
-        let kept = Region::writable(file.as_fd(), len).unwrap();
-        put(&area, 1, Head { len: len as u32, ..Head::new(Kind::Reply) });
-        area.published().store(2, Ordering::SeqCst);
-        waiting::wake(area.published());
-        kept
-    });
-    let heard = ends.host.receive_within(1 << 20, Duration::from_secs(20));
-    assert!(matches!(heard, Err(FrameError::Unsealed { .. })), "{heard:?}");
-    drop(liar.join().unwrap());
 }
 
 #[test]
@@ -304,7 +301,6 @@ fn runner_cannot_write_what_the_host_says() {
 fn whatever_a_runner_publishes_is_a_message_or_a_fault() {
     let mut ends = ends();
     let (area, ours) = (Area::new(&ends.theirs, 3).unwrap(), Area::new(&ends.ours, 3).unwrap());
-    ends.socket.set_nonblocking(true).unwrap();
     let mut state = 0x9e37_79b9_7f4a_7c15_u64;
     let mut next = || {
         state ^= state << 13;
@@ -312,27 +308,32 @@ fn whatever_a_runner_publishes_is_a_message_or_a_fault() {
         state ^= state << 17;
         state
     };
-    let (mut heard, mut faults) = (0, 0);
+    let (mut heard, mut left, mut faults) = (0, 0, 0);
     for _ in 0..200_000 {
         let taken = ours.taken().load(Ordering::SeqCst);
-        let slot = area.slot(taken);
-        slot.iter().take(HEAD_LEN / 8 + 8).for_each(|word| word.store(next(), Ordering::SeqCst));
-        // Most have a kind, and a length that could be.
-        if next() % 8 > 0 {
-            slot[0].store(next() % 20, Ordering::SeqCst);
-            slot[3].store((next() % (2 * INLINE as u64)) << 32, Ordering::SeqCst);
-            slot[2].store(next() % (4 * INLINE as u64), Ordering::SeqCst);
+        // More than one where it has several pieces.
+        let published = taken.wrapping_add(1 + (next() % u64::from(SLOTS)) as u32);
+        for at in 0..published.wrapping_sub(taken) {
+            let slot = area.slot(taken.wrapping_add(at));
+            slot.iter().take(HEAD_LEN / 8 + 8).for_each(|word| word.store(next(), Ordering::SeqCst));
+            // Most have a kind, and a length that could be.
+            if next() % 8 > 0 {
+                slot[0].store(next() % 20, Ordering::SeqCst);
+                slot[3].store((next() % (3 * INLINE as u64)) << 32, Ordering::SeqCst);
+            }
         }
-        area.published().store(taken.wrapping_add(1), Ordering::SeqCst);
-        match ends.host.receive_within(INLINE + 1000, Duration::ZERO) {
-            Ok((head, body)) => {
+        area.published().store(published, Ordering::SeqCst);
+        match ends.host.receive_within(2 * INLINE, Duration::ZERO) {
+            Ok((head, Ok(body))) => {
                 assert_eq!(head.len as usize, body.len());
                 heard += 1;
             }
+            Ok((head, Err(Left { len }))) => {
+                assert!(head.len as usize == len && len > 2 * INLINE);
+                left += 1;
+            }
             Err(_) => faults += 1,
         }
-        // What it was given of memory, it drops.
-        while let Ok(Some(_)) = passing::receive(&ends.socket) {}
     }
-    assert!(heard > 10_000 && faults > 10_000, "{heard} {faults}");
+    assert!(heard > 10_000 && left > 1000 && faults > 10_000, "{heard} {left} {faults}");
 }

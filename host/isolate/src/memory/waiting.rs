@@ -15,6 +15,9 @@ pub const FOR_ANSWERS: Duration = Duration::from_micros(60);
 /// The same, by a side that has asked a service: the other one reads a batch of a wallet's rows in some eighty microseconds.
 pub const FOR_SERVICES: Duration = Duration::from_micros(150);
 
+/// The same within a long message: to copy a piece takes some ten microseconds.
+pub const FOR_PIECES: Duration = Duration::from_micros(50);
+
 /// How many looks between two of the clock.
 const LOOKS: u32 = 32;
 

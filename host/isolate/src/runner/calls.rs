@@ -6,10 +6,12 @@ use outrigger_abi::RawCall;
 
 use super::lanes::Entry;
 use super::{Gone, Runner};
-use crate::body::Body;
 use crate::frame::{ANSWER_WAITS, FrameError, Head, Kind};
 use crate::lane::Lane;
 use crate::together::Returned;
+
+/// The bytes of a call that goes together with others, and of an answer that is told with one: both lie in one slot of a lane.
+const SHORT: usize = 16 << 10;
 
 impl Runner {
     /// Runs calls, one after the other, and gives how the code of each has returned. Where `answers_wait`, their answers go nowhere
@@ -21,8 +23,11 @@ impl Runner {
             Ok(lane) => lane,
             Err(gone) => return vec![Err(gone); calls.len()],
         };
-        // On a socket it cannot be seen which ones the runner has taken: there each goes once the one before has returned.
-        let at_once = if matches!(lane, Lane::Memory(_)) { calls.len() } else { 1 };
+        // On a socket it cannot be seen which ones the runner has taken, and the host does not wait for it to take a long one while it
+        // may wait for the host: there each goes once the one before has returned.
+        let is_short = |call: &&RawCall<'_>| call.method.len() + call.params.len() <= SHORT;
+        let goes_together = matches!(lane, Lane::Memory(_)) && calls.iter().all(is_short);
+        let at_once = if goes_together { calls.len() } else { 1 };
         // Of those that were sent, whether they brought an answer; and how those have returned that have.
         let (mut sent, mut returned) = (Vec::with_capacity(calls.len()), Vec::with_capacity(calls.len()));
         let mut tried = 0;
@@ -75,7 +80,7 @@ impl Runner {
         let RawCall { token, method, params, deadline_ms } = *call;
         self.open.begin(token, method, answer_waits);
         let ask = |place| self.backend.ask(&Head { token, place, ..Head::new(Kind::Ask) }, b"");
-        let told = self.ahead.of(method, ask).map(|told| told.encode());
+        let told = self.ahead.of(method, ask).map(|told| told.encode()).filter(|told| told.len() <= SHORT);
         let head = Head {
             token,
             code: if answer_waits { ANSWER_WAITS } else { 0 },
@@ -90,9 +95,9 @@ impl Runner {
 
     /// Answers what the code of a call asks until it has returned.
     fn serve_call(&self, lane: &mut Lane, call: &RawCall<'_>, was_told: bool) -> Result<Returned, FrameError> {
-        let learn = |first: &Head, body: &Body| {
+        let learn = |first: &Head| {
             if !was_told && first.token == call.token {
-                self.ahead.learn(call.method, first, body.len());
+                self.ahead.learn(call.method, first);
             }
         };
         let (Head { code: status, extra, place, .. }, _) = self.serve_until_returned(lane, call.token, learn)?;

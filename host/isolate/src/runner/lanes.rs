@@ -5,10 +5,10 @@ use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 
 use parking_lot::{Condvar, Mutex};
-use rustix::net::sockopt::set_socket_send_buffer_size;
 
+use crate::budget::Budget;
 use crate::lane::Lane;
-use crate::memory::{Budget, End, MemoryLane, Region, Side};
+use crate::memory::{End, MemoryLane, Region, Side};
 use crate::passing::{self, Parcel};
 
 /// How many threads of the host can be in one runner at a time.
@@ -16,13 +16,6 @@ pub const MAX_ENTRIES: usize = 40;
 
 /// How many of these are not for calls: for functions without which calls may not end.
 const FOR_CONTROL: usize = 4;
-
-/// How much memory the long messages of one runner may take at a time, in bytes.
-const LONG_MESSAGES: usize = 256 << 20;
-
-/// The room for descriptors on their way in a lane, in bytes of the system's own: for those of calls that go together, at some
-/// thousand each, and no more than a few times as many.
-const PARCELS: usize = 16 << 10;
 
 /// What a thread of the host enters a runner for.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -107,7 +100,6 @@ pub struct Shared {
     pub theirs: Arc<Region>,
     /// Whether it has ended.
     pub end: Arc<End>,
-    budget: Arc<Budget>,
 }
 
 impl Shared {
@@ -118,17 +110,16 @@ impl Shared {
     pub fn new(control: &UnixStream) -> std::io::Result<Self> {
         let ((ours, read), (theirs, written)) = (Region::create(false)?, Region::create(true)?);
         passing::send(control, &Parcel::Regions([read.as_fd(), written.as_fd()]))?;
-        Ok(Self { ours, theirs, end: Arc::default(), budget: Budget::new(LONG_MESSAGES) })
+        Ok(Self { ours, theirs, end: Arc::default() })
     }
 
-    /// A lane in this place, whose long messages go over this socket.
+    /// A lane in this place, whose long messages take of this budget.
     ///
     /// # Errors
-    /// There is no such place; the system has failed.
-    pub fn lane(&self, socket: UnixStream, place: usize) -> std::io::Result<MemoryLane> {
-        set_socket_send_buffer_size(&socket, PARCELS)?;
-        let side = Side::Host { end: self.end.clone(), budget: self.budget.clone() };
-        let lane = MemoryLane::new(side, socket, place, &self.ours, &self.theirs);
+    /// There is no such place.
+    pub fn lane(&self, place: u8, budget: Arc<Budget>) -> std::io::Result<MemoryLane> {
+        let side = Side::Host { end: self.end.clone(), budget };
+        let lane = MemoryLane::new(side, place.into(), &self.ours, &self.theirs);
         lane.ok_or_else(|| std::io::ErrorKind::OutOfMemory.into())
     }
 }

@@ -20,11 +20,7 @@ const SLOTS: u32 = 8;
 const HELLO: u64 = 1;
 const REPLY: u64 = 14;
 const RETURNED: u64 = 15;
-const ROOM: u64 = 16;
 const UNKNOWN: u64 = 99;
-
-/// The first length that does not lie in a slot.
-const LONG: u64 = SLOT as u64 - 31;
 
 /// The head of a message: its kind, a call, what belongs to the kind, and its length.
 type Head = [u64; 4];
@@ -41,13 +37,6 @@ pub fn lie(how: &str, token: u64) -> io::Result<()> {
         "turn" => publish(&[head(HELLO, token, 0, 0)])?,
         "token" => publish(&[head(RETURNED, token ^ 1, 0, 0)])?,
         "length" => publish(&[head(REPLY, token, 0, u64::from(u32::MAX))])?,
-        "unasked" => publish(&[head(REPLY, token, 0, LONG)])?,
-        "rooms" => publish(&[head(ROOM, 0, LONG, 0); 2])?,
-        "unsealed" => {
-            publish(&[head(ROOM, 0, LONG, 0)])?;
-            keep_writable(received()?)?;
-            publish(&[head(REPLY, token, 0, LONG)])?;
-        }
         "half" => send(&bytes(&[head(REPLY, token, 0, 0)])[..20]),
         "part" => send(&bytes(&[head(REPLY, token, 0, 9)])),
         "word" => say(99)?,
@@ -146,36 +135,6 @@ impl Lane {
         // SAFETY: wakes whoever sleeps on the counter.
         unsafe { libc::syscall(libc::SYS_futex, ptr::from_ref(self.published()), libc::FUTEX_WAKE, i32::MAX) };
     }
-}
-
-/// The descriptor that the host sends on one of the sockets.
-fn received() -> io::Result<i32> {
-    loop {
-        for socket in 0..64 {
-            let (mut byte, mut control) = ([0_u8; 64], [0_u64; 16]);
-            let mut part = libc::iovec { iov_base: byte.as_mut_ptr().cast(), iov_len: byte.len() };
-            // SAFETY: a message without anything is valid; the pointers outlive the call.
-            let mut message: libc::msghdr = unsafe { std::mem::zeroed() };
-            (message.msg_iov, message.msg_iovlen) = (&raw mut part, 1);
-            (message.msg_control, message.msg_controllen) = (control.as_mut_ptr().cast(), size_of_val(&control));
-            // SAFETY: as above; the first control message lies in `control`.
-            let (count, first) = unsafe {
-                (libc::recvmsg(socket, &raw mut message, libc::MSG_DONTWAIT), libc::CMSG_FIRSTHDR(&raw const message))
-            };
-            if count > 0 && !first.is_null() {
-                // SAFETY: a control message of descriptors.
-                return Ok(unsafe { ptr::read_unaligned(libc::CMSG_DATA(first).cast()) });
-            }
-        }
-    }
-}
-
-/// Keeps a way to write this memory.
-fn keep_writable(memory: i32) -> io::Result<()> {
-    let both = libc::PROT_READ | libc::PROT_WRITE;
-    // SAFETY: the system chooses a place where nothing is.
-    let place = unsafe { libc::mmap(ptr::null_mut(), LONG as usize, both, libc::MAP_SHARED, memory, 0) };
-    if place == libc::MAP_FAILED { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
 /// Says a word on the socket beside the lanes.

@@ -81,23 +81,27 @@ impl<P: Plugin> PluginCode for Running<P> {
         Ok(())
     }
 
-    fn cancel(&self, token: u64) {
+    fn cancel(&self, token: u64) -> Result<(), ErrorKind> {
         self.plugin.cancel(token);
+        Ok(())
     }
 
-    fn event(&self, event: &[u8]) {
+    fn event(&self, event: &[u8]) -> Result<(), ErrorKind> {
         // An event of a newer host that this SDK does not know is none of the plugin's concern.
         if let Ok(event) = wire::from_bytes(event) {
             self.plugin.event(event);
         }
+        Ok(())
     }
 
-    fn quiesce(&self) {
+    fn quiesce(&self) -> Result<(), ErrorKind> {
         self.plugin.quiesce();
+        Ok(())
     }
 
-    fn stop(&self) {
+    fn stop(&self) -> Result<(), ErrorKind> {
         self.plugin.stop();
+        Ok(())
     }
 }
 

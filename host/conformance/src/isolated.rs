@@ -63,6 +63,7 @@ impl Isolation {
             moments: &[],
             // One method that ends the process must not hide what the others do.
             restartable: true,
+            is_checked: true,
             max_answer: DEFAULT_MAX_BYTES,
             executable: self.executable.clone(),
             confinement: Some(Confinement { policy: Policy::BestEffort, reach: self.reach.clone(), core: false }),
@@ -120,19 +121,19 @@ impl PluginCode for Isolated {
         self.0.call(call)
     }
 
-    fn cancel(&self, token: u64) {
-        self.0.cancel(token);
+    fn cancel(&self, token: u64) -> Result<(), ErrorKind> {
+        self.0.cancel(token)
     }
 
-    fn event(&self, event: &[u8]) {
-        self.0.event(event);
+    fn event(&self, event: &[u8]) -> Result<(), ErrorKind> {
+        self.0.event(event)
     }
 
-    fn quiesce(&self) {
-        self.0.quiesce();
+    fn quiesce(&self) -> Result<(), ErrorKind> {
+        self.0.quiesce()
     }
 
-    fn stop(&self) {
-        self.0.stop();
+    fn stop(&self) -> Result<(), ErrorKind> {
+        self.0.stop()
     }
 }

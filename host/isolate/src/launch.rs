@@ -45,6 +45,9 @@ pub struct Launch {
     pub moments: &'static [(&'static str, usize)],
     /// Whether it may be started again when it ends by itself.
     pub restartable: bool,
+    /// Whether it is run to be checked: then the end of its process in a function without an answer is told as that function's fault,
+    /// beside a crash, and none of its processes waits before it is started.
+    pub is_checked: bool,
     /// The longest answer that is taken from it, in bytes.
     pub max_answer: usize,
     /// The program of its runners.

@@ -9,6 +9,7 @@ use outrigger_abi::{ErrorKind, HostHandle, PluginCode, RawCall, STATUS_OK, UsedP
 use outrigger_base::contain::contain;
 use parking_lot::{Condvar, Mutex};
 
+use crate::body::Body;
 use crate::cgroup::Group;
 use crate::frame::{Head, INTERNAL_ERROR, Kind};
 use crate::greeting::Begin;
@@ -81,10 +82,9 @@ impl Proxy {
         UsedPlugin::implemented::<Self>(Seed(Some(launch)))
     }
 
-    /// Enters a function without an answer. One whose runner is not there is done.
-    fn tell(&self, head: Head, body: &[u8]) -> i32 {
-        let Some(runner) = self.running() else { return STATUS_OK };
-        runner.enter(head, body).map_or(STATUS_OK, |(status, _)| status)
+    /// Enters a function without an answer. Where no runner is there, nothing is to be told.
+    fn tell(&self, head: Head, body: &[u8]) -> Result<(), ErrorKind> {
+        self.running().map_or(Ok(()), |runner| self.0.told(runner.enter(head, body)))
     }
 
     fn running(&self) -> Option<Arc<Runner>> {
@@ -143,30 +143,29 @@ impl PluginCode for Proxy {
         outcome
     }
 
-    fn cancel(&self, token: u64) {
+    fn cancel(&self, token: u64) -> Result<(), ErrorKind> {
         if let Some(runner) = self.running() {
             runner.open.forget(token);
         }
-        self.tell(Head { token, ..Head::new(Kind::Cancel) }, &[]);
+        self.tell(Head { token, ..Head::new(Kind::Cancel) }, &[])
     }
 
-    fn event(&self, event: &[u8]) {
+    fn event(&self, event: &[u8]) -> Result<(), ErrorKind> {
         // What happens while the next runner comes up, that one hears.
-        if self.0.runner(&mut None, Some(EVENT_PATIENCE)).is_some() {
-            self.tell(Head::new(Kind::Event), event);
+        match self.0.runner(&mut None, Some(EVENT_PATIENCE)) {
+            Some(_) => self.tell(Head::new(Kind::Event), event),
+            None => Ok(()),
         }
     }
 
-    fn quiesce(&self) {
-        self.tell(Head::new(Kind::Quiesce), &[]);
+    fn quiesce(&self) -> Result<(), ErrorKind> {
+        self.tell(Head::new(Kind::Quiesce), &[])
     }
 
-    fn stop(&self) {
+    fn stop(&self) -> Result<(), ErrorKind> {
         self.0.state.lock().stops = true;
-        if let Some(runner) = self.running() {
-            // Its end is what follows, however this ended.
-            let _ = runner.enter_within(Head::new(Kind::Stop), &[], STOP_PATIENCE);
-        }
+        let stop = |runner: Arc<Runner>| self.0.told(runner.enter_within(Head::new(Kind::Stop), &[], STOP_PATIENCE));
+        self.running().map_or(Ok(()), stop)
     }
 }
 
@@ -190,6 +189,16 @@ fn successor_patience(deadline: Option<Duration>) -> Duration {
 }
 
 impl Shared {
+    /// How a function without an answer has ended.
+    fn told(&self, outcome: Result<(i32, Body), Gone>) -> Result<(), ErrorKind> {
+        match outcome {
+            Ok((STATUS_OK, _)) => Ok(()),
+            Ok((status, _)) => Err(ErrorKind::from_status(status)),
+            Err(Gone { begun: true }) if self.launch.is_checked => Err(ErrorKind::Internal),
+            Err(Gone { .. }) => Ok(()),
+        }
+    }
+
     fn crashed(&self) -> String {
         format!("The plugin '{}' crashed", self.launch.plugin)
     }
@@ -296,7 +305,8 @@ impl Shared {
     /// Waits before the next runner, where several have answered nothing. False where the instance ends meanwhile.
     fn pause(&self, in_vain: u32) -> bool {
         let mut state = self.state.lock();
-        if let Some(more) = in_vain.checked_sub(FREE_CRASHES) {
+        let waits = in_vain.checked_sub(FREE_CRASHES).filter(|_| !self.launch.is_checked);
+        if let Some(more) = waits {
             let until = Instant::now() + FIRST_DELAY.saturating_mul(1 << more.min(16)).min(MAX_DELAY);
             while !matches!(state.stage, Stage::Ended) && !self.changed.wait_until(&mut state, until).timed_out() {}
         }

@@ -344,12 +344,13 @@ impl Runner {
                 lane.send(Head { code: status, extra, ..Head::new(Kind::Answer) }, &[&bytes])
             }
             Kind::Reply => {
-                self.open.forget(head.token);
                 let (code, answer) = match body {
                     Ok(answer) => (head.code, answer.into()),
                     Err(left) => (INTERNAL_ERROR, left.of_answer()),
                 };
-                let is_wanted = self.backend.host.reply(head.token, code, answer);
+                // Once it is gone, a call that is not open was answered with its end.
+                let is_left = self.open.forget(head.token) || !self.is_gone();
+                let is_wanted = is_left && self.backend.host.reply(head.token, code, answer);
                 self.has_answered.fetch_or(is_wanted, Ordering::Relaxed);
                 if head.extra == 0 {
                     return Ok(());

@@ -30,16 +30,19 @@ pub trait PluginCode: Send + Sync + Sized + 'static {
     fn call(&self, call: RawCall<'_>) -> Result<(), ErrorKind>;
 
     /// A call's answer is not wanted any more.
-    fn cancel(&self, token: u64);
+    ///
+    /// # Errors
+    /// A fault of the plugin, here and below.
+    fn cancel(&self, token: u64) -> Result<(), ErrorKind>;
 
     /// Something happened; the bytes are an encoded event.
-    fn event(&self, event: &[u8]);
+    fn event(&self, event: &[u8]) -> Result<(), ErrorKind>;
 
     /// No call will follow.
-    fn quiesce(&self);
+    fn quiesce(&self) -> Result<(), ErrorKind>;
 
     /// The last word to the instance.
-    fn stop(&self);
+    fn stop(&self) -> Result<(), ErrorKind>;
 }
 
 /// A call as it comes.
@@ -194,6 +197,10 @@ unsafe fn with<P: PluginCode>(instance: Instance, body: impl FnOnce(&P) -> i32) 
     })
 }
 
+fn status_of(outcome: Result<(), ErrorKind>) -> i32 {
+    outcome.map_or_else(|fault| fault as i32, |()| STATUS_OK)
+}
+
 unsafe extern "C" fn start<P: PluginCode>(instance: Instance, error: *mut OwnedBytes) -> i32 {
     // SAFETY: the host passes a live instance.
     unsafe {
@@ -214,49 +221,31 @@ unsafe extern "C" fn call<P: PluginCode>(instance: Instance, frame: *const CallF
             params: (*frame).params.as_slice(),
             deadline_ms: CallFrame::deadline_ms(frame).filter(|ms| *ms > 0),
         };
-        with::<P>(instance, |plugin| plugin.call(call).map_or_else(|fault| fault as i32, |()| STATUS_OK))
+        with::<P>(instance, |plugin| status_of(plugin.call(call)))
     }
 }
 
 unsafe extern "C" fn cancel<P: PluginCode>(instance: Instance, token: u64) -> i32 {
     // SAFETY: the host passes a live instance.
-    unsafe {
-        with::<P>(instance, |plugin| {
-            plugin.cancel(token);
-            STATUS_OK
-        })
-    }
+    unsafe { with::<P>(instance, |plugin| status_of(plugin.cancel(token))) }
 }
 
 unsafe extern "C" fn event<P: PluginCode>(instance: Instance, event: Bytes) -> i32 {
     // SAFETY: the host passes a live instance and bytes that are readable until we return.
     unsafe {
         let bytes = event.as_slice();
-        with::<P>(instance, |plugin| {
-            plugin.event(bytes);
-            STATUS_OK
-        })
+        with::<P>(instance, |plugin| status_of(plugin.event(bytes)))
     }
 }
 
 unsafe extern "C" fn quiesce<P: PluginCode>(instance: Instance) -> i32 {
     // SAFETY: the host passes a live instance.
-    unsafe {
-        with::<P>(instance, |plugin| {
-            plugin.quiesce();
-            STATUS_OK
-        })
-    }
+    unsafe { with::<P>(instance, |plugin| status_of(plugin.quiesce())) }
 }
 
 unsafe extern "C" fn stop<P: PluginCode>(instance: Instance) -> i32 {
     // SAFETY: the host passes a live instance, and nobody else is inside.
-    let status = unsafe {
-        with::<P>(instance, |plugin| {
-            plugin.stop();
-            STATUS_OK
-        })
-    };
+    let status = unsafe { with::<P>(instance, |plugin| status_of(plugin.stop())) };
     // After this the host may not be called any more, also not by what safe code has kept.
     let closed = guarded(instance, || {
         panics::forget(instance.addr());

@@ -110,6 +110,25 @@ fn plugin_check_isolated_names_what_ends_the_process_and_goes_on() {
 }
 
 #[test]
+fn plugin_check_isolated_tells_faults_and_ends_in_functions_without_an_answer() {
+    for (option, only, expected) in [
+        ("panic_event", "events", "the event tip ended in a fault of the plugin (status 18)"),
+        ("abort_event", "events", "the event tip ended in a fault of the plugin (status 18)"),
+        ("panic_cancel", "cancellation", "faultwho []: cancel ended in a fault of the plugin (status 18)"),
+        ("panic_quiesce", "lifecycle", "quiesce ended in a fault of the plugin (status 18)"),
+        ("panic_stop", "lifecycle", "stop ended in a fault of the plugin (status 18)"),
+        ("abort_stop", "lifecycle", "stop ended in a fault of the plugin (status 18)"),
+        ("block_stop", "lifecycle", "stop: it did not return within 1 s"),
+    ] {
+        let option = format!("{option}=true");
+        let arguments = ["--option", &option, "--method", "faultwho", "--only", only, "--deadline", "1"];
+        let report = check("outrigger_faulty", &arguments);
+        let found = findings(&report);
+        assert!(found.contains(&expected), "{option}: {found:#?}");
+    }
+}
+
+#[test]
 fn plugin_check_isolated_tells_what_the_sandbox_refused() {
     if !has_sandbox() {
         return;

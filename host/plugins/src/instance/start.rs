@@ -215,6 +215,7 @@ fn maker(
                 services: launch.grants.iter().map(|grant| grant.service.clone()).collect(),
                 moments: launch.services.moments(),
                 restartable: code.manifest.restartable,
+                is_checked: false,
                 max_answer: if launch.trusted { usize::MAX } else { launch.max_answer_bytes },
                 executable: launch.executable.clone(),
                 confinement: launch.confinement.clone(),

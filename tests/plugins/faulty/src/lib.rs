@@ -84,9 +84,7 @@ impl Plugin for Faulty {
             host,
         };
         plugin.panic_if("panic_init");
-        if plugin.has("abort_init") {
-            std::process::abort();
-        }
+        plugin.abort_if("abort_init");
         if plugin.has("block_init") {
             gate::block_for_ever();
         }
@@ -185,6 +183,7 @@ impl Plugin for Faulty {
     fn event(&self, event: Event) {
         self.heard.add(&event);
         self.panic_if("panic_event");
+        self.abort_if("abort_event");
         let slow = lock(&self.slow).clone();
         match slow {
             Some(Slow::Release) => self.release.wait(),
@@ -202,6 +201,7 @@ impl Plugin for Faulty {
 
     fn stop(&self) {
         self.panic_if("panic_stop");
+        self.abort_if("abort_stop");
         if self.has("block_stop") {
             gate::block_for_ever();
         }
@@ -229,6 +229,12 @@ impl Faulty {
 
     fn panic_if(&self, option: &str) {
         assert!(!self.has(option), "{option} was asked for");
+    }
+
+    fn abort_if(&self, option: &str) {
+        if self.has(option) {
+            std::process::abort();
+        }
     }
 
     /// What is answered at once, or blocks the thread first.

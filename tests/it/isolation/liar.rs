@@ -9,13 +9,14 @@ use super::{alone, hostile, process};
 const GROWTH: u64 = 64 << 10;
 
 /// A call that lies in this way is answered, and the next one waits for another process.
-fn lies(client: &mut Client, how: &str, ending: &str) {
+fn lies(client: &mut Client, how: &str, endings: &[&str]) {
     let before = hostile(client)["crashes"].as_u64().unwrap();
     let answered = client.refused("hostilelie", json!([how]));
     assert_eq!(answered, (-32603, "The plugin 'hostile' crashed".to_owned()), "{how}");
     assert_eq!(client.call("hostilenothing", json!([])), Value::Null);
     let told = hostile(client);
-    assert_eq!((&told["crashes"], &told["last_crash"]["ending"]), (&json!(before + 1), &json!(ending)), "{how}");
+    assert_eq!(told["crashes"], before + 1, "{how}");
+    assert!(endings.iter().any(|ending| told["last_crash"]["ending"] == *ending), "{how}: {told:#}");
     assert_eq!(told["last_crash"]["method"], "hostilelie", "{how}");
 }
 
@@ -40,8 +41,14 @@ fn all_lie(host: &Host, ways: &[&str]) {
     client.call("hostilenothing", json!([]));
     let before = memory(host);
     for how in ways {
-        let ending = if ["length", "half", "part"].contains(how) { "without an end" } else { "that may not be" };
-        lies(&mut client, how, &format!("a message {ending}"));
+        let (no_end, not_so) = ("a message without an end", "a message that may not be");
+        let endings: &[&str] = match *how {
+            "length" => &[no_end],
+            // The function of an earlier call may return after it: its message is no whole one then.
+            "half" | "part" => &[no_end, not_so],
+            _ => &[not_so],
+        };
+        lies(&mut client, how, endings);
     }
     assert!(memory(host) - before <= GROWTH, "{} KiB after {before}", memory(host));
 }
@@ -66,7 +73,7 @@ fn liar_that_moves_sleeping_threads_of_its_host_elsewhere_keeps_none() {
     let mut client = host.client();
     client.call("hostilenothing", json!([]));
     let threads = || std::fs::read_dir(process(host.process_id()).join("task")).unwrap().count();
-    let mut lie = |times: usize| (0..times).for_each(|_| lies(&mut client, "asleep", "SIGABRT"));
+    let mut lie = |times: usize| (0..times).for_each(|_| lies(&mut client, "asleep", &["SIGABRT"]));
     // The host starts threads as they are needed.
     lie(2);
     let before = threads();
@@ -78,5 +85,5 @@ fn liar_that_moves_sleeping_threads_of_its_host_elsewhere_keeps_none() {
 fn liar_that_closes_its_lanes_is_ended() {
     let host = start("socket", "");
     // Without its host it ends by itself.
-    lies(&mut host.client(), "closed", "exit code 0");
+    lies(&mut host.client(), "closed", &["exit code 0"]);
 }

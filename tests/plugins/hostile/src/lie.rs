@@ -37,8 +37,9 @@ pub fn lie(how: &str, token: u64) -> io::Result<()> {
         "turn" => publish(&[head(HELLO, token, 0, 0)])?,
         "token" => publish(&[head(RETURNED, token ^ 1, 0, 0)])?,
         "length" => publish(&[head(REPLY, token, 0, u64::from(u32::MAX))])?,
-        "half" => send(&bytes(&[head(REPLY, token, 0, 0)])[..20]),
-        "part" => send(&bytes(&[head(REPLY, token, 0, 9)])),
+        // Where an earlier call's function returns after it, that ends this message: it answers nobody then.
+        "half" => send(&bytes(&[head(REPLY, token ^ 1, 0, 0)])[..20]),
+        "part" => send(&bytes(&[head(REPLY, token ^ 1, 0, 9)])),
         "word" => say(99)?,
         "closed" => (0..64).for_each(close),
         "asleep" => keep_asleep()?,

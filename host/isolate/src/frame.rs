@@ -3,6 +3,8 @@
 //! Both sides are the same build of the same program, so the format owes nothing to other versions. The host trusts no runner: each
 //! head is checked, and a body is kept only up to the reader's limit.
 
+use std::time::Duration;
+
 /// The code of errors that neither the plugin nor a method has made (JSON-RPC's internal error).
 pub const INTERNAL_ERROR: i32 = -32603;
 
@@ -11,6 +13,13 @@ pub const ANSWER_WAITS: i32 = 1;
 
 /// The bytes of a head.
 pub const HEAD_LEN: usize = 32;
+
+/// How long a runner may keep silent within a message, or not take any of one: it writes a message at once, and waits for what it
+/// reads.
+pub const SILENCE: Duration = Duration::from_secs(1);
+
+/// How long a message may take as a whole.
+pub const MESSAGE_TIME: Duration = Duration::from_secs(30);
 
 /// What a message says.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

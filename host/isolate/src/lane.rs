@@ -7,13 +7,6 @@ use crate::frame::{FrameError, Head};
 use crate::memory::MemoryLane;
 use crate::socket::SocketLane;
 
-/// How long a runner may keep silent within a message, or not take any of one: it writes a message at once, and waits for what it
-/// reads.
-pub const SILENCE: Duration = Duration::from_secs(1);
-
-/// How long a message may take as a whole.
-pub const MESSAGE_TIME: Duration = Duration::from_secs(30);
-
 /// One end of a lane.
 pub enum Lane {
     /// Over shared memory.

@@ -9,8 +9,7 @@ use zeroize::Zeroize;
 
 use crate::body::{Incoming, Received};
 use crate::budget::Budget;
-use crate::frame::{FrameError, HEAD_LEN, Head};
-use crate::lane::{MESSAGE_TIME, SILENCE};
+use crate::frame::{FrameError, HEAD_LEN, Head, MESSAGE_TIME, SILENCE};
 
 /// How much is read at once: most messages are shorter.
 const BUFFER: usize = 64 << 10;

@@ -10,8 +10,7 @@ use super::waiting::{FOR_ANSWERS, FOR_CALLS, FOR_PIECES, FOR_SERVICES, Looking, 
 use super::words::{WORD, Writer, copy_out, wipe};
 use crate::body::{Incoming, Received};
 use crate::budget::Budget;
-use crate::frame::{ANSWER_WAITS, FrameError, HEAD_LEN, Head, Kind};
-use crate::lane::{MESSAGE_TIME, SILENCE};
+use crate::frame::{ANSWER_WAITS, FrameError, HEAD_LEN, Head, Kind, MESSAGE_TIME, SILENCE};
 
 /// How soon is looked again whether the other side has taken a message, which is wiped then, or has sent one without waking this
 /// side.

@@ -9,7 +9,7 @@ use outrigger_abi::OwnedBytes;
 use crate::budget::{Budget, Share};
 use crate::frame::Head;
 
-/// The longest body that counts for no budget: a lane has no more of these than it has messages.
+/// The longest body that counts for no budget: there are no more of these than calls and questions.
 const SHORT: usize = 64 << 10;
 
 /// A message that has come.
@@ -87,12 +87,16 @@ impl Incoming {
     }
 
     fn room(len: usize, limit: usize, budget: Option<&Arc<Budget>>) -> Option<Body> {
+        if len > limit {
+            return None;
+        }
         let _share = match budget.filter(|_| len > SHORT) {
             Some(budget) => Some(budget.take(len)?),
             None => None,
         };
         let mut bytes = Vec::new();
-        (len <= limit && bytes.try_reserve_exact(len).is_ok()).then_some(Body { bytes, _share })
+        bytes.try_reserve_exact(len).ok()?;
+        Some(Body { bytes, _share })
     }
 
     /// How many bytes are still to come.

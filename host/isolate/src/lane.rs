@@ -4,8 +4,23 @@ use std::time::{Duration, Instant};
 
 use crate::body::Received;
 use crate::frame::{FrameError, Head};
-use crate::memory::MemoryLane;
+use crate::memory::{MemoryLane, SLOTS};
 use crate::socket::SocketLane;
+
+/// A place in what a lane has carried.
+#[derive(Clone, Copy, Debug)]
+pub struct Mark(u32);
+
+/// How far the other side had come when a lane was ended, where that can be seen.
+#[derive(Clone, Copy, Debug)]
+pub struct Taken(Option<u32>);
+
+impl Taken {
+    /// Whether what was sent before this place had certainly not been taken whole.
+    pub fn lacks(self, Mark(sent): Mark) -> bool {
+        self.0.is_some_and(|taken| (1..=SLOTS).contains(&sent.wrapping_sub(taken)))
+    }
+}
 
 /// One end of a lane.
 pub enum Lane {
@@ -27,8 +42,8 @@ impl Lane {
         }
     }
 
-    /// The same, where another message will follow that need not be long in coming: this one does not wake the other side, which
-    /// finds it then, or when it looks the next time.
+    /// The same, where another message will follow that need not be long in coming: that this one is there whole does not wake the
+    /// other side, which finds it then, or when it looks the next time.
     ///
     /// # Errors
     /// As [`Self::send`].
@@ -47,12 +62,19 @@ impl Lane {
         }
     }
 
-    /// Ends it, by the host: the runner does nothing more of what it takes from here on. How many of the messages that were sent last
-    /// it has certainly not taken, where these lie in a slot each: none where that cannot be seen.
-    pub fn close(&self) -> usize {
+    /// The place behind what was sent last.
+    pub fn mark(&self) -> Mark {
         match self {
-            Self::Memory(lane) => lane.close(),
-            Self::Socket(_) => 0,
+            Self::Memory(lane) => Mark(lane.sent()),
+            Self::Socket(_) => Mark(0),
+        }
+    }
+
+    /// Ends it, by the host: the runner does nothing more of what it takes from here on. How far it has come.
+    pub fn close(&self) -> Taken {
+        match self {
+            Self::Memory(lane) => Taken(Some(lane.close())),
+            Self::Socket(_) => Taken(None),
         }
     }
 

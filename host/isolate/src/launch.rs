@@ -46,7 +46,7 @@ pub struct Launch {
     /// Whether it may be started again when it ends by itself.
     pub restartable: bool,
     /// Whether it is run to be checked: then the end of its process in a function without an answer is told as that function's fault,
-    /// beside a crash, and none of its processes waits before it is started.
+    /// beside a crash, and the pause before the next one does not grow.
     pub is_checked: bool,
     /// The longest answer that is taken from it, in bytes.
     pub max_answer: usize,

@@ -305,8 +305,8 @@ impl Shared {
     /// Waits before the next runner, where several have answered nothing. False where the instance ends meanwhile.
     fn pause(&self, in_vain: u32) -> bool {
         let mut state = self.state.lock();
-        let waits = in_vain.checked_sub(FREE_CRASHES).filter(|_| !self.launch.is_checked);
-        if let Some(more) = waits {
+        if let Some(more) = in_vain.checked_sub(FREE_CRASHES) {
+            let more = if self.launch.is_checked { 0 } else { more };
             let until = Instant::now() + FIRST_DELAY.saturating_mul(1 << more.min(16)).min(MAX_DELAY);
             while !matches!(state.stage, Stage::Ended) && !self.changed.wait_until(&mut state, until).timed_out() {}
         }

@@ -194,7 +194,9 @@ impl Runner {
         }
         match hear()? {
             (Head { kind: Kind::Ready, code: STATUS_OK, .. }, _) => {}
-            (Head { kind: Kind::Ready, .. }, reason) => return Err(reason_of(&reason.unwrap_or_default())),
+            (Head { kind: Kind::Ready, .. }, reason) => {
+                return Err(reason.map_or_else(|left| left.to_string(), |reason| reason_of(&reason)));
+            }
             (head, _) => return Err(FrameError::OutOfTurn(head.kind).to_string()),
         }
         let shared = match launch.transport {

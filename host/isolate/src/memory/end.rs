@@ -37,7 +37,7 @@ impl End {
         self.0.load(Ordering::SeqCst) != WRITES
     }
 
-    /// How many messages the writer of an area has published, and whether no more will come.
+    /// How many slots the writer of an area has published, and whether no more will come.
     pub fn published(&self, area: &Area) -> (u32, bool) {
         loop {
             let before = self.0.load(Ordering::SeqCst);

@@ -4,8 +4,9 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
+use super::SLOTS;
 use super::end::End;
-use super::mapping::{Area, Region, SLOT_BYTES, SLOTS};
+use super::mapping::{Area, Region, SLOT_BYTES};
 use super::waiting::{FOR_ANSWERS, FOR_CALLS, FOR_PIECES, FOR_SERVICES, Looking, sleep, wake};
 use super::words::{WORD, Writer, copy_out, wipe};
 use crate::body::{Incoming, Received};
@@ -225,11 +226,16 @@ impl MemoryLane {
         self.theirs.published().load(Ordering::Acquire) != self.taken
     }
 
-    /// As [`crate::lane::Lane::close`]. Either the runner sees this when it has taken a message, or this side sees that it has.
-    pub fn close(&self) -> usize {
+    /// How many slots were sent, ever; the count wraps.
+    pub fn sent(&self) -> u32 {
+        self.sent
+    }
+
+    /// As [`crate::lane::Lane::close`]: how many slots the other side has taken, ever. Either the runner sees this when it has taken
+    /// one, or this side sees that it has.
+    pub fn close(&self) -> u32 {
         self.ours.closed().store(1, Ordering::SeqCst);
-        let untaken = self.sent.wrapping_sub(self.theirs.taken().load(Ordering::SeqCst));
-        if untaken <= SLOTS { untaken as usize } else { 0 }
+        self.theirs.taken().load(Ordering::SeqCst)
     }
 
     /// Waits until a slot is free. The host waits within a message alone, which must be taken until `whole`: a runner that does not
@@ -280,10 +286,10 @@ impl MemoryLane {
                 Awaited::Message => &mut self.looking,
             };
             // Once for a message: whether that pays is found out by how often it did.
-            if !has_looked && looking.look(|| theirs.published().load(Ordering::Acquire) != taken) {
+            let looks = !std::mem::replace(&mut has_looked, true);
+            if looks && looking.look(|| theirs.published().load(Ordering::Acquire) != taken) {
                 continue;
             }
-            has_looked = true;
             self.wipe_taken();
             let mut limit = until.map(|until| until.saturating_duration_since(Instant::now()));
             if limit.is_some_and(|limit| limit.is_zero()) {

@@ -12,13 +12,7 @@ use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, fcntl_get_seals, ftrunc
 use rustix::io::Errno;
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap, munmap};
 
-use super::LANES;
-use crate::together::MAX_TOGETHER;
-
-/// How many messages can lie in one direction of a lane: the calls that are handed over together, or their answers and the ends of
-/// the functions that gave them. The counters wrap, so it is a power of two.
-pub const SLOTS: u32 = 8;
-const _: () = assert!(MAX_TOGETHER <= SLOTS as usize);
+use super::{LANES, SLOTS};
 
 /// The bytes of a slot: the longest message, with its head, that lies in one.
 pub const SLOT_BYTES: usize = 64 << 10;
@@ -68,7 +62,7 @@ impl Drop for Mapping {
     }
 }
 
-/// What one side writes of all lanes: its messages, and how many it has taken of the other side's.
+/// What one side writes of all lanes: its slots, and how many it has taken of the other side's.
 pub struct Region(Mapping);
 
 impl Region {
@@ -117,7 +111,7 @@ impl Area {
         unsafe { self.region.0.base.add(at).cast().as_ref() }
     }
 
-    /// How many messages the writer has published, ever. The reader sleeps on it.
+    /// How many slots the writer has published, ever. The reader sleeps on it.
     pub fn published(&self) -> &AtomicU32 {
         self.counter(0, 0)
     }
@@ -132,17 +126,17 @@ impl Area {
         self.counter(0, 2)
     }
 
-    /// How many of the other side's messages it has taken, ever. The other side sleeps on it.
+    /// How many of the other side's slots it has taken, ever. The other side sleeps on it.
     pub fn taken(&self) -> &AtomicU32 {
         self.counter(1, 0)
     }
 
-    /// Whether it sleeps until the other side publishes a message.
+    /// Whether it sleeps until the other side publishes something.
     pub fn sleeps(&self) -> &AtomicU32 {
         self.counter(1, 1)
     }
 
-    /// The words of the slot in which the message of this number lies.
+    /// The words of the slot of this number.
     pub fn slot(&self, number: u32) -> &[AtomicU64] {
         let at = self.at + COUNTERS + (number % SLOTS) as usize * SLOT_BYTES;
         // SAFETY: it lies within the lane, at a multiple of a page; the words are only ever used as atomics, as above.

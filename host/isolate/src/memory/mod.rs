@@ -22,6 +22,8 @@ mod waiting;
 #[cfg(target_os = "linux")]
 mod words;
 
+use crate::together::MAX_TOGETHER;
+
 #[cfg(not(target_os = "linux"))]
 pub use absent::{End, MemoryLane, Region, Side};
 #[cfg(target_os = "linux")]
@@ -33,3 +35,8 @@ pub use mapping::Region;
 
 /// How many lanes a runner has room for.
 pub const LANES: usize = 64;
+
+/// How many messages can lie in one direction of a lane: the calls that are handed over together, or their answers and the ends of
+/// the functions that gave them. The counters wrap, so it is a power of two.
+pub const SLOTS: u32 = 8;
+const _: () = assert!(MAX_TOGETHER <= SLOTS as usize);

@@ -28,7 +28,7 @@ impl Runner {
         let is_short = |call: &&RawCall<'_>| call.method.len() + call.params.len() <= SHORT;
         let goes_together = matches!(lane, Lane::Memory(_)) && calls.iter().all(is_short);
         let at_once = if goes_together { calls.len() } else { 1 };
-        // Of those that were sent, whether they brought an answer; and how those have returned that have.
+        // Of those that were sent whole, whether they brought an answer, and where they end; and how those have returned that have.
         let (mut sent, mut returned) = (Vec::with_capacity(calls.len()), Vec::with_capacity(calls.len()));
         let mut tried = 0;
         let mut run = || {
@@ -36,9 +36,10 @@ impl Runner {
                 let first = sent.len();
                 for (at, call) in these.iter().enumerate() {
                     tried += 1;
-                    sent.push(self.hand_over(&mut lane, call, answers_wait, at + 1 == these.len())?);
+                    let was_told = self.hand_over(&mut lane, call, answers_wait, at + 1 == these.len())?;
+                    sent.push((was_told, lane.mark()));
                 }
-                for (call, was_told) in these.iter().zip(sent.iter().skip(first)) {
+                for (call, (was_told, _)) in these.iter().zip(sent.iter().skip(first)) {
                     returned.push(self.serve_call(&mut lane, call, *was_told)?);
                 }
             }
@@ -51,10 +52,11 @@ impl Runner {
             Err(error) => {
                 self.lost(&error);
                 // What was not sent whole, and what the runner has not taken, is not begun.
-                let begun = sent.len().saturating_sub(lane.close());
+                let taken = lane.close();
+                let begun = |at: usize| sent.get(at).is_some_and(|(_, mark)| !taken.lacks(*mark));
                 let rest = calls.iter().enumerate().skip(outcomes.len());
                 outcomes.extend(rest.map(|(at, call)| match at < tried {
-                    true => self.gone(call.token, at < begun),
+                    true => self.gone(call.token, begun(at)),
                     false => Err(Gone { begun: false }),
                 }));
             }

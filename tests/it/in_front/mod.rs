@@ -49,9 +49,14 @@ fn start_with(arguments: &[&'static str], plugins: &[String], set: &[&str]) -> O
 
 /// A host behind a relay to a node with these arguments; `None`, said aloud, where there is no bitcoind here.
 fn start_behind_relay(arguments: &[&str]) -> Option<(Host, Relay)> {
+    start_behind_relay_with(arguments, &[])
+}
+
+/// The same with these settings.
+fn start_behind_relay_with(arguments: &[&str], set: &[&str]) -> Option<(Host, Relay)> {
     let node = Bitcoind::start_with(bitcoind::installed()?, arguments).0;
     let relay = Relay::to(node.address);
-    let set = vec![format!("backend.url=http://{}", relay.address)];
+    let set = set.iter().map(|&set| set.to_owned()).chain([format!("backend.url=http://{}", relay.address)]).collect();
     let options = HostOptions { set, ..HostOptions::default() };
     Some((Host::start_before(tempfile::tempdir().unwrap(), options, Some(node)), relay))
 }

@@ -2,9 +2,11 @@
 //! its payment where it got no answer at all, never pays twice.
 
 use outrigger_tests::{Bitcoind, Held, Host, Pending, Point, Relay, Reply, wait_for, wait_until};
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
-use super::start_behind_relay;
+use super::start_behind_relay_with;
+use crate::isolation::has_sandbox;
 
 /// Whom the payments are to.
 const PAYEE: &str = "bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080";
@@ -26,7 +28,11 @@ struct Fixture {
 
 impl Fixture {
     fn new(arguments: &[&'static str], coins: usize) -> Option<Self> {
-        let (host, relay) = start_behind_relay(arguments)?;
+        Self::with(arguments, coins, &[])
+    }
+
+    fn with(arguments: &[&'static str], coins: usize, set: &[&str]) -> Option<Self> {
+        let (host, relay) = start_behind_relay_with(arguments, set)?;
         let mut client = host.client();
         client.call("createwallet", json!({"wallet_name": "w", "load_on_startup": true}));
         let mine = client.call("getnewaddress", json!([]));
@@ -118,6 +124,26 @@ fn sendtoaddress_under_way_tells_the_txid_when_its_plugin_is_reloaded() {
     drop(held);
     let txid = result(pending.finish());
     test.check_paid_once(Some(&txid));
+}
+
+#[test]
+fn sendtoaddress_whose_plugin_is_killed_in_a_process_of_its_own_pays_once() {
+    if !has_sandbox() {
+        return;
+    }
+    let Some(mut test) = Fixture::with(&[], POINTS.len(), &["plugin_defaults.isolated='all'"]) else { return };
+    for point in POINTS {
+        let (pending, held) = test.begin(point);
+        let listed = test.host.client().call("listplugins", json!([]));
+        let wallet = listed.as_array().unwrap().iter().find(|plugin| plugin["id"] == "wallet").unwrap();
+        let pid = Pid::from_raw(wallet["pid"].as_i64().unwrap().try_into().unwrap()).unwrap();
+        kill_process(pid, Signal::KILL).unwrap();
+        let told: Value = serde_json::from_str(&pending.finish().body).unwrap();
+        assert_eq!(told["error"]["message"], "The plugin 'wallet' crashed", "{point:?}: {told}");
+        held.pass();
+        // The host goes on with what it was asked, and the plugin's next process is not.
+        test.check_paid_once(None);
+    }
 }
 
 #[test]

@@ -38,7 +38,7 @@ const NOBODY: u32 = 65534;
 const GROUPS: [&str; 7] = ["chain", "mining", "wallet", "import", "signing", "psbt", "history"];
 
 /// Whether this system allows a sandbox that tells of what it refuses.
-fn has_sandbox() -> bool {
+pub fn has_sandbox() -> bool {
     let support = outrigger_sandbox::probe();
     let has = support.suffices() && support.notifications;
     if !has {

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use outrigger_tests::{Client, Gate, Host, wait_until};
+use outrigger_tests::{Client, Gate, Host, HostOptions, built, groups, wait_until};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
@@ -85,6 +85,21 @@ fn isolated_plugin_that_keeps_calls_has_them_answered_when_it_crashes() {
     drop(waiting);
     client.call("faultwho", json!([]));
     assert_eq!(faulty(&mut client)["last_crash"]["ending"], "SIGKILL");
+}
+
+#[test]
+fn fault_in_an_event_is_told_of_an_isolated_plugin_as_of_one_in_the_host() {
+    let groups = std::fs::read_to_string(groups("regtest.toml")).unwrap();
+    for place in [OWN_PROCESS, "isolated = false\n"] {
+        let rest =
+            format!("{place}grants = [\"chain/1\", \"log/1\", \"events/1\"]\noptions = {{ panic_event = true }}\n");
+        let (_config, options) = HostOptions::with_plugin(&groups, built().library("outrigger_faulty"), &rest);
+        let host = Host::start_with(options);
+        let mut client = host.client();
+        client.call("generatetoaddress", json!([1, "bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080"]));
+        wait_until("the fault is told", || faulty(&mut client)["last_fault"] == "an event ended with status 18");
+        assert!(faulty(&mut client)["faults"].as_u64().unwrap() > 0);
+    }
 }
 
 #[test]

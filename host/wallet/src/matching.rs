@@ -9,7 +9,7 @@ use outrigger_service::wire::from_bytes;
 use outrigger_values::amount::Saturating;
 
 use super::error::{Result, WalletError};
-use super::ownership::{debit, is_long_label, outputs_key, owned_output};
+use super::ownership::{Parents, debit, is_long_label, outputs_key, owned_output};
 use super::store::Tables;
 use super::store::rows::ScriptRow;
 use super::store::tables::{Table, height_key, outpoint_key};
@@ -42,17 +42,11 @@ pub fn examine(t: &Tables, txn: &RoTxn<'_>, transaction: &Transaction, txid: &Tx
         ours |= row.as_ref().is_some_and(|row| row.ownership() != Ownership::None);
         scripts.push(row);
     }
+    let mut parents = Parents::default();
     for input in &transaction.input {
-        ours = ours || spends_ours(t, txn, &input.previous_output)?;
+        ours = ours || parents.is_ours(t, txn, &input.previous_output)?;
     }
     Ok(if ours { Match::New(scripts) } else { Match::Foreign })
-}
-
-/// Whether a prevout is an output of the wallet.
-pub fn spends_ours(t: &Tables, txn: &RoTxn<'_>, prevout: &OutPoint) -> Result<bool> {
-    let parent = t.transaction(txn, &prevout.txid)?;
-    let output = parent.as_ref().and_then(|parent| parent.output(prevout.vout));
-    Ok(output.is_some_and(|output| output.ownership != Ownership::None))
 }
 
 /// The time to show for a transaction that the wallet meets at `received`: that same time, or for one first met in a
@@ -152,21 +146,18 @@ impl Write<'_> {
         self.rederive_spenders(&row)
     }
 
-    /// Notes with the wallet's transactions that spend one of these that another one does too. Whether there are any.
+    /// Marks the wallet's transactions that spend one of these outpoints as contested. Whether there are any.
     fn contest(&mut self, inputs: &[OutPoint]) -> Result<bool> {
-        let mut contested = false;
-        for input in inputs {
-            for spender in self.t.spenders(&self.txn, input)? {
-                contested = true;
-                let Some(mut row) = self.t.transaction(&self.txn, &spender)? else { continue };
-                let marked = std::mem::replace(&mut row.contested, true);
-                // It may be marked for the sake of a label alone.
-                if !marked || row.outputs.iter().any(|output| is_long_label(output.label.as_deref())) {
-                    self.put_row(&row)?;
-                }
+        let spenders = self.spenders_of(inputs.iter().copied())?;
+        for spender in &spenders {
+            let Some(mut row) = self.t.transaction(&self.txn, spender)? else { continue };
+            let marked = std::mem::replace(&mut row.contested, true);
+            // It may be marked for the sake of a label alone.
+            if !marked || row.outputs.iter().any(|output| is_long_label(output.label.as_deref())) {
+                self.put_row(&row)?;
             }
         }
-        Ok(contested)
+        Ok(!spenders.is_empty())
     }
 
     /// Enters a new transaction in the tables beside its row.
@@ -203,14 +194,9 @@ impl Write<'_> {
 
     /// A transaction that was met after one that spends it changes what that one spends of ours.
     fn rederive_spenders(&mut self, row: &WalletTransaction) -> Result<()> {
-        for (vout, output) in (0_u32..).zip(&row.outputs) {
-            if output.ownership != Ownership::None {
-                for spender in self.t.spenders(&self.txn, &OutPoint { txid: row.txid, vout })? {
-                    self.rederive_debit(spender)?;
-                }
-            }
-        }
-        Ok(())
+        let outputs = (0_u32..).zip(&row.outputs).filter(|(_, output)| output.ownership != Ownership::None);
+        let spenders = self.spenders_of(outputs.map(|(vout, _)| OutPoint { txid: row.txid, vout }))?;
+        spenders.into_iter().try_for_each(|spender| self.rederive_debit(spender))
     }
 
     /// Enters a transaction in the history, at the place that its state gives it.

@@ -1,7 +1,8 @@
 //! Whose an output is, whether it is change, and what its label is: computed when a row is written, and re-derived by the
 //! write that imports a script or sets a label.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::hash_map::Entry;
+use std::collections::{BTreeSet, HashMap};
 
 use bitcoin::{Amount, OutPoint, Script, ScriptBuf, Txid};
 use heed::RoTxn;
@@ -78,20 +79,40 @@ pub fn owned_output(
     Ok(WalletOutput { value, script: script.to_owned(), ownership, change, label, descriptors })
 }
 
+/// The outputs of the wallet's transactions that other transactions spend. The row of each transaction is read once, however
+/// many of its outputs are asked for.
+#[derive(Default)]
+pub struct Parents(HashMap<Txid, Vec<(Ownership, Amount)>>);
+
+impl Parents {
+    /// The ownership and the value of an output; none where the wallet has no such output.
+    pub fn output(&mut self, t: &Tables, txn: &RoTxn<'_>, outpoint: &OutPoint) -> Result<Option<(Ownership, Amount)>> {
+        let outputs = match self.0.entry(outpoint.txid) {
+            Entry::Occupied(entry) => entry.into_mut(),
+            Entry::Vacant(entry) => {
+                let row = t.transaction_view(txn, &outpoint.txid)?;
+                let outputs = row.iter().flat_map(|row| row.outputs.iter());
+                entry.insert(outputs.map(|output| (output.ownership, output.value)).collect())
+            }
+        };
+        Ok(outputs.get(outpoint.vout as usize).copied())
+    }
+
+    /// Whether an outpoint is an output of the wallet.
+    pub fn is_ours(&mut self, t: &Tables, txn: &RoTxn<'_>, outpoint: &OutPoint) -> Result<bool> {
+        Ok(self.output(t, txn, outpoint)?.is_some_and(|(ownership, _)| ownership != Ownership::None))
+    }
+}
+
 /// What a transaction spends of ours: spendable and watched.
 pub fn debit(t: &Tables, txn: &RoTxn<'_>, inputs: &[OutPoint]) -> Result<(Amount, Amount)> {
     let (mut spendable, mut watched) = (Amount::ZERO, Amount::ZERO);
-    let mut parents: BTreeMap<Txid, Option<WalletTransaction>> = BTreeMap::new();
+    let mut parents = Parents::default();
     for input in inputs {
-        let parent = match parents.entry(input.txid) {
-            std::collections::btree_map::Entry::Occupied(entry) => entry.into_mut(),
-            std::collections::btree_map::Entry::Vacant(entry) => entry.insert(t.transaction(txn, &input.txid)?),
-        };
-        let Some(output) = parent.as_ref().and_then(|parent| parent.output(input.vout)) else { continue };
-        match output.ownership {
-            Ownership::Spendable => spendable = spendable.saturating_add(output.value),
-            Ownership::WatchOnly => watched = watched.saturating_add(output.value),
-            Ownership::None => {}
+        match parents.output(t, txn, input)? {
+            Some((Ownership::Spendable, value)) => spendable = spendable.saturating_add(value),
+            Some((Ownership::WatchOnly, value)) => watched = watched.saturating_add(value),
+            Some((Ownership::None, _)) | None => {}
         }
     }
     Ok((spendable, watched))

@@ -53,7 +53,7 @@ impl Wallet {
             let row = write.t.transaction(&write.txn, &txid)?;
             let row =
                 row.ok_or_else(|| ServiceError::new(ErrorKind::NotFound, "Invalid or non-wallet transaction id"))?;
-            let children = write.children(txid)?;
+            let children = write.children(&row)?;
             write.forget_mempool_conflicts(txid)?;
             write.remove(row)?;
             // What they spend of ours is not known any more.

@@ -18,6 +18,7 @@ use secp256k1::rand::{Rng, thread_rng};
 use super::error::Result;
 use super::follow::alarms::Due;
 use super::follow::feed::Item;
+use super::follow::states::Counting;
 use super::live::Wallet;
 use super::locks::CoinLock;
 use super::matching::{Match, examine};
@@ -260,8 +261,10 @@ impl Write<'_> {
             Match::New(scripts) => scripts,
         };
         let inputs: Vec<OutPoint> = transaction.input.iter().map(|input| input.previous_output).collect();
+        let mut counting = Counting::default();
+        replaced.into_iter().for_each(|replaced| counting.leave_out(replaced));
         for input in &inputs {
-            if self.is_spent_but_by(input, replaced)? {
+            if self.is_spent_by_any(input, &mut counting)? {
                 return refused("Another transaction of the wallet spends the same coin");
             }
         }
@@ -293,7 +296,7 @@ impl Write<'_> {
     fn remove_payment(&mut self, txid: Txid, stored_as: TxState) -> Result<bool> {
         let Some(row) = self.t.transaction(&self.txn, &txid)? else { return Ok(true) };
         let is_idle = row.state == stored_as || matches!(row.state, TxState::Inactive | TxState::Abandoned);
-        if !is_idle || !self.children(txid)?.is_empty() {
+        if !is_idle || !self.children(&row)?.is_empty() {
             return Ok(false);
         }
         self.forget_mempool_conflicts(txid)?;

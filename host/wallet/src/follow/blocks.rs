@@ -280,13 +280,9 @@ impl Write<'_> {
     ) -> Result<()> {
         if !transaction.is_coinbase() {
             self.forget_mempool_conflicts(txid)?;
-            for input in &transaction.input {
-                for spender in self.t.spenders(&self.txn, &input.previous_output)? {
-                    if spender != txid {
-                        self.mark_conflicted(spender, block, height)?;
-                    }
-                }
-            }
+            let mut spenders = self.spenders_of(transaction.input.iter().map(|input| input.previous_output))?;
+            spenders.remove(&txid);
+            spenders.into_iter().try_for_each(|spender| self.mark_conflicted(spender, block, height))?;
         }
         self.consider(transaction, txid, TxState::Confirmed { block, height, index, time }, received)?;
         Ok(())

@@ -7,12 +7,13 @@ use std::time::Instant;
 use outrigger_node::Snapshot;
 use outrigger_node::search::{Findings, FoundBlock, SearchReads};
 use outrigger_service::chain::{BlockInfo, BlockRef};
-use outrigger_service::wallet::{Ownership, Synced, WalletTransaction};
+use outrigger_service::wallet::{Synced, WalletTransaction};
 
 use super::blocks::{TIME_PER_TURN, synced_at};
 use super::decoded::{Decoded, previous};
 use crate::error::{Result, WalletError};
 use crate::live::Wallet;
+use crate::ownership::Parents;
 use crate::rescan::wanted::{Growth, Wanted};
 use crate::write::Write;
 
@@ -114,13 +115,11 @@ impl Wallet {
     /// Whether a transaction that may yet be confirmed spends what is not the wallet's: a block that makes it impossible may have
     /// nothing of the wallet, so that no search finds it.
     fn has_foreign_inputs(&self) -> Result<bool> {
-        let (txn, t) = (self.store.read()?, self.store.tables);
+        let (txn, t, mut parents) = (self.store.read()?, self.store.tables, Parents::default());
         for entry in t.unconfirmed.iter(&txn)? {
             let row: WalletTransaction = t.transaction_at(&txn, entry?.1)?;
             for input in &row.inputs {
-                let parent = t.transaction(&txn, &input.txid)?;
-                let output = parent.as_ref().and_then(|parent| parent.output(input.vout));
-                if output.is_none_or(|output| output.ownership == Ownership::None) {
+                if !parents.is_ours(&t, &txn, input)? {
                     return Ok(true);
                 }
             }

@@ -22,7 +22,7 @@ mod maintenance;
 mod mempool;
 mod passing;
 pub mod resends;
-mod states;
+pub mod states;
 pub mod thread;
 mod work_queue;
 mod worker;

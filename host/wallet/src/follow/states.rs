@@ -1,7 +1,7 @@
 //! Where a transaction stands, and what follows from a change of it: its place in the history, its coins, the coins
 //! that it spends, its descendants.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 
 use bitcoin::hashes::Hash;
 use bitcoin::{BlockHash, OutPoint, Txid};
@@ -12,9 +12,36 @@ use crate::store::rows::CoinRow;
 use crate::store::tables::{OF_MEMPOOL, OF_WALLET, conflict_key, outpoint_key, put};
 use crate::write::Write;
 
-/// Whether a transaction in this state counts: it is confirmed, or may yet be.
-fn counts(state: &TxState) -> bool {
-    matches!(state, TxState::Confirmed { .. } | TxState::InMempool | TxState::Inactive)
+/// Which transactions of the wallet count: those that are confirmed or may yet be, and conflict with none of the mempool. Each is
+/// looked up once for a change, however many outputs it spends.
+#[derive(Default)]
+pub struct Counting(HashMap<Txid, bool>);
+
+impl Counting {
+    /// Notes a transaction by its state, instead of looking it up.
+    fn note(&mut self, write: &Write<'_>, txid: &Txid, state: &TxState) -> Result<()> {
+        let may_count = matches!(state, TxState::Confirmed { .. } | TxState::InMempool | TxState::Inactive);
+        let counts = may_count && !write.t.is_mempool_conflicted(&write.txn, txid)?;
+        self.0.insert(*txid, counts);
+        Ok(())
+    }
+
+    /// Leaves a transaction out: it does not count, whatever its state.
+    pub fn leave_out(&mut self, txid: Txid) {
+        self.0.insert(txid, false);
+    }
+
+    /// Whether a transaction counts.
+    fn counts(&mut self, write: &Write<'_>, txid: &Txid) -> Result<bool> {
+        if let Some(counts) = self.0.get(txid) {
+            return Ok(*counts);
+        }
+        match write.t.transaction_view(&write.txn, txid)? {
+            Some(row) => self.note(write, txid, &row.state)?,
+            None => self.leave_out(*txid),
+        }
+        Ok(self.0.get(txid).is_some_and(|counts| *counts))
+    }
 }
 
 impl Write<'_> {
@@ -35,76 +62,92 @@ impl Write<'_> {
 
     /// Brings the coins that a transaction makes and those that it spends up to date.
     pub fn refresh_coins(&mut self, row: &WalletTransaction) -> Result<()> {
-        for (vout, output) in (0_u32..).zip(&row.outputs) {
-            if output.ownership != Ownership::None {
-                self.refresh_coin(&OutPoint { txid: row.txid, vout }, Some(row))?;
+        let mut counting = Counting::default();
+        counting.note(self, &row.txid, &row.state)?;
+        self.refresh_outputs(row, 0..row.outputs.len(), &mut counting)?;
+        let mut inputs = row.inputs.clone();
+        inputs.sort_unstable();
+        for inputs in inputs.chunk_by(|one, other| one.txid == other.txid) {
+            let Some(first) = inputs.first() else { continue };
+            match self.t.transaction(&self.txn, &first.txid)? {
+                Some(parent) => {
+                    counting.note(self, &parent.txid, &parent.state)?;
+                    let spent = inputs.iter().map(|input| input.vout as usize);
+                    self.refresh_outputs(&parent, spent, &mut counting)?;
+                }
+                None => inputs.iter().try_for_each(|input| self.delete_coin(input))?,
             }
-        }
-        for input in &row.inputs {
-            let parent = self.t.transaction(&self.txn, &input.txid)?;
-            self.refresh_coin(input, parent.as_ref())?;
         }
         Ok(())
     }
 
-    fn refresh_coin(&mut self, outpoint: &OutPoint, parent: Option<&WalletTransaction>) -> Result<()> {
-        let key = outpoint_key(outpoint);
-        match parent.and_then(|parent| parent.output(outpoint.vout).map(|output| (parent, output))) {
-            Some((parent, output)) if self.is_coin(outpoint, parent, output.ownership)? => {
-                let coin = CoinRow {
-                    value: output.value,
-                    script: output.script.clone(),
-                    state: parent.state,
-                    coinbase: parent.coinbase,
-                    ownership: output.ownership,
-                    change: output.change,
-                    label: output.label.clone(),
-                    from_us: parent.is_from_us(),
-                };
-                self.wallet.follow_coin(outpoint);
-                put(self.t.coins, &mut self.txn, &key, &coin)
-            }
-            _ => {
-                self.t.coins.delete(&mut self.txn, &key)?;
-                Ok(())
+    /// Brings the coins of these outputs of a transaction up to date.
+    fn refresh_outputs(
+        &mut self,
+        row: &WalletTransaction,
+        outputs: impl Iterator<Item = usize>,
+        counting: &mut Counting,
+    ) -> Result<()> {
+        let orphaned = row.coinbase && !matches!(row.state, TxState::Confirmed { .. });
+        let makes_coins = !orphaned && counting.counts(self, &row.txid)?;
+        for at in outputs {
+            let outpoint = OutPoint { txid: row.txid, vout: u32::try_from(at).unwrap_or(u32::MAX) };
+            match row.outputs.get(at) {
+                Some(output) if output.ownership == Ownership::None => self.delete_coin(&outpoint)?,
+                Some(output) if makes_coins && !self.is_spent_by_any(&outpoint, counting)? => {
+                    let coin = CoinRow {
+                        value: output.value,
+                        script: output.script.clone(),
+                        state: row.state,
+                        coinbase: row.coinbase,
+                        ownership: output.ownership,
+                        change: output.change,
+                        label: output.label.clone(),
+                        from_us: row.is_from_us(),
+                    };
+                    self.wallet.follow_coin(&outpoint);
+                    put(self.t.coins, &mut self.txn, &outpoint_key(&outpoint), &coin)?;
+                }
+                _ => self.delete_coin(&outpoint)?,
             }
         }
+        Ok(())
     }
 
-    fn is_coin(&self, outpoint: &OutPoint, parent: &WalletTransaction, ownership: Ownership) -> Result<bool> {
-        let orphaned = parent.coinbase && !matches!(parent.state, TxState::Confirmed { .. });
-        if ownership == Ownership::None || orphaned || !counts(&parent.state) {
-            return Ok(false);
-        }
-        if self.t.is_mempool_conflicted(&self.txn, &parent.txid)? {
-            return Ok(false);
-        }
-        Ok(!self.is_spent(outpoint)?)
+    fn delete_coin(&mut self, outpoint: &OutPoint) -> Result<()> {
+        self.t.coins.delete(&mut self.txn, &outpoint_key(outpoint))?;
+        Ok(())
     }
 
     /// Whether a transaction of the wallet that counts spends an outpoint.
     pub fn is_spent(&self, outpoint: &OutPoint) -> Result<bool> {
-        self.is_spent_but_by(outpoint, None)
+        self.is_spent_by_any(outpoint, &mut Counting::default())
     }
 
-    /// The same, where one transaction does not matter.
-    pub fn is_spent_but_by(&self, outpoint: &OutPoint, other: Option<Txid>) -> Result<bool> {
-        for spender in self.t.spenders(&self.txn, outpoint)?.into_iter().filter(|spender| Some(*spender) != other) {
-            let counts = self.t.transaction(&self.txn, &spender)?.is_some_and(|row| counts(&row.state));
-            if counts && !self.t.is_mempool_conflicted(&self.txn, &spender)? {
+    /// The same, with what is known already of the spenders. To leave one out, note it as one that does not count.
+    pub fn is_spent_by_any(&self, outpoint: &OutPoint, counting: &mut Counting) -> Result<bool> {
+        for spender in self.t.spenders(&self.txn, outpoint)? {
+            if counting.counts(self, &spender)? {
                 return Ok(true);
             }
         }
         Ok(false)
     }
 
+    /// The transactions of the wallet that spend one of these outpoints.
+    pub fn spenders_of(&self, outpoints: impl Iterator<Item = OutPoint>) -> Result<BTreeSet<Txid>> {
+        let mut spenders = BTreeSet::new();
+        for outpoint in outpoints {
+            spenders.extend(self.t.spenders(&self.txn, &outpoint)?);
+        }
+        Ok(spenders)
+    }
+
     /// A transaction that is in the mempool spends these: the wallet's others that spend one of them, and what builds on
     /// those, conflict with it as long as it is there. Their coins are none, and what they spend is free.
     pub fn note_mempool_conflicts(&mut self, txid: Txid, inputs: impl IntoIterator<Item = OutPoint>) -> Result<()> {
-        let mut pending = Vec::new();
-        for input in inputs {
-            pending.extend(self.t.spenders(&self.txn, &input)?.into_iter().filter(|spender| *spender != txid));
-        }
+        let mut pending: Vec<Txid> = self.spenders_of(inputs.into_iter())?.into_iter().collect();
+        pending.retain(|spender| *spender != txid);
         let mut fresh = Vec::new();
         while let Some(other) = pending.pop() {
             let key = [conflict_key(OF_WALLET, &other).as_slice(), txid.as_byte_array()].concat();
@@ -115,7 +158,9 @@ impl Write<'_> {
             self.t.mempool_conflicts.put(&mut self.txn, &key, &[])?;
             let key = [conflict_key(OF_MEMPOOL, &txid).as_slice(), other.as_byte_array()].concat();
             self.t.mempool_conflicts.put(&mut self.txn, &key, &[])?;
-            pending.extend(self.children(other)?);
+            if let Some(row) = self.t.transaction(&self.txn, &other)? {
+                pending.extend(self.children(&row)?);
+            }
             fresh.push(other);
         }
         self.refresh_all(fresh)
@@ -166,30 +211,29 @@ impl Write<'_> {
         let mut pending = vec![row.txid];
         let mut seen = BTreeSet::new();
         while let Some(txid) = pending.pop() {
-            let Some(row) = self.t.transaction(&self.txn, &txid)?.filter(|_| seen.insert(txid)) else { continue };
-            pending.extend(self.children(txid)?);
+            if !seen.insert(txid) {
+                continue;
+            }
+            let Some(row) = self.t.transaction(&self.txn, &txid)? else { continue };
+            pending.extend(self.children(&row)?);
             self.set_state(row, TxState::Abandoned)?;
         }
         Ok(())
     }
 
-    /// The wallet's transactions that spend outputs of `txid`, themselves left out.
-    pub fn children(&self, txid: Txid) -> Result<Vec<Txid>> {
-        let Some(row) = self.t.transaction(&self.txn, &txid)? else { return Ok(Vec::new()) };
-        let mut children = Vec::new();
-        for vout in (0_u32..).take(row.outputs.len()) {
-            children.extend(self.t.spenders(&self.txn, &OutPoint { txid, vout })?);
-        }
-        children.sort_unstable();
-        children.dedup();
-        Ok(children)
+    /// The wallet's transactions that spend outputs of a transaction.
+    pub fn children(&self, row: &WalletTransaction) -> Result<BTreeSet<Txid>> {
+        self.spenders_of((0_u32..).take(row.outputs.len()).map(|vout| OutPoint { txid: row.txid, vout }))
     }
 
     /// A block made `txid` impossible, and with it all that builds on it. A conflict that lies deeper stays the one
     /// that is counted from.
     pub fn mark_conflicted(&mut self, txid: Txid, block: BlockHash, height: u32) -> Result<()> {
-        let mut pending = vec![txid];
+        let (mut pending, mut seen) = (vec![txid], BTreeSet::new());
         while let Some(txid) = pending.pop() {
+            if !seen.insert(txid) {
+                continue;
+            }
             let Some(row) = self.t.transaction(&self.txn, &txid)? else { continue };
             let deeper = match row.state {
                 TxState::Confirmed { .. } => true,
@@ -197,7 +241,7 @@ impl Write<'_> {
                 _ => false,
             };
             if !deeper {
-                pending.extend(self.children(txid)?);
+                pending.extend(self.children(&row)?);
                 self.set_state(row, TxState::Conflicted { block, height })?;
             }
         }
@@ -206,11 +250,14 @@ impl Write<'_> {
 
     /// Gives up `txid` and what builds on it.
     pub fn mark_abandoned(&mut self, txid: Txid) -> Result<()> {
-        let mut pending = vec![txid];
+        let (mut pending, mut seen) = (vec![txid], BTreeSet::new());
         while let Some(txid) = pending.pop() {
+            if !seen.insert(txid) {
+                continue;
+            }
             let Some(row) = self.t.transaction(&self.txn, &txid)? else { continue };
             if row.state == TxState::Inactive {
-                pending.extend(self.children(txid)?);
+                pending.extend(self.children(&row)?);
                 self.set_state(row, TxState::Abandoned)?;
             }
         }

@@ -13,7 +13,7 @@ use crate::descriptors::parse_stored;
 use crate::encrypt::EncryptionKey;
 use crate::error::{Result, WalletError};
 use crate::keypool::DEFAULTS;
-use crate::matching::spends_ours;
+use crate::ownership::Parents;
 use crate::store::rows::{CoinRow, DescriptorRow, ScriptRow};
 use crate::store::tables::{put, script_key};
 use crate::write::Write;
@@ -187,8 +187,9 @@ impl Write<'_> {
         if row.outputs.iter().any(|output| output.ownership != Ownership::None) {
             return Ok(false);
         }
+        let mut parents = Parents::default();
         for input in &row.inputs {
-            if spends_ours(&self.t, &self.txn, input)? {
+            if parents.is_ours(&self.t, &self.txn, input)? {
                 return Ok(false);
             }
         }

@@ -36,8 +36,8 @@ use std::collections::BTreeSet;
 use bitcoin::hashes::{Hash, hash160, sha256};
 use bitcoin::{OutPoint, Script, Txid};
 use heed::{RoTxn, RwTxn};
-use outrigger_service::wallet::WalletTransaction;
-use outrigger_service::wire::{Wire, from_bytes, to_bytes};
+use outrigger_service::wallet::{WalletTransaction, WalletTransactionView};
+use outrigger_service::wire::{Reader, Viewed, Wire, from_bytes, to_bytes};
 
 use super::rows::{DescriptorRow, EncryptionRow, KeyRow, KnownScriptRow, MetaRow, RescanRow, ScriptRow};
 use crate::error::{Result, WalletError};
@@ -256,6 +256,12 @@ impl Tables {
     /// A transaction's row.
     pub fn transaction(&self, txn: &RoTxn<'_>, txid: &Txid) -> Result<Option<WalletTransaction>> {
         self.stored(txn, txid)?.map(|row| from_bytes(row).map_err(WalletError::Damaged)).transpose()
+    }
+
+    /// A transaction's row, read in place.
+    pub fn transaction_view<'t>(&self, txn: &'t RoTxn<'_>, txid: &Txid) -> Result<Option<WalletTransactionView<'t>>> {
+        let view = |row| WalletTransaction::view(&mut Reader::new(row)).map_err(WalletError::Damaged);
+        self.stored(txn, txid)?.map(view).transpose()
     }
 
     /// The row of a transaction that an index names by its order position (BE).

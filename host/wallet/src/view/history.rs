@@ -274,12 +274,12 @@ impl UnsettledStates<'_> {
         let view = self.view;
         let trust = match &mut self.trust {
             Some(trust) => trust,
-            empty => empty.insert(TrustResolver::new(view.t(), &view.txn, view.synced(), &view.wallet.shared)?),
+            empty => empty.insert(view.trust()),
         };
         Ok(UnsettledState {
             conflicts: if row.contested { view.conflicts(row.txid, &row.inputs)? } else { Vec::new() },
             mempool_conflicts: view.mempool_conflicts(row)?,
-            trusted: trust.trusted(row)?,
+            trusted: trust.trusted(&row.txid, &row.state, row.is_from_us())?,
             replaceable: replaceable(&view.wallet.shared, row)?,
         })
     }

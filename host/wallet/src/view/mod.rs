@@ -6,6 +6,7 @@ mod keys;
 mod received;
 mod sources;
 
+use std::cell::RefCell;
 use std::ops::Bound;
 use std::sync::Arc;
 
@@ -13,8 +14,8 @@ use bitcoin::ScriptBuf;
 use heed::RoTxn;
 use outrigger_service::signer::SignBatch;
 use outrigger_service::wallet::{
-    CoinBatch, DescriptorInfo, LabelBatch, LabelledScript, Ownership, ScriptInfo, Synced, TxState, WalletCoin,
-    WalletInfo, WalletKind,
+    CoinBatch, DescriptorInfo, LabelBatch, LabelledScript, Ownership, ScriptInfo, Synced, WalletCoin, WalletInfo,
+    WalletKind,
 };
 use outrigger_service::wire::{Blob, Secret, from_bytes};
 use outrigger_service::{ErrorKind, Result as ServiceResult};
@@ -30,7 +31,7 @@ use super::signing::{MAX_EXPANDED, Owners};
 use super::store::rows::{CoinRow, DescriptorRow, ScriptRow};
 use super::store::tables::{Table, get, number_from_key, outpoint_from};
 use super::store::{Snapshot, Tables};
-use super::trust::TrustResolver;
+use super::trust::{TrustResolver, Verdicts};
 use sources::{Side, keypool_oldest};
 
 /// The most coins that one answer holds.
@@ -44,6 +45,8 @@ pub struct WalletView {
     txn: Snapshot,
     /// Where the wallet stands: at the snapshot's block, or beyond it where blocks leave it untouched.
     synced: Synced,
+    /// Which transactions are trusted, as far as this call has asked.
+    verdicts: RefCell<Verdicts>,
     wallet: Arc<Wallet>,
 }
 
@@ -56,13 +59,17 @@ impl WalletView {
             let place = wallet.feed.position();
             // The place belongs to the rows of the block that it says is stored.
             if stored.hash == place.stored {
-                return Ok(Self { txn, synced: place.now, wallet });
+                return Ok(Self::of(wallet, txn, place.now));
             }
             if before == place.stored {
                 // A write was committed and has not moved the place yet.
-                return Ok(Self { txn, synced: stored, wallet });
+                return Ok(Self::of(wallet, txn, stored));
             }
         }
+    }
+
+    fn of(wallet: Arc<Wallet>, txn: Snapshot, synced: Synced) -> Self {
+        Self { txn, synced, verdicts: RefCell::default(), wallet }
     }
 
     /// The wallet itself, for what changes it.
@@ -213,22 +220,21 @@ impl WalletView {
         Ok(self.read_coins(after.as_deref(), limit)?)
     }
 
+    /// Judges whether transactions of the snapshot are trusted.
+    fn trust(&self) -> TrustResolver<'_> {
+        TrustResolver::new(self.t(), &self.txn, self.synced, &self.wallet.shared, self.verdicts.borrow_mut())
+    }
+
     fn read_coins(&self, after: Option<&[u8]>, limit: u32) -> Result<CoinBatch> {
         let limit = limit.clamp(1, MAX_BATCH) as usize;
         let (rows, more) = page(self.t().coins, &self.txn, after, limit)?;
         let next = more.then(|| rows.last().map(|(key, _)| Blob(key.clone()))).flatten();
-        let mut trust = TrustResolver::new(self.t(), &self.txn, self.synced, &self.wallet.shared)?;
+        let mut trust = self.trust();
         let mut coins = Vec::with_capacity(rows.len());
         for (key, row) in rows {
             let row: CoinRow = from_bytes(&row).map_err(WalletError::Damaged)?;
             let outpoint = outpoint_from(&key)?;
-            let trusted = match row.state {
-                TxState::Confirmed { .. } => true,
-                _ => match self.t().transaction(&self.txn, &outpoint.txid)? {
-                    Some(transaction) => trust.trusted(&transaction)?,
-                    None => false,
-                },
-            };
+            let trusted = trust.trusted(&outpoint.txid, &row.state, row.from_us)?;
             let label = match is_long_label(row.label.as_deref()) {
                 true => label(self.t(), &self.txn, &row.script)?,
                 false => row.label,

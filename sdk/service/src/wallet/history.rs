@@ -141,6 +141,13 @@ impl WalletTransaction {
     }
 }
 
+impl WalletTransactionView<'_> {
+    /// Whether it spends anything of ours.
+    pub fn is_from_us(&self) -> bool {
+        self.debit_spendable > Amount::ZERO || self.debit_watch_only > Amount::ZERO
+    }
+}
+
 wire_view! { UnsettledStateView of
     /// What is known of a transaction that is not settled: computed for each answer, never stored.
     #[derive(Clone, PartialEq, Eq, Debug)]

@@ -12,8 +12,8 @@ use crate::store::rows::CoinRow;
 use crate::store::tables::{OF_MEMPOOL, OF_WALLET, conflict_key, outpoint_key, put};
 use crate::write::Write;
 
-/// Which transactions of the wallet count: those that are confirmed or may yet be, and conflict with none of the mempool. Each is
-/// looked up once for a change, however many outputs it spends.
+/// Decides whether a transaction of the wallet counts. It does if it is confirmed, in the mempool or inactive, and conflicts with no
+/// transaction of the mempool. A change looks up each transaction once, however many outputs the transaction spends.
 #[derive(Default)]
 pub struct Counting(HashMap<Txid, bool>);
 
@@ -64,7 +64,8 @@ impl Write<'_> {
     pub fn refresh_coins(&mut self, row: &WalletTransaction) -> Result<()> {
         let mut counting = Counting::default();
         counting.note(self, &row.txid, &row.state)?;
-        self.refresh_outputs(row, 0..row.outputs.len(), &mut counting)?;
+        let owned = row.outputs.iter().enumerate().filter(|(_, output)| output.ownership != Ownership::None);
+        self.refresh_outputs(row, owned.map(|(vout, _)| vout), &mut counting)?;
         let mut inputs = row.inputs.clone();
         inputs.sort_unstable();
         for inputs in inputs.chunk_by(|one, other| one.txid == other.txid) {
@@ -124,7 +125,7 @@ impl Write<'_> {
         self.is_spent_by_any(outpoint, &mut Counting::default())
     }
 
-    /// The same, with what is known already of the spenders. To leave one out, note it as one that does not count.
+    /// As [`Self::is_spent`], with the verdicts that `counting` holds already.
     pub fn is_spent_by_any(&self, outpoint: &OutPoint, counting: &mut Counting) -> Result<bool> {
         for spender in self.t.spenders(&self.txn, outpoint)? {
             if counting.counts(self, &spender)? {

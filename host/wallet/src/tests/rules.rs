@@ -8,6 +8,7 @@ use outrigger_service::wire::Secret;
 
 use super::rescans::finished;
 use super::{Harness, descriptor, elsewhere, foreign, kind_of, spend};
+use crate::write::Write;
 use outrigger_node::events::Removal;
 
 const XPRV: &str =
@@ -298,4 +299,25 @@ fn a_coinbase_that_an_older_version_left_without_its_block_is_given_up_when_the_
     drop(wallet);
     harness.restart(|_| {});
     assert_eq!(harness.known(txid).state, TxState::Abandoned);
+}
+
+/// The row of a stranger's transaction may be as long as a block, and each of its outputs may be a coin.
+#[test]
+fn unconfirmed_coins_of_a_stranger_are_judged_without_reading_the_transaction() {
+    let harness = Harness::with_wallet();
+    let script = harness.address(Some(""));
+    let payment = spend(&[elsewhere(1)], &[(&script, 1000); 10]);
+    harness.accept(&payment);
+    assert_eq!(harness.coins().len(), 10);
+    let wallet = harness.view().wallet().clone();
+    // A row that is missing is damage to whoever reads it.
+    let remove_row = |write: &mut Write<'_>| {
+        let row = write.t.transaction(&write.txn, &payment.compute_txid())?.expect("the wallet has it");
+        Ok(write.t.transactions.delete(&mut write.txn, &row.order_position.to_be_bytes())?)
+    };
+    assert!(wallet.write(remove_row).unwrap());
+    assert!(harness.view().transactions(&[payment.compute_txid()]).is_err());
+    let coins = harness.coins();
+    assert_eq!(coins.len(), 10);
+    assert!(coins.iter().all(|coin| !coin.trusted));
 }

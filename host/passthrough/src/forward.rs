@@ -9,9 +9,13 @@ use http::StatusCode;
 use hyper::body::{Body, Frame};
 use outrigger_rpc::{Failure, ResultStream, ResultText};
 use outrigger_upstream::{
-    Outcome, PREFIX, Reply, ReplyBody, SUFFIX, Upstream, UpstreamError, is_read_only, read_reply, request,
+    Outcome, PREFIX, Reply, ReplyBody, SUFFIX, Upstream, UpstreamError, is_read_only, may_have_effects, read_reply,
+    request,
 };
 use outrigger_values::{RpcError, RpcErrorCode};
+
+/// How the message begins that tells of a call which the node may have done, and whose answer was lost.
+pub(crate) const LOST: &str = "The answer of bitcoind was lost";
 
 /// A reply of more bytes is streamed.
 const STREAM_MIN_BYTES: u64 = 1 << 20;
@@ -23,7 +27,7 @@ const MAX_WHOLE: usize = 256 << 20;
 /// A long result is a stream where it may be one.
 ///
 /// # Errors
-/// The method's own, and what the node's absence reads as (-28).
+/// The method's own, and what [`failure_of`] tells.
 pub(crate) async fn forward(
     upstream: &Upstream,
     path: &str,
@@ -32,26 +36,28 @@ pub(crate) async fn forward(
     may_stream: bool,
 ) -> Result<ResultText, Failure> {
     let reply = upstream.post(path, request(method, params), is_read_only(method)).await;
-    let reply = reply.map_err(|error| failure(upstream, error))?;
+    let reply = reply.map_err(|error| failure_of(upstream, method, error))?;
+    // A stream that ends early reads as a connection without an answer, after which some clients send the call again.
     if let (StatusCode::OK, Some(length)) = (reply.status, reply.body.length())
         && length > STREAM_MIN_BYTES
         && may_stream
+        && !may_have_effects(method)
     {
         let inner = length - (PREFIX.len() + SUFFIX.len()) as u64;
         return Ok(ResultText::Stream(ResultStream::new(inner, ResultBody::new(reply.body, inner))));
     }
-    whole_of(upstream, reply).await.map(ResultText::Bytes)
+    whole_of(upstream, method, reply).await.map(ResultText::Bytes)
 }
 
 /// A result of a node, whole.
 pub(crate) async fn whole(upstream: &Upstream, method: &str, params: &[u8]) -> Result<Bytes, Failure> {
     let reply = upstream.post("/", request(method, params), is_read_only(method)).await;
-    whole_of(upstream, reply.map_err(|error| failure(upstream, error))?).await
+    whole_of(upstream, method, reply.map_err(|error| failure_of(upstream, method, error))?).await
 }
 
 /// The result in a reply, whole.
-async fn whole_of(upstream: &Upstream, reply: Reply) -> Result<Bytes, Failure> {
-    let failed = |error| failure(upstream, error);
+async fn whole_of(upstream: &Upstream, method: &str, reply: Reply) -> Result<Bytes, Failure> {
+    let failed = |error| failure_of(upstream, method, error);
     let (status, body) = reply.collect(MAX_WHOLE).await.map_err(failed)?;
     match read_reply(status, &body) {
         Outcome::Result(result) => Ok(result),
@@ -60,7 +66,23 @@ async fn whole_of(upstream: &Upstream, reply: Reply) -> Result<Bytes, Failure> {
     }
 }
 
-/// What a client is told of a node that gave no reply.
+/// What a client is told of a node that gave no reply to a call of this method: -28 while the node is away, and -4 where it may have
+/// done what was asked.
+pub(crate) fn failure_of(upstream: &Upstream, method: &str, error: UpstreamError) -> Failure {
+    if error.is_without_effect() || !may_have_effects(method) {
+        return failure(upstream, error);
+    }
+    tracing::warn!(endpoint = %upstream.endpoint(), method, %error, "the node may have done a call whose answer was lost");
+    lost(method, &error.to_string())
+}
+
+/// Not -28: clients would make the call again.
+pub(crate) fn lost(method: &str, reason: &str) -> Failure {
+    let message = format!("{LOST} ({reason}): it may have done '{method}'. Look for what it did before you call again");
+    Failure::Rpc(RpcError::wallet(message))
+}
+
+/// What a client is told of a node that gave no reply, and that did nothing.
 pub(crate) fn failure(upstream: &Upstream, error: UpstreamError) -> Failure {
     let endpoint = upstream.endpoint();
     match error {

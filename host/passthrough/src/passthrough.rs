@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::io;
 use std::sync::Arc;
+use std::time::Duration;
 
 use arc_swap::ArcSwapOption;
 use futures_util::future::BoxFuture;
@@ -11,14 +12,14 @@ use http::StatusCode;
 use http_body_util::BodyExt;
 use outrigger_rpc::{COOKIE_USER, Call, Failure, RestReply, ResultStream, ResultText};
 use outrigger_sdk::manifest::MethodSpec;
-use outrigger_upstream::{Figures, Method, Reply, Upstream, method};
+use outrigger_upstream::{Figures, Method, Reply, Upstream, may_have_effects, method};
 use outrigger_values::{RpcError, RpcErrorCode};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::{Value, json};
 use tokio::sync::watch;
 
 use super::batch::forward_all;
-use super::forward::{failure, forward, whole};
+use super::forward::{LOST, failure, forward, lost, whole};
 use super::gather::{forward_gathered, may_gather};
 use super::help::{NodeHelp, known_spec};
 use super::long_poll::{LongPolls, NodeTip, Wait};
@@ -41,7 +42,12 @@ pub struct Settings {
     pub deny: BTreeSet<String>,
     /// Calls that wait for a new block or template at a time.
     pub max_long_calls: usize,
+    /// How long the host, when it stops, waits for the calls that it still has to answer.
+    pub shutdown_grace: Duration,
 }
+
+/// The part of that time which passes until the client of a call with effects is told that the node may do it.
+const STOP_SHARE: f32 = 0.8;
 
 /// What the host does when a call was passed on, before its client has the answer.
 pub trait Taps: Send + Sync {
@@ -66,6 +72,7 @@ pub struct Passthrough {
     upstream: Arc<Upstream>,
     settings: Settings,
     taps: Arc<dyn Taps>,
+    stop: watch::Receiver<bool>,
     long_polls: LongPolls,
     help: ArcSwapOption<NodeHelp>,
 }
@@ -79,8 +86,8 @@ impl Passthrough {
         tip: watch::Receiver<NodeTip>,
         stop: watch::Receiver<bool>,
     ) -> Self {
-        let long_polls = LongPolls::new(upstream.clone(), tip, stop, settings.max_long_calls);
-        Self { upstream, settings, taps, long_polls, help: ArcSwapOption::empty() }
+        let long_polls = LongPolls::new(upstream.clone(), tip, stop.clone(), settings.max_long_calls);
+        Self { upstream, settings, taps, stop, long_polls, help: ArcSwapOption::empty() }
     }
 
     /// What was counted of the requests that were passed on.
@@ -91,7 +98,8 @@ impl Passthrough {
     /// Answers a call that no plugin and no method of the host answers.
     ///
     /// # Errors
-    /// The node's own; -32601 for what is not passed on; -28 while the node is away.
+    /// The node's own; -32601 for what is not passed on; -28 while the node is away; -4 where it may have done what was asked, and
+    /// its answer was lost.
     pub async fn call(&self, call: &Call) -> Result<ResultText, Failure> {
         let name = call.method.as_str();
         let known = method(name);
@@ -108,7 +116,10 @@ impl Passthrough {
         let path = self.path(call);
         let result = match known.is_some_and(Method::is_short) && may_gather(&path, call) {
             true => forward_gathered(&self.upstream, call).await,
-            false => forward(&self.upstream, &path, name, params, call.may_stream).await,
+            false => tokio::select! {
+                result = forward(&self.upstream, &path, name, params, call.may_stream) => result,
+                () = self.stopped(), if may_have_effects(name) => Err(lost(name, "the host stops")),
+            },
         };
         if result.is_ok() {
             if known.is_some_and(Method::submits_transactions) {
@@ -125,6 +136,13 @@ impl Passthrough {
         }
         self.note(is_of_node(&result));
         result
+    }
+
+    /// Ends shortly before the host, which stops, closes the connections of calls that are not answered yet.
+    async fn stopped(&self) {
+        // Nobody tells any more once the host is gone.
+        let _ = self.stop.clone().wait_for(|stop| *stop).await;
+        tokio::time::sleep(self.settings.shutdown_grace.mul_f32(STOP_SHARE)).await;
     }
 
     /// Passes a GET request of the node's REST interface on. Its body is streamed.
@@ -270,7 +288,7 @@ fn is_of_node(answer: &Result<ResultText, Failure>) -> bool {
 }
 
 fn is_absence(failure: &Failure) -> bool {
-    matches!(failure, Failure::Rpc(error) if error.code == RpcErrorCode::IN_WARMUP)
+    matches!(failure, Failure::Rpc(error) if error.code == RpcErrorCode::IN_WARMUP || error.message.starts_with(LOST))
 }
 
 /// The number that is the first parameter, by position or as the only one by name.

@@ -104,6 +104,7 @@ impl Backend {
             },
             deny: backend.deny.iter().cloned().collect(),
             max_long_calls: config.rpc.max_long_calls(),
+            shutdown_grace: Duration::from_secs(config.rpc.shutdown_grace_seconds),
         };
         let now = |node: &BitcoindNode| NodeTip { hash: node.tip().hash, height: node.tip().height };
         let (sender, tips) = watch::channel(now(&self.node));
@@ -210,7 +211,7 @@ async fn reply(outcome: Result<ResultText, Failure>) -> ServiceResult<NodeReply>
     match outcome {
         Ok(text) => match text.whole(MAX_RESULT).await {
             Ok(Some(json)) => Ok(NodeReply::Result { json: Blob(json.into()) }),
-            Ok(None) => failed(ErrorKind::Refused, "The node's result is too long"),
+            Ok(None) => failed(ErrorKind::Refused, "The node did it, but its result is too long"),
             Err(_) => failed(ErrorKind::NodeUnavailable, "The node was lost while it answered"),
         },
         Err(Failure::Rpc(RpcError { code: RpcErrorCode::IN_WARMUP, message })) => {

@@ -37,6 +37,6 @@ pub use envelope::{Outcome, PREFIX, SUFFIX, put_request, read_reply, request, re
 pub use error::UpstreamError;
 pub use greeting::Greeting;
 pub use http::StatusCode;
-pub use methods::{Method, MethodSet, is_read_only, method, methods};
+pub use methods::{Method, MethodSet, is_read_only, may_have_effects, method, methods};
 pub use reply::{Reply, ReplyBody};
 pub use upstream::{Figures, Upstream};

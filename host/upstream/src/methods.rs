@@ -64,6 +64,8 @@ const KEYS: u16 = 1 << 10;
 const SETS: u16 = 1 << 11;
 /// The work is the same whatever the parameters, and so is the length of the result: goes to the node with calls of others.
 const SHORT: u16 = 1 << 12;
+/// No effects, though not of the set `Read`.
+const VIEW: u16 = 1 << 13;
 const NONE: u16 = 0;
 
 /// What is known of a method.
@@ -111,6 +113,11 @@ impl Method {
     /// Whether its calls change nothing, so that one whose answer was lost can be made again.
     pub fn is_read_only(self) -> bool {
         self.is(PURE)
+    }
+
+    /// Whether its calls may change something, so that one whose answer was lost must not be made again unawares.
+    pub fn has_effects(self) -> bool {
+        !self.is(PURE | WAITS | VIEW)
     }
 
     /// Whether its result may be long, or take long.
@@ -170,14 +177,14 @@ const METHODS: &[(&str, MethodSet, u16)] = &[
     ("deriveaddresses", Read, PURE | LONG),
     ("descriptorprocesspsbt", Read, PURE),
     ("disconnectnode", NodeAdmin, NODE),
-    ("dumpmasterprivkey", Wallet, KEYS),
-    ("dumpprivkey", Wallet, KEYS),
+    ("dumpmasterprivkey", Wallet, KEYS | VIEW),
+    ("dumpprivkey", Wallet, KEYS | VIEW),
     ("dumptxoutset", NodeAdmin, NODE | FILES),
     ("dumpwallet", NodeAdmin, WALLET | OTHERS | FILES | KEYS),
     ("echo", Read, PURE),
     ("echojson", Read, PURE),
     ("encryptwallet", Wallet, SETS),
-    ("enumeratesigners", Wallet, NONE),
+    ("enumeratesigners", Wallet, VIEW),
     ("estimaterawfee", Read, PURE),
     ("estimatesmartfee", Read, PURE | SHORT),
     ("finalizepsbt", Read, PURE),
@@ -186,11 +193,11 @@ const METHODS: &[(&str, MethodSet, u16)] = &[
     ("generatetoaddress", Mining, CHAIN),
     ("generatetodescriptor", Mining, CHAIN),
     ("getaddednodeinfo", Read, PURE),
-    ("getaddressesbylabel", Wallet, NONE),
-    ("getaddressinfo", Wallet, NONE),
+    ("getaddressesbylabel", Wallet, VIEW),
+    ("getaddressinfo", Wallet, VIEW),
     ("getaddrmaninfo", Read, PURE),
-    ("getbalance", Wallet, NONE),
-    ("getbalances", Wallet, NONE),
+    ("getbalance", Wallet, VIEW),
+    ("getbalances", Wallet, VIEW),
     ("getbestblockhash", Read, PURE | SHORT),
     ("getblock", Read, PURE | LONG),
     ("getblockchaininfo", Read, PURE | SHORT),
@@ -210,7 +217,7 @@ const METHODS: &[(&str, MethodSet, u16)] = &[
     ("getdescriptorinfo", Read, PURE),
     ("getdifficulty", Read, PURE | SHORT),
     ("getgeneralinfo", Read, PURE),
-    ("gethdkeys", Wallet, KEYS),
+    ("gethdkeys", Wallet, KEYS | VIEW),
     ("getindexinfo", Read, PURE | SHORT),
     ("getmemoryinfo", Read, PURE),
     ("getmempoolancestors", Read, PURE | LONG),
@@ -231,17 +238,17 @@ const METHODS: &[(&str, MethodSet, u16)] = &[
     ("getrawchangeaddress", Wallet, NONE),
     ("getrawmempool", Read, PURE | LONG),
     ("getrawtransaction", Read, PURE),
-    ("getreceivedbyaddress", Wallet, NONE),
-    ("getreceivedbylabel", Wallet, NONE),
+    ("getreceivedbyaddress", Wallet, VIEW),
+    ("getreceivedbylabel", Wallet, VIEW),
     ("getrpcinfo", Read, PURE),
     ("getrpcwhitelist", Read, PURE),
-    ("gettransaction", Wallet, NONE),
+    ("gettransaction", Wallet, VIEW),
     ("gettxout", Read, PURE | SHORT),
     ("gettxoutproof", Read, PURE),
     ("gettxoutsetinfo", Read, PURE | LONG),
     ("gettxspendingprevout", Read, PURE),
-    ("getunconfirmedbalance", Wallet, NONE),
-    ("getwalletinfo", Wallet, NONE),
+    ("getunconfirmedbalance", Wallet, VIEW),
+    ("getwalletinfo", Wallet, VIEW),
     ("getzmqnotifications", Read, PURE),
     ("help", Read, PURE),
     ("importaddress", Wallet, SETS),
@@ -255,20 +262,20 @@ const METHODS: &[(&str, MethodSet, u16)] = &[
     ("invalidateblock", NodeAdmin, CHAIN | NODE),
     ("joinpsbts", Read, PURE),
     ("keypoolrefill", Wallet, SETS),
-    ("listaddressgroupings", Wallet, NONE),
+    ("listaddressgroupings", Wallet, VIEW),
     ("listbanned", Read, PURE),
-    ("listdescriptors", Wallet, KEYS),
-    ("listlabels", Wallet, NONE),
-    ("listlockunspent", Wallet, NONE),
+    ("listdescriptors", Wallet, KEYS | VIEW),
+    ("listlabels", Wallet, VIEW),
+    ("listlockunspent", Wallet, VIEW),
     ("listmempooltransactions", Read, PURE | LONG),
     ("listprunelocks", Read, PURE),
-    ("listreceivedbyaddress", Wallet, NONE),
-    ("listreceivedbylabel", Wallet, NONE),
-    ("listsinceblock", Wallet, NONE),
-    ("listtransactions", Wallet, NONE),
-    ("listunspent", Wallet, NONE),
-    ("listwalletdir", Wallet, OTHERS),
-    ("listwallets", Wallet, OTHERS),
+    ("listreceivedbyaddress", Wallet, VIEW),
+    ("listreceivedbylabel", Wallet, VIEW),
+    ("listsinceblock", Wallet, VIEW),
+    ("listtransactions", Wallet, VIEW),
+    ("listunspent", Wallet, VIEW),
+    ("listwalletdir", Wallet, OTHERS | VIEW),
+    ("listwallets", Wallet, OTHERS | VIEW),
     ("loadtxoutset", NodeAdmin, NODE | FILES),
     ("loadwallet", Wallet, OTHERS | SETS),
     ("lockunspent", Wallet, SETS),
@@ -308,11 +315,11 @@ const METHODS: &[(&str, MethodSet, u16)] = &[
     ("setscriptthreadsenabled", NodeAdmin, NODE),
     ("settxfee", Wallet, SETS),
     ("setwalletflag", Wallet, SETS),
-    ("signmessage", Wallet, NONE),
+    ("signmessage", Wallet, VIEW),
     ("signmessagewithprivkey", Read, PURE),
     ("signrawtransactionwithkey", Read, PURE),
     ("signrawtransactionwithwallet", Wallet, MONEY),
-    ("simulaterawtransaction", Wallet, NONE),
+    ("simulaterawtransaction", Wallet, VIEW),
     ("stop", NodeAdmin, NODE),
     ("submitblock", Mining, CHAIN),
     ("submitheader", Mining, NONE),
@@ -325,7 +332,7 @@ const METHODS: &[(&str, MethodSet, u16)] = &[
     ("uptime", Read, PURE | SHORT),
     ("utxoupdatepsbt", Read, PURE),
     ("validateaddress", Read, PURE | SHORT),
-    ("verifychain", NodeAdmin, NONE),
+    ("verifychain", NodeAdmin, VIEW),
     ("verifymessage", Read, PURE),
     ("verifytxoutproof", Read, PURE),
     ("waitforblock", Read, WAITS),
@@ -357,6 +364,11 @@ pub fn is_read_only(name: &str) -> bool {
     method(name).is_some_and(Method::is_read_only)
 }
 
+/// Whether a method may change something: one that is not known may.
+pub fn may_have_effects(name: &str) -> bool {
+    method(name).is_none_or(Method::has_effects)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -374,6 +386,10 @@ mod tests {
             let harmless = method.is(PURE | WAITS);
             assert!(method.set != Read || harmless, "{name} has effects");
             assert!(!harmless || !(method.is_wallet() || method.is_audited()), "{name}");
+            assert!(
+                !(method.moves_money() || method.touches_files() || method.is(SETS | NODE)) || method.has_effects(),
+                "{name}"
+            );
             assert!(!method.touches_files() || method.set == NodeAdmin, "{name} touches files");
         }
     }

@@ -228,7 +228,8 @@ impl Upstream {
             // A connection that waited may have been closed by the node meanwhile; a new one has no such excuse.
             let unsent = error.message().is_some();
             if is_new || !(unsent || kind != Kind::Effects) {
-                return Err(UpstreamError::Lost(error.into_error()));
+                let lost = UpstreamError::Lost(error.into_error());
+                return Err(if unsent { before_sending(lost) } else { lost });
             }
         }
     }
@@ -282,6 +283,9 @@ impl Upstream {
 fn before_sending(error: UpstreamError) -> UpstreamError {
     match error {
         UpstreamError::Lost(error) => UpstreamError::Unreachable(std::io::Error::other(error)),
+        UpstreamError::Strange(_) => {
+            UpstreamError::Foreign("what listens there does not answer as bitcoind does".into())
+        }
         error => error,
     }
 }

@@ -10,6 +10,7 @@ mod identity;
 mod keys;
 mod kills;
 mod looking_back;
+mod lost_answers;
 mod moving;
 mod never_twice;
 mod nodes;

@@ -11,6 +11,14 @@ pub enum AskError {
     /// The node gave no reply.
     #[error(transparent)]
     Upstream(#[from] UpstreamError),
+    /// The answer to a call with effects was lost: the node may have done it.
+    #[error("the answer to {method} was lost ({error}), which the node may have done")]
+    Lost {
+        /// The method.
+        method: String,
+        /// Why there is no answer.
+        error: UpstreamError,
+    },
     /// The node answers with an error.
     #[error("{method}: {error}")]
     Rpc {
@@ -40,7 +48,7 @@ impl AskError {
         match self {
             Self::Upstream(error) => error.is_without_effect(),
             Self::Rpc { .. } => true,
-            Self::Form { .. } => false,
+            Self::Lost { .. } | Self::Form { .. } => false,
         }
     }
 
@@ -62,6 +70,7 @@ impl From<AskError> for NodeError {
             // Warming up.
             AskError::Upstream(UpstreamError::Foreign(_)) => Self::Unavailable(error.to_string()),
             AskError::Upstream(UpstreamError::NotReady(inner)) => Self::Unavailable(inner.message.clone()),
+            AskError::Lost { .. } => Self::OutcomeUnknown(error.to_string()),
             AskError::Rpc { error: inner, .. } if inner.code.0 == -28 => Self::Unavailable(inner.message.clone()),
             AskError::Rpc { error: inner, .. } => Self::Refused(inner.message.clone()),
             _ => Self::Internal(error.to_string()),

@@ -124,8 +124,13 @@ impl Rpc {
         let (upstream, body, read_only) =
             (self.upstream.clone(), request(method, params.to_string().as_bytes()), is_read_only(method));
         let answer =
-            self.wait(limit, async move { upstream.post("/", body, read_only).await?.collect(MAX_ANSWER).await })?;
-        result(method, &answer)
+            self.wait(limit, async move { upstream.post("/", body, read_only).await?.collect(MAX_ANSWER).await });
+        answer.map_err(AskError::from).and_then(|answer| result(method, &answer)).map_err(|error| match error {
+            AskError::Upstream(error) if !(read_only || error.is_without_effect()) => {
+                AskError::Lost { method: method.to_owned(), error }
+            }
+            error => error,
+        })
     }
 
     /// A method's result.

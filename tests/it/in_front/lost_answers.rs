@@ -1,0 +1,117 @@
+//! Passed calls that the node did, and whose answer was lost: clients are not told to wait and to call again.
+
+use std::process::{Command, Stdio};
+
+use outrigger_tests::{Host, Point, Relay};
+use serde_json::{Value, json};
+
+use super::{ADDRESS, start_behind_relay_with};
+
+/// A host whose node has wallets, one of which has coins.
+fn start(set: &[&str]) -> Option<(Host, Relay)> {
+    let set = [&["backend.wallets=node", "plugins=[]"], set].concat();
+    let (host, relay) = start_behind_relay_with(&["-fallbackfee=0.0001"], &set)?;
+    let mut node = host.node.as_ref().unwrap().client();
+    node.call("createwallet", json!(["theirs"]));
+    let mine = node.call("getnewaddress", json!([]));
+    node.call("generatetoaddress", json!([8, mine]));
+    node.call("generatetoaddress", json!([100, ADDRESS]));
+    Some((host, relay))
+}
+
+/// Asserts that the client of a call hears that the node may have done it.
+fn assert_told(answer: &Value, method: &str) {
+    let told = answer["error"]["message"].as_str().unwrap_or_default();
+    assert!(answer["error"]["code"] == -4 && told.contains(&format!("it may have done '{method}'")), "{answer}");
+}
+
+#[test]
+fn passed_call_whose_answer_is_lost_is_told_as_4_and_without_effects_as_28() {
+    let Some((host, relay)) = start(&[]) else { return };
+    let mut node = host.node.as_ref().unwrap().client();
+    let mut blocks = node.call("getblockcount", json!([])).as_u64().unwrap();
+    let unsent = node.call("createrawtransaction", json!([[], [{ADDRESS: 1}]]));
+    let funded = node.call("fundrawtransaction", json!([unsent, {"lockUnspents": true}]))["hex"].clone();
+    let signed = node.call("signrawtransactionwithwallet", json!([funded]))["hex"].clone();
+    let calls: [(&'static str, Value); 5] = [
+        ("sendrawtransaction", json!([signed])),
+        ("sendtoaddress", json!([ADDRESS, 1])),
+        ("sendmany", json!(["", {ADDRESS: 1}])),
+        ("prioritisetransaction", json!(["11".repeat(32), 0, 5])),
+        ("generatetoaddress", json!([1, ADDRESS])),
+    ];
+    for (method, params) in calls {
+        let held = relay.hold(method, Point::Reply);
+        let pending = host.client().begin(&json!({"id": 1, "method": method, "params": params}).to_string());
+        drop(held.recv().unwrap());
+        assert_told(&serde_json::from_str(&pending.finish().body).unwrap(), method);
+        if method == "sendmany" {
+            // In a batch each by its own method.
+            let held = relay.hold("sendtoaddress", Point::Reply);
+            let batch = json!([
+                {"id": 1, "method": "getblockcount"},
+                {"id": 2, "method": "sendtoaddress", "params": [ADDRESS, 1]},
+                {"id": 3, "method": "getbalance"},
+            ]);
+            let pending = host.client().begin(&batch.to_string());
+            drop(held.recv().unwrap());
+            let answers: Value = serde_json::from_str(&pending.finish().body).unwrap();
+            assert_eq!(answers[0]["result"], json!(blocks), "{answers}");
+            assert_told(&answers[1], "sendtoaddress");
+            assert!(answers[2]["error"].is_null(), "{answers}");
+            // Each was done, and once.
+            assert_eq!(node.call("getrawmempool", json!([])).as_array().unwrap().len(), 4);
+        }
+    }
+    blocks += 1;
+    assert_eq!(node.call("getblockcount", json!([])), json!(blocks));
+    assert_eq!(node.call("getprioritisedtransactions", json!([]))["11".repeat(32)]["fee_delta"], json!(5));
+    let held = relay.hold("getbalance", Point::Reply);
+    let pending = host.client().begin(&json!({"id": 1, "method": "getbalance"}).to_string());
+    drop(held.recv().unwrap());
+    let told: Value = serde_json::from_str(&pending.finish().body).unwrap();
+    assert_eq!(told["error"]["code"], -28, "{told}");
+}
+
+#[test]
+fn passed_call_with_effects_is_told_of_a_reply_that_is_strange_or_ends_early() {
+    let Some((host, relay)) = start(&[]) else { return };
+    // One that would be passed on as it comes if the method had no effects.
+    for head in ["Content-Length: 6\r\n\r\n<html>", "Content-Length: 3000000\r\n\r\n{\"result\":["] {
+        let held = relay.hold("generatetoaddress", Point::Reply);
+        let call = json!({"id": 1, "method": "generatetoaddress", "params": [1, ADDRESS]});
+        let pending = host.client().begin(&call.to_string());
+        held.recv().unwrap().answer(move |host| {
+            std::io::Write::write_all(host, format!("HTTP/1.1 200 OK\r\n{head}").as_bytes())?;
+            host.shutdown(std::net::Shutdown::Both)
+        });
+        assert_told(&serde_json::from_str(&pending.finish().body).unwrap(), "generatetoaddress");
+    }
+}
+
+#[test]
+fn curl_pays_once_on_a_kept_connection_whose_host_stops() {
+    let Some((host, relay)) = start(&["rpc.shutdown_grace_seconds=5"]) else { return };
+    let held = relay.hold("sendtoaddress", Point::Reply);
+    let url = format!("http://{}/", host.address);
+    let cookie = std::fs::read_to_string(host.network_folder().join(".cookie")).unwrap();
+    let mut curl = Command::new("curl");
+    for (number, call) in
+        [json!({"method": "getblockcount"}), json!({"method": "sendtoaddress", "params": [ADDRESS, 1]})]
+            .iter()
+            .enumerate()
+    {
+        curl.args(["--next"].iter().take(number));
+        curl.args(["--silent", "--user", &cookie, "--data-binary", &call.to_string(), &url]);
+    }
+    let curl = curl.stdout(Stdio::piped()).spawn().unwrap();
+    let held = held.recv().unwrap();
+    host.client().call("stop", json!([]));
+    let told = String::from_utf8(curl.wait_with_output().unwrap().stdout).unwrap();
+    drop(held);
+    let answers: Vec<Value> = told.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert!(answers.len() == 2 && answers[0]["error"].is_null(), "{told}");
+    assert_told(&answers[1], "sendtoaddress");
+    let mut node = host.node.as_ref().unwrap().client();
+    assert_eq!(node.call("getrawmempool", json!([])).as_array().unwrap().len(), 1);
+}

@@ -225,6 +225,20 @@ impl Write<'_> {
         if block.previous() != Some(self.synced.hash) {
             return Ok(());
         }
+        loop {
+            let known = self.t.scripts.len(&self.txn)?;
+            self.connect_transactions(block, received)?;
+            // A payment that gave the wallet scripts may stand behind others in the block that pay to these.
+            if self.t.scripts.len(&self.txn)? == known {
+                break;
+            }
+        }
+        self.synced = synced_at(&block.info);
+        self.remember_block()
+    }
+
+    /// Takes over the transactions of a block that concern the wallet.
+    fn connect_transactions(&mut self, block: &Decoded, received: u64) -> Result<()> {
         let (wallet, info) = (self.wallet, &block.info);
         for (at, (index, (txid, transaction))) in (0_u32..).zip(&block.transactions).enumerate() {
             // Asked one by one: each may give the wallet scripts and coins that the next ones concern.
@@ -233,8 +247,7 @@ impl Write<'_> {
                 self.connect_transaction(transaction, *txid, place, received)?;
             }
         }
-        self.synced = synced_at(info);
-        self.remember_block()
+        Ok(())
     }
 
     /// Takes back what the wallet knows from blocks above `fork`. Gives the transactions that are unconfirmed now.

@@ -1,6 +1,7 @@
 //! A relay between a host and its bitcoind that holds a request of some method, and then passes it on, answers it itself, or cuts
-//! the connection; or holds all of them.
+//! the connection; or holds all of them; or changes replies. It counts requests by their methods.
 
+use std::collections::{HashMap, HashSet};
 use std::io::{BufRead, BufReader, Read, Result, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -29,6 +30,18 @@ pub struct Relay {
     pub address: SocketAddr,
     trap: Arc<Mutex<Option<Trap>>>,
     gate: Arc<RwLock<()>>,
+    shared: Arc<Shared>,
+}
+
+/// What makes another body of a reply's, or leaves it as it is.
+type Change = Box<dyn Fn(&[u8]) -> Option<Vec<u8>> + Send>;
+
+/// What all connections share.
+#[derive(Default)]
+struct Shared {
+    /// The text of requests whose replies are changed.
+    change: Mutex<Option<(&'static str, Change)>>,
+    counts: Mutex<HashMap<String, usize>>,
 }
 
 /// What writes a reply in the node's place.
@@ -55,20 +68,36 @@ impl Relay {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
         let (trap, gate): (Arc<Mutex<Option<Trap>>>, Arc<RwLock<()>>) = Default::default();
-        let shared = (trap.clone(), gate.clone());
+        let shared = Arc::new(Shared::default());
+        let of_all = (trap.clone(), gate.clone(), shared.clone());
         thread::spawn(move || {
             for host in listener.incoming().map_while(Result::ok) {
-                let (trap, gate) = shared.clone();
+                let (trap, gate, shared) = of_all.clone();
                 // A connection that fails on one side is closed on the other.
-                thread::spawn(move || relay(host, node, &trap, &gate));
+                thread::spawn(move || relay(host, node, &trap, &gate, &shared));
             }
         });
-        Self { address, trap, gate }
+        Self { address, trap, gate, shared }
     }
 
     /// Holds each request that comes while what is given lives.
     pub fn hold_all(&self) -> RwLockWriteGuard<'_, ()> {
         self.gate.write().unwrap()
+    }
+
+    /// From now on changes the body of each reply to a request in which this text stands.
+    pub fn change(&self, text: &'static str, change: impl Fn(&[u8]) -> Option<Vec<u8>> + Send + 'static) {
+        *self.shared.change.lock().unwrap() = Some((text, Box::new(change)));
+    }
+
+    /// From now on passes all replies on as they are.
+    pub fn change_nothing(&self) {
+        *self.shared.change.lock().unwrap() = None;
+    }
+
+    /// How many requests with calls of a method have come; a batch is one.
+    pub fn count(&self, method: &str) -> usize {
+        self.shared.counts.lock().unwrap().get(method).copied().unwrap_or(0)
     }
 
     /// Holds the next request of a method at a point. Gives where it will be found.
@@ -79,14 +108,38 @@ impl Relay {
     }
 }
 
+impl Shared {
+    fn changed(&self, request: &str, reply: Vec<u8>) -> Vec<u8> {
+        let change = self.change.lock().unwrap();
+        let Some((_, change)) = change.as_ref().filter(|(text, _)| request.contains(text)) else { return reply };
+        let Some(end) = reply.windows(4).position(|end| end == b"\r\n\r\n") else { return reply };
+        let Some(body) = change(&reply[end + 4..]) else { return reply };
+        let head = String::from_utf8_lossy(&reply[..end]);
+        let lines = head.split("\r\n").filter(|line| !line.to_ascii_lowercase().starts_with("content-length:"));
+        let head: String = lines.map(|line| format!("{line}\r\n")).collect();
+        [format!("{head}Content-Length: {}\r\n\r\n", body.len()).into_bytes(), body].concat()
+    }
+}
+
 /// Relays one connection.
-fn relay(host: TcpStream, node: SocketAddr, trap: &Mutex<Option<Trap>>, gate: &RwLock<()>) -> Result<()> {
+fn relay(
+    host: TcpStream,
+    node: SocketAddr,
+    trap: &Mutex<Option<Trap>>,
+    gate: &RwLock<()>,
+    shared: &Shared,
+) -> Result<()> {
     let mut node = BufReader::new(TcpStream::connect(node)?);
     let mut host = BufReader::new(host);
     loop {
         let request = read_message(&mut host)?;
         drop(gate.read());
         let text = String::from_utf8_lossy(&request);
+        let methods: HashSet<&str> =
+            text.split("\"method\":\"").skip(1).filter_map(|rest| rest.split('"').next()).collect();
+        for method in methods {
+            *shared.counts.lock().unwrap().entry(method.to_owned()).or_default() += 1;
+        }
         let is_of = |trap: &mut Trap| text.contains(&format!("\"method\":\"{}\"", trap.method));
         let trap = trap.lock().unwrap().take_if(is_of);
         let hold = |point| trap.as_ref().filter(|trap| trap.point == point).map_or(Ok(None), hold);
@@ -95,7 +148,7 @@ fn relay(host: TcpStream, node: SocketAddr, trap: &Mutex<Option<Trap>>, gate: &R
             continue;
         }
         node.get_mut().write_all(&request)?;
-        let reply = read_message(&mut node)?;
+        let reply = shared.changed(&text, read_message(&mut node)?);
         match hold(Point::Reply)? {
             Some(answer) => answer(host.get_mut())?,
             None => host.get_mut().write_all(&reply)?,

@@ -12,6 +12,7 @@ pub mod events;
 mod identity;
 pub mod interest;
 pub mod mempool_file;
+pub mod merkle;
 pub mod search;
 
 use std::ops::Range;
@@ -61,6 +62,8 @@ pub struct Link {
     pub hints: HintSource,
     /// By how many blocks its best block is behind the one that is followed.
     pub behind: u32,
+    /// Its answers that were provably not what was asked for.
+    pub unproven: u64,
 }
 
 /// What says that there is something to read at a node in another process.

@@ -33,6 +33,9 @@ const MAX_MAP_GIB: u64 = 65_536;
 /// The most disk for block filters, in MiB: many times those of the whole main chain.
 const MAX_FILTER_CACHE_MIB: u64 = 1 << 20;
 
+/// The greatest limit of fee estimates, in satoshi per virtual byte: all bitcoins for a transaction of two million.
+const MAX_ESTIMATE: u64 = 1 << 30;
+
 /// A longer look would keep a processor from others more than it saves.
 const MAX_BUSY_POLL_MICROSECONDS: u64 = 1000;
 /// The most messages that wait for a subscriber.
@@ -182,6 +185,12 @@ impl Loaded {
                 config.backend.as_ref().map_or(0, |backend| backend.busy_poll_microseconds),
                 0,
                 MAX_BUSY_POLL_MICROSECONDS,
+            ),
+            (
+                "backend.max_estimate",
+                config.backend.as_ref().map_or(1, |backend| backend.max_estimate),
+                1,
+                MAX_ESTIMATE,
             ),
             ("backend.connections", config.backend.as_ref().map_or(1, |backend| backend.connections as u64), 1, 1024),
         ];

@@ -289,6 +289,12 @@ pub struct BackendConfig {
     /// Disk for the node's block filters, kept as rescans fetch them, in MiB; 0: none are kept.
     #[serde(default = "default_filter_cache_mib")]
     pub filter_cache_mib: u64,
+    /// Whether rescans search the node's block filters, which cannot be proven, instead of reading every block.
+    #[serde(default = "default_filters")]
+    pub filters: bool,
+    /// The greatest estimate of a feerate that is taken from the node, in satoshi per virtual byte.
+    #[serde(default = "default_max_estimate")]
+    pub max_estimate: u64,
     /// How long wallets tell what they know while the node is away, in seconds; 0: always.
     #[serde(default)]
     pub patience_seconds: u64,
@@ -351,6 +357,15 @@ fn default_zmq() -> String {
 
 fn default_long_connections() -> usize {
     1
+}
+
+fn default_filters() -> bool {
+    true
+}
+
+/// Several times what was ever paid to be confirmed in the next block.
+fn default_max_estimate() -> u64 {
+    1_000
 }
 
 fn default_filter_cache_mib() -> u64 {

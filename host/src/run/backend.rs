@@ -16,7 +16,7 @@ use outrigger_service::wire::Blob;
 use outrigger_service::{ErrorKind, Result as ServiceResult, Scope, ServiceError};
 use outrigger_services::NodeMethods;
 use outrigger_upstream::{Endpoint, Upstream};
-use outrigger_values::{RpcError, RpcErrorCode};
+use outrigger_values::{FeeRate, RpcError, RpcErrorCode};
 use outrigger_wallet_engine::WalletManager;
 use tokio::runtime::Handle;
 use tokio::sync::watch;
@@ -69,6 +69,8 @@ impl Backend {
             folder: folder.join("headers"),
             filters: folder.join("filters"),
             filter_cache: config.filter_cache_mib << 20,
+            use_filters: config.filters,
+            max_estimate: FeeRate::from_sat_per_kvb(config.max_estimate.saturating_mul(1_000)),
             rewind: config.rewind(network),
             patience: seconds(config.patience_seconds),
             zmq: config.zmq().map_err(|error| RunError::Failed(format!("backend.zmq: {error}")))?,

@@ -9,7 +9,7 @@ use super::encrypt::EncryptionKey;
 use super::error::Result;
 use super::live::Wallet;
 use super::store::rows::{BlockRow, MetaRow};
-use super::store::tables::{CHAIN, ENCRYPTION, PLAINTEXT_KEY, put};
+use super::store::tables::{CHAIN, ENCRYPTION, PLAINTEXT_KEY, PROVEN, put};
 use super::store::{LAYOUT, Store};
 
 impl Wallet {
@@ -59,6 +59,7 @@ impl Wallet {
         }
         put(t.meta, &mut txn, b"meta", &meta)?;
         put(t.meta, &mut txn, b"synced", &synced)?;
+        t.meta.put(&mut txn, PROVEN, &[])?;
         t.meta.put(&mut txn, CHAIN, &shared.node.chain().to_bytes())?;
         put(t.blocks, &mut txn, &synced.height.to_be_bytes(), &BlockRow { hash: synced.hash })?;
         txn.commit()?;

@@ -17,6 +17,7 @@ use super::follow::feed::Item;
 use super::live::Wallet;
 use super::manager::{WalletManager, check_lag, while_reachable};
 use super::rescan::{self, Loaded};
+use super::store::tables::PROVEN;
 use super::store::{DATA_FILE, Store};
 use super::{backup, files};
 
@@ -33,6 +34,27 @@ const TOLD_BEHIND: u32 = 144;
 /// What is said of a wallet whose blocks are scanned again for more scripts.
 const RANGE_WIDENED: &str = "Payments were found near the end of the keys that were derived ahead. More were derived, and the \
                              blocks since the wallet was last loaded or backed up are being scanned again for them";
+
+/// What is said once of a wallet that an earlier version followed in front of a node.
+const UNPROVEN: &str = "An earlier version followed this wallet and did not check that the node's blocks were those asked for. \
+                        rescanblockchain finds payments that were withheld; to get rid of false ones, import the wallet's \
+                        descriptors into a new wallet";
+
+impl Wallet {
+    /// Whether it has to be told that blocks of this wallet were not proven. From then on they are.
+    fn tell_unproven(&self) -> Result<bool> {
+        if self.store.tables.meta.get(&*self.store.read()?, PROVEN)?.is_some() {
+            return Ok(false);
+        }
+        self.write(|write| Ok(write.t.meta.put(&mut write.txn, PROVEN, &[])?))?;
+        // The embedded chain has checked its blocks.
+        let is_told = self.shared.node.link().is_some();
+        if is_told {
+            tracing::warn!(wallet = self.name(), "{UNPROVEN}");
+        }
+        Ok(is_told)
+    }
+}
 
 impl WalletManager {
     /// Makes a wallet and loads it. Gives its warnings.
@@ -185,7 +207,8 @@ impl WalletManager {
         }
         let is_widened = rescan::resume(wallet, before)?;
         wallet.scrub();
-        Ok(is_widened.then(|| RANGE_WIDENED.to_owned()).into_iter().collect())
+        let unproven = wallet.tell_unproven()?.then_some(UNPROVEN);
+        Ok(is_widened.then_some(RANGE_WIDENED).into_iter().chain(unproven).map(str::to_owned).collect())
     }
 
     fn forget(&self, wallet: &Wallet) {

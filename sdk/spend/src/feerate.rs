@@ -75,7 +75,11 @@ pub fn feerate(
 /// # Errors
 /// As of [`outrigger_service::Mempool::fee_estimate`].
 pub fn discard_feerate(services: Services<'_>, settings: &SpendSettings) -> Result<FeeRate> {
-    let estimate = estimate(services, MAX_TARGET, false)?;
+    let estimate = match estimate(services, MAX_TARGET, false) {
+        // One that is too high to be used is above the setting, too.
+        Err(error) if error.kind == ErrorKind::Refused => None,
+        estimate => estimate?,
+    };
     let feerate = estimate.map_or(settings.discard_feerate, |feerate| feerate.min(settings.discard_feerate));
     Ok(feerate.max(DUST_FEERATE))
 }

@@ -171,3 +171,47 @@ fn importdescriptors_finds_history_with_and_without_filters() {
         );
     }
 }
+
+#[test]
+fn block_widens_a_range_twice_in_reverse_order_for_a_wallet_at_the_tip_and_far_behind() {
+    let Some(host) = start(&["-blockfilterindex=1", "-fallbackfee=0.0001"]) else { return };
+    let (mut node, mut client) = (host.node.as_ref().unwrap().client(), host.client());
+    node.call("createwallet", json!(["payer"]));
+    let mut payer = node.wallet("payer");
+    let mine = payer.call("getnewaddress", json!([]));
+    node.call("generatetoaddress", json!([103, mine]));
+    let mut source = host.new_wallet("source");
+    let descriptors = source.call("listdescriptors", json!([]))["descriptors"].clone();
+    let is_receiving = |one: &&Value| one["desc"].as_str().unwrap().starts_with("wpkh") && one["internal"] == false;
+    let text = descriptors.as_array().unwrap().iter().find(is_receiving).unwrap()["desc"].clone();
+    for name in ["near", "far"] {
+        client.call("createwallet", json!([name, true, true]));
+        let range = json!([[{"desc": text, "timestamp": "now", "active": true, "range": [0, 5]}]]);
+        assert_eq!(client.wallet(name).call("importdescriptors", range)[0]["success"], true);
+    }
+    client.call("unloadwallet", json!(["far"]));
+    let keypool = 1000;
+    // Each address is known only once the payment behind it in the block has widened the range.
+    let indexes = [2 * keypool + 4, keypool + 5, 5];
+    let addresses = node.call("deriveaddresses", json!([text, [0, indexes[0]]]));
+    let coins = payer.call("listunspent", json!([]));
+    let payments: Vec<Value> = indexes
+        .iter()
+        .zip(coins.as_array().unwrap())
+        .map(|(&index, coin)| {
+            let input = json!([{"txid": coin["txid"], "vout": coin["vout"]}]);
+            let to = addresses[index as usize].as_str().unwrap();
+            let raw = payer.call("createrawtransaction", json!([input, [{to: 49.999}]]));
+            payer.call("signrawtransactionwithwallet", json!([raw]))["hex"].clone()
+        })
+        .collect();
+    node.call("generateblock", json!([ADDRESS, payments]));
+    node.call("generatetoaddress", json!([150, ADDRESS]));
+    let seen = client.call("getbestblockhash", json!([]));
+    client.call("loadwallet", json!(["far"]));
+    for name in ["near", "far"] {
+        let mut wallet = client.wallet(name);
+        assert_eq!(last_block(&mut wallet), seen);
+        assert_eq!(wallet.call("getwalletinfo", json!([]))["txcount"], 3, "{name}");
+    }
+}

@@ -4,6 +4,7 @@ mod beside;
 mod chain;
 mod estimates;
 mod failures;
+mod false_data;
 mod groups;
 mod hints;
 mod identity;

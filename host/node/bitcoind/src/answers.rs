@@ -288,11 +288,6 @@ pub struct FeeAnswer {
 /// `testmempoolaccept`, of one transaction.
 #[derive(Deserialize, Debug)]
 pub struct AcceptAnswer {
-    /// Its id.
-    pub txid: Txid,
-    /// Its id with witness.
-    #[serde(default)]
-    pub wtxid: Option<bitcoin::Wtxid>,
     /// Whether it would be accepted.
     #[serde(default)]
     pub allowed: bool,

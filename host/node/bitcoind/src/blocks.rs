@@ -1,27 +1,56 @@
-//! Blocks by their hash, live.
+//! Blocks by their hash, live, and transactions of the mempool: each is proven to be what was asked for.
 
-use bitcoin::BlockHash;
+use bitcoin::consensus::deserialize;
+use bitcoin::{Block, BlockHash, Transaction, Txid};
+use bytes::Bytes;
 use serde_json::json;
 
 use super::answers::Hex;
 use super::error::AskError;
-use super::rpc::{INVALID_ADDRESS_OR_KEY, Rpc};
+use super::proof;
+use super::rpc::{INVALID_ADDRESS_OR_KEY, Question, Rpc};
 
 /// bitcoind's code for an error without a code of its own.
 pub const MISC: i32 = -1;
 
-/// A block's serialisation; `None` where the node has dropped it or never had it.
+/// A block with its serialisation; `None` where the node has dropped it or never had it.
 ///
 /// # Errors
-/// The node's absence.
-pub fn block(rpc: &Rpc, hash: BlockHash) -> Result<Option<Vec<u8>>, AskError> {
-    if let Some(bytes) = rpc.rest(&format!("/rest/block/{hash}.bin"))? {
-        return Ok(Some(bytes.into()));
+/// The node's absence; [`AskError::Unproven`] where it gives something else, which REST and RPC are both asked for.
+pub fn block(rpc: &Rpc, hash: BlockHash) -> Result<Option<(Block, Bytes)>, AskError> {
+    let prove = |bytes: Bytes| match proof::block(hash, &bytes) {
+        Ok(block) => Ok(Some((block, bytes))),
+        Err(reason) => Err(rpc.unproven(format!("its block {hash} {reason}"))),
+    };
+    if let Some(bytes) = rpc.rest(&format!("/rest/block/{hash}.bin"))?
+        && let Ok(proven) = prove(bytes)
+    {
+        return Ok(proven);
     }
     match rpc.ask::<Hex>("getblock", &json!([hash, 0])) {
-        Ok(Hex(bytes)) => Ok(Some(bytes)),
+        Ok(Hex(bytes)) => prove(bytes.into()),
         // Pruned, or only its header is known.
         Err(error) if matches!(error.code(), Some(INVALID_ADDRESS_OR_KEY | MISC)) => Ok(None),
         Err(error) => Err(error),
     }
+}
+
+/// These transactions of the mempool, as far as they are still there.
+///
+/// # Errors
+/// The node's absence; [`AskError::Unproven`] where it gives another transaction.
+pub fn transactions(rpc: &Rpc, txids: &[Txid]) -> Result<Vec<(Txid, Transaction)>, AskError> {
+    let questions: Vec<Question> = txids.iter().map(|txid| ("getrawtransaction", json!([txid]))).collect();
+    let answers = rpc.batch::<Hex>(&questions)?;
+    let given = txids.iter().zip(answers).filter_map(|(txid, answer)| Some((*txid, answer.ok()?)));
+    given.map(|(txid, Hex(bytes))| Ok((txid, transaction(rpc, txid, &bytes)?))).collect()
+}
+
+/// The transaction of this id, from its serialisation.
+///
+/// # Errors
+/// [`AskError::Unproven`] where it is none, or another.
+pub fn transaction(rpc: &Rpc, txid: Txid, bytes: &[u8]) -> Result<Transaction, AskError> {
+    let transaction = deserialize::<Transaction>(bytes).ok().filter(|transaction| transaction.compute_txid() == txid);
+    transaction.ok_or_else(|| rpc.unproven(format!("its transaction {txid} is another, or none")))
 }

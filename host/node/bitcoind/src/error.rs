@@ -27,6 +27,9 @@ pub enum AskError {
         /// Its error.
         error: RpcError,
     },
+    /// The answer is provably not what was asked for.
+    #[error("the node at fault: {0}")]
+    Unproven(String),
     /// The answer has another form than bitcoind's.
     #[error("{method}: {reason}")]
     Form {
@@ -48,7 +51,7 @@ impl AskError {
         match self {
             Self::Upstream(error) => error.is_without_effect(),
             Self::Rpc { .. } => true,
-            Self::Lost { .. } | Self::Form { .. } => false,
+            Self::Lost { .. } | Self::Form { .. } | Self::Unproven(_) => false,
         }
     }
 
@@ -67,6 +70,8 @@ impl From<AskError> for NodeError {
             AskError::Upstream(inner) if inner.is_absent() => Self::Unavailable(error.to_string()),
             AskError::Upstream(UpstreamError::Overloaded) => Self::Unavailable(error.to_string()),
             AskError::Upstream(UpstreamError::Forbidden) => Self::Refused(error.to_string()),
+            // It is asked again, like one that is away.
+            AskError::Unproven(_) => Self::Unavailable(error.to_string()),
             // Warming up.
             AskError::Upstream(UpstreamError::Foreign(_)) => Self::Unavailable(error.to_string()),
             AskError::Upstream(UpstreamError::NotReady(inner)) => Self::Unavailable(inner.message.clone()),

@@ -42,6 +42,8 @@ type Result<T> = std::result::Result<T, MirrorError>;
 /// The filters that are kept.
 pub struct Filters {
     folder: PathBuf,
+    /// Whether searches use filters.
+    pub used: bool,
     /// How many bytes they may take; 0: none are kept.
     limit: u64,
     /// Opened when it is first used, since all of it is checked then.
@@ -61,8 +63,9 @@ struct File {
 }
 
 impl Filters {
-    /// Keeps filters of at most `limit` bytes in a folder. With 0, those that were kept there are removed.
-    pub fn new(folder: PathBuf, limit: u64) -> Self {
+    /// Keeps filters of at most `limit` bytes in a folder. With 0, those that were kept there are removed. `used`: whether searches
+    /// use them.
+    pub fn new(folder: PathBuf, limit: u64, used: bool) -> Self {
         if limit == 0
             && folder.exists()
             && let Err(error) = std::fs::remove_dir_all(&folder)
@@ -70,7 +73,7 @@ impl Filters {
             tracing::warn!(folder = %folder.display(), %error, "the block filters could not be removed");
         }
         let (hits, fetched, mean) = (AtomicU64::new(0), AtomicU64::new(0), AtomicUsize::new(0));
-        Self { folder, limit, file: OnceLock::new(), hits, fetched, mean }
+        Self { folder, used, limit, file: OnceLock::new(), hits, fetched, mean }
     }
 
     fn file(&self) -> Option<&File> {
@@ -211,7 +214,7 @@ mod tests {
         let filter = vec![7; 3_000];
         // Room for two.
         let limit = 2 * room(&filter);
-        let filters = Filters::new(place.clone(), limit);
+        let filters = Filters::new(place.clone(), limit, true);
         assert_eq!(kept(&filters, &entries), [false; 4]);
         for entry in [1, 2, 3] {
             filters.put(&[(&entries[entry], &filter)]);
@@ -223,13 +226,13 @@ mod tests {
         assert_eq!((filters.hits.load(Ordering::Relaxed), filters.fetched.load(Ordering::Relaxed)), (4, 5));
         drop(filters);
         // After a restart they are there; a damaged file is made anew, and without room there is none.
-        assert_eq!(kept(&Filters::new(place.clone(), limit), &entries), [false, false, true, true]);
+        assert_eq!(kept(&Filters::new(place.clone(), limit, true), &entries), [false, false, true, true]);
         let file = place.join(outrigger_disk::DATA_FILE);
         let mut bytes = std::fs::read(&file).unwrap();
         bytes[4096 * 2..].fill(0x55);
         std::fs::write(&file, bytes).unwrap();
-        assert_eq!(kept(&Filters::new(place.clone(), limit), &entries), [false; 4]);
-        drop(Filters::new(place.clone(), 0));
+        assert_eq!(kept(&Filters::new(place.clone(), limit, true), &entries), [false; 4]);
+        drop(Filters::new(place.clone(), 0, true));
         assert!(!place.exists());
     }
 }

@@ -43,7 +43,8 @@ pub(crate) fn fetch(rpc: &Rpc, moment: &Moment, best: BlockHash) -> Result<(Bloc
 /// Its refusal, and its absence.
 pub(crate) fn header(rpc: &Rpc, hash: BlockHash) -> Result<Header, AskError> {
     let Hex(bytes) = rpc.ask("getblockheader", &json!([hash, false]))?;
-    deserialize(&bytes).map_err(|error| AskError::form("getblockheader", &error))
+    let header: Header = deserialize(&bytes).map_err(|error| AskError::form("getblockheader", &error))?;
+    if header.block_hash() == hash { Ok(header) } else { Err(rpc.unproven(format!("its header {hash} is another"))) }
 }
 
 /// The height of the last block that the mirror's best chain and the node's have in common.

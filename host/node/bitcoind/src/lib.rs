@@ -9,6 +9,7 @@
 //!   mempool        ids and what each transaction may concern
 //!   template       the next block as the node would make it
 //!   snapshot       one moment of the mirror; blocks and coins by hash, live
+//!   blocks         blocks and transactions of the node, proven (proof) to be those that were asked for
 //!   rpc            asks the node and waits; REST where the node answers it
 //! ```
 //!
@@ -31,6 +32,7 @@ mod mempool;
 mod mirror;
 mod node;
 mod probe;
+mod proof;
 pub mod results;
 mod rpc;
 mod search;

@@ -3,7 +3,6 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
-use bitcoin::consensus::deserialize;
 use bitcoin::{BlockHash, Transaction, Txid};
 use outrigger_node::interest::{interests, outpoint_interest};
 use outrigger_node::{NodeEvent, Removal};
@@ -12,7 +11,8 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::json;
 
-use super::answers::{Hex, MempoolAnswer};
+use super::answers::MempoolAnswer;
+use super::blocks::transactions;
 use super::error::AskError;
 use super::rpc::{INVALID_ADDRESS_OR_KEY, Question, Rpc};
 use super::zmq::Event;
@@ -137,7 +137,7 @@ impl Mempool {
     /// Adds transactions of the node's mempool, as far as they are still there.
     fn fetch(&self, rpc: &Rpc, txids: &[Txid], time: u64, emit: &dyn Fn(NodeEvent)) -> Result<(), AskError> {
         for part in txids.chunks(PART) {
-            for (txid, transaction) in in_order(fetch(rpc, part)?) {
+            for (txid, transaction) in in_order(transactions(rpc, part)?) {
                 let event = self.0.lock().add(txid, transaction, time);
                 emit(event);
             }
@@ -220,17 +220,6 @@ impl State {
 pub fn now() -> u64 {
     let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
     since.map_or(0, |since| since.as_secs())
-}
-
-/// These transactions of the mempool, as far as they are still there.
-///
-/// # Errors
-/// The node's absence.
-pub fn fetch(rpc: &Rpc, txids: &[Txid]) -> Result<Vec<(Txid, Transaction)>, AskError> {
-    let questions: Vec<Question> = txids.iter().map(|txid| ("getrawtransaction", json!([txid]))).collect();
-    let answers = rpc.batch::<Hex>(&questions)?;
-    let read = |(txid, answer): (&Txid, Result<Hex, AskError>)| Some((*txid, deserialize(&answer.ok()?.0).ok()?));
-    Ok(txids.iter().zip(answers).filter_map(read).collect())
 }
 
 /// The transactions with parents before their children.

@@ -1,6 +1,6 @@
 //! [`Node`] for a running bitcoind.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -22,17 +22,17 @@ use parking_lot::Mutex;
 use serde_json::json;
 
 use super::answers::{Btc, EntryAnswer, FeeAnswer, MempoolAnswer, SpenderAnswer, outpoint};
+use super::blocks;
 use super::error::{AskError, OpenError};
 use super::filters::Filters;
 use super::hints::{self, Hint, ZmqSetting};
-use super::mempool::fetch;
 use super::mirror::Mirror;
 use super::rpc::{INVALID_ADDRESS_OR_KEY, METHOD_NOT_FOUND, Question, Rpc};
 use super::search::has_filters;
 use super::snapshot::NodeSnapshot;
 use super::submit;
 use super::sync::{Follower, RewindLimit};
-use super::template::{Selections, Template, deployments, prioritised};
+use super::template::{Selections, Template, deployments, prioritised, proven};
 use outrigger_values::FeeRate;
 
 /// bitcoind's code for an estimate of fees where they are not estimated.
@@ -54,6 +54,10 @@ pub struct Settings {
     pub filters: PathBuf,
     /// How many bytes these may take; 0: none are kept.
     pub filter_cache: u64,
+    /// Whether searches use block filters, which cannot be proven.
+    pub use_filters: bool,
+    /// The greatest estimate of a feerate that is used.
+    pub max_estimate: FeeRate,
     /// How far the node may go back.
     pub rewind: RewindLimit,
     /// How long what is known is told while the node is away; none: always.
@@ -68,6 +72,7 @@ pub struct Settings {
 pub struct BitcoindNode {
     network: Network,
     chain: ChainIdentity,
+    max_estimate: FeeRate,
     follower: Arc<Follower>,
     selections: Selections,
     wake: SyncSender<Hint>,
@@ -92,16 +97,16 @@ impl BitcoindNode {
         let mirror = |error: super::error::MirrorError| OpenError::Mirror(error.to_string());
         let genesis = bitcoin::constants::genesis_block(settings.network).header;
         let mirrored = Mirror::open(&settings.folder, &settings.chain, genesis).map_err(mirror)?;
-        let filters = Filters::new(settings.filters.clone(), settings.filter_cache);
+        let filters = Filters::new(settings.filters.clone(), settings.filter_cache, settings.use_filters);
         let followed = Follower::new(rpc, mirrored, filters, settings.rewind, settings.patience);
         let follower = Arc::new(followed.map_err(mirror)?);
         if let Err(error) = follower.sync(false) {
             tracing::warn!(%error, "the node is not followed yet");
         }
-        let Settings { network, chain, zmq, may_wait, .. } = settings.clone();
+        let Settings { network, chain, zmq, may_wait, max_estimate, .. } = settings.clone();
         let (wake, thread) = hints::start(&follower, zmq, may_wait).map_err(OpenError::Threads)?;
         let (selections, thread) = (Selections::default(), Mutex::new(Some(thread)));
-        Ok(Arc::new(Self { network, chain, follower, selections, wake, thread }))
+        Ok(Arc::new(Self { network, chain, max_estimate, follower, selections, wake, thread }))
     }
 
     /// The chain as it is followed.
@@ -187,11 +192,12 @@ impl Node for BitcoindNode {
             filters_fetched: self.follower.filters.fetched.load(Ordering::Relaxed),
             hints: self.follower.source.get(),
             behind: self.follower.behind(),
+            unproven: self.rpc().unproven.load(Ordering::Relaxed),
         })
     }
 
     fn search_reads(&self) -> SearchReads {
-        if has_filters(self.rpc()) { SearchReads::Filters } else { SearchReads::Blocks }
+        if self.follower.filters.used && has_filters(self.rpc()) { SearchReads::Filters } else { SearchReads::Blocks }
     }
 
     fn time(&self) -> u64 {
@@ -295,14 +301,14 @@ impl Node for BitcoindNode {
     fn mempool_transactions(&self, txids: &[Txid]) -> Result<Vec<Option<RawTransaction>>> {
         // With an index of transactions the node has confirmed ones under these ids too.
         let present: Vec<Txid> = txids.iter().copied().filter(|txid| self.follower.mempool.has(txid)).collect();
-        let fetched = fetch(self.rpc(), &present)?;
-        let found = |txid: &Txid| fetched.iter().find(|(found, _)| found == txid);
-        Ok(txids.iter().map(|txid| found(txid).map(|(_, tx)| RawTransaction { raw: Blob(serialize(tx)) })).collect())
+        let fetched: HashMap<Txid, Transaction> = blocks::transactions(self.rpc(), &present)?.into_iter().collect();
+        let raw = |transaction| RawTransaction { raw: Blob(serialize(transaction)) };
+        Ok(txids.iter().map(|txid| fetched.get(txid).map(raw)).collect())
     }
 
     fn mempool_concerning(&self, wanted: &dyn Fn(u64) -> bool) -> Result<Vec<(Txid, Arc<Transaction>)>> {
         let txids = self.follower.mempool.concerning(wanted);
-        let fetched = fetch(self.rpc(), &txids)?;
+        let fetched = blocks::transactions(self.rpc(), &txids)?;
         Ok(fetched.into_iter().map(|(txid, transaction)| (txid, Arc::new(transaction))).collect())
     }
 
@@ -355,7 +361,14 @@ impl Node for BitcoindNode {
             Err(error) if error.code() == Some(INTERNAL_ERROR) => Ok(FeeEstimate { feerate: None, blocks }),
             answer => {
                 let FeeAnswer { feerate, blocks } = answer?;
-                Ok(FeeEstimate { feerate: feerate.map(Btc::feerate), blocks })
+                let feerate = feerate.map(Btc::feerate);
+                if let Some(feerate) = feerate.filter(|feerate| *feerate > self.max_estimate) {
+                    let (estimate, limit) = (feerate.to_sat_per_vb_text(), self.max_estimate.to_sat_per_vb_text());
+                    return Err(NodeError::Refused(format!(
+                        "The node's fee estimate ({estimate}) is above the greatest that is used ({limit}, backend.max_estimate)"
+                    )));
+                }
+                Ok(FeeEstimate { feerate, blocks })
             }
         }
     }
@@ -365,7 +378,8 @@ impl Node for BitcoindNode {
         let sequence = self.follower.mempool.sequence();
         let template = Template::ask(self.rpc(), self.network)?;
         let tip = self.follower.tip_at(template.previous())?;
-        self.selections.candidate(template, tip, sequence, known)
+        let candidate = self.selections.candidate(template, tip, sequence, known)?;
+        candidate.map(|candidate| proven(self.rpc(), candidate)).transpose()
     }
 
     fn prioritise(&self, txid: Txid, fee_delta: SignedAmount) -> Result<()> {

@@ -3,12 +3,14 @@
 //! The questions run on a runtime of their own: a thread that waited for a task of its own runtime would wait for ever.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, sync_channel};
 use std::time::Duration;
 
 use bytes::Bytes;
 use outrigger_upstream::{Outcome, StatusCode, Upstream, UpstreamError, is_read_only, read_reply, request};
 use outrigger_values::{RpcError, RpcErrorCode};
+use parking_lot::Mutex;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -39,6 +41,10 @@ const MAX_BATCH: usize = 500;
 pub struct Rpc {
     upstream: Arc<Upstream>,
     runtime: Runtime,
+    /// How many answers were provably not what was asked for.
+    pub unproven: AtomicU64,
+    /// The last of them in words.
+    last_fault: Mutex<String>,
 }
 
 /// One call of a batch.
@@ -68,12 +74,24 @@ impl Rpc {
             .thread_name("bitcoind")
             .enable_all()
             .build()?;
-        Ok(Self { upstream, runtime })
+        Ok(Self { upstream, runtime, unproven: AtomicU64::new(0), last_fault: Mutex::default() })
     }
 
     /// Where the node is.
     pub fn upstream(&self) -> &Arc<Upstream> {
         &self.upstream
+    }
+
+    /// Counts and logs that the node gave what provably is not what was asked for, and why that is known.
+    pub fn unproven(&self, fault: String) -> AskError {
+        let count = self.unproven.fetch_add(1, Ordering::Relaxed) + 1;
+        let is_new = std::mem::replace(&mut *self.last_fault.lock(), fault.clone()) != fault;
+        // It is asked again and again, which would fill the log.
+        if !(is_new || count.is_power_of_two()) {
+            return AskError::Unproven(fault);
+        }
+        tracing::error!(count, endpoint = %self.upstream.endpoint(), fault, "the node gives false data, which is not used");
+        AskError::Unproven(fault)
     }
 
     /// Runs a future on the runtime of the questions, and waits for it.

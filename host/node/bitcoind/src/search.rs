@@ -3,11 +3,10 @@
 use std::ops::Range;
 use std::sync::atomic::Ordering;
 
-use bitcoin::Block;
-use bitcoin::consensus::{deserialize, deserialize_partial};
+use bitcoin::consensus::deserialize_partial;
 use bitcoin::hashes::Hash;
+use outrigger_node::Result;
 use outrigger_node::search::{Findings, Found, FoundBlock, MAX_READ, ScriptSet, matching};
-use outrigger_node::{NodeError, Result};
 use serde::Deserialize;
 use serde_json::json;
 
@@ -92,7 +91,7 @@ pub fn find(
 /// Which of these blocks may have something, by their filters; all of them where the node has no filters.
 fn hits(rpc: &Rpc, filters: &Filters, entries: &[Entry], wanted: &ScriptSet) -> Result<Vec<bool>> {
     // No filter has scripts that begin with OP_RETURN.
-    if wanted.has_unfiltered() {
+    if !filters.used || wanted.has_unfiltered() {
         return Ok(vec![true; entries.len()]);
     }
     let mut found = filters.get(entries);
@@ -148,14 +147,8 @@ fn read_filter(entry: &Entry, bytes: &[u8]) -> Option<Vec<u8>> {
 
 /// Reads a block. What its inputs spend is not known, so every transaction with inputs counts as one that may concern the wallet.
 fn read_block(rpc: &Rpc, entry: &Entry, wanted: &ScriptSet) -> Result<(FoundBlock, usize)> {
-    let bytes = block(rpc, entry.hash())?;
-    let size = bytes.as_ref().map_or(0, Vec::len);
-    let found = match bytes {
-        None => None,
-        Some(bytes) => {
-            let block: Block = deserialize(&bytes).map_err(|error| NodeError::Internal(error.to_string()))?;
-            Some(Found { time: entry.header.time, transactions: matching(block, &[], wanted) })
-        }
-    };
+    let block = block(rpc, entry.hash())?;
+    let size = block.as_ref().map_or(0, |(_, bytes)| bytes.len());
+    let found = block.map(|(block, _)| Found { time: entry.header.time, transactions: matching(block, &[], wanted) });
     Ok((FoundBlock { hash: entry.hash(), height: entry.height, max_time: entry.max_time, found }, size))
 }

@@ -79,15 +79,15 @@ pub fn try_submit(rpc: &Rpc, raw: &[u8], limit: FeeRate) -> Result<Admission> {
     if answer.allowed {
         let virtual_size = answer.vsize.unwrap_or(transaction.vsize() as u64);
         return Ok(Admission::Accepted {
-            txid: answer.txid,
-            wtxid: answer.wtxid.unwrap_or(transaction.compute_wtxid()),
+            txid: transaction.compute_txid(),
+            wtxid: transaction.compute_wtxid(),
             virtual_size,
             fee: answer.fees.map_or(Amount::ZERO, |fees| fees.base.0),
         });
     }
     let reason = answer.reject_reason.unwrap_or_default();
     Ok(match reason.as_str() {
-        "txn-already-in-mempool" => Admission::Known { txid: answer.txid },
+        "txn-already-in-mempool" => Admission::Known { txid: transaction.compute_txid() },
         "txn-already-known" => Admission::AlreadyInChain,
         "missing-inputs" => Admission::MissingInputs,
         "max-fee-exceeded" => Admission::FeeTooHigh { fee: answer.fees.map_or(Amount::ZERO, |fees| fees.base.0) },

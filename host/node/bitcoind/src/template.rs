@@ -11,6 +11,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use super::answers::Hex;
+use super::blocks::transaction;
 use super::error::AskError;
 use super::rpc::{INVALID_ADDRESS_OR_KEY, METHOD_NOT_FOUND, Rpc};
 
@@ -149,6 +150,19 @@ impl Selections {
         }
         (last.version, last.sequence)
     }
+}
+
+/// A selection whose transactions have the ids that stand beside them.
+///
+/// # Errors
+/// [`AskError::Unproven`] where one does not.
+pub fn proven(rpc: &Rpc, candidate: Candidate) -> Result<Candidate> {
+    for Selected { raw, txid, wtxid, .. } in &*candidate.transactions {
+        if transaction(rpc, *txid, raw)?.compute_wtxid() != *wtxid {
+            return Err(rpc.unproven(format!("its transaction {txid} has another witness")).into());
+        }
+    }
+    Ok(candidate)
 }
 
 /// `getdeploymentinfo`.

@@ -9,7 +9,7 @@ use bitcoin::hashes::{Hash, HashEngine, sha256d};
 use bitcoin::transaction::Version;
 use bitcoin::{Block, BlockHash, Transaction, Txid, VarInt, Wtxid};
 
-use super::merkle::merkle_root;
+use outrigger_node::merkle::merkle_root;
 
 /// The bytes of a transaction without inputs and outputs.
 const EMPTY_TRANSACTION: usize = 10;

@@ -16,7 +16,6 @@ mod deployments;
 mod error;
 mod fees;
 mod mempool;
-mod merkle;
 mod node;
 mod packages;
 mod params;

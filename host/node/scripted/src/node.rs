@@ -67,6 +67,7 @@ impl Node for ScriptedNode {
             reply_microseconds: 0,
             filters_kept: 0,
             filters_fetched: 0,
+            unproven: 0,
             hints: HintSource::Poll,
             behind: 0,
         })

@@ -2,7 +2,7 @@
 //!
 //! | table | key | value |
 //! |---|---|---|
-//! | meta | name | one row each: `meta`, `program`, `synced`, `chain`, `rescan`, `changes`, `scrub`, and `seal` (encrypted) or `clear` (not); `lock`, txid, vout (LE), empty, for each coin that stays locked; `next`, address type, internal, number (LE) of the descriptor whose turn comes when the active one has no address left |
+//! | meta | name | one row each: `meta`, `program`, `synced`, `chain`, `rescan`, `changes`, `scrub`, `proven`, and `seal` (encrypted) or `clear` (not); `lock`, txid, vout (LE), empty, for each coin that stays locked; `next`, address type, internal, number (LE) of the descriptor whose turn comes when the active one has no address left |
 //! | descriptors | number (BE) | [`DescriptorRow`] |
 //! | identities | SHA-256 of the identity | number (LE) of the descriptor |
 //! | active | address type, internal | number (LE) of the descriptor |
@@ -59,6 +59,10 @@ pub const PLAINTEXT_KEY: &[u8] = b"clear";
 
 /// Where the mark that former secrets are to be removed stands in the table `meta`.
 pub const SCRUB: &[u8] = b"scrub";
+
+/// Where the mark stands in the table `meta` that no block was taken from a node without a proof. Wallets that were made before
+/// there was this row have none until they are loaded.
+pub const PROVEN: &[u8] = b"proven";
 
 /// The beginning of the keys of persistently locked coins in the table `meta`.
 pub const LOCKED: &[u8] = b"lock";

@@ -42,9 +42,12 @@ fn keypool_grows_within_a_block_so_that_payments_beyond_its_end_are_found() {
     let (first, second, third) = (script(79), script(99), script(119));
     harness.accept(&spend(&[elsewhere(4)], &[(&first, 1), (&foreign(1), 1), (&second, 1), (&third, 1)]));
     assert_eq!((harness.coins().len(), range(&harness)), (6, (139, 120)));
-    // What none before makes known is not found.
+    // What a later payment makes known is found, too, and so within one transaction.
     harness.mine(vec![pay(5, 140), pay(6, 139)]);
-    assert_eq!((harness.coins().len(), range(&harness)), (7, (159, 140)));
+    assert_eq!((harness.coins().len(), range(&harness)), (8, (160, 141)));
+    let (first, second) = (script(180), script(160));
+    harness.mine(vec![spend(&[elsewhere(7)], &[(&first, 1), (&second, 1)])]);
+    assert_eq!((harness.coins().len(), range(&harness)), (10, (200, 181)));
 }
 
 #[test]

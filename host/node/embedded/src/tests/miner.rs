@@ -12,7 +12,7 @@ use bitcoin::{
 use outrigger_service::chain::{BlockRef, Verdict};
 
 use super::super::EmbeddedNode;
-use super::super::merkle::merkle_root;
+use outrigger_node::merkle::merkle_root;
 
 /// The witness script, OP_TRUE: it succeeds without further witness items.
 const ANYONE: [u8; 1] = [0x51];

@@ -7,8 +7,8 @@ use super::transaction::exceeds_block;
 use super::witness::check_commitment;
 use super::{Parent, ValidationError, check_transaction, is_final};
 use crate::decode::NamedBlock;
-use crate::merkle::merkle_root;
 use crate::params::{MAX_BLOCK_SIGOPS_COST, WITNESS_SCALE_FACTOR};
+use outrigger_node::merkle::merkle_root;
 use outrigger_script::legacy_sigop_count;
 
 /// The bytes of a block's header.

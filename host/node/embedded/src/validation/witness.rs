@@ -5,7 +5,7 @@ use bitcoin::hashes::{Hash, HashEngine, sha256d};
 
 use super::ValidationError;
 use crate::decode::NamedBlock;
-use crate::merkle::merkle_root;
+use outrigger_node::merkle::merkle_root;
 
 /// How the script of the commitment's output begins: OP_RETURN, a push of 36 bytes, the header of the commitment.
 const COMMITMENT_PREFIX: [u8; 6] = [0x6a, 0x24, 0xaa, 0x21, 0xa9, 0xed];

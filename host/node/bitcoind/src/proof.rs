@@ -1,0 +1,286 @@
+//! Whether what the node gives is what was asked for: blocks and transactions prove it by their hashes, and an input reveals
+//! something of the script that it spends.
+
+use bitcoin::consensus::deserialize;
+use bitcoin::hashes::{Hash, sha256};
+use bitcoin::script::Instruction;
+use bitcoin::secp256k1::Secp256k1;
+use bitcoin::taproot::{ControlBlock, TAPROOT_ANNEX_PREFIX};
+use bitcoin::{
+    Block, BlockHash, PubkeyHash, Script, ScriptHash, Transaction, TxIn, Txid, WPubkeyHash, Witness, XOnlyPublicKey,
+};
+use outrigger_node::merkle::merkle_root;
+
+/// The time of a block, in Unix seconds, from which on segwit was in force on the main network: some hours after block 481,824. A
+/// commitment of an earlier block was checked by nobody, and needs no witness.
+const SEGWIT_IN_FORCE: u32 = 1_503_547_200;
+
+/// What a block's commitment to its witnesses begins with (BIP 141), and its length in bytes.
+const COMMITMENT: [u8; 6] = [0x6a, 0x24, 0xaa, 0x21, 0xa9, 0xed];
+const COMMITMENT_LEN: usize = 38;
+
+/// The block of this hash, from its serialisation.
+///
+/// # Errors
+/// Why it is not that block.
+pub fn block(hash: BlockHash, bytes: &[u8]) -> Result<Block, &'static str> {
+    let block: Block = deserialize(bytes).map_err(|_| "cannot be read")?;
+    if block.block_hash() != hash {
+        return Err("has another hash");
+    }
+    // Without this, the inner nodes of the tree could be given as transactions of 64 bytes.
+    if !block.txdata.first().is_some_and(Transaction::is_coinbase) {
+        return Err("begins with no coinbase transaction");
+    }
+    check_ids(&block, block.txdata.iter().map(Transaction::compute_txid))?;
+    if has_proven_witnesses(&block) { Ok(block) } else { Err("has witnesses that its coinbase does not commit to") }
+}
+
+fn check_ids(block: &Block, ids: impl Iterator<Item = Txid>) -> Result<(), &'static str> {
+    let proven = are_transactions_of(&block.header, ids);
+    if proven { Ok(()) } else { Err("has other transactions than its header commits to") }
+}
+
+/// Whether a block's header commits to the transactions of these ids, all of them and each once (CVE-2012-2459).
+pub fn are_transactions_of(header: &bitcoin::block::Header, ids: impl Iterator<Item = Txid>) -> bool {
+    let (root, mutated) = merkle_root(ids.map(Txid::to_raw_hash).collect());
+    !mutated && root == header.merkle_root.to_raw_hash()
+}
+
+/// Whether the coinbase commits to the witnesses. Without a commitment there may be none.
+fn has_proven_witnesses(block: &Block) -> bool {
+    if block.txdata.iter().flat_map(|tx| &tx.input).any(|input| !input.witness.is_empty()) {
+        return block.check_witness_commitment();
+    }
+    // A node that leaves all witnesses out leaves out the one that the commitment needs, too. Before segwit was in force, there was
+    // none, and bitcoind committed with 32 zeros in its place.
+    let outputs = block.txdata.iter().take(1).flat_map(|coinbase| &coinbase.output);
+    let commitments = outputs.filter_map(|output| output.script_pubkey.as_bytes().first_chunk::<COMMITMENT_LEN>());
+    let Some(commitment) = commitments.filter(|script| script.starts_with(&COMMITMENT)).last() else { return true };
+    block.header.time < SEGWIT_IN_FORCE
+        || block.witness_root().is_some_and(|root| {
+            Block::compute_witness_commitment(&root, &[0; 32]).as_byte_array()[..] == commitment[COMMITMENT.len()..]
+        })
+}
+
+/// Whether an input cannot spend an output of this script, by the keys, scripts and commitments that it reveals.
+pub fn contradicts(input: &TxIn, script: &Script) -> bool {
+    let pushed = || match input.script_sig.instructions().last() {
+        Some(Ok(Instruction::PushBytes(bytes))) => Some(bytes.as_bytes()),
+        _ => None,
+    };
+    // It may compute what it reveals.
+    if !input.script_sig.is_push_only() {
+        return false;
+    }
+    if let Some(hash) = script.is_p2pkh().then(|| &script.as_bytes()[3..23]) {
+        return pushed().is_none_or(|key| PubkeyHash::hash(key).as_byte_array()[..] != *hash);
+    }
+    if let Some(hash) = script.is_p2sh().then(|| &script.as_bytes()[2..22]) {
+        return pushed().is_none_or(|redeem| {
+            let is_other = ScriptHash::hash(redeem).as_byte_array()[..] != *hash;
+            is_other || contradicts_witness(&input.witness, Script::from_bytes(redeem), true)
+        });
+    }
+    contradicts_witness(&input.witness, script, false)
+}
+
+fn contradicts_witness(witness: &Witness, script: &Script, is_nested: bool) -> bool {
+    let Some(program) = script.is_witness_program().then(|| script.as_bytes().get(2..)).flatten() else {
+        // Nothing else takes a witness.
+        return !witness.is_empty();
+    };
+    let last = witness.last().unwrap_or_default();
+    if script.is_p2wpkh() {
+        return witness.len() != 2 || WPubkeyHash::hash(last).as_byte_array()[..] != *program;
+    }
+    if script.is_p2wsh() {
+        return witness.is_empty() || sha256::Hash::hash(last).as_byte_array()[..] != *program;
+    }
+    script.is_p2tr() && !is_nested && contradicts_taproot(witness, program)
+}
+
+/// A spend by key reveals nothing; one by script reveals what the output's key is made of.
+fn contradicts_taproot(witness: &Witness, program: &[u8]) -> bool {
+    let mut items: Vec<&[u8]> = witness.iter().collect();
+    if items.len() > 1 && items.last().is_some_and(|last| last.first() == Some(&TAPROOT_ANNEX_PREFIX)) {
+        items.pop();
+    }
+    let [.., leaf, control] = items[..] else { return items.is_empty() };
+    let (Ok(key), Ok(control)) = (XOnlyPublicKey::from_slice(program), ControlBlock::decode(control)) else {
+        return true;
+    };
+    !control.verify_taproot_commitment(&Secp256k1::verification_only(), key, Script::from_bytes(leaf))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bitcoin::block::Header;
+    use bitcoin::consensus::serialize;
+    use bitcoin::hex::FromHex;
+    use bitcoin::{Amount, OutPoint, ScriptBuf, Sequence, TxOut, absolute, transaction};
+
+    fn input(script_sig: ScriptBuf, witness: Witness) -> TxIn {
+        let previous_output = OutPoint { txid: Txid::all_zeros(), vout: 0 };
+        TxIn { previous_output, script_sig, sequence: Sequence::MAX, witness }
+    }
+
+    fn transaction(input: TxIn, output: Vec<TxOut>) -> Transaction {
+        Transaction {
+            version: transaction::Version::TWO,
+            lock_time: absolute::LockTime::ZERO,
+            input: vec![input],
+            output,
+        }
+    }
+
+    /// A block of three transactions, two of which have witnesses, and its coinbase commits to them.
+    fn made() -> Block {
+        let mut coinbase = input(ScriptBuf::from(vec![1, 1]), Witness::from_slice(&[[0; 32]]));
+        coinbase.previous_output = OutPoint::null();
+        let pay = |value| TxOut { value: Amount::from_sat(value), script_pubkey: ScriptBuf::new() };
+        let spend = |value| transaction(input(ScriptBuf::new(), Witness::from_slice(&[[7; 70]])), vec![pay(value)]);
+        let header = Header {
+            version: bitcoin::block::Version::TWO,
+            prev_blockhash: BlockHash::all_zeros(),
+            merkle_root: bitcoin::TxMerkleNode::all_zeros(),
+            time: SEGWIT_IN_FORCE,
+            bits: bitcoin::CompactTarget::from_consensus(0x207f_ffff),
+            nonce: 0,
+        };
+        let mut block = Block { header, txdata: vec![transaction(coinbase, vec![pay(50)]), spend(1), spend(2)] };
+        let root = block.witness_root().unwrap();
+        let commitment = Block::compute_witness_commitment(&root, &[0; 32]);
+        let script = [&COMMITMENT[..], commitment.as_byte_array()].concat();
+        block.txdata[0].output.push(TxOut { value: Amount::ZERO, script_pubkey: script.into() });
+        block.header.merkle_root = block.compute_merkle_root().unwrap();
+        block
+    }
+
+    /// Why the block of this one's header is not what a change makes of it.
+    fn reason(change: impl Fn(&mut Block)) -> Option<&'static str> {
+        let mut changed = made();
+        let hash = changed.block_hash();
+        change(&mut changed);
+        block(hash, &serialize(&changed)).err()
+    }
+
+    #[test]
+    fn block_proves_its_header_transactions_and_witnesses() {
+        assert_eq!(reason(|_| {}), None);
+        assert_eq!(reason(|block| block.header.nonce = 1), Some("has another hash"));
+        let others = Some("has other transactions than its header commits to");
+        assert_eq!(reason(|block| block.txdata[1].output[0].value = Amount::from_sat(3)), others);
+        assert_eq!(reason(|block| block.txdata.truncate(1)), others);
+        assert_eq!(reason(|block| block.txdata.swap(1, 2)), others);
+        // Three transactions have the same root as these four.
+        assert_eq!(reason(|block| block.txdata.push(block.txdata[2].clone())), others);
+        assert_eq!(reason(|block| block.txdata.clear()), Some("begins with no coinbase transaction"));
+        assert_eq!(reason(|block| drop(block.txdata.remove(0))), Some("begins with no coinbase transaction"));
+        let witnesses = Some("has witnesses that its coinbase does not commit to");
+        assert_eq!(reason(|block| block.txdata[2].input[0].witness.push([1])), witnesses);
+        assert_eq!(reason(|block| block.txdata[2].input[0].witness.clear()), witnesses);
+        assert_eq!(reason(|block| block.txdata[0].input[0].witness.clear()), witnesses);
+        let clear = |block: &mut Block| {
+            block
+                .txdata
+                .iter_mut()
+                .flat_map(|transaction| &mut transaction.input)
+                .for_each(|input| input.witness.clear());
+        };
+        assert_eq!(reason(clear), witnesses);
+        assert_eq!(block(made().block_hash(), &[1, 2, 3]).err(), Some("cannot be read"));
+    }
+
+    #[test]
+    fn block_without_segwit_needs_no_commitment_and_one_of_before_proves_none() {
+        let mut old = made();
+        old.txdata.iter_mut().flat_map(|transaction| &mut transaction.input).for_each(|input| input.witness.clear());
+        old.header.time = SEGWIT_IN_FORCE - 1;
+        assert!(block(old.block_hash(), &serialize(&old)).is_ok());
+        old.header.time = SEGWIT_IN_FORCE;
+        old.txdata[0].output.pop();
+        old.header.merkle_root = old.compute_merkle_root().unwrap();
+        assert!(block(old.block_hash(), &serialize(&old)).is_ok());
+        old.txdata[1].input[0].witness.push([1]);
+        assert!(block(old.block_hash(), &serialize(&old)).is_err());
+    }
+
+    #[test]
+    fn input_contradicts_scripts_whose_keys_or_scripts_it_does_not_reveal() {
+        let key = bitcoin::PublicKey::from_slice(
+            &<[u8; 33]>::from_hex("0279be667ef9dcbbac55a06295ce870b07029bfcdb2dce28d959f2815b16f81798").unwrap(),
+        )
+        .unwrap();
+        let compressed = bitcoin::CompressedPublicKey::try_from(key).unwrap();
+        let (other, signature) = ([3; 33], [0x30; 71]);
+        let push = |items: &[&[u8]]| {
+            items
+                .iter()
+                .fold(bitcoin::script::Builder::new(), |builder, item| {
+                    builder.push_slice(<&bitcoin::script::PushBytes>::try_from(*item).unwrap())
+                })
+                .into_script()
+        };
+        let p2wpkh = ScriptBuf::new_p2wpkh(&compressed.wpubkey_hash());
+        let leaf = ScriptBuf::from(vec![0x51]);
+        let p2wsh = ScriptBuf::new_p2wsh(&leaf.wscript_hash());
+        let revealed: Vec<(ScriptBuf, TxIn, TxIn)> = vec![
+            (
+                ScriptBuf::new_p2pkh(&key.pubkey_hash()),
+                input(push(&[&signature, &key.to_bytes()]), Witness::new()),
+                input(push(&[&signature, &other]), Witness::new()),
+            ),
+            (
+                p2wpkh.clone(),
+                input(ScriptBuf::new(), Witness::from_slice(&[&signature[..], &key.to_bytes()])),
+                input(ScriptBuf::new(), Witness::from_slice(&[&signature[..], &other])),
+            ),
+            (
+                p2wpkh.to_p2sh(),
+                input(push(&[p2wpkh.as_bytes()]), Witness::from_slice(&[&signature[..], &key.to_bytes()])),
+                input(push(&[p2wpkh.as_bytes()]), Witness::from_slice(&[&signature[..], &other])),
+            ),
+            (
+                p2wsh.clone(),
+                input(ScriptBuf::new(), Witness::from_slice(&[leaf.as_bytes()])),
+                input(ScriptBuf::new(), Witness::from_slice(&[[0x52]])),
+            ),
+            (leaf.to_p2sh(), input(push(&[leaf.as_bytes()]), Witness::new()), input(push(&[&[0x52]]), Witness::new())),
+        ];
+        for (script, right, wrong) in &revealed {
+            assert!(!contradicts(right, script), "{script}");
+            assert!(contradicts(wrong, script), "{script}");
+            assert!(contradicts(&input(ScriptBuf::new(), Witness::new()), script), "{script}");
+        }
+        // Nothing is revealed by a key path, a bare script, or a program of a later version.
+        let taproot = ScriptBuf::new_p2tr_tweaked(bitcoin::key::TweakedPublicKey::dangerous_assume_tweaked(key.into()));
+        assert!(!contradicts(&input(ScriptBuf::new(), Witness::from_slice(&[[0; 64]])), &taproot));
+        assert!(contradicts(&input(ScriptBuf::new(), Witness::from_slice(&[vec![0x51], vec![0xc0; 33]])), &taproot));
+        assert!(!contradicts(&input(push(&[&signature]), Witness::new()), &ScriptBuf::new_p2pk(&key)));
+        assert!(contradicts(&input(push(&[&signature]), Witness::from_slice(&[[1]])), &ScriptBuf::new_p2pk(&key)));
+    }
+
+    #[test]
+    fn input_reveals_the_tree_of_a_taproot_output() {
+        let secp = Secp256k1::new();
+        let internal = XOnlyPublicKey::from_slice(
+            &<[u8; 32]>::from_hex("79be667ef9dcbbac55a06295ce870b07029bfcdb2dce28d959f2815b16f81798").unwrap(),
+        )
+        .unwrap();
+        let leaf = ScriptBuf::from(vec![0x51]);
+        let tree = bitcoin::taproot::TaprootBuilder::new().add_leaf(0, leaf.clone()).unwrap();
+        let spend = tree.finalize(&secp, internal).unwrap();
+        let control =
+            spend.control_block(&(leaf.clone(), bitcoin::taproot::LeafVersion::TapScript)).unwrap().serialize();
+        let script = ScriptBuf::new_p2tr_tweaked(spend.output_key());
+        let reveal = |leaf: &[u8], annex: Option<&[u8]>| {
+            let items = [leaf, &control].into_iter().chain(annex);
+            input(ScriptBuf::new(), Witness::from_slice(&items.collect::<Vec<_>>()))
+        };
+        assert!(!contradicts(&reveal(leaf.as_bytes(), None), &script));
+        assert!(!contradicts(&reveal(leaf.as_bytes(), Some(&[TAPROOT_ANNEX_PREFIX, 1])), &script));
+        assert!(contradicts(&reveal(&[0x52], None), &script));
+    }
+}

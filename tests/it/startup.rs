@@ -168,14 +168,23 @@ fn startup_closes_or_refuses_a_data_directory_that_others_may_write() {
 #[test]
 fn startup_refuses_a_data_directory_that_is_in_use() {
     let host = Host::start();
-    let output = std::process::Command::new(&built().binary)
-        .args(["run", "--rpc-listen", "127.0.0.1:0", "--datadir"])
-        .arg(host.datadir())
-        .output()
-        .unwrap();
-    let error = String::from_utf8(output.stderr).unwrap();
-    assert_eq!(output.status.code(), Some(1));
-    assert!(error.contains("is in use by another Outrigger"), "{error}");
+    let cookie = || std::fs::read(host.network_folder().join(".cookie")).unwrap();
+    let before = cookie();
+    // Without its lock file, too, which a script that cleans up may remove.
+    for is_removed in [false, true] {
+        if is_removed {
+            std::fs::remove_file(host.network_folder().join(".lock")).unwrap();
+        }
+        let output = std::process::Command::new(&built().binary)
+            .args(["run", "--rpc-listen", "127.0.0.1:0", "--datadir"])
+            .arg(host.datadir())
+            .output()
+            .unwrap();
+        let error = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(1));
+        assert!(error.contains("is in use by another Outrigger"), "{error}");
+    }
+    assert_eq!(cookie(), before);
 }
 
 #[test]

@@ -69,6 +69,11 @@ impl CookieFile {
 
 impl Drop for CookieFile {
     fn drop(&mut self) {
+        // Another host may have put its own there.
+        let found = fs::read(&self.path).map(Zeroizing::new);
+        if found.is_ok_and(|found| found.as_slice() != self.credentials.as_bytes()) {
+            return;
+        }
         if let Err(error) = fs::remove_file(&self.path) {
             tracing::warn!(path = %self.path.display(), %error, "cannot remove the RPC cookie file");
         }
@@ -117,6 +122,16 @@ mod tests {
 
         let again = CookieFile::create(path.clone()).expect("cookie");
         assert_ne!(again.credentials(), cookie.credentials());
+    }
+
+    #[test]
+    fn cookie_of_another_host_is_not_removed() {
+        let dir = tempfile::tempdir().expect("dir");
+        let path = dir.path().join(".cookie");
+        let first = CookieFile::create(path.clone()).expect("cookie");
+        let second = CookieFile::create(path.clone()).expect("cookie");
+        drop(first);
+        assert_eq!(fs::read_to_string(&path).expect("read"), *second.credentials().as_str());
     }
 
     #[test]

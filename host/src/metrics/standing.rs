@@ -157,6 +157,12 @@ impl Standing {
             each(|wallet| Some(f64::from(u8::from(wallet.lagging)))),
         )?;
         page.family(
+            "wallet_payments_unsent",
+            "Payments of a wallet that are neither confirmed nor in the mempool, though they could be",
+            "wallet",
+            each(|wallet| Some(number(wallet.unsent))),
+        )?;
+        page.family(
             "wallet_rescan_progress",
             "Part of its rescan that is done, of a wallet that is scanning",
             "wallet",

@@ -14,11 +14,13 @@ mod users;
 use std::fs::File;
 use std::io::Write;
 use std::net::SocketAddr;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use jsonrpsee::server::middleware::rpc::RpcServiceBuilder;
+use rustix::fs::{FlockOperation, flock};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 use tracing_subscriber::EnvFilter;
@@ -346,13 +348,30 @@ fn stop_requested(mut stop: watch::Receiver<bool>) -> Result<impl Future<Output 
     })
 }
 
-fn lock_folder(folder: &Path) -> Result<File, RunError> {
-    use rustix::fs::{FlockOperation, flock};
+/// The locks of the data directory.
+struct FolderLock {
+    /// Of the directory itself, whose descriptor nobody can take from it by unlinking a file.
+    _folder: File,
+    /// Of the file `.lock`, which earlier versions look at.
+    _file: File,
+}
+
+fn lock_folder(folder: &Path) -> Result<FolderLock, RunError> {
     let io = |error: std::io::Error| RunError::Failed(format!("{}: {error}", folder.display()));
     // What is in there is the operator's alone: keys, the cookie, and code that is loaded.
     trust::own_folder(folder).map_err(|error| RunError::Failed(format!("the data directory: {error}")))?;
-    let lock = File::create(folder.join(".lock")).map_err(io)?;
-    flock(&lock, FlockOperation::NonBlockingLockExclusive)
-        .map_err(|_| RunError::Failed(format!("{} is in use by another Outrigger", folder.display())))?;
-    Ok(lock)
+    let lock = |file: File| match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+        Ok(()) => Ok(file),
+        Err(_) => Err(RunError::Failed(format!("{} is in use by another Outrigger", folder.display()))),
+    };
+    let of_folder = lock(File::open(folder).map_err(io)?)?;
+    let path = folder.join(".lock");
+    loop {
+        let file = lock(File::create(&path).map_err(io)?)?;
+        // A script that cleans up may have removed it meanwhile: then another one could be locked at its path.
+        let locked = file.metadata().map_err(io)?.ino();
+        if path.metadata().is_ok_and(|found| found.ino() == locked) {
+            return Ok(FolderLock { _folder: of_folder, _file: file });
+        }
+    }
 }

@@ -54,6 +54,7 @@ mod store;
 mod tests;
 mod trust;
 mod turns;
+mod unsent;
 mod view;
 mod write;
 

@@ -31,6 +31,7 @@ use super::rescan::slot::Slot;
 use super::store::Store;
 use super::store::tables::PLAINTEXT_KEY;
 use super::turns::Turns;
+use super::unsent::Unsent;
 
 /// What all wallets derive and sign with.
 static SECP: LazyLock<Secp256k1<All>> = LazyLock::new(Secp256k1::new);
@@ -92,8 +93,8 @@ pub struct Wallet {
     pub(super) asked: AtomicBool,
     /// Whether it waits for a thread that stores how far it has followed the chain.
     pub(super) waits_to_be_stored: AtomicBool,
-    /// What was last told of the wallet as a whole, and the number of the snapshot that says so.
-    pub(super) told: Mutex<Option<(usize, WalletInfo)>>,
+    /// What was last told of the wallet as a whole, with its idle payments, and the number of the snapshot that says so.
+    pub(super) told: Mutex<Option<(usize, WalletInfo, Arc<[Unsent]>)>>,
     /// What its transactions pay to it, and the number of the snapshot that says so; none where it was not asked, or is too much.
     pub(super) credits: Mutex<Option<(usize, Arc<Credits>)>>,
 }

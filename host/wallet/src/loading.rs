@@ -14,6 +14,7 @@ use rustix::process::{Resource, getrlimit};
 
 use super::error::{Result, WalletError};
 use super::follow::feed::Item;
+use super::follow::resends::Offered;
 use super::live::Wallet;
 use super::manager::{WalletManager, check_lag, while_reachable};
 use super::rescan::{self, Loaded};
@@ -202,7 +203,7 @@ impl WalletManager {
             return Ok(vec![reason]);
         }
         wallet.bind()?;
-        if while_reachable(wallet, wallet.resubmit())?.is_some_and(|offered| offered > 0) {
+        if while_reachable(wallet, wallet.resubmit(Offered::All))?.is_some_and(|offered| offered > 0) {
             self.resubmitted.store(true, Ordering::Relaxed);
         }
         let is_widened = rescan::resume(wallet, before)?;

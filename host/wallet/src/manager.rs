@@ -46,6 +46,8 @@ pub struct WalletStatus {
     pub lagging: bool,
     /// How many wrong passphrases were tried since the host started.
     pub wrong_passphrases: u64,
+    /// How many of its payments are neither confirmed nor in the mempool, though they could be.
+    pub unsent: u64,
 }
 
 /// All wallets of the host.
@@ -138,8 +140,15 @@ impl WalletManager {
 
     /// The node tells this from now on what happens. What wallets offered it before, nobody has heard of.
     pub fn is_told(&self) {
-        if self.resubmitted.swap(false, Ordering::Relaxed) {
-            self.follower.loaded().iter().for_each(|wallet| self.follower.give(wallet, Item::Reconcile(1)));
+        let resubmitted = self.resubmitted.swap(false, Ordering::Relaxed);
+        for wallet in self.follower.loaded() {
+            if resubmitted {
+                self.follower.give(&wallet, Item::Reconcile(1));
+            }
+            // Nobody has heard either that a node came back which was away while they were loaded.
+            if wallet.lag.lock().is_some() {
+                self.follower.give(&wallet, Item::Event(NodeEvent::Reached));
+            }
         }
     }
 
@@ -280,6 +289,7 @@ impl WalletManager {
             rescan: wallet.rescan_progress(),
             lagging: wallet.lag.lock().is_some() || wallet.feed.failure().is_some(),
             wrong_passphrases: wallet.attempts.wrong(),
+            unsent: wallet.count_unsent(),
         };
         self.follower.loaded().iter().map(status).collect()
     }

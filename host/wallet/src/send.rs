@@ -18,6 +18,7 @@ use secp256k1::rand::{Rng, thread_rng};
 use super::error::Result;
 use super::follow::alarms::Due;
 use super::follow::feed::Item;
+use super::follow::resends::{Offered, Refusal};
 use super::follow::states::Counting;
 use super::live::Wallet;
 use super::locks::CoinLock;
@@ -29,7 +30,7 @@ const RESEND_HOURS: Range<u64> = 12..36;
 /// How soon they are where the node did not answer.
 const RETRY: Duration = Duration::from_secs(1);
 /// The text that names the transaction which replaced another, and that which names the other.
-const REPLACED_BY: &str = "replaced_by_txid";
+pub(super) const REPLACED_BY: &str = "replaced_by_txid";
 const REPLACES: &str = "replaces_txid";
 /// What is sent was checked by whoever made it.
 const NO_LIMIT: FeeRate = FeeRate::ZERO;
@@ -108,7 +109,10 @@ impl Wallet {
                 return Ok(Some(taken));
             }
             Ok(refused) => {
-                tracing::warn!(wallet = self.name(), %txid, ?refused, "a payment is kept that the mempool refuses");
+                let refusal = Refusal::of(&refused);
+                let reason = refusal.as_ref().map_or("", |refusal| &refusal.reason);
+                tracing::warn!(wallet = self.name(), %txid, reason, "a payment is kept that the mempool refuses");
+                self.outgoing.lock().idle.insert(txid, refusal);
                 self.keep_refused(txid, state);
                 self.tell_sent(txid);
                 return Ok(Some(refused));
@@ -122,6 +126,7 @@ impl Wallet {
             return Err(error.into());
         }
         tracing::warn!(wallet = self.name(), "the node did not say whether it took a payment, which is offered again");
+        self.outgoing.lock().idle.insert(txid, None);
         self.tell_sent(txid);
         if state == TxState::InMempool
             && let Some(wallet) = self.shared.follower.get(self.slot)
@@ -178,26 +183,64 @@ impl Wallet {
     ///
     /// # Errors
     /// Those of the storage.
-    pub(crate) fn resubmit(&self) -> Result<usize> {
+    pub(crate) fn resubmit(&self, offered: Offered) -> Result<usize> {
+        let txids = match offered {
+            Offered::All => self.find_idle()?,
+            Offered::AwaitingBlock => self.awaiting_block(),
+        };
         if !self.shared.settings.broadcast {
             return Ok(0);
         }
-        let mut offered = 0;
+        let mut count = 0;
         let mut wait =
             Duration::from_secs(3600 * thread_rng().gen_range(RESEND_HOURS) + thread_rng().gen_range(0..3600));
-        for txid in self.idle_transactions()? {
+        for txid in txids {
             if self.shared.stopping.load(Ordering::Relaxed) {
                 break;
             }
             let Some(raw) = self.raw_if_idle(&txid)? else { continue };
-            offered += 1;
-            if self.shared.node.submit(&raw, NO_LIMIT).is_err_and(|error| is_undecided(&error)) {
-                wait = RETRY;
-                break;
+            count += 1;
+            match self.shared.node.submit(&raw, NO_LIMIT) {
+                Ok(admission) => {
+                    self.outgoing.lock().idle.insert(txid, Refusal::of(&admission));
+                }
+                Err(error) if is_undecided(&error) => {
+                    wait = RETRY;
+                    break;
+                }
+                Err(error) => {
+                    tracing::debug!(wallet = self.name(), %txid, %error, "the node could not look at a payment")
+                }
             }
         }
         self.plan_resend(wait);
-        Ok(offered)
+        Ok(count)
+    }
+
+    /// The same, after which the wallet knows which of them the mempool has.
+    ///
+    /// # Errors
+    /// As of following the node.
+    pub(crate) fn offer_again(&self) -> Result<()> {
+        if self.resubmit(Offered::All)? > 0 { self.take_mempool() } else { Ok(()) }
+    }
+
+    /// The transactions that were refused for a reason which a block may end.
+    pub(crate) fn awaiting_block(&self) -> Vec<Txid> {
+        let awaits = |refusal: &Option<Refusal>| refusal.as_ref().is_some_and(|refusal| refusal.awaits_block);
+        let outgoing = self.outgoing.lock();
+        outgoing.idle.iter().filter(|(_, refusal)| awaits(refusal)).map(|(txid, _)| *txid).collect()
+    }
+
+    /// Learns which transactions are idle. What the node said of them stays known.
+    fn find_idle(&self) -> Result<Vec<Txid>> {
+        let idle = self.idle_transactions()?;
+        let mut outgoing = self.outgoing.lock();
+        let mut known = std::mem::take(&mut outgoing.idle);
+        outgoing.idle = idle.iter().map(|txid| (*txid, known.remove(txid).flatten())).collect();
+        drop(outgoing);
+        *self.told.lock() = None;
+        Ok(idle)
     }
 
     /// The wallet's transactions that are neither confirmed nor in the mempool nor given up, parents mostly before children.

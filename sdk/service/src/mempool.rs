@@ -239,6 +239,29 @@ wire_enum! {
     }
 }
 
+impl Admission {
+    /// Why the transaction was refused, in bitcoind's words; none where the mempool or the chain has it, or it would be accepted.
+    pub fn refusal(&self) -> Option<String> {
+        match self {
+            Self::Accepted { .. } | Self::Known { .. } | Self::AlreadyInChain => None,
+            Self::Rejected { reason, detail } if detail.is_empty() => Some(reason.clone()),
+            Self::Rejected { reason, detail } => Some(format!("{reason}, {detail}")),
+            Self::MissingInputs => Some("bad-txns-inputs-missingorspent".to_owned()),
+            Self::Undecodable => Some("TX decode failed".to_owned()),
+            Self::FeeTooHigh { .. } => Some("max-fee-exceeded".to_owned()),
+        }
+    }
+
+    /// Whether a later block may end the reason of the refusal: a locktime or a sequence lies ahead, or an input is not known yet.
+    pub fn awaits_block(&self) -> bool {
+        match self {
+            Self::Rejected { reason, .. } => matches!(reason.as_str(), "non-final" | "non-BIP68-final"),
+            Self::MissingInputs => true,
+            _ => false,
+        }
+    }
+}
+
 wire_struct! {
     /// A transaction of the mempool, serialised.
     #[derive(Clone, PartialEq, Eq, Debug)]

@@ -166,7 +166,7 @@ fn wait_for_blocks(follower: &Weak<Follower>, hints: &SyncSender<Hint>) {
                 if error.code() == Some(METHOD_NOT_FOUND) {
                     return;
                 }
-                follower.note_lost();
+                follower.note_return();
                 drop(follower);
                 thread::sleep(POLL_EVERY);
             }
@@ -193,7 +193,7 @@ fn listen(follower: &Weak<Follower>, setting: &ZmqSetting, hints: &SyncSender<Hi
                         if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut));
                     tracing::info!(%error, "the node's ZMQ notifications have ended");
                     if let Some(follower) = follower.upgrade().filter(|_| !is_silent) {
-                        follower.note_lost();
+                        follower.note_return();
                     }
                     if heard || is_silent {
                         (pause, warned) = (RETRY_AFTER, false);

@@ -59,8 +59,11 @@ pub struct Follower {
     held: Mutex<Option<String>>,
     /// Whether the last question was answered.
     reached: AtomicBool,
-    /// Whether it was away, and the observers have not been told that it is back.
-    returned: AtomicBool,
+    /// How often it was away, or behind, and is there again; and how often of that the observers have been told.
+    returns: AtomicU64,
+    told_returns: AtomicU64,
+    /// Held while they are told.
+    telling: Mutex<()>,
     /// Whether a passed call was answered since then: the node may be there again.
     seen: AtomicBool,
     /// What says that there is something to read.
@@ -101,7 +104,9 @@ impl Follower {
             rewind,
             held: Mutex::default(),
             reached: AtomicBool::new(false),
-            returned: AtomicBool::new(false),
+            returns: AtomicU64::new(0),
+            told_returns: AtomicU64::new(0),
+            telling: Mutex::default(),
             seen: AtomicBool::new(false),
             source: Source::default(),
             behind: AtomicU32::new(0),
@@ -164,9 +169,10 @@ impl Follower {
         self.stopping.store(true, Ordering::Relaxed);
     }
 
-    /// A connection to the node broke: it may have been started anew since the last question, with another mempool.
-    pub(crate) fn note_lost(&self) {
-        self.returned.store(true, Ordering::Relaxed);
+    /// The node is not what it was: a connection broke, so that it may have been started anew since the last question, with another
+    /// mempool, or it has the blocks again that it lacked.
+    pub(crate) fn note_return(&self) {
+        self.returns.fetch_add(1, Ordering::SeqCst);
     }
 
     /// Sends all events from now on to `observer`.
@@ -180,8 +186,19 @@ impl Follower {
         self.passed.fetch_add(1, Ordering::SeqCst);
     }
 
-    /// Makes the mirror no older than what any client was shown. While the node is away, or takes long, it stays as it is.
+    /// Makes the mirror no older than what any client was shown, and tells the observers of a node that is there again. While the node
+    /// is away, or takes long, all stays as it is.
     pub(crate) fn catch_up(&self) {
+        self.catch_up_chain();
+        if self.has_returned()
+            && self.is_reached()
+            && let Err(error) = self.tell_return()
+        {
+            tracing::debug!(%error, "answered by what is known of the mempool");
+        }
+    }
+
+    fn catch_up_chain(&self) {
         let passed = self.passed.load(Ordering::SeqCst);
         if self.is_confirmed(passed) || !(self.is_reached() || self.seen.swap(false, Ordering::Relaxed)) {
             return;
@@ -197,7 +214,28 @@ impl Follower {
 
     /// Whether the mirror was confirmed after the last answer that a client was shown.
     pub(crate) fn is_caught_up(&self) -> bool {
-        self.is_confirmed(self.passed.load(Ordering::SeqCst))
+        self.is_confirmed(self.passed.load(Ordering::SeqCst)) && !self.has_returned()
+    }
+
+    /// Whether the node is there again, and the observers have not been told.
+    fn has_returned(&self) -> bool {
+        self.returns.load(Ordering::SeqCst) != self.told_returns.load(Ordering::SeqCst)
+    }
+
+    /// Reads the mempool of a node that is there again, and tells the observers.
+    fn tell_return(&self) -> Result<(), SyncError> {
+        let _telling = self.telling.lock();
+        let returns = self.returns.load(Ordering::SeqCst);
+        if returns == self.told_returns.load(Ordering::SeqCst) {
+            return Ok(());
+        }
+        // What a node that was started anew has lost may not show in the figures of its mempool.
+        self.sync_mempool(true)?;
+        let following = self.following.lock();
+        self.emit(&NodeEvent::Reached);
+        drop(following);
+        self.told_returns.store(returns, Ordering::SeqCst);
+        Ok(())
     }
 
     /// Whether what is known is still told.
@@ -239,7 +277,7 @@ impl Follower {
         let synced = self.sync_to_best();
         let away = matches!(&synced, Err(SyncError::Ask(AskError::Upstream(_))));
         if !self.reached.swap(!away, Ordering::Relaxed) && !away {
-            self.returned.store(true, Ordering::Relaxed);
+            self.note_return();
         }
         let mut since = self.away_since.lock();
         *since = away.then(|| since.unwrap_or_else(Instant::now));
@@ -249,7 +287,10 @@ impl Follower {
                 Err(SyncError::Behind { depth } | SyncError::Rewind { depth, .. }) => *depth,
                 _ => 0,
             };
-            self.behind.store(behind, Ordering::Relaxed);
+            if self.behind.swap(behind, Ordering::Relaxed) > 0 && behind == 0 {
+                // What it refused for want of blocks is offered again.
+                self.note_return();
+            }
             *self.held.lock() = synced.as_ref().err().filter(|_| behind > 0).map(ToString::to_string);
         }
         if synced.is_ok() {
@@ -429,13 +470,10 @@ impl Follower {
         // Payments are seen also while the chain is held.
         let chain = self.sync_chain();
         if chain.is_ok() || self.is_reached() {
-            let returned = self.returned.load(Ordering::Relaxed);
-            // What a node that was started anew has lost may not show in the figures of its mempool.
-            self.sync_mempool(forced || returned)?;
-            if returned {
-                self.returned.store(false, Ordering::Relaxed);
-                let _following = self.following.lock();
-                self.emit(&NodeEvent::Reached);
+            if self.has_returned() {
+                self.tell_return()?;
+            } else {
+                self.sync_mempool(forced)?;
             }
         }
         chain.map(drop)

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use super::alarms::{Alarm, Due, Next};
 use super::feed::Item;
+use super::resends::Offered;
 use super::thread::Follower;
 
 /// How often wallets that stand beyond what they have stored are stored, and idle ones give memory back.
@@ -44,7 +45,7 @@ impl Follower {
             }
             Due::Resend => {
                 if wallet.resend_is_due(at) {
-                    self.resends.queue(slot);
+                    self.resends.queue(slot, Offered::All);
                 }
             }
         }

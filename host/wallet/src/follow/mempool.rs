@@ -106,7 +106,8 @@ impl Wallet {
         }
         self.take_steps(steps)?;
         if reached {
-            self.shared.follower.resends.queue(self.slot);
+            // Here, and not beside: no call is answered before the wallet knows which of its payments the node has.
+            self.offer_again()?;
         }
         match tip {
             Some((hash, height)) if self.synced().hash != hash && !self.advance()? => {
@@ -179,7 +180,7 @@ impl Wallet {
     }
 
     /// Brings the wallet in step with the whole mempool.
-    fn take_mempool(&self) -> Result<()> {
+    pub(crate) fn take_mempool(&self) -> Result<()> {
         loop {
             // Asked first: what is told of changes up to here is in what is read next, or was undone by a later one.
             let sequence = self.shared.node.mempool_info()?.sequence;

@@ -13,6 +13,7 @@ use super::feed::Item;
 use outrigger_node::interest::{interests, transaction_interest};
 
 use super::index::WalletNumber;
+use super::resends::Offered;
 use super::thread::Follower;
 use crate::Shared;
 use crate::error::Result;
@@ -40,7 +41,10 @@ impl Follower {
             }
             NodeEvent::BlockConnected { hash, .. } => self.pass_connected(shared, event, *hash),
             NodeEvent::BlockDisconnected { hash, height } => self.pass_disconnected(shared, event, *hash, *height),
-            NodeEvent::TipChanged { hash, .. } => self.pass_tip(shared, event, *hash),
+            NodeEvent::TipChanged { hash, .. } => {
+                self.offer_to_block();
+                self.pass_tip(shared, event, *hash)
+            }
             NodeEvent::Reached => {
                 self.give_all(event);
                 Ok(())
@@ -104,6 +108,15 @@ impl Follower {
             }
         });
         Ok(())
+    }
+
+    /// Has the payments offered again that the node refused for a reason which a new block may end.
+    fn offer_to_block(&self) {
+        self.for_each(|wallet| {
+            if !wallet.awaiting_block().is_empty() {
+                self.resends.queue(wallet.slot, Offered::AwaitingBlock);
+            }
+        });
     }
 
     /// The wallets that do not stand at the tip by now read what is between: together, where it is only the tip itself.

@@ -56,6 +56,9 @@ impl Write<'_> {
             table.delete(&mut self.txn, &key)?;
         }
         row.state = state;
+        if state == TxState::Inactive {
+            self.wallet.outgoing.lock().idle.entry(row.txid).or_default();
+        }
         self.put_history(&row)?;
         self.put_transaction(&row)
     }

@@ -283,11 +283,11 @@ impl Follower {
 
     /// Offers unconfirmed transactions again, of one wallet after the other.
     fn run_resends(&self, shared: &Shared) {
-        while let Some(slot) = self.resends.next() {
+        while let Some((slot, offered)) = self.resends.next() {
             // All wallets are told when a node that is away is there again.
             let is_away = shared.node.link().is_some_and(|link| !link.reached);
             let Some(wallet) = self.get(slot).filter(|_| !is_away) else { continue };
-            match catch_unwind(AssertUnwindSafe(|| wallet.resubmit())) {
+            match catch_unwind(AssertUnwindSafe(|| wallet.resubmit(offered))) {
                 Ok(Ok(_)) => {}
                 Ok(Err(error)) => {
                     tracing::warn!(wallet = wallet.name(), %error, "unconfirmed transactions cannot be offered again");

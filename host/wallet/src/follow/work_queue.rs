@@ -9,6 +9,7 @@ use std::sync::{Arc, Weak};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
+use outrigger_node::NodeEvent;
 use outrigger_service::events::Event;
 use parking_lot::{Condvar, Mutex};
 
@@ -213,7 +214,7 @@ impl Wallet {
                     *self.lag.lock() = None;
                     self.feed.set_behind(false);
                     tracing::info!(wallet = self.name(), "the wallet has caught up with the chain again");
-                    self.shared.follower.resends.queue(self.slot);
+                    items.push_back(Item::Event(NodeEvent::Reached));
                 }
                 false
             }

@@ -22,6 +22,7 @@ use outrigger_service::{ErrorKind, Result as ServiceResult, ServiceError};
 
 use super::error::{Result, WalletError};
 use super::follow::header_time;
+use super::follow::resends::Offered;
 use super::live::Wallet;
 use super::store::rows::RescanRow;
 use super::store::tables::put;
@@ -146,7 +147,7 @@ impl Wallet {
         let (mut last_height, mut widened) = (None, false);
         contain("a rescan", || outcome = self.rescan_outcome(row, &mut last_height, &mut widened));
         contain("offering unconfirmed transactions again", || {
-            if let Err(error) = self.resubmit() {
+            if let Err(error) = self.resubmit(Offered::All) {
                 tracing::warn!(wallet = self.name(), %error, "unconfirmed transactions could not be offered again");
             }
         });

@@ -10,6 +10,7 @@ use outrigger_service::{ErrorKind, Mempool as _, Scope};
 
 use super::{Harness, Known, SUBSIDY, descriptor, elsewhere, foreign, kind_of, settings, spend};
 use crate::Settings;
+use crate::follow::resends::Offered;
 use outrigger_node::events::{NodeEvent, Observer as _, Removal};
 
 fn history(harness: &Harness, range: HistoryRange, reverse: bool) -> Vec<Known> {
@@ -423,10 +424,10 @@ fn unconfirmed_transactions_are_offered_again_after_12_to_36_hours() {
     let at = planned().unwrap();
     assert!((before + 12 * HOUR..Instant::now() + 36 * HOUR).contains(&at));
     // One that is sooner counts, and each once.
-    wallet.resubmit().unwrap();
+    wallet.resubmit(Offered::All).unwrap();
     assert!(planned().unwrap() <= at);
     let at = planned().unwrap();
     assert_eq!([at + HOUR, at, at].map(|rung| wallet.resend_is_due(rung)), [false, true, false]);
-    wallet.resubmit().unwrap();
+    wallet.resubmit(Offered::All).unwrap();
     assert!(planned().unwrap() > before + 12 * HOUR);
 }

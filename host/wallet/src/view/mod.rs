@@ -32,6 +32,7 @@ use super::store::rows::{CoinRow, DescriptorRow, ScriptRow};
 use super::store::tables::{Table, get, number_from_key, outpoint_from};
 use super::store::{Snapshot, Tables};
 use super::trust::{TrustResolver, Verdicts};
+use super::unsent::Unsent;
 use sources::{Side, keypool_oldest};
 
 /// The most coins that one answer holds.
@@ -93,25 +94,26 @@ impl WalletView {
         let (encrypted, locked, unlocked_until) = self.wallet.lock_state();
         let rescan = self.wallet.rescan_progress();
         let synced = self.synced;
-        let stored = self.stored_info()?;
+        let (stored, unsent) = self.stored_info()?;
+        let unsent = self.wallet.unsent_warning(&unsent, &synced);
         let damage = self.wallet.store.damage().map(|damage| damage.to_string());
         let held = self.wallet.read_only().into_iter().chain(self.wallet.shared.node.warnings());
-        let warnings = stored.warnings.iter().cloned().chain(damage).chain(held).collect();
+        let warnings = stored.warnings.iter().cloned().chain(damage).chain(unsent).chain(held).collect();
         Ok(WalletInfo { synced, encrypted, locked, unlocked_until, rescan, warnings, ..stored })
     }
 
     /// What the snapshot says of the wallet. Nearly every call asks, and seldom has anything changed since the last.
-    fn stored_info(&self) -> Result<WalletInfo> {
+    fn stored_info(&self) -> Result<(WalletInfo, Arc<[Unsent]>)> {
         let number = self.txn.id();
         let told = || self.wallet.told.lock();
-        if let Some((of, info)) = &*told()
+        if let Some((of, info, unsent)) = &*told()
             && *of == number
         {
-            return Ok(info.clone());
+            return Ok((info.clone(), unsent.clone()));
         }
-        let info = self.read_stored_info()?;
-        *told() = Some((number, info.clone()));
-        Ok(info)
+        let (info, unsent) = (self.read_stored_info()?, Arc::from(self.wallet.unsent(&self.txn)?));
+        *told() = Some((number, info.clone(), Arc::clone(&unsent)));
+        Ok((info, unsent))
     }
 
     fn read_stored_info(&self) -> Result<WalletInfo> {

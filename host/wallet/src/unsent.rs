@@ -1,0 +1,105 @@
+//! Payments of the wallet that are neither confirmed nor in the mempool, though they could be. Their coins and their change are
+//! missing from the balance meanwhile, so the owner is warned.
+
+use bitcoin::Txid;
+use bitcoin::absolute::LockTime;
+use bitcoin::consensus::deserialize;
+use heed::RoTxn;
+use outrigger_service::wallet::{Synced, TxState};
+
+use super::error::Result;
+use super::live::Wallet;
+use super::send::REPLACED_BY;
+
+/// How many payments a warning names.
+const MAX_NAMED: usize = 3;
+
+/// A payment, and its locktime.
+#[derive(Clone, Debug)]
+pub struct Unsent {
+    txid: Txid,
+    lock_time: LockTime,
+}
+
+impl Unsent {
+    /// Whether its locktime has passed in the next block after this one.
+    fn is_final(&self, tip: &Synced) -> bool {
+        match self.lock_time {
+            LockTime::Blocks(height) => height.to_consensus_u32() <= tip.height,
+            LockTime::Seconds(time) => time.to_consensus_u32() < tip.median_time,
+        }
+    }
+}
+
+impl Wallet {
+    /// The wallet's own transactions that are idle in a snapshot, and were not replaced.
+    pub(super) fn unsent(&self, txn: &RoTxn<'_>) -> Result<Vec<Unsent>> {
+        if !self.shared.settings.broadcast {
+            return Ok(Vec::new());
+        }
+        let idle: Vec<Txid> = self.outgoing.lock().idle.keys().copied().collect();
+        let t = &self.store.tables;
+        let mut unsent = Vec::new();
+        for txid in idle {
+            let Some(row) = t.transaction(txn, &txid)? else { continue };
+            let is_replaced = row.metadata.iter().any(|(key, _)| key == REPLACED_BY);
+            if row.state != TxState::Inactive
+                || row.coinbase
+                || !row.is_from_us()
+                || is_replaced
+                || t.is_mempool_conflicted(txn, &txid)?
+            {
+                continue;
+            }
+            let raw = t.serialised(txn, &txid)?.unwrap_or_default();
+            let lock_time = deserialize::<bitcoin::Transaction>(raw).map_or(LockTime::ZERO, |raw| raw.lock_time);
+            unsent.push(Unsent { txid, lock_time });
+        }
+        Ok(unsent)
+    }
+
+    /// How many payments the mempool should have and has not; 0 where the wallet cannot be read.
+    pub(super) fn count_unsent(&self) -> u64 {
+        if self.outgoing.lock().idle.is_empty() {
+            return 0;
+        }
+        let synced = self.synced();
+        let unsent = self.store.read().map_err(Into::into).and_then(|txn| self.unsent(&txn)).unwrap_or_default();
+        unsent.iter().filter(|payment| payment.is_final(&synced)).count() as u64
+    }
+
+    /// The warning for the wallet's owner, where there is one.
+    pub(super) fn unsent_warning(&self, unsent: &[Unsent], tip: &Synced) -> Option<String> {
+        let outgoing = self.outgoing.lock();
+        let is_missing = |payment: &&Unsent| payment.is_final(tip) && !outgoing.sending.contains(&payment.txid);
+        let missing: Vec<Txid> = unsent.iter().filter(is_missing).map(|payment| payment.txid).collect();
+        if missing.is_empty() {
+            return None;
+        }
+        let named = missing.iter().take(MAX_NAMED).map(|txid| match outgoing.idle.get(txid) {
+            Some(Some(refusal)) => format!("{txid} ({})", refusal.reason),
+            _ => txid.to_string(),
+        });
+        let named = named.collect::<Vec<_>>().join(", ");
+        let more = if missing.len() > MAX_NAMED { ", ..." } else { "" };
+        let count = missing.len();
+        Some(format!("Payments that are not in the mempool, and are offered to the node again: {count}: {named}{more}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bitcoin::BlockHash;
+    use bitcoin::hashes::Hash;
+
+    #[test]
+    fn getwalletinfo_warns_of_no_payment_whose_locktime_lies_ahead() {
+        let tip = Synced { hash: BlockHash::all_zeros(), height: 100, time: 0, median_time: 600_000_000 };
+        let is_final = |lock_time| {
+            Unsent { txid: Txid::all_zeros(), lock_time: LockTime::from_consensus(lock_time) }.is_final(&tip)
+        };
+        assert_eq!([0, 100, 101].map(is_final), [true, true, false]);
+        assert_eq!([599_999_999, 600_000_000].map(is_final), [true, false]);
+    }
+}

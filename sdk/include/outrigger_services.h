@@ -850,6 +850,14 @@ typedef struct outrigger_address_source_t {
     bool available;
 } outrigger_address_source_t;
 
+/** Perhaps a value. [optional synced] */
+typedef struct outrigger_optional_synced_t {
+    /** Whether there is a value. */
+    bool present;
+    /** It; zero where there is none. */
+    outrigger_synced_t value;
+} outrigger_optional_synced_t;
+
 /** The wallet of the call. */
 typedef struct outrigger_wallet_info_t {
     /** Its name. [text] */
@@ -907,6 +915,11 @@ typedef struct outrigger_wallet_info_t {
      * minor 1. [list of text]
      */
     outrigger_list_t warnings;
+    /**
+     * Where the node stands while it lacks blocks that the wallet has followed; none otherwise. Since minor 1.
+     * [optional synced]
+     */
+    outrigger_optional_synced_t node_behind;
 } outrigger_wallet_info_t;
 
 /** Whose a script is. Ordered: the greater one wins where several rules apply. */
@@ -3105,6 +3118,14 @@ static inline bool outrigger_get_list_of_address_source(outrigger_reader_t *read
     return outrigger_get_list_of_fixed(reader, 3, out);
 }
 
+/** [optional synced] Threads: any. Ownership: nothing changes hands. Lifetime: `*out` is a copy. */
+static inline bool outrigger_get_optional_synced(outrigger_reader_t *reader, outrigger_optional_synced_t *out)
+{
+    memset(out, 0, sizeof *out);
+    return outrigger_get_bool(reader, &out->present)
+        && (!out->present || outrigger_get_synced(reader, &out->value));
+}
+
 /** [wallet_info] Threads: any. Ownership: stays where it was. Lifetime: of `*out`, that of the reader's bytes. */
 static inline bool outrigger_get_wallet_info(outrigger_reader_t *reader, outrigger_wallet_info_t *out)
 {
@@ -3128,7 +3149,8 @@ static inline bool outrigger_get_wallet_info(outrigger_reader_t *reader, outrigg
         && ((!reader->failed && reader->left == 0) || outrigger_get_u32(reader, &out->keypool))
         && ((!reader->failed && reader->left == 0) || outrigger_get_list_of_address_source(reader, &out->sources))
         && ((!reader->failed && reader->left == 0) || outrigger_get_u64(reader, &out->keypool_oldest))
-        && ((!reader->failed && reader->left == 0) || outrigger_get_list_of_bytes(reader, &out->warnings));
+        && ((!reader->failed && reader->left == 0) || outrigger_get_list_of_bytes(reader, &out->warnings))
+        && ((!reader->failed && reader->left == 0) || outrigger_get_optional_synced(reader, &out->node_behind));
 }
 
 /** [ownership] Threads: any. Ownership: nothing changes hands. Lifetime: `*out` is a copy. */

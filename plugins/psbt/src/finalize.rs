@@ -13,7 +13,7 @@ use serde_json::{Map, Value, json};
 
 use crate::decode::total;
 use crate::error::PsbtError;
-use crate::sign::{State, extract, finalize, partial};
+use crate::sign::{State, extract, finalize, is_complete, partial};
 use crate::{Context, Outcome, psbt_argument};
 use outrigger_sdk::psbt::Psbt;
 
@@ -23,7 +23,8 @@ const BYTES_PER_SIGOP: u64 = 20;
 pub fn finalize_psbt(context: &Context<'_>) -> Outcome {
     let mut psbt = psbt_argument(&context.params)?;
     let extracts = context.params.flag_or(1, true)?;
-    let complete = finalize(&mut psbt, context.plugin.wanted)?.iter().all(|state| state.complete);
+    finalize(&mut psbt, context.plugin.wanted)?;
+    let complete = is_complete(&psbt);
     if complete && extracts {
         Ok(json!({"hex": encode_hex(&transaction_to_bytes(&extract(&psbt))), "complete": true}))
     } else {

@@ -2,13 +2,15 @@
 
 use std::collections::HashSet;
 
+use bitcoin::secp256k1::rand::thread_rng;
 use bitcoin::{Transaction, consensus};
 use outrigger_sdk::params::encode_hex;
+use outrigger_sdk::service::wallet::WalletInfo;
 use outrigger_sdk::sign::Sighash;
 use outrigger_sdk::spend::feerate::feerate;
 use outrigger_sdk::spend::funding_options::{FundingCall, read_max_depth, take_input_weights};
 use outrigger_sdk::spend::options::fee_payers;
-use outrigger_sdk::spend::{CoinControl, SpendError, Sweep, fund_transaction, sweep};
+use outrigger_sdk::spend::{CoinControl, SpendError, Sweep, fund_transaction, locktime, sweep};
 use outrigger_sdk::standard::{output_names, transaction_from_params, transaction_to_bytes};
 use outrigger_sdk::wire::Blob;
 use outrigger_sdk::{RpcError, RpcErrorCode, typed};
@@ -16,7 +18,7 @@ use serde_json::{Map, Value, json};
 
 use crate::error::PsbtError;
 use crate::fund::{given, options, parts};
-use crate::sign::{extract, finalize};
+use crate::sign::{extract, finalize, is_complete};
 use crate::wallet::{Filling, fill};
 use crate::{Context, Outcome};
 use outrigger_sdk::psbt::Psbt;
@@ -85,7 +87,7 @@ pub fn send(context: &Context<'_>) -> Outcome {
     let services = context.services();
     context.host.wallet.begin_payment(context.scope)?;
     let funded = fund_transaction(services, settings, &transaction, &payers, Some(&options), false, control)?;
-    let finished = finish(context, &options, wallet.locked, &funded.transaction);
+    let finished = finish(context, &options, &wallet, funded.transaction.clone());
     if finished.is_err() {
         funded.give_back(services);
     }
@@ -148,20 +150,29 @@ pub fn send_all(context: &Context<'_>) -> Outcome {
         let coins = transaction.input.iter().map(|input| input.previous_output).collect();
         services.host.wallet.lock_coins(services.scope, coins, false)?;
     }
-    finish(context, &options, wallet.locked, &transaction)
+    finish(context, &options, &wallet, transaction)
 }
 
 /// Signs what can be signed. A complete transaction is sent, unless the options want it otherwise; else it is given as PSBT
 /// (`FinishTransaction` of Bitcoin Core).
-fn finish(context: &Context<'_>, options: &Map<String, Value>, locked: bool, transaction: &Transaction) -> Outcome {
-    let mut psbt = Psbt::new(transaction.clone());
+fn finish(
+    context: &Context<'_>,
+    options: &Map<String, Value>,
+    wallet: &WalletInfo,
+    mut transaction: Transaction,
+) -> Outcome {
+    if !options.contains_key("locktime") {
+        locktime::set(context.services(), wallet, &mut transaction, &mut thread_rng())?;
+    }
+    let mut psbt = Psbt::new(transaction);
     let known = Filling { signs: false, sighash: Sighash::DEFAULT, tells_origins: true, finalize: true };
     fill(context, &mut psbt, known)?;
     // A locked wallet signs nothing, and that is no error.
-    if !locked {
+    if !wallet.locked {
         fill(context, &mut psbt, Filling { signs: true, tells_origins: false, ..known })?;
     }
-    let complete = finalize(&mut psbt, context.plugin.wanted)?.iter().all(|state| state.complete);
+    finalize(&mut psbt, context.plugin.wanted)?;
+    let complete = is_complete(&psbt);
     let as_psbt = options.get("psbt").map_or(Ok(false), typed::flag)?;
     let add_to_wallet = options.get("add_to_wallet").map_or(Ok(true), typed::flag)?;
     let mut result = Map::new();

@@ -57,7 +57,7 @@ pub struct State {
 }
 
 /// For each input, whether its final scriptSig and witness spend the output.
-pub fn verified(psbt: &Psbt, spent: &[Option<TxOut>]) -> Vec<bool> {
+fn verified(psbt: &Psbt, spent: &[Option<TxOut>]) -> Vec<bool> {
     let context = TxContext::new(&psbt.tx, spent);
     let verify = |(index, input): (usize, &Input)| {
         let Some(Some(spent)) = spent.get(index) else { return false };
@@ -66,6 +66,11 @@ pub fn verified(psbt: &Psbt, spent: &[Option<TxOut>]) -> Vec<bool> {
         verify_script(script_sig, &spent.script_pubkey, witness, Flags::STANDARD, &mut checker).is_ok()
     };
     parallel::map(psbt.inputs.iter().enumerate().collect(), INPUTS_PER_BATCH, verify)
+}
+
+/// Whether all inputs spend their outputs, by the rules of standard transactions. Without its output none does.
+pub fn is_complete(psbt: &Psbt) -> bool {
+    verified(psbt, &psbt.spent()).into_iter().all(|verified| verified)
 }
 
 /// Signs inputs and puts them together, as far as that can be done: all inputs, or those that are not final.

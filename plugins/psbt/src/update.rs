@@ -14,7 +14,7 @@ use serde_json::{Map, Value, json};
 
 use crate::error::PsbtError;
 use crate::known::{Knowledge, Known};
-use crate::sign::{Signing, extract, remove_unnecessary_transactions, sign_inputs, update_outputs};
+use crate::sign::{Signing, extract, is_complete, remove_unnecessary_transactions, sign_inputs, update_outputs};
 use crate::{Context, Outcome, psbt_argument};
 use outrigger_sdk::psbt::{PreviousTransaction, Psbt};
 
@@ -96,7 +96,7 @@ pub fn descriptor_process_psbt(context: &Context<'_>) -> Outcome {
     let finalize = context.params.flag_or(4, true)?;
     let mut psbt = psbt_argument(&context.params)?;
     process(context, &mut psbt, told, Processing { tells_origins, sighash, finalize })?;
-    let complete = psbt.inputs.iter().all(|input| input.is_final());
+    let complete = is_complete(&psbt);
     processed(psbt, complete)
 }
 

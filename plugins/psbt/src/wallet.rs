@@ -14,7 +14,7 @@ use outrigger_sdk::standard::transaction_from_bytes;
 
 use crate::error::PsbtError;
 use crate::known::{Knowledge, Known};
-use crate::sign::{Signing, remove_unnecessary_transactions, sign_inputs, update_outputs, verified};
+use crate::sign::{Signing, is_complete, remove_unnecessary_transactions, sign_inputs, update_outputs};
 use crate::update::{processed, sighash};
 use crate::{Context, Outcome, psbt_argument};
 use outrigger_sdk::psbt::{Input, PreviousTransaction, Psbt};
@@ -68,8 +68,7 @@ pub fn fill(context: &Context<'_>, psbt: &mut Psbt, filling: Filling) -> Result<
     sign_inputs(psbt, &signing, false)?;
     update_outputs(psbt, &known, tells_origins);
     remove_unnecessary_transactions(psbt, sighash);
-    let spent = psbt.spent();
-    Ok(verified(psbt, &spent).into_iter().all(|verified| verified))
+    Ok(is_complete(psbt))
 }
 
 /// Adds the wallet's transactions that the inputs spend.

@@ -34,6 +34,7 @@ pub fn bump_fee(context: &mut CallContext<'_>) -> Result<Value, WalletError> {
     let sent = sign(context, &replaced.funded)
         .map_err(|error| if error == WalletError::SigningFailed { WalletError::CannotSign } else { error })
         .and_then(|signed| submit(context, &signed, replaced.metadata, Some(txid)));
-    let new = sent.inspect_err(|_| replaced.funded.give_back(services))?;
-    Ok(json!({"txid": new, "origfee": amount::to_json(old_fee), "fee": amount::to_json(fee), "errors": []}))
+    let (new, refusal) = sent.inspect_err(|_| replaced.funded.give_back(services))?;
+    let errors: Vec<String> = refusal.into_iter().collect();
+    Ok(json!({"txid": new, "origfee": amount::to_json(old_fee), "fee": amount::to_json(fee), "errors": errors}))
 }

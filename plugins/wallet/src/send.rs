@@ -51,7 +51,7 @@ fn send(
     let funded = fund(services, &settings, &request.recipients, &request.control, &mut thread_rng())?;
     let fee_reason = funded.fee_reason;
     let paid = sign(context, &funded).and_then(|signed| submit(context, &signed, request.metadata, None));
-    let txid = paid.inspect_err(|_| funded.give_back(services))?;
+    let (txid, _) = paid.inspect_err(|_| funded.give_back(services))?;
     Ok(if request.verbose { json!({"txid": txid, "fee_reason": fee_reason}) } else { json!(txid) })
 }
 
@@ -140,17 +140,17 @@ pub fn sign(context: &CallContext<'_>, funded: &Funded) -> Result<Transaction, W
 }
 
 /// Sends the payment. One of which the node did not say whether it took it, or that the mempool refuses, is kept by the wallet and
-/// offered again: to its sender it is made, as bitcoind says, since an error would have it paid twice.
+/// offered again: to its sender it is made, as bitcoind says, since an error would have it paid twice. Gives why it was refused, too.
 pub fn submit(
     context: &CallContext<'_>,
     signed: &Transaction,
     metadata: Vec<(String, String)>,
     replaced: Option<Txid>,
-) -> Result<Txid, WalletError> {
+) -> Result<(Txid, Option<String>), WalletError> {
     let (raw, wallet) = (Blob(consensus::serialize(signed)), &context.host.wallet);
-    match replaced {
+    let admission = match replaced {
         None => wallet.send(context.scope, raw, metadata)?,
         Some(replaced) => wallet.replace(context.scope, replaced, raw, metadata)?,
     };
-    Ok(signed.compute_txid())
+    Ok((signed.compute_txid(), admission.and_then(|admission| admission.refusal())))
 }

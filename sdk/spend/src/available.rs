@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
-use bitcoin::{OutPoint, ScriptBuf, TxOut, Txid, consensus};
+use bitcoin::{OutPoint, ScriptBuf, TxOut, Txid, Weight, consensus};
 use outrigger_service::wallet::{Ownership, ScriptInfo, SolvingData, TxState, WalletCoin, WalletInfo};
 use outrigger_service::{Result, ServiceError};
 use outrigger_values::FeeRate;
@@ -16,6 +16,7 @@ use crate::control::{CoinControl, PresetInput};
 use crate::error::SpendError;
 use crate::reuse;
 use crate::signable::signable_keys;
+use crate::truc;
 use crate::weight::{InputSize, Signatures, input_size, is_witness};
 
 /// The keys of texts that a transaction has which replaces another, or is replaced.
@@ -34,6 +35,8 @@ pub struct Available {
     pub unconfirmed: Unconfirmed,
     /// The transactions of the mempool that spend what the named inputs do.
     replaced: Vec<Txid>,
+    /// The signatures of whoever signs for the wallet.
+    signatures: Signatures,
 }
 
 impl Available {
@@ -53,6 +56,7 @@ impl Available {
             scripts: HashMap::new(),
             unconfirmed: Unconfirmed::default(),
             replaced: Vec::new(),
+            signatures: Signatures::of(wallet),
         };
         let outpoints: Vec<OutPoint> = control.inputs.iter().map(|input| input.outpoint).collect();
         if !outpoints.is_empty() {
@@ -68,6 +72,7 @@ impl Available {
         for coin in found.coins.iter_mut().filter(|coin| coin.depth == 0) {
             (coin.ancestors, coin.descendants) = found.unconfirmed.ancestry(coin.outpoint.txid);
         }
+        truc::keep_allowed(services, control.version, found.preset_sizes.len(), &mut found.coins)?;
         Ok(found)
     }
 
@@ -108,8 +113,8 @@ impl Available {
             let solving = joined(info.map(|info| &info.solving), &control.solving);
             let size = |signatures| preset_size(input, output, &solving, signatures);
             let unsolvable = || SpendError::UnsolvableInput(input.outpoint);
-            let selected = size(Signatures::LowR).ok_or_else(unsolvable)?;
-            let signatures = if is_ours { Signatures::LowR } else { Signatures::AnyR };
+            let selected = size(self.signatures).ok_or_else(unsolvable)?;
+            let signatures = if is_ours { self.signatures } else { Signatures::AnyR };
             self.preset_sizes.push(size(signatures).ok_or_else(unsolvable)?);
             let kind = OutputKind::of(&output.script_pubkey, &solving);
             self.coins.push(Coin::new(input.outpoint, output.clone(), kind, selected));
@@ -127,6 +132,7 @@ impl Available {
         preset: &[OutPoint],
     ) -> Result<()> {
         let preset: HashSet<&OutPoint> = preset.iter().collect();
+        let signatures = self.signatures;
         let spent_from = match control.avoid_reuse && wallet.avoid_reuse {
             true => reuse::spent_from(services)?,
             false => HashSet::new(),
@@ -159,7 +165,7 @@ impl Available {
         // Telling what is known of a script derives its keys, which takes long for many. Whether the wallet's keys can sign is
         // asked of those that are chosen.
         let by_form = |coin: &WalletCoin| {
-            let size = InputSize::by_form(&coin.script);
+            let size = InputSize::by_form(&coin.script, signatures);
             size.filter(|_| told_by_form && coin.ownership == Ownership::Spendable)
         };
         let scripts = coins::scripts_of(services, candidates.iter().filter(|coin| by_form(coin).is_none()))?;
@@ -167,7 +173,7 @@ impl Available {
         let sized: HashMap<&ScriptBuf, (OutputKind, InputSize)> = scripts
             .iter()
             .filter_map(|(script, info)| {
-                let size = signed_size(script, info, signable.as_ref())?;
+                let size = signed_size(script, info, signatures, signable.as_ref())?;
                 Some((script, (OutputKind::of(script, &info.solving), size)))
             })
             .collect();
@@ -210,6 +216,11 @@ impl Available {
         Ok(!spent.is_empty())
     }
 
+    /// Leaves out the unconfirmed coins that a payment of version 3 may not spend beside these, at this weight. Whether there were any.
+    pub fn keep_one_parent(&mut self, chosen: &[usize], weight: Weight) -> bool {
+        truc::keep_one_parent(self.preset_sizes.len(), &mut self.coins, chosen, weight)
+    }
+
     /// Leaves out the coins, but for those of the inputs that are named, that the wallet's keys cannot sign for. The chosen ones
     /// are asked for, and all others only where one of these is left out. Whether any was.
     ///
@@ -238,8 +249,9 @@ impl Available {
         let new: Vec<ScriptBuf> = scripts.into_iter().filter(|script| !self.scripts.contains_key(script)).collect();
         let known = coins::scripts_known(services, new.clone())?;
         let keys = signable_keys(services, &known)?;
-        let signs =
-            |script: &ScriptBuf| known.get(script).is_some_and(|info| signed_size(script, info, Some(&keys)).is_some());
+        let signs = |script: &ScriptBuf| {
+            known.get(script).is_some_and(|info| signed_size(script, info, self.signatures, Some(&keys)).is_some())
+        };
         let unsignable = new.into_iter().filter(|script| !signs(script)).collect();
         self.scripts.extend(known);
         Ok(unsignable)
@@ -247,10 +259,15 @@ impl Available {
 }
 
 /// What it takes to spend a script of the wallet; none where these keys do not suffice. Without any, all do.
-fn signed_size(script: &ScriptBuf, info: &ScriptInfo, signable: Option<&HashSet<Vec<u8>>>) -> Option<InputSize> {
+fn signed_size(
+    script: &ScriptBuf,
+    info: &ScriptInfo,
+    signatures: Signatures,
+    signable: Option<&HashSet<Vec<u8>>>,
+) -> Option<InputSize> {
     match signable {
-        None => input_size(script, &info.solving, Signatures::LowR, None),
-        Some(keys) => input_size(script, &info.solving, Signatures::LowR, Some(&|key| keys.contains(key))),
+        None => input_size(script, &info.solving, signatures, None),
+        Some(keys) => input_size(script, &info.solving, signatures, Some(&|key| keys.contains(key))),
     }
 }
 

@@ -80,10 +80,10 @@ impl Change {
     ///
     /// # Errors
     /// As of [`outrigger_service::Wallet::scripts`].
-    pub fn spending(&self, services: Services<'_>) -> Result<InputSize> {
+    pub fn spending(&self, services: Services<'_>, signatures: Signatures) -> Result<InputSize> {
         let Ok(script) = self.script() else { return Ok(InputSize::nested_wpkh()) };
         let info = services.host.wallet.scripts(services.scope, vec![script.clone()])?.pop().flatten();
-        let size = info.and_then(|info| input_size(script, &info.solving, Signatures::LowR, None));
+        let size = info.and_then(|info| input_size(script, &info.solving, signatures, None));
         Ok(size.unwrap_or_else(InputSize::nested_wpkh))
     }
 }

@@ -1,5 +1,6 @@
 //! Why a transaction cannot be funded, in Bitcoin Core 29's words.
 
+use bitcoin::transaction::Version;
 use bitcoin::{OutPoint, Weight};
 use outrigger_service::ServiceError;
 use outrigger_standard::policy::MAX_STANDARD_WEIGHT;
@@ -46,6 +47,14 @@ pub enum SpendError {
     /// An input of which it is not known how it is signed.
     #[error("Not solvable pre-selected input {}", short(.0))]
     UnsolvableInput(OutPoint),
+    /// An input that is named is unconfirmed, and only one of it and of the payment is of version 3 (BIP 431).
+    #[error("Can't spend unconfirmed version {} pre-selected input with a version {} tx", input.0, payment.0)]
+    PresetVersion {
+        /// The version of the transaction that the input spends.
+        input: Version,
+        /// The version of the payment.
+        payment: Version,
+    },
     /// The inputs named do not suffice, and others may not be added.
     #[error(
         "The preselected coins total amount does not cover the transaction target. Please allow other inputs to be automatically selected or include more coins manually"

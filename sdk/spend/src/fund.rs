@@ -23,7 +23,8 @@ use crate::feerate::{ReasonedFeeRate, discard_feerate, feerate};
 use crate::funding_options::FundingCall;
 use crate::locktime;
 use crate::select::{Params, Selection, select};
-use crate::weight::{output_weight, signed_weight};
+use crate::truc::{self, TRUC};
+use crate::weight::{Signatures, output_weight, signed_weight};
 
 /// The sequence of inputs that can be replaced (BIP 125).
 const REPLACEABLE: Sequence = Sequence::ENABLE_RBF_NO_LOCKTIME;
@@ -159,6 +160,8 @@ struct Made {
     scripts: HashMap<ScriptBuf, ScriptInfo>,
     /// The positions of its coins among the available ones.
     coins: Vec<usize>,
+    /// Its weight once it is signed.
+    weight: Weight,
 }
 
 /// What the funding of one transaction depends on.
@@ -178,7 +181,7 @@ impl Funding<'_> {
         let Self { services, settings, control, .. } = *self;
         // Drawing the change address wrote to the wallet: what is read from here on is of one moment after that.
         let wallet = services.host.wallet.info(services.scope)?;
-        let mut params = self.params()?;
+        let mut params = self.params(&wallet)?;
         let subtract = params.subtract_fee;
         let outputs = if subtract { 0 } else { fee(self.feerate.feerate, params.size_without_inputs) };
         let target = self.paid().saturating_add(outputs);
@@ -187,6 +190,12 @@ impl Funding<'_> {
         }
         let mut available = Available::read(services, settings, &wallet, control)?;
         let bump_fees = available.set_feerates(self.feerate.feerate, settings.consolidate_feerate)?;
+        let is_truc = control.version == TRUC;
+        if is_truc {
+            let is_child = available.coins.iter().take(control.inputs.len()).any(|coin| coin.ancestors > 0);
+            let limit = if is_child { truc::MAX_CHILD_WEIGHT } else { truc::MAX_WEIGHT };
+            params.max_weight = params.max_weight.min(limit);
+        }
         loop {
             let mut made = self.attempt(&available, &bump_fees, &mut params, target, &wallet, random)?;
             if !params.group_by_script
@@ -199,7 +208,8 @@ impl Funding<'_> {
                 let limit = made.fee.to_sat().saturating_add(more.to_sat());
                 made = grouped.ok().filter(|grouped| grouped.fee.to_sat() <= limit).unwrap_or(made);
             }
-            if available.drop_spent(services, &made.coins)?
+            if (is_truc && available.keep_one_parent(&made.coins, made.weight))
+                || available.drop_spent(services, &made.coins)?
                 || (control.signable_only && available.drop_unsignable(services, &made.coins)?)
             {
                 continue;
@@ -219,14 +229,17 @@ impl Funding<'_> {
         self.paid() / i64::try_from(self.recipients.len()).unwrap_or(i64::MAX).max(1)
     }
 
-    fn params(&self) -> Result<Params, SpendError> {
+    fn params(&self, wallet: &WalletInfo) -> Result<Params, SpendError> {
         let count = VarInt::from(self.recipients.len()).size() as u64;
         let outputs = self.recipients.iter().map(|to| output_weight(to.script.len()).to_vbytes_ceil()).sum::<u64>();
         let none = ScriptBuf::new();
         let script = self.change.script().unwrap_or(&none);
         let change_size = output_weight(script.len()).to_vbytes_ceil();
         let change_fee = fee(self.feerate.feerate, change_size);
-        let spending = fee(self.discard, self.change.spending(self.services)?.weight(true).to_vbytes_ceil());
+        let spending = fee(
+            self.discard,
+            self.change.spending(self.services, Signatures::of(wallet))?.weight(true).to_vbytes_ceil(),
+        );
         Ok(Params {
             feerate: self.feerate.feerate,
             long_term_feerate: self.settings.consolidate_feerate,
@@ -291,6 +304,7 @@ impl Funding<'_> {
             spent: chosen.iter().map(|coin| coin.output.clone()).collect(),
             scripts: HashMap::new(),
             coins: order,
+            weight,
         };
         self.settle(&mut made, &selection, coins, needed)?;
         self.check(made, weight, available)
@@ -384,10 +398,7 @@ impl Funding<'_> {
         let lock_time = match self.control.lock_time {
             Some(lock_time) => lock_time,
             None if sequences => LockTime::ZERO,
-            None => {
-                let now = self.services.host.chain.time(self.services.scope)?;
-                locktime::against_fee_sniping(&wallet.synced, now, random)
-            }
+            None => locktime::for_payment(self.services, wallet, random)?,
         };
         Ok(Transaction { version: self.control.version, lock_time, input, output })
     }

@@ -24,7 +24,7 @@ mod fund;
 pub mod funding_options;
 mod group;
 pub mod known;
-mod locktime;
+pub mod locktime;
 mod miniscript_size;
 pub mod options;
 mod replace;
@@ -34,6 +34,7 @@ pub mod select;
 mod signable;
 mod signed_input;
 mod sweep;
+mod truc;
 pub mod weight;
 
 #[cfg(test)]

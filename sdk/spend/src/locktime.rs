@@ -2,7 +2,11 @@
 
 use bitcoin::absolute::LockTime;
 use bitcoin::secp256k1::rand::Rng;
-use outrigger_service::wallet::Synced;
+use bitcoin::{Sequence, Transaction};
+use outrigger_service::Result;
+use outrigger_service::wallet::{Synced, WalletInfo};
+
+use crate::Services;
 
 /// The age of the tip, in seconds, up to which payments get a locktime (`MAX_ANTI_FEE_SNIPING_TIP_AGE` in Bitcoin Core).
 const MAX_TIP_AGE: u64 = 8 * 60 * 60;
@@ -12,6 +16,32 @@ const FURTHER_BACK_ONE_IN: u32 = 10;
 
 /// An older height is less than this many blocks below the tip.
 const FURTHER_BACK_BLOCKS: u32 = 100;
+
+/// The locktime of a payment that is made now: by the block that node and wallet have both come to, or the node would refuse it.
+///
+/// # Errors
+/// As of [`outrigger_service::Chain::time`].
+pub fn for_payment(services: Services<'_>, wallet: &WalletInfo, random: &mut impl Rng) -> Result<LockTime> {
+    let now = services.host.chain.time(services.scope)?;
+    Ok(against_fee_sniping(wallet.node_behind.as_ref().unwrap_or(&wallet.synced), now, random))
+}
+
+/// Gives a payment that locktime, unless a sequence of its inputs is none that payments of wallets have (send and sendall).
+///
+/// # Errors
+/// As of [`outrigger_service::Chain::time`].
+pub fn set(
+    services: Services<'_>,
+    wallet: &WalletInfo,
+    transaction: &mut Transaction,
+    random: &mut impl Rng,
+) -> Result<()> {
+    const USUAL: [Sequence; 2] = [Sequence::ENABLE_RBF_NO_LOCKTIME, Sequence::ENABLE_LOCKTIME_NO_RBF];
+    if transaction.input.iter().all(|input| USUAL.contains(&input.sequence)) {
+        transaction.lock_time = for_payment(services, wallet, random)?;
+    }
+    Ok(())
+}
 
 /// The locktime that keeps miners from reorganising the tip to take a payment's fee (`DiscourageFeeSniping` in Bitcoin Core): the
 /// tip's height, in one of ten payments up to 99 less, and 0 while the tip is old at `now`, in Unix seconds.

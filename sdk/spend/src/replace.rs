@@ -15,6 +15,7 @@ use crate::error::SpendError;
 use crate::fee_choice::FeeChoice;
 use crate::feerate::feerate;
 use crate::fund::{Funded, fund};
+use crate::truc::TRUC;
 use crate::weight::signed_weight;
 use crate::{Services, SpendSettings, signed_input};
 
@@ -181,6 +182,9 @@ pub fn replace(
             FeeChoice::Exact { feerate, below_minimum: false }
         }
     };
+    if original.transaction.version == TRUC {
+        control.version = TRUC;
+    }
     // BIP 125 allows no unconfirmed inputs that the replaced one does not have.
     (control.add_inputs, control.min_depth) = (true, 1);
     let funded = fund(services, settings, &recipients, &control, random).map_err(ReplaceError::Unfunded)?;

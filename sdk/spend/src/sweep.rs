@@ -51,7 +51,10 @@ pub fn sweep(
         control.add_inputs = false;
     }
     let wallet = services.host.wallet.info(services.scope)?;
-    let mut available = Available::read(services, settings, &wallet, &control).map_err(as_wallet_error)?;
+    let mut available = Available::read(services, settings, &wallet, &control).map_err(|error| match error {
+        SpendError::PresetVersion { .. } => error.with_code(RpcErrorCode::INVALID_PARAMETER),
+        error => as_wallet_error(error),
+    })?;
     let bump_fees = available.set_feerates(feerate.feerate, settings.consolidate_feerate).map_err(as_wallet_error)?;
     let worth = |position: &usize| {
         let coin = available.coins.get(*position);

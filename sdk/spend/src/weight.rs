@@ -6,7 +6,7 @@ use bitcoin::transaction::{InputWeightPrediction, predict_weight};
 use bitcoin::{Script, TxOut, VarInt, Weight};
 #[cfg(test)]
 use outrigger_service::wallet::AddressType;
-use outrigger_service::wallet::{SolvingData, TapLeaf};
+use outrigger_service::wallet::{SolvingData, TapLeaf, WalletInfo};
 use outrigger_standard::{ScriptKind, classify};
 use outrigger_values::amount::Saturating;
 
@@ -20,6 +20,13 @@ pub enum Signatures {
     LowR = 71,
     /// With low S alone, as others may make them.
     AnyR = 72,
+}
+
+impl Signatures {
+    /// Those of whoever signs for the wallet: the host, or, without private keys, somebody else.
+    pub fn of(wallet: &WalletInfo) -> Self {
+        if wallet.private_keys_enabled { Self::LowR } else { Self::AnyR }
+    }
 }
 
 /// A Schnorr signature, in bytes: with a type byte, since the hash type is not known.
@@ -64,9 +71,9 @@ impl InputSize {
     }
 
     /// What an output takes to spend whose form alone says it: P2WPKH, or P2TR by its key. That is known to be solvable.
-    pub fn by_form(script: &Script) -> Option<Self> {
+    pub fn by_form(script: &Script, signatures: Signatures) -> Option<Self> {
         match classify(script) {
-            ScriptKind::WitnessV0KeyHash { .. } => Some(Self::new(0, &[Signatures::LowR as usize, KEY_LEN])),
+            ScriptKind::WitnessV0KeyHash { .. } => Some(Self::new(0, &[signatures as usize, KEY_LEN])),
             ScriptKind::Taproot { .. } => Some(Self::new(0, &[SCHNORR_LEN])),
             _ => None,
         }
@@ -329,10 +336,12 @@ mod tests {
         let wpkh = ScriptBuf::new_p2wpkh(&WPubkeyHash::hash(&KEY));
         let taproot = ScriptBuf::from_bytes([&[0x51, 32][..], &[9; 32]].concat());
         for script in [wpkh, taproot] {
-            let known = input_size(&script, &solving(&[]), Signatures::LowR, None);
-            assert_eq!((InputSize::by_form(&script), known.is_some()), (known, true));
+            for signatures in [Signatures::LowR, Signatures::AnyR] {
+                let known = input_size(&script, &solving(&[]), signatures, None);
+                assert_eq!((InputSize::by_form(&script, signatures), known.is_some()), (known, true));
+            }
         }
-        assert_eq!(InputSize::by_form(&ScriptBuf::new_p2pkh(&PubkeyHash::hash(&KEY))), None);
+        assert_eq!(InputSize::by_form(&ScriptBuf::new_p2pkh(&PubkeyHash::hash(&KEY)), Signatures::LowR), None);
     }
 
     #[test]

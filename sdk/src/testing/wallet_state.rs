@@ -93,6 +93,7 @@ impl WalletState {
                 sources: all_sources(),
                 keypool_oldest: 0,
                 warnings: Vec::new(),
+                node_behind: None,
             },
             scripts: BTreeMap::new(),
             transactions: Vec::new(),

@@ -21,6 +21,7 @@ mod plugins;
 mod psbts;
 mod reorganisations;
 mod rescans;
+mod returns;
 mod rewind;
 mod selections;
 mod slow;

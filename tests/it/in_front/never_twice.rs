@@ -1,7 +1,7 @@
 //! A payment whose answer is lost is made once, whatever is cut or killed: a client that pays again after each error, and looks for
 //! its payment where it got no answer at all, never pays twice.
 
-use outrigger_tests::{Bitcoind, Held, Host, Pending, Point, Relay, Reply, wait_for, wait_until};
+use outrigger_tests::{Bitcoind, Client, Held, Host, Pending, Point, Relay, Reply, wait_for, wait_until};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
@@ -208,7 +208,13 @@ fn sendtoaddress_that_the_node_refuses_is_kept_until_it_is_given_up() {
     assert_eq!(test.node().client().call("getrawmempool", json!([])), json!([]));
     // What it spends is not spent twice.
     assert_eq!(client.refused("sendtoaddress", json!([PAYEE, 1])).0, -6);
+    let warnings = |client: &mut Client| client.call("getwalletinfo", json!([])).get("warnings").cloned();
+    let words = "Payments that are not in the mempool, and are offered to the node again: 1:";
+    let told = warnings(&mut client).unwrap();
+    let expected = format!("{words} {} (dust", refused.as_str().unwrap());
+    assert!(told[0].as_str().unwrap().starts_with(&expected), "{told}");
     client.call("abandontransaction", json!([refused]));
+    assert_eq!(warnings(&mut client), None);
     let txid = client.call("sendtoaddress", json!([PAYEE, 1]));
     test.mine();
     wait_until("it is confirmed", || client.call("gettransaction", json!([txid]))["confirmations"] == 1);

@@ -28,6 +28,9 @@ const MAX_BRANCH: usize = 2000;
 /// How long a wallet's answer waits for the node to say what its best block is.
 const CATCH_UP_PATIENCE: Duration = Duration::from_secs(5);
 
+/// A node that has run for no more seconds may have been started since it was last asked, as it tells whole seconds.
+const YOUNG: u64 = 3;
+
 /// The tip was not confirmed yet.
 const NEVER: u64 = u64::MAX;
 
@@ -64,6 +67,8 @@ pub struct Follower {
     told_returns: AtomicU64,
     /// Held while they are told.
     telling: Mutex<()>,
+    /// When the node was started, in Unix seconds, and how many connections had been made when it was asked; 0 and none before.
+    started: Mutex<(u64, Option<u64>)>,
     /// Whether a passed call was answered since then: the node may be there again.
     seen: AtomicBool,
     /// What says that there is something to read.
@@ -107,6 +112,7 @@ impl Follower {
             returns: AtomicU64::new(0),
             told_returns: AtomicU64::new(0),
             telling: Mutex::default(),
+            started: Mutex::default(),
             seen: AtomicBool::new(false),
             source: Source::default(),
             behind: AtomicU32::new(0),
@@ -293,10 +299,31 @@ impl Follower {
             }
             *self.held.lock() = synced.as_ref().err().filter(|_| behind > 0).map(ToString::to_string);
         }
+        if !away {
+            self.look_for_restart();
+        }
         if synced.is_ok() {
             self.confirmed.store(passed, Ordering::SeqCst);
         }
         synced
+    }
+
+    /// Asks a node to which a new connection was made since when it runs: it may have been started anew, and have lost its mempool.
+    fn look_for_restart(&self) {
+        let connections = self.rpc.upstream().figures().connections.load(Ordering::Relaxed);
+        let mut started = self.started.lock();
+        if started.1 == Some(connections) {
+            return;
+        }
+        let uptime = match self.rpc.ask_within::<u64>(CATCH_UP_PATIENCE, "uptime", &json!([])) {
+            Ok(uptime) => uptime,
+            Err(error) => return tracing::debug!(%error, "the node does not say since when it runs"),
+        };
+        let (before, since) = (started.0, now().saturating_sub(uptime));
+        *started = (since, Some(connections));
+        if before > 0 && (since.abs_diff(before) > 1 || uptime <= YOUNG) {
+            self.note_return();
+        }
     }
 
     fn sync_to_best(&self) -> Result<bool, SyncError> {

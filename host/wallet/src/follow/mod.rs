@@ -28,6 +28,6 @@ mod work_queue;
 mod worker;
 pub mod write_lock;
 
-pub use blocks::header_time;
+pub use blocks::{header_time, synced_at};
 pub use decoded::previous;
 pub use work_queue::MAX_THREADS;

@@ -12,6 +12,7 @@ use std::sync::Arc;
 
 use bitcoin::ScriptBuf;
 use heed::RoTxn;
+use outrigger_service::chain::BlockRef;
 use outrigger_service::signer::SignBatch;
 use outrigger_service::wallet::{
     CoinBatch, DescriptorInfo, LabelBatch, LabelledScript, Ownership, ScriptInfo, Synced, WalletCoin, WalletInfo,
@@ -22,6 +23,7 @@ use outrigger_service::{ErrorKind, Result as ServiceResult};
 
 use super::descriptors::DescriptorPosition;
 use super::error::{Result, WalletError};
+use super::follow::synced_at;
 use super::keypool::private_key_of;
 use super::legacy;
 use super::live::Wallet;
@@ -99,7 +101,20 @@ impl WalletView {
         let damage = self.wallet.store.damage().map(|damage| damage.to_string());
         let held = self.wallet.read_only().into_iter().chain(self.wallet.shared.node.warnings());
         let warnings = stored.warnings.iter().cloned().chain(damage).chain(unsent).chain(held).collect();
-        Ok(WalletInfo { synced, encrypted, locked, unlocked_until, rescan, warnings, ..stored })
+        let node_behind = self.node_behind()?;
+        Ok(WalletInfo { synced, encrypted, locked, unlocked_until, rescan, warnings, node_behind, ..stored })
+    }
+
+    /// Where the node stands while it lacks blocks that the wallet has followed.
+    fn node_behind(&self) -> Result<Option<Synced>> {
+        let shared = &self.wallet.shared;
+        let behind = shared.node.link().map_or(0, |link| link.behind);
+        if behind == 0 {
+            return Ok(None);
+        }
+        let height = shared.node.tip().height.saturating_sub(behind);
+        let block = shared.block_info(BlockRef::Height { height })?;
+        Ok(block.as_ref().map(synced_at).filter(|node| node.height < self.synced.height))
     }
 
     /// What the snapshot says of the wallet. Nearly every call asks, and seldom has anything changed since the last.
@@ -147,6 +162,7 @@ impl WalletView {
             sources: [external.sources(), internal.sources()].concat(),
             keypool_oldest: keypool_oldest(&external, &internal),
             warnings: if t.is_scrub_due(txn)? { vec![scrub::WARNING.to_owned()] } else { Vec::new() },
+            node_behind: None,
         })
     }
 

@@ -130,5 +130,8 @@ wire_struct! {
         /// What the wallet's owner should know, for people: that a former key is still to be overwritten in its file.
         #[since(1)]
         pub warnings: Vec<String>,
+        /// Where the node stands while it lacks blocks that the wallet has followed; none otherwise.
+        #[since(1)]
+        pub node_behind: Option<Synced>,
     }
 }

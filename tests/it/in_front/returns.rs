@@ -1,0 +1,107 @@
+//! A node that comes back: without its mempool, without its last blocks, or together with the host. No wallet answers before its
+//! payments are offered again and the mempool is read.
+
+use outrigger_tests::{Client, Host, HostOptions, bitcoind, wait_until};
+use serde_json::{Value, json};
+
+use super::ADDRESS;
+use crate::metrics::ask;
+
+/// A host in front of a node that forgets its mempool, with a wallet that has coins, on the disk of both.
+fn start() -> Option<(Host, Client)> {
+    bitcoind::installed()?;
+    let set = vec!["metrics.listen=127.0.0.1:0".to_owned()];
+    let options = HostOptions { set, ..HostOptions::in_front_of(&["-persistmempool=0", "-fallbackfee=0.0001"]) };
+    let host = Host::start_with(options);
+    host.client().call("createwallet", json!({"wallet_name": "w", "load_on_startup": true}));
+    let mut wallet = host.client().wallet("w");
+    let mine = wallet.call("getnewaddress", json!([]));
+    host.client().call("generatetoaddress", json!([3, mine]));
+    host.client().call("generatetoaddress", json!([100, ADDRESS]));
+    flush(&host);
+    Some((host, wallet))
+}
+
+/// Has the node write its blocks to disk.
+fn flush(host: &Host) {
+    host.node.as_ref().unwrap().client().call("gettxoutsetinfo", json!([]));
+}
+
+/// Waits until the host passes calls on again.
+fn until_passed(client: &mut Client) {
+    wait_until("calls are passed on", || client.try_call("getblockcount", json!([])).is_ok());
+}
+
+fn balances(wallet: &mut Client) -> Value {
+    wallet.call("getbalances", json!([]))["mine"].clone()
+}
+
+#[test]
+fn wallet_answers_with_its_payments_at_once_when_the_node_is_back_with_an_empty_mempool() {
+    let Some((mut host, mut wallet)) = start() else { return };
+    let sent = wallet.call("sendtoaddress", json!([ADDRESS, 1]));
+    let before = balances(&mut wallet);
+    for host_too in [false, true, false, true] {
+        let node = host.node.as_mut().unwrap();
+        node.kill();
+        if host_too {
+            // It starts before its node.
+            host.kill();
+            host = host.start_again();
+        }
+        host.node.as_mut().unwrap().start_again();
+        let mut client = host.client();
+        until_passed(&mut client);
+        let mut wallet = client.wallet("w");
+        assert_eq!(balances(&mut wallet), before, "{host_too}");
+        assert_eq!(client.call("getrawmempool", json!([])), json!([sent]), "{host_too}");
+    }
+    // A passed transaction and an own payment are known at once as well.
+    let mut node = host.node.take().unwrap();
+    node.kill();
+    node.start_again();
+    host.node = Some(node);
+    let (mut client, mut wallet) = (host.client(), host.client().wallet("w"));
+    let coin = &wallet.call("listunspent", json!([1]))[0];
+    let raw = wallet
+        .call("createrawtransaction", json!([[{"txid": coin["txid"], "vout": coin["vout"]}], [{ADDRESS: 49.999}]]));
+    let signed = wallet.call("signrawtransactionwithwallet", json!([raw]));
+    until_passed(&mut client);
+    let passed = client.call("sendrawtransaction", json!([signed["hex"]]));
+    assert_eq!(wallet.call("gettransaction", json!([passed]))["confirmations"], 0);
+    let own = wallet.call("sendtoaddress", json!([ADDRESS, 1]));
+    let change = wallet.call("listunspent", json!([0, 0]));
+    assert!(change.as_array().unwrap().iter().any(|coin| coin["txid"] == own), "{change}");
+}
+
+#[test]
+fn payment_that_the_node_refuses_while_it_lacks_blocks_is_offered_again_at_its_next_block() {
+    let Some((mut host, mut wallet)) = start() else { return };
+    let height = 104;
+    let saved = tempfile::tempdir().unwrap();
+    let node = host.node.as_mut().unwrap();
+    node.stop();
+    node.save_data(saved.path());
+    node.start_again();
+    let mut client = host.client();
+    until_passed(&mut client);
+    client.call("generatetoaddress", json!([1, ADDRESS]));
+    let sent = wallet.call("send", json!({"outputs": [{ADDRESS: 1}], "options": {"locktime": height}}))["txid"].clone();
+    assert_eq!(client.call("getrawmempool", json!([])), json!([sent]));
+    // The node loses its last block and its mempool: what it had taken is not final there.
+    let node = host.node.as_mut().unwrap();
+    node.kill();
+    node.restore_data(saved.path());
+    node.start_again();
+    let mut node = host.node.as_ref().unwrap().client();
+    until_passed(&mut client);
+    wait_until("the wallet goes back", || {
+        wallet.call("getwalletinfo", json!([]))["lastprocessedblock"]["height"] == height - 1
+    });
+    assert_eq!(node.call("getrawmempool", json!([])), json!([]));
+    // Its locktime lies ahead, which is nothing to warn of.
+    assert_eq!(wallet.call("getwalletinfo", json!([])).get("warnings"), None);
+    node.call("generatetoaddress", json!([1, ADDRESS]));
+    wait_until("the payment is offered again", || node.call("getrawmempool", json!([])) == json!([sent]));
+    assert!(ask(host.metrics.unwrap(), "GET /metrics").contains("outrigger_wallet_payments_unsent{wallet=\"w\"} 0.0"));
+}

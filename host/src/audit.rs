@@ -175,7 +175,7 @@ impl AuditEntry {
                 (Outcome::Ok, None)
             }
             Some(Err(Failure::Rpc(error))) => (Outcome::Error, Some(error.code.0)),
-            Some(Err(Failure::Overloaded | Failure::Forbidden)) => (Outcome::Refused, None),
+            Some(Err(Failure::Overloaded | Failure::Forbidden | Failure::UnknownMethod)) => (Outcome::Refused, None),
             None => (Outcome::Error, None),
         };
     }

@@ -10,7 +10,7 @@ use arc_swap::ArcSwapOption;
 use futures_util::future::BoxFuture;
 use http::StatusCode;
 use http_body_util::BodyExt;
-use outrigger_rpc::{COOKIE_USER, Call, Failure, RestReply, ResultStream, ResultText};
+use outrigger_rpc::{COOKIE_USER, Call, Failure, Origin, RestReply, ResultStream, ResultText};
 use outrigger_sdk::manifest::MethodSpec;
 use outrigger_upstream::{Figures, Method, Reply, Upstream, may_have_effects, method};
 use outrigger_values::{RpcError, RpcErrorCode};
@@ -161,7 +161,7 @@ impl Passthrough {
             Err(Failure::Overloaded) => {
                 RestReply::text(StatusCode::SERVICE_UNAVAILABLE, "The node takes no more requests")
             }
-            Err(Failure::Forbidden) => RestReply::text(StatusCode::FORBIDDEN, ""),
+            Err(Failure::Forbidden | Failure::UnknownMethod) => RestReply::text(StatusCode::FORBIDDEN, ""),
         }
     }
 
@@ -180,19 +180,25 @@ impl Passthrough {
         }
     }
 
-    /// Refuses what a user must not reach; the node itself would let the host do all of it. To read or write files of the node's
-    /// machine takes the cookie or a list of methods that says so. A user who is confined to a wallet or to folders reaches neither
-    /// the node's other wallets nor what changes the node.
-    fn check_user(&self, call: &Call) -> Result<(), Failure> {
-        let origin = &*call.origin;
+    /// Why a user must not reach a method; the node itself would let the host do all of it. To read or write files of the node's
+    /// machine, or to call a method that the host does not know, takes the cookie, a setting or a list of methods that says so. A user
+    /// who is confined to a wallet or to folders reaches neither the node's other wallets nor what changes the node.
+    fn refusal(origin: &Origin, name: &str) -> Option<Failure> {
         let is_confined = origin.only_wallet.is_some() || origin.folders.is_some();
         let is_operator = *origin.user == *COOKIE_USER || origin.allowed.is_some();
-        let is_refused = |method: Method| {
-            (is_confined && (method.changes_node() || method.manages_wallets()))
-                || (!is_operator && method.touches_files())
+        let Some(method) = method(name) else {
+            return (!(is_operator || origin.unknown_methods)).then_some(Failure::UnknownMethod);
         };
-        if method(&call.method).is_some_and(is_refused) {
-            return Err(Failure::Forbidden);
+        let is_refused = (is_confined && (method.changes_node() || method.manages_wallets()))
+            || (!is_operator && method.touches_files());
+        is_refused.then_some(Failure::Forbidden)
+    }
+
+    /// Refuses a call that a user must not make.
+    fn check_user(&self, call: &Call) -> Result<(), Failure> {
+        let origin = &*call.origin;
+        if let Some(refusal) = Self::refusal(origin, &call.method) {
+            return Err(refusal);
         }
         match (&origin.only_wallet, &origin.wallet) {
             (Some(only), Some(named)) if only != named => {
@@ -244,11 +250,11 @@ impl Passthrough {
         })
     }
 
-    /// Whether a client may be shown a method of the node.
-    pub fn shows(&self, name: &str, help: &NodeHelp) -> bool {
+    /// Whether a user may be shown a method of the node: it is passed on.
+    pub fn shows(&self, origin: &Origin, name: &str, help: &NodeHelp) -> bool {
         let ours = self.settings.wallets == WalletOwner::Host;
         let is_wallet = || method(name).is_some_and(Method::is_wallet) || help.is_wallet_method(name);
-        !self.settings.deny.contains(name) && (!ours || !is_wallet())
+        !self.settings.deny.contains(name) && (!ours || !is_wallet()) && Self::refusal(origin, name).is_none()
     }
 
     /// The node's help, read once for each time that the node is reached anew.

@@ -32,13 +32,14 @@ pub struct Caller {
     allowed: Option<Arc<BTreeSet<String>>>,
     wallet: Option<Arc<str>>,
     folders: Folders,
+    unknown_methods: bool,
     client: Option<Arc<Client>>,
 }
 
 impl Caller {
     /// A caller who may call everything.
     pub fn unrestricted(name: &str) -> Self {
-        Self { name: Arc::from(name), allowed: None, wallet: None, folders: None, client: None }
+        Self { name: Arc::from(name), allowed: None, wallet: None, folders: None, unknown_methods: false, client: None }
     }
 
     /// The name of the user.
@@ -65,6 +66,11 @@ impl Caller {
     /// The folders that files of the user may lie in.
     pub(super) fn folders(&self) -> &Folders {
         &self.folders
+    }
+
+    /// Whether the user may call methods of the node that the host does not know.
+    pub(super) fn unknown_methods(&self) -> bool {
+        self.unknown_methods
     }
 
     /// Whether there is a method that the user may not call.
@@ -185,6 +191,13 @@ impl RpcUser {
         self
     }
 
+    /// Lets the user call methods of the node that the host does not know.
+    #[must_use]
+    pub fn with_unknown_methods(mut self) -> Self {
+        self.caller.unknown_methods = true;
+        self
+    }
+
     fn matches(&self, name: &[u8], password: &[u8]) -> Choice {
         let hmac = password_hmac(&self.salt, password);
         self.caller.name.as_bytes().ct_eq(name) & self.hmac.ct_eq(&hmac)
@@ -228,7 +241,8 @@ impl Authenticator {
     #[must_use]
     pub fn with_cookie(mut self, cookie: &CookieFile) -> Self {
         let secret = CookieSecret(cookie.credentials().clone());
-        self.cookie = Some((Caller::unrestricted(COOKIE_USER), secret));
+        let caller = Caller { unknown_methods: true, ..Caller::unrestricted(COOKIE_USER) };
+        self.cookie = Some((caller, secret));
         self
     }
 

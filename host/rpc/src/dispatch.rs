@@ -96,6 +96,8 @@ pub struct Origin {
     pub folders: Folders,
     /// The methods that the user may call; `None` for all.
     pub allowed: Option<Arc<BTreeSet<String>>>,
+    /// Whether the user may call methods of the node that the host does not know, without a list that names them.
+    pub unknown_methods: bool,
     /// The client that it came from; `None` where it came over no connection.
     pub client: Option<Arc<Client>>,
 }
@@ -103,7 +105,15 @@ pub struct Origin {
 impl Origin {
     /// Calls of `user`, who may use all wallets and methods and names no wallet, over no connection.
     pub fn of_user(user: &str) -> Self {
-        Self { user: user.into(), wallet: None, only_wallet: None, folders: None, allowed: None, client: None }
+        Self {
+            user: user.into(),
+            wallet: None,
+            only_wallet: None,
+            folders: None,
+            allowed: None,
+            unknown_methods: false,
+            client: None,
+        }
     }
 }
 
@@ -137,6 +147,9 @@ pub enum Failure {
     Overloaded,
     /// The node's own list refuses the method (`-rpcwhitelist`): HTTP 403, and within a batch an error -32603.
     Forbidden,
+    /// The host does not know this method of the node, and the user is not one who may call it all the same. As [`Self::Forbidden`],
+    /// with a text that names the setting.
+    UnknownMethod,
 }
 
 impl From<RpcError> for Failure {

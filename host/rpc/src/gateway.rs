@@ -22,6 +22,9 @@ pub(super) const OVERLOADED: &str = "Work queue depth exceeded";
 
 /// What stands in a batch for the status 403.
 const FORBIDDEN: &str = "The node does not allow this method";
+/// Of a method of the node that the host does not know.
+pub(super) const UNKNOWN_METHOD: &str =
+    "The host does not know this method of the node: it takes a user with unknown_methods = \"allow\", or the cookie";
 
 /// A service that the envelope can send requests to: a [`Gateway`], bare or under jsonrpsee layers.
 ///
@@ -52,6 +55,7 @@ impl Failure {
             Self::Rpc(error) => error,
             Self::Overloaded => RpcError::internal(OVERLOADED),
             Self::Forbidden => RpcError::internal(FORBIDDEN),
+            Self::UnknownMethod => RpcError::internal(UNKNOWN_METHOD),
         }
     }
 }

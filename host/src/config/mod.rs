@@ -19,7 +19,7 @@ use outrigger_values::params::toml_words;
 use serde::Deserialize;
 
 pub use notify::{NotifyConfig, Publication, Topic};
-pub use settings::{BackendConfig, Config, LogFormat, PluginConfig, UserConfig, Wallets, seconds};
+pub use settings::{BackendConfig, Config, LogFormat, PluginConfig, UnknownMethods, UserConfig, Wallets, seconds};
 
 /// The configuration that `run` uses where no file is named: `config/regtest.toml`.
 pub const BUILT_IN: &str = include_str!("../../../config/regtest.toml");

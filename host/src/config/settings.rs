@@ -213,6 +213,20 @@ pub struct UserConfig {
     /// directory where it is left out.
     #[serde(default)]
     pub folders: Option<Vec<PathBuf>>,
+    /// What becomes of methods of the node that the host does not know, where `methods` does not name them.
+    #[serde(default)]
+    pub unknown_methods: UnknownMethods,
+}
+
+/// What becomes of a user's calls of methods that only the node knows.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum UnknownMethods {
+    /// They are refused: such a method may read or write files, or reach other wallets.
+    #[default]
+    Refuse,
+    /// They are passed on.
+    Allow,
 }
 
 /// The metrics' own port.

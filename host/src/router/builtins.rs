@@ -18,7 +18,7 @@ use crate::active::Active;
 use outrigger_passthrough::{NodeHelp, Passthrough};
 use outrigger_plugins::instance::Instance;
 use outrigger_plugins::registry::{ChangeError, Plugin, Registry, RouteTable};
-use outrigger_rpc::{Call, Failure, Params};
+use outrigger_rpc::{Call, Failure, Origin, Params};
 
 /// The methods with their help.
 const SPECS: &str = include_str!("builtins.json");
@@ -45,6 +45,13 @@ pub const RESERVED: [&str; NAMES.len() + 1] = {
     methods.copy_from_slice(&NAMES);
     names
 };
+
+/// The methods of the node in `help`, as a user may be shown them.
+struct Theirs<'a> {
+    node: Arc<Passthrough>,
+    help: Arc<NodeHelp>,
+    origin: &'a Origin,
+}
 
 /// What `help` is asked for by programs that turn words into arguments; no list shows it, as with bitcoind.
 const DUMP_CONVERSIONS: &str = "dump_all_command_conversions";
@@ -102,7 +109,7 @@ impl Builtins {
         };
         let answer = match spec.name.as_str() {
             "startplugin" | "stopplugin" | "reloadplugin" => self.change(&spec.name, &params, &call.origin.user).await,
-            "help" => self.help_of(&params).await,
+            "help" => self.help_of(&params, &call.origin).await,
             name => self.run(name, &params, call),
         };
         Some(answer.map(|value| Bytes::from(value.to_string())))
@@ -159,7 +166,7 @@ impl Builtins {
         json!({"active_commands": calls, "logpath": ""})
     }
 
-    async fn help_of(&self, params: &[Value]) -> Result<Value, RpcError> {
+    async fn help_of(&self, params: &[Value], origin: &Origin) -> Result<Value, RpcError> {
         // bitcoind takes a null for no text here, though it may be left out.
         if params == [Value::Null] {
             return Err(RpcError::type_error("JSON value of type null is not of expected type string"));
@@ -170,23 +177,18 @@ impl Builtins {
         let help = node.read_help().await.ok();
         let is_ours = self.spec(command).is_some() || self.registry.route(command).is_some() || command == GENERATE;
         if !command.is_empty() && command != DUMP_CONVERSIONS && !is_ours {
-            let shown = help.as_ref().is_none_or(|help| node.shows(command, help));
+            let shown = help.as_ref().is_none_or(|help| node.shows(origin, command, help));
             let text = if shown { node.help_text(command).await } else { Ok(unknown_command(command)) };
             return text.map(Value::from).map_err(|failure| match failure {
                 Failure::Rpc(error) => error,
-                Failure::Overloaded | Failure::Forbidden => RpcError::internal("The node does not answer"),
+                _ => RpcError::internal("The node does not answer"),
             });
         }
-        let theirs = help.map(|help| (node.clone(), help));
+        let theirs = help.map(|help| Theirs { node: node.clone(), help, origin });
         self.help(command, &self.registry.serving().routes, theirs)
     }
 
-    fn help(
-        &self,
-        command: &str,
-        table: &RouteTable,
-        node: Option<(Arc<Passthrough>, Arc<NodeHelp>)>,
-    ) -> Result<Value, RpcError> {
+    fn help(&self, command: &str, table: &RouteTable, node: Option<Theirs<'_>>) -> Result<Value, RpcError> {
         let all = self.specs.iter().chain(table.values().map(|route| &route.method)).map(|spec| &**spec);
         if command == DUMP_CONVERSIONS {
             return Ok(conversions(all));
@@ -201,9 +203,9 @@ impl Builtins {
             });
         }
         let mut lines: Vec<(&str, String)> = all.clone().map(|spec| (spec.category.as_str(), spec.usage())).collect();
-        if let Some((through, help)) = &node {
+        if let Some(Theirs { node, help, origin }) = &node {
             let ours: BTreeSet<&str> = all.map(|spec| spec.name.as_str()).collect();
-            let passed = help.iter().filter(|(name, _)| !ours.contains(name) && through.shows(name, help));
+            let passed = help.iter().filter(|(name, _)| !ours.contains(name) && node.shows(origin, name, help));
             lines.extend(passed.map(|(_, method)| (method.category.as_str(), method.usage.clone())));
         }
         lines.sort();

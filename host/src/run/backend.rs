@@ -221,6 +221,8 @@ async fn reply(outcome: Result<ResultText, Failure>) -> ServiceResult<NodeReply>
         }
         Err(Failure::Rpc(error)) => Ok(NodeReply::Error { code: error.code.0, message: error.message }),
         Err(Failure::Overloaded) => failed(ErrorKind::NodeUnavailable, "Work queue depth exceeded"),
-        Err(Failure::Forbidden) => failed(ErrorKind::NotGranted, "The node's -rpcwhitelist refuses the method"),
+        Err(Failure::Forbidden | Failure::UnknownMethod) => {
+            failed(ErrorKind::NotGranted, "The node's -rpcwhitelist refuses the method")
+        }
     }
 }

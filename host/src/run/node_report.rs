@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use outrigger_bitcoind::Rpc;
+use outrigger_passthrough::NodeHelp;
 use outrigger_upstream::{Endpoint, Upstream};
 use serde_json::{Value, json};
 
@@ -60,6 +61,7 @@ impl Node {
              (backend.connections) and a few of the host's own{threads}"
         ));
         lines.push(self.wallets(backend.wallets));
+        lines.extend(self.unknown_methods());
         lines
     }
 
@@ -89,6 +91,15 @@ impl Node {
                 format!("prune: blocks below {height} are gone, and rescans that need them fail; prune=0 keeps all")
             }
         }
+    }
+
+    /// The methods of the node that the host does not know, which it refuses to most users.
+    fn unknown_methods(&self) -> Option<String> {
+        let help = NodeHelp::parse(self.ask("help")?.as_str()?);
+        let names = help.iter().map(|(name, _)| name).filter(|name| outrigger_upstream::method(name).is_none());
+        let names = names.collect::<Vec<_>>().join(", ");
+        let refused = "users without a list of methods get 403, unless they have unknown_methods = \"allow\"";
+        (!names.is_empty()).then(|| format!("methods of the node that the host does not know: {names}; {refused}"))
     }
 
     fn rest(&self) -> String {

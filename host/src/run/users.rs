@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use super::bitcoin_conf;
-use crate::config::{ConfigError, Loaded, UserConfig, expand_home};
+use crate::config::{ConfigError, Loaded, UnknownMethods, UserConfig, expand_home};
 use crate::router::builtins;
 use crate::{groups, methods};
 use outrigger_base::nearest::suggestion;
@@ -38,6 +38,10 @@ pub fn users(loaded: &Loaded, folders: &[PathBuf]) -> Result<Vec<RpcUser>, Confi
         let user = match &configured.folders {
             Some(folders) => user.keeping_files_in(folders),
             None => user,
+        };
+        let user = match configured.unknown_methods {
+            UnknownMethods::Allow => user.with_unknown_methods(),
+            UnknownMethods::Refuse => user,
         };
         Ok(match &configured.wallet {
             Some(wallet) => user.confined_to(wallet),

@@ -24,6 +24,7 @@ mod rescans;
 mod returns;
 mod rewind;
 mod selections;
+mod sending;
 mod slow;
 mod twins;
 mod users;

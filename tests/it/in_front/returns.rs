@@ -103,5 +103,48 @@ fn payment_that_the_node_refuses_while_it_lacks_blocks_is_offered_again_at_its_n
     assert_eq!(wallet.call("getwalletinfo", json!([])).get("warnings"), None);
     node.call("generatetoaddress", json!([1, ADDRESS]));
     wait_until("the payment is offered again", || node.call("getrawmempool", json!([])) == json!([sent]));
-    assert!(ask(host.metrics.unwrap(), "GET /metrics").contains("outrigger_wallet_payments_unsent{wallet=\"w\"} 0.0"));
+    wait_until("the wallet has seen it", || wallet.call("listunspent", json!([0, 0])) != json!([]));
+    let metrics = ask(host.metrics.unwrap(), "GET /metrics");
+    assert!(metrics.contains("outrigger_wallet_payments_unsent{wallet=\"w\"} 0.0"), "{metrics}");
+}
+
+#[test]
+fn payments_that_are_made_while_the_node_lacks_blocks_have_its_height_and_older_ones_are_offered_when_it_has_them() {
+    if bitcoind::installed().is_none() {
+        return;
+    }
+    let set = vec!["backend.max_rewind=3".to_owned()];
+    let options = HostOptions { set, ..HostOptions::in_front_of(&["-persistmempool=0", "-fallbackfee=0.0001"]) };
+    let mut host = Host::start_with(options);
+    let (mut client, mut wallet) = (host.client(), host.new_wallet("w"));
+    let mine = wallet.call("getnewaddress", json!([]));
+    client.call("generatetoaddress", json!([3, mine]));
+    client.call("generatetoaddress", json!([101, ADDRESS]));
+    let saved = tempfile::tempdir().unwrap();
+    let node = host.node.as_mut().unwrap();
+    node.stop();
+    node.save_data(saved.path());
+    node.start_again();
+    until_passed(&mut client);
+    let hashes = client.call("generatetoaddress", json!([6, ADDRESS]));
+    let blocks: Vec<Value> =
+        hashes.as_array().unwrap().iter().map(|hash| client.call("getblock", json!([hash, 0]))).collect();
+    let older = wallet.call("send", json!({"outputs": [{ADDRESS: 1}], "options": {"locktime": 110}}))["txid"].clone();
+    let node = host.node.as_mut().unwrap();
+    node.kill();
+    node.restore_data(saved.path());
+    node.start_again();
+    let mut node = host.node.as_ref().unwrap().client();
+    wait_until("the host holds", || wallet.call("getwalletinfo", json!([])).get("warnings").is_some());
+    assert_eq!(node.call("getblockcount", json!([])), 104);
+    let own = wallet.call("sendtoaddress", json!([ADDRESS, 1]));
+    assert_eq!(node.call("getrawmempool", json!([])), json!([own]));
+    let locktime = wallet.call("gettransaction", json!([own, true, true]))["decoded"]["locktime"].as_u64().unwrap();
+    assert!(locktime <= 104, "{locktime}");
+    for block in &blocks {
+        assert_eq!(node.call("submitblock", json!([block])), json!(null));
+    }
+    wait_until("the older payment is offered again", || {
+        node.call("getrawmempool", json!([])).as_array().unwrap().contains(&older)
+    });
 }

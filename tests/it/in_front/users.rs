@@ -1,7 +1,7 @@
 //! Users of the host, and what they reach of the node.
 
-use outrigger_tests::{Bitcoind, Client, Host, HostOptions, bitcoind};
-use serde_json::json;
+use outrigger_tests::{Bitcoind, Client, Host, HostOptions, Relay, bitcoind};
+use serde_json::{Value, json};
 
 use crate::users::ALICE;
 
@@ -131,4 +131,50 @@ fn user_confined_to_a_wallet_of_the_node_reaches_no_other() {
     for method in ["listwallets", "loadwallet", "unloadwallet", "createwallet", "backupwallet"] {
         assert_eq!(status(&mut alice, method), 403, "{method}");
     }
+}
+
+#[test]
+fn methods_that_the_host_does_not_know_reach_no_user_who_is_not_allowed_them() {
+    /// What a later release has.
+    const NEW: &str = "exportsecrets";
+    let node = match bitcoind::installed() {
+        Some(path) => Bitcoind::start_with(path, &[]).0,
+        None => return,
+    };
+    let relay = Relay::to(node.address);
+    relay.change("\"method\":\"help\"", |body| {
+        let text = String::from_utf8(body.to_vec()).ok()?;
+        Some(text.replace("== Util ==\\n", &format!("== Util ==\\n{NEW} \\\"file\\\"\\n")).into_bytes())
+    });
+    let user = |name: &str, settings: &str| format!("{{ rpcauth = '{}'{settings} }}", ALICE.replace("alice", name));
+    let users = [
+        user("alice", ""),
+        user("bob", ", wallet = 'w'"),
+        user("carol", ", folders = ['/srv']"),
+        user("dora", ", unknown_methods = 'allow'"),
+        user("eve", ", wallet = 'w', unknown_methods = 'allow'"),
+    ];
+    let set = vec![format!("rpc.users=[{}]", users.join(", ")), format!("backend.url=http://{}", relay.address)];
+    let host =
+        Host::start_before(tempfile::tempdir().unwrap(), HostOptions { set, ..HostOptions::default() }, Some(node));
+    let client = |name: &str| Client::new(host.address, &format!("{name}:pass:word"));
+    let call = json!({"id": 1, "method": NEW, "params": []}).to_string();
+    let batch = json!([{"id": 1, "method": NEW}, {"id": 2, "method": "getblockcount"}]).to_string();
+    let shows = |client: &mut Client| client.call("help", json!([])).as_str().unwrap().contains(NEW);
+    for name in ["alice", "bob", "carol"] {
+        let reply = client(name).post(&call);
+        assert!(reply.status == 403 && reply.body.contains("unknown_methods = \"allow\""), "{name}: {}", reply.body);
+        let answers: Value = serde_json::from_str(&client(name).post(&batch).body).unwrap();
+        let told = answers[0]["error"]["message"].as_str().unwrap();
+        assert!(told.contains("unknown_methods") && answers[1]["result"] == 0, "{name}: {answers}");
+        assert!(!shows(&mut client(name)), "{name}");
+    }
+    assert_eq!(relay.count(NEW), 0);
+    for (position, name) in ["dora", "eve"].into_iter().enumerate() {
+        assert_eq!(client(name).refused(NEW, json!([])).0, -32601, "{name}");
+        assert!(shows(&mut client(name)), "{name}");
+        assert_eq!(relay.count(NEW), position + 1);
+    }
+    assert_eq!(host.client().refused(NEW, json!([])).0, -32601);
+    assert!(shows(&mut host.client()));
 }

@@ -27,7 +27,7 @@ use self::reply::{Writer, status_of};
 use self::request::{Dialect, Document, Rejected, Request, read_document};
 use super::auth::Caller;
 use super::dispatch::{Failure, Origin};
-use super::gateway::{Answer, Asked, OVERLOADED, RpcService};
+use super::gateway::{Answer, Asked, OVERLOADED, RpcService, UNKNOWN_METHOD};
 use super::limits::Limits;
 use super::result::ResultText;
 use super::together::Together;
@@ -61,6 +61,7 @@ pub(super) async fn answer<S: RpcService>(
         only_wallet: caller.only_wallet().cloned(),
         folders: caller.folders().clone(),
         allowed: caller.allowed().cloned(),
+        unknown_methods: caller.unknown_methods(),
         client: caller.client().cloned(),
         wallet,
     };
@@ -91,6 +92,7 @@ async fn answer_single<S: RpcService>(service: &S, caller: &Caller, asked: Asked
             return Reply::text(StatusCode::SERVICE_UNAVAILABLE, OVERLOADED);
         }
         Err(Failure::Forbidden) => return Reply::empty(StatusCode::FORBIDDEN),
+        Err(Failure::UnknownMethod) => return Reply::text(StatusCode::FORBIDDEN, UNKNOWN_METHOD),
     };
     if is_notification {
         return Reply::empty(StatusCode::NO_CONTENT);

@@ -1,0 +1,185 @@
+//! Payments that the node would refuse, or that say of themselves what is not so, in front of a node.
+
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+use bitcoin::hex::FromHex;
+use outrigger_tests::{Client, Host};
+use serde_json::{Value, json};
+
+use super::{ADDRESS, start, start_behind_relay};
+
+/// A wallet of the host with coins.
+fn funded(host: &Host, coins: u32) -> Client {
+    let mut wallet = host.new_wallet("w");
+    let mine = wallet.call("getnewaddress", json!([]));
+    host.client().call("generatetoaddress", json!([coins, mine]));
+    host.client().call("generatetoaddress", json!([100, ADDRESS]));
+    wallet
+}
+
+/// Spends a coin as a transaction of version 3 with an output of the wallet's own. Gives its id.
+fn send_version_3(wallet: &mut Client, coin: &Value) -> Value {
+    let mine = wallet.call("getrawchangeaddress", json!([]));
+    let input = json!([{"txid": coin["txid"], "vout": coin["vout"]}]);
+    let raw = wallet.call("createrawtransaction", json!([input, [{mine.as_str().unwrap(): 49.99}]]));
+    let raw = format!("03{}", &raw.as_str().unwrap()[2..]);
+    let signed = wallet.call("signrawtransactionwithwallet", json!([raw]));
+    wallet.call("sendrawtransaction", json!([signed["hex"]]))
+}
+
+#[test]
+fn payments_of_version_2_spend_no_unconfirmed_coins_of_version_3_and_the_reverse() {
+    let Some(host) = start(&["-fallbackfee=0.0001"]) else { return };
+    let mut wallet = funded(&host, 1);
+    let coin = wallet.call("listunspent", json!([]))[0].clone();
+    let three = send_version_3(&mut wallet, &coin);
+    assert_eq!(wallet.call("getbalances", json!([]))["mine"]["trusted"].as_f64(), Some(49.99));
+    let poor = (-6, "Insufficient funds".to_owned());
+    assert_eq!(wallet.refused("sendtoaddress", json!([ADDRESS, 1])), poor);
+    let words = "Can't spend unconfirmed version 3 pre-selected input with a version 2 tx".to_owned();
+    let input = json!([{"txid": three, "vout": 0}]);
+    let raw = wallet.call("createrawtransaction", json!([input, [{ADDRESS: 1}]]));
+    assert_eq!(wallet.refused("fundrawtransaction", json!([raw])), (-4, words.clone()));
+    let options = json!({"inputs": input, "fee_rate": 10});
+    assert_eq!(wallet.refused("send", json!({"outputs": [{ADDRESS: 1}], "options": options})), (-4, words.clone()));
+    assert_eq!(wallet.refused("walletcreatefundedpsbt", json!([input, [{ADDRESS: 1}]])), (-4, words.clone()));
+    assert_eq!(wallet.refused("sendall", json!({"recipients": [ADDRESS], "options": options})), (-8, words));
+    // One of version 3 spends it, and is small then.
+    let unfunded = |outputs: &Value| {
+        let raw = host.client().call("createrawtransaction", json!([[], outputs]));
+        format!("03{}", &raw.as_str().unwrap()[2..])
+    };
+    let funded = wallet.call("fundrawtransaction", json!([unfunded(&json!([{ADDRESS: 1}])), {"fee_rate": 10}]));
+    let decoded = wallet.call("decoderawtransaction", json!([funded["hex"]]));
+    assert_eq!((&decoded["version"], &decoded["vin"][0]["txid"]), (&json!(3), &three));
+    let signed = wallet.call("signrawtransactionwithwallet", json!([funded["hex"]]));
+    assert_eq!(wallet.call("testmempoolaccept", json!([[signed["hex"]]]))[0]["allowed"], true);
+    let data = json!([{"data": "00".repeat(1000)}]);
+    let (code, message) = wallet.refused("fundrawtransaction", json!([unfunded(&data), {"fee_rate": 10}]));
+    assert!(code == -4 && message.contains("weight") || message == "Insufficient funds", "{message}");
+    // Its replacement is of version 3 as well.
+    let bumped = wallet.call("bumpfee", json!([three]));
+    assert_eq!(bumped["errors"], json!([]));
+    let raw = wallet.call("gettransaction", json!([bumped["txid"], true, true]));
+    assert_eq!(raw["decoded"]["version"], 3);
+    // Once it is confirmed, others spend it too; and one of version 3 leaves unconfirmed coins of others.
+    host.client().call("generatetoaddress", json!([1, ADDRESS]));
+    wallet.call("sendtoaddress", json!([ADDRESS, 1]));
+    let (code, message) = wallet.refused("fundrawtransaction", json!([unfunded(&json!([{ADDRESS: 1}]))]));
+    assert_eq!((code, message.as_str()), (-4, "Insufficient funds"));
+}
+
+#[test]
+fn bumpfee_tells_why_the_node_refused_the_replacement() {
+    let Some((host, relay)) = start_behind_relay(&["-fallbackfee=0.0001"]) else { return };
+    let mut wallet = funded(&host, 1);
+    let paid = wallet.call("sendtoaddress", json!([ADDRESS, 1]));
+    let held = relay.hold("sendrawtransaction", outrigger_tests::Point::Request);
+    let bumped = std::thread::scope(|scope| {
+        let bumped = scope.spawn(|| wallet.call("bumpfee", json!([paid])));
+        held.recv().unwrap().answer(|host| {
+            let body =
+                r#"{"result":null,"error":{"code":-26,"message":"insufficient fee, rejecting replacement"},"id":0}"#;
+            let head = "HTTP/1.1 500 Internal Server Error\r\nContent-Type: application/json\r\nContent-Length:";
+            std::io::Write::write_all(host, format!("{head} {}\r\n\r\n{body}", body.len()).as_bytes())
+        });
+        bumped.join().unwrap()
+    });
+    assert_eq!(bumped["errors"], json!(["insufficient fee, rejecting replacement"]), "{bumped}");
+}
+
+#[test]
+fn watch_only_wallets_count_signatures_of_72_bytes_as_the_node_does() {
+    let Some(host) = start(&["-fallbackfee=0.0001"]) else { return };
+    let mut keys = host.new_wallet("keys");
+    let listed = keys.call("listdescriptors", json!([]))["descriptors"].clone();
+    let parts: Vec<&str> = listed.as_array().unwrap().iter().map(|one| one["desc"].as_str().unwrap()).collect();
+    let pkh = parts.iter().find(|text| text.starts_with("pkh(")).unwrap();
+    let key = pkh.trim_start_matches("pkh(").split(')').next().unwrap();
+    let others = ["1", "2"].map(|number| key.replace("/0/*", &format!("/0/{number}")));
+    let forms = [
+        format!("pkh({key})"),
+        format!("wpkh({key})"),
+        format!("sh(wpkh({key}))"),
+        format!("sh(multi(2,{key},{},{}))", others[0], others[1]),
+        format!("wsh(multi(2,{key},{},{}))", others[0], others[1]),
+    ];
+    let mut node = host.node.as_ref().unwrap().client();
+    for (number, form) in forms.iter().enumerate() {
+        let name = format!("watch{number}");
+        host.client().call("createwallet", json!([name, true, true]));
+        let mut ours = host.client().wallet(&name);
+        let described = ours.call("getdescriptorinfo", json!([form]))["descriptor"].clone();
+        let request = json!([[{"desc": described, "timestamp": "now", "range": [0, 5]}]]);
+        assert_eq!(ours.call("importdescriptors", request)[0]["success"], true, "{form}");
+        let address = node.call("deriveaddresses", json!([described, [3, 3]]))[0].clone();
+        host.client().call("generatetoaddress", json!([1, address]));
+        host.client().call("generatetoaddress", json!([100, ADDRESS]));
+        node.call("createwallet", json!([name, true, true]));
+        let mut theirs = node.wallet(&name);
+        let request = json!([[{"desc": described, "timestamp": 0, "range": [0, 5]}]]);
+        assert_eq!(theirs.call("importdescriptors", request)[0]["success"], true, "{form}");
+        let coin = ours.call("listunspent", json!([]))[0].clone();
+        for inputs in [json!([]), json!([{"txid": coin["txid"], "vout": coin["vout"]}])] {
+            let options = json!({"fee_rate": 100, "changeAddress": address, "includeWatching": true});
+            let params = json!([inputs, [{ADDRESS: 1}], 0, options]);
+            let [one, other] =
+                [&mut ours, &mut theirs].map(|wallet| wallet.call("walletcreatefundedpsbt", params.clone()));
+            assert_eq!(one["fee"], other["fee"], "{form} {inputs}");
+        }
+    }
+}
+
+#[test]
+fn psbts_with_a_wrong_final_witness_are_not_complete() {
+    let Some(host) = start(&["-fallbackfee=0.0001"]) else { return };
+    let mut wallet = funded(&host, 1);
+    let made = wallet.call("walletcreatefundedpsbt", json!([[], [{ADDRESS: 1}]]));
+    let signed = wallet.call("walletprocesspsbt", json!([made["psbt"]]));
+    assert_eq!(signed["complete"], true);
+    let witness = wallet.call("decodepsbt", json!([signed["psbt"]]))["inputs"][0]["final_scriptwitness"].clone();
+    let signature = Vec::<u8>::from_hex(witness[0].as_str().unwrap()).unwrap();
+    let bytes = BASE64_STANDARD.decode(signed["psbt"].as_str().unwrap()).unwrap();
+    let place = bytes.windows(signature.len()).position(|part| part == signature).unwrap();
+    let mut wrong = bytes.clone();
+    wrong[place + 20] ^= 1;
+    let wrong = BASE64_STANDARD.encode(wrong);
+    for (method, params) in [
+        ("descriptorprocesspsbt", json!([wrong, []])),
+        ("walletprocesspsbt", json!([wrong])),
+        ("finalizepsbt", json!([wrong])),
+    ] {
+        let answer = wallet.call(method, params);
+        assert_eq!((&answer["complete"], answer.get("hex")), (&json!(false), None), "{method}: {answer}");
+    }
+    for (method, params) in [
+        ("descriptorprocesspsbt", json!([signed["psbt"], []])),
+        ("walletprocesspsbt", json!([signed["psbt"]])),
+        ("finalizepsbt", json!([signed["psbt"]])),
+    ] {
+        assert_eq!(wallet.call(method, params)["complete"], true, "{method}");
+    }
+}
+
+#[test]
+fn send_and_sendall_set_the_locktime_of_the_tip() {
+    let Some(host) = start(&["-fallbackfee=0.0001"]) else { return };
+    let mut wallet = funded(&host, 3);
+    let locktime = |wallet: &mut Client, method: &str, options: Value| {
+        let to = if method == "send" { json!([{ADDRESS: 1}]) } else { json!([ADDRESS]) };
+        let options = json!({"add_to_wallet": false, "fee_rate": 2})
+            .as_object()
+            .unwrap()
+            .clone()
+            .into_iter()
+            .chain(options.as_object().unwrap().clone())
+            .collect::<serde_json::Map<_, _>>();
+        let answer = wallet.call(method, json!([to, null, null, null, options]));
+        wallet.call("decoderawtransaction", json!([answer["hex"]]))["locktime"].as_u64().unwrap()
+    };
+    for method in ["send", "sendall"] {
+        let found = locktime(&mut wallet, method, json!({}));
+        assert!((4..=103).contains(&found), "{method}: {found}");
+        assert_eq!(locktime(&mut wallet, method, json!({"locktime": 7})), 7, "{method}");
+    }
+}

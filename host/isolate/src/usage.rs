@@ -1,5 +1,6 @@
 //! What a runner's process uses, looked at now and then: the system's own limits do not bind memory that is used (only address
-//! space) nor, for root, threads.
+//! space) nor, for root, threads. Memory is what the process has in memory and in swap, and the tables of its pages, which a mapping
+//! fills that is only read.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -116,10 +117,19 @@ fn set_nice(pid: u32, nice: i32) -> bool {
 
 /// What a process uses; none where it has ended.
 fn read(pid: u32) -> Option<Usage> {
-    let memory = std::fs::read_to_string(format!("/proc/{pid}/statm")).ok()?;
-    let pages: u64 = memory.split(' ').nth(1)?.parse().ok()?;
+    let memory = parse_status(&std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?)?;
     let (threads, ticks) = parse_stat(&std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)?;
-    Some(Usage { memory: pages * rustix::param::page_size() as u64, threads, ticks })
+    Some(Usage { memory, threads, ticks })
+}
+
+/// The memory used, in bytes, from `/proc/PID/status`. A process that is ending has none of these lines.
+fn parse_status(text: &str) -> Option<u64> {
+    let kib = |name: &str| {
+        let value = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?;
+        value.split_whitespace().next()?.parse::<u64>().ok()
+    };
+    let parts = ["VmSwap", "VmPTE"].map(|name| kib(name).unwrap_or(0));
+    Some(parts.iter().fold(kib("VmRSS")?, |sum, part| sum.saturating_add(*part)).saturating_mul(1024))
 }
 
 /// The number of threads and the ticks used, from the line of `/proc/PID/stat`, of which a name in parentheses may hold anything.
@@ -142,6 +152,9 @@ mod tests {
         let name = "7 (a) b) R 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18";
         assert_eq!(parse_stat(name), Some((17, 23)));
         assert_eq!(parse_stat("7 (a"), None);
+        let status = "Name:\tVmRSS: 1 kB\nVmHWM:\t 9 kB\nVmRSS:\t 1300 kB\nVmPTE:\t 1026 kB\nVmSwap:\t 10 kB\n";
+        assert_eq!(parse_status(status), Some((1300 + 1026 + 10) << 10));
+        assert_eq!(parse_status("Name:\tx\nState:\tZ (zombie)\n"), None);
     }
 
     #[test]

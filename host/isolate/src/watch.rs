@@ -13,9 +13,6 @@ use crate::launch::{Confinement, Launch};
 use crate::memory::LANES;
 use crate::status::{RunnerStatus, Runners};
 
-/// The address space of a runner, in bytes: far more than the memory, for the stacks of its threads.
-const ADDRESS_SPACE: u64 = 16 << 30;
-
 /// The largest file that a runner may write where it may write at all, in bytes.
 const FILE_SIZE: u64 = 4 << 30;
 
@@ -41,7 +38,6 @@ pub fn plan(launch: &Launch) -> Result<Option<Plan>, String> {
     let closure = library_closure(&launch.library).map_err(|error| error.to_string())?;
     let limits = Limits::default();
     let limits = Limits {
-        address_space: Some(ADDRESS_SPACE),
         file_size: Some(FILE_SIZE),
         // Each lane has a socket.
         open_files: limits.open_files + LANES as u64,

@@ -173,6 +173,14 @@ pub trait Node: Send + Sync {
     /// The mempool's totals and limits (getmempoolinfo).
     fn mempool_info(&self) -> Result<MempoolInfo>;
 
+    /// How often the mempool has changed.
+    ///
+    /// # Errors
+    /// As of [`Self::mempool_info`].
+    fn mempool_sequence(&self) -> Result<u64> {
+        Ok(self.mempool_info()?.sequence)
+    }
+
     /// The ids of the mempool's transactions.
     fn mempool_ids(&self) -> Result<Vec<Txid>>;
 

@@ -7,6 +7,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use arc_swap::ArcSwapOption;
+use bitcoin::Transaction;
+use bitcoin::consensus::encode::deserialize_hex;
 use futures_util::future::BoxFuture;
 use http::StatusCode;
 use http_body_util::BodyExt;
@@ -55,7 +57,7 @@ pub trait Taps: Send + Sync {
     fn answered(&self);
 
     /// A transaction may have entered the mempool: ends when the wallets have seen it, or after a bounded time.
-    fn mempool_changed(&self) -> BoxFuture<'static, ()>;
+    fn mempool_changed(&self, submitted: Option<Transaction>) -> BoxFuture<'static, ()>;
 
     /// The node's time was set, in Unix seconds; 0: it is the clock's again (setmocktime).
     fn time_set(&self, seconds: u64);
@@ -123,7 +125,8 @@ impl Passthrough {
         };
         if result.is_ok() {
             if known.is_some_and(Method::submits_transactions) {
-                self.taps.mempool_changed().await;
+                let submitted = Some(params).filter(|_| name == "sendrawtransaction").and_then(first_transaction);
+                self.taps.mempool_changed(submitted).await;
             } else if known.is_some_and(Method::changes_chain) {
                 self.taps.chain_changed().await;
             } else if name == "syncwithvalidationinterfacequeue" {
@@ -295,6 +298,12 @@ fn is_of_node(answer: &Result<ResultText, Failure>) -> bool {
 
 fn is_absence(failure: &Failure) -> bool {
     matches!(failure, Failure::Rpc(error) if error.code == RpcErrorCode::IN_WARMUP || error.message.starts_with(LOST))
+}
+
+/// The transaction that is the first parameter of sendrawtransaction, by position or by name.
+fn first_transaction(params: &[u8]) -> Option<Transaction> {
+    let params: Value = serde_json::from_slice(params).ok()?;
+    deserialize_hex(params.get(0).or_else(|| params.get("hexstring"))?.as_str()?).ok()
 }
 
 /// The number that is the first parameter, by position or as the only one by name.

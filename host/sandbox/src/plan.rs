@@ -62,8 +62,6 @@ pub enum Layer {
 /// Bounds on what a process may use. `None` leaves what it inherited.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Limits {
-    /// The address space, in bytes: more than the memory, for stacks and what is only reserved.
-    pub address_space: Option<u64>,
     /// The largest file that it may write, in bytes.
     pub file_size: Option<u64>,
     /// Open descriptors.
@@ -76,7 +74,7 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { address_space: None, file_size: None, open_files: 64, threads: None, nice: 0 }
+        Self { file_size: None, open_files: 64, threads: None, nice: 0 }
     }
 }
 

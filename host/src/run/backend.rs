@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use bitcoin::Network;
+use bitcoin::{Network, Transaction};
 use outrigger_bitcoind::{BitcoindNode, OpenError, Settings, greeting};
 use outrigger_node::{ChainIdentity, Node, NodeEvent, Observer};
 use outrigger_passthrough::{NodeTip, Passthrough, Taps, WalletOwner};
@@ -136,13 +136,21 @@ struct NodeTaps {
 }
 
 impl NodeTaps {
-    /// Reads what the node has, and then does more.
-    fn follow(&self, then: impl FnOnce() + Send + 'static) -> futures_util::future::BoxFuture<'static, ()> {
+    /// Reads what the node has, or only a transaction that it has taken, and then does more.
+    fn follow(
+        &self,
+        submitted: Option<Transaction>,
+        then: impl FnOnce() + Send + 'static,
+    ) -> futures_util::future::BoxFuture<'static, ()> {
         let node = self.node.clone();
         Box::pin(async move {
             let following = tokio::task::spawn_blocking(move || {
                 let follower = node.follower();
-                if let Err(error) = follower.sync_chain().and_then(|_| follower.sync_mempool(true)) {
+                let read = |_| match &submitted {
+                    Some(transaction) => follower.take_submitted(transaction),
+                    None => follower.sync_mempool(true),
+                };
+                if let Err(error) = follower.sync_chain().and_then(read) {
                     tracing::debug!(%error, "the host follows later what a passed call changed");
                 }
                 then();
@@ -158,8 +166,8 @@ impl Taps for NodeTaps {
         self.node.follower().note_passed();
     }
 
-    fn mempool_changed(&self) -> futures_util::future::BoxFuture<'static, ()> {
-        self.follow(|| ())
+    fn mempool_changed(&self, submitted: Option<Transaction>) -> futures_util::future::BoxFuture<'static, ()> {
+        self.follow(submitted, || ())
     }
 
     fn time_set(&self, seconds: u64) {
@@ -167,12 +175,12 @@ impl Taps for NodeTaps {
     }
 
     fn chain_changed(&self) -> futures_util::future::BoxFuture<'static, ()> {
-        self.follow(|| ())
+        self.follow(None, || ())
     }
 
     fn wallets_synced(&self) -> futures_util::future::BoxFuture<'static, ()> {
         let wallets = self.wallets.clone();
-        self.follow(move || wallets.wait_for_all())
+        self.follow(None, move || wallets.wait_for_all())
     }
 }
 

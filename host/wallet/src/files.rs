@@ -25,8 +25,10 @@ const FRESH_NOTES_FILE: &str = "unfinished.json.new";
 pub const MIGRATION_FILE: &str = "migration.json";
 /// The note while it is written.
 const FRESH_MIGRATION_FILE: &str = "migration.json.new";
+/// The note, beside a wallet's data, that a former key may be in its file. What it names stands in the file itself.
+const FORMER_KEY_FILE: &str = "former-key";
 /// The names that no folder of a wallet may have.
-const OWN_FILES: [&str; 10] = [
+const OWN_FILES: [&str; 11] = [
     MAKING,
     FORMER,
     LOAD_FILE,
@@ -37,6 +39,7 @@ const OWN_FILES: [&str; 10] = [
     FRESH_MIGRATION_FILE,
     DATA_FILE,
     LOCK_FILE,
+    FORMER_KEY_FILE,
 ];
 /// How deep below the wallets' folder a wallet may lie.
 const MAX_DEPTH: usize = 8;
@@ -143,13 +146,46 @@ fn collect(folder: &Path, name: &str, depth: usize, names: &mut Vec<String>) -> 
     Ok(())
 }
 
+/// Notes that a former key may be in the file of a wallet from now on.
+pub fn note_former_key(folder: &Path) -> io::Result<()> {
+    fs::File::create(folder.join(FORMER_KEY_FILE))?.sync_all()?;
+    fs::File::open(folder)?.sync_all()
+}
+
+/// Notes that none is.
+pub fn forget_former_key(folder: &Path) -> io::Result<()> {
+    match fs::remove_file(folder.join(FORMER_KEY_FILE)) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
+}
+
+/// Whether one may be.
+pub fn may_have_former_key(folder: &Path) -> bool {
+    folder.join(FORMER_KEY_FILE).exists()
+}
+
 /// Removes what a wallet that could not be made has left behind.
 pub fn discard(folder: &Path) {
     let _ = outrigger_disk::finish(folder);
-    for file in [DATA_FILE.to_owned(), LOCK_FILE.to_owned(), format!("{DATA_FILE}{UNFINISHED}")] {
+    let files =
+        [DATA_FILE.to_owned(), LOCK_FILE.to_owned(), FORMER_KEY_FILE.to_owned(), format!("{DATA_FILE}{UNFINISHED}")];
+    for file in files {
         let _ = fs::remove_file(folder.join(file));
     }
     let _ = fs::remove_dir(folder);
+}
+
+/// Removes a wallet that is not loaded from the folder of the wallets, and the folders that only led to it.
+///
+/// # Errors
+/// A bad name.
+pub fn remove(dir: &Path, name: &str) -> Result<()> {
+    let folder = folder(dir, name)?;
+    discard(&folder);
+    // One that holds another wallet stays.
+    folder.ancestors().skip(1).take_while(|above| *above != dir).all(|above| fs::remove_dir(above).is_ok());
+    Ok(())
 }
 
 /// The wallets to load at start.

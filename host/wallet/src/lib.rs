@@ -69,6 +69,7 @@ use outrigger_service::wallet::SpendSettings;
 
 use attempts::AllAttempts;
 pub use encrypt::key_of_file as encryption_key;
+pub use files::remove as remove_wallet;
 use follow::thread::Follower;
 pub use live::Wallet;
 pub use manager::{WalletManager, WalletStatus};

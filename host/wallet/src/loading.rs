@@ -80,7 +80,7 @@ impl WalletManager {
         self.check_files()?;
         fs::create_dir_all(&folder).map_err(WalletError::from)?;
         let wallet = self.make(&folder, &options).inspect_err(|_| files::discard(&folder))?;
-        self.start(Arc::new(wallet))?;
+        self.start_new(Arc::new(wallet), &folder)?;
         self.set_load_on_startup(&options.name, options.load_on_startup)?;
         Ok(Vec::new())
     }
@@ -169,7 +169,7 @@ impl WalletManager {
         self.wait_closed(&name, &folder)?;
         fs::create_dir_all(&folder).map_err(WalletError::from)?;
         let wallet = Arc::new(self.unpack(&name, backup, &folder).inspect_err(|_| files::discard(&folder))?);
-        let warnings = self.start(wallet)?;
+        let warnings = self.start_new(wallet, &folder)?;
         self.set_load_on_startup(&name, load_on_startup)?;
         Ok(warnings)
     }
@@ -178,6 +178,15 @@ impl WalletManager {
         backup::unpack(backup, folder)?;
         let store = recognised(Store::open(folder, &self.shared.settings), folder)?;
         Ok(Wallet::of_chain(name.to_owned(), store, self.shared.clone())?)
+    }
+
+    /// The same of a wallet that was just made in a folder. One that cannot be loaded leaves nothing there.
+    fn start_new(&self, wallet: Arc<Wallet>, folder: &Path) -> ServiceResult<Vec<String>> {
+        let closing = wallet.store.closing();
+        self.start(wallet).inspect_err(|_| {
+            closing.wait_timeout(CLOSING_PATIENCE);
+            files::discard(folder);
+        })
     }
 
     /// Brings a wallet in step with the node and makes it one of the loaded ones. Gives its warnings.

@@ -130,6 +130,7 @@ impl WalletManager {
                 tracing::error!(wallet = name, %error, "the wallet could not be loaded");
             }
         }
+        manager.scrub_unloaded().map_err(WalletError::from)?;
         Ok(manager)
     }
 

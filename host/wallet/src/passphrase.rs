@@ -7,6 +7,7 @@ use outrigger_service::{ErrorKind, Result as ServiceResult, ServiceError};
 
 use super::encrypt::EncryptionKey;
 use super::error::{Result, WalletError};
+use super::files;
 use super::follow::alarms::Due;
 use super::live::{Lock, Wallet};
 use super::store::tables::{ENCRYPTION, PLAINTEXT_KEY, put};
@@ -38,6 +39,7 @@ impl Wallet {
         }
         let key = EncryptionKey::random();
         let row = key.protect(&passphrase, &self.shared.settings)?;
+        files::note_former_key(self.store.folder()).map_err(WalletError::from)?;
         self.write(|write| {
             if !write.meta.private_keys_enabled {
                 let detail = "Error: wallet does not contain private keys, nothing to encrypt.";
@@ -126,6 +128,7 @@ impl Wallet {
             }
         })?;
         let row = key.protect(&new, &self.shared.settings)?;
+        files::note_former_key(self.store.folder()).map_err(WalletError::from)?;
         self.write(|write| {
             let former = write.t.encryption(&write.txn)?.ok_or(ErrorKind::WrongEncryptionState)?;
             write.mark_scrub_due(&former.encrypted_key)?;

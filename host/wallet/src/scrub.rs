@@ -6,6 +6,9 @@
 //! taken away only when the whole file was searched and the bytes are not in it. Until then it is tried again: at each load,
 //! and by a thread while a wallet with a mark is loaded.
 //!
+//! A kill may come before that, and the wallet need not be loaded at the next start. So a file beside the wallet's is made before the
+//! secret becomes a former one, and removed after the search; a start searches the files of the wallets that have it.
+//!
 //! The mark cannot hold what it is about. It holds the hash of it, and its first bytes, by which a search is quick.
 
 use std::fs::File;
@@ -22,12 +25,17 @@ use parking_lot::{Condvar, Mutex};
 use zeroize::Zeroizing;
 
 use super::error::Result;
+use super::files;
 use super::follow::thread::Follower;
 use super::live::Wallet;
+use super::loading::CLOSING_PATIENCE;
+use super::manager::WalletManager;
+use super::store::Store;
 use super::store::rows::{ScrubRow, TraceRow};
 use super::store::tables::{SCRUB, get, put};
 use super::write::Write;
 use outrigger_disk::CHECK_LEN;
+use outrigger_service::Result as ServiceResult;
 
 /// What of an overflow page its header and the value's checksum leave.
 const PAGE_FILL: usize = 4096 - 16 - CHECK_LEN;
@@ -119,7 +127,12 @@ impl Wallet {
     /// snapshot still sees them, it is tried again later.
     pub(super) fn scrub(&self) {
         match self.try_scrub() {
-            Ok(true) => self.scrub_pending.store(false, Ordering::Relaxed),
+            Ok(true) => {
+                self.scrub_pending.store(false, Ordering::Relaxed);
+                if let Err(error) = files::forget_former_key(self.store.folder()) {
+                    tracing::debug!(wallet = self.name(), %error, "the file is searched once more at the next start");
+                }
+            }
             outcome => {
                 let error = outcome.err().map(|error| error.to_string());
                 let first = !self.scrub_pending.swap(true, Ordering::Relaxed);
@@ -203,6 +216,43 @@ impl Wallet {
         self.write_in(&guard, |write| write.remove_filler())?;
         // At the end of the free pages, some of the last rows find none.
         Ok(found || done == count)
+    }
+}
+
+impl WalletManager {
+    /// Begins to remove former secrets from the files of wallets that are not loaded and had them at a kill.
+    ///
+    /// # Errors
+    /// When the system has no thread to give.
+    pub(super) fn scrub_unloaded(self: &Arc<Self>) -> io::Result<()> {
+        let (manager, dir) = (Arc::downgrade(self), self.dir.clone());
+        let scrub_all = move || {
+            let has_note = |name: &String| files::folder(&dir, name).is_ok_and(|at| files::may_have_former_key(&at));
+            for name in files::list(&dir).unwrap_or_default().into_iter().filter(has_note) {
+                let Some(manager) = manager.upgrade() else { return };
+                if let Err(error) = manager.scrub_unloaded_wallet(&name) {
+                    tracing::warn!(wallet = name, %error, "a former key may still be in the wallet's file: load the wallet");
+                }
+            }
+        };
+        thread::Builder::new().name("former keys".into()).spawn(scrub_all).map(drop)
+    }
+
+    fn scrub_unloaded_wallet(&self, name: &str) -> ServiceResult<()> {
+        // Whoever loads, makes or unloads it meanwhile removes them, too.
+        let Ok(_reserved) = self.reserve_name(name) else { return Ok(()) };
+        if self.follower.named(name).is_some() || self.shared.stopping.load(Ordering::Relaxed) {
+            return Ok(());
+        }
+        let folder = files::folder(&self.dir, name)?;
+        let store = Store::open(&folder, &self.shared.settings)?;
+        let closing = store.closing();
+        let wallet = Wallet::of_chain(name.to_owned(), store, self.shared.clone())?;
+        wallet.scrub();
+        self.follower.remove(&wallet);
+        drop(wallet);
+        closing.wait_timeout(CLOSING_PATIENCE);
+        Ok(())
     }
 }
 

@@ -2,9 +2,10 @@
 
 use std::collections::HashSet;
 
-use bitcoin::{Amount, Network, ScriptBuf};
+use bitcoin::{Amount, Network, OutPoint, ScriptBuf};
 use outrigger_sdk::amount::{self, Saturating};
 use outrigger_sdk::params::{Type, encode_hex, int32, int64};
+use outrigger_sdk::service::ServiceError;
 use outrigger_sdk::service::mempool::MempoolEntry;
 use outrigger_sdk::service::wallet::{Ownership, ScriptInfo, WalletCoin, WalletInfo};
 use outrigger_sdk::spend::known::{redeem_script, witness_script};
@@ -115,19 +116,27 @@ impl Filter {
             && (self.scripts.is_empty() || self.scripts.contains(&coin.script))
     }
 
-    /// The coins to list. What comes beyond the wanted sum or count is left out.
-    fn select(&self, coins: impl Iterator<Item = WalletCoin>, wallet: &WalletInfo) -> Vec<WalletCoin> {
+    /// The coins to list. No page is read beyond the wanted sum or count.
+    fn select(
+        &self,
+        pages: impl Iterator<Item = Result<Vec<WalletCoin>, ServiceError>>,
+        locked: &HashSet<OutPoint>,
+        wallet: &WalletInfo,
+    ) -> Result<Vec<WalletCoin>, ServiceError> {
         let (mut taken, mut total) = (Vec::new(), Amount::ZERO);
-        for coin in coins.filter(|coin| self.takes(coin, wallet)) {
-            total = total.saturating_add(coin.value);
-            taken.push(coin);
-            let enough = self.options.minimum_sum_amount != UNLIMITED && total >= self.options.minimum_sum_amount;
-            let full = self.options.maximum_count > 0 && taken.len() as u64 >= self.options.maximum_count;
-            if enough || full {
-                break;
+        for page in pages {
+            let unlocked = page?.into_iter().filter(|coin| !locked.contains(&coin.outpoint));
+            for coin in unlocked.filter(|coin| self.takes(coin, wallet)) {
+                total = total.saturating_add(coin.value);
+                taken.push(coin);
+                let enough = self.options.minimum_sum_amount != UNLIMITED && total >= self.options.minimum_sum_amount;
+                let full = self.options.maximum_count > 0 && taken.len() as u64 >= self.options.maximum_count;
+                if enough || full {
+                    return Ok(taken);
+                }
             }
         }
-        taken
+        Ok(taken)
     }
 }
 
@@ -137,8 +146,7 @@ pub fn list_unspent(context: &mut CallContext<'_>) -> Result<Value, WalletError>
     let network = context.network()?;
     let filter = Filter::parse(context, network)?;
     let locked = coins::locked(context.services())?;
-    let unlocked = coins::all(context.services())?.into_iter().filter(|coin| !locked.contains(&coin.outpoint));
-    let coins = filter.select(unlocked, &wallet);
+    let coins = filter.select(coins::pages(context.services()), &locked, &wallet)?;
     let scripts = coins::scripts_of(context.services(), &coins)?;
     let entries = coins::mempool_entries(context.services(), &coins)?;
     let parents = parent_texts(context, &coins)?;

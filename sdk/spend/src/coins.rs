@@ -17,16 +17,22 @@ pub const BATCH: u32 = 1000;
 
 /// All coins of the wallet, by outpoint.
 pub fn all(services: Services<'_>) -> Result<Vec<WalletCoin>> {
-    let mut coins = Vec::new();
-    let mut after = None;
-    loop {
-        let batch = services.host.wallet.coins(services.scope, after, BATCH)?;
-        coins.extend(batch.coins);
-        after = batch.next;
-        if after.is_none() {
-            return Ok(coins);
-        }
-    }
+    pages(services).try_fold(Vec::new(), |mut coins, page| {
+        coins.extend(page?);
+        Ok(coins)
+    })
+}
+
+/// The same in parts, each of which is read when it is asked for. After an error comes nothing more.
+pub fn pages(services: Services<'_>) -> impl Iterator<Item = Result<Vec<WalletCoin>>> {
+    let mut next = Some(None);
+    std::iter::from_fn(move || {
+        let batch = services.host.wallet.coins(services.scope, next.take()?, BATCH);
+        Some(batch.map(|batch| {
+            next = batch.next.map(Some);
+            batch.coins
+        }))
+    })
 }
 
 /// The coins that payments and listunspent leave out (lockunspent).

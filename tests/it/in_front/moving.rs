@@ -206,3 +206,22 @@ fn wallet_of_ours_moves_to_the_node_with_its_descriptors() {
     assert_eq!(count(&mut copy), count(&mut original));
     check_next_addresses(&mut original, &mut copy);
 }
+
+#[test]
+fn import_from_node_that_fails_leaves_no_wallet() {
+    let Some(host) = start(&["-prune=1", "-fastprune", "-fallbackfee=0.0001"]) else { return };
+    let mut node = host.node.as_ref().unwrap().client();
+    let (mut client, folder) = (host.client(), host.network_folder().join("wallets/copies"));
+    node.call("createwallet", json!(["old"]));
+    let mine = node.wallet("old").call("getnewaddress", json!([]));
+    client.call("generatetoaddress", json!([1, mine]));
+    client.call("generatetoaddress", json!([800, ADDRESS]));
+    client.call("pruneblockchain", json!([500]));
+    // The second time as well: nothing of the first stands in the way.
+    for _ in 0..2 {
+        let told = refusal(&from_node(&host, &["old", "--as", "copies/old"], ""));
+        assert!(told.contains("cannot be imported into \"copies/old\""), "{told}");
+        assert_eq!(client.call("listwallets", json!([])), json!([]));
+        assert!(!folder.exists());
+    }
+}

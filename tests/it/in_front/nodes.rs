@@ -56,6 +56,9 @@ fn pruned_node_is_rescanned_as_far_as_its_blocks_are_needed() {
         let [early, late] = ["", ""].map(|label| owner.call("getnewaddress", json!([label])));
         client.call("generatetoaddress", json!([1, early]));
         let (mut unloaded, _) = import(&mut client, "away", &late);
+        let folder = tempfile::tempdir().unwrap();
+        let backup = folder.path().join("away.dat");
+        unloaded.call("backupwallet", json!([backup]));
         unloaded.call("unloadwallet", json!([]));
         client.call("generatetoaddress", json!([800, ADDRESS]));
         client.call("generatetoaddress", json!([1, late]));
@@ -91,6 +94,15 @@ fn pruned_node_is_rescanned_as_far_as_its_blocks_are_needed() {
                 assert_eq!(unloaded.call("getwalletinfo", json!([]))["lastprocessedblock"]["height"], json!(802));
             }
             Err(error) => assert_eq!(filters, "-blockfilterindex=0", "{error:?}"),
+        }
+        // A wallet that cannot be restored leaves nothing, so that it can be tried again.
+        let restore = json!(["restored", backup]);
+        if filters == "-blockfilterindex=0" {
+            let refused = client.refused("restorewallet", restore.clone());
+            assert!(!host.network_folder().join("wallets/restored").exists());
+            assert_eq!(client.refused("restorewallet", restore), refused);
+        } else {
+            client.call("restorewallet", restore);
         }
     }
 }

@@ -183,3 +183,28 @@ fn send_and_sendall_set_the_locktime_of_the_tip() {
         assert_eq!(locktime(&mut wallet, method, json!({"locktime": 7})), 7, "{method}");
     }
 }
+
+#[test]
+fn payments_are_known_without_reading_the_whole_mempool_unless_they_replace_others() {
+    let Some((host, relay)) = start_behind_relay(&["-fallbackfee=0.0001"]) else { return };
+    let mut wallet = funded(&host, 3);
+    let known = |wallet: &mut Client, txid: &Value| wallet.call("gettransaction", json!([txid]))["txid"] == *txid;
+    let read = || relay.count("getrawmempool");
+    let paid = wallet.call("sendtoaddress", json!([ADDRESS, 1]));
+    // The polls of a node without notifications read it where the figures have changed; from here on they are those of the digest.
+    let before = read();
+    let chained = wallet.call("sendtoaddress", json!([ADDRESS, 120]));
+    assert!(known(&mut wallet, &paid) && known(&mut wallet, &chained));
+    let raw = wallet.call("createrawtransaction", json!([[], [{ADDRESS: 1}]]));
+    let funded = wallet.call("fundrawtransaction", json!([raw]));
+    let signed = wallet.call("signrawtransactionwithwallet", json!([funded["hex"]]));
+    let passed = host.client().call("sendrawtransaction", json!([signed["hex"]]));
+    assert!(known(&mut wallet, &passed));
+    assert_eq!(read(), before);
+    let bumped = wallet.call("bumpfee", json!([passed]));
+    assert!(known(&mut wallet, &bumped["txid"]));
+    assert!(read() > before);
+    assert_eq!(wallet.call("gettransaction", json!([passed]))["confirmations"], 0);
+    let mempool = host.client().call("getrawmempool", json!([]));
+    assert!(!mempool.as_array().unwrap().contains(&passed));
+}

@@ -120,6 +120,12 @@ fn none() -> Value {
     json!(0)
 }
 
+/// Memory that would count for no process.
+fn mmap(flags: i32) -> Attempt {
+    let access = libc::PROT_READ | libc::PROT_WRITE;
+    ("mmap", "mmap".into(), libc::SYS_mmap, json!([0, 4096, access, flags, -1, 0]))
+}
+
 fn system() -> Vec<Attempt> {
     vec![
         ("mount", "mount /tmp".into(), libc::SYS_mount, json!(["tmpfs", "/tmp", "tmpfs", 0, none()])),
@@ -130,6 +136,19 @@ fn system() -> Vec<Attempt> {
         ("mount", "pivot_root".into(), libc::SYS_pivot_root, json!([".", "."])),
         ("mount", "open_tree".into(), libc::SYS_open_tree, json!([libc::AT_FDCWD, "/", 1])),
         ("mount", "fsopen".into(), libc::SYS_fsopen, json!(["tmpfs", 0])),
+        mmap(libc::MAP_SHARED | libc::MAP_ANONYMOUS),
+        mmap(libc::MAP_SHARED | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE | libc::MAP_POPULATE),
+        mmap(libc::MAP_SHARED_VALIDATE | libc::MAP_ANONYMOUS),
+        mmap(libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_HUGETLB),
+        ("mremap", "mremap".into(), libc::SYS_mremap, json!([memory(), 0, 4096, libc::MREMAP_MAYMOVE, none()])),
+        ("mremap", "mremap".into(), libc::SYS_mremap, json!([memory(), -4000, 4096, libc::MREMAP_MAYMOVE, none()])),
+        ("close_range", "close_range".into(), libc::SYS_close_range, json!([900, 901, 2])),
+        (
+            "fcntl",
+            format!("fcntl command {}", libc::F_SETPIPE_SZ),
+            libc::SYS_fcntl,
+            json!([0, libc::F_SETPIPE_SZ, 1 << 20]),
+        ),
         ("ipc", "memfd_create made".into(), libc::SYS_memfd_create, json!(["made", 0])),
         ("ipc", "shmget".into(), libc::SYS_shmget, json!([0, 4096, 0o1600])),
         ("ipc", "semget".into(), libc::SYS_semget, json!([0, 1, 0o1600])),

@@ -11,7 +11,7 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::json;
 
-use super::answers::MempoolAnswer;
+use super::answers::{EntryAnswer, MempoolAnswer};
 use super::blocks::transactions;
 use super::error::AskError;
 use super::rpc::{INVALID_ADDRESS_OR_KEY, Question, Rpc};
@@ -134,6 +134,45 @@ impl Mempool {
         Ok(())
     }
 
+    /// Takes over a transaction that the node has just taken, as of `time`, in Unix seconds. False where all is to be read: it took the
+    /// place of others, builds on what was not seen yet, or is gone again. As for [`Self::sync`], the caller lets one thread do so at
+    /// a time.
+    ///
+    /// # Errors
+    /// The node's absence.
+    pub fn add_submitted(
+        &self,
+        rpc: &Rpc,
+        transaction: &Transaction,
+        time: u64,
+        emit: &dyn Fn(NodeEvent),
+    ) -> Result<bool, AskError> {
+        let txid = transaction.compute_txid();
+        {
+            let state = self.0.lock();
+            if state.entries.contains_key(&txid) {
+                return Ok(true);
+            }
+            if state.read.is_none() || state.has_spender_of(transaction) {
+                return Ok(false);
+            }
+        }
+        let entry: EntryAnswer = match rpc.ask("getmempoolentry", &json!([txid])) {
+            Err(error) if error.code() == Some(INVALID_ADDRESS_OR_KEY) => return Ok(false),
+            entry => entry?,
+        };
+        let mut state = self.0.lock();
+        if !entry.depends.iter().all(|parent| state.entries.contains_key(parent)) {
+            return Ok(false);
+        }
+        let event = state.add(txid, transaction.clone(), time);
+        // The node's figures are others now.
+        state.read.iter_mut().for_each(|read| read.info = None);
+        drop(state);
+        emit(event);
+        Ok(true)
+    }
+
     /// Adds transactions of the node's mempool, as far as they are still there.
     fn fetch(&self, rpc: &Rpc, txids: &[Txid], time: u64, emit: &dyn Fn(NodeEvent)) -> Result<(), AskError> {
         for part in txids.chunks(PART) {
@@ -193,6 +232,13 @@ impl State {
             Some(last) => last == info,
             None => self.entries.len() as u64 == info.size,
         })
+    }
+
+    /// Whether a transaction spends what this one does.
+    fn has_spender_of(&self, transaction: &Transaction) -> bool {
+        let inputs = transaction.input.iter();
+        let spent: HashSet<u64> = inputs.map(|input| outpoint_interest(&input.previous_output)).collect();
+        self.entries.values().any(|entry| entry.interests.iter().any(|interest| spent.contains(interest)))
     }
 
     fn add(&mut self, txid: Txid, transaction: Transaction, time: u64) -> NodeEvent {

@@ -8,7 +8,7 @@ use std::sync::mpsc::SyncSender;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use bitcoin::consensus::encode::serialize;
+use bitcoin::consensus::encode::{deserialize, serialize};
 use bitcoin::{BlockHash, Network, OutPoint, SignedAmount, Transaction, Txid, Weight};
 use outrigger_node::interest::outpoint_interest;
 use outrigger_node::{ChainIdentity, Link, Node, NodeError, Observer, Result, SearchReads, Snapshot};
@@ -283,6 +283,10 @@ impl Node for BitcoindNode {
         })
     }
 
+    fn mempool_sequence(&self) -> Result<u64> {
+        Ok(self.follower.mempool.sequence())
+    }
+
     fn mempool_ids(&self) -> Result<Vec<Txid>> {
         Ok(self.follower.mempool.ids())
     }
@@ -334,7 +338,8 @@ impl Node for BitcoindNode {
         let admission = submit::submit(self.rpc(), raw, max_feerate)?;
         if matches!(admission, Admission::Accepted { .. }) {
             // The wallets see it before its sender has the answer. The node has it in any case: to fail now would have it paid twice.
-            if let Err(error) = self.follower.sync_mempool(true) {
+            let transaction = deserialize(raw).map_err(|error| NodeError::Internal(error.to_string()));
+            if let Err(error) = transaction.and_then(|transaction| Ok(self.follower.take_submitted(&transaction)?)) {
                 tracing::warn!(%error, "the wallets see later what was submitted");
             }
         }

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use arc_swap::ArcSwap;
-use bitcoin::BlockHash;
+use bitcoin::{BlockHash, Transaction};
 use outrigger_node::{NodeError, NodeEvent, Observer};
 use outrigger_service::chain::Tip;
 use parking_lot::{Mutex, MutexGuard};
@@ -487,6 +487,19 @@ impl Follower {
             *made = covers;
         }
         Ok(())
+    }
+
+    /// Brings the digest of the mempool to a transaction that the node has just taken: the rest of the mempool is as it was, unless
+    /// this one took the place of others.
+    ///
+    /// # Errors
+    /// The node's absence.
+    pub fn take_submitted(&self, transaction: &Transaction) -> Result<(), SyncError> {
+        let reading = self.reading.lock();
+        let emit = |event| self.emit(&event);
+        let is_enough = self.mempool.add_submitted(&self.rpc, transaction, self.time(), &emit)?;
+        drop(reading);
+        if is_enough { Ok(()) } else { self.sync_mempool(true) }
     }
 
     /// Chain and mempool, as far as the node answers. `forced`: the mempool also where its figures have not changed.

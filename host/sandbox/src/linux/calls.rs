@@ -56,7 +56,7 @@ const TRIED: &[Tried] = &[
         SYS_setfsgid SYS_capset SYS_capget SYS_reboot SYS_kexec_load SYS_init_module SYS_finit_module SYS_delete_module SYS_swapon
         SYS_swapoff SYS_acct SYS_quotactl SYS_syslog SYS_settimeofday SYS_clock_settime SYS_adjtimex SYS_clock_adjtime
         SYS_sethostname SYS_setdomainname SYS_inotify_init1 SYS_fanotify_init SYS_signalfd4 SYS_splice SYS_tee SYS_vmsplice
-        SYS_setitimer SYS_getitimer SYS_timer_create SYS_timer_settime SYS_timer_delete SYS_fchmod SYS_fchown SYS_fallocate SYS_fsync
+        SYS_mmap SYS_mremap SYS_close_range SYS_setitimer SYS_getitimer SYS_timer_create SYS_timer_settime SYS_timer_delete SYS_fchmod SYS_fchown SYS_fallocate SYS_fsync
         SYS_fdatasync SYS_flock SYS_umask SYS_sync SYS_syncfs SYS_readahead SYS_landlock_create_ruleset SYS_landlock_add_rule
         SYS_landlock_restrict_self SYS_mlockall SYS_munlockall SYS_pkey_alloc SYS_pkey_free SYS_pkey_mprotect SYS_remap_file_pages
         SYS_mbind SYS_set_mempolicy SYS_get_mempolicy SYS_migrate_pages SYS_move_pages SYS_get_robust_list SYS_io_setup

@@ -103,9 +103,6 @@ fn limit(plan: &Plan, enforced: &mut Enforced) -> Result<(), SandboxError> {
         set(Resource::Core, 1, "no core".to_owned())?;
     }
     set(Resource::Nofile, limits.open_files, format!("{} descriptors", limits.open_files))?;
-    if let Some(bytes) = limits.address_space {
-        set(Resource::As, bytes, format!("{bytes} bytes of address space"))?;
-    }
     if let Some(bytes) = limits.file_size {
         set(Resource::Fsize, bytes, format!("{bytes} bytes a file"))?;
     }

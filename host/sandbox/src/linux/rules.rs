@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use libc::c_long;
 use seccompiler::SeccompCmpArgLen::{Dword, Qword};
-use seccompiler::SeccompCmpOp::{Eq, MaskedEq};
+use seccompiler::SeccompCmpOp::{Eq, Ge, Le, MaskedEq};
 use seccompiler::{BpfProgram, SeccompAction, SeccompCondition, SeccompFilter, SeccompRule, TargetArch};
 
 use crate::reach::Reach;
@@ -36,9 +36,7 @@ const MSEAL: c_long = 462;
 const ALLOWED: &[c_long] = &[
     // Memory.
     libc::SYS_brk,
-    libc::SYS_mmap,
     libc::SYS_munmap,
-    libc::SYS_mremap,
     libc::SYS_mprotect,
     libc::SYS_madvise,
     libc::SYS_mincore,
@@ -106,7 +104,6 @@ const ALLOWED: &[c_long] = &[
     libc::SYS_pwritev2,
     libc::SYS_lseek,
     libc::SYS_close,
-    libc::SYS_close_range,
     libc::SYS_dup,
     libc::SYS_dup3,
     libc::SYS_fstat,
@@ -220,6 +217,15 @@ fn null(argument: u8) -> Compiled<SeccompCondition> {
     Ok(SeccompCondition::new(argument, Qword, Eq, 0)?)
 }
 
+/// Bounds of an argument of 64 bits.
+fn at_least(argument: u8, value: u64) -> Compiled<SeccompCondition> {
+    Ok(SeccompCondition::new(argument, Qword, Ge, value)?)
+}
+
+fn at_most(argument: u8, value: u64) -> Compiled<SeccompCondition> {
+    Ok(SeccompCondition::new(argument, Qword, Le, value)?)
+}
+
 /// A rule for each value of one argument.
 fn any_of(argument: u8, values: &[libc::c_int]) -> Compiled<Vec<SeccompRule>> {
     let value = |value: &libc::c_int| u64::from(value.cast_unsigned());
@@ -236,8 +242,21 @@ fn conditional(shape: &Shape<'_>) -> Compiled<Vec<(c_long, Vec<SeccompRule>)>> {
         // Only the own limits, and only to read them.
         (libc::SYS_prlimit64, vec![rule(vec![is(0, 0)?, null(2)?])?, rule(vec![is(0, own)?, null(2)?])?]),
         (libc::SYS_prctl, any_of(0, &[libc::PR_SET_NAME, libc::PR_GET_NAME, PR_SET_VMA])?),
+        // Anonymous memory that is shared counts for no process once it is unmapped, and huge pages for none at all.
+        (
+            libc::SYS_mmap,
+            vec![
+                rule(vec![bits(3, libc::MAP_ANONYMOUS | libc::MAP_HUGETLB, 0)?])?,
+                rule(vec![bits(3, libc::MAP_SHARED | libc::MAP_HUGETLB, 0)?])?,
+            ],
+        ),
+        // An old size of 0, and one that is rounded up to it, maps shared memory once more.
+        (libc::SYS_mremap, vec![rule(vec![at_least(1, 1)?, at_most(1, i64::MAX.unsigned_abs())?])?]),
+        // Not for a table of descriptors of a thread's own, for each of which the limit of descriptors holds.
+        (libc::SYS_close_range, vec![rule(vec![bits(2, CLOSE_RANGE_UNSHARE, 0)?])?]),
         // No call that sends may connect as well.
         (libc::SYS_sendto, vec![rule(vec![bits(3, libc::MSG_FASTOPEN, 0)?, null(4)?])?]),
+        // The descriptors that it has in flight, and the memory behind them, are as many as the limit of open ones allows.
         (libc::SYS_sendmsg, vec![rule(vec![bits(2, libc::MSG_FASTOPEN, 0)?])?]),
         (libc::SYS_ioctl, any_of(1, &[FIONBIO, FIONREAD, FIOCLEX, FIONCLEX, TCGETS])?),
     ];
@@ -307,6 +326,8 @@ fn writes(shape: &Shape<'_>) -> bool {
 /// The bits of a mode by which a program runs as its owner or group.
 pub(super) const SET_ID: libc::c_int = 0o6000;
 
+/// The flag of `close_range` that gives the calling thread a table of descriptors of its own.
+const CLOSE_RANGE_UNSHARE: libc::c_int = 2;
 /// PR_SET_VMA names a range of anonymous memory.
 const PR_SET_VMA: libc::c_int = 0x5356_4d41;
 const FIONBIO: libc::c_int = libc::FIONBIO as libc::c_int;

@@ -28,7 +28,7 @@ pub fn plan(reach: &[String], without: &[Layer], policy: Policy) -> Plan {
         closure: library_closure(&library).unwrap(),
         library,
         reach: reach.iter().map(|text| text.parse().unwrap()).collect(),
-        limits: Limits { address_space: Some(8 << 30), file_size: Some(1 << 20), nice: 5, ..Limits::default() },
+        limits: Limits { file_size: Some(1 << 20), nice: 5, ..Limits::default() },
         policy,
         hide_memory: false,
         core: false,

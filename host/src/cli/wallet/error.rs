@@ -42,11 +42,14 @@ pub enum MoveError {
     Exists(String),
     /// Some descriptors are not imported.
     #[error(
-        "{} of the descriptors are not imported, the first since: {first}\nThe copy \"{wallet}\" has the others; run the command \
-         again with --into-existing once that is mended",
+        "{} of the descriptors cannot be imported into \"{wallet}\", the first since: {first}\nRun the command again once that is \
+         mended; a copy that it made is gone",
         .count
     )]
     NotImported { wallet: String, count: usize, first: String },
+    /// What was made of the copy cannot be removed.
+    #[error("the copy \"{wallet}\" is not complete, and cannot be removed: {reason}")]
+    Left { wallet: String, reason: String },
     /// The copy is not the original.
     #[error("the copy differs from the original\n{0}")]
     Differs(String),

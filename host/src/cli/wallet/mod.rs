@@ -107,7 +107,7 @@ fn from_node(args: &FromNode) -> Result<String, MoveError> {
     check_chains(&node, &host)?;
     let mut passphrase = None;
     let content = node::read(&node, || Ok(passphrase.insert(ask_passphrase(&args.name)?).clone()))?;
-    put::put(&host, name, &content, args.target.into_existing, passphrase.as_ref())?;
+    args.target.put(&host, &folder, name, &content, passphrase.as_ref())?;
     let compared = compare::with_node(&node, &host, &content)?;
     finish(name, &content, &compared)
 }
@@ -122,7 +122,7 @@ fn from_file(args: &FromFile) -> Result<String, MoveError> {
         passphrase = ask_passphrase(&file.display().to_string()).ok();
         passphrase.clone()
     })?;
-    put::put(&host, name, &content, args.target.into_existing, passphrase.as_ref())?;
+    args.target.put(&host, &folder, name, &content, passphrase.as_ref())?;
     let compared = compare::with_content(&host, &content)?;
     finish(name, &content, &compared)
 }
@@ -148,6 +148,20 @@ impl Target {
     fn host(&self, folder: &Path, wallet: &str) -> Result<Side, MoveError> {
         let url = place::url(folder);
         Ok(Side::new("the host", Connection::with_cookie(folder, &url, Some(wallet))?))
+    }
+
+    fn put(
+        &self,
+        host: &Side,
+        folder: &Path,
+        name: &str,
+        content: &Content,
+        passphrase: Option<&Zeroizing<String>>,
+    ) -> Result<(), MoveError> {
+        match self.into_existing {
+            true => put::put(host, name, content, passphrase),
+            false => put::put_new(host, &folder.join("wallets"), name, content, passphrase),
+        }
     }
 }
 

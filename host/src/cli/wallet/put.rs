@@ -1,6 +1,9 @@
 //! Putting what was read into a wallet of the host.
 
+use std::path::Path;
+
 use outrigger_node_wallet::{Active, Comment, Content, Descriptor};
+use outrigger_wallet_engine::remove_wallet;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use zeroize::Zeroizing;
@@ -25,7 +28,28 @@ struct ImportFailure {
     message: String,
 }
 
-/// Makes a wallet of the host with this content. One that is there gets what it lacks.
+/// Makes a wallet of the host, in this folder of wallets, with this content. What fails leaves no wallet.
+///
+/// # Errors
+/// What the host refuses.
+pub fn put_new(
+    host: &Side,
+    wallets: &Path,
+    name: &str,
+    content: &Content,
+    passphrase: Option<&Zeroizing<String>>,
+) -> Result<(), MoveError> {
+    make(host, name, content, passphrase)?;
+    let filled = put(host, name, content, passphrase);
+    if filled.is_err() {
+        host.ask::<Value>("unloadwallet", &json!([name]))?;
+        remove_wallet(wallets, name)
+            .map_err(|error| MoveError::Left { wallet: name.to_owned(), reason: error.to_string() })?;
+    }
+    filled
+}
+
+/// Gives a wallet of the host what it lacks of this content.
 ///
 /// # Errors
 /// What the host refuses.
@@ -33,12 +57,8 @@ pub fn put(
     host: &Side,
     name: &str,
     content: &Content,
-    into_existing: bool,
     passphrase: Option<&Zeroizing<String>>,
 ) -> Result<(), MoveError> {
-    if !into_existing {
-        make(host, name, content, passphrase)?;
-    }
     let unlock = passphrase.filter(|_| content.encrypted && content.private_keys);
     if let Some(passphrase) = unlock {
         host.ask::<Value>("walletpassphrase", &json!([**passphrase, UNLOCKED_FOR]))?;

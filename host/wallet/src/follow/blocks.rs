@@ -23,6 +23,10 @@ const BLOCKS_PER_WRITE: usize = 500;
 const BYTES_PER_WRITE: usize = 16 << 20;
 /// How long blocks for one transaction are read.
 const TIME_PER_WRITE: Duration = Duration::from_millis(200);
+/// After how many blocks that leave a wallet untouched the place where it stands is stored: each time it costs the disk a
+/// synchronisation and a few pages, for each wallet. After a kill the wallet looks at these blocks again.
+const BLOCKS_PER_STORE: u32 = 100;
+
 /// After how long a wallet that has far to go lets others have their turn.
 pub(super) const TIME_PER_TURN: Duration = Duration::from_millis(200);
 
@@ -187,6 +191,12 @@ impl Wallet {
     pub(super) fn is_ahead(&self) -> bool {
         let place = self.feed.position();
         place.now.hash != place.stored
+    }
+
+    /// Whether it stands so far beyond what it has stored that the next load would read many blocks again.
+    pub(super) fn is_far_ahead(&self) -> bool {
+        let place = self.feed.position();
+        place.now.height.abs_diff(place.stored_height) >= BLOCKS_PER_STORE
     }
 
     /// Stores where it stands, unless somebody writes to it, which stores that too.

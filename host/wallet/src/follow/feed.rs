@@ -67,6 +67,8 @@ pub struct SyncPosition {
     pub now: Synced,
     /// The block that is stored as that. The blocks between do not touch the wallet.
     pub stored: BlockHash,
+    /// Its height.
+    pub stored_height: u32,
     /// The greatest height that one of its transactions has been confirmed or made impossible at.
     pub top: u32,
 }
@@ -109,7 +111,7 @@ pub struct Feed {
 impl Feed {
     /// Nothing to do, for a wallet that is stored with this position.
     pub fn new(now: Synced, top: u32) -> Self {
-        let position = SyncPosition { now, stored: now.hash, top };
+        let position = SyncPosition { now, stored: now.hash, stored_height: now.height, top };
         let (items, stage) = (VecDeque::new(), Stage::Idle);
         let state = State { items, pushed: 0, done: 0, stage, stopping: false, position };
         Self {
@@ -188,7 +190,7 @@ impl Feed {
     /// A write that began with `began` was committed and stored `stored` as the wallet's position.
     pub fn note_stored(&self, began: Synced, stored: Synced) {
         let mut state = self.state.lock();
-        state.position.stored = stored.hash;
+        (state.position.stored, state.position.stored_height) = (stored.hash, stored.height);
         if began != stored {
             state.position.now = stored;
         }

@@ -20,7 +20,7 @@ const SHARDS: usize = 256;
 /// Marks a place in a shard's lists, in an entry that several wallets share.
 const SHARED: u32 = 1 << 31;
 /// Entries of unloaded wallets are taken out where they are this many, and as many as those of loaded ones.
-const MANY_DEAD: u64 = 100_000;
+const MANY_DEAD: u64 = 1_000;
 /// An odd number that spreads small numbers over all bits.
 const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
 

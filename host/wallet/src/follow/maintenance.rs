@@ -51,11 +51,11 @@ impl Follower {
         }
     }
 
-    /// Has wallets stored that stand beyond what they have stored, and lets idle ones give memory back.
+    /// Has wallets stored that stand far beyond what they have stored, and lets idle ones give memory back.
     pub(crate) fn run_maintenance(&self) {
         self.for_each(|wallet| {
             wallet.rest();
-            if wallet.is_ahead() {
+            if wallet.is_far_ahead() {
                 self.work_queue.store_later(wallet);
             }
         });

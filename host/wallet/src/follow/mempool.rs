@@ -183,7 +183,7 @@ impl Wallet {
     pub(crate) fn take_mempool(&self) -> Result<()> {
         loop {
             // Asked first: what is told of changes up to here is in what is read next, or was undone by a later one.
-            let sequence = self.shared.node.mempool_info()?.sequence;
+            let sequence = self.shared.node.mempool_sequence()?;
             let present = self.shared.node.mempool_ids()?.into_iter().collect();
             let index = &self.shared.follower.index;
             let found = self.shared.node.mempool_concerning(&|interest| index.has(self.slot, interest))?;

@@ -128,6 +128,11 @@ impl Store {
         Ok(self.env.copy_to(file)?)
     }
 
+    /// The folder that the file lies in.
+    pub fn folder(&self) -> &Path {
+        self.env.folder()
+    }
+
     /// The file that the tables stand in.
     pub fn data_file(&self) -> PathBuf {
         self.env.folder().join(DATA_FILE)

@@ -194,6 +194,27 @@ fn loadwallet_finishes_a_scrub_that_is_due() {
 }
 
 #[test]
+fn a_start_removes_the_former_key_of_a_wallet_that_is_not_loaded() {
+    let mut harness = Harness::new();
+    harness.create("w", |options| options.load_on_startup = Some(false));
+    let held = harness.view();
+    let key = *held.wallet().encryption_key().unwrap().expose();
+    held.wallet().encrypt(secret("pass")).unwrap();
+    let note = harness.dir.path().join("w/former-key");
+    harness.restart(|harness| {
+        assert!(holds(&data(harness), &key) && note.exists());
+        drop(held);
+    });
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while note.exists() {
+        assert!(Instant::now() < deadline, "the note stays");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    assert!(harness.manager.list().is_empty());
+    assert!(!holds(&data(&harness), &key));
+}
+
+#[test]
 fn walletpassphrasechange_removes_the_former_encrypted_key() {
     let harness = Harness::new();
     harness.create("w", |options| options.passphrase = secret("first"));

@@ -6,6 +6,7 @@ use outrigger_service::wire::Secret;
 
 use super::{Harness, kind_of};
 use crate::store::LAYOUT;
+use crate::store::tables::PROVEN;
 
 #[test]
 fn a_new_wallet_has_the_descriptors_of_bitcoind() {
@@ -253,4 +254,22 @@ fn a_wallet_that_is_being_made_or_loaded_is_not_made_or_loaded_twice() {
     }
     drop(reserved);
     harness.manager.load("w".into(), None).unwrap();
+}
+
+#[test]
+fn loadwallet_tells_once_of_blocks_that_an_earlier_version_did_not_prove() {
+    let harness = Harness::with_wallet();
+    let load = || harness.manager.load("w".into(), None).unwrap();
+    let unload = || harness.manager.unload("w".into(), None).unwrap();
+    unload();
+    assert_eq!(load(), Vec::<String>::new());
+    // As such a version left it.
+    let wallet = harness.view().wallet().clone();
+    wallet.write(|write| Ok(write.t.meta.delete(&mut write.txn, PROVEN).map(drop)?)).unwrap();
+    drop(wallet);
+    unload();
+    let told = load();
+    assert!(told.len() == 1 && told[0].contains("rescanblockchain"), "{told:?}");
+    unload();
+    assert_eq!(load(), Vec::<String>::new());
 }

@@ -67,6 +67,10 @@ fn answer(call: &Call<'_>) -> Result<Value, RpcError> {
             let parts: Vec<Vec<u8>> = (0..mebibytes).map(|part| vec![part as u8 | 1; 1 << 20]).collect();
             Ok(json!(parts.iter().map(|part| usize::from(part[0])).sum::<usize>()))
         }
+        "hostiletables" => {
+            let gibibytes = usize::try_from(int64(call.params.get(0))?).unwrap_or(0);
+            Ok(json!(raw::read_mapped(gibibytes << 30)))
+        }
         "hostilethreads" => {
             let wanted = int64(call.params.get(0))?;
             let mut started = 0;

@@ -46,6 +46,22 @@ pub fn system_call(number: i64, arguments: &[Argument]) -> i32 {
     if result < 0 { error.raw_os_error().unwrap_or(-1) } else { 0 }
 }
 
+/// Maps so many bytes and reads one of each 2 MiB, for which the system makes a table of pages. Gives their sum.
+pub fn read_mapped(bytes: usize) -> usize {
+    const STEP: usize = 2 << 20;
+    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
+    // SAFETY: a new mapping at a place that the system chooses touches nothing that is there.
+    let place = unsafe { libc::mmap(std::ptr::null_mut(), bytes, libc::PROT_READ, flags, -1, 0) };
+    if place == libc::MAP_FAILED {
+        return usize::MAX;
+    }
+    // SAFETY: the mapping is of so many bytes.
+    unsafe { libc::madvise(place, bytes, libc::MADV_NOHUGEPAGE) };
+    let place = place.cast::<u8>();
+    // SAFETY: each place is within the mapping, which may be read.
+    (0..bytes).step_by(STEP).map(|at| usize::from(unsafe { place.add(at).read_volatile() })).sum()
+}
+
 /// Reads where nothing is.
 pub fn crash() -> ! {
     // SAFETY: none: it is the end of the process that the test asks for.

@@ -2,9 +2,11 @@
 //!
 //! Each plugin may take a share of the threads and of the queue, so that one that does not end its calls leaves room for
 //! the others. A thread that is lost to a call beyond its deadline is replaced until it comes back, and no longer counts as
-//! a part of the share.
+//! a part of the share. A wallet may take half of the threads, and wallets take turns, so that many calls about a large one do not
+//! hold up those about others.
 
 use std::collections::{HashMap, VecDeque};
+use std::hash::Hash;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -20,8 +22,19 @@ const MAX_REPLACED: usize = 64;
 
 type Work = Box<dyn FnOnce() + Send>;
 
+/// Who asks for a thread.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Claimant {
+    /// The plugin.
+    pub owner: u64,
+    /// The call, which no other has the number of.
+    pub call: u64,
+    /// The wallet that it names.
+    pub wallet: Option<Arc<str>>,
+}
+
 struct Job {
-    owner: u64,
+    claimant: Claimant,
     work: Work,
 }
 
@@ -37,6 +50,13 @@ struct State {
     /// Threads lost to jobs that do not end, by owner, less those that came back. A thread can come back before it was
     /// missed, so a count may be below 0 for a moment.
     lost: HashMap<u64, i64>,
+    /// The calls on threads, with their wallets, but for the lost ones.
+    calls: HashMap<u64, Arc<str>>,
+    /// How many calls on threads each wallet has, which is absent without any.
+    busy_wallets: HashMap<Arc<str>, usize>,
+    /// The order in which the wallets in queue and on threads were given a thread last.
+    turns: HashMap<Arc<str>, u64>,
+    turn: u64,
 }
 
 struct Shared {
@@ -82,14 +102,15 @@ impl Pool {
     }
 
     /// Queues a job of an owner, unless the queue or the owner's share of it is full, or the pool is stopping.
-    pub fn submit(&self, owner: u64, work: impl FnOnce() + Send + 'static) -> Result<(), Overloaded> {
+    pub fn submit(&self, claimant: Claimant, work: impl FnOnce() + Send + 'static) -> Result<(), Overloaded> {
+        let owner = claimant.owner;
         let mut state = self.shared.lock();
         let own = state.queued.get(&owner).copied().unwrap_or_default();
         if state.closed || state.jobs.len() >= self.shared.depth || own >= share(self.shared.depth) {
             return Err(Overloaded);
         }
         state.queued.insert(owner, own + 1);
-        state.jobs.push_back(Job { owner, work: Box::new(work) });
+        state.jobs.push_back(Job { claimant, work: Box::new(work) });
         drop(state);
         self.shared.arrived.notify_one();
         Ok(())
@@ -105,10 +126,11 @@ impl Pool {
         share(self.shared.threads)
     }
 
-    /// A thread is lost to a job of an owner that does not end: another takes its place.
-    pub fn replace_lost(&self, owner: u64) {
+    /// A thread is lost to a call of an owner that does not end: another takes its place.
+    pub fn replace_lost(&self, owner: u64, call: u64) {
         let mut state = self.shared.lock();
         state.count_lost(owner, 1);
+        state.leave_wallet(call);
         let missing = !state.closed && state.threads < self.shared.wanted(&state);
         drop(state);
         if missing && let Err(error) = self.add_thread() {
@@ -145,20 +167,58 @@ pub fn contained(work: impl FnOnce()) {
     contain("a call", work);
 }
 
+/// The part of the threads that one wallet may take.
+fn wallet_share(threads: usize) -> usize {
+    (threads / 2).max(1)
+}
+
 /// The part of `whole` that one owner may take: three quarters, but never all where there is more than one.
 fn share(whole: usize) -> usize {
     (whole - whole / 4).clamp(1, whole.max(2) - 1)
 }
 
 impl State {
-    /// Takes the first job whose owner has not used up its share of the threads.
-    fn take(&mut self, share: usize) -> Option<Job> {
-        let free = |job: &Job| self.taken(job.owner) < share;
-        let position = if self.closed { 0 } else { self.jobs.iter().position(free)? };
+    /// Takes a job whose owner and wallet have not used up their shares of the threads: the first of those whose wallet has waited
+    /// longest for its turn.
+    fn take(&mut self, threads: usize) -> Option<Job> {
+        let position = if self.closed { 0 } else { self.position(threads)? };
         let job = self.jobs.remove(position)?;
-        less(&mut self.queued, job.owner);
-        *self.running.entry(job.owner).or_default() += 1;
+        let Claimant { owner, call, wallet } = &job.claimant;
+        less(&mut self.queued, owner);
+        *self.running.entry(*owner).or_default() += 1;
+        if let Some(wallet) = wallet {
+            self.turn += 1;
+            self.turns.insert(wallet.clone(), self.turn);
+            *self.busy_wallets.entry(wallet.clone()).or_default() += 1;
+            self.calls.insert(*call, wallet.clone());
+        }
         Some(job)
+    }
+
+    fn position(&self, threads: usize) -> Option<usize> {
+        let is_free = |job: &Job| {
+            let of_wallet = job.claimant.wallet.as_ref().and_then(|wallet| self.busy_wallets.get(wallet));
+            self.taken(job.claimant.owner) < share(threads)
+                && of_wallet.copied().unwrap_or_default() < wallet_share(threads)
+        };
+        let last_turn = |job: &Job| job.claimant.wallet.as_ref().and_then(|wallet| self.turns.get(wallet)).copied();
+        let free = self.jobs.iter().enumerate().filter(|(_, job)| is_free(job));
+        // Calls that name no wallet, and wallets without a turn, come first, each in its order.
+        free.min_by_key(|(_, job)| last_turn(job)).map(|(position, _)| position)
+    }
+
+    /// A call occupies its wallet's share no more.
+    fn leave_wallet(&mut self, call: u64) {
+        let Some(wallet) = self.calls.remove(&call) else { return };
+        less(&mut self.busy_wallets, &wallet);
+        let is_gone = |wallet: &Arc<str>| {
+            !self.busy_wallets.contains_key(wallet)
+                && !self.jobs.iter().any(|job| job.claimant.wallet.as_ref() == Some(wallet))
+        };
+        // A wallet that asks for nothing now has as good a claim as one that never did.
+        if is_gone(&wallet) {
+            self.turns.remove(&wallet);
+        }
     }
 }
 
@@ -179,12 +239,12 @@ impl State {
     }
 }
 
-/// Counts one less for an owner.
-fn less(counts: &mut HashMap<u64, usize>, owner: u64) {
-    if let Some(count) = counts.get_mut(&owner) {
+/// Counts one less for an owner or a wallet.
+fn less<K: Hash + Eq>(counts: &mut HashMap<K, usize>, key: &K) {
+    if let Some(count) = counts.get_mut(key) {
         *count -= 1;
         if *count == 0 {
-            counts.remove(&owner);
+            counts.remove(key);
         }
     }
 }
@@ -202,11 +262,13 @@ impl Shared {
     }
 
     fn work(&self) {
-        while let Some(Job { owner, work }) = self.next() {
+        while let Some(Job { claimant: Claimant { owner, call, wallet }, work }) = self.next() {
             contained(work);
             let mut state = self.lock();
-            let full = state.taken(owner) >= share(self.threads);
-            less(&mut state.running, owner);
+            let of_wallet = wallet.and_then(|wallet| state.busy_wallets.get(&wallet).copied()).unwrap_or_default();
+            let full = state.taken(owner) >= share(self.threads) || of_wallet >= wallet_share(self.threads);
+            less(&mut state.running, &owner);
+            state.leave_wallet(call);
             drop(state);
             if full {
                 // A job that had to wait for this one's owner may run now, on a thread that sleeps.
@@ -219,7 +281,7 @@ impl Shared {
     fn next(&self) -> Option<Job> {
         let mut state = self.lock();
         loop {
-            if let Some(job) = state.take(share(self.threads)) {
+            if let Some(job) = state.take(self.threads) {
                 return Some(job);
             }
             if state.closed || state.threads > self.wanted(&state) {
@@ -235,7 +297,14 @@ impl Shared {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::sync::atomic::{AtomicU64, Ordering};
     use std::sync::mpsc::{self, Receiver, Sender};
+
+    /// A call of an owner about no wallet, or about one.
+    fn call(owner: u64, wallet: Option<&str>) -> Claimant {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        Claimant { owner, call: NEXT.fetch_add(1, Ordering::Relaxed), wallet: wallet.map(Arc::from) }
+    }
 
     /// Submits a job of an owner that says when it runs and ends when its gate is dropped.
     fn gated(pool: &Pool, owner: u64, started: &Sender<u64>) -> Sender<()> {
@@ -245,7 +314,7 @@ mod tests {
             started.send(owner).unwrap();
             let _ = closed.recv();
         };
-        pool.submit(owner, work).unwrap();
+        pool.submit(call(owner, None), work).unwrap();
         gate
     }
 
@@ -259,15 +328,15 @@ mod tests {
             gate.recv().unwrap();
             panic!("asked for");
         };
-        pool.submit(1, work).unwrap();
+        pool.submit(call(1, None), work).unwrap();
         entered.recv().unwrap();
         let (done, finished) = mpsc::channel();
-        pool.submit(1, move || done.send(7).unwrap()).unwrap();
-        assert_eq!(pool.submit(2, || {}), Err(Overloaded));
+        pool.submit(call(1, None), move || done.send(7).unwrap()).unwrap();
+        assert_eq!(pool.submit(call(2, None), || {}), Err(Overloaded));
         release.send(()).unwrap();
         assert_eq!(finished.recv(), Ok(7));
         assert!(pool.stop(Duration::from_secs(60)));
-        assert_eq!(pool.submit(1, || {}), Err(Overloaded));
+        assert_eq!(pool.submit(call(1, None), || {}), Err(Overloaded));
     }
 
     #[test]
@@ -277,7 +346,7 @@ mod tests {
         let gates: Vec<_> = (0..3).map(|_| gated(&pool, 1, &started)).collect();
         assert_eq!((0..3).map(|_| running.recv().unwrap()).collect::<Vec<_>>(), [1, 1, 1]);
         let waiting: Vec<_> = (0..6).map(|_| gated(&pool, 1, &started)).collect();
-        assert_eq!(pool.submit(1, || {}), Err(Overloaded), "six of eight places are one owner's share");
+        assert_eq!(pool.submit(call(1, None), || {}), Err(Overloaded), "six of eight places are one owner's share");
         drop(gated(&pool, 2, &started));
         assert_eq!(running.recv(), Ok(2), "the fourth thread and the seventh place are another's");
         drop((gates, waiting));
@@ -291,7 +360,7 @@ mod tests {
         let (started, running) = mpsc::channel();
         let lost = gated(&pool, 1, &started);
         assert_eq!(running.recv(), Ok(1));
-        pool.replace_lost(1);
+        pool.replace_lost(1, u64::MAX);
         drop(gated(&pool, 2, &started));
         assert_eq!(running.recv(), Ok(2));
         // What is lost is no part of its owner's share, here the only place.
@@ -305,6 +374,46 @@ mod tests {
             pool.shared.ended.wait(&mut state);
         }
         drop(state);
+        assert!(pool.stop(Duration::from_secs(60)));
+    }
+
+    #[test]
+    fn one_wallet_takes_half_of_the_threads_and_wallets_take_turns() {
+        let pool = Pool::start(4, 64).unwrap();
+        let (started, running) = mpsc::channel();
+        let submit = |wallet: &'static str| {
+            let (gate, closed): (_, Receiver<()>) = mpsc::channel();
+            let started = started.clone();
+            let claimant = call(wallet.len() as u64, Some(wallet));
+            let number = claimant.call;
+            let work = move || {
+                started.send(wallet).unwrap();
+                let _ = closed.recv();
+            };
+            pool.submit(claimant, work).unwrap();
+            (gate, number)
+        };
+        let mut large: Vec<_> = (0..4).map(|_| submit("large")).collect();
+        assert_eq!([running.recv(), running.recv()], [Ok("large"); 2]);
+        // The other half is for others, whoever asked first.
+        let one = submit("one");
+        assert_eq!(running.recv(), Ok("one"));
+        let another = submit("ones");
+        assert_eq!(running.recv(), Ok("ones"));
+        // All threads are taken: with the next one that is free comes the wallet that has had no turn, and then the one whose last
+        // turn is longest ago.
+        let later: Vec<_> = ["one", "large", "fresh"].map(submit).into();
+        drop(another);
+        assert_eq!(running.recv(), Ok("fresh"));
+        drop(large.remove(0));
+        assert_eq!(running.recv(), Ok("large"));
+        // A call that is lost takes nothing of its wallet's share.
+        pool.replace_lost(5, large[0].1);
+        assert_eq!(running.recv(), Ok("one"));
+        drop(one);
+        assert_eq!(running.recv(), Ok("large"));
+        drop((large, later));
+        assert_eq!(running.recv(), Ok("large"));
         assert!(pool.stop(Duration::from_secs(60)));
     }
 

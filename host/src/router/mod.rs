@@ -34,7 +34,7 @@ use outrigger_passthrough::Passthrough;
 use outrigger_plugins::calls::{Answer, CallGuard, Calls, Overdue, Phase};
 use outrigger_plugins::instance::{Instance, Lease};
 use outrigger_plugins::lane::Lane;
-use outrigger_plugins::pool::{Overloaded, Pool, contained};
+use outrigger_plugins::pool::{Claimant, Overloaded, Pool, contained};
 use outrigger_plugins::registry::{Registry, Route};
 use outrigger_rpc::{Call, CallHere, Dispatch, Failure, Origin, ResultText, half_closed};
 use outrigger_services::{Caller, Scopes};
@@ -138,7 +138,7 @@ impl Router {
             None => answer.await,
             Some(limit) => match tokio::time::timeout(limit, answer).await {
                 Ok(answer) => answer,
-                Err(_) => return Err(self.expired(&lease, method, guard.expired(), limit)),
+                Err(_) => return Err(self.expired(token, &lease, method, guard.expired(), limit)),
             },
         };
         guard.answered();
@@ -184,7 +184,9 @@ impl Router {
         lane = Lane::pooled(method);
         let (scopes, pool) = (self.scopes.clone(), self.pool.clone());
         let (lease, method) = (lease.clone(), method.clone());
-        self.pool.submit(lease.owner, move || {
+        let wallet = call.origin.wallet.clone().or_else(|| call.origin.only_wallet.clone());
+        let claimant = Claimant { owner: lease.owner, call: token, wallet };
+        self.pool.submit(claimant, move || {
             let _scope = scopes.open(token, lease.id, caller(&call.origin, &method, method.needs_tip));
             if lease.call(token, &method, params.as_bytes(), lane) {
                 lease.health.find_thread();
@@ -195,13 +197,20 @@ impl Router {
     }
 
     /// Handles a passed deadline. `phase` is how far the call got; none if it was answered at the last moment.
-    fn expired(&self, lease: &Lease, method: &MethodSpec, phase: Option<Phase>, limit: Duration) -> Failure {
+    fn expired(
+        &self,
+        token: u64,
+        lease: &Lease,
+        method: &MethodSpec,
+        phase: Option<Phase>,
+        limit: Duration,
+    ) -> Failure {
         if phase == Some(Phase::Queued) {
             return Failure::Overloaded;
         }
         lease.timed_out(&method.name);
         if phase == Some(Phase::Running) {
-            self.note_stuck(lease, &method.name, Lane::pooled(method));
+            self.note_stuck(token, lease, &method.name, Lane::pooled(method));
         }
         let message = format!("{} was not answered within {} s", method.name, limit.as_secs());
         Failure::Rpc(RpcError::internal(message))
@@ -210,10 +219,10 @@ impl Router {
 
 impl Router {
     /// Notes that the code of a call has not returned in time, and replaces its pool thread.
-    fn note_stuck(&self, instance: &Instance, method: &str, lane: Lane) {
+    fn note_stuck(&self, token: u64, instance: &Instance, method: &str, lane: Lane) {
         if lane.is_pooled() {
             instance.health.lose_thread();
-            self.pool.replace_lost(instance.owner);
+            self.pool.replace_lost(instance.owner, token);
         }
         instance.does_not_return(method, self.pool.share());
     }
@@ -228,14 +237,14 @@ impl Router {
                 let plugin = instance.manifest().id.as_str();
                 tracing::warn!(plugin, method, "a long-running call has not returned; the pool replaces its thread");
                 instance.health.lose_thread();
-                self.pool.replace_lost(instance.owner);
+                self.pool.replace_lost(instance.owner, token);
                 continue;
             }
             let late = || Err(RpcError::internal(format!("{method} did not return in time")));
             if self.calls.expire(instance.id, token, late()) {
                 instance.timed_out(method);
             }
-            self.note_stuck(&instance, method, run.lane);
+            self.note_stuck(token, &instance, method, run.lane);
         }
     }
 

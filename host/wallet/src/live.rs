@@ -53,6 +53,9 @@ pub(super) enum Lock {
     },
 }
 
+/// The number of a snapshot, and what it says of the wallet as a whole and of its idle payments.
+pub(super) type Told = (usize, WalletInfo, Arc<[Unsent]>);
+
 /// A loaded wallet.
 pub struct Wallet {
     pub(super) name: String,
@@ -93,8 +96,8 @@ pub struct Wallet {
     pub(super) asked: AtomicBool,
     /// Whether it waits for a thread that stores how far it has followed the chain.
     pub(super) waits_to_be_stored: AtomicBool,
-    /// What was last told of the wallet as a whole, with its idle payments, and the number of the snapshot that says so.
-    pub(super) told: Mutex<Option<(usize, WalletInfo, Arc<[Unsent]>)>>,
+    /// What was last told of the wallet as a whole.
+    pub(super) told: Mutex<Option<Told>>,
     /// What its transactions pay to it, and the number of the snapshot that says so; none where it was not asked, or is too much.
     pub(super) credits: Mutex<Option<(usize, Arc<Credits>)>>,
 }

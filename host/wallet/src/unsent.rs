@@ -64,7 +64,7 @@ impl Wallet {
             return 0;
         }
         let synced = self.synced();
-        let unsent = self.store.read().map_err(Into::into).and_then(|txn| self.unsent(&txn)).unwrap_or_default();
+        let unsent = self.store.read().and_then(|txn| self.unsent(&txn)).unwrap_or_default();
         unsent.iter().filter(|payment| payment.is_final(&synced)).count() as u64
     }
 

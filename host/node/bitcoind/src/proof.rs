@@ -55,8 +55,8 @@ fn has_proven_witnesses(block: &Block) -> bool {
     // A node that leaves all witnesses out leaves out the one that the commitment needs, too. Before segwit was in force, there was
     // none, and bitcoind committed with 32 zeros in its place.
     let outputs = block.txdata.iter().take(1).flat_map(|coinbase| &coinbase.output);
-    let commitments = outputs.filter_map(|output| output.script_pubkey.as_bytes().first_chunk::<COMMITMENT_LEN>());
-    let Some(commitment) = commitments.filter(|script| script.starts_with(&COMMITMENT)).last() else { return true };
+    let mut commitments = outputs.filter_map(|output| output.script_pubkey.as_bytes().first_chunk::<COMMITMENT_LEN>());
+    let Some(commitment) = commitments.rfind(|script| script.starts_with(&COMMITMENT)) else { return true };
     block.header.time < SEGWIT_IN_FORCE
         || block.witness_root().is_some_and(|root| {
             Block::compute_witness_commitment(&root, &[0; 32]).as_byte_array()[..] == commitment[COMMITMENT.len()..]

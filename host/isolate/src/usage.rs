@@ -117,9 +117,17 @@ fn set_nice(pid: u32, nice: i32) -> bool {
 
 /// What a process uses; none where it has ended.
 fn read(pid: u32) -> Option<Usage> {
-    let memory = parse_status(&std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?)?;
     let (threads, ticks) = parse_stat(&std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)?;
-    Some(Usage { memory, threads, ticks })
+    let memory = read_memory(format!("/proc/{pid}/status").into()).or_else(|| {
+        // The first thread may have ended before the others.
+        let others = std::fs::read_dir(format!("/proc/{pid}/task")).ok()?.flatten();
+        others.into_iter().find_map(|thread| read_memory(thread.path().join("status")))
+    });
+    Some(Usage { memory: memory?, threads, ticks })
+}
+
+fn read_memory(status: PathBuf) -> Option<u64> {
+    parse_status(&std::fs::read_to_string(status).ok()?)
 }
 
 /// The memory used, in bytes, from `/proc/PID/status`. A process that is ending has none of these lines.

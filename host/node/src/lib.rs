@@ -62,7 +62,7 @@ pub struct Link {
     pub hints: HintSource,
     /// By how many blocks its best block is behind the one that is followed.
     pub behind: u32,
-    /// Its answers that were provably not what was asked for.
+    /// Its replies of another block or transaction than the host asked for.
     pub unproven: u64,
 }
 

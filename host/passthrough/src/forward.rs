@@ -66,8 +66,8 @@ async fn whole_of(upstream: &Upstream, method: &str, reply: Reply) -> Result<Byt
     }
 }
 
-/// What a client is told of a node that gave no reply to a call of this method: -28 while the node is away, and -4 where it may have
-/// done what was asked.
+/// The error for a client where the node gave no reply to a call of this method: -28 while the node is away, and -4 where the node
+/// may have done the call.
 pub(crate) fn failure_of(upstream: &Upstream, method: &str, error: UpstreamError) -> Failure {
     if error.is_without_effect() || !may_have_effects(method) {
         return failure(upstream, error);
@@ -82,7 +82,7 @@ pub(crate) fn lost(method: &str, reason: &str) -> Failure {
     Failure::Rpc(RpcError::wallet(message))
 }
 
-/// What a client is told of a node that gave no reply, and that did nothing.
+/// The error for a client where the node gave no reply, and did nothing.
 pub(crate) fn failure(upstream: &Upstream, error: UpstreamError) -> Failure {
     let endpoint = upstream.endpoint();
     match error {

@@ -48,7 +48,7 @@ pub struct Settings {
     pub shutdown_grace: Duration,
 }
 
-/// The part of that time which passes until the client of a call with effects is told that the node may do it.
+/// The part of that time after which the host answers a call with effects, though the node may still do it.
 const STOP_SHARE: f32 = 0.8;
 
 /// What the host does when a call was passed on, before its client has the answer.
@@ -100,8 +100,8 @@ impl Passthrough {
     /// Answers a call that no plugin and no method of the host answers.
     ///
     /// # Errors
-    /// The node's own; -32601 for what is not passed on; -28 while the node is away; -4 where it may have done what was asked, and
-    /// its answer was lost.
+    /// The node's own; -32601 for what is not passed on; -28 while the node is away; -4 where the node
+    /// may have done the call, and its answer was lost.
     pub async fn call(&self, call: &Call) -> Result<ResultText, Failure> {
         let name = call.method.as_str();
         let known = method(name);

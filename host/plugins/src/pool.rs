@@ -35,6 +35,8 @@ pub struct Claimant {
 
 struct Job {
     claimant: Claimant,
+    /// Its place in the order of arrivals and turns.
+    arrival: u64,
     work: Work,
 }
 
@@ -54,9 +56,10 @@ struct State {
     calls: HashMap<u64, Arc<str>>,
     /// How many calls on threads each wallet has, which is absent without any.
     busy_wallets: HashMap<Arc<str>, usize>,
-    /// The order in which the wallets in queue and on threads were given a thread last.
+    /// When the wallets in queue and on threads were given a thread last, in the order of arrivals and turns.
     turns: HashMap<Arc<str>, u64>,
-    turn: u64,
+    /// Counts arrivals and turns.
+    order: u64,
 }
 
 struct Shared {
@@ -110,7 +113,9 @@ impl Pool {
             return Err(Overloaded);
         }
         state.queued.insert(owner, own + 1);
-        state.jobs.push_back(Job { claimant, work: Box::new(work) });
+        state.order += 1;
+        let arrival = state.order;
+        state.jobs.push_back(Job { claimant, arrival, work: Box::new(work) });
         drop(state);
         self.shared.arrived.notify_one();
         Ok(())
@@ -178,8 +183,8 @@ fn share(whole: usize) -> usize {
 }
 
 impl State {
-    /// Takes a job whose owner and wallet have not used up their shares of the threads: the first of those whose wallet has waited
-    /// longest for its turn.
+    /// Takes a job whose owner and wallet have not used up their shares of the threads: the one that has waited longest, since it came
+    /// or since its wallet had its last turn.
     fn take(&mut self, threads: usize) -> Option<Job> {
         let position = if self.closed { 0 } else { self.position(threads)? };
         let job = self.jobs.remove(position)?;
@@ -187,8 +192,8 @@ impl State {
         less(&mut self.queued, owner);
         *self.running.entry(*owner).or_default() += 1;
         if let Some(wallet) = wallet {
-            self.turn += 1;
-            self.turns.insert(wallet.clone(), self.turn);
+            self.order += 1;
+            self.turns.insert(wallet.clone(), self.order);
             *self.busy_wallets.entry(wallet.clone()).or_default() += 1;
             self.calls.insert(*call, wallet.clone());
         }
@@ -201,10 +206,12 @@ impl State {
             self.taken(job.claimant.owner) < share(threads)
                 && of_wallet.copied().unwrap_or_default() < wallet_share(threads)
         };
-        let last_turn = |job: &Job| job.claimant.wallet.as_ref().and_then(|wallet| self.turns.get(wallet)).copied();
+        let waits_since = |job: &Job| {
+            let last_turn = job.claimant.wallet.as_ref().and_then(|wallet| self.turns.get(wallet));
+            last_turn.map_or(job.arrival, |turn| job.arrival.max(*turn))
+        };
         let free = self.jobs.iter().enumerate().filter(|(_, job)| is_free(job));
-        // Calls that name no wallet, and wallets without a turn, come first, each in its order.
-        free.min_by_key(|(_, job)| last_turn(job)).map(|(position, _)| position)
+        free.min_by_key(|(_, job)| waits_since(job)).map(|(position, _)| position)
     }
 
     /// A call occupies its wallet's share no more.
@@ -215,7 +222,7 @@ impl State {
             !self.busy_wallets.contains_key(wallet)
                 && !self.jobs.iter().any(|job| job.claimant.wallet.as_ref() == Some(wallet))
         };
-        // A wallet that asks for nothing now has as good a claim as one that never did.
+        // Without calls in queue or on threads, a wallet's turns are forgotten, so that their number stays bounded.
         if is_gone(&wallet) {
             self.turns.remove(&wallet);
         }
@@ -262,7 +269,7 @@ impl Shared {
     }
 
     fn work(&self) {
-        while let Some(Job { claimant: Claimant { owner, call, wallet }, work }) = self.next() {
+        while let Some(Job { claimant: Claimant { owner, call, wallet }, work, .. }) = self.next() {
             contained(work);
             let mut state = self.lock();
             let of_wallet = wallet.and_then(|wallet| state.busy_wallets.get(&wallet).copied()).unwrap_or_default();
@@ -400,16 +407,16 @@ mod tests {
         assert_eq!(running.recv(), Ok("one"));
         let another = submit("ones");
         assert_eq!(running.recv(), Ok("ones"));
-        // All threads are taken: with the next one that is free comes the wallet that has had no turn, and then the one whose last
-        // turn is longest ago.
+        // All threads are taken: with the next ones that are free come the calls that have waited longest, since they came or since
+        // their wallet had its last turn.
         let later: Vec<_> = ["one", "large", "fresh"].map(submit).into();
         drop(another);
-        assert_eq!(running.recv(), Ok("fresh"));
+        assert_eq!(running.recv(), Ok("one"));
         drop(large.remove(0));
         assert_eq!(running.recv(), Ok("large"));
         // A call that is lost takes nothing of its wallet's share.
         pool.replace_lost(5, large[0].1);
-        assert_eq!(running.recv(), Ok("one"));
+        assert_eq!(running.recv(), Ok("fresh"));
         drop(one);
         assert_eq!(running.recv(), Ok("large"));
         drop((large, later));

@@ -377,7 +377,7 @@ fn default_filters() -> bool {
     true
 }
 
-/// Several times what was ever paid to be confirmed in the next block.
+/// A wrong estimate of the node costs no more than this; an operator who wants to pay more raises the setting.
 fn default_max_estimate() -> u64 {
     1_000
 }

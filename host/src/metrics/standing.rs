@@ -106,7 +106,8 @@ impl Standing {
         page.gauge("node_blocks_behind", help, f64::from(link.behind))?;
         let help = "What tells the host of the node's changes: zmq, wait (a call that waits for a block) or poll";
         page.family("node_hints", help, "source", std::iter::once((link.hints.name().to_owned(), 1.0)))?;
-        let help = "Answers of the node that provably were not what was asked for, and were not used";
+        let help =
+            "Replies of the node with another block or transaction than the host asked for, which it did not use";
         page.counter("node_unproven", help, number(link.unproven))?;
         let filters = [("kept", link.filters_kept), ("node", link.filters_fetched)];
         let filters = filters.into_iter().map(|(from, count)| (from.to_owned(), number(count)));

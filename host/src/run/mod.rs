@@ -21,6 +21,7 @@ use std::time::Duration;
 
 use jsonrpsee::server::middleware::rpc::RpcServiceBuilder;
 use rustix::fs::{FlockOperation, flock};
+use rustix::io::Errno;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 use tracing_subscriber::EnvFilter;
@@ -348,6 +349,9 @@ fn stop_requested(mut stop: watch::Receiver<bool>) -> Result<impl Future<Output 
     })
 }
 
+/// How often the lock file is made anew where somebody removes it.
+const LOCK_ATTEMPTS: usize = 10;
+
 /// The locks of the data directory.
 struct FolderLock {
     /// Of the directory itself, whose descriptor nobody can take from it by unlinking a file.
@@ -360,18 +364,24 @@ fn lock_folder(folder: &Path) -> Result<FolderLock, RunError> {
     let io = |error: std::io::Error| RunError::Failed(format!("{}: {error}", folder.display()));
     // What is in there is the operator's alone: keys, the cookie, and code that is loaded.
     trust::own_folder(folder).map_err(|error| RunError::Failed(format!("the data directory: {error}")))?;
-    let lock = |file: File| match flock(&file, FlockOperation::NonBlockingLockExclusive) {
-        Ok(()) => Ok(file),
-        Err(_) => Err(RunError::Failed(format!("{} is in use by another Outrigger", folder.display()))),
-    };
-    let of_folder = lock(File::open(folder).map_err(io)?)?;
+    let in_use = || RunError::Failed(format!("{} is in use by another Outrigger", folder.display()));
+    let lock = |file: &File| flock(file, FlockOperation::NonBlockingLockExclusive);
+    let of_folder = File::open(folder).map_err(io)?;
+    match lock(&of_folder) {
+        Err(Errno::WOULDBLOCK) => return Err(in_use()),
+        // Some file systems lock no folders.
+        Err(error) => tracing::warn!(%error, "only the file .lock locks the data directory"),
+        Ok(()) => {}
+    }
     let path = folder.join(".lock");
-    loop {
-        let file = lock(File::create(&path).map_err(io)?)?;
+    for _ in 0..LOCK_ATTEMPTS {
+        let file = File::create(&path).map_err(io)?;
+        lock(&file).map_err(|error| if error == Errno::WOULDBLOCK { in_use() } else { io(error.into()) })?;
         // A script that cleans up may have removed it meanwhile: then another one could be locked at its path.
         let locked = file.metadata().map_err(io)?.ino();
         if path.metadata().is_ok_and(|found| found.ino() == locked) {
             return Ok(FolderLock { _folder: of_folder, _file: file });
         }
     }
+    Err(in_use())
 }

@@ -311,7 +311,10 @@ fn open_wallets(
         hub.tell(&event);
     });
     let folder = folder.join("wallets");
-    WalletManager::open(&folder, settings, node.clone(), sink).map_err(|error| failed("wallets")(error.into()))
+    let manager =
+        WalletManager::open(&folder, settings, node.clone(), sink).map_err(|error| failed("wallets")(error.into()))?;
+    manager.scrub_unloaded().map_err(|error| failed("wallets")(error.into()))?;
+    Ok(manager)
 }
 
 /// Where bare names of plugins are looked for: the folders given, then the executable's own.

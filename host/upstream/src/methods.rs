@@ -373,7 +373,7 @@ pub fn is_read_only(name: &str) -> bool {
     method(name).is_some_and(Method::is_read_only)
 }
 
-/// Whether a method may change something: one that is not known may.
+/// Whether a method may change something. Unknown methods may.
 pub fn may_have_effects(name: &str) -> bool {
     method(name).is_none_or(Method::has_effects)
 }

@@ -184,7 +184,11 @@ pub fn remove(dir: &Path, name: &str) -> Result<()> {
     let folder = folder(dir, name)?;
     discard(&folder);
     // One that holds another wallet stays.
-    folder.ancestors().skip(1).take_while(|above| *above != dir).all(|above| fs::remove_dir(above).is_ok());
+    for above in folder.ancestors().skip(1).take_while(|above| above.starts_with(dir) && *above != dir) {
+        if fs::remove_dir(above).is_err() {
+            break;
+        }
+    }
     Ok(())
 }
 

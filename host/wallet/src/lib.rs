@@ -26,6 +26,7 @@ mod encrypt;
 mod error;
 mod files;
 mod follow;
+mod former_keys;
 mod hardened;
 mod import;
 mod keypool;

@@ -24,14 +24,13 @@ use super::error::Result;
 use super::follow::feed::Feed;
 use super::follow::index::WalletNumber;
 use super::follow::lag::Lag;
-use super::follow::resends::Outgoing;
+use super::follow::resends::{Outgoing, Unsent};
 use super::follow::write_lock::WriteLock;
 use super::reorganisations::Retreat;
 use super::rescan::slot::Slot;
 use super::store::Store;
 use super::store::tables::PLAINTEXT_KEY;
 use super::turns::Turns;
-use super::unsent::Unsent;
 
 /// What all wallets derive and sign with.
 static SECP: LazyLock<Secp256k1<All>> = LazyLock::new(Secp256k1::new);

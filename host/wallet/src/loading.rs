@@ -212,7 +212,7 @@ impl WalletManager {
             return Ok(vec![reason]);
         }
         wallet.bind()?;
-        if while_reachable(wallet, wallet.resubmit(Offered::All))?.is_some_and(|offered| offered > 0) {
+        if while_reachable(wallet, wallet.resubmit(Offered::All, None))?.is_some_and(|offered| offered > 0) {
             self.resubmitted.store(true, Ordering::Relaxed);
         }
         let is_widened = rescan::resume(wallet, before)?;

@@ -130,7 +130,6 @@ impl WalletManager {
                 tracing::error!(wallet = name, %error, "the wallet could not be loaded");
             }
         }
-        manager.scrub_unloaded().map_err(WalletError::from)?;
         Ok(manager)
     }
 

@@ -28,14 +28,10 @@ use super::error::Result;
 use super::files;
 use super::follow::thread::Follower;
 use super::live::Wallet;
-use super::loading::CLOSING_PATIENCE;
-use super::manager::WalletManager;
-use super::store::Store;
 use super::store::rows::{ScrubRow, TraceRow};
 use super::store::tables::{SCRUB, get, put};
 use super::write::Write;
 use outrigger_disk::CHECK_LEN;
-use outrigger_service::Result as ServiceResult;
 
 /// What of an overflow page its header and the value's checksum leave.
 const PAGE_FILL: usize = 4096 - 16 - CHECK_LEN;
@@ -216,43 +212,6 @@ impl Wallet {
         self.write_in(&guard, |write| write.remove_filler())?;
         // At the end of the free pages, some of the last rows find none.
         Ok(found || done == count)
-    }
-}
-
-impl WalletManager {
-    /// Begins to remove former secrets from the files of wallets that are not loaded and had them at a kill.
-    ///
-    /// # Errors
-    /// When the system has no thread to give.
-    pub(super) fn scrub_unloaded(self: &Arc<Self>) -> io::Result<()> {
-        let (manager, dir) = (Arc::downgrade(self), self.dir.clone());
-        let scrub_all = move || {
-            let has_note = |name: &String| files::folder(&dir, name).is_ok_and(|at| files::may_have_former_key(&at));
-            for name in files::list(&dir).unwrap_or_default().into_iter().filter(has_note) {
-                let Some(manager) = manager.upgrade() else { return };
-                if let Err(error) = manager.scrub_unloaded_wallet(&name) {
-                    tracing::warn!(wallet = name, %error, "a former key may still be in the wallet's file: load the wallet");
-                }
-            }
-        };
-        thread::Builder::new().name("former keys".into()).spawn(scrub_all).map(drop)
-    }
-
-    fn scrub_unloaded_wallet(&self, name: &str) -> ServiceResult<()> {
-        // Whoever loads, makes or unloads it meanwhile removes them, too.
-        let Ok(_reserved) = self.reserve_name(name) else { return Ok(()) };
-        if self.follower.named(name).is_some() || self.shared.stopping.load(Ordering::Relaxed) {
-            return Ok(());
-        }
-        let folder = files::folder(&self.dir, name)?;
-        let store = Store::open(&folder, &self.shared.settings)?;
-        let closing = store.closing();
-        let wallet = Wallet::of_chain(name.to_owned(), store, self.shared.clone())?;
-        wallet.scrub();
-        self.follower.remove(&wallet);
-        drop(wallet);
-        closing.wait_timeout(CLOSING_PATIENCE);
-        Ok(())
     }
 }
 

@@ -27,6 +27,8 @@ use super::write::Write;
 
 /// The hours after which unconfirmed transactions are offered again, at random between these (Bitcoin Core's resend).
 const RESEND_HOURS: Range<u64> = 12..36;
+/// How long a wallet's calls wait until they are offered to a node that is back.
+const OFFER_PATIENCE: Duration = Duration::from_secs(5);
 /// How soon they are where the node did not answer.
 const RETRY: Duration = Duration::from_secs(1);
 /// The text that names the transaction which replaced another, and that which names the other.
@@ -112,7 +114,7 @@ impl Wallet {
                 let refusal = Refusal::of(&refused);
                 let reason = refusal.as_ref().map_or("", |refusal| &refusal.reason);
                 tracing::warn!(wallet = self.name(), %txid, reason, "a payment is kept that the mempool refuses");
-                self.outgoing.lock().idle.insert(txid, refusal);
+                self.note_idle(txid, refusal);
                 self.keep_refused(txid, state);
                 self.tell_sent(txid);
                 return Ok(Some(refused));
@@ -126,7 +128,7 @@ impl Wallet {
             return Err(error.into());
         }
         tracing::warn!(wallet = self.name(), "the node did not say whether it took a payment, which is offered again");
-        self.outgoing.lock().idle.insert(txid, None);
+        self.note_idle(txid, None);
         self.tell_sent(txid);
         if state == TxState::InMempool
             && let Some(wallet) = self.shared.follower.get(self.slot)
@@ -179,11 +181,12 @@ impl Wallet {
     /// Offers the wallet's unconfirmed transactions that are not in the mempool to the node again. What the mempool makes of them
     /// comes back as its events. Gives how many it may have taken.
     ///
-    /// No lock is held while the node is asked, and one that is confirmed or given up meanwhile is not offered any more.
+    /// No lock is held while the node is asked, and one that is confirmed or given up meanwhile is not offered any more. Those that are
+    /// left at `until` are offered later, by a thread of their own.
     ///
     /// # Errors
     /// Those of the storage.
-    pub(crate) fn resubmit(&self, offered: Offered) -> Result<usize> {
+    pub(crate) fn resubmit(&self, offered: Offered, until: Option<Instant>) -> Result<usize> {
         let txids = match offered {
             Offered::All => self.find_idle()?,
             Offered::AwaitingBlock => self.awaiting_block(),
@@ -198,12 +201,21 @@ impl Wallet {
             if self.shared.stopping.load(Ordering::Relaxed) {
                 break;
             }
-            let Some(raw) = self.raw_if_idle(&txid)? else { continue };
+            if until.is_some_and(|until| Instant::now() > until) {
+                self.shared.follower.resends.queue(self.slot, offered);
+                break;
+            }
+            let raw = match self.raw_if_idle(&txid) {
+                Ok(Some(raw)) => raw,
+                Ok(None) => continue,
+                Err(error) => {
+                    tracing::warn!(wallet = self.name(), %txid, %error, "a payment cannot be read, and is not offered again");
+                    continue;
+                }
+            };
             count += 1;
             match self.shared.node.submit(&raw, NO_LIMIT) {
-                Ok(admission) => {
-                    self.outgoing.lock().idle.insert(txid, Refusal::of(&admission));
-                }
+                Ok(admission) => self.note_idle(txid, Refusal::of(&admission)),
                 Err(error) if is_undecided(&error) => {
                     wait = RETRY;
                     break;
@@ -222,7 +234,8 @@ impl Wallet {
     /// # Errors
     /// As of following the node.
     pub(crate) fn offer_again(&self) -> Result<()> {
-        if self.resubmit(Offered::All)? > 0 { self.take_mempool() } else { Ok(()) }
+        let until = Instant::now() + OFFER_PATIENCE;
+        if self.resubmit(Offered::All, Some(until))? > 0 { self.take_mempool() } else { Ok(()) }
     }
 
     /// The transactions that were refused for a reason which a block may end.
@@ -232,12 +245,22 @@ impl Wallet {
         outgoing.idle.iter().filter(|(_, refusal)| awaits(refusal)).map(|(txid, _)| *txid).collect()
     }
 
+    fn note_idle(&self, txid: Txid, refusal: Option<Refusal>) {
+        self.outgoing.lock().note_idle(txid, refusal);
+        *self.told.lock() = None;
+    }
+
     /// Learns which transactions are idle. What the node said of them stays known.
     fn find_idle(&self) -> Result<Vec<Txid>> {
+        let noted = self.outgoing.lock().noted;
         let idle = self.idle_transactions()?;
         let mut outgoing = self.outgoing.lock();
         let mut known = std::mem::take(&mut outgoing.idle);
         outgoing.idle = idle.iter().map(|txid| (*txid, known.remove(txid).flatten())).collect();
+        if outgoing.noted != noted {
+            // Some came meanwhile.
+            outgoing.idle.append(&mut known);
+        }
         drop(outgoing);
         *self.told.lock() = None;
         Ok(idle)

@@ -8,28 +8,12 @@ use heed::RoTxn;
 use outrigger_service::wallet::{Synced, TxState};
 
 use super::error::Result;
+use super::follow::resends::Unsent;
 use super::live::Wallet;
 use super::send::REPLACED_BY;
 
 /// How many payments a warning names.
 const MAX_NAMED: usize = 3;
-
-/// A payment, and its locktime.
-#[derive(Clone, Debug)]
-pub struct Unsent {
-    txid: Txid,
-    lock_time: LockTime,
-}
-
-impl Unsent {
-    /// Whether its locktime has passed in the next block after this one.
-    fn is_final(&self, tip: &Synced) -> bool {
-        match self.lock_time {
-            LockTime::Blocks(height) => height.to_consensus_u32() <= tip.height,
-            LockTime::Seconds(time) => time.to_consensus_u32() < tip.median_time,
-        }
-    }
-}
 
 impl Wallet {
     /// The wallet's own transactions that are idle in a snapshot, and were not replaced.
@@ -84,22 +68,5 @@ impl Wallet {
         let more = if missing.len() > MAX_NAMED { ", ..." } else { "" };
         let count = missing.len();
         Some(format!("Payments that are not in the mempool, and are offered to the node again: {count}: {named}{more}"))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use bitcoin::BlockHash;
-    use bitcoin::hashes::Hash;
-
-    #[test]
-    fn getwalletinfo_warns_of_no_payment_whose_locktime_lies_ahead() {
-        let tip = Synced { hash: BlockHash::all_zeros(), height: 100, time: 0, median_time: 600_000_000 };
-        let is_final = |lock_time| {
-            Unsent { txid: Txid::all_zeros(), lock_time: LockTime::from_consensus(lock_time) }.is_final(&tip)
-        };
-        assert_eq!([0, 100, 101].map(is_final), [true, true, false]);
-        assert_eq!([599_999_999, 600_000_000].map(is_final), [true, false]);
     }
 }

@@ -26,7 +26,7 @@ pub fn for_payment(services: Services<'_>, wallet: &WalletInfo, random: &mut imp
     Ok(against_fee_sniping(wallet.node_behind.as_ref().unwrap_or(&wallet.synced), now, random))
 }
 
-/// Gives a payment that locktime, unless a sequence of its inputs is none that payments of wallets have (send and sendall).
+/// Gives a payment that locktime, unless an input has a sequence that the wallet would not choose itself (send and sendall).
 ///
 /// # Errors
 /// As of [`outrigger_service::Chain::time`].

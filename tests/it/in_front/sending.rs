@@ -1,4 +1,4 @@
-//! Payments that the node would refuse, or that say of themselves what is not so, in front of a node.
+//! Payments in front of a node: the coins they take, their locktimes and sizes, and the node's refusals.
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;

@@ -1,4 +1,4 @@
-//! Blocks by their hash, live, and transactions of the mempool: each is proven to be what was asked for.
+//! Blocks by their hash, live, and transactions of the mempool. The host uses a reply only if its hash proves it.
 
 use bitcoin::consensus::deserialize;
 use bitcoin::{Block, BlockHash, Transaction, Txid};

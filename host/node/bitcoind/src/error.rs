@@ -27,7 +27,7 @@ pub enum AskError {
         /// Its error.
         error: RpcError,
     },
-    /// The answer is provably not what was asked for.
+    /// The node gave another block or transaction than the host asked for.
     #[error("the node at fault: {0}")]
     Unproven(String),
     /// The answer has another form than bitcoind's.
@@ -70,7 +70,7 @@ impl From<AskError> for NodeError {
             AskError::Upstream(inner) if inner.is_absent() => Self::Unavailable(error.to_string()),
             AskError::Upstream(UpstreamError::Overloaded) => Self::Unavailable(error.to_string()),
             AskError::Upstream(UpstreamError::Forbidden) => Self::Refused(error.to_string()),
-            // It is asked again, like one that is away.
+            // The host asks again, as while the node is away.
             AskError::Unproven(_) => Self::Unavailable(error.to_string()),
             // Warming up.
             AskError::Upstream(UpstreamError::Foreign(_)) => Self::Unavailable(error.to_string()),

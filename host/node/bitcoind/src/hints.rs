@@ -166,7 +166,9 @@ fn wait_for_blocks(follower: &Weak<Follower>, hints: &SyncSender<Hint>) {
                 if error.code() == Some(METHOD_NOT_FOUND) {
                     return;
                 }
-                follower.note_return();
+                if matches!(&error, AskError::Upstream(error) if error.is_absent()) {
+                    follower.note_return();
+                }
                 drop(follower);
                 thread::sleep(POLL_EVERY);
             }

@@ -161,13 +161,16 @@ impl Mempool {
             Err(error) if error.code() == Some(INVALID_ADDRESS_OR_KEY) => return Ok(false),
             entry => entry?,
         };
+        let info: MempoolAnswer = rpc.ask("getmempoolinfo", &json!([]))?;
         let mut state = self.0.lock();
         if !entry.depends.iter().all(|parent| state.entries.contains_key(parent)) {
             return Ok(false);
         }
         let event = state.add(txid, transaction.clone(), time);
-        // The node's figures are others now.
-        state.read.iter_mut().for_each(|read| read.info = None);
+        // Where something else has changed meanwhile, the figures of the last reading stay, and the next look reads all.
+        if state.entries.len() as u64 == info.size {
+            state.read.iter_mut().for_each(|read| read.info = Some(info.clone()));
+        }
         drop(state);
         emit(event);
         Ok(true)

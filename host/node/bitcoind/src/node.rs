@@ -173,6 +173,11 @@ impl Node for BitcoindNode {
 
     fn catch_up(&self) -> Result<()> {
         self.follower.catch_up();
+        if self.follower.has_returned() {
+            // The thread that follows reads the mempool, once for all who wait. With a full channel it looks anyway.
+            let _ = self.wake.try_send(Hint::Look);
+            self.follower.wait_until_told();
+        }
         self.follower.check_patience()
     }
 

@@ -1,4 +1,4 @@
-//! Whether what the node gives is what was asked for: blocks and transactions prove it by their hashes, and an input reveals
+//! Proofs of the node's replies: a block or a transaction proves by its hash that the host asked for it, and an input reveals
 //! something of the script that it spends.
 
 use bitcoin::consensus::deserialize;
@@ -18,6 +18,9 @@ const SEGWIT_IN_FORCE: u32 = 1_503_547_200;
 /// What a block's commitment to its witnesses begins with (BIP 141), and its length in bytes.
 const COMMITMENT: [u8; 6] = [0x6a, 0x24, 0xaa, 0x21, 0xa9, 0xed];
 const COMMITMENT_LEN: usize = 38;
+
+/// The bits of a leaf's version in the first byte of a control block.
+const LEAF_VERSION_MASK: u8 = 0xfe;
 
 /// The block of this hash, from its serialisation.
 ///
@@ -69,7 +72,7 @@ pub fn contradicts(input: &TxIn, script: &Script) -> bool {
         Some(Ok(Instruction::PushBytes(bytes))) => Some(bytes.as_bytes()),
         _ => None,
     };
-    // It may compute what it reveals.
+    // A scriptSig with operations may compute the key or the script.
     if !input.script_sig.is_push_only() {
         return false;
     }
@@ -107,6 +110,10 @@ fn contradicts_taproot(witness: &Witness, program: &[u8]) -> bool {
         items.pop();
     }
     let [.., leaf, control] = items[..] else { return items.is_empty() };
+    // Consensus takes this version of a leaf, and the library does not, since its byte is that of an annex.
+    if control.first().is_some_and(|version| version & LEAF_VERSION_MASK == TAPROOT_ANNEX_PREFIX) {
+        return false;
+    }
     let (Ok(key), Ok(control)) = (XOnlyPublicKey::from_slice(program), ControlBlock::decode(control)) else {
         return true;
     };
@@ -282,5 +289,7 @@ mod tests {
         assert!(!contradicts(&reveal(leaf.as_bytes(), None), &script));
         assert!(!contradicts(&reveal(leaf.as_bytes(), Some(&[TAPROOT_ANNEX_PREFIX, 1])), &script));
         assert!(contradicts(&reveal(&[0x52], None), &script));
+        let unknown = Witness::from_slice(&[vec![0x51], vec![0x51; 33]]);
+        assert!(!contradicts(&input(ScriptBuf::new(), unknown), &script));
     }
 }

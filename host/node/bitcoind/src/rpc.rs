@@ -41,7 +41,7 @@ const MAX_BATCH: usize = 500;
 pub struct Rpc {
     upstream: Arc<Upstream>,
     runtime: Runtime,
-    /// How many answers were provably not what was asked for.
+    /// How many replies were of another block or transaction than the host asked for.
     pub unproven: AtomicU64,
     /// The last of them in words.
     last_fault: Mutex<String>,
@@ -82,7 +82,7 @@ impl Rpc {
         &self.upstream
     }
 
-    /// Counts and logs that the node gave what provably is not what was asked for, and why that is known.
+    /// Counts and logs false data of the node, with the fault that proves it false.
     pub fn unproven(&self, fault: String) -> AskError {
         let count = self.unproven.fetch_add(1, Ordering::Relaxed) + 1;
         let is_new = std::mem::replace(&mut *self.last_fault.lock(), fault.clone()) != fault;

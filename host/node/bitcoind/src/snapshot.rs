@@ -103,7 +103,7 @@ const LENIENT_BLOCKS: [&str; 3] = [
     "00000000dd30457c001f4095d208cc1296b0eed002427aa599874af7a432b105",
 ];
 
-/// Whether the inputs of a block can spend what is said of them. Those of two blocks of the main chain and one of the former test
+/// Whether the inputs of a block can spend these outputs. Those of two blocks of the main chain and one of the former test
 /// chain break rules of scripts that count in all other blocks (`script_flag_exceptions` in Bitcoin Core).
 fn is_possible(block: &Block, spent: &[SpentOutputs]) -> bool {
     let can_spend = |(transaction, spent): (&Transaction, &SpentOutputs)| {

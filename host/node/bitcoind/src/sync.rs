@@ -8,7 +8,7 @@ use arc_swap::ArcSwap;
 use bitcoin::{BlockHash, Transaction};
 use outrigger_node::{NodeError, NodeEvent, Observer};
 use outrigger_service::chain::Tip;
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::{Condvar, Mutex, MutexGuard};
 use serde_json::json;
 
 use super::answers::{ChainAnswer, TipAnswer};
@@ -43,6 +43,15 @@ pub struct RewindLimit {
     pub allowed: Option<BlockHash>,
 }
 
+/// How far the observers have been told of returns of the node.
+#[derive(Default)]
+struct ToldReturns {
+    /// How many returns there had been then.
+    returns: u64,
+    /// How often it was tried.
+    attempts: u64,
+}
+
 /// The chain as the host follows it.
 pub struct Follower {
     pub(crate) rpc: Arc<Rpc>,
@@ -64,7 +73,8 @@ pub struct Follower {
     reached: AtomicBool,
     /// How often it was away, or behind, and is there again; and how often of that the observers have been told.
     returns: AtomicU64,
-    told_returns: AtomicU64,
+    told_returns: Mutex<ToldReturns>,
+    told: Condvar,
     /// Held while they are told.
     telling: Mutex<()>,
     /// When the node was started, in Unix seconds, and how many connections had been made when it was asked; 0 and none before.
@@ -110,7 +120,8 @@ impl Follower {
             held: Mutex::default(),
             reached: AtomicBool::new(false),
             returns: AtomicU64::new(0),
-            told_returns: AtomicU64::new(0),
+            told_returns: Mutex::default(),
+            told: Condvar::new(),
             telling: Mutex::default(),
             started: Mutex::default(),
             seen: AtomicBool::new(false),
@@ -175,8 +186,8 @@ impl Follower {
         self.stopping.store(true, Ordering::Relaxed);
     }
 
-    /// The node is not what it was: a connection broke, so that it may have been started anew since the last question, with another
-    /// mempool, or it has the blocks again that it lacked.
+    /// Notes that the node may have changed: a connection broke, so that it may have been started anew since the last question, with
+    /// another mempool, or it has the blocks again that it lacked.
     pub(crate) fn note_return(&self) {
         self.returns.fetch_add(1, Ordering::SeqCst);
     }
@@ -192,19 +203,8 @@ impl Follower {
         self.passed.fetch_add(1, Ordering::SeqCst);
     }
 
-    /// Makes the mirror no older than what any client was shown, and tells the observers of a node that is there again. While the node
-    /// is away, or takes long, all stays as it is.
+    /// Makes the mirror no older than what any client was shown. While the node is away, or takes long, it stays as it is.
     pub(crate) fn catch_up(&self) {
-        self.catch_up_chain();
-        if self.has_returned()
-            && self.is_reached()
-            && let Err(error) = self.tell_return()
-        {
-            tracing::debug!(%error, "answered by what is known of the mempool");
-        }
-    }
-
-    fn catch_up_chain(&self) {
         let passed = self.passed.load(Ordering::SeqCst);
         if self.is_confirmed(passed) || !(self.is_reached() || self.seen.swap(false, Ordering::Relaxed)) {
             return;
@@ -224,24 +224,45 @@ impl Follower {
     }
 
     /// Whether the node is there again, and the observers have not been told.
-    fn has_returned(&self) -> bool {
-        self.returns.load(Ordering::SeqCst) != self.told_returns.load(Ordering::SeqCst)
+    pub(crate) fn has_returned(&self) -> bool {
+        self.is_reached() && self.returns.load(Ordering::SeqCst) != self.told_returns.lock().returns
+    }
+
+    /// Waits until the observers have been told that the node is there again. Not while it is away, not for long, and for no second
+    /// attempt.
+    pub(crate) fn wait_until_told(&self) {
+        let deadline = Instant::now() + CATCH_UP_PATIENCE;
+        let mut told = self.told_returns.lock();
+        let attempts = told.attempts;
+        let is_due = |told: &ToldReturns| self.returns.load(Ordering::SeqCst) != told.returns;
+        while is_due(&told) && told.attempts == attempts && self.is_reached() && !self.is_stopping() {
+            if self.told.wait_until(&mut told, deadline).timed_out() {
+                tracing::debug!("answered by what is known of the mempool");
+                return;
+            }
+        }
     }
 
     /// Reads the mempool of a node that is there again, and tells the observers.
     fn tell_return(&self) -> Result<(), SyncError> {
         let _telling = self.telling.lock();
         let returns = self.returns.load(Ordering::SeqCst);
-        if returns == self.told_returns.load(Ordering::SeqCst) {
+        if returns == self.told_returns.lock().returns {
             return Ok(());
         }
         // What a node that was started anew has lost may not show in the figures of its mempool.
-        self.sync_mempool(true)?;
-        let following = self.following.lock();
-        self.emit(&NodeEvent::Reached);
-        drop(following);
-        self.told_returns.store(returns, Ordering::SeqCst);
-        Ok(())
+        let read = self.sync_mempool(true);
+        if read.is_ok() {
+            let _following = self.following.lock();
+            self.emit(&NodeEvent::Reached);
+        }
+        let mut told = self.told_returns.lock();
+        told.attempts += 1;
+        if read.is_ok() {
+            told.returns = returns;
+        }
+        self.told.notify_all();
+        read
     }
 
     /// Whether what is known is still told.

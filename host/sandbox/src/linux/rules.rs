@@ -250,7 +250,7 @@ fn conditional(shape: &Shape<'_>) -> Compiled<Vec<(c_long, Vec<SeccompRule>)>> {
                 rule(vec![bits(3, libc::MAP_SHARED | libc::MAP_HUGETLB, 0)?])?,
             ],
         ),
-        // An old size of 0, and one that is rounded up to it, maps shared memory once more.
+        // With an old size of 0, or with one that the system rounds up to 0, the call maps shared memory once more.
         (libc::SYS_mremap, vec![rule(vec![at_least(1, 1)?, at_most(1, i64::MAX.unsigned_abs())?])?]),
         // Not for a table of descriptors of a thread's own, for each of which the limit of descriptors holds.
         (libc::SYS_close_range, vec![rule(vec![bits(2, CLOSE_RANGE_UNSHARE, 0)?])?]),

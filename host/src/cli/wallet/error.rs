@@ -47,9 +47,6 @@ pub enum MoveError {
         .count
     )]
     NotImported { wallet: String, count: usize, first: String },
-    /// What was made of the copy cannot be removed.
-    #[error("the copy \"{wallet}\" is not complete, and cannot be removed: {reason}")]
-    Left { wallet: String, reason: String },
     /// The copy is not the original.
     #[error("the copy differs from the original\n{0}")]
     Differs(String),

@@ -42,14 +42,16 @@ pub fn put_new(
     make(host, name, content, passphrase)?;
     let filled = put(host, name, content, passphrase);
     if filled.is_err() {
-        host.ask::<Value>("unloadwallet", &json!([name]))?;
-        remove_wallet(wallets, name)
-            .map_err(|error| MoveError::Left { wallet: name.to_owned(), reason: error.to_string() })?;
+        let unloaded = host.ask::<Value>("unloadwallet", &json!([name])).map_err(|error| error.to_string());
+        let removed = unloaded.and_then(|_| remove_wallet(wallets, name).map_err(|error| error.to_string()));
+        if let Err(reason) = removed {
+            eprintln!("outrigger: the copy \"{name}\" is not complete, and cannot be removed: {reason}");
+        }
     }
     filled
 }
 
-/// Gives a wallet of the host what it lacks of this content.
+/// Adds this content to a wallet of the host.
 ///
 /// # Errors
 /// What the host refuses.

@@ -57,7 +57,9 @@ impl Write<'_> {
         }
         row.state = state;
         if state == TxState::Inactive {
-            self.wallet.outgoing.lock().idle.entry(row.txid).or_default();
+            let mut outgoing = self.wallet.outgoing.lock();
+            let refusal = outgoing.idle.remove(&row.txid).flatten();
+            outgoing.note_idle(row.txid, refusal);
         }
         self.put_history(&row)?;
         self.put_transaction(&row)

@@ -287,7 +287,7 @@ impl Follower {
             // All wallets are told when a node that is away is there again.
             let is_away = shared.node.link().is_some_and(|link| !link.reached);
             let Some(wallet) = self.get(slot).filter(|_| !is_away) else { continue };
-            match catch_unwind(AssertUnwindSafe(|| wallet.resubmit(offered))) {
+            match catch_unwind(AssertUnwindSafe(|| wallet.resubmit(offered, None))) {
                 Ok(Ok(_)) => {}
                 Ok(Err(error)) => {
                     tracing::warn!(wallet = wallet.name(), %error, "unconfirmed transactions cannot be offered again");

@@ -147,7 +147,7 @@ impl Wallet {
         let (mut last_height, mut widened) = (None, false);
         contain("a rescan", || outcome = self.rescan_outcome(row, &mut last_height, &mut widened));
         contain("offering unconfirmed transactions again", || {
-            if let Err(error) = self.resubmit(Offered::All) {
+            if let Err(error) = self.resubmit(Offered::All, None) {
                 tracing::warn!(wallet = self.name(), %error, "unconfirmed transactions could not be offered again");
             }
         });

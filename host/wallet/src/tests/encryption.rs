@@ -205,6 +205,7 @@ fn a_start_removes_the_former_key_of_a_wallet_that_is_not_loaded() {
         assert!(holds(&data(harness), &key) && note.exists());
         drop(held);
     });
+    harness.manager.scrub_unloaded().unwrap();
     let deadline = Instant::now() + Duration::from_secs(60);
     while note.exists() {
         assert!(Instant::now() < deadline, "the note stays");

@@ -424,10 +424,10 @@ fn unconfirmed_transactions_are_offered_again_after_12_to_36_hours() {
     let at = planned().unwrap();
     assert!((before + 12 * HOUR..Instant::now() + 36 * HOUR).contains(&at));
     // One that is sooner counts, and each once.
-    wallet.resubmit(Offered::All).unwrap();
+    wallet.resubmit(Offered::All, None).unwrap();
     assert!(planned().unwrap() <= at);
     let at = planned().unwrap();
     assert_eq!([at + HOUR, at, at].map(|rung| wallet.resend_is_due(rung)), [false, true, false]);
-    wallet.resubmit(Offered::All).unwrap();
+    wallet.resubmit(Offered::All, None).unwrap();
     assert!(planned().unwrap() > before + 12 * HOUR);
 }

@@ -23,6 +23,7 @@ use outrigger_service::{ErrorKind, Result as ServiceResult};
 
 use super::descriptors::DescriptorPosition;
 use super::error::{Result, WalletError};
+use super::follow::resends::Unsent;
 use super::follow::synced_at;
 use super::keypool::private_key_of;
 use super::legacy;
@@ -34,7 +35,6 @@ use super::store::rows::{CoinRow, DescriptorRow, ScriptRow};
 use super::store::tables::{Table, get, number_from_key, outpoint_from};
 use super::store::{Snapshot, Tables};
 use super::trust::{TrustResolver, Verdicts};
-use super::unsent::Unsent;
 use sources::{Side, keypool_oldest};
 
 /// The most coins that one answer holds.

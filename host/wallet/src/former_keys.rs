@@ -1,0 +1,53 @@
+//! Former secrets in the files of wallets that are not loaded, which a kill kept from being removed.
+
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::thread;
+
+use outrigger_service::Result as ServiceResult;
+
+use super::files;
+use super::live::Wallet;
+use super::loading::CLOSING_PATIENCE;
+use super::manager::WalletManager;
+use super::store::Store;
+
+impl WalletManager {
+    /// Begins to remove former secrets from the files of wallets that are not loaded and had them at a kill.
+    ///
+    /// # Errors
+    /// When the system has no thread to give.
+    pub fn scrub_unloaded(self: &Arc<Self>) -> io::Result<()> {
+        let (manager, dir) = (Arc::downgrade(self), self.dir.clone());
+        let scrub_all = move || {
+            let has_note = |name: &String| files::folder(&dir, name).is_ok_and(|at| files::may_have_former_key(&at));
+            for name in files::list(&dir).unwrap_or_default().into_iter().filter(has_note) {
+                let Some(manager) = manager.upgrade() else { return };
+                if let Err(error) = manager.scrub_unloaded_wallet(&name) {
+                    tracing::warn!(wallet = name, %error, "a former key may still be in the wallet's file: load the wallet");
+                }
+            }
+        };
+        thread::Builder::new().name("former keys".into()).spawn(scrub_all).map(drop)
+    }
+
+    fn scrub_unloaded_wallet(&self, name: &str) -> ServiceResult<()> {
+        // Whoever loads, makes or unloads it meanwhile removes them, too.
+        let Ok(_reserved) = self.reserve_name(name) else { return Ok(()) };
+        if self.follower.named(name).is_some() || self.shared.stopping.load(Ordering::Relaxed) {
+            return Ok(());
+        }
+        let folder = files::folder(&self.dir, name)?;
+        let store = Store::open(&folder, &self.shared.settings)?;
+        let closing = store.closing();
+        let wallet = Wallet::of_chain(name.to_owned(), store, self.shared.clone())?;
+        wallet.scrub();
+        self.follower.remove(&wallet);
+        drop(wallet);
+        if !closing.clone().wait_timeout(CLOSING_PATIENCE) {
+            self.closing.lock().insert(name.to_owned(), closing);
+        }
+        Ok(())
+    }
+}

@@ -34,6 +34,7 @@ mod node;
 mod probe;
 mod proof;
 pub mod results;
+mod returns;
 mod rpc;
 mod search;
 mod snapshot;

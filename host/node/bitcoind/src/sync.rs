@@ -8,7 +8,7 @@ use arc_swap::ArcSwap;
 use bitcoin::{BlockHash, Transaction};
 use outrigger_node::{NodeError, NodeEvent, Observer};
 use outrigger_service::chain::Tip;
-use parking_lot::{Condvar, Mutex, MutexGuard};
+use parking_lot::{Mutex, MutexGuard};
 use serde_json::json;
 
 use super::answers::{ChainAnswer, TipAnswer};
@@ -18,6 +18,7 @@ use super::filters::Filters;
 use super::headers::{fetch, header};
 use super::mempool::{Mempool, now};
 use super::mirror::{Change, Mirror, Moment};
+use super::returns::Returns;
 use super::rpc::{INVALID_ADDRESS_OR_KEY, Rpc};
 use super::source::Source;
 use super::zmq::Event;
@@ -43,15 +44,6 @@ pub struct RewindLimit {
     pub allowed: Option<BlockHash>,
 }
 
-/// How far the observers have been told of returns of the node.
-#[derive(Default)]
-struct ToldReturns {
-    /// How many returns there had been then.
-    returns: u64,
-    /// How often it was tried.
-    attempts: u64,
-}
-
 /// The chain as the host follows it.
 pub struct Follower {
     pub(crate) rpc: Arc<Rpc>,
@@ -71,12 +63,8 @@ pub struct Follower {
     held: Mutex<Option<String>>,
     /// Whether the last question was answered.
     reached: AtomicBool,
-    /// How often it was away, or behind, and is there again; and how often of that the observers have been told.
-    returns: AtomicU64,
-    told_returns: Mutex<ToldReturns>,
-    told: Condvar,
-    /// Held while they are told.
-    telling: Mutex<()>,
+    /// How often the node was away, or behind, and is there again.
+    returns: Returns,
     /// When the node was started, in Unix seconds, and how many connections had been made when it was asked; 0 and none before.
     started: Mutex<(u64, Option<u64>)>,
     /// Whether a passed call was answered since then: the node may be there again.
@@ -119,10 +107,7 @@ impl Follower {
             rewind,
             held: Mutex::default(),
             reached: AtomicBool::new(false),
-            returns: AtomicU64::new(0),
-            told_returns: Mutex::default(),
-            told: Condvar::new(),
-            telling: Mutex::default(),
+            returns: Returns::default(),
             started: Mutex::default(),
             seen: AtomicBool::new(false),
             source: Source::default(),
@@ -189,7 +174,7 @@ impl Follower {
     /// Notes that the node may have changed: a connection broke, so that it may have been started anew since the last question, with
     /// another mempool, or it has the blocks again that it lacked.
     pub(crate) fn note_return(&self) {
-        self.returns.fetch_add(1, Ordering::SeqCst);
+        self.returns.note();
     }
 
     /// Sends all events from now on to `observer`.
@@ -225,44 +210,23 @@ impl Follower {
 
     /// Whether the node is there again, and the observers have not been told.
     pub(crate) fn has_returned(&self) -> bool {
-        self.is_reached() && self.returns.load(Ordering::SeqCst) != self.told_returns.lock().returns
+        self.is_reached() && self.returns.is_due() && !self.is_stopping()
     }
 
-    /// Waits until the observers have been told that the node is there again. Not while it is away, not for long, and for no second
-    /// attempt.
+    /// Waits for a while until the observers have been told that the node is there again.
     pub(crate) fn wait_until_told(&self) {
-        let deadline = Instant::now() + CATCH_UP_PATIENCE;
-        let mut told = self.told_returns.lock();
-        let attempts = told.attempts;
-        let is_due = |told: &ToldReturns| self.returns.load(Ordering::SeqCst) != told.returns;
-        while is_due(&told) && told.attempts == attempts && self.is_reached() && !self.is_stopping() {
-            if self.told.wait_until(&mut told, deadline).timed_out() {
-                tracing::debug!("answered by what is known of the mempool");
-                return;
-            }
-        }
+        self.returns.wait(Instant::now() + CATCH_UP_PATIENCE);
     }
 
     /// Reads the mempool of a node that is there again, and tells the observers.
     fn tell_return(&self) -> Result<(), SyncError> {
-        let _telling = self.telling.lock();
-        let returns = self.returns.load(Ordering::SeqCst);
-        if returns == self.told_returns.lock().returns {
-            return Ok(());
-        }
-        // What a node that was started anew has lost may not show in the figures of its mempool.
-        let read = self.sync_mempool(true);
-        if read.is_ok() {
+        self.returns.tell(|| {
+            // What a node that was started anew has lost may not show in the figures of its mempool.
+            self.sync_mempool(true)?;
             let _following = self.following.lock();
             self.emit(&NodeEvent::Reached);
-        }
-        let mut told = self.told_returns.lock();
-        told.attempts += 1;
-        if read.is_ok() {
-            told.returns = returns;
-        }
-        self.told.notify_all();
-        read
+            Ok(())
+        })
     }
 
     /// Whether what is known is still told.
@@ -536,6 +500,8 @@ impl Follower {
             } else {
                 self.sync_mempool(forced)?;
             }
+        } else {
+            self.returns.fail();
         }
         chain.map(drop)
     }

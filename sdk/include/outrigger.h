@@ -2203,6 +2203,20 @@ enum {
      * Request: descriptors [list of descriptor_import]. Response: [list of import_outcome].
      */
     OUTRIGGER_FN_WALLET_ADD_OWN_DESCRIPTORS = 52,
+    /**
+     * Whether a transaction of the wallet has spent an output of each of these scripts while it was the wallet's, in
+     * their order, whatever became of that transaction. Since minor 1.
+     *
+     * Request: scripts [list of bytes]. Response: [list of bool].
+     */
+    OUTRIGGER_FN_WALLET_SPENT_FROM = 53,
+    /**
+     * The sums of the wallet's coins, as `coins` lists them. Takes the same time however many coins there are, but for
+     * those in the mempool, whose transactions are judged anew. Since minor 1.
+     *
+     * Request: query [balances_query]. Response: [balances].
+     */
+    OUTRIGGER_FN_WALLET_BALANCES = 54,
 };
 
 /* ------------------------------------------------------------------------------------------------------------------

@@ -1623,6 +1623,49 @@ typedef struct outrigger_received_query_t {
     int64_t min_coinbase_depth;
 } outrigger_received_query_t;
 
+/** Sums of the coins of one ownership. */
+typedef struct outrigger_coin_totals_t {
+    /**
+     * Mature confirmed coins, and unconfirmed ones of trusted transactions (`CachedTxIsTrusted` in Bitcoin Core). [u64]
+     */
+    uint64_t trusted;
+    /** Coins of transactions of the mempool that are not trusted. [u64] */
+    uint64_t untrusted_pending;
+    /** Coinbase outputs that may not be spent yet. [u64] */
+    uint64_t immature;
+} outrigger_coin_totals_t;
+
+/** Perhaps a value. [optional coin_totals] */
+typedef struct outrigger_optional_coin_totals_t {
+    /** Whether there is a value. */
+    bool present;
+    /** It; zero where there is none. */
+    outrigger_coin_totals_t value;
+} outrigger_optional_coin_totals_t;
+
+/** The sums of a wallet's coins, by ownership. */
+typedef struct outrigger_balances_t {
+    /** Of spendable coins. [coin_totals] */
+    outrigger_coin_totals_t mine;
+    /** Of coins that the wallet watches; none where it has no such coin. [optional coin_totals] */
+    outrigger_optional_coin_totals_t watch_only;
+    /**
+     * Spendable coins of scripts that the wallet has spent from, if they were to be summed up apart. No other sum holds
+     * them. [u64]
+     */
+    uint64_t used;
+} outrigger_balances_t;
+
+/** Which coins outrigger_wallet_balances() sums up, and how. */
+typedef struct outrigger_balances_query_t {
+    /**
+     * How many confirmations a coin needs to count as trusted. Unconfirmed coins count where this is 0 or less. [i64]
+     */
+    int64_t min_depth;
+    /** Whether coins of scripts that the wallet has spent from are summed up apart. [bool] */
+    bool avoid_reuse;
+} outrigger_balances_query_t;
+
 /** The kind of a signature. */
 typedef struct outrigger_scheme_t {
     /** Which it is: one of the constants below. */
@@ -4251,6 +4294,40 @@ static inline void outrigger_put_list_of_descriptor_import(
     for (at = 0; at < count; at++) {
         outrigger_put_descriptor_import(writer, &value[at]);
     }
+}
+
+/** [coin_totals] Threads: any. Ownership: nothing changes hands. Lifetime: `*out` is a copy. */
+static inline bool outrigger_get_coin_totals(outrigger_reader_t *reader, outrigger_coin_totals_t *out)
+{
+    memset(out, 0, sizeof *out);
+    return outrigger_get_u64(reader, &out->trusted)
+        && outrigger_get_u64(reader, &out->untrusted_pending)
+        && outrigger_get_u64(reader, &out->immature);
+}
+
+/** [optional coin_totals] Threads: any. Ownership: nothing changes hands. Lifetime: `*out` is a copy. */
+static inline bool outrigger_get_optional_coin_totals(
+    outrigger_reader_t *reader, outrigger_optional_coin_totals_t *out)
+{
+    memset(out, 0, sizeof *out);
+    return outrigger_get_bool(reader, &out->present)
+        && (!out->present || outrigger_get_coin_totals(reader, &out->value));
+}
+
+/** [balances] Threads: any. Ownership: nothing changes hands. Lifetime: `*out` is a copy. */
+static inline bool outrigger_get_balances(outrigger_reader_t *reader, outrigger_balances_t *out)
+{
+    memset(out, 0, sizeof *out);
+    return outrigger_get_coin_totals(reader, &out->mine)
+        && outrigger_get_optional_coin_totals(reader, &out->watch_only)
+        && outrigger_get_u64(reader, &out->used);
+}
+
+/** [balances_query] Threads: any. Ownership: what is written stays the caller's. Lifetime: it is copied. */
+static inline void outrigger_put_balances_query(outrigger_writer_t *writer, const outrigger_balances_query_t *value)
+{
+    outrigger_put_i64(writer, value->min_depth);
+    outrigger_put_bool(writer, value->avoid_reuse);
 }
 
 /** [scheme] Threads: any. Ownership: what is written stays the caller's. Lifetime: it is copied. */
@@ -7122,6 +7199,68 @@ static inline int32_t outrigger_wallet_add_own_descriptors(
     status = outrigger_ask_written(wallet, OUTRIGGER_FN_WALLET_ADD_OWN_DESCRIPTORS, scope, &request, &own);
     reader = outrigger_read(outrigger_lend(&own));
     read = status == OUTRIGGER_STATUS_OK && outrigger_get_list_of_import_outcome(&reader, out);
+    if (!read) {
+        memset(out, 0, sizeof *out);
+    }
+    return outrigger_answered(status, read, &own, response);
+}
+
+/**
+ * Whether a transaction of the wallet has spent an output of each of these scripts while it was the wallet's, in their
+ * order, whatever became of that transaction. Since minor 1.
+ *
+ * Request: scripts [list of bytes]. Response: [list of bool].
+ * Threads: any, from `init` until `stop` has returned; of one scope, one at a time.
+ * Ownership: the arguments stay the caller's; `*response` is the caller's to release, whatever the status is.
+ * Lifetime: what `*out` points to ends with `*response`; the arguments are copied.
+ */
+static inline int32_t outrigger_wallet_spent_from(
+    const outrigger_service_t *wallet, uint64_t scope, const outrigger_bytes_t *scripts, size_t scripts_count,
+    outrigger_owned_bytes_t *response, outrigger_list_t *out)
+{
+    outrigger_writer_t request = OUTRIGGER_WRITER;
+    outrigger_owned_bytes_t own = OUTRIGGER_NO_BYTES;
+    outrigger_reader_t reader;
+    int32_t status = OUTRIGGER_STATUS_OK;
+    bool read = false;
+    memset(out, 0, sizeof *out);
+    if (response == NULL) {
+        return OUTRIGGER_STATUS_MALFORMED;
+    }
+    outrigger_put_list_of_bytes(&request, scripts, scripts_count);
+    status = outrigger_ask_written(wallet, OUTRIGGER_FN_WALLET_SPENT_FROM, scope, &request, &own);
+    reader = outrigger_read(outrigger_lend(&own));
+    read = status == OUTRIGGER_STATUS_OK && outrigger_get_list_of_bool(&reader, out);
+    if (!read) {
+        memset(out, 0, sizeof *out);
+    }
+    return outrigger_answered(status, read, &own, response);
+}
+
+/**
+ * The sums of the wallet's coins, as `coins` lists them. Takes the same time however many coins there are, but for
+ * those in the mempool, whose transactions are judged anew. Since minor 1.
+ *
+ * Request: query [balances_query]. Response: [balances].
+ * Threads: any, from `init` until `stop` has returned; of one scope, one at a time.
+ * Ownership: the arguments stay the caller's; `*response` is the caller's to release, whatever the status is. It may be
+ * null: nothing but the detail of a failure is lost then.
+ * Lifetime: `*out` is a copy, and the arguments are copied.
+ */
+static inline int32_t outrigger_wallet_balances(
+    const outrigger_service_t *wallet, uint64_t scope, const outrigger_balances_query_t *query,
+    outrigger_owned_bytes_t *response, outrigger_balances_t *out)
+{
+    outrigger_writer_t request = OUTRIGGER_WRITER;
+    outrigger_owned_bytes_t own = OUTRIGGER_NO_BYTES;
+    outrigger_reader_t reader;
+    int32_t status = OUTRIGGER_STATUS_OK;
+    bool read = false;
+    memset(out, 0, sizeof *out);
+    outrigger_put_balances_query(&request, query);
+    status = outrigger_ask_written(wallet, OUTRIGGER_FN_WALLET_BALANCES, scope, &request, &own);
+    reader = outrigger_read(outrigger_lend(&own));
+    read = status == OUTRIGGER_STATUS_OK && outrigger_get_balances(&reader, out);
     if (!read) {
         memset(out, 0, sizeof *out);
     }

@@ -7,8 +7,9 @@ use outrigger_memory::wipe_stack;
 use outrigger_service::mempool::Admission;
 use outrigger_service::signer::SignBatch;
 use outrigger_service::wallet::{
-    AddressType, CoinBatch, CreateOptions, DescriptorImport, DescriptorInfo, HdKey, HistoryBatch, HistoryQuery, Import,
-    ImportOutcome, LabelBatch, Migration, Received, ReceivedQuery, ScriptInfo, SpendSettings, WalletInfo,
+    AddressType, Balances, BalancesQuery, CoinBatch, CreateOptions, DescriptorImport, DescriptorInfo, HdKey,
+    HistoryBatch, HistoryQuery, Import, ImportOutcome, LabelBatch, Migration, Received, ReceivedQuery, ScriptInfo,
+    SpendSettings, WalletInfo,
 };
 use outrigger_service::wire::{Blob, Encoded, Secret};
 use outrigger_service::{ErrorKind, Result, Scope, ServiceError, Signer, Wallet};
@@ -320,6 +321,14 @@ impl Wallet for WalletService {
 
     fn add_own_descriptors(&self, scope: Scope, descriptors: Vec<DescriptorImport>) -> Result<Vec<ImportOutcome>> {
         self.write(scope, |wallet| wallet.add_own_descriptors(descriptors))
+    }
+
+    fn spent_from(&self, scope: Scope, scripts: Vec<ScriptBuf>) -> Result<Vec<bool>> {
+        self.read(scope, |view| view.spent_from(&scripts))
+    }
+
+    fn balances(&self, scope: Scope, query: BalancesQuery) -> Result<Balances> {
+        self.read(scope, |view| view.balances(&query))
     }
 
     fn received(&self, scope: Scope, query: ReceivedQuery) -> Result<Encoded<Vec<Received>>> {

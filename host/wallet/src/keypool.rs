@@ -107,11 +107,7 @@ impl Write<'_> {
         for (index, scripts) in derived {
             for script in scripts {
                 let key = script_key(&script);
-                let mut row = get(self.t.scripts, &self.txn, &key)?.unwrap_or_else(|| ScriptRow {
-                    script: script.clone(),
-                    owners: Vec::new(),
-                    imported: outrigger_service::wallet::Ownership::None,
-                });
+                let mut row = get(self.t.scripts, &self.txn, &key)?.unwrap_or_else(|| ScriptRow::new(script.clone()));
                 if !row.owners.contains(&(number, index)) {
                     row.owners.push((number, index));
                     put(self.t.scripts, &mut self.txn, &key, &row)?;

@@ -333,8 +333,8 @@ impl Write<'_> {
         let row: Option<ScriptRow> = get(self.t.scripts, &self.txn, &key)?;
         let known = row.as_ref().map_or(Ownership::None, |row| row.imported);
         if imported != known {
-            let owners = row.map(|row| row.owners).unwrap_or_default();
-            put(self.t.scripts, &mut self.txn, &key, &ScriptRow { script: script.clone(), owners, imported })?;
+            let row = row.unwrap_or_else(|| ScriptRow::new(script.clone()));
+            put(self.t.scripts, &mut self.txn, &key, &ScriptRow { imported, ..row })?;
             self.wallet.follow_script(&key);
             touched.push(script);
         }

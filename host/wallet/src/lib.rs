@@ -17,6 +17,7 @@ mod attempts;
 mod backup;
 mod binding;
 mod branches;
+mod coins;
 mod creation;
 mod credits;
 mod descriptors;
@@ -51,6 +52,7 @@ mod seed;
 mod send;
 mod signing;
 mod store;
+mod sums;
 #[cfg(test)]
 mod tests;
 mod trust;

@@ -30,6 +30,7 @@ use super::reorganisations::Retreat;
 use super::rescan::slot::Slot;
 use super::store::Store;
 use super::store::tables::PLAINTEXT_KEY;
+use super::sums::KeptSums;
 use super::turns::Turns;
 
 /// What all wallets derive and sign with.
@@ -95,6 +96,8 @@ pub struct Wallet {
     pub(super) asked: AtomicBool,
     /// Whether it waits for a thread that stores how far it has followed the chain.
     pub(super) waits_to_be_stored: AtomicBool,
+    /// The sums of its coins.
+    pub(super) sums: KeptSums,
     /// What was last told of the wallet as a whole.
     pub(super) told: Mutex<Option<Told>>,
     /// What its transactions pay to it, and the number of the snapshot that says so; none where it was not asked, or is too much.
@@ -132,6 +135,7 @@ impl Wallet {
             entries: AtomicU64::new(0),
             asked: AtomicBool::new(true),
             waits_to_be_stored: AtomicBool::new(false),
+            sums: KeptSums::default(),
             told: Mutex::new(None),
             credits: Mutex::new(None),
         })

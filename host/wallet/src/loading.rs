@@ -42,12 +42,16 @@ const UNPROVEN: &str = "An earlier version followed this wallet and did not chec
                         descriptors into a new wallet";
 
 impl Wallet {
-    /// Whether it has to be told that blocks of this wallet were not proven. From then on they are.
-    fn tell_unproven(&self) -> Result<bool> {
+    /// Brings a wallet of an earlier version up to date. Whether its warnings have to tell that its blocks were not proven; from now
+    /// on they are.
+    fn update(&self) -> Result<bool> {
         if self.store.tables.meta.get(&*self.store.read()?, PROVEN)?.is_some() {
             return Ok(false);
         }
-        self.write(|write| Ok(write.t.meta.put(&mut write.txn, PROVEN, &[])?))?;
+        self.write(|write| {
+            write.mark_all_spent_from()?;
+            Ok(write.t.meta.put(&mut write.txn, PROVEN, &[])?)
+        })?;
         // The embedded chain has checked its blocks.
         let is_told = self.shared.node.link().is_some();
         if is_told {
@@ -217,7 +221,7 @@ impl WalletManager {
         }
         let is_widened = rescan::resume(wallet, before)?;
         wallet.scrub();
-        let unproven = wallet.tell_unproven()?.then_some(UNPROVEN);
+        let unproven = wallet.update()?.then_some(UNPROVEN);
         Ok(is_widened.then_some(RANGE_WIDENED).into_iter().chain(unproven).map(str::to_owned).collect())
     }
 

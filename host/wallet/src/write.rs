@@ -15,6 +15,7 @@ use super::live::Wallet;
 use super::store::Tables;
 use super::store::rows::MetaRow;
 use super::store::tables::{CHANGES, put};
+use super::sums::Sums;
 
 /// How many scripts or keys a write takes at a time: what is derived of a range before it is stored, and what is done before
 /// the write asks whether it is still wanted.
@@ -36,6 +37,8 @@ pub struct Write<'w> {
     pub changed: BTreeSet<Txid>,
     /// Descriptors that got scripts because others were used, with the index behind their last one.
     pub grown: Vec<(u32, u32)>,
+    /// How the sums of the coins change.
+    pub sums: Sums,
     /// Coins that are locked or unlocked once the write is on disk: which, and whether it is locked.
     pub locks: Vec<(OutPoint, bool)>,
 }
@@ -110,6 +113,7 @@ impl Wallet {
             synced,
             changed: BTreeSet::new(),
             grown: Vec::new(),
+            sums: Sums::default(),
             locks: Vec::new(),
         };
         let result = change(&mut write)?;
@@ -120,8 +124,11 @@ impl Wallet {
             put(t.meta, &mut write.txn, b"synced", &write.synced)?;
             write.remember_block()?;
         }
-        let Write { txn, changed, synced: now, locks, .. } = write;
-        txn.commit()?;
+        let Write { txn, changed, synced: now, locks, sums, .. } = write;
+        self.sums.announce(txn.id(), sums);
+        let committed = txn.commit();
+        self.sums.end(self.store.read()?.id());
+        committed?;
         self.note_locks(&locks);
         self.feed.note_stored(synced, now);
         for txid in changed {

@@ -17,7 +17,7 @@ const MILLION: f64 = 1_000_000.0;
 /// `getwalletinfo`: the keys of Bitcoin Core 29 in their order, and no others, for typed clients refuse those.
 pub fn get_wallet_info(context: &mut CallContext<'_>) -> Result<Value, WalletError> {
     let wallet = context.wallet()?;
-    let mine = balances(context, &wallet, 0, wallet.avoid_reuse)?.mine;
+    let mine = balances(context, 0, wallet.avoid_reuse)?.mine;
     let scanning = match &wallet.rescan {
         Some(scan) => json!({"duration": scan.duration, "progress": f64::from(scan.millionths) / MILLION}),
         None => json!(false),

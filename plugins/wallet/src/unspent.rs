@@ -8,8 +8,8 @@ use outrigger_sdk::params::{Type, encode_hex, int32, int64};
 use outrigger_sdk::service::ServiceError;
 use outrigger_sdk::service::mempool::MempoolEntry;
 use outrigger_sdk::service::wallet::{Ownership, ScriptInfo, WalletCoin, WalletInfo};
+use outrigger_sdk::spend::coins;
 use outrigger_sdk::spend::known::{redeem_script, witness_script};
-use outrigger_sdk::spend::{coins, reuse};
 use outrigger_sdk::standard::{ScriptKind, address, classify};
 use outrigger_sdk::typed;
 use serde_json::{Map, Value, json};
@@ -150,7 +150,7 @@ pub fn list_unspent(context: &mut CallContext<'_>) -> Result<Value, WalletError>
     let scripts = coins::scripts_of(context.services(), &coins)?;
     let entries = coins::mempool_entries(context.services(), &coins)?;
     let parents = parent_texts(context, &coins)?;
-    let spent_from = if wallet.avoid_reuse { Some(reuse::spent_from(context.services())?) } else { None };
+    let spent_from = if wallet.avoid_reuse { Some(coins::spent_from(context.services(), &coins)?) } else { None };
     let entry = |coin: &WalletCoin| {
         let about = About {
             depth: coins::depth(coin, &wallet.synced),

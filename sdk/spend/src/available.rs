@@ -14,7 +14,6 @@ use crate::coin::{Coin, OutputKind};
 use crate::coins;
 use crate::control::{CoinControl, PresetInput};
 use crate::error::SpendError;
-use crate::reuse;
 use crate::signable::signable_keys;
 use crate::truc;
 use crate::weight::{InputSize, Signatures, input_size, is_witness};
@@ -133,10 +132,6 @@ impl Available {
     ) -> Result<()> {
         let preset: HashSet<&OutPoint> = preset.iter().collect();
         let signatures = self.signatures;
-        let spent_from = match control.avoid_reuse && wallet.avoid_reuse {
-            true => reuse::spent_from(services)?,
-            false => HashSet::new(),
-        };
         let locked = coins::locked(services)?;
         let may_be_spent = |coin: &WalletCoin| {
             let depth = coins::depth(coin, &wallet.synced);
@@ -151,12 +146,15 @@ impl Available {
                 && !coins::is_immature(coin, &wallet.synced)
                 && (is_safe || control.include_unsafe)
                 && (control.min_depth..=control.max_depth).contains(&depth)
-                && !spent_from.contains(&coin.script)
                 && !preset.contains(&coin.outpoint)
                 && !locked.contains(&coin.outpoint)
         };
         let mut candidates = coins::all(services)?;
         candidates.retain(may_be_spent);
+        if control.avoid_reuse && wallet.avoid_reuse {
+            let spent_from = coins::spent_from(services, &candidates)?;
+            candidates.retain(|coin| !spent_from.contains(&coin.script));
+        }
         if !control.include_unsafe {
             let replacements = replacements(services, &candidates)?;
             candidates.retain(|coin| !replacements.contains(&coin.outpoint.txid));

@@ -58,6 +58,18 @@ pub fn is_present(coin: &WalletCoin) -> bool {
     matches!(coin.state, TxState::Confirmed { .. } | TxState::InMempool)
 }
 
+/// The scripts of these coins that the wallet has spent from. Whoever saw it knows them.
+pub fn spent_from(services: Services<'_>, coins: &[WalletCoin]) -> Result<HashSet<ScriptBuf>> {
+    let scripts: Vec<ScriptBuf> =
+        coins.iter().map(|coin| &coin.script).collect::<HashSet<_>>().into_iter().cloned().collect();
+    let mut spent = HashSet::new();
+    for scripts in scripts.chunks(BATCH as usize) {
+        let known = services.host.wallet.spent_from(services.scope, scripts.to_vec())?;
+        spent.extend(scripts.iter().zip(known).filter(|(_, spent)| *spent).map(|(script, _)| script.clone()));
+    }
+    Ok(spent)
+}
+
 /// What the wallet knows of the scripts of these coins.
 pub fn scripts_of<'a>(
     services: Services<'_>,

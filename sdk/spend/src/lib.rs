@@ -29,7 +29,6 @@ mod miniscript_size;
 pub mod options;
 mod replace;
 mod replace_options;
-pub mod reuse;
 pub mod select;
 mod signable;
 mod signed_input;

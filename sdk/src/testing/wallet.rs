@@ -11,9 +11,9 @@ use super::wallet_state::WalletState;
 use super::{StubMempool, lock};
 use outrigger_service::mempool::Admission;
 use outrigger_service::wallet::{
-    AddressType, CoinBatch, CreateOptions, DescriptorImport, DescriptorInfo, HdKey, HistoryBatch, HistoryQuery, Import,
-    ImportOutcome, LabelBatch, LabelledScript, Migration, Ownership, Received, ReceivedQuery, ScriptInfo,
-    SpendSettings, TxState, WalletInfo, WalletKind,
+    AddressType, Balances, BalancesQuery, CoinBatch, CreateOptions, DescriptorImport, DescriptorInfo, HdKey,
+    HistoryBatch, HistoryQuery, Import, ImportOutcome, LabelBatch, LabelledScript, Migration, Ownership, Received,
+    ReceivedQuery, ScriptInfo, SpendSettings, TxState, WalletInfo, WalletKind,
 };
 use outrigger_service::wire::{Blob, Encoded, Secret};
 use outrigger_service::{ErrorKind, Mempool, Result, Scope, ServiceError, Wallet};
@@ -407,6 +407,14 @@ impl Wallet for StubWallet {
 
     fn received(&self, _: Scope, query: ReceivedQuery) -> Result<Encoded<Vec<Received>>> {
         self.with(|state| Encoded::new(&state.received(&query)))
+    }
+
+    fn spent_from(&self, _: Scope, scripts: Vec<ScriptBuf>) -> Result<Vec<bool>> {
+        self.with(|state| scripts.iter().map(|script| state.spent_from.contains(script)).collect())
+    }
+
+    fn balances(&self, _: Scope, query: BalancesQuery) -> Result<Balances> {
+        self.with(|state| state.balances(&query))
     }
 
     fn begin_payment(&self, _: Scope) -> Result<()> {

@@ -8,9 +8,9 @@ use secp256k1::SecretKey;
 
 use super::rows::KnownTransaction;
 use outrigger_service::wallet::{
-    AddressSource, AddressType, DescriptorInfo, HdKey, Import, ImportOutcome, Ownership, Received, ReceivedBy,
-    ReceivedQuery, ScriptInfo, SpendSettings, Synced, WalletCoin, WalletInfo, WalletKind, WalletOutput,
-    WalletTransaction,
+    AddressSource, AddressType, Balances, BalancesQuery, DescriptorInfo, HdKey, Import, ImportOutcome, Ownership,
+    Received, ReceivedBy, ReceivedQuery, ScriptInfo, SpendSettings, Synced, TxState, WalletCoin, WalletInfo,
+    WalletKind, WalletOutput, WalletTransaction,
 };
 use outrigger_service::wire::{Blob, Secret};
 use outrigger_values::amount::Saturating;
@@ -28,6 +28,8 @@ pub struct WalletState {
     pub descriptor_texts: BTreeMap<u32, String>,
     /// The coins.
     pub coins: Vec<WalletCoin>,
+    /// The scripts that it has spent from.
+    pub spent_from: BTreeSet<ScriptBuf>,
     /// The locked outputs.
     pub locked: BTreeSet<OutPoint>,
     /// What holds for payments.
@@ -99,6 +101,7 @@ impl WalletState {
             transactions: Vec::new(),
             descriptor_texts: BTreeMap::new(),
             coins: Vec::new(),
+            spent_from: BTreeSet::new(),
             locked: BTreeSet::new(),
             spending: SpendSettings::default(),
             descriptors: Vec::new(),
@@ -132,6 +135,35 @@ impl WalletState {
 
     pub(super) fn transaction_mut(&mut self, txid: Txid) -> Option<&mut WalletTransaction> {
         self.transactions.iter_mut().map(|known| &mut known.transaction).find(|transaction| transaction.txid == txid)
+    }
+
+    /// The sums of its coins.
+    pub(super) fn balances(&self, query: &BalancesQuery) -> Balances {
+        let mut balances = Balances::default();
+        for coin in &self.coins {
+            let totals = match coin.ownership {
+                Ownership::Spendable => &mut balances.mine,
+                Ownership::WatchOnly => balances.watch_only.get_or_insert_default(),
+                Ownership::None => continue,
+            };
+            let depth = coin.state.depth(self.info.synced.height);
+            let sum = match coin.state {
+                TxState::Confirmed { .. } if coin.coinbase && depth <= 100 => &mut totals.immature,
+                TxState::Confirmed { .. } | TxState::InMempool
+                    if query.avoid_reuse && self.spent_from.contains(&coin.script) =>
+                {
+                    if coin.ownership == Ownership::WatchOnly {
+                        continue;
+                    }
+                    &mut balances.used
+                }
+                TxState::InMempool if !coin.trusted => &mut totals.untrusted_pending,
+                TxState::Confirmed { .. } | TxState::InMempool if depth >= query.min_depth => &mut totals.trusted,
+                _ => continue,
+            };
+            *sum = sum.saturating_add(coin.value);
+        }
+        balances
     }
 
     /// What its scripts received.

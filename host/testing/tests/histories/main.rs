@@ -18,10 +18,10 @@ mod outages;
 mod steps;
 mod world;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
-use bitcoin::{BlockHash, OutPoint};
-use outrigger_service::wallet::{Ownership, TxState};
+use bitcoin::{Amount, BlockHash, OutPoint, ScriptBuf};
+use outrigger_service::wallet::{Balances, BalancesQuery, Ownership, TxState, WalletCoin};
 use proptest::strategy::Strategy;
 use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestError, TestRng, TestRunner};
 use serde_json::{Value, json};
@@ -93,6 +93,7 @@ fn compare(world: &World, number: usize) -> Result<(), String> {
         let expected = answers.latest(label, count, skip, number.is_multiple_of(2));
         equal(&what, ask("listtransactions", arguments), &expected)?;
     }
+    balances_agree(world)?;
     if world.has_read_all { coins_agree(world) } else { Ok(()) }
 }
 
@@ -113,6 +114,45 @@ fn questions(world: &World, number: usize) -> Vec<(Option<BlockHash>, u32, bool,
         }
     }
     questions
+}
+
+/// The balances that are kept are the sums of the coins, judged one by one.
+fn balances_agree(world: &World) -> Result<(), String> {
+    let (coins, height) = (world.coins(), world.view().info().map_err(|error| error.to_string())?.synced.height);
+    let view = world.view();
+    let is_spent_from = |coin: &WalletCoin| view.spent_from(std::slice::from_ref(&coin.script)).unwrap() == [true];
+    let spent = world.naive.met.iter().flat_map(|met| met.named.inputs());
+    let parent = |input: OutPoint| Some((world.naive.find(input.txid)?.named.clone(), input.vout as usize));
+    let spent_from: HashSet<ScriptBuf> =
+        spent.filter_map(parent).map(|(parent, vout)| parent.tx.output[vout].script_pubkey.clone()).collect();
+    if let Some(coin) = coins.iter().find(|coin| is_spent_from(coin) != spent_from.contains(&coin.script)) {
+        return Err(format!("whether its script was spent from: {coin:?}"));
+    }
+    for query in [(0, false), (0, true), (1, true), (3, false), (102, true)] {
+        let query = BalancesQuery { min_depth: query.0, avoid_reuse: query.1 };
+        let mut wanted = Balances::default();
+        for coin in
+            coins.iter().filter(|coin| coin.state != TxState::Inactive || coin.ownership == Ownership::WatchOnly)
+        {
+            let (watched, depth) = (coin.ownership == Ownership::WatchOnly, coin.state.depth(height));
+            let totals = if watched { wanted.watch_only.get_or_insert_default() } else { &mut wanted.mine };
+            let sum = match coin.state {
+                TxState::Inactive => continue,
+                TxState::Confirmed { .. } if coin.coinbase && depth < 101 => &mut totals.immature,
+                _ if query.avoid_reuse && is_spent_from(coin) && watched => continue,
+                _ if query.avoid_reuse && is_spent_from(coin) => &mut wanted.used,
+                TxState::InMempool if !coin.trusted => &mut totals.untrusted_pending,
+                _ if depth >= query.min_depth => &mut totals.trusted,
+                _ => continue,
+            };
+            *sum = Amount::from_sat(sum.to_sat() + coin.value.to_sat());
+        }
+        let told = world.view().balances(&query).map_err(|error| error.to_string())?;
+        if told != wanted {
+            return Err(format!("by {query:?} the balances are {told:#?}, wanted {wanted:#?}"));
+        }
+    }
+    Ok(())
 }
 
 /// The amounts that are told add up to the coins, and the wallet's own coins are those of the chain.

@@ -115,6 +115,10 @@ impl World {
         }
         let outage = self.outage.take();
         self.view();
+        if !is_seen {
+            // Before it answers, the wallet offers what the node has lost.
+            self.adopt();
+        }
         assert!(self.host.wallets.status().iter().all(|status| !status.lagging || status.name != WALLET));
         self.tick(outage.map_or(0, |outage| outage.seconds));
     }

@@ -1,5 +1,6 @@
 //! What a wallet enters in the index, as it writes and when it is loaded.
 
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use bitcoin::hashes::Hash;
@@ -9,6 +10,7 @@ use outrigger_service::wallet::{TxState, WalletTransaction};
 use crate::error::Result;
 use crate::live::Wallet;
 use crate::store::tables::{OF_MEMPOOL, number_from, txid_from};
+use crate::sums::Sums;
 use outrigger_node::interest::{outpoint_interest, script_hash_interest, transaction_interest};
 
 impl Wallet {
@@ -49,7 +51,7 @@ impl Wallet {
         self.enter_interest(transaction_interest(txid));
     }
 
-    /// Enters all that the wallet has stored.
+    /// Enters all that the wallet has stored, and sums up its coins.
     pub(crate) fn follow_stored(&self) -> Result<()> {
         let (txn, t) = (self.store.read()?, &self.store.tables);
         for entry in t.scripts.iter(&txn)? {
@@ -67,6 +69,7 @@ impl Wallet {
         for entry in t.mempool_conflicts.prefix_iter(&txn, &[OF_MEMPOOL])? {
             self.follow_conflict(&txid_from(entry?.0.get(1..33).unwrap_or_default())?);
         }
+        self.sums.keep(txn.id(), &Arc::new(Sums::read(t, &txn)?));
         Ok(())
     }
 }

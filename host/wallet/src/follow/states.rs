@@ -9,7 +9,7 @@ use outrigger_service::wallet::{Ownership, TxState, WalletTransaction};
 
 use crate::error::Result;
 use crate::store::rows::CoinRow;
-use crate::store::tables::{OF_MEMPOOL, OF_WALLET, conflict_key, outpoint_key, put};
+use crate::store::tables::{OF_MEMPOOL, OF_WALLET, conflict_key};
 use crate::write::Write;
 
 /// Decides whether a transaction of the wallet counts. It does if it is confirmed, in the mempool or inactive, and conflicts with no
@@ -98,30 +98,29 @@ impl Write<'_> {
         let makes_coins = !orphaned && counting.counts(self, &row.txid)?;
         for at in outputs {
             let outpoint = OutPoint { txid: row.txid, vout: u32::try_from(at).unwrap_or(u32::MAX) };
-            match row.outputs.get(at) {
-                Some(output) if output.ownership == Ownership::None => self.delete_coin(&outpoint)?,
-                Some(output) if makes_coins && !self.is_spent_by_any(&outpoint, counting)? => {
-                    let coin = CoinRow {
-                        value: output.value,
-                        script: output.script.clone(),
-                        state: row.state,
-                        coinbase: row.coinbase,
-                        ownership: output.ownership,
-                        change: output.change,
-                        label: output.label.clone(),
-                        from_us: row.is_from_us(),
-                    };
-                    self.wallet.follow_coin(&outpoint);
-                    put(self.t.coins, &mut self.txn, &outpoint_key(&outpoint), &coin)?;
-                }
-                _ => self.delete_coin(&outpoint)?,
+            let Some(output) = row.outputs.get(at).filter(|output| output.ownership != Ownership::None) else {
+                self.delete_coin(&outpoint)?;
+                continue;
+            };
+            let spenders = self.t.spenders(&self.txn, &outpoint)?;
+            let reused = self.mark_spent_from(&output.script, !spenders.is_empty())?;
+            if !makes_coins || self.any_counts(&spenders, counting)? {
+                self.delete_coin(&outpoint)?;
+                continue;
             }
+            let coin = CoinRow {
+                value: output.value,
+                script: output.script.clone(),
+                state: row.state,
+                coinbase: row.coinbase,
+                ownership: output.ownership,
+                change: output.change,
+                label: output.label.clone(),
+                from_us: row.is_from_us(),
+                reused,
+            };
+            self.put_coin(&outpoint, &coin)?;
         }
-        Ok(())
-    }
-
-    fn delete_coin(&mut self, outpoint: &OutPoint) -> Result<()> {
-        self.t.coins.delete(&mut self.txn, &outpoint_key(outpoint))?;
         Ok(())
     }
 
@@ -132,8 +131,12 @@ impl Write<'_> {
 
     /// As [`Self::is_spent`], with the verdicts that `counting` holds already.
     pub fn is_spent_by_any(&self, outpoint: &OutPoint, counting: &mut Counting) -> Result<bool> {
-        for spender in self.t.spenders(&self.txn, outpoint)? {
-            if counting.counts(self, &spender)? {
+        self.any_counts(&self.t.spenders(&self.txn, outpoint)?, counting)
+    }
+
+    fn any_counts(&self, spenders: &[Txid], counting: &mut Counting) -> Result<bool> {
+        for spender in spenders {
+            if counting.counts(self, spender)? {
                 return Ok(true);
             }
         }

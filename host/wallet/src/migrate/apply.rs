@@ -15,7 +15,7 @@ use crate::error::{Result, WalletError};
 use crate::keypool::DEFAULTS;
 use crate::ownership::Parents;
 use crate::store::rows::{CoinRow, DescriptorRow, ScriptRow};
-use crate::store::tables::{put, script_key};
+use crate::store::tables::{outpoint_from, put, script_key};
 use crate::write::Write;
 
 impl Write<'_> {
@@ -124,13 +124,10 @@ impl Write<'_> {
             let (place, row) = entry?;
             let row: CoinRow = from_bytes(row).map_err(WalletError::Damaged)?;
             if self.t.script(&self.txn, &row.script)?.is_none() {
-                gone.push(place.to_vec());
+                gone.push(outpoint_from(place)?);
             }
         }
-        for place in gone {
-            self.t.coins.delete(&mut self.txn, &place)?;
-        }
-        Ok(())
+        gone.iter().try_for_each(|outpoint| self.delete_coin(outpoint))
     }
 
     /// New addresses come from the descriptors that a new wallet with this master key would have; with none, from fresh ones.

@@ -168,10 +168,18 @@ wire_struct! {
         pub owners: Vec<(u32, u32)>,
         /// Whose it is by imported keys and scripts alone.
         pub imported: Ownership,
+        /// Whether a transaction of the wallet has spent an output of it, whatever became of that transaction.
+        #[since(1)]
+        pub spent_from: bool,
     }
 }
 
 impl ScriptRow {
+    /// That of a script that nobody owns yet.
+    pub fn new(script: ScriptBuf) -> Self {
+        Self { script, owners: Vec::new(), imported: Ownership::None, spent_from: false }
+    }
+
     /// Whose it is: what a descriptor expands to is ours; otherwise what imported keys and scripts say.
     pub fn ownership(&self) -> Ownership {
         if self.owners.is_empty() { self.imported } else { Ownership::Spendable }
@@ -198,6 +206,9 @@ wire_struct! {
         pub label: Option<String>,
         /// Whether its transaction spends something of ours.
         pub from_us: bool,
+        /// Whether its script was spent from.
+        #[since(1)]
+        pub reused: bool,
     }
 }
 
@@ -244,7 +255,7 @@ mod tests {
 
     #[test]
     fn scripts_of_a_descriptor_are_ours_whatever_imports_say() {
-        let mut row = ScriptRow { script: ScriptBuf::new(), owners: vec![], imported: Ownership::WatchOnly };
+        let mut row = ScriptRow { imported: Ownership::WatchOnly, ..ScriptRow::new(ScriptBuf::new()) };
         assert_eq!(row.ownership(), Ownership::WatchOnly);
         row.owners.push((0, 7));
         assert_eq!(row.ownership(), Ownership::Spendable);

@@ -60,8 +60,8 @@ pub const PLAINTEXT_KEY: &[u8] = b"clear";
 /// Where the mark that former secrets are to be removed stands in the table `meta`.
 pub const SCRUB: &[u8] = b"scrub";
 
-/// Where the mark stands in the table `meta` that no block was taken from a node without a proof. Wallets that were made before
-/// there was this row have none until they are loaded.
+/// Where the mark stands in the table `meta` that no block was taken from a node without a proof, and that scripts tell whether they
+/// were spent from. Wallets that were made before there was this row have none until they are loaded.
 pub const PROVEN: &[u8] = b"proven";
 
 /// The beginning of the keys of persistently locked coins in the table `meta`.

@@ -252,7 +252,9 @@ impl std::ops::Deref for Known {
     }
 }
 
+/// All coins; their sums, which are kept, are those that reading them gives.
 fn coins(view: &WalletView) -> Vec<WalletCoin> {
+    view.check_sums();
     let (mut all, mut after) = (Vec::new(), None);
     loop {
         let batch = view.coins(after, 3).unwrap();

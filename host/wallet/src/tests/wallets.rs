@@ -1,12 +1,14 @@
 //! Making, loading, unloading and choosing wallets.
 
 use outrigger_service::ErrorKind;
-use outrigger_service::wallet::AddressType;
+use outrigger_service::wallet::{AddressType, BalancesQuery};
 use outrigger_service::wire::Secret;
 
-use super::{Harness, kind_of};
+use super::{Harness, coins, elsewhere, foreign, kind_of, spend};
 use crate::store::LAYOUT;
-use crate::store::tables::PROVEN;
+use crate::store::rows::{CoinRow, ScriptRow};
+use crate::store::tables::{PROVEN, get, outpoint_key, put, script_key};
+use crate::write::Write;
 
 #[test]
 fn a_new_wallet_has_the_descriptors_of_bitcoind() {
@@ -254,6 +256,37 @@ fn a_wallet_that_is_being_made_or_loaded_is_not_made_or_loaded_twice() {
     }
     drop(reserved);
     harness.manager.load("w".into(), None).unwrap();
+}
+
+#[test]
+fn loadwallet_finds_which_scripts_a_wallet_of_an_earlier_version_has_spent_from() {
+    let mut harness = Harness::with_wallet();
+    let [used, fresh] = [(); 2].map(|()| harness.address(Some("")));
+    harness.mine(vec![spend(&[elsewhere(1)], &[(&used, 7), (&used, 8), (&fresh, 9)])]);
+    let first = harness.coins().into_iter().find(|coin| coin.value.to_sat() == 7).unwrap();
+    let spent_from = |harness: &Harness| harness.view().spent_from(&[used.clone(), fresh.clone()]).unwrap();
+    assert_eq!(spent_from(&harness), [false, false]);
+    harness.accept(&spend(&[first.outpoint], &[(&foreign(1), 6)]));
+    assert_eq!(spent_from(&harness), [true, false]);
+    let query = BalancesQuery { min_depth: 0, avoid_reuse: true };
+    let used_of = |harness: &Harness| harness.view().balances(&query).unwrap().used.to_sat();
+    assert_eq!(used_of(&harness), 8);
+    // As such a version left it.
+    let wallet = harness.view().wallet().clone();
+    let forget = |write: &mut Write<'_>| {
+        let row = write.t.script(&write.txn, &used)?.unwrap();
+        put(write.t.scripts, &mut write.txn, &script_key(&used), &ScriptRow { spent_from: false, ..row })?;
+        for coin in coins(&harness.view()) {
+            let row: CoinRow = get(write.t.coins, &write.txn, &outpoint_key(&coin.outpoint))?.unwrap();
+            write.put_coin(&coin.outpoint, &CoinRow { reused: false, ..row })?;
+        }
+        Ok(write.t.meta.delete(&mut write.txn, PROVEN).map(drop)?)
+    };
+    wallet.write(forget).unwrap();
+    drop(wallet);
+    assert_eq!((spent_from(&harness), used_of(&harness)), (vec![false, false], 0));
+    harness.restart(|_| {});
+    assert_eq!((spent_from(&harness), used_of(&harness)), (vec![true, false], 8));
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! A call's view of a wallet: one snapshot of its tables, with what the live wallet alone knows.
 
+mod balances;
 mod dump;
 mod history;
 mod keys;

@@ -6,14 +6,11 @@ use super::*;
 fn bench() -> Fixture {
     let test = Fixture::new();
     let [used, fresh] = [1, 2].map(|number| test.own(&TestKey::new(number), Form::Wpkh));
-    let earlier = OutPoint::new(Txid::from_byte_array([9; 32]), 0);
-    test.meet(transaction(earlier.txid, Vec::new(), &used));
-    // What a stranger spends says nothing of the wallet's addresses.
-    let others = OutPoint::new(Txid::from_byte_array([7; 32]), 0);
-    test.meet(transaction(Txid::from_byte_array([8; 32]), vec![others, earlier], &fresh));
-    test.fund(&used, 500_000_000, 100);
+    test.add(WalletCoin { state: confirmed(100), ..coin(&used, 500_000_000, test.coins()) });
+    test.wallet(|state| state.spent_from.extend([used.clone()]));
     test.fund(&fresh, 100_000_000, 100);
-    test.add(WalletCoin { state: TxState::InMempool, trusted: false, ..coin(&used, 7, test.coins()) });
+    let state = TxState::InMempool;
+    test.add(WalletCoin { state, trusted: false, ..coin(&used, 7, test.coins()) });
     let change = test.own(&TestKey::new(50), Form::Wpkh);
     test.wallet(|state| state.addresses.extend(vec![change; 9]));
     test

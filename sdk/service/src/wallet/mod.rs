@@ -9,6 +9,7 @@
 //!
 //! The example `coins` of the SDK shows it in use.
 
+mod balances;
 mod book;
 mod creation;
 mod history;
@@ -25,6 +26,7 @@ mod write;
 
 use bitcoin::{BlockHash, OutPoint, ScriptBuf, Txid};
 
+pub use balances::{Balances, BalancesQuery, CoinTotals};
 pub use book::{LabelBatch, LabelledScript};
 pub use creation::{CreateOptions, Migration, WalletKind};
 pub use history::{
@@ -323,5 +325,13 @@ service! {
         /// more.
         #[since(1)]
         fn add_own_descriptors(descriptors: Vec<DescriptorImport>) -> Vec<ImportOutcome>;
+        /// Whether a transaction of the wallet has spent an output of each of these scripts while it was the wallet's, in their
+        /// order, whatever became of that transaction.
+        #[since(1)]
+        fn spent_from(scripts: Vec<ScriptBuf>) -> Vec<bool>;
+        /// The sums of the wallet's coins, as `coins` lists them. Takes the same time however many coins there are, but for those in
+        /// the mempool, whose transactions are judged anew.
+        #[since(1)]
+        fn balances(query: BalancesQuery) -> Balances;
     }
 }

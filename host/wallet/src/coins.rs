@@ -1,0 +1,79 @@
+//! The table of coins: each change of it changes the sums of the coins as well.
+
+use bitcoin::{OutPoint, Script};
+use outrigger_service::wallet::{Ownership, WalletTransaction};
+use outrigger_service::wire::{Reader, Viewed};
+
+use super::error::{Result, WalletError};
+use super::ownership::outputs_key;
+use super::store::rows::{CoinRow, ScriptRow};
+use super::store::tables::{get, outpoint_from, outpoint_key, put, script_key};
+use super::write::Write;
+
+impl Write<'_> {
+    /// Enters a coin, or changes it.
+    pub fn put_coin(&mut self, outpoint: &OutPoint, coin: &CoinRow) -> Result<()> {
+        let key = outpoint_key(outpoint);
+        let former: Option<CoinRow> = get(self.t.coins, &self.txn, &key)?;
+        if former.as_ref() == Some(coin) {
+            return Ok(());
+        }
+        if let Some(former) = former {
+            self.sums.note(&outpoint.txid, &former, -1);
+        }
+        self.sums.note(&outpoint.txid, coin, 1);
+        self.wallet.follow_coin(outpoint);
+        put(self.t.coins, &mut self.txn, &key, coin)
+    }
+
+    /// Takes a coin away, if there is one.
+    pub fn delete_coin(&mut self, outpoint: &OutPoint) -> Result<()> {
+        let key = outpoint_key(outpoint);
+        if let Some(coin) = get(self.t.coins, &self.txn, &key)? {
+            self.sums.note(&outpoint.txid, &coin, -1);
+            self.t.coins.delete(&mut self.txn, &key)?;
+        }
+        Ok(())
+    }
+
+    /// Whether a script was spent from. Where it is now, it is marked, and with it the coins that it has.
+    pub fn mark_spent_from(&mut self, script: &Script, now: bool) -> Result<bool> {
+        let key = script_key(script);
+        let row: Option<ScriptRow> = get(self.t.scripts, &self.txn, &key)?;
+        let row = match row {
+            Some(row) if now && !row.spent_from => row,
+            other => return Ok(other.is_some_and(|row| row.spent_from)),
+        };
+        put(self.t.scripts, &mut self.txn, &key, &ScriptRow { spent_from: true, ..row })?;
+        let mut outputs = Vec::new();
+        for entry in self.t.outputs.prefix_iter(&self.txn, &outputs_key(script))? {
+            outputs.push(outpoint_from(entry?.0.get(32..).unwrap_or_default())?);
+        }
+        for outpoint in outputs {
+            let coin: Option<CoinRow> = get(self.t.coins, &self.txn, &outpoint_key(&outpoint))?;
+            if let Some(coin) = coin.filter(|coin| coin.script.as_script() == script) {
+                self.put_coin(&outpoint, &CoinRow { reused: true, ..coin })?;
+            }
+        }
+        Ok(true)
+    }
+
+    /// Marks all scripts that were spent from, in a wallet of a version that did not.
+    pub fn mark_all_spent_from(&mut self) -> Result<()> {
+        let mut spent = Vec::new();
+        for entry in self.t.transactions.iter(&self.txn)? {
+            let row = WalletTransaction::view(&mut Reader::new(entry?.1)).map_err(WalletError::Damaged)?;
+            for (vout, output) in (0_u32..).zip(row.outputs.iter()) {
+                let outpoint = OutPoint { txid: row.txid, vout };
+                if output.ownership != Ownership::None && !self.t.spenders(&self.txn, &outpoint)?.is_empty() {
+                    spent.push(output.script.to_owned());
+                }
+            }
+        }
+        for (number, script) in spent.iter().enumerate() {
+            self.check_chunk(number)?;
+            self.mark_spent_from(script, true)?;
+        }
+        Ok(())
+    }
+}

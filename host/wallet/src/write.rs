@@ -127,7 +127,8 @@ impl Wallet {
         let Write { txn, changed, synced: now, locks, sums, .. } = write;
         self.sums.announce(txn.id(), sums);
         let committed = txn.commit();
-        self.sums.end(self.store.read()?.id());
+        // Where no snapshot can be opened, the sums are read anew: the write is on disk, and must not count as failed.
+        self.sums.end(self.store.read().map_or(0, |txn| txn.id()));
         committed?;
         self.note_locks(&locks);
         self.feed.note_stored(synced, now);

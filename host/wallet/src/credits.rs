@@ -12,6 +12,7 @@ use outrigger_service::wire::{Reader, Viewed};
 use outrigger_values::amount::Saturating;
 
 use super::error::{Result, WalletError};
+use super::labels::Labels;
 use super::store::Tables;
 
 /// The most transactions for which room is made before they are read.
@@ -61,24 +62,21 @@ struct Paid {
 struct PaidScript {
     script: ScriptBuf,
     ownership: Ownership,
-    /// As rows have it.
-    label: Option<String>,
     /// How many outputs it has.
     outputs: usize,
 }
 
 impl PaidScript {
     fn of(output: &WalletOutputView<'_>) -> Self {
-        let label = output.label.map(str::to_owned);
-        Self { script: output.script.to_owned(), ownership: output.ownership, label, outputs: 0 }
+        Self { script: output.script.to_owned(), ownership: output.ownership, outputs: 0 }
     }
 
     /// Of what counts of it, nothing yet.
-    fn nothing(&self) -> Received {
+    fn nothing(&self, label: Option<&str>) -> Received {
         Received {
             script: self.script.clone(),
             ownership: self.ownership,
-            label: self.label.clone(),
+            label: label.map(str::to_owned),
             amount: Amount::ZERO,
             depth: i64::MAX,
             txids: Vec::with_capacity(self.outputs),
@@ -119,24 +117,23 @@ impl Credits {
 
     /// What it takes of memory, in bytes.
     pub fn size(&self) -> usize {
-        let own = |script: &PaidScript| {
-            size_of::<PaidScript>() + script.script.len() + script.label.as_ref().map_or(0, String::len)
-        };
+        let own = |script: &PaidScript| size_of::<PaidScript>() + script.script.len();
         self.transactions.len() * size_of::<Paying>()
             + self.outputs.len() * size_of::<Paid>()
             + self.scripts.iter().map(own).sum::<usize>()
     }
 
-    /// What counts for a wallet that stands at `height`, by script. Long labels are as rows have them.
-    pub fn sums(&self, query: &ReceivedQuery, height: u32) -> Vec<Received> {
+    /// What counts for a wallet that stands at `height`, by script.
+    pub fn sums(&self, query: &ReceivedQuery, height: u32, labels: &Labels) -> Vec<Received> {
         let only: Option<HashSet<&Script, RandomState>> = match &query.by {
             ReceivedBy::AddressBook => None,
             ReceivedBy::Scripts { scripts } => Some(scripts.iter().map(|script| script.as_script()).collect()),
         };
-        let is_wanted = |paid: &PaidScript| {
-            only.as_ref().map_or(paid.label.is_some(), |only| only.contains(paid.script.as_script()))
+        let sum = |paid: &PaidScript| {
+            let label = labels.get(&paid.script);
+            let is_wanted = only.as_ref().map_or(label.is_some(), |only| only.contains(paid.script.as_script()));
+            is_wanted.then(|| paid.nothing(label))
         };
-        let sum = |paid: &PaidScript| is_wanted(paid).then(|| paid.nothing());
         let mut sums: Vec<Option<Received>> = self.scripts.iter().map(sum).collect();
         let mut outputs = self.outputs.iter();
         for paying in &self.transactions {

@@ -82,14 +82,13 @@ impl Write<'_> {
 
     /// Enters addresses of a descriptor in the address book, as far as they have no entry.
     fn enter_addresses(&mut self, number: u32, row: &DescriptorRow, indexes: std::ops::Range<u32>) -> Result<()> {
-        let mut touched = Vec::new();
         for script in self.addresses(number, row, indexes)? {
             let Some(address) = address_script(&script) else { continue };
             if self.t.labels.get(&self.txn, &script_key(&address))?.is_none() {
-                self.put_label(&script, "", true, &mut touched)?;
+                self.put_label(&script, "", true)?;
             }
         }
-        self.rederive(&touched)
+        Ok(())
     }
 
     /// The first script of a descriptor at each of some indexes that are derived.
@@ -204,9 +203,7 @@ impl Wallet {
         Ok(self.write(|write| {
             let script = write.next_script(kind, internal)?;
             if let Some(label) = &label {
-                let mut touched = Vec::new();
-                write.put_label(&script, label, true, &mut touched)?;
-                write.rederive(&touched)?;
+                write.put_label(&script, label, true)?;
             }
             Ok(script)
         })?)
@@ -278,11 +275,9 @@ impl Wallet {
     pub fn set_label(&self, script: ScriptBuf, label: String) -> ServiceResult<()> {
         check_label(&label)?;
         Ok(self.write(|write| {
-            let mut touched = Vec::new();
             let row = write.t.script(&write.txn, &script)?;
             let ours = row.is_some_and(|row| row.ownership() != Ownership::None);
-            write.put_label(&script, &label, ours, &mut touched)?;
-            write.rederive(&touched)
+            write.put_label(&script, &label, ours)
         })?)
     }
 }

@@ -236,7 +236,7 @@ impl Write<'_> {
             self.activate(number, &mut row, kind, internal)?;
         }
         if !ranged && !internal {
-            self.label_descriptor(&parsed, import.label.as_deref().unwrap_or_default(), touched)?;
+            self.label_descriptor(&parsed, import.label.as_deref().unwrap_or_default())?;
         }
         Ok(())
     }
@@ -274,17 +274,12 @@ impl Write<'_> {
     }
 
     /// Adds the address of a descriptor without a wildcard to the address book; for `combo` all its addresses.
-    pub(super) fn label_descriptor(
-        &mut self,
-        parsed: &Descriptor,
-        label: &str,
-        touched: &mut Vec<ScriptBuf>,
-    ) -> Result<()> {
+    pub(super) fn label_descriptor(&mut self, parsed: &Descriptor, label: &str) -> Result<()> {
         let Ok(expansion) = parsed.expand(0) else { return Ok(()) };
         for script in expansion.scripts {
             // Without combo's P2PK script, which has no address.
             if address_script(&script.script_pubkey).is_some() {
-                self.put_label(&script.script_pubkey, label, true, touched)?;
+                self.put_label(&script.script_pubkey, label, true)?;
             }
         }
         Ok(())
@@ -396,7 +391,7 @@ impl Write<'_> {
         self.settle(learned, touched)?;
         if !import.internal {
             for script in &import.script_pubkeys {
-                self.put_label(script, &import.label, true, touched)?;
+                self.put_label(script, &import.label, true)?;
             }
         }
         Ok(())

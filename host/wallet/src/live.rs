@@ -26,11 +26,13 @@ use super::follow::index::WalletNumber;
 use super::follow::lag::Lag;
 use super::follow::resends::{Outgoing, Unsent};
 use super::follow::write_lock::WriteLock;
+use super::labels::Labels;
+use super::latest::Latest;
 use super::reorganisations::Retreat;
 use super::rescan::slot::Slot;
 use super::store::Store;
 use super::store::tables::PLAINTEXT_KEY;
-use super::sums::KeptSums;
+use super::sums::Sums;
 use super::turns::Turns;
 
 /// What all wallets derive and sign with.
@@ -97,7 +99,9 @@ pub struct Wallet {
     /// Whether it waits for a thread that stores how far it has followed the chain.
     pub(super) waits_to_be_stored: AtomicBool,
     /// The sums of its coins.
-    pub(super) sums: KeptSums,
+    pub(super) sums: Latest<Sums>,
+    /// The labels of its address book.
+    pub(super) labels: Latest<Labels>,
     /// What was last told of the wallet as a whole.
     pub(super) told: Mutex<Option<Told>>,
     /// What its transactions pay to it, and the number of the snapshot that says so; none where it was not asked, or is too much.
@@ -135,7 +139,8 @@ impl Wallet {
             entries: AtomicU64::new(0),
             asked: AtomicBool::new(true),
             waits_to_be_stored: AtomicBool::new(false),
-            sums: KeptSums::default(),
+            sums: Latest::default(),
+            labels: Latest::default(),
             told: Mutex::new(None),
             credits: Mutex::new(None),
         })

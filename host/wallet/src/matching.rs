@@ -9,7 +9,7 @@ use outrigger_service::wire::from_bytes;
 use outrigger_values::amount::Saturating;
 
 use super::error::{Result, WalletError};
-use super::ownership::{Parents, debit, is_long_label, outputs_key, owned_output};
+use super::ownership::{Parents, debit, outputs_key, owned_output};
 use super::store::Tables;
 use super::store::rows::ScriptRow;
 use super::store::tables::{Table, height_key, outpoint_key};
@@ -117,7 +117,7 @@ impl Write<'_> {
         let (debit_spendable, debit_watch_only) = debit(&self.t, &self.txn, &inputs)?;
         let mut outputs = Vec::with_capacity(transaction.output.len());
         for (output, script) in transaction.output.iter().zip(scripts) {
-            outputs.push(owned_output(&self.t, &self.txn, output.value, &output.script_pubkey, script.as_ref())?);
+            outputs.push(owned_output(output.value, &output.script_pubkey, script.as_ref()));
         }
         let enforced = transaction.input.iter().any(|input| input.sequence.enables_absolute_lock_time());
         let row = WalletTransaction {
@@ -151,9 +151,7 @@ impl Write<'_> {
         let spenders = self.spenders_of(inputs.iter().copied())?;
         for spender in &spenders {
             let Some(mut row) = self.t.transaction(&self.txn, spender)? else { continue };
-            let marked = std::mem::replace(&mut row.contested, true);
-            // It may be marked for the sake of a label alone.
-            if !marked || row.outputs.iter().any(|output| is_long_label(output.label.as_deref())) {
+            if !std::mem::replace(&mut row.contested, true) {
                 self.put_row(&row)?;
             }
         }

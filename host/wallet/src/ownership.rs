@@ -1,5 +1,4 @@
-//! Whose an output is, whether it is change, and what its label is: computed when a row is written, and re-derived by the
-//! write that imports a script or sets a label.
+//! Whose an output is: computed when a row is written, and re-derived by the write that imports a script.
 
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeSet, HashMap};
@@ -47,36 +46,14 @@ pub fn label(t: &Tables, txn: &RoTxn<'_>, script: &Script) -> Result<Option<Stri
     Ok(label.map(|label| String::from_utf8_lossy(label).into_owned()))
 }
 
-/// The longest label, in bytes, that rows of transactions and coins have themselves; it is about as long as the script that is
-/// beside it.
-pub const SHORT_LABEL: usize = 64;
-/// What rows have in the place of a longer one. Whoever tells of them looks it up: an address may be paid many times.
-const LONG_LABEL: &str = "\0";
-
-/// A label as rows have it.
-pub fn row_label(label: &str) -> &str {
-    if label.len() > SHORT_LABEL || label == LONG_LABEL { LONG_LABEL } else { label }
-}
-
-/// Whether a row has something else in the place of a label.
-pub fn is_long_label(label: Option<&str>) -> bool {
-    label == Some(LONG_LABEL)
-}
-
-/// An output as it is stored, given what the wallet knows of its script.
-pub fn owned_output(
-    t: &Tables,
-    txn: &RoTxn<'_>,
-    value: Amount,
-    script: &Script,
-    row: Option<&ScriptRow>,
-) -> Result<WalletOutput> {
+/// An output as it is stored, given what the wallet knows of its script: as if the address book were empty. Answers get the
+/// label of the moment.
+pub fn owned_output(value: Amount, script: &Script, row: Option<&ScriptRow>) -> WalletOutput {
     let ownership = row.map_or(Ownership::None, ScriptRow::ownership);
-    let label = label(t, txn, script)?.map(|label| row_label(&label).to_owned());
     let mut descriptors: Vec<u32> = row.iter().flat_map(|row| row.owners.iter().map(|(number, _)| *number)).collect();
     descriptors.dedup();
-    let change = ownership != Ownership::None && label.is_none();
-    Ok(WalletOutput { value, script: script.to_owned(), ownership, change, label, descriptors })
+    let change = ownership != Ownership::None;
+    WalletOutput { value, script: script.to_owned(), ownership, change, label: None, descriptors }
 }
 
 /// The outputs of the wallet's transactions that other transactions spend. The row of each transaction is read once, however
@@ -119,9 +96,8 @@ pub fn debit(t: &Tables, txn: &RoTxn<'_>, inputs: &[OutPoint]) -> Result<(Amount
 }
 
 impl Write<'_> {
-    /// Sets the label of a script's address, for receiving where it is `ours`, and notes what it touches. Nothing where it has
-    /// no address form.
-    pub fn put_label(&mut self, script: &Script, label: &str, ours: bool, touched: &mut Vec<ScriptBuf>) -> Result<()> {
+    /// Sets the label of a script's address, for receiving where it is `ours`. Nothing where it has no address form.
+    pub fn put_label(&mut self, script: &Script, label: &str, ours: bool) -> Result<()> {
         if let Some(address) = address_script(script) {
             let key = script_key(&address);
             self.t.labels.put(&mut self.txn, &key, label.as_bytes())?;
@@ -130,8 +106,17 @@ impl Write<'_> {
             } else {
                 self.t.address_book.put(&mut self.txn, &key, address.as_bytes())?;
             }
-            touched.push(address);
+            self.labels.push((address, Some(label.into())));
         }
+        Ok(())
+    }
+
+    /// Takes a script's address out of the address book.
+    pub fn delete_label(&mut self, script: &Script) -> Result<()> {
+        let key = script_key(script);
+        self.t.labels.delete(&mut self.txn, &key)?;
+        self.t.address_book.delete(&mut self.txn, &key)?;
+        self.labels.push((script.to_owned(), None));
         Ok(())
     }
 
@@ -159,22 +144,15 @@ impl Write<'_> {
         let mut outputs = Vec::with_capacity(row.outputs.len());
         for (vout, output) in (0_u32..).zip(&row.outputs) {
             let known = self.t.script(&self.txn, &output.script)?;
-            let fresh = owned_output(&self.t, &self.txn, output.value, &output.script, known.as_ref())?;
+            let fresh = owned_output(output.value, &output.script, known.as_ref());
             if fresh.ownership != output.ownership {
                 spending.extend(self.t.spenders(&self.txn, &OutPoint { txid, vout })?);
             }
             outputs.push(fresh);
         }
         if outputs != row.outputs {
-            if row.outputs.iter().any(|output| is_long_label(output.label.as_deref())) {
-                // It may have been marked for the sake of a label alone.
-                row.contested = self.is_contested(&row)?;
-            }
             row.outputs = outputs;
             self.put_transaction(&row)?;
-        } else if outputs.iter().any(|output| is_long_label(output.label.as_deref())) {
-            // Another long label stands elsewhere, and is told with the row.
-            self.changed.insert(txid);
         }
         Ok(())
     }
@@ -190,16 +168,6 @@ impl Write<'_> {
         Ok(())
     }
 
-    /// Whether another transaction of the wallet spends what this one spends.
-    fn is_contested(&self, row: &WalletTransaction) -> Result<bool> {
-        for input in &row.inputs {
-            if self.t.spenders(&self.txn, input)?.into_iter().any(|spender| spender != row.txid) {
-                return Ok(true);
-            }
-        }
-        Ok(false)
-    }
-
     /// Writes a transaction's row, and the coins that it makes or spends.
     pub fn put_transaction(&mut self, row: &WalletTransaction) -> Result<()> {
         self.put_row(row)?;
@@ -208,14 +176,7 @@ impl Write<'_> {
 
     /// Writes a transaction's row, where nothing changes that coins show.
     pub fn put_row(&mut self, row: &WalletTransaction) -> Result<()> {
-        // What is told of it is more than what is stored, so it is not passed on as it stands.
-        let incomplete = row.outputs.iter().any(|output| is_long_label(output.label.as_deref()));
-        let place = row.order_position.to_be_bytes();
-        if incomplete && !row.contested {
-            put(self.t.transactions, &mut self.txn, &place, &WalletTransaction { contested: true, ..row.clone() })?;
-        } else {
-            put(self.t.transactions, &mut self.txn, &place, row)?;
-        }
+        put(self.t.transactions, &mut self.txn, &row.order_position.to_be_bytes(), row)?;
         self.changed.insert(row.txid);
         Ok(())
     }

@@ -1,7 +1,4 @@
 //! Sums of a wallet's coins, so that a balance costs the same however many coins there are.
-//!
-//! Each write collects how it changes the sums, and they change with its commit. They belong to a snapshot by its number. A call
-//! whose snapshot has another number, because a write came between, reads the coins.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,9 +7,9 @@ use bitcoin::{Amount, Txid};
 use heed::RoTxn;
 use outrigger_service::wallet::{Balances, BalancesQuery, CoinTotals, Ownership, TxState};
 use outrigger_service::wire::from_bytes;
-use parking_lot::Mutex;
 
 use super::error::{Result, WalletError};
+use super::latest::Derived;
 use super::store::Tables;
 use super::store::rows::CoinRow;
 use super::store::tables::outpoint_from;
@@ -97,20 +94,6 @@ pub struct Sums {
 }
 
 impl Sums {
-    /// Reads all coins.
-    ///
-    /// # Errors
-    /// When the storage fails, or holds what was never written.
-    pub fn read(t: &Tables, txn: &RoTxn<'_>) -> Result<Self> {
-        let mut sums = Self::default();
-        for entry in t.coins.iter(txn)? {
-            let (key, row) = entry?;
-            let coin: CoinRow = from_bytes(row).map_err(WalletError::Damaged)?;
-            sums.note(&outpoint_from(key)?.txid, &coin, 1);
-        }
-        Ok(sums)
-    }
-
     /// Adds a coin of a transaction, or takes it away where `times` is -1.
     pub fn note(&mut self, txid: &Txid, coin: &CoinRow, times: i64) {
         let sum = Sum::of(coin);
@@ -123,14 +106,6 @@ impl Sums {
         if coin.ownership == Ownership::WatchOnly {
             self.watched += times;
         }
-    }
-
-    fn change(&mut self, change: &Self) {
-        for (confirmed, change) in [(&mut self.ordinary, &change.ordinary), (&mut self.coinbase, &change.coinbase)] {
-            change.by_height.iter().for_each(|(height, sum)| confirmed.add(*height, sum, 1));
-        }
-        change.in_mempool.iter().for_each(|(key, sum)| add_at(&mut self.in_mempool, *key, sum, 1));
-        self.watched += change.watched;
     }
 
     /// The balances of a wallet that stands at a height. `is_trusted` judges transactions of the mempool that spend something of
@@ -172,66 +147,35 @@ impl Sums {
     }
 }
 
+impl Derived for Sums {
+    type Change = Self;
+
+    fn read(t: &Tables, txn: &RoTxn<'_>) -> Result<Self> {
+        let mut sums = Self::default();
+        for entry in t.coins.iter(txn)? {
+            let (key, row) = entry?;
+            let coin: CoinRow = from_bytes(row).map_err(WalletError::Damaged)?;
+            sums.note(&outpoint_from(key)?.txid, &coin, 1);
+        }
+        Ok(sums)
+    }
+
+    fn change(kept: &mut Arc<Self>, change: Self) {
+        if change == Self::default() {
+            return;
+        }
+        let sums = Arc::make_mut(kept);
+        for (confirmed, change) in [(&mut sums.ordinary, &change.ordinary), (&mut sums.coinbase, &change.coinbase)] {
+            change.by_height.iter().for_each(|(height, sum)| confirmed.add(*height, sum, 1));
+        }
+        change.in_mempool.iter().for_each(|(key, sum)| add_at(&mut sums.in_mempool, *key, sum, 1));
+        sums.watched += change.watched;
+    }
+}
+
 /// No sum of coins is negative, and none of coins that exist is beyond what an amount can hold.
 fn amount(sum: i128) -> Amount {
     Amount::from_sat(u64::try_from(sum.max(0)).unwrap_or(u64::MAX))
-}
-
-/// The sums of a wallet as its last writes left them.
-#[derive(Default)]
-pub struct KeptSums(Mutex<Kept>);
-
-#[derive(Default)]
-struct Kept {
-    /// The sums, and the number of the snapshot that they are of.
-    sums: Option<(usize, Arc<Sums>)>,
-    /// How a write that is being committed changes them, and the number of the snapshot that shows it.
-    coming: Option<(usize, Sums)>,
-}
-
-impl Kept {
-    /// Takes over the change of a write that is on disk.
-    fn settle(&mut self) {
-        let Some((number, change)) = self.coming.take() else { return };
-        self.sums = self.sums.take().filter(|(of, _)| of + 1 == number).map(|(_, mut sums)| {
-            Arc::make_mut(&mut sums).change(&change);
-            (number, sums)
-        });
-    }
-}
-
-impl KeptSums {
-    /// The sums of the snapshot of a number. None where they have to be read.
-    pub fn of(&self, number: usize) -> Option<Arc<Sums>> {
-        let mut kept = self.0.lock();
-        // Who sees the write's snapshot may be ahead of the thread that made it.
-        if kept.coming.as_ref().is_some_and(|(coming, _)| *coming == number) {
-            kept.settle();
-        }
-        kept.sums.as_ref().filter(|(of, _)| *of == number).map(|(_, sums)| sums.clone())
-    }
-
-    /// Keeps sums that were read from the snapshot of a number.
-    pub fn keep(&self, number: usize, sums: &Arc<Sums>) {
-        let mut kept = self.0.lock();
-        if kept.sums.as_ref().is_none_or(|(of, _)| *of < number) {
-            kept.sums = Some((number, sums.clone()));
-        }
-    }
-
-    /// A write is about to be committed. Its snapshot has this number if it writes anything.
-    pub fn announce(&self, number: usize, change: Sums) {
-        self.0.lock().coming = Some((number, change));
-    }
-
-    /// The write that was announced has ended. The last snapshot has this number now.
-    pub fn end(&self, last: usize) {
-        let mut kept = self.0.lock();
-        match &kept.coming {
-            Some((number, _)) if *number == last => kept.settle(),
-            _ => kept.coming = None,
-        }
-    }
 }
 
 #[cfg(test)]
@@ -248,8 +192,6 @@ mod tests {
             state,
             coinbase: false,
             ownership: Ownership::Spendable,
-            change: false,
-            label: None,
             from_us: false,
             reused: false,
         }
@@ -259,29 +201,6 @@ mod tests {
         let mut sums = Sums::default();
         sums.note(&Txid::from_byte_array([1; 32]), coin, 1);
         sums
-    }
-
-    #[test]
-    fn sums_are_told_of_their_snapshot_alone() {
-        let (kept, one) = (KeptSums::default(), sums(&coin(1, TxState::InMempool)));
-        assert!(kept.of(4).is_none());
-        kept.keep(4, &Arc::new(one.clone()));
-        kept.keep(3, &Arc::default());
-        assert_eq!(*kept.of(4).unwrap(), one, "an older snapshot does not take its place");
-        kept.announce(5, sums(&coin(2, TxState::InMempool)));
-        assert!(kept.of(4).is_some(), "until the write is seen");
-        let both = kept.of(5).unwrap();
-        assert!(kept.of(4).is_none());
-        kept.end(5);
-        assert_eq!(kept.of(5).unwrap(), both, "changed once");
-        // A write that wrote nothing gives no snapshot, and one that failed none either.
-        kept.announce(6, Sums::default());
-        kept.end(5);
-        assert_eq!(kept.of(5).unwrap(), both);
-        // After a write that was not announced, nothing is known.
-        kept.announce(7, Sums::default());
-        kept.end(7);
-        assert!(kept.of(7).is_none() && kept.of(5).is_none());
     }
 
     #[test]

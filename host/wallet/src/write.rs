@@ -11,6 +11,7 @@ use outrigger_service::{ErrorKind, ServiceError};
 
 use super::encrypt::EncryptionKey;
 use super::error::{Result, WalletError};
+use super::labels::LabelChanges;
 use super::live::Wallet;
 use super::store::Tables;
 use super::store::rows::MetaRow;
@@ -39,6 +40,8 @@ pub struct Write<'w> {
     pub grown: Vec<(u32, u32)>,
     /// How the sums of the coins change.
     pub sums: Sums,
+    /// How the labels change.
+    pub labels: LabelChanges,
     /// Coins that are locked or unlocked once the write is on disk: which, and whether it is locked.
     pub locks: Vec<(OutPoint, bool)>,
 }
@@ -114,6 +117,7 @@ impl Wallet {
             changed: BTreeSet::new(),
             grown: Vec::new(),
             sums: Sums::default(),
+            labels: Vec::new(),
             locks: Vec::new(),
         };
         let result = change(&mut write)?;
@@ -124,11 +128,14 @@ impl Wallet {
             put(t.meta, &mut write.txn, b"synced", &write.synced)?;
             write.remember_block()?;
         }
-        let Write { txn, changed, synced: now, locks, sums, .. } = write;
+        let Write { txn, changed, synced: now, locks, sums, labels, .. } = write;
         self.sums.announce(txn.id(), sums);
+        self.labels.announce(txn.id(), labels);
         let committed = txn.commit();
-        // Where no snapshot can be opened, the sums are read anew: the write is on disk, and must not count as failed.
-        self.sums.end(self.store.read().map_or(0, |txn| txn.id()));
+        // Where no snapshot can be opened, both are read anew: the write is on disk, and must not count as failed.
+        let last = self.store.read().map_or(0, |txn| txn.id());
+        self.sums.end(last);
+        self.labels.end(last);
         committed?;
         self.note_locks(&locks);
         self.feed.note_stored(synced, now);

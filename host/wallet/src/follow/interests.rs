@@ -1,6 +1,5 @@
 //! What a wallet enters in the index, as it writes and when it is loaded.
 
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use bitcoin::hashes::Hash;
@@ -10,7 +9,6 @@ use outrigger_service::wallet::{TxState, WalletTransaction};
 use crate::error::Result;
 use crate::live::Wallet;
 use crate::store::tables::{OF_MEMPOOL, number_from, txid_from};
-use crate::sums::Sums;
 use outrigger_node::interest::{outpoint_interest, script_hash_interest, transaction_interest};
 
 impl Wallet {
@@ -69,7 +67,7 @@ impl Wallet {
         for entry in t.mempool_conflicts.prefix_iter(&txn, &[OF_MEMPOOL])? {
             self.follow_conflict(&txid_from(entry?.0.get(1..33).unwrap_or_default())?);
         }
-        self.sums.keep(txn.id(), &Arc::new(Sums::read(t, &txn)?));
+        self.sums.at(t, &txn)?;
         Ok(())
     }
 }

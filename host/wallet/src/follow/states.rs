@@ -114,8 +114,6 @@ impl Write<'_> {
                 state: row.state,
                 coinbase: row.coinbase,
                 ownership: output.ownership,
-                change: output.change,
-                label: output.label.clone(),
                 from_us: row.is_from_us(),
                 reused,
             };

@@ -33,9 +33,7 @@ impl Write<'_> {
         }
         self.forget_imports(&mut touched)?;
         for script in &moved.labels {
-            let place = script_key(script);
-            self.t.labels.delete(&mut self.txn, &place)?;
-            self.t.address_book.delete(&mut self.txn, &place)?;
+            self.delete_label(script)?;
         }
         if self.meta.private_keys_enabled {
             self.activate_defaults(plan.master.as_ref(), key)?;

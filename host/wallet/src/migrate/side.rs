@@ -139,10 +139,10 @@ impl Write<'_> {
         for planned in &contents.group.descriptors {
             self.add_planned(planned, key, &mut touched)?;
             // As in bitcoind, each of its addresses is one to receive at.
-            self.label_descriptor(&planned.descriptor, "", &mut touched)?;
+            self.label_descriptor(&planned.descriptor, "")?;
         }
         for Label { script, text, receives } in &contents.labels {
-            self.put_label(script, text, *receives, &mut touched)?;
+            self.put_label(script, text, *receives)?;
         }
         for (number, txid) in contents.transactions.iter().enumerate() {
             self.check_chunk(number)?;

@@ -1,17 +1,20 @@
-//! Wallets of the former layout: its rows are written anew in this one. Layout 2 had no checksums, and lacked the table `book`
-//! where no label was given to a foreign address.
+//! Wallets of former layouts: their rows are written anew in this one. In layouts 2 and 3 rows of transactions and coins had
+//! labels. Layout 2 had no checksums either, and lacked the table `book` where no label was given to a foreign address.
 
 use std::path::Path;
 
-use outrigger_service::wallet::WalletTransaction;
+use bitcoin::{Amount, ScriptBuf};
+use heed::RwTxn;
+use outrigger_service::wallet::{Ownership, TxState, WalletTransaction};
 use outrigger_service::wire::{from_bytes, to_bytes};
+use outrigger_service::wire_struct;
 
 use super::rows::{CoinRow, DescriptorRow, MetaRow};
-use super::tables::NAMES;
+use super::tables::{NAMES, Tables, put};
 use super::{LAYOUT, opening};
 use crate::Settings;
+use crate::error::WalletError;
 use crate::keypool::DEFAULTS;
-use crate::ownership::{SHORT_LABEL, is_long_label, row_label};
 use outrigger_disk::pages::{DataFile, Fault};
 use outrigger_disk::{DATA_FILE, META, RemakeError, migrate};
 
@@ -31,34 +34,79 @@ pub const FORMER: u32 = 2;
 pub fn take_over(folder: &Path, settings: &Settings) -> Result<(), RemakeError> {
     tracing::info!(folder = %folder.display(), from = FORMER, to = LAYOUT, "the wallet is written anew in another layout");
     let has_own_keys = has_own_keys(&DataFile::open(&folder.join(DATA_FILE))?)?;
-    migrate(folder, &opening(folder, settings), NAMES, &mut |table, key, value| {
-        match table {
-            META if key == super::LAYOUT_KEY => meta_row(value, has_own_keys),
-            // Shorter ones have no label that is too long for a row.
-            TRANSACTIONS if value.len() > SHORT_LABEL => transaction_row(value),
-            COINS if value.len() > SHORT_LABEL => coin_row(value),
-            _ => Ok(value.to_vec()),
-        }
+    migrate(folder, &opening(folder, settings), NAMES, &mut |table, key, value| match table {
+        META if key == super::LAYOUT_KEY => meta_row(value, has_own_keys),
+        TRANSACTIONS => transaction_row(value),
+        COINS => coin_row(value),
+        _ => Ok(value.to_vec()),
     })
 }
 
-/// A transaction's row in this layout, in which labels have become bounded.
+/// Makes a wallet of this layout of one of layout 3: takes the labels out of its rows.
+///
+/// # Errors
+/// When a row is damaged, or the storage fails.
+pub fn take_labels_out(t: &Tables, txn: &mut RwTxn<'_>) -> Result<(), WalletError> {
+    type Convert = fn(&[u8]) -> Result<Vec<u8>, Fault>;
+    for (table, convert) in [(t.transactions, transaction_row as Convert), (t.coins, coin_row)] {
+        let mut rows = Vec::new();
+        for entry in table.iter(txn)? {
+            let (key, row) = entry?;
+            rows.push((key.to_vec(), convert(row).map_err(|_| WalletError::damaged(row.len()))?));
+        }
+        for (key, row) in rows {
+            table.put(txn, &key, &row)?;
+        }
+    }
+    put(t.meta, txn, super::LAYOUT_KEY, &MetaRow { version: LAYOUT, ..t.meta(txn)? })
+}
+
+/// A transaction's row in this layout, whose outputs have no labels.
 fn transaction_row(value: &[u8]) -> Result<Vec<u8>, Fault> {
     let mut row: WalletTransaction = from_bytes(value).map_err(|_| fault(TRANSACTIONS))?;
-    for label in row.outputs.iter_mut().filter_map(|output| output.label.as_mut()) {
-        *label = row_label(label).to_owned();
-        row.contested |= is_long_label(Some(label));
+    for output in &mut row.outputs {
+        (output.change, output.label) = (output.ownership != Ownership::None, None);
     }
     Ok(to_bytes(&row))
 }
 
-/// The same of a coin's row.
+/// A coin's row in this layout, without its label.
 fn coin_row(value: &[u8]) -> Result<Vec<u8>, Fault> {
-    let mut row: CoinRow = from_bytes(value).map_err(|_| fault(COINS))?;
-    if let Some(label) = &mut row.label {
-        *label = row_label(label).to_owned();
+    let row: FormerCoinRow = from_bytes(value).map_err(|_| fault(COINS))?;
+    Ok(to_bytes(&CoinRow {
+        value: row.value,
+        script: row.script,
+        state: row.state,
+        coinbase: row.coinbase,
+        ownership: row.ownership,
+        from_us: row.from_us,
+        reused: row.reused,
+    }))
+}
+
+wire_struct! {
+    /// A coin's row in the former layouts.
+    pub struct FormerCoinRow {
+        /// As in [`CoinRow`].
+        pub value: Amount,
+        /// As in [`CoinRow`].
+        pub script: ScriptBuf,
+        /// As in [`CoinRow`].
+        pub state: TxState,
+        /// As in [`CoinRow`].
+        pub coinbase: bool,
+        /// As in [`CoinRow`].
+        pub ownership: Ownership,
+        /// Whether it was change.
+        pub change: bool,
+        /// The label of its address.
+        pub label: Option<String>,
+        /// As in [`CoinRow`].
+        pub from_us: bool,
+        /// As in [`CoinRow`].
+        #[since(1)]
+        pub reused: bool,
     }
-    Ok(to_bytes(&row))
 }
 
 /// The wallet's own row in this layout. In the former one an import ended that a wallet was blank, and one without private keys

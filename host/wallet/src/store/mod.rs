@@ -4,7 +4,7 @@
 //! are not bound to a thread. The map is reserved whole when the environment is opened and never resized, for resizing
 //! under a snapshot is undefined behaviour. Before it is opened, all of the file is checked.
 
-mod former;
+pub mod former;
 pub mod rows;
 pub mod tables;
 
@@ -16,7 +16,7 @@ pub use tables::Tables;
 
 use super::Settings;
 use super::error::{Result, WalletError};
-pub use crate::layout::LAYOUT;
+pub use crate::layout::{CHECKSUMMED, LAYOUT};
 use outrigger_disk::pages::DataFile;
 pub use outrigger_disk::{DATA_FILE, LOCK_FILE};
 use outrigger_disk::{Damage, Environment, Opening};
@@ -67,7 +67,7 @@ impl Store {
         Ok(Self { env, tables })
     }
 
-    /// Checks all of the file in `folder`, and opens its tables. A wallet of the former layout is written anew before.
+    /// Checks all of the file in `folder`, and opens its tables. A wallet of a former layout is brought to this one.
     ///
     /// # Errors
     /// [`WalletError::BadFile`] when the file is damaged, [`WalletError::NotAWallet`] when a table is missing,
@@ -86,9 +86,9 @@ impl Store {
         drop(data);
         let program = examined.program.clone();
         let found = examined.layout.as_deref().and_then(layout).ok_or(WalletError::NotAWallet)?;
-        examined.check(found >= LAYOUT).map_err(bad)?;
+        examined.check(found >= CHECKSUMMED).map_err(bad)?;
         match found {
-            LAYOUT => {}
+            CHECKSUMMED..=LAYOUT => {}
             former::FORMER => former::take_over(folder, settings).map_err(|error| WalletError::remake(error, &file))?,
             found => return Err(WalletError::OtherLayout { found, program: program.unwrap_or_default() }),
         }
@@ -97,6 +97,11 @@ impl Store {
         let tables = Tables::open(&env, &txn)?.ok_or(WalletError::NotAWallet)?;
         // Handles of tables that a read transaction opened become the environment's own when it commits.
         txn.commit()?;
+        if found < LAYOUT {
+            let mut txn = env.write()?;
+            former::take_labels_out(&tables, &mut txn)?;
+            txn.commit()?;
+        }
         Ok(Self { env, tables })
     }
 

@@ -200,14 +200,9 @@ wire_struct! {
         pub coinbase: bool,
         /// Whose it is.
         pub ownership: Ownership,
-        /// Whether it is change.
-        pub change: bool,
-        /// The label of its address.
-        pub label: Option<String>,
         /// Whether its transaction spends something of ours.
         pub from_us: bool,
         /// Whether its script was spent from.
-        #[since(1)]
         pub reused: bool,
     }
 }

@@ -88,8 +88,24 @@ fn follow_debits_what_is_spent_and_tells_change() {
         coins[0].change && coins[0].trusted && coins[0].from_us && coins[0].value == Amount::from_sat(SUBSIDY - 1010)
     );
 
-    // Entered in the address book it is change no more, at once.
-    harness.view().wallet().set_label(change, "mine".into()).unwrap();
+    // Entered in the address book it is change no more, at once. No row but the address book's is written.
+    let wallet = harness.view().wallet().clone();
+    let stored = || {
+        let txn = wallet.store.read().unwrap();
+        let t = wallet.store.tables;
+        let rows = [t.transactions, t.coins].map(|table| {
+            table
+                .iter(&txn)
+                .unwrap()
+                .map(Result::unwrap)
+                .map(|(key, row)| (key.to_vec(), row.to_vec()))
+                .collect::<Vec<_>>()
+        });
+        rows
+    };
+    let before = stored();
+    wallet.set_label(change, "mine".into()).unwrap();
+    assert_eq!(stored(), before);
     let sent = harness.known(payment.compute_txid());
     assert!(!sent.outputs[1].change && sent.outputs[1].label.as_deref() == Some("mine"));
     assert_eq!(harness.coins()[0].label.as_deref(), Some("mine"));

@@ -252,9 +252,9 @@ impl std::ops::Deref for Known {
     }
 }
 
-/// All coins; their sums, which are kept, are those that reading them gives.
+/// All coins. The sums and labels that are kept are those that reading them gives.
 fn coins(view: &WalletView) -> Vec<WalletCoin> {
-    view.check_sums();
+    view.check_kept();
     let (mut all, mut after) = (Vec::new(), None);
     loop {
         let batch = view.coins(after, 3).unwrap();

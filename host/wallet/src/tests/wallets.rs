@@ -5,9 +5,10 @@ use outrigger_service::wallet::{AddressType, BalancesQuery};
 use outrigger_service::wire::Secret;
 
 use super::{Harness, coins, elsewhere, foreign, kind_of, spend};
-use crate::store::LAYOUT;
+use crate::store::former::{FORMER, FormerCoinRow};
 use crate::store::rows::{CoinRow, ScriptRow};
 use crate::store::tables::{PROVEN, get, outpoint_key, put, script_key};
+use crate::store::{CHECKSUMMED, LAYOUT};
 use crate::write::Write;
 
 #[test]
@@ -151,7 +152,7 @@ fn loadwallet_refuses_a_newer_layout_naming_the_version_needed() {
 #[test]
 fn loadwallet_refuses_a_layout_that_is_not_that_of_the_rows() {
     // As if it were of the former layout, whose rows have no checksums: it must not get them twice.
-    let said = refused_with_layout(LAYOUT - 1);
+    let said = refused_with_layout(FORMER);
     assert!(said.contains("is damaged: table \"meta\": it states another layout than its rows have"), "{said}");
 }
 
@@ -287,6 +288,41 @@ fn loadwallet_finds_which_scripts_a_wallet_of_an_earlier_version_has_spent_from(
     assert_eq!((spent_from(&harness), used_of(&harness)), (vec![false, false], 0));
     harness.restart(|_| {});
     assert_eq!((spent_from(&harness), used_of(&harness)), (vec![true, false], 8));
+}
+
+#[test]
+fn loadwallet_takes_labels_out_of_the_rows_of_layout_3() {
+    let mut harness = Harness::with_wallet();
+    let labelled = harness.address(Some("rent"));
+    let payment = spend(&[elsewhere(1)], &[(&labelled, 7), (&foreign(1), 8)]);
+    harness.mine(vec![payment.clone()]);
+    let told = |harness: &Harness| (harness.known(payment.compute_txid()).outputs.clone(), harness.coins());
+    let expected = told(&harness);
+    // As such a version left it.
+    let wallet = harness.view().wallet().clone();
+    let write_former = |write: &mut Write<'_>| {
+        for coin in &expected.1 {
+            let key = outpoint_key(&coin.outpoint);
+            let row: CoinRow = get(write.t.coins, &write.txn, &key)?.unwrap();
+            let CoinRow { value, script, state, coinbase, ownership, from_us, reused } = row;
+            let label = Some("rent".to_owned());
+            let row =
+                FormerCoinRow { value, script, state, coinbase, ownership, change: false, label, from_us, reused };
+            put(write.t.coins, &mut write.txn, &key, &row)?;
+        }
+        let mut row = write.t.transaction(&write.txn, &payment.compute_txid())?.unwrap();
+        (row.outputs[0].change, row.outputs[0].label) = (false, Some("rent".to_owned()));
+        write.put_row(&row)?;
+        write.meta.version = CHECKSUMMED;
+        Ok(())
+    };
+    wallet.write(write_former).unwrap();
+    drop(wallet);
+    harness.restart(|_| {});
+    assert_eq!(told(&harness), expected);
+    harness.view().wallet().set_label(labelled, "other".into()).unwrap();
+    assert_eq!(harness.known(payment.compute_txid()).outputs[0].label.as_deref(), Some("other"));
+    assert_eq!(harness.coins()[0].label.as_deref(), Some("other"));
 }
 
 #[test]

@@ -1,14 +1,11 @@
 //! The sums of the wallet's coins, and which scripts it has spent from.
 
-use std::sync::Arc;
-
 use bitcoin::ScriptBuf;
 use outrigger_service::Result as ServiceResult;
 use outrigger_service::wallet::{Balances, BalancesQuery, TxState};
 
 use super::WalletView;
 use crate::error::Result;
-use crate::sums::Sums;
 
 impl WalletView {
     /// The sums of the wallet's coins.
@@ -31,23 +28,17 @@ impl WalletView {
         Ok(scripts.iter().map(is_spent).collect::<Result<_>>()?)
     }
 
-    /// Compares the sums that are kept with the coins.
+    /// Compares the sums and labels that are kept with the tables.
     #[cfg(test)]
-    pub fn check_sums(&self) {
-        let kept = self.wallet.sums.of(self.txn.id()).unwrap();
-        assert_eq!(*kept, Sums::read(self.t(), &self.txn).unwrap());
+    pub fn check_kept(&self) {
+        use crate::latest::Derived;
+        let (wallet, t, txn) = (&self.wallet, self.t(), &self.txn);
+        assert_eq!(*wallet.sums.of(txn.id()).unwrap(), crate::sums::Sums::read(t, txn).unwrap());
+        assert_eq!(*wallet.labels.at(t, txn).unwrap(), crate::labels::Labels::read(t, txn).unwrap());
     }
 
     fn read_balances(&self, query: &BalancesQuery) -> Result<Balances> {
-        let number = self.txn.id();
-        let sums = match self.wallet.sums.of(number) {
-            Some(sums) => sums,
-            None => {
-                let sums = Arc::new(Sums::read(self.t(), &self.txn)?);
-                self.wallet.sums.keep(number, &sums);
-                sums
-            }
-        };
+        let sums = self.wallet.sums.at(self.t(), &self.txn)?;
         let mut trust = self.trust();
         sums.balances(query, self.synced.height, |txid| trust.trusted(txid, &TxState::InMempool, true))
     }

@@ -1,5 +1,5 @@
-//! Reads the history in batches. A transaction's stored row is copied into the answer undecoded; the few that are not settled
-//! get an [`UnsettledState`] beside it (conflicts, trust, replaceability), computed now. Long labels are inserted here.
+//! Reads the history in batches. A transaction's stored row is copied into the answer undecoded, with the labels of its outputs;
+//! the few that are not settled get an [`UnsettledState`] beside it (conflicts, trust, replaceability), computed now.
 
 use std::ops::Bound;
 
@@ -11,11 +11,10 @@ use outrigger_service::Result as ServiceResult;
 use outrigger_service::wallet::{
     HistoryBatch, HistoryQuery, HistoryRange, HistoryWriter, TxState, UnsettledState, WalletTransaction,
 };
-use outrigger_service::wire::{Blob, Encoded, from_bytes, to_bytes};
+use outrigger_service::wire::{Blob, Encoded, from_bytes};
 
 use super::{WalletView, check_place};
 use crate::error::{Result, WalletError};
-use crate::ownership::{is_long_label, label};
 use crate::store::tables::OF_WALLET;
 use crate::trust::{TrustResolver, replaceable};
 use outrigger_disk::{Pair, TableError};
@@ -243,31 +242,13 @@ struct UnsettledStates<'v> {
 impl UnsettledStates<'_> {
     /// Appends a transaction's row to a batch, with its state unless it is settled.
     fn push(&mut self, row: &[u8], batch: &mut HistoryWriter) -> Result<()> {
-        if WalletTransaction::is_settled(row) {
-            batch.push(row, None);
-            return Ok(());
-        }
-        let mut decoded: WalletTransaction = from_bytes(row).map_err(WalletError::Damaged)?;
-        if decoded.outputs.iter().any(|output| is_long_label(output.label.as_deref())) {
-            self.insert_long_labels(&mut decoded)?;
-            let row = to_bytes(&decoded);
-            let unsettled =
-                if WalletTransaction::is_settled(&row) { None } else { Some(self.unsettled_state_of(&decoded)?) };
-            batch.push(&row, unsettled.as_ref());
+        let unsettled = if WalletTransaction::is_settled(row) {
+            None
         } else {
-            batch.push(row, Some(&self.unsettled_state_of(&decoded)?));
-        }
-        Ok(())
-    }
-
-    /// Inserts long labels into a row. Such a row is stored as contested, so this also restores that flag.
-    fn insert_long_labels(&self, row: &mut WalletTransaction) -> Result<()> {
-        let (t, txn) = (self.view.t(), &*self.view.txn);
-        for output in row.outputs.iter_mut().filter(|output| is_long_label(output.label.as_deref())) {
-            output.label = label(t, txn, &output.script)?;
-        }
-        row.contested = !self.view.conflicts(row.txid, &row.inputs)?.is_empty();
-        Ok(())
+            Some(self.unsettled_state_of(&from_bytes(row).map_err(WalletError::Damaged)?)?)
+        };
+        let labels = self.view.all_labels()?;
+        Ok(batch.push(row, unsettled.as_ref(), |script| labels.get(script)).map_err(WalletError::Damaged)?)
     }
 
     fn unsettled_state_of(&mut self, row: &WalletTransaction) -> Result<UnsettledState> {

@@ -7,7 +7,7 @@ mod keys;
 mod received;
 mod sources;
 
-use std::cell::RefCell;
+use std::cell::{OnceCell, RefCell};
 use std::ops::Bound;
 use std::sync::Arc;
 
@@ -27,9 +27,10 @@ use super::error::{Result, WalletError};
 use super::follow::resends::Unsent;
 use super::follow::synced_at;
 use super::keypool::private_key_of;
+use super::labels::Labels;
 use super::legacy;
 use super::live::Wallet;
-use super::ownership::{is_long_label, label};
+use super::ownership::label;
 use super::scrub;
 use super::signing::{MAX_EXPANDED, Owners};
 use super::store::rows::{CoinRow, DescriptorRow, ScriptRow};
@@ -51,6 +52,8 @@ pub struct WalletView {
     synced: Synced,
     /// Which transactions are trusted, as far as this call has asked.
     verdicts: RefCell<Verdicts>,
+    /// The labels of the snapshot, once this call has asked.
+    labels: OnceCell<Arc<Labels>>,
     wallet: Arc<Wallet>,
 }
 
@@ -73,7 +76,7 @@ impl WalletView {
     }
 
     fn of(wallet: Arc<Wallet>, txn: Snapshot, synced: Synced) -> Self {
-        Self { txn, synced, verdicts: RefCell::default(), wallet }
+        Self { txn, synced, verdicts: RefCell::default(), labels: OnceCell::new(), wallet }
     }
 
     /// The wallet itself, for what changes it.
@@ -244,20 +247,28 @@ impl WalletView {
         TrustResolver::new(self.t(), &self.txn, self.synced, &self.wallet.shared, self.verdicts.borrow_mut())
     }
 
+    /// The labels of the snapshot.
+    fn all_labels(&self) -> Result<&Labels> {
+        match self.labels.get() {
+            Some(labels) => Ok(labels),
+            None => {
+                let labels = self.wallet.labels.at(self.t(), &self.txn)?;
+                Ok(self.labels.get_or_init(|| labels))
+            }
+        }
+    }
+
     fn read_coins(&self, after: Option<&[u8]>, limit: u32) -> Result<CoinBatch> {
         let limit = limit.clamp(1, MAX_BATCH) as usize;
         let (rows, more) = page(self.t().coins, &self.txn, after, limit)?;
         let next = more.then(|| rows.last().map(|(key, _)| Blob(key.clone()))).flatten();
-        let mut trust = self.trust();
+        let (labels, mut trust) = (self.all_labels()?, self.trust());
         let mut coins = Vec::with_capacity(rows.len());
         for (key, row) in rows {
             let row: CoinRow = from_bytes(&row).map_err(WalletError::Damaged)?;
             let outpoint = outpoint_from(&key)?;
             let trusted = trust.trusted(&outpoint.txid, &row.state, row.from_us)?;
-            let label = match is_long_label(row.label.as_deref()) {
-                true => label(self.t(), &self.txn, &row.script)?,
-                false => row.label,
-            };
+            let label = labels.get(&row.script).map(str::to_owned);
             coins.push(WalletCoin {
                 outpoint,
                 value: row.value,
@@ -265,7 +276,7 @@ impl WalletView {
                 state: row.state,
                 coinbase: row.coinbase,
                 ownership: row.ownership,
-                change: row.change,
+                change: row.ownership != Ownership::None && label.is_none(),
                 label,
                 trusted,
                 from_us: row.from_us,

@@ -10,7 +10,6 @@ use outrigger_service::wire::Encoded;
 use super::WalletView;
 use crate::credits::Credits;
 use crate::error::Result;
-use crate::ownership::{is_long_label, label};
 
 /// The most bytes of what a wallet's transactions pay that are kept: some 150,000 transactions. Those of a larger wallet are read
 /// each time.
@@ -26,11 +25,7 @@ impl WalletView {
     }
 
     fn read_received(&self, query: &ReceivedQuery) -> Result<Encoded<Vec<Received>>> {
-        let mut received = self.credits()?.sums(query, self.synced.height);
-        for sum in received.iter_mut().filter(|sum| is_long_label(sum.label.as_deref())) {
-            sum.label = label(self.t(), &self.txn, &sum.script)?;
-        }
-        Ok(Encoded::new(&received))
+        Ok(Encoded::new(&self.credits()?.sums(query, self.synced.height, self.all_labels()?)))
     }
 
     /// What the transactions of the snapshot pay to the wallet.

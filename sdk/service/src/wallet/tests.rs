@@ -1,7 +1,7 @@
 //! Transactions as messages: what a view shows is what was written, and damage is an error.
 
 use bitcoin::hashes::Hash;
-use bitcoin::{Amount, BlockHash, OutPoint, ScriptBuf, Txid, Wtxid};
+use bitcoin::{Amount, BlockHash, OutPoint, Script, ScriptBuf, Txid, Wtxid};
 use proptest::prelude::*;
 
 use super::*;
@@ -170,13 +170,23 @@ proptest! {
     }
 
     #[test]
-    fn rows_written_as_they_are_stored_make_the_same_message(
-        rows in prop::collection::vec(row(), 0..4),
+    fn rows_written_as_they_are_stored_make_the_same_message_with_labels(
+        mut rows in prop::collection::vec(row(), 0..4),
         next in prop::option::of(prop::collection::vec(any::<u8>(), 0..12)),
     ) {
         let mut batch = HistoryWriter::with_capacity(0);
-        for row in &rows {
-            batch.push(&to_bytes(&row.transaction.0), row.unsettled.as_ref());
+        let labels: Vec<(ScriptBuf, String)> = rows.iter().flat_map(|row| &row.transaction.0.outputs)
+            .filter_map(|output| Some((output.script.clone(), output.label.clone()?))).collect();
+        let label = |script: &Script| labels.iter().find(|(of, _)| of == script).map(|(_, label)| label.as_str());
+        for row in &mut rows {
+            for output in &mut row.transaction.0.outputs {
+                (output.change, output.label) = (output.ownership != Ownership::None, None);
+            }
+            batch.push(&to_bytes(&row.transaction.0), row.unsettled.as_ref(), label).unwrap();
+            for output in &mut row.transaction.0.outputs {
+                output.label = label(&output.script).map(str::to_owned);
+                output.change &= output.label.is_none();
+            }
         }
         prop_assert_eq!(batch.count(), rows.len());
         let expected = HistoryBatch { rows, next: next.clone().map(Blob) };
@@ -241,7 +251,7 @@ fn a_transaction_from_a_newer_writer_is_read() {
     };
     let stored = [to_bytes(&row.transaction.0), b"something new".to_vec()].concat();
     let mut batch = HistoryWriter::with_capacity(0);
-    batch.push(&stored, None);
-    batch.push(&stored, None);
+    batch.push(&stored, None, |_| None).unwrap();
+    batch.push(&stored, None, |_| None).unwrap();
     assert_eq!(batch.finish(None).read().unwrap().rows, [row.clone(), row]);
 }

@@ -1,10 +1,17 @@
-//! Writing transactions into an answer as they are stored, without decoding them in between.
+//! Writing transactions into an answer as they are stored, with the labels that their outputs have now.
 
-use super::history::{HistoryBatch, UnsettledState};
-use crate::wire::{Blob, Encoded, count, to_bytes};
+use bitcoin::Script;
+
+use super::history::{HistoryBatch, UnsettledState, WalletOutput, WalletTransaction};
+use crate::wire::{Blob, Encoded, Reader, Viewed, WireError, count, to_bytes};
 
 /// The bytes of a row beside its transaction, where nothing is said of the moment: the length and the absence.
 const ROW_OVERHEAD: usize = 5;
+
+/// The length of the fields around an output's script, in bytes: value and script length before it, its owner behind it.
+const AROUND_SCRIPT: usize = 13;
+/// The length of an output's flag of change, and of a label that is not there, in bytes.
+const UNLABELLED: usize = 2;
 
 /// Writes a [`HistoryBatch`] from stored rows.
 pub struct HistoryWriter {
@@ -21,17 +28,42 @@ impl HistoryWriter {
         Self { bytes, count: 0 }
     }
 
-    /// Appends a transaction, given as the encoding of a [`super::WalletTransaction`], and what the moment says of it.
+    /// Appends a transaction, given as the encoding of a [`WalletTransaction`] whose outputs have no label and are change where
+    /// they are the wallet's, and what the moment says of it. `label` gives the label of a script, none where it has none.
+    ///
+    /// # Errors
+    /// When the transaction is damaged.
     #[inline]
-    pub fn push(&mut self, transaction: &[u8], unsettled: Option<&UnsettledState>) {
+    pub fn push<'l>(
+        &mut self,
+        transaction: &[u8],
+        unsettled: Option<&UnsettledState>,
+        label: impl Fn(&Script) -> Option<&'l str>,
+    ) -> Result<(), WireError> {
         self.count += 1;
         self.bytes.reserve(transaction.len() + ROW_OVERHEAD);
-        self.bytes.extend_from_slice(&count(transaction.len()));
-        self.bytes.extend_from_slice(transaction);
+        let begin = self.bytes.len();
+        self.bytes.extend_from_slice(&count(0));
+        let mut copied = 0;
+        for (at, script) in scripts(transaction)? {
+            let Some(label) = label(script) else { continue };
+            let unlabelled = at + script.len() + AROUND_SCRIPT;
+            self.bytes.extend_from_slice(transaction.get(copied..unlabelled).unwrap_or_default());
+            self.bytes.extend_from_slice(&[0, 1]);
+            self.bytes.extend_from_slice(&count(label.len()));
+            self.bytes.extend_from_slice(label.as_bytes());
+            copied = unlabelled + UNLABELLED;
+        }
+        self.bytes.extend_from_slice(transaction.get(copied..).unwrap_or_default());
+        let length = count(self.bytes.len() - begin - size_of::<u32>());
+        if let Some(place) = self.bytes.get_mut(begin..).and_then(<[u8]>::first_chunk_mut) {
+            *place = length;
+        }
         self.bytes.push(u8::from(unsettled.is_some()));
         if let Some(unsettled) = unsettled {
             self.bytes.extend_from_slice(&to_bytes(unsettled));
         }
+        Ok(())
     }
 
     /// How many transactions there are so far.
@@ -52,4 +84,17 @@ impl HistoryWriter {
         self.bytes.extend_from_slice(&to_bytes(&next.map(|next| Blob(next.to_vec()))));
         Encoded::written(self.bytes)
     }
+}
+
+/// The outputs of an encoded transaction: where each begins, and its script.
+fn scripts(transaction: &[u8]) -> Result<impl Iterator<Item = (usize, &Script)>, WireError> {
+    let mut reader = Reader::new(transaction);
+    let outputs = WalletTransaction::view(&mut reader)?.outputs.bytes();
+    let begin = transaction.len() - reader.left() - outputs.len();
+    let mut reader = Reader::new(outputs);
+    Ok(std::iter::from_fn(move || {
+        let at = begin + outputs.len() - reader.left();
+        let output = (reader.left() > 0).then(|| WalletOutput::view(&mut reader).ok()).flatten()?;
+        Some((at, output.script))
+    }))
 }

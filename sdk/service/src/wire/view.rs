@@ -122,6 +122,11 @@ impl<'a, T: Viewed> ListView<'a, T> {
         self.count == 0
     }
 
+    /// The items as they stand in the message.
+    pub(crate) fn bytes(&self) -> &'a [u8] {
+        self.bytes
+    }
+
     /// The items in their order.
     pub fn iter(&self) -> ListIter<'a, T> {
         ListIter { left: self.count, reader: Reader::new(self.bytes), item: PhantomData }

@@ -1,0 +1,84 @@
+//! The labels of a wallet's address book, by script. Rows of transactions and coins have none: a label changes in one place,
+//! however many payments an address has.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use bitcoin::{Script, ScriptBuf};
+use foldhash::fast::RandomState;
+use heed::RoTxn;
+use outrigger_service::wire::from_bytes;
+
+use super::error::{Result, WalletError};
+use super::latest::Derived;
+use super::store::Tables;
+use super::store::rows::ScriptRow;
+
+/// In how many parts the labels lie. A change copies the part that it is in.
+const PARTS: usize = 256;
+
+/// The labels of one part, by script.
+type Part = HashMap<ScriptBuf, Arc<str>, RandomState>;
+
+/// All labels of a snapshot.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Labels {
+    parts: Vec<Arc<Part>>,
+}
+
+/// What a write does to labels, in its order: the script, and its label from then on.
+pub type LabelChanges = Vec<(ScriptBuf, Option<Arc<str>>)>;
+
+impl Labels {
+    /// The label of a script's address. None where the address book has no entry of it.
+    pub fn get(&self, script: &Script) -> Option<&str> {
+        self.parts.get(part_of(script))?.get(script).map(|label| &**label)
+    }
+
+    fn part(&mut self, script: &Script) -> Option<&mut Part> {
+        self.parts.get_mut(part_of(script)).map(Arc::make_mut)
+    }
+}
+
+/// The part that a script is in, by a byte in its middle: a byte of the hash or key in all standard scripts.
+fn part_of(script: &Script) -> usize {
+    let bytes = script.as_bytes();
+    bytes.get(bytes.len() / 2).map_or(0, |byte| usize::from(*byte) % PARTS)
+}
+
+impl Derived for Labels {
+    type Change = LabelChanges;
+
+    fn read(t: &Tables, txn: &RoTxn<'_>) -> Result<Self> {
+        let mut labels = Self { parts: vec![Arc::default(); PARTS] };
+        for entry in t.labels.iter(txn)? {
+            let (key, label) = entry?;
+            let script = match t.address_book.get(txn, key)? {
+                Some(script) => ScriptBuf::from_bytes(script.to_vec()),
+                None => match t.scripts.get(txn, key)? {
+                    Some(row) => from_bytes::<ScriptRow>(row).map_err(WalletError::Damaged)?.script,
+                    // An older version entered it and did not keep the address.
+                    None => continue,
+                },
+            };
+            if let Some(part) = labels.part(&script) {
+                part.insert(script, String::from_utf8_lossy(label).into());
+            }
+        }
+        Ok(labels)
+    }
+
+    fn change(kept: &mut Arc<Self>, change: LabelChanges) {
+        if change.is_empty() {
+            return;
+        }
+        let labels = Arc::make_mut(kept);
+        for (script, label) in change {
+            let Some(part) = labels.part(&script) else { continue };
+            match label {
+                Some(label) => part.insert(script, label),
+                None => part.remove(&script),
+            };
+        }
+    }
+}

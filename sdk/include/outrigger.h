@@ -2217,6 +2217,14 @@ enum {
      * Request: query [balances_query]. Response: [balances].
      */
     OUTRIGGER_FN_WALLET_BALANCES = 54,
+    /**
+     * Whether each of these transactions of the wallet can be replaced (BIP 125), in their order; `Unknown` where the
+     * wallet does not have it. The node is asked once for all those of the mempool that do not signal it themselves.
+     * Since minor 1.
+     *
+     * Request: txids [list of hash]. Response: [list of replaceable].
+     */
+    OUTRIGGER_FN_WALLET_REPLACEABLE = 55,
 };
 
 /* ------------------------------------------------------------------------------------------------------------------

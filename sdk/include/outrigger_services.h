@@ -1159,7 +1159,10 @@ typedef struct outrigger_unsettled_state_t {
     outrigger_list_t mempool_conflicts;
     /** Whether its outputs may be relied on: it is in the best chain, or will be by all that can be foreseen. [bool] */
     bool trusted;
-    /** Whether it can be replaced. [replaceable] */
+    /**
+     * Whether it can be replaced, as far as the wallet knows by itself: unknown of one in the mempool that does not
+     * signal it, of which outrigger_wallet_replaceable() asks the node. [replaceable]
+     */
     outrigger_replaceable_t replaceable;
 } outrigger_unsettled_state_t;
 
@@ -4330,6 +4333,14 @@ static inline void outrigger_put_balances_query(outrigger_writer_t *writer, cons
     outrigger_put_bool(writer, value->avoid_reuse);
 }
 
+/**
+ * [list of replaceable] Threads: any. Ownership: stays where it was. Lifetime: of `*out`, that of the reader's bytes.
+ */
+static inline bool outrigger_get_list_of_replaceable(outrigger_reader_t *reader, outrigger_list_t *out)
+{
+    return outrigger_get_list_of_fixed(reader, 1, out);
+}
+
 /** [scheme] Threads: any. Ownership: what is written stays the caller's. Lifetime: it is copied. */
 static inline void outrigger_put_scheme(outrigger_writer_t *writer, const outrigger_scheme_t *value)
 {
@@ -7261,6 +7272,39 @@ static inline int32_t outrigger_wallet_balances(
     status = outrigger_ask_written(wallet, OUTRIGGER_FN_WALLET_BALANCES, scope, &request, &own);
     reader = outrigger_read(outrigger_lend(&own));
     read = status == OUTRIGGER_STATUS_OK && outrigger_get_balances(&reader, out);
+    if (!read) {
+        memset(out, 0, sizeof *out);
+    }
+    return outrigger_answered(status, read, &own, response);
+}
+
+/**
+ * Whether each of these transactions of the wallet can be replaced (BIP 125), in their order; `Unknown` where the
+ * wallet does not have it. The node is asked once for all those of the mempool that do not signal it themselves. Since
+ * minor 1.
+ *
+ * Request: txids [list of hash]. Response: [list of replaceable].
+ * Threads: any, from `init` until `stop` has returned; of one scope, one at a time.
+ * Ownership: the arguments stay the caller's; `*response` is the caller's to release, whatever the status is.
+ * Lifetime: what `*out` points to ends with `*response`; the arguments are copied.
+ */
+static inline int32_t outrigger_wallet_replaceable(
+    const outrigger_service_t *wallet, uint64_t scope, const outrigger_hash_t *txids, size_t txids_count,
+    outrigger_owned_bytes_t *response, outrigger_list_t *out)
+{
+    outrigger_writer_t request = OUTRIGGER_WRITER;
+    outrigger_owned_bytes_t own = OUTRIGGER_NO_BYTES;
+    outrigger_reader_t reader;
+    int32_t status = OUTRIGGER_STATUS_OK;
+    bool read = false;
+    memset(out, 0, sizeof *out);
+    if (response == NULL) {
+        return OUTRIGGER_STATUS_MALFORMED;
+    }
+    outrigger_put_list_of_hash(&request, txids, txids_count);
+    status = outrigger_ask_written(wallet, OUTRIGGER_FN_WALLET_REPLACEABLE, scope, &request, &own);
+    reader = outrigger_read(outrigger_lend(&own));
+    read = status == OUTRIGGER_STATUS_OK && outrigger_get_list_of_replaceable(&reader, out);
     if (!read) {
         memset(out, 0, sizeof *out);
     }

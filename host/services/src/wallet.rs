@@ -8,8 +8,8 @@ use outrigger_service::mempool::Admission;
 use outrigger_service::signer::SignBatch;
 use outrigger_service::wallet::{
     AddressType, Balances, BalancesQuery, CoinBatch, CreateOptions, DescriptorImport, DescriptorInfo, HdKey,
-    HistoryBatch, HistoryQuery, Import, ImportOutcome, LabelBatch, Migration, Received, ReceivedQuery, ScriptInfo,
-    SpendSettings, WalletInfo,
+    HistoryBatch, HistoryQuery, Import, ImportOutcome, LabelBatch, Migration, Received, ReceivedQuery, Replaceable,
+    ScriptInfo, SpendSettings, WalletInfo,
 };
 use outrigger_service::wire::{Blob, Encoded, Secret};
 use outrigger_service::{ErrorKind, Result, Scope, ServiceError, Signer, Wallet};
@@ -325,6 +325,10 @@ impl Wallet for WalletService {
 
     fn spent_from(&self, scope: Scope, scripts: Vec<ScriptBuf>) -> Result<Vec<bool>> {
         self.read(scope, |view| view.spent_from(&scripts))
+    }
+
+    fn replaceable(&self, scope: Scope, txids: Vec<Txid>) -> Result<Vec<Replaceable>> {
+        self.read(scope, |view| view.replaceable(&txids))
     }
 
     fn balances(&self, scope: Scope, query: BalancesQuery) -> Result<Balances> {

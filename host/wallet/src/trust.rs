@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use bitcoin::{OutPoint, Txid};
 use heed::RoTxn;
-use outrigger_service::wallet::{Ownership, Replaceable, Synced, TxState, WalletTransaction, WalletTransactionView};
+use outrigger_service::wallet::{Ownership, Replaceable, Synced, TxState, WalletTransactionView};
 
 use super::Shared;
 use super::error::Result;
@@ -102,16 +102,11 @@ impl<'a> TrustResolver<'a> {
     }
 }
 
-/// Whether a transaction can be replaced (BIP 125), as far as the mempool knows its ancestors.
-pub fn replaceable(shared: &Shared, row: &WalletTransaction) -> Result<Replaceable> {
-    match row.state {
-        TxState::Confirmed { .. } => Ok(Replaceable::No),
-        _ if row.signals => Ok(Replaceable::Yes),
-        TxState::InMempool => match shared.node.mempool_entries(&[row.txid])?.into_iter().next().flatten() {
-            Some(entry) if entry.replaceable => Ok(Replaceable::Yes),
-            Some(_) => Ok(Replaceable::No),
-            None => Ok(Replaceable::Unknown),
-        },
-        _ => Ok(Replaceable::Unknown),
+/// Whether a transaction can be replaced (BIP 125), as far as the wallet knows without the node.
+pub fn replaceable(state: &TxState, signals: bool) -> Replaceable {
+    match state {
+        TxState::Confirmed { .. } => Replaceable::No,
+        _ if signals => Replaceable::Yes,
+        _ => Replaceable::Unknown,
     }
 }

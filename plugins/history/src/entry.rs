@@ -14,6 +14,7 @@ use outrigger_sdk::standard::address;
 use crate::CallContext;
 use crate::error::HistoryError;
 use crate::json;
+use crate::replaceable::Replaceability;
 use crate::texts::DescriptorTexts;
 use crate::viewpoint::{WalletViewpoint, signed};
 
@@ -81,6 +82,7 @@ pub struct EntryWriter<'q> {
     /// From where transactions are looked at.
     pub viewpoint: WalletViewpoint,
     texts: DescriptorTexts<'q>,
+    replaceability: Replaceability<'q>,
     /// The keys that all entries of the transaction at hand share, written once, led by a comma.
     shared: Vec<u8>,
     /// Where an address is written first.
@@ -90,13 +92,29 @@ pub struct EntryWriter<'q> {
 impl<'q> EntryWriter<'q> {
     /// A writer for one call.
     pub fn new(context: &'q CallContext<'q>, viewpoint: WalletViewpoint) -> Self {
-        Self { viewpoint, texts: DescriptorTexts::new(context), shared: Vec::new(), address: String::new() }
+        Self {
+            viewpoint,
+            texts: DescriptorTexts::new(context),
+            replaceability: Replaceability::new(context),
+            shared: Vec::new(),
+            address: String::new(),
+        }
     }
 
     /// Prepares for the entries of a transaction, with the keys that all three RPCs share.
-    pub fn begin(&mut self, tx: &WalletTx<'_>) {
-        self.shared.clear();
-        write_shared(&mut self.shared, self.viewpoint, tx);
+    pub fn begin(&mut self, tx: &WalletTx<'_>) -> Result<(), HistoryError> {
+        let mut shared = std::mem::take(&mut self.shared);
+        shared.clear();
+        self.write_shared(&mut shared, tx)?;
+        self.shared = shared;
+        Ok(())
+    }
+
+    /// Writes the keys that all three RPCs share.
+    pub fn write_shared(&mut self, out: &mut Vec<u8>, tx: &WalletTx<'_>) -> Result<(), HistoryError> {
+        let replaceable = self.replaceability.of(tx)?;
+        write_shared(out, self.viewpoint, tx, replaceable);
+        Ok(())
     }
 
     /// Writes an entry of the transaction that was begun, without the keys that it shares with the others where these
@@ -162,7 +180,7 @@ impl<'q> EntryWriter<'q> {
         tx: &WalletTx<'_>,
         selection: Selection<'_>,
     ) -> Result<(), HistoryError> {
-        self.begin(tx);
+        self.begin(tx)?;
         for entry in entries(self.viewpoint, &tx.transaction, selection) {
             json::item(out);
             self.write(out, tx, entry, true)?;
@@ -176,8 +194,7 @@ fn write_abandoned(out: &mut Vec<u8>, abandoned: bool) {
     json::boolean(out, abandoned);
 }
 
-/// The keys that all three RPCs share.
-pub fn write_shared(out: &mut Vec<u8>, viewpoint: WalletViewpoint, tx: &WalletTx<'_>) {
+fn write_shared(out: &mut Vec<u8>, viewpoint: WalletViewpoint, tx: &WalletTx<'_>, replaceable: Replaceable) {
     let (transaction, depth) = (&tx.transaction, viewpoint.depth(&tx.transaction));
     json::key!(out, "confirmations");
     json::signed(out, depth);
@@ -216,7 +233,7 @@ pub fn write_shared(out: &mut Vec<u8>, viewpoint: WalletViewpoint, tx: &WalletTx
     json::key!(out, "bip125-replaceable");
     json::plain(
         out,
-        match tx.unsettled.replaceable {
+        match replaceable {
             _ if depth > 0 => "no",
             Replaceable::No => "no",
             Replaceable::Yes => "yes",

@@ -12,6 +12,7 @@ mod groupings;
 mod json;
 mod list;
 mod received;
+mod replaceable;
 mod since;
 mod single;
 mod texts;

@@ -133,7 +133,7 @@ struct Backwards<'q> {
 impl Backwards<'_> {
     /// Adds the entries of a transaction, as far as they are wanted.
     fn add(&mut self, tx: &WalletTx<'_>, selection: Selection<'_>) -> Result<ControlFlow<()>, HistoryError> {
-        self.writer.begin(tx);
+        self.writer.begin(tx)?;
         for entry in entries(self.writer.viewpoint, &tx.transaction, selection) {
             if self.skip > 0 {
                 self.skip -= 1;

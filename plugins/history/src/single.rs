@@ -9,7 +9,7 @@ use outrigger_sdk::service::ErrorKind;
 use outrigger_sdk::service::wallet::{MAX_TEXT_LEN, Synced};
 use outrigger_sdk::standard::json::transaction_json;
 
-use crate::entry::{EntryWriter, Selection, WalletTx, entries, write_shared};
+use crate::entry::{EntryWriter, Selection, WalletTx, entries};
 use crate::error::HistoryError;
 use crate::viewpoint::WalletViewpoint;
 use crate::{CallContext, json};
@@ -44,8 +44,8 @@ pub fn get_transaction(context: &CallContext<'_>) -> Result<Vec<u8>, HistoryErro
         json::key!(&mut reply, "fee");
         json::bitcoin(&mut reply, fee);
     }
-    write_shared(&mut reply, viewpoint, &tx);
     let mut writer = EntryWriter::new(context, viewpoint);
+    writer.write_shared(&mut reply, &tx)?;
     json::key!(&mut reply, "details");
     reply.push(b'[');
     for entry in entries(viewpoint, transaction, Selection::default()) {

@@ -1,6 +1,6 @@
 //! The transactions of a wallet in memory, and lists in batches.
 
-use outrigger_service::wallet::{HistoryRange, HistoryRow, TxState, UnsettledState, WalletTransaction};
+use outrigger_service::wallet::{HistoryRange, HistoryRow, Replaceable, TxState, UnsettledState, WalletTransaction};
 use outrigger_service::wire::{Blob, Framed};
 use outrigger_service::{ErrorKind, Result};
 
@@ -18,6 +18,10 @@ pub struct KnownTransaction {
 impl KnownTransaction {
     pub(super) fn row(&self) -> HistoryRow {
         HistoryRow { transaction: Framed(self.transaction.clone()), unsettled: self.unsettled.clone() }
+    }
+
+    pub(super) fn replaceable(&self) -> Replaceable {
+        self.unsettled.as_ref().map_or(Replaceable::No, |unsettled| unsettled.replaceable)
     }
 }
 

@@ -13,7 +13,7 @@ use outrigger_service::mempool::Admission;
 use outrigger_service::wallet::{
     AddressType, Balances, BalancesQuery, CoinBatch, CreateOptions, DescriptorImport, DescriptorInfo, HdKey,
     HistoryBatch, HistoryQuery, Import, ImportOutcome, LabelBatch, LabelledScript, Migration, Ownership, Received,
-    ReceivedQuery, ScriptInfo, SpendSettings, TxState, WalletInfo, WalletKind,
+    ReceivedQuery, Replaceable, ScriptInfo, SpendSettings, TxState, WalletInfo, WalletKind,
 };
 use outrigger_service::wire::{Blob, Encoded, Secret};
 use outrigger_service::{ErrorKind, Mempool, Result, Scope, ServiceError, Wallet};
@@ -411,6 +411,13 @@ impl Wallet for StubWallet {
 
     fn spent_from(&self, _: Scope, scripts: Vec<ScriptBuf>) -> Result<Vec<bool>> {
         self.with(|state| scripts.iter().map(|script| state.spent_from.contains(script)).collect())
+    }
+
+    fn replaceable(&self, _: Scope, txids: Vec<Txid>) -> Result<Vec<Replaceable>> {
+        self.with(|state| {
+            let known = |txid| state.known(txid).map_or(Replaceable::Unknown, KnownTransaction::replaceable);
+            txids.into_iter().map(known).collect()
+        })
     }
 
     fn balances(&self, _: Scope, query: BalancesQuery) -> Result<Balances> {

@@ -208,3 +208,28 @@ fn payments_are_known_without_reading_the_whole_mempool_unless_they_replace_othe
     let mempool = host.client().call("getrawmempool", json!([]));
     assert!(!mempool.as_array().unwrap().contains(&passed));
 }
+
+#[test]
+fn listings_ask_the_node_once_for_all_payments_that_wait_and_listunspent_for_entries_alone() {
+    let Some((host, relay)) = start_behind_relay(&["-fallbackfee=0.0001"]) else { return };
+    let mut wallet = funded(&host, 10);
+    let mine = wallet.call("getnewaddress", json!([]));
+    for coin in wallet.call("listunspent", json!([])).as_array().unwrap() {
+        // They do not signal that they can be replaced.
+        let input = json!([{"txid": coin["txid"], "vout": coin["vout"], "sequence": 0xffff_ffff_u32}]);
+        let raw = wallet.call("createrawtransaction", json!([input, [{mine.as_str().unwrap(): 49.99}], 0, false]));
+        let signed = wallet.call("signrawtransactionwithwallet", json!([raw]));
+        wallet.call("sendrawtransaction", json!([signed["hex"]]));
+    }
+    for (method, params) in
+        [("listtransactions", json!(["*", 30])), ("listsinceblock", json!([])), ("listunspent", json!([0]))]
+    {
+        let before = relay.count("getmempoolentry");
+        let listed = wallet.call(method, params);
+        assert_eq!(relay.count("getmempoolentry"), before + 1, "{method}");
+        let entries = listed.get("transactions").unwrap_or(&listed).as_array().unwrap();
+        let waiting: Vec<_> = entries.iter().filter(|entry| entry["confirmations"] == 0).collect();
+        assert!(waiting.len() >= 10, "{method}");
+        assert!(waiting.iter().all(|entry| method == "listunspent" || entry["bip125-replaceable"] == "no"), "{method}");
+    }
+}

@@ -9,7 +9,7 @@ use heed::RoRange;
 use heed::types::Bytes;
 use outrigger_service::Result as ServiceResult;
 use outrigger_service::wallet::{
-    HistoryBatch, HistoryQuery, HistoryRange, HistoryWriter, TxState, UnsettledState, WalletTransaction,
+    HistoryBatch, HistoryQuery, HistoryRange, HistoryWriter, Replaceable, TxState, UnsettledState, WalletTransaction,
 };
 use outrigger_service::wire::{Blob, Encoded, from_bytes};
 
@@ -71,6 +71,36 @@ impl WalletView {
     pub fn spenders(&self, outpoints: &[OutPoint]) -> ServiceResult<Vec<Vec<Txid>>> {
         let spenders = |outpoint| self.t().spenders(&self.txn, outpoint);
         Ok(outpoints.iter().map(spenders).collect::<Result<_>>()?)
+    }
+
+    /// Whether each of these transactions can be replaced. The node is asked once.
+    ///
+    /// # Errors
+    /// `Unavailable` where the node cannot be asked; `Storage`.
+    pub fn replaceable(&self, txids: &[Txid]) -> ServiceResult<Vec<Replaceable>> {
+        Ok(self.read_replaceable(txids)?)
+    }
+
+    fn read_replaceable(&self, txids: &[Txid]) -> Result<Vec<Replaceable>> {
+        let (mut known, mut open) = (Vec::with_capacity(txids.len()), Vec::new());
+        for (at, txid) in txids.iter().enumerate() {
+            let row = self.t().transaction_view(&self.txn, txid)?;
+            let told = row.map_or(Replaceable::Unknown, |row| replaceable(&row.state, row.signals));
+            if told == Replaceable::Unknown && row.is_some_and(|row| row.state == TxState::InMempool) {
+                open.push((at, *txid));
+            }
+            known.push(told);
+        }
+        let asked: Vec<Txid> = open.iter().map(|(_, txid)| *txid).collect();
+        let entries = if asked.is_empty() { Vec::new() } else { self.wallet.shared.node.mempool_entries(&asked)? };
+        for ((at, _), entry) in open.into_iter().zip(entries) {
+            let told = entry.map_or(Replaceable::Unknown, |entry| match entry.replaceable {
+                true => Replaceable::Yes,
+                false => Replaceable::No,
+            });
+            known.get_mut(at).into_iter().for_each(|place| *place = told);
+        }
+        Ok(known)
     }
 
     /// A batch of the history.
@@ -261,7 +291,7 @@ impl UnsettledStates<'_> {
             conflicts: if row.contested { view.conflicts(row.txid, &row.inputs)? } else { Vec::new() },
             mempool_conflicts: view.mempool_conflicts(row)?,
             trusted: trust.trusted(&row.txid, &row.state, row.is_from_us())?,
-            replaceable: replaceable(&view.wallet.shared, row)?,
+            replaceable: replaceable(&row.state, row.signals),
         })
     }
 }

@@ -160,7 +160,8 @@ wire_view! { UnsettledStateView of
         pub mempool_conflicts: Vec<Txid>,
         /// Whether its outputs may be relied on: it is in the best chain, or will be by all that can be foreseen.
         pub trusted: bool,
-        /// Whether it can be replaced.
+        /// Whether it can be replaced, as far as the wallet knows by itself: unknown of one in the mempool that does not signal it,
+        /// of which [`super::Wallet::replaceable`] asks the node.
         pub replaceable: Replaceable,
     }
 }

@@ -333,5 +333,9 @@ service! {
         /// the mempool, whose transactions are judged anew.
         #[since(1)]
         fn balances(query: BalancesQuery) -> Balances;
+        /// Whether each of these transactions of the wallet can be replaced (BIP 125), in their order; `Unknown` where the wallet does
+        /// not have it. The node is asked once for all those of the mempool that do not signal it themselves.
+        #[since(1)]
+        fn replaceable(txids: Vec<Txid>) -> Vec<Replaceable>;
     }
 }

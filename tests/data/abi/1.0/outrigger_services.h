@@ -849,7 +849,10 @@ typedef struct outrigger_unsettled_state_t {
     outrigger_list_t mempool_conflicts;
     /** Whether its outputs may be relied on: it is in the best chain, or will be by all that can be foreseen. [bool] */
     bool trusted;
-    /** Whether it can be replaced. [replaceable] */
+    /**
+     * Whether it can be replaced, as far as the wallet knows by itself: unknown of one in the mempool that does not
+     * signal it, of which outrigger_wallet_replaceable() asks the node. [replaceable]
+     */
     outrigger_replaceable_t replaceable;
 } outrigger_unsettled_state_t;
 

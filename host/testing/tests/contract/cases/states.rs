@@ -285,7 +285,10 @@ pub fn replaceability_is_told_where_it_can_be_known(tester: &Tester) -> Outcome 
     for transaction in [&signalling, &child, &plain] {
         tester.accept(transaction);
     }
-    let told = |transaction| Ok::<_, Failure>(unsettled(tester, transaction)?.replaceable);
+    let told = |transaction: &Transaction| {
+        let txids = vec![transaction.compute_txid()];
+        tester.ask(|wallet, scope| wallet.replaceable(scope, txids.clone())).map(|told| told[0])
+    };
     same("one that signals it", told(&signalling)?, Replaceable::Yes)?;
     same("one that builds on it", told(&child)?, Replaceable::Yes)?;
     same("one that does not", told(&plain)?, Replaceable::No)?;

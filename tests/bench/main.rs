@@ -16,6 +16,7 @@
 //! cargo run --release -p outrigger-tests --bin bench polling
 //! cargo run --release -p outrigger-tests --bin bench scale [-- --bitcoind PATH]
 //! cargo run --release -p outrigger-tests --bin bench wallets [-- --wallets N] [--bitcoind PATH --in-front]
+//! cargo run --release -p outrigger-tests --bin bench growth -- --bitcoind PATH [--largest N] [--wallets N]
 //! cargo run --release -p outrigger-tests --bin bench soak [-- --minutes N]
 //! ```
 //!
@@ -24,12 +25,13 @@
 //! templates, blocks and transactions. `history`: the history of large wallets. `import`: imports, rescans and large wallets.
 //! `signing`: signing. `selection`: coin selection. `load`: many calls at a time, and what waiting connections cost. `passed`: what passing calls on costs. `rescans`: rescans, headers and new blocks in front of a bitcoind.
 //! `scale`: in front of a large chain and mempool, and many that wait. `polling`: what busy polling gains.
-//! `wallets`: many loaded wallets. `soak`: a long mixed load.
+//! `wallets`: many loaded wallets. `growth`: how the cost of wallet calls grows with the wallet. `soak`: a long mixed load.
 //!
 //! Prints medians beside bitcoind's, with their ratio, and the machine. Without a bitcoind only this host is measured.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a benchmark that cannot run has nothing to say")]
 
 mod false_node;
+mod growth;
 mod history;
 mod import;
 mod isolated;
@@ -141,6 +143,10 @@ fn main() {
         Some("wallets") => {
             let wallets = option("--wallets").map(|wallets| wallets.parse().unwrap());
             wallets::run(wallets, bitcoind.filter(|_| in_front));
+        }
+        Some("growth") => {
+            let number = |name| option(name).map(|number| number.parse().unwrap());
+            growth::run(bitcoind, number("--largest"), number("--wallets"));
         }
         Some("soak") => soak::run(minutes),
         _ => calls(bitcoind),

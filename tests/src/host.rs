@@ -193,8 +193,13 @@ impl Host {
     }
 
     /// The same with one more setting, `section.key=value`.
-    pub fn restart_with(mut self, setting: String) -> Self {
-        self.options.set.push(setting);
+    pub fn restart_with(self, setting: String) -> Self {
+        self.restart_otherwise(|options| options.set.push(setting))
+    }
+
+    /// The same with other options.
+    pub fn restart_otherwise(mut self, change: impl FnOnce(&mut HostOptions)) -> Self {
+        change(&mut self.options);
         self.restart()
     }
 

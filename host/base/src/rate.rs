@@ -5,38 +5,45 @@ use std::time::{Duration, Instant};
 use parking_lot::Mutex;
 
 #[derive(Debug, Default)]
-struct Second {
+struct Period {
     began: Option<Instant>,
     count: u32,
     left_out: u64,
 }
 
-/// How often something may happen in a second. What would happen more often is counted.
+/// How often something may happen in a period. What would happen more often is counted.
 #[derive(Debug)]
 pub struct Rate {
-    per_second: u32,
-    second: Mutex<Second>,
+    most: u32,
+    length: Duration,
+    period: Mutex<Period>,
 }
 
 impl Rate {
-    /// So often.
+    /// At most so often in a second.
     #[must_use]
-    pub fn new(per_second: u32) -> Self {
-        Self { per_second, second: Mutex::default() }
+    pub fn per_second(most: u32) -> Self {
+        Self { most, length: Duration::from_secs(1), period: Mutex::default() }
     }
 
-    /// Whether it may happen now. `tell` hears how often it did not in an earlier second.
+    /// Once in a minute.
+    #[must_use]
+    pub fn once_a_minute() -> Self {
+        Self { most: 1, length: Duration::from_secs(60), period: Mutex::default() }
+    }
+
+    /// Whether it may happen now. `tell` hears how often it did not in an earlier period.
     pub fn allows(&self, tell: impl FnOnce(u64)) -> bool {
-        let mut second = self.second.lock();
+        let mut period = self.period.lock();
         let mut left_out = 0;
-        if second.began.is_none_or(|began| began.elapsed() >= Duration::from_secs(1)) {
-            left_out = second.left_out;
-            *second = Second { began: Some(Instant::now()), ..Second::default() };
+        if period.began.is_none_or(|began| began.elapsed() >= self.length) {
+            left_out = period.left_out;
+            *period = Period { began: Some(Instant::now()), ..Period::default() };
         }
-        second.count = second.count.saturating_add(1);
-        let allows = second.count <= self.per_second;
-        second.left_out += u64::from(!allows);
-        drop(second);
+        period.count = period.count.saturating_add(1);
+        let allows = period.count <= self.most;
+        period.left_out += u64::from(!allows);
+        drop(period);
         if left_out > 0 {
             tell(left_out);
         }
@@ -45,7 +52,7 @@ impl Rate {
 
     /// How often it did not happen and was not told.
     pub fn left_out(&self) -> u64 {
-        std::mem::take(&mut self.second.lock().left_out)
+        std::mem::take(&mut self.period.lock().left_out)
     }
 }
 
@@ -55,11 +62,19 @@ mod tests {
 
     #[test]
     fn what_is_beyond_the_rate_is_counted() {
-        let rate = Rate::new(100);
+        let rate = Rate::per_second(100);
         let mut told = 0;
         let allowed = (0..150).filter(|_| rate.allows(|count| told += count)).count() as u64;
         assert!(allowed >= 100);
         assert_eq!(allowed + told + rate.left_out(), 150);
         assert_eq!(rate.left_out(), 0);
+    }
+
+    #[test]
+    fn what_happens_again_within_a_minute_is_counted() {
+        let rate = Rate::once_a_minute();
+        assert!(rate.allows(|_| unreachable!()));
+        assert!(!rate.allows(|_| unreachable!()) && !rate.allows(|_| unreachable!()));
+        assert_eq!(rate.left_out(), 2);
     }
 }

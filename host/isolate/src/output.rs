@@ -13,7 +13,7 @@ const LINES_PER_SECOND: u32 = 100;
 /// Copies lines to the log until the runner has closed its end.
 pub fn copy(plugin: &str, mut from: impl Read) {
     let mut line = Vec::new();
-    let rate = Rate::new(LINES_PER_SECOND);
+    let rate = Rate::per_second(LINES_PER_SECOND);
     let mut buffer = [0; 4096];
     loop {
         let count = match from.read(&mut buffer) {

@@ -62,7 +62,7 @@ pub fn plan(launch: &Launch) -> Result<Option<Plan>, String> {
 pub fn begin(control: &UnixStream, plan: &Plan, launch: &Launch) -> std::io::Result<Option<Notifier>> {
     let Some(listener) = Listener::receive(control.as_fd())? else { return Ok(None) };
     let (plugin, status, runners) = (launch.plugin.clone(), launch.status.clone(), launch.runners.clone());
-    let mut log = Log { plugin, status, runners, rate: Rate::new(LOGGED_PER_SECOND) };
+    let mut log = Log { plugin, status, runners, rate: Rate::per_second(LOGGED_PER_SECOND) };
     Notifier::start(listener, plan, Box::new(move |event| log.hear(&event))).map(Some)
 }
 

@@ -22,7 +22,7 @@ pub struct LogService {
 impl LogService {
     /// That of this plugin.
     pub fn new(plugin: &str, trusted: bool) -> Self {
-        Self { plugin: plugin.to_owned(), rate: (!trusted).then(|| Rate::new(LINES_PER_SECOND)) }
+        Self { plugin: plugin.to_owned(), rate: (!trusted).then(|| Rate::per_second(LINES_PER_SECOND)) }
     }
 
     fn may_write(&self) -> bool {

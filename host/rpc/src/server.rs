@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
+use outrigger_base::rate::Rate;
 use thiserror::Error;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, watch};
@@ -204,13 +205,15 @@ struct Connections<S> {
     slots: Arc<ConnectionSlots>,
     refusals: Arc<Semaphore>,
     tasks: JoinSet<()>,
+    /// The lines of the log about connections that could not be accepted.
+    accept_errors: Rate,
 }
 
 impl<S: RpcService> Connections<S> {
     fn new(edge: Arc<Edge<S>>, stopping: watch::Receiver<bool>, workers: Workers) -> Self {
         let slots = ConnectionSlots::new(edge.limits().max_connections, edge.figures().clone());
         let (refusals, tasks) = (Arc::new(Semaphore::new(MAX_REFUSALS)), JoinSet::new());
-        Self { edge, stopping, workers, slots, refusals, tasks }
+        Self { edge, stopping, workers, slots, refusals, tasks, accept_errors: Rate::once_a_minute() }
     }
 
     fn take(&mut self, stream: TcpStream, peer: SocketAddr) {
@@ -268,7 +271,10 @@ impl<S: RpcService> Connections<S> {
         }
         // Usually EMFILE: closing a connection without credentials frees a file descriptor.
         let made_room = self.slots.make_room();
-        tracing::error!(%error, made_room, "cannot accept an RPC connection");
+        let more = |times| tracing::error!(times, "RPC connections could not be accepted since the last such line");
+        if self.accept_errors.allows(more) {
+            tracing::error!(%error, made_room, "cannot accept an RPC connection");
+        }
         sleep(ACCEPT_PAUSE).await;
     }
 

@@ -14,6 +14,7 @@ use http_body_util::Full;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
+use outrigger_base::rate::Rate;
 use prometheus_client::registry::Registry;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
@@ -64,6 +65,7 @@ impl MetricsServer {
     /// Serves until it is dropped.
     pub async fn serve(self) {
         let slots = Arc::new(Semaphore::new(MAX_CONNECTIONS));
+        let errors = Rate::once_a_minute();
         loop {
             // Never closed, so this does not fail.
             let Ok(slot) = slots.clone().acquire_owned().await else { return };
@@ -76,7 +78,15 @@ impl MetricsServer {
                     });
                 }
                 Err(error) => {
-                    tracing::warn!(%error, "cannot accept a connection for the metrics");
+                    let more = |times| {
+                        tracing::warn!(
+                            times,
+                            "connections for the metrics could not be accepted since the last such line"
+                        );
+                    };
+                    if errors.allows(more) {
+                        tracing::warn!(%error, "cannot accept a connection for the metrics");
+                    }
                     tokio::time::sleep(Duration::from_millis(100)).await;
                 }
             }

@@ -10,10 +10,10 @@ use outrigger_service::{ErrorKind, Result as ServiceResult, ServiceError};
 use super::error::{Result, WalletError};
 use super::live::Wallet;
 use super::store::{DATA_FILE, LAYOUT_KEY};
-use outrigger_base::client_files::{Folders, UNFINISHED};
+use outrigger_base::client_files::{ClientFileError, Folders, UNFINISHED};
 use outrigger_disk::pages::{DataFile, Fault};
 
-/// What bitcoind says of a backup that cannot be written, whatever the reason.
+/// What bitcoind says of a backup that cannot be written, whatever the reason. Where the system gives one, it stands behind.
 const FAILED: &str = "Error: Wallet backup failed!";
 
 /// Tables that each wallet has had in all versions.
@@ -25,7 +25,8 @@ impl Wallet {
     /// meanwhile.
     ///
     /// # Errors
-    /// `Refused` when the file may not or cannot be written, and when the wallet's own file is damaged; the reason is in the log.
+    /// `Refused` when the file may not or cannot be written, and when the wallet's own file is damaged; where the
+    /// system failed with its reason, which is in the log in any case.
     /// `Storage` where the damage is known already.
     pub fn backup(&self, file: &Path, folders: &Folders) -> ServiceResult<()> {
         if let Some(damage) = self.store.damage() {
@@ -40,7 +41,15 @@ impl Wallet {
         let written: Result<()> = self.shared.client_files.replace(file, folders, is_backup, copy);
         written.map_err(|error| {
             tracing::error!(wallet = self.name(), file = %file.display(), %error, "the backup failed");
-            ServiceError::new(ErrorKind::Refused, FAILED)
+            let detail = match &error {
+                WalletError::File(reason) | WalletError::ClientFile(ClientFileError::Io(reason))
+                    if reason.raw_os_error().is_some() =>
+                {
+                    format!("{FAILED} {reason}")
+                }
+                _ => FAILED.to_owned(),
+            };
+            ServiceError::new(ErrorKind::Refused, detail)
         })?;
         // Also in a wallet that is read-only.
         Ok(self.write_in(&self.lock_writes(), |write| {

@@ -17,9 +17,9 @@ use super::error::{Result, WalletError};
 use super::multiples::Children;
 
 /// How many parsed descriptors are kept; beyond it the cache starts anew.
-const MAX_CACHED: usize = 4096;
+const MAX_CACHED: usize = 16_384;
 /// How many keys the expansions that are kept may have together, at about 1 KiB for each.
-const MAX_EXPANDED_KEYS: usize = 16_384;
+const MAX_EXPANDED_KEYS: usize = 32_768;
 /// The expansions that are worth a thread of their own: one takes some 50 us for each key.
 const EXPANSIONS_PER_BATCH: usize = 4;
 /// From how many indexes on derivation is worth a second thread.

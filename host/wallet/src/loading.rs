@@ -15,6 +15,7 @@ use rustix::process::{Resource, getrlimit};
 use super::error::{Result, WalletError};
 use super::follow::feed::Item;
 use super::follow::resends::Offered;
+use super::follow::together::catch_up_together;
 use super::live::Wallet;
 use super::manager::{WalletManager, check_lag, while_reachable};
 use super::rescan::{self, Loaded};
@@ -81,7 +82,7 @@ impl WalletManager {
             );
             return Err(ServiceError::new(ErrorKind::WalletExists, detail));
         }
-        self.check_files()?;
+        self.check_files(0)?;
         fs::create_dir_all(&folder).map_err(WalletError::from)?;
         let wallet = self.make(&folder, &options).inspect_err(|_| files::discard(&folder))?;
         self.start_new(Arc::new(wallet), &folder)?;
@@ -119,11 +120,18 @@ impl WalletManager {
 
     /// Loads a wallet whose name is reserved.
     pub(super) fn load_reserved(&self, name: String, load_on_startup: Option<bool>) -> ServiceResult<Vec<String>> {
-        if self.follower.named(&name).is_some() {
+        let warnings = self.start(self.open_file(&name)?)?;
+        self.set_load_on_startup(&name, load_on_startup)?;
+        Ok(warnings)
+    }
+
+    /// Opens the file of a wallet that is not loaded.
+    fn open_file(&self, name: &str) -> ServiceResult<Arc<Wallet>> {
+        if self.follower.named(name).is_some() {
             let detail = format!("Wallet \"{name}\" is already loaded.");
             return Err(ServiceError::new(ErrorKind::WalletAlreadyLoaded, detail));
         }
-        let folder = files::folder(&self.dir, &name)?;
+        let folder = files::folder(&self.dir, name)?;
         let cannot = |why: &str| cannot_load(&folder, why);
         if !folder.exists() {
             return Err(cannot("Path does not exist."));
@@ -131,13 +139,35 @@ impl WalletManager {
         if !folder.join(DATA_FILE).is_file() {
             return Err(cannot("Data is not in recognized format."));
         }
-        self.check_files()?;
-        self.wait_closed(&name, &folder)?;
+        self.check_files(0)?;
+        self.wait_closed(name, &folder)?;
         let store = recognised(Store::open(&folder, &self.shared.settings), &folder)?;
-        let wallet = Arc::new(Wallet::of_chain(name.clone(), store, self.shared.clone())?);
-        let warnings = self.start(wallet)?;
-        self.set_load_on_startup(&name, load_on_startup)?;
-        Ok(warnings)
+        Ok(Arc::new(Wallet::of_chain(name.to_owned(), store, self.shared.clone())?))
+    }
+
+    /// Loads the wallets that are to be loaded at the start, together. One that cannot be loaded is logged and left out.
+    pub(super) fn load_all(&self, names: Vec<String>) {
+        let failed = |name: &str, error: &ServiceError| {
+            tracing::error!(wallet = name, %error, "the wallet could not be loaded");
+        };
+        let mut entered = Vec::new();
+        for (at, name) in names.iter().enumerate() {
+            if let Err(error) = self.check_files(entered.len()) {
+                tracing::error!(wallets = names.len() - at, %error, "no further wallets are loaded");
+                break;
+            }
+            match self.open_file(name).and_then(|wallet| Ok((self.enter(&wallet)?, wallet))) {
+                Ok(opened) => entered.push(opened),
+                Err(error) => failed(name, &error),
+            }
+        }
+        let wallets: Vec<Arc<Wallet>> = entered.iter().map(|(_, wallet)| wallet.clone()).collect();
+        let known = catch_up_together(&self.shared, &wallets);
+        for (before, wallet) in entered {
+            if let Err(error) = self.start_entered(&wallet, before, known) {
+                failed(wallet.name(), &error);
+            }
+        }
     }
 
     /// Makes a wallet from the file of a backup and loads it (restorewallet), as the rule for clients' files has it. Gives its
@@ -169,7 +199,7 @@ impl WalletManager {
         if !backup::is_database(&backup).map_err(WalletError::from)? {
             return Err(cannot_load(&folder, "Data is not in recognized format."));
         }
-        self.check_files()?;
+        self.check_files(0)?;
         self.wait_closed(&name, &folder)?;
         fs::create_dir_all(&folder).map_err(WalletError::from)?;
         let wallet = Arc::new(self.unpack(&name, backup, &folder).inspect_err(|_| files::discard(&folder))?);
@@ -195,21 +225,34 @@ impl WalletManager {
 
     /// Brings a wallet in step with the node and makes it one of the loaded ones. Gives its warnings.
     fn start(&self, wallet: Arc<Wallet>) -> ServiceResult<Vec<String>> {
-        let before = Loaded::read(&wallet)?;
+        let before = self.enter(&wallet)?;
+        self.start_entered(&wallet, before, None)
+    }
+
+    /// Enters in the index what concerns a wallet. Gives how the wallet was found.
+    fn enter(&self, wallet: &Wallet) -> ServiceResult<Loaded> {
+        let before = Loaded::read(wallet)?;
         let blocks = self.shared.node.tip().height.saturating_sub(wallet.synced().height);
         if blocks >= TOLD_BEHIND {
             tracing::info!(wallet = wallet.name(), blocks, "the wallet reads the blocks since it was last loaded");
         }
+        wallet.follow_stored().inspect_err(|_| self.follower.remove(wallet))?;
+        Ok(before)
+    }
+
+    /// The rest of [`Self::start`], for a wallet that knows the mempool up to the sequence `known`, if any.
+    fn start_entered(&self, wallet: &Arc<Wallet>, before: Loaded, known: Option<u64>) -> ServiceResult<Vec<String>> {
         // Most of the way before it is told anything; the rest in order, after which nothing can have been missed.
-        let entered = wallet.follow_stored().and_then(|()| while_reachable(&wallet, wallet.catch_up()).map(drop));
-        entered.inspect_err(|_| self.follower.remove(&wallet))?;
-        self.follower.add(&wallet);
-        self.settle_in(&wallet, before).inspect_err(|_| self.forget(&wallet))
+        while_reachable(wallet, wallet.catch_up()).inspect_err(|_| self.follower.remove(wallet))?;
+        self.follower.add(wallet);
+        self.settle_in(wallet, before, known).inspect_err(|_| self.forget(wallet))
     }
 
     /// The last steps of loading, for a wallet that hears of events already. Gives its warnings.
-    fn settle_in(&self, wallet: &Arc<Wallet>, before: Loaded) -> ServiceResult<Vec<String>> {
-        self.follower.give(wallet, Item::Reconcile(1));
+    fn settle_in(&self, wallet: &Arc<Wallet>, before: Loaded, known: Option<u64>) -> ServiceResult<Vec<String>> {
+        if !self.is_in_step(wallet, known) {
+            self.follower.give(wallet, Item::Reconcile(1));
+        }
         self.wait_synced(wallet)?;
         check_lag(wallet)?;
         if let Some(reason) = wallet.read_only() {
@@ -223,6 +266,15 @@ impl WalletManager {
         wallet.scrub();
         let unproven = wallet.update()?.then_some(UNPROVEN);
         Ok(is_widened.then_some(RANGE_WIDENED).into_iter().chain(unproven).map(str::to_owned).collect())
+    }
+
+    /// Whether a wallet stands at the tip and knows the mempool as it is now.
+    fn is_in_step(&self, wallet: &Wallet, known: Option<u64>) -> bool {
+        let node = &self.shared.node;
+        wallet.synced().hash == node.tip().hash
+            && known.is_some_and(|known| {
+                wallet.feed.has_read_mempool(known) && node.mempool_sequence().is_ok_and(|now| now == known)
+            })
     }
 
     fn forget(&self, wallet: &Wallet) {
@@ -273,9 +325,10 @@ impl WalletManager {
     }
 
     /// Whether the system lets this process open the files of one more wallet, and of clients beside.
-    pub(super) fn check_files(&self) -> ServiceResult<()> {
+    /// `opened` of them are not loaded yet.
+    pub(super) fn check_files(&self, opened: usize) -> ServiceResult<()> {
         let most = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
-        let wallets = self.follower.count() as u64;
+        let wallets = (self.follower.count() + opened) as u64;
         if (wallets + 1).saturating_mul(FILES_PER_WALLET).saturating_add(OTHER_FILES) > most {
             let detail = format!(
                 "Wallet loading failed. The system lets this process open {most} files, of which {wallets} loaded wallets \

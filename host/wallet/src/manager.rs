@@ -125,11 +125,7 @@ impl WalletManager {
             resubmitted: AtomicBool::new(false),
         });
         Follower::start(&manager.shared)?;
-        for name in files::load_list(dir)? {
-            if let Err(error) = manager.load(name.clone(), None) {
-                tracing::error!(wallet = name, %error, "the wallet could not be loaded");
-            }
-        }
+        manager.load_all(files::load_list(dir)?);
         Ok(manager)
     }
 

@@ -85,7 +85,7 @@ impl WalletPlugin {
             "newkeypool" => keys::new_keypool(q).and_then(to_json),
             "getaddressinfo" => address_info::get_address_info(q).and_then(to_json),
             "listdescriptors" => descriptors::list_descriptors(q),
-            "listunspent" => unspent::list_unspent(q).and_then(to_json),
+            "listunspent" => unspent::list_unspent(q),
             "simulaterawtransaction" => simulate::simulate_raw_transaction(q).and_then(to_json),
             "lockunspent" => locks::lock_unspent(q).and_then(to_json),
             "listlockunspent" => locks::list_lock_unspent(q).and_then(to_json),

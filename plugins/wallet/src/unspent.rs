@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 
 use bitcoin::{Amount, Network, OutPoint, ScriptBuf};
+use outrigger_sdk::RpcError;
 use outrigger_sdk::amount::{self, Saturating};
 use outrigger_sdk::params::{Type, encode_hex, int32, int64};
 use outrigger_sdk::service::ServiceError;
@@ -21,6 +22,9 @@ use crate::parents::parent_texts;
 
 /// The default of `maxconf`.
 const DEFAULT_MAX_DEPTH: i32 = 9_999_999;
+
+/// How many coins are looked up and written together.
+const COINS_PER_PART: usize = 1_000;
 
 /// No less than any amount.
 const UNLIMITED: Amount = Amount::MAX_MONEY;
@@ -116,52 +120,85 @@ impl Filter {
             && (self.scripts.is_empty() || self.scripts.contains(&coin.script))
     }
 
-    /// The coins to list. No page is read beyond the wanted sum or count.
-    fn select(
+    /// Gives the coins to list to `list`. No page is read beyond the wanted sum or count.
+    fn each(
         &self,
         pages: impl Iterator<Item = Result<Vec<WalletCoin>, ServiceError>>,
         locked: &HashSet<OutPoint>,
         wallet: &WalletInfo,
-    ) -> Result<Vec<WalletCoin>, ServiceError> {
-        let (mut taken, mut total) = (Vec::new(), Amount::ZERO);
+        mut list: impl FnMut(WalletCoin) -> Result<(), WalletError>,
+    ) -> Result<(), WalletError> {
+        let (mut taken, mut total) = (0_u64, Amount::ZERO);
         for page in pages {
             let unlocked = page?.into_iter().filter(|coin| !locked.contains(&coin.outpoint));
             for coin in unlocked.filter(|coin| self.takes(coin, wallet)) {
                 total = total.saturating_add(coin.value);
-                taken.push(coin);
+                taken += 1;
+                list(coin)?;
                 let enough = self.options.minimum_sum_amount != UNLIMITED && total >= self.options.minimum_sum_amount;
-                let full = self.options.maximum_count > 0 && taken.len() as u64 >= self.options.maximum_count;
+                let full = self.options.maximum_count > 0 && taken >= self.options.maximum_count;
                 if enough || full {
-                    return Ok(taken);
+                    return Ok(());
                 }
             }
         }
-        Ok(taken)
+        Ok(())
     }
 }
 
 /// `listunspent`: coins by outpoint.
-pub fn list_unspent(context: &mut CallContext<'_>) -> Result<Value, WalletError> {
+pub fn list_unspent(context: &mut CallContext<'_>) -> Result<Vec<u8>, WalletError> {
     let wallet = context.wallet()?;
     let network = context.network()?;
     let filter = Filter::parse(context, network)?;
     let locked = coins::locked(context.services())?;
-    let coins = filter.select(coins::pages(context.services()), &locked, &wallet)?;
-    let scripts = coins::scripts_of(context.services(), &coins)?;
-    let entries = coins::mempool_entries(context.services(), &coins)?;
-    let parents = parent_texts(context, &coins)?;
-    let spent_from = if wallet.avoid_reuse { Some(coins::spent_from(context.services(), &coins)?) } else { None };
-    let entry = |coin: &WalletCoin| {
-        let about = About {
-            depth: coins::depth(coin, &wallet.synced),
-            known: scripts.get(&coin.script),
-            waiting: entries.get(&coin.outpoint.txid),
-            parents: parents.get(&coin.outpoint).map(Vec::as_slice).unwrap_or_default(),
-            reused: spent_from.as_ref().map(|scripts| scripts.contains(&coin.script)),
-        };
-        entry(coin, &about, network)
-    };
-    Ok(coins.iter().map(entry).collect())
+    let mut listing = Listing { context, wallet: &wallet, network, coins: Vec::new(), out: vec![b'['] };
+    filter.each(coins::pages(context.services()), &locked, &wallet, |coin| listing.add(coin))?;
+    listing.write()?;
+    listing.out.push(b']');
+    Ok(listing.out)
+}
+
+/// The answer, written as text some coins at a time: it may be long, and a tree of values takes several times as much memory.
+struct Listing<'a> {
+    context: &'a CallContext<'a>,
+    wallet: &'a WalletInfo,
+    network: Network,
+    /// Coins that are not written yet.
+    coins: Vec<WalletCoin>,
+    out: Vec<u8>,
+}
+
+impl Listing<'_> {
+    fn add(&mut self, coin: WalletCoin) -> Result<(), WalletError> {
+        self.coins.push(coin);
+        if self.coins.len() < COINS_PER_PART { Ok(()) } else { self.write() }
+    }
+
+    /// Writes the coins that have come, and what is known of them.
+    fn write(&mut self) -> Result<(), WalletError> {
+        let (context, coins) = (self.context, std::mem::take(&mut self.coins));
+        let scripts = coins::scripts_of(context.services(), &coins)?;
+        let entries = coins::mempool_entries(context.services(), &coins)?;
+        let parents = parent_texts(context, &coins)?;
+        let avoids_reuse = self.wallet.avoid_reuse;
+        let spent_from = if avoids_reuse { Some(coins::spent_from(context.services(), &coins)?) } else { None };
+        for coin in &coins {
+            let about = About {
+                depth: coins::depth(coin, &self.wallet.synced),
+                known: scripts.get(&coin.script),
+                waiting: entries.get(&coin.outpoint.txid),
+                parents: parents.get(&coin.outpoint).map(Vec::as_slice).unwrap_or_default(),
+                reused: spent_from.as_ref().map(|scripts| scripts.contains(&coin.script)),
+            };
+            if self.out.len() > 1 {
+                self.out.push(b',');
+            }
+            serde_json::to_writer(&mut self.out, &entry(coin, &about, self.network))
+                .map_err(|error| WalletError::from(RpcError::internal(error.to_string())))?;
+        }
+        Ok(())
+    }
 }
 
 /// What is known of a coin beside itself.
@@ -237,7 +274,7 @@ mod tests {
     use super::*;
 
     fn parse(options: Value) -> Result<Options, String> {
-        Options::parse(options.as_object().unwrap()).map_err(|error| outrigger_sdk::RpcError::from(error).message)
+        Options::parse(options.as_object().unwrap()).map_err(|error| RpcError::from(error).message)
     }
 
     #[test]

@@ -26,6 +26,10 @@ const CHANGE_UPPER: i64 = 1_000_000;
 /// How many times the long-term feerate makes a feerate high, so that light inputs are searched for.
 const HIGH_FEERATE: u64 = 3;
 
+/// How many candidates the attempts of a selection may have together before only that with the loosest filter is left. An attempt
+/// that fails takes some 15 microseconds of a processor for each.
+const MAX_WORK: usize = 100_000;
+
 /// What a selection depends on beside the coins. Amounts are in satoshi.
 #[derive(Clone, Debug)]
 pub struct Params {
@@ -247,7 +251,12 @@ fn automatic(
     let filters = params.filters();
     check_discarded(&grouped, coins, positions, target, &filters, params)?;
     let mut failure = None;
-    for filter in &filters {
+    let mut work = 0_usize;
+    for (number, filter) in filters.iter().enumerate() {
+        if work > MAX_WORK && number + 1 < filters.len() {
+            continue;
+        }
+        work += grouped.all.groups.iter().filter(|group| group.passes(filter)).count();
         match attempt(coins, &grouped, filter, target, params, bump_fees, random) {
             Ok(Some(selection)) => return Ok(selection),
             Ok(None) => {}
@@ -340,6 +349,18 @@ fn attempt(
     Ok(best(chosen))
 }
 
+/// The most that candidates of a weight together can count for, or more: as if each had the weight of the lightest.
+fn most_within(candidates: &[Candidate], max_weight: i64) -> i64 {
+    let lightest = candidates.iter().map(|candidate| candidate.weight).min().unwrap_or(1).max(1);
+    let most = usize::try_from(max_weight / lightest).unwrap_or(0);
+    let mut amounts: Vec<i64> = candidates.iter().map(|candidate| candidate.amount.max(0)).collect();
+    if most < amounts.len() {
+        amounts.select_nth_unstable_by_key(most, |amount| std::cmp::Reverse(*amount));
+        amounts.truncate(most);
+    }
+    amounts.into_iter().fold(0, i64::saturating_add)
+}
+
 /// The best of what the algorithms choose; none where they find nothing.
 ///
 /// # Errors
@@ -353,7 +374,7 @@ fn choose(
     bump_fees: &BumpFees,
     random: &mut impl Rng,
 ) -> Result<Option<Selection>, SpendError> {
-    let mut max_weight = params.weight_for_inputs();
+    let max_weight = params.weight_for_inputs();
     if max_weight <= 0 {
         return Err(SpendError::TooManyOutputs);
     }
@@ -370,10 +391,18 @@ fn choose(
     if !params.subtract_fee {
         keep(branch_and_bound(&mut pool.positive, target, params.cost_of_change, max_weight), positive, &mut chosen);
     }
-    max_weight -= (params.change_size * Weight::WITNESS_SCALE_FACTOR).cast_signed();
-    if max_weight < 0 && chosen.is_empty() {
+    let with_change = max_weight - (params.change_size * Weight::WITNESS_SCALE_FACTOR).cast_signed();
+    if with_change < 0 && chosen.is_empty() {
         return Err(SpendError::NoRoomForChange);
     }
+    // Where no set can be light enough, the searches would look for one to their bounds.
+    let amount_of_all: i64 = pool.all.iter().fold(0, |sum, candidate| sum.saturating_add(candidate.amount));
+    if amount_of_all >= target
+        && most_within(&pool.all, max_weight).max(most_within(&pool.positive, max_weight)) < target
+    {
+        return Err(SpendError::TooManyInputs);
+    }
+    let max_weight = with_change;
     keep(knapsack(&mut pool.all, target, params.change_target, max_weight, random), &grouped.all, &mut chosen);
     let high = params.long_term_feerate.to_sat_per_kvb().saturating_mul(HIGH_FEERATE);
     if params.feerate.to_sat_per_kvb() > high {

@@ -1,8 +1,8 @@
 //! The choice of coins, without a host.
 
 use bitcoin::hashes::Hash;
-use bitcoin::secp256k1::rand::SeedableRng;
 use bitcoin::secp256k1::rand::rngs::StdRng;
+use bitcoin::secp256k1::rand::{self, RngCore, SeedableRng};
 use bitcoin::{Amount, OutPoint, ScriptBuf, TxOut, Txid, Weight};
 use outrigger_service::mempool::MempoolEntry;
 use outrigger_values::FeeRate;
@@ -172,6 +172,61 @@ fn selection_takes_named_coins_first() {
     let mut random = StdRng::seed_from_u64(1);
     let refused = select(&coins, 2, 100_000, false, &params(1), &none, &mut random).unwrap_err();
     assert_eq!(refused, SpendError::InputsTooSmall);
+}
+
+/// Random numbers that are counted: the searches draw many.
+struct Counted {
+    random: StdRng,
+    drawn: usize,
+}
+
+impl RngCore for Counted {
+    fn next_u32(&mut self) -> u32 {
+        self.drawn += 1;
+        self.random.next_u32()
+    }
+
+    fn next_u64(&mut self) -> u64 {
+        self.drawn += 1;
+        self.random.next_u64()
+    }
+
+    fn fill_bytes(&mut self, bytes: &mut [u8]) {
+        self.random.fill_bytes(bytes);
+    }
+
+    fn try_fill_bytes(&mut self, bytes: &mut [u8]) -> Result<(), rand::Error> {
+        self.random.try_fill_bytes(bytes)
+    }
+}
+
+/// How many random numbers a selection draws that fails for the weight of the inputs.
+fn drawn_in_vain(coins: &[Coin], target: i64, params: &Params) -> usize {
+    let none = Unconfirmed::default().bump_fees(params.feerate, []).unwrap();
+    let mut random = Counted { random: StdRng::seed_from_u64(1), drawn: 0 };
+    let refused = select(coins, 0, target, true, params, &none, &mut random).unwrap_err();
+    assert_eq!(refused, SpendError::TooManyInputs);
+    random.drawn
+}
+
+#[test]
+fn selection_does_not_search_where_no_set_of_coins_is_light_enough() {
+    let kinds = [OutputKind::Legacy, OutputKind::P2shSegwit, OutputKind::Bech32, OutputKind::Bech32m];
+    let small: Vec<Coin> = (0..20_000).map(|number| coin(number, 10_000, kinds[number % kinds.len()])).collect();
+    assert_eq!(drawn_in_vain(&small, 30_000_000, &params(1)), 0);
+}
+
+#[test]
+fn selection_leaves_filters_out_where_many_coins_were_tried_in_vain() {
+    // A light one leaves it open whether others are light enough.
+    let mut small = coins(&[1_000; 51_000]);
+    small[0] = Coin {
+        depth: 10,
+        ..Coin::new(small[0].outpoint, small[0].output.clone(), OutputKind::Bech32, InputSize::new(0, &[]))
+    };
+    let two_filters = drawn_in_vain(&small, 1_700_000, &Params { spend_unconfirmed_change: false, ..params(1) });
+    let all_filters = drawn_in_vain(&small, 1_700_000, &Params { spend_unconfirmed_change: true, ..params(1) });
+    assert!(all_filters < two_filters * 7 / 4, "{all_filters} and {two_filters}");
 }
 
 #[test]

@@ -187,3 +187,21 @@ fn createwallet_is_refused_where_the_system_gives_no_more_files() {
     assert_eq!(client.refused("loadwallet", json!(["w0"])).1, message);
     client.wallet("w8").call("getnewaddress", json!([]));
 }
+
+#[test]
+fn a_start_tells_in_one_line_how_many_wallets_the_system_has_no_files_for() {
+    let mut host = Host::start_with(HostOptions { set: vec!["wallet.keypool=1".to_owned()], ..HostOptions::default() });
+    for number in 0..20 {
+        host.client().call("createwallet", json!({"wallet_name": format!("w{number}"), "load_on_startup": true}));
+    }
+    let log = tempfile::NamedTempFile::new().unwrap();
+    host = host.restart_otherwise(|options| {
+        options.open_files = Some(280);
+        options.log = Some(log.path().to_owned());
+    });
+    assert_eq!(host.client().call("listwallets", json!([])).as_array().unwrap().len(), 8);
+    let said = std::fs::read_to_string(log.path()).unwrap();
+    let told: Vec<&str> = said.lines().filter(|line| line.contains("no further wallets are loaded")).collect();
+    assert!(told.len() == 1 && told[0].contains("wallets=12"), "{said}");
+    assert!(!said.contains("the wallet could not be loaded"), "{said}");
+}

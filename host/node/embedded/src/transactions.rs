@@ -9,7 +9,7 @@ use outrigger_service::mempool::{
 
 use super::decode::decode_transaction;
 use super::mempool::{Admissible, Entry, Offer, Pool, Rejection, Rules, Terms, View};
-use super::validation::{check_transaction, verify_transaction};
+use super::validation::verify_transaction;
 use super::{EmbeddedError, EmbeddedNode};
 use outrigger_script::Flags;
 use outrigger_values::FeeRate;
@@ -147,17 +147,18 @@ impl EmbeddedNode {
         })
     }
 
-    /// Verifies scripts before the lock is taken, where the coins are to be had. A failure is found again, and told in
-    /// its place among the other reasons, by whoever holds the lock.
+    /// Verifies scripts before the lock is taken, where the coins are to be had and the transaction may come in by itself. A failure
+    /// is noted in the offer, and told in its place among the other reasons by the holder of the lock.
     pub(super) fn verify_ahead(&self, offer: &Offer) -> Result<(), EmbeddedError> {
-        if check_transaction(&offer.tx).is_err() || self.cache.contains(&offer.wtxid, Flags::STANDARD) {
+        let view = View::new(self, self.tip())?;
+        if self.cache.contains(&offer.wtxid, Flags::STANDARD) || self.pool().check_alone(&view, &offer.tx).is_err() {
             return Ok(());
         }
-        let view = View::new(self, self.tip())?;
         let Some(coins) = self.pool().find_coins(&view, &offer.tx, &[])? else { return Ok(()) };
         let spent = coins.into_iter().map(|coin| coin.output).collect();
-        if verify_transaction(&offer.tx, spent, Flags::STANDARD).is_ok() {
-            self.cache.insert(offer.wtxid, Flags::STANDARD);
+        match verify_transaction(&offer.tx, spent, Flags::STANDARD) {
+            Ok(()) => self.cache.insert(offer.wtxid, Flags::STANDARD),
+            Err(failed) => drop(offer.failed_script.set(failed)),
         }
         Ok(())
     }

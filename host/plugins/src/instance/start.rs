@@ -85,7 +85,7 @@ impl Instance {
             rules: if launch.trusted { AnswerRules::Trusted } else { AnswerRules::Bounded(launch.max_answer_bytes) },
             services,
             life: Life::new(),
-            notes: Rate::new(NOTES_PER_SECOND),
+            notes: Rate::per_second(NOTES_PER_SECOND),
         }));
         let (cancels, notices) = channel();
         let (isolated, status) = (code.is_isolated(), launch.runners.clone());

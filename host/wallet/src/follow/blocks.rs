@@ -41,18 +41,19 @@ pub fn synced_at(info: &BlockInfo) -> Synced {
 }
 
 impl Wallet {
-    /// Follows the chain towards its tip until `end`, block by block. Whether the wallet stands at the tip now.
-    pub(super) fn read_blocks(&self, end: Instant) -> Result<bool> {
+    /// Follows the chain towards its tip until `end`, and to the height `up_to` at most, block by block. Whether the wallet stands
+    /// there or at the tip now.
+    pub(super) fn read_blocks(&self, end: Option<Instant>, up_to: u32) -> Result<bool> {
         loop {
             let synced = self.synced();
-            if synced.hash == self.shared.node.tip().hash {
+            if synced.hash == self.shared.node.tip().hash || synced.height >= up_to {
                 return Ok(true);
             }
-            if Instant::now() > end {
+            if end.is_some_and(|end| Instant::now() > end) {
                 return Ok(false);
             }
             match self.block_at(synced.height.saturating_add(1))? {
-                Some(next) if previous(&next) == Some(synced.hash) => self.go_on(next.hash)?,
+                Some(next) if previous(&next) == Some(synced.hash) => self.go_on(next.hash, up_to)?,
                 // The chain went another way, or it ends below.
                 _ => self.undo(&self.fork()?)?,
             }
@@ -60,8 +61,8 @@ impl Wallet {
     }
 
     /// Takes over a block that continues from where the wallet stands; where that touches it, in one write with those
-    /// behind it.
-    fn go_on(&self, hash: BlockHash) -> Result<()> {
+    /// behind it, up to a height.
+    fn go_on(&self, hash: BlockHash, up_to: u32) -> Result<()> {
         let first = self.decoded(hash)?;
         if self.passes(&first)? {
             return Ok(());
@@ -69,7 +70,7 @@ impl Wallet {
         let (started, mut size) = (Instant::now(), first.size);
         let mut blocks = vec![first];
         while blocks.len() < BLOCKS_PER_WRITE && size < BYTES_PER_WRITE && started.elapsed() < TIME_PER_WRITE {
-            let Some(last) = blocks.last() else { break };
+            let Some(last) = blocks.last().filter(|last| last.info.height < up_to) else { break };
             let Some(next) = self.block_at(last.info.height.saturating_add(1))? else { break };
             if previous(&next) != Some(last.info.hash) {
                 break;

@@ -16,7 +16,7 @@ use super::index::{Index, WalletNumber};
 use crate::error::{Result, WalletError};
 
 /// How many blocks are kept at most, and how many bytes of them.
-const MAX_BLOCKS: usize = 16;
+pub const MAX_BLOCKS: usize = 16;
 const MAX_BYTES: usize = 64 << 20;
 
 /// The block before it.
@@ -80,6 +80,9 @@ type Slotted = Arc<Mutex<Option<Arc<Decoded>>>>;
 #[derive(Default)]
 pub struct Blocks {
     kept: Mutex<VecDeque<(BlockHash, Slotted)>>,
+    /// How many blocks were read.
+    #[cfg(test)]
+    pub read: std::sync::atomic::AtomicUsize,
 }
 
 impl Blocks {
@@ -94,6 +97,8 @@ impl Blocks {
             return Ok(block.clone());
         }
         let decoded = Arc::new(read(node, hash)?);
+        #[cfg(test)]
+        self.read.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
         *block = Some(decoded.clone());
         drop(block);
         self.trim();

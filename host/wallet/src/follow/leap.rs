@@ -31,7 +31,7 @@ impl Wallet {
     pub(super) fn advance(&self) -> Result<bool> {
         let end = Instant::now() + TIME_PER_TURN;
         self.leap(end)?;
-        self.read_blocks(end)
+        self.read_blocks(Some(end), u32::MAX)
     }
 
     /// Follows the chain to its tip, however long that takes.
@@ -40,14 +40,16 @@ impl Wallet {
         Ok(())
     }
 
+    /// Whether the node searches the blocks up to the tip, rather than that the wallet reads them.
+    pub(super) fn is_far(&self) -> bool {
+        let blocks = self.shared.node.tip().height.saturating_sub(self.synced().height);
+        blocks >= self.shared.settings.search_from
+    }
+
     /// Follows the chain by searching it, until `end`. Nothing where the wallet has not far to go, where the chain does not go on
     /// from where it stands, or where a search costs as much as reading or could miss something.
     fn leap(&self, end: Instant) -> Result<()> {
-        let is_far = |tip: u32| tip.saturating_sub(self.synced().height) >= self.shared.settings.search_from;
-        if !is_far(self.shared.node.tip().height)
-            || self.shared.node.search_reads() == SearchReads::Blocks
-            || self.has_foreign_inputs()?
-        {
+        if !self.is_far() || self.shared.node.search_reads() == SearchReads::Blocks || self.has_foreign_inputs()? {
             return Ok(());
         }
         let mut wanted = Wanted::read(self)?;
@@ -57,7 +59,7 @@ impl Wallet {
             let (synced, tip) = (self.synced(), chain.tip().height);
             let next = synced.height.saturating_add(1);
             let goes_on = chain.block_info(BlockRef::Height { height: next })?.as_ref().and_then(previous);
-            if !is_far(tip) || goes_on != Some(synced.hash) {
+            if !self.is_far() || goes_on != Some(synced.hash) {
                 return Ok(());
             }
             let heights = next..next.saturating_add(BLOCKS_PER_SEARCH).min(tip.saturating_add(1));

@@ -196,7 +196,7 @@ impl Wallet {
     }
 
     /// Takes over what of the mempool concerns the wallet. Whether that gave it scripts.
-    fn enter_all(&self, present: &HashSet<Txid>, found: &[(Txid, Arc<Transaction>)]) -> Result<bool> {
+    pub(super) fn enter_all(&self, present: &HashSet<Txid>, found: &[(Txid, Arc<Transaction>)]) -> Result<bool> {
         let guard = self.lock_for_following().ok_or(WalletError::Occupied)?;
         let (gone, orphans) = self.gone_from_mempool(present)?;
         let unknown = self.conflicts_gone_from_mempool(present)?;

@@ -24,6 +24,7 @@ mod passing;
 pub mod resends;
 pub mod states;
 pub mod thread;
+pub mod together;
 mod work_queue;
 mod worker;
 pub mod write_lock;

@@ -175,7 +175,7 @@ impl WalletManager {
             let what = "Wallet file creation failed: Failed to create database path";
             return Err(refused(format!("{what} '{}'. Database already exists.", folder.display())));
         }
-        self.check_files()
+        self.check_files(0)
     }
 
     /// Makes a wallet of what is moved to it. It stands where the migrated one does.

@@ -97,7 +97,7 @@ impl Store {
         let tables = Tables::open(&env, &txn)?.ok_or(WalletError::NotAWallet)?;
         // Handles of tables that a read transaction opened become the environment's own when it commits.
         txn.commit()?;
-        if found < LAYOUT {
+        if (CHECKSUMMED..LAYOUT).contains(&found) {
             let mut txn = env.write()?;
             former::take_labels_out(&tables, &mut txn)?;
             txn.commit()?;

@@ -121,6 +121,10 @@ fn a_backup_that_cannot_be_written_changes_nothing() {
             "{place:?}"
         );
     }
+    // The system's reason is told.
+    let long = folder.path().join("x".repeat(300));
+    let refused = harness.view().wallet().backup(&long, &None).unwrap_err();
+    assert_eq!(refused.detail, "Error: Wallet backup failed! File name too long (os error 36)");
     assert!(harness.view().info().unwrap().backup_needed);
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
     assert_eq!(std::fs::read_dir(harness.dir.path().join("w")).unwrap().count(), 2);

@@ -45,7 +45,8 @@ fn a_payment_is_seen_in_the_mempool_and_then_in_a_block() {
     assert!(harness.transaction(txid).is_none());
     harness.accept(&payment);
     let seen = harness.known(txid);
-    assert_eq!((seen.state, seen.trusted, seen.replaceable), (TxState::InMempool, false, Replaceable::No));
+    assert_eq!((seen.state, seen.trusted, seen.replaceable), (TxState::InMempool, false, Replaceable::Unknown));
+    assert_eq!(harness.view().replaceable(&[txid]).unwrap(), [Replaceable::No], "the node knows");
     assert_eq!((seen.total_output, seen.debit_spendable), (Amount::from_sat(70_005), Amount::ZERO));
     assert_eq!(seen.outputs[0].ownership, Ownership::None);
     assert_eq!((seen.outputs[1].ownership, seen.outputs[1].label.as_deref()), (Ownership::Spendable, Some("rent")));

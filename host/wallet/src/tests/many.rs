@@ -6,10 +6,10 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 use std::time::Duration;
 
-use bitcoin::OutPoint;
+use bitcoin::{Amount, OutPoint};
 use outrigger_service::ErrorKind;
 use outrigger_service::events::Event;
-use outrigger_service::wallet::TxState;
+use outrigger_service::wallet::{AddressType, TxState};
 use parking_lot::Mutex;
 
 use super::{Harness, elsewhere, foreign, kind_of, settings, spend};
@@ -244,4 +244,36 @@ fn a_panic_while_following_fails_that_wallet_alone_and_wakes_its_callers() {
     assert_eq!(kind_of(harness.manager.select(Some("w")).map(drop)), ErrorKind::WalletNotLoaded);
     harness.manager.load("w".into(), None).unwrap();
     assert_eq!(harness.view().info().unwrap().transactions, 1);
+}
+
+#[test]
+fn wallets_that_are_loaded_at_the_start_read_each_block_once_and_what_concerns_them_of_the_mempool() {
+    let mut harness = Harness::with_wallet();
+    let names = ["w", "a", "b", "c", "d"];
+    names.iter().skip(1).for_each(|name| harness.create(name, |_| {}));
+    let scripts = names.map(|name| {
+        let view = harness.manager.select(Some(name)).unwrap();
+        view.wallet().new_address(AddressType::Bech32, false, Some(String::new())).unwrap()
+    });
+    let waiting = spend(&[elsewhere(1)], &[(&scripts[1], 5), (&foreign(1), 6)]);
+    let mut paid = Vec::new();
+    harness.restart(|harness| {
+        // More than are kept. Each wallet gets payments far apart.
+        for number in 0..60 {
+            let payment = spend(&[elsewhere(10 + number)], &[(&scripts[number as usize % names.len()], 7)]);
+            paid.push(payment.compute_txid());
+            harness.chain.mine_to(foreign(0), vec![payment]);
+        }
+        harness.mempool.add(waiting.clone(), Amount::from_sat(1000));
+    });
+    let read = harness.manager.follower.blocks.read.load(Ordering::Relaxed);
+    assert_eq!(read, 60, "each block once for all wallets");
+    for (number, name) in names.iter().enumerate() {
+        let view = harness.manager.select(Some(name)).unwrap();
+        assert_eq!(view.info().unwrap().synced.height, 60, "{name}");
+        let own: Vec<_> = paid.iter().skip(number).step_by(names.len()).copied().collect();
+        assert_eq!(view.transactions(&own).unwrap().view().unwrap().rows.len(), 12, "{name}");
+        let known = view.transactions(&[waiting.compute_txid()]).unwrap().view().unwrap().rows.len();
+        assert_eq!(known, usize::from(number == 1), "{name}");
+    }
 }

@@ -241,7 +241,7 @@ impl Pool {
     }
 
     /// The checks that need no coins.
-    fn check_alone(&self, view: &View, tx: &Transaction) -> Result<(), ValidationError> {
+    pub fn check_alone(&self, view: &View, tx: &Transaction) -> Result<(), ValidationError> {
         check_transaction(tx)?;
         if tx.is_coinbase() {
             return Err(ValidationError::new("coinbase"));
@@ -490,8 +490,13 @@ fn check_scripts(view: &View, offer: &Offer, coins: &[Coin]) -> Result<(), Valid
         return Ok(());
     }
     let flags = if view.node.settings.mempool.require_standard { Flags::STANDARD } else { Flags::CONSENSUS };
-    let spent = coins.iter().map(|coin| coin.output.clone()).collect();
-    if let Err((index, error)) = verify_transaction(&offer.tx, spent, flags) {
+    let spent = || coins.iter().map(|coin| coin.output.clone()).collect();
+    let failed = match offer.failed_script.get() {
+        // An outpoint always names the same coin.
+        Some(failed) if flags == Flags::STANDARD => Err(*failed),
+        _ => verify_transaction(&offer.tx, spent(), flags),
+    };
+    if let Err((index, error)) = failed {
         return Err(ValidationError::new(format!("mempool-script-verify-flag-failed ({error})"))
             .with_detail(describe_input(&offer.tx, index)));
     }

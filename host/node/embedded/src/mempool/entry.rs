@@ -2,9 +2,10 @@
 
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use bitcoin::{Amount, SignedAmount, Transaction, Txid, Weight, Wtxid};
+use outrigger_script::ScriptError;
 use outrigger_service::mempool::MempoolEntry;
 use outrigger_values::FeeRate;
 use outrigger_values::amount::Saturating;
@@ -22,13 +23,15 @@ pub struct Offer {
     pub txid: Txid,
     /// Its id with witness.
     pub wtxid: Wtxid,
+    /// The input whose script fails by the standard flags, and why, once that is known.
+    pub failed_script: OnceLock<(usize, ScriptError)>,
 }
 
 impl Offer {
     /// An offer of `tx`, whose serialisation is `raw`.
     pub fn new(tx: Transaction, raw: &[u8]) -> Self {
         let Ids { txid, wtxid } = Ids::of(&tx, raw);
-        Self { txid, wtxid, tx: Arc::new(tx), raw: raw.into() }
+        Self { txid, wtxid, tx: Arc::new(tx), raw: raw.into(), failed_script: OnceLock::new() }
     }
 }
 

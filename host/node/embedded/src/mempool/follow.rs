@@ -1,6 +1,7 @@
 //! How the mempool follows the chain.
 
 use std::collections::{BTreeSet, HashSet};
+use std::sync::OnceLock;
 
 use bitcoin::consensus::serialize;
 use bitcoin::{SignedAmount, Txid};
@@ -94,7 +95,7 @@ impl Pool {
         let Entry { tx, raw, txid, wtxid, .. } = entry;
         match self.examine(
             view,
-            &Offer { tx, raw, txid, wtxid },
+            &Offer { tx, raw, txid, wtxid, failed_script: OnceLock::new() },
             Rules::Alone(Terms::Again(Some(entry_time))),
             FeeRate::ZERO,
         ) {

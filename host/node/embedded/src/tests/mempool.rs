@@ -3,10 +3,12 @@
 use bitcoin::absolute::LockTime;
 use bitcoin::consensus::{deserialize, serialize};
 use bitcoin::{Amount, Block, OutPoint, ScriptBuf, Sequence, SignedAmount, Transaction, Txid, Witness};
+use outrigger_script::{Flags, ScriptError};
 use outrigger_service::chain::{BlockRef, Verdict};
 use outrigger_service::mempool::Admission;
 use outrigger_values::FeeRate;
 
+use super::super::mempool::{Offer, Rejection, Rules, Terms, View};
 use super::super::{EmbeddedNode, MempoolLimits, Settings};
 use super::TestNode;
 use super::miner::{Draft, extend, extend_by, input, spend};
@@ -79,6 +81,28 @@ fn mempool_takes_a_valid_transaction_and_tells_observers() {
     assert!(node.mempool_ids().is_empty());
     assert_eq!(submit(&node, &tx), Admission::AlreadyInChain);
     assert_eq!(node.try_submit(&raw, FeeRate::ZERO).unwrap(), Admission::AlreadyInChain);
+}
+
+#[test]
+fn scripts_are_verified_once_and_not_where_the_transaction_is_refused_without_them() {
+    let (node, coinbases) = funded(1);
+    let from = (coinbases[0], 0);
+    // Larger than the standard weight, with valid scripts.
+    let large = spend(&[from], &[1_000; 4_000]);
+    assert_eq!(refusal(submit(&node, &large)), "tx-size");
+    assert!(!node.cache.contains(&large.compute_wtxid(), Flags::STANDARD));
+    // A failure that was found before the lock is not looked for again.
+    let mut failing = spend(&[from], &[COINBASE - 10_000]);
+    failing.input[0].witness = Witness::new();
+    let offer = Offer::new(failing.clone(), &serialize(&failing));
+    node.verify_ahead(&offer).unwrap();
+    assert_eq!(offer.failed_script.get().map(|(input, _)| *input), Some(0));
+    let valid = spend(&[from], &[COINBASE - 20_000]);
+    let offer = Offer::new(valid.clone(), &serialize(&valid));
+    offer.failed_script.set((0, ScriptError::EvalFalse)).unwrap();
+    let view = View::new(&node, node.tip()).unwrap();
+    let examined = node.pool().examine(&view, &offer, Rules::Alone(Terms::New), FeeRate::ZERO);
+    assert!(matches!(examined, Err(Rejection::Refused(_))), "the noted failure is taken over");
 }
 
 #[test]

@@ -32,7 +32,7 @@ fn context(lines: &Arc<Lines>) -> &'static Context {
         rules: AnswerRules::Bounded(1 << 20),
         services: HashMap::from([("log/1".to_owned(), log)]),
         life: Life::new(),
-        notes: Rate::new(NOTES_PER_SECOND),
+        notes: Rate::per_second(NOTES_PER_SECOND),
     }))
 }
 

@@ -1,0 +1,65 @@
+//! Wallets that are loaded together at the start: they follow the chain side by side, so that each block is read once, and the
+//! mempool is read once for all of them.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use bitcoin::{Transaction, Txid};
+
+use outrigger_node::interest::interests;
+
+use super::decoded::MAX_BLOCKS;
+use super::index::WalletNumber;
+use crate::Shared;
+use crate::error::Result;
+use crate::live::Wallet;
+
+/// Brings wallets whose interests are in the index to the tip and in step with the mempool, as far as they can be without trying
+/// anything twice: what stands still here is read by the wallet alone when it is started. Gives the mempool's sequence up to which
+/// they know it, or none.
+pub fn catch_up_together(shared: &Shared, wallets: &[Arc<Wallet>]) -> Option<u64> {
+    walk_blocks(shared, wallets);
+    match read_mempool(shared, wallets) {
+        Ok(sequence) => Some(sequence),
+        Err(error) => {
+            tracing::debug!(%error, "the mempool could not be read for all wallets together");
+            None
+        }
+    }
+}
+
+/// Walks from the lowest wallet's block to the tip, a few blocks at a time that are kept until all wallets have passed them.
+fn walk_blocks(shared: &Shared, wallets: &[Arc<Wallet>]) {
+    let mut walking: Vec<&Arc<Wallet>> = wallets.iter().filter(|wallet| !wallet.is_far()).collect();
+    while !shared.stopping.load(Ordering::Relaxed)
+        && let Some(lowest) = walking.iter().map(|wallet| wallet.synced().height).min()
+        && lowest < shared.node.tip().height
+    {
+        let up_to = lowest.saturating_add(MAX_BLOCKS as u32);
+        walking.retain(|wallet| wallet.read_blocks(None, up_to).is_ok());
+    }
+}
+
+/// Reads the mempool and gives each wallet what concerns it. Gives its sequence.
+fn read_mempool(shared: &Shared, wallets: &[Arc<Wallet>]) -> Result<u64> {
+    let (node, index) = (&shared.node, &shared.follower.index);
+    let sequence = node.mempool_sequence()?;
+    let present: HashSet<Txid> = node.mempool_ids()?.into_iter().collect();
+    let mut of_wallets: HashMap<WalletNumber, Vec<(Txid, Arc<Transaction>)>> = HashMap::new();
+    for (txid, transaction) in node.mempool_concerning(&|interest| index.has_any(interest))? {
+        let mut concerned = HashSet::new();
+        interests(&transaction, &txid).for_each(|interest| index.collect(interest, &mut concerned));
+        for slot in concerned {
+            of_wallets.entry(slot).or_default().push((txid, transaction.clone()));
+        }
+    }
+    for wallet in wallets {
+        let found = of_wallets.remove(&wallet.slot).unwrap_or_default();
+        // A payment may lead to scripts that the node was not asked for: such a wallet reads the mempool again by itself.
+        if let Ok(false) = wallet.enter_all(&present, &found) {
+            wallet.feed.note_mempool(sequence);
+        }
+    }
+    Ok(sequence)
+}

@@ -1,0 +1,191 @@
+//! What is measured: a host or a bitcoind, with a wallet of a known content.
+
+use bitcoin::address::NetworkUnchecked;
+use bitcoin::consensus::encode::serialize_hex;
+use bitcoin::{Address, Amount, Network, OutPoint, ScriptBuf, Transaction, TxOut};
+use outrigger_tests::pair::{COIN, script as anyone, spend};
+use outrigger_tests::{Bitcoind, Client};
+use serde_json::{Value, json};
+
+/// Arguments of each bitcoind. It checks itself after each block on this chain unless told otherwise. A host reads blocks from its
+/// REST interface. The calls of many clients find a place in its queue.
+pub const ARGUMENTS: [&str; 4] = ["-checkmempool=0", "-checkblockindex=0", "-rest=1", "-rpcworkqueue=256"];
+/// A bitcoind's file of settings, as other benchmarks have it.
+const SETTINGS: &str = "rejectparasites=0\n";
+/// An address of nobody here.
+pub const ELSEWHERE: &str = "bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080";
+/// The label of the addresses that half of the payments go to.
+pub const SHOP: &str = "shop";
+
+/// The shop has one address for so many of all payments.
+const PAYMENTS_PER_ADDRESS: usize = 10;
+/// The coinbases that all payments are made from, and the blocks before the first can be spent.
+const COINBASES: usize = 10;
+const MATURITY: usize = 100;
+/// How many payments a block holds.
+pub const PER_BLOCK: usize = 5_000;
+/// The least payment, and by how much others are larger, in satoshi.
+const LEAST: u64 = 20_000;
+const SPREAD: usize = 40_000;
+/// The fee of a payment, and that of a transaction of some thousand inputs or outputs, in satoshi.
+const FEE: u64 = 1_000;
+const LARGE_FEE: u64 = 200_000;
+/// Each of the coins of a payment of many inputs, and each output of a stranger's transaction, in satoshi.
+const SMALL_COIN: u64 = 5_000;
+
+/// Money that anyone can spend, in one coin, and a client of the node that it is spent with.
+pub struct Funds {
+    pub client: Client,
+    coin: OutPoint,
+    satoshi: u64,
+}
+
+/// Makes a call, and gives its result or why it was refused.
+pub fn ask(client: &mut Client, method: &str, params: Value) -> Result<Value, String> {
+    client.try_call(method, params).map_err(|refused| refused.message)
+}
+
+/// The script of an address.
+pub fn script_of(address: &Value) -> ScriptBuf {
+    let address: Address<NetworkUnchecked> = address.as_str().unwrap().parse().unwrap();
+    address.assume_checked().script_pubkey()
+}
+
+fn output(satoshi: u64, script_pubkey: ScriptBuf) -> TxOut {
+    TxOut { value: Amount::from_sat(satoshi), script_pubkey }
+}
+
+impl Funds {
+    /// Mines the money, and makes one coin of it.
+    pub fn new(mut client: Client) -> Self {
+        let to = Address::from_script(&anyone(), Network::Regtest).unwrap().to_string();
+        let hashes = client.call("generatetoaddress", json!([COINBASES, to]));
+        client.call("generatetoaddress", json!([MATURITY, ELSEWHERE]));
+        let coinbase = |hash: &Value| {
+            let block = client.call("getblock", json!([hash]));
+            OutPoint::new(block["tx"][0].as_str().unwrap().parse().unwrap(), 0)
+        };
+        let coinbases: Vec<OutPoint> = hashes.as_array().unwrap().iter().map(coinbase).collect();
+        let satoshi = COIN.to_sat() * COINBASES as u64 - LARGE_FEE;
+        let merged = spend(&coinbases, &[Amount::from_sat(satoshi)]);
+        let mut funds = Self { client, coin: OutPoint::new(merged.compute_txid(), 0), satoshi };
+        funds.mine(&[merged]);
+        funds
+    }
+
+    /// Mines a block of these transactions alone.
+    pub fn mine(&mut self, transactions: &[Transaction]) {
+        let transactions: Vec<String> = transactions.iter().map(serialize_hex).collect();
+        self.client.call("generateblock", json!([ELSEWHERE, transactions]));
+    }
+
+    /// A transaction with these outputs, and what is left in a last one.
+    fn pay(&mut self, mut outputs: Vec<TxOut>) -> Transaction {
+        let last = u32::try_from(outputs.len()).unwrap();
+        let paid: u64 = outputs.iter().map(|output| output.value.to_sat()).sum();
+        self.satoshi -= paid + LARGE_FEE;
+        let mut transaction = spend(&[self.coin], &[Amount::from_sat(self.satoshi)]);
+        outputs.append(&mut transaction.output);
+        transaction.output = outputs;
+        self.coin = OutPoint::new(transaction.compute_txid(), last);
+        transaction
+    }
+
+    /// Payments of these satoshi to these scripts, each a transaction of its own. The first transaction makes the coins for them.
+    pub fn payments(&mut self, payments: &[(ScriptBuf, u64)]) -> Vec<Transaction> {
+        let coins = payments.iter().map(|(_, satoshi)| output(satoshi + FEE, anyone()));
+        let split = self.pay(coins.collect());
+        let txid = split.compute_txid();
+        let payment = |(vout, (to, satoshi)): (u32, &(ScriptBuf, u64))| {
+            let mut payment = spend(&[OutPoint { txid, vout }], &[Amount::from_sat(*satoshi)]);
+            payment.output[0].script_pubkey = to.clone();
+            payment
+        };
+        let payments = (0..).zip(payments).map(payment);
+        std::iter::once(split).chain(payments).collect()
+    }
+}
+
+/// A host or a bitcoind, and a wallet of it.
+pub struct System {
+    pub funds: Funds,
+    pub wallet: Client,
+    /// The address that half of the payments go to.
+    pub popular: Value,
+    /// The script of an address that the payments do not go to.
+    other: ScriptBuf,
+}
+
+impl System {
+    /// With a wallet that was paid so many times: half of the payments to one address, half to many of the same label.
+    pub fn new(client: Client, size: usize) -> Self {
+        let mut funds = Funds::new(client);
+        funds.client.call("createwallet", json!(["w"]));
+        let mut wallet = funds.client.wallet("w");
+        let mut address = |label: &str| wallet.call("getnewaddress", json!([label, "bech32"]));
+        let (popular, other) = (address("popular"), script_of(&address("other")));
+        let shop: Vec<ScriptBuf> =
+            (0..size.div_ceil(PAYMENTS_PER_ADDRESS)).map(|_| script_of(&address(SHOP))).collect();
+        let to_popular = script_of(&popular);
+        let payment = |number: usize| {
+            let to = if number.is_multiple_of(2) { &to_popular } else { &shop[number / 2 % shop.len()] };
+            (to.clone(), LEAST + (number * 7_919 % SPREAD) as u64)
+        };
+        for first in (0..size).step_by(PER_BLOCK) {
+            let payments: Vec<_> = (first..size.min(first + PER_BLOCK)).map(payment).collect();
+            let block = funds.payments(&payments);
+            funds.mine(&block);
+        }
+        Self { funds, wallet, popular, other }
+    }
+
+    /// Goes on with a client of the same node, which was started again.
+    fn go_on_with(&mut self, client: Client) {
+        self.funds.client = client;
+        self.funds.client.call("loadwallet", json!(["w"]));
+        self.wallet = self.funds.client.wallet("w");
+    }
+
+    /// How many transactions the wallet has, and its balance.
+    pub fn content(&mut self) -> (Value, Value) {
+        let info = self.wallet.call("getwalletinfo", json!([]));
+        let balances = self.wallet.call("getbalances", json!([]));
+        (info["txcount"].clone(), balances["mine"]["trusted"].clone())
+    }
+
+    /// A signed transaction of so many coins of the wallet, which a block has just paid to it.
+    pub fn gathering(&mut self, inputs: usize) -> Result<String, String> {
+        let paying = self.funds.pay(vec![output(SMALL_COIN, self.other.clone()); inputs]);
+        let txid = paying.compute_txid();
+        self.funds.mine(&[paying]);
+        let coins: Vec<OutPoint> = (0..).take(inputs).map(|vout| OutPoint { txid, vout }).collect();
+        let mut unsigned = spend(&coins, &[Amount::from_sat(SMALL_COIN * inputs as u64 - LARGE_FEE)]);
+        unsigned.output[0].script_pubkey = self.other.clone();
+        unsigned.input.iter_mut().for_each(|input| input.witness.clear());
+        let signed = ask(&mut self.wallet, "signrawtransactionwithwallet", json!([serialize_hex(&unsigned)]))?;
+        assert_eq!(signed["complete"], true, "{}", signed["errors"]);
+        Ok(signed["hex"].as_str().unwrap().to_owned())
+    }
+
+    /// Has a stranger send a transaction of so many outputs to one address of the wallet.
+    pub fn stranger_pays(&mut self, outputs: usize) -> Result<(), String> {
+        let transaction = self.funds.pay(vec![output(SMALL_COIN, self.other.clone()); outputs]);
+        ask(&mut self.funds.client, "sendrawtransaction", json!([serialize_hex(&transaction)])).map(drop)
+    }
+}
+
+/// A bitcoind, and a wallet of its own that was paid so many times. Its wallet waits for the disk, but not while it is filled.
+pub fn bitcoind_with_wallet(path: &str, size: usize) -> (Bitcoind, System) {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("bitcoin.conf");
+    let settings = format!("-conf={}", file.display());
+    std::fs::write(&file, format!("{SETTINGS}unsafesqlitesync=1\n")).unwrap();
+    let arguments: Vec<&str> = ARGUMENTS.into_iter().chain([&*settings]).collect();
+    let (mut node, _) = Bitcoind::start_with(path, &arguments);
+    let mut system = System::new(node.client(), size);
+    node.stop();
+    std::fs::write(&file, SETTINGS).unwrap();
+    node.start_again();
+    system.go_on_with(node.client());
+    (node, system)
+}

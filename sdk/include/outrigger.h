@@ -2225,6 +2225,19 @@ enum {
      * Request: txids [list of hash]. Response: [list of replaceable].
      */
     OUTRIGGER_FN_WALLET_REPLACEABLE = 55,
+    /**
+     * The labels of the address book, each once and sorted: of its addresses with the purpose `send` where `sending` is
+     * true, of the others where it is false, and of all where it is none. Since minor 1.
+     *
+     * Request: sending [optional bool]. Response: [list of text].
+     */
+    OUTRIGGER_FN_WALLET_LABEL_NAMES = 56,
+    /**
+     * The addresses with a label, in no order that means anything. Since minor 1.
+     *
+     * Request: label [text]. Response: [list of labelled_address].
+     */
+    OUTRIGGER_FN_WALLET_LABELLED = 57,
 };
 
 /* ------------------------------------------------------------------------------------------------------------------

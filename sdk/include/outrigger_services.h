@@ -1669,6 +1669,14 @@ typedef struct outrigger_balances_query_t {
     bool avoid_reuse;
 } outrigger_balances_query_t;
 
+/** An address with a label that was asked for. */
+typedef struct outrigger_labelled_address_t {
+    /** The address's script. [bytes] */
+    outrigger_bytes_t script;
+    /** Whether its purpose is `send`, as in `sending`. [bool] */
+    bool sending;
+} outrigger_labelled_address_t;
+
 /** The kind of a signature. */
 typedef struct outrigger_scheme_t {
     /** Which it is: one of the constants below. */
@@ -4339,6 +4347,35 @@ static inline void outrigger_put_balances_query(outrigger_writer_t *writer, cons
 static inline bool outrigger_get_list_of_replaceable(outrigger_reader_t *reader, outrigger_list_t *out)
 {
     return outrigger_get_list_of_fixed(reader, 1, out);
+}
+
+/** [labelled_address] Threads: any. Ownership: stays where it was. Lifetime: of `*out`, that of the reader's bytes. */
+static inline bool outrigger_get_labelled_address(outrigger_reader_t *reader, outrigger_labelled_address_t *out)
+{
+    memset(out, 0, sizeof *out);
+    return outrigger_get_bytes(reader, &out->script)
+        && outrigger_get_bool(reader, &out->sending);
+}
+
+/** Goes on behind [labelled_address]. Threads: any. Ownership: nothing changes hands. Lifetime: nothing is kept. */
+static inline bool outrigger_skip_labelled_address(outrigger_reader_t *reader)
+{
+    return outrigger_skip_bytes(reader)
+        && outrigger_skip(reader, 1);
+}
+
+/**
+ * [list of labelled_address] Threads: any. Ownership: stays where it was. Lifetime: of `*out`, that of the reader's
+ * bytes.
+ */
+static inline bool outrigger_get_list_of_labelled_address(outrigger_reader_t *reader, outrigger_list_t *out)
+{
+    uint32_t at = 0;
+    outrigger_begin_list(reader, out);
+    for (at = 0; at < out->count && !reader->failed; at++) {
+        outrigger_skip_labelled_address(reader);
+    }
+    return outrigger_end_list(reader, out);
 }
 
 /** [scheme] Threads: any. Ownership: what is written stays the caller's. Lifetime: it is copied. */
@@ -7305,6 +7342,69 @@ static inline int32_t outrigger_wallet_replaceable(
     status = outrigger_ask_written(wallet, OUTRIGGER_FN_WALLET_REPLACEABLE, scope, &request, &own);
     reader = outrigger_read(outrigger_lend(&own));
     read = status == OUTRIGGER_STATUS_OK && outrigger_get_list_of_replaceable(&reader, out);
+    if (!read) {
+        memset(out, 0, sizeof *out);
+    }
+    return outrigger_answered(status, read, &own, response);
+}
+
+/**
+ * The labels of the address book, each once and sorted: of its addresses with the purpose `send` where `sending` is
+ * true, of the others where it is false, and of all where it is none. Since minor 1.
+ *
+ * Request: sending [optional bool]. Response: [list of text].
+ * Threads: any, from `init` until `stop` has returned; of one scope, one at a time.
+ * Ownership: the arguments stay the caller's; `*response` is the caller's to release, whatever the status is.
+ * Lifetime: what `*out` points to ends with `*response`; the arguments are copied.
+ */
+static inline int32_t outrigger_wallet_label_names(
+    const outrigger_service_t *wallet, uint64_t scope, const outrigger_optional_bool_t *sending,
+    outrigger_owned_bytes_t *response, outrigger_list_t *out)
+{
+    outrigger_writer_t request = OUTRIGGER_WRITER;
+    outrigger_owned_bytes_t own = OUTRIGGER_NO_BYTES;
+    outrigger_reader_t reader;
+    int32_t status = OUTRIGGER_STATUS_OK;
+    bool read = false;
+    memset(out, 0, sizeof *out);
+    if (response == NULL) {
+        return OUTRIGGER_STATUS_MALFORMED;
+    }
+    outrigger_put_optional_bool(&request, sending);
+    status = outrigger_ask_written(wallet, OUTRIGGER_FN_WALLET_LABEL_NAMES, scope, &request, &own);
+    reader = outrigger_read(outrigger_lend(&own));
+    read = status == OUTRIGGER_STATUS_OK && outrigger_get_list_of_bytes(&reader, out);
+    if (!read) {
+        memset(out, 0, sizeof *out);
+    }
+    return outrigger_answered(status, read, &own, response);
+}
+
+/**
+ * The addresses with a label, in no order that means anything. Since minor 1.
+ *
+ * Request: label [text]. Response: [list of labelled_address].
+ * Threads: any, from `init` until `stop` has returned; of one scope, one at a time.
+ * Ownership: the arguments stay the caller's; `*response` is the caller's to release, whatever the status is.
+ * Lifetime: what `*out` points to ends with `*response`; the arguments are copied.
+ */
+static inline int32_t outrigger_wallet_labelled(
+    const outrigger_service_t *wallet, uint64_t scope, outrigger_bytes_t label, outrigger_owned_bytes_t *response,
+    outrigger_list_t *out)
+{
+    outrigger_writer_t request = OUTRIGGER_WRITER;
+    outrigger_owned_bytes_t own = OUTRIGGER_NO_BYTES;
+    outrigger_reader_t reader;
+    int32_t status = OUTRIGGER_STATUS_OK;
+    bool read = false;
+    memset(out, 0, sizeof *out);
+    if (response == NULL) {
+        return OUTRIGGER_STATUS_MALFORMED;
+    }
+    outrigger_put_bytes(&request, label);
+    status = outrigger_ask_written(wallet, OUTRIGGER_FN_WALLET_LABELLED, scope, &request, &own);
+    reader = outrigger_read(outrigger_lend(&own));
+    read = status == OUTRIGGER_STATUS_OK && outrigger_get_list_of_labelled_address(&reader, out);
     if (!read) {
         memset(out, 0, sizeof *out);
     }

@@ -8,8 +8,8 @@ use outrigger_service::mempool::Admission;
 use outrigger_service::signer::SignBatch;
 use outrigger_service::wallet::{
     AddressType, Balances, BalancesQuery, CoinBatch, CreateOptions, DescriptorImport, DescriptorInfo, HdKey,
-    HistoryBatch, HistoryQuery, Import, ImportOutcome, LabelBatch, Migration, Received, ReceivedQuery, Replaceable,
-    ScriptInfo, SpendSettings, WalletInfo,
+    HistoryBatch, HistoryQuery, Import, ImportOutcome, LabelBatch, LabelledAddress, Migration, Received, ReceivedQuery,
+    Replaceable, ScriptInfo, SpendSettings, WalletInfo,
 };
 use outrigger_service::wire::{Blob, Encoded, Secret};
 use outrigger_service::{ErrorKind, Result, Scope, ServiceError, Signer, Wallet};
@@ -329,6 +329,14 @@ impl Wallet for WalletService {
 
     fn replaceable(&self, scope: Scope, txids: Vec<Txid>) -> Result<Vec<Replaceable>> {
         self.read(scope, |view| view.replaceable(&txids))
+    }
+
+    fn label_names(&self, scope: Scope, sending: Option<bool>) -> Result<Vec<String>> {
+        self.read(scope, |view| view.label_names(sending))
+    }
+
+    fn labelled(&self, scope: Scope, label: String) -> Result<Vec<LabelledAddress>> {
+        self.read(scope, |view| view.labelled(&label))
     }
 
     fn balances(&self, scope: Scope, query: BalancesQuery) -> Result<Balances> {

@@ -203,17 +203,16 @@ pub fn load_list(dir: &Path) -> Result<Vec<String>> {
     }
 }
 
-/// Adds a wallet to the list or takes it off. The file is replaced in one step.
-pub fn set_load_on_startup(dir: &Path, name: &str, load: bool) -> Result<()> {
-    let mut names = load_list(dir)?;
+/// Adds a wallet to the list, whose names these are, or takes it off. The file is replaced in one step.
+pub fn set_load_on_startup(dir: &Path, names: &mut Vec<String>, name: &str, load: bool) -> Result<()> {
     if names.iter().any(|other| other == name) == load {
         return Ok(());
     }
-    names.retain(|other| other != name);
-    if load {
-        names.push(name.to_owned());
-    }
-    replace(dir, (FRESH_LOAD_FILE, LOAD_FILE), &load_list::write(&names).map_err(io::Error::from)?)
+    let others = names.iter().filter(|other| *other != name).cloned();
+    let changed: Vec<String> = others.chain(load.then(|| name.to_owned())).collect();
+    replace(dir, (FRESH_LOAD_FILE, LOAD_FILE), &load_list::write(&changed).map_err(io::Error::from)?)?;
+    *names = changed;
+    Ok(())
 }
 
 /// Writes the note of a wallet that is being made one of descriptors.
@@ -280,15 +279,16 @@ mod tests {
         let error = load_list(dir.path()).unwrap_err().to_string();
         let named = format!("the list of wallets to load at start, {}/load.json, cannot be read", dir.path().display());
         assert!(error.starts_with(&named), "{error}");
-        assert!(set_load_on_startup(dir.path(), "w", true).unwrap_err().to_string().starts_with(&named));
     }
 
     #[test]
     fn the_load_list_keeps_its_order_and_has_no_name_twice() {
         let dir = tempfile::tempdir().unwrap();
+        let mut names = Vec::new();
         for (name, load) in [("b", true), ("a", true), ("b", true), ("c", true), ("a", false)] {
-            set_load_on_startup(dir.path(), name, load).unwrap();
+            set_load_on_startup(dir.path(), &mut names, name, load).unwrap();
+            assert_eq!(load_list(dir.path()).unwrap(), names);
         }
-        assert_eq!(load_list(dir.path()).unwrap(), ["b", "c"]);
+        assert_eq!(names, ["b", "c"]);
     }
 }

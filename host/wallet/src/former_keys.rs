@@ -34,7 +34,7 @@ impl WalletManager {
 
     fn scrub_unloaded_wallet(&self, name: &str) -> ServiceResult<()> {
         // Whoever loads, makes or unloads it meanwhile removes them, too.
-        let Ok(_reserved) = self.reserve_name(name) else { return Ok(()) };
+        let Some(_reserved) = self.reserve_for_search(name) else { return Ok(()) };
         if self.follower.named(name).is_some() || self.shared.stopping.load(Ordering::Relaxed) {
             return Ok(());
         }

@@ -17,8 +17,17 @@ use super::store::rows::ScriptRow;
 /// In how many parts the labels lie. A change copies the part that it is in.
 const PARTS: usize = 256;
 
-/// The labels of one part, by script.
-type Part = HashMap<ScriptBuf, Arc<str>, RandomState>;
+/// An entry of the address book.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Entry {
+    /// The label.
+    pub label: Arc<str>,
+    /// Whether the script stands in the table `address_book`: it got its label as another's.
+    pub entered: bool,
+}
+
+/// The entries of one part, by script.
+type Part = HashMap<ScriptBuf, Entry, RandomState>;
 
 /// All labels of a snapshot.
 #[derive(Clone, PartialEq, Debug)]
@@ -26,13 +35,18 @@ pub struct Labels {
     parts: Vec<Arc<Part>>,
 }
 
-/// What a write does to labels, in its order: the script, and its label from then on.
-pub type LabelChanges = Vec<(ScriptBuf, Option<Arc<str>>)>;
+/// What a write does to labels, in its order: the script, and its entry from then on.
+pub type LabelChanges = Vec<(ScriptBuf, Option<Entry>)>;
 
 impl Labels {
     /// The label of a script's address. None where the address book has no entry of it.
     pub fn get(&self, script: &Script) -> Option<&str> {
-        self.parts.get(part_of(script))?.get(script).map(|label| &**label)
+        self.parts.get(part_of(script))?.get(script).map(|entry| &*entry.label)
+    }
+
+    /// All entries, in no order.
+    pub fn iter(&self) -> impl Iterator<Item = (&ScriptBuf, &Entry)> {
+        self.parts.iter().flat_map(|part| part.iter())
     }
 
     fn part(&mut self, script: &Script) -> Option<&mut Part> {
@@ -53,7 +67,8 @@ impl Derived for Labels {
         let mut labels = Self { parts: vec![Arc::default(); PARTS] };
         for entry in t.labels.iter(txn)? {
             let (key, label) = entry?;
-            let script = match t.address_book.get(txn, key)? {
+            let entered = t.address_book.get(txn, key)?;
+            let script = match entered {
                 Some(script) => ScriptBuf::from_bytes(script.to_vec()),
                 None => match t.scripts.get(txn, key)? {
                     Some(row) => from_bytes::<ScriptRow>(row).map_err(WalletError::Damaged)?.script,
@@ -62,7 +77,8 @@ impl Derived for Labels {
                 },
             };
             if let Some(part) = labels.part(&script) {
-                part.insert(script, String::from_utf8_lossy(label).into());
+                let label = String::from_utf8_lossy(label).into();
+                part.insert(script, Entry { label, entered: entered.is_some() });
             }
         }
         Ok(labels)
@@ -73,10 +89,10 @@ impl Derived for Labels {
             return;
         }
         let labels = Arc::make_mut(kept);
-        for (script, label) in change {
+        for (script, entry) in change {
             let Some(part) = labels.part(&script) else { continue };
-            match label {
-                Some(label) => part.insert(script, label),
+            match entry {
+                Some(entry) => part.insert(script, entry),
                 None => part.remove(&script),
             };
         }

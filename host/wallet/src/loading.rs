@@ -320,8 +320,12 @@ impl WalletManager {
 
     pub(super) fn set_load_on_startup(&self, name: &str, load: Option<bool>) -> ServiceResult<()> {
         let Some(load) = load else { return Ok(()) };
-        let _list = self.list.lock();
-        Ok(files::set_load_on_startup(&self.dir, name, load)?)
+        let mut list = self.list.lock();
+        let names = match &mut *list {
+            Some(names) => names,
+            none => none.insert(files::load_list(&self.dir)?),
+        };
+        Ok(files::set_load_on_startup(&self.dir, names, name, load)?)
     }
 
     /// Whether the system lets this process open the files of one more wallet, and of clients beside.

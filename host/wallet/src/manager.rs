@@ -12,7 +12,7 @@ use heed::EnvClosingEvent;
 use outrigger_service::chain::{BlockRef, Tip};
 use outrigger_service::wallet::RescanProgress;
 use outrigger_service::{ErrorKind, Result as ServiceResult, ServiceError};
-use parking_lot::Mutex;
+use parking_lot::{Condvar, Mutex};
 
 use super::attempts::AllAttempts;
 use super::error::{Result, WalletError};
@@ -58,13 +58,23 @@ pub struct WalletManager {
     /// The environments that are being closed.
     pub(super) closing: Mutex<HashMap<String, EnvClosingEvent>>,
     /// The names of the wallets that are being made, loaded or unloaded.
-    pub(super) reserved_names: Mutex<HashSet<String>>,
-    /// Held while the list of wallets to load at start is changed.
-    pub(super) list: Mutex<()>,
+    pub(super) reserved_names: Mutex<ReservedNames>,
+    /// The search of a file for former keys has ended.
+    pub(super) searched: Condvar,
+    /// The wallets to load at the start, once they were asked for. Held while the list is changed.
+    pub(super) list: Mutex<Option<Vec<String>>>,
     /// Held while a wallet is made one of descriptors.
     pub(super) migrating: Mutex<()>,
     /// Whether the mempool has taken something from a wallet that was loaded.
     pub(super) resubmitted: AtomicBool,
+}
+
+/// The names that nobody else may take.
+#[derive(Default)]
+pub(super) struct ReservedNames {
+    all: HashSet<String>,
+    /// That of the wallet whose file is searched for former keys, which is soon done.
+    searched: Option<String>,
 }
 
 /// The name of a wallet that is being made, loaded or unloaded, until this is dropped.
@@ -75,7 +85,12 @@ pub(super) struct NameReservation<'m> {
 
 impl Drop for NameReservation<'_> {
     fn drop(&mut self) {
-        self.manager.reserved_names.lock().remove(&self.name);
+        let mut reserved = self.manager.reserved_names.lock();
+        reserved.all.remove(&self.name);
+        if reserved.searched.as_ref() == Some(&self.name) {
+            reserved.searched = None;
+            self.manager.searched.notify_all();
+        }
     }
 }
 
@@ -120,6 +135,7 @@ impl WalletManager {
             follower,
             closing: Mutex::default(),
             reserved_names: Mutex::default(),
+            searched: Condvar::new(),
             list: Mutex::default(),
             migrating: Mutex::default(),
             resubmitted: AtomicBool::new(false),
@@ -171,12 +187,27 @@ impl WalletManager {
         }
     }
 
-    /// Takes a wallet's name, so that nobody else makes, loads or unloads one of that name meanwhile.
+    /// Takes a wallet's name, so that nobody else makes, loads or unloads one of that name meanwhile. Waits where its file is being
+    /// searched for former keys.
     pub(super) fn reserve_name(&self, name: &str) -> ServiceResult<NameReservation<'_>> {
-        if !self.reserved_names.lock().insert(name.to_owned()) {
+        let mut reserved = self.reserved_names.lock();
+        while reserved.searched.as_deref() == Some(name) {
+            self.searched.wait(&mut reserved);
+        }
+        if !reserved.all.insert(name.to_owned()) {
             return Err(ServiceError::new(ErrorKind::Refused, "Wallet already loading."));
         }
         Ok(NameReservation { manager: self, name: name.to_owned() })
+    }
+
+    /// Takes a wallet's name for the search of its file; none where somebody else has it.
+    pub(super) fn reserve_for_search(&self, name: &str) -> Option<NameReservation<'_>> {
+        let mut reserved = self.reserved_names.lock();
+        if !reserved.all.insert(name.to_owned()) {
+            return None;
+        }
+        reserved.searched = Some(name.to_owned());
+        Some(NameReservation { manager: self, name: name.to_owned() })
     }
 
     /// The wallet of a call: the named one, or the only one loaded. Waits until it has followed the node to where it

@@ -10,6 +10,7 @@ use outrigger_standard::{ScriptKind, classify};
 use outrigger_values::amount::Saturating;
 
 use super::error::Result;
+use super::labels::Entry as LabelEntry;
 use super::store::Tables;
 use super::store::rows::ScriptRow;
 use super::store::tables::{hash160, put, script_key, txid_from};
@@ -101,12 +102,13 @@ impl Write<'_> {
         if let Some(address) = address_script(script) {
             let key = script_key(&address);
             self.t.labels.put(&mut self.txn, &key, label.as_bytes())?;
-            if ours && self.t.scripts.get(&self.txn, &key)?.is_some() {
-                self.t.address_book.delete(&mut self.txn, &key)?;
-            } else {
+            let entered = !ours || self.t.scripts.get(&self.txn, &key)?.is_none();
+            if entered {
                 self.t.address_book.put(&mut self.txn, &key, address.as_bytes())?;
+            } else {
+                self.t.address_book.delete(&mut self.txn, &key)?;
             }
-            self.labels.push((address, Some(label.into())));
+            self.labels.push((address, Some(LabelEntry { label: label.into(), entered })));
         }
         Ok(())
     }

@@ -19,6 +19,8 @@ use crate::viewpoint::{COINBASE_MATURITY_DEPTH, WalletViewpoint, signed};
 
 /// The most entries of the address book to ask the host for at a time.
 const BATCH: u32 = 1000;
+/// How many scripts are looked up together to find one of the wallet: mostly the first is.
+const SCRIPTS_PER_QUESTION: usize = 16;
 /// What room in a reply a listed address takes, about, and each of its transactions, in bytes.
 const ENTRY_BYTES: usize = 256;
 const TXID_BYTES: usize = 67;
@@ -52,23 +54,33 @@ pub fn by_label(context: &CallContext<'_>) -> Result<Vec<u8>, HistoryError> {
     if label == "*" {
         return Err(HistoryError::ReservedLabel);
     }
-    let mut entries = address_book(context)?;
-    entries.retain(|entry| entry.label == label);
-    if entries.is_empty() {
+    let labelled = context.host.wallet.labelled(context.scope, label.to_owned())?;
+    if labelled.is_empty() {
         return Err(HistoryError::UnknownLabel);
     }
-    let ours = entries.into_iter().filter(|entry| entry.ownership != Ownership::None);
-    total(context, ours.map(|entry| entry.script).collect())
+    let scripts: Vec<ScriptBuf> = labelled.into_iter().map(|address| address.script).collect();
+    total(context, if is_any_ours(context, &scripts)? { scripts } else { Vec::new() })
+}
+
+/// Whether any of these scripts is the wallet's.
+fn is_any_ours(context: &CallContext<'_>, scripts: &[ScriptBuf]) -> Result<bool, HistoryError> {
+    for scripts in scripts.chunks(SCRIPTS_PER_QUESTION) {
+        let known = context.host.wallet.scripts(context.scope, scripts.to_vec())?;
+        if known.into_iter().flatten().any(|info| info.ownership != Ownership::None) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// What these scripts received, as the amount that is answered.
-fn total(context: &CallContext<'_>, scripts: HashSet<ScriptBuf>) -> Result<Vec<u8>, HistoryError> {
+fn total(context: &CallContext<'_>, scripts: Vec<ScriptBuf>) -> Result<Vec<u8>, HistoryError> {
     if scripts.is_empty() {
         return Err(HistoryError::UnknownAddress);
     }
     let min_depth = context.params.given(1).map_or(Ok(1), int32)?.into();
     let immature = context.params.flag_or(2, false)?;
-    let by = ReceivedBy::Scripts { scripts: scripts.into_iter().collect() };
+    let by = ReceivedBy::Scripts { scripts };
     let answer = ask(context, by, min_depth, immature)?;
     let total = answer.view()?.iter().fold(Amount::ZERO, |total, received| total.saturating_add(received.amount));
     Ok(amount::to_json(total).to_string().into_bytes())

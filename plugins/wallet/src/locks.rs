@@ -8,7 +8,7 @@ use outrigger_sdk::params::{Type, flag, hash};
 use outrigger_sdk::service::ServiceError;
 use outrigger_sdk::spend::coins;
 use outrigger_sdk::typed;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::CallContext;
 use crate::error::WalletError;
@@ -30,9 +30,11 @@ pub fn lock_unspent(context: &mut CallContext<'_>) -> Result<Value, WalletError>
 }
 
 /// `listlockunspent`.
-pub fn list_lock_unspent(context: &mut CallContext<'_>) -> Result<Value, WalletError> {
+pub fn list_lock_unspent(context: &mut CallContext<'_>) -> Result<Vec<u8>, WalletError> {
     let coins = context.host.wallet.locked_coins(context.scope)?;
-    Ok(coins.iter().map(|coin| json!({"txid": coin.txid, "vout": coin.vout})).collect())
+    let entries: Vec<String> =
+        coins.iter().map(|coin| format!("{{\"txid\":\"{}\",\"vout\":{}}}", coin.txid, coin.vout)).collect();
+    Ok(format!("[{}]", entries.join(",")).into_bytes())
 }
 
 fn outpoint(value: &Value) -> Result<OutPoint, WalletError> {

@@ -1,5 +1,6 @@
 //! A wallet that answers from plain data, set by the test.
 
+use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 
 use bitcoin::hashes::Hash;
@@ -12,8 +13,8 @@ use super::{StubMempool, lock};
 use outrigger_service::mempool::Admission;
 use outrigger_service::wallet::{
     AddressType, Balances, BalancesQuery, CoinBatch, CreateOptions, DescriptorImport, DescriptorInfo, HdKey,
-    HistoryBatch, HistoryQuery, Import, ImportOutcome, LabelBatch, LabelledScript, Migration, Ownership, Received,
-    ReceivedQuery, Replaceable, ScriptInfo, SpendSettings, TxState, WalletInfo, WalletKind,
+    HistoryBatch, HistoryQuery, Import, ImportOutcome, LabelBatch, LabelledAddress, LabelledScript, Migration,
+    Ownership, Received, ReceivedQuery, Replaceable, ScriptInfo, SpendSettings, TxState, WalletInfo, WalletKind,
 };
 use outrigger_service::wire::{Blob, Encoded, Secret};
 use outrigger_service::{ErrorKind, Mempool, Result, Scope, ServiceError, Wallet};
@@ -310,6 +311,22 @@ impl Wallet for StubWallet {
         let others = |entry: &&LabelledScript| entry.ownership == Ownership::None;
         let sending = entries.iter().filter(others).map(|entry| entry.script.clone()).collect();
         Ok(LabelBatch { entries, next, sending })
+    }
+
+    fn label_names(&self, _: Scope, sending: Option<bool>) -> Result<Vec<String>> {
+        let wanted = |info: &&ScriptInfo| sending.is_none_or(|sending| sending == (info.ownership == Ownership::None));
+        let names = |state: &mut WalletState| {
+            state.scripts.values().filter(wanted).filter_map(|info| info.label.clone()).collect::<BTreeSet<_>>()
+        };
+        Ok(self.with(names)?.into_iter().collect())
+    }
+
+    fn labelled(&self, _: Scope, label: String) -> Result<Vec<LabelledAddress>> {
+        let address = |(script, info): (&ScriptBuf, &ScriptInfo)| {
+            let sending = info.ownership == Ownership::None;
+            info.label.as_ref().filter(|of| **of == label).map(|_| LabelledAddress { script: script.clone(), sending })
+        };
+        self.with(|state| state.scripts.iter().filter_map(address).collect())
     }
 
     fn refill_keypool(&self, _: Scope, size: Option<u32>) -> Result<()> {

@@ -1,6 +1,7 @@
 //! What the cases share: calls of the wallet service, and keys, scripts and transactions.
 
 use std::any::Any;
+use std::collections::BTreeSet;
 use std::fmt::Debug;
 use std::time::{Duration, Instant};
 
@@ -21,7 +22,8 @@ use outrigger_service::chain::Tip;
 use outrigger_service::events::Event;
 use outrigger_service::wallet::{
     CoinBatch, CreateOptions, DescriptorImport, HistoryBatch, HistoryQuery, HistoryRange, HistoryRow, Import,
-    ImportOutcome, KeysImport, LabelBatch, LabelledScript, ScriptInfo, WalletCoin, WalletInfo, WalletTransaction,
+    ImportOutcome, KeysImport, LabelBatch, LabelledAddress, LabelledScript, ScriptInfo, WalletCoin, WalletInfo,
+    WalletTransaction,
 };
 use outrigger_service::wire::{Blob, Encoded, Secret};
 use outrigger_service::{ErrorKind, Host, Result as ServiceResult, Scope, Signer, Wallet};
@@ -305,7 +307,32 @@ impl Tester {
             Ok((batch.entries, batch.next))
         })?;
         entries.sort_by(|one, other| one.script.cmp(&other.script));
+        self.check_labels(&entries)?;
         Ok(entries)
+    }
+
+    /// Compares what is told of labels with the whole address book.
+    fn check_labels(&self, entries: &[LabelledScript]) -> Result<(), Failure> {
+        let sending = self.sending()?;
+        for wanted in [None, Some(true), Some(false)] {
+            let of =
+                entries.iter().filter(|entry| wanted.is_none_or(|wanted| sending.contains(&entry.script) == wanted));
+            let names: BTreeSet<String> = of.map(|entry| entry.label.clone()).collect();
+            let told = self.ask(|wallet, scope| wallet.label_names(scope, wanted))?;
+            same(&format!("the labels in use, {wanted:?}"), told, names.into_iter().collect())?;
+        }
+        for LabelledScript { label, .. } in entries {
+            let mut told = self.ask(|wallet, scope| wallet.labelled(scope, label.clone()))?;
+            told.sort_by(|one, other| one.script.cmp(&other.script));
+            let address = |entry: &LabelledScript| LabelledAddress {
+                script: entry.script.clone(),
+                sending: sending.contains(&entry.script),
+            };
+            let expected = entries.iter().filter(|entry| entry.label == *label).map(address).collect();
+            same(&format!("the addresses with the label {label:?}"), told, expected)?;
+        }
+        let none = self.ask(|wallet, scope| wallet.labelled(scope, "a label that nothing has".into()))?;
+        same("the addresses with a label that nothing has", none, Vec::new())
     }
 
     /// The scripts of the address book's `send` entries: those that were not ours when they were labelled.

@@ -95,8 +95,9 @@ impl Write<'_> {
             if row.owners.is_empty() {
                 self.t.scripts.delete(&mut self.txn, &place)?;
                 // What stays of it in the address book stays readable.
-                if self.t.labels.get(&self.txn, &place)?.is_some() {
-                    self.t.address_book.put(&mut self.txn, &place, row.script.as_bytes())?;
+                let label = self.t.labels.get(&self.txn, &place)?;
+                if let Some(label) = label.map(|label| String::from_utf8_lossy(label).into_owned()) {
+                    self.put_label(&row.script, &label, false)?;
                 }
             } else {
                 put(self.t.scripts, &mut self.txn, &place, &ScriptRow { imported: Ownership::None, ..row })?;

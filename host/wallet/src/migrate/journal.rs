@@ -49,8 +49,9 @@ pub fn recover(dir: &Path) -> Result<()> {
     };
     let Journal { wallet, sides } = serde_json::from_slice(&text).map_err(io::Error::from)?;
     if is_migrated(&files::folder(dir, &wallet)?.join(DATA_FILE))? {
+        let mut names = files::load_list(dir)?;
         for side in sides {
-            files::set_load_on_startup(dir, &side, true)?;
+            files::set_load_on_startup(dir, &mut names, &side, true)?;
         }
     } else {
         for side in sides {

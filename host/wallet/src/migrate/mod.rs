@@ -125,7 +125,9 @@ impl WalletManager {
     }
 
     fn recover_migration(&self) -> Result<()> {
-        let _list = self.list.lock();
+        let mut list = self.list.lock();
+        // It is read again after the change.
+        *list = None;
         journal::recover(&self.dir)
     }
 

@@ -179,7 +179,7 @@ fn wallets_that_are_written_to_hold_no_thread() {
         .map(|number| {
             let name = format!("busy{number}");
             harness.create(&name, |_| {});
-            let kind = outrigger_service::wallet::AddressType::Bech32;
+            let kind = AddressType::Bech32;
             (wallet(&harness, &name), wallet(&harness, &name).new_address(kind, false, None).unwrap())
         })
         .collect();

@@ -95,7 +95,13 @@ fn migratewallet_that_was_killed_after_its_commit_has_happened() {
     let mut harness = wallet();
     harness.manager.migrate("w", &Secret::default()).unwrap();
     harness.restart(|harness| {
-        files::set_load_on_startup(harness.dir.path(), "w_watchonly", false).unwrap();
+        files::set_load_on_startup(
+            harness.dir.path(),
+            &mut files::load_list(harness.dir.path()).unwrap(),
+            "w_watchonly",
+            false,
+        )
+        .unwrap();
         files::write_migration(harness.dir.path(), br#"{"wallet": "w", "sides": ["w_watchonly"]}"#).unwrap();
     });
     assert_eq!(harness.manager.list(), ["w", "w_watchonly"]);

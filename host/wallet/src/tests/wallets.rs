@@ -1,5 +1,7 @@
 //! Making, loading, unloading and choosing wallets.
 
+use std::thread;
+
 use outrigger_service::ErrorKind;
 use outrigger_service::wallet::{AddressType, BalancesQuery};
 use outrigger_service::wire::Secret;
@@ -257,6 +259,23 @@ fn a_wallet_that_is_being_made_or_loaded_is_not_made_or_loaded_twice() {
     }
     drop(reserved);
     harness.manager.load("w".into(), None).unwrap();
+}
+
+#[test]
+fn loadwallet_waits_while_the_file_is_searched_for_former_keys() {
+    let harness = Harness::with_wallet();
+    harness.manager.unload("w".into(), None).unwrap();
+    let searched = harness.manager.reserve_for_search("w").unwrap();
+    assert!(harness.manager.reserve_for_search("w").is_none());
+    thread::scope(|scope| {
+        let loading = scope.spawn(|| harness.manager.load("w".into(), None));
+        // Wakes it as often as it begins to wait.
+        while !loading.is_finished() && !harness.manager.searched.notify_one() {
+            thread::yield_now();
+        }
+        drop(searched);
+        assert_eq!(loading.join().unwrap(), Ok(Vec::new()));
+    });
 }
 
 #[test]

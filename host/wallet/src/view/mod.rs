@@ -4,6 +4,7 @@ mod balances;
 mod dump;
 mod history;
 mod keys;
+mod labels;
 mod received;
 mod sources;
 
@@ -16,8 +17,7 @@ use heed::RoTxn;
 use outrigger_service::chain::BlockRef;
 use outrigger_service::signer::SignBatch;
 use outrigger_service::wallet::{
-    CoinBatch, DescriptorInfo, LabelBatch, LabelledScript, Ownership, ScriptInfo, Synced, WalletCoin, WalletInfo,
-    WalletKind,
+    CoinBatch, DescriptorInfo, Ownership, ScriptInfo, Synced, WalletCoin, WalletInfo, WalletKind,
 };
 use outrigger_service::wire::{Blob, Secret, from_bytes};
 use outrigger_service::{ErrorKind, Result as ServiceResult};
@@ -34,7 +34,7 @@ use super::ownership::label;
 use super::scrub;
 use super::signing::{MAX_EXPANDED, Owners};
 use super::store::rows::{CoinRow, DescriptorRow, ScriptRow};
-use super::store::tables::{Table, get, number_from_key, outpoint_from};
+use super::store::tables::{Table, number_from_key, outpoint_from};
 use super::store::{Snapshot, Tables};
 use super::trust::{TrustResolver, Verdicts};
 use sources::{Side, keypool_oldest};
@@ -247,17 +247,6 @@ impl WalletView {
         TrustResolver::new(self.t(), &self.txn, self.synced, &self.wallet.shared, self.verdicts.borrow_mut())
     }
 
-    /// The labels of the snapshot.
-    fn all_labels(&self) -> Result<&Labels> {
-        match self.labels.get() {
-            Some(labels) => Ok(labels),
-            None => {
-                let labels = self.wallet.labels.at(self.t(), &self.txn)?;
-                Ok(self.labels.get_or_init(|| labels))
-            }
-        }
-    }
-
     fn read_coins(&self, after: Option<&[u8]>, limit: u32) -> Result<CoinBatch> {
         let limit = limit.clamp(1, MAX_BATCH) as usize;
         let (rows, more) = page(self.t().coins, &self.txn, after, limit)?;
@@ -315,34 +304,6 @@ impl WalletView {
             });
         }
         Ok(infos)
-    }
-
-    /// The address book, from the place `after` on. Entries of others' addresses that an older version has written are left
-    /// out: it did not keep the address.
-    ///
-    /// # Errors
-    /// `Malformed`; `Storage`.
-    pub fn labels(&self, after: Option<Blob>, limit: u32) -> ServiceResult<LabelBatch> {
-        Ok(self.read_labels(after.as_deref(), limit)?)
-    }
-
-    fn read_labels(&self, after: Option<&[u8]>, limit: u32) -> Result<LabelBatch> {
-        let (t, txn) = (self.t(), &*self.txn);
-        let (rows, more) = page(t.labels, txn, after, limit.clamp(1, MAX_BATCH) as usize)?;
-        let next = more.then(|| rows.last().map(|(key, _)| Blob(key.clone()))).flatten();
-        let (mut entries, mut sending) = (Vec::with_capacity(rows.len()), Vec::new());
-        for (key, label) in rows {
-            let label = String::from_utf8_lossy(&label).into_owned();
-            let row: Option<ScriptRow> = get(t.scripts, txn, &key)?;
-            let ownership = row.as_ref().map_or(Ownership::None, ScriptRow::ownership);
-            let entered = t.address_book.get(txn, &key)?.map(|script| ScriptBuf::from_bytes(script.to_vec()));
-            // What was imported to be watched is ours, though it was entered before it was known.
-            let watched = t.imported_watch.get(txn, &key)?.is_some();
-            sending.extend(entered.clone().filter(|_| !watched));
-            let script = row.map(|row| row.script).or(entered);
-            entries.extend(script.map(|script| LabelledScript { script, label, ownership }));
-        }
-        Ok(LabelBatch { entries, next, sending })
     }
 
     /// Which of these public keys (33, 65 or 32 bytes) the wallet could sign with, for outputs with these scripts.

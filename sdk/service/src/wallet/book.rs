@@ -19,6 +19,17 @@ wire_struct! {
 }
 
 wire_struct! {
+    /// An address with a label that was asked for.
+    #[derive(Clone, PartialEq, Eq, Debug)]
+    pub struct LabelledAddress {
+        /// The address's script.
+        pub script: ScriptBuf,
+        /// Whether its purpose is `send`, as in [`LabelBatch::sending`].
+        pub sending: bool,
+    }
+}
+
+wire_struct! {
     /// Entries of the address book.
     #[derive(Clone, PartialEq, Eq, Debug)]
     pub struct LabelBatch {

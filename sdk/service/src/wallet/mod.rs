@@ -27,7 +27,7 @@ mod write;
 use bitcoin::{BlockHash, OutPoint, ScriptBuf, Txid};
 
 pub use balances::{Balances, BalancesQuery, CoinTotals};
-pub use book::{LabelBatch, LabelledScript};
+pub use book::{LabelBatch, LabelledAddress, LabelledScript};
 pub use creation::{CreateOptions, Migration, WalletKind};
 pub use history::{
     CoinBatch, HistoryBatch, HistoryBatchView, HistoryQuery, HistoryRange, HistoryRow, HistoryRowView, Replaceable,
@@ -337,5 +337,12 @@ service! {
         /// not have it. The node is asked once for all those of the mempool that do not signal it themselves.
         #[since(1)]
         fn replaceable(txids: Vec<Txid>) -> Vec<Replaceable>;
+        /// The labels of the address book, each once and sorted: of its addresses with the purpose `send` where `sending` is true, of
+        /// the others where it is false, and of all where it is none.
+        #[since(1)]
+        fn label_names(sending: Option<bool>) -> Vec<String>;
+        /// The addresses with a label, in no order that means anything.
+        #[since(1)]
+        fn labelled(label: String) -> Vec<LabelledAddress>;
     }
 }

@@ -1,0 +1,93 @@
+//! The address book.
+
+use std::collections::BTreeSet;
+
+use bitcoin::ScriptBuf;
+use outrigger_service::Result as ServiceResult;
+use outrigger_service::wallet::{LabelBatch, LabelledAddress, LabelledScript, Ownership};
+use outrigger_service::wire::Blob;
+
+use super::{MAX_BATCH, WalletView, page};
+use crate::error::Result;
+use crate::labels::{Entry, Labels};
+use crate::store::rows::ScriptRow;
+use crate::store::tables::{get, script_key};
+
+impl WalletView {
+    /// The labels of the snapshot.
+    pub(super) fn all_labels(&self) -> Result<&Labels> {
+        match self.labels.get() {
+            Some(labels) => Ok(labels),
+            None => {
+                let labels = self.wallet.labels.at(self.t(), &self.txn)?;
+                Ok(self.labels.get_or_init(|| labels))
+            }
+        }
+    }
+
+    /// The address book, from the place `after` on. Entries of others' addresses that an older version has written are left
+    /// out: it did not keep the address.
+    ///
+    /// # Errors
+    /// `Malformed`; `Storage`.
+    pub fn labels(&self, after: Option<Blob>, limit: u32) -> ServiceResult<LabelBatch> {
+        Ok(self.read_labels(after.as_deref(), limit)?)
+    }
+
+    fn read_labels(&self, after: Option<&[u8]>, limit: u32) -> Result<LabelBatch> {
+        let (t, txn) = (self.t(), &*self.txn);
+        let (rows, more) = page(t.labels, txn, after, limit.clamp(1, MAX_BATCH) as usize)?;
+        let next = more.then(|| rows.last().map(|(key, _)| Blob(key.clone()))).flatten();
+        let (mut entries, mut sending) = (Vec::with_capacity(rows.len()), Vec::new());
+        for (key, label) in rows {
+            let label = String::from_utf8_lossy(&label).into_owned();
+            let row: Option<ScriptRow> = get(t.scripts, txn, &key)?;
+            let ownership = row.as_ref().map_or(Ownership::None, ScriptRow::ownership);
+            let entered = t.address_book.get(txn, &key)?.map(|script| ScriptBuf::from_bytes(script.to_vec()));
+            // What was imported to be watched is ours, though it was entered before it was known.
+            let watched = t.imported_watch.get(txn, &key)?.is_some();
+            sending.extend(entered.clone().filter(|_| !watched));
+            let script = row.map(|row| row.script).or(entered);
+            entries.extend(script.map(|script| LabelledScript { script, label, ownership }));
+        }
+        Ok(LabelBatch { entries, next, sending })
+    }
+
+    /// The labels in use, sorted; only those of addresses to send to, or of the others, where `sending` says so.
+    ///
+    /// # Errors
+    /// `Storage`.
+    pub fn label_names(&self, sending: Option<bool>) -> ServiceResult<Vec<String>> {
+        Ok(self.read_label_names(sending)?)
+    }
+
+    fn read_label_names(&self, sending: Option<bool>) -> Result<Vec<String>> {
+        let mut names: BTreeSet<&str> = BTreeSet::new();
+        for (script, entry) in self.all_labels()?.iter() {
+            if !names.contains(&*entry.label)
+                && sending.is_none_or(|sending| self.is_sending(script, entry).is_ok_and(|is| is == sending))
+            {
+                names.insert(&entry.label);
+            }
+        }
+        Ok(names.into_iter().map(str::to_owned).collect())
+    }
+
+    /// The addresses with a label.
+    ///
+    /// # Errors
+    /// `Storage`.
+    pub fn labelled(&self, label: &str) -> ServiceResult<Vec<LabelledAddress>> {
+        let found = self.all_labels()?.iter().filter(|(_, entry)| &*entry.label == label);
+        let address = |(script, entry): (&ScriptBuf, &Entry)| {
+            Ok(LabelledAddress { script: script.clone(), sending: self.is_sending(script, entry)? })
+        };
+        Ok(found.map(address).collect::<Result<_>>()?)
+    }
+
+    /// Whether the purpose of an address is to send to it.
+    fn is_sending(&self, script: &ScriptBuf, entry: &Entry) -> Result<bool> {
+        // What was imported to be watched is ours, though it was entered before it was known.
+        Ok(entry.entered && self.t().imported_watch.get(&self.txn, &script_key(script))?.is_none())
+    }
+}

@@ -35,6 +35,8 @@ pub struct TrustResolver<'a> {
     txn: &'a RoTxn<'a>,
     synced: Synced,
     now: u64,
+    /// Whether outputs of the wallet's own unconfirmed transactions are ever trusted (`spendzeroconfchange`).
+    own_unconfirmed: bool,
     verdicts: RefMut<'a, Verdicts>,
 }
 
@@ -47,16 +49,17 @@ impl<'a> TrustResolver<'a> {
         shared: &Shared,
         verdicts: RefMut<'a, Verdicts>,
     ) -> Self {
-        Self { t, txn, synced, now: shared.node.time(), verdicts }
+        let own_unconfirmed = shared.settings.spending.spend_unconfirmed_change;
+        Self { t, txn, synced, now: shared.node.time(), own_unconfirmed, verdicts }
     }
 
-    /// Whether a transaction is trusted: it is confirmed; or it is final, in the mempool and ours, and spends nothing but
+    /// Whether a transaction is trusted: it is confirmed; or, unless the settings forbid, it is final, in the mempool and ours, and spends nothing but
     /// spendable outputs of trusted transactions (`CachedTxIsTrusted` in Bitcoin Core). Its row is read only where its state and
     /// `from_us`, whether it spends anything of the wallet, do not decide.
     pub fn trusted(&mut self, txid: &Txid, state: &TxState, from_us: bool) -> Result<bool> {
         match state {
             TxState::Confirmed { .. } => Ok(true),
-            TxState::InMempool if from_us => Ok(self.verdict(txid, MAX_ANCESTORS)?.trusted),
+            TxState::InMempool if from_us && self.own_unconfirmed => Ok(self.verdict(txid, MAX_ANCESTORS)?.trusted),
             _ => Ok(false),
         }
     }

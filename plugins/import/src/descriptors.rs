@@ -2,14 +2,15 @@
 
 use bitcoin::Network;
 use outrigger_sdk::descriptor::{Checksum, Descriptor, without_private_keys};
-use outrigger_sdk::params::int64;
+use outrigger_sdk::params::descriptor_range;
 use outrigger_sdk::service::wallet::{DescriptorImport, Import};
 use outrigger_sdk::wire::Secret;
+use outrigger_sdk::{RpcErrorCode, typed};
 use serde_json::Value;
 
 use crate::error::ImportError;
 use crate::outcome::{Checked, MISSING_PRIVATE_KEYS};
-use crate::request::{Fields, index_range};
+use crate::request::Fields;
 
 /// The keypool of a wallet that does not say how large it is: bitcoind's.
 const DEFAULT_KEYPOOL: u32 = 1000;
@@ -31,12 +32,13 @@ pub struct Checks {
     pub keypool: u32,
 }
 
-/// The fields, of the right types.
+/// The fields that are read before the descriptor, of the right types.
 struct Given<'a> {
     text: &'a str,
     active: bool,
-    internal: Option<bool>,
-    label: Option<&'a str>,
+    label: &'a str,
+    /// Whether there is a label, be it null.
+    has_label: bool,
 }
 
 /// The indexes of a ranged descriptor.
@@ -49,9 +51,12 @@ struct Indexes {
 
 impl Checks {
     /// Checks a request.
-    pub fn request(&self, request: &Value, timestamp: u64) -> Checked {
+    ///
+    /// # Errors
+    /// [`ImportError::WrongType`], which ends the call. Other errors are the request's own.
+    pub fn request(&self, request: &Value, timestamp: u64) -> Result<Checked, ImportError> {
         let mut warnings = Vec::new();
-        match self.import(request, timestamp, &mut warnings) {
+        Ok(match self.import(request, timestamp, &mut warnings) {
             Ok((import, given)) => Checked {
                 ranged: matches!(&import, Import::Descriptor { descriptor } if descriptor.range.is_some()),
                 import: Ok(Some(import)),
@@ -59,8 +64,9 @@ impl Checks {
                 not_stored: ImportError::DescriptorNotStored(without_private_keys(given.text)),
                 active: given.active,
             },
+            Err(error @ ImportError::WrongType(_)) => return Err(error),
             Err(error) => Checked::refused(error, warnings),
-        }
+        })
     }
 
     fn import<'a>(
@@ -73,28 +79,27 @@ impl Checks {
         let given = Given::read(fields)?;
         let descriptors = Descriptor::parse(given.text, self.network, Checksum::Required)?;
         let first = descriptors.first().ok_or(ImportError::Malformed)?;
-        if descriptors.len() > 1 && given.internal.is_some() {
+        if descriptors.len() > 1 && fields.has("internal") {
             return Err(ImportError::MultipathInternal);
         }
+        let internal = fields.get("internal").map(typed::flag).transpose().map_err(ImportError::WrongType)?;
         let indexes = self.indexes(fields, &descriptors, warnings)?;
         if given.active && indexes.is_none() {
             return Err(ImportError::ActiveUnranged);
         }
-        if descriptors.len() > 1 && given.label.is_some() {
+        if descriptors.len() > 1 && given.has_label {
             return Err(ImportError::MultipathLabel);
         }
-        if fields.has("range") && given.label.is_some() {
+        if indexes.is_some() && given.has_label {
             return Err(ImportError::RangedLabel);
         }
-        if given.internal == Some(true) && given.label.is_some() {
+        if internal == Some(true) && given.has_label {
             return Err(ImportError::InternalLabel);
         }
         if given.active && first.is_combo() {
             return Err(ImportError::ActiveCombo);
         }
         self.check_keys(&descriptors, warnings)?;
-        // A ranged descriptor whose request has a label but no range is taken, and the label dropped.
-        let label = given.label.filter(|_| indexes.is_none()).map(str::to_owned);
         // The paths of one text stand or fall together, so that it goes to the wallet whole.
         let text = match descriptors.as_slice() {
             [one] => one.to_private_string().unwrap_or_else(|| Secret::new(one.to_public_string())),
@@ -105,8 +110,8 @@ impl Checks {
             range: indexes.map(|indexes| (indexes.begin, indexes.end)),
             next_index: indexes.map(|indexes| indexes.next),
             active: given.active,
-            internal: given.internal,
-            label,
+            internal,
+            label: (!given.label.is_empty()).then(|| given.label.to_owned()),
             timestamp,
         };
         Ok((Import::Descriptor { descriptor }, given))
@@ -123,7 +128,10 @@ impl Checks {
         let (begin, end) = match (ranged, fields.get("range")) {
             (false, Some(_)) => return Err(ImportError::RangeOfUnranged),
             (false, None) => return Ok(None),
-            (true, Some(range)) => index_range(range)?,
+            (true, Some(range)) => descriptor_range(range).map_err(|error| match error.code {
+                RpcErrorCode::MISC => ImportError::WrongType(error),
+                _ => ImportError::Argument(error),
+            })?,
             (true, None) => {
                 warnings.push(RANGE_NOT_GIVEN.to_owned());
                 (0, if self.keypool == 0 { DEFAULT_KEYPOOL } else { self.keypool } - 1)
@@ -136,7 +144,7 @@ impl Checks {
         let next = match fields.get("next_index") {
             None => begin,
             Some(value) => {
-                let next = int64(value).map_err(|_| ImportError::Malformed)?;
+                let next: i64 = typed::integer(value).map_err(ImportError::WrongType)?;
                 let next = u32::try_from(next).map_err(|_| ImportError::NextIndex)?;
                 if !(begin..=end).contains(&next) {
                     return Err(ImportError::NextIndex);
@@ -170,14 +178,13 @@ impl Checks {
 
 impl<'a> Given<'a> {
     fn read(fields: Fields<'a>) -> Result<Self, ImportError> {
-        if !fields.has("desc") {
-            return Err(ImportError::NoDescriptor);
+        let text = typed::text(fields.get("desc").ok_or(ImportError::NoDescriptor)?).map_err(ImportError::WrongType)?;
+        let active = fields.get("active").map_or(Ok(false), typed::flag).map_err(ImportError::WrongType)?;
+        let label = fields.get("label").filter(|label| !label.is_null());
+        let label = label.map_or(Ok(""), typed::text).map_err(ImportError::WrongType)?;
+        if label == "*" {
+            return Err(ImportError::Label);
         }
-        Ok(Self {
-            text: fields.text("desc")?.ok_or(ImportError::NoDescriptor)?,
-            active: fields.flag("active")?,
-            internal: if fields.has("internal") { Some(fields.flag("internal")?) } else { None },
-            label: fields.text("label")?,
-        })
+        Ok(Self { text, active, label, has_label: fields.has("label") })
     }
 }

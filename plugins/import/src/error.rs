@@ -15,6 +15,9 @@ pub enum ImportError {
     /// An argument is invalid; the checks are shared with all plugins.
     #[error(transparent)]
     Argument(#[from] RpcError),
+    /// A field of importdescriptors has another type, or is no number of 64 bits: the whole call is refused with the words of release 29.
+    #[error(transparent)]
+    WrongType(RpcError),
     /// A service failed.
     #[error(transparent)]
     Service(#[from] ServiceError),
@@ -234,7 +237,7 @@ impl From<ImportError> for RpcError {
     fn from(error: ImportError) -> Self {
         use ImportError as E;
         let code = match &error {
-            E::Argument(error) => return error.clone(),
+            E::Argument(error) | E::WrongType(error) => return error.clone(),
             E::Service(error) => return error.clone().into(),
             E::Malformed | E::RescanAborted | E::HeightsAborted | E::ProofEncoding(_) | E::RescanFailed | E::Pruned => {
                 RpcErrorCode::MISC

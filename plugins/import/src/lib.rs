@@ -159,10 +159,11 @@ impl ImportPlugin {
         };
         let (mut timestamps, mut checked, mut failure) = (Vec::new(), Vec::new(), None);
         for request in requests(params) {
-            match request::timestamp(request, wallet.synced) {
-                Ok(timestamp) => {
+            let timestamp = request::timestamp(request, wallet.synced);
+            match timestamp.and_then(|timestamp| Ok((timestamp, checks.request(request, stored_time(timestamp))?))) {
+                Ok((timestamp, request)) => {
                     timestamps.push(timestamp);
-                    checked.push(checks.request(request, stored_time(timestamp)));
+                    checked.push(request);
                 }
                 Err(error) => {
                     failure = Some(error);

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use bitcoin::{Amount, Network, OutPoint, ScriptBuf};
+use bitcoin::{Amount, Network, OutPoint, ScriptBuf, Txid};
 use outrigger_sdk::RpcError;
 use outrigger_sdk::amount::{self, Saturating};
 use outrigger_sdk::params::{Type, encode_hex, int32, int64};
@@ -126,11 +126,16 @@ impl Filter {
         pages: impl Iterator<Item = Result<Vec<WalletCoin>, ServiceError>>,
         locked: &HashSet<OutPoint>,
         wallet: &WalletInfo,
+        replacements: impl Fn(&[WalletCoin]) -> Result<HashSet<Txid>, ServiceError>,
         mut list: impl FnMut(WalletCoin) -> Result<(), WalletError>,
     ) -> Result<(), WalletError> {
         let (mut taken, mut total) = (0_u64, Amount::ZERO);
         for page in pages {
-            let unlocked = page?.into_iter().filter(|coin| !locked.contains(&coin.outpoint));
+            let mut page = page?;
+            // A coin is safe where it is trusted, and neither replaces another's transaction nor may be replaced.
+            let replacements = replacements(&page)?;
+            page.iter_mut().for_each(|coin| coin.trusted &= !replacements.contains(&coin.outpoint.txid));
+            let unlocked = page.into_iter().filter(|coin| !locked.contains(&coin.outpoint));
             for coin in unlocked.filter(|coin| self.takes(coin, wallet)) {
                 total = total.saturating_add(coin.value);
                 taken += 1;
@@ -153,7 +158,8 @@ pub fn list_unspent(context: &mut CallContext<'_>) -> Result<Vec<u8>, WalletErro
     let filter = Filter::parse(context, network)?;
     let locked = coins::locked(context.services())?;
     let mut listing = Listing { context, wallet: &wallet, network, coins: Vec::new(), out: vec![b'['] };
-    filter.each(coins::pages(context.services()), &locked, &wallet, |coin| listing.add(coin))?;
+    let replacements = |page: &[WalletCoin]| coins::replacements(context.services(), page);
+    filter.each(coins::pages(context.services()), &locked, &wallet, replacements, |coin| listing.add(coin))?;
     listing.write()?;
     listing.out.push(b']');
     Ok(listing.out)

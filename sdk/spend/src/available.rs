@@ -3,12 +3,11 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 use bitcoin::{OutPoint, ScriptBuf, TxOut, Txid, Weight, consensus};
-use outrigger_service::wallet::{Ownership, ScriptInfo, SolvingData, TxState, WalletCoin, WalletInfo};
+use outrigger_service::wallet::{Ownership, ScriptInfo, SolvingData, WalletCoin, WalletInfo};
 use outrigger_service::{Result, ServiceError};
 use outrigger_values::FeeRate;
 
 use crate::Services;
-use crate::SpendSettings;
 use crate::bump::{BumpFees, Unconfirmed};
 use crate::coin::{Coin, OutputKind};
 use crate::coins;
@@ -17,9 +16,6 @@ use crate::error::SpendError;
 use crate::signable::signable_keys;
 use crate::truc;
 use crate::weight::{InputSize, Signatures, input_size, is_witness};
-
-/// The keys of texts that a transaction has which replaces another, or is replaced.
-const REPLACEMENT: [&str; 2] = ["replaces_txid", "replaced_by_txid"];
 
 /// The coins that a transaction may spend.
 #[derive(Debug)]
@@ -45,7 +41,6 @@ impl Available {
     /// Where an input that is named is unknown, or it is not known how it is signed.
     pub fn read(
         services: Services<'_>,
-        settings: &SpendSettings,
         wallet: &WalletInfo,
         control: &CoinControl,
     ) -> std::result::Result<Self, SpendError> {
@@ -64,7 +59,7 @@ impl Available {
             found.replaced = spenders.into_iter().flatten().collect();
         }
         if control.add_inputs {
-            found.read_wallet(services, settings, wallet, control, &outpoints)?;
+            found.read_wallet(services, wallet, control, &outpoints)?;
         }
         let unconfirmed = found.coins.iter().filter(|coin| coin.depth == 0).map(|coin| coin.outpoint.txid);
         found.unconfirmed = Unconfirmed::connected(services, unconfirmed.collect::<HashSet<_>>())?;
@@ -125,7 +120,6 @@ impl Available {
     fn read_wallet(
         &mut self,
         services: Services<'_>,
-        settings: &SpendSettings,
         wallet: &WalletInfo,
         control: &CoinControl,
         preset: &[OutPoint],
@@ -140,11 +134,10 @@ impl Available {
                 Ownership::WatchOnly => control.include_watching,
                 Ownership::None => false,
             };
-            let is_safe = coin.trusted && (depth > 0 || settings.spend_unconfirmed_change);
             is_mine
                 && coins::is_present(coin)
                 && !coins::is_immature(coin, &wallet.synced)
-                && (is_safe || control.include_unsafe)
+                && (coin.trusted || control.include_unsafe)
                 && (control.min_depth..=control.max_depth).contains(&depth)
                 && !preset.contains(&coin.outpoint)
                 && !locked.contains(&coin.outpoint)
@@ -156,7 +149,7 @@ impl Available {
             candidates.retain(|coin| !spent_from.contains(&coin.script));
         }
         if !control.include_unsafe {
-            let replacements = replacements(services, &candidates)?;
+            let replacements = coins::replacements(services, &candidates)?;
             candidates.retain(|coin| !replacements.contains(&coin.outpoint.txid));
         }
         let told_by_form = all_told_by_form(services, control.signable_only)?;
@@ -345,25 +338,6 @@ pub fn other_outputs(services: Services<'_>, outpoints: &[OutPoint]) -> Result<H
             transaction.output.into_iter().nth(usize::try_from(outpoint.vout).unwrap_or(usize::MAX))
         });
         found.extend(output.map(|output| (outpoint, output)));
-    }
-    Ok(found)
-}
-
-/// The unconfirmed transactions that these coins are of and that replace another, or are replaced: which of the two is mined is
-/// open.
-fn replacements(services: Services<'_>, coins: &[WalletCoin]) -> Result<HashSet<Txid>> {
-    let unconfirmed = coins.iter().filter(|coin| !matches!(coin.state, TxState::Confirmed { .. }));
-    let txids: BTreeSet<Txid> = unconfirmed.map(|coin| coin.outpoint.txid).collect();
-    if txids.is_empty() {
-        return Ok(HashSet::new());
-    }
-    let batch = services.host.wallet.transactions(services.scope, txids.into_iter().collect())?;
-    let mut found = HashSet::new();
-    for row in batch.view().map_err(ServiceError::from)?.rows {
-        let (transaction, _) = row.open()?;
-        if transaction.metadata.iter().any(|(key, _)| REPLACEMENT.contains(&key)) {
-            found.insert(transaction.txid);
-        }
     }
     Ok(found)
 }

@@ -1,6 +1,6 @@
 //! The wallet's coins: reading them all, and how deep they lie.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use bitcoin::{OutPoint, ScriptBuf, Txid};
 use outrigger_service::mempool::MempoolEntry;
@@ -14,6 +14,9 @@ const MATURE_DEPTH: u32 = 101;
 
 /// The most coins or scripts to ask the host for at a time.
 pub const BATCH: u32 = 1000;
+
+/// The keys of texts that a transaction has which replaces another, or is replaced.
+const REPLACEMENT: [&str; 2] = ["replaces_txid", "replaced_by_txid"];
 
 /// All coins of the wallet, by outpoint.
 pub fn all(services: Services<'_>) -> Result<Vec<WalletCoin>> {
@@ -118,4 +121,26 @@ pub fn spent(services: Services<'_>, coins: &[OutPoint]) -> Result<HashSet<OutPo
     }
     let is_spent = |by: &Vec<Txid>| by.iter().any(|txid| counting.contains(txid));
     Ok(coins.iter().zip(&spenders).filter(|(_, by)| is_spent(by)).map(|(coin, _)| *coin).collect())
+}
+
+/// The unconfirmed transactions that these coins are of and that replace another, or are replaced: which of the two is mined is
+/// open.
+///
+/// # Errors
+/// As of [`outrigger_service::Wallet::transactions`].
+pub fn replacements(services: Services<'_>, coins: &[WalletCoin]) -> Result<HashSet<Txid>> {
+    let unconfirmed = coins.iter().filter(|coin| !matches!(coin.state, TxState::Confirmed { .. }));
+    let txids: BTreeSet<Txid> = unconfirmed.map(|coin| coin.outpoint.txid).collect();
+    if txids.is_empty() {
+        return Ok(HashSet::new());
+    }
+    let batch = services.host.wallet.transactions(services.scope, txids.into_iter().collect())?;
+    let mut found = HashSet::new();
+    for row in batch.view().map_err(ServiceError::from)?.rows {
+        let (transaction, _) = row.open()?;
+        if transaction.metadata.iter().any(|(key, _)| REPLACEMENT.contains(&key)) {
+            found.insert(transaction.txid);
+        }
+    }
+    Ok(found)
 }

@@ -188,7 +188,7 @@ impl Funding<'_> {
         if target == 0 && control.inputs.is_empty() {
             return Err(SpendError::NothingToPay);
         }
-        let mut available = Available::read(services, settings, &wallet, control)?;
+        let mut available = Available::read(services, &wallet, control)?;
         let bump_fees = available.set_feerates(self.feerate.feerate, settings.consolidate_feerate)?;
         let is_truc = control.version == TRUC;
         if is_truc {

@@ -1,7 +1,7 @@
 //! The options of the methods that fund a transaction: fundrawtransaction, walletcreatefundedpsbt and send.
 
 use bitcoin::hashes::Hash;
-use bitcoin::{Network, OutPoint, PublicKey, ScriptBuf, Txid, Weight};
+use bitcoin::{Network, OutPoint, PublicKey, ScriptBuf, Txid, Weight, Witness};
 use outrigger_descriptor::{Checksum, Descriptor};
 use outrigger_service::wallet::{AddressType, SolvingData};
 use outrigger_service::wire::Blob;
@@ -11,7 +11,7 @@ use outrigger_values::params::{Type, decode_hex, hash};
 use outrigger_values::{FeeRate, RpcError, RpcErrorCode, typed};
 use serde_json::{Map, Value};
 
-use crate::control::{ChangeChoice, CoinControl};
+use crate::control::{ChangeChoice, CoinControl, PresetInput};
 use crate::fee_choice::FeeChoice;
 use crate::options::fee_choice;
 
@@ -248,7 +248,7 @@ fn public_key(text: &str) -> Result<PublicKey, RpcError> {
     PublicKey::from_slice(&bytes).map_err(|_| key_error(&format!("Pubkey \"{text}\" must be cryptographically valid.")))
 }
 
-/// The weights of inputs, which count for those that the transaction has.
+/// The weights of inputs. What the transaction does not spend yet, it spends then, as in Bitcoin Core 29.
 fn read_weights(weights: &[Value], control: &mut CoinControl) -> Result<(), RpcError> {
     for value in weights {
         let field = |name: &str| value.get(name).unwrap_or(&Value::Null);
@@ -273,8 +273,15 @@ fn read_weights(weights: &[Value], control: &mut CoinControl) -> Result<(), RpcE
             ));
         }
         let outpoint = OutPoint { txid, vout };
-        for input in control.inputs.iter_mut().filter(|input| input.outpoint == outpoint) {
-            input.weight = Some(weight);
+        match control.inputs.iter_mut().find(|input| input.outpoint == outpoint) {
+            Some(input) => input.weight = Some(weight),
+            None => control.inputs.push(PresetInput {
+                outpoint,
+                sequence: None,
+                script_sig: ScriptBuf::new(),
+                witness: Witness::new(),
+                weight: Some(weight),
+            }),
         }
     }
     Ok(())

@@ -290,7 +290,7 @@ fn check_feerate(
     }
     let control = CoinControl { add_inputs: false, ..control.clone() };
     let wallet = services.host.wallet.info(services.scope)?;
-    let mut inputs = Available::read(services, settings, &wallet, &control).map_err(ReplaceError::Unfunded)?;
+    let mut inputs = Available::read(services, &wallet, &control).map_err(ReplaceError::Unfunded)?;
     let bump_fees = inputs.set_feerates(feerate, settings.consolidate_feerate).map_err(ReplaceError::Unfunded)?;
     let parents = control.inputs.iter().map(|input| input.outpoint.txid);
     let bump_fee = Amount::from_sat(bump_fees.combined(parents).unsigned_abs());

@@ -51,7 +51,7 @@ pub fn sweep(
         control.add_inputs = false;
     }
     let wallet = services.host.wallet.info(services.scope)?;
-    let mut available = Available::read(services, settings, &wallet, &control).map_err(|error| match error {
+    let mut available = Available::read(services, &wallet, &control).map_err(|error| match error {
         SpendError::PresetVersion { .. } => error.with_code(RpcErrorCode::INVALID_PARAMETER),
         error => as_wallet_error(error),
     })?;

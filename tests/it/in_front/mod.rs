@@ -2,6 +2,7 @@
 
 mod beside;
 mod chain;
+mod descriptor_fields;
 mod estimates;
 mod failures;
 mod false_data;

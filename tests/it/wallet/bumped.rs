@@ -48,6 +48,57 @@ fn replacement(client: &mut Client, old: &Value, bumped: &Value) -> Value {
     })
 }
 
+/// What a wallet tells of the unconfirmed coins that a replacement made: whether listunspent calls them safe and lists them without
+/// unsafe ones, whether they count as trusted, and whether a payment takes them.
+fn unsafe_change(client: &mut Client) -> Value {
+    let listed = |client: &mut Client, with_unsafe: bool| -> Vec<Value> {
+        let coins = client.call("listunspent", json!([0, 9_999_999, [], with_unsafe]));
+        coins
+            .as_array()
+            .unwrap()
+            .iter()
+            .filter(|coin| coin["confirmations"] == 0)
+            .map(|coin| coin["safe"].clone())
+            .collect()
+    };
+    let (all, safe) = (listed(client, true), listed(client, false));
+    assert_eq!((&all[..], safe.len()), (&[json!(false)][..], 0));
+    let trusted = client.call("getbalances", json!([]))["mine"]["trusted"].as_f64().unwrap();
+    let coins = client.call("listunspent", json!([]));
+    let confirmed: f64 = coins.as_array().unwrap().iter().map(|coin| coin["amount"].as_f64().unwrap()).sum();
+    let raw = client.call("createrawtransaction", json!([[], [{FOREIGN: format!("{:.8}", trusted - 0.001)}]]));
+    json!([all, safe, trusted > confirmed + 1.0, client.refused("fundrawtransaction", json!([raw]))])
+}
+
+#[test]
+fn own_unconfirmed_coins_are_trusted_as_spendzeroconfchange_says() {
+    for setting in ["spendzeroconfchange=false", "spendzeroconfchange=true"] {
+        let Some(mut pair) = Pair::start(&[setting]) else { return };
+        pair.fund(2);
+        let (txid, _) = payment(&mut pair);
+        pair.settle();
+        let seen = [&mut pair.ours, &mut pair.theirs].map(|client| {
+            let safe = |coins: Value| {
+                let mut safe: Vec<String> =
+                    coins.as_array().unwrap().iter().map(|coin| coin["safe"].to_string()).collect();
+                safe.sort();
+                safe
+            };
+            let mut balances = client.call("getbalances", json!([]));
+            balances.as_object_mut().unwrap().remove("lastprocessedblock");
+            json!([
+                balances,
+                client.call("getbalance", json!([])),
+                safe(client.call("listunspent", json!([0]))),
+                safe(client.call("listunspent", json!([0, 9_999_999, [], false]))),
+                client.call("gettransaction", json!([txid]))["trusted"],
+                client.call("getwalletinfo", json!([]))["unconfirmed_balance"],
+            ])
+        });
+        assert_eq!(seen[0], seen[1], "{setting}");
+    }
+}
+
 #[test]
 fn bumpfee_refuses_as_bitcoind() {
     let Some(mut pair) = Pair::start(&[]) else { return };
@@ -141,6 +192,9 @@ fn bumpfee_pays_as_bitcoind() {
         } else {
             assert_eq!(seen[0], seen[1], "{options}");
         }
+        // The change of a replacement counts, and is no safe coin.
+        let change = [&mut pair.ours, &mut pair.theirs].map(unsafe_change);
+        assert_eq!(change[0], change[1], "{options}");
         for (client, bumped) in [&mut pair.ours, &mut pair.theirs].into_iter().zip(&bumped) {
             let new = bumped["txid"].as_str().unwrap();
             let message = format!(

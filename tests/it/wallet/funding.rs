@@ -176,6 +176,22 @@ fn fundrawtransaction_answers_as_bitcoind() {
     for params in [json!([plain, {}, true]), json!([plain, {}, false]), json!([plain, {}, 5]), json!([5])] {
         pair.check_shape("fundrawtransaction", &params);
     }
+    // What is named by its weight alone is spent.
+    let weighed = |coin: &Value| json!({"txid": coin["txid"], "vout": coin["vout"], "weight": 300});
+    for add_inputs in [true, false] {
+        let options =
+            json!({"input_weights": [weighed(&coins[0]), weighed(&coins[2])], "add_inputs": add_inputs, "fee_rate": 5});
+        pair.check_shape("fundrawtransaction", &json!([plain, options]));
+        let funded = pair.both("fundrawtransaction", &json!([plain, options]));
+        let spent = funded.map(|funded| {
+            let decoded = pair.ours.call("decoderawtransaction", json!([funded["hex"]]));
+            let inputs = decoded["vin"].as_array().unwrap().iter();
+            let mut spent: Vec<String> = inputs.map(|input| format!("{}:{}", input["txid"], input["vout"])).collect();
+            spent.sort();
+            spent
+        });
+        assert_eq!((spent[0].len(), &spent[0]), (2, &spent[1]));
+    }
     pair.check_shape("fundrawtransaction", &json!([plain, {"lockUnspents": true}]));
     assert_eq!(pair.both("listlockunspent", &json!([])).map(|locked| locked.as_array().unwrap().len()), [1, 1]);
 }

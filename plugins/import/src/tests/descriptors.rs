@@ -26,11 +26,20 @@ fn importdescriptors_checks_requests_in_order() {
     let harness = Harness::watch_only();
     let (ranged, plain) = (desc("wpkh(TPUB/*)"), desc("wpkh(KEY)"));
     refused(&harness, json!({"active": 1}), -8, "Descriptor not found.", &[]);
-    refused(&harness, json!({"desc": 1}), -1, MALFORMED, &[]);
-    for field in ["active", "internal", "label"] {
-        refused(&harness, json!({"desc": "x", field: 5}), -1, MALFORMED, &[]);
-        refused(&harness, json!({"desc": "x", field: null}), -1, MALFORMED, &[]);
-    }
+    // A field of a wrong type ends the call.
+    let ends = |request: Value, code: i32, message: &str| {
+        let mut request = request;
+        request["timestamp"] = json!(5);
+        harness.refused("importdescriptors", json!([[request]]), code, message);
+    };
+    let wrong = |got: &str, wanted: &str| format!("JSON value of type {got} is not of expected type {wanted}");
+    ends(json!({"desc": 1}), -3, &wrong("number", "string"));
+    ends(json!({"desc": "x", "active": null}), -3, &wrong("null", "bool"));
+    ends(json!({"desc": "x", "label": 5}), -3, &wrong("number", "string"));
+    ends(json!({"desc": plain, "internal": 5}), -3, &wrong("number", "bool"));
+    ends(json!({"desc": ranged, "next_index": "x"}), -3, &wrong("string", "number"));
+    ends(json!({"desc": ranged, "next_index": 1.5}), -1, "JSON integer out of range");
+    refused(&harness, json!({"desc": "x", "label": "*"}), -11, "Invalid label name", &[]);
     refused(&harness, json!({"desc": "wpkh()", "range": 1}), -5, "Missing checksum", &[]);
     refused(
         &harness,
@@ -47,7 +56,6 @@ fn importdescriptors_checks_requests_in_order() {
         "Range must be specified as end or as [begin,end]",
         &[],
     );
-    refused(&harness, json!({"desc": ranged, "next_index": "x"}), -1, MALFORMED, &[NO_RANGE]);
     for next in [json!(-1), json!(4), json!(11), json!(1_u64 << 40)] {
         refused(
             &harness,
@@ -66,6 +74,7 @@ fn importdescriptors_checks_requests_in_order() {
     );
     let label = "Ranged descriptors should not have a label";
     refused(&harness, json!({"desc": ranged, "range": 1, "label": "", "internal": true}), -8, label, &[]);
+    refused(&harness, json!({"desc": ranged, "label": null}), -8, label, &[NO_RANGE]);
     refused(
         &harness,
         json!({"desc": plain, "label": "", "internal": true}),
@@ -101,7 +110,7 @@ fn importdescriptors_stores_what_was_asked() {
     assert_eq!((stored.range, stored.next_index, stored.internal), (None, None, None));
     assert_eq!(stored.label.as_deref(), Some("mine"));
 
-    check(&harness, json!({"desc": desc("wpkh(TPRV/*)"), "label": "dropped"}), &success(&[NO_RANGE]));
+    check(&harness, json!({"desc": desc("wpkh(TPRV/*)")}), &success(&[NO_RANGE]));
     let stored = harness.stored_descriptor();
     assert_eq!((stored.range, stored.next_index, stored.label), (Some((0, 999)), Some(0), None));
 
@@ -226,7 +235,7 @@ fn importdescriptors_range_is_judged_by_its_size() {
 fn importdescriptors_range_of_no_whole_numbers_is_a_wrong_type() {
     let harness = Harness::watch_only();
     for range in [json!(1.5), json!([0, 1.5]), json!(1e30)] {
-        let request = json!({"desc": desc("wpkh(TPUB/*)"), "range": range});
-        refused(&harness, request, -1, "Missing required fields", &[]);
+        let request = json!({"desc": desc("wpkh(TPUB/*)"), "range": range, "timestamp": 5});
+        harness.refused("importdescriptors", json!([[request]]), -1, "JSON integer out of range");
     }
 }

@@ -12,13 +12,6 @@ const ADDRESS: &str = "bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080";
 const TAPROOT: &str = "bcrt1p0xlxvlhemja6c4dqv22uapctqupfhlxm9h8z3k2e72q4k9hcz7vqc8gma6";
 
 impl Harness {
-    #[track_caller]
-    fn refused(&self, method: &str, arguments: Value, code: i32, message: &str) {
-        let error = self.plugin.call(method, arguments).unwrap_err();
-        assert_eq!((error.code.0, error.message.as_str()), (code, message));
-        assert_eq!(self.wallet(|wallet| wallet.rescan), None, "no reservation is left");
-    }
-
     /// A call whose rescan ends so, and from when it scanned.
     fn ended(&self, method: &str, arguments: Value, outcome: RescanOutcome) -> (Result<String, RpcError>, Option<u64>) {
         let call = self.plugin.begin(method, arguments);

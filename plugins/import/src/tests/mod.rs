@@ -69,6 +69,13 @@ impl Harness {
         self.wallet(|wallet| wallet.outcomes.extend(outcomes));
     }
 
+    #[track_caller]
+    fn refused(&self, method: &str, arguments: Value, code: i32, message: &str) {
+        let error = self.plugin.call(method, arguments).unwrap_err();
+        assert_eq!((error.code.0, error.message.as_str()), (code, message));
+        assert_eq!(self.wallet(|wallet| wallet.rescan), None, "no reservation is left");
+    }
+
     /// importmulti of one request without a rescan: the element of the result, as text.
     fn multi(&self, mut request: Value) -> String {
         if request.get("timestamp").is_none() {

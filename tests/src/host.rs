@@ -32,6 +32,8 @@ pub struct HostOptions {
     pub file_limit: Option<u64>,
     /// How many files it may have open.
     pub open_files: Option<u64>,
+    /// Whether it is started in its data directory, which is then named by a relative path.
+    pub relative: bool,
     /// The program, where it is another than the one that was built.
     pub program: Option<PathBuf>,
     /// The user that it runs as; it gets the data directory. Only root can start it as another.
@@ -298,6 +300,13 @@ fn command(options: &HostOptions, datadir: &Path) -> Command {
         command.uid(user).gid(user);
     }
     command.envs(options.environment.iter().cloned());
+    let datadir = match options.relative {
+        true => {
+            command.current_dir(datadir);
+            Path::new(".")
+        }
+        false => datadir,
+    };
     command.arg("run").arg("--datadir").arg(datadir);
     for address in options.listen.as_deref().unwrap_or("127.0.0.1:0").split(' ') {
         command.args(["--rpc-listen", address]);

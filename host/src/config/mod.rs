@@ -411,7 +411,7 @@ fn insert(table: &mut toml::Table, path: &str, value: toml::Value) -> Result<(),
 #[error("{} is in the home directory, and HOME does not name one: give the data directory with --datadir", .0.display())]
 pub struct NoHome(PathBuf);
 
-/// A path with a leading `~` replaced by the home directory.
+/// A path with a leading `~` replaced by the home directory, and made absolute: an isolated plugin has another folder to begin from.
 ///
 /// # Errors
 /// [`NoHome`] where the environment does not name one by its whole path: `~` in the current folder is meant by nobody.
@@ -420,7 +420,9 @@ pub fn expand_home(path: &Path) -> Result<PathBuf, NoHome> {
 }
 
 fn expand_in(path: &Path, home: Option<PathBuf>) -> Result<PathBuf, NoHome> {
-    let Ok(rest) = path.strip_prefix("~") else { return Ok(path.to_owned()) };
+    let Ok(rest) = path.strip_prefix("~") else {
+        return Ok(std::path::absolute(path).unwrap_or_else(|_| path.to_owned()));
+    };
     let home = home.filter(|home| home.is_absolute()).ok_or_else(|| NoHome(path.to_owned()))?;
     Ok(home.join(rest))
 }
@@ -471,7 +473,7 @@ mod tests {
         let of = |path: &str, home: Option<&str>| expand_in(Path::new(path), home.map(PathBuf::from)).ok();
         assert_eq!(of("~/.outrigger", Some("/home/a")), Some("/home/a/.outrigger".into()));
         assert_eq!(of("/x/~/y", None), Some("/x/~/y".into()));
-        assert_eq!(of("~x", None), Some("~x".into()));
+        assert_eq!(of("~x", None), Some(std::env::current_dir().unwrap().join("~x")));
         for home in [None, Some(""), Some("home/a")] {
             assert_eq!(of("~/.outrigger", home), None, "{home:?}");
         }

@@ -173,6 +173,14 @@ fn core_files_are_left_where_the_operator_says_so() {
 }
 
 #[test]
+fn isolated_plugins_start_where_the_data_directory_is_named_by_a_relative_path() {
+    let (_config, options) = alone("sandbox = \"best-effort\"\n");
+    let host = Host::start_with(HostOptions { relative: true, ..options });
+    let told = super::hostile(&mut host.client());
+    assert!(told["pid"].is_u64() && told["state"] == "running", "{told}");
+}
+
+#[test]
 fn what_an_isolated_plugin_writes_to_standard_error_is_in_the_log_with_its_name() {
     let log = tempfile::NamedTempFile::new().unwrap();
     let (_config, options) = alone("sandbox = \"best-effort\"\n");

@@ -92,17 +92,12 @@ fn follow_debits_what_is_spent_and_tells_change() {
     // Entered in the address book it is change no more, at once. No row but the address book's is written.
     let wallet = harness.view().wallet().clone();
     let stored = || {
-        let txn = wallet.store.read().unwrap();
-        let t = wallet.store.tables;
-        let rows = [t.transactions, t.coins].map(|table| {
-            table
-                .iter(&txn)
-                .unwrap()
-                .map(Result::unwrap)
-                .map(|(key, row)| (key.to_vec(), row.to_vec()))
-                .collect::<Vec<_>>()
-        });
-        rows
+        let (txn, t) = (wallet.store.read().unwrap(), wallet.store.tables);
+        let of = |(key, row): (&[u8], &[u8])| (key.to_vec(), row.to_vec());
+        [t.transactions, t.coins].map(|table| {
+            let rows = table.iter(&txn).unwrap().map(Result::unwrap);
+            rows.map(of).collect::<Vec<_>>()
+        })
     };
     let before = stored();
     wallet.set_label(change, "mine".into()).unwrap();

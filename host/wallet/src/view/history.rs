@@ -278,7 +278,7 @@ impl UnsettledStates<'_> {
             Some(self.unsettled_state_of(&from_bytes(row).map_err(WalletError::Damaged)?)?)
         };
         let labels = self.view.all_labels()?;
-        Ok(batch.push(row, unsettled.as_ref(), |script| labels.get(script)).map_err(WalletError::Damaged)?)
+        batch.push(row, unsettled.as_ref(), |script| labels.get(script)).map_err(WalletError::Damaged)
     }
 
     fn unsettled_state_of(&mut self, row: &WalletTransaction) -> Result<UnsettledState> {

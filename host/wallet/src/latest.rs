@@ -19,7 +19,7 @@ pub trait Derived: Sized {
     /// Reads it from the tables.
     ///
     /// # Errors
-    /// When the storage fails, or holds what was never written.
+    /// When the storage fails, or a row is damaged.
     fn read(t: &Tables, txn: &RoTxn<'_>) -> Result<Self>;
 
     /// Changes the kept value. Calls that hold the former one keep it.
@@ -123,7 +123,7 @@ mod tests {
         assert_eq!(latest.of(4), None);
         latest.end(5);
         assert_eq!(latest.of(5), Some(Arc::new(3)), "changed once");
-        // A write that wrote nothing makes no snapshot, and neither does one that failed.
+        // Neither an empty write nor a failed one makes a snapshot.
         latest.announce(6, 1);
         latest.end(5);
         assert_eq!(latest.of(5), Some(Arc::new(3)));

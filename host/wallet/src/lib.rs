@@ -7,8 +7,8 @@
 //! - A wallet's rows and its `synced` block change in one write transaction, so that they never disagree. In memory a wallet
 //!   may stand further than it has stored: every write stores that too.
 //! - A wallet never skips a block: where events do not lead from `synced` to the tip, it reads the chain between them.
-//! - Whose an output is and what a transaction spends of ours is computed when rows are written; imports re-derive the rows that
-//!   they touch in the same write. Labels, and with them what is change, are looked up for each answer (`labels`).
+//! - A write computes the owner of each output and the debit of each transaction; an import computes the rows that it touches anew
+//!   in the same write. Each answer looks up labels, which also decide whether an output is change (`labels`).
 //! - No callback of the host runs while a lock or a write transaction is held.
 
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::panic, reason = "a test says what it expects by failing"))]

@@ -47,8 +47,8 @@ pub fn label(t: &Tables, txn: &RoTxn<'_>, script: &Script) -> Result<Option<Stri
     Ok(label.map(|label| String::from_utf8_lossy(label).into_owned()))
 }
 
-/// An output as it is stored, given what the wallet knows of its script: as if the address book were empty. Answers get the
-/// label of the moment.
+/// An output as the wallet stores it, given the script's row: without a label, and as change where the wallet owns it. An answer
+/// adds the script's current label.
 pub fn owned_output(value: Amount, script: &Script, row: Option<&ScriptRow>) -> WalletOutput {
     let ownership = row.map_or(Ownership::None, ScriptRow::ownership);
     let mut descriptors: Vec<u32> = row.iter().flat_map(|row| row.owners.iter().map(|(number, _)| *number)).collect();

@@ -132,7 +132,7 @@ impl Filter {
         let (mut taken, mut total) = (0_u64, Amount::ZERO);
         for page in pages {
             let mut page = page?;
-            // A coin is safe where it is trusted, and neither replaces another's transaction nor may be replaced.
+            // A coin is safe where it is trusted, and its transaction neither replaces another nor is replaced.
             let replacements = replacements(&page)?;
             page.iter_mut().for_each(|coin| coin.trusted &= !replacements.contains(&coin.outpoint.txid));
             let unlocked = page.into_iter().filter(|coin| !locked.contains(&coin.outpoint));

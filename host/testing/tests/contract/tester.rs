@@ -311,7 +311,7 @@ impl Tester {
         Ok(entries)
     }
 
-    /// Compares what is told of labels with the whole address book.
+    /// Compares the answers of `label_names` and `labelled` with the whole address book.
     fn check_labels(&self, entries: &[LabelledScript]) -> Result<(), Failure> {
         let sending = self.sending()?;
         for wanted in [None, Some(true), Some(false)] {

@@ -116,7 +116,7 @@ impl World {
         let outage = self.outage.take();
         self.view();
         if !is_seen {
-            // Before it answers, the wallet offers what the node has lost.
+            // The wallet offers its lost payments to the node again before it answers.
             self.adopt();
         }
         assert!(self.host.wallets.status().iter().all(|status| !status.lagging || status.name != WALLET));

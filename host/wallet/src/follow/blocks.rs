@@ -43,13 +43,13 @@ pub fn synced_at(info: &BlockInfo) -> Synced {
 impl Wallet {
     /// Follows the chain towards its tip until `end`, and to the height `up_to` at most, block by block. Whether the wallet stands
     /// there or at the tip now.
-    pub(super) fn read_blocks(&self, end: Option<Instant>, up_to: u32) -> Result<bool> {
+    pub(super) fn read_blocks(&self, end: Instant, up_to: u32) -> Result<bool> {
         loop {
             let synced = self.synced();
             if synced.hash == self.shared.node.tip().hash || synced.height >= up_to {
                 return Ok(true);
             }
-            if end.is_some_and(|end| Instant::now() > end) {
+            if Instant::now() > end {
                 return Ok(false);
             }
             match self.block_at(synced.height.saturating_add(1))? {

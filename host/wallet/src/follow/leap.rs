@@ -31,7 +31,7 @@ impl Wallet {
     pub(super) fn advance(&self) -> Result<bool> {
         let end = Instant::now() + TIME_PER_TURN;
         self.leap(end)?;
-        self.read_blocks(Some(end), u32::MAX)
+        self.read_blocks(end, u32::MAX)
     }
 
     /// Follows the chain to its tip, however long that takes.

@@ -4,20 +4,21 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::Instant;
 
 use bitcoin::{Transaction, Txid};
 
 use outrigger_node::interest::interests;
 
+use super::blocks::TIME_PER_TURN;
 use super::decoded::MAX_BLOCKS;
 use super::index::WalletNumber;
 use crate::Shared;
 use crate::error::Result;
 use crate::live::Wallet;
 
-/// Brings wallets whose interests are in the index to the tip and in step with the mempool, as far as they can be without trying
-/// anything twice: what stands still here is read by the wallet alone when it is started. Gives the mempool's sequence up to which
-/// they know it, or none.
+/// Brings wallets to the tip and in step with the mempool. Their interests are in the index. A wallet that is far behind, or fails,
+/// is left out and catches up alone. Gives the mempool's sequence that was read; none where the node did not answer.
 pub fn catch_up_together(shared: &Shared, wallets: &[Arc<Wallet>]) -> Option<u64> {
     walk_blocks(shared, wallets);
     match read_mempool(shared, wallets) {
@@ -37,7 +38,7 @@ fn walk_blocks(shared: &Shared, wallets: &[Arc<Wallet>]) {
         && lowest < shared.node.tip().height
     {
         let up_to = lowest.saturating_add(MAX_BLOCKS as u32);
-        walking.retain(|wallet| wallet.read_blocks(None, up_to).is_ok());
+        walking.retain(|wallet| wallet.read_blocks(Instant::now() + TIME_PER_TURN, up_to).is_ok());
     }
 }
 
@@ -54,7 +55,9 @@ fn read_mempool(shared: &Shared, wallets: &[Arc<Wallet>]) -> Result<u64> {
             of_wallets.entry(slot).or_default().push((txid, transaction.clone()));
         }
     }
-    for wallet in wallets {
+    // A wallet that lacks blocks does not know yet which coins it has: it reads the mempool by itself once it has them.
+    let tip = node.tip().hash;
+    for wallet in wallets.iter().filter(|wallet| wallet.synced().hash == tip) {
         let found = of_wallets.remove(&wallet.slot).unwrap_or_default();
         // A payment may lead to scripts that the node was not asked for: such a wallet reads the mempool again by itself.
         if let Ok(false) = wallet.enter_all(&present, &found) {

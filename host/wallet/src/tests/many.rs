@@ -14,7 +14,7 @@ use parking_lot::Mutex;
 
 use super::{Harness, elsewhere, foreign, kind_of, settings, spend};
 use crate::follow::MAX_THREADS;
-use crate::{Wallet, WalletManager};
+use crate::{Settings, Wallet, WalletManager};
 
 /// After this a test gives up on what should come at once.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -276,4 +276,20 @@ fn wallets_that_are_loaded_at_the_start_read_each_block_once_and_what_concerns_t
         let known = view.transactions(&[waiting.compute_txid()]).unwrap().view().unwrap().rows.len();
         assert_eq!(known, usize::from(number == 1), "{name}");
     }
+}
+
+#[test]
+fn wallets_far_behind_at_the_start_find_what_the_mempool_spends_of_the_blocks_they_missed() {
+    let mut harness = Harness::with_wallet();
+    let script = harness.address(Some(""));
+    let payment = spend(&[elsewhere(1)], &[(&script, 70)]);
+    let coin = OutPoint { txid: payment.compute_txid(), vout: 0 };
+    let waiting = spend(&[coin], &[(&foreign(1), 60)]);
+    harness.restart_with(Settings { search_from: 10, ..settings() }, |harness| {
+        harness.chain.mine_to(foreign(0), vec![payment.clone()]);
+        (0..30).for_each(|_| drop(harness.chain.mine_to(foreign(0), Vec::new())));
+        harness.mempool.add(waiting.clone(), Amount::from_sat(10));
+    });
+    assert_eq!(harness.known(waiting.compute_txid()).state, TxState::InMempool);
+    assert!(harness.coins().is_empty());
 }

@@ -252,7 +252,7 @@ impl std::ops::Deref for Known {
     }
 }
 
-/// All coins. The sums and labels that are kept are those that reading them gives.
+/// All coins. Compares the cached sums and labels with the tables.
 fn coins(view: &WalletView) -> Vec<WalletCoin> {
     view.check_kept();
     let (mut all, mut after) = (Vec::new(), None);

@@ -64,9 +64,10 @@ impl WalletView {
     fn read_label_names(&self, sending: Option<bool>) -> Result<Vec<String>> {
         let mut names: BTreeSet<&str> = BTreeSet::new();
         for (script, entry) in self.all_labels()?.iter() {
-            if !names.contains(&*entry.label)
-                && sending.is_none_or(|sending| self.is_sending(script, entry).is_ok_and(|is| is == sending))
-            {
+            if names.contains(&*entry.label) {
+                continue;
+            }
+            if sending.is_none() || sending == Some(self.is_sending(script, entry)?) {
                 names.insert(&entry.label);
             }
         }

@@ -3,13 +3,11 @@
 use bitcoin::ScriptBuf;
 
 use super::imports::at;
-use outrigger_service::wallet::{AddressSource, AddressType, Ownership};
-use outrigger_service::{ErrorKind, Result as ServiceResult};
-use crate::tester::{
-    Tester, descriptor, holds, keys, master, p2wpkh, pay, public, refused, same, some,
-};
+use crate::tester::{Tester, descriptor, holds, keys, master, p2wpkh, pay, public, refused, same, some};
 use crate::{Failure, Outcome};
+use outrigger_service::wallet::{AddressSource, AddressType, Ownership};
 use outrigger_service::wire::Blob;
+use outrigger_service::{ErrorKind, Result as ServiceResult};
 
 fn address(tester: &Tester, kind: AddressType, internal: bool, label: Option<&str>) -> ServiceResult<ScriptBuf> {
     tester.ask(|wallet, scope| wallet.new_address(scope, kind, internal, label.map(Into::into)))

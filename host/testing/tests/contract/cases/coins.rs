@@ -3,11 +3,9 @@
 use bitcoin::ScriptBuf;
 use bitcoin::hashes::Hash;
 
-use outrigger_service::wallet::{LabelledScript, Ownership, TxState};
-use crate::tester::{
-    Tester, foreign, holds, out, p2pkh, p2wpkh, pay, public, same, single, some, spend, watch,
-};
+use crate::tester::{Tester, foreign, holds, out, p2pkh, p2wpkh, pay, public, same, single, some, spend, watch};
 use crate::{Failure, Outcome};
+use outrigger_service::wallet::{LabelledScript, Ownership, TxState};
 
 fn with_key(tester: &Tester) -> Result<ScriptBuf, Failure> {
     tester.create(|_| {})?;
@@ -118,8 +116,7 @@ pub fn labels_are_entries_of_the_address_book(tester: &Tester) -> Outcome {
     set(p2wpkh(1)?, "home")?;
     set(p2wpkh(1)?, "")?;
     let entry = |script, label: &str, ownership| LabelledScript { script, label: label.into(), ownership };
-    let mut expected =
-        vec![entry(foreign(1), "shop", Ownership::None), entry(p2wpkh(1)?, "", Ownership::WatchOnly)];
+    let mut expected = vec![entry(foreign(1), "shop", Ownership::None), entry(p2wpkh(1)?, "", Ownership::WatchOnly)];
     expected.sort_by(|one, other| one.script.cmp(&other.script));
     same("the address book", tester.labels()?, expected)?;
     same("others' addresses", tester.sending()?, vec![foreign(1)])?;

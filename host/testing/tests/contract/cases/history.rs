@@ -5,14 +5,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use bitcoin::consensus::serialize;
 use bitcoin::{Amount, ScriptBuf, Transaction, Txid, Witness};
 
-use outrigger_service::ErrorKind;
-use outrigger_service::wallet::{
-    HistoryRange, Ownership, Received, ReceivedBy, ReceivedQuery, TxState, WalletOutput, WalletTransaction,
-};
 use crate::tester::{
     Tester, descriptor, elsewhere, foreign, holds, out, p2wpkh, pay, refused, same, single, spend, watch, wif,
 };
 use crate::{Failure, Outcome};
+use outrigger_service::ErrorKind;
+use outrigger_service::wallet::{
+    HistoryRange, Ownership, Received, ReceivedBy, ReceivedQuery, TxState, WalletOutput, WalletTransaction,
+};
 use outrigger_service::wire::Blob;
 
 const CONFIRMED: HistoryRange = HistoryRange::Confirmed { from_height: 0 };
@@ -74,9 +74,10 @@ pub fn a_payment_is_told_with_all_that_is_stored_of_it(tester: &Tester) -> Outco
     let state = TxState::Confirmed { block: place.0, height, index: 2, time: place.1 };
     same("its place in the chain", known.state, state)?;
     let coinbase = tester.mine_to(&script, &[]);
-    let [row] = tester.history(HistoryRange::Confirmed { from_height: height + 1 }, false, 5)?.try_into().map_err(
-        |rows: Vec<_>| Failure(format!("{} rows in block {coinbase}", rows.len())),
-    )?;
+    let [row] = tester
+        .history(HistoryRange::Confirmed { from_height: height + 1 }, false, 5)?
+        .try_into()
+        .map_err(|rows: Vec<_>| Failure(format!("{} rows in block {coinbase}", rows.len())))?;
     let row = row.transaction.0;
     same("a coinbase spends nothing", (row.coinbase, row.inputs), (true, Vec::new()))
 }
@@ -276,7 +277,8 @@ fn summed(tester: &Tester, query: &ReceivedQuery) -> Result<BTreeMap<ScriptBuf, 
                 continue;
             }
             let WalletOutput { value, script, ownership, label, .. } = output;
-            let none = Received { script: script.clone(), ownership, label, amount: Amount::ZERO, depth, txids: vec![] };
+            let none =
+                Received { script: script.clone(), ownership, label, amount: Amount::ZERO, depth, txids: vec![] };
             let sum = sums.entry(script).or_insert(none);
             sum.amount = Amount::from_sat(sum.amount.to_sat() + value.to_sat());
             sum.depth = sum.depth.min(depth);
@@ -300,7 +302,9 @@ fn compare_received(
             let (count, found) = (found.len(), found.into_iter().map(|sum| (sum.script.clone(), sum)));
             let found: BTreeMap<ScriptBuf, Received> = found.collect();
             holds("no script comes twice", found.len() == count)?;
-            met.extend(found.values().map(|sum| (sum.ownership == Ownership::WatchOnly, sum.label.clone(), sum.txids.len())));
+            met.extend(
+                found.values().map(|sum| (sum.ownership == Ownership::WatchOnly, sum.label.clone(), sum.txids.len())),
+            );
             same(&format!("by {query:?}"), found, summed(tester, &query)?)?;
         }
     }

@@ -4,13 +4,13 @@ use bitcoin::ScriptBuf;
 use bitcoin::opcodes::all::OP_CHECKMULTISIG;
 use bitcoin::script::Builder;
 
-use outrigger_descriptor::{Checksum, Descriptor};
-use outrigger_service::wallet::{ImportOutcome, Ownership};
 use crate::tester::{
-    Tester, IMPORTED, descriptor, foreign, holds, keys, master, out, p2pkh, p2wpkh, pay, public, same, single, some,
+    IMPORTED, Tester, descriptor, foreign, holds, keys, master, out, p2pkh, p2wpkh, pay, public, same, single, some,
     spend, watch, wif,
 };
 use crate::{Failure, Outcome};
+use outrigger_descriptor::{Checksum, Descriptor};
+use outrigger_service::wallet::{ImportOutcome, Ownership};
 use outrigger_service::wire::Blob;
 
 fn ownership(tester: &Tester, script: &ScriptBuf) -> Result<Ownership, Failure> {
@@ -28,7 +28,8 @@ pub(super) fn at(text: &str, index: u32) -> Result<ScriptBuf, Failure> {
 pub fn each_request_has_its_own_outcome(tester: &Tester) -> Outcome {
     tester.create(|_| {})?;
     let public = format!("pkh({})", public(3)?);
-    let outcomes = tester.import(vec![single(1)?, descriptor("nonsense(1)", |_| {}), descriptor(&public, |_| {}), single(2)?])?;
+    let outcomes =
+        tester.import(vec![single(1)?, descriptor("nonsense(1)", |_| {}), descriptor(&public, |_| {}), single(2)?])?;
     let [first, second, third, fourth] = outcomes.try_into().map_err(|o: Vec<_>| Failure(format!("{o:?}")))?;
     same("the first", first, IMPORTED)?;
     holds("the second does not parse", matches!(second, ImportOutcome::BadDescriptor { .. }))?;
@@ -52,9 +53,11 @@ pub fn an_import_says_what_it_made_of_the_wallet(tester: &Tester) -> Outcome {
     let text = format!("wpkh({})", wif(1)?.expose());
     tester.take(descriptor(&text, |import| import.timestamp = 700))?;
     same("after the first", state(tester)?, (true, 700, true))?;
-    tester.take(keys(|keys| (keys.script_pubkeys, keys.solving_data, keys.timestamp) = (vec![foreign(1)], false, 900)))?;
+    tester
+        .take(keys(|keys| (keys.script_pubkeys, keys.solving_data, keys.timestamp) = (vec![foreign(1)], false, 900)))?;
     same("after a later one", state(tester)?, (true, 700, true))?;
-    tester.take(keys(|keys| (keys.script_pubkeys, keys.solving_data, keys.timestamp) = (vec![foreign(2)], false, 500)))?;
+    tester
+        .take(keys(|keys| (keys.script_pubkeys, keys.solving_data, keys.timestamp) = (vec![foreign(2)], false, 500)))?;
     same("after an earlier one", state(tester)?, (true, 500, true))
 }
 

@@ -6,14 +6,14 @@ use bitcoin::{PrivateKey, ScriptBuf, TapNodeHash, XOnlyPublicKey};
 use secp256k1::{Message, PublicKey, Secp256k1, ecdsa, schnorr};
 
 use super::imports::at;
-use outrigger_service::signer::{Scheme, SignBatch, SignRequest};
-use outrigger_service::wallet::AddressType;
-use outrigger_service::{ErrorKind, Result as ServiceResult};
 use crate::tester::{
     Tester, WALLET, descriptor, foreign, holds, key, keys, master, p2wpkh, pay, public, refused, same, single, some,
 };
 use crate::{Failure, Outcome};
+use outrigger_service::signer::{Scheme, SignBatch, SignRequest};
+use outrigger_service::wallet::AddressType;
 use outrigger_service::wire::{Blob, Secret};
+use outrigger_service::{ErrorKind, Result as ServiceResult};
 
 const DIGEST: [u8; 32] = [9; 32];
 /// The longest time that a wallet stays unlocked, in seconds.
@@ -312,7 +312,8 @@ pub fn a_locked_wallet_says_what_it_could_sign_and_signs_nothing(tester: &Tester
     tester.take(keys(|keys| keys.private_keys = crate::tester::wif(2).into_iter().collect()))?;
     encrypt(tester, "a")?;
     let scripts = [p2wpkh(1)?];
-    let publics = [1, 2, 3].into_iter().map(|n| Ok(Blob(public(n)?.to_bytes()))).collect::<Result<Vec<_>, Failure>>()?;
+    let publics =
+        [1, 2, 3].into_iter().map(|n| Ok(Blob(public(n)?.to_bytes()))).collect::<Result<Vec<_>, Failure>>()?;
     let said = tester.sign(|signer, scope| signer.available(scope, scripts.to_vec(), publics.clone()))?;
     same("what it could sign", said, vec![true, true, false])?;
     let requests = || publics.iter().map(|public| request(public, Scheme::Ecdsa)).collect();

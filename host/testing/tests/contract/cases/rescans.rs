@@ -1,11 +1,9 @@
 //! The one rescan of a wallet.
 
+use crate::Outcome;
+use crate::tester::{Tester, WALLET, foreign, holds, out, p2wpkh, pay, refused, same, single, spend, watch};
 use outrigger_service::wallet::TxState;
 use outrigger_service::{ErrorKind, Result as ServiceResult};
-use crate::Outcome;
-use crate::tester::{
-    Tester, WALLET, foreign, holds, out, p2wpkh, pay, refused, same, single, spend, watch,
-};
 
 /// Seconds in two hours.
 const TWO_HOURS: u64 = 7200;
@@ -89,7 +87,11 @@ pub fn a_rescan_finds_what_was_paid_before(tester: &Tester) -> Outcome {
     same("what waits", tester.known(waiting.compute_txid())?.state, TxState::InMempool)?;
     let before = tester.history(outrigger_service::wallet::HistoryRange::All, false, 5)?;
     tester.rescan(1)?;
-    same("a second one finds nothing new", tester.history(outrigger_service::wallet::HistoryRange::All, false, 5)?, before)
+    same(
+        "a second one finds nothing new",
+        tester.history(outrigger_service::wallet::HistoryRange::All, false, 5)?,
+        before,
+    )
 }
 
 pub fn a_rescan_begins_two_hours_before_its_time(tester: &Tester) -> Outcome {

@@ -56,7 +56,8 @@ pub fn what_is_sent_is_stored_before_the_node_is_asked(tester: &Tester) -> Outco
         let coins = services.wallet.coins(scope, None, 10).unwrap().coins;
         found.send((row, coins)).unwrap();
     });
-    let answer = some("an answer", send_with(tester, &payment, &[("to", "landlord"), ("comment", "rent"), ("x", "")])?)?;
+    let answer =
+        some("an answer", send_with(tester, &payment, &[("to", "landlord"), ("comment", "rent"), ("x", "")])?)?;
     holds("it is accepted", matches!(answer, Admission::Accepted { txid: accepted, .. } if accepted == txid))?;
     let (row, coins) = seen.recv().map_err(|error| Failure(error.to_string()))?;
     let texts = |row: &outrigger_service::wallet::WalletTransaction| row.metadata.clone();

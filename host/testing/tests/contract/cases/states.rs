@@ -2,12 +2,10 @@
 
 use bitcoin::{ScriptBuf, Sequence, Transaction};
 
-use outrigger_service::ErrorKind;
-use outrigger_service::wallet::{HistoryRange, UnsettledState, Replaceable, TxState};
-use crate::tester::{
-    Tester, foreign, holds, out, p2wpkh, pay, refused, same, single, some, spend,
-};
+use crate::tester::{Tester, foreign, holds, out, p2wpkh, pay, refused, same, single, some, spend};
 use crate::{Failure, Outcome};
+use outrigger_service::ErrorKind;
+use outrigger_service::wallet::{HistoryRange, Replaceable, TxState, UnsettledState};
 
 fn with_key(tester: &Tester) -> Result<ScriptBuf, Failure> {
     tester.create(|_| {})?;

@@ -1,11 +1,11 @@
 //! The set of wallets, and what a call sees of its own.
 
-use outrigger_service::ErrorKind;
-use outrigger_service::wallet::{AddressType, HistoryRange, Synced, WalletKind};
 use crate::tester::{
     Tester, WALLET, descriptor, foreign, holds, master, out, p2wpkh, pay, refused, same, single, some, spend,
 };
 use crate::{Failure, Outcome};
+use outrigger_service::ErrorKind;
+use outrigger_service::wallet::{AddressType, HistoryRange, Synced, WalletKind};
 use outrigger_service::wire::Secret;
 
 fn names(names: &[&str]) -> Vec<String> {

@@ -26,8 +26,7 @@ const CHANGE_UPPER: i64 = 1_000_000;
 /// How many times the long-term feerate makes a feerate high, so that light inputs are searched for.
 const HIGH_FEERATE: u64 = 3;
 
-/// How many candidates the attempts of a selection may have together before only that with the loosest filter is left. An attempt
-/// that fails takes some 15 microseconds of a processor for each.
+/// How many candidates the attempts of a selection may have together. Beyond, the selection tries only the loosest filter.
 const MAX_WORK: usize = 100_000;
 
 /// What a selection depends on beside the coins. Amounts are in satoshi.

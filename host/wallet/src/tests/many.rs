@@ -287,7 +287,9 @@ fn wallets_far_behind_at_the_start_find_what_the_mempool_spends_of_the_blocks_th
     let waiting = spend(&[coin], &[(&foreign(1), 60)]);
     harness.restart_with(Settings { search_from: 10, ..settings() }, |harness| {
         harness.chain.mine_to(foreign(0), vec![payment.clone()]);
-        (0..30).for_each(|_| drop(harness.chain.mine_to(foreign(0), Vec::new())));
+        for _ in 0..30 {
+            harness.chain.mine_to(foreign(0), Vec::new());
+        }
         harness.mempool.add(waiting.clone(), Amount::from_sat(10));
     });
     assert_eq!(harness.known(waiting.compute_txid()).state, TxState::InMempool);

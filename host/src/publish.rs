@@ -9,10 +9,10 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 
-use bitcoin::consensus::{deserialize, serialize};
+use bitcoin::consensus::serialize;
 use bitcoin::hashes::Hash;
 use bitcoin::{Block, BlockHash, Transaction, Txid};
-use outrigger_node::{Node, NodeError, NodeEvent, Observer, Removal};
+use outrigger_node::{Node, NodeError, NodeEvent, Observer, ReadBlock, Removal};
 use outrigger_zmq::PubSocket;
 use parking_lot::Mutex;
 use tokio::runtime::Handle;
@@ -120,7 +120,7 @@ impl Teller {
             match event {
                 NodeEvent::BlockDisconnected { hash, height } => {
                     self.left.get_or_insert(height);
-                    self.with_block(hash, |this, block| this.block(hash, &block, b'D'));
+                    self.with_block(hash, |this, read| this.block(hash, &read, b'D'));
                 }
                 NodeEvent::BlockConnected { hash, height } => self.connected.push((hash, height)),
                 NodeEvent::TipChanged { height, .. } => self.connected(height),
@@ -149,23 +149,20 @@ impl Teller {
     fn connected(&mut self, tip: u32) {
         let left = self.left.take().filter(|left| *left < tip).unwrap_or_default();
         for (hash, height) in std::mem::take(&mut self.connected) {
-            self.with_block(hash, |this, block| {
-                this.block(hash, &block, b'C');
-                this.caught_up |= is_recent(&*this.node, block.header.time);
+            self.with_block(hash, |this, read| {
+                this.block(hash, &read, b'C');
+                this.caught_up |= is_recent(&*this.node, read.block.header.time);
                 if height > left && this.caught_up {
-                    this.tip(hash, &block);
+                    this.tip(hash, &read.block);
                 }
             });
         }
     }
 
     /// Reads a block. One that cannot be read is not told; the numbers of `sequence` do not show that, but the log does.
-    fn with_block(&mut self, hash: BlockHash, tell: impl FnOnce(&mut Self, Block)) {
-        match self.node.snapshot().and_then(|snapshot| snapshot.block(hash)) {
-            Ok(Some(raw)) => match deserialize(&raw) {
-                Ok(block) => tell(self, block),
-                Err(error) => tracing::error!(%hash, %error, "a block is not published"),
-            },
+    fn with_block(&mut self, hash: BlockHash, tell: impl FnOnce(&mut Self, ReadBlock)) {
+        match self.node.snapshot().and_then(|snapshot| snapshot.read_block(hash)) {
+            Ok(Some(read)) => tell(self, read),
             Ok(None) => tracing::error!(%hash, "a block is not published: it is not there"),
             Err(error) => tracing::error!(%hash, %error, "a block is not published"),
         }
@@ -183,9 +180,9 @@ impl Teller {
     }
 
     /// A block that came or left, and its transactions.
-    fn block(&mut self, hash: BlockHash, block: &Block, letter: u8) {
-        for transaction in &block.txdata {
-            self.transaction(transaction, transaction.compute_txid(), None);
+    fn block(&mut self, hash: BlockHash, read: &ReadBlock, letter: u8) {
+        for (transaction, txid) in read.block.txdata.iter().zip(&read.txids) {
+            self.transaction(transaction, *txid, None);
         }
         self.sequence(shown(hash.to_byte_array()), letter, None);
     }

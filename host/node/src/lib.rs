@@ -18,7 +18,8 @@ pub mod search;
 use std::ops::Range;
 use std::sync::Arc;
 
-use bitcoin::{BlockHash, Network, OutPoint, ScriptBuf, SignedAmount, Transaction, Txid};
+use bitcoin::consensus::deserialize;
+use bitcoin::{Block, BlockHash, Network, OutPoint, ScriptBuf, SignedAmount, Transaction, Txid};
 use outrigger_service::chain::{
     BlockInfo, BlockRef, ChainInfo, ChainTip, Coin, CoinSearch, ConfirmedTransaction, Deployment, NextBlock,
     SpentOutputs, Tip, UnspentOutput, Verdict,
@@ -262,6 +263,24 @@ pub trait Node: Send + Sync {
     }
 }
 
+/// A block and the ids of its transactions, which are costly to compute.
+pub struct ReadBlock {
+    /// The block.
+    pub block: Block,
+    /// The ids of its transactions, in their order.
+    pub txids: Vec<Txid>,
+    /// The length of its serialisation, in bytes.
+    pub size: usize,
+}
+
+impl ReadBlock {
+    /// Computes the ids of a block whose serialisation has `size` bytes.
+    pub fn new(block: Block, size: usize) -> Self {
+        let txids = block.txdata.iter().map(Transaction::compute_txid).collect();
+        Self { block, txids, size }
+    }
+}
+
 /// An immutable view of the chain at one moment.
 ///
 /// It may hold resources of the node, such as an LMDB read transaction, so it must not outlive the call that it serves. It may
@@ -278,6 +297,13 @@ pub trait Snapshot: Send {
 
     /// The serialised block, on any branch; none when it is unknown or only its header is known.
     fn block(&self, hash: BlockHash) -> Result<Option<Blob>>;
+
+    /// A block with the ids of its transactions; none as of [`Snapshot::block`].
+    fn read_block(&self, hash: BlockHash) -> Result<Option<ReadBlock>> {
+        let Some(raw) = self.block(hash)? else { return Ok(None) };
+        let block = deserialize(&raw).map_err(|error| NodeError::Storage(format!("block {hash}: {error}")))?;
+        Ok(Some(ReadBlock::new(block, raw.len())))
+    }
 
     /// The undo data of a block: the outputs that each transaction spent, empty for the coinbase; none when the block was never
     /// connected.

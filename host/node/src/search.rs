@@ -9,7 +9,7 @@ use std::fmt::{self, Display, Formatter};
 use std::hash::{BuildHasherDefault, Hasher};
 
 use bitcoin::hashes::siphash24;
-use bitcoin::{Block, BlockHash, Script, Transaction};
+use bitcoin::{Block, BlockHash, Script, Transaction, Txid};
 use outrigger_service::chain::SpentOutputs;
 
 /// The keys of the hash. They are the same for all blocks, so that a set of scripts is hashed once.
@@ -102,7 +102,7 @@ pub struct Found {
     /// The time in the block's header, in seconds.
     pub time: u32,
     /// The transactions that pay to the scripts or spend from them, with their places in the block.
-    pub transactions: Vec<(u32, Transaction)>,
+    pub transactions: Vec<(u32, Txid, Transaction)>,
 }
 
 /// What a search reads of each block.
@@ -138,7 +138,14 @@ pub struct Findings {
 
 /// The transactions of a block that pay to wanted scripts or spend from them. Where it is not known what a transaction
 /// spends, it counts as one of them.
-pub fn matching(block: Block, spent: &[SpentOutputs], wanted: &ScriptSet) -> Vec<(u32, Transaction)> {
+///
+/// `txids` are the ids of all transactions, or empty: then only those found are hashed.
+pub fn matching(
+    block: Block,
+    txids: &[Txid],
+    spent: &[SpentOutputs],
+    wanted: &ScriptSet,
+) -> Vec<(u32, Txid, Transaction)> {
     let concerns = |(at, tx): &(u32, Transaction)| {
         let known = || spent.get(*at as usize).filter(|spent| spent.coins.len() == tx.input.len());
         tx.output.iter().any(|output| wanted.has_script(&output.script_pubkey))
@@ -146,5 +153,6 @@ pub fn matching(block: Block, spent: &[SpentOutputs], wanted: &ScriptSet) -> Vec
                 && known()
                     .is_none_or(|spent| spent.coins.iter().any(|coin| wanted.has_script(&coin.output.script_pubkey))))
     };
-    (0_u32..).zip(block.txdata).filter(concerns).collect()
+    let id = |at: u32, tx: &Transaction| txids.get(at as usize).copied().unwrap_or_else(|| tx.compute_txid());
+    (0_u32..).zip(block.txdata).filter(concerns).map(|(at, tx)| (at, id(at, &tx), tx)).collect()
 }

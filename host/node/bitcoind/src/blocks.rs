@@ -1,8 +1,9 @@
 //! Blocks by their hash, live, and transactions of the mempool. The host uses a reply only if its hash proves it.
 
 use bitcoin::consensus::deserialize;
-use bitcoin::{Block, BlockHash, Transaction, Txid};
+use bitcoin::{BlockHash, Transaction, Txid};
 use bytes::Bytes;
+use outrigger_node::ReadBlock;
 use serde_json::json;
 
 use super::answers::Hex;
@@ -13,11 +14,11 @@ use super::rpc::{INVALID_ADDRESS_OR_KEY, Question, Rpc};
 /// bitcoind's code for an error without a code of its own.
 pub const MISC: i32 = -1;
 
-/// A block with its serialisation; `None` where the node has dropped it or never had it.
+/// A block with its ids and its serialisation; `None` where the node has dropped it or never had it.
 ///
 /// # Errors
 /// The node's absence; [`AskError::Unproven`] where it gives something else, which REST and RPC are both asked for.
-pub fn block(rpc: &Rpc, hash: BlockHash) -> Result<Option<(Block, Bytes)>, AskError> {
+pub fn block(rpc: &Rpc, hash: BlockHash) -> Result<Option<(ReadBlock, Bytes)>, AskError> {
     let prove = |bytes: Bytes| match proof::block(hash, &bytes) {
         Ok(block) => Ok(Some((block, bytes))),
         Err(reason) => Err(rpc.unproven(format!("its block {hash} {reason}"))),

@@ -9,6 +9,7 @@ use bitcoin::taproot::{ControlBlock, TAPROOT_ANNEX_PREFIX};
 use bitcoin::{
     Block, BlockHash, PubkeyHash, Script, ScriptHash, Transaction, TxIn, Txid, WPubkeyHash, Witness, XOnlyPublicKey,
 };
+use outrigger_node::ReadBlock;
 use outrigger_node::merkle::merkle_root;
 
 /// The time of a block, in Unix seconds, from which on segwit was in force on the main network: some hours after block 481,824. A
@@ -26,7 +27,7 @@ const LEAF_VERSION_MASK: u8 = 0xfe;
 ///
 /// # Errors
 /// Why it is not that block.
-pub fn block(hash: BlockHash, bytes: &[u8]) -> Result<Block, &'static str> {
+pub fn block(hash: BlockHash, bytes: &[u8]) -> Result<ReadBlock, &'static str> {
     let block: Block = deserialize(bytes).map_err(|_| "cannot be read")?;
     if block.block_hash() != hash {
         return Err("has another hash");
@@ -35,13 +36,12 @@ pub fn block(hash: BlockHash, bytes: &[u8]) -> Result<Block, &'static str> {
     if !block.txdata.first().is_some_and(Transaction::is_coinbase) {
         return Err("begins with no coinbase transaction");
     }
-    check_ids(&block, block.txdata.iter().map(Transaction::compute_txid))?;
-    if has_proven_witnesses(&block) { Ok(block) } else { Err("has witnesses that its coinbase does not commit to") }
-}
-
-fn check_ids(block: &Block, ids: impl Iterator<Item = Txid>) -> Result<(), &'static str> {
-    let proven = are_transactions_of(&block.header, ids);
-    if proven { Ok(()) } else { Err("has other transactions than its header commits to") }
+    let read = ReadBlock::new(block, bytes.len());
+    if !are_transactions_of(&read.block.header, read.txids.iter().copied()) {
+        return Err("has other transactions than its header commits to");
+    }
+    let proven = has_proven_witnesses(&read.block);
+    if proven { Ok(read) } else { Err("has witnesses that its coinbase does not commit to") }
 }
 
 /// Whether a block's header commits to the transactions of these ids, all of them and each once (CVE-2012-2459).

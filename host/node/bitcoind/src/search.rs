@@ -148,7 +148,10 @@ fn read_filter(entry: &Entry, bytes: &[u8]) -> Option<Vec<u8>> {
 /// Reads a block. What its inputs spend is not known, so every transaction with inputs counts as one that may concern the wallet.
 fn read_block(rpc: &Rpc, entry: &Entry, wanted: &ScriptSet) -> Result<(FoundBlock, usize)> {
     let block = block(rpc, entry.hash())?;
-    let size = block.as_ref().map_or(0, |(_, bytes)| bytes.len());
-    let found = block.map(|(block, _)| Found { time: entry.header.time, transactions: matching(block, &[], wanted) });
+    let size = block.as_ref().map_or(0, |(read, _)| read.size);
+    let found = block.map(|(read, _)| Found {
+        time: entry.header.time,
+        transactions: matching(read.block, &read.txids, &[], wanted),
+    });
     Ok((FoundBlock { hash: entry.hash(), height: entry.height, max_time: entry.max_time, found }, size))
 }

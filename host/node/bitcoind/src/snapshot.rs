@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use bitcoin::consensus::encode::serialize;
 use bitcoin::{Block, BlockHash, OutPoint, Transaction, Txid};
-use outrigger_node::{CoinScripts, Findings, NodeError, Result, ScriptSet, Snapshot};
+use outrigger_node::{CoinScripts, Findings, NodeError, ReadBlock, Result, ScriptSet, Snapshot};
 use outrigger_service::chain::{
     BlockInfo, BlockRef, BlockState, ChainInfo, ChainTip, Coin, CoinSearch, ConfirmedTransaction, SpentOutputs, Tip,
     UnspentOutput,
@@ -157,6 +157,10 @@ impl Snapshot for NodeSnapshot {
         Ok(block(self.rpc(), hash)?.map(|(_, bytes)| Blob(bytes.into())))
     }
 
+    fn read_block(&self, hash: BlockHash) -> Result<Option<ReadBlock>> {
+        Ok(block(self.rpc(), hash)?.map(|(read, _)| read))
+    }
+
     fn spent_outputs(&self, hash: BlockHash) -> Result<Option<Vec<SpentOutputs>>> {
         let block: BlockAnswer = match self.rpc().ask("getblock", &json!([hash, 3])) {
             Err(error) if matches!(error.code(), Some(INVALID_ADDRESS_OR_KEY | MISC)) => return Ok(None),
@@ -173,7 +177,7 @@ impl Snapshot for NodeSnapshot {
         // What is spent stands in no header, but inputs reveal something of it.
         let Some((proven, _)) = self::block(self.rpc(), hash)? else { return Ok(None) };
         let spent: Option<Vec<SpentOutputs>> = block.tx.into_iter().enumerate().map(spent).collect();
-        if spent.as_ref().is_some_and(|spent| !is_possible(&proven, spent)) {
+        if spent.as_ref().is_some_and(|spent| !is_possible(&proven.block, spent)) {
             return Err(self.rpc().unproven(format!("its undo data of block {hash} contradicts the block")).into());
         }
         Ok(spent)

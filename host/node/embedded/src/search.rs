@@ -64,7 +64,7 @@ impl ChainSnapshot {
             let time = block.header.time;
             // Without undo data `matching` keeps every transaction, since any may spend a wanted output.
             let spent = self.store.spent(&self.txn, &hash).ok().flatten().unwrap_or_default();
-            Found { time, transactions: matching(block, &spent, wanted) }
+            Found { time, transactions: matching(block, &[], &spent, wanted) }
         });
         let found = FoundBlock { hash, height: digest.height, max_time: digest.max_time(), found };
         Ok((found, bytes))

@@ -299,8 +299,8 @@ impl Snapshot for ScriptedSnapshot {
             let Some(info) = self.info_at(height)? else { break };
             let spent = self.spent_outputs(info.hash)?.unwrap_or_default();
             let block = self.read(info.hash, height).ok().flatten().and_then(|raw| deserialize::<Block>(&raw).ok());
-            let found =
-                block.map(|block| Found { time: block.header.time, transactions: matching(block, &spent, wanted) });
+            let found = block
+                .map(|block| Found { time: block.header.time, transactions: matching(block, &[], &spent, wanted) });
             blocks.push(FoundBlock { hash: info.hash, height, max_time: self.max_time(height)?, found });
         }
         Ok(Findings { tip: self.tip.hash, blocks, next: heights.end })

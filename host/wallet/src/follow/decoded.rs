@@ -3,10 +3,9 @@
 use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
 
-use bitcoin::consensus::deserialize;
 use bitcoin::hashes::Hash;
-use bitcoin::{Block, BlockHash, Transaction, Txid};
-use outrigger_node::Node;
+use bitcoin::{BlockHash, Transaction, Txid};
+use outrigger_node::{Node, ReadBlock};
 use outrigger_service::chain::{BlockInfo, BlockRef};
 use parking_lot::Mutex;
 
@@ -39,10 +38,9 @@ pub struct Decoded {
 }
 
 impl Decoded {
-    fn new(info: BlockInfo, block: Block, size: usize) -> Self {
+    fn new(info: BlockInfo, ReadBlock { block, txids, size }: ReadBlock) -> Self {
         let time = block.header.time;
-        let transactions: Vec<_> =
-            block.txdata.into_iter().map(|transaction| (transaction.compute_txid(), transaction)).collect();
+        let transactions: Vec<_> = txids.into_iter().zip(block.txdata).collect();
         let hashed = transactions.iter().map(|(txid, transaction)| interests(transaction, txid).collect());
         Self { info, interests: hashed.collect(), transactions, time, size }
     }
@@ -131,9 +129,7 @@ fn read(node: &dyn Node, hash: BlockHash) -> Result<Decoded> {
     let missing = || WalletError::MissingBlock(hash.to_string());
     let chain = node.snapshot()?;
     let info = chain.block_info(BlockRef::Hash { hash })?.ok_or_else(missing)?;
-    let raw = chain.block(hash)?.ok_or_else(missing)?;
-    let block = deserialize(&raw).map_err(|_| missing())?;
-    Ok(Decoded::new(info, block, raw.len()))
+    Ok(Decoded::new(info, chain.read_block(hash)?.ok_or_else(missing)?))
 }
 
 #[cfg(test)]

@@ -410,9 +410,9 @@ impl Write<'_> {
     fn rescan_block(&mut self, block: &FoundBlock, row: &mut RescanRow, received: u64) -> Result<()> {
         match &block.found {
             Some(found) => {
-                for (index, transaction) in &found.transactions {
+                for (index, txid, transaction) in &found.transactions {
                     let place = (block.hash, block.height, *index, found.time);
-                    self.connect_transaction(transaction, transaction.compute_txid(), place, received)?;
+                    self.connect_transaction(transaction, *txid, place, received)?;
                 }
             }
             None => row.unreadable = block.max_time,

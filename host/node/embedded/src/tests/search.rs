@@ -32,7 +32,7 @@ fn found(node: &EmbeddedNode, scripts: &[ScriptBuf]) -> Vec<(u32, Txid)> {
     assert_eq!((findings.tip, findings.next), (node.tip().hash, u32::MAX));
     let of_block = |block: outrigger_node::search::FoundBlock| {
         let (height, found) = (block.height, block.found.unwrap());
-        found.transactions.into_iter().map(move |(_, tx)| (height, tx.compute_txid()))
+        found.transactions.into_iter().map(move |(_, txid, _)| (height, txid))
     };
     findings.blocks.into_iter().flat_map(of_block).collect()
 }

@@ -181,6 +181,26 @@ def built(name, target, profile):
     return pathlib.Path(target) / profile / f"{name}-session"
 
 
+def crate(prefix, name, version, program_name, *features):
+    """A program of a Rust crate, built without optimisation."""
+
+    def install(folder):
+        cargo = os.environ.get("CARGO") or program("cargo")
+        with tempfile.TemporaryDirectory() as work:
+            arguments = ["install", "--quiet", "--debug", "--locked", "--root", folder, "--target-dir", work]
+            attempt([cargo, *arguments, "--version", version, name, *features], env=os.environ | {"CARGO_NET_RETRY": "1"})
+
+    return once(prefix / name, f"{name} {version} {' '.join(features)}\n", install) / "bin" / program_name
+
+
+def liana(prefix):
+    return crate(prefix, "liana", "5.0.0", "lianad")
+
+
+def payjoin(prefix):
+    return crate(prefix, "payjoin-cli", "1.0.0", "payjoin-cli", "--no-default-features", "--features", "v1")
+
+
 def curl():
     """curl, which no package manager of a language brings; where it is not there, it is the system's to install."""
     return program("curl")

@@ -64,6 +64,24 @@ fn sendmany_pays_several_and_subtracts_the_fee_from_those_named() {
 }
 
 #[test]
+fn listlockunspent_knows_at_once_what_was_spent() {
+    let host = Host::start();
+    let mut alice = host.new_wallet("alice");
+    let mining = alice.call("getnewaddress", json!([]));
+    alice.call("generatetoaddress", json!([130, mining]));
+    let coins = alice.call("listunspent", json!([]));
+    // Several, because the wallet may have followed by chance.
+    for coin in coins.as_array().unwrap() {
+        let list = json!([{"txid": coin["txid"], "vout": coin["vout"]}]);
+        alice.call("lockunspent", json!([false, list]));
+        let raw = alice.call("createrawtransaction", json!([list, [{mining.as_str().unwrap(): 49.99}]]));
+        let signed = alice.call("signrawtransactionwithwallet", json!([raw]));
+        alice.call("sendrawtransaction", json!([signed["hex"]]));
+        assert_eq!(alice.call("listlockunspent", json!([])), json!([]));
+    }
+}
+
+#[test]
 fn sendtoaddress_without_a_change_address_is_refused_and_p2wsh_change_is_weighed_as_such() {
     let host = Host::start();
     let mut client = host.client();

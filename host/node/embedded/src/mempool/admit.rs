@@ -314,7 +314,10 @@ impl Pool {
         let EntryTime { time, height, unbroadcast } = match rules.terms() {
             Terms::Again(Some(entry_time)) | Terms::Kept(entry_time) => entry_time,
             Terms::Again(None) => EntryTime { time: now, height: view.tip.height, unbroadcast: false },
-            Terms::New => EntryTime { time: now, height: view.tip.height, unbroadcast: true },
+            // Bitcoin Core keeps no list of what submitpackage brought: it finds those in its mempool before it would note them.
+            Terms::New => {
+                EntryTime { time: now, height: view.tip.height, unbroadcast: matches!(rules, Rules::Alone(_)) }
+            }
         };
         Ok(Entry {
             tx: offer.tx.clone(),

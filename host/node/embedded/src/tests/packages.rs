@@ -52,6 +52,17 @@ fn a_child_pays_for_its_parent_where_it_is_its_only_one() {
 }
 
 #[test]
+fn what_comes_in_a_package_is_not_unbroadcast() {
+    let (node, coinbases) = funded(2);
+    let [parent, alone] = [0, 1].map(|at| spend(&[(coinbases[at], 0)], &[COINBASE - 10_000]));
+    let child = spend(&[first(&parent)], &[COINBASE - 20_000]);
+    accept(&node, &alone);
+    submit(&node, &[&parent, &child]);
+    let ids = [&alone, &parent, &child].map(Transaction::compute_txid);
+    assert_eq!(node.mempool_unbroadcast(&ids), [true, false, false]);
+}
+
+#[test]
 fn a_package_replaces_what_earns_less() {
     let (node, coinbases) = funded(1);
     let old = spend(&[(coinbases[0], 0)], &[COINBASE - 2_000]);

@@ -31,6 +31,8 @@ pub(super) struct Change<'a> {
     pub connected: HashSet<BlockHash>,
     /// Those that were found to break a rule.
     pub refused: HashMap<BlockHash, ValidationError>,
+    /// Of how many blocks that leave the best chain, the highest first, the mempool takes the transactions back.
+    pub taken_back: usize,
 }
 
 impl EmbeddedNode {
@@ -58,6 +60,7 @@ impl EmbeddedNode {
             blocks: HashMap::new(),
             connected: HashSet::new(),
             refused: HashMap::new(),
+            taken_back: usize::MAX,
         };
         let result = match make(&mut change) {
             Ok(result) => change.commit(before).map(|()| result),
@@ -211,11 +214,11 @@ impl Change<'_> {
         let mut off = self.tree.path(fork, before);
         off.reverse();
         let on = self.tree.path(fork, self.tip);
-        let (off, on) = (self.with_blocks(off)?, self.with_blocks(on)?);
+        let (mut off, on) = (self.with_blocks(off)?, self.with_blocks(on)?);
         if tip.hash == before {
             return Ok(self.txn.commit()?);
         }
-        let homeless = homeless(&off, &on);
+        let homeless = homeless(&off[..off.len().min(self.taken_back)], &on);
         // Written down before the commit: a kill right after it must find them in the chain or in the journal.
         let mut records = Records::default();
         let entry_time = EntryTime { time: node.time(), height: tip.height, unbroadcast: false };
@@ -229,6 +232,7 @@ impl Change<'_> {
         let mut events: Vec<_> =
             off.iter().map(|(hash, height, _)| NodeEvent::BlockDisconnected { hash: *hash, height: *height }).collect();
         events.extend(on.iter().map(|(hash, height, _)| NodeEvent::BlockConnected { hash: *hash, height: *height }));
+        off.truncate(self.taken_back);
         let blocks = |list: Vec<Step>| list.into_iter().map(|(_, _, block)| block).collect();
         // The chain is on disk and stays so, whatever becomes of the mempool.
         match View::new(node, tip) {

@@ -14,6 +14,10 @@ use super::validation::{
 };
 use super::{EmbeddedError, EmbeddedNode};
 
+/// Of how many blocks that invalidateblock takes off the best chain, the highest first, the mempool takes the transactions
+/// back. Those of deeper blocks are dropped, as in Bitcoin Core (`Chainstate::InvalidateBlock`).
+const INVALIDATED_BLOCKS_TAKEN_BACK: usize = 10;
+
 impl From<ValidationError> for Verdict {
     fn from(error: ValidationError) -> Self {
         Self::Invalid { reason: error.reason.into_owned(), detail: error.detail }
@@ -99,6 +103,7 @@ impl EmbeddedNode {
             if entry.height == 0 {
                 return Ok(());
             }
+            change.taken_back = INVALIDATED_BLOCKS_TAKEN_BACK;
             change.fail(hash)?;
             change.activate()
         })

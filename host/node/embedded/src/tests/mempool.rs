@@ -329,6 +329,23 @@ fn a_reorganisation_puts_back_what_is_still_valid() {
 }
 
 #[test]
+fn invalidateblock_puts_back_what_the_ten_highest_blocks_held() {
+    let (mut node, coinbases) = funded(2);
+    let deep = spend(&[(coinbases[0], 0)], &[COINBASE - 10_000]);
+    let kept = spend(&[(coinbases[1], 0)], &[COINBASE - 10_000]);
+    let child = spend(&[(deep.compute_txid(), 0)], &[COINBASE - 20_000]);
+    let eleventh = extend(&node, std::slice::from_ref(&deep)).block_hash();
+    extend(&node, std::slice::from_ref(&kept));
+    extend_by(&node, 9);
+    accept(&node, &child);
+    node.invalidate_block(eleventh).unwrap();
+    // The child went with its parent.
+    assert_eq!(node.mempool_ids(), [kept.compute_txid()]);
+    node.reopen();
+    assert_eq!(node.mempool_ids(), [kept.compute_txid()]);
+}
+
+#[test]
 fn spends_of_coinbases_that_are_young_again_are_dropped() {
     let (node, coinbases) = funded(1);
     let tx = spend(&[(coinbases[0], 0)], &[COINBASE - 10_000]);

@@ -22,8 +22,10 @@ mod help;
 mod long_poll;
 mod passthrough;
 mod shared;
+mod taps;
 
 pub use batch::read_batch;
 pub use help::{NodeHelp, NodeMethod};
 pub use long_poll::NodeTip;
-pub use passthrough::{Passthrough, Settings, Taps, WalletOwner};
+pub use passthrough::{Passthrough, Settings, WalletOwner};
+pub use taps::Taps;

@@ -13,12 +13,13 @@ use futures_util::FutureExt;
 use outrigger_rpc::{Client, Failure, HALF_CLOSED_PATIENCE, half_closed};
 use outrigger_upstream::Upstream;
 use outrigger_values::{RpcError, RpcErrorCode};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use tokio::sync::{Semaphore, watch};
 use tokio::time::{Instant, sleep, sleep_until, timeout_at};
 
 use super::forward::whole;
 use super::shared::SingleFlight;
+use super::taps::Taps;
 
 /// When a long poll is answered with the changes of the mempool alone, and how often they are looked for then, as bitcoind does.
 const MEMPOOL_AFTER: Duration = Duration::from_secs(60);
@@ -29,6 +30,9 @@ const NEW_TIP_AGAIN: Duration = Duration::from_millis(50);
 
 /// The hexadecimal digits of the block's hash at the beginning of a `longpollid`.
 const HASH_DIGITS: usize = 64;
+
+/// The member of a template request that makes a call wait, with which bitcoind's refusals of it begin.
+const LONG_POLL_ID: &str = "longpollid";
 
 /// What a call waits for.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -78,22 +82,27 @@ pub struct NodeTip {
 /// The calls that wait.
 pub(crate) struct LongPolls {
     upstream: Arc<Upstream>,
+    taps: Arc<dyn Taps>,
     tip: watch::Receiver<NodeTip>,
     stop: watch::Receiver<bool>,
     places: Semaphore,
     /// Templates that several miners ask for at the same time, by their parameters.
     templates: SingleFlight<Bytes, Result<Bytes, Failure>>,
+    /// Catching up with the node, by how many answers of it clients had seen.
+    catching_up: SingleFlight<u64, ()>,
 }
 
 impl LongPolls {
     /// At most `most` calls at a time. `stop` becomes true when the host stops.
     pub fn new(
         upstream: Arc<Upstream>,
+        taps: Arc<dyn Taps>,
         tip: watch::Receiver<NodeTip>,
         stop: watch::Receiver<bool>,
         most: usize,
     ) -> Self {
-        Self { upstream, tip, stop, places: Semaphore::new(most), templates: SingleFlight::default() }
+        let (templates, catching_up) = Default::default();
+        Self { upstream, taps, tip, stop, places: Semaphore::new(most), templates, catching_up }
     }
 
     /// Waits, and answers.
@@ -120,15 +129,45 @@ impl LongPolls {
     }
 
     async fn wait(&self, wait: Wait) -> Result<Bytes, Failure> {
-        let tip = self.tip.clone();
+        if let Wait::Template { params, .. } = &wait {
+            self.check_template(params).await?;
+        }
+        self.catch_up().await;
         match wait {
             Wait::Template { id, params } => self.another_template(&id, params).await,
             Wait::NewBlock { known, limit } => {
-                let known = known.unwrap_or(tip.borrow().hash);
-                Ok(tip_json(tip_such_that(tip, limit, |tip| tip.hash != known).await))
+                let known = known.unwrap_or(self.tip.borrow().hash);
+                Ok(self.tip_such_that(limit, |tip| tip.hash != known).await)
             }
-            Wait::Block { hash, limit } => Ok(tip_json(tip_such_that(tip, limit, |tip| tip.hash == hash).await)),
-            Wait::Height { height, limit } => Ok(tip_json(tip_such_that(tip, limit, |tip| tip.height >= height).await)),
+            Wait::Block { hash, limit } => Ok(self.tip_such_that(limit, |tip| tip.hash == hash).await),
+            Wait::Height { height, limit } => Ok(self.tip_such_that(limit, |tip| tip.height >= height).await),
+        }
+    }
+
+    /// Makes the tip no older than what clients were shown before.
+    async fn catch_up(&self) {
+        if let Some(shown) = self.taps.unconfirmed() {
+            self.catching_up.run(shown, || self.taps.caught_up()).await;
+        }
+    }
+
+    /// The first tip of which something is so, or the tip when the time is over.
+    async fn tip_such_that(&self, limit: Option<Duration>, is_so: impl Fn(&NodeTip) -> bool) -> Bytes {
+        let found = tip_such_that(self.tip.clone(), limit, &is_so).await;
+        // The client may have been shown a later one while it waited.
+        self.catch_up().await;
+        let now = *self.tip.borrow();
+        // A block that was the tip for a moment was waited for all the same.
+        tip_json(if is_so(&now) || !is_so(&found) { now } else { found })
+    }
+
+    /// Refuses what the node refuses at once, without waiting, as a node without peers. Its first checks are those of all else, so it
+    /// is asked with an id that is none: it makes no template.
+    async fn check_template(&self, params: &Bytes) -> Result<(), Failure> {
+        match whole(&self.upstream, "getblocktemplate", &with_id(params, "")).await {
+            Err(Failure::Rpc(error)) if error.message.starts_with(LONG_POLL_ID) => Ok(()),
+            // A node that takes it for one would have waited.
+            answer => answer.map(drop),
         }
     }
 
@@ -207,26 +246,41 @@ fn contains(text: &[u8], word: &[u8]) -> bool {
     text.windows(word.len()).any(|window| window == word)
 }
 
-fn template(mut values: Value) -> Option<Wait> {
-    let request = match &mut values {
+/// The object that getblocktemplate is asked with.
+fn template_request(params: &mut Value) -> Option<&mut Map<String, Value>> {
+    let request = match params {
         Value::Array(values) => values.first_mut()?,
         Value::Object(values) => values.get_mut("template_request")?,
         _ => return None,
     };
-    let request = request.as_object_mut()?;
+    request.as_object_mut()
+}
+
+/// The parameters of a [`Wait::Template`], with an id.
+fn with_id(params: &[u8], id: &str) -> Bytes {
+    let mut values: Value = serde_json::from_slice(params).unwrap_or_default();
+    if let Some(request) = template_request(&mut values) {
+        request.insert(LONG_POLL_ID.to_owned(), id.into());
+    }
+    Bytes::from(values.to_string())
+}
+
+fn template(mut values: Value) -> Option<Wait> {
+    let request = template_request(&mut values)?;
     // A proposal does not wait.
     if request.get("mode").is_some_and(|mode| !mode.is_null() && mode != "template") {
         return None;
     }
-    // bitcoind waits for whatever is no text as for the tip of now.
-    let id = match request.remove("longpollid")? {
-        Value::String(id) => id,
+    let id = match request.remove(LONG_POLL_ID)? {
+        Value::Null => return None,
+        // A text of another form the node judges, without waiting.
+        Value::String(id) => {
+            id.get(..HASH_DIGITS)?.parse::<BlockHash>().ok()?;
+            id
+        }
+        // bitcoind waits for anything else as for the tip of now.
         _ => String::new(),
     };
-    // A text of another form the node judges, without waiting.
-    if !id.is_empty() {
-        id.get(..HASH_DIGITS)?.parse::<BlockHash>().ok()?;
-    }
     Some(Wait::Template { id, params: Bytes::from(values.to_string()) })
 }
 
@@ -289,7 +343,14 @@ mod tests {
         assert_eq!(waits, Some(Wait::Template { id, params: r#"[{"rules":["segwit"]}]"#.into() }));
         assert_eq!(of("getblocktemplate", json!([{"rules": ["segwit"]}])), None);
         assert_eq!(of("getblocktemplate", json!([{"longpollid": "x"}])), None);
+        assert_eq!(of("getblocktemplate", json!([{"longpollid": ""}])), None);
+        assert_eq!(of("getblocktemplate", json!([{"longpollid": null}])), None);
         assert!(of("getblocktemplate", json!([{"longpollid": 5, "mode": null}])).is_some());
+        assert_eq!(with_id(br#"[{"rules":[]}]"#, ""), r#"[{"longpollid":"","rules":[]}]"#);
+        assert_eq!(
+            with_id(br#"{"template_request":{}}"#, ""),
+            r#"{"template_request":{"longpollid":""}}"#,
+        );
         assert!(Wait::of("getblocktemplate", br#"[{"longpoll\u0069d":"x","longpollid":7}]"#).is_some());
         assert_eq!(of("getblock", json!([hash])), None);
     }

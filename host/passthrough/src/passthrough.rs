@@ -9,7 +9,6 @@ use std::time::Duration;
 use arc_swap::ArcSwapOption;
 use bitcoin::Transaction;
 use bitcoin::consensus::encode::deserialize_hex;
-use futures_util::future::BoxFuture;
 use http::StatusCode;
 use http_body_util::BodyExt;
 use outrigger_rpc::{COOKIE_USER, Call, Failure, Origin, RestReply, ResultStream, ResultText};
@@ -25,6 +24,7 @@ use super::forward::{LOST, failure, forward, lost, whole};
 use super::gather::{forward_gathered, may_gather};
 use super::help::{NodeHelp, known_spec};
 use super::long_poll::{LongPolls, NodeTip, Wait};
+use super::taps::Taps;
 
 /// Whose wallets answer wallet methods (`backend.wallets`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -51,24 +51,6 @@ pub struct Settings {
 /// The part of that time after which the host answers a call with effects, though the node may still do it.
 const STOP_SHARE: f32 = 0.8;
 
-/// What the host does when a call was passed on, before its client has the answer.
-pub trait Taps: Send + Sync {
-    /// An answer of the node goes to a client: what the client saw there, it must not miss in the host's own answers.
-    fn answered(&self);
-
-    /// A transaction may have entered the mempool: ends when the wallets have seen it, or after a bounded time.
-    fn mempool_changed(&self, submitted: Option<Transaction>) -> BoxFuture<'static, ()>;
-
-    /// The node's time was set, in Unix seconds; 0: it is the clock's again (setmocktime).
-    fn time_set(&self, seconds: u64);
-
-    /// The best chain may have changed: ends when the host has followed, or after a bounded time.
-    fn chain_changed(&self) -> BoxFuture<'static, ()>;
-
-    /// The node's own wallets have followed (syncwithvalidationinterfacequeue): ends when the host's have, or after a bounded time.
-    fn wallets_synced(&self) -> BoxFuture<'static, ()>;
-}
-
 /// Passes calls on to a node.
 pub struct Passthrough {
     upstream: Arc<Upstream>,
@@ -88,7 +70,8 @@ impl Passthrough {
         tip: watch::Receiver<NodeTip>,
         stop: watch::Receiver<bool>,
     ) -> Self {
-        let long_polls = LongPolls::new(upstream.clone(), tip, stop.clone(), settings.max_long_calls);
+        let most = settings.max_long_calls;
+        let long_polls = LongPolls::new(upstream.clone(), taps.clone(), tip, stop.clone(), most);
         Self { upstream, settings, taps, stop, long_polls, help: ArcSwapOption::empty() }
     }
 
@@ -111,8 +94,12 @@ impl Passthrough {
         self.check_user(call)?;
         let params = call.params.as_bytes();
         if let Some(wait) = Wait::of(name, params) {
+            let asks_node = matches!(wait, Wait::Template { .. });
             let result = self.long_polls.answer(wait, call.origin.client.as_deref()).await.map(ResultText::Bytes);
-            self.note(is_of_node(&result));
+            // A tip is told by what the host knows of the chain.
+            if asks_node {
+                self.note(is_of_node(&result));
+            }
             return result;
         }
         let path = self.path(call);

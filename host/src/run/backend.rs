@@ -166,6 +166,18 @@ impl Taps for NodeTaps {
         self.node.follower().note_passed();
     }
 
+    fn unconfirmed(&self) -> Option<u64> {
+        self.node.follower().unconfirmed()
+    }
+
+    fn caught_up(&self) -> futures_util::future::BoxFuture<'static, ()> {
+        let node = self.node.clone();
+        Box::pin(async move {
+            // A panic in it is told by its thread: the tip stays as it is known.
+            let _ = tokio::task::spawn_blocking(move || node.follower().catch_up()).await;
+        })
+    }
+
     fn mempool_changed(&self, submitted: Option<Transaction>) -> futures_util::future::BoxFuture<'static, ()> {
         self.follow(submitted, || ())
     }

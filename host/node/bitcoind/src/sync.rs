@@ -188,8 +188,14 @@ impl Follower {
         self.passed.fetch_add(1, Ordering::SeqCst);
     }
 
+    /// How many answers have gone to clients, where the tip was not confirmed after the last of them.
+    pub fn unconfirmed(&self) -> Option<u64> {
+        let passed = self.passed.load(Ordering::SeqCst);
+        (!self.is_confirmed(passed)).then_some(passed)
+    }
+
     /// Makes the mirror no older than what any client was shown. While the node is away, or takes long, it stays as it is.
-    pub(crate) fn catch_up(&self) {
+    pub fn catch_up(&self) {
         let passed = self.passed.load(Ordering::SeqCst);
         if self.is_confirmed(passed) || !(self.is_reached() || self.seen.swap(false, Ordering::Relaxed)) {
             return;

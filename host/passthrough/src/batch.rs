@@ -1,13 +1,14 @@
 //! Several calls as one batch of the node: one by one, a thousand cost ten times as much.
 
 use bytes::{BufMut, Bytes, BytesMut};
+use futures_util::future::join_all;
 use outrigger_rpc::{Call, Failure, ResultText};
 use outrigger_upstream::{Upstream, UpstreamError, put_request, request_length};
 use outrigger_values::{RpcError, RpcErrorCode};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::forward::failure;
+use super::forward::{failure, forward};
 
 /// Calls that are passed on together have no effects, so that a batch whose reply was lost can be sent again.
 const READ_ONLY: bool = true;
@@ -29,19 +30,21 @@ struct ErrorObject {
     message: String,
 }
 
-/// Passes calls on as one batch. One answer for each, in their order.
+/// Passes calls on as one batch, or one by one where the node refuses a method among them (-rpcwhitelist): it refuses the whole batch
+/// then. One answer for each, in their order.
 pub(crate) async fn forward_all(upstream: &Upstream, path: &str, calls: &[Call]) -> Vec<Result<ResultText, Failure>> {
     match answers(upstream, path, calls).await {
         Ok(answers) => answers,
-        Err(error) => {
-            let failure = failure(upstream, error);
-            calls.iter().map(|_| Err(failure.clone())).collect()
+        Err(UpstreamError::Forbidden) => {
+            let alone = calls.iter().map(|call| forward(upstream, path, &call.method, call.params.as_bytes(), false));
+            join_all(alone).await
         }
+        Err(error) => vec![Err(failure(upstream, error)); calls.len()],
     }
 }
 
 /// As [`forward_all`], with the error that all calls met.
-pub(crate) async fn answers(
+async fn answers(
     upstream: &Upstream,
     path: &str,
     calls: &[Call],

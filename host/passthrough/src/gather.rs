@@ -10,14 +10,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use outrigger_rpc::{Call, Failure, ResultText};
-use outrigger_upstream::{Upstream, UpstreamError};
+use outrigger_upstream::Upstream;
 use parking_lot::Mutex;
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 use tokio::time::timeout;
 
-use super::batch::answers;
-use super::forward::{failure, forward};
+use super::batch::forward_all;
+use super::forward::forward;
 
 /// How long a call waits for a request that is on its way: a node may be slow, or gone.
 const PATIENCE: Duration = Duration::from_millis(1);
@@ -122,17 +122,7 @@ impl Gather {
         let (calls, senders): (Vec<Call>, Vec<_>) = group.into_iter().map(|one| (one.call, one.answer)).unzip();
         let answers = match &*calls {
             [call] => vec![self.alone(call).await],
-            calls => match answers(&self.upstream, PATH, calls).await {
-                Ok(answers) => answers,
-                // A node that allows only some of the methods (-rpcwhitelist) refuses the whole batch for one.
-                Err(UpstreamError::Forbidden) => {
-                    futures_util::future::join_all(calls.iter().map(|call| self.alone(call))).await
-                }
-                Err(error) => {
-                    let failure = failure(&self.upstream, error);
-                    calls.iter().map(|_| Err(failure.clone())).collect()
-                }
-            },
+            calls => forward_all(&self.upstream, PATH, calls).await,
         };
         for (sender, answer) in senders.into_iter().zip(answers) {
             // A client that is gone needs no answer.

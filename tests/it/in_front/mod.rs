@@ -30,6 +30,7 @@ mod slow;
 mod twins;
 mod users;
 mod waiting;
+mod whitelist;
 
 use outrigger_tests::{Bitcoind, Client, Host, HostOptions, Relay, bitcoind};
 use serde_json::{Value, json};

@@ -3,10 +3,10 @@
 use std::io::{Read, Write};
 use std::net::Shutdown;
 
-use outrigger_tests::{Client, Pending, wait_until};
+use outrigger_tests::{Client, Host, Pending, Point, wait_until};
 use serde_json::{Value, json};
 
-use super::start;
+use super::{start, start_behind_relay};
 
 const ADDRESS: &str = "bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080";
 
@@ -36,14 +36,17 @@ fn hundreds_of_long_polls_hold_no_thread_of_a_small_node() {
         .map(|id| client.begin(&json!({"id": id, "method": "waitfornewblock", "params": []}).to_string()))
         .collect();
     wait_until("all wait", || active(&mut client).len() == polls.len() + waits.len());
-    // The node has none of them, at most one call of the host itself that waits, and serves others meanwhile, as the host does.
-    for _ in 0..50 {
-        assert_eq!(client.call("getblockcount", json!([])), json!(1));
-        assert_eq!(wallet.call("getbalance", json!([])).as_f64(), Some(0.0));
-        let at_node = active(&mut node);
-        assert!(at_node.iter().all(|method| method != "getblocktemplate"), "{at_node:?}");
-        assert!(at_node.iter().filter(|method| **method == "waitfornewblock").count() <= 1, "{at_node:?}");
-    }
+    // Once it was asked whether it refuses them, the node has none of them, at most one call of the host itself that waits, and serves
+    // others meanwhile, as the host does.
+    wait_until("the node has none of them", || {
+        (0..50).all(|_| {
+            assert_eq!(client.call("getblockcount", json!([])), json!(1));
+            assert_eq!(wallet.call("getbalance", json!([])).as_f64(), Some(0.0));
+            let at_node = active(&mut node);
+            assert!(at_node.iter().filter(|method| **method == "waitfornewblock").count() <= 1, "{at_node:?}");
+            at_node.iter().all(|method| method != "getblocktemplate")
+        })
+    });
     let hash = node.call("generatetoaddress", json!([1, ADDRESS]))[0].clone();
     client.call("getbestblockhash", json!([]));
     for poll in polls {
@@ -99,4 +102,147 @@ fn waitforblock_and_waitforblockheight_answer_as_the_node() {
     ] {
         assert_eq!(client.try_call(method, params.clone()), node.try_call(method, params.clone()), "{method} {params}");
     }
+}
+
+/// Begins a call whose answer is read later.
+fn begin(client: &Client, method: &str, params: &Value) -> Pending {
+    client.begin(&json!({"id": 1, "method": method, "params": params}).to_string())
+}
+
+/// The tip that a call tells.
+fn told(call: Pending) -> Value {
+    let answer: Value = serde_json::from_str(&call.finish().body).unwrap();
+    assert!(answer["error"].is_null(), "{answer}");
+    answer["result"].clone()
+}
+
+/// The node's best block, as calls that wait tell it.
+fn tip(host: &Host) -> Value {
+    let mut node = host.node.as_ref().unwrap().client();
+    let hash = node.call("getbestblockhash", json!([]));
+    json!({"hash": hash, "height": node.call("getblockheader", json!([hash]))["height"]})
+}
+
+/// Each call that waits is answered with this tip, whose height is at least 3; `former` was the tip before.
+fn check_answered(host: &Host, former: &Value, tip: &Value) {
+    let waits = [
+        ("waitfornewblock", json!([0, former["hash"]])),
+        ("waitforblock", json!([tip["hash"]])),
+        ("waitforblockheight", json!([3])),
+    ];
+    for (method, params) in waits {
+        assert_eq!(told(begin(&host.client(), method, &params)), *tip, "{method}");
+    }
+}
+
+#[test]
+fn calls_that_wait_tell_no_block_older_than_their_client_was_shown() {
+    let Some((host, relay)) = start_behind_relay(&[]) else { return };
+    let (mut client, mut node) = (host.client(), host.node.as_ref().unwrap().client());
+    client.call("generatetoaddress", json!([1, ADDRESS]));
+    // Limits of a millisecond: a call that has to wait ends with the newest block.
+    let waits: [(&str, fn(&Value) -> Value); 4] = [
+        ("waitforblockheight", |_| json!([1])),
+        ("waitforblock", |former| json!([former["hash"], 1])),
+        ("waitfornewblock", |former| json!([0, former["hash"]])),
+        ("waitfornewblock", |_| json!([1])),
+    ];
+    for (method, params) in waits {
+        let former = tip(&host);
+        // The host looks for a block, and sees none before it is let go on.
+        let held = relay.hold("getbestblockhash", Point::Request).recv().unwrap();
+        node.call("generatetoaddress", json!([1, ADDRESS]));
+        let shown = client.call("getblockcount", json!([]));
+        let call = begin(&client, method, &params(&former));
+        wait_until("it waits", || active(&mut client).contains(&json!(method)));
+        held.pass();
+        let told = told(call);
+        assert_eq!((&told["height"], &told), (&shown, &tip(&host)), "{method}");
+    }
+}
+
+#[test]
+fn calls_that_wait_are_answered_when_their_block_is_called_invalid() {
+    let Some(host) = start(&[]) else { return };
+    let mut client = host.client();
+    client.call("generatetoaddress", json!([4, ADDRESS]));
+    let former = tip(&host);
+    let call = begin(&client, "waitfornewblock", &json!([]));
+    wait_until("it waits", || active(&mut client).len() == 1);
+    client.call("invalidateblock", json!([former["hash"]]));
+    let now = tip(&host);
+    assert_eq!(now["height"], 3);
+    assert_eq!(told(call), now);
+    check_answered(&host, &former, &now);
+}
+
+#[test]
+fn calls_that_wait_are_answered_with_a_branch_that_is_lower() {
+    let Some(host) = start(&[]) else { return };
+    let mut client = host.client();
+    let blocks = client.call("generatetoaddress", json!([5, ADDRESS]));
+    let former = tip(&host);
+    let call = begin(&client, "waitforblockheight", &json!([6]));
+    wait_until("it waits", || active(&mut client).len() == 1);
+    client.call("invalidateblock", json!([blocks[2]]));
+    client.call("generatetodescriptor", json!([1, "raw(51)"]));
+    let now = tip(&host);
+    assert_eq!(now["height"], 3);
+    check_answered(&host, &former, &now);
+    // One that waits for more goes on.
+    assert_eq!(active(&mut client), [json!("waitforblockheight")]);
+    client.call("generatetodescriptor", json!([3, "raw(51)"]));
+    assert_eq!(told(call), tip(&host));
+}
+
+#[test]
+fn waitfornewblock_after_a_tip_that_nobody_knows_is_answered_at_once() {
+    let Some(host) = start(&[]) else { return };
+    host.client().call("generatetoaddress", json!([3, ADDRESS]));
+    check_answered(&host, &json!({"hash": "77".repeat(32)}), &tip(&host));
+}
+
+#[test]
+fn calls_that_wait_are_answered_with_the_chain_of_another_node() {
+    let Some(mut host) = start(&[]) else { return };
+    let mut client = host.client();
+    client.call("generatetoaddress", json!([5, ADDRESS]));
+    let former = tip(&host);
+    let call = begin(&client, "waitfornewblock", &json!([]));
+    wait_until("it waits", || active(&mut client).len() == 1);
+    let node = host.node.as_mut().unwrap();
+    node.stop();
+    node.lose_data();
+    node.start_again();
+    node.client().call("generatetodescriptor", json!([3, "raw(51)"]));
+    let now = tip(&host);
+    wait_until("the node is reached", || {
+        client.try_call("getbestblockhash", json!([])).is_ok_and(|hash| hash == now["hash"])
+    });
+    check_answered(&host, &former, &now);
+    // It may have been told of the first blocks of that chain.
+    assert_ne!(told(call)["hash"], former["hash"]);
+}
+
+#[test]
+fn long_polls_that_the_node_refuses_or_answers_at_once_do_not_wait() {
+    let Some((host, relay)) = start_behind_relay(&[]) else { return };
+    let (mut client, mut node) = (host.client(), host.node.as_ref().unwrap().client());
+    client.call("generatetoaddress", json!([1, ADDRESS]));
+    let template = client.call("getblocktemplate", json!([{"rules": ["segwit"], "longpollid": null}]));
+    let id = &template["longpollid"];
+    for request in [
+        json!({"rules": ["segwit"], "longpollid": ""}),
+        json!({"longpollid": ""}),
+        json!({"rules": [5], "longpollid": id}),
+        json!({"rules": ["segwit"], "longpollid": 5, "mode": "x"}),
+    ] {
+        let answers = [&mut client, &mut node].map(|side| side.try_call("getblocktemplate", json!([request])));
+        assert!(answers[0].is_err() && answers[0] == answers[1], "{request}: {answers:?}");
+    }
+    // As a node of main without peers answers.
+    let refusal = r#"{"result":null,"error":{"code":-9,"message":"Bitcoin is not connected!"},"id":1}"#;
+    relay.change("longpollid", |_| Some(refusal.as_bytes().to_vec()));
+    let refused = client.refused("getblocktemplate", json!([{"rules": ["segwit"], "longpollid": id}]));
+    assert_eq!(refused, (-9, "Bitcoin is not connected!".to_owned()));
 }

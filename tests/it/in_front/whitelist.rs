@@ -1,0 +1,47 @@
+//! A node that refuses some methods to the host (`-rpcwhitelist`).
+
+use outrigger_tests::{Client, Host};
+use serde_json::{Value, json};
+
+use super::{ADDRESS, start};
+
+/// What the host asks of the node itself, and what the tests call.
+const ALLOWED: &str = "-rpcwhitelist=__cookie__:getbestblockhash,getblock,getblockchaininfo,getblockcount,getblockhash,getblockheader,\
+                       getindexinfo,getmempoolinfo,getnetworkinfo,getrawmempool,getrpcinfo,getzmqnotifications,generatetoaddress,help,\
+                       stop,uptime,waitfornewblock";
+
+fn start_refusing() -> Option<Host> {
+    start(&[ALLOWED])
+}
+
+/// The result of each call of a batch, or the code of its error.
+fn answers(client: &mut Client, methods: &[&str]) -> Vec<Value> {
+    let calls: Vec<Value> =
+        methods.iter().map(|method| json!({"id": method, "method": method, "params": []})).collect();
+    let reply = client.post(&json!(calls).to_string());
+    let answers: Value = serde_json::from_str(&reply.body).unwrap();
+    let answer = |answer: &Value| match answer["error"]["code"].clone() {
+        Value::Null => answer["result"].clone(),
+        code => code,
+    };
+    answers.as_array().unwrap().iter().map(answer).collect()
+}
+
+#[test]
+fn methods_that_the_node_refuses_fail_no_others_of_their_batch() {
+    let Some(host) = start_refusing() else { return };
+    let mut client = host.client();
+    let hash = client.call("generatetoaddress", json!([2, ADDRESS]))[1].clone();
+    assert_eq!(client.post(&json!({"method": "getdifficulty"}).to_string()).status, 403);
+    let told = answers(&mut client, &["getblockcount", "getdifficulty", "getbestblockhash", "getdifficulty"]);
+    assert_eq!(told, [json!(2), json!(-32603), hash, json!(-32603)]);
+}
+
+#[test]
+fn long_poll_of_a_template_that_the_node_refuses_does_not_wait() {
+    let Some(host) = start_refusing() else { return };
+    let mut client = host.client();
+    let id = client.call("generatetoaddress", json!([1, ADDRESS]))[0].as_str().unwrap().to_owned() + "1";
+    let call = json!({"id": 1, "method": "getblocktemplate", "params": [{"rules": ["segwit"], "longpollid": id}]});
+    assert_eq!(client.post(&call.to_string()).status, 403);
+}

@@ -4,6 +4,7 @@
 use std::collections::{HashMap, HashSet};
 use std::io::{BufRead, BufReader, Read, Result, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, RwLock, RwLockWriteGuard};
 use std::thread;
@@ -42,6 +43,8 @@ struct Shared {
     /// The text of requests whose replies are changed.
     change: Mutex<Option<(&'static str, Change)>>,
     counts: Mutex<HashMap<String, usize>>,
+    /// Whether each reply is the last of its connection, and says so.
+    ends: AtomicBool,
 }
 
 /// What writes a reply in the node's place.
@@ -88,6 +91,11 @@ impl Relay {
     /// From now on changes the body of each reply to a request in which this text stands.
     pub fn change(&self, text: &'static str, change: impl Fn(&[u8]) -> Option<Vec<u8>> + Send + 'static) {
         *self.shared.change.lock().unwrap() = Some((text, Box::new(change)));
+    }
+
+    /// Whether from now on each reply is the last of its connection, as through a proxy without keep-alive.
+    pub fn end_connections(&self, ends: bool) {
+        self.shared.ends.store(ends, Ordering::Relaxed);
     }
 
     /// From now on passes all replies on as they are.
@@ -148,10 +156,17 @@ fn relay(
             continue;
         }
         node.get_mut().write_all(&request)?;
-        let reply = shared.changed(&text, read_message(&mut node)?);
+        let mut reply = shared.changed(&text, read_message(&mut node)?);
+        let ends = shared.ends.load(Ordering::Relaxed);
+        if let Some(line) = reply.windows(2).position(|end| end == b"\r\n").filter(|_| ends) {
+            reply.splice(line..line, *b"\r\nConnection: close");
+        }
         match hold(Point::Reply)? {
             Some(answer) => answer(host.get_mut())?,
             None => host.get_mut().write_all(&reply)?,
+        }
+        if ends {
+            return Ok(());
         }
     }
 }

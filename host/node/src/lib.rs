@@ -47,6 +47,8 @@ pub type CoinScripts<'a> = ListView<'a, ScriptBuf>;
 pub struct Link {
     /// Whether it answered when it was last asked, and is the node that was followed.
     pub reached: bool,
+    /// Whether each connection to it ends after one answer, so that nothing with effects can be asked of it.
+    pub ends_connections: bool,
     /// Requests sent to it for services and wallets.
     pub requests: u64,
     /// Those of them that had no reply.

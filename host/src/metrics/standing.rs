@@ -135,9 +135,10 @@ impl Standing {
         counters("node_reply_seconds", help, 3, MILLIONTH)
     }
 
-    /// Whether the host can do all that it is for: the node is reached, and no wallet lags behind the chain.
+    /// Whether the host can do all that it is for: the node is reached and takes all methods, and no wallet lags behind the chain.
     pub fn is_ready(&self) -> bool {
-        self.node.link().is_none_or(|link| link.reached) && self.wallets.status().iter().all(|wallet| !wallet.lagging)
+        self.node.link().is_none_or(|link| link.reached && !link.ends_connections)
+            && self.wallets.status().iter().all(|wallet| !wallet.lagging)
     }
 
     fn wallets(&self, page: &mut Page<'_>) -> fmt::Result {

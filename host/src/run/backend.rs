@@ -54,9 +54,10 @@ impl Backend {
             config.url.parse().map_err(|error| RunError::Failed(format!("backend.url: {error}")))?;
         let login = login(config).map_err(|reason| RunError::Failed(format!("backend: {reason}")))?;
         let chain = config.chain(network).unwrap_or_else(|| ChainIdentity::of(network));
+        let greeting = Arc::new(greeting(chain.clone()));
         let connect = |connections, polling| {
             let upstream = Upstream::new(endpoint.clone(), login.clone(), connections);
-            Arc::new(upstream.greeted(greeting(chain.clone())).polled(polling))
+            Arc::new(upstream.greeted(greeting.clone()).polled(polling))
         };
         // Of their own: what clients ask for must not keep the host from following the node.
         let (service, upstream) = (

@@ -2,10 +2,11 @@
 //! that would improve it. Nothing of it is an error of the configuration.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use outrigger_bitcoind::Rpc;
 use outrigger_passthrough::NodeHelp;
-use outrigger_upstream::{Endpoint, Upstream};
+use outrigger_upstream::{Endpoint, Upstream, UpstreamError};
 use serde_json::{Value, json};
 
 use super::configuration::login;
@@ -39,7 +40,9 @@ impl Node {
     fn lines(&self, config: &Config, backend: &BackendConfig) -> Vec<String> {
         let network = self.ask("getnetworkinfo").unwrap_or_default();
         let release = network["version"].as_u64().unwrap_or_default();
-        let mut lines = vec![self.identity(&network["subversion"], config, backend), self.pruned()];
+        let mut lines = vec![self.identity(&network["subversion"], config, backend)];
+        lines.extend(self.endings());
+        lines.push(self.pruned());
         if release < RELEASE_OF_PAYMENTS {
             lines.push("release: payments need Bitcoin Core 24 or later".to_owned());
         }
@@ -82,6 +85,14 @@ impl Node {
         };
         let (url, release, chain) = (&backend.url, text(release), text(chain));
         format!("The node at {url} is reached: {release}, {chain}, block {blocks} of {headers}{behind}{other}")
+    }
+
+    /// Whether each connection has ended after one answer, as that to the first question has by now.
+    fn endings(&self) -> Option<String> {
+        let (upstream, read) = (self.rpc.upstream(), |counter: &AtomicU64| counter.load(Ordering::Relaxed));
+        let figures = upstream.figures();
+        (read(&figures.connections) == read(&figures.replies))
+            .then(|| format!("connections: {}", UpstreamError::Ended(upstream.endpoint().clone())))
     }
 
     fn pruned(&self) -> String {

@@ -3,6 +3,7 @@
 use outrigger_values::RpcError;
 
 use super::credentials::CredentialsError;
+use super::endpoint::Endpoint;
 
 /// Why a node gave no reply that can be used. What a method answers with an error is none of these.
 #[derive(Debug, thiserror::Error)]
@@ -22,6 +23,12 @@ pub enum UpstreamError {
     /// What listens at the address is another node: what it is, and what it should be. It was sent nothing but questions about that.
     #[error("{0}")]
     Foreign(String),
+    /// Connections end after each answer, so that none can be asked first which node it leads to. Nothing was sent but questions.
+    #[error(
+        "Each connection to {0} ends after one answer, as through a proxy without keep-alive: the host cannot tell to which node the \
+         next one leads, and passes on only methods without effects"
+    )]
+    Ended(Endpoint),
     /// The node does not say yet which one it is, but answers with this error, as while it warms up. It was sent nothing else.
     #[error("{0}")]
     NotReady(RpcError),

@@ -14,7 +14,8 @@
 //! Invariants:
 //! - A request is sent again only if nothing of it was written, or if its method is known to have no effects and the connection
 //!   ended before any byte of the reply.
-//! - Where a greeting is set, nothing is sent on a connection before the node at its other end has answered it as it must.
+//! - Where a greeting is set, nothing is sent on a connection before the node at its other end has answered it as it must. Requests
+//!   without effects are, where each of the last greetings ended its connection: for a minute, and until anything fails.
 //! - Credentials are never logged. The cookie is read again when the node refuses it, since each start of bitcoind makes another.
 
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::panic, reason = "a test says what it expects by failing"))]

@@ -5,8 +5,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use http::header::{AUTHORIZATION, CONTENT_TYPE, HOST};
-use http::{HeaderValue, Method, Request, StatusCode};
+use http::header::{AUTHORIZATION, CONNECTION, CONTENT_TYPE, HOST};
+use http::response::Parts;
+use http::{HeaderValue, Method, Request, StatusCode, Version};
 use http_body_util::Full;
 use outrigger_base::busy_poll::BusyPoll;
 use tokio::sync::Semaphore;
@@ -15,7 +16,7 @@ use super::credentials::{Credentials, Login};
 use super::endpoint::Endpoint;
 use super::envelope::{Outcome, read_reply};
 use super::error::UpstreamError;
-use super::greeting::Greeting;
+use super::greeting::{ENOUGH, Ending, Endings, Greeting};
 use super::pool::{self, Sender};
 use super::reply::{Reply, ReplyBody};
 
@@ -73,14 +74,27 @@ pub struct Upstream {
     credentials: Credentials,
     places: Semaphore,
     figures: Figures,
-    greeting: Option<Greeting>,
+    greeting: Option<Arc<Greeting>>,
     busy_poll: Arc<BusyPoll>,
 }
 
 /// A connection to the node, or the reply that says why there is none.
 enum Greeted {
     Node(Sender),
+    /// It is the node, whose connection ended with its answer.
+    Ended(Ending),
     Refused(Reply),
+}
+
+/// What is known of a connection.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Known {
+    /// It was used before.
+    Used,
+    /// It is new, and was greeted where there is a greeting.
+    New,
+    /// It is new, and was not greeted.
+    Unasked,
 }
 
 impl Upstream {
@@ -108,8 +122,17 @@ impl Upstream {
 
     /// The same, with questions that a node has to answer on each new connection before it gets any request.
     #[must_use]
-    pub fn greeted(self, greeting: Greeting) -> Self {
+    pub fn greeted(self, greeting: Arc<Greeting>) -> Self {
         Self { greeting: Some(greeting), ..self }
+    }
+
+    /// Whether each connection ends after one answer, so that only methods without effects can be called.
+    pub fn ends_connections(&self) -> bool {
+        self.endings().is_some_and(Endings::were_the_rule)
+    }
+
+    fn endings(&self) -> Option<&Endings> {
+        self.greeting.as_ref().map(|greeting| &greeting.endings)
     }
 
     /// Names it among the nodes of this process.
@@ -161,6 +184,14 @@ impl Upstream {
                 pool::clear(self.number);
             }
         }
+        // A proxy says by a status of its own that the node is gone.
+        let is_of_node = match &replied {
+            Ok(reply) => !matches!(reply.status, StatusCode::BAD_GATEWAY | StatusCode::GATEWAY_TIMEOUT),
+            Err(error) => matches!(error, UpstreamError::Ended(_) | UpstreamError::Forbidden),
+        };
+        if let Some(endings) = self.endings().filter(|_| !is_of_node) {
+            endings.forget();
+        }
         replied
     }
 
@@ -200,15 +231,25 @@ impl Upstream {
                 Some(place.map_err(|_| UpstreamError::Overloaded)?.map_err(|_| UpstreamError::Overloaded)?)
             }
         };
+        let mut endings = 0;
         loop {
-            let (mut sender, is_new) = match pool::take(self.number) {
+            let greeted = Instant::now();
+            let (mut sender, known) = match pool::take(self.number) {
                 // Its task may have to finish the last reply first.
                 Some(mut sender) => match sender.ready().await {
-                    Ok(()) => (sender, false),
+                    Ok(()) => (sender, Known::Used),
                     Err(_) => continue,
                 },
-                None => match self.greet(self.connect().await?, credentials).await.map_err(before_sending)? {
-                    Greeted::Node(sender) => (sender, true),
+                None if self.endings().is_some_and(Endings::are_the_rule) => match kind {
+                    Kind::Effects => return Err(UpstreamError::Ended(self.endpoint.clone())),
+                    Kind::ReadOnly | Kind::Waiting => (self.connect().await?, Known::Unasked),
+                },
+                None => match self.greet(credentials).await.map_err(before_sending)? {
+                    Greeted::Node(sender) => (sender, Known::New),
+                    Greeted::Ended(ending) => {
+                        self.note_ending(greeted, ending, &mut endings)?;
+                        continue;
+                    }
                     Greeted::Refused(reply) => return Ok(reply),
                 },
             };
@@ -220,17 +261,57 @@ impl Upstream {
                         self.figures.note_reply(sent.elapsed());
                     }
                     let (mut head, body) = response.into_parts();
-                    let body = ReplyBody::new(body, self.number, sender);
+                    self.note_kept(known, &head);
+                    let body = match known {
+                        Known::Unasked => ReplyBody::last(body),
+                        Known::Used | Known::New => ReplyBody::new(body, self.number, sender),
+                    };
                     return Ok(Reply { status: head.status, content_type: head.headers.remove(CONTENT_TYPE), body });
                 }
                 Err(error) => error,
             };
-            // A connection that waited may have been closed by the node meanwhile; a new one has no such excuse.
             let unsent = error.message().is_some();
-            if is_new || !(unsent || kind != Kind::Effects) {
-                let lost = UpstreamError::Lost(error.into_error());
-                return Err(if unsent { before_sending(lost) } else { lost });
+            let may_repeat = unsent || kind != Kind::Effects;
+            match known {
+                // One that waited may have been closed by the node meanwhile, and one that was greeted with the answer to that.
+                Known::Used if may_repeat => {}
+                Known::New if may_repeat && self.greeting.is_some() => {
+                    self.note_ending(greeted, Ending::Untold, &mut endings)?;
+                }
+                _ => {
+                    let lost = UpstreamError::Lost(error.into_error());
+                    return Err(if unsent { before_sending(lost) } else { lost });
+                }
             }
+        }
+    }
+
+    /// Notes that the node was greeted, and the connection ended then. `count` are those of this request.
+    ///
+    /// # Errors
+    /// Where connections ended as often as makes the rule, and others did not.
+    fn note_ending(&self, greeted: Instant, ending: Ending, count: &mut u32) -> Result<(), UpstreamError> {
+        if self.endings().is_some_and(|endings| endings.note(greeted, ending)) {
+            tracing::warn!(endpoint = %self.endpoint, "{}", UpstreamError::Ended(self.endpoint.clone()));
+        }
+        *count += 1;
+        if *count <= ENOUGH {
+            return Ok(());
+        }
+        let ended = std::io::Error::other("connections end after their first answer");
+        Err(UpstreamError::Unreachable(ended))
+    }
+
+    /// Notes that a connection is kept after an answer, where this one shows it.
+    fn note_kept(&self, known: Known, head: &Parts) {
+        let Some(endings) = self.endings() else { return };
+        let is_kept = match known {
+            Known::Used => true,
+            Known::New => false,
+            Known::Unasked => endings.are_told() && !ends_connection(head),
+        };
+        if is_kept {
+            endings.note_kept();
         }
     }
 
@@ -248,13 +329,18 @@ impl Upstream {
 
     /// Asks on a new connection whether it leads to the node. A status that says nothing of it, as 401, is the reply to whatever was
     /// to be sent.
-    async fn greet(&self, mut sender: Sender, credentials: &HeaderValue) -> Result<Greeted, UpstreamError> {
+    async fn greet(&self, credentials: &HeaderValue) -> Result<Greeted, UpstreamError> {
+        let mut sender = self.connect().await?;
         let Some(greeting) = &self.greeting else { return Ok(Greeted::Node(sender)) };
         for (number, body) in greeting.requests.iter().enumerate() {
+            // Where it has ended, each question tells by itself.
+            if number > 0 && sender.ready().await.is_err() {
+                sender = self.connect().await?;
+            }
             let request = self.request((Method::POST, "/", credentials), body.clone());
             sender.ready().await.map_err(UpstreamError::Lost)?;
             let (head, body) = sender.send_request(request).await.map_err(UpstreamError::Lost)?.into_parts();
-            let status = head.status;
+            let (status, is_last) = (head.status, ends_connection(&head));
             if matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN | StatusCode::SERVICE_UNAVAILABLE) {
                 return Ok(Greeted::Refused(Reply { status, content_type: None, body: ReplyBody::last(body) }));
             }
@@ -266,8 +352,10 @@ impl Upstream {
                 Outcome::Strange => return Err(UpstreamError::Strange(status)),
             };
             if (greeting.check)(number, &result).map_err(UpstreamError::Foreign)? {
-                sender.ready().await.map_err(UpstreamError::Lost)?;
-                return Ok(Greeted::Node(sender));
+                return Ok(match sender.ready().await {
+                    Ok(()) => Greeted::Node(sender),
+                    Err(_) => Greeted::Ended(if is_last { Ending::Told } else { Ending::Untold }),
+                });
             }
         }
         Err(UpstreamError::Foreign(format!("{} does not say which chain it is on", self.endpoint)))
@@ -277,6 +365,15 @@ impl Upstream {
         self.figures.connections.fetch_add(1, Ordering::Relaxed);
         pool::connect(&self.endpoint, &self.busy_poll).await.map_err(UpstreamError::Unreachable)
     }
+}
+
+/// Whether the head of an answer says that its connection ends behind it.
+fn ends_connection(head: &Parts) -> bool {
+    let says = |word: &str| {
+        let values = head.headers.get_all(CONNECTION).iter().filter_map(|value| value.to_str().ok());
+        values.flat_map(|value| value.split(',')).any(|one| one.trim().eq_ignore_ascii_case(word))
+    };
+    says("close") || (head.version < Version::HTTP_11 && !says("keep-alive"))
 }
 
 /// An error before anything was sent but questions.

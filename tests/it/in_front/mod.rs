@@ -3,6 +3,7 @@
 mod beside;
 mod chain;
 mod descriptor_fields;
+mod endings;
 mod estimates;
 mod failures;
 mod false_data;

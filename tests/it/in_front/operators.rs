@@ -1,5 +1,6 @@
 //! What operators have of the host in front of a bitcoind: the check before the start, REST, the audit log, metrics and the log.
 
+use std::net::SocketAddr;
 use std::process::Command;
 
 use outrigger_tests::{Bitcoind, Client, Host, HostOptions, bitcoind, built, groups, wait_until};
@@ -13,8 +14,13 @@ const ADDRESS: &str = "bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080";
 
 /// What `run --check` says of a node, and its exit code.
 fn checked(node: &Bitcoind, network: &str) -> (Option<i32>, String) {
+    checked_at(node, node.address, network)
+}
+
+/// The same of a node that is reached at another address than its own.
+pub fn checked_at(node: &Bitcoind, address: SocketAddr, network: &str) -> (Option<i32>, String) {
     let text = std::fs::read_to_string(groups("bitcoind.toml")).unwrap();
-    let text = text.replace("http://127.0.0.1:8332", &format!("http://{}", node.address));
+    let text = text.replace("http://127.0.0.1:8332", &format!("http://{address}"));
     let text = text.replace("~/.bitcoin/.cookie", &node.cookie().display().to_string());
     let text = text.replace("network = \"main\"", &format!("network = \"{network}\""));
     let folder = tempfile::tempdir().unwrap();

@@ -73,7 +73,9 @@ impl From<AskError> for NodeError {
             // The host asks again, as while the node is away.
             AskError::Unproven(_) => Self::Unavailable(error.to_string()),
             // Warming up.
-            AskError::Upstream(UpstreamError::Foreign(_)) => Self::Unavailable(error.to_string()),
+            AskError::Upstream(UpstreamError::Foreign(_) | UpstreamError::Ended(_)) => {
+                Self::Unavailable(error.to_string())
+            }
             AskError::Upstream(UpstreamError::NotReady(inner)) => Self::Unavailable(inner.message.clone()),
             AskError::Lost { .. } => Self::OutcomeUnknown(error.to_string()),
             AskError::Rpc { error: inner, .. } if inner.code.0 == -28 => Self::Unavailable(inner.message.clone()),

@@ -186,9 +186,11 @@ impl Node for BitcoindNode {
     }
 
     fn link(&self) -> Option<Link> {
-        let figures = self.rpc().upstream().figures();
+        let upstream = self.rpc().upstream();
+        let figures = upstream.figures();
         Some(Link {
             reached: self.follower.is_reached(),
+            ends_connections: upstream.ends_connections(),
             requests: figures.requests.load(Ordering::Relaxed),
             failures: figures.failures.load(Ordering::Relaxed),
             replies: figures.replies.load(Ordering::Relaxed),

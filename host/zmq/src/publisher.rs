@@ -262,6 +262,25 @@ mod tests {
     }
 
     #[test]
+    fn subscription_that_hears_nothing_for_long_is_silent_and_has_not_ended() {
+        let (_folder, _runtime, socket, endpoint) = socket(1_000);
+        let mut quiet = endpoint.subscribe(&[b"raw"], 1 << 20, Duration::from_millis(20)).unwrap();
+        wait_until_known(&socket);
+        assert!(matches!(quiet.read(), Err(ZmqError::Silent)));
+        socket.send(&[b"raw"]);
+        let heard = loop {
+            match quiet.read() {
+                Err(ZmqError::Silent) => {}
+                heard => break heard,
+            }
+        };
+        assert_eq!(heard.unwrap(), [b"raw"]);
+        drop(socket);
+        let end = std::iter::repeat_with(|| quiet.read()).find(|read| !matches!(read, Err(ZmqError::Silent)));
+        assert!(matches!(end, Some(Err(ZmqError::Io(_)))));
+    }
+
+    #[test]
     fn one_that_reads_nothing_loses_messages_and_holds_nobody_up() {
         let (_folder, _runtime, socket, endpoint) = socket(3);
         let limit = Duration::from_secs(60);

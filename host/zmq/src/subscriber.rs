@@ -101,7 +101,7 @@ impl<S: Read + Write> Subscription<S> {
     /// The parts of the next message.
     ///
     /// # Errors
-    /// As of [`Self::begin`], and when none comes in time.
+    /// As of [`Self::begin`]; `Silent` when none comes in time.
     pub fn read(&mut self) -> Result<Vec<Vec<u8>>, ZmqError> {
         let mut parts = Vec::new();
         let mut commands = 0;
@@ -121,7 +121,10 @@ impl<S: Read + Write> Subscription<S> {
 
     fn frame(&mut self) -> Result<Frame, ZmqError> {
         let mut flags = [0];
-        self.stream.read_exact(&mut flags)?;
+        self.stream.read_exact(&mut flags).map_err(|error| match error.kind() {
+            io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => ZmqError::Silent,
+            _ => error.into(),
+        })?;
         let mut bytes = [0; 8];
         let bytes = &mut bytes[..wire::length_bytes(flags[0])?];
         self.stream.read_exact(bytes)?;

@@ -19,7 +19,10 @@ pub const PONG: &[u8] = b"\x04PONG";
 /// Why there are no messages.
 #[derive(Debug, thiserror::Error)]
 pub enum ZmqError {
-    /// The connection failed, ended, or nothing came in time.
+    /// Nothing came in time. The subscription has not ended.
+    #[error("nothing came in time")]
+    Silent,
+    /// The connection failed or ended.
     #[error(transparent)]
     Io(#[from] io::Error),
     /// The peer breaks the protocol, or speaks another one.

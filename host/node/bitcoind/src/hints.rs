@@ -176,10 +176,11 @@ fn wait_for_blocks(follower: &Weak<Follower>, hints: &SyncSender<Hint>) {
     }
 }
 
-/// Hears the node's notifications, and subscribes again where they end.
+/// Hears the node's notifications, and subscribes again where they end, or where there are none for long: a connection may be dead
+/// without an end.
 fn listen(follower: &Weak<Follower>, setting: &ZmqSetting, hints: &SyncSender<Hint>) {
     let mut pause = RETRY_AFTER;
-    let mut warned = false;
+    let (mut warned, mut is_silent) = (false, false);
     loop {
         let endpoint = match (setting, follower.upgrade().filter(|follower| !follower.is_stopping())) {
             (_, None) => return,
@@ -189,16 +190,20 @@ fn listen(follower: &Weak<Follower>, setting: &ZmqSetting, hints: &SyncSender<Hi
         if let Some(endpoint) = endpoint {
             match Notifications::subscribe(&endpoint, SILENCE) {
                 Ok(mut subscription) => {
-                    tracing::info!("the node's ZMQ notifications are subscribed to");
-                    let (heard, error) = hear(follower, &mut subscription, hints);
-                    let is_silent = matches!(&error, ZmqError::Io(error)
-                        if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut));
-                    tracing::info!(%error, "the node's ZMQ notifications have ended");
-                    if let Some(follower) = follower.upgrade().filter(|_| !is_silent) {
-                        follower.note_return();
+                    if !is_silent {
+                        tracing::info!("the node's ZMQ notifications are subscribed to");
                     }
+                    let (heard, error) = hear(follower, &mut subscription, hints);
+                    is_silent = matches!(error, ZmqError::Silent);
                     if heard || is_silent {
                         (pause, warned) = (RETRY_AFTER, false);
+                    }
+                    if is_silent {
+                        continue;
+                    }
+                    tracing::info!(%error, "the node's ZMQ notifications have ended");
+                    if let Some(follower) = follower.upgrade() {
+                        follower.note_return();
                     }
                 }
                 Err(error) if !warned => {
@@ -207,6 +212,7 @@ fn listen(follower: &Weak<Follower>, setting: &ZmqSetting, hints: &SyncSender<Hi
                 }
                 Err(error) => tracing::debug!(%error, "the node's ZMQ notifications cannot be had"),
             }
+            is_silent = false;
         }
         thread::sleep(pause);
         pause = (2 * pause).min(MAX_RETRY_AFTER);

@@ -41,6 +41,7 @@ pub(crate) async fn forward(
     if let (StatusCode::OK, Some(length)) = (reply.status, reply.body.length())
         && length > STREAM_MIN_BYTES
         && may_stream
+        && upstream.is_plain()
         && !may_have_effects(method)
     {
         let inner = length - (PREFIX.len() + SUFFIX.len()) as u64;

@@ -346,7 +346,7 @@ mod tests {
         assert_eq!(of("getblocktemplate", json!([{"longpollid": ""}])), None);
         assert_eq!(of("getblocktemplate", json!([{"longpollid": null}])), None);
         assert!(of("getblocktemplate", json!([{"longpollid": 5, "mode": null}])).is_some());
-        assert_eq!(with_id(br#"[{"rules":[]}]"#, ""), r#"[{"longpollid":"","rules":[]}]"#);
+        assert_eq!(with_id(br#"[{"rules":[]}]"#, ""), r#"[{"rules":[],"longpollid":""}]"#);
         assert_eq!(with_id(br#"{"template_request":{}}"#, ""), r#"{"template_request":{"longpollid":""}}"#,);
         assert!(Wait::of("getblocktemplate", br#"[{"longpoll\u0069d":"x","longpollid":7}]"#).is_some());
         assert_eq!(of("getblock", json!([hash])), None);

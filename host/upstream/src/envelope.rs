@@ -1,12 +1,13 @@
 //! A call as bitcoind reads it, and the result in the bytes of its reply.
 //!
 //! Requests say no `jsonrpc`, which all releases answer alike: the result stands between a known beginning and a known end, so
-//! that it need not be parsed.
+//! that it need not be parsed. A reply whose white space or whose order is another is parsed.
 
 use bytes::{BufMut, Bytes, BytesMut};
 use http::StatusCode;
 use outrigger_values::{RpcError, RpcErrorCode};
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
+use serde_json::value::RawValue;
 
 /// What stands before a result.
 pub const PREFIX: &[u8] = br#"{"result":"#;
@@ -48,8 +49,16 @@ pub enum Outcome {
 }
 
 #[derive(Deserialize)]
-struct ErrorReply {
-    error: ErrorObject,
+struct AnyReply<'b> {
+    #[serde(borrow, default, deserialize_with = "present")]
+    result: Option<&'b RawValue>,
+    #[serde(default)]
+    error: Option<ErrorObject>,
+}
+
+/// A value that is there, also where it is null.
+fn present<'b, D: Deserializer<'b>>(deserializer: D) -> Result<Option<&'b RawValue>, D::Error> {
+    <&RawValue>::deserialize(deserializer).map(Some)
 }
 
 #[derive(Deserialize)]
@@ -60,16 +69,24 @@ struct ErrorObject {
 
 /// Reads a whole reply.
 pub fn read_reply(status: StatusCode, body: &Bytes) -> Outcome {
-    if status == StatusCode::OK && body.starts_with(PREFIX) && body.ends_with(SUFFIX) {
+    if status == StatusCode::OK && is_plain(body) {
         let end = body.len() - SUFFIX.len();
         return if end > PREFIX.len() { Outcome::Result(body.slice(PREFIX.len()..end)) } else { Outcome::Strange };
     }
-    match serde_json::from_slice::<ErrorReply>(body) {
-        Ok(ErrorReply { error: ErrorObject { code, message } }) => {
+    match serde_json::from_slice::<AnyReply<'_>>(body) {
+        Ok(AnyReply { error: Some(ErrorObject { code, message }), .. }) => {
             Outcome::Error(RpcError::new(RpcErrorCode(code), message))
         }
-        Err(_) => Outcome::Strange,
+        Ok(AnyReply { result: Some(result), .. }) if status == StatusCode::OK => {
+            Outcome::Result(body.slice_ref(result.get().as_bytes()))
+        }
+        _ => Outcome::Strange,
     }
+}
+
+/// Whether the reply with a result is written byte for byte as bitcoind writes it.
+pub fn is_plain(body: &[u8]) -> bool {
+    body.starts_with(PREFIX) && body.ends_with(SUFFIX)
 }
 
 #[cfg(test)]
@@ -84,6 +101,13 @@ mod tests {
         assert_eq!(read(200, "{\"result\":[1,\"é\"],\"error\":null,\"id\":1}\n"), Outcome::Result("[1,\"é\"]".into()));
         let error = r#"{"result":null,"error":{"code":-8,"message":"Block height out of range"},"id":1}"#;
         assert_eq!(read(500, error), Outcome::Error(RpcError::new(RpcErrorCode(-8), "Block height out of range")));
+        for spaced in [
+            "{\"result\":[1,\"é\"],\"error\":null,\"id\":1}",
+            " { \"error\": null,\r\n \"id\": 1, \"result\": [1,\"é\"] }\r\n",
+        ] {
+            assert_eq!(read(200, spaced), Outcome::Result("[1,\"é\"]".into()), "{spaced}");
+        }
+        assert_eq!(read(200, r#"{"result": null, "error": null}"#), Outcome::Result("null".into()));
         for strange in ["", "<html>", "{\"result\":,\"error\":null,\"id\":1}\n", "{\"error\":null}"] {
             assert_eq!(read(200, strange), Outcome::Strange, "{strange}");
         }

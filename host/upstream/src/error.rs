@@ -20,6 +20,9 @@ pub enum UpstreamError {
     /// The node's work queue is full (503). It did nothing.
     #[error("the node's work queue is full")]
     Overloaded,
+    /// The node starts or stops (503 for another reason than a full work queue). It did nothing.
+    #[error("the node starts or stops")]
+    Unavailable,
     /// What listens at the address is another node: what it is, and what it should be. It was sent nothing but questions about that.
     #[error("{0}")]
     Foreign(String),
@@ -56,7 +59,12 @@ impl UpstreamError {
     pub fn is_absent(&self) -> bool {
         matches!(
             self,
-            Self::Unreachable(_) | Self::Credentials(_) | Self::Unauthorized | Self::Lost(_) | Self::TimedOut
+            Self::Unreachable(_)
+                | Self::Credentials(_)
+                | Self::Unauthorized
+                | Self::Unavailable
+                | Self::Lost(_)
+                | Self::TimedOut
         )
     }
 }

@@ -94,13 +94,17 @@ async fn cookie_is_read_again_when_it_is_refused() {
 #[tokio::test]
 async fn full_queue_whitelist_and_other_servers_are_told_apart() {
     const BUSY: &str = "HTTP/1.1 503 Service Unavailable\r\nContent-Length: 27\r\n\r\nWork queue depth exceeded\r\n";
+    // As bitcoind refuses requests while it stops.
+    const STOPPING: &str = "HTTP/1.1 503 Service Unavailable\r\nContent-Length: 13\r\n\r\n<HTML></HTML>";
     const LISTED: &str = "HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n";
     const HTML: &str = "HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\n<html>";
-    let (upstream, serving, _folder) = server(vec![vec![BUSY, LISTED, HTML]]).await;
+    let (upstream, serving, _folder) = server(vec![vec![BUSY, STOPPING], vec![LISTED, HTML]]).await;
     assert!(matches!(ask(&upstream, "getblockcount").await.unwrap_err(), UpstreamError::Overloaded));
+    let stopping = ask(&upstream, "sendrawtransaction").await.unwrap_err();
+    assert!(matches!(stopping, UpstreamError::Unavailable) && stopping.is_absent() && stopping.is_without_effect());
     assert!(matches!(ask(&upstream, "getblockcount").await.unwrap_err(), UpstreamError::Forbidden));
     assert_eq!(ask(&upstream, "getblockcount").await.unwrap(), Outcome::Strange);
-    assert_eq!(serving.await.unwrap().len(), 3);
+    assert_eq!(serving.await.unwrap().len(), 4);
 }
 
 #[tokio::test]

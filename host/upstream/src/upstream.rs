@@ -1,7 +1,7 @@
 //! One node: its address, its credentials, and how many requests it gets at a time.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
@@ -14,7 +14,7 @@ use tokio::sync::Semaphore;
 
 use super::credentials::{Credentials, Login};
 use super::endpoint::Endpoint;
-use super::envelope::{Outcome, read_reply};
+use super::envelope::{Outcome, is_plain, read_reply};
 use super::error::UpstreamError;
 use super::greeting::{ENOUGH, Ending, Endings, Greeting};
 use super::pool::{self, Sender};
@@ -22,6 +22,10 @@ use super::reply::{Reply, ReplyBody};
 
 /// The most bytes of the body of a reply that carries only a status.
 const MAX_STATUS_BODY: usize = 64 << 10;
+
+/// The beginning of the body with which bitcoind refuses what its work queue has no room for. It has others for 503 while it stops, and
+/// its REST interface while it starts.
+const QUEUE_FULL: &[u8] = b"Work queue depth exceeded";
 
 /// The longest answer to a question of the greeting, in bytes: a block template with all transactions in hexadecimal.
 const MAX_GREETING: usize = 64 << 20;
@@ -75,6 +79,8 @@ pub struct Upstream {
     places: Semaphore,
     figures: Figures,
     greeting: Option<Arc<Greeting>>,
+    /// Whether the last answer to a question of the greeting was written as bitcoind writes it.
+    plain: AtomicBool,
     busy_poll: Arc<BusyPoll>,
 }
 
@@ -110,6 +116,7 @@ impl Upstream {
             places: Semaphore::new(connections.max(1)),
             figures: Figures::default(),
             greeting: None,
+            plain: AtomicBool::new(true),
             busy_poll: BusyPoll::new(Duration::ZERO),
         }
     }
@@ -138,6 +145,11 @@ impl Upstream {
     /// Names it among the nodes of this process.
     pub fn number(&self) -> u64 {
         self.number
+    }
+
+    /// Whether its results stand between a known beginning and a known end, so that long ones can be cut out while they come.
+    pub fn is_plain(&self) -> bool {
+        self.plain.load(Ordering::Relaxed)
     }
 
     /// Where it listens.
@@ -201,14 +213,18 @@ impl Upstream {
         loop {
             let head = (verb.clone(), path, &credentials);
             let reply = self.send_once(head, body.clone(), kind).await?;
-            let error = match reply.status {
+            let status = reply.status;
+            if !matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN | StatusCode::SERVICE_UNAVAILABLE) {
+                return Ok(reply);
+            }
+            // Read to its end, so that the connection can be used again.
+            let body = reply.collect(MAX_STATUS_BODY).await.map_or_else(|_| Bytes::new(), |(_, body)| body);
+            let error = match status {
                 StatusCode::UNAUTHORIZED => UpstreamError::Unauthorized,
                 StatusCode::FORBIDDEN => UpstreamError::Forbidden,
-                StatusCode::SERVICE_UNAVAILABLE => UpstreamError::Overloaded,
-                _ => return Ok(reply),
+                _ if body.starts_with(QUEUE_FULL) => UpstreamError::Overloaded,
+                _ => UpstreamError::Unavailable,
             };
-            // Read, so that the connection can be used again.
-            let _ = reply.collect(MAX_STATUS_BODY).await;
             credentials = match (&error, self.credentials.other_than(&credentials)) {
                 (UpstreamError::Unauthorized, Some(other)) => other,
                 _ => return Err(error),
@@ -347,7 +363,10 @@ impl Upstream {
             let (status, body) =
                 Reply { status, content_type: None, body: ReplyBody::last(body) }.collect(MAX_GREETING).await?;
             let result = match read_reply(status, &body) {
-                Outcome::Result(result) => result,
+                Outcome::Result(result) => {
+                    self.plain.store(is_plain(&body), Ordering::Relaxed);
+                    result
+                }
                 Outcome::Error(error) => return Err(UpstreamError::NotReady(error)),
                 Outcome::Strange => return Err(UpstreamError::Strange(status)),
             };

@@ -6,7 +6,7 @@ use outrigger_tests::{Client, Host};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-use super::start;
+use super::{start, start_behind_relay};
 
 /// A P2WPKH address of regtest that nobody has a key of.
 const ADDRESS: &str = "bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080";
@@ -343,4 +343,29 @@ fn passed_results_of_any_length_come_whole_and_are_not_held() {
         drop(stream);
     }
     assert_eq!(client.call("getblockcount", json!([])), json!(6));
+}
+
+#[test]
+fn replies_with_other_white_space_are_read_and_passed_on() {
+    let Some((host, relay)) = start_behind_relay(&[]) else { return };
+    host.client().call("generatetoaddress", json!([1, ADDRESS]));
+    // As something between host and node may write them.
+    relay.change("\"method\"", |body| Some([b" ", body.trim_ascii_end()].concat()));
+    let host = host.restart();
+    let (mut client, mut node) = (host.client(), host.node.as_ref().unwrap().client());
+    client.call("generatetoaddress", json!([1, ADDRESS]));
+    let mut wallet = host.new_wallet("w");
+    assert_eq!(wallet.call("getwalletinfo", json!([]))["lastprocessedblock"]["height"], 2);
+    // A result, a long one, an error, and a batch.
+    let text = "a".repeat(2 << 20);
+    for (method, params) in [
+        ("getblockcount", json!([])),
+        ("decodescript", json!([text])),
+        ("getblockhash", json!([7])),
+        ("gettxout", json!(["77".repeat(32), 0])),
+    ] {
+        assert_eq!(client.try_call(method, params.clone()), node.try_call(method, params), "{method}");
+    }
+    let batch = json!([{"id": 1, "method": "getblockcount"}, {"id": 2, "method": "getbestblockhash"}]).to_string();
+    assert_eq!(reply(&mut client, &batch), reply(&mut node, &batch));
 }

@@ -29,6 +29,8 @@ use crate::{Context, Outcome};
 const DEFAULT_TRIES: u64 = 1_000_000;
 /// How many nonces are tried between two looks at whether anyone still waits.
 const TRIES_PER_LOOK: u64 = 1 << 16;
+/// How often a block is made anew, where each time the tip has moved or the block is known already.
+const MAX_ATTEMPTS: usize = 100;
 
 /// Whether a call that mines should go on.
 #[derive(Clone, Copy)]
@@ -103,15 +105,7 @@ pub fn generate_block(context: &Context<'_>, watch: Watch<'_>) -> Outcome {
         transactions.push(transaction_argument(context.host, text)?);
     }
     let submitted = context.params.flag_or(2, true)?;
-    let next = context.host.chain.next_block(Scope::NONE)?;
-    let mut block = assemble(&next, script, Amount::ZERO, transactions);
-    match context.host.chain.check_block(Scope::NONE, serialize(&block).into())? {
-        Verdict::Valid => {}
-        Verdict::Invalid { reason, detail } if detail.is_empty() => return Err(MiningError::InvalidBlock(reason)),
-        Verdict::Invalid { reason, detail } => return Err(MiningError::InvalidBlock(format!("{reason}, {detail}"))),
-        Verdict::NotBestPrevious => return Err(MiningError::Unsteady),
-        verdict => return Err(MiningError::InvalidBlock(format!("{verdict:?}"))),
-    }
+    let mut block = valid_block(context.host, &script, &transactions)?;
     let mut effort = Effort { tries: DEFAULT_TRIES, watch };
     if !effort.find_nonce(&mut block.header) {
         return Err(MiningError::NoNonce);
@@ -120,6 +114,31 @@ pub fn generate_block(context: &Context<'_>, watch: Watch<'_>) -> Outcome {
         return Ok(json!({"hash": block.block_hash(), "hex": encode_hex(&serialize(&block))}));
     }
     Ok(json!({"hash": submit(context.host, &block)?}))
+}
+
+/// A block of these transactions on the tip, without its proof of work. Other calls that make the same block at the same time may have
+/// moved the tip or submitted that very block meanwhile: then it is made on the next tip, or with the next time.
+fn valid_block(host: &Host, script: &ScriptBuf, transactions: &[Transaction]) -> Result<Block, MiningError> {
+    let mut known: Option<Header> = None;
+    for _ in 0..MAX_ATTEMPTS {
+        let mut next = host.chain.next_block(Scope::NONE)?;
+        if let Some(known) = known.filter(|known| known.prev_blockhash == next.tip.hash) {
+            next.time = next.time.max(known.time.saturating_add(1));
+        }
+        let block = assemble(&next, script.clone(), Amount::ZERO, transactions.to_vec());
+        match host.chain.check_block(Scope::NONE, serialize(&block).into())? {
+            Verdict::Valid => return Ok(block),
+            Verdict::Invalid { reason, detail } if detail.is_empty() => return Err(MiningError::InvalidBlock(reason)),
+            Verdict::Invalid { reason, detail } => {
+                return Err(MiningError::InvalidBlock(format!("{reason}, {detail}")));
+            }
+            Verdict::Duplicate | Verdict::DuplicateInconclusive => known = Some(block.header),
+            Verdict::DuplicateInvalid => return Err(MiningError::NotAccepted),
+            Verdict::NotBestPrevious => {}
+            verdict => return Err(MiningError::InvalidBlock(format!("{verdict:?}"))),
+        }
+    }
+    Err(MiningError::Unsteady)
 }
 
 fn network(context: &Context<'_>) -> Result<Network, MiningError> {

@@ -130,3 +130,39 @@ fn generateblock_of_an_invalid_block_is_refused_with_all_details() {
         )
     );
 }
+
+#[test]
+fn generateblock_of_a_block_that_is_known_by_its_header_takes_the_next_time() {
+    let host = Host::start();
+    let mut client = host.client();
+    let mut time = 2_000_000_000;
+    // One whose first nonce has enough work: about every second has.
+    let header = loop {
+        client.call("setmocktime", json!([time]));
+        let made = client.call("generateblock", json!(["raw(51)", [], false]));
+        let hex = made["hex"].as_str().unwrap();
+        if hex.get(152..160) == Some("00000000") {
+            break hex[..160].to_owned();
+        }
+        time += 1;
+    };
+    client.call("submitheader", json!([header]));
+    let mined = client.call("generateblock", json!(["raw(51)", []]))["hash"].clone();
+    assert_eq!(client.call("getbestblockhash", json!([])), mined);
+    assert_eq!(client.call("getblockheader", json!([mined]))["time"], json!(time + 1));
+}
+
+#[test]
+fn generateblock_of_many_clients_at_once_never_fails() {
+    const CLIENTS: usize = 6;
+    const CALLS: usize = 50;
+    let host = Host::start();
+    std::thread::scope(|scope| {
+        for mut client in std::iter::repeat_with(|| host.client()).take(CLIENTS) {
+            scope.spawn(move || (0..CALLS).for_each(|_| drop(client.call("generateblock", json!(["raw(51)", []])))));
+        }
+    });
+    // Two may have made the same block at the same time, or another on the same tip.
+    let height = host.client().call("getblockcount", json!([])).as_u64().unwrap();
+    assert!((CALLS as u64..=(CLIENTS * CALLS) as u64).contains(&height), "{height}");
+}

@@ -99,3 +99,28 @@ fn getblocktemplate_bad_requests_are_refused_in_order() {
     }
     assert_eq!(client.refused("submitblock", json!([])).0, -1);
 }
+
+#[test]
+fn getblocktemplate_of_a_periods_first_block_keeps_bip_94() {
+    const START: u64 = 2_000_000_000;
+    let host = Host::start();
+    let mut client = host.client();
+    let mut mine = |time: u64, blocks: u64| {
+        client.call("setmocktime", json!([time]));
+        client.call("generatetodescriptor", json!([blocks, "raw(51)"]));
+        client.call("setmocktime", json!([START + 1_000]));
+        let template = client.call("getblocktemplate", request());
+        let tip = client.call("getblockheader", json!([template["previousblockhash"]]));
+        let after_median = tip["mediantime"].as_u64().unwrap() + 1;
+        (template["height"].as_u64(), template["mintime"].as_u64(), template["curtime"].as_u64(), after_median)
+    };
+    mine(START, 142);
+    // As release 29 of bitcoind: ten minutes before the former block, though the clock is earlier.
+    let (height, least, current, after_median) = mine(START + 6_000, 1);
+    assert_eq!((height, least, current), (Some(144), Some(START + 5_400), Some(START + 5_400)));
+    assert!(after_median < START + 1_000);
+    let (height, least, current, after_median) = mine(START + 1_000, 1);
+    assert_eq!((height, least, current), (Some(145), Some(after_median), Some(START + 1_000)));
+    let first = client.call("getblockhash", json!([144]));
+    assert_eq!(client.call("getblockheader", json!([first]))["time"], json!(START + 5_400));
+}

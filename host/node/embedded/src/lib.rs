@@ -182,7 +182,7 @@ impl EmbeddedNode {
     fn describe_next(&self, best: Best) -> NextBlock {
         let Best { tip, next_stage } = best;
         let (version, rules, available) = deployments::template(next_stage);
-        let min_time = tip.median_time.saturating_add(1);
+        let min_time = self.params.min_time(&tip);
         let now = u32::try_from(self.clock.now()).unwrap_or(u32::MAX);
         NextBlock {
             tip,

@@ -7,6 +7,7 @@ use bitcoin::Network;
 use bitcoin::constants::genesis_block;
 use bitcoin::{Amount, Block, BlockHash, Weight, params};
 
+use outrigger_service::chain::Tip;
 use outrigger_standard::policy::DUST_FEERATE;
 use outrigger_values::FeeRate;
 
@@ -20,6 +21,8 @@ pub const WITNESS_SCALE_FACTOR: u64 = 4;
 pub const COINBASE_MATURITY: u32 = 100;
 /// How far a block's time may be ahead of ours, in seconds.
 pub const MAX_FUTURE_BLOCK_TIME: u64 = 7_200;
+/// How much earlier than its predecessor the first block of a period may be in a template, in seconds (BIP 94).
+pub const MAX_TIMEWARP: u32 = 600;
 /// How many block times the median time is taken of (BIP 113).
 pub const MEDIAN_TIME_SPAN: usize = 11;
 /// Lock times below this are heights, the others times.
@@ -40,6 +43,8 @@ pub struct ChainParams {
     pub initial_subsidy: Amount,
     /// How many blocks the subsidy stays the same.
     pub halving_interval: u32,
+    /// How many blocks a period has, at whose first block the difficulty would be set anew.
+    pub difficulty_interval: u32,
 }
 
 impl ChainParams {
@@ -55,7 +60,17 @@ impl ChainParams {
         let genesis = genesis_block(&params::Params::REGTEST);
         let genesis_hash = genesis.block_hash();
         let initial_subsidy = Amount::from_int_btc(50);
-        Ok(Self { genesis, genesis_hash, bits: 0x207f_ffff, initial_subsidy, halving_interval: 150 })
+        let bits = 0x207f_ffff;
+        Ok(Self { genesis, genesis_hash, bits, initial_subsidy, halving_interval: 150, difficulty_interval: 144 })
+    }
+
+    /// The least time of a block on this tip in templates: release 29 keeps BIP 94 there on all chains, though blocks need not.
+    pub fn min_time(&self, tip: &Tip) -> u32 {
+        let after_median = tip.median_time.saturating_add(1);
+        match tip.height.saturating_add(1).is_multiple_of(self.difficulty_interval) {
+            true => after_median.max(tip.time.saturating_sub(MAX_TIMEWARP)),
+            false => after_median,
+        }
     }
 
     /// What the coinbase of a block may create beside the fees.

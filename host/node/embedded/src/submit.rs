@@ -35,7 +35,8 @@ impl EmbeddedNode {
         if let Some(entry) = self.store.entry(&txn, &block.block_hash())? {
             return Ok(match (entry.failure, entry.validity) {
                 (Failure::Own | Failure::Inherited, _) => Verdict::DuplicateInvalid,
-                (Failure::None, Validity::Connected) => Verdict::Duplicate,
+                // bitcoind connects the genesis block without validating it.
+                (Failure::None, Validity::Connected) if entry.height > 0 => Verdict::Duplicate,
                 (Failure::None, _) => Verdict::DuplicateInconclusive,
             });
         }

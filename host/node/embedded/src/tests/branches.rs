@@ -83,6 +83,14 @@ fn a_precious_block_is_preferred_among_equals_and_stays_so() {
 }
 
 #[test]
+fn proposal_of_the_genesis_block_is_inconclusive_as_in_bitcoind() {
+    let node = TestNode::new();
+    let genesis = serialize(&bitcoin::constants::genesis_block(bitcoin::Network::Regtest));
+    assert_eq!(node.check_block(&genesis).unwrap(), Verdict::DuplicateInconclusive);
+    assert_eq!(node.submit_block(&genesis).unwrap(), Verdict::Duplicate);
+}
+
+#[test]
 fn blocks_that_wait_for_their_parents_are_connected_with_them() {
     let node = TestNode::new();
     let blocks = branch_of_headers(&node, node.tip().hash, 3, 0);

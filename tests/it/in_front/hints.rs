@@ -11,6 +11,7 @@ use outrigger_tests::{Bitcoind, Client, Host, HostOptions, bitcoind, wait_until}
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
+use super::start_behind_relay;
 use crate::metrics::ask;
 
 const ADDRESS: &str = "bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080";
@@ -91,6 +92,19 @@ fn without_zmq_and_waiting_calls_the_node_is_polled() {
     host.node.as_ref().unwrap().client().call("generatetoaddress", json!([3, ADDRESS]));
     wait_until("the wallet has the blocks", || (height(&host) - 3.0).abs() < 0.5);
     assert_eq!(source(&host), "poll");
+}
+
+#[test]
+fn node_with_one_thread_is_polled_and_answers_meanwhile() {
+    let Some((host, relay)) = start_behind_relay(&["-rpcthreads=1"]) else { return };
+    let mut client = host.client();
+    wait_until("the host waits at the node", || relay.count("waitfornewblock") == 1);
+    let asked = relay.count("getbestblockhash");
+    wait_until("the host asks for blocks", || {
+        assert_eq!(client.call("getblockcount", json!([])), json!(0));
+        relay.count("getbestblockhash") >= asked + 5
+    });
+    assert_eq!(relay.count("waitfornewblock"), 1, "it was tried once");
 }
 
 /// Stands between the node's publisher and the host: loses some messages, holds some back until another comes, and ends connections.

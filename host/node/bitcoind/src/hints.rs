@@ -15,7 +15,7 @@ use serde::de::IgnoredAny;
 use serde_json::json;
 
 use super::error::{AskError, SyncError};
-use super::rpc::METHOD_NOT_FOUND;
+use super::rpc::{METHOD_NOT_FOUND, Rpc};
 use super::sync::Follower;
 use super::zmq::{self, Event, Notifications};
 
@@ -26,6 +26,14 @@ const CHECK_EVERY: Duration = Duration::from_secs(10);
 /// How long one call waits at the node for a new block, in milliseconds, and how long for its answer.
 const WAIT_MILLISECONDS: u64 = 10_000;
 const WAIT_LIMIT: Duration = Duration::from_secs(15);
+
+/// The method that waits.
+const WAIT: &str = "waitfornewblock";
+
+/// How long the first call waits at most, in milliseconds, while the host looks whether the node has a thread for anything else, and
+/// how often it looks.
+const TRIAL_MILLISECONDS: u64 = 1_000;
+const TRIAL_LOOK: Duration = Duration::from_millis(20);
 
 /// After so long without a notification, the node is followed as one without ZMQ, and subscribed to anew.
 const SILENCE: Duration = Duration::from_secs(60);
@@ -59,6 +67,16 @@ pub(crate) enum Hint {
     Event(Event),
     /// It may have told what was not heard.
     Lost,
+}
+
+#[derive(Deserialize)]
+struct RpcInfoAnswer {
+    active_commands: Vec<ActiveAnswer>,
+}
+
+#[derive(Deserialize)]
+struct ActiveAnswer {
+    method: String,
 }
 
 #[derive(Deserialize)]
@@ -145,17 +163,32 @@ fn follow_once(follower: &Follower, lost: bool, last_warning: &mut Option<Instan
     }
 }
 
-/// Waits at the node for new blocks, which holds one of its threads, while it tells of none by ZMQ.
+/// Waits at the node for new blocks, which holds one of its threads, while it tells of none by ZMQ. Ends where that leaves the node no
+/// thread: then the thread that follows asks it once a second.
 fn wait_for_blocks(follower: &Weak<Follower>, hints: &SyncSender<Hint>) {
+    let mut leaves_thread = false;
     while let Some(follower) = follower.upgrade().filter(|follower| !follower.is_stopping()) {
         if follower.source.get() == HintSource::Zmq {
             drop(follower);
             thread::sleep(POLL_EVERY);
             continue;
         }
-        follower.source.replace(HintSource::Poll, HintSource::Wait);
-        match follower.rpc.wait_at_node::<IgnoredAny>(WAIT_LIMIT, "waitfornewblock", &json!([WAIT_MILLISECONDS])) {
-            Ok(_) => {
+        let waited = match leaves_thread {
+            true => {
+                follower.source.replace(HintSource::Poll, HintSource::Wait);
+                follower.rpc.wait_at_node(WAIT_LIMIT, WAIT, &json!([WAIT_MILLISECONDS])).map(|IgnoredAny| ())
+            }
+            false => match try_wait(&follower.rpc) {
+                Ok(Some(false)) => {
+                    return tracing::warn!(
+                        "a call that waits for a block leaves the node no thread (-rpcthreads): it is asked for blocks once a second"
+                    );
+                }
+                tried => tried.map(|left| leaves_thread = left == Some(true)),
+            },
+        };
+        match waited {
+            Ok(()) => {
                 // Without the thread that follows, the host is at its end.
                 if hints.send(Hint::Look).is_err() {
                     return;
@@ -163,6 +196,8 @@ fn wait_for_blocks(follower: &Weak<Follower>, hints: &SyncSender<Hint>) {
             }
             Err(error) => {
                 follower.source.replace(HintSource::Wait, HintSource::Poll);
+                // It may be started anew with fewer threads.
+                leaves_thread = false;
                 if error.code() == Some(METHOD_NOT_FOUND) {
                     return;
                 }
@@ -174,6 +209,30 @@ fn wait_for_blocks(follower: &Weak<Follower>, hints: &SyncSender<Hint>) {
             }
         }
     }
+}
+
+/// Waits at the node for a moment. Whether it had a thread for other calls meanwhile; none where a block came before that showed.
+///
+/// # Errors
+/// Those of the call that waits.
+fn try_wait(rpc: &Rpc) -> Result<Option<bool>, AskError> {
+    let began = Instant::now();
+    thread::scope(|scope| {
+        let wait = || rpc.wait_at_node::<IgnoredAny>(WAIT_LIMIT, WAIT, &json!([TRIAL_MILLISECONDS]));
+        let waiting = scope.spawn(wait);
+        let mut is_seen = false;
+        while !(is_seen || waiting.is_finished()) {
+            // A node that does not say is taken for one with threads enough.
+            is_seen = match rpc.ask_within::<RpcInfoAnswer>(WAIT_LIMIT, "getrpcinfo", &json!([])) {
+                Ok(info) => info.active_commands.iter().any(|active| active.method == WAIT),
+                Err(error) => !matches!(error, AskError::Upstream(error) if error.is_absent()),
+            };
+            thread::sleep(TRIAL_LOOK);
+        }
+        waiting.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
+        let is_whole = began.elapsed() >= Duration::from_millis(TRIAL_MILLISECONDS);
+        Ok((is_seen || is_whole).then_some(is_seen))
+    })
 }
 
 /// Hears the node's notifications, and subscribes again where they end, or where there are none for long: a connection may be dead

@@ -9,7 +9,8 @@
 //! ```
 //!
 //! Invariants:
-//! - Results are never parsed: they are cut out of the node's reply between its known beginning and end.
+//! - Results are cut out of the node's reply between its known beginning and end. A reply with other white space is held whole and
+//!   parsed for that.
 //! - With wallets of our own, no wallet method ever reaches the node's wallets, and the path upstream is always `/`.
 //! - No thread that serves connections waits for the node.
 

@@ -288,7 +288,7 @@ pub struct BackendConfig {
     /// Whether GET requests of the node's REST interface are passed on.
     #[serde(default)]
     pub rest_passthrough: bool,
-    /// Requests that the node gets at a time.
+    /// Connections to the node, each with one request at a time.
     #[serde(default = "default_connections")]
     pub connections: usize,
     /// How long a thread looks for the node's reply to a passed call before it goes to sleep, in microseconds; 0: not at all.
@@ -297,7 +297,7 @@ pub struct BackendConfig {
     /// Where the node's notifications (`sequence`) come from: `auto`, an endpoint, or `off`.
     #[serde(default = "default_zmq")]
     pub zmq: String,
-    /// Calls of the host that may wait at the node for a block; it uses one at most, while there are no notifications.
+    /// Connections beside them on which calls of the host may wait for a block; it uses one, while there are no notifications.
     #[serde(default = "default_long_connections")]
     pub long_connections: usize,
     /// Disk for the node's block filters, kept as rescans fetch them, in MiB; 0: none are kept.

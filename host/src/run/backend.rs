@@ -25,8 +25,11 @@ use super::configuration::login;
 use super::{RunError, failed, shared_keys};
 use crate::config::{BackendConfig, Config, Loaded, Wallets, seconds};
 
-/// Requests of services and wallets that the node gets at a time, beside those that are passed on.
-const SERVICE_CONNECTIONS: usize = 4;
+/// Requests of services and wallets that the node gets at a time.
+const SERVICE_REQUESTS: usize = 4;
+
+/// Connections for them alone, beside those that may wait at the node; they use those for passed calls, too.
+pub const OWN_CONNECTIONS: usize = 1;
 
 /// How long the answer of a passed call waits for the host to follow what the call changed.
 const FOLLOW_PATIENCE: Duration = Duration::from_secs(5);
@@ -54,16 +57,12 @@ impl Backend {
             config.url.parse().map_err(|error| RunError::Failed(format!("backend.url: {error}")))?;
         let login = login(config).map_err(|reason| RunError::Failed(format!("backend: {reason}")))?;
         let chain = config.chain(network).unwrap_or_else(|| ChainIdentity::of(network));
-        let greeting = Arc::new(greeting(chain.clone()));
-        let connect = |connections, polling| {
-            let upstream = Upstream::new(endpoint.clone(), login.clone(), connections);
-            Arc::new(upstream.greeted(greeting.clone()).polled(polling))
-        };
-        // Of their own: what clients ask for must not keep the host from following the node.
-        let (service, upstream) = (
-            connect(SERVICE_CONNECTIONS, Duration::ZERO),
-            connect(config.connections, Duration::from_micros(config.busy_poll_microseconds)),
-        );
+        let upstream = Upstream::new(endpoint, login, config.connections)
+            .greeted(Arc::new(greeting(chain.clone())))
+            .polled(Duration::from_micros(config.busy_poll_microseconds));
+        // What clients ask for must not keep the host from following the node.
+        let service = upstream.for_host(SERVICE_REQUESTS, config.long_connections + OWN_CONNECTIONS);
+        let (upstream, service) = (Arc::new(upstream), Arc::new(service));
         let settings = Settings {
             network,
             chain: chain.clone(),

@@ -9,6 +9,7 @@ use outrigger_passthrough::NodeHelp;
 use outrigger_upstream::{Endpoint, Upstream, UpstreamError};
 use serde_json::{Value, json};
 
+use super::backend::OWN_CONNECTIONS;
 use super::configuration::login;
 use crate::config::{BackendConfig, Config, Wallets};
 
@@ -58,10 +59,10 @@ impl Node {
             true => "; 4 threads by default before release 28: set rpcthreads=16",
             false => "",
         };
-        let requests = backend.connections;
+        let most = backend.connections + backend.long_connections + OWN_CONNECTIONS;
         lines.push(format!(
-            "rpcthreads, rpcworkqueue: the node does not tell; it gets at most {requests} passed requests at a time \
-             (backend.connections) and a few of the host's own{threads}"
+            "rpcthreads, rpcworkqueue: the node does not tell; it gets at most {most} connections, each with one request \
+             at a time (backend.connections, backend.long_connections, and one){threads}"
         ));
         lines.push(self.wallets(backend.wallets));
         lines.extend(self.unknown_methods());

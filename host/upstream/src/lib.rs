@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! Upstream   one node: address, credentials, how many requests at a time
-//!   pool       idle connections of this thread
+//!   pool       how many connections there are, and those that are idle
 //!   reply      a reply's body; the connection goes back to the pool at its end
 //!   greeting   what a node is asked on each new connection, so that no call reaches another one
 //!   envelope   a call as bytes, and the result or error in the bytes of a reply

@@ -1,14 +1,14 @@
-//! Connections that wait for the next request, each on the thread that made it.
+//! The connections to a node: how many there are, and those that wait for the next request.
 //!
-//! A connection's input and output run on the runtime of the thread that made it, so another thread would have to wake that one
-//! for each request.
+//! A connection's input and output run on the runtime of the thread that made it, so another thread has to wake that one for each
+//! request. So a request takes a waiting connection of its own thread, else makes one where the node may have more, else takes one of
+//! another thread, else waits for one.
 
-use std::cell::RefCell;
-use std::collections::HashMap;
 use std::io::{self, IoSlice};
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::{Context, Poll};
+use std::thread::{self, ThreadId};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
@@ -16,8 +16,10 @@ use http_body_util::Full;
 use hyper::client::conn::http1::{SendRequest, handshake};
 use hyper_util::rt::TokioIo;
 use outrigger_base::busy_poll::{BusyPoll, BusyPollState};
+use parking_lot::Mutex;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
+use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 
 use super::endpoint::Endpoint;
 
@@ -32,33 +34,114 @@ const PROBE_AFTER: Duration = Duration::from_secs(15);
 const PROBE_EVERY: Duration = Duration::from_secs(5);
 const PROBES: u32 = 3;
 
-/// A connection: what sends the next request on it.
+/// What sends the next request on a connection.
 pub(crate) type Sender = SendRequest<Full<Bytes>>;
 
-thread_local! {
-    /// The idle connections of this thread by node, each with the moment since when it has been idle; the last used last.
-    static IDLE: RefCell<HashMap<u64, Vec<(Sender, Instant)>>> = RefCell::default();
+/// A connection that is used, or waits.
+pub(crate) struct Connection {
+    pub sender: Sender,
+    /// The thread that made it.
+    thread: ThreadId,
+    /// Whether it is one of those for the host's own requests.
+    is_own: bool,
 }
 
-/// An idle connection of this thread to a node; the last used first, so that those in excess time out.
-pub(crate) fn take(node: u64) -> Option<Sender> {
-    IDLE.with_borrow_mut(|idle| {
-        let idle = idle.get_mut(&node)?;
-        idle.retain(|(sender, since)| since.elapsed() < IDLE_LIMIT && !sender.is_closed());
-        idle.pop().map(|(sender, _)| sender)
-    })
+/// The right to have one more connection, until it is closed.
+pub(crate) struct Place {
+    permit: OwnedSemaphorePermit,
+    is_own: bool,
 }
 
-/// Keeps a connection for this thread's next request.
-pub(crate) fn give_back(node: u64, sender: Sender) {
-    if !sender.is_closed() {
-        IDLE.with_borrow_mut(|idle| idle.entry(node).or_default().push((sender, Instant::now())));
+/// What a request goes on.
+pub(crate) enum Way {
+    Waiting(Connection),
+    New(Place),
+}
+
+/// All connections to a node.
+pub(crate) struct Pool {
+    /// How many more may be made for any request.
+    shared: Arc<Semaphore>,
+    /// How many more beside these for the host's own requests.
+    own: Arc<Semaphore>,
+    /// Those that wait, each with the moment since when; the last used last.
+    idle: Mutex<Vec<(Connection, Instant)>>,
+    given_back: Notify,
+}
+
+impl Pool {
+    /// At most so many connections.
+    pub fn new(most: usize) -> Self {
+        let (shared, own) = (Arc::new(Semaphore::new(most)), Arc::new(Semaphore::new(0)));
+        Self { shared, own, idle: Mutex::default(), given_back: Notify::new() }
     }
-}
 
-/// Closes this thread's idle connections to a node.
-pub(crate) fn clear(node: u64) {
-    IDLE.with_borrow_mut(|idle| idle.remove(&node));
+    /// Has so many more for the host's own requests.
+    pub fn add_own(&self, count: usize) {
+        self.own.add_permits(count);
+    }
+
+    /// What a request goes on, once there is something. `is_own`: it is the host's own.
+    pub async fn way(&self, is_own: bool) -> Way {
+        loop {
+            let mut given_back = pin!(self.given_back.notified());
+            given_back.as_mut().enable();
+            let thread = thread::current().id();
+            if let Some(way) = self.idle(is_own, |idle| idle.thread == thread).or_else(|| self.new_place(is_own)) {
+                return way;
+            }
+            if let Some(way) = self.idle(is_own, |_| true) {
+                return way;
+            }
+            let permit = tokio::select! {
+                permit = self.own.clone().acquire_owned(), if is_own => permit.map(|permit| Place { permit, is_own: true }),
+                permit = self.shared.clone().acquire_owned() => permit.map(|permit| Place { permit, is_own: false }),
+                () = given_back => continue,
+            };
+            // Nobody closes a semaphore.
+            if let Ok(place) = permit {
+                return Way::New(place);
+            }
+        }
+    }
+
+    /// The right to have a new connection, once there is one.
+    pub async fn place(&self, is_own: bool) -> Place {
+        loop {
+            match self.way(is_own).await {
+                Way::New(place) => return place,
+                // Closed, it gives its place back.
+                Way::Waiting(connection) => drop(connection),
+            }
+        }
+    }
+
+    fn new_place(&self, is_own: bool) -> Option<Way> {
+        let own = || self.own.clone().try_acquire_owned().ok().map(|permit| Place { permit, is_own: true });
+        let shared = || self.shared.clone().try_acquire_owned().ok().map(|permit| Place { permit, is_own: false });
+        is_own.then(own).flatten().or_else(shared).map(Way::New)
+    }
+
+    /// A waiting connection for a request; the last used first, so that those in excess time out.
+    fn idle(&self, for_own: bool, is_meant: impl Fn(&Connection) -> bool) -> Option<Way> {
+        let mut idle = self.idle.lock();
+        idle.retain(|(connection, since)| since.elapsed() < IDLE_LIMIT && !connection.sender.is_closed());
+        let found = idle.iter().rposition(|(one, _)| (for_own || !one.is_own) && is_meant(one))?;
+        Some(Way::Waiting(idle.remove(found).0))
+    }
+
+    /// Keeps a connection for the next request.
+    pub fn give_back(&self, connection: Connection) {
+        if !connection.sender.is_closed() {
+            self.idle.lock().push((connection, Instant::now()));
+            self.given_back.notify_waiters();
+        }
+    }
+
+    /// Closes the connections that wait.
+    pub fn clear(&self) {
+        self.idle.lock().clear();
+    }
 }
 
 /// Has the system notice that the node's machine is gone, which sends nothing any more.
@@ -77,6 +160,8 @@ struct Polled {
     polling: BusyPollState,
     /// Whether something was sent since the last look.
     sent: bool,
+    /// Held until the connection is closed.
+    _permit: OwnedSemaphorePermit,
 }
 
 impl AsyncRead for Polled {
@@ -106,7 +191,7 @@ impl AsyncWrite for Polled {
 
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         // hyper has asked for the reply before it sends the request, and does not ask again until something comes.
-        let Self { stream, polling, sent } = &mut *self;
+        let Self { stream, polling, sent, .. } = &mut *self;
         if std::mem::take(sent) {
             polling.wait(stream);
         }
@@ -119,7 +204,8 @@ impl AsyncWrite for Polled {
 }
 
 /// A new connection.
-pub(crate) async fn connect(endpoint: &Endpoint, busy_poll: &Arc<BusyPoll>) -> io::Result<Sender> {
+pub(crate) async fn connect(endpoint: &Endpoint, busy_poll: &Arc<BusyPoll>, place: Place) -> io::Result<Connection> {
+    let Place { permit, is_own } = place;
     let connecting = async {
         let stream = TcpStream::connect(endpoint.authority()).await?;
         stream.set_nodelay(true)?;
@@ -129,9 +215,9 @@ pub(crate) async fn connect(endpoint: &Endpoint, busy_poll: &Arc<BusyPoll>) -> i
     let stream = tokio::time::timeout(CONNECT_TIMEOUT, connecting)
         .await
         .map_err(|_| io::Error::new(io::ErrorKind::TimedOut, "no connection in time"))??;
-    let polled = Polled { stream, polling: BusyPollState::new(busy_poll.clone()), sent: false };
+    let polled = Polled { stream, polling: BusyPollState::new(busy_poll.clone()), sent: false, _permit: permit };
     let (sender, connection) = handshake(TokioIo::new(polled)).await.map_err(io::Error::other)?;
     // Its errors reach whoever waits for the reply.
     tokio::spawn(async move { connection.await.unwrap_or_default() });
-    Ok(sender)
+    Ok(Connection { sender, thread: thread::current().id(), is_own })
 }

@@ -1,6 +1,7 @@
 //! A node's reply, whose connection is used again once its body was read.
 
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use bytes::{Bytes, BytesMut};
@@ -9,7 +10,7 @@ use http_body_util::BodyExt;
 use hyper::body::{Body, Frame, Incoming, SizeHint};
 
 use super::error::UpstreamError;
-use super::pool::{self, Sender};
+use super::pool::{Connection, Pool};
 
 /// A reply.
 pub struct Reply {
@@ -24,18 +25,18 @@ pub struct Reply {
 /// The body of a reply. Dropped before its end, it closes the connection.
 pub struct ReplyBody {
     body: Incoming,
-    node: u64,
-    sender: Option<Sender>,
+    /// The connection, and where it goes afterwards.
+    connection: Option<(Connection, Arc<Pool>)>,
 }
 
 impl ReplyBody {
-    pub(crate) fn new(body: Incoming, node: u64, sender: Sender) -> Self {
-        Self { body, node, sender: Some(sender) }
+    pub(crate) fn new(body: Incoming, connection: Connection, pool: Arc<Pool>) -> Self {
+        Self { body, connection: Some((connection, pool)) }
     }
 
     /// The body of a reply after which this is not what gives the connection back.
     pub(crate) fn last(body: Incoming) -> Self {
-        Self { body, node: 0, sender: None }
+        Self { body, connection: None }
     }
 
     /// Its length, if the node stated it.
@@ -44,8 +45,8 @@ impl ReplyBody {
     }
 
     fn ended(&mut self) {
-        if let Some(sender) = self.sender.take() {
-            pool::give_back(self.node, sender);
+        if let Some((connection, pool)) = self.connection.take() {
+            pool.give_back(connection);
         }
     }
 }
@@ -58,7 +59,7 @@ impl Body for ReplyBody {
         let frame = std::task::ready!(Pin::new(&mut self.body).poll_frame(context));
         match &frame {
             None => self.ended(),
-            Some(Err(_)) => self.sender = None,
+            Some(Err(_)) => self.connection = None,
             Some(Ok(_)) if self.body.is_end_stream() => self.ended(),
             Some(Ok(_)) => {}
         }

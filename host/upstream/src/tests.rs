@@ -1,7 +1,8 @@
 //! Against a server that answers as told.
 
+use std::io::{Read, Write};
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use bytes::Bytes;
 use http_body_util::BodyExt;
@@ -116,6 +117,65 @@ async fn body_that_is_dropped_closes_its_connection() {
     assert!(reply.body.frame().await.is_some());
     drop(reply);
     assert_eq!(ask(&upstream, "getblockcount").await.unwrap(), seven());
+}
+
+/// A server that answers each request on as many connections as come, and how many have come.
+fn endless_server() -> (Upstream, Arc<AtomicUsize>, tempfile::TempDir) {
+    let folder = tempfile::tempdir().unwrap();
+    let cookie = folder.path().join("cookie");
+    std::fs::write(&cookie, "__cookie__:one").unwrap();
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let endpoint = format!("http://{}", listener.local_addr().unwrap()).parse().unwrap();
+    let accepted = Arc::new(AtomicUsize::new(0));
+    let count = accepted.clone();
+    std::thread::spawn(move || {
+        for mut stream in listener.incoming().map_while(Result::ok) {
+            count.fetch_add(1, Ordering::Relaxed);
+            std::thread::spawn(move || {
+                let mut byte = [0];
+                while stream.read_exact(&mut byte).is_ok() {
+                    if byte == *b"}" && stream.write_all(OK.as_bytes()).is_err() {
+                        break;
+                    }
+                }
+            });
+        }
+    });
+    (Upstream::new(endpoint, Login::Cookie(cookie), 2), accepted, folder)
+}
+
+#[test]
+fn threads_share_the_connections_and_the_host_has_one_more() {
+    let (upstream, accepted, _folder) = endless_server();
+    let service = Arc::new(upstream.for_host(4, 1));
+    let upstream = Arc::new(upstream);
+    let runtime = || tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+    let runtimes: Vec<_> = (0..5).map(|_| runtime()).collect();
+    for node in [&upstream, &service, &upstream] {
+        for runtime in &runtimes {
+            let node = node.clone();
+            let answer = runtime.block_on(runtime.spawn(async move { ask(&node, "getblockcount").await }));
+            assert_eq!(answer.unwrap().unwrap(), seven());
+        }
+    }
+    assert_eq!(accepted.load(Ordering::Relaxed), 3);
+}
+
+#[tokio::test]
+async fn request_waits_for_a_connection_whose_answer_is_still_read() {
+    let (upstream, accepted, _folder) = endless_server();
+    let upstream = Arc::new(upstream);
+    let post = || upstream.post("/", request("getblockcount", b"[]"), true);
+    let (first, second) = (post().await.unwrap(), post().await.unwrap());
+    let third = tokio::spawn({
+        let upstream = upstream.clone();
+        async move { ask(&upstream, "getblockcount").await }
+    });
+    tokio::task::yield_now().await;
+    assert_eq!(first.collect(1000).await.unwrap().0, StatusCode::OK);
+    assert_eq!(third.await.unwrap().unwrap(), seven());
+    assert_eq!(second.collect(1000).await.unwrap().0, StatusCode::OK);
+    assert_eq!(accepted.load(Ordering::Relaxed), 2);
 }
 
 const TWO: &str = "HTTP/1.1 200 OK\r\nContent-Length: 33\r\n\r\n{\"result\":2,\"error\":null,\"id\":1}\n";

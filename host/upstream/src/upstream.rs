@@ -17,7 +17,7 @@ use super::endpoint::Endpoint;
 use super::envelope::{Outcome, is_plain, read_reply};
 use super::error::UpstreamError;
 use super::greeting::{ENOUGH, Ending, Endings, Greeting};
-use super::pool::{self, Sender};
+use super::pool::{self, Connection, Place, Pool, Way};
 use super::reply::{Reply, ReplyBody};
 
 /// The most bytes of the body of a reply that carries only a status.
@@ -30,10 +30,10 @@ const QUEUE_FULL: &[u8] = b"Work queue depth exceeded";
 /// The longest answer to a question of the greeting, in bytes: a block template with all transactions in hexadecimal.
 const MAX_GREETING: usize = 64 << 20;
 
-/// How long a request waits for its turn while others are answered: after that the node's work queue counts as full.
+/// How long a request waits for its turn, and for a connection, while others are answered: after that the node's work queue counts as full.
 const PLACE_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Names the nodes of this process in the threads' pools.
+/// Names the nodes of this process.
 static NEXT: AtomicU64 = AtomicU64::new(0);
 
 /// What is counted of the requests to a node.
@@ -75,7 +75,10 @@ pub struct Upstream {
     number: u64,
     endpoint: Endpoint,
     host: HeaderValue,
-    credentials: Credentials,
+    credentials: Arc<Credentials>,
+    pool: Arc<Pool>,
+    /// Whether its requests are the host's own, for which there are connections beside the others.
+    is_own: bool,
     places: Semaphore,
     figures: Figures,
     greeting: Option<Arc<Greeting>>,
@@ -86,7 +89,7 @@ pub struct Upstream {
 
 /// A connection to the node, or the reply that says why there is none.
 enum Greeted {
-    Node(Sender),
+    Node(Connection),
     /// It is the node, whose connection ended with its answer.
     Ended(Ending),
     Refused(Reply),
@@ -104,7 +107,7 @@ enum Known {
 }
 
 impl Upstream {
-    /// A node that gets at most `connections` requests at a time.
+    /// A node that gets at most `connections` requests at a time, on as many connections at most.
     pub fn new(endpoint: Endpoint, login: Login, connections: usize) -> Self {
         let (name, port) = endpoint.authority();
         let name = if name.contains(':') { format!("[{name}]:{port}") } else { format!("{name}:{port}") };
@@ -112,11 +115,32 @@ impl Upstream {
             number: NEXT.fetch_add(1, Ordering::Relaxed),
             host: HeaderValue::from_str(&name).unwrap_or(HeaderValue::from_static("localhost")),
             endpoint,
-            credentials: Credentials::new(login),
+            credentials: Arc::new(Credentials::new(login)),
+            pool: Arc::new(Pool::new(connections.max(1))),
+            is_own: false,
             places: Semaphore::new(connections.max(1)),
             figures: Figures::default(),
             greeting: None,
             plain: AtomicBool::new(true),
+            busy_poll: BusyPoll::new(Duration::ZERO),
+        }
+    }
+
+    /// The same node for the host's own requests, of which it gets at most `requests` at a time. They use the connections of the others,
+    /// and `own` more, which are for them alone.
+    #[must_use]
+    pub fn for_host(&self, requests: usize, own: usize) -> Self {
+        self.pool.add_own(own);
+        Self {
+            number: NEXT.fetch_add(1, Ordering::Relaxed),
+            endpoint: self.endpoint.clone(),
+            host: self.host.clone(),
+            credentials: self.credentials.clone(),
+            pool: self.pool.clone(),
+            is_own: true,
+            places: Semaphore::new(requests.max(1)),
+            figures: Figures::default(),
+            greeting: self.greeting.clone(),
             busy_poll: BusyPoll::new(Duration::ZERO),
         }
     }
@@ -193,7 +217,7 @@ impl Upstream {
             self.figures.failures.fetch_add(1, Ordering::Relaxed);
             if error.is_absent() {
                 self.credentials.forget();
-                pool::clear(self.number);
+                self.pool.clear();
             }
         }
         // A proxy says by a status of its own that the node is gone.
@@ -250,18 +274,19 @@ impl Upstream {
         let mut endings = 0;
         loop {
             let greeted = Instant::now();
-            let (mut sender, known) = match pool::take(self.number) {
+            let way = tokio::time::timeout(PLACE_TIMEOUT, self.pool.way(self.is_own)).await;
+            let (mut connection, known) = match way.map_err(|_| UpstreamError::Overloaded)? {
                 // Its task may have to finish the last reply first.
-                Some(mut sender) => match sender.ready().await {
-                    Ok(()) => (sender, Known::Used),
+                Way::Waiting(mut connection) => match connection.sender.ready().await {
+                    Ok(()) => (connection, Known::Used),
                     Err(_) => continue,
                 },
-                None if self.endings().is_some_and(Endings::are_the_rule) => match kind {
+                Way::New(place) if self.endings().is_some_and(Endings::are_the_rule) => match kind {
                     Kind::Effects => return Err(UpstreamError::Ended(self.endpoint.clone())),
-                    Kind::ReadOnly | Kind::Waiting => (self.connect().await?, Known::Unasked),
+                    Kind::ReadOnly | Kind::Waiting => (self.connect(place).await?, Known::Unasked),
                 },
-                None => match self.greet(credentials).await.map_err(before_sending)? {
-                    Greeted::Node(sender) => (sender, Known::New),
+                Way::New(place) => match self.greet(place, credentials).await.map_err(before_sending)? {
+                    Greeted::Node(connection) => (connection, Known::New),
                     Greeted::Ended(ending) => {
                         self.note_ending(greeted, ending, &mut endings)?;
                         continue;
@@ -271,7 +296,7 @@ impl Upstream {
             };
             let request = self.request((verb.clone(), path, credentials), body.clone());
             let sent = Instant::now();
-            let error = match sender.try_send_request(request).await {
+            let error = match connection.sender.try_send_request(request).await {
                 Ok(response) => {
                     if kind != Kind::Waiting {
                         self.figures.note_reply(sent.elapsed());
@@ -280,7 +305,7 @@ impl Upstream {
                     self.note_kept(known, &head);
                     let body = match known {
                         Known::Unasked => ReplyBody::last(body),
-                        Known::Used | Known::New => ReplyBody::new(body, self.number, sender),
+                        Known::Used | Known::New => ReplyBody::new(body, connection, self.pool.clone()),
                     };
                     return Ok(Reply { status: head.status, content_type: head.headers.remove(CONTENT_TYPE), body });
                 }
@@ -345,17 +370,18 @@ impl Upstream {
 
     /// Asks on a new connection whether it leads to the node. A status that says nothing of it, as 401, is the reply to whatever was
     /// to be sent.
-    async fn greet(&self, credentials: &HeaderValue) -> Result<Greeted, UpstreamError> {
-        let mut sender = self.connect().await?;
-        let Some(greeting) = &self.greeting else { return Ok(Greeted::Node(sender)) };
+    async fn greet(&self, place: Place, credentials: &HeaderValue) -> Result<Greeted, UpstreamError> {
+        let mut connection = self.connect(place).await?;
+        let Some(greeting) = &self.greeting else { return Ok(Greeted::Node(connection)) };
         for (number, body) in greeting.requests.iter().enumerate() {
             // Where it has ended, each question tells by itself.
-            if number > 0 && sender.ready().await.is_err() {
-                sender = self.connect().await?;
+            if number > 0 && connection.sender.ready().await.is_err() {
+                let place = tokio::time::timeout(PLACE_TIMEOUT, self.pool.place(self.is_own)).await;
+                connection = self.connect(place.map_err(|_| UpstreamError::Overloaded)?).await?;
             }
             let request = self.request((Method::POST, "/", credentials), body.clone());
-            sender.ready().await.map_err(UpstreamError::Lost)?;
-            let (head, body) = sender.send_request(request).await.map_err(UpstreamError::Lost)?.into_parts();
+            connection.sender.ready().await.map_err(UpstreamError::Lost)?;
+            let (head, body) = connection.sender.send_request(request).await.map_err(UpstreamError::Lost)?.into_parts();
             let (status, is_last) = (head.status, ends_connection(&head));
             if matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN | StatusCode::SERVICE_UNAVAILABLE) {
                 return Ok(Greeted::Refused(Reply { status, content_type: None, body: ReplyBody::last(body) }));
@@ -371,8 +397,8 @@ impl Upstream {
                 Outcome::Strange => return Err(UpstreamError::Strange(status)),
             };
             if (greeting.check)(number, &result).map_err(UpstreamError::Foreign)? {
-                return Ok(match sender.ready().await {
-                    Ok(()) => Greeted::Node(sender),
+                return Ok(match connection.sender.ready().await {
+                    Ok(()) => Greeted::Node(connection),
                     Err(_) => Greeted::Ended(if is_last { Ending::Told } else { Ending::Untold }),
                 });
             }
@@ -380,9 +406,9 @@ impl Upstream {
         Err(UpstreamError::Foreign(format!("{} does not say which chain it is on", self.endpoint)))
     }
 
-    async fn connect(&self) -> Result<Sender, UpstreamError> {
+    async fn connect(&self, place: Place) -> Result<Connection, UpstreamError> {
         self.figures.connections.fetch_add(1, Ordering::Relaxed);
-        pool::connect(&self.endpoint, &self.busy_poll).await.map_err(UpstreamError::Unreachable)
+        pool::connect(&self.endpoint, &self.busy_poll, place).await.map_err(UpstreamError::Unreachable)
     }
 }
 

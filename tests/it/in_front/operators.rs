@@ -47,7 +47,7 @@ fn run_check_tells_of_the_node_what_it_has_and_what_would_improve_it() {
         "txindex: none; ".to_owned(),
         "rest: off; ".to_owned(),
         "zmqpubsequence: not published; ".to_owned(),
-        "rpcthreads, rpcworkqueue: the node does not tell; it gets at most 8 ".to_owned(),
+        "rpcthreads, rpcworkqueue: the node does not tell; it gets at most 10 connections, ".to_owned(),
         "wallets of the node: disabled; ".to_owned(),
     ] {
         assert!(told.lines().any(|found| found.starts_with(&line)), "{line}\n{told}");

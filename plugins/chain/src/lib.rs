@@ -95,7 +95,6 @@ impl ChainPlugin {
             "getrawtransaction" => transactions::get_raw_transaction(context),
             "createrawtransaction" => transactions::create_raw_transaction(context),
             "decoderawtransaction" => transactions::decode_raw_transaction(context),
-            "decodescript" => scripts::decode_script(context),
             "validateaddress" => scripts::validate_address(context),
             "getdescriptorinfo" => descriptors::get_descriptor_info(context),
             "deriveaddresses" => descriptors::derive_addresses(context),
@@ -155,6 +154,10 @@ impl Plugin for ChainPlugin {
         let context = Context { host: &self.host, scope: call.scope, params: call.params, plugin: &self.kept };
         if call.method.starts_with("waitfor") {
             return self.waits.call(call.method, &context, reply);
+        }
+        if call.method == "decodescript" {
+            reply.send_json(scripts::decode_script(&context).map_err(Into::into));
+            return;
         }
         let outcome = self.answer(call.method, &context, &reply);
         reply.send(outcome.map_err(Into::into));

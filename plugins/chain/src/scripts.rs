@@ -4,10 +4,14 @@ use bitcoin::hashes::{Hash, hash160, sha256};
 use bitcoin::script::Instruction;
 use bitcoin::{Network, Script, ScriptBuf, ScriptHash, WPubkeyHash, WScriptHash};
 use outrigger_sdk::params::{self, encode_hex};
+use outrigger_sdk::script::limits::MAX_SCRIPT_SIZE;
 use outrigger_sdk::script::parse::is_unspendable;
-use outrigger_sdk::standard::{ScriptKind, classify, descriptor, from_script, has_valid_ops, script_json, to_script};
+use outrigger_sdk::standard::{
+    ScriptKind, classify, descriptor, from_script, has_valid_ops, push_asm, script_json, to_script,
+};
 use serde_json::{Map, Value, json};
 
+use crate::error::ChainError;
 use crate::{Context, Outcome, args};
 
 pub fn validate_address(context: &Context<'_>) -> Outcome {
@@ -48,24 +52,44 @@ fn valid(script: &Script, network: Network) -> Map<String, Value> {
     object
 }
 
-pub fn decode_script(context: &Context<'_>) -> Outcome {
-    let network = context.network()?;
+/// The answer as JSON text. Of a script that is too long to be executed, and may be of many megabytes, it is written at once.
+pub fn decode_script(context: &Context<'_>) -> Result<Vec<u8>, ChainError> {
     let text = context.params.get(0);
     let script = match args::text(text)? {
         "" => ScriptBuf::new(),
         _ => ScriptBuf::from_bytes(params::hex(text, "argument")?),
     };
-    let mut object = script_json(&script, network);
+    if script.len() > MAX_SCRIPT_SIZE {
+        return Ok(described(&script));
+    }
+    Ok(decoded(context, &script)?.to_string().into_bytes())
+}
+
+/// What is said of a script that has no address and cannot be wrapped.
+fn described(script: &Script) -> Vec<u8> {
+    // Most often its digits twice.
+    let mut text = Vec::with_capacity(4 * script.len() + 256);
+    text.extend_from_slice(b"{\"asm\":\"");
+    push_asm(&mut text, script);
+    text.extend_from_slice(b"\",\"desc\":\"");
+    descriptor::push_raw(&mut text, script);
+    text.extend_from_slice(format!("\",\"type\":\"{}\"}}", classify(script).name()).as_bytes());
+    text
+}
+
+fn decoded(context: &Context<'_>, script: &Script) -> Outcome {
+    let network = context.network()?;
+    let mut object = script_json(script, network);
     object.shift_remove("hex");
-    let kind = classify(&script);
-    if !can_be_wrapped(&script, &kind) {
+    let kind = classify(script);
+    if !can_be_wrapped(script, &kind) {
         return Ok(Value::Object(object));
     }
     let pays_to = |script: &Script| from_script(&p2sh(script), network);
-    object.insert("p2sh".into(), json!(pays_to(&script)));
-    if let Some(program) = witness_program(&script, &kind) {
+    object.insert("p2sh".into(), json!(pays_to(script)));
+    if let Some(program) = witness_program(script, &kind) {
         let mut segwit = script_json(&program, network);
-        if let (true, Some(text)) = (program.is_p2wsh(), descriptor::infer_witness_script(&script)) {
+        if let (true, Some(text)) = (program.is_p2wsh(), descriptor::infer_witness_script(script)) {
             segwit.insert("desc".into(), json!(text));
         }
         segwit.insert("p2sh-segwit".into(), json!(pays_to(&program)));

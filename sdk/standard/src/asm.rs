@@ -7,14 +7,22 @@ use bitcoin::Script;
 
 use super::ops;
 use outrigger_script::parse::{OP_PUSHDATA4, Reader, is_unspendable};
-use outrigger_values::params::encode_hex;
+use outrigger_values::params::push_hex;
 
 /// The longest push that is shown as a number, in bytes.
 const MAX_NUMBER_BYTES: usize = 4;
 
 /// The text of a script, as for a scriptPubKey.
 pub fn asm(script: &Script) -> String {
-    write(script, encode_hex)
+    let mut text = Vec::with_capacity(2 * script.len());
+    push_asm(&mut text, script);
+    // It is ASCII; nothing is lost by this.
+    String::from_utf8(text).unwrap_or_default()
+}
+
+/// Appends the text of a script, as for a scriptPubKey. Nothing in it has to be escaped in JSON.
+pub fn push_asm(text: &mut Vec<u8>, script: &Script) {
+    write(text, script, push_hex);
 }
 
 /// The text of a scriptSig: where a push has the form of a signature, its last byte is shown as the sighash type it
@@ -23,26 +31,32 @@ pub fn asm_sighash(script: &Script) -> String {
     if is_unspendable(script.as_bytes()) {
         return asm(script);
     }
-    write(script, |data| match signature_and_type(data) {
-        Some((signature, name)) => format!("{}[{name}]", encode_hex(signature)),
-        None => encode_hex(data),
-    })
+    let mut text = Vec::with_capacity(2 * script.len());
+    write(&mut text, script, |text, data| match signature_and_type(data) {
+        Some((signature, name)) => {
+            push_hex(text, signature);
+            text.extend_from_slice(format!("[{name}]").as_bytes());
+        }
+        None => push_hex(text, data),
+    });
+    String::from_utf8(text).unwrap_or_default()
 }
 
-fn write(script: &Script, long_push: impl Fn(&[u8]) -> String) -> String {
-    let mut words = Vec::new();
-    for op in Reader::new(script.as_bytes()) {
-        words.push(match op {
-            Err(_) => {
-                words.push("[error]".to_owned());
-                break;
+/// A script may have millions of words: they are not held one by one.
+fn write(text: &mut Vec<u8>, script: &Script, long_push: impl Fn(&mut Vec<u8>, &[u8])) {
+    for (place, op) in Reader::new(script.as_bytes()).enumerate() {
+        if place > 0 {
+            text.push(b' ');
+        }
+        match op {
+            Err(_) => return text.extend_from_slice(b"[error]"),
+            Ok(op) if op.opcode > OP_PUSHDATA4 => text.extend_from_slice(ops::name(op.opcode).as_bytes()),
+            Ok(op) if op.data.len() <= MAX_NUMBER_BYTES => {
+                text.extend_from_slice(number(op.data).to_string().as_bytes());
             }
-            Ok(op) if op.opcode > OP_PUSHDATA4 => ops::name(op.opcode),
-            Ok(op) if op.data.len() <= MAX_NUMBER_BYTES => number(op.data).to_string(),
-            Ok(op) => long_push(op.data),
-        });
+            Ok(op) => long_push(text, op.data),
+        }
     }
-    words.join(" ")
 }
 
 /// The script number in at most four bytes: little-endian, its sign in the highest bit.

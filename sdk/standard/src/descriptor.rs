@@ -7,7 +7,7 @@ use miniscript::{Miniscript, Segwitv0};
 
 use super::address::from_script;
 use super::kind::{ScriptKind, classify};
-use outrigger_values::params::encode_hex;
+use outrigger_values::params::{encode_hex, push_hex};
 
 /// The descriptor of a scriptPubKey of which nothing else is known, with its checksum.
 ///
@@ -15,8 +15,31 @@ use outrigger_values::params::encode_hex;
 pub fn infer(script: &Script, network: Network) -> String {
     let text = of_keys(&classify(script))
         .or_else(|| from_script(script, network).map(|address| format!("addr({address})")))
-        .unwrap_or_else(|| format!("raw({})", encode_hex(script.as_bytes())));
-    with_checksum(text)
+        .unwrap_or_default();
+    if !text.is_empty() {
+        return with_checksum(text);
+    }
+    let mut raw = Vec::with_capacity(2 * script.len() + RAW_EXTRA);
+    push_raw(&mut raw, script);
+    // It is ASCII; nothing is lost by this.
+    String::from_utf8(raw).unwrap_or_default()
+}
+
+/// More than the bytes of a `raw` descriptor beside its script's.
+const RAW_EXTRA: usize = 16;
+
+/// Appends the `raw` descriptor of a script, with its checksum: it may be of many megabytes. Nothing in it has to be escaped in JSON.
+pub fn push_raw(text: &mut Vec<u8>, script: &Script) {
+    let begin = text.len();
+    text.extend_from_slice(b"raw(");
+    push_hex(text, script.as_bytes());
+    text.push(b')');
+    let mut engine = Engine::new();
+    let raw = text.get(begin..).and_then(|raw| std::str::from_utf8(raw).ok()).unwrap_or_default();
+    // Every character of it has a place in the checksum's alphabet.
+    if engine.input(raw).is_ok() {
+        text.extend_from_slice(format!("#{}", engine.checksum()).as_bytes());
+    }
 }
 
 /// The `wsh` descriptor of a witness script of which nothing else is known, with its checksum: its keys must stand in

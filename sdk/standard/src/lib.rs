@@ -20,7 +20,7 @@ pub mod work;
 mod tests;
 
 pub use address::{AddressError, from_script, to_script};
-pub use asm::{asm, asm_sighash};
+pub use asm::{asm, asm_sighash, push_asm};
 pub use construct::{output_names, outputs, transaction_from_params};
 pub use decode::{
     block_from_bytes, block_from_hex, merkle_block_from_bytes, sendable_from_hex, transaction_from_bytes,

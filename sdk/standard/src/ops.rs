@@ -95,18 +95,21 @@ const NAMES: [&str; 90] = [
 ];
 
 /// The name bitcoind prints for an opcode that carries no data.
-pub(super) fn name(opcode: u8) -> String {
+pub(super) fn name(opcode: u8) -> &'static str {
+    let of = |names: &[&'static str], first: u8| {
+        opcode.checked_sub(first).and_then(|index| names.get(usize::from(index)).copied())
+    };
     match opcode {
-        0x4f => "-1".to_owned(),
-        0x50 => "OP_RESERVED".to_owned(),
-        0x51..=0x60 => (opcode - 0x50).to_string(),
-        0xff => "OP_INVALIDOPCODE".to_owned(),
-        _ => {
-            let name = opcode.checked_sub(0x61).and_then(|index| NAMES.get(usize::from(index)));
-            (*name.unwrap_or(&"OP_UNKNOWN")).to_owned()
-        }
+        0x4f => "-1",
+        0x50 => "OP_RESERVED",
+        0x51..=0x60 => of(&NUMBERS, 0x51).unwrap_or_default(),
+        0xff => "OP_INVALIDOPCODE",
+        _ => of(&NAMES, 0x61).unwrap_or("OP_UNKNOWN"),
     }
 }
+
+/// What OP_1 to OP_16 push.
+const NUMBERS: [&str; 16] = ["1", "2", "3", "4", "5", "6", "7", "8", "9", "10", "11", "12", "13", "14", "15", "16"];
 
 #[cfg(test)]
 mod tests {

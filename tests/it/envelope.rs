@@ -97,10 +97,7 @@ fn arguments_that_are_bad_are_named_and_change_nothing() {
             -22,
             "TX decode failed. Make sure the tx has at least one input.",
         ),
-        ("signrawtransactionwithkey", json!([5, []]), -3, "Expected type string, got number"),
-        ("signrawtransactionwithwallet", json!([null]), -1, "JSON value is not a string as expected"),
         ("importmulti", json!([{}]), -3, "Expected type array, got object"),
-        ("importdescriptors", json!(["x"]), -3, "Expected type array, got string"),
         (
             "getblocktemplate",
             json!([{}]),

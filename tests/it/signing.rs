@@ -50,10 +50,10 @@ fn signrawtransactionwithkey_errors_tell_what_is_missing_by_input() {
     let keys: Vec<&String> = unsigned["errors"][0].as_object().unwrap().keys().collect();
     assert_eq!(keys, ["txid", "vout", "witness", "scriptSig", "sequence", "error"]);
     let checks = [
-        (json!([raw, null]), -1, "JSON value is not an array as expected"),
+        (json!([raw, [5]]), -3, "JSON value of type number is not of expected type string"),
         (json!([raw, ["x"]]), -5, "Invalid private key"),
         (json!([raw, [], [{"txid": "11".repeat(32)}]]), -3, "Missing scriptPubKey"),
-        (json!([raw, [], [], "all"]), -1, "all is not a valid sighash parameter."),
+        (json!([raw, [], [], "all"]), -8, "'all' is not a valid sighash parameter."),
     ];
     for (params, code, message) in checks {
         assert_eq!(client.refused("signrawtransactionwithkey", params.clone()), (code, message.to_owned()), "{params}");

@@ -123,7 +123,7 @@ pub struct Imported<'a> {
 impl ImportPlugin {
     fn import_multi(&self, params: &Params, scope: Scope) -> Result<Imported<'_>, ImportError> {
         let wallet = self.host.wallet.info(scope)?;
-        check_types(params, &[Type::Array, Type::Object], false)?;
+        check_types(params, &[Type::Array, Type::Object])?;
         if wallet.kind == WalletKind::Descriptors {
             return Err(ImportError::DescriptorsOnly);
         }
@@ -149,7 +149,6 @@ impl ImportPlugin {
         if wallet.kind == WalletKind::Legacy {
             return Err(ImportError::LegacyOnly);
         }
-        check_types(params, &[Type::Array], false)?;
         let reservation = self.reserve(scope)?;
         check_unlocked(&wallet)?;
         let checks = descriptors::Checks {

@@ -5,7 +5,7 @@
 
 use bitcoin::BlockHash;
 use bitcoin::hashes::Hash;
-use outrigger_sdk::params;
+use outrigger_sdk::{params, typed};
 use serde_json::Value;
 
 use crate::error::MiningError;
@@ -47,11 +47,11 @@ pub enum Wait {
 /// Reads the argument.
 ///
 /// # Errors
-/// -1 for what is no object and for rules that are no text, -3 for a proposal without a block, -8 for the rest.
+/// -3 for what is no object, for rules that are no text and for a proposal without a block, -8 for the rest.
 pub fn parse(argument: &Value) -> Result<Request<'_>, MiningError> {
     let object = match argument {
         Value::Null => None,
-        value => Some(params::object(value)?),
+        value => Some(typed::object(value)?),
     };
     let field = |name: &str| object.and_then(|object| object.get(name)).unwrap_or(&Value::Null);
     let mode = match field("mode") {
@@ -65,7 +65,7 @@ pub fn parse(argument: &Value) -> Result<Request<'_>, MiningError> {
     }
     let mut knows_segwit = false;
     for rule in field("rules").as_array().into_iter().flatten() {
-        knows_segwit |= params::text(rule)? == "segwit";
+        knows_segwit |= typed::text(rule)? == "segwit";
     }
     if mode != "template" {
         return Err(MiningError::Mode);
@@ -102,9 +102,9 @@ mod tests {
     fn getblocktemplate_request_is_checked_in_order() {
         let hash = "zz".repeat(32);
         for (argument, code, message) in [
-            (json!(5), -1, "JSON value is not an object as expected".to_owned()),
+            (json!(5), -3, "JSON value of type number is not of expected type object".to_owned()),
             (json!({"mode": 5, "rules": [5]}), -8, "Invalid mode".into()),
-            (json!({"mode": "x", "rules": [5]}), -1, "JSON value is not a string as expected".into()),
+            (json!({"mode": "x", "rules": [5]}), -3, "JSON value of type number is not of expected type string".into()),
             (json!({"mode": "x", "rules": ["segwit"], "longpollid": "abc"}), -8, "Invalid mode".into()),
             (json!({"mode": "proposal"}), -3, "Missing data String key for proposal".into()),
             (json!({"mode": "proposal", "data": 5}), -3, "Missing data String key for proposal".into()),

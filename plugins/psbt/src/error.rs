@@ -53,7 +53,7 @@ pub enum PsbtError {
     #[error("Range is too large")]
     TooManyKeys,
     /// No such signature hash type.
-    #[error("'{}' is not a valid sighash parameter.", .0.0)]
+    #[error(transparent)]
     Sighash(#[from] SighashNameError),
     /// An input is to be signed with another hash type than the PSBT says.
     #[error("Specified sighash value does not match value stored in PSBT")]

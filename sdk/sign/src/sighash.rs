@@ -79,13 +79,13 @@ impl Sighash {
 
 /// A text that names no signature hash type.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-#[error("{0} is not a valid sighash parameter.")]
+#[error("'{0}' is not a valid sighash parameter.")]
 pub struct SighashNameError(pub String);
 
 impl From<SighashNameError> for RpcError {
-    /// -1, for bitcoind throws a plain exception here.
+    /// -8.
     fn from(error: SighashNameError) -> Self {
-        Self::misc(error.to_string())
+        Self::invalid_parameter(error.to_string())
     }
 }
 
@@ -101,7 +101,8 @@ mod tests {
         }
         for bad in ["", "all", "ALL|ALL", "ANYONECANPAY", "DEFAULT|ANYONECANPAY", "ALL|ANYONECANPAY "] {
             let error = Sighash::from_name(bad).unwrap_err();
-            assert_eq!(RpcError::from(error), RpcError::misc(format!("{bad} is not a valid sighash parameter.")));
+            let message = format!("'{bad}' is not a valid sighash parameter.");
+            assert_eq!(RpcError::from(error), RpcError::invalid_parameter(message));
         }
     }
 

@@ -21,6 +21,7 @@ mod operators;
 mod passed;
 mod plugins;
 mod psbts;
+mod refusals;
 mod reorganisations;
 mod rescans;
 mod returns;

@@ -90,7 +90,7 @@ fn getblocktemplate_bad_requests_are_refused_in_order() {
     let host = Host::start();
     let mut client = host.client();
     for (params, code, message) in [
-        (json!([5]), -1, "JSON value is not an object as expected"),
+        (json!([{"rules": [5]}]), -3, "JSON value of type number is not of expected type string"),
         (json!([{"mode": 5}]), -8, "Invalid mode"),
         (json!([{"mode": "nosuch"}]), -8, "Invalid mode"),
         (json!([{"rules": ["segwit"], "longpollid": "ab"}]), -8, "longpollid must be of length 64 (not 2, for 'ab')"),

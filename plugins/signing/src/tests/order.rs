@@ -39,15 +39,11 @@ fn signrawtransactionwithwallet_checks_in_order() {
     let (_host, none) = start(None);
     fails(&none, method, json!([5]), -18, no_wallet);
     let (_host, locked) = start(wallet(true));
-    fails(&locked, method, json!([5]), -3, "Expected type string, got number");
-    fails(&locked, method, json!([tx, {}]), -3, "Expected type array, got object");
-    fails(&locked, method, json!([tx, [], 1]), -3, "Expected type string, got number");
-    fails(&locked, method, json!([null]), -1, "JSON value is not a string as expected");
     fails(&locked, method, json!(["zz", [5], "x"]), -22, UNDECODABLE);
     fails(&locked, method, json!([tx, [5], "x"]), -13, LOCKED);
     let (_host, open) = start(wallet(false));
     fails(&open, method, json!([tx, [{}], "x"]), -3, "Missing scriptPubKey");
-    fails(&open, method, json!([tx, [], "x"]), -1, "x is not a valid sighash parameter.");
+    fails(&open, method, json!([tx, [], "x"]), -8, "'x' is not a valid sighash parameter.");
 }
 
 #[test]
@@ -58,14 +54,11 @@ fn signrawtransactionwithkey_checks_in_order() {
     for wallet in [None, wallet(true)] {
         let (_host, plugin) = start(wallet);
         let fails = |params, code, message| fails(&plugin, method, params, code, message);
-        fails(json!(["zz", "x"]), -3, "Expected type array, got string");
         fails(json!(["zz", null, [5], "x"]), -22, UNDECODABLE);
-        fails(json!([null, null]), -1, "JSON value is not a string as expected");
-        fails(json!([tx, null, [5], "x"]), -1, "JSON value is not an array as expected");
-        fails(json!([tx, [WIF, 5, "bad"], [5], "x"]), -1, "JSON value is not a string as expected");
+        fails(json!([tx, [WIF, 5, "bad"], [5], "x"]), -3, "JSON value of type number is not of expected type string");
         fails(json!([tx, [WIF, "bad", 5], [5], "x"]), -5, "Invalid private key");
         fails(json!([tx, [WIF], [5], "x"]), -22, r#"expected object with {"txid'","vout","scriptPubKey"}"#);
-        fails(json!([tx, [], [], "x"]), -1, "x is not a valid sighash parameter.");
+        fails(json!([tx, [], [], "x"]), -8, "'x' is not a valid sighash parameter.");
         let answer = plugin.call(method, json!([tx, []])).unwrap();
         assert_eq!(answer["errors"][0]["error"], "Input not found or already spent");
     }
@@ -76,7 +69,7 @@ fn signing_manifest_names_the_parameters_as_bitcoind_does() {
     let manifest = outrigger_sdk::manifest::Manifest::parse(MANIFEST.as_bytes()).unwrap();
     let names = |method: &str| {
         let spec = manifest.methods.iter().find(|spec| spec.name == method).unwrap();
-        assert!(!spec.check_types, "the checks of types are the plugin's own");
+        assert!(spec.check_types, "the host checks the types");
         spec.params.iter().map(|param| param.name.clone()).collect::<Vec<_>>()
     };
     assert_eq!(names("signrawtransactionwithkey"), ["hexstring", "privkeys", "prevtxs", "sighashtype"]);

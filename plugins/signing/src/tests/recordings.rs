@@ -1,7 +1,6 @@
 //! Replays signing requests that were recorded with a real bitcoind: the answers are the same bytes.
 //!
-//! The recordings are of Bitcoin Core 29 with Knots' additions. Where the plugin follows Bitcoin Core 0.21
-//! instead, or completes more than both, the difference is listed here.
+//! The recordings are of Bitcoin Core 29 with Knots' additions. Where the plugin completes more, that is listed here.
 
 use std::collections::{HashMap, HashSet};
 use std::fs;
@@ -23,6 +22,9 @@ use crate::SigningPlugin;
 /// Requests that this plugin completes and the recorded bitcoind did not: 0.21 derived the P2WPKH redeem scripts of given keys,
 /// and the plugin derives their BIP 86 outputs as well.
 const COMPLETED_BEYOND: [&str; 2] = ["chain sh-wpkh: keys, nothing else", "tr of the BIP 86 tweak, both forms given"];
+
+/// How refusals begin that the host makes, before a call reaches a plugin.
+const TYPES: &str = "Wrong type passed:";
 
 fn data(name: &str) -> String {
     let path: PathBuf = [env!("CARGO_MANIFEST_DIR"), "..", "..", "tests", "data", name].iter().collect();
@@ -104,7 +106,7 @@ impl Hosts {
 /// The recorded answer, converted to what this plugin answers.
 fn expected(row: &Value) -> Result<String, Value> {
     match row.get("error") {
-        Some(error) => Err(in_words_of_0_21(error)),
+        Some(error) => Err(error.clone()),
         None => {
             let mut reply = row["reply"].as_object().unwrap().clone();
             // Only Knots has these.
@@ -115,34 +117,6 @@ fn expected(row: &Value) -> Result<String, Value> {
     }
 }
 
-/// Converts the errors of type checks and of the sighash type to the messages and codes of 0.21.
-fn in_words_of_0_21(error: &Value) -> Value {
-    let message = error["message"].as_str().unwrap();
-    let between = |start: &str, end: &str| {
-        let (_, rest) = message.split_once(start)?;
-        Some(rest.split_once(end)?.0.to_owned())
-    };
-    let article = |name: &str| if name == "array" { "an array" } else { "a string" }.to_owned();
-    if let (Some(got), Some(field)) = (between("of type ", " for field"), between("for field ", " is not of")) {
-        let wanted = message.rsplit_once(' ').unwrap().1;
-        return json!({"code": -3, "message": format!("Expected type {wanted} for {field}, got {got}")});
-    }
-    if let (Some(got), Some(wanted)) = (between("JSON value of type ", " is not of"), between("expected type ", "\"")) {
-        // In 0.21 null passed the type check and failed when the value was used.
-        return match got.as_str() {
-            "null" => json!({"code": -1, "message": format!("JSON value is not {} as expected", article(&wanted))}),
-            _ => json!({"code": -3, "message": format!("Expected type {wanted}, got {got}")}),
-        };
-    }
-    if message == "JSON value of type number is not of expected type string" {
-        return json!({"code": -1, "message": "JSON value is not a string as expected"});
-    }
-    if let Some(name) = between("'", "' is not a valid sighash parameter.") {
-        return json!({"code": -1, "message": format!("{name} is not a valid sighash parameter.")});
-    }
-    error.clone()
-}
-
 #[test]
 fn signing_answers_recorded_rows_byte_for_byte() {
     let hosts = Hosts::new();
@@ -151,6 +125,9 @@ fn signing_answers_recorded_rows_byte_for_byte() {
     let mut wrong = Vec::new();
     for row in rows {
         let name = row["name"].as_str().unwrap();
+        if row["error"]["message"].as_str().is_some_and(|message| message.starts_with(TYPES)) {
+            continue;
+        }
         let answer = hosts.answer(row);
         if COMPLETED_BEYOND.contains(&name) {
             assert!(answer.as_ref().is_ok_and(|json| json.contains(r#""complete":true"#)), "{name}: {answer:?}");

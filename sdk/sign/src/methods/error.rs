@@ -139,10 +139,10 @@ mod tests {
 
     #[test]
     fn each_rule_has_its_code_and_message() {
-        reads(RpcError::type_error("Expected type array, got string"), -3, "Expected type array, got string");
+        reads(RpcError::type_error("Missing vout"), -3, "Missing vout");
         reads(SigningError::Transaction, -22, "TX decode failed. Make sure the tx has at least one input.");
         reads(WifError, -5, "Invalid private key");
-        reads(SighashNameError("all".to_owned()), -1, "all is not a valid sighash parameter.");
+        reads(SighashNameError("all".to_owned()), -8, "'all' is not a valid sighash parameter.");
         reads(SigningError::PrevoutNotObject, -22, r#"expected object with {"txid'","vout","scriptPubKey"}"#);
         reads(SigningError::NegativeVout, -22, "vout cannot be negative");
         let known = ScriptBuf::from_hex("76a9").unwrap();

@@ -28,7 +28,7 @@ use outrigger_service::Host;
 use outrigger_service::{ErrorKind, Scope};
 use outrigger_standard::decode::{Form, transaction_of_form};
 use outrigger_standard::transaction_from_hex;
-use outrigger_values::params::{self, Params, Type, check_types};
+use outrigger_values::params::Params;
 use outrigger_values::typed;
 
 /// The position of `privkeys`.
@@ -46,7 +46,6 @@ pub fn with_key(
 ) -> Result<SigningResult, SigningError> {
     let params = SecretParams(params);
     let params = &params.0;
-    check_types(params, &[Type::String, Type::Array, Type::Array, Type::String], true)?;
     let mut tx = transaction(params)?;
     let keys = private_keys(host, scope, params.get(PRIVKEYS))?;
     let mut prevouts = Prevouts::look_up(host, scope, &tx)?;
@@ -77,7 +76,6 @@ pub fn with_wallet<K: KeySource>(
     wanted: &(dyn Fn() -> bool + Sync),
 ) -> Result<SigningResult, SigningError> {
     let wallet = host.wallet.info(scope)?;
-    check_types(params, &[Type::String, Type::Array, Type::String], true)?;
     let mut tx = transaction(params)?;
     if wallet.locked {
         return Err(ErrorKind::WalletLocked.into());
@@ -121,11 +119,11 @@ pub fn combine(
 
 /// The keys of an argument. Each must be one of the chain that the host is on.
 fn private_keys(host: &Host, scope: Scope, argument: &Value) -> Result<LocalKeys, SigningError> {
-    let texts = params::array(argument)?;
+    let texts = typed::array(argument)?;
     let network = NetworkKind::from(host.chain.network(scope)?);
     let mut keys = LocalKeys::default();
     for text in texts {
-        keys.add(WifKey::parse(params::text(text)?, network)?);
+        keys.add(WifKey::parse(typed::text(text)?, network)?);
     }
     Ok(keys)
 }
@@ -144,7 +142,7 @@ fn wallet_knows(host: &Host, scope: Scope, scripts: &[ScriptBuf]) -> Result<Solv
 
 /// The argument `hexstring`. Without inputs there is nothing to sign, and no form with witness.
 fn transaction(params: &Params) -> Result<Transaction, SigningError> {
-    let tx = transaction_from_hex(params.text(0)?).filter(|tx| !tx.input.is_empty());
+    let tx = transaction_from_hex(typed::text(params.get(0))?).filter(|tx| !tx.input.is_empty());
     tx.ok_or(SigningError::Transaction)
 }
 
@@ -152,7 +150,7 @@ fn transaction(params: &Params) -> Result<Transaction, SigningError> {
 fn sighash(params: &Params, position: usize) -> Result<Sighash, SigningError> {
     match params.given(position) {
         None => Ok(Sighash::DEFAULT),
-        Some(name) => Ok(Sighash::from_name(params::text(name)?)?),
+        Some(name) => Ok(Sighash::from_name(typed::text(name)?)?),
     }
 }
 

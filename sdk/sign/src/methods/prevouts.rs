@@ -12,6 +12,7 @@ use outrigger_service::{ErrorKind, Scope};
 use outrigger_values::RpcError;
 use outrigger_values::amount;
 use outrigger_values::params::{self, Type};
+use outrigger_values::typed;
 use serde_json::{Map, Value};
 
 use super::error::SigningError;
@@ -81,7 +82,7 @@ impl Prevouts {
         if prevtxs.is_null() {
             return Ok(scripts);
         }
-        for element in params::array(prevtxs)? {
+        for element in typed::array(prevtxs)? {
             let element = element.as_object().ok_or(SigningError::PrevoutNotObject)?;
             let script_pubkey = self.describe_one(element)?;
             if with_scripts && (script_pubkey.is_p2sh() || script_pubkey.is_p2wsh()) {
@@ -95,10 +96,9 @@ impl Prevouts {
     fn describe_one(&mut self, element: &Map<String, Value>) -> Result<ScriptBuf, SigningError> {
         let field = |name: &str| element.get(name).unwrap_or(&Value::Null);
         // In byte order, as bitcoind looks at them.
-        params::check_fields(
-            element,
-            &[("scriptPubKey", Type::String), ("txid", Type::String), ("vout", Type::Number)],
-        )?;
+        for (name, wanted) in [("scriptPubKey", Type::String), ("txid", Type::String), ("vout", Type::Number)] {
+            typed::member(element, name, wanted)?;
+        }
         let txid = Txid::from_byte_array(params::hash(field("txid"), "txid")?);
         let vout = u32::try_from(params::int32(field("vout"))?).map_err(|_| SigningError::NegativeVout)?;
         let outpoint = OutPoint { txid, vout };
@@ -165,13 +165,9 @@ fn given_scripts(element: &Map<String, Value>, script_pubkey: &Script) -> Result
 
 /// A field that is text, null or absent.
 fn optional_text<'a>(element: &'a Map<String, Value>, name: &str) -> Result<Option<&'a str>, RpcError> {
-    match element.get(name) {
-        None | Some(Value::Null) => Ok(None),
-        Some(Value::String(text)) => Ok(Some(text)),
-        Some(other) => {
-            let got = Type::of(other).name();
-            Err(RpcError::type_error(format!("Expected type string for {name}, got {got}")))
-        }
+    match element.get(name).filter(|value| !value.is_null()) {
+        Some(_) => Ok(typed::member(element, name, Type::String)?.as_str()),
+        None => Ok(None),
     }
 }
 

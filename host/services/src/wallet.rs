@@ -77,7 +77,9 @@ impl Wallet for WalletService {
 
     fn load(&self, scope: Scope, name: String, load_on_startup: Option<bool>) -> Result<Vec<String>> {
         self.check_may_use(scope, &name)?;
-        self.manager.load(name, load_on_startup)
+        let folders = self.scopes.get(scope)?.readable();
+        let loaded = self.manager.load(name.clone(), load_on_startup);
+        loaded.map_err(|error| self.manager.with_advice(&name, &folders, error))
     }
 
     fn unload(&self, scope: Scope, name: String, load_on_startup: Option<bool>) -> Result<Vec<String>> {

@@ -7,6 +7,7 @@ use std::path::{Component, Path, PathBuf};
 
 use outrigger_service::{ErrorKind, ServiceError};
 
+use super::absolute::{self, ABSOLUTE, NAME_FILE};
 use super::error::{Result, WalletError};
 use super::load_list;
 use super::store::{DATA_FILE, LOCK_FILE};
@@ -28,7 +29,8 @@ const FRESH_MIGRATION_FILE: &str = "migration.json.new";
 /// The note, beside a wallet's data, that a former key may be in its file. What it names stands in the file itself.
 const FORMER_KEY_FILE: &str = "former-key";
 /// The names that no folder of a wallet may have.
-const OWN_FILES: [&str; 11] = [
+const OWN_FILES: [&str; 12] = [
+    ABSOLUTE,
     MAKING,
     FORMER,
     LOAD_FILE,
@@ -46,10 +48,11 @@ const MAX_DEPTH: usize = 8;
 /// The longest name of a wallet, in bytes.
 const MAX_NAME: usize = 1024;
 
-/// The folder of the wallet `name` below `dir`. The empty name is a wallet's too, in `dir` itself.
+/// The folder of the wallet `name` below `dir`. The empty name is a wallet's too, in `dir` itself. That of a name which is an
+/// absolute path lies below `dir` as well.
 ///
 /// # Errors
-/// `Refused` for a name that would lead out of `dir`, is no plain relative path, or is a file of this program's.
+/// `Refused` for a name that would lead out of `dir`, is no plain path, or is a file of this program's.
 pub fn folder(dir: &Path, name: &str) -> Result<PathBuf> {
     let refuse = |why: &str| {
         let detail = format!("Wallet file verification failed. The wallet name '{name}' is not allowed: {why}.");
@@ -62,24 +65,43 @@ pub fn folder(dir: &Path, name: &str) -> Result<PathBuf> {
         return refuse("it holds a control character");
     }
     let path = Path::new(name);
+    let is_absolute = path.is_absolute();
     let mut plain = PathBuf::new();
     for component in path.components() {
         match component {
-            Component::Normal(part) if is_own(part) => {
+            Component::Normal(part) if !is_absolute && is_own(part) => {
                 return refuse("a file of this program has that name");
             }
-            Component::Normal(part) => plain.push(part),
-            _ => return refuse("it must be a path below the folder of the wallets"),
+            Component::Normal(_) => plain.push(component),
+            Component::RootDir if path.parent().is_some() => plain.push(component),
+            _ => return refuse("it must be a path without '..', absolute or below the folder of the wallets"),
         }
     }
     // What components drop (`a//b`, `a/`, `a/./b`) would give one folder several names.
     if plain.as_os_str() != path.as_os_str() {
         return refuse("it is not in its shortest form");
     }
+    if is_absolute {
+        return Ok(dir.join(ABSOLUTE).join(absolute::folder_name(name)));
+    }
     if plain.components().count() > MAX_DEPTH {
         return refuse("it has too many parts");
     }
     Ok(dir.join(plain))
+}
+
+/// The same, and makes the folder where it is missing.
+///
+/// # Errors
+/// As of [`folder`]; when it cannot be made.
+pub fn make_folder(dir: &Path, name: &str) -> Result<PathBuf> {
+    let folder = folder(dir, name)?;
+    if Path::new(name).is_absolute() {
+        absolute::make_folder(&folder, name)?;
+    } else {
+        fs::create_dir_all(&folder)?;
+    }
+    Ok(folder)
 }
 
 /// Whether a file of this program has a name, or could have, in the folders of wallets.
@@ -138,9 +160,29 @@ fn collect(folder: &Path, name: &str, depth: usize, names: &mut Vec<String>) -> 
     for entry in fs::read_dir(folder)? {
         let entry = entry?;
         let Ok(part) = entry.file_name().into_string() else { continue };
-        if entry.file_type()?.is_dir() && part != MAKING {
+        if !entry.file_type()?.is_dir() || part == MAKING {
+            continue;
+        }
+        if part == ABSOLUTE {
+            collect_absolute(&entry.path(), names)?;
+        } else {
             let inner = if name.is_empty() { part } else { format!("{name}/{part}") };
             collect(&entry.path(), &inner, depth + 1, names)?;
+        }
+    }
+    Ok(())
+}
+
+/// Those that are absolute paths.
+fn collect_absolute(folder: &Path, names: &mut Vec<String>) -> Result<()> {
+    for entry in fs::read_dir(folder)? {
+        let path = entry?.path();
+        if !path.join(DATA_FILE).is_file() {
+            continue;
+        }
+        match path.file_name().and_then(OsStr::to_str).and_then(|called| absolute::name_of(&path, called)) {
+            Some(name) => names.push(name),
+            None => tracing::warn!(folder = %path.display(), "the wallet there is not listed: its name cannot be read"),
         }
     }
     Ok(())
@@ -168,9 +210,7 @@ pub fn may_have_former_key(folder: &Path) -> bool {
 /// Removes what a wallet that could not be made has left behind.
 pub fn discard(folder: &Path) {
     let _ = outrigger_disk::finish(folder);
-    let files =
-        [DATA_FILE.to_owned(), LOCK_FILE.to_owned(), FORMER_KEY_FILE.to_owned(), format!("{DATA_FILE}{UNFINISHED}")];
-    for file in files {
+    for file in [DATA_FILE, LOCK_FILE, FORMER_KEY_FILE, NAME_FILE, &format!("{DATA_FILE}{UNFINISHED}")] {
         let _ = fs::remove_file(folder.join(file));
     }
     let _ = fs::remove_dir(folder);
@@ -245,9 +285,30 @@ mod tests {
         let dir = Path::new("/wallets");
         assert_eq!(folder(dir, "a/b c").unwrap(), Path::new("/wallets/a/b c"));
         assert_eq!(folder(dir, "").unwrap(), Path::new("/wallets"));
-        for name in ["..", "a/../..", "/etc", "a\0b", "a//b", "a/", "./a", ".", "data.mdb", "load.json", "a/lock.mdb"] {
+        for name in ["..", "a/../..", "a\0b", "a//b", "a/", "./a", ".", "data.mdb", "load.json", "a/lock.mdb"] {
             assert!(folder(dir, name).is_err(), "{name:?}");
         }
+        assert_eq!(folder(dir, "/etc/data.mdb").unwrap(), Path::new("/wallets/outrigger.absolute/%2Fetc%2Fdata.mdb"));
+        for name in ["/", "/..", "/wallets/../x", "//a", "/a//b", "/a/", "/./a", "/a\nb", "outrigger.absolute/%2Fetc"] {
+            assert!(folder(dir, name).is_err(), "{name:?}");
+        }
+    }
+
+    #[test]
+    fn wallets_named_by_absolute_paths_are_listed_and_removed() {
+        let root = tempfile::tempdir().unwrap();
+        let dir = root.path();
+        let long = format!("/home/{}", "a".repeat(600));
+        let names = ["%2Fa%2Fb", "/a%2Fb", "/a/b", &long, "a/b"];
+        for name in names {
+            let folder = make_folder(dir, name).unwrap();
+            assert!(folder.starts_with(dir), "{}", folder.display());
+            assert!(!folder.join(DATA_FILE).exists(), "{name}");
+            fs::write(folder.join(DATA_FILE), name).unwrap();
+        }
+        assert_eq!(list(dir).unwrap(), names);
+        names.iter().for_each(|name| remove(dir, name).unwrap());
+        assert_eq!(fs::read_dir(dir).unwrap().count(), 0);
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Wallets are made, loaded, restored and unloaded.
 
 use std::fs;
+use std::io::{self, Read as _};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -29,6 +30,13 @@ pub(super) const CLOSING_PATIENCE: Duration = Duration::from_secs(10);
 const FILES_PER_WALLET: u64 = 3;
 /// The files that are left for connections and all else, beside those of wallets.
 const OTHER_FILES: u64 = 256;
+
+/// The file of a wallet in its folder, in bitcoind.
+const WALLET_OF_BITCOIND: &str = "wallet.dat";
+/// How files of SQLite begin.
+const SQLITE: &[u8; 16] = b"SQLite format 3\0";
+/// The bytes at 12 of files of Berkeley DB, in both orders.
+const BERKELEY: [[u8; 4]; 2] = [[0x62, 0x31, 0x05, 0], [0, 0x05, 0x31, 0x62]];
 
 /// From how many blocks on the log says that a wallet that is loaded has to read them: a day's.
 const TOLD_BEHIND: u32 = 144;
@@ -78,12 +86,12 @@ impl WalletManager {
         if folder.join(DATA_FILE).exists() {
             let detail = format!(
                 "Wallet file verification failed. Failed to create database path '{}'. Database already exists.",
-                folder.display()
+                self.dir.join(&options.name).display()
             );
             return Err(ServiceError::new(ErrorKind::WalletExists, detail));
         }
         self.check_files(0)?;
-        fs::create_dir_all(&folder).map_err(WalletError::from)?;
+        files::make_folder(&self.dir, &options.name)?;
         let wallet = self.make(&folder, &options).inspect_err(|_| files::discard(&folder))?;
         self.start_new(Arc::new(wallet), &folder)?;
         self.set_load_on_startup(&options.name, options.load_on_startup)?;
@@ -118,6 +126,26 @@ impl WalletManager {
         self.load_reserved(name, load_on_startup)
     }
 
+    /// The error of a wallet that could not be loaded. Where its name is the path of a wallet of bitcoind, it says how that is
+    /// copied; files outside these folders are not looked at.
+    pub fn with_advice(&self, name: &str, folders: &Folders, error: ServiceError) -> ServiceError {
+        let path = Path::new(name);
+        let is_missing = error.kind == ErrorKind::WalletNotLoaded && path.is_absolute();
+        if !is_missing || files::folder(&self.dir, name).is_ok_and(|folder| folder.join(DATA_FILE).is_file()) {
+            return error;
+        }
+        let files = [path.join(WALLET_OF_BITCOIND), path.to_owned()];
+        let found = files.iter().find(|file| {
+            self.shared.client_files.read(file, folders).is_ok_and(|file| is_of_bitcoind(file).unwrap_or(false))
+        });
+        let Some(file) = found else { return error };
+        let advice = format!(
+            "A wallet of bitcoind lies there, which can be copied: outrigger wallet import-from-file '{}' '{name}'",
+            file.display()
+        );
+        cannot_load(path, &advice)
+    }
+
     /// Loads a wallet whose name is reserved.
     pub(super) fn load_reserved(&self, name: String, load_on_startup: Option<bool>) -> ServiceResult<Vec<String>> {
         let warnings = self.start(self.open_file(&name)?)?;
@@ -132,7 +160,7 @@ impl WalletManager {
             return Err(ServiceError::new(ErrorKind::WalletAlreadyLoaded, detail));
         }
         let folder = files::folder(&self.dir, name)?;
-        let cannot = |why: &str| cannot_load(&folder, why);
+        let cannot = |why: &str| cannot_load(&self.dir.join(name), why);
         if !folder.exists() {
             return Err(cannot("Path does not exist."));
         }
@@ -197,11 +225,11 @@ impl WalletManager {
             return Err(ServiceError::new(ErrorKind::WalletExists, detail));
         }
         if !backup::is_database(&backup).map_err(WalletError::from)? {
-            return Err(cannot_load(&folder, "Data is not in recognized format."));
+            return Err(cannot_load(&self.dir.join(&name), "Data is not in recognized format."));
         }
         self.check_files(0)?;
         self.wait_closed(&name, &folder)?;
-        fs::create_dir_all(&folder).map_err(WalletError::from)?;
+        files::make_folder(&self.dir, &name)?;
         let wallet = Arc::new(self.unpack(&name, backup, &folder).inspect_err(|_| files::discard(&folder))?);
         let warnings = self.start_new(wallet, &folder)?;
         self.set_load_on_startup(&name, load_on_startup)?;
@@ -342,6 +370,13 @@ impl WalletManager {
         }
         Ok(())
     }
+}
+
+/// Whether a file has the beginning of a wallet of bitcoind: of a database of SQLite, or of one of Berkeley DB.
+fn is_of_bitcoind(mut file: fs::File) -> io::Result<bool> {
+    let mut head = [0; SQLITE.len()];
+    file.read_exact(&mut head)?;
+    Ok(head == *SQLITE || BERKELEY.iter().any(|magic| head[12..] == *magic))
 }
 
 /// The error of a wallet that is not there, or is none.

@@ -9,6 +9,7 @@ mod compared;
 mod encryption;
 mod funding;
 mod kept;
+mod paths;
 mod payments;
 mod recorded;
 mod sizes;

@@ -34,7 +34,7 @@ fn createwallet_loadwallet_and_unloadwallet_change_what_listwallets_tells() {
     assert_eq!(client.refused("createwallet", json!(["a"])).0, -4);
     assert_eq!(client.refused("loadwallet", json!(["a"])).0, -35);
     assert_eq!(client.refused("loadwallet", json!(["nosuch"])).0, -18);
-    for name in ["../up", "/absolute", "nul\u{0}"] {
+    for name in ["../up", "/../up", "nul\u{0}"] {
         assert!(client.try_call("createwallet", json!([name])).is_err(), "{name:?}");
     }
     client.call("createwallet", json!({"wallet_name": "blank", "blank": true}));

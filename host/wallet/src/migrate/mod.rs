@@ -9,7 +9,6 @@ pub mod journal;
 mod plan;
 mod side;
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use outrigger_service::wallet::{CreateOptions, Migration, Synced, WalletKind};
@@ -175,15 +174,15 @@ impl WalletManager {
         let folder = files::folder(&self.dir, name)?;
         if folder.join(DATA_FILE).exists() || self.follower.named(name).is_some() {
             let what = "Wallet file creation failed: Failed to create database path";
-            return Err(refused(format!("{what} '{}'. Database already exists.", folder.display())));
+            let path = self.dir.join(name);
+            return Err(refused(format!("{what} '{}'. Database already exists.", path.display())));
         }
         self.check_files(0)
     }
 
     /// Makes a wallet of what is moved to it. It stands where the migrated one does.
     fn make_side(&self, name: &str, avoid_reuse: bool, source: &Source<'_>, contents: &Contents<'_>) -> Result<()> {
-        let folder = files::folder(&self.dir, name)?;
-        fs::create_dir_all(&folder)?;
+        let folder = files::make_folder(&self.dir, name)?;
         let options = CreateOptions {
             name: name.to_owned(),
             disable_private_keys: true,

@@ -93,7 +93,7 @@ service! {
         /// older blocks takes a rescan. Unless it is blank or keyless it gets a random master key and, for receiving and for
         /// change, an active descriptor of each address type (BIP 44, 49, 84, 86), born at the node's time.
         ///
-        /// `WalletExists` when there is one of the name, loaded or not; `Refused` for a name that is no plain relative path,
+        /// `WalletExists` when there is one of the name, loaded or not; `Refused` for a name that is no plain path,
         /// or a passphrase without private keys. Then nothing is left behind.
         fn create(options: CreateOptions) -> Vec<String>;
         /// Loads a wallet as the last of the loaded ones, locked if it is encrypted. It follows the chain from where it

@@ -1,0 +1,76 @@
+//! The folders of wallets that clients name by an absolute path, as they may with bitcoind. Nothing is kept at such a path: the
+//! folders lie side by side in one folder, below that of the wallets, and are called by the name, escaped.
+
+use std::fs;
+use std::io::{self, Write as _};
+use std::path::Path;
+
+use bitcoin::hashes::{Hash, sha256};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
+
+/// The folder of all of them, in that of the wallets. No part of any other wallet's name is this.
+pub const ABSOLUTE: &str = "outrigger.absolute";
+/// The file with a wallet's name, in a folder whose own name is a hash.
+pub const NAME_FILE: &str = "wallet-name";
+/// The longest escaped name, in bytes. The systems' limit is 255.
+const MAX_ESCAPED: usize = 200;
+/// What stands for itself: all else could be no part of a file's name somewhere, or be part of an escape.
+const UNESCAPED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
+
+/// What the folder of a wallet is called: the name with `%` escapes, or its SHA-256 where that would be too long. No two names
+/// have the same, since escaped ones begin with `%2F`.
+pub fn folder_name(name: &str) -> String {
+    let escaped = utf8_percent_encode(name, UNESCAPED).to_string();
+    if escaped.len() <= MAX_ESCAPED { escaped } else { sha256::Hash::hash(name.as_bytes()).to_string() }
+}
+
+/// Makes the folder of a wallet, with its name where the folder's does not tell it.
+pub fn make_folder(folder: &Path, name: &str) -> io::Result<()> {
+    fs::create_dir_all(folder)?;
+    if utf8_percent_encode(name, UNESCAPED).to_string().len() > MAX_ESCAPED {
+        let mut file = fs::File::create(folder.join(NAME_FILE))?;
+        file.write_all(name.as_bytes())?;
+        file.sync_all()?;
+        fs::File::open(folder)?.sync_all()?;
+    }
+    Ok(())
+}
+
+/// The name of the wallet in a folder that is called so; none where that cannot be told.
+pub fn name_of(folder: &Path, called: &str) -> Option<String> {
+    let decoded = || percent_decode_str(called).decode_utf8().ok().map(String::from);
+    let name = fs::read_to_string(folder.join(NAME_FILE)).ok().or_else(decoded)?;
+    (folder_name(&name) == called).then_some(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_told_by_their_folders_and_no_two_have_the_same() {
+        let dir = tempfile::tempdir().unwrap();
+        let long = format!("/home/{}", "é/".repeat(100));
+        let names = ["/a/b", "/a%2Fb", "/a%252Fb", "/a b", "/é", &long, &format!("{long}x")];
+        for name in names {
+            let called = folder_name(name);
+            assert!(called.len() <= MAX_ESCAPED && !called.contains('/'), "{called}");
+            let folder = dir.path().join(&called);
+            assert!(!folder.exists(), "{name}");
+            make_folder(&folder, name).unwrap();
+            assert_eq!(name_of(&folder, &called).as_deref(), Some(name));
+        }
+    }
+
+    #[test]
+    fn a_folder_whose_name_was_lost_or_changed_tells_none() {
+        let dir = tempfile::tempdir().unwrap();
+        let name = format!("/{}", "a".repeat(300));
+        let called = folder_name(&name);
+        assert_eq!(name_of(dir.path(), &called), None);
+        make_folder(dir.path(), &name).unwrap();
+        assert_eq!(name_of(dir.path(), &called), Some(name));
+        fs::write(dir.path().join(NAME_FILE), "/another").unwrap();
+        assert_eq!(name_of(dir.path(), &called), None);
+    }
+}

@@ -1,0 +1,156 @@
+//! Wallets that clients name by an absolute path, as Liana does: the name is kept, and nothing is written there.
+
+use std::path::Path;
+
+use outrigger_tests::{Client, Host, HostOptions};
+use serde_json::{Value, json};
+
+use crate::users::{ALICE, configuration};
+
+/// A folder of a client's that is there, and the name of a wallet below it.
+fn of_liana(folder: &tempfile::TempDir) -> String {
+    let folder = std::fs::canonicalize(folder.path()).unwrap();
+    folder.join(".liana/bitcoin/data dir/bitcoind_watchonly_wallet").to_str().unwrap().to_owned()
+}
+
+/// The paths of calls for a wallet, as clients write them.
+fn in_paths(name: &str) -> [String; 3] {
+    let encoded: String = name.bytes().map(|byte| format!("%{byte:02X}")).collect();
+    [name.replace(' ', "%20"), name.replace('/', "%2F").replace(' ', "%20"), encoded]
+}
+
+fn listed(client: &mut Client) -> Vec<Value> {
+    let all = client.call("listwalletdir", json!([]));
+    all["wallets"].as_array().unwrap().iter().map(|wallet| wallet["name"].clone()).collect()
+}
+
+#[test]
+fn createwallet_by_an_absolute_path_keeps_the_name_and_writes_nothing_there() {
+    let (mut host, folder) = (Host::start(), tempfile::tempdir().unwrap());
+    let name = of_liana(&folder);
+    let mut client = host.client();
+    client.call("createwallet", json!(["other"]));
+    let created = client.call("createwallet", json!([name, true, true, "", false, true, true]));
+    assert_eq!(created, json!({"name": name}));
+    assert_eq!(client.call("listwallets", json!([])), json!(["other", name]));
+    assert_eq!(listed(&mut client), [json!(name), json!("other")]);
+    let exists = format!("Failed to create database path '{name}'. Database already exists.");
+    let refused = client.refused("createwallet", json!([name]));
+    assert_eq!(refused, (-4, format!("Wallet file verification failed. {exists}")));
+    assert_eq!(client.refused("loadwallet", json!([name])).0, -35);
+
+    // It is loaded at the start.
+    host = host.restart();
+    let mut client = host.client();
+    assert_eq!(client.call("listwallets", json!([])), json!([name]));
+    client.call("loadwallet", json!(["other"]));
+    for path in in_paths(&name) {
+        assert_eq!(client.wallet(&path).call("getwalletinfo", json!([]))["walletname"], json!(name), "{path}");
+    }
+    client.wallet(&in_paths(&name)[0]).call("unloadwallet", json!([name, false]));
+    assert_eq!(client.call("listwallets", json!([])), json!(["other"]));
+    client.call("loadwallet", json!([name, true]));
+    assert_eq!(host.restart().client().call("listwallets", json!([])), json!([name]));
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+}
+
+#[test]
+fn wallets_by_absolute_paths_are_told_apart_and_may_be_long() {
+    let host = Host::start_with(HostOptions { set: vec!["wallet.keypool=1".to_owned()], ..HostOptions::default() });
+    let mut client = host.client();
+    let long = format!("/nowhere/{}", "é/x".repeat(150));
+    let names = ["/nowhere/w", "/nowhere%2Fw", "%2Fnowhere%2Fw", "nowhere/w", &long, &format!("{long}y")];
+    for name in names {
+        client.call("createwallet", json!({"wallet_name": name, "load_on_startup": true}));
+    }
+    let host = host.kill_and_restart();
+    let mut client = host.client();
+    assert_eq!(client.call("listwallets", json!([])), json!(names));
+    let mut sorted = names.map(|name| json!(name));
+    sorted.sort_unstable_by_key(|name| name.as_str().unwrap().to_owned());
+    assert_eq!(listed(&mut client), sorted);
+    for name in names {
+        // What a name has of `%` is escaped in a path, as clients do.
+        let path = &in_paths(name)[2];
+        assert_eq!(client.wallet(path).call("getwalletinfo", json!([]))["walletname"], json!(name));
+    }
+    assert!(!Path::new("/nowhere").exists());
+    for name in ["/nowhere/../w", "/..", "/", "//nowhere/v", "/nowhere/v/", "/nowhere/./v", "/a\nb"] {
+        for method in ["createwallet", "loadwallet"] {
+            let (code, message) = client.refused(method, json!([name]));
+            assert!(code == -4 && message.contains("is not allowed"), "{method} {name:?}: {message}");
+        }
+    }
+}
+
+#[test]
+fn wallets_by_absolute_paths_are_backed_up_restored_and_migrated() {
+    let (host, folder) = (Host::start(), tempfile::tempdir().unwrap());
+    let mut client = host.client();
+    client.call("createwallet", json!(["/nowhere/old", false, false, "", false, false]));
+    let mut wallet = client.wallet("/nowhere/old");
+    let address = wallet.call("getnewaddress", json!(["mine"]));
+    wallet.call("importaddress", json!(["bcrt1qqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqdku202", "theirs", false]));
+    let backup = folder.path().join("backup");
+    wallet.call("backupwallet", json!([backup]));
+
+    assert_eq!(client.call("restorewallet", json!(["/nowhere/new", backup])), json!({"name": "/nowhere/new"}));
+    let owned = client.wallet("/nowhere/new").call("getaddressinfo", json!([address]));
+    assert_eq!(owned["ismine"], json!(true));
+    let (code, message) = client.refused("restorewallet", json!(["/nowhere/new", backup]));
+    assert!(code == -36 && message.starts_with("Failed to restore wallet. Database file exists in "), "{message}");
+
+    let migrated = client.call("migratewallet", json!(["/nowhere/old"]));
+    assert_eq!(migrated["wallet_name"], json!("/nowhere/old"));
+    assert_eq!(migrated["watchonly_name"], json!("/nowhere/old_watchonly"));
+    let backup = Path::new(migrated["backup_path"].as_str().unwrap());
+    assert!(backup.is_file() && backup.starts_with(std::fs::canonicalize(host.datadir()).unwrap()), "{migrated}");
+    let mut loaded = client.call("listwallets", json!([])).as_array().unwrap().clone();
+    loaded.sort_unstable_by_key(Value::to_string);
+    assert_eq!(json!(loaded), json!(["/nowhere/new", "/nowhere/old", "/nowhere/old_watchonly"]));
+    assert!(!Path::new("/nowhere").exists());
+}
+
+#[test]
+fn loadwallet_of_the_path_of_a_wallet_of_bitcoind_says_how_it_is_copied() {
+    let (host, folder) = (Host::start(), tempfile::tempdir().unwrap());
+    let mut client = host.client();
+    let name = std::fs::canonicalize(folder.path()).unwrap().join("w").to_str().unwrap().to_owned();
+    let failed = format!("Wallet file verification failed. Failed to load database path '{name}'. ");
+    let missing = (-18, format!("{failed}Path does not exist."));
+    assert_eq!(client.refused("loadwallet", json!([name])), missing);
+    std::fs::create_dir(&name).unwrap();
+    std::fs::write(format!("{name}/wallet.dat"), "a text that is no wallet at all").unwrap();
+    assert_eq!(client.refused("loadwallet", json!([name])), missing);
+    std::fs::write(format!("{name}/wallet.dat"), "SQLite format 3\0 and its pages").unwrap();
+    let advice = format!("outrigger wallet import-from-file '{name}/wallet.dat' '{name}'");
+    let told = client.refused("loadwallet", json!([name]));
+    assert_eq!(told, (-18, format!("{failed}A wallet of bitcoind lies there, which can be copied: {advice}")));
+
+    // A user who may use one folder learns nothing of files elsewhere.
+    let folders = tempfile::tempdir().unwrap();
+    let (_host, mut alice) = with_user(&format!("folders = [{:?}]", folders.path()));
+    assert_eq!(alice.refused("loadwallet", json!([name])), missing);
+}
+
+/// A host, and a client of it whose user has this line of configuration.
+fn with_user(line: &str) -> (Host, Client) {
+    let config = configuration(&format!("[[rpc.users]]\nrpcauth = \"{ALICE}\"\n{line}\n"));
+    let host = Host::start_with(HostOptions { config: Some(config.path().to_owned()), ..HostOptions::default() });
+    let alice = Client::new(host.address, "alice:pass:word");
+    (host, alice)
+}
+
+#[test]
+fn users_of_one_wallet_by_an_absolute_path_name_it_whole() {
+    let unknown = (-18, "Requested wallet does not exist or is not loaded".to_owned());
+    for (allowed, is_allowed) in [("/nowhere/w", true), ("/nowhere/*", false), ("/nowhere", false), ("w", false)] {
+        let (host, mut alice) = with_user(&format!("wallet = \"{allowed}\""));
+        host.client().call("createwallet", json!(["/nowhere/w", false, true]));
+        host.client().call("createwallet", json!(["/nowhere/v", false, true]));
+        let named = alice.wallet("/nowhere/w").try_call("getwalletinfo", json!([]));
+        assert_eq!(named.is_ok(), is_allowed, "{allowed}");
+        assert_eq!(alice.call("listwallets", json!([])), if is_allowed { json!(["/nowhere/w"]) } else { json!([]) });
+        assert_eq!(alice.wallet("/nowhere/v").refused("getwalletinfo", json!([])), unknown);
+    }
+}

@@ -14,7 +14,8 @@ macro_rules! key {
 }
 pub(crate) use key;
 
-/// As [`key`], for a name with its quotes and colon.
+/// As [`key`], for a name with its quotes and colon. Inlined, so that the name's length is known where it is copied.
+#[inline(always)]
 pub fn quoted_key(out: &mut Vec<u8>, name: &'static str) {
     separate(out, b'{');
     out.extend_from_slice(name.as_bytes());
@@ -33,6 +34,7 @@ pub fn item(out: &mut Vec<u8>) {
 }
 
 /// Writes a comma, unless what `opening` opens has nothing in it yet.
+#[inline]
 fn separate(out: &mut Vec<u8>, opening: u8) {
     if out.last() != Some(&opening) {
         out.push(b',');
@@ -40,11 +42,13 @@ fn separate(out: &mut Vec<u8>, opening: u8) {
 }
 
 /// `true` or `false`.
+#[inline]
 pub fn boolean(out: &mut Vec<u8>, value: bool) {
     out.extend_from_slice(if value { b"true" } else { b"false" });
 }
 
 /// Text that holds no character which JSON escapes, such as a word or an address.
+#[inline]
 pub fn plain(out: &mut Vec<u8>, text: &str) {
     out.push(b'"');
     out.extend_from_slice(text.as_bytes());

@@ -50,6 +50,9 @@ impl Plugin for HistoryPlugin {
     }
 }
 
+// What a wallet did is nobody else's business; and the memory of long answers comes in huge pages.
+outrigger_sdk::wipe_freed_memory!();
+
 outrigger_sdk::export_plugin!(HistoryPlugin, include_str!("../manifest.json"));
 
 #[cfg(test)]

@@ -18,6 +18,9 @@ use crate::list::{Batches, walk};
 use crate::viewpoint::WalletViewpoint;
 use crate::{CallContext, json};
 
+/// About what a transaction with one entry takes in the reply, in bytes.
+const TRANSACTION_SIZE: u64 = 768;
+
 /// Everything since the block that a client named.
 struct Since {
     /// The block, when one was named.
@@ -43,7 +46,11 @@ pub fn list_since_block(context: &CallContext<'_>) -> Result<Vec<u8>, HistoryErr
     let selection = Selection { label, change, any_depth: false };
 
     let mut writer = EntryWriter::new(context, viewpoint);
-    let mut reply = Vec::from(b"{\"transactions\":[".as_slice());
+    let mut reply = Vec::new();
+    if since.fork.is_none() && label.is_none() {
+        reserve(&mut reply, wallet.transactions);
+    }
+    reply.extend_from_slice(b"{\"transactions\":[");
     listed(context, &mut writer, selection, since.fork, &mut reply)?;
     reply.push(b']');
     if include_removed {
@@ -55,6 +62,13 @@ pub fn list_since_block(context: &CallContext<'_>) -> Result<Vec<u8>, HistoryErr
     json::hash(&mut reply, last_block(context, wallet.synced, target)?.as_byte_array());
     reply.push(b'}');
     Ok(reply)
+}
+
+/// Makes room for the whole history at once, so that it lies in huge pages from its begin. Memory that is not written to is not
+/// taken from the system. Where there is no such room, the reply grows piece by piece.
+fn reserve(reply: &mut Vec<u8>, transactions: u64) {
+    let size = transactions.saturating_mul(TRANSACTION_SIZE);
+    let _ = reply.try_reserve_exact(usize::try_from(size).unwrap_or(usize::MAX));
 }
 
 fn since(context: &CallContext<'_>, synced: Synced) -> Result<Since, HistoryError> {
@@ -172,4 +186,20 @@ fn ancestor(context: &CallContext<'_>, synced: Synced, height: u32) -> Result<Bl
 fn last_block(context: &CallContext<'_>, synced: Synced, target: u32) -> Result<BlockHash, HistoryError> {
     let height = (synced.height + 1).saturating_sub(target);
     ancestor(context, synced, height)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn listsinceblock_makes_room_for_the_whole_history_at_once() {
+        let mut reply = Vec::new();
+        reserve(&mut reply, 20_000);
+        assert!(reply.capacity() as u64 >= 20_000 * TRANSACTION_SIZE);
+        // More than there can be is no failure: the reply grows as it is written.
+        let mut reply = Vec::new();
+        reserve(&mut reply, u64::MAX);
+        assert_eq!(reply.capacity(), 0);
+    }
 }

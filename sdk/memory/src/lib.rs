@@ -126,21 +126,32 @@ mod large {
     const LEAST: usize = 256 << 10;
     /// What a page is aligned to at least.
     const PAGE: usize = 4096;
+    /// From which size on, in bytes, the system is asked for huge pages (of 2 MiB on most machines): each page that is touched first
+    /// costs a fault, and a long answer touches thousands of small ones. Less would waste a good part of a huge page.
+    const HUGE: usize = 4 << 20;
 
     #[inline]
     pub fn is(layout: Layout) -> bool {
         layout.size() >= LEAST && layout.align() <= PAGE
     }
 
-    fn checked(mapped: *mut libc::c_void) -> *mut u8 {
-        if mapped == libc::MAP_FAILED { null_mut() } else { mapped.cast() }
+    /// The block that the system gave; null if it gave none.
+    fn checked(mapped: *mut libc::c_void, size: usize) -> *mut u8 {
+        if mapped == libc::MAP_FAILED {
+            return null_mut();
+        }
+        if size >= HUGE {
+            // SAFETY: the block was just mapped, with this size. Where the system has no huge pages it gives small ones.
+            unsafe { libc::madvise(mapped, size, libc::MADV_HUGEPAGE) };
+        }
+        mapped.cast()
     }
 
     /// A block of zeros; null where there is none to be had.
     pub fn map(size: usize) -> *mut u8 {
         let (protection, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
         // SAFETY: new pages are asked for, wherever the system has room; nothing that is mapped is touched.
-        checked(unsafe { libc::mmap(null_mut(), size, protection, flags, -1, 0) })
+        checked(unsafe { libc::mmap(null_mut(), size, protection, flags, -1, 0) }, size)
     }
 
     /// A block of another size with what was in the old one; null, and the old one stays, where there is none to be had.
@@ -149,7 +160,7 @@ mod large {
     /// The block came from [`map`] or this function, with this size, and nothing points to it any more.
     pub unsafe fn resize(old: *mut u8, size: usize, new: usize) -> *mut u8 {
         // SAFETY: as the caller promises.
-        checked(unsafe { libc::mremap(old.cast(), size, new, libc::MREMAP_MAYMOVE) })
+        checked(unsafe { libc::mremap(old.cast(), size, new, libc::MREMAP_MAYMOVE) }, new)
     }
 
     /// Gives a block back.
@@ -253,6 +264,42 @@ mod tests {
             unsafe { wipe(memory.as_mut_ptr().add(2), size) };
             let wiped = |at: usize| (2..2 + size).contains(&at);
             assert!(memory.iter().enumerate().all(|(at, byte)| (*byte == 0) == wiped(at)), "{size}");
+        }
+    }
+
+    /// What the system notes of the mapping that holds an address.
+    #[cfg(all(target_os = "linux", not(miri)))]
+    fn flags_of(address: usize) -> String {
+        let maps = std::fs::read_to_string("/proc/self/smaps").unwrap();
+        let holds = |line: &str| {
+            let (begin, end) = line.split_once(' ')?.0.split_once('-')?;
+            let number = |text| usize::from_str_radix(text, 16).ok();
+            Some((number(begin)?..number(end)?).contains(&address))
+        };
+        let mut behind = maps.lines().skip_while(|line| holds(line) != Some(true));
+        behind.find_map(|line| line.strip_prefix("VmFlags:")).unwrap_or_default().to_owned()
+    }
+
+    #[test]
+    #[cfg(all(target_os = "linux", not(miri)))]
+    fn blocks_as_long_as_long_answers_are_asked_for_in_huge_pages() {
+        if !std::path::Path::new("/sys/kernel/mm/transparent_hugepage").exists() {
+            eprintln!("skipped: this system has no huge pages");
+            return;
+        }
+        let wiping = WipingAllocator::new();
+        let of = |size| Layout::from_size_align(size, 16).unwrap();
+        let is_huge = |block: *mut u8| flags_of(block.addr()).split_whitespace().any(|flag| flag == "hg");
+        // SAFETY: each size is the one that the block was last asked for with.
+        unsafe {
+            let long = wiping.alloc(of(16 << 20));
+            assert!(is_huge(long));
+            wiping.dealloc(long, of(16 << 20));
+            let growing = wiping.alloc(of(1 << 20));
+            assert!(!is_huge(growing), "a shorter one would waste memory");
+            let grown = wiping.realloc(growing, of(1 << 20), 16 << 20);
+            assert!(is_huge(grown));
+            wiping.dealloc(grown, of(16 << 20));
         }
     }
 

@@ -84,33 +84,39 @@ fn step(remainder: u32, value: u8) -> u32 {
 /// Appends the address of a witness program to `out`. The prefix is in lower case, the version at most 16.
 pub(super) fn encode(prefix: &str, version: u8, program: &[u8], out: &mut String) {
     let variant = if version == 0 { Variant::Bech32 } else { Variant::Bech32m };
+    // Written as bytes first: a character that is appended to a string costs more than its encoding.
+    let mut text = [0_u8; MAX_LENGTH];
+    let mut places = text.iter_mut();
+    let mut put = |byte: u8| places.next().into_iter().for_each(|place| *place = byte);
+    prefix.bytes().chain([b'1']).for_each(&mut put);
     let mut remainder = prefix_remainder(prefix.as_bytes());
-    out.push_str(prefix);
-    out.push('1');
-    let mut put = |value: u8| {
+    let mut put_value = |value: u8| {
         remainder = step(remainder, value);
-        out.push(char::from(CHARSET[usize::from(value & 31)]));
+        put(CHARSET[usize::from(value & 31)]);
     };
-    put(version);
+    put_value(version);
     let (mut pending, mut bits) = (0_u32, 0);
     for byte in program {
         pending = pending << 8 | u32::from(*byte);
         bits += 8;
         while bits >= 5 {
             bits -= 5;
-            put((pending >> bits & 31) as u8);
+            put_value((pending >> bits & 31) as u8);
         }
     }
     if bits > 0 {
-        put((pending << (5 - bits) & 31) as u8);
+        put_value((pending << (5 - bits) & 31) as u8);
     }
     for _ in 0..CHECKSUM_LENGTH {
         remainder = step(remainder, 0);
     }
     remainder ^= variant.residue();
     for place in (0..CHECKSUM_LENGTH).rev() {
-        out.push(char::from(CHARSET[(remainder >> (5 * place) & 31) as usize]));
+        put(CHARSET[(remainder >> (5 * place) & 31) as usize]);
     }
+    let left = places.len();
+    let written = text.get(..MAX_LENGTH - left).unwrap_or_default();
+    out.push_str(std::str::from_utf8(written).unwrap_or_default());
 }
 
 /// Decodes a string.

@@ -190,7 +190,7 @@ fn calls_that_wait_are_answered_with_a_branch_that_is_lower() {
     assert_eq!(now["height"], 3);
     check_answered(&host, &former, &now);
     // One that waits for more goes on.
-    assert_eq!(active(&mut client), [json!("waitforblockheight")]);
+    wait_until("it alone waits", || active(&mut client) == [json!("waitforblockheight")]);
     client.call("generatetodescriptor", json!([3, "raw(51)"]));
     assert_eq!(told(call), tip(&host));
 }

@@ -31,6 +31,8 @@ pub struct Greeting {
     /// Takes the number of a question and its result; the error says what node this is, and what it should be.
     pub(crate) check: Check,
     pub(crate) endings: Endings,
+    /// Whether the last answer to a question was written as bitcoind writes it.
+    pub(crate) plain: AtomicBool,
 }
 
 impl Greeting {
@@ -40,7 +42,7 @@ impl Greeting {
         requests: Vec<Bytes>,
         check: impl Fn(usize, &[u8]) -> Result<bool, String> + Send + Sync + 'static,
     ) -> Self {
-        Self { requests, check: Box::new(check), endings: Endings::default() }
+        Self { requests, check: Box::new(check), endings: Endings::default(), plain: AtomicBool::new(true) }
     }
 }
 

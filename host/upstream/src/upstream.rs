@@ -1,7 +1,7 @@
 //! One node: its address, its credentials, and how many requests it gets at a time.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
@@ -82,8 +82,6 @@ pub struct Upstream {
     places: Semaphore,
     figures: Figures,
     greeting: Option<Arc<Greeting>>,
-    /// Whether the last answer to a question of the greeting was written as bitcoind writes it.
-    plain: AtomicBool,
     busy_poll: Arc<BusyPoll>,
 }
 
@@ -121,7 +119,6 @@ impl Upstream {
             places: Semaphore::new(connections.max(1)),
             figures: Figures::default(),
             greeting: None,
-            plain: AtomicBool::new(true),
             busy_poll: BusyPoll::new(Duration::ZERO),
         }
     }
@@ -173,7 +170,7 @@ impl Upstream {
 
     /// Whether its results stand between a known beginning and a known end, so that long ones can be cut out while they come.
     pub fn is_plain(&self) -> bool {
-        self.plain.load(Ordering::Relaxed)
+        self.greeting.as_ref().is_none_or(|greeting| greeting.plain.load(Ordering::Relaxed))
     }
 
     /// Where it listens.
@@ -390,7 +387,7 @@ impl Upstream {
                 Reply { status, content_type: None, body: ReplyBody::last(body) }.collect(MAX_GREETING).await?;
             let result = match read_reply(status, &body) {
                 Outcome::Result(result) => {
-                    self.plain.store(is_plain(&body), Ordering::Relaxed);
+                    greeting.plain.store(is_plain(&body), Ordering::Relaxed);
                     result
                 }
                 Outcome::Error(error) => return Err(UpstreamError::NotReady(error)),

@@ -101,7 +101,7 @@ impl Available {
         for input in &control.inputs {
             let (output, is_ours) = match owned.get(&input.outpoint) {
                 Some(output) => (output, true),
-                None => (external.get(&input.outpoint).ok_or(SpendError::UnknownInput)?, false),
+                None => (external.get(&input.outpoint).ok_or_else(|| unknown(input))?, false),
             };
             let info = self.scripts.get(&output.script_pubkey);
             let solving = joined(info.map(|info| &info.solving), &control.solving);
@@ -271,6 +271,14 @@ fn all_told_by_form(services: Services<'_>, signer_matters: bool) -> Result<bool
         text.starts_with("addr(") || text.starts_with("raw(") || (signer_matters && has_tree())
     };
     Ok(!descriptors.iter().any(|descriptor| is_open(descriptor.text.expose())))
+}
+
+/// Why an input that is neither the wallet's nor in the chain or the mempool is refused: only inputs of a transaction have a sequence.
+fn unknown(input: &PresetInput) -> SpendError {
+    match input.sequence {
+        Some(_) => SpendError::UnknownInput,
+        None => SpendError::NotFound(input.outpoint),
+    }
 }
 
 /// The size of an input that is named.

@@ -41,6 +41,9 @@ pub enum SpendError {
     /// An input that is neither the wallet's nor in the chain or the mempool.
     #[error("Unable to find UTXO for external input")]
     UnknownInput,
+    /// An input that is named by its weight alone, and is nobody's.
+    #[error("Not found pre-selected input {}", short(.0))]
+    NotFound(OutPoint),
     /// An input that names an output which its transaction does not have.
     #[error("Invalid pre-selected input {}", short(.0))]
     InvalidInput(OutPoint),

@@ -168,6 +168,7 @@ fn fundrawtransaction_answers_as_bitcoind() {
         json!([{"txid": zero, "vout": -1}]),
         json!([{"txid": zero, "vout": 0}]),
         json!([{"txid": zero, "vout": 0, "weight": 400_001}]),
+        json!([{"txid": zero, "vout": 0, "weight": 400}]),
         json!(5),
     ];
     let others = vec![json!(true), json!("x"), json!(5), json!([]), json!({"subtractFeeFromOutputs": ["dummy"]})];

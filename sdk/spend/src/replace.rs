@@ -81,6 +81,9 @@ pub enum ReplaceError {
     /// It is in a block, or cannot be any more.
     #[error("Transaction has been mined, or is conflicted with a mined transaction")]
     Mined,
+    /// None of its inputs signals that it may be replaced (BIP 125). Bitcoin Core asks for that up to release 29.
+    #[error("Transaction is not BIP 125 replaceable")]
+    NotReplaceable,
     /// It was replaced already.
     #[error("Cannot bump transaction {0} which was already bumped by transaction {1}")]
     Bumped(Txid, String),
@@ -122,6 +125,7 @@ impl From<ReplaceError> for RpcError {
             | ReplaceError::BelowRequired(_)
             | ReplaceError::NoRecipients => RpcErrorCode::INVALID_PARAMETER,
             ReplaceError::Mined
+            | ReplaceError::NotReplaceable
             | ReplaceError::Bumped(..)
             | ReplaceError::ForeignInputs
             | ReplaceError::BelowMempool(..)
@@ -233,6 +237,9 @@ impl Original {
         }
         if matches!(self.row.state, TxState::Confirmed { .. } | TxState::Conflicted { .. }) {
             return Err(ReplaceError::Mined);
+        }
+        if !self.row.signals {
+            return Err(ReplaceError::NotReplaceable);
         }
         if let Some((_, by)) = self.row.metadata.iter().find(|(key, _)| key == REPLACED_BY) {
             return Err(ReplaceError::Bumped(txid, by.clone()));

@@ -163,6 +163,22 @@ fn bumpfee_refuses_as_bitcoind() {
 }
 
 #[test]
+fn bumpfee_refuses_what_does_not_signal_as_bitcoind() {
+    let Some(mut pair) = Pair::start(&[]) else { return };
+    pair.fund(1);
+    let coin = pair.ours.call("listunspent", json!([]))[0].clone();
+    let inputs = json!([{"txid": coin["txid"], "vout": coin["vout"], "sequence": 0xffff_fffe_u32}]);
+    let raw = pair.ours.call("createrawtransaction", json!([inputs, [{FOREIGN: 49.99}]]));
+    let signed = pair.ours.call("signrawtransactionwithwallet", json!([raw]));
+    let [txid, _] = pair.both("sendrawtransaction", &json!([signed["hex"]]));
+    for method in ["bumpfee", "psbtbumpfee"] {
+        pair.check(method, json!([txid, {"fee_rate": 100}]));
+        let refused = (-4, "Transaction is not BIP 125 replaceable".to_owned());
+        assert_eq!(pair.ours.refused(method, json!([txid, {"fee_rate": 100}])), refused);
+    }
+}
+
+#[test]
 fn bumpfee_pays_as_bitcoind() {
     let Some(mut pair) = Pair::start(&[]) else { return };
     pair.fund(8);

@@ -267,3 +267,28 @@ fn hostile_plugin_that_tells_of_an_end_that_does_not_come_is_ended() {
         client.call("hostilenothing", json!([]));
     }
 }
+
+#[test]
+fn process_that_ends_itself_by_an_allowed_system_call_counts_as_a_crash() {
+    if !has_sandbox() {
+        return;
+    }
+    let (_config, options) = alone("");
+    let host = Host::start_with(options);
+    let mut client = host.client();
+    // What a plugin meets that tries all of them; none of these is refused.
+    let ways = [
+        (libc::SYS_rt_sigreturn, json!([]), "SIGSEGV"),
+        (libc::SYS_shutdown, json!([0, libc::SHUT_RDWR]), "exit code 0"),
+        (libc::SYS_exit_group, json!([7]), "exit code 7"),
+    ];
+    for (crashes, (number, arguments, ending)) in (1..).zip(ways) {
+        let answer = client.refused("hostilecall", json!([number, arguments]));
+        assert_eq!(answer, (-32603, "The plugin 'hostile' crashed".to_owned()));
+        // The next call waits for the successor.
+        assert_eq!(client.call("hostilecall", json!([libc::SYS_getpid, []])), 0);
+        let told = hostile(&mut client);
+        let told = (&told["crashes"], &told["last_crash"]["ending"], &told["denied"]["count"]);
+        assert_eq!(told, (&json!(crashes), &json!(ending), &json!(0)));
+    }
+}

@@ -141,6 +141,27 @@ fn decodescript_answers_as_recorded() {
 }
 
 #[test]
+fn decodescript_tells_the_same_of_scripts_that_are_too_long_to_be_executed() {
+    let plugin = start(&StubHost::new());
+    let longest = 10_000;
+    for (opcode, word) in [("51", "1"), ("ac", "OP_CHECKSIG"), ("ff", "OP_INVALIDOPCODE")] {
+        let shown = |length: usize| {
+            let hex = opcode.repeat(length);
+            let answer = plugin.call("decodescript", json!([hex])).unwrap();
+            assert_eq!(answer["asm"], vec![word; length].join(" "));
+            assert!(answer["desc"].as_str().unwrap().starts_with(&format!("raw({hex})#")), "{length}");
+            assert_eq!(answer["type"], "nonstandard");
+            keys(&answer).into_iter().cloned().collect::<Vec<String>>()
+        };
+        assert_eq!(shown(longest + 1), ["asm", "desc", "type"]);
+        assert_eq!(shown(longest)[..3], ["asm", "desc", "type"]);
+    }
+    let data = format!("6a{}", "00".repeat(longest));
+    let answer = plugin.call("decodescript", json!([data])).unwrap();
+    assert_eq!((&answer["type"], keys(&answer).len()), (&json!("nulldata"), 3));
+}
+
+#[test]
 fn validateaddress_answers_as_recorded() {
     let plugin = start(&StubHost::new());
     check(

@@ -7,7 +7,7 @@ use outrigger_service::mempool::{
     Admission, Candidate, FeeEstimate, MempoolEntry, MempoolImport, MempoolInfo, PackageOutcome, Prioritised,
     RawTransaction,
 };
-use outrigger_service::wire::Blob;
+use outrigger_service::wire::{Blob, Encoded};
 use outrigger_service::{Mempool, Result, Scope};
 use outrigger_values::FeeRate;
 
@@ -55,8 +55,8 @@ impl Mempool for MempoolService {
         Ok(self.node.try_submit(&raw, max_feerate)?)
     }
 
-    fn candidate(&self, _: Scope, known: Option<u64>) -> Result<Option<Candidate>> {
-        Ok(self.node.candidate(known)?)
+    fn candidate(&self, _: Scope, known: Option<u64>) -> Result<Encoded<Option<Candidate>>> {
+        Ok(Encoded::new(&self.node.candidate(known)?))
     }
 
     fn prioritise(&self, _: Scope, txid: Txid, fee_delta: SignedAmount) -> Result<()> {

@@ -2,6 +2,7 @@
 
 use bitcoin::BlockHash;
 use outrigger_sdk::service::ServiceError;
+use outrigger_sdk::wire::WireError;
 use outrigger_sdk::{RpcError, RpcErrorCode};
 
 /// Why a call failed.
@@ -94,6 +95,12 @@ pub enum MiningError {
     /// The priority of old, which is gone.
     #[error("Priority is no longer supported, dummy argument to prioritisetransaction must be 0.")]
     Priority,
+}
+
+impl From<WireError> for MiningError {
+    fn from(error: WireError) -> Self {
+        Self::Service(error.into())
+    }
 }
 
 impl From<MiningError> for RpcError {

@@ -83,11 +83,13 @@ fn generate(
     let mut effort = Effort { tries, watch };
     let mut hashes = Vec::new();
     for _ in 0..blocks {
-        let candidate = context.host.mempool.candidate(Scope::NONE, None)?.ok_or(MiningError::NoCandidate)?;
+        let answer = context.host.mempool.candidate(Scope::NONE, None)?;
+        let candidate = answer.view()?.ok_or(MiningError::NoCandidate)?;
         let read = |raw: &[u8]| transaction_from_bytes(raw).ok_or(MiningError::NotAccepted);
-        let selected = candidate.transactions.iter().map(|selected| read(&selected.raw));
-        let mut block = assemble(&candidate.next, script.clone(), candidate.fees, selected.collect::<Result<_, _>>()?);
-        templates.note(LastBlock::of(&candidate));
+        let selected = candidate.transactions.iter().map(|selected| read(selected.raw));
+        let (next, fees) = (candidate.next.read(), candidate.fees);
+        let mut block = assemble(&next, script.clone(), fees, selected.collect::<Result<_, _>>()?);
+        templates.note(LastBlock::of(candidate.transactions));
         if !effort.find_nonce(&mut block.header) {
             break;
         }

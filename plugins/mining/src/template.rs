@@ -14,8 +14,9 @@ use outrigger_sdk::amount::Saturating;
 use outrigger_sdk::params::encode_hex;
 use outrigger_sdk::service::Scope;
 use outrigger_sdk::service::chain::NextBlock;
-use outrigger_sdk::service::mempool::Candidate;
+use outrigger_sdk::service::mempool::{CandidateView, Selected};
 use outrigger_sdk::standard::work;
+use outrigger_sdk::wire::ListView;
 use serde_json::{Map, Value, json};
 
 use crate::error::MiningError;
@@ -88,9 +89,10 @@ impl Templates {
         // Asked before the selection is: what came to the mempool in between is in the selection and not yet counted.
         let sequence = host.mempool.info(scope)?.sequence;
         let known = kept.as_ref().map(|template| template.version);
-        match host.mempool.candidate(scope, known)? {
+        let answer = host.mempool.candidate(scope, known)?;
+        match answer.view()? {
             Some(candidate) => {
-                self.note(LastBlock::of(&candidate));
+                self.note(LastBlock::of(candidate.transactions));
                 let template = Template::make(candidate, now, kept.take());
                 Ok(kept.insert(template).answer())
             }
@@ -121,27 +123,26 @@ impl Templates {
 
 impl LastBlock {
     /// The block that a selection makes.
-    pub fn of(candidate: &Candidate) -> Self {
-        let weights = candidate.transactions.iter().map(|selected| selected.weight);
-        Self {
-            weight: weights.fold(RESERVED_WEIGHT, Weight::saturating_add),
-            transactions: candidate.transactions.len(),
-        }
+    pub fn of(transactions: ListView<'_, Selected>) -> Self {
+        let weights = transactions.iter().map(|selected| selected.weight);
+        Self { weight: weights.fold(RESERVED_WEIGHT, Weight::saturating_add), transactions: transactions.len() }
     }
 }
 
 impl Template {
-    /// The template of a selection. What the one before has written of its transactions is taken over.
-    fn make(candidate: Candidate, now: u64, before: Option<Self>) -> Self {
-        let Candidate { version, next, transactions, fees, sequence } = candidate;
+    /// The template of a selection, which is read where the host wrote it: of most transactions no byte is copied, since what the
+    /// template before has written of them is taken over.
+    fn make(candidate: CandidateView<'_>, now: u64, before: Option<Self>) -> Self {
+        let CandidateView { version, next, transactions, fees, sequence } = candidate;
+        let next = next.read();
         let (last, last_parts, spare) = match before {
             Some(before) => (before.answer, before.parts, before.spare),
             None => Default::default(),
         };
-        let mut json = memory(spare, Parts::size(&transactions) + FRAME_SIZE);
+        let mut json = memory(spare, Parts::size(transactions) + FRAME_SIZE);
         push_before(&mut json, &next);
         let start = json.len();
-        let parts = Parts::push(&mut json, &transactions, Some((&last_parts, &last)));
+        let parts = Parts::push(&mut json, transactions, Some((&last_parts, &last)));
         let array = start..json.len();
         let commitment = commitment(transactions.iter().map(|selected| selected.wtxid));
         let mut template = Self {

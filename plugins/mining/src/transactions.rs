@@ -9,25 +9,27 @@ use std::ops::Range;
 
 use bitcoin::Wtxid;
 use bitcoin::hashes::Hash;
+use foldhash::fast::RandomState;
 use outrigger_sdk::params::push_hex;
-use outrigger_sdk::service::mempool::Selected;
+use outrigger_sdk::service::mempool::{Selected, SelectedView};
+use outrigger_sdk::wire::ListView;
 
 /// What an entry takes beside the transaction itself, in bytes.
 const ENTRY_SIZE: usize = 256;
 
 /// Where in a text stands what was written of transactions.
 #[derive(Default)]
-pub struct Parts(HashMap<Wtxid, Range<usize>>);
+pub struct Parts(HashMap<Wtxid, Range<usize>, RandomState>);
 
 impl Parts {
     /// About how many bytes the JSON of transactions takes.
-    pub fn size(transactions: &[Selected]) -> usize {
+    pub fn size(transactions: ListView<'_, Selected>) -> usize {
         transactions.iter().map(|selected| selected.raw.len() * 2 + ENTRY_SIZE).sum()
     }
 
     /// Appends the JSON array of transactions. What was written of some of them before is copied from there.
-    pub fn push(json: &mut Vec<u8>, transactions: &[Selected], before: Option<(&Self, &[u8])>) -> Self {
-        let mut parts = Self(HashMap::with_capacity(transactions.len()));
+    pub fn push(json: &mut Vec<u8>, transactions: ListView<'_, Selected>, before: Option<(&Self, &[u8])>) -> Self {
+        let mut parts = Self(HashMap::with_capacity_and_hasher(transactions.len(), RandomState::default()));
         json.push(b'[');
         for (index, selected) in transactions.iter().enumerate() {
             if index > 0 {
@@ -36,10 +38,10 @@ impl Parts {
             let start = json.len();
             match before.and_then(|(parts, text)| text.get(parts.0.get(&selected.wtxid)?.clone())) {
                 Some(part) => json.extend_from_slice(part),
-                None => push_part(json, selected),
+                None => push_part(json, &selected),
             }
             parts.0.insert(selected.wtxid, start..json.len());
-            push_rest(json, selected);
+            push_rest(json, &selected);
         }
         json.push(b']');
         parts
@@ -47,7 +49,7 @@ impl Parts {
 }
 
 /// What follows the part of an entry that says nothing of other transactions.
-fn push_rest(json: &mut Vec<u8>, selected: &Selected) {
+fn push_rest(json: &mut Vec<u8>, selected: &SelectedView<'_>) {
     for (index, position) in selected.depends.iter().enumerate() {
         push_text(json, format_args!("{}{position}", if index > 0 { "," } else { "" }));
     }
@@ -56,9 +58,9 @@ fn push_rest(json: &mut Vec<u8>, selected: &Selected) {
 }
 
 /// The part of an entry that says nothing of other transactions.
-fn push_part(json: &mut Vec<u8>, selected: &Selected) {
+fn push_part(json: &mut Vec<u8>, selected: &SelectedView<'_>) {
     json.extend_from_slice(b"{\"data\":\"");
-    push_hex(json, &selected.raw);
+    push_hex(json, selected.raw);
     json.extend_from_slice(b"\",\"txid\":\"");
     push_hash(json, selected.txid.to_byte_array());
     json.extend_from_slice(b"\",\"hash\":\"");
@@ -80,6 +82,7 @@ fn push_text(json: &mut Vec<u8>, text: std::fmt::Arguments<'_>) {
 #[cfg(test)]
 mod tests {
     use bitcoin::{Amount, Txid, Weight};
+    use outrigger_sdk::wire::Encoded;
 
     use super::*;
 
@@ -98,7 +101,8 @@ mod tests {
     fn json(transactions: &[Selected], before: Option<(&Parts, &[u8])>) -> (Parts, Vec<u8>) {
         // Something stands before the array, as in an answer.
         let mut json = b"...".to_vec();
-        let parts = Parts::push(&mut json, transactions, before);
+        let message = Encoded::new(&transactions.to_vec());
+        let parts = Parts::push(&mut json, message.view().unwrap(), before);
         (parts, json)
     }
 

@@ -6,7 +6,7 @@ use bitcoin::consensus::Encodable;
 use bitcoin::{Amount, BlockHash, Network, OutPoint, ScriptBuf, TxOut, Txid};
 
 use super::service;
-use crate::wire::{Blob, Encoded, wire_enum, wire_struct};
+use crate::wire::{Blob, Encoded, view_by_value, wire_enum, wire_struct, wire_view};
 
 wire_struct! {
     /// The block at the end of the best chain.
@@ -156,7 +156,9 @@ wire_struct! {
     }
 }
 
-wire_struct! {
+view_by_value!(Tip);
+
+wire_view! { NextBlockView of
     /// What the next block on the tip must and may be (BIP 22).
     #[derive(Clone, PartialEq, Eq, Debug)]
     pub struct NextBlock {
@@ -176,6 +178,16 @@ wire_struct! {
         pub rules: Vec<String>,
         /// Deployments that can be signalled: name and bit.
         pub available: Vec<(String, u8)>,
+    }
+}
+
+impl NextBlockView<'_> {
+    /// It, copied out of the message.
+    pub fn read(&self) -> NextBlock {
+        let Self { tip, version, bits, min_time, time, subsidy, rules, available } = *self;
+        let rules = rules.iter().map(str::to_owned).collect();
+        let available = available.iter().map(|(name, bit)| (name.to_owned(), bit)).collect();
+        NextBlock { tip, version, bits, min_time, time, subsidy, rules, available }
     }
 }
 

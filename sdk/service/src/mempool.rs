@@ -10,7 +10,9 @@ use outrigger_values::FeeRate;
 
 use super::chain::NextBlock;
 use super::service;
-use crate::wire::{Blob, Reader, Shape, Wire, WireError, Writer, wire_enum, wire_struct};
+use crate::wire::{
+    Blob, Encoded, ListView, Reader, Shape, Viewed, Wire, WireError, Writer, wire_enum, wire_struct, wire_view,
+};
 
 wire_struct! {
     /// The mempool as a whole.
@@ -116,7 +118,14 @@ impl Wire for SharedBlob {
     }
 }
 
-wire_struct! {
+impl Viewed for SharedBlob {
+    type View<'a> = &'a [u8];
+    fn view<'a>(reader: &mut Reader<'a>) -> Result<&'a [u8], WireError> {
+        reader.byte_string()
+    }
+}
+
+wire_view! { SelectedView of
     /// A transaction selected for the next block.
     #[derive(Clone, PartialEq, Eq, Debug)]
     pub struct Selected {
@@ -167,7 +176,14 @@ impl Wire for Selection {
     }
 }
 
-wire_struct! {
+impl Viewed for Selection {
+    type View<'a> = ListView<'a, Selected>;
+    fn view<'a>(reader: &mut Reader<'a>) -> Result<Self::View<'a>, WireError> {
+        Vec::<Selected>::view(reader)
+    }
+}
+
+wire_view! { CandidateView of
     /// A selection for the next block, and what that block must be.
     #[derive(Clone, PartialEq, Eq, Debug)]
     pub struct Candidate {
@@ -371,7 +387,7 @@ service! {
         /// The selection for a block on the tip, of the mempool as it stands; none when its version is the one that the
         /// caller knows, so that what has not changed is not handed over again. In front of a bitcoind it is the node's own, which
         /// it makes anew for another tip and else every five seconds at most; it fails as `Chain::next_block` does.
-        fn candidate(known: Option<u64>) -> Option<Candidate>;
+        fn candidate(known: Option<u64>) -> Encoded<Option<Candidate>>;
         /// Adds to (or takes from) the fee that a transaction is selected by, in satoshi.
         fn prioritise(txid: Txid, fee_delta: SignedAmount) -> ();
         /// All that was added and stands, by txid. Fails with `Unsupported` on a bitcoind before Bitcoin Core 26.
@@ -401,5 +417,53 @@ service! {
         /// not or cannot be read; what stands before a damage is taken in. Fails with `Unsupported` on a bitcoind.
         #[since(1)]
         fn import(file: String, options: MempoolImport) -> ();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bitcoin::hashes::Hash;
+    use bitcoin::{BlockHash, Txid, Wtxid};
+
+    use super::*;
+    use crate::chain::Tip;
+
+    #[test]
+    fn a_selection_is_read_where_the_host_wrote_it() {
+        let next = NextBlock {
+            tip: Tip { hash: BlockHash::all_zeros(), height: 1, time: 2, median_time: 3 },
+            version: 4,
+            bits: 5,
+            min_time: 6,
+            time: 7,
+            subsidy: Amount::from_sat(8),
+            rules: vec!["csv".to_owned(), "!segwit".to_owned()],
+            available: vec![("taproot".to_owned(), 2)],
+        };
+        let selected = Selected {
+            raw: vec![9; 100].into(),
+            txid: Txid::from_byte_array([10; 32]),
+            wtxid: Wtxid::from_byte_array([11; 32]),
+            fee: Amount::from_sat(12),
+            sigops: 13,
+            weight: Weight::from_wu(14),
+            depends: vec![1, 1],
+        };
+        let transactions = vec![selected.clone(), selected].into();
+        let candidate = Candidate { version: 15, next, transactions, fees: Amount::from_sat(16), sequence: 17 };
+        let message = Encoded::new(&Some(candidate.clone()));
+        assert_eq!(message.read(), Ok(Some(candidate.clone())));
+        let view = message.view().unwrap().unwrap();
+        assert_eq!(
+            (view.version, view.next.read(), view.fees, view.sequence),
+            (15, candidate.next, candidate.fees, 17)
+        );
+        for (read, written) in view.transactions.iter().zip(candidate.transactions.iter()) {
+            assert!(message.bytes().as_ptr_range().contains(&read.raw.as_ptr()), "not copied");
+            assert_eq!((read.raw, read.txid, read.wtxid), (&*written.raw, written.txid, written.wtxid));
+            assert_eq!((read.fee, read.sigops, read.weight), (written.fee, written.sigops, written.weight));
+            assert_eq!(read.depends.iter().collect::<Vec<_>>(), written.depends);
+        }
+        assert_eq!(view.transactions.len(), 2);
     }
 }

@@ -11,7 +11,7 @@ use outrigger_service::mempool::{
     Admission, Candidate, FeeEstimate, MempoolEntry, MempoolImport, MempoolInfo, PackageMember, PackageOutcome,
     Prioritised, RawTransaction, Selected, Selection,
 };
-use outrigger_service::wire::Blob;
+use outrigger_service::wire::{Blob, Encoded};
 use outrigger_service::{Chain, ErrorKind, Mempool, Result, Scope, ServiceError};
 use outrigger_values::FeeRate;
 use outrigger_values::amount::Saturating;
@@ -270,7 +270,7 @@ impl Mempool for StubMempool {
         Ok(self.check(&raw)?.map_or_else(|admission| admission, |(transaction, fee)| accepted(&transaction, fee)))
     }
 
-    fn candidate(&self, _: Scope, known: Option<u64>) -> Result<Option<Candidate>> {
+    fn candidate(&self, _: Scope, known: Option<u64>) -> Result<Encoded<Option<Candidate>>> {
         let next = self.chain.next_block(Scope::NONE)?;
         let mut state = lock(&self.state);
         let of = Some((next.tip.hash, state.sequence));
@@ -279,11 +279,11 @@ impl Mempool for StubMempool {
             state.version += 1;
         }
         if known == Some(state.version) {
-            return Ok(None);
+            return Ok(Encoded::new(&None));
         }
         let fees = sum(state.entries.iter().map(|(_, fee)| *fee));
         let (version, sequence) = (state.version, state.sequence);
-        Ok(Some(Candidate { version, next, transactions: state.selection(), fees, sequence }))
+        Ok(Encoded::new(&Some(Candidate { version, next, transactions: state.selection(), fees, sequence })))
     }
 
     fn prioritise(&self, _: Scope, txid: Txid, fee_delta: SignedAmount) -> Result<()> {

@@ -184,7 +184,8 @@ impl Node for ScriptedNode {
 
     fn candidate(&self, known: Option<u64>) -> Result<Option<Candidate>> {
         self.faults.pass()?;
-        self.mempool.candidate(Scope::NONE, known).map_err(node_error)
+        let candidate = self.mempool.candidate(Scope::NONE, known).and_then(|candidate| Ok(candidate.read()?));
+        candidate.map_err(node_error)
     }
 
     fn prioritise(&self, txid: Txid, fee_delta: SignedAmount) -> Result<()> {

@@ -5,7 +5,7 @@
 use std::fmt;
 use std::marker::PhantomData;
 
-use bitcoin::{Amount, BlockHash, OutPoint, Script, ScriptBuf, Txid, Wtxid};
+use bitcoin::{Amount, BlockHash, OutPoint, Script, ScriptBuf, Txid, Weight, Wtxid};
 
 use super::{Blob, Reader, Wire, WireError};
 
@@ -39,7 +39,7 @@ macro_rules! view_by_value {
 pub(crate) use view_by_value;
 
 view_by_value!(u8 = 1, u16 = 2, u32 = 4, u64 = 8, i32 = 4, i64 = 8, bool);
-view_by_value!(BlockHash = 32, Txid = 32, Wtxid = 32, OutPoint = 36, Amount = 8);
+view_by_value!(BlockHash = 32, Txid = 32, Wtxid = 32, OutPoint = 36, Amount = 8, Weight = 8);
 
 impl Viewed for Blob {
     type View<'a> = &'a [u8];

@@ -2,7 +2,7 @@
 
 use outrigger_sdk::amount::Saturating;
 use outrigger_sdk::bitcoin::Amount;
-use outrigger_sdk::service::mempool::Selected;
+use outrigger_sdk::service::mempool::SelectedView;
 use outrigger_sdk::service::{ErrorKind, Scope, ServiceError};
 use outrigger_sdk::{Call, FeeRate, Host, Plugin, Reply, RpcError};
 use serde_json::{Map, Value, json};
@@ -30,18 +30,20 @@ impl Plugin for AcmeMining {
 
 impl AcmeMining {
     /// Whether a transaction pays enough. One that builds on others is left out: its parents may not pay.
-    fn pays(&self, selected: &Selected) -> bool {
+    fn pays(&self, selected: &SelectedView<'_>) -> bool {
         let virtual_size = selected.weight.to_vbytes_ceil();
         selected.depends.is_empty() && FeeRate::paid(selected.fee, virtual_size) >= self.min_feerate
     }
 
     fn template(&self, scope: Scope) -> Result<Value, ServiceError> {
         // No version is known, so there is always a selection; a plugin that keeps one would name its version here.
-        let Some(candidate) = self.host.mempool.candidate(scope, None)? else {
+        let answer = self.host.mempool.candidate(scope, None)?;
+        let Some(candidate) = answer.view()? else {
             return Err(ErrorKind::Internal.into());
         };
         let next = candidate.next;
-        let mined: Vec<&Selected> = candidate.transactions.iter().filter(|selected| self.pays(selected)).collect();
+        let mined: Vec<SelectedView<'_>> =
+            candidate.transactions.iter().filter(|selected| self.pays(selected)).collect();
         let fees = mined.iter().map(|selected| selected.fee).fold(next.subsidy, Amount::saturating_add);
         let transactions: Vec<Value> = mined
             .iter()

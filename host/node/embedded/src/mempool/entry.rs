@@ -145,6 +145,8 @@ pub struct Entry {
     pub txid: Txid,
     /// Its id with witness.
     pub wtxid: Wtxid,
+    /// Whether it has a lock time other than 0.
+    pub locked: bool,
     /// Its weight.
     pub weight: Weight,
     /// The cost of its signature operations.

@@ -7,6 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use bitcoin::{Amount, OutPoint, SignedAmount, Txid};
+use foldhash::fast::RandomState;
 use outrigger_values::amount::Saturating;
 
 use super::entry::{Entry, Totals};
@@ -15,9 +16,9 @@ use super::sort_indexes::{SortIndexes, SortKeys};
 /// The entries and their links.
 #[derive(Default)]
 pub struct Graph {
-    entries: HashMap<Txid, Entry>,
+    entries: HashMap<Txid, Entry, RandomState>,
     order: BTreeMap<u64, Txid>,
-    spent: HashMap<OutPoint, Txid>,
+    spent: HashMap<OutPoint, Txid, RandomState>,
     indexes: SortIndexes,
     next_order: u64,
     /// The sum over all entries.
@@ -137,12 +138,15 @@ impl Graph {
 
     /// Takes one entry out and leaves those that build on it.
     pub fn remove(&mut self, txid: &Txid) -> Option<Entry> {
-        let own = self.get(txid)?.own();
-        let (ancestors, descendants) = (self.ancestors([*txid]), self.descendants([*txid]));
-        for ancestor in ancestors.iter().filter(|ancestor| *ancestor != txid) {
+        let entry = self.get(txid)?;
+        let own = entry.own();
+        // Most build on nothing here, and nothing builds on them.
+        let ancestors = self.ancestors(entry.parents.iter().copied());
+        let descendants = self.descendants(entry.children.iter().copied());
+        for ancestor in &ancestors {
             self.change(ancestor, |ancestor| ancestor.descendants.subtract(&own));
         }
-        for descendant in descendants.iter().filter(|descendant| *descendant != txid) {
+        for descendant in &descendants {
             self.change(descendant, |descendant| descendant.ancestors.subtract(&own));
         }
         let entry = self.entries.remove(txid)?;

@@ -8,6 +8,7 @@ use std::collections::{BinaryHeap, HashMap};
 use std::iter::Peekable;
 
 use bitcoin::{Txid, Weight};
+use foldhash::fast::RandomState;
 use outrigger_service::mempool::{Selected, SharedBlob};
 use outrigger_values::amount::Saturating;
 
@@ -65,10 +66,10 @@ struct Builder<'a> {
     /// Those that need less than all they build on.
     queue: BinaryHeap<Package<'a>>,
     /// What they need by now; an older package in the queue is stale.
-    needs: HashMap<Txid, Totals>,
+    needs: HashMap<Txid, Totals, RandomState>,
     chosen: Vec<&'a Entry>,
     /// Those chosen that build on others or are built on, with their positions: nobody asks for the rest.
-    inside: HashMap<Txid, u32>,
+    inside: HashMap<Txid, u32, RandomState>,
     weight: Weight,
     sigops: u64,
 }
@@ -79,9 +80,9 @@ impl<'a> Builder<'a> {
             pool,
             settings,
             queue: BinaryHeap::new(),
-            needs: HashMap::new(),
+            needs: HashMap::default(),
             chosen: Vec::new(),
-            inside: HashMap::new(),
+            inside: HashMap::default(),
             weight: settings.reserved_weight,
             sigops: settings.reserved_sigops,
         }
@@ -156,7 +157,10 @@ impl<'a> Builder<'a> {
             package.sort_by_key(|entry| (entry.ancestors.count, entry.txid));
         }
         let tip = self.pool.tip();
-        if !package.iter().all(|entry| is_final(&entry.tx, tip.height.saturating_add(1), tip.median_time)) {
+        // Of one without a lock the transaction itself, which lies elsewhere in memory, need not be looked at.
+        let is_final =
+            |entry: &&Entry| !entry.locked || is_final(&entry.tx, tip.height.saturating_add(1), tip.median_time);
+        if !package.iter().all(is_final) {
             return false;
         }
         for entry in package {

@@ -3,8 +3,9 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
+use bitcoin::absolute::LockTime;
 use bitcoin::consensus::{deserialize, serialize};
-use bitcoin::{Amount, SignedAmount, Transaction, Txid, Weight};
+use bitcoin::{Amount, Sequence, SignedAmount, Transaction, Txid, Weight};
 use outrigger_service::chain::Verdict;
 use outrigger_service::mempool::{Admission, Candidate, MempoolEntry};
 use outrigger_values::FeeRate;
@@ -95,6 +96,19 @@ fn selection_has_what_was_accepted_before_it_was_asked_for() {
         threads.into_iter().map(|thread| thread.join().unwrap()).collect()
     });
     assert_eq!(versions, [known; 8]);
+}
+
+#[test]
+fn selection_looks_into_transactions_with_a_lock_only() {
+    let node = TestNode::new();
+    let coinbases = extend_by(&node, 102);
+    let free = spend(&[(coinbases[0], 0)], &[COINBASE - 10_000]);
+    let mut locked = spend(&[(coinbases[1], 0)], &[COINBASE - 20_000]);
+    locked.lock_time = LockTime::from_height(102).unwrap();
+    locked.input[0].sequence = Sequence::ENABLE_LOCKTIME_NO_RBF;
+    let txids = [accept(&node, &locked), accept(&node, &free)];
+    assert_eq!(txids.map(|txid| node.pool().graph().get(&txid).unwrap().locked), [true, false]);
+    assert_eq!(ids(&candidate(&node)), txids);
 }
 
 /// Submits transactions that spend each other's outputs at random, with random fees.

@@ -889,7 +889,7 @@ typedef struct outrigger_wallet_info_t {
     uint64_t keypool_external;
     /** The same for change. [u64] */
     uint64_t keypool_internal;
-    /** The birth time of its oldest key or script, in seconds. [u64] */
+    /** The time of its oldest key, script or transaction, in seconds. [u64] */
     uint64_t birth_time;
     /** Whether something was imported or created since the last backup. [bool] */
     bool backup_needed;

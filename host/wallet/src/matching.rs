@@ -49,10 +49,31 @@ pub fn examine(t: &Tables, txn: &RoTxn<'_>, transaction: &Transaction, txid: &Tx
     Ok(if ours { Match::New(scripts) } else { Match::Foreign })
 }
 
-/// The time to show for a transaction that the wallet meets at `received`: that same time, or for one first met in a
-/// block the block's, bounded by the times of earlier entries.
-fn smart_time(t: &Tables, txn: &RoTxn<'_>, received: u64, state: &TxState) -> Result<u64> {
-    let TxState::Confirmed { time: block_time, .. } = state else { return Ok(received) };
+/// When the wallet meets a transaction, in seconds.
+#[derive(Clone, Copy)]
+pub enum Met {
+    /// As it comes.
+    Now(u64),
+    /// In a rescan.
+    Rescan(u64),
+}
+
+impl Met {
+    fn time(self) -> u64 {
+        match self {
+            Self::Now(time) | Self::Rescan(time) => time,
+        }
+    }
+}
+
+/// The time to show for a transaction: that at which the wallet meets it; for one first met in a block the block's, which the
+/// times of earlier entries bound unless a rescan finds it (`ComputeTimeSmart`).
+fn smart_time(t: &Tables, txn: &RoTxn<'_>, met: Met, state: &TxState) -> Result<u64> {
+    let (block_time, received) = match (state, met) {
+        (TxState::Confirmed { time, .. }, Met::Rescan(_)) => return Ok(u64::from(*time)),
+        (TxState::Confirmed { time, .. }, Met::Now(received)) => (time, received),
+        (_, met) => return Ok(met.time()),
+    };
     let (mut latest_now, mut latest_entry) = (received, 0);
     for entry in t.transactions.rev_iter(txn)? {
         let earlier: WalletTransaction = from_bytes(entry?.1).map_err(WalletError::Damaged)?;
@@ -66,9 +87,9 @@ fn smart_time(t: &Tables, txn: &RoTxn<'_>, received: u64, state: &TxState) -> Re
 }
 
 impl Write<'_> {
-    /// Stores a transaction that concerns the wallet and came at `received` (seconds), or moves one that is stored to
-    /// `state`. Whether it does concern the wallet.
-    pub fn consider(&mut self, transaction: &Transaction, txid: Txid, state: TxState, received: u64) -> Result<bool> {
+    /// Stores a transaction that concerns the wallet, or moves one that is stored to `state`. Whether it does concern the
+    /// wallet.
+    pub fn consider(&mut self, transaction: &Transaction, txid: Txid, state: TxState, met: Met) -> Result<bool> {
         match examine(&self.t, &self.txn, transaction, &txid)? {
             Match::Foreign => return Ok(false),
             Match::Known(row) => self.meet_again(transaction, *row, state)?,
@@ -81,7 +102,7 @@ impl Write<'_> {
                         *script = self.t.script(&self.txn, &output.script_pubkey)?;
                     }
                 }
-                self.insert(transaction, txid, state, &scripts, received)?;
+                self.insert(transaction, txid, state, &scripts, met)?;
             }
         }
         Ok(true)
@@ -109,7 +130,7 @@ impl Write<'_> {
         txid: Txid,
         state: TxState,
         scripts: &[Option<ScriptRow>],
-        received: u64,
+        met: Met,
     ) -> Result<()> {
         let coinbase = transaction.is_coinbase();
         let inputs: Vec<OutPoint> =
@@ -126,8 +147,8 @@ impl Write<'_> {
             txid,
             wtxid: transaction.compute_wtxid(),
             order_position: self.meta.next_order_position,
-            time: smart_time(&self.t, &self.txn, received, &state)?,
-            time_received: received,
+            time: smart_time(&self.t, &self.txn, met, &state)?,
+            time_received: met.time(),
             coinbase,
             signals: transaction.input.iter().any(|input| input.sequence.0 <= MAX_SIGNALLING_SEQUENCE),
             lock_time: if enforced { transaction.lock_time.to_consensus_u32() } else { 0 },
@@ -139,6 +160,7 @@ impl Write<'_> {
             outputs,
         };
         self.meta.next_order_position += 1;
+        self.meta.birth_time = self.meta.birth_time.min(row.time);
         self.index(&row)?;
         self.t.raw.put(&mut self.txn, &row.order_position.to_be_bytes(), &serialize(transaction))?;
         self.unlock_coins(&row.inputs)?;

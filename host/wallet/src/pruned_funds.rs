@@ -9,6 +9,7 @@ use outrigger_service::{ErrorKind, Result as ServiceResult, ServiceError};
 use super::error::Result;
 use super::follow::header_time;
 use super::live::Wallet;
+use super::matching::Met;
 use super::write::Write;
 
 impl Wallet {
@@ -67,8 +68,8 @@ impl Write<'_> {
         for output in &transaction.output {
             let known = self.t.script(&self.txn, &output.script_pubkey)?;
             if known.is_some_and(|known| known.ownership() != Ownership::None) {
-                let received = self.wallet.shared.node.time();
-                self.connect_transaction(transaction, transaction.compute_txid(), place, received)?;
+                let met = Met::Now(self.wallet.shared.node.time());
+                self.connect_transaction(transaction, transaction.compute_txid(), place, met)?;
                 return Ok(true);
             }
         }

@@ -22,7 +22,7 @@ use super::follow::resends::{Offered, Refusal};
 use super::follow::states::Counting;
 use super::live::Wallet;
 use super::locks::CoinLock;
-use super::matching::{Match, examine};
+use super::matching::{Match, Met, examine};
 use super::write::Write;
 
 /// The hours after which unconfirmed transactions are offered again, at random between these (Bitcoin Core's resend).
@@ -345,7 +345,7 @@ impl Write<'_> {
             self.enter_mempool(transaction, now)?;
         } else {
             // The scripts that it pays to count as used once it is met, so that all of this can be taken back.
-            self.insert(transaction, txid, state, &scripts, now)?;
+            self.insert(transaction, txid, state, &scripts, Met::Now(now))?;
         }
         if !texts.is_empty()
             && let Some(mut row) = self.t.transaction(&self.txn, &txid)?

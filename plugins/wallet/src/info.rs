@@ -49,7 +49,7 @@ pub fn get_wallet_info(context: &mut CallContext<'_>) -> Result<Value, WalletErr
     // createwallet refuses external signers, so no wallet has one.
     put("external_signer", json!(false));
     put("blank", json!(wallet.blank));
-    if wallet.birth_time > 0 && !wallet.blank {
+    if wallet.birth_time > 0 {
         put("birthtime", json!(wallet.birth_time));
     }
     put("lastprocessedblock", last_processed_block(&wallet.synced));

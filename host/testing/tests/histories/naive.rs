@@ -83,7 +83,7 @@ impl Naive {
     pub fn connect(&mut self, block: Rc<RawBlock>, now: u64) {
         self.blocks.insert(block.hash, block.clone());
         self.chain.push(block.clone());
-        self.read(&block, now);
+        self.read(&block, now, false);
         let conflicted: Vec<Txid> = self.given_up.iter().copied().filter(|t| self.conflict(*t).is_some()).collect();
         for txid in conflicted {
             self.given_up.remove(&txid);
@@ -133,7 +133,7 @@ impl Naive {
     /// The wallet reads the whole chain, and then the mempool.
     pub fn rescan(&mut self, now: u64) {
         for block in self.chain.clone() {
-            self.read(&block, now);
+            self.read(&block, now, true);
         }
         self.read_pool(now);
     }
@@ -185,14 +185,14 @@ impl Naive {
         Ok(())
     }
 
-    fn read(&mut self, block: &RawBlock, now: u64) {
+    fn read(&mut self, block: &RawBlock, now: u64, rescanned: bool) {
         for named in &block.transactions {
             self.given_up.remove(&named.txid);
-            self.meet(named, now, Some(block.time));
+            self.meet(named, now, Some((block.time, rescanned)));
         }
     }
 
-    fn meet(&mut self, named: &Rc<Named>, now: u64, block_time: Option<u32>) {
+    fn meet(&mut self, named: &Rc<Named>, now: u64, block_time: Option<(u32, bool)>) {
         let paid = named.tx.output.iter().any(|output| self.owner(output) != Ownership::None);
         let pays = named.inputs().any(|input| self.spent(&input).is_some_and(|o| self.owner(o) != Ownership::None));
         let known = self.find(named.txid).is_some();
@@ -204,7 +204,8 @@ impl Naive {
         }
         let time = match block_time {
             None => now,
-            Some(block_time) => {
+            Some((block_time, true)) => u64::from(block_time),
+            Some((block_time, false)) => {
                 let earlier = self.met.iter().rev().map(|met| met.time).find(|time| *time <= now + AHEAD);
                 let earlier = earlier.unwrap_or(0);
                 u64::from(block_time).min(now.max(earlier)).max(earlier)

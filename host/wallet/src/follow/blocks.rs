@@ -14,6 +14,7 @@ use outrigger_service::wallet::{Synced, TxState};
 use super::decoded::{Decoded, previous};
 use crate::error::{Result, WalletError};
 use crate::live::Wallet;
+use crate::matching::Met;
 use crate::store::rows::BlockRow;
 use crate::store::tables::put;
 use crate::write::{Write, WriteGuard};
@@ -255,7 +256,7 @@ impl Write<'_> {
             // Asked one by one: each may give the wallet scripts and coins that the next ones concern.
             if block.transaction_concerns(at, &wallet.shared.follower.index, wallet.slot) {
                 let place = (info.hash, info.height, index, block.time);
-                self.connect_transaction(transaction, *txid, place, received)?;
+                self.connect_transaction(transaction, *txid, place, Met::Now(received))?;
             }
         }
         Ok(())
@@ -294,13 +295,13 @@ impl Write<'_> {
     }
 
     /// Takes over what a transaction of the best chain says: it stands at a place (block, height, index, and the block's
-    /// time) and is met at `received`, in seconds.
+    /// time).
     pub fn connect_transaction(
         &mut self,
         transaction: &Transaction,
         txid: Txid,
         (block, height, index, time): (BlockHash, u32, u32, u32),
-        received: u64,
+        met: Met,
     ) -> Result<()> {
         if !transaction.is_coinbase() {
             self.forget_mempool_conflicts(txid)?;
@@ -308,7 +309,7 @@ impl Write<'_> {
             spenders.remove(&txid);
             spenders.into_iter().try_for_each(|spender| self.mark_conflicted(spender, block, height))?;
         }
-        self.consider(transaction, txid, TxState::Confirmed { block, height, index, time }, received)?;
+        self.consider(transaction, txid, TxState::Confirmed { block, height, index, time }, met)?;
         Ok(())
     }
 

@@ -13,7 +13,7 @@ use super::decoded::Decoded;
 use super::feed::Item;
 use crate::error::{Result, WalletError};
 use crate::live::Wallet;
-use crate::matching::{Match, examine};
+use crate::matching::{Match, Met, examine};
 use crate::store::tables::{OF_MEMPOOL, txid_from};
 use crate::write::Write;
 use outrigger_node::interest::interests;
@@ -325,7 +325,7 @@ impl Write<'_> {
         if row.is_some_and(|row| matches!(row.state, TxState::Confirmed { .. })) {
             return Ok(());
         }
-        self.consider(transaction, txid, TxState::InMempool, received)?;
+        self.consider(transaction, txid, TxState::InMempool, Met::Now(received))?;
         self.note_mempool_conflicts(txid, transaction.input.iter().map(|input| input.previous_output))
     }
 

@@ -10,6 +10,7 @@ use outrigger_service::wire::from_bytes;
 use super::plan::{Group, Plan};
 use crate::encrypt::EncryptionKey;
 use crate::error::{Result, WalletError};
+use crate::matching::Met;
 use crate::store::rows::{RescanRow, ScriptRow};
 use crate::store::tables::{get, put};
 use crate::store::{Snapshot, Tables};
@@ -167,8 +168,9 @@ impl Write<'_> {
         let transaction: Transaction = deserialize(raw).map_err(|_| WalletError::damaged(raw.len()))?;
         let known = transaction.output.iter().map(|output| self.t.script(&self.txn, &output.script_pubkey));
         let known = known.collect::<Result<Vec<_>>>()?;
-        self.insert(&transaction, *txid, row.state, &known, row.time_received)?;
+        self.insert(&transaction, *txid, row.state, &known, Met::Now(row.time_received))?;
         let copied = self.t.transaction(&self.txn, txid)?.ok_or(WalletError::damaged(0))?;
+        self.meta.birth_time = self.meta.birth_time.min(row.time);
         self.put_row(&WalletTransaction { time: row.time, metadata: row.metadata, ..copied })
     }
 }

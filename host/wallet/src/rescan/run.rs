@@ -15,6 +15,7 @@ use super::show::Show;
 use super::wanted::{Growth, Wanted};
 use crate::error::{Result, WalletError};
 use crate::live::Wallet;
+use crate::matching::Met;
 use crate::store::rows::RescanRow;
 use crate::store::tables::put;
 use crate::write::Write;
@@ -377,11 +378,11 @@ impl Write<'_> {
         row: &mut RescanRow,
         wanted: &mut Wanted,
     ) -> Result<Growth> {
-        let received = self.wallet.shared.node.time();
+        let met = Met::Rescan(self.wallet.shared.node.time());
         for Chunk { findings, .. } in batch {
             for block in &findings.blocks {
                 if !seen.gone.contains(&block.hash) {
-                    self.rescan_block_whole(block, row, received)?;
+                    self.rescan_block_whole(block, row, met)?;
                 }
                 let growth = wanted.look(self)?;
                 if growth != Growth::Held {
@@ -397,22 +398,22 @@ impl Write<'_> {
 
     /// Takes over what was found in a block, again where that gave the wallet scripts: what stands before a payment may pay the
     /// scripts that it leads to.
-    fn rescan_block_whole(&mut self, block: &FoundBlock, row: &mut RescanRow, received: u64) -> Result<()> {
+    fn rescan_block_whole(&mut self, block: &FoundBlock, row: &mut RescanRow, met: Met) -> Result<()> {
         loop {
             let known = self.t.scripts.len(&self.txn)?;
-            self.rescan_block(block, row, received)?;
+            self.rescan_block(block, row, met)?;
             if self.t.scripts.len(&self.txn)? == known {
                 return Ok(());
             }
         }
     }
 
-    fn rescan_block(&mut self, block: &FoundBlock, row: &mut RescanRow, received: u64) -> Result<()> {
+    fn rescan_block(&mut self, block: &FoundBlock, row: &mut RescanRow, met: Met) -> Result<()> {
         match &block.found {
             Some(found) => {
                 for (index, txid, transaction) in &found.transactions {
                     let place = (block.hash, block.height, *index, found.time);
-                    self.connect_transaction(transaction, *txid, place, received)?;
+                    self.connect_transaction(transaction, *txid, place, met)?;
                 }
             }
             None => row.unreadable = block.max_time,

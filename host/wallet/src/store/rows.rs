@@ -31,7 +31,7 @@ wire_struct! {
         pub next_descriptor: u32,
         /// The number that the next key of the imported keypool gets.
         pub next_pool: u64,
-        /// The birth time of its oldest key or script, in seconds; `u64::MAX` while it has none.
+        /// The time of its oldest key, script or transaction, in seconds; `u64::MAX` while it has none.
         pub birth_time: u64,
         /// Whether something was imported or created since the last backup.
         pub backup_needed: bool,

@@ -95,6 +95,30 @@ fn a_rescan_finds_what_was_paid_before_the_import() {
 }
 
 #[test]
+fn rescan_shows_each_payment_at_the_time_of_its_block_and_takes_the_wallet_back_to_it() {
+    let harness = Harness::new();
+    history(&harness.chain);
+    let now = time_at(&harness, 60) + 1000;
+    harness.chain.set_mock_time(Scope::NONE, now).unwrap();
+    harness.create("w", |options| options.blank = true);
+    let wallet = harness.view();
+    wallet.wallet().import(vec![descriptor(TEXT, |import| import.timestamp = now)]).unwrap();
+    assert_eq!(harness.view().info().unwrap().birth_time, now);
+    // The later payment is found first.
+    for (from, height) in [(51, 50), (1, 10)] {
+        let rescan = wallet.wallet().rescan_reserve().unwrap();
+        wallet.wallet().rescan_start(rescan, time_at(&harness, from)).unwrap();
+        assert_eq!(finished(&harness), RescanOutcome::Complete);
+        harness.events.lock().clear();
+        let payment = spend(&[elsewhere(height)], &[(&script(), u64::from(height))]);
+        let known = harness.known(payment.compute_txid());
+        let block_time = time_at(&harness, u32::from(height));
+        assert_eq!((known.time, known.time_received), (block_time, now));
+        assert_eq!(harness.view().info().unwrap().birth_time, block_time);
+    }
+}
+
+#[test]
 fn a_rescan_of_heights_looks_at_these_blocks_alone() {
     let harness = Harness::new();
     history(&harness.chain);

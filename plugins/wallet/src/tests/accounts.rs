@@ -88,12 +88,16 @@ fn getwalletinfo_tells_of_locks_scans_and_kinds() {
         info.unlocked_until = 99;
         info.rescan = Some(RescanProgress { duration: 3, millionths: 250_000 });
         info.blank = true;
+        info.birth_time = 0;
     });
     let answer = test.plugin.call_json("getwalletinfo", json!([])).unwrap();
     for part in [r#""unlocked_until":99,"#, r#""scanning":{"duration":3,"progress":0.25},"descriptors":false"#] {
         assert!(answer.contains(part), "{answer}");
     }
     assert!(!answer.contains("birthtime"), "{answer}");
+    test.info(|info| info.birth_time = 7);
+    let answer = test.plugin.call_json("getwalletinfo", json!([])).unwrap();
+    assert!(answer.contains(r#""blank":true,"birthtime":7,"#), "a blank wallet has one after an import: {answer}");
 }
 
 #[test]

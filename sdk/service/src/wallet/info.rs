@@ -111,7 +111,7 @@ wire_struct! {
         pub keypool_external: u64,
         /// The same for change.
         pub keypool_internal: u64,
-        /// The birth time of its oldest key or script, in seconds.
+        /// The time of its oldest key, script or transaction, in seconds.
         pub birth_time: u64,
         /// Whether something was imported or created since the last backup.
         pub backup_needed: bool,

@@ -1,6 +1,7 @@
 //! Sealing a wallet's keys with a passphrase, unlocking and locking it.
 
 use outrigger_sdk::service::wallet::WalletInfo;
+use outrigger_sdk::service::{ErrorKind, ServiceError};
 use serde_json::{Value, json};
 
 use crate::CallContext;
@@ -39,7 +40,9 @@ pub fn wallet_passphrase(context: &mut CallContext<'_>) -> Result<Value, WalletE
     if passphrase.expose().is_empty() {
         return Err(WalletError::EmptyPassphrase);
     }
-    context.host.wallet.unlock(context.scope, passphrase, seconds.min(MAX_UNLOCK_SECONDS))?;
+    let hint = passphrase.expose().contains('\0').then_some(WalletError::NullInUnlocking);
+    let unlocked = context.host.wallet.unlock(context.scope, passphrase, seconds.min(MAX_UNLOCK_SECONDS));
+    unlocked.map_err(|error| or_hint(error, hint))?;
     Ok(Value::Null)
 }
 
@@ -52,8 +55,17 @@ pub fn wallet_passphrase_change(context: &mut CallContext<'_>) -> Result<Value, 
     if old.expose().is_empty() || new.expose().is_empty() {
         return Err(WalletError::EmptyPassphrase);
     }
-    context.host.wallet.change_passphrase(context.scope, old, new)?;
+    let hint = old.expose().contains('\0').then_some(WalletError::NullInOld);
+    context.host.wallet.change_passphrase(context.scope, old, new).map_err(|error| or_hint(error, hint))?;
     Ok(Value::Null)
+}
+
+/// The hint for a wrong passphrase, where there is one, else the error.
+fn or_hint(error: ServiceError, hint: Option<WalletError>) -> WalletError {
+    match hint {
+        Some(hint) if error.kind == ErrorKind::PassphraseIncorrect => hint,
+        _ => error.into(),
+    }
 }
 
 /// `walletlock`: locks the wallet now.

@@ -195,6 +195,16 @@ pub enum WalletError {
         "Error: the wallet is currently being used to rescan the blockchain for related transactions. Please call `abortrescan` before {0}."
     )]
     Rescanning(&'static str),
+    /// A wrong passphrase with a null character, which some versions of bitcoind took only up to that.
+    #[error(
+        "Error: The wallet passphrase entered is incorrect. It contains a null character (ie - a zero byte). If the passphrase was set with a version of this software prior to 25.0, please try again with only the characters up to — but not including — the first null character. If this is successful, please set a new passphrase to avoid this issue in the future."
+    )]
+    NullInUnlocking,
+    /// The same of the passphrase that is to be changed.
+    #[error(
+        "Error: The old wallet passphrase entered is incorrect. It contains a null character (ie - a zero byte). If the old passphrase was set with a version of this software prior to 25.0, please try again with only the characters up to — but not including — the first null character."
+    )]
+    NullInOld,
     /// A passphrase without a character.
     #[error("passphrase cannot be empty")]
     EmptyPassphrase,
@@ -329,6 +339,7 @@ impl WalletError {
             | Self::NegativeTimeout => RpcErrorCode::INVALID_PARAMETER,
             Self::InvalidLabel | Self::LabelTooLong(_) | Self::NoSuchLabel(_) => RpcErrorCode::WALLET_INVALID_LABEL,
             Self::Encrypted | Self::NotEncrypted(_) => RpcErrorCode::WALLET_WRONG_ENC_STATE,
+            Self::NullInUnlocking | Self::NullInOld => RpcErrorCode::WALLET_PASSPHRASE_INCORRECT,
             Self::NothingToEncrypt => RpcErrorCode::WALLET_ENCRYPTION_FAILED,
             Self::CannotLoad(_) => RpcErrorCode::WALLET_NOT_FOUND,
             Self::Undecodable => RpcErrorCode::DESERIALIZATION,

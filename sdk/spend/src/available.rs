@@ -9,7 +9,7 @@ use outrigger_values::FeeRate;
 
 use crate::Services;
 use crate::bump::{BumpFees, Unconfirmed};
-use crate::coin::{Coin, OutputKind};
+use crate::coin::{Coin, OutputKind, satoshi};
 use crate::coins;
 use crate::control::{CoinControl, PresetInput};
 use crate::error::SpendError;
@@ -26,6 +26,8 @@ pub struct Available {
     pub preset_sizes: Vec<InputSize>,
     /// What is known of the scripts of the wallet's coins.
     pub scripts: HashMap<ScriptBuf, ScriptInfo>,
+    /// What the coins are worth that are left out since it is not known how they are spent, in satoshi.
+    pub unsolvable: i64,
     /// The transactions of the mempool that the coins build on.
     pub unconfirmed: Unconfirmed,
     /// The transactions of the mempool that spend what the named inputs do.
@@ -48,6 +50,7 @@ impl Available {
             coins: Vec::new(),
             preset_sizes: Vec::new(),
             scripts: HashMap::new(),
+            unsolvable: 0,
             unconfirmed: Unconfirmed::default(),
             replaced: Vec::new(),
             signatures: Signatures::of(wallet),
@@ -101,7 +104,8 @@ impl Available {
         for input in &control.inputs {
             let (output, is_ours) = match owned.get(&input.outpoint) {
                 Some(output) => (output, true),
-                None => (external.get(&input.outpoint).ok_or_else(|| unknown(input))?, false),
+                None if input.is_own => return Err(SpendError::ForeignInput(input.outpoint)),
+                None => (external.get(&input.outpoint).ok_or(SpendError::UnknownInput)?, false),
             };
             let info = self.scripts.get(&output.script_pubkey);
             let solving = joined(info.map(|info| &info.solving), &control.solving);
@@ -171,7 +175,10 @@ impl Available {
         let nothing = SolvingData::default();
         for coin in candidates {
             let known = by_form(&coin).map(|size| (OutputKind::of(&coin.script, &nothing), size));
-            let Some((kind, size)) = known.or_else(|| sized.get(&coin.script).copied()) else { continue };
+            let Some((kind, size)) = known.or_else(|| sized.get(&coin.script).copied()) else {
+                self.unsolvable = self.unsolvable.saturating_add(satoshi(coin.value));
+                continue;
+            };
             let depth = coins::depth(&coin, &wallet.synced);
             let output = TxOut { value: coin.value, script_pubkey: coin.script };
             let from_us = coin.from_us;
@@ -271,14 +278,6 @@ fn all_told_by_form(services: Services<'_>, signer_matters: bool) -> Result<bool
         text.starts_with("addr(") || text.starts_with("raw(") || (signer_matters && has_tree())
     };
     Ok(!descriptors.iter().any(|descriptor| is_open(descriptor.text.expose())))
-}
-
-/// Why an input that is neither the wallet's nor in the chain or the mempool is refused: only inputs of a transaction have a sequence.
-fn unknown(input: &PresetInput) -> SpendError {
-    match input.sequence {
-        Some(_) => SpendError::UnknownInput,
-        None => SpendError::NotFound(input.outpoint),
-    }
 }
 
 /// The size of an input that is named.

@@ -48,6 +48,8 @@ pub struct PresetInput {
     pub witness: Witness,
     /// Its weight once it is signed; none: as far as is known how it is signed.
     pub weight: Option<Weight>,
+    /// Whether it has to be the wallet's: nobody looks elsewhere for one that only its weight names.
+    pub is_own: bool,
 }
 
 impl PresetInput {
@@ -62,6 +64,7 @@ impl PresetInput {
                 script_sig: input.script_sig.clone(),
                 witness: input.witness.clone(),
                 weight: None,
+                is_own: false,
             };
             let place = *known.entry(preset.outpoint).or_insert(inputs.len());
             match inputs.get_mut(place) {

@@ -41,9 +41,9 @@ pub enum SpendError {
     /// An input that is neither the wallet's nor in the chain or the mempool.
     #[error("Unable to find UTXO for external input")]
     UnknownInput,
-    /// An input that is named by its weight alone, and is nobody's.
+    /// An input that has to be the wallet's and is not.
     #[error("Not found pre-selected input {}", short(.0))]
-    NotFound(OutPoint),
+    ForeignInput(OutPoint),
     /// An input that names an output which its transaction does not have.
     #[error("Invalid pre-selected input {}", short(.0))]
     InvalidInput(OutPoint),
@@ -66,6 +66,9 @@ pub enum SpendError {
     /// The coins do not suffice.
     #[error("Insufficient funds")]
     InsufficientFunds,
+    /// They would, but of some it is not known how they are spent.
+    #[error("Missing solving data for estimating transaction size")]
+    Unsolvable,
     /// They would, but the mempool takes no longer chains of unconfirmed transactions.
     #[error(
         "Unconfirmed UTXOs are available, but spending them creates a chain of transactions that will be rejected by the mempool"

@@ -271,7 +271,8 @@ impl Funding<'_> {
         params.change_target = Params::random_change_target(self.average(), params.change_fee, random);
         let coins = &available.coins;
         let preset = self.control.inputs.len();
-        let selection = select(coins, preset, target, self.control.add_inputs, params, bump_fees, random)?;
+        let selection = select(coins, preset, target, self.control.add_inputs, params, bump_fees, random);
+        let selection = selection.map_err(|error| self.why_insufficient(error, available, params, target))?;
         let mut output: Vec<TxOut> =
             self.recipients.iter().map(|to| TxOut { value: to.amount, script_pubkey: to.script.clone() }).collect();
         let change = selection.change(coins, params);
@@ -308,6 +309,20 @@ impl Funding<'_> {
         };
         self.settle(&mut made, &selection, coins, needed)?;
         self.check(made, weight, available)
+    }
+
+    /// Coins that nobody knows how to spend are left out, where bitcoind would choose them: where they would make up for what is
+    /// missing, that is what is told. With the wallet's keys alone, others are left out too, and nothing is.
+    fn why_insufficient(&self, error: SpendError, available: &Available, params: &Params, target: i64) -> SpendError {
+        let counted = |coin: &Coin| if params.subtract_fee { coin.value() } else { coin.effective_value() };
+        let solvable = available.coins.iter().fold(0_i64, |sum, coin| sum.saturating_add(counted(coin)));
+        let suffices = solvable.saturating_add(available.unsolvable) >= target;
+        match error {
+            SpendError::InsufficientFunds if suffices && available.unsolvable > 0 && !self.control.signable_only => {
+                SpendError::Unsolvable
+            }
+            error => error,
+        }
     }
 
     /// Brings the fee to what is needed: change grows by what is too much, and the recipients who pay the fee bear what is missing.

@@ -174,6 +174,7 @@ pub fn replace(
         script_sig: bitcoin::ScriptBuf::new(),
         witness: bitcoin::Witness::new(),
         weight: others_weight(input),
+        is_own: false,
     };
     control.inputs = original.transaction.input.iter().map(input).collect();
     control.fee = match control.fee {

@@ -32,6 +32,9 @@ pub struct Sweep {
     pub replaceable: bool,
 }
 
+/// The refusal of coins of which it is not known how they are spent.
+const UNSOLVABLE: &str = "Unable to determine the size of the transaction, the wallet contains unsolvable descriptors";
+
 /// Makes the transaction, not signed, at this feerate. Of `control` what it says of coins counts.
 ///
 /// # Errors
@@ -53,8 +56,12 @@ pub fn sweep(
     let wallet = services.host.wallet.info(services.scope)?;
     let mut available = Available::read(services, &wallet, &control).map_err(|error| match error {
         SpendError::PresetVersion { .. } => error.with_code(RpcErrorCode::INVALID_PARAMETER),
+        SpendError::UnsolvableInput(_) => RpcError::wallet(UNSOLVABLE),
         error => as_wallet_error(error),
     })?;
+    if available.unsolvable > 0 && !send_max {
+        return Err(RpcError::wallet(UNSOLVABLE));
+    }
     let bump_fees = available.set_feerates(feerate.feerate, settings.consolidate_feerate).map_err(as_wallet_error)?;
     let worth = |position: &usize| {
         let coin = available.coins.get(*position);

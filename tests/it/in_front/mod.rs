@@ -32,6 +32,7 @@ mod slow;
 mod twins;
 mod users;
 mod waiting;
+mod watched;
 mod whitelist;
 
 use outrigger_tests::{Bitcoind, Client, Host, HostOptions, Relay, bitcoind};

@@ -30,6 +30,23 @@ fn encryptwallet_walletpassphrase_and_walletlock_seal_and_open_the_keys() {
 }
 
 #[test]
+fn walletpassphrase_and_walletpassphrasechange_hint_at_a_null_character_of_a_wrong_passphrase() {
+    let test = Fixture::new();
+    test.plugin.call("encryptwallet", json!(["se\0cret"])).unwrap();
+    let refusal = |whose: &str, end: &str| {
+        let what = if whose.is_empty() { "passphrase" } else { "old passphrase" };
+        format!(
+            "Error: The {whose}wallet passphrase entered is incorrect. It contains a null character (ie - a zero byte). If the {what} was set with a version of this software prior to 25.0, please try again with only the characters up to — but not including — the first null character.{end}"
+        )
+    };
+    let again = " If this is successful, please set a new passphrase to avoid this issue in the future.";
+    test.refuse("walletpassphrase", json!(["se\0", 10]), -14, &refusal("", again));
+    test.refuse("walletpassphrasechange", json!(["se\0", "new"]), -14, &refusal("old ", ""));
+    test.refuse("walletpassphrase", json!(["se", 10]), -14, "Error: The wallet passphrase entered was incorrect.");
+    test.check("walletpassphrase", json!(["se\0cret", 10]), "null");
+}
+
+#[test]
 fn walletpassphrase_and_its_kin_refuse_states_that_do_not_fit() {
     let test = Fixture::new();
     let unencrypted = |method: &str| format!("Error: running with an unencrypted wallet, but {method} was called.");

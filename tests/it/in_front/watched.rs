@@ -1,0 +1,205 @@
+//! Wallets that watch, of the host and of the node, with the same descriptors and coins: times, what cannot be weighed, and what is
+//! no input.
+
+use outrigger_tests::{Client, Host};
+use serde_json::{Value, json};
+
+use super::{ADDRESS, start};
+
+/// The root of the keys.
+const ROOT: &str =
+    "tprv8ZgxMBicQKsPd7Uf69XL1XwhmjHopUGep8GuEiJDZmbQz6o58LninorQAfcKZWARbtRtfnLcJ5MQ2AtHcQJCCRUcMRvmDUjyEmNUWwx8UbK";
+/// An output that anyone can spend (BIP 433), of which a descriptor says no more than its address.
+const ANCHOR: &str = "bcrt1pfeesnyr2tx";
+const DAY: u64 = 86_400;
+/// When the first block is mined, in Unix seconds.
+const BEGIN: u64 = 1_700_000_000;
+
+/// The result, or the code and the message.
+fn answer(client: &mut Client, method: &str, params: &Value) -> Value {
+    match client.try_call(method, params.clone()) {
+        Ok(result) => result,
+        Err(error) => json!([error.code, error.message]),
+    }
+}
+
+/// The code and the message, of a payment that was made no more than that.
+fn refusal(answer: &Value) -> Value {
+    if answer.is_array() { answer.clone() } else { json!("made") }
+}
+
+/// A host and its node, and their two wallets that watch; a wallet of the node pays.
+struct Watched {
+    host: Host,
+    node: Client,
+    payer: Client,
+    wallets: [Client; 2],
+}
+
+impl Watched {
+    fn start() -> Option<Self> {
+        let host = start(&["-keypool=20", "-fallbackfee=0.0001"])?;
+        let mut node = host.node.as_ref().unwrap().client();
+        node.call("setmocktime", json!([BEGIN]));
+        node.call("createwallet", json!(["payer"]));
+        let mut payer = node.wallet("payer");
+        let mine = payer.call("getnewaddress", json!([]));
+        node.call("generatetoaddress", json!([103, mine]));
+        let clients = [host.client(), host.node.as_ref().unwrap().client()];
+        let wallets = clients.map(|mut client| {
+            client.call("createwallet", json!(["watch", true, true]));
+            client.wallet("watch")
+        });
+        Some(Self { host, node, payer, wallets })
+    }
+
+    /// A descriptor without private keys, with its checksum.
+    fn descriptor(&mut self, text: &str) -> String {
+        self.node.call("getdescriptorinfo", json!([text]))["descriptor"].as_str().unwrap().to_owned()
+    }
+
+    /// The node pays, and mines the payment at a time.
+    fn pay(&mut self, address: &str, amount: u32, time: u64) {
+        self.node.call("setmocktime", json!([time]));
+        self.payer.call("sendtoaddress", json!([address, amount]));
+        self.mine();
+    }
+
+    fn mine(&mut self) {
+        self.node.call("generatetoaddress", json!([1, ADDRESS]));
+        self.node.call("syncwithvalidationinterfacequeue", json!([]));
+        // An answer of the node that the host passes on: no wallet's is older.
+        self.host.client().call("getblockcount", json!([]));
+    }
+
+    fn import(&mut self, descriptor: &str, timestamp: &Value) {
+        for wallet in &mut self.wallets {
+            let outcome = wallet.call("importdescriptors", json!([[{"desc": descriptor, "timestamp": timestamp}]]));
+            assert_eq!(outcome[0]["success"], json!(true), "{outcome}");
+        }
+    }
+
+    /// Both answer the same, results compared by what `shown` takes of them.
+    #[track_caller]
+    fn check(&mut self, method: &str, params: &Value, shown: impl Fn(&Value) -> Value) -> Value {
+        let [ours, theirs] = self.wallets.each_mut().map(|wallet| shown(&answer(wallet, method, params)));
+        assert_eq!(ours, theirs, "{method} {params}");
+        ours
+    }
+}
+
+#[test]
+fn watch_only_wallets_tell_the_birth_and_the_times_that_the_node_tells() {
+    let Some(mut watched) = Watched::start() else { return };
+    let birth = |info: &Value| info.get("birthtime").cloned().unwrap_or_default();
+    let times = |listed: &Value| {
+        let entries = listed.as_array().unwrap().iter();
+        // When each heard of it is its own affair: the host has no mock time here.
+        entries.map(|entry| json!([entry["amount"], entry["time"]])).collect()
+    };
+    assert_eq!(watched.check("getwalletinfo", &json!([]), birth), Value::Null);
+    let descriptors = [0, 1].map(|index| watched.descriptor(&format!("wpkh({ROOT}/1/{index})")));
+    for (descriptor, days) in descriptors.iter().zip([10, 20]) {
+        let address = watched.node.call("deriveaddresses", json!([descriptor]))[0].as_str().unwrap().to_owned();
+        watched.pay(&address, 5 + days, BEGIN + u64::from(days) * DAY);
+    }
+    watched.node.call("setmocktime", json!([BEGIN + 30 * DAY]));
+    (0..12).for_each(|_| watched.mine());
+    descriptors.iter().for_each(|descriptor| watched.import(descriptor, &json!("now")));
+    assert_ne!(watched.check("getwalletinfo", &json!([]), birth), Value::Null);
+    assert_eq!(watched.check("listtransactions", &json!([]), times), json!([]));
+    // The later payment is found first.
+    for first in [105, 1] {
+        watched.wallets.iter_mut().for_each(|wallet| drop(wallet.call("rescanblockchain", json!([first]))));
+        watched.check("listtransactions", &json!([]), times);
+        let days = if first == 1 { 10 } else { 20 };
+        assert_eq!(watched.check("getwalletinfo", &json!([]), birth), json!(BEGIN + days * DAY));
+    }
+}
+
+#[test]
+fn coins_that_cannot_be_weighed_are_refused_in_the_nodes_words() {
+    let Some(mut watched) = Watched::start() else { return };
+    let solvable = watched.descriptor(&format!("wpkh({ROOT}/1/0)"));
+    let anchor = watched.descriptor(&format!("addr({ANCHOR})"));
+    let address = watched.node.call("deriveaddresses", json!([solvable]))[0].as_str().unwrap().to_owned();
+    [&solvable, &anchor].into_iter().for_each(|descriptor| watched.import(descriptor, &json!("now")));
+    watched.pay(ANCHOR, 2, BEGIN + DAY);
+    watched.pay(&address, 3, BEGIN + DAY);
+    let missing = json!([-4, "Missing solving data for estimating transaction size"]);
+    let change = |from: Value| json!({"changeAddress": ADDRESS, "subtractFeeFromOutputs": from});
+    for (amount, from, expected) in [
+        (json!(1), json!([]), json!("made")),
+        (json!(3), json!([]), missing.clone()),
+        (json!(4.9999), json!([]), missing.clone()),
+        (json!(5), json!([]), json!([-4, "Insufficient funds"])),
+        (json!(5), json!([0]), missing.clone()),
+        (json!(6), json!([0]), json!([-4, "Insufficient funds"])),
+    ] {
+        let outputs = json!([{ADDRESS: amount}]);
+        let funded = json!([[], outputs, 0, change(from.clone())]);
+        assert_eq!(watched.check("walletcreatefundedpsbt", &funded, refusal), expected, "{amount} {from}");
+        let raw = watched.node.call("createrawtransaction", json!([[], outputs]));
+        assert_eq!(watched.check("fundrawtransaction", &json!([raw, change(from)]), refusal), expected);
+        let options = json!({"change_address": ADDRESS});
+        watched.check("send", &json!([outputs, null, "unset", 1, options]), refusal);
+    }
+    let coins = watched.wallets[0].call("listunspent", json!([]));
+    let coin = |solvable: bool| {
+        let found = coins.as_array().unwrap().iter().find(|coin| coin["solvable"] == solvable).unwrap();
+        json!({"txid": found["txid"], "vout": found["vout"]})
+    };
+    let size = "Unable to determine the size of the transaction, the wallet contains unsolvable descriptors";
+    for (options, expected) in [
+        (json!({}), json!([-4, size])),
+        (json!({"send_max": true}), json!("made")),
+        (json!({"inputs": [coin(true)]}), json!("made")),
+        (json!({"inputs": [coin(false)]}), json!([-4, size])),
+    ] {
+        let params = json!([[ADDRESS], null, "unset", 1, options]);
+        assert_eq!(watched.check("sendall", &params, refusal), expected, "{options}");
+    }
+}
+
+#[test]
+fn weights_of_inputs_that_are_not_the_wallets_are_refused_in_the_nodes_words() {
+    let Some(mut watched) = Watched::start() else { return };
+    let block = watched.node.call("getblockhash", json!([1]));
+    let known = watched.node.call("getblock", json!([block]))["tx"][0].clone();
+    for txid in [json!("11".repeat(32)), known] {
+        let input = json!({"txid": txid, "vout": 0});
+        let weights = json!([{"txid": txid, "vout": 0, "weight": 500}]);
+        let options = json!({"changeAddress": ADDRESS, "input_weights": weights});
+        for inputs in [json!([]), json!([input])] {
+            let raw = watched.node.call("createrawtransaction", json!([inputs, [{ADDRESS: 1}]]));
+            let told = watched.check("fundrawtransaction", &json!([raw, options]), refusal);
+            assert!(inputs != json!([]) || told[1].as_str().unwrap().starts_with("Not found pre-selected input"));
+        }
+    }
+}
+
+#[test]
+fn walletprocesspsbt_of_a_wallet_without_descriptors_compares_no_hash_types() {
+    let Some(mut watched) = Watched::start() else { return };
+    watched.node.call("createwallet", json!(["blank", false, true]));
+    watched.host.client().call("createwallet", json!(["blank", false, true]));
+    watched.wallets = [watched.host.client().wallet("blank"), watched.node.wallet("blank")];
+    // One input of SIGHASH_ALL, whose output is not known, and no outputs.
+    let transaction = format!("0200000001{}00000000{}00{}", "11".repeat(32), "00fdffffff", "00000000");
+    let hex = format!("70736274ff0100{:02x}{transaction}000103040100000000", transaction.len() / 2);
+    let psbt = base64::Engine::encode(&base64::prelude::BASE64_STANDARD, bitcoin_hex(&hex));
+    for params in [json!([psbt]), json!([psbt, true, "NONE"]), json!([psbt, false])] {
+        let processed = watched.check("walletprocesspsbt", &params, Clone::clone);
+        assert_eq!(processed["complete"], json!(false), "{processed}");
+    }
+    let descriptor = format!("wpkh({ROOT}/1/0)");
+    let checksum = watched.node.call("getdescriptorinfo", json!([descriptor]))["checksum"].clone();
+    watched.import(&format!("{descriptor}#{}", checksum.as_str().unwrap()), &json!("now"));
+    let message = "Specified sighash value does not match value stored in PSBT";
+    assert_eq!(watched.check("walletprocesspsbt", &json!([psbt]), Clone::clone), json!([-22, message]));
+}
+
+/// The bytes of hexadecimal digits.
+fn bitcoin_hex(digits: &str) -> Vec<u8> {
+    bitcoin::hex::FromHex::from_hex(digits).unwrap()
+}

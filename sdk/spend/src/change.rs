@@ -44,14 +44,12 @@ impl Change {
             ChangeChoice::Fresh(wished) => wished.or(settings.change_type),
         };
         let kind = wished.unwrap_or_else(|| change_type(recipients, wallet, settings.address_type));
-        let missing = || format!("Error: No {} addresses available.", kind.name());
         if !has_source(wallet, kind) {
-            return Ok(Self::Missing(missing()));
+            return Ok(Self::Missing(format!("Error: No {} addresses available.", kind.name())));
         }
         match services.host.wallet.new_address(services.scope, kind, true, None) {
             Ok(script) => Ok(Self::Drawn(script)),
             Err(error) if error.kind == ErrorKind::KeypoolRanOut => Ok(Self::Missing(RpcError::from(error).message)),
-            Err(error) if error.kind == ErrorKind::Refused => Ok(Self::Missing(missing())),
             Err(error) => Err(error),
         }
     }

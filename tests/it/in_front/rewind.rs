@@ -3,6 +3,7 @@
 use outrigger_tests::{Host, HostOptions, bitcoind, wait_until};
 use serde_json::json;
 
+use super::ADDRESS;
 use crate::metrics::ask;
 
 #[test]
@@ -57,4 +58,38 @@ fn node_that_goes_far_back_is_followed_when_that_is_allowed() {
         assert_eq!(host.client().call("submitblock", json!([block])), json!(null));
     }
     assert_eq!(wallet.call("getwalletinfo", json!([]))["lastprocessedblock"]["height"], 10);
+}
+
+#[test]
+fn payments_of_a_wallet_that_is_read_only_are_refused_with_the_reason() {
+    if bitcoind::installed().is_none() {
+        return;
+    }
+    let set = vec!["backend.max_rewind=3".to_owned()];
+    let host = Host::start_with(HostOptions { set, ..HostOptions::in_front_of(&[]) });
+    let (mut client, mut wallet) = (host.client(), host.new_wallet("w"));
+    let mine = wallet.call("getnewaddress", json!([]));
+    client.call("generatetoaddress", json!([105, mine]));
+    assert_eq!(wallet.call("getwalletinfo", json!([]))["lastprocessedblock"]["height"], 105);
+    let left = client.call("getblockhash", json!([98]));
+    let mut node = host.node.as_ref().unwrap().client();
+    node.call("invalidateblock", json!([left]));
+    node.call("generatetoaddress", json!([12, ADDRESS]));
+    let reason = |warnings: &serde_json::Value| {
+        let warning = warnings.get(0).and_then(serde_json::Value::as_str).unwrap_or_default();
+        warning.starts_with("The wallet is read-only: ").then(|| warning.to_owned())
+    };
+    wait_until("the wallet stands still", || reason(&wallet.call("getwalletinfo", json!([]))["warnings"]).is_some());
+    let reason = reason(&wallet.call("getwalletinfo", json!([]))["warnings"]).unwrap();
+    let raw = client.call("createrawtransaction", json!([[], [{ADDRESS: 1}]]));
+    for (method, params) in [
+        ("sendtoaddress", json!([ADDRESS, 1])),
+        ("sendmany", json!(["", {ADDRESS: 1}])),
+        ("walletcreatefundedpsbt", json!([[], [{ADDRESS: 1}]])),
+        ("fundrawtransaction", json!([raw])),
+        ("send", json!([{ADDRESS: 1}])),
+        ("getnewaddress", json!([])),
+    ] {
+        assert_eq!(wallet.refused(method, params), (-4, reason.clone()), "{method}");
+    }
 }

@@ -17,6 +17,7 @@ use crate::{Active, Comment, Content, Descriptor};
 /// `WALLET_FLAG_AVOID_REUSE`, and the others that tell what is in a wallet.
 const AVOID_REUSE: u64 = 1;
 const DISABLE_PRIVATE_KEYS: u64 = 1 << 32;
+const BLANK: u64 = 1 << 33;
 const DESCRIPTORS: u64 = 1 << 34;
 const EXTERNAL_SIGNER: u64 = 1 << 35;
 
@@ -63,6 +64,7 @@ impl Records {
         }
         records.content.private_keys = records.flags & DISABLE_PRIVATE_KEYS == 0;
         records.content.avoid_reuse = records.flags & AVOID_REUSE != 0;
+        records.content.blank = records.flags & BLANK != 0;
         records.content.encrypted = !records.master_keys.is_empty();
         Ok(records)
     }

@@ -24,6 +24,8 @@ pub struct Content {
     pub encrypted: bool,
     /// Whether it does not spend coins of addresses that it has spent from (`avoid_reuse`).
     pub avoid_reuse: bool,
+    /// Whether it was made without keys and has made none of its own since.
+    pub blank: bool,
     /// Its descriptors.
     pub descriptors: Vec<Descriptor>,
     /// Addresses with their labels, its own and others.

@@ -13,7 +13,11 @@ use super::side::Side;
 
 /// What was compared, and what differs.
 #[derive(Default)]
-pub struct Compared(Vec<Line>);
+pub struct Compared {
+    lines: Vec<Line>,
+    /// What cannot be compared, and why.
+    left_out: Option<&'static str>,
+}
 
 struct Line {
     what: &'static str,
@@ -29,7 +33,7 @@ const SHOWN: usize = 5;
 impl Compared {
     /// Whether all that was compared is equal.
     pub fn is_equal(&self) -> bool {
-        self.0.iter().all(|line| line.differs.is_empty())
+        self.lines.iter().all(|line| line.differs.is_empty())
     }
 
     fn add<T: Ord + Display>(&mut self, what: &'static str, theirs: &BTreeSet<T>, ours: &BTreeSet<T>) {
@@ -37,19 +41,19 @@ impl Compared {
             of.difference(not).map(|one| format!("only {who}: {one}")).collect()
         };
         let differs = [only(theirs, ours, "in the original"), only(ours, theirs, "in the copy")].concat();
-        self.0.push(Line { what, equal: theirs.intersection(ours).count(), differs });
+        self.lines.push(Line { what, equal: theirs.intersection(ours).count(), differs });
     }
 }
 
 impl Display for Compared {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        for Line { what, equal, differs } in &self.0 {
+        for Line { what, equal, differs } in &self.lines {
             writeln!(f, "{what}: {equal} equal, {} different", differs.len())?;
             for difference in differs.iter().take(SHOWN) {
                 writeln!(f, "  {difference}")?;
             }
         }
-        Ok(())
+        self.left_out.map_or(Ok(()), |left_out| writeln!(f, "{left_out}"))
     }
 }
 
@@ -77,12 +81,16 @@ pub fn with_node(node: &Side, host: &Side, content: &Content) -> Result<Compared
     Ok(compared)
 }
 
+/// What is told of balances after a copy from a file.
+const NO_BALANCES: &str = "balances: not compared, since the file does not tell them; once the node has the wallet loaded, compare its \
+                           getbalances with the copy's";
+
 /// Compares with what was read of a file: its transactions as far as they are confirmed, labels and locked outputs.
 ///
 /// # Errors
 /// As [`Side::ask`].
 pub fn with_content(host: &Side, content: &Content) -> Result<Compared, MoveError> {
-    let mut compared = Compared::default();
+    let mut compared = Compared { left_out: Some(NO_BALANCES), ..Compared::default() };
     add_transactions(&mut compared, &history(host)?, content);
     add_notes(&mut compared, host, content)?;
     Ok(compared)

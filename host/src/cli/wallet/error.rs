@@ -36,6 +36,12 @@ pub enum MoveError {
     OtherChain,
     #[error("the node's wallet is a legacy one: bitcoind's migratewallet makes it one of descriptors")]
     Legacy,
+    /// Its descriptors are not listed with their private keys; why, in the node's words.
+    #[error(
+        "the node does not list the wallet's descriptors with their private keys ({0}), as it does not where others hold some of the keys: \
+         unload the wallet there, and copy it from its file by import-from-file"
+    )]
+    NotListed(String),
     #[error("the keys of the node's wallet are in an external signer, which is not supported")]
     ExternalSigner,
     #[error("the host has a wallet \"{0}\" already: name the copy by --as, or add to that one by --into-existing")]

@@ -11,6 +11,9 @@ use zeroize::Zeroizing;
 use super::error::MoveError;
 use super::side::Side;
 
+/// bitcoind's code for a wallet whose descriptors it cannot list with private keys.
+const WALLET_ERROR: i64 = -4;
+
 /// For how long the node's wallet is unlocked, in seconds: as long as its descriptors are listed.
 const UNLOCKED_FOR: u32 = 60;
 
@@ -19,6 +22,8 @@ struct Info {
     private_keys_enabled: bool,
     #[serde(default)]
     avoid_reuse: bool,
+    #[serde(default)]
+    blank: bool,
     #[serde(default)]
     descriptors: bool,
     #[serde(default)]
@@ -107,7 +112,10 @@ pub fn read(
     if let Some(passphrase) = unlock {
         node.ask::<Value>("walletpassphrase", &json!([**passphrase, UNLOCKED_FOR]))?;
     }
-    let listed = listed(node, info.private_keys_enabled);
+    let listed = listed(node, info.private_keys_enabled).map_err(|error| match error {
+        MoveError::Refused { code: WALLET_ERROR, message, .. } => MoveError::NotListed(message),
+        error => error,
+    });
     if unlock.is_some() {
         node.ask::<Value>("walletlock", &json!([]))?;
     }
@@ -124,6 +132,7 @@ pub fn read(
         private_keys: info.private_keys_enabled,
         encrypted: info.unlocked_until.is_some(),
         avoid_reuse: info.avoid_reuse,
+        blank: info.blank,
         descriptors: listed?.into_iter().map(Descriptor::from).collect(),
         labels: labels(node)?,
         comments: comments.into_values().collect(),

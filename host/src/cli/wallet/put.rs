@@ -95,7 +95,8 @@ fn make(host: &Side, name: &str, content: &Content, passphrase: Option<&Zeroizin
     let options = json!({
         "wallet_name": name,
         "disable_private_keys": !content.private_keys,
-        "blank": true,
+        // One with private keys would make some of its own.
+        "blank": content.blank || content.private_keys,
         "passphrase": passphrase,
         "avoid_reuse": content.avoid_reuse,
     });

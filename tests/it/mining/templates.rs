@@ -98,6 +98,12 @@ fn getblocktemplate_bad_requests_are_refused_in_order() {
         assert_eq!(client.refused("getblocktemplate", params.clone()), (code, message.to_owned()), "{params}");
     }
     assert_eq!(client.refused("submitblock", json!([])).0, -1);
+    let wrong = |name: &str, wanted: &str| {
+        let found = format!("JSON value of type number is not of expected type {wanted}");
+        format!("Wrong type passed:\n{{\n    \"Position 1 ({name})\": \"{found}\"\n}}")
+    };
+    assert_eq!(client.refused("getblocktemplate", json!([5])), (-3, wrong("template_request", "object")));
+    assert_eq!(client.refused("submitblock", json!([5])), (-3, wrong("hexdata", "string")));
 }
 
 #[test]

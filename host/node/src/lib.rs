@@ -91,6 +91,23 @@ impl HintSource {
     }
 }
 
+/// Why a node lacks blocks of its best chain, and the height of the lowest block from which on it has all.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Gap {
+    /// It lacks none that it should have.
+    None,
+    /// It has dropped them.
+    Pruned {
+        /// That height.
+        first: u32,
+    },
+    /// It began with a snapshot of the unspent outputs (assumeutxo), and fetches and validates the blocks before that in the background.
+    Background {
+        /// That height.
+        first: u32,
+    },
+}
+
 /// A node. All its functions fail with [`NodeError`].
 pub trait Node: Send + Sync {
     /// The network that the node is on.
@@ -132,6 +149,11 @@ pub trait Node: Send + Sync {
     /// What [`Snapshot::find`] reads of each block.
     fn search_reads(&self) -> SearchReads {
         SearchReads::Digests
+    }
+
+    /// Which blocks of its best chain the node lacks, and why.
+    fn gap(&self) -> Result<Gap> {
+        Ok(Gap::None)
     }
 
     /// The node's time, in Unix seconds, or the mock time. Answered from memory.

@@ -12,7 +12,7 @@ use outrigger_service::{Chain, Result, Scope};
 
 use super::{OwnScopes, coins_file};
 use outrigger_base::client_files::ClientFiles;
-use outrigger_node::{Node, NodeError, Snapshot};
+use outrigger_node::{Gap, Node, NodeError, Snapshot};
 use outrigger_wallet_engine::WalletManager;
 
 /// The chain, read through the calls' snapshots.
@@ -141,6 +141,13 @@ impl Chain for ChainService {
     fn wait_for_wallets(&self, _: Scope) -> Result<()> {
         self.wallets.wait_for_all();
         Ok(())
+    }
+
+    fn background_validation(&self, _: Scope) -> Result<Option<u32>> {
+        Ok(match self.node.gap()? {
+            Gap::Background { first } => Some(first),
+            Gap::None | Gap::Pruned { .. } => None,
+        })
     }
 
     fn network(&self, _: Scope) -> Result<Network> {

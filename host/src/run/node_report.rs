@@ -44,6 +44,7 @@ impl Node {
         let mut lines = vec![self.identity(&network["subversion"], config, backend)];
         lines.extend(self.endings());
         lines.push(self.pruned());
+        lines.extend(self.ask("getchainstates").and_then(|states| background(&states)));
         if release < RELEASE_OF_PAYMENTS {
             lines.push("release: payments need Bitcoin Core 24 or later".to_owned());
         }
@@ -149,11 +150,45 @@ impl Node {
     }
 }
 
+/// How far the node is with the blocks before the snapshot of unspent outputs that it began with (assumeutxo).
+fn background(states: &Value) -> Option<String> {
+    let all = states["chainstates"].as_array()?;
+    let snapshot = all.iter().find(|state| state["validated"] == false && state["snapshot_blockhash"].is_string())?;
+    let behind = all.iter().find(|state| state["validated"] == true);
+    let at = behind.map_or(&Value::Null, |state| &state["blocks"]);
+    Some(format!(
+        "assumeutxo: the node validates the blocks before {} in the background and is at block {at}; until it has them, wallets and \
+         rescans that need them fail (getchainstates tells how far it is)",
+        snapshot["snapshot_blockhash"].as_str()?
+    ))
+}
+
 /// How far an index is.
 fn built(index: &Value, without: &str) -> String {
     match (&index["synced"], &index["best_block_height"]) {
         (Value::Bool(true), _) => "built".to_owned(),
         (Value::Bool(false), height) => format!("being built, up to block {height}; until then {without}"),
         _ => format!("none; {without}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn check_names_the_background_validation_of_a_node_that_began_with_a_snapshot() {
+        let validated = json!({"blocks": 120, "validated": true});
+        assert_eq!(background(&json!({"chainstates": [validated]})), None);
+        assert_eq!(background(&Value::Null), None);
+        let snapshot = json!({"blocks": 800, "snapshot_blockhash": "aa", "validated": false});
+        let told = background(&json!({"chainstates": [validated, snapshot]})).unwrap_or_default();
+        assert!(
+            told.starts_with(
+                "assumeutxo: the node validates the blocks before aa in the background and is at block 120;"
+            )
+        );
+        let done = json!({"blocks": 800, "snapshot_blockhash": "aa", "validated": true});
+        assert_eq!(background(&json!({"chainstates": [done]})), None);
     }
 }

@@ -79,6 +79,28 @@ pub enum WalletError {
     /// The chain cannot give a block of its own best chain.
     #[error("the chain cannot give block {0}")]
     MissingBlock(String),
+    /// The node has dropped a block that the wallet has not followed yet. The text begins as bitcoind's.
+    #[error(
+        "Prune: last wallet synchronisation goes beyond pruned data. You need to -reindex (download the whole blockchain again in \
+         case of a pruned node). {}",
+        without_reindex(*height, *first)
+    )]
+    Pruned {
+        /// The block's height.
+        height: u32,
+        /// The lowest height from which on the node has all blocks.
+        first: u32,
+    },
+    /// The node has not fetched a block yet that the wallet has not followed. The text is bitcoind's.
+    #[error(
+        "Error loading wallet. Wallet requires blocks to be downloaded, and software does not currently support loading wallets \
+         while blocks are being downloaded out of order when using assumeutxo snapshots. Wallet should be able to load \
+         successfully after node sync reaches height {first}"
+    )]
+    Background {
+        /// The lowest height from which on the node has all blocks.
+        first: u32,
+    },
     /// Another writes to the wallet, and has for some time: the thread that follows the node for it goes on later.
     #[error("another write to the wallet takes long")]
     Occupied,
@@ -138,6 +160,22 @@ impl WalletError {
     }
 }
 
+/// The most blocks that are worth fetching one by one.
+const MAX_FETCHED: u32 = 100;
+
+/// How a wallet gets the blocks from `height` on, of which its node has those from `first` on.
+fn without_reindex(height: u32, first: u32) -> String {
+    let last = first.saturating_sub(1);
+    if first.saturating_sub(height) > MAX_FETCHED {
+        return "Or let the host use a node that is not pruned (backend.url) until the wallet has followed the chain."
+            .into();
+    }
+    format!(
+        "Or have the node fetch the blocks of heights {height} to {last} again (getblockfrompeer), and load the wallet before it \
+         prunes them again."
+    )
+}
+
 /// What is said of a wallet of another layout.
 fn other_layout(found: u32, program: &str) -> String {
     if found < LAYOUT {
@@ -192,6 +230,9 @@ impl From<WalletError> for ServiceError {
             WalletError::Node(error) => error.into(),
             error @ (WalletError::Rewind { .. } | WalletError::OtherChain { .. }) => {
                 Self::new(ErrorKind::Refused, error.to_string())
+            }
+            error @ (WalletError::Pruned { .. } | WalletError::Background { .. }) => {
+                Self::new(ErrorKind::Refused, format!("Wallet loading failed. {error}"))
             }
             other => Self::new(ErrorKind::Storage, other.to_string()),
         }

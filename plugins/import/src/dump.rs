@@ -52,7 +52,7 @@ impl ImportPlugin {
     pub fn import_wallet(&self, params: &Params, scope: Scope) -> Result<Imported<'_>, ImportError> {
         let wallet = self.legacy_wallet(scope)?;
         if !self.has_block(scope, 0)? {
-            return Err(ImportError::DumpOfPruned);
+            return Err(self.unless_validating(scope, ImportError::DumpOfPruned));
         }
         let reservation = self.reserve(scope)?;
         check_unlocked(&wallet)?;

@@ -58,6 +58,12 @@ pub enum ImportError {
     /// The node has dropped the first block.
     #[error("Can't rescan beyond pruned data. Use RPC call getblockchaininfo to determine your pruned height.")]
     Pruned,
+    /// The node has not fetched a block yet that it is to read.
+    #[error(
+        "Failed to rescan unavailable blocks likely due to an in-progress assumeutxo background sync. Check logs or \
+         getchainstates RPC for assumeutxo background sync progress and try again later."
+    )]
+    Background,
     /// An import that is to rescan, where the node has dropped blocks.
     #[error("Rescan is disabled when blocks are pruned")]
     RescanOfPruned,
@@ -239,9 +245,13 @@ impl From<ImportError> for RpcError {
         let code = match &error {
             E::Argument(error) | E::WrongType(error) => return error.clone(),
             E::Service(error) => return error.clone().into(),
-            E::Malformed | E::RescanAborted | E::HeightsAborted | E::ProofEncoding(_) | E::RescanFailed | E::Pruned => {
-                RpcErrorCode::MISC
-            }
+            E::Malformed
+            | E::RescanAborted
+            | E::HeightsAborted
+            | E::ProofEncoding(_)
+            | E::RescanFailed
+            | E::Pruned
+            | E::Background => RpcErrorCode::MISC,
             E::NoTimestamp | E::Timestamp(_) => RpcErrorCode::TYPE,
             E::DescriptorsOnly
             | E::LegacyOnly

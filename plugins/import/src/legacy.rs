@@ -73,7 +73,7 @@ impl ImportPlugin {
     ) -> Result<Option<Reservation<'_>>, ImportError> {
         let wanted = params.given(index).map_or(Ok(true), flag)?;
         if wanted && !self.has_block(scope, 0)? {
-            return Err(ImportError::RescanOfPruned);
+            return Err(self.unless_validating(scope, ImportError::RescanOfPruned));
         }
         Ok(if wanted { Some(self.reserve(scope)?) } else { None })
     }

@@ -98,7 +98,9 @@ impl Plugin for ImportPlugin {
                     );
                     self.host.log(Level::Warn, message);
                 }
-                self.waiting.finished(wallet, rescan, &RescanEnd { outcome, last_height, widened });
+                let is_unreadable = matches!(outcome, RescanOutcome::Unreadable { .. });
+                let background = is_unreadable && self.is_validating(Scope::NONE);
+                self.waiting.finished(wallet, rescan, &RescanEnd { outcome, last_height, widened, background });
             }
             Event::ShuttingDown => {
                 self.stopping.store(true, Ordering::Relaxed);
@@ -192,7 +194,7 @@ impl ImportPlugin {
             return Err(ImportError::HeightsReversed);
         }
         if !self.has_block(scope, first)? {
-            return Err(ImportError::Pruned);
+            return Err(self.unless_validating(scope, ImportError::Pruned));
         }
         Ok(Imported { pending: Pending::Heights { first, last, synced }, rescan: Some((wallet.name, reservation)) })
     }
@@ -201,6 +203,16 @@ impl ImportPlugin {
     fn has_block(&self, scope: Scope, height: u32) -> Result<bool, ServiceError> {
         let info = self.host.chain.block_info(scope, BlockRef::Height { height })?;
         Ok(info.map(|info| self.host.chain.block(scope, info.hash)).transpose()?.flatten().is_some())
+    }
+
+    /// Whether blocks that the node lacks are fetched in the background, as far as that can be told.
+    fn is_validating(&self, scope: Scope) -> bool {
+        self.host.chain.background_validation(scope).is_ok_and(|first| first.is_some())
+    }
+
+    /// The error of a block that the node lacks, which it has dropped or has not fetched yet.
+    fn unless_validating(&self, scope: Scope, dropped: ImportError) -> ImportError {
+        if self.is_validating(scope) { ImportError::Background } else { dropped }
     }
 
     fn reserve(&self, scope: Scope) -> Result<Reservation<'_>, ServiceError> {

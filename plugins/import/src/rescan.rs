@@ -76,12 +76,14 @@ pub struct RescanEnd {
     pub last_height: Option<u32>,
     /// Whether payments near the end of what was derived had the blocks read again for more scripts.
     pub widened: bool,
+    /// Whether the node fetches blocks that it lacks in the background.
+    pub background: bool,
 }
 
 impl RescanEnd {
     /// One of which nothing else is known.
     pub fn of(outcome: RescanOutcome) -> Self {
-        Self { outcome, last_height: None, widened: false }
+        Self { outcome, last_height: None, widened: false, background: false }
     }
 }
 
@@ -124,6 +126,9 @@ impl Pending {
                     .map_err(|error| RpcError::internal(error.to_string()));
             }
             (Self::Heights { .. }, RescanOutcome::Aborted) => return Err(ImportError::HeightsAborted.into()),
+            (Self::Heights { .. }, RescanOutcome::Unreadable { .. }) if end.background => {
+                return Err(ImportError::Background.into());
+            }
             (Self::Heights { .. }, RescanOutcome::Unreadable { .. }) => return Err(ImportError::RescanFailed.into()),
             (Self::Heights { first, last, synced }, RescanOutcome::Complete) => {
                 let stop = last.or(end.last_height).unwrap_or(synced);
@@ -165,7 +170,7 @@ impl Outcomes {
             RescanOutcome::Complete if end.widened => self.warn_of_range(),
             RescanOutcome::Complete => {}
             RescanOutcome::Aborted => return Err(ImportError::RescanAborted.into()),
-            RescanOutcome::Unreadable { block_time } => self.fail_unscanned(i64::from(*block_time)),
+            RescanOutcome::Unreadable { block_time } => self.fail_unscanned(i64::from(*block_time), end.background),
         }
         Ok(self.outcomes)
     }
@@ -178,31 +183,36 @@ impl Outcomes {
     }
 
     /// Fails the requests whose transactions may be in the block of `block_time`, or before it.
-    fn fail_unscanned(&mut self, block_time: i64) {
+    fn fail_unscanned(&mut self, block_time: i64, background: bool) {
         let scanned_from = block_time + TIMESTAMP_WINDOW + 1;
         if i64::try_from(self.from_time).is_ok_and(|from_time| scanned_from <= from_time) {
             return;
         }
         for (outcome, timestamp) in self.outcomes.iter_mut().zip(&self.timestamps) {
             if outcome.error.is_none() && *timestamp < scanned_from {
-                let message = unreadable(self.subject, *timestamp, block_time);
+                let message = unreadable(self.subject, *timestamp, block_time, background);
                 *outcome = Outcome::failed(RpcError::misc(message), Vec::new());
             }
         }
     }
 }
 
-fn unreadable(subject: ImportKind, timestamp: i64, block_time: i64) -> String {
+/// Why a block cannot be read: the words of bitcoind 0.21, and those of 29 where the node fetches it yet, which 0.21 did not have.
+const DROPPED: &str = "This error could be caused by pruning or data corruption (see bitcoind log for details) and could be dealt \
+                       with by downloading and rescanning the relevant blocks (see -reindex and -rescan options).";
+const BACKGROUND: &str = "This error is likely caused by an in-progress assumeutxo background sync. Check logs or getchainstates RPC \
+                          for assumeutxo background sync progress and try again later.";
+
+fn unreadable(subject: ImportKind, timestamp: i64, block_time: i64, background: bool) -> String {
     let (what, pertaining, using) = match subject {
         ImportKind::Keys => ("key with creation timestamp", "the key", "this key"),
         ImportKind::Descriptors => ("descriptor with timestamp", "the desc", "this desc"),
     };
+    let cause = if background { BACKGROUND } else { DROPPED };
     format!(
         "Rescan failed for {what} {timestamp}. There was an error reading a block from time {block_time}, which is \
          after or within {TIMESTAMP_WINDOW} seconds of key creation, and could contain transactions pertaining to \
-         {pertaining}. As a result, transactions and coins using {using} may not appear in the wallet. This error \
-         could be caused by pruning or data corruption (see bitcoind log for details) and could be dealt with by \
-         downloading and rescanning the relevant blocks (see -reindex and -rescan options)."
+         {pertaining}. As a result, transactions and coins using {using} may not appear in the wallet. {cause}"
     )
 }
 

@@ -440,5 +440,10 @@ service! {
         /// syncwithvalidationinterfacequeue). One that cannot follow the chain is not waited for.
         #[since(1)]
         fn wait_for_wallets() -> ();
+        /// The height of the lowest block from which on the node has all, where it began with a snapshot of the unspent outputs
+        /// (assumeutxo), and fetches and validates the blocks before in the background; none of any other node. Blocks that are
+        /// lacking then come by themselves.
+        #[since(1)]
+        fn background_validation() -> Option<u32>;
     }
 }

@@ -33,6 +33,7 @@ struct State {
     undo: HashMap<BlockHash, Vec<SpentOutputs>>,
     coins: BTreeMap<OutPoint, Coin>,
     mock_time: u64,
+    background: Option<u32>,
 }
 
 /// A chain in memory.
@@ -55,7 +56,13 @@ impl StubChain {
             undo: HashMap::new(),
             coins: BTreeMap::new(),
             mock_time: 0,
+            background: None,
         }))
+    }
+
+    /// From now on the node validates the blocks below this height in the background.
+    pub fn validate_below(&self, height: u32) {
+        lock(&self.0).background = Some(height);
     }
 
     /// Connects a block with these transactions and a coinbase to `OP_TRUE`, and gives its hash.
@@ -381,6 +388,10 @@ impl Chain for StubChain {
             found.push(FoundCoin { output, block: block.ok_or(ErrorKind::NotFound)?.hash });
         }
         Ok(CoinSearch { found, searched, last })
+    }
+
+    fn background_validation(&self, _: Scope) -> Result<Option<u32>> {
+        Ok(lock(&self.0).background)
     }
 
     fn network(&self, _: Scope) -> Result<Network> {

@@ -93,7 +93,11 @@ fn pruned_node_is_rescanned_as_far_as_its_blocks_are_needed() {
                 assert_eq!(unloaded.call("getwalletinfo", json!([]))["txcount"], json!(1));
                 assert_eq!(unloaded.call("getwalletinfo", json!([]))["lastprocessedblock"]["height"], json!(802));
             }
-            Err(error) => assert_eq!(filters, "-blockfilterindex=0", "{error:?}"),
+            Err(error) => {
+                assert_eq!((filters, error.code), ("-blockfilterindex=0", -4), "{error:?}");
+                let theirs = "Wallet loading failed. Prune: last wallet synchronisation goes beyond pruned data. You need to -reindex (download the whole blockchain again in case of a pruned node). ";
+                assert!(error.message.starts_with(&format!("{theirs}Or let the host use a node")), "{error:?}");
+            }
         }
         // A wallet that cannot be restored leaves nothing, so that it can be tried again.
         let restore = json!(["restored", backup]);

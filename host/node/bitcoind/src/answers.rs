@@ -28,6 +28,9 @@ pub struct ChainAnswer {
     /// The challenge of a signet, hexadecimal (29).
     #[serde(default)]
     pub signet_challenge: Option<Hex>,
+    /// The lowest block from which on it has all, where it prunes.
+    #[serde(default)]
+    pub pruneheight: Option<u32>,
     /// What its operator has to know: a list, or a text that may be empty (before 28).
     #[serde(default)]
     pub warnings: serde_json::Value,
@@ -41,6 +44,31 @@ impl ChainAnswer {
             text => std::slice::from_ref(text),
         };
         texts.iter().filter_map(|text| text.as_str()).filter(|text| !text.is_empty()).map(str::to_owned).collect()
+    }
+}
+
+/// `getchainstates`.
+#[derive(Deserialize)]
+pub struct StatesAnswer {
+    /// The chain as far as it is validated, and the one that began with a snapshot.
+    pub chainstates: Vec<StateAnswer>,
+}
+
+/// One of them.
+#[derive(Deserialize)]
+pub struct StateAnswer {
+    /// The block of the snapshot that it began with.
+    #[serde(default)]
+    pub snapshot_blockhash: Option<BlockHash>,
+    /// Whether the blocks before that are validated.
+    #[serde(default)]
+    pub validated: bool,
+}
+
+impl StatesAnswer {
+    /// The block of the snapshot before which blocks are still to be validated.
+    pub fn unvalidated(&self) -> Option<BlockHash> {
+        self.chainstates.iter().filter(|state| !state.validated).find_map(|state| state.snapshot_blockhash)
     }
 }
 

@@ -11,8 +11,8 @@ use std::time::Duration;
 use bitcoin::consensus::encode::{deserialize, serialize};
 use bitcoin::{BlockHash, Network, OutPoint, SignedAmount, Transaction, Txid, Weight};
 use outrigger_node::interest::outpoint_interest;
-use outrigger_node::{ChainIdentity, Link, Node, NodeError, Observer, Result, SearchReads, Snapshot};
-use outrigger_service::chain::{Deployment, NextBlock, Tip, Verdict};
+use outrigger_node::{ChainIdentity, Gap, Link, Node, NodeError, Observer, Result, SearchReads, Snapshot};
+use outrigger_service::chain::{BlockRef, Deployment, NextBlock, Tip, Verdict};
 use outrigger_service::mempool::{
     Admission, Candidate, FeeEstimate, MempoolEntry, MempoolInfo, PackageOutcome, Prioritised, RawTransaction,
 };
@@ -21,7 +21,7 @@ use outrigger_upstream::{Upstream, UpstreamError};
 use parking_lot::Mutex;
 use serde_json::json;
 
-use super::answers::{Btc, EntryAnswer, FeeAnswer, MempoolAnswer, SpenderAnswer, outpoint};
+use super::answers::{Btc, ChainAnswer, EntryAnswer, FeeAnswer, MempoolAnswer, SpenderAnswer, StatesAnswer, outpoint};
 use super::blocks;
 use super::error::{AskError, OpenError};
 use super::filters::Filters;
@@ -169,6 +169,22 @@ impl Node for BitcoindNode {
 
     fn tip(&self) -> Tip {
         self.follower.tip()
+    }
+
+    fn gap(&self) -> Result<Gap> {
+        let unvalidated = match self.rpc().ask::<StatesAnswer>("getchainstates", &json!([])) {
+            Ok(states) => states.unvalidated(),
+            // Before Bitcoin Core 26.
+            Err(error) if error.code().is_some() => None,
+            Err(error) => return Err(error.into()),
+        };
+        if let Some(hash) = unvalidated
+            && let Some(base) = self.snapshot()?.block_info(BlockRef::Hash { hash })?
+        {
+            return Ok(Gap::Background { first: base.height.saturating_add(1).min(self.tip().height) });
+        }
+        let chain = self.rpc().ask::<ChainAnswer>("getblockchaininfo", &json!([]))?;
+        Ok(chain.pruneheight.map_or(Gap::None, |first| Gap::Pruned { first }))
     }
 
     fn catch_up(&self) -> Result<()> {

@@ -6,7 +6,7 @@ use serde::de::DeserializeOwned;
 
 use super::answers::{
     AcceptAnswer, BlockAnswer, ChainAnswer, ChallengeAnswer, CoinAnswer, EntryAnswer, FeeAnswer, Hex, MempoolAnswer,
-    PrevoutAnswer, SignedBtc, SpenderAnswer, TipAnswer,
+    PrevoutAnswer, SignedBtc, SpenderAnswer, StatesAnswer, TipAnswer,
 };
 use super::template::{DeploymentsAnswer, Selections, Template};
 
@@ -25,6 +25,7 @@ pub fn read_all(text: &[u8], tip: Tip) -> usize {
         read(text, |answer: DeploymentsAnswer| drop(answer.read())),
         read(text, |_: FeeAnswer| ()),
         read(text, |_: ChallengeAnswer| ()),
+        read(text, |answer: StatesAnswer| _ = answer.unvalidated()),
         read(text, |_: EntryAnswer| ()),
         read(text, |_: Vec<TipAnswer>| ()),
         read(text, |_: Vec<SpenderAnswer>| ()),

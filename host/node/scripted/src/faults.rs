@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use bitcoin::BlockHash;
-use outrigger_node::{NodeError, Result};
+use outrigger_node::{Gap, NodeError, Result};
 use parking_lot::{Condvar, Mutex};
 
 /// What is done once.
@@ -27,6 +27,8 @@ struct State {
     waiting: usize,
     slow: Duration,
     unreadable: BTreeSet<u32>,
+    /// Why, where the node can tell.
+    gap: Option<Gap>,
     forgotten: BTreeSet<BlockHash>,
     /// After how many moments of the chain it is done.
     hook: Option<(usize, Hook)>,
@@ -72,6 +74,15 @@ impl Faults {
     /// The block at this height cannot be read.
     pub fn set_unreadable(&self, height: u32) {
         self.state.lock().unreadable.insert(height);
+    }
+
+    /// Why blocks cannot be read.
+    pub fn set_gap(&self, gap: Gap) {
+        self.state.lock().gap = Some(gap);
+    }
+
+    pub(crate) fn gap(&self) -> Gap {
+        self.state.lock().gap.unwrap_or(Gap::None)
     }
 
     /// All blocks can be read again.

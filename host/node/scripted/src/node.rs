@@ -7,7 +7,9 @@ use bitcoin::consensus::deserialize;
 use bitcoin::{Block, BlockHash, Network, OutPoint, ScriptBuf, SignedAmount, Transaction, Txid};
 use outrigger_node::interest::concerning;
 use outrigger_node::search::{Found, FoundBlock, matching};
-use outrigger_node::{CoinScripts, Findings, HintSource, Link, Node, NodeError, Observer, Result, ScriptSet, Snapshot};
+use outrigger_node::{
+    CoinScripts, Findings, Gap, HintSource, Link, Node, NodeError, Observer, Result, ScriptSet, Snapshot,
+};
 use outrigger_sdk::FeeRate;
 use outrigger_sdk::testing::StubChain;
 use outrigger_service::chain::{
@@ -56,6 +58,11 @@ impl Node for ScriptedNode {
     fn tip(&self) -> Tip {
         let tip = self.chain.tip(Scope::NONE);
         tip.unwrap_or_else(|error| unreachable!("the stub always has a tip: {error}"))
+    }
+
+    fn gap(&self) -> Result<Gap> {
+        self.faults.pass()?;
+        Ok(self.faults.gap())
     }
 
     fn link(&self) -> Option<Link> {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use bitcoin::hashes::Hash;
 use bitcoin::{BlockHash, Transaction, Txid};
-use outrigger_node::{Node, ReadBlock};
+use outrigger_node::{Gap, Node, ReadBlock};
 use outrigger_service::chain::{BlockInfo, BlockRef};
 use parking_lot::Mutex;
 
@@ -87,7 +87,8 @@ impl Blocks {
     /// A block of the chain, by its hash.
     ///
     /// # Errors
-    /// [`WalletError::MissingBlock`] where the chain cannot give it.
+    /// [`WalletError::MissingBlock`] where the chain cannot give it, [`WalletError::Pruned`] or [`WalletError::Background`] where
+    /// the node can be expected to lack it.
     pub fn get(&self, node: &dyn Node, hash: BlockHash) -> Result<Arc<Decoded>> {
         let place = self.place(hash);
         let mut block = place.lock();
@@ -129,7 +130,14 @@ fn read(node: &dyn Node, hash: BlockHash) -> Result<Decoded> {
     let missing = || WalletError::MissingBlock(hash.to_string());
     let chain = node.snapshot()?;
     let info = chain.block_info(BlockRef::Hash { hash })?.ok_or_else(missing)?;
-    Ok(Decoded::new(info, chain.read_block(hash)?.ok_or_else(missing)?))
+    if let Some(block) = chain.read_block(hash)? {
+        return Ok(Decoded::new(info, block));
+    }
+    match node.gap()? {
+        Gap::Pruned { first } if info.height < first => Err(WalletError::Pruned { height: info.height, first }),
+        Gap::Background { first } if info.height <= first => Err(WalletError::Background { first }),
+        _ => Err(missing()),
+    }
 }
 
 #[cfg(test)]

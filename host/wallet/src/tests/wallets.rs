@@ -2,6 +2,7 @@
 
 use std::thread;
 
+use outrigger_node::{Gap, Node as _};
 use outrigger_service::ErrorKind;
 use outrigger_service::wallet::{AddressType, BalancesQuery};
 use outrigger_service::wire::Secret;
@@ -120,6 +121,35 @@ fn making_and_loading_are_refused_in_the_words_of_bitcoind() {
     assert_eq!(kind_of(keyless), ErrorKind::Refused);
     assert_eq!(kind_of(harness.try_create("../out", |_| {})), ErrorKind::Refused);
     assert_eq!(harness.manager.directory().unwrap(), ["junk", "w"]);
+}
+
+#[test]
+fn loading_beyond_what_the_node_has_says_what_it_lacks_and_what_to_do() {
+    let harness = Harness::with_wallet();
+    harness.manager.unload("w".into(), None).unwrap();
+    let lacking = harness.mine(vec![]);
+    let height = harness.node.tip().height;
+    harness.mine(vec![]);
+    harness.node.faults.forget(lacking);
+    let refused = |gap: Gap| {
+        harness.node.faults.set_gap(gap);
+        harness.manager.load("w".into(), None).unwrap_err()
+    };
+    let pruned = "Wallet loading failed. Prune: last wallet synchronisation goes beyond pruned data. You need to -reindex (download the whole blockchain again in case of a pruned node). ";
+    let (near, far) = (refused(Gap::Pruned { first: height + 100 }), refused(Gap::Pruned { first: height + 101 }));
+    assert_eq!((near.kind, far.kind), (ErrorKind::Refused, ErrorKind::Refused));
+    let fetch = format!("{pruned}Or have the node fetch the blocks of heights {height} to {} again", height + 99);
+    assert!(near.detail.starts_with(&fetch) && near.detail.contains("getblockfrompeer"), "{}", near.detail);
+    assert!(far.detail.starts_with(&format!("{pruned}Or let the host use a node")), "{}", far.detail);
+    let background = refused(Gap::Background { first: height + 1 });
+    let reaches = format!("Wallet should be able to load successfully after node sync reaches height {}", height + 1);
+    assert!(background.detail.starts_with("Wallet loading failed. Error loading wallet."), "{}", background.detail);
+    assert!(background.kind == ErrorKind::Refused && background.detail.ends_with(&reaches), "{}", background.detail);
+    // One that it should have is another matter.
+    let missing = refused(Gap::Pruned { first: height });
+    assert_eq!(missing.kind, ErrorKind::Storage);
+    harness.node.faults.remember(lacking);
+    harness.manager.load("w".into(), None).unwrap();
 }
 
 /// What is said of a wallet that states this layout.

@@ -121,6 +121,23 @@ fn importdescriptors_rescan_failure_has_a_text_of_its_own() {
 }
 
 #[test]
+fn rescans_name_the_background_validation_of_the_node_and_no_damage() {
+    let harness = Harness::watch_only();
+    harness.host.chain.validate_below(7);
+    let request = json!({"desc": with_checksum(&format!("wpkh({K})")), "timestamp": 4});
+    let call = harness.plugin.begin("importdescriptors", json!([[request]]));
+    harness.finish_rescan(RescanOutcome::Unreadable { block_time: 9 });
+    let answer = call.answer().unwrap().unwrap();
+    let text = answer[0]["error"]["message"].as_str().unwrap();
+    let end = "As a result, transactions and coins using this desc may not appear in the wallet. This error is likely caused by an in-progress assumeutxo background sync. Check logs or getchainstates RPC for assumeutxo background sync progress and try again later.";
+    assert!(text.starts_with("Rescan failed for descriptor with timestamp 4.") && text.ends_with(end), "{text}");
+    let call = harness.plugin.begin("rescanblockchain", json!([]));
+    harness.finish_rescan(RescanOutcome::Unreadable { block_time: 9 });
+    let text = "Failed to rescan unavailable blocks likely due to an in-progress assumeutxo background sync. Check logs or getchainstates RPC for assumeutxo background sync progress and try again later.";
+    assert_eq!(call.answer(), Some(Err(RpcError::new(RpcErrorCode(-1), text))));
+}
+
+#[test]
 fn import_rescan_is_answered_when_the_host_stops() {
     let harness = Harness::new();
     let call = harness.plugin.begin("importmulti", json!([[pkh(json!(1))]]));

@@ -132,6 +132,16 @@ fn users_method_list_may_name_methods_of_plugins_that_are_off() {
 }
 
 #[test]
+fn rest_is_not_served_by_the_host_itself() {
+    let host = Host::start();
+    let mut client = host.client();
+    for path in ["/rest/chaininfo.json", "/rest/mempool/info.json", "/rest/"] {
+        let reply = client.send(&format!("GET {path} HTTP/1.1\r\nHost: x\r\n\r\n"));
+        assert_eq!((reply.status, reply.body.as_str()), (404, ""), "{path}");
+    }
+}
+
+#[test]
 fn users_without_credentials_get_401() {
     let host = Host::start();
     let mut client = host.client();

@@ -95,33 +95,27 @@ impl Store {
     ) -> Result<(), EmbeddedError> {
         let mut count = self.coin_count(txn)?;
         let mut offset = HEADER_SIZE + VarInt::from(block.txdata.len()).size();
-        let (mut gone, mut made, mut coin_bytes) = (Vec::new(), Vec::new(), Vec::new());
+        let mut coin_bytes = Vec::new();
         for ((index, (tx, ids)), spent) in (0_u32..).zip(block.transactions()).zip(spent) {
             let txid = ids.txid;
-            gone.extend(tx.input.iter().take(spent.coins.len()).map(|input| outpoint_key(&input.previous_output)));
+            for input in tx.input.iter().take(spent.coins.len()) {
+                self.coins.delete(txn, &outpoint_key(&input.previous_output))?;
+                count = count.saturating_sub(1);
+            }
             for (vout, output) in (0_u32..).zip(&tx.output) {
                 if is_unspendable(output.script_pubkey.as_bytes()) {
                     continue;
                 }
-                let begin = coin_bytes.len();
+                coin_bytes.clear();
                 push_coin(&mut coin_bytes, output, height, index == 0);
-                made.push((outpoint_key(&OutPoint { txid, vout }), begin..coin_bytes.len()));
+                self.coins.put(txn, &outpoint_key(&OutPoint { txid, vout }), &coin_bytes)?;
+                count += 1;
             }
             let len = tx.total_size();
             let row = TxRow::new(*hash, index, saturated(offset), saturated(len));
             self.transactions.put(txn, txid.as_byte_array(), row.as_bytes())?;
             offset += len;
         }
-        // In the order of the table, so that neighbours meet the same pages. What the block itself spends never gets a row.
-        gone.sort_unstable();
-        made.sort_unstable_by(|(one, _), (other, _)| one.cmp(other));
-        for key in gone.iter().filter(|key| made.binary_search_by(|(made, _)| made.cmp(key)).is_err()) {
-            self.coins.delete(txn, key)?;
-        }
-        for (key, bytes) in made.iter().filter(|(key, _)| gone.binary_search(key).is_err()) {
-            self.coins.put(txn, key, coin_bytes.get(bytes.clone()).unwrap_or_default())?;
-        }
-        count = (count + made.len() as u64).saturating_sub(gone.len() as u64);
         self.undo.put(txn, hash.as_byte_array(), &wire::to_bytes(spent))?;
         self.put_counter(txn, meta::COINS, count)?;
         self.put_digest(txn, hash, height, block, spent)?;

@@ -236,18 +236,3 @@ proptest! {
         }
     }
 }
-
-#[test]
-fn coins_that_their_own_block_spends_get_no_row() {
-    let node = TestNode::new();
-    let coinbases = extend_by(&node, 102);
-    let first = spend(&[(coinbases[0], 0)], &[3_000_000, 2_000_000, 1_000_000]);
-    let second = spend(&[(first.compute_txid(), 1), (coinbases[1], 0)], &[4_000_000]);
-    let third = spend(&[(second.compute_txid(), 0), (first.compute_txid(), 2)], &[500_000, 400_000]);
-    let block = extend(&node, &[first.clone(), second.clone(), third]);
-    assert_as_replayed(&node);
-    let spent = [OutPoint::new(first.compute_txid(), 1), OutPoint::new(second.compute_txid(), 0)];
-    assert_eq!(node.snapshot().unwrap().coins(&spent).unwrap(), [None, None]);
-    node.invalidate_block(block.block_hash()).unwrap();
-    assert_as_replayed(&node);
-}

@@ -118,6 +118,12 @@ pub trait Node: Send + Sync {
         ChainIdentity::of(self.network())
     }
 
+    /// The release of Bitcoin Core that another process is, by its first number; `None` for a node in this process, and until the
+    /// other one has told. Answered from memory.
+    fn release(&self) -> Option<u32> {
+        None
+    }
+
     /// What keeps the host from following the node's chain, for the operator (`warnings` of getwalletinfo and getblockchaininfo).
     /// Answered from memory.
     fn warnings(&self) -> Vec<String> {

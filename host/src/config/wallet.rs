@@ -104,6 +104,8 @@ impl WalletConfig {
             reject_long_chains: self.walletrejectlongchains,
             address_type: self.addresstype,
             change_type: self.changetype,
+            // The node's release says it.
+            replaces_any: false,
         }
     }
 

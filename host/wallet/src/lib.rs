@@ -81,6 +81,7 @@ pub use live::Wallet;
 pub use manager::{WalletManager, WalletStatus};
 use outrigger_base::client_files::ClientFiles;
 use outrigger_node::Node;
+use outrigger_standard::release::{self, Rules};
 pub use paying::Turn;
 use scrub::Scrubber;
 pub use view::WalletView;
@@ -159,6 +160,11 @@ struct Shared {
 }
 
 impl Shared {
+    /// What the node's release does in its own way.
+    fn rules(&self) -> Rules {
+        release::rules(self.node.release())
+    }
+
     /// A block's entry in the chain as it stands now; none when it is unknown.
     fn block_info(&self, block: BlockRef) -> error::Result<Option<BlockInfo>> {
         Ok(self.node.snapshot()?.block_info(block)?)

@@ -167,7 +167,8 @@ impl Wallet {
 
     /// What holds for its payments.
     pub fn spend_settings(&self) -> SpendSettings {
-        SpendSettings { pay_feerate: *self.pay_feerate.lock(), ..self.shared.settings.spending.clone() }
+        let (pay_feerate, replaces_any) = (*self.pay_feerate.lock(), self.shared.rules().replaces_any);
+        SpendSettings { pay_feerate, replaces_any, ..self.shared.settings.spending.clone() }
     }
 
     /// Sets the feerate of payments that name none, until it is unloaded; none: it is estimated.

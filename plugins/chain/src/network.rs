@@ -4,6 +4,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use outrigger_sdk::amount;
 use outrigger_sdk::service::chain::{BlockRef, BlockState, Publication};
+use outrigger_sdk::standard::release;
 use serde_json::{Map, Value, json};
 
 use crate::blocks::hash_argument;
@@ -11,7 +12,7 @@ use crate::error::ChainError;
 use crate::{Context, Outcome, args};
 
 /// The release of bitcoind whose interface is served, as its `getnetworkinfo` counts.
-const VERSION: u32 = 290_000;
+const VERSION: u32 = release::PRESENT * 10_000;
 /// The same as a user agent (BIP 14), with what serves it as a comment: clients read the release out of it.
 const USER_AGENT: &str = concat!("/Satoshi:29.0.0(Outrigger:", env!("CARGO_PKG_VERSION"), ")/");
 /// The version of the peer-to-peer protocol that this release speaks.

@@ -28,6 +28,7 @@ mod secp;
 mod tests;
 mod wildcard;
 
+use std::collections::HashSet;
 use std::fmt;
 
 use bitcoin::bip32::Xpub;
@@ -187,6 +188,23 @@ impl Descriptor {
     /// place of the steps before it, so that it expands without private keys. This is how listdescriptors shows it.
     pub fn to_normalized_string(&self) -> String {
         checksum::with_checksum(&self.text(Form::Normalized))
+    }
+
+    /// As [`Descriptor::to_normalized_string`], but with each key within a miniscript as `given`, the same descriptor, was
+    /// written: how Bitcoin Core shows it before release 30.
+    pub fn to_normalized_string_with(&self, given: &Self) -> String {
+        let network = NetworkKind::from(self.network);
+        let within: HashSet<KeyRef> = self.node.miniscript_keys().into_iter().collect();
+        let key = |name: KeyRef, _| {
+            let (written, form) = if within.contains(&name) { (given, Form::Public) } else { (self, Form::Normalized) };
+            written.keys.get(name.0).map(|key| key.text(form, network)).unwrap_or_default()
+        };
+        checksum::with_checksum(&self.node.text(&key))
+    }
+
+    /// Whether miniscript is within it.
+    pub fn has_miniscript(&self) -> bool {
+        !self.node.miniscript_keys().is_empty()
     }
 
     /// Its canonical text with all private keys that it holds, with checksum; none where it holds none.

@@ -88,6 +88,17 @@ impl Node {
         }
     }
 
+    /// The keys within miniscript.
+    pub fn miniscript_keys(&self) -> Vec<KeyRef> {
+        match self {
+            Self::Miniscript(expression) => expression.iter_pk().collect(),
+            Self::TapMiniscript(expression) => expression.iter_pk().collect(),
+            Self::Sh(inner) | Self::Wsh(inner) => inner.miniscript_keys(),
+            Self::Tr(_, leaves) => leaves.iter().flat_map(|(_, leaf)| leaf.miniscript_keys()).collect(),
+            _ => Vec::new(),
+        }
+    }
+
     /// The text of the expression, with its keys as `key` shows them.
     pub fn text(&self, key: &ShowKey<'_>) -> String {
         self.text_in(key, false)

@@ -81,9 +81,9 @@ pub enum ReplaceError {
     /// It is in a block, or cannot be any more.
     #[error("Transaction has been mined, or is conflicted with a mined transaction")]
     Mined,
-    /// None of its inputs signals that it may be replaced (BIP 125). Bitcoin Core asks for that up to release 29.
+    /// It does not say that it may be replaced.
     #[error("Transaction is not BIP 125 replaceable")]
-    NotReplaceable,
+    NotSignalling,
     /// It was replaced already.
     #[error("Cannot bump transaction {0} which was already bumped by transaction {1}")]
     Bumped(Txid, String),
@@ -125,7 +125,7 @@ impl From<ReplaceError> for RpcError {
             | ReplaceError::BelowRequired(_)
             | ReplaceError::NoRecipients => RpcErrorCode::INVALID_PARAMETER,
             ReplaceError::Mined
-            | ReplaceError::NotReplaceable
+            | ReplaceError::NotSignalling
             | ReplaceError::Bumped(..)
             | ReplaceError::ForeignInputs
             | ReplaceError::BelowMempool(..)
@@ -157,7 +157,7 @@ pub fn replace(
         return Err(ReplaceError::ChangeIndex);
     }
     let spent = original.spent(services)?;
-    let owned = original.check(services, own_inputs_only)?;
+    let owned = original.check(services, own_inputs_only, settings.replaces_any)?;
     let paid: Amount = sum(&original.transaction.output);
     let old_fee = sum(&spent).saturating_sub(paid);
 
@@ -225,7 +225,12 @@ impl Original {
     }
 
     /// Checks that it may be replaced (`PreconditionChecks`). Gives what it spends of the wallet.
-    fn check(&self, services: Services<'_>, own_inputs_only: bool) -> Result<HashMap<OutPoint, TxOut>, ReplaceError> {
+    fn check(
+        &self,
+        services: Services<'_>,
+        own_inputs_only: bool,
+        replaces_any: bool,
+    ) -> Result<HashMap<OutPoint, TxOut>, ReplaceError> {
         let txid = self.row.txid;
         let count = u32::try_from(self.transaction.output.len()).unwrap_or(u32::MAX);
         let outputs = (0..count).map(|vout| OutPoint { txid, vout }).collect();
@@ -239,8 +244,8 @@ impl Original {
         if matches!(self.row.state, TxState::Confirmed { .. } | TxState::Conflicted { .. }) {
             return Err(ReplaceError::Mined);
         }
-        if !self.row.signals {
-            return Err(ReplaceError::NotReplaceable);
+        if !replaces_any && !self.transaction.is_explicitly_rbf() {
+            return Err(ReplaceError::NotSignalling);
         }
         if let Some((_, by)) = self.row.metadata.iter().find(|(key, _)| key == REPLACED_BY) {
             return Err(ReplaceError::Bumped(txid, by.clone()));

@@ -14,6 +14,7 @@ mod kind;
 pub mod multisig;
 mod ops;
 pub mod policy;
+pub mod release;
 pub mod work;
 
 #[cfg(test)]

@@ -22,6 +22,7 @@ mod passed;
 mod plugins;
 mod psbts;
 mod refusals;
+mod releases;
 mod reorganisations;
 mod rescans;
 mod returns;

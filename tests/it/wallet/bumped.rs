@@ -163,18 +163,17 @@ fn bumpfee_refuses_as_bitcoind() {
 }
 
 #[test]
-fn bumpfee_refuses_what_does_not_signal_as_bitcoind() {
+fn payments_that_do_not_signal_are_not_replaced_before_release_30() {
     let Some(mut pair) = Pair::start(&[]) else { return };
     pair.fund(1);
-    let coin = pair.ours.call("listunspent", json!([]))[0].clone();
-    let inputs = json!([{"txid": coin["txid"], "vout": coin["vout"], "sequence": 0xffff_fffe_u32}]);
-    let raw = pair.ours.call("createrawtransaction", json!([inputs, [{FOREIGN: 49.99}]]));
-    let signed = pair.ours.call("signrawtransactionwithwallet", json!([raw]));
-    let [txid, _] = pair.both("sendrawtransaction", &json!([signed["hex"]]));
+    let pay = json!({"address": FOREIGN, "amount": 1, "fee_rate": 5, "replaceable": false});
+    let txid = pair.ours.call("sendtoaddress", pay);
+    let told = pair.ours.call("gettransaction", json!([txid]));
+    assert_eq!(pair.theirs.call("sendrawtransaction", json!([told["hex"]])), txid);
     for method in ["bumpfee", "psbtbumpfee"] {
-        pair.check(method, json!([txid, {"fee_rate": 100}]));
-        let refused = (-4, "Transaction is not BIP 125 replaceable".to_owned());
-        assert_eq!(pair.ours.refused(method, json!([txid, {"fee_rate": 100}])), refused);
+        pair.check(method, json!([txid]));
+        let (code, message) = pair.ours.refused(method, json!([txid]));
+        assert_eq!((code, message.as_str()), (-4, "Transaction is not BIP 125 replaceable"));
     }
 }
 

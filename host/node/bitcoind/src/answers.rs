@@ -72,6 +72,21 @@ impl StatesAnswer {
     }
 }
 
+/// `getnetworkinfo`.
+#[derive(Deserialize)]
+pub struct NetworkAnswer {
+    /// The node's version: 290400 for 29.4.
+    version: u32,
+}
+
+impl NetworkAnswer {
+    /// The first number of its release.
+    pub fn release(&self) -> u32 {
+        const PER_RELEASE: u32 = 10_000;
+        self.version / PER_RELEASE
+    }
+}
+
 /// `getblockchaininfo` since 29, and `getblocktemplate`, on a signet.
 #[derive(Deserialize)]
 pub struct ChallengeAnswer {

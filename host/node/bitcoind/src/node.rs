@@ -163,6 +163,10 @@ impl Node for BitcoindNode {
         self.chain.clone()
     }
 
+    fn release(&self) -> Option<u32> {
+        self.follower.release()
+    }
+
     fn warnings(&self) -> Vec<String> {
         self.follower.held().into_iter().collect()
     }

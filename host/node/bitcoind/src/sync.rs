@@ -11,7 +11,7 @@ use outrigger_service::chain::Tip;
 use parking_lot::{Mutex, MutexGuard};
 use serde_json::json;
 
-use super::answers::{ChainAnswer, TipAnswer};
+use super::answers::{ChainAnswer, NetworkAnswer, TipAnswer};
 use super::chain::Entry;
 use super::error::{AskError, MirrorError, SyncError};
 use super::filters::Filters;
@@ -67,6 +67,8 @@ pub struct Follower {
     returns: Returns,
     /// When the node was started, in Unix seconds, and how many connections had been made when it was asked; 0 and none before.
     started: Mutex<(u64, Option<u64>)>,
+    /// The first number of its release; 0: it has not told.
+    release: AtomicU32,
     /// Whether a passed call was answered since then: the node may be there again.
     seen: AtomicBool,
     /// What says that there is something to read.
@@ -109,6 +111,7 @@ impl Follower {
             reached: AtomicBool::new(false),
             returns: Returns::default(),
             started: Mutex::default(),
+            release: AtomicU32::new(0),
             seen: AtomicBool::new(false),
             source: Source::default(),
             behind: AtomicU32::new(0),
@@ -306,6 +309,7 @@ impl Follower {
         if started.1 == Some(connections) {
             return;
         }
+        self.learn_release();
         let uptime = match self.rpc.ask_within::<u64>(CATCH_UP_PATIENCE, "uptime", &json!([])) {
             Ok(uptime) => uptime,
             Err(error) => return tracing::debug!(%error, "the node does not say since when it runs"),
@@ -315,6 +319,19 @@ impl Follower {
         if before > 0 && (since.abs_diff(before) > 1 || uptime <= YOUNG) {
             self.note_return();
         }
+    }
+
+    /// Asks a node that may have been started anew which release it is. One that does not say counts as what it was.
+    fn learn_release(&self) {
+        match self.rpc.ask_within::<NetworkAnswer>(CATCH_UP_PATIENCE, "getnetworkinfo", &json!([])) {
+            Ok(answer) => self.release.store(answer.release(), Ordering::Relaxed),
+            Err(error) => tracing::debug!(%error, "the node does not say which release it is"),
+        }
+    }
+
+    /// The first number of the node's release; none until it has told it.
+    pub fn release(&self) -> Option<u32> {
+        Some(self.release.load(Ordering::Relaxed)).filter(|release| *release > 0)
     }
 
     fn sync_to_best(&self) -> Result<bool, SyncError> {

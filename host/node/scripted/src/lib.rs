@@ -9,6 +9,7 @@ mod node;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::sync::atomic::AtomicU32;
 
 use bitcoin::consensus::deserialize;
 use bitcoin::{Amount, Block, BlockHash, OutPoint, ScriptBuf, Transaction, Txid};
@@ -29,6 +30,8 @@ pub struct ScriptedNode {
     pub chain: Arc<StubChain>,
     /// The mempool. What is done to it directly is told to nobody.
     pub mempool: Arc<StubMempool>,
+    /// The release that it says it is; 0: it says none.
+    pub release: AtomicU32,
     /// What goes wrong.
     pub faults: Arc<Faults>,
     observers: Mutex<Vec<Arc<dyn Observer>>>,
@@ -47,7 +50,7 @@ impl ScriptedNode {
     /// A node of a chain and a mempool that are there.
     pub fn of(chain: Arc<StubChain>, mempool: Arc<StubMempool>) -> Arc<Self> {
         let (observers, told) = (Mutex::default(), Mutex::default());
-        Arc::new(Self { mempool, chain, faults: Arc::default(), observers, told })
+        Arc::new(Self { mempool, chain, release: AtomicU32::new(0), faults: Arc::default(), observers, told })
     }
 
     /// Tells these events, in their order.

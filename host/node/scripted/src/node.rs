@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use bitcoin::consensus::deserialize;
 use bitcoin::{Block, BlockHash, Network, OutPoint, ScriptBuf, SignedAmount, Transaction, Txid};
@@ -63,6 +64,10 @@ impl Node for ScriptedNode {
     fn gap(&self) -> Result<Gap> {
         self.faults.pass()?;
         Ok(self.faults.gap())
+    }
+
+    fn release(&self) -> Option<u32> {
+        Some(self.release.load(Ordering::Relaxed)).filter(|release| *release > 0)
     }
 
     fn link(&self) -> Option<Link> {

@@ -1,11 +1,13 @@
 //! Imports of descriptors, and of keys and scripts.
 
 use std::str::FromStr as _;
+use std::sync::atomic::Ordering;
 
 use bitcoin::bip32::{Xpriv, Xpub};
 use bitcoin::key::PrivateKey;
 use bitcoin::secp256k1::{Secp256k1, SecretKey};
-use bitcoin::{NetworkKind, OutPoint, ScriptBuf};
+use bitcoin::{Network, NetworkKind, OutPoint, ScriptBuf};
+use outrigger_descriptor::{Checksum, Descriptor};
 use outrigger_service::ErrorKind;
 use outrigger_service::wallet::{AddressType, Import, ImportOutcome, KeyOrigin, KeysImport, Ownership, ScriptInfo};
 use outrigger_service::wire::{Blob, Secret};
@@ -223,12 +225,7 @@ fn known_descriptors_are_replaced_and_never_lose_a_script() {
     assert_eq!(harness.import_one(import(5, 29, true)), ImportOutcome::RangeShrinks { begin: 5, end: 30 });
     // Indexes below the beginning are ours too.
     let text_of = harness.view().descriptors(false).unwrap()[0].text.expose().to_owned();
-    let parsed = outrigger_descriptor::Descriptor::parse(
-        &text_of,
-        bitcoin::Network::Regtest,
-        outrigger_descriptor::Checksum::Required,
-    )
-    .unwrap();
+    let parsed = Descriptor::parse(&text_of, Network::Regtest, Checksum::Required).unwrap();
     let at = |index| parsed[0].expand(index).unwrap().scripts[0].script_pubkey.clone();
     assert_eq!(harness.ownership(&at(0)), Ownership::Spendable);
     assert_eq!(harness.ownership(&at(30)), Ownership::Spendable);
@@ -370,6 +367,36 @@ fn the_marks_of_hardened_steps_do_not_make_another_descriptor() {
         let larger = descriptor(&text, |import| import.range = Some((0, 60)));
         assert_eq!(harness.import_one(larger), IMPORTED);
         assert_eq!(harness.view().descriptors(false).unwrap().len(), 1);
+    }
+}
+
+#[test]
+fn keys_within_miniscript_are_told_as_given_before_release_30() {
+    let harness = Harness::blank();
+    let text = |mark: &str| {
+        format!("tr([01020304/84{mark}]{XPRV}/0{mark}/*,and_v(v:pk([01020304/85{mark}]{XPRV}/1{mark}/*),older(5)))")
+    };
+    let mut end = 9;
+    let mut told = |mark: &str, release: u32| {
+        harness.node.release.store(release, Ordering::Relaxed);
+        // A larger range with each import: a smaller one is refused.
+        end += 100;
+        assert_eq!(harness.import_one(descriptor(&text(mark), |import| import.range = Some((0, end)))), IMPORTED);
+        let infos = harness.view().descriptors(false).unwrap();
+        assert_eq!(infos.len(), 1, "marks make no other descriptor");
+        let told = infos[0].text.expose().to_owned();
+        let at_0 = &Descriptor::parse(&told, Network::Regtest, Checksum::Required).unwrap()[0];
+        assert_eq!((at_0.key_count(), told.starts_with("tr([01020304/84h/0h]tpub")), (2, true), "{told}");
+        told
+    };
+    let root = Xpub::from_priv(&Secp256k1::new(), &Xpriv::from_str(XPRV).unwrap());
+    for (mark, release) in [("h", 0), ("'", 0), ("'", 29), ("h", 29)] {
+        let told = told(mark, release);
+        assert!(told.contains(&format!("pk([01020304/85{mark}]{root}/1{mark}/*)")), "{release}: {told}");
+    }
+    for mark in ["h", "'"] {
+        let told = told(mark, 30);
+        assert!(told.contains("pk([01020304/85h/1h]tpub"), "{told}");
     }
 }
 

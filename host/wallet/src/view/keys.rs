@@ -50,7 +50,7 @@ impl WalletView {
                 });
                 key.has_private |= xprv.is_some() || (encryption_key.is_none() && row.holds(&key.xpub));
                 key.xprv = key.xprv.take().or(xprv.filter(|_| private));
-                let told = (row.public.clone(), row.active);
+                let told = (self.public_text(number, &row)?, row.active);
                 // It may be written with the same key twice.
                 if key.descriptors.last() != Some(&told) {
                     key.descriptors.push(told);

@@ -14,6 +14,7 @@ use std::sync::Arc;
 
 use bitcoin::ScriptBuf;
 use heed::RoTxn;
+use outrigger_descriptor::{Descriptor, Expansion};
 use outrigger_service::chain::BlockRef;
 use outrigger_service::signer::SignBatch;
 use outrigger_service::wallet::{
@@ -22,7 +23,6 @@ use outrigger_service::wallet::{
 use outrigger_service::wire::{Blob, Secret, from_bytes};
 use outrigger_service::{ErrorKind, Result as ServiceResult};
 
-use super::descriptors::DescriptorPosition;
 use super::error::{Result, WalletError};
 use super::follow::resends::Unsent;
 use super::follow::synced_at;
@@ -228,7 +228,11 @@ impl WalletView {
             origins: imported.origins,
         };
         for place in row.iter().flat_map(|row| row.owners.iter().copied()).rev() {
-            add_descriptor_knowledge(script, place, owners, &mut info);
+            let Some((row, parsed)) = owners.descriptors.get(&place.0) else { continue };
+            info.internal = row.internal;
+            info.timestamp = row.timestamp;
+            info.parents.push(self.public_text(place.0, row)?);
+            add_expansion(script, parsed, owners.expansions.get(&place), &mut info);
         }
         info.parents.reverse();
         Ok(Some(info))
@@ -292,7 +296,7 @@ impl WalletView {
             let place = private_key_of(number);
             let text = match (&encryption_key, self.t().keys.get(&self.txn, &place)?) {
                 (Some(encryption_key), Some(value)) => encryption_key.unwrap(&place, value)?,
-                _ => Secret::new(row.public),
+                _ => Secret::new(self.public_text(number, &row)?),
             };
             infos.push(DescriptorInfo {
                 text,
@@ -304,6 +308,18 @@ impl WalletView {
             });
         }
         Ok(infos)
+    }
+
+    /// The public text of a descriptor as the node's release shows it to clients.
+    fn public_text(&self, number: u32, row: &DescriptorRow) -> Result<String> {
+        if self.wallet.shared.rules().miniscript_as_given && row.identity != row.public {
+            let public = self.wallet.descriptors.get(number, &row.public)?;
+            if public.has_miniscript() {
+                let given = self.wallet.descriptors.get(number, &row.identity)?;
+                return Ok(public.to_normalized_string_with(&given));
+            }
+        }
+        Ok(row.public.clone())
     }
 
     /// Which of these public keys (33, 65 or 32 bytes) the wallet could sign with, for outputs with these scripts.
@@ -323,14 +339,10 @@ impl WalletView {
     }
 }
 
-/// Adds what a descriptor says of a script; it outranks what imported keys say.
-fn add_descriptor_knowledge(script: &ScriptBuf, place: DescriptorPosition, owners: &Owners, info: &mut ScriptInfo) {
-    let Some((row, parsed)) = owners.descriptors.get(&place.0) else { return };
-    info.internal = row.internal;
-    info.timestamp = row.timestamp;
-    info.parents.push(row.public.clone());
+/// Adds what a descriptor means at the place of a script; it outranks what imported keys say.
+fn add_expansion(script: &ScriptBuf, parsed: &Descriptor, expansion: Option<&Arc<Expansion>>, info: &mut ScriptInfo) {
     // Hardened below the public key, and derived before the wallet kept more than the script: it takes the key.
-    let Some(expansion) = owners.expansions.get(&place) else { return };
+    let Some(expansion) = expansion else { return };
     if let Some(found) = expansion.scripts.iter().find(|found| found.script_pubkey == *script)
         && parsed.is_solvable()
     {

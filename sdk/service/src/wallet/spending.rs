@@ -39,6 +39,9 @@ wire_struct! {
         pub address_type: AddressType,
         /// The type of change; none: one that suits the recipients (`-changetype`).
         pub change_type: Option<AddressType>,
+        /// Whether bumpfee also replaces transactions that do not signal it (BIP 125): as the node's release does, not an option.
+        #[since(1)]
+        pub replaces_any: bool,
     }
 }
 
@@ -59,6 +62,7 @@ impl Default for SpendSettings {
             reject_long_chains: true,
             address_type: AddressType::Bech32,
             change_type: None,
+            replaces_any: false,
         }
     }
 }

@@ -1,0 +1,95 @@
+//! What differs by release: the host's wallets answer as those of the node that it stands in front of, whichever release that is.
+
+use outrigger_tests::{Client, bitcoind};
+use serde_json::{Value, json};
+
+use super::{ADDRESS, start};
+use crate::compared::told;
+
+/// The root of the keys, private and public.
+const ROOT: [&str; 2] = [
+    "tprv8ZgxMBicQKsPd7Uf69XL1XwhmjHopUGep8GuEiJDZmbQz6o58LninorQAfcKZWARbtRtfnLcJ5MQ2AtHcQJCCRUcMRvmDUjyEmNUWwx8UbK",
+    "tpubD6NzVbkrYhZ4WaWSyoBvQwbpLkojyoTZPRsgXELWz3Popb3qkjcJyJUGLnL4qHHoQvao8ESaAstxYSnhyswJ76uZPStJRJCTKvosUCJZL5B",
+];
+/// Descriptors with `#` for the mark of hardened steps, and whether a wallet without private keys can watch them.
+const FORMS: [(&str, bool); 13] = [
+    ("wpkh([d34db33f/84#]KEY/0/*)", true),
+    ("pkh([d34db33f/84#]KEY/0/*)", true),
+    ("multi(1,[d34db33f/44#]KEY/0/*)", true),
+    ("sh(wsh(sortedmulti(1,[d34db33f/44#]KEY/0/*,[d34db33f/45h]KEY/1/*)))", true),
+    ("wsh(pk([d34db33f/44#]KEY/0/*))", true),
+    ("wsh(or_d(pk([d34db33f/44#]KEY/0/*),and_v(v:pkh([d34db33f/45h]KEY/1/*),older(10))))", true),
+    ("sh(wsh(or_d(pk([d34db33f/44#]KEY/0/*),and_v(v:pkh([d34db33f/45#]KEY/1/*),older(10)))))", true),
+    ("tr([d34db33f/44#]KEY/0/*,and_v(v:pk([d34db33f/45#]KEY/1/*),older(10)))", true),
+    ("tr([d34db33f/44#]KEY/0/*,{pk([d34db33f/45#]KEY/1/*),multi_a(1,[d34db33f/46#]KEY/2/*)})", true),
+    ("wpkh(KEY/84#/0#/*)", false),
+    ("wsh(and_v(v:pk([d34db33f/44#]KEY/1#/0/*),older(5)))", false),
+    ("wsh(and_v(v:pk(KEY/1/*#),older(5)))", false),
+    ("tr(KEY/1#/*,and_v(v:pk([d34db33f/44#]KEY/2#/*),older(5)))", false),
+];
+
+/// All that a wallet tells of the one descriptor that it is given.
+fn descriptor_told(wallet: &mut Client, text: &str, address: &Value, private: bool) -> Vec<Value> {
+    let imported = wallet.call("importdescriptors", json!([[{"desc": text, "timestamp": "now", "range": [0, 9]}]]));
+    assert_eq!(imported[0]["success"], true, "{text}: {imported}");
+    let mut texts = Vec::new();
+    for params in [json!([]), json!([true])].iter().take(1 + usize::from(private)) {
+        texts.push(wallet.call("listdescriptors", params.clone())["descriptors"][0]["desc"].clone());
+    }
+    texts.push(wallet.call("gethdkeys", json!([]))[0]["descriptors"].clone());
+    if !address.is_null() {
+        let info = wallet.call("getaddressinfo", json!([address]));
+        texts.extend(["desc", "parent_desc", "hdkeypath"].map(|key| info[key].clone()));
+    }
+    texts
+}
+
+#[test]
+fn descriptors_are_told_as_the_node_tells_them() {
+    let Some(host) = start(&["-keypool=20"]) else { return };
+    let mut node = host.node.as_ref().unwrap().client();
+    for (number, (form, watched)) in FORMS.iter().enumerate() {
+        for (side, mark) in ["h", "'"].iter().enumerate() {
+            let name = format!("w{number}_{side}");
+            let text = form.replace('#', mark).replace("KEY", ROOT[usize::from(*watched)]);
+            let checksum = node.call("getdescriptorinfo", json!([text]))["checksum"].clone();
+            let text = format!("{text}#{}", checksum.as_str().unwrap());
+            // A bare script has no address.
+            let address =
+                node.try_call("deriveaddresses", json!([text, [0, 0]])).map_or(Value::Null, |all| all[0].clone());
+            let [ours, theirs] = [&mut host.client(), &mut node].map(|client| {
+                client.call("createwallet", json!([name, watched, true]));
+                descriptor_told(&mut client.wallet(&name), &text, &address, !watched)
+            });
+            assert_eq!(ours, theirs, "{text}");
+        }
+    }
+}
+
+#[test]
+fn payments_that_do_not_signal_are_replaced_as_by_the_node() {
+    let Some(host) = start(&[]) else { return };
+    let mut ours = host.new_wallet("w");
+    let mut theirs = bitcoind::twin(host.node.as_ref().unwrap().client(), &mut ours);
+    let mine = ours.call("getnewaddress", json!([]));
+    host.client().call("generatetoaddress", json!([2, mine]));
+    host.client().call("generatetoaddress", json!([100, ADDRESS]));
+    for replaceable in [false, true] {
+        let pay = json!([ADDRESS, 1, "", "", false, replaceable, null, "unset", null, 5]);
+        let txid = ours.call("sendtoaddress", pay);
+        let asked = json!([txid, {"fee_rate": 20}]);
+        let bumped = [&mut ours, &mut theirs].map(|wallet| {
+            wallet.call("syncwithvalidationinterfacequeue", json!([]));
+            let bumped = wallet.try_call("psbtbumpfee", asked.clone());
+            let fees = bumped.map(|bumped| json!([bumped["origfee"], bumped["fee"]]).to_string());
+            fees.map_err(|failure| (failure.code, failure.message))
+        });
+        assert_eq!(bumped[0], bumped[1], "replaceable {replaceable}");
+        if bumped[1].is_ok() {
+            ours.call("bumpfee", asked);
+        } else {
+            let [ours, theirs] = [&mut ours, &mut theirs].map(|wallet| told(wallet, "bumpfee", &asked));
+            assert!(ours == theirs && !replaceable, "{ours} {theirs}");
+        }
+    }
+}

@@ -91,7 +91,10 @@ where
 /// When a key in it is bad.
 pub(super) fn is_miniscript(text: &str, keys: &mut KeyParser) -> Result<bool, DescriptorError> {
     match read::<Tap>(text) {
-        Ok(Some(parsed)) => translated(&parsed, Context::Tr, keys).map(|_| true),
+        Ok(Some(parsed)) => match translated(&parsed, Context::Tr, keys) {
+            Err(DescriptorError::NoKey) if parsed.iter_pk().any(|key| key.0.is_empty()) => Ok(false),
+            translated => translated.map(|_| true),
+        },
         Ok(None) => Ok(false),
         Err(_) => Ok(true),
     }
@@ -107,7 +110,11 @@ pub(super) fn parse<Ctx: ScriptContext>(
     keys: &mut KeyParser,
 ) -> Result<Option<Miniscript<KeyRef, Ctx>>, DescriptorError> {
     let Some(parsed) = read::<Ctx>(text)? else { return Ok(None) };
-    let translated = translated(&parsed, context, keys)?;
+    let translated = match translated(&parsed, context, keys) {
+        // What has no text at all is no key, as in bitcoind's parser.
+        Err(DescriptorError::NoKey) if parsed.iter_pk().any(|key| key.0.is_empty()) => return Ok(None),
+        translated => translated?,
+    };
     // Keys are compared as they are shown: after the translation each has a number of its own.
     let shown = |name: &KeyRef| Ok::<_, Infallible>(KeyText(keys.public_text(*name)));
     let shown =

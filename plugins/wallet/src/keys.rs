@@ -3,7 +3,8 @@
 use std::str::FromStr;
 
 use bitcoin::bip32::{Xpriv, Xpub};
-use bitcoin::{Network, ScriptBuf};
+use bitcoin::hashes::{Hash, hash160};
+use bitcoin::{Network, PrivateKey, ScriptBuf};
 use outrigger_sdk::RpcError;
 use outrigger_sdk::descriptor::{Checksum, Descriptor};
 use outrigger_sdk::params::{Type, int32, object};
@@ -112,7 +113,7 @@ pub fn create_wallet_descriptor(context: &mut CallContext<'_>) -> Result<Value, 
     let master = match asked {
         Some(asked) => {
             let asked = asked.as_str().ok_or_else(|| wrong_type(asked, Type::String))?;
-            private_key_of(&keys, asked, network)?
+            private_key_of(context, &keys, asked, network)?
         }
         None => only_active(&keys)?,
     };
@@ -142,15 +143,34 @@ pub fn create_wallet_descriptor(context: &mut CallContext<'_>) -> Result<Value, 
     Ok(json!({"descs": added}))
 }
 
-/// The private key of an extended public key that the call names.
-fn private_key_of(keys: &[HdKey], asked: &str, network: Network) -> Result<Secret, WalletError> {
+/// The private key of an extended public key that the call names: any of the wallet's keys that has its public key, as bitcoind
+/// looks only for that.
+fn private_key_of(
+    context: &CallContext<'_>,
+    keys: &[HdKey],
+    asked: &str,
+    network: Network,
+) -> Result<Secret, WalletError> {
     let xpub = Xpub::from_str(asked).ok().filter(|xpub| xpub.network == network.into());
     let xpub = xpub.ok_or(WalletError::HdKey)?;
     let same = |key: &&HdKey| Xpub::from_str(&key.xpub).is_ok_and(|known| known.public_key == xpub.public_key);
     let held = keys.iter().filter(same).find_map(|key| Xpriv::from_str(key.xprv.as_ref()?.expose()).ok());
-    let mut held = held.ok_or_else(|| WalletError::UnknownHdKey(xpub.to_string()))?;
-    (held.chain_code, held.depth) = (xpub.chain_code, xpub.depth);
-    (held.parent_fingerprint, held.child_number) = (xpub.parent_fingerprint, xpub.child_number);
+    let held = match held {
+        Some(held) => Some(held.private_key),
+        None => {
+            let hash = hash160::Hash::hash(&xpub.public_key.serialize()).to_byte_array();
+            let wif = context.host.wallet.private_key(context.scope, hash)?;
+            wif.and_then(|wif| PrivateKey::from_wif(wif.expose()).ok()).map(|key| key.inner)
+        }
+    };
+    let mut held = Xpriv {
+        network: xpub.network,
+        depth: xpub.depth,
+        parent_fingerprint: xpub.parent_fingerprint,
+        child_number: xpub.child_number,
+        private_key: held.ok_or_else(|| WalletError::UnknownHdKey(xpub.to_string()))?,
+        chain_code: xpub.chain_code,
+    };
     let text = Secret::new(held.to_string());
     held.private_key.non_secure_erase();
     Ok(text)

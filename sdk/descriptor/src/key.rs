@@ -159,6 +159,15 @@ impl Key {
         }
     }
 
+    /// Its private key as WIF, where that is in the expression and its public key has this HASH160.
+    pub fn wif_of(&self, hash: &[u8; 20], network: NetworkKind) -> Option<Secret> {
+        let (public, inner) = self.private_half()?;
+        let compressed = !matches!(&self.body, Body::Single(single) if !single.public.compressed);
+        let public = PublicKey { compressed, inner: public };
+        let is_it = public.pubkey_hash().as_raw_hash().as_byte_array() == hash;
+        is_it.then(|| Secret::new(PrivateKey { compressed, network, inner }.to_wif()))
+    }
+
     /// Adds its private half, where it has none and that is among these.
     pub fn complete(&mut self, private: &[(secp256k1::PublicKey, SecretKey)]) {
         let found = |public| private.iter().find(|(other, _)| *other == public).map(|(_, secret)| *secret);

@@ -254,6 +254,12 @@ impl Descriptor {
         self.keys.iter().filter_map(Key::extended).collect()
     }
 
+    /// The private key, as WIF, that it is written with and whose public key has this HASH160; of an extended key the one without a
+    /// step. None where it holds none such.
+    pub fn written_private_key(&self, hash: &[u8; 20]) -> Option<Secret> {
+        self.keys.iter().find_map(|key| key.wif_of(hash, self.network.into()))
+    }
+
     /// The private keys that it holds.
     pub fn private_branches(&self) -> PrivateBranches {
         let keys = self.keys.iter().enumerate();

@@ -40,6 +40,29 @@ impl Wallets {
 }
 
 #[test]
+fn createwalletdescriptor_takes_keys_that_were_imported_alone_as_the_node() {
+    let Some(mut wallets) = Wallets::start() else { return };
+    let master: bitcoin::bip32::Xpriv = TPRV.parse().unwrap();
+    let of = |compressed| {
+        bitcoin::PrivateKey { compressed, network: bitcoin::NetworkKind::Test, inner: master.private_key }.to_wif()
+    };
+    let mut other: bitcoin::bip32::Xpub = TPUB.parse().unwrap();
+    other.chain_code = [7; 32].into();
+    for (number, form) in
+        ["pkh(KEY)", "wsh(multi(1,KEY))", "tr(KEY)", "wsh(and_v(v:pk(KEY),older(5)))"].iter().enumerate()
+    {
+        wallets = wallets.with(&format!("one{number}"), &[json!(false), json!(true)]);
+        wallets.import(&form.replace("KEY", &of(true)), false);
+        wallets.check("createwalletdescriptor", json!(["bech32m", {"hdkey": TPUB}])).unwrap();
+        wallets.check("createwalletdescriptor", json!(["bech32", {"hdkey": other.to_string()}])).unwrap();
+        wallets.check("gethdkeys", json!([{"private": true}])).unwrap();
+    }
+    let mut wallets = wallets.with("uncompressed", &[json!(false), json!(true)]);
+    wallets.import(&format!("pkh({})", of(false)), false);
+    wallets.check("createwalletdescriptor", json!(["bech32m", {"hdkey": TPUB}])).unwrap_err();
+}
+
+#[test]
 fn signmessage_signs_as_the_node_and_is_refused_alike() {
     let Some(mut wallets) = Wallets::start() else { return };
     let address = wallets.address("", "legacy");

@@ -256,8 +256,8 @@ service! {
         /// `WalletLocked` when private ones are asked of a locked wallet; `NotGranted` without the grant for its keys.
         #[since(1)]
         fn hd_keys(private: bool) -> Vec<HdKey>;
-        /// The private key of a public key of this HASH160, as WIF: of a descriptor that derives a P2PKH, P2WPKH or P2SH-P2WPKH
-        /// script of it, or imported. None where the wallet does not hold it. `WalletLocked`; `NotGranted` without the grant for
+        /// The private key of a public key of this HASH160, as WIF: of a descriptor that is written with it, or derives a P2PKH,
+        /// P2WPKH or P2SH-P2WPKH script of it, or imported. None where the wallet does not hold it. `WalletLocked`; `NotGranted` without the grant for
         /// its keys.
         #[since(1)]
         fn private_key(public_key_hash: [u8; 20]) -> Option<Secret>;

@@ -14,7 +14,8 @@ wire_struct! {
         pub blank: bool,
         /// It is encrypted from the start with this passphrase, where it is not empty.
         pub passphrase: Secret,
-        /// Accepted and shown; coins are chosen as without it.
+        /// Balances and lists tell apart coins of scripts that were spent from before. sendtoaddress leaves these coins and spends the
+        /// coins of a script together, unless it is told otherwise; other payments choose as without it.
         pub avoid_reuse: bool,
         /// Which imports it takes: descriptors only, keys and scripts only, or (none) both.
         pub descriptors: Option<bool>,

@@ -7,6 +7,7 @@ use outrigger_service::{ErrorKind, Result as ServiceResult, ServiceError};
 
 use super::descriptors::{bad_descriptor, derive};
 use super::error::{Result, WalletError};
+use super::keypool::LAST_INDEX;
 use super::legacy::{Learned, p2sh, p2wpkh};
 use super::live::Wallet;
 use super::ownership::{address_script, outputs_key, p2pkh};
@@ -29,10 +30,15 @@ fn type_name(kind: AddressType) -> &'static str {
     }
 }
 
+/// Whether a script is derived that the descriptor can hand out next.
+fn has_next(row: &DescriptorRow) -> bool {
+    row.next_index < row.range_end.min(LAST_INDEX)
+}
+
 /// Whether a descriptor can give a fresh address: it has a wildcard, and private keys, or indexes left, or derives without
 /// private keys.
 pub fn can_derive(wallet: &Wallet, number: u32, row: &DescriptorRow) -> Result<bool> {
-    if !row.ranged || row.has_private || row.next_index < row.range_end {
+    if !row.ranged || row.has_private || has_next(row) {
         return Ok(row.ranged);
     }
     Ok(wallet.descriptors.get(number, &row.public)?.expand(row.next_index).is_ok())
@@ -74,7 +80,7 @@ impl Write<'_> {
             if row.active && !row.internal {
                 self.enter_addresses(number, &row, passed.clone())?;
             }
-            row.next_index = passed.end;
+            row.next_index = passed.end.min(LAST_INDEX);
             self.put_descriptor(number, &row)?;
         }
         self.top_up(number, &mut row)
@@ -159,12 +165,12 @@ impl Write<'_> {
             return Err(ServiceError::new(ErrorKind::KeypoolRanOut, detail).into());
         };
         let mut row = self.t.descriptor(&self.txn, number)?.ok_or(WalletError::damaged(0))?;
-        if row.next_index >= row.range_end && self.succeed(kind as u8, internal)? {
+        if !has_next(&row) && self.succeed(kind as u8, internal)? {
             return self.next_script(kind, internal);
         }
         self.top_up(number, &mut row)?;
         let index = row.next_index;
-        if index >= row.range_end {
+        if !has_next(&row) {
             return Err(ErrorKind::KeypoolRanOut.into());
         }
         let script = self.addresses(number, &row, index..index.saturating_add(1))?.pop();
@@ -259,7 +265,7 @@ impl Wallet {
                     {
                         continue;
                     }
-                    row.next_index = row.range_end;
+                    row.next_index = row.range_end.min(LAST_INDEX);
                     write.put_descriptor(number, &row)?;
                     write.top_up(number, &mut row)?;
                 }

@@ -13,7 +13,7 @@ use outrigger_service::{ErrorKind, Result as ServiceResult};
 
 use super::encrypt::EncryptionKey;
 use super::error::{Result, WalletError};
-use super::keypool::private_key_at;
+use super::keypool::{END, private_key_at};
 use super::legacy::{self, Learned, p2pk};
 use super::live::Wallet;
 use super::ownership::address_script;
@@ -205,8 +205,7 @@ impl Write<'_> {
         let ranged = parsed.is_ranged();
         let (begin, end) = if ranged { self.range(import) } else { (0, 1) };
         let next_index = if ranged { import.next_index.unwrap_or(begin) } else { 0 };
-        let ahead =
-            if ranged { next_index.saturating_add(self.wallet.shared.settings.keypool).min(1 << 31) } else { 1 };
+        let ahead = if ranged { next_index.saturating_add(self.wallet.shared.settings.keypool).min(END) } else { 1 };
         let mut row = DescriptorRow {
             public: parsed.to_normalized_string(),
             identity,

@@ -31,6 +31,12 @@ pub fn private_key_at(hash: &[u8; 20]) -> Vec<u8> {
     [b"k", hash.as_slice()].concat()
 }
 
+/// The end of the indexes that a descriptor has.
+pub const END: u32 = 1 << 31;
+/// The greatest `next_index`, of which no address is handed out: the next one would be no index, and clients read it as a signed
+/// number of 32 bits.
+pub const LAST_INDEX: u32 = END - 1;
+
 /// The key in the table `identities` of what [`Descriptor::identity`] gives.
 fn identity_key(identity: &str) -> [u8; 32] {
     script_key(bitcoin::Script::from_bytes(identity.as_bytes()))
@@ -126,7 +132,7 @@ impl Write<'_> {
     }
 
     pub(super) fn top_up_to(&mut self, number: u32, row: &mut DescriptorRow, ahead: u32) -> Result<()> {
-        let wanted = row.next_index.saturating_add(ahead).min(1 << 31);
+        let wanted = row.next_index.saturating_add(ahead).min(END);
         if !row.ranged || wanted <= row.range_end || self.has_successor(row)? {
             return Ok(());
         }

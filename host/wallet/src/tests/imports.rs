@@ -424,6 +424,24 @@ fn the_parts_of_a_request_are_stored_together_or_not_at_all() {
 }
 
 #[test]
+fn next_index_ends_at_the_last_index() {
+    let harness = Harness::blank();
+    let last = i32::MAX.unsigned_abs();
+    let text = format!("wpkh({XPRV}/0/*)");
+    let import = descriptor(&text, |import| {
+        (import.range, import.next_index, import.active) = (Some((last - 5, last)), Some(last - 1), true);
+    });
+    assert_eq!(harness.import_one(import), IMPORTED);
+    let next = || harness.view().descriptors(false).unwrap()[0].next_index;
+    let draw = || harness.view().wallet().new_address(AddressType::Bech32, false, None);
+    assert!(draw().is_ok() && next() == last);
+    assert_eq!((kind_of(draw()), next()), (ErrorKind::KeypoolRanOut, last));
+    let at = &Descriptor::parse(&text, Network::Regtest, Checksum::Optional).unwrap()[0].expand(last).unwrap();
+    harness.accept(&spend(&[elsewhere(1)], &[(&at.scripts[0].script_pubkey, 70_000)]));
+    assert_eq!((harness.coins().len(), next()), (1, last), "a payment to the last index is seen");
+}
+
+#[test]
 fn a_range_far_out_costs_what_it_is_long() {
     let harness = Harness::blank();
     let far = descriptor(&format!("wpkh({XPRV}/0/*)"), |import| import.range = Some((5_000_000, 5_000_010)));

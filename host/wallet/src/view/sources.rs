@@ -5,6 +5,7 @@ use outrigger_service::wallet::{AddressSource, AddressType, WalletKind};
 
 use crate::draw::can_derive;
 use crate::error::{Result, WalletError};
+use crate::keypool::LAST_INDEX;
 use crate::live::Wallet;
 use crate::store::rows::DescriptorRow;
 use crate::store::tables::number_from;
@@ -68,7 +69,10 @@ impl Side {
     /// How many scripts lie ahead: of all types together, or in a legacy wallet, whose keys give addresses of all types, of the
     /// type with the fewest.
     pub fn ahead(&self) -> u64 {
-        let derived = self.active.iter().map(|(_, row, _)| u64::from(row.range_end.saturating_sub(row.next_index)));
+        let derived = self
+            .active
+            .iter()
+            .map(|(_, row, _)| u64::from(row.range_end.min(LAST_INDEX).saturating_sub(row.next_index)));
         let derived = if self.legacy { derived.min().unwrap_or(0) } else { derived.sum() };
         derived + self.pool.len() as u64
     }

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use bitcoin::key::UntweakedPublicKey;
 use bitcoin::secp256k1::{Parity, Secp256k1, VerifyOnly};
-use bitcoin::{PublicKey, ScriptBuf, TxIn, Txid};
+use bitcoin::{PublicKey, Script, ScriptBuf, TxIn, Txid};
 use outrigger_sdk::service::ErrorKind;
 use outrigger_sdk::service::wallet::{Ownership, ScriptInfo, SolvingData, WalletKind};
 use outrigger_sdk::sign::{KeySource, LocalKeys, Sighash, WalletKeys};
@@ -97,7 +97,10 @@ fn add_transactions(context: &Context<'_>, psbt: &mut Psbt) -> Result<(), PsbtEr
 fn known(context: &Context<'_>, psbt: &Psbt) -> Result<(Known, Vec<ScriptBuf>), PsbtError> {
     let curve = Secp256k1::verification_only();
     let of_input = |(input, known): (&TxIn, &Input)| match known.spent(input.previous_output) {
-        Some(spent) => std::iter::once(spent.script_pubkey.clone()).chain(scripts_of_keys(known, &curve)).collect(),
+        Some(spent) => {
+            let script = &spent.script_pubkey;
+            std::iter::once(script.clone()).chain(scripts_of_keys(known, script, &curve)).collect()
+        }
         None => Vec::new(),
     };
     let inputs: Vec<Vec<ScriptBuf>> = psbt.each_input().map(of_input).collect();
@@ -131,10 +134,17 @@ fn is_imported(info: &ScriptInfo) -> bool {
     info.parents.is_empty() && is_known
 }
 
-/// The scripts by which a wallet may know the keys that an input names: its own, not that of the input.
-fn scripts_of_keys(input: &Input, curve: &Secp256k1<VerifyOnly>) -> impl Iterator<Item = ScriptBuf> {
+/// The scripts by which a wallet may know the keys that an input names, and the one that a taproot output pays to: its own, not that
+/// of the input.
+fn scripts_of_keys<'a>(
+    input: &'a Input,
+    spent: &'a Script,
+    curve: &'a Secp256k1<VerifyOnly>,
+) -> impl Iterator<Item = ScriptBuf> + 'a {
     let ecdsa = input.origins.keys().filter_map(|key| PublicKey::from_slice(key).ok());
-    let x_only = input.tap_origins.keys().filter_map(|key| UntweakedPublicKey::from_slice(key).ok());
+    let output_key = spent.as_bytes().get(2..).filter(|_| spent.is_p2tr());
+    let named = input.tap_origins.keys().map(|key| &key[..]).chain(output_key);
+    let x_only = named.filter_map(|key| UntweakedPublicKey::from_slice(key).ok());
     let both = x_only.flat_map(|key| [Parity::Even, Parity::Odd].map(|parity| PublicKey::new(key.public_key(parity))));
     ecdsa.chain(both).flat_map(|key| {
         let program = key.wpubkey_hash().ok().map(|hash| ScriptBuf::new_p2wpkh(&hash));

@@ -1,6 +1,10 @@
 //! Which keys a descriptor tells by their hashes, which differs between its functions: a PSBT whose outputs hide a key in every way
 //! is updated by one descriptor at a time. And what a wallet knows of one input, which helps no other.
 
+use std::collections::HashSet;
+
+use bitcoin::secp256k1::{Secp256k1, SecretKey};
+use bitcoin::{Network, PrivateKey};
 use outrigger_tests::bitcoind;
 use serde_json::{Value, json};
 
@@ -140,6 +144,46 @@ fn wallets_knowledge_of_one_input_helps_no_other() {
                 both.call("decodepsbt", json!([answer["psbt"]]));
                 assert!(sign || answer["complete"] == false);
             }
+        }
+    }
+}
+
+#[test]
+fn wallets_sign_for_an_output_key_of_taproot_that_is_their_own_as_the_node() {
+    let Some(host) = start(&["-txindex=1"]) else { return };
+    let mut both = Both::of(&host);
+    let (mut coins, mut parities) = (Vec::new(), HashSet::new());
+    for seed in 1..=6_u8 {
+        let private = PrivateKey::new(SecretKey::from_slice(&[seed; 32]).unwrap(), Network::Regtest);
+        let public = private.public_key(&Secp256k1::new()).to_string();
+        if !parities.insert(public[..2].to_owned()) {
+            continue;
+        }
+        let output = both.call("getdescriptorinfo", json!([format!("rawtr({})", &public[2..])]));
+        let address = both.call("deriveaddresses", json!([output["descriptor"]]))[0].clone();
+        let block = both.theirs.call("generatetoaddress", json!([1, address]))[0].clone();
+        let coinbase = both.theirs.call("getblock", json!([block]))["tx"][0].clone();
+        coins.push((private.to_wif(), coinbase));
+    }
+    assert_eq!(parities.len(), 2);
+    host.client().call("generatetoaddress", json!([100, ADDRESS]));
+    // Of the keys of a multisignature wallets do not know which script they are of.
+    for (form, signs) in [("pkh", true), ("wpkh", true), ("rawtr", true), ("wsh(multi", false)] {
+        for (number, (wif, coinbase)) in coins.iter().enumerate() {
+            let name = format!("{}{number}", &form[..3]);
+            both.call("createwallet", json!([name, false, true]));
+            let wallets = [&both.ours, &both.theirs].map(|client| client.wallet(&name));
+            let [ours, theirs] = wallets;
+            let mut wallets = Both { ours, theirs };
+            let text = if signs { format!("{form}({wif})") } else { format!("{form}(1,{wif}))") };
+            let checksum = both.call("getdescriptorinfo", json!([text]))["checksum"].clone();
+            let text = format!("{text}#{}", checksum.as_str().unwrap());
+            let imported = wallets.call("importdescriptors", json!([[{"desc": text, "timestamp": "now"}]]));
+            assert_eq!(imported[0]["success"], true, "{imported}");
+            let plain = both.call("createpsbt", json!([[{"txid": coinbase, "vout": 0}], [{ADDRESS: 1}]]));
+            let updated = both.call("utxoupdatepsbt", json!([plain]));
+            let signed = wallets.call("walletprocesspsbt", json!([updated]));
+            assert_eq!(signed["complete"], signs, "{name}");
         }
     }
 }

@@ -416,6 +416,22 @@ fn a_private_key_serves_each_of_its_public_keys() {
 }
 
 #[test]
+fn an_empty_key_is_no_miniscript_but_a_bad_one_before_it_is_named() {
+    for (text, expected) in [
+        ("wsh(and_v(v:pk(),older(5)))", "A function is needed within P2WSH"),
+        ("wsh(or_d(pk(),pk(zz)))", "A function is needed within P2WSH"),
+        ("wsh(or_d(pk(zz),pk()))", "key 'zz' is not valid"),
+        ("wsh(and_v(v:pk([d34db33f]),older(5)))", "No key provided"),
+        ("sh(and_v(v:pk(),older(5)))", "A function is needed within P2SH"),
+        ("and_v(v:pk(),older(5))", "'and_v(v:pk(),older(5))' is not a valid descriptor function"),
+        ("wsh(pk())", "pk(): No key provided"),
+    ] {
+        let error = Descriptor::parse(text, Network::Regtest, Checksum::Optional).unwrap_err();
+        assert_eq!(error.to_string(), expected, "{text}");
+    }
+}
+
+#[test]
 fn hostile_texts_meet_their_bounds() {
     let check = |text: &str, expected: DescriptorError| {
         assert_eq!(Descriptor::parse(text, Network::Regtest, Checksum::Optional).unwrap_err(), expected);

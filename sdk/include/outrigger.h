@@ -1595,6 +1595,14 @@ enum {
      * Request: nothing. Response: [nothing].
      */
     OUTRIGGER_FN_CHAIN_WAIT_FOR_WALLETS = 24,
+    /**
+     * The height of the lowest block from which on the node has all, where it began with a snapshot of the unspent
+     * outputs (assumeutxo), and fetches and validates the blocks before in the background; none of any other node.
+     * Blocks that are lacking then come by themselves. Since minor 1.
+     *
+     * Request: nothing. Response: [optional u32].
+     */
+    OUTRIGGER_FN_CHAIN_BACKGROUND_VALIDATION = 25,
 };
 
 /* ------------------------------------------------------------------------------------------------------------------
@@ -2087,9 +2095,9 @@ enum {
      */
     OUTRIGGER_FN_WALLET_HD_KEYS = 38,
     /**
-     * The private key of a public key of this HASH160, as WIF: of a descriptor that derives a P2PKH, P2WPKH or
-     * P2SH-P2WPKH script of it, or imported. None where the wallet does not hold it. OUTRIGGER_STATUS_WALLET_LOCKED;
-     * OUTRIGGER_STATUS_NOT_GRANTED without the grant for its keys. Since minor 1.
+     * The private key of a public key of this HASH160, as WIF: of a descriptor that is written with it, or derives a
+     * P2PKH, P2WPKH or P2SH-P2WPKH script of it, or imported. None where the wallet does not hold it.
+     * OUTRIGGER_STATUS_WALLET_LOCKED; OUTRIGGER_STATUS_NOT_GRANTED without the grant for its keys. Since minor 1.
      *
      * Request: public_key_hash [array 20]. Response: [optional secret].
      */

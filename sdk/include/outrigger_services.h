@@ -773,7 +773,10 @@ typedef struct outrigger_create_options_t {
     bool blank;
     /** It is encrypted from the start with this passphrase, where it is not empty. [secret] */
     outrigger_bytes_t passphrase;
-    /** Accepted and shown; coins are chosen as without it. [bool] */
+    /**
+     * Balances and lists tell apart coins of scripts that were spent from before. sendtoaddress leaves these coins and
+     * spends the coins of a script together, unless it is told otherwise; other payments choose as without it. [bool]
+     */
     bool avoid_reuse;
     /** Which imports it takes: descriptors only, keys and scripts only, or (none) both. [optional bool] */
     outrigger_optional_bool_t descriptors;
@@ -1559,6 +1562,11 @@ typedef struct outrigger_spend_settings_t {
     outrigger_address_type_t address_type;
     /** The type of change; none: one that suits the recipients (`-changetype`). [optional address_type] */
     outrigger_optional_address_type_t change_type;
+    /**
+     * Whether bumpfee also replaces transactions that do not signal it (BIP 125): as the node's release does, not an
+     * option. Since minor 1. [bool]
+     */
+    bool replaces_any;
 } outrigger_spend_settings_t;
 
 /** What became of a wallet of keys and scripts (migratewallet). */
@@ -4225,7 +4233,8 @@ static inline bool outrigger_get_spend_settings(outrigger_reader_t *reader, outr
         && outrigger_get_bool(reader, &out->avoid_partial_spends)
         && outrigger_get_bool(reader, &out->reject_long_chains)
         && outrigger_get_address_type(reader, &out->address_type)
-        && outrigger_get_optional_address_type(reader, &out->change_type);
+        && outrigger_get_optional_address_type(reader, &out->change_type)
+        && ((!reader->failed && reader->left == 0) || outrigger_get_bool(reader, &out->replaces_any));
 }
 
 /** [migration] Threads: any. Ownership: stays where it was. Lifetime: of `*out`, that of the reader's bytes. */
@@ -5217,6 +5226,35 @@ static inline int32_t outrigger_chain_wait_for_wallets(
     int32_t status = OUTRIGGER_STATUS_OK;
     status = outrigger_ask_written(chain, OUTRIGGER_FN_CHAIN_WAIT_FOR_WALLETS, scope, &request, &own);
     return outrigger_answered(status, true, &own, response);
+}
+
+/**
+ * The height of the lowest block from which on the node has all, where it began with a snapshot of the unspent outputs
+ * (assumeutxo), and fetches and validates the blocks before in the background; none of any other node. Blocks that are
+ * lacking then come by themselves. Since minor 1.
+ *
+ * Request: nothing. Response: [optional u32].
+ * Threads: any, from `init` until `stop` has returned; of one scope, one at a time.
+ * Ownership: the arguments stay the caller's; `*response` is the caller's to release, whatever the status is. It may be
+ * null: nothing but the detail of a failure is lost then.
+ * Lifetime: `*out` is a copy, and the arguments are copied.
+ */
+static inline int32_t outrigger_chain_background_validation(
+    const outrigger_service_t *chain, uint64_t scope, outrigger_owned_bytes_t *response, outrigger_optional_u32_t *out)
+{
+    outrigger_writer_t request = OUTRIGGER_WRITER;
+    outrigger_owned_bytes_t own = OUTRIGGER_NO_BYTES;
+    outrigger_reader_t reader;
+    int32_t status = OUTRIGGER_STATUS_OK;
+    bool read = false;
+    memset(out, 0, sizeof *out);
+    status = outrigger_ask_written(chain, OUTRIGGER_FN_CHAIN_BACKGROUND_VALIDATION, scope, &request, &own);
+    reader = outrigger_read(outrigger_lend(&own));
+    read = status == OUTRIGGER_STATUS_OK && outrigger_get_optional_u32(&reader, out);
+    if (!read) {
+        memset(out, 0, sizeof *out);
+    }
+    return outrigger_answered(status, read, &own, response);
 }
 
 /* ------------------------------------------------------------------------------------------------------------------
@@ -6848,9 +6886,9 @@ static inline int32_t outrigger_wallet_hd_keys(
 }
 
 /**
- * The private key of a public key of this HASH160, as WIF: of a descriptor that derives a P2PKH, P2WPKH or P2SH-P2WPKH
- * script of it, or imported. None where the wallet does not hold it. OUTRIGGER_STATUS_WALLET_LOCKED;
- * OUTRIGGER_STATUS_NOT_GRANTED without the grant for its keys. Since minor 1.
+ * The private key of a public key of this HASH160, as WIF: of a descriptor that is written with it, or derives a P2PKH,
+ * P2WPKH or P2SH-P2WPKH script of it, or imported. None where the wallet does not hold it.
+ * OUTRIGGER_STATUS_WALLET_LOCKED; OUTRIGGER_STATUS_NOT_GRANTED without the grant for its keys. Since minor 1.
  *
  * Request: public_key_hash [array 20]. Response: [optional secret].
  * Threads: any, from `init` until `stop` has returned; of one scope, one at a time.

@@ -40,7 +40,8 @@ pub fn make_folder(folder: &Path, name: &str) -> io::Result<()> {
 pub fn name_of(folder: &Path, called: &str) -> Option<String> {
     let decoded = || percent_decode_str(called).decode_utf8().ok().map(String::from);
     let name = fs::read_to_string(folder.join(NAME_FILE)).ok().or_else(decoded)?;
-    (folder_name(&name) == called).then_some(name)
+    // A hash is its own escape.
+    (name.starts_with('/') && folder_name(&name) == called).then_some(name)
 }
 
 #[cfg(test)]

@@ -1632,7 +1632,7 @@ enum {
      * change, an active descriptor of each address type (BIP 44, 49, 84, 86), born at the node's time.
      *
      * OUTRIGGER_STATUS_WALLET_EXISTS when there is one of the name, loaded or not; OUTRIGGER_STATUS_REFUSED for a name
-     * that is no plain relative path, or a passphrase without private keys. Then nothing is left behind.
+     * that is no plain path, or a passphrase without private keys. Then nothing is left behind.
      *
      * Request: options [create_options]. Response: [list of text].
      */

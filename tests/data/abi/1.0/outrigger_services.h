@@ -524,7 +524,10 @@ typedef struct outrigger_create_options_t {
     bool blank;
     /** It is encrypted from the start with this passphrase, where it is not empty. [secret] */
     outrigger_bytes_t passphrase;
-    /** Accepted and shown; coins are chosen as without it. [bool] */
+    /**
+     * Balances and lists tell apart coins of scripts that were spent from before. sendtoaddress leaves these coins and
+     * spends the coins of a script together, unless it is told otherwise; other payments choose as without it. [bool]
+     */
     bool avoid_reuse;
     /** Which imports it takes: descriptors only, keys and scripts only, or (none) both. [optional bool] */
     outrigger_optional_bool_t descriptors;
@@ -604,7 +607,7 @@ typedef struct outrigger_wallet_info_t {
     uint64_t keypool_external;
     /** The same for change. [u64] */
     uint64_t keypool_internal;
-    /** The birth time of its oldest key or script, in seconds. [u64] */
+    /** The time of its oldest key, script or transaction, in seconds. [u64] */
     uint64_t birth_time;
     /** Whether something was imported or created since the last backup. [bool] */
     bool backup_needed;
@@ -3935,7 +3938,7 @@ static inline int32_t outrigger_mempool_prioritised(
  * change, an active descriptor of each address type (BIP 44, 49, 84, 86), born at the node's time.
  *
  * OUTRIGGER_STATUS_WALLET_EXISTS when there is one of the name, loaded or not; OUTRIGGER_STATUS_REFUSED for a name that
- * is no plain relative path, or a passphrase without private keys. Then nothing is left behind.
+ * is no plain path, or a passphrase without private keys. Then nothing is left behind.
  *
  * Request: options [create_options]. Response: [list of text].
  * Threads: any, from `init` until `stop` has returned; of one scope, one at a time.

@@ -3,6 +3,8 @@
 //! Each block builds on the tip of its moment, so services are asked outside of the call's snapshot.
 
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
 
 use bitcoin::absolute::LockTime;
 use bitcoin::block::{Header, Version};
@@ -31,6 +33,8 @@ const DEFAULT_TRIES: u64 = 1_000_000;
 const TRIES_PER_LOOK: u64 = 1 << 16;
 /// How often a block is made anew, where each time the tip has moved or the block is known already.
 const MAX_ATTEMPTS: usize = 100;
+/// How long one such attempt waits for a tip that has moved.
+const NEXT_TIP_PATIENCE: Duration = Duration::from_millis(2);
 
 /// Whether a call that mines should go on.
 #[derive(Clone, Copy)]
@@ -136,7 +140,8 @@ fn valid_block(host: &Host, script: &ScriptBuf, transactions: &[Transaction]) ->
             }
             Verdict::Duplicate | Verdict::DuplicateInconclusive => known = Some(block.header),
             Verdict::DuplicateInvalid => return Err(MiningError::NotAccepted),
-            Verdict::NotBestPrevious => {}
+            // The host tells the next tip a moment after the chain has it.
+            Verdict::NotBestPrevious => thread::sleep(NEXT_TIP_PATIENCE),
             verdict => return Err(MiningError::InvalidBlock(format!("{verdict:?}"))),
         }
     }

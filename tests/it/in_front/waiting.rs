@@ -141,7 +141,8 @@ fn calls_that_wait_tell_no_block_older_than_their_client_was_shown() {
     let (mut client, mut node) = (host.client(), host.node.as_ref().unwrap().client());
     client.call("generatetoaddress", json!([1, ADDRESS]));
     // Limits of a millisecond: a call that has to wait ends with the newest block.
-    let waits: [(&str, fn(&Value) -> Value); 4] = [
+    type Params = fn(&Value) -> Value;
+    let waits: [(&str, Params); 4] = [
         ("waitforblockheight", |_| json!([1])),
         ("waitforblock", |former| json!([former["hash"], 1])),
         ("waitfornewblock", |former| json!([0, former["hash"]])),

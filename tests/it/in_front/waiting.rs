@@ -172,7 +172,8 @@ fn calls_that_wait_are_answered_when_their_block_is_called_invalid() {
     let mut client = host.client();
     client.call("generatetoaddress", json!([4, ADDRESS]));
     let former = tip(&host);
-    let call = begin(&client, "waitfornewblock", &json!([]));
+    // The tip is named: the host may read it after the call is active.
+    let call = begin(&client, "waitfornewblock", &json!([0, former["hash"]]));
     wait_until("it waits", || active(&mut client).len() == 1);
     client.call("invalidateblock", json!([former["hash"]]));
     let now = tip(&host);
@@ -213,7 +214,8 @@ fn calls_that_wait_are_answered_with_the_chain_of_another_node() {
     let mut client = host.client();
     client.call("generatetoaddress", json!([5, ADDRESS]));
     let former = tip(&host);
-    let call = begin(&client, "waitfornewblock", &json!([]));
+    // The tip is named: the host may read it after the call is active.
+    let call = begin(&client, "waitfornewblock", &json!([0, former["hash"]]));
     wait_until("it waits", || active(&mut client).len() == 1);
     let node = host.node.as_mut().unwrap();
     node.stop();

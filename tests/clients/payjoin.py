@@ -3,6 +3,7 @@
 import os
 import pathlib
 import re
+import socket
 import subprocess
 import sys
 import tempfile
@@ -50,17 +51,21 @@ def start(program, folder, wallet, *arguments, proxy=None):
 
 def receive(program, folder):
     """A receiver that listens: itself, its port, and the address to pay."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
     receiver = start(
-        program, folder, "shop", "--port", "0", "--pj-endpoint", ENDPOINT, "receive", str(AMOUNT)
+        program, folder, "shop", "--port", str(port), "--pj-endpoint", ENDPOINT, "receive", str(AMOUNT)
     )
-    port, said = None, []
+    said = []
     for line in receiver.stdout:
         said.append(line)
-        port = port or re.search(r"Listening at \S+:(\d+)", line)
         if line.startswith("bitcoin:"):
             # What it says later is read away, so that it never waits for a reader.
             threading.Thread(target=lambda: said.extend(receiver.stdout), daemon=True).start()
-            return receiver, int(port[1]), line.strip(), said
+            address, _, endpoint = line.strip().partition("pj=")
+            # It is written in capitals, in which the sender knows no onion service.
+            return receiver, port, f"{address}pj={endpoint.lower()}", said
     raise SystemExit(f"the receiver ended\n{''.join(said)}")
 
 

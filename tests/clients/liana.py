@@ -11,8 +11,7 @@ import sys
 import tempfile
 import time
 
-import requests
-from common import COOKIE, URL, expect
+from common import COOKIE, URL, call, expect
 from embit import bip32
 from embit.networks import NETWORKS
 
@@ -41,15 +40,6 @@ POLICIES = {
     "wsh": "wsh(or_d(pk({main}/<0;1>/*),and_v(v:pkh({recovery}/<0;1>/*),older({blocks}))))",
     "tr": "tr({main}/<0;1>/*,and_v(v:pk({recovery}/<0;1>/*),older({blocks})))",
 }
-
-
-def call(method, *params, path=""):
-    """A call of the host's."""
-    login = tuple(pathlib.Path(COOKIE).read_text().split(":"))
-    answer = requests.post(URL + path, json={"id": 1, "method": method, "params": params}, auth=login, timeout=PATIENCE).json()
-    if answer["error"]:
-        raise SystemExit(f"{method}: {answer['error']}")
-    return answer["result"]
 
 
 def until(what, found):

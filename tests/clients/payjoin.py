@@ -9,8 +9,7 @@ import sys
 import tempfile
 import threading
 
-import requests
-from common import COOKIE, PASSWORD, URL, USER, expect
+from common import PASSWORD, URL, USER, call, expect
 
 # In satoshi, and satoshi per virtual byte.
 AMOUNT = 2_000_000
@@ -19,15 +18,6 @@ FEERATE = 3
 PATIENCE = 60
 # An onion service may be reached without TLS; the sender's proxy for it is the receiver itself.
 ENDPOINT = "http://payjoin.onion/"
-
-
-def call(method, *params, path=""):
-    """A call of the host's."""
-    login = tuple(pathlib.Path(COOKIE).read_text().split(":"))
-    answer = requests.post(URL + path, json={"id": 1, "method": method, "params": params}, auth=login, timeout=PATIENCE).json()
-    if answer["error"]:
-        raise SystemExit(f"{method}: {answer['error']}")
-    return answer["result"]
 
 
 def start(program, folder, wallet, *arguments, proxy=None):

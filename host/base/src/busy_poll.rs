@@ -116,7 +116,7 @@ impl BusyPollState {
         self.attempt(stream, buffer, flags)
     }
 
-    /// Polls for the rest of what has come in part, if polling pays on this connection. It counts as no use of it.
+    /// Polls for the rest of a message that has arrived in part, if polling pays on this connection. The connection's uses are not counted up.
     pub fn look_for_rest(&mut self, stream: &TcpStream, buffer: &mut ReadBuf<'_>) -> Option<io::Result<()>> {
         if self.asleep > 0 { None } else { self.attempt(stream, buffer, RecvFlags::empty()) }
     }

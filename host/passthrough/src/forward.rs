@@ -90,7 +90,7 @@ pub(crate) fn failure(upstream: &Upstream, error: UpstreamError) -> Failure {
         UpstreamError::Overloaded => Failure::Overloaded,
         UpstreamError::Forbidden => Failure::Forbidden,
         UpstreamError::Foreign(reason) => Failure::Rpc(RpcError::misc(reason)),
-        // Not -28: clients would wait for what does not come.
+        // Not -28: clients retry on -28, and a retry would be refused again.
         error @ UpstreamError::Ended(_) => Failure::Rpc(RpcError::misc(error.to_string())),
         UpstreamError::NotReady(error) => Failure::Rpc(error),
         UpstreamError::Strange(status) => {

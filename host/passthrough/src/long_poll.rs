@@ -144,29 +144,29 @@ impl LongPolls {
         }
     }
 
-    /// Makes the tip no older than what clients were shown before.
+    /// Updates the tip until it is no older than the blocks that clients have seen.
     async fn catch_up(&self) {
         if let Some(shown) = self.taps.unconfirmed() {
             self.catching_up.run(shown, || self.taps.caught_up()).await;
         }
     }
 
-    /// The first tip of which something is so, or the tip when the time is over.
+    /// The first tip that fulfils a condition, or the tip at the end of the limit.
     async fn tip_such_that(&self, limit: Option<Duration>, is_so: impl Fn(&NodeTip) -> bool) -> Bytes {
         let found = tip_such_that(self.tip.clone(), limit, &is_so).await;
-        // The client may have been shown a later one while it waited.
+        // The client may have seen a later block in another call while this one waited.
         self.catch_up().await;
         let now = *self.tip.borrow();
-        // A block that was the tip for a moment was waited for all the same.
+        // A block that was the tip for a moment only still ends the wait.
         tip_json(if is_so(&now) || !is_so(&found) { now } else { found })
     }
 
-    /// Refuses what the node refuses at once, without waiting, as a node without peers. Its first checks are those of all else, so it
-    /// is asked with an id that is none: it makes no template.
+    /// Refuses a long poll that the node would refuse at once, such as a node without peers. The host asks with an invalid
+    /// `longpollid`: the node makes its other checks first, and then builds no template.
     async fn check_template(&self, params: &Bytes) -> Result<(), Failure> {
         match whole(&self.upstream, "getblocktemplate", &with_id(params, "")).await {
             Err(Failure::Rpc(error)) if error.message.starts_with(LONG_POLL_ID) => Ok(()),
-            // A node that takes it for one would have waited.
+            // A node that accepts the id answers with a template: the long poll may wait.
             answer => answer.map(drop),
         }
     }
@@ -246,7 +246,7 @@ fn contains(text: &[u8], word: &[u8]) -> bool {
     text.windows(word.len()).any(|window| window == word)
 }
 
-/// The object that getblocktemplate is asked with.
+/// The template request among the parameters of getblocktemplate.
 fn template_request(params: &mut Value) -> Option<&mut Map<String, Value>> {
     let request = match params {
         Value::Array(values) => values.first_mut()?,

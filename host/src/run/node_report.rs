@@ -89,7 +89,7 @@ impl Node {
         format!("The node at {url} is reached: {release}, {chain}, block {blocks} of {headers}{behind}{other}")
     }
 
-    /// Whether each connection has ended after one answer, as that to the first question has by now.
+    /// A line if each connection so far has ended after one answer.
     fn endings(&self) -> Option<String> {
         let (upstream, read) = (self.rpc.upstream(), |counter: &AtomicU64| counter.load(Ordering::Relaxed));
         let figures = upstream.figures();

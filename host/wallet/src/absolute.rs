@@ -14,17 +14,17 @@ pub const ABSOLUTE: &str = "outrigger.absolute";
 pub const NAME_FILE: &str = "wallet-name";
 /// The longest escaped name, in bytes. The systems' limit is 255.
 const MAX_ESCAPED: usize = 200;
-/// What stands for itself: all else could be no part of a file's name somewhere, or be part of an escape.
+/// The characters that are not escaped. All others are invalid in file names of some system, or part of an escape.
 const UNESCAPED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
-/// What the folder of a wallet is called: the name with `%` escapes, or its SHA-256 where that would be too long. No two names
-/// have the same, since escaped ones begin with `%2F`.
+/// The name of a wallet's folder: the wallet's name with `%` escapes, or its SHA-256 if that would be too long. Two wallets
+/// never share a folder: escaped names begin with `%2F`, and hashes do not.
 pub fn folder_name(name: &str) -> String {
     let escaped = utf8_percent_encode(name, UNESCAPED).to_string();
     if escaped.len() <= MAX_ESCAPED { escaped } else { sha256::Hash::hash(name.as_bytes()).to_string() }
 }
 
-/// Makes the folder of a wallet, with its name where the folder's does not tell it.
+/// Makes the folder of a wallet, and writes the wallet's name into it if the folder's own name is a hash.
 pub fn make_folder(folder: &Path, name: &str) -> io::Result<()> {
     fs::create_dir_all(folder)?;
     if utf8_percent_encode(name, UNESCAPED).to_string().len() > MAX_ESCAPED {
@@ -36,7 +36,7 @@ pub fn make_folder(folder: &Path, name: &str) -> io::Result<()> {
     Ok(())
 }
 
-/// The name of the wallet in a folder that is called so; none where that cannot be told.
+/// The name of the wallet in a folder of this name; `None` if the file with it is missing or names another wallet.
 pub fn name_of(folder: &Path, called: &str) -> Option<String> {
     let decoded = || percent_decode_str(called).decode_utf8().ok().map(String::from);
     let name = fs::read_to_string(folder.join(NAME_FILE)).ok().or_else(decoded)?;

@@ -49,10 +49,10 @@ pub fn examine(t: &Tables, txn: &RoTxn<'_>, transaction: &Transaction, txid: &Tx
     Ok(if ours { Match::New(scripts) } else { Match::Foreign })
 }
 
-/// When the wallet meets a transaction, in seconds.
+/// The time at which the wallet receives a transaction, in Unix seconds, and the way it came.
 #[derive(Clone, Copy)]
 pub enum Met {
-    /// As it comes.
+    /// Live, from the mempool or a new block.
     Now(u64),
     /// In a rescan.
     Rescan(u64),

@@ -65,9 +65,9 @@ pub fn decode_script(context: &Context<'_>) -> Result<Vec<u8>, ChainError> {
     Ok(decoded(context, &script)?.to_string().into_bytes())
 }
 
-/// What is said of a script that has no address and cannot be wrapped.
+/// The answer of decodescript for a script without an address that no P2SH or P2WSH output can wrap.
 fn described(script: &Script) -> Vec<u8> {
-    // Most often its digits twice.
+    // The hexadecimal digits of the script stand in `asm` and in `desc`.
     let mut text = Vec::with_capacity(4 * script.len() + 256);
     text.extend_from_slice(b"{\"asm\":\"");
     push_asm(&mut text, script);

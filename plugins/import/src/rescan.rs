@@ -197,7 +197,7 @@ impl Outcomes {
     }
 }
 
-/// Why a block cannot be read: the words of bitcoind 0.21, and those of 29 where the node fetches it yet, which 0.21 did not have.
+/// Why a block cannot be read, in the words of Bitcoin Core 0.21. A node of assumeutxo, which 0.21 did not know, has the words of 29.
 const DROPPED: &str = "This error could be caused by pruning or data corruption (see bitcoind log for details) and could be dealt \
                        with by downloading and rescanning the relevant blocks (see -reindex and -rescan options).";
 const BACKGROUND: &str = "This error is likely caused by an in-progress assumeutxo background sync. Check logs or getchainstates RPC \

@@ -50,23 +50,23 @@ impl ChainAnswer {
 /// `getchainstates`.
 #[derive(Deserialize)]
 pub struct StatesAnswer {
-    /// The chain as far as it is validated, and the one that began with a snapshot.
+    /// The chain states: at most one that was validated from the genesis block, and at most one that began with a snapshot.
     pub chainstates: Vec<StateAnswer>,
 }
 
-/// One of them.
+/// A chain state of `getchainstates`.
 #[derive(Deserialize)]
 pub struct StateAnswer {
-    /// The block of the snapshot that it began with.
+    /// The block of the snapshot from which the chain state was loaded.
     #[serde(default)]
     pub snapshot_blockhash: Option<BlockHash>,
-    /// Whether the blocks before that are validated.
+    /// Whether the node has validated the blocks below the snapshot.
     #[serde(default)]
     pub validated: bool,
 }
 
 impl StatesAnswer {
-    /// The block of the snapshot before which blocks are still to be validated.
+    /// The block of a snapshot below which the node still validates blocks in the background.
     pub fn unvalidated(&self) -> Option<BlockHash> {
         self.chainstates.iter().filter(|state| !state.validated).find_map(|state| state.snapshot_blockhash)
     }

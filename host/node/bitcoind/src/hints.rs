@@ -211,7 +211,7 @@ fn wait_for_blocks(follower: &Weak<Follower>, hints: &SyncSender<Hint>) {
     }
 }
 
-/// Waits at the node for a moment. Whether it had a thread for other calls meanwhile; none where a block came before that showed.
+/// Makes a short waiting call. Returns whether the node served another call meanwhile, and `None` if a block ended the wait first.
 ///
 /// # Errors
 /// Those of the call that waits.
@@ -222,7 +222,7 @@ fn try_wait(rpc: &Rpc) -> Result<Option<bool>, AskError> {
         let waiting = scope.spawn(wait);
         let mut is_seen = false;
         while !(is_seen || waiting.is_finished()) {
-            // A node that does not say is taken for one with threads enough.
+            // If getrpcinfo is refused, the host assumes that the node has enough threads.
             is_seen = match rpc.ask_within::<RpcInfoAnswer>(WAIT_LIMIT, "getrpcinfo", &json!([])) {
                 Ok(info) => info.active_commands.iter().any(|active| active.method == WAIT),
                 Err(error) => !matches!(error, AskError::Upstream(error) if error.is_absent()),

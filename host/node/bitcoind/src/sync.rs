@@ -321,7 +321,7 @@ impl Follower {
         }
     }
 
-    /// Asks a node that may have been started anew which release it is. One that does not say counts as what it was.
+    /// Asks the node for its release, because it may have been upgraded and restarted. If it does not answer, the last release stands.
     fn learn_release(&self) {
         match self.rpc.ask_within::<NetworkAnswer>(CATCH_UP_PATIENCE, "getnetworkinfo", &json!([])) {
             Ok(answer) => self.release.store(answer.release(), Ordering::Relaxed),
@@ -329,7 +329,7 @@ impl Follower {
         }
     }
 
-    /// The first number of the node's release; none until it has told it.
+    /// The first number of the node's release; `None` until the node has answered getnetworkinfo.
     pub fn release(&self) -> Option<u32> {
         Some(self.release.load(Ordering::Relaxed)).filter(|release| *release > 0)
     }

@@ -11,9 +11,9 @@ use std::fs::File;
 use std::io::{self, BufWriter, Seek as _, SeekFrom, Write};
 use std::path::PathBuf;
 
-use bitcoin::consensus::serialize;
+use bitcoin::consensus::{deserialize, serialize};
 use bitcoin::hashes::{Hash, HashEngine, sha256, sha256d};
-use bitcoin::{BlockHash, OutPoint, Txid, VarInt};
+use bitcoin::{Block, BlockHash, OutPoint, Txid, VarInt};
 use outrigger_base::client_files::{ClientFileError, ClientFiles, Folders};
 use outrigger_node::{NodeError, Snapshot};
 use outrigger_service::chain::{BlockInfo, BlockRef, Coin, CoinsDump, UnspentOutput};
@@ -204,9 +204,9 @@ fn spent_after(snapshot: &dyn Snapshot, target: &BlockInfo) -> Result<BTreeMap<O
     for height in target.height + 1..=snapshot.tip().height {
         let hash = known(snapshot, BlockRef::Height { height })?.hash;
         let damaged = || NodeError::Storage(format!("block {hash} or its undo data cannot be read"));
-        let read = snapshot.read_block(hash)?.ok_or_else(damaged)?;
+        let block: Block = deserialize(&snapshot.block(hash)?.ok_or_else(damaged)?).map_err(|_| damaged())?;
         let coins = snapshot.spent_outputs(hash)?.ok_or_else(damaged)?;
-        for (transaction, coins) in read.block.txdata.iter().zip(coins).skip(1) {
+        for (transaction, coins) in block.txdata.iter().zip(coins).skip(1) {
             let outpoints = transaction.input.iter().map(|input| input.previous_output);
             spent.extend(outpoints.zip(coins.coins).filter(|(_, coin)| coin.height <= target.height));
         }

@@ -81,7 +81,7 @@ pub fn with_node(node: &Side, host: &Side, content: &Content) -> Result<Compared
     Ok(compared)
 }
 
-/// What is told of balances after a copy from a file.
+/// The line on balances after a copy from a file.
 const NO_BALANCES: &str = "balances: not compared, since the file does not tell them; once the node has the wallet loaded, compare its \
                            getbalances with the copy's";
 

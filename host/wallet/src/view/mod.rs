@@ -9,6 +9,7 @@ mod received;
 mod sources;
 
 use std::cell::{OnceCell, RefCell};
+use std::collections::HashMap;
 use std::ops::Bound;
 use std::sync::Arc;
 
@@ -194,19 +195,31 @@ impl WalletView {
 
     fn read_scripts(&self, scripts: &[ScriptBuf]) -> Result<Vec<Option<ScriptInfo>>> {
         let mut infos = Vec::with_capacity(scripts.len());
-        let mut owners = Owners::default();
+        let (mut owners, mut texts) = (Owners::default(), HashMap::new());
         for scripts in scripts.chunks(MAX_EXPANDED) {
             let rows = scripts.iter().map(|script| self.t().script(&self.txn, script)).collect::<Result<Vec<_>>>()?;
             let places = rows.iter().flatten().flat_map(|row| row.owners.iter().copied());
             self.wallet.expand(&self.txn, places, &mut owners)?;
+            // Once for each descriptor, since forming a text is slow.
+            for (number, (row, _)) in &owners.descriptors {
+                if !texts.contains_key(number) {
+                    texts.insert(*number, self.public_text(*number, row)?);
+                }
+            }
             for (script, row) in scripts.iter().zip(rows) {
-                infos.push(self.script(script, row, &owners)?);
+                infos.push(self.script(script, row, &owners, &texts)?);
             }
         }
         Ok(infos)
     }
 
-    fn script(&self, script: &ScriptBuf, row: Option<ScriptRow>, owners: &Owners) -> Result<Option<ScriptInfo>> {
+    fn script(
+        &self,
+        script: &ScriptBuf,
+        row: Option<ScriptRow>,
+        owners: &Owners,
+        texts: &HashMap<u32, String>,
+    ) -> Result<Option<ScriptInfo>> {
         let (t, txn) = (self.t(), &*self.txn);
         let label = label(t, txn, script)?;
         let imported = legacy::knowledge(t, txn, script)?;
@@ -231,7 +244,7 @@ impl WalletView {
             let Some((row, parsed)) = owners.descriptors.get(&place.0) else { continue };
             info.internal = row.internal;
             info.timestamp = row.timestamp;
-            info.parents.push(self.public_text(place.0, row)?);
+            info.parents.extend(texts.get(&place.0).cloned());
             add_expansion(script, parsed, owners.expansions.get(&place), &mut info);
         }
         info.parents.reverse();

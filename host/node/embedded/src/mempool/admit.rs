@@ -314,7 +314,7 @@ impl Pool {
         let EntryTime { time, height, unbroadcast } = match rules.terms() {
             Terms::Again(Some(entry_time)) | Terms::Kept(entry_time) => entry_time,
             Terms::Again(None) => EntryTime { time: now, height: view.tip.height, unbroadcast: false },
-            // Bitcoin Core keeps no list of what submitpackage brought: it finds those in its mempool before it would note them.
+            // As in Bitcoin Core, transactions of submitpackage are not unbroadcast: they are in its mempool before it would mark them.
             Terms::New => {
                 EntryTime { time: now, height: view.tip.height, unbroadcast: matches!(rules, Rules::Alone(_)) }
             }

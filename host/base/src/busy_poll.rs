@@ -113,15 +113,6 @@ impl BusyPollState {
             self.asleep -= 1;
             return None;
         }
-        self.attempt(stream, buffer, flags)
-    }
-
-    /// Polls for the rest of a message that has arrived in part, if polling pays on this connection. The connection's uses are not counted up.
-    pub fn look_for_rest(&mut self, stream: &TcpStream, buffer: &mut ReadBuf<'_>) -> Option<io::Result<()>> {
-        if self.asleep > 0 { None } else { self.attempt(stream, buffer, RecvFlags::empty()) }
-    }
-
-    fn attempt(&mut self, stream: &TcpStream, buffer: &mut ReadBuf<'_>, flags: RecvFlags) -> Option<io::Result<()>> {
         let found = self.busy_poll.look(stream, buffer, flags);
         if found.is_some() {
             (self.misses, self.failures) = (0, 0);
@@ -198,25 +189,6 @@ mod tests {
         polling.wait(&stream);
         polling.wait(&stream);
         assert_eq!((polling.misses, look(&mut polling, &stream)), (0, Some(5)));
-    }
-
-    #[tokio::test]
-    async fn busy_poll_for_the_rest_counts_as_no_use() {
-        let (mut client, stream) = pair().await;
-        let shared = busy_poll(1);
-        let mut polling = BusyPollState::new(shared.clone());
-        client.write_all(b"body").expect("write");
-        stream.readable().await.expect("readable");
-        let mut bytes = [0; 64];
-        let mut buffer = ReadBuf::new(&mut bytes);
-        assert!(polling.look_for_rest(&stream, &mut buffer).is_some());
-        assert_eq!((buffer.filled(), shared.sent.load(Ordering::Relaxed)), (&b"body"[..], 0));
-        for _ in 0..TRIES {
-            assert!(polling.look_for_rest(&stream, &mut ReadBuf::new(&mut [0; 64])).is_none());
-        }
-        client.write_all(b"body").expect("write");
-        assert!(polling.look_for_rest(&stream, &mut ReadBuf::new(&mut [0; 64])).is_none(), "it does not pay");
-        assert_eq!(polling.asleep, 1);
     }
 
     #[tokio::test]

@@ -199,8 +199,6 @@ struct Watched {
     polling: BusyPollState,
     /// Whether what was moved last was sent.
     answered: bool,
-    /// Whether what was moved last was the beginning of a request: some clients write its body by itself.
-    in_part: bool,
     /// Whether the last read left nothing behind.
     drained: bool,
 }
@@ -209,7 +207,7 @@ impl Watched {
     fn new<S: RpcService>(client: Arc<Client>, edge: &Edge<S>) -> Self {
         let unread = UnreadReply::new(edge.unread().clone(), client.link().clone());
         let polling = BusyPollState::new(edge.busy_poll().clone());
-        Self { client, framing: Framing::default(), unread, polling, answered: false, in_part: false, drained: true }
+        Self { client, framing: Framing::default(), unread, polling, answered: false, drained: true }
     }
 }
 
@@ -248,19 +246,13 @@ impl AsyncRead for Watched {
             }
         };
         // The waker is set by now: what comes while nobody looks wakes the connection.
-        if read.is_pending() {
-            let Self { client, polling, answered, in_part, .. } = &mut *self;
-            let found = match (std::mem::take(answered), std::mem::take(in_part)) {
-                (_, true) => polling.look_for_rest(client.stream(), buf),
-                (true, false) => polling.look(client.stream(), buf),
-                (false, false) => None,
-            };
-            read = found.map_or(Poll::Pending, Poll::Ready);
+        if read.is_pending() && std::mem::take(&mut self.answered) {
+            let Self { client, polling, .. } = &mut *self;
+            read = polling.look(client.stream(), buf).map_or(Poll::Pending, Poll::Ready);
         }
         let came = buf.filled().get(before..).unwrap_or_default();
         if !came.is_empty() {
             let ambiguous = self.framing.take(came);
-            self.in_part = self.framing.awaits_body();
             self.client.activity().received(ambiguous);
         }
         read

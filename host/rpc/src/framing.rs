@@ -69,11 +69,6 @@ impl Framing {
         }
     }
 
-    /// Whether a head has come whose body has not, or not all of it.
-    pub(super) fn awaits_body(&self) -> bool {
-        matches!(self.at, At::Body(_))
-    }
-
     /// Reads lines of a head. How long what it had of the head is, where it ends in these bytes.
     fn head(&mut self, bytes: &[u8]) -> Option<usize> {
         let mut start = 0;
@@ -225,18 +220,6 @@ mod tests {
                 assert_eq!(found.iter().filter(|found| **found).count(), 1);
             }
         }
-    }
-
-    #[test]
-    fn body_is_awaited_from_its_head_to_its_end() {
-        let mut framing = Framing::default();
-        let mut awaits = |bytes: &[u8]| {
-            framing.take(bytes);
-            framing.awaits_body()
-        };
-        assert!(!awaits(b"POST / HTTP/1.1\r\nContent-Length: 4\r\n"));
-        assert!(awaits(b"\r\n") && awaits(b"{\"a"));
-        assert!(!awaits(b"\"") && !awaits(b"GET / HTTP/1.1\r\n\r\n"));
     }
 
     #[test]

@@ -28,6 +28,7 @@ mod held_up;
 mod history;
 mod hooks;
 mod import;
+mod import_rows;
 mod in_front;
 mod isolation;
 mod kills;

@@ -258,12 +258,14 @@ unsafe extern "C" fn stop<P: PluginCode>(instance: Instance) -> i32 {
 }
 
 unsafe extern "C" fn destroy<P: PluginCode>(instance: Instance) {
-    // A panic of the plugin's own `drop` is nobody's concern any more.
-    let _ = panics::caught(|| {
+    // A panic of the plugin's own `drop` is told to nobody, and not to another instance of the library either.
+    guarded(instance, || {
+        panics::forget(instance.addr());
         // SAFETY: the host destroys an instance once, when no thread is inside it.
         let slot = unsafe { Box::from_raw(instance.cast::<Slot<P>>()) };
         // A reply that is dropped with the plugin must not reach the host, whether it has called `stop` or not.
         slot.ended.store(true, Ordering::Release);
         drop(slot);
+        STATUS_OK
     });
 }

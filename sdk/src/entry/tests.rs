@@ -280,6 +280,11 @@ fn entry_handles_kept_beyond_destroy_do_not_call_the_host() {
         let handle = kept.host.lock().unwrap().clone().unwrap();
         handle.log(Level::Info, "in time");
         assert!(kept.replies.lock().unwrap()[0].is_wanted());
+        // Another instance of the library, whose `drop` panics: this one's log says nothing of it.
+        let other = plugin_table::<Explosive>(0);
+        let explosive = (other.create.unwrap())();
+        assert_eq!((other.init.unwrap())(explosive, &host, Bytes::lend(b"{}"), &mut error), STATUS_OK);
+        (other.destroy.unwrap())(explosive);
         let before = calls();
         assert_eq!((table.stop.unwrap())(instance), STATUS_OK);
         (table.destroy.unwrap())(instance);

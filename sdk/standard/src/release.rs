@@ -17,7 +17,12 @@ pub struct Rules {
 const OLDEST: Rules = Rules { replaces_any: false, miniscript_as_given: true };
 
 /// The rules from a release on, the newest first.
-const TABLE: [(u32, Rules); 1] = [(30, Rules { replaces_any: true, miniscript_as_given: false })];
+const TABLE: [(u32, Rules); 2] = [
+    // bitcoin/bitcoin#31734.
+    (31, Rules { replaces_any: true, miniscript_as_given: false }),
+    // bitcoin/bitcoin#31953.
+    (30, Rules { replaces_any: true, miniscript_as_given: true }),
+];
 
 /// The rules of a release, by its first number; of none: of the present one.
 pub fn rules(release: Option<u32>) -> Rules {
@@ -31,9 +36,15 @@ mod tests {
 
     #[test]
     fn rules_hold_from_the_release_of_their_row_on() {
-        for (release, any) in [(None, false), (Some(24), false), (Some(29), false), (Some(30), true), (Some(32), true)]
-        {
-            assert_eq!(rules(release), Rules { replaces_any: any, miniscript_as_given: !any }, "{release:?}");
+        for (release, replaces_any, miniscript_as_given) in [
+            (None, false, true),
+            (Some(24), false, true),
+            (Some(29), false, true),
+            (Some(30), true, true),
+            (Some(31), true, false),
+            (Some(32), true, false),
+        ] {
+            assert_eq!(rules(release), Rules { replaces_any, miniscript_as_given }, "{release:?}");
         }
     }
 }

@@ -71,6 +71,12 @@ fn plugin_check_passes_a_third_partys_plugin() {
 }
 
 #[test]
+fn plugin_check_passes_a_plugin_that_asks_the_node() {
+    let report = passes("outrigger_node_policy");
+    assert_eq!(report["plugin"]["id"], "node-policy");
+}
+
+#[test]
 fn plugin_check_passes_the_faulty_plugins_good_methods() {
     let good = ["--method", "faultwho", "--method", "faultlate", "--method", "faultevents"];
     let report = report("outrigger_faulty", &[&good[..], &["--only", "tokens", "--only", "concurrency"]].concat());

@@ -7,6 +7,7 @@
 mod arguments;
 mod checks;
 mod isolated;
+mod node;
 mod probe;
 mod protocol;
 mod report;

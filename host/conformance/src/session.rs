@@ -17,6 +17,7 @@ use serde_json::{Map, Value};
 use super::protocol::{Finding, Job, Message, Step};
 use super::reporter::Reporter;
 use crate::isolated::Isolation;
+use crate::node::{CannedNode, UNKNOWN};
 use crate::probe::{Answer, CallName, Offer, Probe, Refusal, StrictHost};
 use outrigger_plugins::file::PluginFile;
 
@@ -214,7 +215,7 @@ impl<'r> Session<'r> {
             Ok(NO_ANSWER) if answer.code == RpcErrorCode::INTERNAL.0 => {
                 Some("its reply was dropped unanswered".to_owned())
             }
-            Ok(_) if answer.code == RpcErrorCode::METHOD_NOT_FOUND.0 && listed() => {
+            Ok(message) if answer.code == RpcErrorCode::METHOD_NOT_FOUND.0 && message != UNKNOWN && listed() => {
                 Some("the manifest lists the method, and the plugin answers that there is none".to_owned())
             }
             Ok(_) => None,
@@ -281,7 +282,7 @@ impl<'r> Session<'r> {
             Offer::new::<dyn Mempool>(behind.mempool.clone()),
             Offer::new::<dyn Wallet>(behind.wallet.clone()),
             Offer::new::<dyn Signer>(behind.wallet.clone()),
-            Offer::new::<dyn NodeRpc>(behind.node_rpc.clone()),
+            Offer::new::<dyn NodeRpc>(Arc::new(CannedNode { granted: self.file.manifest.node_methods.clone() })),
             Offer::new::<dyn Log>(behind.log.clone()),
             Offer::new::<dyn Events>(Arc::new(NothingDropped)),
         ];

@@ -10,6 +10,9 @@ use outrigger_service::{Host, Scope, wire};
 use crate::plugin::{Call, Plugin, Reply, ReplySink};
 use crate::{RpcError, RpcErrorCode};
 
+/// How much of a panic's text is told, in bytes.
+const PANIC_TEXT_BYTES: usize = 200;
+
 /// The table of a Rust plugin that runs on hosts of this minor version of the interface and later.
 ///
 /// # Panics
@@ -47,13 +50,22 @@ impl ReplySink for HostReplies {
     }
 }
 
+/// The beginning of a panic's text.
+fn cut(text: &str) -> &str {
+    let end = (0..=PANIC_TEXT_BYTES.min(text.len())).rev().find(|at| text.is_char_boundary(*at));
+    text.get(..end.unwrap_or(0)).unwrap_or_default()
+}
+
 impl<P: Plugin> PluginCode for Running<P> {
     type Seed = ();
 
     fn init((): (), host: HostHandle, options: &[u8]) -> Result<Self, String> {
         let log = LogClient::new(host.service("log/1"));
-        host.report_panics(move |place| {
-            let _ = log.write(Scope::NONE, Level::Error, place);
+        host.report_panics(move |place, text| {
+            // A host that has no such function, or does not grant the log, gets no text.
+            let text = text.filter(|_| log.tells_panics(Scope::NONE).unwrap_or(false));
+            let text = text.map(|text| format!(": {}", cut(text))).unwrap_or_default();
+            let _ = log.write(Scope::NONE, Level::Error, place + &text);
         });
         let services = Host::reached_by(&|name| host.service(name));
         let options = serde_json::from_slice(options).map_err(|error| error.to_string())?;

@@ -98,6 +98,42 @@ fn faults_again_and_again_leave_the_plugin_unhealthy() {
     let state = faulty(&mut client);
     assert_eq!((&state["state"], &state["faults"]), (&json!("unhealthy"), &json!(6)));
     check_others(&mut client);
+    // With the one above it has answered 16 calls since the last fault.
+    for _ in 1..16 {
+        assert_eq!(faulty(&mut client)["state"], "unhealthy");
+        client.call("faultwho", json!([]));
+    }
+    assert_eq!(faulty(&mut client)["state"], "running");
+}
+
+#[test]
+fn calls_of_a_plugin_are_each_counted_once_with_what_became_of_them() {
+    let (host, gate) = start_with_gate("deadline_seconds = 1\n");
+    let mut client = host.client();
+    client.call("faultwho", json!([]));
+    client.refused("faultgarbage", json!([]));
+    // A panic after which another instance is started.
+    client.refused("faultpanic", json!([]));
+    await_told(&mut client, "restarts", &json!(1));
+    // One whose deadline passes.
+    let slow = {
+        let (mut client, address) = (host.client(), gate.address());
+        std::thread::spawn(move || client.refused("faultblocked", json!([address])))
+    };
+    let waiting = gate.wait();
+    slow.join().unwrap();
+    drop(waiting);
+    let counts =
+        |state: &Value| ["calls", "answers", "errors", "timeouts", "gone"].map(|key| state[key].as_u64().unwrap());
+    assert_eq!(counts(&faulty(&mut client)), [4, 1, 2, 1, 0]);
+    // One whose client leaves.
+    let call = json!({"id": 1, "method": "faultblocked", "params": [gate.address()]}).to_string();
+    let leaving = host.client().post_and_stay(&call);
+    let waiting = gate.wait();
+    drop(leaving);
+    await_told(&mut client, "gone", &json!(1));
+    drop(waiting);
+    assert_eq!(counts(&faulty(&mut client)), [5, 1, 2, 1, 1]);
 }
 
 #[test]

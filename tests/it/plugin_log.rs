@@ -140,6 +140,26 @@ fn plugin_log_has_one_line_for_each_start_stop_and_reload() {
 }
 
 #[test]
+fn plugin_log_has_the_text_of_a_panic_unless_the_plugin_may_hold_secrets() {
+    let granted = |grants: &str, rest: &str| {
+        let logged = Logged::start("");
+        let text = std::fs::read_to_string(logged.folder.path().join("config.toml")).unwrap();
+        let text = text.replace("\"log/1\"]", &format!("\"log/1\"{grants}]\n{rest}"));
+        std::fs::write(logged.folder.path().join("config.toml"), text).unwrap();
+        logged.host.client().call("reloadplugin", json!(["faulty"]));
+        logged.host.client().refused("faultpanic", json!([]));
+        let line = logged.line("panic at ");
+        assert_eq!(line["plugin"], "faulty");
+        line["message"].as_str().unwrap().to_owned()
+    };
+    let ends = |message: &str| message.ends_with(": faultpanic was called");
+    assert!(ends(&granted("", "")));
+    let withheld = granted(", \"wallet/1\"", "");
+    assert!(withheld.contains("lib.rs:") && !withheld.contains("called"), "{withheld}");
+    assert!(ends(&granted(", \"wallet/1\"", "panic_text = true\n")));
+}
+
+#[test]
 fn plugin_log_names_the_method_of_bad_second_and_late_answers() {
     let gate = Gate::new();
     let logged = Logged::start(&format!("deadline_seconds = 1\n{}", Gate::reach(&[&gate])));

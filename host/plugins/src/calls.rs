@@ -40,6 +40,17 @@ pub enum Unwanted {
     Foreign,
 }
 
+/// What became of an answer.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Answered {
+    /// It is on its way to the client.
+    Taken,
+    /// It ended the call, whose client had just gone.
+    Gone,
+    /// It was dropped: the call was answered or given up before, or is another instance's.
+    Unwanted,
+}
+
 /// How far a call has come.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Phase {
@@ -147,17 +158,16 @@ impl Calls {
     }
 
     /// As [`Calls::answer`], by the host at the call's deadline.
-    pub fn expire(&self, instance: u64, token: u64, answer: Answer) -> bool {
+    pub fn expire(&self, instance: u64, token: u64, answer: Answer) -> Answered {
         let answered = self.answer(instance, token, answer);
-        if answered {
+        if answered == Answered::Taken {
             self.state.of(token).remember(token, Unwanted::Late);
         }
         answered
     }
 
-    /// Answers a call of this instance. False when it was answered or given up before, or is another instance's: then
-    /// the answer is dropped.
-    pub fn answer(&self, instance: u64, token: u64, answer: Answer) -> bool {
+    /// Answers a call of this instance.
+    pub fn answer(&self, instance: u64, token: u64, answer: Answer) -> Answered {
         let pending = {
             let mut state = self.state.of(token);
             match state.pending.entry(token) {
@@ -165,7 +175,11 @@ impl Calls {
                 _ => None,
             }
         };
-        pending.is_some_and(|pending| pending.answer.send(answer).is_ok())
+        match pending.map(|pending| pending.answer.send(answer)) {
+            None => Answered::Unwanted,
+            Some(Ok(())) => Answered::Taken,
+            Some(Err(_)) => Answered::Gone,
+        }
     }
 
     /// Marks a call as running. False when nobody waits for its answer any more: then it need not run.
@@ -242,15 +256,18 @@ impl Calls {
         found
     }
 
-    /// Answers all calls of an instance that still wait, with what `answer` makes.
-    pub fn answer_all(&self, instance: u64, answer: impl Fn() -> Answer) {
+    /// Answers all calls of an instance that still wait, with what `answer` makes. How many of them had begun.
+    pub fn answer_all(&self, instance: u64, answer: impl Fn() -> Answer) -> u64 {
         let mut taken = Vec::new();
         for mut state in self.state.all() {
             taken.extend(state.pending.extract_if(|_, call| call.instance == instance));
         }
+        let mut begun = 0;
         for (_, pending) in taken {
+            begun += u64::from(pending.phase != Phase::Queued);
             let _ = pending.answer.send(answer());
         }
+        begun
     }
 
     /// The phase of a call; none when nobody waits for its answer any more.
@@ -289,14 +306,15 @@ impl Calls {
 }
 
 /// Gives a call up when its client has gone, that is, when the future that waits for it is dropped.
-pub struct CallGuard<'a, F: FnOnce(u64)> {
+pub struct CallGuard<'a, F: FnOnce(u64, bool)> {
     calls: &'a Calls,
     token: u64,
     cancelled: Option<F>,
 }
 
-impl<'a, F: FnOnce(u64)> CallGuard<'a, F> {
-    /// Watches over a call; `cancelled` runs if it is dropped before [`CallGuard::answered`].
+impl<'a, F: FnOnce(u64, bool)> CallGuard<'a, F> {
+    /// Watches over a call; `cancelled` runs if it is dropped before [`CallGuard::answered`], and is told whether the call had begun and
+    /// its client has gone.
     pub fn new(calls: &'a Calls, token: u64, cancelled: F) -> Self {
         Self { calls, token, cancelled: Some(cancelled) }
     }
@@ -317,19 +335,19 @@ impl<'a, F: FnOnce(u64)> CallGuard<'a, F> {
     pub fn expired(mut self) -> Option<Phase> {
         let phase = self.calls.give_up(self.token, true);
         if let (Some(Phase::Running | Phase::Kept), Some(cancelled)) = (phase, self.cancelled.take()) {
-            cancelled(self.token);
+            cancelled(self.token, false);
         }
         self.answered();
         phase
     }
 }
 
-impl<F: FnOnce(u64)> Drop for CallGuard<'_, F> {
+impl<F: FnOnce(u64, bool)> Drop for CallGuard<'_, F> {
     fn drop(&mut self) {
         if let Some(cancelled) = self.cancelled.take()
-            && self.calls.give_up(self.token, false).is_some()
+            && let Some(phase) = self.calls.give_up(self.token, false)
         {
-            cancelled(self.token);
+            cancelled(self.token, phase != Phase::Queued);
         }
     }
 }
@@ -342,9 +360,9 @@ mod tests {
     fn a_call_is_answered_once_and_only_by_its_own_instance() {
         let calls = Calls::default();
         let (token, mut receiver) = calls.open(1, 0);
-        assert!(!calls.answer(2, token, Ok(Bytes::from_static(b"1"))));
-        assert!(calls.answer(1, token, Ok(Bytes::from_static(b"2"))));
-        assert!(!calls.answer(1, token, Ok(Bytes::from_static(b"3"))));
+        assert_eq!(calls.answer(2, token, Ok(Bytes::from_static(b"1"))), Answered::Unwanted);
+        assert_eq!(calls.answer(1, token, Ok(Bytes::from_static(b"2"))), Answered::Taken);
+        assert_eq!(calls.answer(1, token, Ok(Bytes::from_static(b"3"))), Answered::Unwanted);
         assert_eq!(receiver.try_recv().unwrap(), Ok(Bytes::from_static(b"2")));
     }
 
@@ -353,14 +371,14 @@ mod tests {
         let calls = Calls::default();
         let (token, _receiver) = calls.open(1, 0);
         let mut cancelled = Vec::new();
-        drop(CallGuard::new(&calls, token, |token| cancelled.push(token)));
+        drop(CallGuard::new(&calls, token, |token, _| cancelled.push(token)));
         assert_eq!(cancelled, [token]);
-        assert!(!calls.answer(1, token, Ok(Bytes::new())));
+        assert_eq!(calls.answer(1, token, Ok(Bytes::new())), Answered::Unwanted);
         let (token, _receiver) = calls.open(1, 0);
-        CallGuard::new(&calls, token, |_| unreachable!("it was answered")).answered();
+        CallGuard::new(&calls, token, |_, _| unreachable!("it was answered")).answered();
         assert_eq!(calls.waiting(1), 1);
         let (token, _receiver) = calls.open(1, 0);
-        CallGuard::new(&calls, token, |_| unreachable!("it never began")).not_begun();
+        CallGuard::new(&calls, token, |_, _| unreachable!("it never began")).not_begun();
         assert!(!calls.begin(token, FREE));
     }
 
@@ -373,10 +391,13 @@ mod tests {
         let (second, _receiver) = calls.open(1, 5);
         let (expired, _receiver) = calls.open(1, 6);
         assert!(calls.give_up(late, true).is_some() && calls.give_up(abandoned, false).is_some());
-        assert!(calls.answer(1, second, one()) && calls.expire(1, expired, one()));
+        assert_eq!(
+            (calls.answer(1, second, one()), calls.expire(1, expired, one())),
+            (Answered::Taken, Answered::Taken)
+        );
         let (foreign, _receiver) = calls.open(2, 7);
         let cases = [late, abandoned, second, expired, foreign];
-        assert!(cases.iter().all(|token| !calls.answer(1, *token, one())));
+        assert!(cases.iter().all(|token| calls.answer(1, *token, one()) == Answered::Unwanted));
         let why = cases.map(|token| (Calls::method_of(token), calls.why_unwanted(1, token)));
         let expected = [Unwanted::Late, Unwanted::Abandoned, Unwanted::Second, Unwanted::Late, Unwanted::Foreign];
         assert_eq!(why, [3, 4, 5, 6, 7].map(|method| (method, expected[method - 3])));
@@ -430,13 +451,13 @@ mod tests {
         let (token, _receiver) = calls.open(7, 0);
         let mut told = 0;
         assert!(calls.begin(token, FREE));
-        assert_eq!(CallGuard::new(&calls, token, |_| told += 1).expired(), Some(Phase::Running));
+        assert_eq!(CallGuard::new(&calls, token, |_, _| told += 1).expired(), Some(Phase::Running));
         assert_eq!((told, calls.stuck(7), calls.stuck(8)), (1, 1, 0));
         assert_eq!(calls.end_unless_given_up(token), None);
         assert!(calls.end(token));
         assert_eq!(calls.stuck(7), 0);
         let (token, _receiver) = calls.open(7, 0);
-        let guard = CallGuard::new(&calls, token, |_| unreachable!("it never began"));
+        let guard = CallGuard::new(&calls, token, |_, _| unreachable!("it never began"));
         assert_eq!(guard.expired(), Some(Phase::Queued));
         assert_eq!(calls.stuck(7), 0);
     }

@@ -22,6 +22,13 @@ pub const WALLET: &str = "wallet/1";
 /// The service that calls methods of the node, and is granted for some methods by name.
 pub const NODE_RPC: &str = "node-rpc/1";
 
+/// Whether a plugin with these grants may have private keys or passphrases in its memory: it signs, has wallets, or its manifest marks
+/// a method so.
+pub(super) fn may_hold_secrets(grants: &[Grant], manifest: &Manifest) -> bool {
+    grants.iter().any(|grant| [SIGNER, WALLET].contains(&grant.service.as_str()))
+        || manifest.methods.iter().any(|method| method.private_keys)
+}
+
 /// The services of which each instance has its own.
 pub(super) const OWN_SERVICES: [&str; 2] = ["events/1", "log/1"];
 

@@ -1,9 +1,11 @@
 //! How a plugin fares: what its functions did, and what went wrong, in all its instances so far.
 
-use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 
 use parking_lot::Mutex;
+
+use crate::calls::Answered;
 
 /// What a plugin did so far, in all its instances.
 #[derive(Default)]
@@ -16,8 +18,10 @@ pub struct Health {
     pub errors: AtomicU64,
     /// Calls and events whose code ended in a fault.
     pub faults: AtomicU64,
-    /// Calls whose deadline passed.
+    /// Calls whose deadline passed, which the host answered.
     pub timeouts: AtomicU64,
+    /// Calls whose client had gone before they were answered.
+    pub gone: AtomicU64,
     /// Answers that came late or twice.
     pub stale: AtomicU64,
     /// Threads that are lost to its calls now. One can be back before it was missed, so this may be below 0 for a moment.
@@ -27,12 +31,41 @@ pub struct Health {
     last_fault: Mutex<Option<String>>,
 }
 
+/// Calls that an instance has to answer with a result, after a fault of its code, until it counts as healthy again.
+pub const RECOVERED_AFTER: u32 = 16;
+
+/// Whether an instance has recovered from its last fault.
+#[derive(Default)]
+pub struct Recovery(AtomicU32);
+
+impl Recovery {
+    /// Its code ended in a fault.
+    pub fn fault(&self) {
+        self.0.store(RECOVERED_AFTER, Ordering::Relaxed);
+    }
+
+    /// It answered a call with a result. Whether it has recovered by that.
+    pub fn succeed(&self) -> bool {
+        // Nearly always.
+        if !self.is_pending() {
+            return false;
+        }
+        let one_less = |left: u32| left.checked_sub(1);
+        self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_less) == Ok(1)
+    }
+
+    /// Whether it has to answer more calls yet.
+    pub fn is_pending(&self) -> bool {
+        self.0.load(Ordering::Relaxed) > 0
+    }
+}
+
 /// How an instance fares, in one word.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum State {
     /// As it should.
     Running,
-    /// Its code ended in a fault at least once: what it keeps may be damaged.
+    /// Its code ended in a fault, and has not answered enough calls since: what it keeps may be damaged.
     Unhealthy,
     /// The code of a call has not returned though its deadline passed.
     Stuck,
@@ -87,6 +120,15 @@ impl Health {
         usize::try_from(self.lost.load(Ordering::Relaxed)).unwrap_or_default()
     }
 
+    /// A call was answered for the plugin with an error, and that came to this.
+    pub fn failed(&self, answered: Answered) {
+        match answered {
+            Answered::Taken => self.errors.fetch_add(1, Ordering::Relaxed),
+            Answered::Gone => self.gone.fetch_add(1, Ordering::Relaxed),
+            Answered::Unwanted => 0,
+        };
+    }
+
     /// The code of something ended in a fault.
     pub fn fault(&self, what: String) {
         self.faults.fetch_add(1, Ordering::Relaxed);
@@ -102,6 +144,17 @@ impl Health {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn enough_results_after_the_last_fault_are_a_recovery() {
+        let recovery = Recovery::default();
+        assert!(!recovery.succeed() && !recovery.is_pending());
+        recovery.fault();
+        assert!((1..RECOVERED_AFTER).all(|_| !recovery.succeed()) && recovery.is_pending());
+        recovery.fault();
+        assert!((1..RECOVERED_AFTER).all(|_| !recovery.succeed()));
+        assert!(recovery.succeed() && !recovery.is_pending() && !recovery.succeed());
+    }
 
     #[test]
     fn stuck_weighs_more_than_a_fault() {

@@ -17,12 +17,15 @@ pub struct LogService {
     plugin: String,
     /// None: as many as it likes.
     rate: Option<Rate>,
+    /// Whether the text of its panics is told.
+    tells_panics: bool,
 }
 
 impl LogService {
     /// That of this plugin.
-    pub fn new(plugin: &str, trusted: bool) -> Self {
-        Self { plugin: plugin.to_owned(), rate: (!trusted).then(|| Rate::per_second(LINES_PER_SECOND)) }
+    pub fn new(plugin: &str, trusted: bool, tells_panics: bool) -> Self {
+        let rate = (!trusted).then(|| Rate::per_second(LINES_PER_SECOND));
+        Self { plugin: plugin.to_owned(), rate, tells_panics }
     }
 
     fn may_write(&self) -> bool {
@@ -53,6 +56,10 @@ impl Log for LogService {
         }
         Ok(())
     }
+
+    fn tells_panics(&self, _: Scope) -> Result<bool> {
+        Ok(self.tells_panics)
+    }
 }
 
 /// A message as one line that is not too long: ends of lines and other control characters are escaped, so that it cannot pass for
@@ -75,7 +82,7 @@ mod tests {
 
     #[test]
     fn a_plugin_that_is_not_trusted_has_a_rate() {
-        let (trusted, other) = (LogService::new("trusted", true), LogService::new("x", false));
+        let (trusted, other) = (LogService::new("trusted", true, false), LogService::new("x", false, false));
         assert!((0..2 * LINES_PER_SECOND).all(|_| trusted.may_write()));
         assert!(trusted.rate.is_none() && other.rate.is_some());
     }

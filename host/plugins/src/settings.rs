@@ -50,6 +50,9 @@ pub struct PluginConfig {
     /// Whether its process may leave a core file when it crashes, which has all of its memory: for debugging.
     #[serde(default)]
     pub core: bool,
+    /// Whether the log has the text of its panics, though it may use private keys or wallets and the text may hold a secret.
+    #[serde(default)]
+    pub panic_text: bool,
     /// The memory that its process may use, in MiB; 2048 if left out.
     #[serde(default)]
     pub max_memory_mib: Option<u32>,

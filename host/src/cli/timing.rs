@@ -85,6 +85,7 @@ fn run(file: PluginFile, args: &TimeArgs, folder: &Path) -> Result<String, Strin
         id: 1,
         owner: 1,
         trusted: false,
+        panic_text: true,
         grants: &grants,
         options,
         services: &services,

@@ -13,6 +13,7 @@ pub mod openrpc;
 mod rest;
 mod startup_gate;
 
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
@@ -31,7 +32,7 @@ use long::LongCalls;
 use outrigger_base::contain::contain;
 use outrigger_base::offload::read_offloaded;
 use outrigger_passthrough::Passthrough;
-use outrigger_plugins::calls::{Answer, CallGuard, Calls, Overdue, Phase};
+use outrigger_plugins::calls::{Answer, Answered, CallGuard, Calls, Overdue, Phase};
 use outrigger_plugins::instance::{Instance, Lease};
 use outrigger_plugins::lane::Lane;
 use outrigger_plugins::pool::{Claimant, Overloaded, Pool, contained};
@@ -116,7 +117,10 @@ impl Router {
         let may_run_inline = lease.trusted && stuck == 0 && !waits && !lease.waits_for_runner();
         let client = call.origin.client.clone();
         let (token, answer) = self.calls.open(lease.id, route.position);
-        let guard = CallGuard::new(&self.calls, token, |token| lease.leave_cancel(token));
+        let guard = CallGuard::new(&self.calls, token, |token, is_gone| {
+            lease.health.gone.fetch_add(u64::from(is_gone), Ordering::Relaxed);
+            lease.leave_cancel(token);
+        });
         let Ok(ran_inline) = self.run(token, &lease, &route, call, params, may_run_inline).await else {
             guard.not_begun();
             return Err(Failure::Overloaded);
@@ -208,7 +212,10 @@ impl Router {
         if phase == Some(Phase::Queued) {
             return Failure::Overloaded;
         }
-        lease.timed_out(&method.name);
+        // One that was answered at the last moment is counted as that.
+        if phase.is_some() {
+            lease.timed_out(&method.name);
+        }
         if phase == Some(Phase::Running) {
             self.note_stuck(token, lease, &method.name, Lane::pooled(method));
         }
@@ -241,8 +248,9 @@ impl Router {
                 continue;
             }
             let late = || Err(RpcError::internal(format!("{method} did not return in time")));
-            if self.calls.expire(instance.id, token, late()) {
-                instance.timed_out(method);
+            match self.calls.expire(instance.id, token, late()) {
+                Answered::Taken => instance.timed_out(method),
+                gone => instance.health.failed(gone),
             }
             self.note_stuck(token, &instance, method, run.lane);
         }

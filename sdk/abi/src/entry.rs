@@ -100,8 +100,8 @@ impl HostHandle {
     }
 
     /// From now on panics of this instance are told to `report`, and no more to the standard error of the process. It is told
-    /// where a panic happened, and not what it said, which may hold a secret.
-    pub fn report_panics(&self, report: impl Fn(String) + Send + Sync + 'static) {
+    /// where a panic happened and, if that is a text, what it said, which may hold a secret.
+    pub fn report_panics(&self, report: impl Fn(String, Option<&str>) + Send + Sync + 'static) {
         panics::report_to(self.instance, Arc::new(report));
     }
 

@@ -1,11 +1,11 @@
-//! Panics of a plugin: it is told where one happened, and not what it said, which may hold a secret.
+//! Panics of a plugin: it is told where one happened and what it said, which may hold a secret and is copied by nobody here.
 
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, PanicHookInfo, catch_unwind, set_hook};
 use std::sync::{Arc, Mutex, Once, PoisonError};
 
-/// Who is told where a panic happened.
-pub(super) type Reporter = Arc<dyn Fn(String) + Send + Sync>;
+/// Who is told where a panic happened and, if that is a text, what it said.
+pub(super) type Reporter = Arc<dyn Fn(String, Option<&str>) + Send + Sync>;
 
 /// The reporters of this library's instances that have not ended, by the instances' addresses, which are only compared.
 static REPORTERS: Mutex<Vec<(usize, Reporter)>> = Mutex::new(Vec::new());
@@ -67,6 +67,7 @@ fn report(info: &PanicHookInfo<'_>) {
     });
     let place = info.location().map_or_else(|| "an unknown place".to_owned(), ToString::to_string);
     if let Some(report) = reporter {
-        report(format!("panic at {place}"));
+        let (text, owned) = (info.payload().downcast_ref::<&str>(), info.payload().downcast_ref::<String>());
+        report(format!("panic at {place}"), text.copied().or(owned.map(String::as_str)));
     }
 }

@@ -25,5 +25,10 @@ service! {
     pub trait Log as LogClient = "log/1" {
         /// Writes one line, with the plugin's name beside it.
         fn write(level: Level, message: String) -> ();
+
+        /// Whether the host wants the text of a panic beside its place. It does not of a plugin that may use private keys or wallets,
+        /// whose text may hold a secret, unless the configuration says so.
+        #[since(1)]
+        fn tells_panics() -> bool;
     }
 }

@@ -50,6 +50,9 @@ mod tests {
             self.0.lock().unwrap().push(message);
             Ok(())
         }
+        fn tells_panics(&self, _: Scope) -> Result<bool> {
+            Ok(false)
+        }
     }
 
     #[test]

@@ -88,6 +88,10 @@ impl Log for StubLog {
         lock(&self.0).push((level, message));
         Ok(())
     }
+
+    fn tells_panics(&self, _: Scope) -> ServiceResult<bool> {
+        Ok(true)
+    }
 }
 
 /// An event queue that loses nothing.

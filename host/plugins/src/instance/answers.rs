@@ -14,8 +14,8 @@ use outrigger_values::RpcErrorCode;
 use super::life::{Life, Stage};
 use super::{LoadedLibrary as Library, release};
 use crate::answer::{AnswerRules, BadAnswer};
-use crate::calls::{Answer, Calls, Unwanted};
-use crate::health::Health;
+use crate::calls::{Answer, Answered, Calls, Unwanted};
+use crate::health::{Health, RECOVERED_AFTER, Recovery};
 
 /// The largest answer that is copied, in bytes.
 const SMALL_ANSWER: usize = 64 << 10;
@@ -29,6 +29,7 @@ pub(super) struct Context {
     pub code: Arc<Library>,
     pub calls: Arc<Calls>,
     pub health: Arc<Health>,
+    pub recovery: Recovery,
     pub rules: AnswerRules,
     pub services: HashMap<String, Arc<ExportedService>>,
     pub life: Life,
@@ -106,13 +107,24 @@ impl HostCode for Context {
             Ok(()) if body.len() <= SMALL_ANSWER => Ok(SharedBytes::copy_from_slice(&body)),
             Ok(()) => Ok(SharedBytes::from_owner(BorrowedReply(Some(body)))),
         };
-        let counted = if answer.is_err() { &self.health.errors } else { &self.health.answers };
+        let is_result = answer.is_ok();
+        let counted = if is_result { &self.health.answers } else { &self.health.errors };
         // Before the client can ask.
         counted.fetch_add(1, Ordering::Relaxed);
-        if self.calls.answer(self.id, token, answer) {
+        let answered = self.calls.answer(self.id, token, answer);
+        if is_result && answered != Answered::Unwanted && self.recovery.succeed() {
+            tracing::info!(
+                plugin = self.code.manifest.id,
+                "the plugin has answered {RECOVERED_AFTER} calls since its last fault"
+            );
+        }
+        if answered == Answered::Taken {
             return STATUS_OK;
         }
         counted.fetch_sub(1, Ordering::Relaxed);
+        if answered == Answered::Gone {
+            self.health.gone.fetch_add(1, Ordering::Relaxed);
+        }
         self.health.stale.fetch_add(1, Ordering::Relaxed);
         self.note_unwanted(token);
         ErrorKind::Stale as i32

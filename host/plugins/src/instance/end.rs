@@ -1,6 +1,7 @@
 //! Taking an instance down, in order and within a time.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use outrigger_abi::STATUS_OK;
@@ -43,7 +44,8 @@ impl Instance {
         self.life().wait_unleased();
         self.life().advance(Stage::Stopping);
         let stopped = || Err(RpcError::new(RpcErrorCode::CLIENT_NOT_CONNECTED, "Shutting down"));
-        self.context.calls.answer_all(self.id, stopped);
+        let ended = self.context.calls.answer_all(self.id, stopped);
+        self.health.errors.fetch_add(ended, Ordering::Relaxed);
         if self.life().wait_left() { self.end() } else { self.abandon() }
     }
 

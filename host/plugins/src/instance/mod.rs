@@ -124,6 +124,8 @@ pub struct Launch<'a> {
     pub owner: u64,
     /// Whether the operator trusts it: its inline methods run inline, and its answers are not checked to be JSON.
     pub trusted: bool,
+    /// Whether the text of its panics is told.
+    pub panic_text: bool,
     /// The services it may use.
     pub grants: &'a [Grant],
     /// Its options, checked and complete.
@@ -173,8 +175,6 @@ pub struct Instance {
     plugin: UsedPlugin,
     /// Its runners, where it is isolated.
     runners: Option<Arc<Runners>>,
-    /// Its code ended in a fault.
-    damaged: AtomicBool,
     /// Tokens of calls that nobody waits for any more. Its reader has a thread of its own: behind the calls that they are
     /// to cancel, or behind another plugin's, such notices would come too late.
     cancels: Sender<u64>,
@@ -272,7 +272,7 @@ impl Instance {
         if self.has_crashed() {
             return State::Crashed;
         }
-        State::of(self.damaged.load(Ordering::Relaxed), self.stuck())
+        State::of(self.context.recovery.is_pending(), self.stuck())
     }
 
     /// Whether its process has ended, and no other is started.
@@ -315,6 +315,7 @@ impl Instance {
         if !self.context.calls.begin(token, self.run_in(lane)) {
             return false;
         }
+        self.health.calls.fetch_add(1, Ordering::Relaxed);
         let lost = AnswerLost { instance: self, token };
         match self.enter() {
             Some(_inside) => {
@@ -350,7 +351,6 @@ impl Instance {
     }
 
     fn enter_call(&self, token: u64, method: &MethodSpec, params: &[u8]) {
-        self.health.calls.fetch_add(1, Ordering::Relaxed);
         let began = Instant::now();
         let status = self.plugin.call(&self.raw(token, method, params));
         self.health.spent(began.elapsed());
@@ -361,14 +361,13 @@ impl Instance {
     }
 
     fn fail(&self, token: u64, message: &str) {
-        self.health.errors.fetch_add(1, Ordering::Relaxed);
-        self.context.calls.answer(self.id, token, Err(RpcError::internal(message)));
+        self.health.failed(self.context.calls.answer(self.id, token, Err(RpcError::internal(message))));
     }
 
     /// The plugin's code ended in a fault: what it keeps may be damaged.
     fn fault(&self, what: String) {
         tracing::error!(plugin = self.manifest().id, "{what}: a fault of the plugin");
-        self.damaged.store(true, Ordering::Relaxed);
+        self.context.recovery.fault();
         self.health.fault(what);
         self.tell_supervisor(PluginFailure::Fault);
     }

@@ -3,7 +3,6 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SendError, channel};
 use std::time::Duration;
 
@@ -21,6 +20,7 @@ use super::{Code, Instance, Launch, LoadedLibrary, PluginFailure, Since};
 use crate::answer::AnswerRules;
 use crate::events::{EventQueue, EventsService};
 use crate::grants::{self, Grant, GrantError, Holder, OWN_SERVICES, WALLET};
+use crate::health::Recovery;
 use crate::log::LogService;
 use outrigger_base::contain::contain;
 
@@ -82,6 +82,7 @@ impl Instance {
             code: code.clone(),
             calls: launch.calls,
             health: launch.health.clone(),
+            recovery: Recovery::default(),
             rules: if launch.trusted { AnswerRules::Trusted } else { AnswerRules::Bounded(launch.max_answer_bytes) },
             services,
             life: Life::new(),
@@ -104,7 +105,6 @@ impl Instance {
                 health: launch.health,
                 runners: isolated.then_some(runners),
                 events,
-                damaged: AtomicBool::new(false),
                 cancels,
                 cancelling: Since::default(),
                 delivering: Since::default(),
@@ -255,7 +255,7 @@ fn exported(
                 Some(Arc::new(ExportedService::new::<dyn Events>(Arc::new(EventsService(events.clone())))))
             }
             name if name == own_log => {
-                let log = LogService::new(plugin, launch.trusted);
+                let log = LogService::new(plugin, launch.trusted, launch.panic_text);
                 Some(Arc::new(ExportedService::new::<dyn Log>(Arc::new(log))))
             }
             name => launch.services.export(name, holder),

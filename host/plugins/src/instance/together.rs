@@ -34,6 +34,7 @@ impl Instance {
         let run = self.run_in(Lane::Inline);
         let is_wanted = |(_, call): &(usize, &Prepared<'_>)| self.context.calls.begin(call.token, run);
         let begun: Vec<_> = calls.iter().enumerate().filter(is_wanted).collect();
+        self.health.calls.fetch_add(begun.len() as u64, Ordering::Relaxed);
         let lost: Vec<_> = begun.iter().map(|(_, call)| AnswerLost { instance: self, token: call.token }).collect();
         match self.enter() {
             Some(_inside) => self.enter_together(runners, &begun, took),
@@ -53,7 +54,6 @@ impl Instance {
     ) {
         let raw: Vec<RawCall<'_>> =
             calls.iter().map(|(_, call)| self.raw(call.token, call.method, call.params)).collect();
-        self.health.calls.fetch_add(raw.len() as u64, Ordering::Relaxed);
         runners.call(&raw.iter().collect::<Vec<_>>(), |at, returned| {
             let Some((place, call)) = calls.get(at) else { return };
             self.health.spent(returned.took);

@@ -24,7 +24,7 @@ use parking_lot::Mutex;
 
 use super::calls::Calls;
 use super::file::FileError;
-use super::grants::ServiceSource;
+use super::grants::{ServiceSource, may_hold_secrets};
 use super::health::Health;
 use super::instance::{Instance, Launch, LoadedLibrary, PluginFailure, StartError, start};
 use crate::{Isolation, PluginConfig};
@@ -357,6 +357,7 @@ impl Registry {
             id: self.next_id.fetch_add(1, Ordering::Relaxed),
             owner: plugin.owner,
             trusted: plugin.config.trusted,
+            panic_text: plugin.config.panic_text || !may_hold_secrets(plugin.config.grants(), &code.manifest),
             grants: plugin.config.grants(),
             options,
             services: &*self.environment.services,

@@ -20,6 +20,10 @@ impl Log for Lines {
         self.0.lock().push(message);
         Ok(())
     }
+
+    fn tells_panics(&self, _: Scope) -> outrigger_service::Result<bool> {
+        Ok(false)
+    }
 }
 
 fn context(lines: &Arc<Lines>) -> &'static Context {
@@ -29,6 +33,7 @@ fn context(lines: &Arc<Lines>) -> &'static Context {
         code: test_library(&["first", "second"]),
         calls: Arc::default(),
         health: Arc::default(),
+        recovery: Recovery::default(),
         rules: AnswerRules::Bounded(1 << 20),
         services: HashMap::from([("log/1".to_owned(), log)]),
         life: Life::new(),

@@ -4,7 +4,7 @@
 use std::ffi::OsString;
 use std::fs::{File, OpenOptions, Permissions};
 use std::io::{self, Write};
-use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -15,6 +15,8 @@ use jsonrpsee::types::Request;
 use outrigger_rpc::{Failure, ResultText, answer_of, origin_of};
 use outrigger_upstream::Method;
 use parking_lot::Mutex;
+use rustix::fs::{Access, access};
+use rustix::process::geteuid;
 use serde::Serialize;
 use serde_json::Value;
 use tracing_subscriber::fmt::format::Writer;
@@ -53,6 +55,24 @@ impl AuditLog {
         file.set_permissions(Permissions::from_mode(MODE))?;
         let length = file.metadata()?.len();
         Ok(Self { path, max_bytes, keep, current: Mutex::new(Current { file, length, is_failing: false }) })
+    }
+
+    /// Whether [`Self::open`] would open the file, which is neither made nor changed.
+    ///
+    /// # Errors
+    /// Why it would not.
+    pub fn check(path: &Path) -> io::Result<()> {
+        match OpenOptions::new().append(true).open(path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+                Ok(access(folder, Access::WRITE_OK | Access::EXEC_OK)?)
+            }
+            opened => {
+                let (owner, own) = (opened?.metadata()?.uid(), geteuid().as_raw());
+                let foreign = || io::Error::new(io::ErrorKind::PermissionDenied, format!("it belongs to user {owner}"));
+                if own == 0 || own == owner { Ok(()) } else { Err(foreign()) }
+            }
+        }
     }
 
     /// Adds a line. A call does not fail because its line cannot be written: that is said in the log.

@@ -75,6 +75,27 @@ fn metrics_tell_prometheus_of_calls_chain_wallets_and_plugins() {
 }
 
 #[test]
+fn host_is_not_ready_while_a_wallet_of_its_start_is_missing_and_is_with_an_unsent_payment() {
+    let set = vec!["metrics.listen=127.0.0.1:0".to_owned(), "wallet.walletbroadcast=false".to_owned()];
+    let host = Host::start_with(HostOptions { set, ..HostOptions::default() });
+    let is_ready = |host: &Host| ask(host.metrics.unwrap(), "GET /readyz").starts_with("HTTP/1.1 200");
+    host.client().call("createwallet", json!({"wallet_name": "w", "load_on_startup": true}));
+    let mut wallet = host.client().wallet("w");
+    let mine = wallet.call("getnewaddress", json!([]));
+    wallet.call("generatetoaddress", json!([101, mine]));
+    wallet.call("sendtoaddress", json!([mine, 1]));
+    assert!(ask(host.metrics.unwrap(), "GET /metrics").contains("outrigger_wallet_payments_unsent{wallet=\"w\"} 1"));
+    assert!(is_ready(&host));
+    let folder = host.network_folder().join("wallets");
+    std::fs::rename(folder.join("w"), folder.join("elsewhere")).unwrap();
+    let host = host.restart();
+    assert!(!is_ready(&host));
+    std::fs::rename(folder.join("elsewhere"), folder.join("w")).unwrap();
+    host.client().call("loadwallet", json!(["w"]));
+    assert!(is_ready(&host));
+}
+
+#[test]
 fn metrics_listen_address_in_use_is_an_error_of_the_configuration() {
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let set = vec![format!("metrics.listen={}", taken.local_addr().unwrap())];

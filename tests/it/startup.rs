@@ -8,6 +8,9 @@ use serde_json::json;
 
 use crate::users::{ALICE, configuration};
 
+/// A user without rights.
+const NOBODY: u32 = 65_534;
+
 /// Runs with a configuration that must be refused, and gives the error with the file's path as FILE.
 #[track_caller]
 fn refused(text: &str) -> String {
@@ -203,6 +206,9 @@ fn checked(text: &str) -> (Option<i32>, String, String) {
     let datadir = folder.path().join("data");
     let mut command = std::process::Command::new(&built().binary);
     command.args(["run", "--check", "--config"]).arg(config.path()).arg("--datadir").arg(&datadir);
+    if !text.starts_with("[rpc]\nlisten = ") {
+        command.args(["--rpc-listen", "127.0.0.1:0"]);
+    }
     let output = command.output().unwrap();
     assert!(!datadir.exists(), "something was written");
     let text = |bytes| String::from_utf8(bytes).unwrap().replace(&config.path().display().to_string(), "FILE");
@@ -250,6 +256,89 @@ fn run_check_names_what_would_keep_the_host_from_starting() {
         assert_eq!((code, told.as_str()), (Some(2), ""), "{error}");
         assert!(error.starts_with("outrigger: ") && error.contains(expected), "{error}");
     }
+}
+
+#[test]
+fn run_check_fails_where_a_port_is_taken_or_the_audit_file_cannot_be_opened() {
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let (taken, folder) = (taken.local_addr().unwrap(), tempfile::tempdir().unwrap());
+    let audit = folder.path().join("none/audit").display().to_string();
+    let free = "[rpc]\nlisten = \"127.0.0.1:0\"\n";
+    let cases = [
+        (format!("[rpc]\nlisten = \"{taken}\"\n"), 1, format!("cannot listen: cannot listen for RPC on {taken}: ")),
+        (
+            format!("{free}[metrics]\nlisten = \"{taken}\"\n"),
+            2,
+            format!("FILE:4: metrics.listen: cannot listen on {taken}: "),
+        ),
+        (
+            format!("{free}[notify]\nzmqpubhashtx = \"tcp://{taken}\"\n"),
+            2,
+            format!("notify: cannot listen at tcp://{taken}: "),
+        ),
+        (format!("{free}[audit]\nfile = \"{audit}\"\n"), 2, "FILE:4: audit.file: No such file".to_owned()),
+    ];
+    for (text, code, expected) in cases {
+        let (found, told, error) = checked(&text);
+        assert_eq!((found, told.as_str()), (Some(code), ""), "{error}");
+        assert!(error.contains(&expected), "{expected}: {error}");
+    }
+    // What can be opened is not made.
+    let audit = folder.path().join("audit");
+    let (code, _, error) = checked(&format!("{free}[audit]\nfile = \"{}\"\n", audit.display()));
+    assert_eq!((code, error.as_str(), audit.exists()), (Some(0), "", false));
+}
+
+#[test]
+fn start_with_a_limit_of_the_system_that_is_too_low_names_it_and_what_would_suffice() {
+    let cases = [
+        ("-n 40", None, "limit of open files (ulimit -n, LimitNOFILE) is 40, which is too low: 128 suffice"),
+        (
+            "-d 100000",
+            None,
+            "limit of memory for data (ulimit -d, LimitDATA) is 97 MiB, which is too low: 1024 MiB suffice",
+        ),
+        (
+            "-v 2097152",
+            None,
+            "limit of address space (ulimit -v, LimitAS) is 2048 MiB, which is too low: 4096 MiB suffice",
+        ),
+        (
+            "-v 8388608",
+            None,
+            "limit of address space (ulimit -v, LimitAS) is 8192 MiB, which is too low: 20480 MiB suffice",
+        ),
+        // It does not bind root.
+        (
+            "-u 1 2>/dev/null || ulimit -p 1",
+            Some(NOBODY),
+            "(RLIMIT_NPROC: ulimit -u, LimitNPROC) is 1, for all of the user's processes together",
+        ),
+    ];
+    for (limit, user, expected) in cases {
+        let folder = tempfile::tempdir().unwrap();
+        let user = user.filter(|_| rustix::process::geteuid().is_root());
+        if user.is_some() {
+            std::os::unix::fs::chown(folder.path(), user, user).unwrap();
+        }
+        let output = Host::fail_in(folder.path(), &HostOptions { limits: vec![limit], user, ..HostOptions::default() });
+        let told = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(1), "{limit}: {told}");
+        assert!(
+            told.starts_with("outrigger: ") && told.contains(expected) && !told.contains("panic"),
+            "{limit}: {told}"
+        );
+    }
+}
+
+#[test]
+fn run_check_of_a_running_hosts_data_folder_does_not_try_its_ports() {
+    let host = Host::start();
+    let mut command = std::process::Command::new(&built().binary);
+    command.args(["run", "--check", "--rpc-listen", &host.address.to_string(), "--datadir"]).arg(host.datadir());
+    let output = command.output().unwrap();
+    let told = String::from_utf8(output.stdout).unwrap();
+    assert!(output.status.success() && told.contains(" is in use by a running Outrigger: "), "{told}");
 }
 
 #[test]

@@ -32,6 +32,8 @@ pub struct HostOptions {
     pub file_limit: Option<u64>,
     /// How many files it may have open.
     pub open_files: Option<u64>,
+    /// Further limits, as arguments of the shell's `ulimit`.
+    pub limits: Vec<&'static str>,
     /// Whether it is started in its data directory, which is then named by a relative path.
     pub relative: bool,
     /// The program, where it is another than the one that was built.
@@ -283,7 +285,8 @@ fn program(options: &HostOptions) -> Command {
     // The shell counts in blocks of 512 bytes.
     let size = options.file_limit.map(|limit| format!("trap '' XFSZ; ulimit -f {}; ", limit / 512));
     let files = options.open_files.map(|limit| format!("ulimit -n {limit}; "));
-    let limits: String = [size, files].into_iter().flatten().collect();
+    let others = options.limits.iter().map(|limit| format!("ulimit {limit}; "));
+    let limits: String = [size, files].into_iter().flatten().chain(others).collect();
     let binary = options.program.as_ref().unwrap_or_else(|| &built().binary);
     if limits.is_empty() {
         return Command::new(binary);

@@ -65,6 +65,8 @@ pub struct Link {
     pub hints: HintSource,
     /// By how many blocks its best block is behind the one that is followed.
     pub behind: u32,
+    /// Whether it went back further than it may, or is behind, or lacks blocks of which it has the headers, for too long.
+    pub stalled: bool,
     /// Its replies of another block or transaction than the host asked for.
     pub unproven: u64,
 }

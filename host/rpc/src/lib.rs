@@ -56,7 +56,7 @@ pub use rest::{REST_ENTRY, Rest, RestReply};
 pub use result::{ResultStream, ResultText};
 #[cfg(test)]
 pub use server::Drained;
-pub use server::Server;
+pub use server::{Server, listen};
 pub use threads::{CallHere, NetworkThreads, STACK_BYTES, Workers};
 pub use together::{Answers, Together};
 

@@ -84,23 +84,7 @@ impl<S: RpcService> Server<S> {
         auth: Arc<Authenticator>,
         limits: Limits,
     ) -> Result<Self, ServerError> {
-        let (mut listeners, mut addresses) = (Vec::new(), Vec::new());
-        for &address in wanted {
-            let failed = |source| ServerError::Bind { address, source };
-            match TcpListener::bind(address).await {
-                Err(error) if may_lack_ipv6 && address.is_ipv6() && is_missing(&error) && !listeners.is_empty() => {
-                    tracing::info!(%address, %error, "this machine has no IPv6: not listening on this address");
-                }
-                listener => {
-                    let listener = listener.map_err(failed)?;
-                    addresses.push(listener.local_addr().map_err(failed)?);
-                    listeners.push(listener);
-                }
-            }
-        }
-        if listeners.is_empty() {
-            return Err(ServerError::Nowhere);
-        }
+        let (listeners, addresses) = listen(wanted, may_lack_ipv6).await?.into_iter().unzip();
         let edge = Arc::new(Edge::new(service, auth, limits));
         Ok(Self { listeners, addresses, edge, peers: Peers::default(), workers: Workers::default() })
     }
@@ -189,6 +173,28 @@ async fn accept(listeners: &mut [TcpListener]) -> io::Result<(TcpStream, SocketA
         ready.unwrap_or(Poll::Pending)
     })
     .await
+}
+
+/// Listens on each of the addresses, and gives them with their true ports.
+///
+/// # Errors
+/// When one of them cannot be listened on, but for those of IPv6 where they may be lacking; when none is left.
+pub async fn listen(wanted: &[SocketAddr], may_lack_ipv6: bool) -> Result<Vec<(TcpListener, SocketAddr)>, ServerError> {
+    let mut listeners = Vec::new();
+    for &address in wanted {
+        let failed = |source| ServerError::Bind { address, source };
+        match TcpListener::bind(address).await {
+            Err(error) if may_lack_ipv6 && address.is_ipv6() && is_missing(&error) && !listeners.is_empty() => {
+                tracing::info!(%address, %error, "this machine has no IPv6: not listening on this address");
+            }
+            listener => {
+                let listener = listener.map_err(failed)?;
+                let address = listener.local_addr().map_err(failed)?;
+                listeners.push((listener, address));
+            }
+        }
+    }
+    if listeners.is_empty() { Err(ServerError::Nowhere) } else { Ok(listeners) }
 }
 
 /// Whether an address cannot be listened on since the machine does not have it, or no addresses of its kind.

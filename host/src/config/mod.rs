@@ -2,6 +2,7 @@
 //!
 //! A key that is not known is an error, and every error names the file, the line and the key.
 
+mod backend;
 mod notify;
 #[cfg(test)]
 mod reference;

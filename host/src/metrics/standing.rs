@@ -135,9 +135,11 @@ impl Standing {
         counters("node_reply_seconds", help, 3, MILLIONTH)
     }
 
-    /// Whether the host can do all that it is for: the node is reached and takes all methods, and no wallet lags behind the chain.
+    /// Whether the host can do all that it is for: the node is reached, takes all methods and is where it should be, and each wallet that
+    /// was to be loaded is, and does not lag behind the chain.
     pub fn is_ready(&self) -> bool {
-        self.node.link().is_none_or(|link| link.reached && !link.ends_connections)
+        self.node.link().is_none_or(|link| link.reached && !link.ends_connections && !link.stalled)
+            && self.wallets.missing().is_empty()
             && self.wallets.status().iter().all(|wallet| !wallet.lagging)
     }
 

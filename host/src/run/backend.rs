@@ -72,15 +72,12 @@ impl Backend {
             use_filters: config.filters,
             max_estimate: FeeRate::from_sat_per_kvb(config.max_estimate.saturating_mul(1_000)),
             rewind: config.rewind(network),
+            behind_patience: Duration::from_secs(config.behind_seconds),
             patience: seconds(config.patience_seconds),
             zmq: config.zmq().map_err(|error| RunError::Failed(format!("backend.zmq: {error}")))?,
             may_wait: config.long_connections > 0,
         };
-        let node = BitcoindNode::open(service, &settings).map_err(|error| match error {
-            OpenError::Foreign(reason) => loaded.error("network", &loaded.config.network, reason).into(),
-            OpenError::Credentials(_) => loaded.error("backend", "", error.to_string()).into(),
-            error => failed("backend")(error.into()),
-        })?;
+        let node = BitcoindNode::open(service, &settings).map_err(|error| open_error(loaded, error))?;
         Ok(Self { node, upstream })
     }
 
@@ -115,6 +112,15 @@ impl Backend {
         sender.send_replace(now(&self.node));
         let taps = NodeTaps { node: self.node.clone(), wallets: manager.clone() };
         Passthrough::new(self.upstream.clone(), settings, Arc::new(taps), tips, stop)
+    }
+}
+
+/// A node that cannot be used is an error of the configuration, but where the host itself failed.
+pub fn open_error(loaded: &Loaded, error: OpenError) -> RunError {
+    match error {
+        OpenError::Foreign(reason) => loaded.error("network", &loaded.config.network, reason).into(),
+        OpenError::Credentials(_) => loaded.error("backend", "", error.to_string()).into(),
+        error => failed("backend")(error.into()),
     }
 }
 

@@ -2,22 +2,25 @@
 
 use super::RunArgs;
 use super::confined::{Confined, bounded};
+use super::limits::check_limits;
 use super::node_report::report;
-use super::{RunError, configuration, data_folder, init_log, parts, users};
+use super::{RunError, configuration, data_folder, init_log, parts, places, users};
 use crate::router::builtins;
 use crate::services::ServiceNames;
 use outrigger_plugins::registry::{self, Configured};
 
-/// Checks the configuration, the users, the files of the plugins that are enabled, their options, grants and routes. No code of a
-/// plugin is run, and nothing is written. What was checked, in a line; a line for each grant of methods of the node; what would hold
-/// isolated plugins; and what the node has that the host can use, in further ones.
+/// Checks the configuration, the users, the files of the plugins that are enabled, their options, grants and routes, the ports and the
+/// audit log's file, and asks the node. No code of a plugin is run, and nothing is written. What was checked, in a line; a line for
+/// each grant of methods of the node; what would hold isolated plugins; and what the node has that the host can use, in further ones.
 ///
 /// # Errors
 /// As [`run`](super::run).
 pub fn check(args: &RunArgs) -> Result<String, RunError> {
+    check_limits(None)?;
     let loaded = configuration(args)?;
     init_log(&loaded)?;
-    data_folder(&loaded)?;
+    check_limits(Some(&loaded.config))?;
+    let data = data_folder(&loaded)?;
     let folders = parts::plugin_folders(&args.plugin_dir);
     users(&loaded, &folders)?;
     let config = &loaded.config;
@@ -42,7 +45,8 @@ pub fn check(args: &RunArgs) -> Result<String, RunError> {
         granted.map(|grant| format!("\nplugin '{}' is granted {grant}", manifest.id))
     });
     let of_node: String = of_node.collect();
+    let untried = places::try_places(&loaded, &data)?;
     let used = format!("The configuration can be used: {} plugins with {methods} methods{of_node}", manifests.len());
-    let node = config.backend.as_ref().map_or_else(Vec::new, |backend| report(config, backend));
-    Ok([vec![used], isolated, node].concat().join("\n"))
+    let node = config.backend.as_ref().map(|backend| report(&loaded, backend)).transpose()?;
+    Ok([vec![used], untried.into_iter().collect(), isolated, node.unwrap_or_default()].concat().join("\n"))
 }

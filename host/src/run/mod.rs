@@ -6,8 +6,10 @@ mod bitcoin_conf;
 mod check;
 mod configuration;
 mod confined;
+mod limits;
 mod node_report;
 mod parts;
+mod places;
 mod shared_keys;
 mod users;
 
@@ -37,6 +39,7 @@ pub use args::RunArgs;
 pub use check::check;
 use configuration::configuration;
 pub use configuration::default_login;
+use limits::check_limits;
 use outrigger_plugins::{memory, trust};
 use outrigger_rpc::{
     Authenticator, CookieFile, EdgeFigures, Gateway, NetworkThreads, RpcUser, STACK_BYTES, Server, Workers,
@@ -81,8 +84,10 @@ fn failed(what: &str) -> impl Fn(Box<dyn std::error::Error>) -> RunError + '_ {
 /// # Errors
 /// A configuration that cannot be used, or whatever kept the host from starting.
 pub fn run(args: &RunArgs) -> Result<(), RunError> {
+    check_limits(None)?;
     let loaded = configuration(args)?;
     init_log(&loaded)?;
+    check_limits(Some(&loaded.config))?;
     memory::give_back_large_blocks();
     outrigger_disk::name_files_of_failed_accesses();
     let users = users(&loaded, &parts::plugin_folders(&args.plugin_dir))?;
@@ -250,16 +255,18 @@ async fn tell_metrics(
         edge,
         passthrough: parts.router.passthrough().cloned(),
     };
-    let failed = |error: std::io::Error| {
-        let reason = format!("cannot listen on {listen}: {error}");
-        RunError::Configuration(loaded.error("metrics.listen", &listen.to_string(), reason))
-    };
+    let failed = |error: std::io::Error| metrics_error(loaded, listen, &error);
     let asked = standing.clone();
     let registry = metrics::registry(&frame.metrics, standing);
     let server = MetricsServer::bind(listen, registry, move || asked.is_ready()).await.map_err(failed)?;
     let address = server.local_addr().map_err(failed)?;
     tokio::spawn(server.serve());
     Ok(Some(address))
+}
+
+fn metrics_error(loaded: &Loaded, listen: SocketAddr, error: &std::io::Error) -> RunError {
+    let reason = format!("cannot listen on {listen}: {error}");
+    loaded.error("metrics.listen", &listen.to_string(), reason).into()
 }
 
 /// The folder of the network's data.
@@ -271,12 +278,17 @@ fn data_folder(loaded: &Loaded) -> Result<PathBuf, ConfigError> {
 
 /// The audit log, where there is to be one.
 fn open_audit(loaded: &Loaded) -> Result<Option<Arc<AuditLog>>, ConfigError> {
-    let audit = &loaded.config.audit;
-    let Some(file) = &audit.file else { return Ok(None) };
+    let Some((file, refuse)) = audit_file(loaded)? else { return Ok(None) };
+    let log = AuditLog::open(file, loaded.config.audit.max_bytes, loaded.config.audit.keep);
+    log.map(|log| Some(Arc::new(log))).map_err(|error| refuse(error.to_string()))
+}
+
+/// The audit log's file, where there is to be one, and what makes an error about it.
+fn audit_file(loaded: &Loaded) -> Result<Option<(PathBuf, impl Fn(String) -> ConfigError)>, ConfigError> {
+    let Some(file) = &loaded.config.audit.file else { return Ok(None) };
     let refuse = |reason: String| loaded.error("audit.file", &file.display().to_string(), reason);
     let path = expand_home(file).map_err(|error| refuse(error.to_string()))?;
-    let log = AuditLog::open(path, audit.max_bytes, audit.keep);
-    log.map(|log| Some(Arc::new(log))).map_err(|error| refuse(error.to_string()))
+    Ok(Some((path, refuse)))
 }
 
 /// What is logged.

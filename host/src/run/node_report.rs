@@ -1,34 +1,89 @@
 //! What `outrigger run --check` says of the node: what it has that the host can use, each in a line with the setting of the node
-//! that would improve it. Nothing of it is an error of the configuration.
+//! that would improve it. A node that the host could not stand in front of is an error of the configuration.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
-use outrigger_bitcoind::Rpc;
+use outrigger_bitcoind::{AskError, NEEDS, OpenError, Rpc, greeting};
+use outrigger_node::ChainIdentity;
 use outrigger_passthrough::NodeHelp;
-use outrigger_upstream::{Endpoint, Upstream, UpstreamError};
+use outrigger_standard::work;
+use outrigger_upstream::{Endpoint, Login, Upstream, UpstreamError};
 use serde_json::{Value, json};
 
-use super::backend::OWN_CONNECTIONS;
+use super::RunError;
+use super::backend::{OWN_CONNECTIONS, open_error};
 use super::configuration::login;
-use crate::config::{BackendConfig, Config, Wallets};
+use crate::config::{BackendConfig, Loaded, Wallets};
 
 /// The release from which on payments work (gettxspendingprevout), and that from which on there are 16 threads by default.
 const RELEASE_OF_PAYMENTS: u64 = 240_000;
 const RELEASE_OF_THREADS: u64 = 280_000;
 
 /// Asks the node.
-pub fn report(config: &Config, backend: &BackendConfig) -> Vec<String> {
-    match reach(backend).and_then(|rpc| Ok((rpc.ask("getblockchaininfo", &json!([])).map_err(|e| e.to_string())?, rpc)))
-    {
-        Err(reason) => vec![format!("The node at {} cannot be asked: {reason}", backend.url)],
-        Ok((chain, rpc)) => Node { rpc, chain }.lines(config, backend),
+///
+/// # Errors
+/// A node of another chain, one that refuses the credentials, and one whose -rpcwhitelist refuses the host what it cannot do without.
+pub fn report(loaded: &Loaded, backend: &BackendConfig) -> Result<Vec<String>, RunError> {
+    let config = &loaded.config;
+    let login = login(backend).map_err(|reason| RunError::Failed(format!("backend: {reason}")))?;
+    let endpoint: Endpoint = backend.url.parse().map_err(|error| RunError::Failed(format!("backend.url: {error}")))?;
+    let upstream = || Upstream::new(endpoint.clone(), login.clone(), 1);
+    let start = |upstream| Rpc::start(Arc::new(upstream)).map_err(super::no_threads);
+    let chain = work::network(&config.network)
+        .ok()
+        .and_then(|network| backend.chain(network).or(Some(ChainIdentity::of(network))));
+    let rpc = start(chain.into_iter().fold(upstream(), |upstream, chain| upstream.greeted(Arc::new(greeting(chain)))))?;
+    let asked = match rpc.ask("getblockchaininfo", &json!([])) {
+        Err(error) => Err(OpenError::of_first_question(&endpoint, error).map_err(|error| open_error(loaded, error))?),
+        Ok(chain) => Ok(chain),
+    };
+    let cannot = |error: AskError| vec![format!("The node at {} cannot be asked: {error}", backend.url)];
+    match asked {
+        Err(error) if !matches!(error, AskError::Upstream(UpstreamError::Forbidden)) => Ok(cannot(error)),
+        asked => {
+            // Each connection that is greeted begins with a question that may be refused, too.
+            let refused = match refused(&start(upstream())?, &login) {
+                Ok((refused, true)) => return Err(loaded.error("backend", "", refused).into()),
+                Ok((refused, false)) => Some(refused).filter(|text| !text.is_empty()),
+                Err(error) => return Ok(cannot(error)),
+            };
+            let lines = asked.map_or_else(cannot, |chain| Node { rpc, chain }.lines(backend));
+            Ok(lines.into_iter().chain(refused).collect())
+        }
     }
 }
 
-fn reach(backend: &BackendConfig) -> Result<Rpc, String> {
-    let endpoint: Endpoint = backend.url.parse().map_err(|error| format!("{error}"))?;
-    Rpc::start(Arc::new(Upstream::new(endpoint, login(backend)?, 1))).map_err(|error| error.to_string())
+/// The methods that the node's -rpcwhitelist refuses to the host's user, in lines with what mends that, and whether the host can do
+/// nothing without one of them.
+fn refused(rpc: &Rpc, login: &Login) -> Result<(String, bool), AskError> {
+    let (mut lines, mut is_vital, user) = (Vec::new(), false, login.user());
+    for need in &NEEDS {
+        let mut refused = Vec::new();
+        for &method in need.methods {
+            if !rpc.may_call(method)? {
+                refused.push(method);
+            }
+        }
+        if !refused.is_empty() {
+            is_vital |= need.is_vital;
+            lines.push(format!(
+                "rpcwhitelist: the node refuses its user '{user}' {} ({})",
+                refused.join(", "),
+                need.purpose
+            ));
+        }
+    }
+    if !lines.is_empty() {
+        let mut all: Vec<_> = NEEDS.iter().flat_map(|need| need.methods).copied().collect();
+        all.sort_unstable();
+        all.dedup();
+        lines.push(format!(
+            "rpcwhitelist: the host asks for no more with this line in bitcoin.conf, in the place of all others for '{user}', since the \
+             node takes what is common to them; add the methods that clients call through the host:\nrpcwhitelist={user}:{}",
+            all.join(",")
+        ));
+    }
+    Ok((lines.join("\n"), is_vital))
 }
 
 struct Node {
@@ -38,10 +93,10 @@ struct Node {
 }
 
 impl Node {
-    fn lines(&self, config: &Config, backend: &BackendConfig) -> Vec<String> {
+    fn lines(&self, backend: &BackendConfig) -> Vec<String> {
         let network = self.ask("getnetworkinfo").unwrap_or_default();
         let release = network["version"].as_u64().unwrap_or_default();
-        let mut lines = vec![self.identity(&network["subversion"], config, backend)];
+        let mut lines = vec![self.identity(&network["subversion"], backend)];
         lines.extend(self.endings());
         lines.push(self.pruned());
         lines.extend(self.ask("getchainstates").and_then(|states| background(&states)));
@@ -74,26 +129,22 @@ impl Node {
         self.rpc.ask(method, &json!([])).ok()
     }
 
-    fn identity(&self, release: &Value, config: &Config, backend: &BackendConfig) -> String {
+    fn identity(&self, release: &Value, backend: &BackendConfig) -> String {
         let text = |value: &Value| value.as_str().unwrap_or("?").to_owned();
         let (chain, blocks, headers) = (&self.chain["chain"], &self.chain["blocks"], &self.chain["headers"]);
         let behind = match self.chain["initialblockdownload"] == true {
             true => ", in initial download",
             false => "",
         };
-        let other = match *chain == config.network.as_str() {
-            true => String::new(),
-            false => format!("; the configuration says {}, so the host would not start", config.network),
-        };
         let (url, release, chain) = (&backend.url, text(release), text(chain));
-        format!("The node at {url} is reached: {release}, {chain}, block {blocks} of {headers}{behind}{other}")
+        format!("The node at {url} is reached: {release}, {chain}, block {blocks} of {headers}{behind}")
     }
 
     /// A line if each connection so far has ended after one answer.
     fn endings(&self) -> Option<String> {
-        let (upstream, read) = (self.rpc.upstream(), |counter: &AtomicU64| counter.load(Ordering::Relaxed));
-        let figures = upstream.figures();
-        (read(&figures.connections) == read(&figures.replies))
+        let upstream = self.rpc.upstream();
+        upstream
+            .ends_connections()
             .then(|| format!("connections: {}", UpstreamError::Ended(upstream.endpoint().clone())))
     }
 
@@ -175,6 +226,16 @@ fn built(index: &Value, without: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn page_lists_the_methods_that_the_host_calls() {
+        let page = include_str!("../../../config/README.md");
+        for need in &NEEDS {
+            let told = if need.is_vital { "the check fails" } else { "the check says so" };
+            let row = format!("| {} | {told} | {} |\n", need.purpose, need.methods.join(", "));
+            assert!(page.contains(&row), "{row}");
+        }
+    }
 
     #[test]
     fn check_names_the_background_validation_of_a_node_that_began_with_a_snapshot() {

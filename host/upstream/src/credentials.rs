@@ -10,6 +10,9 @@ use http::HeaderValue;
 use parking_lot::RwLock;
 use zeroize::Zeroizing;
 
+/// The user of bitcoind's cookies.
+const COOKIE_USER: &str = "__cookie__";
+
 /// Where the credentials come from.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Login {
@@ -36,6 +39,17 @@ impl Login {
     fn file(&self) -> &PathBuf {
         match self {
             Self::Cookie(file) | Self::Password { file, .. } => file,
+        }
+    }
+
+    /// The user's name, as far as it is known: that of a cookie stands in its file.
+    pub fn user(&self) -> String {
+        match self {
+            Self::Password { user, .. } => user.clone(),
+            Self::Cookie(file) => {
+                let text = Zeroizing::new(fs::read_to_string(file).unwrap_or_default());
+                text.split_once(':').map_or(COOKIE_USER, |(user, _)| user).to_owned()
+            }
         }
     }
 

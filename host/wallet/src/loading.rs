@@ -176,11 +176,13 @@ impl WalletManager {
     /// Loads the wallets that are to be loaded at the start, together. One that cannot be loaded is logged and left out.
     pub(super) fn load_all(&self, names: Vec<String>) {
         let failed = |name: &str, error: &ServiceError| {
+            self.missing.lock().insert(name.to_owned());
             tracing::error!(wallet = name, %error, "the wallet could not be loaded");
         };
         let mut entered = Vec::new();
         for (at, name) in names.iter().enumerate() {
             if let Err(error) = self.check_files(entered.len()) {
+                self.missing.lock().extend(names.iter().skip(at).cloned());
                 tracing::error!(wallets = names.len() - at, %error, "no further wallets are loaded");
                 break;
             }
@@ -273,7 +275,9 @@ impl WalletManager {
         // Most of the way before it is told anything; the rest in order, after which nothing can have been missed.
         while_reachable(wallet, wallet.catch_up()).inspect_err(|_| self.follower.remove(wallet))?;
         self.follower.add(wallet);
-        self.settle_in(wallet, before, known).inspect_err(|_| self.forget(wallet))
+        let warnings = self.settle_in(wallet, before, known).inspect_err(|_| self.forget(wallet))?;
+        self.missing.lock().remove(wallet.name());
+        Ok(warnings)
     }
 
     /// The last steps of loading, for a wallet that hears of events already. Gives its warnings.

@@ -1,6 +1,6 @@
 //! The set of wallets: making, loading, unloading, and choosing the one a call is about.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -63,6 +63,8 @@ pub struct WalletManager {
     pub(super) searched: Condvar,
     /// The wallets to load at the start, once they were asked for. Held while the list is changed.
     pub(super) list: Mutex<Option<Vec<String>>>,
+    /// The wallets of it that could not be loaded at the start, and have not been loaded since.
+    pub(super) missing: Mutex<BTreeSet<String>>,
     /// Held while a wallet is made one of descriptors.
     pub(super) migrating: Mutex<()>,
     /// Whether the mempool has taken something from a wallet that was loaded.
@@ -137,6 +139,7 @@ impl WalletManager {
             reserved_names: Mutex::default(),
             searched: Condvar::new(),
             list: Mutex::default(),
+            missing: Mutex::default(),
             migrating: Mutex::default(),
             resubmitted: AtomicBool::new(false),
         });
@@ -319,6 +322,11 @@ impl WalletManager {
             unsent: wallet.count_unsent(),
         };
         self.follower.loaded().iter().map(status).collect()
+    }
+
+    /// The wallets that were to be loaded at the start, and have not been loaded since.
+    pub fn missing(&self) -> Vec<String> {
+        self.missing.lock().iter().cloned().collect()
     }
 
     /// How many reorganisations were as deep as is told (`reorganisation_notice`).

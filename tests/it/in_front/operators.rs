@@ -1,7 +1,7 @@
 //! What operators have of the host in front of a bitcoind: the check before the start, REST, the audit log, metrics and the log.
 
 use std::net::SocketAddr;
-use std::process::Command;
+use std::process::{Command, Output};
 
 use outrigger_tests::{Bitcoind, Client, Host, HostOptions, bitcoind, built, groups, wait_until};
 use serde_json::{Value, json};
@@ -19,6 +19,20 @@ fn checked(node: &Bitcoind, network: &str) -> (Option<i32>, String) {
 
 /// The same of a node that is reached at another address than its own.
 pub fn checked_at(node: &Bitcoind, address: SocketAddr, network: &str) -> (Option<i32>, String) {
+    let output = check(node, address, network);
+    assert!(output.stderr.is_empty(), "{}", String::from_utf8_lossy(&output.stderr));
+    (output.status.code(), String::from_utf8(output.stdout).unwrap())
+}
+
+/// The errors of `run --check` of a configuration that cannot be used.
+fn refused(node: &Bitcoind, network: &str) -> String {
+    let output = check(node, node.address, network);
+    let told = String::from_utf8(output.stderr).unwrap();
+    assert_eq!((output.status.code(), output.stdout.len()), (Some(2), 0), "{told}");
+    told
+}
+
+fn check(node: &Bitcoind, address: SocketAddr, network: &str) -> Output {
     let text = std::fs::read_to_string(groups("bitcoind.toml")).unwrap();
     let text = text.replace("http://127.0.0.1:8332", &format!("http://{address}"));
     let text = text.replace("~/.bitcoin/.cookie", &node.cookie().display().to_string());
@@ -28,9 +42,36 @@ pub fn checked_at(node: &Bitcoind, address: SocketAddr, network: &str) -> (Optio
     std::fs::write(&config, text).unwrap();
     let mut command = Command::new(&built().binary);
     command.args(["run", "--check", "--config"]).arg(&config).arg("--datadir").arg(folder.path().join("data"));
-    let output = command.output().unwrap();
-    assert!(output.stderr.is_empty(), "{}", String::from_utf8_lossy(&output.stderr));
-    (output.status.code(), String::from_utf8(output.stdout).unwrap())
+    command.args(["--rpc-listen", "127.0.0.1:0"]).output().unwrap()
+}
+
+#[test]
+fn run_check_fails_where_the_node_refuses_the_host_what_it_cannot_do_without() {
+    let Some(path) = bitcoind::installed() else { return };
+    let (bare, _) = Bitcoind::start_with(path, &["-rpcwhitelist=__cookie__:getblockcount,getblock,stop"]);
+    let told = refused(&bare, "regtest");
+    let expected = "rpcwhitelist: the node refuses its user '__cookie__' getbestblockhash, getblockchaininfo, getblockhash, \
+                    getblockheader (the chain)";
+    assert!(told.contains(expected) && told.contains(" gettxout (coins by their outpoints)"), "{told}");
+    assert!(!told.contains("getblock (blocks)"), "{told}");
+    let line = told.lines().find(|line| line.starts_with("rpcwhitelist=__cookie__:")).unwrap().to_owned();
+    // With that line all that the host asks for is allowed.
+    let (whole, _) = Bitcoind::start_with(path, &[&format!("-{line},stop")]);
+    let (code, told) = checked(&whole, "regtest");
+    assert!(code == Some(0) && !told.contains("rpcwhitelist: "), "{told}");
+    // What not every host needs is told.
+    let without = line.replace(",submitblock", "").replace(",gettxout", "");
+    let (most, _) = Bitcoind::start_with(path, &[&format!("-{without},stop")]);
+    let (code, told) = checked(&most, "regtest");
+    let lines: Vec<&str> = told.lines().filter(|line| line.starts_with("rpcwhitelist: the node refuses")).collect();
+    assert_eq!(code, Some(0), "{told}");
+    assert_eq!(
+        lines,
+        [
+            "rpcwhitelist: the node refuses its user '__cookie__' gettxout (coins by their outpoints)",
+            "rpcwhitelist: the node refuses its user '__cookie__' submitblock (templates and mining)"
+        ]
+    );
 }
 
 #[test]
@@ -53,7 +94,8 @@ fn run_check_tells_of_the_node_what_it_has_and_what_would_improve_it() {
         assert!(told.lines().any(|found| found.starts_with(&line)), "{line}\n{told}");
     }
     assert!(told.contains(", regtest, block 0 of 0"), "{told}");
-    assert!(checked(&bare, "main").1.contains("; the configuration says main, so the host would not start"));
+    let told = refused(&bare, "main");
+    assert!(told.contains("network: the node is on regtest, and the host is for main"), "{told}");
     bare.stop();
     let (code, told) = checked(&bare, "regtest");
     let unreachable = format!("The node at http://{} cannot be asked: ", bare.address);

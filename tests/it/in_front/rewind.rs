@@ -1,7 +1,7 @@
 //! A node that lost its blocks: the host goes back as far as the operator lets it.
 
-use outrigger_tests::{Host, HostOptions, bitcoind, wait_until};
-use serde_json::json;
+use outrigger_tests::{Bitcoind, Host, HostOptions, bitcoind, wait_until};
+use serde_json::{Value, json};
 
 use super::ADDRESS;
 use crate::metrics::ask;
@@ -35,6 +35,7 @@ fn node_that_goes_far_back_is_followed_when_that_is_allowed() {
     wait_until("the host holds", || wallet.call("getwalletinfo", json!([]))["warnings"] == json!([words]));
     let metrics = host.metrics.unwrap();
     assert!(ask(metrics, "GET /metrics").contains("outrigger_node_blocks_behind 5.0"));
+    assert!(!is_ready(&host));
     let info = wallet.call("getwalletinfo", json!([]));
     assert_eq!((&info["lastprocessedblock"]["height"], &info["txcount"]), (&json!(10), &json!(10)));
     // A restart alone changes nothing; one that names a later block neither.
@@ -58,6 +59,102 @@ fn node_that_goes_far_back_is_followed_when_that_is_allowed() {
         assert_eq!(host.client().call("submitblock", json!([block])), json!(null));
     }
     assert_eq!(wallet.call("getwalletinfo", json!([]))["lastprocessedblock"]["height"], 10);
+}
+
+fn is_ready(host: &Host) -> bool {
+    ask(host.metrics.unwrap(), "GET /readyz").starts_with("HTTP/1.1 200")
+}
+
+/// Has the host's node lose all blocks, get these, and mine one of its own, whose hash is given.
+fn lose_all_but(host: &mut Host, blocks: &[Value]) -> Value {
+    let node = host.node.as_mut().unwrap();
+    node.stop();
+    node.lose_data();
+    node.start_again();
+    let mut node = node.client();
+    for block in blocks {
+        assert_eq!(node.call("submitblock", json!([block])), json!(null));
+    }
+    node.call("generatetoaddress", json!([1, ADDRESS]))[0].clone()
+}
+
+#[test]
+fn node_that_goes_far_back_to_a_branch_with_less_work_is_held_as_one_at_an_ancestor() {
+    if bitcoind::installed().is_none() {
+        return;
+    }
+    let set = ["backend.max_rewind=3", "metrics.listen=127.0.0.1:0"].map(str::to_owned).to_vec();
+    let mut host = Host::start_with(HostOptions { set, ..HostOptions::in_front_of(&[]) });
+    let (mut client, mut wallet) = (host.client(), host.new_wallet("w"));
+    let mine = wallet.call("getnewaddress", json!([]));
+    let hashes = client.call("generatetoaddress", json!([10, mine]));
+    let hashes = hashes.as_array().unwrap();
+    let blocks: Vec<_> = hashes.iter().map(|hash| client.call("getblock", json!([hash, 0]))).collect();
+    assert_eq!(wallet.call("getwalletinfo", json!([]))["lastprocessedblock"]["height"], 10);
+    // Two blocks back and one of its own: it is followed.
+    let own = lose_all_but(&mut host, &blocks[..8]);
+    wait_until("the host follows", || wallet.call("getwalletinfo", json!([]))["lastprocessedblock"]["hash"] == own);
+    wait_until("the host is ready", || is_ready(&host));
+    // Seven blocks back and one of its own.
+    let best = lose_all_but(&mut host, &blocks[..2]);
+    let (best, fork) = (best.as_str().unwrap(), hashes[1].as_str().unwrap());
+    let words = format!(
+        "the node's best block {best} has less work than ours and leaves our chain 7 blocks before its end, and at most 3 are gone back \
+         (backend.max_rewind); if the node is right, set backend.allow_rewind_to = \"{fork}\" and restart"
+    );
+    wait_until("the host holds", || wallet.call("getwalletinfo", json!([]))["warnings"] == json!([words]));
+    let info = wallet.call("getwalletinfo", json!([]));
+    assert_eq!((&info["lastprocessedblock"]["hash"], &info["txcount"]), (&own, &json!(8)));
+    assert!(!is_ready(&host));
+    host = host.restart_with(format!("backend.allow_rewind_to={fork}"));
+    assert_eq!(host.client().call("loadwallet", json!(["w"])), json!({"name": "w"}));
+    let info = host.client().wallet("w").call("getwalletinfo", json!([]));
+    assert_eq!((&info["lastprocessedblock"]["hash"], info.get("warnings")), (&json!(best), None));
+    assert!(is_ready(&host));
+}
+
+#[test]
+fn invalidateblock_of_many_blocks_is_told_as_one_reorganisation() {
+    if bitcoind::installed().is_none() {
+        return;
+    }
+    let log = tempfile::NamedTempFile::new().unwrap();
+    let set = vec!["metrics.listen=127.0.0.1:0".to_owned()];
+    let host = Host::start_with(HostOptions { set, log: Some(log.path().to_owned()), ..HostOptions::in_front_of(&[]) });
+    let mut wallet = host.new_wallet("w");
+    let mut node = host.node.as_ref().unwrap().client();
+    let first = node.call("generatetoaddress", json!([1_000, ADDRESS]))[0].clone();
+    let height = |wallet: &mut outrigger_tests::Client, wanted: u32| {
+        wait_until("the wallet follows", || {
+            wallet.call("getwalletinfo", json!([]))["lastprocessedblock"]["height"] == wanted
+        });
+    };
+    height(&mut wallet, 1_000);
+    node.call("invalidateblock", json!([first]));
+    height(&mut wallet, 0);
+    let text = std::fs::read_to_string(log.path()).unwrap();
+    let told: Vec<&str> = text.lines().filter(|line| line.contains("a deep reorganisation")).collect();
+    assert!(told.len() == 1 && told[0].contains("blocks=1000 height=0"), "{told:#?}");
+    let page = ask(host.metrics.unwrap(), "GET /metrics");
+    assert!(page.contains("outrigger_deep_reorganisations_total 1\n"), "{page}");
+}
+
+#[test]
+fn host_is_not_ready_while_its_node_lacks_blocks_of_which_it_has_the_headers() {
+    let Some(path) = bitcoind::installed() else { return };
+    let (other, _) = Bitcoind::start_with(path, &[]);
+    let mut other = other.client();
+    let hash = other.call("generatetoaddress", json!([1, ADDRESS]))[0].clone();
+    let set = ["backend.behind_seconds=0", "metrics.listen=127.0.0.1:0"].map(str::to_owned).to_vec();
+    let host = Host::start_with(HostOptions { set, ..HostOptions::in_front_of(&[]) });
+    let mut wallet = host.new_wallet("w");
+    let mut node = host.node.as_ref().unwrap().client();
+    assert!(is_ready(&host));
+    node.call("submitheader", json!([other.call("getblockheader", json!([hash, false]))]));
+    wait_until("the host is not ready", || !is_ready(&host));
+    node.call("submitblock", json!([other.call("getblock", json!([hash, 0]))]));
+    wait_until("the host is ready", || is_ready(&host));
+    assert_eq!(wallet.call("getwalletinfo", json!([]))["lastprocessedblock"]["height"], 1);
 }
 
 #[test]

@@ -12,6 +12,7 @@ fn run_check(config: &Path) -> Output {
     let folder = tempfile::tempdir().unwrap();
     let mut command = Command::new(&built().binary);
     command.args(["run", "--check", "--config"]).arg(config).arg("--datadir").arg(folder.path());
+    command.args(["--rpc-listen", "127.0.0.1:0"]);
     command.output().unwrap()
 }
 

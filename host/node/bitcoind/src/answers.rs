@@ -10,6 +10,24 @@ use serde::{Deserialize, Deserializer};
 /// The decimals of an amount in BTC.
 const DECIMALS: u32 = 8;
 
+/// Of getrpcinfo: what the node runs now.
+#[derive(Deserialize)]
+pub struct RpcInfoAnswer {
+    active_commands: Vec<ActiveAnswer>,
+}
+
+#[derive(Deserialize)]
+struct ActiveAnswer {
+    method: String,
+}
+
+impl RpcInfoAnswer {
+    /// Whether a call of the method is running.
+    pub fn runs(&self, method: &str) -> bool {
+        self.active_commands.iter().any(|active| active.method == method)
+    }
+}
+
 /// `getblockchaininfo`.
 #[derive(Deserialize, Clone, Debug)]
 pub struct ChainAnswer {

@@ -2,7 +2,7 @@
 
 use bitcoin::BlockHash;
 use outrigger_node::{ChainIdentity, NodeError};
-use outrigger_upstream::UpstreamError;
+use outrigger_upstream::{Endpoint, UpstreamError};
 use outrigger_values::RpcError;
 
 /// Why a question has no answer.
@@ -144,6 +144,27 @@ pub enum SyncError {
         /// How many are followed.
         limit: u32,
     },
+    /// The node went over to a branch with less work that leaves ours too far back.
+    #[error(
+        "the node's best block {best} has less work than ours and leaves our chain {depth} blocks before its end, and at most {limit} are \
+         gone back (backend.max_rewind); if the node is right, set backend.allow_rewind_to = \"{fork}\" and restart"
+    )]
+    Branch {
+        /// The node's best block.
+        best: BlockHash,
+        /// The last block that is of both chains.
+        fork: BlockHash,
+        /// How many blocks of ours are beyond it.
+        depth: u32,
+        /// How many are gone back.
+        limit: u32,
+    },
+    /// The node is being told to take blocks out of its chain, which is followed once it is done.
+    #[error("the node is going back (invalidateblock), and is {depth} blocks before ours so far")]
+    Invalidating {
+        /// How many blocks.
+        depth: u32,
+    },
     /// The node is behind, and is fetching the chain.
     #[error("the node is {depth} blocks behind, and is fetching the chain")]
     Behind {
@@ -157,9 +178,11 @@ impl From<SyncError> for NodeError {
         match error {
             SyncError::Ask(error) => error.into(),
             SyncError::Mirror(error) => error.into(),
-            SyncError::Moved | SyncError::Rewind { .. } | SyncError::Behind { .. } => {
-                Self::Unavailable(error.to_string())
-            }
+            SyncError::Moved
+            | SyncError::Rewind { .. }
+            | SyncError::Branch { .. }
+            | SyncError::Invalidating { .. }
+            | SyncError::Behind { .. } => Self::Unavailable(error.to_string()),
         }
     }
 }
@@ -179,4 +202,18 @@ pub enum OpenError {
     /// No thread.
     #[error("cannot start the threads of the node: {0}")]
     Threads(std::io::Error),
+}
+
+impl OpenError {
+    /// Whether a node that answers the first question with an error is one that the host cannot stand in front of; else the error.
+    ///
+    /// # Errors
+    /// `Foreign`, `Credentials`.
+    pub fn of_first_question(endpoint: &Endpoint, error: AskError) -> Result<AskError, Self> {
+        match error {
+            AskError::Upstream(UpstreamError::Foreign(reason)) => Err(Self::Foreign(reason)),
+            AskError::Upstream(UpstreamError::Unauthorized) => Err(Self::Credentials(endpoint.to_string())),
+            error => Ok(error),
+        }
+    }
 }

@@ -14,6 +14,7 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::json;
 
+use super::answers::RpcInfoAnswer;
 use super::error::{AskError, SyncError};
 use super::rpc::{METHOD_NOT_FOUND, Rpc};
 use super::sync::Follower;
@@ -70,16 +71,6 @@ pub(crate) enum Hint {
 }
 
 #[derive(Deserialize)]
-struct RpcInfoAnswer {
-    active_commands: Vec<ActiveAnswer>,
-}
-
-#[derive(Deserialize)]
-struct ActiveAnswer {
-    method: String,
-}
-
-#[derive(Deserialize)]
 struct PublisherAnswer {
     #[serde(rename = "type")]
     kind: String,
@@ -114,7 +105,9 @@ pub(crate) fn start(
 fn follow(follower: &Follower, hints: &Receiver<Hint>) {
     let mut last_warning = None;
     while !follower.is_stopping() {
-        let is_told = follower.source.get() == HintSource::Zmq && follower.is_reached();
+        // A node that is held may not tell of what has it followed again.
+        let is_told =
+            follower.source.get() == HintSource::Zmq && follower.is_reached() && follower.standing.behind() == 0;
         let first = match hints.recv_timeout(if is_told { CHECK_EVERY } else { POLL_EVERY }) {
             Err(RecvTimeoutError::Disconnected) => return,
             first => first.ok(),
@@ -134,6 +127,9 @@ fn follow(follower: &Follower, hints: &Receiver<Hint>) {
         if look || lost {
             follow_once(follower, lost, &mut last_warning);
         }
+        if follower.is_reached() {
+            follower.look_for_lack();
+        }
         if !events.is_empty()
             && let Err(error) = follower.apply(&events)
         {
@@ -149,6 +145,7 @@ fn follow_once(follower: &Follower, lost: bool, last_warning: &mut Option<Instan
         Ok(()) => {}
         Err(
             error @ (SyncError::Rewind { .. }
+            | SyncError::Branch { .. }
             | SyncError::Behind { .. }
             | SyncError::Ask(AskError::Upstream(UpstreamError::Foreign(_)))),
         ) => {
@@ -224,7 +221,7 @@ fn try_wait(rpc: &Rpc) -> Result<Option<bool>, AskError> {
         while !(is_seen || waiting.is_finished()) {
             // If getrpcinfo is refused, the host assumes that the node has enough threads.
             is_seen = match rpc.ask_within::<RpcInfoAnswer>(WAIT_LIMIT, "getrpcinfo", &json!([])) {
-                Ok(info) => info.active_commands.iter().any(|active| active.method == WAIT),
+                Ok(info) => info.runs(WAIT),
                 Err(error) => !matches!(error, AskError::Upstream(error) if error.is_absent()),
             };
             thread::sleep(TRIAL_LOOK);

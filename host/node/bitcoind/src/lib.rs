@@ -4,6 +4,7 @@
 //! BitcoindNode   Node for services, wallets, metrics
 //!   hints          one thread follows the node; others hear its ZMQ notifications (zmq), or wait at it for a block
 //!   sync           asks for the best block, fetches headers, emits events
+//!   rewind         how far the node may go back, and whether it is behind
 //!   mirror         headers and best chain, LMDB
 //!   filters        block filters that were fetched, LMDB; matching looks for scripts in one
 //!   mempool        ids and what each transaction may concern
@@ -11,6 +12,7 @@
 //!   snapshot       one moment of the mirror; blocks and coins by hash, live
 //!   blocks         blocks and transactions of the node, proven (proof) to be those that were asked for
 //!   rpc            asks the node and waits; REST where the node answers it
+//!   needs          the methods that are asked, by purpose
 //! ```
 //!
 //! Invariants:
@@ -30,11 +32,13 @@ mod hints;
 mod matching;
 mod mempool;
 mod mirror;
+mod needs;
 mod node;
 mod probe;
 mod proof;
 pub mod results;
 mod returns;
+mod rewind;
 mod rpc;
 mod search;
 mod snapshot;
@@ -44,9 +48,11 @@ mod sync;
 mod template;
 pub mod zmq;
 
-pub use error::{OpenError, SyncError};
+pub use error::{AskError, OpenError, SyncError};
 pub use hints::ZmqSetting;
+pub use needs::{NEEDS, Need};
 pub use node::{BitcoindNode, Settings};
 pub use probe::{chain_of, cookie_of, default_ports, greeting};
+pub use rewind::RewindLimit;
 pub use rpc::Rpc;
-pub use sync::{Follower, RewindLimit};
+pub use sync::Follower;

@@ -17,7 +17,7 @@ use outrigger_service::mempool::{
     Admission, Candidate, FeeEstimate, MempoolEntry, MempoolInfo, PackageOutcome, Prioritised, RawTransaction,
 };
 use outrigger_service::wire::Blob;
-use outrigger_upstream::{Upstream, UpstreamError};
+use outrigger_upstream::Upstream;
 use parking_lot::Mutex;
 use serde_json::json;
 
@@ -27,11 +27,12 @@ use super::error::{AskError, OpenError};
 use super::filters::Filters;
 use super::hints::{self, Hint, ZmqSetting};
 use super::mirror::Mirror;
+use super::rewind::RewindLimit;
 use super::rpc::{INVALID_ADDRESS_OR_KEY, METHOD_NOT_FOUND, Question, Rpc};
 use super::search::has_filters;
 use super::snapshot::NodeSnapshot;
 use super::submit;
-use super::sync::{Follower, RewindLimit};
+use super::sync::Follower;
 use super::template::{Selections, Template, deployments, prioritised, proven};
 use outrigger_values::FeeRate;
 
@@ -60,6 +61,8 @@ pub struct Settings {
     pub max_estimate: FeeRate,
     /// How far the node may go back.
     pub rewind: RewindLimit,
+    /// How long it may be behind until it counts as stalled.
+    pub behind_patience: Duration,
     /// How long what is known is told while the node is away; none: always.
     pub patience: Option<Duration>,
     /// Where its notifications come from.
@@ -73,6 +76,7 @@ pub struct BitcoindNode {
     network: Network,
     chain: ChainIdentity,
     max_estimate: FeeRate,
+    behind_patience: Duration,
     follower: Arc<Follower>,
     selections: Selections,
     wake: SyncSender<Hint>,
@@ -86,13 +90,10 @@ impl BitcoindNode {
     /// When the mirror cannot be opened, and when a node that answers is of another chain.
     pub fn open(upstream: Arc<Upstream>, settings: &Settings) -> std::result::Result<Arc<Self>, OpenError> {
         let rpc = Arc::new(Rpc::start(upstream).map_err(OpenError::Threads)?);
-        match rpc.ask::<u32>("getblockcount", &json!([])) {
-            Ok(_) => {}
-            Err(AskError::Upstream(UpstreamError::Foreign(reason))) => return Err(OpenError::Foreign(reason)),
-            Err(AskError::Upstream(UpstreamError::Unauthorized)) => {
-                return Err(OpenError::Credentials(rpc.upstream().endpoint().to_string()));
-            }
-            Err(error) => tracing::warn!(endpoint = %rpc.upstream().endpoint(), %error, "the node cannot be asked yet"),
+        if let Err(error) = rpc.ask::<u32>("getblockcount", &json!([])) {
+            let endpoint = rpc.upstream().endpoint();
+            let error = OpenError::of_first_question(endpoint, error)?;
+            tracing::warn!(%endpoint, %error, "the node cannot be asked yet");
         }
         let mirror = |error: super::error::MirrorError| OpenError::Mirror(error.to_string());
         let genesis = bitcoin::constants::genesis_block(settings.network).header;
@@ -103,10 +104,10 @@ impl BitcoindNode {
         if let Err(error) = follower.sync(false) {
             tracing::warn!(%error, "the node is not followed yet");
         }
-        let Settings { network, chain, zmq, may_wait, max_estimate, .. } = settings.clone();
+        let Settings { network, chain, zmq, may_wait, max_estimate, behind_patience, .. } = settings.clone();
         let (wake, thread) = hints::start(&follower, zmq, may_wait).map_err(OpenError::Threads)?;
         let (selections, thread) = (Selections::default(), Mutex::new(Some(thread)));
-        Ok(Arc::new(Self { network, chain, max_estimate, follower, selections, wake, thread }))
+        Ok(Arc::new(Self { network, chain, max_estimate, behind_patience, follower, selections, wake, thread }))
     }
 
     /// The chain as it is followed.
@@ -168,7 +169,7 @@ impl Node for BitcoindNode {
     }
 
     fn warnings(&self) -> Vec<String> {
-        self.follower.held().into_iter().collect()
+        self.follower.standing.held().into_iter().collect()
     }
 
     fn tip(&self) -> Tip {
@@ -218,7 +219,8 @@ impl Node for BitcoindNode {
             filters_kept: self.follower.filters.hits.load(Ordering::Relaxed),
             filters_fetched: self.follower.filters.fetched.load(Ordering::Relaxed),
             hints: self.follower.source.get(),
-            behind: self.follower.behind(),
+            behind: self.follower.standing.behind(),
+            stalled: self.follower.standing.is_stalled(self.behind_patience),
             unproven: self.rpc().unproven.load(Ordering::Relaxed),
         })
     }

@@ -18,6 +18,7 @@ use serde_json::value::RawValue;
 use tokio::runtime::Runtime;
 
 use super::error::AskError;
+use super::needs;
 
 /// bitcoind's code for what it does not know.
 pub const INVALID_ADDRESS_OR_KEY: i32 = -5;
@@ -33,6 +34,9 @@ const MAX_ANSWER: usize = 256 << 20;
 
 /// How often whoever waits looks whether the answer is still wanted.
 const LOOK: Duration = Duration::from_millis(100);
+
+/// More arguments than any method takes.
+const TOO_MANY: usize = 32;
 
 /// The most calls of a batch.
 const MAX_BATCH: usize = 500;
@@ -139,6 +143,7 @@ impl Rpc {
     }
 
     fn raw_within(&self, limit: Duration, method: &str, params: &Value) -> Result<Bytes, AskError> {
+        debug_assert!(needs::is_listed(method), "{method} is missing in the table of needs");
         let (upstream, body, read_only) =
             (self.upstream.clone(), request(method, params.to_string().as_bytes()), is_read_only(method));
         let answer =
@@ -202,7 +207,10 @@ impl Rpc {
     fn batch_part<T: DeserializeOwned>(&self, questions: &[Question]) -> Result<Vec<Result<T, AskError>>, AskError> {
         let elements: Vec<Value> = (0_usize..)
             .zip(questions)
-            .map(|(id, (method, params))| serde_json::json!({"id": id, "method": method, "params": params}))
+            .map(|(id, (method, params))| {
+                debug_assert!(needs::is_listed(method), "{method} is missing in the table of needs");
+                serde_json::json!({"id": id, "method": method, "params": params})
+            })
             .collect();
         let (upstream, body) = (self.upstream.clone(), Bytes::from(Value::Array(elements).to_string()));
         let (_, reply) =
@@ -226,6 +234,19 @@ impl Rpc {
             .zip(questions)
             .map(|(answer, (method, _))| answer.unwrap_or_else(|| Err(missing(method))))
             .collect())
+    }
+
+    /// Whether the node lets the host's user call a method. It is called with more arguments than any takes, which the node refuses before
+    /// it does anything, and after it has looked at its -rpcwhitelist.
+    ///
+    /// # Errors
+    /// The node's absence.
+    pub fn may_call(&self, method: &str) -> Result<bool, AskError> {
+        match self.raw(method, &Value::from(vec![0; TOO_MANY])) {
+            Err(AskError::Upstream(UpstreamError::Forbidden)) => Ok(false),
+            Err(AskError::Rpc { .. }) | Ok(_) => Ok(true),
+            Err(error) => Err(error),
+        }
     }
 
     /// What the REST interface has at a path; `None` where it has nothing there, or where it is off.

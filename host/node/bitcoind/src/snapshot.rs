@@ -141,7 +141,7 @@ impl Snapshot for NodeSnapshot {
             headers: info.headers.max(self.moment.tip.height),
             size_on_disk: info.size_on_disk,
             coins: None,
-            warnings: self.follower.held().into_iter().chain(info.warnings()).collect(),
+            warnings: self.follower.standing.held().into_iter().chain(info.warnings()).collect(),
         })
     }
 

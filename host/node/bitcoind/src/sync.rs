@@ -11,7 +11,7 @@ use outrigger_service::chain::Tip;
 use parking_lot::{Mutex, MutexGuard};
 use serde_json::json;
 
-use super::answers::{ChainAnswer, NetworkAnswer, TipAnswer};
+use super::answers::{ChainAnswer, NetworkAnswer};
 use super::chain::Entry;
 use super::error::{AskError, MirrorError, SyncError};
 use super::filters::Filters;
@@ -19,6 +19,7 @@ use super::headers::{fetch, header};
 use super::mempool::{Mempool, now};
 use super::mirror::{Change, Mirror, Moment};
 use super::returns::Returns;
+use super::rewind::{RewindLimit, Standing, is_fetching};
 use super::rpc::{INVALID_ADDRESS_OR_KEY, Rpc};
 use super::source::Source;
 use super::zmq::Event;
@@ -27,22 +28,13 @@ use super::zmq::Event;
 const MAX_BRANCH: usize = 2000;
 
 /// How long a wallet's answer waits for the node to say what its best block is.
-const CATCH_UP_PATIENCE: Duration = Duration::from_secs(5);
+pub(super) const CATCH_UP_PATIENCE: Duration = Duration::from_secs(5);
 
 /// A node that has run for no more seconds may have been started since it was last asked, as it tells whole seconds.
 const YOUNG: u64 = 3;
 
 /// The tip was not confirmed yet.
 const NEVER: u64 = u64::MAX;
-
-/// How far the node may go back to an ancestor of the best block.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct RewindLimit {
-    /// By how many blocks; none: by any number.
-    pub limit: Option<u32>,
-    /// A block to which it may go back all the same, or to one after it.
-    pub allowed: Option<BlockHash>,
-}
 
 /// The chain as the host follows it.
 pub struct Follower {
@@ -58,9 +50,9 @@ pub struct Follower {
     passed: AtomicU64,
     confirmed: AtomicU64,
     /// How far the node may go back.
-    rewind: RewindLimit,
-    /// Why the node's chain is not followed.
-    held: Mutex<Option<String>>,
+    pub(super) rewind: RewindLimit,
+    /// Whether it is where it should be.
+    pub(crate) standing: Standing,
     /// Whether the last question was answered.
     reached: AtomicBool,
     /// How often the node was away, or behind, and is there again.
@@ -73,8 +65,6 @@ pub struct Follower {
     seen: AtomicBool,
     /// What says that there is something to read.
     pub(crate) source: Source,
-    /// By how many blocks the node is behind the mirror.
-    behind: AtomicU32,
     /// The threads that follow are to end.
     stopping: AtomicBool,
     /// Since when it has not been, and for how long that is borne.
@@ -107,14 +97,13 @@ impl Follower {
             passed: AtomicU64::new(0),
             confirmed: AtomicU64::new(NEVER),
             rewind,
-            held: Mutex::default(),
+            standing: Standing::default(),
             reached: AtomicBool::new(false),
             returns: Returns::default(),
             started: Mutex::default(),
             release: AtomicU32::new(0),
             seen: AtomicBool::new(false),
             source: Source::default(),
-            behind: AtomicU32::new(0),
             stopping: AtomicBool::new(false),
             away_since: Mutex::default(),
             patience,
@@ -157,11 +146,6 @@ impl Follower {
     /// Whether the node answered when it was last asked.
     pub fn is_reached(&self) -> bool {
         self.reached.load(Ordering::Relaxed)
-    }
-
-    /// By how many blocks the node is behind the mirror, which does not follow it back there.
-    pub fn behind(&self) -> u32 {
-        self.behind.load(Ordering::Relaxed)
     }
 
     /// Whether the threads that follow are to end.
@@ -283,17 +267,10 @@ impl Follower {
         *since = away.then(|| since.unwrap_or_else(Instant::now));
         drop(since);
         if !away {
-            let behind = match &synced {
-                Err(SyncError::Behind { depth } | SyncError::Rewind { depth, .. }) => *depth,
-                _ => 0,
-            };
-            if self.behind.swap(behind, Ordering::Relaxed) > 0 && behind == 0 {
+            if self.standing.note(synced.as_ref().err()) {
                 // What it refused for want of blocks is offered again.
                 self.note_return();
             }
-            *self.held.lock() = synced.as_ref().err().filter(|_| behind > 0).map(ToString::to_string);
-        }
-        if !away {
             self.look_for_restart();
         }
         if synced.is_ok() {
@@ -346,7 +323,12 @@ impl Follower {
                 break Ok(());
             }
             match self.sync_part(best) {
-                Ok(change) => whole = change,
+                // The parts of a way back are one, too.
+                Ok(Change { disconnected, connected }) if connected.is_empty() && whole.connected.is_empty() => {
+                    whole.disconnected.extend(disconnected);
+                }
+                Ok(change) if parts == 0 => whole = change,
+                Ok(_) => whole = Change::default(),
                 Err(error) => break Err(error),
             }
             parts += 1;
@@ -355,7 +337,7 @@ impl Follower {
         let moved = self.mirror.moment()?.tip.tip();
         let is_further = moved.height >= self.tip().height;
         if parts > 0 && (synced.is_ok() || is_further) {
-            self.emit_change(&if parts == 1 { whole } else { Change::default() })?;
+            self.emit_change(&whole)?;
         }
         synced.map(|()| parts > 0)
     }
@@ -363,58 +345,9 @@ impl Follower {
     fn sync_part(&self, best: BlockHash) -> Result<Change, SyncError> {
         let moment = self.mirror.moment()?;
         let (base, headers) = fetch(&self.rpc, &moment, best)?;
-        if headers.is_empty() {
-            self.check_rewind(&moment, base)?;
-        }
+        self.check_rewind(&moment, base, best)?;
         drop(moment);
         Ok(self.mirror.extend(base, &headers)?)
-    }
-
-    /// Why the node's chain is not followed, if that is so.
-    pub fn held(&self) -> Option<String> {
-        self.held.lock().clone()
-    }
-
-    /// Whether the node's best block, a block of the mirror, may be gone back to.
-    fn check_rewind(&self, moment: &Moment, base: BlockHash) -> Result<(), SyncError> {
-        let Some(entry) = moment.entry(&base)?.filter(|entry| moment.is_best(entry).unwrap_or(false)) else {
-            // A known branch: a reorganisation back to it.
-            return Ok(());
-        };
-        let depth = moment.tip.height - entry.height;
-        let tips: Vec<TipAnswer> = self.rpc.ask("getchaintips", &json!([]))?;
-        if self.is_invalid_there(moment, &entry, &tips)? {
-            return Ok(());
-        }
-        let info: ChainAnswer = self.rpc.ask("getblockchaininfo", &json!([]))?;
-        // A fresh chain of regtest counts as one that is being fetched, whatever its age.
-        let fetching = info.initialblockdownload && info.chain != "regtest";
-        if info.headers >= moment.tip.height || fetching {
-            return Err(SyncError::Behind { depth });
-        }
-        let allowed = self.rewind.allowed.map(|hash| moment.entry(&hash)).transpose()?.flatten();
-        let is_allowed =
-            allowed.is_some_and(|named| named.height <= entry.height && moment.is_best(&named).unwrap_or(false));
-        match self.rewind.limit {
-            Some(limit) if depth > limit && !is_allowed => Err(SyncError::Rewind { best: base, depth, limit }),
-            _ => Ok(()),
-        }
-    }
-
-    /// Whether the node calls our chain above `base` invalid: its operator has said so, and it is followed.
-    fn is_invalid_there(&self, moment: &Moment, base: &Entry, tips: &[TipAnswer]) -> Result<bool, SyncError> {
-        let first = moment.best_at(base.height.saturating_add(1))?;
-        for tip in tips.iter().filter(|tip| tip.status == "invalid" && tip.height > base.height) {
-            let Some(mut entry) = self.learn(tip.hash)? else { continue };
-            let now = self.mirror.moment()?;
-            while entry.height > base.height.saturating_add(1) {
-                entry = now.entry(&entry.header.prev_blockhash)?.ok_or(MirrorError::Row("headers"))?;
-            }
-            if Some(entry.hash()) == first {
-                return Ok(true);
-            }
-        }
-        Ok(false)
     }
 
     /// The header of a block beside the best chain that the mirror has not seen yet; `None` where the node does not know it.
@@ -449,8 +382,11 @@ impl Follower {
             return Err(SyncError::Behind { depth: 0 });
         }
         let info: ChainAnswer = self.rpc.ask("getblockchaininfo", &json!([]))?;
-        let fetching = info.initialblockdownload && info.chain != "regtest";
-        if fetching { Err(SyncError::Behind { depth: info.headers.saturating_sub(moment.tip.height) }) } else { Ok(()) }
+        if is_fetching(&info) {
+            Err(SyncError::Behind { depth: info.headers.saturating_sub(moment.tip.height) })
+        } else {
+            Ok(())
+        }
     }
 
     /// Tells of a change of the best chain.

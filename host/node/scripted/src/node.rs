@@ -83,6 +83,7 @@ impl Node for ScriptedNode {
             unproven: 0,
             hints: HintSource::Poll,
             behind: 0,
+            stalled: false,
         })
     }
 

@@ -1,0 +1,52 @@
+//! The methods of the node that the host itself calls.
+
+/// What the host calls some methods for.
+pub struct Need {
+    /// In words.
+    pub purpose: &'static str,
+    /// The methods.
+    pub methods: &'static [&'static str],
+    /// Whether the host can do nothing without them.
+    pub is_vital: bool,
+}
+
+const fn vital(purpose: &'static str, methods: &'static [&'static str]) -> Need {
+    Need { purpose, methods, is_vital: true }
+}
+
+const fn useful(purpose: &'static str, methods: &'static [&'static str]) -> Need {
+    Need { purpose, methods, is_vital: false }
+}
+
+/// All of them; a method may serve several purposes. config/README.md has the same table.
+pub const NEEDS: [Need; 10] = [
+    vital("the chain", &["getbestblockhash", "getblockchaininfo", "getblockcount", "getblockhash", "getblockheader"]),
+    vital("blocks", &["getblock"]),
+    vital("the mempool", &["getmempoolentry", "getmempoolinfo", "getrawmempool", "getrawtransaction"]),
+    useful("how the node stands", &["getchainstates", "getchaintips", "getnetworkinfo", "help", "uptime"]),
+    useful("hearing of changes", &["getrpcinfo", "getzmqnotifications", "waitfornewblock"]),
+    useful("rescans by filters", &["getblockfilter", "getindexinfo"]),
+    useful("payments", &["estimatesmartfee", "gettxspendingprevout", "sendrawtransaction", "testmempoolaccept"]),
+    useful("coins by their outpoints", &["gettxout"]),
+    useful(
+        "templates and mining",
+        &[
+            "getblocktemplate",
+            "getdeploymentinfo",
+            "getprioritisedtransactions",
+            "invalidateblock",
+            "preciousblock",
+            "prioritisetransaction",
+            "reconsiderblock",
+            "setmocktime",
+            "submitblock",
+            "submitheader",
+        ],
+    ),
+    useful("comparing wallets", &["listdescriptors", "listwallets"]),
+];
+
+/// Whether a method is in the table.
+pub(crate) fn is_listed(method: &str) -> bool {
+    NEEDS.iter().any(|need| need.methods.contains(&method))
+}

@@ -1,0 +1,186 @@
+//! How far the node may go back, and what becomes of a node that goes back further, or is behind for long: it is held, and told.
+
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+use bitcoin::{BlockHash, Work};
+use parking_lot::Mutex;
+use serde::Deserialize;
+use serde_json::json;
+
+use super::answers::{ChainAnswer, RpcInfoAnswer, TipAnswer};
+use super::chain::Entry;
+use super::error::{AskError, MirrorError, SyncError};
+use super::mirror::Moment;
+use super::sync::{CATCH_UP_PATIENCE, Follower};
+
+/// How often the node is asked whether it lacks blocks of which it has the headers.
+const LOOK_EVERY: Duration = Duration::from_secs(10);
+
+/// The method with which an operator takes blocks out of the node's chain, one after the other.
+const INVALIDATE: &str = "invalidateblock";
+
+/// How far the node may go back from the best block: to an ancestor of it, or to a branch with less work.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct RewindLimit {
+    /// By how many blocks; none: by any number.
+    pub limit: Option<u32>,
+    /// A block to which it may go back all the same, or to one after it.
+    pub allowed: Option<BlockHash>,
+}
+
+/// Why and since when the node is not where it should be.
+#[derive(Default)]
+pub(crate) struct Standing {
+    /// By how many blocks its chain is behind the mirror, which does not follow it back there.
+    behind: AtomicU32,
+    /// Why that chain is not followed.
+    held: Mutex<Option<String>>,
+    /// Whether it went back further than it may.
+    is_refused: AtomicBool,
+    /// When it was last asked whether it lacks blocks, and whether it did.
+    lack: Mutex<(Option<Instant>, bool)>,
+    /// Since when it is behind, or lacks blocks.
+    late_since: Mutex<Option<Instant>>,
+}
+
+impl Standing {
+    /// Notes how the last sync with a node that answered ended. Whether it has come up again.
+    pub(super) fn note(&self, error: Option<&SyncError>) -> bool {
+        let behind = match error {
+            Some(
+                SyncError::Behind { depth }
+                | SyncError::Invalidating { depth }
+                | SyncError::Rewind { depth, .. }
+                | SyncError::Branch { depth, .. },
+            ) => *depth,
+            _ => 0,
+        };
+        *self.held.lock() = error.filter(|_| behind > 0).map(ToString::to_string);
+        let is_refused = matches!(error, Some(SyncError::Rewind { .. } | SyncError::Branch { .. }));
+        self.is_refused.store(is_refused, Ordering::Relaxed);
+        let was_behind = self.behind.swap(behind, Ordering::Relaxed) > 0;
+        self.note_late();
+        was_behind && behind == 0
+    }
+
+    fn note_late(&self) {
+        let is_late = self.behind() > 0 || self.lack.lock().1;
+        let mut since = self.late_since.lock();
+        *since = is_late.then(|| since.unwrap_or_else(Instant::now));
+    }
+
+    /// By how many blocks the node's chain is behind the mirror, which does not follow it back there.
+    pub(super) fn behind(&self) -> u32 {
+        self.behind.load(Ordering::Relaxed)
+    }
+
+    /// Why the node's chain is not followed, if that is so.
+    pub(super) fn held(&self) -> Option<String> {
+        self.held.lock().clone()
+    }
+
+    /// Whether the node went back further than it may, or is behind, or lacks blocks, for longer than `patience`.
+    pub(super) fn is_stalled(&self, patience: Duration) -> bool {
+        let late = *self.late_since.lock();
+        self.is_refused.load(Ordering::Relaxed) || late.is_some_and(|since| since.elapsed() >= patience)
+    }
+}
+
+#[derive(Deserialize)]
+struct WorkAnswer {
+    chainwork: String,
+}
+
+impl Follower {
+    /// Asks now and then whether the node lacks blocks of which it has the headers, or is in its initial download.
+    pub(crate) fn look_for_lack(&self) {
+        let standing = &self.standing;
+        if standing.lack.lock().0.is_some_and(|at| at.elapsed() < LOOK_EVERY) {
+            return;
+        }
+        let asked = self.rpc.ask_within::<ChainAnswer>(CATCH_UP_PATIENCE, "getblockchaininfo", &json!([]));
+        let mut lack = standing.lack.lock();
+        lack.0 = Some(Instant::now());
+        if let Ok(info) = asked {
+            lack.1 = info.headers > info.blocks || is_fetching(&info);
+        }
+        drop(lack);
+        standing.note_late();
+    }
+
+    /// Whether the chain may end with the node's best block, whose branch leaves the mirror's headers at `base`.
+    pub(super) fn check_rewind(&self, moment: &Moment, base: BlockHash, best: BlockHash) -> Result<(), SyncError> {
+        let fork = fork(moment, base)?;
+        let depth = moment.tip.height - fork.height;
+        let is_ancestor = fork.hash() == best;
+        if !is_ancestor && (self.rewind.limit.is_none_or(|limit| depth <= limit) || self.work(best)? >= moment.tip.work)
+        {
+            return Ok(());
+        }
+        if self.is_invalidating() {
+            return Err(SyncError::Invalidating { depth });
+        }
+        let tips: Vec<TipAnswer> = self.rpc.ask("getchaintips", &json!([]))?;
+        if self.is_invalid_there(moment, &fork, &tips)? {
+            return Ok(());
+        }
+        let info: ChainAnswer = self.rpc.ask("getblockchaininfo", &json!([]))?;
+        if info.headers >= moment.tip.height || is_fetching(&info) {
+            return Err(SyncError::Behind { depth });
+        }
+        let allowed = self.rewind.allowed.map(|hash| moment.entry(&hash)).transpose()?.flatten();
+        let is_allowed =
+            allowed.is_some_and(|named| named.height <= fork.height && moment.is_best(&named).unwrap_or(false));
+        match self.rewind.limit {
+            Some(limit) if depth > limit && !is_allowed => Err(match is_ancestor {
+                true => SyncError::Rewind { best, depth, limit },
+                false => SyncError::Branch { best, fork: fork.hash(), depth, limit },
+            }),
+            _ => Ok(()),
+        }
+    }
+
+    /// The work of the node's chain up to a block.
+    fn work(&self, hash: BlockHash) -> Result<Work, AskError> {
+        let WorkAnswer { chainwork } = self.rpc.ask("getblockheader", &json!([hash, true]))?;
+        Work::from_unprefixed_hex(&chainwork).map_err(|error| AskError::form("getblockheader", &error))
+    }
+
+    /// Whether the node takes blocks out of its chain now, of which this is a part. A node that does not say counts as one that
+    /// does not.
+    fn is_invalidating(&self) -> bool {
+        let asked = self.rpc.ask_within::<RpcInfoAnswer>(CATCH_UP_PATIENCE, "getrpcinfo", &json!([]));
+        asked.is_ok_and(|info| info.runs(INVALIDATE))
+    }
+
+    /// Whether the node calls our chain above `base` invalid: its operator has said so, and it is followed.
+    fn is_invalid_there(&self, moment: &Moment, base: &Entry, tips: &[TipAnswer]) -> Result<bool, SyncError> {
+        let first = moment.best_at(base.height.saturating_add(1))?;
+        for tip in tips.iter().filter(|tip| tip.status == "invalid" && tip.height > base.height) {
+            let Some(mut entry) = self.learn(tip.hash)? else { continue };
+            let now = self.mirror.moment()?;
+            while entry.height > base.height.saturating_add(1) {
+                entry = now.entry(&entry.header.prev_blockhash)?.ok_or(MirrorError::Row("headers"))?;
+            }
+            if Some(entry.hash()) == first {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+}
+
+/// Whether the node is in its initial download. A fresh chain of regtest counts as one, whatever its age, so it does not tell there.
+pub(super) fn is_fetching(info: &ChainAnswer) -> bool {
+    info.initialblockdownload && info.chain != "regtest"
+}
+
+/// The block at which a branch of the mirror leaves its best chain.
+fn fork(moment: &Moment, base: BlockHash) -> Result<Entry, MirrorError> {
+    let mut entry = moment.entry(&base)?.ok_or(MirrorError::BadHeader(base))?;
+    while !moment.is_best(&entry)? {
+        entry = moment.entry(&entry.header.prev_blockhash)?.ok_or(MirrorError::Row("headers"))?;
+    }
+    Ok(entry)
+}

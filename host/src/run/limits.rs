@@ -1,0 +1,76 @@
+//! What the system lets this process take, looked at before anything is started: where it is too little, a thread or a mapping would
+//! be refused in the middle of the start.
+
+use std::io;
+use std::thread;
+
+use outrigger_rpc::STACK_BYTES;
+use parking_lot::Mutex;
+use rustix::process::{Resource, getrlimit};
+
+use super::{FRONT_THREADS, RunError, network_threads};
+use crate::config::Config;
+
+/// The files that a host without wallets, clients and isolated plugins has open, with some to spare, and those of an isolated plugin.
+const FILES: u64 = 128;
+const FILES_OF_PLUGIN: u64 = 16;
+
+/// The memory for data and stacks, in bytes, and the address space beside the databases' maps.
+const MEMORY: u64 = 1 << 30;
+const ADDRESSES: u64 = 4 << 30;
+
+/// The address space of the headers of a node and of the rest that is mapped beside the filters, in bytes.
+const HEADERS_MAP: u64 = 17 << 30;
+
+/// Threads beside those that the configuration counts, and those of a plugin.
+const THREADS: usize = 24;
+const THREADS_OF_PLUGIN: usize = 4;
+
+/// Looks at them; without a configuration, whether one can be read and its node asked.
+///
+/// # Errors
+/// The limit that is too low, and what would suffice.
+pub fn check_limits(config: Option<&Config>) -> Result<(), RunError> {
+    let plugins = config.map_or(0, |config| config.plugins.iter().filter(|plugin| plugin.enabled).count());
+    let mapped = config.map_or(0, |config| match &config.backend {
+        Some(backend) => HEADERS_MAP + (backend.filter_cache_mib << 21),
+        None => (config.chain.map_gib as u64) << 30,
+    });
+    let limits = [
+        (Resource::Nofile, "open files (ulimit -n, LimitNOFILE)", FILES + FILES_OF_PLUGIN * plugins as u64, 1, ""),
+        (Resource::Data, "memory for data (ulimit -d, LimitDATA)", MEMORY, 1 << 20, " MiB"),
+        (Resource::As, "address space (ulimit -v, LimitAS)", ADDRESSES + mapped, 1 << 20, " MiB"),
+    ];
+    for (resource, name, needed, unit, unit_name) in limits {
+        // The soft limit of files is raised to the other.
+        let limit = getrlimit(resource);
+        let limit = if resource == Resource::Nofile { limit.maximum } else { limit.current };
+        if let Some(limit) = limit.filter(|limit| *limit < needed) {
+            let (limit, needed) = (limit / unit, needed / unit);
+            return Err(RunError::Failed(format!(
+                "the system's limit of {name} is {limit}{unit_name}, which is too low: {needed}{unit_name} suffice for the start"
+            )));
+        }
+    }
+    let configured = config.map_or(0, |config| config.rpc.threads);
+    let threads = THREADS + THREADS_OF_PLUGIN * plugins + configured + network_threads() + FRONT_THREADS;
+    try_threads(threads).map_err(|error| {
+        let limit = getrlimit(Resource::Nproc).current.map_or("unlimited".to_owned(), |limit| limit.to_string());
+        RunError::Failed(format!(
+            "the system gives no {threads} threads ({error}), which suffice for the start: the limit of threads of the user \
+             (RLIMIT_NPROC: ulimit -u, LimitNPROC) is {limit}, for all of the user's processes together, and TasksMax of a unit or the \
+             limit of a container may be lower"
+        ))
+    })
+}
+
+/// Has so many threads at a time.
+fn try_threads(count: usize) -> io::Result<()> {
+    let gate = Mutex::new(());
+    thread::scope(|scope| {
+        // Until all are there; the threads end with this block.
+        let _closed = gate.lock();
+        let wait = || drop(gate.lock());
+        (0..count).try_for_each(|_| thread::Builder::new().stack_size(STACK_BYTES).spawn_scoped(scope, wait).map(drop))
+    })
+}

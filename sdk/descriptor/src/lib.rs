@@ -191,7 +191,7 @@ impl Descriptor {
     }
 
     /// As [`Descriptor::to_normalized_string`], but with each key within a miniscript as `given`, the same descriptor, was
-    /// written: how Bitcoin Core shows it before release 30.
+    /// written: how Bitcoin Core shows it before release 31.
     pub fn to_normalized_string_with(&self, given: &Self) -> String {
         let network = NetworkKind::from(self.network);
         let within: HashSet<KeyRef> = self.node.miniscript_keys().into_iter().collect();

@@ -9,7 +9,7 @@ use bitcoin::hashes::{hash160, ripemd160, sha256};
 use miniscript::expression::{FromTree as _, Tree};
 use miniscript::miniscript::types::Base;
 use miniscript::{
-    Miniscript, MiniscriptKey, ScriptContext, Tap, TranslateErr, Translator, hash256, translate_hash_clone,
+    Miniscript, MiniscriptKey, ScriptContext, Tap, Terminal, TranslateErr, Translator, hash256, translate_hash_clone,
 };
 use secp256k1::XOnlyPublicKey;
 
@@ -202,6 +202,15 @@ fn insane<Ctx: ScriptContext>(whole: &Miniscript<KeyText, Ctx>) -> DescriptorErr
 pub(super) fn text<Ctx: ScriptContext>(expression: &Miniscript<KeyRef, Ctx>, key: &dyn Fn(KeyRef) -> String) -> String {
     let named = expression.translate_pk(&mut Keys(|name: &KeyRef| Ok::<_, Infallible>(KeyText(key(*name)))));
     named.map(|named| named.to_string()).unwrap_or_default()
+}
+
+/// The keys of which the script has only a hash.
+pub(super) fn hashed_keys(expression: &Miniscript<KeyRef, Tap>) -> Vec<KeyRef> {
+    let hashed = |part: &Miniscript<KeyRef, Tap>| match part.as_inner() {
+        Terminal::PkH(key) => Some(*key),
+        _ => None,
+    };
+    expression.iter().filter_map(hashed).collect()
 }
 
 /// The script of an expression inside `wsh`.

@@ -55,7 +55,8 @@ pub(super) struct Multi {
     pub sorted: bool,
 }
 
-/// Shows keys: the key, and whether it stands in a leaf or as the key of `tr`.
+/// Shows keys: the key, and whether it stands in a leaf or as the key of `tr`. Behind a hash it does not: bitcoind finds such a key
+/// by the hash, and shows all of its 33 bytes.
 pub(super) type ShowKey<'a> = dyn Fn(KeyRef, bool) -> String + 'a;
 
 impl Node {
@@ -117,7 +118,10 @@ impl Node {
             Self::Sh(inner) => format!("sh({})", inner.text_in(key, tap)),
             Self::Wsh(inner) => format!("wsh({})", inner.text_in(key, tap)),
             Self::Miniscript(expression) => mini::text(expression, &|name| key(name, false)),
-            Self::TapMiniscript(expression) => mini::text(expression, &|name| key(name, true)),
+            Self::TapMiniscript(expression) => {
+                let hashed = mini::hashed_keys(expression);
+                mini::text(expression, &|name| key(name, !hashed.contains(&name)))
+            }
             Self::Tr(internal, leaves) if leaves.is_empty() => format!("tr({})", key(*internal, true)),
             Self::Tr(internal, leaves) => format!("tr({},{})", key(*internal, true), tree_text(leaves, key)),
             Self::RawTr(name) => format!("rawtr({})", key(*name, true)),

@@ -75,12 +75,51 @@ fn signmessage_signs_as_the_node_and_is_refused_alike() {
     {
         wallets.check("signmessage", params).unwrap_err();
     }
+    let public = wallets.ours.call("getaddressinfo", json!([address]))["pubkey"].clone();
     // Bitcoin Knots signs for other addresses, too.
     let bech32 = wallets.address("", "bech32");
     let error = wallets.ours.try_call("signmessage", json!([bech32, "m"])).unwrap_err();
     assert_eq!((error.code, error.message.as_str()), (-3, "Address does not refer to key"));
     let mut wallets = wallets.with("locked", &[json!(false), json!(false), json!("secret")]);
     wallets.check("signmessage", json!(["x", "m"])).unwrap_err();
+    let mut wallets = wallets.with("watches", &[json!(true), json!(true)]);
+    wallets.import(&format!("pkh({})", public.as_str().unwrap()), false);
+    let refused = wallets.check("signmessage", json!([address, "m"])).unwrap_err();
+    assert_eq!(refused, (-4, "Private key not available".into()));
+}
+
+#[test]
+fn getaddressinfo_shows_whole_keys_where_a_leaf_has_their_hash_as_the_node() {
+    let Some(mut wallets) = Wallets::start() else { return };
+    let keys = [1, 2, 3].map(|number| format!("[d34db33f/{number}h]{TPUB}/{number}/*"));
+    for (number, form) in [
+        "tr({0},pk({1}))",
+        "tr({0},pkh({1}))",
+        "tr({0},{pkh({1}),pkh({2})})",
+        "tr({0},and_v(v:pk({1}),pkh({2})))",
+        "tr({0},and_v(v:pkh({1}),older(5)))",
+        "tr({0},{and_v(v:pkh({1}),pk({2})),pk({1})})",
+        "tr({0},multi_a(1,{1},{2}))",
+        "tr({0},and_v(v:multi_a(1,{1},{2}),after(9)))",
+        "tr({0},{sortedmulti_a(2,{1},{2}),pkh({0})})",
+        "wsh(and_v(v:pkh({0}),pk({1})))",
+        "sh(wsh(pkh({2})))",
+    ]
+    .iter()
+    .enumerate()
+    {
+        wallets = wallets.with(&format!("tree{number}"), &[json!(true), json!(true)]);
+        let text = ["{0}", "{1}", "{2}"].iter().zip(&keys);
+        let text = text.fold((*form).to_owned(), |text, (name, key)| text.replace(name, key));
+        wallets.import(&text, false);
+        let text = wallets.check("getdescriptorinfo", json!([text])).unwrap()["descriptor"].clone();
+        let addresses = wallets.check("deriveaddresses", json!([text, [0, 5]])).unwrap();
+        for address in addresses.as_array().unwrap() {
+            let [ours, theirs] =
+                wallets.ask("getaddressinfo", &json!([address])).map(|info| info.unwrap()["desc"].clone());
+            assert_eq!(ours, theirs, "{form}");
+        }
+    }
 }
 
 #[test]

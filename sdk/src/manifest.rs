@@ -203,7 +203,7 @@ pub struct ParamSpec {
     /// Whether it must be given.
     #[serde(default)]
     pub required: bool,
-    /// What stands for it where it is not given, in words or as JSON; for help only.
+    /// What stands for it where it is not given, in words or as JSON; for help. With one, a required parameter may be null.
     #[serde(default)]
     pub default: String,
     /// What it is.

@@ -216,7 +216,7 @@ fn check_types(method: &MethodSpec, values: &[Cow<'_, str>]) -> Result<(), RpcEr
     let mut mismatches = String::new();
     for (index, (value, param)) in values.iter().zip(&method.params).enumerate() {
         let (got, Some(wanted)) = (type_name(value), param.kind.expected()) else { continue };
-        if got == wanted || (got == "null" && !param.required) {
+        if got == wanted || (got == "null" && !(param.required && param.default.is_empty())) {
             continue;
         }
         if !mismatches.is_empty() {
@@ -298,6 +298,22 @@ mod tests {
         check(r#"{"args":["x"],"a":"y"}"#, Err((-8, "Parameter a specified twice both as positional and named")));
         check(r#"{"nope":1}"#, Err((-8, "Unknown named parameter nope")));
         check(r#"{"args":[1,2,3,4]}"#, Err((-1, "m \"a\"")));
+    }
+
+    #[test]
+    fn a_required_argument_with_a_default_may_be_null() {
+        let method: MethodSpec = serde_json::from_value(json!({"name": "m", "category": "Test", "help": "Does.",
+            "check_types": true, "params": [{"name": "a", "type": "numeric", "required": true, "default": "0", "help": ""},
+                {"name": "b", "type": "numeric", "required": true, "help": ""}]}))
+        .unwrap();
+        let got = |params| positional(&method, &Params::from_text(params)).map(|got| got.to_string());
+        assert_eq!(got("[null,1]"), Ok("[null,1]".into()));
+        assert_eq!(got(r#"{"b":1}"#), Ok("[null,1]".into()));
+        let refused = got(r#"["0",null]"#).unwrap_err().message;
+        let of = |place, got| {
+            format!("    \"Position {place}\": \"JSON value of type {got} is not of expected type number\"")
+        };
+        assert_eq!(refused, format!("Wrong type passed:\n{{\n{},\n{}\n}}", of("1 (a)", "string"), of("2 (b)", "null")));
     }
 
     #[test]

@@ -113,10 +113,10 @@ fn number(bytes: &[u8; 32]) -> f64 {
 pub fn prioritise_transaction(context: &Context<'_>) -> Outcome {
     let txid = Txid::from_byte_array(params::hash(context.params.get(0), "txid")?);
     let dummy = context.params.given(1);
+    let fee_delta = params::int64(context.params.get(2))?;
     if dummy.is_some_and(|dummy| dummy.as_f64() != Some(0.0)) {
         return Err(MiningError::Priority);
     }
-    let fee_delta = params::int64(context.params.get(2))?;
     context.host.mempool.prioritise(context.scope, txid, SignedAmount::from_sat(fee_delta))?;
     Ok(json!(true))
 }

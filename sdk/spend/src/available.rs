@@ -94,18 +94,22 @@ impl Available {
         control: &CoinControl,
         outpoints: &[OutPoint],
     ) -> std::result::Result<(), SpendError> {
-        let owned = owned_outputs(services, outpoints)?;
-        let others: Vec<OutPoint> =
-            outpoints.iter().filter(|outpoint| !owned.contains_key(*outpoint)).copied().collect();
+        let known = known_outputs(services, outpoints)?;
+        let owned = |outpoint: &OutPoint| known_output(&known, outpoint).filter(|known| known.1).map(|known| &known.0);
+        let others: Vec<OutPoint> = outpoints.iter().filter(|outpoint| owned(outpoint).is_none()).copied().collect();
         let external = other_outputs(services, &others)?;
-        let scripts: Vec<ScriptBuf> = owned.values().map(|output| output.script_pubkey.clone()).collect();
+        let scripts: Vec<ScriptBuf> =
+            outpoints.iter().filter_map(owned).map(|output| output.script_pubkey.clone()).collect();
         let infos = services.host.wallet.scripts(services.scope, scripts.clone())?;
         self.scripts.extend(scripts.into_iter().zip(infos).filter_map(|(script, info)| Some((script, info?))));
         for input in &control.inputs {
-            let (output, is_ours) = match owned.get(&input.outpoint) {
-                Some(output) => (output, true),
-                None if input.is_own => return Err(SpendError::ForeignInput(input.outpoint)),
-                None => (external.get(&input.outpoint).ok_or(SpendError::UnknownInput)?, false),
+            let (output, is_ours) = match known_output(&known, &input.outpoint) {
+                Some((output, is_ours)) if *is_ours || input.by_weight => (output, *is_ours),
+                None if input.by_weight && known.contains_key(&input.outpoint.txid) => {
+                    return Err(SpendError::InvalidInput(input.outpoint));
+                }
+                None if input.by_weight => return Err(SpendError::ForeignInput(input.outpoint)),
+                _ => (external.get(&input.outpoint).ok_or(SpendError::UnknownInput)?, false),
             };
             let info = self.scripts.get(&output.script_pubkey);
             let solving = joined(info.map(|info| &info.solving), &control.solving);
@@ -308,20 +312,36 @@ fn joined(wallet: Option<&SolvingData>, sender: &SolvingData) -> SolvingData {
 /// # Errors
 /// As of [`outrigger_service::Wallet::transactions`].
 pub fn owned_outputs(services: Services<'_>, outpoints: &[OutPoint]) -> Result<HashMap<OutPoint, TxOut>> {
+    let known = known_outputs(services, outpoints)?;
+    let owned = |outpoint: &OutPoint| {
+        let (output, is_ours) = known_output(&known, outpoint)?;
+        is_ours.then(|| (*outpoint, output.clone()))
+    };
+    Ok(outpoints.iter().filter_map(owned).collect())
+}
+
+/// The outputs of transactions, each with whether it is the wallet's.
+type KnownOutputs = HashMap<Txid, Vec<(TxOut, bool)>>;
+
+fn known_output<'a>(known: &'a KnownOutputs, outpoint: &OutPoint) -> Option<&'a (TxOut, bool)> {
+    known.get(&outpoint.txid)?.get(usize::try_from(outpoint.vout).unwrap_or(usize::MAX))
+}
+
+/// All outputs of those of the wallet's transactions that outpoints name.
+fn known_outputs(services: Services<'_>, outpoints: &[OutPoint]) -> Result<KnownOutputs> {
     let txids: BTreeSet<Txid> = outpoints.iter().map(|outpoint| outpoint.txid).collect();
-    let wanted: HashSet<&OutPoint> = outpoints.iter().collect();
     let batch = services.host.wallet.transactions(services.scope, txids.into_iter().collect())?;
-    let mut owned = HashMap::new();
+    let mut known = HashMap::new();
     for row in batch.view().map_err(ServiceError::from)?.rows {
         let (transaction, _) = row.open()?;
-        for (vout, output) in (0_u32..).zip(transaction.outputs.iter()) {
-            let outpoint = OutPoint { txid: transaction.txid, vout };
-            if output.ownership != Ownership::None && wanted.contains(&outpoint) {
-                owned.insert(outpoint, TxOut { value: output.value, script_pubkey: output.script.into() });
-            }
+        let mut outputs = Vec::new();
+        for output in transaction.outputs.iter() {
+            let is_ours = output.ownership != Ownership::None;
+            outputs.push((TxOut { value: output.value, script_pubkey: output.script.into() }, is_ours));
         }
+        known.insert(transaction.txid, outputs);
     }
-    Ok(owned)
+    Ok(known)
 }
 
 /// Outputs in the chain, or of transactions of the mempool.

@@ -48,8 +48,8 @@ pub struct PresetInput {
     pub witness: Witness,
     /// Its weight once it is signed; none: as far as is known how it is signed.
     pub weight: Option<Weight>,
-    /// Whether it has to be the wallet's: nobody looks elsewhere for one that only its weight names.
-    pub is_own: bool,
+    /// Whether only its weight names it: it is looked for in the wallet's transactions alone, among all of their outputs.
+    pub by_weight: bool,
 }
 
 impl PresetInput {
@@ -64,7 +64,7 @@ impl PresetInput {
                 script_sig: input.script_sig.clone(),
                 witness: input.witness.clone(),
                 weight: None,
-                is_own: false,
+                by_weight: false,
             };
             let place = *known.entry(preset.outpoint).or_insert(inputs.len());
             match inputs.get_mut(place) {

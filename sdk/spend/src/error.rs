@@ -41,10 +41,10 @@ pub enum SpendError {
     /// An input that is neither the wallet's nor in the chain or the mempool.
     #[error("Unable to find UTXO for external input")]
     UnknownInput,
-    /// An input that has to be the wallet's and is not.
+    /// An input that only its weight names, of a transaction that the wallet does not have.
     #[error("Not found pre-selected input {}", short(.0))]
     ForeignInput(OutPoint),
-    /// An input that names an output which its transaction does not have.
+    /// The same, of an output that the wallet's transaction does not have.
     #[error("Invalid pre-selected input {}", short(.0))]
     InvalidInput(OutPoint),
     /// An input of which it is not known how it is signed.

@@ -281,7 +281,7 @@ fn read_weights(weights: &[Value], control: &mut CoinControl) -> Result<(), RpcE
                 script_sig: ScriptBuf::new(),
                 witness: Witness::new(),
                 weight: Some(weight),
-                is_own: true,
+                by_weight: true,
             }),
         }
     }

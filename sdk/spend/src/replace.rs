@@ -174,7 +174,7 @@ pub fn replace(
         script_sig: bitcoin::ScriptBuf::new(),
         witness: bitcoin::Witness::new(),
         weight: others_weight(input),
-        is_own: false,
+        by_weight: false,
     };
     control.inputs = original.transaction.input.iter().map(input).collect();
     control.fee = match control.fee {

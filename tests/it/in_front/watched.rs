@@ -1,9 +1,12 @@
 //! Wallets that watch, of the host and of the node, with the same descriptors and coins: times, what cannot be weighed, and what is
 //! no input.
 
+use std::collections::HashSet;
+
 use outrigger_tests::{Client, Host};
 use serde_json::{Value, json};
 
+use super::twins::Wallets;
 use super::{ADDRESS, start};
 
 /// The root of the keys.
@@ -175,6 +178,39 @@ fn weights_of_inputs_that_are_not_the_wallets_are_refused_in_the_nodes_words() {
             let told = watched.check("fundrawtransaction", &json!([raw, options]), refusal);
             assert!(inputs != json!([]) || told[1].as_str().unwrap().starts_with("Not found pre-selected input"));
         }
+    }
+}
+
+#[test]
+fn inputs_that_only_their_weights_name_are_looked_for_in_the_wallets_transactions_as_by_the_node() {
+    let Some(mut wallets) = Wallets::start() else { return };
+    let mine = wallets.address("", "bech32");
+    wallets.mine(2, &mine);
+    wallets.mine(100, ADDRESS);
+    // A payment to somebody else, which has change.
+    let txid = wallets.ours.call("sendtoaddress", json!([ADDRESS, 5]));
+    wallets.mine(1, ADDRESS);
+    let mut refused = HashSet::new();
+    for (vout, amount, named) in (0..3)
+        .flat_map(|vout| [1, 60].map(|amount| (vout, amount)))
+        .flat_map(|(vout, amount)| [false, true].map(|named| (vout, amount, named)))
+    {
+        let input = json!([{"txid": txid, "vout": vout, "weight": 300}]);
+        let inputs = if named { &input } else { &json!([]) };
+        let raw = wallets.check("createrawtransaction", json!([inputs, [{ADDRESS: amount}]])).unwrap();
+        for options in
+            [json!({"input_weights": input}), json!({"input_weights": input, "add_inputs": false}), json!({})]
+        {
+            let [ours, theirs] =
+                wallets.ask("fundrawtransaction", &json!([raw, options])).map(|answer| answer.map(drop));
+            assert_eq!(ours, theirs, "{vout} {amount} {named} {options}");
+            refused.extend(ours.err().map(|(_, message)| message.split(" COutPoint").next().unwrap().to_owned()));
+        }
+    }
+    for message in
+        ["Invalid pre-selected input", "Not solvable pre-selected input", "Unable to find UTXO for external input"]
+    {
+        assert!(refused.contains(message), "{refused:?}");
     }
 }
 

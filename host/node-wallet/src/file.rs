@@ -99,8 +99,9 @@ impl Records {
                 self.active.insert(descriptor, if is_change { Active::Change } else { Active::Receiving });
             }
             Record::Label { address, label } => self.content.labels.push((address, label)),
-            Record::Transaction { txid, comment, to } => {
+            Record::Transaction { txid, comment, to, received } => {
                 self.content.transactions.push(txid);
+                self.content.received.push((txid, received.into()));
                 if !comment.is_empty() || !to.is_empty() {
                     self.content.comments.push(Comment { txid, comment, to });
                 }

@@ -36,6 +36,8 @@ pub struct Content {
     pub locked: Vec<OutPoint>,
     /// Its transactions.
     pub transactions: Vec<Txid>,
+    /// When it received them, in Unix seconds, and maybe others.
+    pub received: Vec<(Txid, u64)>,
 }
 
 /// A descriptor of a wallet.

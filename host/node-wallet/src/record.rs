@@ -33,8 +33,8 @@ pub enum Record {
     Active { descriptor: DescriptorId, is_change: bool },
     /// The label of an address.
     Label { address: String, label: String },
-    /// A transaction, with what was noted of it.
-    Transaction { txid: Txid, comment: String, to: String },
+    /// A transaction, with what was noted of it, and when the wallet received it, in Unix seconds.
+    Transaction { txid: Txid, comment: String, to: String, received: u32 },
     /// A locked output.
     Locked(OutPoint),
     /// Anything else.
@@ -148,7 +148,14 @@ fn transaction(value: &mut Reader<'_>) -> Result<Record, RecordError> {
             _ => {}
         }
     }
-    Ok(Record::Transaction { txid: transaction.compute_txid(), comment, to })
+    // The form of an order.
+    for _ in 0..value.count()? {
+        (value.bytes()?, value.bytes()?);
+    }
+    // Whether the next number tells the transaction's own time.
+    value.u32()?;
+    let received = value.u32()?;
+    Ok(Record::Transaction { txid: transaction.compute_txid(), comment, to, received })
 }
 
 /// The private key in its DER form.

@@ -19,6 +19,7 @@ mod backup;
 mod binding;
 mod branches;
 mod coins;
+mod copied;
 mod creation;
 mod credits;
 mod descriptors;
@@ -74,6 +75,7 @@ use outrigger_service::events::Event;
 use outrigger_service::wallet::SpendSettings;
 
 use attempts::AllAttempts;
+pub use copied::take_over;
 pub use encrypt::key_of_file as encryption_key;
 pub use files::remove as remove_wallet;
 use follow::thread::Follower;

@@ -1,5 +1,6 @@
 //! Wallets of a bitcoind that move here, from the running node and from its file, and wallets of ours that move there.
 
+use std::collections::BTreeSet;
 use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
@@ -266,6 +267,36 @@ fn multisig_with_public_cosigners_is_copied_from_its_file_and_watching_wallets_s
         for copy in [format!("{name}-of-the-node"), name] {
             let info = host.client().wallet(&copy).call("getwalletinfo", json!([]));
             assert_eq!((&info["blank"], &info["birthtime"]), (&json!(blank), &json!(1_600_000_000)), "{info}");
+        }
+    }
+}
+
+#[test]
+fn copies_with_private_keys_tell_blank_birth_and_received_times_as_their_originals() {
+    let Some(host) = start(&["-fallbackfee=0.0001"]) else { return };
+    let node = host.node.as_ref().unwrap();
+    let mut client = node.client();
+    // What is copied is not the time of the copy.
+    client.call("setmocktime", json!([1_700_000_000]));
+    client.call("generatetoaddress", json!([1, ADDRESS]));
+    for (name, passphrase) in [("plain", ""), ("sealed", "a passphrase")] {
+        let options = if passphrase.is_empty() { json!({}) } else { json!({"passphrase": passphrase}) };
+        let mut original = used_wallet(&mut client, name, &options);
+        let input = format!("{passphrase}\n");
+        report(&from_node(&host, &[name, "--as", &format!("{name}-of-the-node")], &input));
+        let told = |wallet: &mut Client| {
+            let info = wallet.call("getwalletinfo", json!([]));
+            let history = wallet.call("listsinceblock", json!([]))["transactions"].clone();
+            let received = |entry: &Value| format!("{} {}", entry["txid"], entry["timereceived"]);
+            let received: BTreeSet<String> = history.as_array().unwrap().iter().map(received).collect();
+            (info["blank"].clone(), info["birthtime"].clone(), received)
+        };
+        let expected = told(&mut original);
+        assert!(expected.0 == false && !expected.2.is_empty());
+        original.call("unloadwallet", json!([]));
+        report(&from_file(&host, &node.wallet_file(name), &[name], &input));
+        for copy in [format!("{name}-of-the-node"), name.to_owned()] {
+            assert_eq!(told(&mut host.client().wallet(&copy)), expected, "{copy}");
         }
     }
 }

@@ -53,6 +53,9 @@ pub enum MoveError {
         .count
     )]
     NotImported { wallet: String, count: usize, first: String },
+    /// Times and flags are not taken over.
+    #[error("the copy's file cannot be completed: {0}")]
+    NotCompleted(String),
     /// The copy is not the original.
     #[error("the copy differs from the original\n{0}")]
     Differs(String),

@@ -84,6 +84,8 @@ pub struct Entry {
     pub fee: Option<Value>,
     /// Below 1 where it is not confirmed.
     pub confirmations: i64,
+    /// When the wallet received it, in Unix seconds.
+    timereceived: u64,
     /// What was noted of it.
     #[serde(default)]
     pub comment: String,
@@ -125,6 +127,7 @@ pub fn read(
     let mut transactions: Vec<Txid> = confirmed.map(|entry| entry.txid).collect();
     transactions.sort_unstable();
     transactions.dedup();
+    let received = history.iter().map(|entry| (entry.txid, entry.timereceived)).collect();
     let noted = history.into_iter().filter(|entry| !entry.comment.is_empty() || !entry.to.is_empty());
     let comments: BTreeMap<Txid, Comment> =
         noted.map(|Entry { txid, comment, to, .. }| (txid, Comment { txid, comment, to })).collect();
@@ -138,6 +141,7 @@ pub fn read(
         comments: comments.into_values().collect(),
         locked: locked(node)?,
         transactions,
+        received,
     })
 }
 

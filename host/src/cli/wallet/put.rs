@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use outrigger_node_wallet::{Active, Comment, Content, Descriptor};
-use outrigger_wallet_engine::remove_wallet;
+use outrigger_wallet_engine::{remove_wallet, take_over};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use zeroize::Zeroizing;
@@ -40,7 +40,7 @@ pub fn put_new(
     passphrase: Option<&Zeroizing<String>>,
 ) -> Result<(), MoveError> {
     make(host, name, content, passphrase)?;
-    let filled = put(host, name, content, passphrase);
+    let filled = put(host, name, content, passphrase).and_then(|()| complete(host, wallets, name, content));
     if filled.is_err() {
         let unloaded = host.ask::<Value>("unloadwallet", &json!([name])).map_err(|error| error.to_string());
         let removed = unloaded.and_then(|_| remove_wallet(wallets, name).map_err(|error| error.to_string()));
@@ -88,6 +88,14 @@ pub fn put(
         host.ask::<Value>("lockunspent", &json!([false, locked, true]))?;
     }
     Ok(())
+}
+
+/// Adds what no call tells, which takes a wallet that is not loaded.
+fn complete(host: &Side, wallets: &Path, name: &str, content: &Content) -> Result<(), MoveError> {
+    host.ask::<Value>("unloadwallet", &json!([name]))?;
+    let taken = take_over(wallets, name, content.blank, &content.received);
+    host.ask::<Value>("loadwallet", &json!([name]))?;
+    taken.map_err(|error| MoveError::NotCompleted(error.to_string()))
 }
 
 fn make(host: &Side, name: &str, content: &Content, passphrase: Option<&Zeroizing<String>>) -> Result<(), MoveError> {

@@ -1,0 +1,31 @@
+//! What the copy of another program's wallet takes over that no import says.
+
+use std::path::Path;
+
+use bitcoin::Txid;
+
+use super::Settings;
+use super::error::Result;
+use super::files;
+use super::store::Store;
+use super::store::tables::put;
+
+/// Has a wallet that is not loaded say whether it was made without keys, and when its transactions were received, in Unix seconds, as
+/// its original does. Transactions that it does not know are passed over.
+///
+/// # Errors
+/// A bad name; a file that is no wallet's.
+pub fn take_over(dir: &Path, name: &str, blank: bool, received: &[(Txid, u64)]) -> Result<()> {
+    let store = Store::open(&files::folder(dir, name)?, &Settings::default())?;
+    let (t, mut txn) = (store.tables, store.write()?);
+    let mut meta = t.meta(&txn)?;
+    meta.blank = blank;
+    put(t.meta, &mut txn, b"meta", &meta)?;
+    for (txid, time) in received {
+        if let Some(mut row) = t.transaction(&txn, txid)? {
+            row.time_received = *time;
+            put(t.transactions, &mut txn, &row.order_position.to_be_bytes(), &row)?;
+        }
+    }
+    Ok(txn.commit()?)
+}

@@ -108,7 +108,7 @@ impl Relay {
         self.shared.counts.lock().unwrap().get(method).copied().unwrap_or(0)
     }
 
-    /// Holds the next request of a method at a point. Gives where it will be found.
+    /// Holds the next request of a method, or of GET for a path, at a point. Gives where it will be found.
     pub fn hold(&self, method: &'static str, point: Point) -> Receiver<Held> {
         let (caught, found) = channel();
         *self.trap.lock().unwrap() = Some(Trap { method, point, caught });
@@ -148,7 +148,10 @@ fn relay(
         for method in methods {
             *shared.counts.lock().unwrap().entry(method.to_owned()).or_default() += 1;
         }
-        let is_of = |trap: &mut Trap| text.contains(&format!("\"method\":\"{}\"", trap.method));
+        let is_of = |trap: &mut Trap| {
+            text.contains(&format!("\"method\":\"{}\"", trap.method))
+                || text.starts_with(&format!("GET {} ", trap.method))
+        };
         let trap = trap.lock().unwrap().take_if(is_of);
         let hold = |point| trap.as_ref().filter(|trap| trap.point == point).map_or(Ok(None), hold);
         if let Some(answer) = hold(Point::Request)? {

@@ -21,7 +21,7 @@ pub(crate) const LOST: &str = "The answer of bitcoind was lost";
 const STREAM_MIN_BYTES: u64 = 1 << 20;
 
 /// The longest reply that is held whole, in bytes.
-const MAX_WHOLE: usize = 256 << 20;
+pub(crate) const MAX_WHOLE: usize = 256 << 20;
 
 /// Calls a method of the node at a path: `/`, or that of one of the node's wallets. `params` is the JSON text of an array or object.
 /// A long result is a stream where it may be one.

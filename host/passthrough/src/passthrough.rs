@@ -13,14 +13,14 @@ use http::StatusCode;
 use http_body_util::BodyExt;
 use outrigger_rpc::{COOKIE_USER, Call, Failure, Origin, RestReply, ResultStream, ResultText};
 use outrigger_sdk::manifest::MethodSpec;
-use outrigger_upstream::{Figures, Method, Reply, Upstream, may_have_effects, method};
+use outrigger_upstream::{Figures, Method, Reply, Upstream, UpstreamError, may_have_effects, method};
 use outrigger_values::{RpcError, RpcErrorCode};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::{Value, json};
 use tokio::sync::watch;
 
 use super::batch::forward_all;
-use super::forward::{LOST, failure, forward, lost, whole};
+use super::forward::{LOST, MAX_WHOLE, failure, forward, lost, whole};
 use super::gather::{forward_gathered, may_gather};
 use super::help::{NodeHelp, known_spec};
 use super::long_poll::{LongPolls, NodeTip, Wait};
@@ -135,7 +135,7 @@ impl Passthrough {
         tokio::time::sleep(self.settings.shutdown_grace.mul_f32(STOP_SHARE)).await;
     }
 
-    /// Passes a GET request of the node's REST interface on. Its body is streamed.
+    /// Passes a GET request of the node's REST interface on. A body of known length is streamed.
     pub async fn rest(&self, path: &str) -> RestReply {
         let answer = self.upstream.get(path).await.map_err(|error| failure(&self.upstream, error));
         self.note(answer.as_ref().map_or_else(|failure| !is_absence(failure), |_| true));
@@ -145,7 +145,7 @@ impl Passthrough {
                     let body = ResultText::Stream(ResultStream::new(length, body.map_err(io::Error::other)));
                     RestReply { status, content_type, body }
                 }
-                None => RestReply::text(StatusCode::BAD_GATEWAY, "The node's reply is of no known length"),
+                None => whole_page(Reply { status, content_type, body }).await,
             },
             Err(Failure::Rpc(error)) => RestReply::text(StatusCode::SERVICE_UNAVAILABLE, &error.message),
             Err(Failure::Overloaded) => {
@@ -275,6 +275,16 @@ impl Passthrough {
             .ok()
             .and_then(|text| text.as_str().map(str::to_owned))
             .unwrap_or_default())
+    }
+}
+
+/// A reply of REST whose length its head does not state: it ends with its last chunk or, as in HTTP/1.0, with its connection.
+async fn whole_page(reply: Reply) -> RestReply {
+    let content_type = reply.content_type.clone();
+    match reply.collect(MAX_WHOLE).await {
+        Ok((status, body)) => RestReply { status, content_type, body: body.into() },
+        Err(UpstreamError::Strange(_)) => RestReply::text(StatusCode::BAD_GATEWAY, "The node's reply is too long"),
+        Err(_) => RestReply::text(StatusCode::BAD_GATEWAY, "The node's reply broke off"),
     }
 }
 

@@ -1,11 +1,13 @@
 //! What operators have of the host in front of a bitcoind: the check before the start, REST, the audit log, metrics and the log.
 
-use std::net::SocketAddr;
+use std::io::Write;
+use std::net::{Shutdown, SocketAddr};
 use std::process::{Command, Output};
 
-use outrigger_tests::{Bitcoind, Client, Host, HostOptions, bitcoind, built, groups, wait_until};
+use outrigger_tests::{Bitcoind, Client, Host, HostOptions, Point, bitcoind, built, groups, wait_until};
 use serde_json::{Value, json};
 
+use super::start_behind_relay_with;
 use super::users::{status, with_user};
 use crate::metrics::ask;
 use crate::operator::audited;
@@ -190,6 +192,39 @@ fn rest_is_passed_on_with_credentials_where_the_configuration_says_so() {
     let away = client.send(&get("/rest/chaininfo.json", alices));
     assert_eq!(away.status, 503);
     assert!(away.body.starts_with("Waiting for bitcoind at "), "{}", away.body);
+}
+
+#[test]
+fn rest_replies_without_a_length_are_passed_on_whole_or_refused() {
+    const PATH: &str = "/rest/chaininfo.json";
+    let Some((host, relay)) = start_behind_relay_with(&[], &["backend.rest_passthrough=true"]) else { return };
+    let mut client = host.client();
+    let get = client.request("").replacen("POST /", &format!("GET {PATH}"), 1);
+    let long = "0123456789abcdef".repeat(100_000);
+    for (head, body, expected) in [
+        // They end with their connection.
+        ("HTTP/1.0 200 OK", long.clone(), (200, &*long)),
+        ("HTTP/1.1 200 OK\r\nConnection: close", long.clone(), (200, &*long)),
+        ("HTTP/1.0 404 Not Found", "Block not found".into(), (404, "Block not found")),
+        ("HTTP/1.0 200 OK", String::new(), (200, "")),
+        // It ends with its last chunk, which is there or not.
+        ("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked", "4\r\nabcd\r\n2\r\nef\r\n0\r\n\r\n".into(), (200, "abcdef")),
+        ("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked", "4\r\nabcd\r\n".into(), (502, "The node's reply broke off")),
+    ] {
+        let held = relay.hold(PATH, Point::Request);
+        let reply = format!("{head}\r\nContent-Type: application/json\r\n\r\n{body}");
+        std::thread::scope(|scope| {
+            let answer = scope.spawn(|| client.send(&get));
+            held.recv().unwrap().answer(move |stream| {
+                stream.write_all(reply.as_bytes())?;
+                stream.shutdown(Shutdown::Both)
+            });
+            let answer = answer.join().unwrap();
+            assert_eq!((answer.status, &*answer.body), expected, "{head}");
+            let told = if answer.status == 502 { "text/plain" } else { "application/json" };
+            assert_eq!(answer.header("content-type"), Some(told), "{head}");
+        });
+    }
 }
 
 #[test]

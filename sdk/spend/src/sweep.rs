@@ -1,6 +1,6 @@
 //! Spends whole coins, all or those that are named, and shares what they are worth among recipients (sendall).
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use bitcoin::{OutPoint, ScriptBuf, Sequence, Transaction, TxIn, Witness};
 use outrigger_standard::address;
@@ -67,7 +67,12 @@ pub fn sweep(
         let coin = available.coins.get(*position);
         coin.is_some_and(|coin| !send_max || fee(feerate.feerate, coin.virtual_size()) <= coin.value())
     };
-    let chosen: Vec<usize> = (0..available.coins.len()).filter(worth).collect();
+    // An input that is named twice counts twice, as in bitcoind.
+    let places: HashMap<OutPoint, usize> = control.inputs.iter().map(|input| input.outpoint).zip(0..).collect();
+    let chosen: Vec<usize> = match named {
+        true => transaction.input.iter().filter_map(|input| places.get(&input.previous_output).copied()).collect(),
+        false => (0..available.coins.len()).filter(worth).collect(),
+    };
     let coins = || chosen.iter().filter_map(|position| available.coins.get(*position));
     if !named {
         let sequence = if replaceable { Sequence::ENABLE_RBF_NO_LOCKTIME } else { Sequence::MAX };

@@ -1,5 +1,7 @@
 //! fundrawtransaction, walletcreatefundedpsbt, send and sendall beside a real bitcoind, with the same descriptors and coins.
 
+use bitcoin::Transaction;
+use bitcoin::consensus::encode::{deserialize_hex, serialize_hex};
 use serde_json::{Map, Value, json};
 
 use super::compared::{FOREIGN, Pair};
@@ -195,6 +197,35 @@ fn fundrawtransaction_answers_as_bitcoind() {
     }
     pair.check_shape("fundrawtransaction", &json!([plain, {"lockUnspents": true}]));
     assert_eq!(pair.both("listlockunspent", &json!([])).map(|locked| locked.as_array().unwrap().len()), [1, 1]);
+}
+
+/// How many inputs of 273 weight units a transaction to one P2WPKH address may have.
+const MOST_INPUTS: usize = 1464;
+
+#[test]
+fn fundrawtransaction_refuses_too_many_weighed_inputs_as_bitcoind() {
+    let Some(mut pair) = Pair::start(&[]) else { return };
+    pair.fund(5);
+    let [address, _] = pair.both("getnewaddress", &json!(["", "legacy"]));
+    let outputs = json!([{FOREIGN: 102.6}, {address.as_str().unwrap(): 0.1}]);
+    let coins = inputs(&mut pair);
+    let raw = pair.ours.call("createrawtransaction", json!([coins, outputs]));
+    let mut payment: Transaction = deserialize_hex(raw.as_str().unwrap()).unwrap();
+    payment.output.resize(1474, payment.output[1].clone());
+    let signed = pair.ours.call("signrawtransactionwithwallet", json!([serialize_hex(&payment)]))["hex"].clone();
+    let [txid, _] = pair.both("sendrawtransaction", &json!([signed]));
+    pair.mine(1, &json!(FOREIGN));
+    for count in [MOST_INPUTS, MOST_INPUTS + 1, 1471, 1472, 1473] {
+        let weights: Vec<Value> = (1..=count).map(|vout| json!({"txid": txid, "vout": vout, "weight": 273})).collect();
+        let amount: f64 = format!("{}.{}", (count - 1) / 10, (count - 1) % 10).parse().unwrap();
+        for named in [0, count] {
+            let raw = pair.ours.call("createrawtransaction", json!([weights[..named], [{FOREIGN: amount}]]));
+            let params = json!([raw, {"input_weights": weights}]);
+            pair.check_shape("fundrawtransaction", &params);
+            let too_large = told(&mut pair.ours, "fundrawtransaction", &params) == "-4 Transaction too large";
+            assert_eq!(too_large, count > MOST_INPUTS, "{count} {named}");
+        }
+    }
 }
 
 #[test]
@@ -408,6 +439,7 @@ fn sendall_answers_as_bitcoind() {
         json!({"inputs": [{"txid": "11".repeat(32), "vout": 0}]}),
         json!({"inputs": [{"txid": coins[0]["txid"], "vout": 9}]}),
         json!({"inputs": [coin]}),
+        json!({"inputs": [coins[0], coins[0]]}),
         json!({"inputs": []}),
         json!({"inputs": 5}),
         json!({"minconf": -1}),
@@ -434,10 +466,15 @@ fn sendall_answers_as_bitcoind() {
     let params = [json!([FOREIGN]), json!(null), json!(null), json!(null)];
     pair.check_options("sendall", &params, options.into_iter().map(given).collect());
     // What each recipient gets is the same to the satoshi.
-    let shared = json!([[FOREIGN, {OTHER: 3}], null, null, 3, {"add_to_wallet": false, "locktime": 5}]);
-    let shares = pair.both("sendall", &shared).map(|answer| answer["hex"].clone());
-    let [ours, theirs] = shares.map(|hex| pair.ours.call("decoderawtransaction", json!([hex]))["vout"].clone());
-    assert_eq!(ours, theirs);
+    let plain = json!({"add_to_wallet": false, "locktime": 5});
+    // An input that is named twice counts twice.
+    let twice = json!({"add_to_wallet": false, "inputs": [coins[0], coins[1], coins[1]]});
+    for options in [plain, twice] {
+        let shared = json!([[FOREIGN, {OTHER: 3}], null, null, 3, options]);
+        let shares = pair.both("sendall", &shared).map(|answer| answer["hex"].clone());
+        let [ours, theirs] = shares.map(|hex| pair.ours.call("decoderawtransaction", json!([hex]))["vout"].clone());
+        assert_eq!(ours, theirs);
+    }
     pair.check_shape("sendall", &json!([[FOREIGN]]));
     pair.check_shape("sendall", &json!([[FOREIGN]]));
     assert_eq!(pair.both("listunspent", &json!([0])).map(|coins| coins.as_array().unwrap().len()), [0, 0]);

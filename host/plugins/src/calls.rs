@@ -288,6 +288,12 @@ impl Calls {
         self.count(|state| state.running.values().filter(|running| running.is_stuck(instance)).count())
     }
 
+    /// Whether an instance has calls, all of them stuck, and nobody waits for an answer of it.
+    pub fn are_all_stuck(&self, instance: u64) -> bool {
+        let running = self.count(|state| state.running.values().filter(|running| running.instance == instance).count());
+        running > 0 && running == self.stuck(instance) && self.waiting(instance) == 0
+    }
+
     /// How many long-running calls of an instance have exceeded the limit of other calls.
     pub fn long(&self, instance: u64) -> usize {
         let is_long =

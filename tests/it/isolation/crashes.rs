@@ -116,6 +116,33 @@ fn isolated_plugin_whose_calls_do_not_end_gets_another_process() {
     drop(blocked);
 }
 
+#[test]
+fn reloadplugin_ends_the_process_whose_calls_have_not_returned_by_their_deadlines() {
+    let gate = Gate::new();
+    let groups = std::fs::read_to_string(groups("regtest.toml")).unwrap();
+    let rest =
+        format!("{OWN_PROCESS}{}grants = [\"chain/1\", \"log/1\"]\ndeadline_seconds = 1\n", Gate::reach(&[&gate]));
+    let (_config, options) = HostOptions::with_plugin(&groups, built().library("outrigger_faulty"), &rest);
+    let host = Host::start_with(options);
+    let mut client = host.client();
+    for reload_first in [false, true] {
+        let before = pid_of(&mut client);
+        let (mut hung, address) = (host.client(), gate.address());
+        let hung = std::thread::spawn(move || hung.refused("faultblocked", json!([address])));
+        let waiting = gate.wait();
+        if reload_first {
+            client.call("reloadplugin", json!(["faulty"]));
+        }
+        assert_eq!(hung.join().unwrap().0, INTERNAL);
+        if !reload_first {
+            client.call("reloadplugin", json!(["faulty"]));
+        }
+        wait_until("the former process has ended", || !process(before).exists());
+        waiting.gone();
+        client.call("faultwho", json!([]));
+    }
+}
+
 /// Kills the plugin's process again and again while several clients call it and others.
 #[test]
 fn crashes_under_load_cost_calls_in_flight_alone() {

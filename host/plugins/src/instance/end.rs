@@ -24,6 +24,7 @@ impl Instance {
         if !self.life().advance(Stage::Draining) {
             return;
         }
+        self.end_if_stuck();
         let instance = self.clone();
         let spawned = self.spawn("end", move || instance.wind_down(lease));
         if let Err(error) = spawned {
@@ -47,6 +48,14 @@ impl Instance {
         let ended = self.context.calls.answer_all(self.id, stopped);
         self.health.errors.fetch_add(ended, Ordering::Relaxed);
         if self.life().wait_left() { self.end() } else { self.abandon() }
+    }
+
+    /// Ends what drains at once where its process has only calls in it that have not returned by their deadlines, whose clients
+    /// have their errors: until its end they would hold threads of the host.
+    pub(super) fn end_if_stuck(&self) {
+        if self.runners.is_some() && self.context.calls.are_all_stuck(self.id) {
+            self.life().end_by(Instant::now());
+        }
     }
 
     fn quiesce(&self) {

@@ -146,6 +146,11 @@ impl Life {
         self.inside.load(Ordering::SeqCst) > 0
     }
 
+    /// Whether no call is routed to it any more.
+    pub fn is_draining(&self) -> bool {
+        self.is_at_least(Stage::Draining)
+    }
+
     /// Whether it was stopped or abandoned: what it left running must not act for it any more.
     pub fn has_stopped(&self) -> bool {
         self.is_at_least(Stage::Stopped)

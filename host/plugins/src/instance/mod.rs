@@ -395,6 +395,9 @@ impl Instance {
         if self.stuck() >= share {
             self.tell_supervisor(PluginFailure::Stuck);
         }
+        if self.life().is_draining() {
+            self.end_if_stuck();
+        }
     }
 
     fn tell_supervisor(&self, failure: PluginFailure) {

@@ -3,6 +3,7 @@
 mod fields;
 mod known;
 mod random;
+mod trees;
 
 use outrigger_tests::{Client, Host, bitcoind};
 use serde_json::{Value, json};

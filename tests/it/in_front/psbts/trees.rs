@@ -1,0 +1,152 @@
+//! Random trees of taproot: what PSBTs tell of them where they are change, and how they are signed.
+//!
+//! `OUTRIGGER_PSBTS` says how many PSBTs are signed, three for each tree, `OUTRIGGER_PSBTS_SEED` which.
+
+use bitcoin::Network;
+use bitcoin::bip32::{Xpriv, Xpub};
+use bitcoin::secp256k1::Secp256k1;
+use outrigger_tests::{Host, HostOptions, bitcoind};
+use serde_json::{Value, json};
+
+use super::super::ADDRESS;
+use super::Both;
+use crate::kills::{Numbers, setting};
+
+/// The most leaves of a tree.
+const MAX_LEAVES: u64 = 16;
+/// The deepest leaf: the reference node takes no deeper ones, Bitcoin Core takes 128 levels.
+const MAX_DEPTH: usize = 7;
+
+/// Makes descriptors with random trees.
+struct Trees {
+    numbers: Numbers,
+    /// A master key that the wallets have, and another one of which they have the public key.
+    masters: [String; 2],
+    keys: u64,
+}
+
+impl Trees {
+    fn new(seed: u64) -> Self {
+        let [own, other] = [1, 2].map(|seed| Xpriv::new_master(Network::Regtest, &[seed; 32]).unwrap());
+        let other = Xpub::from_priv(&Secp256k1::new(), &other);
+        Self { numbers: Numbers(seed), masters: [own.to_string(), other.to_string()], keys: 0 }
+    }
+
+    /// A key that stands nowhere else, on the side `#`.
+    fn key(&mut self, own: bool) -> String {
+        self.keys += 1;
+        format!("{}/{}/#/*", self.masters[usize::from(!own)], self.keys)
+    }
+
+    fn leaf(&mut self) -> String {
+        let [one, two, three] = [(); 3].map(|()| {
+            let own = self.numbers.below(2) == 0;
+            self.key(own)
+        });
+        match self.numbers.below(8) {
+            0 => format!("pkh({one})"),
+            1 => format!("multi_a(2,{one},{two},{three})"),
+            2 => format!("sortedmulti_a(1,{one},{two})"),
+            3 => format!("and_v(v:pk({one}),older(5))"),
+            4 => format!("and_v(v:pkh({one}),after(20))"),
+            _ => format!("pk({one})"),
+        }
+    }
+
+    /// A tree below a depth; the depths of its leaves are added to `depths`.
+    fn tree(&mut self, leaves: u64, depth: usize, depths: &mut Vec<usize>) -> String {
+        if leaves == 1 {
+            depths.push(depth);
+            return self.leaf();
+        }
+        let most = 1 << (MAX_DEPTH - depth - 1);
+        let (least, most) = (leaves.saturating_sub(most).max(1), most.min(leaves - 1));
+        let left = least + self.numbers.below(most - least + 1);
+        let [left, right] = [left, leaves - left].map(|leaves| self.tree(leaves, depth + 1, depths));
+        format!("{{{left},{right}}}")
+    }
+
+    /// A descriptor with a tree, and the depths of its leaves.
+    fn descriptor(&mut self, leaves: u64) -> (String, Vec<usize>) {
+        let mut depths = Vec::new();
+        let tree = self.tree(leaves, 0, &mut depths);
+        // A wallet with private keys takes no descriptor without any.
+        let own = self.numbers.below(2) == 0 || !tree.contains(&self.masters[0]);
+        (format!("tr({},{tree})", self.key(own)), depths)
+    }
+}
+
+/// A wallet on both sides, with a coin of the descriptor and change of it.
+fn wallets(host: &Host, name: &str, descriptor: &str) -> Both {
+    let node = || host.node.as_ref().unwrap().client();
+    let imports = ["0", "1"].map(|side| {
+        let text = descriptor.replace('#', side);
+        let checksum = node().call("getdescriptorinfo", json!([text]))["checksum"].clone();
+        let text = format!("{text}#{}", checksum.as_str().unwrap());
+        json!({"desc": text, "timestamp": "now", "active": true, "internal": side == "1", "range": [0, 1]})
+    });
+    let mut sides = [host.client(), node()].map(|mut client| {
+        client.call("createwallet", json!([name, false, true]));
+        let mut wallet = client.wallet(name);
+        let outcome = wallet.call("importdescriptors", json!([imports]));
+        assert!(outcome.as_array().unwrap().iter().all(|one| one["success"] == true), "{descriptor}: {outcome}");
+        wallet
+    });
+    let [ours, theirs] = sides.each_mut().map(|wallet| wallet.call("getnewaddress", json!(["", "bech32m"])));
+    assert_eq!(ours, theirs, "{descriptor}");
+    node().call("generatetoaddress", json!([1, ours]));
+    let [ours, theirs] = sides;
+    Both { ours, theirs }
+}
+
+/// The payment with its change, as whoever knows nothing of its scripts makes it.
+fn plain(both: &mut Both, decoded: &Value) -> Value {
+    let inputs: Vec<&Value> = decoded["tx"]["vin"].as_array().unwrap().iter().collect();
+    let output = |output: &Value| json!({output["scriptPubKey"]["address"].as_str().unwrap(): output["value"]});
+    let outputs: Vec<Value> = decoded["tx"]["vout"].as_array().unwrap().iter().map(output).collect();
+    both.call("createpsbt", json!([inputs, outputs, decoded["tx"]["locktime"]]))
+}
+
+#[test]
+fn random_trees_are_told_of_change_and_signed_as_by_the_node() {
+    let Some(_) = bitcoind::installed() else { return };
+    let set = vec!["wallet.keypool=2".to_owned()];
+    let host = Host::start_with(HostOptions { set, ..HostOptions::in_front_of(&["-keypool=2", "-txindex=1"]) });
+    let seed = setting("OUTRIGGER_PSBTS_SEED", 0x7a96_0711);
+    eprintln!("OUTRIGGER_PSBTS_SEED={seed}");
+    let mut trees = Trees::new(seed);
+    let mut made = Vec::new();
+    for number in 0..(setting("OUTRIGGER_PSBTS", 60) / 3).max(MAX_LEAVES) {
+        let (descriptor, depths) = trees.descriptor(1 + number % MAX_LEAVES);
+        made.push((wallets(&host, &format!("tree{number}"), &descriptor), descriptor, depths));
+    }
+    host.client().call("generatetoaddress", json!([100, ADDRESS]));
+    let (mut complete, count) = (0, made.len());
+    for (mut both, descriptor, depths) in made {
+        let options = json!({"change_type": "bech32m", "changePosition": 1, "fee_rate": 10});
+        let funded = both.ours.call("walletcreatefundedpsbt", json!([[], [{ADDRESS: 1}], 0, options]))["psbt"].clone();
+        let decoded = both.call("decodepsbt", json!([funded]));
+        both.analyze(json!([funded]));
+        // The last leaf is told first.
+        let leaves = decoded["outputs"][1]["taproot_tree"].as_array().unwrap().iter().rev();
+        let told: Vec<Value> = leaves.map(|leaf| json!([leaf["depth"], leaf["leaf_ver"]])).collect();
+        assert_eq!(json!(told), depths.iter().map(|depth| json!([depth, 192])).collect::<Value>(), "{descriptor}");
+        let plain = plain(&mut both, &decoded);
+        for psbt in [&plain, &funded] {
+            let updated = both.call("walletprocesspsbt", json!([psbt, false, "DEFAULT", true, false]))["psbt"].clone();
+            let again = both.call("decodepsbt", json!([updated]));
+            assert_eq!(again["outputs"], decoded["outputs"], "{descriptor}");
+            let signed = both.call("walletprocesspsbt", json!([psbt, true, "DEFAULT", true, false]))["psbt"].clone();
+            both.call("decodepsbt", json!([signed]));
+            both.analyze(json!([signed]));
+            let done = both.call("finalizepsbt", json!([signed]));
+            if done["complete"] == true {
+                let accepted = both.theirs.call("testmempoolaccept", json!([[done["hex"]]]));
+                assert_eq!(accepted[0]["allowed"], true, "{descriptor}: {accepted}");
+                complete += 1;
+            }
+        }
+    }
+    eprintln!("{complete} of {} are complete", 2 * count);
+    assert!(complete > count / 2, "{complete}");
+}

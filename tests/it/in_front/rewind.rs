@@ -103,8 +103,7 @@ fn node_that_goes_far_back_to_a_branch_with_less_work_is_held_as_one_at_an_ances
          (backend.max_rewind); if the node is right, set backend.allow_rewind_to = \"{fork}\" and restart"
     );
     wait_until("the host holds", || wallet.call("getwalletinfo", json!([]))["warnings"] == json!([words]));
-    let info = wallet.call("getwalletinfo", json!([]));
-    assert_eq!((&info["lastprocessedblock"]["hash"], &info["txcount"]), (&own, &json!(8)));
+    assert_eq!(wallet.call("getwalletinfo", json!([]))["lastprocessedblock"]["hash"], own);
     assert!(!is_ready(&host));
     host = host.restart_with(format!("backend.allow_rewind_to={fork}"));
     assert_eq!(host.client().call("loadwallet", json!(["w"])), json!({"name": "w"}));

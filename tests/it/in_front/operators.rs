@@ -50,7 +50,7 @@ fn check(node: &Bitcoind, address: SocketAddr, network: &str) -> Output {
 #[test]
 fn run_check_fails_where_the_node_refuses_the_host_what_it_cannot_do_without() {
     let Some(path) = bitcoind::installed() else { return };
-    let (bare, _) = Bitcoind::start_with(path, &["-rpcwhitelist=__cookie__:getblockcount,getblock,stop"]);
+    let (bare, _) = Bitcoind::start_with(path.clone(), &["-rpcwhitelist=__cookie__:getblockcount,getblock,stop"]);
     let told = refused(&bare, "regtest");
     let expected = "rpcwhitelist: the node refuses its user '__cookie__' getbestblockhash, getblockchaininfo, getblockhash, \
                     getblockheader (the chain)";
@@ -58,7 +58,7 @@ fn run_check_fails_where_the_node_refuses_the_host_what_it_cannot_do_without() {
     assert!(!told.contains("getblock (blocks)"), "{told}");
     let line = told.lines().find(|line| line.starts_with("rpcwhitelist=__cookie__:")).unwrap().to_owned();
     // With that line all that the host asks for is allowed.
-    let (whole, _) = Bitcoind::start_with(path, &[&format!("-{line},stop")]);
+    let (whole, _) = Bitcoind::start_with(path.clone(), &[&format!("-{line},stop")]);
     let (code, told) = checked(&whole, "regtest");
     assert!(code == Some(0) && !told.contains("rpcwhitelist: "), "{told}");
     // What not every host needs is told.

@@ -171,8 +171,8 @@ fn payments_of_a_wallet_that_is_read_only_are_refused_with_the_reason() {
     let mut node = host.node.as_ref().unwrap().client();
     node.call("invalidateblock", json!([left]));
     node.call("generatetoaddress", json!([12, ADDRESS]));
-    let reason = |warnings: &serde_json::Value| {
-        let warning = warnings.get(0).and_then(serde_json::Value::as_str).unwrap_or_default();
+    let reason = |warnings: &Value| {
+        let warning = warnings.get(0).and_then(Value::as_str).unwrap_or_default();
         warning.starts_with("The wallet is read-only: ").then(|| warning.to_owned())
     };
     wait_until("the wallet stands still", || reason(&wallet.call("getwalletinfo", json!([]))["warnings"]).is_some());

@@ -4,7 +4,8 @@
 //! BitcoindNode   Node for services, wallets, metrics
 //!   hints          one thread follows the node; others hear its ZMQ notifications (zmq), or wait at it for a block
 //!   sync           asks for the best block, fetches headers, emits events
-//!   rewind         how far the node may go back, and whether it is behind
+//!   rewind         whether a chain of the node that goes back is followed
+//!   standing       how far the node may go back, and whether it is behind
 //!   mirror         headers and best chain, LMDB
 //!   filters        block filters that were fetched, LMDB; matching looks for scripts in one
 //!   mempool        ids and what each transaction may concern
@@ -43,6 +44,7 @@ mod rpc;
 mod search;
 mod snapshot;
 mod source;
+mod standing;
 mod submit;
 mod sync;
 mod template;
@@ -53,6 +55,6 @@ pub use hints::ZmqSetting;
 pub use needs::{NEEDS, Need};
 pub use node::{BitcoindNode, Settings};
 pub use probe::{chain_of, cookie_of, default_ports, greeting};
-pub use rewind::RewindLimit;
 pub use rpc::Rpc;
+pub use standing::RewindLimit;
 pub use sync::Follower;

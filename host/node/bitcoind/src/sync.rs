@@ -19,9 +19,9 @@ use super::headers::{fetch, header};
 use super::mempool::{Mempool, now};
 use super::mirror::{Change, Mirror, Moment};
 use super::returns::Returns;
-use super::rewind::{RewindLimit, Standing, is_fetching};
 use super::rpc::{INVALID_ADDRESS_OR_KEY, Rpc};
 use super::source::Source;
+use super::standing::{RewindLimit, Standing, is_fetching};
 use super::zmq::Event;
 
 /// The longest branch whose headers are fetched for a question about its end.

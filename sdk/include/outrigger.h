@@ -1766,8 +1766,8 @@ enum {
  * `refill_keypool`, `descriptors` with private keys and `sign_many` fail with OUTRIGGER_STATUS_WALLET_LOCKED.
  *
  * **Errors** beside those that are named: OUTRIGGER_STATUS_STORAGE (nothing was stored),
- * OUTRIGGER_STATUS_SHUTTING_DOWN, OUTRIGGER_STATUS_STALE (the call has ended). What is only refused by the caller's
- * rules is not checked here: the store takes any import into any outrigger_wallet_kind_t, and an empty passphrase.
+ * OUTRIGGER_STATUS_SHUTTING_DOWN, OUTRIGGER_STATUS_STALE (the call has ended). Only the caller's rules refuse an empty
+ * passphrase: it is not checked here.
  */
 #define OUTRIGGER_SERVICE_WALLET "wallet/1"
 
@@ -2118,49 +2118,19 @@ enum {
      */
     OUTRIGGER_FN_WALLET_REMOVE_TRANSACTION = 41,
     /**
-     * Goes on behind all addresses that are derived ahead, so that the next ones are fresh to every copy of the wallet,
-     * and forgets the imported keypool. OUTRIGGER_STATUS_WALLET_LOCKED. Since minor 1.
-     *
-     * Request: nothing. Response: [nothing].
-     */
-    OUTRIGGER_FN_WALLET_NEW_KEYPOOL = 42,
-    /**
-     * Writes the wallet's private keys and scripts to a new file, in the form of bitcoind's dumpwallet. Gives its full
-     * path. OUTRIGGER_STATUS_REFUSED, with bitcoind's words, when the file is there or cannot be written;
-     * OUTRIGGER_STATUS_WALLET_LOCKED; OUTRIGGER_STATUS_NOT_GRANTED without the grant for its keys. Since minor 1.
-     *
-     * Request: file [text]. Response: [text].
-     */
-    OUTRIGGER_FN_WALLET_DUMP = 43,
-    /**
-     * The text of a file that `dump` or bitcoind wrote. OUTRIGGER_STATUS_REFUSED when it cannot be read. Since minor 1.
-     *
-     * Request: file [text]. Response: [secret].
-     */
-    OUTRIGGER_FN_WALLET_READ_DUMP = 44,
-    /**
-     * Gives the wallet a new seed, as bitcoind's legacy wallets have: this private key, as WIF, or a random one. New
-     * addresses come from it where it is to be active, at once; else once those that are derived ahead are used up.
-     * OUTRIGGER_STATUS_REFUSED, with bitcoind's words, for one that it has, and for text that is no key;
-     * OUTRIGGER_STATUS_WALLET_LOCKED. Since minor 1.
-     *
-     * Request: seed [optional secret], active [bool]. Response: [nothing].
-     */
-    OUTRIGGER_FN_WALLET_SET_HD_SEED = 45,
-    /**
      * What holds for payments of the wallet: what the operator has set for all, and what `set_pay_feerate` has. Since
      * minor 1.
      *
      * Request: nothing. Response: [spend_settings].
      */
-    OUTRIGGER_FN_WALLET_SPEND_SETTINGS = 46,
+    OUTRIGGER_FN_WALLET_SPEND_SETTINGS = 42,
     /**
      * Sets the feerate of payments that name none, until the wallet is unloaded; none: it is estimated again. Since
      * minor 1.
      *
      * Request: feerate [optional u64]. Response: [nothing].
      */
-    OUTRIGGER_FN_WALLET_SET_PAY_FEERATE = 47,
+    OUTRIGGER_FN_WALLET_SET_PAY_FEERATE = 43,
     /**
      * Sends a transaction as `send` does that takes the place of one of the wallet which is not confirmed: that this
      * spends the same is no reason to refuse it. Each of the two gets the other's id as a text (`replaces_txid`,
@@ -2169,7 +2139,7 @@ enum {
      *
      * Request: replaced [hash], raw [bytes], metadata [list of (text, text)]. Response: [optional admission].
      */
-    OUTRIGGER_FN_WALLET_REPLACE = 48,
+    OUTRIGGER_FN_WALLET_REPLACE = 44,
     /**
      * Waits until no other call makes a payment of the wallet, and keeps others waiting until this call has ended:
      * called before a payment looks at the coins, it keeps two payments from choosing the same one. What the call reads
@@ -2182,49 +2152,35 @@ enum {
      *
      * Request: nothing. Response: [nothing].
      */
-    OUTRIGGER_FN_WALLET_BEGIN_PAYMENT = 49,
-    /**
-     * Makes a wallet of keys and scripts, loaded or not, one of descriptors, and loads it (migratewallet): the one that
-     * is named here or by the call's URI. An encrypted one needs the passphrase. What it watches without private keys
-     * becomes a wallet of its own, and what it could help to spend and does not watch another, which are loaded, too,
-     * and at every start. Nothing is lost by a kill: all of it happens or nothing. Since minor 1.
-     *
-     * OUTRIGGER_STATUS_WALLET_NOT_SPECIFIED where neither names one, OUTRIGGER_STATUS_MALFORMED where they name two;
-     * OUTRIGGER_STATUS_NOT_FOUND where there is none; OUTRIGGER_STATUS_PASSPHRASE_INCORRECT, also without one;
-     * OUTRIGGER_STATUS_REFUSED, with bitcoind's words, for a wallet of descriptors, and where the others cannot be
-     * made; OUTRIGGER_STATUS_WALLET_RESCANNING. The wallet is then what it was.
-     *
-     * Request: name [optional text], passphrase [secret]. Response: [migration].
-     */
-    OUTRIGGER_FN_WALLET_MIGRATE = 50,
+    OUTRIGGER_FN_WALLET_BEGIN_PAYMENT = 45,
     /**
      * What scripts of the wallet received, in no order that means anything. Only those are told that received something
      * which counts. All of them come at once: the answer takes some 32 bytes for each output. Since minor 1.
      *
      * Request: query [received_query]. Response: [list of received].
      */
-    OUTRIGGER_FN_WALLET_RECEIVED = 51,
+    OUTRIGGER_FN_WALLET_RECEIVED = 46,
     /**
      * Imports descriptors of the wallet's own keys as `import` does; where it stored one, a wallet that was made blank
      * is blank no more. Since minor 1.
      *
      * Request: descriptors [list of descriptor_import]. Response: [list of import_outcome].
      */
-    OUTRIGGER_FN_WALLET_ADD_OWN_DESCRIPTORS = 52,
+    OUTRIGGER_FN_WALLET_ADD_OWN_DESCRIPTORS = 47,
     /**
      * Whether a transaction of the wallet has spent an output of each of these scripts while it was the wallet's, in
      * their order, whatever became of that transaction. Since minor 1.
      *
      * Request: scripts [list of bytes]. Response: [list of bool].
      */
-    OUTRIGGER_FN_WALLET_SPENT_FROM = 53,
+    OUTRIGGER_FN_WALLET_SPENT_FROM = 48,
     /**
      * The sums of the wallet's coins, as `coins` lists them. Takes the same time however many coins there are, but for
      * those in the mempool, whose transactions are judged anew. Since minor 1.
      *
      * Request: query [balances_query]. Response: [balances].
      */
-    OUTRIGGER_FN_WALLET_BALANCES = 54,
+    OUTRIGGER_FN_WALLET_BALANCES = 49,
     /**
      * Whether each of these transactions of the wallet can be replaced (BIP 125), in their order; `Unknown` where the
      * wallet does not have it. The node is asked once for all those of the mempool that do not signal it themselves.
@@ -2232,20 +2188,20 @@ enum {
      *
      * Request: txids [list of hash]. Response: [list of replaceable].
      */
-    OUTRIGGER_FN_WALLET_REPLACEABLE = 55,
+    OUTRIGGER_FN_WALLET_REPLACEABLE = 50,
     /**
      * The labels of the address book, each once and sorted: of its addresses with the purpose `send` where `sending` is
      * true, of the others where it is false, and of all where it is none. Since minor 1.
      *
      * Request: sending [optional bool]. Response: [list of text].
      */
-    OUTRIGGER_FN_WALLET_LABEL_NAMES = 56,
+    OUTRIGGER_FN_WALLET_LABEL_NAMES = 51,
     /**
      * The addresses with a label, in no order that means anything. Since minor 1.
      *
      * Request: label [text]. Response: [list of labelled_address].
      */
-    OUTRIGGER_FN_WALLET_LABELLED = 57,
+    OUTRIGGER_FN_WALLET_LABELLED = 52,
 };
 
 /* ------------------------------------------------------------------------------------------------------------------

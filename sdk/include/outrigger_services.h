@@ -778,8 +778,6 @@ typedef struct outrigger_create_options_t {
      * spends the coins of a script together, unless it is told otherwise; other payments choose as without it. [bool]
      */
     bool avoid_reuse;
-    /** Which imports it takes: descriptors only, keys and scripts only, or (none) both. [optional bool] */
-    outrigger_optional_bool_t descriptors;
     /** Whether the host loads it at every start; none leaves the list as it is. [optional bool] */
     outrigger_optional_bool_t load_on_startup;
 } outrigger_create_options_t;
@@ -795,19 +793,6 @@ typedef struct outrigger_synced_t {
     /** The median time of it and its ten predecessors, in seconds. [u32] */
     uint32_t median_time;
 } outrigger_synced_t;
-
-/** Which imports a wallet takes. */
-typedef uint8_t outrigger_wallet_kind_t;
-
-/** What an outrigger_wallet_kind_t can be. */
-enum {
-    /** Both. */
-    OUTRIGGER_WALLET_KIND_BOTH = 0,
-    /** importdescriptors only. */
-    OUTRIGGER_WALLET_KIND_DESCRIPTORS = 1,
-    /** importmulti only. */
-    OUTRIGGER_WALLET_KIND_LEGACY = 2,
-};
 
 /** How far a rescan has come. */
 typedef struct outrigger_rescan_progress_t {
@@ -867,8 +852,6 @@ typedef struct outrigger_wallet_info_t {
     outrigger_bytes_t name;
     /** Where it stands. Depths are counted from here, never from the chain's tip. [synced] */
     outrigger_synced_t synced;
-    /** Which imports it takes. [wallet_kind] */
-    outrigger_wallet_kind_t kind;
     /** Whether it may hold private keys. [bool] */
     bool private_keys_enabled;
     /** Whether it was made without keys of its own, and has got none since. Imports leave it as it is. [bool] */
@@ -885,10 +868,7 @@ typedef struct outrigger_wallet_info_t {
     outrigger_optional_rescan_progress_t rescan;
     /** The number of its transactions. [u64] */
     uint64_t transactions;
-    /**
-     * Addresses that lie ahead for receiving: of all types together, or in a wallet that takes keys and scripts only,
-     * whose keys give any type each, of the type with the fewest. [u64]
-     */
+    /** Addresses of all types that lie ahead for receiving, and imported keys that wait to give one. [u64] */
     uint64_t keypool_external;
     /** The same for change. [u64] */
     uint64_t keypool_internal;
@@ -908,11 +888,6 @@ typedef struct outrigger_wallet_info_t {
      * address_source]
      */
     outrigger_list_t sources;
-    /**
-     * When the oldest unused key for new addresses was made or born, in seconds, the later of both sides. 0 where a
-     * side has none, and for all but OUTRIGGER_WALLET_KIND_LEGACY. Since minor 1. [u64]
-     */
-    uint64_t keypool_oldest;
     /**
      * What the wallet's owner should know, for people: that a former key is still to be overwritten in its file. Since
      * minor 1. [list of text]
@@ -1568,18 +1543,6 @@ typedef struct outrigger_spend_settings_t {
      */
     bool replaces_any;
 } outrigger_spend_settings_t;
-
-/** What became of a wallet of keys and scripts (migratewallet). */
-typedef struct outrigger_migration_t {
-    /** Its name, as before. [text] */
-    outrigger_bytes_t wallet;
-    /** The wallet of what it watched without private keys, where there was any. [optional text] */
-    outrigger_optional_bytes_t watch_only;
-    /** The wallet of what it could help to spend and did not watch, where there was any. [optional text] */
-    outrigger_optional_bytes_t solvables;
-    /** The file with a copy of it as it was. [text] */
-    outrigger_bytes_t backup;
-} outrigger_migration_t;
 
 /** What a script of the wallet received. */
 typedef struct outrigger_received_t {
@@ -3090,7 +3053,6 @@ static inline void outrigger_put_create_options(outrigger_writer_t *writer, cons
     outrigger_put_bool(writer, value->blank);
     outrigger_put_bytes(writer, value->passphrase);
     outrigger_put_bool(writer, value->avoid_reuse);
-    outrigger_put_optional_bool(writer, &value->descriptors);
     outrigger_put_optional_bool(writer, &value->load_on_startup);
 }
 
@@ -3102,23 +3064,6 @@ static inline bool outrigger_get_synced(outrigger_reader_t *reader, outrigger_sy
         && outrigger_get_u32(reader, &out->height)
         && outrigger_get_u32(reader, &out->time)
         && outrigger_get_u32(reader, &out->median_time);
-}
-
-/** [wallet_kind] Threads: any. Ownership: nothing changes hands. Lifetime: `*out` is a copy. */
-static inline bool outrigger_get_wallet_kind(outrigger_reader_t *reader, outrigger_wallet_kind_t *out)
-{
-    memset(out, 0, sizeof *out);
-    if (!outrigger_get_u8(reader, out)) {
-        return false;
-    }
-    switch (*out) {
-    case OUTRIGGER_WALLET_KIND_BOTH:
-    case OUTRIGGER_WALLET_KIND_DESCRIPTORS:
-    case OUTRIGGER_WALLET_KIND_LEGACY:
-        return true;
-    default:
-        return outrigger_fail(reader);
-    }
 }
 
 /** [rescan_progress] Threads: any. Ownership: nothing changes hands. Lifetime: `*out` is a copy. */
@@ -3194,7 +3139,6 @@ static inline bool outrigger_get_wallet_info(outrigger_reader_t *reader, outrigg
     memset(out, 0, sizeof *out);
     return outrigger_get_bytes(reader, &out->name)
         && outrigger_get_synced(reader, &out->synced)
-        && outrigger_get_wallet_kind(reader, &out->kind)
         && outrigger_get_bool(reader, &out->private_keys_enabled)
         && outrigger_get_bool(reader, &out->blank)
         && outrigger_get_bool(reader, &out->avoid_reuse)
@@ -3210,7 +3154,6 @@ static inline bool outrigger_get_wallet_info(outrigger_reader_t *reader, outrigg
         && outrigger_get_u64(reader, &out->last_backup)
         && ((!reader->failed && reader->left == 0) || outrigger_get_u32(reader, &out->keypool))
         && ((!reader->failed && reader->left == 0) || outrigger_get_list_of_address_source(reader, &out->sources))
-        && ((!reader->failed && reader->left == 0) || outrigger_get_u64(reader, &out->keypool_oldest))
         && ((!reader->failed && reader->left == 0) || outrigger_get_list_of_bytes(reader, &out->warnings))
         && ((!reader->failed && reader->left == 0) || outrigger_get_optional_synced(reader, &out->node_behind));
 }
@@ -4235,16 +4178,6 @@ static inline bool outrigger_get_spend_settings(outrigger_reader_t *reader, outr
         && outrigger_get_address_type(reader, &out->address_type)
         && outrigger_get_optional_address_type(reader, &out->change_type)
         && ((!reader->failed && reader->left == 0) || outrigger_get_bool(reader, &out->replaces_any));
-}
-
-/** [migration] Threads: any. Ownership: stays where it was. Lifetime: of `*out`, that of the reader's bytes. */
-static inline bool outrigger_get_migration(outrigger_reader_t *reader, outrigger_migration_t *out)
-{
-    memset(out, 0, sizeof *out);
-    return outrigger_get_bytes(reader, &out->wallet)
-        && outrigger_get_optional_bytes(reader, &out->watch_only)
-        && outrigger_get_optional_bytes(reader, &out->solvables)
-        && outrigger_get_bytes(reader, &out->backup);
 }
 
 /** [received] Threads: any. Ownership: stays where it was. Lifetime: of `*out`, that of the reader's bytes. */
@@ -6965,115 +6898,6 @@ static inline int32_t outrigger_wallet_remove_transaction(
 }
 
 /**
- * Goes on behind all addresses that are derived ahead, so that the next ones are fresh to every copy of the wallet, and
- * forgets the imported keypool. OUTRIGGER_STATUS_WALLET_LOCKED. Since minor 1.
- *
- * Request: nothing. Response: [nothing].
- * Threads: any, from `init` until `stop` has returned; of one scope, one at a time.
- * Ownership: the arguments stay the caller's; `*response` is the caller's to release, whatever the status is. It may be
- * null: nothing but the detail of a failure is lost then.
- * Lifetime: the arguments are copied.
- */
-static inline int32_t outrigger_wallet_new_keypool(
-    const outrigger_service_t *wallet, uint64_t scope, outrigger_owned_bytes_t *response)
-{
-    outrigger_writer_t request = OUTRIGGER_WRITER;
-    outrigger_owned_bytes_t own = OUTRIGGER_NO_BYTES;
-    int32_t status = OUTRIGGER_STATUS_OK;
-    status = outrigger_ask_written(wallet, OUTRIGGER_FN_WALLET_NEW_KEYPOOL, scope, &request, &own);
-    return outrigger_answered(status, true, &own, response);
-}
-
-/**
- * Writes the wallet's private keys and scripts to a new file, in the form of bitcoind's dumpwallet. Gives its full
- * path. OUTRIGGER_STATUS_REFUSED, with bitcoind's words, when the file is there or cannot be written;
- * OUTRIGGER_STATUS_WALLET_LOCKED; OUTRIGGER_STATUS_NOT_GRANTED without the grant for its keys. Since minor 1.
- *
- * Request: file [text]. Response: [text].
- * Threads: any, from `init` until `stop` has returned; of one scope, one at a time.
- * Ownership: the arguments stay the caller's; `*response` is the caller's to release, whatever the status is.
- * Lifetime: what `*out` points to ends with `*response`; the arguments are copied.
- */
-static inline int32_t outrigger_wallet_dump(
-    const outrigger_service_t *wallet, uint64_t scope, outrigger_bytes_t file, outrigger_owned_bytes_t *response,
-    outrigger_bytes_t *out)
-{
-    outrigger_writer_t request = OUTRIGGER_WRITER;
-    outrigger_owned_bytes_t own = OUTRIGGER_NO_BYTES;
-    outrigger_reader_t reader;
-    int32_t status = OUTRIGGER_STATUS_OK;
-    bool read = false;
-    memset(out, 0, sizeof *out);
-    if (response == NULL) {
-        return OUTRIGGER_STATUS_MALFORMED;
-    }
-    outrigger_put_bytes(&request, file);
-    status = outrigger_ask_written(wallet, OUTRIGGER_FN_WALLET_DUMP, scope, &request, &own);
-    reader = outrigger_read(outrigger_lend(&own));
-    read = status == OUTRIGGER_STATUS_OK && outrigger_get_bytes(&reader, out);
-    if (!read) {
-        memset(out, 0, sizeof *out);
-    }
-    return outrigger_answered(status, read, &own, response);
-}
-
-/**
- * The text of a file that `dump` or bitcoind wrote. OUTRIGGER_STATUS_REFUSED when it cannot be read. Since minor 1.
- *
- * Request: file [text]. Response: [secret].
- * Threads: any, from `init` until `stop` has returned; of one scope, one at a time.
- * Ownership: the arguments stay the caller's; `*response` is the caller's to release, whatever the status is.
- * Lifetime: what `*out` points to ends with `*response`; the arguments are copied.
- */
-static inline int32_t outrigger_wallet_read_dump(
-    const outrigger_service_t *wallet, uint64_t scope, outrigger_bytes_t file, outrigger_owned_bytes_t *response,
-    outrigger_bytes_t *out)
-{
-    outrigger_writer_t request = OUTRIGGER_WRITER;
-    outrigger_owned_bytes_t own = OUTRIGGER_NO_BYTES;
-    outrigger_reader_t reader;
-    int32_t status = OUTRIGGER_STATUS_OK;
-    bool read = false;
-    memset(out, 0, sizeof *out);
-    if (response == NULL) {
-        return OUTRIGGER_STATUS_MALFORMED;
-    }
-    outrigger_put_bytes(&request, file);
-    status = outrigger_ask_written(wallet, OUTRIGGER_FN_WALLET_READ_DUMP, scope, &request, &own);
-    reader = outrigger_read(outrigger_lend(&own));
-    read = status == OUTRIGGER_STATUS_OK && outrigger_get_bytes(&reader, out);
-    if (!read) {
-        memset(out, 0, sizeof *out);
-    }
-    return outrigger_answered(status, read, &own, response);
-}
-
-/**
- * Gives the wallet a new seed, as bitcoind's legacy wallets have: this private key, as WIF, or a random one. New
- * addresses come from it where it is to be active, at once; else once those that are derived ahead are used up.
- * OUTRIGGER_STATUS_REFUSED, with bitcoind's words, for one that it has, and for text that is no key;
- * OUTRIGGER_STATUS_WALLET_LOCKED. Since minor 1.
- *
- * Request: seed [optional secret], active [bool]. Response: [nothing].
- * Threads: any, from `init` until `stop` has returned; of one scope, one at a time.
- * Ownership: the arguments stay the caller's; `*response` is the caller's to release, whatever the status is. It may be
- * null: nothing but the detail of a failure is lost then.
- * Lifetime: the arguments are copied.
- */
-static inline int32_t outrigger_wallet_set_hd_seed(
-    const outrigger_service_t *wallet, uint64_t scope, const outrigger_optional_bytes_t *seed, bool active,
-    outrigger_owned_bytes_t *response)
-{
-    outrigger_writer_t request = OUTRIGGER_SECRET_WRITER;
-    outrigger_owned_bytes_t own = OUTRIGGER_NO_BYTES;
-    int32_t status = OUTRIGGER_STATUS_OK;
-    outrigger_put_optional_bytes(&request, seed);
-    outrigger_put_bool(&request, active);
-    status = outrigger_ask_written(wallet, OUTRIGGER_FN_WALLET_SET_HD_SEED, scope, &request, &own);
-    return outrigger_answered(status, true, &own, response);
-}
-
-/**
  * What holds for payments of the wallet: what the operator has set for all, and what `set_pay_feerate` has. Since minor
  * 1.
  *
@@ -7185,46 +7009,6 @@ static inline int32_t outrigger_wallet_begin_payment(
     int32_t status = OUTRIGGER_STATUS_OK;
     status = outrigger_ask_written(wallet, OUTRIGGER_FN_WALLET_BEGIN_PAYMENT, scope, &request, &own);
     return outrigger_answered(status, true, &own, response);
-}
-
-/**
- * Makes a wallet of keys and scripts, loaded or not, one of descriptors, and loads it (migratewallet): the one that is
- * named here or by the call's URI. An encrypted one needs the passphrase. What it watches without private keys becomes
- * a wallet of its own, and what it could help to spend and does not watch another, which are loaded, too, and at every
- * start. Nothing is lost by a kill: all of it happens or nothing. Since minor 1.
- *
- * OUTRIGGER_STATUS_WALLET_NOT_SPECIFIED where neither names one, OUTRIGGER_STATUS_MALFORMED where they name two;
- * OUTRIGGER_STATUS_NOT_FOUND where there is none; OUTRIGGER_STATUS_PASSPHRASE_INCORRECT, also without one;
- * OUTRIGGER_STATUS_REFUSED, with bitcoind's words, for a wallet of descriptors, and where the others cannot be made;
- * OUTRIGGER_STATUS_WALLET_RESCANNING. The wallet is then what it was.
- *
- * Request: name [optional text], passphrase [secret]. Response: [migration].
- * Threads: any, from `init` until `stop` has returned; of one scope, one at a time.
- * Ownership: the arguments stay the caller's; `*response` is the caller's to release, whatever the status is.
- * Lifetime: what `*out` points to ends with `*response`; the arguments are copied.
- */
-static inline int32_t outrigger_wallet_migrate(
-    const outrigger_service_t *wallet, uint64_t scope, const outrigger_optional_bytes_t *name,
-    outrigger_bytes_t passphrase, outrigger_owned_bytes_t *response, outrigger_migration_t *out)
-{
-    outrigger_writer_t request = OUTRIGGER_SECRET_WRITER;
-    outrigger_owned_bytes_t own = OUTRIGGER_NO_BYTES;
-    outrigger_reader_t reader;
-    int32_t status = OUTRIGGER_STATUS_OK;
-    bool read = false;
-    memset(out, 0, sizeof *out);
-    if (response == NULL) {
-        return OUTRIGGER_STATUS_MALFORMED;
-    }
-    outrigger_put_optional_bytes(&request, name);
-    outrigger_put_bytes(&request, passphrase);
-    status = outrigger_ask_written(wallet, OUTRIGGER_FN_WALLET_MIGRATE, scope, &request, &own);
-    reader = outrigger_read(outrigger_lend(&own));
-    read = status == OUTRIGGER_STATUS_OK && outrigger_get_migration(&reader, out);
-    if (!read) {
-        memset(out, 0, sizeof *out);
-    }
-    return outrigger_answered(status, read, &own, response);
 }
 
 /**

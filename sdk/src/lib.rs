@@ -66,7 +66,7 @@ pub use outrigger_spend as spend;
 #[doc(inline)]
 pub use outrigger_standard as standard;
 #[doc(inline)]
-pub use outrigger_values::{FeeRate, RpcError, RpcErrorCode, amount, error, params, text, time, typed};
+pub use outrigger_values::{FeeRate, RpcError, RpcErrorCode, amount, error, params, text, typed};
 pub use plugin::{Call, Plugin, Reply};
 // What the SDK's own signatures are made of, so that a plugin meets it in the version that the SDK was built with.
 pub use {bitcoin, serde_json};

@@ -133,17 +133,64 @@ fn importmulti_and_importdescriptors_fail_without_a_timestamp_before_and_after_s
 }
 
 #[test]
-fn importmulti_and_importdescriptors_are_refused_by_the_other_kind_of_wallet() {
+fn createwallet_with_descriptors_false_makes_the_one_kind_and_warns() {
     let (_host, mut client) = paid();
-    client.call("createwallet", json!({"wallet_name": "d", "blank": true, "descriptors": true}));
-    client.call("createwallet", json!({"wallet_name": "l", "blank": true, "descriptors": false}));
+    let made = client.call("createwallet", json!({"wallet_name": "w", "blank": true, "descriptors": false}));
+    let warning = "There is one kind of wallet, which takes descriptors as well as keys and scripts: descriptors=false has no effect.";
+    assert_eq!(made, json!({"name": "w", "warnings": [warning]}));
+    assert_eq!(client.call("createwallet", json!({"wallet_name": "d", "descriptors": true})), json!({"name": "d"}));
+    let mut wallet = client.wallet("w");
+    let descriptor = with_checksum(&mut client, &format!("wpkh({})", KEY.wif));
     let request = json!([[{"scriptPubKey": {"address": KEY.pkh}, "timestamp": 0, "watchonly": true}]]);
-    assert_eq!(
-        client.wallet("d").refused("importmulti", request),
-        (-4, "Only legacy wallets are supported by this command".into())
-    );
-    assert_eq!(
-        client.wallet("l").refused("importdescriptors", json!([[]])),
-        (-4, "importdescriptors is not available for non-descriptor wallets".into())
-    );
+    assert_eq!(wallet.call("importmulti", request), json!([{"success": true}]));
+    let request = json!([[{"desc": descriptor, "timestamp": "now"}]]);
+    assert_eq!(wallet.call("importdescriptors", request), json!([{"success": true}]));
+    assert_eq!(wallet.call("getwalletinfo", json!([]))["descriptors"], json!(true));
+}
+
+#[test]
+fn listdescriptors_tells_imported_keys_and_scripts_as_descriptors_that_another_wallet_takes() {
+    let (_host, mut client) = paid();
+    for (name, disabled) in [("w", false), ("copy", false), ("eyes", true)] {
+        client.call("createwallet", json!({"wallet_name": name, "blank": true, "disable_private_keys": disabled}));
+    }
+    let (mut wallet, mut copy, mut eyes) = (client.wallet("w"), client.wallet("copy"), client.wallet("eyes"));
+    let other = "02f9308a019258c31049344f85f89d5229b531c845836f99b08601f113bce036f9";
+    let multisig = format!("5121{}21{other}52ae", KEY.public);
+    let program = client.call("decodescript", json!([multisig]))["segwit"].clone();
+    let requests = json!([
+        {"scriptPubKey": {"address": KEY.wpkh}, "keys": [KEY.wif], "timestamp": 0},
+        {"scriptPubKey": program["hex"], "witnessscript": multisig, "timestamp": 0, "watchonly": true},
+        {"scriptPubKey": {"address": "bcrt1qqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqdku202"}, "timestamp": 0, "watchonly": true},
+    ]);
+    for outcome in wallet.call("importmulti", json!([requests])).as_array().unwrap() {
+        assert_eq!(outcome["success"], json!(true), "{outcome}");
+    }
+    let told = |wallet: &mut Client, private: bool| -> Vec<String> {
+        let listed = wallet.call("listdescriptors", json!([private]));
+        listed["descriptors"].as_array().unwrap().iter().map(|one| one["desc"].as_str().unwrap().to_owned()).collect()
+    };
+    let public = told(&mut wallet, false);
+    let functions =
+        |all: &[String]| all.iter().map(|text| text.split('(').next().unwrap().to_owned()).collect::<Vec<_>>();
+    assert_eq!(functions(&public), ["addr", "combo", "sh", "wsh"], "{public:?}");
+    assert!(public[1].starts_with(&format!("combo({})#", KEY.public)), "{public:?}");
+    let private = told(&mut wallet, true);
+    assert_eq!(functions(&private), ["addr", "combo", "sh", "wsh"], "{private:?}");
+    assert!(private[1].starts_with(&format!("combo({})#", KEY.wif)) && private[3].contains(KEY.wif), "{private:?}");
+
+    // What has private keys goes to one wallet, the rest to another that only watches.
+    let import = |wallet: &mut Client, text: &str| {
+        let request = json!([[{"desc": text, "timestamp": 0}]]);
+        assert_eq!(wallet.call("importdescriptors", request)[0]["success"], json!(true), "{text}");
+    };
+    import(&mut copy, &private[1]);
+    import(&mut eyes, &public[0]);
+    // What pays to the script's P2SH form is watched, too.
+    import(&mut eyes, &public[2]);
+    import(&mut eyes, &public[3]);
+    for wallet in [&mut wallet, &mut copy] {
+        assert_eq!(wallet.call("getbalances", json!([]))["mine"]["trusted"].to_string(), "200.00000000");
+    }
+    assert_eq!(eyes.call("getaddressinfo", json!([program["address"]]))["solvable"], json!(true));
 }

@@ -5,37 +5,27 @@ use super::table::{Checksum, shown};
 
 /// The table and the keys that all layouts have in common.
 pub const META: &str = "meta";
-/// Where the version of the program stands that made the file, as text; former layouts lack it.
+/// Where the version of the program stands that made the file, as text.
 pub const PROGRAM: &[u8] = b"program";
 
 /// What a file is.
 #[derive(Debug, Default)]
 pub struct Examined {
-    /// The row that the layout is read from, with the checksum behind it where there is one.
+    /// The row that the layout is read from, with the checksum behind it.
     pub layout: Option<Vec<u8>>,
     /// The version of the program that made it, where it says so.
     pub program: Option<String>,
     /// The first row whose checksum is of other bytes, or that has none.
     damage: Option<Fault>,
-    rows: u64,
-    verified: u64,
 }
 
 impl Examined {
-    /// Whether a file whose rows have checksums (`current`) is as it was written, or one of the former layout, without checksums,
-    /// is one: a damaged version does not make one layout of the other.
+    /// Whether each row that was read is as it was written.
     ///
     /// # Errors
-    /// The first row that is not what was written.
-    pub fn check(self, current: bool) -> Result<(), Fault> {
-        let checked = current || self.verified > 0 && self.verified >= self.rows / 2;
-        match self.damage {
-            Some(fault) if checked => Err(fault),
-            None if checked && !current => {
-                Err(Fault::Tree { table: META.to_owned(), what: "it states another layout than its rows have" })
-            }
-            _ => Ok(()),
-        }
+    /// The first that is not.
+    pub fn check(self) -> Result<(), Fault> {
+        self.damage.map_or(Ok(()), Err)
     }
 }
 
@@ -80,8 +70,6 @@ impl Examined {
 
     /// Takes note of a row, of which `value` is what its checksum agrees with.
     fn see(&mut self, table: &str, key: &[u8], value: Option<&[u8]>, stored: &[u8], layout_key: &[u8]) {
-        self.rows += 1;
-        self.verified += u64::from(value.is_some());
         if value.is_none() && self.damage.is_none() {
             self.damage = Some(Fault::Row { table: table.to_owned(), key: shown(key) });
         }

@@ -4,15 +4,15 @@ mod damage;
 mod environment;
 mod examine;
 mod fault;
+mod make;
 pub mod pages;
-mod remake;
 mod table;
 
 pub use damage::Damage;
 pub use environment::{DATA_FILE, Environment, LOCK_FILE, Opening};
-pub use examine::{META, examine, glance};
+pub use examine::{Examined, META, examine, glance};
 pub use fault::name_files_of_failed_accesses;
-pub use remake::{FORMER, MAKING, RemakeError, finish, make, make_by, migrate, sign};
+pub use make::{MAKING, MakeError, finish, make, make_by, sign};
 pub use table::{CHECK_LEN, Checksum, Pair, Rows, Table, TableError};
 
 use std::io::{Error, ErrorKind};

@@ -8,7 +8,7 @@ use outrigger_service::mempool::Admission;
 use outrigger_service::signer::SignBatch;
 use outrigger_service::wallet::{
     AddressType, Balances, BalancesQuery, CoinBatch, CreateOptions, DescriptorImport, DescriptorInfo, HdKey,
-    HistoryBatch, HistoryQuery, Import, ImportOutcome, LabelBatch, LabelledAddress, Migration, Received, ReceivedQuery,
+    HistoryBatch, HistoryQuery, Import, ImportOutcome, LabelBatch, LabelledAddress, Received, ReceivedQuery,
     Replaceable, ScriptInfo, SpendSettings, WalletInfo,
 };
 use outrigger_service::wire::{Blob, Encoded, Secret};
@@ -130,6 +130,13 @@ impl Wallet for WalletService {
         self.read(scope, |view| view.descriptors(private))
     }
 
+    fn imported_descriptors(&self, scope: Scope, private: bool) -> Result<Vec<DescriptorInfo>> {
+        if private {
+            return self.with_keys(scope, |view| view.imported_descriptors(private));
+        }
+        self.read(scope, |view| view.imported_descriptors(private))
+    }
+
     fn new_address(&self, scope: Scope, kind: AddressType, internal: bool, label: Option<String>) -> Result<ScriptBuf> {
         self.write(scope, |wallet| wallet.new_address(kind, internal, label))
     }
@@ -232,24 +239,6 @@ impl Wallet for WalletService {
         self.write(scope, |wallet| wallet.remove_transaction(txid))
     }
 
-    fn new_keypool(&self, scope: Scope) -> Result<()> {
-        self.write(scope, |wallet| wallet.new_keypool())
-    }
-
-    fn dump(&self, scope: Scope, file: String) -> Result<String> {
-        let folders = self.scopes.get(scope)?.writable();
-        self.with_keys(scope, |view| view.dump(std::path::Path::new(&file), &folders))
-    }
-
-    fn read_dump(&self, scope: Scope, file: String) -> Result<Secret> {
-        let folders = self.scopes.get(scope)?.readable();
-        self.manager.read_dump(std::path::Path::new(&file), &folders)
-    }
-
-    fn set_hd_seed(&self, scope: Scope, seed: Option<Secret>, active: bool) -> Result<()> {
-        self.write(scope, |wallet| wallet.set_hd_seed(seed.as_ref(), active))
-    }
-
     fn restore(&self, scope: Scope, name: String, file: String, load_on_startup: Option<bool>) -> Result<Vec<String>> {
         self.check_may_use(scope, &name)?;
         let folders = self.scopes.get(scope)?.readable();
@@ -301,24 +290,6 @@ impl Wallet for WalletService {
             call.refresh();
         }
         Ok(())
-    }
-
-    fn migrate(&self, scope: Scope, name: Option<String>, passphrase: Secret) -> Result<Migration> {
-        let call = self.scopes.get(scope)?;
-        let of_uri = call.selected()?;
-        let name = match (name.as_deref(), of_uri) {
-            (None, None) => return Err(ErrorKind::WalletNotSpecified.into()),
-            (Some(name), Some(other)) if name != other && call.wallet.is_some() => {
-                return Err(ErrorKind::Malformed.into());
-            }
-            (Some(name), _) | (None, Some(name)) => name,
-        };
-        call.check_may_use(name)?;
-        // Its snapshots would keep the wallet's file in use.
-        call.refresh();
-        let migrated = self.manager.migrate(name, &passphrase);
-        wipe_stack();
-        migrated
     }
 
     fn add_own_descriptors(&self, scope: Scope, descriptors: Vec<DescriptorImport>) -> Result<Vec<ImportOutcome>> {

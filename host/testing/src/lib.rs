@@ -177,7 +177,6 @@ impl<N: Node + 'static> TestHost<N> {
             blank: false,
             passphrase: Secret::default(),
             avoid_reuse: false,
-            descriptors: None,
             load_on_startup: Some(true),
         };
         change(&mut options);

@@ -3,7 +3,7 @@
 use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::os::unix::fs::OpenOptionsExt as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use outrigger_service::{ErrorKind, Result as ServiceResult, ServiceError};
 
@@ -63,29 +63,6 @@ impl Wallet {
     }
 }
 
-impl Wallet {
-    /// Writes a copy of the wallet as it is now to a new file of its folder. A kill leaves nothing that the next start does not
-    /// remove.
-    pub(super) fn copy_to_own_folder(&self, file: &Path) -> Result<()> {
-        let mut unfinished = file.as_os_str().to_owned();
-        unfinished.push(UNFINISHED);
-        let unfinished = PathBuf::from(unfinished);
-        let mut options = OpenOptions::new();
-        // Only its owner can read it: keys may be in it.
-        let mut copy = options.read(true).write(true).create(true).truncate(true).mode(0o600).open(&unfinished)?;
-        let written = self.store.copy_to(&mut copy).and_then(|()| {
-            check_copy(&copy, &self.store.data_file())?;
-            copy.sync_all()?;
-            fs::rename(&unfinished, file)?;
-            Ok(File::open(file.parent().unwrap_or(file))?.sync_all()?)
-        });
-        if written.is_err() {
-            let _ = fs::remove_file(&unfinished);
-        }
-        written
-    }
-}
-
 /// Whether a file is one of LMDB's, damaged or not.
 pub fn is_database(file: &File) -> io::Result<bool> {
     match DataFile::of(file.try_clone()?) {
@@ -111,7 +88,7 @@ fn is_backup(file: &File) -> io::Result<bool> {
 
 /// Checks each page and row of a copy: LMDB copies pages as they are.
 fn check_copy(copy: &File, of: &Path) -> Result<()> {
-    let check = |copy: &File| outrigger_disk::examine(&DataFile::of(copy.try_clone()?)?, LAYOUT_KEY)?.check(true);
+    let check = |copy: &File| outrigger_disk::examine(&DataFile::of(copy.try_clone()?)?, LAYOUT_KEY)?.check();
     check(copy).map_err(|fault| WalletError::BadFile { file: of.to_owned(), fault })
 }
 

@@ -1,10 +1,8 @@
 //! The table of coins: each change of it changes the sums of the coins as well.
 
 use bitcoin::{OutPoint, Script};
-use outrigger_service::wallet::{Ownership, WalletTransaction};
-use outrigger_service::wire::{Reader, Viewed};
 
-use super::error::{Result, WalletError};
+use super::error::Result;
 use super::ownership::outputs_key;
 use super::store::rows::{CoinRow, ScriptRow};
 use super::store::tables::{get, outpoint_from, outpoint_key, put, script_key};
@@ -56,24 +54,5 @@ impl Write<'_> {
             }
         }
         Ok(true)
-    }
-
-    /// Marks all scripts that were spent from, in a wallet of a version that did not.
-    pub fn mark_all_spent_from(&mut self) -> Result<()> {
-        let mut spent = Vec::new();
-        for entry in self.t.transactions.iter(&self.txn)? {
-            let row = WalletTransaction::view(&mut Reader::new(entry?.1)).map_err(WalletError::Damaged)?;
-            for (vout, output) in (0_u32..).zip(row.outputs.iter()) {
-                let outpoint = OutPoint { txid: row.txid, vout };
-                if output.ownership != Ownership::None && !self.t.spenders(&self.txn, &outpoint)?.is_empty() {
-                    spent.push(output.script.to_owned());
-                }
-            }
-        }
-        for (number, script) in spent.iter().enumerate() {
-            self.check_chunk(number)?;
-            self.mark_spent_from(script, true)?;
-        }
-        Ok(())
     }
 }

@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use outrigger_service::wallet::{CreateOptions, Synced, WalletKind};
+use outrigger_service::wallet::{CreateOptions, Synced};
 
 use super::Shared;
 use super::encrypt::EncryptionKey;
 use super::error::Result;
 use super::live::Wallet;
 use super::store::rows::{BlockRow, MetaRow};
-use super::store::tables::{CHAIN, ENCRYPTION, PLAINTEXT_KEY, PROVEN, put};
+use super::store::tables::{CHAIN, ENCRYPTION, PLAINTEXT_KEY, put};
 use super::store::{LAYOUT, Store};
 
 impl Wallet {
@@ -35,11 +35,6 @@ impl Wallet {
     ) -> Result<Self> {
         let meta = MetaRow {
             version: LAYOUT,
-            kind: match options.descriptors {
-                None => WalletKind::Both as u8,
-                Some(true) => WalletKind::Descriptors as u8,
-                Some(false) => WalletKind::Legacy as u8,
-            },
             private_keys_enabled: !options.disable_private_keys,
             blank: options.blank,
             avoid_reuse: options.avoid_reuse,
@@ -59,7 +54,6 @@ impl Wallet {
         }
         put(t.meta, &mut txn, b"meta", &meta)?;
         put(t.meta, &mut txn, b"synced", &synced)?;
-        t.meta.put(&mut txn, PROVEN, &[])?;
         t.meta.put(&mut txn, CHAIN, &shared.node.chain().to_bytes())?;
         put(t.blocks, &mut txn, &synced.height.to_be_bytes(), &BlockRow { hash: synced.hash })?;
         txn.commit()?;

@@ -7,12 +7,12 @@ use outrigger_service::{ErrorKind, Result as ServiceResult, ServiceError};
 
 use super::descriptors::{bad_descriptor, derive};
 use super::error::{Result, WalletError};
+use super::imported::{Learned, p2sh, p2wpkh};
 use super::keypool::LAST_INDEX;
-use super::legacy::{Learned, p2sh, p2wpkh};
 use super::live::Wallet;
 use super::ownership::{address_script, outputs_key, p2pkh};
 use super::store::Tables;
-use super::store::rows::{DescriptorRow, ScriptRow};
+use super::store::rows::DescriptorRow;
 use super::store::tables::{hash160, number_from, script_key};
 use super::write::Write;
 
@@ -112,17 +112,8 @@ impl Write<'_> {
 
     /// The first script that was derived at an index when the key was at hand.
     fn derived_script(&self, number: u32, index: u32) -> Result<Option<ScriptBuf>> {
-        if let Some(expansion) = self.wallet.expand_derived(&self.txn, (number, index))? {
-            return Ok(expansion.scripts.into_iter().next().map(|script| script.script_pubkey));
-        }
-        // Derived before the wallet kept more than the script.
-        for entry in self.t.scripts.iter(&self.txn)? {
-            let row: ScriptRow = outrigger_service::wire::from_bytes(entry?.1).map_err(WalletError::Damaged)?;
-            if row.owners.contains(&(number, index)) {
-                return Ok(Some(row.script));
-            }
-        }
-        Ok(None)
+        let expansion = self.wallet.expand_derived(&self.txn, (number, index))?;
+        Ok(expansion.and_then(|expansion| expansion.scripts.into_iter().next()).map(|script| script.script_pubkey))
     }
 
     /// Takes the oldest key of the imported keypool, and gives its script of a kind.
@@ -165,9 +156,6 @@ impl Write<'_> {
             return Err(ServiceError::new(ErrorKind::KeypoolRanOut, detail).into());
         };
         let mut row = self.t.descriptor(&self.txn, number)?.ok_or(WalletError::damaged(0))?;
-        if !has_next(&row) && self.succeed(kind as u8, internal)? {
-            return self.next_script(kind, internal);
-        }
         self.top_up(number, &mut row)?;
         let index = row.next_index;
         if !has_next(&row) {
@@ -239,35 +227,6 @@ impl Wallet {
             for number in write.active_descriptors()? {
                 if let Some(mut row) = write.t.descriptor(&write.txn, number)? {
                     write.top_up_to(number, &mut row, size)?;
-                }
-            }
-            Ok(())
-        })?)
-    }
-
-    /// Goes on behind all addresses that are derived ahead, and forgets the imported keypool (newkeypool).
-    ///
-    /// # Errors
-    /// `WalletLocked` where it has keys and they are encrypted; `Storage`.
-    pub fn new_keypool(&self) -> ServiceResult<()> {
-        self.encryption_key()?;
-        Ok(self.write(|write| {
-            let pool = write.t.imported_pool.iter(&write.txn)?;
-            let places = pool.map(|entry| Ok(entry?.0.to_vec())).collect::<Result<Vec<_>>>()?;
-            for place in places {
-                write.t.imported_pool.delete(&mut write.txn, &place)?;
-            }
-            for number in write.active_descriptors()? {
-                if let Some(mut row) = write.t.descriptor(&write.txn, number)?.filter(|row| row.ranged) {
-                    // What waits for its turn has not given out an address.
-                    if let Some(kind) = row.output_type
-                        && write.succeed(kind, row.internal)?
-                    {
-                        continue;
-                    }
-                    row.next_index = row.range_end.min(LAST_INDEX);
-                    write.put_descriptor(number, &row)?;
-                    write.top_up(number, &mut row)?;
                 }
             }
             Ok(())

@@ -1,18 +1,16 @@
 //! What can go wrong inside the wallet engine, and what a service's caller hears of it.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use bitcoin::BlockHash;
 use outrigger_node::{ChainIdentity, NodeError};
 use outrigger_service::wire::WireError;
 use outrigger_service::{ErrorKind, ServiceError};
 
-use outrigger_disk::DATA_FILE;
-
-use super::layout::LAYOUT;
+use super::layout::{LAST_OF_FORMER, LAYOUT};
 use outrigger_base::client_files::ClientFileError;
 use outrigger_disk::pages::Fault;
-use outrigger_disk::{Damage, RemakeError, TableError, is_full};
+use outrigger_disk::{Damage, MakeError, TableError, is_full};
 
 /// Why the engine did not do what it was asked. Whatever it was, the write it happened in was aborted whole.
 #[derive(Debug, thiserror::Error)]
@@ -149,15 +147,6 @@ impl WalletError {
     pub fn damaged(len: usize) -> Self {
         Self::Damaged(WireError { offset: 0, len })
     }
-
-    /// Why a file of a former layout could not be written anew.
-    pub fn remake(error: RemakeError, file: &Path) -> Self {
-        match error {
-            RemakeError::Fault(fault) => Self::BadFile { file: file.to_owned(), fault },
-            RemakeError::Table(error) => error.into(),
-            RemakeError::File(error) => error.into(),
-        }
-    }
 }
 
 /// The most blocks that are worth fetching one by one.
@@ -180,7 +169,8 @@ fn without_reindex(height: u32, first: u32) -> String {
 fn other_layout(found: u32, program: &str) -> String {
     if found < LAYOUT {
         return format!(
-            "The wallet has layout {found}, which this version of the program no longer reads: it has layout {LAYOUT}."
+            "The wallet has layout {found}, which no release had, and this version of the program reads layout {LAYOUT}. A build of \
+             commit {LAST_OF_FORMER} loads it: its listdescriptors and dumpwallet tell the keys."
         );
     }
     let needed = match program {
@@ -190,12 +180,6 @@ fn other_layout(found: u32, program: &str) -> String {
     format!(
         "The wallet has layout {found}, and this version of the program reads layouts up to {LAYOUT}: it needs {needed}."
     )
-}
-
-impl From<RemakeError> for WalletError {
-    fn from(error: RemakeError) -> Self {
-        Self::remake(error, Path::new(DATA_FILE))
-    }
 }
 
 impl From<TableError> for WalletError {
@@ -241,3 +225,12 @@ impl From<WalletError> for ServiceError {
 
 /// What a function of the engine gives.
 pub type Result<T> = std::result::Result<T, WalletError>;
+
+impl From<MakeError> for WalletError {
+    fn from(error: MakeError) -> Self {
+        match error {
+            MakeError::Table(error) => error.into(),
+            MakeError::File(error) => error.into(),
+        }
+    }
+}

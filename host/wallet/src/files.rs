@@ -12,7 +12,7 @@ use super::error::{Result, WalletError};
 use super::load_list;
 use super::store::{DATA_FILE, LOCK_FILE};
 use outrigger_base::client_files::UNFINISHED;
-use outrigger_disk::{FORMER, MAKING};
+use outrigger_disk::MAKING;
 
 /// The list of wallets to load, beside the wallets' folders.
 const LOAD_FILE: &str = "load.json";
@@ -22,27 +22,11 @@ const FRESH_LOAD_FILE: &str = "load.json.new";
 pub const NOTES_FILE: &str = "unfinished.json";
 /// The note while it is written anew.
 const FRESH_NOTES_FILE: &str = "unfinished.json.new";
-/// The note of a wallet that is being made one of descriptors, beside the list.
-pub const MIGRATION_FILE: &str = "migration.json";
-/// The note while it is written.
-const FRESH_MIGRATION_FILE: &str = "migration.json.new";
 /// The note, beside a wallet's data, that a former key may be in its file. What it names stands in the file itself.
 const FORMER_KEY_FILE: &str = "former-key";
 /// The names that no folder of a wallet may have.
-const OWN_FILES: [&str; 12] = [
-    ABSOLUTE,
-    MAKING,
-    FORMER,
-    LOAD_FILE,
-    FRESH_LOAD_FILE,
-    NOTES_FILE,
-    FRESH_NOTES_FILE,
-    MIGRATION_FILE,
-    FRESH_MIGRATION_FILE,
-    DATA_FILE,
-    LOCK_FILE,
-    FORMER_KEY_FILE,
-];
+const OWN_FILES: [&str; 9] =
+    [ABSOLUTE, MAKING, LOAD_FILE, FRESH_LOAD_FILE, NOTES_FILE, FRESH_NOTES_FILE, DATA_FILE, LOCK_FILE, FORMER_KEY_FILE];
 /// How deep below the wallets' folder a wallet may lie.
 const MAX_DEPTH: usize = 8;
 /// The longest name of a wallet, in bytes.
@@ -112,7 +96,7 @@ fn is_own(name: &OsStr) -> bool {
 
 /// Removes what a kill left unfinished below `dir`.
 pub fn remove_unfinished(dir: &Path) -> Result<()> {
-    for fresh in [FRESH_LOAD_FILE, FRESH_NOTES_FILE, FRESH_MIGRATION_FILE].map(|name| dir.join(name)) {
+    for fresh in [FRESH_LOAD_FILE, FRESH_NOTES_FILE].map(|name| dir.join(name)) {
         if fresh.is_file() {
             fs::remove_file(fresh)?;
         }
@@ -253,17 +237,6 @@ pub fn set_load_on_startup(dir: &Path, names: &mut Vec<String>, name: &str, load
     replace(dir, (FRESH_LOAD_FILE, LOAD_FILE), &load_list::write(&changed).map_err(io::Error::from)?)?;
     *names = changed;
     Ok(())
-}
-
-/// Writes the note of a wallet that is being made one of descriptors.
-pub fn write_migration(dir: &Path, text: &[u8]) -> Result<()> {
-    replace(dir, (FRESH_MIGRATION_FILE, MIGRATION_FILE), text)
-}
-
-/// Takes that note away.
-pub fn remove_migration(dir: &Path) -> Result<()> {
-    fs::remove_file(dir.join(MIGRATION_FILE))?;
-    Ok(fs::File::open(dir)?.sync_all()?)
 }
 
 /// Replaces a file in one step; it is written under another name before.

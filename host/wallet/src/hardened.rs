@@ -38,18 +38,11 @@ impl Write<'_> {
 }
 
 impl Wallet {
-    /// What a descriptor with a hardened step below the public key means at a place: as it was kept, or, where it was derived
-    /// before that was kept, by its private keys while they can be opened.
+    /// What a descriptor with a hardened step below the public key means at a place, as it was kept.
     pub(super) fn expand_derived(&self, txn: &RoTxn<'_>, place: DescriptorPosition) -> Result<Option<Expansion>> {
         let (number, index) = place;
-        if let Some(texts) = self.store.tables.derived.get(txn, &place_key(number, index))? {
-            return read_derived(number, texts, self.shared.network).map(Some);
-        }
-        let Ok(encryption_key) = self.encryption_key() else { return Ok(None) };
-        let private = self.private_descriptor(txn, number, &encryption_key)?;
-        let expansion = private.and_then(|private| private.expand(index).ok());
-        wipe_stack();
-        Ok(expansion)
+        let texts = self.store.tables.derived.get(txn, &place_key(number, index))?;
+        texts.map(|texts| read_derived(number, texts, self.shared.network)).transpose()
     }
 
     /// A descriptor with its private keys, where the wallet has them.

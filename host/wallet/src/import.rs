@@ -13,8 +13,8 @@ use outrigger_service::{ErrorKind, Result as ServiceResult};
 
 use super::encrypt::EncryptionKey;
 use super::error::{Result, WalletError};
+use super::imported::{self, Learned, p2pk};
 use super::keypool::{END, private_key_at};
-use super::legacy::{self, Learned, p2pk};
 use super::live::Wallet;
 use super::ownership::address_script;
 use super::rescan;
@@ -219,7 +219,7 @@ impl Write<'_> {
             active: false,
             internal,
             has_private: false,
-            private_keys: None,
+            private_keys: Vec::new(),
         };
         row.note_private_keys(&parsed);
         let number = match known {
@@ -382,7 +382,7 @@ impl Write<'_> {
         let mut learned = Learned::default();
         for (number, script) in import.script_pubkeys.iter().enumerate() {
             self.check_chunk(number)?;
-            let ours = legacy::ownership(&self.t, &self.txn, script)? != Ownership::None;
+            let ours = imported::ownership(&self.t, &self.txn, script)? != Ownership::None;
             if !import.solving_data || !ours {
                 self.watch(script, import.timestamp, &mut learned)?;
             }

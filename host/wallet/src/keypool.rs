@@ -13,7 +13,7 @@ use super::descriptors::{Derived, bad_descriptor, derive, parse_stored};
 use super::encrypt::EncryptionKey;
 use super::error::{Result, WalletError};
 use super::store::rows::{DescriptorRow, ScriptRow};
-use super::store::tables::{get, number_from, put, script_key, successor_key};
+use super::store::tables::{get, number_from, put, script_key};
 use super::write::{CHUNK, Write};
 
 /// The descriptors that a wallet is made with, for receiving and then for change: the wire number of the addresses, the purpose
@@ -133,7 +133,7 @@ impl Write<'_> {
 
     pub(super) fn top_up_to(&mut self, number: u32, row: &mut DescriptorRow, ahead: u32) -> Result<()> {
         let wanted = row.next_index.saturating_add(ahead).min(END);
-        if !row.ranged || wanted <= row.range_end || self.has_successor(row)? {
+        if !row.ranged || wanted <= row.range_end {
             return Ok(());
         }
         let public = self.wallet.descriptors.get(number, &row.public)?;
@@ -166,32 +166,8 @@ impl Write<'_> {
             self.put_descriptor(former, &other)?;
         }
         self.t.active.put(&mut self.txn, &place, &number.to_le_bytes())?;
-        self.t.meta.delete(&mut self.txn, &successor_key(kind, internal))?;
         (row.active, row.internal) = (true, internal);
         self.put_descriptor(number, row)
-    }
-
-    /// Whether another descriptor's turn comes when this one has no address left.
-    fn has_successor(&self, row: &DescriptorRow) -> Result<bool> {
-        let Some(kind) = row.output_type.filter(|_| row.active) else { return Ok(false) };
-        Ok(self.t.successor(&self.txn, kind, row.internal)?.is_some())
-    }
-
-    /// Lets a descriptor be the source of new addresses of its type once the active one has none left; where none is active, at
-    /// once.
-    pub fn queue(&mut self, number: u32, row: &mut DescriptorRow, kind: u8, internal: bool) -> Result<()> {
-        if self.t.active.get(&self.txn, &[kind, u8::from(internal)])?.is_none() {
-            return self.activate(number, row, kind, internal);
-        }
-        Ok(self.t.meta.put(&mut self.txn, &successor_key(kind, internal), &number.to_le_bytes())?)
-    }
-
-    /// Makes the descriptor the source of new addresses whose turn has come. Whether there is one.
-    pub fn succeed(&mut self, kind: u8, internal: bool) -> Result<bool> {
-        let Some(number) = self.t.successor(&self.txn, kind, internal)? else { return Ok(false) };
-        let mut row = self.t.descriptor(&self.txn, number)?.ok_or(WalletError::damaged(0))?;
-        self.activate(number, &mut row, kind, internal)?;
-        Ok(true)
     }
 
     /// New addresses come from a descriptor no more.
@@ -221,7 +197,7 @@ impl Write<'_> {
             active: false,
             internal,
             has_private: true,
-            private_keys: None,
+            private_keys: Vec::new(),
         };
         row.note_private_keys(parsed);
         row

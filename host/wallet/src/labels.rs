@@ -36,7 +36,7 @@ pub struct Labels {
 }
 
 /// What a write does to labels, in its order: the script, and its entry from then on.
-pub type LabelChanges = Vec<(ScriptBuf, Option<Entry>)>;
+pub type LabelChanges = Vec<(ScriptBuf, Entry)>;
 
 impl Labels {
     /// The label of a script's address. None where the address book has no entry of it.
@@ -72,8 +72,7 @@ impl Derived for Labels {
                 Some(script) => ScriptBuf::from_bytes(script.to_vec()),
                 None => match t.scripts.get(txn, key)? {
                     Some(row) => from_bytes::<ScriptRow>(row).map_err(WalletError::Damaged)?.script,
-                    // An older version entered it and did not keep the address.
-                    None => continue,
+                    None => return Err(WalletError::damaged(label.len())),
                 },
             };
             if let Some(part) = labels.part(&script) {
@@ -90,11 +89,9 @@ impl Derived for Labels {
         }
         let labels = Arc::make_mut(kept);
         for (script, entry) in change {
-            let Some(part) = labels.part(&script) else { continue };
-            match entry {
-                Some(entry) => part.insert(script, entry),
-                None => part.remove(&script),
-            };
+            if let Some(part) = labels.part(&script) {
+                part.insert(script, entry);
+            }
         }
     }
 }

@@ -20,7 +20,6 @@ use super::follow::together::catch_up_together;
 use super::live::Wallet;
 use super::manager::{WalletManager, check_lag, while_reachable};
 use super::rescan::{self, Loaded};
-use super::store::tables::PROVEN;
 use super::store::{DATA_FILE, Store};
 use super::{backup, files};
 
@@ -44,31 +43,6 @@ const TOLD_BEHIND: u32 = 144;
 /// What is said of a wallet whose blocks are scanned again for more scripts.
 const RANGE_WIDENED: &str = "Payments were found near the end of the keys that were derived ahead. More were derived, and the \
                              blocks since the wallet was last loaded or backed up are being scanned again for them";
-
-/// What is said once of a wallet that an earlier version followed in front of a node.
-const UNPROVEN: &str = "An earlier version followed this wallet and did not check that the node's blocks were those asked for. \
-                        rescanblockchain finds payments that were withheld; to get rid of false ones, import the wallet's \
-                        descriptors into a new wallet";
-
-impl Wallet {
-    /// Brings a wallet of an earlier version up to date. Whether its warnings have to tell that its blocks were not proven; from now
-    /// on they are.
-    fn update(&self) -> Result<bool> {
-        if self.store.tables.meta.get(&*self.store.read()?, PROVEN)?.is_some() {
-            return Ok(false);
-        }
-        self.write(|write| {
-            write.mark_all_spent_from()?;
-            Ok(write.t.meta.put(&mut write.txn, PROVEN, &[])?)
-        })?;
-        // The embedded chain has checked its blocks.
-        let is_told = self.shared.node.link().is_some();
-        if is_told {
-            tracing::warn!(wallet = self.name(), "{UNPROVEN}");
-        }
-        Ok(is_told)
-    }
-}
 
 impl WalletManager {
     /// Makes a wallet and loads it. Gives its warnings.
@@ -296,8 +270,7 @@ impl WalletManager {
         }
         let is_widened = rescan::resume(wallet, before)?;
         wallet.scrub();
-        let unproven = wallet.update()?.then_some(UNPROVEN);
-        Ok(is_widened.then_some(RANGE_WIDENED).into_iter().chain(unproven).map(str::to_owned).collect())
+        Ok(is_widened.then(|| RANGE_WIDENED.to_owned()).into_iter().collect())
     }
 
     /// Whether a wallet stands at the tip and knows the mempool as it is now.

@@ -21,7 +21,6 @@ use super::follow::lag::Lag;
 use super::follow::thread::Follower;
 use super::follow::{MAX_THREADS, previous};
 use super::live::Wallet;
-use super::migrate::journal;
 use super::rescan;
 use super::scrub::Scrubber;
 use super::view::WalletView;
@@ -65,8 +64,6 @@ pub struct WalletManager {
     pub(super) list: Mutex<Option<Vec<String>>>,
     /// The wallets of it that could not be loaded at the start, and have not been loaded since.
     pub(super) missing: Mutex<BTreeSet<String>>,
-    /// Held while a wallet is made one of descriptors.
-    pub(super) migrating: Mutex<()>,
     /// Whether the mempool has taken something from a wallet that was loaded.
     pub(super) resubmitted: AtomicBool,
 }
@@ -111,9 +108,6 @@ impl WalletManager {
         fs::create_dir_all(dir).map_err(WalletError::from)?;
         let follower = Arc::new(Follower::default());
         files::remove_unfinished(dir)?;
-        if let Err(error) = journal::recover(dir) {
-            tracing::error!(%error, "a migration of a wallet that was interrupted could not be ended; it stays as it is");
-        }
         let data_directory = settings.data_directory.as_deref().unwrap_or(dir);
         let mut client_files =
             ClientFiles::open(data_directory, dir.join(files::NOTES_FILE)).map_err(WalletError::from)?;
@@ -140,7 +134,6 @@ impl WalletManager {
             searched: Condvar::new(),
             list: Mutex::default(),
             missing: Mutex::default(),
-            migrating: Mutex::default(),
             resubmitted: AtomicBool::new(false),
         });
         Follower::start(&manager.shared)?;

@@ -108,17 +108,8 @@ impl Write<'_> {
             } else {
                 self.t.address_book.delete(&mut self.txn, &key)?;
             }
-            self.labels.push((address, Some(LabelEntry { label: label.into(), entered })));
+            self.labels.push((address, LabelEntry { label: label.into(), entered }));
         }
-        Ok(())
-    }
-
-    /// Takes a script's address out of the address book.
-    pub fn delete_label(&mut self, script: &Script) -> Result<()> {
-        let key = script_key(script);
-        self.t.labels.delete(&mut self.txn, &key)?;
-        self.t.address_book.delete(&mut self.txn, &key)?;
-        self.labels.push((script.to_owned(), None));
         Ok(())
     }
 

@@ -232,17 +232,6 @@ impl Wallet {
         Ok(found.map(|(public_key, key)| self.wif(public_key, key)))
     }
 
-    /// The public keys of a descriptor at a place, each with its private key as WIF.
-    pub(super) fn wifs_at(
-        &self,
-        txn: &RoTxn<'_>,
-        place: DescriptorPosition,
-        encryption_key: &EncryptionKey,
-    ) -> Result<Vec<(Vec<u8>, Secret)>> {
-        let keys = self.derive(txn, &[place], encryption_key)?;
-        Ok(keys.into_iter().map(|(public_key, key)| (public_key.clone(), self.wif(&public_key, &key))).collect())
-    }
-
     fn wif(&self, public_key: &[u8], key: &Key) -> Secret {
         let compressed = public_key.len() == COMPRESSED;
         Secret::new(PrivateKey { compressed, network: self.shared.network.into(), inner: key.0 }.to_wif())

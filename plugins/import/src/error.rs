@@ -22,12 +22,6 @@ pub enum ImportError {
     #[error(transparent)]
     Service(#[from] ServiceError),
 
-    /// importmulti in a wallet for descriptors only.
-    #[error("Only legacy wallets are supported by this command")]
-    DescriptorsOnly,
-    /// importdescriptors in a wallet for keys and scripts only.
-    #[error("importdescriptors is not available for non-descriptor wallets")]
-    LegacyOnly,
     /// A request without `timestamp`.
     #[error("Missing required timestamp field for key")]
     NoTimestamp,
@@ -67,18 +61,6 @@ pub enum ImportError {
     /// An import that is to rescan, where the node has dropped blocks.
     #[error("Rescan is disabled when blocks are pruned")]
     RescanOfPruned,
-    /// A dump that is to be imported where the node has dropped blocks.
-    #[error("Importing wallets is disabled when blocks are pruned")]
-    DumpOfPruned,
-    /// A dump that cannot be read.
-    #[error("Cannot open wallet dump file")]
-    DumpFile,
-    /// A dump with private keys for a wallet that may not hold any.
-    #[error("Importing wallets is disabled when private keys are disabled")]
-    DumpWithoutKeys,
-    /// A part of a dump that was not stored.
-    #[error("Error adding some keys/scripts to wallet")]
-    NotAllImported,
     /// Text that is no transaction.
     #[error("TX decode failed. Make sure the tx has at least one input.")]
     Transaction,
@@ -253,19 +235,14 @@ impl From<ImportError> for RpcError {
             | E::Pruned
             | E::Background => RpcErrorCode::MISC,
             E::NoTimestamp | E::Timestamp(_) => RpcErrorCode::TYPE,
-            E::DescriptorsOnly
-            | E::LegacyOnly
-            | E::PrivateKeysDisabled
+            E::PrivateKeysDisabled
             | E::AlreadyOwned(_)
             | E::ScriptNotStored
             | E::KeyNotStored
             | E::AddressNotStored
             | E::ActiveCombo
             | E::NotAllScanned
-            | E::DumpWithoutKeys
             | E::RescanOfPruned
-            | E::DumpOfPruned
-            | E::NotAllImported
             | E::UnknownTransaction(_)
             | E::NotExpandable
             | E::NoPrivateKeys
@@ -307,7 +284,6 @@ impl From<ImportError> for RpcError {
             | E::RangeShrinks { .. }
             | E::StartHeight
             | E::StopHeight
-            | E::DumpFile
             | E::HeightsReversed => RpcErrorCode::INVALID_PARAMETER,
             E::Label => RpcErrorCode::WALLET_INVALID_LABEL,
             E::Transaction => RpcErrorCode::DESERIALIZATION,

@@ -1,5 +1,4 @@
-//! The operation group `import`: importmulti, importdescriptors; of wallets with keys importaddress, importpubkey, importprivkey;
-//! rescanblockchain, abortrescan; importprunedfunds, removeprunedfunds.
+//! The operation group `import`: importmulti, importdescriptors, importaddress, importpubkey, importprivkey; rescanblockchain, abortrescan; importprunedfunds, removeprunedfunds.
 //!
 //! The first two check the whole call first, then each request by itself: a request that is refused does not fail the
 //! call. All that passed is stored by one write of the wallet. A rescan holds no thread: the reply is kept until the host
@@ -9,14 +8,13 @@
 //! one, so that a bad one fails the call after the earlier requests were stored.
 
 mod descriptors;
-mod dump;
 mod error;
-mod legacy;
 mod multi;
 mod outcome;
 mod pruned_funds;
 mod request;
 mod rescan;
+mod single;
 #[cfg(test)]
 mod tests;
 
@@ -26,7 +24,7 @@ use outrigger_sdk::params::{Params, Type, check_types, flag, int32};
 use outrigger_sdk::service::chain::BlockRef;
 use outrigger_sdk::service::events::{Event, RescanOutcome};
 use outrigger_sdk::service::log::Level;
-use outrigger_sdk::service::wallet::{Import, WalletInfo, WalletKind};
+use outrigger_sdk::service::wallet::{Import, WalletInfo};
 use outrigger_sdk::service::{ErrorKind, Scope, ServiceError};
 use outrigger_sdk::{Call, Host, Plugin, Reply, RpcError};
 use serde_json::{Map, Value};
@@ -56,7 +54,6 @@ impl Plugin for ImportPlugin {
             "importaddress" => self.import_address(&call.params, call.scope),
             "importpubkey" => self.import_public_key(&call.params, call.scope),
             "importprivkey" => self.import_private_key(call.params, call.scope),
-            "importwallet" => self.import_wallet(&call.params, call.scope),
             "rescanblockchain" => self.rescan_blockchain(&call.params, call.scope),
             "abortrescan" => {
                 reply.send(self.host.wallet.rescan_abort(call.scope).map_err(RpcError::from));
@@ -126,9 +123,6 @@ impl ImportPlugin {
     fn import_multi(&self, params: &Params, scope: Scope) -> Result<Imported<'_>, ImportError> {
         let wallet = self.host.wallet.info(scope)?;
         check_types(params, &[Type::Array, Type::Object])?;
-        if wallet.kind == WalletKind::Descriptors {
-            return Err(ImportError::DescriptorsOnly);
-        }
         let rescan = params.get(1).get("rescan").map_or(Ok(true), flag)?;
         let reservation = if rescan { Some(self.reserve(scope)?) } else { None };
         check_unlocked(&wallet)?;
@@ -148,9 +142,6 @@ impl ImportPlugin {
 
     fn import_descriptors(&self, params: &Params, scope: Scope) -> Result<Imported<'_>, ImportError> {
         let wallet = self.host.wallet.info(scope)?;
-        if wallet.kind == WalletKind::Legacy {
-            return Err(ImportError::LegacyOnly);
-        }
         let reservation = self.reserve(scope)?;
         check_unlocked(&wallet)?;
         let checks = descriptors::Checks {

@@ -104,8 +104,6 @@ pub enum Pending {
     Null {
         /// From when the chain is scanned.
         from_time: u64,
-        /// What is not as it should be all the same.
-        failure: Option<ImportError>,
     },
 }
 
@@ -136,8 +134,7 @@ impl Pending {
             }
             (Self::Null { .. }, RescanOutcome::Aborted) => return Err(ImportError::RescanAborted.into()),
             (Self::Null { .. }, RescanOutcome::Unreadable { .. }) => return Err(ImportError::NotAllScanned.into()),
-            (Self::Null { failure: Some(failure), .. }, RescanOutcome::Complete) => return Err(failure.into()),
-            (Self::Null { failure: None, .. }, RescanOutcome::Complete) => json!(null),
+            (Self::Null { .. }, RescanOutcome::Complete) => json!(null),
         };
         Ok(value.to_string().into_bytes())
     }

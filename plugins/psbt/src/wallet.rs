@@ -8,7 +8,7 @@ use bitcoin::key::UntweakedPublicKey;
 use bitcoin::secp256k1::{Parity, Secp256k1, VerifyOnly};
 use bitcoin::{PublicKey, Script, ScriptBuf, TxIn, Txid};
 use outrigger_sdk::service::ErrorKind;
-use outrigger_sdk::service::wallet::{Ownership, ScriptInfo, SolvingData, WalletKind};
+use outrigger_sdk::service::wallet::{Ownership, ScriptInfo, SolvingData};
 use outrigger_sdk::sign::{KeySource, LocalKeys, Sighash, WalletKeys};
 use outrigger_sdk::standard::transaction_from_bytes;
 
@@ -115,8 +115,8 @@ fn known(context: &Context<'_>, psbt: &Psbt) -> Result<(Known, Vec<ScriptBuf>), 
         scripts.filter_map(|script| found.get_key_value(script)).for_each(|(script, info)| known.add(script, info));
         known
     };
-    // A wallet of keys and scripts, not descriptors, knows of each input what it knows of all.
-    let known = if found.values().any(is_imported) || context.wallet()?.kind == WalletKind::Legacy {
+    // With imported keys and scripts, the wallet knows of each input what it knows of all.
+    let known = if found.values().any(is_imported) {
         Known::All(Box::new(Knowledge { signers: None, ..knowledge(&mut found.keys()) }))
     } else {
         Known::Each {

@@ -3,7 +3,7 @@
 use bitcoin::hashes::{Hash, hash160};
 use bitcoin::{Network, Script, ScriptBuf};
 use outrigger_sdk::params::encode_hex;
-use outrigger_sdk::service::wallet::{KeyOrigin, Ownership, ScriptInfo, SolvingData, WalletKind};
+use outrigger_sdk::service::wallet::{KeyOrigin, Ownership, ScriptInfo, SolvingData};
 use outrigger_sdk::spend::known::{public_key, redeem_script, witness_script};
 use outrigger_sdk::standard::{ScriptKind, address, classify};
 use serde_json::{Map, Value, json};
@@ -22,18 +22,12 @@ const MAX_DEPTH: u8 = 3;
 
 /// `getaddressinfo`: what the text of an address tells, and what the wallet knows of it.
 pub fn get_address_info(context: &mut CallContext<'_>) -> Result<Value, WalletError> {
-    let legacy = context.wallet()?.kind == WalletKind::Legacy;
+    context.wallet()?;
     let network = context.network()?;
     let script = address::to_script(context.params.text(0)?, network)
         .map_err(|error| WalletError::AddressReason(error.message))?;
     let known = context.host.wallet.scripts(context.scope, vec![script.clone()])?.pop().flatten();
-    let known = known.map(|known| if legacy { without_descriptors(known) } else { known });
     Ok(Value::Object(describe(&script, known.as_ref(), network)))
-}
-
-/// What a legacy wallet tells: there, addresses come from keys and not from descriptors.
-fn without_descriptors(info: ScriptInfo) -> ScriptInfo {
-    ScriptInfo { parents: Vec::new(), ..info }
 }
 
 /// The answer for a script, in Bitcoin Core 29's order of keys.

@@ -2,7 +2,7 @@
 
 use bitcoin::ScriptBuf;
 use outrigger_sdk::RpcError;
-use outrigger_sdk::service::wallet::{AddressType, WalletInfo, WalletKind};
+use outrigger_sdk::service::wallet::WalletInfo;
 use outrigger_sdk::standard::address;
 use serde_json::{Value, json};
 
@@ -16,7 +16,7 @@ pub fn get_new_address(context: &mut CallContext<'_>) -> Result<Value, WalletErr
     require_keys(&wallet, false)?;
     let label = label(context.params.given(0))?;
     let settings = context.host.wallet.spend_settings(context.scope)?;
-    let kind = requested_type(&wallet, context.params.given(1), settings.address_type)?;
+    let kind = address_type(context.params.given(1), settings.address_type)?;
     let script = context.host.wallet.new_address(context.scope, kind, false, Some(label))?;
     address_json(context, &script)
 }
@@ -27,7 +27,7 @@ pub fn get_raw_change_address(context: &mut CallContext<'_>) -> Result<Value, Wa
     require_keys(&wallet, true)?;
     let settings = context.host.wallet.spend_settings(context.scope)?;
     let default = settings.change_type.unwrap_or(settings.address_type);
-    let kind = requested_type(&wallet, context.params.given(0), default)?;
+    let kind = address_type(context.params.given(0), default)?;
     let script = context.host.wallet.new_address(context.scope, kind, true, None)?;
     address_json(context, &script)
 }
@@ -36,18 +36,6 @@ pub fn get_raw_change_address(context: &mut CallContext<'_>) -> Result<Value, Wa
 fn require_keys(wallet: &WalletInfo, internal: bool) -> Result<(), WalletError> {
     let available = wallet.sources.iter().any(|source| source.internal == internal && source.available);
     if available { Ok(()) } else { Err(WalletError::NoKeys) }
-}
-
-/// The address type of a call, which the wallet may not have.
-fn requested_type(
-    wallet: &WalletInfo,
-    value: Option<&Value>,
-    default: AddressType,
-) -> Result<AddressType, WalletError> {
-    match address_type(value, default)? {
-        AddressType::Bech32m if wallet.kind == WalletKind::Legacy => Err(WalletError::LegacyTaproot),
-        kind => Ok(kind),
-    }
 }
 
 fn address_json(context: &CallContext<'_>, script: &ScriptBuf) -> Result<Value, WalletError> {

@@ -60,7 +60,9 @@ pub fn list_descriptors(context: &mut CallContext<'_>) -> Result<Vec<u8>, Wallet
             return Err(WalletError::NoPrivateDescriptor);
         }
     }
-    let mut entries: Vec<Entry<'_>> = descriptors.iter().map(Entry::new).collect();
+    // Imported keys and scripts, of which some may be watched alone.
+    let imported = context.host.wallet.imported_descriptors(context.scope, private)?;
+    let mut entries: Vec<Entry<'_>> = descriptors.iter().chain(&imported).map(Entry::new).collect();
     entries.sort_by_key(|entry| entry.desc);
     to_json(Answer { wallet_name: &wallet.name, descriptors: entries })
 }

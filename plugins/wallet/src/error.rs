@@ -68,17 +68,6 @@ pub enum WalletError {
     /// The path and the argument name different wallets.
     #[error("The RPC endpoint wallet and the wallet name parameter specify different wallets")]
     WalletsDiffer,
-    /// There is no wallet to migrate of the name.
-    #[error("Error: Wallet does not exist")]
-    NoSuchWallet,
-    /// An encrypted wallet without its passphrase cannot be migrated.
-    #[error("Error: Wallet decryption failed, the wallet passphrase was not provided or was incorrect.")]
-    NotDecrypted,
-    /// The same, with a passphrase that some versions of bitcoind took only up to its null character.
-    #[error(
-        "Error: Wallet decryption failed, the wallet passphrase entered was incorrect. The passphrase contains a null character (ie - a zero byte). If this passphrase was set with a version of this software prior to 25.0, please try again with only the characters up to — but not including — the first null character."
-    )]
-    NullInPassphrase,
 
     /// A label that stands for all labels.
     #[error("Invalid label name")]
@@ -101,9 +90,6 @@ pub enum WalletError {
     /// Not the name of an address type.
     #[error("Unknown address type '{0}'")]
     UnknownAddressType(String),
-    /// A taproot address from a wallet without descriptors.
-    #[error("Legacy wallets cannot provide bech32m addresses")]
-    LegacyTaproot,
     /// Not an address; the reason as validateaddress gives it.
     #[error("{0}")]
     AddressReason(String),
@@ -127,12 +113,6 @@ pub enum WalletError {
     #[error("Can't get descriptor string.")]
     NoPrivateDescriptor,
 
-    /// A method of descriptor wallets in one that has none.
-    #[error("{0} is not available for non-descriptor wallets")]
-    NotOfDescriptors(&'static str),
-    /// A method of legacy wallets in one of descriptors.
-    #[error("Only legacy wallets are supported by this command")]
-    OnlyLegacy,
     /// Not an extended public key of the network.
     #[error("Unable to parse HD key. Please provide a valid xpub")]
     HdKey,
@@ -148,35 +128,6 @@ pub enum WalletError {
     /// An address that is not of one key.
     #[error("Address does not refer to a key")]
     AddressWithoutKey,
-    /// A file that keys cannot be written to; why, in the host's words.
-    #[error("{0}")]
-    DumpFile(String),
-    /// A seed for a wallet that may not hold private keys.
-    #[error("Cannot set a HD seed to a wallet with private keys disabled")]
-    SeedWithoutKeys,
-    /// A seed that is not taken; why, in the host's words.
-    #[error("{0}")]
-    Seed(String),
-    /// Multisig in taproot.
-    #[error("Bech32m multisig addresses cannot be created with legacy wallets")]
-    TaprootMultisig,
-    /// A multisig whose script a legacy wallet does not keep.
-    #[error(
-        "Unsupported multisig script size for legacy wallet. Upgrade to descriptors to overcome this limitation for p2sh-segwit or bech32 scripts"
-    )]
-    MultisigSize,
-    /// A script that the wallet did not take.
-    #[error("Error importing script into the wallet")]
-    ScriptNotStored,
-    /// Neither a public key nor an address of one.
-    #[error("Invalid address: {0}")]
-    KeyAddress(String),
-    /// An address among keys that is not of one key.
-    #[error("'{0}' does not refer to a key")]
-    NoKeyOf(String),
-    /// An address whose public key the wallet does not know.
-    #[error("no full public key for address {0}")]
-    NoPublicKey(String),
     /// The wallet does not hold the private key of an address.
     #[error("Private key for address {0} is not known")]
     UnknownPrivateKey(String),
@@ -286,14 +237,6 @@ impl WalletError {
             | Self::NoAvoidReuse
             | Self::NoPrivateDescriptor
             | Self::Rescanning(_)
-            | Self::NotOfDescriptors(_)
-            | Self::OnlyLegacy
-            | Self::NoSuchWallet
-            | Self::NotDecrypted
-            | Self::NullInPassphrase
-            | Self::SeedWithoutKeys
-            | Self::MultisigSize
-            | Self::ScriptNotStored
             | Self::DescriptorExists
             | Self::UnknownPrivateKey(_)
             | Self::KeypoolNotFilled
@@ -301,11 +244,6 @@ impl WalletError {
             | Self::BumpWithoutKeys
             | Self::CannotSign => RpcErrorCode::WALLET,
             Self::HdKey
-            | Self::Seed(_)
-            | Self::TaprootMultisig
-            | Self::KeyAddress(_)
-            | Self::NoKeyOf(_)
-            | Self::NoPublicKey(_)
             | Self::UnknownHdKey(_)
             | Self::ManyHdKeys
             | Self::UnknownAddressType(_)
@@ -315,7 +253,6 @@ impl WalletError {
             Self::Spend(_) | Self::SigningFailed => RpcErrorCode::WALLET_INSUFFICIENT_FUNDS,
             Self::WalletNotNamed
             | Self::NoBackup
-            | Self::DumpFile(_)
             | Self::UnknownFlag(_)
             | Self::ImmutableFlag(_)
             | Self::FlagIsSet { .. }
@@ -323,7 +260,6 @@ impl WalletError {
             | Self::UnknownPurpose
             | Self::TextTooLong(..)
             | Self::WalletsDiffer
-            | Self::LegacyTaproot
             | Self::DuplicatedAddress(_)
             | Self::Dummy
             | Self::EmptyPassphrase

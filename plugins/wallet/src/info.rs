@@ -1,6 +1,5 @@
 //! `getwalletinfo` and `getwalletbackupinfo`.
 
-use outrigger_sdk::service::wallet::{WalletInfo, WalletKind};
 use outrigger_sdk::{FeeRate, amount};
 use serde_json::{Map, Value, json};
 
@@ -22,7 +21,6 @@ pub fn get_wallet_info(context: &mut CallContext<'_>) -> Result<Value, WalletErr
         Some(scan) => json!({"duration": scan.duration, "progress": f64::from(scan.millionths) / MILLION}),
         None => json!(false),
     };
-    let keypool_oldest = keypool_oldest(context, &wallet)?;
     let settings = context.host.wallet.spend_settings(context.scope)?;
     let mut object = Map::new();
     let mut put = |key: &str, value: Value| object.insert(key.to_owned(), value);
@@ -33,9 +31,6 @@ pub fn get_wallet_info(context: &mut CallContext<'_>) -> Result<Value, WalletErr
     put("unconfirmed_balance", amount::to_json(mine.untrusted_pending));
     put("immature_balance", amount::to_json(mine.immature));
     put("txcount", json!(wallet.transactions));
-    if let Some(oldest) = keypool_oldest {
-        put("keypoololdest", json!(oldest));
-    }
     put("keypoolsize", json!(wallet.keypool_external));
     put("keypoolsize_hd_internal", json!(wallet.keypool_internal));
     if wallet.encrypted {
@@ -45,7 +40,7 @@ pub fn get_wallet_info(context: &mut CallContext<'_>) -> Result<Value, WalletErr
     put("private_keys_enabled", json!(wallet.private_keys_enabled));
     put("avoid_reuse", json!(wallet.avoid_reuse));
     put("scanning", scanning);
-    put("descriptors", json!(wallet.kind != WalletKind::Legacy));
+    put("descriptors", json!(true));
     // createwallet refuses external signers, so no wallet has one.
     put("external_signer", json!(false));
     put("blank", json!(wallet.blank));
@@ -84,13 +79,4 @@ pub fn set_tx_fee(context: &mut CallContext<'_>) -> Result<Value, WalletError> {
 pub fn get_wallet_backup_info(context: &mut CallContext<'_>) -> Result<Value, WalletError> {
     let wallet = context.wallet()?;
     Ok(json!({"walletname": wallet.name, "backup_needed": wallet.backup_needed, "last_backup": wallet.last_backup}))
-}
-
-/// `keypoololdest`, which only legacy wallets have: when the oldest key of the keypool was made, or now where that is empty.
-fn keypool_oldest(context: &CallContext<'_>, wallet: &WalletInfo) -> Result<Option<u64>, WalletError> {
-    match (wallet.kind, wallet.keypool_oldest) {
-        (WalletKind::Legacy, 0) => Ok(Some(context.host.chain.time(context.scope)?)),
-        (WalletKind::Legacy, oldest) => Ok(Some(oldest)),
-        _ => Ok(None),
-    }
 }

@@ -1,4 +1,4 @@
-//! `gethdkeys`, `createwalletdescriptor`, `upgradewallet`, `dumpprivkey`, `dumpwallet`, `newkeypool`, `sethdseed`: the keys behind a wallet's addresses.
+//! `gethdkeys`, `createwalletdescriptor`, `upgradewallet`, `dumpprivkey`: the keys behind a wallet's addresses.
 
 use std::str::FromStr;
 
@@ -9,9 +9,7 @@ use outrigger_sdk::RpcError;
 use outrigger_sdk::descriptor::{Checksum, Descriptor};
 use outrigger_sdk::params::{Type, int32, object};
 use outrigger_sdk::service::ErrorKind;
-use outrigger_sdk::service::wallet::{
-    AddressType, DescriptorImport, HdKey, ImportOutcome, ScriptInfo, WalletInfo, WalletKind,
-};
+use outrigger_sdk::service::wallet::{AddressType, DescriptorImport, HdKey, ImportOutcome, ScriptInfo, WalletInfo};
 use outrigger_sdk::standard::{ScriptKind, address, classify};
 use outrigger_sdk::wire::Secret;
 use serde::Serialize;
@@ -21,11 +19,7 @@ use crate::arguments::{address_type, wrong_type};
 use crate::error::WalletError;
 use crate::info::WALLET_VERSION;
 use crate::{CallContext, to_json};
-use outrigger_sdk::sign::WifKey;
 use outrigger_sdk::spend::known::redeem_script;
-
-/// What bitcoind says of a seed that is no key.
-const INVALID_KEY: &str = "Invalid private key";
 
 /// `upgradewallet`: a wallet is of the latest version, and stays so.
 pub fn upgrade_wallet(context: &mut CallContext<'_>) -> Result<Value, WalletError> {
@@ -76,9 +70,6 @@ struct ToldDescriptor<'a> {
 /// `gethdkeys`: the extended keys of the wallet's descriptors.
 pub fn get_hd_keys(context: &mut CallContext<'_>) -> Result<Vec<u8>, WalletError> {
     let wallet = context.wallet()?;
-    if wallet.kind == WalletKind::Legacy {
-        return Err(WalletError::NotOfDescriptors("gethdkeys"));
-    }
     let active_only = option(context, 0, "active_only")?.unwrap_or(false);
     let private = option(context, 0, "private")?.unwrap_or(false);
     if private && wallet.locked {
@@ -100,9 +91,7 @@ pub fn get_hd_keys(context: &mut CallContext<'_>) -> Result<Vec<u8>, WalletError
 
 /// `createwalletdescriptor`: adds the descriptors of an address type, of a master key that the wallet has.
 pub fn create_wallet_descriptor(context: &mut CallContext<'_>) -> Result<Value, WalletError> {
-    if context.wallet()?.kind == WalletKind::Legacy {
-        return Err(WalletError::NotOfDescriptors("createwalletdescriptor"));
-    }
+    context.wallet()?;
     let kind = address_type(Some(context.params.get(0)), AddressType::Bech32)?;
     let sides = option(context, 1, "internal")?.map_or_else(|| vec![false, true], |internal| vec![internal]);
     unlocked(context)?;
@@ -195,58 +184,8 @@ fn descriptor_of(master: &Secret, kind: AddressType, internal: bool, network: Ne
     Secret::new(format!("{open}{}/{purpose}h/{coin}h/0h/{side}/*{close}", master.expose()))
 }
 
-/// `dumpwallet`: writes the wallet's private keys and scripts to a file on the host's machine.
-pub fn dump_wallet(context: &mut CallContext<'_>) -> Result<Value, WalletError> {
-    if context.wallet()?.kind == WalletKind::Descriptors {
-        return Err(WalletError::OnlyLegacy);
-    }
-    unlocked(context)?;
-    let written = context.host.wallet.dump(context.scope, context.params.text(0)?.to_owned());
-    let path = written.map_err(|error| match error.kind {
-        ErrorKind::Refused => WalletError::DumpFile(error.detail),
-        _ => error.into(),
-    })?;
-    Ok(json!({"filename": path}))
-}
-
-/// `newkeypool`: goes on behind the addresses that are derived ahead.
-pub fn new_keypool(context: &mut CallContext<'_>) -> Result<Value, WalletError> {
-    if context.wallet()?.kind == WalletKind::Descriptors {
-        return Err(WalletError::OnlyLegacy);
-    }
-    context.host.wallet.new_keypool(context.scope)?;
-    Ok(Value::Null)
-}
-
-/// `sethdseed`: gives the wallet a new seed.
-pub fn set_hd_seed(context: &mut CallContext<'_>) -> Result<Value, WalletError> {
-    let given = context.params.given(1).is_some();
-    let seed = given.then(|| context.take_secret(1));
-    let wallet = context.wallet()?;
-    if wallet.kind == WalletKind::Descriptors {
-        return Err(WalletError::OnlyLegacy);
-    }
-    if !wallet.private_keys_enabled {
-        return Err(WalletError::SeedWithoutKeys);
-    }
-    unlocked(context)?;
-    let active = context.params.flag_or(0, true)?;
-    if let Some(seed) = &seed {
-        WifKey::parse(seed.expose(), context.network()?.into())
-            .map_err(|_| WalletError::Seed(INVALID_KEY.to_owned()))?;
-    }
-    context.host.wallet.set_hd_seed(context.scope, seed, active).map_err(|error| match error.kind {
-        ErrorKind::Refused => WalletError::Seed(error.detail),
-        _ => error.into(),
-    })?;
-    Ok(Value::Null)
-}
-
 /// `dumpprivkey`: the private key of an address of one key.
 pub fn dump_private_key(context: &mut CallContext<'_>) -> Result<Vec<u8>, WalletError> {
-    if context.wallet()?.kind == WalletKind::Descriptors {
-        return Err(WalletError::OnlyLegacy);
-    }
     unlocked(context)?;
     let given = context.params.text(0)?;
     let script = address::to_script(given, context.network()?).map_err(|_| WalletError::Address)?;

@@ -20,7 +20,6 @@ mod keys;
 mod labels;
 mod locks;
 mod manage;
-mod multisig;
 mod parents;
 mod recipients;
 mod send;
@@ -58,7 +57,6 @@ impl WalletPlugin {
             "createwallet" => manage::create_wallet(q).and_then(to_json),
             "loadwallet" => manage::load_wallet(q).and_then(to_json),
             "unloadwallet" => manage::unload_wallet(q).and_then(to_json),
-            "migratewallet" => manage::migrate_wallet(q).and_then(to_json),
             "listwallets" => manage::list_wallets(q).and_then(to_json),
             "listwalletdir" => manage::list_wallet_dir(q).and_then(to_json),
             "getwalletinfo" => info::get_wallet_info(q).and_then(to_json),
@@ -79,10 +77,6 @@ impl WalletPlugin {
             "gethdkeys" => keys::get_hd_keys(q),
             "createwalletdescriptor" => keys::create_wallet_descriptor(q).and_then(to_json),
             "dumpprivkey" => keys::dump_private_key(q),
-            "addmultisigaddress" => multisig::add_multisig_address(q).and_then(to_json),
-            "dumpwallet" => keys::dump_wallet(q).and_then(to_json),
-            "sethdseed" => keys::set_hd_seed(q).and_then(to_json),
-            "newkeypool" => keys::new_keypool(q).and_then(to_json),
             "getaddressinfo" => address_info::get_address_info(q).and_then(to_json),
             "listdescriptors" => descriptors::list_descriptors(q),
             "listunspent" => unspent::list_unspent(q),

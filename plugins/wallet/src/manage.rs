@@ -11,8 +11,10 @@ use crate::error::WalletError;
 /// What createwallet says of a passphrase without a character.
 const EMPTY_PASSPHRASE: &str = "Empty string given as passphrase, wallet will not be encrypted.";
 
-/// `createwallet`: makes a wallet and loads it. Without `descriptors` it takes both kinds of imports; an explicit true
-/// or false makes a wallet of one kind.
+/// What createwallet says of `descriptors=false`.
+const ONE_KIND: &str = "There is one kind of wallet, which takes descriptors as well as keys and scripts: descriptors=false has no effect.";
+
+/// `createwallet`: makes a wallet and loads it.
 pub fn create_wallet(context: &mut CallContext<'_>) -> Result<Value, WalletError> {
     let passphrase_given = context.params.given(3).is_some();
     let passphrase = context.take_secret(3);
@@ -22,6 +24,9 @@ pub fn create_wallet(context: &mut CallContext<'_>) -> Result<Value, WalletError
     let mut warnings = Vec::new();
     if passphrase_given && passphrase.expose().is_empty() {
         warnings.push(EMPTY_PASSPHRASE.to_owned());
+    }
+    if !params.flag_or(5, true)? {
+        warnings.push(ONE_KIND.to_owned());
     }
     if params.flag_or(7, false)? {
         return Err(WalletError::ExternalSigner);
@@ -35,7 +40,6 @@ pub fn create_wallet(context: &mut CallContext<'_>) -> Result<Value, WalletError
         blank: params.flag_or(2, false)?,
         passphrase,
         avoid_reuse: params.flag_or(4, false)?,
-        descriptors: params.given(5).map(flag).transpose()?,
         load_on_startup: params.given(6).map(flag).transpose()?,
     };
     warnings.extend(context.host.wallet.create(context.scope, options)?);
@@ -84,28 +88,6 @@ fn wallet_to_unload(context: &CallContext<'_>, argument: Option<&str>) -> Result
         Err(_) => false,
     };
     if differs { Err(WalletError::WalletsDiffer) } else { Ok(argument.to_owned()) }
-}
-
-/// `migratewallet`: makes a wallet of keys and scripts one of descriptors.
-pub fn migrate_wallet(context: &mut CallContext<'_>) -> Result<Value, WalletError> {
-    let passphrase = context.take_secret(1);
-    let name = context.params.given(0).map(text).transpose()?.map(str::to_owned);
-    let has_null = passphrase.expose().contains('\0');
-    let migrated = context.host.wallet.migrate(context.scope, name, passphrase).map_err(|error| match error.kind {
-        ErrorKind::WalletNotSpecified => WalletError::WalletNotNamed,
-        ErrorKind::Malformed => WalletError::WalletsDiffer,
-        ErrorKind::NotFound => WalletError::NoSuchWallet,
-        ErrorKind::PassphraseIncorrect if has_null => WalletError::NullInPassphrase,
-        ErrorKind::PassphraseIncorrect => WalletError::NotDecrypted,
-        _ => error.into(),
-    })?;
-    let mut answer = Map::new();
-    let mut tell = |key: &str, value: Option<String>| value.map(|value| answer.insert(key.to_owned(), json!(value)));
-    tell("wallet_name", Some(migrated.wallet));
-    tell("watchonly_name", migrated.watch_only);
-    tell("solvables_name", migrated.solvables);
-    tell("backup_path", Some(migrated.backup));
-    Ok(Value::Object(answer))
 }
 
 /// `listwallets`: the loaded wallets.

@@ -15,7 +15,6 @@
 
 mod collect;
 mod combine;
-mod dump;
 mod job;
 mod keys;
 mod message;
@@ -40,7 +39,6 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use bitcoin::{Transaction, TxOut};
 
 pub use combine::combine_transactions;
-pub use dump::{DumpEntry, DumpLine, decode_dump_label, dump_lines, encode_dump_label};
 pub use keys::{KeySource, LocalKeys, WalletKeys, sign_digest};
 pub use message::{MalformedSignature, message_digest, message_signature, message_signer, sign_message};
 pub use partial::{AskedKey, PartialInput, PartialOutcome, PartialTransaction, inspect_scripts};

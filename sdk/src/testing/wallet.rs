@@ -13,11 +13,11 @@ use super::{StubMempool, lock};
 use outrigger_service::mempool::Admission;
 use outrigger_service::wallet::{
     AddressType, Balances, BalancesQuery, CoinBatch, CreateOptions, DescriptorImport, DescriptorInfo, HdKey,
-    HistoryBatch, HistoryQuery, Import, ImportOutcome, LabelBatch, LabelledAddress, LabelledScript, Migration,
-    Ownership, Received, ReceivedQuery, Replaceable, ScriptInfo, SpendSettings, TxState, WalletInfo, WalletKind,
+    HistoryBatch, HistoryQuery, Import, ImportOutcome, LabelBatch, LabelledAddress, LabelledScript, Ownership,
+    Received, ReceivedQuery, Replaceable, ScriptInfo, SpendSettings, TxState, WalletInfo,
 };
 use outrigger_service::wire::{Blob, Encoded, Secret};
-use outrigger_service::{ErrorKind, Mempool, Result, Scope, ServiceError, Wallet};
+use outrigger_service::{ErrorKind, Mempool, Result, Scope, Wallet};
 use outrigger_values::FeeRate;
 
 /// The wallet that a test set, or none.
@@ -204,46 +204,6 @@ impl Wallet for StubWallet {
             let place = state.transactions.iter().position(|known| known.transaction.txid == txid);
             state.transactions.remove(place.ok_or(ErrorKind::NotFound)?);
             Ok(())
-        })?
-    }
-
-    fn new_keypool(&self, _: Scope) -> Result<()> {
-        self.with(|state| state.new_keypools += 1)
-    }
-
-    fn dump(&self, _: Scope, file: String) -> Result<String> {
-        self.with(|state| {
-            if state.dumps.contains_key(&file) {
-                return Err(ServiceError::new(ErrorKind::Refused, format!("{file} already exists.")));
-            }
-            state.dumps.insert(file.clone(), Secret::default());
-            Ok(file)
-        })?
-    }
-
-    fn read_dump(&self, _: Scope, file: String) -> Result<Secret> {
-        self.with(|state| state.dumps.get(&file).cloned())?.ok_or_else(|| ErrorKind::Refused.into())
-    }
-
-    fn set_hd_seed(&self, _: Scope, seed: Option<Secret>, active: bool) -> Result<()> {
-        self.with(|state| state.seeds.push((seed, active)))
-    }
-
-    fn migrate(&self, _: Scope, name: Option<String>, passphrase: Secret) -> Result<Migration> {
-        self.with(|state| {
-            let wallet = name.unwrap_or_else(|| state.info.name.clone());
-            if wallet != state.info.name {
-                return Err(ErrorKind::NotFound.into());
-            }
-            if state.info.kind != WalletKind::Legacy {
-                return Err(ServiceError::new(ErrorKind::Refused, "Error: This wallet is already a descriptor wallet"));
-            }
-            if state.passphrase.as_ref().is_some_and(|right| *right != passphrase) {
-                return Err(ErrorKind::PassphraseIncorrect.into());
-            }
-            state.info.kind = WalletKind::Descriptors;
-            let backup = format!("{wallet}.legacy.bak");
-            Ok(Migration { wallet, watch_only: None, solvables: None, backup })
         })?
     }
 
@@ -443,5 +403,9 @@ impl Wallet for StubWallet {
 
     fn begin_payment(&self, _: Scope) -> Result<()> {
         Ok(())
+    }
+
+    fn imported_descriptors(&self, _: Scope, _: bool) -> Result<Vec<DescriptorInfo>> {
+        self.with(|state| state.imported.clone())
     }
 }

@@ -10,7 +10,7 @@ use super::rows::KnownTransaction;
 use outrigger_service::wallet::{
     AddressSource, AddressType, Balances, BalancesQuery, DescriptorInfo, HdKey, Import, ImportOutcome, Ownership,
     Received, ReceivedBy, ReceivedQuery, ScriptInfo, SpendSettings, Synced, TxState, WalletCoin, WalletInfo,
-    WalletKind, WalletOutput, WalletTransaction,
+    WalletOutput, WalletTransaction,
 };
 use outrigger_service::wire::{Blob, Secret};
 use outrigger_values::amount::Saturating;
@@ -36,6 +36,8 @@ pub struct WalletState {
     pub spending: SpendSettings,
     /// The descriptors.
     pub descriptors: Vec<DescriptorInfo>,
+    /// What was imported as keys and scripts, as descriptors.
+    pub imported: Vec<DescriptorInfo>,
     /// The addresses to hand out next.
     pub addresses: VecDeque<ScriptBuf>,
     /// The keys that may sign.
@@ -50,12 +52,6 @@ pub struct WalletState {
     pub hd_keys: Vec<HdKey>,
     /// The transactions that were added by hand, with block and position.
     pub added: Vec<(Blob, BlockHash, u32)>,
-    /// How often the keypool was made anew.
-    pub new_keypools: u32,
-    /// The files that keys were dumped to, and their texts.
-    pub dumps: BTreeMap<String, Secret>,
-    /// The seeds that were set, and whether they became active.
-    pub seeds: Vec<(Option<Secret>, bool)>,
     /// The heights of the last rescan that was started for some.
     pub rescan_heights: Option<(u32, Option<u32>)>,
     /// The passphrase of an encrypted wallet.
@@ -77,7 +73,6 @@ impl WalletState {
             info: WalletInfo {
                 name: name.to_owned(),
                 synced: Synced { hash, height, time, median_time: time },
-                kind: WalletKind::Both,
                 private_keys_enabled: true,
                 blank: false,
                 avoid_reuse: false,
@@ -93,7 +88,6 @@ impl WalletState {
                 last_backup: 0,
                 keypool: 1000,
                 sources: all_sources(),
-                keypool_oldest: 0,
                 warnings: Vec::new(),
                 node_behind: None,
             },
@@ -105,6 +99,7 @@ impl WalletState {
             locked: BTreeSet::new(),
             spending: SpendSettings::default(),
             descriptors: Vec::new(),
+            imported: Vec::new(),
             addresses: VecDeque::new(),
             keys: Vec::new(),
             imports: Vec::new(),
@@ -112,9 +107,6 @@ impl WalletState {
             rescan: None,
             hd_keys: Vec::new(),
             added: Vec::new(),
-            new_keypools: 0,
-            dumps: BTreeMap::new(),
-            seeds: Vec::new(),
             rescan_heights: None,
             passphrase: None,
             backups: Vec::new(),

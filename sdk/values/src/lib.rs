@@ -8,7 +8,6 @@ mod feerate;
 mod json_words;
 pub mod params;
 pub mod text;
-pub mod time;
 pub mod typed;
 
 pub use error::{RpcError, RpcErrorCode};

@@ -242,14 +242,3 @@ fn importprunedfunds_and_removeprunedfunds_answer_as_the_node() {
     wallets.theirs.call("loadwallet", json!(["w"]));
     check(&mut wallets);
 }
-
-#[test]
-fn methods_of_legacy_wallets_are_refused_in_descriptor_wallets_as_the_node_refuses_them() {
-    let Some(wallets) = Wallets::start() else { return };
-    let mut wallets = wallets.with("d", &[json!(false), json!(false), json!(""), json!(false), json!(true)]);
-    for (method, params) in
-        [("importpubkey", json!(["aa"])), ("importprivkey", json!(["aa"])), ("dumpprivkey", json!([ADDRESS]))]
-    {
-        wallets.check(method, params).unwrap_err();
-    }
-}

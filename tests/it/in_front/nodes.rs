@@ -73,7 +73,7 @@ fn pruned_node_is_rescanned_as_far_as_its_blocks_are_needed() {
         assert!(said.starts_with("Rescan failed for descriptor with timestamp 0."), "{answer}");
         assert_eq!(wallet.call("getwalletinfo", json!([]))["txcount"], json!(0));
         // What rescans the whole chain is refused.
-        client.call("createwallet", json!(["keys", false, false, "", false, false]));
+        client.call("createwallet", json!(["keys"]));
         let mut keys = client.wallet("keys");
         let wif = "cMahea7zqjxrtgAbB7LSGbcQUr1uX1ojuat9jZodMN87K7XCyj5v";
         let public_key = "02c6047f9441ed7d6d3045406e95c07cd85c778e4b8cef3ca7abac09b95c709ee5";
@@ -84,8 +84,6 @@ fn pruned_node_is_rescanned_as_far_as_its_blocks_are_needed() {
             assert_eq!(keys.refused(method, json!([given])), refused, "{method}");
             assert_eq!(keys.call(method, json!([given, "", false])), Value::Null, "{method}");
         }
-        let refused = (-4, "Importing wallets is disabled when blocks are pruned".to_owned());
-        assert_eq!(keys.refused("importwallet", json!(["/no/such/file"])), refused);
         // The same for the blocks since a wallet was last loaded.
         match client.try_call("loadwallet", json!(["away"])) {
             Ok(_) => {

@@ -84,10 +84,10 @@ fn wallets_by_absolute_paths_are_told_apart_and_may_be_long() {
 }
 
 #[test]
-fn wallets_by_absolute_paths_are_backed_up_restored_and_migrated() {
+fn wallets_by_absolute_paths_are_backed_up_and_restored() {
     let (host, folder) = (Host::start(), tempfile::tempdir().unwrap());
     let mut client = host.client();
-    client.call("createwallet", json!(["/nowhere/old", false, false, "", false, false]));
+    client.call("createwallet", json!(["/nowhere/old"]));
     let mut wallet = client.wallet("/nowhere/old");
     let address = wallet.call("getnewaddress", json!(["mine"]));
     wallet.call("importaddress", json!(["bcrt1qqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqdku202", "theirs", false]));
@@ -100,14 +100,6 @@ fn wallets_by_absolute_paths_are_backed_up_restored_and_migrated() {
     let (code, message) = client.refused("restorewallet", json!(["/nowhere/new", backup]));
     assert!(code == -36 && message.starts_with("Failed to restore wallet. Database file exists in "), "{message}");
 
-    let migrated = client.call("migratewallet", json!(["/nowhere/old"]));
-    assert_eq!(migrated["wallet_name"], json!("/nowhere/old"));
-    assert_eq!(migrated["watchonly_name"], json!("/nowhere/old_watchonly"));
-    let backup = Path::new(migrated["backup_path"].as_str().unwrap());
-    assert!(backup.is_file() && backup.starts_with(std::fs::canonicalize(host.datadir()).unwrap()), "{migrated}");
-    let mut loaded = client.call("listwallets", json!([])).as_array().unwrap().clone();
-    loaded.sort_unstable_by_key(Value::to_string);
-    assert_eq!(json!(loaded), json!(["/nowhere/new", "/nowhere/old", "/nowhere/old_watchonly"]));
     assert!(!Path::new("/nowhere").exists());
 }
 

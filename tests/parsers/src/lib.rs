@@ -14,14 +14,12 @@ mod tests;
 use std::str::from_utf8;
 
 use bitcoin::consensus::{deserialize, serialize};
-use bitcoin::{Network, NetworkKind, Transaction};
+use bitcoin::{Network, Transaction};
 use outrigger_sdk::descriptor::{Checksum, Descriptor};
 use outrigger_sdk::manifest::Manifest;
 use outrigger_sdk::params::{decode_hex, encode_hex};
 use outrigger_sdk::psbt::Psbt;
-use outrigger_sdk::sign::{DumpEntry, dump_lines, encode_dump_label};
 use outrigger_sdk::standard::{asm, classify, transaction_from_hex};
-use outrigger_sdk::time::to_iso8601;
 
 pub use messages::messages;
 pub use signing::signing;
@@ -35,7 +33,7 @@ pub struct Target {
 }
 
 /// All of them.
-pub const TARGETS: [Target; 20] = [
+pub const TARGETS: [Target; 19] = [
     Target { name: "signing", run: signing },
     Target { name: "descriptor", run: descriptor },
     Target { name: "transaction", run: transaction },
@@ -54,7 +52,6 @@ pub const TARGETS: [Target; 20] = [
     Target { name: "psbt", run: psbt },
     Target { name: "zmq_subscriber", run: host::zmq_subscriber },
     Target { name: "mempool_file", run: host::mempool_file },
-    Target { name: "dump", run: dump },
     Target { name: "runner_message", run: host::runner_message },
 ];
 
@@ -122,30 +119,6 @@ pub fn manifest(bytes: &[u8]) {
     if let Ok(manifest) = Manifest::parse(bytes) {
         drop(manifest.options(&serde_json::Map::new()));
         manifest.methods.iter().for_each(|method| drop(method.full_help()));
-    }
-}
-
-/// The text of a wallet's dump (importwallet).
-pub fn dump(bytes: &[u8]) {
-    let Ok(text) = from_utf8(bytes) else { return };
-    for line in dump_lines(text, NetworkKind::Test) {
-        let (first, label) = match &line.entry {
-            DumpEntry::Key { wif, label, .. } => (wif.expose().to_owned(), label.clone()),
-            DumpEntry::Script(script) => (encode_hex(script.as_bytes()), None),
-        };
-        let said =
-            label.as_deref().map_or("change=1".to_owned(), |label| format!("label={}", encode_dump_label(label)));
-        // As dumpwallet writes it.
-        let written = format!("{first} {} {said} # addr=x", to_iso8601(line.time));
-        let again = dump_lines(&written, NetworkKind::Test).next().unwrap_or_else(|| panic!("{written:?} is lost"));
-        match (&line.entry, &again.entry) {
-            (DumpEntry::Key { public_key, label, .. }, DumpEntry::Key { public_key: same, label: told, .. }) => {
-                assert_eq!((public_key, label), (same, told));
-            }
-            (DumpEntry::Script(script), DumpEntry::Script(same)) => assert_eq!(script, same),
-            _ => panic!("{written:?} is read as something else"),
-        }
-        assert_eq!(again.time, line.time);
     }
 }
 

@@ -152,18 +152,11 @@ fn corpus(name: &str) -> Vec<Vec<u8>> {
             "  [ ] ",
         ]),
         "manifest" => ["signing", "wallet", "chain"].map(|name| file(&format!("plugins/{name}/manifest.json"))).into(),
-        "database" => {
-            ["plain", "imported"].map(|name| file(&format!("tests/data/former/wallets/{name}/data.mdb"))).into()
-        }
+        "database" => ["both", "legacy"].map(|name| file(&format!("tests/data/former/{name}/data.mdb"))).into(),
         "framing" => texts(&[
             "POST / HTTP/1.1\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n",
             "POST / HTTP/1.1\r\nContent-Length: 18\r\nTE: trailers\r\n\r\nTransfer-Encoding:GET / HTTP/1.1\n\n",
             "\n\r\nPOST / HTTP/1.1\nhost: x\ntransfer-encoding:x\ncontent-length:   2\n\n{}",
-        ]),
-        "dump" => texts(&[
-            "# Wallet dump created by Bitcoin\n\ncMahea7zqjxrtgAbB7LSGbcQUr1uX1ojuat9jZodMN87JcbXMTcA 2020-01-01T00:00:00Z label=a%20b # addr=x hdkeypath=m\n",
-            "cMahea7zqjxrtgAbB7LSGbcQUr1uX1ojuat9jZodMN87JcbXMTcA 1970-01-01T00:00:01Z reserve=1 # addr=x\n5121 0 script=1 # addr=y\n",
-            "91avARGdfge8E4tZfYLoxeJ5sGBdNJQH4kvjJoQFacbgwmaKkrx 2038-01-19T03:14:08Z hdseed=1 change=1\n76a914 2106-02-07T06:28:15Z script=1",
         ]),
         "load_list" => {
             let written = r#"{"version":2,"wallets":["a","b/c"]}"#;
@@ -308,4 +301,4 @@ macro_rules! tests {
     };
 }
 
-tests! { signing descriptor transaction block messages envelope manifest amount database framing load_list zmq node_reply node_result node_wallet psbt zmq_subscriber mempool_file dump runner_message }
+tests! { signing descriptor transaction block messages envelope manifest amount database framing load_list zmq node_reply node_result node_wallet psbt zmq_subscriber mempool_file runner_message }

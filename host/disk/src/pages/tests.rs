@@ -54,7 +54,7 @@ fn rows(file: &Path) -> Result<Seen, Fault> {
         rows.insert((table.to_owned(), key.to_vec()), value.to_vec());
         Ok(())
     })?;
-    examine(&file, b"no such row")?.check(true)?;
+    examine(&file, b"no such row")?.check()?;
     Ok(rows)
 }
 

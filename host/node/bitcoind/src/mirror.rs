@@ -172,7 +172,7 @@ impl Mirror {
 /// Whether all pages of the file can be read.
 pub(super) fn is_whole(file: &Path, layout_key: &[u8]) -> bool {
     let read = outrigger_disk::pages::DataFile::open(file);
-    read.is_ok_and(|data| outrigger_disk::examine(&data, layout_key).is_ok_and(|examined| examined.check(true).is_ok()))
+    read.is_ok_and(|data| outrigger_disk::examine(&data, layout_key).is_ok_and(|examined| examined.check().is_ok()))
 }
 
 impl Tables {

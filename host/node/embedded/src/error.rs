@@ -6,7 +6,7 @@ use bitcoin::{BlockHash, Network};
 use outrigger_node::NodeError;
 
 use outrigger_disk::pages::Fault;
-use outrigger_disk::{Damage, RemakeError, TableError, is_full};
+use outrigger_disk::{Damage, MakeError, TableError, is_full};
 
 /// Why the node could not do what it was asked. Nothing was changed, unless only the last wait for the disk failed.
 #[derive(Debug, thiserror::Error)]
@@ -94,12 +94,11 @@ impl From<TableError> for EmbeddedError {
     }
 }
 
-impl From<RemakeError> for EmbeddedError {
-    fn from(error: RemakeError) -> Self {
+impl From<MakeError> for EmbeddedError {
+    fn from(error: MakeError) -> Self {
         match error {
-            RemakeError::Fault(fault) => Self::BadFile { file: PathBuf::new(), fault },
-            RemakeError::Table(error) => error.into(),
-            RemakeError::File(error) => Self::from(heed::Error::Io(error)),
+            MakeError::Table(error) => error.into(),
+            MakeError::File(error) => Self::from(heed::Error::Io(error)),
         }
     }
 }

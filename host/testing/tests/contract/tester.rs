@@ -150,7 +150,6 @@ impl Tester {
             blank: true,
             passphrase: Secret::default(),
             avoid_reuse: false,
-            descriptors: None,
             load_on_startup: None,
         };
         change(&mut options);

@@ -4,7 +4,6 @@
 //! are not bound to a thread. The map is reserved whole when the environment is opened and never resized, for resizing
 //! under a snapshot is undefined behaviour. Before it is opened, all of the file is checked.
 
-pub mod former;
 pub mod rows;
 pub mod tables;
 
@@ -16,10 +15,10 @@ pub use tables::Tables;
 
 use super::Settings;
 use super::error::{Result, WalletError};
-pub use crate::layout::{CHECKSUMMED, LAYOUT};
+pub use crate::layout::LAYOUT;
 use outrigger_disk::pages::DataFile;
 pub use outrigger_disk::{DATA_FILE, LOCK_FILE};
-use outrigger_disk::{Damage, Environment, Opening};
+use outrigger_disk::{Damage, Environment, Examined, Opening};
 
 /// Where the layout stands: the first field of the wallet's own row, in all layouts.
 pub const LAYOUT_KEY: &[u8] = b"meta";
@@ -67,7 +66,7 @@ impl Store {
         Ok(Self { env, tables })
     }
 
-    /// Checks all of the file in `folder`, and opens its tables. A wallet of a former layout is brought to this one.
+    /// Checks all of the file in `folder`, and opens its tables.
     ///
     /// # Errors
     /// [`WalletError::BadFile`] when the file is damaged, [`WalletError::NotAWallet`] when a table is missing,
@@ -77,31 +76,18 @@ impl Store {
         let bad = |fault| WalletError::BadFile { file: file.clone(), fault };
         outrigger_disk::finish(folder)?;
         let data = DataFile::open(&file).map_err(bad)?;
-        // What a later version has changed about its files may look like damage to this one.
+        // What another version has changed about its files may look like damage to this one.
         let glance = outrigger_disk::glance(&data, LAYOUT_KEY).map_err(bad)?;
-        if let Some(found) = glance.sure_layout().and_then(layout).filter(|found| *found > LAYOUT) {
+        if let Some(found) = glance.sure_layout().and_then(layout).filter(|found| *found != LAYOUT) {
             return Err(WalletError::OtherLayout { found, program: glance.program.unwrap_or_default() });
         }
-        let examined = outrigger_disk::examine(&data, LAYOUT_KEY).map_err(bad)?;
+        outrigger_disk::examine(&data, LAYOUT_KEY).and_then(Examined::check).map_err(bad)?;
         drop(data);
-        let program = examined.program.clone();
-        let found = examined.layout.as_deref().and_then(layout).ok_or(WalletError::NotAWallet)?;
-        examined.check(found >= CHECKSUMMED).map_err(bad)?;
-        match found {
-            CHECKSUMMED..=LAYOUT => {}
-            former::FORMER => former::take_over(folder, settings).map_err(|error| WalletError::remake(error, &file))?,
-            found => return Err(WalletError::OtherLayout { found, program: program.unwrap_or_default() }),
-        }
         let env = Environment::open(folder, &opening(folder, settings))?;
         let txn = env.read()?;
         let tables = Tables::open(&env, &txn)?.ok_or(WalletError::NotAWallet)?;
         // Handles of tables that a read transaction opened become the environment's own when it commits.
         txn.commit()?;
-        if (CHECKSUMMED..LAYOUT).contains(&found) {
-            let mut txn = env.write()?;
-            former::take_labels_out(&tables, &mut txn)?;
-            txn.commit()?;
-        }
         Ok(Self { env, tables })
     }
 

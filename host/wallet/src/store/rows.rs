@@ -10,6 +10,7 @@ use bitcoin::{Amount, BlockHash, ScriptBuf};
 use outrigger_descriptor::Descriptor;
 use outrigger_service::wallet::{KeyOrigin, Ownership, TxState};
 use outrigger_service::wire::{Blob, wire_struct};
+use outrigger_values::params::encode_hex;
 
 wire_struct! {
     /// What a wallet is, and its counters.
@@ -17,8 +18,6 @@ wire_struct! {
     pub struct MetaRow {
         /// The version of the tables' layout.
         pub version: u32,
-        /// Which imports it takes, as the wire number of `WalletKind`.
-        pub kind: u8,
         /// Whether it may hold private keys.
         pub private_keys_enabled: bool,
         /// Whether it was made without keys of its own, and has got none since. Imports leave it as it is.
@@ -53,7 +52,6 @@ wire_struct! {
         /// The key that encrypts the entries, itself encrypted with what Argon2id makes of the passphrase.
         pub encrypted_key: Blob,
         /// Zeros, so that the row gets pages of its own, which can be overwritten once they are free.
-        #[since(1)]
         pub filler: Blob,
     }
 }
@@ -91,10 +89,8 @@ wire_struct! {
         /// The running-maximum time of the last block that could not be read, in seconds; 0 when all could.
         pub unreadable: u32,
         /// The height at which it began; none while it has read nothing.
-        #[since(1)]
         pub first_height: Option<u32>,
         /// The last height to read; none to go on to where the wallet stands.
-        #[since(1)]
         pub last_height: Option<u32>,
     }
 }
@@ -134,10 +130,8 @@ wire_struct! {
         pub internal: bool,
         /// Whether its private text is stored.
         pub has_private: bool,
-        /// The extended public keys in it whose private keys are in that text. None in rows that were written before this was
-        /// noted.
-        #[since(1)]
-        pub private_keys: Option<Vec<String>>,
+        /// The extended public keys in it whose private keys are in that text.
+        pub private_keys: Vec<String>,
     }
 }
 
@@ -146,15 +140,12 @@ impl DescriptorRow {
     pub fn note_private_keys(&mut self, parsed: &Descriptor) {
         self.has_private = parsed.has_private_keys();
         let held = parsed.extended_keys().into_iter().filter(|(_, private)| private.is_some());
-        self.private_keys = Some(held.map(|(public, _)| public.to_string()).collect());
+        self.private_keys = held.map(|(public, _)| public.to_string()).collect();
     }
 
-    /// Whether it holds the private key of an extended key that it is written with, as far as that is known without opening it.
+    /// Whether it holds the private key of an extended key that it is written with.
     pub fn holds(&self, xpub: &str) -> bool {
-        match &self.private_keys {
-            Some(held) => held.iter().any(|held| held == xpub),
-            None => self.has_private,
-        }
+        self.private_keys.iter().any(|held| held == xpub)
     }
 }
 
@@ -169,7 +160,6 @@ wire_struct! {
         /// Whose it is by imported keys and scripts alone.
         pub imported: Ownership,
         /// Whether a transaction of the wallet has spent an output of it, whatever became of that transaction.
-        #[since(1)]
         pub spent_from: bool,
     }
 }
@@ -219,6 +209,20 @@ wire_struct! {
         pub private: bool,
         /// Where it comes from.
         pub origin: Option<KeyOrigin>,
+    }
+}
+
+impl KeyRow {
+    /// It as a descriptor has it, behind its origin.
+    pub fn expression(&self) -> String {
+        let key = encode_hex(&self.public_key);
+        self.origin.as_ref().map_or_else(
+            || key.clone(),
+            |origin| {
+                let path = origin.path.strip_prefix('m').unwrap_or(&origin.path);
+                format!("[{}{path}]{key}", encode_hex(&origin.fingerprint))
+            },
+        )
     }
 }
 

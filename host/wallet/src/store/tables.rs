@@ -2,7 +2,7 @@
 //!
 //! | table | key | value |
 //! |---|---|---|
-//! | meta | name | one row each: `meta`, `program`, `synced`, `chain`, `rescan`, `changes`, `scrub`, `proven`, and `seal` (encrypted) or `clear` (not); `lock`, txid, vout (LE), empty, for each coin that stays locked; `next`, address type, internal, number (LE) of the descriptor whose turn comes when the active one has no address left |
+//! | meta | name | one row each: `meta`, `program`, `synced`, `chain`, `rescan`, `changes`, `scrub`, and `seal` (encrypted) or `clear` (not); `lock`, txid, vout (LE), empty, for each coin that stays locked |
 //! | descriptors | number (BE) | [`DescriptorRow`] |
 //! | identities | SHA-256 of the identity | number (LE) of the descriptor |
 //! | active | address type, internal | number (LE) of the descriptor |
@@ -60,24 +60,12 @@ pub const PLAINTEXT_KEY: &[u8] = b"clear";
 /// Where the mark that former secrets are to be removed stands in the table `meta`.
 pub const SCRUB: &[u8] = b"scrub";
 
-/// Where the mark stands in the table `meta` that no block was taken from a node without a proof, and that scripts tell whether they
-/// were spent from. Wallets that were made before there was this row have none until they are loaded.
-pub const PROVEN: &[u8] = b"proven";
-
 /// The beginning of the keys of persistently locked coins in the table `meta`.
 pub const LOCKED: &[u8] = b"lock";
-
-/// The beginning of the keys of descriptors whose turn is still to come in the table `meta`.
-pub const NEXT: &[u8] = b"next";
 
 /// The key of a script in the tables `scripts`, `labels`, `outputs` and `imported_watch`.
 pub fn script_key(script: &Script) -> [u8; 32] {
     sha256::Hash::hash(script.as_bytes()).to_byte_array()
-}
-
-/// The key of the descriptor of a type and side whose turn is still to come in the table `meta`.
-pub fn successor_key(kind: u8, internal: bool) -> Vec<u8> {
-    [NEXT, &[kind, u8::from(internal)]].concat()
 }
 
 /// HASH160 of a public key or script.
@@ -282,11 +270,6 @@ impl Tables {
     /// A script's row.
     pub fn script(&self, txn: &RoTxn<'_>, script: &Script) -> Result<Option<ScriptRow>> {
         get(self.scripts, txn, &script_key(script))
-    }
-
-    /// The number of the descriptor whose turn comes when the active one of a type and side has no address left.
-    pub fn successor(&self, txn: &RoTxn<'_>, kind: u8, internal: bool) -> Result<Option<u32>> {
-        self.meta.get(txn, &successor_key(kind, internal))?.map(number_from).transpose()
     }
 
     /// A descriptor's row.

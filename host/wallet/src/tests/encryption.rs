@@ -269,23 +269,3 @@ fn gethdkeys_of_a_locked_wallet_tells_which_private_keys_it_has() {
     assert!(harness.view().info().unwrap().locked);
     assert_eq!(held(&harness), unlocked);
 }
-
-#[test]
-fn sethdseed_waits_for_its_turn_until_the_former_addresses_are_used_up() {
-    let harness = Harness::new();
-    harness.create("w", |options| options.descriptors = Some(false));
-    harness.view().wallet().set_hd_seed(None, false).unwrap();
-    let path = |harness: &Harness, kind| {
-        let script = harness.view().wallet().new_address(kind, false, Some("".into())).unwrap();
-        assert!(harness.view().info().unwrap().keypool_external >= 18);
-        harness.view().scripts(vec![script]).unwrap().remove(0).unwrap().origins[0].path.clone()
-    };
-    let paths: Vec<String> = (0..22).map(|_| path(&harness, AddressType::Bech32)).collect();
-    assert!(paths[..20].iter().all(|path| path.contains("/84h/")), "{paths:?}");
-    assert!(paths[20].ends_with("/0h/0h/0h"), "{paths:?}");
-    assert!(paths[21].ends_with("/0h/0h/1h"), "{paths:?}");
-    // Each type has its own, and a new keypool passes over none of what has waited.
-    assert!(path(&harness, AddressType::Legacy).contains("/44h/"));
-    harness.view().wallet().new_keypool().unwrap();
-    assert!(path(&harness, AddressType::Legacy).ends_with("/0h/0h/0h"));
-}

@@ -10,7 +10,6 @@ mod history;
 mod imports;
 mod locks;
 mod many;
-mod migration;
 mod model;
 mod pruned_funds;
 mod rescans;
@@ -127,7 +126,6 @@ impl Harness {
             blank: false,
             passphrase: Secret::default(),
             avoid_reuse: false,
-            descriptors: None,
             load_on_startup: Some(true),
         };
         change(&mut options);

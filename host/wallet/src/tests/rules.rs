@@ -148,10 +148,6 @@ fn createwalletdescriptor_ends_that_a_wallet_is_blank_once_something_is_stored()
     assert!(harness.view().info().unwrap().blank);
     assert!(matches!(&add(&format!("wpkh({XPRV}/0/*)"))[..], [ImportOutcome::Imported { .. }]));
     assert!(!harness.view().info().unwrap().blank);
-    harness.create("seeded", |options| options.blank = true);
-    let seeded = || harness.manager.select(Some("seeded")).unwrap();
-    seeded().wallet().set_hd_seed(None, true).unwrap();
-    assert!(!seeded().info().unwrap().blank);
 }
 
 #[test]
@@ -201,23 +197,6 @@ fn getaddressinfo_tells_how_a_hardened_wildcard_is_spent_while_the_wallet_is_loc
 }
 
 #[test]
-fn getaddressinfo_tells_of_hardened_wildcards_that_an_older_version_derived() {
-    let harness = Harness::new();
-    harness.create("w", |options| options.blank = true);
-    harness.take(descriptor(&format!("wpkh({XPRV}/7h/*h)"), |import| {
-        (import.range, import.active) = (Some((0, 3)), true);
-    }));
-    let wallet = harness.view().wallet().clone();
-    wallet.write(|write| Ok(write.t.derived.delete_range(&mut write.txn, &(..))?)).unwrap();
-    let script = wallet.new_address(AddressType::Bech32, false, None).unwrap();
-    let solvable = || harness.view().scripts(vec![script.clone()]).unwrap().remove(0).unwrap().solvable;
-    assert!(solvable());
-    wallet.encrypt(Secret::new("p".into())).unwrap();
-    assert!(!solvable());
-    assert!(wallet.new_address(AddressType::Bech32, false, None).is_ok());
-}
-
-#[test]
 fn getnewaddress_draws_from_what_lies_ahead_and_payments_fill_up() {
     let harness = Harness::with_wallet();
     let ahead = || harness.view().info().unwrap().keypool_external;
@@ -245,15 +224,6 @@ fn getnewaddress_says_no_keys_where_no_type_of_that_side_has_any() {
     let info = harness.view().info().unwrap();
     assert!(info.sources.iter().any(|source| source.available));
     assert!(!info.sources.iter().any(|source| source.internal));
-}
-
-#[test]
-fn getwalletinfo_counts_the_keys_of_a_legacy_wallet_once() {
-    let harness = Harness::new();
-    harness.create("w", |options| options.descriptors = Some(false));
-    let info = harness.view().info().unwrap();
-    assert_eq!((info.keypool_external, info.keypool_internal), (20, 20));
-    assert_eq!(info.keypool_oldest, info.birth_time);
 }
 
 #[test]

@@ -7,12 +7,8 @@ use outrigger_service::ErrorKind;
 use outrigger_service::wallet::{AddressType, BalancesQuery};
 use outrigger_service::wire::Secret;
 
-use super::{Harness, coins, elsewhere, foreign, kind_of, spend};
-use crate::store::former::{FORMER, FormerCoinRow};
-use crate::store::rows::{CoinRow, ScriptRow};
-use crate::store::tables::{PROVEN, get, outpoint_key, put, script_key};
-use crate::store::{CHECKSUMMED, LAYOUT};
-use crate::write::Write;
+use super::{Harness, elsewhere, foreign, kind_of, spend};
+use crate::store::LAYOUT;
 
 #[test]
 fn a_new_wallet_has_the_descriptors_of_bitcoind() {
@@ -182,13 +178,6 @@ fn loadwallet_refuses_a_newer_layout_naming_the_version_needed() {
 }
 
 #[test]
-fn loadwallet_refuses_a_layout_that_is_not_that_of_the_rows() {
-    // As if it were of the former layout, whose rows have no checksums: it must not get them twice.
-    let said = refused_with_layout(FORMER);
-    assert!(said.contains("is damaged: table \"meta\": it states another layout than its rows have"), "{said}");
-}
-
-#[test]
 fn unloaded_wallets_can_be_loaded_again_while_an_old_view_is_open() {
     let harness = Harness::with_wallet();
     let script = harness.address(Some("kept"));
@@ -309,7 +298,7 @@ fn loadwallet_waits_while_the_file_is_searched_for_former_keys() {
 }
 
 #[test]
-fn loadwallet_finds_which_scripts_a_wallet_of_an_earlier_version_has_spent_from() {
+fn a_restart_keeps_which_scripts_the_wallet_has_spent_from() {
     let mut harness = Harness::with_wallet();
     let [used, fresh] = [(); 2].map(|()| harness.address(Some("")));
     harness.mine(vec![spend(&[elsewhere(1)], &[(&used, 7), (&used, 8), (&fresh, 9)])]);
@@ -321,73 +310,6 @@ fn loadwallet_finds_which_scripts_a_wallet_of_an_earlier_version_has_spent_from(
     let query = BalancesQuery { min_depth: 0, avoid_reuse: true };
     let used_of = |harness: &Harness| harness.view().balances(&query).unwrap().used.to_sat();
     assert_eq!(used_of(&harness), 8);
-    // As such a version left it.
-    let wallet = harness.view().wallet().clone();
-    let forget = |write: &mut Write<'_>| {
-        let row = write.t.script(&write.txn, &used)?.unwrap();
-        put(write.t.scripts, &mut write.txn, &script_key(&used), &ScriptRow { spent_from: false, ..row })?;
-        for coin in coins(&harness.view()) {
-            let row: CoinRow = get(write.t.coins, &write.txn, &outpoint_key(&coin.outpoint))?.unwrap();
-            write.put_coin(&coin.outpoint, &CoinRow { reused: false, ..row })?;
-        }
-        Ok(write.t.meta.delete(&mut write.txn, PROVEN).map(drop)?)
-    };
-    wallet.write(forget).unwrap();
-    drop(wallet);
-    assert_eq!((spent_from(&harness), used_of(&harness)), (vec![false, false], 0));
     harness.restart(|_| {});
     assert_eq!((spent_from(&harness), used_of(&harness)), (vec![true, false], 8));
-}
-
-#[test]
-fn loadwallet_takes_labels_out_of_the_rows_of_layout_3() {
-    let mut harness = Harness::with_wallet();
-    let labelled = harness.address(Some("rent"));
-    let payment = spend(&[elsewhere(1)], &[(&labelled, 7), (&foreign(1), 8)]);
-    harness.mine(vec![payment.clone()]);
-    let told = |harness: &Harness| (harness.known(payment.compute_txid()).outputs.clone(), harness.coins());
-    let expected = told(&harness);
-    // As such a version left it.
-    let wallet = harness.view().wallet().clone();
-    let write_former = |write: &mut Write<'_>| {
-        for coin in &expected.1 {
-            let key = outpoint_key(&coin.outpoint);
-            let row: CoinRow = get(write.t.coins, &write.txn, &key)?.unwrap();
-            let CoinRow { value, script, state, coinbase, ownership, from_us, reused } = row;
-            let label = Some("rent".to_owned());
-            let row =
-                FormerCoinRow { value, script, state, coinbase, ownership, change: false, label, from_us, reused };
-            put(write.t.coins, &mut write.txn, &key, &row)?;
-        }
-        let mut row = write.t.transaction(&write.txn, &payment.compute_txid())?.unwrap();
-        (row.outputs[0].change, row.outputs[0].label) = (false, Some("rent".to_owned()));
-        write.put_row(&row)?;
-        write.meta.version = CHECKSUMMED;
-        Ok(())
-    };
-    wallet.write(write_former).unwrap();
-    drop(wallet);
-    harness.restart(|_| {});
-    assert_eq!(told(&harness), expected);
-    harness.view().wallet().set_label(labelled, "other".into()).unwrap();
-    assert_eq!(harness.known(payment.compute_txid()).outputs[0].label.as_deref(), Some("other"));
-    assert_eq!(harness.coins()[0].label.as_deref(), Some("other"));
-}
-
-#[test]
-fn loadwallet_tells_once_of_blocks_that_an_earlier_version_did_not_prove() {
-    let harness = Harness::with_wallet();
-    let load = || harness.manager.load("w".into(), None).unwrap();
-    let unload = || harness.manager.unload("w".into(), None).unwrap();
-    unload();
-    assert_eq!(load(), Vec::<String>::new());
-    // As such a version left it.
-    let wallet = harness.view().wallet().clone();
-    wallet.write(|write| Ok(write.t.meta.delete(&mut write.txn, PROVEN).map(drop)?)).unwrap();
-    drop(wallet);
-    unload();
-    let told = load();
-    assert!(told.len() == 1 && told[0].contains("rescanblockchain"), "{told:?}");
-    unload();
-    assert_eq!(load(), Vec::<String>::new());
 }

@@ -1,8 +1,8 @@
 //! A call's view of a wallet: one snapshot of its tables, with what the live wallet alone knows.
 
 mod balances;
-mod dump;
 mod history;
+mod imported;
 mod keys;
 mod labels;
 mod received;
@@ -18,18 +18,16 @@ use heed::RoTxn;
 use outrigger_descriptor::{Descriptor, Expansion};
 use outrigger_service::chain::BlockRef;
 use outrigger_service::signer::SignBatch;
-use outrigger_service::wallet::{
-    CoinBatch, DescriptorInfo, Ownership, ScriptInfo, Synced, WalletCoin, WalletInfo, WalletKind,
-};
+use outrigger_service::wallet::{CoinBatch, DescriptorInfo, Ownership, ScriptInfo, Synced, WalletCoin, WalletInfo};
 use outrigger_service::wire::{Blob, Secret, from_bytes};
 use outrigger_service::{ErrorKind, Result as ServiceResult};
 
 use super::error::{Result, WalletError};
 use super::follow::resends::Unsent;
 use super::follow::synced_at;
+use super::imported::knowledge;
 use super::keypool::private_key_of;
 use super::labels::Labels;
-use super::legacy;
 use super::live::Wallet;
 use super::ownership::label;
 use super::scrub;
@@ -38,7 +36,7 @@ use super::store::rows::{CoinRow, DescriptorRow, ScriptRow};
 use super::store::tables::{Table, number_from_key, outpoint_from};
 use super::store::{Snapshot, Tables};
 use super::trust::{TrustResolver, Verdicts};
-use sources::{Side, keypool_oldest};
+use sources::Side;
 
 /// The most coins that one answer holds.
 const MAX_BATCH: u32 = 256;
@@ -139,17 +137,10 @@ impl WalletView {
     fn read_stored_info(&self) -> Result<WalletInfo> {
         let (t, txn) = (self.t(), &*self.txn);
         let meta = t.meta(txn)?;
-        let kind = match meta.kind {
-            1 => WalletKind::Descriptors,
-            2 => WalletKind::Legacy,
-            _ => WalletKind::Both,
-        };
-        let (external, internal) =
-            (Side::read(&self.wallet, txn, kind, false)?, Side::read(&self.wallet, txn, kind, true)?);
+        let (external, internal) = (Side::read(&self.wallet, txn, false)?, Side::read(&self.wallet, txn, true)?);
         Ok(WalletInfo {
             name: self.wallet.name.clone(),
             synced: t.synced(txn)?,
-            kind,
             private_keys_enabled: meta.private_keys_enabled,
             blank: meta.blank,
             avoid_reuse: meta.avoid_reuse,
@@ -165,7 +156,6 @@ impl WalletView {
             last_backup: meta.last_backup,
             keypool: self.wallet.shared.settings.keypool,
             sources: [external.sources(), internal.sources()].concat(),
-            keypool_oldest: keypool_oldest(&external, &internal),
             warnings: if t.is_scrub_due(txn)? { vec![scrub::WARNING.to_owned()] } else { Vec::new() },
             node_behind: None,
         })
@@ -222,7 +212,7 @@ impl WalletView {
     ) -> Result<Option<ScriptInfo>> {
         let (t, txn) = (self.t(), &*self.txn);
         let label = label(t, txn, script)?;
-        let imported = legacy::knowledge(t, txn, script)?;
+        let imported = knowledge(t, txn, script)?;
         let nothing = imported.solving.scripts.is_empty() && !imported.complete;
         if row.is_none() && label.is_none() && (nothing || !imported.known) {
             return Ok(None);

@@ -36,16 +36,6 @@ fn import_rpcs_check_types_of_arguments_strictly() {
 }
 
 #[test]
-fn import_rpcs_are_refused_by_the_other_kind_of_wallet() {
-    let harness = Harness::new();
-    harness.wallet(|wallet| wallet.info.kind = WalletKind::Descriptors);
-    refused(&harness, "importmulti", json!([[]]), -4, "Only legacy wallets are supported by this command");
-    harness.wallet(|wallet| wallet.info.kind = WalletKind::Legacy);
-    let message = "importdescriptors is not available for non-descriptor wallets";
-    refused(&harness, "importdescriptors", json!([{}]), -4, message);
-}
-
-#[test]
 fn import_rpcs_refuse_while_a_rescan_runs() {
     let harness = Harness::new();
     harness.wallet(|wallet| wallet.rescan = Some((99, Some(0))));

@@ -2,16 +2,15 @@
 
 mod calls;
 mod descriptors;
-mod dump;
 mod keys;
-mod legacy;
 mod pruned_funds;
 mod rescans;
 mod rows;
+mod single;
 
 use outrigger_sdk::descriptor::checksum;
 use outrigger_sdk::service::events::Event;
-use outrigger_sdk::service::wallet::{DescriptorImport, Import, ImportOutcome, KeysImport, WalletKind};
+use outrigger_sdk::service::wallet::{DescriptorImport, Import, ImportOutcome, KeysImport};
 use outrigger_sdk::testing::{StubHost, TestPlugin, WalletState};
 use serde_json::{Value, json};
 

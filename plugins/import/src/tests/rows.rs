@@ -9,8 +9,6 @@ use crate::error::ImportError as E;
 fn import_errors_have_their_codes_and_words() {
     let text = || "T".to_owned();
     for (error, code, message) in [
-        (E::DescriptorsOnly, -4, "Only legacy wallets are supported by this command"),
-        (E::LegacyOnly, -4, "importdescriptors is not available for non-descriptor wallets"),
         (E::NoTimestamp, -3, "Missing required timestamp field for key"),
         (E::Timestamp(Type::Bool), -3, "Expected number or \"now\" timestamp value for key. got type bool"),
         (E::RescanAborted, -1, "Rescan aborted by user."),

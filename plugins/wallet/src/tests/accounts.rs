@@ -1,4 +1,4 @@
-use outrigger_sdk::service::wallet::{RescanProgress, WalletKind};
+use outrigger_sdk::service::wallet::RescanProgress;
 
 use super::*;
 
@@ -80,10 +80,9 @@ fn getwalletinfo_has_the_keys_of_29_and_no_others() {
 }
 
 #[test]
-fn getwalletinfo_tells_of_locks_scans_and_kinds() {
+fn getwalletinfo_tells_of_locks_and_scans() {
     let test = Fixture::new();
     test.info(|info| {
-        info.kind = WalletKind::Legacy;
         info.encrypted = true;
         info.unlocked_until = 99;
         info.rescan = Some(RescanProgress { duration: 3, millionths: 250_000 });
@@ -91,32 +90,13 @@ fn getwalletinfo_tells_of_locks_scans_and_kinds() {
         info.birth_time = 0;
     });
     let answer = test.plugin.call_json("getwalletinfo", json!([])).unwrap();
-    for part in [r#""unlocked_until":99,"#, r#""scanning":{"duration":3,"progress":0.25},"descriptors":false"#] {
+    for part in [r#""unlocked_until":99,"#, r#""scanning":{"duration":3,"progress":0.25},"descriptors":true"#] {
         assert!(answer.contains(part), "{answer}");
     }
     assert!(!answer.contains("birthtime"), "{answer}");
     test.info(|info| info.birth_time = 7);
     let answer = test.plugin.call_json("getwalletinfo", json!([])).unwrap();
     assert!(answer.contains(r#""blank":true,"birthtime":7,"#), "a blank wallet has one after an import: {answer}");
-}
-
-#[test]
-fn getwalletinfo_has_keypoololdest_for_legacy_wallets_only() {
-    let test = Fixture::new();
-    test.info(|info| (info.keypool_external, info.keypool_oldest) = (999, 1_700_000_000));
-    let keypool = |test: &Fixture| {
-        let answer = test.plugin.call_json("getwalletinfo", json!([])).unwrap();
-        let (_, rest) = answer.split_once(r#""txcount":0,"#).unwrap();
-        rest.split_once(r#""paytxfee""#).unwrap().0.to_owned()
-    };
-    assert_eq!(keypool(&test), r#""keypoolsize":999,"keypoolsize_hd_internal":0,"#);
-    test.info(|info| info.kind = WalletKind::Legacy);
-    let told = r#""keypoololdest":1700000000,"keypoolsize":999,"keypoolsize_hd_internal":0,"#;
-    assert_eq!(keypool(&test), told);
-    // Of an empty keypool it is the time of now.
-    test.info(|info| info.keypool_oldest = 0);
-    test.host.chain.set_mock_time(Scope::NONE, 1_800_000_000).unwrap();
-    assert!(keypool(&test).starts_with(r#""keypoololdest":1800000000,"#));
 }
 
 #[test]

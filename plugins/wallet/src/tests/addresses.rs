@@ -1,5 +1,3 @@
-use outrigger_sdk::service::wallet::WalletKind;
-
 use super::*;
 
 #[test]
@@ -42,10 +40,6 @@ fn getnewaddress_and_getrawchangeaddress_refuse_what_cannot_be_derived() {
         test.refuse(method, json!(["nosuch"]), -4, message);
         test.info(|info| info.sources = sources.clone());
     }
-    test.info(|info| info.kind = WalletKind::Legacy);
-    let message = "Legacy wallets cannot provide bech32m addresses";
-    test.refuse("getnewaddress", json!(["", "bech32m"]), -8, message);
-    test.refuse("getrawchangeaddress", json!(["bech32m"]), -8, message);
 }
 
 #[test]
@@ -123,15 +117,6 @@ fn getaddressinfo_has_no_key_of_a_taproot_output_that_a_script_can_spend() {
     for key in ["hdkeypath", "hdseedid", "hdmasterfingerprint"] {
         assert_eq!(told(&test).get(key), None, "{key}");
     }
-}
-
-#[test]
-fn getaddressinfo_of_a_legacy_wallet_has_no_parent_desc_and_the_old_marks() {
-    let test = Fixture::new();
-    let script = test.own(&TestKey::new(1), Form::Wpkh);
-    test.info(|info| info.kind = WalletKind::Legacy);
-    let told = test.call("getaddressinfo", json!([address(&script)])).unwrap();
-    assert_eq!((told.get("parent_desc"), &told["hdkeypath"]), (None, &json!("m/84'/1'/0'/0/1")));
 }
 
 #[test]

@@ -1,4 +1,4 @@
-use outrigger_sdk::service::wallet::{HdKey, Import, WalletKind};
+use outrigger_sdk::service::wallet::{HdKey, Import};
 
 use super::*;
 
@@ -28,8 +28,6 @@ fn gethdkeys_tells_private_keys_only_where_asked() {
     test.info(|info| info.locked = true);
     let message = "Error: Please enter the wallet passphrase with walletpassphrase first.";
     test.refuse("gethdkeys", json!([{"private": true}]), -13, message);
-    test.info(|info| info.kind = WalletKind::Legacy);
-    test.refuse("gethdkeys", json!([]), -4, "gethdkeys is not available for non-descriptor wallets");
     let test = with_key(&[("a", false)]);
     test.check("gethdkeys", json!([{"active_only": true}]), "[]");
 }
@@ -65,9 +63,6 @@ fn createwalletdescriptor_adds_what_the_wallet_lacks() {
     test.wallet(|state| state.hd_keys.clear());
     let message = "Unable to determine which HD key to use from active descriptors. Please specify with 'hdkey'";
     test.refuse("createwalletdescriptor", json!(["legacy"]), -5, message);
-    test.info(|info| info.kind = WalletKind::Legacy);
-    let message = "createwalletdescriptor is not available for non-descriptor wallets";
-    test.refuse("createwalletdescriptor", json!(["legacy"]), -4, message);
 }
 
 #[test]
@@ -103,70 +98,4 @@ fn dumpprivkey_finds_the_key_of_each_form() {
     test.info(|info| info.locked = true);
     let message = "Error: Please enter the wallet passphrase with walletpassphrase first.";
     test.refuse("dumpprivkey", json!(["x"]), -13, message);
-    test.info(|info| info.kind = WalletKind::Descriptors);
-    test.refuse("dumpprivkey", json!(["x"]), -4, "Only legacy wallets are supported by this command");
-}
-
-#[test]
-fn dumpwallet_and_newkeypool_reach_the_host() {
-    let test = Fixture::new();
-    test.check("dumpwallet", json!(["/dump"]), r#"{"filename":"/dump"}"#);
-    test.refuse("dumpwallet", json!(["/dump"]), -8, "/dump already exists.");
-    test.check("newkeypool", json!([]), "null");
-    assert_eq!(test.wallet(|state| state.new_keypools), 1);
-    test.info(|info| info.locked = true);
-    let message = "Error: Please enter the wallet passphrase with walletpassphrase first.";
-    test.refuse("dumpwallet", json!(["/other"]), -13, message);
-    test.info(|info| info.kind = WalletKind::Descriptors);
-    for (method, params) in
-        [("dumpwallet", json!(["/other"])), ("newkeypool", json!([])), ("addmultisigaddress", json!([1, []]))]
-    {
-        test.refuse(method, params, -4, "Only legacy wallets are supported by this command");
-    }
-}
-
-#[test]
-fn addmultisigaddress_keeps_script_and_keys() {
-    let test = Fixture::new();
-    let (key, other) = (TestKey::new(1), TestKey::new(2));
-    let own = address(&test.own(&key, Form::ShWpkh));
-    let other = other.public.to_string();
-    let made = test.call("addmultisigaddress", json!([1, [own, other], "l", "p2sh-segwit"])).unwrap();
-    let imports = test.wallet(|state| std::mem::take(&mut state.imports));
-    let [Import::Keys { keys }] = imports.as_slice() else { panic!("keys: {imports:?}") };
-    let inner = ScriptBuf::from_hex(made["redeemScript"].as_str().unwrap()).unwrap();
-    assert_eq!(keys.scripts, [inner.clone(), inner.to_p2wsh()]);
-    assert_eq!((keys.private_keys.len(), keys.origins.len(), keys.script_pubkeys.len()), (1, 1, 0));
-    assert_eq!(made["address"], json!(address(&inner.to_p2wsh().to_p2sh())));
-    assert!(made["descriptor"].as_str().unwrap().starts_with("sh(wsh(multi(1,"), "{made}");
-    let message = "Bech32m multisig addresses cannot be created with legacy wallets";
-    test.refuse("addmultisigaddress", json!([1, [other], "", "bech32m"]), -5, message);
-    test.refuse("addmultisigaddress", json!([1, ["x"]]), -5, "Invalid address: x");
-    let unknown = address(&TestKey::new(3).script(Form::Pkh));
-    let message = format!("no full public key for address {unknown}");
-    test.refuse("addmultisigaddress", json!([1, [unknown]]), -5, &message);
-    let script = address(&ScriptBuf::from_bytes(vec![0x51]).to_p2sh());
-    test.refuse("addmultisigaddress", json!([1, [script]]), -5, &format!("'{script}' does not refer to a key"));
-    let many = vec![other; 16];
-    let message = "Unsupported multisig script size for legacy wallet. Upgrade to descriptors to overcome this limitation for p2sh-segwit or bech32 scripts";
-    test.refuse("addmultisigaddress", json!([1, many, "", "bech32"]), -4, message);
-}
-
-#[test]
-fn sethdseed_reaches_the_host() {
-    let test = Fixture::new();
-    let wif = "cMahea7zqjxrtgAbB7LSGbcQUr1uX1ojuat9jZodMN87JcbXMTcA";
-    test.check("sethdseed", json!([]), "null");
-    test.check("sethdseed", json!([false, wif]), "null");
-    let told = test.wallet(|state| {
-        let seed = |seed: &Option<Secret>| seed.as_ref().map(|seed| seed.expose().to_owned());
-        state.seeds.iter().map(|(given, active)| (seed(given), *active)).collect::<Vec<_>>()
-    });
-    assert_eq!(told, [(None, true), (Some(wif.to_owned()), false)]);
-    test.refuse("sethdseed", json!([true, "x"]), -5, "Invalid private key");
-    test.info(|info| info.private_keys_enabled = false);
-    let message = "Cannot set a HD seed to a wallet with private keys disabled";
-    test.refuse("sethdseed", json!([]), -4, message);
-    test.info(|info| info.kind = WalletKind::Descriptors);
-    test.refuse("sethdseed", json!([]), -4, "Only legacy wallets are supported by this command");
 }

@@ -2,7 +2,6 @@
 
 use bitcoin::BlockHash;
 
-use super::creation::WalletKind;
 use crate::wire::{wire_enum, wire_struct};
 
 wire_struct! {
@@ -88,8 +87,6 @@ wire_struct! {
         pub name: String,
         /// Where it stands. Depths are counted from here, never from the chain's tip.
         pub synced: Synced,
-        /// Which imports it takes.
-        pub kind: WalletKind,
         /// Whether it may hold private keys.
         pub private_keys_enabled: bool,
         /// Whether it was made without keys of its own, and has got none since. Imports leave it as it is.
@@ -106,8 +103,7 @@ wire_struct! {
         pub rescan: Option<RescanProgress>,
         /// The number of its transactions.
         pub transactions: u64,
-        /// Addresses that lie ahead for receiving: of all types together, or in a wallet that takes keys and scripts only, whose
-        /// keys give any type each, of the type with the fewest.
+        /// Addresses of all types that lie ahead for receiving, and imported keys that wait to give one.
         pub keypool_external: u64,
         /// The same for change.
         pub keypool_internal: u64,
@@ -123,10 +119,6 @@ wire_struct! {
         /// Where new addresses come from: at most one source of each type and side, receiving first.
         #[since(1)]
         pub sources: Vec<AddressSource>,
-        /// When the oldest unused key for new addresses was made or born, in seconds, the later of both sides. 0 where a side
-        /// has none, and for all but [`WalletKind::Legacy`].
-        #[since(1)]
-        pub keypool_oldest: u64,
         /// What the wallet's owner should know, for people: that a former key is still to be overwritten in its file.
         #[since(1)]
         pub warnings: Vec<String>,

@@ -28,7 +28,7 @@ use bitcoin::{BlockHash, OutPoint, ScriptBuf, Txid};
 
 pub use balances::{Balances, BalancesQuery, CoinTotals};
 pub use book::{LabelBatch, LabelledAddress, LabelledScript};
-pub use creation::{CreateOptions, Migration, WalletKind};
+pub use creation::CreateOptions;
 pub use history::{
     CoinBatch, HistoryBatch, HistoryBatchView, HistoryQuery, HistoryRange, HistoryRow, HistoryRowView, Replaceable,
     TxState, UnsettledState, UnsettledStateView, WalletCoin, WalletOutput, WalletOutputView, WalletTransaction,
@@ -86,8 +86,7 @@ service! {
     /// `refill_keypool`, `descriptors` with private keys and `sign_many` fail with `WalletLocked`.
     ///
     /// **Errors** beside those that are named: `Storage` (nothing was stored), `ShuttingDown`, `Stale` (the call has ended).
-    /// What is only refused by the caller's rules is not checked here: the store takes any import into any
-    /// [`WalletKind`], and an empty passphrase.
+    /// Only the caller's rules refuse an empty passphrase: it is not checked here.
     pub trait Wallet as WalletClient = "wallet/1" {
         /// Makes a wallet and loads it, as the last of the loaded ones. Gives its warnings. It begins at the tip: what is in
         /// older blocks takes a rescan. Unless it is blank or keyless it gets a random master key and, for receiving and for
@@ -270,23 +269,6 @@ service! {
         /// `NotFound` for one that the wallet does not have.
         #[since(1)]
         fn remove_transaction(txid: Txid) -> ();
-        /// Goes on behind all addresses that are derived ahead, so that the next ones are fresh to every copy of the wallet, and
-        /// forgets the imported keypool. `WalletLocked`.
-        #[since(1)]
-        fn new_keypool() -> ();
-        /// Writes the wallet's private keys and scripts to a new file, in the form of bitcoind's dumpwallet. Gives its full path.
-        /// `Refused`, with bitcoind's words, when the file is there or cannot be written; `WalletLocked`; `NotGranted` without the
-        /// grant for its keys.
-        #[since(1)]
-        fn dump(file: String) -> String;
-        /// The text of a file that `dump` or bitcoind wrote. `Refused` when it cannot be read.
-        #[since(1)]
-        fn read_dump(file: String) -> Secret;
-        /// Gives the wallet a new seed, as bitcoind's legacy wallets have: this private key, as WIF, or a random one. New addresses
-        /// come from it where it is to be active, at once; else once those that are derived ahead are used up. `Refused`, with bitcoind's words,
-        /// for one that it has, and for text that is no key; `WalletLocked`.
-        #[since(1)]
-        fn set_hd_seed(seed: Option<Secret>, active: bool) -> ();
         /// What holds for payments of the wallet: what the operator has set for all, and what `set_pay_feerate` has.
         #[since(1)]
         fn spend_settings() -> SpendSettings;
@@ -307,16 +289,6 @@ service! {
         /// outside of calls.
         #[since(1)]
         fn begin_payment() -> ();
-        /// Makes a wallet of keys and scripts, loaded or not, one of descriptors, and loads it (migratewallet): the one that is named
-        /// here or by the call's URI. An encrypted one needs the passphrase. What it watches without private keys becomes a
-        /// wallet of its own, and what it could help to spend and does not watch another, which are loaded, too, and at every
-        /// start. Nothing is lost by a kill: all of it happens or nothing.
-        ///
-        /// `WalletNotSpecified` where neither names one, `Malformed` where they name two; `NotFound` where there is none;
-        /// `PassphraseIncorrect`, also without one; `Refused`, with bitcoind's words, for a wallet of descriptors, and where the
-        /// others cannot be made; `WalletRescanning`. The wallet is then what it was.
-        #[since(1)]
-        fn migrate(name: Option<String>, passphrase: Secret) -> Migration;
         /// What scripts of the wallet received, in no order that means anything. Only those are told that received something which
         /// counts. All of them come at once: the answer takes some 32 bytes for each output.
         #[since(1)]
@@ -344,5 +316,10 @@ service! {
         /// The addresses with a label, in no order that means anything.
         #[since(1)]
         fn labelled(label: String) -> Vec<LabelledAddress>;
+        /// What was imported as keys and scripts, as descriptors without a range: each private key as `combo`, each other script that is
+        /// not [`Ownership::None`] by what is known of it. With private keys where these are asked for and held. `WalletLocked` when
+        /// private ones are asked of a locked wallet; `NotGranted` without the grant for its keys.
+        #[since(1)]
+        fn imported_descriptors(private: bool) -> Vec<DescriptorInfo>;
     }
 }

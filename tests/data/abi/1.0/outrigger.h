@@ -1619,8 +1619,8 @@ enum {
  * `refill_keypool`, `descriptors` with private keys and `sign_many` fail with OUTRIGGER_STATUS_WALLET_LOCKED.
  *
  * **Errors** beside those that are named: OUTRIGGER_STATUS_STORAGE (nothing was stored),
- * OUTRIGGER_STATUS_SHUTTING_DOWN, OUTRIGGER_STATUS_STALE (the call has ended). What is only refused by the caller's
- * rules is not checked here: the store takes any import into any outrigger_wallet_kind_t, and an empty passphrase.
+ * OUTRIGGER_STATUS_SHUTTING_DOWN, OUTRIGGER_STATUS_STALE (the call has ended). Only the caller's rules refuse an empty
+ * passphrase: it is not checked here.
  */
 #define OUTRIGGER_SERVICE_WALLET "wallet/1"
 

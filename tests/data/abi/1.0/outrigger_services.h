@@ -529,8 +529,6 @@ typedef struct outrigger_create_options_t {
      * spends the coins of a script together, unless it is told otherwise; other payments choose as without it. [bool]
      */
     bool avoid_reuse;
-    /** Which imports it takes: descriptors only, keys and scripts only, or (none) both. [optional bool] */
-    outrigger_optional_bool_t descriptors;
     /** Whether the host loads it at every start; none leaves the list as it is. [optional bool] */
     outrigger_optional_bool_t load_on_startup;
 } outrigger_create_options_t;
@@ -546,19 +544,6 @@ typedef struct outrigger_synced_t {
     /** The median time of it and its ten predecessors, in seconds. [u32] */
     uint32_t median_time;
 } outrigger_synced_t;
-
-/** Which imports a wallet takes. */
-typedef uint8_t outrigger_wallet_kind_t;
-
-/** What an outrigger_wallet_kind_t can be. */
-enum {
-    /** Both. */
-    OUTRIGGER_WALLET_KIND_BOTH = 0,
-    /** importdescriptors only. */
-    OUTRIGGER_WALLET_KIND_DESCRIPTORS = 1,
-    /** importmulti only. */
-    OUTRIGGER_WALLET_KIND_LEGACY = 2,
-};
 
 /** How far a rescan has come. */
 typedef struct outrigger_rescan_progress_t {
@@ -582,8 +567,6 @@ typedef struct outrigger_wallet_info_t {
     outrigger_bytes_t name;
     /** Where it stands. Depths are counted from here, never from the chain's tip. [synced] */
     outrigger_synced_t synced;
-    /** Which imports it takes. [wallet_kind] */
-    outrigger_wallet_kind_t kind;
     /** Whether it may hold private keys. [bool] */
     bool private_keys_enabled;
     /** Whether it was made without keys of its own, and has got none since. Imports leave it as it is. [bool] */
@@ -600,10 +583,7 @@ typedef struct outrigger_wallet_info_t {
     outrigger_optional_rescan_progress_t rescan;
     /** The number of its transactions. [u64] */
     uint64_t transactions;
-    /**
-     * Addresses that lie ahead for receiving: of all types together, or in a wallet that takes keys and scripts only,
-     * whose keys give any type each, of the type with the fewest. [u64]
-     */
+    /** Addresses of all types that lie ahead for receiving, and imported keys that wait to give one. [u64] */
     uint64_t keypool_external;
     /** The same for change. [u64] */
     uint64_t keypool_internal;
@@ -2121,7 +2101,6 @@ static inline void outrigger_put_create_options(outrigger_writer_t *writer, cons
     outrigger_put_bool(writer, value->blank);
     outrigger_put_bytes(writer, value->passphrase);
     outrigger_put_bool(writer, value->avoid_reuse);
-    outrigger_put_optional_bool(writer, &value->descriptors);
     outrigger_put_optional_bool(writer, &value->load_on_startup);
 }
 
@@ -2133,23 +2112,6 @@ static inline bool outrigger_get_synced(outrigger_reader_t *reader, outrigger_sy
         && outrigger_get_u32(reader, &out->height)
         && outrigger_get_u32(reader, &out->time)
         && outrigger_get_u32(reader, &out->median_time);
-}
-
-/** [wallet_kind] Threads: any. Ownership: nothing changes hands. Lifetime: `*out` is a copy. */
-static inline bool outrigger_get_wallet_kind(outrigger_reader_t *reader, outrigger_wallet_kind_t *out)
-{
-    memset(out, 0, sizeof *out);
-    if (!outrigger_get_u8(reader, out)) {
-        return false;
-    }
-    switch (*out) {
-    case OUTRIGGER_WALLET_KIND_BOTH:
-    case OUTRIGGER_WALLET_KIND_DESCRIPTORS:
-    case OUTRIGGER_WALLET_KIND_LEGACY:
-        return true;
-    default:
-        return outrigger_fail(reader);
-    }
 }
 
 /** [rescan_progress] Threads: any. Ownership: nothing changes hands. Lifetime: `*out` is a copy. */
@@ -2175,7 +2137,6 @@ static inline bool outrigger_get_wallet_info(outrigger_reader_t *reader, outrigg
     memset(out, 0, sizeof *out);
     return outrigger_get_bytes(reader, &out->name)
         && outrigger_get_synced(reader, &out->synced)
-        && outrigger_get_wallet_kind(reader, &out->kind)
         && outrigger_get_bool(reader, &out->private_keys_enabled)
         && outrigger_get_bool(reader, &out->blank)
         && outrigger_get_bool(reader, &out->avoid_reuse)

@@ -24,15 +24,13 @@ use super::params::Settings;
 use checked::Checked;
 pub use outrigger_disk::Table;
 use outrigger_disk::pages::DataFile;
-use outrigger_disk::{DATA_FILE, Damage, Environment, META, Opening, RemakeError};
+use outrigger_disk::{DATA_FILE, Damage, Environment, META, Opening};
 
 /// A read transaction, or a write transaction that is read.
 pub type Reading<'a> = RoTxn<'a, WithoutTls>;
 
 /// The version of the tables' layout.
 const LAYOUT: u64 = 2;
-/// The layout that is migrated: it had no checksums.
-const FORMER: u64 = 1;
 
 /// Where the number of the last change stands after a stop in order, beside the data.
 const STOPPED_FILE: &str = "stopped";
@@ -79,8 +77,7 @@ pub struct Store {
 const NAMES: &[&str] = &["index", "best", "blocks", "undo", "coins", "transactions", "digests", "leaves", META];
 
 impl Store {
-    /// Checks the database in `dir` and opens it, making both where they do not exist. One of the former layout is written anew
-    /// before.
+    /// Checks the database in `dir` and opens it, making both where they do not exist.
     ///
     /// # Errors
     /// When the directory or the database cannot be made or opened, is damaged, or of another layout.
@@ -93,7 +90,7 @@ impl Store {
             lazy: true,
         };
         if dir.join(DATA_FILE).exists() {
-            check(dir, settings, &opening)?;
+            check(dir, settings)?;
         } else {
             outrigger_disk::make(dir, &opening, |env, txn| {
                 for name in NAMES {
@@ -176,45 +173,23 @@ fn stopped_at(dir: &Path) -> Option<u64> {
     fs::remove_file(note).ok().map(|()| change)
 }
 
-/// Checks the file before it is opened, and brings it to this layout.
-fn check(dir: &Path, settings: &Settings, opening: &Opening) -> Result<(), EmbeddedError> {
+/// Checks the file before it is opened.
+fn check(dir: &Path, settings: &Settings) -> Result<(), EmbeddedError> {
     let file = dir.join(DATA_FILE);
     let bad = |fault| EmbeddedError::BadFile { file: file.clone(), fault };
     outrigger_disk::finish(dir).map_err(EmbeddedError::Directory)?;
     let data = DataFile::open(&file).map_err(bad)?;
     let layout = |row: &[u8]| row.first_chunk().copied().map(u64::from_le_bytes);
-    // What a later version has changed about its files may look like damage to this one.
+    // What another version has changed about its files may look like damage to this one.
     let glance = outrigger_disk::glance(&data, meta::LAYOUT).map_err(bad)?;
-    if let Some(found) = glance.sure_layout().and_then(layout).filter(|found| *found > LAYOUT) {
+    if let Some(found) = glance.sure_layout().and_then(layout).filter(|found| *found != LAYOUT) {
         return Err(EmbeddedError::OtherLayout { found, program: glance.program.unwrap_or_default() });
     }
     let in_order = stopped_at(dir) == Some(data.change());
     let whole = settings.verify || !in_order || data.size() <= settings.always_checked;
     let examined = if whole { outrigger_disk::examine(&data, meta::LAYOUT).map_err(bad)? } else { glance };
-    drop(data);
-    let program = examined.program.clone().unwrap_or_default();
-    let found =
-        examined.layout.as_deref().and_then(layout).ok_or(EmbeddedError::WrongDatabase("it states no layout"))?;
-    examined.check(found >= LAYOUT).map_err(bad)?;
-    match found {
-        LAYOUT => Ok(()),
-        FORMER => take_over(dir, opening).map_err(|error| match error {
-            RemakeError::Fault(fault) => bad(fault),
-            error => error.into(),
-        }),
-        found => Err(EmbeddedError::OtherLayout { found, program }),
+    if examined.layout.is_none() {
+        return Err(EmbeddedError::WrongDatabase("it states no layout"));
     }
-}
-
-/// Writes a database of the former layout anew: its rows are the same, and get checksums.
-fn take_over(dir: &Path, opening: &Opening) -> Result<(), RemakeError> {
-    tracing::info!(
-        from = FORMER,
-        to = LAYOUT,
-        "the chain is written anew in another layout, which takes a moment once"
-    );
-    outrigger_disk::migrate(dir, opening, NAMES, &mut |table, key, value| {
-        let layout = table == META && key == meta::LAYOUT;
-        Ok(if layout { LAYOUT.to_le_bytes().to_vec() } else { value.to_vec() })
-    })
+    examined.check().map_err(bad)
 }

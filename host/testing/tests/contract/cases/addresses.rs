@@ -187,16 +187,6 @@ pub fn an_address_that_is_given_back_is_handed_out_again(tester: &Tester) -> Out
     same("the others", (first, second), (at(&text, 0)?, at(&text, 1)?))
 }
 
-pub fn a_legacy_wallet_counts_keys_and_not_the_types_of_their_addresses(tester: &Tester) -> Outcome {
-    tester.create(|options| (options.blank, options.descriptors) = (false, Some(false)))?;
-    let ahead = u64::from(tester.keypool());
-    let info = tester.info()?;
-    same("the keypool", (info.keypool_external, info.keypool_internal), (ahead, ahead))?;
-    same("there is no taproot", info.sources.iter().any(|source| source.kind == AddressType::Bech32m), false)?;
-    same("three types on each side", info.sources.len(), 6)?;
-    same("the oldest key is as old as the wallet", info.keypool_oldest, info.birth_time)
-}
-
 pub fn imported_public_keys_are_handed_out_in_their_order(tester: &Tester) -> Outcome {
     tester.create(|options| options.disable_private_keys = true)?;
     for number in [2, 1] {

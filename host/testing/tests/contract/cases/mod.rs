@@ -105,7 +105,6 @@ cases! {
         what_was_paid_before_is_used_once_it_is_met_again,
         without_a_descriptor_of_the_kind_there_is_no_address,
         an_address_that_is_given_back_is_handed_out_again,
-        a_legacy_wallet_counts_keys_and_not_the_types_of_their_addresses,
         imported_public_keys_are_handed_out_in_their_order,
         a_refill_derives_so_many_ahead;
     keys:

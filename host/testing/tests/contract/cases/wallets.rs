@@ -5,7 +5,7 @@ use crate::tester::{
 };
 use crate::{Failure, Outcome};
 use outrigger_service::ErrorKind;
-use outrigger_service::wallet::{AddressType, HistoryRange, Synced, WalletKind};
+use outrigger_service::wallet::{AddressType, HistoryRange, Synced};
 use outrigger_service::wire::Secret;
 
 fn names(names: &[&str]) -> Vec<String> {
@@ -105,12 +105,12 @@ pub fn a_wallet_catches_up_when_it_is_loaded(tester: &Tester) -> Outcome {
 
 pub fn a_new_wallet_says_what_it_was_made_as(tester: &Tester) -> Outcome {
     tester.mine(&[]);
-    tester.create(|options| (options.avoid_reuse, options.descriptors) = (true, Some(true)))?;
+    tester.create(|options| options.avoid_reuse = true)?;
     let tip = tester.tip()?;
     let info = tester.info()?;
     let synced = Synced { hash: tip.hash, height: tip.height, time: tip.time, median_time: tip.median_time };
     same("where it begins", info.synced, synced)?;
-    same("its name and kind", (info.name.as_str(), info.kind), (WALLET, WalletKind::Descriptors))?;
+    same("its name", info.name.as_str(), WALLET)?;
     same("a blank one with private keys", (info.blank, info.private_keys_enabled), (true, true))?;
     same("its flag", info.avoid_reuse, true)?;
     same("its encryption", (info.encrypted, info.locked, info.unlocked_until), (false, false, 0))?;
@@ -118,15 +118,12 @@ pub fn a_new_wallet_says_what_it_was_made_as(tester: &Tester) -> Outcome {
     same("its birth time", info.birth_time, 0)?;
     same("its backups", (info.backup_needed, info.last_backup), (true, 0))?;
     same("its transactions", info.transactions, 0)?;
-    tester.try_create("keyless", |options| {
-        (options.blank, options.disable_private_keys, options.descriptors) = (false, true, Some(false));
-    })?;
+    tester.try_create("keyless", |options| (options.blank, options.disable_private_keys) = (false, true))?;
     let info = tester.of(Some("keyless"), |wallet, scope| wallet.info(scope))?;
     same("one without private keys", (info.blank, info.private_keys_enabled), (false, false))?;
-    same("the kind of it", info.kind, WalletKind::Legacy)?;
     tester.try_create("sealed", |options| options.passphrase = Secret::new("pass".into()))?;
     let info = tester.of(Some("sealed"), |wallet, scope| wallet.info(scope))?;
-    same("one with a passphrase", (info.encrypted, info.locked, info.kind), (true, true, WalletKind::Both))
+    same("one with a passphrase", (info.encrypted, info.locked), (true, true))
 }
 
 pub fn a_wallet_with_keys_of_its_own_has_an_address_of_each_kind(tester: &Tester) -> Outcome {

@@ -1,4 +1,4 @@
-//! importaddress, importpubkey, importprivkey: a single address, script or key of a wallet that takes keys and scripts.
+//! importaddress, importpubkey, importprivkey: a single address, script or key.
 //!
 //! As in bitcoind they count as old as the chain, and a script that the wallet owns already is no error: it gets the label.
 
@@ -6,7 +6,7 @@ use bitcoin::hashes::{Hash, hash160};
 use bitcoin::{ScriptBuf, WPubkeyHash};
 use outrigger_sdk::params::{Params, decode_hex, flag, text};
 use outrigger_sdk::service::Scope;
-use outrigger_sdk::service::wallet::{Import, ImportOutcome, KeysImport, Ownership, WalletInfo, WalletKind};
+use outrigger_sdk::service::wallet::{Import, ImportOutcome, KeysImport, Ownership, WalletInfo};
 use outrigger_sdk::sign::WifKey;
 use outrigger_sdk::standard::{ScriptKind, address, classify, multisig};
 use outrigger_sdk::wire::{Blob, Secret};
@@ -17,12 +17,12 @@ use crate::rescan::{Pending, Reservation};
 use crate::{ImportPlugin, Imported, check_unlocked};
 
 /// The birth time of what is imported without one, in seconds: older than every chain.
-pub const OLDEST: u64 = 1;
+const OLDEST: u64 = 1;
 /// The length of a compressed public key, in bytes.
 const COMPRESSED_LEN: usize = 33;
 
 /// Keys and scripts of which nothing is known yet.
-pub fn nothing(timestamp: u64) -> KeysImport {
+fn nothing(timestamp: u64) -> KeysImport {
     KeysImport {
         script_pubkeys: Vec::new(),
         scripts: Vec::new(),
@@ -46,7 +46,7 @@ fn label(params: &Params) -> Result<String, ImportError> {
 }
 
 /// The scripts that pay to a key alone, the shortest first.
-pub fn scripts_of_key(public_key: &[u8]) -> Vec<ScriptBuf> {
+fn scripts_of_key(public_key: &[u8]) -> Vec<ScriptBuf> {
     let hash = hash160::Hash::hash(public_key);
     let p2pkh = ScriptBuf::new_p2pkh(&hash.into());
     if public_key.len() != COMPRESSED_LEN {
@@ -58,12 +58,6 @@ pub fn scripts_of_key(public_key: &[u8]) -> Vec<ScriptBuf> {
 }
 
 impl ImportPlugin {
-    /// The wallet of the call, which takes keys and scripts.
-    pub fn legacy_wallet(&self, scope: Scope) -> Result<WalletInfo, ImportError> {
-        let wallet = self.host.wallet.info(scope)?;
-        if wallet.kind == WalletKind::Descriptors { Err(ImportError::DescriptorsOnly) } else { Ok(wallet) }
-    }
-
     /// A rescan, unless the argument at `index` says that there is to be none.
     fn rescan_unless(
         &self,
@@ -80,7 +74,7 @@ impl ImportPlugin {
 
     /// importaddress: watches an address, or a script with its P2SH form where that is asked for.
     pub fn import_address(&self, params: &Params, scope: Scope) -> Result<Imported<'_>, ImportError> {
-        let wallet = self.legacy_wallet(scope)?;
+        let wallet = self.host.wallet.info(scope)?;
         let label = label(params)?;
         let rescan = self.rescan_unless(params, 2, scope)?;
         let p2sh = params.given(3).map_or(Ok(false), flag)?;
@@ -108,7 +102,7 @@ impl ImportPlugin {
 
     /// importpubkey: watches what pays to a public key.
     pub fn import_public_key(&self, params: &Params, scope: Scope) -> Result<Imported<'_>, ImportError> {
-        let wallet = self.legacy_wallet(scope)?;
+        let wallet = self.host.wallet.info(scope)?;
         let label = label(params)?;
         let rescan = self.rescan_unless(params, 2, scope)?;
         let public_key = multisig::public_key(params.text(0)?)?;
@@ -125,10 +119,10 @@ impl ImportPlugin {
 
     /// importprivkey. All addresses of the key get the label that was given; without one, those get an empty one that have none.
     pub fn import_private_key(&self, mut params: Params, scope: Scope) -> Result<Imported<'_>, ImportError> {
-        if !self.host.wallet.info(scope)?.private_keys_enabled {
+        let wallet = self.host.wallet.info(scope)?;
+        if !wallet.private_keys_enabled {
             return Err(ImportError::PrivateKeysDisabled);
         }
-        let wallet = self.legacy_wallet(scope)?;
         check_unlocked(&wallet)?;
         let label = label(&params)?;
         let rescan = self.rescan_unless(&params, 2, scope)?;
@@ -172,6 +166,6 @@ impl ImportPlugin {
 
 /// The end of an import: the whole chain is rescanned where a rescan was reserved.
 fn imported(wallet: WalletInfo, rescan: Option<Reservation<'_>>) -> Imported<'_> {
-    let pending = Pending::Null { from_time: OLDEST, failure: None };
+    let pending = Pending::Null { from_time: OLDEST };
     Imported { pending, rescan: rescan.map(|reservation| (wallet.name, reservation)) }
 }

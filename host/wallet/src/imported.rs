@@ -1,6 +1,6 @@
 //! Keys and scripts that importmulti brought: whose a script is by them, and how it is spent.
 //!
-//! They follow the rules of bitcoind's legacy wallet: a script is ours when the private keys that it needs are held and
+//! They follow the rules of importmulti in Bitcoin Core 0.21: a script is ours when the private keys that it needs are held and
 //! the scripts that it hashes are known; a witness program only when the program itself is known as a script, which it
 //! becomes with a compressed key or by import; otherwise it is watched if it was asked to be.
 
@@ -59,6 +59,17 @@ pub fn p2wpkh(hash: &[u8; 20]) -> ScriptBuf {
 pub fn p2pk(key: &[u8]) -> ScriptBuf {
     let len = u8::try_from(key.len()).unwrap_or(u8::MAX);
     ScriptBuf::from_bytes([&[len], key, &[0xac]].concat())
+}
+
+/// The scripts that pay to a key alone.
+pub fn scripts_of_key(public_key: &[u8]) -> Vec<ScriptBuf> {
+    let hash = hash160(public_key);
+    let mut scripts = vec![p2pk(public_key), p2pkh(&hash)];
+    if public_key.len() == COMPRESSED {
+        let program = p2wpkh(&hash);
+        scripts.extend([p2sh(&hash160(program.as_bytes())), program]);
+    }
+    scripts
 }
 
 /// Whose a script is by imported keys and scripts.
@@ -225,13 +236,9 @@ fn add_key_by_hash(t: &Tables, txn: &RoTxn<'_>, hash: &[u8; 20], found: &mut Kno
     let Some(row) = t.imported_key(txn, hash)? else { return Ok(None) };
     found.known = true;
     found.timestamp = if found.timestamp == 0 { row.timestamp } else { found.timestamp };
-    let mut text = outrigger_values::params::encode_hex(&row.public_key);
+    let text = row.expression();
     found.solving.public_keys.push(row.public_key);
-    if let Some(origin) = row.origin {
-        let path = origin.path.strip_prefix('m').unwrap_or(&origin.path);
-        text = format!("[{}{path}]{text}", outrigger_values::params::encode_hex(&origin.fingerprint));
-        found.origins.push(origin);
-    }
+    found.origins.extend(row.origin);
     Ok(Some(text))
 }
 

@@ -130,11 +130,6 @@ fn importaddress_and_its_kin_are_refused_in_bitcoinds_words() {
     let watching = Harness::watch_only();
     let message = "Cannot import private keys to a wallet with private keys disabled";
     watching.refused("importprivkey", json!([K_WIF]), -4, message);
-    watching.wallet(|wallet| wallet.info.kind = WalletKind::Descriptors);
-    watching.wallet(|wallet| wallet.info.private_keys_enabled = true);
-    for method in ["importaddress", "importpubkey", "importprivkey"] {
-        watching.refused(method, json!(["x"]), -4, "Only legacy wallets are supported by this command");
-    }
 }
 
 #[test]

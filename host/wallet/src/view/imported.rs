@@ -1,0 +1,88 @@
+//! Imported keys and scripts as descriptors: each private key as `combo`, each other script that the wallet owns or watches by what is
+//! known of it.
+
+use std::collections::HashSet;
+
+use bitcoin::{Script, ScriptBuf};
+use outrigger_descriptor::{Checksum, Descriptor};
+use outrigger_service::Result as ServiceResult;
+use outrigger_service::wallet::{DescriptorInfo, Ownership};
+use outrigger_service::wire::{Secret, from_bytes};
+use outrigger_standard::descriptor::{infer, with_checksum};
+use outrigger_values::params::encode_hex;
+use zeroize::Zeroizing;
+
+use super::WalletView;
+use crate::encrypt::EncryptionKey;
+use crate::error::{Result, WalletError};
+use crate::imported::{self, Knowledge, scripts_of_key};
+use crate::keypool::private_key_at;
+use crate::store::rows::{KeyRow, ScriptRow};
+use crate::store::tables::hash160;
+
+impl WalletView {
+    /// The imported keys and scripts; with private keys where they are asked for and held.
+    ///
+    /// # Errors
+    /// `WalletLocked` when private keys are asked of a locked wallet; `Storage`.
+    pub fn imported_descriptors(&self, private: bool) -> ServiceResult<Vec<DescriptorInfo>> {
+        let encryption_key = if private { Some(self.wallet.encryption_key()?) } else { None };
+        Ok(self.read_imported(encryption_key.as_ref())?)
+    }
+
+    fn read_imported(&self, encryption_key: Option<&EncryptionKey>) -> Result<Vec<DescriptorInfo>> {
+        let mut infos = Vec::new();
+        let mut covered: HashSet<ScriptBuf> = HashSet::new();
+        for entry in self.t().imported_keys.iter(&self.txn)? {
+            let row: KeyRow = from_bytes(entry?.1).map_err(WalletError::Damaged)?;
+            if row.private {
+                covered.extend(scripts_of_key(&row.public_key));
+                let text = Zeroizing::new(format!("combo({})", row.expression()));
+                infos.push(info(self.with_private_keys(text, [&row.public_key[..]], encryption_key)?, row.timestamp));
+            }
+        }
+        for entry in self.t().scripts.iter(&self.txn)? {
+            let row: ScriptRow = from_bytes(entry?.1).map_err(WalletError::Damaged)?;
+            if row.imported == Ownership::None || !row.owners.is_empty() || covered.contains(&row.script) {
+                continue;
+            }
+            let knowledge = imported::knowledge(self.t(), &self.txn, &row.script)?;
+            let text = if self.stands_for(&knowledge, &row.script) {
+                let keys = knowledge.solving.public_keys.iter().map(|key| &key[..]);
+                self.with_private_keys(Zeroizing::new(knowledge.descriptor.clone()), keys, encryption_key)?
+            } else {
+                Secret::new(infer(&row.script, self.wallet.shared.network))
+            };
+            infos.push(info(text, knowledge.timestamp));
+        }
+        Ok(infos)
+    }
+
+    /// Whether what is known of a script is a descriptor of it.
+    fn stands_for(&self, knowledge: &Knowledge, script: &Script) -> bool {
+        let parsed = Descriptor::parse(&knowledge.descriptor, self.wallet.shared.network, Checksum::Optional);
+        let expansion = parsed.ok().and_then(|parsed| parsed.first()?.expand(0).ok());
+        expansion.is_some_and(|expansion| expansion.scripts.iter().any(|one| one.script_pubkey == *script))
+    }
+
+    /// A descriptor's text and its checksum, with private keys in the place of the public ones that are held.
+    fn with_private_keys<'k>(
+        &self,
+        mut text: Zeroizing<String>,
+        public_keys: impl IntoIterator<Item = &'k [u8]>,
+        encryption_key: Option<&EncryptionKey>,
+    ) -> Result<Secret> {
+        for public_key in public_keys {
+            let place = private_key_at(&hash160(public_key));
+            if let (Some(encryption_key), Some(value)) = (encryption_key, self.t().keys.get(&self.txn, &place)?) {
+                // A public key in hexadecimal stands for nothing but itself.
+                *text = text.replace(&encode_hex(public_key), encryption_key.unwrap(&place, value)?.expose());
+            }
+        }
+        Ok(Secret::new(with_checksum(std::mem::take(&mut *text))))
+    }
+}
+
+fn info(text: Secret, timestamp: u64) -> DescriptorInfo {
+    DescriptorInfo { text, timestamp, active: false, internal: None, range: None, next_index: 0 }
+}

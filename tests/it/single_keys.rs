@@ -1,0 +1,48 @@
+//! importprivkey, importpubkey, importaddress and dumpprivkey: what clients of former releases call.
+
+use outrigger_tests::{Client, Host};
+use serde_json::{Value, json};
+
+/// A P2WPKH address of regtest that nobody has a key of.
+const ADDRESS: &str = "bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080";
+
+fn wallet(host: &Host, name: &str) -> Client {
+    host.client().call("createwallet", json!([name]));
+    host.client().wallet(name)
+}
+
+fn text(value: Value) -> String {
+    value.as_str().unwrap().to_owned()
+}
+
+#[test]
+fn importprivkey_spends_what_dumpprivkey_told_and_importpubkey_watches_it() {
+    let host = Host::start();
+    let (mut first, mut second) = (wallet(&host, "first"), wallet(&host, "second"));
+    let addresses: Vec<String> =
+        ["legacy", "p2sh-segwit", "bech32"].map(|kind| text(first.call("getnewaddress", json!(["", kind])))).into();
+    for address in &addresses {
+        host.client().call("generatetoaddress", json!([1, address]));
+    }
+    host.client().call("generatetoaddress", json!([100, ADDRESS]));
+    for (height, address) in (1..).zip(&addresses) {
+        let key = text(first.call("dumpprivkey", json!([address])));
+        assert_eq!(second.call("importprivkey", json!([key, "moved"])), Value::Null);
+        let received = second.call("listreceivedbyaddress", json!([1, false, false, "", true]));
+        assert_eq!(received.as_array().unwrap().len(), height, "{received}");
+        assert_eq!(second.call("getaddressinfo", json!([address]))["labels"], json!(["moved"]));
+        assert_eq!(text(second.call("dumpprivkey", json!([address]))), key);
+    }
+    let mut watching = wallet(&host, "watching");
+    let key = text(first.call("getaddressinfo", json!([addresses[0]]))["pubkey"].clone());
+    watching.call("importpubkey", json!([key, "watched"]));
+    let received = watching.call("listreceivedbyaddress", json!([1, false, true, "", true]));
+    assert_eq!((&received[0]["address"], &received[0]["involvesWatchonly"]), (&json!(addresses[0]), &json!(true)));
+    watching.call("importaddress", json!([addresses[1], "watched", false]));
+    let start = watching.call("rescanblockchain", json!([2, 2]));
+    assert_eq!(start, json!({"start_height": 2, "stop_height": 2}));
+    let received = watching.call("getreceivedbyaddress", json!([addresses[1], 1, true]));
+    assert_eq!(received.to_string(), "50.00000000");
+    let signed = first.call("signmessage", json!([addresses[0], "hello"]));
+    assert_eq!(host.client().call("verifymessage", json!([addresses[0], signed, "hello"])), true);
+}

@@ -135,7 +135,7 @@ fn invalidateblock_of_many_blocks_is_told_as_one_reorganisation() {
     let told: Vec<&str> = text.lines().filter(|line| line.contains("a deep reorganisation")).collect();
     assert!(told.len() == 1 && told[0].contains("blocks=1000 height=0"), "{told:#?}");
     let page = ask(host.metrics.unwrap(), "GET /metrics");
-    assert!(page.contains("outrigger_deep_reorganisations_total 1\n"), "{page}");
+    assert!(page.contains("outrigger_deep_reorganisations_total 1.0\n"), "{page}");
 }
 
 #[test]

@@ -150,7 +150,8 @@ fn transaction(value: &mut Reader<'_>) -> Result<Record, RecordError> {
     }
     // The form of an order.
     for _ in 0..value.count()? {
-        (value.bytes()?, value.bytes()?);
+        value.bytes()?;
+        value.bytes()?;
     }
     // Whether the next number tells the transaction's own time.
     value.u32()?;

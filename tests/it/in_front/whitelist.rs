@@ -8,7 +8,7 @@ use super::{ADDRESS, start};
 /// What the host asks of the node itself, and what the tests call.
 const ALLOWED: &str = "-rpcwhitelist=__cookie__:getbestblockhash,getblock,getblockchaininfo,getblockcount,getblockhash,getblockheader,\
                        getindexinfo,getmempoolinfo,getnetworkinfo,getrawmempool,getrpcinfo,getzmqnotifications,generatetoaddress,help,\
-                       stop,uptime,waitfornewblock";
+                       pruneblockchain,stop,uptime,waitfornewblock";
 
 fn start_refusing() -> Option<Host> {
     start(&[ALLOWED])
@@ -44,4 +44,19 @@ fn long_poll_of_a_template_that_the_node_refuses_does_not_wait() {
     let id = client.call("generatetoaddress", json!([1, ADDRESS]))[0].as_str().unwrap().to_owned() + "1";
     let call = json!({"id": 1, "method": "getblocktemplate", "params": [{"rules": ["segwit"], "longpollid": id}]});
     assert_eq!(client.post(&call.to_string()).status, 403);
+}
+
+#[test]
+fn wallet_that_needs_pruned_blocks_is_told_so_where_the_node_refuses_getchainstates() {
+    let Some(host) = start(&[ALLOWED, "-prune=1", "-fastprune"]) else { return };
+    let mut client = host.client();
+    client.call("createwallet", json!(["away", true, true]));
+    client.call("unloadwallet", json!(["away"]));
+    client.call("generatetoaddress", json!([800, ADDRESS]));
+    client.call("pruneblockchain", json!([500]));
+    let (code, message) = client.refused("loadwallet", json!(["away"]));
+    assert!(
+        code == -4 && message.starts_with("Wallet loading failed. Prune: last wallet synchronisation"),
+        "{message}"
+    );
 }

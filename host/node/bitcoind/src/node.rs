@@ -179,8 +179,9 @@ impl Node for BitcoindNode {
     fn gap(&self) -> Result<Gap> {
         let unvalidated = match self.rpc().ask::<StatesAnswer>("getchainstates", &json!([])) {
             Ok(states) => states.unvalidated(),
-            // Before Bitcoin Core 26.
+            // Before Bitcoin Core 26, or it refuses the method to the host (-rpcwhitelist).
             Err(error) if error.code().is_some() => None,
+            Err(AskError::Upstream(UpstreamError::Forbidden)) => None,
             Err(error) => return Err(error.into()),
         };
         if let Some(hash) = unvalidated

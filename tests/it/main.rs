@@ -31,6 +31,8 @@ mod import_rows;
 mod in_front;
 mod isolation;
 mod kills;
+#[cfg(target_os = "linux")]
+mod long_arguments;
 mod methods;
 mod metrics;
 mod mining;

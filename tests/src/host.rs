@@ -190,6 +190,16 @@ impl Host {
         self.child.id()
     }
 
+    /// The most memory that its process has had since this was last asked, in bytes (Linux).
+    pub fn peak_memory(&self) -> u64 {
+        let folder = format!("/proc/{}", self.process_id());
+        let status = std::fs::read_to_string(format!("{folder}/status")).unwrap();
+        // 5: the highest since the start is that of now.
+        std::fs::write(format!("{folder}/clear_refs"), "5").unwrap();
+        let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+        line.trim().strip_suffix(" kB").unwrap().parse::<u64>().unwrap() << 10
+    }
+
     /// Asks it to stop with SIGTERM, waits, and starts it again on the same data.
     pub fn restart(mut self) -> Self {
         assert!(self.terminate().success(), "the host did not stop in order");

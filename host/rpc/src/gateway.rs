@@ -2,7 +2,7 @@
 //!
 //! Reply bytes travel in the extensions of the [`MethodResponse`] as [`Answer`], so that a reply of
 //! many megabytes is never copied into jsonrpsee's own JSON. What jsonrpsee sees is a response with
-//! a `null` result, or the true error, which is what its layers look at.
+//! a `null` result, or an error with the true code and no message: a message may repeat an argument.
 
 use std::future::Future;
 use std::net::IpAddr;
@@ -12,7 +12,7 @@ use bytes::Bytes;
 use jsonrpsee::core::middleware::{Batch, Notification, RpcServiceT};
 use jsonrpsee::core::server::{MethodResponse, ResponsePayload};
 use jsonrpsee::types::{ErrorObject, Id, Request};
-use outrigger_values::RpcError;
+use outrigger_values::{RpcError, RpcErrorCode};
 
 use super::dispatch::{Call, Dispatch, Failure, Origin, Params};
 use super::result::ResultText;
@@ -49,6 +49,13 @@ pub(super) struct Asked {
 pub(super) struct Answer(pub Result<ResultText, Failure>);
 
 impl Failure {
+    fn code(&self) -> RpcErrorCode {
+        match self {
+            Self::Rpc(error) => error.code,
+            Self::Overloaded | Self::Forbidden | Self::UnknownMethod => RpcErrorCode::INTERNAL,
+        }
+    }
+
     /// The failure as an error of JSON-RPC, for where HTTP's status cannot tell it.
     pub(super) fn into_rpc_error(self) -> RpcError {
         match self {
@@ -88,16 +95,11 @@ fn call_of(request: Request<'_>) -> Call {
     Call { method: method.into_owned(), params, origin, may_stream: !in_batch }
 }
 
-/// `error` in jsonrpsee's form.
-fn error_object(error: RpcError) -> ErrorObject<'static> {
-    ErrorObject::owned(error.code.0, error.message, None::<()>)
-}
-
-/// A response that carries `answer` beside a `null` result or the error.
+/// A response that carries `answer` beside a `null` result or the error's code.
 fn carrying(id: Id<'_>, answer: Result<ResultText, Failure>) -> MethodResponse {
     let mut response = match &answer {
         Ok(_) => MethodResponse::response(id, ResponsePayload::success(()), usize::MAX),
-        Err(failure) => MethodResponse::error(id, error_object(failure.clone().into_rpc_error())),
+        Err(failure) => MethodResponse::error(id, ErrorObject::borrowed(failure.code().0, "", None)),
     };
     response.extensions_mut().insert(Answer(answer));
     response

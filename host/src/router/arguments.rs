@@ -21,11 +21,29 @@ use outrigger_rpc::Params;
 const ARGS: &str = "args";
 
 /// The arguments of a call as a JSON array in the order of the manifest.
+pub enum Arguments {
+    /// As the client wrote them: long ones are not copied.
+    Given(Params),
+    /// Put into that order, or taken out of text.
+    Ordered(Zeroizing<String>),
+}
+
+impl Arguments {
+    /// The JSON text.
+    pub fn as_bytes(&self) -> &[u8] {
+        match self {
+            Self::Given(params) => params.as_bytes(),
+            Self::Ordered(text) => text.as_bytes(),
+        }
+    }
+}
+
+/// Reads the arguments of a call.
 ///
 /// # Errors
 /// -8 for names that the method does not have and parameters that are given twice, -1 with the help text for a wrong number, -3 for
 /// a wrong type where types are checked.
-pub fn positional(method: &MethodSpec, params: &Params) -> Result<Zeroizing<String>, RpcError> {
+pub fn positional(method: &MethodSpec, params: &Params) -> Result<Arguments, RpcError> {
     let text = std::str::from_utf8(params.as_bytes()).map_err(|_| RpcError::new(RpcErrorCode::PARSE, "Parse error"))?;
     let values: Vec<Cow<'_, str>> = if params.is_named() {
         from_names(method, text)?
@@ -47,6 +65,9 @@ pub fn positional(method: &MethodSpec, params: &Params) -> Result<Zeroizing<Stri
             _ => {}
         }
     }
+    if !params.is_named() && values.iter().all(|value| matches!(value, Cow::Borrowed(_))) {
+        return Ok(Arguments::Given(params.clone()));
+    }
     // Room for everything from the start, so that no copy of a secret stays behind; it is wiped when it has been read.
     let room = values.iter().map(|value| value.len() + 1).sum::<usize>() + 2;
     let mut array = Zeroizing::new(String::with_capacity(room));
@@ -58,7 +79,7 @@ pub fn positional(method: &MethodSpec, params: &Params) -> Result<Zeroizing<Stri
         array.push_str(value);
     }
     array.push(']');
-    Ok(array)
+    Ok(Arguments::Ordered(array))
 }
 
 /// Collects the items of an array, or the members of an object in their order, repeats included. More items than any call of
@@ -190,12 +211,12 @@ fn unwrap_text(kind: ParamType, value: Cow<'_, str>) -> Cow<'_, str> {
     if !value.starts_with('"') {
         return value;
     }
-    let inner = serde_json::from_str::<String>(&value).ok().map(|inner| inner.trim().to_owned());
-    match inner {
-        Some(inner) if inner.starts_with(openings) && serde_json::from_str::<&RawValue>(&inner).is_ok() => {
-            Cow::Owned(inner)
-        }
-        _ => value,
+    let Ok(mut inner) = serde_json::from_str::<String>(&value) else { return value };
+    inner.truncate(inner.trim_end().len());
+    inner.drain(..inner.len() - inner.trim_start().len());
+    match inner.starts_with(openings) && serde_json::from_str::<&RawValue>(&inner).is_ok() {
+        true => Cow::Owned(inner),
+        false => value,
     }
 }
 
@@ -241,10 +262,11 @@ fn check_addresses(amounts: &str) -> Result<(), RpcError> {
     if !amounts.starts_with('{') {
         return Ok(());
     }
+    let keys = keys(amounts);
     let mut seen = HashSet::new();
-    match keys(amounts).find(|key| !seen.insert(key.clone())) {
-        Some(key) if key == "data" => Err(RpcError::invalid_parameter("Invalid parameter, duplicate key: data")),
-        Some(key) => Err(RpcError::invalid_parameter(format!("Invalid parameter, duplicated address: {key}"))),
+    match keys.iter().find(|(key, _)| !seen.insert(key)) {
+        Some((key, _)) if key == "data" => Err(RpcError::invalid_parameter("Invalid parameter, duplicate key: data")),
+        Some((key, _)) => Err(RpcError::invalid_parameter(format!("Invalid parameter, duplicated address: {key}"))),
         None => Ok(()),
     }
 }
@@ -252,17 +274,16 @@ fn check_addresses(amounts: &str) -> Result<(), RpcError> {
 /// As [`check_addresses`], also where each amount has an object of its own, whose second one would be lost.
 fn check_outputs(outputs: &str) -> Result<(), RpcError> {
     let entries: Vec<&RawValue> = serde_json::from_str(outputs).unwrap_or_default();
-    match entries.iter().find(|entry| entry.get().starts_with('{') && keys(entry.get()).count() > 1) {
+    match entries.iter().find(|entry| entry.get().starts_with('{') && keys(entry.get()).len() > 1) {
         Some(_) => Err(RpcError::invalid_parameter("Invalid parameter, key-value pair must contain exactly one key")),
         None => check_addresses(outputs),
     }
 }
 
-/// The keys of an object, those that stand there twice too.
-fn keys(object: &str) -> impl Iterator<Item = String> {
+/// The members of an object, those whose keys stand there twice too.
+fn keys(object: &str) -> Members<'_> {
     let mut deserializer = serde_json::Deserializer::from_str(object);
-    let members = deserializer.deserialize_any(Collect { most: usize::MAX }).unwrap_or_default();
-    members.into_iter().map(|(key, _)| key.to_string())
+    deserializer.deserialize_any(Collect { most: usize::MAX }).unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -281,12 +302,12 @@ mod tests {
     #[track_caller]
     fn check(params: &str, expected: Result<&str, (i32, &str)>) {
         match (positional(&method(true), &Params::from_text(params)), expected) {
-            (Ok(got), Ok(want)) => assert_eq!(got.as_str(), want),
+            (Ok(got), Ok(want)) => assert_eq!(got.as_bytes(), want.as_bytes()),
             (Err(error), Err((code, text))) => {
                 assert_eq!(error.code.0, code, "{error}");
                 assert!(error.message.contains(text), "{error}");
             }
-            (got, want) => panic!("{params}: got {got:?}, wanted {want:?}"),
+            (got, want) => panic!("{params}: got {:?}, wanted {want:?}", got.map(|_| "arguments")),
         }
     }
 
@@ -347,9 +368,9 @@ mod tests {
         .unwrap();
         let got = positional(&method, &Params::from_text(params));
         match (&got, expected) {
-            (Ok(got), Ok(want)) => assert_eq!(got.as_str(), want),
+            (Ok(got), Ok(want)) => assert_eq!(got.as_bytes(), want.as_bytes()),
             (Err(error), Err(message)) => assert_eq!((error.code.0, &*error.message), (-8, message), "{params}"),
-            _ => panic!("{params}: got {got:?}, wanted {expected:?}"),
+            _ => panic!("{params}: got {:?}, wanted {expected:?}", got.err()),
         }
     }
 
@@ -398,7 +419,7 @@ mod tests {
     fn arguments_of_outputs_name_no_address_twice() {
         let mut method = method(true);
         method.params[0].kind = ParamType::Amounts;
-        let refusal = |params: &str| positional(&method, &Params::from_text(params)).unwrap_err().message;
+        let refusal = |params: &str| positional(&method, &Params::from_text(params)).err().unwrap().message;
         assert!(positional(&method, &Params::from_text(r#"[{"x":1,"y":1}]"#)).is_ok());
         assert_eq!(refusal(r#"[{"x":1,"y":2,"x":1}]"#), "Invalid parameter, duplicated address: x");
         assert_eq!(refusal(r#"["{\"x\":1,\"\\u0078\":2}"]"#), "Invalid parameter, duplicated address: x");
@@ -406,7 +427,7 @@ mod tests {
         assert!(refusal("[[]]").contains("type array is not of expected type object"));
         let mut method = method.clone();
         method.params[0].kind = ParamType::Outputs;
-        let refusal = |params: &str| positional(&method, &Params::from_text(params)).unwrap_err().message;
+        let refusal = |params: &str| positional(&method, &Params::from_text(params)).err().unwrap().message;
         assert!(positional(&method, &Params::from_text(r#"[[{"x":1},{"y":1}]]"#)).is_ok());
         assert_eq!(refusal(r#"[{"x":1,"x":1}]"#), "Invalid parameter, duplicated address: x");
         let one_key = "Invalid parameter, key-value pair must contain exactly one key";

@@ -104,7 +104,7 @@ impl Builtins {
         }
         let spec = self.specs.iter().find(|spec| spec.name == call.method)?;
         let params = match arguments::positional(spec, &call.params) {
-            Ok(params) => serde_json::from_str::<Vec<Value>>(&params).unwrap_or_default(),
+            Ok(params) => serde_json::from_slice::<Vec<Value>>(params.as_bytes()).unwrap_or_default(),
             Err(error) => return Some(Err(error)),
         };
         let answer = match spec.name.as_str() {

@@ -16,7 +16,8 @@ use outrigger_sdk::manifest::MethodSpec;
 use outrigger_services::{Caller, Scopes};
 use parking_lot::Mutex;
 use tokio::sync::oneshot;
-use zeroize::Zeroizing;
+
+use super::arguments::Arguments;
 
 /// After so many calls in a row that went alone, the next ones do not wait for others.
 const ALONE: u32 = 4;
@@ -30,7 +31,7 @@ pub struct Gathered {
     pub lease: Lease,
     pub method: Arc<MethodSpec>,
     pub latency: Arc<Latency>,
-    pub params: Zeroizing<String>,
+    pub params: Arguments,
     pub caller: Caller,
     has_run: oneshot::Sender<()>,
 }
@@ -58,7 +59,7 @@ impl Gathered {
         lease: Lease,
         method: Arc<MethodSpec>,
         latency: Arc<Latency>,
-        params: Zeroizing<String>,
+        params: Arguments,
         caller: Caller,
     ) -> (Self, oneshot::Receiver<()>) {
         let (has_run, ran) = oneshot::channel();

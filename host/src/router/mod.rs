@@ -21,10 +21,10 @@ use bytes::Bytes;
 use outrigger_sdk::manifest::MethodSpec;
 use outrigger_values::RpcError;
 use outrigger_values::RpcErrorCode;
-use zeroize::Zeroizing;
 
 use crate::layers::Methods;
 use absent::Absent;
+use arguments::Arguments;
 use builtins::Builtins;
 use gather::{Gather, Gathered};
 use inline::InlineCall;
@@ -164,7 +164,7 @@ impl Router {
         lease: &Lease,
         route: &Route,
         call: Call,
-        params: Zeroizing<String>,
+        params: Arguments,
         may_run_inline: bool,
     ) -> Result<bool, Overloaded> {
         let method = &route.method;

@@ -3,7 +3,17 @@
 pub use outrigger_sdk::typed::{array, flag, integer, object, text};
 
 use outrigger_sdk::RpcError;
+use outrigger_sdk::params::{Params, Type};
+use outrigger_sdk::typed::wrong_type;
 use serde_json::Value;
+
+/// Takes the text at `index` out of the parameters: it may be of many megabytes, and is freed once it is read.
+pub fn take_text(params: &mut Params, index: usize) -> Result<String, RpcError> {
+    match params.0.get_mut(index).map(Value::take).unwrap_or_default() {
+        Value::String(text) => Ok(text),
+        other => Err(wrong_type(&other, Type::String)),
+    }
+}
 
 /// A verbosity: a number, or false for 0 and true for 1.
 pub fn verbosity(value: Option<&Value>, default: i32) -> Result<i32, RpcError> {

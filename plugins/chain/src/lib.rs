@@ -70,7 +70,7 @@ type Context<'a> = CallContext<'a, Kept>;
 type Outcome = Result<Value, ChainError>;
 
 impl ChainPlugin {
-    fn answer(&self, method: &str, context: &Context<'_>, reply: &Reply) -> Outcome {
+    fn answer(&self, method: &str, context: &mut Context<'_>, reply: &Reply) -> Outcome {
         match method {
             "getblockchaininfo" => blocks::get_blockchain_info(context),
             "getblockcount" => blocks::get_block_count(context),
@@ -94,7 +94,6 @@ impl ChainPlugin {
             "testmempoolaccept" => send::test_mempool_accept(context),
             "getrawtransaction" => transactions::get_raw_transaction(context),
             "createrawtransaction" => transactions::create_raw_transaction(context),
-            "decoderawtransaction" => transactions::decode_raw_transaction(context),
             "validateaddress" => scripts::validate_address(context),
             "getdescriptorinfo" => descriptors::get_descriptor_info(context),
             "deriveaddresses" => descriptors::derive_addresses(context),
@@ -151,16 +150,20 @@ impl Plugin for ChainPlugin {
     }
 
     fn call(&self, call: Call<'_>, reply: Reply) {
-        let context = Context { host: &self.host, scope: call.scope, params: call.params, plugin: &self.kept };
+        let mut context = Context { host: &self.host, scope: call.scope, params: call.params, plugin: &self.kept };
         if call.method.starts_with("waitfor") {
             return self.waits.call(call.method, &context, reply);
         }
-        if call.method == "decodescript" {
-            reply.send_json(scripts::decode_script(&context).map_err(Into::into));
-            return;
-        }
-        let outcome = self.answer(call.method, &context, &reply);
-        reply.send(outcome.map_err(Into::into));
+        let text = match call.method {
+            "decodescript" => scripts::decode_script(&mut context),
+            "decoderawtransaction" => transactions::decode_raw_transaction(&mut context),
+            method => {
+                let outcome = self.answer(method, &mut context, &reply);
+                reply.send(outcome.map_err(Into::into));
+                return;
+            }
+        };
+        reply.send_json(text.map_err(Into::into));
     }
 
     fn cancel(&self, token: u64) {

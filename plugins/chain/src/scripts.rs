@@ -53,12 +53,13 @@ fn valid(script: &Script, network: Network) -> Map<String, Value> {
 }
 
 /// The answer as JSON text. Of a script that is too long to be executed, and may be of many megabytes, it is written at once.
-pub fn decode_script(context: &Context<'_>) -> Result<Vec<u8>, ChainError> {
-    let text = context.params.get(0);
-    let script = match args::text(text)? {
+pub fn decode_script(context: &mut Context<'_>) -> Result<Vec<u8>, ChainError> {
+    let text = context.params.0.first_mut().map(Value::take).unwrap_or_default();
+    let script = match args::text(&text)? {
         "" => ScriptBuf::new(),
-        _ => ScriptBuf::from_bytes(params::hex(text, "argument")?),
+        _ => ScriptBuf::from_bytes(params::hex(&text, "argument")?),
     };
+    drop(text);
     if script.len() > MAX_SCRIPT_SIZE {
         return Ok(described(&script));
     }

@@ -5,9 +5,12 @@ use std::collections::HashSet;
 use bitcoin::{Amount, Transaction, Txid};
 use outrigger_sdk::FeeRate;
 use outrigger_sdk::amount::{self, COIN};
+use outrigger_sdk::params::{Params, Type, decode_hex};
 use outrigger_sdk::script::parse::is_unspendable;
 use outrigger_sdk::service::mempool::{Admission, PackageMember};
+use outrigger_sdk::standard::decode::{Form, transaction_in_form};
 use outrigger_sdk::standard::{has_valid_ops, sendable_from_hex, transaction_to_bytes};
+use outrigger_sdk::typed::wrong_type;
 use serde_json::{Map, Value, json};
 
 use crate::error::ChainError;
@@ -41,15 +44,16 @@ fn full_reason(reason: &str, detail: &str) -> String {
     if detail.is_empty() { reason.to_owned() } else { format!("{reason}, {detail}") }
 }
 
-pub fn send_raw_transaction(context: &Context<'_>) -> Outcome {
-    let text = args::text(context.params.get(0))?;
+pub fn send_raw_transaction(context: &mut Context<'_>) -> Outcome {
+    let text = args::take_text(&mut context.params, 0)?;
     let max_feerate = max_feerate(context)?;
     let max_burn = context.params.given(2).map_or(Ok(Amount::ZERO), amount::from_json)?;
-    let transaction = sendable_from_hex(text).ok_or(ChainError::NothingToSend)?;
-    if burns(&transaction, max_burn) {
+    let bytes = decode_hex(&text).ok_or(ChainError::NothingToSend)?;
+    drop(text);
+    if burns(&transaction_in_form(&bytes, Form::Extended).ok_or(ChainError::NothingToSend)?, max_burn) {
         return Err(ChainError::Burns);
     }
-    let raw = transaction_to_bytes(&transaction).into();
+    let raw = bytes.into();
     match context.host.mempool.submit(context.scope, raw, max_feerate)? {
         Admission::Accepted { txid, .. } | Admission::Known { txid } => Ok(json!(txid)),
         Admission::Rejected { reason, detail } => Err(ChainError::Rejected(full_reason(&reason, &detail))),
@@ -60,29 +64,37 @@ pub fn send_raw_transaction(context: &Context<'_>) -> Outcome {
     }
 }
 
-/// The texts of the transactions that are judged together.
-fn package<'a>(context: &'a Context<'_>) -> Result<&'a [Value], ChainError> {
-    let texts = args::array(context.params.get(0))?;
-    if texts.is_empty() || texts.len() > MAX_TRIED { Err(ChainError::TriedCount) } else { Ok(texts) }
+/// Takes the transactions that are judged together out of the parameters.
+fn package(params: &mut Params) -> Result<Vec<Value>, ChainError> {
+    match params.0.first_mut().map(Value::take).unwrap_or_default() {
+        Value::Array(texts) if texts.is_empty() || texts.len() > MAX_TRIED => Err(ChainError::TriedCount),
+        Value::Array(texts) => Ok(texts),
+        other => Err(wrong_type(&other, Type::Array).into()),
+    }
 }
 
-fn decode(text: &Value) -> Result<Transaction, ChainError> {
-    let text = args::text(text)?;
-    sendable_from_hex(text).ok_or_else(|| ChainError::NothingToTry(text.to_owned()))
+fn decode(text: Value) -> Result<Transaction, ChainError> {
+    let Value::String(text) = text else { return Err(wrong_type(&text, Type::String).into()) };
+    sendable_from_hex(&text).ok_or(ChainError::NothingToTry(text))
 }
 
-pub fn test_mempool_accept(context: &Context<'_>) -> Outcome {
-    let texts = package(context)?;
+pub fn test_mempool_accept(context: &mut Context<'_>) -> Outcome {
+    let texts = package(&mut context.params)?;
     let max_feerate = max_feerate(context)?;
-    let transactions = texts.iter().map(decode).collect::<Result<Vec<_>, _>>()?;
-    let raw = transactions.iter().map(transaction_to_bytes).map(Into::into).collect();
+    let mut ids = Vec::with_capacity(texts.len());
+    let mut raw = Vec::with_capacity(texts.len());
+    for text in texts {
+        let transaction = decode(text)?;
+        ids.push((transaction.compute_txid(), wtxid(&transaction)));
+        raw.push(transaction_to_bytes(&transaction).into());
+    }
     let outcome = context.host.mempool.try_package(context.scope, raw)?;
     let mut is_over = false;
-    let mut results = Vec::with_capacity(transactions.len());
-    for (transaction, member) in transactions.iter().zip(&outcome.members) {
+    let mut results = Vec::with_capacity(ids.len());
+    for ((txid, wtxid), member) in ids.iter().zip(&outcome.members) {
         let mut result = Map::new();
-        result.insert("txid".into(), json!(transaction.compute_txid()));
-        result.insert("wtxid".into(), json!(wtxid(transaction)));
+        result.insert("txid".into(), json!(txid));
+        result.insert("wtxid".into(), json!(wtxid));
         if outcome.is_policy {
             result.insert("package-error".into(), json!(full_reason(&outcome.reason, &outcome.detail)));
         }
@@ -143,8 +155,8 @@ fn describe_fees(member: &PackageMember, result: &mut Map<String, Value>) {
     result.insert("fees".into(), Value::Object(fees));
 }
 
-pub fn submit_package(context: &Context<'_>) -> Outcome {
-    let texts = package(context)?;
+pub fn submit_package(context: &mut Context<'_>) -> Outcome {
+    let texts = package(&mut context.params)?;
     let max_feerate = max_feerate(context)?;
     let max_burn = context.params.given(2).map_or(Ok(Amount::ZERO), amount::from_json)?;
     let mut transactions = Vec::with_capacity(texts.len());

@@ -5,10 +5,10 @@ use bitcoin::{BlockHash, OutPoint, Transaction, Txid};
 use outrigger_sdk::amount;
 use outrigger_sdk::params::{self, encode_hex};
 use outrigger_sdk::service::chain::{BlockInfo, BlockRef, Coin, SpentOutputs};
-use outrigger_sdk::standard::decode::{Form, transaction_of_form};
+use outrigger_sdk::standard::decode::{Form, transaction_in_form};
 use outrigger_sdk::standard::{
-    Spent, block_from_bytes, script_json, transaction_from_bytes, transaction_from_hex, transaction_from_params,
-    transaction_json, transaction_json_with, transaction_to_bytes,
+    Shown, Spent, block_from_bytes, script_json, transaction_from_bytes, transaction_from_params,
+    transaction_json_with, transaction_to_bytes,
 };
 use serde_json::{Map, Value, json};
 
@@ -24,15 +24,21 @@ pub fn create_raw_transaction(context: &Context<'_>) -> Outcome {
     Ok(json!(encode_hex(&transaction_to_bytes(&transaction))))
 }
 
-pub fn decode_raw_transaction(context: &Context<'_>) -> Outcome {
-    let text = args::text(context.params.get(0))?;
-    let transaction = match context.params.given(1).map(params::flag).transpose()? {
-        None => transaction_from_hex(text),
-        Some(true) => transaction_of_form(text, Form::Extended),
-        Some(false) => transaction_of_form(text, Form::Legacy),
+/// The answer as JSON text, which may be of many megabytes.
+pub fn decode_raw_transaction(context: &mut Context<'_>) -> Result<Vec<u8>, ChainError> {
+    let text = args::take_text(&mut context.params, 0)?;
+    let is_extended = context.params.given(1).map(params::flag).transpose()?;
+    let bytes = params::decode_hex(&text).filter(|bytes| !bytes.is_empty()).ok_or(ChainError::Undecodable)?;
+    drop(text);
+    let transaction = match is_extended {
+        None => transaction_from_bytes(&bytes),
+        Some(true) => transaction_in_form(&bytes, Form::Extended),
+        Some(false) => transaction_in_form(&bytes, Form::Legacy),
     };
+    drop(bytes);
     let transaction = transaction.ok_or(ChainError::Undecodable)?;
-    Ok(Value::Object(transaction_json(&transaction, context.network()?)))
+    // Memory takes all text.
+    Ok(serde_json::to_vec(&Shown(&transaction, context.network()?)).unwrap_or_default())
 }
 
 /// A transaction and the block that it was found in, if any.

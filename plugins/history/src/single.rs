@@ -7,7 +7,7 @@ use outrigger_sdk::amount::Saturating;
 use outrigger_sdk::params::{hash, text};
 use outrigger_sdk::service::ErrorKind;
 use outrigger_sdk::service::wallet::{MAX_TEXT_LEN, Synced};
-use outrigger_sdk::standard::json::transaction_json;
+use outrigger_sdk::standard::json::Shown;
 
 use crate::entry::{EntryWriter, Selection, WalletTx, entries};
 use crate::error::HistoryError;
@@ -58,7 +58,7 @@ pub fn get_transaction(context: &CallContext<'_>) -> Result<Vec<u8>, HistoryErro
     if verbose {
         let decoded: Transaction = consensus::deserialize(&raw).map_err(|_| HistoryError::Damaged(txid))?;
         json::key!(&mut reply, "decoded");
-        serde_json::to_writer(&mut reply, &transaction_json(&decoded, viewpoint.network))
+        serde_json::to_writer(&mut reply, &Shown(&decoded, viewpoint.network))
             .map_err(|error| RpcError::internal(error.to_string()))?;
     }
     write_last_block(&mut reply, viewpoint.synced);

@@ -22,16 +22,16 @@ pub fn transaction_from_hex(hex: &str) -> Option<Transaction> {
 /// The transaction of a text, as `sendrawtransaction` and its like read it: an empty list of inputs always announces a
 /// witness, so that a transaction without inputs but with outputs is none.
 pub fn sendable_from_hex(hex: &str) -> Option<Transaction> {
-    read_all(&decode_hex(hex)?, Form::Extended)
+    transaction_in_form(&decode_hex(hex)?, Form::Extended)
 }
 
 /// As [`transaction_from_hex`], from bytes.
 pub fn transaction_from_bytes(bytes: &[u8]) -> Option<Transaction> {
-    let extended = read_all(bytes, Form::Extended);
+    let extended = transaction_in_form(bytes, Form::Extended);
     if extended.as_ref().is_some_and(is_sane) {
         return extended;
     }
-    let legacy = read_all(bytes, Form::Legacy);
+    let legacy = transaction_in_form(bytes, Form::Legacy);
     if legacy.as_ref().is_some_and(is_sane) {
         return legacy;
     }
@@ -74,7 +74,7 @@ fn read_block(bytes: &[u8]) -> Result<Block, Error> {
 
 /// The transaction of a text in one form only.
 pub fn transaction_of_form(hex: &str, form: Form) -> Option<Transaction> {
-    read_all(&decode_hex(hex)?, form)
+    transaction_in_form(&decode_hex(hex)?, form)
 }
 
 /// How a transaction is written.
@@ -86,7 +86,8 @@ pub enum Form {
     Legacy,
 }
 
-fn read_all(bytes: &[u8], form: Form) -> Option<Transaction> {
+/// As [`transaction_of_form`], from bytes.
+pub fn transaction_in_form(bytes: &[u8], form: Form) -> Option<Transaction> {
     let mut reader = Cursor::new(bytes);
     let transaction = read(&mut reader, form).ok()?;
     (reader.position() == u64::try_from(bytes.len()).ok()?).then_some(transaction)

@@ -1,6 +1,7 @@
 //! Decoded transactions, as `decoderawtransaction` and its like show them in Bitcoin Core 29.
 
 use bitcoin::{Amount, Network, Script, SignedAmount, Transaction, TxIn};
+use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::{Map, Value, json};
 
 use super::address::from_script;
@@ -32,23 +33,67 @@ pub fn transaction_json_with(
     spent: Option<Spent<'_>>,
 ) -> Map<String, Value> {
     let spent = spent.filter(|_| !transaction.is_coinbase());
-    let shown = |index: usize| spent.filter(|spent| spent.show)?.coins.get(index);
+    let mut object = head_json(transaction);
+    object.insert("vin".into(), inputs_json(transaction, network, spent).collect());
+    object.insert("vout".into(), outputs_json(transaction, network).collect());
+    if let Some(spent) = spent {
+        let total = |values: &mut dyn Iterator<Item = u64>| values.fold(0_i64, |sum, v| sum.wrapping_add_unsigned(v));
+        let paid = total(&mut spent.coins.iter().map(|coin| coin.output.value.to_sat()));
+        let received = total(&mut transaction.output.iter().map(|output| output.value.to_sat()));
+        object.insert("fee".into(), amount::to_json(SignedAmount::from_sat(paid.wrapping_sub(received))));
+    }
+    object
+}
+
+/// A transaction that is serialised as [`transaction_json`] shows it, one input and output after the other: of millions, the values
+/// of all together take a hundred times the memory of the transaction.
+pub struct Shown<'a>(pub &'a Transaction, pub Network);
+
+impl Serialize for Shown<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let Self(transaction, network) = *self;
+        let mut map = serializer.serialize_map(None)?;
+        for (name, value) in head_json(transaction) {
+            map.serialize_entry(&name, &value)?;
+        }
+        map.serialize_entry("vin", &Each(|| inputs_json(transaction, network, None)))?;
+        map.serialize_entry("vout", &Each(|| outputs_json(transaction, network)))?;
+        map.end()
+    }
+}
+
+/// A list whose elements are made while it is serialised.
+struct Each<F>(F);
+
+impl<I: Iterator<Item = Value>, F: Fn() -> I> Serialize for Each<F> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq((self.0)())
+    }
+}
+
+fn inputs_json<'a>(
+    transaction: &'a Transaction,
+    network: Network,
+    spent: Option<Spent<'a>>,
+) -> impl Iterator<Item = Value> + 'a {
+    let is_coinbase = transaction.is_coinbase();
+    let shown = move |index: usize| spent.filter(|spent| spent.show)?.coins.get(index);
     let inputs = transaction.input.iter().enumerate();
-    let inputs: Vec<Value> = inputs
-        .map(|(index, input)| Value::Object(input_json(input, transaction.is_coinbase(), shown(index), network)))
-        .collect();
-    let outputs: Vec<Value> = transaction
-        .output
-        .iter()
-        .enumerate()
-        .map(|(index, output)| {
-            json!({
-                "value": amount::to_json(signed(output.value)),
-                "n": index,
-                "scriptPubKey": script_json(&output.script_pubkey, network),
-            })
+    inputs.map(move |(index, input)| Value::Object(input_json(input, is_coinbase, shown(index), network)))
+}
+
+fn outputs_json(transaction: &Transaction, network: Network) -> impl Iterator<Item = Value> + '_ {
+    transaction.output.iter().enumerate().map(move |(index, output)| {
+        json!({
+            "value": amount::to_json(signed(output.value)),
+            "n": index,
+            "scriptPubKey": script_json(&output.script_pubkey, network),
         })
-        .collect();
+    })
+}
+
+/// What stands before the inputs.
+fn head_json(transaction: &Transaction) -> Map<String, Value> {
     let mut object = Map::new();
     // Without a witness both forms are the same. Asked about a transaction without inputs, the library would count
     // the marker of the other form.
@@ -63,14 +108,6 @@ pub fn transaction_json_with(
     object.insert("vsize".into(), json!(weight.div_ceil(4)));
     object.insert("weight".into(), json!(weight));
     object.insert("locktime".into(), json!(transaction.lock_time.to_consensus_u32()));
-    object.insert("vin".into(), Value::Array(inputs));
-    object.insert("vout".into(), Value::Array(outputs));
-    if let Some(spent) = spent {
-        let total = |values: &mut dyn Iterator<Item = u64>| values.fold(0_i64, |sum, v| sum.wrapping_add_unsigned(v));
-        let paid = total(&mut spent.coins.iter().map(|coin| coin.output.value.to_sat()));
-        let received = total(&mut transaction.output.iter().map(|output| output.value.to_sat()));
-        object.insert("fee".into(), amount::to_json(SignedAmount::from_sat(paid.wrapping_sub(received))));
-    }
     object
 }
 

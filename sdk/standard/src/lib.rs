@@ -27,5 +27,5 @@ pub use decode::{
     block_from_bytes, block_from_hex, merkle_block_from_bytes, sendable_from_hex, transaction_from_bytes,
     transaction_from_hex, transaction_to_bytes,
 };
-pub use json::{Spent, script_json, transaction_json, transaction_json_with};
+pub use json::{Shown, Spent, script_json, transaction_json, transaction_json_with};
 pub use kind::{ScriptKind, classify, has_valid_ops};

@@ -225,7 +225,8 @@ const COINBASE: &str = "02000000000101000000000000000000000000000000000000000000
 
 #[test]
 fn transactions_with_witness_are_shown_as_recorded() {
-    let shown = Value::Object(transaction_json(&transaction_from_hex(WITH_WITNESS).unwrap(), Network::Regtest));
+    let transaction = transaction_from_hex(WITH_WITNESS).unwrap();
+    let shown = Value::Object(transaction_json(&transaction, Network::Regtest));
     let expected = concat!(
         r#"{"txid":"2409c740913ce836472c050ed6367ae379cdc0acd8372838d999c05571f54d35","#,
         r#""hash":"a25bc52a428a1924846fca7ebd37d6e547fc4ef69aaeb256acafc03364935c46","version":2,"size":231,"#,
@@ -244,6 +245,7 @@ fn transactions_with_witness_are_shown_as_recorded() {
         r#""type":"witness_v1_taproot"}}]}"#
     );
     assert_eq!(shown.to_string(), expected);
+    assert_eq!(serde_json::to_string(&Shown(&transaction, Network::Regtest)).unwrap(), expected);
 }
 
 #[test]

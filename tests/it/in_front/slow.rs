@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 
-use outrigger_tests::{Bitcoind, Client, Host, Pending, Point, Relay, RpcFailure, wait_until};
+use outrigger_tests::{Bitcoind, Client, Pending, Point, Relay, RpcFailure, wait_until};
 use serde_json::{Value, json};
 
 use super::{start, start_behind_relay};
@@ -65,16 +65,6 @@ fn wallet_calls_are_answered_while_passed_ones_wait_for_the_node() {
     }
 }
 
-/// The most memory that the host has had since this was last asked, in bytes.
-fn peak_memory(host: &Host) -> u64 {
-    let folder = format!("/proc/{}", host.process_id());
-    let status = std::fs::read_to_string(format!("{folder}/status")).unwrap();
-    // 5: the highest since the start is that of now.
-    std::fs::write(format!("{folder}/clear_refs"), "5").unwrap();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
-    line.trim().strip_suffix(" kB").unwrap().parse::<u64>().unwrap() << 10
-}
-
 /// Writes a reply of bitcoind whose result is a text of this many bytes, quotation marks included.
 fn answer_at_length(stream: &mut TcpStream, length: usize) -> std::io::Result<()> {
     let (before, behind) = ("{\"result\":\"", "\",\"error\":null,\"id\":1}\n");
@@ -122,13 +112,13 @@ fn passed_answers_of_300_mb_take_less_than_8_mib_of_memory() {
     for stream in [ask(PIECE * 50), ask(PIECE * 50)] {
         read_at_length(stream);
     }
-    peak_memory(&host);
-    let before = peak_memory(&host);
+    host.peak_memory();
+    let before = host.peak_memory();
     let streams = [ask(LONG_RESULT), ask(LONG_RESULT)];
     // The id has one more.
     let readers = streams.map(|stream| std::thread::spawn(|| read_at_length(stream)));
     assert_eq!(readers.map(|reader| reader.join().unwrap()), [LONG_RESULT - 2 + 1; 2]);
-    let more = peak_memory(&host) - before;
+    let more = host.peak_memory() - before;
     assert!(more < MAX_MEMORY, "{more} bytes more than {before}");
 }
 

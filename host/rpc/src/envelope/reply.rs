@@ -190,8 +190,10 @@ impl Writer {
     }
 
     fn error(&mut self, error: &RpcError) {
-        let message = serde_json::Value::from(error.message.as_str());
-        self.text(&format!(r#"{{"code":{},"message":{message}}}"#, error.code.0));
+        self.text(&format!(r#"{{"code":{},"message":"#, error.code.0));
+        // Written at once, since it may be long. Memory takes all text.
+        let _ = serde_json::to_writer(&mut self.open, &error.message);
+        self.text("}");
     }
 
     /// Adds an id as it came. Clients that read a reply line by line need

@@ -2202,6 +2202,15 @@ enum {
      * Request: label [text]. Response: [list of labelled_address].
      */
     OUTRIGGER_FN_WALLET_LABELLED = 52,
+    /**
+     * What was imported as keys and scripts, as descriptors without a range: each private key as `combo`, each other
+     * script that is not OUTRIGGER_OWNERSHIP_NONE by what is known of it. With private keys where these are asked for
+     * and held. OUTRIGGER_STATUS_WALLET_LOCKED when private ones are asked of a locked wallet;
+     * OUTRIGGER_STATUS_NOT_GRANTED without the grant for its keys. Since minor 1.
+     *
+     * Request: private [bool]. Response: [list of descriptor_info].
+     */
+    OUTRIGGER_FN_WALLET_IMPORTED_DESCRIPTORS = 53,
 };
 
 /* ------------------------------------------------------------------------------------------------------------------
@@ -2274,6 +2283,13 @@ enum {
      * Request: level [level], message [text]. Response: [nothing].
      */
     OUTRIGGER_FN_LOG_WRITE = 0,
+    /**
+     * Whether the host wants the text of a panic beside its place. It does not of a plugin that may use private keys or
+     * wallets, whose text may hold a secret, unless the configuration says so. Since minor 1.
+     *
+     * Request: nothing. Response: [bool].
+     */
+    OUTRIGGER_FN_LOG_TELLS_PANICS = 1,
 };
 
 /* ------------------------------------------------------------------------------------------------------------------

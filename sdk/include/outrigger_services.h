@@ -7233,6 +7233,40 @@ static inline int32_t outrigger_wallet_labelled(
     return outrigger_answered(status, read, &own, response);
 }
 
+/**
+ * What was imported as keys and scripts, as descriptors without a range: each private key as `combo`, each other script
+ * that is not OUTRIGGER_OWNERSHIP_NONE by what is known of it. With private keys where these are asked for and held.
+ * OUTRIGGER_STATUS_WALLET_LOCKED when private ones are asked of a locked wallet; OUTRIGGER_STATUS_NOT_GRANTED without
+ * the grant for its keys. Since minor 1.
+ *
+ * Request: private [bool]. Response: [list of descriptor_info].
+ * Threads: any, from `init` until `stop` has returned; of one scope, one at a time.
+ * Ownership: the arguments stay the caller's; `*response` is the caller's to release, whatever the status is.
+ * Lifetime: what `*out` points to ends with `*response`; the arguments are copied.
+ */
+static inline int32_t outrigger_wallet_imported_descriptors(
+    const outrigger_service_t *wallet, uint64_t scope, bool private_, outrigger_owned_bytes_t *response,
+    outrigger_list_t *out)
+{
+    outrigger_writer_t request = OUTRIGGER_WRITER;
+    outrigger_owned_bytes_t own = OUTRIGGER_NO_BYTES;
+    outrigger_reader_t reader;
+    int32_t status = OUTRIGGER_STATUS_OK;
+    bool read = false;
+    memset(out, 0, sizeof *out);
+    if (response == NULL) {
+        return OUTRIGGER_STATUS_MALFORMED;
+    }
+    outrigger_put_bool(&request, private_);
+    status = outrigger_ask_written(wallet, OUTRIGGER_FN_WALLET_IMPORTED_DESCRIPTORS, scope, &request, &own);
+    reader = outrigger_read(outrigger_lend(&own));
+    read = status == OUTRIGGER_STATUS_OK && outrigger_get_list_of_descriptor_info(&reader, out);
+    if (!read) {
+        memset(out, 0, sizeof *out);
+    }
+    return outrigger_answered(status, read, &own, response);
+}
+
 /* ------------------------------------------------------------------------------------------------------------------
  * The service signer/1
  * ------------------------------------------------------------------------------------------------------------------ */
@@ -7359,6 +7393,34 @@ static inline int32_t outrigger_log_write(
     outrigger_put_bytes(&request, message);
     status = outrigger_ask_written(log, OUTRIGGER_FN_LOG_WRITE, scope, &request, &own);
     return outrigger_answered(status, true, &own, response);
+}
+
+/**
+ * Whether the host wants the text of a panic beside its place. It does not of a plugin that may use private keys or
+ * wallets, whose text may hold a secret, unless the configuration says so. Since minor 1.
+ *
+ * Request: nothing. Response: [bool].
+ * Threads: any, from `init` until `stop` has returned; of one scope, one at a time.
+ * Ownership: the arguments stay the caller's; `*response` is the caller's to release, whatever the status is. It may be
+ * null: nothing but the detail of a failure is lost then.
+ * Lifetime: `*out` is a copy, and the arguments are copied.
+ */
+static inline int32_t outrigger_log_tells_panics(
+    const outrigger_service_t *log, uint64_t scope, outrigger_owned_bytes_t *response, bool *out)
+{
+    outrigger_writer_t request = OUTRIGGER_WRITER;
+    outrigger_owned_bytes_t own = OUTRIGGER_NO_BYTES;
+    outrigger_reader_t reader;
+    int32_t status = OUTRIGGER_STATUS_OK;
+    bool read = false;
+    memset(out, 0, sizeof *out);
+    status = outrigger_ask_written(log, OUTRIGGER_FN_LOG_TELLS_PANICS, scope, &request, &own);
+    reader = outrigger_read(outrigger_lend(&own));
+    read = status == OUTRIGGER_STATUS_OK && outrigger_get_bool(&reader, out);
+    if (!read) {
+        memset(out, 0, sizeof *out);
+    }
+    return outrigger_answered(status, read, &own, response);
 }
 
 /* ------------------------------------------------------------------------------------------------------------------

@@ -327,7 +327,10 @@ mod tests {
             "check_types": true, "params": [{"name": "a", "type": "numeric", "required": true, "default": "0", "help": ""},
                 {"name": "b", "type": "numeric", "required": true, "help": ""}]}))
         .unwrap();
-        let got = |params| positional(&method, &Params::from_text(params)).map(|got| got.to_string());
+        let got = |params| {
+            positional(&method, &Params::from_text(params))
+                .map(|got| String::from_utf8(got.as_bytes().to_vec()).unwrap())
+        };
         assert_eq!(got("[null,1]"), Ok("[null,1]".into()));
         assert_eq!(got(r#"{"b":1}"#), Ok("[null,1]".into()));
         let refused = got(r#"["0",null]"#).unwrap_err().message;

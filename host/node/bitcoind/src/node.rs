@@ -17,7 +17,7 @@ use outrigger_service::mempool::{
     Admission, Candidate, FeeEstimate, MempoolEntry, MempoolInfo, PackageOutcome, Prioritised, RawTransaction,
 };
 use outrigger_service::wire::Blob;
-use outrigger_upstream::Upstream;
+use outrigger_upstream::{Upstream, UpstreamError};
 use parking_lot::Mutex;
 use serde_json::json;
 

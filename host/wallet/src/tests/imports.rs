@@ -371,7 +371,7 @@ fn the_marks_of_hardened_steps_do_not_make_another_descriptor() {
 }
 
 #[test]
-fn keys_within_miniscript_are_told_as_given_before_release_30() {
+fn keys_within_miniscript_are_told_as_given_before_release_31() {
     let harness = Harness::blank();
     let text = |mark: &str| {
         format!("tr([01020304/84{mark}]{XPRV}/0{mark}/*,and_v(v:pk([01020304/85{mark}]{XPRV}/1{mark}/*),older(5)))")
@@ -390,12 +390,12 @@ fn keys_within_miniscript_are_told_as_given_before_release_30() {
         told
     };
     let root = Xpub::from_priv(&Secp256k1::new(), &Xpriv::from_str(XPRV).unwrap());
-    for (mark, release) in [("h", 0), ("'", 0), ("'", 29), ("h", 29)] {
+    for (mark, release) in [("h", 0), ("'", 0), ("'", 29), ("h", 30)] {
         let told = told(mark, release);
         assert!(told.contains(&format!("pk([01020304/85{mark}]{root}/1{mark}/*)")), "{release}: {told}");
     }
     for mark in ["h", "'"] {
-        let told = told(mark, 30);
+        let told = told(mark, 31);
         assert!(told.contains("pk([01020304/85h/1h]tpub"), "{told}");
     }
 }

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use outrigger_bitcoind::{AskError, NEEDS, OpenError, Rpc, greeting};
+use outrigger_bitcoind::{AskError, NEEDS, OpenError, Rpc, chain_of, foreign};
 use outrigger_node::ChainIdentity;
 use outrigger_passthrough::NodeHelp;
 use outrigger_standard::work;
@@ -24,32 +24,30 @@ const RELEASE_OF_THREADS: u64 = 280_000;
 /// # Errors
 /// A node of another chain, one that refuses the credentials, and one whose -rpcwhitelist refuses the host what it cannot do without.
 pub fn report(loaded: &Loaded, backend: &BackendConfig) -> Result<Vec<String>, RunError> {
-    let config = &loaded.config;
     let login = login(backend).map_err(|reason| RunError::Failed(format!("backend: {reason}")))?;
     let endpoint: Endpoint = backend.url.parse().map_err(|error| RunError::Failed(format!("backend.url: {error}")))?;
-    let upstream = || Upstream::new(endpoint.clone(), login.clone(), 1);
-    let start = |upstream| Rpc::start(Arc::new(upstream)).map_err(super::no_threads);
-    let chain = work::network(&config.network)
-        .ok()
-        .and_then(|network| backend.chain(network).or(Some(ChainIdentity::of(network))));
-    let rpc = start(chain.into_iter().fold(upstream(), |upstream, chain| upstream.greeted(Arc::new(greeting(chain)))))?;
-    let asked = match rpc.ask("getblockchaininfo", &json!([])) {
-        Err(error) => Err(OpenError::of_first_question(&endpoint, error).map_err(|error| open_error(loaded, error))?),
-        Ok(chain) => Ok(chain),
+    let upstream = Upstream::new(endpoint.clone(), login.clone(), 1);
+    let rpc = Rpc::start(Arc::new(upstream)).map_err(super::no_threads)?;
+    let cannot = |error: AskError| Ok(vec![format!("The node at {} cannot be asked: {error}", backend.url)]);
+    let found = match chain_of(&rpc).map_err(|error| OpenError::of_first_question(&endpoint, error)) {
+        Ok(found) => Some(found),
+        Err(Err(error)) => return Err(open_error(loaded, error)),
+        Err(Ok(AskError::Upstream(UpstreamError::Forbidden))) => None,
+        Err(Ok(error)) => return cannot(error),
     };
-    let cannot = |error: AskError| vec![format!("The node at {} cannot be asked: {error}", backend.url)];
-    match asked {
-        Err(error) if !matches!(error, AskError::Upstream(UpstreamError::Forbidden)) => Ok(cannot(error)),
-        asked => {
-            // Each connection that is greeted begins with a question that may be refused, too.
-            let refused = match refused(&start(upstream())?, &login) {
-                Ok((refused, true)) => return Err(loaded.error("backend", "", refused).into()),
-                Ok((refused, false)) => Some(refused).filter(|text| !text.is_empty()),
-                Err(error) => return Ok(cannot(error)),
-            };
-            let lines = asked.map_or_else(cannot, |chain| Node { rpc, chain }.lines(backend));
-            Ok(lines.into_iter().chain(refused).collect())
-        }
+    let network = work::network(&loaded.config.network).ok();
+    let expected = network.map(|network| backend.chain(network).unwrap_or_else(|| ChainIdentity::of(network)));
+    if let Some((found, expected)) = found.zip(expected).filter(|(found, expected)| found != expected) {
+        return Err(open_error(loaded, OpenError::Foreign(foreign(&found, &expected))));
+    }
+    let refused = match refused(&rpc, &login) {
+        Ok((refused, true)) => return Err(loaded.error("backend", "", refused).into()),
+        Ok((refused, false)) => Some(refused).filter(|text| !text.is_empty()),
+        Err(error) => return cannot(error),
+    };
+    match rpc.ask("getblockchaininfo", &json!([])) {
+        Err(error) => cannot(error),
+        Ok(chain) => Ok(Node { rpc, chain }.lines(backend).into_iter().chain(refused).collect()),
     }
 }
 

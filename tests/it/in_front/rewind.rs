@@ -157,6 +157,22 @@ fn host_is_not_ready_while_its_node_lacks_blocks_of_which_it_has_the_headers() {
 }
 
 #[test]
+fn host_is_ready_with_a_payment_that_no_mempool_takes() {
+    if bitcoind::installed().is_none() {
+        return;
+    }
+    let set = vec!["metrics.listen=127.0.0.1:0".to_owned()];
+    let host = Host::start_with(HostOptions { set, ..HostOptions::in_front_of(&["-dustrelayfee=0.01"]) });
+    let mut wallet = host.new_wallet("w");
+    let mine = wallet.call("getnewaddress", json!([]));
+    host.client().call("generatetoaddress", json!([101, mine]));
+    wallet.call("sendtoaddress", json!([ADDRESS, 0.0001]));
+    let page = ask(host.metrics.unwrap(), "GET /metrics");
+    assert!(page.contains("outrigger_wallet_payments_unsent{wallet=\"w\"} 1.0\n"), "{page}");
+    assert!(is_ready(&host));
+}
+
+#[test]
 fn payments_of_a_wallet_that_is_read_only_are_refused_with_the_reason() {
     if bitcoind::installed().is_none() {
         return;

@@ -54,7 +54,7 @@ pub use error::{AskError, OpenError, SyncError};
 pub use hints::ZmqSetting;
 pub use needs::{NEEDS, Need};
 pub use node::{BitcoindNode, Settings};
-pub use probe::{chain_of, cookie_of, default_ports, greeting};
+pub use probe::{chain_of, cookie_of, default_ports, foreign, greeting};
 pub use rpc::Rpc;
 pub use standing::RewindLimit;
 pub use sync::Follower;

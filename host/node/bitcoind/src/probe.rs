@@ -41,12 +41,13 @@ pub fn greeting(expected: ChainIdentity) -> Greeting {
     Greeting::new(requests, move |number, result| {
         let found = found(&expected, number, result);
         let Some(found) = found else { return Ok(false) };
-        if found == expected {
-            Ok(true)
-        } else {
-            Err(format!("the node is on {found}, and the host is for {expected}"))
-        }
+        if found == expected { Ok(true) } else { Err(foreign(&found, &expected)) }
     })
+}
+
+/// What is said of a node of another chain.
+pub fn foreign(found: &ChainIdentity, expected: &ChainIdentity) -> String {
+    format!("the node is on {found}, and the host is for {expected}")
 }
 
 /// The chain of which a node gave this result to one of the questions; `None` where that does not tell.

@@ -10,9 +10,8 @@ use std::sync::Arc;
 
 use bitcoin::consensus::encode::deserialize_hex;
 use bitcoin::{Transaction, Txid};
-use jsonrpsee::core::server::MethodResponse;
 use jsonrpsee::types::Request;
-use outrigger_rpc::{Failure, ResultText, answer_of, origin_of};
+use outrigger_rpc::{Answer, Failure, ResultText, origin_of};
 use outrigger_upstream::Method;
 use parking_lot::Mutex;
 use rustix::fs::{Access, access};
@@ -185,18 +184,17 @@ impl AuditEntry {
     }
 
     /// It was answered. The ids of transactions are those that the result names, if the method moves money.
-    pub fn answered(mut self, response: &MethodResponse) {
-        (self.outcome, self.code) = match answer_of(response) {
-            Some(Ok(result)) => {
+    pub fn answered(mut self, answer: &Answer) {
+        (self.outcome, self.code) = match answer {
+            Ok(result) => {
                 let moves_money = method(&self.method).is_some_and(Method::moves_money);
                 if let (true, ResultText::Bytes(text)) = (moves_money, result) {
                     self.txid = transactions(text);
                 }
                 (Outcome::Ok, None)
             }
-            Some(Err(Failure::Rpc(error))) => (Outcome::Error, Some(error.code.0)),
-            Some(Err(Failure::Overloaded | Failure::Forbidden | Failure::UnknownMethod)) => (Outcome::Refused, None),
-            None => (Outcome::Error, None),
+            Err(Failure::Rpc(error)) => (Outcome::Error, Some(error.code.0)),
+            Err(Failure::Overloaded | Failure::Forbidden | Failure::UnknownMethod) => (Outcome::Refused, None),
         };
     }
 }

@@ -7,14 +7,13 @@ mod cli;
 mod config;
 mod groups;
 mod hooks;
-mod layers;
 mod methods;
 mod metrics;
 mod notify;
+mod observe;
 mod publish;
 mod router;
 mod run;
-mod runs;
 mod services;
 
 /// Runs the program with the arguments of the process.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use outrigger_abi::{ExportedService, Service, function_index};
+use outrigger_abi::ExportedService;
 use outrigger_node::Node;
 use outrigger_plugins::grants::{Grant, Holder, NODE_RPC, SIGNER, ServiceSource, WALLET};
 use outrigger_sandbox::Reach;
@@ -27,13 +27,6 @@ impl ServiceSource for ServiceNames {
     fn export(&self, _: &str, _: &Holder<'_>) -> Option<Arc<ExportedService>> {
         None
     }
-}
-
-/// The functions that only read the moment, where the chain is the host's own.
-pub const MOMENTS: [(&str, usize); 2] = [moment("tip"), moment("time")];
-
-const fn moment(function: &str) -> (&'static str, usize) {
-    (<dyn Chain as Service>::NAME, function_index(<dyn Chain as Service>::FUNCTIONS, function))
 }
 
 /// The services of this host.
@@ -81,11 +74,6 @@ impl ServiceSource for HostServices {
             _ => return None,
         };
         Some(Arc::new(exported))
-    }
-
-    fn moments(&self) -> &'static [(&'static str, usize)] {
-        // In front of a node the tip may have to be asked of it.
-        if self.methods.is_none() { &MOMENTS } else { &[] }
     }
 }
 

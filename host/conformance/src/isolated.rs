@@ -8,7 +8,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use outrigger_abi::{ErrorKind, HostHandle, PluginCode, PluginTable, RawCall, plugin_table};
-use outrigger_isolate::{Bounds, Confinement, Executable, Launch, Proxy, RunnerStatus, Seed, Transport};
+use outrigger_isolate::{Bounds, Confinement, Executable, Launch, Proxy, RunnerStatus, Seed};
 use outrigger_plugins::answer::DEFAULT_MAX_BYTES;
 use outrigger_plugins::file::PluginFile;
 use outrigger_sandbox::{Policy, Reach};
@@ -60,7 +60,6 @@ impl Isolation {
             library: self.library.clone(),
             services: self.services.clone(),
             // Each call asks by itself, so that what happens while it asks is seen.
-            moments: &[],
             // One method that ends the process must not hide what the others do.
             restartable: true,
             is_checked: true,
@@ -68,7 +67,6 @@ impl Isolation {
             executable: self.executable.clone(),
             confinement: Some(Confinement { policy: Policy::BestEffort, reach: self.reach.clone(), core: false }),
             bounds: Bounds::NONE,
-            transport: Transport::default(),
             runners: Arc::default(),
             status: self.status.clone(),
             given_up: Box::new(|| {}),

@@ -1,126 +1,88 @@
-//! The body of a message: as it comes, and as it is once it has come.
+//! The body of a message while it arrives.
 
-use std::fmt;
-use std::ops::Deref;
-use std::sync::Arc;
+use std::io::{ErrorKind, Read, Result};
 
 use outrigger_abi::OwnedBytes;
 
-use crate::budget::{Budget, Share};
 use crate::frame::Head;
 
-/// The longest body that counts for no budget: there are no more of these than calls and questions.
-const SHORT: usize = 64 << 10;
+/// How much of a body is read at once, in bytes, and so how much memory a body has at most beyond the bytes that arrived.
+const PIECE: usize = 256 << 10;
 
-/// A message that has come.
-pub type Received = (Head, Result<Body, Left>);
+/// A message. The program's allocator wipes its body when it is freed.
+pub type Received = (Head, std::result::Result<Vec<u8>, Discarded>);
 
-/// A body of which nothing was kept: it is longer than may be, or there is no memory for it.
+/// A body that was read and discarded: it is too long, or there is no memory for it.
 #[derive(Clone, Copy, Debug, thiserror::Error)]
 #[error("a message of {len} bytes is too long, or there is no memory for it now")]
-pub struct Left {
-    /// Its length.
+pub struct Discarded {
+    /// Its length, in bytes.
     pub len: usize,
 }
 
-impl Left {
-    /// What a caller is told whose answer it was.
-    pub fn of_answer(self) -> OwnedBytes {
+impl Discarded {
+    /// The error that the caller gets in place of this answer.
+    pub fn as_answer(self) -> OwnedBytes {
         let len = self.len;
         format!("The plugin's answer of {len} bytes is too long, or there is no memory for it now").into_bytes().into()
     }
 }
 
-/// The bytes of a message, which are wiped when it is dropped.
-#[derive(Default)]
-pub struct Body {
-    bytes: Vec<u8>,
-    /// What they take of a budget, for as long as they are there.
-    _share: Option<Share>,
-}
-
-impl From<Body> for OwnedBytes {
-    fn from(body: Body) -> Self {
-        if body.is_empty() { Self::EMPTY } else { Self::held_by(body) }
-    }
-}
-
-impl Deref for Body {
-    type Target = [u8];
-
-    fn deref(&self) -> &[u8] {
-        &self.bytes
-    }
-}
-
-impl AsRef<[u8]> for Body {
-    fn as_ref(&self) -> &[u8] {
-        self
-    }
-}
-
-impl fmt::Debug for Body {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} bytes", self.len())
-    }
-}
-
-impl Drop for Body {
-    fn drop(&mut self) {
-        self.bytes.fill(0);
-        // Nobody reads them any more, which must not make the writing pointless.
-        std::hint::black_box(&mut self.bytes);
-    }
-}
-
-/// A body that comes piece by piece.
+/// A body of which some bytes are still missing.
 pub struct Incoming {
-    kept: Result<Body, Left>,
+    kept: std::result::Result<Vec<u8>, Discarded>,
     missing: usize,
 }
 
 impl Incoming {
-    /// One of which a head has told the length. It is kept where it has at most `limit` bytes and there is memory for it, of which a
-    /// long one takes its share of the budget. That memory is touched only as the body comes.
-    pub fn new(len: usize, limit: usize, budget: Option<&Arc<Budget>>) -> Self {
-        Self { kept: Self::room(len, limit, budget).ok_or(Left { len }), missing: len }
-    }
-
-    fn room(len: usize, limit: usize, budget: Option<&Arc<Budget>>) -> Option<Body> {
-        if len > limit {
-            return None;
-        }
-        let _share = match budget.filter(|_| len > SHORT) {
-            Some(budget) => Some(budget.take(len)?),
-            None => None,
-        };
+    /// A body of this length, which is kept if it has at most `limit` bytes. Its memory is reserved here and touched as bytes arrive.
+    pub fn new(len: usize, limit: usize) -> Self {
         let mut bytes = Vec::new();
-        bytes.try_reserve_exact(len).ok()?;
-        Some(Body { bytes, _share })
+        let has_room = len <= limit && bytes.try_reserve_exact(len).is_ok();
+        Self { kept: if has_room { Ok(bytes) } else { Err(Discarded { len }) }, missing: len }
     }
 
-    /// How many bytes are still to come.
+    /// How many bytes are missing.
     pub fn missing(&self) -> usize {
         self.missing
     }
 
-    /// The next bytes have come, of which there are `here`: `copy` copies as many as it is given a place for. How many these are.
-    pub fn take(&mut self, here: usize, copy: impl FnOnce(&mut [u8])) -> usize {
-        let count = here.min(self.missing);
-        if let Ok(Body { bytes, .. }) = &mut self.kept {
-            let before = bytes.len();
-            bytes.resize(before + count, 0);
-            copy(bytes.get_mut(before..).unwrap_or_default());
+    /// Appends bytes that were read ahead. Returns how many of them belong to this body.
+    pub fn push(&mut self, bytes: &[u8]) -> usize {
+        let count = bytes.len().min(self.missing);
+        if let Ok(kept) = &mut self.kept {
+            kept.extend_from_slice(bytes.get(..count).unwrap_or_default());
         }
         self.missing -= count;
         count
     }
 
+    /// Reads the next bytes.
+    ///
+    /// # Errors
+    /// The reader failed or is at its end.
+    pub fn read(&mut self, mut from: impl Read) -> Result<()> {
+        let wanted = self.missing.min(PIECE);
+        let mut scratch = Vec::new();
+        let bytes = self.kept.as_mut().unwrap_or(&mut scratch);
+        let before = bytes.len();
+        bytes.resize(before + wanted, 0);
+        let read = from.read(bytes.get_mut(before..).unwrap_or_default());
+        bytes.truncate(before + read.as_ref().copied().unwrap_or(0));
+        self.missing -= match read {
+            Ok(0) => return Err(ErrorKind::UnexpectedEof.into()),
+            Ok(count) => count,
+            Err(error) if error.kind() == ErrorKind::Interrupted => 0,
+            Err(error) => return Err(error),
+        };
+        Ok(())
+    }
+
     /// The whole body.
     ///
     /// # Errors
-    /// It was not kept.
-    pub fn finish(self) -> Result<Body, Left> {
+    /// It was discarded.
+    pub fn finish(self) -> std::result::Result<Vec<u8>, Discarded> {
         self.kept
     }
 }
@@ -130,22 +92,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_body_is_kept_within_its_limit_and_the_budget() {
-        let budget = Budget::new(3 * SHORT);
-        let receive = |len, limit| {
-            let mut incoming = Incoming::new(len, limit, Some(&budget));
+    fn bodies_within_the_limit_are_kept_and_others_discarded() {
+        let receive = |len: usize, limit| {
+            let bytes = vec![7; len + 1];
+            let mut incoming = Incoming::new(len, limit);
+            let mut from = &bytes[incoming.push(&bytes[..len / 3])..];
             while incoming.missing() > 0 {
-                incoming.take(SHORT - 1, |to| to.fill(7));
+                incoming.read(&mut from).unwrap();
             }
+            assert_eq!(from.len(), 1, "bytes beyond the body are not read");
             incoming.finish()
         };
-        let kept = receive(2 * SHORT, 2 * SHORT).unwrap();
-        assert_eq!(*kept, vec![7; 2 * SHORT]);
-        assert!(matches!(receive(2 * SHORT, usize::MAX), Err(Left { len }) if len == 2 * SHORT), "the budget");
-        assert!(receive(9, 8).is_err() && receive(9, 9).is_ok());
-        assert!(receive(SHORT, SHORT).is_ok(), "a short one takes nothing");
-        drop(kept);
-        assert!(receive(3 * SHORT, usize::MAX).is_ok(), "it comes back");
-        assert!(Incoming::new(usize::MAX, usize::MAX, None).finish().is_err(), "more than there is memory for");
+        for len in [0, 1, PIECE, 3 * PIECE + 1] {
+            assert_eq!(receive(len, len).unwrap(), vec![7; len]);
+        }
+        assert!(matches!(receive(9, 8), Err(Discarded { len: 9 })));
+        assert!(Incoming::new(usize::MAX, usize::MAX).finish().is_err(), "more than there is memory for");
+        assert!(Incoming::new(1, 1).read(&b""[..]).is_err());
     }
 }

@@ -8,17 +8,13 @@ use std::time::Duration;
 /// The code of errors that neither the plugin nor a method has made (JSON-RPC's internal error).
 pub const INTERNAL_ERROR: i32 = -32603;
 
-/// In the code of a call: its answer goes nowhere before its function has returned, so that it may wait until then.
-pub const ANSWER_WAITS: i32 = 1;
-
 /// The bytes of a head.
 pub const HEAD_LEN: usize = 32;
 
-/// How long a runner may keep silent within a message, or not take any of one: it writes a message at once, and waits for what it
-/// reads.
+/// How long a runner may pause within a message that it writes, or leave one unread.
 pub const SILENCE: Duration = Duration::from_secs(1);
 
-/// How long a message may take as a whole.
+/// How long a whole message may take.
 pub const MESSAGE_TIME: Duration = Duration::from_secs(30);
 
 /// What a message says.
@@ -33,14 +29,11 @@ pub enum Kind {
     Init,
     /// Calls follow.
     Start,
-    /// A call: its token, its deadline in milliseconds (0 for none), its method of the length in `place`, its arguments. Its code may be
-    /// [`ANSWER_WAITS`].
+    /// A call: its token, its deadline in milliseconds (0 for none), its method of the length in `place`, its arguments.
     Call,
-    /// A call that begins with an answer that its code may ask for first ([`crate::ahead`]).
-    CallAhead,
     /// Nobody waits for the call of this token any more.
     Cancel,
-    /// Something happened. `extra` numbers what the runner is told.
+    /// An event.
     Event,
     /// No call will follow.
     Quiesce,
@@ -48,29 +41,25 @@ pub enum Kind {
     Stop,
     /// The instance is to be freed.
     Destroy,
-    /// To the runner: the status and the bytes that a service answered, or the status of a reply that asked for one. `extra` numbers
-    /// what a service answered.
+    /// To the runner: the status and the response of a service, or the status of a reply that asked for one.
     Answer,
     /// From the runner: a function of a service is asked, on behalf of the call in `token`.
     Ask,
     /// From the runner: the answer of a call. With `extra` 1 its status is wanted.
     Reply,
-    /// From the runner: a function of the plugin, for the call in `token`, has returned, with this status and, of a refusal, its
-    /// reason. `extra` is 1 where it did not ask for what came with the call; `place` is how many microseconds it took, where the
-    /// call's answer may wait.
+    /// From the runner: a function of the plugin, for the call in `token`, has returned this status and, if it refuses, a reason.
     Returned,
     /// From the runner, before it opens the library: what holds it.
     Confined,
 }
 
 impl Kind {
-    const ALL: [Self; 16] = [
+    const ALL: [Self; 15] = [
         Self::Hello,
         Self::Ready,
         Self::Init,
         Self::Start,
         Self::Call,
-        Self::CallAhead,
         Self::Cancel,
         Self::Event,
         Self::Quiesce,
@@ -86,7 +75,6 @@ impl Kind {
 
 /// Why a message cannot be.
 #[derive(Debug, thiserror::Error)]
-#[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "some are of shared memory"))]
 pub enum FrameError {
     /// No kind of this number.
     #[error("a message of the unknown kind {0}")]
@@ -100,21 +88,22 @@ pub enum FrameError {
     /// A message that has no place here.
     #[error("a message {0:?} out of turn")]
     OutOfTurn(Kind),
-    /// A word of the process beside its lanes that names no signal.
+    /// A byte on the control socket that names no fatal signal.
     #[error("a word {0} that is no signal by which it could end")]
     NoSignal(u8),
-    /// More messages than there can be.
-    #[error("counts of messages that cannot be")]
-    OutOfStep,
-    /// A message that does not come to its end, or that the other side does not take.
-    #[error("a message that it neither ends nor takes")]
+    /// The other end pauses within a message, or does not read one.
+    #[error("a message that it does not finish or read in time")]
     Silent,
-    /// The host has ended the lane.
-    #[error("a lane that is ended")]
-    Closed,
     /// The other side is gone, or the system failed.
     #[error("{0}")]
     Io(#[from] std::io::Error),
+}
+
+impl FrameError {
+    /// Whether the other end closed the channel without having read all that was sent. Systems other than Linux do not tell.
+    pub fn is_reset(&self) -> bool {
+        matches!(self, Self::Io(error) if error.kind() == std::io::ErrorKind::ConnectionReset)
+    }
 }
 
 /// The head of a message.

@@ -4,7 +4,6 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use outrigger_sandbox::{Policy, Reach};
-use serde::{Deserialize, Serialize};
 
 use crate::executable::Executable;
 use crate::status::{RunnerStatus, Runners};
@@ -21,17 +20,6 @@ pub struct Confinement {
     pub core: bool,
 }
 
-/// What the messages between host and runner lie in.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Transport {
-    /// Memory that both share; on systems other than Linux, which have none that can be sealed, sockets.
-    #[default]
-    Memory,
-    /// Sockets alone, which are slower.
-    Socket,
-}
-
 /// What an isolated plugin is started with.
 pub struct Launch {
     /// Its id.
@@ -40,9 +28,6 @@ pub struct Launch {
     pub library: PathBuf,
     /// The services that it was granted.
     pub services: Vec<String>,
-    /// The functions of services that only read the moment, by service and place in its table: what the code of a method asks first
-    /// of these comes with its calls. They have no arguments, change nothing, and answer at once.
-    pub moments: &'static [(&'static str, usize)],
     /// Whether it may be started again when it ends by itself.
     pub restartable: bool,
     /// Whether it is run to be checked: then the end of its process in a function without an answer is told as that function's fault,
@@ -56,8 +41,6 @@ pub struct Launch {
     pub confinement: Option<Confinement>,
     /// What they may use.
     pub bounds: Bounds,
-    /// How it is talked to.
-    pub transport: Transport,
     /// Where it is told how those of all of the plugin's instances fare.
     pub status: Arc<RunnerStatus>,
     /// Those of this instance.

@@ -4,44 +4,38 @@
 //! functions is a message to a *runner*, a process of the same program in which the unchanged library runs ([`inside`]). There the
 //! plugin finds a host whose services are messages back. Neither side knows what the bytes mean.
 //!
-//! Host and runner talk over *lanes*. A lane pairs one thread of the host with one thread of the runner: the thread that entered the
-//! plugin answers what the plugin asks of services meanwhile. A thread that has several short calls hands them over at once; the
-//! runner runs them one after the other and wakes the host when the last one has returned. A lane holds no more messages than these
-//! need, so that there is no queue that a runner could fill, and a message out of turn is a fault of the runner, which is ended then.
+//! Host and runner exchange messages over *channels*, which are sockets. A channel connects one thread of the host with one thread of
+//! the runner: the thread that entered the plugin serves the plugin's requests to services until the function has returned. The host
+//! has one message under way on a channel, so a runner cannot fill a queue, and it ends a runner that sends a message out of turn.
 //!
 //! This crate knows no service, no method and no configuration. Code of plugins is run by the runner alone, and by whoever opens a
 //! library with [`library`].
 
-mod ahead;
 mod body;
-mod budget;
 pub mod cgroup;
+mod channel;
+mod channels;
 mod executable;
 mod fatal;
 mod frame;
 mod greeting;
 pub mod inside;
-mod lane;
 mod launch;
 pub mod library;
-mod memory;
 mod open;
 mod output;
 mod passing;
 mod process;
 pub mod proxy;
 mod runner;
-mod socket;
 mod status;
-mod together;
 mod usage;
 mod watch;
 
 pub use executable::Executable;
-pub use launch::{Confinement, Launch, Transport};
+pub use launch::{Confinement, Launch};
 pub use proxy::{Proxy, Seed};
 pub use status::{Crash, RunnerStatus, Runners};
-pub use together::{MAX_TOGETHER, Returned};
 pub use usage::Bounds;
 
 /// Reads the head of a message and writes it again, for the fuzz targets; none where it is no head.

@@ -1,4 +1,4 @@
-//! Descriptors on their way from the host to a runner.
+//! Passes the runner's end of a channel from the host to the runner.
 
 use std::io::{IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
@@ -9,89 +9,45 @@ use rustix::net::{
     RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags,
 };
 
-/// The most descriptors of a parcel.
-const MOST: usize = 2;
-
-/// The bytes that a parcel's descriptors come with: what it is, and a number.
-const NOTE_LEN: usize = 2;
-
-/// What a lane is for.
+/// The use of a channel.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u8)]
 pub enum Purpose {
-    /// Functions of the plugin, which a thread of the runner waits for.
-    Entry,
-    /// What threads of the plugin's own ask of the host.
-    Own,
+    /// A thread of the runner waits on it for functions of the plugin.
+    Entry = b'E',
+    /// Threads that the plugin made use the host's services by it.
+    Own = b'O',
 }
 
-/// Where a lane is.
-#[derive(PartialEq, Eq, Debug)]
-pub enum Way<F> {
-    /// In this place of the regions.
-    Memory(u8),
-    /// A socket, of which this is the end.
-    Socket(F),
-}
-
-/// What is passed.
-#[derive(Debug)]
-pub enum Parcel<F> {
-    /// The memory in which lanes lie: what the host writes, and what the runner writes.
-    Regions([F; 2]),
-    /// A lane.
-    Lane(Purpose, Way<F>),
-}
-
-impl<F> Parcel<F> {
-    fn note(&self) -> [u8; NOTE_LEN] {
-        match self {
-            Self::Regions(_) => [b'r', 0],
-            Self::Lane(Purpose::Entry, Way::Memory(place)) => [b'e', *place],
-            Self::Lane(Purpose::Own, Way::Memory(place)) => [b'o', *place],
-            Self::Lane(Purpose::Entry, Way::Socket(_)) => [b'E', 0],
-            Self::Lane(Purpose::Own, Way::Socket(_)) => [b'O', 0],
-        }
-    }
-
-    fn descriptors(&self) -> &[F] {
-        match self {
-            Self::Regions(regions) => regions,
-            Self::Lane(_, Way::Socket(socket)) => std::slice::from_ref(socket),
-            Self::Lane(_, Way::Memory(_)) => &[],
-        }
-    }
-}
-
-/// A runner takes its parcels at once: the host never waits for that. Where the system has no such flags as the others, Rust's start
-/// of the program has it ignore SIGPIPE, and nothing is started by a runner.
+/// A runner reads the socket at once: the host never blocks here. Systems without `MSG_NOSIGNAL` rely on Rust's start-up code, which
+/// ignores SIGPIPE; a runner starts no process that could inherit a descriptor.
 #[cfg(not(target_vendor = "apple"))]
 const FLAGS: (SendFlags, RecvFlags) = (SendFlags::NOSIGNAL.union(SendFlags::DONTWAIT), RecvFlags::CMSG_CLOEXEC);
 #[cfg(target_vendor = "apple")]
 const FLAGS: (SendFlags, RecvFlags) = (SendFlags::DONTWAIT, RecvFlags::empty());
 
-/// Sends a parcel.
+/// Sends a descriptor.
 ///
 /// # Errors
-/// The runner is gone, or does not take what it was sent.
-pub fn send(socket: impl AsFd, parcel: &Parcel<BorrowedFd<'_>>) -> std::io::Result<()> {
-    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MOST))];
+/// The runner is gone, or does not read.
+pub fn send(socket: impl AsFd, purpose: Purpose, channel: BorrowedFd<'_>) -> std::io::Result<()> {
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
     let mut ancillary = SendAncillaryBuffer::new(&mut space);
-    if !parcel.descriptors().is_empty() {
-        ancillary.push(SendAncillaryMessage::ScmRights(parcel.descriptors()));
-    }
-    rustix::net::sendmsg(socket, &[IoSlice::new(&parcel.note())], &mut ancillary, FLAGS.0)?;
+    let channel = [channel];
+    ancillary.push(SendAncillaryMessage::ScmRights(&channel));
+    rustix::net::sendmsg(socket, &[IoSlice::new(&[purpose as u8])], &mut ancillary, FLAGS.0)?;
     Ok(())
 }
 
-/// Waits for a parcel; none once the host has closed its end.
+/// Waits for a descriptor. Returns none once the host has closed its end.
 ///
 /// # Errors
-/// What is no parcel.
-pub fn receive(socket: &UnixStream) -> std::io::Result<Option<Parcel<OwnedFd>>> {
-    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MOST))];
+/// The message has no descriptor or no known purpose.
+pub fn receive(socket: &UnixStream) -> std::io::Result<Option<(Purpose, OwnedFd)>> {
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
     let mut ancillary = RecvAncillaryBuffer::new(&mut space);
-    let mut note = [0; NOTE_LEN];
-    let mut parts = [IoSliceMut::new(&mut note)];
+    let mut purpose = [0];
+    let mut parts = [IoSliceMut::new(&mut purpose)];
     let received = loop {
         match rustix::net::recvmsg(socket, &mut parts, &mut ancillary, FLAGS.1) {
             Err(rustix::io::Errno::INTR) => {}
@@ -105,16 +61,9 @@ pub fn receive(socket: &UnixStream) -> std::io::Result<Option<Parcel<OwnedFd>>> 
         RecvAncillaryMessage::ScmRights(descriptors) => Some(descriptors),
         _ => None,
     });
-    let mut descriptors = messages.flatten();
-    let mut next = || descriptors.next().ok_or(std::io::ErrorKind::InvalidData);
-    Ok(Some(match note {
-        [b'r', _] => Parcel::Regions([next()?, next()?]),
-        [b'e', place] => Parcel::Lane(Purpose::Entry, Way::Memory(place)),
-        [b'o', place] => Parcel::Lane(Purpose::Own, Way::Memory(place)),
-        [b'E', _] => Parcel::Lane(Purpose::Entry, Way::Socket(next()?)),
-        [b'O', _] => Parcel::Lane(Purpose::Own, Way::Socket(next()?)),
-        _ => return Err(std::io::ErrorKind::InvalidData.into()),
-    }))
+    let purpose = [Purpose::Entry, Purpose::Own].into_iter().find(|known| [*known as u8] == purpose);
+    let channel = purpose.zip(messages.flatten().next());
+    channel.map(Some).ok_or_else(|| std::io::ErrorKind::InvalidData.into())
 }
 
 #[cfg(test)]
@@ -124,28 +73,24 @@ mod tests {
     use super::*;
 
     #[test]
-    fn descriptors_are_the_same_on_the_other_side() {
+    fn descriptors_arrive_with_their_purpose() {
         let (control, other) = UnixStream::pair().unwrap();
         let (mut ours, theirs) = UnixStream::pair().unwrap();
-        send(&control, &Parcel::Lane(Purpose::Own, Way::Socket(theirs.as_fd()))).unwrap();
-        send(&control, &Parcel::Regions([theirs.as_fd(), control.as_fd()])).unwrap();
-        send(&control, &Parcel::Lane(Purpose::Entry, Way::Memory(7))).unwrap();
+        send(&control, Purpose::Own, theirs.as_fd()).unwrap();
         drop((theirs, control));
-        let Some(Parcel::Lane(Purpose::Own, Way::Socket(lane))) = receive(&other).unwrap() else { panic!("no lane") };
-        UnixStream::from(lane).write_all(b"hello").unwrap();
-        assert!(matches!(receive(&other), Ok(Some(Parcel::Regions(_)))));
-        assert!(matches!(receive(&other), Ok(Some(Parcel::Lane(Purpose::Entry, Way::Memory(7))))));
-        let mut said = String::new();
-        ours.read_to_string(&mut said).unwrap();
-        assert_eq!(said, "hello");
+        let Some((Purpose::Own, channel)) = receive(&other).unwrap() else { panic!("no channel") };
+        UnixStream::from(channel).write_all(b"hello").unwrap();
+        let mut received = String::new();
+        ours.read_to_string(&mut received).unwrap();
+        assert_eq!(received, "hello");
         assert!(receive(&other).unwrap().is_none(), "the host has closed its end");
     }
 
     #[test]
-    fn what_comes_without_its_descriptors_is_refused() {
-        for note in [b"E1", b"O0", b"r0", b"x0"] {
+    fn messages_without_a_descriptor_are_refused() {
+        for purpose in [b"E", b"x"] {
             let (mut control, other) = UnixStream::pair().unwrap();
-            control.write_all(note).unwrap();
+            control.write_all(purpose).unwrap();
             assert!(receive(&other).is_err());
         }
     }

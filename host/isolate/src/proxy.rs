@@ -1,5 +1,5 @@
-//! The plugin that stands for an isolated one in the host: each of its functions is done by a runner. When a runner ends by itself,
-//! the calls that it had begun are answered with an error, and those that come meanwhile wait for its successor.
+//! The plugin that stands for an isolated one in the host: a runner executes each of its functions. When a runner ends by itself, the
+//! host answers the calls that it had begun with an error, and later calls wait for its successor.
 
 use std::sync::Arc;
 use std::sync::mpsc::{Sender, channel};
@@ -9,14 +9,12 @@ use outrigger_abi::{ErrorKind, HostHandle, PluginCode, RawCall, STATUS_OK, UsedP
 use outrigger_base::contain::contain;
 use parking_lot::{Condvar, Mutex};
 
-use crate::body::Body;
 use crate::cgroup::Group;
 use crate::frame::{Head, INTERNAL_ERROR, Kind};
 use crate::greeting::Begin;
 use crate::launch::Launch;
 use crate::runner::{Backend, Gone, Runner, reason_of};
 use crate::status::{Crash, Ending};
-use crate::together::Returned;
 use crate::usage::Excess;
 
 /// How many runners that have answered nothing may end one after the other before the next one waits.
@@ -108,12 +106,6 @@ impl PluginCode for Proxy {
             state: Mutex::new(State { stage: Stage::Starting, started: false, stops: false }),
             changed: Condvar::new(),
         });
-        let weak = Arc::downgrade(&shared);
-        shared.launch.runners.are_called_by(Box::new(move |calls, returned| {
-            if let Some(shared) = weak.upgrade() {
-                shared.call(calls, true, returned);
-            }
-        }));
         let (up, outcome) = channel();
         let keeper = shared.clone();
         let keep = move || {
@@ -136,11 +128,10 @@ impl PluginCode for Proxy {
     }
 
     fn call(&self, call: RawCall<'_>) -> Result<(), ErrorKind> {
-        let mut outcome = Ok(());
-        self.0.call(&[&call], false, |_, returned| {
-            outcome = if returned.status == STATUS_OK { Ok(()) } else { Err(ErrorKind::from_status(returned.status)) };
-        });
-        outcome
+        match self.0.call(&call) {
+            STATUS_OK => Ok(()),
+            status => Err(ErrorKind::from_status(status)),
+        }
     }
 
     fn cancel(&self, token: u64) -> Result<(), ErrorKind> {
@@ -190,7 +181,7 @@ fn successor_patience(deadline: Option<Duration>) -> Duration {
 
 impl Shared {
     /// How a function without an answer has ended.
-    fn told(&self, outcome: Result<(i32, Body), Gone>) -> Result<(), ErrorKind> {
+    fn told(&self, outcome: Result<(i32, Vec<u8>), Gone>) -> Result<(), ErrorKind> {
         match outcome {
             Ok((STATUS_OK, _)) => Ok(()),
             Ok((status, _)) => Err(ErrorKind::from_status(status)),
@@ -223,55 +214,44 @@ impl Shared {
         }
     }
 
-    /// Runs calls, one after the other, and says how the code of each has returned, by its place among them; of those whose runner
-    /// has ended, nothing: they are answered. Where `answers_wait`, no answer goes anywhere before all of them have returned.
-    fn call(&self, calls: &[&RawCall<'_>], answers_wait: bool, mut returned: impl FnMut(usize, Returned)) {
-        let mut left: Vec<usize> = (0..calls.len()).collect();
+    /// Runs a call, and gives the status that its function returns; that of a success if the host has answered for the runner.
+    fn call(&self, call: &RawCall<'_>) -> i32 {
+        let deadline = call.deadline_ms.map(Duration::from_millis);
         let mut until = None;
-        while let Some(first) = left.first() {
-            let deadline = calls.get(*first).and_then(|call| call.deadline_ms).map(Duration::from_millis);
-            let crashed = |call: &RawCall<'_>| {
-                self.backend.host.reply(call.token, INTERNAL_ERROR, self.crashed().into_bytes().into());
-            };
+        loop {
             let runner = self.runner(&mut until, deadline);
-            if until.is_some() {
-                // Nobody may wait for them any more.
-                left.retain(|place| calls.get(*place).is_some_and(|call| self.backend.host.is_wanted(call.token)));
+            // After a wait the client may be gone.
+            if until.is_some() && !self.backend.host.is_wanted(call.token) {
+                return STATUS_OK;
             }
-            if left.is_empty() {
-                return;
-            }
-            let these: Vec<&RawCall<'_>> = left.iter().filter_map(|place| calls.get(*place).copied()).collect();
-            let Some(runner) = runner else {
-                these.into_iter().for_each(crashed);
-                return;
+            let Some(runner) = runner else { return self.answer_crashed(call.token) };
+            let outcome = runner.call(call);
+            let status = match outcome {
+                Ok(status) => Some(status),
+                // The next runner gets it.
+                Err(Gone { begun: false }) => None,
+                Err(Gone { begun: true }) if runner.open.lose(call.token) => Some(self.answer_crashed(call.token)),
+                Err(Gone { begun: true }) => Some(STATUS_OK),
             };
-            let outcomes = runner.call(&these, answers_wait);
-            let places = std::mem::take(&mut left);
-            for ((place, call), outcome) in places.into_iter().zip(these).zip(outcomes) {
-                match outcome {
-                    Ok(outcome) => returned(place, outcome),
-                    // It never came there: the next one has it.
-                    Err(Gone { begun: false }) => left.push(place),
-                    Err(Gone { begun: true }) if runner.open.lose(call.token) => crashed(call),
-                    Err(Gone { begun: true }) => {}
-                }
-            }
-            if !left.is_empty() {
-                // From here on they wait.
-                until.get_or_insert_with(|| Instant::now() + successor_patience(deadline));
-            }
             if runner.is_gone() {
-                // Those that were left to this thread, and keep their tokens.
-                self.answer_calls(&runner);
+                self.answer_kept(&runner);
             }
+            if let Some(status) = status {
+                return status;
+            }
+            until.get_or_insert_with(|| Instant::now() + successor_patience(deadline));
         }
     }
 
-    /// Answers what a runner that has ended had begun.
-    fn answer_calls(&self, runner: &Runner) {
-        for token in runner.open.take() {
-            self.backend.host.reply(token, INTERNAL_ERROR, self.crashed().into_bytes().into());
+    fn answer_crashed(&self, token: u64) -> i32 {
+        self.backend.host.reply(token, INTERNAL_ERROR, self.crashed().into_bytes().into());
+        STATUS_OK
+    }
+
+    /// Answers the calls of a runner that has ended whose answers would have come later.
+    fn answer_kept(&self, runner: &Runner) {
+        for token in runner.open.take_kept() {
+            self.answer_crashed(token);
         }
     }
 
@@ -361,13 +341,17 @@ impl Shared {
                 runner.kill("no thread to start it on");
             }
             if runner.watch(self.launch.bounds) {
-                runner.set_ending();
-                self.answer_calls(&runner);
-                // Its successor waits until what it holds is free: files, locks, connections.
+                runner.process.set_ending();
+                runner.set_gone();
+                if self.launch.leaves_core() {
+                    // Writing the core may take long: its calls are answered before.
+                    runner.close();
+                }
+                // Its successor waits until it has released its files, locks and connections.
                 runner.process.let_end(self.launch.leaves_core());
             }
             let status = child.wait();
-            runner.set_ended();
+            runner.close();
             let lost = || Err("its start was lost".to_owned());
             (coming_up.map_err(|error| error.to_string()).and_then(|up| up.join().unwrap_or_else(|_| lost())), status)
         });
@@ -413,7 +397,7 @@ impl Shared {
         if !self.set(Stage::Starting) {
             return;
         }
-        self.answer_calls(runner);
+        self.answer_kept(runner);
         let crash = Crash { how, method: runner.open.last_method() };
         let (plugin, method) = (&self.launch.plugin, crash.method.as_deref());
         tracing::error!(plugin, pid = runner.process.pid, %how, method, "the plugin's process has ended");

@@ -1,45 +1,41 @@
-//! One runner, as the host sees it: its process, its lanes, and the calls that it has.
-
-mod calls;
-mod lanes;
+//! The host's side of one runner: its process, its channels and its open calls.
 
 use std::ffi::c_int;
 use std::io::Read;
+use std::net::Shutdown;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::process::{Child, Stdio};
-use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-use self::lanes::{Entry, Lanes, MAX_ENTRIES, Shared, Taken};
-use outrigger_abi::{ErrorKind, HostHandle, OwnedBytes, RawService, Response, STATUS_OK};
+use outrigger_abi::{ErrorKind, HostHandle, OwnedBytes, RawCall, RawService, Response, STATUS_OK};
 use outrigger_base::contain::contain;
 use parking_lot::Mutex;
 
-use crate::ahead::Ahead;
-use crate::body::{Body, Left, Received};
-use crate::budget::Budget;
+use crate::body::{Discarded, Received};
 use crate::cgroup::Group;
+use crate::channel::Channel;
+use crate::channels::{Channels, Entry, Grant, MAX_ENTRIES};
 use crate::fatal::FATAL;
-use crate::frame::{FrameError, Head, INTERNAL_ERROR, Kind, function_at, place_of};
+use crate::frame::{FrameError, Head, INTERNAL_ERROR, Kind, function_at};
 use crate::greeting::Hello;
-use crate::lane::Lane;
-use crate::launch::{Launch, Transport};
-use crate::memory::LANES;
+use crate::launch::Launch;
 use crate::open::OpenCalls;
 use crate::output;
-use crate::passing::{self, Parcel, Purpose, Way};
+use crate::passing::{self, Purpose};
 use crate::process::{Process, Sign};
-use crate::socket::SocketLane;
 use crate::status::Ending;
 use crate::usage::{self, Bounds, Excess, Watch};
 use crate::watch;
 use outrigger_sandbox::Notifier;
 
-/// How many threads of the plugin's own can ask the host at a time.
-const OWN_LANES: usize = 4;
-const _: () = assert!(MAX_ENTRIES + OWN_LANES <= LANES);
+/// How many threads that the plugin made can use the host's services at a time.
+const OWN_CHANNELS: usize = 4;
+
+/// How many channels a runner has at most.
+pub const MAX_CHANNELS: usize = MAX_ENTRIES + OWN_CHANNELS;
 
 /// How long a runner may take to open its library.
 const READY_PATIENCE: Duration = Duration::from_secs(30);
@@ -47,14 +43,11 @@ const READY_PATIENCE: Duration = Duration::from_secs(30);
 /// How long it may take to free its instance.
 const DESTROY_PATIENCE: Duration = Duration::from_secs(1);
 
-/// How long a process may take to end by itself once one of its lanes has broken: what runs at its exit closes them first.
+/// How long a process may take to end by itself once one of its channels is closed: its exit closes them first.
 const EXIT_PATIENCE: Duration = Duration::from_millis(250);
 
 /// The longest request of a service, in bytes.
 const MAX_REQUEST: usize = 64 << 20;
-
-/// How much memory the long messages of one runner may take at a time in the host, in bytes.
-const LONG_MESSAGES: usize = 256 << 20;
 
 /// The longest message of a runner that is not up yet, in bytes, and how much of a reason is told.
 const MAX_GREETING: usize = 64 << 10;
@@ -69,15 +62,6 @@ pub struct Backend {
 }
 
 impl Backend {
-    /// Where the functions of the granted services are.
-    fn places(&self, functions: &[(&str, usize)]) -> Vec<u32> {
-        let place = |(name, index): &(&str, usize)| {
-            let service = self.services.iter().position(|(granted, _)| granted == name)?;
-            Some(place_of(service, *index))
-        };
-        functions.iter().filter_map(place).collect()
-    }
-
     fn ask(&self, head: &Head, request: &[u8]) -> Response {
         let (service, function) = function_at(head.place);
         let service = self.services.get(service).map_or(&RawService::NOT_GRANTED, |(_, service)| service);
@@ -103,18 +87,14 @@ pub struct Runner {
     /// Its process.
     pub process: Arc<Process>,
     control: Mutex<Option<UnixStream>>,
-    /// None where the lanes are sockets alone.
-    shared: Option<Shared>,
-    lanes: Lanes,
-    /// How many lanes there are, of both purposes.
-    places: AtomicU8,
-    budget: Arc<Budget>,
-    /// The calls that it has.
+    channels: Channels,
+    /// The sockets of all channels, of both purposes.
+    sockets: Mutex<Vec<Arc<UnixStream>>>,
+    /// Its calls.
     pub open: OpenCalls,
-    ahead: Ahead,
     has_answered: AtomicBool,
     gone: AtomicBool,
-    /// When the first of its lanes broke.
+    /// When the first of its channels was found closed.
     broken: OnceLock<Instant>,
     /// By when the function that has a bound must have returned.
     due: Mutex<Option<Instant>>,
@@ -171,14 +151,14 @@ impl Runner {
         let sandbox = plan.clone().map(|plan| (plan, watch::support().clone()));
         let hello = Hello { host: std::process::id(), library: launch.library.clone(), sandbox };
         let hello = serde_json::to_vec(&hello).map_err(|error| error.to_string())?;
-        let mut lane = SocketLane::new(control.try_clone().map_err(|error| error.to_string())?);
-        lane.send(Head::new(Kind::Hello), &[&hello]).map_err(|error| error.to_string())?;
+        let mut channel = Channel::to_host(control.try_clone().map_err(|error| error.to_string())?);
+        channel.send(Head::new(Kind::Hello), &[&hello]).map_err(|error| error.to_string())?;
         let notifier = match &plan {
             Some(plan) => watch::begin(&control, plan, launch).map_err(|error| error.to_string())?,
             None => None,
         };
         let mut hear = || {
-            let heard = lane.receive_until(MAX_GREETING, until);
+            let heard = channel.receive_until(MAX_GREETING, until);
             heard.map_err(|error| match error {
                 FrameError::Io(_) => "its runner ended before its library was open".to_owned(),
                 FrameError::Silent => format!("its library was not open within {} s", READY_PATIENCE.as_secs()),
@@ -187,7 +167,7 @@ impl Runner {
         };
         match hear()? {
             (Head { kind: Kind::Confined, .. }, enforced) => {
-                let enforced = enforced.map_err(|left| left.to_string())?;
+                let enforced = enforced.map_err(|discarded| discarded.to_string())?;
                 launch.status.confined(serde_json::from_slice(&enforced).ok());
             }
             (head, _) => return Err(FrameError::OutOfTurn(head.kind).to_string()),
@@ -195,26 +175,17 @@ impl Runner {
         match hear()? {
             (Head { kind: Kind::Ready, code: STATUS_OK, .. }, _) => {}
             (Head { kind: Kind::Ready, .. }, reason) => {
-                return Err(reason.map_or_else(|left| left.to_string(), |reason| reason_of(&reason)));
+                return Err(reason.map_or_else(|discarded| discarded.to_string(), |reason| reason_of(&reason)));
             }
             (head, _) => return Err(FrameError::OutOfTurn(head.kind).to_string()),
         }
-        let shared = match launch.transport {
-            Transport::Memory if cfg!(target_os = "linux") => {
-                Some(Shared::new(&control).map_err(|error| error.to_string())?)
-            }
-            Transport::Memory | Transport::Socket => None,
-        };
         let runner = Arc::new(Self {
             plugin: launch.plugin.clone(),
             process,
             control: Mutex::new(Some(control)),
-            shared,
-            lanes: Lanes::default(),
-            places: AtomicU8::new(0),
-            budget: Budget::new(LONG_MESSAGES),
+            channels: Channels::default(),
+            sockets: Mutex::default(),
             open: OpenCalls::default(),
-            ahead: Ahead::new(backend.places(launch.moments)),
             has_answered: AtomicBool::new(false),
             gone: AtomicBool::new(false),
             broken: OnceLock::new(),
@@ -223,21 +194,21 @@ impl Runner {
             backend: backend.clone(),
             max_answer: launch.max_answer,
         });
-        for _ in 0..OWN_LANES {
+        for _ in 0..OWN_CHANNELS {
             runner.serve_own().map_err(|error| error.to_string())?;
         }
         Ok(runner)
     }
 
-    /// Serves one lane of the plugin's own threads, on a thread that ends with the runner.
+    /// Serves a channel of threads that the plugin made, on a thread that ends with the runner.
     fn serve_own(self: &Arc<Self>) -> std::io::Result<()> {
-        let mut lane = self.new_lane(Purpose::Own)?;
+        let mut channel = self.new_channel(Purpose::Own)?;
         let runner = self.clone();
         let serve = move || {
             contain("serving a plugin's own threads", || {
                 loop {
-                    let heard = lane.receive(runner.limit());
-                    if let Err(error) = heard.and_then(|received| runner.serve(&mut lane, received)) {
+                    let received = channel.receive(runner.limit());
+                    if let Err(error) = received.and_then(|received| runner.serve(&mut channel, received)) {
                         runner.blame(&error);
                         break;
                     }
@@ -251,104 +222,110 @@ impl Runner {
         self.max_answer.max(MAX_REQUEST)
     }
 
-    fn new_lane(&self, purpose: Purpose) -> std::io::Result<Lane> {
+    fn new_channel(&self, purpose: Purpose) -> std::io::Result<Channel> {
+        let (ours, theirs) = UnixStream::pair()?;
         let control = self.control.lock();
-        let control = control.as_ref().ok_or(std::io::ErrorKind::NotConnected)?;
-        let pass = |way| passing::send(control, &Parcel::Lane(purpose, way));
-        let budget = self.budget.clone();
-        Ok(match &self.shared {
-            Some(shared) => {
-                let place = self.places.fetch_add(1, Ordering::Relaxed);
-                let lane = shared.lane(place, budget)?;
-                pass(Way::Memory(place))?;
-                Lane::Memory(Box::new(lane))
-            }
-            None => {
-                let (ours, theirs) = UnixStream::pair()?;
-                pass(Way::Socket(theirs.as_fd()))?;
-                Lane::Socket(SocketLane::to_runner(ours, budget)?)
-            }
-        })
+        passing::send(control.as_ref().ok_or(std::io::ErrorKind::NotConnected)?, purpose, theirs.as_fd())?;
+        let channel = Channel::to_runner(ours)?;
+        self.sockets.lock().push(channel.socket());
+        Ok(channel)
     }
 
-    fn take_lane(&self, entry: Entry) -> Result<Lane, Gone> {
-        match self.lanes.take(entry, || self.is_gone()) {
+    fn take_channel(&self, entry: Entry) -> Result<Channel, Gone> {
+        match self.channels.take(entry, || self.is_gone()) {
             None => Err(Gone { begun: false }),
-            Some(Taken::Free(lane)) => Ok(lane),
-            Some(Taken::New) => self.new_lane(Purpose::Entry).map_err(|error| {
+            Some(Grant::Idle(channel)) => Ok(channel),
+            Some(Grant::New) => self.new_channel(Purpose::Entry).map_err(|error| {
                 self.lost(&error.into());
                 Gone { begun: false }
             }),
         }
     }
 
-    /// Enters the plugin: sends a message, answers what it asks meanwhile, and gives the status and the bytes with which its
+    /// Enters the plugin: sends a message, serves the function's requests to services, and gives the status and the bytes that the
     /// function returns.
     ///
     /// # Errors
     /// The runner ends before that.
-    pub fn enter(&self, head: Head, body: &[u8]) -> Result<(i32, Body), Gone> {
-        let extra = if head.kind == Kind::Event { self.ahead.number() } else { head.extra };
-        let mut lane = self.take_lane(Entry::Control)?;
-        let gone = |error: FrameError, begun| {
-            self.lost(&error);
-            Gone { begun }
-        };
-        // What was not sent whole is not begun.
-        lane.send(Head { extra, ..head }, &[body]).map_err(|error| gone(error, false))?;
-        let returned = self.serve_until_returned(&mut lane, head.token, |_| {});
-        let (Head { code, .. }, reason) = returned.map_err(|error| gone(error, true))?;
-        self.lanes.give_back(lane, Entry::Control);
-        Ok((code, reason))
+    pub fn enter(&self, head: Head, body: &[u8]) -> Result<(i32, Vec<u8>), Gone> {
+        self.run(Entry::Control, head, &[body])
     }
 
     /// The same for a function that must have returned within this time: else the process is ended.
     ///
     /// # Errors
     /// As [`Self::enter`].
-    pub fn enter_within(&self, head: Head, body: &[u8], time: Duration) -> Result<(i32, Body), Gone> {
+    pub fn enter_within(&self, head: Head, body: &[u8], time: Duration) -> Result<(i32, Vec<u8>), Gone> {
         *self.due.lock() = Some(Instant::now() + time);
         let outcome = self.enter(head, body);
         self.due.lock().take();
         outcome
     }
 
-    /// Answers what a function of the plugin asks, on behalf of a call, until it has returned; `hear` has the first message that comes.
-    fn serve_until_returned(
-        &self,
-        lane: &mut Lane,
-        token: u64,
-        hear: impl FnOnce(&Head),
-    ) -> Result<(Head, Body), FrameError> {
-        let mut hear = Some(hear);
+    /// Runs a call, and gives the status that its function returns.
+    ///
+    /// # Errors
+    /// The runner ends before that. A call that it may have begun is one of [`Self::open`], unless it was answered.
+    pub fn call(&self, call: &RawCall<'_>) -> Result<i32, Gone> {
+        let RawCall { token, method, params, deadline_ms } = *call;
+        let place = u32::try_from(method.len()).unwrap_or(u32::MAX);
+        let head = Head { token, extra: deadline_ms.unwrap_or(0), place, ..Head::new(Kind::Call) };
+        self.open.begin(token, method);
+        let outcome = self.run(Entry::Call, head, &[method, params]);
+        match outcome {
+            Ok((status, _)) => self.open.returned(token, status),
+            Err(Gone { begun: false }) => drop(self.open.forget(token)),
+            Err(Gone { begun: true }) => {}
+        }
+        outcome.map(|(status, _)| status)
+    }
+
+    fn run(&self, entry: Entry, head: Head, parts: &[&[u8]]) -> Result<(i32, Vec<u8>), Gone> {
+        let mut channel = self.take_channel(entry)?;
+        // A message that was not sent whole is not begun.
+        let sent = channel.send(head, parts).map_err(|error| (error, false));
+        let returned = sent.and_then(|()| self.serve_until_returned(&mut channel, head.token));
+        let returned = returned.map_err(|(error, begun)| {
+            self.lost(&error);
+            Gone { begun }
+        })?;
+        self.channels.give_back(channel, entry);
+        Ok(returned)
+    }
+
+    /// Serves a function's requests to services until it has returned. An error says whether the runner may have begun the function:
+    /// it has not if it closed the channel without having read the message.
+    fn serve_until_returned(&self, channel: &mut Channel, token: u64) -> Result<(i32, Vec<u8>), (FrameError, bool)> {
+        let mut has_begun = false;
         loop {
-            let (head, body) = lane.receive(self.limit())?;
-            if let Some(hear) = hear.take() {
-                hear(&head);
-            }
+            let received = channel.receive(self.limit());
+            let (head, body) = received.map_err(|error| {
+                let begun = has_begun || !error.is_reset();
+                (error, begun)
+            })?;
+            has_begun = true;
             match head.kind {
-                // A reason that is too long is none.
-                Kind::Returned if head.token == token => return Ok((head, body.unwrap_or_default())),
-                _ => self.serve(lane, (head, body))?,
+                // A reason that is too long is dropped.
+                Kind::Returned if head.token == token => return Ok((head.code, body.unwrap_or_default())),
+                _ => self.serve(channel, (head, body)).map_err(|error| (error, true))?,
             }
         }
     }
 
-    /// Answers what comes of a lane beside the end of a function.
-    fn serve(&self, lane: &mut Lane, (head, body): Received) -> Result<(), FrameError> {
+    /// Serves a message other than the end of a function.
+    fn serve(&self, channel: &mut Channel, (head, body): Received) -> Result<(), FrameError> {
         match head.kind {
             Kind::Ask => {
                 let Response { status, bytes } = match body {
                     Ok(request) => self.backend.ask(&head, &request),
-                    Err(Left { .. }) => Response { status: ErrorKind::Refused as i32, bytes: OwnedBytes::EMPTY },
+                    Err(Discarded { .. }) => Response { status: ErrorKind::Refused as i32, bytes: OwnedBytes::EMPTY },
                 };
-                let extra = self.ahead.number();
-                lane.send(Head { code: status, extra, ..Head::new(Kind::Answer) }, &[&bytes])
+                channel.send(Head { code: status, ..Head::new(Kind::Answer) }, &[&bytes])
             }
             Kind::Reply => {
                 let (code, answer) = match body {
                     Ok(answer) => (head.code, answer.into()),
-                    Err(left) => (INTERNAL_ERROR, left.of_answer()),
+                    Err(discarded) => (INTERNAL_ERROR, discarded.as_answer()),
                 };
                 // Once it is gone, a call that is not open was answered with its end.
                 let is_left = self.open.forget(head.token) || !self.is_gone();
@@ -358,7 +335,7 @@ impl Runner {
                     return Ok(());
                 }
                 let code = if is_wanted { STATUS_OK } else { ErrorKind::Stale as i32 };
-                lane.send(Head { code, ..Head::new(Kind::Answer) }, &[])
+                channel.send(Head { code, ..Head::new(Kind::Answer) }, &[])
             }
             kind => Err(FrameError::OutOfTurn(kind)),
         }
@@ -369,7 +346,7 @@ impl Runner {
         self.has_answered.load(Ordering::Relaxed)
     }
 
-    /// A lane has broken: the runner has ended or is about to, or is ended for what it sent.
+    /// A channel has failed: the runner has ended or is about to, or is ended for what it sent.
     fn lost(&self, error: &FrameError) {
         self.blame(error);
         self.broken.get_or_init(Instant::now);
@@ -393,10 +370,10 @@ impl Runner {
         self.gone.load(Ordering::Acquire)
     }
 
-    /// It has ended: nobody waits for a lane any more.
+    /// Takes no more calls: the runner has ended, or is about to.
     pub fn set_gone(&self) {
         self.gone.store(true, Ordering::Release);
-        self.lanes.wake_all();
+        self.channels.wake_all();
     }
 
     /// Waits until the process has ended or tells that a signal ends it, and ends it where it uses more than it may. Whether it
@@ -420,7 +397,7 @@ impl Runner {
                     }
                 }
                 _ => {
-                    // Without its lane it is of no use, also where the system has failed the host. How it ended by itself stays.
+                    // Without a channel it is of no use, also if the host failed to open one. If it ends by itself, that stays its ending.
                     if self.broken.get().is_some_and(|since| since.elapsed() >= EXIT_PATIENCE) {
                         self.process.signal();
                     }
@@ -441,17 +418,12 @@ impl Runner {
         }
     }
 
-    /// A signal is ending the process, for which nobody waits any more.
-    pub fn set_ending(&self) {
-        self.process.set_ending();
-        self.set_ended();
-    }
-
-    /// The process is no more: nobody waits for its messages any more either.
-    pub fn set_ended(&self) {
+    /// Closes all channels of a process that has ended, or that a signal is ending: threads that wait for it give up. A process that
+    /// it started may hold the other ends open.
+    pub fn close(&self) {
         self.set_gone();
-        if let Some(Shared { theirs, end, .. }) = &self.shared {
-            end.tell(theirs);
+        for socket in self.sockets.lock().drain(..) {
+            let _ = socket.shutdown(Shutdown::Both);
         }
     }
 
@@ -463,13 +435,11 @@ impl Runner {
     /// Frees the instance and ends the process.
     pub fn end(&self) {
         if !self.is_gone()
-            && let Ok(lane) = self.take_lane(Entry::Control)
+            && let Ok(mut channel) = self.take_channel(Entry::Control)
+            // The outcome does not matter, and must not hold the host.
+            && channel.send(Head::new(Kind::Destroy), &[]).is_ok()
         {
-            let mut lane = lane;
-            // What it does then is of no consequence, and must not hold the host.
-            if lane.send(Head::new(Kind::Destroy), &[]).is_ok() {
-                let _ = lane.receive_within(MAX_REQUEST, DESTROY_PATIENCE);
-            }
+            let _ = channel.receive_within(MAX_REQUEST, DESTROY_PATIENCE);
         }
         self.control.lock().take();
         self.kill("its end");

@@ -4,14 +4,10 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use outrigger_abi::RawCall;
 use outrigger_sandbox::{Denial, Denials, Enforced};
 use parking_lot::Mutex;
-
-use crate::together::{CallTogether, Returned};
 
 /// A runner's end that nobody asked for.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -85,24 +81,9 @@ pub struct Runners {
     given_up: AtomicBool,
     abandoned: AtomicBool,
     kill: Mutex<Option<Kill>>,
-    call: OnceLock<CallTogether>,
 }
 
 impl Runners {
-    /// Runs calls in the process, one after the other, for one hand-over: no answer goes anywhere before all of them have returned.
-    /// Says how the code of each has returned, by its place among them; those whose process ends are answered instead. At most
-    /// [`crate::MAX_TOGETHER`] calls.
-    pub fn call(&self, calls: &[&RawCall<'_>], mut returned: impl FnMut(usize, Returned)) {
-        if let Some(call) = self.call.get() {
-            call(calls, &mut returned);
-        }
-    }
-
-    pub(crate) fn are_called_by(&self, call: CallTogether) {
-        // An instance has one way.
-        let _ = self.call.set(call);
-    }
-
     /// Whether a runner serves calls.
     pub fn is_running(&self) -> bool {
         self.running.load(Ordering::Acquire)

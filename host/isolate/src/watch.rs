@@ -10,7 +10,7 @@ use outrigger_sandbox::{
 };
 
 use crate::launch::{Confinement, Launch};
-use crate::memory::LANES;
+use crate::runner::MAX_CHANNELS;
 use crate::status::{RunnerStatus, Runners};
 
 /// The largest file that a runner may write where it may write at all, in bytes.
@@ -37,12 +37,7 @@ pub fn plan(launch: &Launch) -> Result<Option<Plan>, String> {
     }
     let closure = library_closure(&launch.library).map_err(|error| error.to_string())?;
     let limits = Limits::default();
-    let limits = Limits {
-        file_size: Some(FILE_SIZE),
-        // Each lane has a socket.
-        open_files: limits.open_files + LANES as u64,
-        ..limits
-    };
+    let limits = Limits { file_size: Some(FILE_SIZE), open_files: limits.open_files + MAX_CHANNELS as u64, ..limits };
     Ok(Some(Plan {
         library: launch.library.clone(),
         closure,

@@ -103,12 +103,6 @@ pub trait ServiceSource: Send + Sync {
 
     /// The table of a service for one instance; none when there is no such service.
     fn export(&self, service: &str, holder: &Holder<'_>) -> Option<Arc<ExportedService>>;
-
-    /// The functions that only read the moment, have no arguments, and answer at once, by service and place in its table: of these
-    /// an isolated plugin is told ahead what it is likely to ask.
-    fn moments(&self) -> &'static [(&'static str, usize)] {
-        &[]
-    }
 }
 
 /// Why grants and a plugin's needs do not fit.

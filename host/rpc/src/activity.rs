@@ -84,6 +84,13 @@ impl Activity {
         state.unsent = bytes;
     }
 
+    /// Another answer of a WebSocket waits to be sent. Returns how many bytes wait.
+    pub(super) fn queued(&self, bytes: u64) -> u64 {
+        let mut state = self.lock();
+        state.unsent = state.unsent.saturating_add(bytes);
+        state.unsent
+    }
+
     /// How many bytes of the answer were not sent yet.
     pub(super) fn unsent(&self) -> u64 {
         self.lock().unsent

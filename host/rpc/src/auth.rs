@@ -19,6 +19,7 @@ use zeroize::Zeroizing;
 
 use super::client::Client;
 use super::cookie::{COOKIE_USER, CookieFile};
+use super::dispatch::Origin;
 use super::method_list::is_allowed;
 use outrigger_base::client_files::Folders;
 
@@ -58,29 +59,22 @@ impl Caller {
         self.client.as_ref()
     }
 
-    /// The only wallet that the user may use; none for all.
-    pub(super) fn only_wallet(&self) -> Option<&Arc<str>> {
-        self.wallet.as_ref()
-    }
-
-    /// The folders that files of the user may lie in.
-    pub(super) fn folders(&self) -> &Folders {
-        &self.folders
-    }
-
-    /// Whether the user may call methods of the node that the host does not know.
-    pub(super) fn unknown_methods(&self) -> bool {
-        self.unknown_methods
+    /// Where the calls of a request come from, by the wallet that its path names.
+    pub(super) fn origin(&self, wallet: Option<Arc<str>>) -> Origin {
+        Origin {
+            wallet,
+            user: self.name.clone(),
+            only_wallet: self.wallet.clone(),
+            folders: self.folders.clone(),
+            allowed: self.allowed.clone(),
+            unknown_methods: self.unknown_methods,
+            client: self.client.clone(),
+        }
     }
 
     /// Whether there is a method that the user may not call.
     pub(super) fn is_restricted(&self) -> bool {
         self.allowed.is_some()
-    }
-
-    /// The methods that the user may call; none for all.
-    pub(super) fn allowed(&self) -> Option<&Arc<BTreeSet<String>>> {
-        self.allowed.as_ref()
     }
 
     /// Whether the user may call `method`.

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use http::HeaderValue;
 use outrigger_values::{RpcError, RpcErrorCode};
+use parking_lot::Mutex;
 use subtle::ConstantTimeEq;
 use tokio::io::Interest;
 use tokio::net::TcpStream;
@@ -16,6 +17,7 @@ use tokio::time::sleep;
 use super::activity::Activity;
 use super::proof::{Proof, prove};
 use super::slots::Link;
+use super::websocket::{Conversation, ReadGate};
 
 /// How often it is looked whether a client that has sent more than was read sends no more after that.
 const LOOK_BEHIND_UNREAD: Duration = Duration::from_secs(1);
@@ -38,6 +40,9 @@ pub struct Client {
     activity: Activity,
     /// What tells the credentials that it has shown from others.
     proof: OnceLock<Proof>,
+    /// Of a WebSocket.
+    gate: ReadGate,
+    conversation: Mutex<Option<Conversation>>,
 }
 
 impl fmt::Debug for Client {
@@ -49,7 +54,8 @@ impl fmt::Debug for Client {
 impl Client {
     /// The client of a connection that began at a time, as [`activity::now`](super::activity::now) counts it.
     pub(super) fn new(link: Arc<Link>, stream: TcpStream, began: Duration) -> Arc<Self> {
-        Arc::new(Self { link, stream, activity: Activity::since(began), proof: OnceLock::new() })
+        let (activity, proof) = (Activity::since(began), OnceLock::new());
+        Arc::new(Self { link, stream, activity, proof, gate: ReadGate::default(), conversation: Mutex::default() })
     }
 
     pub(super) fn link(&self) -> &Arc<Link> {
@@ -62,6 +68,20 @@ impl Client {
 
     pub(super) fn activity(&self) -> &Activity {
         &self.activity
+    }
+
+    pub(super) fn gate(&self) -> &ReadGate {
+        &self.gate
+    }
+
+    /// After the answer that is about to be sent, the connection is a WebSocket.
+    pub(super) fn upgrade(&self, conversation: Conversation) {
+        *self.conversation.lock() = Some(conversation);
+    }
+
+    /// The conversation of a connection that has become a WebSocket.
+    pub(super) fn take_conversation(&self) -> Option<Conversation> {
+        self.conversation.lock().take()
     }
 
     /// Its address.

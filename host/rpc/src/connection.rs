@@ -80,21 +80,33 @@ pub(super) async fn serve<S: RpcService>(
     Box::pin(converse(client, edge, stopping)).await;
 }
 
-async fn converse<S: RpcService>(client: Arc<Client>, edge: Arc<Edge<S>>, mut stopping: watch::Receiver<bool>) {
-    let io = TokioIo::new(Watched::new(client.clone(), &edge));
+/// Answers requests, and after an upgrade the messages of a WebSocket.
+async fn converse<S: RpcService>(client: Arc<Client>, edge: Arc<Edge<S>>, stopping: watch::Receiver<bool>) {
+    serve_http(&client, &edge, stopping.clone()).await;
+    if let Some(conversation) = client.take_conversation() {
+        tokio::select! {
+            () = conversation.run(stopping) => {}
+            () = reset(client.stream()) => {}
+            () = client.link().closed() => {}
+        }
+    }
+}
+
+async fn serve_http<S: RpcService>(client: &Arc<Client>, edge: &Arc<Edge<S>>, mut stopping: watch::Receiver<bool>) {
+    let io = TokioIo::new(Watched::new(client.clone(), edge));
     let service = service_fn(|request| {
-        let in_call = InCall::begin(&client);
-        let (edge, client) = (Arc::clone(&edge), Arc::clone(&client));
+        let in_call = InCall::begin(client);
+        let (edge, client) = (Arc::clone(edge), Arc::clone(client));
         async move {
             let response = edge.handle(request, &client).await;
             in_call.answered(response.body().held_bytes());
             Ok::<_, Infallible>(response)
         }
     });
-    let mut connection = pin!(builder(edge.limits()).serve_connection(io, service));
+    let mut connection = pin!(builder(edge.limits()).serve_connection(io, service).with_upgrades());
     let lost = async {
         tokio::select! {
-            () = expiry(&client, edge.limits()) => {}
+            () = expiry(client, edge.limits()) => {}
             () = reset(client.stream()) => {}
             () = client.link().closed() => {
                 // What waits in the system to be sent is thrown away with the connection.
@@ -235,6 +247,9 @@ impl Watched {
 
 impl AsyncRead for Watched {
     fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        if self.client.gate().poll_open(cx).is_pending() {
+            return Poll::Pending;
+        }
         let before = buf.filled().len();
         let mut read = loop {
             if self.client.stream().poll_read_ready(cx)?.is_pending() {

@@ -158,6 +158,9 @@ impl From<RpcError> for Failure {
     }
 }
 
+/// The outcome of a call.
+pub type Answer = Result<ResultText, Failure>;
+
 /// What executes calls.
 ///
 /// **Cancellation:** the returned future is dropped when its client is known to be gone before it is answered (the
@@ -172,7 +175,23 @@ impl From<RpcError> for Failure {
 /// The future runs on the thread that serves the connection: it must not block.
 pub trait Dispatch: Send + Sync + 'static {
     /// Executes `call` and hands over the JSON text of its result, `null` for no result.
-    fn dispatch(&self, call: Call) -> impl Future<Output = Result<ResultText, Failure>> + Send;
+    fn dispatch(&self, call: Call) -> impl Future<Output = Answer> + Send;
+
+    /// Whether calls of this method are cheaper together with their neighbours in a batch. They have no effects.
+    fn takes_together(&self, _method: &str) -> bool {
+        false
+    }
+
+    /// Executes calls whose methods are [taken together](Self::takes_together), and gives an answer for each, in their order.
+    fn dispatch_together(&self, calls: Vec<Call>) -> impl Future<Output = Vec<Answer>> + Send {
+        async move {
+            let mut answers = Vec::with_capacity(calls.len());
+            for call in calls {
+                answers.push(self.dispatch(call).await);
+            }
+            answers
+        }
+    }
 }
 
 #[cfg(test)]

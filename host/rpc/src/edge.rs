@@ -30,8 +30,8 @@ use super::figures::EdgeFigures;
 use super::gateway::RpcService;
 use super::limits::Limits;
 use super::rest::{REST_ENTRY, REST_PATH, Rest};
-use super::together::Together;
 use super::unread::Unread;
+use super::websocket;
 
 /// The longest path, in bytes: bitcoind's limit of a head (`MAX_HEADERS_SIZE`).
 const MAX_PATH_BYTES: usize = 8192;
@@ -54,7 +54,6 @@ pub(super) struct Edge<S> {
     service: S,
     auth: Arc<Authenticator>,
     limits: Limits,
-    together: OnceLock<Arc<dyn Together>>,
     rest: OnceLock<Arc<dyn Rest>>,
     busy_poll: Arc<BusyPoll>,
     attempts: Attempts,
@@ -67,18 +66,12 @@ impl<S: RpcService> Edge<S> {
         let (busy_poll, attempts) = (BusyPoll::new(limits.busy_poll), Attempts::new(limits.wrong_credentials_delay));
         let figures = Arc::<EdgeFigures>::default();
         let unread = Unread::new(limits.max_unread_bytes, figures.clone());
-        let (together, rest) = (OnceLock::new(), OnceLock::new());
-        Self { service, auth, limits, together, rest, busy_poll, attempts, unread, figures }
+        Self { service, auth, limits, rest: OnceLock::new(), busy_poll, attempts, unread, figures }
     }
 
     /// Answers requests of the REST interface by this. Set once; without it there is no such interface.
     pub(super) fn answer_rest_by(&self, rest: Arc<dyn Rest>) {
         let _ = self.rest.set(rest);
-    }
-
-    /// Answers calls of batches together by this. Set once.
-    pub(super) fn answer_together_by(&self, together: Arc<dyn Together>) {
-        let _ = self.together.set(together);
     }
 
     pub(super) fn busy_poll(&self) -> &Arc<BusyPoll> {
@@ -102,8 +95,12 @@ impl<S: RpcService> Edge<S> {
         &self.attempts
     }
 
+    pub(super) fn service(&self) -> &S {
+        &self.service
+    }
+
     /// Answers `request`, which came from `client`.
-    pub(super) async fn handle<B>(&self, request: Request<B>, client: &Arc<Client>) -> Response<ReplyBody>
+    pub(super) async fn handle<B>(self: &Arc<Self>, request: Request<B>, client: &Arc<Client>) -> Response<ReplyBody>
     where
         B: Body<Data = Bytes>,
     {
@@ -117,7 +114,12 @@ impl<S: RpcService> Edge<S> {
         response
     }
 
-    async fn answer<B>(&self, request: Request<B>, client: &Arc<Client>, is_chunked: bool) -> Response<ReplyBody>
+    async fn answer<B>(
+        self: &Arc<Self>,
+        request: Request<B>,
+        client: &Arc<Client>,
+        is_chunked: bool,
+    ) -> Response<ReplyBody>
     where
         B: Body<Data = Bytes>,
     {
@@ -130,6 +132,11 @@ impl<S: RpcService> Edge<S> {
         };
         let (caller, wallet) = match admitted {
             Ok((caller, Target::Calls(wallet))) => (caller, wallet),
+            Ok((caller, Target::WebSocket(wallet))) => {
+                let origin = caller.origin(wallet);
+                // Boxed: every connection would keep room for it.
+                return Box::pin(websocket::accept(self, client, caller, origin, head)).await;
+            }
             Ok((caller, Target::Rest(rest))) => {
                 discard(body).await;
                 // Boxed: every connection would keep room for it.
@@ -147,8 +154,7 @@ impl<S: RpcService> Edge<S> {
         }
         match read_body(&mut body, &self.limits).await {
             Ok(body) => {
-                let together = self.together.get();
-                let reply = envelope::answer(&self.service, together, &caller, wallet, body, &self.limits).await;
+                let reply = envelope::answer(&self.service, &caller, wallet, body, &self.limits).await;
                 into_response(reply)
             }
             Err(refusal) => refusal.into_response(),
@@ -157,8 +163,14 @@ impl<S: RpcService> Edge<S> {
 
     /// Checks the head of a request. Gives its caller and what it is for.
     async fn admit(&self, head: &Parts, client: &Arc<Client>) -> Result<(Caller, Target<'_>), RequestError> {
-        let target = self.target_of(&head.uri)?;
+        let target = match self.target_of(&head.uri)? {
+            Target::Calls(wallet) if websocket::is_upgrade(head) => Target::WebSocket(wallet),
+            target => target,
+        };
         match target {
+            Target::WebSocket(_) if !websocket::allows_origin(&head.headers, &self.limits.websocket_origins) => {
+                return Err(RequestError::Origin);
+            }
             Target::Calls(_) if head.method != Method::POST => return Err(RequestError::NotPost),
             Target::Rest(_) if head.method != Method::GET => return Err(RequestError::NotGet),
             _ => {}
@@ -200,6 +212,8 @@ impl<S: RpcService> Edge<S> {
 enum Target<'e> {
     /// Calls, of the wallet that its path names.
     Calls(Option<Arc<str>>),
+    /// A WebSocket, for calls of the wallet that its path names.
+    WebSocket(Option<Arc<str>>),
     /// The REST interface.
     Rest(&'e Arc<dyn Rest>),
 }
@@ -226,6 +240,7 @@ enum RequestError {
     NoSuchPath,
     NotPost,
     NotGet,
+    Origin,
     Unauthorized,
     TooManyAttempts,
     BodyTooLarge,
@@ -249,6 +264,10 @@ impl RequestError {
             Self::NotGet => {
                 let words = "The REST interface handles only GET requests";
                 (Reply::text(StatusCode::METHOD_NOT_ALLOWED, words), Some((ALLOW, HeaderValue::from_static("GET"))))
+            }
+            Self::Origin => {
+                let words = "rpc.websocket_origins does not list the page's origin";
+                (Reply::text(StatusCode::FORBIDDEN, words), None)
             }
             Self::Unauthorized => (
                 Reply::empty(StatusCode::UNAUTHORIZED),

@@ -1,21 +1,18 @@
 //! The bottom of jsonrpsee's middleware stack: turns its requests into calls of the host.
 //!
-//! Reply bytes travel in the extensions of the [`MethodResponse`] as [`Answer`], so that a reply of
-//! many megabytes is never copied into jsonrpsee's own JSON. What jsonrpsee sees is a response with
-//! a `null` result, or an error with the true code and no message: a message may repeat an argument.
+//! The response of the stack is the host's own [`Answer`], so that a reply of many megabytes is never copied into jsonrpsee's JSON.
 
 use std::future::Future;
 use std::net::IpAddr;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use jsonrpsee::core::middleware::{Batch, Notification, RpcServiceT};
-use jsonrpsee::core::server::{MethodResponse, ResponsePayload};
-use jsonrpsee::types::{ErrorObject, Id, Request};
-use outrigger_values::{RpcError, RpcErrorCode};
+use jsonrpsee::core::middleware::{Batch, BatchEntry, Notification, RpcServiceT};
+use jsonrpsee::types::Request;
+use outrigger_values::RpcError;
+use tokio::task::JoinSet;
 
-use super::dispatch::{Call, Dispatch, Failure, Origin, Params};
-use super::result::ResultText;
+use super::dispatch::{Answer, Call, Dispatch, Failure, Origin, Params};
 
 /// What bitcoind says when its work queue is full.
 pub(super) const OVERLOADED: &str = "Work queue depth exceeded";
@@ -26,12 +23,16 @@ const FORBIDDEN: &str = "The node does not allow this method";
 pub(super) const UNKNOWN_METHOD: &str =
     "The host does not know this method of the node: it takes a user with unknown_methods = \"allow\", or the cookie";
 
-/// A service that the envelope can send requests to: a [`Gateway`], bare or under jsonrpsee layers.
+/// A service that the envelope can send requests to: a [`Gateway`], bare or under jsonrpsee layers. A batch holds neighbours whose
+/// methods it [takes together](Self::takes_together), and has an answer for each.
 ///
 /// jsonrpsee's `rpc_logger` layer is not for use here: it traces parameters, which carry keys.
-pub trait RpcService: RpcServiceT<MethodResponse = MethodResponse> + Send + Sync + 'static {}
-
-impl<S> RpcService for S where S: RpcServiceT<MethodResponse = MethodResponse> + Send + Sync + 'static {}
+pub trait RpcService:
+    RpcServiceT<MethodResponse = Answer, NotificationResponse = Answer, BatchResponse = Vec<Answer>> + Send + Sync + 'static
+{
+    /// Whether calls of this method are answered together with their neighbours in a batch.
+    fn takes_together(&self, method: &str) -> bool;
+}
 
 /// What the envelope knows of a request besides what jsonrpsee's type holds; put in its extensions.
 #[derive(Clone)]
@@ -44,18 +45,14 @@ pub(super) struct Asked {
     pub in_batch: bool,
 }
 
-/// The outcome of a call, put in the extensions of the response.
-#[derive(Clone)]
-pub(super) struct Answer(pub Result<ResultText, Failure>);
+impl Asked {
+    /// The same for an element of a batch.
+    pub(super) fn of_batch(&self) -> Self {
+        Self { in_batch: true, ..self.clone() }
+    }
+}
 
 impl Failure {
-    fn code(&self) -> RpcErrorCode {
-        match self {
-            Self::Rpc(error) => error.code,
-            Self::Overloaded | Self::Forbidden | Self::UnknownMethod => RpcErrorCode::INTERNAL,
-        }
-    }
-
     /// The failure as an error of JSON-RPC, for where HTTP's status cannot tell it.
     pub(super) fn into_rpc_error(self) -> RpcError {
         match self {
@@ -95,66 +92,45 @@ fn call_of(request: Request<'_>) -> Call {
     Call { method: method.into_owned(), params, origin, may_stream: !in_batch }
 }
 
-/// A response that carries `answer` beside a `null` result or the error's code.
-fn carrying(id: Id<'_>, answer: Result<ResultText, Failure>) -> MethodResponse {
-    let mut response = match &answer {
-        Ok(_) => MethodResponse::response(id, ResponsePayload::success(()), usize::MAX),
-        Err(failure) => MethodResponse::error(id, ErrorObject::borrowed(failure.code().0, "", None)),
-    };
-    response.extensions_mut().insert(Answer(answer));
-    response
+impl<D: Dispatch> RpcService for Gateway<D> {
+    fn takes_together(&self, method: &str) -> bool {
+        self.dispatcher.takes_together(method)
+    }
 }
 
 impl<D: Dispatch> RpcServiceT for Gateway<D> {
-    type MethodResponse = MethodResponse;
-    type NotificationResponse = MethodResponse;
-    type BatchResponse = MethodResponse;
+    type MethodResponse = Answer;
+    type NotificationResponse = Answer;
+    type BatchResponse = Vec<Answer>;
 
-    fn call<'a>(&self, request: Request<'a>) -> impl Future<Output = MethodResponse> + Send + 'a {
-        let dispatcher = Arc::clone(&self.dispatcher);
+    fn call<'a>(&self, request: Request<'a>) -> impl Future<Output = Answer> + Send + 'a {
+        let (dispatcher, call) = (Arc::clone(&self.dispatcher), call_of(request));
+        // Boxed: the layers above move this future, and every connection keeps room for it.
+        Box::pin(async move { dispatcher.dispatch(call).await })
+    }
+
+    /// The calls begin at once, also before the future is awaited: the next calls of a long batch run while these are written.
+    fn batch<'a>(&self, batch: Batch<'a>) -> impl Future<Output = Vec<Answer>> + Send + 'a {
+        let calls: Vec<Call> = batch
+            .into_iter()
+            .filter_map(|entry| match entry {
+                Ok(BatchEntry::Call(request)) => Some(call_of(request)),
+                _ => None,
+            })
+            .collect();
+        let (dispatcher, count) = (Arc::clone(&self.dispatcher), calls.len());
+        let mut task = JoinSet::new();
+        task.spawn(async move { dispatcher.dispatch_together(calls).await });
         async move {
-            let id = request.id.clone();
-            let call = call_of(request);
-            // Boxed: the layers above move this future, and every connection keeps room for it.
-            carrying(id, Box::pin(async move { dispatcher.dispatch(call).await }).await)
+            let answers = task.join_next().await.and_then(Result::ok);
+            answers.unwrap_or_else(|| vec![Err(RpcError::internal("The calls were lost").into()); count])
         }
     }
 
-    // The envelope takes batches apart itself, since their members may be of different dialects, and runs notifications as
-    // calls: neither comes here.
-
-    fn batch<'a>(&self, _: Batch<'a>) -> impl Future<Output = MethodResponse> + Send + 'a {
-        std::future::ready(MethodResponse::notification())
+    /// The envelope sends notifications as calls.
+    fn notification<'a>(&self, _: Notification<'a>) -> impl Future<Output = Answer> + Send + 'a {
+        std::future::ready(Err(RpcError::internal("The call was lost").into()))
     }
-
-    fn notification<'a>(&self, _: Notification<'a>) -> impl Future<Output = MethodResponse> + Send + 'a {
-        std::future::ready(MethodResponse::notification())
-    }
-}
-
-/// How a call ended, for layers above the gateway.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Ended {
-    /// With a result.
-    Result,
-    /// With an error.
-    Error,
-    /// It was not begun, since too much waited.
-    Overloaded,
-}
-
-/// How the call of a response ended.
-pub fn ended(response: &MethodResponse) -> Ended {
-    match response.extensions().get::<Answer>() {
-        Some(Answer(Err(Failure::Overloaded))) => Ended::Overloaded,
-        _ if response.is_error() => Ended::Error,
-        _ => Ended::Result,
-    }
-}
-
-/// The answer that a response carries, for layers above the gateway.
-pub fn answer_of(response: &MethodResponse) -> Option<&Result<ResultText, Failure>> {
-    response.extensions().get::<Answer>().map(|Answer(answer)| answer)
 }
 
 /// Who makes a request, and for which wallet.

@@ -39,17 +39,17 @@ mod result;
 mod server;
 mod slots;
 mod threads;
-mod together;
 mod unread;
+mod websocket;
 
 pub use auth::{Authenticator, RpcUser, RpcUserError};
 pub use client::{Client, HALF_CLOSED_PATIENCE, half_closed};
 pub use cookie::{COOKIE_USER, CookieFile};
-pub use dispatch::{Call, Dispatch, Failure, Origin, Params};
+pub use dispatch::{Answer, Call, Dispatch, Failure, Origin, Params};
 pub use envelope::count_calls;
 pub use figures::EdgeFigures;
 pub use framing::first_ambiguous_head;
-pub use gateway::{Ended, Gateway, RequestOrigin, answer_of, ended, origin_of};
+pub use gateway::{Gateway, RequestOrigin, RpcService, origin_of};
 pub use limits::Limits;
 pub use peers::Peers;
 pub use rest::{REST_ENTRY, Rest, RestReply};
@@ -58,7 +58,6 @@ pub use result::{ResultStream, ResultText};
 pub use server::Drained;
 pub use server::{Server, listen};
 pub use threads::{CallHere, NetworkThreads, STACK_BYTES, Workers};
-pub use together::{Answers, Together};
 
 #[cfg(test)]
 mod tests;

@@ -35,6 +35,8 @@ pub struct Limits {
     /// Arrays and objects that a body may nest, the outermost counted. Beyond: error -32700, `Parse
     /// error`, as bitcoind answers; its JSON parser has the same bound.
     pub max_nesting: usize,
+    /// The origins of web pages that may open a WebSocket. Others: HTTP 403. Clients that are no browsers name no origin.
+    pub websocket_origins: Vec<String>,
     /// Time that calls in flight are given to end at shutdown. Beyond: their connections are closed
     /// and the calls dropped.
     pub shutdown_grace: Duration,
@@ -57,6 +59,7 @@ impl Default for Limits {
             max_connections: 512,
             max_batch: 65_536,
             max_nesting: 512,
+            websocket_origins: Vec::new(),
             shutdown_grace: Duration::from_secs(10),
             busy_poll: Duration::from_micros(50),
         }

@@ -46,6 +46,9 @@ impl ResultText {
         while let Some(data) = poll_fn(|context| stream.poll_data(context)).await {
             text.extend_from_slice(&data?);
         }
+        if text.len() as u64 != stream.length {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
         Ok(Some(text.freeze()))
     }
 }

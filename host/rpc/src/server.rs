@@ -24,7 +24,6 @@ use super::peers::Peers;
 use super::rest::Rest;
 use super::slots::{ConnectionSlot, ConnectionSlots};
 use super::threads::Workers;
-use super::together::Together;
 
 /// Connections that are refused with an HTTP answer at one time. Further ones are closed without an answer.
 const MAX_REFUSALS: usize = 64;
@@ -93,13 +92,6 @@ impl<S: RpcService> Server<S> {
     #[must_use]
     pub fn with_peers(mut self, peers: Peers) -> Self {
         self.peers = peers;
-        self
-    }
-
-    /// Answers calls of batches together where that is cheaper.
-    #[must_use]
-    pub fn with_together(self, together: Arc<dyn Together>) -> Self {
-        self.edge.answer_together_by(together);
         self
     }
 

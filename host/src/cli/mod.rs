@@ -1,7 +1,8 @@
-//! The command line: `run`, `call`, `plugin`, `wallet`.
+//! The command line: `run`, `call`, `config`, `plugin`, `wallet`.
 
 mod auth;
 mod call;
+mod config;
 mod inspect;
 mod plugin;
 mod scaffold;
@@ -50,6 +51,9 @@ enum Command {
         /// The shell.
         shell: clap_complete::Shell,
     },
+    /// Brings configuration files of earlier versions up to date.
+    #[command(subcommand)]
+    Config(config::ConfigCommand),
     /// Looks at plugins' files, tries them, and begins new ones.
     #[command(subcommand)]
     Plugin(plugin::PluginCommand),
@@ -132,6 +136,7 @@ pub fn main() -> ExitCode {
             clap_complete::generate(shell, &mut Cli::command(), "outrigger", &mut text);
             show(String::from_utf8_lossy(&text).trim_end())
         }
+        Command::Config(command) => config::run(&command),
         Command::Plugin(command) => plugin::run(&command),
         Command::Wallet(command) => wallet::run(&command),
     }

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use clap::Args;
 use outrigger_abi::ExportedService;
-use outrigger_isolate::{Bounds, Confinement, Executable, Transport};
+use outrigger_isolate::{Bounds, Confinement, Executable};
 use outrigger_sandbox::Policy;
 use outrigger_sdk::manifest::MethodSpec;
 use outrigger_sdk::testing::{StubHost, WalletState};
@@ -22,8 +22,6 @@ use outrigger_plugins::file::PluginFile;
 use outrigger_plugins::grants::{Grant, Holder, NODE_RPC, ServiceSource};
 use outrigger_plugins::instance::{Instance, Launch, LoadedLibrary};
 use outrigger_plugins::lane::Lane;
-
-use crate::services::MOMENTS;
 
 /// Calls before the first that counts.
 const WARM_UP: usize = 1_000;
@@ -96,7 +94,6 @@ fn run(file: PluginFile, args: &TimeArgs, folder: &Path) -> Result<String, Strin
         runners: Arc::default(),
         confinement: Some(Confinement { policy: Policy::BestEffort, reach: Vec::new(), core: false }),
         bounds: Bounds::NONE,
-        transport: Transport::default(),
         executable: Arc::new(Executable::current().map_err(|error| error.to_string())?),
         failures,
     };
@@ -152,9 +149,5 @@ impl ServiceSource for InMemory {
             NODE_RPC => ExportedService::new::<dyn NodeRpc>(node_rpc.clone()),
             _ => return None,
         }))
-    }
-
-    fn moments(&self) -> &'static [(&'static str, usize)] {
-        &MOMENTS
     }
 }

@@ -3,6 +3,7 @@
 //! A key that is not known is an error, and every error names the file, the line and the key.
 
 mod backend;
+pub mod former;
 mod notify;
 #[cfg(test)]
 mod reference;
@@ -362,7 +363,11 @@ fn parse(name: &str, text: &str) -> Result<Config, ConfigError> {
             (Some(section), Some(key)) => Some(format!("{section}.{key}")),
             (section, key) => key.or(section),
         };
-        ConfigError { file: name.to_owned(), line, key, reason: toml_words(error.message().trim_end()) }
+        let reason = match key.as_deref().and_then(former::advice) {
+            Some(advice) => format!("no setting any more: {advice}"),
+            None => toml_words(error.message().trim_end()),
+        };
+        ConfigError { file: name.to_owned(), line, key, reason }
     })
 }
 

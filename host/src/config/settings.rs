@@ -6,7 +6,6 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use ipnet::IpNet;
-use outrigger_isolate::Transport;
 use serde::de::Error;
 use serde::{Deserialize, Deserializer};
 
@@ -69,8 +68,6 @@ pub struct Config {
 pub struct PluginDefaults {
     /// Which of them run in processes of their own.
     pub isolated: Isolation,
-    /// How isolated plugins are talked to.
-    pub transport: Transport,
 }
 
 /// The network edge.
@@ -111,6 +108,8 @@ pub struct RpcConfig {
     /// Bytes of answers that may wait for their clients to read, on all connections. Beyond, the connections are reset whose
     /// clients have taken nothing for the longest time.
     pub max_unread_bytes: u64,
+    /// The origins of web pages that may open a WebSocket: `https://wallet.example`.
+    pub websocket_origins: Vec<String>,
     /// How long stopping waits for calls in flight, in seconds.
     pub shutdown_grace_seconds: u64,
     /// How long a thread that has answered looks for the connection's next request before it goes to sleep, in
@@ -136,6 +135,7 @@ impl RpcConfig {
             idle_timeout: Duration::from_secs(self.idle_timeout_seconds),
             unauthenticated_timeout: Duration::from_secs(self.unauthenticated_timeout_seconds),
             max_unread_bytes: self.max_unread_bytes,
+            websocket_origins: self.websocket_origins.clone(),
             max_connections: self.max_connections,
             max_batch: self.max_batch,
             max_nesting: self.max_nesting,
@@ -252,6 +252,7 @@ impl Default for RpcConfig {
             idle_timeout_seconds: 120,
             unauthenticated_timeout_seconds: 10,
             max_unread_bytes: 256 << 20,
+            websocket_origins: Vec::new(),
             shutdown_grace_seconds: 10,
             busy_poll_microseconds: 50,
             allow_from: Vec::new(),

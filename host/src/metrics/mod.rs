@@ -98,19 +98,6 @@ impl CallMetrics {
         }
     }
 
-    /// Calls of these methods begin that are answered together.
-    pub fn begin_run<'m>(&self, methods: impl Iterator<Item = &'m str>, is_known: impl Fn(&str) -> bool) -> RunMeter {
-        let mut last: Option<(&str, Arc<Counters>)> = None;
-        let counters: Vec<_> = methods
-            .map(|method| match &last {
-                Some((name, counters)) if *name == method => counters.clone(),
-                _ => last.insert((method, self.counters_of(method, || is_known(method)))).1.clone(),
-            })
-            .collect();
-        self.in_flight.inc_by(i64::try_from(counters.len()).unwrap_or(0));
-        RunMeter { in_flight: self.in_flight.clone(), counters: counters.into_iter(), began: Instant::now() }
-    }
-
     fn counters_of(&self, method: &str, is_known: impl FnOnce() -> bool) -> Arc<Counters> {
         let counted = self.known.load().get(method).cloned();
         counted.unwrap_or_else(|| self.counters(if is_known() { method } else { UNKNOWN }))
@@ -179,34 +166,6 @@ impl Counters {
         if let Some(counter) = self.outcomes.get(outcome as usize) {
             counter.get_or_init(|| self.calls.get_or_create(&of_calls()).clone()).inc();
         }
-    }
-}
-
-/// Calls that are answered together and have not ended. They end with this value.
-pub struct RunMeter {
-    in_flight: Gauge,
-    counters: std::vec::IntoIter<Arc<Counters>>,
-    began: Instant,
-}
-
-impl RunMeter {
-    /// Notes how each call ended, in the order of the calls. Each took as long as all.
-    pub fn ended(mut self, outcomes: impl Iterator<Item = Outcome>) {
-        self.end(outcomes);
-    }
-
-    fn end(&mut self, outcomes: impl Iterator<Item = Outcome>) {
-        let after = self.began.elapsed();
-        for (counters, outcome) in self.counters.by_ref().zip(outcomes) {
-            self.in_flight.dec();
-            counters.ended(outcome, after);
-        }
-    }
-}
-
-impl Drop for RunMeter {
-    fn drop(&mut self) {
-        self.end(std::iter::repeat(Outcome::Abandoned));
     }
 }
 

@@ -6,7 +6,6 @@
 mod absent;
 pub mod arguments;
 pub mod builtins;
-mod gather;
 mod inline;
 mod long;
 pub mod openrpc;
@@ -22,22 +21,21 @@ use outrigger_sdk::manifest::MethodSpec;
 use outrigger_values::RpcError;
 use outrigger_values::RpcErrorCode;
 
-use crate::layers::Methods;
+use crate::observe::Methods;
 use absent::Absent;
 use arguments::Arguments;
 use builtins::Builtins;
-use gather::{Gather, Gathered};
 use inline::InlineCall;
 use long::LongCalls;
 use outrigger_base::contain::contain;
 use outrigger_base::offload::read_offloaded;
 use outrigger_passthrough::Passthrough;
-use outrigger_plugins::calls::{Answer, Answered, CallGuard, Calls, Overdue, Phase};
+use outrigger_plugins::calls::{self, Answered, CallGuard, Calls, Overdue, Phase};
 use outrigger_plugins::instance::{Instance, Lease};
 use outrigger_plugins::lane::Lane;
 use outrigger_plugins::pool::{Claimant, Overloaded, Pool, contained};
 use outrigger_plugins::registry::{Registry, Route};
-use outrigger_rpc::{Call, CallHere, Dispatch, Failure, Origin, ResultText, half_closed};
+use outrigger_rpc::{Answer, Call, Dispatch, Failure, Origin, ResultText, half_closed};
 use outrigger_services::{Caller, Scopes};
 use outrigger_wallet_engine::WalletManager;
 pub use rest::PassedRest;
@@ -146,7 +144,7 @@ impl Router {
             },
         };
         guard.answered();
-        let lost = || -> Answer { Err(RpcError::internal("The call was lost")) };
+        let lost = || -> calls::Answer { Err(RpcError::internal("The call was lost")) };
         answer.unwrap_or_else(|_| lost()).map_err(Failure::Rpc)
     }
 
@@ -171,12 +169,6 @@ impl Router {
         let mut lane = Lane::of(method, may_run_inline, &route.latency, call.params.as_bytes().len());
         // In front of a node the wallet stood at the tip a moment ago, and is not waited for.
         let inline_caller = || caller(&call.origin, method, method.needs_tip && self.passthrough.is_none());
-        if lane == Lane::Inline && lease.takes_together() && CallHere::is_possible() {
-            let (method, latency) = (method.clone(), route.latency.clone());
-            let (call, ran) = Gathered::new(token, lease.clone(), method, latency, params, inline_caller());
-            Gather::of_thread().run(call, &self.scopes);
-            return ran.await.map(|()| true).map_err(|_| Overloaded);
-        }
         let inline = (lane == Lane::Inline).then(|| InlineCall::begin(&route.latency));
         if let Some(_inline) = inline.flatten() {
             contained(|| {
@@ -273,22 +265,6 @@ impl Router {
     }
 }
 
-impl Router {
-    /// Whether calls of a method are passed on, and can be together.
-    pub(super) fn takes_together(&self, method: &str) -> bool {
-        let is_ours = || self.registry.route(method).is_some() || self.builtins.spec(method).is_some();
-        self.passthrough.as_ref().is_some_and(|node| node.takes_together(method) && !is_ours())
-    }
-
-    /// Passes calls on together.
-    pub(super) async fn answer_together(&self, calls: Vec<Call>) -> Vec<Result<ResultText, Failure>> {
-        match &self.passthrough {
-            Some(node) => node.call_together(&calls).await,
-            None => calls.iter().map(|_| Err(Failure::Overloaded)).collect(),
-        }
-    }
-}
-
 impl Methods for Router {
     fn spec(&self, method: &str) -> Option<Arc<MethodSpec>> {
         let passed = || self.passthrough.as_ref().and_then(|node| node.spec(method));
@@ -297,7 +273,7 @@ impl Methods for Router {
 }
 
 impl Dispatch for Router {
-    async fn dispatch(&self, call: Call) -> Result<ResultText, Failure> {
+    async fn dispatch(&self, call: Call) -> Answer {
         match self.lease(&call.method) {
             Some(Ok((lease, route))) => self.call_plugin(lease, route, call).await.map(ResultText::from),
             Some(Err(error)) => Err(Failure::Rpc(error)),
@@ -312,6 +288,19 @@ impl Dispatch for Router {
                     }
                 },
             },
+        }
+    }
+
+    /// Methods that only the node answers are passed on together.
+    fn takes_together(&self, method: &str) -> bool {
+        let is_ours = || self.registry.route(method).is_some() || self.builtins.spec(method).is_some();
+        self.passthrough.as_ref().is_some_and(|node| node.takes_together(method) && !is_ours())
+    }
+
+    async fn dispatch_together(&self, calls: Vec<Call>) -> Vec<Answer> {
+        match &self.passthrough {
+            Some(node) => node.call_together(&calls).await,
+            None => vec![Err(Failure::Overloaded); calls.len()],
         }
     }
 }

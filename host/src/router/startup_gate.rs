@@ -9,8 +9,8 @@ use parking_lot::Mutex;
 use outrigger_sdk::manifest::MethodSpec;
 
 use super::Router;
-use crate::layers::Methods;
-use outrigger_rpc::{Answers, Call, Dispatch, Failure, ResultText, Together};
+use crate::observe::Methods;
+use outrigger_rpc::{Answer, Call, Dispatch, Failure};
 
 /// Answers error -28 while the host starts, as bitcoind does, and passes calls to the router from then on.
 #[derive(Default)]
@@ -50,29 +50,22 @@ impl Methods for StartupGate {
 }
 
 impl Dispatch for StartupGate {
-    async fn dispatch(&self, call: Call) -> Result<ResultText, Failure> {
+    async fn dispatch(&self, call: Call) -> Answer {
         match self.router.get() {
             Some(router) => router.dispatch(call).await,
             None => Err(self.starting()),
         }
     }
-}
 
-impl Together for StartupGate {
-    fn takes(&self, method: &str) -> bool {
+    fn takes_together(&self, method: &str) -> bool {
         self.router.get().is_some_and(|router| router.takes_together(method))
     }
 
-    fn answer(&self, calls: Vec<Call>) -> Answers {
-        let router = self.router.get().cloned();
-        let starting = self.starting();
-        Box::pin(async move {
-            match router {
-                Some(router) => router.answer_together(calls).await,
-                // Once open, the gate stays so.
-                None => calls.iter().map(|_| Err(starting.clone())).collect(),
-            }
-        })
+    async fn dispatch_together(&self, calls: Vec<Call>) -> Vec<Answer> {
+        match self.router.get() {
+            Some(router) => router.dispatch_together(calls).await,
+            None => vec![Err(self.starting()); calls.len()],
+        }
     }
 }
 

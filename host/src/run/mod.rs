@@ -30,10 +30,9 @@ use tracing_subscriber::EnvFilter;
 
 use crate::audit::AuditLog;
 use crate::config::{ConfigError, Loaded, LogFormat, NoHome, expand_home};
-use crate::layers::{ActiveCalls, Audit, CallCount, CallLog};
 use crate::metrics::{self, MetricsServer, Standing};
+use crate::observe::Observe;
 use crate::router::PassedRest;
-use crate::runs::Runs;
 use crate::{hooks, notify};
 pub use args::RunArgs;
 pub use check::check;
@@ -141,10 +140,13 @@ async fn serve(
     let cookie = CookieFile::create(folder.join(".cookie")).map_err(|e| failed("cookie")(e.into()))?;
     let known = users.into_iter().fold(Authenticator::new().with_cookie(&cookie), Authenticator::with_user);
     let service = RpcServiceBuilder::new()
-        .layer_fn(CallLog)
-        .layer_fn(|service| CallCount { service, methods: frame.gate.clone(), metrics: frame.metrics.clone() })
-        .layer_fn(|service| ActiveCalls { service, methods: frame.gate.clone(), active: frame.active.clone() })
-        .layer_fn(|service| Audit { service, methods: frame.gate.clone(), log: audit.clone() })
+        .layer_fn(|service| Observe {
+            service,
+            methods: frame.gate.clone(),
+            metrics: frame.metrics.clone(),
+            active: frame.active.clone(),
+            audit: audit.clone(),
+        })
         .service(Gateway::new(frame.gate.clone()));
     let mut limits = rpc.limits();
     limits.max_connections = connections(limits.max_connections, raise_file_limit());
@@ -155,12 +157,6 @@ async fn serve(
         .await
         .map_err(|error| failed("cannot listen")(error.into()))?
         .with_peers(rpc.peers())
-        .with_together(Arc::new(Runs {
-            next: frame.gate.clone(),
-            methods: frame.gate.clone(),
-            metrics: frame.metrics.clone(),
-            active: frame.active.clone(),
-        }))
         .with_workers(workers);
     let server = match &loaded.config.backend {
         Some(backend) if backend.rest_passthrough => {

@@ -166,7 +166,6 @@ impl Parts {
             calls: calls.clone(),
             deadline: seconds(config.rpc.call_deadline_seconds),
             isolation: config.plugin_defaults.isolated,
-            transport: config.plugin_defaults.transport,
             executable: Arc::new(
                 Executable::current().map_err(|error| failed("the program's own file")(error.into()))?,
             ),

@@ -2,7 +2,6 @@
 //! makes of it.
 
 #[cfg(target_os = "linux")]
-mod ahead;
 mod crashes;
 #[cfg(target_os = "linux")]
 mod degraded;
@@ -10,6 +9,7 @@ mod degraded;
 mod greedy;
 #[cfg(target_os = "linux")]
 mod hostile;
+mod inline;
 #[cfg(target_os = "linux")]
 mod lasting;
 #[cfg(target_os = "linux")]
@@ -19,9 +19,6 @@ mod native;
 mod operating;
 #[cfg(target_os = "linux")]
 mod reach;
-#[cfg(target_os = "linux")]
-mod secrets;
-mod together;
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;

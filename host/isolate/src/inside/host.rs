@@ -2,9 +2,7 @@
 
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
-use std::time::Instant;
 
 use outrigger_abi::{
     ErrorKind, Forward, ForwardedService, HostCode, HostTable, OwnedBytes, PluginTable, Response, STATUS_OK,
@@ -12,15 +10,14 @@ use outrigger_abi::{
 };
 use parking_lot::{Condvar, Mutex};
 
-use super::lane::RunnerLane;
-use super::told;
-use crate::body::{Body, Left};
+use crate::body::{Discarded, Received};
+use crate::channel::Channel;
 use crate::frame::{FrameError, Head, INTERNAL_ERROR, Kind, place_of};
 use crate::greeting::Begin;
 
 thread_local! {
-    /// The lane of a thread that runs a function of the plugin for the host.
-    static LANE: RefCell<Option<RunnerLane>> = const { RefCell::new(None) };
+    /// The channel of a thread that runs functions of the plugin for the host.
+    static CHANNEL: RefCell<Option<Channel>> = const { RefCell::new(None) };
 }
 
 /// The process, as its threads share it.
@@ -29,13 +26,11 @@ pub struct Inside {
     pub(super) host_table: OnceLock<HostTable>,
     pub(super) instance: OnceLock<UsedPlugin>,
     services: OnceLock<HashMap<String, ForwardedService<Remote>>>,
-    /// The calls that have come, and were neither answered nor given up.
+    /// The calls that were neither answered nor cancelled.
     open: Mutex<HashSet<u64>>,
-    /// Lanes for threads of the plugin's own.
-    own: Mutex<Vec<RunnerLane>>,
-    given_back: Condvar,
-    /// The highest number of what the plugin was told.
-    seen: AtomicU64,
+    /// Idle channels for threads that the plugin made.
+    own: Mutex<Vec<Channel>>,
+    returned: Condvar,
 }
 
 /// One service of the host.
@@ -46,12 +41,7 @@ struct Remote {
 
 impl Forward for Remote {
     fn ask(&self, index: usize, scope: u64, request: &[u8]) -> Response {
-        let (place, seen) = (place_of(self.place, index), self.inside.seen.load(Ordering::SeqCst));
-        if let Some(known) = told::take(place, scope, request, seen) {
-            self.inside.learned(known.number);
-            return Response { status: known.status, bytes: known.bytes.into() };
-        }
-        let head = Head { token: scope, place, ..Head::new(Kind::Ask) };
+        let head = Head { token: scope, place: place_of(self.place, index), ..Head::new(Kind::Ask) };
         let (status, bytes) = self.inside.ask(head, request);
         Response { status, bytes: bytes.into() }
     }
@@ -67,15 +57,14 @@ impl Inside {
             services: OnceLock::new(),
             open: Mutex::default(),
             own: Mutex::default(),
-            given_back: Condvar::new(),
-            seen: AtomicU64::new(0),
+            returned: Condvar::new(),
         }))
     }
 
-    /// A lane for threads of the plugin's own.
-    pub fn add_own(&self, lane: RunnerLane) {
-        self.own.lock().push(lane);
-        self.given_back.notify_one();
+    /// Adds an idle channel for threads that the plugin made.
+    pub fn add_own(&self, channel: Channel) {
+        self.own.lock().push(channel);
+        self.returned.notify_one();
     }
 
     /// What the plugin's instance gets as its host.
@@ -87,98 +76,78 @@ impl Inside {
         self.host_table.get_or_init(|| host_table(self))
     }
 
-    /// Serves one lane on this thread, for as long as the process is there.
-    pub fn serve(&'static self, lane: RunnerLane) {
-        LANE.with_borrow_mut(|own| *own = Some(lane));
+    /// Runs the functions that the host asks for on a channel, on this thread, for the life of the process.
+    pub fn serve(&'static self, channel: Channel) {
+        CHANNEL.with_borrow_mut(|own| *own = Some(channel));
         loop {
-            let received = on_own_lane(|lane| Ok((lane.next()?, lane.answer_waits()))).unwrap_or(Err(out_of_turn()));
-            let ((head, body), is_timed) = received.unwrap_or_else(|error| gone(&error));
-            let began = is_timed.then(Instant::now);
+            let (head, body) = self.on_channel(|channel| channel.receive(usize::MAX));
             let (status, reason) = match body {
                 Ok(body) => self.run(&head, &body),
-                Err(left) => (ErrorKind::Refused as i32, left.to_string().into_bytes().into()),
+                Err(discarded) => (ErrorKind::Refused as i32, discarded.to_string().into_bytes().into()),
             };
-            let took = began.map(|began| began.elapsed()).unwrap_or_default();
-            let told = on_own_lane(|lane| lane.returned(head.token, status, took, &reason));
-            told.unwrap_or(Err(out_of_turn())).unwrap_or_else(|error| gone(&error));
+            let returned = Head { token: head.token, code: status, ..Head::new(Kind::Returned) };
+            self.on_channel(|channel| channel.send(returned, &[&reason]));
         }
     }
 
-    /// A call has come.
+    /// A call has arrived.
     pub(super) fn open(&self, token: u64) {
         self.open.lock().insert(token);
     }
 
-    /// Nobody waits for a call any more. Whether somebody did.
+    /// The client does not wait for a call any more. Returns whether it did.
     pub(super) fn close(&self, token: u64) -> bool {
         self.open.lock().remove(&token)
     }
 
-    /// The plugin gets to know what has this number.
-    pub(super) fn learned(&self, number: u64) {
-        self.seen.fetch_max(number, Ordering::SeqCst);
-    }
-
-    /// Asks the host on the lane of this thread, or on one of those for threads that have none.
-    fn ask(&self, head: Head, body: &[u8]) -> (i32, Body) {
-        self.on_any_lane(|lane| match lane.ask(head, body) {
-            Ok((Head { code, extra, .. }, bytes)) => {
-                self.learned(extra);
-                Ok(bytes.map_or((ErrorKind::Refused as i32, Body::default()), |bytes| (code, bytes)))
-            }
-            Err(FrameError::TooLong { .. }) => Ok((ErrorKind::Refused as i32, Body::default())),
+    fn ask(&self, head: Head, body: &[u8]) -> (i32, Vec<u8>) {
+        let refused = (ErrorKind::Refused as i32, Vec::new());
+        self.on_channel(|channel| match channel.send(head, &[body]).and_then(|()| answer(channel)) {
+            Ok((Head { code, .. }, Ok(bytes))) => Ok((code, bytes)),
+            Ok((_, Err(Discarded { .. }))) | Err(FrameError::TooLong { .. }) => Ok(refused.clone()),
             Err(error) => Err(error),
         })
     }
 
-    /// Sends an answer that somebody waits for.
+    /// Sends an answer that a client waits for.
     fn answer(&self, head: Head, body: &[u8]) {
-        self.on_any_lane(|lane| match lane.answer(head, body) {
+        self.on_channel(|channel| match channel.send(head, &[body]) {
             Err(FrameError::TooLong { len }) => {
-                lane.answer(Head { code: INTERNAL_ERROR, ..head }, &Left { len }.of_answer())
+                channel.send(Head { code: INTERNAL_ERROR, ..head }, &[&Discarded { len }.as_answer()])
             }
             sent => sent,
         });
     }
 
-    fn on_any_lane<T>(&self, mut work: impl FnMut(&mut RunnerLane) -> Result<T, FrameError>) -> T {
-        if let Some(done) = on_own_lane(&mut work) {
-            return done.unwrap_or_else(|error| gone(&error));
+    /// Uses the channel of this thread, or waits for one of those for threads that have none. The process ends if its host is gone.
+    fn on_channel<T>(&self, mut work: impl FnMut(&mut Channel) -> Result<T, FrameError>) -> T {
+        let gone = |_| std::process::exit(0);
+        // The thread-local is destroyed already while a thread that the plugin made ends.
+        let own = CHANNEL.try_with(|own| own.borrow_mut().as_mut().map(&mut work));
+        if let Some(done) = own.ok().flatten() {
+            return done.unwrap_or_else(gone);
         }
-        let mut lane = {
+        let mut channel = {
             let mut own = self.own.lock();
             loop {
                 match own.pop() {
-                    Some(lane) => break lane,
-                    None => self.given_back.wait(&mut own),
+                    Some(channel) => break channel,
+                    None => self.returned.wait(&mut own),
                 }
             }
         };
-        let done = work(&mut lane).unwrap_or_else(|error| gone(&error));
-        self.add_own(lane);
+        let done = work(&mut channel).unwrap_or_else(gone);
+        self.add_own(channel);
         done
     }
 }
 
-/// Does something with the lane of this thread, where it has one.
-fn on_own_lane<T>(work: impl FnOnce(&mut RunnerLane) -> T) -> Option<T> {
-    // The thread-local is gone while a thread of the plugin's ends.
-    LANE.try_with(|own| own.borrow_mut().as_mut().map(work)).ok().flatten()
-}
-
-fn out_of_turn() -> FrameError {
-    FrameError::OutOfTurn(Kind::Returned)
-}
-
-/// Without its host the process has nothing to do. Where it has only ended a lane, the process is at its end already, by a signal
-/// that is to be seen.
-fn gone(error: &FrameError) -> ! {
-    if matches!(error, FrameError::Closed) {
-        loop {
-            std::thread::park();
-        }
+/// Waits for the answer of a service.
+fn answer(channel: &mut Channel) -> Result<Received, FrameError> {
+    match channel.receive(usize::MAX)? {
+        answer if answer.0.kind == Kind::Answer => Ok(answer),
+        (head, _) => Err(FrameError::OutOfTurn(head.kind)),
     }
-    std::process::exit(0)
 }
 
 impl HostCode for Inside {

@@ -1,10 +1,8 @@
-//! The runner: a process in which one plugin's library runs, and in which the host is at the other end of lanes.
+//! The runner: a process in which one plugin's library runs, with the host at the other end of its channels.
 
 mod host;
-mod lane;
 mod plugin;
 mod signals;
-mod told;
 
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
@@ -13,17 +11,13 @@ use std::process::ExitCode;
 use outrigger_sandbox::confine;
 use rustix::process::getppid;
 
-use crate::ahead::now;
+use crate::channel::Channel;
 use crate::executable::RUNNER_COMMAND;
 use crate::frame::{FrameError, Head, Kind};
 use crate::greeting::Hello;
-use crate::lane::Lane;
 use crate::library::{self, LibraryError};
-use crate::memory::{MemoryLane, Region, Side};
-use crate::passing::{self, Parcel, Purpose, Way};
-use crate::socket::SocketLane;
+use crate::passing::{self, Purpose};
 use host::Inside;
-use lane::RunnerLane;
 
 /// The stack of a thread that runs functions of the plugin, in bytes: as in the host.
 const STACK_BYTES: usize = 8 << 20;
@@ -36,9 +30,6 @@ pub fn is_asked_for() -> bool {
 /// Runs a plugin for the host at the other end of the standard input, until that is closed. The first thing that the program
 /// does: there is no other thread yet.
 pub fn run() -> ExitCode {
-    // The clock is found by what the system tells of the process, which is refused later. Then each reading would be a system call,
-    // and the look for the clock would be told as an attempt of the plugin.
-    now();
     let Ok(control) = std::io::stdin().as_fd().try_clone_to_owned().map(UnixStream::from) else {
         return ExitCode::FAILURE;
     };
@@ -53,8 +44,8 @@ pub fn run() -> ExitCode {
 
 fn serve(control: &UnixStream) -> Result<(), FrameError> {
     end_with_the_host();
-    let mut lane = SocketLane::new(control.try_clone()?);
-    let (head, hello) = lane.receive(usize::MAX)?;
+    let mut channel = Channel::to_host(control.try_clone()?);
+    let (head, hello) = channel.receive(usize::MAX)?;
     let hello: Hello = match head.kind {
         Kind::Hello => serde_json::from_slice(&hello.map_err(std::io::Error::other)?).map_err(std::io::Error::from)?,
         kind => return Err(FrameError::OutOfTurn(kind)),
@@ -63,7 +54,7 @@ fn serve(control: &UnixStream) -> Result<(), FrameError> {
         return Ok(());
     }
     // It owns a descriptor that is about to be closed.
-    drop(lane);
+    drop(channel);
     let enforced = match &hello.sandbox {
         Some((plan, support)) => {
             let standard = (std::io::stdin(), std::io::stdout(), std::io::stderr());
@@ -73,22 +64,22 @@ fn serve(control: &UnixStream) -> Result<(), FrameError> {
         }
         None => Vec::new(),
     };
-    let mut lane = SocketLane::new(control.try_clone()?);
+    let mut channel = Channel::to_host(control.try_clone()?);
     // Before constructors of the library: these may say anything, and have their own ways with signals.
-    lane.send(Head::new(Kind::Confined), &[&enforced])?;
+    channel.send(Head::new(Kind::Confined), &[&enforced])?;
     signals::tell_before_the_end();
     match library::open(&hello.library) {
         Ok(table) => {
             let inside = Inside::new(Box::leak(Box::new(table)));
-            lane.send(Head::new(Kind::Ready), &[])?;
-            take_lanes(control, inside)
+            channel.send(Head::new(Kind::Ready), &[])?;
+            take_channels(control, inside)
         }
         Err(error) => {
             let reason = match error {
                 LibraryError::Open(said) => format!("its library cannot be opened: {said}"),
                 LibraryError::NoPlugin(reason) => format!("its library is no plugin: {reason}"),
             };
-            lane.send(Head { code: 1, ..Head::new(Kind::Ready) }, &[reason.as_bytes()])
+            channel.send(Head { code: 1, ..Head::new(Kind::Ready) }, &[reason.as_bytes()])
         }
     }
 }
@@ -103,35 +94,16 @@ fn end_with_the_host() {
     }
 }
 
-/// Serves the lanes that the host makes.
-fn take_lanes(control: &UnixStream, inside: &'static Inside) -> Result<(), FrameError> {
-    let mut regions = None;
-    while let Some(parcel) = passing::receive(control)? {
-        match parcel {
-            Parcel::Regions([theirs, ours]) => {
-                regions = Some((Region::open(ours, true)?, Region::open(theirs, false)?));
+/// Serves the channels that the host opens.
+fn take_channels(control: &UnixStream, inside: &'static Inside) -> Result<(), FrameError> {
+    while let Some((purpose, socket)) = passing::receive(control)? {
+        let channel = Channel::to_host(socket.into());
+        match purpose {
+            Purpose::Own => inside.add_own(channel),
+            Purpose::Entry => {
+                let thread = std::thread::Builder::new().stack_size(STACK_BYTES);
+                drop(thread.spawn(move || inside.serve(channel))?);
             }
-            Parcel::Lane(purpose, Way::Memory(place)) => {
-                let lane = regions
-                    .as_ref()
-                    .and_then(|(ours, theirs)| MemoryLane::new(Side::Runner, place.into(), ours, theirs));
-                let lane = lane.ok_or(std::io::ErrorKind::InvalidData).map_err(std::io::Error::from)?;
-                serve_lane(Lane::Memory(Box::new(lane)), purpose, inside)?;
-            }
-            Parcel::Lane(purpose, Way::Socket(socket)) => {
-                serve_lane(Lane::Socket(SocketLane::new(socket.into())), purpose, inside)?;
-            }
-        }
-    }
-    Ok(())
-}
-
-fn serve_lane(lane: Lane, purpose: Purpose, inside: &'static Inside) -> std::io::Result<()> {
-    match purpose {
-        Purpose::Own => inside.add_own(RunnerLane::new(lane)),
-        Purpose::Entry => {
-            let thread = std::thread::Builder::new().stack_size(STACK_BYTES);
-            drop(thread.spawn(move || inside.serve(RunnerLane::new(lane)))?);
         }
     }
     Ok(())

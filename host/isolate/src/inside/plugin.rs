@@ -4,8 +4,6 @@
 use outrigger_abi::{ErrorKind, OwnedBytes, RawCall, STATUS_OK, UsedPlugin};
 
 use super::host::{Inside, UNKNOWN};
-use super::told;
-use crate::ahead::Told;
 use crate::frame::{Head, Kind};
 use crate::greeting::Begin;
 
@@ -22,21 +20,11 @@ impl Inside {
                 Err(refusal) => return refusal,
             },
             Kind::Call => self.call(instance, head, body),
-            Kind::CallAhead => {
-                let mut body = body;
-                Told::take(&mut body).map_or(UNKNOWN, |known| {
-                    told::keep(known, head.token);
-                    self.call(instance, head, body)
-                })
-            }
             Kind::Cancel => {
                 self.close(head.token);
                 instance.cancel(head.token)
             }
-            Kind::Event => {
-                self.learned(head.extra);
-                instance.event(body)
-            }
+            Kind::Event => instance.event(body),
             Kind::Quiesce => instance.quiesce(),
             Kind::Stop => instance.stop(),
             Kind::Destroy => {

@@ -8,7 +8,6 @@ mod end;
 mod life;
 mod release;
 pub mod start;
-mod together;
 
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
@@ -18,7 +17,7 @@ use std::sync::mpsc::Sender;
 use std::time::{Duration, Instant};
 
 use outrigger_abi::{HostTable, PluginTable, RawCall, STATUS_OK, UsedPlugin};
-use outrigger_isolate::{Bounds, Confinement, Executable, RunnerStatus, Runners, Transport};
+use outrigger_isolate::{Bounds, Confinement, Executable, RunnerStatus, Runners};
 use outrigger_memory::wipe_stack;
 use outrigger_sdk::manifest::{Manifest, MethodSpec};
 use outrigger_service::events::Event;
@@ -35,7 +34,6 @@ use super::lane::Lane;
 use answers::Context;
 use life::Life;
 pub use start::StartError;
-pub use together::Prepared;
 
 /// How long after a call's deadline its code is looked for. Whoever waits for the answer has seen the deadline pass by then.
 const GRACE: Duration = Duration::from_secs(1);
@@ -148,8 +146,6 @@ pub struct Launch<'a> {
     pub confinement: Option<Confinement>,
     /// What its process may use, where it is isolated.
     pub bounds: Bounds,
-    /// What its messages lie in, where it is isolated.
-    pub transport: Transport,
     /// Where failures are reported, with the instance's id.
     pub failures: Sender<(u64, PluginFailure)>,
 }
@@ -312,7 +308,7 @@ impl Instance {
     /// Runs a call on this thread, unless its client has gone. Its answer comes through the calls, now or later, and its
     /// `deadline` is kept by whoever waits there. Whether its code was found not to return in time, before it did.
     pub fn call(&self, token: u64, method: &MethodSpec, params: &[u8], lane: Lane) -> bool {
-        if !self.context.calls.begin(token, self.run_in(lane)) {
+        if !self.context.calls.begin(token, Run { due: self.due(), lane }) {
             return false;
         }
         self.health.calls.fetch_add(1, Ordering::Relaxed);
@@ -330,9 +326,8 @@ impl Instance {
         self.end_call(token)
     }
 
-    fn run_in(&self, lane: Lane) -> Run {
-        let due = self.deadline.and_then(|limit| Instant::now().checked_add(limit)?.checked_add(GRACE));
-        Run { due, lane }
+    fn due(&self) -> Option<Instant> {
+        self.deadline.and_then(|limit| Instant::now().checked_add(limit)?.checked_add(GRACE))
     }
 
     /// The code of a call has returned. Whether it was found not to, in time.

@@ -17,7 +17,7 @@ use std::sync::mpsc::{Sender, channel};
 use std::time::{Duration, Instant};
 
 use arc_swap::ArcSwap;
-use outrigger_isolate::{Executable, RunnerStatus, Transport};
+use outrigger_isolate::{Executable, RunnerStatus};
 use outrigger_sdk::manifest::{MethodSpec, OptionError};
 use outrigger_service::events::Event;
 use parking_lot::Mutex;
@@ -139,8 +139,6 @@ pub struct Environment {
     pub deadline: Option<Duration>,
     /// Which plugins run in processes of their own where their configuration does not say.
     pub isolation: Isolation,
-    /// What the messages of isolated plugins lie in.
-    pub transport: Transport,
     /// The program of these processes.
     pub executable: Arc<Executable>,
     /// The methods of the host itself, which no plugin may claim.
@@ -369,7 +367,6 @@ impl Registry {
             executable: self.environment.executable.clone(),
             confinement: plugin.config.confinement(),
             bounds: plugin.config.bounds(),
-            transport: self.environment.transport,
             failures: self.failures.clone(),
         };
         plugin.instance = Some(Instance::start(&code, launch)?);

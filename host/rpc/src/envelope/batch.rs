@@ -1,31 +1,27 @@
 //! Batches: their elements in order, and runs of those that can be answered together.
 
 use std::collections::VecDeque;
-use std::sync::Arc;
 
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
 use http::StatusCode;
-use outrigger_values::RpcError;
-use tokio::task::JoinSet;
+use jsonrpsee::core::middleware::{Batch, BatchEntry};
 
 use super::reply::{Reply, Writer};
 use super::request::{Element, Rejected, Request};
-use super::{call, forbidden};
+use super::{forbidden, rpc_request};
 use crate::auth::Caller;
-use crate::dispatch::{Call, Failure, Params};
+use crate::dispatch::{Answer, Failure};
 use crate::gateway::{Asked, RpcService};
-use crate::together::Together;
 
 /// The most elements, and the most bytes of parameters, that are answered together.
 const MAX_RUN: usize = 256;
 const MAX_RUN_BYTES: usize = 1 << 20;
 
-type Outcome = Result<crate::result::ResultText, Failure>;
-
 /// Runs the elements of a batch one after the other. One method that the user may not call refuses
 /// the whole batch before any of it runs, as bitcoind does.
 pub(super) async fn answer_batch<S: RpcService>(
     service: &S,
-    together: Option<&Arc<dyn Together>>,
     caller: &Caller,
     asked: &Asked,
     elements: &[Element<'_>],
@@ -38,22 +34,20 @@ pub(super) async fn answer_batch<S: RpcService>(
     }
     let mut writer = Writer::default();
     let mut separator = "[";
-    let mut ahead = Ahead::default();
+    let mut ahead = Ahead { answers: VecDeque::new(), next: None };
     for (at, element) in elements.iter().enumerate() {
         // Inline calls never yield by themselves; without this a batch would starve the thread's other connections.
         tokio::task::coop::consume_budget().await;
         let (dialect, id, outcome) = match element {
             Ok(request) => {
-                if ahead.answers.is_empty()
-                    && let Some(together) = together
-                {
-                    ahead.fill(&**together, asked, elements.get(at..).unwrap_or_default()).await;
+                if ahead.answers.is_empty() {
+                    ahead.fill(service, asked, elements.get(at..).unwrap_or_default()).await;
                 }
                 let (dialect, id) = (request.dialect, request.id);
                 let is_notification = request.is_notification();
                 let outcome = match ahead.answers.pop_front() {
                     Some(outcome) => outcome,
-                    None => call(service, Asked { in_batch: true, ..asked.clone() }, request).await,
+                    None => service.call(rpc_request(asked.of_batch(), request)).await,
                 };
                 if is_notification {
                     continue;
@@ -75,53 +69,44 @@ pub(super) async fn answer_batch<S: RpcService>(
     Reply::json(StatusCode::OK, writer)
 }
 
-/// The answers to the next elements, where these are of a run, and the run behind them, which is on its way.
-#[derive(Default)]
-struct Ahead {
-    answers: VecDeque<Outcome>,
-    next: Option<Run>,
+/// The answers to the next elements, if a run of elements is answered together, and the run behind them, which is executed meanwhile.
+struct Ahead<'r> {
+    answers: VecDeque<Answer>,
+    next: Option<Run<'r>>,
 }
 
-/// Elements that are answered together: how many there are, and the task that answers them, which ends with this.
-struct Run {
+/// Elements that are answered together: how many there are, and their answers.
+struct Run<'r> {
     length: usize,
-    task: JoinSet<Vec<Outcome>>,
+    answers: BoxFuture<'r, Vec<Answer>>,
 }
 
-impl Run {
-    /// The first elements, where they can be answered together; none where the first cannot, or stands alone.
-    fn begin(together: &dyn Together, asked: &Asked, elements: &[Element<'_>]) -> Option<Self> {
+impl<'r> Run<'r> {
+    /// Begins the first elements that are answered together; none if there are fewer than two.
+    fn begin<S: RpcService>(service: &S, asked: &Asked, elements: &'r [Element<'_>]) -> Option<Self> {
         let mut bytes = 0;
-        let calls: Vec<Call> = elements
+        let run: Vec<&Request<'_>> = elements
             .iter()
             .take(MAX_RUN)
-            .map_while(|element| element.as_ref().ok().filter(|request| together.takes(&request.method)))
-            .map(|Request { method, params, .. }| {
-                let params = params.map_or(Params::none(), |raw| Params::of(raw, &asked.body));
-                Call { method: method.to_string(), params, origin: asked.origin.clone(), may_stream: false }
-            })
-            .take_while(|call| {
-                bytes += call.params.as_bytes().len();
+            .map_while(|element| element.as_ref().ok().filter(|request| service.takes_together(&request.method)))
+            .take_while(|request| {
+                bytes += request.params.map_or(0, |params| params.get().len());
                 bytes <= MAX_RUN_BYTES
             })
             .collect();
-        let length = calls.len();
-        (length > 1).then(|| {
-            let mut task = JoinSet::new();
-            task.spawn(together.answer(calls));
-            Self { length, task }
-        })
+        let length = run.len();
+        let entry = |request| Ok(BatchEntry::Call(rpc_request(asked.of_batch(), request)));
+        (length > 1)
+            .then(|| Self { length, answers: service.batch(Batch::from(run.into_iter().map(entry).collect())).boxed() })
     }
 }
 
-impl Ahead {
-    /// Takes the answers to the first elements. Those of the run behind them come while these are waited for and written: calls of
-    /// a run have no effects, so their order does not show.
-    async fn fill(&mut self, together: &dyn Together, asked: &Asked, elements: &[Element<'_>]) {
-        let Some(mut run) = self.next.take().or_else(|| Run::begin(together, asked, elements)) else { return };
-        self.next = elements.get(run.length..).and_then(|rest| Run::begin(together, asked, rest));
-        let lost = || Failure::Rpc(RpcError::internal("The calls were lost"));
-        let answers = run.task.join_next().await.and_then(Result::ok);
-        self.answers = answers.unwrap_or_else(|| vec![Err(lost()); run.length]).into();
+impl<'r> Ahead<'r> {
+    /// Takes the answers to the first elements, and begins the run behind them. Calls of a run have no effects, so their order does not
+    /// show.
+    async fn fill<S: RpcService>(&mut self, service: &S, asked: &Asked, elements: &'r [Element<'_>]) {
+        let Some(run) = self.next.take().or_else(|| Run::begin(service, asked, elements)) else { return };
+        self.next = elements.get(run.length..).and_then(|rest| Run::begin(service, asked, rest));
+        self.answers = run.answers.await.into();
     }
 }

@@ -19,21 +19,19 @@ use std::sync::Arc;
 use bytes::Bytes;
 use http::StatusCode;
 use jsonrpsee::types::{Id, Request as RpcRequest};
-use outrigger_values::RpcError;
 use tracing::field;
 
 use self::batch::answer_batch;
 use self::reply::{Writer, status_of};
 use self::request::{Dialect, Document, Rejected, Request, read_document};
 use super::auth::Caller;
-use super::dispatch::{Failure, Origin};
-use super::gateway::{Answer, Asked, OVERLOADED, RpcService, UNKNOWN_METHOD};
+use super::dispatch::Failure;
+use super::gateway::{Asked, OVERLOADED, RpcService, UNKNOWN_METHOD};
 use super::limits::Limits;
-use super::result::ResultText;
-use super::together::Together;
 use outrigger_base::offload::read_offloaded;
 
 pub(super) use self::reply::{Content, Reply, ReplyBody};
+pub(super) use self::request::well_formed;
 
 /// How much of a method's name is logged, in characters: clients control its length.
 const LOGGED_METHOD_CHARS: usize = 64;
@@ -50,26 +48,16 @@ pub fn count_calls(body: &[u8], limits: &Limits) -> usize {
 /// Answers one HTTP request's `body`, sent by `caller` to `wallet`'s path.
 pub(super) async fn answer<S: RpcService>(
     service: &S,
-    together: Option<&Arc<dyn Together>>,
     caller: &Caller,
     wallet: Option<Arc<str>>,
     body: Bytes,
     limits: &Limits,
 ) -> Reply {
-    let origin = Origin {
-        user: Arc::clone(caller.name()),
-        only_wallet: caller.only_wallet().cloned(),
-        folders: caller.folders().clone(),
-        allowed: caller.allowed().cloned(),
-        unknown_methods: caller.unknown_methods(),
-        client: caller.client().cloned(),
-        wallet,
-    };
-    let asked = Asked { origin: Arc::new(origin), body: body.clone(), in_batch: false };
+    let asked = Asked { origin: Arc::new(caller.origin(wallet)), body: body.clone(), in_batch: false };
     match read_offloaded(body.len(), || read_document(&body, limits)) {
         Ok(Document::Single(request)) => answer_single(service, caller, asked, request).await,
         // Boxed: few requests are batches, and every connection would keep room for one.
-        Ok(Document::Batch(elements)) => Box::pin(answer_batch(service, together, caller, &asked, &elements)).await,
+        Ok(Document::Batch(elements)) => Box::pin(answer_batch(service, caller, &asked, &elements)).await,
         Err(Rejected { dialect, id, error }) => {
             let status = status_of(error.code);
             let mut writer = Writer::default();
@@ -85,7 +73,7 @@ async fn answer_single<S: RpcService>(service: &S, caller: &Caller, asked: Asked
     }
     let (dialect, id) = (request.dialect, request.id);
     let is_notification = request.is_notification();
-    let outcome = match call(service, asked, &request).await {
+    let outcome = match service.call(rpc_request(asked, &request)).await {
         Ok(result) => Ok(result),
         Err(Failure::Rpc(error)) => Err(error),
         Err(Failure::Overloaded) => {
@@ -123,12 +111,9 @@ pub(super) fn forbidden(caller: &Caller, method: &str) -> Reply {
 /// The client's own id stays in this module.
 const INTERNAL_ID: Id<'static> = Id::Number(0);
 
-/// Sends one request through jsonrpsee's middleware stack.
-async fn call<S: RpcService>(service: &S, asked: Asked, request: &Request<'_>) -> Result<ResultText, Failure> {
+/// A request as jsonrpsee's middleware stack takes it.
+fn rpc_request<'r>(asked: Asked, request: &'r Request<'_>) -> RpcRequest<'r> {
     let mut rpc = RpcRequest::borrowed(&request.method, request.params, INTERNAL_ID);
     rpc.extensions_mut().insert(asked);
-    let mut response = service.call(rpc).await;
-    // Layers above the gateway pass its answer on in the extensions, and make none of their own.
-    let passed_on = response.extensions_mut().remove::<Answer>();
-    passed_on.map_or_else(|| Err(RpcError::internal("The call was lost").into()), |Answer(outcome)| outcome)
+    rpc
 }

@@ -15,6 +15,9 @@ use serde_json::value::RawValue;
 use super::scan::scan;
 use crate::limits::Limits;
 
+/// bitcoind's answer to parameters of another type.
+const PARAMS_SHAPE: &str = "Params must be an array or object";
+
 /// How a request is answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Dialect {
@@ -99,6 +102,13 @@ pub(super) fn read_document<'a>(body: &'a [u8], limits: &Limits) -> Result<Docum
             Err(_) => Err(parse_error()),
         },
     }
+}
+
+/// Checks parameters that another parser has read: an array or an object, nested no deeper than may be, without lone surrogates.
+pub fn well_formed(params: &RawValue, limits: &Limits) -> Result<(), RpcError> {
+    scan(params.get().as_bytes(), limits.max_nesting).map_err(|_| RpcError::new(RpcErrorCode::PARSE, "Parse error"))?;
+    let is_container = params.get().starts_with(['[', '{']);
+    is_container.then_some(()).ok_or_else(|| RpcError::new(RpcErrorCode::INVALID_REQUEST, PARAMS_SHAPE))
 }
 
 /// Reads one element of a batch.
@@ -225,7 +235,7 @@ impl<'a> Members<'a> {
         };
         let params = present(self.params);
         if params.is_some_and(|params| !params.get().starts_with(['[', '{'])) {
-            return Err(rejected("Params must be an array or object"));
+            return Err(rejected(PARAMS_SHAPE));
         }
         Ok(Request { dialect, id, method, params })
     }

@@ -3,6 +3,7 @@
 mod bounds;
 mod framing;
 mod hostile;
+mod websocket;
 
 use std::net::SocketAddr;
 use std::sync::Arc;

@@ -103,35 +103,37 @@ async fn requests_of_methods_that_are_not_the_users_are_refused_with_403() {
     }
 }
 
-/// Answers calls of `echo` together, each with its place in the run and how long that is.
-struct Runs;
+/// Answers calls of `echo` together, each with its place in the run and the length of the run.
+struct Runs(Recorder);
 
-impl Together for Runs {
-    fn takes(&self, method: &str) -> bool {
+impl Dispatch for Runs {
+    async fn dispatch(&self, call: Call) -> Answer {
+        self.0.dispatch(call).await
+    }
+
+    fn takes_together(&self, method: &str) -> bool {
         method == "echo"
     }
 
-    fn answer(&self, calls: Vec<Call>) -> crate::together::Answers {
+    async fn dispatch_together(&self, calls: Vec<Call>) -> Vec<Answer> {
         let count = calls.len();
-        let answers = (0..count).map(move |at| Ok(Bytes::from(format!("[{at},{count}]")).into())).collect();
-        Box::pin(std::future::ready(answers))
+        (0..count).map(|at| Ok(Bytes::from(format!("[{at},{count}]")).into())).collect()
     }
 }
 
 #[tokio::test]
 async fn batch_elements_that_can_be_answered_together_are_in_runs() {
-    let recorder = Arc::new(Recorder::default());
-    let service = RpcServiceBuilder::new().service(Gateway::new(Arc::clone(&recorder)));
-    let together: Arc<dyn Together> = Arc::new(Runs);
+    let runs = Arc::new(Runs(Recorder::default()));
+    let service = RpcServiceBuilder::new().service(Gateway::new(Arc::clone(&runs)));
     let echo = r#"{"method":"echo","params":[1],"id":1}"#;
     let notified = r#"{"jsonrpc":"2.0","method":"echo"}"#;
     let count = r#"{"method":"getblockcount","id":2}"#;
     let body = format!("[{echo},{count},{echo},{notified},{echo},{count},{count},7,{echo}]");
-    let reply = answer(&service, Some(&together), &anyone(), None, body.into(), &Limits::default()).await;
+    let reply = answer(&service, &anyone(), None, body.into(), &Limits::default()).await;
     let text = reply.body.collect().await.unwrap().to_bytes();
     let replies: Vec<serde_json::Value> = serde_json::from_slice(&text).unwrap();
     let results: Vec<String> = replies.iter().map(|reply| reply["result"].to_string()).collect();
     // One that stands alone goes the way of all calls; a notification has its place in the run and no reply.
     assert_eq!(results, ["[1]", "101", "[0,3]", "[2,3]", "101", "101", "null", "[1]"]);
-    assert_eq!(recorder.0.lock().len(), 5, "what was answered together is not dispatched");
+    assert_eq!(runs.0.0.lock().len(), 5, "what was answered together is not dispatched");
 }

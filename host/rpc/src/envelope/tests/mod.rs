@@ -14,7 +14,8 @@ use outrigger_values::RpcError;
 use parking_lot::Mutex;
 
 use super::*;
-use crate::dispatch::{Call, Dispatch};
+use crate::dispatch::{Answer, Call, Dispatch};
+use crate::result::ResultText;
 use outrigger_values::RpcErrorCode;
 
 use crate::gateway::Gateway;
@@ -51,7 +52,7 @@ async fn ask_as(caller: &Caller, limits: &Limits, body: &[u8]) -> (u16, String, 
     let recorder = Arc::new(Recorder::default());
     let service = RpcServiceBuilder::new().service(Gateway::new(Arc::clone(&recorder)));
     let body = Bytes::copy_from_slice(body);
-    let reply = answer(&service, None, caller, Some(Arc::from("w")), body, limits).await;
+    let reply = answer(&service, caller, Some(Arc::from("w")), body, limits).await;
     let text = reply.body.collect().await.expect("infallible").to_bytes();
     let text = String::from_utf8(text.to_vec()).expect("utf8");
     let calls = std::mem::take(&mut *recorder.0.lock());

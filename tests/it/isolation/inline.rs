@@ -1,4 +1,5 @@
-//! Calls that are handed over to a plugin's process together: each is answered, and only what had begun is lost by a crash.
+//! Inline calls of an isolated plugin, which one network thread runs one after the other: each is answered, and a crash loses only the
+//! call that had begun.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -10,7 +11,7 @@ use super::process;
 use crate::faults::{await_told, faulty};
 
 /// A host whose plugins run in processes of their own and their inline methods on the threads that serve connections.
-fn start(gate: &Gate, transport: &str) -> Host {
+fn start(gate: &Gate) -> Host {
     let groups = std::fs::read_to_string(groups("regtest.toml")).unwrap();
     let rest = format!(
         "trusted = true\nsandbox = \"best-effort\"\ngrants = [\"chain/1\", \"log/1\"]\n{}",
@@ -18,7 +19,6 @@ fn start(gate: &Gate, transport: &str) -> Host {
     );
     let (_config, mut options) = HostOptions::with_plugin(&groups, built().library("outrigger_faulty"), &rest);
     options.set.push("plugin_defaults.isolated='all'".to_owned());
-    options.set.push(format!("plugin_defaults.transport='{transport}'"));
     Host::start_with(options)
 }
 
@@ -84,12 +84,12 @@ fn answer(connection: &mut BufReader<TcpStream>) -> Value {
 }
 
 #[test]
-fn calls_that_are_handed_over_together_are_answered_each() {
+fn inline_calls_that_one_thread_has_read_are_answered_each() {
     let gate = Gate::new();
-    let host = start(&gate, "memory");
+    let host = start(&gate);
     let mut client = host.client();
     let best = client.call("getbestblockhash", json!([]));
-    // More than go at once, of several plugins, with and without questions to the host, and some that fail.
+    // Of several plugins, with and without questions to the host, and some that fail.
     let of_five = |_| {
         [
             (("getblockhash", json!([0])), Ok(best.clone())),
@@ -113,13 +113,9 @@ fn calls_that_are_handed_over_together_are_answered_each() {
 }
 
 #[test]
-fn crash_costs_no_call_that_was_answered_before_or_handed_over_behind() {
-    ["memory", "socket"].into_iter().for_each(crash_costs_no_other_call);
-}
-
-fn crash_costs_no_other_call(transport: &str) {
+fn crash_costs_no_call_that_was_answered_before_or_waits_behind() {
     let gate = Gate::new();
-    let host = start(&gate, transport);
+    let host = start(&gate);
     let client = host.client();
     let (quick, ends) = (("faultwho", json!([])), ("faultabort", json!([])));
     let calls = [&quick, &quick, &ends, &quick, &quick, &ends, &quick].map(Clone::clone);

@@ -1,0 +1,84 @@
+//! The channels by which threads of the host enter a runner.
+
+use parking_lot::{Condvar, Mutex};
+
+use crate::channel::Channel;
+
+/// How many threads of the host can be in one runner at a time.
+pub const MAX_ENTRIES: usize = 40;
+
+/// How many of these are reserved for functions other than calls: calls may depend on them to end.
+const FOR_CONTROL: usize = 4;
+
+/// The kind of function that a thread of the host enters a runner for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Entry {
+    /// A call.
+    Call,
+    /// Any other function.
+    Control,
+}
+
+/// What [`Channels::take`] grants.
+pub enum Grant {
+    /// An idle channel.
+    Idle(Channel),
+    /// The right to open another one.
+    New,
+}
+
+#[derive(Default)]
+struct State {
+    /// The channel used last is at the end, and taken first.
+    idle: Vec<Channel>,
+    opened: usize,
+    /// How many calls have a channel.
+    calls: usize,
+}
+
+/// The idle channels of a runner, and the threads that wait for one.
+#[derive(Default)]
+pub struct Channels {
+    state: Mutex<State>,
+    returned: Condvar,
+}
+
+impl Channels {
+    /// Waits for a channel. Returns none once the runner is gone.
+    pub fn take(&self, entry: Entry, is_gone: impl Fn() -> bool) -> Option<Grant> {
+        let mut state = self.state.lock();
+        while !is_gone() {
+            let is_full = entry == Entry::Call && state.calls >= MAX_ENTRIES - FOR_CONTROL;
+            let grant = match state.idle.pop_if(|_| !is_full) {
+                Some(channel) => Grant::Idle(channel),
+                None if !is_full && state.opened < MAX_ENTRIES => {
+                    state.opened += 1;
+                    Grant::New
+                }
+                None => {
+                    self.returned.wait(&mut state);
+                    continue;
+                }
+            };
+            state.calls += usize::from(entry == Entry::Call);
+            return Some(grant);
+        }
+        None
+    }
+
+    /// Returns a channel.
+    pub fn give_back(&self, channel: Channel, entry: Entry) {
+        let mut state = self.state.lock();
+        state.idle.push(channel);
+        state.calls -= usize::from(entry == Entry::Call);
+        drop(state);
+        // A waiting call may not take the channels reserved for other functions.
+        self.returned.notify_all();
+    }
+
+    /// Wakes the waiting threads, so that they notice that the runner is gone.
+    pub fn wake_all(&self) {
+        drop(self.state.lock());
+        self.returned.notify_all();
+    }
+}

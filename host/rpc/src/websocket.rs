@@ -1,0 +1,278 @@
+//! WebSocket connections: jsonrpsee's server speaks JSON-RPC 2.0 on them, and each call passes the layers that HTTP's calls pass.
+//!
+//! The edge has checked network, credentials, path and slot before. What a message allocates is wiped when it is freed: that is the
+//! program's allocator.
+
+use std::future::Future;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use http::header::{CONNECTION, ORIGIN, UPGRADE};
+use http::request::Parts;
+use http::{HeaderMap, Method, Request, Response, StatusCode};
+use jsonrpsee::core::middleware::{Batch, BatchEntry, Notification, RpcServiceBuilder, RpcServiceT};
+use jsonrpsee::core::server::{BatchResponseBuilder, MethodResponse, Methods, ResponsePayload};
+use jsonrpsee::server::middleware::rpc::RpcService as Unused;
+use jsonrpsee::server::{
+    BatchRequestConfig, ConnectionState, PingConfig, ServerConfig, ServerHandle, stop_channel, ws,
+};
+use jsonrpsee::types::{ErrorObject, Id, Request as RpcRequest};
+use outrigger_values::{RpcError, RpcErrorCode};
+use parking_lot::Mutex;
+use serde_json::value::RawValue;
+use tokio::sync::{Semaphore, watch};
+
+use super::auth::Caller;
+use super::client::Client;
+use super::dispatch::{Failure, Origin};
+use super::edge::Edge;
+use super::envelope::{Reply, ReplyBody, well_formed};
+use super::gateway::{Asked, RpcService};
+
+/// How many messages of a connection can be under way. Beyond, the host does not read from it.
+const MAX_UNDER_WAY: usize = 64;
+
+/// How many answers can wait in a connection's queue before the calls behind them wait.
+const QUEUED_ANSWERS: u32 = 16;
+
+/// How often the host pings a client, and how long the client may stay silent.
+const PING_INTERVAL: Duration = Duration::from_secs(30);
+const SILENCE: Duration = Duration::from_secs(75);
+
+/// The conversation on an upgraded connection.
+pub(super) struct Conversation {
+    messages: BoxFuture<'static, ()>,
+    stop: ServerHandle,
+}
+
+impl Conversation {
+    /// Runs until the client closes the connection. Once `stopping` turns true, the calls under way end first.
+    pub(super) async fn run(self, mut stopping: watch::Receiver<bool>) {
+        let Self { mut messages, stop } = self;
+        tokio::select! {
+            () = &mut messages => return,
+            // An error means that the server itself is gone: the same.
+            _ = stopping.wait_for(|stopping| *stopping) => {}
+        }
+        // It fails only if the conversation has ended.
+        let _ = stop.stop();
+        messages.await;
+    }
+}
+
+/// Whether a request asks for a WebSocket (RFC 6455, 4.1).
+pub(super) fn is_upgrade(head: &Parts) -> bool {
+    let names = |name, token: &str| {
+        let values = head.headers.get_all(name).iter().filter_map(|value| value.to_str().ok());
+        values.flat_map(|value| value.split(',')).any(|value| value.trim().eq_ignore_ascii_case(token))
+    };
+    head.method == Method::GET && names(CONNECTION, "upgrade") && names(UPGRADE, "websocket")
+}
+
+/// Whether the page that opens a WebSocket may do so: browsers name its origin, other clients none.
+pub(super) fn allows_origin(headers: &HeaderMap, listed: &[String]) -> bool {
+    headers.get_all(ORIGIN).iter().all(|origin| listed.iter().any(|listed| listed.as_bytes() == origin.as_bytes()))
+}
+
+/// Answers a request that asks for a WebSocket. The conversation begins once the answer is sent.
+pub(super) async fn accept<S: RpcService>(
+    edge: &Arc<Edge<S>>,
+    client: &Arc<Client>,
+    caller: Caller,
+    origin: Origin,
+    head: Parts,
+) -> Response<ReplyBody> {
+    let limits = edge.limits();
+    let bytes = |limit: usize| u32::try_from(limit).unwrap_or(u32::MAX);
+    let config = ServerConfig::builder()
+        .max_request_body_size(bytes(limits.max_body_bytes))
+        // jsonrpsee bounds the messages that it receives by this; answers are bounded here.
+        .max_response_body_size(bytes(limits.max_body_bytes))
+        .set_batch_request_config(BatchRequestConfig::Limit(bytes(limits.max_batch)))
+        .set_message_buffer_capacity(QUEUED_ANSWERS)
+        .enable_ws_ping(PingConfig::new().ping_interval(PING_INTERVAL).inactive_limit(SILENCE))
+        .build();
+    let (stopped, stop) = stop_channel();
+    let Ok(permit) = Arc::new(Semaphore::new(1)).acquire_owned().await else { return refused("no permit") };
+    let shared = (edge.clone(), client.clone(), Arc::new(origin), Arc::new(caller));
+    let calls = RpcServiceBuilder::new().layer_fn(move |unused| {
+        let (edge, client, origin, caller) = shared.clone();
+        let running = Semaphore::new(MAX_UNDER_WAY);
+        Calls(Arc::new(Shared { edge, client, origin, caller, running, _until_dropped: unused }))
+    });
+    let state = ConnectionState::new(stopped, 0, permit);
+    match ws::connect(Request::from_parts(head, ()), config, Methods::new(), state, calls).await {
+        Ok((response, messages)) => {
+            client.upgrade(Conversation { messages: messages.boxed(), stop });
+            response.map(|_| Reply::empty(StatusCode::SWITCHING_PROTOCOLS).body)
+        }
+        Err(_) => refused("This is no handshake of a WebSocket"),
+    }
+}
+
+fn refused(reason: &'static str) -> Response<ReplyBody> {
+    let reply = Reply::text(StatusCode::BAD_REQUEST, reason);
+    let mut response = Response::new(reply.body);
+    *response.status_mut() = reply.status;
+    response
+}
+
+/// The calls of one WebSocket.
+struct Calls<S>(Arc<Shared<S>>);
+
+struct Shared<S> {
+    edge: Arc<Edge<S>>,
+    client: Arc<Client>,
+    origin: Arc<Origin>,
+    caller: Arc<Caller>,
+    running: Semaphore,
+    /// jsonrpsee's own service, of no methods. A connection that is stopped drains until this is dropped.
+    _until_dropped: Unused,
+}
+
+impl<S: RpcService> Shared<S> {
+    async fn outcome(&self, mut request: RpcRequest<'_>) -> Result<Bytes, RpcError> {
+        if !self.caller.may_call(request.method_name()) {
+            return Err(RpcError::internal("The user may not call this method"));
+        }
+        if let Some(params) = &request.params {
+            well_formed(params, self.edge.limits())?;
+        }
+        let asked = Asked { origin: self.origin.clone(), body: Bytes::new(), in_batch: false };
+        request.extensions_mut().insert(asked);
+        // The reader stops at the same number of messages, beyond those that it has read already.
+        let _running = self.running.acquire().await;
+        let result = self.edge.service().call(request).await.map_err(Failure::into_rpc_error)?;
+        let (most, len) = (self.edge.limits().max_unread_bytes, result.len());
+        match result.whole(usize::try_from(most).unwrap_or(usize::MAX)).await {
+            Ok(Some(text)) => Ok(text),
+            Ok(None) => Err(RpcError::internal(format!(
+                "The answer has {len} bytes, and a WebSocket's message at most {most} (rpc.max_unread_bytes)"
+            ))),
+            Err(error) => Err(RpcError::internal(format!("The answer broke off: {error}"))),
+        }
+    }
+
+    /// Counts an answer as unread, and closes the connection of a client that leaves too much unread.
+    fn queue(&self, response: &MethodResponse) {
+        let unread = self.client.activity().queued(response.as_json().get().len() as u64);
+        if unread > self.edge.limits().max_unread_bytes.saturating_mul(2) {
+            tracing::warn!(peer = %self.client.peer(), unread, "a WebSocket's client does not read its answers");
+            self.client.link().close();
+        }
+    }
+
+    async fn answer(&self, request: RpcRequest<'_>) -> ResponsePayload<'static, Box<RawValue>> {
+        match self.outcome(request).await.map(|text| serde_json::from_slice(&text)) {
+            Ok(Ok(result)) => ResponsePayload::success(result),
+            Ok(Err(_)) => ResponsePayload::error(error_object(RpcError::internal("The answer is no JSON"))),
+            Err(error) => ResponsePayload::error(error_object(error)),
+        }
+    }
+}
+
+fn error_object(error: RpcError) -> ErrorObject<'static> {
+    ErrorObject::owned(error.code.0, error.message.to_string(), None::<()>)
+}
+
+impl<S: RpcService> RpcServiceT for Calls<S> {
+    type MethodResponse = MethodResponse;
+    type NotificationResponse = MethodResponse;
+    type BatchResponse = MethodResponse;
+
+    fn call<'a>(&self, request: RpcRequest<'a>) -> impl Future<Output = MethodResponse> + Send + 'a {
+        let (shared, under_way) = (self.0.clone(), UnderWay::begin(&self.0.client));
+        async move {
+            let id = request.id.clone();
+            let (answer, queued) = shared.answer(request).await.notify_on_completion();
+            // The message is under way until it is in the queue of answers.
+            tokio::spawn(queued.map(|_| drop(under_way)));
+            let response = MethodResponse::response(id, answer, usize::MAX);
+            shared.queue(&response);
+            response
+        }
+    }
+
+    fn batch<'a>(&self, batch: Batch<'a>) -> impl Future<Output = MethodResponse> + Send + 'a {
+        let (shared, under_way) = (self.0.clone(), UnderWay::begin(&self.0.client));
+        async move {
+            let most = usize::try_from(shared.edge.limits().max_unread_bytes).unwrap_or(usize::MAX);
+            let mut responses = BatchResponseBuilder::new_with_limit(most);
+            for entry in batch {
+                let response = match entry {
+                    Ok(BatchEntry::Call(request)) => {
+                        let id = request.id.clone();
+                        MethodResponse::response(id, shared.answer(request).await, usize::MAX)
+                    }
+                    Ok(BatchEntry::Notification(_)) => without_id(),
+                    Err(error) => {
+                        let (error, id) = error.into_parts();
+                        MethodResponse::error(id, error)
+                    }
+                };
+                if let Err(too_long) = responses.append(response) {
+                    return too_long;
+                }
+            }
+            drop(under_way);
+            let response = MethodResponse::from_batch(responses.finish());
+            shared.queue(&response);
+            response
+        }
+    }
+
+    fn notification<'a>(&self, _: Notification<'a>) -> impl Future<Output = MethodResponse> + Send + 'a {
+        std::future::ready(without_id())
+    }
+}
+
+/// Refuses a notification. jsonrpsee takes a request for one if its id is a fraction, a negative number, an array or an object, and
+/// its client would wait for an answer.
+fn without_id() -> MethodResponse {
+    let message = "A WebSocket's request has an id: a number without sign and fraction, a text, or null";
+    MethodResponse::error(Id::Null, ErrorObject::borrowed(RpcErrorCode::INVALID_REQUEST.0, message, None))
+}
+
+/// Holds a connection's reader back while too many of its messages are under way.
+#[derive(Default)]
+pub(super) struct ReadGate {
+    under_way: AtomicUsize,
+    reader: Mutex<Option<Waker>>,
+}
+
+impl ReadGate {
+    /// Whether the next message may be read; else the reader is woken when it may.
+    pub(super) fn poll_open(&self, context: &Context<'_>) -> Poll<()> {
+        let is_open = || self.under_way.load(Ordering::SeqCst) < MAX_UNDER_WAY;
+        if is_open() {
+            return Poll::Ready(());
+        }
+        *self.reader.lock() = Some(context.waker().clone());
+        if is_open() { Poll::Ready(()) } else { Poll::Pending }
+    }
+}
+
+/// A message that is under way, for as long as this value lives.
+struct UnderWay(Arc<Client>);
+
+impl UnderWay {
+    fn begin(client: &Arc<Client>) -> Self {
+        client.gate().under_way.fetch_add(1, Ordering::SeqCst);
+        Self(client.clone())
+    }
+}
+
+impl Drop for UnderWay {
+    fn drop(&mut self) {
+        let gate = self.0.gate();
+        gate.under_way.fetch_sub(1, Ordering::SeqCst);
+        if let Some(reader) = gate.reader.lock().take() {
+            reader.wake();
+        }
+    }
+}

@@ -1,0 +1,179 @@
+//! The one layer above the router, of jsonrpsee's `RpcServiceBuilder`: it observes every call, of whatever transport, alone or in a
+//! batch. It writes a line to the log, counts the call for metrics, lists it for `getrpcinfo`, and adds it to the audit log.
+
+use std::future::Future;
+use std::sync::Arc;
+
+use futures_util::FutureExt;
+use jsonrpsee::core::middleware::{Batch, BatchEntry, Notification, RpcServiceT};
+use jsonrpsee::types::Request;
+use outrigger_rpc::{Answer, Failure, RpcService, origin_of};
+use outrigger_sdk::manifest::MethodSpec;
+
+use crate::active::{Active, ActiveCall};
+use crate::audit::{AuditEntry, AuditLog};
+use crate::methods::is_audited;
+use crate::metrics::{CallMetrics, Meter, Outcome};
+
+/// Looks up methods.
+pub trait Methods: Send + Sync + 'static {
+    /// The specification of a method; none if nobody answers it.
+    fn spec(&self, method: &str) -> Option<Arc<MethodSpec>>;
+}
+
+/// Observes calls.
+#[derive(Clone)]
+pub struct Observe<S, M> {
+    /// The service that answers them.
+    pub service: S,
+    /// The known methods. Only these have labels in the metrics: clients must not make up labels.
+    pub methods: Arc<M>,
+    /// The counters.
+    pub metrics: CallMetrics,
+    /// The list of calls under way.
+    pub active: Arc<Active>,
+    /// The audit log, if there is one.
+    pub audit: Option<Arc<AuditLog>>,
+}
+
+/// A call under way. It ends with this value: without an answer, it was abandoned.
+struct Observation {
+    meter: Meter,
+    _active: Option<ActiveCall>,
+    /// Boxed: every connection keeps room for it, and few calls are listed.
+    audit: Option<Box<AuditEntry>>,
+}
+
+impl Observation {
+    fn ended(self, answer: &Answer) {
+        self.meter.ended(match answer {
+            Ok(_) => Outcome::Ok,
+            Err(Failure::Overloaded) => Outcome::Overloaded,
+            Err(_) => Outcome::Error,
+        });
+        if let Some(entry) = self.audit {
+            entry.answered(answer);
+        }
+    }
+}
+
+impl<S, M: Methods> Observe<S, M> {
+    /// The log has the user and the method of a call, and never its parameters, which carry keys.
+    fn begin(&self, request: &Request<'_>) -> Observation {
+        let name = request.method_name();
+        tracing::debug!(user = origin_of(request).user, method = name, "call");
+        let spec = self.methods.spec(name);
+        let log = self.audit.as_ref().filter(|_| is_audited(name, || spec.clone()));
+        Observation {
+            meter: self.metrics.begin(name, || spec.is_some()),
+            audit: log.map(|log| Box::new(AuditEntry::begin(log, request))),
+            _active: spec.map(|method| Active::begin(&self.active, method)),
+        }
+    }
+}
+
+impl<S: RpcService, M: Methods> RpcService for Observe<S, M> {
+    fn takes_together(&self, method: &str) -> bool {
+        self.service.takes_together(method)
+    }
+}
+
+// `inspect` instead of an `async` block: a block that awaits a future made outside it has room for that future twice, and every
+// connection would keep that room.
+impl<S: RpcService, M: Methods> RpcServiceT for Observe<S, M> {
+    type MethodResponse = Answer;
+    type NotificationResponse = Answer;
+    type BatchResponse = Vec<Answer>;
+
+    fn call<'a>(&self, request: Request<'a>) -> impl Future<Output = Answer> + Send + 'a {
+        let observation = self.begin(&request);
+        self.service.call(request).inspect(|answer| observation.ended(answer))
+    }
+
+    fn batch<'a>(&self, batch: Batch<'a>) -> impl Future<Output = Vec<Answer>> + Send + 'a {
+        let observe = |entry: &_| match entry {
+            Ok(BatchEntry::Call(request)) => Some(self.begin(request)),
+            _ => None,
+        };
+        let observations: Vec<Observation> = batch.iter().filter_map(observe).collect();
+        self.service.batch(batch).inspect(|answers| {
+            observations.into_iter().zip(answers).for_each(|(observation, answer)| observation.ended(answer));
+        })
+    }
+
+    fn notification<'a>(&self, notification: Notification<'a>) -> impl Future<Output = Answer> + Send + 'a {
+        self.service.notification(notification)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use jsonrpsee::core::middleware::RpcServiceBuilder;
+    use jsonrpsee::types::Id;
+    use outrigger_rpc::{Call, Dispatch, Gateway};
+    use outrigger_values::RpcError;
+
+    use super::*;
+
+    /// Knows the methods that do not begin with `un`.
+    struct Known;
+
+    impl Methods for Known {
+        fn spec(&self, method: &str) -> Option<Arc<MethodSpec>> {
+            let spec = format!(r#"{{"name": "{method}", "category": "Test", "help": ""}}"#);
+            (!method.starts_with("un")).then(|| Arc::new(serde_json::from_str(&spec).unwrap()))
+        }
+    }
+
+    /// Answers with the number of calls under way, or an error if the method begins with `bad`; `never` is not answered.
+    struct Bottom(Arc<Active>);
+
+    impl Dispatch for Bottom {
+        async fn dispatch(&self, call: Call) -> Answer {
+            match call.method.as_str() {
+                "never" => std::future::pending().await,
+                "bad" => Err(RpcError::misc("bad").into()),
+                _ => Ok(bytes::Bytes::from(self.0.list().len().to_string()).into()),
+            }
+        }
+    }
+
+    fn request(method: &'static str) -> Request<'static> {
+        Request::borrowed(method, None, Id::Number(1))
+    }
+
+    fn text(answer: &Answer) -> String {
+        match answer {
+            Ok(outrigger_rpc::ResultText::Bytes(text)) => String::from_utf8(text.to_vec()).unwrap(),
+            _ => "-".to_owned(),
+        }
+    }
+
+    #[tokio::test]
+    async fn calls_alone_and_in_batches_are_listed_while_they_run_and_counted_once() {
+        let (active, metrics) = (Arc::new(Active::default()), CallMetrics::default());
+        let observe = |service| Observe {
+            service,
+            methods: Arc::new(Known),
+            metrics: metrics.clone(),
+            active: active.clone(),
+            audit: None,
+        };
+        let service =
+            RpcServiceBuilder::new().layer_fn(observe).service(Gateway::new(Arc::new(Bottom(active.clone()))));
+        let answers = [service.call(request("a")).await, service.call(request("unknown")).await];
+        assert_eq!(answers.each_ref().map(text), ["1", "0"]);
+        let batch = |methods: &[&'static str]| {
+            Batch::from(methods.iter().map(|method| Ok(BatchEntry::Call(request(method)))).collect())
+        };
+        let answers = service.batch(batch(&["a", "a", "bad", "unknown"])).await;
+        assert_eq!(answers.iter().map(text).collect::<Vec<_>>(), ["3", "3", "-", "3"]);
+        // A call that nobody waits for any more has ended, too.
+        drop((service.call(request("a")), service.batch(batch(&["a", "never"]))));
+        assert!(active.list().is_empty());
+        let count = |method, outcome| metrics.count(method, outcome);
+        assert_eq!((count("a", Outcome::Ok), count("a", Outcome::Abandoned)), (3, 2));
+        assert_eq!((count("bad", Outcome::Error), count("never", Outcome::Abandoned)), (1, 1));
+        assert_eq!(count("(unknown)", Outcome::Ok), 2);
+    }
+}

@@ -2,14 +2,15 @@
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
-use bitcoin::{OutPoint, ScriptBuf, TxOut, Txid, Weight, consensus};
+use bitcoin::{OutPoint, ScriptBuf, SignedAmount, TxOut, Txid, Weight, consensus};
 use outrigger_service::wallet::{Ownership, ScriptInfo, SolvingData, WalletCoin, WalletInfo};
 use outrigger_service::{Result, ServiceError};
 use outrigger_values::FeeRate;
+use outrigger_values::amount::Saturating;
 
 use crate::Services;
 use crate::bump::{BumpFees, Unconfirmed};
-use crate::coin::{Coin, OutputKind, satoshi};
+use crate::coin::{Coin, OutputKind, signed};
 use crate::coins;
 use crate::control::{CoinControl, PresetInput};
 use crate::error::SpendError;
@@ -27,7 +28,7 @@ pub struct Available {
     /// What is known of the scripts of the wallet's coins.
     pub scripts: HashMap<ScriptBuf, ScriptInfo>,
     /// What the coins are worth that are left out since it is not known how they are spent, in satoshi.
-    pub unsolvable: i64,
+    pub unsolvable: SignedAmount,
     /// The transactions of the mempool that the coins build on.
     pub unconfirmed: Unconfirmed,
     /// The transactions of the mempool that spend what the named inputs do.
@@ -50,7 +51,7 @@ impl Available {
             coins: Vec::new(),
             preset_sizes: Vec::new(),
             scripts: HashMap::new(),
-            unsolvable: 0,
+            unsolvable: SignedAmount::ZERO,
             unconfirmed: Unconfirmed::default(),
             replaced: Vec::new(),
             signatures: Signatures::of(wallet),
@@ -82,7 +83,7 @@ impl Available {
         let bump_fees = self.unconfirmed.bump_fees(feerate, replaced).ok_or(SpendError::EnormousCluster)?;
         for coin in &mut self.coins {
             coin.set_feerates(feerate, long_term);
-            coin.bump_fee = if coin.depth == 0 { bump_fees.of(coin.outpoint.txid) } else { 0 };
+            coin.bump_fee = if coin.depth == 0 { bump_fees.of(coin.outpoint.txid) } else { SignedAmount::ZERO };
         }
         Ok(bump_fees)
     }
@@ -180,7 +181,7 @@ impl Available {
         for coin in candidates {
             let known = by_form(&coin).map(|size| (OutputKind::of(&coin.script, &nothing), size));
             let Some((kind, size)) = known.or_else(|| sized.get(&coin.script).copied()) else {
-                self.unsolvable = self.unsolvable.saturating_add(satoshi(coin.value));
+                self.unsolvable = self.unsolvable.saturating_add(signed(coin.value));
                 continue;
             };
             let depth = coins::depth(&coin, &wallet.synced);

@@ -3,7 +3,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use bitcoin::Txid;
+use bitcoin::{SignedAmount, Txid};
 use outrigger_service::Result;
 use outrigger_service::mempool::MempoolEntry;
 use outrigger_values::FeeRate;
@@ -95,9 +95,9 @@ impl Unconfirmed {
         let gone = self.closure(replaced, |entry| &entry.spent_by);
         let mut waiting: HashMap<Txid, Waiting> = HashMap::new();
         for (txid, entry) in self.entries.iter().filter(|(txid, _)| !gone.contains(*txid)) {
-            let (size, fees) = (entry.virtual_size, entry.modified_fee.to_sat());
+            let (size, fees) = (entry.virtual_size, entry.modified_fee);
             let ancestors: Vec<Txid> = self.ancestors([*txid]).into_iter().collect();
-            let with = Package { size: entry.ancestor_size, fees: entry.ancestor_fees.to_sat() };
+            let with = Package { size: entry.ancestor_size, fees: entry.ancestor_fees };
             waiting.insert(*txid, Waiting { own: Package { size, fees }, with, ancestors });
         }
         mine(&mut waiting, feerate);
@@ -110,14 +110,15 @@ impl Unconfirmed {
 struct Package {
     /// Their virtual size.
     size: u64,
-    /// Their fees with what was added, in satoshi.
-    fees: i64,
+    /// Their fees with what was added.
+    fees: SignedAmount,
 }
 
 impl Package {
     /// Compares the feerates.
     fn pays_less(&self, other: &Self) -> bool {
-        i128::from(self.fees) * i128::from(other.size) < i128::from(other.fees) * i128::from(self.size)
+        i128::from(self.fees.to_sat()) * i128::from(other.size)
+            < i128::from(other.fees.to_sat()) * i128::from(self.size)
     }
 }
 
@@ -173,22 +174,22 @@ pub struct BumpFees {
 }
 
 impl BumpFees {
-    /// What raising this transaction with its ancestors costs, in satoshi.
-    pub fn of(&self, txid: Txid) -> i64 {
-        self.waiting.get(&txid).map_or(0, |waiting| self.missing(waiting.with))
+    /// What raising this transaction with its ancestors costs.
+    pub fn of(&self, txid: Txid) -> SignedAmount {
+        self.waiting.get(&txid).map_or(SignedAmount::ZERO, |waiting| self.missing(waiting.with))
     }
 
-    /// What raising these transactions with their ancestors costs together, in satoshi: less than the sum, where they have
+    /// What raising these transactions with their ancestors costs together: less than the sum, where they have
     /// ancestors in common.
-    pub fn combined(&self, txids: impl IntoIterator<Item = Txid>) -> i64 {
+    pub fn combined(&self, txids: impl IntoIterator<Item = Txid>) -> SignedAmount {
         let waiting = txids.into_iter().filter_map(|txid| self.waiting.get(&txid));
         let all: HashSet<Txid> = waiting.flat_map(|waiting| waiting.ancestors.iter().copied()).collect();
         let packages = all.iter().filter_map(|txid| self.waiting.get(txid)).map(|waiting| waiting.own);
-        let none = Package { size: 0, fees: 0 };
+        let none = Package { size: 0, fees: SignedAmount::ZERO };
         self.missing(packages.fold(none, |sum, own| Package { size: sum.size + own.size, fees: sum.fees + own.fees }))
     }
 
-    fn missing(&self, package: Package) -> i64 {
-        (fee(self.feerate, package.size) - package.fees).max(0)
+    fn missing(&self, package: Package) -> SignedAmount {
+        (fee(self.feerate, package.size) - package.fees).max(SignedAmount::ZERO)
     }
 }

@@ -1,9 +1,10 @@
 //! A coin as coin selection sees it.
 
-use bitcoin::{Amount, OutPoint, Script, TxOut, Weight};
+use bitcoin::{Amount, OutPoint, Script, SignedAmount, TxOut, Weight};
 use outrigger_service::wallet::SolvingData;
 use outrigger_standard::{ScriptKind, classify};
 use outrigger_values::FeeRate;
+use outrigger_values::amount::Saturating;
 
 use crate::known::redeem_script;
 use crate::weight::InputSize;
@@ -41,19 +42,24 @@ impl OutputKind {
     }
 }
 
-/// The fee for so many virtual bytes, in satoshi.
-pub fn fee(feerate: FeeRate, virtual_size: u64) -> i64 {
-    satoshi(feerate.fee(virtual_size))
+/// The fee for so many virtual bytes.
+pub fn fee(feerate: FeeRate, virtual_size: u64) -> SignedAmount {
+    signed(feerate.fee(virtual_size))
 }
 
-/// An amount as a signed number of satoshi, all money at most.
-pub fn satoshi(amount: Amount) -> i64 {
-    amount.min(Amount::MAX_MONEY).to_sat().cast_signed()
+/// An amount with a sign, all money at most.
+pub fn signed(amount: Amount) -> SignedAmount {
+    SignedAmount::from_sat(amount.min(Amount::MAX_MONEY).to_sat().cast_signed())
 }
 
-/// The amount of so many satoshi, none below zero.
-pub fn amount(satoshi: i64) -> Amount {
-    Amount::from_sat(satoshi.max(0).cast_unsigned())
+/// The sum of amounts, at most what the type holds.
+pub fn sum(amounts: impl Iterator<Item = SignedAmount>) -> SignedAmount {
+    amounts.fold(SignedAmount::ZERO, SignedAmount::saturating_add)
+}
+
+/// An amount without a sign, zero for one below zero.
+pub fn unsigned(amount: SignedAmount) -> Amount {
+    amount.to_unsigned().unwrap_or(Amount::ZERO)
 }
 
 /// A coin that may be spent.
@@ -75,12 +81,12 @@ pub struct Coin {
     pub ancestors: u64,
     /// The most unconfirmed transactions that build on one of these, it included.
     pub descendants: u64,
-    /// What raising its unconfirmed ancestors to the feerate costs, in satoshi.
-    pub bump_fee: i64,
-    /// The fee for its input, in satoshi.
-    pub input_fee: i64,
-    /// The fee for its input at the long-term feerate, in satoshi.
-    pub long_term_fee: i64,
+    /// What raising its unconfirmed ancestors to the feerate costs.
+    pub bump_fee: SignedAmount,
+    /// The fee for its input.
+    pub input_fee: SignedAmount,
+    /// The fee for its input at the long-term feerate.
+    pub long_term_fee: SignedAmount,
 }
 
 impl Coin {
@@ -95,9 +101,9 @@ impl Coin {
             from_us: false,
             ancestors: 0,
             descendants: 0,
-            bump_fee: 0,
-            input_fee: 0,
-            long_term_fee: 0,
+            bump_fee: SignedAmount::ZERO,
+            input_fee: SignedAmount::ZERO,
+            long_term_fee: SignedAmount::ZERO,
         }
     }
 
@@ -117,18 +123,18 @@ impl Coin {
         (self.virtual_size() * Weight::WITNESS_SCALE_FACTOR).cast_signed()
     }
 
-    /// Its value, in satoshi.
-    pub fn value(&self) -> i64 {
-        satoshi(self.output.value)
+    /// Its value, with a sign.
+    pub fn value(&self) -> SignedAmount {
+        signed(self.output.value)
     }
 
-    /// The fee for spending it, its ancestors paid for, in satoshi.
-    pub fn fee(&self) -> i64 {
+    /// The fee for spending it, its ancestors paid for.
+    pub fn fee(&self) -> SignedAmount {
         self.input_fee.saturating_add(self.bump_fee)
     }
 
-    /// Its value less the fee for spending it, in satoshi.
-    pub fn effective_value(&self) -> i64 {
+    /// Its value less the fee for spending it.
+    pub fn effective_value(&self) -> SignedAmount {
         self.value().saturating_sub(self.fee())
     }
 }

@@ -5,9 +5,10 @@ use std::collections::{HashMap, HashSet};
 use bitcoin::absolute::LockTime;
 use bitcoin::secp256k1::rand::seq::SliceRandom;
 use bitcoin::secp256k1::rand::{Rng, thread_rng};
-use bitcoin::{Amount, ScriptBuf, Sequence, Transaction, TxIn, TxOut, VarInt, Weight, Witness};
+use bitcoin::{Amount, ScriptBuf, Sequence, SignedAmount, Transaction, TxIn, TxOut, VarInt, Weight, Witness};
 use outrigger_service::wallet::{ScriptInfo, WalletInfo};
 use outrigger_standard::policy::{DUST_FEERATE, MAX_STANDARD_WEIGHT, dust_threshold};
+use outrigger_values::amount::Saturating;
 use outrigger_values::{FeeRate, RpcError, RpcErrorCode};
 use serde_json::{Map, Value};
 
@@ -16,7 +17,7 @@ use crate::SpendSettings;
 use crate::available::Available;
 use crate::bump::BumpFees;
 use crate::change::Change;
-use crate::coin::{Coin, amount, fee, satoshi};
+use crate::coin::{Coin, fee, signed, sum, unsigned};
 use crate::control::{CoinControl, PresetInput, Recipient};
 use crate::error::{MIN_TX_WEIGHT, SpendError};
 use crate::feerate::{ReasonedFeeRate, discard_feerate, feerate};
@@ -183,9 +184,9 @@ impl Funding<'_> {
         let wallet = services.host.wallet.info(services.scope)?;
         let mut params = self.params(&wallet)?;
         let subtract = params.subtract_fee;
-        let outputs = if subtract { 0 } else { fee(self.feerate.feerate, params.size_without_inputs) };
+        let outputs = if subtract { SignedAmount::ZERO } else { fee(self.feerate.feerate, params.size_without_inputs) };
         let target = self.paid().saturating_add(outputs);
-        if target == 0 && control.inputs.is_empty() {
+        if target == SignedAmount::ZERO && control.inputs.is_empty() {
             return Err(SpendError::NothingToPay);
         }
         let mut available = Available::read(services, &wallet, control)?;
@@ -205,8 +206,8 @@ impl Funding<'_> {
                 params.group_by_script = true;
                 let grouped = self.attempt(&available, &bump_fees, &mut params, target, &wallet, random);
                 params.group_by_script = false;
-                let limit = made.fee.to_sat().saturating_add(more.to_sat());
-                made = grouped.ok().filter(|grouped| grouped.fee.to_sat() <= limit).unwrap_or(made);
+                let limit = made.fee.saturating_add(more);
+                made = grouped.ok().filter(|grouped| grouped.fee <= limit).unwrap_or(made);
             }
             if (is_truc && available.keep_one_parent(&made.coins, made.weight))
                 || available.drop_spent(services, &made.coins)?
@@ -219,13 +220,13 @@ impl Funding<'_> {
         }
     }
 
-    /// The sum of the recipients' amounts, in satoshi.
-    fn paid(&self) -> i64 {
-        self.recipients.iter().fold(0_i64, |sum, to| sum.saturating_add(satoshi(to.amount)))
+    /// The sum of the recipients' amounts.
+    fn paid(&self) -> SignedAmount {
+        sum(self.recipients.iter().map(|to| signed(to.amount)))
     }
 
-    /// The average of the recipients' amounts, in satoshi.
-    fn average(&self) -> i64 {
+    /// The average of the recipients' amounts.
+    fn average(&self) -> SignedAmount {
         self.paid() / i64::try_from(self.recipients.len()).unwrap_or(i64::MAX).max(1)
     }
 
@@ -247,8 +248,10 @@ impl Funding<'_> {
             change_size,
             change_fee,
             cost_of_change: change_fee.saturating_add(spending),
-            least_change: spending.saturating_add(1).max(satoshi(dust_threshold(script, self.discard))),
-            change_target: 0,
+            least_change: spending
+                .saturating_add(SignedAmount::ONE_SAT)
+                .max(signed(dust_threshold(script, self.discard))),
+            change_target: SignedAmount::ZERO,
             subtract_fee: self.recipients.iter().any(|to| to.subtract_fee),
             group_by_script: self.control.avoid_partial_spends || self.settings.avoid_partial_spends,
             include_unsafe: self.control.include_unsafe,
@@ -264,7 +267,7 @@ impl Funding<'_> {
         available: &Available,
         bump_fees: &BumpFees,
         params: &mut Params,
-        target: i64,
+        target: SignedAmount,
         wallet: &WalletInfo,
         random: &mut impl Rng,
     ) -> Result<Made, SpendError> {
@@ -285,7 +288,7 @@ impl Funding<'_> {
                     return Err(SpendError::ChangePosition);
                 }
                 let script_pubkey = self.change.script().cloned().unwrap_or_default();
-                output.insert(position, TxOut { value: amount(change), script_pubkey });
+                output.insert(position, TxOut { value: unsigned(change), script_pubkey });
                 Some(position)
             }
         };
@@ -313,12 +316,20 @@ impl Funding<'_> {
 
     /// Coins that nobody knows how to spend are left out, where bitcoind would choose them: where they would make up for what is
     /// missing, that is what is told. With the wallet's keys alone, others are left out too, and nothing is.
-    fn why_insufficient(&self, error: SpendError, available: &Available, params: &Params, target: i64) -> SpendError {
+    fn why_insufficient(
+        &self,
+        error: SpendError,
+        available: &Available,
+        params: &Params,
+        target: SignedAmount,
+    ) -> SpendError {
         let counted = |coin: &Coin| if params.subtract_fee { coin.value() } else { coin.effective_value() };
-        let solvable = available.coins.iter().fold(0_i64, |sum, coin| sum.saturating_add(counted(coin)));
+        let solvable = sum(available.coins.iter().map(counted));
         let suffices = solvable.saturating_add(available.unsolvable) >= target;
         match error {
-            SpendError::InsufficientFunds if suffices && available.unsolvable > 0 && !self.control.signable_only => {
+            SpendError::InsufficientFunds
+                if suffices && available.unsolvable > SignedAmount::ZERO && !self.control.signable_only =>
+            {
                 SpendError::Unsolvable
             }
             error => error,
@@ -326,15 +337,21 @@ impl Funding<'_> {
     }
 
     /// Brings the fee to what is needed: change grows by what is too much, and the recipients who pay the fee bear what is missing.
-    fn settle(&self, made: &mut Made, selection: &Selection, coins: &[Coin], needed: i64) -> Result<(), SpendError> {
+    fn settle(
+        &self,
+        made: &mut Made,
+        selection: &Selection,
+        coins: &[Coin],
+        needed: SignedAmount,
+    ) -> Result<(), SpendError> {
         let value = selection.value(coins);
         let output = &mut made.transaction.output;
-        let paid = output.iter().fold(0_i64, |sum, output| sum.saturating_add(satoshi(output.value)));
+        let paid = sum(output.iter().map(|output| signed(output.value)));
         let mut current = value.saturating_sub(paid);
         if let Some(change) = made.change_position.and_then(|position| output.get_mut(position))
             && needed < current
         {
-            change.value = amount(satoshi(change.value).saturating_add(current - needed));
+            change.value = unsigned(signed(change.value).saturating_add(current - needed));
             current = needed;
         }
         if self.recipients.iter().any(|to| to.subtract_fee) {
@@ -344,23 +361,20 @@ impl Funding<'_> {
         if current < needed {
             return Err(SpendError::InsufficientFunds);
         }
-        made.fee = amount(current);
+        made.fee = unsigned(current);
         Ok(())
     }
 
     /// Subtracts what is missing of the fee from the recipients who pay it, in equal shares; the first one also pays the rest. What is
     /// below zero is added.
-    fn subtract(&self, output: &mut [TxOut], change: Option<usize>, missing: i64) -> Result<(), SpendError> {
+    fn subtract(&self, output: &mut [TxOut], change: Option<usize>, missing: SignedAmount) -> Result<(), SpendError> {
         let payers = i64::try_from(self.recipients.iter().filter(|to| to.subtract_fee).count()).unwrap_or(1).max(1);
         let mut rest = missing % payers;
         let outputs =
             output.iter_mut().enumerate().filter(|(position, _)| Some(*position) != change).map(|(_, output)| output);
         for (output, _) in outputs.zip(self.recipients).filter(|(_, to)| to.subtract_fee) {
-            let left = satoshi(output.value) - missing / payers - std::mem::take(&mut rest);
-            output.value = match u64::try_from(left) {
-                Ok(left) => Amount::from_sat(left),
-                Err(_) => return Err(SpendError::AmountBelowFee),
-            };
+            let left = signed(output.value) - missing / payers - std::mem::take(&mut rest);
+            output.value = left.to_unsigned().map_err(|_| SpendError::AmountBelowFee)?;
             if output.value < dust_threshold(&output.script_pubkey, DUST_FEERATE) {
                 return Err(SpendError::DustAfterFee);
             }

@@ -2,7 +2,8 @@
 
 use std::collections::HashMap;
 
-use bitcoin::Script;
+use bitcoin::{Script, SignedAmount};
+use outrigger_values::amount::Saturating;
 
 use crate::algorithm::Candidate;
 use crate::coin::{Coin, OutputKind};
@@ -35,11 +36,11 @@ pub struct Group {
     len: usize,
     /// The type of their outputs.
     pub kind: OutputKind,
-    /// The sum of their values, in satoshi.
-    pub value: i64,
-    /// The fee for spending them, their ancestors paid for, in satoshi.
-    pub fee: i64,
-    long_term_fee: i64,
+    /// The sum of their values.
+    pub value: SignedAmount,
+    /// The fee for spending them, their ancestors paid for.
+    pub fee: SignedAmount,
+    long_term_fee: SignedAmount,
     weight: i64,
     depth: u32,
     from_us: bool,
@@ -57,9 +58,9 @@ impl Group {
             begin,
             len: 0,
             kind,
-            value: 0,
-            fee: 0,
-            long_term_fee: 0,
+            value: SignedAmount::ZERO,
+            fee: SignedAmount::ZERO,
+            long_term_fee: SignedAmount::ZERO,
             weight: 0,
             depth: u32::MAX,
             from_us: true,
@@ -82,7 +83,7 @@ impl Group {
     }
 
     /// What it counts for: its value, less the fee unless the recipients pay that.
-    pub fn amount(&self, subtract_fee: bool) -> i64 {
+    pub fn amount(&self, subtract_fee: bool) -> SignedAmount {
         if subtract_fee { self.value } else { self.value.saturating_sub(self.fee) }
     }
 

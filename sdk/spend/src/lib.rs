@@ -7,6 +7,7 @@
 //! Invariants: the sum of inputs is that of outputs and fee; a transaction is no heavier and pays no more than its limits; a
 //! change address that is not used is given back.
 
+#![warn(missing_docs)]
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::panic, reason = "a test says what it expects by failing"))]
 
 mod algorithm;

@@ -306,7 +306,7 @@ fn check_feerate(
     let mut inputs = Available::read(services, &wallet, &control).map_err(ReplaceError::Unfunded)?;
     let bump_fees = inputs.set_feerates(feerate, settings.consolidate_feerate).map_err(ReplaceError::Unfunded)?;
     let parents = control.inputs.iter().map(|input| input.outpoint.txid);
-    let bump_fee = Amount::from_sat(bump_fees.combined(parents).unsigned_abs());
+    let bump_fee = bump_fees.combined(parents).unsigned_abs();
     let size = signed_weight(outputs, &inputs.preset_sizes).to_vbytes_ceil();
     let new_fee = feerate.fee(size).saturating_add(bump_fee);
     let more = mempool.incremental_feerate.fee(size);

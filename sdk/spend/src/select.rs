@@ -7,29 +7,30 @@
 
 use std::collections::BTreeMap;
 
-use bitcoin::Weight;
 use bitcoin::secp256k1::rand::Rng;
 use bitcoin::secp256k1::rand::seq::SliceRandom;
+use bitcoin::{SignedAmount, Weight};
 use outrigger_values::FeeRate;
+use outrigger_values::amount::Saturating;
 
 use crate::algorithm::{Candidate, Missed, Taken, branch_and_bound, coin_grinder, knapsack, single_random_draw};
 use crate::bump::BumpFees;
 use crate::chain_limits::MAX_CHAIN;
-use crate::coin::Coin;
+use crate::coin::{Coin, sum};
 use crate::error::SpendError;
 use crate::group::{Filter, Groups, MAX_GROUP};
 
-/// The least of the change that is aimed at, in satoshi (`CHANGE_LOWER`).
-const CHANGE_LOWER: i64 = 50_000;
-/// The most of the change that is aimed at, in satoshi (`CHANGE_UPPER`).
-const CHANGE_UPPER: i64 = 1_000_000;
+/// The least of the change that is aimed at (`CHANGE_LOWER`).
+const CHANGE_LOWER: SignedAmount = SignedAmount::from_sat(50_000);
+/// The most of the change that is aimed at (`CHANGE_UPPER`).
+const CHANGE_UPPER: SignedAmount = SignedAmount::from_sat(1_000_000);
 /// How many times the long-term feerate makes a feerate high, so that light inputs are searched for.
 const HIGH_FEERATE: u64 = 3;
 
 /// How many candidates the attempts of a selection may have together. Beyond, the selection tries only the loosest filter.
 const MAX_WORK: usize = 100_000;
 
-/// What a selection depends on beside the coins. Amounts are in satoshi.
+/// What a selection depends on beside the coins.
 #[derive(Clone, Debug)]
 pub struct Params {
     /// The feerate of the payment.
@@ -41,13 +42,13 @@ pub struct Params {
     /// The size of the change output, in bytes.
     pub change_size: u64,
     /// The fee for the change output.
-    pub change_fee: i64,
+    pub change_fee: SignedAmount,
     /// The fee for the change output and for spending it some day.
-    pub cost_of_change: i64,
+    pub cost_of_change: SignedAmount,
     /// The least change that is worth an output.
-    pub least_change: i64,
+    pub least_change: SignedAmount,
     /// The change that is aimed at.
-    pub change_target: i64,
+    pub change_target: SignedAmount,
     /// Whether the recipients pay the fee.
     pub subtract_fee: bool,
     /// Whether the coins of a script are spent together.
@@ -64,12 +65,17 @@ pub struct Params {
 
 impl Params {
     /// The change to aim at for payments of this average: random, so that change does not tell the wallet's software, and
-    /// similar to the payment. In satoshi.
-    pub fn random_change_target(payment: i64, change_fee: i64, random: &mut impl Rng) -> i64 {
+    /// similar to the payment.
+    pub fn random_change_target(
+        payment: SignedAmount,
+        change_fee: SignedAmount,
+        random: &mut impl Rng,
+    ) -> SignedAmount {
         let beyond = if payment <= CHANGE_LOWER / 2 {
-            0
+            SignedAmount::ZERO
         } else {
-            random.gen_range(0..payment.saturating_mul(2).min(CHANGE_UPPER) - CHANGE_LOWER)
+            let most = payment.saturating_add(payment).min(CHANGE_UPPER) - CHANGE_LOWER;
+            SignedAmount::from_sat(random.gen_range(0..most.to_sat()))
         };
         change_fee + CHANGE_LOWER + beyond
     }
@@ -112,55 +118,50 @@ impl Params {
 pub struct Selection {
     /// Their positions.
     pub coins: Vec<usize>,
-    /// What they pay: the recipients' amounts and the fee for the outputs, in satoshi.
-    pub target: i64,
+    /// What they pay: the recipients' amounts and the fee for the outputs.
+    pub target: SignedAmount,
     /// The weight of their inputs.
     weight: i64,
-    /// What raising their ancestors costs less together than one by one, in satoshi.
-    bump_discount: i64,
-    /// Their waste, in satoshi.
-    waste: i64,
+    /// What raising their ancestors costs less together than one by one.
+    bump_discount: SignedAmount,
+    /// Their waste.
+    waste: SignedAmount,
 }
 
 impl Selection {
     /// These coins for a target.
-    fn new(positions: Vec<usize>, target: i64, coins: &[Coin]) -> Self {
+    fn new(positions: Vec<usize>, target: SignedAmount, coins: &[Coin]) -> Self {
         let weight = each(coins, &positions).map(Coin::selection_weight).sum();
-        Self { coins: positions, target, weight, bump_discount: 0, waste: 0 }
+        Self { coins: positions, target, weight, bump_discount: SignedAmount::ZERO, waste: SignedAmount::ZERO }
     }
 
-    /// Their value, in satoshi.
-    pub fn value(&self, coins: &[Coin]) -> i64 {
-        each(coins, &self.coins).fold(0, |sum, coin| sum.saturating_add(coin.value()))
+    /// Their value.
+    pub fn value(&self, coins: &[Coin]) -> SignedAmount {
+        sum(each(coins, &self.coins).map(Coin::value))
     }
 
-    /// What raising their ancestors costs, in satoshi.
-    pub fn bump_fees(&self, coins: &[Coin]) -> i64 {
-        each(coins, &self.coins).map(|coin| coin.bump_fee).sum::<i64>() - self.bump_discount
+    /// What raising their ancestors costs.
+    pub fn bump_fees(&self, coins: &[Coin]) -> SignedAmount {
+        each(coins, &self.coins).map(|coin| coin.bump_fee).sum::<SignedAmount>() - self.bump_discount
     }
 
-    /// What they pay beyond the target, in satoshi.
-    fn excess(&self, coins: &[Coin], params: &Params) -> i64 {
+    /// What they pay beyond the target.
+    fn excess(&self, coins: &[Coin], params: &Params) -> SignedAmount {
         let amount = match params.subtract_fee {
             true => self.value(coins),
-            false => {
-                let values =
-                    each(coins, &self.coins).fold(0_i64, |sum, coin| sum.saturating_add(coin.effective_value()));
-                values.saturating_add(self.bump_discount)
-            }
+            false => sum(each(coins, &self.coins).map(Coin::effective_value)).saturating_add(self.bump_discount),
         };
         amount.saturating_sub(self.target)
     }
 
-    /// The change, in satoshi; none where it is not worth an output.
-    pub fn change(&self, coins: &[Coin], params: &Params) -> Option<i64> {
-        let fee = if params.subtract_fee { 0 } else { params.change_fee };
+    /// The change; none where it is not worth an output.
+    pub fn change(&self, coins: &[Coin], params: &Params) -> Option<SignedAmount> {
+        let fee = if params.subtract_fee { SignedAmount::ZERO } else { params.change_fee };
         Some(self.excess(coins, params) - fee).filter(|change| *change >= params.least_change)
     }
 
     fn weigh_waste(&mut self, coins: &[Coin], params: &Params) {
-        let timing = each(coins, &self.coins)
-            .fold(0_i64, |sum, coin| sum.saturating_add(coin.fee().saturating_sub(coin.long_term_fee)));
+        let timing = sum(each(coins, &self.coins).map(|coin| coin.fee().saturating_sub(coin.long_term_fee)));
         let beyond = match self.change(coins, params) {
             Some(_) => params.cost_of_change,
             None => self.excess(coins, params),
@@ -178,7 +179,7 @@ fn best(selections: Vec<Selection>) -> Option<Selection> {
     selections.into_iter().min_by_key(|selection| (selection.waste, std::cmp::Reverse(selection.coins.len())))
 }
 
-/// Chooses coins for `target` satoshi, which are the recipients' amounts and the fee for the outputs. The first `preset` coins are
+/// Chooses coins for `target`, which is the recipients' amounts and the fee for the outputs. The first `preset` coins are
 /// taken in any case, and others only where these do not suffice and `add_inputs` allows it.
 ///
 /// # Errors
@@ -186,7 +187,7 @@ fn best(selections: Vec<Selection>) -> Option<Selection> {
 pub fn select(
     coins: &[Coin],
     preset: usize,
-    target: i64,
+    target: SignedAmount,
     add_inputs: bool,
     params: &Params,
     bump_fees: &BumpFees,
@@ -194,18 +195,18 @@ pub fn select(
 ) -> Result<Selection, SpendError> {
     let counted = |coin: &Coin| if params.subtract_fee { coin.value() } else { coin.effective_value() };
     let named: Vec<usize> = (0..preset).collect();
-    let covered = each(coins, &named).fold(0_i64, |sum, coin| sum.saturating_add(counted(coin)));
+    let covered = sum(each(coins, &named).map(counted));
     let missing = target.saturating_sub(covered);
-    if missing > 0 && !add_inputs {
+    if missing > SignedAmount::ZERO && !add_inputs {
         return Err(SpendError::InputsTooSmall);
     }
-    if missing <= 0 {
+    if missing <= SignedAmount::ZERO {
         let mut selection = Selection::new(named, target, coins);
         selection.weigh_waste(coins, params);
         return Ok(selection);
     }
     let mut others: Vec<usize> = (preset..coins.len()).collect();
-    let available = each(coins, &others).fold(0_i64, |sum, coin| sum.saturating_add(counted(coin)));
+    let available = sum(each(coins, &others).map(counted));
     if missing > available {
         return Err(SpendError::InsufficientFunds);
     }
@@ -235,13 +236,14 @@ struct Grouped {
 fn automatic(
     coins: &[Coin],
     positions: &[usize],
-    target: i64,
+    target: SignedAmount,
     params: &Params,
     bump_fees: &BumpFees,
     random: &mut impl Rng,
 ) -> Result<Selection, SpendError> {
     let grouped = if params.group_by_script {
-        let worth = |position: &usize| coins.get(*position).is_some_and(|coin| coin.effective_value() > 0);
+        let worth =
+            |position: &usize| coins.get(*position).is_some_and(|coin| coin.effective_value() > SignedAmount::ZERO);
         let positive: Vec<usize> = positions.iter().copied().filter(worth).collect();
         Grouped { all: Groups::by_script(coins, positions), positive: Some(Groups::by_script(coins, &positive)) }
     } else {
@@ -270,11 +272,11 @@ fn check_discarded(
     grouped: &Grouped,
     coins: &[Coin],
     positions: &[usize],
-    target: i64,
+    target: SignedAmount,
     filters: &[Filter],
     params: &Params,
 ) -> Result<(), SpendError> {
-    let (mut discarded, mut in_long_chains) = (0_i64, 0_i64);
+    let (mut discarded, mut in_long_chains) = (SignedAmount::ZERO, SignedAmount::ZERO);
     for group in grouped.all.groups.iter().chain(grouped.positive.iter().flat_map(|positive| &positive.groups)) {
         if filters.iter().any(|filter| group.passes(filter)) {
             continue;
@@ -284,7 +286,7 @@ fn check_discarded(
             in_long_chains = in_long_chains.saturating_add(group.amount(params.subtract_fee));
         }
     }
-    let total = each(coins, positions).fold(0_i64, |sum, coin| sum.saturating_add(coin.value()));
+    let total = sum(each(coins, positions).map(Coin::value));
     if total.saturating_sub(discarded) >= target {
         return Ok(());
     }
@@ -307,14 +309,14 @@ impl Pools {
             let pool = pools.entry(group.kind).or_default();
             let candidate = group.candidate(number, params.subtract_fee);
             pool.all.push(candidate);
-            if grouped.positive.is_none() && candidate.amount > 0 {
+            if grouped.positive.is_none() && candidate.amount > SignedAmount::ZERO {
                 pool.positive.push(candidate);
             }
         }
         let positive = grouped.positive.iter().flat_map(|positive| positive.groups.iter().enumerate());
         for (number, group) in positive.filter(|(_, group)| group.passes(filter)) {
             let candidate = group.candidate(number, params.subtract_fee);
-            if candidate.amount > 0 {
+            if candidate.amount > SignedAmount::ZERO {
                 pools.entry(group.kind).or_default().positive.push(candidate);
             }
         }
@@ -327,7 +329,7 @@ fn attempt(
     coins: &[Coin],
     grouped: &Grouped,
     filter: &Filter,
-    target: i64,
+    target: SignedAmount,
     params: &Params,
     bump_fees: &BumpFees,
     random: &mut impl Rng,
@@ -349,15 +351,15 @@ fn attempt(
 }
 
 /// The most that candidates of a weight together can count for, or more: as if each had the weight of the lightest.
-fn most_within(candidates: &[Candidate], max_weight: i64) -> i64 {
+fn most_within(candidates: &[Candidate], max_weight: i64) -> SignedAmount {
     let lightest = candidates.iter().map(|candidate| candidate.weight).min().unwrap_or(1).max(1);
     let most = usize::try_from(max_weight / lightest).unwrap_or(0);
-    let mut amounts: Vec<i64> = candidates.iter().map(|candidate| candidate.amount.max(0)).collect();
+    let mut amounts: Vec<_> = candidates.iter().map(|candidate| candidate.amount.max(SignedAmount::ZERO)).collect();
     if most < amounts.len() {
         amounts.select_nth_unstable_by_key(most, |amount| std::cmp::Reverse(*amount));
         amounts.truncate(most);
     }
-    amounts.into_iter().fold(0, i64::saturating_add)
+    sum(amounts.into_iter())
 }
 
 /// The best of what the algorithms choose; none where they find nothing.
@@ -368,7 +370,7 @@ fn choose(
     coins: &[Coin],
     grouped: &Grouped,
     pool: &mut Pools,
-    target: i64,
+    target: SignedAmount,
     params: &Params,
     bump_fees: &BumpFees,
     random: &mut impl Rng,
@@ -395,7 +397,7 @@ fn choose(
         return Err(SpendError::NoRoomForChange);
     }
     // Where no set can be light enough, the searches would look for one to their bounds.
-    let amount_of_all: i64 = pool.all.iter().fold(0, |sum, candidate| sum.saturating_add(candidate.amount));
+    let amount_of_all = sum(pool.all.iter().map(|candidate| candidate.amount));
     if amount_of_all >= target
         && most_within(&pool.all, max_weight).max(most_within(&pool.positive, max_weight)) < target
     {
@@ -414,9 +416,9 @@ fn choose(
     }
     for selection in &mut chosen {
         let unconfirmed: Vec<&Coin> = each(coins, &selection.coins).filter(|coin| coin.depth == 0).collect();
-        let one_by_one: i64 = unconfirmed.iter().map(|coin| coin.bump_fee).sum();
+        let one_by_one: SignedAmount = unconfirmed.iter().map(|coin| coin.bump_fee).sum();
         let together = bump_fees.combined(unconfirmed.iter().map(|coin| coin.outpoint.txid));
-        selection.bump_discount = (one_by_one - together).max(0);
+        selection.bump_discount = (one_by_one - together).max(SignedAmount::ZERO);
         selection.weigh_waste(coins, params);
     }
     Ok(best(chosen))

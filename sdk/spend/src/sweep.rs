@@ -2,15 +2,16 @@
 
 use std::collections::{HashMap, HashSet};
 
-use bitcoin::{OutPoint, ScriptBuf, Sequence, Transaction, TxIn, Witness};
+use bitcoin::{OutPoint, ScriptBuf, Sequence, SignedAmount, Transaction, TxIn, Witness};
 use outrigger_standard::address;
 use outrigger_standard::policy::{DUST_FEERATE, MAX_STANDARD_WEIGHT, dust_threshold};
+use outrigger_values::amount::Saturating;
 use outrigger_values::{RpcError, RpcErrorCode};
 
 use crate::Services;
 use crate::SpendSettings;
 use crate::available::{Available, owned_outputs};
-use crate::coin::{amount, fee, satoshi};
+use crate::coin::{Coin, fee, signed, sum, unsigned};
 use crate::coins;
 use crate::control::{CoinControl, PresetInput};
 use crate::error::SpendError;
@@ -59,7 +60,7 @@ pub fn sweep(
         SpendError::UnsolvableInput(_) => RpcError::wallet(UNSOLVABLE),
         error => as_wallet_error(error),
     })?;
-    if available.unsolvable > 0 && !send_max {
+    if available.unsolvable > SignedAmount::ZERO && !send_max {
         return Err(RpcError::wallet(UNSOLVABLE));
     }
     let bump_fees = available.set_feerates(feerate.feerate, settings.consolidate_feerate).map_err(as_wallet_error)?;
@@ -80,16 +81,16 @@ pub fn sweep(
             |previous_output| TxIn { previous_output, script_sig: ScriptBuf::new(), sequence, witness: Witness::new() };
         transaction.input = coins().map(|coin| input(coin.outpoint)).collect();
     }
-    let total = coins().fold(0_i64, |sum, coin| sum.saturating_add(coin.value()));
+    let total = sum(coins().map(Coin::value));
     let sizes: Vec<InputSize> = chosen.iter().filter_map(|position| available.size(*position)).collect();
     let weight = signed_weight(&transaction.output, &sizes);
     let cost = fee(feerate.feerate, weight.to_vbytes_ceil());
     let unconfirmed = coins().filter(|coin| coin.depth == 0).map(|coin| coin.outpoint.txid);
     let left = total.saturating_sub(cost).saturating_sub(bump_fees.combined(unconfirmed));
-    if amount(cost) > settings.max_fee {
+    if unsigned(cost) > settings.max_fee {
         return Err(as_wallet_error(SpendError::FeeTooHigh));
     }
-    if left <= 0 {
+    if left <= SignedAmount::ZERO {
         return Err(insufficient(if send_max {
             "Total value of UTXO pool too low to pay for transaction, try using lower feerate."
         } else {
@@ -99,7 +100,7 @@ pub fn sweep(
     if weight > MAX_STANDARD_WEIGHT {
         return Err(RpcError::wallet("Transaction too large."));
     }
-    let claimed = transaction.output.iter().fold(0_i64, |sum, output| sum.saturating_add(satoshi(output.value)));
+    let claimed = sum(transaction.output.iter().map(|output| signed(output.value)));
     if claimed > total {
         return Err(insufficient("Assigned more value to outputs than available funds."));
     }
@@ -133,19 +134,19 @@ fn check_named(services: Services<'_>, transaction: &Transaction) -> Result<(), 
     Ok(())
 }
 
-/// Shares what is left, in satoshi, in equal parts; the first also gets the rest.
+/// Shares what is left in equal parts; the first also gets the rest.
 fn share(
     services: Services<'_>,
     transaction: &mut Transaction,
     sharers: &HashSet<usize>,
-    left: i64,
+    left: SignedAmount,
 ) -> Result<(), RpcError> {
     let count = i64::try_from(sharers.len()).unwrap_or(i64::MAX).max(1);
     let mut rest = left % count;
     for (position, output) in transaction.output.iter_mut().enumerate() {
         let shares = sharers.contains(&position);
         if shares {
-            output.value = amount(left / count + std::mem::take(&mut rest));
+            output.value = unsigned(left / count + std::mem::take(&mut rest));
         }
         if output.value >= dust_threshold(&output.script_pubkey, DUST_FEERATE) {
             continue;

@@ -3,7 +3,7 @@
 use bitcoin::hashes::Hash;
 use bitcoin::secp256k1::rand::rngs::StdRng;
 use bitcoin::secp256k1::rand::{self, RngCore, SeedableRng};
-use bitcoin::{Amount, OutPoint, ScriptBuf, TxOut, Txid, Weight};
+use bitcoin::{Amount, OutPoint, ScriptBuf, SignedAmount, TxOut, Txid, Weight};
 use outrigger_service::mempool::MempoolEntry;
 use outrigger_values::FeeRate;
 use proptest::prelude::*;
@@ -43,6 +43,10 @@ fn coins(values: &[u64]) -> Vec<Coin> {
     values.iter().enumerate().map(|(number, value)| coin(number, *value, OutputKind::Bech32)).collect()
 }
 
+fn sat(satoshi: i64) -> SignedAmount {
+    SignedAmount::from_sat(satoshi)
+}
+
 /// A payment at a feerate in satoshi per virtual byte, with one output and P2WPKH change.
 fn params(feerate: u64) -> Params {
     let rate = |feerate| FeeRate::from_sat_per_kvb(feerate * 1000);
@@ -51,10 +55,10 @@ fn params(feerate: u64) -> Params {
         long_term_feerate: rate(10),
         size_without_inputs: 42,
         change_size: 31,
-        change_fee: (31 * feerate).cast_signed(),
-        cost_of_change: (31 * feerate + 68 * 3).cast_signed(),
-        least_change: 294,
-        change_target: 50_000,
+        change_fee: sat((31 * feerate).cast_signed()),
+        cost_of_change: sat((31 * feerate + 68 * 3).cast_signed()),
+        least_change: sat(294),
+        change_target: sat(50_000),
         subtract_fee: false,
         group_by_script: false,
         include_unsafe: false,
@@ -70,7 +74,7 @@ fn choose(coins: &mut [Coin], preset: usize, target: i64, params: &Params) -> Re
         coin.set_feerates(params.feerate, params.long_term_feerate);
     }
     let none = Unconfirmed::default().bump_fees(params.feerate, []).unwrap();
-    select(coins, preset, target, true, params, &none, &mut StdRng::seed_from_u64(1))
+    select(coins, preset, sat(target), true, params, &none, &mut StdRng::seed_from_u64(1))
 }
 
 /// The values of the chosen coins, falling.
@@ -167,10 +171,10 @@ fn selection_takes_named_coins_first() {
     let selection = choose(&mut coins, 2, 29_000, &params(1)).unwrap();
     assert_eq!(selection.coins, [0, 1]);
     let selection = choose(&mut coins, 2, 100_000, &params(1)).unwrap();
-    assert_eq!((&selection.coins[..2], selection.target), (&[0, 1][..], 100_000));
+    assert_eq!((&selection.coins[..2], selection.target), (&[0, 1][..], sat(100_000)));
     let none = Unconfirmed::default().bump_fees(params(1).feerate, []).unwrap();
     let mut random = StdRng::seed_from_u64(1);
-    let refused = select(&coins, 2, 100_000, false, &params(1), &none, &mut random).unwrap_err();
+    let refused = select(&coins, 2, sat(100_000), false, &params(1), &none, &mut random).unwrap_err();
     assert_eq!(refused, SpendError::InputsTooSmall);
 }
 
@@ -204,7 +208,7 @@ impl RngCore for Counted {
 fn drawn_in_vain(coins: &[Coin], target: i64, params: &Params) -> usize {
     let none = Unconfirmed::default().bump_fees(params.feerate, []).unwrap();
     let mut random = Counted { random: StdRng::seed_from_u64(1), drawn: 0 };
-    let refused = select(coins, 0, target, true, params, &none, &mut random).unwrap_err();
+    let refused = select(coins, 0, sat(target), true, params, &none, &mut random).unwrap_err();
     assert_eq!(refused, SpendError::TooManyInputs);
     random.drawn
 }
@@ -251,13 +255,13 @@ fn selection_for_recipients_who_pay_the_fee_counts_whole_values() {
     let selection = choose(&mut coins, 0, 160_000, &subtract).unwrap();
     assert_eq!((selection.coins.len(), selection.change(&coins, &subtract)), (2, None));
     let selection = choose(&mut coins, 2, 150_000, &subtract).unwrap();
-    assert_eq!(selection.change(&coins, &subtract), Some(10_000));
+    assert_eq!(selection.change(&coins, &subtract), Some(sat(10_000)));
 }
 
 #[test]
 fn change_target_lies_between_its_bounds() {
     let mut random = StdRng::seed_from_u64(3);
-    let mut target = |payment| Params::random_change_target(payment, 7, &mut random);
+    let mut target = |payment| Params::random_change_target(sat(payment), sat(7), &mut random).to_sat();
     assert_eq!((target(0), target(25_000)), (50_007, 50_007));
     for _ in 0..100 {
         assert!((50_007..60_007).contains(&target(30_000)));
@@ -276,22 +280,21 @@ fn entry(
     package: (u64, u64, i64),
 ) -> MempoolEntry {
     let (ancestor_count, ancestor_size, ancestor_fees) = package;
-    let signed = bitcoin::SignedAmount::from_sat;
     MempoolEntry {
         txid: txid(number),
         wtxid: Hash::all_zeros(),
         weight: Weight::from_wu(size * 4),
         virtual_size: size,
         fee: Amount::from_sat(fee.unsigned_abs()),
-        modified_fee: signed(fee),
+        modified_fee: sat(fee),
         time: 0,
         height: 1,
         ancestor_count,
         ancestor_size,
-        ancestor_fees: signed(ancestor_fees),
+        ancestor_fees: sat(ancestor_fees),
         descendant_count: 1 + spent_by.len() as u64,
         descendant_size: size,
-        descendant_fees: signed(fee),
+        descendant_fees: sat(fee),
         depends: depends.iter().copied().map(txid).collect(),
         spent_by: spent_by.iter().copied().map(txid).collect(),
         replaceable: true,
@@ -313,17 +316,17 @@ fn ancestors_are_paid_for_once() {
     assert_eq!(unconfirmed.ancestry(txid(9)), (0, 0));
     let at = |feerate: u64| unconfirmed.bump_fees(FeeRate::from_sat_per_kvb(feerate * 1000), []).unwrap();
     let bump = at(5);
-    assert_eq!((bump.of(txid(1)), bump.of(txid(2)), bump.of(txid(3))), (4_000, 4_300, 4_200));
+    assert_eq!((bump.of(txid(1)), bump.of(txid(2)), bump.of(txid(3))), (sat(4_000), sat(4_300), sat(4_200)));
     // 1200 vB at 5 sat/vB less 1500.
-    assert_eq!(bump.combined([txid(2), txid(3)]), 4_500);
-    assert_eq!(bump.combined([txid(2), txid(2)]), 4_300);
+    assert_eq!(bump.combined([txid(2), txid(3)]), sat(4_500));
+    assert_eq!(bump.combined([txid(2), txid(2)]), sat(4_300));
     // What a child has paid for is mined, and the child.
-    assert_eq!((bump.of(txid(4)), bump.of(txid(5)), bump.of(txid(9))), (0, 0, 0));
-    assert_eq!(at(1).combined([txid(1), txid(2), txid(3)]), 0);
-    assert_eq!(at(150).of(txid(5)), 9_900);
+    assert_eq!((bump.of(txid(4)), bump.of(txid(5)), bump.of(txid(9))), (sat(0), sat(0), sat(0)));
+    assert_eq!(at(1).combined([txid(1), txid(2), txid(3)]), sat(0));
+    assert_eq!(at(150).of(txid(5)), sat(9_900));
     // What is replaced is gone, with what builds on it.
     let replaced = unconfirmed.bump_fees(FeeRate::from_sat_per_kvb(5_000), [txid(1)]).unwrap();
-    assert_eq!(replaced.of(txid(2)), 0);
+    assert_eq!(replaced.of(txid(2)), sat(0));
 }
 
 proptest! {
@@ -347,19 +350,19 @@ proptest! {
         }
         let none = Unconfirmed::default().bump_fees(params.feerate, []).unwrap();
         let counted = |coin: &Coin| if subtract_fee { coin.value() } else { coin.effective_value() };
-        match select(&coins, 0, target, true, &params, &none, &mut StdRng::seed_from_u64(seed)) {
+        match select(&coins, 0, sat(target), true, &params, &none, &mut StdRng::seed_from_u64(seed)) {
             Ok(selection) => {
-                let chosen: i64 = selection.coins.iter().map(|position| counted(&coins[*position])).sum();
-                prop_assert!(chosen >= target);
-                let change_fee = if subtract_fee { 0 } else { params.change_fee };
+                let chosen: SignedAmount = selection.coins.iter().map(|position| counted(&coins[*position])).sum();
+                prop_assert!(chosen >= sat(target));
+                let change_fee = if subtract_fee { sat(0) } else { params.change_fee };
                 let change = selection.change(&coins, &params);
-                prop_assert_eq!(change, Some(chosen - target - change_fee).filter(|change| *change >= params.least_change));
+                prop_assert_eq!(change, Some(chosen - sat(target) - change_fee).filter(|change| *change >= params.least_change));
             }
             Err(error) => {
                 prop_assert_eq!(error, SpendError::InsufficientFunds);
-                let useful: i64 = coins.iter().map(|coin| counted(coin).max(0)).sum();
-                let all: i64 = coins.iter().map(counted).sum();
-                prop_assert!(useful.min(all) < target);
+                let useful: SignedAmount = coins.iter().map(|coin| counted(coin).max(sat(0))).sum();
+                let all: SignedAmount = coins.iter().map(counted).sum();
+                prop_assert!(useful.min(all) < sat(target));
             }
         }
     }

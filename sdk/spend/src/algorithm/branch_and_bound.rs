@@ -1,12 +1,20 @@
 //! Branch and bound, after Erhardt, "An Evaluation of Coin Selection Strategies": a set that comes so close to the target that
 //! no change is needed.
 
+use bitcoin::SignedAmount;
+use outrigger_values::amount::Saturating;
+
 use super::{Candidate, MAX_STEPS, Missed, Taken, groups, total};
 
 /// Looks for the set with the least waste whose amount is the target or up to `cost_of_change` more. Candidates have amounts
 /// above zero; they are sorted. The search goes depth first, the inclusion of the largest amount first, and ends after
 /// [`MAX_STEPS`].
-pub fn branch_and_bound(candidates: &mut [Candidate], target: i64, cost_of_change: i64, max_weight: i64) -> Taken {
+pub fn branch_and_bound(
+    candidates: &mut [Candidate],
+    target: SignedAmount,
+    cost_of_change: SignedAmount,
+    max_weight: i64,
+) -> Taken {
     let mut available = total(candidates);
     if available < target || candidates.is_empty() {
         return Err(Missed::Nothing);
@@ -16,9 +24,9 @@ pub fn branch_and_bound(candidates: &mut [Candidate], target: i64, cost_of_chang
     let limit = target.saturating_add(cost_of_change);
     // Where spending costs more now than later, further inputs only make the waste greater.
     let is_dear = candidates.first().is_some_and(|first| first.fee > first.long_term_fee);
-    let (mut amount, mut waste, mut weight, mut too_heavy) = (0_i64, 0_i64, 0_i64, false);
+    let (mut amount, mut waste, mut weight, mut too_heavy) = (SignedAmount::ZERO, SignedAmount::ZERO, 0_i64, false);
     let mut taken: Vec<usize> = Vec::new();
-    let mut best: Option<(i64, Vec<usize>)> = None;
+    let mut best: Option<(SignedAmount, Vec<usize>)> = None;
     let mut next = 0;
     for _ in 0..MAX_STEPS {
         let worse = is_dear && best.as_ref().is_some_and(|(least, _)| waste > *least);
@@ -38,7 +46,7 @@ pub fn branch_and_bound(candidates: &mut [Candidate], target: i64, cost_of_chang
             let Some(last) = taken.pop() else { break };
             // What was left out after the last one taken is available again, then that is left out.
             let passed = candidates.get(last + 1..next).unwrap_or_default();
-            available += passed.iter().map(|candidate| candidate.amount).sum::<i64>();
+            available += passed.iter().map(|candidate| candidate.amount).sum::<SignedAmount>();
             let Some(candidate) = candidates.get(last) else { break };
             amount -= candidate.amount;
             waste -= candidate.fee - candidate.long_term_fee;

@@ -1,16 +1,19 @@
 //! CoinGrinder: the lightest set that pays the target and leaves change, by a bounded search. It serves at high feerates.
 
+use bitcoin::SignedAmount;
+use outrigger_values::amount::Saturating;
+
 use super::{Candidate, MAX_STEPS, Missed, Taken, groups};
 
 /// The search: what is taken, and the best found so far.
 struct Search<'a> {
     candidates: &'a [Candidate],
     taken: Vec<usize>,
-    amount: i64,
+    amount: SignedAmount,
     weight: i64,
     best: Vec<usize>,
     best_weight: i64,
-    best_amount: i64,
+    best_amount: SignedAmount,
 }
 
 impl Search<'_> {
@@ -49,12 +52,17 @@ impl Search<'_> {
 
 /// Looks for the lightest set whose amount is at least the target and the change. Candidates have amounts above zero; they are
 /// sorted.
-pub fn coin_grinder(candidates: &mut [Candidate], target: i64, change: i64, max_weight: i64) -> Taken {
+pub fn coin_grinder(
+    candidates: &mut [Candidate],
+    target: SignedAmount,
+    change: SignedAmount,
+    max_weight: i64,
+) -> Taken {
     candidates.sort_by_key(|candidate| (std::cmp::Reverse(candidate.amount), candidate.weight));
     let candidates = &*candidates;
     // For each position what comes behind it: the sum of the amounts, and the least weight.
-    let mut behind = vec![(0_i64, i64::MAX); candidates.len()];
-    let (mut rest, mut lightest) = (0_i64, i64::MAX);
+    let mut behind = vec![(SignedAmount::ZERO, i64::MAX); candidates.len()];
+    let (mut rest, mut lightest) = (SignedAmount::ZERO, i64::MAX);
     for (slot, candidate) in behind.iter_mut().zip(candidates).rev() {
         *slot = (rest, lightest);
         rest = rest.saturating_add(candidate.amount);
@@ -67,11 +75,11 @@ pub fn coin_grinder(candidates: &mut [Candidate], target: i64, change: i64, max_
     let mut search = Search {
         candidates,
         taken: Vec::new(),
-        amount: 0,
+        amount: SignedAmount::ZERO,
         weight: 0,
         best: Vec::new(),
         best_weight: max_weight,
-        best_amount: i64::MAX,
+        best_amount: SignedAmount::MAX,
     };
     let (mut next, mut too_heavy) = (0, false);
     for _ in 0..MAX_STEPS {
@@ -93,7 +101,7 @@ pub fn coin_grinder(candidates: &mut [Candidate], target: i64, change: i64, max_
             }
         } else if !search.best.is_empty() {
             // At least so many more of at most this amount are needed.
-            let more = (wanted - search.amount + tail.amount - 1) / tail.amount;
+            let more = ((wanted - search.amount + tail.amount).to_sat() - 1) / tail.amount.to_sat();
             if search.weight.saturating_add(lightest.saturating_mul(more)) > search.best_weight {
                 (cut, shift) = (can_be_cut, !can_be_cut);
             }

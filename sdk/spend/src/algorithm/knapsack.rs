@@ -1,7 +1,10 @@
 //! The knapsack solver: random subsets, of which the one closest to the target is kept.
 
+use bitcoin::SignedAmount;
 use bitcoin::secp256k1::rand::Rng;
 use bitcoin::secp256k1::rand::seq::SliceRandom;
+
+use outrigger_values::amount::Saturating;
 
 use super::{Candidate, Missed, Taken, groups};
 
@@ -31,8 +34,8 @@ impl<R: Rng> Coins<'_, R> {
 /// be below zero; the candidates are reordered.
 pub fn knapsack(
     candidates: &mut [Candidate],
-    target: i64,
-    change: i64,
+    target: SignedAmount,
+    change: SignedAmount,
     max_weight: i64,
     random: &mut impl Rng,
 ) -> Taken {
@@ -78,6 +81,9 @@ pub fn knapsack(
     }
 }
 
+/// The sum of a subset, and the positions of its members.
+type Best = (SignedAmount, Vec<usize>);
+
 /// Candidates in falling order of their amounts, of which subsets are tried.
 struct Subsets<'a> {
     candidates: &'a [Candidate],
@@ -94,7 +100,7 @@ impl<'a> Subsets<'a> {
 
     /// The least sum of the random subsets that is at least `target`, and the positions of its members; all candidates
     /// where no subset is better (`ApproximateBestSubset` of Bitcoin Core).
-    fn closest(&self, sum: i64, target: i64, random: &mut impl Rng) -> (i64, Vec<usize>) {
+    fn closest(&self, sum: SignedAmount, target: SignedAmount, random: &mut impl Rng) -> Best {
         let mut best = (sum, (0..self.candidates.len()).collect());
         let mut coins = Coins { random, bits: 0, left: 0 };
         let mut members = Vec::new();
@@ -117,12 +123,12 @@ impl<'a> Subsets<'a> {
     /// the best subset, and the others need not be looked at.
     fn draw(
         &self,
-        target: i64,
-        best: &mut (i64, Vec<usize>),
+        target: SignedAmount,
+        best: &mut Best,
         members: &mut Vec<usize>,
         coins: &mut Coins<'_, impl Rng>,
-    ) -> Option<(i64, i64)> {
-        let (mut sum, mut weight, mut reached) = (0_i64, 0_i64, false);
+    ) -> Option<(SignedAmount, i64)> {
+        let (mut sum, mut weight, mut reached) = (SignedAmount::ZERO, 0_i64, false);
         let mut position = 0;
         while let Some(candidate) = self.candidates.get(position) {
             let fits = weight + self.heaviest <= self.max_weight;
@@ -155,10 +161,10 @@ impl<'a> Subsets<'a> {
     /// place of the last.
     fn fill(
         &self,
-        target: i64,
-        best: &mut (i64, Vec<usize>),
+        target: SignedAmount,
+        best: &mut Best,
         mut members: Vec<usize>,
-        (mut sum, mut weight): (i64, i64),
+        (mut sum, mut weight): (SignedAmount, i64),
     ) {
         let drawn = members.clone();
         let mut drawn = drawn.iter().peekable();
@@ -177,8 +183,8 @@ impl<'a> Subsets<'a> {
     }
 
     /// Keeps the members with one more, if their sum is less than the best.
-    fn compare(&self, sum: i64, position: usize, best: &mut (i64, Vec<usize>), members: &[usize]) {
-        let with = sum + self.candidates.get(position).map_or(0, |candidate| candidate.amount);
+    fn compare(&self, sum: SignedAmount, position: usize, best: &mut Best, members: &[usize]) {
+        let with = sum + self.candidates.get(position).map_or(SignedAmount::ZERO, |candidate| candidate.amount);
         if with < best.0 {
             best.0 = with;
             best.1.clear();

@@ -1,14 +1,16 @@
 //! The algorithms that look for coins: branch and bound, CoinGrinder, the knapsack solver, single random draw.
 //!
-//! Each is given candidates, that is groups of coins reduced to four numbers, and gives the positions of those to take. Amounts
-//! are in satoshi and fit signed integers: all money is less than a four thousandth of what these hold. Sums that a node could
-//! make larger stop at their bounds.
+//! Each is given candidates, that is groups of coins reduced to four numbers, and gives the positions of those to take. Sums of
+//! amounts that a node could make larger stop at their bounds.
 
 mod branch_and_bound;
 mod coin_grinder;
 mod knapsack;
 mod single_random_draw;
 
+use bitcoin::SignedAmount;
+
+use crate::coin::sum;
 pub use branch_and_bound::branch_and_bound;
 pub use coin_grinder::coin_grinder;
 pub use knapsack::knapsack;
@@ -20,12 +22,12 @@ const MAX_STEPS: usize = 100_000;
 /// A group of coins as the algorithms see it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Candidate {
-    /// What it counts for, in satoshi: the value less the fee for spending it, or the value where the recipients pay the fee.
-    pub amount: i64,
-    /// The fee for spending it now, in satoshi.
-    pub fee: i64,
-    /// The fee for spending it later, at the long-term feerate, in satoshi.
-    pub long_term_fee: i64,
+    /// What it counts for: the value less the fee for spending it, or the value where the recipients pay the fee.
+    pub amount: SignedAmount,
+    /// The fee for spending it now.
+    pub fee: SignedAmount,
+    /// The fee for spending it later, at the long-term feerate.
+    pub long_term_fee: SignedAmount,
     /// The weight of its inputs, in weight units.
     pub weight: i64,
     /// Which group it is.
@@ -56,8 +58,8 @@ fn groups(candidates: &[Candidate], positions: &[usize]) -> Vec<usize> {
 }
 
 /// The sum of all amounts.
-fn total(candidates: &[Candidate]) -> i64 {
-    candidates.iter().fold(0, |sum, candidate| sum.saturating_add(candidate.amount))
+fn total(candidates: &[Candidate]) -> SignedAmount {
+    sum(candidates.iter().map(|candidate| candidate.amount))
 }
 
 #[cfg(test)]

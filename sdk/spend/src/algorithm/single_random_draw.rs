@@ -3,16 +3,22 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
+use bitcoin::SignedAmount;
 use bitcoin::secp256k1::rand::Rng;
 
 use super::{Candidate, Missed, Taken, groups};
 
 /// Draws groups until they come to `target`, which includes change. Where they are too heavy, those with the least amounts
 /// leave again. Candidates have amounts above zero; they are shuffled as far as they are drawn.
-pub fn single_random_draw(candidates: &mut [Candidate], target: i64, max_weight: i64, random: &mut impl Rng) -> Taken {
+pub fn single_random_draw(
+    candidates: &mut [Candidate],
+    target: SignedAmount,
+    max_weight: i64,
+    random: &mut impl Rng,
+) -> Taken {
     // The amount first, so that the least leaves first.
-    let mut drawn: BinaryHeap<Reverse<(i64, usize)>> = BinaryHeap::new();
-    let (mut amount, mut weight, mut too_heavy) = (0_i64, 0_i64, false);
+    let mut drawn: BinaryHeap<Reverse<(SignedAmount, usize)>> = BinaryHeap::new();
+    let (mut amount, mut weight, mut too_heavy) = (SignedAmount::ZERO, 0_i64, false);
     for position in 0..candidates.len() {
         candidates.swap(position, random.gen_range(position..candidates.len()));
         let Some(candidate) = candidates.get(position) else { break };

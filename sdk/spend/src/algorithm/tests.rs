@@ -6,12 +6,32 @@ use proptest::prelude::*;
 
 use super::*;
 
+fn sat(satoshi: i64) -> SignedAmount {
+    SignedAmount::from_sat(satoshi)
+}
+
+fn branch_and_bound(candidates: &mut [Candidate], target: i64, cost_of_change: i64, max_weight: i64) -> Taken {
+    super::branch_and_bound(candidates, sat(target), sat(cost_of_change), max_weight)
+}
+
+fn coin_grinder(candidates: &mut [Candidate], target: i64, change: i64, max_weight: i64) -> Taken {
+    super::coin_grinder(candidates, sat(target), sat(change), max_weight)
+}
+
+fn knapsack(pool: &mut [Candidate], target: i64, change: i64, max_weight: i64, random: &mut StdRng) -> Taken {
+    super::knapsack(pool, sat(target), sat(change), max_weight, random)
+}
+
+fn single_random_draw(candidates: &mut [Candidate], target: i64, max_weight: i64, random: &mut StdRng) -> Taken {
+    super::single_random_draw(candidates, sat(target), max_weight, random)
+}
+
 /// Candidates with these amounts, fees now and later, and weights.
 fn pool(parts: &[(i64, i64, i64, i64)]) -> Vec<Candidate> {
     let candidate = |(group, (amount, fee, long_term_fee, weight)): (usize, &(i64, i64, i64, i64))| Candidate {
-        amount: *amount,
-        fee: *fee,
-        long_term_fee: *long_term_fee,
+        amount: sat(*amount),
+        fee: sat(*fee),
+        long_term_fee: sat(*long_term_fee),
         weight: *weight,
         group,
     };
@@ -28,7 +48,7 @@ fn sum(candidates: &[Candidate], taken: &[usize], of: fn(&Candidate) -> i64) -> 
 }
 
 fn amount(candidates: &[Candidate], taken: &[usize]) -> i64 {
-    sum(candidates, taken, |candidate| candidate.amount)
+    sum(candidates, taken, |candidate| candidate.amount.to_sat())
 }
 
 fn weight(candidates: &[Candidate], taken: &[usize]) -> i64 {
@@ -41,7 +61,7 @@ fn subsets(candidates: &[Candidate]) -> Vec<(i64, i64, i64)> {
         .map(|bits| {
             let members = candidates.iter().enumerate().filter(|(index, _)| bits & (1 << index) != 0);
             members.fold((0, 0, 0), |(amount, weight, waste), (_, one)| {
-                (amount + one.amount, weight + one.weight, waste + one.fee - one.long_term_fee)
+                (amount + one.amount.to_sat(), weight + one.weight, waste + (one.fee - one.long_term_fee).to_sat())
             })
         })
         .collect()
@@ -125,7 +145,7 @@ proptest! {
         // Fees are those of one feerate: all dearer than later ones, or all cheaper.
         let mut pool = pool;
         for candidate in &mut pool {
-            (candidate.fee, candidate.long_term_fee) = (candidate.weight * dear, candidate.weight * 4);
+            (candidate.fee, candidate.long_term_fee) = (sat(candidate.weight * dear), sat(candidate.weight * 4));
         }
         let found = branch_and_bound(&mut pool, target, cost, max_weight);
         let fits = |(amount, weight, _): &(i64, i64, i64)| (target..=target + cost).contains(amount) && *weight <= max_weight;
@@ -135,7 +155,7 @@ proptest! {
             Ok(taken) => {
                 let (amount, weight) = (amount(&pool, &taken), weight(&pool, &taken));
                 prop_assert!(fits(&(amount, weight, 0)));
-                let waste = sum(&pool, &taken, |one| one.fee - one.long_term_fee) + amount - target;
+                let waste = sum(&pool, &taken, |one| (one.fee - one.long_term_fee).to_sat()) + amount - target;
                 // Sets that reach the target and grow on are not looked at, which only cheap fees could make better.
                 if dear >= 4 { prop_assert_eq!(Some(waste), least) } else { prop_assert!(Some(waste) >= least) }
             }

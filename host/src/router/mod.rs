@@ -37,7 +37,6 @@ use outrigger_plugins::pool::{Claimant, Overloaded, Pool, contained};
 use outrigger_plugins::registry::{Registry, Route};
 use outrigger_rpc::{Answer, Call, Dispatch, Failure, Origin, ResultText, half_closed};
 use outrigger_services::{Caller, Scopes};
-use outrigger_wallet_engine::WalletManager;
 pub use rest::PassedRest;
 pub use startup_gate::StartupGate;
 
@@ -55,8 +54,11 @@ pub struct Router {
     absent: Absent,
     /// The way to the node, where calls are passed on.
     passthrough: Option<Arc<Passthrough>>,
-    wallets: Arc<WalletManager>,
+    stands_at_tip: StandsAtTip,
 }
+
+/// Whether the wallet of a name, or the only one, stands at the tip and the node need not be asked for it.
+pub type StandsAtTip = Box<dyn Fn(Option<&str>) -> bool + Send + Sync>;
 
 impl Router {
     /// A router over these parts, with at most `max_long_calls` long polls at a time.
@@ -67,10 +69,10 @@ impl Router {
         scopes: Arc<Scopes>,
         pool: Arc<Pool>,
         max_long_calls: usize,
-        wallets: Arc<WalletManager>,
+        stands_at_tip: StandsAtTip,
     ) -> Self {
         let (long, absent) = (LongCalls::new(max_long_calls), Absent::default());
-        Self { registry, builtins, calls, scopes, pool, long, absent, passthrough: None, wallets }
+        Self { registry, builtins, calls, scopes, pool, long, absent, passthrough: None, stands_at_tip }
     }
 
     /// The way of calls to the node, where they are passed on.
@@ -152,7 +154,7 @@ impl Router {
     /// connections.
     fn finds_wallet_at_tip(&self, method: &MethodSpec, call: &Call) -> bool {
         let wallet = call.origin.wallet.as_deref().or(call.origin.only_wallet.as_deref());
-        method.inline && method.wallet_only && self.wallets.stands_at_tip(wallet)
+        method.inline && method.wallet_only && (self.stands_at_tip)(wallet)
     }
 
     /// Runs a call in its lane. Returns whether it ran on this thread, and so has returned.

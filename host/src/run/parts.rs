@@ -183,7 +183,9 @@ impl Parts {
             .map_err(|error| failed("built-in methods")(error.into()))?;
         let pool = Arc::new(pool);
         let long = config.rpc.max_long_calls();
-        let router = Router::new(registry.clone(), builtins, calls, scopes, pool.clone(), long, manager.clone());
+        let wallets = manager.clone();
+        let stands_at_tip = Box::new(move |wallet: Option<&str>| wallets.stands_at_tip(wallet));
+        let router = Router::new(registry.clone(), builtins, calls, scopes, pool.clone(), long, stands_at_tip);
         let router = match passthrough {
             Some(passthrough) => router.in_front_of(passthrough),
             None => router,

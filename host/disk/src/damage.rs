@@ -13,9 +13,7 @@ use parking_lot::{Mutex, MutexGuard};
     file.display()
 )]
 pub struct Damage {
-    /// The file.
     pub file: PathBuf,
-    /// The table.
     pub table: &'static str,
     /// The row's key, in hexadecimal, or what was met instead of a row.
     pub place: String,
@@ -51,7 +49,6 @@ impl OpenFile {
         Self(FileNumber(number))
     }
 
-    /// Its number.
     pub fn number(&self) -> FileNumber {
         self.0
     }

@@ -12,6 +12,7 @@ pub use damage::Damage;
 pub use environment::{DATA_FILE, Environment, LOCK_FILE, Opening};
 pub use examine::{Examined, META, examine, glance};
 pub use fault::name_files_of_failed_accesses;
+pub use heed::{Error as StorageError, MdbError};
 pub use make::{MAKING, MakeError, finish, make, make_by, sign};
 pub use table::{CHECK_LEN, Checksum, Pair, Rows, Table, TableError};
 

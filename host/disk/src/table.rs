@@ -23,7 +23,6 @@ const SHOWN_KEY: usize = 40;
 /// Why a table could not be read or written.
 #[derive(Debug, thiserror::Error)]
 pub enum TableError {
-    /// LMDB failed.
     #[error("{0}")]
     Storage(#[from] heed::Error),
     /// The file is damaged.
@@ -44,7 +43,6 @@ impl Checksum {
         Self(xxh3_64(table.as_bytes()))
     }
 
-    /// The checksum of a row.
     fn row(self, key: &[u8], value: &[u8]) -> [u8; CHECK_LEN] {
         // XXH3 is faster without a seed on long values, so only the key is seeded. Half of a good hash is a good hash, too.
         let [a, b, c, d, ..] = (xxh3_64(value) ^ xxh3_64_with_seed(key, self.0)).to_le_bytes();

@@ -21,10 +21,8 @@ pub enum NodeError {
     /// It refuses the request, for this reason.
     #[error("{0}")]
     Refused(String),
-    /// Its storage failed.
     #[error("{0}")]
     Storage(String),
-    /// An internal error.
     #[error("{0}")]
     Internal(String),
 }

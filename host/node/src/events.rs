@@ -21,29 +21,17 @@ pub enum Removal {
 #[derive(Clone, Debug)]
 pub enum NodeEvent {
     /// A block became part of the best chain.
-    BlockConnected {
-        /// The block.
-        hash: BlockHash,
-        /// Its height.
-        height: u32,
-    },
+    BlockConnected { hash: BlockHash, height: u32 },
     /// A block left the best chain.
-    BlockDisconnected {
-        /// The block.
-        hash: BlockHash,
-        /// Its height.
-        height: u32,
-    },
+    BlockDisconnected { hash: BlockHash, height: u32 },
     /// A submission or a reorganisation came to its end with this tip.
     TipChanged {
         /// The new tip.
         hash: BlockHash,
-        /// Its height.
         height: u32,
     },
     /// A transaction entered the mempool.
     TransactionAdded {
-        /// The transaction.
         transaction: Arc<Transaction>,
         /// When it entered, in seconds of the node's time.
         time: u64,
@@ -52,9 +40,7 @@ pub enum NodeEvent {
     },
     /// A transaction left the mempool.
     TransactionRemoved {
-        /// Its id.
         txid: Txid,
-        /// Why.
         reason: Removal,
         /// The mempool's sequence without it.
         sequence: u64,

@@ -11,9 +11,7 @@ const PUBLIC_SIGNET: &str = "512103ad5e0edad18cb1f0fc0d28a3d4f1f3e445640337489ab
 /// A chain. All signets have the same genesis block, so their challenge tells them apart.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ChainIdentity {
-    /// Its genesis block.
     pub genesis: BlockHash,
-    /// The challenge of a signet.
     pub signet_challenge: Option<ScriptBuf>,
 }
 
@@ -25,7 +23,6 @@ impl ChainIdentity {
         Self { genesis: genesis_block(network).block_hash(), signet_challenge }
     }
 
-    /// The signet with this challenge.
     pub fn signet(challenge: ScriptBuf) -> Self {
         Self { signet_challenge: Some(challenge), ..Self::of(Network::Signet) }
     }

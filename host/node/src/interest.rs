@@ -18,7 +18,6 @@ pub fn script_hash_interest(hash: &[u8]) -> u64 {
     eight(hash, 0)
 }
 
-/// The interest in a script.
 pub fn script_interest(script: &Script) -> u64 {
     script_hash_interest(sha256::Hash::hash(script.as_bytes()).as_byte_array())
 }

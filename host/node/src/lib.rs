@@ -74,16 +74,13 @@ pub struct Link {
 /// What says that there is something to read at a node in another process.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum HintSource {
-    /// Its notifications.
     Zmq,
     /// A call that waits there for a block; its mempool is polled.
     Wait,
-    /// It is polled.
     Poll,
 }
 
 impl HintSource {
-    /// Its name.
     pub fn name(self) -> &'static str {
         match self {
             Self::Zmq => "zmq",
@@ -99,15 +96,9 @@ pub enum Gap {
     /// It lacks none that it should have.
     None,
     /// It has dropped them.
-    Pruned {
-        /// That height.
-        first: u32,
-    },
+    Pruned { first: u32 },
     /// It began with a snapshot of the unspent outputs (assumeutxo), and fetches and validates the blocks before that in the background.
-    Background {
-        /// That height.
-        first: u32,
-    },
+    Background { first: u32 },
 }
 
 /// A node. All its functions fail with [`NodeError`].
@@ -188,10 +179,8 @@ pub trait Node: Send + Sync {
     /// Validates a block on top of the tip, except its proof of work (BIP 23 proposals).
     fn check_block(&self, raw: &[u8]) -> Result<Verdict>;
 
-    /// Submits a block (submitblock).
     fn submit_block(&self, raw: &[u8]) -> Result<Verdict>;
 
-    /// Submits a header (submitheader).
     fn submit_header(&self, raw: &[u8]) -> Result<Verdict>;
 
     /// Marks a block as invalid (invalidateblock).
@@ -297,7 +286,6 @@ pub trait Node: Send + Sync {
 
 /// A block and the ids of its transactions, which are costly to compute.
 pub struct ReadBlock {
-    /// The block.
     pub block: Block,
     /// The ids of its transactions, in their order.
     pub txids: Vec<Txid>,

@@ -42,7 +42,6 @@ type Result<T> = std::result::Result<T, MempoolFileError>;
 pub struct SavedTransaction {
     /// Its serialisation, with witness.
     pub raw: Arc<[u8]>,
-    /// Its id.
     pub txid: Txid,
     /// When it came, in Unix seconds.
     pub time: i64,

@@ -54,7 +54,6 @@ pub struct ScriptSet {
 }
 
 impl ScriptSet {
-    /// Adds a script.
     pub fn insert(&mut self, script: &Script) {
         if self.hashes.insert(script_hash(script)) {
             self.bytes.extend_from_slice(script.as_bytes());
@@ -63,7 +62,6 @@ impl ScriptSet {
         }
     }
 
-    /// The scripts.
     pub fn scripts(&self) -> impl Iterator<Item = &[u8]> {
         let begins = std::iter::once(0).chain(self.ends.iter().copied());
         begins.zip(&self.ends).filter_map(|(begin, end)| self.bytes.get(begin..*end))
@@ -87,9 +85,7 @@ impl ScriptSet {
 
 /// A block with something to find, or one that cannot be read.
 pub struct FoundBlock {
-    /// Its hash.
     pub hash: BlockHash,
-    /// Its height.
     pub height: u32,
     /// The greatest time of it and all before it, in seconds.
     pub max_time: u32,

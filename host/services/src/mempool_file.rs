@@ -17,7 +17,6 @@ const FILE_NAME: &str = "mempool.dat";
 /// Why a mempool was not written to a file or read from one. What was read before has been taken in.
 #[derive(Debug, thiserror::Error)]
 pub enum SavedMempoolError {
-    /// There is no folder for it.
     #[error("this host has no folder for the mempool's file")]
     NoFolder,
     /// The file may not or cannot be read or written.
@@ -26,7 +25,6 @@ pub enum SavedMempoolError {
     /// It is none of a mempool, or damaged.
     #[error(transparent)]
     Contents(#[from] MempoolFileError),
-    /// The node failed.
     #[error(transparent)]
     Node(#[from] NodeError),
 }

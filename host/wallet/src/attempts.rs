@@ -25,7 +25,6 @@ const BUSY: &str = "Error: Attempts to unlock this wallet are slowed after wrong
 pub struct AllAttempts(Mutex<HashMap<String, Arc<UnlockAttempts>>>);
 
 impl AllAttempts {
-    /// Those of a wallet.
     pub fn of(&self, wallet: &str) -> Arc<UnlockAttempts> {
         let mut all = self.0.lock();
         // What no loaded wallet has, and nobody guessed at, tells nothing.

@@ -54,7 +54,7 @@ impl Wallet {
         // Also in a wallet that is read-only.
         Ok(self.write_in(&self.lock_writes(), |write| {
             // What came while the copy was made may not be in it.
-            if write.t.changes(&write.txn)? == before {
+            if write.t.changes(write.reads())? == before {
                 write.meta.backup_needed = false;
             }
             write.meta.last_backup = now;

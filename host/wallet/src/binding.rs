@@ -2,8 +2,6 @@
 
 use std::sync::Arc;
 
-use bitcoin::BlockHash;
-use bitcoin::hashes::Hash;
 use outrigger_node::ChainIdentity;
 
 use super::Shared;
@@ -19,34 +17,18 @@ impl Wallet {
     /// [`WalletError::OtherChain`].
     pub(super) fn of_chain(name: String, store: Store, shared: Arc<Shared>) -> Result<Self> {
         let expected = shared.node.chain();
-        match stored_chain(&store)? {
-            Some(found) if found.genesis != expected.genesis => Err(WalletError::OtherChain { found, expected }),
-            Some(found) if found.signet_challenge.is_some() && found != expected => {
-                Err(WalletError::OtherChain { found, expected })
-            }
-            _ => Self::new(name, store, shared),
+        let found = stored_chain(&store)?;
+        let other_signet = found.signet_challenge.is_some() && found != expected;
+        if found.genesis != expected.genesis || other_signet {
+            return Err(WalletError::OtherChain { found, expected });
         }
-    }
-
-    /// Binds a wallet that was made before wallets were bound. It has followed the node's chain to its tip, so it is of that chain;
-    /// where the node is away, that is not known yet.
-    pub(super) fn bind(&self) -> Result<()> {
-        let t = &self.store.tables;
-        if t.meta.get(&*self.store.read()?, CHAIN)?.is_some() || self.lag.lock().is_some() {
-            return Ok(());
-        }
-        let chain = self.shared.node.chain().to_bytes();
-        self.write(|write| Ok(write.t.meta.put(&mut write.txn, CHAIN, &chain)?))
+        Self::new(name, store, shared)
     }
 }
 
-/// The chain that a wallet is of, as far as its file says: that of its row, else that of the genesis block, if it has followed it.
-fn stored_chain(store: &Store) -> Result<Option<ChainIdentity>> {
+/// The chain that a wallet is of.
+fn stored_chain(store: &Store) -> Result<ChainIdentity> {
     let txn = store.read()?;
-    if let Some(row) = store.tables.meta.get(&txn, CHAIN)? {
-        return Ok(Some(ChainIdentity::from_bytes(row).ok_or(WalletError::damaged(row.len()))?));
-    }
-    let first = store.tables.blocks.get(&txn, &0_u32.to_be_bytes())?;
-    let genesis = first.and_then(|row| BlockHash::from_slice(row).ok());
-    Ok(genesis.map(|genesis| ChainIdentity { genesis, signet_challenge: None }))
+    let row = store.tables.meta.get(&txn, CHAIN)?.ok_or(WalletError::damaged(0))?;
+    ChainIdentity::from_bytes(row).ok_or(WalletError::damaged(row.len()))
 }

@@ -17,7 +17,6 @@ const MAX_BRANCHES: usize = 4096;
 pub(super) struct EncryptedBranches(Mutex<HashMap<Vec<u8>, Vec<u8>>>);
 
 impl EncryptedBranches {
-    /// Forgets all.
     pub(super) fn clear(&self) {
         *self.0.lock() = HashMap::new();
     }

@@ -5,14 +5,14 @@ use bitcoin::{OutPoint, Script};
 use super::error::Result;
 use super::ownership::outputs_key;
 use super::store::rows::{CoinRow, ScriptRow};
-use super::store::tables::{get, outpoint_from, outpoint_key, put, script_key};
+use super::store::tables::{get, outpoint_from, outpoint_key, script_key};
 use super::write::Write;
 
 impl Write<'_> {
     /// Enters a coin, or changes it.
     pub fn put_coin(&mut self, outpoint: &OutPoint, coin: &CoinRow) -> Result<()> {
         let key = outpoint_key(outpoint);
-        let former: Option<CoinRow> = get(self.t.coins, &self.txn, &key)?;
+        let former: Option<CoinRow> = get(self.t.coins, self.reads(), &key)?;
         if former.as_ref() == Some(coin) {
             return Ok(());
         }
@@ -21,15 +21,15 @@ impl Write<'_> {
         }
         self.sums.note(&outpoint.txid, coin, 1);
         self.wallet.follow_coin(outpoint);
-        put(self.t.coins, &mut self.txn, &key, coin)
+        self.store_row(self.t.coins, &key, coin)
     }
 
     /// Takes a coin away, if there is one.
     pub fn delete_coin(&mut self, outpoint: &OutPoint) -> Result<()> {
         let key = outpoint_key(outpoint);
-        if let Some(coin) = get(self.t.coins, &self.txn, &key)? {
+        if let Some(coin) = get(self.t.coins, self.reads(), &key)? {
             self.sums.note(&outpoint.txid, &coin, -1);
-            self.t.coins.delete(&mut self.txn, &key)?;
+            self.delete(self.t.coins, &key)?;
         }
         Ok(())
     }
@@ -37,18 +37,18 @@ impl Write<'_> {
     /// Whether a script was spent from. Where it is now, it is marked, and with it the coins that it has.
     pub fn mark_spent_from(&mut self, script: &Script, now: bool) -> Result<bool> {
         let key = script_key(script);
-        let row: Option<ScriptRow> = get(self.t.scripts, &self.txn, &key)?;
+        let row: Option<ScriptRow> = get(self.t.scripts, self.reads(), &key)?;
         let row = match row {
             Some(row) if now && !row.spent_from => row,
             other => return Ok(other.is_some_and(|row| row.spent_from)),
         };
-        put(self.t.scripts, &mut self.txn, &key, &ScriptRow { spent_from: true, ..row })?;
+        self.store_row(self.t.scripts, &key, &ScriptRow { spent_from: true, ..row })?;
         let mut outputs = Vec::new();
-        for entry in self.t.outputs.prefix_iter(&self.txn, &outputs_key(script))? {
+        for entry in self.t.outputs.prefix_iter(self.reads(), &outputs_key(script))? {
             outputs.push(outpoint_from(entry?.0.get(32..).unwrap_or_default())?);
         }
         for outpoint in outputs {
-            let coin: Option<CoinRow> = get(self.t.coins, &self.txn, &outpoint_key(&outpoint))?;
+            let coin: Option<CoinRow> = get(self.t.coins, self.reads(), &outpoint_key(&outpoint))?;
             if let Some(coin) = coin.filter(|coin| coin.script.as_script() == script) {
                 self.put_coin(&outpoint, &CoinRow { reused: true, ..coin })?;
             }

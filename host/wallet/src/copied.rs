@@ -4,9 +4,9 @@ use std::path::Path;
 
 use bitcoin::Txid;
 
-use super::Settings;
 use super::error::Result;
 use super::files;
+use super::settings::Settings;
 use super::store::Store;
 use super::store::tables::put;
 

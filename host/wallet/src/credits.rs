@@ -4,7 +4,6 @@ use std::collections::{HashMap, HashSet};
 
 use bitcoin::{Amount, Script, ScriptBuf, Txid};
 use foldhash::fast::RandomState;
-use heed::RoTxn;
 use outrigger_service::wallet::{
     Ownership, Received, ReceivedBy, ReceivedQuery, WalletOutputView, WalletTransaction, WalletTransactionView,
 };
@@ -13,7 +12,7 @@ use outrigger_values::amount::Saturating;
 
 use super::error::{Result, WalletError};
 use super::labels::Labels;
-use super::store::Tables;
+use super::store::{Reading, Tables};
 
 /// The most transactions for which room is made before they are read.
 const MAX_RESERVED: usize = 1 << 17;
@@ -89,7 +88,7 @@ impl Credits {
     ///
     /// # Errors
     /// When the storage fails, or holds what was never written.
-    pub fn read(tables: &Tables, txn: &RoTxn<'_>) -> Result<Self> {
+    pub fn read(tables: &Tables, txn: &Reading<'_>) -> Result<Self> {
         let rows = usize::try_from(tables.transactions.len(txn)?).map_or(MAX_RESERVED, |rows| rows.min(MAX_RESERVED));
         let mut credits =
             Self { transactions: Vec::with_capacity(rows), outputs: Vec::with_capacity(rows), scripts: Vec::new() };

@@ -123,7 +123,6 @@ pub type Derived = Vec<(u32, Vec<ScriptBuf>)>;
 
 /// Where scripts come from.
 enum Source<'a> {
-    /// Any descriptor.
     Descriptor(&'a Descriptor),
     /// One key below an extended public key.
     Plain(Plain),

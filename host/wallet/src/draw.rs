@@ -11,9 +11,9 @@ use super::imported::{Learned, p2sh, p2wpkh};
 use super::keypool::LAST_INDEX;
 use super::live::Wallet;
 use super::ownership::{address_script, outputs_key, p2pkh};
-use super::store::Tables;
 use super::store::rows::DescriptorRow;
 use super::store::tables::{hash160, number_from, script_key};
+use super::store::{Reading, Tables};
 use super::write::Write;
 
 /// The most scripts that one call derives ahead, per descriptor.
@@ -45,7 +45,7 @@ pub fn can_derive(wallet: &Wallet, number: u32, row: &DescriptorRow) -> Result<b
 }
 
 /// Whether a fresh address of any type can be had on a side: of an active descriptor or of the imported keypool.
-fn gives_addresses(t: &Tables, txn: &heed::RoTxn<'_>, wallet: &Wallet, internal: bool) -> Result<bool> {
+fn gives_addresses(t: &Tables, txn: &Reading<'_>, wallet: &Wallet, internal: bool) -> Result<bool> {
     for kind in KINDS {
         let Some(number) = t.active.get(txn, &[kind, u8::from(internal)])? else { continue };
         let number = number_from(number)?;
@@ -65,7 +65,7 @@ impl Write<'_> {
     /// In the order of the outputs: a later one may pay to a script that an earlier one had derived.
     pub fn note_payments<'s>(&mut self, scripts: impl Iterator<Item = &'s Script>) -> Result<()> {
         for script in scripts {
-            let Some(row) = self.t.script(&self.txn, script)? else { continue };
+            let Some(row) = self.t.script(self.reads(), script)? else { continue };
             for (number, index) in row.owners {
                 self.note_use(number, index)?;
             }
@@ -74,7 +74,7 @@ impl Write<'_> {
     }
 
     fn note_use(&mut self, number: u32, index: u32) -> Result<()> {
-        let Some(mut row) = self.t.descriptor(&self.txn, number)?.filter(|row| row.ranged) else { return Ok(()) };
+        let Some(mut row) = self.t.descriptor(self.reads(), number)?.filter(|row| row.ranged) else { return Ok(()) };
         let passed = row.next_index..index.saturating_add(1);
         if !passed.is_empty() {
             if row.active && !row.internal {
@@ -90,7 +90,7 @@ impl Write<'_> {
     fn enter_addresses(&mut self, number: u32, row: &DescriptorRow, indexes: std::ops::Range<u32>) -> Result<()> {
         for script in self.addresses(number, row, indexes)? {
             let Some(address) = address_script(&script) else { continue };
-            if self.t.labels.get(&self.txn, &script_key(&address))?.is_none() {
+            if self.t.labels.get(self.reads(), &script_key(&address))?.is_none() {
                 self.put_label(&script, "", true)?;
             }
         }
@@ -112,13 +112,13 @@ impl Write<'_> {
 
     /// The first script that was derived at an index when the key was at hand.
     fn derived_script(&self, number: u32, index: u32) -> Result<Option<ScriptBuf>> {
-        let expansion = self.wallet.expand_derived(&self.txn, (number, index))?;
+        let expansion = self.wallet.expand_derived(self.reads(), (number, index))?;
         Ok(expansion.and_then(|expansion| expansion.scripts.into_iter().next()).map(|script| script.script_pubkey))
     }
 
     /// Takes the oldest key of the imported keypool, and gives its script of a kind.
     fn take_from_pool(&mut self, kind: AddressType, internal: bool) -> Result<Option<ScriptBuf>> {
-        let first = self.t.imported_pool.prefix_iter(&self.txn, &[u8::from(internal)])?.next().transpose()?;
+        let first = self.t.imported_pool.prefix_iter(self.reads(), &[u8::from(internal)])?.next().transpose()?;
         let Some((place, hash)) = first.map(|(place, hash)| (place.to_vec(), hash.to_vec())) else { return Ok(None) };
         let hash = <[u8; 20]>::try_from(hash).map_err(|hash| WalletError::damaged(hash.len()))?;
         let script = match kind {
@@ -127,9 +127,9 @@ impl Write<'_> {
             AddressType::Bech32 => p2wpkh(&hash),
             AddressType::Bech32m => return Ok(None),
         };
-        self.t.imported_pool.delete(&mut self.txn, &place)?;
+        self.delete(self.t.imported_pool, &place)?;
         let mut learned = Learned::default();
-        let timestamp = self.t.imported_key(&self.txn, &hash)?.map_or(1, |row| row.timestamp);
+        let timestamp = self.t.imported_key(self.reads(), &hash)?.map_or(1, |row| row.timestamp);
         self.watch(&script, timestamp, &mut learned)?;
         let mut touched = Vec::new();
         self.settle(learned, &mut touched)?;
@@ -139,23 +139,23 @@ impl Write<'_> {
 
     /// The numbers of the active descriptors.
     fn active_descriptors(&self) -> Result<Vec<u32>> {
-        self.t.active.iter(&self.txn)?.map(|entry| number_from(entry?.1)).collect()
+        self.t.active.iter(self.reads())?.map(|entry| number_from(entry?.1)).collect()
     }
 
     fn next_script(&mut self, kind: AddressType, internal: bool) -> Result<ScriptBuf> {
         let place = [kind as u8, u8::from(internal)];
-        let Some(number) = self.t.active.get(&self.txn, &place)?.map(number_from).transpose()? else {
+        let Some(number) = self.t.active.get(self.reads(), &place)?.map(number_from).transpose()? else {
             if let Some(script) = self.take_from_pool(kind, internal)? {
                 return Ok(script);
             }
-            if !gives_addresses(&self.t, &self.txn, self.wallet, internal)? {
+            if !gives_addresses(&self.t, self.reads(), self.wallet, internal)? {
                 let detail = "Error: This wallet has no available keys";
                 return Err(ServiceError::new(ErrorKind::Refused, detail).into());
             }
             let detail = format!("Error: No {} addresses available.", type_name(kind));
             return Err(ServiceError::new(ErrorKind::KeypoolRanOut, detail).into());
         };
-        let mut row = self.t.descriptor(&self.txn, number)?.ok_or(WalletError::damaged(0))?;
+        let mut row = self.t.descriptor(self.reads(), number)?.ok_or(WalletError::damaged(0))?;
         self.top_up(number, &mut row)?;
         let index = row.next_index;
         if !has_next(&row) {
@@ -169,14 +169,14 @@ impl Write<'_> {
 
     /// Gives back the index of an address that was drawn and is not needed, where it is the last one that was drawn.
     fn give_back(&mut self, script: &Script) -> Result<bool> {
-        let Some(known) = self.t.script(&self.txn, script)? else { return Ok(false) };
+        let Some(known) = self.t.script(self.reads(), script)? else { return Ok(false) };
         let mut given_back = false;
         // A transaction that pays to it may be refused now and confirm later.
-        if self.t.outputs.prefix_iter(&self.txn, &outputs_key(script))?.next().is_some() {
+        if self.t.outputs.prefix_iter(self.reads(), &outputs_key(script))?.next().is_some() {
             return Ok(false);
         }
         for (number, index) in known.owners {
-            let Some(mut row) = self.t.descriptor(&self.txn, number)? else { continue };
+            let Some(mut row) = self.t.descriptor(self.reads(), number)? else { continue };
             if row.ranged && row.next_index == index.saturating_add(1) {
                 row.next_index = index;
                 self.put_descriptor(number, &row)?;
@@ -225,7 +225,7 @@ impl Wallet {
         self.encryption_key()?;
         Ok(self.write(|write| {
             for number in write.active_descriptors()? {
-                if let Some(mut row) = write.t.descriptor(&write.txn, number)? {
+                if let Some(mut row) = write.t.descriptor(write.reads(), number)? {
                     write.top_up_to(number, &mut row, size)?;
                 }
             }
@@ -240,7 +240,7 @@ impl Wallet {
     pub fn set_label(&self, script: ScriptBuf, label: String) -> ServiceResult<()> {
         check_label(&label)?;
         Ok(self.write(|write| {
-            let row = write.t.script(&write.txn, &script)?;
+            let row = write.t.script(write.reads(), &script)?;
             let ours = row.is_some_and(|row| row.ownership() != Ownership::None);
             write.put_label(&script, &label, ours)
         })?)

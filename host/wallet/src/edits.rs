@@ -36,7 +36,7 @@ impl Wallet {
     /// `NotFound`; `Refused` when it is in the chain, in the mempool or conflicted.
     pub fn abandon(&self, txid: Txid) -> ServiceResult<()> {
         Ok(self.write(|write| {
-            let row = write.t.transaction(&write.txn, &txid)?.ok_or_else(unknown_transaction)?;
+            let row = write.t.transaction(write.reads(), &txid)?.ok_or_else(unknown_transaction)?;
             if !matches!(row.state, TxState::Inactive | TxState::Abandoned) {
                 return Err(ServiceError::new(ErrorKind::Refused, "Transaction not eligible for abandonment").into());
             }
@@ -48,7 +48,7 @@ impl Wallet {
 impl Write<'_> {
     /// Stores a text with a transaction; an empty one is taken away.
     pub fn set_text(&mut self, txid: Txid, key: String, value: String) -> Result<()> {
-        let mut row = self.t.transaction(&self.txn, &txid)?.ok_or_else(unknown_transaction)?;
+        let mut row = self.t.transaction(self.reads(), &txid)?.ok_or_else(unknown_transaction)?;
         row.metadata.retain(|(other, _)| *other != key);
         if !value.is_empty() {
             row.metadata.push((key, value));

@@ -20,8 +20,8 @@ use outrigger_service::{ErrorKind, ServiceError};
 use secp256k1::rand::{RngCore, thread_rng};
 use zeroize::Zeroizing;
 
-use super::Settings;
 use super::error::{Result, WalletError};
+use super::settings::Settings;
 use super::store::rows::EncryptionRow;
 use super::store::tables::ENCRYPTION;
 use outrigger_disk::pages::DataFile;

@@ -10,23 +10,22 @@ use outrigger_service::{ErrorKind, ServiceError};
 use super::layout::{LAST_OF_FORMER, LAYOUT};
 use outrigger_base::client_files::ClientFileError;
 use outrigger_disk::pages::Fault;
-use outrigger_disk::{Damage, MakeError, TableError, is_full};
+use outrigger_disk::{Damage, MakeError, MdbError, StorageError, TableError, is_full};
 
 /// Why the engine did not do what it was asked. Whatever it was, the write it happened in was aborted whole.
 #[derive(Debug, thiserror::Error)]
 pub enum WalletError {
-    /// LMDB failed.
     #[error("the wallet's storage failed: {0}")]
-    Storage(heed::Error),
+    Storage(StorageError),
     /// The address space that was reserved when the wallet was loaded is full.
     #[error(
         "the wallet fills the space that it got when it was loaded, so nothing was stored; unload and load it, and it gets \
          four times its size ({0})"
     )]
-    MapFull(heed::Error),
+    MapFull(StorageError),
     /// The disk is full or fails.
     #[error("the wallet's storage is full or fails, so nothing was stored: {0}")]
-    Full(heed::Error),
+    Full(StorageError),
     /// A row does not read as what it must be.
     #[error("the wallet's storage is damaged: {0}")]
     Damaged(WireError),
@@ -38,7 +37,6 @@ pub enum WalletError {
     LoadList {
         /// Its file.
         path: PathBuf,
-        /// Why.
         reason: String,
     },
     /// A file that a client named may not or cannot be read or written.
@@ -57,23 +55,13 @@ pub enum WalletError {
     },
     /// The wallet's file is damaged, which was seen before it was opened.
     #[error("The file {} is damaged: {fault}.", file.display())]
-    BadFile {
-        /// The file.
-        file: PathBuf,
-        /// What is wrong with it.
-        fault: Fault,
-    },
+    BadFile { file: PathBuf, fault: Fault },
     /// The wallet's file is damaged, which was seen when a row was read.
     #[error(transparent)]
     Damage(Damage),
     /// A stored descriptor does not parse or derive.
     #[error("the stored descriptor {number} cannot be used: {reason}")]
-    BadDescriptor {
-        /// Its number.
-        number: u32,
-        /// Why.
-        reason: String,
-    },
+    BadDescriptor { number: u32, reason: String },
     /// The chain cannot give a block of its own best chain.
     #[error("the chain cannot give block {0}")]
     MissingBlock(String),
@@ -111,7 +99,6 @@ pub enum WalletError {
     Rewind {
         /// The last block that both have, as far as the wallet knows.
         fork: BlockHash,
-        /// Its height.
         height: u32,
         /// How many blocks of the wallet come after it.
         depth: u32,
@@ -123,12 +110,7 @@ pub enum WalletError {
         "Wallet loading failed. Wallet files should not be reused across chains. The wallet is of {found}, and the node is on \
          {expected}."
     )]
-    OtherChain {
-        /// The wallet's.
-        found: ChainIdentity,
-        /// The node's.
-        expected: ChainIdentity,
-    },
+    OtherChain { found: ChainIdentity, expected: ChainIdentity },
     /// The node could not be asked.
     #[error(transparent)]
     Node(#[from] NodeError),
@@ -191,11 +173,11 @@ impl From<TableError> for WalletError {
     }
 }
 
-impl From<heed::Error> for WalletError {
-    fn from(error: heed::Error) -> Self {
+impl From<StorageError> for WalletError {
+    fn from(error: StorageError) -> Self {
         match &error {
-            heed::Error::Mdb(heed::MdbError::MapFull) => Self::MapFull(error),
-            heed::Error::Io(cause) if is_full(cause) => Self::Full(error),
+            StorageError::Mdb(MdbError::MapFull) => Self::MapFull(error),
+            StorageError::Io(cause) if is_full(cause) => Self::Full(error),
             _ => Self::Storage(error),
         }
     }

@@ -157,7 +157,6 @@ fn collect(folder: &Path, name: &str, depth: usize, names: &mut Vec<String>) -> 
     Ok(())
 }
 
-/// Those that are absolute paths.
 fn collect_absolute(folder: &Path, names: &mut Vec<String>) -> Result<()> {
     for entry in fs::read_dir(folder)? {
         let path = entry?.path();
@@ -186,7 +185,6 @@ pub fn forget_former_key(folder: &Path) -> io::Result<()> {
     }
 }
 
-/// Whether one may be.
 pub fn may_have_former_key(folder: &Path) -> bool {
     folder.join(FORMER_KEY_FILE).exists()
 }

@@ -4,7 +4,6 @@
 use std::ops::Range;
 
 use bitcoin::Network;
-use heed::RoTxn;
 use outrigger_descriptor::{Checksum, Descriptor, Expansion};
 use outrigger_memory::parallel::map;
 use outrigger_memory::wipe_stack;
@@ -14,6 +13,7 @@ use super::encrypt::EncryptionKey;
 use super::error::{Result, WalletError};
 use super::keypool::private_key_of;
 use super::live::Wallet;
+use super::store::Reading;
 use super::store::tables::place_key;
 use super::write::Write;
 
@@ -28,7 +28,7 @@ impl Write<'_> {
         for expanded in map(range.collect(), EXPANSIONS_PER_BATCH, expand) {
             let (index, Expansion { scripts }) = expanded.map_err(|error| bad_descriptor(number, &error))?;
             let texts: Vec<&str> = scripts.iter().map(|script| script.definite.as_str()).collect();
-            self.t.derived.put(&mut self.txn, &place_key(number, index), texts.join("\n").as_bytes())?;
+            self.put(self.t.derived, &place_key(number, index), texts.join("\n").as_bytes())?;
             derived.push((index, scripts.into_iter().map(|script| script.script_pubkey).collect()));
         }
         // Rescans and the following of the chain come here too, on threads that no call of a plugin wipes.
@@ -39,7 +39,7 @@ impl Write<'_> {
 
 impl Wallet {
     /// What a descriptor with a hardened step below the public key means at a place, as it was kept.
-    pub(super) fn expand_derived(&self, txn: &RoTxn<'_>, place: DescriptorPosition) -> Result<Option<Expansion>> {
+    pub(super) fn expand_derived(&self, txn: &Reading<'_>, place: DescriptorPosition) -> Result<Option<Expansion>> {
         let (number, index) = place;
         let texts = self.store.tables.derived.get(txn, &place_key(number, index))?;
         texts.map(|texts| read_derived(number, texts, self.shared.network)).transpose()
@@ -48,7 +48,7 @@ impl Wallet {
     /// A descriptor with its private keys, where the wallet has them.
     pub(super) fn private_descriptor(
         &self,
-        txn: &RoTxn<'_>,
+        txn: &Reading<'_>,
         number: u32,
         encryption_key: &EncryptionKey,
     ) -> Result<Option<Descriptor>> {

@@ -19,7 +19,7 @@ use super::live::Wallet;
 use super::ownership::address_script;
 use super::rescan;
 use super::store::rows::{DescriptorRow, KeyRow, RescanRow, ScriptRow};
-use super::store::tables::{hash160, put};
+use super::store::tables::hash160;
 use super::write::Write;
 
 /// A first import whose range begins no higher than this is derived from index 0 on, as in bitcoind; another from the begin
@@ -112,7 +112,7 @@ impl Write<'_> {
             Import::Parts { parts } => parts.iter().map(|part| part.timestamp).min().unwrap_or(u64::MAX),
         };
         let row = rescan::begin(requests.iter().map(timestamp).fold(u64::from(self.synced.time), u64::min));
-        put(self.t.meta, &mut self.txn, b"rescan", &row)?;
+        self.store_row(self.t.meta, b"rescan", &row)?;
         Ok(Some(row))
     }
 
@@ -143,7 +143,7 @@ impl Write<'_> {
             let internal = if paired { position == 1 } else { import.internal.unwrap_or(false) };
             let identity = parsed.to_public_string();
             let known = match self.find_descriptor(&parsed)? {
-                Some(number) => self.t.descriptor(&self.txn, number)?.map(|row| (number, row)),
+                Some(number) => self.t.descriptor(self.reads(), number)?.map(|row| (number, row)),
                 None => None,
             };
             if let (Some((_, row)), true) = (&known, parsed.is_ranged())
@@ -313,7 +313,7 @@ impl Write<'_> {
             return Ok(Err(ImportOutcome::PrivateKeysDisabled));
         }
         for script in &import.script_pubkeys {
-            let row = self.t.script(&self.txn, script)?;
+            let row = self.t.script(self.reads(), script)?;
             if row.as_ref().map(ScriptRow::ownership) == Some(Ownership::Spendable) {
                 return Ok(Err(ImportOutcome::AlreadyOwned { script: script.clone() }));
             }
@@ -347,8 +347,8 @@ impl Write<'_> {
         for (number, (wif, public_key)) in keys.into_iter().enumerate() {
             self.check_chunk(number)?;
             let place = private_key_at(&hash160(&public_key));
-            if self.t.keys.get(&self.txn, &place)?.is_none() {
-                self.t.keys.put(&mut self.txn, &place, &encryption_key.wrap(&place, wif.expose())?)?;
+            if self.t.keys.get(self.reads(), &place)?.is_none() {
+                self.put(self.t.keys, &place, &encryption_key.wrap(&place, wif.expose())?)?;
             }
             self.learn_key(origins.key_row(public_key, true), &mut learned)?;
         }
@@ -372,7 +372,7 @@ impl Write<'_> {
             let number = self.meta.next_pool;
             self.meta.next_pool += 1;
             let place = [&[u8::from(import.internal)], number.to_be_bytes().as_slice()].concat();
-            self.t.imported_pool.put(&mut self.txn, &place, &hash160(&public_key))?;
+            self.put(self.t.imported_pool, &place, &hash160(&public_key))?;
         }
         Ok(())
     }
@@ -382,7 +382,7 @@ impl Write<'_> {
         let mut learned = Learned::default();
         for (number, script) in import.script_pubkeys.iter().enumerate() {
             self.check_chunk(number)?;
-            let ours = imported::ownership(&self.t, &self.txn, script)? != Ownership::None;
+            let ours = imported::ownership(&self.t, self.reads(), script)? != Ownership::None;
             if !import.solving_data || !ours {
                 self.watch(script, import.timestamp, &mut learned)?;
             }

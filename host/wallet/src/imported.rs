@@ -8,16 +8,15 @@ use std::collections::BTreeSet;
 
 use bitcoin::hashes::{Hash, ripemd160};
 use bitcoin::{PublicKey, Script, ScriptBuf};
-use heed::RoTxn;
 use outrigger_service::wallet::{KeyOrigin, Ownership, SolvingData};
 use outrigger_service::wire::Blob;
 use outrigger_standard::{ScriptKind, classify};
 
 use super::error::Result;
 use super::ownership::p2pkh;
-use super::store::Tables;
 use super::store::rows::{KeyRow, KnownScriptRow, ScriptRow};
-use super::store::tables::{get, hash160, put, script_key};
+use super::store::tables::{get, hash160, script_key};
+use super::store::{Reading, Tables};
 use super::write::Write;
 
 /// The length of a compressed public key.
@@ -73,7 +72,7 @@ pub fn scripts_of_key(public_key: &[u8]) -> Vec<ScriptBuf> {
 }
 
 /// Whose a script is by imported keys and scripts.
-pub fn ownership(t: &Tables, txn: &RoTxn<'_>, script: &Script) -> Result<Ownership> {
+pub fn ownership(t: &Tables, txn: &Reading<'_>, script: &Script) -> Result<Ownership> {
     Ok(match mine(t, txn, script, ScriptContext::Top)? {
         Mine::Spendable => Ownership::Spendable,
         Mine::WatchOnly => Ownership::WatchOnly,
@@ -81,7 +80,7 @@ pub fn ownership(t: &Tables, txn: &RoTxn<'_>, script: &Script) -> Result<Ownersh
     })
 }
 
-fn mine(t: &Tables, txn: &RoTxn<'_>, script: &Script, context: ScriptContext) -> Result<Mine> {
+fn mine(t: &Tables, txn: &Reading<'_>, script: &Script, context: ScriptContext) -> Result<Mine> {
     let held =
         |hash: &[u8; 20]| Ok::<_, super::error::WalletError>(t.imported_key(txn, hash)?.is_some_and(|k| k.private));
     let within = |hash: &[u8; 20], context| match t.imported_script(txn, hash)? {
@@ -137,7 +136,7 @@ fn mine(t: &Tables, txn: &RoTxn<'_>, script: &Script, context: ScriptContext) ->
     Ok(found)
 }
 
-fn key_hash(t: &Tables, txn: &RoTxn<'_>, hash: &[u8; 20], context: ScriptContext) -> Result<Mine> {
+fn key_hash(t: &Tables, txn: &Reading<'_>, hash: &[u8; 20], context: ScriptContext) -> Result<Mine> {
     Ok(match t.imported_key(txn, hash)? {
         Some(key) if context == ScriptContext::Witness && key.public_key.len() != COMPRESSED => Mine::Invalid,
         Some(key) if key.private => Mine::Spendable,
@@ -171,7 +170,7 @@ impl Knowledge {
 }
 
 /// Collects what imported keys and scripts say of spending a script.
-pub fn knowledge(t: &Tables, txn: &RoTxn<'_>, script: &Script) -> Result<Knowledge> {
+pub fn knowledge(t: &Tables, txn: &Reading<'_>, script: &Script) -> Result<Knowledge> {
     let mut found = Knowledge::default();
     let descriptor = collect(t, txn, script, ScriptContext::Top, &mut found)?;
     found.complete = descriptor.is_some();
@@ -186,7 +185,7 @@ pub fn knowledge(t: &Tables, txn: &RoTxn<'_>, script: &Script) -> Result<Knowled
 /// Adds what is known of `script` to `found`, and gives its descriptor when nothing is missing.
 fn collect(
     t: &Tables,
-    txn: &RoTxn<'_>,
+    txn: &Reading<'_>,
     script: &Script,
     context: ScriptContext,
     found: &mut Knowledge,
@@ -222,7 +221,7 @@ fn collect(
 }
 
 /// Notes a key that stands in a script, and gives its key expression.
-fn add_key(t: &Tables, txn: &RoTxn<'_>, key: &[u8], found: &mut Knowledge) -> Result<String> {
+fn add_key(t: &Tables, txn: &Reading<'_>, key: &[u8], found: &mut Knowledge) -> Result<String> {
     match add_key_by_hash(t, txn, &hash160(key), found)? {
         Some(text) => Ok(text),
         None => {
@@ -232,7 +231,7 @@ fn add_key(t: &Tables, txn: &RoTxn<'_>, key: &[u8], found: &mut Knowledge) -> Re
     }
 }
 
-fn add_key_by_hash(t: &Tables, txn: &RoTxn<'_>, hash: &[u8; 20], found: &mut Knowledge) -> Result<Option<String>> {
+fn add_key_by_hash(t: &Tables, txn: &Reading<'_>, hash: &[u8; 20], found: &mut Knowledge) -> Result<Option<String>> {
     let Some(row) = t.imported_key(txn, hash)? else { return Ok(None) };
     found.known = true;
     found.timestamp = if found.timestamp == 0 { row.timestamp } else { found.timestamp };
@@ -266,13 +265,13 @@ impl Write<'_> {
     /// Stores a redeem script or witness script, unless it is known.
     pub fn learn_script(&mut self, script: &Script, timestamp: u64, learned: &mut Learned) -> Result<()> {
         let hash = hash160(script.as_bytes());
-        if self.t.imported_script(&self.txn, &hash)?.is_some() {
+        if self.t.imported_script(self.reads(), &hash)?.is_some() {
             return Ok(());
         }
         let row = KnownScriptRow { script: script.to_owned(), timestamp };
-        put(self.t.imported_scripts, &mut self.txn, &hash, &row)?;
+        self.store_row(self.t.imported_scripts, &hash, &row)?;
         for name in named(script) {
-            self.t.imported_uses.put(&mut self.txn, &[name, hash].concat(), &[])?;
+            self.put(self.t.imported_uses, &[name, hash].concat(), &[])?;
         }
         learned.hashes.push(hash);
         learned.scripts.extend([script.to_owned(), p2sh(&hash)]);
@@ -282,13 +281,13 @@ impl Write<'_> {
     /// Stores a public key, or that its private key is held. Whether either is news.
     pub fn learn_key(&mut self, mut row: KeyRow, learned: &mut Learned) -> Result<bool> {
         let hash = hash160(&row.public_key);
-        if let Some(known) = self.t.imported_key(&self.txn, &hash)? {
+        if let Some(known) = self.t.imported_key(self.reads(), &hash)? {
             if known.private || !row.private {
                 return Ok(false);
             }
             row.origin = row.origin.or(known.origin);
         }
-        put(self.t.imported_keys, &mut self.txn, &hash, &row)?;
+        self.store_row(self.t.imported_keys, &hash, &row)?;
         if row.public_key.len() == COMPRESSED {
             // With the program known as a script, the key's segwit forms are what the key makes them.
             self.learn_script(&p2wpkh(&hash), 0, learned)?;
@@ -300,7 +299,7 @@ impl Write<'_> {
 
     /// Puts a script on the watch list; one that is there gets the new birth time.
     pub fn watch(&mut self, script: &Script, timestamp: u64, learned: &mut Learned) -> Result<()> {
-        self.t.imported_watch.put(&mut self.txn, &script_key(script), &timestamp.to_le_bytes())?;
+        self.put(self.t.imported_watch, &script_key(script), &timestamp.to_le_bytes())?;
         learned.hashes.push(hash160(script.as_bytes()));
         learned.scripts.insert(script.to_owned());
         if let ScriptKind::PubKey { key } = classify(script)
@@ -319,10 +318,10 @@ impl Write<'_> {
             if !seen.insert(hash) {
                 continue;
             }
-            if let Some(known) = self.t.imported_script(&self.txn, &hash)? {
+            if let Some(known) = self.t.imported_script(self.reads(), &hash)? {
                 learned.scripts.extend([known.script, p2sh(&hash)]);
             }
-            for entry in self.t.imported_uses.prefix_iter(&self.txn, &hash)? {
+            for entry in self.t.imported_uses.prefix_iter(self.reads(), &hash)? {
                 let (key, _) = entry?;
                 learned.hashes.extend(key.get(20..).and_then(|user| <[u8; 20]>::try_from(user).ok()));
             }
@@ -335,13 +334,13 @@ impl Write<'_> {
     }
 
     fn settle_script(&mut self, script: ScriptBuf, touched: &mut Vec<ScriptBuf>) -> Result<()> {
-        let imported = ownership(&self.t, &self.txn, &script)?;
+        let imported = ownership(&self.t, self.reads(), &script)?;
         let key = script_key(&script);
-        let row: Option<ScriptRow> = get(self.t.scripts, &self.txn, &key)?;
+        let row: Option<ScriptRow> = get(self.t.scripts, self.reads(), &key)?;
         let known = row.as_ref().map_or(Ownership::None, |row| row.imported);
         if imported != known {
             let row = row.unwrap_or_else(|| ScriptRow::new(script.clone()));
-            put(self.t.scripts, &mut self.txn, &key, &ScriptRow { imported, ..row })?;
+            self.store_row(self.t.scripts, &key, &ScriptRow { imported, ..row })?;
             self.wallet.follow_script(&key);
             touched.push(script);
         }

@@ -13,7 +13,7 @@ use super::descriptors::{Derived, bad_descriptor, derive, parse_stored};
 use super::encrypt::EncryptionKey;
 use super::error::{Result, WalletError};
 use super::store::rows::{DescriptorRow, ScriptRow};
-use super::store::tables::{get, number_from, put, script_key};
+use super::store::tables::{get, number_from, script_key};
 use super::write::{CHUNK, Write};
 
 /// The descriptors that a wallet is made with, for receiving and then for change: the wire number of the addresses, the purpose
@@ -55,7 +55,7 @@ impl Write<'_> {
         self.meta.next_descriptor = number.checked_add(1).ok_or(WalletError::damaged(0))?;
         self.store_private(number, parsed, encryption_key)?;
         let identity = identity_key(&parsed.identity());
-        self.t.identities.put(&mut self.txn, &identity, &number.to_le_bytes())?;
+        self.put(self.t.identities, &identity, &number.to_le_bytes())?;
         self.put_descriptor(number, &row)?;
         self.add_scripts(number, parsed, row.derived_begin..row.range_end, touched)?;
         Ok(number)
@@ -65,21 +65,21 @@ impl Write<'_> {
     pub fn store_private(&mut self, number: u32, parsed: &Descriptor, encryption_key: &EncryptionKey) -> Result<()> {
         if let Some(text) = parsed.to_private_string() {
             let key = private_key_of(number);
-            self.t.keys.put(&mut self.txn, &key, &encryption_key.wrap(&key, text.expose())?)?;
+            self.put(self.t.keys, &key, &encryption_key.wrap(&key, text.expose())?)?;
         }
         Ok(())
     }
 
     /// Writes a descriptor's row.
     pub fn put_descriptor(&mut self, number: u32, row: &DescriptorRow) -> Result<()> {
-        put(self.t.descriptors, &mut self.txn, &number.to_be_bytes(), row)
+        self.store_row(self.t.descriptors, &number.to_be_bytes(), row)
     }
 
     /// The number of the same descriptor, where it is known: the marks of its hardened steps make no difference.
     pub fn find_descriptor(&self, parsed: &Descriptor) -> Result<Option<u32>> {
         // Wallets that were written before marks made no difference know it by its text.
         for identity in [parsed.identity(), parsed.to_public_string()] {
-            if let Some(number) = self.t.identities.get(&self.txn, &identity_key(&identity))? {
+            if let Some(number) = self.t.identities.get(self.reads(), &identity_key(&identity))? {
                 return number_from(number).map(Some);
             }
         }
@@ -113,10 +113,11 @@ impl Write<'_> {
         for (index, scripts) in derived {
             for script in scripts {
                 let key = script_key(&script);
-                let mut row = get(self.t.scripts, &self.txn, &key)?.unwrap_or_else(|| ScriptRow::new(script.clone()));
+                let mut row =
+                    get(self.t.scripts, self.reads(), &key)?.unwrap_or_else(|| ScriptRow::new(script.clone()));
                 if !row.owners.contains(&(number, index)) {
                     row.owners.push((number, index));
-                    put(self.t.scripts, &mut self.txn, &key, &row)?;
+                    self.store_row(self.t.scripts, &key, &row)?;
                     self.wallet.follow_script(&key);
                     touched.push(script);
                 }
@@ -140,7 +141,7 @@ impl Write<'_> {
         let derived = match derive(&public, row.range_end..wanted) {
             Err(ExpandError::HardenedWithoutPrivateKey) => {
                 let Ok(encryption_key) = self.wallet.encryption_key() else { return Ok(()) };
-                let Some(private) = self.wallet.private_descriptor(&self.txn, number, &encryption_key)? else {
+                let Some(private) = self.wallet.private_descriptor(self.reads(), number, &encryption_key)? else {
                     return Ok(());
                 };
                 self.derive_hardened(number, &private, row.range_end..wanted)?
@@ -158,14 +159,14 @@ impl Write<'_> {
     /// Makes a descriptor the source of new addresses of its type, in the place of the former one.
     pub fn activate(&mut self, number: u32, row: &mut DescriptorRow, kind: u8, internal: bool) -> Result<()> {
         let place = [kind, u8::from(internal)];
-        let former = self.t.active.get(&self.txn, &place)?.map(number_from).transpose()?;
+        let former = self.t.active.get(self.reads(), &place)?.map(number_from).transpose()?;
         if let Some(former) = former.filter(|former| *former != number)
-            && let Some(mut other) = self.t.descriptor(&self.txn, former)?
+            && let Some(mut other) = self.t.descriptor(self.reads(), former)?
         {
             other.active = false;
             self.put_descriptor(former, &other)?;
         }
-        self.t.active.put(&mut self.txn, &place, &number.to_le_bytes())?;
+        self.put(self.t.active, &place, &number.to_le_bytes())?;
         (row.active, row.internal) = (true, internal);
         self.put_descriptor(number, row)
     }
@@ -174,8 +175,8 @@ impl Write<'_> {
     pub fn deactivate(&mut self, number: u32, row: &mut DescriptorRow) -> Result<()> {
         let Some(kind) = row.output_type else { return Ok(()) };
         let place = [kind, u8::from(row.internal)];
-        if self.t.active.get(&self.txn, &place)?.map(number_from).transpose()? == Some(number) {
-            self.t.active.delete(&mut self.txn, &place)?;
+        if self.t.active.get(self.reads(), &place)?.map(number_from).transpose()? == Some(number) {
+            self.delete(self.t.active, &place)?;
         }
         row.active = false;
         self.put_descriptor(number, row)

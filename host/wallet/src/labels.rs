@@ -6,13 +6,12 @@ use std::sync::Arc;
 
 use bitcoin::{Script, ScriptBuf};
 use foldhash::fast::RandomState;
-use heed::RoTxn;
 use outrigger_service::wire::from_bytes;
 
 use super::error::{Result, WalletError};
 use super::latest::Derived;
-use super::store::Tables;
 use super::store::rows::ScriptRow;
+use super::store::{Reading, Tables};
 
 /// In how many parts the labels lie. A change copies the part that it is in.
 const PARTS: usize = 256;
@@ -20,7 +19,6 @@ const PARTS: usize = 256;
 /// An entry of the address book.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Entry {
-    /// The label.
     pub label: Arc<str>,
     /// Whether the script stands in the table `address_book`: it got its label as another's.
     pub entered: bool,
@@ -63,7 +61,7 @@ fn part_of(script: &Script) -> usize {
 impl Derived for Labels {
     type Change = LabelChanges;
 
-    fn read(t: &Tables, txn: &RoTxn<'_>) -> Result<Self> {
+    fn read(t: &Tables, txn: &Reading<'_>) -> Result<Self> {
         let mut labels = Self { parts: vec![Arc::default(); PARTS] };
         for entry in t.labels.iter(txn)? {
             let (key, label) = entry?;

@@ -5,11 +5,10 @@
 
 use std::sync::Arc;
 
-use heed::RoTxn;
 use parking_lot::Mutex;
 
 use super::error::Result;
-use super::store::Tables;
+use super::store::{Reading, Tables};
 
 /// A value that follows from a wallet's tables.
 pub trait Derived: Sized {
@@ -20,7 +19,7 @@ pub trait Derived: Sized {
     ///
     /// # Errors
     /// When the storage fails, or a row is damaged.
-    fn read(t: &Tables, txn: &RoTxn<'_>) -> Result<Self>;
+    fn read(t: &Tables, txn: &Reading<'_>) -> Result<Self>;
 
     /// Changes the kept value. Calls that hold the former one keep it.
     fn change(kept: &mut Arc<Self>, change: Self::Change);
@@ -68,7 +67,7 @@ impl<T: Derived> Latest<T> {
     ///
     /// # Errors
     /// As [`Derived::read`].
-    pub fn at(&self, t: &Tables, txn: &RoTxn<'_>) -> Result<Arc<T>> {
+    pub fn at(&self, t: &Tables, txn: &Reading<'_>) -> Result<Arc<T>> {
         let number = txn.id();
         if let Some(value) = self.of(number) {
             return Ok(value);
@@ -103,7 +102,7 @@ mod tests {
     impl Derived for u64 {
         type Change = u64;
 
-        fn read(_: &Tables, _: &RoTxn<'_>) -> Result<Self> {
+        fn read(_: &Tables, _: &Reading<'_>) -> Result<Self> {
             unreachable!("the tests keep values themselves")
         }
 

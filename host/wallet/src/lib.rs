@@ -52,9 +52,11 @@ mod reorganisations;
 mod rescan;
 mod scrub;
 mod send;
+mod settings;
 mod signing;
 mod store;
 mod sums;
+mod synced;
 #[cfg(test)]
 mod tests;
 mod trust;
@@ -63,14 +65,12 @@ mod unsent;
 mod view;
 mod write;
 
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use bitcoin::{BlockHash, Network};
+use bitcoin::Network;
 use outrigger_service::chain::{BlockInfo, BlockRef};
 use outrigger_service::events::Event;
-use outrigger_service::wallet::SpendSettings;
 
 use attempts::AllAttempts;
 pub use copied::take_over;
@@ -84,59 +84,8 @@ use outrigger_node::Node;
 use outrigger_standard::release::{self, Rules};
 pub use paying::Turn;
 use scrub::Scrubber;
+pub use settings::Settings;
 pub use view::WalletView;
-
-/// What the host's configuration says of wallets.
-#[derive(Clone, Debug)]
-pub struct Settings {
-    /// How many scripts are derived ahead of the last one used, per descriptor.
-    pub keypool: u32,
-    /// What holds for payments of all wallets.
-    pub spending: SpendSettings,
-    /// Whether wallets' transactions are offered to the node (`-walletbroadcast`).
-    pub broadcast: bool,
-    /// The least address space that a loaded wallet reserves, in bytes. One with a large file reserves four times its size.
-    /// A wallet that fills it takes no more until it is unloaded and loaded again.
-    pub least_map: usize,
-    /// How many snapshots of one wallet can be open at a time.
-    pub max_readers: u32,
-    /// The memory that Argon2id takes for a passphrase, in KiB.
-    pub kdf_memory_kib: u32,
-    /// The passes it makes over that memory.
-    pub kdf_passes: u32,
-    /// Where no file lies that a client names, beside the wallets' own folder; none: only there.
-    pub data_directory: Option<PathBuf>,
-    /// The network's folder in it, where files may lie that clients and the host exchange.
-    pub network_folder: Option<PathBuf>,
-    /// By how many blocks a wallet goes back by itself to where its blocks and the node's chain part; none: by any number.
-    pub max_rewind: Option<u32>,
-    /// A block of the node's chain that wallets may go back to all the same.
-    pub allow_rewind_to: Option<BlockHash>,
-    /// A reorganisation of so many blocks or more is told; none: no reorganisation is.
-    pub reorganisation_notice: Option<u32>,
-    /// From how many blocks on that a wallet is behind the tip it has the node search them for its scripts.
-    pub search_from: u32,
-}
-
-impl Default for Settings {
-    fn default() -> Self {
-        Self {
-            keypool: 1000,
-            spending: SpendSettings::default(),
-            broadcast: true,
-            least_map: 4 << 30,
-            max_readers: 512,
-            kdf_memory_kib: 64 << 10,
-            kdf_passes: 3,
-            data_directory: None,
-            network_folder: None,
-            max_rewind: None,
-            allow_rewind_to: None,
-            reorganisation_notice: None,
-            search_from: 144,
-        }
-    }
-}
 
 /// Where the engine tells what happened. Called under no lock.
 pub type Sink = Arc<dyn Fn(Event) + Send + Sync>;

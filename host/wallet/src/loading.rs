@@ -14,10 +14,10 @@ use outrigger_service::{ErrorKind, Result as ServiceResult, ServiceError};
 use rustix::process::{Resource, getrlimit};
 
 use super::error::{Result, WalletError};
-use super::follow::feed::Item;
-use super::follow::resends::Offered;
 use super::follow::together::catch_up_together;
 use super::live::Wallet;
+use super::live::feed::Item;
+use super::live::outgoing::Offered;
 use super::manager::{WalletManager, check_lag, while_reachable};
 use super::rescan::{self, Loaded};
 use super::store::{DATA_FILE, Store};
@@ -264,7 +264,6 @@ impl WalletManager {
         if let Some(reason) = wallet.read_only() {
             return Ok(vec![reason]);
         }
-        wallet.bind()?;
         if while_reachable(wallet, wallet.resubmit(Offered::All, None))?.is_some_and(|offered| offered > 0) {
             self.resubmitted.store(true, Ordering::Relaxed);
         }

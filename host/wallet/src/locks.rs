@@ -62,7 +62,7 @@ impl Write<'_> {
             return Ok(());
         }
         if persistent {
-            self.t.meta.put(&mut self.txn, &key(&coin), &[])?;
+            self.put(self.t.meta, &key(&coin), &[])?;
         }
         self.locks.push((coin, true));
         Ok(())
@@ -75,7 +75,7 @@ impl Write<'_> {
         drop(locked);
         let mut unlocked = Vec::with_capacity(found.len());
         for coin in found {
-            unlocked.push((coin, self.t.meta.delete(&mut self.txn, &key(&coin))?));
+            unlocked.push((coin, self.delete(self.t.meta, &key(&coin))?));
             self.locks.push((coin, false));
         }
         Ok(unlocked)

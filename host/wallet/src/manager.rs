@@ -8,7 +8,6 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use heed::EnvClosingEvent;
 use outrigger_service::chain::{BlockRef, Tip};
 use outrigger_service::wallet::RescanProgress;
 use outrigger_service::{ErrorKind, Result as ServiceResult, ServiceError};
@@ -16,15 +15,17 @@ use parking_lot::{Condvar, Mutex};
 
 use super::attempts::AllAttempts;
 use super::error::{Result, WalletError};
-use super::follow::feed::{Item, Waited};
-use super::follow::lag::Lag;
 use super::follow::thread::Follower;
 use super::follow::{MAX_THREADS, previous};
 use super::live::Wallet;
+use super::live::feed::{Item, Waited};
+use super::live::lag::Lag;
 use super::rescan;
 use super::scrub::Scrubber;
+use super::settings::Settings;
+use super::store::Closing;
 use super::view::WalletView;
-use super::{Settings, Shared, Sink, files};
+use super::{Shared, Sink, files};
 use outrigger_base::client_files::ClientFiles;
 use outrigger_base::offload::offload_blocking;
 use outrigger_node::{Node, NodeEvent, Observer};
@@ -35,7 +36,6 @@ const STORING_PATIENCE: Duration = Duration::from_secs(5);
 /// How a loaded wallet stands.
 #[derive(Clone, Debug)]
 pub struct WalletStatus {
-    /// Its name.
     pub name: String,
     /// The height of the block up to which it has followed the chain.
     pub height: u32,
@@ -55,7 +55,7 @@ pub struct WalletManager {
     pub(super) shared: Arc<Shared>,
     pub(super) follower: Arc<Follower>,
     /// The environments that are being closed.
-    pub(super) closing: Mutex<HashMap<String, EnvClosingEvent>>,
+    pub(super) closing: Mutex<HashMap<String, Closing>>,
     /// The names of the wallets that are being made, loaded or unloaded.
     pub(super) reserved_names: Mutex<ReservedNames>,
     /// The search of a file for former keys has ended.

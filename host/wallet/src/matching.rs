@@ -3,16 +3,15 @@
 use bitcoin::consensus::serialize;
 use bitcoin::hashes::Hash;
 use bitcoin::{Amount, OutPoint, Transaction, Txid};
-use heed::RoTxn;
 use outrigger_service::wallet::{Ownership, TxState, WalletTransaction};
 use outrigger_service::wire::from_bytes;
 use outrigger_values::amount::Saturating;
 
 use super::error::{Result, WalletError};
 use super::ownership::{Parents, debit, outputs_key, owned_output};
-use super::store::Tables;
 use super::store::rows::ScriptRow;
 use super::store::tables::{Table, height_key, outpoint_key};
+use super::store::{Reading, Tables};
 use super::write::Write;
 
 /// How far ahead of the clock an earlier entry's time may lie and still bound later ones, in seconds.
@@ -31,7 +30,7 @@ pub enum Match {
 }
 
 /// Tells whether a transaction concerns the wallet.
-pub fn examine(t: &Tables, txn: &RoTxn<'_>, transaction: &Transaction, txid: &Txid) -> Result<Match> {
+pub fn examine(t: &Tables, txn: &Reading<'_>, transaction: &Transaction, txid: &Txid) -> Result<Match> {
     if let Some(row) = t.transaction(txn, txid)? {
         return Ok(Match::Known(Box::new(row)));
     }
@@ -54,7 +53,6 @@ pub fn examine(t: &Tables, txn: &RoTxn<'_>, transaction: &Transaction, txid: &Tx
 pub enum Met {
     /// Live, from the mempool or a new block.
     Now(u64),
-    /// In a rescan.
     Rescan(u64),
 }
 
@@ -68,7 +66,7 @@ impl Met {
 
 /// The time to show for a transaction: that at which the wallet meets it; for one first met in a block the block's, which the
 /// times of earlier entries bound unless a rescan finds it (`ComputeTimeSmart`).
-fn smart_time(t: &Tables, txn: &RoTxn<'_>, met: Met, state: &TxState) -> Result<u64> {
+fn smart_time(t: &Tables, txn: &Reading<'_>, met: Met, state: &TxState) -> Result<u64> {
     let (block_time, received) = match (state, met) {
         (TxState::Confirmed { time, .. }, Met::Rescan(_)) => return Ok(u64::from(*time)),
         (TxState::Confirmed { time, .. }, Met::Now(received)) => (time, received),
@@ -90,7 +88,7 @@ impl Write<'_> {
     /// Stores a transaction that concerns the wallet, or moves one that is stored to `state`. Whether it does concern the
     /// wallet.
     pub fn consider(&mut self, transaction: &Transaction, txid: Txid, state: TxState, met: Met) -> Result<bool> {
-        match examine(&self.t, &self.txn, transaction, &txid)? {
+        match examine(&self.t, self.reads(), transaction, &txid)? {
             Match::Foreign => return Ok(false),
             Match::Known(row) => self.meet_again(transaction, *row, state)?,
             Match::New(mut scripts) => {
@@ -99,7 +97,7 @@ impl Write<'_> {
                 if self.grown.len() > before {
                     // Other outputs may pay to scripts that were derived just now.
                     for (script, output) in scripts.iter_mut().zip(&transaction.output) {
-                        *script = self.t.script(&self.txn, &output.script_pubkey)?;
+                        *script = self.t.script(self.reads(), &output.script_pubkey)?;
                     }
                 }
                 self.insert(transaction, txid, state, &scripts, met)?;
@@ -113,11 +111,11 @@ impl Write<'_> {
     fn meet_again(&mut self, transaction: &Transaction, mut row: WalletTransaction, state: TxState) -> Result<()> {
         self.note_payments(transaction.output.iter().map(|output| output.script_pubkey.as_script()))?;
         // A payment may have entered its address in the address book, which rewrites the row.
-        row = self.t.transaction(&self.txn, &row.txid)?.unwrap_or(row);
+        row = self.t.transaction(self.reads(), &row.txid)?.unwrap_or(row);
         let wtxid = transaction.compute_wtxid();
         if wtxid != row.wtxid {
             row.wtxid = wtxid;
-            self.t.raw.put(&mut self.txn, &row.order_position.to_be_bytes(), &serialize(transaction))?;
+            self.put(self.t.raw, &row.order_position.to_be_bytes(), &serialize(transaction))?;
             self.put_row(&row)?;
         }
         self.set_state(row, state)
@@ -135,7 +133,7 @@ impl Write<'_> {
         let coinbase = transaction.is_coinbase();
         let inputs: Vec<OutPoint> =
             if coinbase { Vec::new() } else { transaction.input.iter().map(|input| input.previous_output).collect() };
-        let (debit_spendable, debit_watch_only) = debit(&self.t, &self.txn, &inputs)?;
+        let (debit_spendable, debit_watch_only) = debit(&self.t, self.reads(), &inputs)?;
         let mut outputs = Vec::with_capacity(transaction.output.len());
         for (output, script) in transaction.output.iter().zip(scripts) {
             outputs.push(owned_output(output.value, &output.script_pubkey, script.as_ref()));
@@ -147,7 +145,7 @@ impl Write<'_> {
             txid,
             wtxid: transaction.compute_wtxid(),
             order_position: self.meta.next_order_position,
-            time: smart_time(&self.t, &self.txn, met, &state)?,
+            time: smart_time(&self.t, self.reads(), met, &state)?,
             time_received: met.time(),
             coinbase,
             signals: transaction.input.iter().any(|input| input.sequence.0 <= MAX_SIGNALLING_SEQUENCE),
@@ -162,7 +160,7 @@ impl Write<'_> {
         self.meta.next_order_position += 1;
         self.meta.birth_time = self.meta.birth_time.min(row.time);
         self.index(&row)?;
-        self.t.raw.put(&mut self.txn, &row.order_position.to_be_bytes(), &serialize(transaction))?;
+        self.put(self.t.raw, &row.order_position.to_be_bytes(), &serialize(transaction))?;
         self.unlock_coins(&row.inputs)?;
         self.put_transaction(&row)?;
         self.rederive_spenders(&row)
@@ -172,7 +170,7 @@ impl Write<'_> {
     fn contest(&mut self, inputs: &[OutPoint]) -> Result<bool> {
         let spenders = self.spenders_of(inputs.iter().copied())?;
         for spender in &spenders {
-            let Some(mut row) = self.t.transaction(&self.txn, spender)? else { continue };
+            let Some(mut row) = self.t.transaction(self.reads(), spender)? else { continue };
             if !std::mem::replace(&mut row.contested, true) {
                 self.put_row(&row)?;
             }
@@ -183,9 +181,9 @@ impl Write<'_> {
     /// Enters a new transaction in the tables beside its row.
     fn index(&mut self, row: &WalletTransaction) -> Result<()> {
         let position = row.order_position.to_be_bytes();
-        self.t.order_positions.put(&mut self.txn, row.txid.as_byte_array(), &position)?;
+        self.put(self.t.order_positions, row.txid.as_byte_array(), &position)?;
         for (table, key) in self.index_keys(row) {
-            table.put(&mut self.txn, &key, &[])?;
+            self.put(table, &key, &[])?;
         }
         self.put_history(row)
     }
@@ -206,9 +204,9 @@ impl Write<'_> {
         let (history, key) = self.history_place(row);
         let rows = [(history, key), (self.t.raw, place.to_vec()), (self.t.transactions, place.to_vec())];
         for (table, key) in self.index_keys(row).into_iter().chain(rows) {
-            table.delete(&mut self.txn, &key)?;
+            self.delete(table, &key)?;
         }
-        self.t.order_positions.delete(&mut self.txn, row.txid.as_byte_array())?;
+        self.delete(self.t.order_positions, row.txid.as_byte_array())?;
         Ok(())
     }
 
@@ -223,7 +221,7 @@ impl Write<'_> {
     pub fn put_history(&mut self, row: &WalletTransaction) -> Result<()> {
         self.wallet.follow_transaction(row);
         let (table, key) = self.history_place(row);
-        Ok(table.put(&mut self.txn, &key, &row.order_position.to_be_bytes())?)
+        self.put(table, &key, &row.order_position.to_be_bytes())
     }
 
     /// The table and key of a transaction in the history.

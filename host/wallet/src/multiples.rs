@@ -41,7 +41,6 @@ pub struct Children {
 }
 
 impl Children {
-    /// Of this key.
     pub fn of(parent: Xpub) -> Self {
         Self { parent, secp: Secp256k1::verification_only() }
     }

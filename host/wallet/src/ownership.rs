@@ -4,16 +4,15 @@ use std::collections::hash_map::Entry;
 use std::collections::{BTreeSet, HashMap};
 
 use bitcoin::{Amount, OutPoint, Script, ScriptBuf, Txid};
-use heed::RoTxn;
 use outrigger_service::wallet::{Ownership, WalletOutput, WalletTransaction};
 use outrigger_standard::{ScriptKind, classify};
 use outrigger_values::amount::Saturating;
 
 use super::error::Result;
 use super::labels::Entry as LabelEntry;
-use super::store::Tables;
 use super::store::rows::ScriptRow;
-use super::store::tables::{hash160, put, script_key, txid_from};
+use super::store::tables::{hash160, script_key, txid_from};
+use super::store::{Reading, Tables};
 use super::write::Write;
 
 /// The script by which the address book knows a script: itself where it has an address, none where it has none, as
@@ -41,7 +40,7 @@ pub fn outputs_key(script: &Script) -> [u8; 32] {
 }
 
 /// The label of a script's address; none where it has no address or no entry.
-pub fn label(t: &Tables, txn: &RoTxn<'_>, script: &Script) -> Result<Option<String>> {
+pub fn label(t: &Tables, txn: &Reading<'_>, script: &Script) -> Result<Option<String>> {
     let Some(address) = address_script(script) else { return Ok(None) };
     let label = t.labels.get(txn, &script_key(&address))?;
     Ok(label.map(|label| String::from_utf8_lossy(label).into_owned()))
@@ -64,7 +63,12 @@ pub struct Parents(HashMap<Txid, Vec<(Ownership, Amount)>>);
 
 impl Parents {
     /// The ownership and the value of an output; none where the wallet has no such output.
-    pub fn output(&mut self, t: &Tables, txn: &RoTxn<'_>, outpoint: &OutPoint) -> Result<Option<(Ownership, Amount)>> {
+    pub fn output(
+        &mut self,
+        t: &Tables,
+        txn: &Reading<'_>,
+        outpoint: &OutPoint,
+    ) -> Result<Option<(Ownership, Amount)>> {
         let outputs = match self.0.entry(outpoint.txid) {
             Entry::Occupied(entry) => entry.into_mut(),
             Entry::Vacant(entry) => {
@@ -77,13 +81,13 @@ impl Parents {
     }
 
     /// Whether an outpoint is an output of the wallet.
-    pub fn is_ours(&mut self, t: &Tables, txn: &RoTxn<'_>, outpoint: &OutPoint) -> Result<bool> {
+    pub fn is_ours(&mut self, t: &Tables, txn: &Reading<'_>, outpoint: &OutPoint) -> Result<bool> {
         Ok(self.output(t, txn, outpoint)?.is_some_and(|(ownership, _)| ownership != Ownership::None))
     }
 }
 
 /// What a transaction spends of ours: spendable and watched.
-pub fn debit(t: &Tables, txn: &RoTxn<'_>, inputs: &[OutPoint]) -> Result<(Amount, Amount)> {
+pub fn debit(t: &Tables, txn: &Reading<'_>, inputs: &[OutPoint]) -> Result<(Amount, Amount)> {
     let (mut spendable, mut watched) = (Amount::ZERO, Amount::ZERO);
     let mut parents = Parents::default();
     for input in inputs {
@@ -101,12 +105,12 @@ impl Write<'_> {
     pub fn put_label(&mut self, script: &Script, label: &str, ours: bool) -> Result<()> {
         if let Some(address) = address_script(script) {
             let key = script_key(&address);
-            self.t.labels.put(&mut self.txn, &key, label.as_bytes())?;
-            let entered = !ours || self.t.scripts.get(&self.txn, &key)?.is_none();
+            self.put(self.t.labels, &key, label.as_bytes())?;
+            let entered = !ours || self.t.scripts.get(self.reads(), &key)?.is_none();
             if entered {
-                self.t.address_book.put(&mut self.txn, &key, address.as_bytes())?;
+                self.put(self.t.address_book, &key, address.as_bytes())?;
             } else {
-                self.t.address_book.delete(&mut self.txn, &key)?;
+                self.delete(self.t.address_book, &key)?;
             }
             self.labels.push((address, LabelEntry { label: label.into(), entered }));
         }
@@ -117,7 +121,7 @@ impl Write<'_> {
     pub fn rederive(&mut self, scripts: &[ScriptBuf]) -> Result<()> {
         let mut paying = BTreeSet::new();
         for key in scripts.iter().map(|script| outputs_key(script)).collect::<BTreeSet<_>>() {
-            for entry in self.t.outputs.prefix_iter(&self.txn, &key)? {
+            for entry in self.t.outputs.prefix_iter(self.reads(), &key)? {
                 let (key, _) = entry?;
                 paying.insert(txid_from(key.get(32..64).unwrap_or_default())?);
             }
@@ -133,13 +137,13 @@ impl Write<'_> {
     }
 
     fn rederive_outputs(&mut self, txid: Txid, spending: &mut BTreeSet<Txid>) -> Result<()> {
-        let Some(mut row) = self.t.transaction(&self.txn, &txid)? else { return Ok(()) };
+        let Some(mut row) = self.t.transaction(self.reads(), &txid)? else { return Ok(()) };
         let mut outputs = Vec::with_capacity(row.outputs.len());
         for (vout, output) in (0_u32..).zip(&row.outputs) {
-            let known = self.t.script(&self.txn, &output.script)?;
+            let known = self.t.script(self.reads(), &output.script)?;
             let fresh = owned_output(output.value, &output.script, known.as_ref());
             if fresh.ownership != output.ownership {
-                spending.extend(self.t.spenders(&self.txn, &OutPoint { txid, vout })?);
+                spending.extend(self.t.spenders(self.reads(), &OutPoint { txid, vout })?);
             }
             outputs.push(fresh);
         }
@@ -152,8 +156,8 @@ impl Write<'_> {
 
     /// Computes anew what a transaction spends of ours.
     pub fn rederive_debit(&mut self, txid: Txid) -> Result<()> {
-        let Some(mut row) = self.t.transaction(&self.txn, &txid)? else { return Ok(()) };
-        let fresh = debit(&self.t, &self.txn, &row.inputs)?;
+        let Some(mut row) = self.t.transaction(self.reads(), &txid)? else { return Ok(()) };
+        let fresh = debit(&self.t, self.reads(), &row.inputs)?;
         if fresh != (row.debit_spendable, row.debit_watch_only) {
             (row.debit_spendable, row.debit_watch_only) = fresh;
             self.put_transaction(&row)?;
@@ -169,7 +173,7 @@ impl Write<'_> {
 
     /// Writes a transaction's row, where nothing changes that coins show.
     pub fn put_row(&mut self, row: &WalletTransaction) -> Result<()> {
-        put(self.t.transactions, &mut self.txn, &row.order_position.to_be_bytes(), row)?;
+        self.store_row(self.t.transactions, &row.order_position.to_be_bytes(), row)?;
         self.changed.insert(row.txid);
         Ok(())
     }

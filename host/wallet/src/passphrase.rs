@@ -10,7 +10,7 @@ use super::error::{Result, WalletError};
 use super::files;
 use super::follow::alarms::Due;
 use super::live::{Lock, Wallet};
-use super::store::tables::{ENCRYPTION, PLAINTEXT_KEY, put};
+use super::store::tables::{ENCRYPTION, PLAINTEXT_KEY};
 
 /// The longest time a wallet stays unlocked, in seconds, as walletpassphrase bounds it.
 pub const MAX_UNLOCK_SECONDS: u64 = 100_000_000;
@@ -49,8 +49,8 @@ impl Wallet {
                 Lock::Plain(former) => former.clone(),
                 _ => return Err(self.wrong_state(true, "encryptwallet").into()),
             };
-            put(write.t.meta, &mut write.txn, ENCRYPTION, &row)?;
-            write.t.meta.delete(&mut write.txn, PLAINTEXT_KEY)?;
+            write.store_row(write.t.meta, ENCRYPTION, &row)?;
+            write.delete(write.t.meta, PLAINTEXT_KEY)?;
             write.mark_scrub_due(former.expose())?;
             write.reencrypt(&former, &key)?;
             if !write.meta.blank {
@@ -130,9 +130,9 @@ impl Wallet {
         let row = key.protect(&new, &self.shared.settings)?;
         files::note_former_key(self.store.folder()).map_err(WalletError::from)?;
         self.write(|write| {
-            let former = write.t.encryption(&write.txn)?.ok_or(ErrorKind::WrongEncryptionState)?;
+            let former = write.t.encryption(write.reads())?.ok_or(ErrorKind::WrongEncryptionState)?;
             write.mark_scrub_due(&former.encrypted_key)?;
-            put(write.t.meta, &mut write.txn, ENCRYPTION, &row)
+            write.store_row(write.t.meta, ENCRYPTION, &row)
         })?;
         self.scrub();
         Ok(())

@@ -7,9 +7,9 @@ use outrigger_service::wallet::Ownership;
 use outrigger_service::{ErrorKind, Result as ServiceResult, ServiceError};
 
 use super::error::Result;
-use super::follow::header_time;
 use super::live::Wallet;
 use super::matching::Met;
+use super::synced::header_time;
 use super::write::Write;
 
 impl Wallet {
@@ -51,7 +51,7 @@ impl Wallet {
     /// `NotFound` for one that the wallet does not have.
     pub fn remove_transaction(&self, txid: Txid) -> ServiceResult<()> {
         Ok(self.write(|write| {
-            let row = write.t.transaction(&write.txn, &txid)?;
+            let row = write.t.transaction(write.reads(), &txid)?;
             let row =
                 row.ok_or_else(|| ServiceError::new(ErrorKind::NotFound, "Invalid or non-wallet transaction id"))?;
             let children = write.children(&row)?;
@@ -66,7 +66,7 @@ impl Wallet {
 impl Write<'_> {
     fn add_confirmed(&mut self, transaction: &Transaction, place: (BlockHash, u32, u32, u32)) -> Result<bool> {
         for output in &transaction.output {
-            let known = self.t.script(&self.txn, &output.script_pubkey)?;
+            let known = self.t.script(self.reads(), &output.script_pubkey)?;
             if known.is_some_and(|known| known.ownership() != Ownership::None) {
                 let met = Met::Now(self.wallet.shared.node.time());
                 self.connect_transaction(transaction, transaction.compute_txid(), place, met)?;

@@ -29,7 +29,7 @@ use super::files;
 use super::follow::thread::Follower;
 use super::live::Wallet;
 use super::store::rows::{ScrubRow, TraceRow};
-use super::store::tables::{SCRUB, get, put};
+use super::store::tables::{SCRUB, get};
 use super::write::Write;
 use outrigger_disk::CHECK_LEN;
 
@@ -100,19 +100,19 @@ fn search(file: &Path, traces: &[TraceRow]) -> io::Result<Vec<TraceRow>> {
 impl Write<'_> {
     /// Notes that `secret` is to be gone from the file once this write is committed.
     pub fn mark_scrub_due(&mut self, secret: &[u8]) -> Result<()> {
-        let mut row: ScrubRow = get(self.t.meta, &self.txn, SCRUB)?.unwrap_or_default();
+        let mut row: ScrubRow = get(self.t.meta, self.reads(), SCRUB)?.unwrap_or_default();
         row.traces.push(TraceRow::of(secret));
-        put(self.t.meta, &mut self.txn, SCRUB, &row)
+        self.store_row(self.t.meta, SCRUB, &row)
     }
 
     /// Takes away the overwriting rows, also those that a kill has left.
     fn remove_filler(&mut self) -> Result<()> {
         let mut places = Vec::new();
-        for entry in self.t.meta.prefix_iter(&self.txn, FILLER)? {
+        for entry in self.t.meta.prefix_iter(self.reads(), FILLER)? {
             places.push(entry?.0.to_vec());
         }
         for place in places {
-            self.t.meta.delete(&mut self.txn, &place)?;
+            self.delete(self.t.meta, &place)?;
         }
         Ok(())
     }
@@ -170,13 +170,13 @@ impl Wallet {
         }
         self.write(|write| {
             // Those that came meanwhile stay.
-            let mut row: ScrubRow = get(t.meta, &write.txn, SCRUB)?.unwrap_or_default();
+            let mut row: ScrubRow = get(t.meta, write.reads(), SCRUB)?.unwrap_or_default();
             row.traces.retain(|trace| left.contains(trace) || !mark.traces.contains(trace));
             if row.traces.is_empty() {
-                t.meta.delete(&mut write.txn, SCRUB)?;
+                write.delete(t.meta, SCRUB)?;
                 return Ok(true);
             }
-            put(t.meta, &mut write.txn, SCRUB, &row)?;
+            write.store_row(t.meta, SCRUB, &row)?;
             Ok(false)
         })
     }
@@ -190,7 +190,7 @@ impl Wallet {
         for tick in 0..2_u64 {
             self.write_in(&guard, |write| {
                 write.remove_filler()?;
-                put(write.t.meta, &mut write.txn, b"scrubbed", &tick)
+                write.store_row(write.t.meta, b"scrubbed", &tick)
             })?;
         }
         let count = self.store.free_pages()?.min(MAX_SCRUBBED);
@@ -202,7 +202,7 @@ impl Wallet {
             self.write_in(&guard, |write| {
                 (done..end).try_for_each(|page| {
                     let place = [FILLER, &page.to_be_bytes()].concat();
-                    Ok(write.t.meta.put(&mut write.txn, &place, &zeros)?)
+                    write.put(write.t.meta, &place, &zeros)
                 })
             })?;
             // Rows that found no free page have been put behind the last one.

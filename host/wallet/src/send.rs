@@ -17,10 +17,10 @@ use secp256k1::rand::{Rng, thread_rng};
 
 use super::error::Result;
 use super::follow::alarms::Due;
-use super::follow::feed::Item;
-use super::follow::resends::{Offered, Refusal};
 use super::follow::states::Counting;
 use super::live::Wallet;
+use super::live::feed::Item;
+use super::live::outgoing::{Offered, Refusal};
 use super::locks::CoinLock;
 use super::matching::{Match, Met, examine};
 use super::write::Write;
@@ -321,7 +321,7 @@ impl Write<'_> {
         replaced: Option<Txid>,
     ) -> Result<Option<Vec<CoinLock>>> {
         let refused = |detail: &str| Err(ServiceError::new(ErrorKind::Refused, detail).into());
-        let scripts = match examine(&self.t, &self.txn, transaction, &txid)? {
+        let scripts = match examine(&self.t, self.reads(), transaction, &txid)? {
             Match::Known(_) => return Ok(None),
             Match::Foreign => return refused("The transaction is not the wallet's"),
             Match::New(scripts) => scripts,
@@ -348,7 +348,7 @@ impl Write<'_> {
             self.insert(transaction, txid, state, &scripts, Met::Now(now))?;
         }
         if !texts.is_empty()
-            && let Some(mut row) = self.t.transaction(&self.txn, &txid)?
+            && let Some(mut row) = self.t.transaction(self.reads(), &txid)?
         {
             row.metadata = texts.into_iter().filter(|(_, text)| !text.is_empty()).collect();
             row.metadata.sort_unstable();
@@ -360,7 +360,7 @@ impl Write<'_> {
 
     /// Removes a payment that the node could not look at. Whether it is gone: it stays where it was met meanwhile, or something builds on it.
     fn remove_payment(&mut self, txid: Txid, stored_as: TxState) -> Result<bool> {
-        let Some(row) = self.t.transaction(&self.txn, &txid)? else { return Ok(true) };
+        let Some(row) = self.t.transaction(self.reads(), &txid)? else { return Ok(true) };
         let is_idle = row.state == stored_as || matches!(row.state, TxState::Inactive | TxState::Abandoned);
         if !is_idle || !self.children(&row)?.is_empty() {
             return Ok(false);

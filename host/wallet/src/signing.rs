@@ -9,7 +9,6 @@ use std::sync::Arc;
 
 use bitcoin::secp256k1::SecretKey;
 use bitcoin::{PrivateKey, ScriptBuf};
-use heed::RoTxn;
 use outrigger_descriptor::{Descriptor, PrivateBranches};
 use outrigger_memory::parallel::map;
 use outrigger_service::Result as ServiceResult;
@@ -23,6 +22,7 @@ use super::encrypt::EncryptionKey;
 use super::error::{Result, WalletError};
 use super::keypool::{private_key_at, private_key_of};
 use super::live::Wallet;
+use super::store::Reading;
 use super::store::rows::DescriptorRow;
 use super::store::tables::hash160;
 
@@ -86,7 +86,7 @@ impl Wallet {
     /// Looks up the descriptors at some places, and expands them there.
     pub(super) fn expand(
         &self,
-        txn: &RoTxn<'_>,
+        txn: &Reading<'_>,
         places: impl Iterator<Item = DescriptorPosition>,
         owners: &mut Owners,
     ) -> Result<()> {
@@ -118,7 +118,12 @@ impl Wallet {
     /// Which of these public keys (33, 65 or 32 bytes) the wallet could sign with, for outputs with these scripts. A
     /// locked wallet answers as an unlocked one would, except that of a descriptor with some of its private keys, which
     /// are known only decrypted, all keys count.
-    pub(super) fn available(&self, txn: &RoTxn<'_>, scripts: &[ScriptBuf], public_keys: &[Blob]) -> Result<Vec<bool>> {
+    pub(super) fn available(
+        &self,
+        txn: &Reading<'_>,
+        scripts: &[ScriptBuf],
+        public_keys: &[Blob],
+    ) -> Result<Vec<bool>> {
         let places = self.places(txn, scripts)?;
         let derivable: HashSet<Vec<u8>> = match self.encryption_key() {
             Ok(encryption_key) => {
@@ -142,7 +147,7 @@ impl Wallet {
     }
 
     /// Signs each request; none where the wallet has no such key.
-    pub(super) fn sign_many(&self, txn: &RoTxn<'_>, batch: &SignBatch) -> ServiceResult<Vec<Option<Blob>>> {
+    pub(super) fn sign_many(&self, txn: &Reading<'_>, batch: &SignBatch) -> ServiceResult<Vec<Option<Blob>>> {
         let encryption_key = self.encryption_key()?;
         let ring = self.ring(txn, batch, &encryption_key)?;
         let sign = |request: &SignRequest| {
@@ -153,7 +158,7 @@ impl Wallet {
     }
 
     /// The places of the descriptors that expand to these scripts.
-    fn places(&self, txn: &RoTxn<'_>, scripts: &[ScriptBuf]) -> Result<Vec<DescriptorPosition>> {
+    fn places(&self, txn: &Reading<'_>, scripts: &[ScriptBuf]) -> Result<Vec<DescriptorPosition>> {
         let mut places = Vec::new();
         for script in scripts {
             places.extend(self.store.tables.script(txn, script)?.map(|row| row.owners).unwrap_or_default());
@@ -164,7 +169,7 @@ impl Wallet {
     }
 
     /// The public keys at places of descriptors with private keys.
-    fn public_keys(&self, txn: &RoTxn<'_>, places: &[DescriptorPosition]) -> Result<HashSet<Vec<u8>>> {
+    fn public_keys(&self, txn: &Reading<'_>, places: &[DescriptorPosition]) -> Result<HashSet<Vec<u8>>> {
         let mut public_keys = HashSet::new();
         let mut owners = Owners::default();
         for places in places.chunks(MAX_EXPANDED) {
@@ -184,7 +189,7 @@ impl Wallet {
     /// of its places.
     fn derive(
         &self,
-        txn: &RoTxn<'_>,
+        txn: &Reading<'_>,
         places: &[DescriptorPosition],
         encryption_key: &EncryptionKey,
     ) -> Result<Vec<(Vec<u8>, Key)>> {
@@ -205,7 +210,7 @@ impl Wallet {
     /// The private keys of a descriptor, from what is kept of them, encrypted, since they were derived from its text.
     fn branches(
         &self,
-        txn: &RoTxn<'_>,
+        txn: &Reading<'_>,
         number: u32,
         encryption_key: &EncryptionKey,
     ) -> Result<Option<PrivateBranches>> {
@@ -221,7 +226,7 @@ impl Wallet {
     }
 
     /// The private key of a public key with this hash, as WIF: of a descriptor that derives one of these scripts, or imported.
-    pub(super) fn wif_of(&self, txn: &RoTxn<'_>, scripts: &[ScriptBuf], hash: &[u8; 20]) -> Result<Option<Secret>> {
+    pub(super) fn wif_of(&self, txn: &Reading<'_>, scripts: &[ScriptBuf], hash: &[u8; 20]) -> Result<Option<Secret>> {
         let encryption_key = self.encryption_key()?;
         let place = private_key_at(hash);
         if let Some(value) = self.store.tables.keys.get(txn, &place)? {
@@ -238,7 +243,7 @@ impl Wallet {
     }
 
     /// The private keys that may sign in a batch.
-    fn ring(&self, txn: &RoTxn<'_>, batch: &SignBatch, encryption_key: &EncryptionKey) -> Result<Ring> {
+    fn ring(&self, txn: &Reading<'_>, batch: &SignBatch, encryption_key: &EncryptionKey) -> Result<Ring> {
         let places = self.places(txn, &batch.scripts)?;
         let mut ring = Ring(self.derive(txn, &places, encryption_key)?.into_iter().collect());
         if self.store.tables.imported_keys.is_empty(txn)? {

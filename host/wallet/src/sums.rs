@@ -4,15 +4,14 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use bitcoin::{Amount, Txid};
-use heed::RoTxn;
 use outrigger_service::wallet::{Balances, BalancesQuery, CoinTotals, Ownership, TxState};
 use outrigger_service::wire::from_bytes;
 
 use super::error::{Result, WalletError};
 use super::latest::Derived;
-use super::store::Tables;
 use super::store::rows::CoinRow;
 use super::store::tables::outpoint_from;
+use super::store::{Reading, Tables};
 
 /// The confirmations with which a coinbase may be spent: COINBASE_MATURITY, and the next block.
 const MATURE_DEPTH: i64 = 101;
@@ -150,7 +149,7 @@ impl Sums {
 impl Derived for Sums {
     type Change = Self;
 
-    fn read(t: &Tables, txn: &RoTxn<'_>) -> Result<Self> {
+    fn read(t: &Tables, txn: &Reading<'_>) -> Result<Self> {
         let mut sums = Self::default();
         for entry in t.coins.iter(txn)? {
             let (key, row) = entry?;

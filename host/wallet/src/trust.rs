@@ -4,12 +4,11 @@ use std::cell::RefMut;
 use std::collections::HashMap;
 
 use bitcoin::{OutPoint, Txid};
-use heed::RoTxn;
 use outrigger_service::wallet::{Ownership, Replaceable, Synced, TxState, WalletTransactionView};
 
 use super::Shared;
 use super::error::Result;
-use super::store::Tables;
+use super::store::{Reading, Tables};
 
 /// How long a chain of unconfirmed ancestors is followed. The mempool's own limit is far below.
 const MAX_ANCESTORS: u32 = 500;
@@ -32,7 +31,7 @@ struct Verdict {
 /// Judges transactions in one snapshot.
 pub struct TrustResolver<'a> {
     t: &'a Tables,
-    txn: &'a RoTxn<'a>,
+    txn: &'a Reading<'a>,
     synced: Synced,
     now: u64,
     /// Whether outputs of the wallet's own unconfirmed transactions are ever trusted (`spendzeroconfchange`).
@@ -44,7 +43,7 @@ impl<'a> TrustResolver<'a> {
     /// A resolver for a snapshot of a wallet that stands at `synced`.
     pub fn new(
         t: &'a Tables,
-        txn: &'a RoTxn<'a>,
+        txn: &'a Reading<'a>,
         synced: Synced,
         shared: &Shared,
         verdicts: RefMut<'a, Verdicts>,

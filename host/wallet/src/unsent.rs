@@ -4,20 +4,20 @@
 use bitcoin::Txid;
 use bitcoin::absolute::LockTime;
 use bitcoin::consensus::deserialize;
-use heed::RoTxn;
 use outrigger_service::wallet::{Synced, TxState};
 
 use super::error::Result;
-use super::follow::resends::Unsent;
 use super::live::Wallet;
+use super::live::outgoing::Unsent;
 use super::send::REPLACED_BY;
+use super::store::Reading;
 
 /// How many payments a warning names.
 const MAX_NAMED: usize = 3;
 
 impl Wallet {
     /// The wallet's own transactions that are idle in a snapshot, and were not replaced.
-    pub(super) fn unsent(&self, txn: &RoTxn<'_>) -> Result<Vec<Unsent>> {
+    pub(super) fn unsent(&self, txn: &Reading<'_>) -> Result<Vec<Unsent>> {
         if !self.shared.settings.broadcast {
             return Ok(Vec::new());
         }

@@ -4,45 +4,40 @@ use std::collections::BTreeSet;
 use std::sync::atomic::Ordering;
 
 use bitcoin::{OutPoint, Txid};
-use heed::RwTxn;
 use outrigger_service::events::Event;
 use outrigger_service::wallet::Synced;
+use outrigger_service::wire::Wire;
 use outrigger_service::{ErrorKind, ServiceError};
 
 use super::encrypt::EncryptionKey;
 use super::error::{Result, WalletError};
 use super::labels::LabelChanges;
 use super::live::Wallet;
-use super::store::Tables;
 use super::store::rows::MetaRow;
-use super::store::tables::{CHANGES, put};
+use super::store::tables::{CHANGES, Table, put};
+use super::store::{Reading, Tables, Writing};
 use super::sums::Sums;
 
-/// How many scripts or keys a write takes at a time: what is derived of a range before it is stored, and what is done before
-/// the write asks whether it is still wanted.
+/// The number of scripts or keys that a write handles between two checks of [`Write::check_wanted`].
 pub const CHUNK: usize = 10_000;
 
-/// A write transaction with what it needs at hand.
+/// A write transaction.
 pub struct Write<'w> {
-    /// The wallet it is to.
     pub wallet: &'w Wallet,
-    /// Its tables.
     pub t: Tables,
-    /// LMDB's transaction.
-    pub txn: RwTxn<'w>,
-    /// The wallet's meta row; written back at the end where it changed.
+    txn: Writing<'w>,
+    /// The meta row, stored at the end if it changed.
     pub meta: MetaRow,
-    /// Where the wallet stands; written back at the end where it changed.
+    /// The position of the wallet, stored at the end if it changed.
     pub synced: Synced,
-    /// Transactions that were stored or changed: told once the write is on disk.
+    /// Changed transactions, announced after the commit.
     pub changed: BTreeSet<Txid>,
-    /// Descriptors that got scripts because others were used, with the index behind their last one.
+    /// Descriptors that derived further scripts, with the index behind the last one.
     pub grown: Vec<(u32, u32)>,
     /// How the sums of the coins change.
     pub sums: Sums,
-    /// How the labels change.
     pub labels: LabelChanges,
-    /// Coins that are locked or unlocked once the write is on disk: which, and whether it is locked.
+    /// Coins to lock (true) or unlock after the commit.
     pub locks: Vec<(OutPoint, bool)>,
 }
 
@@ -146,7 +141,25 @@ impl Wallet {
     }
 }
 
-impl Write<'_> {
+impl<'w> Write<'w> {
+    /// The tables as they are within the write.
+    pub fn reads(&self) -> &Reading<'w> {
+        &self.txn
+    }
+
+    pub fn put(&mut self, table: Table, key: &[u8], value: &[u8]) -> Result<()> {
+        Ok(table.put(&mut self.txn, key, value)?)
+    }
+
+    pub fn store_row<T: Wire>(&mut self, table: Table, key: &[u8], row: &T) -> Result<()> {
+        put(table, &mut self.txn, key, row)
+    }
+
+    /// Whether there was a value to delete.
+    pub fn delete(&mut self, table: Table, key: &[u8]) -> Result<bool> {
+        Ok(table.delete(&mut self.txn, key)?)
+    }
+
     /// Asked between the chunks of a write that may take long, which is then aborted whole.
     ///
     /// # Errors
@@ -167,19 +180,19 @@ impl Write<'_> {
     pub fn note_backup_needed(&mut self) -> Result<()> {
         self.meta.backup_needed = true;
         // Counted, so that a backup sees whether anything came while it was made.
-        let count = self.t.changes(&self.txn)?.wrapping_add(1);
-        put(self.t.meta, &mut self.txn, CHANGES, &count)
+        let count = self.t.changes(self.reads())?.wrapping_add(1);
+        self.store_row(self.t.meta, CHANGES, &count)
     }
 
     /// Writes every private entry anew under another key.
     pub fn reencrypt(&mut self, from: &EncryptionKey, to: &EncryptionKey) -> Result<()> {
         let mut entries = Vec::new();
-        for entry in self.t.keys.iter(&self.txn)? {
+        for entry in self.t.keys.iter(self.reads())? {
             let (place, value) = entry?;
             entries.push((place.to_vec(), from.unwrap(place, value)?));
         }
         for (place, text) in entries {
-            self.t.keys.put(&mut self.txn, &place, &to.wrap(&place, text.expose())?)?;
+            self.put(self.t.keys, &place, &to.wrap(&place, text.expose())?)?;
         }
         Ok(())
     }

@@ -35,34 +35,21 @@ pub enum Fault {
     Foreign,
     /// A meta page is not what it must be.
     #[error("meta page {page}: {what}")]
-    Meta {
-        /// The page.
-        page: u64,
-        /// What is wrong with it.
-        what: &'static str,
-    },
+    Meta { page: u64, what: &'static str },
     /// A page is not what it must be.
     #[error("page {page} of table {table:?}: {what}")]
     Page {
-        /// The page.
         page: u64,
         /// The table whose tree leads to it.
         table: String,
-        /// What is wrong with it.
         what: &'static str,
     },
     /// A tree is not what is stated of it.
     #[error("table {table:?}: {what}")]
-    Tree {
-        /// The table.
-        table: String,
-        /// What is wrong with it.
-        what: &'static str,
-    },
+    Tree { table: String, what: &'static str },
     /// A row's checksum is of other bytes.
     #[error("table {table:?}: the row at {key} is not what was written")]
     Row {
-        /// The table.
         table: String,
         /// The row's key, in hexadecimal.
         key: String,

@@ -92,7 +92,6 @@ impl Stated {
 pub struct Node<'p> {
     /// Its flags; in a branch page a part of the page's number.
     pub flags: u16,
-    /// Its key.
     pub key: &'p [u8],
     /// In a leaf page, how long its value is, in bytes.
     pub length: usize,
@@ -180,7 +179,6 @@ impl Page {
         Some(Node { flags, key, length: low as usize, value, child: u64::from(low) | u64::from(flags) << 32 })
     }
 
-    /// All its nodes.
     pub fn nodes(&self) -> impl Iterator<Item = Node<'_>> {
         (0..self.count).map_while(|index| self.node(index))
     }

@@ -35,7 +35,6 @@ pub enum CoinsFileError {
     /// The file may not or cannot be written.
     #[error(transparent)]
     File(#[from] ClientFileError),
-    /// The node failed.
     #[error(transparent)]
     Node(#[from] NodeError),
 }

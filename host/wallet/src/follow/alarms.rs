@@ -4,14 +4,13 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::time::Instant;
 
-use super::index::WalletNumber;
 use super::worker::{Wait, Worker};
 use crate::error::Result;
+use crate::live::index::WalletNumber;
 
 /// What happens to a wallet at a time.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Due {
-    /// It is locked.
     Lock,
     /// It is tried again, as it could not follow.
     Retry,
@@ -28,9 +27,7 @@ pub struct Alarms(Worker<BinaryHeap<Reverse<Alarm>>>);
 
 /// What the thread has to do next.
 pub enum Next {
-    /// These alarms.
     Due(Vec<Alarm>),
-    /// Maintenance.
     Maintenance,
     /// Nothing more.
     Stop,
@@ -56,7 +53,6 @@ impl Alarms {
         self.0.look(|alarms| alarms.iter().filter(|Reverse((_, due, _))| matches!(due, Due::Retry)).count())
     }
 
-    /// Ends the thread.
     pub fn stop(&self) {
         self.0.stop();
     }

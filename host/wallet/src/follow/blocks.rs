@@ -16,7 +16,7 @@ use crate::error::{Result, WalletError};
 use crate::live::Wallet;
 use crate::matching::Met;
 use crate::store::rows::BlockRow;
-use crate::store::tables::put;
+use crate::synced::synced_at;
 use crate::write::{Write, WriteGuard};
 
 /// How many blocks are written in one transaction at most, and how many bytes of them.
@@ -30,16 +30,6 @@ const BLOCKS_PER_STORE: u32 = 100;
 
 /// After how long a wallet that has far to go lets others have their turn.
 pub(super) const TIME_PER_TURN: Duration = Duration::from_millis(200);
-
-/// The time in a block's header, in seconds.
-pub fn header_time(info: &BlockInfo) -> u32 {
-    info.header.get(68..72).and_then(|time| time.try_into().ok()).map_or(0, u32::from_le_bytes)
-}
-
-/// Where a wallet stands that has followed the chain to this block.
-pub fn synced_at(info: &BlockInfo) -> Synced {
-    Synced { hash: info.hash, height: info.height, time: header_time(info), median_time: info.median_time }
-}
 
 impl Wallet {
     /// Follows the chain towards its tip until `end`, and to the height `up_to` at most, block by block. Whether the wallet stands
@@ -238,10 +228,10 @@ impl Write<'_> {
             return Ok(());
         }
         loop {
-            let known = self.t.scripts.len(&self.txn)?;
+            let known = self.t.scripts.len(self.reads())?;
             self.connect_transactions(block, received)?;
             // A payment that gave the wallet scripts may stand behind others in the block that pay to these.
-            if self.t.scripts.len(&self.txn)? == known {
+            if self.t.scripts.len(self.reads())? == known {
                 break;
             }
         }
@@ -267,7 +257,7 @@ impl Write<'_> {
         let mut undone = BTreeSet::new();
         for height in (fork.height.saturating_add(1)..=self.synced.height).rev() {
             self.undo_height(height, &mut undone)?;
-            self.t.blocks.delete(&mut self.txn, &height.to_be_bytes())?;
+            self.delete(self.t.blocks, &height.to_be_bytes())?;
         }
         if self.synced.hash != fork.hash {
             self.synced = synced_at(fork);
@@ -278,8 +268,8 @@ impl Write<'_> {
     fn undo_height(&mut self, height: u32, undone: &mut BTreeSet<Txid>) -> Result<()> {
         let mut rows = Vec::new();
         for table in [self.t.confirmed, self.t.conflicted] {
-            for entry in table.prefix_iter(&self.txn, &height.to_be_bytes())? {
-                rows.push(self.t.transaction_at(&self.txn, entry?.1)?);
+            for entry in table.prefix_iter(self.reads(), &height.to_be_bytes())? {
+                rows.push(self.t.transaction_at(self.reads(), entry?.1)?);
             }
         }
         for row in rows {
@@ -288,7 +278,7 @@ impl Write<'_> {
                 self.note_payments(row.outputs.iter().map(|output| output.script.as_script()))?;
             }
             // A payment may have entered its address in the address book, which rewrites the row.
-            let row = self.t.transaction(&self.txn, &row.txid)?.unwrap_or(row);
+            let row = self.t.transaction(self.reads(), &row.txid)?.unwrap_or(row);
             self.mark_disconnected(row)?;
         }
         Ok(())
@@ -316,6 +306,6 @@ impl Write<'_> {
     /// Writes the row that remembers the block where the wallet stands.
     pub fn remember_block(&mut self) -> Result<()> {
         let (height, row) = (self.synced.height, BlockRow { hash: self.synced.hash });
-        put(self.t.blocks, &mut self.txn, &height.to_be_bytes(), &row)
+        self.store_row(self.t.blocks, &height.to_be_bytes(), &row)
     }
 }

@@ -11,8 +11,8 @@ use parking_lot::Mutex;
 
 use outrigger_node::interest::interests;
 
-use super::index::{Index, WalletNumber};
 use crate::error::{Result, WalletError};
+use crate::live::index::{Index, WalletNumber};
 
 /// How many blocks are kept at most, and how many bytes of them.
 pub const MAX_BLOCKS: usize = 16;

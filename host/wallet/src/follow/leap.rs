@@ -9,12 +9,13 @@ use outrigger_node::search::{Findings, FoundBlock, SearchReads};
 use outrigger_service::chain::{BlockInfo, BlockRef};
 use outrigger_service::wallet::{Synced, WalletTransaction};
 
-use super::blocks::{TIME_PER_TURN, synced_at};
+use super::blocks::TIME_PER_TURN;
 use super::decoded::{Decoded, previous};
 use crate::error::{Result, WalletError};
 use crate::live::Wallet;
 use crate::ownership::Parents;
 use crate::rescan::wanted::{Growth, Wanted};
+use crate::synced::synced_at;
 use crate::write::Write;
 
 /// How many blocks are searched at a time.

@@ -5,9 +5,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant};
 
 use super::alarms::{Alarm, Due, Next};
-use super::feed::Item;
-use super::resends::Offered;
 use super::thread::Follower;
+use crate::live::feed::Item;
+use crate::live::outgoing::Offered;
 
 /// How often wallets that stand beyond what they have stored are stored, and idle ones give memory back.
 const STORE_EVERY: Duration = Duration::from_secs(60);

@@ -5,16 +5,17 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use bitcoin::{BlockHash, Transaction, Txid};
-use heed::RoTxn;
-use outrigger_service::wallet::{TxState, WalletTransaction};
+use outrigger_service::wallet::TxState;
 
-use super::blocks::{TIME_PER_TURN, synced_at};
+use super::blocks::TIME_PER_TURN;
 use super::decoded::Decoded;
-use super::feed::Item;
 use crate::error::{Result, WalletError};
 use crate::live::Wallet;
+use crate::live::feed::Item;
 use crate::matching::{Match, Met, examine};
+use crate::store::Reading;
 use crate::store::tables::{OF_MEMPOOL, txid_from};
+use crate::synced::synced_at;
 use crate::write::Write;
 use outrigger_node::interest::interests;
 use outrigger_node::{NodeEvent, Removal};
@@ -198,22 +199,19 @@ impl Wallet {
     /// Takes over what of the mempool concerns the wallet. Whether that gave it scripts.
     pub(super) fn enter_all(&self, present: &HashSet<Txid>, found: &[(Txid, Arc<Transaction>)]) -> Result<bool> {
         let guard = self.lock_for_following().ok_or(WalletError::Occupied)?;
-        let (gone, orphans) = self.gone_from_mempool(present)?;
+        let gone = self.gone_from_mempool(present)?;
         let unknown = self.conflicts_gone_from_mempool(present)?;
-        if !self.is_any_relevant(found)? && gone.is_empty() && unknown.is_empty() && orphans.is_empty() {
+        if !self.is_any_relevant(found)? && gone.is_empty() && unknown.is_empty() {
             return Ok(false);
         }
         let now = self.shared.node.time();
         self.write_in(&guard, |write| {
-            for row in orphans {
-                write.mark_disconnected(row)?;
-            }
             for txid in gone.into_iter().chain(unknown) {
                 write.leave_mempool(txid)?;
             }
-            let known = write.t.scripts.len(&write.txn)?;
+            let known = write.t.scripts.len(write.reads())?;
             found.iter().try_for_each(|(_, transaction)| write.enter_mempool(transaction, now))?;
-            Ok(write.t.scripts.len(&write.txn)? != known)
+            Ok(write.t.scripts.len(write.reads())? != known)
         })
     }
 
@@ -231,19 +229,17 @@ impl Wallet {
         Ok(false)
     }
 
-    /// What left the mempool while nobody looked; and coinbases whose blocks are gone, which older versions did not give up.
-    fn gone_from_mempool(&self, present: &HashSet<Txid>) -> Result<(Vec<Txid>, Vec<WalletTransaction>)> {
+    /// The transactions that left the mempool while the wallet was not told of it.
+    fn gone_from_mempool(&self, present: &HashSet<Txid>) -> Result<Vec<Txid>> {
         let (txn, t) = (self.store.read()?, &self.store.tables);
-        let (mut gone, mut orphans) = (Vec::new(), Vec::new());
+        let mut gone = Vec::new();
         for entry in t.unconfirmed.iter(&txn)? {
             let row = t.transaction_at(&txn, entry?.1)?;
             if row.state == TxState::InMempool && !present.contains(&row.txid) {
                 gone.push(row.txid);
-            } else if row.coinbase && row.state == TxState::Inactive {
-                orphans.push(row);
             }
         }
-        Ok((gone, orphans))
+        Ok(gone)
     }
 
     /// The transactions that the wallet takes to be in the mempool for their conflicts there, and that are not.
@@ -258,7 +254,7 @@ impl Wallet {
     }
 
     /// Whether a transaction spends what another one of the wallet spends.
-    fn conflicts_with(&self, txn: &RoTxn<'_>, transaction: &Transaction) -> Result<bool> {
+    fn conflicts_with(&self, txn: &Reading<'_>, transaction: &Transaction) -> Result<bool> {
         for input in &transaction.input {
             if !self.store.tables.spenders(txn, &input.previous_output)?.is_empty() {
                 return Ok(true);
@@ -268,7 +264,7 @@ impl Wallet {
     }
 
     /// Whether a transaction of the mempool changes anything for the wallet.
-    fn is_news(&self, txn: &RoTxn<'_>, transaction: &Transaction) -> Result<bool> {
+    fn is_news(&self, txn: &Reading<'_>, transaction: &Transaction) -> Result<bool> {
         Ok(match examine(&self.store.tables, txn, transaction, &transaction.compute_txid())? {
             // It may spend what is not the wallet's, and what one of the wallet spends too.
             Match::Foreign => self.conflicts_with(txn, transaction)?,
@@ -292,11 +288,11 @@ impl Wallet {
         // What is found here is asked for once, so that it waits for its turn.
         self.write(|write| {
             for txid in present {
-                match write.t.transaction(&write.txn, &txid)? {
+                match write.t.transaction(write.reads(), &txid)? {
                     Some(row) if row.state == TxState::Inactive => {
                         write.note_mempool_conflicts(txid, row.inputs.clone())?;
                         write.note_payments(row.outputs.iter().map(|output| output.script.as_script()))?;
-                        let row = write.t.transaction(&write.txn, &txid)?.unwrap_or(row);
+                        let row = write.t.transaction(write.reads(), &txid)?.unwrap_or(row);
                         write.set_state(row, TxState::InMempool)?;
                     }
                     _ => {}
@@ -321,7 +317,7 @@ impl Write<'_> {
     /// A transaction is in the mempool.
     pub fn enter_mempool(&mut self, transaction: &Transaction, received: u64) -> Result<()> {
         let txid = transaction.compute_txid();
-        let row = self.t.transaction(&self.txn, &txid)?;
+        let row = self.t.transaction(self.reads(), &txid)?;
         if row.is_some_and(|row| matches!(row.state, TxState::Confirmed { .. })) {
             return Ok(());
         }
@@ -332,7 +328,7 @@ impl Write<'_> {
     /// A transaction is in the mempool no more.
     pub fn leave_mempool(&mut self, txid: Txid) -> Result<()> {
         self.forget_mempool_conflicts(txid)?;
-        match self.t.transaction(&self.txn, &txid)? {
+        match self.t.transaction(self.reads(), &txid)? {
             Some(row) if row.state == TxState::InMempool => self.set_state(row, TxState::Inactive),
             _ => Ok(()),
         }

@@ -1,7 +1,7 @@
 //! Following the chain and the mempool.
 //!
 //! What the node tells is compared with all loaded wallets at once, by an index over what they are interested in
-//! (`index.rs`, `passing.rs`). A wallet that it leaves untouched moves on in memory; one that it concerns takes it over,
+//! (`live/index.rs`, `passing.rs`). A wallet that it leaves untouched moves on in memory; one that it concerns takes it over,
 //! event by event, on one of a few threads (`work_queue.rs`). What a wallet was not told of (at load, or after a write
 //! that failed) it reads: from its `synced` block to the tip, going back to the fork first where the chain went another
 //! way, and then the whole mempool; far from the tip it has the node search the blocks (`leap.rs`). The two may overlap: events that do not continue from where a wallet stands are passed
@@ -13,10 +13,7 @@
 pub mod alarms;
 mod blocks;
 mod decoded;
-pub mod feed;
-pub mod index;
 pub mod interests;
-pub mod lag;
 mod leap;
 mod maintenance;
 mod mempool;
@@ -27,8 +24,6 @@ pub mod thread;
 pub mod together;
 mod work_queue;
 mod worker;
-pub mod write_lock;
 
-pub use blocks::{header_time, synced_at};
 pub use decoded::previous;
 pub use work_queue::MAX_THREADS;

@@ -7,17 +7,17 @@ use std::sync::Arc;
 use bitcoin::BlockHash;
 use outrigger_service::chain::BlockRef;
 
-use super::blocks::synced_at;
 use super::decoded::{Decoded, previous};
-use super::feed::Item;
+use crate::live::feed::Item;
+use crate::synced::synced_at;
 use outrigger_node::interest::{interests, transaction_interest};
 
-use super::index::WalletNumber;
-use super::resends::Offered;
 use super::thread::Follower;
 use crate::Shared;
 use crate::error::Result;
 use crate::live::Wallet;
+use crate::live::index::WalletNumber;
+use crate::live::outgoing::Offered;
 use outrigger_node::{NodeEvent, Removal};
 
 impl Follower {

@@ -21,7 +21,7 @@ impl Counting {
     /// Notes a transaction by its state, instead of looking it up.
     fn note(&mut self, write: &Write<'_>, txid: &Txid, state: &TxState) -> Result<()> {
         let may_count = matches!(state, TxState::Confirmed { .. } | TxState::InMempool | TxState::Inactive);
-        let counts = may_count && !write.t.is_mempool_conflicted(&write.txn, txid)?;
+        let counts = may_count && !write.t.is_mempool_conflicted(write.reads(), txid)?;
         self.0.insert(*txid, counts);
         Ok(())
     }
@@ -36,7 +36,7 @@ impl Counting {
         if let Some(counts) = self.0.get(txid) {
             return Ok(*counts);
         }
-        match write.t.transaction_view(&write.txn, txid)? {
+        match write.t.transaction_view(write.reads(), txid)? {
             Some(row) => self.note(write, txid, &row.state)?,
             None => self.leave_out(*txid),
         }
@@ -52,8 +52,8 @@ impl Write<'_> {
         }
         let (table, key) = self.history_place(&row);
         // After a reorganisation the place may have been taken by the transaction that is there now.
-        if table.get(&self.txn, &key)? == Some(row.order_position.to_be_bytes().as_slice()) {
-            table.delete(&mut self.txn, &key)?;
+        if table.get(self.reads(), &key)? == Some(row.order_position.to_be_bytes().as_slice()) {
+            self.delete(table, &key)?;
         }
         row.state = state;
         if state == TxState::Inactive {
@@ -75,7 +75,7 @@ impl Write<'_> {
         inputs.sort_unstable();
         for inputs in inputs.chunk_by(|one, other| one.txid == other.txid) {
             let Some(first) = inputs.first() else { continue };
-            match self.t.transaction(&self.txn, &first.txid)? {
+            match self.t.transaction(self.reads(), &first.txid)? {
                 Some(parent) => {
                     counting.note(self, &parent.txid, &parent.state)?;
                     let spent = inputs.iter().map(|input| input.vout as usize);
@@ -102,7 +102,7 @@ impl Write<'_> {
                 self.delete_coin(&outpoint)?;
                 continue;
             };
-            let spenders = self.t.spenders(&self.txn, &outpoint)?;
+            let spenders = self.t.spenders(self.reads(), &outpoint)?;
             let reused = self.mark_spent_from(&output.script, !spenders.is_empty())?;
             if !makes_coins || self.any_counts(&spenders, counting)? {
                 self.delete_coin(&outpoint)?;
@@ -129,7 +129,7 @@ impl Write<'_> {
 
     /// As [`Self::is_spent`], with the verdicts that `counting` holds already.
     pub fn is_spent_by_any(&self, outpoint: &OutPoint, counting: &mut Counting) -> Result<bool> {
-        self.any_counts(&self.t.spenders(&self.txn, outpoint)?, counting)
+        self.any_counts(&self.t.spenders(self.reads(), outpoint)?, counting)
     }
 
     fn any_counts(&self, spenders: &[Txid], counting: &mut Counting) -> Result<bool> {
@@ -145,7 +145,7 @@ impl Write<'_> {
     pub fn spenders_of(&self, outpoints: impl Iterator<Item = OutPoint>) -> Result<BTreeSet<Txid>> {
         let mut spenders = BTreeSet::new();
         for outpoint in outpoints {
-            spenders.extend(self.t.spenders(&self.txn, &outpoint)?);
+            spenders.extend(self.t.spenders(self.reads(), &outpoint)?);
         }
         Ok(spenders)
     }
@@ -158,14 +158,14 @@ impl Write<'_> {
         let mut fresh = Vec::new();
         while let Some(other) = pending.pop() {
             let key = [conflict_key(OF_WALLET, &other).as_slice(), txid.as_byte_array()].concat();
-            if self.t.mempool_conflicts.get(&self.txn, &key)?.is_some() {
+            if self.t.mempool_conflicts.get(self.reads(), &key)?.is_some() {
                 continue;
             }
             self.wallet.follow_conflict(&txid);
-            self.t.mempool_conflicts.put(&mut self.txn, &key, &[])?;
+            self.put(self.t.mempool_conflicts, &key, &[])?;
             let key = [conflict_key(OF_MEMPOOL, &txid).as_slice(), other.as_byte_array()].concat();
-            self.t.mempool_conflicts.put(&mut self.txn, &key, &[])?;
-            if let Some(row) = self.t.transaction(&self.txn, &other)? {
+            self.put(self.t.mempool_conflicts, &key, &[])?;
+            if let Some(row) = self.t.transaction(self.reads(), &other)? {
                 pending.extend(self.children(&row)?);
             }
             fresh.push(other);
@@ -175,7 +175,7 @@ impl Write<'_> {
 
     /// A transaction is in the mempool no more: what conflicted with it there does not.
     pub fn forget_mempool_conflicts(&mut self, txid: Txid) -> Result<()> {
-        let others = self.t.mempool_conflicts_of(&self.txn, OF_MEMPOOL, &txid)?;
+        let others = self.t.mempool_conflicts_of(self.reads(), OF_MEMPOOL, &txid)?;
         for other in &others {
             self.forget_conflict(other, &txid)?;
         }
@@ -185,14 +185,14 @@ impl Write<'_> {
     fn forget_conflict(&mut self, ours: &Txid, in_mempool: &Txid) -> Result<()> {
         for (side, one, other) in [(OF_WALLET, ours, in_mempool), (OF_MEMPOOL, in_mempool, ours)] {
             let key = [conflict_key(side, one).as_slice(), other.as_byte_array()].concat();
-            self.t.mempool_conflicts.delete(&mut self.txn, &key)?;
+            self.delete(self.t.mempool_conflicts, &key)?;
         }
         Ok(())
     }
 
     /// Removes a transaction that nothing builds on, as if it had never been stored.
     pub fn remove(&mut self, row: WalletTransaction) -> Result<()> {
-        for other in self.t.mempool_conflicts_of(&self.txn, OF_WALLET, &row.txid)? {
+        for other in self.t.mempool_conflicts_of(self.reads(), OF_WALLET, &row.txid)? {
             self.forget_conflict(&row.txid, &other)?;
         }
         self.remove_from_index(&row)?;
@@ -202,7 +202,7 @@ impl Write<'_> {
 
     fn refresh_all(&mut self, txids: Vec<Txid>) -> Result<()> {
         for txid in txids {
-            if let Some(row) = self.t.transaction(&self.txn, &txid)? {
+            if let Some(row) = self.t.transaction(self.reads(), &txid)? {
                 self.refresh_coins(&row)?;
             }
         }
@@ -221,7 +221,7 @@ impl Write<'_> {
             if !seen.insert(txid) {
                 continue;
             }
-            let Some(row) = self.t.transaction(&self.txn, &txid)? else { continue };
+            let Some(row) = self.t.transaction(self.reads(), &txid)? else { continue };
             pending.extend(self.children(&row)?);
             self.set_state(row, TxState::Abandoned)?;
         }
@@ -241,7 +241,7 @@ impl Write<'_> {
             if !seen.insert(txid) {
                 continue;
             }
-            let Some(row) = self.t.transaction(&self.txn, &txid)? else { continue };
+            let Some(row) = self.t.transaction(self.reads(), &txid)? else { continue };
             let deeper = match row.state {
                 TxState::Confirmed { .. } => true,
                 TxState::Conflicted { height: other, .. } => other <= height,
@@ -262,7 +262,7 @@ impl Write<'_> {
             if !seen.insert(txid) {
                 continue;
             }
-            let Some(row) = self.t.transaction(&self.txn, &txid)? else { continue };
+            let Some(row) = self.t.transaction(self.reads(), &txid)? else { continue };
             if row.state == TxState::Inactive {
                 pending.extend(self.children(&row)?);
                 self.set_state(row, TxState::Abandoned)?;

@@ -15,13 +15,13 @@ use outrigger_node::interest::{interests, transaction_interest};
 
 use super::alarms::Alarms;
 use super::decoded::Blocks;
-use super::feed::{Item, Waited};
-use super::index::{Index, WalletNumber};
 use super::resends::Resends;
 use super::work_queue::WorkQueue;
 use crate::Shared;
 use crate::error::Result;
 use crate::live::Wallet;
+use crate::live::feed::{Item, Waited};
+use crate::live::index::{Index, WalletNumber};
 use crate::reorganisations::Reorganisations;
 use outrigger_node::NodeEvent;
 
@@ -266,7 +266,6 @@ impl Follower {
         wallet.feed.wait()
     }
 
-    /// Ends the threads.
     pub fn stop(&self) {
         self.inbox.lock().stopping = true;
         self.arrived.notify_all();

@@ -12,10 +12,10 @@ use outrigger_node::interest::interests;
 
 use super::blocks::TIME_PER_TURN;
 use super::decoded::MAX_BLOCKS;
-use super::index::WalletNumber;
 use crate::Shared;
 use crate::error::Result;
 use crate::live::Wallet;
+use crate::live::index::WalletNumber;
 
 /// Brings wallets to the tip and in step with the mempool. Their interests are in the index. A wallet that is far behind, or fails,
 /// is left out and catches up alone. Gives the mempool's sequence that was read; none where the node did not answer.

@@ -14,11 +14,11 @@ use outrigger_service::events::Event;
 use parking_lot::{Condvar, Mutex};
 
 use super::alarms::Due;
-use super::feed::{Item, worth};
-use super::lag::Lag;
 use crate::Shared;
 use crate::error::{Result, WalletError};
 use crate::live::Wallet;
+use crate::live::feed::{Item, worth};
+use crate::live::lag::Lag;
 use crate::reorganisations::Undone;
 
 /// The most threads that work on wallets, for all of them together. More wait for disks at a time than can run.
@@ -153,7 +153,6 @@ fn add_thread(state: &mut State) -> std::io::Result<()> {
     Ok(())
 }
 
-/// One turn of a wallet.
 fn turn(shared: &Shared, wallet: &Arc<Wallet>) {
     let Some(items) = wallet.feed.begin(MAX_BATCH) else { return };
     let taken = worth(&items);

@@ -8,7 +8,6 @@
 mod reach;
 mod run;
 mod show;
-pub mod slot;
 pub(crate) mod wanted;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -21,15 +20,14 @@ use outrigger_service::wallet::{RescanProgress, Synced};
 use outrigger_service::{ErrorKind, Result as ServiceResult, ServiceError};
 
 use super::error::{Result, WalletError};
-use super::follow::header_time;
-use super::follow::resends::Offered;
 use super::live::Wallet;
+use super::live::outgoing::Offered;
+use super::live::rescan_slot::Stage;
 use super::store::rows::RescanRow;
-use super::store::tables::put;
+use super::synced::header_time;
 use outrigger_base::contain::contain;
 use reach::Reach;
 use run::End;
-use slot::Stage;
 
 /// A rescan that has not begun: the time from which it looks, in seconds.
 pub fn begin(from_time: u64) -> RescanRow {
@@ -65,7 +63,7 @@ impl Wallet {
         let forgotten = match stored {
             // The host stops: what was imported is looked for after the next load.
             Some(_) if self.is_stopping() => Ok(false),
-            Some(_) => self.write(|write| Ok(write.t.meta.delete(&mut write.txn, b"rescan")?)),
+            Some(_) => self.write(|write| write.delete(write.t.meta, b"rescan")),
             None => Ok(false),
         };
         self.rescan.state.lock().stage = Stage::Idle;
@@ -102,7 +100,7 @@ impl Wallet {
         };
         if stored != Some(row) {
             // Not under the lock, as above.
-            self.write(|write| put(write.t.meta, &mut write.txn, b"rescan", &row))?;
+            self.write(|write| write.store_row(write.t.meta, b"rescan", &row))?;
         }
         let mut state = self.rescan.state.lock();
         self.rescan.abort.store(false, Ordering::SeqCst);
@@ -187,7 +185,7 @@ impl Wallet {
     }
 
     fn rescan_forget(&self) {
-        let forgotten = self.write(|write| Ok(write.t.meta.delete(&mut write.txn, b"rescan")?));
+        let forgotten = self.write(|write| write.delete(write.t.meta, b"rescan"));
         if let Err(error) = forgotten {
             tracing::error!(wallet = self.name(), %error, "the rescan's end could not be stored; it will be repeated");
         }

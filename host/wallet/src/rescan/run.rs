@@ -17,7 +17,6 @@ use crate::error::{Result, WalletError};
 use crate::live::Wallet;
 use crate::matching::Met;
 use crate::store::rows::RescanRow;
-use crate::store::tables::put;
 use crate::write::Write;
 use outrigger_node::search::{Findings, FoundBlock, ScriptSet};
 
@@ -49,7 +48,6 @@ pub enum End {
     Complete {
         /// The running-maximum time of the last block that could not be read, in seconds; 0 when all could.
         unreadable: u32,
-        /// The height of the last one.
         last_height: Option<u32>,
         /// How often they were looked at.
         passes: u32,
@@ -108,7 +106,7 @@ impl Wallet {
                     );
                     (wanted, next, passes) = (Wanted::of(self, &grown)?, first, passes + 1);
                     row.next_height = Some(first);
-                    self.write(|write| put(write.t.meta, &mut write.txn, b"rescan", &row))?;
+                    self.write(|write| write.store_row(write.t.meta, b"rescan", &row))?;
                     continue;
                 }
                 // What came meanwhile may pay to scripts that the wallet got from this rescan.
@@ -159,7 +157,7 @@ impl Wallet {
         self.write(|write| {
             let done = row.last(write.synced.height) < next;
             if done {
-                write.t.meta.delete(&mut write.txn, b"rescan")?;
+                write.delete(write.t.meta, b"rescan")?;
             }
             Ok(done)
         })
@@ -367,7 +365,7 @@ impl Write<'_> {
             return Ok(Growth::Unknown);
         }
         let growth = self.rescan_chunks(batch, seen, row, wanted)?;
-        put(self.t.meta, &mut self.txn, b"rescan", row)?;
+        self.store_row(self.t.meta, b"rescan", row)?;
         Ok(growth)
     }
 
@@ -400,9 +398,9 @@ impl Write<'_> {
     /// scripts that it leads to.
     fn rescan_block_whole(&mut self, block: &FoundBlock, row: &mut RescanRow, met: Met) -> Result<()> {
         loop {
-            let known = self.t.scripts.len(&self.txn)?;
+            let known = self.t.scripts.len(self.reads())?;
             self.rescan_block(block, row, met)?;
-            if self.t.scripts.len(&self.txn)? == known {
+            if self.t.scripts.len(self.reads())? == known {
                 return Ok(());
             }
         }

@@ -84,7 +84,6 @@ impl Wanted {
         std::mem::take(&mut self.set)
     }
 
-    /// Takes the set back.
     pub fn take_back(&mut self, set: ScriptSet) {
         self.set = set;
     }
@@ -96,7 +95,7 @@ impl Wanted {
 
     /// Whether somebody else has given the wallet scripts since the last look.
     pub fn is_stale(&self, write: &Write<'_>) -> Result<bool> {
-        Ok(write.t.scripts.len(&write.txn)? != self.count)
+        Ok(write.t.scripts.len(write.reads())? != self.count)
     }
 
     /// Looks at what the write itself has added.
@@ -104,7 +103,7 @@ impl Wanted {
         if write.grown.is_empty() {
             return Ok(Growth::Held);
         }
-        self.count = write.t.scripts.len(&write.txn)?;
+        self.count = write.t.scripts.len(write.reads())?;
         let grown = std::mem::take(&mut write.grown);
         let beyond = |(number, end): &(u32, u32)| self.reach.get(number).is_none_or(|reach| *end > reach.end);
         let moved: Vec<(u32, u32)> = grown.into_iter().filter(beyond).collect();

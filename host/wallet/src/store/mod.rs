@@ -9,12 +9,16 @@ pub mod tables;
 
 use std::path::{Path, PathBuf};
 
-use heed::{EnvClosingEvent, RoTxn, RwTxn, WithoutTls};
+pub use heed::EnvClosingEvent as Closing;
+pub use heed::RoTxn as Reading;
+pub use heed::RwTxn as Writing;
+use heed::types::Bytes;
+use heed::{RoRange, WithoutTls};
 
 pub use tables::Tables;
 
-use super::Settings;
 use super::error::{Result, WalletError};
+use super::settings::Settings;
 pub use crate::layout::LAYOUT;
 use outrigger_disk::pages::DataFile;
 pub use outrigger_disk::{DATA_FILE, LOCK_FILE};
@@ -31,12 +35,14 @@ const ROOM: u64 = 4;
 /// An open environment.
 pub struct Store {
     env: Environment,
-    /// Its tables.
     pub tables: Tables,
 }
 
 /// A snapshot that outlives the borrow it came from.
-pub type Snapshot = RoTxn<'static, WithoutTls>;
+pub type Snapshot = Reading<'static, WithoutTls>;
+
+/// A part of a table, from its first row on.
+pub type RangeRows<'t> = outrigger_disk::Rows<RoRange<'t, Bytes, Bytes>>;
 
 /// The address space for a wallet whose file is this long, in bytes: room to grow to four times the size.
 fn map_size(least: usize, file: u64) -> usize {
@@ -92,11 +98,10 @@ impl Store {
     }
 
     /// A read transaction.
-    pub fn read(&self) -> Result<RoTxn<'_, WithoutTls>> {
+    pub fn read(&self) -> Result<Reading<'_, WithoutTls>> {
         Ok(self.env.read()?)
     }
 
-    /// A snapshot.
     pub fn snapshot(&self) -> Result<Snapshot> {
         Ok(self.env.snapshot()?)
     }
@@ -105,7 +110,7 @@ impl Store {
     ///
     /// # Errors
     /// [`WalletError::Damage`] when something was read that is not what was written; a failure of the storage.
-    pub fn write(&self) -> Result<RwTxn<'_>> {
+    pub fn write(&self) -> Result<Writing<'_>> {
         Ok(self.env.write()?)
     }
 
@@ -141,7 +146,7 @@ impl Store {
     }
 
     /// Signals when the environment has been closed, which is when the last snapshot has ended.
-    pub fn closing(&self) -> EnvClosingEvent {
+    pub fn closing(&self) -> Closing {
         self.env.closing()
     }
 }

@@ -47,7 +47,6 @@ wire_struct! {
         pub salt: [u8; 16],
         /// Its memory, in KiB.
         pub memory_kib: u32,
-        /// Its passes.
         pub passes: u32,
         /// The key that encrypts the entries, itself encrypted with what Argon2id makes of the passphrase.
         pub encrypted_key: Blob,
@@ -73,7 +72,6 @@ wire_struct! {
     /// The mark that former secrets are still to be removed from the file. Absent when there are none.
     #[derive(Clone, PartialEq, Eq, Debug, Default)]
     pub struct ScrubRow {
-        /// They.
         pub traces: Vec<TraceRow>,
     }
 }
@@ -103,7 +101,6 @@ impl RescanRow {
 }
 
 wire_struct! {
-    /// A descriptor.
     #[derive(Clone, PartialEq, Eq, Debug)]
     pub struct DescriptorRow {
         /// Its public text with checksum, with every hardened step that can be taken taken.
@@ -153,7 +150,6 @@ wire_struct! {
     /// A script that the wallet knows.
     #[derive(Clone, PartialEq, Eq, Debug)]
     pub struct ScriptRow {
-        /// It.
         pub script: ScriptBuf,
         /// The descriptors that expand to it, with the index.
         pub owners: Vec<(u32, u32)>,
@@ -180,15 +176,12 @@ wire_struct! {
     /// An unspent output of ours: what its transaction's row says of it, so that listing coins reads one row each.
     #[derive(Clone, PartialEq, Eq, Debug)]
     pub struct CoinRow {
-        /// Its value.
         pub value: Amount,
-        /// Its script.
         pub script: ScriptBuf,
         /// Where its transaction stands.
         pub state: TxState,
         /// Whether its transaction is a coinbase.
         pub coinbase: bool,
-        /// Whose it is.
         pub ownership: Ownership,
         /// Whether its transaction spends something of ours.
         pub from_us: bool,
@@ -230,7 +223,6 @@ wire_struct! {
     /// A redeem script or witness script that was imported.
     #[derive(Clone, PartialEq, Eq, Debug)]
     pub struct KnownScriptRow {
-        /// It.
         pub script: ScriptBuf,
         /// When it was born, in seconds; 0 for one that follows from a key.
         pub timestamp: u64,
@@ -241,7 +233,6 @@ wire_struct! {
     /// A block that the wallet has followed.
     #[derive(Clone, Copy, PartialEq, Eq, Debug)]
     pub struct BlockRow {
-        /// Its hash.
         pub hash: BlockHash,
     }
 }

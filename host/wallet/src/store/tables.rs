@@ -48,7 +48,6 @@ use outrigger_disk::{Environment, TableError};
 pub const CHANGES: &[u8] = b"changes";
 
 /// Where the chain that the wallet is of stands in the table `meta`, as [`ChainIdentity`](outrigger_node::ChainIdentity) is stored.
-/// Wallets that were made before there was this row have none until they are loaded.
 pub const CHAIN: &[u8] = b"chain";
 
 /// Where the [`EncryptionRow`] of an encrypted wallet stands in the table `meta`.
@@ -73,7 +72,6 @@ pub fn hash160(bytes: &[u8]) -> [u8; 20] {
     hash160::Hash::hash(bytes).to_byte_array()
 }
 
-/// The key of an outpoint.
 pub fn outpoint_key(outpoint: &OutPoint) -> [u8; 36] {
     let mut key = [0; 36];
     let (txid, vout) = key.split_at_mut(32);
@@ -82,7 +80,6 @@ pub fn outpoint_key(outpoint: &OutPoint) -> [u8; 36] {
     key
 }
 
-/// The outpoint of a key.
 pub fn outpoint_from(key: &[u8]) -> Result<OutPoint> {
     let (txid, vout) = key.split_at_checked(32).ok_or_else(|| WalletError::damaged(key.len()))?;
     Ok(OutPoint { txid: txid_from(txid)?, vout: number_from(vout)? })
@@ -282,7 +279,6 @@ impl Tables {
         get(self.imported_keys, txn, hash)
     }
 
-    /// An imported script, by its hash.
     pub fn imported_script(&self, txn: &RoTxn<'_>, hash: &[u8; 20]) -> Result<Option<KnownScriptRow>> {
         get(self.imported_scripts, txn, hash)
     }

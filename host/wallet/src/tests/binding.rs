@@ -17,13 +17,10 @@ fn bound_to(harness: &Harness) -> Option<ChainIdentity> {
 }
 
 /// Changes what the file of a wallet that is not loaded says of its chain.
-fn bind(harness: &Harness, chain: Option<&ChainIdentity>) {
+fn bind(harness: &Harness, chain: &ChainIdentity) {
     let store = Store::open(&harness.dir.path().join("w"), &settings()).unwrap();
     let mut txn = store.write().unwrap();
-    match chain {
-        Some(chain) => store.tables.meta.put(&mut txn, CHAIN, &chain.to_bytes()).unwrap(),
-        None => assert!(store.tables.meta.delete(&mut txn, CHAIN).unwrap()),
-    }
+    store.tables.meta.put(&mut txn, CHAIN, &chain.to_bytes()).unwrap();
     txn.commit().unwrap();
 }
 
@@ -37,7 +34,7 @@ fn wallet_of_another_chain_is_refused() {
     let mut harness = Harness::with_wallet();
     assert_eq!(bound_to(&harness), Some(harness.node.chain()));
     let other = ChainIdentity::of(Network::Signet);
-    harness.restart(|harness| bind(harness, Some(&other)));
+    harness.restart(|harness| bind(harness, &other));
     assert!(harness.manager.list().is_empty());
     let refused = harness.manager.load("w".into(), None).unwrap_err();
     let words = format!(
@@ -45,14 +42,6 @@ fn wallet_of_another_chain_is_refused() {
          regtest."
     );
     assert_eq!((refused.kind, refused.detail), (ErrorKind::Refused, words));
-}
-
-#[test]
-fn wallet_without_a_chain_is_bound_when_it_has_followed_the_nodes() {
-    let mut harness = Harness::with_wallet();
-    harness.mine(vec![]);
-    harness.restart_with(two_back(None), |harness| bind(harness, None));
-    assert_eq!(bound_to(&harness), Some(harness.node.chain()));
 }
 
 #[test]
@@ -101,8 +90,7 @@ fn wallet_whose_blocks_are_unknown_is_not_read_anew_by_itself() {
     let node = ScriptedNode::new();
     node.connect(foreign(1), vec![]);
     harness.manager.shutdown();
-    // Made on the chain, not at its beginning, and before wallets were bound.
-    bind(&harness, None);
+    // Made on the chain, not at its beginning.
     let store = Store::open(&harness.dir.path().join("w"), &settings()).unwrap();
     let mut txn = store.write().unwrap();
     store.tables.blocks.delete(&mut txn, &0_u32.to_be_bytes()).unwrap();
@@ -111,7 +99,6 @@ fn wallet_whose_blocks_are_unknown_is_not_read_anew_by_itself() {
     (harness.node, harness.chain) = (node.clone(), node.chain.clone());
     harness.restart_with(two_back(None), |_| {});
     assert_eq!(harness.view().info().unwrap().synced.hash, last);
-    assert_eq!(bound_to(&harness), None);
     let genesis = harness.node.chain().genesis;
     harness.restart_with(two_back(Some(genesis)), |_| {});
     assert_eq!(harness.view().info().unwrap().synced.hash, node.tip().hash);

@@ -10,7 +10,7 @@ use outrigger_service::wallet::{ImportOutcome, TxState};
 use outrigger_service::wire::Secret;
 
 use super::{Harness, descriptor, elsewhere, foreign, kind_of, spend};
-use crate::follow::feed::Waited;
+use crate::live::feed::Waited;
 use crate::write::CHUNK;
 use outrigger_node::{NodeEvent, Observer as _};
 

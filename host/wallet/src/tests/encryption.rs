@@ -11,7 +11,6 @@ use super::{Harness, descriptor, kind_of};
 use crate::error::Result;
 use crate::store::rows::EncryptionRow;
 use crate::store::tables::ENCRYPTION;
-use crate::store::tables::put;
 
 fn secret(text: &str) -> Secret {
     Secret::new(text.into())
@@ -228,7 +227,7 @@ fn walletpassphrasechange_removes_the_former_encrypted_key() {
     // With a snapshot that still sees it, and in the form of wallets that keep the row among others.
     let mut small = encryption_row(&harness);
     small.filler.0.clear();
-    wallet.write(|write| put(write.t.meta, &mut write.txn, ENCRYPTION, &small)).unwrap();
+    wallet.write(|write| write.store_row(write.t.meta, ENCRYPTION, &small)).unwrap();
     let held = harness.view();
     wallet.change_passphrase(secret("second"), secret("third")).unwrap();
     assert_eq!(harness.view().info().unwrap().warnings.len(), 1);
@@ -242,7 +241,7 @@ fn walletpassphrasechange_removes_the_former_encrypted_key() {
 fn a_scrub_that_was_killed_leaves_no_filler_behind() -> Result<()> {
     let mut harness = Harness::with_wallet();
     let wallet = harness.view().wallet().clone();
-    wallet.write(|write| Ok(write.t.meta.put(&mut write.txn, b"scrub/x", &[0; 4000])?))?;
+    wallet.write(|write| write.put(write.t.meta, b"scrub/x", &[0; 4000]))?;
     drop(wallet);
     harness.restart(|_| {});
     let wallet = harness.view().wallet().clone();

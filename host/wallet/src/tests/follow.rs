@@ -9,8 +9,8 @@ use outrigger_service::wallet::{AddressType, HistoryQuery, HistoryRange, Ownersh
 use outrigger_service::{ErrorKind, Mempool as _, Scope};
 
 use super::{Harness, Known, SUBSIDY, descriptor, elsewhere, foreign, kind_of, settings, spend};
-use crate::Settings;
-use crate::follow::resends::Offered;
+use crate::live::outgoing::Offered;
+use crate::settings::Settings;
 use outrigger_node::events::{NodeEvent, Observer as _, Removal};
 
 fn history(harness: &Harness, range: HistoryRange, reverse: bool) -> Vec<Known> {

@@ -262,7 +262,7 @@ fn a_coinbase_that_an_older_version_left_without_its_block_is_given_up_when_the_
     let wallet = harness.view().wallet().clone();
     wallet
         .write(|write| {
-            let row = write.t.transaction(&write.txn, &txid)?.unwrap();
+            let row = write.t.transaction(write.reads(), &txid)?.unwrap();
             write.set_state(row, TxState::Inactive)
         })
         .unwrap();
@@ -282,8 +282,8 @@ fn unconfirmed_coins_of_a_stranger_are_judged_without_reading_the_transaction() 
     let wallet = harness.view().wallet().clone();
     // A row that is missing is damage to whoever reads it.
     let remove_row = |write: &mut Write<'_>| {
-        let row = write.t.transaction(&write.txn, &payment.compute_txid())?.expect("the wallet has it");
-        Ok(write.t.transactions.delete(&mut write.txn, &row.order_position.to_be_bytes())?)
+        let row = write.t.transaction(write.reads(), &payment.compute_txid())?.expect("the wallet has it");
+        write.delete(write.t.transactions, &row.order_position.to_be_bytes())
     };
     assert!(wallet.write(remove_row).unwrap());
     assert!(harness.view().transactions(&[payment.compute_txid()]).is_err());

@@ -5,8 +5,6 @@ use std::ops::Bound;
 
 use bitcoin::hashes::Hash;
 use bitcoin::{OutPoint, Txid};
-use heed::RoRange;
-use heed::types::Bytes;
 use outrigger_service::Result as ServiceResult;
 use outrigger_service::wallet::{
     HistoryBatch, HistoryQuery, HistoryRange, HistoryWriter, Replaceable, TxState, UnsettledState, WalletTransaction,
@@ -15,6 +13,7 @@ use outrigger_service::wire::{Blob, Encoded, from_bytes};
 
 use super::{WalletView, check_place};
 use crate::error::{Result, WalletError};
+use crate::store::RangeRows;
 use crate::store::tables::OF_WALLET;
 use crate::trust::{TrustResolver, replaceable};
 use outrigger_disk::{Pair, TableError};
@@ -33,7 +32,7 @@ const MAX_CURSOR_STEPS: u64 = 8;
 /// A row as a cursor returns it.
 type Entry<'t> = std::result::Result<Pair<'t>, TableError>;
 /// A forward cursor over the transactions table.
-type Cursor<'t> = outrigger_disk::Rows<RoRange<'t, Bytes, Bytes>>;
+type Cursor<'t> = RangeRows<'t>;
 
 impl WalletView {
     /// The transactions of these ids that the wallet has, in the order of the ids.

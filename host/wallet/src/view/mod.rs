@@ -14,7 +14,6 @@ use std::ops::Bound;
 use std::sync::Arc;
 
 use bitcoin::ScriptBuf;
-use heed::RoTxn;
 use outrigger_descriptor::{Descriptor, Expansion};
 use outrigger_service::chain::BlockRef;
 use outrigger_service::signer::SignBatch;
@@ -23,18 +22,18 @@ use outrigger_service::wire::{Blob, Secret, from_bytes};
 use outrigger_service::{ErrorKind, Result as ServiceResult};
 
 use super::error::{Result, WalletError};
-use super::follow::resends::Unsent;
-use super::follow::synced_at;
 use super::imported::knowledge;
 use super::keypool::private_key_of;
 use super::labels::Labels;
 use super::live::Wallet;
+use super::live::outgoing::Unsent;
 use super::ownership::label;
 use super::scrub;
 use super::signing::{MAX_EXPANDED, Owners};
 use super::store::rows::{CoinRow, DescriptorRow, ScriptRow};
 use super::store::tables::{Table, number_from_key, outpoint_from};
-use super::store::{Snapshot, Tables};
+use super::store::{Reading, Snapshot, Tables};
+use super::synced::synced_at;
 use super::trust::{TrustResolver, Verdicts};
 use sources::Side;
 
@@ -359,7 +358,7 @@ fn add_expansion(script: &ScriptBuf, parsed: &Descriptor, expansion: Option<&Arc
 /// A part of a table, and whether there is more.
 type Page = (Vec<(Vec<u8>, Vec<u8>)>, bool);
 
-fn page(table: Table, txn: &RoTxn<'_>, after: Option<&[u8]>, limit: usize) -> Result<Page> {
+fn page(table: Table, txn: &Reading<'_>, after: Option<&[u8]>, limit: usize) -> Result<Page> {
     check_place(after)?;
     let begin = after.map_or(Bound::Unbounded, Bound::Excluded);
     let mut rows = Vec::new();

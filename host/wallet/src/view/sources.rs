@@ -1,16 +1,15 @@
 //! Where new addresses come from: active descriptors and the imported keypool, and how much lies ahead in them.
 
-use heed::RoTxn;
 use outrigger_service::wallet::{AddressSource, AddressType};
 
 use crate::draw::can_derive;
 use crate::error::Result;
 use crate::keypool::LAST_INDEX;
 use crate::live::Wallet;
+use crate::store::Reading;
 use crate::store::rows::DescriptorRow;
 use crate::store::tables::number_from;
 
-/// The types of addresses.
 const KINDS: [AddressType; 4] =
     [AddressType::Legacy, AddressType::P2shSegwit, AddressType::Bech32, AddressType::Bech32m];
 
@@ -25,7 +24,7 @@ pub struct Side {
 
 impl Side {
     /// Reads a side of a wallet.
-    pub fn read(wallet: &Wallet, txn: &RoTxn<'_>, internal: bool) -> Result<Self> {
+    pub fn read(wallet: &Wallet, txn: &Reading<'_>, internal: bool) -> Result<Self> {
         let t = &wallet.store.tables;
         let mut active = Vec::new();
         for kind in KINDS {

@@ -1,4 +1,4 @@
-//! What a wallet has yet to take over, where it stands, and whose turn it is to write to it.
+//! The queue of node events that a wallet has not taken over, and its position on the chain.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -9,20 +9,20 @@ use parking_lot::{Condvar, Mutex};
 
 use outrigger_node::NodeEvent;
 
-/// How much may wait for one wallet. Beyond, it is not told event by event, but reads the chain and the mempool.
+/// The longest queue of one wallet. Beyond it, the wallet reads the chain and the mempool instead.
 const MAX_WAITING: usize = 50_000;
 
-/// Something to do for a wallet.
+/// A task of a follower thread.
 #[derive(Clone, Debug)]
 pub enum Item {
-    /// To take over what the node told.
+    /// Takes over an event.
     Event(NodeEvent),
-    /// To follow the chain to its tip, and to read the whole mempool. It stands for so many items.
+    /// Follows the chain to its tip and reads the whole mempool. It replaces so many items.
     Reconcile(u64),
 }
 
 impl Item {
-    /// Whether it tells of the mempool alone.
+    /// Whether it concerns the mempool alone.
     pub fn is_of_mempool(&self) -> bool {
         matches!(
             self,
@@ -30,7 +30,6 @@ impl Item {
         )
     }
 
-    /// What the node told, where it is that.
     pub fn event(&self) -> Option<&NodeEvent> {
         match self {
             Self::Event(event) => Some(event),
@@ -38,7 +37,7 @@ impl Item {
         }
     }
 
-    /// For how many items that were pushed it stands.
+    /// The number of pushed items that it stands for.
     fn worth(&self) -> u64 {
         match self {
             Self::Event(_) => 1,
@@ -47,35 +46,31 @@ impl Item {
     }
 }
 
-/// Whether a wallet is being worked on.
 #[derive(Clone, PartialEq, Eq, Debug)]
 enum Stage {
-    /// It has taken over all that it was told, so that the index knows all of its interests.
+    /// The queue is empty, so the index knows all interests of the wallet.
     Idle,
-    /// It waits for a thread.
     Queued,
-    /// A thread works on it.
     Working,
-    /// A thread that worked on it panicked.
+    /// The follower thread panicked.
     Failed(String),
 }
 
-/// Where a wallet stands.
+/// A position on the chain.
 #[derive(Clone, Copy, Debug)]
 pub struct SyncPosition {
-    /// The block that it has followed the chain to.
+    /// The last block that the wallet has followed.
     pub now: Synced,
-    /// The block that is stored as that. The blocks between do not touch the wallet.
+    /// The last block in the file. The blocks after it do not touch the wallet.
     pub stored: BlockHash,
-    /// Its height.
     pub stored_height: u32,
-    /// The greatest height that one of its transactions has been confirmed or made impossible at.
+    /// The greatest height that confirmed a transaction of the wallet, or conflicted with one.
     pub top: u32,
 }
 
 struct State {
     items: VecDeque<Item>,
-    /// How many were ever pushed, and how many of these have been taken over.
+    /// Counters of all pushed items, and of those that were taken over.
     pushed: u64,
     done: u64,
     stage: Stage,
@@ -83,24 +78,22 @@ struct State {
     position: SyncPosition,
 }
 
-/// How waiting for a wallet ended.
 #[derive(PartialEq, Eq, Debug)]
 pub enum Waited {
-    /// It has taken over everything.
+    /// The queue is empty.
     Done,
-    /// It was unloaded, or the host stops.
+    /// The wallet was unloaded, or the host stops.
     Stopped,
-    /// Working on it failed for good, for this reason.
+    /// The follower gave up, for this reason.
     Failed(String),
 }
 
-/// What is to be done for one wallet, and its position.
 pub struct Feed {
     state: Mutex<State>,
     progress: Condvar,
-    /// Whether its stage is idle.
+    /// Mirrors `Stage::Idle`, to be read without the lock.
     idle: AtomicBool,
-    /// Whether it missed something that it was told, so that what is told next has to be read as a whole.
+    /// Whether an event was dropped, so that the wallet has to read everything again.
     behind: AtomicBool,
     /// The mempool's sequence when all of it was read last; 0 before.
     mempool: AtomicU64,

@@ -1,6 +1,13 @@
 //! A loaded wallet: its store, and what is known of it beside the store (whether it is unlocked, its rescan, whether it
 //! lags behind the chain).
 
+pub mod feed;
+pub mod index;
+pub mod lag;
+pub mod outgoing;
+pub mod rescan_slot;
+pub mod write_lock;
+
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock};
@@ -21,19 +28,19 @@ use super::credits::Credits;
 use super::descriptors::DescriptorCache;
 use super::encrypt::EncryptionKey;
 use super::error::Result;
-use super::follow::feed::Feed;
-use super::follow::index::WalletNumber;
-use super::follow::lag::Lag;
-use super::follow::resends::{Outgoing, Unsent};
-use super::follow::write_lock::WriteLock;
 use super::labels::Labels;
 use super::latest::Latest;
 use super::reorganisations::Retreat;
-use super::rescan::slot::Slot;
 use super::store::Store;
 use super::store::tables::PLAINTEXT_KEY;
 use super::sums::Sums;
 use super::turns::Turns;
+use feed::Feed;
+use index::WalletNumber;
+use lag::Lag;
+use outgoing::{Outgoing, Unsent};
+use rescan_slot::Slot;
+use write_lock::WriteLock;
 
 /// What all wallets derive and sign with.
 static SECP: LazyLock<Secp256k1<All>> = LazyLock::new(Secp256k1::new);
@@ -86,7 +93,6 @@ pub struct Wallet {
     pub(super) outgoing: Mutex<Outgoing>,
     /// How far it went back, and is not told yet.
     pub(super) retreat: Retreat,
-    /// Attempts to unlock it.
     pub(super) attempts: Arc<UnlockAttempts>,
     /// Whether a former secret is still to be removed from the file, as the last attempt found.
     pub(super) scrub_pending: AtomicBool,
@@ -160,7 +166,6 @@ impl Wallet {
         self.lag.lock().as_ref().filter(|lag| lag.read_only).map(|lag| lag.text.clone())
     }
 
-    /// Its name.
     pub fn name(&self) -> &str {
         &self.name
     }

@@ -95,7 +95,6 @@ impl Shard {
     }
 }
 
-/// The index.
 pub struct Index {
     shards: Vec<RwLock<Shard>>,
     /// Held by who adds, shared, and by who compares something with all wallets, alone.

@@ -1,22 +1,21 @@
-//! Who may write to a wallet: one at a time, and nobody for as long as the node is asked something.
+//! The write lock of a wallet. No thread holds it while it asks the node.
 
 use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex};
 
-/// How long a thread that follows the node waits for one that writes. A write that takes longer has the wallet queued again.
+/// How long a follower thread waits for a writer before it queues the wallet again.
 const FOLLOWER_PATIENCE: Duration = Duration::from_millis(50);
 
 #[derive(Default)]
 struct State {
     held: bool,
-    /// A thread that follows the node waits: all others write after it.
+    /// A follower thread waits. It goes before all other waiters.
     follower_waits: bool,
-    /// The wallet is queued again when the lock is free.
+    /// The wallet is queued again on release.
     requeue: bool,
 }
 
-/// The lock of all writes to a wallet.
 #[derive(Default)]
 pub struct WriteLock {
     state: Mutex<State>,
@@ -24,14 +23,14 @@ pub struct WriteLock {
 }
 
 impl WriteLock {
-    /// Waits for the right to write.
+    /// Waits for the lock.
     pub fn acquire(&self) {
         let mut state = self.state.lock();
         self.free.wait_while(&mut state, |state| state.held || state.follower_waits);
         state.held = true;
     }
 
-    /// Takes the right to write, if nobody has it.
+    /// Takes the lock if it is free.
     pub fn try_acquire(&self) -> bool {
         let mut state = self.state.lock();
         let free = !state.held && !state.follower_waits;
@@ -39,8 +38,8 @@ impl WriteLock {
         free
     }
 
-    /// Takes the right to write for the thread that follows the node for the wallet. False where another keeps it for long:
-    /// [`Self::release`] then says that the wallet has to be queued again.
+    /// Takes the lock for a follower thread. False after [`FOLLOWER_PATIENCE`]: [`Self::release`] then asks for the wallet to be
+    /// queued again.
     pub fn acquire_for_following(&self) -> bool {
         let mut state = self.state.lock();
         if state.held {
@@ -57,7 +56,7 @@ impl WriteLock {
         true
     }
 
-    /// Gives the right to write back. Whether the wallet has to be queued again.
+    /// Releases the lock. Returns whether the wallet has to be queued again.
     #[must_use]
     pub fn release(&self) -> bool {
         let mut state = self.state.lock();
@@ -68,7 +67,7 @@ impl WriteLock {
         requeue
     }
 
-    /// Whether the wallet is going to be queued again when the lock is free.
+    /// Whether the wallet is queued again on release.
     pub fn awaits_requeue(&self) -> bool {
         self.state.lock().requeue
     }

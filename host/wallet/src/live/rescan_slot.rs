@@ -8,32 +8,31 @@ use parking_lot::Mutex;
 
 use crate::store::rows::RescanRow;
 
-/// A wallet's place for one rescan.
 #[derive(Default)]
 pub struct Slot {
-    pub(super) state: Mutex<State>,
+    pub state: Mutex<State>,
     /// Asks the running rescan to end.
     pub(crate) abort: AtomicBool,
-    /// The host is stopping: what is not done yet goes on at the next load.
-    pub(super) stopping: AtomicBool,
-    pub(super) millionths: AtomicU32,
+    /// The host is stopping: the rescan resumes at the next load.
+    pub stopping: AtomicBool,
+    pub millionths: AtomicU32,
 }
 
 #[derive(Default)]
-pub(super) struct State {
+pub struct State {
     pub last: u64,
     pub stage: Stage,
     pub thread: Option<JoinHandle<()>>,
 }
 
 #[derive(Default)]
-pub(super) enum Stage {
+pub enum Stage {
     #[default]
     Idle,
     Reserved {
         rescan: u64,
         since: Instant,
-        /// What an import has stored as the rescan's begin.
+        /// The begin of the rescan, as an import stored it.
         stored: Option<RescanRow>,
     },
     Running(Instant),

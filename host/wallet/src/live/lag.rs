@@ -1,0 +1,17 @@
+//! Why a wallet lags behind the chain.
+
+use std::time::{Duration, Instant};
+
+/// Why a wallet could not follow the chain to its tip, and when the follower retries.
+pub struct Lag {
+    /// The failure.
+    pub text: String,
+    /// Whether the node is only unreachable. The wallet then still answers reads.
+    pub unavailable: bool,
+    /// Whether the wallet would have to rewind further than `max_rewind`. It then answers reads and refuses writes.
+    pub read_only: bool,
+    /// The pause before the retry.
+    pub wait: Duration,
+    /// The alarm of the retry, once it is set.
+    pub planned: Option<Instant>,
+}

@@ -1,0 +1,87 @@
+//! The transactions of a wallet that are on their way to the node.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Instant;
+
+use bitcoin::Txid;
+use bitcoin::absolute::LockTime;
+use outrigger_service::mempool::Admission;
+use outrigger_service::wallet::Synced;
+
+#[derive(Default)]
+pub struct Outgoing {
+    /// Transactions that a call is sending. The resend thread leaves them alone.
+    pub sending: BTreeSet<Txid>,
+    /// The time of the next resend.
+    pub planned: Option<Instant>,
+    /// Transactions that may be neither confirmed nor in the mempool, with the node's last refusal.
+    pub idle: BTreeMap<Txid, Option<Refusal>>,
+    /// A counter of additions to `idle`.
+    pub noted: u64,
+}
+
+impl Outgoing {
+    pub fn note_idle(&mut self, txid: Txid, refusal: Option<Refusal>) {
+        self.noted += 1;
+        self.idle.insert(txid, refusal);
+    }
+}
+
+/// Why the node refused a transaction.
+#[derive(Clone, Debug)]
+pub struct Refusal {
+    /// In the node's words.
+    pub reason: String,
+    /// Whether a later block may end it.
+    pub awaits_block: bool,
+}
+
+impl Refusal {
+    /// The refusal of an admission, if it is one.
+    pub fn of(admission: &Admission) -> Option<Self> {
+        Some(Self { reason: admission.refusal()?, awaits_block: admission.awaits_block() })
+    }
+}
+
+/// An idle payment.
+#[derive(Clone, Debug)]
+pub struct Unsent {
+    pub txid: Txid,
+    /// The mempool takes it only after this.
+    pub lock_time: LockTime,
+}
+
+impl Unsent {
+    /// Whether its locktime has passed in the next block after this one.
+    pub fn is_final(&self, tip: &Synced) -> bool {
+        match self.lock_time {
+            LockTime::Blocks(height) => height.to_consensus_u32() <= tip.height,
+            LockTime::Seconds(time) => time.to_consensus_u32() < tip.median_time,
+        }
+    }
+}
+
+/// The unconfirmed transactions that a resend offers.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Offered {
+    /// Those whose refusal may end with a block.
+    AwaitingBlock,
+    All,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bitcoin::BlockHash;
+    use bitcoin::hashes::Hash;
+
+    #[test]
+    fn getwalletinfo_warns_of_no_payment_whose_locktime_lies_ahead() {
+        let tip = Synced { hash: BlockHash::all_zeros(), height: 100, time: 0, median_time: 600_000_000 };
+        let is_final = |lock_time| {
+            Unsent { txid: Txid::all_zeros(), lock_time: LockTime::from_consensus(lock_time) }.is_final(&tip)
+        };
+        assert_eq!([0, 100, 101].map(is_final), [true, true, false]);
+        assert_eq!([599_999_999, 600_000_000].map(is_final), [true, false]);
+    }
+}

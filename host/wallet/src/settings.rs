@@ -1,0 +1,58 @@
+//! The wallet settings of the host's configuration.
+
+use std::path::PathBuf;
+
+use bitcoin::BlockHash;
+use outrigger_service::wallet::SpendSettings;
+
+/// The wallet settings of the host's configuration.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// The number of scripts derived ahead of the last used one, per descriptor.
+    pub keypool: u32,
+    /// The payment settings of all wallets.
+    pub spending: SpendSettings,
+    /// Whether wallets' transactions are offered to the node (`-walletbroadcast`).
+    pub broadcast: bool,
+    /// The least address space that a loaded wallet reserves, in bytes. One with a large file reserves four times its size.
+    /// A wallet that fills it takes no more until it is unloaded and loaded again.
+    pub least_map: usize,
+    /// How many snapshots of one wallet can be open at a time.
+    pub max_readers: u32,
+    /// The memory that Argon2id takes for a passphrase, in KiB.
+    pub kdf_memory_kib: u32,
+    /// The passes it makes over that memory.
+    pub kdf_passes: u32,
+    /// A folder in which clients may not name files, besides the wallets' own.
+    pub data_directory: Option<PathBuf>,
+    /// The network's folder in it, where files may lie that clients and the host exchange.
+    pub network_folder: Option<PathBuf>,
+    /// The most blocks that a wallet rewinds by itself; none: any number.
+    pub max_rewind: Option<u32>,
+    /// A block of the node's chain to which wallets may rewind beyond `max_rewind`.
+    pub allow_rewind_to: Option<BlockHash>,
+    /// The least depth of a reorganisation that is announced; none: none is.
+    pub reorganisation_notice: Option<u32>,
+    /// The number of blocks behind the tip from which a wallet lets the node search them for its scripts.
+    pub search_from: u32,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            keypool: 1000,
+            spending: SpendSettings::default(),
+            broadcast: true,
+            least_map: 4 << 30,
+            max_readers: 512,
+            kdf_memory_kib: 64 << 10,
+            kdf_passes: 3,
+            data_directory: None,
+            network_folder: None,
+            max_rewind: None,
+            allow_rewind_to: None,
+            reorganisation_notice: None,
+            search_from: 144,
+        }
+    }
+}

@@ -34,10 +34,13 @@ static int32_t refuse(outrigger_owned_bytes_t *error, const char *reason)
     return OUTRIGGER_STATUS_REFUSED;
 }
 
-void log_line(const sample *self, outrigger_level_t level, const char *line)
+int32_t write_log(
+    const sample *self, uint64_t scope, uint8_t level, outrigger_bytes_t line, outrigger_owned_bytes_t *response)
 {
-    /* A log that cannot be written stops nothing. */
-    outrigger_log_write(self->log, 0, level, outrigger_text(line), NULL);
+    outrigger_writer_t request = OUTRIGGER_WRITER;
+    outrigger_put_u8(&request, level);
+    outrigger_put_bytes(&request, line);
+    return outrigger_ask_written(self->log, OUTRIGGER_FN_LOG_WRITE, scope, &request, response);
 }
 
 static void *create(void)
@@ -64,10 +67,13 @@ static int32_t init(
 static int32_t start(void *instance, outrigger_owned_bytes_t *error)
 {
     sample *self = (sample *)instance;
+    outrigger_owned_bytes_t said = OUTRIGGER_NO_BYTES;
     if (!room_start(&self->room)) {
         return refuse(error, "the system gave no thread");
     }
-    log_line(self, OUTRIGGER_LEVEL_INFO, "the plugin in C has started");
+    /* A log that cannot be written stops nothing. */
+    write_log(self, 0, OUTRIGGER_LEVEL_INFO, outrigger_text("the plugin in C has started"), &said);
+    outrigger_release(&said);
     return OUTRIGGER_STATUS_OK;
 }
 
@@ -86,10 +92,16 @@ static int32_t cancel(void *instance, uint64_t token)
 static int32_t hear(void *instance, outrigger_bytes_t bytes)
 {
     outrigger_reader_t reader = outrigger_read(bytes);
-    outrigger_event_t event;
+    uint32_t height = 0;
+    uint8_t tag = 0;
+    outrigger_get_u8(&reader, &tag);
+    if (tag == OUTRIGGER_EVENT_TIP_CHANGED) {
+        outrigger_skip(&reader, 32);
+        outrigger_get_u32(&reader, &height);
+    }
     /* An event of a newer host that this plugin does not know is none of its concern. */
-    if (outrigger_get_event(&reader, &event)) {
-        room_hear(&((sample *)instance)->room, &event);
+    if (!reader.failed) {
+        room_hear(&((sample *)instance)->room, tag, height);
     }
     return OUTRIGGER_STATUS_OK;
 }

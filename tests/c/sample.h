@@ -44,15 +44,17 @@ typedef struct sample {
 /* Answers a call, or keeps it. */
 void answer(sample *self, const outrigger_call_t *call);
 
-/* Logs a line. */
-void log_line(const sample *self, outrigger_level_t level, const char *line);
+/* Logs a line at a level (OUTRIGGER_LEVEL_...). */
+int32_t write_log(
+    const sample *self, uint64_t scope, uint8_t level, outrigger_bytes_t line, outrigger_owned_bytes_t *response);
 
 void room_open(waiting_room *room, const outrigger_host_t *host);
 bool room_start(waiting_room *room);
 /* Keeps a call until the height is reached; false when too many wait. */
 bool room_keep(waiting_room *room, uint64_t token, uint32_t height);
 void room_cancel(waiting_room *room, uint64_t token);
-void room_hear(waiting_room *room, const outrigger_event_t *event);
+/* Hears of an event by its tag, and with OUTRIGGER_EVENT_TIP_CHANGED of the new height. */
+void room_hear(waiting_room *room, uint8_t event, uint32_t height);
 /* Has all that wait answered; none may be kept any more. */
 void room_drain(waiting_room *room);
 /* Ends the thread. */

@@ -86,14 +86,14 @@ void room_cancel(waiting_room *room, uint64_t token)
     pthread_mutex_unlock(&room->lock);
 }
 
-void room_hear(waiting_room *room, const outrigger_event_t *event)
+void room_hear(waiting_room *room, uint8_t event, uint32_t height)
 {
     pthread_mutex_lock(&room->lock);
     room->events++;
-    if (event->tag == OUTRIGGER_EVENT_TIP_CHANGED) {
-        room->height = event->as.tip_changed.height;
+    if (event == OUTRIGGER_EVENT_TIP_CHANGED) {
+        room->height = height;
         pthread_cond_signal(&room->changed);
-    } else if (event->tag == OUTRIGGER_EVENT_SHUTTING_DOWN) {
+    } else if (event == OUTRIGGER_EVENT_SHUTTING_DOWN) {
         /* The host is stopping: it lets clients have their answers before it goes on to `quiesce`. */
         room->draining = true;
         pthread_cond_signal(&room->changed);

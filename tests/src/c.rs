@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use outrigger_header::{Part, header};
 use tempfile::TempDir;
 
 use crate::HostOptions;
@@ -20,14 +21,9 @@ pub struct CPlugin {
     folder: TempDir,
 }
 
-/// The header of today's interface, as it is committed.
+/// The part of the header that every plugin includes.
 pub fn c_header() -> String {
-    read(&sources("../sdk/include/outrigger.h"))
-}
-
-/// The header of the interface's first minor version.
-pub fn c_header_of_minor_0() -> String {
-    read(&sources("data/abi/1.0/outrigger.h"))
+    header(Part::Core)
 }
 
 /// The sample plugin of `tests/c`, built against a header with these definitions (`NAME=VALUE`).
@@ -65,10 +61,6 @@ fn sources(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(path)
 }
 
-fn read(path: &Path) -> String {
-    std::fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
-}
-
 fn compile(header: &str, files: &[PathBuf], include: &Path, defines: &[&str]) -> CPlugin {
     try_compile(C, header, files, include, defines, &[]).unwrap_or_else(|said| panic!("{said}"))
 }
@@ -83,10 +75,8 @@ fn try_compile(
 ) -> Result<CPlugin, String> {
     let plugin = CPlugin { folder: tempfile::tempdir().unwrap() };
     std::fs::write(plugin.folder.path().join("outrigger.h"), header).unwrap();
-    // The optional files are those of the same version.
-    let optional = if header == c_header_of_minor_0() { "data/abi/1.0" } else { "../sdk/include" };
-    for file in ["outrigger_json.h", "outrigger_services.h"] {
-        std::fs::copy(sources(optional).join(file), plugin.folder.path().join(file)).unwrap();
+    for part in [Part::Json, Part::Services] {
+        std::fs::write(plugin.folder.path().join(part.file()), outrigger_header::header(part)).unwrap();
     }
     let mut command = Command::new(compiler);
     command.arg(standard).args(FLAGS).args(defines.iter().map(|define| format!("-D{define}")));

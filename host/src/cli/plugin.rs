@@ -1,10 +1,9 @@
 //! `outrigger plugin`: looks at plugins' files, tries them, and begins new ones.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Subcommand;
-use outrigger_abi::ABI_MINOR;
 use outrigger_header::{Part, header};
 
 use outrigger_conformance as conformance;
@@ -34,14 +33,11 @@ pub enum PluginCommand {
     },
     /// Tells how long a call of a plugin takes, on a host in memory.
     Time(timing::TimeArgs),
-    /// Prints `outrigger.h`, the interface for plugins in C and C++, or one of the files that a plugin may do without.
+    /// Writes the C header, the interface for plugins in C and C++: `outrigger.h` and two optional files.
     Header {
-        /// The file: `outrigger.h`, `outrigger_json.h` or `outrigger_services.h`.
-        #[arg(default_value = Part::Core.file(), value_parser = Part::ALL.map(Part::file))]
-        file: String,
-        /// The minor version of the interface, for a plugin that uses nothing newer.
-        #[arg(long, default_value_t = ABI_MINOR, value_parser = clap::value_parser!(u32).range(..=i64::from(ABI_MINOR)))]
-        minor: u32,
+        /// The folder, which is created if it is missing.
+        #[arg(default_value = ".")]
+        folder: PathBuf,
     },
     /// Writes a new plugin's crate, with a method, a manifest and a test.
     New {
@@ -66,10 +62,7 @@ pub fn run(command: &PluginCommand) -> ExitCode {
             return conformance::part(job);
         }
         PluginCommand::Time(args) => timing::time(args),
-        PluginCommand::Header { file, minor } => {
-            let part = Part::ALL.into_iter().find(|part| part.file() == file).unwrap_or(Part::Core);
-            Ok(header(part, *minor).trim_end().to_owned())
-        }
+        PluginCommand::Header { folder } => write_header(folder),
         PluginCommand::New { name, sdk } => scaffold::create(name, sdk.as_deref()),
     };
     match outcome {
@@ -79,4 +72,14 @@ pub fn run(command: &PluginCommand) -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+fn write_header(folder: &Path) -> Result<String, String> {
+    let failed = |path: &Path, error: std::io::Error| format!("{}: {error}", path.display());
+    std::fs::create_dir_all(folder).map_err(|error| failed(folder, error))?;
+    for part in Part::ALL {
+        let path = folder.join(part.file());
+        std::fs::write(&path, header(part)).map_err(|error| failed(&path, error))?;
+    }
+    Ok(format!("{} has the C header", folder.display()))
 }

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::names::{abi_type, index, message_type, service, upper, variant};
+use super::names::{abi_type, encoding, index, service, upper, variant};
 use outrigger_abi::layout::Declaration;
 use outrigger_service::ErrorKind;
 use outrigger_service::wire::{Docs, ServiceShape, Shape};
@@ -11,7 +11,7 @@ use outrigger_values::error::RpcErrorCode;
 /// The longest line of a comment.
 const WIDTH: usize = 120;
 
-/// What documentation calls things in Rust, and what they are called in C.
+/// Maps names in Rust documentation to names of C.
 pub(super) struct Glossary(HashMap<String, String>);
 
 impl Glossary {
@@ -44,10 +44,10 @@ impl Glossary {
         for shape in types {
             match shape {
                 Shape::Struct(known) => {
-                    words.insert(known.name.to_owned(), message_type(shape));
+                    words.insert(known.name.to_owned(), format!("`{}`", encoding(shape)));
                 }
                 Shape::Enum(known) => {
-                    words.insert(known.name.to_owned(), message_type(shape));
+                    words.insert(known.name.to_owned(), format!("`{}`", encoding(shape)));
                     for case in known.variants {
                         words.insert(format!("{}::{}", known.name, case.name), variant(known.name, case.name));
                     }
@@ -57,15 +57,13 @@ impl Glossary {
         }
         for shape in services {
             for function in shape.functions {
-                let name = format!("outrigger_{}_{}()", service(shape), function.name);
-                words.insert(format!("{}::{}", service(shape), function.name), name.clone());
-                words.insert(index(shape, function.name), name);
+                words.insert(format!("{}::{}", service(shape), function.name), index(shape, function.name));
             }
         }
         Self(words)
     }
 
-    /// What stands between backticks, perhaps in brackets.
+    /// The C name of a quoted word, perhaps in brackets.
     fn word(&self, quoted: &str) -> String {
         let parts: Vec<&str> = quoted.split("::").collect();
         let last_two = parts.get(parts.len().saturating_sub(2)..).unwrap_or_default().join("::");
@@ -105,7 +103,7 @@ impl Glossary {
     }
 }
 
-/// The sentence about what came later.
+/// The note on a later minor version.
 pub(super) fn since(minor: u32) -> String {
     if minor == 0 { String::new() } else { format!(" Since minor {minor}.") }
 }
@@ -134,7 +132,7 @@ pub(super) fn comment(indent: usize, paragraphs: &[String]) -> String {
 
 /// Whether a paragraph is one of a row that belongs together.
 fn is_label(paragraph: &str) -> bool {
-    ["Threads:", "Ownership:", "Lifetime:", "Request:", "Response:"].iter().any(|label| paragraph.starts_with(label))
+    ["Threads:", "Ownership:", "Lifetime:"].iter().any(|label| paragraph.starts_with(label))
 }
 
 /// Breaks text into lines.

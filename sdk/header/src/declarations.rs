@@ -3,19 +3,19 @@
 use super::comment::{Glossary, comment, heading, since, with_parameters};
 use super::names::{abi_type, c_type, member, upper};
 use outrigger_abi::layout::{Declaration, FieldLayout, FunctionType, StructLayout};
-use outrigger_abi::{ABI_MAJOR, PLUGIN_MAGIC};
+use outrigger_abi::{ABI_MAJOR, ABI_MINOR, PLUGIN_MAGIC};
 use outrigger_service::{ErrorKind, ServiceError};
 use outrigger_values::error::{RpcError, RpcErrorCode};
 
 /// The version and the magic number.
-pub(super) fn versions(minor: u32) -> String {
+pub(super) fn versions() -> String {
     let magic: String = PLUGIN_MAGIC.to_le_bytes().iter().map(|byte| char::from(*byte)).collect();
     format!(
         "{}
 /** The major version of the interface. Host and plugin must have the same. */
 #define OUTRIGGER_ABI_MAJOR {ABI_MAJOR}u
 /** The minor version of this header: what has been added since the major version began. */
-#define OUTRIGGER_ABI_MINOR {minor}u
+#define OUTRIGGER_ABI_MINOR {ABI_MINOR}u
 /** Begins an outrigger_plugin_t: `{magic}`. */
 #define OUTRIGGER_PLUGIN_MAGIC UINT64_C({PLUGIN_MAGIC:#x})
 ",
@@ -64,14 +64,14 @@ fn literal(text: &str) -> String {
     format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""))
 }
 
-/// The declarations of a minor version, with what they promise about sizes and offsets.
-pub(super) fn declarations(all: &[Declaration], minor: u32, glossary: &Glossary) -> String {
+/// The declarations, with what they promise about sizes and offsets.
+pub(super) fn declarations(all: &[Declaration], glossary: &Glossary) -> String {
     let mut out = heading("Structs and functions");
     for declaration in all {
         match declaration {
-            Declaration::Struct(layout) => out += &structure(layout, minor, glossary),
+            Declaration::Struct(layout) => out += &structure(layout, glossary),
             Declaration::Functions(functions) => {
-                for function in functions.iter().filter(|function| function.since <= minor) {
+                for function in *functions {
                     out += &function_type(function, glossary);
                 }
             }
@@ -95,17 +95,17 @@ fn function_type(function: &FunctionType, glossary: &Glossary) -> String {
     format!("\n{}{};\n", comment(0, &docs), with_parameters(&head, &params))
 }
 
-fn structure(layout: &StructLayout, minor: u32, glossary: &Glossary) -> String {
+fn structure(layout: &StructLayout, glossary: &Glossary) -> String {
     let name = abi_type(layout.name);
     let mut out = format!("\n{}typedef struct {name} {{\n", comment(0, &glossary.paragraphs(layout.docs)));
     // What has no size only says where something begins that the struct does not end with.
-    let there = |field: &&FieldLayout| field.since <= minor && field.size > 0;
+    let there = |field: &&FieldLayout| field.size > 0;
     for field in layout.fields.iter().filter(there) {
         out += &comment(4, &with_since(vec![glossary.sentence(field.docs)], field.since));
         out += &format!("    {}{};\n", c_type(field.rust_type), member(field.name));
     }
     out += &format!("}} {name};\n\n");
-    out += &format!("OUTRIGGER_SIZE_IS({name}, {});\n", layout.size_at(minor));
+    out += &format!("OUTRIGGER_SIZE_IS({name}, {});\n", layout.size_at(ABI_MINOR));
     for field in layout.fields.iter().filter(there) {
         out += &format!("OUTRIGGER_OFFSET_IS({name}, {}, {});\n", member(field.name), field.offset);
     }

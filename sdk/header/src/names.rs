@@ -72,9 +72,6 @@ const KEYWORDS: &[&str] = &[
     "xor",
 ];
 
-/// What the functions of services call things of their own.
-const LOCALS: &[&str] = &["out", "own", "read", "reader", "request", "response", "scope", "status"];
-
 /// `BlockInfo` as `block_info`.
 pub(super) fn snake(name: &str) -> String {
     let mut out = String::new();
@@ -97,11 +94,6 @@ pub(super) fn upper(name: &str) -> String {
 /// A name of a field or a parameter.
 pub(super) fn member(name: &str) -> String {
     if KEYWORDS.contains(&name) { format!("{name}_") } else { name.to_owned() }
-}
-
-/// A name of an argument of a service's function.
-pub(super) fn argument(name: &str) -> String {
-    if LOCALS.contains(&name) { format!("{name}_") } else { member(name) }
 }
 
 /// The type of a struct or a function of the ABI: `HostTable` as `outrigger_host_t`.
@@ -131,8 +123,8 @@ pub(super) fn c_type(rust: &str) -> String {
     }
 }
 
-/// What the functions that read and write a value are called after.
-pub(super) fn stem(shape: &Shape) -> String {
+/// A type's name, in the words that the header's beginning explains.
+pub(super) fn encoding(shape: &Shape) -> String {
     match shape {
         Shape::Bool => "bool".to_owned(),
         Shape::U8 => "u8".to_owned(),
@@ -141,38 +133,11 @@ pub(super) fn stem(shape: &Shape) -> String {
         Shape::U64 => "u64".to_owned(),
         Shape::I32 => "i32".to_owned(),
         Shape::I64 => "i64".to_owned(),
-        Shape::Array(len) => format!("array{len}"),
-        Shape::Hash => "hash".to_owned(),
-        Shape::Text | Shape::Secret | Shape::ByteString => "bytes".to_owned(),
-        Shape::Option(inner) => format!("optional_{}", stem(inner)),
-        Shape::List(item) => format!("list_of_{}", stem(item)),
-        Shape::Framed(inner) => format!("framed_{}", stem(inner)),
-        Shape::Tuple(items) => {
-            format!("tuple_of_{}", items.iter().map(|item| stem(item)).collect::<Vec<_>>().join("_and_"))
-        }
-        Shape::Struct(shape) => snake(shape.name),
-        Shape::Enum(shape) => snake(shape.name),
-    }
-}
-
-/// The C type of a value.
-pub(super) fn message_type(shape: &Shape) -> String {
-    match shape {
-        Shape::Bool => "bool".to_owned(),
-        Shape::U8 | Shape::U16 | Shape::U32 | Shape::U64 => format!("uint{}_t", &stem(shape)[1..]),
-        Shape::I32 | Shape::I64 => format!("int{}_t", &stem(shape)[1..]),
-        Shape::List(_) => "outrigger_list_t".to_owned(),
-        Shape::Framed(inner) => message_type(inner),
-        _ => format!("outrigger_{}_t", stem(shape)),
-    }
-}
-
-/// How a value is encoded, in the words that the header's beginning explains.
-pub(super) fn encoding(shape: &Shape) -> String {
-    match shape {
         Shape::Array(len) => format!("array {len}"),
+        Shape::Hash => "hash".to_owned(),
         Shape::Text => "text".to_owned(),
         Shape::Secret => "secret".to_owned(),
+        Shape::ByteString => "bytes".to_owned(),
         Shape::Option(inner) => format!("optional {}", encoding(inner)),
         Shape::List(item) => format!("list of {}", encoding(item)),
         Shape::Framed(inner) => format!("framed {}", encoding(inner)),
@@ -180,13 +145,9 @@ pub(super) fn encoding(shape: &Shape) -> String {
         Shape::Tuple(items) => {
             format!("({})", items.iter().map(|item| encoding(item)).collect::<Vec<_>>().join(", "))
         }
-        _ => stem(shape),
+        Shape::Struct(shape) => snake(shape.name),
+        Shape::Enum(shape) => snake(shape.name),
     }
-}
-
-/// The same for what is declared once for text, secrets and bytes.
-pub(super) fn any_encoding(shape: &Shape) -> String {
-    encoding(shape).replace("text", "bytes").replace("secret", "bytes")
 }
 
 /// `chain` of `chain/1`.

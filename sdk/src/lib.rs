@@ -38,6 +38,8 @@
 //! This crate is what plugins depend on, and is little more than the face of the crates beside it, each of one subject. It never
 //! depends on the host.
 
+#![warn(missing_docs)]
+
 #[doc(hidden)]
 pub mod context;
 pub mod entry;

@@ -44,6 +44,11 @@ fn architecture_list_of_crates_is_that_of_the_manifests_and_has_no_circle() {
     let mut sorted = written.clone();
     sorted.sort();
     assert_eq!(sorted, found);
+    for name in ["descriptor", "psbt-format", "script", "standard"] {
+        let (_, dependencies) = found.iter().find(|(found, _)| found == name).unwrap();
+        let plugin_half = ["abi", "service", "sdk"].map(str::to_owned);
+        assert!(plugin_half.iter().all(|other| !dependencies.contains(other)), "{name} knows the interface of plugins");
+    }
     for (line, (name, dependencies)) in written.iter().enumerate() {
         let below: BTreeSet<&String> = written[line + 1..].iter().map(|(name, _)| name).collect();
         assert!(dependencies.iter().all(|on| below.contains(on)), "{name} depends on what does not stand below it");

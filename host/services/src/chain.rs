@@ -17,11 +17,8 @@ use outrigger_wallet_engine::WalletManager;
 
 /// The chain, read through the calls' snapshots.
 pub struct ChainService {
-    /// The node.
     pub node: Arc<dyn Node>,
-    /// The calls.
     pub scopes: OwnScopes,
-    /// What is published.
     pub published: Arc<[Publication]>,
     /// What follows the chain.
     pub wallets: Arc<WalletManager>,
@@ -46,6 +43,7 @@ impl ChainService {
     }
 }
 
+#[deny(clippy::missing_trait_methods)]
 impl Chain for ChainService {
     fn tip(&self, scope: Scope) -> Result<Tip> {
         self.scopes.get(scope)?.tip(&*self.node)

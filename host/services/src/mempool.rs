@@ -17,14 +17,13 @@ use outrigger_node::Node;
 
 /// The mempool. It has no snapshots: each function sees it as it stands.
 pub struct MempoolService {
-    /// The node.
     pub node: Arc<dyn Node>,
-    /// The calls.
     pub scopes: OwnScopes,
     /// The rule for files that clients name.
     pub files: Arc<ClientFiles>,
 }
 
+#[deny(clippy::missing_trait_methods)]
 impl Mempool for MempoolService {
     fn info(&self, _: Scope) -> Result<MempoolInfo> {
         Ok(self.node.mempool_info()?)

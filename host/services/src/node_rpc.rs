@@ -25,10 +25,10 @@ pub struct NodeRpcService {
     pub node: Option<Arc<dyn NodeMethods>>,
     /// Those that were granted.
     pub methods: Vec<String>,
-    /// The calls.
     pub scopes: OwnScopes,
 }
 
+#[deny(clippy::missing_trait_methods)]
 impl NodeRpc for NodeRpcService {
     fn call(&self, scope: Scope, method: String, params: Blob) -> Result<NodeReply> {
         let call = self.scopes.get(scope)?;

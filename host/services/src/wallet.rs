@@ -20,9 +20,7 @@ use outrigger_wallet_engine::{WalletManager, WalletView};
 
 /// The wallets, read through the calls' snapshots.
 pub struct WalletService {
-    /// The wallets.
     pub manager: Arc<WalletManager>,
-    /// The calls.
     pub scopes: OwnScopes,
     /// The wallets whose keys may be used.
     pub keys: Keys,
@@ -69,6 +67,7 @@ impl WalletService {
     }
 }
 
+#[deny(clippy::missing_trait_methods)]
 impl Wallet for WalletService {
     fn create(&self, scope: Scope, options: CreateOptions) -> Result<Vec<String>> {
         self.check_may_use(scope, &options.name)?;
@@ -328,6 +327,7 @@ impl Wallet for WalletService {
     }
 }
 
+#[deny(clippy::missing_trait_methods)]
 impl Signer for WalletService {
     fn available(&self, scope: Scope, scripts: Vec<ScriptBuf>, public_keys: Vec<Blob>) -> Result<Vec<bool>> {
         self.with_keys(scope, |view| view.available(scripts, public_keys))

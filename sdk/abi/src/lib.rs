@@ -14,6 +14,7 @@
 //! in Rust looks like. It depends on no other crate of the project; the services' traits stand on it, and so does the host.
 //! Beside it only the host's loader and the wiping allocator have `unsafe` code.
 #![allow(unsafe_code)]
+#![warn(missing_docs)]
 
 mod bytes;
 mod entry;

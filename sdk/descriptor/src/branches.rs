@@ -15,7 +15,7 @@ pub struct PrivateBranches(Vec<Branch>);
 
 /// The private key of one key expression.
 pub(super) struct Branch {
-    /// The place of the expression: [`SolvingData`](outrigger_service::wallet::SolvingData) has its public key there.
+    /// The place of the expression: [`SolvingData`](outrigger_values::SolvingData) has its public key there.
     pub place: usize,
     pub wildcard: Wildcard,
     /// The public key of `secret`, in the form in which scripts show it.

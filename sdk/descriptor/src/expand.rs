@@ -15,8 +15,7 @@ use super::mini;
 use super::node::{Multi, Node};
 use super::secp::SECP;
 use super::{ExpandedScript, Expansion};
-use outrigger_service::wallet::{KeyOrigin, SolvingData, TapLeaf, TaprootData};
-use outrigger_service::wire::Blob;
+use outrigger_values::{Blob, KeyOrigin, SolvingData, TapLeaf, TaprootData};
 
 /// The scripts of `node` with `derived` keys.
 pub(super) fn expand(node: &Node, derived: &[Derived], network: Network) -> Result<Expansion, ExpandError> {

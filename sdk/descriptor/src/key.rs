@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 use bitcoin::bip32::{ChildNumber, Xpriv, Xpub};
 use bitcoin::hashes::Hash;
 use bitcoin::{NetworkKind, PrivateKey, PublicKey};
-use outrigger_service::wire::Secret;
+use outrigger_values::Secret;
 use secp256k1::SecretKey;
 
 use super::branches::Branch;

@@ -10,6 +10,8 @@
 //! - The parent of a wildcard is derived once per descriptor, not per index.
 //! - No text without `private` in its name, no error and no `Debug` ever shows a private key.
 
+#![warn(missing_docs)]
+
 mod branches;
 mod checksum;
 mod error;
@@ -42,8 +44,7 @@ use key_ref::KeyRef;
 use node::Node;
 pub use redact::without_private_keys;
 
-use outrigger_service::wallet::{AddressType, KeyOrigin, SolvingData};
-use outrigger_service::wire::Secret;
+use outrigger_values::{AddressType, KeyOrigin, Secret, SolvingData};
 
 /// Whether a text must carry its checksum.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

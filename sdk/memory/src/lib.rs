@@ -7,6 +7,7 @@
 //!
 //! The crate depends on no other of the project, and any may depend on it.
 #![allow(unsafe_code)]
+#![warn(missing_docs)]
 
 pub mod parallel;
 

@@ -4,6 +4,8 @@
 //! curve in taproot fields), and writes fields in another order. Here what is read is written as bitcoind writes it: known
 //! fields in its order, then proprietary and unknown ones byte for byte, each sorted by key.
 
+#![warn(missing_docs)]
+
 mod combine;
 mod previous;
 mod read;

@@ -48,6 +48,8 @@
 //! assert_eq!(verify_input(&context, 0, Flags::STANDARD), Err(ScriptError::EvalFalse));
 //! ```
 
+#![warn(missing_docs)]
+
 mod checker;
 mod crypto;
 mod encoding;

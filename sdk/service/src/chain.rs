@@ -2,8 +2,9 @@
 //!
 //! The example `blocks` of the SDK shows it in use.
 
-use bitcoin::consensus::Encodable;
-use bitcoin::{Amount, BlockHash, Network, OutPoint, ScriptBuf, TxOut, Txid};
+use bitcoin::{Amount, BlockHash, Network, OutPoint, ScriptBuf, Txid};
+
+pub use outrigger_values::Coin;
 
 use super::service;
 use crate::wire::{Blob, Encoded, view_by_value, wire_enum, wire_struct, wire_view};
@@ -79,32 +80,6 @@ wire_struct! {
         pub next: Option<BlockHash>,
         /// The block's serialised size in bytes, 0 while only the header is known; none where the node knows headers alone.
         pub size: Option<u32>,
-    }
-}
-
-wire_struct! {
-    /// An unspent output.
-    #[derive(Clone, PartialEq, Eq, Debug)]
-    pub struct Coin {
-        /// Value and script.
-        pub output: TxOut,
-        /// The height of its block; `u32::MAX` when its transaction is in the mempool.
-        pub height: u32,
-        /// Whether its transaction is a coinbase.
-        pub coinbase: bool,
-    }
-}
-
-impl Coin {
-    /// The bytes that stand for the unspent output in hashes over all of them, as bitcoind makes these.
-    pub fn hashed_as(&self, outpoint: &OutPoint) -> Vec<u8> {
-        let mut bytes = Vec::new();
-        let mark = (self.height << 1) | u32::from(self.coinbase);
-        // Writing to memory cannot fail.
-        let _ = outpoint.consensus_encode(&mut bytes);
-        bytes.extend(mark.to_le_bytes());
-        let _ = self.output.consensus_encode(&mut bytes);
-        bytes
     }
 }
 

@@ -8,6 +8,8 @@
 //! Every function takes a [`Scope`]: within a call its snapshots are those of the call, so that two reads of one call
 //! never disagree.
 
+#![warn(missing_docs)]
+
 pub mod chain;
 pub mod events;
 mod host;
@@ -129,6 +131,8 @@ pub type Result<T> = std::result::Result<T, ServiceError>;
 
 /// Declares a service: the trait, its name, its description, and the client that reaches it through the ABI.
 ///
+/// A function that an implementation leaves out answers `Unsupported`.
+///
 /// A function that was added after the first version of the ABI stands at the end and says with `#[since(MINOR)]` which
 /// minor version has it.
 macro_rules! service {
@@ -138,7 +142,10 @@ macro_rules! service {
     }) => {
         $(#[doc = $doc])*
         pub trait $name: Send + Sync {
-            $($(#[doc = $fn_doc])* fn $function(&self, scope: $crate::Scope $(, $arg: $arg_type)*) -> $crate::Result<$ret>;)*
+            $($(#[doc = $fn_doc])* fn $function(&self, scope: $crate::Scope $(, $arg: $arg_type)*) -> $crate::Result<$ret> {
+                let _ = (scope, $($arg,)*);
+                Err($crate::ErrorKind::Unsupported.into())
+            })*
         }
 
         #[allow(non_camel_case_types)]
@@ -170,7 +177,6 @@ macro_rules! service {
                     since: 0 $(+ $since)?,
                     request: &[$($crate::wire::FieldShape {
                         name: stringify!($arg),
-                        docs: &[],
                         since: 0,
                         shape: <$arg_type as $crate::wire::Wire>::SHAPE,
                     }),*],

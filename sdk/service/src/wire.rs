@@ -11,6 +11,7 @@ mod bitcoin_types;
 mod declare;
 mod frame;
 mod shape;
+mod values;
 mod view;
 
 use zeroize::Zeroize;
@@ -19,6 +20,7 @@ use outrigger_abi::OwnedBytes;
 
 pub use declare::{wire_enum, wire_struct};
 pub use frame::{Encoded, Framed, FramedView};
+pub use outrigger_values::{Blob, Secret};
 pub use shape::{Docs, EnumShape, FieldShape, FunctionShape, ServiceShape, Shape, StructShape, VariantShape};
 pub use view::{ListIter, ListView, Viewed};
 pub(crate) use view::{view_by_value, wire_view};
@@ -240,10 +242,6 @@ pub(crate) fn count(len: usize) -> [u8; 4] {
     u32::try_from(len).unwrap_or(u32::MAX).to_le_bytes()
 }
 
-/// A byte string in a message.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Debug)]
-pub struct Blob(pub Vec<u8>);
-
 impl Wire for Blob {
     const SHAPE: &'static Shape = &Shape::ByteString;
     fn put(&self, out: &mut Writer) {
@@ -255,47 +253,12 @@ impl Wire for Blob {
     }
 }
 
-impl From<Vec<u8>> for Blob {
-    fn from(bytes: Vec<u8>) -> Self {
-        Self(bytes)
-    }
-}
-
-impl std::ops::Deref for Blob {
-    type Target = [u8];
-    fn deref(&self) -> &[u8] {
-        &self.0
-    }
-}
-
-/// Text that is wiped from memory when it is dropped, and never printed: a passphrase, or a private key.
-#[derive(Clone, PartialEq, Eq, Default)]
-pub struct Secret(zeroize::Zeroizing<String>);
-
-impl Secret {
-    /// Takes `text` over.
-    pub fn new(text: String) -> Self {
-        Self(zeroize::Zeroizing::new(text))
-    }
-
-    /// The text itself. Do not copy it into anything that is not wiped.
-    pub fn expose(&self) -> &str {
-        &self.0
-    }
-}
-
-impl std::fmt::Debug for Secret {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Secret(..)")
-    }
-}
-
 impl Wire for Secret {
     const SECRET: bool = true;
     const SHAPE: &'static Shape = &Shape::Secret;
     fn put(&self, out: &mut Writer) {
-        put_len(self.0.len(), out);
-        out.extend_from_slice(self.0.as_bytes());
+        put_len(self.expose().len(), out);
+        out.extend_from_slice(self.expose().as_bytes());
     }
     fn get(reader: &mut Reader<'_>) -> Result<Self, WireError> {
         String::get(reader).map(Self::new)

@@ -13,6 +13,8 @@
 //! Invariants: secrets stay in [`LocalKeys`] (wiped on drop) or in the host; only a successful call changes the
 //! transaction; nothing here panics, whatever the transaction, the scripts and the spent outputs hold.
 
+#![warn(missing_docs)]
+
 mod collect;
 mod combine;
 mod job;

@@ -14,11 +14,11 @@ use bitcoin::{
 
 use super::lock;
 use outrigger_service::chain::{
-    BlockInfo, BlockRef, BlockState, ChainInfo, ChainTip, Coin, CoinSearch, CoinsDump, ConfirmedTransaction,
-    Deployment, DeploymentRule, FoundCoin, NextBlock, Publication, SpentOutputs, Tip, UnspentOutput, Verdict,
+    BlockInfo, BlockRef, BlockState, ChainInfo, ChainTip, Coin, CoinSearch, ConfirmedTransaction, Deployment,
+    DeploymentRule, FoundCoin, NextBlock, Publication, SpentOutputs, Tip, UnspentOutput, Verdict,
 };
 use outrigger_service::wire::{Blob, Encoded};
-use outrigger_service::{Chain, ErrorKind, Result, Scope, ServiceError};
+use outrigger_service::{Chain, ErrorKind, Result, Scope};
 
 /// The subsidy of every block here.
 const SUBSIDY: Amount = Amount::from_int_btc(50);
@@ -400,9 +400,5 @@ impl Chain for StubChain {
 
     fn publications(&self, _: Scope) -> Result<Vec<Publication>> {
         Ok(Vec::new())
-    }
-
-    fn dump_coins(&self, _: Scope, file: String, _: BlockHash) -> Result<CoinsDump> {
-        Err(ServiceError::new(ErrorKind::Refused, format!("Couldn't open file {file}.incomplete for writing.")))
     }
 }

@@ -8,11 +8,11 @@ use bitcoin::{Amount, BlockHash, OutPoint, SignedAmount, Transaction, Txid, cons
 use super::chain::StubChain;
 use super::lock;
 use outrigger_service::mempool::{
-    Admission, Candidate, FeeEstimate, MempoolEntry, MempoolImport, MempoolInfo, PackageMember, PackageOutcome,
-    Prioritised, RawTransaction, Selected, Selection,
+    Admission, Candidate, FeeEstimate, MempoolEntry, MempoolInfo, PackageMember, PackageOutcome, Prioritised,
+    RawTransaction, Selected, Selection,
 };
 use outrigger_service::wire::{Blob, Encoded};
-use outrigger_service::{Chain, ErrorKind, Mempool, Result, Scope, ServiceError};
+use outrigger_service::{Chain, Mempool, Result, Scope};
 use outrigger_values::FeeRate;
 use outrigger_values::amount::Saturating;
 
@@ -321,13 +321,5 @@ impl Mempool for StubMempool {
 
     fn fee_estimate(&self, _: Scope, _: u32, _: bool) -> Result<FeeEstimate> {
         Ok(FeeEstimate { feerate: None, blocks: 0 })
-    }
-
-    fn save(&self, _: Scope) -> Result<String> {
-        Err(ServiceError::new(ErrorKind::Refused, "this mempool has no file"))
-    }
-
-    fn import(&self, _: Scope, _: String, _: MempoolImport) -> Result<()> {
-        Err(ServiceError::new(ErrorKind::Refused, "this mempool reads no file"))
     }
 }

@@ -8,9 +8,8 @@ use super::address::from_script;
 use super::asm::{asm, asm_sighash};
 use super::descriptor;
 use super::kind::classify;
-use outrigger_service::chain::Coin;
-use outrigger_values::amount;
 use outrigger_values::params::encode_hex;
+use outrigger_values::{Coin, amount};
 
 /// What else to say of a transaction whose spent outputs are known.
 #[derive(Clone, Copy)]

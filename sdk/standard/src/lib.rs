@@ -3,6 +3,8 @@
 //!
 //! Everything here is a pure function of bytes and a network, and answers for any bytes a client may send.
 
+#![warn(missing_docs)]
+
 pub mod address;
 pub mod asm;
 mod bech32;

@@ -4,9 +4,8 @@ use bitcoin::opcodes::all::OP_CHECKMULTISIG;
 use bitcoin::script::PushBytes;
 use bitcoin::secp256k1::PublicKey;
 use bitcoin::{Network, ScriptBuf};
-use outrigger_service::wallet::AddressType;
-use outrigger_values::RpcError;
 use outrigger_values::params::{decode_hex, encode_hex};
+use outrigger_values::{AddressType, RpcError};
 
 use serde_json::{Value, json};
 

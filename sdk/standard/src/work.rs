@@ -5,8 +5,6 @@ use std::str::FromStr;
 use bitcoin::{CompactTarget, Network, Target};
 use serde_json::{Number, Value};
 
-use outrigger_service::{ErrorKind, ServiceError};
-
 /// The significant digits of a floating-point number in a result, as in UniValue.
 const DIGITS: usize = 16;
 
@@ -14,12 +12,6 @@ const DIGITS: usize = 16;
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("The chain '{0}' is not known")]
 pub struct UnknownChain(pub String);
-
-impl From<UnknownChain> for ServiceError {
-    fn from(error: UnknownChain) -> Self {
-        Self::new(ErrorKind::Internal, error.to_string())
-    }
-}
 
 /// The network of bitcoind's chain name `name` (`main`, `test`, `testnet4`, `signet`, `regtest`).
 ///
@@ -89,9 +81,7 @@ mod tests {
         assert_eq!(network("main"), Ok(Network::Bitcoin));
         assert_eq!(network("regtest"), Ok(Network::Regtest));
         for name in ["", "Regtest", "liquidv1"] {
-            let error = network(name).unwrap_err();
-            assert_eq!(error, UnknownChain(name.to_owned()));
-            assert_eq!(ServiceError::from(error).detail, format!("The chain '{name}' is not known"));
+            assert_eq!(network(name), Err(UnknownChain(name.to_owned())));
         }
     }
 }

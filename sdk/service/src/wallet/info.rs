@@ -1,8 +1,9 @@
 //! What a wallet is and where it stands.
 
 use bitcoin::BlockHash;
+pub use outrigger_values::AddressType;
 
-use crate::wire::{wire_enum, wire_struct};
+use crate::wire::wire_struct;
 
 wire_struct! {
     /// How far a rescan has come.
@@ -27,41 +28,6 @@ wire_struct! {
         pub time: u32,
         /// The median time of it and its ten predecessors, in seconds.
         pub median_time: u32,
-    }
-}
-
-wire_enum! {
-    /// The kind of an address.
-    #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-    pub enum AddressType {
-        /// P2PKH.
-        Legacy = 0,
-        /// P2WPKH in P2SH.
-        P2shSegwit = 1,
-        /// P2WPKH.
-        Bech32 = 2,
-        /// P2TR.
-        Bech32m = 3,
-    }
-}
-
-impl AddressType {
-    /// All, with bitcoind's names.
-    pub const NAMED: [(&'static str, Self); 4] = [
-        ("legacy", Self::Legacy),
-        ("p2sh-segwit", Self::P2shSegwit),
-        ("bech32", Self::Bech32),
-        ("bech32m", Self::Bech32m),
-    ];
-
-    /// bitcoind's name of it.
-    pub fn name(self) -> &'static str {
-        Self::NAMED.iter().find(|(_, kind)| *kind == self).map_or("", |(name, _)| name)
-    }
-
-    /// The type of a name.
-    pub fn named(name: &str) -> Option<Self> {
-        Self::NAMED.iter().find(|(known, _)| *known == name).map(|(_, kind)| *kind)
     }
 }
 

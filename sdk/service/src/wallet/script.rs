@@ -1,8 +1,8 @@
 //! What `wallet/1` tells of a script: whose it is, and how it is spent.
 
-use bitcoin::ScriptBuf;
+pub use outrigger_values::{KeyOrigin, SolvingData, TapLeaf, TaprootData};
 
-use crate::wire::{Blob, wire_enum, wire_struct};
+use crate::wire::{wire_enum, wire_struct};
 
 wire_enum! {
     /// Whose a script is. Ordered: the greater one wins where several rules apply.
@@ -14,56 +14,6 @@ wire_enum! {
         WatchOnly = 1,
         /// Ours.
         Spendable = 2,
-    }
-}
-
-wire_struct! {
-    /// A leaf of a taproot output's script tree.
-    #[derive(Clone, PartialEq, Eq, Debug)]
-    pub struct TapLeaf {
-        /// Its script.
-        pub script: ScriptBuf,
-        /// Its control block.
-        pub control_block: Blob,
-    }
-}
-
-wire_struct! {
-    /// What spending a taproot output takes.
-    #[derive(Clone, PartialEq, Eq, Debug)]
-    pub struct TaprootData {
-        /// The internal key, x only.
-        pub internal_key: [u8; 32],
-        /// The root of the script tree, where there is one.
-        pub merkle_root: Option<[u8; 32]>,
-        /// The leaves.
-        pub leaves: Vec<TapLeaf>,
-    }
-}
-
-wire_struct! {
-    /// What is known for spending an output, short of the keys themselves.
-    #[derive(Clone, PartialEq, Eq, Default, Debug)]
-    pub struct SolvingData {
-        /// Redeem scripts and witness scripts.
-        pub scripts: Vec<ScriptBuf>,
-        /// The public keys by their hashes, 33 or 65 bytes each; those that tapscripts hash, x only (32 bytes).
-        pub public_keys: Vec<Blob>,
-        /// For a taproot output.
-        pub taproot: Option<TaprootData>,
-    }
-}
-
-wire_struct! {
-    /// Where a public key comes from (BIP 32).
-    #[derive(Clone, PartialEq, Eq, Debug)]
-    pub struct KeyOrigin {
-        /// The public key.
-        pub public_key: Blob,
-        /// The master key's fingerprint.
-        pub fingerprint: [u8; 4],
-        /// The path from there, as `m/84h/1h/0h/0/5`.
-        pub path: String,
     }
 }
 

@@ -4,7 +4,7 @@ use bitcoin::hashes::Hash;
 use bitcoin::{Amount, BlockHash, Network, OutPoint, ScriptBuf, SignedAmount, TxOut, Txid, Weight, Wtxid};
 use outrigger_values::FeeRate;
 
-use super::{FieldShape, Reader, Shape, StructShape, Wire, WireError, Writer, put_len};
+use super::{Reader, Shape, Wire, WireError, Writer, put_len, wire_struct};
 
 macro_rules! wire_hash {
     ($($hash:ty),*) => {$(
@@ -21,28 +21,7 @@ macro_rules! wire_hash {
 }
 wire_hash!(BlockHash, Txid, Wtxid);
 
-impl Wire for OutPoint {
-    const SHAPE: &'static Shape = &Shape::Struct(&StructShape {
-        name: "OutPoint",
-        docs: &["An output of a transaction."],
-        fields: &[
-            FieldShape { name: "txid", docs: &["The transaction's id."], since: 0, shape: Txid::SHAPE },
-            FieldShape {
-                name: "vout",
-                docs: &["The output's position; the first has 0."],
-                since: 0,
-                shape: u32::SHAPE,
-            },
-        ],
-    });
-    fn put(&self, out: &mut Writer) {
-        self.txid.put(out);
-        self.vout.put(out);
-    }
-    fn get(reader: &mut Reader<'_>) -> Result<Self, WireError> {
-        Ok(Self { txid: Wire::get(reader)?, vout: Wire::get(reader)? })
-    }
-}
+wire_struct!(@of ["An output of a transaction."] OutPoint { txid: Txid, vout: u32, });
 
 /// Encoded as bitcoind's name of the chain: `main`, `test`, `testnet4`, `signet`, `regtest`. Any other name is an error: there is
 /// no default, since addresses differ between networks.
@@ -90,23 +69,7 @@ wire_unit!(
     FeeRate = u64, from_sat_per_kvb, to_sat_per_kvb
 );
 
-impl Wire for TxOut {
-    const SHAPE: &'static Shape = &Shape::Struct(&StructShape {
-        name: "TxOut",
-        docs: &["What an output holds."],
-        fields: &[
-            FieldShape { name: "value", docs: &["Its value, in satoshi."], since: 0, shape: Amount::SHAPE },
-            FieldShape { name: "script_pubkey", docs: &["Its script."], since: 0, shape: ScriptBuf::SHAPE },
-        ],
-    });
-    fn put(&self, out: &mut Writer) {
-        self.value.put(out);
-        self.script_pubkey.put(out);
-    }
-    fn get(reader: &mut Reader<'_>) -> Result<Self, WireError> {
-        Ok(Self { value: Wire::get(reader)?, script_pubkey: Wire::get(reader)? })
-    }
-}
+wire_struct!(@of ["What an output holds."] TxOut { value: Amount, script_pubkey: ScriptBuf, });
 
 #[cfg(test)]
 mod tests {

@@ -38,6 +38,10 @@ macro_rules! wire_struct {
         pub struct $name {
             $($(#[doc = $field_doc])* pub $field: $type,)*
         }
+        $crate::wire_struct!(@of [$($doc),*] $name { $($(#[since($since)])? $field: $type,)* });
+    };
+    // A struct that is declared elsewhere.
+    (@of [$($doc:literal),*] $name:ident { $($(#[since($since:literal)])? $field:ident: $type:ty,)* }) => {
         impl $crate::wire::Wire for $name {
             const SECRET: bool = $(<$type as $crate::wire::Wire>::SECRET ||)* false;
             const SHAPE: &'static $crate::wire::Shape = &$crate::wire::Shape::Struct(&$crate::wire::StructShape {
@@ -45,7 +49,6 @@ macro_rules! wire_struct {
                 docs: &[$($doc),*],
                 fields: &[$($crate::wire::FieldShape {
                     name: stringify!($field),
-                    docs: &[$($field_doc),*],
                     since: 0 $(+ $since)?,
                     shape: <$type as $crate::wire::Wire>::SHAPE,
                 }),*],
@@ -79,6 +82,16 @@ macro_rules! wire_enum {
         pub enum $name {
             $($(#[doc = $variant_doc])* $variant $({ $($(#[doc = $field_doc])* $field: $type,)* })?,)*
         }
+        $crate::wire_enum!(@of [$($doc),*] $name { $(
+            $(#[doc = $variant_doc])* $(#[since($since)])?
+            $variant $({ $($(#[since($field_since)])? $field: $type,)* })? = $tag,
+        )* });
+    };
+    // An enum that is declared elsewhere.
+    (@of [$($doc:literal),*] $name:ident { $(
+        $(#[doc = $variant_doc:literal])* $(#[since($since:literal)])?
+        $variant:ident $({ $($(#[since($field_since:literal)])? $field:ident: $type:ty,)* })? = $tag:literal,
+    )* }) => {
         impl $crate::wire::Wire for $name {
             const SECRET: bool = $($($(<$type as $crate::wire::Wire>::SECRET ||)*)?)* false;
             const SHAPE: &'static $crate::wire::Shape = &$crate::wire::Shape::Enum(&$crate::wire::EnumShape {
@@ -91,7 +104,6 @@ macro_rules! wire_enum {
                     tag: $tag,
                     fields: &[$($($crate::wire::FieldShape {
                         name: stringify!($field),
-                        docs: &[$($field_doc),*],
                         since: 0 $(+ $field_since)?,
                         shape: <$type as $crate::wire::Wire>::SHAPE,
                     }),*)?],

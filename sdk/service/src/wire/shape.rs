@@ -61,8 +61,6 @@ pub struct StructShape {
 pub struct FieldShape {
     /// Its name.
     pub name: &'static str,
-    /// What it is.
-    pub docs: Docs,
     /// The minor version of the ABI that added it.
     pub since: u32,
     /// How it is encoded.

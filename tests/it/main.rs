@@ -18,7 +18,6 @@ mod encryption_kills;
 mod envelope;
 mod events;
 mod faults;
-mod fee_estimates;
 mod full_disk;
 mod granted;
 mod groups;

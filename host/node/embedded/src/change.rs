@@ -250,7 +250,6 @@ impl Change<'_> {
         node.selector.changed();
         node.journal.append(&records);
         node.journal.tend(usage, &node.pool);
-        node.kept_estimates.tend(|| node.pool().fees().to_bytes());
         events.push(NodeEvent::TipChanged { hash: tip.hash, height: tip.height });
         node.tell(events);
         synced

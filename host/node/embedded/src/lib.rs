@@ -14,7 +14,6 @@ mod decode;
 mod deployment_info;
 mod deployments;
 mod error;
-mod fees;
 mod mempool;
 mod node;
 mod packages;
@@ -48,7 +47,6 @@ pub use error::EmbeddedError;
 pub use params::{MempoolLimits, Settings};
 pub use snapshot::ChainSnapshot;
 
-use fees::KeptEstimates;
 use mempool::Pool;
 use outrigger_node::{NodeEvent, Observer};
 use params::ChainParams;
@@ -71,7 +69,6 @@ pub struct EmbeddedNode {
     pool: Arc<RwLock<Pool>>,
     selector: Selector,
     journal: Journal,
-    kept_estimates: KeptEstimates,
     best: ArcSwap<Best>,
     cache: ScriptCache,
     observers: RwLock<Vec<Arc<dyn Observer>>>,
@@ -109,14 +106,12 @@ impl EmbeddedNode {
         drop(txn);
         store.complete_digests(tip.height)?;
         tracing::info!(height = tip.height, hash = %tip.hash, "chain opened");
-        let (kept_estimates, fees) = KeptEstimates::open(dir);
-        let pool = Arc::new(RwLock::new(Pool::new(settings.mempool.clone(), tip, fees)));
+        let pool = Arc::new(RwLock::new(Pool::new(settings.mempool.clone(), tip)));
         let (journal, stored) = Journal::open(dir);
         let node = Self {
             selector: Selector::start(pool.clone(), settings.clone()).map_err(EmbeddedError::Thread)?,
             pool,
             journal,
-            kept_estimates,
             best: ArcSwap::from_pointee(best),
             cache: ScriptCache::default(),
             observers: RwLock::default(),
@@ -138,8 +133,6 @@ impl EmbeddedNode {
             tracing::error!(%error, "the last block may not be on the disk, or the next start checks all of the chain");
         }
         self.journal.finish(&*self.pool);
-        let estimates = self.pool_mut().end_estimates();
-        self.kept_estimates.write(&estimates);
     }
 
     /// The best block, read without a lock.

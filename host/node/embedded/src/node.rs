@@ -126,8 +126,9 @@ impl Node for EmbeddedNode {
         Ok(self.try_package(raw)?)
     }
 
-    fn fee_estimate(&self, blocks: u32, conservative: bool) -> Result<FeeEstimate> {
-        Ok(self.fee_estimate(blocks, conservative))
+    /// None, as in a bitcoind that has seen no transactions.
+    fn fee_estimate(&self, _: u32, _: bool) -> Result<FeeEstimate> {
+        Ok(FeeEstimate { feerate: None, blocks: 0 })
     }
 
     fn candidate(&self, known: Option<u64>) -> Result<Option<Candidate>> {

@@ -112,7 +112,7 @@ impl EmbeddedNode {
                 tried.replaced.extend(&admissible.replaced);
                 let mut events = Vec::new();
                 let (replaced, entry, now) = (admissible.replaced, admissible.entry, self.time());
-                self.change_pool(|pool| pool.enter(&replaced, [entry], false, now, &mut events));
+                self.change_pool(|pool| pool.enter(&replaced, [entry], now, &mut events));
                 self.tell(events);
                 Ok(false)
             }

@@ -3,9 +3,7 @@
 use std::sync::Arc;
 
 use bitcoin::{OutPoint, SignedAmount, Transaction, Txid};
-use outrigger_service::mempool::{
-    Admission, Candidate, FeeEstimate, MempoolEntry, MempoolInfo, Prioritised, RawTransaction,
-};
+use outrigger_service::mempool::{Admission, Candidate, MempoolEntry, MempoolInfo, Prioritised, RawTransaction};
 
 use super::decode::decode_transaction;
 use super::mempool::{Admissible, Entry, Offer, Pool, Rejection, Rules, Terms, View};
@@ -23,14 +21,6 @@ impl EmbeddedNode {
     /// All ids of the mempool, in the order they came.
     pub fn mempool_ids(&self) -> Vec<Txid> {
         self.pool().ids()
-    }
-
-    /// The feerate to be confirmed within so many blocks, and no less than the mempool accepts.
-    pub fn fee_estimate(&self, blocks: u32, conservative: bool) -> FeeEstimate {
-        let pool = self.pool();
-        let FeeEstimate { feerate, blocks } = pool.fees().estimate(blocks, conservative);
-        let least = pool.info(self.time()).min_feerate;
-        FeeEstimate { feerate: feerate.map(|feerate| feerate.max(least)), blocks }
     }
 
     /// The mempool's entries of these ids, in their order.

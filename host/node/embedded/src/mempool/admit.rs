@@ -126,8 +126,6 @@ impl Rejection {
 pub struct Admissible {
     pub entry: Entry,
     pub replaced: BTreeSet<Txid>,
-    /// Whether fees may be estimated from it: it came by itself, while the chain was up to date.
-    pub counts: bool,
 }
 
 impl Admissible {
@@ -197,8 +195,7 @@ impl Pool {
         }
         let replaced = check_replacement(&self.graph, &self.limits, &offer.tx, &examined.measured)?;
         examined.check_scripts(view, offer)?;
-        let came_alone = matches!(rules, Rules::Alone(terms) if terms.is_held_to_limits());
-        Ok(Admissible { entry: examined.entry, replaced, counts: came_alone && view.is_current()? })
+        Ok(Admissible { entry: examined.entry, replaced })
     }
 
     /// The checks before those of scripts and of what would be replaced (bitcoind's `PreChecks`). `before` are those of its package
@@ -452,27 +449,25 @@ impl Pool {
 
     /// Takes a transaction in, and those that it replaces out, and makes room. Whether it stays.
     pub fn admit(&mut self, admissible: Admissible, now: u64, events: &mut Vec<NodeEvent>) -> bool {
-        let Admissible { entry, replaced, counts } = admissible;
+        let Admissible { entry, replaced } = admissible;
         let txid = entry.txid;
-        self.enter(&replaced, [entry], counts, now, events);
+        self.enter(&replaced, [entry], now, events);
         self.trim(now, events);
         self.has(&txid)
     }
 
-    /// Takes transactions in, and those that they replace out. Whether there is room, the caller sees to. `counts`: fees may be
-    /// estimated from them.
+    /// Adds transactions, and removes those that they replace. The caller makes room.
     pub fn enter(
         &mut self,
         replaced: &BTreeSet<Txid>,
         entries: impl IntoIterator<Item = Entry>,
-        counts: bool,
         now: u64,
         events: &mut Vec<NodeEvent>,
     ) {
         self.remove_all(replaced.iter().copied(), Removal::Replaced, events);
         for entry in entries {
             let transaction = entry.tx.clone();
-            self.add(entry, counts);
+            self.add(entry);
             events.push(NodeEvent::TransactionAdded { transaction, time: now, sequence: self.sequence });
         }
     }

@@ -190,11 +190,6 @@ impl Entry {
         virtual_size(self.weight, self.sigops)
     }
 
-    /// The feerate that it pays, without what was added, rounded down.
-    pub fn feerate_paid(&self) -> FeeRate {
-        FeeRate::paid(self.fee, self.virtual_size())
-    }
-
     /// Its fee with what was added.
     pub fn modified_fee(&self) -> SignedAmount {
         modified_fee(self.fee, self.delta)

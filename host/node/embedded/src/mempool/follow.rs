@@ -9,7 +9,6 @@ use outrigger_service::chain::Tip;
 
 use super::{Entry, Offer, Pool, Rejection, Rules, Terms, View};
 use crate::decode::NamedBlock;
-use crate::fees::Confirmed;
 use outrigger_node::events::{NodeEvent, Removal};
 use outrigger_values::FeeRate;
 
@@ -18,10 +17,7 @@ impl Pool {
     /// it, the lowest first.
     pub fn follow(&mut self, view: &View, off: Vec<NamedBlock>, on: Vec<NamedBlock>, events: &mut Vec<NodeEvent>) {
         self.tip = view.tip;
-        let first = view.tip.height.saturating_add(1).saturating_sub(u32::try_from(on.len()).unwrap_or(u32::MAX));
-        for (block, height) in on.iter().zip(first..) {
-            self.confirm(block, height, events);
-        }
+        on.iter().for_each(|block| self.confirm(block, events));
         if !off.is_empty() {
             self.rebuild(view, off, &on, events);
         }
@@ -48,20 +44,17 @@ impl Pool {
         self.sequence += 1;
     }
 
-    /// Takes out what a block at this height confirms, and what conflicts with it.
-    fn confirm(&mut self, block: &NamedBlock, height: u32, events: &mut Vec<NodeEvent>) {
-        let mut confirmed = Vec::new();
+    /// Takes out what a block confirms, and what conflicts with it.
+    fn confirm(&mut self, block: &NamedBlock, events: &mut Vec<NodeEvent>) {
         for (tx, ids) in block.transactions().skip(1) {
-            if let Some(entry) = self.graph.remove(&ids.txid) {
+            if self.graph.remove(&ids.txid).is_some() {
                 self.tell_removed(ids.txid, Removal::Confirmed, events);
-                confirmed.push(Confirmed { txid: entry.txid, height: entry.height, feerate: entry.feerate_paid() });
             }
             for input in &tx.input {
                 let conflict = self.graph.spender(&input.previous_output).copied();
                 self.remove_all(conflict, Removal::Conflict, events);
             }
         }
-        self.fees.block(height, &confirmed);
     }
 
     /// After a reorganisation: puts back what the chain no longer holds, in its order, then what was here before;
@@ -76,7 +69,7 @@ impl Pool {
             match self.examine(view, &offer, Rules::Alone(Terms::Again(None)), FeeRate::ZERO) {
                 Ok(admissible) => {
                     let time = admissible.entry.time;
-                    self.add(admissible.entry, false);
+                    self.add(admissible.entry);
                     let sequence = self.sequence;
                     events.push(NodeEvent::TransactionAdded { transaction: offer.tx, time, sequence });
                 }

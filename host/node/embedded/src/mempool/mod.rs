@@ -31,7 +31,6 @@ pub use admit::{Admissible, Rejection, Rules, Terms};
 pub use entry::{Entry, EntryTime, FeeFrac, Offer, Totals, pays};
 pub use package::{Judged, Refusal, describe as describe_rejection};
 
-use super::fees::FeeEstimates;
 use super::params::MempoolLimits;
 use super::persistence::{Contents, Records};
 use super::store::Reading;
@@ -39,9 +38,6 @@ use super::{EmbeddedError, EmbeddedNode};
 use graph::Graph;
 use min_feerate::{Fullness, RollingMinFeerate};
 use outrigger_node::{NodeEvent, Removal};
-
-/// How old the tip may be for fees to be estimated from what comes, in seconds.
-const MAX_TIP_AGE: u64 = 3 * 60 * 60;
 
 /// The chain as the mempool consults it.
 pub struct View<'a> {
@@ -69,13 +65,6 @@ impl<'a> View<'a> {
         self.node.store.has_coin_of(&self.txn, txid)
     }
 
-    /// Whether fees are estimated from what comes now: the tip is no older than three hours, and at most one block behind the best
-    /// header.
-    pub(super) fn is_current(&self) -> Result<bool, EmbeddedError> {
-        let recent = u64::from(self.tip.time).saturating_add(MAX_TIP_AGE) >= self.node.time();
-        Ok(recent && self.next_height() >= self.node.store.header_height(&self.txn)?)
-    }
-
     fn median_time_at(&self, height: u32) -> Result<u32, EmbeddedError> {
         // A coin of the mempool counts as one of the next block, whose parent is the tip.
         if height >= self.tip.height {
@@ -101,8 +90,6 @@ pub struct Pool {
     min_feerate: RollingMinFeerate,
     /// What changed and is not in the journal yet.
     records: Records,
-    /// What fees are estimated from.
-    fees: FeeEstimates,
 }
 
 impl Contents for RwLock<Pool> {
@@ -130,8 +117,8 @@ impl Snapshot {
 }
 
 impl Pool {
-    /// An empty mempool, with what fees were estimated from before.
-    pub fn new(limits: MempoolLimits, tip: Tip, fees: FeeEstimates) -> Self {
+    /// An empty mempool.
+    pub fn new(limits: MempoolLimits, tip: Tip) -> Self {
         Self {
             limits,
             tip,
@@ -141,7 +128,6 @@ impl Pool {
             moves: 1,
             min_feerate: RollingMinFeerate::default(),
             records: Records::default(),
-            fees,
         }
     }
 
@@ -318,33 +304,15 @@ impl Pool {
         self.sequence += 1;
         self.moves += 1;
         self.records.removed(&txid);
-        if reason != Removal::Confirmed {
-            self.fees.forget(&txid);
-        }
         events.push(NodeEvent::TransactionRemoved { txid, reason, sequence: self.sequence });
     }
 
-    /// Takes in an entry for which there is room. `counts`: fees may be estimated from it, if it builds on no other.
-    fn add(&mut self, entry: Entry, counts: bool) {
+    /// Adds an entry for which there is room.
+    fn add(&mut self, entry: Entry) {
         self.sequence += 1;
         self.moves += 1;
         self.records.added(&entry);
-        let (txid, feerate) = (entry.txid, entry.feerate_paid());
         self.graph.insert(entry);
-        if counts && self.graph.get(&txid).is_some_and(|entry| entry.parents.is_empty()) {
-            self.fees.track(txid, self.tip.height, feerate);
-        }
-    }
-
-    /// What fees are estimated from.
-    pub fn fees(&self) -> &FeeEstimates {
-        &self.fees
-    }
-
-    /// Has all transactions count as having left, before the end. Gives what is kept of the estimates.
-    pub fn end_estimates(&mut self) -> Vec<u8> {
-        self.fees.forget_all();
-        self.fees.to_bytes()
     }
 
     /// Takes out what is too old, then what pays least until the rest fits.

@@ -228,6 +228,6 @@ impl Pool {
     /// Takes a package in that was found to be valid, and those that it replaces out.
     pub fn admit_package(&mut self, judged: Judged, now: u64, events: &mut Vec<NodeEvent>) {
         let entries = judged.examined.into_iter().map(|examined| examined.entry);
-        self.enter(&judged.replaced, entries, false, now, events);
+        self.enter(&judged.replaced, entries, now, events);
     }
 }

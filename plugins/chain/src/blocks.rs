@@ -145,7 +145,7 @@ pub fn get_blockchain_info(context: &Context<'_>) -> Outcome {
 
 /// The share of the chain that is verified. bitcoind estimates it from the rate of transactions, and takes the rate of a
 /// development chain for zero, so that what it has is all there is.
-pub fn progress(info: &ChainInfo) -> f64 {
+fn progress(info: &ChainInfo) -> f64 {
     match info.network == Network::Regtest {
         true => 1.0,
         false => (f64::from(info.tip.height) + 1.0) / (f64::from(info.headers.max(info.tip.height)) + 1.0),

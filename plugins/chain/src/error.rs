@@ -128,21 +128,6 @@ pub enum ChainError {
     /// A block off the best chain.
     #[error("Block is not in main chain")]
     NotInMainChain,
-    /// A negative number of addresses.
-    #[error("Address count out of range")]
-    AddressCount,
-    /// A kind of network that there is none of.
-    #[error("Network not recognized: {0}")]
-    Network(String),
-    /// A block to fetch whose header is not known.
-    #[error("Block header missing")]
-    HeaderMissing,
-    /// A block to fetch that is there.
-    #[error("Block already downloaded")]
-    AlreadyDownloaded,
-    /// A peer that there is none of.
-    #[error("Peer does not exist")]
-    NoSuchPeer,
     /// A mock time that no clock can have.
     #[error("Mocktime must be in the range [0, {max}], not {0}.", max = crate::limits::MAX_MOCK_TIME)]
     MockTime(i64),
@@ -185,57 +170,6 @@ pub enum ChainError {
     /// A negative time to wait.
     #[error("Negative timeout")]
     NegativeTimeout,
-    /// A command that the method does not have; bitcoind answers with the method's help.
-    #[error("{0}")]
-    Usage(&'static str),
-    /// A node to add that was added before.
-    #[error("Error: Node already added")]
-    NodeAlreadyAdded,
-    /// A node to remove that was not added.
-    #[error("Error: Node could not be removed. It has not been added previously.")]
-    NodeNotAdded,
-    /// A node to tell of that was not added.
-    #[error("Error: Node has not been added.")]
-    NodeUnknown,
-    /// A peer to disconnect that there is none of.
-    #[error("Node not found in connected nodes")]
-    NotConnected,
-    /// A peer is named twice or not at all.
-    #[error("Only one of address and nodeid should be provided.")]
-    AddressOrId,
-    /// A text that is no address of a peer and no range of them.
-    #[error("Error: Invalid IP/Subnet")]
-    InvalidSubnet,
-    /// A ban to lift that there is none of.
-    #[error("Error: Unban failed. Requested address/subnet was not previously manually banned.")]
-    NotBanned,
-    /// A ban that there is already.
-    #[error("Error: IP/Subnet already banned")]
-    AlreadyBanned,
-    /// A ban that is over before it begins.
-    #[error("Error: Absolute timestamp is in the past")]
-    BanInThePast,
-    /// Advancing the scheduler of a chain with real money.
-    #[error("mockscheduler is for regression testing (-regtest mode) only")]
-    MockSchedulerOffRegtest,
-    /// A time that the scheduler is not advanced by.
-    #[error("delta_time must be between 1 and 3600 seconds (1 hr)")]
-    MockSchedulerTime,
-    /// The allocator's figures, which nobody has.
-    #[error("mallocinfo mode not available")]
-    NoMallocInfo,
-    /// Figures of the memory that there are none of.
-    #[error("unknown mode {0}")]
-    MemoryMode(String),
-    /// A category of the log that there is none of.
-    #[error("unknown logging category {0}")]
-    LogCategory(String),
-    /// Blocks to drop, which are all kept.
-    #[error("Cannot prune blocks because node is not in prune mode.")]
-    NotPruning,
-    /// A file of unspent outputs that is not read.
-    #[error("Couldn't open file {0} for reading.")]
-    SnapshotFile(String),
     /// A kind of file of unspent outputs that there is none of.
     #[error("Invalid snapshot type \"{0}\" specified. Please specify \"rollback\" or \"latest\"")]
     SnapshotType(String),
@@ -293,15 +227,8 @@ impl From<ChainError> for RpcError {
             | E::NotRolledBack
             | E::UndoNotAvailable
             | E::MockTimeOffRegtest
-            | E::HeaderMissing
-            | E::AlreadyDownloaded
-            | E::NoSuchPeer
             | E::ProofEncoding(_)
             | E::NegativeTimeout
-            | E::Usage(_)
-            | E::MockSchedulerOffRegtest
-            | E::MockSchedulerTime
-            | E::NotPruning
             | E::NoScanObjects
             | E::StartHeight
             | E::StopHeight => RpcErrorCode::MISC,
@@ -333,8 +260,6 @@ impl From<ChainError> for RpcError {
             | E::EstimateMode
             | E::BlockCount
             | E::NotInMainChain
-            | E::AddressCount
-            | E::Network(_)
             | E::TriedCount
             | E::FeerateBound
             | E::Create(_)
@@ -342,11 +267,6 @@ impl From<ChainError> for RpcError {
             | E::MockTime(_)
             | E::NoTxids
             | E::DuplicateTxid(_)
-            | E::BanInThePast
-            | E::NoMallocInfo
-            | E::MemoryMode(_)
-            | E::LogCategory(_)
-            | E::SnapshotFile(_)
             | E::SnapshotType(_)
             | E::SnapshotTypeWithRollback(_)
             | E::SnapshotNotWritten(_)
@@ -354,11 +274,6 @@ impl From<ChainError> for RpcError {
             | E::ScanAction(_)
             | E::NoScanDescriptor
             | E::ScanObject => RpcErrorCode::INVALID_PARAMETER,
-            E::NodeAlreadyAdded | E::AlreadyBanned => RpcErrorCode::CLIENT_NODE_ALREADY_ADDED,
-            E::NodeNotAdded | E::NodeUnknown => RpcErrorCode::CLIENT_NODE_NOT_ADDED,
-            E::NotConnected => RpcErrorCode::CLIENT_NODE_NOT_CONNECTED,
-            E::AddressOrId => RpcErrorCode::INVALID_PARAMS,
-            E::InvalidSubnet | E::NotBanned => RpcErrorCode::CLIENT_INVALID_IP_OR_SUBNET,
             E::Undecodable | E::NothingToSend | E::NothingToTry(_) => RpcErrorCode::DESERIALIZATION,
             E::Burns | E::FeeTooHigh | E::MissingInputs | E::PackageTopology => RpcErrorCode::VERIFY,
             E::Rejected(_) => RpcErrorCode::VERIFY_REJECTED,

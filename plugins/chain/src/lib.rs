@@ -20,8 +20,6 @@ mod mempool_file;
 mod messages;
 mod muhash;
 mod network;
-mod node;
-mod peers;
 mod proofs;
 mod scan;
 mod scripts;
@@ -38,12 +36,11 @@ use std::sync::atomic::AtomicBool;
 
 use outrigger_sdk::service::events::Event;
 use outrigger_sdk::{Call, CallContext, Host, Plugin, Reply, RpcError};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use crate::error::ChainError;
 use crate::filters::FilterHeaders;
 use crate::mempool::Relatives;
-use crate::peers::Peers;
 use crate::scan::Scan;
 use crate::waiting::Waits;
 
@@ -59,7 +56,6 @@ pub struct ChainPlugin {
 struct Kept {
     /// Whether the tip's time has once been close to the clock's. It stays so.
     caught_up: AtomicBool,
-    peers: Peers,
     coin_scan: Scan,
     block_scan: Scan,
     filter_headers: FilterHeaders,
@@ -105,13 +101,12 @@ impl ChainPlugin {
             "getdeploymentinfo" => deployments::get_deployment_info(context),
             "getindexinfo" => statistics::get_index_info(context),
             "getnetworkinfo" => network::get_network_info(context),
-            "getconnectioncount" => network::get_connection_count(),
-            "ping" => network::ping(),
+            // As on a node without peers.
+            "getconnectioncount" => Ok(json!(0)),
+            "getpeerinfo" | "listbanned" => Ok(json!([])),
+            "ping" => Ok(Value::Null),
             "getzmqnotifications" => network::get_zmq_notifications(context),
-            "getpeerinfo" => network::get_peer_info(),
-            "getnodeaddresses" => network::get_node_addresses(context),
             "getnettotals" => network::get_net_totals(),
-            "getblockfrompeer" => network::get_block_from_peer(context),
             "invalidateblock" => blocks::invalidate_block(context),
             "reconsiderblock" => blocks::reconsider_block(context),
             "setmocktime" => blocks::set_mock_time(context),
@@ -120,21 +115,6 @@ impl ChainPlugin {
             "gettxoutproof" => proofs::get_tx_out_proof(context),
             "verifytxoutproof" => proofs::verify_tx_out_proof(context),
             "syncwithvalidationinterfacequeue" => blocks::sync_with_validation_interface_queue(context),
-            "getchainstates" => node::get_chain_states(context),
-            "verifychain" => node::verify_chain(context, reply),
-            "getmemoryinfo" => node::get_memory_info(context),
-            "logging" => node::logging(context),
-            "pruneblockchain" => node::prune_blockchain(context),
-            "loadtxoutset" => node::load_tx_out_set(context),
-            "addnode" => peers::add_node(context),
-            "getaddednodeinfo" => peers::get_added_node_info(context),
-            "disconnectnode" => peers::disconnect_node(context),
-            "setban" => peers::set_ban(context),
-            "listbanned" => peers::list_banned(context),
-            "clearbanned" => peers::clear_banned(context),
-            "setnetworkactive" => peers::set_network_active(context),
-            "getaddrmaninfo" => peers::get_addrman_info(),
-            "mockscheduler" => peers::mock_scheduler(context),
             "scantxoutset" => scan::scan_tx_out_set(context, reply),
             "scanblocks" => scan::scan_blocks(context, reply),
             "getblockfilter" => filters::get_block_filter(context),

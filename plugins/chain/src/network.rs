@@ -3,13 +3,11 @@
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use outrigger_sdk::amount;
-use outrigger_sdk::service::chain::{BlockRef, BlockState, Publication};
+use outrigger_sdk::service::chain::Publication;
 use outrigger_sdk::standard::release;
 use serde_json::{Map, Value, json};
 
-use crate::blocks::hash_argument;
-use crate::error::ChainError;
-use crate::{Context, Outcome, args};
+use crate::{Context, Outcome};
 
 /// The release of bitcoind whose interface is served, as its `getnetworkinfo` counts.
 const VERSION: u32 = release::PRESENT * 10_000;
@@ -40,7 +38,7 @@ pub fn get_network_info(context: &Context<'_>) -> Outcome {
     put("localservicesnames", SERVICES.iter().map(|(_, name)| json!(name)).collect());
     put("localrelay", json!(true));
     put("timeoffset", json!(0));
-    put("networkactive", json!(context.plugin.peers.is_active()));
+    put("networkactive", json!(true));
     put("connections", json!(0));
     put("connections_in", json!(0));
     put("connections_out", json!(0));
@@ -52,35 +50,10 @@ pub fn get_network_info(context: &Context<'_>) -> Outcome {
     Ok(Value::Object(object))
 }
 
-pub fn get_connection_count() -> Outcome {
-    Ok(json!(0))
-}
-
-/// Asks all peers to answer: there are none to ask.
-pub fn ping() -> Outcome {
-    Ok(Value::Null)
-}
-
 pub fn get_zmq_notifications(context: &Context<'_>) -> Outcome {
     let published = context.host.chain.publications(context.scope)?;
     let describe = |one: &Publication| json!({"type": one.topic, "address": one.address, "hwm": one.high_water_mark});
     Ok(published.iter().map(describe).collect())
-}
-
-pub fn get_peer_info() -> Outcome {
-    Ok(json!([]))
-}
-
-pub fn get_node_addresses(context: &Context<'_>) -> Outcome {
-    let count: i32 = context.params.given(0).map_or(Ok(1), args::integer)?;
-    if count < 0 {
-        return Err(ChainError::AddressCount);
-    }
-    let network = context.params.given(1).map(args::text).transpose()?;
-    match network.filter(|network| !NETWORKS.iter().any(|(known, _)| known.eq_ignore_ascii_case(network))) {
-        Some(unknown) => Err(ChainError::Network(unknown.to_owned())),
-        None => Ok(json!([])),
-    }
 }
 
 pub fn get_net_totals() -> Outcome {
@@ -98,14 +71,4 @@ pub fn get_net_totals() -> Outcome {
             "time_left_in_cycle": 0,
         },
     }))
-}
-
-pub fn get_block_from_peer(context: &Context<'_>) -> Outcome {
-    let hash = hash_argument(context, 0, "blockhash")?;
-    let _peer: i64 = args::integer(context.params.get(1))?;
-    match context.host.chain.block_info(context.scope, BlockRef::Hash { hash })? {
-        None => Err(ChainError::HeaderMissing),
-        Some(info) if info.state != BlockState::HeaderOnly => Err(ChainError::AlreadyDownloaded),
-        Some(_) => Err(ChainError::NoSuchPeer),
-    }
 }

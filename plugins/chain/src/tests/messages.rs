@@ -1,7 +1,7 @@
 //! Messages, multisig, and what a node without peers says of them, as recorded from bitcoind.
 
 use outrigger_sdk::testing::StubHost;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::{check, check_refusals, start};
 
@@ -99,92 +99,4 @@ fn createmultisig_refuses_in_order() {
     );
     // Segwit has no such bound.
     assert!(plugin.call("createmultisig", json!([17, many(20), "bech32"])).is_ok());
-}
-
-#[test]
-fn addnode_and_its_kin_remember_what_was_said() {
-    let plugin = start(&StubHost::new());
-    let null = |arguments: Value| (arguments, Value::Null);
-    check(&plugin, "addnode", &[null(json!(["1.2.3.4", "add"])), null(json!(["1.2.3.4:1", "onetry"]))]);
-    let added = json!([{"addednode": "1.2.3.4", "connected": false, "addresses": []}]);
-    check(&plugin, "getaddednodeinfo", &[(json!([]), added.clone()), (json!(["1.2.3.4"]), added)]);
-    check_refusals(&plugin, "getaddednodeinfo", &[(json!(["9.9.9.9"]), -24, "Error: Node has not been added.")]);
-    let absent = "Error: Node could not be removed. It has not been added previously.";
-    check_refusals(
-        &plugin,
-        "addnode",
-        &[
-            (json!(["1.2.3.4", "add"]), -23, "Error: Node already added"),
-            (json!(["1.2.3.5", "remove"]), -24, absent),
-            (json!(["x", "foo"]), -1, "addnode \"node\" \"command\" ( v2transport )"),
-        ],
-    );
-    check(&plugin, "addnode", &[null(json!(["1.2.3.4", "remove"]))]);
-    let one = "Only one of address and nodeid should be provided.";
-    let nobody = "Node not found in connected nodes";
-    check_refusals(
-        &plugin,
-        "disconnectnode",
-        &[
-            (json!([]), -32602, one),
-            (json!(["1.2.3.4", 5]), -32602, one),
-            (json!(["1.2.3.4"]), -29, nobody),
-            (json!(["", 5]), -29, nobody),
-        ],
-    );
-    check(&plugin, "setnetworkactive", &[(json!([false]), json!(false))]);
-    assert_eq!(plugin.call("getnetworkinfo", json!([])).unwrap()["networkactive"], json!(false));
-    let message = "delta_time must be between 1 and 3600 seconds (1 hr)";
-    check(&plugin, "mockscheduler", &[null(json!([3600]))]);
-    check_refusals(&plugin, "mockscheduler", &[(json!([0]), -1, message), (json!([3601]), -1, message)]);
-}
-
-#[test]
-fn setban_and_listbanned_answer_as_recorded() {
-    let plugin = start(&StubHost::new());
-    plugin.call("setmocktime", json!([1_795_399_660])).unwrap();
-    let ban = |arguments: Value| check(&plugin, "setban", &[(arguments, Value::Null)]);
-    let banned = |address: &str, duration: u64| json!({"address": address, "ban_created": 1_795_399_660, "banned_until": 1_795_399_660 + duration, "ban_duration": duration, "time_remaining": duration});
-    ban(json!(["2001:db8::/32", "add", 5]));
-    ban(json!(["1.2.3.77/255.255.255.0", "add", 0, false]));
-    ban(json!(["::ffff:10.0.0.1", "add", -7]));
-    let all = json!([banned("1.2.3.0/24", 86_400), banned("10.0.0.1/32", 86_400), banned("2001:db8::/32", 5)]);
-    check(&plugin, "listbanned", &[(json!([]), all)]);
-    let already = "Error: IP/Subnet already banned";
-    let unban = "Error: Unban failed. Requested address/subnet was not previously manually banned.";
-    let invalid = "Error: Invalid IP/Subnet";
-    check_refusals(
-        &plugin,
-        "setban",
-        &[
-            (json!(["1.2.3.4", "foo"]), -1, "setban \"subnet\" \"command\" ( bantime absolute )"),
-            (json!(["1.2.3.9", "add", 2_000_000_000, true]), -23, already),
-            (json!(["1.2.3.0/24", "add"]), -23, already),
-            (json!(["1.2.3.9", "remove"]), -30, unban),
-            (json!(["foo", "add"]), -30, invalid),
-            (json!(["1.2.3.9/99", "add"]), -30, invalid),
-            (json!(["1.2.3.4/255.0.255.0", "add"]), -30, invalid),
-            (json!(["0.0.0.0", "add"]), -30, invalid),
-            (json!(["9.9.9.9", "add", 5, true]), -8, "Error: Absolute timestamp is in the past"),
-        ],
-    );
-    ban(json!(["1.2.3.0/24", "remove"]));
-    // A ban that is over is no longer listed.
-    plugin.call("setmocktime", json!([1_795_399_700])).unwrap();
-    assert_eq!(plugin.call("listbanned", json!([])).unwrap().as_array().unwrap().len(), 1);
-    check(&plugin, "clearbanned", &[(json!([]), Value::Null)]);
-    check(&plugin, "listbanned", &[(json!([]), json!([]))]);
-}
-
-#[test]
-fn logging_and_its_kin_check_their_arguments() {
-    let plugin = start(&StubHost::new());
-    check_refusals(&plugin, "getmemoryinfo", &[(json!(["foo"]), -8, "unknown mode foo")]);
-    check_refusals(&plugin, "logging", &[(json!([["net", "foo"]]), -8, "unknown logging category foo")]);
-    let logged = plugin.call("logging", json!([["net"], ["all"]])).unwrap();
-    assert!(logged.as_object().unwrap().values().all(|on| *on == json!(false)));
-    let message = "Cannot prune blocks because node is not in prune mode.";
-    check_refusals(&plugin, "pruneblockchain", &[(json!([1]), -1, message)]);
-    let message = "Couldn't open file /nonexistent for reading.";
-    check_refusals(&plugin, "loadtxoutset", &[(json!(["/nonexistent"]), -8, message)]);
 }

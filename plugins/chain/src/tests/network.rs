@@ -3,7 +3,7 @@
 use outrigger_sdk::testing::StubHost;
 use serde_json::{Value, json};
 
-use super::{GENESIS, check, check_refusals, keys, start};
+use super::{check, check_refusals, keys, start};
 
 #[test]
 fn getnetworkinfo_and_its_kin_have_the_shape_of_release_29() {
@@ -30,37 +30,12 @@ fn getnetworkinfo_and_its_kin_have_the_shape_of_release_29() {
     check(&plugin, "ping", &[(json!([]), Value::Null)]);
     check(&plugin, "getzmqnotifications", &[(json!([]), json!([]))]);
     check(&plugin, "getpeerinfo", &[(json!([]), json!([]))]);
-    let none = [json!([]), json!([0]), json!([8, "IPv6"]), json!([null, null])];
-    check(&plugin, "getnodeaddresses", &none.map(|arguments| (arguments, json!([]))));
-    check_refusals(
-        &plugin,
-        "getnodeaddresses",
-        &[
-            (json!([-1]), -8, "Address count out of range"),
-            (json!([5, "foo"]), -8, "Network not recognized: foo"),
-            (json!([1.5]), -1, "JSON integer out of range"),
-        ],
-    );
+    check(&plugin, "listbanned", &[(json!([]), json!([]))]);
     let totals = plugin.call("getnettotals", json!([])).unwrap();
     assert_eq!(keys(&totals), ["totalbytesrecv", "totalbytessent", "timemillis", "uploadtarget"]);
     let target = "timeframe target target_reached serve_historical_blocks bytes_left_in_cycle time_left_in_cycle";
     assert_eq!(keys(&totals["uploadtarget"]), target.split(' ').collect::<Vec<_>>());
     assert!(totals["timemillis"].as_u64().unwrap() > 1_600_000_000_000);
-}
-
-#[test]
-fn getblockfrompeer_names_the_first_hindrance() {
-    let host = StubHost::new();
-    let plugin = start(&host);
-    check_refusals(
-        &plugin,
-        "getblockfrompeer",
-        &[
-            (json!(["00", 1]), -8, "blockhash must be of length 64 (not 2, for '00')"),
-            (json!(["11".repeat(32), 0]), -1, "Block header missing"),
-            (json!([GENESIS, 0]), -1, "Block already downloaded"),
-        ],
-    );
 }
 
 #[test]

@@ -122,21 +122,3 @@ fn gettxoutproof_is_verified_by_verifytxoutproof() {
     let none = format!("{header}00000000{}", &tree[8..]);
     check(&plugin, "verifytxoutproof", &[(json!([none]), json!([]))]);
 }
-
-#[test]
-fn verifychain_finds_what_blocks_made_and_spent() {
-    let (host, outpoint) = funded();
-    let plugin = start(&host);
-    for arguments in [json!([]), json!([4, 0]), json!([0, 100])] {
-        check(&plugin, "verifychain", &[(arguments, json!(true))]);
-    }
-    let spending = pay(outpoint, 4_999_990_000, &[0x51]);
-    let made = bitcoin::OutPoint::new(spending.compute_txid(), 0);
-    host.chain.mine(vec![spending]);
-    host.chain.mine(vec![pay(made, 4_999_980_000, &[0x51])]);
-    check(&plugin, "verifychain", &[(json!([4, 0]), json!(true))]);
-    // A coin that a block spent is there again.
-    let output = bitcoin::TxOut { value: bitcoin::Amount::ZERO, script_pubkey: bitcoin::ScriptBuf::new() };
-    host.chain.add_coin(made, outrigger_sdk::service::chain::Coin { output, height: 1, coinbase: false });
-    check(&plugin, "verifychain", &[(json!([2, 0]), json!(true)), (json!([3, 0]), json!(false))]);
-}

@@ -57,14 +57,10 @@ impl ServiceSource for HostServices {
         let [chain, mempool, wallet, signer, node_rpc] = NAMES;
         let exported = match service {
             name if name == chain => {
-                let (published, files) = (self.published.clone(), self.manager.client_files());
-                let wallets = self.manager.clone();
-                ExportedService::new::<dyn Chain>(Arc::new(ChainService { node, scopes, published, wallets, files }))
+                let (published, wallets) = (self.published.clone(), self.manager.clone());
+                ExportedService::new::<dyn Chain>(Arc::new(ChainService { node, scopes, published, wallets }))
             }
-            name if name == mempool => {
-                let files = self.manager.client_files();
-                ExportedService::new::<dyn Mempool>(Arc::new(MempoolService { node, scopes, files }))
-            }
+            name if name == mempool => ExportedService::new::<dyn Mempool>(Arc::new(MempoolService { node, scopes })),
             name if name == wallet => ExportedService::new::<dyn Wallet>(Arc::new(wallets())),
             name if name == signer => ExportedService::new::<dyn Signer>(Arc::new(wallets())),
             name if name == node_rpc => {

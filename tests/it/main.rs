@@ -5,7 +5,6 @@ mod abi;
 mod architecture;
 mod call;
 mod chain;
-mod chain_files;
 mod check;
 mod circles;
 mod compared;
@@ -32,6 +31,7 @@ mod isolation;
 mod kills;
 #[cfg(target_os = "linux")]
 mod long_arguments;
+mod mempool_file;
 mod methods;
 mod metrics;
 mod mining;

@@ -11,11 +11,11 @@ mod error;
 pub mod events;
 mod identity;
 pub mod interest;
-pub mod mempool_file;
 pub mod merkle;
 pub mod search;
 
 use std::ops::Range;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use bitcoin::consensus::deserialize;
@@ -33,7 +33,6 @@ use outrigger_values::FeeRate;
 pub use error::NodeError;
 pub use events::{NodeEvent, Observer, Removal};
 pub use identity::ChainIdentity;
-pub use mempool_file::{SavedMarks, SavedMempool, SavedTransaction};
 pub use search::{Findings, ScriptSet, SearchReads};
 
 /// The result of a function of a node.
@@ -258,29 +257,13 @@ pub trait Node: Send + Sync {
     /// The transactions that have a fee delta (getprioritisedtransactions).
     fn prioritised(&self) -> Result<Vec<Prioritised>>;
 
-    /// All that a file of the mempool holds, as of one moment (savemempool).
+    /// Writes the mempool to its file, and returns the path (savemempool).
     ///
     /// # Errors
-    /// [`NodeError::Unsupported`] of a node in another process, whose own method is called instead.
-    fn saved_mempool(&self) -> Result<SavedMempool> {
+    /// [`NodeError::Refused`] when the file cannot be written, [`NodeError::Unsupported`] of a node in another process, whose own
+    /// method is called instead.
+    fn save_mempool(&self) -> Result<PathBuf> {
         Err(NodeError::Unsupported("the mempool is saved by the node's own savemempool".into()))
-    }
-
-    /// Offers a transaction that came at this time, in Unix seconds, to this or another mempool. Whether the mempool has it now
-    /// (importmempool).
-    ///
-    /// # Errors
-    /// As of [`Node::saved_mempool`].
-    fn import_transaction(&self, _raw: &[u8], _time: i64) -> Result<bool> {
-        Err(NodeError::Unsupported("a mempool is imported by the node's own importmempool".into()))
-    }
-
-    /// Counts those of these transactions that are in the mempool among those that no peer is known to have (importmempool).
-    ///
-    /// # Errors
-    /// As of [`Node::saved_mempool`].
-    fn set_unbroadcast(&self, _txids: &[Txid]) -> Result<()> {
-        Err(NodeError::Unsupported("a mempool is imported by the node's own importmempool".into()))
     }
 }
 

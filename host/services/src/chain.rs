@@ -4,14 +4,13 @@ use std::sync::Arc;
 
 use bitcoin::{BlockHash, Network, OutPoint, ScriptBuf, Txid};
 use outrigger_service::chain::{
-    BlockInfo, BlockRef, ChainInfo, ChainTip, Coin, CoinSearch, CoinsDump, ConfirmedTransaction, Deployment, NextBlock,
+    BlockInfo, BlockRef, ChainInfo, ChainTip, Coin, CoinSearch, ConfirmedTransaction, Deployment, NextBlock,
     Publication, SpentOutputs, Tip, UnspentOutput, Verdict,
 };
 use outrigger_service::wire::{Blob, Encoded};
 use outrigger_service::{Chain, Result, Scope};
 
-use super::{OwnScopes, coins_file};
-use outrigger_base::client_files::ClientFiles;
+use super::OwnScopes;
 use outrigger_node::{Gap, Node, NodeError, Snapshot};
 use outrigger_wallet_engine::WalletManager;
 
@@ -22,8 +21,6 @@ pub struct ChainService {
     pub published: Arc<[Publication]>,
     /// What follows the chain.
     pub wallets: Arc<WalletManager>,
-    /// The rule for files that clients name.
-    pub files: Arc<ClientFiles>,
 }
 
 impl ChainService {
@@ -154,10 +151,5 @@ impl Chain for ChainService {
 
     fn publications(&self, _: Scope) -> Result<Vec<Publication>> {
         Ok(self.published.to_vec())
-    }
-
-    fn dump_coins(&self, scope: Scope, file: String, block: BlockHash) -> Result<CoinsDump> {
-        let call = self.scopes.get(scope)?;
-        call.with_chain(&*self.node, |snapshot| coins_file::dump(snapshot, &self.files, &file, &call.writable(), block))
     }
 }

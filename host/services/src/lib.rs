@@ -4,10 +4,8 @@
 //! writes it must see, so a write lets go of them and the next read opens fresh ones.
 
 mod chain;
-mod coins_file;
 mod granted;
 mod mempool;
-mod mempool_file;
 mod node_rpc;
 mod wallet;
 

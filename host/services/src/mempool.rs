@@ -4,23 +4,20 @@ use std::sync::Arc;
 
 use bitcoin::{OutPoint, SignedAmount, Txid};
 use outrigger_service::mempool::{
-    Admission, Candidate, FeeEstimate, MempoolEntry, MempoolImport, MempoolInfo, PackageOutcome, Prioritised,
+    Admission, Candidate, FeeEstimate, MempoolEntry, MempoolInfo, PackageOutcome, Prioritised,
     RawTransaction,
 };
 use outrigger_service::wire::{Blob, Encoded};
 use outrigger_service::{Mempool, Result, Scope};
 use outrigger_values::FeeRate;
 
-use super::{OwnScopes, mempool_file};
-use outrigger_base::client_files::ClientFiles;
+use super::OwnScopes;
 use outrigger_node::Node;
 
 /// The mempool. It has no snapshots: each function sees it as it stands.
 pub struct MempoolService {
     pub node: Arc<dyn Node>,
     pub scopes: OwnScopes,
-    /// The rule for files that clients name.
-    pub files: Arc<ClientFiles>,
 }
 
 #[deny(clippy::missing_trait_methods)]
@@ -84,12 +81,6 @@ impl Mempool for MempoolService {
     }
 
     fn save(&self, _: Scope) -> Result<String> {
-        Ok(mempool_file::save(&*self.node, &self.files)?.display().to_string())
-    }
-
-    fn import(&self, scope: Scope, file: String, options: MempoolImport) -> Result<()> {
-        let call = self.scopes.get(scope)?;
-        call.refresh();
-        Ok(mempool_file::import(&*self.node, &self.files, std::path::Path::new(&file), &call.readable(), options)?)
+        Ok(self.node.save_mempool()?.display().to_string())
     }
 }

@@ -106,7 +106,7 @@ pub fn get_chain_tips(context: &Context<'_>) -> Outcome {
 }
 
 /// Whether the tip's time has once been close to the clock's since the start.
-pub fn has_caught_up(context: &Context<'_>) -> Result<bool, ChainError> {
+fn has_caught_up(context: &Context<'_>) -> Result<bool, ChainError> {
     let caught_up = &context.plugin.caught_up;
     if !caught_up.load(Ordering::Relaxed) {
         let chain = &context.host.chain;

@@ -1,23 +1,18 @@
-//! `gettxoutsetinfo` and `dumptxoutset`: sums and hashes over all unspent outputs, and a file of them.
+//! `gettxoutsetinfo`: sums and hashes over all unspent outputs.
 
 use bitcoin::hashes::{Hash, HashEngine, sha256, sha256d};
 use bitcoin::{Amount, OutPoint};
 use outrigger_sdk::amount::{self, Saturating};
 use outrigger_sdk::params::encode_hex;
-use outrigger_sdk::service::ErrorKind;
 use outrigger_sdk::service::chain::UnspentOutput;
 use serde_json::{Map, Value, json};
 
-use crate::block_stats::hash_or_height;
 use crate::error::ChainError;
 use crate::muhash::MuHash;
 use crate::{Context, Outcome, args};
 
 /// The most outputs that are asked for at once.
 const BATCH: u32 = 4096;
-
-/// The highest block of regtest whose unspent outputs bitcoind takes from a file (loadtxoutset).
-const SNAPSHOT_HEIGHT: u32 = 299;
 
 /// What bitcoind counts in `bogosize` for an output beside its script, in bytes: id, index, height with the mark of a coinbase,
 /// value, length of the script.
@@ -100,33 +95,4 @@ pub fn get_tx_out_set_info(context: &Context<'_>) -> Outcome {
     put("transactions", json!(transactions));
     put("disk_size", json!(info.size_on_disk.unwrap_or_default()));
     Ok(Value::Object(object))
-}
-
-/// `dumptxoutset`: a file of the unspent outputs as of the best block, or an earlier one.
-pub fn dump_tx_out_set(context: &Context<'_>) -> Outcome {
-    let file = args::text(context.params.get(0))?.to_owned();
-    let kind = context.params.given(1).map_or(Ok(""), args::text)?;
-    let rollback = context.params.given(2).and_then(|options| options.get("rollback"));
-    let block = match (rollback, kind) {
-        (Some(block), "" | "rollback") => hash_or_height(context, block)?,
-        (Some(_), other) => return Err(ChainError::SnapshotTypeWithRollback(other.to_owned())),
-        (None, "rollback") => hash_or_height(context, &json!(SNAPSHOT_HEIGHT))?,
-        (None, "latest") => hash_or_height(context, &json!(context.host.chain.tip(context.scope)?.height))?,
-        (None, other) => return Err(ChainError::SnapshotType(other.to_owned())),
-    };
-    if !block.in_best_chain {
-        return Err(ChainError::NotRolledBack);
-    }
-    let dump = context.host.chain.dump_coins(context.scope, file, block.hash).map_err(|error| match error.kind {
-        ErrorKind::Refused => ChainError::SnapshotNotWritten(error.detail),
-        _ => error.into(),
-    })?;
-    Ok(json!({
-        "coins_written": dump.coins,
-        "base_hash": block.hash,
-        "base_height": block.height,
-        "path": dump.path,
-        "txoutset_hash": sha256d::Hash::from_byte_array(dump.hash),
-        "nchaintx": dump.transactions,
-    }))
 }

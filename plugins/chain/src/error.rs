@@ -68,12 +68,6 @@ pub enum ChainError {
     /// The mempool's file cannot be written.
     #[error("Unable to dump mempool to disk")]
     MempoolNotSaved,
-    /// A file of a mempool that cannot be read.
-    #[error("Unable to import mempool file, see debug log for details.")]
-    MempoolNotImported,
-    /// A mempool to import into a chain that is still behind the clock.
-    #[error("Can only import the mempool after the block download and sync is done.")]
-    NotCaughtUp,
     /// Text that is no transaction.
     #[error("TX decode failed")]
     Undecodable,
@@ -170,18 +164,6 @@ pub enum ChainError {
     /// A negative time to wait.
     #[error("Negative timeout")]
     NegativeTimeout,
-    /// A kind of file of unspent outputs that there is none of.
-    #[error("Invalid snapshot type \"{0}\" specified. Please specify \"rollback\" or \"latest\"")]
-    SnapshotType(String),
-    /// A block for another kind of such a file than one as of an earlier block.
-    #[error("Invalid snapshot type \"{0}\" specified with rollback option")]
-    SnapshotTypeWithRollback(String),
-    /// Such a file is there, or cannot be made.
-    #[error("{0}")]
-    SnapshotNotWritten(String),
-    /// A block off the best chain for such a file.
-    #[error("Could not roll back to requested height.")]
-    NotRolledBack,
     /// A second scan at a time.
     #[error("Scan already in progress, use action \"abort\" or \"status\"")]
     ScanInProgress,
@@ -220,11 +202,8 @@ impl From<ChainError> for RpcError {
         let code = match &error {
             E::Argument(error) => return error.clone(),
             E::Service(error) => return error.clone().into(),
-            E::NotCaughtUp => RpcErrorCode::CLIENT_IN_INITIAL_DOWNLOAD,
             E::BlockNotAvailable
             | E::MempoolNotSaved
-            | E::MempoolNotImported
-            | E::NotRolledBack
             | E::UndoNotAvailable
             | E::MockTimeOffRegtest
             | E::ProofEncoding(_)
@@ -267,9 +246,6 @@ impl From<ChainError> for RpcError {
             | E::MockTime(_)
             | E::NoTxids
             | E::DuplicateTxid(_)
-            | E::SnapshotType(_)
-            | E::SnapshotTypeWithRollback(_)
-            | E::SnapshotNotWritten(_)
             | E::ScanInProgress
             | E::ScanAction(_)
             | E::NoScanDescriptor

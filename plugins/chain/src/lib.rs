@@ -16,7 +16,6 @@ mod filters;
 mod header;
 mod limits;
 mod mempool;
-mod mempool_file;
 mod messages;
 mod muhash;
 mod network;
@@ -78,13 +77,11 @@ impl ChainPlugin {
             "getchaintips" => blocks::get_chain_tips(context),
             "gettxout" => transactions::get_tx_out(context),
             "gettxoutsetinfo" => coins::get_tx_out_set_info(context),
-            "dumptxoutset" => coins::dump_tx_out_set(context),
             "getmempoolinfo" => mempool::get_mempool_info(context),
             "getrawmempool" => mempool::get_raw_mempool(context),
             "getmempoolentry" => mempool::get_mempool_entry(context),
             "gettxspendingprevout" => mempool::get_tx_spending_prevout(context),
-            "savemempool" => mempool_file::save_mempool(context),
-            "importmempool" => mempool_file::import_mempool(context),
+            "savemempool" => mempool::save_mempool(context),
             "sendrawtransaction" => send::send_raw_transaction(context),
             "submitpackage" => send::submit_package(context),
             "testmempoolaccept" => send::test_mempool_accept(context),

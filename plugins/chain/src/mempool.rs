@@ -7,6 +7,7 @@ use bitcoin::{OutPoint, Txid};
 use outrigger_sdk::RpcError;
 use outrigger_sdk::amount;
 use outrigger_sdk::params::{self, Type};
+use outrigger_sdk::service::ErrorKind;
 use outrigger_sdk::service::mempool::{FeeEstimate, MempoolEntry};
 use outrigger_sdk::spend::EstimateMode;
 use serde_json::{Value, json};
@@ -103,6 +104,14 @@ pub fn get_relatives(context: &Context<'_>, which: Relatives) -> Outcome {
         return entries_json(context, &relatives);
     }
     Ok(relatives.iter().map(|entry| json!(entry.txid)).collect())
+}
+
+pub fn save_mempool(context: &Context<'_>) -> Outcome {
+    let filename = context.host.mempool.save(context.scope).map_err(|error| match error.kind {
+        ErrorKind::Refused => ChainError::MempoolNotSaved,
+        _ => error.into(),
+    })?;
+    Ok(json!({"filename": filename}))
 }
 
 pub fn estimate_smart_fee(context: &Context<'_>) -> Outcome {

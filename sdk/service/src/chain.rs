@@ -328,21 +328,6 @@ wire_struct! {
     }
 }
 
-wire_struct! {
-    /// A file of the unspent outputs as of a block.
-    #[derive(Clone, PartialEq, Eq, Debug)]
-    pub struct CoinsDump {
-        /// The number of the outputs.
-        pub coins: u64,
-        /// The hash over them (`hash_serialized_3` of gettxoutsetinfo), in the order of its bytes in memory.
-        pub hash: [u8; 32],
-        /// The number of transactions of the chain up to the block.
-        pub transactions: u64,
-        /// Where the file is.
-        pub path: String,
-    }
-}
-
 service! {
     /// The chain. Reads within a call see one snapshot of it.
     pub trait Chain as ChainClient = "chain/1" {
@@ -401,11 +386,6 @@ service! {
         /// What is published over ZMQ, in the order in which it is sent; nothing in front of a bitcoind.
         #[since(1)]
         fn publications() -> Vec<Publication>;
-        /// Writes the unspent outputs as of a block of the best chain to a new file, which bitcoind reads. A path that is relative
-        /// begins in the folder of the network's data. `Refused` with what to tell the client where there is such a file, or none can
-        /// be made. Fails with `Unsupported` on a bitcoind.
-        #[since(1)]
-        fn dump_coins(file: String, block: BlockHash) -> CoinsDump;
         /// Looks for scripts among the unspent outputs that follow this one, or among the first ones, in the order of `coins_after`.
         /// At most so many are looked at, and fewer where what is found would make a large answer, but one at least where there
         /// is any. Fails with `Unsupported` on a bitcoind.

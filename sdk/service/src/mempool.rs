@@ -354,19 +354,6 @@ wire_struct! {
     }
 }
 
-wire_struct! {
-    /// What is taken over from the file of a mempool, beside its transactions.
-    #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-    pub struct MempoolImport {
-        /// Whether the transactions count as coming now, and not when the file says.
-        pub use_current_time: bool,
-        /// Whether what was added to fees is added here too.
-        pub fee_deltas: bool,
-        /// Whether transactions that no peer was known to have count as such here.
-        pub unbroadcast: bool,
-    }
-}
-
 service! {
     /// The unconfirmed transactions.
     pub trait Mempool as MempoolClient = "mempool/1" {
@@ -409,14 +396,10 @@ service! {
         /// the only one; keeping nothing. Fails with `Unsupported` on a bitcoind.
         #[since(1)]
         fn try_package(transactions: Vec<Blob>) -> PackageOutcome;
-        /// Writes the mempool to a file that bitcoind reads, and gives its path. `Refused` when it cannot be written. Fails with
-        /// `Unsupported` on a bitcoind.
+        /// Writes the mempool to its file, and returns the path. `Refused` when it cannot be written. Fails with `Unsupported` on a
+        /// bitcoind.
         #[since(1)]
         fn save() -> String;
-        /// Offers the transactions of such a file to the mempool, as if they came one after the other. `Refused` when the file may
-        /// not or cannot be read; what stands before a damage is taken in. Fails with `Unsupported` on a bitcoind.
-        #[since(1)]
-        fn import(file: String, options: MempoolImport) -> ();
     }
 }
 

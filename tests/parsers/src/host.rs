@@ -10,8 +10,6 @@ use bytes::Bytes;
 
 use outrigger_disk::pages::DataFile;
 use outrigger_embedded::decode_block;
-use outrigger_node::SavedMempool;
-use outrigger_node::mempool_file::{KEY_BYTES, MempoolFileError, MempoolReader};
 use outrigger_rpc::Limits;
 use outrigger_sdk::service::chain::Tip;
 use outrigger_upstream::StatusCode;
@@ -122,30 +120,6 @@ pub fn runner_message(bytes: &[u8]) {
             assert_eq!(written, *head);
         }
     }
-}
-
-/// The file of a mempool: what is read of a whole one is written as it was read, with any key.
-///
-/// # Panics
-/// Where it is not.
-#[allow(clippy::expect_used, reason = "a contradiction must stop the fuzzer")]
-pub fn mempool_file(bytes: &[u8]) {
-    let Ok(saved) = read_mempool(bytes) else { return };
-    for key in [[0; KEY_BYTES], [0x5a; KEY_BYTES]] {
-        let mut written = Vec::new();
-        saved.write(key, &mut written).expect("room in memory");
-        assert_eq!(read_mempool(&written).expect("what was written is read"), saved);
-    }
-}
-
-fn read_mempool(bytes: &[u8]) -> Result<SavedMempool, MempoolFileError> {
-    let mut reader = MempoolReader::open(bytes)?;
-    let mut saved = SavedMempool::default();
-    while let Some(one) = reader.transaction()? {
-        saved.transactions.push(one);
-    }
-    saved.marks = reader.marks()?;
-    Ok(saved)
 }
 
 /// What a node replies: the result of a call, the answers to a batch, and its help.

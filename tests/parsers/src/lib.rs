@@ -33,7 +33,7 @@ pub struct Target {
 }
 
 /// All of them.
-pub const TARGETS: [Target; 19] = [
+pub const TARGETS: [Target; 18] = [
     Target { name: "signing", run: signing },
     Target { name: "descriptor", run: descriptor },
     Target { name: "transaction", run: transaction },
@@ -51,7 +51,6 @@ pub const TARGETS: [Target; 19] = [
     Target { name: "node_wallet", run: host::node_wallet },
     Target { name: "psbt", run: psbt },
     Target { name: "zmq_subscriber", run: host::zmq_subscriber },
-    Target { name: "mempool_file", run: host::mempool_file },
     Target { name: "runner_message", run: host::runner_message },
 ];
 

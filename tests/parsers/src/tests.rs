@@ -242,15 +242,6 @@ fn corpus(name: &str) -> Vec<Vec<u8>> {
             let heartbeat = b"\x04\x0b\x04PING\0\x0ahere";
             vec![[&greeting[..], wants, heartbeat].concat(), [&greeting[..], heartbeat, heartbeat, wants].concat()]
         }
-        "mempool_file" => {
-            let transaction = bitcoin::constants::genesis_block(bitcoin::Network::Regtest).txdata.remove(0);
-            let one = [bitcoin::consensus::serialize(&transaction), vec![9; 8], vec![0; 8]].concat();
-            let rest = [&[1][..], &[7; 32], &[5, 0, 0, 0, 0, 0, 0, 0], &[1], &[7; 32]].concat();
-            let count = |count: u64| count.to_le_bytes().to_vec();
-            let plain = [count(1), count(2), one.clone(), one, rest.clone()].concat();
-            let masked = [count(2), vec![8], vec![0; 8], count(0), rest].concat();
-            vec![plain, masked, [count(1), count(0), vec![0, 0]].concat()]
-        }
         "amount" => texts(&["0.00000001", "\"21000000\"", "1e-8", "[0,999999]", "-1.5", "123456789.123456789"]),
         other => panic!("no corpus for {other}"),
     }
@@ -301,4 +292,4 @@ macro_rules! tests {
     };
 }
 
-tests! { signing descriptor transaction block messages envelope manifest amount database framing load_list zmq node_reply node_result node_wallet psbt zmq_subscriber mempool_file runner_message }
+tests! { signing descriptor transaction block messages envelope manifest amount database framing load_list zmq node_reply node_result node_wallet psbt zmq_subscriber runner_message }

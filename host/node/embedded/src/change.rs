@@ -3,14 +3,12 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use bitcoin::consensus::serialize;
-use bitcoin::{BlockHash, Txid};
+use bitcoin::BlockHash;
 use heed::RwTxn;
 use outrigger_service::chain::Tip;
 
 use super::decode::NamedBlock;
-use super::mempool::{EntryTime, View};
-use super::persistence::Records;
+use super::mempool::View;
 use super::store::rows::{BlockEntry, Failure, Validity};
 use super::tree::Tree;
 use super::validation::{self, ConnectError, Parent, ValidationContext, ValidationError};
@@ -218,12 +216,6 @@ impl Change<'_> {
         if tip.hash == before {
             return Ok(self.txn.commit()?);
         }
-        let homeless = homeless(&off[..off.len().min(self.taken_back)], &on);
-        // Written down before the commit: a kill right after it must find them in the chain or in the journal.
-        let mut records = Records::default();
-        let entry_time = EntryTime { time: node.time(), height: tip.height, unbroadcast: false };
-        homeless.iter().for_each(|(_, raw)| records.kept(raw, entry_time));
-        node.journal.append(&records);
         // Whoever reads the mempool sees it of the old tip until this ends, and of the new one then.
         let mut pool = node.pool_mut();
         self.txn.commit()?;
@@ -242,14 +234,8 @@ impl Change<'_> {
                 pool.clear(tip, &mut events);
             }
         }
-        let mut records = pool.take_records();
-        // Not all of them came back.
-        homeless.iter().filter(|(txid, _)| !pool.has(txid)).for_each(|(txid, _)| records.removed(txid));
-        let usage = pool.usage();
         drop(pool);
         node.selector.changed();
-        node.journal.append(&records);
-        node.journal.tend(usage, &node.pool);
         events.push(NodeEvent::TipChanged { hash: tip.hash, height: tip.height });
         node.tell(events);
         synced
@@ -266,14 +252,3 @@ impl Change<'_> {
 
 /// A block that leaves or comes to the best chain: its hash, its height and itself.
 type Step = (BlockHash, u32, NamedBlock);
-
-/// The transactions of the first blocks that are not in the second ones, with their serialisations; no coinbases.
-fn homeless(off: &[Step], on: &[Step]) -> Vec<(Txid, Vec<u8>)> {
-    if off.is_empty() {
-        return Vec::new();
-    }
-    let confirmed: HashSet<Txid> = on.iter().flat_map(|(_, _, block)| block.txids()).collect();
-    let back = off.iter().rev().flat_map(|(_, _, block)| block.transactions().skip(1));
-    let back = back.filter(|(_, ids)| !confirmed.contains(&ids.txid));
-    back.map(|(tx, ids)| (ids.txid, serialize(tx))).collect()
-}

@@ -15,12 +15,10 @@ mod deployment_info;
 mod deployments;
 mod error;
 mod mempool;
+mod mempool_file;
 mod node;
 mod packages;
 mod params;
-mod persistence;
-mod restore;
-mod saved;
 mod search;
 mod select;
 mod snapshot;
@@ -50,7 +48,6 @@ pub use snapshot::ChainSnapshot;
 use mempool::Pool;
 use outrigger_node::{NodeEvent, Observer};
 use params::ChainParams;
-use persistence::Journal;
 use select::Selector;
 use store::Store;
 use store::rows::{BlockEntry, Failure, Validity};
@@ -68,7 +65,6 @@ pub struct EmbeddedNode {
     chain: Mutex<Chain>,
     pool: Arc<RwLock<Pool>>,
     selector: Selector,
-    journal: Journal,
     best: ArcSwap<Best>,
     cache: ScriptCache,
     observers: RwLock<Vec<Arc<dyn Observer>>>,
@@ -94,7 +90,7 @@ impl EmbeddedNode {
     ///
     /// # Errors
     /// When the network is not regtest, the database cannot be opened, is of another kind or damaged, or no thread can be
-    /// started. Damage of the mempool's journal is only logged, and the mempool lacks what is damaged.
+    /// started. Damage of the mempool's file is only logged, and the mempool lacks what is damaged.
     pub fn open(dir: &Path, settings: Settings) -> Result<Arc<Self>, EmbeddedError> {
         let params = ChainParams::of(settings.network)?;
         let store = Store::open(dir, &settings)?;
@@ -107,11 +103,9 @@ impl EmbeddedNode {
         store.complete_digests(tip.height)?;
         tracing::info!(height = tip.height, hash = %tip.hash, "chain opened");
         let pool = Arc::new(RwLock::new(Pool::new(settings.mempool.clone(), tip)));
-        let (journal, stored) = Journal::open(dir);
         let node = Self {
             selector: Selector::start(pool.clone(), settings.clone()).map_err(EmbeddedError::Thread)?,
             pool,
-            journal,
             best: ArcSwap::from_pointee(best),
             cache: ScriptCache::default(),
             observers: RwLock::default(),
@@ -122,17 +116,19 @@ impl EmbeddedNode {
             dir: dir.to_owned(),
             store,
         };
-        node.restore(stored)?;
+        node.load_mempool()?;
         node.selector.changed();
         Ok(Arc::new(node))
     }
 
-    /// Syncs to disk what may not be there yet: the last block beside the best chain, and the journal of the mempool.
+    /// Syncs to disk what may not be there yet: the last block beside the best chain, and the mempool.
     pub fn finish(&self) {
         if let Err(error) = self.store.stopped(&self.dir) {
             tracing::error!(%error, "the last block may not be on the disk, or the next start checks all of the chain");
         }
-        self.journal.finish(&*self.pool);
+        if let Err(error) = self.save_mempool() {
+            tracing::error!(%error, "the mempool cannot be written");
+        }
     }
 
     /// The best block, read without a lock.

@@ -1,11 +1,12 @@
 //! The embedded node behind the traits of the host.
 
 use std::ops::Range;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use bitcoin::{BlockHash, Network, OutPoint, SignedAmount, Transaction, Txid};
 use outrigger_node::interest::concerning;
-use outrigger_node::{CoinScripts, Findings, Node, Observer, Result, SavedMempool, ScriptSet, Snapshot};
+use outrigger_node::{CoinScripts, Findings, Node, NodeError, Observer, Result, ScriptSet, Snapshot};
 use outrigger_service::chain::{
     BlockInfo, BlockRef, ChainInfo, ChainTip, Coin, CoinSearch, ConfirmedTransaction, Deployment, NextBlock,
     SpentOutputs, Tip, UnspentOutput, Verdict,
@@ -143,16 +144,8 @@ impl Node for EmbeddedNode {
         Ok(self.prioritised())
     }
 
-    fn saved_mempool(&self) -> Result<SavedMempool> {
-        Ok(self.saved_mempool())
-    }
-
-    fn import_transaction(&self, raw: &[u8], time: i64) -> Result<bool> {
-        Ok(self.import_transaction(raw, time)?)
-    }
-
-    fn set_unbroadcast(&self, txids: &[Txid]) -> Result<()> {
-        Ok(self.set_unbroadcast(txids)?)
+    fn save_mempool(&self) -> Result<PathBuf> {
+        self.save_mempool().map_err(|error| NodeError::Refused(error.to_string()))
     }
 }
 

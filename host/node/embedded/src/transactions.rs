@@ -82,15 +82,9 @@ impl EmbeddedNode {
         self.pool().prioritised()
     }
 
-    /// Changes the mempool, and writes the change down before it is answered. The caller holds the write lock.
+    /// Changes the mempool. The caller holds the write lock.
     pub(super) fn change_pool<R>(&self, change: impl FnOnce(&mut Pool) -> R) -> R {
-        let (outcome, records, usage) = {
-            let mut pool = self.pool_mut();
-            let outcome = change(&mut pool);
-            (outcome, pool.take_records(), pool.usage())
-        };
-        self.journal.append(&records);
-        self.journal.tend(usage, &self.pool);
+        let outcome = change(&mut self.pool_mut());
         self.selector.changed();
         outcome
     }

@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashSet};
 use std::sync::OnceLock;
 
 use bitcoin::consensus::serialize;
-use bitcoin::{SignedAmount, Txid};
+use bitcoin::Txid;
 use outrigger_service::chain::Tip;
 
 use super::{Entry, Offer, Pool, Rejection, Rules, Terms, View};
@@ -21,12 +21,8 @@ impl Pool {
         if !off.is_empty() {
             self.rebuild(view, off, &on, events);
         }
-        if !self.deltas.is_empty() {
-            for txid in on.iter().flat_map(NamedBlock::txids) {
-                if self.deltas.remove(&txid).is_some() {
-                    self.records.prioritised(&txid, SignedAmount::ZERO);
-                }
-            }
+        for txid in on.iter().flat_map(NamedBlock::txids) {
+            self.deltas.remove(&txid);
         }
         self.sequence += 1;
         let now = view.node.time();

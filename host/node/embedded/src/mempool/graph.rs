@@ -190,14 +190,6 @@ impl Graph {
         exchange(&mut self.totals);
     }
 
-    /// Counts an entry among those that were offered to this node. Gives it where it was not counted before.
-    pub fn set_unbroadcast(&mut self, txid: &Txid) -> Option<&Entry> {
-        let entry = self.entries.get_mut(txid).filter(|entry| !entry.unbroadcast)?;
-        entry.unbroadcast = true;
-        self.unbroadcast += 1;
-        Some(entry)
-    }
-
     /// Takes all entries out, in the order they came.
     pub fn drain(&mut self) -> Vec<Entry> {
         let order = std::mem::take(&mut self.order);

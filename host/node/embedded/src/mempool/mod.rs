@@ -1,5 +1,5 @@
-//! The mempool: valid transactions that no block holds yet. It lives in memory; a journal beside the chain brings it
-//! back after a start.
+//! The mempool: valid transactions that no block holds yet. It lives in memory; a file beside the chain
+//! brings it back after a start.
 //!
 //! It belongs to one tip: every entry could be in the next block on it, as far as locks, maturity, coins and scripts
 //! go. It changes under the node's write lock only; `sequence` counts each change, and `moves` what came and what left.
@@ -25,14 +25,12 @@ use outrigger_service::mempool::{MempoolEntry, MempoolInfo, PackageMember, Prior
 use outrigger_service::wire::Blob;
 use outrigger_values::FeeRate;
 use outrigger_values::amount::Saturating;
-use parking_lot::RwLock;
 
 pub use admit::{Admissible, Rejection, Rules, Terms};
 pub use entry::{Entry, EntryTime, FeeFrac, Offer, Totals, pays};
 pub use package::{Judged, Refusal, describe as describe_rejection};
 
 use super::params::MempoolLimits;
-use super::persistence::{Contents, Records};
 use super::store::Reading;
 use super::{EmbeddedError, EmbeddedNode};
 use graph::Graph;
@@ -88,32 +86,6 @@ pub struct Pool {
     moves: u64,
     /// What is demanded since the mempool was full.
     min_feerate: RollingMinFeerate,
-    /// What changed and is not in the journal yet.
-    records: Records,
-}
-
-impl Contents for RwLock<Pool> {
-    fn records(&self) -> Records {
-        // The mempool is locked while this is copied, and not while the records are made of it.
-        let snapshot = self.read().snapshot();
-        snapshot.records()
-    }
-}
-
-/// A mempool at one moment, as its journal has it.
-pub struct Snapshot {
-    transactions: Vec<(Arc<[u8]>, EntryTime)>,
-    deltas: Vec<(Txid, SignedAmount)>,
-}
-
-impl Snapshot {
-    /// The journal's records.
-    pub fn records(&self) -> Records {
-        let mut records = Records::default();
-        self.transactions.iter().for_each(|(raw, entry_time)| records.kept(raw, *entry_time));
-        self.deltas.iter().for_each(|(txid, delta)| records.prioritised(txid, *delta));
-        records
-    }
 }
 
 impl Pool {
@@ -127,7 +99,6 @@ impl Pool {
             sequence: 1,
             moves: 1,
             min_feerate: RollingMinFeerate::default(),
-            records: Records::default(),
         }
     }
 
@@ -139,25 +110,6 @@ impl Pool {
     /// Counts every change.
     pub fn sequence(&self) -> u64 {
         self.sequence
-    }
-
-    /// What changed since this was asked last, for the journal.
-    pub fn take_records(&mut self) -> Records {
-        std::mem::take(&mut self.records)
-    }
-
-    /// What the journal of this mempool must say. Copies nothing.
-    pub fn snapshot(&self) -> Snapshot {
-        let kept = |entry: &Entry| (entry.raw.clone(), entry.entry_time());
-        Snapshot {
-            transactions: self.graph.in_order().map(kept).collect(),
-            deltas: self.deltas.iter().map(|(txid, delta)| (*txid, *delta)).collect(),
-        }
-    }
-
-    /// The memory that the transactions are reckoned to take, in bytes.
-    pub fn usage(&self) -> u64 {
-        self.graph.usage
     }
 
     /// Whether a transaction of this id is here.
@@ -261,17 +213,8 @@ impl Pool {
         } else {
             self.deltas.insert(txid, total);
         }
-        self.records.prioritised(&txid, total);
         if self.has(&txid) {
             self.graph.set_delta(&txid, total);
-            self.sequence += 1;
-        }
-    }
-
-    /// Counts an entry among those that were offered to this node, and by no block.
-    pub fn set_unbroadcast(&mut self, txid: &Txid) {
-        if let Some(entry) = self.graph.set_unbroadcast(txid) {
-            self.records.added(entry);
             self.sequence += 1;
         }
     }
@@ -299,11 +242,10 @@ impl Pool {
         doomed.into_iter().for_each(|txid| self.tell_removed(txid, reason, events));
     }
 
-    /// Counts, writes down and tells that an entry was taken out.
+    /// Counts and tells that an entry was taken out.
     fn tell_removed(&mut self, txid: Txid, reason: Removal, events: &mut Vec<NodeEvent>) {
         self.sequence += 1;
         self.moves += 1;
-        self.records.removed(&txid);
         events.push(NodeEvent::TransactionRemoved { txid, reason, sequence: self.sequence });
     }
 
@@ -311,7 +253,6 @@ impl Pool {
     fn add(&mut self, entry: Entry) {
         self.sequence += 1;
         self.moves += 1;
-        self.records.added(&entry);
         self.graph.insert(entry);
     }
 

@@ -1,9 +1,5 @@
 //! Compares listing and looking up wallet transactions in this host and in bitcoind, on the same wallet.
 //!
-//! ```text
-//! cargo run --release -p outrigger-tests --bin bench history -- --bitcoind PATH [--in-front]
-//! ```
-//!
 //! Both nodes get blocks full of payments to the wallet, bitcoind only up to `MAX_BITCOIND` transactions. With `--in-front` the
 //! host stands in front of that bitcoind, and the wallets of both follow its chain up to that size. A call is timed over
 //! one kept-alive connection, to the last byte of its answer, which is not parsed. Before anything is timed, both wallets must

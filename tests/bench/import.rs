@@ -1,9 +1,5 @@
 //! Imports, rescans and large wallets, with the same chain in this host and in bitcoind.
 //!
-//! ```text
-//! cargo run --release -p outrigger-tests --bin bench import -- --bitcoind PATH
-//! ```
-//!
 //! bitcoind keeps its index of block filters, and its wallets are descriptor wallets: this build of it has no others, so that
 //! importmulti is compared with its importdescriptors of the same keys. Each import goes to a wallet of its own.
 

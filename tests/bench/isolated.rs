@@ -1,9 +1,5 @@
 //! What it costs that a plugin runs in a process of its own: the same calls with the plugin in the host's process and isolated.
 //!
-//! ```text
-//! cargo run --release -p outrigger-tests --bin bench isolated
-//! ```
-//!
 //! The ratio is how many times as long the isolated plugin takes, and for rates which part of the calls it serves.
 
 use std::process::Command;

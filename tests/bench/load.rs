@@ -1,10 +1,5 @@
 //! Many calls at a time: one kept-alive connection and many of them, in this host and in bitcoind.
 //!
-//! ```text
-//! cargo run --release -p outrigger-tests --bin bench load -- --bitcoind PATH
-//! cargo run --release -p outrigger-tests --bin bench polling
-//! ```
-//!
 //! One thread has the requests ready, writes the next of a connection as soon as it has read the last byte of its answer,
 //! and does nothing else, so that the time is the server's as far as may be. The wallet, the chain and the mempool are the
 //! same in both.

@@ -1,33 +1,32 @@
 //! Benchmarks against a real bitcoind, in one run:
 //!
 //! ```text
-//! cargo run --release -p outrigger-tests --bin bench [-- --bitcoind PATH]
-//! cargo run --release -p outrigger-tests --bin bench rows
-//! cargo run --release -p outrigger-tests --bin bench plugins
-//! cargo run --release -p outrigger-tests --bin bench isolated
-//! cargo run --release -p outrigger-tests --bin bench template [-- --bitcoind PATH]
-//! cargo run --release -p outrigger-tests --bin bench history [-- --bitcoind PATH [--in-front]]
-//! cargo run --release -p outrigger-tests --bin bench import [-- --bitcoind PATH]
-//! cargo run --release -p outrigger-tests --bin bench signing [-- --bitcoind PATH]
-//! cargo run --release -p outrigger-tests --bin bench selection [-- --coins N] [--bitcoind PATH]
-//! cargo run --release -p outrigger-tests --bin bench load [-- --bitcoind PATH]
-//! cargo run --release -p outrigger-tests --bin bench passed -- --bitcoind PATH
-//! cargo run --release -p outrigger-tests --bin bench rescans -- --bitcoind PATH
-//! cargo run --release -p outrigger-tests --bin bench polling
-//! cargo run --release -p outrigger-tests --bin bench scale [-- --bitcoind PATH]
-//! cargo run --release -p outrigger-tests --bin bench wallets [-- --wallets N] [--bitcoind PATH --in-front]
-//! cargo run --release -p outrigger-tests --bin bench growth -- --bitcoind PATH [--largest N] [--wallets N]
-//! cargo run --release -p outrigger-tests --bin bench soak [-- --minutes N]
+//! cargo run --release --manifest-path tests/bench/Cargo.toml -- [NAME] [--bitcoind PATH]
 //! ```
 //!
-//! Without a name: the start and single calls. `rows`: rows of large wallets. `plugins`: the plugin platform. `isolated`: plugins
-//! in processes of their own beside the same in the host's. `template`:
-//! templates, blocks and transactions. `history`: the history of large wallets. `import`: imports, rescans and large wallets.
-//! `signing`: signing. `selection`: coin selection. `load`: many calls at a time, and what waiting connections cost. `passed`: what passing calls on costs. `rescans`: rescans, headers and new blocks in front of a bitcoind.
-//! `scale`: in front of a large chain and mempool, and many that wait. `polling`: what busy polling gains.
-//! `wallets`: many loaded wallets. `growth`: how the cost of wallet calls grows with the wallet. `soak`: a long mixed load.
+//! Without a name: the start and single calls. `passed`, `rescans` and `growth` need the bitcoind; the others then measure this host
+//! alone.
 //!
-//! Prints medians beside bitcoind's, with their ratio, and the machine. Without a bitcoind only this host is measured.
+//! | name | what is measured |
+//! |---|---|
+//! | rows | rows of large wallets |
+//! | plugins | the plugin platform |
+//! | isolated | plugins in processes of their own beside the same in the host's |
+//! | template | templates, blocks and transactions |
+//! | history `[--in-front]` | the history of large wallets |
+//! | import | imports, rescans and large wallets |
+//! | signing | signing |
+//! | selection `[--coins N]` | coin selection |
+//! | load | many calls at a time, and what waiting connections cost |
+//! | passed | what passing calls on costs |
+//! | rescans | rescans, headers and new blocks in front of a bitcoind |
+//! | polling | what busy polling gains |
+//! | scale | in front of a large chain and mempool, and many that wait |
+//! | wallets `[--wallets N] [--in-front]` | many loaded wallets |
+//! | growth `[--largest N] [--wallets N]` | how the cost of wallet calls grows with the wallet |
+//! | soak `[--minutes N]` | a long mixed load |
+//!
+//! Prints medians beside bitcoind's, with their ratio, and the machine.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a benchmark that cannot run has nothing to say")]
 
 mod false_node;

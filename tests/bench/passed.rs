@@ -1,8 +1,4 @@
 //! What passing calls on costs: the same calls through this host and of the bitcoind behind it, in turns.
-//!
-//! ```text
-//! cargo run --release -p outrigger-tests --bin bench passed -- --bitcoind PATH
-//! ```
 
 use outrigger_tests::{Bitcoind, Client, Host, HostOptions};
 use serde_json::{Value, json};

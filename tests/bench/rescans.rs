@@ -1,9 +1,5 @@
 //! In front of a bitcoind: rescans beside its own, how long its headers take, and a block from it to the wallets.
 //!
-//! ```text
-//! cargo run --release -p outrigger-tests --bin bench rescans -- --bitcoind PATH
-//! ```
-//!
 //! A rescan is that of an import here, and rescanblockchain there, both with the node's filters. `kept filters`: the host has
 //! fetched all filters before.
 

@@ -1,8 +1,4 @@
 //! Rows of a wallet: what reading them through the ABI costs beside reading LMDB directly, and what listing them costs.
-//!
-//! ```text
-//! cargo run --release -p outrigger-tests --bin bench rows
-//! ```
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};

@@ -1,9 +1,5 @@
 //! In front of a large chain and a full mempool, and with many clients that wait.
 //!
-//! ```text
-//! cargo run --release -p outrigger-tests --bin bench scale [-- --bitcoind PATH]
-//! ```
-//!
 //! The large chain is that of a program that answers as a bitcoind does, as far as the host asks: making it takes seconds. The
 //! clients wait for the next template of a real one.
 

@@ -1,9 +1,5 @@
 //! Coin selection: the same payments of wallets with the same coins, funded by this host and by bitcoind.
 //!
-//! ```text
-//! cargo run --release -p outrigger-tests --bin bench selection [-- --coins N] [--bitcoind PATH]
-//! ```
-//!
 //! What is timed is fundrawtransaction over one kept-alive connection, to the last byte of its answer: reading the coins, choosing
 //! among them, and adding change. Each coin has an address of its own.
 

@@ -1,9 +1,5 @@
 //! Signing: the same transactions of the same chain, signed by the same keys in this host and in bitcoind.
 //!
-//! ```text
-//! cargo run --release -p outrigger-tests --bin bench signing -- --bitcoind PATH
-//! ```
-//!
 //! What is timed is a call over one kept-alive connection, to the last byte of its answer. The answers of both are compared
 //! byte for byte. bitcoind's wallet holds the descriptors of these coins and no others, which suits it best: it tries all of
 //! a wallet's descriptors one after the other.

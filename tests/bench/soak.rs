@@ -1,9 +1,5 @@
 //! A long mixed load, and what it leaves behind in memory and open files.
 //!
-//! ```text
-//! cargo run --release -p outrigger-tests --bin bench soak [-- --minutes N]
-//! ```
-//!
 //! Connections that are kept call for the tip, transactions, lists, templates and signatures; others come and go, in the
 //! middle of a call too; long polls are left waiting; blocks come; a wallet is made, imports a descriptor with a rescan, and is
 //! unloaded. In the first sixth of the time every block pays the wallet and the wallet pays itself; then it stays as it is, so

@@ -1,9 +1,5 @@
 //! Templates, blocks and transactions: the same chain and the same mempool in this host and in bitcoind.
 //!
-//! ```text
-//! cargo run --release -p outrigger-tests --bin bench template -- --bitcoind PATH
-//! ```
-//!
 //! The transactions are payments of a few kinds, and a few build on others. What is timed is a call over one kept-alive
 //! connection, to the last byte of its answer; the answer is not parsed. Beside the medians of the times stand the means of
 //! what the node's processors worked, which says more where a machine is shared. bitcoind makes a template at most every five

@@ -1,9 +1,5 @@
 //! Many loaded wallets: what they cost, and how soon a block reaches those that it pays.
 //!
-//! ```text
-//! cargo run --release -p outrigger-tests --bin bench wallets [-- --wallets N] [--bitcoind PATH --in-front]
-//! ```
-//!
 //! `--in-front`: the host stands in front of that bitcoind.
 //!
 //! Each wallet has its eight descriptors with a keypool of [`KEYPOOL`]; with a longer one they take longer to make, and the

@@ -1,10 +1,6 @@
 //! How the cost of wallet calls grows with the wallet: of a host on the embedded chain, of one in front of a bitcoind, and of a
 //! bitcoind with a descriptor wallet of the same content.
 //!
-//! ```text
-//! cargo run --release -p outrigger-tests --bin bench growth -- --bitcoind PATH [--largest N] [--wallets N]
-//! ```
-//!
 //! `--largest`: the largest wallet, in payments that it received, for a short run. `--wallets`: how many wallets the host has whose
 //! start is measured at the end; 0 leaves that out.
 //!

@@ -29,6 +29,9 @@ fn users_method_list_refuses_with_403() {
     let host = start(&config);
     let mut alice = Client::new(host.address, "alice:pass:word");
     alice.call("getblockcount", json!([]));
+    let document = alice.call("rpc.discover", json!([]));
+    let listed: Vec<_> = document["methods"].as_array().unwrap().iter().map(|method| &method["name"]).collect();
+    assert_eq!(listed, ["getblockcount", "rpc.discover", "uptime"]);
     let refused = alice.post(r#"{"method":"getbestblockhash","id":1}"#);
     assert_eq!((refused.status, refused.body.as_str()), (403, ""));
     assert_eq!(Client::new(host.address, "alice:pass").post(r#"{"method":"uptime","id":1}"#).status, 401);

@@ -20,12 +20,6 @@ pub struct Typed {
 /// Why no call can be made of what was typed. Nothing of a secret stands in it.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ArgumentError {
-    /// With `--named`, a line whose name the method does not know: all of it may be a secret.
-    #[error("line {0} of standard input does not begin with the name of one of the method's parameters and '='")]
-    UnknownName(usize),
-    /// Arguments without a name beside one that says what they are.
-    #[error("the parameter args is given twice: arguments without a name are it, too")]
-    ArgsTwice,
     /// What is not JSON, for a parameter that is no text.
     #[error("Error parsing JSON: {text} ({name} is no text)")]
     NotJson { text: String, name: String },
@@ -37,8 +31,7 @@ pub enum ArgumentError {
 /// The arguments as JSON, each as it was typed: those with a name in an object, the others by position; with both, the positions
 /// go under `args`. Of a name that was given more than once the last argument counts, as with bitcoin-cli.
 ///
-/// On the command line `NAME=VALUE` has a name where the method has such a parameter, and with `is_named` wherever a `=` stands.
-/// What came from standard input has a name with `is_named` alone.
+/// On the command line `NAME=VALUE` has a name where the method has such a parameter. A line of standard input has none.
 ///
 /// What the method wants is in `document`, that of `rpc.discover`. Where it wants a text, an argument is that text as it stands,
 /// quotes and all: a passphrase may be digits. Where it wants anything else, an argument is JSON. Where it takes both, or nobody
@@ -46,12 +39,7 @@ pub enum ArgumentError {
 ///
 /// # Errors
 /// [`ArgumentError`].
-pub fn of(
-    typed: &[Typed],
-    is_named: bool,
-    method: &str,
-    document: Option<&Value>,
-) -> Result<Zeroizing<String>, ArgumentError> {
+pub fn of(typed: &[Typed], method: &str, document: Option<&Value>) -> Result<Zeroizing<String>, ArgumentError> {
     let specs = document.and_then(|document| specs(document, method));
     let mut positions = Vec::new();
     let mut names: Vec<(&str, Zeroizing<String>)> = Vec::new();
@@ -59,14 +47,7 @@ pub fn of(
     for Typed { text, is_secret } in typed {
         lines += usize::from(*is_secret);
         let line = is_secret.then_some(lines);
-        let split = text.split_once('=');
-        let known = split.filter(|(name, _)| *name == ARGS || spec_named(specs, name).is_some());
-        let named = match (is_named, line) {
-            (true, Some(line)) if split.is_some() && known.is_none() => return Err(ArgumentError::UnknownName(line)),
-            (true, None) => split,
-            (false, Some(_)) => None,
-            _ => known,
-        };
+        let named = text.split_once('=').filter(|(name, _)| !is_secret && spec_named(specs, name).is_some());
         match named {
             Some((name, text)) => {
                 let value = value(text, spec_named(specs, name), line)?;
@@ -85,9 +66,6 @@ pub fn of(
         return Ok(array(&positions));
     }
     if !positions.is_empty() {
-        if names.iter().any(|(name, _)| *name == ARGS) {
-            return Err(ArgumentError::ArgsTwice);
-        }
         names.push((ARGS, array(&positions)));
     }
     Ok(object(&names))
@@ -176,12 +154,12 @@ mod tests {
         ]}})
     }
 
-    fn made(typed: &[Typed], is_named: bool, document: Option<&Value>) -> Result<Value, ArgumentError> {
-        of(typed, is_named, "m", document).map(|text| serde_json::from_str(&text).unwrap())
+    fn made(typed: &[Typed], document: Option<&Value>) -> Result<Value, ArgumentError> {
+        of(typed, "m", document).map(|text| serde_json::from_str(&text).unwrap())
     }
 
     fn typed(params: &[&str], document: Option<&Value>) -> Value {
-        made(&of_kind(params, false), false, document).unwrap()
+        made(&of_kind(params, false), document).unwrap()
     }
 
     #[test]
@@ -189,14 +167,11 @@ mod tests {
         let document = Some(&document());
         assert_eq!(typed(&["passphrase=x", "timeout=2"], document), json!({"passphrase": "x", "timeout": 2}));
         assert_eq!(typed(&["a", "timeout=2"], document), json!({"timeout": 2, "args": ["a"]}));
-        assert_eq!(typed(&["secret=x", "args=[]"], document), json!({"secret": "x", "args": []}));
         assert_eq!(typed(&["from=2", "timeout=2"], document), json!({"from": "2", "timeout": 2}));
         assert_eq!(typed(&["rent=may", "1", "2", "K#x=1"], document), json!(["rent=may", 1, 2, "K#x=1"]));
         assert_eq!(typed(&["passphrase=x"], None), json!(["passphrase=x"]));
-        let named = |params: &[&str]| made(&of_kind(params, false), true, document);
-        assert_eq!(named(&["rent=may", "a"]), Ok(json!({"rent": "may", "args": ["a"]})));
-        assert_eq!(named(&["timeout=1", "secret=a", "timeout=2"]), Ok(json!({"timeout": 2, "secret": "a"})));
-        assert_eq!(named(&["args=[]", "a"]), Err(ArgumentError::ArgsTwice));
+        let twice = ["timeout=1", "secret=a", "timeout=2"];
+        assert_eq!(typed(&twice, document), json!({"timeout": 2, "secret": "a"}));
     }
 
     #[test]
@@ -214,7 +189,7 @@ mod tests {
     #[test]
     fn call_arguments_that_are_no_text_are_json_as_typed() {
         let document = Some(&document());
-        let sent = |params: &[&str]| of(&of_kind(params, false), false, "m", document).map(|text| text.to_string());
+        let sent = |params: &[&str]| of(&of_kind(params, false), "m", document).map(|text| text.to_string());
         assert_eq!(
             sent(&["a", " 1e2 ", "0.10", "{\"a\": 1, \"a\": 2}"]).unwrap(),
             r#"["a",1e2,0.10,{"a": 1, "a": 2}]"#
@@ -226,7 +201,7 @@ mod tests {
             assert_eq!(sent(&[&format!("amount={text}")]), not_json("amount"));
         }
         let lines = of_kind(&["a", "s3cret"], true);
-        let refused = made(&lines, false, document).unwrap_err();
+        let refused = made(&lines, document).unwrap_err();
         assert_eq!(refused.to_string(), "Error parsing JSON: line 2 of standard input (timeout is no text)");
     }
 
@@ -245,11 +220,8 @@ mod tests {
         let document = Some(&document());
         for secret in ["\"quoted\"", "pass=word", "passphrase=word", "null", "1234", "[1]", " a ", ""] {
             let lines = of_kind(&[secret, "60"], true);
-            assert_eq!(made(&lines, false, document), Ok(json!([secret, 60])));
-            assert_eq!(made(&lines, false, None), Ok(json!([secret, "60"])));
+            assert_eq!(made(&lines, document), Ok(json!([secret, 60])));
+            assert_eq!(made(&lines, None), Ok(json!([secret, "60"])));
         }
-        let named = |lines: &[&str]| made(&of_kind(lines, true), true, document);
-        assert_eq!(named(&["passphrase=a=\"b\"", "60"]), Ok(json!({"passphrase": "a=\"b\"", "args": ["60"]})));
-        assert_eq!(named(&["timeout=60", "s3cret=word"]), Err(ArgumentError::UnknownName(2)));
     }
 }

@@ -13,9 +13,6 @@ use zeroize::Zeroizing;
 use super::arguments::ArgumentError;
 use crate::config::NoHome;
 
-/// The error of a host that has no such method.
-pub const METHOD_NOT_FOUND: i64 = -32601;
-
 /// Why a call came to nothing.
 #[derive(Debug, thiserror::Error)]
 pub enum CallError {
@@ -31,8 +28,6 @@ pub enum CallError {
     Cookie { path: PathBuf, source: std::io::Error },
     #[error("the host answered {0}")]
     Status(String),
-    #[error("the host answered 403 Forbidden")]
-    Forbidden,
     #[error("waited {seconds} seconds: {last}")]
     Waited { seconds: u64, last: String },
     #[error("the host's answer is not JSON-RPC")]
@@ -56,14 +51,10 @@ impl Connection {
     /// # Errors
     /// When the cookie cannot be read.
     pub fn with_cookie(folder: &Path, url: &str, wallet: Option<&str>) -> Result<Self, CallError> {
-        let path = folder.join(".cookie");
-        let cookie = std::fs::read_to_string(&path).map_err(|source| CallError::Cookie { path, source })?;
-        Ok(Self::new(&Zeroizing::new(cookie), url, wallet))
-    }
-
-    /// Calls as a user of the configuration.
-    pub fn with_password(user: &str, password: &str, url: &str, wallet: Option<&str>) -> Self {
-        Self::new(&Zeroizing::new(format!("{user}:{password}")), url, wallet)
+        let file = folder.join(".cookie");
+        let cookie = std::fs::read_to_string(&file).map_err(|source| CallError::Cookie { path: file, source })?;
+        let credentials = Zeroizing::new(STANDARD.encode(Zeroizing::new(cookie).trim()));
+        Ok(Self { address: address(url), uri: path(wallet), credentials })
     }
 
     /// Calls with what stands in the header `Authorization`.
@@ -72,29 +63,9 @@ impl Connection {
         Self { address: address(url), uri: path(None), credentials: Zeroizing::new(encoded.to_owned()) }
     }
 
-    fn new(credentials: &str, url: &str, wallet: Option<&str>) -> Self {
-        Self {
-            address: address(url),
-            uri: path(wallet),
-            credentials: Zeroizing::new(STANDARD.encode(credentials.trim())),
-        }
-    }
-
     /// The same for another wallet.
     pub fn of_wallet(&self, wallet: &str) -> Self {
         Self { address: self.address.clone(), uri: path(Some(wallet)), credentials: self.credentials.clone() }
-    }
-
-    /// Makes a call without arguments. None where the host has no such method, or none for this user.
-    ///
-    /// # Errors
-    /// As [`Connection::call`]; any other error of the host's stands in the reply.
-    pub fn ask(&self, method: &str) -> Result<Option<Value>, CallError> {
-        match self.call(method, "[]") {
-            Ok(reply) if reply["error"]["code"] == METHOD_NOT_FOUND => Ok(None),
-            Err(CallError::Forbidden) => Ok(None),
-            other => other.map(Some),
-        }
     }
 
     /// Makes a call whose `params` are JSON, and gives the reply whole, be it a result or an error.
@@ -119,11 +90,7 @@ impl Connection {
         let (head, body) = reply.split_once("\r\n\r\n").ok_or(CallError::Answer)?;
         if body.trim().is_empty() {
             let status = head.lines().next().unwrap_or_default().trim_start_matches("HTTP/1.1 ");
-            return Err(if status.starts_with("403") {
-                CallError::Forbidden
-            } else {
-                CallError::Status(status.to_owned())
-            });
+            return Err(CallError::Status(status.to_owned()));
         }
         serde_json::from_str(body).map_err(|_| CallError::Status(body.trim().to_owned()))
     }

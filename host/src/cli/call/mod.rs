@@ -5,7 +5,6 @@
 
 mod arguments;
 pub(super) mod connection;
-mod info;
 pub(super) mod place;
 pub(super) mod progress;
 pub(super) mod terminal;
@@ -21,8 +20,7 @@ use zeroize::Zeroizing;
 
 use super::show;
 use arguments::Typed;
-use connection::{CallError, Connection, METHOD_NOT_FOUND};
-use outrigger_base::nearest::nearest;
+use connection::{CallError, Connection};
 use terminal::Hidden;
 
 /// What `call` is told on the command line.
@@ -37,9 +35,6 @@ pub struct CallArgs {
     /// Where it listens; by default where it said that it does when it last started.
     #[arg(long, value_name = "URL")]
     rpc_connect: Option<String>,
-    /// The user to call as, instead of the cookie's. The first line of standard input is the password.
-    #[arg(long, value_name = "NAME")]
-    rpc_user: Option<String>,
     /// The wallet to call.
     #[arg(long)]
     wallet: Option<String>,
@@ -47,40 +42,30 @@ pub struct CallArgs {
     /// Where the method wants a text, a line is that text as it stands. A terminal does not show what is typed.
     #[arg(long)]
     stdin: bool,
-    /// Takes every argument with a `=` as NAME=VALUE, also those of standard input.
-    #[arg(long)]
-    named: bool,
-    /// Indents objects and arrays by two spaces also where the output is no terminal; there they take one line without this.
-    #[arg(long)]
-    pretty: bool,
     /// Waits for a host that is not yet there, or still starts.
     #[arg(long)]
     wait: bool,
     /// How long to wait at most; 0 for as long as it takes.
     #[arg(long, value_name = "SECONDS", default_value_t = 0, requires = "wait")]
     wait_timeout: u64,
-    /// Shows how chain, network and wallets are, instead of calling one method.
-    #[arg(long, conflicts_with_all = ["method", "params", "stdin", "named"])]
-    info: bool,
     /// The method; `help` lists them.
-    #[arg(required_unless_present = "info")]
-    method: Option<String>,
+    method: String,
     /// Its arguments, by position, or as NAME=VALUE where the method has a parameter of that name. Where the method wants a
     /// text, an argument is that text as it stands, quotes and all; elsewhere it is JSON.
     #[arg(allow_hyphen_values = true)]
     params: Vec<String>,
 }
 
+/// The error of a host that has no such method.
+const METHOD_NOT_FOUND: i64 = -32601;
+
 /// The error of a wallet's method where several wallets are loaded and none was named.
 const WALLET_NOT_SPECIFIED: i64 = -19;
-
-/// The error of a wallet's method where the named wallet is not loaded, and of others.
-const WALLET_NOT_FOUND: i64 = -18;
 
 /// Makes the call and prints its result.
 pub fn call(args: &CallArgs) -> ExitCode {
     match exchange(args) {
-        Ok((reply, meant)) => print(&reply, meant.as_deref(), args),
+        Ok(reply) => print(&reply),
         Err(error) => {
             eprintln!("outrigger: {error}");
             ExitCode::FAILURE
@@ -88,110 +73,60 @@ pub fn call(args: &CallArgs) -> ExitCode {
     }
 }
 
-/// The host's reply; with it the method that was probably meant, where the host has none of the name.
-fn exchange(args: &CallArgs) -> Result<(Value, Option<String>), CallError> {
-    // It is read once, however often is tried.
-    let input = Input::read(args)?;
-    let attempt = || {
-        let connection = input.connection(args)?;
-        match &args.method {
-            None => info::of(&connection, args.wallet.as_deref()),
-            Some(method) => attempt(args, method, &connection, &input.typed),
-        }
-    };
-    let reply = if args.wait { wait::until_answered(args.wait_timeout, attempt) } else { attempt() }?;
-    let meant = match &args.method {
-        Some(method) if reply["error"]["code"] == METHOD_NOT_FOUND => meant(&input.connection(args)?, method),
-        _ => None,
-    };
-    Ok((reply, meant))
+fn exchange(args: &CallArgs) -> Result<Value, CallError> {
+    // Standard input is read once, however often the call is attempted.
+    let typed = typed(args)?;
+    let attempt = || attempt(args, &typed);
+    if args.wait { wait::until_answered(args.wait_timeout, attempt) } else { attempt() }
 }
 
-/// The method of the host whose name is most like `method`, as far as the user may know of it.
-fn meant(connection: &Connection, method: &str) -> Option<String> {
-    // Whatever fails here, the host's own answer is told.
-    let document = connection.ask("rpc.discover").ok()??;
-    let methods = document["result"]["methods"].as_array()?;
-    nearest(method, methods.iter().filter_map(|method| method["name"].as_str())).map(str::to_owned)
-}
-
-fn attempt(args: &CallArgs, method: &str, connection: &Connection, typed: &[Typed]) -> Result<Value, CallError> {
+fn attempt(args: &CallArgs, typed: &[Typed]) -> Result<Value, CallError> {
+    let folder = place::folder(&args.datadir, args.network.as_deref())?;
+    let url = args.rpc_connect.clone().unwrap_or_else(|| place::url(&folder));
+    let connection = Connection::with_cookie(&folder, &url, args.wallet.as_deref())?;
     let mut document = None;
     if !typed.is_empty() {
-        // A host that does not say what it takes is still called.
-        document = connection.ask("rpc.discover")?;
-        // One that fails at it, as while it starts, would not answer the call either.
-        if let Some(reply) = document.take_if(|reply| !reply["error"].is_null()) {
-            return Ok(reply);
+        let reply = connection.call("rpc.discover", "[]")?;
+        match reply["error"]["code"].as_i64() {
+            None => document = Some(reply),
+            // A host that does not describe its methods is still called.
+            Some(METHOD_NOT_FOUND) => {}
+            // A host that is starting would not answer the call either.
+            Some(_) => return Ok(reply),
         }
     }
-    let arguments = arguments::of(typed, args.named, method, document.as_ref())?;
+    let arguments = arguments::of(typed, &args.method, document.as_ref())?;
     if !std::io::stderr().is_terminal() {
-        return connection.call(method, &arguments);
+        return connection.call(&args.method, &arguments);
     }
     let succeeded = |reply: &Result<Value, CallError>| reply.as_ref().is_ok_and(|reply| reply["error"].is_null());
-    progress::beside(connection, || connection.call(method, &arguments), succeeded)
+    progress::beside(&connection, || connection.call(&args.method, &arguments), succeeded)
 }
 
-/// What was typed, on the command line and on standard input.
-struct Input {
-    password: Option<Zeroizing<String>>,
-    typed: Vec<Typed>,
-}
-
-impl Input {
-    /// Reads what comes from standard input: the password of a user, and further arguments.
-    fn read(args: &CallArgs) -> Result<Self, CallError> {
-        let reads = args.stdin || args.rpc_user.is_some();
-        // It is hidden before it is asked for.
-        let hidden = if reads { Hidden::begin()? } else { None };
-        let ask = |what: &str| {
-            if hidden.is_some() {
-                eprintln!("{what}");
-            }
-        };
-        let mut lines = std::io::stdin().lock().lines();
-        let mut password = None;
-        if let Some(user) = &args.rpc_user {
-            ask(&format!("The password of {user} (it is not shown):"));
-            password = Some(Zeroizing::new(lines.next().transpose()?.unwrap_or_default()));
+/// The arguments on the command line, and behind them those of standard input.
+fn typed(args: &CallArgs) -> Result<Vec<Typed>, CallError> {
+    let of = |text: String, is_secret| Typed { text: Zeroizing::new(text), is_secret };
+    let mut typed: Vec<Typed> = args.params.iter().map(|param| of(param.clone(), false)).collect();
+    if args.stdin {
+        // The terminal stops showing what is typed before the prompt stands there.
+        let hidden = Hidden::begin()?;
+        if hidden.is_some() {
+            eprintln!("Arguments of {}, one in each line (they are not shown), then Ctrl-D:", args.method);
         }
-        let of = |text: String, is_secret| Typed { text: Zeroizing::new(text), is_secret };
-        let mut typed: Vec<Typed> = args.params.iter().map(|param| of(param.clone(), false)).collect();
-        if args.stdin {
-            let method = args.method.as_deref().unwrap_or_default();
-            ask(&format!("Arguments of {method}, one in each line (they are not shown), then Ctrl-D:"));
-            for line in lines {
-                typed.push(of(line?, true));
-            }
-        }
-        Ok(Self { password, typed })
-    }
-
-    fn connection(&self, args: &CallArgs) -> Result<Connection, CallError> {
-        let wallet = args.wallet.as_deref();
-        let folder = || place::folder(&args.datadir, args.network.as_deref());
-        let url = match &args.rpc_connect {
-            Some(url) => url.clone(),
-            None => place::url(&folder()?),
-        };
-        match (&args.rpc_user, &self.password) {
-            (Some(user), Some(password)) => Ok(Connection::with_password(user, password, &url, wallet)),
-            _ => Connection::with_cookie(&folder()?, &url, wallet),
+        for line in std::io::stdin().lock().lines() {
+            typed.push(of(line?, true));
         }
     }
+    Ok(typed)
 }
 
-fn print(reply: &Value, meant: Option<&str>, args: &CallArgs) -> ExitCode {
+fn print(reply: &Value) -> ExitCode {
     if let Some(error) = reply.get("error").filter(|error| !error.is_null()) {
         let code = error.get("code").and_then(Value::as_i64).unwrap_or(1);
         let message = error.get("message").and_then(Value::as_str).unwrap_or_default();
         eprintln!("error code: {code}\nerror message:\n{message}");
-        if let Some(hint) = hint(code, args) {
-            eprintln!("{hint}");
-        }
-        if let Some(meant) = meant {
-            eprintln!("Did you mean '{meant}'?");
+        if code == WALLET_NOT_SPECIFIED {
+            eprintln!("Name one with --wallet NAME; `outrigger call listwallets` shows which are loaded.");
         }
         return ExitCode::from(u8::try_from(code.unsigned_abs() % 256).unwrap_or(1));
     }
@@ -201,22 +136,7 @@ fn print(reply: &Value, meant: Option<&str>, args: &CallArgs) -> ExitCode {
         Value::String(text) if text.is_empty() => ExitCode::SUCCESS,
         Value::String(text) => show(text),
         // For a program one line is enough.
-        other if args.pretty || std::io::stdout().is_terminal() => show(&format!("{other:#}")),
+        other if std::io::stdout().is_terminal() => show(&format!("{other:#}")),
         other => show(&other.to_string()),
-    }
-}
-
-/// What to type where the host knows no wallet to call.
-fn hint(code: i64, args: &CallArgs) -> Option<&'static str> {
-    match (code, &args.wallet, args.method.as_deref()) {
-        (WALLET_NOT_SPECIFIED, ..) => {
-            Some("Name one with --wallet NAME; `outrigger call listwallets` shows which are loaded.")
-        }
-        // Of these the argument was not found.
-        (WALLET_NOT_FOUND, _, Some("loadwallet" | "unloadwallet" | "restorewallet")) => None,
-        (WALLET_NOT_FOUND, Some(_), _) => {
-            Some("`outrigger call listwallets` shows the names that --wallet takes; loadwallet loads another.")
-        }
-        _ => None,
     }
 }

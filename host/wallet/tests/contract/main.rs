@@ -1,5 +1,4 @@
-//! What a store of wallets promises at the traits [`Wallet`] and [`Signer`], promise by promise, each with wallets of its own on
-//! a scripted node.
+//! What the wallets promise at the traits [`Wallet`] and [`Signer`], each promise with wallets of its own on a scripted node.
 //!
 //! Not checked here is what only a medium can break (a full disk, a crash between two writes), what takes a clock to pass (that an
 //! unlocked wallet locks itself), a rescan that is still under way, the limits of large answers, and of imported keys and
@@ -7,14 +6,21 @@
 //! pay-to-script-hash around a witness script.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test says what it expects by failing")]
 
-mod cases;
+mod addresses;
+mod coins;
+mod history;
+mod imports;
+mod keys;
+mod rescans;
+mod sending;
+mod states;
 mod tester;
+mod wallets;
 
 use outrigger_service::ServiceError;
 use outrigger_service::wire::WireError;
 #[cfg(doc)]
 use outrigger_service::{Signer, Wallet};
-use tester::Tester;
 
 /// Why a promise counts as broken.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -43,7 +43,9 @@ fn is_in_pool(tester: &Tester, txid: Txid) -> bool {
     tester.node().pool().iter().any(|transaction| transaction.compute_txid() == txid)
 }
 
-pub fn what_is_sent_is_stored_before_the_node_is_asked(tester: &Tester) -> Outcome {
+#[test]
+fn what_is_sent_is_stored_before_the_node_is_asked() -> Outcome {
+    let tester = &Tester::new();
     let (script, [coin, other]) = with_coins(tester, [70, 80])?;
     let payment = spend(&[coin], &[(&foreign(1), 20), (&script, 50)]);
     let txid = payment.compute_txid();
@@ -73,7 +75,9 @@ pub fn what_is_sent_is_stored_before_the_node_is_asked(tester: &Tester) -> Outco
     same("it is told of", tester.told().last(), Some(&txid))
 }
 
-pub fn what_the_mempool_refuses_is_kept_and_offered_again(tester: &Tester) -> Outcome {
+#[test]
+fn what_the_mempool_refuses_is_kept_and_offered_again() -> Outcome {
+    let tester = &Tester::new();
     let (script, [coin]) = with_coins(tester, [70])?;
     tester.told();
     // It pays more than it spends.
@@ -96,7 +100,9 @@ pub fn what_the_mempool_refuses_is_kept_and_offered_again(tester: &Tester) -> Ou
     holds("the other is accepted", matches!(answer, Admission::Accepted { .. }))
 }
 
-pub fn what_the_node_may_have_taken_is_kept(tester: &Tester) -> Outcome {
+#[test]
+fn what_the_node_may_have_taken_is_kept() -> Outcome {
+    let tester = &Tester::new();
     let (_, [coin]) = with_coins(tester, [70])?;
     let payment = spend(&[coin], &[(&foreign(1), 60)]);
     tester.node().faults.set_lost(Some(Lost::After));
@@ -108,7 +114,9 @@ pub fn what_the_node_may_have_taken_is_kept(tester: &Tester) -> Outcome {
     same("then", state(tester, &payment)?, TxState::InMempool)
 }
 
-pub fn what_the_node_does_not_answer_is_kept_and_offered_again(tester: &Tester) -> Outcome {
+#[test]
+fn what_the_node_does_not_answer_is_kept_and_offered_again() -> Outcome {
+    let tester = &Tester::new();
     let (script, [one, two]) = with_coins(tester, [70, 80])?;
     let [first, second] = [one, two].map(|coin| spend(&[coin], &[(&foreign(1), 60)]));
     tester.node().faults.set_lost(Some(Lost::Before));
@@ -133,7 +141,9 @@ pub fn what_the_node_does_not_answer_is_kept_and_offered_again(tester: &Tester) 
     same("its text", tester.known(first.compute_txid())?.metadata.len(), 1)
 }
 
-pub fn what_waits_is_offered_when_the_node_is_there_again(tester: &Tester) -> Outcome {
+#[test]
+fn what_waits_is_offered_when_the_node_is_there_again() -> Outcome {
+    let tester = &Tester::new();
     let (_, [coin]) = with_coins(tester, [70])?;
     let payment = spend(&[coin], &[(&foreign(1), 60)]);
     tester.accept(&payment);
@@ -144,7 +154,9 @@ pub fn what_waits_is_offered_when_the_node_is_there_again(tester: &Tester) -> Ou
     becomes("it is offered again", || is_in_pool(tester, payment.compute_txid()))
 }
 
-pub fn what_was_given_up_is_not_offered(tester: &Tester) -> Outcome {
+#[test]
+fn what_was_given_up_is_not_offered() -> Outcome {
+    let tester = &Tester::new();
     let (_, [one, two]) = with_coins(tester, [70, 80])?;
     let [first, second] = [one, two].map(|coin| spend(&[coin], &[(&foreign(1), 60)]));
     for payment in [&first, &second] {
@@ -159,7 +171,9 @@ pub fn what_was_given_up_is_not_offered(tester: &Tester) -> Outcome {
     same("what was given up", is_in_pool(tester, first.compute_txid()), false)
 }
 
-pub fn only_what_is_the_wallets_and_spends_what_is_free_is_sent(tester: &Tester) -> Outcome {
+#[test]
+fn only_what_is_the_wallets_and_spends_what_is_free_is_sent() -> Outcome {
+    let tester = &Tester::new();
     let (script, [coin]) = with_coins(tester, [70])?;
     let rival = spend(&[coin], &[(&foreign(1), 60)]);
     refused("another's", send(tester, &pay(2, &foreign(1), 5)), ErrorKind::Refused)?;
@@ -177,7 +191,9 @@ pub fn only_what_is_the_wallets_and_spends_what_is_free_is_sent(tester: &Tester)
     holds("it is accepted", matches!(answer, Admission::Accepted { .. }))
 }
 
-pub fn what_the_wallet_has_is_only_offered(tester: &Tester) -> Outcome {
+#[test]
+fn what_the_wallet_has_is_only_offered() -> Outcome {
+    let tester = &Tester::new();
     let (script, [coin]) = with_coins(tester, [70])?;
     let payment = spend(&[coin], &[(&foreign(1), 60)]);
     tester.accept(&payment);

@@ -28,7 +28,9 @@ fn ids(transactions: &[&Transaction]) -> Vec<Txid> {
     transactions.iter().map(|transaction| transaction.compute_txid()).collect()
 }
 
-pub fn a_payment_is_told_with_all_that_is_stored_of_it(tester: &Tester) -> Outcome {
+#[test]
+fn a_payment_is_told_with_all_that_is_stored_of_it() -> Outcome {
+    let tester = &Tester::new();
     let script = with_key(tester)?;
     let mut payment = spend(&[elsewhere(1)], &[(&foreign(1), 30), (&script, 70)]);
     payment.lock_time = bitcoin::absolute::LockTime::from_consensus(7);
@@ -82,7 +84,9 @@ pub fn a_payment_is_told_with_all_that_is_stored_of_it(tester: &Tester) -> Outco
     same("a coinbase spends nothing", (row.coinbase, row.inputs), (true, Vec::new()))
 }
 
-pub fn what_does_not_concern_the_wallet_is_not_there(tester: &Tester) -> Outcome {
+#[test]
+fn what_does_not_concern_the_wallet_is_not_there() -> Outcome {
+    let tester = &Tester::new();
     with_key(tester)?;
     let stranger = pay(1, &foreign(1), 70);
     tester.accept(&stranger);
@@ -94,7 +98,9 @@ pub fn what_does_not_concern_the_wallet_is_not_there(tester: &Tester) -> Outcome
     same("its serialisation", raw, vec![None])
 }
 
-pub fn each_range_has_its_order_and_its_reverse(tester: &Tester) -> Outcome {
+#[test]
+fn each_range_has_its_order_and_its_reverse() -> Outcome {
+    let tester = &Tester::new();
     let script = with_key(tester)?;
     let [one, two, three, four, five] = [1, 2, 3, 4, 5].map(|number| pay(number, &script, u64::from(number)));
     for transaction in [&one, &two, &three, &four, &five] {
@@ -121,7 +127,9 @@ pub fn each_range_has_its_order_and_its_reverse(tester: &Tester) -> Outcome {
     both("by order position", HistoryRange::All, ids(&[&one, &two, &three, &four, &five, &waiting]))
 }
 
-pub fn heights_bound_what_is_confirmed(tester: &Tester) -> Outcome {
+#[test]
+fn heights_bound_what_is_confirmed() -> Outcome {
+    let tester = &Tester::new();
     let script = with_key(tester)?;
     let [one, two] = [1, 2].map(|number| pay(number, &script, 5));
     tester.mine(&[&one]);
@@ -136,7 +144,9 @@ pub fn heights_bound_what_is_confirmed(tester: &Tester) -> Outcome {
     Ok(())
 }
 
-pub fn no_row_comes_twice_and_none_is_left_out(tester: &Tester) -> Outcome {
+#[test]
+fn no_row_comes_twice_and_none_is_left_out() -> Outcome {
+    let tester = &Tester::new();
     let script = with_key(tester)?;
     let payments: Vec<Transaction> = (1..=9).map(|number| pay(number, &script, u64::from(number))).collect();
     payments.iter().for_each(|payment| tester.accept(payment));
@@ -158,7 +168,9 @@ pub fn no_row_comes_twice_and_none_is_left_out(tester: &Tester) -> Outcome {
     Ok(())
 }
 
-pub fn a_batch_holds_at_least_one_row(tester: &Tester) -> Outcome {
+#[test]
+fn a_batch_holds_at_least_one_row() -> Outcome {
+    let tester = &Tester::new();
     let script = with_key(tester)?;
     tester.accept(&pay(1, &script, 1));
     tester.accept(&pay(2, &script, 2));
@@ -171,7 +183,9 @@ pub fn a_batch_holds_at_least_one_row(tester: &Tester) -> Outcome {
     same("entries of a batch of none", (batch.entries.len(), batch.next.is_some()), (1, true))
 }
 
-pub fn a_place_in_the_history_outlives_what_happens_meanwhile(tester: &Tester) -> Outcome {
+#[test]
+fn a_place_in_the_history_outlives_what_happens_meanwhile() -> Outcome {
+    let tester = &Tester::new();
     let script = with_key(tester)?;
     let [one, two, three, four] = [1, 2, 3, 4].map(|number| pay(number, &script, u64::from(number)));
     for transaction in [&one, &two, &three] {
@@ -191,7 +205,9 @@ pub fn a_place_in_the_history_outlives_what_happens_meanwhile(tester: &Tester) -
     same("what comes before the last one now", found, ids(&[&one]))
 }
 
-pub fn a_place_that_no_batch_gave_is_malformed(tester: &Tester) -> Outcome {
+#[test]
+fn a_place_that_no_batch_gave_is_malformed() -> Outcome {
+    let tester = &Tester::new();
     with_key(tester)?;
     for place in [Vec::new(), vec![1; 65]] {
         let after = || Some(Blob(place.clone()));
@@ -205,7 +221,9 @@ pub fn a_place_that_no_batch_gave_is_malformed(tester: &Tester) -> Outcome {
     Ok(())
 }
 
-pub fn transactions_come_in_the_order_asked_for(tester: &Tester) -> Outcome {
+#[test]
+fn transactions_come_in_the_order_asked_for() -> Outcome {
+    let tester = &Tester::new();
     let script = with_key(tester)?;
     let [one, two, three] = [1, 2, 3].map(|number| pay(number, &script, u64::from(number)));
     let stranger = pay(4, &foreign(4), 4);
@@ -220,7 +238,9 @@ pub fn transactions_come_in_the_order_asked_for(tester: &Tester) -> Outcome {
     same("their bytes", raw, vec![serialised(&three), None, serialised(&one), serialised(&three)])
 }
 
-pub fn the_newest_witness_is_the_one_that_is_told(tester: &Tester) -> Outcome {
+#[test]
+fn the_newest_witness_is_the_one_that_is_told() -> Outcome {
+    let tester = &Tester::new();
     let script = with_key(tester)?;
     let payment = pay(1, &script, 7);
     tester.accept(&payment);
@@ -236,7 +256,9 @@ pub fn the_newest_witness_is_the_one_that_is_told(tester: &Tester) -> Outcome {
     same("its bytes", raw, vec![Some(Blob(serialize(&other)))])
 }
 
-pub fn metadata_is_kept_sorted_by_key(tester: &Tester) -> Outcome {
+#[test]
+fn metadata_is_kept_sorted_by_key() -> Outcome {
+    let tester = &Tester::new();
     let script = with_key(tester)?;
     let payment = pay(1, &script, 7);
     let txid = payment.compute_txid();
@@ -311,8 +333,9 @@ fn compare_received(
     Ok(())
 }
 
-pub fn what_scripts_received_is_the_sum_of_their_outputs(tester: &Tester) -> Outcome {
-    tester.create(|_| {})?;
+#[test]
+fn what_scripts_received_is_the_sum_of_their_outputs() -> Outcome {
+    let tester = &Tester::with(|_| {})?;
     let [labelled, unlabelled, watched, long] = [p2wpkh(1)?, p2wpkh(2)?, foreign(3), p2wpkh(4)?];
     let change = descriptor(&format!("wpkh({})", wif(2)?.expose()), |import| import.internal = Some(true));
     tester.import(vec![single(1)?, change, watch(&watched), single(4)?])?;

@@ -39,8 +39,9 @@ fn lock(tester: &Tester) -> ServiceResult<()> {
     tester.ask(|wallet, scope| wallet.lock(scope))
 }
 
-pub fn passphrases_are_asked_for_in_the_right_state_only(tester: &Tester) -> Outcome {
-    tester.create(|_| {})?;
+#[test]
+fn passphrases_are_asked_for_in_the_right_state_only() -> Outcome {
+    let tester = &Tester::with(|_| {})?;
     let wrong = ErrorKind::WrongEncryptionState;
     refused("unlocking what is not encrypted", unlock(tester, "a", 9), wrong)?;
     refused("locking it", lock(tester), wrong)?;
@@ -66,8 +67,9 @@ pub fn passphrases_are_asked_for_in_the_right_state_only(tester: &Tester) -> Out
     same("it is locked again", tester.info()?.locked, true)
 }
 
-pub fn a_locked_wallet_answers_all_that_needs_no_key(tester: &Tester) -> Outcome {
-    tester.create(|options| options.passphrase = pass("a"))?;
+#[test]
+fn a_locked_wallet_answers_all_that_needs_no_key() -> Outcome {
+    let tester = &Tester::with(|options| options.passphrase = pass("a"))?;
     unlock(tester, "a", MAX_UNLOCK)?;
     let text = format!("wpkh({}/0h/0/*)", master(1)?);
     tester.take(descriptor(&text, |import| (import.range, import.active) = (Some((0, 5)), true)))?;
@@ -92,8 +94,9 @@ pub fn a_locked_wallet_answers_all_that_needs_no_key(tester: &Tester) -> Outcome
     same("labels", tester.labels()?.len(), ahead as usize + 4)
 }
 
-pub fn encryption_gives_fresh_descriptors_and_keeps_the_old(tester: &Tester) -> Outcome {
-    tester.create(|options| options.blank = false)?;
+#[test]
+fn encryption_gives_fresh_descriptors_and_keeps_the_old() -> Outcome {
+    let tester = &Tester::with(|options| options.blank = false)?;
     let address = || tester.ask(|w, scope| w.new_address(scope, AddressType::Bech32, false, Some("x".into())));
     let old = address()?;
     encrypt(tester, "a")?;
@@ -110,8 +113,9 @@ pub fn encryption_gives_fresh_descriptors_and_keeps_the_old(tester: &Tester) -> 
     same("a blank one stays blank", told.len(), 0)
 }
 
-pub fn encryption_leaves_the_descriptors_of_a_wallet_that_was_made_blank(tester: &Tester) -> Outcome {
-    tester.create(|_| {})?;
+#[test]
+fn encryption_leaves_the_descriptors_of_a_wallet_that_was_made_blank() -> Outcome {
+    let tester = &Tester::with(|_| {})?;
     let text = format!("wpkh({}/0/*)", master(1)?);
     tester.take(descriptor(&text, |import| (import.range, import.active) = (Some((0, 5)), true)))?;
     encrypt(tester, "a")?;
@@ -130,8 +134,9 @@ pub fn encryption_leaves_the_descriptors_of_a_wallet_that_was_made_blank(tester:
     same("and it is not blank", tester.of(name, |wallet, scope| wallet.info(scope))?.blank, false)
 }
 
-pub fn a_locked_wallet_knows_how_what_it_derived_is_spent(tester: &Tester) -> Outcome {
-    tester.create(|_| {})?;
+#[test]
+fn a_locked_wallet_knows_how_what_it_derived_is_spent() -> Outcome {
+    let tester = &Tester::with(|_| {})?;
     let text = format!("wpkh({}/7h/*h)", master(1)?);
     tester.take(descriptor(&text, |import| (import.range, import.active) = (Some((0, 5)), true)))?;
     encrypt(tester, "a")?;
@@ -150,8 +155,9 @@ pub fn a_locked_wallet_knows_how_what_it_derived_is_spent(tester: &Tester) -> Ou
     same("once it is unlocked", next()?, at(&text, tester.keypool())?)
 }
 
-pub fn an_unlocked_wallet_says_until_when(tester: &Tester) -> Outcome {
-    tester.create(|options| options.passphrase = pass("a"))?;
+#[test]
+fn an_unlocked_wallet_says_until_when() -> Outcome {
+    let tester = &Tester::with(|options| options.passphrase = pass("a"))?;
     let now = u64::from(tester.tip()?.time);
     for (seconds, expected) in [(5000, 5000), (MAX_UNLOCK * 2, MAX_UNLOCK), (7000, 7000)] {
         unlock(tester, "a", seconds)?;
@@ -162,8 +168,9 @@ pub fn an_unlocked_wallet_says_until_when(tester: &Tester) -> Outcome {
     same("once it is locked", tester.info()?.unlocked_until, 0)
 }
 
-pub fn a_wallet_is_locked_when_it_is_loaded(tester: &Tester) -> Outcome {
-    tester.create(|_| {})?;
+#[test]
+fn a_wallet_is_locked_when_it_is_loaded() -> Outcome {
+    let tester = &Tester::with(|_| {})?;
     tester.take(single(1)?)?;
     tester.unload(WALLET)?;
     tester.load(WALLET)?;
@@ -177,14 +184,16 @@ pub fn a_wallet_is_locked_when_it_is_loaded(tester: &Tester) -> Outcome {
     Ok(unlock(tester, "a", 9)?)
 }
 
-pub fn without_private_keys_there_is_nothing_to_encrypt(tester: &Tester) -> Outcome {
-    tester.create(|options| options.disable_private_keys = true)?;
+#[test]
+fn without_private_keys_there_is_nothing_to_encrypt() -> Outcome {
+    let tester = &Tester::with(|options| options.disable_private_keys = true)?;
     refused("encryption", encrypt(tester, "a"), ErrorKind::Refused)?;
     same("nothing changed", tester.info()?.encrypted, false)
 }
 
-pub fn a_passphrase_can_be_changed(tester: &Tester) -> Outcome {
-    tester.create(|options| options.passphrase = pass("a"))?;
+#[test]
+fn a_passphrase_can_be_changed() -> Outcome {
+    let tester = &Tester::with(|options| options.passphrase = pass("a"))?;
     change(tester, "a", "b")?;
     same("it stays locked", tester.info()?.locked, true)?;
     refused("the old one", unlock(tester, "a", 9), ErrorKind::PassphraseIncorrect)?;
@@ -217,8 +226,9 @@ fn can_sign(tester: &Tester, scripts: &[ScriptBuf], public_key: &[u8]) -> Result
     some("the answer", said.first().copied())
 }
 
-pub fn signatures_come_in_the_order_of_the_requests(tester: &Tester) -> Outcome {
-    tester.create(|_| {})?;
+#[test]
+fn signatures_come_in_the_order_of_the_requests() -> Outcome {
+    let tester = &Tester::with(|_| {})?;
     tester.take(single(1)?)?;
     tester.take(single(2)?)?;
     let scripts = [p2wpkh(1)?, p2wpkh(2)?];
@@ -239,8 +249,9 @@ pub fn signatures_come_in_the_order_of_the_requests(tester: &Tester) -> Outcome 
     same("no requests", sign(tester, &scripts, Vec::new())?, Vec::new())
 }
 
-pub fn a_descriptors_keys_sign_for_its_own_scripts_only(tester: &Tester) -> Outcome {
-    tester.create(|_| {})?;
+#[test]
+fn a_descriptors_keys_sign_for_its_own_scripts_only() -> Outcome {
+    let tester = &Tester::with(|_| {})?;
     let text = format!("wpkh({}/0h/*)", master(1)?);
     tester.take(descriptor(&text, |import| import.range = Some((0, 5))))?;
     let [one, other] = [at(&text, 0)?, at(&text, 1)?];
@@ -250,8 +261,9 @@ pub fn a_descriptors_keys_sign_for_its_own_scripts_only(tester: &Tester) -> Outc
     same("for none", can_sign(tester, &[], &key)?, false)
 }
 
-pub fn an_imported_key_signs_for_any_script(tester: &Tester) -> Outcome {
-    tester.create(|_| {})?;
+#[test]
+fn an_imported_key_signs_for_any_script() -> Outcome {
+    let tester = &Tester::with(|_| {})?;
     tester.take(keys(|keys| keys.private_keys = crate::tester::wif(1).into_iter().collect()))?;
     for scripts in [vec![foreign(1)], Vec::new()] {
         same("by it", can_sign(tester, &scripts, &public(1)?.to_bytes())?, true)?;
@@ -260,8 +272,9 @@ pub fn an_imported_key_signs_for_any_script(tester: &Tester) -> Outcome {
     Ok(())
 }
 
-pub fn a_key_signs_by_the_form_that_is_its_own(tester: &Tester) -> Outcome {
-    tester.create(|_| {})?;
+#[test]
+fn a_key_signs_by_the_form_that_is_its_own() -> Outcome {
+    let tester = &Tester::with(|_| {})?;
     let long = PrivateKey { compressed: false, ..key(2)? };
     tester.take(single(1)?)?;
     tester.take(keys(|keys| keys.private_keys = vec![Secret::new(long.to_wif())]))?;
@@ -283,8 +296,9 @@ pub fn a_key_signs_by_the_form_that_is_its_own(tester: &Tester) -> Outcome {
     Ok(())
 }
 
-pub fn schnorr_signatures_are_made_with_and_without_the_tweak(tester: &Tester) -> Outcome {
-    tester.create(|_| {})?;
+#[test]
+fn schnorr_signatures_are_made_with_and_without_the_tweak() -> Outcome {
+    let tester = &Tester::with(|_| {})?;
     let text = format!("tr({})", crate::tester::wif(1)?.expose());
     tester.take(descriptor(&text, |_| {}))?;
     let scripts = [at(&text, 0)?];
@@ -306,8 +320,9 @@ pub fn schnorr_signatures_are_made_with_and_without_the_tweak(tester: &Tester) -
     Ok(())
 }
 
-pub fn a_locked_wallet_says_what_it_could_sign_and_signs_nothing(tester: &Tester) -> Outcome {
-    tester.create(|_| {})?;
+#[test]
+fn a_locked_wallet_says_what_it_could_sign_and_signs_nothing() -> Outcome {
+    let tester = &Tester::with(|_| {})?;
     tester.take(single(1)?)?;
     tester.take(keys(|keys| keys.private_keys = crate::tester::wif(2).into_iter().collect()))?;
     encrypt(tester, "a")?;

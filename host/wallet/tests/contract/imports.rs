@@ -25,8 +25,9 @@ pub(super) fn at(text: &str, index: u32) -> Result<ScriptBuf, Failure> {
     some("its script", expansion.scripts.into_iter().next().map(|script| script.script_pubkey))
 }
 
-pub fn each_request_has_its_own_outcome(tester: &Tester) -> Outcome {
-    tester.create(|_| {})?;
+#[test]
+fn each_request_has_its_own_outcome() -> Outcome {
+    let tester = &Tester::with(|_| {})?;
     let public = format!("pkh({})", public(3)?);
     let outcomes =
         tester.import(vec![single(1)?, descriptor("nonsense(1)", |_| {}), descriptor(&public, |_| {}), single(2)?])?;
@@ -41,8 +42,9 @@ pub fn each_request_has_its_own_outcome(tester: &Tester) -> Outcome {
     same("no requests", tester.import(Vec::new())?, Vec::new())
 }
 
-pub fn an_import_says_what_it_made_of_the_wallet(tester: &Tester) -> Outcome {
-    tester.create(|_| {})?;
+#[test]
+fn an_import_says_what_it_made_of_the_wallet() -> Outcome {
+    let tester = &Tester::with(|_| {})?;
     tester.ask(|wallet, scope| wallet.backup(scope, tester.backup_file("one")))?;
     let state = |tester: &Tester| -> Result<_, Failure> {
         let info = tester.info()?;
@@ -61,8 +63,9 @@ pub fn an_import_says_what_it_made_of_the_wallet(tester: &Tester) -> Outcome {
     same("after an earlier one", state(tester)?, (true, 500, true))
 }
 
-pub fn what_the_wallet_may_not_hold_is_refused(tester: &Tester) -> Outcome {
-    tester.create(|options| options.disable_private_keys = true)?;
+#[test]
+fn what_the_wallet_may_not_hold_is_refused() -> Outcome {
+    let tester = &Tester::with(|options| options.disable_private_keys = true)?;
     let outcome = |import| -> Result<_, Failure> { some("the outcome", tester.import(vec![import])?.pop()) };
     same("a descriptor with a private key", outcome(single(1)?)?, ImportOutcome::PrivateKeysDisabled)?;
     let import = keys(|keys| keys.private_keys = wif(1).into_iter().collect());
@@ -79,8 +82,9 @@ pub fn what_the_wallet_may_not_hold_is_refused(tester: &Tester) -> Outcome {
     same("a step that needs the private key", outcome(import)?, ImportOutcome::NotExpandable)
 }
 
-pub fn a_descriptor_owns_what_it_derives(tester: &Tester) -> Outcome {
-    tester.create(|_| {})?;
+#[test]
+fn a_descriptor_owns_what_it_derives() -> Outcome {
+    let tester = &Tester::with(|_| {})?;
     let text = format!("wpkh({}/84h/1h/0h/0/*)", master(1)?);
     let (first, last) = (3, 40);
     tester.take(descriptor(&text, |import| (import.range, import.timestamp) = (Some((first, last)), 77)))?;
@@ -103,8 +107,9 @@ pub fn a_descriptor_owns_what_it_derives(tester: &Tester) -> Outcome {
     same("its key", info.solving.public_keys.len(), 1)
 }
 
-pub fn a_known_descriptor_is_replaced_and_keeps_its_scripts(tester: &Tester) -> Outcome {
-    tester.create(|_| {})?;
+#[test]
+fn a_known_descriptor_is_replaced_and_keeps_its_scripts() -> Outcome {
+    let tester = &Tester::with(|_| {})?;
     let text = format!("wpkh({}/0/*)", master(1)?);
     let import = |begin, end| descriptor(&text, |import| import.range = Some((begin, end)));
     tester.take(import(5, 50))?;
@@ -122,8 +127,9 @@ pub fn a_known_descriptor_is_replaced_and_keeps_its_scripts(tester: &Tester) -> 
     holds("it keeps its number", matches!(numbers.as_slice(), [Some(_), None]))
 }
 
-pub fn descriptors_are_told_in_the_order_of_their_import(tester: &Tester) -> Outcome {
-    tester.create(|_| {})?;
+#[test]
+fn descriptors_are_told_in_the_order_of_their_import() -> Outcome {
+    let tester = &Tester::with(|_| {})?;
     let texts = [format!("wpkh({}/1h/*)", master(1)?), format!("pkh({})", wif(2)?.expose())];
     for text in &texts {
         tester.take(descriptor(text, |import| import.range = text.contains('*').then_some((0, 3))))?;
@@ -150,8 +156,9 @@ pub fn descriptors_are_told_in_the_order_of_their_import(tester: &Tester) -> Out
     same("the number at an output", some("it", known.output(0))?.descriptors.clone(), vec![1])
 }
 
-pub fn only_an_address_for_receiving_is_entered_in_the_address_book(tester: &Tester) -> Outcome {
-    tester.create(|_| {})?;
+#[test]
+fn only_an_address_for_receiving_is_entered_in_the_address_book() -> Outcome {
+    let tester = &Tester::with(|_| {})?;
     let text = |number| -> Result<String, Failure> { Ok(format!("wpkh({})", wif(number)?.expose())) };
     tester.take(descriptor(&text(1)?, |import| import.label = Some("rent".into())))?;
     tester.take(descriptor(&text(2)?, |_| {}))?;
@@ -174,8 +181,9 @@ pub fn only_an_address_for_receiving_is_entered_in_the_address_book(tester: &Tes
     same("the address book", tester.labels()?.len(), 3)
 }
 
-pub fn of_two_paths_the_second_is_for_change(tester: &Tester) -> Outcome {
-    tester.create(|_| {})?;
+#[test]
+fn of_two_paths_the_second_is_for_change() -> Outcome {
+    let tester = &Tester::with(|_| {})?;
     let text = format!("wpkh({}/<0;1>/*)", master(1)?);
     tester.take(descriptor(&text, |import| (import.range, import.active) = (Some((0, 5)), true)))?;
     let told = tester.ask(|wallet, scope| wallet.descriptors(scope, false))?;
@@ -188,8 +196,9 @@ pub fn of_two_paths_the_second_is_for_change(tester: &Tester) -> Outcome {
     Ok(())
 }
 
-pub fn a_watched_script_becomes_ours_with_its_key_at_once(tester: &Tester) -> Outcome {
-    tester.create(|_| {})?;
+#[test]
+fn a_watched_script_becomes_ours_with_its_key_at_once() -> Outcome {
+    let tester = &Tester::with(|_| {})?;
     let script = p2wpkh(1)?;
     tester.take(watch(&script))?;
     let payment = pay(1, &script, 70);
@@ -217,8 +226,9 @@ pub fn a_watched_script_becomes_ours_with_its_key_at_once(tester: &Tester) -> Ou
     holds("its descriptor", info.solvable && info.descriptor.starts_with("wpkh("))
 }
 
-pub fn a_compressed_key_owns_all_its_forms(tester: &Tester) -> Outcome {
-    tester.create(|_| {})?;
+#[test]
+fn a_compressed_key_owns_all_its_forms() -> Outcome {
+    let tester = &Tester::with(|_| {})?;
     tester.take(keys(|keys| {
         keys.script_pubkeys = p2pkh(1).into_iter().collect();
         keys.private_keys = wif(1).into_iter().collect();
@@ -231,8 +241,9 @@ pub fn a_compressed_key_owns_all_its_forms(tester: &Tester) -> Outcome {
     Ok(())
 }
 
-pub fn a_multisig_is_ours_with_its_last_key(tester: &Tester) -> Outcome {
-    tester.create(|_| {})?;
+#[test]
+fn a_multisig_is_ours_with_its_last_key() -> Outcome {
+    let tester = &Tester::with(|_| {})?;
     let script = Builder::new().push_int(1).push_key(&public(1)?).push_key(&public(2)?).push_int(2);
     let script = script.push_opcode(OP_CHECKMULTISIG).into_script();
     let program = ScriptBuf::new_p2wsh(&script.wscript_hash());
@@ -260,8 +271,9 @@ pub fn a_multisig_is_ours_with_its_last_key(tester: &Tester) -> Outcome {
     same("what was paid to it", some("it", known.output(0))?.ownership, Ownership::Spendable)
 }
 
-pub fn a_second_watch_moves_the_birth_time(tester: &Tester) -> Outcome {
-    tester.create(|_| {})?;
+#[test]
+fn a_second_watch_moves_the_birth_time() -> Outcome {
+    let tester = &Tester::with(|_| {})?;
     for timestamp in [1000, 10, 500] {
         tester.take(keys(|keys| {
             (keys.script_pubkeys, keys.solving_data, keys.timestamp) = (vec![foreign(1)], false, timestamp);
@@ -271,8 +283,9 @@ pub fn a_second_watch_moves_the_birth_time(tester: &Tester) -> Outcome {
     same("the wallet's", tester.info()?.birth_time, 10)
 }
 
-pub fn what_is_ours_is_not_imported_again(tester: &Tester) -> Outcome {
-    tester.create(|_| {})?;
+#[test]
+fn what_is_ours_is_not_imported_again() -> Outcome {
+    let tester = &Tester::with(|_| {})?;
     tester.take(single(1)?)?;
     let script = p2wpkh(1)?;
     let import = keys(|keys| (keys.script_pubkeys, keys.label) = (vec![foreign(1), script.clone()], "x".into()));
@@ -281,8 +294,9 @@ pub fn what_is_ours_is_not_imported_again(tester: &Tester) -> Outcome {
     same("what stood beside it", tester.script(&foreign(1))?, None)
 }
 
-pub fn what_came_before_the_import_waits_for_a_rescan(tester: &Tester) -> Outcome {
-    tester.create(|_| {})?;
+#[test]
+fn what_came_before_the_import_waits_for_a_rescan() -> Outcome {
+    let tester = &Tester::with(|_| {})?;
     let [mined, waiting, later] = [1, 2, 3].map(|number| pay(number, &foreign(9), u64::from(number)));
     tester.mine(&[&mined]);
     tester.accept(&waiting);

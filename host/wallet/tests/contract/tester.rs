@@ -46,7 +46,6 @@ pub struct Tester {
     services: Host,
 }
 
-/// Waits until something holds.
 pub fn becomes(what: &str, holds: impl Fn() -> bool) -> Outcome {
     let begun = Instant::now();
     while !holds() {
@@ -87,12 +86,18 @@ impl Tester {
         Self { services: host.handle(), host }
     }
 
+    /// With the wallet `w`, blank unless `change` says otherwise.
+    pub fn with(change: impl FnOnce(&mut CreateOptions)) -> Result<Self, Failure> {
+        let tester = Self::new();
+        tester.create(change)?;
+        Ok(tester)
+    }
+
     /// The services, for another thread.
     pub fn handle(&self) -> Host {
         self.host.handle()
     }
 
-    /// The wallet service.
     pub fn wallet(&self) -> &dyn Wallet {
         &*self.services.wallet
     }
@@ -106,7 +111,6 @@ impl Tester {
         self.host.take_events().into_iter().filter_map(txid).collect()
     }
 
-    /// The node.
     pub fn node(&self) -> &ScriptedNode {
         &self.host.node
     }
@@ -346,7 +350,6 @@ impl Tester {
     }
 }
 
-/// The result of `history`.
 pub type Batch = ServiceResult<Encoded<HistoryBatch>>;
 /// Rows, and the position to continue after.
 type Page<T> = (Vec<T>, Option<Blob>);
@@ -452,7 +455,6 @@ pub fn elsewhere(number: u8) -> OutPoint {
     OutPoint { txid: Txid::from_byte_array([number; 32]), vout: 0 }
 }
 
-/// A transaction.
 pub fn spend(inputs: &[OutPoint], outputs: &[(&ScriptBuf, u64)]) -> Transaction {
     let input = |outpoint: &OutPoint| TxIn {
         previous_output: *outpoint,
@@ -472,7 +474,6 @@ pub fn spend(inputs: &[OutPoint], outputs: &[(&ScriptBuf, u64)]) -> Transaction 
     }
 }
 
-/// A payment from elsewhere.
 pub fn pay(number: u8, script: &ScriptBuf, value: u64) -> Transaction {
     spend(&[elsewhere(number)], &[(script, value)])
 }

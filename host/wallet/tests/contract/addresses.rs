@@ -22,8 +22,9 @@ fn activate(tester: &Tester, number: u8, last: u32, internal: bool) -> Result<St
     Ok(text)
 }
 
-pub fn addresses_are_fresh_and_entered_with_their_label(tester: &Tester) -> Outcome {
-    tester.create(|_| {})?;
+#[test]
+fn addresses_are_fresh_and_entered_with_their_label() -> Outcome {
+    let tester = &Tester::with(|_| {})?;
     let receive = activate(tester, 1, 5, false)?;
     let change = activate(tester, 2, 5, true)?;
     for index in 0..4 {
@@ -40,8 +41,9 @@ pub fn addresses_are_fresh_and_entered_with_their_label(tester: &Tester) -> Outc
     same("the next ones", told.iter().map(|info| info.next_index).collect::<Vec<_>>(), vec![4, 4])
 }
 
-pub fn the_newest_active_descriptor_gives_the_addresses(tester: &Tester) -> Outcome {
-    tester.create(|_| {})?;
+#[test]
+fn the_newest_active_descriptor_gives_the_addresses() -> Outcome {
+    let tester = &Tester::with(|_| {})?;
     activate(tester, 1, 5, false)?;
     let newer = activate(tester, 2, 5, false)?;
     same("of the newer one", address(tester, AddressType::Bech32, false, None)?, at(&newer, 0)?)?;
@@ -53,8 +55,9 @@ pub fn the_newest_active_descriptor_gives_the_addresses(tester: &Tester) -> Outc
     refused("after it was imported as inactive", address(tester, AddressType::Bech32, false, None), ErrorKind::Refused)
 }
 
-pub fn a_used_address_is_not_handed_out_and_more_are_derived(tester: &Tester) -> Outcome {
-    tester.create(|_| {})?;
+#[test]
+fn a_used_address_is_not_handed_out_and_more_are_derived() -> Outcome {
+    let tester = &Tester::with(|_| {})?;
     let text = activate(tester, 1, 2, false)?;
     let ahead = tester.keypool();
     same("what is derived ahead", tester.info()?.keypool_external, u64::from(ahead.max(3)))?;
@@ -77,8 +80,9 @@ pub fn a_used_address_is_not_handed_out_and_more_are_derived(tester: &Tester) ->
     same("the next index", told.first().map(|info| info.next_index), Some(used + 2))
 }
 
-pub fn a_payment_enters_the_addresses_that_it_passes_over(tester: &Tester) -> Outcome {
-    tester.create(|_| {})?;
+#[test]
+fn a_payment_enters_the_addresses_that_it_passes_over() -> Outcome {
+    let tester = &Tester::with(|_| {})?;
     let receive = activate(tester, 1, 5, false)?;
     let change = activate(tester, 2, 5, true)?;
     let inactive = format!("wpkh({}/1/*)", master(1)?);
@@ -101,8 +105,9 @@ pub fn a_payment_enters_the_addresses_that_it_passes_over(tester: &Tester) -> Ou
     same("the next indexes", told.iter().map(|info| info.next_index).collect::<Vec<_>>(), vec![3, 3, 3])
 }
 
-pub fn a_payment_to_an_address_that_was_passed_over_enters_nothing(tester: &Tester) -> Outcome {
-    tester.create(|_| {})?;
+#[test]
+fn a_payment_to_an_address_that_was_passed_over_enters_nothing() -> Outcome {
+    let tester = &Tester::with(|_| {})?;
     let text = format!("wpkh({}/0/*)", master(1)?);
     tester.take(descriptor(&text, |import| {
         (import.range, import.active, import.next_index) = (Some((0, 9)), true, Some(3));
@@ -113,8 +118,9 @@ pub fn a_payment_to_an_address_that_was_passed_over_enters_nothing(tester: &Test
     same("the next one", told.first().map(|info| info.next_index), Some(3))
 }
 
-pub fn an_address_that_is_not_needed_is_given_back(tester: &Tester) -> Outcome {
-    tester.create(|_| {})?;
+#[test]
+fn an_address_that_is_not_needed_is_given_back() -> Outcome {
+    let tester = &Tester::with(|_| {})?;
     let text = activate(tester, 1, 5, true)?;
     let give_back = |script: ScriptBuf| tester.ask(|wallet, scope| wallet.return_address(scope, script));
     let next = || address(tester, AddressType::Bech32, true, None);
@@ -132,8 +138,9 @@ pub fn an_address_that_is_not_needed_is_given_back(tester: &Tester) -> Outcome {
     same("the next", next()?, at(&text, 4)?)
 }
 
-pub fn what_was_paid_before_is_used_once_it_is_met_again(tester: &Tester) -> Outcome {
-    tester.create(|_| {})?;
+#[test]
+fn what_was_paid_before_is_used_once_it_is_met_again() -> Outcome {
+    let tester = &Tester::with(|_| {})?;
     tester.take(crate::tester::single(9)?)?;
     let texts = [1, 2].map(|number| Ok::<_, Failure>(format!("wpkh({}/0/*)", master(number)?)));
     let [first, second] = texts;
@@ -154,8 +161,9 @@ pub fn what_was_paid_before_is_used_once_it_is_met_again(tester: &Tester) -> Out
     Ok(())
 }
 
-pub fn without_a_descriptor_of_the_kind_there_is_no_address(tester: &Tester) -> Outcome {
-    tester.create(|_| {})?;
+#[test]
+fn without_a_descriptor_of_the_kind_there_is_no_address() -> Outcome {
+    let tester = &Tester::with(|_| {})?;
     refused("a blank wallet", address(tester, AddressType::Bech32, false, None), ErrorKind::Refused)?;
     activate(tester, 1, 5, false)?;
     refused("another kind", address(tester, AddressType::Legacy, false, None), ErrorKind::KeypoolRanOut)?;
@@ -169,8 +177,9 @@ pub fn without_a_descriptor_of_the_kind_there_is_no_address(tester: &Tester) -> 
     refused("and no other", address(tester, AddressType::Legacy, false, None), ErrorKind::KeypoolRanOut)
 }
 
-pub fn an_address_that_is_given_back_is_handed_out_again(tester: &Tester) -> Outcome {
-    tester.create(|_| {})?;
+#[test]
+fn an_address_that_is_given_back_is_handed_out_again() -> Outcome {
+    let tester = &Tester::with(|_| {})?;
     let text = activate(tester, 1, 5, true)?;
     let draw = || address(tester, AddressType::Bech32, true, None);
     let give_back = |index| -> Outcome {
@@ -187,8 +196,9 @@ pub fn an_address_that_is_given_back_is_handed_out_again(tester: &Tester) -> Out
     same("the others", (first, second), (at(&text, 0)?, at(&text, 1)?))
 }
 
-pub fn imported_public_keys_are_handed_out_in_their_order(tester: &Tester) -> Outcome {
-    tester.create(|options| options.disable_private_keys = true)?;
+#[test]
+fn imported_public_keys_are_handed_out_in_their_order() -> Outcome {
+    let tester = &Tester::with(|options| options.disable_private_keys = true)?;
     for number in [2, 1] {
         let (script, key) = (p2wpkh(number)?, public(number)?);
         tester.take(keys(|keys| {
@@ -208,8 +218,9 @@ pub fn imported_public_keys_are_handed_out_in_their_order(tester: &Tester) -> Ou
     refused("there is none left", address(tester, AddressType::Bech32, false, None), ErrorKind::Refused)
 }
 
-pub fn a_refill_derives_so_many_ahead(tester: &Tester) -> Outcome {
-    tester.create(|_| {})?;
+#[test]
+fn a_refill_derives_so_many_ahead() -> Outcome {
+    let tester = &Tester::with(|_| {})?;
     let text = activate(tester, 1, 5, false)?;
     let ahead = tester.keypool();
     let refill = |size| tester.ask(|wallet, scope| wallet.refill_keypool(scope, size));

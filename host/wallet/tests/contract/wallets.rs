@@ -12,7 +12,9 @@ fn names(names: &[&str]) -> Vec<String> {
     names.iter().map(|name| (*name).to_owned()).collect()
 }
 
-pub fn the_wallet_of_a_call_is_the_named_or_the_only_one(tester: &Tester) -> Outcome {
+#[test]
+fn the_wallet_of_a_call_is_the_named_or_the_only_one() -> Outcome {
+    let tester = &Tester::new();
     let name = |wallet: Option<&str>| tester.of(wallet, |w, scope| w.info(scope).map(|info| info.name));
     refused("none is loaded", name(None), ErrorKind::NoWallet)?;
     refused("one is named, and none loaded", name(Some("a")), ErrorKind::WalletNotLoaded)?;
@@ -29,7 +31,9 @@ pub fn the_wallet_of_a_call_is_the_named_or_the_only_one(tester: &Tester) -> Out
     refused("one that was unloaded", name(Some("a")), ErrorKind::WalletNotLoaded)
 }
 
-pub fn loaded_wallets_are_listed_in_their_order_and_all_by_name(tester: &Tester) -> Outcome {
+#[test]
+fn loaded_wallets_are_listed_in_their_order_and_all_by_name() -> Outcome {
+    let tester = &Tester::new();
     for name in ["b", "c", "a/d"] {
         tester.try_create(name, |_| {})?;
     }
@@ -43,8 +47,9 @@ pub fn loaded_wallets_are_listed_in_their_order_and_all_by_name(tester: &Tester)
     same("the one loaded last comes last", list()?, names(&["c", "a/d", "b"]))
 }
 
-pub fn a_wallet_that_cannot_be_made_leaves_nothing_behind(tester: &Tester) -> Outcome {
-    tester.create(|_| {})?;
+#[test]
+fn a_wallet_that_cannot_be_made_leaves_nothing_behind() -> Outcome {
+    let tester = &Tester::with(|_| {})?;
     refused("a name that is taken", tester.try_create(WALLET, |_| {}), ErrorKind::WalletExists)?;
     refused("a name that leads elsewhere", tester.try_create("../x", |_| {}), ErrorKind::Refused)?;
     let keyless = tester.try_create("k", |options| {
@@ -56,7 +61,9 @@ pub fn a_wallet_that_cannot_be_made_leaves_nothing_behind(tester: &Tester) -> Ou
     same("what there is", tester.of(None, |wallet, scope| wallet.directory(scope))?, names(&[WALLET]))
 }
 
-pub fn loading_and_unloading_are_refused_where_there_is_nothing_to_do(tester: &Tester) -> Outcome {
+#[test]
+fn loading_and_unloading_are_refused_where_there_is_nothing_to_do() -> Outcome {
+    let tester = &Tester::new();
     refused("one that does not exist is loaded", tester.load("x"), ErrorKind::WalletNotLoaded)?;
     refused("one that does not exist is unloaded", tester.unload("x"), ErrorKind::WalletNotLoaded)?;
     tester.create(|_| {})?;
@@ -65,8 +72,9 @@ pub fn loading_and_unloading_are_refused_where_there_is_nothing_to_do(tester: &T
     refused("an unloaded one is unloaded", tester.unload(WALLET), ErrorKind::WalletNotLoaded)
 }
 
-pub fn what_a_wallet_holds_outlives_its_unloading(tester: &Tester) -> Outcome {
-    tester.create(|options| options.avoid_reuse = true)?;
+#[test]
+fn what_a_wallet_holds_outlives_its_unloading() -> Outcome {
+    let tester = &Tester::with(|options| options.avoid_reuse = true)?;
     tester.take(single(1)?)?;
     let script = p2wpkh(1)?;
     let payment = pay(1, &script, 70);
@@ -83,8 +91,9 @@ pub fn what_a_wallet_holds_outlives_its_unloading(tester: &Tester) -> Outcome {
     same("everything", all()?, before)
 }
 
-pub fn a_wallet_catches_up_when_it_is_loaded(tester: &Tester) -> Outcome {
-    tester.create(|_| {})?;
+#[test]
+fn a_wallet_catches_up_when_it_is_loaded() -> Outcome {
+    let tester = &Tester::with(|_| {})?;
     tester.take(single(1)?)?;
     let script = p2wpkh(1)?;
     let [gone, mined, waiting] = [1, 2, 3].map(|number| pay(number, &script, u64::from(number)));
@@ -103,7 +112,9 @@ pub fn a_wallet_catches_up_when_it_is_loaded(tester: &Tester) -> Outcome {
     same("what is not", tester.ids(HistoryRange::Unconfirmed, false)?, waiting)
 }
 
-pub fn a_new_wallet_says_what_it_was_made_as(tester: &Tester) -> Outcome {
+#[test]
+fn a_new_wallet_says_what_it_was_made_as() -> Outcome {
+    let tester = &Tester::new();
     tester.mine(&[]);
     tester.create(|options| options.avoid_reuse = true)?;
     let tip = tester.tip()?;
@@ -126,8 +137,9 @@ pub fn a_new_wallet_says_what_it_was_made_as(tester: &Tester) -> Outcome {
     same("one with a passphrase", (info.encrypted, info.locked), (true, true))
 }
 
-pub fn a_wallet_with_keys_of_its_own_has_an_address_of_each_kind(tester: &Tester) -> Outcome {
-    tester.create(|options| options.blank = false)?;
+#[test]
+fn a_wallet_with_keys_of_its_own_has_an_address_of_each_kind() -> Outcome {
+    let tester = &Tester::with(|options| options.blank = false)?;
     let info = tester.info()?;
     let ahead = 4 * u64::from(tester.keypool());
     same("its keypools", (info.keypool_external, info.keypool_internal), (ahead, ahead))?;
@@ -147,8 +159,9 @@ pub fn a_wallet_with_keys_of_its_own_has_an_address_of_each_kind(tester: &Tester
     same("its active descriptors", told.iter().filter(|info| info.active).count(), 8)
 }
 
-pub fn a_backup_is_the_wallet_as_it_was(tester: &Tester) -> Outcome {
-    tester.create(|_| {})?;
+#[test]
+fn a_backup_is_the_wallet_as_it_was() -> Outcome {
+    let tester = &Tester::with(|_| {})?;
     tester.take(single(1)?)?;
     let script = p2wpkh(1)?;
     tester.mine(&[&pay(1, &script, 70)]);
@@ -171,8 +184,9 @@ pub fn a_backup_is_the_wallet_as_it_was(tester: &Tester) -> Outcome {
     same("its address book", labels, vec![(script, "1".to_owned())])
 }
 
-pub fn a_backup_is_restored_under_a_free_name_only(tester: &Tester) -> Outcome {
-    tester.create(|_| {})?;
+#[test]
+fn a_backup_is_restored_under_a_free_name_only() -> Outcome {
+    let tester = &Tester::with(|_| {})?;
     let file = tester.backup_file("one");
     let restore = |name: &str, file: String| tester.of(None, |w, scope| w.restore(scope, name.into(), file, None));
     refused("no file", restore("copy", file.clone()), ErrorKind::NotFound)?;
@@ -185,8 +199,9 @@ pub fn a_backup_is_restored_under_a_free_name_only(tester: &Tester) -> Outcome {
     same("what is loaded", tester.of(None, |wallet, scope| wallet.list(scope))?, names(&["copy"]))
 }
 
-pub fn a_call_sees_one_moment(tester: &Tester) -> Outcome {
-    tester.create(|_| {})?;
+#[test]
+fn a_call_sees_one_moment() -> Outcome {
+    let tester = &Tester::with(|_| {})?;
     tester.take(single(1)?)?;
     let script = p2wpkh(1)?;
     let wallet = tester.wallet();
@@ -203,8 +218,9 @@ pub fn a_call_sees_one_moment(tester: &Tester) -> Outcome {
     same("where it stands", tester.info()?.synced.hash, tester.tip()?.hash)
 }
 
-pub fn a_call_sees_what_it_wrote(tester: &Tester) -> Outcome {
-    tester.create(|_| {})?;
+#[test]
+fn a_call_sees_what_it_wrote() -> Outcome {
+    let tester = &Tester::with(|_| {})?;
     let wallet = tester.wallet();
     let (scope, call) = tester.open(Some(WALLET));
     same("what it knows at first", wallet.scripts(scope, vec![p2wpkh(1)?])?, vec![None])?;
@@ -231,8 +247,9 @@ pub fn a_call_sees_what_it_wrote(tester: &Tester) -> Outcome {
     same("what spends it concerns the wallet", tester.known(spending.compute_txid())?.debit_spendable.to_sat(), 70)
 }
 
-pub fn avoid_reuse_is_kept(tester: &Tester) -> Outcome {
-    tester.create(|_| {})?;
+#[test]
+fn avoid_reuse_is_kept() -> Outcome {
+    let tester = &Tester::with(|_| {})?;
     for avoid in [true, false, true] {
         tester.ask(|wallet, scope| wallet.set_avoid_reuse(scope, avoid))?;
         same("the flag", tester.info()?.avoid_reuse, avoid)?;

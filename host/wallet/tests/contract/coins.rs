@@ -13,7 +13,9 @@ fn with_key(tester: &Tester) -> Result<ScriptBuf, Failure> {
     p2wpkh(1)
 }
 
-pub fn coins_come_by_outpoint(tester: &Tester) -> Outcome {
+#[test]
+fn coins_come_by_outpoint() -> Outcome {
+    let tester = &Tester::new();
     let script = with_key(tester)?;
     let payments: Vec<_> = (1..=4).map(|number| pay(number, &script, 5)).collect();
     let wide = spend(&[out(&payments[0], 0)], &[(&script, 1), (&foreign(1), 1), (&script, 1), (&script, 1)]);
@@ -25,7 +27,9 @@ pub fn coins_come_by_outpoint(tester: &Tester) -> Outcome {
     same("the coins", tester.outpoints()?, expected)
 }
 
-pub fn a_place_among_the_coins_outlives_what_happens_meanwhile(tester: &Tester) -> Outcome {
+#[test]
+fn a_place_among_the_coins_outlives_what_happens_meanwhile() -> Outcome {
+    let tester = &Tester::new();
     let script = with_key(tester)?;
     let payments: Vec<_> = (1..=5).map(|number| pay(number, &script, 5)).collect();
     payments.iter().for_each(|payment| tester.accept(payment));
@@ -44,7 +48,9 @@ pub fn a_place_among_the_coins_outlives_what_happens_meanwhile(tester: &Tester) 
     same("each coin once, though the first was spent meanwhile", found, before)
 }
 
-pub fn what_anything_of_the_wallet_spends_is_no_coin(tester: &Tester) -> Outcome {
+#[test]
+fn what_anything_of_the_wallet_spends_is_no_coin() -> Outcome {
+    let tester = &Tester::new();
     let script = with_key(tester)?;
     let payment = pay(1, &script, 70);
     tester.mine(&[&payment]);
@@ -65,7 +71,9 @@ pub fn what_anything_of_the_wallet_spends_is_no_coin(tester: &Tester) -> Outcome
     coins("spent in the mempool again", false)
 }
 
-pub fn a_lock_ends_when_the_coin_is_spent(tester: &Tester) -> Outcome {
+#[test]
+fn a_lock_ends_when_the_coin_is_spent() -> Outcome {
+    let tester = &Tester::new();
     let script = with_key(tester)?;
     let payments = [pay(1, &script, 70), pay(2, &script, 70)];
     tester.mine(&payments.each_ref());
@@ -86,7 +94,9 @@ pub fn a_lock_ends_when_the_coin_is_spent(tester: &Tester) -> Outcome {
     same("none is locked", locked()?, Vec::new())
 }
 
-pub fn a_coin_says_what_its_transaction_says(tester: &Tester) -> Outcome {
+#[test]
+fn a_coin_says_what_its_transaction_says() -> Outcome {
+    let tester = &Tester::new();
     let script = with_key(tester)?;
     tester.take(watch(&p2wpkh(2)?))?;
     let payment = pay(1, &script, 70);
@@ -108,8 +118,9 @@ pub fn a_coin_says_what_its_transaction_says(tester: &Tester) -> Outcome {
     same("where they stand", states, vec![TxState::InMempool; 2])
 }
 
-pub fn labels_are_entries_of_the_address_book(tester: &Tester) -> Outcome {
-    tester.create(|_| {})?;
+#[test]
+fn labels_are_entries_of_the_address_book() -> Outcome {
+    let tester = &Tester::with(|_| {})?;
     tester.take(watch(&p2wpkh(1)?))?;
     let set = |script: ScriptBuf, label: &str| tester.ask(|w, scope| w.set_label(scope, script, label.into()));
     set(foreign(1), "shop")?;
@@ -126,8 +137,9 @@ pub fn labels_are_entries_of_the_address_book(tester: &Tester) -> Outcome {
     same("what nothing is known of", tester.script(&foreign(2))?, None)
 }
 
-pub fn an_address_that_was_labelled_as_anothers_stays_so_when_it_is_imported(tester: &Tester) -> Outcome {
-    tester.create(|_| {})?;
+#[test]
+fn an_address_that_was_labelled_as_anothers_stays_so_when_it_is_imported() -> Outcome {
+    let tester = &Tester::with(|_| {})?;
     let text = format!("wpkh({}/2/*)", crate::tester::master(1)?);
     let script = super::imports::at(&text, 1)?;
     let set = |label: &str| tester.ask(|w, scope| w.set_label(scope, script.clone(), label.into()));
@@ -145,8 +157,9 @@ pub fn an_address_that_was_labelled_as_anothers_stays_so_when_it_is_imported(tes
     same("labelled again", told()?, entry("mine", Ownership::Spendable, false))
 }
 
-pub fn a_label_changes_rows_coins_and_scripts_at_once(tester: &Tester) -> Outcome {
-    tester.create(|_| {})?;
+#[test]
+fn a_label_changes_rows_coins_and_scripts_at_once() -> Outcome {
+    let tester = &Tester::with(|_| {})?;
     let text = format!("wpkh({})", crate::tester::wif(1)?.expose());
     let change = crate::tester::descriptor(&text, |import| import.internal = Some(true));
     tester.take(change)?;
@@ -167,8 +180,9 @@ pub fn a_label_changes_rows_coins_and_scripts_at_once(tester: &Tester) -> Outcom
     same("after", told()?, [labelled(), labelled(), labelled()])
 }
 
-pub fn a_script_without_an_address_takes_no_label(tester: &Tester) -> Outcome {
-    tester.create(|_| {})?;
+#[test]
+fn a_script_without_an_address_takes_no_label() -> Outcome {
+    let tester = &Tester::with(|_| {})?;
     for script in [ScriptBuf::new_op_return([1, 2]), ScriptBuf::from_bytes(vec![0x51])] {
         tester.ask(|wallet, scope| wallet.set_label(scope, script.clone(), "x".into()))?;
         same("what is known of it", tester.script(&script)?, None)?;
@@ -176,8 +190,9 @@ pub fn a_script_without_an_address_takes_no_label(tester: &Tester) -> Outcome {
     same("the address book", tester.labels()?, Vec::new())
 }
 
-pub fn a_bare_key_has_no_label(tester: &Tester) -> Outcome {
-    tester.create(|_| {})?;
+#[test]
+fn a_bare_key_has_no_label() -> Outcome {
+    let tester = &Tester::with(|_| {})?;
     let text = format!("pk({})", crate::tester::wif(1)?.expose());
     tester.take(crate::tester::descriptor(&text, |import| import.label = Some("a".into())))?;
     let script = ScriptBuf::new_p2pk(&public(1)?);
@@ -192,8 +207,9 @@ pub fn a_bare_key_has_no_label(tester: &Tester) -> Outcome {
     same("only the address of its hash has one", entries, vec![(p2pkh(1)?, "b".to_owned())])
 }
 
-pub fn the_address_book_comes_whole_and_each_entry_once(tester: &Tester) -> Outcome {
-    tester.create(|_| {})?;
+#[test]
+fn the_address_book_comes_whole_and_each_entry_once() -> Outcome {
+    let tester = &Tester::with(|_| {})?;
     for number in 1..=7 {
         tester.ask(|wallet, scope| wallet.set_label(scope, foreign(number), number.to_string()))?;
     }

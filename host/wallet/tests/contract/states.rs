@@ -21,7 +21,9 @@ fn unsettled(tester: &Tester, transaction: &Transaction) -> Result<UnsettledStat
     some("what the moment says", tester.row(transaction.compute_txid())?.unsettled)
 }
 
-pub fn a_block_confirms_and_its_end_takes_that_back(tester: &Tester) -> Outcome {
+#[test]
+fn a_block_confirms_and_its_end_takes_that_back() -> Outcome {
+    let tester = &Tester::new();
     let script = with_key(tester)?;
     let payment = pay(1, &script, 7);
     tester.accept(&payment);
@@ -40,7 +42,9 @@ pub fn a_block_confirms_and_its_end_takes_that_back(tester: &Tester) -> Outcome 
     same("it is one transaction", tester.info()?.transactions, 1)
 }
 
-pub fn what_leaves_the_mempool_is_inactive_until_it_comes_back(tester: &Tester) -> Outcome {
+#[test]
+fn what_leaves_the_mempool_is_inactive_until_it_comes_back() -> Outcome {
+    let tester = &Tester::new();
     let script = with_key(tester)?;
     let payment = pay(1, &script, 7);
     tester.accept(&payment);
@@ -55,7 +59,9 @@ pub fn what_leaves_the_mempool_is_inactive_until_it_comes_back(tester: &Tester) 
     same("out of chain and mempool", state(tester, &payment)?, TxState::Inactive)
 }
 
-pub fn a_block_makes_impossible_what_it_contradicts_and_what_builds_on_that(tester: &Tester) -> Outcome {
+#[test]
+fn a_block_makes_impossible_what_it_contradicts_and_what_builds_on_that() -> Outcome {
+    let tester = &Tester::new();
     let script = with_key(tester)?;
     let payment = pay(1, &script, 70);
     let child = spend(&[out(&payment, 0)], &[(&script, 60)]);
@@ -84,7 +90,9 @@ pub fn a_block_makes_impossible_what_it_contradicts_and_what_builds_on_that(test
     Ok(())
 }
 
-pub fn the_deeper_of_two_conflicts_counts(tester: &Tester) -> Outcome {
+#[test]
+fn the_deeper_of_two_conflicts_counts() -> Outcome {
+    let tester = &Tester::new();
     let script = with_key(tester)?;
     let inputs = [1, 2].map(crate::tester::elsewhere);
     let payment = spend(&inputs, &[(&script, 70)]);
@@ -97,7 +105,9 @@ pub fn the_deeper_of_two_conflicts_counts(tester: &Tester) -> Outcome {
     same("it is there still", state(tester, &payment)?, TxState::Conflicted { block: first, height })
 }
 
-pub fn a_disconnected_coinbase_makes_no_coin(tester: &Tester) -> Outcome {
+#[test]
+fn a_disconnected_coinbase_makes_no_coin() -> Outcome {
+    let tester = &Tester::new();
     let script = with_key(tester)?;
     tester.mine_to(&script, &[]);
     let coins = tester.coins()?;
@@ -110,7 +120,9 @@ pub fn a_disconnected_coinbase_makes_no_coin(tester: &Tester) -> Outcome {
     same("among what is not confirmed", tester.ids(HistoryRange::Unconfirmed, false)?, vec![coin.outpoint.txid])
 }
 
-pub fn what_builds_on_a_disconnected_coinbase_is_given_up(tester: &Tester) -> Outcome {
+#[test]
+fn what_builds_on_a_disconnected_coinbase_is_given_up() -> Outcome {
+    let tester = &Tester::new();
     let script = with_key(tester)?;
     let other = pay(1, &script, 9);
     tester.mine(&[&other]);
@@ -137,7 +149,9 @@ pub fn what_builds_on_a_disconnected_coinbase_is_given_up(tester: &Tester) -> Ou
     same("until it is met again", state(tester, &waiting)?, TxState::InMempool)
 }
 
-pub fn what_the_mempool_replaced_frees_what_it_spent(tester: &Tester) -> Outcome {
+#[test]
+fn what_the_mempool_replaced_frees_what_it_spent() -> Outcome {
+    let tester = &Tester::new();
     let script = with_key(tester)?;
     let [one, two] = [1, 2].map(|number| pay(number, &script, 70));
     tester.mine(&[&one, &two]);
@@ -170,7 +184,9 @@ pub fn what_the_mempool_replaced_frees_what_it_spent(tester: &Tester) -> Outcome
     holds("until that is gone", tester.outpoints()?.contains(&out(&stranger, 0)))
 }
 
-pub fn only_what_is_idle_can_be_given_up(tester: &Tester) -> Outcome {
+#[test]
+fn only_what_is_idle_can_be_given_up() -> Outcome {
+    let tester = &Tester::new();
     let script = with_key(tester)?;
     let payment = pay(1, &script, 70);
     let child = spend(&[out(&payment, 0)], &[(&script, 60)]);
@@ -197,7 +213,9 @@ pub fn only_what_is_idle_can_be_given_up(tester: &Tester) -> Outcome {
     refused("what is impossible", abandon(txid), ErrorKind::Refused)
 }
 
-pub fn what_was_given_up_can_come_back(tester: &Tester) -> Outcome {
+#[test]
+fn what_was_given_up_can_come_back() -> Outcome {
+    let tester = &Tester::new();
     let script = with_key(tester)?;
     let [one, two] = [1, 2].map(|number| pay(number, &script, 70));
     let spending = spend(&[out(&one, 0)], &[(&foreign(1), 60)]);
@@ -215,7 +233,9 @@ pub fn what_was_given_up_can_come_back(tester: &Tester) -> Outcome {
     same("its coin", tester.outpoints()?, vec![out(&two, 0)])
 }
 
-pub fn contested_transactions_name_one_another(tester: &Tester) -> Outcome {
+#[test]
+fn contested_transactions_name_one_another() -> Outcome {
+    let tester = &Tester::new();
     let script = with_key(tester)?;
     let one = pay(1, &script, 7);
     tester.accept(&one);
@@ -236,7 +256,9 @@ pub fn contested_transactions_name_one_another(tester: &Tester) -> Outcome {
     Ok(())
 }
 
-pub fn only_what_is_confirmed_and_uncontested_needs_no_outlook(tester: &Tester) -> Outcome {
+#[test]
+fn only_what_is_confirmed_and_uncontested_needs_no_outlook() -> Outcome {
+    let tester = &Tester::new();
     let script = with_key(tester)?;
     let payment = pay(1, &script, 7);
     tester.accept(&payment);
@@ -245,7 +267,9 @@ pub fn only_what_is_confirmed_and_uncontested_needs_no_outlook(tester: &Tester) 
     same("once it is settled", tester.row(payment.compute_txid())?.unsettled, None)
 }
 
-pub fn what_is_ours_and_waits_is_trusted(tester: &Tester) -> Outcome {
+#[test]
+fn what_is_ours_and_waits_is_trusted() -> Outcome {
+    let tester = &Tester::new();
     let script = with_key(tester)?;
     let [one, two] = [1, 2].map(|number| pay(number, &script, 70));
     tester.mine(&[&one]);
@@ -272,7 +296,9 @@ pub fn what_is_ours_and_waits_is_trusted(tester: &Tester) -> Outcome {
     same("once that is confirmed", unsettled(tester, &mixed)?.trusted, true)
 }
 
-pub fn replaceability_is_told_where_it_can_be_known(tester: &Tester) -> Outcome {
+#[test]
+fn replaceability_is_told_where_it_can_be_known() -> Outcome {
+    let tester = &Tester::new();
     let script = with_key(tester)?;
     let mut signalling = pay(1, &script, 70);
     for input in &mut signalling.input {

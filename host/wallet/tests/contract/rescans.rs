@@ -20,8 +20,9 @@ fn start(tester: &Tester, rescan: u64, from_time: u64) -> ServiceResult<()> {
     tester.ask(|wallet, scope| wallet.rescan_start(scope, rescan, from_time))
 }
 
-pub fn there_is_one_rescan(tester: &Tester) -> Outcome {
-    tester.create(|_| {})?;
+#[test]
+fn there_is_one_rescan() -> Outcome {
+    let tester = &Tester::with(|_| {})?;
     tester.try_create("other", |_| {})?;
     let first = reserve(tester)?;
     refused("a second one", reserve(tester), ErrorKind::WalletRescanning)?;
@@ -35,8 +36,9 @@ pub fn there_is_one_rescan(tester: &Tester) -> Outcome {
     holds("its number is a new one", third != first && third != second)
 }
 
-pub fn a_reservation_is_given_back_by_its_number_only(tester: &Tester) -> Outcome {
-    tester.create(|_| {})?;
+#[test]
+fn a_reservation_is_given_back_by_its_number_only() -> Outcome {
+    let tester = &Tester::with(|_| {})?;
     release(tester, 7)?;
     let rescan = reserve(tester)?;
     release(tester, rescan + 1)?;
@@ -47,8 +49,9 @@ pub fn a_reservation_is_given_back_by_its_number_only(tester: &Tester) -> Outcom
     Ok(())
 }
 
-pub fn what_is_not_reserved_cannot_be_started(tester: &Tester) -> Outcome {
-    tester.create(|_| {})?;
+#[test]
+fn what_is_not_reserved_cannot_be_started() -> Outcome {
+    let tester = &Tester::with(|_| {})?;
     refused("nothing is reserved", start(tester, 1, 1), ErrorKind::NotFound)?;
     let rescan = reserve(tester)?;
     refused("another number", start(tester, rescan + 1, 1), ErrorKind::NotFound)?;
@@ -60,8 +63,9 @@ pub fn what_is_not_reserved_cannot_be_started(tester: &Tester) -> Outcome {
     refused("what has come to its end", start(tester, rescan, 1), ErrorKind::NotFound)
 }
 
-pub fn a_wallet_with_a_reserved_rescan_stays_loaded(tester: &Tester) -> Outcome {
-    tester.create(|_| {})?;
+#[test]
+fn a_wallet_with_a_reserved_rescan_stays_loaded() -> Outcome {
+    let tester = &Tester::with(|_| {})?;
     let rescan = reserve(tester)?;
     refused("unloading it", tester.unload(WALLET), ErrorKind::WalletRescanning)?;
     release(tester, rescan)?;
@@ -69,8 +73,9 @@ pub fn a_wallet_with_a_reserved_rescan_stays_loaded(tester: &Tester) -> Outcome 
     Ok(())
 }
 
-pub fn a_rescan_finds_what_was_paid_before(tester: &Tester) -> Outcome {
-    tester.create(|_| {})?;
+#[test]
+fn a_rescan_finds_what_was_paid_before() -> Outcome {
+    let tester = &Tester::with(|_| {})?;
     let script = p2wpkh(1)?;
     let payment = pay(1, &script, 70);
     let spending = spend(&[out(&payment, 0)], &[(&foreign(1), 20), (&script, 40)]);
@@ -94,8 +99,9 @@ pub fn a_rescan_finds_what_was_paid_before(tester: &Tester) -> Outcome {
     )
 }
 
-pub fn a_rescan_begins_two_hours_before_its_time(tester: &Tester) -> Outcome {
-    tester.create(|_| {})?;
+#[test]
+fn a_rescan_begins_two_hours_before_its_time() -> Outcome {
+    let tester = &Tester::with(|_| {})?;
     let script = foreign(9);
     let mut times = Vec::new();
     for number in 1..=20 {
@@ -119,8 +125,9 @@ pub fn a_rescan_begins_two_hours_before_its_time(tester: &Tester) -> Outcome {
     same("all of it", found(tester)?, (1..=20).collect())
 }
 
-pub fn a_rescan_offers_what_is_idle_to_the_mempool(tester: &Tester) -> Outcome {
-    tester.create(|_| {})?;
+#[test]
+fn a_rescan_offers_what_is_idle_to_the_mempool() -> Outcome {
+    let tester = &Tester::with(|_| {})?;
     tester.take(single(1)?)?;
     let payment = pay(1, &p2wpkh(1)?, 70);
     tester.mine(&[&payment]);
@@ -135,8 +142,9 @@ pub fn a_rescan_offers_what_is_idle_to_the_mempool(tester: &Tester) -> Outcome {
     same("what was given up", tester.known(dropped.compute_txid())?.state, TxState::Abandoned)
 }
 
-pub fn a_reservation_is_told_of_and_is_none_to_abort(tester: &Tester) -> Outcome {
-    tester.create(|_| {})?;
+#[test]
+fn a_reservation_is_told_of_and_is_none_to_abort() -> Outcome {
+    let tester = &Tester::with(|_| {})?;
     let abort = || tester.ask(|wallet, scope| wallet.rescan_abort(scope));
     same("there is none to abort", abort()?, false)?;
     let rescan = reserve(tester)?;

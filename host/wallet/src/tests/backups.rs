@@ -1,7 +1,7 @@
 //! Backups of a live wallet, and wallets made from them.
 
 use outrigger_service::ErrorKind;
-use outrigger_service::wallet::{AddressType, LabelledScript, Ownership};
+use outrigger_service::wallet::{AddressType, LabelledScript};
 use outrigger_service::wire::Secret;
 use tempfile::TempDir;
 
@@ -76,22 +76,6 @@ fn place() -> (TempDir, std::path::PathBuf) {
 }
 
 #[test]
-fn the_address_book_has_ours_and_others() {
-    let harness = Harness::with_wallet();
-    let ours = harness.address(Some("mine"));
-    harness.view().wallet().set_label(foreign(7), "theirs".into()).unwrap();
-    harness.view().wallet().set_label(foreign(8), "theirs too".into()).unwrap();
-    let mut expected = [
-        (ours, "mine", Ownership::Spendable),
-        (foreign(7), "theirs", Ownership::None),
-        (foreign(8), "theirs too", Ownership::None),
-    ]
-    .map(|(script, label, ownership)| LabelledScript { script, label: label.into(), ownership });
-    expected.sort_by(|one, other| one.script.cmp(&other.script));
-    assert_eq!(book(&harness.view()), expected);
-}
-
-#[test]
 fn an_encrypted_wallet_comes_back_locked_and_opens_with_its_passphrase() {
     let harness = Harness::new();
     harness.create("w", |options| options.passphrase = Secret::new("p".into()));
@@ -157,20 +141,6 @@ fn restorewallet_of_what_is_no_backup_makes_no_wallet() {
     assert_eq!(harness.manager.list(), ["w"]);
     std::fs::write(&file, whole).unwrap();
     harness.manager.restore("new".into(), &file, &None, None).unwrap();
-}
-
-#[test]
-fn the_keypool_is_refilled_to_any_size() {
-    let harness = Harness::with_wallet();
-    let wallet = harness.view().wallet().clone();
-    assert_eq!(harness.view().info().unwrap().keypool_external, 4 * 20);
-    wallet.refill_keypool(Some(25)).unwrap();
-    let info = harness.view().info().unwrap();
-    assert_eq!((info.keypool_external, info.keypool_internal), (4 * 25, 4 * 25));
-    wallet.refill_keypool(None).unwrap();
-    assert_eq!(harness.view().info().unwrap().keypool_external, 4 * 25);
-    wallet.encrypt(Secret::new("p".into())).unwrap();
-    assert_eq!(kind_of(wallet.refill_keypool(Some(30))), ErrorKind::WalletLocked);
 }
 
 #[test]

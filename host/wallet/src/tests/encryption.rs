@@ -130,14 +130,6 @@ fn walletpassphrase_timeout_locks_the_wallet() {
     assert!(harness.view().info().unwrap().locked);
 }
 
-#[test]
-fn a_wallet_without_private_keys_has_nothing_to_encrypt() {
-    let harness = Harness::new();
-    harness.create("w", |options| options.disable_private_keys = true);
-    assert_eq!(kind_of(harness.view().wallet().encrypt(secret("pass"))), ErrorKind::Refused);
-    assert!(!harness.view().info().unwrap().encrypted);
-}
-
 /// Waits until nothing is left to remove from the wallet's file.
 fn wait_until_scrubbed(harness: &Harness) {
     let deadline = Instant::now() + Duration::from_secs(60);

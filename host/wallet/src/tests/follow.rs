@@ -6,9 +6,9 @@ use std::time::{Duration, Instant};
 use bitcoin::{Amount, OutPoint, Sequence};
 use outrigger_service::events::Event;
 use outrigger_service::wallet::{AddressType, HistoryQuery, HistoryRange, Ownership, Replaceable, TxState};
-use outrigger_service::{ErrorKind, Mempool as _, Scope};
+use outrigger_service::{Mempool as _, Scope};
 
-use super::{Harness, Known, SUBSIDY, descriptor, elsewhere, foreign, kind_of, settings, spend};
+use super::{Harness, Known, SUBSIDY, descriptor, elsewhere, foreign, settings, spend};
 use crate::live::outgoing::Offered;
 use crate::settings::Settings;
 use outrigger_node::events::{NodeEvent, Observer as _, Removal};
@@ -152,50 +152,6 @@ fn a_replaced_transaction_is_inactive_and_gives_way_for_good_in_a_block() {
 }
 
 #[test]
-fn a_conflict_is_counted_from_its_deepest_block() {
-    let harness = Harness::with_wallet();
-    let script = harness.address(Some(""));
-    let ours = spend(&[elsewhere(1), elsewhere(2)], &[(&script, 5)]);
-    harness.accept(&ours);
-    let block = harness.mine(vec![spend(&[elsewhere(1)], &[(&foreign(1), 1)])]);
-    harness.mine(vec![spend(&[elsewhere(2)], &[(&foreign(1), 1)])]);
-    assert_eq!(harness.known(ours.compute_txid()).state, TxState::Conflicted { block, height: 1 });
-    harness.disconnect();
-    assert_eq!(harness.known(ours.compute_txid()).state, TxState::Conflicted { block, height: 1 });
-    harness.disconnect();
-    assert_eq!(harness.known(ours.compute_txid()).state, TxState::InMempool);
-}
-
-#[test]
-fn the_coinbase_of_a_disconnected_block_is_no_coin() {
-    let harness = Harness::with_wallet();
-    let hash = harness.mine_to(harness.address(Some("")), vec![]);
-    let txid = harness.block(hash).txdata[0].compute_txid();
-    assert_eq!(harness.coins().len(), 1);
-    harness.disconnect();
-    let orphan = harness.known(txid);
-    assert_eq!((orphan.state, orphan.coinbase), (TxState::Abandoned, true));
-    assert!(harness.coins().is_empty());
-    harness.mine_to(foreign(9), vec![]);
-    harness.mine(vec![]);
-    assert_eq!(harness.known(txid).state, TxState::Abandoned);
-}
-
-#[test]
-fn a_transaction_of_a_disconnected_block_goes_back_to_the_mempool_or_to_nowhere() {
-    let harness = Harness::with_wallet();
-    let script = harness.address(Some(""));
-    let (kept, lost) = (spend(&[elsewhere(1)], &[(&script, 1)]), spend(&[elsewhere(2)], &[(&script, 2)]));
-    harness.mine(vec![kept.clone(), lost.clone()]);
-    harness.mempool.add(kept.clone(), Amount::from_sat(10));
-    harness.disconnect();
-    assert_eq!(harness.known(kept.compute_txid()).state, TxState::InMempool);
-    assert_eq!(harness.known(lost.compute_txid()).state, TxState::Inactive);
-    assert_eq!(history(&harness, HistoryRange::Unconfirmed, false).len(), 2);
-    assert_eq!(history(&harness, HistoryRange::Confirmed { from_height: 0 }, false).len(), 0);
-}
-
-#[test]
 fn a_reorganisation_during_a_stop_is_found_at_the_start() {
     let mut harness = Harness::with_wallet();
     let script = harness.address(Some(""));
@@ -216,61 +172,6 @@ fn a_reorganisation_during_a_stop_is_found_at_the_start() {
     assert_eq!(states[1..3], [TxState::Inactive, TxState::Inactive]);
     assert!(matches!(states[3], TxState::Confirmed { height: 2, index: 1, .. }));
     assert_eq!(harness.view().info().unwrap().synced.height, 3);
-}
-
-#[test]
-fn follow_finds_what_was_in_the_mempool_at_the_start() {
-    let mut harness = Harness::with_wallet();
-    let script = harness.address(Some(""));
-    let payment = spend(&[elsewhere(1)], &[(&script, 5)]);
-    harness.restart(|harness| harness.mempool.add(payment.clone(), Amount::from_sat(10)));
-    assert_eq!(harness.known(payment.compute_txid()).state, TxState::InMempool);
-}
-
-#[test]
-fn only_an_idle_transaction_can_be_given_up() {
-    let harness = Harness::with_wallet();
-    let coin = funded(&harness);
-    let change = harness.address(None);
-    let payment = spend(&[coin], &[(&change, SUBSIDY - 500)]);
-    let child = spend(&[OutPoint { txid: payment.compute_txid(), vout: 0 }], &[(&foreign(3), 7)]);
-    harness.accept(&payment);
-    harness.accept(&child);
-    let view = harness.view();
-    let wallet = view.wallet();
-    assert_eq!(kind_of(wallet.abandon(payment.compute_txid())), ErrorKind::Refused);
-    assert_eq!(kind_of(wallet.abandon(elsewhere(1).txid)), ErrorKind::NotFound);
-    harness.take_out(child.compute_txid(), Removal::Dropped);
-    harness.take_out(payment.compute_txid(), Removal::Dropped);
-    harness.view();
-    wallet.abandon(payment.compute_txid()).unwrap();
-    for transaction in [&payment, &child] {
-        assert_eq!(harness.known(transaction.compute_txid()).state, TxState::Abandoned);
-    }
-    assert_eq!(harness.coins()[0].outpoint, coin, "the input may be spent again");
-    // Once more changes nothing, and is not refused: neither of what was named nor of what was given up with it.
-    for transaction in [&payment, &child] {
-        wallet.abandon(transaction.compute_txid()).unwrap();
-        assert_eq!(harness.known(transaction.compute_txid()).state, TxState::Abandoned);
-    }
-    // Seen again it counts again.
-    harness.accept(&payment);
-    assert_eq!(harness.known(payment.compute_txid()).state, TxState::InMempool);
-}
-
-#[test]
-fn history_is_paged_in_both_directions() {
-    let harness = Harness::with_wallet();
-    let script = harness.address(Some(""));
-    for n in 1..=7 {
-        harness.mine(vec![spend(&[elsewhere(n)], &[(&script, u64::from(n))])]);
-    }
-    let forth = history(&harness, HistoryRange::Confirmed { from_height: 3 }, false);
-    assert_eq!(forth.iter().map(|t| t.total_output.to_sat()).collect::<Vec<_>>(), [3, 4, 5, 6, 7]);
-    let back = history(&harness, HistoryRange::All, true);
-    assert_eq!(back.iter().map(|t| t.total_output.to_sat()).collect::<Vec<_>>(), [7, 6, 5, 4, 3, 2, 1]);
-    let back = history(&harness, HistoryRange::Confirmed { from_height: 6 }, true);
-    assert_eq!(back.iter().map(|t| t.total_output.to_sat()).collect::<Vec<_>>(), [7, 6]);
 }
 
 #[test]
@@ -309,21 +210,6 @@ fn follow_stores_smart_times() {
     let after = spend(&[elsewhere(3)], &[(&script, 1)]);
     harness.mine(vec![after.clone()]);
     assert_eq!(harness.known(after.compute_txid()).time, block_time + 5000);
-}
-
-#[test]
-fn metadata_is_kept_in_key_order_and_an_empty_text_is_none() {
-    let harness = Harness::with_wallet();
-    let payment = spend(&[elsewhere(1)], &[(&harness.address(Some("")), 1)]);
-    harness.accept(&payment);
-    let txid = payment.compute_txid();
-    let view = harness.view();
-    for (key, value) in [("to", "Ann"), ("comment", "rent"), ("to", "Bea"), ("x", "")] {
-        view.wallet().set_metadata(txid, key.into(), value.into()).unwrap();
-    }
-    let expected = [("comment", "rent"), ("to", "Bea")].map(|(k, v)| (k.to_owned(), v.to_owned()));
-    assert_eq!(harness.known(txid).metadata, expected);
-    assert_eq!(kind_of(view.wallet().set_metadata(elsewhere(4).txid, "k".into(), "v".into())), ErrorKind::NotFound);
 }
 
 #[test]

@@ -6,13 +6,13 @@ use std::sync::atomic::Ordering;
 use bitcoin::bip32::{Xpriv, Xpub};
 use bitcoin::key::PrivateKey;
 use bitcoin::secp256k1::{Secp256k1, SecretKey};
-use bitcoin::{Network, NetworkKind, OutPoint, ScriptBuf};
+use bitcoin::{Network, NetworkKind, ScriptBuf};
 use outrigger_descriptor::{Checksum, Descriptor};
 use outrigger_service::ErrorKind;
 use outrigger_service::wallet::{AddressType, Import, ImportOutcome, KeyOrigin, KeysImport, Ownership, ScriptInfo};
 use outrigger_service::wire::{Blob, Secret};
 
-use super::{Harness, descriptor, elsewhere, foreign, kind_of, spend};
+use super::{Harness, descriptor, elsewhere, kind_of, spend};
 
 const XPRV: &str =
     "tprv8ZgxMBicQKsPd7Uf69XL1XwhmjHopUGep8GuEiJDZmbQz6o58LninorQAfcKZWARbtRtfnLcJ5MQ2AtHcQJCCRUcMRvmDUjyEmNUWwx8UbK";
@@ -79,98 +79,6 @@ impl Harness {
         harness.create("w", |options| options.disable_private_keys = true);
         harness
     }
-}
-
-#[test]
-fn a_watched_script_becomes_spendable_with_its_key_and_the_history_says_so() {
-    let harness = Harness::blank();
-    let (wif, public) = key(1);
-    let script = p2wpkh(&public);
-    let watch = || keys(|keys| (keys.script_pubkeys, keys.solving_data) = (vec![script.clone()], false));
-    assert_eq!(harness.import_one(watch()), IMPORTED);
-    let payment = spend(&[elsewhere(1)], &[(&script, 70)]);
-    let spending = spend(&[OutPoint { txid: payment.compute_txid(), vout: 0 }], &[(&foreign(1), 60)]);
-    harness.accept(&payment);
-    harness.accept(&spending);
-    let [paid, spent] = [&payment, &spending].map(|t| t.compute_txid());
-    assert_eq!(harness.known(paid).outputs[0].ownership, Ownership::WatchOnly);
-    let debits = || {
-        let known = harness.known(spent);
-        (known.debit_watch_only.to_sat(), known.debit_spendable.to_sat())
-    };
-    assert_eq!(debits(), (70, 0));
-    assert!(!harness.script(&script).unwrap().solvable);
-
-    let import = keys(|keys| {
-        (keys.script_pubkeys, keys.private_keys) = (vec![script.clone()], vec![wif.clone()]);
-        keys.label = "mine".into();
-    });
-    assert_eq!(harness.import_one(import.clone()), IMPORTED);
-    let output = &harness.known(paid).outputs[0];
-    assert_eq!((output.ownership, output.label.as_deref()), (Ownership::Spendable, Some("mine")));
-    assert_eq!(debits(), (0, 70));
-    let info = harness.script(&script).unwrap();
-    assert!(info.solvable && info.solving.public_keys == [Blob(public)]);
-    assert!(info.descriptor.starts_with("wpkh(02") || info.descriptor.starts_with("wpkh(03"), "{}", info.descriptor);
-    assert_eq!(harness.import_one(import), ImportOutcome::AlreadyOwned { script });
-}
-
-#[test]
-fn a_compressed_key_owns_all_its_forms() {
-    let harness = Harness::blank();
-    let (wif, public) = key(1);
-    let pkh = p2pkh(&public);
-    harness.import_one(keys(|keys| (keys.script_pubkeys, keys.private_keys) = (vec![pkh.clone()], vec![wif])));
-    let wpkh = p2wpkh(&public);
-    let pk = ScriptBuf::new_p2pk(&bitcoin::PublicKey::from_slice(&public).unwrap());
-    let sh = ScriptBuf::new_p2sh(&wpkh.script_hash());
-    for script in [&pkh, &wpkh, &pk, &sh] {
-        assert_eq!(harness.ownership(script), Ownership::Spendable, "{script:?}");
-    }
-    // Pay-to-pubkey has no address, and so no label.
-    assert_eq!(harness.script(&pk).unwrap().label, None);
-    assert_eq!(harness.script(&sh).unwrap().solving.scripts, std::slice::from_ref(&wpkh));
-    let payment = spend(&[elsewhere(1)], &[(&pk, 7)]);
-    harness.accept(&payment);
-    harness.view().wallet().set_label(pkh, "new".into()).unwrap();
-    assert_eq!(harness.known(payment.compute_txid()).outputs[0].label, None);
-}
-
-#[test]
-fn a_multisig_is_ours_with_its_last_key() {
-    let harness = Harness::blank();
-    let [(first, one), (second, two)] = [key(1), key(2)];
-    let redeem = bitcoin::script::Builder::new()
-        .push_int(1)
-        .push_key(&bitcoin::PublicKey::from_slice(&one).unwrap())
-        .push_key(&bitcoin::PublicKey::from_slice(&two).unwrap())
-        .push_int(2)
-        .push_opcode(bitcoin::opcodes::all::OP_CHECKMULTISIG)
-        .into_script();
-    let program = ScriptBuf::new_p2wsh(&redeem.wscript_hash());
-    let nested = ScriptBuf::new_p2sh(&program.script_hash());
-    let import = |wif: Secret| {
-        keys(|keys| {
-            keys.script_pubkeys = vec![nested.clone()];
-            keys.scripts = vec![redeem.clone(), program.clone()];
-            keys.private_keys = vec![wif];
-        })
-    };
-    assert_eq!(harness.import_one(import(first)), IMPORTED);
-    assert_eq!(harness.ownership(&nested), Ownership::WatchOnly);
-    let payment = spend(&[elsewhere(1)], &[(&nested, 7)]);
-    harness.accept(&payment);
-    let info = harness.script(&nested).unwrap();
-    assert!(info.solvable && info.solving.scripts == [program.clone(), redeem.clone()]);
-    assert!(info.descriptor.starts_with("sh(wsh(multi(1,"), "{}", info.descriptor);
-    // The second key alone completes it, though it comes with another script.
-    let other = p2pkh(&two);
-    let import = keys(|keys| (keys.script_pubkeys, keys.private_keys) = (vec![other], vec![second]));
-    assert_eq!(harness.import_one(import), IMPORTED);
-    assert_eq!(harness.ownership(&nested), Ownership::Spendable);
-    assert_eq!(harness.ownership(&program), Ownership::Spendable);
-    assert_eq!(harness.known(payment.compute_txid()).outputs[0].ownership, Ownership::Spendable);
-    assert_eq!(harness.ownership(&redeem), Ownership::None, "bare multisig is never ours");
 }
 
 #[test]
@@ -241,22 +149,6 @@ fn known_descriptors_are_replaced_and_never_lose_a_script() {
 }
 
 #[test]
-fn the_newest_active_descriptor_gives_the_addresses_and_multipath_has_two_sides() {
-    let harness = Harness::with_wallet();
-    let text = format!("wpkh({XPRV}/<0;1>/*)");
-    let outcome = harness.import_one(descriptor(&text, |import| (import.range, import.active) = (Some((0, 9)), true)));
-    assert_eq!(outcome, IMPORTED);
-    let infos = harness.view().descriptors(false).unwrap();
-    assert_eq!((infos.len(), infos.iter().filter(|info| info.active).count()), (10, 8));
-    assert_eq!((infos[8].internal, infos[9].internal), (Some(false), Some(true)));
-    assert!(infos[8].text.expose().contains("/0/*)") && infos[9].text.expose().contains("/1/*)"));
-    for (internal, info) in [(false, &infos[8]), (true, &infos[9])] {
-        let script = harness.view().wallet().new_address(AddressType::Bech32, internal, None).unwrap();
-        assert_eq!(harness.script(&script).unwrap().parents, [info.text.expose()]);
-    }
-}
-
-#[test]
 fn combo_labels_all_its_addresses() {
     let harness = Harness::blank();
     let (wif, public) = key(3);
@@ -270,53 +162,6 @@ fn combo_labels_all_its_addresses() {
     // What a descriptor owns, an import of keys finds owned.
     let again = keys(|keys| (keys.script_pubkeys, keys.private_keys) = (vec![wpkh.clone()], vec![wif]));
     assert_eq!(harness.import_one(again), ImportOutcome::AlreadyOwned { script: wpkh });
-}
-
-#[test]
-fn a_second_watch_moves_the_birth_time() {
-    let harness = Harness::watching();
-    let script = foreign(9);
-    for timestamp in [1000, 10] {
-        let import = keys(|keys| {
-            (keys.script_pubkeys, keys.solving_data, keys.timestamp) = (vec![script.clone()], false, timestamp);
-        });
-        assert_eq!(harness.import_one(import), IMPORTED);
-        assert_eq!(harness.script(&script).unwrap().timestamp, timestamp);
-    }
-    assert_eq!(harness.view().info().unwrap().birth_time, 10);
-    let info = harness.script(&script).unwrap();
-    assert_eq!((info.ownership, info.label.as_deref()), (Ownership::WatchOnly, Some("")));
-}
-
-#[test]
-fn imported_public_keys_serve_as_a_keypool_in_their_order() {
-    let harness = Harness::watching();
-    let publics: Vec<Vec<u8>> = [4, 5].map(|number| key(number).1).to_vec();
-    for public in &publics {
-        let import = keys(|keys| {
-            (keys.script_pubkeys, keys.keypool) = (vec![p2wpkh(public)], true);
-            keys.public_keys = vec![Blob(public.clone())];
-        });
-        assert_eq!(harness.import_one(import), IMPORTED);
-    }
-    assert_eq!(harness.view().info().unwrap().keypool_external, 2);
-    let next = || harness.view().wallet().new_address(AddressType::Bech32, false, Some("given".into()));
-    assert_eq!(next().unwrap(), p2wpkh(&publics[0]));
-    assert_eq!(next().unwrap(), p2wpkh(&publics[1]));
-    assert_eq!(kind_of(next()), ErrorKind::Refused);
-    assert_eq!(harness.ownership(&p2wpkh(&publics[0])), Ownership::WatchOnly);
-}
-
-#[test]
-fn a_locked_wallet_takes_no_import() {
-    let harness = Harness::new();
-    harness.create("w", |options| options.passphrase = Secret::new("p".into()));
-    let (wif, _) = key(1);
-    let view = harness.view();
-    let import = || vec![descriptor(&format!("pkh({})", wif.expose()), |_| {})];
-    assert_eq!(kind_of(view.wallet().import(import())), ErrorKind::WalletLocked);
-    view.wallet().unlock(Secret::new("p".into()), 100).unwrap();
-    assert_eq!(view.wallet().import(import()).unwrap(), [IMPORTED]);
 }
 
 #[test]

@@ -10,11 +10,9 @@ mod history;
 mod imports;
 mod locks;
 mod many;
-mod model;
 mod pruned_funds;
 mod rescans;
 mod rules;
-mod signatures;
 mod wallets;
 
 use std::sync::Arc;
@@ -86,7 +84,6 @@ impl Harness {
         Self::over(ScriptedNode::new())
     }
 
-    /// Wallets on a node.
     fn over(node: Arc<ScriptedNode>) -> Self {
         let dir = scratch();
         let events = Arc::default();

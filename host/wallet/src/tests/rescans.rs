@@ -11,11 +11,11 @@ use outrigger_sdk::testing::StubChain;
 use outrigger_service::chain::BlockRef;
 use outrigger_service::events::{Event, RescanOutcome};
 use outrigger_service::wallet::TxState;
-use outrigger_service::{Chain, ErrorKind, Scope};
+use outrigger_service::{Chain, Scope};
 
 use crate::store::rows::RescanRow;
 
-use super::{Harness, descriptor, elsewhere, foreign, kind_of, spend};
+use super::{Harness, descriptor, elsewhere, foreign, spend};
 
 /// A descriptor of regtest, and its first script.
 const TEXT: &str = "wpkh(cMahea7zqjxrtgAbB7LSGbcQUr1uX1ojuat9jZodMN87JcbXMTcA)";
@@ -68,30 +68,6 @@ fn values(harness: &Harness) -> Vec<u64> {
 fn time_at(harness: &Harness, height: u32) -> u64 {
     let info = harness.chain.block_info(Scope::NONE, BlockRef::Height { height }).unwrap().unwrap();
     u64::from(u32::from_le_bytes(info.header[68..72].try_into().unwrap()))
-}
-
-#[test]
-fn a_rescan_finds_what_was_paid_before_the_import() {
-    let harness = Harness::new();
-    history(&harness.chain);
-    harness.create("w", |options| options.blank = true);
-    let view = harness.view();
-    let wallet = view.wallet();
-    wallet.import(vec![descriptor(TEXT, |_| {})]).unwrap();
-    assert_eq!(harness.view().info().unwrap().transactions, 0);
-    let rescan = wallet.rescan_reserve().unwrap();
-    assert_eq!(kind_of(wallet.rescan_reserve()), ErrorKind::WalletRescanning);
-    assert_eq!(kind_of(wallet.rescan_start(rescan + 1, 1)), ErrorKind::NotFound);
-    // Two hours before the birth time are twelve blocks: the scan begins at the 39th.
-    wallet.rescan_start(rescan, time_at(&harness, 51)).unwrap();
-    assert_eq!(finished(&harness), RescanOutcome::Complete);
-    assert_eq!(values(&harness), [50]);
-    harness.events.lock().clear();
-    let rescan = wallet.rescan_reserve().unwrap();
-    wallet.rescan_start(rescan, 1).unwrap();
-    assert_eq!(finished(&harness), RescanOutcome::Complete);
-    assert_eq!(values(&harness), [10, 50]);
-    assert!(harness.view().info().unwrap().rescan.is_none());
 }
 
 #[test]
@@ -276,34 +252,6 @@ fn a_stop_between_an_import_and_its_rescan_leaves_the_rescan() {
     harness.restart(|_| {});
     assert!(harness.view().info().unwrap().rescan.is_none());
     assert!(harness.events.lock().iter().all(|event| !matches!(event, Event::RescanFinished { .. })));
-}
-
-#[test]
-fn a_rescan_finds_what_waits_in_the_mempool_too() {
-    let harness = Harness::new();
-    harness.create("w", |options| options.blank = true);
-    let payment = spend(&[elsewhere(1)], &[(&script(), 7)]);
-    harness.accept(&payment);
-    let view = harness.view();
-    view.wallet().import(vec![descriptor(TEXT, |_| {})]).unwrap();
-    assert!(harness.transaction(payment.compute_txid()).is_none());
-    let rescan = view.wallet().rescan_reserve().unwrap();
-    view.wallet().rescan_start(rescan, 1).unwrap();
-    assert_eq!(finished(&harness), RescanOutcome::Complete);
-    assert_eq!(harness.known(payment.compute_txid()).state, TxState::InMempool);
-}
-
-#[test]
-fn a_reservation_can_be_given_back() {
-    let harness = Harness::with_wallet();
-    let view = harness.view();
-    let rescan = view.wallet().rescan_reserve().unwrap();
-    assert_eq!(kind_of(harness.manager.unload("w".into(), None)), ErrorKind::WalletRescanning);
-    view.wallet().rescan_release(rescan + 1).unwrap();
-    assert_eq!(kind_of(view.wallet().rescan_reserve()), ErrorKind::WalletRescanning);
-    view.wallet().rescan_release(rescan).unwrap();
-    assert!(!view.wallet().rescan_abort().unwrap());
-    assert_eq!(view.wallet().rescan_reserve().unwrap(), rescan + 1);
 }
 
 #[test]

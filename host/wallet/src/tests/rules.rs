@@ -1,13 +1,11 @@
 //! Rules of Bitcoin Core 29 for the address book, hardened wildcards, the keypool and what the mempool displaces.
 
 use bitcoin::ScriptBuf;
-use outrigger_service::ErrorKind;
 use outrigger_service::events::RescanOutcome;
-use outrigger_service::wallet::{AddressType, Import, ImportOutcome, Ownership, TxState};
-use outrigger_service::wire::Secret;
+use outrigger_service::wallet::{AddressType, Import, ImportOutcome, TxState};
 
 use super::rescans::finished;
-use super::{Harness, descriptor, elsewhere, foreign, kind_of, spend};
+use super::{Harness, descriptor, elsewhere, foreign, spend};
 use crate::write::Write;
 use outrigger_node::events::Removal;
 
@@ -120,19 +118,6 @@ fn importdescriptors_of_a_single_key_with_internal_removes_no_entry() {
 }
 
 #[test]
-fn encryptwallet_of_a_blank_wallet_leaves_imported_descriptors_active() {
-    let harness = Harness::new();
-    harness.create("w", |options| options.blank = true);
-    harness.take(descriptor(&format!("wpkh({XPRV}/0/*)"), |import| {
-        (import.range, import.active) = (Some((0, 9)), true);
-    }));
-    harness.view().wallet().encrypt(Secret::new("p".into())).unwrap();
-    let told = harness.view().descriptors(false).unwrap();
-    assert_eq!(told.iter().map(|told| told.active).collect::<Vec<_>>(), [true]);
-    assert!(harness.view().info().unwrap().blank);
-}
-
-#[test]
 fn createwalletdescriptor_ends_that_a_wallet_is_blank_once_something_is_stored() {
     let harness = Harness::new();
     harness.create("w", |options| options.blank = true);
@@ -148,52 +133,6 @@ fn createwalletdescriptor_ends_that_a_wallet_is_blank_once_something_is_stored()
     assert!(harness.view().info().unwrap().blank);
     assert!(matches!(&add(&format!("wpkh({XPRV}/0/*)"))[..], [ImportOutcome::Imported { .. }]));
     assert!(!harness.view().info().unwrap().blank);
-}
-
-#[test]
-fn encryptwallet_of_an_ordinary_wallet_deactivates_what_was_imported() {
-    let harness = Harness::with_wallet();
-    harness.take(descriptor(&format!("wpkh({XPRV}/0/*)"), |import| {
-        (import.range, import.active) = (Some((0, 9)), true);
-    }));
-    harness.view().wallet().encrypt(Secret::new("p".into())).unwrap();
-    let told = harness.view().descriptors(false).unwrap();
-    let active: Vec<bool> = told.iter().map(|told| told.active).collect();
-    assert_eq!(active, [vec![false; 9], vec![true; 8]].concat());
-    assert_eq!((told[8].range, told[8].next_index), (Some((0, 19)), 0), "it stays ours as it was");
-    assert!(!harness.view().info().unwrap().blank);
-}
-
-#[test]
-fn getaddressinfo_tells_how_a_hardened_wildcard_is_spent_while_the_wallet_is_locked() {
-    let mut harness = Harness::new();
-    harness.create("w", |options| options.blank = true);
-    harness.take(descriptor(&format!("combo({XPRV}/7h/*h)"), |import| import.range = Some((0, 3))));
-    harness.take(descriptor(&format!("wpkh({XPRV}/7h/*h)"), |import| {
-        (import.range, import.active) = (Some((0, 3)), true);
-    }));
-    let parsed = format!("wpkh({XPRV}/7h/*h)");
-    let parsed = crate::descriptors::parse_stored(0, &parsed, bitcoin::Network::Regtest).unwrap();
-    let expected = parsed.expand(5).unwrap().scripts.remove(0);
-    let check = |harness: &Harness| {
-        let info = harness.view().scripts(vec![expected.script_pubkey.clone()]).unwrap().remove(0).unwrap();
-        assert_eq!((info.solvable, info.ownership, info.parents.len()), (true, Ownership::Spendable, 2));
-        assert_eq!(info.descriptor, expected.definite);
-        assert_eq!(info.solving, expected.solving);
-        assert_eq!(info.origins[0].path, "m/7h/5h");
-        let keys = expected.solving.public_keys.clone();
-        assert_eq!(harness.view().available(vec![expected.script_pubkey.clone()], keys).unwrap(), [true]);
-    };
-    check(&harness);
-    harness.view().wallet().encrypt(Secret::new("p".into())).unwrap();
-    check(&harness);
-    harness.restart(|_| {});
-    check(&harness);
-    // Its range is given out, then nothing more can be derived.
-    let draw = || harness.view().wallet().new_address(AddressType::Bech32, false, None);
-    let drawn = (0..20).map(|_| draw().unwrap()).collect::<Vec<_>>();
-    assert_eq!(drawn[5], expected.script_pubkey);
-    assert_eq!(kind_of(draw()), ErrorKind::KeypoolRanOut);
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::thread;
 
 use outrigger_node::{Gap, Node as _};
 use outrigger_service::ErrorKind;
-use outrigger_service::wallet::{AddressType, BalancesQuery};
+use outrigger_service::wallet::BalancesQuery;
 use outrigger_service::wire::Secret;
 
 use super::{Harness, elsewhere, foreign, kind_of, spend};
@@ -46,45 +46,6 @@ fn a_new_wallet_has_the_descriptors_of_bitcoind() {
     assert_eq!((info.keypool_external, info.keypool_internal), (80, 80));
     assert!(!info.blank && info.private_keys_enabled && !info.encrypted);
     assert!(descriptors.iter().all(|info| info.range == Some((0, 19)) && info.next_index == 0));
-}
-
-#[test]
-fn addresses_of_each_kind_are_fresh_and_ours() {
-    let harness = Harness::with_wallet();
-    let view = harness.view();
-    let wallet = view.wallet();
-    let mut scripts = Vec::new();
-    for kind in [AddressType::Legacy, AddressType::P2shSegwit, AddressType::Bech32, AddressType::Bech32m] {
-        for internal in [false, true] {
-            scripts.push(wallet.new_address(kind, internal, (!internal).then(|| "label".into())).unwrap());
-        }
-    }
-    assert!(scripts[0].is_p2pkh() && scripts[2].is_p2sh() && scripts[4].is_p2wpkh() && scripts[6].is_p2tr());
-    let infos = harness.view().scripts(scripts.clone()).unwrap();
-    for (position, info) in infos.into_iter().enumerate() {
-        let info = info.expect("it is known");
-        let internal = position % 2 == 1;
-        assert_eq!((info.internal, info.change, info.label.is_some()), (internal, internal, !internal));
-        assert!(info.solvable && info.parents.len() == 1 && info.origins.len() == 1);
-        assert!(info.origins[0].path.ends_with("/0"), "{}", info.origins[0].path);
-    }
-    scripts.sort();
-    scripts.dedup();
-    assert_eq!(scripts.len(), 8);
-    assert_eq!(harness.view().info().unwrap().keypool_external, 76);
-}
-
-#[test]
-fn the_wallet_of_a_call_is_found_as_bitcoind_finds_it() {
-    let harness = Harness::new();
-    assert_eq!(harness.manager.select(None).err().unwrap().kind, ErrorKind::NoWallet);
-    harness.create("a", |_| {});
-    assert_eq!(harness.manager.select(None).unwrap().info().unwrap().name, "a");
-    harness.create("b/c", |_| {});
-    assert_eq!(harness.manager.select(None).err().unwrap().kind, ErrorKind::WalletNotSpecified);
-    assert_eq!(harness.manager.select(Some("x")).err().unwrap().kind, ErrorKind::WalletNotLoaded);
-    assert_eq!(harness.manager.select(Some("b/c")).unwrap().info().unwrap().name, "b/c");
-    assert_eq!(harness.manager.list(), ["a", "b/c"]);
 }
 
 #[test]
@@ -201,15 +162,6 @@ fn a_restart_loads_what_it_is_told_to() {
     harness.restart(|_| {});
     assert_eq!(harness.manager.list(), ["a"]);
     assert_eq!(harness.manager.directory().unwrap(), ["a", "b", "c"]);
-}
-
-#[test]
-fn a_blank_wallet_has_nothing_to_hand_out() {
-    let harness = Harness::new();
-    harness.create("w", |options| options.blank = true);
-    let refused = harness.view().wallet().new_address(AddressType::Bech32, false, Some(String::new())).unwrap_err();
-    assert_eq!(refused.detail, "Error: This wallet has no available keys");
-    assert!(harness.view().info().unwrap().blank);
 }
 
 #[test]

@@ -1,10 +1,8 @@
 //! Tests of the plugin as a client sees it.
 
 mod hostile;
-mod messages;
 mod order;
 mod outputs;
-mod recordings;
 
 use bitcoin::absolute::LockTime;
 use bitcoin::consensus::encode::serialize_hex;

@@ -43,6 +43,27 @@ fn importprivkey_spends_what_dumpprivkey_told_and_importpubkey_watches_it() {
     assert_eq!(start, json!({"start_height": 2, "stop_height": 2}));
     let received = watching.call("getreceivedbyaddress", json!([addresses[1], 1, true]));
     assert_eq!(received.to_string(), "50.00000000");
+    let balances = watching.call("getbalances", json!([]));
+    let trusted = ["mine", "watchonly"].map(|part| balances[part]["trusted"].to_string());
+    assert_eq!(trusted, ["0.00000000", "100.00000000"]);
+    let balances = [json!([]), json!(["*", 0, false]), json!(["*", 0, true])];
+    let balances = balances.map(|arguments| watching.call("getbalance", arguments).to_string());
+    assert_eq!(balances, ["0.00000000", "0.00000000", "100.00000000"]);
+    // A wallet without private keys has no others, and counts them without being asked.
+    host.client().call("createwallet", json!(["public", true]));
+    let mut public = host.client().wallet("public");
+    public.call("importaddress", json!([addresses[1]]));
+    let txid = public.call("listunspent", json!([]))[0]["txid"].clone();
+    assert_eq!(public.call("gettransaction", json!([txid]))["amount"].to_string(), "50.00000000");
+    assert_eq!(public.call("getbalance", json!([])).to_string(), "50.00000000");
+    // A label counts as watched where the last of its addresses is.
+    first.call("setlabel", json!([addresses[0], "both"]));
+    first.call("importaddress", json!([ADDRESS, "both"]));
+    let listed = first.call("listreceivedbyaddress", json!([1, false, true, "", true]));
+    let last = listed.as_array().unwrap().iter().rfind(|entry| entry["label"] == "both").unwrap().clone();
+    let labels = first.call("listreceivedbylabel", json!([1, false, true, true]));
+    let label = labels.as_array().unwrap().iter().find(|entry| entry["label"] == "both").unwrap();
+    assert_eq!(label.get("involvesWatchonly"), last.get("involvesWatchonly"));
     let signed = first.call("signmessage", json!([addresses[0], "hello"]));
     assert_eq!(host.client().call("verifymessage", json!([addresses[0], signed, "hello"])), true);
 }

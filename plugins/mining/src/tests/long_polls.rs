@@ -16,25 +16,6 @@ fn eventually(call: &PendingCall) -> Option<Result<Value, RpcError>> {
 }
 
 #[test]
-fn getblocktemplate_longpoll_ends_at_once_at_a_new_tip() {
-    let host = StubHost::new();
-    let plugin = start(&host);
-    let id = template(&plugin)["longpollid"].clone();
-    let waiting = [long_poll(&plugin, id.clone()), long_poll(&plugin, json!(true))];
-    let without_segwit = plugin.begin("getblocktemplate", json!([{"longpollid": id.clone()}]));
-    assert!(waiting.iter().all(|call| call.answer().is_none()) && without_segwit.answer().is_none());
-    let hash = host.chain.mine(vec![]);
-    plugin.tell(Event::TipChanged { hash, height: 1 });
-    for call in &waiting {
-        assert_eq!(call.answer().unwrap().unwrap()["previousblockhash"], json!(hash));
-    }
-    assert_eq!(refusal(without_segwit.answer().unwrap()).0, -8);
-    // The tip of the old id is no longer the best.
-    assert!(long_poll(&plugin, id).answer().is_some());
-    plugin.stop();
-}
-
-#[test]
 fn getblocktemplate_longpoll_is_not_ended_by_an_event_that_is_behind() {
     let host = StubHost::new();
     let plugin = start(&host);
@@ -77,20 +58,6 @@ fn getblocktemplate_longpoll_is_forgotten_when_its_client_leaves() {
 }
 
 #[test]
-fn getblocktemplate_longpoll_ends_with_an_error_when_the_host_stops() {
-    let host = StubHost::new();
-    let plugin = start(&host);
-    let id = template(&plugin)["longpollid"].clone();
-    let kept = long_poll(&plugin, id.clone());
-    plugin.tell(Event::ShuttingDown);
-    assert_eq!(refusal(kept.answer().unwrap()), (-9, "Shutting down".into()));
-    // A later quiesce of the instance does not change that.
-    plugin.quiesce();
-    assert_eq!(refusal(long_poll(&plugin, id).answer().unwrap()), (-9, "Shutting down".into()));
-    plugin.stop();
-}
-
-#[test]
 fn getblocktemplate_longpoll_ends_with_a_template_when_the_instance_is_replaced() {
     let host = StubHost::new();
     let plugin = start(&host);
@@ -102,32 +69,5 @@ fn getblocktemplate_longpoll_ends_with_a_template_when_the_instance_is_replaced(
     assert_eq!(kept.answer().unwrap().unwrap()["longpollid"], id);
     assert_eq!(refusal(without_segwit.answer().unwrap()).0, -8);
     assert_eq!(long_poll(&plugin, id.clone()).answer().unwrap().unwrap()["longpollid"], id);
-    plugin.stop();
-}
-
-#[test]
-fn getblocktemplate_longpolls_share_one_template_at_a_new_tip() {
-    const POLLS: u64 = 2_000;
-    let host = StubHost::new();
-    host.mempool.add(spend(OutPoint::new(Txid::all_zeros(), 0)), Amount::from_sat(100));
-    let plugin = start(&host);
-    let id = template(&plugin)["longpollid"].clone();
-    let sink = Arc::new(Sink::default());
-    for token in 1..=POLLS {
-        begin(&plugin, &sink, token, "getblocktemplate", json!([{"rules": ["segwit"], "longpollid": id}]));
-    }
-    assert!(sink.answers.lock().unwrap().is_empty());
-    Plugin::cancel(&*plugin, 7);
-    let hash = host.chain.mine(vec![]);
-    plugin.tell(Event::TipChanged { hash, height: 1 });
-    let answers = sink.answers.lock().unwrap();
-    // The reply of the cancelled one was dropped, which answers it too.
-    assert_eq!(answers.len() as u64, POLLS);
-    assert!(answers[&7].is_err());
-    let first = answers[&1].as_ref().unwrap();
-    assert_eq!(serde_json::from_slice::<Value>(first).unwrap()["previousblockhash"], json!(hash));
-    let same = answers.values().flatten().filter(|answer| Arc::ptr_eq(answer, first)).count();
-    assert_eq!(same as u64, POLLS - 1);
-    drop(answers);
     plugin.stop();
 }

@@ -7,10 +7,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use bitcoin::consensus::{deserialize, serialize};
+use bitcoin::consensus::serialize;
 use bitcoin::hashes::Hash;
-use bitcoin::{Amount, Block, OutPoint, ScriptBuf, Sequence, Transaction, TxIn, TxOut, Txid, Witness, transaction};
-use outrigger_sdk::params::{Params, decode_hex, encode_hex};
+use bitcoin::{Amount, OutPoint, ScriptBuf, Sequence, Transaction, TxIn, TxOut, Txid, Witness, transaction};
+use outrigger_sdk::params::{Params, encode_hex};
 use outrigger_sdk::plugin::ReplySink;
 use outrigger_sdk::service::Scope;
 use outrigger_sdk::service::events::Event;
@@ -48,7 +48,6 @@ fn refusal(outcome: Result<Value, RpcError>) -> (i32, String) {
     (error.code.0, error.message)
 }
 
-/// The answers by token.
 type Answers = HashMap<u64, Result<Arc<Vec<u8>>, RpcError>>;
 
 /// Keeps the answers of calls that are begun by hand, and may say that they are not wanted.
@@ -80,26 +79,6 @@ fn begin(plugin: &MiningPlugin, sink: &Arc<Sink>, token: u64, method: &str, para
     let params = Params(params.as_array().unwrap().clone());
     let call = Call { method, params, scope: Scope(token), deadline: None };
     plugin.call(call, Reply::new(token, sink.clone()));
-}
-
-#[test]
-fn getblocktemplate_empty_template_has_its_keys_in_order() {
-    let host = StubHost::new();
-    let plugin = start(&host);
-    host.handle().chain.set_mock_time(Scope::NONE, 1_700_000_000).unwrap();
-    let genesis = "0f9188f13cb7b2c71f2a335e3a4fc328bf5beb436012afca590b1a11466e2206";
-    let expected = [
-        r#"{"capabilities":["proposal"],"version":536870912,"rules":["csv","!segwit","taproot"],"vbavailable":{},"#,
-        r#""vbrequired":0,"previousblockhash":""#,
-        genesis,
-        r#"","transactions":[],"coinbaseaux":{},"coinbasevalue":5000000000,"longpollid":""#,
-        genesis,
-        r#"0","target":"7fffff0000000000000000000000000000000000000000000000000000000000","mintime":1296688603,"#,
-        r#""mutable":["time","transactions","prevblock"],"noncerange":"00000000ffffffff","sigoplimit":80000,"#,
-        r#""sizelimit":4000000,"weightlimit":4000000,"curtime":1700000000,"bits":"207fffff","height":1,"#,
-        r#""default_witness_commitment":"6a24aa21a9ede2f61c3f71d1defd3fa999dfa36953755c690689799962b48bebd836974e8cf9"}"#,
-    ];
-    assert_eq!(plugin.call_json("getblocktemplate", json!([{"rules": ["segwit"]}])).unwrap(), expected.concat());
 }
 
 #[test]
@@ -156,16 +135,6 @@ fn getblocktemplate_is_made_anew_five_seconds_after_a_change_of_the_mempool() {
 }
 
 #[test]
-fn getblocktemplate_segwit_rule_is_required() {
-    let host = StubHost::new();
-    let plugin = start(&host);
-    let message = "getblocktemplate must be called with the segwit rule set (call with {\"rules\": [\"segwit\"]})";
-    for argument in [json!([]), json!([{}]), json!([{"rules": "segwit"}]), json!([null])] {
-        assert_eq!(refusal(plugin.call("getblocktemplate", argument)), (-8, message.into()));
-    }
-}
-
-#[test]
 fn getblocktemplate_unchanged_is_the_same_bytes() {
     let host = StubHost::new();
     let set_time = |seconds| host.handle().chain.set_mock_time(Scope::NONE, seconds).unwrap();
@@ -207,110 +176,6 @@ fn generatetoaddress_ends_when_nobody_waits_for_it() {
 }
 
 #[test]
-fn generatetoaddress_pays_the_address() {
-    let host = StubHost::new();
-    let plugin = start(&host);
-    let hashes = plugin.call("generatetoaddress", json!([17, ADDRESS])).unwrap();
-    assert_eq!(hashes.as_array().unwrap().len(), 17);
-    let scripts = ["5100", "5200", "6000", "011100"];
-    for (height, script) in [1, 2, 16, 17].into_iter().zip(scripts) {
-        let hash = hashes[height - 1].as_str().unwrap().parse().unwrap();
-        let block: Block = host.chain.get(hash).unwrap();
-        let coinbase = &block.txdata[0];
-        assert_eq!(encode_hex(coinbase.input[0].script_sig.as_bytes()), script);
-        assert!(block.check_merkle_root() && block.check_witness_commitment());
-        assert!(block.header.validate_pow(block.header.target()).is_ok());
-        assert_eq!(
-            encode_hex(coinbase.output[0].script_pubkey.as_bytes()),
-            "0014751e76e8199196d454941c45d1b3a323f1433bd6"
-        );
-    }
-    for (arguments, expected) in
-        [(json!([0, ADDRESS]), json!([])), (json!([-1, ADDRESS]), json!([])), (json!([1, ADDRESS, 0]), json!([]))]
-    {
-        assert_eq!(plugin.call("generatetoaddress", arguments), Ok(expected));
-    }
-    let outcome = plugin.call("generatetoaddress", json!([1, "notanaddress"]));
-    assert_eq!(refusal(outcome), (-5, "Error: Invalid address".into()));
-}
-
-#[test]
-fn generateblock_makes_a_block_of_chosen_transactions() {
-    let host = StubHost::new();
-    let plugin = start(&host);
-    let made = plugin.call("generateblock", json!([ADDRESS, [], false])).unwrap();
-    let block: Block = deserialize(&decode_hex(made["hex"].as_str().unwrap()).unwrap()).unwrap();
-    assert_eq!((json!(block.block_hash()), block.txdata.len()), (made["hash"].clone(), 1));
-    assert_eq!(plugin.host.chain.tip(Scope::NONE).unwrap().height, 0);
-    let made = plugin.call("generateblock", json!(["raw(51)#8lvh9jxk", []])).unwrap();
-    let block = host.chain.get(made["hash"].as_str().unwrap().parse().unwrap()).unwrap();
-    assert_eq!(block.txdata[0].output[0].script_pubkey.as_bytes(), [0x51]);
-    let unknown = "11".repeat(32);
-    for (arguments, code, message) in [
-        (json!(["x", []]), -5, "Error: Invalid address or descriptor".to_owned()),
-        (json!([ADDRESS, [5]]), -3, "JSON value of type number is not of expected type string".into()),
-        (json!([ADDRESS, [unknown]]), -5, format!("Transaction {unknown} not in mempool.")),
-        (
-            json!([ADDRESS, ["zz"]]),
-            -22,
-            "Transaction decode failed for zz. Make sure the tx has at least one input.".into(),
-        ),
-    ] {
-        assert_eq!(refusal(plugin.call("generateblock", arguments)), (code, message));
-    }
-}
-
-#[test]
-fn submitblock_submitheader_and_proposals_are_judged_by_the_chain() {
-    let host = StubHost::new();
-    let plugin = start(&host);
-    let made = plugin.call("generateblock", json!([ADDRESS, [], false])).unwrap();
-    let hex = made["hex"].as_str().unwrap();
-    let propose = |data: &str| plugin.call("getblocktemplate", json!([{"mode": "proposal", "data": data}]));
-    assert_eq!(propose(hex), Ok(Value::Null));
-    assert_eq!(plugin.call("submitblock", json!([hex, {}])), Ok(Value::Null));
-    assert_eq!(plugin.call("submitblock", json!([hex])), Ok(json!("duplicate")));
-    assert_eq!(propose(hex), Ok(json!("duplicate")));
-    for bad in ["", "zz", "00"] {
-        assert_eq!(refusal(propose(bad)), (-22, "Block decode failed".into()));
-        assert_eq!(refusal(plugin.call("submitblock", json!([bad]))), (-22, "Block decode failed".into()));
-    }
-    assert_eq!(refusal(plugin.call("submitblock", json!([5]))).0, -1);
-    let next = plugin.call("generateblock", json!([ADDRESS, [], false])).unwrap();
-    let header = &next["hex"].as_str().unwrap()[..160];
-    assert_eq!(plugin.call("submitheader", json!([header])), Ok(Value::Null));
-    assert_eq!(refusal(plugin.call("submitheader", json!(["zz"]))), (-22, "Block header decode failed".into()));
-    let orphan = format!("04000000{}{}", "33".repeat(32), &header[72..]);
-    let message = format!("Must submit previous header ({}) first", "33".repeat(32));
-    assert_eq!(refusal(plugin.call("submitheader", json!([orphan]))), (-25, message));
-}
-
-#[test]
-fn generatetodescriptor_pays_a_descriptor_of_one_script() {
-    const KEY: &str = "tpubD6NzVbkrYhZ4WaWSyoBvQwbpLkojyoTZPRsgXELWz3Popb3qkjcJyJUGLnL4qHHoQvao8ESaAstxYSnhyswJ76uZPStJRJCTKvosUCJZL5B";
-    let host = StubHost::new();
-    let plugin = start(&host);
-    let hashes = plugin.call("generatetodescriptor", json!([2, "raw(6a)#4mhr9ur5"])).unwrap();
-    assert_eq!(hashes.as_array().unwrap().len(), 2);
-    let tip = host.handle().chain.tip(Scope::NONE).unwrap();
-    assert_eq!((tip.height, json!(tip.hash)), (2, hashes[1].clone()));
-    let raw = host.handle().chain.block(Scope::NONE, tip.hash).unwrap().unwrap();
-    let block: Block = deserialize(&raw).unwrap();
-    assert_eq!(block.txdata[0].output[0].script_pubkey.as_bytes(), [0x6a]);
-    assert_eq!(plugin.call("generatetodescriptor", json!([-1, "raw(6a)"])), Ok(json!([])));
-    // As bitcoind 29 answered.
-    let wrong_checksum = "Provided checksum 'aaaaaaaa' does not match computed checksum '4mhr9ur5'";
-    let ranged = "Ranged descriptor not accepted. Maybe pass through deriveaddresses first?";
-    for (descriptor, code, message) in [
-        ("raw(6a)#aaaaaaaa".to_owned(), -5, wrong_checksum),
-        (format!("wpkh({KEY}/*)"), -8, ranged),
-        (format!("wpkh({KEY}/<0;1>)"), -8, "Multipath descriptor not accepted"),
-    ] {
-        assert_eq!(refusal(plugin.call("generatetodescriptor", json!([1, descriptor]))), (code, message.to_owned()));
-    }
-}
-
-#[test]
 fn getmininginfo_has_the_keys_of_release_29() {
     let host = StubHost::new();
     let plugin = start(&host);
@@ -322,37 +187,6 @@ fn getmininginfo_has_the_keys_of_release_29() {
     assert_eq!(keys, expected.split(' ').collect::<Vec<_>>());
     assert_eq!(info["difficulty"].to_string(), "4.656542373906925e-10");
     assert_eq!(info["next"]["height"], json!(3));
-}
-
-#[test]
-fn getnetworkhashps_is_work_by_time_over_the_blocks_asked_for() {
-    let host = StubHost::new();
-    let plugin = start(&host);
-    let hashes: Vec<_> = (0..4).map(|_| host.chain.mine(vec![])).collect();
-    let time = |height: usize| f64::from(host.chain.get(hashes[height - 1]).unwrap().header.time);
-    // A block of the development chain takes two hashes on average.
-    let rate = |first: usize, last: usize| (2 * (last - first)) as f64 / (time(last) - time(first));
-    for (arguments, expected) in [
-        (json!([2]), rate(2, 4)),
-        (json!([1, 3]), rate(2, 3)),
-        (json!([2, 3]), rate(1, 3)),
-        (json!([3, -1]), rate(1, 4)),
-        (json!([5, 0]), 0.0),
-    ] {
-        let answer = plugin.call("getnetworkhashps", arguments.clone()).unwrap().as_f64().unwrap();
-        assert!((answer - expected).abs() < 1e-12, "{arguments}: {answer}, not {expected}");
-    }
-    // Both reach back to the first block: there are fewer than 120, and as many since the difficulty was last adjusted.
-    let all = plugin.call("getnetworkhashps", json!([])).unwrap();
-    assert_eq!(plugin.call("getnetworkhashps", json!([-1, null])).unwrap(), all);
-    for (arguments, message) in [
-        (json!([0]), "Invalid nblocks. Must be a positive number or -1."),
-        (json!([-2]), "Invalid nblocks. Must be a positive number or -1."),
-        (json!([5, 5]), "Block does not exist at specified height"),
-        (json!([5, -3]), "Block does not exist at specified height"),
-    ] {
-        assert_eq!(refusal(plugin.call("getnetworkhashps", arguments)), (-8, message.into()));
-    }
 }
 
 #[test]
@@ -376,26 +210,61 @@ fn getnetworkhashps_adjusts_difficulty_every_144_blocks() {
         assert_eq!(rate(-1, height).to_string(), told, "at {height}");
     }
     assert_eq!(rate(-1, 143), rate(143, 143));
+    // More blocks than there are reach back to the first, and without a height to the tip.
+    assert_eq!(rate(500, 289), rate(289, 289));
+    assert_eq!(plugin.call("getnetworkhashps", json!([144, -1])).unwrap(), rate(144, 290));
+    assert_eq!(rate(5, 0), json!(0));
 }
 
 #[test]
-fn prioritisetransaction_and_preciousblock_check_their_arguments() {
+fn mining_rpcs_refuse_bad_arguments_in_the_words_of_release_29() {
+    const KEY: &str = "tpubD6NzVbkrYhZ4WaWSyoBvQwbpLkojyoTZPRsgXELWz3Popb3qkjcJyJUGLnL4qHHoQvao8ESaAstxYSnhyswJ76uZPStJRJCTKvosUCJZL5B";
     let host = StubHost::new();
     let plugin = start(&host);
-    let hash = "11".repeat(32);
-    assert_eq!(plugin.call("prioritisetransaction", json!([hash, null, 1000])), Ok(json!(true)));
-    assert_eq!(plugin.call("prioritisetransaction", json!([hash, 0.0, -10])), Ok(json!(true)));
-    assert_eq!(refusal(plugin.call("prioritisetransaction", json!([hash, 1, 10]))).0, -8);
-    let expected = json!({&hash: {"fee_delta": 990, "in_mempool": false}});
-    assert_eq!(plugin.call("getprioritisedtransactions", json!([])), Ok(expected));
-    let transaction = spend(OutPoint::new(Txid::all_zeros(), 0));
-    let txid = transaction.compute_txid();
-    host.mempool.add(transaction, Amount::from_sat(100));
-    assert_eq!(plugin.call("prioritisetransaction", json!([txid, 0, -150])), Ok(json!(true)));
-    assert_eq!(plugin.call("prioritisetransaction", json!([hash, 0, -990])), Ok(json!(true)));
-    let expected = json!({txid.to_string(): {"fee_delta": -150, "in_mempool": true, "modified_fee": -50}});
-    assert_eq!(plugin.call("getprioritisedtransactions", json!([])), Ok(expected));
-    assert_eq!(refusal(plugin.call("preciousblock", json!([hash]))), (-5, "Block not found".into()));
-    let genesis = "0f9188f13cb7b2c71f2a335e3a4fc328bf5beb436012afca590b1a11466e2206";
-    assert_eq!(plugin.call("preciousblock", json!([genesis])), Ok(Value::Null));
+    for _ in 0..4 {
+        host.chain.mine(vec![]);
+    }
+    for arguments in [json!([0, ADDRESS]), json!([-1, ADDRESS]), json!([1, ADDRESS, 0])] {
+        assert_eq!(plugin.call("generatetoaddress", arguments), Ok(json!([])));
+    }
+    assert_eq!(plugin.call("generatetodescriptor", json!([-1, "raw(6a)"])), Ok(json!([])));
+    let (segwit, number) = (
+        "getblocktemplate must be called with the segwit rule set (call with {\"rules\": [\"segwit\"]})",
+        "Invalid nblocks. Must be a positive number or -1.",
+    );
+    let unknown = "11".repeat(32);
+    let absent = format!("Transaction {unknown} not in mempool.");
+    let orphan = format!("04000000{}{}", "33".repeat(32), "00".repeat(44));
+    let no_parent = format!("Must submit previous header ({}) first", "33".repeat(32));
+    let wrong_checksum = "Provided checksum 'aaaaaaaa' does not match computed checksum '4mhr9ur5'";
+    let ranged = "Ranged descriptor not accepted. Maybe pass through deriveaddresses first?";
+    let undecodable = "Transaction decode failed for zz. Make sure the tx has at least one input.";
+    let propose = |data: &str| json!([{"mode": "proposal", "data": data}]);
+    for (method, arguments, code, message) in [
+        ("getblocktemplate", json!([]), -8, segwit),
+        ("getblocktemplate", json!([{}]), -8, segwit),
+        ("getblocktemplate", json!([{"rules": "segwit"}]), -8, segwit),
+        ("getblocktemplate", json!([null]), -8, segwit),
+        ("getblocktemplate", propose(""), -22, "Block decode failed"),
+        ("getblocktemplate", propose("zz"), -22, "Block decode failed"),
+        ("submitblock", json!(["zz"]), -22, "Block decode failed"),
+        ("submitblock", json!(["00"]), -22, "Block decode failed"),
+        ("submitheader", json!(["zz"]), -22, "Block header decode failed"),
+        ("submitheader", json!([orphan]), -25, &no_parent),
+        ("generatetoaddress", json!([1, "notanaddress"]), -5, "Error: Invalid address"),
+        ("generateblock", json!(["x", []]), -5, "Error: Invalid address or descriptor"),
+        ("generateblock", json!([ADDRESS, [5]]), -3, "JSON value of type number is not of expected type string"),
+        ("generateblock", json!([ADDRESS, [unknown]]), -5, &absent),
+        ("generateblock", json!([ADDRESS, ["zz"]]), -22, undecodable),
+        ("generatetodescriptor", json!([1, "raw(6a)#aaaaaaaa"]), -5, wrong_checksum),
+        ("generatetodescriptor", json!([1, format!("wpkh({KEY}/*)")]), -8, ranged),
+        ("generatetodescriptor", json!([1, format!("wpkh({KEY}/<0;1>)")]), -8, "Multipath descriptor not accepted"),
+        ("getnetworkhashps", json!([0]), -8, number),
+        ("getnetworkhashps", json!([-2]), -8, number),
+        ("getnetworkhashps", json!([5, 5]), -8, "Block does not exist at specified height"),
+        ("getnetworkhashps", json!([5, -3]), -8, "Block does not exist at specified height"),
+        ("preciousblock", json!([unknown]), -5, "Block not found"),
+    ] {
+        assert_eq!(refusal(plugin.call(method, arguments.clone())), (code, message.to_owned()), "{method} {arguments}");
+    }
 }

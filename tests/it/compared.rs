@@ -172,6 +172,8 @@ fn createmultisig_and_signmessagewithprivkey_answer_as_bitcoind() {
             ("createmultisig", json!(["1", keys])),
             ("signmessagewithprivkey", json!([wif, "hello"])),
             ("signmessagewithprivkey", json!([wif, ""])),
+            ("signmessagewithprivkey", json!(["91avARGdfge8E4tZfYLoxeJ5sGBdNJQH4kvjJoQFacbgwmaKkrx", "hello"])),
+            ("signmessagewithprivkey", json!(["5HueCGU8rMjxEXxiPuD5BDku4MkFqeZyd4dZ1jvhTVqvbTLvyTJ", "hello"])),
             ("signmessagewithprivkey", json!(["xx", "hello"])),
             ("signmessagewithprivkey", json!([5, "hello"])),
         ],
@@ -262,5 +264,29 @@ fn getblockfilter_answers_as_bitcoind() {
         [json!(["aa", "foo"]), json!([none, "foo"]), json!([none, "basic"]), json!([5])]
             .map(|params| ("getblockfilter", params)),
     );
+    check(&host, &node, &calls);
+}
+
+#[test]
+fn getblock_and_getrawtransaction_and_their_kin_answer_as_bitcoind() {
+    let Some((host, node)) = both() else { return };
+    let mut client = host.client();
+    let mut calls = vec![("getblockcount", json!([])), ("getchaintips", json!([])), ("getchaintxstats", json!([]))];
+    for height in (0..=300).step_by(30) {
+        let (hash, txids) = transactions(&mut client, height);
+        calls.push(("getblockhash", json!([height])));
+        calls.extend([json!([hash]), json!([hash, false])].map(|params| ("getblockheader", params)));
+        for verbosity in [json!(0), json!(false), json!(1), json!(true), json!(2), json!(3)] {
+            calls.push(("getblock", json!([hash, verbosity])));
+        }
+        calls.extend([json!([0, hash]), json!([10, hash])].map(|params| ("getchaintxstats", params)));
+        for txid in txids.iter().take(3) {
+            calls.extend([json!([txid, 0]), json!([txid, 0, false])].map(|params| ("gettxout", params)));
+            for verbosity in [json!(null), json!(true), json!(2)] {
+                calls.push(("getrawtransaction", json!([txid, verbosity])));
+                calls.push(("getrawtransaction", json!([txid, verbosity, hash])));
+            }
+        }
+    }
     check(&host, &node, &calls);
 }

@@ -5,7 +5,7 @@ use bitcoin::{Amount, OutPoint, ScriptBuf, Sequence, Transaction, TxIn, TxOut, T
 use outrigger_sdk::params::encode_hex;
 use outrigger_sdk::service::chain::Coin;
 use outrigger_sdk::testing::{StubHost, TestPlugin};
-use outrigger_sdk::{FeeRate, Plugin, amount};
+use outrigger_sdk::{FeeRate, amount};
 use serde_json::{Value, json};
 
 use crate::ChainPlugin;
@@ -69,13 +69,14 @@ fn funded() -> (StubHost, OutPoint) {
 }
 
 #[test]
-fn getblockheader_and_its_kin_tell_the_chain_as_release_29() {
-    let host = StubHost::new();
+fn getblock_getrawtransaction_and_their_kin_refuse_bad_arguments() {
+    let (host, outpoint) = funded();
     let plugin = start(&host);
-    let tip = host.chain.mine(vec![]);
-    check(&plugin, "getblockcount", &[(json!([]), json!(1))]);
-    check(&plugin, "getbestblockhash", &[(json!([]), json!(tip))]);
-    check(&plugin, "getblockhash", &[(json!([0]), json!(GENESIS)), (json!([1]), json!(tip))]);
+    let confirmed = pay(outpoint, 4_999_990_000, &[0x51]);
+    let (txid, block) = (confirmed.compute_txid(), host.chain.mine(vec![confirmed]));
+    let unconfirmed = pay(OutPoint::new(txid, 0), 1000, &[0x52]);
+    let pending = unconfirmed.compute_txid();
+    host.mempool.add(unconfirmed, Amount::from_sat(500));
     check_refusals(
         &plugin,
         "getblockhash",
@@ -85,105 +86,15 @@ fn getblockheader_and_its_kin_tell_the_chain_as_release_29() {
             (json!([1_u64 << 40]), -1, "JSON integer out of range"),
         ],
     );
-    let header = plugin.call_json("getblockheader", json!([GENESIS])).unwrap();
-    let expected = [
-        r#"{"hash":"0f9188f13cb7b2c71f2a335e3a4fc328bf5beb436012afca590b1a11466e2206","confirmations":2,"height":0,"#,
-        r#""version":1,"versionHex":"00000001","#,
-        r#""merkleroot":"4a5e1e4baab89f3a32518a88c31bc87f618f76673e2cc77ab2127b7afdeda33b","time":1296688602,"#,
-        r#""mediantime":1296688602,"nonce":2,"bits":"207fffff","#,
-        r#""target":"7fffff0000000000000000000000000000000000000000000000000000000000","#,
-        r#""difficulty":4.656542373906925e-10,"#,
-        r#""chainwork":"0000000000000000000000000000000000000000000000000000000000000002","nTx":1,"nextblockhash":""#,
-        &tip.to_string(),
-        r#""}"#,
-    ];
-    assert_eq!(header, expected.concat());
-    let raw = plugin.call("getblockheader", json!([GENESIS, false])).unwrap();
-    assert_eq!(raw.as_str().unwrap().len(), 160);
     let zeros = "0".repeat(64);
     for method in ["getblockheader", "getblock", "invalidateblock", "reconsiderblock"] {
         let name = if method == "getblockheader" { "hash" } else { "blockhash" };
         let short = format!("{name} must be of length 64 (not 3, for 'abc')");
         check_refusals(&plugin, method, &[(json!([zeros]), -5, "Block not found"), (json!(["abc"]), -8, &short)]);
     }
-    let tips = json!([{"height": 1, "hash": tip, "branchlen": 0, "status": "active"}]);
-    check(&plugin, "getchaintips", &[(json!([]), tips)]);
-}
-
-#[test]
-fn getblockchaininfo_has_the_keys_of_release_29_and_catches_up_once() {
-    let host = StubHost::new();
-    let plugin = start(&host);
-    let set_time = |time: u64| plugin.call("setmocktime", json!([time])).unwrap();
-    set_time(1_700_000_000);
-    let info = plugin.call("getblockchaininfo", json!([])).unwrap();
-    let expected = "chain blocks headers bestblockhash bits target difficulty time mediantime verificationprogress \
-        initialblockdownload chainwork size_on_disk pruned warnings";
-    assert_eq!(info["warnings"], json!([]));
-    assert_eq!(keys(&info), expected.split_whitespace().collect::<Vec<_>>());
-    assert_eq!((&info["initialblockdownload"], &info["verificationprogress"]), (&json!(true), &json!(1)));
-    for (time, expected) in [(1_296_688_602 + 86_400, false), (1_700_000_000, false)] {
-        set_time(time);
-        let info = plugin.call("getblockchaininfo", json!([])).unwrap();
-        assert_eq!(info["initialblockdownload"], json!(expected));
-    }
-    let message = "Mocktime must be in the range [0, 9223372036], not -1.";
-    check_refusals(&plugin, "setmocktime", &[(json!([-1]), -8, message)]);
-}
-
-#[test]
-fn getblock_has_four_verbosities() {
-    let (host, outpoint) = funded();
-    let plugin = start(&host);
-    let spending = pay(outpoint, 4_999_990_000, &[0x51]);
-    let hash = host.chain.mine(vec![spending.clone()]);
-    let block = host.chain.get(hash).unwrap();
-    let raw = encode_hex(&bitcoin::consensus::serialize(&block));
-    check(&plugin, "getblock", &[(json!([hash, 0]), json!(raw)), (json!([hash, false]), json!(raw))]);
-    let shown = plugin.call("getblock", json!([hash])).unwrap();
-    assert_eq!(shown["tx"], json!([block.txdata[0].compute_txid(), spending.compute_txid()]));
-    assert_eq!((&shown["size"], &shown["strippedsize"]), (&json!(block.total_size()), &json!(block.total_size())));
-    assert_eq!(keys(&shown)[keys(&shown).len() - 4..], ["strippedsize", "size", "weight", "tx"]);
-    let deep = plugin.call("getblock", json!([hash, 2])).unwrap();
-    assert_eq!(deep["tx"][1]["fee"].to_string(), "0.00010000");
-    assert_eq!(deep["tx"][1]["hex"], json!(hex(&spending)));
-    assert!(deep["tx"][0].get("fee").is_none() && deep["tx"][1]["vin"][0].get("prevout").is_none());
-    let deepest = plugin.call("getblock", json!([hash, 3])).unwrap();
-    let input = &deepest["tx"][1]["vin"][0];
-    assert_eq!(keys(input), ["txid", "vout", "scriptSig", "prevout", "sequence"]);
-    assert_eq!(keys(&input["prevout"]), ["generated", "height", "value", "scriptPubKey"]);
-    assert_eq!(input["prevout"]["value"].to_string(), "50.00000000");
     let message = "JSON value of type string is not of expected type number";
-    check_refusals(&plugin, "getblock", &[(json!([hash, "x"]), -3, message)]);
-}
-
-#[test]
-fn getrawtransaction_finds_in_mempool_chain_and_blocks() {
-    let (host, outpoint) = funded();
-    let plugin = start(&host);
-    let confirmed = pay(outpoint, 4_999_990_000, &[0x51]);
-    let (txid, block) = (confirmed.compute_txid(), host.chain.mine(vec![confirmed.clone()]));
-    let unconfirmed = pay(OutPoint::new(txid, 0), 1000, &[0x52]);
-    host.mempool.add(unconfirmed.clone(), Amount::from_sat(500));
-    let pending = unconfirmed.compute_txid();
-    check(
-        &plugin,
-        "getrawtransaction",
-        &[
-            (json!([txid]), json!(hex(&confirmed))),
-            (json!([pending, false]), json!(hex(&unconfirmed))),
-            (json!([txid, 0, block]), json!(hex(&confirmed))),
-        ],
-    );
-    let shown = plugin.call("getrawtransaction", json!([txid, 2])).unwrap();
-    let expected =
-        "txid hash version size vsize weight locktime vin vout fee hex blockhash confirmations time blocktime";
-    assert_eq!(keys(&shown), expected.split(' ').collect::<Vec<_>>());
-    assert_eq!(shown["confirmations"], json!(1));
-    let shown = plugin.call("getrawtransaction", json!([txid, true, block])).unwrap();
-    assert_eq!((keys(&shown)[0].as_str(), &shown["in_active_chain"]), ("in_active_chain", &json!(true)));
-    let shown = plugin.call("getrawtransaction", json!([pending, 2])).unwrap();
-    assert_eq!(*keys(&shown).last().unwrap(), "hex");
+    check_refusals(&plugin, "getblock", &[(json!([block, "x"]), -3, message)]);
+    check_refusals(&plugin, "gettxout", &[(json!([txid, -1]), -1, "JSON integer out of range")]);
     let (ones, coinbase) = ("11".repeat(32), "4a5e1e4baab89f3a32518a88c31bc87f618f76673e2cc77ab2127b7afdeda33b");
     check_refusals(
         &plugin,
@@ -211,22 +122,24 @@ fn getrawtransaction_finds_in_mempool_chain_and_blocks() {
 }
 
 #[test]
-fn gettxout_counts_the_mempool_unless_told_otherwise() {
-    let (host, outpoint) = funded();
+fn getblockchaininfo_has_the_keys_of_release_29_and_catches_up_once() {
+    let host = StubHost::new();
     let plugin = start(&host);
-    let shown = plugin.call("gettxout", json!([outpoint.txid, 1])).unwrap();
-    assert_eq!(keys(&shown), ["bestblock", "confirmations", "value", "scriptPubKey", "coinbase"]);
-    assert_eq!((shown["value"].to_string(), &shown["coinbase"]), ("50.00000000".into(), &json!(true)));
-    let spending = pay(outpoint, 1000, &[0x51]);
-    host.mempool.add(spending.clone(), Amount::from_sat(500));
-    check(
-        &plugin,
-        "gettxout",
-        &[(json!([outpoint.txid, 1]), Value::Null), (json!([spending.compute_txid(), 9]), Value::Null)],
-    );
-    assert_eq!(plugin.call("gettxout", json!([outpoint.txid, 1, false])).unwrap()["confirmations"], json!(1));
-    assert_eq!(plugin.call("gettxout", json!([spending.compute_txid(), 0])).unwrap()["confirmations"], json!(0));
-    check_refusals(&plugin, "gettxout", &[(json!([outpoint.txid, -1]), -1, "JSON integer out of range")]);
+    let set_time = |time: u64| plugin.call("setmocktime", json!([time])).unwrap();
+    set_time(1_700_000_000);
+    let info = plugin.call("getblockchaininfo", json!([])).unwrap();
+    let expected = "chain blocks headers bestblockhash bits target difficulty time mediantime verificationprogress \
+        initialblockdownload chainwork size_on_disk pruned warnings";
+    assert_eq!(info["warnings"], json!([]));
+    assert_eq!(keys(&info), expected.split_whitespace().collect::<Vec<_>>());
+    assert_eq!((&info["initialblockdownload"], &info["verificationprogress"]), (&json!(true), &json!(1)));
+    for (time, expected) in [(1_296_688_602 + 86_400, false), (1_700_000_000, false)] {
+        set_time(time);
+        let info = plugin.call("getblockchaininfo", json!([])).unwrap();
+        assert_eq!(info["initialblockdownload"], json!(expected));
+    }
+    let message = "Mocktime must be in the range [0, 9223372036], not -1.";
+    check_refusals(&plugin, "setmocktime", &[(json!([-1]), -8, message)]);
 }
 
 #[test]
@@ -362,18 +275,4 @@ fn sendrawtransaction_and_testmempoolaccept_offer_and_try() {
         assert_eq!(plugin.call("sendrawtransaction", json!([hex(&good)])), Ok(json!(txid)));
     }
     assert_eq!(plugin.call("getmempoolinfo", json!([])).unwrap()["size"], json!(2));
-}
-
-#[test]
-fn invalidateblock_and_reconsiderblock_take_a_block_away_and_bring_it_back() {
-    let host = StubHost::new();
-    let plugin = start(&host);
-    let hash = host.chain.mine(vec![]);
-    check(&plugin, "invalidateblock", &[(json!([hash]), Value::Null)]);
-    check(&plugin, "getblockcount", &[(json!([]), json!(0))]);
-    let header = plugin.call("getblockheader", json!([hash])).unwrap();
-    assert_eq!(header["confirmations"], json!(-1));
-    check(&plugin, "reconsiderblock", &[(json!([hash]), Value::Null)]);
-    check(&plugin, "getblockcount", &[(json!([]), json!(1))]);
-    plugin.quiesce();
 }

@@ -65,6 +65,8 @@ fn importmulti_bad_timestamp_fails_before_anything_is_stored() {
     let message = "Expected number or \"now\" timestamp value for key. got type string";
     refused(&harness, "importmulti", requests, -3, message);
     refused(&harness, "importmulti", json!([[address(ADDRESS, json!(1.5))]]), -1, "JSON integer out of range");
+    let message = "Expected number or \"now\" timestamp value for key. got type null";
+    refused(&harness, "importmulti", json!([[address(ADDRESS, json!(null))]]), -3, message);
     assert_eq!(harness.stored_count(), 0);
 }
 

@@ -119,18 +119,6 @@ fn importdescriptors_stores_what_was_asked() {
 }
 
 #[test]
-fn importdescriptors_of_public_keys_suits_a_wallet_without_private_keys() {
-    let harness = Harness::watch_only();
-    check(&harness, json!({"desc": desc("tr(TPUB/0/*)"), "range": 1}), &success(&[]));
-    check(
-        &harness,
-        json!({"desc": desc("addr(mrCDrCybB6J1vRfbwM5hemdJz73FwDBC8r)"), "label": "watched"}),
-        &success(&[]),
-    );
-    assert_eq!(harness.stored_descriptor().text.expose(), desc("addr(mrCDrCybB6J1vRfbwM5hemdJz73FwDBC8r)"));
-}
-
-#[test]
 fn importdescriptors_missing_private_keys_draw_a_warning() {
     let harness = Harness::new();
     let request = json!({"desc": desc("wsh(multi(1,TPRV/1,KEY))")});

@@ -93,43 +93,6 @@ fn importmulti_scripts_are_checked_in_order() {
     refused(json!({"scriptPubKey": K_PKH, "pubkeys": [1]}), -1, MALFORMED);
 }
 
-#[test]
-fn importmulti_script_alone_is_watched_without_a_warning() {
-    let harness = Harness::new();
-    for watch_only in [false, true] {
-        check(
-            &harness,
-            json!({"scriptPubKey": K_PKH, "watchonly": watch_only, "label": "l", "timestamp": -4}),
-            &success(&[]),
-        );
-        let keys = harness.stored_keys();
-        assert!(!keys.solving_data);
-        assert_eq!((keys.label.as_str(), keys.timestamp, keys.internal), ("l", 1, false));
-        assert_eq!(keys.script_pubkeys.len(), 1);
-    }
-    check(&harness, json!({"scriptPubKey": "51", "internal": true}), &success(&[]));
-    assert!(harness.stored_keys().internal);
-    let address = json!({"address": "mrCDrCybB6J1vRfbwM5hemdJz73FwDBC8r"});
-    check(&harness, json!({"scriptPubKey": address}), &success(&[]));
-    assert_eq!(harness.stored_keys().script_pubkeys[0].to_hex_string(), K_PKH);
-}
-
-#[test]
-fn importmulti_watchonly_is_held_against_the_keys() {
-    let harness = Harness::new();
-    check(&harness, json!({"scriptPubKey": K_PKH, "pubkeys": [K]}), &success(&[MISSING]));
-    assert_eq!(harness.stored_keys().public_keys.len(), 1);
-    check(&harness, json!({"scriptPubKey": K_PKH, "pubkeys": [K], "watchonly": true}), &success(&[]));
-    check(&harness, json!({"scriptPubKey": K_PKH, "pubkeys": [K], "keys": [K_WIF]}), &success(&[]));
-    let keys = harness.stored_keys();
-    assert_eq!(
-        (keys.public_keys.len(), keys.private_keys.len()),
-        (0, 1),
-        "a public key that is also a private one is that"
-    );
-    check(&harness, json!({"scriptPubKey": K_PKH, "keys": [K_WIF], "watchonly": true}), &success(&[COMPLETE]));
-}
-
 fn non_solvable(reason: &str) -> String {
     format!(
         "Importing as non-solvable: {reason}. If this is intentional, don't provide any keys, pubkeys, witnessscript, or redeemscript."
@@ -190,27 +153,6 @@ fn importmulti_nesting_that_no_script_can_have_is_an_error() {
 }
 
 #[test]
-fn importmulti_scripts_are_stored_as_far_as_they_are_needed() {
-    let harness = Harness::new();
-    check(&harness, json!({"scriptPubKey": K_WPKH, "keys": [K_WIF]}), &success(&[]));
-    assert_eq!(hex(&harness.stored_keys()), [K_WPKH]);
-    let multisig = multisig();
-    let (wsh, both) = (p2wsh(&multisig), json!([K_WIF, K2_WIF]));
-    check(&harness, json!({"scriptPubKey": wsh, "witnessscript": multisig, "keys": both}), &success(&[]));
-    assert_eq!(hex(&harness.stored_keys()), [wsh.as_str(), multisig.as_str()]);
-    check(
-        &harness,
-        json!({"scriptPubKey": p2sh(&wsh), "redeemscript": wsh, "witnessscript": multisig, "keys": [K_WIF]}),
-        &success(&[MISSING]),
-    );
-    let keys = harness.stored_keys();
-    assert_eq!(hex(&keys), [wsh.as_str(), multisig.as_str()]);
-    assert_eq!(keys.private_keys.len(), 1);
-    check(&harness, json!({"scriptPubKey": p2sh(K_WPKH), "redeemscript": K_WPKH, "keys": [K_WIF]}), &success(&[]));
-    assert_eq!(hex(&harness.stored_keys()), [K_WPKH]);
-}
-
-#[test]
 fn importmulti_unneeded_parts_are_ignored_with_a_warning() {
     let harness = Harness::new();
     let request = json!({"scriptPubKey": K_PKH, "keys": [K_WIF, K2_WIF], "redeemscript": "51", "witnessscript": "51"});
@@ -233,24 +175,6 @@ fn importmulti_unneeded_parts_are_ignored_with_a_warning() {
     assert!(harness.stored_keys().solving_data);
     let pk = format!("21{K}ac");
     check(&harness, json!({"scriptPubKey": pk, "keys": [K_WIF]}), &success(&[]));
-}
-
-#[test]
-fn importmulti_private_keys_are_refused_where_they_are_disabled() {
-    let message = "Cannot import private keys to a wallet with private keys disabled";
-    let harness = Harness::watch_only();
-    check(&harness, json!({"scriptPubKey": K_PKH, "keys": [K_WIF]}), &failure(-4, message, &[]));
-    check(
-        &harness,
-        json!({"scriptPubKey": K_PKH, "keys": [K_WIF], "watchonly": true}),
-        &failure(-4, message, &[COMPLETE]),
-    );
-    let desc = with_checksum(&format!("wpkh({TPRV}/*)"));
-    check(&harness, json!({"desc": desc, "range": 1}), &failure(-4, message, &[]));
-    check(&harness, json!({"scriptPubKey": K_PKH, "pubkeys": [K], "keypool": true, "watchonly": true}), &success(&[]));
-    assert!(harness.stored_keys().keypool);
-    let reason = non_solvable("missing redeemscript");
-    check(&harness, json!({"scriptPubKey": p2sh(K_WPKH), "keys": [K_WIF]}), &success(&[&reason]));
 }
 
 #[test]

@@ -5,7 +5,6 @@ mod descriptors;
 mod keys;
 mod pruned_funds;
 mod rescans;
-mod rows;
 mod single;
 
 use outrigger_sdk::descriptor::checksum;

@@ -117,5 +117,13 @@ fn each_rule_has_its_code_and_message() {
             (json!([psbt, [], "x"]), -8, "'x' is not a valid sighash parameter."),
         ],
     );
-    check_refusals(&plugin, "converttopsbt", &[(json!(["00"]), -22, "TX decode failed")]);
+    let signed = TRANSACTION.replace("0100000000ffffffff", "010000000151ffffffff");
+    check_refusals(
+        &plugin,
+        "converttopsbt",
+        &[
+            (json!(["00"]), -22, "TX decode failed"),
+            (json!([signed]), -22, "Inputs must not have scriptSigs and scriptWitnesses"),
+        ],
+    );
 }

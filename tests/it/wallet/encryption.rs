@@ -33,6 +33,9 @@ fn encryptwallet_walletpassphrase_and_walletlock_seal_and_open_the_keys() {
     let listed = wallet.call("listdescriptors", json!([true]));
     let active: Vec<&Value> = listed["descriptors"].as_array().unwrap().iter().map(|d| &d["active"]).collect();
     assert_eq!((active.len(), active.iter().filter(|active| **active == &json!(true)).count()), (16, 8));
+    // Who changes the passphrase by a wrong one locks the wallet.
+    assert_eq!(wallet.refused("walletpassphrasechange", json!(["wrong", "battery staple"])).0, -14);
+    assert_eq!(wallet.call("getwalletinfo", json!([]))["unlocked_until"], json!(0));
     wallet.call("walletpassphrasechange", json!(["correct horse", "battery staple"]));
     wallet.call("walletlock", json!([]));
     assert_eq!(wallet.refused("walletpassphrase", json!(["correct horse", 10])).0, -14);

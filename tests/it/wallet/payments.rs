@@ -198,9 +198,11 @@ fn getbalances_and_listunspent_tell_reused_addresses_apart() {
     let told = r#"{"trusted":1.00000000,"untrusted_pending":0.00000000,"immature":0.00000000,"used":5.00000000}"#;
     assert_eq!(mine, told);
     assert_eq!(careful.call("getbalance", json!(["*", 0, false, false])).to_string(), "6.00000000");
+    assert_eq!(careful.call("getwalletinfo", json!([]))["balance"].to_string(), "1.00000000");
     assert_eq!(careful.call("listunspent", json!([1, 9, [used]]))[0]["reused"], json!(true));
     let elsewhere = json!("bcrt1qqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqdku202");
     assert_eq!(careful.refused("sendtoaddress", json!([elsewhere, 3])), (-6, "Insufficient funds".into()));
+    careful.call("sendmany", json!(["", {elsewhere.as_str().unwrap(): 1.5}]));
     careful.call("sendtoaddress", json!([elsewhere, 3, "", "", false, true, null, "unset", false]));
 }
 

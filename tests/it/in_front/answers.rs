@@ -1,0 +1,79 @@
+//! What a wallet of the host and one of the node with the same keys tell of their addresses, coins and balances: the same.
+
+use serde_json::{Value, json};
+
+use super::ADDRESS;
+use super::twins::Wallets;
+
+/// The answers of both to `getaddressinfo`, without the times at which the wallets were made.
+#[track_caller]
+fn check_address(wallets: &mut Wallets, address: &str) {
+    let [ours, theirs] = wallets.ask("getaddressinfo", &json!([address])).map(|info| {
+        let mut info = info.unwrap();
+        info.as_object_mut().unwrap().shift_remove("timestamp");
+        info.to_string()
+    });
+    assert_eq!(ours, theirs);
+}
+
+#[test]
+fn getaddressinfo_listunspent_and_getbalance_answer_as_the_node() {
+    let Some(mut wallets) = Wallets::start() else { return };
+    let kinds = [("rent", "legacy"), ("rent", "p2sh-segwit"), ("", "bech32"), ("pay", "bech32m")];
+    let addresses = kinds.map(|(label, kind)| wallets.address(label, kind));
+    for address in &addresses {
+        wallets.mine(1, address);
+    }
+    wallets.mine(98, ADDRESS);
+    wallets.check("setlabel", json!([ADDRESS, "theirs"])).unwrap();
+    let pay = json!([addresses[0], 1.5, "", "", false, true, null, "unset", null, 10]);
+    wallets.ours.call("sendtoaddress", pay);
+    for address in addresses.iter().map(String::as_str).chain([ADDRESS, "bcrt1pfeesnyr2tx"]) {
+        check_address(&mut wallets, address);
+    }
+    for depth in [json!(null), json!(-5), json!(0), json!(1), json!(2), json!(101), json!(102)] {
+        wallets.check("getbalance", json!(["*", depth])).unwrap();
+        let coins = json!([depth, null, null, null, {"include_immature_coinbase": true}]);
+        for arguments in [json!([depth]), json!([depth, 101]), json!([depth, 9_999, [addresses[1]]]), coins] {
+            wallets.check("listunspent", arguments).unwrap();
+        }
+    }
+    for options in [
+        json!({"minimumAmount": "49"}),
+        json!({"maximumAmount": "49"}),
+        json!({"maximumCount": 1}),
+        json!({"maximumCount": 0}),
+        json!({"minimumSumAmount": "10"}),
+    ] {
+        wallets.check("listunspent", json!([0, 9_999, [], true, options])).unwrap();
+    }
+    for arguments in [json!([]), json!([""]), json!(["receive"]), json!(["send"]), json!(["refund"])] {
+        wallets.check("listlabels", arguments).unwrap();
+    }
+    for label in ["rent", "", "theirs"] {
+        wallets.check("getaddressesbylabel", json!([label])).unwrap();
+    }
+    let mut told = [&mut wallets.ours, &mut wallets.theirs].map(|wallet| wallet.call("getbalances", json!([])));
+    told.iter_mut().for_each(|balances| drop(balances.as_object_mut().unwrap().shift_remove("lastprocessedblock")));
+    assert_eq!(told[0].to_string(), told[1].to_string());
+}
+
+#[test]
+fn getaddressinfo_describes_scripts_of_several_keys_as_the_node() {
+    let Some(mut wallets) = Wallets::start() else { return };
+    let keys = [
+        "03789ed0bb717d88f7d321a368d905e7430207ebbd82bd342cf11ae157a7ace5fd",
+        "03dbc6764b8884a92e871274b87583e6d5c2a58819473e17e107ef3f6aa5a61626",
+    ];
+    wallets.check("createwallet", json!(["watch", true, true])).unwrap();
+    wallets.ours = wallets.host.client().wallet("watch");
+    wallets.theirs = wallets.host.node.as_ref().unwrap().client().wallet("watch");
+    for form in ["sh(multi(1,{0},{1}))", "wsh(multi(2,{0},{1}))", "sh(wsh(multi(1,{0},{1})))", "tr({0},pk({1}))"] {
+        let text = form.replace("{0}", keys[0]).replace("{1}", keys[1]);
+        let text = wallets.check("getdescriptorinfo", json!([text])).unwrap()["descriptor"].clone();
+        let imported = wallets.check("importdescriptors", json!([[{"desc": text, "timestamp": "now"}]])).unwrap();
+        assert_eq!(imported[0]["success"], Value::Bool(true), "{form}");
+        let address = wallets.check("deriveaddresses", json!([text])).unwrap()[0].clone();
+        check_address(&mut wallets, address.as_str().unwrap());
+    }
+}

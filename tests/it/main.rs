@@ -40,6 +40,7 @@ mod packages;
 mod plugin_control;
 mod plugin_log;
 mod publishing;
+mod refusals;
 mod scaffold;
 mod signing;
 mod single_keys;

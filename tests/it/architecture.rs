@@ -55,7 +55,6 @@ fn architecture_list_of_crates_is_that_of_the_manifests_and_has_no_circle() {
     }
 }
 
-/// The project's pages.
 const PAGES: [&str; 9] = [
     "ARCHITECTURE.md",
     "CONTRIBUTING.md",

@@ -107,7 +107,6 @@ impl Life<'_> {
         Some(template.unwrap())
     }
 
-    /// Submits a transaction.
     fn pay(&mut self) -> Option<()> {
         let index = usize::try_from(self.numbers.below(self.answered.outputs.len() as u64)).unwrap();
         let (outpoint, value) = self.answered.outputs.swap_remove(index);

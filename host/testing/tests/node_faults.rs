@@ -68,7 +68,6 @@ impl Fixture {
     }
 }
 
-/// Waits until something holds.
 fn await_that(what: &str, holds: impl Fn() -> bool) {
     let deadline = Instant::now() + PATIENCE;
     while !holds() {

@@ -51,7 +51,6 @@ fn merkle_root(mut level: Vec<[u8; 32]>) -> [u8; 32] {
     level[0]
 }
 
-/// Work on a template.
 struct Work {
     header: Vec<u8>,
     /// What follows the header.

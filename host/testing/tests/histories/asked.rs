@@ -8,7 +8,6 @@ use serde_json::{Value, json};
 
 use super::world::WALLET;
 
-/// A started plugin.
 pub struct Asked(TestPlugin<HistoryPlugin>);
 
 impl Asked {

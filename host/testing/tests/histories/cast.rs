@@ -31,7 +31,6 @@ pub const ROLES: usize = 11;
 /// The indexes of the scripts of that descriptor.
 pub const INDEXES: [(usize, u32); 2] = [(LOW, 1), (HIGH, 3)];
 
-/// A script.
 pub struct Role {
     pub script: ScriptBuf,
     /// The script of the address that it is shown with, if it has one.
@@ -43,7 +42,6 @@ impl Role {
         Self { address_script: Some(script.clone()), script }
     }
 
-    /// The address.
     pub fn address(&self) -> Option<String> {
         let script = self.address_script.as_ref()?;
         Some(Address::from_script(script, Network::Regtest).unwrap().to_string())

@@ -13,7 +13,6 @@ use super::world::World;
 /// How many histories there are.
 const HISTORIES: u64 = 2000;
 
-/// What a shop knows.
 struct Shop {
     /// What it passes as `blockhash` next.
     last: Option<String>,

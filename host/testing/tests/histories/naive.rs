@@ -19,7 +19,6 @@ impl Named {
         Rc::new(Self { txid: tx.compute_txid(), tx })
     }
 
-    /// What it spends.
     pub fn inputs(&self) -> impl Iterator<Item = OutPoint> {
         let inputs = self.tx.input.iter().map(|input| input.previous_output);
         inputs.filter(|_| !self.tx.is_coinbase())
@@ -47,7 +46,6 @@ pub struct Met {
     pub time: u64,
 }
 
-/// Where a transaction stands.
 pub struct Place {
     pub block: Rc<RawBlock>,
     pub index: usize,
@@ -56,7 +54,6 @@ pub struct Place {
 /// How far ahead of the clock an earlier entry's time may lie, in seconds.
 const AHEAD: u64 = 300;
 
-/// What is known.
 #[derive(Clone, Default)]
 pub struct Naive {
     /// Every block that was ever seen.

@@ -39,7 +39,6 @@ pub const WALLET: &str = "w";
 pub struct World {
     pub host: TestHost<ScriptedNode>,
     pub asked: Asked,
-    /// What the wallet knows.
     pub naive: Naive,
     /// The node's chain and mempool, of which the wallet does not see all while the node fails.
     pub node: Naive,
@@ -172,7 +171,6 @@ impl World {
         }
     }
 
-    /// The wallet's coins.
     pub fn coins(&self) -> Vec<WalletCoin> {
         let (view, mut all, mut after) = (self.view(), Vec::new(), None);
         loop {

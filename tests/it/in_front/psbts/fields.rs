@@ -10,7 +10,6 @@ use super::Both;
 /// A transaction with an input that is on no chain and an output that anyone can spend.
 pub(super) const TRANSACTION: &str = "02000000011111111111111111111111111111111111111111111111111111111111111111\
     0000000000ffffffff01e803000000000000015100000000";
-/// A public key.
 pub(super) const KEY: &str = "0279be667ef9dcbbac55a06295ce870b07029bfcdb2dce28d959f2815b16f81798";
 
 /// The text of a PSBT of these hexadecimal digits.

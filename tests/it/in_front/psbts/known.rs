@@ -12,7 +12,6 @@ use super::super::{ADDRESS, start};
 use super::Both;
 use super::fields::KEY;
 
-/// Other keys.
 const OTHER: &str = "02c6047f9441ed7d6d3045406e95c07cd85c778e4b8cef3ca7abac09b95c709ee5";
 const THIRD: &str = "03f9308a019258c31049344f85f89d5229b531c845836f99b08601f113bce036f9";
 

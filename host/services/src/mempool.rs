@@ -4,8 +4,7 @@ use std::sync::Arc;
 
 use bitcoin::{OutPoint, SignedAmount, Txid};
 use outrigger_service::mempool::{
-    Admission, Candidate, FeeEstimate, MempoolEntry, MempoolInfo, PackageOutcome, Prioritised,
-    RawTransaction,
+    Admission, Candidate, FeeEstimate, MempoolEntry, MempoolInfo, PackageOutcome, Prioritised, RawTransaction,
 };
 use outrigger_service::wire::{Blob, Encoded};
 use outrigger_service::{Mempool, Result, Scope};

@@ -126,8 +126,7 @@ impl Pool {
         let absent: Vec<_> = self.prioritised().into_iter().filter(|one| one.modified_fee.is_none()).collect();
         out.extend(serialize(&VarInt::from(absent.len())));
         absent.iter().for_each(|one| out.extend(serialize(&(one.txid, one.fee_delta.to_sat()))));
-        let unbroadcast: Vec<Txid> =
-            entries.iter().filter(|entry| entry.unbroadcast).map(|entry| entry.txid).collect();
+        let unbroadcast: Vec<Txid> = entries.iter().filter(|entry| entry.unbroadcast).map(|entry| entry.txid).collect();
         out.extend(serialize(&VarInt::from(unbroadcast.len())));
         unbroadcast.iter().for_each(|txid| out.extend(serialize(txid)));
         out

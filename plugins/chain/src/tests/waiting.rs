@@ -5,7 +5,7 @@ use outrigger_sdk::service::events::Event;
 use outrigger_sdk::testing::StubHost;
 use serde_json::json;
 
-use super::{GENESIS, check, check_refusals, funded, pay, start};
+use super::{GENESIS, check_refusals, funded, pay, start};
 
 #[test]
 fn waitforblock_and_its_kin_end_at_a_shutdown_and_when_their_client_leaves() {

@@ -3,8 +3,8 @@
 use std::collections::{BTreeSet, HashSet};
 use std::sync::OnceLock;
 
-use bitcoin::consensus::serialize;
 use bitcoin::Txid;
+use bitcoin::consensus::serialize;
 use outrigger_service::chain::Tip;
 
 use super::{Entry, Offer, Pool, Rejection, Rules, Terms, View};

@@ -69,7 +69,7 @@ fn groups_that_are_disabled_are_gone() {
 }
 
 /// A configuration with the chain, our mining group where `ours` says so, and Acme's.
-fn acme_config(ours: bool, rest: &str) -> tempfile::NamedTempFile {
+pub fn acme_config(ours: bool, rest: &str) -> tempfile::NamedTempFile {
     let acme = built().library("outrigger_acme_mining").display().to_string();
     let mut text = String::from("[[plugins]]\nfile = \"chain\"\ngrants = [\"chain/1\", \"mempool/1\", \"log/1\"]\n");
     if ours {

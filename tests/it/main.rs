@@ -49,3 +49,4 @@ mod users;
 mod vault;
 mod wallet;
 mod wallet_kills;
+mod websocket;

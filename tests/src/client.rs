@@ -7,6 +7,8 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
+use crate::websocket::WebSocket;
+
 /// A reply as it came.
 #[derive(Clone, Debug)]
 pub struct Reply {
@@ -126,6 +128,11 @@ impl Client {
         let stream = TcpStream::connect(self.address).unwrap();
         stream.set_nodelay(true).unwrap();
         stream
+    }
+
+    /// A WebSocket with the client's credentials and path.
+    pub fn websocket(&self) -> WebSocket {
+        WebSocket::open(self.connect(), &self.path, &self.authorization)
     }
 
     /// The request that posts a body with the client's credentials.

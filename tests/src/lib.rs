@@ -17,6 +17,7 @@ pub mod pair;
 mod privileges;
 mod relay;
 mod wait;
+mod websocket;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -34,6 +35,7 @@ pub use host::{Host, HostOptions, groups, isolated};
 pub use privileges::skip_unprivileged;
 pub use relay::{Held, Point, Relay};
 pub use wait::{comes_within, wait_for, wait_until};
+pub use websocket::WebSocket;
 
 /// A recorded data file, as text.
 pub fn data(name: &str) -> String {

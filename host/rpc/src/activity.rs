@@ -7,7 +7,7 @@ use rustix::time::{ClockId, clock_gettime};
 
 use super::limits::Limits;
 
-/// A few milliseconds stale at most, and cheap to read.
+/// Coarse: a few milliseconds stale at most, and cheap to read.
 #[cfg(target_os = "linux")]
 const CLOCK: ClockId = ClockId::MonotonicCoarse;
 #[cfg(not(target_os = "linux"))]
@@ -19,33 +19,36 @@ pub(super) fn now() -> Duration {
     Duration::new(now.tv_sec.try_into().unwrap_or(0), now.tv_nsec.try_into().unwrap_or(0))
 }
 
-/// The activity of one connection.
-pub(super) struct Activity(Mutex<State>);
+pub(super) struct Activity(Mutex<ActivityState>);
 
-struct State {
-    /// When the connection was accepted.
+struct ActivityState {
     began: Duration,
     /// When bytes were last received or sent, or a call last ended.
     last_activity: Duration,
     /// When the first byte of the request head that is being read arrived.
     head_since: Option<Duration>,
-    /// Whether a request is being answered.
     in_call: bool,
-    /// Whether a request framed its body in two ways (see `framing`). It is the last of its connection.
+    /// Whether a request framed its body in two ways (see `framing`). It is the connection's last request.
     ambiguous: bool,
     /// Bytes of the answer that were not sent yet.
     unsent: u64,
 }
 
 impl Activity {
-    /// For a connection that began at `began` and is active now.
+    /// Counts the connection as active now.
     pub(super) fn since(began: Duration) -> Self {
-        let state =
-            State { began, last_activity: now(), head_since: None, in_call: false, ambiguous: false, unsent: 0 };
+        let state = ActivityState {
+            began,
+            last_activity: now(),
+            head_since: None,
+            in_call: false,
+            ambiguous: false,
+            unsent: 0,
+        };
         Self(Mutex::new(state))
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, ActivityState> {
         self.0.lock()
     }
 
@@ -60,7 +63,6 @@ impl Activity {
         }
     }
 
-    /// Bytes were sent.
     pub(super) fn sent(&self, bytes: usize) {
         let now = now();
         let mut state = self.lock();
@@ -91,12 +93,11 @@ impl Activity {
         state.unsent
     }
 
-    /// How many bytes of the answer were not sent yet.
     pub(super) fn unsent(&self) -> u64 {
         self.lock().unsent
     }
 
-    /// Whether a request framed its body in two ways.
+    /// See [`Activity::received`].
     pub(super) fn is_ambiguous(&self) -> bool {
         self.lock().ambiguous
     }
@@ -114,7 +115,7 @@ impl Activity {
     }
 }
 
-impl State {
+impl ActivityState {
     /// When the idle timeout passes, or the header timeout while a head is being read.
     fn inactive_at(&self, limits: &Limits) -> Option<Duration> {
         let idle_until = self.last_activity.checked_add(limits.idle_timeout)?;

@@ -1,8 +1,8 @@
-//! Guessing is slowed by address: wrong credentials cost the address that they came from a while, and one that has used up
-//! its credit waits until further credentials from it are looked at.
+//! Password guessing is slowed by address: wrong credentials delay the next check of that address, once its credit is
+//! used up.
 //!
-//! That further credentials are not looked at, rather than answered late, keeps right ones among many wrong ones from being
-//! known by their speed. A connection that goes on with the credentials which it has shown before is not held up.
+//! The check waits, not the answer. So a guesser cannot tell right credentials from wrong ones by their speed. A
+//! connection that has shown its credentials before is not delayed.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv4Addr};
@@ -12,50 +12,48 @@ use std::time::{Duration, Instant};
 use parking_lot::{Mutex, MutexGuard};
 use tokio::time::sleep;
 
-/// How many wrong credentials of an address are looked at without a pause between them.
+/// How many wrong credentials of an address are checked without a pause.
 pub(super) const CREDIT: u32 = 16;
 
-/// How many requests of an address may wait for their credentials to be looked at. Further ones are refused.
+/// How many requests of an address may wait for the check. Further ones are refused.
 pub(super) const MAX_WAITING: usize = 16;
 
-/// How many addresses are known to have guessed. Beyond, those that come anew count as one.
+/// How many guessing addresses are tracked. Further ones share one entry.
 const MAX_ADDRESSES: usize = 4096;
 
-/// The bits of an IPv6 address that tell one client's network from another's.
+/// The network part of an IPv6 address: one client may have all addresses of a /64.
 const V6_NETWORK: u128 = !0 << 64;
 
-/// The addresses that wrong credentials came from of late.
+/// The addresses that sent wrong credentials lately.
 pub(super) struct Attempts {
-    /// What wrong credentials cost.
+    /// The delay for each wrong attempt.
     delay: Duration,
-    /// How many addresses are noted: while there are none, no request pays for the table.
+    /// How many addresses are tracked. While it is 0, no request locks the table.
     noted: AtomicUsize,
-    /// When all of them will have paid, in milliseconds since `begin`.
+    /// When the last delay ends, in milliseconds since `begin`.
     paid_at: AtomicU64,
     begin: Instant,
     addresses: Mutex<HashMap<IpAddr, Guesser>>,
 }
 
-/// An address that wrong credentials came from.
+/// An address that sent wrong credentials.
 struct Guesser {
-    /// When all its wrong credentials are paid for.
+    /// When its delay ends.
     paid_at: Instant,
     /// How many of its requests wait.
     waiting: usize,
 }
 
-/// Too many requests of an address wait already.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct TooMany;
 
 impl Attempts {
-    /// Wrong credentials cost so long each.
     pub(super) fn new(delay: Duration) -> Self {
         let (noted, paid_at) = (AtomicUsize::new(0), AtomicU64::new(0));
         Self { delay, noted, paid_at, begin: Instant::now(), addresses: Mutex::default() }
     }
 
-    /// Whether nobody has guessed of late.
+    /// Whether no address is delayed.
     pub(super) fn is_quiet(&self) -> bool {
         self.noted.load(Ordering::Relaxed) == 0 || self.is_quiet_at(Instant::now())
     }
@@ -64,7 +62,7 @@ impl Attempts {
         if self.since_begin(now) <= self.paid_at.load(Ordering::Relaxed) {
             return false;
         }
-        // Those who never came back are forgotten here.
+        // Removes addresses that never came back.
         let mut addresses = self.lock();
         self.forget(&mut addresses, now);
         addresses.is_empty()
@@ -74,7 +72,8 @@ impl Attempts {
         u64::try_from(time.saturating_duration_since(self.begin).as_millis()).unwrap_or(u64::MAX)
     }
 
-    /// Notes wrong credentials. How long their answer waits: those of an address are answered one after the other.
+    /// Records wrong credentials. Returns the delay of their answer: wrong attempts of an address are answered one
+    /// after the other.
     pub(super) fn wrong(&self, peer: IpAddr, now: Instant) -> Duration {
         let mut addresses = self.lock();
         let address = self.place(&mut addresses, peer, now);
@@ -86,10 +85,10 @@ impl Attempts {
         pause
     }
 
-    /// Waits until credentials from an address may be looked at.
+    /// Waits until credentials from an address may be checked.
     ///
     /// # Errors
-    /// [`TooMany`] where enough others of that address wait already.
+    /// [`TooMany`] if [`MAX_WAITING`] requests of that address wait already.
     pub(super) async fn wait_for_turn(&self, peer: IpAddr) -> Result<(), TooMany> {
         let mut waiting: Option<Waiting<'_>> = None;
         loop {
@@ -101,7 +100,7 @@ impl Attempts {
         }
     }
 
-    /// How long it is until credentials from an address may be looked at; none where they may now.
+    /// Records wrong credentials. Returns their answer's delay: wrong attempts of an address are answered in turn.
     fn pause(&self, peer: IpAddr, now: Instant) -> Option<Duration> {
         let mut addresses = self.lock();
         let address = network(peer);
@@ -129,7 +128,7 @@ impl Attempts {
         }
     }
 
-    /// Where an address is noted: under its own name while there is room.
+    /// The key of an address: its network, or the shared entry if the table is full.
     fn place(&self, addresses: &mut HashMap<IpAddr, Guesser>, peer: IpAddr, now: Instant) -> IpAddr {
         if addresses.len() >= MAX_ADDRESSES {
             self.forget(addresses, now);
@@ -139,25 +138,23 @@ impl Attempts {
         if has_room { address } else { Ipv4Addr::UNSPECIFIED.into() }
     }
 
-    /// Forgets the addresses that have paid.
     fn forget(&self, addresses: &mut HashMap<IpAddr, Guesser>, now: Instant) {
         addresses.retain(|_, guesser| guesser.paid_at > now || guesser.waiting > 0);
         self.noted.store(addresses.len(), Ordering::Relaxed);
     }
 
-    /// How many requests of all addresses wait.
     #[cfg(test)]
     pub(super) fn waiting(&self) -> usize {
         self.lock().values().map(|guesser| guesser.waiting).sum()
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<IpAddr, Guesser>> {
-        // The table is whole after every operation, so a panic elsewhere cannot have damaged it.
+        // Every operation leaves the table consistent, so poisoning is ignored.
         self.addresses.lock()
     }
 }
 
-/// A request that waits for its credentials to be looked at.
+/// A request that waits for its credentials to be checked.
 struct Waiting<'a> {
     attempts: &'a Attempts,
     address: IpAddr,
@@ -171,7 +168,7 @@ impl Drop for Waiting<'_> {
     }
 }
 
-/// What stands for a client: its address, of IPv6 the network, in which it may have as many addresses as it likes.
+/// The key of a client: its IPv4 address, or its IPv6 network.
 fn network(peer: IpAddr) -> IpAddr {
     match peer.to_canonical() {
         IpAddr::V6(address) => IpAddr::V6((u128::from(address) & V6_NETWORK).into()),

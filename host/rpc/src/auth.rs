@@ -1,7 +1,7 @@
-//! Who is calling: HTTP Basic credentials against the cookie and the configured users.
+//! Authentication: HTTP Basic credentials against the cookie and the configured users.
 //!
-//! Invariants: secrets are compared in constant time, and every user is looked at whether or not one
-//! matched already; clear passwords of configured users are never kept, only their salted HMAC.
+//! Invariants: secrets are compared in constant time, and every user is compared, also after a match. Clear passwords
+//! of configured users are not kept, only their salted HMAC.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -26,7 +26,6 @@ use outrigger_base::client_files::Folders;
 /// Bytes of salt in a user made from a clear password, as bitcoind's `rpcauth.py` takes.
 const SALT_BYTES: usize = 16;
 
-/// A client that has shown valid credentials.
 #[derive(Clone, Debug)]
 pub struct Caller {
     name: Arc<str>,
@@ -38,28 +37,26 @@ pub struct Caller {
 }
 
 impl Caller {
-    /// A caller who may call everything.
     pub fn unrestricted(name: &str) -> Self {
         Self { name: Arc::from(name), allowed: None, wallet: None, folders: None, unknown_methods: false, client: None }
     }
 
-    /// The name of the user.
     pub fn name(&self) -> &Arc<str> {
         &self.name
     }
 
-    /// The caller on a connection.
+    /// Sets the connection.
     pub(super) fn on(mut self, client: Arc<Client>) -> Self {
         self.client = Some(client);
         self
     }
 
-    /// The client that speaks for the caller; none where there is no connection.
+    /// `None` without a connection.
     pub(super) fn client(&self) -> Option<&Arc<Client>> {
         self.client.as_ref()
     }
 
-    /// Where the calls of a request come from, by the wallet that its path names.
+    /// The origin of a request's calls; `wallet` is the wallet in its path.
     pub(super) fn origin(&self, wallet: Option<Arc<str>>) -> Origin {
         Origin {
             wallet,
@@ -72,42 +69,29 @@ impl Caller {
         }
     }
 
-    /// Whether there is a method that the user may not call.
+    /// Whether some method is refused to the user.
     pub(super) fn is_restricted(&self) -> bool {
         self.allowed.is_some()
     }
 
-    /// Whether the user may call `method`.
     pub fn may_call(&self, method: &str) -> bool {
         is_allowed(self.allowed.as_deref(), method)
     }
 }
 
-/// What is wrong with a configured user.
+/// Why a configured user is refused.
 #[derive(Debug, Error, PartialEq, Eq)]
 pub enum RpcUserError {
-    /// Not of the form `NAME:SALT$HMAC`.
     #[error("the rpcauth entry of user {name:?} does not read NAME:SALT$HMAC")]
-    Form {
-        /// What stood before the first colon.
-        name: String,
-    },
-    /// The HMAC is not 64 hex digits.
+    Form { name: String },
     #[error("the HMAC in the rpcauth entry of user {name:?} is not 64 hex digits")]
-    Hmac {
-        /// The user's name.
-        name: String,
-    },
-    /// A name that HTTP Basic cannot carry, or that is taken.
+    Hmac { name: String },
+    /// HTTP Basic cannot carry the name, or it is a duplicate.
     #[error("{name:?} cannot be the name of an RPC user")]
-    Name {
-        /// The name that was given.
-        name: String,
-    },
+    Name { name: String },
 }
 
-/// A user in the manner of bitcoind's `rpcauth`: a name, a salt, and the HMAC-SHA256 of the password
-/// with the salt's text as its key.
+/// A user as in bitcoind's `rpcauth`: a name, a salt, and the HMAC-SHA256 of the password, keyed with the salt's text.
 #[derive(Clone, Debug)]
 pub struct RpcUser {
     caller: Caller,
@@ -117,9 +101,6 @@ pub struct RpcUser {
 
 impl RpcUser {
     /// Reads an `rpcauth` entry, `NAME:SALT$HMAC`.
-    ///
-    /// # Errors
-    /// When the entry is not of that form, its HMAC not 64 hex digits, or the name not usable.
     pub fn from_rpcauth(entry: &str) -> Result<Self, RpcUserError> {
         let (name, secret) = entry.split_once(':').unwrap_or((entry, ""));
         let Some((salt, hmac)) = secret.split_once('$') else {
@@ -129,11 +110,10 @@ impl RpcUser {
         Self::new(name, salt.to_owned(), hmac)
     }
 
-    /// A user with a clear password, as `rpcuser` and `rpcpassword` give it. The password is
-    /// salted and hashed at once.
+    /// A user with a clear password (`rpcuser`, `rpcpassword`). The password is salted and hashed at once.
     ///
     /// # Errors
-    /// When the name is not usable.
+    /// [`RpcUserError::Name`].
     pub fn with_password(name: &str, password: &str) -> Result<Self, RpcUserError> {
         let mut salt = [0_u8; SALT_BYTES];
         OsRng.fill_bytes(&mut salt);
@@ -142,17 +122,15 @@ impl RpcUser {
         Self::new(name, salt, hmac)
     }
 
-    /// The user's name.
     pub fn name(&self) -> &str {
         self.caller.name()
     }
 
-    /// Whether the user may call a method.
     pub fn may_call(&self, method: &str) -> bool {
         self.caller.may_call(method)
     }
 
-    /// The `rpcauth` entry of the user, as a configuration holds it.
+    /// The user's `rpcauth` entry.
     pub fn entry(&self) -> String {
         format!("{}:{}${}", self.caller.name, self.salt, self.hmac.to_lower_hex_string())
     }
@@ -164,21 +142,21 @@ impl RpcUser {
         Ok(Self { caller: Caller::unrestricted(name), salt, hmac })
     }
 
-    /// Narrows the user to `methods`, and what tells of them. Any other is answered HTTP 403.
+    /// Restricts the user to `methods` and to the methods that list them. Others are answered HTTP 403.
     #[must_use]
     pub fn allowing(mut self, methods: impl IntoIterator<Item = String>) -> Self {
         self.caller.allowed = Some(Arc::new(methods.into_iter().collect()));
         self
     }
 
-    /// Keeps the user to one wallet, which its calls go to where they name none.
+    /// Restricts the user to one wallet, which is also the default of its calls.
     #[must_use]
     pub fn confined_to(mut self, wallet: &str) -> Self {
         self.caller.wallet = Some(Arc::from(wallet));
         self
     }
 
-    /// Keeps the files that the user names to some folders.
+    /// Restricts the files that the user may name to some folders.
     #[must_use]
     pub fn keeping_files_in(mut self, folders: &[PathBuf]) -> Self {
         self.caller.folders = Some(Arc::from(folders));
@@ -205,7 +183,7 @@ fn password_hmac(salt: &str, password: &[u8]) -> [u8; 32] {
     Hmac::<sha256::Hash>::from_engine(engine).to_byte_array()
 }
 
-/// Credentials that name nobody: wrong scheme, not base64, unknown user or wrong password.
+/// Wrong scheme, not base64, unknown user or wrong password.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Denied;
 
@@ -216,7 +194,7 @@ pub struct Authenticator {
     users: Vec<RpcUser>,
 }
 
-/// The text `__cookie__:PASSWORD`, kept out of `Debug` and wiped.
+/// The text `__cookie__:PASSWORD`, not shown by `Debug` and wiped on drop.
 struct CookieSecret(Zeroizing<String>);
 
 impl std::fmt::Debug for CookieSecret {
@@ -226,12 +204,12 @@ impl std::fmt::Debug for CookieSecret {
 }
 
 impl Authenticator {
-    /// Accepts nobody, until given a cookie or users.
+    /// Accepts nobody until a cookie or a user is added.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Also accepts who can read `cookie`.
+    /// Also accepts the cookie's credentials.
     #[must_use]
     pub fn with_cookie(mut self, cookie: &CookieFile) -> Self {
         let secret = CookieSecret(cookie.credentials().clone());
@@ -240,14 +218,13 @@ impl Authenticator {
         self
     }
 
-    /// Also accepts `user`.
     #[must_use]
     pub fn with_user(mut self, user: RpcUser) -> Self {
         self.users.push(user);
         self
     }
 
-    /// The caller that `header` speaks for.
+    /// The authenticated user of `header`.
     pub(super) fn check(&self, header: &HeaderValue) -> Result<Caller, Denied> {
         let credentials = basic_credentials(header.as_bytes()).ok_or(Denied)?;
         let colon = credentials.iter().position(|byte| *byte == b':').ok_or(Denied)?;
@@ -282,7 +259,6 @@ fn basic_credentials(header: &[u8]) -> Option<Zeroizing<Vec<u8>>> {
 mod tests {
     use super::*;
 
-    /// A well-formed entry.
     const ENTRY: &str =
         "bob:cb77f0957de88ff388cf817ddbc7273$9eaa166ace0d94a29c6eceb831a42458e93faeb79f895a7ee4ce03f4343f8f55";
 

@@ -19,16 +19,16 @@ use super::proof::{Proof, prove};
 use super::slots::Link;
 use super::websocket::{Conversation, ReadGate};
 
-/// How often it is looked whether a client that has sent more than was read sends no more after that.
+/// How often the socket of a client with unread bytes is checked for the end of its stream.
 const LOOK_BEHIND_UNREAD: Duration = Duration::from_secs(1);
 
-/// How long a long poll goes on when its client has closed its sending side: such a client has mostly gone.
+/// How long a long poll goes on after its client has closed its sending side. Such a client has mostly gone.
 pub const HALF_CLOSED_PATIENCE: Duration = Duration::from_secs(5);
 
-/// What is told the client of a long poll that has ended so.
+/// The error message of such a long poll.
 const HALF_CLOSED: &str = "The client closed its sending side, so its long poll has ended";
 
-/// The answer to a long poll whose client has closed its sending side for [`HALF_CLOSED_PATIENCE`]; one that still reads gets it.
+/// The answer to a long poll whose client closed its sending side [`HALF_CLOSED_PATIENCE`] ago.
 pub fn half_closed() -> RpcError {
     RpcError::new(RpcErrorCode::CLIENT_NOT_CONNECTED, HALF_CLOSED)
 }
@@ -38,9 +38,9 @@ pub struct Client {
     link: Arc<Link>,
     stream: TcpStream,
     activity: Activity,
-    /// What tells the credentials that it has shown from others.
+    /// A proof of the credentials that were accepted.
     proof: OnceLock<Proof>,
-    /// Of a WebSocket.
+    /// Used by a WebSocket.
     gate: ReadGate,
     conversation: Mutex<Option<Conversation>>,
 }
@@ -52,7 +52,7 @@ impl fmt::Debug for Client {
 }
 
 impl Client {
-    /// The client of a connection that began at a time, as [`activity::now`](super::activity::now) counts it.
+    /// `began` is a time of [`activity::now`](super::activity::now).
     pub(super) fn new(link: Arc<Link>, stream: TcpStream, began: Duration) -> Arc<Self> {
         let (activity, proof) = (Activity::since(began), OnceLock::new());
         Arc::new(Self { link, stream, activity, proof, gate: ReadGate::default(), conversation: Mutex::default() })
@@ -74,22 +74,21 @@ impl Client {
         &self.gate
     }
 
-    /// After the answer that is about to be sent, the connection is a WebSocket.
+    /// Makes the connection a WebSocket after the next answer.
     pub(super) fn upgrade(&self, conversation: Conversation) {
         *self.conversation.lock() = Some(conversation);
     }
 
-    /// The conversation of a connection that has become a WebSocket.
+    /// The conversation of a connection that has been upgraded.
     pub(super) fn take_conversation(&self) -> Option<Conversation> {
         self.conversation.lock().take()
     }
 
-    /// Its address.
     pub fn peer(&self) -> IpAddr {
         self.link.peer()
     }
 
-    /// It has shown these credentials, which are right.
+    /// Remembers credentials that were accepted.
     pub(super) fn authenticated_with(&self, credentials: &HeaderValue) {
         if !self.link.is_authenticated() {
             self.proof.get_or_init(|| prove(credentials));
@@ -97,7 +96,7 @@ impl Client {
         }
     }
 
-    /// Whether it has shown these credentials before, and they were right.
+    /// Whether these credentials were accepted on this connection before.
     pub(super) fn has_shown(&self, credentials: &HeaderValue) -> bool {
         self.proof.get().is_some_and(|proof| proof.ct_eq(&prove(credentials)).into())
     }
@@ -107,16 +106,16 @@ impl Client {
         loop {
             match self.stream.ready(Interest::READABLE).await {
                 Ok(ready) if ready.is_read_closed() => return,
-                // What it sent is read after the answer that it waits for.
+                // A pipelined request: it is read after the current answer.
                 Ok(_) => sleep(LOOK_BEHIND_UNREAD).await,
-                // The runtime ends.
+                // The runtime is shutting down.
                 Err(_) => pending().await,
             }
         }
     }
 }
 
-/// Marks a request of a client as being answered, for as long as it lives.
+/// Marks a request as in progress until it is dropped.
 pub(super) struct InCall(Arc<Client>);
 
 impl InCall {
@@ -125,7 +124,7 @@ impl InCall {
         Self(Arc::clone(client))
     }
 
-    /// The request is answered, with so many bytes.
+    /// The request is answered with `bytes` bytes.
     pub(super) fn answered(self, bytes: u64) {
         self.0.activity.end_call(bytes);
     }

@@ -1,7 +1,7 @@
-//! One connection: HTTP/1 over a socket that is watched for signs of life.
+//! One connection: HTTP/1 over a socket whose activity is tracked.
 //!
-//! hyper's only timer for reading heads runs while a kept connection idles as well. Clients hold
-//! connections open between calls, and open some they never use, so the two are told apart here.
+//! hyper's timer for reading heads also runs while a kept connection idles. Clients keep connections open between calls
+//! and open unused ones, so the two timeouts are separate here.
 
 use std::convert::Infallible;
 use std::io::{self, IoSlice};
@@ -32,31 +32,29 @@ use super::limits::Limits;
 use super::slots::ConnectionSlot;
 use super::unread::UnreadReply;
 
-/// How often within the shorter of the timeouts a connection is looked at.
+/// How many times within the shorter timeout a connection is checked.
 const LOOKS_PER_TIMEOUT: u32 = 4;
 
-/// How long a connection beyond the limit may take to read that.
+/// How long a refused connection may take to read the refusal.
 const REFUSAL_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// The most bytes that are read at first; more are read at a time while more come. It bounds the memory that reading touches.
+/// The size of the first read, in bytes. It bounds the memory that an idle connection touches.
 const FIRST_READ: usize = 2048;
 
-/// Replies up to so many bytes are put together before they are sent: that costs less than sending pieces.
+/// Replies up to this many bytes are copied into one buffer: cheaper than a vectored write.
 const COPIED_BYTES: usize = 2048;
 
-/// How long a connection is silent before its client's machine is asked for it, how long for an answer is waited, and how
-/// often it is asked. A machine that is gone is noticed within 20 seconds.
+/// TCP keepalive: idle time, interval and number of probes. A dead peer is noticed within 20 seconds.
 const KEEPALIVE_IDLE: Duration = Duration::from_secs(10);
 const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(3);
 const KEEPALIVE_PROBES: u32 = 3;
 
-/// How long a client's machine may leave unacknowledged what it was sent, or take none of it: what waits to be sent keeps the
-/// system from asking for the machine otherwise. bitcoind gives such clients 30 seconds.
+/// TCP_USER_TIMEOUT: while data waits to be sent, keepalive does not probe. bitcoind gives such clients 30 seconds.
 #[cfg(target_os = "linux")]
 const SEND_TIMEOUT: Duration = Duration::from_secs(18);
 
-/// Serves `stream`, which holds this slot, until either side closes it, it times out or has to make room, or `stopping` turns
-/// true and the call in flight has ended.
+/// Serves `stream`, which holds this slot, until either side closes it, it times out, it is closed for a new
+/// connection, or `stopping` turns true and the call in flight has ended.
 pub(super) async fn serve<S: RpcService>(
     stream: TcpStream,
     slot: ConnectionSlot,
@@ -69,18 +67,18 @@ pub(super) async fn serve<S: RpcService>(
     let (limits, began) = (edge.limits(), now());
     let mut first = [0];
     tokio::select! {
-        // An error means that there is no client any more, which is found out below.
+        // An error means that the client is gone; that is handled below.
         _ = stream.peek(&mut first) => {}
         () = sleep(limits.idle_timeout.min(limits.unauthenticated_timeout)) => return,
         () = slot.0.closed() => return,
         _ = stopping.wait_for(|stopping| *stopping) => return,
     }
-    // Only who says something gets buffers.
+    // Buffers are allocated on the first byte.
     let client = Client::new(slot.0.clone(), stream, began);
     Box::pin(converse(client, edge, stopping)).await;
 }
 
-/// Answers requests, and after an upgrade the messages of a WebSocket.
+/// Serves HTTP, and after an upgrade the WebSocket.
 async fn converse<S: RpcService>(client: Arc<Client>, edge: Arc<Edge<S>>, stopping: watch::Receiver<bool>) {
     serve_http(&client, &edge, stopping.clone()).await;
     if let Some(conversation) = client.take_conversation() {
@@ -109,22 +107,22 @@ async fn serve_http<S: RpcService>(client: &Arc<Client>, edge: &Arc<Edge<S>>, mu
             () = expiry(client, edge.limits()) => {}
             () = reset(client.stream()) => {}
             () = client.link().closed() => {
-                // What waits in the system to be sent is thrown away with the connection.
+                // Bytes in the send buffer are discarded with the connection.
                 if client.activity().unsent() > 0 {
-                    // Where that fails, the system sends it, or gives up in its own time.
+                    // If that fails, the system sends them or times out.
                     let _ = sockopt::set_socket_linger(client.stream(), Some(Duration::ZERO));
                 }
             }
         }
     };
-    // In a set, they are asked only when they have something to say, and not with every request.
+    // A set polls its futures only when they are woken, not with every request.
     let mut lost = FuturesUnordered::from_iter([lost]);
     let mut stop = FuturesUnordered::from_iter([stopping.wait_for(|stopping| *stopping)]);
     tokio::select! {
         biased;
         ended = connection.as_mut() => return log_end(ended),
         _ = lost.next() => return,
-        // An error means that the server itself is gone: the same.
+        // An error means that the server has been dropped, which also stops the connection.
         _ = stop.next() => {}
     }
     connection.as_mut().graceful_shutdown();
@@ -134,28 +132,27 @@ async fn serve_http<S: RpcService>(client: &Arc<Client>, edge: &Arc<Edge<S>>, mu
     }
 }
 
-/// Returns when the client is known to be gone: its machine says so, or says nothing for long. That it sends no more is no
-/// sign of it: it may have closed that side alone and wait for its answer.
+/// Returns when the client is known to be gone: its machine reset the connection or stopped answering. A half-closed
+/// connection does not count: the client may still wait for its answer.
 async fn reset(stream: &TcpStream) {
     if stream.ready(Interest::ERROR).await.is_err() {
-        // The runtime ends.
+        // The runtime is shutting down.
         std::future::pending().await
     }
 }
 
-/// Has the system watch whether the client's machine is still there: while the connection is silent, and while something was
-/// sent on it.
+/// Enables keepalive and the send timeout.
 pub(super) fn watch_peer(stream: &TcpStream) -> io::Result<()> {
     sockopt::set_tcp_keepidle(stream, KEEPALIVE_IDLE)?;
     sockopt::set_tcp_keepintvl(stream, KEEPALIVE_INTERVAL)?;
     sockopt::set_tcp_keepcnt(stream, KEEPALIVE_PROBES)?;
-    // Other systems have limits of their own.
+    // Other systems have their own limits.
     #[cfg(target_os = "linux")]
     sockopt::set_tcp_user_timeout(stream, u32::try_from(SEND_TIMEOUT.as_millis()).unwrap_or(0))?;
     Ok(sockopt::set_socket_keepalive(stream, true)?)
 }
 
-/// Answers the first request on `stream` with the reason why it is not accepted, and closes it.
+/// Answers the first request on `stream` with the reason of the refusal, and closes it.
 pub(super) async fn refuse(stream: TcpStream, limits: &Limits, reason: Refused) {
     let service = service_fn(|_| async { Ok::<_, Infallible>(reason.into_response()) });
     let connection = builder(limits).serve_connection(TokioIo::new(stream), service);
@@ -164,8 +161,8 @@ pub(super) async fn refuse(stream: TcpStream, limits: &Limits, reason: Refused) 
     }
 }
 
-/// HTTP/1 as the clients of bitcoind expect it. Header names are written in title case, as bitcoind
-/// does: some clients match them by hand.
+/// HTTP/1 as bitcoind's clients expect it. Header names are in title case, as bitcoind's: some clients match them by
+/// hand.
 fn builder(limits: &Limits) -> http1::Builder {
     let mut builder = http1::Builder::new();
     builder
@@ -179,7 +176,7 @@ fn builder(limits: &Limits) -> http1::Builder {
 
 fn log_end(ended: hyper::Result<()>) {
     if let Err(error) = ended {
-        // The error may quote what the client sent, so only its kind is told.
+        // The error may quote the request, so only its kind is logged.
         tracing::debug!(
             parse = error.is_parse(),
             incomplete = error.is_incomplete_message(),
@@ -189,7 +186,7 @@ fn log_end(ended: hyper::Result<()>) {
     }
 }
 
-/// Returns when the connection has exceeded its time: to idle, to send a head, or to show credentials.
+/// Returns when the idle, header or authentication timeout has passed.
 async fn expiry(client: &Client, limits: &Limits) {
     let known = limits.idle_timeout.min(limits.header_read_timeout) / LOOKS_PER_TIMEOUT;
     loop {
@@ -202,16 +199,15 @@ async fn expiry(client: &Client, limits: &Limits) {
     }
 }
 
-/// A socket that tells its client's [`Activity`](super::activity::Activity) of the bytes it moves, and that looks for what
-/// comes after an answer.
+/// A socket that reports its traffic to [`Activity`](super::activity::Activity) and spins briefly after an answer.
 struct Watched {
     client: Arc<Client>,
     framing: Framing,
     unread: UnreadReply,
     polling: BusyPollState,
-    /// Whether what was moved last was sent.
+    /// Whether the last operation was a write.
     answered: bool,
-    /// Whether the last read left nothing behind.
+    /// Whether the last read emptied the socket.
     drained: bool,
 }
 
@@ -224,7 +220,7 @@ impl Watched {
 }
 
 impl Watched {
-    /// Reads once. A socket that gave less than was asked for is empty, and counts as that: the next look at it is saved.
+    /// Reads once. A short read means that the socket is empty, which saves the next `read` call.
     fn read(&mut self, buf: &mut ReadBuf<'_>) -> io::Result<()> {
         let room = if self.drained { buf.remaining().min(FIRST_READ) } else { buf.remaining() };
         let (mut read, drained) = (None, &mut self.drained);
@@ -232,7 +228,7 @@ impl Watched {
             let (_, count) = recv(self.client.stream(), buf.initialize_unfilled_to(room), RecvFlags::empty())?;
             read = Some(count);
             *drained = count < room;
-            // None are the end, which stays.
+            // 0 bytes are the end of the stream, which stays readable.
             if *drained && count > 0 { Err(io::ErrorKind::WouldBlock.into()) } else { Ok(()) }
         });
         match read {
@@ -260,7 +256,7 @@ impl AsyncRead for Watched {
                 read => break Poll::Ready(read),
             }
         };
-        // The waker is set by now: what comes while nobody looks wakes the connection.
+        // The waker is registered by now, so bytes that arrive during the spin are not missed.
         if read.is_pending() && std::mem::take(&mut self.answered) {
             let Self { client, polling, .. } = &mut *self;
             read = polling.look(client.stream(), buf).map_or(Poll::Pending, Poll::Ready);
@@ -275,7 +271,7 @@ impl AsyncRead for Watched {
 }
 
 impl Watched {
-    /// Writes as soon as the socket takes something.
+    /// Writes without buffering.
     fn write(
         &mut self,
         cx: &mut Context<'_>,
@@ -327,7 +323,7 @@ impl AsyncWrite for Watched {
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
-        // Nothing is kept back: what there was to send was sent.
+        // There is no buffer, so everything was sent.
         self.unread.sent();
         Poll::Ready(Ok(()))
     }

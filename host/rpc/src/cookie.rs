@@ -1,7 +1,7 @@
-//! The cookie file: a password that lasts for one run, for whoever may read the file.
+//! The cookie file: a password for this run, for those who may read the file.
 //!
-//! Its one line reads `__cookie__:PASSWORD`, without a line end, as bitcoind's does. The file appears
-//! at its path complete and with mode 0600, never in part, and is removed at an orderly stop.
+//! Its one line is `__cookie__:PASSWORD` without a line end, as bitcoind's. The file is renamed into place complete and
+//! with mode 0600, and is removed at an orderly stop.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
@@ -12,19 +12,17 @@ use bitcoin::secp256k1::rand::{RngCore, rngs::OsRng};
 use thiserror::Error;
 use zeroize::{Zeroize, Zeroizing};
 
-/// The user that the cookie file speaks for.
+/// The user of the cookie file.
 pub const COOKIE_USER: &str = "__cookie__";
 
 /// Random bytes in the password.
 const PASSWORD_BYTES: usize = 32;
 
-/// The cookie file could not be put in its place.
+/// The cookie file could not be written.
 #[derive(Debug, Error)]
 #[error("cannot write the RPC cookie file {path}: {source}")]
 pub struct CookieError {
-    /// The file that was being written.
     pub path: PathBuf,
-    /// What the system said.
     pub source: io::Error,
 }
 
@@ -41,10 +39,7 @@ impl std::fmt::Debug for CookieFile {
 }
 
 impl CookieFile {
-    /// Makes a fresh password and writes it to `path`, in the place of what was left there.
-    ///
-    /// # Errors
-    /// When the file cannot be written beside `path` or renamed to it.
+    /// Writes a new password to `path` and replaces an older file.
     pub fn create(path: PathBuf) -> Result<Self, CookieError> {
         let mut password = [0_u8; PASSWORD_BYTES];
         OsRng.fill_bytes(&mut password);
@@ -69,7 +64,7 @@ impl CookieFile {
 
 impl Drop for CookieFile {
     fn drop(&mut self) {
-        // Another host may have put its own there.
+        // Another host may have replaced the file.
         let found = fs::read(&self.path).map(Zeroizing::new);
         if found.is_ok_and(|found| found.as_slice() != self.credentials.as_bytes()) {
             return;
@@ -80,8 +75,8 @@ impl Drop for CookieFile {
     }
 }
 
-/// Writes `content` to a new file that its owner alone may read and write. What an interrupted start
-/// left at `path` is removed first, so that nobody else can hold it open.
+/// Writes `content` to a new file with mode 0600. A file at `path` from an interrupted start is removed first, so that
+/// nobody else can hold it open.
 fn write_private(path: &Path, content: &[u8]) -> io::Result<()> {
     match fs::remove_file(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),

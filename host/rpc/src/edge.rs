@@ -1,7 +1,7 @@
-//! HTTP as bitcoind's clients know it: paths, verbs, credentials, bodies and their limits.
+//! HTTP as bitcoind's clients expect it: paths, verbs, credentials, bodies and their limits.
 //!
-//! Order of the checks, which is bitcoind's: the framing of the request (400), path (400, 404), verb (405),
-//! credentials (401), and only then the body (413).
+//! The order of the checks is bitcoind's: framing (400), path (400, 404), verb (405), credentials (401), and only then
+//! the body (413).
 
 use std::pin::pin;
 use std::sync::atomic::Ordering;
@@ -33,23 +33,22 @@ use super::rest::{REST_ENTRY, REST_PATH, Rest};
 use super::unread::Unread;
 use super::websocket;
 
-/// The longest path, in bytes: bitcoind's limit of a head (`MAX_HEADERS_SIZE`).
+/// The longest path, in bytes: bitcoind's limit for a head (`MAX_HEADERS_SIZE`).
 const MAX_PATH_BYTES: usize = 8192;
 
 /// bitcoind's answer to a verb other than POST.
 const POST_ONLY: &str = "JSONRPC server handles only POST requests";
 
-/// The most bytes of a refused request's body that are read and dropped, so that its connection can be
-/// used again. A longer body closes the connection.
+/// The most bytes of a refused request's body that are read and dropped so that its connection stays usable. A longer
+/// body closes the connection.
 const DISCARD_MAX_BYTES: u64 = 64 * 1024;
 
-/// How long the answer to a refused request waits for the request's body.
+/// How long the answer to a refused request waits for the body.
 const DISCARD_TIMEOUT: Duration = Duration::from_millis(250);
 
-/// The most bytes allocated for a body by its declared length. The buffer of a longer one grows as it arrives.
+/// The most bytes allocated by a body's declared length. A longer body's buffer grows as it arrives.
 const BODY_RESERVE_MAX: usize = 1024 * 1024;
 
-/// Answers HTTP requests.
 pub(super) struct Edge<S> {
     service: S,
     auth: Arc<Authenticator>,
@@ -69,7 +68,7 @@ impl<S: RpcService> Edge<S> {
         Self { service, auth, limits, rest: OnceLock::new(), busy_poll, attempts, unread, figures }
     }
 
-    /// Answers requests of the REST interface by this. Set once; without it there is no such interface.
+    /// Sets the REST interface, once. Without it, `/rest/` does not exist.
     pub(super) fn answer_rest_by(&self, rest: Arc<dyn Rest>) {
         let _ = self.rest.set(rest);
     }
@@ -99,7 +98,6 @@ impl<S: RpcService> Edge<S> {
         &self.service
     }
 
-    /// Answers `request`, which came from `client`.
     pub(super) async fn handle<B>(self: &Arc<Self>, request: Request<B>, client: &Arc<Client>) -> Response<ReplyBody>
     where
         B: Body<Data = Bytes>,
@@ -108,7 +106,7 @@ impl<S: RpcService> Edge<S> {
         let is_chunked = request.body().size_hint().exact().is_none();
         let mut response = self.answer(request, client, is_chunked).await;
         if is_chunked {
-            // RFC 9112, 6.1: a proxy may see the end of the request elsewhere, so the connection ends with it.
+            // RFC 9112, 6.1: a proxy may see the request end elsewhere, so the connection is closed.
             response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
         }
         response
@@ -134,12 +132,12 @@ impl<S: RpcService> Edge<S> {
             Ok((caller, Target::Calls(wallet))) => (caller, wallet),
             Ok((caller, Target::WebSocket(wallet))) => {
                 let origin = caller.origin(wallet);
-                // Boxed: every connection would keep room for it.
+                // Boxed, since every connection reserves room for it.
                 return Box::pin(websocket::accept(self, client, caller, origin, head)).await;
             }
             Ok((caller, Target::Rest(rest))) => {
                 discard(body).await;
-                // Boxed: every connection would keep room for it.
+                // Boxed, since every connection reserves room for it.
                 return Box::pin(get(&**rest, &caller, &head.uri)).await;
             }
             Err(refusal) => {
@@ -161,7 +159,7 @@ impl<S: RpcService> Edge<S> {
         }
     }
 
-    /// Checks the head of a request. Gives its caller and what it is for.
+    /// Checks the head of a request. Returns the user and the target.
     async fn admit(&self, head: &Parts, client: &Arc<Client>) -> Result<(Caller, Target<'_>), RequestError> {
         let target = match self.target_of(&head.uri)? {
             Target::Calls(wallet) if websocket::is_upgrade(head) => Target::WebSocket(wallet),
@@ -186,7 +184,7 @@ impl<S: RpcService> Edge<S> {
             }
             Err(Denied) => {
                 let peer = client.peer();
-                // Programs that watch the log find the client's address in this field.
+                // Programs that watch the log read the client's address from this field.
                 tracing::warn!(%peer, "RPC request with wrong credentials");
                 self.figures.wrong_credentials.fetch_add(1, Ordering::Relaxed);
                 sleep(self.attempts.wrong(peer, Instant::now())).await;
@@ -208,17 +206,16 @@ impl<S: RpcService> Edge<S> {
     }
 }
 
-/// What a request is for.
+/// The target of a request, with the wallet in its path.
 enum Target<'e> {
-    /// Calls, of the wallet that its path names.
+    /// JSON-RPC over HTTP.
     Calls(Option<Arc<str>>),
-    /// A WebSocket, for calls of the wallet that its path names.
+    /// JSON-RPC over a WebSocket.
     WebSocket(Option<Arc<str>>),
     /// The REST interface.
     Rest(&'e Arc<dyn Rest>),
 }
 
-/// Answers a request of the REST interface.
 async fn get(rest: &dyn Rest, caller: &Caller, uri: &Uri) -> Response<ReplyBody> {
     if !caller.may_call(REST_ENTRY) {
         return into_response(envelope::forbidden(caller, REST_ENTRY));
@@ -231,7 +228,7 @@ async fn get(rest: &dyn Rest, caller: &Caller, uri: &Uri) -> Response<ReplyBody>
     response
 }
 
-/// Why a request does not reach the envelope.
+/// Why a request is refused before its body is parsed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum RequestError {
     TwoLengths,
@@ -293,17 +290,16 @@ impl RequestError {
     }
 }
 
-/// Why a connection is not accepted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Refused {
-    /// There are as many connections as allowed.
+    /// The connection limit is reached.
     TooMany,
-    /// Its client's address is not allowed (`-rpcallowip`). bitcoind's answer is the same.
+    /// The client's address is not allowed (`-rpcallowip`). The answer is bitcoind's.
     Network,
 }
 
 impl Refused {
-    /// The answer to its first request, which closes the connection.
+    /// The answer to the first request; it closes the connection.
     pub(super) fn into_response(self) -> Response<ReplyBody> {
         let mut response = into_response(match self {
             Self::TooMany => Reply::text(StatusCode::SERVICE_UNAVAILABLE, "Too many connections"),
@@ -314,10 +310,10 @@ impl Refused {
     }
 }
 
-/// `reply` with its headers. Its length, which the body knows, becomes `Content-Length`.
+/// Adds the headers. `Content-Length` comes from the body.
 fn into_response(reply: Reply) -> Response<ReplyBody> {
     let content_type = match reply.content {
-        // Clients compare the whole value: no character set may follow.
+        // Clients compare the whole value: no charset may follow.
         Content::Json => Some("application/json"),
         Content::Text => Some("text/plain"),
         Content::Empty => None,
@@ -330,8 +326,8 @@ fn into_response(reply: Reply) -> Response<ReplyBody> {
     response
 }
 
-/// The wallet that a path names: none for `/`. All that follows `/wallet/` is the name, slashes and
-/// question marks included, as in bitcoind.
+/// The wallet in a path: `None` for `/`. Everything after `/wallet/` is the name, slashes and question marks included,
+/// as in bitcoind.
 ///
 /// An absolute URI is answered with 404, as in bitcoind, even if it names this host.
 fn wallet_of(uri: &Uri) -> Result<Option<Arc<str>>, RequestError> {
@@ -343,7 +339,7 @@ fn wallet_of(uri: &Uri) -> Result<Option<Arc<str>>, RequestError> {
         return Ok(None);
     }
     let name = path.strip_prefix("/wallet/").ok_or(RequestError::NoSuchPath)?;
-    // A percent sign without two hex digits stands for itself.
+    // A percent sign without two hex digits is literal.
     let name = percent_decode_str(name).collect::<Vec<_>>();
     let name = String::from_utf8(name).unwrap_or_else(|error| no_wallet(error.as_bytes()));
     Ok(Some(Arc::from(name)))
@@ -355,26 +351,25 @@ fn path_of(uri: &Uri) -> Result<&str, RequestError> {
     if path.len() > MAX_PATH_BYTES { Err(RequestError::PathTooLong) } else { Ok(path) }
 }
 
-/// A name that no wallet has, for a name that is not UTF-8: only a call that needs the wallet fails. Its readable part is kept;
-/// the control character cannot be in a wallet's name.
+/// Replaces a name that is not UTF-8 by one that no wallet has, so only a call that needs the wallet fails. It keeps
+/// the readable part and adds a control character, which wallet names cannot contain.
 fn no_wallet(name: &[u8]) -> String {
     String::from_utf8_lossy(name).into_owned() + "\0"
 }
 
-/// Whether `chunked` is the only transfer coding of a request: no other is decoded here.
+/// Whether `chunked` is the only transfer coding. No other is decoded.
 fn is_chunked_alone(headers: &HeaderMap) -> bool {
     let mut codings = headers.get_all(TRANSFER_ENCODING).iter();
     let first = codings.next().is_some_and(|coding| coding.as_bytes().trim_ascii().eq_ignore_ascii_case(b"chunked"));
     first && codings.next().is_none()
 }
 
-/// The length that the head announces; 0 where it announces none. hyper has refused heads whose
-/// length is not a number.
+/// The declared length, else 0. hyper refuses lengths that are not numbers.
 fn declared_length(headers: &HeaderMap) -> u64 {
     headers.get(CONTENT_LENGTH).and_then(|value| value.to_str().ok()).and_then(|value| value.parse().ok()).unwrap_or(0)
 }
 
-/// The whole body. One that arrived in one frame is not copied.
+/// Reads the whole body. A single frame is not copied.
 async fn read_body<B>(
     mut body: impl Body<Data = Bytes, Error = B> + Unpin,
     limits: &Limits,
@@ -401,8 +396,9 @@ async fn read_body<B>(
     Ok(Bytes::from_owner(Assembled(whole)))
 }
 
-/// A body that was assembled from several frames, wiped on drop: a long one may hold many keys. A body in one frame stays in
-/// hyper's memory, which cannot be wiped from here, and one longer than [`BODY_RESERVE_MAX`] leaves copies behind as it grows.
+/// A body assembled from several frames, wiped on drop: it may hold many keys. A body in one frame stays in hyper's
+/// memory, which cannot be wiped from here, and a body longer than [`BODY_RESERVE_MAX`] leaves copies behind as it
+/// grows.
 struct Assembled(BytesMut);
 
 impl AsRef<[u8]> for Assembled {
@@ -417,7 +413,7 @@ impl Drop for Assembled {
     }
 }
 
-/// The next bytes of `body`; none at its end.
+/// The next bytes of `body`; `None` at its end.
 async fn next_data(
     body: &mut (impl Body<Data = Bytes> + Unpin),
     stall_timeout: Duration,
@@ -437,8 +433,8 @@ async fn next_data(
     }
 }
 
-/// Reads and drops a refused request's body, within limits. If the connection is closed while the client
-/// still sends, the client may lose the answer; beyond the limits this is accepted.
+/// Reads and drops a refused request's body, within limits. If the connection is closed while the client still sends,
+/// the client may lose the answer. Beyond the limits this is accepted.
 async fn discard(mut body: impl Body<Data = Bytes> + Unpin) {
     if body.size_hint().lower() > DISCARD_MAX_BYTES {
         return;
@@ -454,7 +450,7 @@ async fn discard(mut body: impl Body<Data = Bytes> + Unpin) {
             }
         }
     };
-    // The answer is the same, whether or not the body was read in time.
+    // A timeout does not change the answer.
     let _in_time = timeout(DISCARD_TIMEOUT, reading).await;
 }
 

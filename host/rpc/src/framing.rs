@@ -1,27 +1,26 @@
-//! Whether a request says in two ways where its body ends.
+//! Detects requests with ambiguous framing (request smuggling).
 //!
-//! A request with both `Content-Length` and `Transfer-Encoding` can be cut in two places, and whoever passes it on may have cut
-//! it in the other one: what one takes for a body is a second request to the other. hyper removes the length before anybody
-//! sees it, so it is looked for in the bytes as they come from the socket. What is found here only refuses requests; hyper
-//! alone decides what a request is.
+//! If a request has both `Content-Length` and `Transfer-Encoding`, a proxy may have ended its body elsewhere, so one
+//! side's body is a second request to the other. hyper drops the length before it shows the headers, so the bytes from
+//! the socket are searched. This module only refuses requests. hyper alone parses them.
 
-/// The longest of the names that are looked for, with its colon.
+/// The longest searched name, with its colon.
 const LONGEST_NAME: usize = CODING.len();
 
 const LENGTH: &[u8] = b"content-length:";
 const CODING: &[u8] = b"transfer-encoding:";
 
-/// Where `Content-Length` differs from `Content-Type` and `Connection`.
+/// The first position at which `Content-Length` differs from `Content-Type` and `Connection`.
 const TELLING: usize = 8;
 
 /// The bytes that are searched for line ends at a time.
 const BLOCK: usize = 32;
 
-/// Follows the requests of one connection, up to the first that has a transfer coding: that one is the last of its connection.
+/// Follows the requests of one connection, up to the first with a transfer coding: that one is the connection's last.
 #[derive(Default)]
 pub(super) struct Framing {
     at: At,
-    /// The beginning of a line that came in an earlier piece: as much of it as tells what it says.
+    /// The beginning of a line from an earlier read, as far as it is needed.
     line: Vec<u8>,
     /// Whether a line of the head was seen that was not empty.
     begun: bool,
@@ -29,19 +28,19 @@ pub(super) struct Framing {
     coded: bool,
 }
 
-/// Where in a request the next byte stands.
+/// The position within a request.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 enum At {
     #[default]
     Head,
-    /// So many bytes before the body's end.
+    /// Bytes left in the body.
     Body(u64),
-    /// Behind the last head of the connection that matters.
+    /// After the last head of the connection.
     Last,
 }
 
 impl Framing {
-    /// Takes the next bytes of the connection. Whether they end a head with both headers.
+    /// Reads the next bytes of the connection. Returns whether they end a head with both headers.
     pub(super) fn take(&mut self, bytes: &[u8]) -> bool {
         let mut rest = bytes;
         loop {
@@ -69,7 +68,7 @@ impl Framing {
         }
     }
 
-    /// Reads lines of a head. How long what it had of the head is, where it ends in these bytes.
+    /// Reads lines of a head. Returns where the head ends in these bytes.
     fn head(&mut self, bytes: &[u8]) -> Option<usize> {
         let mut start = 0;
         let (blocks, rest) = bytes.as_chunks::<BLOCK>();
@@ -96,10 +95,10 @@ impl Framing {
         None
     }
 
-    /// Reads the line from `start` to its line feed at `end`. Whether it ends the head.
+    /// Reads the line from `start` to its line feed at `end`. Returns whether it ends the head.
     #[inline]
     fn line(&mut self, bytes: &[u8], start: usize, end: usize) -> bool {
-        // Most lines say nothing that matters here, which their first byte tells.
+        // The first byte rules out most lines.
         let first = bytes.get(start).map_or(0, u8::to_ascii_lowercase);
         if end > start + 1 && first != b'c' && first != b't' && self.line.is_empty() {
             self.begun = true;
@@ -119,7 +118,7 @@ impl Framing {
             [] | [b'\r'] => return self.begun && self.end_head(),
             [b'c' | b'C', ..] => {
                 if let Some(value) = value_of(LENGTH, line) {
-                    // What is no number ends the connection.
+                    // An invalid number ends the connection.
                     self.length = Some(value.trim_ascii().iter().fold(0, decimal));
                 }
             }
@@ -130,7 +129,7 @@ impl Framing {
         false
     }
 
-    /// The head is whole.
+    /// The head is complete.
     fn end_head(&mut self) -> bool {
         self.begun = false;
         self.at = match self.length {
@@ -144,8 +143,7 @@ impl Framing {
         true
     }
 
-    /// Keeps the beginning of a line for the piece that brings its end: of one that says a length all, of others what tells
-    /// that they do not.
+    /// Keeps the beginning of an incomplete line: all of a line with a length, of others just enough to rule them out.
     fn keep(&mut self, part: &[u8]) {
         self.line.extend_from_slice(part);
         if self.line.len() > LONGEST_NAME && value_of(LENGTH, &self.line).is_none() {
@@ -154,7 +152,7 @@ impl Framing {
     }
 }
 
-/// Where the piece ends that brings the end of the first head with both headers, if the bytes come in pieces of this length.
+/// Where the read of length `piece` ends that completes the first ambiguous head of `bytes`.
 pub fn first_ambiguous_head(bytes: &[u8], piece: usize) -> Option<usize> {
     let mut framing = Framing::default();
     let mut end = 0;
@@ -164,15 +162,15 @@ pub fn first_ambiguous_head(bytes: &[u8], piece: usize) -> Option<usize> {
     })
 }
 
-/// The ends of lines in a block, one bit each.
+/// The line ends of a block, one bit each.
 fn line_ends(block: &[u8; BLOCK]) -> u32 {
     block.iter().enumerate().fold(0, |ends, (index, byte)| ends | u32::from(*byte == b'\n') << index)
 }
 
-/// What follows a name, which has its colon, in a line.
+/// The value of a line with this name; `name` includes the colon.
 fn value_of<'a>(name: &[u8], line: &'a [u8]) -> Option<&'a [u8]> {
     let (start, value) = line.split_at_checked(name.len())?;
-    // Names that begin alike are told apart by a byte.
+    // Names with the same beginning differ in this byte.
     let (told, mark) = (start.get(TELLING)?, name.get(TELLING)?);
     (told.eq_ignore_ascii_case(mark) && start.eq_ignore_ascii_case(name)).then_some(value)
 }

@@ -1,6 +1,6 @@
-//! The bottom of jsonrpsee's middleware stack: turns its requests into calls of the host.
+//! The innermost service of jsonrpsee's middleware stack: turns its requests into calls of the host.
 //!
-//! The response of the stack is the host's own [`Answer`], so that a reply of many megabytes is never copied into jsonrpsee's JSON.
+//! The response type is the host's own [`Answer`], so a reply of many megabytes is never copied into jsonrpsee's JSON.
 
 use std::future::Future;
 use std::net::IpAddr;
@@ -14,46 +14,45 @@ use tokio::task::JoinSet;
 
 use super::dispatch::{Answer, Call, Dispatch, Failure, Origin, Params};
 
-/// What bitcoind says when its work queue is full.
+/// bitcoind's message when its work queue is full.
 pub(super) const OVERLOADED: &str = "Work queue depth exceeded";
 
-/// What stands in a batch for the status 403.
+/// The error message in a batch in place of HTTP 403.
 const FORBIDDEN: &str = "The node does not allow this method";
-/// Of a method of the node that the host does not know.
+/// For a method of the node that the host does not know.
 pub(super) const UNKNOWN_METHOD: &str =
     "The host does not know this method of the node: it takes a user with unknown_methods = \"allow\", or the cookie";
 
-/// A service that the envelope can send requests to: a [`Gateway`], bare or under jsonrpsee layers. A batch holds neighbours whose
-/// methods it [takes together](Self::takes_together), and has an answer for each.
+/// A service for the envelope: a [`Gateway`], bare or under jsonrpsee layers. A batch holds adjacent calls whose
+/// methods it [takes together](Self::takes_together) and returns an answer for each.
 ///
-/// jsonrpsee's `rpc_logger` layer is not for use here: it traces parameters, which carry keys.
+/// Do not use jsonrpsee's `rpc_logger` layer: it traces parameters, which carry keys.
 pub trait RpcService:
     RpcServiceT<MethodResponse = Answer, NotificationResponse = Answer, BatchResponse = Vec<Answer>> + Send + Sync + 'static
 {
-    /// Whether calls of this method are answered together with their neighbours in a batch.
+    /// Whether adjacent calls of this method in a batch are executed together.
     fn takes_together(&self, method: &str) -> bool;
 }
 
-/// What the envelope knows of a request besides what jsonrpsee's type holds; put in its extensions.
+/// The envelope's context of a request, kept in jsonrpsee's extensions.
 #[derive(Clone)]
 pub(super) struct Asked {
-    /// Who makes the call.
     pub origin: Arc<Origin>,
-    /// The body that the parameters are a piece of.
+    /// The body that the parameters are a slice of.
     pub body: Bytes,
     /// Whether it is an element of a batch.
     pub in_batch: bool,
 }
 
 impl Asked {
-    /// The same for an element of a batch.
+    /// The context of an element of a batch.
     pub(super) fn of_batch(&self) -> Self {
         Self { in_batch: true, ..self.clone() }
     }
 }
 
 impl Failure {
-    /// The failure as an error of JSON-RPC, for where HTTP's status cannot tell it.
+    /// The failure as a JSON-RPC error, where there is no HTTP status.
     pub(super) fn into_rpc_error(self) -> RpcError {
         match self {
             Self::Rpc(error) => error,
@@ -64,7 +63,7 @@ impl Failure {
     }
 }
 
-/// The innermost [`RpcServiceT`]: hands each request to the host's [`Dispatch`].
+/// The innermost [`RpcServiceT`]: passes each request to the host's [`Dispatch`].
 #[derive(Debug)]
 pub struct Gateway<D> {
     dispatcher: Arc<D>,
@@ -77,13 +76,12 @@ impl<D> Clone for Gateway<D> {
 }
 
 impl<D: Dispatch> Gateway<D> {
-    /// A gateway to `dispatcher`.
     pub fn new(dispatcher: Arc<D>) -> Self {
         Self { dispatcher }
     }
 }
 
-/// The call that `request` asks for. A request that did not come through the envelope is nobody's, and its parameters are copied.
+/// The call of `request`. Without the envelope's context it has no user, and its parameters are copied.
 fn call_of(request: Request<'_>) -> Call {
     let Request { method, params, mut extensions, .. } = request;
     let nobody = || Asked { origin: Origin::of_user("").into(), body: Bytes::new(), in_batch: false };
@@ -105,11 +103,12 @@ impl<D: Dispatch> RpcServiceT for Gateway<D> {
 
     fn call<'a>(&self, request: Request<'a>) -> impl Future<Output = Answer> + Send + 'a {
         let (dispatcher, call) = (Arc::clone(&self.dispatcher), call_of(request));
-        // Boxed: the layers above move this future, and every connection keeps room for it.
+        // Boxed: the layers above move this future, and every connection reserves room for it.
         Box::pin(async move { dispatcher.dispatch(call).await })
     }
 
-    /// The calls begin at once, also before the future is awaited: the next calls of a long batch run while these are written.
+    /// The calls start before the future is awaited: the next run of a long batch is executed while this one is
+    /// written.
     fn batch<'a>(&self, batch: Batch<'a>) -> impl Future<Output = Vec<Answer>> + Send + 'a {
         let calls: Vec<Call> = batch
             .into_iter()
@@ -133,18 +132,16 @@ impl<D: Dispatch> RpcServiceT for Gateway<D> {
     }
 }
 
-/// Who makes a request, and for which wallet.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct RequestOrigin<'r> {
-    /// The user; empty where the request did not come through the envelope.
+    /// The user; empty without the envelope's context.
     pub user: &'r str,
-    /// The client's address; none where it came over no connection.
+    /// The client's address; `None` without a connection.
     pub peer: Option<IpAddr>,
-    /// The wallet that the path names, else the only one of the user.
+    /// The wallet in the path, else the user's only wallet.
     pub wallet: Option<&'r str>,
 }
 
-/// Who makes a request, for layers above the gateway.
 pub fn origin_of<'r>(request: &'r Request<'_>) -> RequestOrigin<'r> {
     let Some(Asked { origin, .. }) = request.extensions().get() else { return RequestOrigin::default() };
     RequestOrigin {

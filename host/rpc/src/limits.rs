@@ -1,47 +1,44 @@
-//! What one client, or all of them together, may take of the edge.
+//! The limits of the network edge.
 
 use std::time::Duration;
 
-/// The bounds of the network edge, each with what happens beyond it.
+/// The limits of the network edge, and what happens beyond them.
 ///
-/// The timeouts of heads and of idling are looked at a few times within the shorter of the two, so
-/// that requests pay for no timer: a connection may outlast them by a quarter of that.
+/// Header and idle timeouts are checked a few times within the shorter of the two, so that requests need no timer. A
+/// connection may exceed them by a quarter of that time.
 #[derive(Clone, Debug)]
 pub struct Limits {
-    /// Bytes in a request's body. Beyond: HTTP 413 and the connection is closed.
-    /// bitcoind bounds it with `MAX_SIZE`, of the same value.
+    /// Bytes of a request's body. Beyond: HTTP 413 and the connection is closed. The default is bitcoind's `MAX_SIZE`.
     pub max_body_bytes: usize,
-    /// Bytes in a request's line and headers. Beyond: HTTP 431 and the connection is closed.
+    /// Bytes of a request's line and headers. Beyond: HTTP 431 and the connection is closed.
     pub max_header_bytes: usize,
     /// Time from the first byte of a request's head to its last. Beyond: the connection is closed.
     pub header_read_timeout: Duration,
-    /// Time between two parts of a request's body. Beyond: HTTP 408 and the connection is closed.
+    /// Time between two reads of a request's body. Beyond: HTTP 408 and the connection is closed.
     pub body_stall_timeout: Duration,
-    /// Time without a byte moved in either direction while no call is in flight. Beyond: the
-    /// connection is closed. Waiting for an answer, however long, is not idling.
+    /// Time without traffic while no call is in flight. Beyond: the connection is closed. Waiting for an answer is not
+    /// idling.
     pub idle_timeout: Duration,
-    /// Time from a connection's beginning until it has shown credentials. Beyond: the connection is closed.
+    /// Time from accept until the connection has shown credentials. Beyond: the connection is closed.
     pub unauthenticated_timeout: Duration,
-    /// What wrong credentials cost the address that they came from: the next are answered so much later. bitcoind's figure.
+    /// How much each wrong attempt delays the next answer to its address. bitcoind's figure.
     pub wrong_credentials_delay: Duration,
-    /// Bytes of answers that wait for their clients to read, on all connections. Beyond: the connections are reset whose
-    /// clients have taken nothing for the longest time.
+    /// Bytes of unread answers on all connections. Beyond: the connections that have read nothing for the longest time
+    /// are reset.
     pub max_unread_bytes: u64,
-    /// Connections open at once. Beyond: the oldest that has not shown credentials is closed; where there is none, HTTP 503
-    /// for the first request of a further one, then the connection is closed.
+    /// Open connections. Beyond: the oldest connection without credentials is closed; if there is none, a further one
+    /// gets HTTP 503 for its first request and is closed.
     pub max_connections: usize,
     /// Requests in one batch. Beyond: error -32600 (HTTP 400) and nothing of the batch is executed.
     pub max_batch: usize,
-    /// Arrays and objects that a body may nest, the outermost counted. Beyond: error -32700, `Parse
-    /// error`, as bitcoind answers; its JSON parser has the same bound.
+    /// Nesting of arrays and objects in a body, the outermost counted. Beyond: error -32700, `Parse error`; bitcoind's
+    /// parser has the same limit.
     pub max_nesting: usize,
-    /// The origins of web pages that may open a WebSocket. Others: HTTP 403. Clients that are no browsers name no origin.
+    /// The origins of web pages that may open a WebSocket. Others: HTTP 403. Only browsers send an origin.
     pub websocket_origins: Vec<String>,
-    /// Time that calls in flight are given to end at shutdown. Beyond: their connections are closed
-    /// and the calls dropped.
+    /// Time that calls in flight get at shutdown. Beyond: their connections are closed and the calls dropped.
     pub shutdown_grace: Duration,
-    /// Time for which a thread that has answered looks for the connection's next request before it goes to sleep; zero for
-    /// none.
+    /// How long a thread spins for the connection's next request after an answer; zero for no spinning.
     pub busy_poll: Duration,
 }
 

@@ -1,25 +1,24 @@
-//! Which clients are accepted, by their addresses.
+//! The IP allow-list.
 
 use std::net::IpAddr;
 
 use ipnet::IpNet;
 
-/// The IP allow-list. Loopback addresses are always allowed, as with bitcoind's `rpcallowip`.
+/// The IP allow-list. Loopback is always allowed, as with bitcoind's `rpcallowip`.
 #[derive(Clone, Debug, Default)]
 pub struct Peers(Vec<IpNet>);
 
 impl Peers {
-    /// Allows clients of these networks, and of loopback.
+    /// Allows these networks, and loopback.
     pub fn of(networks: Vec<IpNet>) -> Self {
         Self(networks)
     }
 
-    /// Whether only loopback clients are allowed.
     pub fn is_local(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Whether a client with this address is allowed. An IPv4-mapped IPv6 address counts as IPv4.
+    /// An IPv4-mapped IPv6 address counts as IPv4.
     pub fn allows(&self, address: IpAddr) -> bool {
         let address = address.to_canonical();
         address.is_loopback() || self.0.iter().any(|network| network.contains(&address))

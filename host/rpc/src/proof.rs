@@ -1,4 +1,4 @@
-//! What is kept of credentials that were right.
+//! A fingerprint of accepted credentials.
 
 use std::sync::LazyLock;
 
@@ -7,10 +7,9 @@ use http::HeaderValue;
 use secp256k1::rand::RngCore;
 use secp256k1::rand::rngs::OsRng;
 
-/// What tells credentials from others without being them: their HMAC under a key of this process.
+/// The HMAC of credentials under a key of this process.
 pub(super) type Proof = [u8; 32];
 
-/// The proof of an `Authorization` header.
 pub(super) fn prove(header: &HeaderValue) -> Proof {
     static KEY: LazyLock<[u8; 32]> = LazyLock::new(|| {
         let mut key = [0; 32];

@@ -1,4 +1,4 @@
-//! The JSON text of a result, from the dispatch to the socket: bytes, or a stream of known length for what is too long to hold.
+//! The JSON text of a result, from dispatch to socket: bytes, or a stream of known length for long results.
 
 use std::fmt;
 use std::future::poll_fn;
@@ -15,14 +15,13 @@ use parking_lot::Mutex;
 /// The JSON text of a result: one JSON value, on one line. Never empty.
 #[derive(Clone, Debug)]
 pub enum ResultText {
-    /// All of it.
     Bytes(Bytes),
-    /// What is sent to the client as it comes.
+    /// Sent to the client as it is produced.
     Stream(ResultStream),
 }
 
 impl ResultText {
-    /// Its length, in bytes.
+    /// Length in bytes.
     pub(super) fn len(&self) -> u64 {
         match self {
             Self::Bytes(bytes) => bytes.len() as u64,
@@ -30,10 +29,10 @@ impl ResultText {
         }
     }
 
-    /// The text, whole; `None` for one of more than `most` bytes, of which nothing is read.
+    /// The whole text; `None` if it is longer than `most` bytes, without reading any of it.
     ///
     /// # Errors
-    /// A stream that fails.
+    /// The stream's error.
     pub async fn whole(self, most: usize) -> io::Result<Option<Bytes>> {
         if self.len() > most as u64 {
             return Ok(None);
@@ -59,7 +58,7 @@ impl From<Bytes> for ResultText {
     }
 }
 
-/// A result that is not whole yet. Its clones are the same stream: what one has read, none reads again.
+/// A result that is streamed. Clones share the stream.
 #[derive(Clone)]
 pub struct ResultStream {
     length: u64,
@@ -67,8 +66,8 @@ pub struct ResultStream {
 }
 
 impl ResultStream {
-    /// A stream of `length` bytes. A body that fails, or ends before its length, ends the client's connection: its client has the
-    /// beginning of the answer already.
+    /// A stream of `length` bytes. If the body fails or ends early, the connection is closed, since part of the answer
+    /// was sent.
     pub fn new(length: u64, body: impl Body<Data = Bytes, Error = io::Error> + Send + 'static) -> Self {
         Self { length, body: Arc::new(Mutex::new(UnsyncBoxBody::new(body))) }
     }
@@ -81,7 +80,7 @@ impl ResultStream {
             return Poll::Ready(match frame.map(|frame| frame.map(Frame::into_data)) {
                 None => None,
                 Some(Ok(Ok(data))) => Some(Ok(data)),
-                // Trailers say nothing here.
+                // Trailers are ignored.
                 Some(Ok(Err(_))) => continue,
                 Some(Err(error)) => Some(Err(error)),
             });

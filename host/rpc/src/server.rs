@@ -25,37 +25,27 @@ use super::rest::Rest;
 use super::slots::{ConnectionSlot, ConnectionSlots};
 use super::threads::Workers;
 
-/// Connections that are refused with an HTTP answer at one time. Further ones are closed without an answer.
+/// How many connections are refused with an HTTP answer at a time. Further ones are closed without an answer.
 const MAX_REFUSALS: usize = 64;
 
-/// Pause after a failed `accept`, as when file descriptors run out.
+/// Pause after a failed `accept`, for example without free file descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
-/// The server could not be started.
 #[derive(Debug, Error)]
 pub enum ServerError {
-    /// An address cannot be listened on.
     #[error("cannot listen for RPC on {address}: {source}")]
-    Bind {
-        /// The configured address.
-        address: SocketAddr,
-        /// The error of the system.
-        source: io::Error,
-    },
-    /// There is no address to listen on.
+    Bind { address: SocketAddr, source: io::Error },
     #[error("no address to listen for RPC on")]
     Nowhere,
 }
 
-/// How a server ended.
+/// Connections closed because [`Limits::shutdown_grace`] passed, nearly all with a call in flight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Drained {
-    /// Connections that were closed because [`Limits::shutdown_grace`] passed, nearly all with a call
-    /// in flight.
+    /// A listening RPC server.
     pub dropped: usize,
 }
 
-/// A listening RPC server.
 pub struct Server<S> {
     listeners: Vec<TcpListener>,
     addresses: Vec<SocketAddr>,
@@ -71,11 +61,8 @@ impl<S> std::fmt::Debug for Server<S> {
 }
 
 impl<S: RpcService> Server<S> {
-    /// Listens on these addresses; port 0 takes a free one. `may_lack_ipv6`: an IPv6 address that this machine does not have is
-    /// left out, unless no other is left. Connections wait until [`Server::serve`].
-    ///
-    /// # Errors
-    /// When one of the addresses cannot be listened on, or there is none.
+    /// Listens on these addresses; port 0 takes a free port. `may_lack_ipv6`: an IPv6 address that this machine does
+    /// not have is skipped, unless no other is left. Connections wait until [`Server::serve`].
     pub async fn bind(
         wanted: &[SocketAddr],
         may_lack_ipv6: bool,
@@ -95,21 +82,19 @@ impl<S: RpcService> Server<S> {
         self
     }
 
-    /// Answers the requests of the REST interface by this.
     #[must_use]
     pub fn with_rest(self, rest: Arc<dyn Rest>) -> Self {
         self.edge.answer_rest_by(rest);
         self
     }
 
-    /// Serves connections on these threads. Without any, the runtime that accepts them serves them.
+    /// Serves connections on these threads, by default on the runtime that accepts them.
     #[must_use]
     pub fn with_workers(mut self, workers: Workers) -> Self {
         self.workers = workers;
         self
     }
 
-    /// The live counters of the edge.
     pub fn figures(&self) -> Arc<EdgeFigures> {
         self.edge.figures().clone()
     }
@@ -119,15 +104,15 @@ impl<S: RpcService> Server<S> {
         &self.edge
     }
 
-    /// The bound addresses, with their actual ports; at least one.
+    /// The bound addresses with their actual ports; at least one.
     pub fn local_addrs(&self) -> &[SocketAddr] {
         &self.addresses
     }
 
-    /// Serves until `shutdown` completes. Then it accepts no more connections, closes idle ones, answers
-    /// the calls in flight, and drops those that have not ended within [`Limits::shutdown_grace`].
+    /// Serves until `shutdown` completes. Then it accepts no more connections, closes idle ones, answers the calls in
+    /// flight, and drops those that exceed [`Limits::shutdown_grace`].
     ///
-    /// The dispatcher should end long polls when shutdown begins, or they use up the whole grace time.
+    /// The dispatcher should end long polls when shutdown begins, or they use up the grace time.
     pub async fn serve(self, shutdown: impl Future<Output = ()>) -> Drained {
         let Self { mut listeners, edge, peers, workers, .. } = self;
         let (stop, stopping) = watch::channel(false);
@@ -145,19 +130,19 @@ impl<S: RpcService> Server<S> {
                         }
                         Err(error) => connections.on_accept_error(&error).await,
                     },
-                    // Reaps ended connections, so that the set does not grow.
+                    // Removes finished tasks from the set.
                     Some(ended) = connections.tasks.join_next() => log_panic(ended),
                 }
             }
         }
         drop(listeners);
-        // It fails only when no connection is left to receive it.
+        // Fails only if no connection is left.
         let _no_receiver = stop.send(true);
         connections.drain().await
     }
 }
 
-/// The next connection on one of the listeners, which take turns.
+/// The next connection. Listeners take turns.
 async fn accept(listeners: &mut [TcpListener]) -> io::Result<(TcpStream, SocketAddr)> {
     listeners.rotate_left(1);
     poll_fn(|context| {
@@ -167,10 +152,10 @@ async fn accept(listeners: &mut [TcpListener]) -> io::Result<(TcpStream, SocketA
     .await
 }
 
-/// Listens on each of the addresses, and gives them with their true ports.
+/// Listens on each address. Returns the listeners with their actual addresses.
 ///
 /// # Errors
-/// When one of them cannot be listened on, but for those of IPv6 where they may be lacking; when none is left.
+/// An address cannot be listened on (missing IPv6 addresses are skipped with `may_lack_ipv6`), or none is left.
 pub async fn listen(wanted: &[SocketAddr], may_lack_ipv6: bool) -> Result<Vec<(TcpListener, SocketAddr)>, ServerError> {
     let mut listeners = Vec::new();
     for &address in wanted {
@@ -189,13 +174,12 @@ pub async fn listen(wanted: &[SocketAddr], may_lack_ipv6: bool) -> Result<Vec<(T
     if listeners.is_empty() { Err(ServerError::Nowhere) } else { Ok(listeners) }
 }
 
-/// Whether an address cannot be listened on since the machine does not have it, or no addresses of its kind.
+/// Whether the machine does not have the address or its family.
 fn is_missing(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::AddrNotAvailable
         || error.raw_os_error() == Some(rustix::io::Errno::AFNOSUPPORT.raw_os_error())
 }
 
-/// The connections that are open.
 struct Connections<S> {
     edge: Arc<Edge<S>>,
     stopping: watch::Receiver<bool>,
@@ -203,7 +187,7 @@ struct Connections<S> {
     slots: Arc<ConnectionSlots>,
     refusals: Arc<Semaphore>,
     tasks: JoinSet<()>,
-    /// The lines of the log about connections that could not be accepted.
+    /// Limits the log lines about failed `accept`s.
     accept_errors: Rate,
 }
 
@@ -215,7 +199,7 @@ impl<S: RpcService> Connections<S> {
     }
 
     fn take(&mut self, stream: TcpStream, peer: SocketAddr) {
-        // Nagle's algorithm would hold back a reply in several writes until the client's delayed ACK.
+        // Without it, Nagle's algorithm holds a reply of several writes back until the client's delayed ACK.
         if let Err(error) = stream.set_nodelay(true) {
             tracing::debug!(%error, "cannot set TCP_NODELAY");
         }
@@ -229,7 +213,7 @@ impl<S: RpcService> Connections<S> {
         }
     }
 
-    /// Spawns the task that serves `stream`, on a network thread if one is not blocked.
+    /// Spawns the task that serves `stream`, on a network thread unless all are blocked.
     fn serve(&mut self, stream: TcpStream, slot: ConnectionSlot) -> io::Result<()> {
         let (edge, stopping) = (Arc::clone(&self.edge), self.stopping.clone());
         let Some(thread) = self.workers.take() else {
@@ -250,7 +234,7 @@ impl<S: RpcService> Connections<S> {
         Ok(())
     }
 
-    /// Answers a client with the reason of its refusal, unless [`MAX_REFUSALS`] are being answered already.
+    /// Answers a client with the reason of its refusal, unless [`MAX_REFUSALS`] answers are in progress.
     fn refuse(&mut self, stream: TcpStream, reason: Refused) {
         if let Ok(refusal) = Arc::clone(&self.refusals).try_acquire_owned() {
             let edge = Arc::clone(&self.edge);
@@ -263,7 +247,7 @@ impl<S: RpcService> Connections<S> {
 
     async fn on_accept_error(&self, error: &io::Error) {
         use io::ErrorKind::{ConnectionAborted, ConnectionReset, Interrupted};
-        // The client closed before it was accepted: not an error of ours.
+        // The client closed the connection before it was accepted.
         if matches!(error.kind(), ConnectionAborted | ConnectionReset | Interrupted) {
             return;
         }

@@ -1,9 +1,9 @@
-//! The slots for connections, and which connection is closed when they run out.
+//! Connection slots, and which connection is closed when they run out.
 //!
-//! When no slot is free, the oldest connection that has not shown credentials is closed. Clients send credentials with their
-//! first request, so a legitimate client is hardly ever the oldest, and a flood of clients without credentials locks nobody
-//! out. Connections from addresses that have shown credentials before are closed last, and a share of the slots is reserved
-//! for them.
+//! When no slot is free, the oldest connection without credentials is closed. Clients send credentials with their first
+//! request, so a legitimate client is rarely the oldest, and a flood of clients without credentials locks nobody out.
+//! Connections from addresses that have shown credentials before are closed last and have a reserved share of the
+//! slots.
 
 use std::collections::{BTreeMap, HashMap};
 use std::net::IpAddr;
@@ -15,35 +15,33 @@ use tokio::sync::Notify;
 
 use super::figures::EdgeFigures;
 
-/// Connections without credentials from unknown addresses may take one in this many of the slots.
+/// Unauthenticated connections from unknown addresses get one in this many of the slots.
 const UNKNOWN_ONE_IN: usize = 2;
 
 /// How many addresses that have shown credentials are remembered.
 const MAX_KNOWN: usize = 4096;
 
-/// The slots for connections.
 pub(super) struct ConnectionSlots {
     max_connections: usize,
     max_unknown: usize,
     figures: Arc<EdgeFigures>,
-    state: Mutex<State>,
+    state: Mutex<SlotState>,
 }
 
 #[derive(Default)]
-struct State {
-    /// Connections that hold a slot.
+struct SlotState {
     open: usize,
-    /// How many connections got a slot so far.
+    /// How many connections have had a slot.
     accepted: u64,
-    /// Connections without credentials from unknown addresses, the oldest first.
+    /// Unauthenticated connections from unknown addresses, the oldest first.
     pending_unknown: BTreeMap<u64, Arc<Link>>,
-    /// Connections without credentials from known addresses, the oldest first.
+    /// Unauthenticated connections from known addresses, the oldest first.
     pending_known: BTreeMap<u64, Arc<Link>>,
     /// The addresses that have shown credentials, each with the value of `accepted` when it last did.
     known_addresses: HashMap<IpAddr, u64>,
 }
 
-/// What the rest of the edge sees of an open connection.
+/// The edge's view of an open connection.
 pub(super) struct Link {
     number: u64,
     peer: IpAddr,
@@ -61,7 +59,7 @@ impl ConnectionSlots {
         Arc::new(Self { max_connections, max_unknown, figures, state: Mutex::default() })
     }
 
-    /// A slot for a new connection from `peer`; none when connections with credentials hold all of them.
+    /// A slot for a new connection; `None` if connections with credentials hold all slots.
     pub(super) fn enter(self: &Arc<Self>, peer: IpAddr) -> Option<ConnectionSlot> {
         let peer = peer.to_canonical();
         let mut state = self.lock();
@@ -83,12 +81,12 @@ impl ConnectionSlots {
         Some(ConnectionSlot(link))
     }
 
-    /// Closes the oldest connection without credentials. Returns whether there was one.
+    /// Closes the oldest unauthenticated connection. Returns whether there was one.
     pub(super) fn make_room(&self) -> bool {
         self.displace(&mut self.lock())
     }
 
-    fn displace(&self, state: &mut State) -> bool {
+    fn displace(&self, state: &mut SlotState) -> bool {
         let oldest = state.pending_unknown.pop_first().or_else(|| state.pending_known.pop_first());
         let Some((_, link)) = oldest else { return false };
         state.open -= 1;
@@ -97,19 +95,19 @@ impl ConnectionSlots {
         true
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
-        // The state is whole after every operation, so a panic elsewhere cannot have damaged it.
+    fn lock(&self) -> MutexGuard<'_, SlotState> {
+        // Every operation leaves the state consistent, so poisoning is ignored.
         self.state.lock()
     }
 }
 
-impl State {
-    /// Takes a connection off the pending ones. Returns whether it was one of them.
+impl SlotState {
+    /// Removes a connection from the pending ones. Returns whether it was pending.
     fn remove_pending(&mut self, number: u64) -> bool {
         self.pending_unknown.remove(&number).or_else(|| self.pending_known.remove(&number)).is_some()
     }
 
-    /// Remembers an address that has shown credentials; the one that did so longest ago is dropped beyond [`MAX_KNOWN`].
+    /// Remembers an address. Beyond [`MAX_KNOWN`], the least recent one is dropped.
     fn remember(&mut self, peer: IpAddr) {
         if self.known_addresses.len() >= MAX_KNOWN && !self.known_addresses.contains_key(&peer) {
             let oldest = self.known_addresses.iter().min_by_key(|(_, last)| **last).map(|(peer, _)| *peer);
@@ -122,17 +120,16 @@ impl State {
 }
 
 impl Link {
-    /// The client's address; an IPv4-mapped IPv6 address is given as IPv4.
+    /// The client's address; IPv4-mapped IPv6 addresses become IPv4.
     pub(super) fn peer(&self) -> IpAddr {
         self.peer
     }
 
-    /// Whether the connection has shown credentials.
     pub(super) fn is_authenticated(&self) -> bool {
         self.authenticated.load(Ordering::Relaxed)
     }
 
-    /// The connection has shown credentials and keeps its slot; no effect if it was closed to make room.
+    /// The connection has shown credentials and keeps its slot. No effect if it was closed to make room.
     pub(super) fn authenticate(&self) {
         let mut state = self.slots.lock();
         if state.remove_pending(self.number) {
@@ -141,12 +138,10 @@ impl Link {
         }
     }
 
-    /// Tells the connection's task to close it.
     pub(super) fn close(&self) {
         self.closed.notify_one();
     }
 
-    /// Waits for [`Link::close`].
     pub(super) async fn closed(&self) {
         self.closed.notified().await;
     }
@@ -156,7 +151,7 @@ impl Drop for ConnectionSlot {
     fn drop(&mut self) {
         let Self(link) = self;
         let mut state = link.slots.lock();
-        // A connection that was closed to make room has released its slot already.
+        // A connection that was closed to make room has already released its slot.
         if state.remove_pending(link.number) || link.is_authenticated() {
             state.open -= 1;
         }
@@ -188,7 +183,7 @@ mod tests {
         assert!(is_closed(&first[0]) && !is_closed(&first[1]) && !is_closed(&third));
         drop(first);
         third.0.authenticate();
-        // Its address is known now, so it may take the reserved half, too.
+        // The address is known now, so it may take the reserved half, too.
         let known: Vec<_> = (0..3).map(|_| slots.enter(ONE).unwrap()).collect();
         assert!(!known.iter().any(is_closed));
         let unknown = slots.enter(OTHER).unwrap();

@@ -1,9 +1,8 @@
 //! The threads that serve connections.
 //!
-//! Each has a tokio runtime of its own and keeps the connections that it is given. Threads that share connections wake one
-//! another for nearly every request, which costs more than most calls do. The price is that a call that runs on such a
-//! thread blocks the other connections of that thread. So only inline methods run there, and a blocked thread gets no new
-//! connection.
+//! Each has its own tokio runtime and keeps its connections. Threads that share connections wake each other for nearly
+//! every request, which costs more than most calls. The price is that a call on such a thread blocks the thread's other
+//! connections. So only inline methods run there, and a blocked thread gets no new connection.
 
 use std::cell::OnceCell;
 use std::io;
@@ -13,50 +12,47 @@ use std::time::{Duration, Instant};
 
 use tokio::runtime::{Builder, Handle, Runtime};
 
-/// The stack of a thread that serves connections, in bytes: calls run on it as on the pool's.
+/// The stack of a network thread, in bytes: as large as the pool's, since calls run on both.
 pub const STACK_BYTES: usize = 8 << 20;
 
-/// After how long in one call a thread counts as blocked, and gets no new connections.
+/// How long a call runs until its thread counts as blocked and gets no new connections.
 const BLOCKED_AFTER: Duration = Duration::from_millis(100);
 
-/// The threads, each with its scheduler. They end with [`NetworkThreads::stop`].
+/// The threads, each with its runtime. They end with [`NetworkThreads::stop`].
 #[derive(Debug)]
 pub struct NetworkThreads {
     runtimes: Vec<Runtime>,
     workers: Workers,
 }
 
-/// Where connections are given to threads. Without threads, the runtime that accepts them serves them.
+/// Assigns connections to threads. Without threads, the accepting runtime serves them.
 #[derive(Clone, Debug, Default)]
 pub struct Workers(Vec<(Handle, Arc<WorkerStats>)>);
 
-/// What is known of a thread from outside. On a cache line of its own: its thread writes it with every call.
+/// A thread's state for the scheduler. On its own cache line, since the thread writes it with every call.
 #[derive(Debug)]
 #[repr(align(128))]
 struct WorkerStats {
     connections: AtomicUsize,
-    /// What the clock below counts from.
+    /// The origin of `call_since`.
     epoch: Instant,
-    /// When the call that runs on the thread began, in nanoseconds since then; 0 while none does.
+    /// When the thread's current call began, in nanoseconds since `epoch`; 0 while none runs.
     call_since: AtomicU64,
 }
 
 thread_local! {
-    /// The stats of this thread, where it serves connections.
+    /// The stats of this thread, if it serves connections.
     static WORKER: OnceCell<Arc<WorkerStats>> = const { OnceCell::new() };
 }
 
 impl NetworkThreads {
-    /// Starts so many threads.
-    ///
-    /// # Errors
-    /// When the system gives no thread.
+    /// Starts `count` threads.
     pub fn start(count: usize) -> io::Result<Self> {
         let (mut runtimes, mut workers) = (Vec::new(), Vec::new());
         for _ in 0..count {
             let stats = Arc::new(WorkerStats::new());
             let own = stats.clone();
-            // One that can be relieved: a call that has to wait after all lets another thread take over meanwhile.
+            // Multi-threaded, so that `block_in_place` can hand the other tasks to another thread.
             let runtime = Builder::new_multi_thread()
                 .worker_threads(1)
                 .thread_name("network")
@@ -70,12 +66,11 @@ impl NetworkThreads {
         Ok(Self { runtimes, workers: Workers(workers) })
     }
 
-    /// Where connections are given to them.
     pub fn workers(&self) -> Workers {
         self.workers.clone()
     }
 
-    /// Ends the threads; one whose call does not return by then is left behind.
+    /// Ends the threads. A thread whose call does not return in time is left running.
     pub fn stop(self, patience: Duration) {
         let until = Instant::now() + patience;
         for runtime in self.runtimes {
@@ -85,7 +80,7 @@ impl NetworkThreads {
 }
 
 impl Workers {
-    /// A place on the thread that has the fewest connections of those that are not blocked; none where all are.
+    /// A slot on the least loaded thread that is not blocked; `None` if all are blocked.
     pub(super) fn take(&self) -> Option<WorkerSlot> {
         let free = self.0.iter().filter(|(_, stats)| !stats.is_blocked());
         let (handle, stats) = free.min_by_key(|(_, stats)| stats.connections.load(Ordering::Relaxed))?;
@@ -94,7 +89,7 @@ impl Workers {
     }
 }
 
-/// A connection's place on a thread.
+/// A connection's slot on a thread.
 pub(super) struct WorkerSlot {
     pub handle: Handle,
     stats: Arc<WorkerStats>,
@@ -117,7 +112,7 @@ impl WorkerStats {
     }
 }
 
-/// A call that runs on this thread, until the value is dropped.
+/// A call that runs on this thread, until dropped.
 pub struct CallHere(Arc<WorkerStats>);
 
 impl CallHere {
@@ -126,7 +121,7 @@ impl CallHere {
         WORKER.with(|stats| stats.get().is_some())
     }
 
-    /// A call begins here now. None where this thread serves no connections, and is not for such calls.
+    /// Starts the clock of a call. `None` on other threads.
     pub fn begin(now: Instant) -> Option<Self> {
         let stats = WORKER.with(|stats| stats.get().cloned())?;
         let since = now.saturating_duration_since(stats.epoch).as_nanos();
@@ -174,7 +169,7 @@ mod tests {
         let (told, heard) = std::sync::mpsc::channel();
         handle.clone().spawn(async move {
             let ended = offload_blocking(|| {
-                // Only this, which the same thread is to serve, can end it.
+                // Only this task, which the same thread would run, can end it.
                 handle.spawn(async move { tell.send(()).expect("the other waits") });
                 hear.recv().is_ok()
             });

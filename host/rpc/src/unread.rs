@@ -1,7 +1,7 @@
 //! Answers that wait for their clients to read, bounded over all connections.
 //!
-//! An answer is counted from the moment when its socket takes no more of it until all of it was sent. Where that comes to
-//! more than the bound, the connections are reset that have taken nothing for the longest time.
+//! An answer counts from the first blocked write until it is sent. Beyond the bound, the connections that have read
+//! nothing for the longest time are reset.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -13,15 +13,14 @@ use parking_lot::{Mutex, MutexGuard};
 use super::figures::EdgeFigures;
 use super::slots::Link;
 
-/// The answers that wait to be read.
 pub(super) struct Unread {
     most: u64,
     figures: Arc<EdgeFigures>,
-    state: Mutex<State>,
+    state: Mutex<UnreadState>,
 }
 
 #[derive(Default)]
-struct State {
+struct UnreadState {
     bytes: u64,
     next: u64,
     held: HashMap<u64, Held>,
@@ -29,12 +28,12 @@ struct State {
 
 struct Held {
     bytes: u64,
-    /// When the client last took some of it.
+    /// When the client last read some of it.
     since: Instant,
     link: Arc<Link>,
 }
 
-/// What one connection has of them.
+/// The unread answers of one connection.
 pub(super) struct UnreadReply {
     unread: Arc<Unread>,
     link: Arc<Link>,
@@ -56,9 +55,9 @@ impl Unread {
         number
     }
 
-    /// Sees to it that what waits is within the bound, after `last` has come or grown.
-    fn make_room(&self, state: &mut State, last: u64) {
-        // Others do not pay for an answer that is too long by itself.
+    /// Enforces the bound after `last` was added or grew.
+    fn make_room(&self, state: &mut UnreadState, last: u64) {
+        // An answer that exceeds the bound by itself resets only its own connection.
         if state.held.get(&last).is_some_and(|held| held.bytes > self.most) {
             self.drop_reply(state, last);
         }
@@ -71,7 +70,7 @@ impl Unread {
         self.figures.unread_bytes.store(state.bytes, Ordering::Relaxed);
     }
 
-    fn drop_reply(&self, state: &mut State, number: u64) {
+    fn drop_reply(&self, state: &mut UnreadState, number: u64) {
         let Some(held) = state.release(number) else { return };
         tracing::warn!(
             peer = %held.link.peer(),
@@ -83,13 +82,13 @@ impl Unread {
         held.link.close();
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
-        // The state is whole after every operation, so a panic elsewhere cannot have damaged it.
+    fn lock(&self) -> MutexGuard<'_, UnreadState> {
+        // Every operation leaves the state consistent, so poisoning is ignored.
         self.state.lock()
     }
 }
 
-impl State {
+impl UnreadState {
     fn release(&mut self, number: u64) -> Option<Held> {
         let held = self.held.remove(&number)?;
         self.bytes -= held.bytes;
@@ -102,13 +101,13 @@ impl UnreadReply {
         Self { unread, link, number: None }
     }
 
-    /// The socket takes no more, with so many bytes left.
+    /// The socket is full, with `bytes` bytes left.
     pub(super) fn blocked(&mut self, bytes: u64) {
         let Some(number) = self.number else {
             self.number = Some(self.unread.hold(&self.link, bytes, Instant::now()));
             return;
         };
-        // Another answer may have come behind the one that waits.
+        // Another answer may be queued after this one.
         let mut state = self.unread.lock();
         let Some(held) = state.held.get_mut(&number).filter(|held| held.bytes < bytes) else { return };
         let more = bytes - held.bytes;
@@ -117,7 +116,7 @@ impl UnreadReply {
         self.unread.make_room(&mut state, number);
     }
 
-    /// The socket took some.
+    /// The socket took some bytes.
     pub(super) fn moved(&self) {
         if let Some(number) = self.number
             && let Some(held) = self.unread.lock().held.get_mut(&number)
@@ -126,7 +125,7 @@ impl UnreadReply {
         }
     }
 
-    /// All that was to be sent was sent.
+    /// Everything was sent.
     pub(super) fn sent(&mut self) {
         if let Some(number) = self.number.take() {
             let mut state = self.unread.lock();

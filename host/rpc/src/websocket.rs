@@ -1,7 +1,6 @@
-//! WebSocket connections: jsonrpsee's server speaks JSON-RPC 2.0 on them, and each call passes the layers that HTTP's calls pass.
+//! WebSocket connections: jsonrpsee's server speaks JSON-RPC 2.0, and each call passes the same layers as HTTP calls.
 //!
-//! The edge has checked network, credentials, path and slot before. What a message allocates is wiped when it is freed: that is the
-//! program's allocator.
+//! The edge has already checked network, credentials, path and slot. The program's allocator wipes freed memory.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -34,32 +33,32 @@ use super::edge::Edge;
 use super::envelope::{Reply, ReplyBody, well_formed};
 use super::gateway::{Asked, RpcService};
 
-/// How many messages of a connection can be under way. Beyond, the host does not read from it.
+/// How many messages of a connection can be in flight. At the limit, the host stops reading from it.
 const MAX_UNDER_WAY: usize = 64;
 
-/// How many answers can wait in a connection's queue before the calls behind them wait.
+/// How many answers can wait in a connection's queue before calls wait.
 const QUEUED_ANSWERS: u32 = 16;
 
 /// How often the host pings a client, and how long the client may stay silent.
 const PING_INTERVAL: Duration = Duration::from_secs(30);
 const SILENCE: Duration = Duration::from_secs(75);
 
-/// The conversation on an upgraded connection.
+/// The JSON-RPC session of an upgraded connection.
 pub(super) struct Conversation {
     messages: BoxFuture<'static, ()>,
     stop: ServerHandle,
 }
 
 impl Conversation {
-    /// Runs until the client closes the connection. Once `stopping` turns true, the calls under way end first.
+    /// Runs until the client closes the connection. Once `stopping` turns true, the calls in flight end first.
     pub(super) async fn run(self, mut stopping: watch::Receiver<bool>) {
         let Self { mut messages, stop } = self;
         tokio::select! {
             () = &mut messages => return,
-            // An error means that the server itself is gone: the same.
+            // An error means that the server has been dropped, which also stops the connection.
             _ = stopping.wait_for(|stopping| *stopping) => {}
         }
-        // It fails only if the conversation has ended.
+        // Fails only if the session has ended.
         let _ = stop.stop();
         messages.await;
     }
@@ -74,12 +73,12 @@ pub(super) fn is_upgrade(head: &Parts) -> bool {
     head.method == Method::GET && names(CONNECTION, "upgrade") && names(UPGRADE, "websocket")
 }
 
-/// Whether the page that opens a WebSocket may do so: browsers name its origin, other clients none.
+/// Checks the `Origin` header. Only browsers send it.
 pub(super) fn allows_origin(headers: &HeaderMap, listed: &[String]) -> bool {
     headers.get_all(ORIGIN).iter().all(|origin| listed.iter().any(|listed| listed.as_bytes() == origin.as_bytes()))
 }
 
-/// Answers a request that asks for a WebSocket. The conversation begins once the answer is sent.
+/// Answers the upgrade request. The session begins after the answer is sent.
 pub(super) async fn accept<S: RpcService>(
     edge: &Arc<Edge<S>>,
     client: &Arc<Client>,
@@ -91,7 +90,7 @@ pub(super) async fn accept<S: RpcService>(
     let bytes = |limit: usize| u32::try_from(limit).unwrap_or(u32::MAX);
     let config = ServerConfig::builder()
         .max_request_body_size(bytes(limits.max_body_bytes))
-        // jsonrpsee bounds the messages that it receives by this; answers are bounded here.
+        // In jsonrpsee this also limits incoming messages. Answers are limited here.
         .max_response_body_size(bytes(limits.max_body_bytes))
         .set_batch_request_config(BatchRequestConfig::Limit(bytes(limits.max_batch)))
         .set_message_buffer_capacity(QUEUED_ANSWERS)
@@ -122,7 +121,6 @@ fn refused(reason: &'static str) -> Response<ReplyBody> {
     response
 }
 
-/// The calls of one WebSocket.
 struct Calls<S>(Arc<Shared<S>>);
 
 struct Shared<S> {
@@ -131,7 +129,7 @@ struct Shared<S> {
     origin: Arc<Origin>,
     caller: Arc<Caller>,
     running: Semaphore,
-    /// jsonrpsee's own service, of no methods. A connection that is stopped drains until this is dropped.
+    /// jsonrpsee's own service, without methods. A stopped connection drains until this is dropped.
     _until_dropped: Unused,
 }
 
@@ -145,7 +143,7 @@ impl<S: RpcService> Shared<S> {
         }
         let asked = Asked { origin: self.origin.clone(), body: Bytes::new(), in_batch: false };
         request.extensions_mut().insert(asked);
-        // The reader stops at the same number of messages, beyond those that it has read already.
+        // The reader stops at the same number, apart from messages that it has already read.
         let _running = self.running.acquire().await;
         let result = self.edge.service().call(request).await.map_err(Failure::into_rpc_error)?;
         let (most, len) = (self.edge.limits().max_unread_bytes, result.len());
@@ -158,7 +156,7 @@ impl<S: RpcService> Shared<S> {
         }
     }
 
-    /// Counts an answer as unread, and closes the connection of a client that leaves too much unread.
+    /// Counts an answer as unread, and closes the connection of a client with too many unread bytes.
     fn queue(&self, response: &MethodResponse) {
         let unread = self.client.activity().queued(response.as_json().get().len() as u64);
         if unread > self.edge.limits().max_unread_bytes.saturating_mul(2) {
@@ -190,7 +188,7 @@ impl<S: RpcService> RpcServiceT for Calls<S> {
         async move {
             let id = request.id.clone();
             let (answer, queued) = shared.answer(request).await.notify_on_completion();
-            // The message is under way until it is in the queue of answers.
+            // The message stays in flight until its answer is queued.
             tokio::spawn(queued.map(|_| drop(under_way)));
             let response = MethodResponse::response(id, answer, usize::MAX);
             shared.queue(&response);
@@ -231,14 +229,14 @@ impl<S: RpcService> RpcServiceT for Calls<S> {
     }
 }
 
-/// Refuses a notification. jsonrpsee takes a request for one if its id is a fraction, a negative number, an array or an object, and
-/// its client would wait for an answer.
+/// Refuses a notification. jsonrpsee takes a request for one if its id is a fraction, a negative number, an array or an
+/// object, and the client would wait for an answer.
 fn without_id() -> MethodResponse {
     let message = "A WebSocket's request has an id: a number without sign and fraction, a text, or null";
     MethodResponse::error(Id::Null, ErrorObject::borrowed(RpcErrorCode::INVALID_REQUEST.0, message, None))
 }
 
-/// Holds a connection's reader back while too many of its messages are under way.
+/// Stops a connection's reader while too many of its messages are in flight.
 #[derive(Default)]
 pub(super) struct ReadGate {
     under_way: AtomicUsize,
@@ -246,7 +244,7 @@ pub(super) struct ReadGate {
 }
 
 impl ReadGate {
-    /// Whether the next message may be read; else the reader is woken when it may.
+    /// Whether the next message may be read. If not, the reader is woken later.
     pub(super) fn poll_open(&self, context: &Context<'_>) -> Poll<()> {
         let is_open = || self.under_way.load(Ordering::SeqCst) < MAX_UNDER_WAY;
         if is_open() {
@@ -257,7 +255,7 @@ impl ReadGate {
     }
 }
 
-/// A message that is under way, for as long as this value lives.
+/// A message in flight, until dropped.
 struct UnderWay(Arc<Client>);
 
 impl UnderWay {

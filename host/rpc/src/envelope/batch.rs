@@ -1,4 +1,4 @@
-//! Batches: their elements in order, and runs of those that can be answered together.
+//! Batches: elements in order, and runs of elements that are executed together.
 
 use std::collections::VecDeque;
 
@@ -14,12 +14,12 @@ use crate::auth::Caller;
 use crate::dispatch::{Answer, Failure};
 use crate::gateway::{Asked, RpcService};
 
-/// The most elements, and the most bytes of parameters, that are answered together.
+/// The most elements, and the most bytes of parameters, of one run.
 const MAX_RUN: usize = 256;
 const MAX_RUN_BYTES: usize = 1 << 20;
 
-/// Runs the elements of a batch one after the other. One method that the user may not call refuses
-/// the whole batch before any of it runs, as bitcoind does.
+/// Executes the elements of a batch one after the other. One forbidden method refuses the whole batch before any
+/// element is executed, as in bitcoind.
 pub(super) async fn answer_batch<S: RpcService>(
     service: &S,
     caller: &Caller,
@@ -36,7 +36,7 @@ pub(super) async fn answer_batch<S: RpcService>(
     let mut separator = "[";
     let mut ahead = Ahead { answers: VecDeque::new(), next: None };
     for (at, element) in elements.iter().enumerate() {
-        // Inline calls never yield by themselves; without this a batch would starve the thread's other connections.
+        // Inline calls never yield by themselves, so without this a batch would starve the thread's other connections.
         tokio::task::coop::consume_budget().await;
         let (dialect, id, outcome) = match element {
             Ok(request) => {
@@ -69,20 +69,20 @@ pub(super) async fn answer_batch<S: RpcService>(
     Reply::json(StatusCode::OK, writer)
 }
 
-/// The answers to the next elements, if a run of elements is answered together, and the run behind them, which is executed meanwhile.
+/// Prefetched answers of the current run, and the next run, which is executed meanwhile.
 struct Ahead<'r> {
     answers: VecDeque<Answer>,
     next: Option<Run<'r>>,
 }
 
-/// Elements that are answered together: how many there are, and their answers.
+/// A run: its length and its answers.
 struct Run<'r> {
     length: usize,
     answers: BoxFuture<'r, Vec<Answer>>,
 }
 
 impl<'r> Run<'r> {
-    /// Begins the first elements that are answered together; none if there are fewer than two.
+    /// Starts the first run; `None` for fewer than two elements.
     fn begin<S: RpcService>(service: &S, asked: &Asked, elements: &'r [Element<'_>]) -> Option<Self> {
         let mut bytes = 0;
         let run: Vec<&Request<'_>> = elements
@@ -102,8 +102,8 @@ impl<'r> Run<'r> {
 }
 
 impl<'r> Ahead<'r> {
-    /// Takes the answers to the first elements, and begins the run behind them. Calls of a run have no effects, so their order does not
-    /// show.
+    /// Takes the answers of the current run and starts the next. Calls of a run have no effects, so their order does
+    /// not matter.
     async fn fill<S: RpcService>(&mut self, service: &S, asked: &Asked, elements: &'r [Element<'_>]) {
         let Some(run) = self.next.take().or_else(|| Run::begin(service, asked, elements)) else { return };
         self.next = elements.get(run.length..).and_then(|rest| Run::begin(service, asked, rest));

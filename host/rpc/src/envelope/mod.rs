@@ -1,10 +1,10 @@
-//! The envelope: bitcoind's two dialects of JSON-RPC, turned into calls and back.
+//! The envelope: bitcoind's two dialects of JSON-RPC, translated to calls and back.
 //!
-//! A request that says `"jsonrpc":"2.0"` is answered as bitcoind 29 answers it: HTTP 200 also for
-//! errors of the call, 400 for a request that fails its checks, 204 and no body for a notification.
-//! Every other request is answered in the legacy form: `result`, `error` and `id`, HTTP status by error code.
-//! The answer to a request without `id` has none; the answer to something that is not a request has `"id":null`.
-//! Each element of a batch is answered in its own dialect; the batch's status is 200, or 204 when all are notifications.
+//! A request with `"jsonrpc":"2.0"` is answered as Bitcoin Core 29 does: HTTP 200 also for errors of the call, 400 for
+//! a request that fails its checks, 204 without a body for a notification. Every other request is answered in the
+//! legacy form: `result`, `error` and `id`, HTTP status by error code. The answer to a request without `id` has none.
+//! The answer to something that is not a request has `"id":null`. Each element of a batch is answered in its own
+//! dialect. The batch's status is 200, or 204 if all are notifications.
 
 mod batch;
 mod reply;
@@ -33,10 +33,9 @@ use outrigger_base::offload::read_offloaded;
 pub(super) use self::reply::{Content, Reply, ReplyBody};
 pub(super) use self::request::well_formed;
 
-/// How much of a method's name is logged, in characters: clients control its length.
+/// How many characters of a method's name are logged. The client controls its length.
 const LOGGED_METHOD_CHARS: usize = 64;
 
-/// The number of well-formed requests in a body.
 pub fn count_calls(body: &[u8], limits: &Limits) -> usize {
     match read_document(body, limits) {
         Ok(Document::Single(_)) => 1,
@@ -45,7 +44,7 @@ pub fn count_calls(body: &[u8], limits: &Limits) -> usize {
     }
 }
 
-/// Answers one HTTP request's `body`, sent by `caller` to `wallet`'s path.
+/// Answers the `body` of one HTTP request to `wallet`'s path.
 pub(super) async fn answer<S: RpcService>(
     service: &S,
     caller: &Caller,
@@ -56,7 +55,7 @@ pub(super) async fn answer<S: RpcService>(
     let asked = Asked { origin: Arc::new(caller.origin(wallet)), body: body.clone(), in_batch: false };
     match read_offloaded(body.len(), || read_document(&body, limits)) {
         Ok(Document::Single(request)) => answer_single(service, caller, asked, request).await,
-        // Boxed: few requests are batches, and every connection would keep room for one.
+        // Boxed: few requests are batches, and every connection reserves room for it.
         Ok(Document::Batch(elements)) => Box::pin(answer_batch(service, caller, &asked, &elements)).await,
         Err(Rejected { dialect, id, error }) => {
             let status = status_of(error.code);
@@ -94,7 +93,7 @@ async fn answer_single<S: RpcService>(service: &S, caller: &Caller, asked: Asked
     Reply::json(status, writer)
 }
 
-/// HTTP 403 for a method that the user may not call.
+/// HTTP 403.
 pub(super) fn forbidden(caller: &Caller, method: &str) -> Reply {
     let end = method.char_indices().nth(LOGGED_METHOD_CHARS).map_or(method.len(), |(end, _)| end);
     let (user, method) = (&**caller.name(), method.get(..end).unwrap_or_default());
@@ -107,11 +106,11 @@ pub(super) fn forbidden(caller: &Caller, method: &str) -> Reply {
     Reply::empty(StatusCode::FORBIDDEN)
 }
 
-/// The id of every request inside jsonrpsee, which supports only numbers, strings and null.
-/// The client's own id stays in this module.
+/// The id of every request inside jsonrpsee, which supports only numbers, strings and null. The client's id stays in
+/// this module.
 const INTERNAL_ID: Id<'static> = Id::Number(0);
 
-/// A request as jsonrpsee's middleware stack takes it.
+/// The request in the form of jsonrpsee's middleware.
 fn rpc_request<'r>(asked: Asked, request: &'r Request<'_>) -> RpcRequest<'r> {
     let mut rpc = RpcRequest::borrowed(&request.method, request.params, INTERNAL_ID);
     rpc.extensions_mut().insert(asked);

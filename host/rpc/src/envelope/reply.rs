@@ -1,4 +1,4 @@
-//! Writing replies: text in pieces, large results among them uncopied.
+//! Writing replies as a list of chunks. Large results are not copied.
 
 use std::io;
 use std::pin::Pin;
@@ -13,27 +13,24 @@ use outrigger_values::RpcErrorCode;
 use super::request::Dialect;
 use crate::result::{ResultStream, ResultText};
 
-/// A result of at least this many bytes is a piece of its own; a smaller one is cheaper to copy.
+/// A result of at least this many bytes is a chunk of its own. A smaller one is cheaper to copy.
 const SPLICE_MIN_BYTES: usize = 16 * 1024;
 
-/// About how much of a stream is in memory, in bytes.
+/// About how many bytes of a stream are in memory.
 const STREAM_HELD: u64 = 256 << 10;
 
-/// Bytes of a reply besides its result, or error message, and id, at most.
+/// The most bytes of a reply besides result or error message, and id.
 const FRAME_BYTES: usize = 64;
 
-/// What the content of a reply is.
+/// The content type of a reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Content {
-    /// A line of JSON.
     Json,
-    /// Words for people, without a line end.
+    /// Plain text without a line end.
     Text,
-    /// Nothing.
     Empty,
 }
 
-/// The answer to an HTTP request.
 #[derive(Debug)]
 pub(crate) struct Reply {
     pub status: StatusCode,
@@ -42,30 +39,29 @@ pub(crate) struct Reply {
 }
 
 impl Reply {
-    /// A status without a body.
     pub(crate) fn empty(status: StatusCode) -> Self {
         Self { status, content: Content::Empty, body: ReplyBody::default() }
     }
 
-    /// A status with words.
+    /// A plain-text body.
     pub(crate) fn text(status: StatusCode, words: &'static str) -> Self {
         let body = ReplyBody::from_pieces(vec![Bytes::from_static(words.as_bytes()).into()]);
         Self { status, content: Content::Text, body }
     }
 
-    /// A status with a body whose type is said elsewhere.
+    /// A body whose content type is set by the caller.
     pub(crate) fn whole(status: StatusCode, body: ResultText) -> Self {
         Self { status, content: Content::Empty, body: ReplyBody::from_pieces(vec![body]) }
     }
 
-    /// A status with the JSON in `writer`, to which the line end is added.
+    /// The JSON in `writer`, with a final line end.
     pub(super) fn json(status: StatusCode, mut writer: Writer) -> Self {
         writer.text("\n");
         Self { status, content: Content::Json, body: ReplyBody::from_pieces(writer.finish()) }
     }
 }
 
-/// A body of known length: pieces that are there, and streams between them.
+/// A body of known length: chunks in memory, and streams between them.
 #[derive(Debug, Default)]
 pub(crate) struct ReplyBody {
     pieces: std::vec::IntoIter<ResultText>,
@@ -79,7 +75,7 @@ impl ReplyBody {
         Self { pieces: pieces.into_iter(), stream: None, remaining }
     }
 
-    /// How much of it is in memory, in bytes: what is there, and of a stream about what the socket takes at a time.
+    /// How many bytes of it are in memory: its chunks, and for a stream about as much as the socket takes at a time.
     pub(crate) fn held_bytes(&self) -> u64 {
         let held = |piece: &ResultText| match piece {
             ResultText::Bytes(bytes) => bytes.len() as u64,
@@ -88,7 +84,7 @@ impl ReplyBody {
         self.pieces.as_slice().iter().map(held).sum()
     }
 
-    /// The next bytes of the stream that is being sent, if there is one.
+    /// The next bytes of the current stream, if any.
     fn poll_stream(&mut self, context: &mut Context<'_>) -> Poll<Option<io::Result<Bytes>>> {
         let Some(stream) = &self.stream else { return Poll::Ready(None) };
         let data = std::task::ready!(stream.poll_data(context));
@@ -130,7 +126,6 @@ impl Body for ReplyBody {
     }
 }
 
-/// Collects the text of a reply.
 #[derive(Default)]
 pub(super) struct Writer {
     pieces: Vec<ResultText>,
@@ -138,12 +133,11 @@ pub(super) struct Writer {
 }
 
 impl Writer {
-    /// Adds `text`.
     pub(super) fn text(&mut self, text: &str) {
         self.open.extend_from_slice(text.as_bytes());
     }
 
-    /// Adds what a call answered.
+    /// Adds a call's result.
     fn result(&mut self, result: ResultText) {
         match result {
             ResultText::Bytes(bytes) if bytes.len() < SPLICE_MIN_BYTES => self.open.extend_from_slice(&bytes),
@@ -154,9 +148,9 @@ impl Writer {
         }
     }
 
-    /// Adds the reply to a request of `dialect` and `id`, in that dialect.
+    /// Adds the reply to a request with this `dialect` and `id`.
     pub(super) fn reply(&mut self, dialect: Dialect, id: Option<&str>, outcome: Result<ResultText, RpcError>) {
-        // At once: to grow step by step costs more than all the writing.
+        // Reserved once: growing step by step costs more than the writing.
         let copied = match &outcome {
             Ok(ResultText::Bytes(result)) if result.len() < SPLICE_MIN_BYTES => result.len(),
             Ok(_) => 0,
@@ -191,14 +185,13 @@ impl Writer {
 
     fn error(&mut self, error: &RpcError) {
         self.text(&format!(r#"{{"code":{},"message":"#, error.code.0));
-        // Written at once, since it may be long. Memory takes all text.
+        // Written directly, since it may be long. Writing to memory does not fail.
         let _ = serde_json::to_writer(&mut self.open, &error.message);
         self.text("}");
     }
 
-    /// Adds an id as it came. Clients that read a reply line by line need
-    /// it on one line, so an id that was spread over several is drawn together: a JSON text holds
-    /// line ends only between its tokens.
+    /// Adds an id as the client wrote it. Clients that read by line need it on one line, so line ends are removed: JSON
+    /// text has them only between tokens.
     fn id(&mut self, id: &str) {
         self.open.extend(id.as_bytes().iter().filter(|byte| !matches!(byte, b'\n' | b'\r')));
     }
@@ -215,7 +208,7 @@ impl Writer {
     }
 }
 
-/// The status of a single request of the 1.x dialect that failed with `code`.
+/// The HTTP status of a single legacy request that failed with `code`.
 pub(super) fn status_of(code: RpcErrorCode) -> StatusCode {
     match code {
         RpcErrorCode::INVALID_REQUEST => StatusCode::BAD_REQUEST,

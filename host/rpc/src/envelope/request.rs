@@ -1,7 +1,7 @@
-//! Reading bodies: one request or a batch, each request in its own dialect.
+//! Parsing bodies: one request or a batch, each request in its own dialect.
 //!
-//! Members stay the text they came as. Of members with the same name the first counts, as bitcoind's
-//! lookup has it. A request is checked in bitcoind's order, so that the first fault found is the same.
+//! Members stay unparsed text. Of members with the same name the first counts, as in bitcoind. Checks run in bitcoind's
+//! order, so that the first error is the same.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -15,31 +15,29 @@ use serde_json::value::RawValue;
 use super::scan::scan;
 use crate::limits::Limits;
 
-/// bitcoind's answer to parameters of another type.
+/// bitcoind's message for parameters of another type.
 const PARAMS_SHAPE: &str = "Params must be an array or object";
 
-/// How a request is answered.
+/// The dialect of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Dialect {
-    /// bitcoind's own: `result` and `error` always, the `id` where there was one, HTTP status by the error's code.
+    /// Legacy: always `result` and `error`, the `id` if the request had one, HTTP status by error code.
     V1,
-    /// JSON-RPC 2.0: either `result` or `error`; no `id` means no answer.
+    /// JSON-RPC 2.0: either `result` or `error`; without `id` no answer.
     V2,
 }
 
-/// One request, checked.
 #[derive(Debug)]
 pub(super) struct Request<'a> {
     pub dialect: Dialect,
-    /// The text of the id; none where it was absent.
+    /// The text of the id; `None` if absent.
     pub id: Option<&'a str>,
     pub method: Cow<'a, str>,
-    /// An array or an object; none where absent or null.
+    /// An array or an object; `None` if absent or null.
     pub params: Option<&'a RawValue>,
 }
 
 impl Request<'_> {
-    /// Whether the client wants no answer.
     pub(super) fn is_notification(&self) -> bool {
         self.dialect == Dialect::V2 && self.id.is_none()
     }
@@ -54,13 +52,12 @@ pub(super) struct Rejected<'a> {
 }
 
 impl Rejected<'_> {
-    /// A fault of something that is no request, and so has no dialect; its id is null.
+    /// An error for something that is not a request, so it has no dialect and its id is null.
     fn outright(error: RpcError) -> Self {
         Self { dialect: Dialect::V1, id: Some("null"), error }
     }
 
-    /// Whether a batch leaves the fault unanswered: it came without an id in the 2.0 dialect, which
-    /// bitcoind takes for a notification there.
+    /// Whether the error is not answered in a batch: bitcoind takes a 2.0 request without id for a notification.
     pub(super) fn is_notification(&self) -> bool {
         self.dialect == Dialect::V2 && self.id.is_none()
     }
@@ -69,16 +66,14 @@ impl Rejected<'_> {
 /// An element of a batch.
 pub(super) type Element<'a> = Result<Request<'a>, Rejected<'a>>;
 
-/// What a body holds.
+/// The content of a body.
 #[derive(Debug)]
 pub(super) enum Document<'a> {
-    /// A single request.
     Single(Request<'a>),
-    /// A batch, each element read on its own.
+    /// A batch. Each element is parsed on its own.
     Batch(Vec<Element<'a>>),
 }
 
-/// Reads a whole body.
 pub(super) fn read_document<'a>(body: &'a [u8], limits: &Limits) -> Result<Document<'a>, Rejected<'a>> {
     let parse_error = || Rejected::outright(RpcError::new(RpcErrorCode::PARSE, "Parse error"));
     let text = str::from_utf8(body).map_err(|_| parse_error())?;
@@ -104,14 +99,13 @@ pub(super) fn read_document<'a>(body: &'a [u8], limits: &Limits) -> Result<Docum
     }
 }
 
-/// Checks parameters that another parser has read: an array or an object, nested no deeper than may be, without lone surrogates.
+/// Checks parameters parsed elsewhere: an array or an object, within the nesting limit, without lone surrogates.
 pub fn well_formed(params: &RawValue, limits: &Limits) -> Result<(), RpcError> {
     scan(params.get().as_bytes(), limits.max_nesting).map_err(|_| RpcError::new(RpcErrorCode::PARSE, "Parse error"))?;
     let is_container = params.get().starts_with(['[', '{']);
     is_container.then_some(()).ok_or_else(|| RpcError::new(RpcErrorCode::INVALID_REQUEST, PARAMS_SHAPE))
 }
 
-/// Reads one element of a batch.
 fn read_element(element: &RawValue) -> Element<'_> {
     if !element.get().starts_with('{') {
         let error = RpcError::new(RpcErrorCode::INVALID_REQUEST, "Invalid Request object");
@@ -122,13 +116,13 @@ fn read_element(element: &RawValue) -> Element<'_> {
     members.check()
 }
 
-/// The elements of an array, up to a limit, and how many there were.
+/// The elements of an array, up to a limit, and their total number.
 struct Elements<'a> {
     kept: Vec<&'a RawValue>,
     count: usize,
 }
 
-/// Reads the array in `text`. Elements beyond `max` are counted and not kept.
+/// Parses the array in `text`. Elements beyond `max` are counted and dropped.
 fn read_batch(text: &str, max: usize) -> serde_json::Result<Elements<'_>> {
     struct ElementsVisitor(usize);
 
@@ -163,7 +157,7 @@ fn read_batch(text: &str, max: usize) -> serde_json::Result<Elements<'_>> {
     Ok(elements)
 }
 
-/// The members of a request object that mean something.
+/// The members of a request object that are read.
 #[derive(Default)]
 struct Members<'a> {
     jsonrpc: Option<&'a RawValue>,
@@ -172,7 +166,6 @@ struct Members<'a> {
     params: Option<&'a RawValue>,
 }
 
-/// The name of a member.
 #[derive(Deserialize)]
 #[serde(field_identifier, rename_all = "lowercase")]
 enum Name {
@@ -241,12 +234,12 @@ impl<'a> Members<'a> {
     }
 }
 
-/// The member, unless it is absent or null.
+/// The member, unless absent or null.
 fn present(member: Option<&RawValue>) -> Option<&RawValue> {
     member.filter(|value| value.get() != "null")
 }
 
-/// The string that `raw` is the text of.
+/// The decoded string of `raw`.
 fn string_value(raw: &RawValue) -> Option<Cow<'_, str>> {
     let inner = raw.get().strip_prefix('"')?.strip_suffix('"')?;
     if inner.contains('\\') {

@@ -1,22 +1,21 @@
-//! A scan of a body's bytes before anything parses it.
+//! A scan of a body before it is parsed.
 //!
-//! It bounds the nesting, so that no later parser can be made to recurse deeply, and refuses escapes of
-//! lone surrogates, which bitcoind's parser refuses and serde_json accepts in values that it skips. All
-//! other errors are left to serde_json.
+//! It bounds the nesting, so that no parser recurses deeply, and refuses escapes of lone surrogates: bitcoind's parser
+//! refuses them, and serde_json accepts them in values that it skips. serde_json finds all other errors.
 
-/// The bytes of a string that are tested at once.
+/// How many bytes of a string are tested at once.
 const CHUNK: usize = 64;
 
-/// Why a text is refused. bitcoind's answer to each is the same.
+/// Why a text is refused. bitcoind gives the same answer to both.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ScanError {
-    /// More arrays and objects inside each other than allowed.
+    /// Nested deeper than allowed.
     TooDeep,
-    /// A `\uD800` to `\uDFFF` that is not one of a pair.
+    /// An unpaired `\uD800` to `\uDFFF`.
     LoneSurrogate,
 }
 
-/// Scans `text`, which may nest `max_nesting` arrays and objects.
+/// `max_nesting` bounds arrays and objects together.
 pub(super) fn scan(text: &[u8], max_nesting: usize) -> Result<(), ScanError> {
     let mut depth = 0_usize;
     let mut rest = text;
@@ -29,7 +28,7 @@ pub(super) fn scan(text: &[u8], max_nesting: usize) -> Result<(), ScanError> {
                     return Err(ScanError::TooDeep);
                 }
             }
-            // serde_json refuses brackets that do not match; here the depth must only not underflow.
+            // serde_json refuses brackets that do not match. Here the depth must only not underflow.
             b']' | b'}' => depth = depth.saturating_sub(1),
             b'"' => rest = skip_string(rest)?,
             _ => {}
@@ -38,14 +37,14 @@ pub(super) fn scan(text: &[u8], max_nesting: usize) -> Result<(), ScanError> {
     Ok(())
 }
 
-/// What follows the string whose opening quote is before `rest`.
+/// Skips a string. `rest` starts after its opening quote.
 fn skip_string(mut rest: &[u8]) -> Result<&[u8], ScanError> {
     while let Some(end) = next_quote_or_escape(rest) {
         let tail = rest.get(end..).unwrap_or_default();
         match tail {
             [b'"', after @ ..] => return Ok(after),
             [b'\\', b'u', escape @ ..] => rest = skip_unicode_escape(escape)?,
-            // The escaped character cannot end the string, so it is stepped over.
+            // The escaped character cannot end the string.
             [_, _, after @ ..] => rest = after,
             _ => return Ok(&[]),
         }
@@ -53,8 +52,8 @@ fn skip_string(mut rest: &[u8]) -> Result<&[u8], ScanError> {
     Ok(&[])
 }
 
-/// The position of the first quote or backslash in `text`. A large body is mostly long strings (a block in
-/// hex), so whole chunks are tested without a branch per byte.
+/// The position of the first quote or backslash. Large bodies are mostly long strings (a block in hex), so whole chunks
+/// are tested without a branch per byte.
 fn next_quote_or_escape(text: &[u8]) -> Option<usize> {
     let is_special = |byte: &u8| u8::from(*byte == b'"') | u8::from(*byte == b'\\');
     let (chunks, _) = text.as_chunks::<CHUNK>();
@@ -65,7 +64,7 @@ fn next_quote_or_escape(text: &[u8]) -> Option<usize> {
     Some(start + within)
 }
 
-/// What follows the escape whose `\u` is before `escape`.
+/// Skips an escape. `escape` starts after its `\u`.
 fn skip_unicode_escape(escape: &[u8]) -> Result<&[u8], ScanError> {
     match code_unit(escape) {
         Some((0xD800..=0xDBFF, [b'\\', b'u', low @ ..])) => match code_unit(low) {
@@ -74,12 +73,12 @@ fn skip_unicode_escape(escape: &[u8]) -> Result<&[u8], ScanError> {
         },
         Some((0xD800..=0xDFFF, _)) => Err(ScanError::LoneSurrogate),
         Some((_, after)) => Ok(after),
-        // Not four hex digits: serde_json refuses it.
+        // serde_json refuses it: not four hex digits.
         None => Ok(escape),
     }
 }
 
-/// The UTF-16 code unit in the four hex digits that `text` begins with.
+/// The UTF-16 code unit in the first four hex digits of `text`.
 fn code_unit(text: &[u8]) -> Option<(u16, &[u8])> {
     let (digits, after) = text.split_first_chunk::<4>()?;
     let mut unit = 0_u16;

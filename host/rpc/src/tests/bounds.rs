@@ -115,7 +115,7 @@ async fn a_client_that_sends_no_more_gets_its_answers() {
     send(&mut waiting, &post("/", "", r#"{"method":"wait","id":1}"#)).await;
     waiting.shutdown().await.expect("half closed");
     server.until_waiting(1).await;
-    // Others are served meanwhile: what the server has to say of the half-closed connection it says before the last of them.
+    // Others are served meanwhile: the server sends anything for the half-closed connection before the last of these.
     for _ in 0..20 {
         let mut other = server.connect().await;
         send(&mut other, &post("/", "", COUNT)).await;
@@ -134,7 +134,7 @@ async fn a_call_is_dropped_when_its_client_is_gone() {
     send(&mut stream, &post("/", "", r#"{"method":"wait","id":1}"#)).await;
     server.until_waiting(1).await;
     assert_eq!(server.node.dropped.load(Ordering::SeqCst), 0);
-    // A reset, as of a process that is gone with bytes unread.
+    // A reset, as from a dead process with unread bytes.
     rustix::net::sockopt::set_socket_linger(&stream, Some(Duration::ZERO)).expect("linger");
     drop(stream);
     until(|| server.node.dropped.load(Ordering::SeqCst) == 1).await;
@@ -197,7 +197,7 @@ async fn an_address_in_use_is_told() {
 
 #[tokio::test]
 async fn an_ipv6_address_that_the_machine_lacks_is_left_out_of_the_default_alone() {
-    // Of the block for documentation (RFC 3849): no machine has it.
+    // The documentation prefix (RFC 3849): no machine has this address.
     let wanted = ["127.0.0.1:0", "[2001:db8::1]:0"].map(|address| address.parse().expect("address"));
     let bind = |wanted: Vec<SocketAddr>, may_lack_ipv6| async move {
         let (gateway, auth) = (Gateway::new(Arc::new(Node::default())), Arc::new(Authenticator::new()));
@@ -237,7 +237,7 @@ async fn result_of_a_stream_has_its_length_and_a_broken_one_ends_the_connection(
     let once = format!("{{\"result\":{},\"error\":null,\"id\":1}}", "7".repeat(usize::try_from(STREAM).unwrap()));
     send(&mut stream, &post("/", "", r#"{"method":"stream","id":1}"#)).await;
     assert!(receive(&mut stream).await.1 == once.clone() + "\n");
-    // Several in one body, with others between them.
+    // Several streams in one body, with other results between them.
     let request = r#"{"method":"stream","id":1}"#;
     send(&mut stream, &post("/", "", &format!("[{request},{COUNT},{request}]"))).await;
     assert!(receive(&mut stream).await.1 == format!("[{once},{},{once}]\n", COUNTED.trim_end()));

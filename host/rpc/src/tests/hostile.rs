@@ -1,18 +1,16 @@
-//! Clients that mean harm, or behave as if they did: two requests in one, guessed passwords, answers that nobody reads, and
-//! connections without a word.
+//! Hostile clients: request smuggling, password guessing, unread answers, and silent connections.
 
 use rustix::net::sockopt;
 
 use super::super::attempts::{CREDIT, MAX_WAITING};
 use super::*;
 
-/// A request whose head says in what follows where its body ends.
+/// A request with these framing headers.
 fn framed(headers: &str, body: &str) -> String {
     let plain = post("/", headers, "");
     plain.replace("Content-Length: 0\r\n", "") + body
 }
 
-/// A body in chunks.
 fn chunked(body: &str) -> String {
     format!("{:x}\r\n{body}\r\n0\r\n\r\n", body.len())
 }
@@ -29,13 +27,13 @@ async fn a_request_with_both_lengths_is_refused_and_what_it_smuggles_is_never_ex
     for headers in orders {
         for body in [format!("0\r\n\r\n{smuggled}"), format!("{}{smuggled}", chunked(COUNT))] {
             let request = framed(headers, &body);
-            // Also where the head comes in two pieces, and behind another request.
+            // Also if the head comes in two writes, and after another request.
             let head = request.find("\r\n\r\n").expect("head");
             for cut in [request.len(), head - 4, head + 2] {
                 let mut stream = server.connect().await;
                 stream.set_nodelay(true).expect("nodelay");
                 send(&mut stream, &request[..cut]).await;
-                // The server may have refused it before the rest is there.
+                // The server may refuse it before the rest is written.
                 let _ = stream.write_all(&request.as_bytes()[cut..]).await;
                 let text = receive_to_end(&mut stream).await;
                 assert!(text.starts_with("HTTP/1.1 400 Bad Request\r\n"), "{request}: {text}");
@@ -110,7 +108,7 @@ async fn wrong_credentials_hold_up_their_address_and_nobody_who_goes_on() {
         until(|| server.figures.wrong_credentials.load(Ordering::SeqCst) == guesses).await;
         guessing.push(stream);
     }
-    // From now on right credentials of that address are not told from wrong ones: none are looked at.
+    // From now on no credentials of that address are checked, so right and wrong ones look the same.
     let mut waiting = Vec::new();
     for count in 1..=MAX_WAITING {
         let mut stream = server.connect().await;
@@ -127,11 +125,11 @@ async fn wrong_credentials_hold_up_their_address_and_nobody_who_goes_on() {
     }
     assert_eq!(server.figures.refused_attempts.load(Ordering::SeqCst), 2);
     assert_eq!(server.node.calls.load(Ordering::SeqCst), 1);
-    // Who has shown right credentials goes on with them, and waits with others.
+    // A connection with accepted credentials goes on; new ones wait.
     send(&mut known, &post("/", "", COUNT)).await;
     assert_eq!(receive(&mut known).await.1, COUNTED);
     let left = waiting.pop().expect("one that waits");
-    // A reset, as of a process that is gone.
+    // A reset, as from a dead process.
     sockopt::set_socket_linger(&left, Some(Duration::ZERO)).expect("linger");
     drop(left);
     until(|| server.edge.attempts().waiting() == MAX_WAITING - 1).await;
@@ -153,7 +151,7 @@ async fn answers_that_nobody_reads_are_bounded_and_the_oldest_is_dropped() {
     send(&mut second, &large).await;
     until(|| server.figures.cut_unread.load(Ordering::SeqCst) == 1).await;
     let mut got = Vec::new();
-    // Its end is a reset, behind what the system had taken.
+    // It ends with a reset, after the bytes in the system's buffer.
     let ended = timeout(PATIENCE, first.read_to_end(&mut got)).await.expect("in time");
     assert!(ended.is_err() && got.len() < 20_000_000, "{ended:?} after {}", got.len());
     assert_eq!(receive(&mut second).await.1.len(), 20_000_000 + r#"{"result":,"error":null,"id":1}"#.len() + 1);
@@ -204,7 +202,7 @@ async fn a_connection_without_credentials_does_not_last_and_one_with_them_does()
     let mut asking = server.connect().await;
     assert_eq!(receive_to_end(&mut silent).await, "");
     assert_eq!(receive_to_end(&mut slow).await, "");
-    // That it is answered makes it last no longer.
+    // An answer does not extend its life.
     let mut answer = [0; 1024];
     let ended = async {
         while asking.write_all(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n").await.is_ok() {

@@ -1,4 +1,4 @@
-//! Real sockets: what clients of bitcoind put on the wire, and what they need back.
+//! Tests over real sockets: bytes that bitcoind's clients send and expect.
 
 mod bounds;
 mod framing;
@@ -25,7 +25,7 @@ use super::*;
 
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Answers `getblockcount`, `wallet` and `large`; `wait` waits for a word or for being dropped.
+/// Answers `getblockcount`, `wallet` and `large`; `wait` waits for a signal or for being dropped.
 #[derive(Default)]
 struct Node {
     go_on: Notify,
@@ -45,7 +45,7 @@ impl Drop for CountDrop {
 /// The length of a streamed result, in bytes.
 const STREAM: u64 = 3_000_000;
 
-/// So many sevens, in frames that come one after the other.
+/// `count` sevens in separate frames.
 fn sevens(count: u64) -> impl hyper::body::Body<Data = Bytes, Error = std::io::Error> + Send {
     const FRAME: u64 = 100_000;
     let frames = futures_util::stream::unfold(count, |left| async move {
@@ -79,7 +79,6 @@ impl Dispatch for Node {
     }
 }
 
-/// A running server with one user, `u` with the password `p`.
 struct Running {
     address: SocketAddr,
     node: Arc<Node>,
@@ -148,7 +147,7 @@ async fn send(stream: &mut TcpStream, text: &str) {
     stream.write_all(text.as_bytes()).await.expect("write");
 }
 
-/// Reads one response: its head, and the body its head announces.
+/// Reads one response: its head, and the body of the declared length.
 async fn receive(stream: &mut TcpStream) -> (String, String) {
     timeout(PATIENCE, async {
         let mut head = Vec::new();
@@ -168,7 +167,7 @@ async fn receive(stream: &mut TcpStream) -> (String, String) {
     .expect("in time")
 }
 
-/// All there is until the server closes the connection.
+/// Everything until the server closes the connection.
 async fn receive_to_end(stream: &mut TcpStream) -> String {
     let mut text = String::new();
     let reading = stream.read_to_string(&mut text);

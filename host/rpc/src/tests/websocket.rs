@@ -1,10 +1,10 @@
-//! WebSockets: JSON-RPC 2.0 by jsonrpsee's server, behind the edge's checks.
+//! WebSockets: JSON-RPC 2.0 by jsonrpsee's server, after the edge's checks.
 
 use serde_json::{Value, json};
 
 use super::*;
 
-/// A client's end: frames are masked with zeros, which leaves them as they are.
+/// The client's side: frames are masked with zeros, which leaves them unchanged.
 struct Socket(TcpStream);
 
 impl Socket {
@@ -30,7 +30,7 @@ impl Socket {
         self.0.write_all(&frame).await.expect("write");
     }
 
-    /// The next message; none once the server has closed.
+    /// The next message; `None` once the server has closed.
     async fn receive(&mut self) -> Option<Value> {
         loop {
             let head = timeout(PATIENCE, self.0.read_u16()).await.expect("in time").ok()?;

@@ -1,17 +1,17 @@
-//! Bodies made up at random.
+//! Random bodies.
 
 use proptest::prelude::*;
 
 use super::*;
 
 proptest! {
-    /// Whatever comes, there is an answer, and it is one line of JSON or nothing.
+    /// Every body is answered with one line of JSON or nothing.
     #[test]
     fn any_bytes_are_answered(body in proptest::collection::vec(any::<u8>(), 0..64)) {
         one_line_of_json(&body);
     }
 
-    /// The same for what nearly is a request.
+    /// The same for bodies that are nearly requests.
     #[test]
     fn nearly_requests_are_answered(
         body in r#"(\[|\{|\}|\]|,|:|"method"|"id"|"jsonrpc"|"params"|"2\.0"|"echo"|null|1|\\u|"|\n){0,16}"#

@@ -103,7 +103,7 @@ async fn requests_of_methods_that_are_not_the_users_are_refused_with_403() {
     }
 }
 
-/// Answers calls of `echo` together, each with its place in the run and the length of the run.
+/// Executes runs of `echo`: each answer has its position and the run's length.
 struct Runs(Recorder);
 
 impl Dispatch for Runs {
@@ -133,7 +133,7 @@ async fn batch_elements_that_can_be_answered_together_are_in_runs() {
     let text = reply.body.collect().await.unwrap().to_bytes();
     let replies: Vec<serde_json::Value> = serde_json::from_slice(&text).unwrap();
     let results: Vec<String> = replies.iter().map(|reply| reply["result"].to_string()).collect();
-    // One that stands alone goes the way of all calls; a notification has its place in the run and no reply.
+    // A single element is not part of a run. A notification has its position in the run and no reply.
     assert_eq!(results, ["[1]", "101", "[0,3]", "[2,3]", "101", "101", "null", "[1]"]);
     assert_eq!(runs.0.0.lock().len(), 5, "what was answered together is not dispatched");
 }

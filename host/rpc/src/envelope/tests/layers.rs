@@ -1,5 +1,3 @@
-//! Between the envelope and the dispatcher: large results.
-
 use super::*;
 
 #[tokio::test]

@@ -1,4 +1,4 @@
-//! The rules of the two dialects: request bytes in, HTTP status and reply bytes out.
+//! The rules of both dialects: request bytes in, HTTP status and reply bytes out.
 
 mod any_bytes;
 mod batches;
@@ -20,7 +20,6 @@ use outrigger_values::RpcErrorCode;
 
 use crate::gateway::Gateway;
 
-/// A dispatcher that records its calls.
 #[derive(Default)]
 struct Recorder(Mutex<Vec<Call>>);
 

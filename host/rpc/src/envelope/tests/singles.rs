@@ -1,5 +1,3 @@
-//! Single requests.
-
 use super::*;
 
 #[tokio::test]

@@ -1,48 +1,39 @@
-//! Checks of plugins' answers. An answer is one JSON value on one line; answers of untrusted plugins are also bounded in length
-//! and nesting.
+//! Checks of plugins' answers. An answer is one JSON value on one line. Answers of untrusted plugins are also bounded
+//! in length and nesting.
 
 /// The default of `max_answer_bytes`: the longest answer of an untrusted plugin, in bytes.
 pub const DEFAULT_MAX_BYTES: usize = 64 << 20;
 
-/// How deep arrays and objects of an untrusted plugin's answer may nest: the limit of bitcoin-cli's parser (UniValue).
+/// The nesting limit for an untrusted plugin's answer: that of bitcoin-cli's parser (UniValue).
 pub const MAX_NESTING: usize = 512;
 
 /// The longest error message of an untrusted plugin, in bytes.
 const MAX_ERROR_BYTES: usize = 1 << 20;
 
-/// The checks that a plugin's answers must pass.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum AnswerRules {
-    /// The operator trusts the plugin: only line ends are refused, which would break a client's framing.
+    /// Only line ends are refused, since they would break a client's framing.
     Trusted,
     /// At most this many bytes of valid JSON.
     Bounded(usize),
 }
 
-/// Why an answer was refused. The client gets this as its error.
+/// Why an answer was refused; sent to the client as its error.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum BadAnswer {
-    /// It is not one JSON value on one line.
+    /// Not one JSON value on one line.
     #[error("The plugin's answer is not JSON")]
     NotJson,
-    /// It is longer than `max_answer_bytes`, or than an error message may be.
+    /// Longer than `max_answer_bytes`, or than `MAX_ERROR_BYTES`.
     #[error("The plugin's answer is too long: it has {len} bytes, and at most {most} are allowed (max_answer_bytes)")]
-    TooLong {
-        /// Its length, in bytes.
-        len: usize,
-        /// The limit, in bytes.
-        most: usize,
-    },
-    /// Its arrays and objects nest deeper than [`MAX_NESTING`].
+    TooLong { len: usize, most: usize },
+    /// Nested deeper than [`MAX_NESTING`].
     #[error("The plugin's answer nests too deeply: at most {MAX_NESTING} arrays and objects are allowed")]
     TooDeep,
 }
 
 impl AnswerRules {
     /// Checks an answer: a JSON result if `code` is 0, else an error message.
-    ///
-    /// # Errors
-    /// What is wrong with it.
     pub fn check(self, code: i32, answer: &[u8]) -> Result<(), BadAnswer> {
         let Self::Bounded(most) = self else {
             return if code == 0 && has_line_end(answer) { Err(BadAnswer::NotJson) } else { Ok(()) };
@@ -61,14 +52,14 @@ impl AnswerRules {
     }
 }
 
-/// Whether bytes contain a line feed. Chunks are tested without a branch per byte, since a block template has millions of bytes.
+/// Chunks are tested without a branch per byte, since a block template has millions of bytes.
 fn has_line_end(bytes: &[u8]) -> bool {
     let (chunks, rest) = bytes.as_chunks::<64>();
     let found = |bytes: &[u8]| bytes.iter().fold(0, |found, byte| found | u8::from(*byte == b'\n')) != 0;
     chunks.iter().any(|chunk| found(chunk)) || found(rest)
 }
 
-/// How deep the arrays and objects of valid JSON nest.
+/// The nesting depth of valid JSON.
 fn depth(json: &[u8]) -> usize {
     let (mut depth, mut deepest) = (0_usize, 0);
     let (mut in_text, mut escaped) = (false, false);

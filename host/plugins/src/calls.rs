@@ -1,4 +1,4 @@
-//! The calls in flight: each has a token that is never used twice, one answer, and a scope while its code runs.
+//! The calls in flight. Each has a unique token, one answer, and a scope while its code runs.
 
 use std::collections::VecDeque;
 use std::collections::hash_map::Entry;
@@ -12,7 +12,6 @@ use tokio::sync::oneshot;
 use crate::lane::Lane;
 use outrigger_base::tokens::{ByToken, TokenMap};
 
-/// What a call is answered with: JSON, or an error.
 pub type Answer = Result<Bytes, RpcError>;
 
 /// The highest bits of a token, which hold the method's position in the manifest. The other bits are a counter.
@@ -21,44 +20,43 @@ const METHOD_BITS: u32 = 12;
 /// The position of the lowest of those bits.
 const METHOD_SHIFT: u32 = u64::BITS - METHOD_BITS;
 
-/// The position that stands for this and all later ones.
+/// Stands for this position and all later ones.
 const LAST_METHOD: u64 = (1 << METHOD_BITS) - 1;
 
-/// The given up calls that each part of the table remembers, to classify late answers.
+/// How many abandoned calls each shard remembers, to classify late answers.
 const REMEMBERED: usize = 64;
 
 /// Why an answer was dropped.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Unwanted {
-    /// The call's deadline had passed.
+    /// After the call's deadline.
     Late,
-    /// The call's client had gone.
+    /// After the call's client had gone.
     Abandoned,
-    /// The call was answered before, by the plugin or by the host; or it was given up long ago.
+    /// The call was already answered, or abandoned long ago.
     Second,
-    /// The call is another instance's.
+    /// The call belongs to another instance.
     Foreign,
 }
 
-/// What became of an answer.
+/// The outcome of an answer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Answered {
-    /// It is on its way to the client.
+    /// It is sent to the client.
     Taken,
-    /// It ended the call, whose client had just gone.
+    /// The client had just gone.
     Gone,
-    /// It was dropped: the call was answered or given up before, or is another instance's.
+    /// It was dropped, for a reason of [`Unwanted`].
     Unwanted,
 }
 
-/// How far a call has come.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Phase {
     /// It waits for a thread.
     Queued,
-    /// The plugin's code is running it.
+    /// The plugin's code is running.
     Running,
-    /// The plugin's code has returned without an answer, and keeps the token.
+    /// The plugin's code returned without an answer and keeps the token.
     Kept,
 }
 
@@ -68,12 +66,11 @@ struct Pending {
     phase: Phase,
 }
 
-/// Where a call's code runs, and when it has to return.
+/// Where a call's code runs, and its time limit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Run {
-    /// When its code must have returned; none without a limit.
+    /// When its code must have returned; `None` for no limit.
     pub due: Option<Instant>,
-    /// Where it runs.
     pub lane: Lane,
 }
 
@@ -83,7 +80,7 @@ struct Running {
     run: Run,
     /// Whether its code should have returned.
     overdue: bool,
-    /// Whether nobody waits for its answer any more.
+    /// Whether the client no longer waits for the answer.
     given_up: bool,
 }
 
@@ -93,26 +90,23 @@ impl Running {
     }
 }
 
-/// A call that was found not to have returned in time.
+/// A call whose code did not return in time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Overdue {
-    /// The call.
     pub token: u64,
-    /// The instance that runs it.
     pub instance: u64,
-    /// How it runs.
     pub run: Run,
 }
 
 #[derive(Default)]
-struct State {
+struct ShardCalls {
     pending: TokenMap<Pending>,
     running: TokenMap<Running>,
-    /// Calls that were given up, newest last.
+    /// Abandoned calls, newest last.
     given_up: VecDeque<(u64, Unwanted)>,
 }
 
-impl State {
+impl ShardCalls {
     fn remember(&mut self, token: u64, why: Unwanted) {
         if self.given_up.len() >= REMEMBERED {
             self.given_up.pop_front();
@@ -125,14 +119,13 @@ impl State {
 #[derive(Default)]
 pub struct Calls {
     next: AtomicU64,
-    state: ByToken<State>,
-    /// How many running calls are overdue: usually 0, and read by every call.
+    state: ByToken<ShardCalls>,
+    /// How many running calls are overdue. Usually 0; every call reads it.
     overdue: AtomicUsize,
 }
 
 impl Calls {
-    /// Opens a call to an instance, of the method at a position of its manifest. The token is unique for the life of the
-    /// process.
+    /// Opens a call of the method at this position in the manifest. The token is unique for the life of the process.
     pub fn open(&self, instance: u64, method: usize) -> (u64, oneshot::Receiver<Answer>) {
         let method = u64::try_from(method).unwrap_or(LAST_METHOD).min(LAST_METHOD);
         let token = (self.next.fetch_add(1, Ordering::Relaxed) + 1) | method << METHOD_SHIFT;
@@ -141,13 +134,13 @@ impl Calls {
         (token, receiver)
     }
 
-    /// The position of a call's method in its manifest, by the call's token; `usize::MAX` if it is not known.
+    /// The position of a token's method in the manifest; `usize::MAX` if unknown.
     pub fn method_of(token: u64) -> usize {
         let position = token >> METHOD_SHIFT;
         if position == LAST_METHOD { usize::MAX } else { position as usize }
     }
 
-    /// Why an answer of an instance to a call was refused.
+    /// Why an instance's answer to a call was refused.
     pub fn why_unwanted(&self, instance: u64, token: u64) -> Unwanted {
         let state = self.state.of(token);
         if state.pending.get(&token).is_some_and(|pending| pending.instance != instance) {
@@ -182,9 +175,9 @@ impl Calls {
         }
     }
 
-    /// Marks a call as running. False when nobody waits for its answer any more: then it need not run.
+    /// Marks a call as running. False if its client has gone, so that it need not run.
     pub fn begin(&self, token: u64, run: Run) -> bool {
-        let State { pending, running, .. } = &mut *self.state.of(token);
+        let ShardCalls { pending, running, .. } = &mut *self.state.of(token);
         let Some(pending) = pending.get_mut(&token) else { return false };
         pending.phase = Phase::Running;
         let instance = pending.instance;
@@ -192,10 +185,11 @@ impl Calls {
         true
     }
 
-    /// Marks a call's code as returned. Gives whether it was overdue; none when the call was given up meanwhile: then it
-    /// counts as running until [`Calls::end`], so that the plugin can be told first that it is cancelled.
+    /// Marks a call's code as returned. Returns whether it was overdue; `None` if the call was abandoned meanwhile.
+    /// Such a call counts as running until [`Calls::end`], so that the plugin can be notified of the cancellation
+    /// first.
     pub fn end_unless_given_up(&self, token: u64) -> Option<bool> {
-        let State { pending, running, .. } = &mut *self.state.of(token);
+        let ShardCalls { pending, running, .. } = &mut *self.state.of(token);
         if let Some(pending) = pending.get_mut(&token) {
             pending.phase = Phase::Kept;
         }
@@ -206,13 +200,13 @@ impl Calls {
         }
     }
 
-    /// Ends a running call. Gives whether it was overdue.
+    /// Ends a running call. Returns whether it was overdue.
     pub fn end(&self, token: u64) -> bool {
         let removed = self.state.of(token).running.remove(&token);
         removed.is_some_and(|running| self.count_end(running))
     }
 
-    /// Counts a call's end. Gives whether it was overdue.
+    /// Counts a call's end. Returns whether it was overdue.
     fn count_end(&self, running: Running) -> bool {
         if running.overdue {
             self.overdue.fetch_sub(1, Ordering::Relaxed);
@@ -227,7 +221,7 @@ impl Calls {
         }
     }
 
-    /// Gives a call up: a later answer is stale. Gives its phase, if it was still waiting. One that is overdue and whose code
+    /// Abandons a call: a later answer is stale. Returns its phase, if it was still open. An overdue call whose code
     /// has not returned counts as stuck from now on.
     pub fn give_up(&self, token: u64, overdue: bool) -> Option<Phase> {
         let mut state = self.state.of(token);
@@ -242,7 +236,7 @@ impl Calls {
         Some(phase)
     }
 
-    /// Finds the calls whose code should have returned by now, each once.
+    /// Returns each running call whose code is overdue, once.
     pub fn find_overdue(&self, now: Instant) -> Vec<Overdue> {
         let mut found = Vec::new();
         for mut state in self.state.all() {
@@ -256,7 +250,7 @@ impl Calls {
         found
     }
 
-    /// Answers all calls of an instance that still wait, with what `answer` makes. How many of them had begun.
+    /// Answers all open calls of an instance with `answer()`. Returns how many of them had begun.
     pub fn answer_all(&self, instance: u64, answer: impl Fn() -> Answer) -> u64 {
         let mut taken = Vec::new();
         for mut state in self.state.all() {
@@ -270,12 +264,11 @@ impl Calls {
         begun
     }
 
-    /// The phase of a call; none when nobody waits for its answer any more.
+    /// The phase of an open call; `None` if it was answered or abandoned.
     pub fn phase(&self, token: u64) -> Option<Phase> {
         self.state.of(token).pending.get(&token).map(|call| call.phase)
     }
 
-    /// Whether a call of this instance waits for its answer.
     pub fn is_waiting(&self, instance: u64, token: u64) -> bool {
         self.state.of(token).pending.get(&token).is_some_and(|call| call.instance == instance)
     }
@@ -288,7 +281,7 @@ impl Calls {
         self.count(|state| state.running.values().filter(|running| running.is_stuck(instance)).count())
     }
 
-    /// Whether an instance has calls, all of them stuck, and nobody waits for an answer of it.
+    /// Whether an instance has calls, all of them stuck, and none open.
     pub fn are_all_stuck(&self, instance: u64) -> bool {
         let running = self.count(|state| state.running.values().filter(|running| running.instance == instance).count());
         running > 0 && running == self.stuck(instance) && self.waiting(instance) == 0
@@ -301,17 +294,17 @@ impl Calls {
         self.count(|state| state.running.values().filter(is_long).count())
     }
 
-    /// How many calls of an instance wait.
+    /// How many calls of an instance are open.
     pub fn waiting(&self, instance: u64) -> usize {
         self.count(|state| state.pending.values().filter(|call| call.instance == instance).count())
     }
 
-    fn count(&self, of_part: impl Fn(&State) -> usize) -> usize {
+    fn count(&self, of_part: impl Fn(&ShardCalls) -> usize) -> usize {
         self.state.all().map(|state| of_part(&state)).sum()
     }
 }
 
-/// Gives a call up when its client has gone, that is, when the future that waits for it is dropped.
+/// Abandons a call when its client has gone, that is, when the future that waits for it is dropped.
 pub struct CallGuard<'a, F: FnOnce(u64, bool)> {
     calls: &'a Calls,
     token: u64,
@@ -319,8 +312,8 @@ pub struct CallGuard<'a, F: FnOnce(u64, bool)> {
 }
 
 impl<'a, F: FnOnce(u64, bool)> CallGuard<'a, F> {
-    /// Watches over a call; `cancelled` runs if it is dropped before [`CallGuard::answered`], and is told whether the call had begun and
-    /// its client has gone.
+    /// `cancelled` runs if the guard is dropped before [`CallGuard::answered`]; its argument says whether the call had
+    /// begun.
     pub fn new(calls: &'a Calls, token: u64, cancelled: F) -> Self {
         Self { calls, token, cancelled: Some(cancelled) }
     }
@@ -330,14 +323,14 @@ impl<'a, F: FnOnce(u64, bool)> CallGuard<'a, F> {
         self.cancelled = None;
     }
 
-    /// The call never reached its plugin: it is given up without a notice to the plugin.
+    /// The call never reached its plugin: it is abandoned without a notice to the plugin.
     pub fn not_begun(self) {
         self.calls.give_up(self.token, false);
         self.answered();
     }
 
-    /// The call's deadline has passed: it is given up, and its plugin is told unless it never began. Gives its phase,
-    /// if it was still waiting.
+    /// The deadline has passed: the call is abandoned, and its plugin is notified if the call had begun. Returns its
+    /// phase, if it was still open.
     pub fn expired(mut self) -> Option<Phase> {
         let phase = self.calls.give_up(self.token, true);
         if let (Some(Phase::Running | Phase::Kept), Some(cancelled)) = (phase, self.cancelled.take()) {

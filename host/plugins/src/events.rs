@@ -1,4 +1,4 @@
-//! Events on their way to one instance: a bounded queue and a thread that empties it into the plugin.
+//! A bounded queue of events for one instance, and the thread that delivers them.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -13,29 +13,28 @@ use outrigger_base::contain::contain;
 /// How many events wait for a slow subscriber before newer ones are dropped.
 const QUEUE_DEPTH: usize = 4096;
 
-struct State {
+struct QueueState {
     events: VecDeque<Event>,
     closed: bool,
 }
 
-/// The queue of one instance.
 pub struct EventQueue {
     topics: Vec<String>,
-    /// The only wallets that the instance may hear of; none for all.
+    /// The only wallets whose events the instance gets; `None` for all.
     wallets: Option<Vec<String>>,
-    state: Mutex<State>,
+    state: Mutex<QueueState>,
     changed: Condvar,
     dropped: AtomicU64,
 }
 
 impl EventQueue {
-    /// A queue for the topics that the manifest asks for, of what happens to these wallets, or to all.
+    /// A queue for the manifest's topics, and for events of these wallets, or of all.
     pub fn new(topics: Vec<String>, wallets: Option<Vec<String>>) -> Arc<Self> {
-        let state = Mutex::new(State { events: VecDeque::new(), closed: false });
+        let state = Mutex::new(QueueState { events: VecDeque::new(), closed: false });
         Arc::new(Self { topics, wallets, state, changed: Condvar::new(), dropped: AtomicU64::new(0) })
     }
 
-    /// Queues an event if the instance wants it.
+    /// Queues an event if the instance subscribes to it.
     pub fn offer(&self, event: &Event) {
         let wanted = event.topic().is_none_or(|topic| self.topics.iter().any(|wanted| wanted == topic));
         let granted = |name| self.wallets.as_ref().is_none_or(|granted| granted.iter().any(|wallet| wallet == name));
@@ -55,7 +54,7 @@ impl EventQueue {
         self.changed.notify_one();
     }
 
-    /// Delivers to `deliver` until the queue is closed and empty.
+    /// Calls `deliver` until the queue is closed and empty.
     pub fn run(&self, deliver: impl Fn(Event)) {
         loop {
             let mut state = self.lock();
@@ -73,7 +72,7 @@ impl EventQueue {
         }
     }
 
-    /// Takes no more events; `run` returns when what every instance must hear is delivered.
+    /// Closes the queue. `run` returns after the mandatory events are delivered.
     pub fn close(&self) {
         let mut state = self.lock();
         state.closed = true;
@@ -82,12 +81,11 @@ impl EventQueue {
         self.changed.notify_all();
     }
 
-    /// How many events were dropped.
     pub fn dropped_count(&self) -> u64 {
         self.dropped.load(Ordering::Relaxed)
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, QueueState> {
         self.state.lock()
     }
 }

@@ -1,7 +1,7 @@
-//! A plugin's file: found, read without running it, copied to a name that is its hash, and only then opened.
+//! A plugin's file: found, read without executing it, copied to a name that is its hash, and only then opened.
 //!
-//! Opening a library runs its constructors, so everything that can be checked is checked on the bytes before: that it is an
-//! object file with a manifest, and that its ABI fits. The copy is opened, so that nobody can replace the content after the
+//! Opening a library runs its constructors, so everything that can be checked is checked before: that it is an object
+//! file with a manifest, and that its ABI fits. The copy is opened, so that nobody can replace the content after the
 //! check, and so that a new version can be loaded beside an old one.
 use std::ffi::OsStr;
 use std::fs;
@@ -26,80 +26,42 @@ const MAX_MANIFEST_BYTES: usize = 1 << 20;
 
 const MANIFEST_SYMBOL: &str = "outrigger_manifest";
 
-/// Why a file is no plugin for this host.
+/// Why a file is not a plugin for this host.
 #[derive(Debug, thiserror::Error)]
 pub enum FileError {
-    /// No file of that name where it was looked for.
+    /// Not found under any of these paths.
     #[error("plugin '{name}' was not found; looked for {}", list(.looked_for))]
-    NotFound {
-        /// As configured.
-        name: String,
-        /// The paths that were tried.
-        looked_for: Vec<PathBuf>,
-    },
-    /// It cannot be read, or its copy cannot be written.
+    NotFound { name: String, looked_for: Vec<PathBuf> },
+    /// The file cannot be read, or its copy cannot be written.
     #[error("{}: {source}", .path.display())]
-    Io {
-        /// The file.
-        path: PathBuf,
-        /// What the system said.
-        source: std::io::Error,
-    },
-    /// It is larger than any plugin.
+    Io { path: PathBuf, source: std::io::Error },
+    /// Larger than `MAX_FILE_BYTES`.
     #[error("{} is too large for a plugin ({len} bytes; at most {MAX_FILE_BYTES})", .path.display())]
-    TooLarge {
-        /// The file.
-        path: PathBuf,
-        /// Its length.
-        len: u64,
-    },
-    /// It is no library, or has no manifest.
+    TooLarge { path: PathBuf, len: u64 },
+    /// Not a library, or without a manifest.
     #[error("{} is not an Outrigger plugin: {reason}", .path.display())]
-    NotAPlugin {
-        /// The file.
-        path: PathBuf,
-        /// What is missing.
-        reason: String,
-    },
-    /// Its ABI does not fit the host's.
+    NotAPlugin { path: PathBuf, reason: String },
+    /// The ABI versions do not fit.
     #[error("{} needs plugin ABI {needed_major}.{needed_minor}, this host has {ABI_MAJOR}.{ABI_MINOR}", .path.display())]
     Abi {
-        /// The file.
         path: PathBuf,
-        /// The major version it was built for.
+        /// The major version that it was built for.
         needed_major: u32,
-        /// The least minor version it runs on.
+        /// The lowest minor version that it runs on.
         needed_minor: u32,
     },
-    /// Its manifest is refused.
+    /// The manifest is invalid.
     #[error("{}: {source}", .path.display())]
-    Manifest {
-        /// The file.
-        path: PathBuf,
-        /// Why.
-        source: ManifestError,
-    },
-    /// Others than the host's own user may change it, or the folder of its copy.
+    Manifest { path: PathBuf, source: ManifestError },
+    /// Other users can change the file, or the folder of its copy.
     #[error(transparent)]
     Untrusted(#[from] TrustError),
-    /// Its content is not what the configuration pins.
+    /// The content does not have the pinned hash.
     #[error("{} has the SHA-256 {found}, the configuration pins {pinned}", .path.display())]
-    Hash {
-        /// The file.
-        path: PathBuf,
-        /// As configured.
-        pinned: String,
-        /// As found.
-        found: sha256::Hash,
-    },
-    /// The system could not open the library.
+    Hash { path: PathBuf, pinned: String, found: sha256::Hash },
+    /// The dynamic linker refused the library.
     #[error("{} cannot be opened: {reason}", .path.display())]
-    Open {
-        /// The file.
-        path: PathBuf,
-        /// What the linker said.
-        reason: String,
-    },
+    Open { path: PathBuf, reason: String },
 }
 
 fn list(paths: &[PathBuf]) -> String {
@@ -108,21 +70,18 @@ fn list(paths: &[PathBuf]) -> String {
 
 /// A file that was read and checked, but not opened.
 pub struct PluginFile {
-    /// Its path.
     pub path: PathBuf,
-    /// The SHA-256 of its content.
     pub hash: sha256::Hash,
-    /// The ABI it was built for.
+    /// The ABI that it was built for.
     pub header: ManifestHeader,
-    /// What it says of itself.
     pub manifest: Manifest,
     content: Vec<u8>,
-    /// Of the file that was read, whatever its path names now.
+    /// Of the file that was read, even if the path names another one now.
     metadata: fs::Metadata,
 }
 
-/// The paths at which a configured plugin is looked for: a path as it is, a bare name as the library of that name in
-/// each folder.
+/// The paths at which a configured plugin is searched: a path as it is, a bare name as the library of that name in each
+/// folder.
 pub fn candidates(name: &str, folders: &[PathBuf]) -> Vec<PathBuf> {
     if name.contains(std::path::MAIN_SEPARATOR) || Path::new(name).extension() == Some(OsStr::new("so")) {
         return vec![PathBuf::from(name)];
@@ -134,7 +93,7 @@ pub fn candidates(name: &str, folders: &[PathBuf]) -> Vec<PathBuf> {
 /// Finds a configured plugin.
 ///
 /// # Errors
-/// [`FileError::NotFound`] names every path that was tried.
+/// [`FileError::NotFound`] with every path that was tried.
 pub fn find(name: &str, folders: &[PathBuf]) -> Result<PathBuf, FileError> {
     let looked_for = candidates(name, folders);
     match looked_for.iter().find(|path| path.is_file()) {
@@ -144,10 +103,10 @@ pub fn find(name: &str, folders: &[PathBuf]) -> Result<PathBuf, FileError> {
 }
 
 impl PluginFile {
-    /// Reads the file and checks its manifest, without running any of it.
+    /// Reads the file and checks its manifest, without executing any of it.
     pub fn read(path: &Path) -> Result<Self, FileError> {
         let io = |source| FileError::Io { path: path.to_owned(), source };
-        // The metadata is that of the file that is read, even if another takes its name meanwhile.
+        // The metadata is that of the open file, even if the path is replaced meanwhile.
         let mut opened = fs::File::open(path).map_err(io)?;
         let metadata = opened.metadata().map_err(io)?;
         if !metadata.is_file() {
@@ -179,19 +138,16 @@ impl PluginFile {
         Ok(Self { path: path.to_owned(), hash: sha256::Hash::hash(&content), header, manifest, content, metadata })
     }
 
-    /// Checks that nobody else could have put the content there: the file and every folder on the way to it belong to root or
-    /// to the host's user, and neither group nor others may write to them (to a folder with the sticky bit they may).
+    /// Checks that no other user could have written the content: the file and every folder above it belong to root or
+    /// to the host's user and are not writable by group or others (folders with the sticky bit may be).
     ///
     /// # Errors
-    /// [`FileError::Untrusted`] names what is too open.
+    /// [`FileError::Untrusted`] names the file or folder.
     pub fn check_owner(&self) -> Result<(), FileError> {
         Ok(trust::check_file(&self.path, &self.metadata)?)
     }
 
     /// Checks the content against the configuration's `sha256`, 64 hexadecimal digits.
-    ///
-    /// # Errors
-    /// [`FileError::Hash`] with both.
     pub fn check_pin(&self, pinned: &str) -> Result<(), FileError> {
         if pinned.eq_ignore_ascii_case(&self.hash.to_string()) {
             return Ok(());
@@ -199,7 +155,7 @@ impl PluginFile {
         Err(FileError::Hash { path: self.path.clone(), pinned: pinned.to_owned(), found: self.hash })
     }
 
-    /// Copies the file into `folder` under its hash, opens the copy, and gives its table.
+    /// Copies the file into `folder` under its hash, opens the copy, and returns its table.
     ///
     /// The library is never closed: threads may still have to run destructors of its thread-locals.
     pub fn open(&self, folder: &Path) -> Result<&'static PluginTable, FileError> {
@@ -221,7 +177,7 @@ impl PluginFile {
     /// Copies the file into `folder` under its hash.
     ///
     /// # Errors
-    /// When that cannot be, or others could change the copy.
+    /// The copy cannot be written, or other users could change it.
     pub fn copy_into(&self, folder: &Path) -> Result<PathBuf, FileError> {
         let io = |path: &Path| {
             let path = path.to_owned();
@@ -229,12 +185,12 @@ impl PluginFile {
         };
         trust::own_folder(folder)?;
         let copy = folder.join(format!("{}{}", self.hash, std::env::consts::DLL_SUFFIX));
-        // A copy that another user put there, when the folder was writable to him, could still be changed by him.
+        // If the folder was once writable to another user, that user may own a copy and could still change it.
         if trust::is_own_file(&copy) && fs::read(&copy).is_ok_and(|content| content == self.content) {
             return Ok(copy);
         }
         let partial = folder.join(format!("{}.{}.partial", self.hash, std::process::id()));
-        // The file of an interrupted start is read-only and must go; usually there is none.
+        // A read-only file from an interrupted start must be removed; usually there is none.
         let _ = fs::remove_file(&partial);
         let write = || {
             let mut file = fs::OpenOptions::new().write(true).create_new(true).mode(0o500).open(&partial)?;

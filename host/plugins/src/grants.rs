@@ -1,7 +1,8 @@
-//! Grants: which services a plugin may use, of which wallets it may know, for which it may sign, and which methods of the node it may call.
+//! Grants: the services that a plugin may use, the wallets that it may know and sign for, and the node's methods that
+//! it may call.
 //!
-//! Everything here is checked before any code of the plugin runs, and what was not granted is not in its reach: it has no
-//! table of that service.
+//! Everything is checked before the plugin's code runs. A service that was not granted is unreachable, since the plugin
+//! gets no table for it.
 
 use std::fmt;
 use std::sync::Arc;
@@ -13,38 +14,34 @@ use serde::Deserialize;
 
 use outrigger_base::nearest::suggestion;
 
-/// The service that signs, and can be granted for some wallets.
 pub const SIGNER: &str = "signer/1";
 
-/// The service of the wallets, which can be granted for some of them.
 pub const WALLET: &str = "wallet/1";
 
-/// The service that calls methods of the node, and is granted for some methods by name.
 pub const NODE_RPC: &str = "node-rpc/1";
 
-/// Whether a plugin with these grants may have private keys or passphrases in its memory: it signs, has wallets, or its manifest marks
-/// a method so.
+/// Whether a plugin with these grants may hold private keys or passphrases in memory: it signs, has wallets, or its
+/// manifest marks a method so.
 pub(super) fn may_hold_secrets(grants: &[Grant], manifest: &Manifest) -> bool {
     grants.iter().any(|grant| [SIGNER, WALLET].contains(&grant.service.as_str()))
         || manifest.methods.iter().any(|method| method.private_keys)
 }
 
-/// The services of which each instance has its own.
+/// The services that each instance has its own copy of.
 pub(super) const OWN_SERVICES: [&str; 2] = ["events/1", "log/1"];
 
-/// A service that a plugin may use.
 #[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
 #[serde(from = "Written")]
 pub struct Grant {
     /// Name and revision, as `chain/1`.
     pub service: String,
-    /// The only wallets it may be used for; all where there is no list.
+    /// The only wallets that it may be used for; `None` for all.
     pub wallets: Option<Vec<String>>,
     /// The methods of the node that it may call.
     pub methods: Option<Vec<String>>,
 }
 
-/// A grant as the configuration has it.
+/// A grant in the configuration.
 #[derive(Deserialize)]
 #[serde(
     untagged,
@@ -85,100 +82,72 @@ impl fmt::Display for Grant {
     }
 }
 
-/// An instance that gets services.
 #[derive(Clone, Copy, Debug)]
 pub struct Holder<'a> {
-    /// The instance.
     pub instance: u64,
-    /// What it was granted.
     pub grants: &'a [Grant],
-    /// What it may reach beyond its services, where that bounds the files that it has the host read and write.
+    /// Its `reach` setting, if that bounds the files that the host reads and writes for it.
     pub reach: Option<&'a [Reach]>,
 }
 
-/// Where the services of the host come from.
+/// The source of the host's services.
 pub trait ServiceSource: Send + Sync {
-    /// The names of the services.
     fn names(&self) -> &'static [&'static str];
 
-    /// The table of a service for one instance; none when there is no such service.
+    /// The table of a service for one instance; `None` if there is no such service.
     fn export(&self, service: &str, holder: &Holder<'_>) -> Option<Arc<ExportedService>>;
 }
 
-/// Why grants and a plugin's needs do not fit.
+/// A mismatch of grants and needs.
 #[derive(Debug, thiserror::Error)]
 pub enum GrantError {
-    /// It needs a service that its configuration does not grant.
+    /// A needed service is not granted.
     #[error("plugin '{plugin}' needs the service {service}, which its 'grants' do not list")]
-    Missing {
-        /// The plugin.
-        plugin: String,
-        /// The service.
-        service: String,
-    },
-    /// It is granted a service that this host does not have.
+    Missing { plugin: String, service: String },
+    /// The host does not have a granted service.
     #[error("plugin '{plugin}': this host has no service {service}{suggestion}")]
     NoService {
-        /// The plugin.
         plugin: String,
-        /// The service.
         service: String,
-        /// The service that was probably meant, as the message's end; empty when none is alike.
+        /// The most similar service, as the end of the message; may be empty.
         suggestion: String,
     },
-    /// It is granted a service for some wallets, or for some methods, that knows no such limit.
+    /// The grant lists wallets or methods, but the service has no such limit.
     #[error("plugin '{plugin}': {service} cannot be granted for some {of}; {known} can")]
     NoLimit {
-        /// The plugin.
         plugin: String,
-        /// The service.
         service: String,
-        /// What the grant lists: wallets or methods.
+        /// The listed kind: wallets or methods.
         of: &'static str,
-        /// The services that can be granted for some of them.
+        /// The services that have such a limit.
         known: &'static str,
     },
-    /// It is granted the node's methods, and none of them by name.
+    /// The grant of the node's methods lists none.
     #[error(
         "plugin '{plugin}': {NODE_RPC} is granted for some methods by name: \
          {{ service = \"{NODE_RPC}\", methods = [\"...\"] }}"
     )]
-    NoMethods {
-        /// The plugin.
-        plugin: String,
-    },
-    /// It calls a method of the node that it is not granted.
+    NoMethods { plugin: String },
+    /// A method that the plugin calls is not granted.
     #[error("plugin '{plugin}' calls the node's method {method}, which 'methods' of its grant {grant} does not list")]
-    MissingMethod {
-        /// The plugin.
-        plugin: String,
-        /// The method.
-        method: String,
-        /// The grant.
-        grant: Grant,
-    },
-    /// It is granted a service twice.
+    MissingMethod { plugin: String, method: String, grant: Grant },
+    /// A service is granted twice.
     #[error("plugin '{plugin}': {service} is granted twice")]
-    Twice {
-        /// The plugin.
-        plugin: String,
-        /// The service.
-        service: String,
-    },
+    Twice { plugin: String, service: String },
 }
 
 impl GrantError {
-    /// A service that this host does not have; the message names the one that is most like it.
+    /// The error for an unknown service; the message suggests a similar name.
     pub(super) fn no_service(plugin: String, service: String, source: &dyn ServiceSource) -> Self {
         let suggestion = suggestion(&service, OWN_SERVICES.iter().chain(source.names()).copied());
         Self::NoService { plugin, service, suggestion }
     }
 }
 
-/// Checks what a plugin needs and what it is granted.
+/// Checks a plugin's needs against its grants.
 ///
 /// # Errors
-/// The first grant or need that does not fit.
+/// The first mismatch.
 pub fn check(manifest: &Manifest, grants: &[Grant], source: &dyn ServiceSource) -> Result<(), GrantError> {
     let plugin = || manifest.id.clone();
     for (index, grant) in grants.iter().enumerate() {
@@ -208,7 +177,7 @@ pub fn check(manifest: &Manifest, grants: &[Grant], source: &dyn ServiceSource) 
     }
 }
 
-/// Checks the methods of the node that a plugin is granted.
+/// Checks the granted methods of the node.
 fn check_methods(manifest: &Manifest, grant: &Grant) -> Result<(), GrantError> {
     let plugin = || manifest.id.clone();
     let granted = grant.methods.as_deref().filter(|methods| !methods.is_empty());

@@ -1,4 +1,4 @@
-//! How a plugin fares: what its functions did, and what went wrong, in all its instances so far.
+//! A plugin's health: counters and faults, over all its instances.
 
 use std::sync::atomic::{AtomicI64, AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
@@ -7,31 +7,29 @@ use parking_lot::Mutex;
 
 use crate::calls::Answered;
 
-/// What a plugin did so far, in all its instances.
+/// A plugin's counters, over all its instances.
 #[derive(Default)]
 pub struct Health {
-    /// Calls begun.
     pub calls: AtomicU64,
-    /// Calls answered with a result.
     pub answers: AtomicU64,
-    /// Calls answered with an error.
     pub errors: AtomicU64,
-    /// Calls and events whose code ended in a fault.
+    /// Calls and events whose code faulted.
     pub faults: AtomicU64,
-    /// Calls whose deadline passed, which the host answered.
+    /// Calls that the host answered at their deadline.
     pub timeouts: AtomicU64,
-    /// Calls whose client had gone before they were answered.
+    /// Calls whose client went away before the answer.
     pub gone: AtomicU64,
     /// Answers that came late or twice.
     pub stale: AtomicU64,
-    /// Threads that are lost to its calls now. One can be back before it was missed, so this may be below 0 for a moment.
+    /// Threads that are lost to its calls now. A thread can return before it is counted as lost, so this may be below 0
+    /// for a moment.
     lost: AtomicI64,
     /// Time inside the plugin's `call`, in nanoseconds.
     nanoseconds: AtomicU64,
     last_fault: Mutex<Option<String>>,
 }
 
-/// Calls that an instance has to answer with a result, after a fault of its code, until it counts as healthy again.
+/// How many calls an instance must answer with a result after a fault, until it counts as healthy again.
 pub const RECOVERED_AFTER: u32 = 16;
 
 /// Whether an instance has recovered from its last fault.
@@ -39,14 +37,13 @@ pub const RECOVERED_AFTER: u32 = 16;
 pub struct Recovery(AtomicU32);
 
 impl Recovery {
-    /// Its code ended in a fault.
     pub fn fault(&self) {
         self.0.store(RECOVERED_AFTER, Ordering::Relaxed);
     }
 
-    /// It answered a call with a result. Whether it has recovered by that.
+    /// A call was answered with a result. Returns whether that completes the recovery.
     pub fn succeed(&self) -> bool {
-        // Nearly always.
+        // The usual case.
         if !self.is_pending() {
             return false;
         }
@@ -54,27 +51,26 @@ impl Recovery {
         self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_less) == Ok(1)
     }
 
-    /// Whether it has to answer more calls yet.
+    /// Whether the recovery is incomplete.
     pub fn is_pending(&self) -> bool {
         self.0.load(Ordering::Relaxed) > 0
     }
 }
 
-/// How an instance fares, in one word.
+/// An instance's health.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum State {
-    /// As it should.
     Running,
-    /// Its code ended in a fault, and has not answered enough calls since: what it keeps may be damaged.
+    /// Its code faulted and has not answered enough calls since: its state may be damaged.
     Unhealthy,
-    /// The code of a call has not returned though its deadline passed.
+    /// The code of a call has not returned by its deadline.
     Stuck,
-    /// Its process has ended, and no other is started.
+    /// Its process has ended and is not restarted.
     Crashed,
 }
 
 impl State {
-    /// The state of an instance whose code faulted or not, and of which `stuck` overdue calls have not returned.
+    /// `stuck` is the number of overdue calls that have not returned.
     pub fn of(faulted: bool, stuck: usize) -> Self {
         match (faulted, stuck) {
             (false, 0) => Self::Running,
@@ -95,12 +91,11 @@ impl State {
 }
 
 impl Health {
-    /// A call's code took this long.
+    /// Adds the time of a call.
     pub fn spent(&self, time: Duration) {
         self.nanoseconds.fetch_add(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX), Ordering::Relaxed);
     }
 
-    /// The time inside the plugin's `call`, in microseconds.
     pub fn microseconds(&self) -> u64 {
         self.nanoseconds.load(Ordering::Relaxed) / 1000
     }
@@ -110,7 +105,7 @@ impl Health {
         self.lost.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Such a call has returned after all.
+    /// A lost thread has returned.
     pub fn find_thread(&self) {
         self.lost.fetch_sub(1, Ordering::Relaxed);
     }
@@ -120,7 +115,7 @@ impl Health {
         usize::try_from(self.lost.load(Ordering::Relaxed)).unwrap_or_default()
     }
 
-    /// A call was answered for the plugin with an error, and that came to this.
+    /// The host answered a call with an error in the plugin's place; `answered` is the outcome.
     pub fn failed(&self, answered: Answered) {
         match answered {
             Answered::Taken => self.errors.fetch_add(1, Ordering::Relaxed),
@@ -129,13 +124,12 @@ impl Health {
         };
     }
 
-    /// The code of something ended in a fault.
+    /// The plugin's code faulted in `what`.
     pub fn fault(&self, what: String) {
         self.faults.fetch_add(1, Ordering::Relaxed);
         *self.last_fault.lock() = Some(what);
     }
 
-    /// What the last fault was.
     pub fn last_fault(&self) -> Option<String> {
         self.last_fault.lock().clone()
     }

@@ -1,26 +1,26 @@
-//! Where a method's code runs: one word, chosen once for each call.
+//! Where a method's code runs; chosen once for each call.
 
 use outrigger_sdk::manifest::MethodSpec;
 
 use crate::latency::Latency;
 
-/// The longest parameters, in bytes, with which a call runs inline: reading them takes time as well.
+/// The longest parameters, in bytes, of an inline call: parsing takes time as well.
 const INLINE_PARAMS: usize = 2048;
 
-/// Where the code of a call runs, and for how long it may hold its thread.
+/// Where the code of a call runs, and for how long it may occupy its thread.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Lane {
-    /// On the thread that read the request. It blocks that thread's connections, so it has to return at once.
+    /// On the thread that read the request. It blocks that thread's connections, so it must return at once.
     Inline,
-    /// On a thread of the pool, which it gives back by the deadline of calls.
+    /// On a thread of the pool, within the deadline.
     Pool,
-    /// On a thread of the pool, for as long as it takes; after the deadline another thread takes that one's place.
+    /// On a thread of the pool, without limit. After the deadline another thread is added to the pool in its place.
     Long,
 }
 
 impl Lane {
-    /// The lane of a call of a method with parameters of so many bytes. A slow inline method blocks its thread's connections,
-    /// so only plugins that `may_run_inline` do so.
+    /// The lane of a call with parameters of this length. A slow inline method blocks its thread's connections, so only
+    /// plugins that `may_run_inline` do so.
     pub fn of(method: &MethodSpec, may_run_inline: bool, latency: &Latency, params: usize) -> Self {
         let may_run_inline = may_run_inline && method.inline && params <= INLINE_PARAMS;
         if may_run_inline && !latency.takes_pool() { Self::Inline } else { Self::pooled(method) }
@@ -31,7 +31,6 @@ impl Lane {
         if method.long_running { Self::Long } else { Self::Pool }
     }
 
-    /// Whether a thread of the pool runs it.
     pub fn is_pooled(self) -> bool {
         self != Self::Inline
     }

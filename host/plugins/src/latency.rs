@@ -1,45 +1,45 @@
-//! How long calls of inline methods take: a method that turns out slow runs on the pool for a while.
+//! How long inline methods take: a slow method runs on the pool for a while.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-/// The longest that a call of an inline method may take.
+/// The time limit of an inline call.
 const INLINE_LIMIT: Duration = Duration::from_millis(5);
 
-/// How many calls of a method that was slow go over the pool before it is tried again.
+/// How many calls of a slow method run on the pool before it is tried inline again.
 const POOLED_CALLS: u32 = 1000;
 
-/// What a slow call weighs, of which each fast one takes off one; a method that weighs as much as three slow calls is slow.
-/// One slow call may be the system's doing, which had no processor for its thread.
+/// The weight of a slow call; each fast one subtracts 1. A method with the weight of three slow calls is slow: a single
+/// slow call may be due to the scheduler.
 const SLOW: u32 = 100;
 const TOO_SLOW: u32 = 3 * SLOW;
 
-/// How long the calls of an inline method have taken lately.
+/// The recent latency of an inline method.
 #[derive(Default)]
 pub struct Latency {
-    /// How many of its calls still go over the pool.
+    /// How many more calls run on the pool.
     pooled: AtomicU32,
     weight: AtomicU32,
 }
 
 impl Latency {
-    /// Whether the next call goes over the pool; it counts as gone.
+    /// Whether the next call runs on the pool; it is counted.
     pub fn takes_pool(&self) -> bool {
         let less = |left: u32| left.checked_sub(1);
         self.pooled.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less).is_ok()
     }
 
-    /// A call took so long on the thread that read it.
+    /// Adds the time of an inline call.
     pub fn add(&self, took: Duration) {
         if took <= INLINE_LIMIT {
             if self.weight.load(Ordering::Relaxed) > 0 {
                 let less = |weight: u32| weight.checked_sub(1);
-                // Another thread may have taken the last of it.
+                // Another thread may have taken the last one.
                 let _ = self.weight.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less);
             }
         } else if self.weight.fetch_add(SLOW, Ordering::Relaxed) + SLOW >= TOO_SLOW {
             self.pooled.store(POOLED_CALLS, Ordering::Relaxed);
-            // Afterwards it is tried with one call.
+            // Then one inline call tries it again.
             self.weight.store(TOO_SLOW - SLOW, Ordering::Relaxed);
         }
     }

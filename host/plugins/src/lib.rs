@@ -1,4 +1,4 @@
-//! Plugins: their files, their instances, the calls they answer and the events they hear of.
+//! Plugins: their files, instances, calls and events.
 
 pub mod answer;
 pub mod calls;

@@ -5,24 +5,21 @@ use outrigger_service::log::Level;
 use outrigger_service::{Log, Result, Scope};
 use outrigger_values::text::printable;
 
-/// The longest line that is written, in bytes; the rest is cut.
+/// Longer lines are truncated.
 const MAX_LINE_BYTES: usize = 4096;
 
-/// How many lines of a plugin that is not trusted are written in a second; the rest are counted.
+/// How many lines of an untrusted plugin are logged per second; the rest are counted.
 const LINES_PER_SECOND: u32 = 100;
 
-/// The log of one plugin.
 pub struct LogService {
-    /// Whose lines they are.
     plugin: String,
-    /// None: as many as it likes.
+    /// `None`: without limit.
     rate: Option<Rate>,
-    /// Whether the text of its panics is told.
+    /// Whether the text of its panics is logged.
     tells_panics: bool,
 }
 
 impl LogService {
-    /// That of this plugin.
     pub fn new(plugin: &str, trusted: bool, tells_panics: bool) -> Self {
         let rate = (!trusted).then(|| Rate::per_second(LINES_PER_SECOND));
         Self { plugin: plugin.to_owned(), rate, tells_panics }
@@ -37,7 +34,7 @@ impl LogService {
 
 impl Log for LogService {
     fn write(&self, _: Scope, level: Level, message: String) -> Result<()> {
-        // What is not written anyway leaves room for what is.
+        // Lines below the log level do not count.
         let is_written = match level {
             Level::Error => tracing::enabled!(tracing::Level::ERROR),
             Level::Warn => tracing::enabled!(tracing::Level::WARN),
@@ -62,8 +59,8 @@ impl Log for LogService {
     }
 }
 
-/// A message as one line that is not too long: ends of lines and other control characters are escaped, so that it cannot pass for
-/// another line, or do something to a terminal.
+/// A message as one line of limited length: line ends and other control characters are escaped, so that it cannot
+/// imitate another line or control a terminal.
 fn line(mut message: String) -> String {
     cut(&mut message);
     let mut line = printable(&message).into_owned();

@@ -1,9 +1,9 @@
 //! The bounded pool of threads on which plugins' code runs.
 //!
-//! Each plugin may take a share of the threads and of the queue, so that one that does not end its calls leaves room for
-//! the others. A thread that is lost to a call beyond its deadline is replaced until it comes back, and no longer counts as
-//! a part of the share. A wallet may take half of the threads, and wallets take turns, so that many calls about a large one do not
-//! hold up those about others.
+//! Each plugin may take a share of the threads and of the queue, so that a plugin with stuck calls leaves room for
+//! others. A thread that is lost to an overdue call is replaced until it returns, and does not count against the share.
+//! A wallet may take half of the threads, and wallets take turns, so that many calls of a large wallet do not delay
+//! those of others.
 
 use std::collections::{HashMap, VecDeque};
 use std::hash::Hash;
@@ -17,62 +17,58 @@ use outrigger_base::contain::contain;
 /// The stack of a call's thread, in bytes: parsing a valid miniscript overflows the default one.
 const STACK_BYTES: usize = 8 << 20;
 
-/// The most threads that are started in the place of lost ones.
+/// The most threads that are started in place of lost ones.
 const MAX_REPLACED: usize = 64;
 
 type Work = Box<dyn FnOnce() + Send>;
 
-/// Who asks for a thread.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Claimant {
-    /// The plugin.
     pub owner: u64,
-    /// The call, which no other has the number of.
+    /// The call's unique number.
     pub call: u64,
-    /// The wallet that it names.
     pub wallet: Option<Arc<str>>,
 }
 
 struct Job {
     claimant: Claimant,
-    /// Its place in the order of arrivals and turns.
+    /// Its position in the order of arrivals and turns.
     arrival: u64,
     work: Work,
 }
 
 #[derive(Default)]
-struct State {
+struct PoolState {
     jobs: VecDeque<Job>,
-    /// Jobs in the queue and on threads, by owner; an owner without any is absent.
+    /// Jobs in the queue and on threads, by owner; owners without jobs are absent.
     queued: HashMap<u64, usize>,
     running: HashMap<u64, usize>,
     closed: bool,
     /// Threads that have not ended.
     threads: usize,
-    /// Threads lost to jobs that do not end, by owner, less those that came back. A thread can come back before it was
-    /// missed, so a count may be below 0 for a moment.
+    /// Threads lost to stuck jobs, by owner. A thread can return before it is counted as lost, so a count may be below
+    /// 0 for a moment.
     lost: HashMap<u64, i64>,
-    /// The calls on threads, with their wallets, but for the lost ones.
+    /// The calls on threads with their wallets, except lost ones.
     calls: HashMap<u64, Arc<str>>,
-    /// How many calls on threads each wallet has, which is absent without any.
+    /// How many calls each wallet has on threads; wallets without calls are absent.
     busy_wallets: HashMap<Arc<str>, usize>,
-    /// When the wallets in queue and on threads were given a thread last, in the order of arrivals and turns.
+    /// The last turn of each wallet in the queue or on threads, in the order of arrivals and turns.
     turns: HashMap<Arc<str>, u64>,
-    /// Counts arrivals and turns.
+    /// The counter of arrivals and turns.
     order: u64,
 }
 
-struct Shared {
-    state: Mutex<State>,
+struct SharedPool {
+    state: Mutex<PoolState>,
     arrived: Condvar,
     ended: Condvar,
     depth: usize,
     threads: usize,
 }
 
-/// A number of threads behind a bounded queue.
 pub struct Pool {
-    shared: Arc<Shared>,
+    shared: Arc<SharedPool>,
 }
 
 /// The queue, or the owner's share of it, is full.
@@ -81,13 +77,10 @@ pub struct Overloaded;
 
 impl Pool {
     /// Starts `threads` threads; at most `depth` jobs wait.
-    ///
-    /// # Errors
-    /// When the system gives no more threads.
     pub fn start(threads: usize, depth: usize) -> std::io::Result<Self> {
         let threads = threads.max(1);
         let state = Mutex::default();
-        let shared = Shared { state, arrived: Condvar::new(), ended: Condvar::new(), depth, threads };
+        let shared = SharedPool { state, arrived: Condvar::new(), ended: Condvar::new(), depth, threads };
         let pool = Self { shared: Arc::new(shared) };
         for _ in 0..threads {
             pool.add_thread()?;
@@ -104,7 +97,7 @@ impl Pool {
         Ok(())
     }
 
-    /// Queues a job of an owner, unless the queue or the owner's share of it is full, or the pool is stopping.
+    /// Queues an owner's job, unless the queue or the owner's share of it is full, or the pool is stopping.
     pub fn submit(&self, claimant: Claimant, work: impl FnOnce() + Send + 'static) -> Result<(), Overloaded> {
         let owner = claimant.owner;
         let mut state = self.shared.lock();
@@ -121,17 +114,15 @@ impl Pool {
         Ok(())
     }
 
-    /// How many jobs wait for a thread.
     pub fn queued(&self) -> usize {
         self.shared.lock().jobs.len()
     }
 
-    /// How many jobs of one owner run at a time.
     pub fn share(&self) -> usize {
         share(self.shared.threads)
     }
 
-    /// A thread is lost to a call of an owner that does not end: another takes its place.
+    /// A thread is lost to a stuck call: another is started in its place.
     pub fn replace_lost(&self, owner: u64, call: u64) {
         let mut state = self.shared.lock();
         state.count_lost(owner, 1);
@@ -141,17 +132,17 @@ impl Pool {
         if missing && let Err(error) = self.add_thread() {
             tracing::error!(%error, "a lost call thread cannot be replaced");
         }
-        // The owner has a thread more to take.
+        // The owner may use one more thread.
         self.shared.arrived.notify_all();
     }
 
-    /// The job that an owner's lost thread runs is about to end after all: one thread too many ends.
+    /// A lost thread's job is about to end after all: the surplus thread ends.
     pub fn found_lost(&self, owner: u64) {
         self.shared.lock().count_lost(owner, -1);
         self.shared.arrived.notify_all();
     }
 
-    /// Finishes what is queued and ends the threads. False when some did not end in time; they are left behind.
+    /// Finishes the queue and ends the threads. False if some did not end in time; they are left running.
     pub fn stop(&self, patience: Duration) -> bool {
         let mut state = self.shared.lock();
         state.closed = true;
@@ -167,24 +158,24 @@ impl Pool {
     }
 }
 
-/// Runs work whose panic must not cost its thread. The SDK catches panics of a plugin; this is for the host's own.
+/// Runs work whose panic must not end the thread. The SDK catches a plugin's panics; this is for the host's.
 pub fn contained(work: impl FnOnce()) {
     contain("a call", work);
 }
 
-/// The part of the threads that one wallet may take.
+/// How many threads one wallet may use.
 fn wallet_share(threads: usize) -> usize {
     (threads / 2).max(1)
 }
 
-/// The part of `whole` that one owner may take: three quarters, but never all where there is more than one.
+/// The part of `whole` that one owner may use: three quarters, and less than all if `whole` is more than one.
 fn share(whole: usize) -> usize {
     (whole - whole / 4).clamp(1, whole.max(2) - 1)
 }
 
-impl State {
-    /// Takes a job whose owner and wallet have not used up their shares of the threads: the one that has waited longest, since it came
-    /// or since its wallet had its last turn.
+impl PoolState {
+    /// Takes the job that has waited longest, since its arrival or since its wallet's last turn, of the owners and
+    /// wallets within their shares.
     fn take(&mut self, threads: usize) -> Option<Job> {
         let position = if self.closed { 0 } else { self.position(threads)? };
         let job = self.jobs.remove(position)?;
@@ -214,7 +205,7 @@ impl State {
         free.min_by_key(|(_, job)| waits_since(job)).map(|(position, _)| position)
     }
 
-    /// A call occupies its wallet's share no more.
+    /// A call no longer counts against its wallet's share.
     fn leave_wallet(&mut self, call: u64) {
         let Some(wallet) = self.calls.remove(&call) else { return };
         less(&mut self.busy_wallets, &wallet);
@@ -222,15 +213,15 @@ impl State {
             !self.busy_wallets.contains_key(wallet)
                 && !self.jobs.iter().any(|job| job.claimant.wallet.as_ref() == Some(wallet))
         };
-        // Without calls in queue or on threads, a wallet's turns are forgotten, so that their number stays bounded.
+        // A wallet without calls is removed, so that the map stays bounded.
         if is_gone(&wallet) {
             self.turns.remove(&wallet);
         }
     }
 }
 
-impl State {
-    /// How much of its share an owner has taken: its threads but for the lost ones.
+impl PoolState {
+    /// How many threads count against an owner's share.
     fn taken(&self, owner: u64) -> usize {
         let running = self.running.get(&owner).copied().unwrap_or_default();
         let lost = self.lost.get(&owner).copied().unwrap_or_default();
@@ -246,7 +237,7 @@ impl State {
     }
 }
 
-/// Counts one less for an owner or a wallet.
+/// Subtracts one; zero removes the entry.
 fn less<K: Hash + Eq>(counts: &mut HashMap<K, usize>, key: &K) {
     if let Some(count) = counts.get_mut(key) {
         *count -= 1;
@@ -256,14 +247,14 @@ fn less<K: Hash + Eq>(counts: &mut HashMap<K, usize>, key: &K) {
     }
 }
 
-impl Shared {
-    fn lock(&self) -> MutexGuard<'_, State> {
-        // The counts are whole after every operation, so a panic elsewhere cannot have damaged them.
+impl SharedPool {
+    fn lock(&self) -> MutexGuard<'_, PoolState> {
+        // Every operation leaves the counts consistent, so poisoning is ignored.
         self.state.lock()
     }
 
-    /// How many threads there should be: one more for each that is lost.
-    fn wanted(&self, state: &State) -> usize {
+    /// The target number of threads: one more for each lost one.
+    fn wanted(&self, state: &PoolState) -> usize {
         let lost: i64 = state.lost.values().sum();
         self.threads + usize::try_from(lost).unwrap_or_default().min(MAX_REPLACED)
     }
@@ -278,13 +269,13 @@ impl Shared {
             state.leave_wallet(call);
             drop(state);
             if full {
-                // A job that had to wait for this one's owner may run now, on a thread that sleeps.
+                // A job that waited for this owner's share may run now, on a sleeping thread.
                 self.arrived.notify_one();
             }
         }
     }
 
-    /// Waits for the next job; none when the thread is to end.
+    /// Waits for the next job; `None` when the thread is to end.
     fn next(&self) -> Option<Job> {
         let mut state = self.lock();
         loop {
@@ -307,13 +298,13 @@ mod tests {
     use std::sync::atomic::{AtomicU64, Ordering};
     use std::sync::mpsc::{self, Receiver, Sender};
 
-    /// A call of an owner about no wallet, or about one.
+    /// An owner's call about this wallet.
     fn call(owner: u64, wallet: Option<&str>) -> Claimant {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         Claimant { owner, call: NEXT.fetch_add(1, Ordering::Relaxed), wallet: wallet.map(Arc::from) }
     }
 
-    /// Submits a job of an owner that says when it runs and ends when its gate is dropped.
+    /// Submits a job that reports its start and ends when its gate is dropped.
     fn gated(pool: &Pool, owner: u64, started: &Sender<u64>) -> Sender<()> {
         let (gate, closed): (_, Receiver<()>) = mpsc::channel();
         let started = started.clone();
@@ -370,12 +361,12 @@ mod tests {
         pool.replace_lost(1, u64::MAX);
         drop(gated(&pool, 2, &started));
         assert_eq!(running.recv(), Ok(2));
-        // What is lost is no part of its owner's share, here the only place.
+        // A lost thread does not count against its owner's share, here of one.
         drop(gated(&pool, 1, &started));
         assert_eq!(running.recv(), Ok(1));
         pool.found_lost(1);
         drop(lost);
-        let one_is_left = |state: &State| state.threads == 1;
+        let one_is_left = |state: &PoolState| state.threads == 1;
         let mut state = pool.shared.lock();
         while !one_is_left(&state) {
             pool.shared.ended.wait(&mut state);
@@ -402,19 +393,19 @@ mod tests {
         };
         let mut large: Vec<_> = (0..4).map(|_| submit("large")).collect();
         assert_eq!([running.recv(), running.recv()], [Ok("large"); 2]);
-        // The other half is for others, whoever asked first.
+        // The other half is for others, whoever came first.
         let one = submit("one");
         assert_eq!(running.recv(), Ok("one"));
         let another = submit("ones");
         assert_eq!(running.recv(), Ok("ones"));
-        // All threads are taken: with the next ones that are free come the calls that have waited longest, since they came or since
-        // their wallet had its last turn.
+        // All threads are taken. The next free ones take the calls that have waited longest, since their arrival or
+        // since their wallet's last turn.
         let later: Vec<_> = ["one", "large", "fresh"].map(submit).into();
         drop(another);
         assert_eq!(running.recv(), Ok("one"));
         drop(large.remove(0));
         assert_eq!(running.recv(), Ok("large"));
-        // A call that is lost takes nothing of its wallet's share.
+        // A lost call does not count against its wallet's share.
         pool.replace_lost(5, large[0].1);
         assert_eq!(running.recv(), Ok("fresh"));
         drop(one);

@@ -1,6 +1,6 @@
-//! Whether others than root and the host's own user could change a file, or put another one in its place.
+//! Whether users other than root and the host's own could change a file or replace it.
 //!
-//! Whoever may write to a folder may rename what is in it, and so every folder from the file up to the root counts.
+//! A user who may write to a folder may rename its entries, so every folder up to the root counts.
 
 use std::fs::{self, Metadata};
 use std::io;
@@ -13,51 +13,38 @@ const OTHERS_WRITE: u32 = 0o022;
 /// Any permission of group and others.
 const OTHERS: u32 = 0o077;
 
-/// In a folder with this bit only owners may rename and delete what is there.
+/// In a folder with this bit only owners may rename and delete entries.
 const STICKY: u32 = 0o1000;
 
-/// The mode of a folder that is the host's alone.
+/// The mode of a private folder of the host.
 const OWN: u32 = 0o700;
 
 /// Why a file or a folder is not trusted.
 #[derive(Debug, thiserror::Error)]
 pub enum TrustError {
-    /// Others than the host's own user may change it.
+    /// Other users may change it.
     #[error(
         "{} may be changed by others ({found}); it must belong to root or to the host's user, and `chmod go-w` it",
         .path.display()
     )]
     Open {
-        /// The file, or a folder on the way to it.
         path: PathBuf,
         /// Its owner or its mode.
         found: String,
     },
-    /// Another file stands there than the one that was read.
+    /// The path names another file than the one that was read.
     #[error("{} was replaced while it was read", .path.display())]
-    Replaced {
-        /// The file.
-        path: PathBuf,
-    },
-    /// It cannot be looked at, made or changed.
+    Replaced { path: PathBuf },
+    /// The file or folder cannot be read, made or changed.
     #[error("{}: {source}", .path.display())]
-    Io {
-        /// The file or the folder.
-        path: PathBuf,
-        /// What the system said.
-        source: io::Error,
-    },
+    Io { path: PathBuf, source: io::Error },
 }
 
 fn at(path: &Path) -> impl Fn(io::Error) -> TrustError + '_ {
     move |source| TrustError::Io { path: path.to_owned(), source }
 }
 
-/// Checks a file that was opened under a path, and every folder on the way to it. To a folder with the sticky bit others may
-/// write.
-///
-/// # Errors
-/// What is too open.
+/// Checks an open file and every folder above its path. Folders with the sticky bit may be writable by others.
 pub fn check_file(path: &Path, opened: &Metadata) -> Result<(), TrustError> {
     let path = fs::canonicalize(path).map_err(at(path))?;
     judge(&path, opened)?;
@@ -68,11 +55,8 @@ pub fn check_file(path: &Path, opened: &Metadata) -> Result<(), TrustError> {
     path.parent().map_or(Ok(()), check_way)
 }
 
-/// Makes a folder that is the host's alone. One that is there already and lets others in is closed to them, if the way to it
-/// can be trusted.
-///
-/// # Errors
-/// What is too open, or what the system said.
+/// Makes a private folder of the host. An existing folder that lets others in is closed to them, if its parents can be
+/// trusted.
 pub fn own_folder(folder: &Path) -> Result<(), TrustError> {
     fs::DirBuilder::new().recursive(true).mode(OWN).create(folder).map_err(at(folder))?;
     let folder = fs::canonicalize(folder).map_err(at(folder))?;
@@ -85,12 +69,12 @@ pub fn own_folder(folder: &Path) -> Result<(), TrustError> {
     check_way(&folder)
 }
 
-/// Whether a file is one that only root and the host's user may change.
+/// Whether only root and the host's user may change a file.
 pub fn is_own_file(path: &Path) -> bool {
     fs::symlink_metadata(path).is_ok_and(|metadata| metadata.is_file() && judge(path, &metadata).is_ok())
 }
 
-/// Checks a folder and those above it. The path holds no links.
+/// Checks a folder and its parents. The path has no symbolic links.
 fn check_way(folder: &Path) -> Result<(), TrustError> {
     folder.ancestors().try_for_each(|folder| judge(folder, &fs::symlink_metadata(folder).map_err(at(folder))?))
 }

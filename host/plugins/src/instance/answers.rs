@@ -1,4 +1,4 @@
-//! The host's functions as one instance sees them: its services, and where its answers go.
+//! The host's functions for one instance: its services and its answers.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -20,10 +20,10 @@ use crate::health::{Health, RECOVERED_AFTER, Recovery};
 /// The largest answer that is copied, in bytes.
 const SMALL_ANSWER: usize = 64 << 10;
 
-/// How many lines about answers that reach nobody are written in a second.
+/// How many log lines a second about answers without a client.
 pub(super) const NOTES_PER_SECOND: u32 = 100;
 
-/// What `HostTable::ctx` points to. It is there for the life of the process.
+/// The target of `HostTable::ctx`. It is never freed.
 pub(super) struct Context {
     pub id: u64,
     pub code: Arc<Library>,
@@ -33,18 +33,17 @@ pub(super) struct Context {
     pub rules: AnswerRules,
     pub services: HashMap<String, Arc<ExportedService>>,
     pub life: Life,
-    /// Bounds what is written about answers that reach nobody.
+    /// Limits the log lines about answers without a client.
     pub notes: Rate,
 }
 
 impl Context {
-    /// Ends the instance's life at this stage: from now on the host's functions answer [`ErrorKind::Stale`] and change nothing.
+    /// Sets the instance's last stage: from now on the host's functions return [`ErrorKind::Stale`] without effect.
     pub fn end(&self, stage: Stage) {
         self.life.advance(stage);
         self.services.values().for_each(|service| service.end());
     }
 
-    /// The method of a call, by its token.
     pub fn method_of(&self, token: u64) -> &str {
         let position = Calls::method_of(token);
         self.code.manifest.methods.get(position).map_or("unknown", |method| &method.name)
@@ -54,7 +53,7 @@ impl Context {
         self.life.has_stopped()
     }
 
-    /// Notes an answer that reaches nobody, and gives what its client is told.
+    /// Logs an invalid answer, and returns the client's error.
     fn refuse(&self, token: u64, bad: BadAnswer) -> RpcError {
         let (plugin, method) = (self.code.manifest.id.as_str(), self.method_of(token));
         if self.may_note() {
@@ -103,13 +102,13 @@ impl HostCode for Context {
         let answer: Answer = match self.rules.check(code, &body) {
             Err(bad) => Err(self.refuse(token, bad)),
             Ok(()) if code != 0 => Err(RpcError::new(RpcErrorCode(code), String::from_utf8_lossy(&body).into_owned())),
-            // Released on this thread, which is the plugin's to hold up.
+            // Released on this thread, which the plugin may block.
             Ok(()) if body.len() <= SMALL_ANSWER => Ok(SharedBytes::copy_from_slice(&body)),
             Ok(()) => Ok(SharedBytes::from_owner(BorrowedReply(Some(body)))),
         };
         let is_result = answer.is_ok();
         let counted = if is_result { &self.health.answers } else { &self.health.errors };
-        // Before the client can ask.
+        // Counted before the client can see the answer.
         counted.fetch_add(1, Ordering::Relaxed);
         let answered = self.calls.answer(self.id, token, answer);
         if is_result && answered != Answered::Unwanted && self.recovery.succeed() {
@@ -135,7 +134,7 @@ impl HostCode for Context {
     }
 }
 
-/// A large answer, which is sent from where the plugin wrote it. It is given back on a thread that may wait.
+/// A large answer, which is sent from the plugin's memory. It is released on a thread that may block.
 struct BorrowedReply(Option<OwnedBytes>);
 
 impl AsRef<[u8]> for BorrowedReply {

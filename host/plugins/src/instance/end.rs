@@ -1,4 +1,4 @@
-//! Taking an instance down, in order and within a time.
+//! Ending an instance, in order and within a time.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -12,11 +12,11 @@ use super::life::Stage;
 use super::{Instance, Lease};
 
 impl Instance {
-    /// Begins the end: no further call is routed to it, and in the background it is asked to answer what it keeps, waited
-    /// for, and freed. What waits for an answer after `patience` is answered for it; an instance that does not let its
-    /// threads go by then is abandoned.
+    /// Begins the end. No further call is routed to the instance. In the background it is asked to finish its calls,
+    /// waited for, and freed. After `patience` the host answers its open calls; an instance that still holds threads
+    /// then is abandoned.
     ///
-    /// An instance that is retired again with less patience hurries.
+    /// Retiring an instance again with less patience shortens the wait.
     pub fn retire(self: &Arc<Self>, patience: Duration) {
         self.life().end_by(Instant::now() + patience);
         // Taken before the stage changes: `quiesce` holds the instance as a call does.
@@ -35,7 +35,7 @@ impl Instance {
 
     fn wind_down(&self, lease: Option<Lease>) {
         if let Some(lease) = lease {
-            // On a thread of its own: it may not return, and the end must not depend on it.
+            // On its own thread: `quiesce` may not return, and the end must not depend on it.
             let asked = self.spawn("quiesce", move || lease.quiesce());
             if let Err(error) = asked {
                 tracing::warn!(%error, "the plugin is not asked to finish its calls");
@@ -50,8 +50,8 @@ impl Instance {
         if self.life().wait_left() { self.end() } else { self.abandon() }
     }
 
-    /// Ends what drains at once where its process has only calls in it that have not returned by their deadlines, whose clients
-    /// have their errors: until its end they would hold threads of the host.
+    /// Ends a draining instance at once if its process has only overdue calls, whose clients have their errors: until
+    /// then they hold threads of the host.
     pub(super) fn end_if_stuck(&self) {
         if self.runners.is_some() && self.context.calls.are_all_stuck(self.id) {
             self.life().end_by(Instant::now());
@@ -70,29 +70,28 @@ impl Instance {
     fn abandon(&self) {
         tracing::error!(plugin = self.manifest().id, "the plugin does not end its calls; its instance is abandoned");
         self.context.end(Stage::Abandoned);
-        // The threads of the host that are in it come back with the end of its process.
+        // The end of its process releases the host's threads in it.
         if let Some(runners) = &self.runners {
             runners.abandon();
         }
     }
 
-    /// Whether a retired instance has ended or was abandoned, and no thread of the host is inside it any more: nothing that
-    /// it left running is to be looked after.
+    /// Whether a retired instance has ended or was abandoned, and no thread of the host is inside it.
     pub fn is_gone(&self) -> bool {
         self.life().has_ended() && !self.life().is_inside()
     }
 
-    /// Waits until a retired instance has ended or was abandoned. False when it has not by the deadline.
+    /// Waits until a retired instance has ended or was abandoned. False at the deadline.
     pub fn wait_ended(&self, deadline: Instant) -> bool {
         self.life().wait_ended(deadline)
     }
 
-    /// Stops and frees what `create` made. Nobody is inside, and nothing enters again.
+    /// Stops and frees the plugin's instance. Nobody is inside, and nothing enters again.
     pub(super) fn end(&self) {
         self.life().advance(Stage::Stopping);
-        // Called once per instance, by whoever failed to bring it up or by `wind_down`, with nobody inside.
+        // Called once per instance, after a failed start or by `wind_down`, with nobody inside.
         self.plugin.stop();
-        // Before it is freed: from here on it may leave threads running, which must not act for it any more.
+        // Before it is freed: threads that it leaves running must not act for it any more.
         self.context.end(Stage::Stopped);
         self.plugin.destroy();
         self.life().advance(Stage::Freed);

@@ -1,4 +1,4 @@
-//! The life of an instance: one state machine under one lock, with counters of what holds the instance beside it.
+//! The life of an instance: one state machine under one lock, with counters of the calls and threads that hold it.
 //!
 //! ```text
 //! starting -> serving -> draining -> stopping -> stopped -> freed
@@ -10,35 +10,35 @@ use std::time::Instant;
 
 use parking_lot::{Condvar, Mutex, MutexGuard};
 
-/// Where an instance stands. It only moves forward.
+/// An instance's stage. It only moves forward.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 #[repr(u8)]
 pub(super) enum Stage {
-    /// Its `create`, `init` and `start` run.
+    /// `create`, `init` and `start` run.
     Starting,
     /// Calls are routed to it.
     Serving,
-    /// No call is routed to it any more; those that it has are finished.
+    /// No call is routed to it; its open calls finish.
     Draining,
-    /// No thread enters it any more. Its `stop` runs once the last one has left.
+    /// No thread enters it. `stop` runs once the last one has left.
     Stopping,
-    /// Its `stop` has returned, and `destroy` runs. Services answer `Stale` from now on.
+    /// `stop` has returned, and `destroy` runs. Services answer `Stale` from now on.
     Stopped,
-    /// Its `destroy` has returned.
+    /// `destroy` has returned.
     Freed,
-    /// It did not let its threads go in time: it is neither stopped nor freed. Services answer `Stale`.
+    /// It held threads too long, and is neither stopped nor freed. Services answer `Stale`.
     Abandoned,
 }
 
-/// An instance's stage and what holds it there.
+/// An instance's stage, its calls and its threads.
 pub(super) struct Life {
-    /// The stage and the time by which the end must have come, once that is asked for.
+    /// The stage, and the deadline of a requested end.
     state: Mutex<(Stage, Option<Instant>)>,
-    /// The stage once more, for the two questions that every call asks. Written under the lock.
+    /// A copy of the stage for two checks of every call. Written under the lock.
     stage: AtomicU8,
-    /// Signals that the stage, the time or a counter changed. Counters signal only once the instance drains.
+    /// Signals changes of stage, deadline or counters. Counters signal only while the instance drains.
     changed: Condvar,
-    /// Calls that were routed to it and have not ended, and the threads that bring it events or its `quiesce`.
+    /// Routed calls that have not ended, and the threads that deliver events or run `quiesce`.
     leases: AtomicU64,
     /// Threads in its functions.
     inside: AtomicU64,
@@ -59,7 +59,7 @@ impl Life {
         self.stage.load(Ordering::SeqCst) >= stage as u8
     }
 
-    /// Moves on to a stage. False, and nothing changes, where it stands there or further on.
+    /// Moves on to a stage. False, without effect, if the instance is already there or further.
     pub fn advance(&self, to: Stage) -> bool {
         let mut state = self.state.lock();
         let moves = state.0 < to;
@@ -71,32 +71,30 @@ impl Life {
         moves
     }
 
-    /// Has the end come by then, or by the time that was asked for before, whichever is sooner.
+    /// Sets the deadline of the end, if it is earlier than the current one.
     pub fn end_by(&self, deadline: Instant) {
         let mut state = self.state.lock();
         state.1 = Some(state.1.map_or(deadline, |sooner| sooner.min(deadline)));
         self.changed.notify_all();
     }
 
-    /// Counts a call that is routed to the instance. It must be given back with [`Self::end_lease`] even where this is false:
-    /// the instance takes no calls then.
+    /// Counts a routed call. [`Self::end_lease`] must follow, also if this is false: then the instance takes no calls.
     pub fn begin_lease(&self) -> bool {
         self.leases.fetch_add(1, Ordering::SeqCst);
         !self.is_at_least(Stage::Draining)
     }
 
-    /// The call has ended.
     pub fn end_lease(&self) {
         self.leave(&self.leases);
     }
 
-    /// Counts a thread that enters the instance. It must leave with [`Self::exit`] even where this is false: nothing may enter then.
+    /// Counts a thread that enters the instance. [`Self::exit`] must follow, also if this is false: then nothing may
+    /// enter.
     pub fn enter(&self) -> bool {
         self.inside.fetch_add(1, Ordering::SeqCst);
         !self.is_at_least(Stage::Stopping)
     }
 
-    /// The thread has left.
     pub fn exit(&self) {
         self.leave(&self.inside);
     }
@@ -104,23 +102,23 @@ impl Life {
     fn leave(&self, counter: &AtomicU64) {
         let was = counter.fetch_sub(1, Ordering::SeqCst);
         if was == 1 && self.is_at_least(Stage::Draining) {
-            // With the lock: whoever waits has either seen the counter's new value or waits already.
+            // Under the lock: a waiter has either seen the new value or is already waiting.
             let _state = self.state.lock();
             self.changed.notify_all();
         }
     }
 
-    /// Waits until no call holds the instance, or until the end must have come. Whether none does.
+    /// Waits until no call holds the instance, or until the deadline. Returns whether none does.
     pub fn wait_unleased(&self) -> bool {
         self.wait(|life, _| life.leases.load(Ordering::SeqCst) == 0, |state| state.1)
     }
 
-    /// Waits until no thread is inside, or until the end must have come. Whether none is.
+    /// Waits until no thread is inside, or until the deadline. Returns whether none is.
     pub fn wait_left(&self) -> bool {
         self.wait(|life, _| !life.is_inside(), |state| state.1)
     }
 
-    /// Waits until it was freed or abandoned, or until the deadline. Whether it was.
+    /// Waits until the instance was freed or abandoned, or until the deadline. Returns whether it was.
     pub fn wait_ended(&self, deadline: Instant) -> bool {
         self.wait(|_, stage| stage >= Stage::Freed, |_| Some(deadline))
     }
@@ -141,17 +139,15 @@ impl Life {
         true
     }
 
-    /// Whether a thread is in one of its functions.
     pub fn is_inside(&self) -> bool {
         self.inside.load(Ordering::SeqCst) > 0
     }
 
-    /// Whether no call is routed to it any more.
     pub fn is_draining(&self) -> bool {
         self.is_at_least(Stage::Draining)
     }
 
-    /// Whether it was stopped or abandoned: what it left running must not act for it any more.
+    /// Whether it was stopped or abandoned: threads that it left running must not act for it any more.
     pub fn has_stopped(&self) -> bool {
         self.is_at_least(Stage::Stopped)
     }

@@ -1,7 +1,7 @@
-//! A running plugin: the library's table, the instance it made, and what the host gave it.
+//! A running plugin: the library's table, its instance, and its services.
 //!
-//! Order of ends: no new call is routed to it, `quiesce`, every call answered, no thread inside, `stop`, `destroy`. An
-//! instance that does not let its threads go is left behind: freeing it under them would be worse.
+//! Order of an end: routing stops, `quiesce`, every call answered, no thread inside, `stop`, `destroy`. An instance
+//! that holds its threads is leaked: freeing it under them would be worse.
 
 mod answers;
 mod end;
@@ -35,27 +35,24 @@ use answers::Context;
 use life::Life;
 pub use start::StartError;
 
-/// How long after a call's deadline its code is looked for. Whoever waits for the answer has seen the deadline pass by then.
+/// How long after a deadline a call's code counts as overdue. By then the client has its timeout.
 const GRACE: Duration = Duration::from_secs(1);
 
-/// A plugin's code, opened: instances are made of it, now or again later.
+/// A plugin's loaded code. Instances are made of it, possibly several times.
 pub struct LoadedLibrary {
-    /// Its file, for the operator.
     pub file: PathBuf,
     /// The SHA-256 of the file's content, in hexadecimal.
     pub hash: String,
     /// The minor version of the ABI that it was built with.
     pub abi_minor: u32,
-    /// What the plugin says of itself.
     pub manifest: Manifest,
     code: Code,
 }
 
-/// Where a plugin's code runs.
 enum Code {
-    /// In this process, by this table.
+    /// In this process.
     InProcess(&'static PluginTable),
-    /// In a process of its own, which opens this copy of the file.
+    /// In its own process, which opens this copy of the file.
     Isolated(PathBuf),
 }
 
@@ -86,8 +83,8 @@ fn test_library(methods: &[&str]) -> Arc<LoadedLibrary> {
 }
 
 impl LoadedLibrary {
-    /// Opens a copy of the file in `copies`, or has the runners of an `isolated` plugin open it: then none of its code runs here.
-    /// The file's content need not be kept.
+    /// Opens a copy of the file in `copies`; an `isolated` plugin's copy is opened only by its runners, so none of its
+    /// code runs here. The file's content need not be kept.
     ///
     /// # Errors
     /// As of [`PluginFile::open`].
@@ -97,86 +94,75 @@ impl LoadedLibrary {
         Ok(Self { file: path, hash: hash.to_string(), abi_minor: header.abi_minor_built, manifest, code })
     }
 
-    /// Whether its code runs in a process of its own.
     pub fn is_isolated(&self) -> bool {
         matches!(self.code, Code::Isolated(_))
     }
 }
 
-/// How an instance failed, for its supervisor.
+/// A call or an event ended in a fault.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum PluginFailure {
-    /// A call or an event ended in a fault.
+    /// All threads that it may use are lost.
     Fault,
-    /// None of the threads that it may take comes back.
+    /// Its process has ended and is not restarted.
     Stuck,
-    /// Its process has ended, and no other is started.
+    /// Arguments of [`Instance::start`].
     Crashed,
 }
 
-/// What an instance is started with.
+/// Unique among all instances of this process.
 pub struct Launch<'a> {
-    /// Names it among all instances of this process.
+    /// The plugin's id among all plugins and instances of this process.
     pub id: u64,
-    /// Names the plugin among all plugins and instances of this process.
     pub owner: u64,
-    /// Whether the operator trusts it: its inline methods run inline, and its answers are not checked to be JSON.
+    /// Whether the operator trusts it: inline methods may run inline, and answers are not checked to be JSON.
     pub trusted: bool,
-    /// Whether the text of its panics is told.
+    /// Whether the text of its panics is logged.
     pub panic_text: bool,
-    /// The services it may use.
     pub grants: &'a [Grant],
-    /// Its options, checked and complete.
+    /// Its options, validated and complete.
     pub options: serde_json::Map<String, serde_json::Value>,
-    /// Where its services come from.
+    /// The source of its services.
     pub services: &'a dyn ServiceSource,
-    /// The calls in flight.
     pub calls: Arc<Calls>,
-    /// How long a call may take that the manifest does not call long-running; none for as long as it likes.
+    /// The deadline of calls that are not long-running; `None` for no limit.
     pub deadline: Option<Duration>,
-    /// The longest answer, in bytes, that is taken from it where it is not trusted.
+    /// The length limit of an untrusted plugin's answer, in bytes.
     pub max_answer_bytes: usize,
-    /// How the plugin has fared so far, in this instance and earlier ones.
+    /// Shared by all instances of the plugin.
     pub health: Arc<Health>,
-    /// How its runners have fared so far, where it is isolated.
+    /// The state of its runners, if it is isolated.
     pub runners: Arc<RunnerStatus>,
-    /// The program of its runners.
     pub executable: Arc<Executable>,
-    /// What they are confined to.
     pub confinement: Option<Confinement>,
-    /// What its process may use, where it is isolated.
+    /// The limits of its process, if it is isolated.
     pub bounds: Bounds,
-    /// Where failures are reported, with the instance's id.
+    /// The channel for failures, with the instance's id.
     pub failures: Sender<(u64, PluginFailure)>,
 }
 
-/// An instance of a plugin.
 pub struct Instance {
-    /// Names it among all instances of this process.
     pub id: u64,
-    /// Names the plugin among all plugins and instances of this process.
+    /// The plugin's id among all plugins and instances of this process.
     pub owner: u64,
-    /// Whether the operator trusts it: its inline methods run inline, and its answers are not checked to be JSON.
+    /// See [`Launch::trusted`].
     pub trusted: bool,
-    /// Its code.
     pub code: Arc<LoadedLibrary>,
-    /// The services it was granted.
     pub grants: Vec<Grant>,
-    /// How long a call may take that the manifest does not call long-running.
+    /// See [`Launch::deadline`].
     pub deadline: Option<Duration>,
-    /// How it and earlier instances of the plugin fare.
+    /// Shared by all instances of the plugin.
     pub health: Arc<Health>,
-    /// Its events.
     pub events: Arc<EventQueue>,
     plugin: UsedPlugin,
-    /// Its runners, where it is isolated.
+    /// Its runners, if it is isolated.
     runners: Option<Arc<Runners>>,
-    /// Tokens of calls that nobody waits for any more. Its reader has a thread of its own: behind the calls that they are
-    /// to cancel, or behind another plugin's, such notices would come too late.
+    /// Tokens of cancelled calls. A thread of the instance reads them: behind the calls to cancel, or behind another
+    /// plugin's, notices would come too late.
     cancels: Sender<u64>,
-    /// Since when such a notice is being given.
+    /// When the current cancellation began.
     cancelling: Since,
-    /// Since when an event is being delivered.
+    /// When the current delivery of an event began.
     delivering: Since,
     failures: Sender<(u64, PluginFailure)>,
     // A plugin's threads may hold pointers to these two beyond its end, so they are never freed.
@@ -184,16 +170,16 @@ pub struct Instance {
     context: &'static Context,
 }
 
-/// Since when something is going on; none while it is not.
+/// The begin of an activity, if it is in progress.
 #[derive(Default)]
 struct Since {
-    /// Seldom, and every call asks.
+    /// Rarely set; every call reads it.
     going_on: AtomicBool,
     since: Mutex<Option<Instant>>,
 }
 
 impl Since {
-    /// Does something that counts as going on meanwhile.
+    /// Runs `work` and marks the activity as in progress meanwhile.
     fn during<T>(&self, work: impl FnOnce() -> T) -> T {
         *self.lock() = Some(Instant::now());
         self.going_on.store(true, Ordering::Relaxed);
@@ -213,7 +199,7 @@ impl Since {
     }
 }
 
-/// The right to make one call on an instance: it does not end before its leases do.
+/// The right to make one call. The instance does not end before its leases.
 pub struct Lease(Arc<Instance>);
 
 impl Deref for Lease {
@@ -247,7 +233,7 @@ impl Drop for Inside<'_> {
 }
 
 impl Instance {
-    /// Takes the instance for a call; none once it drains.
+    /// A lease for a call; `None` while the instance drains.
     pub fn lease(self: &Arc<Self>) -> Option<Lease> {
         let serves = self.life().begin_lease();
         let lease = Lease(self.clone());
@@ -258,12 +244,10 @@ impl Instance {
         &self.context.life
     }
 
-    /// What the plugin says of itself.
     pub fn manifest(&self) -> &Manifest {
         &self.code.manifest
     }
 
-    /// How it fares.
     pub fn state(&self) -> State {
         if self.has_crashed() {
             return State::Crashed;
@@ -271,42 +255,41 @@ impl Instance {
         State::of(self.context.recovery.is_pending(), self.stuck())
     }
 
-    /// Whether its process has ended, and no other is started.
+    /// Whether its process has ended and is not restarted.
     pub fn has_crashed(&self) -> bool {
         self.runners.as_ref().is_some_and(|runners| runners.is_given_up())
     }
 
-    /// Whether a call would wait for a process to be started.
+    /// Whether a call would wait for a process to start.
     pub fn waits_for_runner(&self) -> bool {
         self.runners.as_ref().is_some_and(|runners| !runners.is_running())
     }
 
-    /// How many of its calls, cancellations and events do not come to an end.
+    /// How many of its calls, cancellations and events are stuck.
     pub fn stuck(&self) -> usize {
         let helpers = [&self.cancelling, &self.delivering];
         let longer = helpers.iter().filter(|since| since.is_longer_than(self.deadline)).count();
         self.context.calls.stuck(self.id) + longer
     }
 
-    /// How many of its calls that may take long hold their thread for longer than others may.
+    /// How many of its long-running calls have exceeded the limit of other calls.
     pub fn long_calls(&self) -> usize {
         self.context.calls.long(self.id)
     }
 
-    /// How many of its calls wait for their answer.
+    /// How many of its calls are open.
     pub fn waiting(&self) -> usize {
         self.context.calls.waiting(self.id)
     }
 
-    /// Enters the plugin, unless it is stopping.
     fn enter(&self) -> Option<Inside<'_>> {
         let may_enter = self.life().enter();
         let inside = Inside(self);
         may_enter.then_some(inside)
     }
 
-    /// Runs a call on this thread, unless its client has gone. Its answer comes through the calls, now or later, and its
-    /// `deadline` is kept by whoever waits there. Whether its code was found not to return in time, before it did.
+    /// Runs a call on this thread, unless its client has gone. The answer goes to the table of calls, now or later; the
+    /// waiting side enforces the deadline. Returns whether the call was found overdue before its code returned.
     pub fn call(&self, token: u64, method: &MethodSpec, params: &[u8], lane: Lane) -> bool {
         if !self.context.calls.begin(token, Run { due: self.due(), lane }) {
             return false;
@@ -330,7 +313,7 @@ impl Instance {
         self.deadline.and_then(|limit| Instant::now().checked_add(limit)?.checked_add(GRACE))
     }
 
-    /// The code of a call has returned. Whether it was found not to, in time.
+    /// A call's code has returned. Returns whether it was found overdue before.
     fn end_call(&self, token: u64) -> bool {
         self.context.calls.end_unless_given_up(token).unwrap_or_else(|| {
             self.cancel(token);
@@ -338,7 +321,7 @@ impl Instance {
         })
     }
 
-    /// A call as the plugin gets it.
+    /// The call in the form of the ABI.
     fn raw<'a>(&self, token: u64, method: &'a MethodSpec, params: &'a [u8]) -> RawCall<'a> {
         let deadline = self.deadline.filter(|_| !method.long_running);
         let deadline_ms = deadline.map(|deadline| u64::try_from(deadline.as_millis()).unwrap_or(u64::MAX));
@@ -359,7 +342,7 @@ impl Instance {
         self.health.failed(self.context.calls.answer(self.id, token, Err(RpcError::internal(message))));
     }
 
-    /// The plugin's code ended in a fault: what it keeps may be damaged.
+    /// The plugin's code faulted, so its state may be damaged.
     fn fault(&self, what: String) {
         tracing::error!(plugin = self.manifest().id, "{what}: a fault of the plugin");
         self.context.recovery.fault();
@@ -367,24 +350,23 @@ impl Instance {
         self.tell_supervisor(PluginFailure::Fault);
     }
 
-    /// A call's deadline has passed, and it was answered for the plugin.
+    /// The host answered a call at its deadline.
     pub fn timed_out(&self, method: &str) {
         self.health.timeouts.fetch_add(1, Ordering::Relaxed);
         tracing::error!(plugin = self.manifest().id, method, "a call was not answered by its deadline");
     }
 
-    /// Ends the process of an isolated plugin, whose calls are answered then and which goes on in another one. False where it has
-    /// none of its own.
+    /// Ends the process of an isolated plugin; its calls are answered and another process is started. False without a
+    /// process.
     pub fn end_runner(&self) -> bool {
         self.runners.as_ref().is_some_and(|runners| runners.kill("its calls did not end"))
     }
 
-    /// The method of one of its calls.
     pub fn method_of(&self, token: u64) -> &str {
         self.context.method_of(token)
     }
 
-    /// A call's code has not returned by its deadline. `share` is how many threads the plugin may take.
+    /// A call's code has not returned by its deadline. `share` is how many threads the plugin may use.
     pub fn does_not_return(&self, method: &str, share: usize) {
         tracing::error!(plugin = self.manifest().id, method, "a call has not returned by its deadline");
         if self.stuck() >= share {
@@ -396,18 +378,18 @@ impl Instance {
     }
 
     fn tell_supervisor(&self, failure: PluginFailure) {
-        // Without a supervisor the process is at its end, or this is a test without one.
+        // It fails at the end of the process, or in a test without supervisor.
         let _ = self.failures.send((self.id, failure));
     }
 
-    /// Leaves the notice that nobody waits for a call any more. Each call is cancelled at most once this way, so there are
-    /// no more notices than calls.
+    /// Queues the notice of a cancelled call. Each call is cancelled at most once this way, so the queue is bounded by
+    /// the calls.
     pub fn leave_cancel(&self, token: u64) {
-        // Without the reader the instance is at its end.
+        // Fails only at the end of the instance.
         let _ = self.cancels.send(token);
     }
 
-    /// Tells the plugin that nobody waits for a call any more.
+    /// Notifies the plugin of a cancelled call.
     pub fn cancel(&self, token: u64) {
         if let Some(_inside) = self.enter() {
             let status = self.plugin.cancel(token);
@@ -428,7 +410,7 @@ impl Instance {
     }
 }
 
-/// Answers a call that a panic of the host's own took away. Forgotten when there was none.
+/// Answers a call that is lost to a panic of the host. Forgotten after a regular end.
 struct AnswerLost<'a> {
     instance: &'a Instance,
     token: u64,

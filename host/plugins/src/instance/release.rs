@@ -1,5 +1,4 @@
-//! Gives plugins their large answers back, away from the threads that serve connections: a plugin's function that releases
-//! bytes may not return.
+//! Releases plugins' large answers, away from the network threads: a plugin's release function may not return.
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
@@ -9,44 +8,43 @@ use parking_lot::{Condvar, Mutex, MutexGuard};
 
 use outrigger_base::contain::contain;
 
-/// A release that takes longer than this is not waited for: another thread goes on with the others.
+/// A release that takes longer counts as stuck: another thread takes over the queue.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// How many threads may be held up by releases. Beyond, bytes are never given back.
+/// How many threads may be stuck in releases. Beyond, bytes are leaked.
 const MAX_THREADS: usize = 8;
 
 /// How long a thread waits for more before it ends.
 const IDLE: Duration = Duration::from_secs(10);
 
-struct State<T> {
+struct ReleaserState<T> {
     waiting: VecDeque<T>,
-    /// Since when each thread has been at its last release; none for one that waits for more.
+    /// When each thread's current release began; `None` for a waiting thread.
     threads: Vec<(u64, Option<Instant>)>,
     next: u64,
 }
 
-/// Threads that drop what they are given. One works and another watches it: what waits behind a release that does not return is
-/// taken over.
+/// Threads that drop queued values. One works and another watches it, and takes over the queue behind a stuck release.
 struct Releaser<T: 'static> {
     patience: Duration,
-    state: Mutex<State<T>>,
+    state: Mutex<ReleaserState<T>>,
     arrived: Condvar,
 }
 
 static RELEASER: Releaser<OwnedBytes> = Releaser::new(PATIENCE);
 
-/// Has the bytes released soon, on another thread.
+/// Releases the bytes soon, on another thread.
 pub(super) fn give_back(bytes: OwnedBytes) {
     RELEASER.give(bytes);
 }
 
 impl<T: Send + 'static> Releaser<T> {
     const fn new(patience: Duration) -> Self {
-        let state = State { waiting: VecDeque::new(), threads: Vec::new(), next: 0 };
+        let state = ReleaserState { waiting: VecDeque::new(), threads: Vec::new(), next: 0 };
         Self { patience, state: Mutex::new(state), arrived: Condvar::new() }
     }
 
-    fn lock(&self) -> MutexGuard<'_, State<T>> {
+    fn lock(&self) -> MutexGuard<'_, ReleaserState<T>> {
         self.state.lock()
     }
 
@@ -56,8 +54,8 @@ impl<T: Send + 'static> Releaser<T> {
         self.have_watched(state);
     }
 
-    /// Sees to it that a thread is there which takes what waits, now or when the others turn out to be held up.
-    fn have_watched(&'static self, mut state: MutexGuard<'_, State<T>>) {
+    /// Ensures that a thread empties the queue, now or when the others turn out to be stuck.
+    fn have_watched(&'static self, mut state: MutexGuard<'_, ReleaserState<T>>) {
         let is_watched = state.threads.iter().any(|(_, since)| since.is_none());
         if is_watched || state.threads.len() >= MAX_THREADS {
             drop(state);
@@ -80,12 +78,12 @@ impl<T: Send + 'static> Releaser<T> {
         }
     }
 
-    /// The next thing to release; none when there was none for a while, and the thread is to end.
+    /// The next value; `None` after an idle time, when the thread is to end.
     fn next(&'static self, id: u64) -> Option<T> {
         let mut state = self.lock();
         state.note(id, None);
         loop {
-            // While another thread works and is not held up, the rest is its business.
+            // While another thread works and is not stuck, it serves the queue.
             let taken = if state.is_served(self.patience) { None } else { state.waiting.pop_front() };
             if let Some(item) = taken {
                 state.note(id, Some(Instant::now()));
@@ -106,14 +104,14 @@ impl<T: Send + 'static> Releaser<T> {
     }
 }
 
-impl<T> State<T> {
+impl<T> ReleaserState<T> {
     fn note(&mut self, id: u64, since: Option<Instant>) {
         if let Some(thread) = self.threads.iter_mut().find(|(own, _)| *own == id) {
             thread.1 = since;
         }
     }
 
-    /// Whether a thread is at a release that has not taken too long.
+    /// Whether a thread is in a release that is not stuck.
     fn is_served(&self, patience: Duration) -> bool {
         self.threads.iter().any(|(_, since)| since.is_some_and(|since| since.elapsed() <= patience))
     }
@@ -125,7 +123,7 @@ mod tests {
 
     use super::*;
 
-    /// Says that it is being released, and waits until it may be.
+    /// Reports its release, and waits until it may end.
     struct Item {
         begun: Sender<u32>,
         number: u32,
@@ -144,7 +142,7 @@ mod tests {
         let releaser: &'static Releaser<Item> = Box::leak(Box::new(Releaser::new(Duration::from_millis(20))));
         let (begun, order) = channel();
         let mut ends = Vec::new();
-        // All are there before the first is found to be stuck, and nothing comes afterwards that could wake anybody.
+        // All are queued before the first is found stuck, and nothing later wakes anybody.
         for number in 0..5 {
             let (end, may_end) = channel();
             releaser.give(Item { begun: begun.clone(), number, may_end });

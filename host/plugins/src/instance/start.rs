@@ -1,4 +1,4 @@
-//! Bringing an instance up to where calls may follow.
+//! Starting an instance.
 #![allow(unsafe_code)]
 
 use std::collections::HashMap;
@@ -24,53 +24,43 @@ use crate::health::Recovery;
 use crate::log::LogService;
 use outrigger_base::contain::contain;
 
-/// How long a plugin may take for its library's constructors, and for its `create`, `init` and `start` together.
+/// The time limit for a library's constructors, and for `create`, `init` and `start` together.
 const START_PATIENCE: Duration = Duration::from_secs(30);
 
-/// The stack of a thread that starts a plugin, in bytes: as that of a call.
+/// The stack of a thread that starts a plugin, in bytes: as large as a call's.
 const START_STACK_BYTES: usize = 8 << 20;
 
 /// Why a plugin could not be started.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
-    /// What it needs and what it is granted do not fit.
+    /// Grants and needs do not fit.
     #[error(transparent)]
     Grant(#[from] GrantError),
-    /// It made no instance.
+    /// `create` failed.
     #[error("plugin '{0}' could not make an instance")]
     Create(String),
-    /// Its `init` or `start` refused.
+    /// `init` or `start` failed.
     #[error("plugin '{plugin}' refused to start: {reason}")]
-    Refused {
-        /// The plugin.
-        plugin: String,
-        /// What it said.
-        reason: String,
-    },
-    /// Its library's constructors, or its `create`, `init` or `start`, did not return.
+    Refused { plugin: String, reason: String },
+    /// The library's constructors, `create`, `init` or `start` did not return.
     #[error("plugin '{0}' did not start within {limit} s", limit = START_PATIENCE.as_secs())]
     TooLong(String),
-    /// The system gave no thread.
+    /// The system refused a thread.
     #[error("plugin '{plugin}': {source}")]
-    Thread {
-        /// The plugin.
-        plugin: String,
-        /// What the system said.
-        source: std::io::Error,
-    },
+    Thread { plugin: String, source: std::io::Error },
 }
 
 impl Instance {
-    /// Makes an instance and brings it up to where calls may follow.
+    /// Makes an instance and starts it.
     ///
     /// # Errors
-    /// What kept it from starting; nothing of the instance is left then, unless it does not return.
+    /// The failed step. Nothing of the instance is left then, unless a function does not return.
     pub fn start(code: &Arc<LoadedLibrary>, launch: Launch<'_>) -> Result<Arc<Self>, StartError> {
         let plugin = code.manifest.id.clone();
         grants::check(&code.manifest, launch.grants, launch.services)?;
         let wallets = launch.grants.iter().find(|grant| grant.service == WALLET);
         let events = EventQueue::new(code.manifest.events.clone(), wallets.and_then(|grant| grant.wallets.clone()));
-        // What it must not open itself, it must not have the host open either, unless it is trusted.
+        // The host must not open files for the plugin that the plugin must not open itself, unless it is trusted.
         let confinement = launch.confinement.as_ref().filter(|_| code.is_isolated() && !launch.trusted);
         let reach = confinement.map(|confinement| &confinement.reach[..]);
         let holder = Holder { instance: launch.id, grants: launch.grants, reach };
@@ -114,7 +104,7 @@ impl Instance {
             });
             instance.init_and_start(&options).inspect_err(|_| instance.end()).map(|()| instance)
         };
-        // What came up too late is taken down again.
+        // An instance that came up too late is ended again.
         let late = |outcome: Result<Arc<Self>, StartError>| outcome.iter().for_each(|instance| instance.end());
         let instance = in_time(&plugin, bring_up, late)??;
         if isolated {
@@ -129,13 +119,13 @@ impl Instance {
         let Err((status, said)) = begun else { return Ok(()) };
         let reason = match &*said {
             [] => format!("status {status}"),
-            // Of one line, and of nothing that a terminal obeys: it goes to the log.
+            // One line without control characters: it goes to the log.
             text => printable(&String::from_utf8_lossy(text)).into_owned(),
         };
         Err(StartError::Refused { plugin: self.manifest().id.clone(), reason })
     }
 
-    /// Starts what brings it events and notices of cancelled calls.
+    /// Starts the threads that deliver events and cancellations.
     fn start_threads(self: &Arc<Self>, notices: Receiver<u64>) -> Result<(), StartError> {
         self.life().advance(Stage::Serving);
         if let Some(lease) = self.lease() {
@@ -157,7 +147,6 @@ impl Instance {
         self.spawn("cancel", cancel).map(drop).inspect_err(|_| self.events.close())
     }
 
-    /// Starts a thread of this instance.
     pub(super) fn spawn(
         &self,
         purpose: &str,
@@ -169,11 +158,11 @@ impl Instance {
     }
 }
 
-/// Runs a plugin's code that may not return on a thread of its own: it must not hold its host. What it gives after all, but
-/// too late, goes to `late`, on that thread.
+/// Runs plugin code that may not return on its own thread. A result after the time limit goes to `late`, on that
+/// thread.
 ///
 /// # Errors
-/// `TooLong`; `Thread` when the system gives none; `Refused` when the work was lost to a panic of the host's own.
+/// `TooLong`; `Thread` if the system refuses one; `Refused` if the host panicked in `work`.
 pub fn in_time<T: Send + 'static>(
     plugin: &str,
     work: impl FnOnce() -> T + Send + 'static,
@@ -195,7 +184,7 @@ pub fn in_time<T: Send + 'static>(
     })
 }
 
-/// What makes the plugin's instance: in this process, or one that stands for it here.
+/// Makes the plugin's instance in this process, or its proxy.
 fn maker(
     code: &Arc<LoadedLibrary>,
     launch: &Launch<'_>,
@@ -230,7 +219,7 @@ fn maker(
     }
 }
 
-/// Says what does not hold of an isolated plugin's sandbox, where it has one.
+/// Logs which parts of an isolated plugin's sandbox are missing.
 fn tell_missing(plugin: &str, status: &RunnerStatus) {
     let missing = status.enforced().map(|held| held.missing).unwrap_or_default();
     if !missing.is_empty() {
@@ -239,7 +228,7 @@ fn tell_missing(plugin: &str, status: &RunnerStatus) {
     }
 }
 
-/// The services an instance gets: those granted, of which `events/1` and `log/1` are its own.
+/// The services of an instance: the granted ones, with its own `events/1` and `log/1`.
 fn exported(
     plugin: &str,
     launch: &Launch<'_>,

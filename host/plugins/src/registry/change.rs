@@ -1,7 +1,7 @@
-//! Changes that an operator makes while the host runs.
+//! Changes by an operator while the host runs.
 //!
-//! Only plugins of the configuration can be started: a client of the RPC interface must not be able to load code of its
-//! own. The configuration is read anew for each change, so that options, grants and pins can change with the file.
+//! Only plugins of the configuration can be started: an RPC client must not be able to load code of its own. The
+//! configuration is read again for each change, so that options, grants and pins can change with the file.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,37 +10,30 @@ use super::note::{self, Change, Subject};
 use super::{Configured, Plugin, Registry, RegistryError, Serving};
 use crate::instance::Instance;
 
-/// How long the calls of a replaced or stopped instance may go on, in the background, before they are answered for it.
+/// How long the calls of a replaced or stopped instance may continue in the background before the host answers them.
 const DRAIN_PATIENCE: Duration = Duration::from_secs(600);
 
-/// Why a change was not made. Nothing has changed then.
+/// Why a change was refused. Nothing has changed then.
 #[derive(Debug, thiserror::Error)]
 pub enum ChangeError {
     /// Neither running nor in the configuration.
     #[error("No plugin '{0}' in the configuration")]
     Unknown(String),
-    /// It runs already.
     #[error("The plugin '{0}' is running; reloadplugin replaces it")]
     Running(String),
-    /// It does not run.
     #[error("The plugin '{0}' is not running; startplugin starts it")]
     NotRunning(String),
-    /// The configuration cannot be read any more.
     #[error("The configuration cannot be used: {0}")]
     Configuration(String),
-    /// The plugin did not come up.
+    /// The plugin did not start.
     #[error(transparent)]
     Plugin(#[from] RegistryError),
-    /// The host is stopping.
     #[error("Shutting down")]
     Stopping,
 }
 
 impl Registry {
-    /// Starts a plugin of the configuration, by its id or by what the configuration calls it. `asked_by` is who wants it.
-    ///
-    /// # Errors
-    /// Whatever keeps it from starting.
+    /// Starts a plugin of the configuration, by its id or its configured name. `asked_by` is the operator, for the log.
     pub fn start_plugin(&self, name: &str, asked_by: &str) -> Result<Arc<Instance>, ChangeError> {
         let _changing = self.changing.lock();
         self.noted(Change::Start, name, asked_by, || self.start_named(name))
@@ -58,11 +51,8 @@ impl Registry {
         }
     }
 
-    /// Replaces a running plugin by what its file and the configuration hold now. The new instance starts beside the old
-    /// one, which finishes the calls it has; if the new one does not come up, the old one goes on. `asked_by` is who wants it.
-    ///
-    /// # Errors
-    /// Whatever keeps the new one from starting.
+    /// Replaces a running plugin by the present content of its file and configuration. The new instance starts beside
+    /// the old one, which finishes its calls. If the new one does not start, the old one continues.
     pub fn reload_plugin(&self, name: &str, asked_by: &str) -> Result<Arc<Instance>, ChangeError> {
         let _changing = self.changing.lock();
         self.noted(Change::Reload, name, asked_by, || self.reload_named(name))
@@ -78,17 +68,17 @@ impl Registry {
         }
     }
 
-    /// Stops a running plugin: its methods are gone at once, the calls it has go on to their end. Gives its instance.
-    /// `asked_by` is who wants it.
+    /// Stops a running plugin: its methods are removed at once, its open calls continue to their end. Returns its
+    /// instance.
     ///
     /// # Errors
-    /// When there is no such plugin, or it does not run.
+    /// There is no such plugin, or it does not run.
     pub fn stop_plugin(&self, name: &str, asked_by: &str) -> Result<Arc<Instance>, ChangeError> {
         let _changing = self.changing.lock();
         self.noted(Change::Stop, name, asked_by, || self.stop_named(name))
     }
 
-    /// Makes a change, and writes a line of what came of it.
+    /// Makes a change and logs its outcome.
     fn noted(
         &self,
         change: Change,
@@ -103,7 +93,7 @@ impl Registry {
             Ok(instance) => note::made(change, asked_by, &Subject::running(&instance.code)),
             Err(error) => {
                 let serving = self.serving();
-                // A file that was refused is named by what it is, not by what it was to replace.
+                // A refused file is logged as itself, not as the plugin that it was to replace.
                 let known = || serving.plugins.iter().find(|plugin| plugin.is_called(name)).map(Subject::of);
                 let known = read.or_else(known);
                 note::failed(change, asked_by, &known.unwrap_or_else(|| Subject::named(name)), error);
@@ -129,7 +119,7 @@ impl Registry {
         (self.environment.reread)().map_err(ChangeError::Configuration)
     }
 
-    /// Brings up a new instance of the plugin at a position, and puts it in the place of the one that may be there.
+    /// Starts a new instance of the plugin at a position, in the place of an existing one.
     fn bring_up(
         &self,
         mut plugins: Vec<Plugin>,
@@ -141,7 +131,7 @@ impl Registry {
         let unknown = || ChangeError::Unknown(String::new());
         let plugin = plugins.get_mut(position).ok_or_else(unknown)?;
         let fresh = configured.plugins.iter().find(|fresh| fresh.file == plugin.config.file);
-        // What was taken out of the configuration is not to run, also not as it once stood there.
+        // A plugin that was removed from the configuration is not started, also not with its former settings.
         plugin.config = fresh.cloned().ok_or_else(|| ChangeError::Unknown(plugin.id().to_owned()))?;
         let code = self.open(plugin, others.iter())?;
         let old = plugin.instance.take();
@@ -159,7 +149,7 @@ impl Registry {
         Ok(started)
     }
 
-    /// Lets a change take effect, unless the host is stopping.
+    /// Publishes a change, unless the host is stopping.
     pub(super) fn publish(&self, serving: Serving) -> Result<(), ChangeError> {
         let stopped = self.stopped.lock();
         if *stopped {
@@ -169,7 +159,7 @@ impl Registry {
         Ok(())
     }
 
-    /// Lets an instance that is not served any more come to its end in the background.
+    /// Ends an instance in the background after its routes are gone.
     pub(super) fn retire(&self, instance: &Arc<Instance>) {
         let mut retired = self.retired.lock();
         retired.retain(|instance| !instance.is_gone());
@@ -178,7 +168,7 @@ impl Registry {
         instance.retire(DRAIN_PATIENCE);
     }
 
-    /// Where a plugin stands; one that the configuration has and that was not known is added at the end.
+    /// The position of a plugin; a new entry of the configuration is appended.
     fn position_of(
         &self,
         plugins: &mut Vec<Plugin>,

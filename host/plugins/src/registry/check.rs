@@ -1,4 +1,4 @@
-//! Checks of plugins that run none of their code.
+//! Checks of plugins that execute none of their code.
 
 use std::path::PathBuf;
 
@@ -11,10 +11,7 @@ use crate::file::{PluginFile, find};
 use crate::grants::{self, ServiceSource};
 use crate::instance::StartError;
 
-/// Reads a plugin's file, and checks its owner, its permissions and its pinned SHA-256.
-///
-/// # Errors
-/// What is wrong with the file.
+/// Reads a plugin's file, and checks its owner, permissions and pinned SHA-256.
 pub(super) fn read(config: &PluginConfig, folders: &[PathBuf]) -> Result<PluginFile, RegistryError> {
     let file = PluginFile::read(&find(&config.file, folders)?)?;
     file.check_owner()?;
@@ -24,10 +21,10 @@ pub(super) fn read(config: &PluginConfig, folders: &[PathBuf]) -> Result<PluginF
     Ok(file)
 }
 
-/// Checks the options and grants that the configuration gives a plugin.
+/// Checks the configured options and grants of a plugin.
 ///
 /// # Errors
-/// The first of them that its manifest does not allow.
+/// The first that its manifest does not allow.
 pub(super) fn check_settings(
     config: &PluginConfig,
     manifest: &Manifest,
@@ -38,10 +35,11 @@ pub(super) fn check_settings(
     Ok(grants::check(manifest, config.grants(), services).map_err(StartError::from)?)
 }
 
-/// Checks the plugins and routes of a configuration without starting them. Returns the manifests of the enabled plugins.
+/// Checks the plugins and routes of a configuration without starting them. Returns the manifests of the enabled
+/// plugins.
 ///
 /// # Errors
-/// The first thing that would keep the host from starting, and the plugin it is about.
+/// The first error that would keep the host from starting, and its plugin.
 pub fn check(
     configured: &Configured,
     folders: &[PathBuf],

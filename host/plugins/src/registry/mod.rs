@@ -1,7 +1,7 @@
-//! All plugins of a host: brought up, taken down and replaced while calls go on.
+//! All plugins of a host: started, ended and replaced while calls continue.
 //!
-//! What is served stands in one value that is swapped whole; changes are made one at a time, beside it. An instance is
-//! retired only after the routes to it are gone, and a call that was routed to it keeps it until it has ended.
+//! The served state is one value that is replaced as a whole. Changes are made one at a time. An instance is retired
+//! only after its routes are gone, and a routed call keeps its instance until it has ended.
 
 mod change;
 mod check;
@@ -34,140 +34,100 @@ use note::{Change, Subject};
 use routes::routes;
 pub use routes::{Route, RouteTable};
 
-/// How long the host's stopping waits for all plugins together.
+/// The time limit for stopping all plugins together.
 const STOP_PATIENCE: Duration = Duration::from_secs(5);
 
-/// Why the plugins could not be brought up.
+/// Why plugins could not be started.
 #[derive(Debug, thiserror::Error)]
 pub enum RegistryError {
-    /// A file is missing, no plugin, or not to be trusted.
+    /// A file is missing, not a plugin, or not trusted.
     #[error(transparent)]
     File(#[from] FileError),
-    /// A plugin did not start.
     #[error(transparent)]
     Start(#[from] StartError),
-    /// An option of the configuration does not fit.
+    /// A configured option is invalid.
     #[error("plugin '{plugin}': {source}")]
-    Option {
-        /// The plugin.
-        plugin: String,
-        /// What does not fit.
-        source: OptionError,
-    },
-    /// Two plugins of the same id.
+    Option { plugin: String, source: OptionError },
+    /// Two plugins have the same id.
     #[error("two plugins are called '{id}': {} and {}", .first.display(), .second.display())]
-    SameId {
-        /// The id.
-        id: String,
-        /// The one that came first.
-        first: PathBuf,
-        /// The other.
-        second: PathBuf,
-    },
-    /// A file whose plugin has another id than before.
+    SameId { id: String, first: PathBuf, second: PathBuf },
+    /// The file has a plugin with another id now.
     #[error("the file of the plugin '{id}' holds a plugin '{found}' now")]
-    OtherId {
-        /// The plugin that it held.
-        id: String,
-        /// The one that was found.
-        found: String,
-    },
-    /// Two owners of one method.
+    OtherId { id: String, found: String },
+    /// Two plugins claim a method.
     #[error(
         "the method '{method}' is claimed by '{first}' and by '{second}'; say which has it: [routes] {method} = \"...\""
     )]
     DuplicateMethod {
-        /// The method.
         method: String,
-        /// The one that came first.
+        /// The first in the configuration.
         first: String,
-        /// The other.
         second: String,
     },
-    /// A method of the host's, which no plugin can have.
+    /// A plugin claims a method of the host.
     #[error("the method '{method}' is reserved for the host; '{plugin}' cannot have it")]
-    Reserved {
-        /// The method.
-        method: String,
-        /// The plugin that claims it.
-        plugin: String,
-    },
-    /// A route to a plugin that is not there, or has no such method.
+    Reserved { method: String, plugin: String },
+    /// A route names a plugin that does not run, or does not have the method.
     #[error("[routes] {method} = \"{plugin}\": {reason}")]
-    Route {
-        /// The method.
-        method: String,
-        /// The plugin.
-        plugin: String,
-        /// Why not.
-        reason: &'static str,
-    },
+    Route { method: String, plugin: String, reason: &'static str },
 }
 
-/// What went wrong, and with which plugin of the configuration, counted from 0.
+/// An error, and the position of its plugin in the configuration.
 #[derive(Debug)]
 pub struct Failure {
-    /// The plugin's position.
     pub plugin: Option<usize>,
-    /// What went wrong.
     pub error: RegistryError,
 }
 
-/// The plugins and routes of a configuration.
+/// The configured plugins and routes.
 #[derive(Clone, Default)]
 pub struct Configured {
-    /// The plugins, in the order in which they start.
+    /// In the order in which they start.
     pub plugins: Vec<PluginConfig>,
-    /// Which plugin has a method that several claim.
+    /// The plugin of each method that several claim.
     pub routes: BTreeMap<String, String>,
 }
 
-/// Reads the configuration anew, when an operator starts or reloads a plugin.
+/// Reads the configuration again, when an operator starts or reloads a plugin.
 pub type Reread = Box<dyn Fn() -> Result<Configured, String> + Send + Sync>;
 
-/// What the registry needs to start plugins.
+/// The registry's dependencies.
 pub struct Environment {
-    /// Folders in which bare names are looked for.
+    /// Folders in which bare names are searched.
     pub folders: Vec<PathBuf>,
-    /// Where copies of the files are kept.
+    /// The folder for copies of the files.
     pub copies: PathBuf,
-    /// The services of the host.
     pub services: Box<dyn ServiceSource>,
-    /// The calls in flight.
     pub calls: Arc<Calls>,
-    /// How long a call may take of a plugin whose configuration does not say; none for as long as it likes.
+    /// The default deadline of a call; `None` for no limit.
     pub deadline: Option<Duration>,
-    /// Which plugins run in processes of their own where their configuration does not say.
+    /// The default isolation.
     pub isolation: Isolation,
-    /// The program of these processes.
     pub executable: Arc<Executable>,
-    /// The methods of the host itself, which no plugin may claim.
+    /// The host's own methods, which no plugin may claim.
     pub builtins: &'static [&'static str],
-    /// The configuration as it is now.
     pub reread: Reread,
-    /// Told when a plugin has died that the host cannot go on without, with the reason.
+    /// Called with the reason when a plugin has failed that the host cannot run without.
     pub fatal: Box<dyn Fn(String) + Send + Sync>,
 }
 
 /// A plugin of the configuration, running or not.
 #[derive(Clone)]
 pub struct Plugin {
-    /// As configured.
     pub config: PluginConfig,
-    /// Its code, as last opened; none when it never was.
     pub code: Option<Arc<LoadedLibrary>>,
-    /// Its instance while it runs.
+    /// `None` while it does not run.
     pub instance: Option<Arc<Instance>>,
-    /// How it has fared.
+    /// Shared by all its instances.
     pub health: Arc<Health>,
-    /// How its runners have, where it is isolated.
+    /// The state of its runners, if it is isolated.
     pub runners: Arc<RunnerStatus>,
-    /// Names it among all plugins and instances of this process: what it may take of the pool it has in all its instances
-    /// together.
+    /// Unique among all plugins and instances of this process. All instances of the plugin together have one share of
+    /// the pool.
     owner: u64,
-    /// When the host itself started it again after a failure, newest last.
+    /// When the supervisor restarted it, newest last.
     restarts: Vec<Instant>,
-    /// How often it did so in all.
+    /// How often the supervisor restarted it in total.
     pub restart_count: u64,
 }
 
@@ -178,7 +138,7 @@ impl Plugin {
         Self { config, code: None, instance: None, health, runners, owner, restarts, restart_count }
     }
 
-    /// The id of its manifest, or what the configuration calls it while its file was not read.
+    /// The id in its manifest, or its configured name while its file was not read.
     pub fn id(&self) -> &str {
         self.code.as_ref().map_or(&self.config.file, |code| &code.manifest.id)
     }
@@ -188,14 +148,12 @@ impl Plugin {
     }
 }
 
-/// What is served: swapped whole.
+/// The served state, replaced as a whole.
 #[derive(Clone, Default)]
 pub struct Serving {
-    /// The plugins, in the order of the configuration.
     pub plugins: Vec<Plugin>,
-    /// The methods.
     pub routes: RouteTable,
-    /// Which plugin has a method that several claim, as configured.
+    /// The configured plugin of each method that several claim.
     overrides: BTreeMap<String, String>,
 }
 
@@ -205,27 +163,23 @@ impl Serving {
     }
 }
 
-/// The plugins.
 pub struct Registry {
     environment: Environment,
     next_id: AtomicU64,
     serving: ArcSwap<Serving>,
     /// Held while a change is made.
     changing: Mutex<()>,
-    /// What was read of a plugin's file in the present change, for the log's line of what came of it.
+    /// The plugin file that the present change has read, for the log line of its outcome.
     read: Mutex<Option<Subject>>,
-    /// Instances that were retired, and may not have ended or have threads of the host inside.
+    /// Retired instances that may not have ended, or may have threads of the host inside.
     retired: Mutex<Vec<Arc<Instance>>>,
-    /// Set by the host's stopping; held while a change takes effect.
+    /// Set when the host stops. Held while a change is published.
     stopped: Mutex<bool>,
     failures: Sender<(u64, PluginFailure)>,
 }
 
 impl Registry {
-    /// A registry without plugins.
-    ///
-    /// # Errors
-    /// When the system gives no thread for its supervisor.
+    /// A registry without plugins, and its supervisor's thread.
     pub fn new(environment: Environment) -> std::io::Result<Arc<Self>> {
         let (failures, reported) = channel();
         let registry = Arc::new(Self {
@@ -242,22 +196,20 @@ impl Registry {
         Ok(registry)
     }
 
-    /// What is served now.
     pub fn serving(&self) -> Arc<Serving> {
         self.serving.load_full()
     }
 
-    /// Who answers a method now.
+    /// The current route of a method.
     pub fn route(&self, method: &str) -> Option<Route> {
         self.serving.load().routes.get(method).cloned()
     }
 
-    /// The description of a method that is served.
     pub fn spec(&self, method: &str) -> Option<Arc<MethodSpec>> {
         self.serving.load().routes.get(method).map(|route| route.method.clone())
     }
 
-    /// The running instance of a plugin, by its id or by what the configuration calls it.
+    /// The running instance of a plugin, by its id or its configured name.
     pub fn instance(&self, name: &str) -> Option<Arc<Instance>> {
         self.serving
             .load()
@@ -270,7 +222,7 @@ impl Registry {
     /// Starts the plugins of the configuration. On failure those already started are stopped.
     ///
     /// # Errors
-    /// The first thing that went wrong, and with which plugin.
+    /// The first error, with its plugin.
     pub fn start(&self, configured: Configured) -> Result<(), Failure> {
         let _changing = self.changing.lock();
         let mut plugins: Vec<_> = configured.plugins.into_iter().map(|config| self.plugin_of(config)).collect();
@@ -313,13 +265,13 @@ impl Registry {
         Ok(())
     }
 
-    /// Reads and judges the file of a plugin, and opens it. `others` are the plugins it is beside.
+    /// Reads, checks and opens a plugin's file. `others` are the other configured plugins.
     fn open<'a>(
         &self,
         plugin: &Plugin,
         mut others: impl Iterator<Item = &'a Plugin>,
     ) -> Result<Arc<LoadedLibrary>, RegistryError> {
-        // What can be refused without running any of its code is refused here.
+        // Checks that run none of its code.
         let file = check::read(&plugin.config, &self.environment.folders)?;
         *self.read.lock() = Some(Subject::read(&file));
         let id = &file.manifest.id;
@@ -335,17 +287,17 @@ impl Registry {
         check::check_settings(&plugin.config, &file.manifest, &*self.environment.services)?;
         let (id, copies) = (id.clone(), self.environment.copies.clone());
         let isolated = self.environment.isolation.applies_to(&plugin.config);
-        // The library's constructors run here, unless it is isolated.
+        // Unless it is isolated, the library's constructors run here.
         let code = start::in_time(&id, move || LoadedLibrary::open(file, &copies, isolated), drop)??;
         Ok(Arc::new(code))
     }
 
-    /// What was read of a plugin's file since this was last asked.
+    /// Takes the plugin file that the present change has read.
     fn just_read(&self) -> Option<Subject> {
         self.read.lock().take()
     }
 
-    /// Makes an instance of the code the plugin's.
+    /// Starts an instance of the code for the plugin.
     fn launch(&self, plugin: &mut Plugin, code: Arc<LoadedLibrary>) -> Result<(), RegistryError> {
         let options = code
             .manifest
@@ -389,20 +341,19 @@ impl Registry {
         routes(&running, &known, overrides, self.environment.builtins)
     }
 
-    /// An instance that has not ended, also one that is not served any more.
+    /// An instance that has not ended, even if it is no longer served.
     pub fn instance_by_id(&self, id: u64) -> Option<Arc<Instance>> {
         let serving = self.serving.load().running().find(|instance| instance.id == id).cloned();
         serving.or_else(|| self.retired.lock().iter().find(|instance| instance.id == id).cloned())
     }
 
-    /// Tells all plugins of an event.
+    /// Sends an event to all plugins.
     pub fn tell(&self, event: &Event) {
         for instance in self.serving.load().running() {
             instance.events.offer(event);
         }
     }
 
-    /// Stops all plugins.
     pub fn stop(&self) {
         *self.stopped.lock() = true;
         let mut instances: Vec<_> = self.serving.load().running().cloned().collect();
@@ -419,7 +370,7 @@ fn end_all(instances: &[Arc<Instance>]) {
     for instance in instances {
         instance.retire(STOP_PATIENCE);
     }
-    // One step beyond the patience: what is left behind says so first.
+    // A little longer than the patience, so that an abandoned instance is logged first.
     let deadline = Instant::now() + STOP_PATIENCE + Duration::from_secs(1);
     for instance in instances {
         instance.wait_ended(deadline);

@@ -1,4 +1,4 @@
-//! The log's lines about plugins that are started, stopped and reloaded: one each, with what it was and who asked for it.
+//! The log lines about started, stopped and reloaded plugins: one each, with the plugin and the operator.
 
 use std::fmt;
 
@@ -8,16 +8,12 @@ use super::Plugin;
 use crate::file::PluginFile;
 use crate::instance::LoadedLibrary;
 
-/// What is done with a plugin.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Change {
-    /// It is started.
     Start,
-    /// It is stopped.
     Stop,
-    /// It is replaced by what its file holds now.
+    /// It is replaced by the present content of its file.
     Reload,
-    /// It is started again after a fault.
     Restart,
 }
 
@@ -41,7 +37,7 @@ impl Change {
     }
 }
 
-/// The plugin that a line is about.
+/// The plugin of a log line.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub(super) struct Subject {
     id: String,
@@ -50,7 +46,7 @@ pub(super) struct Subject {
 }
 
 impl Subject {
-    /// A plugin of the configuration; version and hash are empty while its file was never opened.
+    /// Version and hash are empty while the file was never opened.
     pub fn of(plugin: &Plugin) -> Self {
         let opened = plugin.code.as_deref().map(Self::running);
         opened.unwrap_or_else(|| Self::named(plugin.id()))
@@ -68,18 +64,17 @@ impl Subject {
         Self { id: manifest.id.clone(), version: manifest.version.clone(), hash }
     }
 
-    /// What somebody calls a plugin that may not be there.
+    /// The name in a request; there may be no such plugin.
     pub fn named(name: &str) -> Self {
         Self { id: printable(name).into_owned(), ..Self::default() }
     }
 }
 
-/// A change was made.
 pub(super) fn made(change: Change, asked_by: &str, Subject { id, version, hash }: &Subject) {
     tracing::info!(plugin = id, version, hash, asked_by, "{}", change.made());
 }
 
-/// A change failed, and the plugin is as it was.
+/// A change failed, and the plugin is unchanged.
 pub(super) fn failed(
     change: Change,
     asked_by: &str,

@@ -1,4 +1,4 @@
-//! Who answers which method.
+//! The route of each method.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -9,26 +9,22 @@ use super::RegistryError;
 use crate::instance::Instance;
 use crate::latency::Latency;
 
-/// A method and who answers it.
 #[derive(Clone)]
 pub struct Route {
-    /// The plugin's instance.
     pub instance: Arc<Instance>,
-    /// The method, as the manifest has it.
     pub method: Arc<MethodSpec>,
-    /// Where it stands in the manifest.
+    /// Its position in the manifest.
     pub position: usize,
-    /// How long its calls take, where it is an inline method.
+    /// The recent latency, if it is an inline method.
     pub latency: Arc<Latency>,
 }
 
-/// The methods by name, in order.
 pub type RouteTable = BTreeMap<String, Route>;
 
-/// An error, and the position of the plugin that it is about.
+/// An error, and the position of its plugin.
 pub(super) type Misrouted = (Option<usize>, RegistryError);
 
-/// Makes the table of the running instances, each with its position. `known` are the ids of all plugins.
+/// The table of the running instances, each with its position. `known` are the ids of all plugins.
 pub(super) fn routes(
     instances: &[(usize, Arc<Instance>)],
     known: &[String],
@@ -46,10 +42,10 @@ pub(super) fn routes(
     Ok(owners(&manifests, known, overrides, builtins)?.into_iter().filter_map(route).collect())
 }
 
-/// Which of these plugins has each method: its only claimant, or the plugin that the configuration says. One that belongs to
-/// a plugin that is not running is nobody's: falling back to another would change what the method does unseen.
+/// The owner of each method: its only claimant, or the configured plugin. If the configured plugin does not run, the
+/// method has no owner: falling back to another would silently change the method.
 ///
-/// `manifests` are those of the running ones with their positions, `known` the ids of all plugins.
+/// `manifests` are those of the running plugins with their positions, `known` the ids of all plugins.
 pub(super) fn owners(
     manifests: &[(usize, &Manifest)],
     known: &[String],

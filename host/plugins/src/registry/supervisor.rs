@@ -1,4 +1,4 @@
-//! The supervisor: restarts plugins that failed, where their manifest allows it.
+//! The supervisor: restarts failed plugins if their manifest allows it.
 
 use std::sync::mpsc::Receiver;
 use std::sync::{Arc, Weak};
@@ -9,11 +9,10 @@ use super::{Plugin, Registry, Serving};
 use crate::instance::PluginFailure;
 use outrigger_base::contain::contain;
 
-/// How often a plugin is started again within [`RESTART_WINDOW`]; after that it goes on as it is.
+/// How often a plugin is restarted within [`RESTART_WINDOW`]. After that it stays as it is.
 const MAX_RESTARTS: usize = 5;
 
-/// How many threads a plugin may hold that it does not give back, and still be started again: a new instance could take as
-/// many more.
+/// A plugin with more lost threads is not restarted: a new instance could lose as many again.
 const MAX_LOST_THREADS: usize = 16;
 
 /// The time in which restarts count.
@@ -36,7 +35,7 @@ pub(super) fn start(registry: &Arc<Registry>, failures: Receiver<(u64, PluginFai
 }
 
 impl Registry {
-    /// Starts the plugin of an instance again, if it still is the plugin's, may be restarted, and was not too often.
+    /// Restarts the plugin of an instance, if the instance is current and the restart is allowed.
     fn tend(&self, instance: u64, failure: PluginFailure) {
         let _changing = self.changing.lock();
         let serving = self.serving();
@@ -44,7 +43,7 @@ impl Registry {
         let Some(position) = serving.plugins.iter().position(of) else { return };
         let Some(plugin) = serving.plugins.get(position) else { return };
         let Some(code) = &plugin.code else { return };
-        // An isolated plugin's threads come back with the end of its process, and it goes on with another one.
+        // An isolated plugin's threads return when its process ends, and it continues in a new one.
         let is_ended = failure == PluginFailure::Stuck && plugin.instance.as_ref().is_some_and(|own| own.end_runner());
         if is_ended && code.manifest.restartable {
             return;
@@ -60,7 +59,7 @@ impl Registry {
                 note::made(Change::Restart, why, &Subject::of(plugin));
                 return;
             }
-            // A fault that may not be mended is written where it happened; the instance goes on.
+            // A fault without a restart was logged where it happened; the instance continues.
             Err(None) if failure == PluginFailure::Fault => return,
             Err(None) if failure == PluginFailure::Crashed => "its process has ended".to_owned(),
             Err(None) => "it does not end its calls".to_owned(),
@@ -94,7 +93,7 @@ impl Registry {
         let routes = self.routes(&plugins, &overrides).map_err(|(_, error)| failed(&error));
         let published = routes
             .and_then(|routes| self.publish(Serving { plugins, routes, overrides }).map_err(|error| failed(&error)));
-        // Whichever is not served ends.
+        // The instance that is not served ends.
         let unserved = if published.is_ok() { old } else { started };
         if let Some(instance) = unserved {
             self.retire(&instance);

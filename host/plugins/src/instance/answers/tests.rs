@@ -67,8 +67,8 @@ fn after_the_end_of_an_instance_the_hosts_functions_answer_stale_and_change_noth
     assert!(!context.is_wanted(token));
     let status = context.reply(token, 0, OwnedBytes::from(b"1".to_vec()));
     assert_eq!((status, receiver.is_empty()), (ErrorKind::Stale as i32, true));
-    // The table that was found before is still there, and leads to nothing: what the client of the SDK does not ask, a
-    // plugin in C may.
+    // The service table that the plugin already has stays valid and does nothing. The SDK's client does not call it
+    // then, but a plugin in C may.
     assert_eq!((call_log(), lines.0.lock().len()), (ErrorKind::Stale as i32, 0));
 }
 
@@ -94,7 +94,7 @@ fn a_panic_in_the_hosts_reply_is_a_status() {
     assert_eq!(status, ErrorKind::Internal as i32);
 }
 
-/// The sources of every function that the other side of the interface calls.
+/// The sources of all functions that plugins call.
 const SOURCES: [(&str, &str); 7] = [
     ("abi/serve.rs", include_str!("../../../../../sdk/abi/src/serve.rs")),
     ("abi/forward.rs", include_str!("../../../../../sdk/abi/src/forward.rs")),
@@ -110,11 +110,11 @@ fn every_function_of_the_interface_contains_panics() {
     let mut found = 0;
     for (file, source) in SOURCES {
         let code = source.split("#[cfg(test)]").next().unwrap();
-        // The first piece stands before the first such function.
+        // The first part precedes the first such function.
         for function in code.split("extern \"C\" fn ").skip(1) {
             let Some((head, body)) = function.split_once(" {\n") else { continue };
             let name = head.split(['(', '<']).next().unwrap();
-            // A type, and the declaration of one.
+            // A function type, and the declaration of one.
             if name.is_empty() {
                 continue;
             }

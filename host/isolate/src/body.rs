@@ -6,43 +6,42 @@ use outrigger_abi::OwnedBytes;
 
 use crate::frame::Head;
 
-/// How much of a body is read at once, in bytes, and so how much memory a body has at most beyond the bytes that arrived.
+/// How many bytes are read at once. A body has at most this much memory beyond the bytes that arrived.
 const PIECE: usize = 256 << 10;
 
 /// A message. The program's allocator wipes its body when it is freed.
 pub type Received = (Head, std::result::Result<Vec<u8>, Discarded>);
 
-/// A body that was read and discarded: it is too long, or there is no memory for it.
+/// A body that was read and dropped: it is too long, or memory ran out.
 #[derive(Clone, Copy, Debug, thiserror::Error)]
 #[error("a message of {len} bytes is too long, or there is no memory for it now")]
 pub struct Discarded {
-    /// Its length, in bytes.
     pub len: usize,
 }
 
 impl Discarded {
-    /// The error that the caller gets in place of this answer.
+    /// The client's error in place of this answer.
     pub fn as_answer(self) -> OwnedBytes {
         let len = self.len;
         format!("The plugin's answer of {len} bytes is too long, or there is no memory for it now").into_bytes().into()
     }
 }
 
-/// A body of which some bytes are still missing.
+/// A body of which some bytes are missing.
 pub struct Incoming {
     kept: std::result::Result<Vec<u8>, Discarded>,
     missing: usize,
 }
 
 impl Incoming {
-    /// A body of this length, which is kept if it has at most `limit` bytes. Its memory is reserved here and touched as bytes arrive.
+    /// A body of this length, which is kept if it has at most `limit` bytes. Its memory is reserved here and touched as
+    /// bytes arrive.
     pub fn new(len: usize, limit: usize) -> Self {
         let mut bytes = Vec::new();
         let has_room = len <= limit && bytes.try_reserve_exact(len).is_ok();
         Self { kept: if has_room { Ok(bytes) } else { Err(Discarded { len }) }, missing: len }
     }
 
-    /// How many bytes are missing.
     pub fn missing(&self) -> usize {
         self.missing
     }
@@ -57,10 +56,7 @@ impl Incoming {
         count
     }
 
-    /// Reads the next bytes.
-    ///
-    /// # Errors
-    /// The reader failed or is at its end.
+    /// Reads the next bytes. The end of the reader is an error.
     pub fn read(&mut self, mut from: impl Read) -> Result<()> {
         let wanted = self.missing.min(PIECE);
         let mut scratch = Vec::new();
@@ -78,10 +74,7 @@ impl Incoming {
         Ok(())
     }
 
-    /// The whole body.
-    ///
-    /// # Errors
-    /// It was discarded.
+    /// The whole body, unless it was discarded.
     pub fn finish(self) -> std::result::Result<Vec<u8>, Discarded> {
         self.kept
     }

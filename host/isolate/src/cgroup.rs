@@ -1,8 +1,8 @@
-//! Control groups (cgroup v2): the bounds that the kernel itself keeps on the processes of plugins, where whoever started the host
-//! handed its control group over to it (systemd: `Delegate=`).
+//! Control groups (cgroup v2): limits on plugins' processes that the kernel enforces, if the service manager delegated
+//! a group to the host (systemd: `Delegate=`).
 //!
-//! The kernel allows groups below one that has no processes of its own, so the host moves into one of them. Beside it each
-//! plugin's process has another.
+//! A group with processes of its own cannot have limited groups below it. So the host moves into a group below its own,
+//! and each plugin's process gets another one beside it.
 
 use std::fs;
 use std::io::{self, Write};
@@ -12,41 +12,39 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::usage::Bounds;
 
-/// Where the system shows control groups.
+/// The mount point of the cgroup file system.
 const MOUNT: &str = "/sys/fs/cgroup";
 
-/// What a file system of control groups tells of its kind (`CGROUP2_SUPER_MAGIC` of linux/magic.h).
+/// The file system's magic number (`CGROUP2_SUPER_MAGIC` of linux/magic.h).
 #[cfg(target_os = "linux")]
 const KIND: u64 = 0x6367_7270;
 
-/// The attribute by which systemd, from release 251 on, says that it handed a group over.
+/// The attribute by which systemd, from version 251 on, marks a delegated group.
 #[cfg(target_os = "linux")]
 const HANDED_OVER: &str = "user.delegate";
 
-/// The group of the host.
 const HOST: &str = "host";
 
-/// What is bounded in a plugin's group.
+/// The controllers of a plugin's group.
 const CONTROLLERS: [&str; 3] = ["memory", "pids", "cpu"];
 
-/// The host's share of the processors beside one plugin's, where both want them. The kernel's own default is 100.
+/// The host's CPU weight. A plugin has the kernel's default of 100.
 const HOST_WEIGHT: u32 = 1000;
 const PLUGIN_WEIGHT: u32 = 100;
 
-/// A control group that was handed over to the host.
+/// A control group that was delegated to the host.
 #[derive(Debug)]
 pub struct Delegation {
     folder: PathBuf,
-    /// The host is in a group below it already.
+    /// Whether the host is in a group below it already.
     is_below: bool,
-    /// What can be bounded.
+    /// The available controllers.
     controllers: Vec<&'static str>,
-    /// How many groups were made.
     made: AtomicU64,
 }
 
 impl Delegation {
-    /// The one of this process; none where none was handed over. Nothing is changed.
+    /// The delegated group of this process, if any. Changes nothing.
     pub fn find() -> Option<Self> {
         let mount = Path::new(MOUNT);
         if !are_shown(mount) {
@@ -59,7 +57,7 @@ impl Delegation {
     fn of(mount: &Path, own: &Path, is_handed_over: impl Fn(&Path) -> bool) -> Option<Self> {
         let own = mount.join(own);
         let is_below = !is_handed_over(&own);
-        // systemd can put the service into a group below the one that it hands over (DelegateSubgroup=).
+        // systemd can put the service into a group below the delegated one (DelegateSubgroup=).
         let folder = if is_below { own.parent().filter(|parent| is_handed_over(parent))?.to_owned() } else { own };
         let there = fs::read_to_string(folder.join("cgroup.controllers")).ok()?;
         let controllers = CONTROLLERS.into_iter().filter(|name| there.split_whitespace().any(|one| one == *name));
@@ -67,24 +65,24 @@ impl Delegation {
         (!controllers.is_empty()).then(|| Self { folder, is_below, controllers, made: AtomicU64::new(0) })
     }
 
-    /// What a plugin's group bounds, by the kernel's names.
+    /// The limited resources of a plugin's group, by the kernel's names.
     pub fn controllers(&self) -> &[&'static str] {
         &self.controllers
     }
 
-    /// Moves the processes that are in the group into one of their own, and has the groups beside it bounded.
+    /// Moves the processes of the group into a group below it, and enables the controllers.
     fn enter(&self) -> Result<(), GroupError> {
         let host = self.folder.join(HOST);
         if !self.is_below {
             make(&host)?;
             for process in read(&self.folder, "cgroup.procs")?.lines() {
-                // One that has ended meanwhile needs no place.
+                // A process that has ended meanwhile is skipped.
                 write(&host, "cgroup.procs", process).or_else(|error| error.unless(libc::ESRCH))?;
             }
         }
         let all: Vec<String> = self.controllers.iter().map(|name| format!("+{name}")).collect();
         write(&self.folder, "cgroup.subtree_control", &all.join(" "))?;
-        // Where the service manager made the host's group, it also chose its weight.
+        // If the service manager made the host's group, it also set its weight.
         if self.is_below || !self.controllers.contains(&"cpu") {
             return Ok(());
         }
@@ -101,7 +99,7 @@ impl Delegation {
         for (file, value) in limits(bounds, &self.controllers) {
             match write(&group.folder, file, &value) {
                 Ok(()) => group.limits.push(format!("{file} {value}")),
-                // Older kernels lack some.
+                // Older kernels lack some files.
                 Err(error) => error.unless(libc::ENOENT)?,
             }
         }
@@ -109,12 +107,12 @@ impl Delegation {
     }
 }
 
-/// What is written of these bounds to a plugin's group.
+/// The files and values for these limits.
 fn limits(bounds: Bounds, controllers: &[&str]) -> Vec<(&'static str, String)> {
     let or_max = |bound: u64| if bound == u64::MAX { "max".to_owned() } else { bound.to_string() };
     let all = [
         ("memory", "memory.max", or_max(bounds.memory)),
-        // What is swapped out counts no more, and may be keys.
+        // Swapped memory would not count, and may hold keys.
         ("memory", "memory.swap.max", "0".to_owned()),
         ("memory", "memory.oom.group", "1".to_owned()),
         ("pids", "pids.max", or_max(bounds.threads)),
@@ -124,7 +122,7 @@ fn limits(bounds: Bounds, controllers: &[&str]) -> Vec<(&'static str, String)> {
     bounded.map(|(_, file, value)| (file, value)).collect()
 }
 
-/// The control group of one runner. It goes with the value, which has to outlive the process.
+/// The control group of one runner. Dropping it removes the group, so it must outlive the process.
 #[derive(Debug)]
 pub struct Group {
     folder: PathBuf,
@@ -132,26 +130,23 @@ pub struct Group {
 }
 
 impl Group {
-    /// A group for a plugin's process; none where the host was handed over none.
+    /// A group for a plugin's process; `None` without a delegated group.
     pub fn new(plugin: &str, bounds: Bounds) -> Option<Self> {
         let told = |error: &GroupError| tracing::warn!(plugin, %error, "the plugin's process gets no control group");
         delegation()?.group(plugin, bounds).inspect_err(told).ok()
     }
 
-    /// What it bounds, as the kernel names it.
+    /// Its limits, by the kernel's names.
     pub fn limits(&self) -> &[String] {
         &self.limits
     }
 
-    /// Puts a process into it.
-    ///
-    /// # Errors
-    /// The system refuses that.
+    /// Moves a process into it.
     pub fn take(&self, process: u32) -> Result<(), GroupError> {
         write(&self.folder, "cgroup.procs", &process.to_string())
     }
 
-    /// Whether the kernel ended its process for the memory that it used.
+    /// Whether the kernel's OOM killer ended its process.
     pub fn was_out_of_memory(&self) -> bool {
         let events = fs::read_to_string(self.folder.join("memory.events")).unwrap_or_default();
         events.lines().any(|line| line.strip_prefix("oom_kill ").is_some_and(|count| count != "0"))
@@ -166,7 +161,7 @@ impl Drop for Group {
     }
 }
 
-/// The group that was handed over, into which the host moves when it is first asked for.
+/// The delegated group. The first call moves the host into a group below it.
 pub fn delegation() -> Option<&'static Delegation> {
     static DELEGATION: OnceLock<Option<Delegation>> = OnceLock::new();
     let enter = || {
@@ -184,14 +179,14 @@ pub fn delegation() -> Option<&'static Delegation> {
     DELEGATION.get_or_init(enter).as_ref()
 }
 
-/// The path of a process's group, relative to where groups are shown, from `/proc/PID/cgroup` (cgroups(7)).
+/// The path of a process's group, relative to the mount point, from `/proc/PID/cgroup` (cgroups(7)).
 fn own_group(text: &str) -> Option<PathBuf> {
     let path = text.lines().find_map(|line| line.strip_prefix("0::/"))?;
-    // A group outside of what this process is shown begins with "..".
+    // A group outside of this process's view begins with "..".
     (!path.split('/').any(|part| part == "..")).then(|| path.into())
 }
 
-/// Whether control groups are shown in a folder.
+/// Whether a folder is a cgroup mount.
 #[cfg(target_os = "linux")]
 fn are_shown(mount: &Path) -> bool {
     rustix::fs::statfs(mount).is_ok_and(|system| u64::try_from(system.f_type) == Ok(KIND))
@@ -203,7 +198,7 @@ fn is_handed_over(folder: &Path) -> bool {
     rustix::fs::getxattr(folder, HANDED_OVER, &mut value) == Ok(1) && value == *b"1"
 }
 
-/// Other systems have none.
+/// Other systems have no control groups.
 #[cfg(not(target_os = "linux"))]
 fn are_shown(_: &Path) -> bool {
     false
@@ -214,7 +209,6 @@ fn is_handed_over(_: &Path) -> bool {
     false
 }
 
-/// What the system says of a file or folder of a group.
 #[derive(Debug, thiserror::Error)]
 #[error("{path}: {error}", path = path.display())]
 pub struct GroupError {
@@ -224,7 +218,7 @@ pub struct GroupError {
 }
 
 impl GroupError {
-    /// Nothing is wrong where it is this error of the system.
+    /// Ignores this error of the system.
     fn unless(self, code: i32) -> Result<(), Self> {
         if self.error.raw_os_error() == Some(code) { Ok(()) } else { Err(self) }
     }
@@ -240,7 +234,7 @@ fn read(folder: &Path, file: &str) -> Result<String, GroupError> {
     fs::read_to_string(&path).map_err(|error| GroupError { path, error })
 }
 
-/// Writes to one of the files that the kernel makes with a group.
+/// Writes to one of the group's files.
 fn write(folder: &Path, file: &str, value: &str) -> Result<(), GroupError> {
     let path = folder.join(file);
     let opened = fs::OpenOptions::new().write(true).open(&path);
@@ -253,7 +247,7 @@ mod tests {
 
     const BOUNDS: Bounds = Bounds { memory: 1 << 20, threads: 7 };
 
-    /// A folder in place of a group, with the files that the kernel would make.
+    /// A plain folder in place of a group, with the files that the kernel would make.
     fn made_by_hand(folder: &Path, controllers: &str) {
         fs::create_dir_all(folder).unwrap();
         for file in ["cgroup.procs", "cgroup.subtree_control", "cpu.weight"] {

@@ -1,4 +1,4 @@
-//! A channel: a connected socket by which one thread of the host and one of the runner exchange messages.
+//! A channel: a socket pair between one thread of the host and one of the runner.
 
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
@@ -13,37 +13,31 @@ use crate::frame::{FrameError, HEAD_LEN, Head, MESSAGE_TIME, SILENCE};
 /// The size of the read buffer, in bytes: most messages are shorter.
 const BUFFER: usize = 64 << 10;
 
-/// The longest body that is copied behind its head for a single write, in bytes.
+/// The longest body that is copied after its head for a single write, in bytes.
 const SINGLE_WRITE: usize = 64 << 10;
 
-/// One end of a channel.
 pub struct Channel {
     stream: Arc<UnixStream>,
-    /// Whether the other end must finish each message that it begins, and read those of this end, within [`MESSAGE_TIME`]: the host
-    /// does not trust a runner to do so.
+    /// Whether the peer must finish each message, and read those of this end, within [`MESSAGE_TIME`]. The host bounds
+    /// runners, since it does not trust them.
     is_bounded: bool,
-    /// The bytes between `start` and `end` were read from the socket, and are not consumed yet.
+    /// The bytes between `start` and `end` were read from the socket and not consumed.
     buffer: Box<[u8]>,
     start: usize,
     end: usize,
 }
 
 impl Channel {
-    /// The runner's end.
     pub fn to_host(stream: UnixStream) -> Self {
         Self { stream: Arc::new(stream), is_bounded: false, buffer: vec![0; BUFFER].into(), start: 0, end: 0 }
     }
 
-    /// The host's end.
-    ///
-    /// # Errors
-    /// The system failed.
     pub fn to_runner(stream: UnixStream) -> std::io::Result<Self> {
         stream.set_write_timeout(Some(SILENCE))?;
         Ok(Self { is_bounded: true, ..Self::to_host(stream) })
     }
 
-    /// The socket, by which another thread can close the channel.
+    /// The socket, so that another thread can shut it down.
     pub fn socket(&self) -> Arc<UnixStream> {
         self.stream.clone()
     }
@@ -51,7 +45,7 @@ impl Channel {
     /// Sends a message whose body is the concatenation of these parts.
     ///
     /// # Errors
-    /// The other end is closed or does not read; the body is longer than a head can state.
+    /// The peer closed the channel or does not read; the body is too long for a head.
     pub fn send(&mut self, head: Head, parts: &[&[u8]]) -> Result<(), FrameError> {
         let (head, len) = head.with_body(parts)?;
         let head = head.encode();
@@ -81,7 +75,6 @@ impl Channel {
         Ok(())
     }
 
-    /// The deadline of a message that begins now.
     fn message_deadline(&self) -> Option<Instant> {
         self.is_bounded.then(|| Instant::now() + MESSAGE_TIME)
     }
@@ -89,7 +82,7 @@ impl Channel {
     /// Waits for a message. A body of more than `limit` bytes is read and discarded.
     ///
     /// # Errors
-    /// The other end is closed, or has sent bytes that are no message, or a part of one.
+    /// The peer closed the channel, or its message is invalid or truncated.
     pub fn receive(&mut self, limit: usize) -> Result<Received, FrameError> {
         while self.end == self.start {
             self.fill(None)?;
@@ -97,18 +90,12 @@ impl Channel {
         self.message(limit, self.message_deadline())
     }
 
-    /// The same, for at most this long.
-    ///
-    /// # Errors
-    /// As [`Self::receive`], and when the time is over.
+    /// As [`Self::receive`], with a timeout.
     pub fn receive_within(&mut self, limit: usize, time: Duration) -> Result<Received, FrameError> {
         self.receive_until(limit, Instant::now() + time)
     }
 
-    /// The same, at most until then.
-    ///
-    /// # Errors
-    /// As [`Self::receive`], and when the time is over.
+    /// As [`Self::receive`], with a deadline.
     pub fn receive_until(&mut self, limit: usize, until: Instant) -> Result<Received, FrameError> {
         self.message(limit, Some(until))
     }
@@ -131,7 +118,7 @@ impl Channel {
             incoming.read(&*self.stream).map_err(|error| read_error(error, until))?;
         }
         if has_timeout {
-            // Some systems refuse this once the other end is closed, which the next read finds.
+            // Some systems refuse this after the peer has closed; the next read finds that.
             let _ = self.stream.set_read_timeout(None);
         }
         Ok((head, incoming.finish()))
@@ -147,7 +134,7 @@ impl Channel {
         if left.is_zero() {
             return Err(FrameError::Silent);
         }
-        // Where the system refuses, as above, the read that follows does not block.
+        // If the system refuses, as above, the next read does not block.
         let _ = self.stream.set_read_timeout(Some(if has_begun { left.min(SILENCE) } else { left }));
         Ok(true)
     }
@@ -170,12 +157,11 @@ impl Channel {
         }
     }
 
-    /// The bytes that were read and are not consumed.
     fn unread(&self) -> &[u8] {
         self.buffer.get(self.start..self.end).unwrap_or_default()
     }
 
-    /// Consumes so many bytes, and wipes them: they may be secret.
+    /// Consumes and wipes bytes: they may be secret.
     fn consume(&mut self, count: usize) {
         wipe(self.buffer.get_mut(self.start..self.start + count).unwrap_or_default());
         self.start += count;
@@ -187,12 +173,12 @@ fn wipe(bytes: &mut [u8]) {
     optimization_barrier(bytes);
 }
 
-/// The meaning of a read that failed: without a deadline nothing bounds it.
+/// The error of a failed read; without a deadline a timeout is not possible.
 fn read_error(error: std::io::Error, until: Option<Instant>) -> FrameError {
     if until.is_some() { within_message(error) } else { error.into() }
 }
 
-/// The meaning of a read or write that failed within a message.
+/// The error of a read or write that failed within a message.
 fn within_message(error: std::io::Error) -> FrameError {
     match error.kind() {
         std::io::ErrorKind::WouldBlock | std::io::ErrorKind::TimedOut => FrameError::Silent,

@@ -7,29 +7,26 @@ use crate::channel::Channel;
 /// How many threads of the host can be in one runner at a time.
 pub const MAX_ENTRIES: usize = 40;
 
-/// How many of these are reserved for functions other than calls: calls may depend on them to end.
+/// How many of these are reserved for control functions: calls may need them to end.
 const FOR_CONTROL: usize = 4;
 
-/// The kind of function that a thread of the host enters a runner for.
+/// Why a thread of the host enters a runner.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Entry {
-    /// A call.
     Call,
-    /// Any other function.
     Control,
 }
 
-/// What [`Channels::take`] grants.
+/// The result of [`Channels::take`].
 pub enum Grant {
-    /// An idle channel.
     Idle(Channel),
-    /// The right to open another one.
+    /// The right to open another channel.
     New,
 }
 
 #[derive(Default)]
-struct State {
-    /// The channel used last is at the end, and taken first.
+struct ChannelsState {
+    /// A stack: the most recently used channel is last and taken first.
     idle: Vec<Channel>,
     opened: usize,
     /// How many calls have a channel.
@@ -39,12 +36,12 @@ struct State {
 /// The idle channels of a runner, and the threads that wait for one.
 #[derive(Default)]
 pub struct Channels {
-    state: Mutex<State>,
+    state: Mutex<ChannelsState>,
     returned: Condvar,
 }
 
 impl Channels {
-    /// Waits for a channel. Returns none once the runner is gone.
+    /// Waits for a channel. `None` once the runner is gone.
     pub fn take(&self, entry: Entry, is_gone: impl Fn() -> bool) -> Option<Grant> {
         let mut state = self.state.lock();
         while !is_gone() {
@@ -66,17 +63,16 @@ impl Channels {
         None
     }
 
-    /// Returns a channel.
     pub fn give_back(&self, channel: Channel, entry: Entry) {
         let mut state = self.state.lock();
         state.idle.push(channel);
         state.calls -= usize::from(entry == Entry::Call);
         drop(state);
-        // A waiting call may not take the channels reserved for other functions.
+        // All are woken: a waiting call may not take the reserved channels.
         self.returned.notify_all();
     }
 
-    /// Wakes the waiting threads, so that they notice that the runner is gone.
+    /// Wakes the waiters, so that they notice the end of the runner.
     pub fn wake_all(&self) {
         drop(self.state.lock());
         self.returned.notify_all();

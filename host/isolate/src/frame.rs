@@ -1,55 +1,55 @@
-//! The messages between host and runner, as bytes: a head of fixed length and a body.
+//! The wire format between host and runner: a head of fixed length and a body.
 //!
-//! Both sides are the same build of the same program, so the format owes nothing to other versions. The host trusts no runner: each
+//! Both sides are the same build of the same program, so the format has no versions. The host trusts no runner: each
 //! head is checked, and a body is kept only up to the reader's limit.
 
 use std::time::Duration;
 
-/// The code of errors that neither the plugin nor a method has made (JSON-RPC's internal error).
+/// JSON-RPC's internal error, for errors of neither the plugin nor a method.
 pub const INTERNAL_ERROR: i32 = -32603;
 
-/// The bytes of a head.
 pub const HEAD_LEN: usize = 32;
 
-/// How long a runner may pause within a message that it writes, or leave one unread.
+/// How long a runner may pause within a message, or leave one unread.
 pub const SILENCE: Duration = Duration::from_secs(1);
 
-/// How long a whole message may take.
+/// The time limit of a whole message.
 pub const MESSAGE_TIME: Duration = Duration::from_secs(30);
 
-/// What a message says.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u32)]
 pub enum Kind {
-    /// To the runner: what it runs. The first message on the control socket.
+    /// To the runner: its plugin and sandbox. The first message on the control socket.
     Hello = 1,
-    /// From the runner: its library is open (code 0), or why it is not.
+    /// From the runner: its library is open (code 0), or the reason why not.
     Ready,
-    /// To the runner, functions of the plugin: options and services.
+    /// To the runner: the plugin's `init`, with options and services.
     Init,
-    /// Calls follow.
+    /// To the runner: the plugin's `start`.
     Start,
-    /// A call: its token, its deadline in milliseconds (0 for none), its method of the length in `place`, its arguments.
+    /// A call: its token, its deadline in milliseconds (0 for none), its method with its length in `place`, its
+    /// parameters.
     Call,
-    /// Nobody waits for the call of this token any more.
+    /// The call with this token is cancelled.
     Cancel,
     /// An event.
     Event,
-    /// No call will follow.
+    /// The plugin's `quiesce`.
     Quiesce,
-    /// The end.
+    /// The plugin's `stop`.
     Stop,
-    /// The instance is to be freed.
+    /// The plugin's `destroy`.
     Destroy,
-    /// To the runner: the status and the response of a service, or the status of a reply that asked for one.
+    /// To the runner: the status and response of a service, or the status of a reply that requested one.
     Answer,
-    /// From the runner: a function of a service is asked, on behalf of the call in `token`.
+    /// From the runner: a request to a service, on behalf of the call in `token`.
     Ask,
-    /// From the runner: the answer of a call. With `extra` 1 its status is wanted.
+    /// From the runner: the answer of a call. `extra` 1 requests a status.
     Reply,
-    /// From the runner: a function of the plugin, for the call in `token`, has returned this status and, if it refuses, a reason.
+    /// From the runner: a function of the plugin, for the call in `token`, has returned this status and, on failure, a
+    /// reason.
     Returned,
-    /// From the runner, before it opens the library: what holds it.
+    /// From the runner, before it opens the library: the enforced sandbox.
     Confined,
 }
 
@@ -73,53 +73,47 @@ impl Kind {
     ];
 }
 
-/// Why a message cannot be.
+/// Why a message is invalid or could not be exchanged.
 #[derive(Debug, thiserror::Error)]
 pub enum FrameError {
-    /// No kind of this number.
+    /// Unknown kind.
     #[error("a message of the unknown kind {0}")]
     Kind(u32),
-    /// A body that is longer than a head can say.
+    /// The body is too long for a head.
     #[error("a message of {len} bytes")]
-    TooLong {
-        /// Its length.
-        len: usize,
-    },
-    /// A message that has no place here.
+    TooLong { len: usize },
+    /// A message out of turn.
     #[error("a message {0:?} out of turn")]
     OutOfTurn(Kind),
-    /// A byte on the control socket that names no fatal signal.
+    /// A byte on the control socket that is not a fatal signal.
     #[error("a word {0} that is no signal by which it could end")]
     NoSignal(u8),
-    /// The other end pauses within a message, or does not read one.
+    /// The peer paused within a message, or does not read one.
     #[error("a message that it does not finish or read in time")]
     Silent,
-    /// The other side is gone, or the system failed.
+    /// The peer closed the channel, or the system failed.
     #[error("{0}")]
     Io(#[from] std::io::Error),
 }
 
 impl FrameError {
-    /// Whether the other end closed the channel without having read all that was sent. Systems other than Linux do not tell.
+    /// Whether the peer closed the channel without having read everything. Only Linux reports that.
     pub fn is_reset(&self) -> bool {
         matches!(self, Self::Io(error) if error.kind() == std::io::ErrorKind::ConnectionReset)
     }
 }
 
-/// The head of a message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Head {
-    /// What it says.
     pub kind: Kind,
-    /// A status or an error's code.
+    /// A status or an error code.
     pub code: i32,
-    /// A call.
     pub token: u64,
-    /// By the kind.
+    /// Depends on the kind.
     pub extra: u64,
-    /// By the kind: a function of a service, or a length within the body.
+    /// A service's function, or a length within the body, by kind.
     pub place: u32,
-    /// The bytes of the body.
+    /// The length of the body.
     pub len: u32,
 }
 
@@ -129,17 +123,16 @@ impl Head {
         Self { kind, code: 0, token: 0, extra: 0, place: 0, len: 0 }
     }
 
-    /// The same message with a body of these parts, and the bytes that these are together.
+    /// The head with the length of these parts, and that length.
     ///
     /// # Errors
-    /// They are more than a message can say.
+    /// The parts are too long for a head.
     pub fn with_body(self, parts: &[&[u8]]) -> Result<(Self, usize), FrameError> {
         let len: usize = parts.iter().map(|part| part.len()).sum();
         let told = u32::try_from(len).map_err(|_| FrameError::TooLong { len })?;
         Ok((Self { len: told, ..self }, len))
     }
 
-    /// Its bytes.
     pub fn encode(&self) -> [u8; HEAD_LEN] {
         let mut bytes = [0; HEAD_LEN];
         let (front, back) = bytes.split_at_mut(24);
@@ -150,10 +143,7 @@ impl Head {
         bytes
     }
 
-    /// Reads a head.
-    ///
-    /// # Errors
-    /// A kind that there is not.
+    /// Parses a head. An unknown kind is an error.
     pub fn parse(bytes: &[u8; HEAD_LEN]) -> Result<Self, FrameError> {
         let word = |at: usize| {
             let mut word = [0; 8];
@@ -169,13 +159,13 @@ impl Head {
     }
 }
 
-/// The function of a service that an [`Kind::Ask`] is for.
+/// Encodes service and function for [`Kind::Ask`].
 pub fn place_of(service: usize, function: usize) -> u32 {
     let half = |number: usize| u32::from(u16::try_from(number).unwrap_or(u16::MAX));
     half(service) << 16 | half(function)
 }
 
-/// The service and the function of a place.
+/// Decodes service and function.
 pub fn function_at(place: u32) -> (usize, usize) {
     ((place >> 16) as usize, (place & 0xffff) as usize)
 }
@@ -208,7 +198,7 @@ mod tests {
         }
     }
 
-    /// A quick source of numbers that look random, the same ones each time.
+    /// A deterministic pseudo-random sequence.
     fn numbers() -> impl FnMut() -> u64 {
         let mut state = 0x9e37_79b9_7f4a_7c15_u64;
         move || {
@@ -227,7 +217,7 @@ mod tests {
             for word in bytes.chunks_exact_mut(8) {
                 word.copy_from_slice(&next().to_le_bytes());
             }
-            // Every other one has a kind that there may be.
+            // Every other head has a valid kind.
             if next() % 2 == 0 {
                 bytes[..4].copy_from_slice(&[(next() % 20) as u8, 0, 0, 0]);
             }

@@ -1,26 +1,23 @@
-//! What host and runner tell one another before the first call.
+//! The messages before the first call.
 
 use std::path::PathBuf;
 
 use outrigger_sandbox::{Plan, Support};
 use serde::{Deserialize, Serialize};
 
-/// What a runner is told first.
+/// The first message to a runner.
 #[derive(Serialize, Deserialize)]
 pub struct Hello {
-    /// The host's process.
     pub host: u32,
-    /// The plugin's library.
     pub library: PathBuf,
-    /// What to confine the process to, and what the system allows of it.
+    /// The sandbox, and what the system supports of it.
     pub sandbox: Option<(Plan, Support)>,
 }
 
-/// What an instance is made of.
+/// The arguments of a plugin's `init`.
 #[derive(Serialize, Deserialize)]
 pub struct Begin {
-    /// The options, as JSON.
     pub options: Vec<u8>,
-    /// The granted services with the number of their functions.
+    /// The granted services, with the number of their functions.
     pub services: Vec<(String, usize)>,
 }

@@ -1,4 +1,4 @@
-//! What an isolated plugin is started with.
+//! The arguments for starting an isolated plugin.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -9,43 +9,39 @@ use crate::executable::Executable;
 use crate::status::{RunnerStatus, Runners};
 use crate::usage::Bounds;
 
-/// What a plugin's process is confined to.
+/// The sandbox of a plugin's process.
 #[derive(Clone, Debug)]
 pub struct Confinement {
-    /// What to do where the system does not allow a sandbox.
+    /// The fallback if the system does not allow a sandbox.
     pub policy: Policy,
     /// What it may reach beyond its services.
     pub reach: Vec<Reach>,
-    /// Whether it may leave a core file, and be looked into by others of its user: for debugging.
+    /// Whether it may leave a core file and be debugged by other processes of its user.
     pub core: bool,
 }
 
-/// What an isolated plugin is started with.
 pub struct Launch {
-    /// Its id.
     pub plugin: String,
-    /// Its library, as it is opened.
+    /// The copy of its library.
     pub library: PathBuf,
-    /// The services that it was granted.
+    /// The granted services.
     pub services: Vec<String>,
-    /// Whether it may be started again when it ends by itself.
+    /// Whether it may be restarted after a crash.
     pub restartable: bool,
-    /// Whether it is run to be checked: then the end of its process in a function without an answer is told as that function's fault,
-    /// beside a crash, and the pause before the next one does not grow.
+    /// Whether it runs in `plugin check`: then a crash in a function without an answer is also reported as a fault of
+    /// that function, and the pause before restarts does not grow.
     pub is_checked: bool,
-    /// The longest answer that is taken from it, in bytes.
+    /// The length limit of its answers, in bytes.
     pub max_answer: usize,
-    /// The program of its runners.
+    /// The executable of its runners.
     pub executable: Arc<Executable>,
-    /// What they are confined to; none where they are not.
     pub confinement: Option<Confinement>,
-    /// What they may use.
     pub bounds: Bounds,
-    /// Where it is told how those of all of the plugin's instances fare.
+    /// The statistics of all of the plugin's instances.
     pub status: Arc<RunnerStatus>,
-    /// Those of this instance.
+    /// The runners of this instance.
     pub runners: Arc<Runners>,
-    /// Told when it has ended and is not started again.
+    /// Called when it has ended and is not restarted.
     pub given_up: Box<dyn Fn() + Send + Sync>,
 }
 

@@ -1,15 +1,16 @@
-//! Plugins in processes of their own.
+//! Plugins in their own processes.
 //!
-//! The seam is the plugin ABI. In the host an isolated instance is a plugin that this crate implements ([`proxy`]): each of its
-//! functions is a message to a *runner*, a process of the same program in which the unchanged library runs ([`inside`]). There the
-//! plugin finds a host whose services are messages back. Neither side knows what the bytes mean.
+//! The boundary is the plugin ABI. In the host, an isolated instance is a [`proxy`]: it implements the plugin's
+//! functions as messages to a *runner*, a process of the same program that runs the unchanged library ([`inside`]). In
+//! the runner, the plugin's host table and services are messages back. Neither side interprets the payload.
 //!
-//! Host and runner exchange messages over *channels*, which are sockets. A channel connects one thread of the host with one thread of
-//! the runner: the thread that entered the plugin serves the plugin's requests to services until the function has returned. The host
-//! has one message under way on a channel, so a runner cannot fill a queue, and it ends a runner that sends a message out of turn.
+//! Host and runner exchange messages over *channels*, which are sockets. A channel connects one thread of the host with
+//! one thread of the runner: the thread that entered the plugin serves the plugin's requests to services until the
+//! function has returned. The host has one message in flight on a channel, so a runner cannot fill a queue. The host
+//! ends a runner that sends a message out of turn.
 //!
-//! This crate knows no service, no method and no configuration. Code of plugins is run by the runner alone, and by whoever opens a
-//! library with [`library`].
+//! This crate knows no service, no method and no configuration. Only runners, and callers of [`library`], execute code
+//! of plugins.
 
 mod body;
 pub mod cgroup;
@@ -38,7 +39,7 @@ pub use proxy::{Proxy, Seed};
 pub use status::{Crash, RunnerStatus, Runners};
 pub use usage::Bounds;
 
-/// Reads the head of a message and writes it again, for the fuzz targets; none where it is no head.
+/// Parses and encodes a head, for the fuzz targets; `None` if it is invalid.
 pub fn reread_head(head: &[u8; frame::HEAD_LEN]) -> Option<[u8; frame::HEAD_LEN]> {
     frame::Head::parse(head).ok().map(|head| head.encode())
 }

@@ -1,4 +1,4 @@
-//! Opening a plugin's library: in a runner, or in the host where the plugin is not isolated.
+//! Loading a plugin's library: in a runner, or in the host if the plugin is not isolated.
 #![allow(unsafe_code)]
 
 use std::path::Path;
@@ -9,22 +9,19 @@ use outrigger_abi::PluginTable;
 /// The symbol of a plugin's table.
 const TABLE_SYMBOL: &[u8] = b"outrigger_plugin\0";
 
-/// Why a library is not open.
+/// Why a library was not loaded.
 #[derive(Debug, thiserror::Error)]
 pub enum LibraryError {
-    /// The system could not open it: what the linker said.
+    /// The dynamic linker's message.
     #[error("{0}")]
     Open(String),
-    /// It is no plugin.
+    /// It is not a plugin.
     #[error("{0}")]
     NoPlugin(&'static str),
 }
 
-/// Opens a library, which runs its constructors, and gives a copy of its table, in which the functions that every plugin must have
-/// are there. The library is never closed: threads may still have to run destructors of its thread-locals.
-///
-/// # Errors
-/// Why it is no plugin.
+/// Loads a library, which runs its constructors, and returns a copy of its table, in which all mandatory functions are
+/// present. The library is never closed: threads may still have to run destructors of its thread-locals.
 pub fn open(path: &Path) -> Result<PluginTable, LibraryError> {
     // SAFETY: opening runs the library's constructors: the operator configured this file. It is bound to nothing of ours
     // (RTLD_LOCAL, and the program exports no symbols).
@@ -44,7 +41,7 @@ pub fn open(path: &Path) -> Result<PluginTable, LibraryError> {
     if is_whole { Ok(table) } else { Err(LibraryError::NoPlugin("its function table lacks a function")) }
 }
 
-/// The linker's message, as `undefined symbol: frobnicate`: the error itself names only the function that failed.
+/// The linker's message, such as `undefined symbol: frobnicate`: the error itself names only the function that failed.
 fn failed(error: &libloading::Error) -> LibraryError {
     LibraryError::Open(std::error::Error::source(error).map_or_else(|| error.to_string(), ToString::to_string))
 }

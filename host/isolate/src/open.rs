@@ -1,4 +1,4 @@
-//! The open calls of a runner: those that were neither answered nor given up.
+//! The open calls of a runner: neither answered nor abandoned.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -7,17 +7,17 @@ use std::time::{Duration, Instant};
 use outrigger_abi::STATUS_OK;
 use parking_lot::{Condvar, Mutex};
 
-/// How long the threads that wait for a runner may take to settle their calls after its end.
+/// How long the waiting threads may take to settle their calls after the runner's end.
 const SETTLED_WITHIN: Duration = Duration::from_millis(100);
 
 struct Open {
     method: String,
-    /// Its function has returned, and the plugin keeps the token to answer later. No thread of the host waits for it.
+    /// The function has returned and the plugin will answer later. No thread of the host waits for it.
     is_kept: bool,
 }
 
 #[derive(Default)]
-struct State {
+struct OpenState {
     open: HashMap<u64, Open>,
     /// The first method that a waiting thread found interrupted by the runner's end.
     last_method: Option<String>,
@@ -26,19 +26,17 @@ struct State {
 /// The open calls of a runner, by token.
 #[derive(Default)]
 pub struct OpenCalls {
-    state: Mutex<State>,
-    /// A thread has settled a call.
+    state: Mutex<OpenState>,
     settled: Condvar,
 }
 
 impl OpenCalls {
-    /// A call is about to be sent.
     pub fn begin(&self, token: u64, method: &[u8]) {
         let method = String::from_utf8_lossy(method).into_owned();
         self.state.lock().open.insert(token, Open { method, is_kept: false });
     }
 
-    /// Its function has returned this status: after an error the host answers, after a success the answer may come later.
+    /// The function returned this status. After an error the host answers; after a success the answer may come later.
     pub fn returned(&self, token: u64, status: i32) {
         match self.state.lock().open.entry(token) {
             Entry::Occupied(open) if status != STATUS_OK => drop(open.remove()),
@@ -47,14 +45,14 @@ impl OpenCalls {
         }
     }
 
-    /// It was answered, given up, or never begun. Returns whether it was open.
+    /// The call was answered, abandoned, or never begun. Returns whether it was open.
     pub fn forget(&self, token: u64) -> bool {
         let removed = self.state.lock().open.remove(&token);
         self.settled.notify_all();
         removed.is_some()
     }
 
-    /// The runner has ended in its function. Returns whether it was open.
+    /// The runner ended during the call. Returns whether it was open.
     pub fn lose(&self, token: u64) -> bool {
         let mut state = self.state.lock();
         let lost = state.open.remove(&token);
@@ -66,7 +64,7 @@ impl OpenCalls {
         is_open
     }
 
-    /// Removes the calls whose answers would have come later, once the runner is gone.
+    /// Removes the calls whose functions have returned, once the runner is gone.
     pub fn take_kept(&self) -> Vec<u64> {
         self.state.lock().open.extract_if(|_, open| open.is_kept).map(|(token, _)| token).collect()
     }
@@ -77,7 +75,7 @@ impl OpenCalls {
         let mut state = self.state.lock();
         while state.open.values().any(|open| !open.is_kept) && !self.settled.wait_until(&mut state, until).timed_out() {
         }
-        // A thread that is delayed has settled nothing yet.
+        // A delayed thread has not settled its call yet.
         let unsettled = || state.open.values().find(|open| !open.is_kept).map(|open| open.method.clone());
         state.last_method.clone().or_else(unsettled)
     }

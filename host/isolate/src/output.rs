@@ -1,16 +1,16 @@
-//! What a runner writes to its standard output and error, as lines of the host's log.
+//! Copies a runner's standard output and error to the host's log.
 
 use std::io::Read;
 
 use outrigger_base::rate::Rate;
 
-/// The longest line, in bytes; the rest of it is left out.
+/// Longer lines are truncated.
 const MAX_LINE: usize = 1000;
 
-/// How many lines of a runner are written in a second; the rest are counted.
+/// How many lines of a runner are logged per second; the rest are counted.
 const LINES_PER_SECOND: u32 = 100;
 
-/// Copies lines to the log until the runner has closed its end.
+/// Copies lines to the log until the runner closes its end.
 pub fn copy(plugin: &str, mut from: impl Read) {
     let mut line = Vec::new();
     let rate = Rate::per_second(LINES_PER_SECOND);
@@ -47,7 +47,7 @@ fn tell(plugin: &str, left_out: u64) {
     }
 }
 
-/// Text that a runner wrote, with nothing that a terminal obeys.
+/// Escapes a runner's control characters, so that it cannot control a terminal.
 pub fn printable(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
 }

@@ -1,4 +1,4 @@
-//! Passes the runner's end of a channel from the host to the runner.
+//! Passes the runner's end of a channel to the runner.
 
 use std::io::{IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
@@ -9,27 +9,23 @@ use rustix::net::{
     RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags,
 };
 
-/// The use of a channel.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
 pub enum Purpose {
-    /// A thread of the runner waits on it for functions of the plugin.
+    /// For a thread of the runner that waits for function calls.
     Entry = b'E',
-    /// Threads that the plugin made use the host's services by it.
+    /// For threads that the plugin made and that use services.
     Own = b'O',
 }
 
-/// A runner reads the socket at once: the host never blocks here. Systems without `MSG_NOSIGNAL` rely on Rust's start-up code, which
-/// ignores SIGPIPE; a runner starts no process that could inherit a descriptor.
+/// The runner reads the socket at once, so the host never blocks. Systems without `MSG_NOSIGNAL` rely on Rust's
+/// start-up code, which ignores SIGPIPE. A runner starts no process that could inherit a descriptor.
 #[cfg(not(target_vendor = "apple"))]
 const FLAGS: (SendFlags, RecvFlags) = (SendFlags::NOSIGNAL.union(SendFlags::DONTWAIT), RecvFlags::CMSG_CLOEXEC);
 #[cfg(target_vendor = "apple")]
 const FLAGS: (SendFlags, RecvFlags) = (SendFlags::DONTWAIT, RecvFlags::empty());
 
-/// Sends a descriptor.
-///
-/// # Errors
-/// The runner is gone, or does not read.
+/// Sends a descriptor. Fails if the runner is gone or does not read.
 pub fn send(socket: impl AsFd, purpose: Purpose, channel: BorrowedFd<'_>) -> std::io::Result<()> {
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
     let mut ancillary = SendAncillaryBuffer::new(&mut space);
@@ -39,10 +35,10 @@ pub fn send(socket: impl AsFd, purpose: Purpose, channel: BorrowedFd<'_>) -> std
     Ok(())
 }
 
-/// Waits for a descriptor. Returns none once the host has closed its end.
+/// Waits for a descriptor. `None` once the host has closed its end.
 ///
 /// # Errors
-/// The message has no descriptor or no known purpose.
+/// The message has no descriptor or an unknown purpose.
 pub fn receive(socket: &UnixStream) -> std::io::Result<Option<(Purpose, OwnedFd)>> {
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
     let mut ancillary = RecvAncillaryBuffer::new(&mut space);

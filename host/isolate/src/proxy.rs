@@ -1,5 +1,5 @@
-//! The plugin that stands for an isolated one in the host: a runner executes each of its functions. When a runner ends by itself, the
-//! host answers the calls that it had begun with an error, and later calls wait for its successor.
+//! The proxy of an isolated plugin: a runner executes each of its functions. When a runner crashes, the host answers
+//! its open calls with an error, and later calls wait for the next runner.
 
 use std::sync::Arc;
 use std::sync::mpsc::{Sender, channel};
@@ -17,24 +17,23 @@ use crate::runner::{Backend, Gone, Runner, reason_of};
 use crate::status::{Crash, Ending};
 use crate::usage::Excess;
 
-/// How many runners that have answered nothing may end one after the other before the next one waits.
+/// How many runners that answered nothing may crash in a row before restarts are delayed.
 const FREE_CRASHES: u32 = 5;
 
-/// How long it waits at first, and at most.
+/// The first and the longest delay.
 const FIRST_DELAY: Duration = Duration::from_millis(10);
 const MAX_DELAY: Duration = Duration::from_secs(10);
 
-/// How long an event waits for one.
+/// How long an event waits for a runner.
 const EVENT_PATIENCE: Duration = Duration::from_secs(5);
 
-/// How long a call without a deadline waits for a successor.
+/// How long a call without a deadline waits for the next runner.
 const SUCCESSOR_PATIENCE: Duration = Duration::from_secs(30);
 
-/// How long a plugin may take to make its instance, or to start, and how long to stop: its process is ended then.
+/// The time limits for creating or starting an instance, and for stopping it. Then its process is killed.
 const START_PATIENCE: Duration = Duration::from_secs(30);
 const STOP_PATIENCE: Duration = Duration::from_secs(20);
 
-/// What a [`Proxy`] is made of.
 #[derive(Default)]
 pub struct Seed(Option<Launch>);
 
@@ -45,42 +44,40 @@ impl From<Launch> for Seed {
 }
 
 /// An isolated plugin.
-pub struct Proxy(Arc<Shared>);
+pub struct Proxy(Arc<SharedProxy>);
 
 enum Stage {
-    /// A runner is being brought up.
+    /// A runner is starting.
     Starting,
-    /// This one runs.
     Running(Arc<Runner>),
-    /// It ended, and no other is started.
+    /// It ended and is not restarted.
     Crashed,
-    /// The instance is being freed.
     Ended,
 }
 
-struct State {
+struct ProxyState {
     stage: Stage,
-    /// Whether calls may follow: then a successor is started as a whole.
+    /// Whether the plugin was started, so that a new runner is started completely.
     started: bool,
-    /// Whether it is to stop, or has stopped: no successor is started.
+    /// Whether the plugin is stopping or has stopped: no runner is started.
     stops: bool,
 }
 
-struct Shared {
+struct SharedProxy {
     launch: Launch,
     backend: Arc<Backend>,
     options: Vec<u8>,
-    state: Mutex<State>,
+    state: Mutex<ProxyState>,
     changed: Condvar,
 }
 
 impl Proxy {
-    /// An instance for a host; none where there is no memory.
+    /// An instance; `None` if memory runs out.
     pub fn instance(launch: Launch) -> Option<UsedPlugin> {
         UsedPlugin::implemented::<Self>(Seed(Some(launch)))
     }
 
-    /// Enters a function without an answer. Where no runner is there, nothing is to be told.
+    /// Runs a function without an answer. Without a runner it has no effect.
     fn tell(&self, head: Head, body: &[u8]) -> Result<(), ErrorKind> {
         self.running().map_or(Ok(()), |runner| self.0.told(runner.enter(head, body)))
     }
@@ -99,11 +96,11 @@ impl PluginCode for Proxy {
     fn init(Seed(launch): Seed, host: HostHandle, options: &[u8]) -> Result<Self, String> {
         let launch = launch.ok_or("an isolated plugin without a library")?;
         let services = launch.services.iter().map(|name| (name.clone(), host.service(name))).collect();
-        let shared = Arc::new(Shared {
+        let shared = Arc::new(SharedProxy {
             backend: Arc::new(Backend { host, services }),
             launch,
             options: options.to_vec(),
-            state: Mutex::new(State { stage: Stage::Starting, started: false, stops: false }),
+            state: Mutex::new(ProxyState { stage: Stage::Starting, started: false, stops: false }),
             changed: Condvar::new(),
         });
         let (up, outcome) = channel();
@@ -142,7 +139,7 @@ impl PluginCode for Proxy {
     }
 
     fn event(&self, event: &[u8]) -> Result<(), ErrorKind> {
-        // What happens while the next runner comes up, that one hears.
+        // The next runner gets events that happen while it starts.
         match self.0.runner(&mut None, Some(EVENT_PATIENCE)) {
             Some(_) => self.tell(Head::new(Kind::Event), event),
             None => Ok(()),
@@ -174,13 +171,13 @@ fn refusal(status: i32, reason: &[u8]) -> String {
     if reason.is_empty() { format!("status {status}") } else { reason_of(reason) }
 }
 
-/// How long what has this deadline waits for a runner.
+/// How long a call with this deadline waits for a runner.
 fn successor_patience(deadline: Option<Duration>) -> Duration {
     deadline.map_or(SUCCESSOR_PATIENCE, |limit| limit.min(SUCCESSOR_PATIENCE))
 }
 
-impl Shared {
-    /// How a function without an answer has ended.
+impl SharedProxy {
+    /// The result of a function without an answer.
     fn told(&self, outcome: Result<(i32, Vec<u8>), Gone>) -> Result<(), ErrorKind> {
         match outcome {
             Ok((STATUS_OK, _)) => Ok(()),
@@ -194,8 +191,8 @@ impl Shared {
         format!("The plugin '{}' crashed", self.launch.plugin)
     }
 
-    /// The runner; none where there will be none. It is waited for until `patience` has passed since a call, whose `until` it is, first
-    /// waited for one.
+    /// The runner; `None` if there will be none. Waits up to `patience` after the first wait, whose end is kept in
+    /// `until`.
     fn runner(&self, until: &mut Option<Instant>, patience: Option<Duration>) -> Option<Arc<Runner>> {
         if until.is_some_and(|until| until <= Instant::now()) {
             return None;
@@ -214,13 +211,13 @@ impl Shared {
         }
     }
 
-    /// Runs a call, and gives the status that its function returns; that of a success if the host has answered for the runner.
+    /// Runs a call and returns its function's status, or success if the host has answered in its place.
     fn call(&self, call: &RawCall<'_>) -> i32 {
         let deadline = call.deadline_ms.map(Duration::from_millis);
         let mut until = None;
         loop {
             let runner = self.runner(&mut until, deadline);
-            // After a wait the client may be gone.
+            // The client may have gone during the wait.
             if until.is_some() && !self.backend.host.is_wanted(call.token) {
                 return STATUS_OK;
             }
@@ -228,7 +225,7 @@ impl Shared {
             let outcome = runner.call(call);
             let status = match outcome {
                 Ok(status) => Some(status),
-                // The next runner gets it.
+                // Retried with the next runner.
                 Err(Gone { begun: false }) => None,
                 Err(Gone { begun: true }) if runner.open.lose(call.token) => Some(self.answer_crashed(call.token)),
                 Err(Gone { begun: true }) => Some(STATUS_OK),
@@ -248,14 +245,14 @@ impl Shared {
         STATUS_OK
     }
 
-    /// Answers the calls of a runner that has ended whose answers would have come later.
+    /// Answers the open calls of an ended runner whose functions had returned.
     fn answer_kept(&self, runner: &Runner) {
         for token in runner.open.take_kept() {
             self.answer_crashed(token);
         }
     }
 
-    /// Runs one runner after the other, on a thread that is there as long as any of them.
+    /// Runs one runner after the other. Its thread lives as long as any of them.
     fn keep(&self, first: Sender<Result<(), String>>) {
         let mut first = Some(first);
         let mut in_vain = 0;
@@ -282,7 +279,7 @@ impl Shared {
         }
     }
 
-    /// Waits before the next runner, where several have answered nothing. False where the instance ends meanwhile.
+    /// Delays the next runner after several that answered nothing. False if the instance ends meanwhile.
     fn pause(&self, in_vain: u32) -> bool {
         let mut state = self.state.lock();
         if let Some(more) = in_vain.checked_sub(FREE_CRASHES) {
@@ -299,7 +296,7 @@ impl Shared {
         (self.launch.given_up)();
     }
 
-    /// Sets the stage, unless the instance ends. Whether it was set.
+    /// Sets the stage, unless the instance ends. Returns whether it was set.
     fn set(&self, stage: Stage) -> bool {
         let mut state = self.state.lock();
         let sets = !matches!(state.stage, Stage::Ended);
@@ -312,7 +309,7 @@ impl Shared {
         sets
     }
 
-    /// Brings a runner up and waits for its end.
+    /// Starts a runner and waits for its end.
     fn run_one(&self, first: &mut Option<Sender<Result<(), String>>>) -> Served {
         let group = Group::new(&self.launch.plugin, self.launch.bounds);
         let (runner, mut child) = match Runner::spawn(&self.launch, &self.backend, group.as_ref()) {
@@ -335,7 +332,7 @@ impl Shared {
         self.launch.runners.begin(Box::new(kill));
         let (brought_up, status) = std::thread::scope(|scope| {
             let thread = std::thread::Builder::new().name(format!("start-{}", self.launch.plugin));
-            // It may end before it is up, which whoever brings it up learns from here.
+            // It may end while it starts; the starting thread learns that here.
             let coming_up = thread.spawn_scoped(scope, || self.come_up(&runner, first));
             if coming_up.is_err() {
                 runner.kill("no thread to start it on");
@@ -344,10 +341,10 @@ impl Shared {
                 runner.process.set_ending();
                 runner.set_gone();
                 if self.launch.leaves_core() {
-                    // Writing the core may take long: its calls are answered before.
+                    // Its calls are answered before the core file is written, which may take long.
                     runner.close();
                 }
-                // Its successor waits until it has released its files, locks and connections.
+                // The next runner starts after this one has released its files, locks and connections.
                 runner.process.let_end(self.launch.leaves_core());
             }
             let status = child.wait();
@@ -372,7 +369,7 @@ impl Shared {
         Served::Ended { has_answered: is_up && runner.has_answered() }
     }
 
-    /// Makes the plugin's instance in a fresh runner, and has calls go there.
+    /// Makes the plugin's instance in a new runner, and routes calls to it.
     fn come_up(&self, runner: &Arc<Runner>, first: &mut Option<Sender<Result<(), String>>>) -> Result<(), String> {
         let brought_up = self.bring_up(runner);
         match &brought_up {
@@ -392,7 +389,7 @@ impl Shared {
         brought_up
     }
 
-    /// A runner has ended: unless that was asked for, it is told, and its calls are answered.
+    /// Logs and counts an unexpected end of a runner, and answers its calls.
     fn note_end(&self, runner: &Runner, how: Ending) {
         if !self.set(Stage::Starting) {
             return;
@@ -404,7 +401,7 @@ impl Shared {
         self.launch.status.crashed(crash);
     }
 
-    /// Makes the plugin's instance in a fresh runner.
+    /// Makes the plugin's instance in a new runner.
     fn bring_up(&self, runner: &Runner) -> Result<(), String> {
         let services = self.backend.services.iter().map(|(name, service)| (name.clone(), service.function_count()));
         let begin = Begin { options: self.options.clone(), services: services.collect() };
@@ -419,11 +416,10 @@ impl Shared {
     }
 }
 
-/// How a runner came to its end.
+/// How a runner ended.
 enum Served {
-    /// It never ran, and the plugin's start has failed.
+    /// The plugin's start failed in its first runner.
     Refused,
-    /// It ended.
     Ended {
         /// Whether it had answered any call.
         has_answered: bool,

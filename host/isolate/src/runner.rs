@@ -1,4 +1,4 @@
-//! The host's side of one runner: its process, its channels and its open calls.
+//! The host's side of one runner: its process, channels and open calls.
 
 use std::ffi::c_int;
 use std::io::Read;
@@ -31,31 +31,30 @@ use crate::usage::{self, Bounds, Excess, Watch};
 use crate::watch;
 use outrigger_sandbox::Notifier;
 
-/// How many threads that the plugin made can use the host's services at a time.
+/// How many threads that the plugin made can use services at a time.
 const OWN_CHANNELS: usize = 4;
 
-/// How many channels a runner has at most.
+/// The most channels of a runner.
 pub const MAX_CHANNELS: usize = MAX_ENTRIES + OWN_CHANNELS;
 
-/// How long a runner may take to open its library.
+/// The time limit for opening its library.
 const READY_PATIENCE: Duration = Duration::from_secs(30);
 
-/// How long it may take to free its instance.
+/// The time limit for freeing its instance.
 const DESTROY_PATIENCE: Duration = Duration::from_secs(1);
 
-/// How long a process may take to end by itself once one of its channels is closed: its exit closes them first.
+/// How long a process may take to end after one of its channels was closed: a regular exit closes them first.
 const EXIT_PATIENCE: Duration = Duration::from_millis(250);
 
-/// The longest request of a service, in bytes.
+/// The longest request to a service, in bytes.
 const MAX_REQUEST: usize = 64 << 20;
 
-/// The longest message of a runner that is not up yet, in bytes, and how much of a reason is told.
+/// The longest message of a starting runner, in bytes; longer reasons are truncated.
 const MAX_GREETING: usize = 64 << 10;
 const MAX_REASON: usize = 1000;
 
-/// The host, as its runners reach it: what the plugin's instance was given.
 pub struct Backend {
-    /// Where answers go.
+    /// Receives the answers.
     pub host: HostHandle,
     /// The granted services, by name.
     pub services: Vec<(String, RawService)>,
@@ -72,44 +71,37 @@ impl Backend {
 /// The runner has ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Gone {
-    /// Whether it may have begun what it was sent.
     pub begun: bool,
 }
 
-/// What a plugin says of why it refuses, as it is told.
+/// A plugin's reason for a failure, as printable text.
 pub fn reason_of(bytes: &[u8]) -> String {
     output::printable(bytes.get(..MAX_REASON).unwrap_or(bytes))
 }
 
-/// A runner.
 pub struct Runner {
     plugin: String,
-    /// Its process.
     pub process: Arc<Process>,
     control: Mutex<Option<UnixStream>>,
     channels: Channels,
     /// The sockets of all channels, of both purposes.
     sockets: Mutex<Vec<Arc<UnixStream>>>,
-    /// Its calls.
     pub open: OpenCalls,
     has_answered: AtomicBool,
     gone: AtomicBool,
     /// When the first of its channels was found closed.
     broken: OnceLock<Instant>,
-    /// By when the function that has a bound must have returned.
+    /// The deadline of a bounded function.
     due: Mutex<Option<Instant>>,
-    /// Answers for what it may not do by itself.
+    /// Decides about system calls that the sandbox forwards.
     _notifier: Option<Notifier>,
     backend: Arc<Backend>,
     max_answer: usize,
 }
 
 impl Runner {
-    /// Starts a process in this control group, and waits until it has opened the library. The calling thread must outlive it: the
-    /// system ends a runner with the thread that started it.
-    ///
-    /// # Errors
-    /// Why it did not come so far.
+    /// Starts a process in this control group, and waits until it has loaded the library. The calling thread must
+    /// outlive it: the system ends a runner with the thread that started it.
     pub fn spawn(launch: &Launch, backend: &Arc<Backend>, group: Option<&Group>) -> Result<(Arc<Self>, Child), String> {
         let system = |error: std::io::Error| error.to_string();
         let (control, theirs) = UnixStream::pair().map_err(system)?;
@@ -118,21 +110,21 @@ impl Runner {
         command.stdin(Stdio::from(OwnedFd::from(theirs)));
         command.stdout(Stdio::from(written.try_clone().map_err(system)?)).stderr(Stdio::from(written));
         let mut child = command.spawn().map_err(system)?;
-        // Its ends of the sockets are the child's alone from here on.
+        // Closes the child's ends of the sockets in this process.
         drop(command);
         let plugin = launch.plugin.clone();
         let copy = move || {
             contain("copying what a runner writes", || output::copy(&plugin, out));
         };
         let started = std::thread::Builder::new().name(format!("output-{}", launch.plugin)).spawn(copy);
-        // Before it is told what to run: what it uses from there on is bounded.
+        // Before the first message, so that everything after it is limited.
         let grouped = group.map_or(Ok(()), |group| group.take(child.id()).map_err(|error| error.to_string()));
         let outcome = started.map_err(system).and(grouped).and_then(|()| Self::meet(launch, backend, &child, control));
         match outcome {
             Ok(runner) => Ok((runner, child)),
             Err(reason) => {
                 let _ = child.kill();
-                // What the kill above ended says nothing more.
+                // A kill by the host carries no information.
                 let ended = child.wait().map(Ending::from).ok().filter(|ended| *ended != Ending::Signal(libc::SIGKILL));
                 Err(match ended {
                     Some(ended) => format!("{reason} ({ended})"),
@@ -142,7 +134,7 @@ impl Runner {
         }
     }
 
-    /// Tells a fresh process what to run, and waits until it is ready.
+    /// Sends the first message to a new process, and waits until it is ready.
     fn meet(launch: &Launch, backend: &Arc<Backend>, child: &Child, control: UnixStream) -> Result<Arc<Self>, String> {
         let process = Arc::new(Process::of(child).map_err(|error| error.to_string())?);
         let until = Instant::now() + READY_PATIENCE;
@@ -242,19 +234,13 @@ impl Runner {
         }
     }
 
-    /// Enters the plugin: sends a message, serves the function's requests to services, and gives the status and the bytes that the
-    /// function returns.
-    ///
-    /// # Errors
-    /// The runner ends before that.
+    /// Runs a function of the plugin: sends a message, serves requests to services, and returns the function's status
+    /// and bytes.
     pub fn enter(&self, head: Head, body: &[u8]) -> Result<(i32, Vec<u8>), Gone> {
         self.run(Entry::Control, head, &[body])
     }
 
-    /// The same for a function that must have returned within this time: else the process is ended.
-    ///
-    /// # Errors
-    /// As [`Self::enter`].
+    /// As [`Self::enter`], with a time limit after which the process is killed.
     pub fn enter_within(&self, head: Head, body: &[u8], time: Duration) -> Result<(i32, Vec<u8>), Gone> {
         *self.due.lock() = Some(Instant::now() + time);
         let outcome = self.enter(head, body);
@@ -262,10 +248,10 @@ impl Runner {
         outcome
     }
 
-    /// Runs a call, and gives the status that its function returns.
+    /// Runs a call and returns its function's status.
     ///
     /// # Errors
-    /// The runner ends before that. A call that it may have begun is one of [`Self::open`], unless it was answered.
+    /// The runner ended first. If it may have begun the call, the call is in [`Self::open`] unless it was answered.
     pub fn call(&self, call: &RawCall<'_>) -> Result<i32, Gone> {
         let RawCall { token, method, params, deadline_ms } = *call;
         let place = u32::try_from(method.len()).unwrap_or(u32::MAX);
@@ -282,7 +268,7 @@ impl Runner {
 
     fn run(&self, entry: Entry, head: Head, parts: &[&[u8]]) -> Result<(i32, Vec<u8>), Gone> {
         let mut channel = self.take_channel(entry)?;
-        // A message that was not sent whole is not begun.
+        // A message that was sent in part is not begun.
         let sent = channel.send(head, parts).map_err(|error| (error, false));
         let returned = sent.and_then(|()| self.serve_until_returned(&mut channel, head.token));
         let returned = returned.map_err(|(error, begun)| {
@@ -293,8 +279,8 @@ impl Runner {
         Ok(returned)
     }
 
-    /// Serves a function's requests to services until it has returned. An error says whether the runner may have begun the function:
-    /// it has not if it closed the channel without having read the message.
+    /// Serves a function's requests to services until it has returned. An error says whether the runner may have begun
+    /// the function: not if it closed the channel without having read the message.
     fn serve_until_returned(&self, channel: &mut Channel, token: u64) -> Result<(i32, Vec<u8>), (FrameError, bool)> {
         let mut has_begun = false;
         loop {
@@ -327,7 +313,7 @@ impl Runner {
                     Ok(answer) => (head.code, answer.into()),
                     Err(discarded) => (INTERNAL_ERROR, discarded.as_answer()),
                 };
-                // Once it is gone, a call that is not open was answered with its end.
+                // Once the runner is gone, a call that is not open was answered with an error.
                 let is_left = self.open.forget(head.token) || !self.is_gone();
                 let is_wanted = is_left && self.backend.host.reply(head.token, code, answer);
                 self.has_answered.fetch_or(is_wanted, Ordering::Relaxed);
@@ -346,14 +332,14 @@ impl Runner {
         self.has_answered.load(Ordering::Relaxed)
     }
 
-    /// A channel has failed: the runner has ended or is about to, or is ended for what it sent.
+    /// A channel failed: the runner has ended, is ending, or is killed for an invalid message.
     fn lost(&self, error: &FrameError) {
         self.blame(error);
         self.broken.get_or_init(Instant::now);
         self.set_gone();
     }
 
-    /// Ends a runner that does not keep to the order of messages.
+    /// Kills a runner that violates the protocol.
     fn blame(&self, error: &FrameError) {
         let why = match error {
             FrameError::Io(_) => return,
@@ -365,19 +351,18 @@ impl Runner {
         }
     }
 
-    /// Whether it has ended.
     pub fn is_gone(&self) -> bool {
         self.gone.load(Ordering::Acquire)
     }
 
-    /// Takes no more calls: the runner has ended, or is about to.
+    /// Takes no more calls: the runner has ended, or is ending.
     pub fn set_gone(&self) {
         self.gone.store(true, Ordering::Release);
         self.channels.wake_all();
     }
 
-    /// Waits until the process has ended or tells that a signal ends it, and ends it where it uses more than it may. Whether it
-    /// told.
+    /// Waits until the process has ended or has reported a fatal signal, and kills it if it exceeds its limits. Returns
+    /// whether it reported one.
     pub fn watch(&self, bounds: Bounds) -> bool {
         let mut watch = Watch::new(self.process.pid, bounds);
         let mut control = self.control.lock().as_ref().and_then(|control| control.try_clone().ok());
@@ -392,12 +377,13 @@ impl Runner {
                             self.blame(&FrameError::NoSignal(word[0]));
                             control = None;
                         }
-                        // What is closed tells nothing; the end itself is still seen.
+                        // A closed socket reports nothing; the end is still seen.
                         _ => control = None,
                     }
                 }
                 _ => {
-                    // Without a channel it is of no use, also if the host failed to open one. If it ends by itself, that stays its ending.
+                    // A runner without a channel is useless, also if the host failed to open one. If it ends by itself,
+                    // that remains its ending.
                     if self.broken.get().is_some_and(|since| since.elapsed() >= EXIT_PATIENCE) {
                         self.process.signal();
                     }
@@ -418,8 +404,8 @@ impl Runner {
         }
     }
 
-    /// Closes all channels of a process that has ended, or that a signal is ending: threads that wait for it give up. A process that
-    /// it started may hold the other ends open.
+    /// Shuts down all channels of an ended or ending process, so that waiting threads return. A child of the process
+    /// may hold the other ends open.
     pub fn close(&self) {
         self.set_gone();
         for socket in self.sockets.lock().drain(..) {
@@ -427,7 +413,7 @@ impl Runner {
         }
     }
 
-    /// Ends the process, for this reason, unless a signal is ending it.
+    /// Kills the process for this reason, unless a signal is ending it.
     pub fn kill(&self, why: &'static str) {
         self.process.kill(why);
     }
@@ -436,7 +422,7 @@ impl Runner {
     pub fn end(&self) {
         if !self.is_gone()
             && let Ok(mut channel) = self.take_channel(Entry::Control)
-            // The outcome does not matter, and must not hold the host.
+            // The outcome does not matter, and must not block the host.
             && channel.send(Head::new(Kind::Destroy), &[]).is_ok()
         {
             let _ = channel.receive_within(MAX_REQUEST, DESTROY_PATIENCE);

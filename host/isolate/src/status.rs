@@ -1,4 +1,4 @@
-//! How the runners of a plugin fare.
+//! Statistics of a plugin's runners.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -9,23 +9,20 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use outrigger_sandbox::{Denial, Denials, Enforced};
 use parking_lot::Mutex;
 
-/// A runner's end that nobody asked for.
+/// An unexpected end of a runner.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Crash {
-    /// The signal that ended it, or else its exit code.
+    /// Its signal, or else its exit code.
     pub how: Ending,
-    /// The method that it was in, where it was in one.
+    /// The method that it was executing, if any.
     pub method: Option<String>,
 }
 
-/// How a process ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Ending {
-    /// By this signal.
     Signal(i32),
-    /// With this code.
     Exit(i32),
-    /// The host ended it, for this reason.
+    /// The host killed it, for this reason.
     Killed(&'static str),
 }
 
@@ -53,30 +50,30 @@ impl fmt::Display for Ending {
     }
 }
 
-/// Ends a runner, for a reason.
+/// Kills a runner, with a reason.
 pub(crate) type Kill = Box<dyn Fn(&'static str) + Send>;
 
 #[derive(Default)]
-struct State {
+struct StatusState {
     pid: Option<u32>,
     crashes: u64,
     last: Option<Crash>,
-    /// How it ended in each method, the last time: as many as the plugin has methods.
+    /// The last ending in each method.
     endings: BTreeMap<String, Ending>,
     enforced: Option<Enforced>,
     denials: Denials,
 }
 
-/// What is told of the runners of one plugin, over all of its instances.
+/// The statistics of one plugin's runners, over all of its instances.
 #[derive(Default)]
 pub struct RunnerStatus {
-    state: Mutex<State>,
+    state: Mutex<StatusState>,
 }
 
-/// The runners of one instance, one after the other, for whoever has to ask them or to end them.
+/// Access to the current runner of one instance.
 #[derive(Default)]
 pub struct Runners {
-    /// Whether one serves calls: asked for each call.
+    /// Whether a runner serves calls; read by each call.
     running: AtomicBool,
     given_up: AtomicBool,
     abandoned: AtomicBool,
@@ -84,7 +81,6 @@ pub struct Runners {
 }
 
 impl Runners {
-    /// Whether a runner serves calls.
     pub fn is_running(&self) -> bool {
         self.running.load(Ordering::Acquire)
     }
@@ -93,7 +89,7 @@ impl Runners {
         self.running.store(running, Ordering::Release);
     }
 
-    /// Whether the last one ended and no other is started.
+    /// Whether the last runner ended and is not restarted.
     pub fn is_given_up(&self) -> bool {
         self.given_up.load(Ordering::Acquire)
     }
@@ -102,12 +98,12 @@ impl Runners {
         self.given_up.store(true, Ordering::Release);
     }
 
-    /// Ends the process, for this reason; another one is started. Whether there was one.
+    /// Kills the process for this reason; another one is started. Returns whether there was one.
     pub fn kill(&self, why: &'static str) -> bool {
         self.kill.lock().as_ref().inspect(|kill| kill(why)).is_some()
     }
 
-    /// Ends the process for good: its calls are answered, and its instance has no use any more.
+    /// Kills the process for good: its calls are answered, and its instance becomes useless.
     pub fn abandon(&self) {
         self.abandoned.store(true, Ordering::Release);
         self.kill("its calls did not end");
@@ -126,32 +122,31 @@ impl Runners {
 }
 
 impl RunnerStatus {
-    /// The process in which the plugin runs now.
+    /// The process of the current runner.
     pub fn pid(&self) -> Option<u32> {
         self.state.lock().pid
     }
 
-    /// How often a runner ended by itself.
+    /// How many runners ended unexpectedly.
     pub fn crashes(&self) -> u64 {
         self.state.lock().crashes
     }
 
-    /// The last time.
     pub fn last_crash(&self) -> Option<Crash> {
         self.state.lock().last.clone()
     }
 
-    /// How it ended the last time that it ended in this method.
+    /// The last ending in this method.
     pub fn ending_in(&self, method: &str) -> Option<Ending> {
         self.state.lock().endings.get(method).copied()
     }
 
-    /// What holds the process in which the plugin runs; none where it is not confined.
+    /// The enforced sandbox of the current runner; `None` if it is not confined.
     pub fn enforced(&self) -> Option<Enforced> {
         self.state.lock().enforced.clone()
     }
 
-    /// What its runners were refused so far.
+    /// The denied system calls of its runners.
     pub fn denials(&self) -> Denials {
         self.state.lock().denials.clone()
     }
@@ -160,7 +155,7 @@ impl RunnerStatus {
         self.state.lock().enforced = enforced;
     }
 
-    /// What its control group bounds, in words.
+    /// Sets the limits of its control group, as text.
     pub(crate) fn bounded(&self, limits: &[String]) {
         if let Some(enforced) = &mut self.state.lock().enforced {
             enforced.limits.extend_from_slice(limits);
@@ -175,7 +170,7 @@ impl RunnerStatus {
         self.state.lock().pid = Some(pid);
     }
 
-    /// The runner has ended; `pid` may have been followed by another one already.
+    /// The runner has ended. A newer one may already be current.
     pub(crate) fn end(&self, pid: u32) {
         self.state.lock().pid.take_if(|known| *known == pid);
     }

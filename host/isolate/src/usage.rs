@@ -1,47 +1,41 @@
-//! What a runner's process uses, looked at now and then: the system's own limits do not bind memory that is used (only address
-//! space) nor, for root, threads. Memory is what the process has in memory and in swap, and the tables of its pages, which a mapping
-//! fills that is only read.
+//! Periodic checks of the resources of a runner's process. The system's own limits do not cover used memory (only
+//! address space) nor, for root, threads. Memory counts resident and swapped pages, and page tables, which even a
+//! read-only mapping fills.
 
 use std::path::PathBuf;
 use std::time::Duration;
 
 use rustix::process::{Pid, setpriority_process};
 
-/// How often is looked.
+/// The interval of the checks.
 pub const INTERVAL: Duration = Duration::from_millis(500);
 
-/// A process that used more than this share of all processors' time in each of so many intervals stands back for others.
+/// A process that used more than this share of all CPU time in each of several intervals is reniced.
 const GREEDY_SHARE: f64 = 0.5;
 const GREEDY_INTERVALS: u32 = 4;
 
-/// How far it stands back then: as the `nice` command counts.
+/// Its nice value then.
 const STANDS_BACK: i32 = 15;
 
-/// What a process may use.
+/// The limits of a process.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Bounds {
-    /// Memory, in bytes.
     pub memory: u64,
-    /// Threads.
     pub threads: u64,
 }
 
 impl Bounds {
-    /// As much as the system has.
+    /// No limits.
     pub const NONE: Self = Self { memory: u64::MAX, threads: u64::MAX };
 }
 
-/// Which bound was passed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Excess {
-    /// It uses more memory than it may.
     Memory,
-    /// It has more threads than it may.
     Threads,
 }
 
 impl Excess {
-    /// In words.
     pub fn reason(self) -> &'static str {
         match self {
             Self::Memory => "more memory than max_memory_mib allows",
@@ -50,16 +44,14 @@ impl Excess {
     }
 }
 
-/// A look at a process.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 struct Usage {
     memory: u64,
     threads: u64,
-    /// The processors' time that it has used, in the system's ticks.
+    /// The CPU time used, in the system's ticks.
     ticks: u64,
 }
 
-/// Looks at one process again and again.
 pub struct Watch {
     pid: u32,
     bounds: Bounds,
@@ -69,14 +61,13 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// A watch of a process.
     pub fn new(pid: u32, bounds: Bounds) -> Self {
         Self { pid, bounds, ticks: 0, greedy: 0, stands_back: false }
     }
 
-    /// Looks, about [`INTERVAL`] after the last time. Which bound the process has passed.
+    /// Checks the process, about [`INTERVAL`] after the last check. Returns the limit that it exceeds.
     pub fn look(&mut self) -> Option<Excess> {
-        // One that has ended uses nothing.
+        // An ended process uses nothing.
         let usage = read(self.pid)?;
         if usage.memory > self.bounds.memory {
             return Some(Excess::Memory);
@@ -88,7 +79,7 @@ impl Watch {
         None
     }
 
-    /// Has a process that keeps the processors busy stand back, so that the host and other plugins come first.
+    /// Renices a process that keeps the CPUs busy, so that the host and other plugins come first.
     fn weigh(&mut self, ticks: u64) {
         let used = ticks.saturating_sub(std::mem::replace(&mut self.ticks, ticks)) as f64;
         let cores = std::thread::available_parallelism().map_or(1.0, |cores| cores.get() as f64);
@@ -99,14 +90,14 @@ impl Watch {
             GREEDY_INTERVALS.. => true,
             _ => self.stands_back,
         };
-        // Without the right to come forward again it stays back.
+        // Without the right to lower the nice value again, it stays.
         if stands_back != self.stands_back && set_nice(self.pid, if stands_back { STANDS_BACK } else { 0 }) {
             self.stands_back = stands_back;
         }
     }
 }
 
-/// Sets how far all threads of a process stand back. Whether all could be set.
+/// Sets the nice value of all threads of a process. Returns whether all succeeded.
 fn set_nice(pid: u32, nice: i32) -> bool {
     let folder: PathBuf = format!("/proc/{pid}/task").into();
     let threads = std::fs::read_dir(folder).into_iter().flatten().flatten();
@@ -115,7 +106,7 @@ fn set_nice(pid: u32, nice: i32) -> bool {
     refused == 0
 }
 
-/// What a process uses; none where it has ended.
+/// The usage of a process; `None` if it has ended.
 fn read(pid: u32) -> Option<Usage> {
     let (threads, ticks) = parse_stat(&std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)?;
     let memory = read_memory(format!("/proc/{pid}/status").into()).or_else(|| {
@@ -140,11 +131,11 @@ fn parse_status(text: &str) -> Option<u64> {
     Some(parts.iter().fold(kib("VmRSS")?, |sum, part| sum.saturating_add(*part)).saturating_mul(1024))
 }
 
-/// The number of threads and the ticks used, from the line of `/proc/PID/stat`, of which a name in parentheses may hold anything.
+/// The number of threads and the ticks used, from `/proc/PID/stat`. The name in parentheses may hold anything.
 fn parse_stat(line: &str) -> Option<(u64, u64)> {
     let fields: Vec<&str> = line.rsplit_once(')')?.1.split_whitespace().collect();
     let number = |place: usize| fields.get(place)?.parse::<u64>().ok();
-    // The first one here is the third of proc(5).
+    // Index 0 here is field 3 of proc(5).
     Some((number(17)?, number(11)? + number(12)?))
 }
 

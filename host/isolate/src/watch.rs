@@ -1,4 +1,4 @@
-//! What a runner is confined to, and what is told of its attempts to get out.
+//! The sandbox of a runner, and the log of its denied system calls.
 
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
@@ -13,22 +13,19 @@ use crate::launch::{Confinement, Launch};
 use crate::runner::MAX_CHANNELS;
 use crate::status::{RunnerStatus, Runners};
 
-/// The largest file that a runner may write where it may write at all, in bytes.
+/// The largest file that a runner may write, in bytes.
 const FILE_SIZE: u64 = 4 << 30;
 
-/// How many attempts of a runner are written to the log in a second; all are counted.
+/// How many denials of a runner are logged per second; all are counted.
 const LOGGED_PER_SECOND: u32 = 10;
 
-/// What this system allows, found out once.
+/// What this system supports, determined once.
 pub fn support() -> &'static Support {
     static SUPPORT: OnceLock<Support> = OnceLock::new();
     SUPPORT.get_or_init(probe)
 }
 
-/// What a plugin's runner is to be confined to; none where it is not.
-///
-/// # Errors
-/// Why it cannot be.
+/// The sandbox of a plugin's runner; `None` if it is not confined.
 pub fn plan(launch: &Launch) -> Result<Option<Plan>, String> {
     let Some(Confinement { policy, reach, core }) = &launch.confinement else { return Ok(None) };
     let support = support();
@@ -50,7 +47,7 @@ pub fn plan(launch: &Launch) -> Result<Option<Plan>, String> {
     }))
 }
 
-/// Begins to answer a process for what it may not do by itself; none where this system tells of nothing.
+/// Starts deciding about a process's forwarded system calls; `None` if the system does not forward any.
 ///
 /// # Errors
 /// The process has ended.
@@ -61,7 +58,7 @@ pub fn begin(control: &UnixStream, plan: &Plan, launch: &Launch) -> std::io::Res
     Notifier::start(listener, plan, Box::new(move |event| log.hear(&event))).map(Some)
 }
 
-/// What is written of a runner's attempts.
+/// Logs a runner's denials.
 struct Log {
     plugin: String,
     status: Arc<RunnerStatus>,
@@ -75,7 +72,7 @@ impl Log {
             Event::Denied(denial) => {
                 self.status.denied(denial);
                 let (plugin, kind) = (&self.plugin, denial.kind.name());
-                // All of them are counted elsewhere.
+                // The statistics count all of them.
                 if self.rate.allows(drop) {
                     tracing::warn!(plugin, kind, "the plugin was refused: {denial}");
                 }

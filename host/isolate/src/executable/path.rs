@@ -1,10 +1,9 @@
-//! A program by its path, where systems start none by a descriptor: only as long as the file is the same.
+//! A program by its path, on systems that cannot start a descriptor. It works as long as the file is the same.
 
 use std::fs::{File, Metadata};
 use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 
-/// A program.
 #[derive(Debug)]
 pub struct Program {
     file: File,
@@ -12,10 +11,6 @@ pub struct Program {
 }
 
 impl Program {
-    /// That of this process.
-    ///
-    /// # Errors
-    /// When the system does not show it.
     pub fn current() -> std::io::Result<Self> {
         Self::at(std::env::current_exe()?)
     }
@@ -24,10 +19,10 @@ impl Program {
         Ok(Self { file: File::open(&path)?, path })
     }
 
-    /// Where it is started from.
+    /// The path to start.
     ///
     /// # Errors
-    /// Another file is there now.
+    /// The path names another file now.
     pub fn place(&self) -> std::io::Result<PathBuf> {
         let which = |one: Metadata| (one.dev(), one.ino(), one.len(), one.mtime(), one.mtime_nsec());
         if which(self.file.metadata()?) == which(std::fs::metadata(&self.path)?) {

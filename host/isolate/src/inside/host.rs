@@ -1,4 +1,4 @@
-//! The host, as the plugin finds it in a runner: each of its functions is a message.
+//! The host table in a runner: each function sends a message.
 
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
@@ -20,7 +20,7 @@ thread_local! {
     static CHANNEL: RefCell<Option<Channel>> = const { RefCell::new(None) };
 }
 
-/// The process, as its threads share it.
+/// The state of the process, shared by its threads.
 pub struct Inside {
     pub(super) table: &'static PluginTable,
     pub(super) host_table: OnceLock<HostTable>,
@@ -33,7 +33,6 @@ pub struct Inside {
     returned: Condvar,
 }
 
-/// One service of the host.
 struct Remote {
     inside: &'static Inside,
     place: usize,
@@ -48,7 +47,7 @@ impl Forward for Remote {
 }
 
 impl Inside {
-    /// A process with this plugin. It lasts as long as the process.
+    /// Leaked: it lives as long as the process.
     pub fn new(table: &'static PluginTable) -> &'static Self {
         Box::leak(Box::new(Self {
             table,
@@ -61,13 +60,12 @@ impl Inside {
         }))
     }
 
-    /// Adds an idle channel for threads that the plugin made.
     pub fn add_own(&self, channel: Channel) {
         self.own.lock().push(channel);
         self.returned.notify_one();
     }
 
-    /// What the plugin's instance gets as its host.
+    /// The host table for the plugin's instance.
     pub(super) fn host(&'static self, begin: &Begin) -> &'static HostTable {
         let service = |(place, (name, count)): (usize, &(String, usize))| {
             (name.clone(), ForwardedService::new(Arc::new(Remote { inside: self, place }), *count))
@@ -76,7 +74,7 @@ impl Inside {
         self.host_table.get_or_init(|| host_table(self))
     }
 
-    /// Runs the functions that the host asks for on a channel, on this thread, for the life of the process.
+    /// Runs functions on a channel, on this thread, for the life of the process.
     pub fn serve(&'static self, channel: Channel) {
         CHANNEL.with_borrow_mut(|own| *own = Some(channel));
         loop {
@@ -95,7 +93,7 @@ impl Inside {
         self.open.lock().insert(token);
     }
 
-    /// The client does not wait for a call any more. Returns whether it did.
+    /// Closes a call. Returns whether it was open.
     pub(super) fn close(&self, token: u64) -> bool {
         self.open.lock().remove(&token)
     }
@@ -109,7 +107,7 @@ impl Inside {
         })
     }
 
-    /// Sends an answer that a client waits for.
+    /// Sends a call's answer.
     fn answer(&self, head: Head, body: &[u8]) {
         self.on_channel(|channel| match channel.send(head, &[body]) {
             Err(FrameError::TooLong { len }) => {
@@ -119,10 +117,11 @@ impl Inside {
         });
     }
 
-    /// Uses the channel of this thread, or waits for one of those for threads that have none. The process ends if its host is gone.
+    /// Runs `work` on this thread's channel, or waits for a channel of threads without one. The process ends if its
+    /// host is gone.
     fn on_channel<T>(&self, mut work: impl FnMut(&mut Channel) -> Result<T, FrameError>) -> T {
         let gone = |_| std::process::exit(0);
-        // The thread-local is destroyed already while a thread that the plugin made ends.
+        // While a thread of the plugin ends, the thread-local is already destroyed.
         let own = CHANNEL.try_with(|own| own.borrow_mut().as_mut().map(&mut work));
         if let Some(done) = own.ok().flatten() {
             return done.unwrap_or_else(gone);
@@ -163,7 +162,7 @@ impl HostCode for Inside {
             self.answer(head, &body);
             return STATUS_OK;
         }
-        // The host counts answers that nobody waits for, and says what they are.
+        // The host counts and classifies answers to closed calls.
         self.ask(Head { extra: 1, ..head }, &body).0
     }
 
@@ -172,5 +171,5 @@ impl HostCode for Inside {
     }
 }
 
-/// What a function that there is not answers.
+/// The status for an unknown function.
 pub(super) const UNKNOWN: i32 = ErrorKind::Unsupported as i32;

@@ -1,4 +1,4 @@
-//! The runner: a process in which one plugin's library runs, with the host at the other end of its channels.
+//! The runner: a process that runs one plugin's library and is controlled by the host.
 
 mod host;
 mod plugin;
@@ -19,16 +19,16 @@ use crate::library::{self, LibraryError};
 use crate::passing::{self, Purpose};
 use host::Inside;
 
-/// The stack of a thread that runs functions of the plugin, in bytes: as in the host.
+/// The stack of a thread that runs functions of the plugin, in bytes: as large as in the host.
 const STACK_BYTES: usize = 8 << 20;
 
-/// Whether the arguments of the program are those of a runner.
+/// Whether the program's arguments are those of a runner.
 pub fn is_asked_for() -> bool {
     std::env::args_os().nth(1).is_some_and(|argument| argument == RUNNER_COMMAND)
 }
 
-/// Runs a plugin for the host at the other end of the standard input, until that is closed. The first thing that the program
-/// does: there is no other thread yet.
+/// Runs a plugin for the host, whose socket is the standard input, until that is closed. It must be called first in the
+/// program, while there is only one thread.
 pub fn run() -> ExitCode {
     let Ok(control) = std::io::stdin().as_fd().try_clone_to_owned().map(UnixStream::from) else {
         return ExitCode::FAILURE;
@@ -65,7 +65,7 @@ fn serve(control: &UnixStream) -> Result<(), FrameError> {
         None => Vec::new(),
     };
     let mut channel = Channel::to_host(control.try_clone()?);
-    // Before constructors of the library: these may say anything, and have their own ways with signals.
+    // Before the library's constructors, which may write to the socket or change signal handlers.
     channel.send(Head::new(Kind::Confined), &[&enforced])?;
     signals::tell_before_the_end();
     match library::open(&hello.library) {
@@ -84,8 +84,7 @@ fn serve(control: &UnixStream) -> Result<(), FrameError> {
     }
 }
 
-/// The host's end is this one's, also where it is killed. On other systems it ends once the host's end of the socket is closed,
-/// which is read all the time.
+/// Ends this process with the host, even if the host is killed. On other systems the closed socket ends it.
 fn end_with_the_host() {
     #[cfg(target_os = "linux")]
     {

@@ -1,4 +1,4 @@
-//! The plugin's instance in a runner: messages become calls of its functions.
+//! The plugin's instance in a runner: messages become function calls.
 #![allow(unsafe_code)]
 
 use outrigger_abi::{ErrorKind, OwnedBytes, RawCall, STATUS_OK, UsedPlugin};
@@ -8,7 +8,7 @@ use crate::frame::{Head, Kind};
 use crate::greeting::Begin;
 
 impl Inside {
-    /// Does what a message says, and gives the status and a reason.
+    /// Executes a message. Returns the status and a reason.
     pub(super) fn run(&'static self, head: &Head, body: &[u8]) -> (i32, OwnedBytes) {
         if head.kind == Kind::Init {
             return self.init(body);
@@ -61,7 +61,7 @@ impl Inside {
         let deadline_ms = Some(head.extra).filter(|deadline| *deadline > 0);
         let status = instance.call(&RawCall { token: head.token, method, params, deadline_ms });
         if status != STATUS_OK {
-            // The host answers it, unless it was answered.
+            // The host answers it, unless it is already answered.
             self.close(head.token);
         }
         status

@@ -1,8 +1,8 @@
-//! The process of a runner: how it is ended, and how its end is seen.
+//! The process of a runner, and how it ends.
 
 #[cfg(target_os = "linux")]
 mod pidfd;
-// Tested everywhere.
+// Compiled on all systems for its tests.
 #[cfg(any(not(target_os = "linux"), test))]
 mod waited;
 
@@ -21,44 +21,38 @@ use self::pidfd::Hold;
 use self::waited::Hold;
 use crate::status::Ending;
 
-/// How long a process may take to end once it has told of a signal that ends it, and how long where it may leave a core.
+/// How long a process may take to end after it reported a fatal signal, and how long if it may write a core file.
 const ENDING_PATIENCE: Duration = Duration::from_secs(1);
 const CORE_PATIENCE: Duration = Duration::from_secs(60);
 
-/// What a process lets its watcher know.
+/// An event of a watched process.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Sign {
-    /// Nothing so far.
     None,
-    /// There is something to read of it.
+    /// Its control socket is readable.
     Word,
-    /// It has ended.
     Exited,
 }
 
-/// A process that the host has started.
+/// A process started by the host.
 #[derive(Debug)]
 pub struct Process {
-    /// Its id.
     pub pid: u32,
     hold: Hold,
     /// A signal is ending it.
     is_ending: AtomicBool,
-    /// Why the host ended it.
+    /// Why the host killed it.
     killed: Mutex<Option<&'static str>>,
 }
 
 impl Process {
-    /// The process of a child.
-    ///
-    /// # Errors
-    /// The system gives no hold on it.
+    /// Takes over a child.
     pub fn of(child: &Child) -> std::io::Result<Self> {
         let hold = Hold::of(child)?;
         Ok(Self { pid: child.id(), hold, is_ending: AtomicBool::new(false), killed: Mutex::default() })
     }
 
-    /// Waits for so much time until it ends, its exit code being left for who waits for it, or can be heard of.
+    /// Waits for its end, which leaves the exit code for `wait`, or for bytes on the control socket.
     pub fn wait(&self, control: Option<&UnixStream>, time: Duration) -> Sign {
         let limit = time.try_into().ok();
         let process = PollFd::new(&self.hold, PollFlags::IN);
@@ -66,17 +60,17 @@ impl Process {
         match poll(&mut both, limit.as_ref()) {
             Ok(0) | Err(Errno::INTR) => Sign::None,
             Ok(_) if both.first().is_some_and(|process| process.revents().is_empty()) => Sign::Word,
-            // Where the system tells nothing, nothing can be watched.
+            // If polling fails, the process cannot be watched.
             Ok(_) | Err(_) => Sign::Exited,
         }
     }
 
-    /// A signal is ending it: nobody else does, since it may leave a core.
+    /// A signal is ending it. The host does not kill it then, since it may write a core file.
     pub fn set_ending(&self) {
         self.is_ending.store(true, Ordering::SeqCst);
     }
 
-    /// Waits for the end of a process that a signal is ending, and brings it about where it goes on all the same.
+    /// Waits for the end of a process with a fatal signal, and kills it if it does not end.
     pub fn let_end(&self, leaves_core: bool) {
         let until = Instant::now() + if leaves_core { CORE_PATIENCE } else { ENDING_PATIENCE };
         while self.wait(None, until.saturating_duration_since(Instant::now())) != Sign::Exited {
@@ -88,7 +82,7 @@ impl Process {
         }
     }
 
-    /// Ends it, for this reason, unless a signal is ending it. Whether this is why it ends.
+    /// Kills it for this reason, unless a signal is ending it. Returns whether this is why it ends.
     pub fn kill(&self, why: &'static str) -> bool {
         if self.is_ending.load(Ordering::SeqCst) {
             return false;
@@ -101,14 +95,13 @@ impl Process {
         is_first
     }
 
-    /// Ends it, unless a signal is ending it; how it ended by itself stays.
+    /// Kills it without a reason, unless a signal is ending it.
     pub fn signal(&self) {
         if !self.is_ending.load(Ordering::SeqCst) {
             self.hold.kill();
         }
     }
 
-    /// How it ended.
     pub fn ending(&self, status: ExitStatus) -> Ending {
         self.killed.lock().map_or_else(|| status.into(), Ending::Killed)
     }

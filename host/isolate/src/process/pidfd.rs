@@ -1,24 +1,20 @@
-//! A descriptor of a process, as Linux has it (pidfd_open(2)): it never means another process.
+//! A process descriptor of Linux (pidfd_open(2)), which never refers to a reused pid.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::process::Child;
 
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
-/// A hold on a process, which can be polled until the process ends.
+/// A handle of a process, which can be polled until the process ends.
 #[derive(Debug)]
 pub struct Hold(OwnedFd);
 
 impl Hold {
-    /// One of a child.
-    ///
-    /// # Errors
-    /// The system gives no descriptor of it.
     pub fn of(child: &Child) -> std::io::Result<Self> {
         Ok(Self(pidfd_open(Pid::from_child(child), PidfdFlags::empty())?))
     }
 
-    /// Ends the process, if it has not ended.
+    /// Kills the process, if it has not ended.
     pub fn kill(&self) {
         let _ = pidfd_send_signal(&self.0, Signal::KILL);
     }

@@ -1,4 +1,4 @@
-//! A hold on a process where the system has no descriptors of processes: a thread waits for its end.
+//! A process handle for systems without process descriptors: a thread waits for the end.
 
 use std::io::PipeReader;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -9,21 +9,17 @@ use parking_lot::Mutex;
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, waitid};
 
-/// A hold on a process, which can be polled until the process ends.
+/// A handle of a process, which can be polled until the process ends.
 #[derive(Debug)]
 pub struct Hold {
     pid: Pid,
-    /// Closed at the other end when the process has ended.
+    /// Its other end is closed when the process has ended.
     end: PipeReader,
-    /// Its id means no other process until this is set, since its exit code is left for who waits for it, who does that afterwards.
+    /// The pid is not reused before this is set: the exit code is collected afterwards.
     has_ended: Arc<Mutex<bool>>,
 }
 
 impl Hold {
-    /// One of a child.
-    ///
-    /// # Errors
-    /// The system gives no pipe or no thread.
     pub fn of(child: &Child) -> std::io::Result<Self> {
         let pid = Pid::from_child(child);
         let (end, open) = std::io::pipe()?;
@@ -39,7 +35,7 @@ impl Hold {
         Ok(Self { pid, end, has_ended })
     }
 
-    /// Ends the process, if it has not ended.
+    /// Kills the process, if it has not ended.
     pub fn kill(&self) {
         let has_ended = self.has_ended.lock();
         if !*has_ended {

@@ -1,4 +1,12 @@
-//! Files of LMDB: opening them, their tables with checksums, and what is done of damage and of full disks.
+//! LMDB files: opening them, their tables with checksums, damage and full disks.
+//!
+//! Invariants:
+//! - Every page of a file is checked before the file is mapped (`pages`).
+//! - `Table` is the only access to rows. Each value has a checksum over table, key and value, which every read verifies. A mismatch
+//!   is an error that names file and table, and stops all writes to that file.
+//! - A new file appears whole or not at all: it is written in a separate folder and renamed (`make`). The next start overwrites and
+//!   removes an unfinished file, since it may hold keys.
+//! - An access to a truncated file ends the process and names the file (`fault`).
 
 mod damage;
 mod environment;

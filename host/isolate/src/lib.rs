@@ -9,6 +9,10 @@
 //! function has returned. The host has one message in flight on a channel, so a runner cannot fill a queue. The host
 //! ends a runner that sends a message out of turn.
 //!
+//! Every message is bounded: the host discards a body beyond its limit, and ends a runner that pauses for a second within a message.
+//! It also ends a runner that starts or stops too slowly, exceeds its memory or threads (`usage`), or holds all threads of its plugin.
+//! Calls that a runner had begun when it ended get an error and are never repeated. Other calls wait for the next runner.
+//!
 //! This crate knows no service, no method and no configuration. Only runners, and callers of [`library`], execute code
 //! of plugins.
 

@@ -1,4 +1,14 @@
 //! Plugins: their files, instances, calls and events.
+//!
+//! Invariants:
+//! - A file is checked before it is opened (`file`, `trust`). The manifest is read from its bytes. The host opens a copy named by the
+//!   content's hash, and never unmaps it.
+//! - Plugins and routes are one value, which is replaced as a whole (`registry`). A failed change leaves the old value in place.
+//! - An instance is destroyed only when no thread is inside it. Its leases keep it alive until its last call has ended.
+//! - A token is never reused. A second or late answer is dropped (`calls`). The host answers a call whose plugin drops the reply, faults
+//!   or stops.
+//! - A plugin gets a share of the pool's threads and queue, one wallet at most half of the threads (`pool`). Code that does not return
+//!   costs its thread, which the pool replaces.
 
 pub mod answer;
 pub mod calls;

@@ -1,5 +1,8 @@
 //! The services of the SDK on a node and on wallets.
 //!
+//! An instance gets the tables of its granted services. They accept only calls of that instance, know only the wallets of its grant, and
+//! sign only for the wallets that it may sign for. After `stop` they answer `Stale`.
+//!
 //! Within a call every read goes to the snapshots that the call opened first; they end with the call. What the call itself
 //! writes it must see, so a write lets go of them and the next read opens fresh ones.
 

@@ -10,6 +10,12 @@
 //! - A write computes the owner of each output and the debit of each transaction; an import computes the rows that it touches anew
 //!   in the same write. Each answer looks up labels, which also decide whether an output is change (`labels`).
 //! - No callback of the host runs while a lock or a write transaction is held.
+//! - A payment is stored before any byte of it leaves the host, so a client that pays again after an error never pays twice. Neither a
+//!   lost answer nor a refusal by the mempool is an error for the client (`send`).
+//! - Payments of one wallet are made one after the other (`paying`). Storing a second spend of a coin is refused.
+//! - The write that replaces a key or a passphrase sets a mark, which stays until a search of the file no longer finds the former
+//!   secret (`scrub`). Loading a wallet finishes an interrupted search.
+//! - A panic while a wallet follows the chain fails that wallet alone.
 
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::panic, reason = "a test says what it expects by failing"))]
 

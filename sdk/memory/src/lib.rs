@@ -5,6 +5,10 @@
 //! that had to grow, or the working copy of a library are out of reach there: [`WipingAllocator`] overwrites them when they
 //! are freed.
 //!
+//! The program and the plugins that handle keys or long answers use this allocator. The stack is overwritten after the wallet service has
+//! computed with keys and after calls of methods marked `private_keys`. A request body that arrived in one piece stays in hyper's read
+//! buffer until the connection overwrites it or ends.
+//!
 //! The crate depends on no other of the project, and any may depend on it.
 #![allow(unsafe_code)]
 #![warn(missing_docs)]

@@ -19,6 +19,9 @@
 //! Invariants:
 //! - Reading is the truth: whatever hints at a change only says that there is something to read.
 //! - Every header is checked for linkage and proof of work before it is stored; a change of the best chain is one transaction.
+//! - The mirror notes its chain and is refused on another one.
+//! - A node that goes back further than it may is not followed until the operator allows a block (`rewind`).
+//! - Heights, depths and fork points of a call come from one moment of the mirror. Coins, mempool and fees are live.
 //! - Nothing here runs on a thread that serves connections, and no lock is held while the node is asked, but that of the sync.
 
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::panic, reason = "a test says what it expects by failing"))]

@@ -6,6 +6,9 @@
 //! committed before the reply.
 //!
 //! Lock order: the tree, LMDB's writer, the mempool. Nothing is decoded under any of them.
+//!
+//! One function validates a block. Connecting a block stores the result; a proposal (BIP 23) discards it. The reply is sent after a
+//! sync to disk if the tip moved. A power loss may lose the last block of a side branch, and never damages the tables.
 
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::panic, reason = "a test says what it expects by failing"))]
 

@@ -55,12 +55,17 @@ fn architecture_list_of_crates_is_that_of_the_manifests_and_has_no_circle() {
     }
 }
 
-const PAGES: [&str; 9] = [
+const PAGES: [&str; 14] = [
     "ARCHITECTURE.md",
     "CONTRIBUTING.md",
     "README.md",
     "SECURITY.md",
     "config/README.md",
+    "config/bitcoind.md",
+    "config/hardware-wallets.md",
+    "config/operate.md",
+    "config/plugins.md",
+    "config/security.md",
     "plugins/README.md",
     "sdk/C.md",
     "sdk/README.md",

@@ -227,7 +227,7 @@ mod tests {
 
     #[test]
     fn page_lists_the_methods_that_the_host_calls() {
-        let page = include_str!("../../../config/README.md");
+        let page = include_str!("../../../config/bitcoind.md");
         for need in &NEEDS {
             let told = if need.is_vital { "the check fails" } else { "the check says so" };
             let row = format!("| {} | {told} | {} |\n", need.purpose, need.methods.join(", "));

@@ -18,7 +18,7 @@ const fn useful(purpose: &'static str, methods: &'static [&'static str]) -> Need
     Need { purpose, methods, is_vital: false }
 }
 
-/// All of them; a method may serve several purposes. config/README.md has the same table.
+/// All of them; a method may serve several purposes. config/bitcoind.md has the same table.
 pub const NEEDS: [Need; 10] = [
     vital("the chain", &["getbestblockhash", "getblockchaininfo", "getblockcount", "getblockhash", "getblockheader"]),
     vital("blocks", &["getblock"]),

@@ -1,9 +1,6 @@
-//! The one rule for files of the host's system that a client names (backupwallet, restorewallet, dumpwallet, importwallet,
-//! importmempool, dumptxoutset).
+//! The one rule for files of the host's system that a client names (backupwallet, restorewallet).
 //!
-//! - No file in the data directory is read or written: the cookie, the lock, the chain and the wallets are there. Only files of the
-//!   node, of its mempool or its coins, may be where they are named `NAME.dat` and lie in the network's folder itself, which is where
-//!   bitcoind keeps such files; the host has no other files of such names.
+//! - No file in the data directory is read or written: the cookie, the lock, the chain and the wallets are there.
 //! - The way to a file has no symbolic link, and the file is none: what is judged is what is opened.
 //! - Where the operator names folders for a user, the file lies below one of them.
 //! - What is written is written beside the file and takes its place in one step, for the host's user alone (mode 0600). A
@@ -77,8 +74,6 @@ type Result<T> = std::result::Result<T, ClientFileError>;
 #[derive(Debug)]
 pub struct ClientFiles {
     data_directory: PathBuf,
-    /// The network's folder in it.
-    network_folder: Option<PathBuf>,
     unfinished: Journal,
 }
 
@@ -97,21 +92,7 @@ impl ClientFiles {
     /// When the data directory or the note cannot be read.
     pub fn open(data_directory: &Path, notes: PathBuf) -> io::Result<Self> {
         let data_directory = fs::canonicalize(data_directory)?;
-        Ok(Self { data_directory, network_folder: None, unfinished: Journal::open(notes)? })
-    }
-
-    /// The same with a folder of the network, in the data directory.
-    ///
-    /// # Errors
-    /// When there is no such folder.
-    pub fn with_network_folder(mut self, folder: &Path) -> io::Result<Self> {
-        self.network_folder = Some(fs::canonicalize(folder)?);
-        Ok(self)
-    }
-
-    /// The folder of the network, where there is one.
-    pub fn network_folder(&self) -> Option<&Path> {
-        self.network_folder.as_deref()
+        Ok(Self { data_directory, unfinished: Journal::open(notes)? })
     }
 
     /// Opens a file for reading.
@@ -120,14 +101,6 @@ impl ClientFiles {
     /// What the rule forbids, or the system.
     pub fn read(&self, file: &Path, folders: &Folders) -> Result<File> {
         self.place(file, folders)?.open()?.ok_or(ClientFileError::Missing)
-    }
-
-    /// The same for a file of the node.
-    ///
-    /// # Errors
-    /// As of [`Self::read`].
-    pub fn read_of_node(&self, file: &Path, folders: &Folders) -> Result<File> {
-        self.place_of_node(file, folders)?.open()?.ok_or(ClientFileError::Missing)
     }
 
     /// Has a file written, which takes the place of the former one where `replaceable` recognises that. A failure or a kill
@@ -142,29 +115,7 @@ impl ClientFiles {
         replaceable: impl FnOnce(&File) -> io::Result<bool>,
         write: impl FnOnce(&mut File) -> std::result::Result<(), E>,
     ) -> std::result::Result<(), E> {
-        self.replace_at(self.place(file, folders)?, replaceable, write)
-    }
-
-    /// The same for a file of the node.
-    ///
-    /// # Errors
-    /// As of [`Self::replace`].
-    pub fn replace_of_node<E: From<ClientFileError>>(
-        &self,
-        file: &Path,
-        folders: &Folders,
-        replaceable: impl FnOnce(&File) -> io::Result<bool>,
-        write: impl FnOnce(&mut File) -> std::result::Result<(), E>,
-    ) -> std::result::Result<(), E> {
-        self.replace_at(self.place_of_node(file, folders)?, replaceable, write)
-    }
-
-    fn replace_at<E: From<ClientFileError>>(
-        &self,
-        place: Place,
-        replaceable: impl FnOnce(&File) -> io::Result<bool>,
-        write: impl FnOnce(&mut File) -> std::result::Result<(), E>,
-    ) -> std::result::Result<(), E> {
+        let place = self.place(file, folders)?;
         if let Some(former) = place.open()?
             && !replaceable(&former).map_err(ClientFileError::Io)?
         {
@@ -185,28 +136,12 @@ impl ClientFiles {
     }
 
     fn place(&self, file: &Path, folders: &Folders) -> Result<Place> {
-        self.place_if(file, folders, |_, _| false)
-    }
-
-    fn place_of_node(&self, file: &Path, folders: &Folders) -> Result<Place> {
-        self.place_if(file, folders, |folder, name| {
-            self.network_folder.as_deref() == Some(folder) && is_shared_name(name)
-        })
-    }
-
-    /// The place of a file, which may be in the data directory only where `may_be_inside` holds for its folder and its name.
-    fn place_if(
-        &self,
-        file: &Path,
-        folders: &Folders,
-        may_be_inside: impl FnOnce(&Path, &OsStr) -> bool,
-    ) -> Result<Place> {
         let (folder, name) = shortest(&std::path::absolute(file)?).ok_or(ClientFileError::NoName)?;
         let path = fs::canonicalize(&folder).map_err(|error| match error.kind() {
             io::ErrorKind::NotFound => ClientFileError::Missing,
             _ => error.into(),
         })?;
-        if path.starts_with(&self.data_directory) && !may_be_inside(&path, &name) {
+        if path.starts_with(&self.data_directory) {
             return Err(ClientFileError::InDataDirectory);
         }
         if path != folder {
@@ -263,13 +198,6 @@ impl Place {
         renameat(&self.folder, unfinished, &self.folder, &self.name).map_err(ClientFileError::from)?;
         Ok(rustix::fs::fsync(&self.folder).map_err(ClientFileError::from)?)
     }
-}
-
-/// Whether a file of this name in the network's folder is none of the host's own: `NAME.dat`.
-fn is_shared_name(name: &OsStr) -> bool {
-    let name = Path::new(name);
-    name.extension().is_some_and(|extension| extension == "dat")
-        && !name.as_os_str().as_encoded_bytes().starts_with(b".")
 }
 
 /// A folder and a name in it, without `.` and `..`; none where the path ends with no name.
@@ -424,31 +352,6 @@ mod tests {
         symlink(harness.data.path(), harness.outside.path().join("link")).unwrap();
         let through = harness.outside.path().join("link/load.json");
         assert_eq!(harness.refused(&through, &None), ["it lies in the data directory"; 2]);
-    }
-
-    #[test]
-    fn a_nodes_file_may_lie_in_the_networks_folder() {
-        let Harness { data, files, .. } = harness();
-        let network = data.path().join("regtest");
-        fs::create_dir_all(network.join("chain")).unwrap();
-        let files = files.with_network_folder(&network).unwrap();
-        let write = |name: &str, folders: &Folders| {
-            files.replace_of_node(
-                &network.join(name),
-                folders,
-                |_| Ok(false),
-                |file| Ok::<_, ClientFileError>(file.write_all(b"ours")?),
-            )
-        };
-        write("mempool.dat", &None).unwrap();
-        files.read_of_node(&network.join("mempool.dat"), &None).unwrap();
-        let as_of_wallet = files.read(&network.join("mempool.dat"), &None);
-        assert!(matches!(as_of_wallet, Err(ClientFileError::InDataDirectory)));
-        for name in ["load.json", ".dat", ".lock.dat", "dat", "chain/data.dat", "../other.dat"] {
-            assert!(matches!(write(name, &None), Err(ClientFileError::InDataDirectory)), "{name}");
-        }
-        let elsewhere: Folders = Some(Arc::from([data.path().join("regtest/chain")]));
-        assert!(matches!(write("other.dat", &elsewhere), Err(ClientFileError::NotAllowed)));
     }
 
     #[test]

@@ -301,7 +301,6 @@ fn open_wallets(
         broadcast: config.wallet.walletbroadcast,
         // The folder of the network lies in it.
         data_directory: folder.parent().map(Path::to_owned),
-        network_folder: Some(folder.to_owned()),
         ..outrigger_wallet_engine::Settings::default()
     };
     let hub = hub.clone();

@@ -109,11 +109,7 @@ impl WalletManager {
         let follower = Arc::new(Follower::default());
         files::remove_unfinished(dir)?;
         let data_directory = settings.data_directory.as_deref().unwrap_or(dir);
-        let mut client_files =
-            ClientFiles::open(data_directory, dir.join(files::NOTES_FILE)).map_err(WalletError::from)?;
-        if let Some(folder) = &settings.network_folder {
-            client_files = client_files.with_network_folder(folder).map_err(WalletError::from)?;
-        }
+        let client_files = ClientFiles::open(data_directory, dir.join(files::NOTES_FILE)).map_err(WalletError::from)?;
         let scrubber = Scrubber::new(follower.clone());
         let manager = Arc::new(Self {
             dir: dir.to_owned(),
@@ -139,11 +135,6 @@ impl WalletManager {
         Follower::start(&manager.shared)?;
         manager.load_all(files::load_list(dir)?);
         Ok(manager)
-    }
-
-    /// The rule for files that clients name.
-    pub fn client_files(&self) -> Arc<ClientFiles> {
-        self.shared.client_files.clone()
     }
 
     /// The node tells this from now on what happens. What wallets offered it before, nobody has heard of.

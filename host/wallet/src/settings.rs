@@ -25,8 +25,6 @@ pub struct Settings {
     pub kdf_passes: u32,
     /// A folder in which clients may not name files, besides the wallets' own.
     pub data_directory: Option<PathBuf>,
-    /// The network's folder in it, where files may lie that clients and the host exchange.
-    pub network_folder: Option<PathBuf>,
     /// The most blocks that a wallet rewinds by itself; none: any number.
     pub max_rewind: Option<u32>,
     /// A block of the node's chain to which wallets may rewind beyond `max_rewind`.
@@ -48,7 +46,6 @@ impl Default for Settings {
             kdf_memory_kib: 64 << 10,
             kdf_passes: 3,
             data_directory: None,
-            network_folder: None,
             max_rewind: None,
             allow_rewind_to: None,
             reorganisation_notice: None,

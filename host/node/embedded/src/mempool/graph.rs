@@ -1,9 +1,9 @@
 //! The transactions of the mempool and how they build on each other.
 //!
 //! Invariants: `spent` names for every outpoint that an entry spends that entry; parents and children mirror each
-//! other; each entry's totals are the sums over its ancestors and descendants, itself included; each entry stands in
-//! `sort_indexes.rs` where its totals put it.
+//! other; each entry's totals are the sums over its ancestors and descendants, itself included.
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use bitcoin::{Amount, OutPoint, SignedAmount, Txid};
@@ -11,7 +11,6 @@ use foldhash::fast::RandomState;
 use outrigger_values::amount::Saturating;
 
 use super::entry::{Entry, Totals};
-use super::sort_indexes::{SortIndexes, SortKeys};
 
 /// The entries and their links.
 #[derive(Default)]
@@ -19,7 +18,6 @@ pub struct Graph {
     entries: HashMap<Txid, Entry, RandomState>,
     order: BTreeMap<u64, Txid>,
     spent: HashMap<OutPoint, Txid, RandomState>,
-    indexes: SortIndexes,
     next_order: u64,
     /// The sum over all entries.
     pub totals: Totals,
@@ -42,19 +40,21 @@ impl Graph {
         self.order.values().filter_map(|txid| self.entries.get(txid))
     }
 
-    /// All entries, the best to mine first: by the rate of each with all it builds on.
+    /// All entries, the best to mine first: by the rate of each with all it builds on, and of equal ones the lowest id.
     pub fn best_first(&self) -> impl Iterator<Item = &Entry> {
-        self.indexes.best_first().filter_map(|txid| self.entries.get(txid))
+        let mut all: Vec<&Entry> = self.entries.values().collect();
+        all.sort_by_cached_key(|entry| (Reverse(entry.mining_rate()), entry.txid));
+        all.into_iter()
     }
 
-    /// The entry that is least worth keeping: whose rate, with all that build on it, is the lowest.
+    /// The entry that is least worth keeping: whose rate, with all that build on it, is the lowest, and of equal ones the latest.
     pub fn worst(&self) -> Option<&Entry> {
-        self.get(self.order.get(&self.indexes.worst()?)?)
+        self.entries.values().min_by_key(|entry| (entry.keeping_rate(), Reverse(entry.order)))
     }
 
     /// The entries that came before a time, in seconds.
     pub fn older_than(&self, time: u64) -> impl Iterator<Item = Txid> {
-        self.indexes.older_than(time).filter_map(|order| self.order.get(&order)).copied()
+        self.entries.values().filter(move |entry| entry.time < time).map(|entry| entry.txid)
     }
 
     /// The entry that spends an outpoint.
@@ -123,16 +123,13 @@ impl Graph {
         self.fees = self.fees.saturating_add(entry.fee);
         self.unbroadcast += u64::from(entry.unbroadcast);
         self.order.insert(entry.order, txid);
-        self.indexes.insert(SortKeys::of(&entry));
         self.entries.insert(txid, entry);
     }
 
     /// Changes an entry's totals.
     fn change(&mut self, txid: &Txid, change: impl FnOnce(&mut Entry)) {
         if let Some(entry) = self.entries.get_mut(txid) {
-            let before = SortKeys::of(entry);
             change(entry);
-            self.indexes.shift(before, SortKeys::of(entry));
         }
     }
 
@@ -150,7 +147,6 @@ impl Graph {
             self.change(descendant, |descendant| descendant.ancestors.subtract(&own));
         }
         let entry = self.entries.remove(txid)?;
-        self.indexes.remove(SortKeys::of(&entry));
         for parent in &entry.parents {
             if let Some(parent) = self.entries.get_mut(parent) {
                 parent.children.remove(txid);
@@ -195,7 +191,6 @@ impl Graph {
         let order = std::mem::take(&mut self.order);
         let mut entries = std::mem::take(&mut self.entries);
         self.spent.clear();
-        self.indexes = SortIndexes::default();
         (self.totals, self.usage, self.fees, self.unbroadcast) = (Totals::default(), 0, Amount::ZERO, 0);
         order.into_values().filter_map(|txid| entries.remove(&txid)).collect()
     }
@@ -216,9 +211,7 @@ impl Graph {
             for child in &entry.children {
                 assert!(self.entries[child].parents.contains(&entry.txid));
             }
-            assert!(self.indexes.has(SortKeys::of(entry)), "places of {}", entry.txid);
         }
-        assert_eq!(self.indexes.counts(), [self.entries.len(); 3]);
         assert_eq!(self.totals, totals);
         assert_eq!(self.order.len(), self.entries.len());
         assert_eq!(self.unbroadcast, self.entries.values().filter(|entry| entry.unbroadcast).count() as u64);

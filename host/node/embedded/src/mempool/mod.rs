@@ -13,7 +13,6 @@ mod min_feerate;
 mod package;
 mod policy;
 mod replace;
-mod sort_indexes;
 mod truc;
 
 use std::collections::HashMap;

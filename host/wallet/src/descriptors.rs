@@ -7,14 +7,13 @@ use std::sync::Arc;
 use std::thread;
 
 use bitcoin::bip32::{ChildNumber, Xpub};
-use bitcoin::secp256k1::Secp256k1;
 use bitcoin::{CompressedPublicKey, Network, ScriptBuf};
 use outrigger_descriptor::{Checksum, Descriptor, ExpandError, Expansion};
 use outrigger_memory::parallel::map;
 use parking_lot::Mutex;
 
 use super::error::{Result, WalletError};
-use super::multiples::Children;
+use super::live::SECP;
 
 /// How many parsed descriptors are kept; beyond it the cache starts anew.
 const MAX_CACHED: usize = 16_384;
@@ -178,7 +177,7 @@ enum Form {
 /// that expanding gives.
 struct Plain {
     form: Form,
-    children: Children,
+    parent: Xpub,
 }
 
 impl Plain {
@@ -200,19 +199,18 @@ impl Plain {
         // A hardened step, or anything else that a number is not, is not for here.
         let step = |part: &str| ChildNumber::from_normal_idx(part.parse().ok()?).ok();
         let path = parts.map(step).collect::<Option<Vec<_>>>()?;
-        let secp = Secp256k1::verification_only();
-        let parent = xpub.derive_pub(&secp, &path).ok()?;
-        Some(Self { form, children: Children::of(parent) })
+        Some(Self { form, parent: xpub.derive_pub(&*SECP, &path).ok()? })
     }
 
     fn script(&self, index: u32) -> std::result::Result<ScriptBuf, ExpandError> {
-        let public_key = self.children.key(index)?;
+        let step = ChildNumber::from_normal_idx(index).map_err(|_| ExpandError::Index(index))?;
+        let public_key = self.parent.ckd_pub(&*SECP, step).map_err(|_| ExpandError::NoSuchKey)?.public_key;
         let key = CompressedPublicKey(public_key);
         Ok(match self.form {
             Form::Pkh => ScriptBuf::new_p2pkh(&key.pubkey_hash()),
             Form::Wpkh => ScriptBuf::new_p2wpkh(&key.wpubkey_hash()),
             Form::ShWpkh => ScriptBuf::new_p2sh(&ScriptBuf::new_p2wpkh(&key.wpubkey_hash()).script_hash()),
-            Form::Tr => ScriptBuf::new_p2tr(self.children.secp(), public_key.x_only_public_key().0, None),
+            Form::Tr => ScriptBuf::new_p2tr(&*SECP, public_key.x_only_public_key().0, None),
         })
     }
 }

@@ -49,7 +49,6 @@ mod loading;
 mod locks;
 mod manager;
 mod matching;
-mod multiples;
 mod ownership;
 mod passphrase;
 mod paying;

@@ -43,7 +43,7 @@ use rescan_slot::Slot;
 use write_lock::WriteLock;
 
 /// What all wallets derive and sign with.
-static SECP: LazyLock<Secp256k1<All>> = LazyLock::new(Secp256k1::new);
+pub(super) static SECP: LazyLock<Secp256k1<All>> = LazyLock::new(Secp256k1::new);
 
 /// Whether the wallet's private entries can be read.
 pub(super) enum Lock {

@@ -23,7 +23,6 @@ mod absolute;
 mod attempts;
 mod backup;
 mod binding;
-mod branches;
 mod coins;
 mod copied;
 mod creation;

@@ -207,7 +207,7 @@ impl Wallet {
         Ok(keys)
     }
 
-    /// The private keys of a descriptor, from what is kept of them, encrypted, since they were derived from its text.
+    /// The private keys of a descriptor.
     fn branches(
         &self,
         txn: &Reading<'_>,
@@ -216,13 +216,8 @@ impl Wallet {
     ) -> Result<Option<PrivateBranches>> {
         let place = private_key_of(number);
         let Some(value) = self.store.tables.keys.get(txn, &place)? else { return Ok(None) };
-        if let Some(branches) = self.encrypted_branches.open(value, encryption_key) {
-            return Ok(Some(branches));
-        }
         let text = encryption_key.unwrap(&place, value)?;
-        let branches = parse_stored(number, text.expose(), self.shared.network)?.private_branches();
-        self.encrypted_branches.keep(value, encryption_key, &branches)?;
-        Ok(Some(branches))
+        Ok(Some(parse_stored(number, text.expose(), self.shared.network)?.private_branches()))
     }
 
     /// The private key of a public key with this hash, as WIF: of a descriptor that derives one of these scripts, or imported.

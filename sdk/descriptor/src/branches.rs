@@ -69,9 +69,6 @@ impl Branch {
     }
 }
 
-/// How a branch is written: place (LE), wildcard, whether the public key is compressed, public key, private key, chain code.
-const BRANCH_LEN: usize = 4 + 1 + 1 + 33 + 32 + 32;
-
 impl PrivateBranches {
     pub(super) fn new(branches: Vec<Branch>) -> Self {
         Self(branches)
@@ -91,50 +88,5 @@ impl PrivateBranches {
             Some((branch.public_of(&secret).to_bytes(), secret))
         };
         self.0.iter().filter_map(pair).collect()
-    }
-
-    /// The bytes that [`PrivateBranches::from_bytes`] reads. They are as secret as the keys.
-    pub fn to_bytes(&self) -> Zeroizing<Vec<u8>> {
-        // Reserved whole: growing would leave copies behind.
-        let mut bytes = Zeroizing::new(Vec::with_capacity(self.0.len() * BRANCH_LEN));
-        for branch in &self.0 {
-            // A descriptor's expressions are far fewer than that.
-            bytes.extend_from_slice(&u32::try_from(branch.place).unwrap_or(u32::MAX).to_le_bytes());
-            bytes.push(branch.wildcard as u8);
-            bytes.push(u8::from(branch.public.compressed));
-            bytes.extend_from_slice(&branch.public.inner.serialize());
-            let mut secret = branch.secret.secret_bytes();
-            bytes.extend_from_slice(&secret);
-            secret.zeroize();
-            bytes.extend_from_slice(&branch.chain_code);
-        }
-        bytes
-    }
-
-    /// Reads what [`PrivateBranches::to_bytes`] wrote; none where it is anything else.
-    pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
-        if !bytes.len().is_multiple_of(BRANCH_LEN) {
-            return None;
-        }
-        bytes.chunks_exact(BRANCH_LEN).map(Branch::read).collect::<Option<Vec<_>>>().map(Self)
-    }
-}
-
-impl Branch {
-    fn read(bytes: &[u8]) -> Option<Self> {
-        let (place, rest) = bytes.split_first_chunk()?;
-        let ([wildcard, compressed], rest) = rest.split_first_chunk()?;
-        let (public, rest) = rest.split_first_chunk::<33>()?;
-        let (secret, rest) = rest.split_first_chunk::<32>()?;
-        let inner = secp256k1::PublicKey::from_slice(public).ok()?;
-        Some(Self {
-            place: u32::from_le_bytes(*place) as usize,
-            wildcard: [Wildcard::None, Wildcard::Normal, Wildcard::Hardened]
-                .into_iter()
-                .find(|w| *w as u8 == *wildcard)?,
-            public: PublicKey { compressed: *compressed == 1, inner },
-            secret: SecretKey::from_slice(secret).ok()?,
-            chain_code: rest.try_into().ok()?,
-        })
     }
 }

@@ -23,7 +23,6 @@ use parking_lot::Mutex;
 
 use super::Shared;
 use super::attempts::UnlockAttempts;
-use super::branches::EncryptedBranches;
 use super::credits::Credits;
 use super::descriptors::DescriptorCache;
 use super::encrypt::EncryptionKey;
@@ -74,7 +73,6 @@ pub struct Wallet {
     pub(super) slot: WalletNumber,
     pub(super) secp: &'static Secp256k1<All>,
     pub(super) descriptors: DescriptorCache,
-    pub(super) encrypted_branches: EncryptedBranches,
     pub(super) lock: Mutex<Lock>,
     /// The coins that payments do not choose (lockunspent). Changed by who has the right to write.
     pub(super) locked_coins: Mutex<BTreeSet<OutPoint>>,
@@ -127,7 +125,6 @@ impl Wallet {
             store,
             slot: shared.follower.new_slot(),
             descriptors: DescriptorCache::new(shared.network),
-            encrypted_branches: EncryptedBranches::default(),
             shared,
             secp: &SECP,
             lock: Mutex::new(lock),
@@ -216,7 +213,6 @@ impl Wallet {
     pub(super) fn rest(&self) {
         if !self.asked.swap(false, Ordering::Relaxed) {
             self.descriptors.clear();
-            self.encrypted_branches.clear();
         }
     }
 

@@ -15,7 +15,6 @@ use super::validation::{self, ConnectError, Parent, ValidationContext, Validatio
 use super::{Best, EmbeddedError, EmbeddedNode};
 use outrigger_node::NodeEvent;
 
-/// A change under way.
 pub(super) struct Change<'a> {
     pub node: &'a EmbeddedNode,
     pub tree: &'a mut Tree,

@@ -31,7 +31,6 @@ pub struct Branch {
 /// How much a branch is worth: most work first, then the order of arrival.
 type Rank = (Work, Reverse<i64>, BlockHash);
 
-/// The tree.
 #[derive(Debug, Default)]
 pub struct Tree {
     branches: HashMap<BlockHash, Branch>,
@@ -60,7 +59,6 @@ impl Tree {
         Ok(tree)
     }
 
-    /// A known block.
     pub fn get(&self, hash: &BlockHash) -> Option<&BlockEntry> {
         self.branches.get(hash).map(|branch| &branch.entry)
     }

@@ -47,7 +47,6 @@ impl Terms {
 /// In what company a transaction is judged, on which some rules depend.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Rules {
-    /// By itself.
     Alone(Terms),
     /// By itself, before the package that it came with is.
     First,
@@ -79,7 +78,6 @@ impl Rules {
 /// Why a transaction may not come in.
 #[derive(Debug)]
 pub enum Rejection {
-    /// It breaks a rule.
     Refused(ValidationError),
     /// It is here already.
     Known,
@@ -87,7 +85,6 @@ pub enum Rejection {
     InChain,
     /// An input is unknown or spent.
     MissingInputs,
-    /// The node failed.
     Node(EmbeddedError),
 }
 

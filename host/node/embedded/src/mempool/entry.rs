@@ -15,13 +15,9 @@ use crate::decode::Ids;
 /// A decoded transaction that is offered.
 #[derive(Clone)]
 pub struct Offer {
-    /// It.
     pub tx: Arc<Transaction>,
-    /// Its serialisation, with witness.
     pub raw: Arc<[u8]>,
-    /// Its id.
     pub txid: Txid,
-    /// Its id with witness.
     pub wtxid: Wtxid,
     /// The input whose script fails by the standard flags, and why, once that is known.
     pub failed_script: OnceLock<(usize, ScriptError)>,
@@ -56,7 +52,6 @@ const ENTRY_OVERHEAD: u64 = 480;
 /// A sum over a set of transactions.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Totals {
-    /// Their number.
     pub count: u64,
     /// Their virtual size, in virtual bytes.
     pub size: u64,
@@ -107,7 +102,6 @@ pub fn paid_feerate(fee: SignedAmount, size: u64) -> FeeRate {
 /// A fee and what it is paid for, as bitcoind's `FeeFrac`: a feerate that is compared exactly, without a division.
 #[derive(Clone, Copy, Debug)]
 pub struct FeeFrac {
-    /// The fee.
     pub fee: SignedAmount,
     /// What it is paid for, in virtual bytes.
     pub size: u64,
@@ -137,21 +131,15 @@ impl Eq for FeeFrac {}
 /// A transaction of the mempool.
 #[derive(Clone, Debug)]
 pub struct Entry {
-    /// It.
     pub tx: Arc<Transaction>,
-    /// Its serialisation, with witness.
     pub raw: Arc<[u8]>,
-    /// Its id.
     pub txid: Txid,
-    /// Its id with witness.
     pub wtxid: Wtxid,
     /// Whether it has a lock time other than 0.
     pub locked: bool,
-    /// Its weight.
     pub weight: Weight,
     /// The cost of its signature operations.
     pub sigops: u64,
-    /// Its fee.
     pub fee: Amount,
     /// What prioritisetransaction added to the fee.
     pub delta: SignedAmount,
@@ -195,7 +183,6 @@ impl Entry {
         modified_fee(self.fee, self.delta)
     }
 
-    /// Itself as a sum.
     pub fn own(&self) -> Totals {
         Totals { count: 1, size: self.virtual_size(), fees: self.modified_fee(), sigops: self.sigops }
     }

@@ -30,7 +30,6 @@ pub struct Graph {
 }
 
 impl Graph {
-    /// An entry.
     pub fn get(&self, txid: &Txid) -> Option<&Entry> {
         self.entries.get(txid)
     }
@@ -126,7 +125,6 @@ impl Graph {
         self.entries.insert(txid, entry);
     }
 
-    /// Changes an entry's totals.
     fn change(&mut self, txid: &Txid, change: impl FnOnce(&mut Entry)) {
         if let Some(entry) = self.entries.get_mut(txid) {
             change(entry);

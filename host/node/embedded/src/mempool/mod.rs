@@ -73,7 +73,6 @@ impl<'a> View<'a> {
     }
 }
 
-/// The mempool.
 pub struct Pool {
     limits: MempoolLimits,
     tip: Tip,
@@ -88,7 +87,6 @@ pub struct Pool {
 }
 
 impl Pool {
-    /// An empty mempool.
     pub fn new(limits: MempoolLimits, tip: Tip) -> Self {
         Self {
             limits,

@@ -66,9 +66,6 @@ impl Judged {
 }
 
 /// What is said of a transaction that is refused.
-///
-/// # Errors
-/// When the node failed.
 pub fn describe(rejection: Rejection) -> Result<PackageMember, EmbeddedError> {
     let error = match rejection {
         Rejection::Node(error) => return Err(error),
@@ -82,9 +79,6 @@ pub fn describe(rejection: Rejection) -> Result<PackageMember, EmbeddedError> {
 
 impl Pool {
     /// Judges several transactions that the caller found to be in order.
-    ///
-    /// # Errors
-    /// When the node fails.
     pub fn examine_package(
         &self,
         view: &View,

@@ -43,7 +43,6 @@ enum Kind {
     FutureWitness,
     /// Data behind an OP_RETURN.
     Data,
-    /// No known form.
     Unknown,
 }
 

@@ -64,9 +64,6 @@ fn check_size(name: &str, size: u64, has_parent: bool) -> Result<(), ValidationE
 
 impl Pool {
     /// Checks a transaction against those of the mempool (bitcoind's `SingleTRUCChecks`).
-    ///
-    /// # Errors
-    /// The first rule that is broken.
     pub(super) fn check_truc(&self, entry: &Entry, measured: &Measured) -> Result<(), Violation> {
         let alone = |error| Violation { error, sibling: None };
         let name = named(entry.txid, entry.wtxid);
@@ -96,9 +93,6 @@ impl Pool {
 
     /// Checks one of several transactions that are offered together against the others and the mempool (bitcoind's
     /// `PackageTRUCChecks`).
-    ///
-    /// # Errors
-    /// The first rule that is broken.
     pub(super) fn check_package_truc(
         &self,
         offer: &Offer,

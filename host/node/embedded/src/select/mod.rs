@@ -24,7 +24,6 @@ use choose::choose;
 /// processor.
 const REST: Duration = Duration::from_millis(50);
 
-/// A selection.
 #[derive(Debug)]
 pub struct Chosen {
     /// Names tip and transactions.
@@ -150,7 +149,6 @@ impl Shared {
         self.pool.read()
     }
 
-    /// The thread.
     fn run(&self) {
         let _ending = Ending(self);
         while self.wait() {

@@ -64,17 +64,11 @@ fn read_entry<'txn>((key, row): (&'txn [u8], &'txn [u8])) -> Result<Digest<'txn>
 
 impl Store {
     /// The digest of the block at a height of the best chain.
-    ///
-    /// # Errors
-    /// As all functions here: when the database fails or is damaged.
     pub fn digest<'txn>(&self, txn: &'txn Reading, height: u32) -> Result<Option<Digest<'txn>>, EmbeddedError> {
         self.digests.get(txn, &height.to_be_bytes())?.map(|row| read(height, row)).transpose()
     }
 
     /// The digests from a height on, in their order.
-    ///
-    /// # Errors
-    /// As [`Store::digest`].
     pub fn digests_from<'txn>(
         &self,
         txn: &'txn Reading,
@@ -112,18 +106,12 @@ impl Store {
     }
 
     /// Removes the digest of the block that leaves the best chain.
-    ///
-    /// # Errors
-    /// As [`Store::digest`].
     pub fn delete_digest(&self, txn: &mut RwTxn, height: u32) -> Result<(), EmbeddedError> {
         self.digests.delete(txn, &height.to_be_bytes())?;
         Ok(())
     }
 
     /// Gives the blocks of the best chain the digests that they lack.
-    ///
-    /// # Errors
-    /// As [`Store::put_digest`].
     pub fn complete_digests(&self, tip: u32) -> Result<(), EmbeddedError> {
         let Some(mut height) = self.first_without_digest(tip)? else { return Ok(()) };
         tracing::info!(blocks = tip - height + 1, "the chain gets its index of scripts, which takes a moment once");

@@ -44,7 +44,6 @@ mod meta {
     pub const HEADERS: &[u8] = b"headers";
 }
 
-/// The open database.
 #[derive(Clone)]
 pub struct Store {
     env: Environment,

@@ -22,33 +22,21 @@ const MAX_COIN_BYTES: usize = 1 << 20;
 
 impl Store {
     /// The hash of the best block; none while the database is empty.
-    ///
-    /// # Errors
-    /// As all functions here: when the database fails, or holds what was never written.
     pub fn tip(&self, txn: &Reading) -> Result<Option<BlockHash>, EmbeddedError> {
         self.meta.get(txn, meta::TIP)?.map(|bytes| read_hash("meta", bytes)).transpose()
     }
 
     /// The hash of the first block; none while the database is empty.
-    ///
-    /// # Errors
-    /// As [`Store::tip`].
     pub fn genesis(&self, txn: &Reading) -> Result<Option<BlockHash>, EmbeddedError> {
         self.meta.get(txn, meta::GENESIS)?.map(|bytes| read_hash("meta", bytes)).transpose()
     }
 
     /// The number of unspent outputs.
-    ///
-    /// # Errors
-    /// As [`Store::tip`].
     pub fn coin_count(&self, txn: &Reading) -> Result<u64, EmbeddedError> {
         self.counter(txn, meta::COINS)
     }
 
     /// The height of the best known header.
-    ///
-    /// # Errors
-    /// As [`Store::tip`].
     pub fn header_height(&self, txn: &Reading) -> Result<u32, EmbeddedError> {
         Ok(u32::try_from(self.counter(txn, meta::HEADERS)?).unwrap_or(u32::MAX))
     }
@@ -60,26 +48,17 @@ impl Store {
     }
 
     /// A block's entry in the index.
-    ///
-    /// # Errors
-    /// As [`Store::tip`].
     pub fn entry(&self, txn: &Reading, hash: &BlockHash) -> Result<Option<BlockEntry>, EmbeddedError> {
         let Some(bytes) = self.index.get(txn, hash.as_byte_array())? else { return Ok(None) };
         BlockEntry::from_row(bytes).map(Some).ok_or_else(|| EmbeddedError::corrupt("index", hash))
     }
 
     /// The entry of a block that must be there.
-    ///
-    /// # Errors
-    /// As [`Store::tip`], and when it is not there.
     pub fn known_entry(&self, txn: &Reading, hash: &BlockHash) -> Result<BlockEntry, EmbeddedError> {
         self.entry(txn, hash)?.ok_or_else(|| EmbeddedError::corrupt("index", hash))
     }
 
     /// All entries of the index, in no order.
-    ///
-    /// # Errors
-    /// As [`Store::tip`].
     pub fn entries(&self, txn: &Reading) -> Result<Vec<(BlockHash, BlockEntry)>, EmbeddedError> {
         let mut entries = Vec::new();
         for row in self.index.iter(txn)? {
@@ -91,18 +70,12 @@ impl Store {
     }
 
     /// The block of the best chain at a height.
-    ///
-    /// # Errors
-    /// As [`Store::tip`].
     pub fn hash_at(&self, txn: &Reading, height: u32) -> Result<Option<BlockHash>, EmbeddedError> {
         self.best.get(txn, &height.to_be_bytes())?.map(|bytes| read_hash("best", bytes)).transpose()
     }
 
     /// A block's serialisation. When it is read for the first time since the start, it is held against its hash and its Merkle
     /// root; from then on its checksum says that it is the same.
-    ///
-    /// # Errors
-    /// As [`Store::tip`].
     pub fn raw_block<'txn>(&self, txn: &'txn Reading, hash: &BlockHash) -> Result<Option<&'txn [u8]>, EmbeddedError> {
         let Some(raw) = self.blocks.get(txn, hash.as_byte_array())? else { return Ok(None) };
         if !self.checked.has(hash) {
@@ -120,18 +93,12 @@ impl Store {
     }
 
     /// A block that must be there.
-    ///
-    /// # Errors
-    /// As [`Store::tip`], and when it is not there.
     pub fn block(&self, txn: &Reading, hash: &BlockHash) -> Result<NamedBlock, EmbeddedError> {
         let raw = self.blocks.get(txn, hash.as_byte_array())?.ok_or_else(|| EmbeddedError::corrupt("blocks", hash))?;
         self.decode(raw, hash)
     }
 
     /// A block with its size in bytes; none where it is not there.
-    ///
-    /// # Errors
-    /// As [`Store::tip`].
     pub fn found_block(&self, txn: &Reading, hash: &BlockHash) -> Result<Option<(Block, usize)>, EmbeddedError> {
         let Some(raw) = self.blocks.get(txn, hash.as_byte_array())? else { return Ok(None) };
         let block = if self.checked.has(hash) {
@@ -143,18 +110,11 @@ impl Store {
     }
 
     /// What the transactions of a block that was connected once spent.
-    ///
-    /// # Errors
-    /// As [`Store::tip`].
     pub fn spent(&self, txn: &Reading, hash: &BlockHash) -> Result<Option<Vec<SpentOutputs>>, EmbeddedError> {
         let Some(bytes) = self.undo.get(txn, hash.as_byte_array())? else { return Ok(None) };
         wire::from_bytes(bytes).map(Some).map_err(|_| EmbeddedError::corrupt("undo", hash))
     }
 
-    /// An unspent output.
-    ///
-    /// # Errors
-    /// As [`Store::tip`].
     pub fn coin(&self, txn: &Reading, outpoint: &OutPoint) -> Result<Option<Coin>, EmbeddedError> {
         let Some(bytes) = self.coins.get(txn, &outpoint_key(outpoint))? else { return Ok(None) };
         read_coin(bytes).map(Some).ok_or_else(|| EmbeddedError::corrupt("coins", outpoint))
@@ -162,9 +122,6 @@ impl Store {
 
     /// The unspent outputs that follow this one in the order of the keys, or the first ones: at most `limit`, and fewer
     /// where they hold [`MAX_COIN_BYTES`].
-    ///
-    /// # Errors
-    /// As [`Store::tip`].
     pub fn coins_after(
         &self,
         txn: &Reading,
@@ -189,9 +146,6 @@ impl Store {
 
     /// Looks for scripts among the unspent outputs that [`Store::coins_after`] lists: among at most `limit`, and fewer where
     /// those that are found hold [`MAX_COIN_BYTES`].
-    ///
-    /// # Errors
-    /// As [`Store::tip`].
     pub fn find_coins(
         &self,
         txn: &Reading,
@@ -225,26 +179,17 @@ impl Store {
     }
 
     /// Whether any output of a transaction is unspent.
-    ///
-    /// # Errors
-    /// As [`Store::tip`].
     pub fn has_coin_of(&self, txn: &Reading, txid: &Txid) -> Result<bool, EmbeddedError> {
         Ok(self.coins.prefix_iter(txn, txid.as_byte_array())?.next().transpose()?.is_some())
     }
 
     /// Where a transaction of the best chain stands.
-    ///
-    /// # Errors
-    /// As [`Store::tip`].
     pub fn transaction(&self, txn: &Reading, txid: &Txid) -> Result<Option<TxRow>, EmbeddedError> {
         let Some(bytes) = self.transactions.get(txn, txid.as_byte_array())? else { return Ok(None) };
         TxRow::read_from_bytes(bytes).map(Some).map_err(|_| EmbeddedError::corrupt("transactions", txid))
     }
 
     /// The blocks on which no other builds.
-    ///
-    /// # Errors
-    /// As [`Store::tip`].
     pub fn leaves(&self, txn: &Reading) -> Result<Vec<BlockHash>, EmbeddedError> {
         let mut leaves = Vec::new();
         for row in self.leaves.iter(txn)? {
@@ -254,9 +199,6 @@ impl Store {
     }
 
     /// Every unspent output, in the order of the keys.
-    ///
-    /// # Errors
-    /// As [`Store::tip`].
     #[cfg(test)]
     pub fn all_coins(&self, txn: &Reading) -> Result<Vec<(Vec<u8>, Coin)>, EmbeddedError> {
         let mut coins = Vec::new();

@@ -53,9 +53,7 @@ pub enum Failure {
 /// What the index keeps of a block.
 #[derive(Clone, Copy, Debug)]
 pub struct BlockEntry {
-    /// The header.
     pub header: Header,
-    /// The height.
     pub height: u32,
     /// The work of the chain up to and with it.
     pub work: Work,
@@ -191,7 +189,6 @@ impl TxRow {
         Self { block: block.to_byte_array(), index: U32::new(index), offset: U32::new(offset), len: U32::new(len) }
     }
 
-    /// Its block.
     pub fn block(&self) -> BlockHash {
         BlockHash::from_byte_array(self.block)
     }

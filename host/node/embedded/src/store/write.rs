@@ -19,17 +19,11 @@ const HEADER_SIZE: usize = 80;
 
 impl Store {
     /// Begins a change; it becomes real with its commit only. Waits for any other change to end.
-    ///
-    /// # Errors
-    /// As all functions here: when the database fails, is full, or the disk is.
     pub fn write(&self) -> Result<RwTxn<'_>, EmbeddedError> {
         Ok(self.env.write()?)
     }
 
     /// Notes of which chain the database is.
-    ///
-    /// # Errors
-    /// As [`Store::write`].
     pub fn found(&self, txn: &mut RwTxn, genesis: &BlockHash) -> Result<(), EmbeddedError> {
         Ok(self.meta.put(txn, meta::GENESIS, genesis.as_byte_array())?)
     }
@@ -45,25 +39,16 @@ impl Store {
     }
 
     /// Notes the height of the best known header.
-    ///
-    /// # Errors
-    /// As [`Store::write`].
     pub fn put_header_height(&self, txn: &mut RwTxn, height: u32) -> Result<(), EmbeddedError> {
         self.put_counter(txn, meta::HEADERS, u64::from(height))
     }
 
     /// Writes a block's entry.
-    ///
-    /// # Errors
-    /// As [`Store::write`].
     pub fn put_entry(&self, txn: &mut RwTxn, hash: &BlockHash, entry: &BlockEntry) -> Result<(), EmbeddedError> {
         Ok(self.index.put(txn, hash.as_byte_array(), entry.to_row().as_bytes())?)
     }
 
     /// Writes the entry of a block that was unknown until now.
-    ///
-    /// # Errors
-    /// As [`Store::write`].
     pub fn insert_entry(&self, txn: &mut RwTxn, hash: &BlockHash, entry: &BlockEntry) -> Result<(), EmbeddedError> {
         self.put_entry(txn, hash, entry)?;
         self.leaves.delete(txn, entry.header.prev_blockhash.as_byte_array())?;
@@ -71,9 +56,6 @@ impl Store {
     }
 
     /// Stores a block's serialisation.
-    ///
-    /// # Errors
-    /// As [`Store::write`].
     pub fn put_block(&self, txn: &mut RwTxn, hash: &BlockHash, raw: &[u8]) -> Result<(), EmbeddedError> {
         self.blocks.put(txn, hash.as_byte_array(), raw)?;
         // It was validated when it came.
@@ -82,9 +64,6 @@ impl Store {
     }
 
     /// Puts a validated block on the best chain: coins, undo data, transactions, digest, tip.
-    ///
-    /// # Errors
-    /// As [`Store::write`].
     pub fn connect(
         &self,
         txn: &mut RwTxn,
@@ -123,18 +102,12 @@ impl Store {
     }
 
     /// Makes a block the tip without touching the coins: for the first block, whose outputs nobody can spend.
-    ///
-    /// # Errors
-    /// As [`Store::write`].
     pub fn put_tip(&self, txn: &mut RwTxn, hash: &BlockHash, height: u32) -> Result<(), EmbeddedError> {
         self.best.put(txn, &height.to_be_bytes(), hash.as_byte_array())?;
         Ok(self.meta.put(txn, meta::TIP, hash.as_byte_array())?)
     }
 
     /// Notes what the first block spent, which is nothing.
-    ///
-    /// # Errors
-    /// As [`Store::write`].
     pub fn put_spent(&self, txn: &mut RwTxn, hash: &BlockHash, spent: &Vec<SpentOutputs>) -> Result<(), EmbeddedError> {
         Ok(self.undo.put(txn, hash.as_byte_array(), &wire::to_bytes(spent))?)
     }

@@ -107,7 +107,6 @@ struct Session<'a> {
     parent: &'a Parent,
     /// The transactions so far, and their positions.
     done: HashMap<Txid, usize>,
-    /// What they spent.
     gone: HashSet<OutPoint>,
     spent: Vec<SpentOutputs>,
     fees: Amount,

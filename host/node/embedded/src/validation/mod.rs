@@ -58,9 +58,7 @@ impl ValidationError {
 /// Why a block was not connected.
 #[derive(Debug)]
 pub enum ConnectError {
-    /// A rule is broken.
     Refused(ValidationError),
-    /// The node failed.
     Node(EmbeddedError),
 }
 
@@ -79,7 +77,6 @@ impl From<EmbeddedError> for ConnectError {
 /// The block that another one builds on.
 #[derive(Clone, Copy, Debug)]
 pub struct Parent {
-    /// Its height.
     pub height: u32,
     /// The median time of it and its ten predecessors, in seconds.
     pub median_time: u32,
@@ -88,9 +85,7 @@ pub struct Parent {
 /// What validation needs beside the block.
 #[derive(Clone, Copy)]
 pub struct ValidationContext<'a> {
-    /// The rules.
     pub params: &'a ChainParams,
-    /// The chain's tables.
     pub store: &'a Store,
     /// The state of the chain in which the block's parent is the tip.
     pub txn: &'a Reading<'a>,

@@ -150,7 +150,7 @@ const LOCKED: &str = "Error: Please enter the wallet passphrase with walletpassp
 
 #[test]
 fn methods_that_need_keys_refuse_a_locked_wallet() {
-    let test = Fixture::new();
+    let (test, to) = (Fixture::new(), address(&wpkh(9)));
     test.info(|info| info.locked = true);
     test.refuses(&[
         ("listdescriptors", json!([true]), -13, LOCKED),
@@ -158,8 +158,8 @@ fn methods_that_need_keys_refuse_a_locked_wallet() {
         ("dumpprivkey", json!(["x"]), -13, LOCKED),
         ("keypoolrefill", json!([]), -13, LOCKED),
         ("sendtoaddress", json!(["garbage", 1]), -13, LOCKED),
-        ("sendmany", json!(["", {"x": 0}]), -13, LOCKED),
-        ("sendmany", json!(["x", {"x": 0}]), -8, "Dummy value must be set to \"\""),
+        ("sendmany", json!(["", {&to: 0}]), -13, LOCKED),
+        ("sendmany", json!(["x", {&to: 0}]), -8, "Dummy value must be set to \"\""),
     ]);
 }
 

@@ -103,6 +103,11 @@ impl Glossary {
     }
 }
 
+/// The first sentence of documentation.
+pub(super) fn first_sentence(text: &str) -> &str {
+    text.split_once(". ").map_or(text, |(first, _)| first).trim_end_matches('.')
+}
+
 /// The note on a later minor version.
 pub(super) fn since(minor: u32) -> String {
     if minor == 0 { String::new() } else { format!(" Since minor {minor}.") }
@@ -128,6 +133,23 @@ pub(super) fn comment(indent: usize, paragraphs: &[String]) -> String {
         }
     }
     out + &format!("{margin} */\n")
+}
+
+/// Code with a short comment, behind it where the line has room for both, else above it.
+pub(super) fn noted(indent: usize, code: &str, text: &str) -> String {
+    let margin = " ".repeat(indent);
+    let line = format!("{margin}{code} /* {text} */\n");
+    if line.len() <= WIDTH {
+        return line;
+    }
+    note(indent, text) + &format!("{margin}{code}\n")
+}
+
+/// A comment on as few lines as it takes.
+pub(super) fn note(indent: usize, text: &str) -> String {
+    let margin = " ".repeat(indent);
+    let lines = wrap(&format!("/* {text} */"), WIDTH - indent - 3);
+    format!("{margin}{}\n", lines.join(&format!("\n{margin}   ")))
 }
 
 /// Whether a paragraph is one of a row that belongs together.

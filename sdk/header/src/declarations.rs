@@ -1,6 +1,6 @@
 //! The structs and functions of the ABI, and the numbers that stand for things.
 
-use super::comment::{Glossary, comment, heading, since, with_parameters};
+use super::comment::{Glossary, comment, heading, noted, since, with_parameters};
 use super::names::{abi_type, c_type, member, upper};
 use outrigger_abi::layout::{Declaration, FieldLayout, FunctionType, StructLayout};
 use outrigger_abi::{ABI_MAJOR, ABI_MINOR, PLUGIN_MAGIC};
@@ -25,9 +25,7 @@ pub(super) fn versions() -> String {
 
 /// The statuses and the codes of errors.
 pub(super) fn numbers() -> String {
-    let entry = |name: String, number: i32, docs: &str| {
-        format!("{}    {name} = {number},\n", comment(4, &[docs.trim().to_owned()]))
-    };
+    let entry = |name: String, number: i32, docs: &str| noted(4, &format!("{name} = {number},"), docs.trim());
     let mut out = heading("Statuses and codes");
     out += "\n/** What functions answer: 0, or which kind of trouble there was. One that is not listed here is a newer host's, and means\n *  as much as OUTRIGGER_STATUS_INTERNAL. */\nenum {\n";
     out += &entry("OUTRIGGER_STATUS_OK".to_owned(), 0, "Success.");

@@ -80,7 +80,7 @@ pub fn header(part: Part) -> String {
         Part::Services => {
             let services: String =
                 SERVICES.into_iter().map(|service| services::positions(&glossary, service)).collect();
-            let text = services + &heading("Messages") + &messages::messages(&types.order, &glossary);
+            let text = services + &heading("Messages") + "\n" + &messages::messages(&types.order);
             optional(part, "The services, the positions of their functions, and the messages", text.trim_start())
         }
     }

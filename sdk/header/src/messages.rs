@@ -1,28 +1,23 @@
 //! The messages: how each is encoded, and a constant for each tag of a choice.
 
-use super::comment::{Glossary, comment, since};
+use super::comment::{note, noted, since};
 use super::names::{encoding, variant};
 use outrigger_service::wire::{FieldShape, Shape};
 
 /// All messages, in this order.
-pub(super) fn messages(order: &[&'static Shape], glossary: &Glossary) -> String {
-    order.iter().map(|shape| message(shape, glossary)).collect()
+pub(super) fn messages(order: &[&'static Shape]) -> String {
+    order.iter().map(|shape| message(shape)).collect()
 }
 
-fn message(shape: &'static Shape, glossary: &Glossary) -> String {
+fn message(shape: &'static Shape) -> String {
     match shape {
-        Shape::Struct(known) => {
-            let text = format!("`{}`: {}. {}", encoding(shape), fields(known.fields), glossary.sentence(known.docs));
-            format!("\n{}", comment(0, &[text]))
-        }
+        Shape::Struct(known) => note(0, &format!("{}: {}", encoding(shape), fields(known.fields))),
         Shape::Enum(known) => {
-            let text = format!("`{}`: one of these tags. {}", encoding(shape), glossary.sentence(known.docs));
-            let mut out = format!("\n{}enum {{\n", comment(0, &[text]));
+            let mut out = format!("enum {{ /* {} */\n", encoding(shape));
             for case in known.variants {
-                let more = if case.fields.is_empty() { String::new() } else { format!(" {}.", fields(case.fields)) };
-                let text = glossary.sentence(case.docs) + &more + &since(case.since);
-                out += &comment(4, &[text]);
-                out += &format!("    {} = {},\n", variant(known.name, case.name), case.tag);
+                let code = format!("{} = {},", variant(known.name, case.name), case.tag);
+                let text = fields(case.fields) + &since(case.since);
+                out += &if text.is_empty() { format!("    {code}\n") } else { noted(4, &code, text.trim()) };
             }
             out + "};\n"
         }

@@ -21,7 +21,7 @@ macro_rules! wire_hash {
 }
 wire_hash!(BlockHash, Txid, Wtxid);
 
-wire_struct!(@of ["An output of a transaction."] OutPoint { txid: Txid, vout: u32, });
+wire_struct!(@of OutPoint { txid: Txid, vout: u32, });
 
 /// Encoded as bitcoind's name of the chain: `main`, `test`, `testnet4`, `signet`, `regtest`. Any other name is an error: there is
 /// no default, since addresses differ between networks.
@@ -69,7 +69,7 @@ wire_unit!(
     FeeRate = u64, from_sat_per_kvb, to_sat_per_kvb
 );
 
-wire_struct!(@of ["What an output holds."] TxOut { value: Amount, script_pubkey: ScriptBuf, });
+wire_struct!(@of TxOut { value: Amount, script_pubkey: ScriptBuf, });
 
 #[cfg(test)]
 mod tests {

@@ -50,8 +50,6 @@ pub enum Shape {
 pub struct StructShape {
     /// Its name.
     pub name: &'static str,
-    /// What it is.
-    pub docs: Docs,
     /// Its fields in their order.
     pub fields: &'static [FieldShape],
 }
@@ -72,8 +70,6 @@ pub struct FieldShape {
 pub struct EnumShape {
     /// Its name.
     pub name: &'static str,
-    /// What it is.
-    pub docs: Docs,
     /// What it can be.
     pub variants: &'static [VariantShape],
 }
@@ -83,8 +79,6 @@ pub struct EnumShape {
 pub struct VariantShape {
     /// Its name.
     pub name: &'static str,
-    /// What it is.
-    pub docs: Docs,
     /// The minor version of the ABI that added it.
     pub since: u32,
     /// The byte that names it.

@@ -1,36 +1,34 @@
-//! What a confined process tried and was refused.
+//! System calls that were denied to a confined process.
 
 use std::collections::BTreeMap;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// The most characters of an argument that are kept.
+/// Longer arguments are truncated, in characters.
 const MAX_ARGUMENT: usize = 256;
 
-/// What was tried.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Kind {
-    /// To open a file, to change a folder, or to ask about a file.
+    /// Opening a file, changing a folder, or querying a file.
     Open,
-    /// To connect to an address.
+    /// Connecting to an address.
     Connect,
-    /// To make a socket, or to listen on one.
+    /// Making a socket, or listening on one.
     Socket,
-    /// To start a process.
+    /// Starting a process.
     Fork,
-    /// To run a program.
+    /// Executing a program.
     Exec,
-    /// To look into another process.
+    /// Inspecting another process.
     Ptrace,
-    /// To signal another process.
+    /// Signalling another process.
     Kill,
-    /// To change mounts, roots or namespaces.
+    /// Changing mounts, roots or namespaces.
     Mount,
-    /// Shared memory, semaphores or message queues of the system.
+    /// System V shared memory, semaphores or message queues.
     Ipc,
-    /// Any other system call.
     Other,
 }
 
@@ -53,19 +51,16 @@ impl Kind {
     }
 }
 
-/// One refused attempt.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Denial {
-    /// What was tried.
     pub kind: Kind,
-    /// The system call's name.
     pub call: String,
-    /// A path, an address or a process; empty if there is none to tell. Without control characters.
+    /// A path, an address or a process; may be empty. Without control characters.
     pub argument: String,
 }
 
 impl Denial {
-    /// An attempt; the argument is made fit to print.
+    /// Escapes and truncates the argument.
     #[must_use]
     pub fn new(kind: Kind, call: &str, argument: &str) -> Self {
         let printable = argument.chars().map(|letter| if letter.is_control() { '?' } else { letter });
@@ -82,28 +77,23 @@ impl fmt::Display for Denial {
     }
 }
 
-/// The refused attempts of one kind.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OfKind {
-    /// How many.
     pub count: u64,
-    /// The last one, in words: the system call and its argument.
+    /// The last system call with its argument, as text.
     pub last: String,
 }
 
-/// All refused attempts of a process.
+/// All denials of a process.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Denials {
-    /// How many.
     pub count: u64,
-    /// Those of each kind. Those of kind [`Kind::Other`] are counted by the name of their system call.
+    /// By kind; those of [`Kind::Other`] are counted by the name of their system call.
     pub by_kind: BTreeMap<String, OfKind>,
-    /// The last one.
     pub last: Option<Denial>,
 }
 
 impl Denials {
-    /// Counts one.
     pub fn add(&mut self, denial: Denial) {
         self.count = self.count.saturating_add(1);
         let name = if denial.kind == Kind::Other { denial.call.as_str() } else { denial.kind.name() };
@@ -114,17 +104,17 @@ impl Denials {
     }
 }
 
-/// What the host is told of a confined process while it runs.
+/// A report about a running confined process.
 #[derive(Debug)]
 pub enum Event<'a> {
-    /// It was refused something.
+    /// A system call was denied.
     Denied(&'a Denial),
-    /// More than [`FLOOD`] of its calls were refused within a second, or five times as many done by the host or with its leave. Told
-    /// once in each such second: whoever hears it ends the process.
+    /// More than [`FLOOD`] calls were denied within a second, or five times as many were executed with the host's help
+    /// or permission. Reported once in each such second; the receiver ends the process.
     Flood,
 }
 
-/// The refused attempts within one second that are a flood. At some 10 us each they would keep a tenth of a processor busy.
+/// The denials within one second that are a flood. At about 10 us each they would use a tenth of a CPU.
 pub const FLOOD: u32 = 10_000;
 
 #[cfg(test)]

@@ -1,21 +1,22 @@
-//! Confines a process to what it was granted, and reports what it tried beyond that.
+//! Confines a process to its grants, and reports its attempts beyond them.
 //!
-//! The crate knows nothing of plugins, services or messages. A process that has just started calls [`confine`] with a [`Plan`],
-//! before it has a second thread and before it opens foreign code; the process that started it calls [`Listener::receive`] on the
-//! other end of the same socket and starts a [`Notifier`].
+//! The crate knows nothing of plugins, services or messages. A new process calls [`confine`] with a [`Plan`], while it
+//! has one thread and before it loads foreign code. Its parent calls [`Listener::receive`] on the other end of the same
+//! socket and starts a [`Notifier`].
 //!
 //! # Layers
 //!
-//! 1. Namespaces of its own (user, mount, net, ipc) and a root with nothing in it but the library, what opening it needs, and the
-//!    files that were granted.
-//! 2. Landlock with the same files, no connection, and no signal to others.
-//! 3. A filter of system calls. What is not on its list is told to the [`Notifier`], which counts it and answers EPERM. Opening a
-//!    file is told always: within what was granted the system then does it, bounded by the first two layers.
+//! 1. Namespaces (user, mount, net, ipc) and a root that contains only the library, its dependencies, and the granted
+//!    files.
+//! 2. Landlock with the same files, no connections, and no signals to other processes.
+//! 3. A system-call filter. Calls that are not on its list are forwarded to the [`Notifier`], which counts them and
+//!    answers EPERM. Opening a file is always forwarded: within the grants the kernel then executes it, bounded by the
+//!    first two layers.
 //!
-//! Granted connections are made by the notifier on its own copy of the address and put into the process, which has no network of its
-//! own: nothing can be exchanged between check and use.
+//! The notifier makes granted connections from its own copy of the address and installs them in the process, which has
+//! no network of its own: nothing can be swapped between check and use.
 //!
-//! On systems other than Linux the same functions say that there is no sandbox.
+//! On systems other than Linux the same functions report that there is no sandbox.
 
 mod closure;
 mod denial;

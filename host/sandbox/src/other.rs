@@ -1,22 +1,20 @@
-//! Systems without a sandbox: the same functions, which say so.
+//! Systems without a sandbox.
 
 use std::os::fd::BorrowedFd;
 
 use crate::denial::{Denials, Event};
 use crate::plan::{Enforced, Plan, Policy, SandboxError, Support};
 
-/// What is missing here.
 fn missing() -> Vec<String> {
     vec!["a sandbox: there is one on Linux only".to_owned()]
 }
 
-/// What this system allows: nothing.
 #[must_use]
 pub fn probe() -> Support {
     Support { missing: missing(), ..Support::default() }
 }
 
-/// Confines nothing.
+/// Does nothing.
 ///
 /// # Errors
 /// [`Policy::Require`] cannot be satisfied.
@@ -32,37 +30,28 @@ pub fn confine(
     }
 }
 
-/// What the host answers a confined process with: there is none here.
+/// Never exists here.
 #[derive(Debug)]
 pub enum Listener {}
 
 impl Listener {
-    /// There is nothing to receive.
-    ///
-    /// # Errors
-    /// None.
+    /// Always `None`.
     pub fn receive(_from: BorrowedFd<'_>) -> std::io::Result<Option<Self>> {
         Ok(None)
     }
 }
 
-/// Hears of a confined process.
 pub type Watch = Box<dyn FnMut(Event<'_>) + Send>;
 
-/// The thread that answers a confined process: there is none here.
+/// Never exists here.
 #[derive(Debug)]
 pub struct Notifier(Listener);
 
 impl Notifier {
-    /// Answers the process that sent a listener.
-    ///
-    /// # Errors
-    /// None.
     pub fn start(listener: Listener, _plan: &Plan, _watch: Watch) -> std::io::Result<Self> {
         Ok(Self(listener))
     }
 
-    /// What the process was refused so far.
     #[must_use]
     pub fn denials(&self) -> Denials {
         match self.0 {}

@@ -1,4 +1,4 @@
-//! What a process is confined to, and what of it held: both are sent between processes, so both are plain data.
+//! A process's planned confinement, and its enforced part. Both are sent between processes.
 
 use std::path::PathBuf;
 
@@ -6,40 +6,40 @@ use serde::{Deserialize, Serialize};
 
 use crate::reach::Reach;
 
-/// What a process is to be confined to. Paths that are no UTF-8 cannot be sent as JSON, which is an error of the sender.
+/// The confinement of a process. Paths must be UTF-8, since they are sent as JSON.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Plan {
-    /// The library that it will open.
+    /// The library that it will load.
     pub library: PathBuf,
-    /// What else opening it needs by path: see [`library_closure`](crate::library_closure).
+    /// The other files that loading it needs: see [`library_closure`](crate::library_closure).
     pub closure: Vec<PathBuf>,
-    /// What was granted beyond.
+    /// The grants.
     pub reach: Vec<Reach>,
-    /// Bounds on what it may use.
+    /// Resource limits.
     pub limits: Limits,
-    /// What to do where the system does not allow all of it.
+    /// The fallback if the system does not support all of it.
     pub policy: Policy,
-    /// Keeps the process's memory from other processes of the same user, and a debugger out (`PR_SET_DUMPABLE` 0).
+    /// Protects the process's memory from other processes of the same user and from debuggers (`PR_SET_DUMPABLE` 0).
     ///
-    /// An unprivileged host may then not open the memory of its own child either, nor copy its sockets: the tests try both. It
-    /// reads the arguments of refused calls all the same, by a descriptor that the process opened of itself before it hid. With
-    /// a grant of connections or of writing this has no effect, since for these the host copies the process's descriptors.
+    /// An unprivileged host can then not open the memory of its own child either, nor copy its sockets: the tests try
+    /// both. It still reads the arguments of denied calls, by a descriptor that the process opened before. It has no
+    /// effect with a grant of connections or of writing, since for these the host copies the process's descriptors.
     pub hide_memory: bool,
-    /// Leaves the limit of core files as it was given, for debugging; else there are none. A file is written only where the process
-    /// may write one, and a program that takes cores through a pipe gets them.
+    /// Keeps the inherited core file limit, for debugging; otherwise no core is written. A file is written only where
+    /// the process may write, and a program that takes cores through a pipe gets them.
     pub core: bool,
-    /// Layers that are left out: for tests, and to find out what a system lacks.
+    /// Layers to omit, for tests.
     #[serde(default)]
     pub without: Vec<Layer>,
 }
 
-/// What to do where the system does not allow every layer.
+/// The fallback if the system does not support every layer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Policy {
-    /// Refuse unless system calls are filtered, and files are bounded by a root of the process's own or by Landlock.
+    /// Fail unless system calls are filtered, and files are bounded by a root or by Landlock.
     Require,
-    /// Enforce what there is, and say what is missing.
+    /// Enforce what is supported, and report the rest.
     BestEffort,
 }
 
@@ -47,28 +47,24 @@ pub enum Policy {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Layer {
-    /// A user namespace, and all that only it permits.
+    /// A user namespace, and everything that requires it.
     UserNamespace,
-    /// All namespaces, and so the root of its own.
+    /// All namespaces, and the root.
     Namespaces,
-    /// Landlock.
     Landlock,
-    /// That refused system calls are told to the host.
     Notifications,
-    /// The filter of system calls.
     Seccomp,
 }
 
-/// Bounds on what a process may use. `None` leaves what it inherited.
+/// Resource limits. `None` keeps the inherited limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Limits {
     /// The largest file that it may write, in bytes.
     pub file_size: Option<u64>,
-    /// Open descriptors.
     pub open_files: u64,
-    /// Threads. It holds only in a user namespace, and not for root: the system counts those of a whole user.
+    /// Enforced only in a user namespace, and not for root: the kernel counts the threads of a whole user.
     pub threads: Option<u64>,
-    /// How far it stands back for others when the processors are busy, from 0 to 19.
+    /// The nice value, from 0 to 19.
     pub nice: i32,
 }
 
@@ -78,29 +74,25 @@ impl Default for Limits {
     }
 }
 
-/// What holds a process.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Enforced {
-    /// System calls are filtered.
     pub seccomp: bool,
-    /// Refused calls are told to the host, and granted connections are made by it.
+    /// Denied calls are forwarded to the host, and it makes granted connections.
     pub reported: bool,
-    /// The version of Landlock's interface that holds; 0 without Landlock.
+    /// The enforced Landlock ABI version; 0 without Landlock.
     pub landlock_abi: u32,
-    /// The namespaces of its own.
     pub namespaces: Vec<String>,
-    /// It has a root of its own, with nothing in it but what was granted.
+    /// It has a root that contains only granted files.
     pub root: bool,
-    /// The limits that were set, in words.
+    /// The limits that were set, as text.
     pub limits: Vec<String>,
-    /// Its memory is hidden from others of its user.
     pub hidden: bool,
-    /// What does not hold, in words.
+    /// The parts that are not enforced, as text.
     pub missing: Vec<String>,
 }
 
 impl Enforced {
-    /// Whether files outside what was granted are out of reach whatever the process does.
+    /// Whether other than granted files are out of reach in any case.
     #[must_use]
     pub fn bounds_files(&self) -> bool {
         self.root || self.landlock_abi > 0
@@ -113,20 +105,20 @@ impl Enforced {
     }
 }
 
-/// What the system allows, found without leaving anything behind.
+/// What the system supports.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Support {
     /// System calls can be filtered.
     pub seccomp: bool,
-    /// A filter may tell the host of refused calls.
+    /// A filter can forward denied calls to the host.
     pub notifications: bool,
-    /// The version of Landlock's interface; 0 without Landlock.
+    /// Landlock's ABI version; 0 without Landlock.
     pub landlock_abi: u32,
-    /// The namespaces that may be made.
+    /// The namespaces that can be made.
     pub namespaces: Vec<String>,
-    /// A root of its own may be made.
+    /// A separate root can be made.
     pub root: bool,
-    /// What is missing, in words.
+    /// The unsupported parts, as text.
     pub missing: Vec<String>,
 }
 
@@ -138,38 +130,32 @@ impl Support {
     }
 }
 
-/// Why a process could not be confined. It must end then: part of the confinement may hold already.
+/// Why a process could not be confined. It must end then: some layers may be in force already.
 #[derive(Debug, thiserror::Error)]
 pub enum SandboxError {
-    /// The system does not allow what [`Policy::Require`] needs.
+    /// The system does not support what [`Policy::Require`] needs.
     #[error("this system does not allow a sandbox: {}", .missing.join("; "))]
-    Missing {
-        /// What is missing, in words.
-        missing: Vec<String>,
-    },
-    /// The process has threads already, which would stay outside.
+    Missing { missing: Vec<String> },
     #[error("the process has {0} threads, and only one can be confined")]
     Threads(usize),
-    /// A granted path, the library, or what it needs is not there or cannot be opened.
+    /// A granted path, the library, or a dependency does not exist or cannot be opened.
     #[error("{}: {source}", .path.display())]
     Path {
         /// As planned.
         path: PathBuf,
-        /// What the system said.
         source: std::io::Error,
     },
-    /// A step failed that no system should refuse.
+    /// A step failed that every system should allow.
     #[error("{step}: {source}")]
     Step {
-        /// What was done.
+        /// The attempted step.
         step: &'static str,
-        /// What the system said.
         source: std::io::Error,
     },
 }
 
 impl SandboxError {
-    /// Names the step that an error of the system ended.
+    /// Adds the step to an error of the system.
     #[cfg(target_os = "linux")]
     pub(crate) fn step(step: &'static str) -> impl Fn(rustix::io::Errno) -> Self {
         move |errno| Self::Step { step, source: errno.into() }

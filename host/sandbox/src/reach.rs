@@ -1,4 +1,4 @@
-//! What a process may reach beyond its own descriptors: one grant is one line of the configuration.
+//! Grants beyond a process's own descriptors: one grant is one line of the configuration.
 
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
@@ -7,46 +7,45 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-/// The most bytes of a Unix socket's path, without the zero that ends it.
 const MAX_SOCKET_PATH: usize = 107;
 
-/// One thing outside that a confined process may reach.
+/// One resource outside that a confined process may reach.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub enum Reach {
-    /// A file, or a folder and all below it, for reading.
+    /// Reading a file, or a folder and everything below it.
     Read(PathBuf),
-    /// A file, or a folder and all below it, for reading and writing: files and folders are made, renamed and removed there, and
-    /// files are locked and given a length. None is linked, gets another mode or owner, or is run.
+    /// Reading and writing a file, or a folder and everything below it: files and folders are made, renamed and removed
+    /// there, and files are locked and truncated. Linking, changing modes or owners, and executing are denied.
     Write(PathBuf),
-    /// Connections to the Unix socket at this path.
+    /// Connecting to the Unix socket at this path.
     Unix(PathBuf),
-    /// Connections to this address by TCP.
+    /// Connecting to this address by TCP.
     Tcp(SocketAddr),
 }
 
-/// Why a text is no grant.
+/// Why a text is not a grant.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ReachError {
-    /// It begins with no word that is known.
+    /// It begins with an unknown word.
     #[error("'{0}' is no reach: it begins with read:, write:, connect:unix: or connect:tcp:")]
     Kind(String),
-    /// The path is not one that names a single place whatever the working folder is.
+    /// The path is not absolute and plain.
     #[error("'{0}' is no reach: its path must be absolute, without '.' and '..', and not '/' itself")]
     Path(String),
-    /// No socket can have the path.
+    /// The path is too long for a socket.
     #[error("'{0}' is no reach: the path of a Unix socket has at most {MAX_SOCKET_PATH} bytes")]
     SocketPath(String),
-    /// Names are not looked up: whoever answers for a name would decide what is reached.
+    /// Host names are not resolved: whoever controls DNS would choose the target.
     #[error("'{0}' is no reach: the address is IP:PORT, such as 127.0.0.1:8443 or [::1]:8443, with a port above 0")]
     Address(String),
 }
 
-/// The path of a grant, if it names one place.
+/// The path of a grant, if it is plain.
 fn path(text: &str, grant: &str) -> Result<PathBuf, ReachError> {
     let path = Path::new(text);
     let plain = path.components().all(|part| matches!(part, Component::RootDir | Component::Normal(_)));
-    // `components` leaves out a `.` in the middle: the text must be what the components say.
+    // `components` drops a `.` in the middle, so the text is compared with the rebuilt path.
     let rebuilt: PathBuf = path.components().collect();
     if !path.is_absolute() || !plain || rebuilt.as_os_str().len() < 2 || text.contains("/./") || text.ends_with("/.") {
         return Err(ReachError::Path(grant.to_owned()));
@@ -105,7 +104,7 @@ impl fmt::Display for Reach {
 }
 
 impl Reach {
-    /// The grant in words for an operator: `may read /etc/acme`.
+    /// The grant as text for an operator: `may read /etc/acme`.
     #[must_use]
     pub fn words(&self) -> String {
         match self {
@@ -116,13 +115,12 @@ impl Reach {
         }
     }
 
-    /// Whether the grant is one of connections.
     #[must_use]
     pub fn is_connect(&self) -> bool {
         matches!(self, Self::Unix(_) | Self::Tcp(_))
     }
 
-    /// The file or folder that it grants, and whether for writing.
+    /// The granted file or folder, and whether for writing.
     #[must_use]
     pub fn files(&self) -> Option<(&Path, bool)> {
         match self {
@@ -132,19 +130,18 @@ impl Reach {
         }
     }
 
-    /// Whether the grants let a file be opened. The path is absolute and plain.
+    /// Whether the grants allow opening a file. The path is absolute and plain.
     #[must_use]
     pub fn opens(all: &[Self], path: &Path, writing: bool) -> bool {
         all.iter().filter_map(Self::files).any(|(granted, writes)| path.starts_with(granted) && (writes || !writing))
     }
 }
 
-/// An address as IPv4 if it is one written as IPv6.
 #[must_use]
 pub fn canonical(address: SocketAddr) -> SocketAddr {
     match address.ip().to_canonical() {
         IpAddr::V4(ip) => SocketAddr::new(IpAddr::V4(ip), address.port()),
-        // The scope of a link-local address stays.
+        // A link-local address keeps its scope.
         IpAddr::V6(_) => address,
     }
 }

@@ -1,4 +1,4 @@
-//! The loader's cache: which file has a library's name. glibc's format since 2.2, alone or behind the older one.
+//! The loader's cache, which maps library names to files. glibc's format since 2.2, alone or after the older one.
 
 use std::path::{Path, PathBuf};
 
@@ -7,29 +7,28 @@ use super::MAX_CACHE_BYTES;
 const MAGIC: &[u8] = b"glibc-ld.so.cache1.1";
 const OLD_MAGIC: &[u8] = b"ld.so-1.7.0";
 
-/// The header and one entry of either format, in bytes.
+/// The sizes of header and entry in either format, in bytes.
 const HEADER: usize = 48;
 const ENTRY: usize = 24;
 const OLD_HEADER: usize = 16;
 const OLD_ENTRY: usize = 12;
 
-/// The cache as it was read.
+/// The content of the cache.
 pub(super) struct Cache(Vec<u8>);
 
-/// A number in the processor's order of bytes, as the loader's own tool writes it.
+/// A number in native byte order, as ldconfig writes it.
 fn number(bytes: &[u8], at: usize) -> Option<usize> {
     let four: [u8; 4] = bytes.get(at..at.checked_add(4)?)?.try_into().ok()?;
     usize::try_from(u32::from_ne_bytes(four)).ok()
 }
 
-/// The text that begins there.
+/// The zero-terminated text at this offset.
 fn text(bytes: &[u8], at: usize) -> Option<&[u8]> {
     let rest = bytes.get(at..)?;
     Some(&rest[..rest.iter().position(|byte| *byte == 0)?])
 }
 
 impl Cache {
-    /// Reads the cache, if there is one that can be read.
     pub(super) fn open(path: &Path) -> Option<Self> {
         let len = std::fs::metadata(path).ok()?.len();
         if len > MAX_CACHE_BYTES {
@@ -47,7 +46,7 @@ impl Cache {
         bytes.starts_with(MAGIC).then_some(Self(bytes))
     }
 
-    /// The files of a name: several if they are for several kinds of processor.
+    /// The files of a library: several if they are for several kinds of processor.
     pub(super) fn paths(&self, name: &str) -> Vec<PathBuf> {
         let count = number(&self.0, MAGIC.len()).unwrap_or(0);
         let entries = self.0.get(HEADER..).unwrap_or_default().chunks_exact(ENTRY).take(count);

@@ -1,4 +1,4 @@
-//! What an ELF file says of the libraries that it needs.
+//! The libraries that an ELF file needs.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -9,10 +9,10 @@ use object::{Endianness, FileKind, ReadCache, ReadRef};
 
 use super::ClosureError;
 
-/// A kind of processor, as ELF numbers them, and the order of bytes.
+/// ELF's machine number, and whether the file is little-endian.
 pub(super) type Machine = (u16, bool);
 
-/// What a library needs.
+/// The entries of a library's dynamic section.
 pub(super) struct Needs {
     pub(super) machine: Machine,
     /// The loader, which libraries rarely name.
@@ -22,13 +22,9 @@ pub(super) struct Needs {
     pub(super) runpath: Option<String>,
 }
 
-/// Reads a library.
-///
-/// # Errors
-/// It cannot be read, or is no ELF file of 64 bits with a dynamic section.
 pub(super) fn read(path: &Path) -> Result<Needs, ClosureError> {
     let file = File::open(path).map_err(|source| ClosureError::Io { path: path.to_owned(), source })?;
-    // Some kilobytes of what may be hundreds of megabytes.
+    // Reads some kilobytes of possibly hundreds of megabytes.
     let file = ReadCache::new(file);
     let refuse = |reason: &str| ClosureError::NotALibrary { path: path.to_owned(), reason: reason.to_owned() };
     if !matches!(FileKind::parse(&file), Ok(FileKind::Elf64)) {
@@ -37,7 +33,7 @@ pub(super) fn read(path: &Path) -> Result<Needs, ClosureError> {
     needs(&file).map_err(|reason| refuse(&reason))?.ok_or_else(|| refuse("it has no dynamic section"))
 }
 
-/// What the file's dynamic section says, if it has one.
+/// Reads the file's dynamic section, if it has one.
 fn needs<'a>(bytes: impl ReadRef<'a>) -> Result<Option<Needs>, String> {
     let text = |error: object::Error| error.to_string();
     let header = FileHeader64::<Endianness>::parse(bytes).map_err(text)?;
@@ -57,7 +53,7 @@ fn needs<'a>(bytes: impl ReadRef<'a>) -> Result<Option<Needs>, String> {
     let value =
         |tag: u32| dynamic.iter().find(|entry| entry.tag32(endian) == Some(tag)).map(|entry| entry.d_val(endian));
     let (table, size) = (value(elf::DT_STRTAB).unwrap_or(0), value(elf::DT_STRSZ).unwrap_or(0));
-    // Where the table is in the file: asking for a segment's data would read all of the segment.
+    // Only its offset: asking for a segment's data would read the whole segment.
     let place = segments.iter().filter(|segment| segment.p_type(endian) == elf::PT_LOAD).find_map(|segment| {
         let within = table.checked_sub(segment.p_vaddr(endian)).filter(|within| *within < segment.p_filesz(endian))?;
         segment.p_offset(endian).checked_add(within)

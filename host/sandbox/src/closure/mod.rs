@@ -1,9 +1,9 @@
-//! The libraries that opening a library needs, found as the system's loader finds them.
+//! The libraries that a library needs, found as the system's loader finds them.
 //!
-//! The search is glibc's: RPATH of the library and of those that need it unless it has a RUNPATH, its RUNPATH, the loader's
-//! cache, the default folders. Where the loader would choose by the processor (`glibc-hwcaps`), all choices are found, so the
-//! result may be larger than what the loader opens, and is never smaller. `$ORIGIN` is replaced; folders with another name of
-//! the loader's (`$LIB`, `$PLATFORM`) are passed over. The environment has no part in it: a confined process starts without.
+//! The search is glibc's: RPATH of the library and of those that need it unless it has a RUNPATH, its RUNPATH, the
+//! loader's cache, the default folders. If the loader would choose by processor (`glibc-hwcaps`), all choices are
+//! included, so the result may be larger than what the loader opens, and is never smaller. `$ORIGIN` is replaced;
+//! folders with `$LIB` or `$PLATFORM` are skipped. The environment is ignored: a confined process starts without one.
 
 mod cache;
 mod elf;
@@ -13,46 +13,34 @@ use std::path::{Path, PathBuf};
 
 use elf::Needs;
 
-/// The loader's cache.
 const CACHE: &str = "/etc/ld.so.cache";
 
-/// Where the loader looks last. The first are those of systems with several architectures.
+/// The loader's last folders. The first two are those of multi-architecture systems.
 const DEFAULT_FOLDERS: [&str; 5] = ["/lib64", "/usr/lib64", "/lib", "/usr/lib", "/usr/local/lib"];
 
-/// The most libraries that one may need, over all.
+/// The most libraries in a closure.
 const MAX_LIBRARIES: usize = 512;
 
 /// The largest cache that is read, in bytes.
 const MAX_CACHE_BYTES: u64 = 64 << 20;
 
-/// Why a library's closure cannot be told.
+/// Why a library's closure cannot be determined.
 #[derive(Debug, thiserror::Error)]
 pub enum ClosureError {
     /// A file cannot be read.
     #[error("{}: {source}", .path.display())]
-    Io {
-        /// The file.
-        path: PathBuf,
-        /// What the system said.
-        source: std::io::Error,
-    },
-    /// A file is no library that this program's processor can run.
+    Io { path: PathBuf, source: std::io::Error },
+    /// A file is not a library for this program's processor.
     #[error("{} is no library: {reason}", .path.display())]
-    NotALibrary {
-        /// The file.
-        path: PathBuf,
-        /// What is wrong with it.
-        reason: String,
-    },
-    /// A needed library is nowhere.
+    NotALibrary { path: PathBuf, reason: String },
+    /// A needed library does not exist.
     #[error("{} needs the library '{needed}', which is not found", .by.display())]
     NotFound {
-        /// Its name.
         needed: String,
         /// The library that needs it.
         by: PathBuf,
     },
-    /// There is no end of them.
+    /// More than `MAX_LIBRARIES`.
     #[error("{} needs more than {MAX_LIBRARIES} libraries", .0.display())]
     TooMany(PathBuf),
 }
@@ -65,10 +53,10 @@ struct Found {
 }
 
 impl Found {
-    /// A library that another led to.
+    /// A library needed by another.
     fn new(path: PathBuf, needs: Needs, inherited: &[PathBuf]) -> Self {
         let mut rpath = Vec::new();
-        // A RUNPATH takes the place of its own RPATH.
+        // A RUNPATH disables the library's own RPATH.
         if needs.runpath.is_none() {
             rpath.extend(needs.rpath.iter().flat_map(|text| folders(text, &path)));
         }
@@ -76,7 +64,7 @@ impl Found {
         Self { path, needs, rpath }
     }
 
-    /// The folders that are searched for what it needs: with a RUNPATH none that it inherited.
+    /// The folders that are searched for its needs: with a RUNPATH none of the inherited ones.
     fn searched(&self) -> Vec<PathBuf> {
         match &self.needs.runpath {
             Some(text) => folders(text, &self.path),
@@ -85,11 +73,11 @@ impl Found {
     }
 }
 
-/// Everything but the library itself that opening it needs by path: the libraries that it needs, those that they need, and the
-/// loader's cache. The paths are those that the loader opens.
+/// All files that loading a library needs, except the library: its dependencies, theirs, and the loader's cache. The
+/// paths are those that the loader opens.
 ///
 /// # Errors
-/// A file that cannot be read or is no library, and a needed library that is nowhere.
+/// A file cannot be read or is not a library, or a needed library does not exist.
 pub fn library_closure(library: &Path) -> Result<Vec<PathBuf>, ClosureError> {
     let library =
         std::path::absolute(library).map_err(|source| ClosureError::Io { path: library.to_owned(), source })?;
@@ -97,7 +85,7 @@ pub fn library_closure(library: &Path) -> Result<Vec<PathBuf>, ClosureError> {
     let machine = first.machine;
     let cache = cache::Cache::open(Path::new(CACHE));
     let mut closure: BTreeSet<PathBuf> = first.interpreter.iter().cloned().collect();
-    // A name that was found once is not searched again, wherever the next library would look for it.
+    // A name that was found once is not searched again.
     let mut names = HashSet::new();
     let mut queue = VecDeque::from([Found::new(library.clone(), first, &[])]);
     while let Some(found) = queue.pop_front() {
@@ -132,7 +120,7 @@ pub fn library_closure(library: &Path) -> Result<Vec<PathBuf>, ClosureError> {
 fn folders(text: &str, library: &Path) -> Vec<PathBuf> {
     let origin = library.parent().unwrap_or(Path::new("/")).to_string_lossy();
     let replaced = text.split(':').map(|folder| folder.replace("${ORIGIN}", &origin).replace("$ORIGIN", &origin));
-    // One that is not absolute would depend on the working folder of whoever opens the library.
+    // A relative folder would depend on the working folder of the process.
     replaced.filter(|folder| folder.starts_with('/') && !folder.contains('$')).map(PathBuf::from).collect()
 }
 

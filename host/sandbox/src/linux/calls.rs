@@ -1,18 +1,17 @@
-//! System calls that are refused, by name and by what they are tried for.
+//! Denied system calls, by name and kind.
 
 use libc::c_long;
 
 use crate::denial::Kind;
 
-/// The name of a call that has none here: a call of another table, or newer than this list.
+/// The name of a call of another table, or newer than this list.
 const UNNAMED: &str = "unknown";
 
-/// Pairs of a number and its name.
 macro_rules! named {
     ($($call:ident)*) => { &[$((libc::$call, stringify!($call))),*] };
 }
 
-/// A kind, and the calls that try it.
+/// A kind and its calls.
 type Tried = (Kind, &'static [(c_long, &'static str)]);
 
 const TRIED: &[Tried] = &[
@@ -64,7 +63,7 @@ const TRIED: &[Tried] = &[
     ),
 ];
 
-/// The same in older forms that only this architecture has.
+/// Older calls that only this architecture has.
 #[cfg(target_arch = "x86_64")]
 const OLDER: &[Tried] = &[
     (
@@ -82,7 +81,7 @@ const OLDER: &[Tried] = &[
 #[cfg(not(target_arch = "x86_64"))]
 const OLDER: &[Tried] = &[];
 
-/// What a refused call tried, and its name.
+/// A denied call's kind and name.
 pub(super) fn named(call: i64) -> (Kind, &'static str) {
     let mut all = TRIED.iter().chain(OLDER).flat_map(|(kind, calls)| calls.iter().map(|one| (*kind, *one)));
     match all.find(|(_, (number, _))| *number == call) {
@@ -100,7 +99,7 @@ mod tests {
         assert_eq!(named(libc::SYS_openat), (Kind::Open, "openat"));
         assert_eq!(named(libc::SYS_clone), (Kind::Fork, "clone"));
         assert_eq!(named(libc::SYS_bpf), (Kind::Other, "bpf"));
-        // The table of x32, and numbers that no system has.
+        // The x32 table, and numbers that no system has.
         assert_eq!(named(0x4000_0000 | libc::SYS_openat), (Kind::Other, UNNAMED));
         assert_eq!(named(-1), (Kind::Other, UNNAMED));
     }

@@ -1,4 +1,4 @@
-//! How a confined process hands the host what the host needs to answer for it: one byte, and descriptors with it.
+//! Passes descriptors from a confined process to its host, with one byte.
 
 use std::fs::File;
 use std::io::{self, IoSlice, IoSliceMut};
@@ -10,27 +10,27 @@ use rustix::net::{
     recvmsg, sendmsg,
 };
 
-/// The byte of a process whose refused calls are told.
+/// The process forwards denied calls.
 const REPORTED: u8 = b'R';
-/// The same of one whose files a root of its own or Landlock bounds.
+/// The same, and its files are bounded by its root or by Landlock.
 const BOUNDED: u8 = b'B';
-/// The byte of a process that tells nothing.
+/// The process forwards nothing.
 const SILENT: u8 = b'-';
 
-/// What the host answers a confined process with.
+/// The host's descriptors for answering a confined process.
 #[derive(Debug)]
 pub struct Listener {
-    /// Tells the refused calls.
+    /// The seccomp listener.
     pub(super) notices: OwnedFd,
-    /// The process's memory, opened by itself: reading it needs no right over the process, also when it hides its memory.
+    /// The process's memory, opened by itself: reading it needs no privilege, even if the process is not dumpable.
     pub(super) memory: File,
-    /// The process, for copying its sockets.
+    /// A pidfd, for copying its sockets.
     pub(super) process: OwnedFd,
-    /// Whether a root of its own or Landlock bounds the files that it can open.
+    /// Whether its root or Landlock bounds the files that it can open.
     pub(super) bounded: bool,
 }
 
-/// Sends what the host needs, or that there is nothing.
+/// Sends the descriptors, or that there are none.
 pub(super) fn send(to: BorrowedFd<'_>, listener: Option<&Listener>) -> rustix::io::Result<()> {
     let (byte, descriptors) = match listener {
         None => (SILENT, Vec::new()),
@@ -48,10 +48,10 @@ pub(super) fn send(to: BorrowedFd<'_>, listener: Option<&Listener>) -> rustix::i
 }
 
 impl Listener {
-    /// Waits for what [`confine`](crate::confine) sends; `None` if the process tells of no calls.
+    /// Waits for the message of [`confine`](crate::confine); `None` if the process forwards no calls.
     ///
     /// # Errors
-    /// The process has gone, or sent something else.
+    /// The process has ended, or the message is invalid.
     pub fn receive(from: BorrowedFd<'_>) -> io::Result<Option<Self>> {
         let mut byte = [0];
         let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(3))];

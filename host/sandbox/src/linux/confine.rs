@@ -1,4 +1,4 @@
-//! Confines this process, layer by layer, while it has a single thread and has run no foreign code.
+//! Confines this process, layer by layer, while it has a single thread and has executed no foreign code.
 
 use std::fs::File;
 use std::io;
@@ -15,13 +15,13 @@ use super::{landlocked, namespaces, raw, rules};
 use crate::plan::{Enforced, Plan, Policy, SandboxError, Support};
 use crate::reach::Reach;
 
-/// Confines this process for ever, and sends the host over `notify` what a [`Listener`] receives there.
+/// Confines this process permanently, and sends the descriptors of a [`Listener`] over `notify`.
 ///
-/// It closes every descriptor but those of `keep` and `notify`, so nothing else that owns one may be used or dropped afterwards. The host
-/// finds out with [`probe`](crate::probe) what the system allows, and passes it on as `support`.
+/// It closes every descriptor except `keep` and `notify`, so an owner of another descriptor must not be used or dropped
+/// afterwards. The host determines `support` with [`probe`](crate::probe).
 ///
 /// # Errors
-/// [`Policy::Require`] cannot be satisfied, which is told before anything is done; or a step failed, after which the process must end.
+/// [`Policy::Require`] cannot be satisfied, which is checked first; or a step failed, after which the process must end.
 pub fn confine(
     plan: &Plan,
     support: &Support,
@@ -63,10 +63,10 @@ pub fn confine(
     Ok(enforced)
 }
 
-/// How much sooner than others the process is ended when memory runs out, from 0 to 1000.
+/// How much earlier than others the OOM killer ends the process, from 0 to 1000.
 const OOM_SCORE: &str = "500";
 
-/// What the process opens of itself for the host, before it can open nothing any more.
+/// Descriptors that the process opens for the host while it still can.
 struct Own {
     memory: File,
     process: OwnedFd,
@@ -81,24 +81,23 @@ impl Own {
     }
 }
 
-/// Whether the process is one thread: others would stay outside.
+/// Checks that the process has one thread: others would not be confined.
 fn single_thread() -> Result<(), SandboxError> {
     let path = "/proc/self/task";
     let threads = std::fs::read_dir(path).map_err(|source| SandboxError::Path { path: path.into(), source })?.count();
     if threads == 1 { Ok(()) } else { Err(SandboxError::Threads(threads)) }
 }
 
-/// Sets the limits.
 fn limit(plan: &Plan, enforced: &mut Enforced) -> Result<(), SandboxError> {
     let limits = &plan.limits;
     let mut set = |resource: Resource, most: u64, words: String| {
-        // No more than what the process was given, which it could not raise.
+        // At most the inherited limit, which the process cannot raise.
         let most = getrlimit(resource).maximum.map_or(most, |given| given.min(most));
         enforced.limits.push(words);
         setrlimit(resource, Rlimit { current: Some(most), maximum: Some(most) })
             .map_err(SandboxError::step("setting limits"))
     };
-    // With 1 a program that takes cores through a pipe is not started either; with 0 it is.
+    // 1 also disables programs that take cores through a pipe; 0 does not.
     if !plan.core {
         set(Resource::Core, 1, "no core".to_owned())?;
     }
@@ -107,18 +106,18 @@ fn limit(plan: &Plan, enforced: &mut Enforced) -> Result<(), SandboxError> {
         set(Resource::Fsize, bytes, format!("{bytes} bytes a file"))?;
     }
     if let Some(threads) = limits.threads {
-        // Elsewhere the system counts the threads of all processes of the user.
+        // Without a user namespace the kernel counts the threads of all processes of the user.
         if enforced.namespaces.iter().any(|name| name == "user") && !rustix::process::getuid().is_root() {
             set(Resource::Nproc, threads, format!("{threads} threads"))?;
         } else {
             enforced.missing.push("a limit of threads, which the system has for no root and no shared user".to_owned());
         }
     }
-    // Never nearer than it stands already, which the system does not allow.
+    // Never below the current value, which the kernel would not allow.
     let nice = limits.nice.clamp(0, 19).max(getpriority_process(None).unwrap_or(0));
     setpriority_process(None, nice).map_err(SandboxError::step("setting the priority"))?;
     enforced.limits.push(format!("nice {nice}"));
-    // When memory runs out, the system is to end this process and not the host.
+    // The OOM killer should end this process, not the host.
     match std::fs::write("/proc/self/oom_score_adj", OOM_SCORE) {
         Ok(()) => enforced.limits.push("the first to end when memory runs out".to_owned()),
         Err(_) => enforced.missing.push("being the first to end when memory runs out".to_owned()),
@@ -126,10 +125,10 @@ fn limit(plan: &Plan, enforced: &mut Enforced) -> Result<(), SandboxError> {
     Ok(())
 }
 
-/// Gives up what a user namespace, or root, can do.
+/// Drops the capabilities of a user namespace, or of root.
 fn drop_capabilities() -> Result<(), SandboxError> {
     let none = CapabilitySet::empty();
-    // A service unit may not let a process change what it has, where it has nothing.
+    // A service unit may forbid the call, even if there is nothing to drop.
     if capabilities(None).is_ok_and(|has| (has.effective | has.permitted | has.inheritable).is_empty()) {
         return Ok(());
     }
@@ -137,7 +136,7 @@ fn drop_capabilities() -> Result<(), SandboxError> {
         .map_err(SandboxError::step("giving up capabilities"))
 }
 
-/// Puts the filters on, and sends the host its part.
+/// Installs the filters, and sends the host its descriptors.
 fn filter(
     plan: &Plan,
     support: &Support,
@@ -168,7 +167,7 @@ fn filter(
     }
 }
 
-/// The compiler's instructions as the system's.
+/// Converts the compiler's instructions to libc's.
 fn converted(program: &[seccompiler::sock_filter]) -> Vec<libc::sock_filter> {
     program.iter().map(|one| libc::sock_filter { code: one.code, jt: one.jt, jf: one.jf, k: one.k }).collect()
 }

@@ -1,7 +1,7 @@
-//! Connections that the host makes for a confined process: to an address of its own copy, never waiting for one.
+//! Connections that the host makes for a confined process, without blocking, from its own copy of the address.
 //!
-//! To the server it is the host that connects: `SO_PEERCRED` names the host's process. What a process has registered with epoll
-//! before its connect is of the former socket, which is closed.
+//! The server sees the host as peer: `SO_PEERCRED` names the host's process. A process's epoll registrations before its
+//! connect belong to the former socket, which is closed.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
@@ -19,32 +19,32 @@ use super::options;
 use super::raw::{self, Answer};
 use crate::reach::Reach;
 
-/// The connections that are being made at a time for one process.
+/// The most pending connections of one process.
 const MAX_PENDING: usize = 64;
 
-/// How long a connection may take that the process waits for.
+/// The longest time of a blocking connect.
 const MAX_TIME: Duration = Duration::from_secs(120);
 
-/// How often a Unix socket whose queue is full is tried again, and whether the process still waits is asked.
+/// How often a Unix socket with a full queue is retried, and whether the process still waits is checked.
 pub(super) const RETRY: Duration = Duration::from_millis(20);
 
-/// A connection that is being made.
+/// A pending connection.
 struct Pending {
     id: u64,
-    /// The number of the process's descriptor.
+    /// The descriptor's number in the process.
     at: u32,
     socket: OwnedFd,
     address: Address,
-    /// The connect has begun, and the system tells its end; else it must be tried again.
+    /// Whether the connect is in progress; else it must be retried.
     begun: bool,
     until: Instant,
 }
 
-/// All connections that are being made for a process.
+/// All pending connections of a process.
 #[derive(Default)]
 pub(super) struct Connects(Vec<Pending>);
 
-/// Whether the grants let the process connect there.
+/// Whether the grants include this address.
 pub(super) fn granted(reach: &[Reach], address: &Address) -> bool {
     reach.iter().any(|reach| match (reach, address) {
         (Reach::Unix(granted), Address::Unix(path)) => granted == path,
@@ -53,7 +53,7 @@ pub(super) fn granted(reach: &[Reach], address: &Address) -> bool {
     })
 }
 
-/// Begins to connect a socket that does not wait.
+/// Starts to connect a non-blocking socket.
 fn begin(socket: BorrowedFd<'_>, address: &Address) -> rustix::io::Result<()> {
     match address {
         Address::Unix(path) => connect(socket, &SocketAddrUnix::new(path.as_path() as &Path)?),
@@ -103,7 +103,7 @@ impl Connects {
         if !fits {
             return Err(Errno::AFNOSUPPORT);
         }
-        // The address was made IPv4 if it is: so is the socket.
+        // The address is canonical IPv4 if it can be, so the socket is too.
         let domain = match &address {
             Address::Tcp(address) if address.is_ipv4() => AddressFamily::INET,
             _ => domain,
@@ -133,31 +133,30 @@ impl Connects {
         Ok(())
     }
 
-    /// What is to be waited for.
+    /// The descriptors to poll.
     pub(super) fn polled(&self) -> impl Iterator<Item = PollFd<'_>> {
         let begun = self.0.iter().filter(|pending| pending.begun);
         begun.map(|pending| PollFd::new(&pending.socket, PollFlags::OUT))
     }
 
-    /// Whether any is being made.
     pub(super) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Goes on with all.
+    /// Advances all of them.
     pub(super) fn advance(&mut self, listener: BorrowedFd<'_>) {
         self.0.retain(|pending| raw::still_waits(listener, pending.id) && !pending.advance(listener));
     }
 }
 
 impl Pending {
-    /// Whether it has been answered.
+    /// Returns whether it has been answered.
     fn advance(&self, listener: BorrowedFd<'_>) -> bool {
         let result = if self.begun { self.ended() } else { begin(self.socket.as_fd(), &self.address) };
         let answer = match result {
             Ok(()) => Answer::Done,
             Err(Errno::AGAIN | Errno::INPROGRESS) if Instant::now() < self.until => return false,
-            // As the system answers when a socket's own time limit is over.
+            // As the kernel answers when a socket's own timeout has passed.
             Err(Errno::AGAIN | Errno::INPROGRESS) if self.begun => Answer::Fail(libc::ETIMEDOUT),
             Err(Errno::AGAIN | Errno::INPROGRESS) => Answer::Fail(libc::EAGAIN),
             Err(error) => Answer::Fail(error.raw_os_error()),
@@ -166,7 +165,7 @@ impl Pending {
         true
     }
 
-    /// How a connect that has begun ended; [`Errno::AGAIN`] if it has not.
+    /// The result of a connect in progress; [`Errno::AGAIN`] if it is not finished.
     fn ended(&self) -> rustix::io::Result<()> {
         let none = rustix::time::Timespec { tv_sec: 0, tv_nsec: 0 };
         if rustix::event::poll(&mut [PollFd::new(&self.socket, PollFlags::OUT)], Some(&none))? == 0 {
@@ -176,13 +175,13 @@ impl Pending {
     }
 }
 
-/// How long the process waits for a connection: its own time limit for sending, as without a sandbox.
+/// How long the process waits for a connection: its own send timeout, as without a sandbox.
 fn wait_of(socket: &OwnedFd) -> Duration {
     let own = rustix::net::sockopt::socket_timeout(socket, rustix::net::sockopt::Timeout::Send).ok().flatten();
     own.map_or(MAX_TIME, |own| own.min(MAX_TIME))
 }
 
-/// Puts a socket into the process unless its connect failed, and answers.
+/// Installs a socket in the process unless its connect failed, and answers.
 fn finish(listener: BorrowedFd<'_>, id: u64, at: u32, socket: &OwnedFd, waits: bool, answer: Answer) {
     let mut answer = answer;
     if matches!(answer, Answer::Done | Answer::Fail(libc::EINPROGRESS)) {
@@ -193,6 +192,6 @@ fn finish(listener: BorrowedFd<'_>, id: u64, at: u32, socket: &OwnedFd, waits: b
             answer = Answer::Fail(libc::EBADF);
         }
     }
-    // Whoever has gone meanwhile needs no answer.
+    // If the process has gone, no answer is needed.
     let _ = raw::answer(listener, id, answer);
 }

@@ -1,4 +1,4 @@
-//! Which files a confined process may open, and which names it may ask about.
+//! The files that a confined process may open, and the names that it may query.
 
 use std::collections::HashSet;
 use std::ffi::OsString;
@@ -11,7 +11,7 @@ use rustix::fs::{Mode, OFlags, ResolveFlags, open, openat2};
 use crate::plan::Plan;
 use crate::reach::Reach;
 
-/// What the C library and Rust's look for by themselves, and do without: no attempts.
+/// Files that the C library and Rust's try to open and do not need; not counted as attempts.
 const PROBED: [&str; 14] = [
     "/etc/ld.so.cache",
     "/etc/ld.so.preload",
@@ -29,32 +29,31 @@ const PROBED: [&str; 14] = [
     "/sys/kernel/mm/transparent_hugepage/enabled",
 ];
 
-/// Where the loader looks for libraries, and asks whether the folders are there.
+/// The loader's folders, whose existence it checks.
 const LIBRARY_FOLDERS: [&str; 4] = ["/lib", "/lib64", "/usr/lib", "/usr/lib64"];
 
-/// What is to be done about a name.
+/// The decision about a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Verdict {
-    /// It was granted.
     Granted,
-    /// A library or the C library looks whether it is there: it is not, and that is no attempt.
+    /// The loader or the C library checks whether the file exists: it does not, and that is not counted.
     Absent,
-    /// It was not granted. Of libraries, a search goes on only if they are not there.
+    /// It was not granted. A search for a library goes on only if the file does not exist.
     Refused {
-        /// It is the name of a library.
+        /// Whether it is the name of a library.
         library: bool,
     },
 }
 
-/// What was granted of files.
+/// The granted files.
 pub(super) struct Files {
     libraries: HashSet<PathBuf>,
-    /// The names of the libraries without their folders: the loader looks for them in many.
+    /// The libraries' file names: the loader searches them in many folders.
     names: HashSet<OsString>,
     reach: Vec<Reach>,
 }
 
-/// An absolute path without `.` and `..`, by its text.
+/// An absolute path without `.` and `..`, without resolving links.
 pub(super) fn plain(path: &Path) -> PathBuf {
     let mut plain = PathBuf::from("/");
     for part in path.components() {
@@ -77,8 +76,8 @@ impl Files {
 
     /// Whether a plain path may be opened.
     pub(super) fn open(&self, path: &Path, flags: OFlags) -> Verdict {
-        // O_TMPFILE has the bit of O_DIRECTORY, which alone writes nothing; it is never without a mode that writes.
-        // To empty a file that is opened for reading: only the newer versions of Landlock bound that.
+        // O_TMPFILE includes the bit of O_DIRECTORY, which alone does not write, and always comes with a writing mode.
+        // O_TRUNC with read access: only newer versions of Landlock bound it.
         if flags.contains(OFlags::TRUNC) && !flags.intersects(OFlags::WRONLY | OFlags::RDWR) {
             return Verdict::Refused { library: false };
         }
@@ -89,13 +88,13 @@ impl Files {
         if writing { Verdict::Refused { library: false } } else { self.outside(path) }
     }
 
-    /// Whether a plain path may be asked about. The folders above what was granted are no secret.
+    /// Whether a plain path may be queried. The folders above granted files are no secret.
     pub(super) fn ask(&self, path: &Path) -> Verdict {
         let above = |granted: &Path| granted.starts_with(path);
         let granted = self.libraries.iter().any(|library| above(library))
             || self.reach.iter().filter_map(Reach::files).any(|(folder, _)| above(folder))
             || Reach::opens(&self.reach, path, false);
-        // But not beside the loader's cache, which stands among the system's settings.
+        // But not beside the loader's cache, which is in /etc.
         let beside = |library: &PathBuf| {
             let folder = library.parent().filter(|folder| folder.parent().is_some() && *folder != Path::new("/etc"));
             folder.is_some_and(|folder| path.starts_with(folder))
@@ -115,14 +114,14 @@ impl Files {
         let probed = PROBED.iter().any(|probed| path == Path::new(probed))
             || text.starts_with(b"/etc/ld-musl-")
             || path.starts_with("/sys/fs/cgroup");
-        // The loader asks whether a folder of libraries for newer processors is there.
+        // The loader checks folders of libraries for newer processors.
         if probed || self.names.contains(name) || path.components().any(|part| part.as_os_str() == "glibc-hwcaps") {
             return Verdict::Absent;
         }
         Verdict::Refused { library: name.as_encoded_bytes().windows(3).any(|part| part == b".so") }
     }
 
-    /// Opens a granted file for a process that no other layer bounds: what is opened is what was checked.
+    /// Opens a granted file for a process that no other layer bounds: the checked file is the opened one.
     pub(super) fn open_for(&self, path: &Path, flags: OFlags, mode: Mode) -> rustix::io::Result<OwnedFd> {
         let known = OFlags::RWMODE
             | OFlags::CREATE
@@ -131,7 +130,7 @@ impl Files {
             | OFlags::APPEND
             | OFlags::DIRECTORY
             | OFlags::NOFOLLOW;
-        // A pipe that nobody reads must not hold up the host.
+        // A FIFO without a reader must not block the host.
         let flags = (flags & known) | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
         if self.libraries.contains(path) {
             return open(path, flags, mode);

@@ -1,4 +1,4 @@
-//! Landlock: files and folders that were granted, no connection, no signal to others.
+//! Landlock: granted files and folders, no connections, no signals to other processes.
 
 use std::path::Path;
 
@@ -9,16 +9,16 @@ use landlock::{
 
 use crate::plan::{Plan, SandboxError};
 
-/// The newest rights that are asked for. An older system holds fewer.
+/// The newest requested rights. An older kernel enforces fewer.
 const NEWEST: ABI = ABI::V6;
 
-/// What may be done in a folder that may be written: no device, no socket, no symbolic link is made there and nothing is run.
+/// The rights in a writable folder: no devices, sockets or symbolic links are made there and nothing is executed.
 fn writing() -> BitFlags<AccessFs> {
     use AccessFs::*;
     ReadFile | ReadDir | WriteFile | Truncate | MakeReg | MakeDir | RemoveFile | RemoveDir | Refer
 }
 
-/// Puts the rules on this thread for ever; the version of Landlock's interface that holds, 0 without.
+/// Applies the rules to this thread permanently. Returns the enforced Landlock ABI version, 0 without.
 pub(super) fn restrict(plan: &Plan) -> Result<u32, SandboxError> {
     let mut rules = create().map_err(step)?;
     for library in std::iter::once(&plan.library).chain(&plan.closure) {
@@ -44,7 +44,6 @@ fn create() -> Result<RulesetCreated, RulesetError> {
         .create()
 }
 
-/// Adds a rule for a path.
 fn allow(rules: RulesetCreated, path: &Path, mut rights: BitFlags<AccessFs>) -> Result<RulesetCreated, SandboxError> {
     let error = |source| SandboxError::Path { path: path.to_owned(), source };
     if !std::fs::metadata(path).map_err(error)?.is_dir() {

@@ -1,4 +1,5 @@
-//! Reading what a waiting call of the confined process points to. Whoever reads checks that the call still waits before it uses this.
+//! Reads the arguments of a waiting call from the confined process's memory. The reader must check that the call still
+//! waits before it uses them.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -7,13 +8,13 @@ use std::os::unix::ffi::OsStringExt;
 use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 
-/// The most bytes of a path, with the zero that ends it.
+/// The most bytes of a path, with the terminating zero.
 const MAX_PATH: usize = 4096;
 
-/// The most bytes of an address of a socket.
+/// The most bytes of a socket address.
 const MAX_ADDRESS: usize = 128;
 
-/// Reads up to a number of bytes; fewer where the memory ends.
+/// Reads up to `most` bytes; fewer at the end of a mapping.
 fn read(memory: &File, at: u64, most: usize) -> Option<Vec<u8>> {
     let mut bytes = vec![0; most];
     let mut len = 0;
@@ -29,7 +30,6 @@ fn read(memory: &File, at: u64, most: usize) -> Option<Vec<u8>> {
     (len > 0).then_some(bytes)
 }
 
-/// A path; `None` if there is none.
 pub(super) fn path(memory: &File, at: u64) -> Option<PathBuf> {
     let mut bytes = read(memory, at, MAX_PATH)?;
     let end = bytes.iter().position(|byte| *byte == 0)?;
@@ -37,14 +37,13 @@ pub(super) fn path(memory: &File, at: u64) -> Option<PathBuf> {
     Some(PathBuf::from(OsString::from_vec(bytes)))
 }
 
-/// An address of a socket.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Address {
     Unix(PathBuf),
-    /// A Unix address that is no path.
+    /// A Unix address that is not a path.
     Abstract(Vec<u8>),
     Tcp(SocketAddr),
-    /// Of a family that nothing is granted in.
+    /// An unsupported address family.
     Other(u16),
 }
 
@@ -66,7 +65,7 @@ pub(super) fn address(memory: &File, at: u64, len: u64) -> Option<Address> {
     if bytes.len() < len { None } else { parse(&bytes) }
 }
 
-/// An address as the system has it in memory.
+/// Parses a `sockaddr`.
 fn parse(bytes: &[u8]) -> Option<Address> {
     let family = u16::from_ne_bytes(bytes.get(..2)?.try_into().ok()?);
     let port = || Some(u16::from_be_bytes(bytes.get(2..4)?.try_into().ok()?));

@@ -1,4 +1,4 @@
-//! The layers as Linux has them.
+//! The layers on Linux.
 
 mod calls;
 mod channel;

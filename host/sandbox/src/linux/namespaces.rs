@@ -1,4 +1,4 @@
-//! Namespaces of the process's own, and a root with nothing in it but what was granted.
+//! Namespaces of the process, and a root that contains only granted files.
 
 use std::fs::{self, DirBuilder, File};
 use std::io;
@@ -16,7 +16,7 @@ use super::raw::{self, Locks};
 use crate::plan::{Plan, SandboxError, Support};
 use crate::reach::Reach;
 
-/// Names of namespaces as they are told, and the flags that make them. No namespace of processes: threads cannot be made in it.
+/// Names of namespaces in reports, and their flags. No pid namespace: it does not allow threads in the calling process.
 pub(super) const NAMESPACES: [(&str, UnshareFlags); 4] = [
     ("user", UnshareFlags::NEWUSER),
     ("mount", UnshareFlags::NEWNS),
@@ -24,16 +24,16 @@ pub(super) const NAMESPACES: [(&str, UnshareFlags); 4] = [
     ("ipc", UnshareFlags::NEWIPC),
 ];
 
-/// Folders that most systems have, one of which the new root is built over: it is hidden in this process only.
+/// Folders that most systems have. The new root is mounted over one of them, which hides it in this process only.
 pub(super) const BASES: [&str; 4] = ["/tmp", "/run", "/var", "/mnt"];
 
-/// What the new root may hold beside mounts: folders and empty files that are mounted over.
+/// The root holds only mount points: folders and empty files.
 pub(super) const ROOT_OPTIONS: &std::ffi::CStr = c"size=1m,nr_inodes=8192,mode=755";
 
-/// Where the former root stands until all is mounted.
+/// The mount point of the former root until all is mounted.
 const FORMER: &str = "former-root";
 
-/// Enters those namespaces that the system allows; the process keeps its user in them.
+/// Enters the supported namespaces; the process keeps its user id.
 pub(super) fn enter(support: &Support) -> Result<Vec<String>, SandboxError> {
     let step = SandboxError::step("making namespaces");
     let (user, group) = (geteuid().as_raw(), getegid().as_raw());
@@ -52,16 +52,16 @@ pub(super) fn enter(support: &Support) -> Result<Vec<String>, SandboxError> {
     Ok(wanted.map(|(name, _)| (*name).to_owned()).collect())
 }
 
-/// Writes one of the process's files, which takes a single write.
+/// Writes one of the process's files, in a single write.
 fn write(path: &str, text: &str) -> Result<(), SandboxError> {
     fs::write(path, text).map_err(|source| SandboxError::Path { path: path.into(), source })
 }
 
-/// Replaces the root. All that is in the new one is read-only but the folders that may be written; no program can be run there,
-/// and no file is a device.
+/// Replaces the root. Everything is read-only except granted folders, no program can be executed, and no file is a
+/// device.
 pub(super) fn replace_root(plan: &Plan) -> Result<(), SandboxError> {
     let base = BASES.iter().find(|path| Path::new(path).is_dir()).ok_or_else(no_base)?;
-    // The sources are told by the names that they have now, and mounted later, when these lie below the former root.
+    // The sources are resolved by their present names, and mounted later from below the former root.
     let sources = sources(plan)?;
     let step = SandboxError::step("making a root");
     let private = MountPropagationFlags::PRIVATE | MountPropagationFlags::REC;
@@ -92,13 +92,13 @@ fn no_base() -> SandboxError {
 
 /// One file or folder of the new root.
 struct Source {
-    /// Where it is to be.
+    /// Its path in the new root.
     path: PathBuf,
-    /// Where it is, without symbolic links.
+    /// Its present path, without symbolic links.
     real: PathBuf,
     folder: bool,
     writes: bool,
-    /// Libraries are mapped to be run; what was granted is data.
+    /// Libraries are mapped executable; granted files are data.
     runs: bool,
 }
 
@@ -111,7 +111,7 @@ fn sources(plan: &Plan) -> Result<Vec<Source>, SandboxError> {
         let error = |source| SandboxError::Path { path: path.to_owned(), source };
         let real = path.canonicalize().map_err(error)?;
         let folder = fs::metadata(&real).map_err(error)?.is_dir();
-        // Grants add up: what may be read in a folder that may be written may be written.
+        // Grants add up: a readable path in a writable folder is writable.
         let writes = writes || (!runs && Reach::opens(&plan.reach, path, true));
         all.push(Source { path: plain(path), real, folder, writes, runs });
     }
@@ -125,7 +125,7 @@ impl Source {
         let from = Path::new("/").join(FORMER).join(self.real.strip_prefix("/").unwrap_or(&self.real));
         let parent = self.path.parent().unwrap_or(Path::new("/"));
         DirBuilder::new().mode(0o755).recursive(true).create(parent)?;
-        // Below a folder that is mounted already, the place is there.
+        // Below a mounted folder, the mount point exists.
         if self.folder && !self.path.is_dir() {
             DirBuilder::new().mode(0o755).create(&self.path)?;
         } else if !self.folder && !self.path.exists() {

@@ -1,4 +1,5 @@
-//! The host's side of a confined process: a thread that refuses and counts what the process may not do, and does for it what it may.
+//! The host's side of a confined process: a thread that denies and counts forbidden calls, and executes permitted ones
+//! for the process.
 
 use std::collections::HashSet;
 use std::ffi::OsString;
@@ -22,10 +23,10 @@ use crate::denial::{Denial, Denials, Event, FLOOD, Kind};
 use crate::plan::Plan;
 use crate::reach::Reach;
 
-/// The most names of refused libraries that are remembered; of further ones each look is told.
+/// How many names of denied libraries are remembered; each search for further ones is reported.
 const MAX_SEARCHED: usize = 64;
 
-/// Hears of a confined process. It is called by the notifier's thread, which answers nothing meanwhile: it must not wait.
+/// Receives reports about a confined process. It runs on the notifier's thread and must not block.
 pub type Watch = Box<dyn FnMut(Event<'_>) + Send>;
 
 /// The thread that answers a confined process. It ends with the process, and when this is dropped.
@@ -38,9 +39,6 @@ pub struct Notifier {
 
 impl Notifier {
     /// Answers the process that sent a listener, by the grants of its plan.
-    ///
-    /// # Errors
-    /// The system has no thread or descriptor left.
     pub fn start(listener: Listener, plan: &Plan, watch: Watch) -> std::io::Result<Self> {
         let denials = Arc::new(Mutex::new(Denials::default()));
         let stop = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
@@ -61,7 +59,6 @@ impl Notifier {
         Ok(Self { denials, stop, thread: Some(thread) })
     }
 
-    /// What the process was refused so far.
     #[must_use]
     pub fn denials(&self) -> Denials {
         self.denials.lock().unwrap_or_else(PoisonError::into_inner).clone()
@@ -69,7 +66,7 @@ impl Notifier {
 }
 
 impl Drop for Notifier {
-    /// A process that lives on finds that no call is answered any more: each fails as one that does not exist.
+    /// A process that lives on gets ENOSYS for each forwarded call.
     fn drop(&mut self) {
         let _ = rustix::io::write(&self.stop, &1u64.to_ne_bytes());
         if let Some(thread) = self.thread.take() {
@@ -78,17 +75,17 @@ impl Drop for Notifier {
     }
 }
 
-/// A call that is refused counts for so many that are done: these are what the process is for.
+/// A denied call counts as much as this many permitted ones.
 const REFUSAL: u32 = 5;
 
-/// The calls of the running second that were told.
+/// The forwarded calls of the current second.
 struct Second {
     began: Instant,
     weight: u32,
 }
 
 impl Second {
-    /// Counts one; whether with it they become a flood.
+    /// Counts a call. Returns whether it completes a flood.
     fn add(&mut self, is_refused: bool) -> bool {
         if self.began.elapsed() >= Duration::from_secs(1) {
             (self.began, self.weight) = (Instant::now(), 0);
@@ -99,7 +96,6 @@ impl Second {
     }
 }
 
-/// What a call is answered with, and what is counted.
 enum Decision {
     Answer(Answer),
     /// It is answered later, or was already.
@@ -116,7 +112,6 @@ impl Decision {
     }
 }
 
-/// The thread's own.
 struct Answering {
     listener: Listener,
     files: Files,
@@ -127,7 +122,7 @@ struct Answering {
     denials: Arc<Mutex<Denials>>,
     watch: Watch,
     second: Second,
-    /// The names of libraries that were refused.
+    /// The names of denied libraries.
     searched: HashSet<OsString>,
 }
 
@@ -139,7 +134,7 @@ impl Answering {
                 Err(rustix::io::Errno::INTR) => continue,
                 Err(_) => return,
             };
-            // The other end of the listener has gone with the process's last thread.
+            // The listener's other end is closed with the process's last thread.
             if !stop.is_empty()
                 || (notices.intersects(PollFlags::HUP | PollFlags::ERR) && !notices.contains(PollFlags::IN))
             {
@@ -154,7 +149,7 @@ impl Answering {
         }
     }
 
-    /// Waits for a notice, the end, or a connection; what is ready of the first two.
+    /// Waits for a notification, the end, or a connection. Returns the events of the first two.
     fn wait(&self, stopped: &OwnedFd) -> rustix::io::Result<(PollFlags, PollFlags)> {
         let mut polled = vec![PollFd::new(&self.listener.notices, PollFlags::IN), PollFd::new(stopped, PollFlags::IN)];
         polled.extend(self.connects.polled());
@@ -170,7 +165,7 @@ impl Answering {
             Decision::Later => None,
             Decision::Answer(answer) => Some(answer),
             Decision::Refuse { argument, error } => {
-                // Counted before the answer: whoever is refused finds it counted.
+                // Counted before the answer, so that the process finds it counted.
                 self.count(notice.call, &argument);
                 Some(Answer::Fail(error))
             }
@@ -179,7 +174,7 @@ impl Answering {
             (self.watch)(Event::Flood);
         }
         let Some(answer) = answer else { return };
-        // Whoever has gone meanwhile needs no answer.
+        // If the process has gone, no answer is needed.
         let _ = raw::answer(self.listener.notices.as_fd(), notice.id, answer);
     }
 
@@ -207,20 +202,20 @@ impl Answering {
         Decision::refuse(self.argument(notice))
     }
 
-    /// The path at an argument, if the call still waits: what was read before is then the process's own.
+    /// The path at an argument, if the call still waits, so that the memory read was the caller's.
     fn path(&self, notice: &Notice, argument: usize) -> Option<PathBuf> {
         let path = memory::path(&self.listener.memory, notice.args[argument])?;
         raw::still_waits(self.listener.notices.as_fd(), notice.id).then_some(path)
     }
 
-    /// Whether a call names its file by a folder, and where its path is among the arguments.
+    /// Whether a call has a folder descriptor, and the index of its path argument.
     fn names(call: i64) -> (Option<usize>, usize) {
         let by_folder =
             [libc::SYS_openat, libc::SYS_newfstatat, libc::SYS_statx, libc::SYS_faccessat, libc::SYS_readlinkat];
         if by_folder.contains(&call) { (Some(0), 1) } else { (None, 0) }
     }
 
-    /// Whether a path is one below an open folder. The process's working folder is `/`.
+    /// Whether a path is relative to an open folder. The process's working folder is `/`.
     fn is_below_folder(notice: &Notice, folder: Option<usize>, path: &Path) -> bool {
         // Only the lower half of the argument is the descriptor.
         let at = folder.map(|folder| notice.args[folder] as u32 as i32);
@@ -232,14 +227,14 @@ impl Answering {
         let Some(path) = self.path(notice, at) else { return Decision::Answer(Answer::Fail(libc::EFAULT)) };
         let flags = OFlags::from_bits_retain(notice.args[at + 1] as u32);
         let mode = notice.args[at + 2] as u32;
-        // A program that runs as the host's user, whoever starts it, is no file that a grant means.
+        // A set-user-id program of the host's user is never covered by a grant.
         if (flags.contains(OFlags::CREATE) || flags.contains(OFlags::TMPFILE))
             && mode & rules::SET_ID.unsigned_abs() != 0
         {
             return Decision::refuse(path.display().to_string());
         }
         if Self::is_below_folder(notice, folder, &path) {
-            // The folder was opened within what was granted; what is below it, the other layers bound.
+            // The folder was opened within the grants; the other layers bound paths below it.
             let plain = path
                 .components()
                 .all(|part| matches!(part, std::path::Component::Normal(_) | std::path::Component::CurDir));
@@ -257,7 +252,7 @@ impl Answering {
         }
     }
 
-    /// Opens a file in the process's place.
+    /// Opens a file for the process.
     fn open_for(&self, notice: &Notice, path: &Path, flags: OFlags, mode: Mode) -> Decision {
         let opened = self.files.open_for(path, flags, mode & Mode::from_raw_mode(0o777));
         match opened.map(|file| raw::put(self.listener.notices.as_fd(), notice.id, file.as_fd(), None)) {
@@ -267,8 +262,8 @@ impl Answering {
         }
     }
 
-    /// Only without a root of its own: there, such calls are not told. Landlock does not bound them, so a process that changes the
-    /// path meanwhile learns whether a file exists and how large it is, and no more.
+    /// Only without a root of its own: with one, such calls are not forwarded. Landlock does not bound them, so a
+    /// process that changes the path meanwhile learns only whether a file exists and its size.
     fn ask(&mut self, notice: &Notice) -> Decision {
         if notice.call == libc::SYS_fstatfs {
             return Decision::Answer(Answer::Continue);
@@ -296,7 +291,7 @@ impl Answering {
             Verdict::Granted | Verdict::Absent => Decision::Answer(Answer::Fail(libc::ENOENT)),
             Verdict::Refused { library: false } => Decision::refuse(argument),
             Verdict::Refused { library: true } => {
-                // The loader looks for a library in dozens of folders: that is one attempt.
+                // The loader searches a library in dozens of folders; that counts once.
                 let name = path.file_name().unwrap_or_default();
                 if self.searched.contains(name) {
                     return Decision::Answer(Answer::Fail(libc::ENOENT));
@@ -309,8 +304,8 @@ impl Answering {
         }
     }
 
-    /// Sets the length of a file in a folder that may be written, by the host's own copy of the descriptor. Memory that is shared with
-    /// the host is a file without a name, and keeps its length.
+    /// Truncates a file in a writable folder, by the host's own copy of the descriptor. Memory shared with the host is
+    /// a file without a name, and keeps its length.
     fn truncate(&self, notice: &Notice) -> Decision {
         let [descriptor, len, ..] = notice.args;
         // Only the lower half of the argument is the descriptor.
@@ -353,7 +348,7 @@ impl Answering {
         }
     }
 
-    /// What a refused call was about, in words.
+    /// The argument of a denied call, as text.
     fn argument(&self, notice: &Notice) -> String {
         let [first, second, ..] = notice.args;
         // Descriptors, processes and commands are the lower half of an argument.

@@ -1,4 +1,4 @@
-//! The options of a socket that a connection made by the host takes over.
+//! Socket options that a connection made by the host copies.
 
 use std::os::fd::BorrowedFd;
 
@@ -23,7 +23,7 @@ pub(super) const COPIED: &[(c_int, c_int)] = &[
     (libc::IPPROTO_TCP, libc::TCP_USER_TIMEOUT),
 ];
 
-/// Sets on one socket what another has set. What the new one refuses stays as it is there: options ask, they do not bound.
+/// Copies the options of one socket to another. Options that the new one refuses are skipped: they are no restrictions.
 pub(super) fn copy(from: BorrowedFd<'_>, to: BorrowedFd<'_>) {
     for (level, name) in COPIED {
         let (Some(mut value), Some(new)) = (raw::option(from, *level, *name), raw::option(to, *level, *name)) else {
@@ -32,7 +32,7 @@ pub(super) fn copy(from: BorrowedFd<'_>, to: BorrowedFd<'_>) {
         if value == new {
             continue;
         }
-        // The system tells twice the size of a buffer that was set.
+        // The kernel reports twice the buffer size that was set.
         if *level == libc::SOL_SOCKET && [libc::SO_RCVBUF, libc::SO_SNDBUF].contains(name) {
             let Ok(bytes) = <[u8; 4]>::try_from(value.as_slice()) else { continue };
             value = (i32::from_ne_bytes(bytes) / 2).to_ne_bytes().to_vec();

@@ -1,4 +1,4 @@
-//! What this system allows: tried in a child process, which takes all of it along when it ends.
+//! Detects what this system supports, in a child process that ends afterwards.
 #![allow(unsafe_code)]
 
 use std::ffi::CString;
@@ -8,7 +8,7 @@ use libc::{c_int, c_ulong, c_void};
 use super::{namespaces, raw};
 use crate::plan::{Layer, Support};
 
-/// The parts that the child tries, each a bit of its exit status.
+/// The results of the child, each a bit of its exit status.
 const USER: c_int = 1;
 const MOUNT: c_int = 2;
 const NET: c_int = 4;
@@ -17,17 +17,18 @@ const ROOT: c_int = 16;
 const SECCOMP: c_int = 32;
 const NOTIFICATIONS: c_int = 64;
 
-/// The instruction that allows every system call.
+/// The BPF instruction that allows every system call.
 const ALLOW: libc::sock_filter = libc::sock_filter { code: 6, jt: 0, jf: 0, k: libc::SECCOMP_RET_ALLOW };
 
-/// What the child needs, made before it: it may not allocate, since another thread may have held the allocator's lock.
+/// Prepared before the fork: the child may not allocate, since another thread may hold the allocator's lock.
 struct Prepared {
     user: [(CString, CString); 3],
     bases: Vec<CString>,
     program: libc::sock_fprog,
 }
 
-/// Finds out what this system, container or service unit allows. It starts a child process, which changes nothing outside itself.
+/// Detects what this system, container or service unit allows. It starts a child process, which changes nothing outside
+/// itself.
 #[must_use]
 pub fn probe() -> Support {
     let mut allow = ALLOW;
@@ -42,7 +43,7 @@ pub fn probe() -> Support {
         bases: namespaces::BASES.iter().map(|base| text((*base).into())).collect(),
         program: libc::sock_fprog { len: 1, filter: &raw mut allow },
     };
-    // Each in a child of its own: a service unit may kill whoever makes a call that it does not allow.
+    // Each in its own child: a service unit may kill a process for a forbidden call.
     let bits = in_child(|| attempt(&prepared)) | in_child(|| filters(&prepared.program));
     let landlock = in_child(|| c_int::try_from(raw::landlock_abi()).unwrap_or(c_int::MAX).min(c_int::from(u8::MAX)));
     let has = |bit: c_int| bits & bit != 0;
@@ -58,12 +59,11 @@ pub fn probe() -> Support {
     })
 }
 
-/// Whether there are filters for this processor.
 fn filters_compile() -> bool {
     seccompiler::TargetArch::try_from(std::env::consts::ARCH).is_ok()
 }
 
-/// What is left without some layers.
+/// The support without some layers.
 pub(super) fn reduced(support: &Support, without: &[Layer]) -> Support {
     let mut left = support.clone();
     for layer in without {
@@ -84,7 +84,7 @@ pub(super) fn reduced(support: &Support, without: &[Layer]) -> Support {
     described(left)
 }
 
-/// Says what is missing.
+/// Adds the texts about missing parts.
 fn described(mut support: Support) -> Support {
     let mut missing = Vec::new();
     if !support.seccomp {
@@ -108,7 +108,7 @@ fn described(mut support: Support) -> Support {
     support
 }
 
-/// Runs a function in a child process; its result, 0 if the child did not end by itself.
+/// Runs a function in a child process. Returns its result, 0 if the child was killed.
 fn in_child(run: impl FnOnce() -> c_int) -> c_int {
     // SAFETY: the child makes system calls only, until it ends by one: it allocates nothing, takes no lock and runs no handler.
     let child = unsafe { libc::fork() };
@@ -132,14 +132,14 @@ fn in_child(run: impl FnOnce() -> c_int) -> c_int {
     }
 }
 
-/// What the child does with namespaces.
+/// The child's tests of namespaces.
 fn attempt(prepared: &Prepared) -> c_int {
     let mut bits = 0;
     // SAFETY: system calls on integers, and on strings that end with a zero and outlive them.
     unsafe {
         if libc::unshare(libc::CLONE_NEWUSER) == 0 {
             if !prepared.user.iter().all(|(path, text)| write_file(path, text)) {
-                // The process itself would be left without its user.
+                // The process would have no user mapping.
                 return 0;
             }
             bits |= USER;
@@ -157,13 +157,12 @@ fn attempt(prepared: &Prepared) -> c_int {
             }
         }
     }
-    // What they permit must be given up again.
+    // The capabilities gained must be dropped again.
     if bits != 0 && !gives_up_capabilities() { 0 } else { bits }
 }
 
-/// Gives up all capabilities.
 fn gives_up_capabilities() -> bool {
-    // The version of the interface with 64 bits, and the process itself; then twice three words without a bit.
+    // The 64-bit version of the interface, and pid 0; then two empty sets.
     let (header, none): ([u32; 2], [u32; 6]) = ([0x2008_0522, 0], [0; 6]);
     // SAFETY: both have the lengths that this version of the interface reads.
     unsafe { libc::syscall(libc::SYS_capset, header.as_ptr(), none.as_ptr()) == 0 }
@@ -185,7 +184,7 @@ unsafe fn write_file(path: &CString, text: &CString) -> bool {
     }
 }
 
-/// Whether a root can be made: a file system of its own that is locked, and becomes the root.
+/// Whether a root can be made: a tmpfs is mounted, locked, and becomes the root.
 ///
 /// # Safety
 /// It only makes system calls.
@@ -211,7 +210,7 @@ unsafe fn root(bases: &[CString]) -> bool {
     }
 }
 
-/// Whether filters can be put on, and whether they may tell of calls.
+/// Whether filters can be installed, and whether they can forward calls.
 fn filters(program: &libc::sock_fprog) -> c_int {
     let mode = libc::SECCOMP_SET_MODE_FILTER;
     // SAFETY: system calls on integers, and on a program of one instruction that outlives them.

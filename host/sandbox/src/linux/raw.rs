@@ -1,5 +1,5 @@
-//! System calls that have no safe wrapper: filters and their notifications, closing ranges of descriptors, flags of mounts,
-//! options of sockets as bytes.
+//! System calls without a safe wrapper: seccomp filters and notifications, close_range, mount flags, raw socket
+//! options.
 #![allow(unsafe_code)]
 
 use std::ffi::CString;
@@ -11,39 +11,36 @@ use std::{mem, ptr};
 
 use libc::{c_int, c_uint, c_ulong, c_void};
 
-/// One refused or asked system call of the confined process.
+/// A forwarded system call of the confined process.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Notice {
-    /// Names it in answers.
+    /// Identifies it in answers.
     pub(crate) id: u64,
-    /// The system call's number.
     pub(crate) call: i64,
-    /// Its arguments as they were in the registers.
+    /// Its arguments, from the registers.
     pub(crate) args: [u64; 6],
 }
 
-/// How a system call is answered.
+/// The answer to a system call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Answer {
-    /// It returns 0.
     Done,
-    /// It fails with this error of the system.
+    /// It fails with this errno.
     Fail(i32),
-    /// The system does it. The process can change what its pointers point to meanwhile: only where another layer bounds it.
+    /// The kernel executes it. The process can change the pointed-to memory meanwhile, so another layer must bound the
+    /// call.
     Continue,
 }
 
-/// A C function's result: -1 means that `errno` says why.
 fn checked(result: c_int) -> io::Result<c_int> {
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) }
 }
 
-/// A system call's result.
 fn checked_long(result: libc::c_long) -> io::Result<libc::c_long> {
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) }
 }
 
-/// Closes every descriptor but those kept.
+/// Closes every descriptor except these.
 pub(crate) fn close_others(keep: &[RawFd]) -> io::Result<()> {
     let mut keep: Vec<c_uint> = keep.iter().filter_map(|descriptor| c_uint::try_from(*descriptor).ok()).collect();
     keep.sort_unstable();
@@ -62,14 +59,14 @@ pub(crate) fn close_others(keep: &[RawFd]) -> io::Result<()> {
     close(first, c_uint::MAX)
 }
 
-/// Whether filters may answer with this action.
+/// Whether the kernel supports this filter action.
 pub(crate) fn action_available(action: u32) -> bool {
     let flags: c_ulong = 0;
     // SAFETY: the system reads four bytes from the pointer, which is valid.
     unsafe { libc::syscall(libc::SYS_seccomp, libc::SECCOMP_GET_ACTION_AVAIL, flags, &raw const action) == 0 }
 }
 
-/// The version of Landlock's interface; 0 without.
+/// Landlock's ABI version; 0 without.
 pub(crate) fn landlock_abi() -> u32 {
     const VERSION: c_uint = 1;
     let (size, none): (usize, *const c_void) = (0, ptr::null());
@@ -78,7 +75,7 @@ pub(crate) fn landlock_abi() -> u32 {
     u32::try_from(abi).unwrap_or(0)
 }
 
-/// Puts a filter on this thread for ever. With `listen` the refused calls are told on the descriptor that is returned.
+/// Installs a filter on this thread permanently. With `listen`, returns the descriptor for notifications.
 pub(crate) fn install(program: &[libc::sock_filter], listen: bool) -> io::Result<Option<OwnedFd>> {
     let len = libc::c_ushort::try_from(program.len()).map_err(|_| io::Error::from(io::ErrorKind::InvalidInput))?;
     let program = libc::sock_fprog { len, filter: program.as_ptr().cast_mut() };
@@ -90,7 +87,7 @@ pub(crate) fn install(program: &[libc::sock_filter], listen: bool) -> io::Result
     if !listen {
         return set(0).map(|_| None);
     }
-    // A call that the host has begun to answer is interrupted by fatal signals only; older systems do not know this flag.
+    // Only fatal signals interrupt a call that the host has received; older kernels do not know this flag.
     let listener = set(libc::SECCOMP_FILTER_FLAG_NEW_LISTENER | libc::SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV)
         .or_else(|_| set(libc::SECCOMP_FILTER_FLAG_NEW_LISTENER))?;
     let listener = RawFd::try_from(listener).map_err(|_| io::Error::from(io::ErrorKind::InvalidData))?;
@@ -98,23 +95,19 @@ pub(crate) fn install(program: &[libc::sock_filter], listen: bool) -> io::Result
     Ok(Some(unsafe { OwnedFd::from_raw_fd(listener) }))
 }
 
-/// An ioctl on a listener.
-///
-/// # Safety
-/// The argument is of the type that the request reads or writes.
 unsafe fn control<T>(listener: BorrowedFd<'_>, request: libc::Ioctl, argument: *mut T) -> io::Result<c_int> {
     // SAFETY: by this function's own condition.
     checked(unsafe { libc::ioctl(listener.as_raw_fd(), request, argument) })
 }
 
-/// Has the system run the host at once on the processor of the process that it answers. Unknown to older systems.
+/// Runs the host on the CPU of the process that it answers. Older kernels do not know it.
 pub(crate) fn wake_together(listener: BorrowedFd<'_>) {
     const SYNC_WAKE_UP: c_ulong = 1;
     // SAFETY: this request takes a number instead of a pointer.
     let _ = unsafe { libc::ioctl(listener.as_raw_fd(), libc::SECCOMP_IOCTL_NOTIF_SET_FLAGS, SYNC_WAKE_UP) };
 }
 
-/// The next notice; an error if the caller has gone meanwhile.
+/// The next notification; an error if the caller has gone meanwhile.
 pub(crate) fn next_notice(listener: BorrowedFd<'_>) -> io::Result<Notice> {
     // SAFETY: the struct is of integers only. The system insists on zeroes.
     let mut notice: libc::seccomp_notif = unsafe { mem::zeroed() };
@@ -123,7 +116,7 @@ pub(crate) fn next_notice(listener: BorrowedFd<'_>) -> io::Result<Notice> {
     Ok(Notice { id: notice.id, call: i64::from(notice.data.nr), args: notice.data.args })
 }
 
-/// Whether the call still waits: what was read from the process's memory before is then its own.
+/// Whether the call still waits, so that the memory read was the caller's.
 pub(crate) fn still_waits(listener: BorrowedFd<'_>, id: u64) -> bool {
     let mut id = id;
     // SAFETY: the request reads one `u64`.
@@ -142,7 +135,7 @@ pub(crate) fn answer(listener: BorrowedFd<'_>, id: u64, answer: Answer) -> io::R
     unsafe { control(listener, libc::SECCOMP_IOCTL_NOTIF_SEND, &raw mut response) }.map(drop)
 }
 
-/// Puts a descriptor into the process: at the number `at` in place of what is there, or at a free number that the waiting call
+/// Installs a descriptor in the process: at the number `at`, replacing it, or at a free number that the waiting call
 /// returns at once.
 pub(crate) fn put(listener: BorrowedFd<'_>, id: u64, descriptor: BorrowedFd<'_>, at: Option<u32>) -> io::Result<()> {
     let flags = if at.is_some() { libc::SECCOMP_ADDFD_FLAG_SETFD } else { libc::SECCOMP_ADDFD_FLAG_SEND };
@@ -153,18 +146,16 @@ pub(crate) fn put(listener: BorrowedFd<'_>, id: u64, descriptor: BorrowedFd<'_>,
     unsafe { control(listener, libc::SECCOMP_IOCTL_NOTIF_ADDFD, &raw mut added) }.map(drop)
 }
 
-/// Flags that a mount gets, beyond those that it has.
+/// Flags to add to a mount.
 #[derive(Clone, Copy)]
 pub(crate) struct Locks {
-    /// Nothing is written.
+    /// Read-only.
     pub(crate) read_only: bool,
-    /// No program is run.
+    /// No program can be executed.
     pub(crate) no_exec: bool,
-    /// The mounts below it get them as well.
     pub(crate) recursive: bool,
 }
 
-/// The argument of `mount_setattr`.
 #[repr(C)]
 struct MountAttributes {
     set: u64,
@@ -173,7 +164,7 @@ struct MountAttributes {
     user_namespace: u64,
 }
 
-/// Adds flags to a mount: always `nosuid` and `nodev`.
+/// Adds flags to a mount; `nosuid` and `nodev` are always added.
 pub(crate) fn lock_mount(path: &Path, locks: Locks) -> io::Result<()> {
     const RDONLY: u64 = 1;
     const NOSUID: u64 = 2;
@@ -192,7 +183,6 @@ pub(crate) fn lock_mount(path: &Path, locks: Locks) -> io::Result<()> {
     .map(drop)
 }
 
-/// A socket's option as bytes.
 pub(crate) fn option(socket: BorrowedFd<'_>, level: c_int, name: c_int) -> Option<Vec<u8>> {
     let mut value = [0u8; 32];
     let mut len: libc::socklen_t = 32;
@@ -202,7 +192,6 @@ pub(crate) fn option(socket: BorrowedFd<'_>, level: c_int, name: c_int) -> Optio
     (result == 0).then(|| value.get(..len as usize).unwrap_or_default().to_vec())
 }
 
-/// Sets a socket's option.
 pub(crate) fn set_option(socket: BorrowedFd<'_>, level: c_int, name: c_int, value: &[u8]) -> io::Result<()> {
     let len = libc::socklen_t::try_from(value.len()).map_err(|_| io::Error::from(io::ErrorKind::InvalidInput))?;
     // SAFETY: the system reads `len` bytes from a slice of that length.
@@ -210,7 +199,6 @@ pub(crate) fn set_option(socket: BorrowedFd<'_>, level: c_int, name: c_int, valu
         .map(drop)
 }
 
-/// Gives this process namespaces of its own.
 pub(crate) fn unshare(flags: rustix::thread::UnshareFlags) -> rustix::io::Result<()> {
     // SAFETY: the function is unsafe for `CLONE_FILES` alone, which is never passed here: descriptors stay shared by all threads.
     unsafe { rustix::thread::unshare_unsafe(flags) }

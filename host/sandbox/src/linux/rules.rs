@@ -1,7 +1,7 @@
-//! Which system calls a confined process may make by itself: what is not here is refused and told.
+//! The system calls that a confined process may make by itself. Others are denied and reported.
 //!
-//! The C library's memory, threads, clocks and waiting work, as do reading and writing of descriptors that it has. A call in the
-//! tables of another architecture (`int 0x80`) ends the process.
+//! The C library's memory, threads, clocks and waiting work, and so do reads and writes of existing descriptors. A call
+//! in the table of another architecture (`int 0x80`) ends the process.
 
 use std::collections::BTreeMap;
 
@@ -12,29 +12,27 @@ use seccompiler::{BpfProgram, SeccompAction, SeccompCondition, SeccompFilter, Se
 
 use crate::reach::Reach;
 
-/// Marks, in the compiled program, what becomes a notification: the compiler of filters does not know that action.
+/// Marks instructions that become notifications: the filter compiler does not know that action.
 const MARK: u32 = 0x0b57;
 
-/// What the filter depends on.
+/// The inputs of the filter.
 pub(super) struct Shape<'a> {
-    /// The grants.
     pub(super) reach: &'a [Reach],
-    /// Refused calls are told to the host.
+    /// Denied calls are forwarded to the host.
     pub(super) reported: bool,
-    /// The process has a root of its own: names that it asks about lead nowhere else.
+    /// The process has a root of its own, so queried names lead nowhere else.
     pub(super) root: bool,
     /// Another layer bounds the files that it can name.
     pub(super) bounded: bool,
-    /// The process's own id.
+    /// The process's id.
     pub(super) pid: u32,
 }
 
-/// `mseal`, by which newer loaders keep a library's maps as they are. It has this number everywhere.
+/// `mseal`, by which newer loaders protect a library's mappings. It has this number on all architectures.
 const MSEAL: c_long = 462;
 
-/// Calls that work on memory, threads, time and descriptors of the process alone.
+/// Calls that affect only memory, threads, time and descriptors of the process.
 const ALLOWED: &[c_long] = &[
-    // Memory.
     libc::SYS_brk,
     libc::SYS_munmap,
     libc::SYS_mprotect,
@@ -47,7 +45,6 @@ const ALLOWED: &[c_long] = &[
     libc::SYS_membarrier,
     MSEAL,
     libc::SYS_getrandom,
-    // Threads and signals of its own.
     libc::SYS_futex,
     libc::SYS_futex_waitv,
     libc::SYS_set_robust_list,
@@ -68,14 +65,13 @@ const ALLOWED: &[c_long] = &[
     libc::SYS_getcpu,
     libc::SYS_rt_sigaction,
     libc::SYS_rt_sigprocmask,
-    // The way back from a handler of a signal. Made without one it ends the process with SIGSEGV: whatever tries all calls in turn
-    // ends with this one, and the filter cannot tell the two apart.
+    // The return from a signal handler. Called elsewhere it ends the process with SIGSEGV, and the filter cannot tell
+    // the two apart: a scan of all calls ends here.
     libc::SYS_rt_sigreturn,
     libc::SYS_rt_sigpending,
     libc::SYS_rt_sigsuspend,
     libc::SYS_rt_sigtimedwait,
     libc::SYS_sigaltstack,
-    // Clocks, and facts of the process.
     libc::SYS_clock_gettime,
     libc::SYS_clock_getres,
     libc::SYS_clock_nanosleep,
@@ -93,7 +89,6 @@ const ALLOWED: &[c_long] = &[
     libc::SYS_uname,
     libc::SYS_sysinfo,
     libc::SYS_getcwd,
-    // Descriptors that it has.
     libc::SYS_read,
     libc::SYS_write,
     libc::SYS_readv,
@@ -132,7 +127,7 @@ const ALLOWED: &[c_long] = &[
     libc::SYS_fadvise64,
 ];
 
-/// The same in older forms that only this architecture has.
+/// Older calls that only this architecture has.
 #[cfg(target_arch = "x86_64")]
 const OLDER: &[c_long] = &[
     libc::SYS_dup2,
@@ -149,7 +144,7 @@ const OLDER: &[c_long] = &[
 #[cfg(not(target_arch = "x86_64"))]
 const OLDER: &[c_long] = &[];
 
-/// Asking about a file by its name. Landlock does not bound these.
+/// Querying a file by name. Landlock does not bound these.
 pub(super) const ASKING: &[c_long] = &[
     libc::SYS_newfstatat,
     libc::SYS_statx,
@@ -163,17 +158,17 @@ pub(super) const OLDER_ASKING: &[c_long] = &[libc::SYS_stat, libc::SYS_lstat, li
 #[cfg(not(target_arch = "x86_64"))]
 pub(super) const OLDER_ASKING: &[c_long] = &[];
 
-/// Opening a file by its name.
+/// Opening a file by name.
 #[cfg(target_arch = "x86_64")]
 pub(super) const OPENING: &[c_long] = &[libc::SYS_openat, libc::SYS_open];
 #[cfg(not(target_arch = "x86_64"))]
 pub(super) const OPENING: &[c_long] = &[libc::SYS_openat];
 
-/// What is done with files that are open and may be written.
+/// Operations on open writable files.
 const KEEPING: &[c_long] =
     &[libc::SYS_fsync, libc::SYS_fdatasync, libc::SYS_flock, libc::SYS_fallocate, libc::SYS_umask];
 
-/// Changing folders. Only a root of the process's own and Landlock bound these.
+/// Changing folders. Only the process's root and Landlock bound these.
 const CHANGING: &[c_long] = &[libc::SYS_mkdirat, libc::SYS_unlinkat, libc::SYS_renameat2];
 #[cfg(target_arch = "x86_64")]
 const OLDER_CHANGING: &[c_long] =
@@ -184,7 +179,7 @@ const OLDER_CHANGING: &[c_long] = &[38];
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 const OLDER_CHANGING: &[c_long] = &[];
 
-/// Newer forms whose arguments stand in memory, where no filter sees them: programs that hear that they do not exist use the older.
+/// Newer forms with arguments in memory, which a filter cannot read. Programs fall back to the older calls on ENOSYS.
 const UNKNOWN: &[c_long] = &[libc::SYS_clone3, libc::SYS_openat2, libc::SYS_faccessat2];
 
 const THREAD: libc::c_int =
@@ -200,10 +195,10 @@ const NO_THREAD: libc::c_int = libc::CLONE_NEWNS
     | libc::CLONE_PTRACE
     | libc::CLONE_PARENT;
 
-/// Fails only where the architecture has no filter compiler.
+/// Fails only on architectures without a filter compiler.
 type Compiled<T> = Result<T, seccompiler::Error>;
 
-/// A condition on an argument of 32 bits.
+/// A condition on a 32-bit argument.
 fn is(argument: u8, value: u64) -> Compiled<SeccompCondition> {
     Ok(SeccompCondition::new(argument, Dword, Eq, value)?)
 }
@@ -214,12 +209,12 @@ fn bits(argument: u8, mask: libc::c_int, value: libc::c_int) -> Compiled<Seccomp
     Ok(SeccompCondition::new(argument, Dword, MaskedEq(mask), value)?)
 }
 
-/// A condition that an argument of 64 bits is zero.
+/// The condition that a 64-bit argument is zero.
 fn null(argument: u8) -> Compiled<SeccompCondition> {
     Ok(SeccompCondition::new(argument, Qword, Eq, 0)?)
 }
 
-/// Bounds of an argument of 64 bits.
+/// Bounds of a 64-bit argument.
 fn at_least(argument: u8, value: u64) -> Compiled<SeccompCondition> {
     Ok(SeccompCondition::new(argument, Qword, Ge, value)?)
 }
@@ -241,10 +236,10 @@ fn conditional(shape: &Shape<'_>) -> Compiled<Vec<(c_long, Vec<SeccompRule>)>> {
     let mut rules = vec![
         (libc::SYS_clone, vec![rule(vec![bits(0, THREAD | NO_THREAD, THREAD)?])?]),
         (libc::SYS_tgkill, vec![rule(vec![is(0, own)?])?]),
-        // Only the own limits, and only to read them.
+        // Only its own limits, and only reading them.
         (libc::SYS_prlimit64, vec![rule(vec![is(0, 0)?, null(2)?])?, rule(vec![is(0, own)?, null(2)?])?]),
         (libc::SYS_prctl, any_of(0, &[libc::PR_SET_NAME, libc::PR_GET_NAME, PR_SET_VMA])?),
-        // Anonymous memory that is shared counts for no process once it is unmapped, and huge pages for none at all.
+        // Shared anonymous memory is charged to no process once it is unmapped, and huge pages are never charged.
         (
             libc::SYS_mmap,
             vec![
@@ -252,13 +247,13 @@ fn conditional(shape: &Shape<'_>) -> Compiled<Vec<(c_long, Vec<SeccompRule>)>> {
                 rule(vec![bits(3, libc::MAP_SHARED | libc::MAP_HUGETLB, 0)?])?,
             ],
         ),
-        // With an old size of 0, or with one that the system rounds up to 0, the call maps shared memory once more.
+        // With an old size of 0, or one that is rounded up to 0, the call duplicates a shared mapping.
         (libc::SYS_mremap, vec![rule(vec![at_least(1, 1)?, at_most(1, i64::MAX.unsigned_abs())?])?]),
-        // Not for a table of descriptors of a thread's own, for each of which the limit of descriptors holds.
+        // Not with a separate descriptor table per thread, since each has its own limit of descriptors.
         (libc::SYS_close_range, vec![rule(vec![bits(2, CLOSE_RANGE_UNSHARE, 0)?])?]),
-        // No call that sends may connect as well.
+        // No sending call may connect as well.
         (libc::SYS_sendto, vec![rule(vec![bits(3, libc::MSG_FASTOPEN, 0)?, null(4)?])?]),
-        // The descriptors that it has in flight, and the memory behind them, are as many as the limit of open ones allows.
+        // Descriptors in flight, with their memory, are bounded by the limit of open ones.
         (libc::SYS_sendmsg, vec![rule(vec![bits(2, libc::MSG_FASTOPEN, 0)?])?]),
         (libc::SYS_ioctl, any_of(1, &[FIONBIO, FIONREAD, FIOCLEX, FIONCLEX, TCGETS])?),
     ];
@@ -302,14 +297,14 @@ fn sockets(reach: &[Reach]) -> Compiled<Vec<SeccompRule>> {
     Ok(rules)
 }
 
-/// The options of sockets that clients set, each of which a granted connection takes over.
+/// The socket options that clients set and a granted connection copies.
 fn options() -> Compiled<Vec<SeccompRule>> {
     let all = super::options::COPIED;
     let value = |number: libc::c_int| u64::from(number.cast_unsigned());
     all.iter().map(|(level, name)| Ok(SeccompRule::new(vec![is(1, value(*level))?, is(2, value(*name))?])?)).collect()
 }
 
-/// Opening files where no call is told: all but making one that runs as its owner.
+/// Opening files without notification: all but making set-user-id programs.
 fn openings() -> Compiled<Vec<(c_long, Vec<SeccompRule>)>> {
     let rules = OPENING.iter().map(|call| {
         let flags = if *call == libc::SYS_openat { 2 } else { 1 };
@@ -320,15 +315,15 @@ fn openings() -> Compiled<Vec<(c_long, Vec<SeccompRule>)>> {
     rules.collect()
 }
 
-/// Whether anything may be written.
+/// Whether the grants include writing.
 fn writes(shape: &Shape<'_>) -> bool {
     shape.reach.iter().filter_map(Reach::files).any(|(_, writes)| writes)
 }
 
-/// The bits of a mode by which a program runs as its owner or group.
+/// The set-user-id and set-group-id bits.
 pub(super) const SET_ID: libc::c_int = 0o6000;
 
-/// The flag of `close_range` that gives the calling thread a table of descriptors of its own.
+/// The flag of `close_range` that gives the thread its own descriptor table.
 const CLOSE_RANGE_UNSHARE: libc::c_int = 2;
 /// PR_SET_VMA names a range of anonymous memory.
 const PR_SET_VMA: libc::c_int = 0x5356_4d41;
@@ -338,14 +333,14 @@ const FIOCLEX: libc::c_int = libc::FIOCLEX as libc::c_int;
 const FIONCLEX: libc::c_int = libc::FIONCLEX as libc::c_int;
 const TCGETS: libc::c_int = libc::TCGETS as libc::c_int;
 
-/// The two filters, in the order in which they are put on: the first answers what does not exist here, the second all else.
+/// The two filters, in the order of installation: the first answers nonexistent calls, the second all others.
 pub(super) fn compile(shape: &Shape<'_>) -> Compiled<[BpfProgram; 2]> {
     let architecture: TargetArch = std::env::consts::ARCH.try_into()?;
     let unknown = UNKNOWN.iter().map(|call| (*call, Vec::new())).collect::<BTreeMap<_, _>>();
     let no_such_call = SeccompAction::Errno(libc::ENOSYS.unsigned_abs());
     let unknown = SeccompFilter::new(unknown, SeccompAction::Allow, no_such_call, architecture)?;
 
-    // The first filter's answer stands, whatever the second says: an error comes before leave and before a notification.
+    // The first filter's error has precedence over the second's permission or notification.
     let mut calls: Vec<c_long> = [ALLOWED, OLDER, UNKNOWN].concat();
     if shape.root || !shape.reported {
         calls.extend([ASKING, OLDER_ASKING].concat());
@@ -353,7 +348,7 @@ pub(super) fn compile(shape: &Shape<'_>) -> Compiled<[BpfProgram; 2]> {
     if writes(shape) {
         calls.extend(KEEPING);
     }
-    // These name files wherever they lie, and the host does none of them in the process's place.
+    // These name files anywhere, and the host does not execute them for the process.
     if writes(shape) && shape.bounded {
         calls.extend([CHANGING, OLDER_CHANGING].concat());
     }

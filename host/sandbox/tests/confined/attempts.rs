@@ -1,4 +1,4 @@
-//! What a confined process does: each attempt prints its name and the system's error, 0 if it succeeded.
+//! The confined process: each attempt prints its name and the system's error, 0 if it succeeded.
 #![allow(unsafe_code)]
 
 use std::ffi::CString;
@@ -14,12 +14,12 @@ use outrigger_sandbox::{Plan, Reach, Support, confine};
 
 use super::swapped;
 
-/// Is confined, does something, says that it is done, and waits for its host.
+/// Is confined, executes `what`, reports the end, and waits for its host.
 pub fn run(what: &str, plan: &str, support: &str) {
     let plan: Plan = serde_json::from_str(plan).unwrap();
     let support: Support = serde_json::from_str(support).unwrap();
     let (stdin, stdout, stderr) = (std::io::stdin(), std::io::stdout(), std::io::stderr());
-    // Memory such as a host shares. What is not kept is closed, so there is none where it is not used.
+    // Shared memory as from a host. It is closed unless it is kept.
     let flags = rustix::fs::MemfdFlags::CLOEXEC;
     let shared = (what == "reach").then(|| rustix::fs::memfd_create("shared", flags).unwrap());
     let mut keep = vec![stdout.as_fd(), stderr.as_fd()];
@@ -58,7 +58,7 @@ pub fn run(what: &str, plan: &str, support: &str) {
     let _ = std::io::stdin().read(&mut [0]);
 }
 
-/// The error of a call that failed, 0 of one that did not.
+/// The errno of a failed call, else 0.
 fn errno(result: c_long) -> i32 {
     if result < 0 { std::io::Error::last_os_error().raw_os_error().unwrap() } else { 0 }
 }
@@ -78,7 +78,7 @@ macro_rules! call {
     };
 }
 
-/// Everything that no grant allows.
+/// Calls that no grant allows.
 fn forbidden() {
     // SAFETY: it has no arguments.
     let parent = unsafe { libc::getppid() };
@@ -140,7 +140,7 @@ fn forbidden() {
     say("x32", errno(unsafe { libc::syscall(0x4000_0000 | libc::SYS_getpid) }));
 }
 
-/// What other layers than the filter bound.
+/// Calls that other layers than the filter bound.
 fn bounds() {
     // SAFETY: it has no arguments.
     let parent = unsafe { libc::getppid() };
@@ -156,7 +156,7 @@ fn bounds() {
     call!("ptrace", SYS_ptrace, libc::PTRACE_ATTACH, parent, 0, 0);
 }
 
-/// Connects a descriptor to a path of the system.
+/// Connects a descriptor to an absolute path.
 fn connect_existing(descriptor: c_int) -> std::io::Result<()> {
     // SAFETY: the struct is of integers only.
     let mut address: libc::sockaddr_un = unsafe { std::mem::zeroed() };
@@ -172,7 +172,7 @@ fn connect_existing(descriptor: c_int) -> std::io::Result<()> {
     }
 }
 
-/// Everything that an honest library needs.
+/// Calls that an honest library needs.
 fn ordinary(plan: &Plan) {
     let library = CString::new(plan.library.to_str().unwrap()).unwrap();
     // SAFETY: the system's library has harmless constructors.
@@ -189,7 +189,7 @@ fn ordinary(plan: &Plan) {
     let threads: Vec<_> = (0..8usize)
         .map(|number| {
             std::thread::Builder::new().name(format!("worker {number}")).spawn(move || {
-                // Large and small blocks, in an arena of the thread's own, grown and given back.
+                // Large and small blocks, in a thread's arena, grown and freed.
                 let blocks: Vec<Vec<u8>> = (0..200).map(|at| vec![1; at * 370 % 70_000]).collect();
                 std::thread::yield_now();
                 blocks.iter().map(Vec::len).sum::<usize>()
@@ -219,7 +219,7 @@ fn ordinary(plan: &Plan) {
     say("map", i32::from(!mapped));
 }
 
-/// Writes a file in each folder that was granted, and reads it.
+/// Writes and reads a file in each granted folder.
 fn nested(plan: &Plan) {
     for (at, (folder, _)) in plan.reach.iter().filter_map(Reach::files).enumerate() {
         say_result(&format!("write{at}"), fs::write(folder.join("file"), "text"));
@@ -227,20 +227,19 @@ fn nested(plan: &Plan) {
     }
 }
 
-/// Gives a file a length, and finds it.
+/// Truncates a file, and checks its length.
 fn set_length(path: &std::path::Path, len: u64) -> std::io::Result<()> {
     let file = fs::File::create(path)?;
     file.set_len(len)?;
     if file.metadata()?.len() == len { Ok(()) } else { Err(std::io::ErrorKind::InvalidData.into()) }
 }
 
-/// The error of giving a length to what is no file with a name.
+/// The errno of truncating a descriptor without a named file.
 fn errno_of_length(descriptor: c_int) -> i32 {
     // SAFETY: numbers only.
     errno(c_long::from(unsafe { libc::ftruncate(descriptor, 0) }))
 }
 
-/// Makes a program that would run as its owner.
 fn set_id(path: &std::path::Path) -> std::io::Result<fs::File> {
     use std::os::unix::fs::OpenOptionsExt;
     fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o4755).open(path)
@@ -254,7 +253,7 @@ fn talk(mut stream: impl Read + Write) -> std::io::Result<()> {
     if answer == *b"y" { Ok(()) } else { Err(std::io::ErrorKind::InvalidData.into()) }
 }
 
-/// What was granted, and its neighbours.
+/// Granted resources, and their neighbours.
 fn reached(plan: &Plan, shared: c_int) {
     for reach in &plan.reach {
         match reach {
@@ -300,7 +299,6 @@ fn reached(plan: &Plan, shared: c_int) {
     }
 }
 
-/// A socket of this family.
 fn socket(kind: c_int) -> std::io::Result<std::os::fd::OwnedFd> {
     // SAFETY: numbers only.
     match unsafe { libc::socket(libc::AF_INET, kind | libc::SOCK_CLOEXEC, 0) } {
@@ -310,7 +308,7 @@ fn socket(kind: c_int) -> std::io::Result<std::os::fd::OwnedFd> {
     }
 }
 
-/// Connects a socket with options that were set before, and finds them after.
+/// Sets options before a connect, and checks them after.
 fn tcp_with_options(address: std::net::SocketAddr) -> std::io::Result<()> {
     let stream = TcpStream::from(socket(libc::SOCK_STREAM)?);
     stream.set_nodelay(true)?;
@@ -321,7 +319,7 @@ fn tcp_with_options(address: std::net::SocketAddr) -> std::io::Result<()> {
     if kept && waits { talk(stream) } else { Err(std::io::ErrorKind::InvalidData.into()) }
 }
 
-/// Connects a socket that does not wait.
+/// A non-blocking connect.
 fn tcp_unwaited(address: std::net::SocketAddr) -> std::io::Result<()> {
     let stream = TcpStream::from(socket(libc::SOCK_STREAM | libc::SOCK_NONBLOCK)?);
     match rustix::net::connect(&stream, &address) {
@@ -335,7 +333,6 @@ fn tcp_unwaited(address: std::net::SocketAddr) -> std::io::Result<()> {
     talk(stream)
 }
 
-/// The signal that the process gets at the death of its host's thread.
 fn death_signal() {
     let mut signal: c_int = 0;
     // SAFETY: the system writes one integer.
@@ -344,7 +341,7 @@ fn death_signal() {
     say("signal", signal);
 }
 
-/// As many threads as there may be, with the main one.
+/// The most threads, with the main one.
 fn threads() {
     let (end, wait) = std::sync::mpsc::channel::<()>();
     let wait = std::sync::Arc::new(std::sync::Mutex::new(wait));
@@ -384,7 +381,6 @@ fn waiting(plan: &Plan) {
     });
 }
 
-/// Many refused calls.
 fn flood(count: u32) {
     for _ in 0..count {
         // SAFETY: the sandbox refuses it; should it not, a signal 0 does nothing.
@@ -392,7 +388,7 @@ fn flood(count: u32) {
     }
 }
 
-/// How long refused and granted calls take, in nanoseconds each.
+/// Latency of denied and granted calls, in nanoseconds.
 fn measure(plan: &Plan) {
     let timed = |name: &str, count: u32, run: &mut dyn FnMut()| {
         let began = Instant::now();

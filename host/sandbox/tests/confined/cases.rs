@@ -1,4 +1,4 @@
-//! The cases, each run by a host of its own.
+//! The cases, each run by its own host.
 #![allow(unsafe_code)]
 
 use std::fs;
@@ -34,7 +34,7 @@ const CASES: &[Case] = &[
     ("measure", measure, false),
 ];
 
-/// The names, and whether a case runs unless it is named.
+/// The names, and whether a case runs by default.
 pub fn names() -> impl Iterator<Item = (&'static str, bool)> {
     CASES.iter().map(|(name, _, by_default)| (*name, *by_default))
 }
@@ -52,7 +52,7 @@ pub fn combinations() -> Vec<Vec<Layer>> {
     for without in all {
         let namespaces = support.root && !without.contains(&Layer::Namespaces);
         let landlock = support.landlock_abi > 0 && !without.contains(&Layer::Landlock);
-        // Only root makes other namespaces without one of users.
+        // Only root makes other namespaces without a user namespace.
         let able = !without.contains(&Layer::UserNamespace) || rustix::process::getuid().is_root();
         if support.notifications && (namespaces || landlock) && able {
             possible.push(without);
@@ -81,7 +81,7 @@ fn the_system_is_probed_without_a_trace() {
     assert_eq!(filters_before, filters());
 }
 
-/// Each forbidden thing: its error, and as what it is counted.
+/// Each forbidden call: its errno and its kind.
 const FORBIDDEN: &[(&str, i32, &str)] = &[
     ("open_file", EPERM, "openat /etc/passwd"),
     ("open_parent", EPERM, "openat /proc/PARENT/mem"),
@@ -138,7 +138,7 @@ fn forbidden_things_are_refused_and_counted() {
             assert_eq!(results[*name], i64::from(*error), "{name} without {without:?}");
             expected.extend((!told.is_empty()).then(|| told.replace("PARENT", &parent)));
         }
-        // Where the process has no root of its own, what it asks about is told too.
+        // Without a root of its own, the process's queries are forwarded too.
         let root = confined.held().root;
         assert_eq!(results["ask_file"], i64::from(if root { ENOENT } else { EPERM }));
         let told: Vec<&String> = denied.iter().filter(|denial| !denial.starts_with("statx ")).collect();
@@ -159,7 +159,7 @@ fn forbidden_things_are_refused_and_counted() {
 
 fn ordinary_things_work_in_every_layer() {
     let mut all: Vec<_> = combinations().into_iter().map(|without| (without, Policy::Require)).collect();
-    // The host opens files in the place of a process that nothing else bounds, and without notifications no call is told.
+    // The host opens files for a process that no other layer bounds. Without notifications no call is forwarded.
     all.push((vec![Layer::Namespaces, Layer::Landlock], Policy::BestEffort));
     all.push((vec![Layer::Notifications], Policy::BestEffort));
     all.push((vec![Layer::Seccomp], Policy::BestEffort));
@@ -169,7 +169,7 @@ fn ordinary_things_work_in_every_layer() {
         let results = confined.results();
         assert!(results.values().all(|error| *error == 0) && results.len() > 6, "without {without:?}: {results:?}");
         let denied: Vec<String> = confined.denied.try_iter().map(|denial| denial.to_string()).collect();
-        // The library that is nowhere is told, once; nothing else is an attempt.
+        // The missing library is reported once, and nothing else.
         let reported = confined.held().seccomp && confined.held().reported;
         assert!(
             denied.iter().all(|denial| denial.ends_with("/libnone-of-this-name.so.9")),
@@ -227,7 +227,7 @@ fn require_names_what_is_missing() {
     let reason = refused(&[Layer::Seccomp]);
     assert!(reason.contains("filters of system calls (seccomp)"), "{reason}");
 
-    // A system that does not allow it: a filter that this process, and so its children, have from the start.
+    // A system without support: a filter that this process and its children have from the start.
     let denied = [libc::SYS_unshare, libc::SYS_landlock_create_ruleset];
     let mut program = vec![libc::sock_filter { code: 0x20, jt: 0, jf: 0, k: 0 }];
     for call in denied {
@@ -264,8 +264,8 @@ fn a_flood_is_told() {
     assert_eq!(denials.last.as_ref().unwrap().to_string(), "kill process 1");
 }
 
-/// Whether an unprivileged host may read the memory of a process that is not dumpable: not by its file, which only root may open
-/// then, but by a descriptor that the process opened of itself before.
+/// An unprivileged host cannot open the memory of a process that is not dumpable, but can use a descriptor that the
+/// process opened before.
 fn hidden_memory_is_read_by_the_host_alone() {
     if combinations().is_empty() {
         return;
@@ -281,7 +281,7 @@ fn hidden_memory_is_read_by_the_host_alone() {
         let opened = fs::File::open(format!("/proc/{}/mem", confined.child.id()));
         let able = !hide || rustix::process::getuid().is_root();
         assert_eq!(opened.is_ok(), able, "{opened:?}");
-        // Nor may it copy the process's sockets: so a process with granted connections is never hidden.
+        // Nor can it copy the process's sockets, so a process with granted connections stays dumpable.
         let pid = rustix::process::Pid::from_child(&confined.child);
         let process = rustix::process::pidfd_open(pid, rustix::process::PidfdFlags::empty()).unwrap();
         let copied = rustix::process::pidfd_getfd(&process, 0, rustix::process::PidfdGetfdFlags::empty());
@@ -318,13 +318,13 @@ fn each_layer_alone_bounds_files() {
         let results = confined.results();
         let root = confined.held().root;
         for name in ["read", "read_parent", "list", "create", "create_folder", "remove", "tcp", "mount", "ptrace"] {
-            // A port that nobody listens at would refuse too, but with another error.
+            // A closed port would also refuse, but with another error.
             assert!(
                 results[name] != 0 && results[name] != i64::from(libc::ECONNREFUSED),
                 "{name} {results:?} {without:?}"
             );
         }
-        // No namespace bounds signals to others of the same user.
+        // No namespace blocks signals to other processes of the same user.
         if !root && confined.held().landlock_abi >= 6 {
             assert_eq!(results["kill"], i64::from(EPERM), "{results:?}");
         }
@@ -339,7 +339,7 @@ fn a_killed_process_ends_its_notifier() {
     let mut confined = Confined::start("ordinary", &plan(&[], &[], Policy::Require));
     confined.results();
     confined.child.kill().unwrap();
-    // The thread drops what it tells with when it ends: waiting for the next denial is then an error.
+    // The thread drops its sender when it ends, so waiting for the next denial fails.
     confined.denied.iter().for_each(drop);
     assert!(confined.floods.recv().is_err());
 }

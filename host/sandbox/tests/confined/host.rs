@@ -1,4 +1,4 @@
-//! The host's side of a test: starts the confined process and hears what it says.
+//! The host's side of a test: starts the confined process and reads its output.
 
 use std::collections::HashMap;
 use std::io::{BufRead, BufReader};
@@ -13,7 +13,7 @@ use outrigger_sandbox::{
     Denial, Denials, Enforced, Event, Layer, Limits, Listener, Notifier, Plan, Policy, Support, library_closure, probe,
 };
 
-/// A library of the system that this program does not use, with what it needs.
+/// A system library that this program does not use, with its closure.
 pub fn library() -> PathBuf {
     let folders = ["/lib/x86_64-linux-gnu", "/lib/aarch64-linux-gnu", "/lib64", "/usr/lib64", "/lib", "/usr/lib"];
     let names = ["libssl.so.3", "libz.so.1", "libm.so.6"];
@@ -36,26 +36,25 @@ pub fn plan(reach: &[String], without: &[Layer], policy: Policy) -> Plan {
     }
 }
 
-/// A confined process.
 pub struct Confined {
     pub child: Child,
-    /// What held, or why it was refused.
+    /// The enforced layers, or the error.
     pub enforced: Result<Enforced, String>,
     pub notifier: Option<Notifier>,
     pub denied: Receiver<Denial>,
     pub floods: Receiver<()>,
     said: BufReader<ChildStdout>,
-    /// It ends when this is dropped.
+    /// The process ends when this is dropped.
     channel: Option<UnixStream>,
 }
 
 impl Confined {
-    /// Starts this program again to be confined and then to do something.
+    /// Starts this program again, to be confined and to execute `what`.
     pub fn start(what: &str, plan: &Plan) -> Self {
         Self::start_on(what, plan, &probe())
     }
 
-    /// The same, with what a system is said to allow.
+    /// The same, with this support.
     pub fn start_on(what: &str, plan: &Plan, support: &Support) -> Self {
         let (ours, theirs) = UnixStream::pair().unwrap();
         let plan_text = serde_json::to_string(plan).unwrap();
@@ -87,12 +86,11 @@ impl Confined {
         Self { child, enforced, notifier, denied, floods, said, channel: Some(ours) }
     }
 
-    /// What held.
     pub fn held(&self) -> &Enforced {
         self.enforced.as_ref().unwrap()
     }
 
-    /// All results that it tells until it is done, by their names.
+    /// All results until the end, by name.
     pub fn results(&mut self) -> HashMap<String, i64> {
         let mut results = HashMap::new();
         loop {
@@ -107,12 +105,11 @@ impl Confined {
         }
     }
 
-    /// What it was refused.
     pub fn denials(&self) -> Denials {
         self.notifier.as_ref().unwrap().denials()
     }
 
-    /// Lets it end, and sees that it does by itself.
+    /// Lets it end by itself.
     pub fn end(mut self) {
         drop(self.channel.take());
         let status = self.child.wait().unwrap();

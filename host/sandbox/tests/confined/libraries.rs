@@ -1,4 +1,4 @@
-//! A library with others in its own folders.
+//! A library with dependencies in its own folders.
 
 use std::fs;
 use std::io::Write;
@@ -9,7 +9,6 @@ use outrigger_sandbox::Policy;
 use super::cases::combinations;
 use super::host::{Confined, plan};
 
-/// Builds a library.
 fn build(at: &Path, source: &str, options: &[&str]) -> bool {
     use std::process::{Command, Stdio};
     let folders = "/usr/local/bin:/usr/bin:/bin";
@@ -33,7 +32,7 @@ pub fn a_library_is_opened_with_its_own() {
     fs::create_dir(at("sub")).unwrap();
     let names = ["sub/libinner.so", "sub/libmiddle.so"].map(text);
     let sub = format!("-L{}", text("sub"));
-    // The middle one finds the inner by the RPATH of the outer, or because the outer has it already.
+    // The middle one finds the inner by the RPATH of the outer, or because the outer has loaded it.
     for tags in ["-Wl,--disable-new-dtags", "-Wl,--enable-new-dtags"] {
         let built = build(&at("sub/libinner.so"), "int inner(void) { return 1; }", &["-Wl,-soname,libinner.so"])
             && build(

@@ -1,6 +1,6 @@
-//! Confined processes: this program starts itself again, once as the host and once more as the process that is confined.
+//! Confined processes: this program starts itself again, once as the host and once as the confined process.
 //!
-//! Every case runs as the user of the tests, and, where that is root, as an unprivileged user too.
+//! Every case runs as the user of the tests, and, if that is root, as an unprivileged user too.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test says what it expects by failing")]
 
 #[cfg(target_os = "linux")]
@@ -21,7 +21,7 @@ fn main() {
     println!("skipped: there is a sandbox on Linux only");
 }
 
-/// The user and group of nobody on most systems.
+/// User and group nobody on most systems.
 #[cfg(target_os = "linux")]
 const NOBODY: u32 = 65534;
 
@@ -36,13 +36,13 @@ fn main() {
     }
 }
 
-/// Runs the cases whose name has a text in it, each in a process of its own.
+/// Runs the cases whose name contains a text, each in its own process.
 #[cfg(target_os = "linux")]
 fn drive(filter: Option<&str>) {
     use std::os::unix::fs::PermissionsExt;
     use std::os::unix::process::CommandExt;
 
-    // A copy that an unprivileged user may run, wherever the program was built.
+    // A copy that an unprivileged user may execute, wherever the program was built.
     let folder = tempfile::tempdir().unwrap();
     std::fs::set_permissions(folder.path(), std::fs::Permissions::from_mode(0o755)).unwrap();
     let program = folder.path().join("confined");

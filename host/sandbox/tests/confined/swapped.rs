@@ -1,4 +1,4 @@
-//! A process that changes what its pointers point to while the host looks: what was checked is what is done, or nothing is.
+//! A process that changes pointed-to memory while the host reads it: only checked arguments are used.
 #![allow(unsafe_code)]
 
 use std::fs;
@@ -10,7 +10,7 @@ use outrigger_sandbox::{Plan, Reach};
 
 use super::attempts::say;
 
-/// How often each is tried at least; then until it was both granted and refused, at most the second number.
+/// The least number of tries; then until it was both granted and denied, at most the second number.
 const TRIES: std::ops::Range<usize> = 1_000..1_000_000;
 
 /// Bytes that another thread changes.
@@ -32,11 +32,11 @@ impl<const N: usize> Shared<N> {
     }
 }
 
-/// What was tried with bytes that change.
+/// The outcome of a try with changing bytes.
 enum Tried {
     Done,
     Refused,
-    /// They changed while the system looked, and mean nothing.
+    /// They changed in the middle of a read, and are invalid.
     Neither,
 }
 
@@ -50,7 +50,7 @@ impl Tried {
     }
 }
 
-/// Does something many times while another thread changes the bytes to and fro.
+/// Repeats an action while another thread swaps the bytes.
 fn while_changing<const N: usize>(shared: &Shared<N>, texts: [&[u8]; 2], mut run: impl FnMut() -> Tried) {
     let ended = AtomicBool::new(false);
     let turns = AtomicUsize::new(0);
@@ -77,7 +77,7 @@ fn while_changing<const N: usize>(shared: &Shared<N>, texts: [&[u8]; 2], mut run
     });
 }
 
-/// The grants are a folder with `file`, beside which `secret` stands, and an address, beside which another listens.
+/// Granted are a folder with `file`, beside which `secret` is, and an address, beside which another listens.
 pub fn run(plan: &Plan) {
     for reach in &plan.reach {
         match reach {

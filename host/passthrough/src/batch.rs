@@ -1,4 +1,4 @@
-//! Several calls as one batch of the node: one by one, a thousand cost ten times as much.
+//! Several calls as one batch to the node: sent one by one, a thousand cost ten times as much.
 
 use bytes::{BufMut, Bytes, BytesMut};
 use futures_util::future::join_all;
@@ -10,10 +10,10 @@ use serde_json::value::RawValue;
 
 use super::forward::{failure, forward};
 
-/// Calls that are passed on together have no effects, so that a batch whose reply was lost can be sent again.
+/// Batched calls have no effects, so a batch whose reply was lost can be sent again.
 const READ_ONLY: bool = true;
 
-/// The longest answer to a batch, in bytes: it is held whole.
+/// The longest answer to a batch, in bytes: it is held in memory.
 const MAX_ANSWER: usize = 256 << 20;
 
 #[derive(Deserialize)]
@@ -30,8 +30,8 @@ struct ErrorObject {
     message: String,
 }
 
-/// Passes calls on as one batch, or one by one where the node refuses a method among them (-rpcwhitelist): it refuses the whole batch
-/// then. One answer for each, in their order.
+/// Forwards calls as one batch, or one by one if the node forbids a method among them (-rpcwhitelist): it refuses the
+/// whole batch then. Answers are in the order of the calls.
 pub(crate) async fn forward_all(upstream: &Upstream, path: &str, calls: &[Call]) -> Vec<Result<ResultText, Failure>> {
     match answers(upstream, path, calls).await {
         Ok(answers) => answers,
@@ -43,7 +43,7 @@ pub(crate) async fn forward_all(upstream: &Upstream, path: &str, calls: &[Call])
     }
 }
 
-/// As [`forward_all`], with the error that all calls met.
+/// As [`forward_all`], with the common error of all calls.
 async fn answers(
     upstream: &Upstream,
     path: &str,
@@ -54,19 +54,19 @@ async fn answers(
     Ok(answers.into_iter().map(|answer| answer.map(ResultText::Bytes).map_err(Failure::Rpc)).collect())
 }
 
-/// The answers in a reply to a batch of `count` calls; none where it is not one of bitcoind's.
+/// The answers in a reply to a batch of `count` calls; `None` for an invalid reply.
 pub fn read_batch(reply: &Bytes, count: usize) -> Option<Vec<Result<Bytes, RpcError>>> {
     let elements: Vec<Element<'_>> = serde_json::from_slice(reply).ok()?;
     let answer = |element: Element<'_>| match (element.error, element.result) {
         (Some(ErrorObject { code, message }), _) => Err(RpcError::new(RpcErrorCode(code), message)),
-        // A piece of the reply: nothing is copied.
+        // A slice of the reply: nothing is copied.
         (None, Some(result)) => Ok(reply.slice_ref(result.get().as_bytes())),
         (None, None) => Ok(Bytes::from_static(b"null")),
     };
     (elements.len() == count).then(|| elements.into_iter().map(answer).collect())
 }
 
-/// The calls as a batch. bitcoind answers its elements in their order.
+/// The calls as a batch. bitcoind answers its elements in order.
 fn body(calls: &[Call]) -> Bytes {
     let length = calls.iter().map(|call| 1 + request_length(&call.method, call.params.as_bytes())).sum();
     let mut body = BytesMut::with_capacity(length);

@@ -1,4 +1,4 @@
-//! A call as bytes to the node, and its result as bytes back.
+//! Forwards a call to the node as bytes, and its result back.
 
 use std::io;
 use std::pin::Pin;
@@ -14,20 +14,20 @@ use outrigger_upstream::{
 };
 use outrigger_values::{RpcError, RpcErrorCode};
 
-/// How the message begins that tells of a call which the node may have done, and whose answer was lost.
+/// The beginning of the message about a call that the node may have executed, and whose answer was lost.
 pub(crate) const LOST: &str = "The answer of bitcoind was lost";
 
-/// A reply of more bytes is streamed.
+/// Longer replies are streamed.
 const STREAM_MIN_BYTES: u64 = 1 << 20;
 
-/// The longest reply that is held whole, in bytes.
+/// The longest reply that is held in memory, in bytes.
 pub(crate) const MAX_WHOLE: usize = 256 << 20;
 
-/// Calls a method of the node at a path: `/`, or that of one of the node's wallets. `params` is the JSON text of an array or object.
-/// A long result is a stream where it may be one.
+/// Calls a method of the node at a path: `/`, or that of one of the node's wallets. `params` is the JSON text of an
+/// array or object. A long result is a stream if the caller allows it.
 ///
 /// # Errors
-/// The method's own, and what [`failure_of`] tells.
+/// The method's own, and those of [`failure_of`].
 pub(crate) async fn forward(
     upstream: &Upstream,
     path: &str,
@@ -37,7 +37,7 @@ pub(crate) async fn forward(
 ) -> Result<ResultText, Failure> {
     let reply = upstream.post(path, request(method, params), is_read_only(method)).await;
     let reply = reply.map_err(|error| failure_of(upstream, method, error))?;
-    // A stream that ends early reads as a connection without an answer, after which some clients send the call again.
+    // A stream that ends early looks like a connection without an answer, after which some clients send the call again.
     if let (StatusCode::OK, Some(length)) = (reply.status, reply.body.length())
         && length > STREAM_MIN_BYTES
         && may_stream
@@ -50,13 +50,13 @@ pub(crate) async fn forward(
     whole_of(upstream, method, reply).await.map(ResultText::Bytes)
 }
 
-/// A result of a node, whole.
+/// The node's result, in memory.
 pub(crate) async fn whole(upstream: &Upstream, method: &str, params: &[u8]) -> Result<Bytes, Failure> {
     let reply = upstream.post("/", request(method, params), is_read_only(method)).await;
     whole_of(upstream, method, reply.map_err(|error| failure_of(upstream, method, error))?).await
 }
 
-/// The result in a reply, whole.
+/// The result in a reply, in memory.
 async fn whole_of(upstream: &Upstream, method: &str, reply: Reply) -> Result<Bytes, Failure> {
     let failed = |error| failure_of(upstream, method, error);
     let (status, body) = reply.collect(MAX_WHOLE).await.map_err(failed)?;
@@ -67,8 +67,8 @@ async fn whole_of(upstream: &Upstream, method: &str, reply: Reply) -> Result<Byt
     }
 }
 
-/// The error for a client where the node gave no reply to a call of this method: -28 while the node is away, and -4 where the node
-/// may have done the call.
+/// The client's error if the node gave no reply to a call of this method: -28 while the node is away, and -4 if the
+/// node may have executed the call.
 pub(crate) fn failure_of(upstream: &Upstream, method: &str, error: UpstreamError) -> Failure {
     if error.is_without_effect() || !may_have_effects(method) {
         return failure(upstream, error);
@@ -77,13 +77,13 @@ pub(crate) fn failure_of(upstream: &Upstream, method: &str, error: UpstreamError
     lost(method, &error.to_string())
 }
 
-/// Not -28: clients would make the call again.
+/// Not -28: clients would repeat the call.
 pub(crate) fn lost(method: &str, reason: &str) -> Failure {
     let message = format!("{LOST} ({reason}): it may have done '{method}'. Look for what it did before you call again");
     Failure::Rpc(RpcError::wallet(message))
 }
 
-/// The error for a client where the node gave no reply, and did nothing.
+/// The client's error if the node gave no reply and executed nothing.
 pub(crate) fn failure(upstream: &Upstream, error: UpstreamError) -> Failure {
     let endpoint = upstream.endpoint();
     match error {
@@ -97,7 +97,7 @@ pub(crate) fn failure(upstream: &Upstream, error: UpstreamError) -> Failure {
             tracing::error!(%endpoint, %status, "a reply that is not one of bitcoind's");
             Failure::Rpc(RpcError::misc(format!("{endpoint} does not answer as bitcoind does")))
         }
-        // Clients of bitcoind wait and try again on this code.
+        // Clients of bitcoind wait and retry on this code.
         error => {
             tracing::debug!(%endpoint, %error, "the node does not answer");
             let message = format!("Waiting for bitcoind at {endpoint}...");
@@ -106,14 +106,14 @@ pub(crate) fn failure(upstream: &Upstream, error: UpstreamError) -> Failure {
     }
 }
 
-/// The result within the body of a long reply: what stands before and behind it is taken off and compared.
+/// The result within the body of a long reply: prefix and suffix are checked and removed.
 struct ResultBody {
     body: ReplyBody,
-    /// Bytes of the beginning that are still to come.
+    /// The rest of the prefix.
     before: &'static [u8],
     /// Bytes of the result that are still to come.
     left: u64,
-    /// Bytes of the end that are still to come.
+    /// The rest of the suffix.
     behind: &'static [u8],
 }
 
@@ -122,7 +122,7 @@ impl ResultBody {
         Self { body, before: PREFIX, left: length, behind: SUFFIX }
     }
 
-    /// Takes what is expected from the front of `data`.
+    /// Removes the expected bytes from the front of `data`.
     fn expect(expected: &mut &'static [u8], data: &mut Bytes) -> io::Result<()> {
         let length = expected.len().min(data.len());
         let (now, later) = expected.split_at(length);

@@ -1,8 +1,8 @@
-//! Short calls go to the node together while another is on its way.
+//! Coalesces short calls into batches while a request is in flight.
 //!
-//! A request costs the node several times what a short call does. So a call that comes while a request of its thread is on its way
-//! waits until that one is back, and goes then as part of a batch with all that have come meanwhile; under load the batches grow
-//! by themselves. A call never waits where none is on its way, and never longer than [`PATIENCE`].
+//! A request costs the node several times as much as a short call. So a call that arrives while a request of its thread
+//! is in flight waits for that request, and is sent in a batch with all others that arrived meanwhile. Under load the
+//! batches grow by themselves. A call does not wait without a request in flight, and never longer than [`PATIENCE`].
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -19,34 +19,34 @@ use tokio::time::timeout;
 use super::batch::forward_all;
 use super::forward::forward;
 
-/// How long a call waits for a request that is on its way: a node may be slow, or gone.
+/// How long a call waits for a request in flight: the node may be slow, or gone.
 const PATIENCE: Duration = Duration::from_millis(1);
 
 /// The most calls of a batch: each waits for all of them.
 const MAX_TOGETHER: usize = 64;
 
-/// The longest parameters of a call that goes with others, in bytes.
+/// The longest parameters of a batched call, in bytes.
 const MAX_PARAMS: usize = 512;
 
-/// Where all calls go. Those of the node's wallets have other paths, and go alone.
+/// The path of all batched calls. Those of the node's wallets have other paths and are not batched.
 const PATH: &str = "/";
 
 type Answer = Result<ResultText, Failure>;
 
 thread_local! {
-    /// The calls of this thread by node: a batch of several threads would have to wake each of them.
+    /// This thread's calls by node: a batch of several threads would have to wake each of them.
     static OF_THREAD: RefCell<HashMap<u64, Arc<Gather>>> = RefCell::default();
 }
 
-/// Whether a call may go with others, by its path and parameters.
+/// Whether a call may be batched, by its path and parameters.
 pub(crate) fn may_gather(path: &str, call: &Call) -> bool {
     path == PATH && call.params.as_bytes().len() <= MAX_PARAMS
 }
 
-/// Calls a short method without effects of the node.
+/// Calls a short method of the node without effects.
 ///
 /// # Errors
-/// The method's own, and what the node's absence reads as (-28).
+/// The method's own; -28 while the node is away.
 pub(crate) async fn forward_gathered(upstream: &Arc<Upstream>, call: &Call) -> Answer {
     let gather = Gather::of_thread(upstream);
     let Some(mut answer) = gather.enter(call) else {
@@ -60,36 +60,36 @@ pub(crate) async fn forward_gathered(upstream: &Arc<Upstream>, call: &Call) -> A
             answer.await
         }
     };
-    // Its sender is gone only when the host stops.
+    // The sender is dropped only when the host stops.
     answered.unwrap_or(Err(Failure::Overloaded))
 }
 
-/// A call that waits.
 struct Waiting {
     call: Call,
     answer: oneshot::Sender<Answer>,
 }
 
 #[derive(Default)]
-struct State {
-    /// The requests that are on their way.
+struct GatherState {
+    /// The requests in flight.
     under_way: usize,
     waiting: Vec<Waiting>,
 }
 
 struct Gather {
     upstream: Arc<Upstream>,
-    state: Mutex<State>,
+    state: Mutex<GatherState>,
 }
 
 impl Gather {
-    /// That of this thread for a node. A call may end on another thread than it began on, where it was moved; so it holds this.
+    /// This thread's value for a node. A call may end on another thread than it began on, so it keeps this.
     fn of_thread(upstream: &Arc<Upstream>) -> Arc<Self> {
         let new = || Arc::new(Self { upstream: upstream.clone(), state: Mutex::default() });
         OF_THREAD.with_borrow_mut(|all| all.entry(upstream.number()).or_insert_with(new).clone())
     }
 
-    /// Takes note of a call: whence its answer comes, where it is to wait; none where it goes at once.
+    /// Queues a call while a request is in flight, and returns the receiver of its answer. `None` if it is to be sent
+    /// at once.
     fn enter(&self, call: &Call) -> Option<oneshot::Receiver<Answer>> {
         let mut state = self.state.lock();
         if state.under_way == 0 {
@@ -101,7 +101,7 @@ impl Gather {
         Some(receiver)
     }
 
-    /// Sends those that wait, and whose clients still do.
+    /// Sends the waiting calls whose clients have not gone.
     fn send_waiting(self: &Arc<Self>) {
         let Ok(runtime) = Handle::try_current() else { return };
         let group: Vec<Waiting> = {
@@ -125,7 +125,7 @@ impl Gather {
             calls => forward_all(&self.upstream, PATH, calls).await,
         };
         for (sender, answer) in senders.into_iter().zip(answers) {
-            // A client that is gone needs no answer.
+            // A client that has gone needs no answer.
             let _ = sender.send(answer);
         }
     }
@@ -135,7 +135,7 @@ impl Gather {
     }
 }
 
-/// A request that is on its way. When it is back, or its client gone, those that wait are sent.
+/// A request in flight. When it ends, or its client goes away, the waiting calls are sent.
 struct UnderWay(Arc<Gather>);
 
 impl Drop for UnderWay {
@@ -156,12 +156,10 @@ mod tests {
 
     use super::*;
 
-    /// A node that answers each call with its parameter, but holds the call of 0 until it is told, and may refuse batches.
+    /// A node that answers each call with its parameter, but holds the call of 0 until `go`, and may refuse batches.
     struct FalseNode {
         refuses_batches: bool,
-        /// The call of 0 has come.
         came: Notify,
-        /// It may be answered.
         go: Notify,
         requests: Mutex<Vec<Value>>,
     }
@@ -221,7 +219,7 @@ mod tests {
         serde_json::from_slice(&body).ok()
     }
 
-    /// Asks for this number, which is the answer.
+    /// Calls with this number, which is also the answer.
     fn ask(upstream: &Arc<Upstream>, number: u64) -> tokio::task::JoinHandle<()> {
         let upstream = upstream.clone();
         tokio::spawn(async move {

@@ -1,4 +1,4 @@
-//! What a node's `help` says: which methods it has, and in which category.
+//! The methods and categories in a node's `help`.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, LazyLock};
@@ -8,22 +8,22 @@ use outrigger_sdk::manifest::MethodSpec;
 use outrigger_upstream::methods;
 use serde_json::json;
 
-/// A method of the node.
 #[derive(Clone, Debug)]
 pub struct NodeMethod {
-    /// Its category, as `Blockchain`.
+    /// Its category, such as `Blockchain`.
     pub category: String,
     /// Its line: its name and its arguments.
     pub usage: String,
-    /// As the host's own lists have it.
+    /// Its entry for the host's own lists.
     spec: Option<Arc<MethodSpec>>,
 }
 
-/// The methods that a node's `help` lists.
+/// The methods in a node's `help`.
 #[derive(Clone, Default, Debug)]
 pub struct NodeHelp(BTreeMap<String, NodeMethod>);
 
-/// The known methods of bitcoind, as the host's own lists have methods: what clients make up must not become a label of metrics.
+/// The known methods of bitcoind, as entries of the host's lists: names that clients invent must not become labels of
+/// metrics.
 static KNOWN: LazyLock<HashMap<&str, Arc<MethodSpec>, RandomState>> =
     LazyLock::new(|| methods().filter_map(|(name, _)| Some((name, spec(name, "")?))).collect());
 
@@ -37,7 +37,7 @@ fn spec(name: &str, category: &str) -> Option<Arc<MethodSpec>> {
 }
 
 impl NodeHelp {
-    /// Reads the text of `help`.
+    /// Parses the text of `help`.
     pub fn parse(text: &str) -> Self {
         let mut methods = BTreeMap::new();
         let mut category = "";
@@ -55,27 +55,24 @@ impl NodeHelp {
         Self(methods)
     }
 
-    /// A method of the node.
     pub fn get(&self, method: &str) -> Option<&NodeMethod> {
         self.0.get(method)
     }
 
-    /// A method of the node as the host's own lists have methods.
+    /// A method of the node as an entry of the host's lists.
     pub fn spec(&self, method: &str) -> Option<Arc<MethodSpec>> {
         self.get(method)?.spec.clone()
     }
 
-    /// Whether the node lists this method among those of its wallets.
+    /// Whether the node lists this method among its wallet methods.
     pub fn is_wallet_method(&self, method: &str) -> bool {
         self.get(method).is_some_and(|method| method.category == "Wallet")
     }
 
-    /// All methods, by name.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &NodeMethod)> {
         self.0.iter().map(|(name, method)| (name.as_str(), method))
     }
 
-    /// Whether nothing was read.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

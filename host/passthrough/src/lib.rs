@@ -1,18 +1,18 @@
-//! Calls that no plugin answers, passed on to a running bitcoind.
+//! Forwards calls without a plugin to a running bitcoind.
 //!
 //! ```text
 //! router -> Passthrough::call   deny list, wallet rule
-//!             long_poll           waits here, so that the node has no thread that waits
-//!             gather              short calls, together under load
+//!             long_poll           waits here, so that the node has no waiting thread
+//!             gather              coalesces short calls under load
 //!             forward             bytes to the node and back; long results as a stream
-//!             taps                what the host does before the client has the answer
+//!             taps                hooks of the host before the client has the answer
 //! ```
 //!
 //! Invariants:
-//! - Results are cut out of the node's reply between its known beginning and end. A reply with other white space is held whole and
-//!   parsed for that.
-//! - With wallets of our own, no wallet method ever reaches the node's wallets, and the path upstream is always `/`.
-//! - No thread that serves connections waits for the node.
+//! - Results are sliced out of the node's reply between a fixed prefix and suffix. A reply with other white space is
+//!   held in memory and parsed.
+//! - With wallets of our own, no wallet method reaches the node's wallets, and the path upstream is always `/`.
+//! - No network thread blocks on the node.
 
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::panic, reason = "a test says what it expects by failing"))]
 

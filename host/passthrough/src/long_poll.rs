@@ -1,7 +1,7 @@
-//! Calls that wait for the node: they wait here, so that thousands of them hold none of the node's few threads.
+//! Long polls of the node wait here, so that thousands of them occupy none of the node's few threads.
 //!
-//! getblocktemplate with a `longpollid` (BIP 22) is answered by a plain getblocktemplate once there is something new; waitfornewblock,
-//! waitforblock and waitforblockheight by what the host knows of the chain.
+//! getblocktemplate with a `longpollid` (BIP 22) is answered with a plain getblocktemplate once there is something new;
+//! waitfornewblock, waitforblock and waitforblockheight with the tip that the host knows.
 
 use std::future::pending;
 use std::sync::Arc;
@@ -21,25 +21,25 @@ use super::forward::whole;
 use super::shared::SingleFlight;
 use super::taps::Taps;
 
-/// When a long poll is answered with the changes of the mempool alone, and how often they are looked for then, as bitcoind does.
+/// When a long poll is answered for changes of the mempool alone, and how often they are polled then, as in bitcoind.
 const MEMPOOL_AFTER: Duration = Duration::from_secs(60);
 const MEMPOOL_EVERY: Duration = Duration::from_secs(10);
 
-/// How long after a new tip a template of the former one is asked for again.
+/// How long after a new tip a template of the former one is requested again.
 const NEW_TIP_AGAIN: Duration = Duration::from_millis(50);
 
-/// The hexadecimal digits of the block's hash at the beginning of a `longpollid`.
+/// The hex digits of the block hash at the beginning of a `longpollid`.
 const HASH_DIGITS: usize = 64;
 
-/// The member of a template request that makes a call wait, with which bitcoind's refusals of it begin.
+/// The member of a template request that makes it a long poll. bitcoind's refusals of it begin with its name.
 const LONG_POLL_ID: &str = "longpollid";
 
-/// What a call waits for.
+/// The condition of a long poll.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Wait {
     /// Another template than that of the `longpollid`; the parameters without it.
     Template { id: String, params: Bytes },
-    /// Another tip than this one, or than the one now.
+    /// Another tip than this one, or than the current one.
     NewBlock { known: Option<BlockHash>, limit: Option<Duration> },
     /// This block as tip.
     Block { hash: BlockHash, limit: Option<Duration> },
@@ -48,7 +48,7 @@ pub(crate) enum Wait {
 }
 
 impl Wait {
-    /// What a call waits for. `None` for a call that does not, or whose parameters the node has to judge.
+    /// The condition of a call. `None` if the call is not a long poll, or the node has to check its parameters.
     pub fn of(method: &str, params: &[u8]) -> Option<Self> {
         let names: &[&str] = match method {
             "getblocktemplate" => &["template_request"],
@@ -73,27 +73,25 @@ impl Wait {
 /// The node's best block, as the host knows it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct NodeTip {
-    /// Its hash.
     pub hash: BlockHash,
-    /// Its height.
     pub height: u32,
 }
 
-/// The calls that wait.
+/// The waiting long polls.
 pub(crate) struct LongPolls {
     upstream: Arc<Upstream>,
     taps: Arc<dyn Taps>,
     tip: watch::Receiver<NodeTip>,
     stop: watch::Receiver<bool>,
     places: Semaphore,
-    /// Templates that several miners ask for at the same time, by their parameters.
+    /// Templates that several miners request at the same time, by their parameters.
     templates: SingleFlight<Bytes, Result<Bytes, Failure>>,
-    /// Catching up with the node, by how many answers of it clients had seen.
+    /// Waits for the host to catch up with the node, by how many of the node's answers clients had seen.
     catching_up: SingleFlight<u64, ()>,
 }
 
 impl LongPolls {
-    /// At most `most` calls at a time. `stop` becomes true when the host stops.
+    /// `most` limits concurrent long polls. `stop` becomes true when the host stops.
     pub fn new(
         upstream: Arc<Upstream>,
         taps: Arc<dyn Taps>,
@@ -108,7 +106,8 @@ impl LongPolls {
     /// Waits, and answers.
     ///
     /// # Errors
-    /// 503 where too many wait; -9 when the host stops, or the client sends no more; for a template, the node's own.
+    /// 503 for too many long polls; -9 when the host stops, or the client closes its sending side; for a template, the
+    /// node's own.
     pub async fn answer(&self, wait: Wait, client: Option<&Client>) -> Result<Bytes, Failure> {
         let _place = self.places.try_acquire().map_err(|_| Failure::Overloaded)?;
         let mut stop = self.stop.clone();
@@ -151,18 +150,18 @@ impl LongPolls {
         }
     }
 
-    /// The first tip that fulfils a condition, or the tip at the end of the limit.
+    /// The first tip that satisfies a condition, or the tip at the end of the limit.
     async fn tip_such_that(&self, limit: Option<Duration>, is_so: impl Fn(&NodeTip) -> bool) -> Bytes {
         let found = tip_such_that(self.tip.clone(), limit, &is_so).await;
         // The client may have seen a later block in another call while this one waited.
         self.catch_up().await;
         let now = *self.tip.borrow();
-        // A block that was the tip for a moment only still ends the wait.
+        // A block that was the tip only briefly still ends the wait.
         tip_json(if is_so(&now) || !is_so(&found) { now } else { found })
     }
 
-    /// Refuses a long poll that the node would refuse at once, such as a node without peers. The host asks with an invalid
-    /// `longpollid`: the node makes its other checks first, and then builds no template.
+    /// Refuses a long poll that the node would refuse at once, for example without peers. The host sends an invalid
+    /// `longpollid`: the node makes its other checks first, and builds no template.
     async fn check_template(&self, params: &Bytes) -> Result<(), Failure> {
         match whole(&self.upstream, "getblocktemplate", &with_id(params, "")).await {
             Err(Failure::Rpc(error)) if error.message.starts_with(LONG_POLL_ID) => Ok(()),
@@ -171,7 +170,7 @@ impl LongPolls {
         }
     }
 
-    /// The template of the node once it is not that of `id`.
+    /// The template of the node once it differs from that of `id`.
     async fn another_template(&self, id: &str, params: Bytes) -> Result<Bytes, Failure> {
         let mut tip = self.tip.clone();
         let named: Option<BlockHash> = id.get(..HASH_DIGITS).and_then(|hash| hash.parse().ok());
@@ -184,7 +183,7 @@ impl LongPolls {
             if !names_template(&template, id) {
                 return Ok(template);
             }
-            // One that was asked for before the tip moved may have been joined.
+            // The shared request may have begun before the tip moved.
             look = Instant::now() + if is_new { NEW_TIP_AGAIN } else { MEMPOOL_EVERY };
             if is_new {
                 sleep_until(look).await;
@@ -192,7 +191,7 @@ impl LongPolls {
         }
     }
 
-    /// A template of the node, shared by all who ask for the same at the same time.
+    /// A template of the node. Concurrent requests for the same template share it.
     async fn template(&self, params: Bytes) -> Result<Bytes, Failure> {
         let (upstream, asked) = (self.upstream.clone(), params.clone());
         let begin = move || async move { whole(&upstream, "getblocktemplate", &asked).await }.boxed();
@@ -207,7 +206,7 @@ struct Arguments<'n> {
 }
 
 impl Arguments<'_> {
-    /// A parameter; null where it is left out. `None` where the parameters are neither array nor object, or have others.
+    /// A parameter; null if omitted. `None` if the parameters are neither array nor object, or have unknown members.
     fn get(&self, position: usize) -> Option<&Value> {
         match &self.values {
             Value::Array(values) if values.len() <= self.names.len() => {
@@ -220,7 +219,7 @@ impl Arguments<'_> {
         }
     }
 
-    /// A block's hash, which may be left out.
+    /// An optional block hash.
     fn hash(&self, position: usize) -> Option<Option<BlockHash>> {
         match self.get(position)? {
             Value::Null => Some(None),
@@ -229,7 +228,7 @@ impl Arguments<'_> {
         }
     }
 
-    /// A time limit in milliseconds; 0, or none, is no limit.
+    /// A time limit in milliseconds; 0 or omitted means no limit.
     fn limit(&self, position: usize) -> Option<Option<Duration>> {
         match self.get(position)? {
             Value::Null => Some(None),
@@ -246,7 +245,7 @@ fn contains(text: &[u8], word: &[u8]) -> bool {
     text.windows(word.len()).any(|window| window == word)
 }
 
-/// The template request among the parameters of getblocktemplate.
+/// The template request in the parameters of getblocktemplate.
 fn template_request(params: &mut Value) -> Option<&mut Map<String, Value>> {
     let request = match params {
         Value::Array(values) => values.first_mut()?,
@@ -273,12 +272,12 @@ fn template(mut values: Value) -> Option<Wait> {
     }
     let id = match request.remove(LONG_POLL_ID)? {
         Value::Null => return None,
-        // A text of another form the node judges, without waiting.
+        // The node checks a text of another form, without waiting.
         Value::String(id) => {
             id.get(..HASH_DIGITS)?.parse::<BlockHash>().ok()?;
             id
         }
-        // bitcoind waits for anything else as for the tip of now.
+        // bitcoind treats anything else as the current tip.
         _ => String::new(),
     };
     Some(Wait::Template { id, params: Bytes::from(values.to_string()) })
@@ -289,7 +288,7 @@ fn names_template(template: &[u8], id: &str) -> bool {
     contains(template, format!("\"longpollid\":\"{id}\"").as_bytes())
 }
 
-/// The first tip of which something is so, or the tip when the time is over.
+/// The first tip that satisfies a condition, or the tip when the time is over.
 async fn tip_such_that(
     mut tip: watch::Receiver<NodeTip>,
     limit: Option<Duration>,
@@ -302,7 +301,7 @@ async fn tip_such_that(
         }
     };
     tokio::select! {
-        // Without a sender the host is at its end.
+        // Without a sender the host is stopping.
         found = tip.wait_for(is_so) => { let _ = found; }
         () = over => {}
     }
@@ -334,7 +333,7 @@ mod tests {
             Some(Wait::Block { hash, limit: None })
         );
         assert_eq!(of("waitforblockheight", json!([5, 1000])), Some(Wait::Height { height: 5, limit: second }));
-        // The node says what is wrong with these.
+        // The node refuses these.
         for wrong in [json!([-1]), json!(["x"]), json!([0, "x"]), json!([0, null, 0]), json!({"a": 1})] {
             assert_eq!(of("waitfornewblock", wrong.clone()), None, "{wrong}");
         }

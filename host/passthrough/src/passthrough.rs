@@ -1,4 +1,4 @@
-//! Which calls are passed on, and what happens around them.
+//! Which calls are forwarded, and with which hooks.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -29,29 +29,27 @@ use super::taps::Taps;
 /// Whose wallets answer wallet methods (`backend.wallets`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum WalletOwner {
-    /// The host's. A wallet method that no plugin answers is refused.
+    /// The host's. A wallet method without a plugin is refused.
     Host,
     /// The node's.
     Node,
 }
 
-/// What is passed on.
+/// The rules of forwarding.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// Whose wallets answer.
     pub wallets: WalletOwner,
-    /// Methods that are never passed on.
+    /// Methods that are never forwarded.
     pub deny: BTreeSet<String>,
-    /// Calls that wait for a new block or template at a time.
+    /// The most concurrent long polls.
     pub max_long_calls: usize,
-    /// How long the host, when it stops, waits for the calls that it still has to answer.
+    /// How long the stopping host waits for open calls.
     pub shutdown_grace: Duration,
 }
 
-/// The part of that time after which the host answers a call with effects, though the node may still do it.
+/// The part of that time after which the host answers a call with effects, though the node may still execute it.
 const STOP_SHARE: f32 = 0.8;
 
-/// Passes calls on to a node.
 pub struct Passthrough {
     upstream: Arc<Upstream>,
     settings: Settings,
@@ -62,7 +60,7 @@ pub struct Passthrough {
 }
 
 impl Passthrough {
-    /// To `upstream`, whose best block is told on `tip`. `stop` becomes true when the host stops.
+    /// `tip` is the node's best block. `stop` becomes true when the host stops.
     pub fn new(
         upstream: Arc<Upstream>,
         settings: Settings,
@@ -75,16 +73,15 @@ impl Passthrough {
         Self { upstream, settings, taps, stop, long_polls, help: ArcSwapOption::empty() }
     }
 
-    /// What was counted of the requests that were passed on.
     pub fn figures(&self) -> &Figures {
         self.upstream.figures()
     }
 
-    /// Answers a call that no plugin and no method of the host answers.
+    /// Answers a call that neither a plugin nor the host answers.
     ///
     /// # Errors
-    /// The node's own; -32601 for what is not passed on; -28 while the node is away; -4 where the node
-    /// may have done the call, and its answer was lost.
+    /// The node's own; -32601 for methods that are not forwarded; -28 while the node is away; -4 if the node may have
+    /// executed the call, and its answer was lost.
     pub async fn call(&self, call: &Call) -> Result<ResultText, Failure> {
         let name = call.method.as_str();
         let known = method(name);
@@ -96,7 +93,7 @@ impl Passthrough {
         if let Some(wait) = Wait::of(name, params) {
             let asks_node = matches!(wait, Wait::Template { .. });
             let result = self.long_polls.answer(wait, call.origin.client.as_deref()).await.map(ResultText::Bytes);
-            // A tip is told by what the host knows of the chain.
+            // The host answers the other waits itself.
             if asks_node {
                 self.note(is_of_node(&result));
             }
@@ -128,14 +125,14 @@ impl Passthrough {
         result
     }
 
-    /// Ends shortly before the host, which stops, closes the connections of calls that are not answered yet.
+    /// Returns shortly before the stopping host closes the connections of open calls.
     async fn stopped(&self) {
-        // Nobody tells any more once the host is gone.
+        // The sender is dropped with the host.
         let _ = self.stop.clone().wait_for(|stop| *stop).await;
         tokio::time::sleep(self.settings.shutdown_grace.mul_f32(STOP_SHARE)).await;
     }
 
-    /// Passes a GET request of the node's REST interface on. A body of known length is streamed.
+    /// Forwards a GET request of the node's REST interface. A body of known length is streamed.
     pub async fn rest(&self, path: &str) -> RestReply {
         let answer = self.upstream.get(path).await.map_err(|error| failure(&self.upstream, error));
         self.note(answer.as_ref().map_or_else(|failure| !is_absence(failure), |_| true));
@@ -155,13 +152,13 @@ impl Passthrough {
         }
     }
 
-    /// A method of the node, as the host's own lists have methods: one that its help lists, or that is known without it.
+    /// A method of the node, as an entry of the host's lists: from the node's help, or known without it.
     pub fn spec(&self, name: &str) -> Option<Arc<MethodSpec>> {
         let listed = self.help.load().as_ref().and_then(|help| help.spec(name));
         listed.or_else(|| known_spec(name))
     }
 
-    /// Notes whether the node has answered. One that is reached again may be another release, with other methods.
+    /// Records whether the node has answered. A node that is reached again may be another version, with other methods.
     fn note(&self, answered: bool) {
         if answered {
             self.taps.answered();
@@ -170,9 +167,10 @@ impl Passthrough {
         }
     }
 
-    /// Why a user must not reach a method; the node itself would let the host do all of it. To read or write files of the node's
-    /// machine, or to call a method that the host does not know, takes the cookie, a setting or a list of methods that says so. A user
-    /// who is confined to a wallet or to folders reaches neither the node's other wallets nor what changes the node.
+    /// Why a user must not call a method; the node would let the host call all of them. To read or write files of the
+    /// node's machine, or to call a method that the host does not know, a user needs the cookie, a setting or a list of
+    /// methods. A user who is restricted to a wallet or to folders reaches neither the node's other wallets nor methods
+    /// that change the node.
     fn refusal(origin: &Origin, name: &str) -> Option<Failure> {
         let is_confined = origin.only_wallet.is_some() || origin.folders.is_some();
         let is_operator = *origin.user == *COOKIE_USER || origin.allowed.is_some();
@@ -184,7 +182,6 @@ impl Passthrough {
         is_refused.then_some(Failure::Forbidden)
     }
 
-    /// Refuses a call that a user must not make.
     fn check_user(&self, call: &Call) -> Result<(), Failure> {
         let origin = &*call.origin;
         if let Some(refusal) = Self::refusal(origin, &call.method) {
@@ -199,7 +196,7 @@ impl Passthrough {
         }
     }
 
-    /// The path upstream: that of a wallet only where the node's wallets answer.
+    /// The path upstream: a wallet's only if the node's wallets answer.
     fn path(&self, call: &Call) -> Cow<'static, str> {
         match (call.origin.wallet.as_ref().or(call.origin.only_wallet.as_ref()), self.settings.wallets) {
             (Some(wallet), WalletOwner::Node) => {
@@ -209,25 +206,25 @@ impl Passthrough {
         }
     }
 
-    /// Whether calls of a method can be passed on together: those without effects that never wait.
+    /// Whether calls of a method can be batched: those without effects that never wait.
     pub fn takes_together(&self, name: &str) -> bool {
         let known = method(name).is_some_and(|method| method.is_read_only() && !method.may_be_long());
         known && !self.settings.deny.contains(name)
     }
 
-    /// Passes calls on together, whose methods [`Self::takes_together`].
+    /// Forwards calls as a batch; all methods satisfy [`Self::takes_together`].
     pub async fn call_together(&self, calls: &[Call]) -> Vec<Result<ResultText, Failure>> {
-        // All calls of a batch came to the same path.
+        // All calls of a batch have the same path.
         let path = calls.first().map_or(Cow::from("/"), |call| self.path(call));
         let answers = forward_all(&self.upstream, &path, calls).await;
         self.note(answers.iter().any(is_of_node));
         answers
     }
 
-    /// Whether calls of a method are passed on.
+    /// Whether calls of a method are forwarded.
     ///
     /// # Errors
-    /// The node's absence, where only the node can tell.
+    /// The node is away, and only its help could tell.
     async fn may_pass(&self, name: &str) -> Result<bool, Failure> {
         if self.settings.deny.contains(name) {
             return Ok(false);
@@ -235,22 +232,22 @@ impl Passthrough {
         Ok(match (self.settings.wallets, method(name)) {
             (WalletOwner::Node, _) => true,
             (WalletOwner::Host, Some(known)) => !known.is_wallet(),
-            // What is not known may be a wallet method of a release to come: the node says.
+            // An unknown method may be a wallet method of a later version: the node's help decides.
             (WalletOwner::Host, None) => !self.read_help().await?.is_wallet_method(name),
         })
     }
 
-    /// Whether a user may be shown a method of the node: it is passed on.
+    /// Whether a method of the node is shown to a user: if it is forwarded.
     pub fn shows(&self, origin: &Origin, name: &str, help: &NodeHelp) -> bool {
         let ours = self.settings.wallets == WalletOwner::Host;
         let is_wallet = || method(name).is_some_and(Method::is_wallet) || help.is_wallet_method(name);
         !self.settings.deny.contains(name) && (!ours || !is_wallet()) && Self::refusal(origin, name).is_none()
     }
 
-    /// The node's help, read once for each time that the node is reached anew.
+    /// The node's help, read once per connection to a node.
     ///
     /// # Errors
-    /// What the node's absence reads as (-28).
+    /// -28 while the node is away.
     pub async fn read_help(&self) -> Result<Arc<NodeHelp>, Failure> {
         if let Some(help) = self.help.load_full() {
             return Ok(help);
@@ -278,7 +275,7 @@ impl Passthrough {
     }
 }
 
-/// A reply of REST whose length its head does not state: it ends with its last chunk or, as in HTTP/1.0, with its connection.
+/// A REST reply without a length in its head: it ends with its last chunk or, as in HTTP/1.0, with its connection.
 async fn whole_page(reply: Reply) -> RestReply {
     let content_type = reply.content_type.clone();
     match reply.collect(MAX_WHOLE).await {
@@ -288,7 +285,7 @@ async fn whole_page(reply: Reply) -> RestReply {
     }
 }
 
-/// Whether an answer shows that the node is there.
+/// Whether an answer shows that the node is reachable.
 fn is_of_node(answer: &Result<ResultText, Failure>) -> bool {
     !answer.as_ref().is_err_and(is_absence)
 }
@@ -297,13 +294,13 @@ fn is_absence(failure: &Failure) -> bool {
     matches!(failure, Failure::Rpc(error) if error.code == RpcErrorCode::IN_WARMUP || error.message.starts_with(LOST))
 }
 
-/// The transaction that is the first parameter of sendrawtransaction, by position or by name.
+/// The transaction in the first parameter of sendrawtransaction, by position or by name.
 fn first_transaction(params: &[u8]) -> Option<Transaction> {
     let params: Value = serde_json::from_slice(params).ok()?;
     deserialize_hex(params.get(0).or_else(|| params.get("hexstring"))?.as_str()?).ok()
 }
 
-/// The number that is the first parameter, by position or as the only one by name.
+/// The number in the first parameter, by position, or by name if it is the only one.
 fn first_number(params: &[u8]) -> Option<u64> {
     match serde_json::from_slice(params).ok()? {
         Value::Array(values) => values.first()?.as_u64(),

@@ -1,4 +1,4 @@
-//! One request to the node for all who ask the same at the same time.
+//! One request to the node for all concurrent equal requests.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 
 type Work<T> = Shared<BoxFuture<'static, T>>;
 
-/// The work that is going on, by what was asked.
+/// The requests in flight, by key.
 pub(crate) struct SingleFlight<K, T: Clone> {
     flights: Mutex<HashMap<K, WeakShared<BoxFuture<'static, T>>>>,
 }
@@ -21,7 +21,7 @@ impl<K, T: Clone> Default for SingleFlight<K, T> {
 }
 
 impl<K: Hash + Eq + Clone, T: Clone + Send + 'static> SingleFlight<K, T> {
-    /// Waits for the work of this key that is going on, or begins it. The work ends when nobody waits for it any more.
+    /// Joins the work of this key that is in flight, or begins it. Work without waiters is dropped.
     pub async fn run(&self, key: K, begin: impl FnOnce() -> BoxFuture<'static, T>) -> T {
         let work: Work<T> = {
             let mut flights = self.flights.lock();

@@ -1,29 +1,30 @@
-//! What the host does around calls that are passed on.
+//! Hooks of the host around forwarded calls.
 
 use bitcoin::Transaction;
 use futures_util::future::BoxFuture;
 
-/// What the host does when a call was passed on, before its client has the answer.
+/// Hooks that run after a call was forwarded, before its client has the answer.
 pub trait Taps: Send + Sync {
-    /// An answer of the node goes to a client: what the client saw there, it must not miss in the host's own answers.
+    /// An answer of the node goes to a client: the host's own answers must not be older than it.
     fn answered(&self);
 
-    /// How many answers of the node had gone to clients, where one of them may have shown a later block than the tip that the host
-    /// knows; none where that is certainly not so.
+    /// The number of node answers sent to clients, if one of them may have shown a later block than the host's tip;
+    /// `None` if certainly not.
     fn unconfirmed(&self) -> Option<u64>;
 
-    /// Ends when the tip is no older than what clients were shown before, or after a bounded time.
+    /// Completes when the tip is no older than the blocks that clients were shown before, or after a bounded time.
     fn caught_up(&self) -> BoxFuture<'static, ()>;
 
-    /// A transaction may have entered the mempool: ends when the wallets have seen it, or after a bounded time.
+    /// A transaction may have entered the mempool: completes when the wallets have seen it, or after a bounded time.
     fn mempool_changed(&self, submitted: Option<Transaction>) -> BoxFuture<'static, ()>;
 
-    /// The node's time was set, in Unix seconds; 0: it is the clock's again (setmocktime).
+    /// setmocktime: the node's time in Unix seconds; 0 for the system clock.
     fn time_set(&self, seconds: u64);
 
-    /// The best chain may have changed: ends when the host has followed, or after a bounded time.
+    /// The best chain may have changed: completes when the host has followed, or after a bounded time.
     fn chain_changed(&self) -> BoxFuture<'static, ()>;
 
-    /// The node's own wallets have followed (syncwithvalidationinterfacequeue): ends when the host's have, or after a bounded time.
+    /// The node's own wallets have synchronised (syncwithvalidationinterfacequeue): completes when the host's have, or
+    /// after a bounded time.
     fn wallets_synced(&self) -> BoxFuture<'static, ()>;
 }

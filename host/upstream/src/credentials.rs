@@ -1,4 +1,4 @@
-//! What the host shows to the node: the content of its cookie file, or a user's name and password.
+//! The host's credentials for the node: the content of its cookie file, or a user's name and password.
 
 use std::fs;
 use std::io;
@@ -13,21 +13,16 @@ use zeroize::Zeroizing;
 /// The user of bitcoind's cookies.
 const COOKIE_USER: &str = "__cookie__";
 
-/// Where the credentials come from.
+/// The source of the credentials.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Login {
     /// The file that bitcoind writes at each start (`-rpccookiefile`): `__cookie__:...`.
     Cookie(PathBuf),
-    /// A user of the node (`-rpcauth`, `-rpcuser`), and the file that holds the password in its first line.
-    Password {
-        /// The user's name.
-        user: String,
-        /// The file with the password.
-        file: PathBuf,
-    },
+    /// A user of the node (`-rpcauth`, `-rpcuser`), and a file whose first line is the password.
+    Password { user: String, file: PathBuf },
 }
 
-/// Why there are no credentials.
+/// Why credentials are missing.
 #[derive(Debug, thiserror::Error)]
 #[error("{}: {source}", .file.display())]
 pub struct CredentialsError {
@@ -42,7 +37,7 @@ impl Login {
         }
     }
 
-    /// The user's name, as far as it is known: that of a cookie stands in its file.
+    /// The user's name; a cookie's is read from its file.
     pub fn user(&self) -> String {
         match self {
             Self::Password { user, .. } => user.clone(),
@@ -54,9 +49,6 @@ impl Login {
     }
 
     /// Reads the credentials, as a header's value.
-    ///
-    /// # Errors
-    /// The file cannot be read, or holds none.
     pub fn read(&self) -> Result<HeaderValue, CredentialsError> {
         let failed = |source| CredentialsError { file: self.file().clone(), source };
         let text = Zeroizing::new(fs::read_to_string(self.file()).map_err(failed)?);
@@ -76,7 +68,7 @@ impl Login {
     }
 }
 
-/// The credentials as they were last read.
+/// The cached credentials.
 pub(crate) struct Credentials {
     login: Login,
     last: RwLock<Option<HeaderValue>>,
@@ -87,7 +79,7 @@ impl Credentials {
         Self { login, last: RwLock::new(None) }
     }
 
-    /// The credentials: those that were read last, else read now.
+    /// The cached credentials, else read now.
     pub(crate) fn get(&self) -> Result<HeaderValue, CredentialsError> {
         if let Some(last) = &*self.last.read() {
             return Ok(last.clone());
@@ -95,21 +87,20 @@ impl Credentials {
         self.reread()
     }
 
-    /// Reads the credentials again.
     fn reread(&self) -> Result<HeaderValue, CredentialsError> {
         let read = self.login.read()?;
         *self.last.write() = Some(read.clone());
         Ok(read)
     }
 
-    /// After the node has refused `refused`: other credentials, if there are any by now.
+    /// After the node has refused `refused`: other credentials, if they have changed.
     pub(crate) fn other_than(&self, refused: &HeaderValue) -> Option<HeaderValue> {
         let last = self.last.read().clone();
         // Another request may have read them meanwhile.
         last.filter(|last| last != refused).or_else(|| self.reread().ok().filter(|read| read != refused))
     }
 
-    /// Forgets what was read, as the node is gone: it writes another cookie when it starts.
+    /// Clears the cache when the node is gone: it writes another cookie when it starts.
     pub(crate) fn forget(&self) {
         if matches!(self.login, Login::Cookie(_)) {
             *self.last.write() = None;

@@ -1,4 +1,4 @@
-//! Where a node's RPC server listens.
+//! The address of a node's RPC server.
 
 use std::fmt;
 use std::str::FromStr;
@@ -12,18 +12,17 @@ pub struct Endpoint {
     port: u16,
 }
 
-/// Why a text is not the address of a node.
+/// A text that is not an address of a node.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("'{0}' is not the address of a node: write http://host:port")]
 pub struct BadEndpoint(String);
 
 impl Endpoint {
-    /// The host's name or address, without brackets, and the port.
+    /// Host name or address, without brackets, and port.
     pub fn authority(&self) -> (&str, u16) {
         (self.host.trim_start_matches('[').trim_end_matches(']'), self.port)
     }
 
-    /// The port.
     pub fn port(&self) -> u16 {
         self.port
     }
@@ -36,7 +35,7 @@ impl FromStr for Endpoint {
         let bad = || BadEndpoint(text.to_owned());
         let uri: Uri = text.parse().map_err(|_| bad())?;
         let authority = uri.authority().ok_or_else(bad)?;
-        // Credentials in an address end up in logs and process lists.
+        // Credentials in an address would end up in logs and process lists.
         let plain = uri.scheme_str() == Some("http") && !authority.as_str().contains('@');
         let port = authority.port_u16().filter(|port| *port > 0).ok_or_else(bad)?;
         let whole = matches!(uri.path(), "" | "/") && uri.query().is_none();

@@ -1,7 +1,7 @@
-//! A call as bitcoind reads it, and the result in the bytes of its reply.
+//! Encodes a call for bitcoind, and slices the result out of the reply.
 //!
-//! Requests say no `jsonrpc`, which all releases answer alike: the result stands between a known beginning and a known end, so
-//! that it need not be parsed. A reply whose white space or whose order is another is parsed.
+//! Requests have no `jsonrpc` member, which all versions answer alike: the result is between a fixed prefix and suffix,
+//! so it need not be parsed. A reply with other white space or order is parsed.
 
 use bytes::{BufMut, Bytes, BytesMut};
 use http::StatusCode;
@@ -9,10 +9,10 @@ use outrigger_values::{RpcError, RpcErrorCode};
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
-/// What stands before a result.
+/// The bytes before a result.
 pub const PREFIX: &[u8] = br#"{"result":"#;
 
-/// What stands after a result.
+/// The bytes after a result.
 pub const SUFFIX: &[u8] = b",\"error\":null,\"id\":1}\n";
 
 /// The body of a request: `params` is the JSON text of an array or object.
@@ -22,27 +22,25 @@ pub fn request(method: &str, params: &[u8]) -> Bytes {
     body.freeze()
 }
 
-/// Room enough for the body of a request whose method has an ordinary name.
+/// A sufficient capacity for a request whose method has an ordinary name.
 pub fn request_length(method: &str, params: &[u8]) -> usize {
     method.len() + params.len() + 32
 }
 
-/// Appends the body of a request.
 pub fn put_request(body: &mut BytesMut, method: &str, params: &[u8]) {
     body.put_slice(br#"{"id":1,"method":"#);
-    // Text in memory is written without an error.
+    // Writing to memory does not fail.
     serde_json::to_writer((&mut *body).writer(), method).unwrap_or_default();
     body.put_slice(br#","params":"#);
     body.put_slice(params);
     body.put_slice(b"}");
 }
 
-/// What a call came to.
+/// The outcome of a call.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Outcome {
     /// The JSON text of its result.
     Result(Bytes),
-    /// Its error.
     Error(RpcError),
     /// The reply is not one of bitcoind's.
     Strange,
@@ -56,7 +54,7 @@ struct AnyReply<'b> {
     error: Option<ErrorObject>,
 }
 
-/// A value that is there, also where it is null.
+/// Keeps a null member apart from an absent one.
 fn present<'b, D: Deserializer<'b>>(deserializer: D) -> Result<Option<&'b RawValue>, D::Error> {
     <&RawValue>::deserialize(deserializer).map(Some)
 }
@@ -67,7 +65,7 @@ struct ErrorObject {
     message: String,
 }
 
-/// Reads a whole reply.
+/// Parses a whole reply.
 pub fn read_reply(status: StatusCode, body: &Bytes) -> Outcome {
     if status == StatusCode::OK && is_plain(body) {
         let end = body.len() - SUFFIX.len();
@@ -84,7 +82,7 @@ pub fn read_reply(status: StatusCode, body: &Bytes) -> Outcome {
     }
 }
 
-/// Whether the reply with a result is written byte for byte as bitcoind writes it.
+/// Whether a reply with a result is byte for byte in bitcoind's form.
 pub fn is_plain(body: &[u8]) -> bool {
     body.starts_with(PREFIX) && body.ends_with(SUFFIX)
 }

@@ -1,22 +1,24 @@
-//! HTTP and JSON-RPC towards a running bitcoind: its address and credentials, and connections that are kept for the next request.
+//! HTTP and JSON-RPC client for a running bitcoind, with a pool of connections.
 //!
 //! ```text
-//! Upstream   one node: address, credentials, how many requests at a time
-//!   pool       how many connections there are, and those that are idle
-//!   reply      a reply's body; the connection goes back to the pool at its end
-//!   greeting   what a node is asked on each new connection, so that no call reaches another one
-//!   envelope   a call as bytes, and the result or error in the bytes of a reply
+//! Upstream   one node: address, credentials, concurrent requests
+//!   pool       all connections, and the idle ones
+//!   reply      a reply's body; the connection returns to the pool at its end
+//!   greeting   identifies the node on each new connection, so that no call reaches another one
+//!   envelope   encodes a call; slices result or error out of a reply
 //! methods    what is known of bitcoind's methods: the only list of them
 //! ```
 //!
-//! All of it is asynchronous and never blocks a thread. It knows nothing of chains, wallets and plugins.
+//! Everything is asynchronous and never blocks a thread. The crate knows nothing of chains, wallets and plugins.
 //!
 //! Invariants:
-//! - A request is sent again only if nothing of it was written, or if its method is known to have no effects and the connection
-//!   ended before any byte of the reply.
-//! - Where a greeting is set, nothing is sent on a connection before the node at its other end has answered it as it must. Requests
-//!   without effects are, where each of the last greetings ended its connection: for a minute, and until anything fails.
-//! - Credentials are never logged. The cookie is read again when the node refuses it, since each start of bitcoind makes another.
+//! - A request is repeated only if nothing of it was written, or if its method has no effects and the connection ended
+//!   before any byte of the reply.
+//! - With a greeting, nothing else is sent on a connection before the node has answered it correctly. The exception are
+//!   requests without effects if each of the last greetings ended its connection: for a minute, and until anything
+//!   fails.
+//! - Credentials are never logged. The cookie is read again when the node refuses it, since each start of bitcoind
+//!   makes a new one.
 
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::panic, reason = "a test says what it expects by failing"))]
 

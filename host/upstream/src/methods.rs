@@ -1,4 +1,5 @@
-//! bitcoind's methods, and what the host has to know of each without asking the node. All other lists are derived of this one.
+//! bitcoind's methods, and what the host must know of each without asking the node. All other lists are derived from
+//! this one.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -10,23 +11,22 @@ use MethodSet::{Mining, NodeAdmin, Read, Send, Wallet};
 /// A set of methods that a user's list may name.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum MethodSet {
-    /// The node's methods without effects, also those of `Send` and `Mining`; nothing of wallets.
+    /// The node's methods without effects, including those of `Send` and `Mining`; no wallet methods.
     Read,
-    /// What gives transactions to the network.
+    /// Methods that broadcast transactions.
     Send,
     /// Templates, blocks, priorities.
     Mining,
-    /// Wallets, payments included, but for what names files.
+    /// Wallet methods, including payments, except those that name files.
     Wallet,
-    /// What changes the node for everyone, occupies it for long, or reads or writes files that the caller names.
+    /// Methods that change the node for everyone, occupy it for long, or read or write files that the caller names.
     NodeAdmin,
 }
 
 impl MethodSet {
-    /// All of them.
     pub const ALL: [Self; 5] = [Read, Send, Mining, Wallet, NodeAdmin];
 
-    /// As a user's list names it.
+    /// The name in a user's list.
     pub fn name(self) -> &'static str {
         match self {
             Read => "@read",
@@ -38,37 +38,36 @@ impl MethodSet {
     }
 }
 
-/// No effects: asked again where the connection ended before any byte of the reply.
+/// No effects: repeated if the connection ended before any byte of the reply.
 const PURE: u16 = 1 << 0;
 /// Only waits, without effects.
 const WAITS: u16 = 1 << 1;
-/// The result may be long, or take long: not asked for together with others.
+/// The result may be long, or take long: not batched.
 const LONG: u16 = 1 << 2;
 /// May put transactions into the mempool.
 const SUBMITS: u16 = 1 << 3;
 /// May change the best chain.
 const CHAIN: u16 = 1 << 4;
-/// Of wallets, though not of the set `Wallet`.
+/// A wallet method outside of the set `Wallet`.
 const WALLET: u16 = 1 << 5;
-/// About other wallets than the one it is called for, or about files.
+/// Concerns other wallets than the one it is called for, or files.
 const OTHERS: u16 = 1 << 6;
 /// Changes the node for everyone.
 const NODE: u16 = 1 << 7;
-/// Reads or writes files that the caller names, or that lie in the node's folders.
+/// Reads or writes files that the caller names, or that are in the node's folders.
 const FILES: u16 = 1 << 8;
 /// Moves money: sends transactions, or signs them with a wallet's keys.
 const MONEY: u16 = 1 << 9;
-/// Gives away keys, or what they are derived of.
+/// Exports keys, or their seeds.
 const KEYS: u16 = 1 << 10;
 /// Changes settings, keys or locks of a wallet, or what the node mines.
 const SETS: u16 = 1 << 11;
-/// The work is the same whatever the parameters, and so is the length of the result: goes to the node with calls of others.
+/// Constant work and length of result: batched with other calls.
 const SHORT: u16 = 1 << 12;
-/// No effects, though not of the set `Read`.
+/// No effects, though outside of the set `Read`.
 const VIEW: u16 = 1 << 13;
 const NONE: u16 = 0;
 
-/// What is known of a method.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Method {
     set: MethodSet,
@@ -76,7 +75,7 @@ pub struct Method {
 }
 
 impl Method {
-    /// A method of the host's own: of this set, and whether it changes settings.
+    /// A method of the host: its set, and whether it changes settings.
     pub const fn of_host(set: MethodSet, sets: bool) -> Self {
         Self { set, traits: if sets { SETS } else { NONE } }
     }
@@ -85,62 +84,54 @@ impl Method {
         self.traits & traits != 0
     }
 
-    /// Whether a set has the method. Each method is of one set, and may be of `Read` besides.
+    /// Whether a set has the method. Each method is in one set, and may also be in `Read`.
     pub fn is_of(self, set: MethodSet) -> bool {
         self.set == set || (set == Read && self.is(PURE | WAITS))
     }
 
-    /// Whether it is a method of wallets.
     pub fn is_wallet(self) -> bool {
         self.set == Wallet || self.is(WALLET)
     }
 
-    /// Whether it is about other wallets than the one it is called for, or about files.
     pub fn manages_wallets(self) -> bool {
         self.is(OTHERS)
     }
 
-    /// Whether it changes the node for everyone, or reads or writes files of its machine.
     pub fn changes_node(self) -> bool {
         self.is(NODE)
     }
 
-    /// Whether it reads or writes files.
     pub fn touches_files(self) -> bool {
         self.is(FILES)
     }
 
-    /// Whether its calls change nothing, so that one whose answer was lost can be made again.
+    /// Whether its calls have no effects, so that a call whose answer was lost can be repeated.
     pub fn is_read_only(self) -> bool {
         self.is(PURE)
     }
 
-    /// Whether its calls may change something, so that one whose answer was lost must not be made again unawares.
+    /// Whether its calls may have effects, so that a call whose answer was lost must not be repeated silently.
     pub fn has_effects(self) -> bool {
         !self.is(PURE | WAITS | VIEW)
     }
 
-    /// Whether its result may be long, or take long.
     pub fn may_be_long(self) -> bool {
         self.is(LONG)
     }
 
-    /// Whether its calls change nothing and take the node next to no time, so that neither they nor others lose by going together.
+    /// Whether its calls have no effects and take the node hardly any time, so that they can be batched.
     pub fn is_short(self) -> bool {
         self.is(SHORT)
     }
 
-    /// Whether it may change the best chain.
     pub fn changes_chain(self) -> bool {
         self.is(CHAIN)
     }
 
-    /// Whether it may put transactions into the mempool.
     pub fn submits_transactions(self) -> bool {
         self.is(SUBMITS)
     }
 
-    /// Whether it moves money.
     pub fn moves_money(self) -> bool {
         self.is(MONEY)
     }
@@ -151,7 +142,7 @@ impl Method {
     }
 }
 
-/// The methods of all releases from 0.21 on, hidden ones included, and those of Bitcoin Knots, by name.
+/// The methods of all versions from 0.21 on, hidden ones included, and those of Bitcoin Knots, by name.
 const METHODS: &[(&str, MethodSet, u16)] = &[
     ("abandontransaction", Wallet, SETS),
     ("abortprivatebroadcast", NodeAdmin, NODE),
@@ -358,12 +349,11 @@ const METHODS: &[(&str, MethodSet, u16)] = &[
 /// The same by name: every call is looked up several times.
 static BY_NAME: LazyLock<HashMap<&str, Method, RandomState>> = LazyLock::new(|| methods().collect());
 
-/// What is known of a method; none where it is not one of bitcoind's.
+/// `None` if it is not a method of bitcoind.
 pub fn method(name: &str) -> Option<Method> {
     BY_NAME.get(name).copied()
 }
 
-/// All of them, by name.
 pub fn methods() -> impl Iterator<Item = (&'static str, Method)> {
     METHODS.iter().map(|&(name, set, traits)| (name, Method { set, traits }))
 }
@@ -373,7 +363,7 @@ pub fn is_read_only(name: &str) -> bool {
     method(name).is_some_and(Method::is_read_only)
 }
 
-/// Whether a method may change something. Unknown methods may.
+/// Whether a method may have effects. Unknown methods may.
 pub fn may_have_effects(name: &str) -> bool {
     method(name).is_none_or(Method::has_effects)
 }

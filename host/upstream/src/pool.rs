@@ -1,7 +1,7 @@
-//! The connections to a node: how many there are, and those that wait for the next request.
+//! The connections to a node.
 //!
-//! A connection's input and output run on the runtime of the thread that made it, so another thread has to wake that one for each
-//! request. So a request takes a waiting connection of its own thread, else makes one where the node may have more, else takes one of
+//! A connection's I/O runs on the runtime of the thread that opened it, so another thread has to wake that one for each
+//! request. A request takes an idle connection of its own thread, else opens one if the limit allows, else takes one of
 //! another thread, else waits for one.
 
 use std::io::{self, IoSlice};
@@ -23,36 +23,35 @@ use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 
 use super::endpoint::Endpoint;
 
-/// How long a connection waits: bitcoind closes those that were idle for 30 seconds (`-rpcservertimeout`).
+/// How long a connection idles: bitcoind closes connections after 30 seconds (`-rpcservertimeout`).
 const IDLE_LIMIT: Duration = Duration::from_secs(20);
 
-/// How long making a connection may take.
+/// The time limit of a connect.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// After how long of silence the node's machine is asked whether it is there, how often, and how many times.
+/// TCP keepalive: idle time, interval and number of probes.
 const PROBE_AFTER: Duration = Duration::from_secs(15);
 const PROBE_EVERY: Duration = Duration::from_secs(5);
 const PROBES: u32 = 3;
 
-/// What sends the next request on a connection.
 pub(crate) type Sender = SendRequest<Full<Bytes>>;
 
-/// A connection that is used, or waits.
+/// A connection, in use or idle.
 pub(crate) struct Connection {
     pub sender: Sender,
-    /// The thread that made it.
+    /// The thread that opened it.
     thread: ThreadId,
-    /// Whether it is one of those for the host's own requests.
+    /// Whether it is reserved for the host's own requests.
     is_own: bool,
 }
 
-/// The right to have one more connection, until it is closed.
+/// The permit for one connection, until it is closed.
 pub(crate) struct Place {
     permit: OwnedSemaphorePermit,
     is_own: bool,
 }
 
-/// What a request goes on.
+/// What a request is sent on.
 pub(crate) enum Way {
     Waiting(Connection),
     New(Place),
@@ -60,28 +59,28 @@ pub(crate) enum Way {
 
 /// All connections to a node.
 pub(crate) struct Pool {
-    /// How many more may be made for any request.
+    /// Permits for any request.
     shared: Arc<Semaphore>,
-    /// How many more beside these for the host's own requests.
+    /// Additional permits for the host's own requests.
     own: Arc<Semaphore>,
-    /// Those that wait, each with the moment since when; the last used last.
+    /// Idle connections, each with the time since when; the most recently used last.
     idle: Mutex<Vec<(Connection, Instant)>>,
     given_back: Notify,
 }
 
 impl Pool {
-    /// At most so many connections.
+    /// `most` is the limit of connections.
     pub fn new(most: usize) -> Self {
         let (shared, own) = (Arc::new(Semaphore::new(most)), Arc::new(Semaphore::new(0)));
         Self { shared, own, idle: Mutex::default(), given_back: Notify::new() }
     }
 
-    /// Has so many more for the host's own requests.
+    /// Adds permits for the host's own requests.
     pub fn add_own(&self, count: usize) {
         self.own.add_permits(count);
     }
 
-    /// What a request goes on, once there is something. `is_own`: it is the host's own.
+    /// Waits for a connection or a permit. `is_own`: for the host's own requests.
     pub async fn way(&self, is_own: bool) -> Way {
         loop {
             let mut given_back = pin!(self.given_back.notified());
@@ -98,19 +97,19 @@ impl Pool {
                 permit = self.shared.clone().acquire_owned() => permit.map(|permit| Place { permit, is_own: false }),
                 () = given_back => continue,
             };
-            // Nobody closes a semaphore.
+            // The semaphore is never closed.
             if let Ok(place) = permit {
                 return Way::New(place);
             }
         }
     }
 
-    /// The right to have a new connection, once there is one.
+    /// Waits for a permit to open a connection.
     pub async fn place(&self, is_own: bool) -> Place {
         loop {
             match self.way(is_own).await {
                 Way::New(place) => return place,
-                // Closed, it gives its place back.
+                // Closing it releases its permit.
                 Way::Waiting(connection) => drop(connection),
             }
         }
@@ -122,7 +121,7 @@ impl Pool {
         is_own.then(own).flatten().or_else(shared).map(Way::New)
     }
 
-    /// A waiting connection for a request; the last used first, so that those in excess time out.
+    /// An idle connection; the most recently used first, so that surplus ones time out.
     fn idle(&self, for_own: bool, is_meant: impl Fn(&Connection) -> bool) -> Option<Way> {
         let mut idle = self.idle.lock();
         idle.retain(|(connection, since)| since.elapsed() < IDLE_LIMIT && !connection.sender.is_closed());
@@ -130,7 +129,7 @@ impl Pool {
         Some(Way::Waiting(idle.remove(found).0))
     }
 
-    /// Keeps a connection for the next request.
+    /// Returns a connection to the pool.
     pub fn give_back(&self, connection: Connection) {
         if !connection.sender.is_closed() {
             self.idle.lock().push((connection, Instant::now()));
@@ -138,13 +137,12 @@ impl Pool {
         }
     }
 
-    /// Closes the connections that wait.
     pub fn clear(&self) {
         self.idle.lock().clear();
     }
 }
 
-/// Has the system notice that the node's machine is gone, which sends nothing any more.
+/// Enables keepalive, to notice that the node's machine is gone.
 fn notice_death(stream: &TcpStream) -> io::Result<()> {
     use rustix::net::sockopt;
     sockopt::set_socket_keepalive(stream, true)?;
@@ -154,11 +152,11 @@ fn notice_death(stream: &TcpStream) -> io::Result<()> {
     Ok(())
 }
 
-/// A socket on which the reply to a request is looked for before the thread sleeps.
+/// A socket that is polled for the reply before the thread sleeps.
 struct Polled {
     stream: TcpStream,
     polling: BusyPollState,
-    /// Whether something was sent since the last look.
+    /// Whether something was sent since the last poll.
     sent: bool,
     /// Held until the connection is closed.
     _permit: OwnedSemaphorePermit,
@@ -190,7 +188,7 @@ impl AsyncWrite for Polled {
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        // hyper has asked for the reply before it sends the request, and does not ask again until something comes.
+        // hyper polls for the reply before it sends the request, and does not poll again until something arrives.
         let Self { stream, polling, sent, .. } = &mut *self;
         if std::mem::take(sent) {
             polling.wait(stream);
@@ -203,7 +201,7 @@ impl AsyncWrite for Polled {
     }
 }
 
-/// A new connection.
+/// Opens a connection.
 pub(crate) async fn connect(endpoint: &Endpoint, busy_poll: &Arc<BusyPoll>, place: Place) -> io::Result<Connection> {
     let Place { permit, is_own } = place;
     let connecting = async {
@@ -217,7 +215,7 @@ pub(crate) async fn connect(endpoint: &Endpoint, busy_poll: &Arc<BusyPoll>, plac
         .map_err(|_| io::Error::new(io::ErrorKind::TimedOut, "no connection in time"))??;
     let polled = Polled { stream, polling: BusyPollState::new(busy_poll.clone()), sent: false, _permit: permit };
     let (sender, connection) = handshake(TokioIo::new(polled)).await.map_err(io::Error::other)?;
-    // Its errors reach whoever waits for the reply.
+    // Its errors reach the request that waits for the reply.
     tokio::spawn(async move { connection.await.unwrap_or_default() });
     Ok(Connection { sender, thread: thread::current().id(), is_own })
 }

@@ -1,4 +1,4 @@
-//! A node's reply, whose connection is used again once its body was read.
+//! A node's reply, whose connection is reused once its body was read.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -12,20 +12,16 @@ use hyper::body::{Body, Frame, Incoming, SizeHint};
 use super::error::UpstreamError;
 use super::pool::{Connection, Pool};
 
-/// A reply.
 pub struct Reply {
-    /// Its status.
     pub status: StatusCode,
-    /// What its body is.
     pub content_type: Option<HeaderValue>,
-    /// Its body.
     pub body: ReplyBody,
 }
 
 /// The body of a reply. Dropped before its end, it closes the connection.
 pub struct ReplyBody {
     body: Incoming,
-    /// The connection, and where it goes afterwards.
+    /// The connection, and its pool.
     connection: Option<(Connection, Arc<Pool>)>,
 }
 
@@ -34,7 +30,7 @@ impl ReplyBody {
         Self { body, connection: Some((connection, pool)) }
     }
 
-    /// The body of a reply after which this is not what gives the connection back.
+    /// The body of a reply that does not return the connection itself.
     pub(crate) fn last(body: Incoming) -> Self {
         Self { body, connection: None }
     }

@@ -1,4 +1,4 @@
-//! Against a server that answers as told.
+//! Tests against a scripted server.
 
 use std::io::{Read, Write};
 use std::sync::Arc;
@@ -22,7 +22,7 @@ async fn read_request(stream: &mut TcpStream) -> Option<String> {
     Some(String::from_utf8(text).unwrap())
 }
 
-/// A server that answers each connection's requests by these texts in turn, and closes it then. Its requests.
+/// A server that answers each connection's requests with these texts in turn, and closes it then. Returns its requests.
 async fn server(
     connections: Vec<Vec<&'static str>>,
 ) -> (Arc<Upstream>, tokio::task::JoinHandle<Vec<String>>, tempfile::TempDir) {
@@ -119,7 +119,7 @@ async fn body_that_is_dropped_closes_its_connection() {
     assert_eq!(ask(&upstream, "getblockcount").await.unwrap(), seven());
 }
 
-/// A server that answers each request on as many connections as come, and how many have come.
+/// A server that answers each request on any number of connections, and their number.
 fn endless_server() -> (Upstream, Arc<AtomicUsize>, tempfile::TempDir) {
     let folder = tempfile::tempdir().unwrap();
     let cookie = folder.path().join("cookie");
@@ -182,7 +182,7 @@ const TWO: &str = "HTTP/1.1 200 OK\r\nContent-Length: 33\r\n\r\n{\"result\":2,\"
 const WARMING: &str = "HTTP/1.1 500 Internal\r\nContent-Length: 57\r\n\r\n{\"result\":null,\"error\":{\"code\":-28,\"message\":\"w\"},\"id\":1}";
 const REFUSED: &str = "HTTP/1.1 401 Unauthorized\r\nContent-Length: 0\r\n\r\n";
 
-/// A node of which the answer 2 says that it is the one, to either of two questions, and 7 to the second that it is not.
+/// A greeting of two requests: 2 identifies the node, 7 to the second one means another node.
 fn greeted(upstream: Arc<Upstream>) -> Upstream {
     let requests = vec![request("one", b"[]"), request("two", b"[]")];
     let check = |number, result: &[u8]| match (number, result) {
@@ -264,7 +264,7 @@ async fn greeting_is_asked_once_for_each_connection() {
 
 #[tokio::test]
 async fn greeting_keeps_requests_from_other_nodes() {
-    // Another node; one that is not ready; one that refuses the credentials.
+    // Another node; a node that is not ready; a node that refuses the credentials.
     for (replies, count) in [(vec![OK, OK], 2), (vec![WARMING], 1), (vec![REFUSED], 1)] {
         let (upstream, serving, _folder) = server(vec![replies.clone()]).await;
         let upstream = greeted(upstream);

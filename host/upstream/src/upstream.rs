@@ -1,4 +1,4 @@
-//! One node: its address, its credentials, and how many requests it gets at a time.
+//! One node: its address, its credentials, and its limit of concurrent requests.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -20,32 +20,31 @@ use super::greeting::{ENOUGH, Ending, Endings, Greeting};
 use super::pool::{self, Connection, Place, Pool, Way};
 use super::reply::{Reply, ReplyBody};
 
-/// The most bytes of the body of a reply that carries only a status.
+/// The most bytes of the body of a reply that only carries a status.
 const MAX_STATUS_BODY: usize = 64 << 10;
 
-/// The beginning of the body with which bitcoind refuses what its work queue has no room for. It has others for 503 while it stops, and
-/// its REST interface while it starts.
+/// The beginning of the body of bitcoind's 503 for a full work queue. It has others for 503 while it stops, and its
+/// REST interface while it starts.
 const QUEUE_FULL: &[u8] = b"Work queue depth exceeded";
 
-/// The longest answer to a question of the greeting, in bytes: a block template with all transactions in hexadecimal.
+/// The longest answer to a greeting, in bytes: a block template with all transactions in hex.
 const MAX_GREETING: usize = 64 << 20;
 
-/// How long a request waits for its turn, and for a connection, while others are answered: after that the node's work queue counts as full.
+/// How long a request waits for its turn, and for a connection. After that the node's work queue counts as full.
 const PLACE_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Names the nodes of this process.
+/// Numbers the nodes of this process.
 static NEXT: AtomicU64 = AtomicU64::new(0);
 
-/// What is counted of the requests to a node.
+/// Counters of the requests to a node.
 #[derive(Debug, Default)]
 pub struct Figures {
-    /// Requests sent, those sent again included.
+    /// Requests sent, including repeated ones.
     pub requests: AtomicU64,
     /// Requests without a reply.
     pub failures: AtomicU64,
-    /// Connections made.
     pub connections: AtomicU64,
-    /// Replies, but to requests that wait at the node.
+    /// Replies, except to long polls.
     pub replies: AtomicU64,
     /// The time from these requests to the heads of their replies, in microseconds.
     pub reply_microseconds: AtomicU64,
@@ -64,20 +63,19 @@ impl Figures {
 enum Kind {
     /// It may have effects, and is sent once.
     Effects,
-    /// It has none, and may be sent twice.
+    /// It has no effects, and may be repeated.
     ReadOnly,
-    /// It has none, waits at the node, and takes none of the places.
+    /// It has no effects, waits at the node, and needs no permit.
     Waiting,
 }
 
-/// A running bitcoind.
 pub struct Upstream {
     number: u64,
     endpoint: Endpoint,
     host: HeaderValue,
     credentials: Arc<Credentials>,
     pool: Arc<Pool>,
-    /// Whether its requests are the host's own, for which there are connections beside the others.
+    /// Whether its requests are the host's own, for which some connections are reserved.
     is_own: bool,
     places: Semaphore,
     figures: Figures,
@@ -85,27 +83,27 @@ pub struct Upstream {
     busy_poll: Arc<BusyPoll>,
 }
 
-/// A connection to the node, or the reply that says why there is none.
+/// A connection to the node, or a reply that carries an error.
 enum Greeted {
     Node(Connection),
-    /// It is the node, whose connection ended with its answer.
+    /// The node answered, and its connection ended.
     Ended(Ending),
     Refused(Reply),
 }
 
-/// What is known of a connection.
+/// The state of a connection.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Known {
     /// It was used before.
     Used,
-    /// It is new, and was greeted where there is a greeting.
+    /// It is new, and was greeted if there is a greeting.
     New,
     /// It is new, and was not greeted.
     Unasked,
 }
 
 impl Upstream {
-    /// A node that gets at most `connections` requests at a time, on as many connections at most.
+    /// `connections` limits concurrent requests, and connections.
     pub fn new(endpoint: Endpoint, login: Login, connections: usize) -> Self {
         let (name, port) = endpoint.authority();
         let name = if name.contains(':') { format!("[{name}]:{port}") } else { format!("{name}:{port}") };
@@ -123,8 +121,8 @@ impl Upstream {
         }
     }
 
-    /// The same node for the host's own requests, of which it gets at most `requests` at a time. They use the connections of the others,
-    /// and `own` more, which are for them alone.
+    /// The same node for the host's own requests, of which at most `requests` run at a time. They share the
+    /// connections, and `own` more are reserved for them.
     #[must_use]
     pub fn for_host(&self, requests: usize, own: usize) -> Self {
         self.pool.add_own(own);
@@ -142,13 +140,13 @@ impl Upstream {
         }
     }
 
-    /// The same, whose threads look for a reply for up to so long before they sleep.
+    /// The same, with busy polling for replies, up to this long.
     #[must_use]
     pub fn polled(self, patience: Duration) -> Self {
         Self { busy_poll: BusyPoll::new(patience), ..self }
     }
 
-    /// The same, with questions that a node has to answer on each new connection before it gets any request.
+    /// The same, with a greeting on each new connection before any request.
     #[must_use]
     pub fn greeted(self, greeting: Arc<Greeting>) -> Self {
         Self { greeting: Some(greeting), ..self }
@@ -163,28 +161,25 @@ impl Upstream {
         self.greeting.as_ref().map(|greeting| &greeting.endings)
     }
 
-    /// Names it among the nodes of this process.
     pub fn number(&self) -> u64 {
         self.number
     }
 
-    /// Whether its results stand between a known beginning and a known end, so that long ones can be cut out while they come.
+    /// Whether replies are in bitcoind's exact form, so that long results can be sliced out of a stream.
     pub fn is_plain(&self) -> bool {
         self.greeting.as_ref().is_none_or(|greeting| greeting.plain.load(Ordering::Relaxed))
     }
 
-    /// Where it listens.
     pub fn endpoint(&self) -> &Endpoint {
         &self.endpoint
     }
 
-    /// What was counted.
     pub fn figures(&self) -> &Figures {
         &self.figures
     }
 
-    /// Sends the body of a JSON-RPC request to a path: `/`, or that of a wallet. `read_only`: it has no effects, and may be sent
-    /// twice.
+    /// Sends the body of a JSON-RPC request to a path: `/`, or that of a wallet. `read_only`: it has no effects, and
+    /// may be repeated.
     ///
     /// # Errors
     /// No reply, or one of the statuses 401, 403 and 503.
@@ -192,18 +187,12 @@ impl Upstream {
         self.send(Method::POST, path, body, if read_only { Kind::ReadOnly } else { Kind::Effects }).await
     }
 
-    /// Sends a request without effects that waits at the node: it takes none of the places of others.
-    ///
-    /// # Errors
-    /// As of [`Self::post`].
+    /// Sends a long poll without effects: it needs no permit.
     pub async fn wait(&self, path: &str, body: Bytes) -> Result<Reply, UpstreamError> {
         self.send(Method::POST, path, body, Kind::Waiting).await
     }
 
     /// Sends a request of the node's REST interface.
-    ///
-    /// # Errors
-    /// As of [`Self::post`].
     pub async fn get(&self, path: &str) -> Result<Reply, UpstreamError> {
         self.send(Method::GET, path, Bytes::new(), Kind::ReadOnly).await
     }
@@ -217,7 +206,7 @@ impl Upstream {
                 self.pool.clear();
             }
         }
-        // A proxy says by a status of its own that the node is gone.
+        // A proxy reports a missing node by its own status.
         let is_of_node = match &replied {
             Ok(reply) => !matches!(reply.status, StatusCode::BAD_GATEWAY | StatusCode::GATEWAY_TIMEOUT),
             Err(error) => matches!(error, UpstreamError::Ended(_) | UpstreamError::Forbidden),
@@ -228,7 +217,7 @@ impl Upstream {
         replied
     }
 
-    /// Sends a request, and once more with other credentials where the node refuses these.
+    /// Sends a request, and once more with other credentials if the node refuses these.
     async fn send_authorized(&self, verb: Method, path: &str, body: Bytes, kind: Kind) -> Result<Reply, UpstreamError> {
         let mut credentials = self.credentials.get()?;
         loop {
@@ -238,7 +227,7 @@ impl Upstream {
             if !matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN | StatusCode::SERVICE_UNAVAILABLE) {
                 return Ok(reply);
             }
-            // Read to its end, so that the connection can be used again.
+            // Read to its end, so that the connection can be reused.
             let body = reply.collect(MAX_STATUS_BODY).await.map_or_else(|_| Bytes::new(), |(_, body)| body);
             let error = match status {
                 StatusCode::UNAUTHORIZED => UpstreamError::Unauthorized,
@@ -253,14 +242,14 @@ impl Upstream {
         }
     }
 
-    /// Sends a request, on a connection that waits or on a new one.
+    /// Sends a request, on an idle connection or on a new one.
     async fn send_once(
         &self,
         (verb, path, credentials): (Method, &str, &HeaderValue),
         body: Bytes,
         kind: Kind,
     ) -> Result<Reply, UpstreamError> {
-        // Until the head of the reply: the node's thread is free then, and what remains is only sent.
+        // Held until the head of the reply: then the node's thread is free, and only sending remains.
         let _place = match kind {
             Kind::Waiting => None,
             Kind::Effects | Kind::ReadOnly => {
@@ -311,7 +300,7 @@ impl Upstream {
             let unsent = error.message().is_some();
             let may_repeat = unsent || kind != Kind::Effects;
             match known {
-                // One that waited may have been closed by the node meanwhile, and one that was greeted with the answer to that.
+                // The node may have closed an idle connection meanwhile, and a greeted one with its answer.
                 Known::Used if may_repeat => {}
                 Known::New if may_repeat && self.greeting.is_some() => {
                     self.note_ending(greeted, Ending::Untold, &mut endings)?;
@@ -324,10 +313,10 @@ impl Upstream {
         }
     }
 
-    /// Notes that the node was greeted, and the connection ended then. `count` are those of this request.
+    /// Records that the node was greeted, and the connection ended then. `count` is this request's counter.
     ///
     /// # Errors
-    /// Where connections ended as often as makes the rule, and others did not.
+    /// Connections ended as often as makes the rule, and others did not.
     fn note_ending(&self, greeted: Instant, ending: Ending, count: &mut u32) -> Result<(), UpstreamError> {
         if self.endings().is_some_and(|endings| endings.note(greeted, ending)) {
             tracing::warn!(endpoint = %self.endpoint, "{}", UpstreamError::Ended(self.endpoint.clone()));
@@ -340,7 +329,7 @@ impl Upstream {
         Err(UpstreamError::Unreachable(ended))
     }
 
-    /// Notes that a connection is kept after an answer, where this one shows it.
+    /// Records that a connection is kept after an answer, if this one shows it.
     fn note_kept(&self, known: Known, head: &Parts) {
         let Some(endings) = self.endings() else { return };
         let is_kept = match known {
@@ -365,13 +354,13 @@ impl Upstream {
         request
     }
 
-    /// Asks on a new connection whether it leads to the node. A status that says nothing of it, as 401, is the reply to whatever was
-    /// to be sent.
+    /// Greets the node on a new connection. A status that does not identify the node, such as 401, is returned as the
+    /// reply.
     async fn greet(&self, place: Place, credentials: &HeaderValue) -> Result<Greeted, UpstreamError> {
         let mut connection = self.connect(place).await?;
         let Some(greeting) = &self.greeting else { return Ok(Greeted::Node(connection)) };
         for (number, body) in greeting.requests.iter().enumerate() {
-            // Where it has ended, each question tells by itself.
+            // After an end, each request is decisive by itself.
             if number > 0 && connection.sender.ready().await.is_err() {
                 let place = tokio::time::timeout(PLACE_TIMEOUT, self.pool.place(self.is_own)).await;
                 connection = self.connect(place.map_err(|_| UpstreamError::Overloaded)?).await?;
@@ -409,7 +398,7 @@ impl Upstream {
     }
 }
 
-/// Whether the head of an answer says that its connection ends behind it.
+/// Whether the head of an answer announces the end of its connection.
 fn ends_connection(head: &Parts) -> bool {
     let says = |word: &str| {
         let values = head.headers.get_all(CONNECTION).iter().filter_map(|value| value.to_str().ok());
@@ -418,7 +407,7 @@ fn ends_connection(head: &Parts) -> bool {
     says("close") || (head.version < Version::HTTP_11 && !says("keep-alive"))
 }
 
-/// An error before anything was sent but questions.
+/// An error before anything but the greeting was sent.
 fn before_sending(error: UpstreamError) -> UpstreamError {
     match error {
         UpstreamError::Lost(error) => UpstreamError::Unreachable(std::io::Error::other(error)),

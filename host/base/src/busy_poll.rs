@@ -1,9 +1,9 @@
-//! Busy polling: after a thread has sent something, it looks for some microseconds for what comes back before it sleeps.
+//! Busy polling: after a thread has sent something, it spins for some microseconds for the response before it sleeps.
 //!
-//! A client that makes one call after the other sends its next request some microseconds after it has read an answer, and a node's
-//! reply to a short call comes soon after the request. Putting a thread to sleep and waking it costs more than answering most calls.
-//! Busy polling stops where it does not pay: after some misses in a row, the thread sleeps for what the connection reads next, twice
-//! as often after each further such row; and where more connections are in use than half of the processors, none is polled.
+//! A client that calls sequentially sends its next request some microseconds after it has read an answer, and a node's
+//! reply to a short call follows the request soon. Putting a thread to sleep and waking it costs more than answering
+//! most calls. After some misses in a row, a connection is not polled for a number of reads, which doubles with each
+//! further such row. If more connections are in use than half of the CPUs, none is polled.
 
 use std::io;
 use std::sync::Arc;
@@ -15,29 +15,29 @@ use rustix::net::{RecvFlags, recv};
 use tokio::io::ReadBuf;
 use tokio::net::TcpStream;
 
-/// So many misses in a row are a failure. One says little: while the thread sleeps, the client's processor often does too, and takes
-/// longer to wake than one that has just been at work.
+/// How many misses in a row are a failure. One miss says little: while the thread sleeps, the client's CPU often does
+/// too, and wakes more slowly than a busy one.
 const TRIES: u32 = 4;
 
-/// After so many failures the number of requests without polling grows no more: it is some 4000 then.
+/// After this many failures the number of requests without polling, then about 4000, no longer grows.
 const MAX_FAILURES: u32 = 12;
 
-/// The most bytes that are looked for; what is longer is read on as ever. It bounds the memory that looking touches.
+/// The most bytes that are polled for; the rest is read as usual. It bounds the memory that polling touches.
 const LOOK_BYTES: usize = 2048;
 
-/// What all connections of a server share, or all connections to one.
+/// Shared by all connections of a server, or to a node.
 pub struct BusyPoll {
     /// How many threads may poll at a time.
     places: usize,
     looking: AtomicUsize,
-    /// How long one polls.
+    /// How long a thread polls.
     patience: Duration,
-    /// How often something was sent on all connections.
+    /// The number of sends on all connections.
     sent: AtomicU64,
 }
 
 impl BusyPoll {
-    /// Each poll lasts this long at most, and half of the processors are left to others.
+    /// Each poll lasts at most this long, and half of the CPUs are left to others.
     pub fn new(patience: Duration) -> Arc<Self> {
         let processors = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
         let places = if patience.is_zero() { 0 } else { processors / 2 };
@@ -49,7 +49,7 @@ impl BusyPoll {
         self.looking.fetch_update(Ordering::Acquire, Ordering::Relaxed, one_more).is_ok()
     }
 
-    /// What comes within the patience, or, with `PEEK`, that it has come; none when nothing does.
+    /// Polls for bytes or, with `PEEK`, for their arrival; `None` after the patience.
     fn look(&self, stream: &TcpStream, buffer: &mut ReadBuf<'_>, flags: RecvFlags) -> Option<io::Result<()>> {
         if !self.take_place() {
             return None;
@@ -62,7 +62,7 @@ impl BusyPoll {
                     buffer.advance(count);
                     break Some(Ok(()));
                 }
-                // The processor is not given away in between: where others wait for it, that would take milliseconds.
+                // No yield in between: if others wait for the CPU, that would take milliseconds.
                 Err(Errno::AGAIN | Errno::INTR) if began.elapsed() < self.patience => std::hint::spin_loop(),
                 Err(Errno::AGAIN | Errno::INTR) => break None,
                 Err(error) => break Some(Err(error.into())),
@@ -73,33 +73,32 @@ impl BusyPoll {
     }
 }
 
-/// Whether a connection is polled when something was sent on it next.
+/// Whether a connection is polled after the next send.
 pub struct BusyPollState {
     busy_poll: Arc<BusyPoll>,
-    /// The polls in a row that found nothing, since the last failure.
+    /// Misses in a row since the last failure.
     misses: u32,
-    /// The failures since a poll found something.
+    /// Failures since the last hit.
     failures: u32,
-    /// How often more the thread sleeps.
+    /// How many more times the thread sleeps.
     asleep: u32,
-    /// How often something had been sent on all connections when it last was on this one.
+    /// The number of sends on all connections at this connection's last one.
     sent: u64,
 }
 
 impl BusyPollState {
-    /// Of a new connection.
     pub fn new(busy_poll: Arc<BusyPoll>) -> Self {
         Self { busy_poll, misses: 0, failures: 0, asleep: 0, sent: 0 }
     }
 
-    /// Polls, after something was sent, for what comes back, if that is likely to pay; none when nothing came.
+    /// After a send, polls for the response if that is likely to pay; `None` for a miss.
     pub fn look(&mut self, stream: &TcpStream, buffer: &mut ReadBuf<'_>) -> Option<io::Result<()>> {
         self.look_with(stream, buffer, RecvFlags::empty())
     }
 
-    /// The same, but leaves what has come to be read.
+    /// The same, but leaves the bytes in the socket.
     pub fn wait(&mut self, stream: &TcpStream) {
-        // An error is met again by whoever reads.
+        // The next read meets the same error.
         let _ = self.look_with(stream, &mut ReadBuf::new(&mut [0]), RecvFlags::PEEK);
     }
 

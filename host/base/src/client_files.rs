@@ -20,40 +20,39 @@ use parking_lot::Mutex;
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, openat, renameat, unlinkat};
 use rustix::io::Errno;
 
-/// How a file is called that is not finished. The number and the process tell those apart that are written at a time.
+/// The suffix of an unfinished file. Number and process distinguish concurrent ones.
 pub const UNFINISHED: &str = ".unfinished";
 
-/// Tells unfinished files apart.
+/// Distinguishes unfinished files.
 static NUMBER: AtomicU32 = AtomicU32::new(0);
 
-/// The folders that a user's files may lie in; none: anywhere outside the data directory.
+/// The folders that a user's files may be in; `None`: anywhere outside the data directory.
 pub type Folders = Option<Arc<[PathBuf]>>;
 
 /// Why a client's file is not read or written.
 #[derive(Debug, thiserror::Error)]
 pub enum ClientFileError {
-    /// The path ends with no name.
+    /// The path has no file name.
     #[error("the path names no file")]
     NoName,
-    /// There is no such file.
+    /// The file does not exist.
     #[error("there is no such file")]
     Missing,
-    /// It lies in the data directory.
+    /// It is in the data directory.
     #[error("it lies in the data directory")]
     InDataDirectory,
-    /// It lies outside the folders that the user, or the plugin that serves the call, may use.
+    /// It is outside the folders of the user, or of the plugin that serves the call.
     #[error("it lies in no folder that the configuration allows the user (rpc.users.folders) or the plugin (reach)")]
     NotAllowed,
-    /// It is a symbolic link, or the way to it has one.
+    /// It is a symbolic link, or its path has one.
     #[error("a symbolic link leads to it; name the file itself")]
     SymbolicLink,
     /// It is a folder, a device or the like.
     #[error("it is no regular file")]
     NotAFile,
-    /// There is a file, and not of the kind that may be replaced.
+    /// A file exists that may not be replaced.
     #[error("another file is there, which is not replaced")]
     OtherFile,
-    /// The system failed.
     #[error(transparent)]
     Io(#[from] io::Error),
 }
@@ -70,14 +69,14 @@ impl From<Errno> for ClientFileError {
 
 type Result<T> = std::result::Result<T, ClientFileError>;
 
-/// The rule.
+/// The rule, with its folders.
 #[derive(Debug)]
 pub struct ClientFiles {
     data_directory: PathBuf,
     unfinished: Journal,
 }
 
-/// A place that the rule allows: an open folder, and a name in it.
+/// A permitted place: an open folder, and a name in it.
 struct Place {
     folder: OwnedFd,
     path: PathBuf,
@@ -85,11 +84,11 @@ struct Place {
 }
 
 impl ClientFiles {
-    /// The rule of a host, which keeps the note of unfinished files in `notes`, a file in its data directory. Removes the files
-    /// that a kill has left unfinished.
+    /// The rule of a host. `notes` is a file in the data directory that records unfinished files; those of a killed
+    /// process are removed now.
     ///
     /// # Errors
-    /// When the data directory or the note cannot be read.
+    /// The data directory or the record cannot be read.
     pub fn open(data_directory: &Path, notes: PathBuf) -> io::Result<Self> {
         let data_directory = fs::canonicalize(data_directory)?;
         Ok(Self { data_directory, unfinished: Journal::open(notes)? })
@@ -98,7 +97,7 @@ impl ClientFiles {
     /// Opens a file for reading.
     ///
     /// # Errors
-    /// What the rule forbids, or the system.
+    /// The violated rule, or the system's error.
     pub fn read(&self, file: &Path, folders: &Folders) -> Result<File> {
         self.place(file, folders)?.open()?.ok_or(ClientFileError::Missing)
     }
@@ -107,7 +106,7 @@ impl ClientFiles {
     /// leaves the former one as it is.
     ///
     /// # Errors
-    /// What the rule forbids, or the system; those of `write`.
+    /// The violated rule, the system's error, or that of `write`.
     pub fn replace<E: From<ClientFileError>>(
         &self,
         file: &Path,
@@ -130,7 +129,7 @@ impl ClientFiles {
         if written.is_err() {
             let _ = unlinkat(&place.folder, &unfinished, AtFlags::empty());
         }
-        // A note of a file that is gone harms nobody.
+        // A record of a missing file is harmless.
         let _ = self.unfinished.forget(&noted);
         written
     }
@@ -157,26 +156,26 @@ impl ClientFiles {
     }
 }
 
-/// Opens a folder, unless anything on the way to it is a link, as it may have become since it was judged.
+/// Opens a folder, unless its path has a link, possibly a new one.
 fn open_folder(path: &Path) -> Result<OwnedFd> {
     let flags = OFlags::DIRECTORY | OFlags::CLOEXEC | OFlags::RDONLY;
     #[cfg(target_os = "linux")]
     {
         use rustix::fs::{ResolveFlags, openat2};
         match openat2(CWD, path, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS) {
-            // Linux before 5.6, and containers that keep the call from processes.
+            // Linux before 5.6, and containers that block the call.
             Err(Errno::NOSYS | Errno::PERM) => {}
             opened => return Ok(opened?),
         }
     }
-    // Elsewhere this is seen of the folder itself alone.
+    // Other systems check only the folder itself.
     Ok(openat(CWD, path, flags | OFlags::NOFOLLOW, Mode::empty())?)
 }
 
 impl Place {
-    /// Opens the file for reading; none where there is none.
+    /// Opens the file for reading; `None` if it does not exist.
     fn open(&self) -> Result<Option<File>> {
-        // Without waiting, should it be a pipe that nobody writes to.
+        // Non-blocking, in case it is a FIFO without a writer.
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let file = match openat(&self.folder, &self.name, flags, Mode::empty()) {
             Err(Errno::NOENT) => return Ok(None),
@@ -216,7 +215,7 @@ fn shortest(path: &Path) -> Option<(PathBuf, OsString)> {
     Some((short.parent()?.to_owned(), short.file_name()?.to_owned()))
 }
 
-/// The note of files that are being written, so that the next start finds what a kill leaves of them.
+/// The record of unfinished files, so that the next start finds those of a killed process.
 #[derive(Debug)]
 struct Journal {
     file: PathBuf,
@@ -269,9 +268,9 @@ impl Journal {
         Ok(())
     }
 
-    /// Writes the note in one step: a kill or a full disk leaves the former one.
+    /// Replaces the record atomically: a kill or a full disk leaves the former one.
     fn write(&self, noted: &BTreeSet<PathBuf>) -> io::Result<()> {
-        // What is no text cannot be noted in JSON.
+        // JSON cannot hold paths that are not UTF-8.
         let texts: Vec<&str> = noted.iter().filter_map(|path| path.to_str()).collect();
         if texts.is_empty() {
             return match fs::remove_file(&self.file) {

@@ -2,8 +2,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// Runs a piece of such a thread's work. A panic costs that piece: it is written, and the thread goes on. Whether it came
-/// to its end.
+/// Runs work of such a thread. A panic ends only this work and is logged. Returns whether the work completed.
 pub fn contain(what: &str, work: impl FnOnce()) -> bool {
     let ended = catch_unwind(AssertUnwindSafe(work)).is_ok();
     if !ended {

@@ -1,6 +1,6 @@
-//! What several crates of the host need and that has no subject of its own: containing panics, work aside from the threads that
-//! serve connections, polling of connections, the rate of lines in the log, the rule for files that clients name, maps by token,
-//! and the name that was probably meant.
+//! Utilities of the host without a subject of their own: containing panics, offloading work from network threads, busy
+//! polling, rate limits of log lines, the rule for files that clients name, maps by token, and suggestions for misspelt
+//! names.
 //!
 //! It depends on no other crate of the project.
 

@@ -1,7 +1,7 @@
-//! The name that was probably meant, for messages about names that are not known.
+//! Suggestions for unknown names in messages.
 
-/// The known name that differs from `wanted` in the fewest letters; none when none is alike: with more than a third of the
-/// letters different (at least one may be) it is another word. Upper and lower case count as alike.
+/// The known name with the fewest different letters; `None` if more than a third of the letters differ (one may
+/// always). Upper and lower case count as equal.
 pub fn nearest<'a>(wanted: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let wanted: Vec<char> = wanted.to_lowercase().chars().take(MAX_CHARS + 1).collect();
     if wanted.len() > MAX_CHARS {
@@ -17,7 +17,7 @@ pub fn nearest<'a>(wanted: &str, known: impl IntoIterator<Item = &'a str>) -> Op
         .map(|(_, name)| name)
 }
 
-/// `; did you mean ...?` to be appended to a message; empty when no known name is alike.
+/// `; did you mean ...?` for the end of a message; empty without a similar name.
 pub fn suggestion<'a>(wanted: &str, known: impl IntoIterator<Item = &'a str>) -> String {
     nearest(wanted, known).map(|name| format!("; did you mean '{name}'?")).unwrap_or_default()
 }
@@ -25,8 +25,8 @@ pub fn suggestion<'a>(wanted: &str, known: impl IntoIterator<Item = &'a str>) ->
 /// Longer names are not compared: the work grows with the product of the lengths.
 const MAX_CHARS: usize = 64;
 
-/// How many letters must be inserted, removed, replaced or swapped with their neighbour to make `a` into `b` (optimal string
-/// alignment distance).
+/// How many letters must be inserted, removed, replaced or swapped with their neighbour (optimal string alignment
+/// distance).
 fn edits(a: &[char], b: &[char]) -> usize {
     let width = b.len() + 1;
     let mut before = vec![0; width];

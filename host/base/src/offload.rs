@@ -1,11 +1,11 @@
-//! Work that takes its time on a thread that serves connections.
+//! Long work on a network thread.
 
 use tokio::runtime::{Handle, RuntimeFlavor};
 
-/// Text from which on reading it takes so long, in bytes.
+/// The length of text, in bytes, from which parsing it counts as long.
 pub const LONG_TEXT: usize = 256 << 10;
 
-/// Does `work` so that the connections that this thread serves, where it serves any, are served by another meanwhile.
+/// Runs `work` while another thread serves this thread's connections, if it has any.
 pub fn offload_blocking<R>(work: impl FnOnce() -> R) -> R {
     match Handle::try_current().map(|handle| handle.runtime_flavor()) {
         Ok(RuntimeFlavor::MultiThread) => tokio::task::block_in_place(work),
@@ -13,7 +13,7 @@ pub fn offload_blocking<R>(work: impl FnOnce() -> R) -> R {
     }
 }
 
-/// Reads `length` bytes of text by `read`: what is long, aside.
+/// Parses `length` bytes of text by `read`; long text is offloaded.
 pub fn read_offloaded<R>(length: usize, read: impl FnOnce() -> R) -> R {
     if length < LONG_TEXT { read() } else { offload_blocking(read) }
 }

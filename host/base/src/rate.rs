@@ -1,4 +1,4 @@
-//! Lines of the log that another one can cause are bounded.
+//! Limits log lines that others can cause.
 
 use std::time::{Duration, Instant};
 
@@ -11,7 +11,7 @@ struct Period {
     left_out: u64,
 }
 
-/// How often something may happen in a period. What would happen more often is counted.
+/// A rate limit. Suppressed events are counted.
 #[derive(Debug)]
 pub struct Rate {
     most: u32,
@@ -20,19 +20,17 @@ pub struct Rate {
 }
 
 impl Rate {
-    /// At most so often in a second.
     #[must_use]
     pub fn per_second(most: u32) -> Self {
         Self { most, length: Duration::from_secs(1), period: Mutex::default() }
     }
 
-    /// Once in a minute.
     #[must_use]
     pub fn once_a_minute() -> Self {
         Self { most: 1, length: Duration::from_secs(60), period: Mutex::default() }
     }
 
-    /// Whether it may happen now. `tell` hears how often it did not in an earlier period.
+    /// Whether the event is allowed now. `tell` gets the number of events suppressed in an earlier period.
     pub fn allows(&self, tell: impl FnOnce(u64)) -> bool {
         let mut period = self.period.lock();
         let mut left_out = 0;
@@ -50,7 +48,7 @@ impl Rate {
         allows
     }
 
-    /// How often it did not happen and was not told.
+    /// The number of suppressed events that were not reported.
     pub fn left_out(&self) -> u64 {
         std::mem::take(&mut self.period.lock().left_out)
     }

@@ -1,18 +1,17 @@
-//! What is kept by calls' tokens. Threads that serve different calls seldom meet here: each token belongs to one of several
-//! parts, and each part has a lock of its own.
+//! A map by calls' tokens, sharded so that threads of different calls rarely contend for a lock.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
 use parking_lot::{Mutex, MutexGuard};
 
-/// How many parts there are. Tokens that follow each other belong to different ones.
+/// How many shards there are. Consecutive tokens belong to different ones.
 const PARTS: usize = 32;
 
 /// A table by token. Tokens are the host's own, so nobody can choose them to collide.
 pub type TokenMap<T> = HashMap<u64, T, BuildHasherDefault<TokenHasher>>;
 
-/// Spreads a token's bits, which count upwards, over the whole word.
+/// Spreads the bits of a token, which is a counter, over the whole word.
 #[derive(Default)]
 pub struct TokenHasher(u64);
 
@@ -33,12 +32,12 @@ impl Hasher for TokenHasher {
     }
 }
 
-/// Something of which each part of the tokens has its own.
+/// A value per shard.
 pub struct ByToken<T> {
     parts: [Part<T>; PARTS],
 }
 
-/// On a cache line of its own.
+/// On its own cache line.
 #[derive(Default)]
 #[repr(align(128))]
 struct Part<T>(Mutex<T>);
@@ -50,12 +49,12 @@ impl<T: Default> Default for ByToken<T> {
 }
 
 impl<T> ByToken<T> {
-    /// The part that a token belongs to.
+    /// The shard of a token.
     pub fn of(&self, token: u64) -> MutexGuard<'_, T> {
         self.parts[token as usize % PARTS].lock()
     }
 
-    /// All parts, one after the other.
+    /// All shards, one after the other.
     pub fn all(&self) -> impl Iterator<Item = MutexGuard<'_, T>> {
         self.parts.iter().map(Part::lock)
     }
@@ -63,7 +62,7 @@ impl<T> ByToken<T> {
 
 impl<T> Part<T> {
     fn lock(&self) -> MutexGuard<'_, T> {
-        // What is kept is whole after every operation, so a panic elsewhere cannot have damaged it.
+        // Every operation leaves the value consistent, so poisoning is ignored.
         self.0.lock()
     }
 }

@@ -1,18 +1,15 @@
-//! Where a publisher listens.
-
 use std::path::PathBuf;
 use std::str::FromStr;
 
-/// Where a publisher listens: `tcp://host:port` or `ipc://path`.
+/// The address of a publisher: `tcp://host:port` or `ipc://path`.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum ZmqEndpoint {
     /// A host's name or address without brackets, and a port.
     Tcp(String, u16),
-    /// A Unix domain socket.
     Ipc(PathBuf),
 }
 
-/// Why a text is no endpoint.
+/// A text that is not an endpoint.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("'{0}' is no ZMQ endpoint: write tcp://host:port or ipc://path")]
 pub struct BadZmqEndpoint(String);
@@ -35,7 +32,7 @@ impl FromStr for ZmqEndpoint {
 }
 
 impl ZmqEndpoint {
-    /// Whether it is a host's name for all of its addresses.
+    /// Whether a host name stands for all addresses.
     pub fn is_any(host: &str) -> bool {
         matches!(host, "*" | "0.0.0.0" | "::")
     }

@@ -1,8 +1,8 @@
-//! ZMTP 3.0 (ZeroMQ RFC 23): as much as a publisher and a subscriber need without authentication (NULL mechanism), since no
-//! library offers it without C++ or a tree of other crates.
+//! ZMTP 3.0 (ZeroMQ RFC 23): the part that a publisher and a subscriber without authentication need (NULL mechanism),
+//! since every library needs C++ or a tree of other crates.
 //!
-//! `wire.rs` holds what both sides send; the subscriber waits on a thread of its caller, the publisher runs on tokio and never
-//! waits: a subscriber that does not take its messages loses them.
+//! `wire.rs` has the common messages. The subscriber blocks a thread of its caller. The publisher runs on tokio and
+//! never waits: a slow subscriber loses messages.
 
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::panic, reason = "a test says what it expects by failing"))]
 

@@ -1,5 +1,3 @@
-//! The side that publishes.
-
 use std::io;
 use std::path::PathBuf;
 use std::sync::{Arc, Weak};
@@ -16,27 +14,27 @@ use super::wire::{self, Frame, GREETING_LEN, ZmqError};
 
 /// The most subscribers of one socket; further ones are disconnected.
 pub const MAX_SUBSCRIBERS: usize = 256;
-/// The most topics that one of them may subscribe to, and their longest name in bytes. A message of a subscriber is one byte longer.
+/// The most topics of a subscriber, and their longest name in bytes. A subscriber's message is one byte longer.
 const MAX_TOPICS: usize = 64;
 const MAX_TOPIC: u64 = 255;
-/// How long its handshake may take, as in libzmq.
+/// The time limit of the handshake, as in libzmq.
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(30);
-/// How long the accepting of connections pauses after a failure, as where no file can be opened.
+/// The pause after a failed accept, for example without free file descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
-/// A message as it is sent, which all subscribers share.
+/// An encoded message, shared by all subscribers.
 type Bytes = Arc<[u8]>;
 
-/// A socket that publishes: everyone may connect and subscribe to what begins with some bytes. Dropping it ends it.
+/// A PUB socket: everyone may connect and subscribe to prefixes. Dropping it closes it.
 pub struct PubSocket {
-    shared: Arc<Shared>,
+    shared: Arc<Subscribers>,
     accepting: AbortHandle,
-    /// The file of a Unix domain socket, which goes with it.
+    /// The file of a Unix domain socket, removed on drop.
     file: Option<PathBuf>,
 }
 
-struct Shared {
-    /// How many messages wait for a subscriber; further ones are not sent to it.
+struct Subscribers {
+    /// The most messages queued for a subscriber; further ones are dropped.
     high_water_mark: usize,
     subscribers: Mutex<Vec<Subscriber>>,
 }
@@ -47,12 +45,9 @@ struct Subscriber {
 }
 
 impl PubSocket {
-    /// Listens at an endpoint, on the runtime of its caller.
-    ///
-    /// # Errors
-    /// When nothing can listen there.
+    /// Listens at an endpoint, on the caller's runtime.
     pub async fn bind(endpoint: &ZmqEndpoint, high_water_mark: usize) -> io::Result<Self> {
-        let shared = Arc::new(Shared { high_water_mark: high_water_mark.max(1), subscribers: Mutex::default() });
+        let shared = Arc::new(Subscribers { high_water_mark: high_water_mark.max(1), subscribers: Mutex::default() });
         let weak = Arc::downgrade(&shared);
         let (accepting, file) = match endpoint {
             ZmqEndpoint::Tcp(host, port) => {
@@ -61,7 +56,7 @@ impl PubSocket {
                 (tokio::spawn(accept_tcp(listener, weak)).abort_handle(), None)
             }
             ZmqEndpoint::Ipc(path) => {
-                // One that a host left which was killed; as libzmq does.
+                // The file of a killed host; as libzmq does.
                 let _ = std::fs::remove_file(path);
                 let listener = UnixListener::bind(path)?;
                 (tokio::spawn(accept_unix(listener, weak)).abort_handle(), Some(path.clone()))
@@ -70,8 +65,7 @@ impl PubSocket {
         Ok(Self { shared, accepting, file })
     }
 
-    /// Sends a message to all that have subscribed to what its first part begins with. It never waits: to one that is full, it is
-    /// not sent.
+    /// Sends a message to all subscribers to a prefix of its first part. It never waits: full queues do not get it.
     pub fn send(&self, parts: &[&[u8]]) {
         let topic = parts.first().copied().unwrap_or_default();
         let mut message: Option<Bytes> = None;
@@ -94,7 +88,7 @@ impl Drop for PubSocket {
     }
 }
 
-async fn accept_tcp(listener: TcpListener, shared: Weak<Shared>) {
+async fn accept_tcp(listener: TcpListener, shared: Weak<Subscribers>) {
     loop {
         match listener.accept().await {
             Ok((stream, _)) => {
@@ -106,7 +100,7 @@ async fn accept_tcp(listener: TcpListener, shared: Weak<Shared>) {
     }
 }
 
-async fn accept_unix(listener: UnixListener, shared: Weak<Shared>) {
+async fn accept_unix(listener: UnixListener, shared: Weak<Subscribers>) {
     loop {
         match listener.accept().await {
             Ok((stream, _)) => drop(tokio::spawn(serve(stream, shared.clone()))),
@@ -121,7 +115,7 @@ async fn pause(error: &io::Error) {
 }
 
 /// Serves one subscriber until it leaves, breaks the protocol, or the socket ends.
-async fn serve<S: AsyncRead + AsyncWrite>(stream: S, shared: Weak<Shared>) {
+async fn serve<S: AsyncRead + AsyncWrite>(stream: S, shared: Weak<Subscribers>) {
     let (mut reader, mut writer) = tokio::io::split(stream);
     let greeted = tokio::time::timeout(HANDSHAKE_TIMEOUT, greet(&mut reader, &mut writer)).await;
     let Ok(Ok(())) = greeted else { return };
@@ -169,7 +163,7 @@ async fn read(reader: &mut (impl AsyncRead + Unpin)) -> Result<Frame, ZmqError> 
     Ok(Frame { flags, body })
 }
 
-/// Takes subscriptions, and answers heartbeats.
+/// Handles subscriptions, and answers heartbeats.
 async fn hear(
     reader: &mut (impl AsyncRead + Unpin),
     topics: &Mutex<Vec<Vec<u8>>>,
@@ -178,7 +172,7 @@ async fn hear(
     loop {
         let frame = read(reader).await?;
         if frame.is_command() {
-            // Behind the name, how long the peer waits in tenths of a second, and what it wants to hear again.
+            // After the name: the peer's timeout in tenths of a second, and a context for the answer.
             if let Some(rest) = frame.body.strip_prefix(wire::PING) {
                 answer(wire::frame(wire::COMMAND, &[wire::PONG, rest.get(2..).unwrap_or_default()].concat()));
             }
@@ -188,20 +182,20 @@ async fn hear(
         match frame.body.split_first() {
             Some((1, topic)) if topics.len() < MAX_TOPICS => topics.push(topic.to_vec()),
             Some((1, _)) => return Err(ZmqError::Protocol("it subscribes to too many topics")),
-            // One of those that are the same.
+            // Removes one of several equal subscriptions.
             Some((0, topic)) => {
                 if let Some(position) = topics.iter().position(|known| known == topic) {
                     topics.swap_remove(position);
                 }
             }
-            // What a subscriber says otherwise, a publisher does not hear.
+            // Other messages of a subscriber are ignored.
             _ => {}
         }
     }
 }
 
-/// What the bytes of a connection from its begin on mean to a publisher: the topics that the subscriber has subscribed to when they end
-/// or break the protocol, and the answers to its heartbeats.
+/// For fuzzing: the topics that are subscribed when the bytes of a connection end or break the protocol, and the
+/// answers to its heartbeats.
 pub fn hear_all(bytes: &[u8]) -> (Vec<Vec<u8>>, Vec<Vec<u8>>) {
     let (topics, answers) = (Mutex::default(), Mutex::<Vec<Vec<u8>>>::default());
     let mut reader = bytes;
@@ -210,7 +204,7 @@ pub fn hear_all(bytes: &[u8]) -> (Vec<Vec<u8>>, Vec<Vec<u8>>) {
             let _ = hear(&mut reader, &topics, |pong| answers.lock().push(pong)).await;
         }
     });
-    // What is in memory is there at once, so that nobody has to wake it.
+    // All bytes are in memory, so nothing has to be woken.
     let mut context = std::task::Context::from_waker(std::task::Waker::noop());
     while work.as_mut().poll(&mut context).is_pending() {}
     drop(work);
@@ -228,7 +222,7 @@ async fn write(writer: &mut (impl AsyncWrite + Unpin), mut queue: Receiver<Bytes
 mod tests {
     use super::*;
 
-    /// Waits until the only subscription is known there.
+    /// Waits until the socket knows its only subscription.
     fn wait_until_known(socket: &PubSocket) {
         let is_known = || socket.shared.subscribers.lock().iter().any(|one| !one.topics.lock().is_empty());
         while !is_known() {
@@ -286,12 +280,12 @@ mod tests {
         let limit = Duration::from_secs(60);
         let mut slow = endpoint.subscribe(&[b""], 1 << 20, limit).unwrap();
         wait_until_known(&socket);
-        // More than the system keeps for a connection.
+        // More than the system buffers for a connection.
         let body = vec![1; 1 << 20];
         for number in 0..100_u8 {
             socket.send(&[b"x", &body, &[number]]);
         }
-        // What it was sent came whole and in order, and the last was not: it can be told by its number.
+        // The messages arrived whole and in order, and the last are missing, as their numbers show.
         let first = slow.read().unwrap();
         assert_eq!((first[1].len(), &first[2]), (body.len(), &vec![0]));
         let second = slow.read().unwrap();

@@ -1,5 +1,3 @@
-//! The side that subscribes.
-
 use std::io::{self, BufReader, Read, Write};
 use std::net::{TcpStream, ToSocketAddrs};
 use std::os::unix::net::UnixStream;
@@ -12,15 +10,14 @@ use super::wire::{self, Frame, GREETING_LEN, MORE, ZmqError};
 const MAX_PARTS: usize = 4;
 const MAX_COMMANDS: usize = 16;
 
-/// How long making a connection and its handshake may take.
+/// The time limit of a connect with its handshake.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
 impl ZmqEndpoint {
-    /// Subscribes there to messages of these topics, of parts with at most `max_part` bytes. A read fails that waits for longer
-    /// than `silence`.
+    /// Subscribes to messages of these topics, with parts of at most `max_part` bytes. A read fails after `silence`.
     ///
     /// # Errors
-    /// When nobody listens there, or none that publishes.
+    /// Nobody listens there, or the peer is not a publisher.
     pub fn subscribe(
         &self,
         topics: &[&[u8]],
@@ -51,10 +48,7 @@ fn connect(host: &str, port: u16) -> io::Result<TcpStream> {
 
 /// A connection to a publisher.
 pub trait Stream: Read + Write + Send {
-    /// How long a read or write may wait.
-    ///
-    /// # Errors
-    /// The system's.
+    /// The timeout of a read or write.
     fn set_timeout(&self, limit: Duration) -> io::Result<()>;
 }
 
@@ -72,17 +66,16 @@ impl Stream for UnixStream {
     }
 }
 
-/// A subscription.
 pub struct Subscription<S> {
     stream: BufReader<S>,
     max_part: u64,
 }
 
 impl<S: Read + Write> Subscription<S> {
-    /// Greets the publisher and subscribes.
+    /// Makes the handshake and subscribes.
     ///
     /// # Errors
-    /// When the peer is no publisher, or the connection ends.
+    /// The peer is not a publisher, or the connection ends.
     pub fn begin(stream: S, topics: &[&[u8]], max_part: u64) -> Result<Self, ZmqError> {
         let mut this = Self { stream: BufReader::new(stream), max_part };
         this.stream.get_mut().write_all(&wire::greeting())?;
@@ -101,7 +94,7 @@ impl<S: Read + Write> Subscription<S> {
     /// The parts of the next message.
     ///
     /// # Errors
-    /// As of [`Self::begin`]; `Silent` when none comes in time.
+    /// As of [`Self::begin`]; `Silent` after the timeout.
     pub fn read(&mut self) -> Result<Vec<Vec<u8>>, ZmqError> {
         let mut parts = Vec::new();
         let mut commands = 0;
@@ -130,7 +123,7 @@ impl<S: Read + Write> Subscription<S> {
         self.stream.read_exact(bytes)?;
         let length = wire::length(bytes, self.max_part)?;
         let mut body = Vec::new();
-        // The stream ends before: the next read says so.
+        // If the stream ends first, the next read fails.
         self.stream.by_ref().take(length).read_to_end(&mut body)?;
         if (body.len() as u64) < length {
             return Err(io::Error::from(io::ErrorKind::UnexpectedEof).into());

@@ -1,8 +1,8 @@
-//! What both sides send: a greeting, commands, and messages of one or more frames.
+//! The common messages: a greeting, commands, and messages of one or more frames.
 
 use std::io;
 
-/// The length of a greeting, in bytes, and the place of the mechanism in it.
+/// The length of a greeting, in bytes, and the offset of the mechanism in it.
 pub const GREETING_LEN: usize = 64;
 const MECHANISM: std::ops::Range<usize> = 12..32;
 
@@ -11,7 +11,7 @@ pub const MORE: u8 = 1;
 const LONG: u8 = 2;
 pub const COMMAND: u8 = 4;
 
-/// What a command begins with: its name, with the name's length before.
+/// The beginnings of commands: the length of the name, and the name.
 pub const READY: &[u8] = b"\x05READY";
 pub const PING: &[u8] = b"\x04PING";
 pub const PONG: &[u8] = b"\x04PONG";
@@ -19,7 +19,7 @@ pub const PONG: &[u8] = b"\x04PONG";
 /// Why there are no messages.
 #[derive(Debug, thiserror::Error)]
 pub enum ZmqError {
-    /// Nothing came in time. The subscription has not ended.
+    /// Nothing came in time. The subscription continues.
     #[error("nothing came in time")]
     Silent,
     /// The connection failed or ended.
@@ -30,7 +30,7 @@ pub enum ZmqError {
     Protocol(&'static str),
 }
 
-/// Signature, version 3.0, mechanism; the rest is zeros: without authentication nobody is its server.
+/// Signature, version 3.0, mechanism; the rest is zero: without authentication no side is the server.
 pub fn greeting() -> [u8; GREETING_LEN] {
     let mut greeting = [0; GREETING_LEN];
     greeting[..12].copy_from_slice(&[0xff, 0, 0, 0, 0, 0, 0, 0, 1, 0x7f, 3, 0]);
@@ -38,10 +38,7 @@ pub fn greeting() -> [u8; GREETING_LEN] {
     greeting
 }
 
-/// Checks the peer's greeting.
-///
-/// # Errors
-/// When it is not one of ZMTP 3 without authentication.
+/// Checks that the peer's greeting is one of ZMTP 3 without authentication.
 pub fn check_greeting(theirs: &[u8; GREETING_LEN]) -> Result<(), ZmqError> {
     let ours = greeting();
     if theirs[0] != 0xff || theirs[9] != 0x7f || theirs[10] < 3 || theirs[MECHANISM] != ours[MECHANISM] {
@@ -55,10 +52,7 @@ pub fn ready(socket_type: [u8; 3]) -> Vec<u8> {
     frame(COMMAND, &[READY, b"\x0bSocket-Type\x00\x00\x00\x03", &socket_type].concat())
 }
 
-/// Checks the peer's answer to it.
-///
-/// # Errors
-/// When it is another command, or none.
+/// Checks the peer's READY.
 pub fn check_ready(frame: &Frame) -> Result<(), ZmqError> {
     if frame.is_command() && frame.body.starts_with(READY) {
         return Ok(());
@@ -66,7 +60,6 @@ pub fn check_ready(frame: &Frame) -> Result<(), ZmqError> {
     Err(ZmqError::Protocol("it is not ready"))
 }
 
-/// A frame as it is sent.
 pub fn frame(flags: u8, body: &[u8]) -> Vec<u8> {
     let length = body.len() as u64;
     match u8::try_from(length) {
@@ -75,7 +68,7 @@ pub fn frame(flags: u8, body: &[u8]) -> Vec<u8> {
     }
 }
 
-/// A message of these parts as it is sent.
+/// A message of these parts.
 pub fn message(parts: &[&[u8]]) -> Vec<u8> {
     let last = parts.len().saturating_sub(1);
     let frames = parts.iter().enumerate().map(|(at, part)| frame(if at < last { MORE } else { 0 }, part));
@@ -89,7 +82,6 @@ pub struct Frame {
 }
 
 impl Frame {
-    /// Whether it is a command.
     pub fn is_command(&self) -> bool {
         self.flags & COMMAND != 0
     }

@@ -63,6 +63,7 @@ impl Isolation {
             // One method that ends the process must not hide what the others do.
             restartable: true,
             is_checked: true,
+            inline: Arc::default(),
             max_answer: DEFAULT_MAX_BYTES,
             executable: self.executable.clone(),
             confinement: Some(Confinement { policy: Policy::BestEffort, reach: self.reach.clone(), core: false }),

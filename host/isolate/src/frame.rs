@@ -8,6 +8,9 @@ use std::time::Duration;
 /// JSON-RPC's internal error, for errors of neither the plugin nor a method.
 pub const INTERNAL_ERROR: i32 = -32603;
 
+/// The code of a call of an inline method. Its function returns at once, so its answer and its end are one message.
+pub const INLINE: i32 = 1;
+
 pub const HEAD_LEN: usize = 32;
 
 /// How long a runner may pause within a message, or leave one unread.
@@ -28,7 +31,7 @@ pub enum Kind {
     /// To the runner: the plugin's `start`.
     Start,
     /// A call: its token, its deadline in milliseconds (0 for none), its method with its length in `place`, its
-    /// parameters.
+    /// parameters. Code [`INLINE`] marks an inline method.
     Call,
     /// The call with this token is cancelled.
     Cancel,
@@ -51,10 +54,12 @@ pub enum Kind {
     Returned,
     /// From the runner, before it opens the library: the enforced sandbox.
     Confined,
+    /// From the runner: the answer of a call of an inline method, whose function has returned success.
+    Done,
 }
 
 impl Kind {
-    const ALL: [Self; 15] = [
+    const ALL: [Self; 16] = [
         Self::Hello,
         Self::Ready,
         Self::Init,
@@ -70,6 +75,7 @@ impl Kind {
         Self::Reply,
         Self::Returned,
         Self::Confined,
+        Self::Done,
     ];
 }
 

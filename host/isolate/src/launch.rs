@@ -31,6 +31,8 @@ pub struct Launch {
     /// Whether it runs in `plugin check`: then a crash in a function without an answer is also reported as a fault of
     /// that function, and the pause before restarts does not grow.
     pub is_checked: bool,
+    /// Its inline methods, whose functions return at once.
+    pub inline: Arc<[String]>,
     /// The length limit of its answers, in bytes.
     pub max_answer: usize,
     /// The executable of its runners.

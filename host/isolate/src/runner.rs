@@ -19,7 +19,7 @@ use crate::cgroup::Group;
 use crate::channel::Channel;
 use crate::channels::{Channels, Entry, Grant, MAX_ENTRIES};
 use crate::fatal::FATAL;
-use crate::frame::{FrameError, Head, INTERNAL_ERROR, Kind, function_at};
+use crate::frame::{FrameError, Head, INLINE, INTERNAL_ERROR, Kind, function_at};
 use crate::greeting::Hello;
 use crate::launch::Launch;
 use crate::open::OpenCalls;
@@ -97,6 +97,7 @@ pub struct Runner {
     _notifier: Option<Notifier>,
     backend: Arc<Backend>,
     max_answer: usize,
+    inline: Arc<[String]>,
 }
 
 impl Runner {
@@ -185,6 +186,7 @@ impl Runner {
             _notifier: notifier,
             backend: backend.clone(),
             max_answer: launch.max_answer,
+            inline: launch.inline.clone(),
         });
         for _ in 0..OWN_CHANNELS {
             runner.serve_own().map_err(|error| error.to_string())?;
@@ -255,7 +257,8 @@ impl Runner {
     pub fn call(&self, call: &RawCall<'_>) -> Result<i32, Gone> {
         let RawCall { token, method, params, deadline_ms } = *call;
         let place = u32::try_from(method.len()).unwrap_or(u32::MAX);
-        let head = Head { token, extra: deadline_ms.unwrap_or(0), place, ..Head::new(Kind::Call) };
+        let code = if self.inline.iter().any(|name| name.as_bytes() == method) { INLINE } else { 0 };
+        let head = Head { token, code, extra: deadline_ms.unwrap_or(0), place, ..Head::new(Kind::Call) };
         self.open.begin(token, method);
         let outcome = self.run(Entry::Call, head, &[method, params]);
         match outcome {
@@ -293,6 +296,11 @@ impl Runner {
             match head.kind {
                 // A reason that is too long is dropped.
                 Kind::Returned if head.token == token => return Ok((head.code, body.unwrap_or_default())),
+                Kind::Done if head.token == token => {
+                    let reply = Head { kind: Kind::Reply, extra: 0, ..head };
+                    self.serve(channel, (reply, body)).map_err(|error| (error, true))?;
+                    return Ok((STATUS_OK, Vec::new()));
+                }
                 _ => self.serve(channel, (head, body)).map_err(|error| (error, true))?,
             }
         }

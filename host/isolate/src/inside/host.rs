@@ -1,6 +1,6 @@
 //! The host table in a runner: each function sends a message.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, OnceLock};
 
@@ -12,12 +12,16 @@ use parking_lot::{Condvar, Mutex};
 
 use crate::body::{Discarded, Received};
 use crate::channel::Channel;
-use crate::frame::{FrameError, Head, INTERNAL_ERROR, Kind, place_of};
+use crate::frame::{FrameError, Head, INLINE, INTERNAL_ERROR, Kind, place_of};
 use crate::greeting::Begin;
 
 thread_local! {
     /// The channel of a thread that runs functions of the plugin for the host.
     static CHANNEL: RefCell<Option<Channel>> = const { RefCell::new(None) };
+    /// The token of the inline method's call that this thread runs.
+    static INLINE_CALL: Cell<Option<u64>> = const { Cell::new(None) };
+    /// That call's answer, sent when its function returns.
+    static HELD: RefCell<Option<(Head, OwnedBytes)>> = const { RefCell::new(None) };
 }
 
 /// The state of the process, shared by its threads.
@@ -79,12 +83,24 @@ impl Inside {
         CHANNEL.with_borrow_mut(|own| *own = Some(channel));
         loop {
             let (head, body) = self.on_channel(|channel| channel.receive(usize::MAX));
+            INLINE_CALL.set((head.kind == Kind::Call && head.code == INLINE).then_some(head.token));
             let (status, reason) = match body {
                 Ok(body) => self.run(&head, &body),
                 Err(discarded) => (ErrorKind::Refused as i32, discarded.to_string().into_bytes().into()),
             };
+            INLINE_CALL.set(None);
             let returned = Head { token: head.token, code: status, ..Head::new(Kind::Returned) };
-            self.on_channel(|channel| channel.send(returned, &[&reason]));
+            match HELD.take() {
+                Some((reply, answer)) if status == STATUS_OK => {
+                    self.answer(Head { kind: Kind::Done, ..reply }, &answer)
+                }
+                held => {
+                    if let Some((reply, answer)) = held {
+                        self.answer(reply, &answer);
+                    }
+                    self.on_channel(|channel| channel.send(returned, &[&reason]));
+                }
+            }
         }
     }
 
@@ -159,7 +175,10 @@ impl HostCode for Inside {
     fn reply(&self, token: u64, code: i32, body: OwnedBytes) -> i32 {
         let head = Head { token, code, ..Head::new(Kind::Reply) };
         if self.close(token) {
-            self.answer(head, &body);
+            match INLINE_CALL.try_with(|call| call.get() == Some(token)) {
+                Ok(true) => HELD.set(Some((head, body))),
+                _ => self.answer(head, &body),
+            }
             return STATUS_OK;
         }
         // The host counts and classifies answers to closed calls.

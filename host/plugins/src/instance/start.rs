@@ -204,6 +204,13 @@ fn maker(
                 services: launch.grants.iter().map(|grant| grant.service.clone()).collect(),
                 restartable: code.manifest.restartable,
                 is_checked: false,
+                inline: code
+                    .manifest
+                    .methods
+                    .iter()
+                    .filter(|method| method.inline)
+                    .map(|method| method.name.clone())
+                    .collect(),
                 max_answer: if launch.trusted { usize::MAX } else { launch.max_answer_bytes },
                 executable: launch.executable.clone(),
                 confinement: launch.confinement.clone(),

@@ -1,4 +1,4 @@
-//! The node's answers, as far as they are read.
+//! The members of the node's answers that the host reads.
 
 use bitcoin::hex::FromHex;
 use bitcoin::{Amount, BlockHash, OutPoint, ScriptBuf, SignedAmount, TxOut, Txid};
@@ -10,7 +10,7 @@ use serde::{Deserialize, Deserializer};
 /// The decimals of an amount in BTC.
 const DECIMALS: u32 = 8;
 
-/// Of getrpcinfo: what the node runs now.
+/// `getrpcinfo`.
 #[derive(Deserialize)]
 pub struct RpcInfoAnswer {
     active_commands: Vec<ActiveAnswer>,
@@ -28,34 +28,29 @@ impl RpcInfoAnswer {
     }
 }
 
-/// `getblockchaininfo`.
 #[derive(Deserialize, Clone, Debug)]
 pub struct ChainAnswer {
     /// The network: main, test, testnet4, signet or regtest.
     pub chain: String,
-    /// The height of the best block.
     pub blocks: u32,
-    /// The height of the best header.
     pub headers: u32,
-    /// Whether the node is still fetching the chain.
+    /// Whether the node is in its initial block download.
     #[serde(default)]
     pub initialblockdownload: bool,
-    /// The bytes of its block files.
     #[serde(default)]
     pub size_on_disk: Option<u64>,
-    /// The challenge of a signet, hexadecimal (29).
+    /// The challenge of a signet, in hex (Bitcoin Core 29).
     #[serde(default)]
     pub signet_challenge: Option<Hex>,
-    /// The lowest block from which on it has all, where it prunes.
+    /// The lowest block that a pruned node has.
     #[serde(default)]
     pub pruneheight: Option<u32>,
-    /// What its operator has to know: a list, or a text that may be empty (before 28).
+    /// Warnings for the operator: a list, or a text that may be empty (before Bitcoin Core 28).
     #[serde(default)]
     pub warnings: serde_json::Value,
 }
 
 impl ChainAnswer {
-    /// What the node's operator has to know.
     pub fn warnings(&self) -> Vec<String> {
         let texts = match &self.warnings {
             serde_json::Value::Array(texts) => texts.as_slice(),
@@ -65,32 +60,28 @@ impl ChainAnswer {
     }
 }
 
-/// `getchainstates`.
 #[derive(Deserialize)]
 pub struct StatesAnswer {
-    /// The chain states: at most one that was validated from the genesis block, and at most one that began with a snapshot.
+    /// At most one chain state that was validated from the genesis block, and at most one that began with a snapshot.
     pub chainstates: Vec<StateAnswer>,
 }
 
-/// A chain state of `getchainstates`.
 #[derive(Deserialize)]
 pub struct StateAnswer {
     /// The block of the snapshot from which the chain state was loaded.
     #[serde(default)]
     pub snapshot_blockhash: Option<BlockHash>,
-    /// Whether the node has validated the blocks below the snapshot.
     #[serde(default)]
     pub validated: bool,
 }
 
 impl StatesAnswer {
-    /// The block of a snapshot below which the node still validates blocks in the background.
+    /// The block of a snapshot that the node still validates in the background.
     pub fn unvalidated(&self) -> Option<BlockHash> {
         self.chainstates.iter().filter(|state| !state.validated).find_map(|state| state.snapshot_blockhash)
     }
 }
 
-/// `getnetworkinfo`.
 #[derive(Deserialize)]
 pub struct NetworkAnswer {
     /// The node's version: 290400 for 29.4.
@@ -98,53 +89,47 @@ pub struct NetworkAnswer {
 }
 
 impl NetworkAnswer {
-    /// The first number of its release.
+    /// The major version.
     pub fn release(&self) -> u32 {
         const PER_RELEASE: u32 = 10_000;
         self.version / PER_RELEASE
     }
 }
 
-/// `getblockchaininfo` since 29, and `getblocktemplate`, on a signet.
 #[derive(Deserialize)]
 pub struct ChallengeAnswer {
-    /// The challenge.
     #[serde(default)]
     pub signet_challenge: Option<Hex>,
 }
 
-/// `getmempoolinfo`.
 #[derive(Deserialize, Clone, PartialEq, Debug)]
 pub struct MempoolAnswer {
-    /// How many transactions it has.
     pub size: u64,
-    /// The sum of their virtual sizes.
     pub bytes: u64,
-    /// The memory they take.
+    /// Its memory, in bytes.
     pub usage: u64,
-    /// The sum of their fees, in BTC (0.21).
+    /// The sum of the fees, in BTC (since 0.21).
     #[serde(default)]
     pub total_fee: Btc,
     /// The limit of `usage`.
     pub maxmempool: u64,
-    /// The least feerate, in BTC per 1000 virtual bytes.
+    /// The minimum feerate, in BTC per 1000 virtual bytes.
     pub mempoolminfee: Btc,
-    /// The least feerate that is relayed.
     pub minrelaytxfee: Btc,
-    /// The feerate that a replacement adds (0.24).
+    /// The feerate that a replacement adds (since 24).
     #[serde(default)]
     pub incrementalrelayfee: Option<Btc>,
-    /// Transactions that no peer has asked for yet.
+    /// Transactions that no peer has requested yet.
     #[serde(default)]
     pub unbroadcastcount: u64,
 }
 
-/// An amount, read from its decimal text without a float.
+/// An amount, parsed from its decimal text without a float.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Btc(pub Amount);
 
 impl Btc {
-    /// As a feerate, of an answer in BTC per 1000 virtual bytes.
+    /// An amount in BTC per 1000 virtual bytes, as a feerate.
     pub fn feerate(self) -> FeeRate {
         FeeRate::from_sat_per_kvb(self.0.to_sat())
     }
@@ -158,7 +143,7 @@ impl<'de> Deserialize<'de> for Btc {
     }
 }
 
-/// Bytes in hexadecimal.
+/// Bytes in hex.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Hex(pub Vec<u8>);
 
@@ -169,23 +154,18 @@ impl<'de> Deserialize<'de> for Hex {
     }
 }
 
-/// A scriptPubKey.
 #[derive(Deserialize, Clone, Debug)]
 pub struct ScriptAnswer {
-    /// Its bytes.
     pub hex: Hex,
 }
 
-/// `gettxout`.
 #[derive(Deserialize, Clone, Debug)]
 pub struct CoinAnswer {
-    /// The tip as of which it is unspent.
+    /// The tip at which it is unspent.
     pub bestblock: BlockHash,
-    /// How many blocks it has on it, its own included.
+    /// Including its own block.
     pub confirmations: u32,
-    /// Its value.
     pub value: Btc,
-    /// Its script.
     #[serde(rename = "scriptPubKey")]
     pub script_pubkey: ScriptAnswer,
     /// Whether its transaction is a coinbase.
@@ -193,7 +173,7 @@ pub struct CoinAnswer {
 }
 
 impl CoinAnswer {
-    /// The coin, as of a tip at this height.
+    /// The coin; `tip` is the height of `bestblock`.
     pub fn coin(self, tip: u32) -> Coin {
         Coin {
             output: output(self.value, self.script_pubkey),
@@ -207,44 +187,36 @@ fn output(value: Btc, script: ScriptAnswer) -> TxOut {
     TxOut { value: value.0, script_pubkey: ScriptBuf::from_bytes(script.hex.0) }
 }
 
-/// `getblock` with verbosity 3.
 #[derive(Deserialize, Debug)]
 pub struct BlockAnswer {
-    /// Its transactions.
     pub tx: Vec<TransactionAnswer>,
 }
 
-/// A transaction of it.
 #[derive(Deserialize, Debug)]
 pub struct TransactionAnswer {
-    /// Its inputs.
     pub vin: Vec<InputAnswer>,
 }
 
-/// An input of it.
 #[derive(Deserialize, Debug)]
 pub struct InputAnswer {
-    /// What it spends; not of a coinbase, nor where the undo data is gone.
+    /// The spent output; absent for a coinbase, and without undo data.
     #[serde(default)]
     pub prevout: Option<PrevoutAnswer>,
 }
 
-/// What an input spends.
 #[derive(Deserialize, Debug)]
 pub struct PrevoutAnswer {
-    /// Whether it came of a coinbase.
+    /// Whether it is a coinbase output.
     pub generated: bool,
     /// The height of its block.
     pub height: u32,
-    /// Its value.
     pub value: Btc,
-    /// Its script.
     #[serde(rename = "scriptPubKey")]
     pub script_pubkey: ScriptAnswer,
 }
 
 impl PrevoutAnswer {
-    /// The coin that was spent.
+    /// The spent coin.
     pub fn coin(self) -> Coin {
         Coin { output: output(self.value, self.script_pubkey), height: self.height, coinbase: self.generated }
     }
@@ -253,46 +225,40 @@ impl PrevoutAnswer {
 /// `getmempoolentry`.
 #[derive(Deserialize, Clone, Debug)]
 pub struct EntryAnswer {
-    /// Its virtual size.
     pub vsize: u64,
-    /// Its weight.
     #[serde(default)]
     pub weight: Option<u64>,
-    /// When it came.
     pub time: u64,
-    /// The tip's height when it came.
+    /// The tip's height at its arrival.
     pub height: u32,
-    /// How many it descends from, itself included.
+    /// Itself included.
     pub ancestorcount: u64,
     /// Their virtual size.
     pub ancestorsize: u64,
-    /// How many descend from it, itself included.
+    /// Itself included.
     pub descendantcount: u64,
     /// Their virtual size.
     pub descendantsize: u64,
-    /// Its id with witness.
+    /// The wtxid.
     pub wtxid: bitcoin::Wtxid,
-    /// Its fees.
     pub fees: FeesAnswer,
-    /// Whose outputs it spends.
+    /// Its parents in the mempool.
     pub depends: Vec<Txid>,
-    /// Which spend its outputs.
+    /// Its children in the mempool.
     #[serde(default)]
     pub spentby: Vec<Txid>,
     /// Whether it can be replaced.
     #[serde(rename = "bip125-replaceable", default)]
     pub replaceable: bool,
-    /// Whether no peer has asked for it yet.
+    /// Whether no peer has requested it yet.
     #[serde(default)]
     pub unbroadcast: bool,
 }
 
-/// The fees of an entry, in BTC.
 #[derive(Deserialize, Clone, Debug)]
 pub struct FeesAnswer {
-    /// Its own.
     pub base: Btc,
-    /// Its own, with what prioritisetransaction added.
+    /// Its own, with the delta of prioritisetransaction.
     pub modified: SignedBtc,
     /// Those of its ancestors.
     pub ancestor: SignedBtc,
@@ -300,7 +266,7 @@ pub struct FeesAnswer {
     pub descendant: SignedBtc,
 }
 
-/// An amount that may be below 0.
+/// An amount that may be negative.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct SignedBtc(pub SignedAmount);
 
@@ -317,17 +283,14 @@ impl<'de> Deserialize<'de> for SignedBtc {
 /// `getchaintips`.
 #[derive(Deserialize, Clone, Debug)]
 pub struct TipAnswer {
-    /// Its height.
     pub height: u32,
-    /// Its hash.
     pub hash: BlockHash,
     /// The number of blocks from the best chain to it.
     pub branchlen: u32,
-    /// How far it was checked.
+    /// How far it was validated.
     pub status: String,
 }
 
-/// `gettxspendingprevout`.
 #[derive(Deserialize, Debug)]
 pub struct SpenderAnswer {
     /// The spender, if there is one.
@@ -335,13 +298,12 @@ pub struct SpenderAnswer {
     pub spendingtxid: Option<Txid>,
 }
 
-/// `estimatesmartfee`.
 #[derive(Deserialize, Debug)]
 pub struct FeeAnswer {
     /// In BTC per 1000 virtual bytes.
     #[serde(default)]
     pub feerate: Option<Btc>,
-    /// The blocks that it is for.
+    /// The confirmation target in blocks.
     #[serde(default)]
     pub blocks: u32,
 }
@@ -355,25 +317,22 @@ pub struct AcceptAnswer {
     /// Its virtual size.
     #[serde(default)]
     pub vsize: Option<u64>,
-    /// Its fees.
     #[serde(default)]
     pub fees: Option<BaseFee>,
-    /// Why it is refused.
+    /// The reason of a refusal.
     #[serde(rename = "reject-reason", default)]
     pub reject_reason: Option<String>,
-    /// More of it (29).
+    /// More about the reason (since 29).
     #[serde(rename = "reject-details", default)]
     pub reject_details: Option<String>,
 }
 
-/// The fee of a transaction.
 #[derive(Deserialize, Debug)]
 pub struct BaseFee {
-    /// In BTC.
     pub base: Btc,
 }
 
-/// The outpoint as the node's methods take it.
+/// The outpoint in the form of the node's parameters.
 pub fn outpoint(outpoint: &OutPoint) -> serde_json::Value {
     serde_json::json!({"txid": outpoint.txid, "vout": outpoint.vout})
 }

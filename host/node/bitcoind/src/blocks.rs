@@ -1,4 +1,4 @@
-//! Blocks by their hash, live, and transactions of the mempool. The host uses a reply only if its hash proves it.
+//! Blocks by hash, live, and transactions of the mempool. The host uses a reply only if its hash proves it.
 
 use bitcoin::consensus::deserialize;
 use bitcoin::{BlockHash, Transaction, Txid};
@@ -14,10 +14,10 @@ use super::rpc::{INVALID_ADDRESS_OR_KEY, Question, Rpc};
 /// bitcoind's code for an error without a code of its own.
 pub const MISC: i32 = -1;
 
-/// A block with its ids and its serialisation; `None` where the node has dropped it or never had it.
+/// A block with its ids and its serialisation; `None` if the node has pruned it or never had it.
 ///
 /// # Errors
-/// The node's absence; [`AskError::Unproven`] where it gives something else, which REST and RPC are both asked for.
+/// The node is away; [`AskError::Unproven`] if REST and RPC both return something else.
 pub fn block(rpc: &Rpc, hash: BlockHash) -> Result<Option<(ReadBlock, Bytes)>, AskError> {
     let prove = |bytes: Bytes| match proof::block(hash, &bytes) {
         Ok(block) => Ok(Some((block, bytes))),
@@ -36,10 +36,10 @@ pub fn block(rpc: &Rpc, hash: BlockHash) -> Result<Option<(ReadBlock, Bytes)>, A
     }
 }
 
-/// These transactions of the mempool, as far as they are still there.
+/// The transactions of these ids that are still in the mempool.
 ///
 /// # Errors
-/// The node's absence; [`AskError::Unproven`] where it gives another transaction.
+/// The node is away; [`AskError::Unproven`] if it returns another transaction.
 pub fn transactions(rpc: &Rpc, txids: &[Txid]) -> Result<Vec<(Txid, Transaction)>, AskError> {
     let questions: Vec<Question> = txids.iter().map(|txid| ("getrawtransaction", json!([txid]))).collect();
     let answers = rpc.batch::<Hex>(&questions)?;
@@ -47,10 +47,10 @@ pub fn transactions(rpc: &Rpc, txids: &[Txid]) -> Result<Vec<(Txid, Transaction)
     given.map(|(txid, Hex(bytes))| Ok((txid, transaction(rpc, txid, &bytes)?))).collect()
 }
 
-/// The transaction of this id, from its serialisation.
+/// Parses a transaction.
 ///
 /// # Errors
-/// [`AskError::Unproven`] where it is none, or another.
+/// [`AskError::Unproven`] if it is invalid, or another one.
 pub fn transaction(rpc: &Rpc, txid: Txid, bytes: &[u8]) -> Result<Transaction, AskError> {
     let transaction = deserialize::<Transaction>(bytes).ok().filter(|transaction| transaction.compute_txid() == txid);
     transaction.ok_or_else(|| rpc.unproven(format!("its transaction {txid} is another, or none")))

@@ -1,4 +1,4 @@
-//! A mirrored header with what the chain up to it makes of it.
+//! A mirrored header with the derived values of its chain.
 
 use bitcoin::block::Header;
 use bitcoin::consensus::{deserialize, serialize};
@@ -12,17 +12,14 @@ const HEADER_LEN: usize = 80;
 /// The length of a row, in bytes: header, height, work, median time and greatest time.
 const ROW_LEN: usize = HEADER_LEN + 4 + 32 + 4 + 4;
 
-/// How many block times the median time is taken of (BIP 113).
+/// The number of blocks in the median time (BIP 113).
 pub const MEDIAN_TIME_SPAN: usize = 11;
 
-/// A header of the mirror.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Entry {
-    /// The header.
     pub header: Header,
-    /// Its height.
     pub height: u32,
-    /// The work of the chain up to and with it.
+    /// The work of the chain up to and including it.
     pub work: Work,
     /// The median time of it and its ten predecessors, in seconds.
     pub median_time: u32,
@@ -31,13 +28,12 @@ pub struct Entry {
 }
 
 impl Entry {
-    /// The entry of a genesis block.
     pub fn genesis(header: Header) -> Self {
         Self { header, height: 0, work: header.work(), median_time: header.time, max_time: header.time }
     }
 
-    /// The entry of a header on top of this one. `times` are the times of up to ten blocks before it, this one's last.
-    /// `None` where it does not follow or has no proof of work.
+    /// The entry of a header on top of this one. `times` are the times of up to ten blocks, this one's last. `None` if
+    /// the header does not follow or has no proof of work.
     pub fn next(&self, header: Header, times: &[u32]) -> Option<Self> {
         if header.prev_blockhash != self.hash() || header.validate_pow(header.target()).is_err() {
             return None;
@@ -54,17 +50,14 @@ impl Entry {
         })
     }
 
-    /// Its hash.
     pub fn hash(&self) -> BlockHash {
         self.header.block_hash()
     }
 
-    /// As the services tell of it.
     pub fn tip(&self) -> Tip {
         Tip { hash: self.hash(), height: self.height, time: self.header.time, median_time: self.median_time }
     }
 
-    /// As it is stored.
     pub fn to_bytes(self) -> Vec<u8> {
         let mut row = serialize(&self.header);
         row.extend_from_slice(&self.height.to_be_bytes());
@@ -74,7 +67,7 @@ impl Entry {
         row
     }
 
-    /// From the stored form; `None` for a row of another form.
+    /// `None` for a row of another form.
     pub fn from_bytes(row: &[u8]) -> Option<Self> {
         let row: &[u8; ROW_LEN] = row.try_into().ok()?;
         let (header, rest) = row.split_first_chunk::<HEADER_LEN>()?;
@@ -92,7 +85,7 @@ impl Entry {
     }
 }
 
-/// A block's hash from a row.
+/// A block hash from a row.
 pub fn hash_from(bytes: &[u8]) -> Option<BlockHash> {
     BlockHash::from_slice(bytes).ok()
 }
@@ -104,7 +97,7 @@ pub mod tests {
 
     use super::*;
 
-    /// A header on top of another, with the proof of work of a regtest chain.
+    /// A header on top of another, with the proof of work of regtest.
     pub fn mined(previous: BlockHash, time: u32, mark: u8) -> Header {
         let mut header = Header {
             version: Version::from_consensus(0x2000_0000),
@@ -126,7 +119,7 @@ pub mod tests {
         let mut times = vec![genesis.header.time];
         let mut entry = genesis;
         for number in 1..=20_u32 {
-            // Times may go back a little.
+            // Times may decrease a little.
             let time = genesis.header.time + number * 10 - (number % 3) * 15;
             entry = entry.next(mined(entry.hash(), time, 0), &times).unwrap();
             times.push(time);

@@ -1,52 +1,36 @@
-//! What can go wrong between this node and bitcoind.
+//! Errors between this node and bitcoind.
 
 use bitcoin::BlockHash;
 use outrigger_node::{ChainIdentity, NodeError};
 use outrigger_upstream::{Endpoint, UpstreamError};
 use outrigger_values::RpcError;
 
-/// Why a question has no answer.
+/// Why the node gave no usable answer.
 #[derive(Debug, thiserror::Error)]
 pub enum AskError {
-    /// The node gave no reply.
     #[error(transparent)]
     Upstream(#[from] UpstreamError),
-    /// The answer to a call with effects was lost: the node may have done it.
+    /// The answer to a call with effects was lost: the node may have executed it.
     #[error("the answer to {method} was lost ({error}), which the node may have done")]
-    Lost {
-        /// The method.
-        method: String,
-        /// Why there is no answer.
-        error: UpstreamError,
-    },
-    /// The node answers with an error.
+    Lost { method: String, error: UpstreamError },
+    /// The node returned an error.
     #[error("{method}: {error}")]
-    Rpc {
-        /// The method.
-        method: String,
-        /// Its error.
-        error: RpcError,
-    },
-    /// The node gave another block or transaction than the host asked for.
+    Rpc { method: String, error: RpcError },
+    /// The node returned another block or transaction than the requested one.
     #[error("the node at fault: {0}")]
     Unproven(String),
-    /// The answer has another form than bitcoind's.
+    /// The answer does not have bitcoind's form.
     #[error("{method}: {reason}")]
-    Form {
-        /// The method.
-        method: String,
-        /// What is wrong.
-        reason: String,
-    },
+    Form { method: String, reason: String },
 }
 
 impl AskError {
-    /// An answer that cannot be read.
+    /// An answer that cannot be parsed.
     pub fn form(method: &str, error: &dyn std::fmt::Display) -> Self {
         Self::Form { method: method.to_owned(), reason: error.to_string() }
     }
 
-    /// Whether the node certainly did nothing.
+    /// Whether the node certainly executed nothing.
     pub fn is_without_effect(&self) -> bool {
         match self {
             Self::Upstream(error) => error.is_without_effect(),
@@ -70,7 +54,7 @@ impl From<AskError> for NodeError {
             AskError::Upstream(inner) if inner.is_absent() => Self::Unavailable(error.to_string()),
             AskError::Upstream(UpstreamError::Overloaded) => Self::Unavailable(error.to_string()),
             AskError::Upstream(UpstreamError::Forbidden) => Self::Refused(error.to_string()),
-            // The host asks again, as while the node is away.
+            // Retried, as while the node is away.
             AskError::Unproven(_) => Self::Unavailable(error.to_string()),
             // Warming up.
             AskError::Upstream(UpstreamError::Foreign(_) | UpstreamError::Ended(_)) => {
@@ -88,27 +72,24 @@ impl From<AskError> for NodeError {
 /// Why the mirror cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum MirrorError {
-    /// The file's storage failed.
+    /// The database file failed.
     #[error(transparent)]
     Table(#[from] outrigger_disk::TableError),
-    /// LMDB failed.
     #[error(transparent)]
     Lmdb(#[from] heed::Error),
-    /// A file could not be read or written.
     #[error(transparent)]
     Io(#[from] std::io::Error),
-    /// A row has another form.
+    /// A row is invalid.
     #[error("a row of '{0}' has another form")]
     Row(&'static str),
     /// The file mirrors another chain.
     #[error("the mirror is of {found}, and the host is for {expected}")]
     OtherChain {
-        /// The mirror's.
         found: ChainIdentity,
-        /// The one that it must be.
+        /// The configured one.
         expected: ChainIdentity,
     },
-    /// A header does not follow from the one before, or has no proof of work.
+    /// A header does not follow its predecessor, or has no proof of work.
     #[error("the node's header {0} does not follow from the one before it, or has no proof of work")]
     BadHeader(BlockHash),
 }
@@ -119,58 +100,47 @@ impl From<MirrorError> for NodeError {
     }
 }
 
-/// Why the mirror could not be brought to the node's best block.
+/// Why the mirror could not be synchronised with the node.
 #[derive(Debug, thiserror::Error)]
 pub enum SyncError {
-    /// The node could not be asked.
+    /// A request to the node failed.
     #[error(transparent)]
     Ask(#[from] AskError),
-    /// The mirror failed.
     #[error(transparent)]
     Mirror(#[from] MirrorError),
     /// The node's best chain changed while it was read.
     #[error("the node's best chain changed while it was read")]
     Moved,
-    /// The node went back by more blocks than is followed.
+    /// The node went back by more blocks than the limit.
     #[error(
         "the node's best block {best} is {depth} blocks before ours, and at most {limit} are gone back (backend.max_rewind); if the \
          node is right, set backend.allow_rewind_to = \"{best}\" and restart"
     )]
     Rewind {
-        /// The node's best block.
         best: BlockHash,
-        /// How many blocks.
         depth: u32,
-        /// How many are followed.
+        /// The limit.
         limit: u32,
     },
-    /// The node went over to a branch with less work that leaves ours too far back.
+    /// The node switched to a branch with less work, and the fork is beyond the limit.
     #[error(
         "the node's best block {best} has less work than ours and leaves our chain {depth} blocks before its end, and at most {limit} are \
          gone back (backend.max_rewind); if the node is right, set backend.allow_rewind_to = \"{fork}\" and restart"
     )]
     Branch {
-        /// The node's best block.
         best: BlockHash,
-        /// The last block that is of both chains.
         fork: BlockHash,
-        /// How many blocks of ours are beyond it.
+        /// How many of our blocks are after it.
         depth: u32,
-        /// How many are gone back.
+        /// The limit.
         limit: u32,
     },
-    /// The node is being told to take blocks out of its chain, which is followed once it is done.
+    /// The node is executing invalidateblock; its chain is followed once that is done.
     #[error("the node is going back (invalidateblock), and is {depth} blocks before ours so far")]
-    Invalidating {
-        /// How many blocks.
-        depth: u32,
-    },
-    /// The node is behind, and is fetching the chain.
+    Invalidating { depth: u32 },
+    /// The node is behind, and is downloading the chain.
     #[error("the node is {depth} blocks behind, and is fetching the chain")]
-    Behind {
-        /// How many blocks.
-        depth: u32,
-    },
+    Behind { depth: u32 },
 }
 
 impl From<SyncError> for NodeError {
@@ -193,19 +163,18 @@ pub enum OpenError {
     /// The mirror cannot be opened.
     #[error("the mirror of the node's headers: {0}")]
     Mirror(String),
-    /// The node is on another chain than the configuration says; both are named.
+    /// The node is on another chain than the configuration; the text names both.
     #[error("{0}")]
     Foreign(String),
-    /// The node refuses the credentials.
     #[error("{0} refuses the credentials")]
     Credentials(String),
-    /// No thread.
+    /// The system refused a thread.
     #[error("cannot start the threads of the node: {0}")]
     Threads(std::io::Error),
 }
 
 impl OpenError {
-    /// Whether a node that answers the first question with an error is one that the host cannot stand in front of; else the error.
+    /// Turns an error of the first request into a permanent one, else returns it.
     ///
     /// # Errors
     /// `Foreign`, `Credentials`.

@@ -1,13 +1,13 @@
-//! The node's block filters (BIP 158), kept on disk as they are fetched, so that a later rescan need not ask for them.
+//! A disk cache of the node's block filters (BIP 158), so that a later rescan need not fetch them again.
 //!
 //! | table | key | value |
 //! |---|---|---|
 //! | filters | height (BE), block hash | the filter |
 //! | meta | `layout`, `bytes` | the layout's number; about how many bytes the filters take (LE) |
 //!
-//! A filter belongs to its block, whether that is of the best chain or not. Where there is no room, filters of low blocks make
-//! place for those of higher ones: rescans of recent blocks are the most frequent. Nothing here makes a search fail: a filter that
-//! cannot be read is fetched, and one that cannot be stored is fetched again.
+//! A filter belongs to its block, in the best chain or not. When the cache is full, filters of higher blocks evict
+//! those of lower ones: rescans of recent blocks are the most frequent. No error here makes a search fail: a filter
+//! that cannot be read or stored is fetched again.
 
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
@@ -26,33 +26,31 @@ const LAYOUT: [u8; 1] = [1];
 const LAYOUT_KEY: &[u8] = b"layout";
 const BYTES_KEY: &[u8] = b"bytes";
 
-/// The address space of the map beyond twice the bytes of the filters: pages that are half full, and those of LMDB itself.
+/// Address space in addition to twice the bytes of the filters, for half-full pages and LMDB itself.
 const SPARE_MAP: u64 = 64 << 20;
 
-/// Each thread that searches holds a reader.
+/// Each searching thread holds a reader.
 const MAX_READERS: u32 = 256;
 
-/// From this size on a row has pages of its own, in bytes; LMDB's page; what it adds to a row.
+/// LMDB: the row size from which a row has its own pages, the page size, and the overhead of a row, in bytes.
 const OWN_PAGES: u64 = 2_000;
 const PAGE: u64 = 4_096;
 const ROW_OVERHEAD: u64 = 64;
 
 type Result<T> = std::result::Result<T, MirrorError>;
 
-/// The filters that are kept.
 pub struct Filters {
     folder: PathBuf,
     /// Whether searches use filters.
     pub used: bool,
-    /// How many bytes they may take; 0: none are kept.
+    /// The limit in bytes; 0 disables the cache.
     limit: u64,
-    /// Opened when it is first used, since all of it is checked then.
+    /// Opened at the first use, since that checks all of it.
     file: OnceLock<Option<File>>,
-    /// How many filters were here when they were looked for.
+    /// How many filters were in the cache.
     pub hits: AtomicU64,
-    /// How many came from the node.
     pub fetched: AtomicU64,
-    /// The mean length of those that came last, in bytes.
+    /// The mean length of the latest filters, in bytes.
     pub mean: AtomicUsize,
 }
 
@@ -63,8 +61,7 @@ struct File {
 }
 
 impl Filters {
-    /// Keeps filters of at most `limit` bytes in a folder. With 0, those that were kept there are removed. `used`: whether searches
-    /// use them.
+    /// A cache of at most `limit` bytes in a folder. 0 removes an existing one. `used`: whether searches use filters.
     pub fn new(folder: PathBuf, limit: u64, used: bool) -> Self {
         if limit == 0
             && folder.exists()
@@ -90,7 +87,7 @@ impl Filters {
         self.file.get_or_init(open).as_ref()
     }
 
-    /// The filters of these blocks, as far as they are kept.
+    /// The cached filters of these blocks.
     pub fn get(&self, entries: &[Entry]) -> Vec<Option<Vec<u8>>> {
         let found = self.file().map_or_else(|| Ok(Vec::new()), |file| file.get(entries));
         let mut found = found.unwrap_or_else(|error| {
@@ -102,7 +99,7 @@ impl Filters {
         found
     }
 
-    /// Keeps filters that were fetched.
+    /// Stores fetched filters.
     pub fn put(&self, filters: &[(&Entry, &[u8])]) {
         self.fetched.fetch_add(filters.len() as u64, Ordering::Relaxed);
         let Some(file) = self.file().filter(|_| !filters.is_empty()) else { return };
@@ -117,7 +114,7 @@ impl File {
         std::fs::create_dir_all(folder)?;
         let map_size = (2 * limit).next_multiple_of(PAGE) + SPARE_MAP;
         let path = folder.join(outrigger_disk::DATA_FILE);
-        // One that was made with more room does not shrink.
+        // A larger existing map is not shrunk.
         if path.exists() && (path.metadata()?.len() > map_size || !is_whole(&path, LAYOUT_KEY)) {
             tracing::warn!(file = %path.display(), "the block filters are damaged or too many, and are fetched anew");
             std::fs::remove_file(&path)?;
@@ -164,7 +161,7 @@ impl File {
         Ok(txn.commit()?)
     }
 
-    /// Removes the filter of the lowest block, if that is below a height. How many bytes it took.
+    /// Removes the filter of the lowest block, if that is below a height. Returns how many bytes it took.
     fn remove_lowest(&self, txn: &mut RwTxn<'_>, height: u32) -> Result<Option<u64>> {
         let first = self.filters.iter(txn)?.next().transpose()?.map(|(key, filter)| (key.to_vec(), room(filter)));
         let Some((key, freed)) = first.filter(|(key, _)| *key < height.to_be_bytes().to_vec()) else {
@@ -220,12 +217,12 @@ mod tests {
             filters.put(&[(&entries[entry], &filter)]);
         }
         assert_eq!(kept(&filters, &entries), [false, false, true, true]);
-        // A lower one takes no other's place, and one that is there takes none.
+        // A lower one evicts nothing, and a cached one is not stored again.
         filters.put(&[(&entries[0], &filter), (&entries[3], &filter)]);
         assert_eq!(kept(&filters, &entries), [false, false, true, true]);
         assert_eq!((filters.hits.load(Ordering::Relaxed), filters.fetched.load(Ordering::Relaxed)), (4, 5));
         drop(filters);
-        // After a restart they are there; a damaged file is made anew, and without room there is none.
+        // They survive a restart; a damaged file is replaced, and with limit 0 it is removed.
         assert_eq!(kept(&Filters::new(place.clone(), limit, true), &entries), [false, false, true, true]);
         let file = place.join(outrigger_disk::DATA_FILE);
         let mut bytes = std::fs::read(&file).unwrap();

@@ -1,4 +1,4 @@
-//! Fetching headers: by REST where the node answers there, else by batches of getblockheader.
+//! Fetches headers by REST if the node supports it, else by batches of getblockheader.
 
 use bitcoin::BlockHash;
 use bitcoin::block::Header;
@@ -10,16 +10,16 @@ use super::error::{AskError, MirrorError, SyncError};
 use super::mirror::Moment;
 use super::rpc::{Question, Rpc};
 
-/// How many headers are fetched one after the other before the fork is searched by heights.
+/// How many headers are fetched one by one before the fork is searched by heights.
 const WALK: usize = 8;
 
 /// How many headers are fetched and stored at a time.
 const PART: u32 = 2000;
 
-/// The headers from one of the mirror's to the node's best block, or the first part of them, behind the hash of that one.
+/// The hash of a mirrored block, and the first part of the headers from there to the node's best block.
 ///
 /// # Errors
-/// The node's absence; `Moved` where its best chain changes meanwhile.
+/// The node is away; `Moved` if its best chain changes meanwhile.
 pub(crate) fn fetch(rpc: &Rpc, moment: &Moment, best: BlockHash) -> Result<(BlockHash, Vec<Header>), SyncError> {
     let mut headers = Vec::new();
     let mut hash = best;
@@ -38,9 +38,6 @@ pub(crate) fn fetch(rpc: &Rpc, moment: &Moment, best: BlockHash) -> Result<(Bloc
 }
 
 /// The header of a block that the node knows.
-///
-/// # Errors
-/// Its refusal, and its absence.
 pub(crate) fn header(rpc: &Rpc, hash: BlockHash) -> Result<Header, AskError> {
     let Hex(bytes) = rpc.ask("getblockheader", &json!([hash, false]))?;
     let header: Header = deserialize(&bytes).map_err(|error| AskError::form("getblockheader", &error))?;
@@ -52,7 +49,7 @@ fn fork_height(rpc: &Rpc, moment: &Moment) -> Result<u32, SyncError> {
     let info: ChainAnswer = rpc.ask("getblockchaininfo", &json!([]))?;
     // Both begin with the same genesis block.
     let (mut low, mut high) = (0, info.blocks.min(moment.tip.height));
-    // Where the mirror is merely behind, the first question tells.
+    // If the mirror is merely behind, the first request suffices.
     let mut middle = high;
     while low < high {
         let theirs: BlockHash = rpc.ask("getblockhash", &json!([middle]))?;
@@ -66,13 +63,13 @@ fn fork_height(rpc: &Rpc, moment: &Moment) -> Result<u32, SyncError> {
     Ok(low)
 }
 
-/// The next part of the node's best chain after a block of it.
+/// The next part of the node's best chain after one of its blocks.
 fn headers_after(rpc: &Rpc, height: u32, base: BlockHash) -> Result<Vec<Header>, SyncError> {
     let path = format!("/rest/headers/{PART}/{base}.bin");
     if let Some(bytes) = rpc.rest(&path).ok().flatten() {
         let headers: Result<Vec<Header>, _> = bytes.chunks(80).map(deserialize).collect();
         let headers = headers.map_err(|error| AskError::form("/rest/headers", &error))?;
-        // The first is the base itself; an empty list says that it is not of the best chain any more.
+        // The first is the base itself; an empty list means that it has left the best chain.
         return headers.get(1..).map(<[_]>::to_vec).filter(|headers| !headers.is_empty()).ok_or(SyncError::Moved);
     }
     let heights: Vec<Question> =

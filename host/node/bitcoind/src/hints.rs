@@ -1,5 +1,5 @@
-//! What says that there is something to read at the node: its ZMQ notifications, or else a call that waits there for a block.
-//! The node is asked now and then in any case, so nothing that is missed is missed for long.
+//! Hints of changes at the node: its ZMQ notifications, or a long poll for blocks. The node is also polled, so that
+//! missed hints are made up for.
 
 use std::io;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
@@ -20,53 +20,53 @@ use super::rpc::{METHOD_NOT_FOUND, Rpc};
 use super::sync::Follower;
 use super::zmq::{self, Event, Notifications};
 
-/// How often the node is asked whether anything changed: without ZMQ, and with it, where only losses are found so.
+/// The polling interval: without ZMQ, and with it, where polling only finds losses.
 const POLL_EVERY: Duration = Duration::from_secs(1);
 const CHECK_EVERY: Duration = Duration::from_secs(10);
 
-/// How long one call waits at the node for a new block, in milliseconds, and how long for its answer.
+/// How long one call waits at the node for a new block, in milliseconds, and the timeout of its answer.
 const WAIT_MILLISECONDS: u64 = 10_000;
 const WAIT_LIMIT: Duration = Duration::from_secs(15);
 
-/// The method that waits.
+/// The long poll.
 const WAIT: &str = "waitfornewblock";
 
-/// How long the first call waits at most, in milliseconds, while the host looks whether the node has a thread for anything else, and
-/// how often it looks.
+/// The length of the first long poll, in milliseconds, during which the host checks whether the node has another free
+/// thread, and the interval of the checks.
 const TRIAL_MILLISECONDS: u64 = 1_000;
 const TRIAL_LOOK: Duration = Duration::from_millis(20);
 
-/// After so long without a notification, the node is followed as one without ZMQ, and subscribed to anew.
+/// After this silence the host polls as without ZMQ, and subscribes again.
 const SILENCE: Duration = Duration::from_secs(60);
 
-/// After how long it is subscribed to again, at first, and at most.
+/// The first and the longest delay before another subscription.
 const RETRY_AFTER: Duration = Duration::from_secs(1);
 const MAX_RETRY_AFTER: Duration = Duration::from_secs(60);
 
-/// How many hints wait: beyond, the publisher waits, which drops what it cannot send, and that shows as a loss.
+/// Queue capacity. When it is full the ZMQ publisher drops messages; the gap in sequence numbers shows it.
 const MAX_WAITING: usize = 1_000;
 
-/// How often it is said that the node's chain is not followed.
+/// How often the log repeats that the node's chain is not followed.
 const WARN_EVERY: Duration = Duration::from_secs(60);
 
-/// Where notifications come from.
+/// The source of notifications.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum ZmqSetting {
-    /// Where getzmqnotifications says, if anywhere.
+    /// The endpoint in getzmqnotifications, if any.
     Auto,
-    /// From here.
+    /// This endpoint.
     At(ZmqEndpoint),
-    /// From nowhere.
+    /// No notifications.
     Off,
 }
 
-/// Something to look at.
+/// A reason to read from the node.
 pub(crate) enum Hint {
     /// There may be a new block.
     Look,
-    /// The node has told this.
+    /// A notification of the node.
     Event(Event),
-    /// It may have told what was not heard.
+    /// Notifications may have been lost.
     Lost,
 }
 
@@ -77,11 +77,8 @@ struct PublisherAnswer {
     address: String,
 }
 
-/// Begins to follow the node. What is sent to the result wakes the thread that follows. `may_wait`: a thread of the node may wait
+/// Starts to follow the node. The sender returned wakes the following thread. `may_wait`: a thread of the node may wait
 /// for blocks.
-///
-/// # Errors
-/// When the system gives no thread.
 pub(crate) fn start(
     follower: &Arc<Follower>,
     zmq: ZmqSetting,
@@ -101,11 +98,11 @@ pub(crate) fn start(
     Ok((sender, thread))
 }
 
-/// Follows the node until it is told to stop.
+/// Follows the node until the host stops.
 fn follow(follower: &Follower, hints: &Receiver<Hint>) {
     let mut last_warning = None;
     while !follower.is_stopping() {
-        // A node that is held may not tell of what has it followed again.
+        // No notification announces that a held chain can be followed again.
         let is_told =
             follower.source.get() == HintSource::Zmq && follower.is_reached() && follower.standing.behind() == 0;
         let first = match hints.recv_timeout(if is_told { CHECK_EVERY } else { POLL_EVERY }) {
@@ -116,7 +113,8 @@ fn follow(follower: &Follower, hints: &Receiver<Hint>) {
         for hint in first.into_iter().chain(hints.try_iter().take(MAX_WAITING)) {
             match hint {
                 Hint::Look => look = true,
-                // What a block confirmed left the mempool untold, and what was told before is in the reading that follows.
+                // Transactions that a block confirmed are not announced, and the next reading includes all earlier
+                // notifications.
                 Hint::Lost | Hint::Event(Event::Block(_)) => {
                     lost = true;
                     events.clear();
@@ -149,7 +147,7 @@ fn follow_once(follower: &Follower, lost: bool, last_warning: &mut Option<Instan
             | SyncError::Behind { .. }
             | SyncError::Ask(AskError::Upstream(UpstreamError::Foreign(_)))),
         ) => {
-            // Once a minute: until then the wallets stand still.
+            // Once a minute: the wallets do not advance meanwhile.
             if last_warning.is_none_or(|at| at.elapsed() > WARN_EVERY) {
                 *last_warning = Some(Instant::now());
                 tracing::error!(%error, "the node's chain is not followed");
@@ -160,8 +158,8 @@ fn follow_once(follower: &Follower, lost: bool, last_warning: &mut Option<Instan
     }
 }
 
-/// Waits at the node for new blocks, which holds one of its threads, while it tells of none by ZMQ. Ends where that leaves the node no
-/// thread: then the thread that follows asks it once a second.
+/// Long-polls the node for new blocks while it sends no ZMQ notifications; this occupies one of its threads. Returns if
+/// the node has no other thread: then the following thread polls once a second.
 fn wait_for_blocks(follower: &Weak<Follower>, hints: &SyncSender<Hint>) {
     let mut leaves_thread = false;
     while let Some(follower) = follower.upgrade().filter(|follower| !follower.is_stopping()) {
@@ -186,14 +184,14 @@ fn wait_for_blocks(follower: &Weak<Follower>, hints: &SyncSender<Hint>) {
         };
         match waited {
             Ok(()) => {
-                // Without the thread that follows, the host is at its end.
+                // Without the following thread, the host is stopping.
                 if hints.send(Hint::Look).is_err() {
                     return;
                 }
             }
             Err(error) => {
                 follower.source.replace(HintSource::Wait, HintSource::Poll);
-                // It may be started anew with fewer threads.
+                // It may restart with fewer threads.
                 leaves_thread = false;
                 if error.code() == Some(METHOD_NOT_FOUND) {
                     return;
@@ -208,10 +206,11 @@ fn wait_for_blocks(follower: &Weak<Follower>, hints: &SyncSender<Hint>) {
     }
 }
 
-/// Makes a short waiting call. Returns whether the node served another call meanwhile, and `None` if a block ended the wait first.
+/// Makes a short long poll. Returns whether the node served another call meanwhile, and `None` if a block ended it
+/// first.
 ///
 /// # Errors
-/// Those of the call that waits.
+/// Those of the long poll.
 fn try_wait(rpc: &Rpc) -> Result<Option<bool>, AskError> {
     let began = Instant::now();
     thread::scope(|scope| {
@@ -232,7 +231,7 @@ fn try_wait(rpc: &Rpc) -> Result<Option<bool>, AskError> {
     })
 }
 
-/// Hears the node's notifications, and subscribes again where they end, or where there are none for long: a connection may be dead
+/// Reads the node's notifications, and subscribes again after an end or a long silence: a connection may be dead
 /// without an end.
 fn listen(follower: &Weak<Follower>, setting: &ZmqSetting, hints: &SyncSender<Hint>) {
     let mut pause = RETRY_AFTER;
@@ -282,13 +281,13 @@ fn listed(follower: &Follower) -> Option<ZmqEndpoint> {
     zmq::listed(list.iter().map(|publisher| (&*publisher.kind, &*publisher.address)), host)
 }
 
-/// Passes notifications on until they end. Whether any came, and why they ended.
+/// Forwards notifications until they end. Returns whether any came, and the error.
 fn hear(
     follower: &Weak<Follower>,
     subscription: &mut Notifications<Box<dyn Stream>>,
     hints: &SyncSender<Hint>,
 ) -> (bool, ZmqError) {
-    // Before the first, some may have been sent that were not heard.
+    // Notifications before the first one may have been missed.
     let mut expected = None;
     let error = loop {
         let notification = match subscription.read() {
@@ -300,14 +299,14 @@ fn hear(
         let is_next = expected.replace(notification.number.wrapping_add(1)) == Some(notification.number);
         let lost = (!is_next).then_some(Hint::Lost);
         for hint in lost.into_iter().chain([Hint::Event(notification.event)]) {
-            // As for one that waits: the host is at its end, which the next look at it says.
+            // As in the long poll: the host is stopping, which the next check finds.
             let _ = hints.send(hint);
         }
     };
     if let Some(follower) = follower.upgrade() {
         follower.source.replace(HintSource::Zmq, HintSource::Poll);
     }
-    // From here on nothing shows a loss.
+    // From here on losses are not detected.
     let _ = hints.send(Hint::Lost);
     (expected.is_some(), error)
 }

@@ -1,5 +1,5 @@
-//! Whether a block filter (BIP 158) has one of many scripts: the filter's elements are looked up by the scripts' hashes, which
-//! takes less than sorting these for each block does.
+//! Whether a block filter (BIP 158) has one of many scripts: the filter's elements are looked up by the scripts'
+//! hashes, which is faster than sorting the scripts for each block.
 
 use std::hash::Hasher;
 
@@ -8,18 +8,18 @@ use bitcoin::consensus::deserialize_partial;
 use bitcoin::consensus::encode::VarInt;
 use bitcoin::hashes::Hash;
 
-/// BIP 158: the bits of an element's remainder, and for how many scripts an absent one shows up once.
+/// BIP 158: the bits of an element's remainder, and the inverse of the false-positive rate.
 const P: u8 = 19;
 const M: u64 = 784_931;
 
-/// The elements stand for ranges of 2^14 values in a bitmap, some forty ranges for each: most scripts are passed over by it.
+/// A bitmap has one bit for each range of 2^14 values, about forty ranges for each element: it excludes most scripts.
 const RANGE: u32 = 14;
 const WORD: u32 = 6;
 
 /// How many bits of a quotient are counted at a time.
 const MAX_ONES: u32 = 32;
 
-/// Whether a block's filter has one of these scripts; `None` where it cannot be read.
+/// Whether a block's filter has one of these scripts; `None` for an invalid filter.
 pub fn matches<'a>(filter: &[u8], block: &BlockHash, mut scripts: impl Iterator<Item = &'a [u8]>) -> Option<bool> {
     let (VarInt(count), at) = deserialize_partial(filter).ok()?;
     let coded = filter.get(at..)?;
@@ -60,7 +60,7 @@ fn hash(first: u64, second: u64, script: &[u8]) -> u64 {
     hasher.finish()
 }
 
-/// The elements of a filter, in rising order: the difference of each to the one before, Golomb-Rice coded.
+/// The elements of a filter in ascending order, decoded from Golomb-Rice coded differences.
 fn elements(coded: &[u8], count: usize) -> Option<Vec<u64>> {
     let (mut at, mut last) = (0, 0_u64);
     let mut next = || {
@@ -81,7 +81,7 @@ fn elements(coded: &[u8], count: usize) -> Option<Vec<u64>> {
     (0..count).map(|_| next()).collect()
 }
 
-/// The bits from a place on, at least 57 of them, with zeros behind the last.
+/// At least 57 bits from an offset, padded with zeros.
 fn bits_from(bytes: &[u8], at: usize) -> u64 {
     let rest = bytes.get(at / 8..).unwrap_or_default();
     let mut word = [0; 8];

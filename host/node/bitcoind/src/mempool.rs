@@ -1,4 +1,4 @@
-//! A digest of the node's mempool: the ids, and by what each transaction may concern wallets.
+//! A digest of the node's mempool: the ids, and the wallets that each transaction may concern.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
@@ -17,37 +17,36 @@ use super::error::AskError;
 use super::rpc::{INVALID_ADDRESS_OR_KEY, Question, Rpc};
 use super::zmq::Event;
 
-/// How many transactions are fetched at a time: they are held until they were told of.
+/// How many transactions are fetched at a time: they are held until they are emitted.
 const PART: usize = 500;
 
-/// What is kept of a transaction.
 struct Entry {
     interests: Box<[u64]>,
     outputs: u32,
-    /// Its place in the order.
+    /// Its position in the order.
     number: u64,
 }
 
 #[derive(Default)]
-struct State {
+struct MempoolState {
     entries: HashMap<Txid, Entry>,
     /// In the order in which they were seen.
     order: BTreeMap<u64, Txid>,
-    /// Counts the transactions that came and those that left.
+    /// Counts arrivals and departures.
     moves: u64,
-    /// Counts these, and all else that changes the selection for the next block: new tips, and fee deltas.
+    /// Counts these, and all other changes of the next block's selection: new tips, and fee deltas.
     sequence: u64,
-    /// The last reading; none where it was not whole.
+    /// The last complete reading.
     read: Option<Reading>,
 }
 
 /// A reading of the node's mempool.
 struct Reading {
-    /// What the node said of it then; none once the digest has followed what the node told since.
+    /// The node's figures then; `None` once notifications were applied since.
     info: Option<MempoolAnswer>,
-    /// Its best block then.
+    /// The node's best block then.
     best: BlockHash,
-    /// The number that the node gives to the next change.
+    /// The number of the node's next change.
     next: u64,
 }
 
@@ -58,16 +57,15 @@ struct ContentAnswer {
     mempool_sequence: u64,
 }
 
-/// The digest.
 #[derive(Default)]
-pub struct Mempool(Mutex<State>);
+pub struct Mempool(Mutex<MempoolState>);
 
 impl Mempool {
-    /// Reads what has changed, and tells of it as of the time by `clock`, in Unix seconds. The caller lets one thread do so at a
-    /// time. `forced`: also where the node's figures are those of the last reading, as they may be by chance.
+    /// Reads the changes, and emits them with the time of `clock`, in Unix seconds. Only one thread may do so at a
+    /// time. `forced`: also if the node's figures equal those of the last reading, as they may by chance.
     ///
     /// # Errors
-    /// The node's absence. What was told until then was taken over.
+    /// The node is away. Changes emitted until then are applied.
     pub fn sync(
         &self,
         rpc: &Rpc,
@@ -83,9 +81,9 @@ impl Mempool {
         }
         self.0.lock().read = None;
         let ContentAnswer { txids, mempool_sequence: next } = rpc.ask("getrawmempool", &json!([false, true]))?;
-        // Asked now: the node may have got a transaction after its time was set, and that after this reading began.
+        // Taken now: the node's time may have been set, and a transaction have arrived, after this reading began.
         let time = clock();
-        // What a block took out of the mempool is told after the block.
+        // Departures due to a block are emitted after the block.
         catch_up(rpc.ask("getbestblockhash", &json!([]))?);
         let present: HashSet<Txid> = txids.iter().copied().collect();
         let (gone, new): (Vec<Txid>, Vec<Txid>) = {
@@ -102,13 +100,13 @@ impl Mempool {
         Ok(())
     }
 
-    /// Takes over what the node has told since the last reading, as of `time`, in Unix seconds. As for [`Self::sync`], the caller
-    /// lets one thread do so at a time.
+    /// Applies the node's notifications since the last reading, as of `time`, in Unix seconds. As for [`Self::sync`],
+    /// only one thread may do so at a time.
     ///
     /// # Errors
-    /// The node's absence: all is to be read again.
+    /// The node is away: everything must be read again.
     pub fn apply(&self, rpc: &Rpc, events: &[Event], time: u64, emit: &dyn Fn(NodeEvent)) -> Result<(), AskError> {
-        // Before a whole reading there is nothing that a change could be made to.
+        // A change needs a complete reading as its base.
         let Some(reading) = self.0.lock().read.take() else { return Ok(()) };
         let (mut new, mut gone) = (Vec::new(), HashSet::<Txid>::new());
         for event in events {
@@ -118,7 +116,7 @@ impl Mempool {
                 _ => {}
             }
         }
-        // What has come and gone, or gone and come back, is as the node says now.
+        // The node's present state decides about transactions that arrived and left, or the reverse.
         let gone: Vec<Txid> = gone.into_iter().filter(|txid| self.has(txid)).collect();
         let questions: Vec<Question> = gone.iter().map(|txid| ("getmempoolentry", json!([txid]))).collect();
         for (txid, answer) in gone.into_iter().zip(rpc.batch::<IgnoredAny>(&questions)?) {
@@ -134,12 +132,9 @@ impl Mempool {
         Ok(())
     }
 
-    /// Takes over a transaction that the node has just taken, as of `time`, in Unix seconds. False where all is to be read: it took the
-    /// place of others, builds on what was not seen yet, or is gone again. As for [`Self::sync`], the caller lets one thread do so at
-    /// a time.
-    ///
-    /// # Errors
-    /// The node's absence.
+    /// Adds a transaction that the node has just accepted, as of `time`, in Unix seconds. False if everything must be
+    /// read: it replaced others, has unseen parents, or is gone again. As for [`Self::sync`], only one thread may do so
+    /// at a time.
     pub fn add_submitted(
         &self,
         rpc: &Rpc,
@@ -167,7 +162,7 @@ impl Mempool {
             return Ok(false);
         }
         let event = state.add(txid, transaction.clone(), time);
-        // Where something else has changed meanwhile, the figures of the last reading stay, and the next look reads all.
+        // After another change the old figures stay, and the next check reads everything.
         if state.entries.len() as u64 == info.size {
             state.read.iter_mut().for_each(|read| read.info = Some(info.clone()));
         }
@@ -176,7 +171,7 @@ impl Mempool {
         Ok(true)
     }
 
-    /// Adds transactions of the node's mempool, as far as they are still there.
+    /// Adds the transactions that are still in the node's mempool.
     fn fetch(&self, rpc: &Rpc, txids: &[Txid], time: u64, emit: &dyn Fn(NodeEvent)) -> Result<(), AskError> {
         for part in txids.chunks(PART) {
             for (txid, transaction) in in_order(transactions(rpc, part)?) {
@@ -192,27 +187,26 @@ impl Mempool {
         self.0.lock().order.values().copied().collect()
     }
 
-    /// Whether a transaction is in it.
     pub fn has(&self, txid: &Txid) -> bool {
         self.0.lock().entries.contains_key(txid)
     }
 
-    /// How often it has changed, and its tip.
+    /// The number of its changes, and its tip.
     pub fn sequence(&self) -> u64 {
         self.0.lock().sequence
     }
 
-    /// How many transactions have come and left.
+    /// The number of arrivals and departures.
     pub fn moves(&self) -> u64 {
         self.0.lock().moves
     }
 
-    /// Counts a change that is of no transaction: a new tip, or a fee delta.
+    /// Counts a change without a transaction: a new tip, or a fee delta.
     pub fn count_change(&self) {
         self.0.lock().sequence += 1;
     }
 
-    /// The ids of the transactions that have a wanted interest, and of those that spend their outputs, parents first.
+    /// The ids of the transactions with a wanted interest, and of their descendants, parents first.
     pub fn concerning(&self, wanted: &dyn Fn(u64) -> bool) -> Vec<Txid> {
         let state = self.0.lock();
         let (mut found, mut outputs) = (Vec::new(), HashSet::new());
@@ -228,8 +222,8 @@ impl Mempool {
     }
 }
 
-impl State {
-    /// Whether the digest is what the node says of its mempool.
+impl MempoolState {
+    /// Whether the digest matches the node's figures.
     fn is_current(&self, info: &MempoolAnswer, best: BlockHash) -> bool {
         self.read.as_ref().filter(|read| read.best == best).is_some_and(|read| match &read.info {
             Some(last) => last == info,
@@ -237,7 +231,7 @@ impl State {
         })
     }
 
-    /// Whether a transaction spends what this one does.
+    /// Whether another transaction spends one of the same outputs.
     fn has_spender_of(&self, transaction: &Transaction) -> bool {
         let inputs = transaction.input.iter();
         let spent: HashSet<u64> = inputs.map(|input| outpoint_interest(&input.previous_output)).collect();
@@ -260,24 +254,23 @@ impl State {
         if let Some(entry) = self.entries.remove(&txid) {
             self.order.remove(&entry.number);
         }
-        // Blocks are told before: a transaction that one of them confirmed is none of the mempool for the wallets any more.
+        // Blocks are emitted first, so for the wallets a confirmed transaction has already left the mempool.
         NodeEvent::TransactionRemoved { txid, reason: Removal::Dropped, sequence: self.sequence }
     }
 }
 
-/// The time now, in Unix seconds.
 pub fn now() -> u64 {
     let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
     since.map_or(0, |since| since.as_secs())
 }
 
-/// The transactions with parents before their children.
+/// Sorts parents before their children.
 fn in_order(transactions: Vec<(Txid, Transaction)>) -> Vec<(Txid, Transaction)> {
     let ids: Vec<Txid> = transactions.iter().map(|(txid, _)| *txid).collect();
     let mut left: HashMap<Txid, Transaction> = transactions.into_iter().collect();
     let mut ordered = Vec::with_capacity(ids.len());
     for txid in ids {
-        // Depth first, without recursion: a mempool's chains are bounded, but not the node's word.
+        // Depth first, without recursion: a mempool's chains are bounded, but the node is not trusted.
         let mut stack = vec![txid];
         while let Some(last) = stack.last().copied() {
             let parent = left.get(&last).and_then(|transaction| {
@@ -285,7 +278,7 @@ fn in_order(transactions: Vec<(Txid, Transaction)>) -> Vec<(Txid, Transaction)> 
                 ids.find(|parent| *parent != last && left.contains_key(parent))
             });
             match parent {
-                // No transaction can descend from itself: a longer way than there are transactions is none.
+                // No transaction is its own ancestor, so a longer path than all transactions is impossible.
                 Some(parent) if stack.len() <= left.len() => stack.push(parent),
                 _ => {
                     stack.pop();

@@ -4,7 +4,7 @@
 //! |---|---|---|
 //! | headers | hash | header, height, work, median time, greatest time; never deleted, stale branches included |
 //! | best | height (BE) | hash |
-//! | meta | `layout`, `chain`, `tip` | the layout's number; the chain that it is of; the hash of the best block |
+//! | meta | `layout`, `chain`, `tip` | the layout's number; the mirrored chain; the hash of the best block |
 
 use std::path::Path;
 
@@ -24,7 +24,7 @@ const LAYOUT_KEY: &[u8] = b"layout";
 const CHAIN_KEY: &[u8] = b"chain";
 const TIP_KEY: &[u8] = b"tip";
 
-/// The address space of the map, in bytes: room for some fifty million headers.
+/// The address space of the map, in bytes: room for about fifty million headers.
 const MAP_SIZE: usize = 16 << 30;
 
 /// Each call with a snapshot of the chain holds a reader.
@@ -32,7 +32,6 @@ const MAX_READERS: u32 = 1024;
 
 type Result<T> = std::result::Result<T, MirrorError>;
 
-/// The mirror's file.
 pub struct Mirror {
     env: Environment,
     tables: Tables,
@@ -45,29 +44,28 @@ struct Tables {
     meta: Table,
 }
 
-/// One moment of the mirror.
+/// A consistent view of the mirror.
 pub struct Moment {
     txn: RoTxn<'static, WithoutTls>,
     tables: Tables,
-    /// The best block.
     pub tip: Entry,
 }
 
-/// What a change of the best chain did.
+/// A change of the best chain.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Change {
     /// The blocks that left the best chain, the highest first.
     pub disconnected: Vec<(BlockHash, u32)>,
-    /// The blocks that came, the lowest first.
+    /// The blocks that joined it, the lowest first.
     pub connected: Vec<(BlockHash, u32)>,
 }
 
 impl Mirror {
-    /// Opens the mirror of a chain, whose first header is `genesis`, in a folder, or makes it. A file that is damaged is made anew:
-    /// the node has all that is in it.
+    /// Opens or creates the mirror of a chain, whose first header is `genesis`, in a folder. A damaged file is
+    /// replaced: the node has all of its content.
     ///
     /// # Errors
-    /// `OtherChain`; when the disk or LMDB fails.
+    /// `OtherChain`; the disk or LMDB failed.
     pub fn open(folder: &Path, chain: &ChainIdentity, genesis: Header) -> Result<Self> {
         std::fs::create_dir_all(folder)?;
         let file = folder.join(outrigger_disk::DATA_FILE);
@@ -89,7 +87,7 @@ impl Mirror {
             tables.put_best(&mut txn, &entry)?;
             tables.meta.put(&mut txn, TIP_KEY, entry.hash().as_byte_array())?;
         }
-        // A mirror that was made before it noted its chain begins with the genesis block of its network.
+        // A mirror from before the chain was recorded begins with the genesis block of its network.
         let found = tables.meta.get(&txn, CHAIN_KEY)?.map(ChainIdentity::from_bytes);
         if let Some(found) = found.unwrap_or_else(|| Some(chain.clone())).filter(|found| found != chain) {
             return Err(MirrorError::OtherChain { found, expected: chain.clone() });
@@ -99,27 +97,24 @@ impl Mirror {
         Ok(Self { env, tables })
     }
 
-    /// The mirror as it is now.
-    ///
-    /// # Errors
-    /// When LMDB fails or the file is damaged.
+    /// A view of the present state.
     pub fn moment(&self) -> Result<Moment> {
         let txn = self.env.snapshot()?;
         let tip = self.tables.tip(&txn)?;
         Ok(Moment { txn, tables: self.tables, tip })
     }
 
-    /// Makes `headers`, which follow from one another, the end of the best chain. The first follows a header of the mirror; where
-    /// there are none, the best chain ends with `base`.
+    /// Makes `headers`, a chain, the end of the best chain. The first follows a header of the mirror; without headers,
+    /// the best chain ends with `base`.
     ///
     /// # Errors
-    /// `BadHeader`; when the disk or LMDB fails. Nothing is changed then.
+    /// `BadHeader`; the disk or LMDB failed. Nothing is changed then.
     pub fn extend(&self, base: BlockHash, headers: &[Header]) -> Result<Change> {
         let mut txn = self.env.write()?;
         let tip = self.tables.tip(&txn)?;
         let base = self.tables.entry(&txn, &base)?.ok_or(MirrorError::BadHeader(base))?;
         let mut change = Change::default();
-        // The branch from the best chain to the base, if the base stands beside it.
+        // The branch from the best chain to the base, if the base is not in it.
         let mut branch = vec![base];
         while let Some(lowest) = branch.last().copied().filter(|entry| entry.height > 0) {
             if self.tables.best_at(&txn, lowest.height)? == Some(lowest.hash()) {
@@ -152,7 +147,7 @@ impl Mirror {
         Ok(change)
     }
 
-    /// Keeps the headers of a branch beside the best chain, the first on a header of the mirror.
+    /// Stores the headers of a branch beside the best chain, the first on a header of the mirror.
     ///
     /// # Errors
     /// As of [`Self::extend`].
@@ -214,33 +209,21 @@ impl Tables {
 
 impl Moment {
     /// The header of this hash, on any branch.
-    ///
-    /// # Errors
-    /// When the file is damaged.
     pub fn entry(&self, hash: &BlockHash) -> Result<Option<Entry>> {
         self.tables.entry(&self.txn, hash)
     }
 
     /// The block of the best chain at a height.
-    ///
-    /// # Errors
-    /// When the file is damaged.
     pub fn best_at(&self, height: u32) -> Result<Option<BlockHash>> {
         self.tables.best_at(&self.txn, height)
     }
 
     /// The header of the best chain at a height.
-    ///
-    /// # Errors
-    /// When the file is damaged.
     pub fn entry_at(&self, height: u32) -> Result<Option<Entry>> {
         self.best_at(height)?.map_or(Ok(None), |hash| self.entry(&hash))
     }
 
-    /// Whether a header is of the best chain.
-    ///
-    /// # Errors
-    /// When the file is damaged.
+    /// Whether a header is in the best chain.
     pub fn is_best(&self, entry: &Entry) -> Result<bool> {
         Ok(self.best_at(entry.height)? == Some(entry.hash()))
     }
@@ -261,7 +244,7 @@ mod tests {
         Mirror::open(folder, &ChainIdentity::of(Network::Regtest), genesis()).unwrap()
     }
 
-    /// A chain of headers on top of one.
+    /// A chain of headers on top of another.
     fn chain(base: Header, count: u32, mark: u8) -> Vec<Header> {
         let mut headers = Vec::new();
         let mut last = base;
@@ -281,7 +264,6 @@ mod tests {
         assert_eq!((change.disconnected.len(), change.connected.len()), (0, 5));
         assert_eq!(mirror.moment().unwrap().tip.height, 5);
         let before = mirror.moment().unwrap();
-        // Another branch from height 2.
         let second = chain(first[1], 4, 2);
         let change = mirror.extend(first[1].block_hash(), &second).unwrap();
         assert_eq!(change.disconnected.iter().map(|(_, height)| *height).collect::<Vec<_>>(), [5, 4, 3]);
@@ -290,7 +272,7 @@ mod tests {
         assert_eq!((moment.tip.height, moment.tip.hash()), (6, second[3].block_hash()));
         let stale = moment.entry(&first[4].block_hash()).unwrap().unwrap();
         assert!(!moment.is_best(&stale).unwrap() && before.is_best(&stale).unwrap(), "a moment does not change");
-        // Back to the first branch, of which the headers are known, and one block further.
+        // Back to the first branch, whose headers are known, and one block further.
         let third = chain(first[4], 1, 3);
         let change = mirror.extend(first[4].block_hash(), &third).unwrap();
         assert_eq!((change.disconnected.len(), change.connected.len()), (4, 4));

@@ -1,12 +1,10 @@
-//! The methods of the node that the host itself calls.
+//! The node's methods that the host calls.
 
-/// What the host calls some methods for.
+/// The methods for one purpose.
 pub struct Need {
-    /// In words.
     pub purpose: &'static str,
-    /// The methods.
     pub methods: &'static [&'static str],
-    /// Whether the host can do nothing without them.
+    /// Whether the host cannot work without them.
     pub is_vital: bool,
 }
 
@@ -18,7 +16,7 @@ const fn useful(purpose: &'static str, methods: &'static [&'static str]) -> Need
     Need { purpose, methods, is_vital: false }
 }
 
-/// All of them; a method may serve several purposes. config/bitcoind.md has the same table.
+/// A method may serve several purposes. config/bitcoind.md has the same table.
 pub const NEEDS: [Need; 10] = [
     vital("the chain", &["getbestblockhash", "getblockchaininfo", "getblockcount", "getblockhash", "getblockheader"]),
     vital("blocks", &["getblock"]),

@@ -36,7 +36,7 @@ use super::sync::Follower;
 use super::template::{Selections, Template, deployments, prioritised, proven};
 use outrigger_values::FeeRate;
 
-/// bitcoind's code for an estimate of fees where they are not estimated.
+/// bitcoind's code for a fee estimate without an estimator.
 const INTERNAL_ERROR: i32 = -32603;
 
 /// bitcoind's code for a header that breaks a rule.
@@ -49,29 +49,27 @@ pub struct Settings {
     pub network: Network,
     /// The chain that it must be on.
     pub chain: ChainIdentity,
-    /// The folder of the mirror.
     pub folder: PathBuf,
-    /// The folder of block filters that were fetched.
+    /// The folder of cached block filters.
     pub filters: PathBuf,
-    /// How many bytes these may take; 0: none are kept.
+    /// The size of that cache in bytes; 0: no cache.
     pub filter_cache: u64,
     /// Whether searches use block filters, which cannot be proven.
     pub use_filters: bool,
-    /// The greatest estimate of a feerate that is used.
+    /// The highest feerate estimate that is used.
     pub max_estimate: FeeRate,
     /// How far the node may go back.
     pub rewind: RewindLimit,
     /// How long it may be behind until it counts as stalled.
     pub behind_patience: Duration,
-    /// How long what is known is told while the node is away; none: always.
+    /// How long cached data is served while the node is away; `None`: always.
     pub patience: Option<Duration>,
-    /// Where its notifications come from.
+    /// The source of its notifications.
     pub zmq: ZmqSetting,
-    /// Whether a call may wait at the node for blocks, where it gives no notifications.
+    /// Whether a call may wait at the node for blocks, if it sends no notifications.
     pub may_wait: bool,
 }
 
-/// A running bitcoind.
 pub struct BitcoindNode {
     network: Network,
     chain: ChainIdentity,
@@ -84,10 +82,10 @@ pub struct BitcoindNode {
 }
 
 impl BitcoindNode {
-    /// Opens the mirror, and begins to follow the node. A node that is away is followed once it is there.
+    /// Opens the mirror, and starts to follow the node, as soon as it is reachable.
     ///
     /// # Errors
-    /// When the mirror cannot be opened, and when a node that answers is of another chain.
+    /// The mirror cannot be opened, or the node is on another chain.
     pub fn open(upstream: Arc<Upstream>, settings: &Settings) -> std::result::Result<Arc<Self>, OpenError> {
         let rpc = Arc::new(Rpc::start(upstream).map_err(OpenError::Threads)?);
         if let Err(error) = rpc.ask::<u32>("getblockcount", &json!([])) {
@@ -110,12 +108,11 @@ impl BitcoindNode {
         Ok(Arc::new(Self { network, chain, max_estimate, behind_patience, follower, selections, wake, thread }))
     }
 
-    /// The chain as it is followed.
     pub fn follower(&self) -> &Arc<Follower> {
         &self.follower
     }
 
-    /// The way to the node for services and wallets.
+    /// Requests of services and wallets.
     pub fn rpc(&self) -> &Rpc {
         &self.follower.rpc
     }
@@ -124,7 +121,7 @@ impl BitcoindNode {
         self.rpc().ask::<serde_json::Value>(method, params).map(drop).map_err(NodeError::from)
     }
 
-    /// The spenders that the digest suggests, as their transactions confirm.
+    /// Spenders according to the digest, as the transactions that confirm them.
     fn spenders_by_digest(&self, outpoints: &[OutPoint]) -> Result<Vec<Option<Txid>>> {
         let wanted: HashSet<u64> = outpoints.iter().map(outpoint_interest).collect();
         let candidates = self.mempool_concerning(&|interest| wanted.contains(&interest))?;
@@ -135,14 +132,14 @@ impl BitcoindNode {
         Ok(outpoints.iter().map(spender).collect())
     }
 
-    /// Follows what the node has done, as far as it answers.
+    /// Follows the node's changes, if it answers.
     fn follow_now(&self) {
         if let Err(error) = self.follower.sync(false) {
             tracing::warn!(%error, "the host follows later what the node has done");
         }
     }
 
-    /// Marks a block, and follows what comes of it.
+    /// Executes a method on a block, and follows the result.
     fn mark(&self, method: &str, hash: BlockHash) -> Result<()> {
         match self.rpc().ask::<serde_json::Value>(method, &json!([hash])) {
             Err(error) if error.code() == Some(INVALID_ADDRESS_OR_KEY) => Err(NodeError::UnknownBlock(hash)),
@@ -179,7 +176,7 @@ impl Node for BitcoindNode {
     fn gap(&self) -> Result<Gap> {
         let unvalidated = match self.rpc().ask::<StatesAnswer>("getchainstates", &json!([])) {
             Ok(states) => states.unvalidated(),
-            // Before Bitcoin Core 26, or it refuses the method to the host (-rpcwhitelist).
+            // Before Bitcoin Core 26, or the node refuses the method to the host (-rpcwhitelist).
             Err(error) if error.code().is_some() => None,
             Err(AskError::Upstream(UpstreamError::Forbidden)) => None,
             Err(error) => return Err(error.into()),
@@ -196,7 +193,7 @@ impl Node for BitcoindNode {
     fn catch_up(&self) -> Result<()> {
         self.follower.catch_up();
         if self.follower.has_returned() {
-            // The thread that follows reads the mempool, once for all who wait. With a full channel it looks anyway.
+            // The following thread reads the mempool once for all waiters. If the channel is full, it does so anyway.
             let _ = self.wake.try_send(Hint::Look);
             self.follower.wait_until_told();
         }
@@ -333,7 +330,7 @@ impl Node for BitcoindNode {
     }
 
     fn mempool_transactions(&self, txids: &[Txid]) -> Result<Vec<Option<RawTransaction>>> {
-        // With an index of transactions the node has confirmed ones under these ids too.
+        // With a transaction index the node also has confirmed ones under these ids.
         let present: Vec<Txid> = txids.iter().copied().filter(|txid| self.follower.mempool.has(txid)).collect();
         let fetched: HashMap<Txid, Transaction> = blocks::transactions(self.rpc(), &present)?.into_iter().collect();
         let raw = |transaction| RawTransaction { raw: Blob(serialize(transaction)) };
@@ -352,7 +349,7 @@ impl Node for BitcoindNode {
         }
         let asked: Vec<_> = outpoints.iter().map(outpoint).collect();
         match self.rpc().ask::<Vec<SpenderAnswer>>("gettxspendingprevout", &json!([asked])) {
-            // Before release 24.
+            // Before Bitcoin Core 24.
             Err(error) if error.code() == Some(METHOD_NOT_FOUND) => self.spenders_by_digest(outpoints),
             answers => Ok(answers?.into_iter().map(|answer| answer.spendingtxid).collect()),
         }
@@ -367,7 +364,8 @@ impl Node for BitcoindNode {
     fn submit(&self, raw: &[u8], max_feerate: FeeRate) -> Result<Admission> {
         let admission = submit::submit(self.rpc(), raw, max_feerate)?;
         if matches!(admission, Admission::Accepted { .. }) {
-            // The wallets see it before its sender has the answer. The node has it in any case: to fail now would have it paid twice.
+            // The wallets see it before its sender has the answer. The node has accepted it, so an error now could make
+            // the sender pay twice.
             let transaction = deserialize(raw).map_err(|error| NodeError::Internal(error.to_string()));
             if let Err(error) = transaction.and_then(|transaction| Ok(self.follower.take_submitted(&transaction)?)) {
                 tracing::warn!(%error, "the wallets see later what was submitted");
@@ -389,10 +387,10 @@ impl Node for BitcoindNode {
     }
 
     fn fee_estimate(&self, blocks: u32, conservative: bool) -> Result<FeeEstimate> {
-        // Named in any case: the node's own default is another one before release 28.
+        // Always explicit: the node's default was another one before Bitcoin Core 28.
         let mode = if conservative { "conservative" } else { "economical" };
         match self.rpc().ask::<FeeAnswer>("estimatesmartfee", &json!([blocks, mode])) {
-            // A node with -blocksonly estimates none.
+            // A node with -blocksonly has no estimates.
             Err(error) if error.code() == Some(INTERNAL_ERROR) => Ok(FeeEstimate { feerate: None, blocks }),
             answer => {
                 let FeeAnswer { feerate, blocks } = answer?;
@@ -409,7 +407,7 @@ impl Node for BitcoindNode {
     }
 
     fn candidate(&self, known: Option<u64>) -> Result<Option<Candidate>> {
-        // Read before the node is asked: what comes in between is in the selection, and not counted yet.
+        // Read before the request: changes meanwhile may be in the selection, but are not counted yet.
         let sequence = self.follower.mempool.sequence();
         let template = Template::ask(self.rpc(), self.network)?;
         let tip = self.follower.tip_at(template.previous())?;
@@ -453,10 +451,10 @@ fn entry_of(txid: Txid, answer: EntryAnswer) -> MempoolEntry {
 impl Drop for BitcoindNode {
     fn drop(&mut self) {
         self.follower.stop();
-        // One that has other hints to look at looks soon anyway.
+        // If the queue is full, the node is read soon anyway.
         let _ = self.wake.try_send(Hint::Look);
         if let Some(thread) = self.thread.lock().take() {
-            // It contains no state of its own.
+            // The thread has no state of its own.
             let _ = thread.join();
         }
     }

@@ -1,4 +1,4 @@
-//! Finding out what a node is: its chain, by asking, and its cookie, where bitcoind puts it.
+//! Detects a node's chain, by a request, and its cookie, in bitcoind's default place.
 
 use std::path::{Path, PathBuf};
 
@@ -11,10 +11,10 @@ use super::answers::{ChainAnswer, ChallengeAnswer};
 use super::error::AskError;
 use super::rpc::Rpc;
 
-/// Asks a node which chain it is on.
+/// Requests the chain of a node.
 ///
 /// # Errors
-/// Its absence; a network that is not known.
+/// The node is away; the network is unknown.
 pub fn chain_of(rpc: &Rpc) -> Result<ChainIdentity, AskError> {
     let info: ChainAnswer = rpc.ask("getblockchaininfo", &json!([]))?;
     let form = |error: &dyn std::fmt::Display| AskError::form("getblockchaininfo", error);
@@ -29,8 +29,8 @@ pub fn chain_of(rpc: &Rpc) -> Result<ChainIdentity, AskError> {
     Ok(ChainIdentity::signet(challenge.ok_or_else(|| form(&"no signet_challenge"))?.0.into()))
 }
 
-/// What a node has to answer that is on this chain: the hash of its genesis block, and on a signet the challenge, which
-/// getblockchaininfo tells since Bitcoin Core 29 and getblocktemplate always.
+/// The required answers of a node on this chain: the hash of its genesis block, and on a signet the challenge, which
+/// getblockchaininfo has since Bitcoin Core 29 and getblocktemplate always.
 pub fn greeting(expected: ChainIdentity) -> Greeting {
     let question = |method: &str, params: Value| request(method, params.to_string().as_bytes());
     let mut requests = vec![question("getblockhash", json!([0]))];
@@ -45,16 +45,16 @@ pub fn greeting(expected: ChainIdentity) -> Greeting {
     })
 }
 
-/// What is said of a node of another chain.
+/// The message about a node of another chain.
 pub fn foreign(found: &ChainIdentity, expected: &ChainIdentity) -> String {
     format!("the node is on {found}, and the host is for {expected}")
 }
 
-/// The chain of which a node gave this result to one of the questions; `None` where that does not tell.
+/// The chain according to the result of a request of the greeting; `None` if the result does not decide.
 fn found(expected: &ChainIdentity, number: usize, result: &[u8]) -> Option<ChainIdentity> {
     if number == 0 {
         let genesis = serde_json::from_slice(result).ok()?;
-        // Of two signets the challenge tells more.
+        // Of two signets the challenge is more informative.
         return (genesis != expected.genesis || expected.signet_challenge.is_none())
             .then_some(ChainIdentity { genesis, signet_challenge: None });
     }
@@ -80,8 +80,8 @@ pub fn default_ports() -> impl Iterator<Item = (Network, u16)> {
     PLACES.into_iter().map(|(network, port, _)| (network, port))
 }
 
-/// The cookie file of a node in bitcoind's data directory `folder`: that of the network whose default port it listens on, else the
-/// only one that is there, else the newest.
+/// The cookie file in bitcoind's data directory `folder`: that of the network with this default port, else the only
+/// existing one, else the newest.
 pub fn cookie_of(folder: &Path, port: u16) -> Option<PathBuf> {
     let file = |place: &str| folder.join(place).join(".cookie");
     if let Some((_, _, place)) = PLACES.iter().find(|(_, default, _)| *default == port)
@@ -121,7 +121,7 @@ mod tests {
         assert_eq!(answer(&regtest, 0, &hash(Network::Regtest)), Some(regtest.clone()));
         assert_eq!(answer(&regtest, 0, &hash(Network::Bitcoin)), Some(ChainIdentity::of(Network::Bitcoin)));
         assert_eq!(answer(&regtest, 0, "null"), None);
-        // The genesis block of a signet does not tell.
+        // Signets share a genesis block.
         assert_eq!(answer(&custom, 0, &hash(Network::Signet)), None);
         assert_eq!(answer(&custom, 0, &hash(Network::Regtest)), Some(regtest));
         assert_eq!(answer(&custom, 1, r#"{"chain":"signet"}"#), None);

@@ -1,5 +1,5 @@
-//! Proofs of the node's replies: a block or a transaction proves by its hash that the host asked for it, and an input reveals
-//! something of the script that it spends.
+//! Proofs of the node's replies: the hash of a block or transaction proves that it is the requested one, and an input
+//! reveals part of the script that it spends.
 
 use bitcoin::consensus::deserialize;
 use bitcoin::hashes::{Hash, sha256};
@@ -12,18 +12,18 @@ use bitcoin::{
 use outrigger_node::ReadBlock;
 use outrigger_node::merkle::merkle_root;
 
-/// The time of a block, in Unix seconds, from which on segwit was in force on the main network: some hours after block 481,824. A
-/// commitment of an earlier block was checked by nobody, and needs no witness.
+/// A block time, in Unix seconds, after segwit's activation on the main network: some hours after block 481,824. No
+/// node checked commitments of earlier blocks, and they need no witness.
 const SEGWIT_IN_FORCE: u32 = 1_503_547_200;
 
-/// What a block's commitment to its witnesses begins with (BIP 141), and its length in bytes.
+/// The beginning of a block's witness commitment (BIP 141), and its length in bytes.
 const COMMITMENT: [u8; 6] = [0x6a, 0x24, 0xaa, 0x21, 0xa9, 0xed];
 const COMMITMENT_LEN: usize = 38;
 
 /// The bits of a leaf's version in the first byte of a control block.
 const LEAF_VERSION_MASK: u8 = 0xfe;
 
-/// The block of this hash, from its serialisation.
+/// Parses the block of this hash.
 ///
 /// # Errors
 /// Why it is not that block.
@@ -32,7 +32,7 @@ pub fn block(hash: BlockHash, bytes: &[u8]) -> Result<ReadBlock, &'static str> {
     if block.block_hash() != hash {
         return Err("has another hash");
     }
-    // Without this, the inner nodes of the tree could be given as transactions of 64 bytes.
+    // Without this, inner nodes of the tree could be passed off as transactions of 64 bytes.
     if !block.txdata.first().is_some_and(Transaction::is_coinbase) {
         return Err("begins with no coinbase transaction");
     }
@@ -44,7 +44,7 @@ pub fn block(hash: BlockHash, bytes: &[u8]) -> Result<ReadBlock, &'static str> {
     if proven { Ok(read) } else { Err("has witnesses that its coinbase does not commit to") }
 }
 
-/// Whether a block's header commits to the transactions of these ids, all of them and each once (CVE-2012-2459).
+/// Whether a header commits to exactly these transactions, each once (CVE-2012-2459).
 pub fn are_transactions_of(header: &bitcoin::block::Header, ids: impl Iterator<Item = Txid>) -> bool {
     let (root, mutated) = merkle_root(ids.map(Txid::to_raw_hash).collect());
     !mutated && root == header.merkle_root.to_raw_hash()
@@ -55,8 +55,8 @@ fn has_proven_witnesses(block: &Block) -> bool {
     if block.txdata.iter().flat_map(|tx| &tx.input).any(|input| !input.witness.is_empty()) {
         return block.check_witness_commitment();
     }
-    // A node that leaves all witnesses out leaves out the one that the commitment needs, too. Before segwit was in force, there was
-    // none, and bitcoind committed with 32 zeros in its place.
+    // A node that drops all witnesses also drops the coinbase's, which the commitment needs. Before segwit's activation
+    // it did not exist, and bitcoind committed with 32 zeros in its place.
     let outputs = block.txdata.iter().take(1).flat_map(|coinbase| &coinbase.output);
     let mut commitments = outputs.filter_map(|output| output.script_pubkey.as_bytes().first_chunk::<COMMITMENT_LEN>());
     let Some(commitment) = commitments.rfind(|script| script.starts_with(&COMMITMENT)) else { return true };
@@ -66,7 +66,8 @@ fn has_proven_witnesses(block: &Block) -> bool {
         })
 }
 
-/// Whether an input cannot spend an output of this script, by the keys, scripts and commitments that it reveals.
+/// Whether an input cannot spend an output of this script, according to the keys, scripts and commitments that it
+/// reveals.
 pub fn contradicts(input: &TxIn, script: &Script) -> bool {
     let pushed = || match input.script_sig.instructions().last() {
         Some(Ok(Instruction::PushBytes(bytes))) => Some(bytes.as_bytes()),
@@ -90,7 +91,7 @@ pub fn contradicts(input: &TxIn, script: &Script) -> bool {
 
 fn contradicts_witness(witness: &Witness, script: &Script, is_nested: bool) -> bool {
     let Some(program) = script.is_witness_program().then(|| script.as_bytes().get(2..)).flatten() else {
-        // Nothing else takes a witness.
+        // No other script takes a witness.
         return !witness.is_empty();
     };
     let last = witness.last().unwrap_or_default();
@@ -103,14 +104,14 @@ fn contradicts_witness(witness: &Witness, script: &Script, is_nested: bool) -> b
     script.is_p2tr() && !is_nested && contradicts_taproot(witness, program)
 }
 
-/// A spend by key reveals nothing; one by script reveals what the output's key is made of.
+/// A key path spend reveals nothing; a script path spend reveals the parts of the output's key.
 fn contradicts_taproot(witness: &Witness, program: &[u8]) -> bool {
     let mut items: Vec<&[u8]> = witness.iter().collect();
     if items.len() > 1 && items.last().is_some_and(|last| last.first() == Some(&TAPROOT_ANNEX_PREFIX)) {
         items.pop();
     }
     let [.., leaf, control] = items[..] else { return items.is_empty() };
-    // Consensus takes this version of a leaf, and the library does not, since its byte is that of an annex.
+    // Consensus accepts this leaf version, and the library does not, since its byte is that of an annex.
     if control.first().is_some_and(|version| version & LEAF_VERSION_MASK == TAPROOT_ANNEX_PREFIX) {
         return false;
     }
@@ -142,7 +143,7 @@ mod tests {
         }
     }
 
-    /// A block of three transactions, two of which have witnesses, and its coinbase commits to them.
+    /// A block of three transactions, two with witnesses, and a coinbase that commits to them.
     fn made() -> Block {
         let mut coinbase = input(ScriptBuf::from(vec![1, 1]), Witness::from_slice(&[[0; 32]]));
         coinbase.previous_output = OutPoint::null();
@@ -165,7 +166,7 @@ mod tests {
         block
     }
 
-    /// Why the block of this one's header is not what a change makes of it.
+    /// Why a changed block is refused for the original's hash.
     fn reason(change: impl Fn(&mut Block)) -> Option<&'static str> {
         let mut changed = made();
         let hash = changed.block_hash();
@@ -261,7 +262,7 @@ mod tests {
             assert!(contradicts(wrong, script), "{script}");
             assert!(contradicts(&input(ScriptBuf::new(), Witness::new()), script), "{script}");
         }
-        // Nothing is revealed by a key path, a bare script, or a program of a later version.
+        // A key path, a bare script, or a program of a later version reveals nothing.
         let taproot = ScriptBuf::new_p2tr_tweaked(bitcoin::key::TweakedPublicKey::dangerous_assume_tweaked(key.into()));
         assert!(!contradicts(&input(ScriptBuf::new(), Witness::from_slice(&[[0; 64]])), &taproot));
         assert!(contradicts(&input(ScriptBuf::new(), Witness::from_slice(&[vec![0x51], vec![0xc0; 33]])), &taproot));

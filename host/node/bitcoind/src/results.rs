@@ -1,4 +1,4 @@
-//! The node's results as the types that they are read as, all at once: for tests that what a node says panics nowhere.
+//! Parses results of the node as all types, for tests that no result causes a panic.
 
 use bitcoin::{BlockHash, Txid};
 use outrigger_service::chain::Tip;
@@ -10,8 +10,8 @@ use super::answers::{
 };
 use super::template::{DeploymentsAnswer, Selections, Template};
 
-/// Reads the JSON text of a result as each type, makes of it what the host makes of it on this tip, and gives how many types it
-/// can be read as.
+/// Parses the JSON text of a result as each type, and converts it as the host does, on this tip. Returns how many types
+/// accept it.
 pub fn read_all(text: &[u8], tip: Tip) -> usize {
     let was_read = [
         read(text, |answer: ChainAnswer| drop(answer.warnings())),

@@ -1,44 +1,40 @@
-//! Returns of the node: it is there again, perhaps without its mempool, or has the blocks again that it lacked. What watches the node
-//! is told of each once, and whoever answers by what it knows can wait for that.
+//! Returns of the node: it is reachable again, perhaps without its mempool, or has missing blocks again. Observers are
+//! notified of each once, and threads can wait for that.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 use parking_lot::{Condvar, Mutex};
 
-/// The returns that were noted, and those that were told of.
+/// The noted returns, and those that observers were notified of.
 #[derive(Default)]
 pub struct Returns {
     noted: AtomicU64,
     told: Mutex<Told>,
     changed: Condvar,
-    /// Held while they are told of.
+    /// Held during a notification.
     telling: Mutex<()>,
 }
 
 #[derive(Default)]
 struct Told {
-    /// How many had been noted when they were told of.
+    /// The number of noted returns at the last notification.
     noted: u64,
-    /// How often it was tried to tell of them.
+    /// The number of attempts to notify.
     attempts: u64,
 }
 
 impl Returns {
-    /// Notes one.
     pub fn note(&self) {
         self.noted.fetch_add(1, Ordering::SeqCst);
     }
 
-    /// Whether there is one that was not told of.
+    /// Whether a notification is due.
     pub fn is_due(&self) -> bool {
         self.noted.load(Ordering::SeqCst) != self.told.lock().noted
     }
 
-    /// Tells of them, where there are any.
-    ///
-    /// # Errors
-    /// Those of `tell`: then they are still due.
+    /// Notifies by `tell`, if due. After an error it is still due.
     pub fn tell<E>(&self, tell: impl FnOnce() -> Result<(), E>) -> Result<(), E> {
         let _telling = self.telling.lock();
         let noted = self.noted.load(Ordering::SeqCst);
@@ -55,13 +51,13 @@ impl Returns {
         outcome
     }
 
-    /// An attempt to tell of them has failed before it began, since the node is away again.
+    /// An attempt failed before it began, since the node is away again.
     pub fn fail(&self) {
         self.told.lock().attempts += 1;
         self.changed.notify_all();
     }
 
-    /// Waits until they were told of, an attempt has failed, or this time has come.
+    /// Waits until a notification or a failed attempt, or until this time.
     pub fn wait(&self, until: Instant) {
         let mut told = self.told.lock();
         let attempts = told.attempts;
@@ -95,7 +91,7 @@ mod tests {
                 std::thread::yield_now();
             }
         });
-        // One that is noted meanwhile is due afterwards.
+        // A return that is noted meanwhile is due afterwards.
         let told = returns.tell(|| {
             returns.note();
             Ok::<_, ()>(())

@@ -13,10 +13,10 @@ use super::mirror::Moment;
 use super::standing::is_fetching;
 use super::sync::{CATCH_UP_PATIENCE, Follower};
 
-/// How often the node is asked whether it lacks blocks of which it has the headers.
+/// How often the host checks whether the node lacks blocks of known headers.
 const LOOK_EVERY: Duration = Duration::from_secs(10);
 
-/// The method with which an operator takes blocks out of the node's chain, one after the other.
+/// The method by which an operator removes blocks from the node's chain, one after the other.
 const INVALIDATE: &str = "invalidateblock";
 
 #[derive(Deserialize)]
@@ -25,7 +25,7 @@ struct WorkAnswer {
 }
 
 impl Follower {
-    /// Asks now and then whether the node lacks blocks of which it has the headers, or is in its initial download.
+    /// Checks periodically whether the node lacks blocks of known headers, or is in its initial download.
     pub(crate) fn look_for_lack(&self) {
         let standing = &self.standing;
         if standing.lack.lock().0.is_some_and(|at| at.elapsed() < LOOK_EVERY) {
@@ -79,14 +79,13 @@ impl Follower {
         Work::from_unprefixed_hex(&chainwork).map_err(|error| AskError::form("getblockheader", &error))
     }
 
-    /// Whether the node takes blocks out of its chain now, of which this is a part. A node that does not say counts as one that
-    /// does not.
+    /// Whether the node is executing invalidateblock. If it does not say, it counts as not doing so.
     fn is_invalidating(&self) -> bool {
         let asked = self.rpc.ask_within::<RpcInfoAnswer>(CATCH_UP_PATIENCE, "getrpcinfo", &json!([]));
         asked.is_ok_and(|info| info.runs(INVALIDATE))
     }
 
-    /// Whether the node calls our chain above `base` invalid: its operator has said so, and it is followed.
+    /// Whether the node calls our chain above `base` invalid: its operator decided that, so it is followed.
     fn is_invalid_there(&self, moment: &Moment, base: &Entry, tips: &[TipAnswer]) -> Result<bool, SyncError> {
         let first = moment.best_at(base.height.saturating_add(1))?;
         for tip in tips.iter().filter(|tip| tip.status == "invalid" && tip.height > base.height) {

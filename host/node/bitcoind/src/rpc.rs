@@ -1,6 +1,6 @@
-//! Asks the node and waits for the answer, from any thread that may wait.
+//! Blocking requests to the node.
 //!
-//! The questions run on a runtime of their own: a thread that waited for a task of its own runtime would wait for ever.
+//! They run on a runtime of their own: a thread that waited for a task of its own runtime would deadlock.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -20,19 +20,19 @@ use tokio::runtime::Runtime;
 use super::error::AskError;
 use super::needs;
 
-/// bitcoind's code for what it does not know.
+/// bitcoind's code for unknown objects.
 pub const INVALID_ADDRESS_OR_KEY: i32 = -5;
 
-/// bitcoind's code for a method that it does not have.
+/// bitcoind's code for an unknown method.
 pub const METHOD_NOT_FOUND: i32 = -32601;
 
-/// How long an answer may take.
+/// The timeout of an answer.
 const TIMEOUT: Duration = Duration::from_secs(120);
 
 /// The longest answer, in bytes: a block of 4,000,000 bytes with the outputs that it spends, as JSON.
 const MAX_ANSWER: usize = 256 << 20;
 
-/// How often whoever waits looks whether the answer is still wanted.
+/// How often a waiter checks whether the answer is still wanted.
 const LOOK: Duration = Duration::from_millis(100);
 
 /// More arguments than any method takes.
@@ -41,13 +41,12 @@ const TOO_MANY: usize = 32;
 /// The most calls of a batch.
 const MAX_BATCH: usize = 500;
 
-/// The way to the node for services and wallets.
 pub struct Rpc {
     upstream: Arc<Upstream>,
     runtime: Runtime,
-    /// How many replies were of another block or transaction than the host asked for.
+    /// How many replies were of another block or transaction than the requested one.
     pub unproven: AtomicU64,
-    /// The last of them in words.
+    /// The text of the last one.
     last_fault: Mutex<String>,
 }
 
@@ -68,10 +67,7 @@ struct ErrorObject {
 }
 
 impl Rpc {
-    /// To this node.
-    ///
-    /// # Errors
-    /// When the system gives no thread.
+    /// Starts the runtime.
     pub fn start(upstream: Arc<Upstream>) -> std::io::Result<Self> {
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(1)
@@ -81,7 +77,6 @@ impl Rpc {
         Ok(Self { upstream, runtime, unproven: AtomicU64::new(0), last_fault: Mutex::default() })
     }
 
-    /// Where the node is.
     pub fn upstream(&self) -> &Arc<Upstream> {
         &self.upstream
     }
@@ -90,7 +85,7 @@ impl Rpc {
     pub fn unproven(&self, fault: String) -> AskError {
         let count = self.unproven.fetch_add(1, Ordering::Relaxed) + 1;
         let is_new = std::mem::replace(&mut *self.last_fault.lock(), fault.clone()) != fault;
-        // It is asked again and again, which would fill the log.
+        // Retries would fill the log.
         if !(is_new || count.is_power_of_two()) {
             return AskError::Unproven(fault);
         }
@@ -98,7 +93,7 @@ impl Rpc {
         AskError::Unproven(fault)
     }
 
-    /// Runs a future on the runtime of the questions, and waits for it.
+    /// Runs a future on the runtime, and waits for it.
     fn wait<T: Send + 'static>(
         &self,
         limit: Duration,
@@ -107,20 +102,20 @@ impl Rpc {
         let (done, answer) = sync_channel(1);
         self.runtime.spawn(async move {
             let answer = tokio::time::timeout(limit, work).await.unwrap_or(Err(UpstreamError::TimedOut));
-            // Whoever asked waits below.
+            // The receiver is below.
             let _ = done.send(answer);
         });
         answer.recv().unwrap_or(Err(UpstreamError::TimedOut))
     }
 
-    /// The same for as long as the outcome `is_wanted`; `None` once it is not, which drops the future.
+    /// The same while the outcome `is_wanted`; `None` afterwards, which drops the future.
     pub fn wait_while<T: Send + 'static>(
         &self,
         is_wanted: impl Fn() -> bool,
         work: impl Future<Output = T> + Send + 'static,
     ) -> Option<T> {
         let (done, outcome) = sync_channel(1);
-        // Whoever asked waits below, or has left.
+        // The receiver is below, unless it gave up.
         let task = self.runtime.spawn(async move { drop(done.send(work.await)) });
         loop {
             match outcome.recv_timeout(LOOK) {
@@ -137,7 +132,7 @@ impl Rpc {
     /// The JSON text of a method's result.
     ///
     /// # Errors
-    /// The node's absence, or the method's error.
+    /// The node is away, or the method's error.
     pub fn raw(&self, method: &str, params: &Value) -> Result<Bytes, AskError> {
         self.raw_within(TIMEOUT, method, params)
     }
@@ -159,15 +154,12 @@ impl Rpc {
     /// A method's result.
     ///
     /// # Errors
-    /// As of [`Self::raw`], and where the result has another form.
+    /// As of [`Self::raw`]; the result has another form.
     pub fn ask<T: DeserializeOwned>(&self, method: &str, params: &Value) -> Result<T, AskError> {
         read(method, &self.raw(method, params)?)
     }
 
-    /// A method's result, if it comes in time.
-    ///
-    /// # Errors
-    /// As of [`Self::ask`].
+    /// A method's result, with a timeout.
     pub fn ask_within<T: DeserializeOwned>(
         &self,
         limit: Duration,
@@ -177,10 +169,7 @@ impl Rpc {
         read(method, &self.raw_within(limit, method, params)?)
     }
 
-    /// The result of a method that waits at the node, if it comes in time. It is counted apart from other requests.
-    ///
-    /// # Errors
-    /// As of [`Self::ask`].
+    /// The result of a long poll, with a timeout. It is counted apart from other requests.
     pub fn wait_at_node<T: DeserializeOwned>(
         &self,
         limit: Duration,
@@ -192,10 +181,10 @@ impl Rpc {
         read(method, &result(method, &answer)?)
     }
 
-    /// The results of several calls without effects, in their order.
+    /// The results of several calls without effects, in order.
     ///
     /// # Errors
-    /// The node's absence; the error of a single call stands in its place.
+    /// The node is away. The error of a single call is in its place.
     pub fn batch<T: DeserializeOwned>(&self, questions: &[Question]) -> Result<Vec<Result<T, AskError>>, AskError> {
         let mut answers = Vec::with_capacity(questions.len());
         for part in questions.chunks(MAX_BATCH) {
@@ -236,11 +225,8 @@ impl Rpc {
             .collect())
     }
 
-    /// Whether the node lets the host's user call a method. It is called with more arguments than any takes, which the node refuses before
-    /// it does anything, and after it has looked at its -rpcwhitelist.
-    ///
-    /// # Errors
-    /// The node's absence.
+    /// Whether the node allows the host's user to call a method. The call has too many arguments: the node checks its
+    /// -rpcwhitelist first, and then refuses the call without executing it.
     pub fn may_call(&self, method: &str) -> Result<bool, AskError> {
         match self.raw(method, &Value::from(vec![0; TOO_MANY])) {
             Err(AskError::Upstream(UpstreamError::Forbidden)) => Ok(false),
@@ -249,10 +235,7 @@ impl Rpc {
         }
     }
 
-    /// What the REST interface has at a path; `None` where it has nothing there, or where it is off.
-    ///
-    /// # Errors
-    /// The node's absence.
+    /// The content of the REST interface at a path; `None` if there is none, or REST is off.
     pub fn rest(&self, path: &str) -> Result<Option<Bytes>, AskError> {
         let (upstream, path) = (self.upstream.clone(), path.to_owned());
         let (status, body) = self.wait(TIMEOUT, async move { upstream.get(&path).await?.collect(MAX_ANSWER).await })?;

@@ -1,4 +1,4 @@
-//! Searching blocks for a wallet's scripts: by the node's block filters (BIP 157), or else block by block.
+//! Searches blocks for a wallet's scripts: by the node's block filters (BIP 157), or else block by block.
 
 use std::ops::Range;
 use std::sync::atomic::Ordering;
@@ -19,10 +19,10 @@ use super::matching::matches;
 use super::mirror::Moment;
 use super::rpc::{Question, Rpc};
 
-/// How many filters are asked for at a time.
+/// How many filters are requested at a time.
 const FILTERS: u32 = 128;
 
-/// Of at least so many bytes on average, filters come faster one by one over REST; shorter ones in a batch of JSON-RPC.
+/// The mean length in bytes from which single filters over REST are faster than a batch of JSON-RPC.
 const REST_FROM: usize = 2_048;
 
 #[derive(Deserialize)]
@@ -30,7 +30,7 @@ struct FilterAnswer {
     filter: Hex,
 }
 
-/// `getindexinfo` of the index of filters.
+/// `getindexinfo` of the filter index.
 #[derive(Deserialize)]
 struct IndexAnswer {
     #[serde(rename = "basic block filter index")]
@@ -51,7 +51,7 @@ pub fn has_filters(rpc: &Rpc) -> bool {
 /// Searches the blocks at these heights.
 ///
 /// # Errors
-/// The node's absence; not for a block that it has dropped.
+/// The node is away. A pruned block is not an error.
 pub fn find(
     moment: &Moment,
     rpc: &Rpc,
@@ -88,9 +88,9 @@ pub fn find(
     Ok(findings)
 }
 
-/// Which of these blocks may have something, by their filters; all of them where the node has no filters.
+/// The blocks that may match, by their filters; all of them without filters.
 fn hits(rpc: &Rpc, filters: &Filters, entries: &[Entry], wanted: &ScriptSet) -> Result<Vec<bool>> {
-    // No filter has scripts that begin with OP_RETURN.
+    // Filters do not contain scripts that begin with OP_RETURN.
     if !filters.used || wanted.has_unfiltered() {
         return Ok(vec![true; entries.len()]);
     }
@@ -105,13 +105,13 @@ fn hits(rpc: &Rpc, filters: &Filters, entries: &[Entry], wanted: &ScriptSet) -> 
         missing.into_iter().zip(fetched).for_each(|(at, filter)| found[at] = filter);
     }
     let hit = |(entry, filter): (&Entry, Option<Vec<u8>>)| {
-        // A filter that cannot be read says nothing.
+        // An invalid filter excludes nothing.
         filter.is_none_or(|filter| matches(&filter, &entry.hash(), wanted.scripts()).unwrap_or(true))
     };
     Ok(entries.iter().zip(found).map(hit).collect())
 }
 
-/// Asks for filters; none where the node has none.
+/// Fetches filters; `None` for those that the node does not have.
 fn fetch(rpc: &Rpc, filters: &Filters, entries: &[&Entry]) -> Result<Vec<Option<Vec<u8>>>> {
     if filters.mean.load(Ordering::Relaxed) >= REST_FROM
         && let Some(fetched) = fetch_by_rest(rpc, entries)?
@@ -127,7 +127,7 @@ fn fetch(rpc: &Rpc, filters: &Filters, entries: &[&Entry]) -> Result<Vec<Option<
     Ok(fetched)
 }
 
-/// Asks for filters over REST; `None` where the node has no REST, or lacks one.
+/// Fetches filters over REST; `None` without REST, or if one is missing.
 fn fetch_by_rest(rpc: &Rpc, entries: &[&Entry]) -> Result<Option<Vec<Option<Vec<u8>>>>> {
     let mut fetched = Vec::with_capacity(entries.len());
     for entry in entries {
@@ -138,14 +138,14 @@ fn fetch_by_rest(rpc: &Rpc, entries: &[&Entry]) -> Result<Option<Vec<Option<Vec<
     Ok(Some(fetched))
 }
 
-/// A filter as REST sends it: its type, the block's hash, and the filter with its length.
+/// A filter in REST's form: its type, the block's hash, and the filter with its length.
 fn read_filter(entry: &Entry, bytes: &[u8]) -> Option<Vec<u8>> {
     let (hash, filter) = bytes.strip_prefix(&[0])?.split_first_chunk::<32>()?;
     let (filter, _) = deserialize_partial::<Vec<u8>>(filter).ok()?;
     (hash == entry.hash().as_byte_array()).then_some(filter)
 }
 
-/// Reads a block. What its inputs spend is not known, so every transaction with inputs counts as one that may concern the wallet.
+/// Reads a block. The spent outputs are unknown, so every transaction with inputs may concern the wallet.
 fn read_block(rpc: &Rpc, entry: &Entry, wanted: &ScriptSet) -> Result<(FoundBlock, usize)> {
     let block = block(rpc, entry.hash())?;
     let size = block.as_ref().map_or(0, |(read, _)| read.size);

@@ -1,4 +1,4 @@
-//! One moment of the chain: heights and branches of the mirror; blocks by their hash and coins of the node.
+//! A consistent view of the chain: heights and branches of the mirror; blocks by hash and coins of the node.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -24,10 +24,9 @@ use super::rpc::{INVALID_ADDRESS_OR_KEY, Question, Rpc};
 use super::search;
 use super::sync::Follower;
 
-/// How often coins are asked for again where the node has gone on meanwhile.
+/// How often coins are requested again if the node has advanced meanwhile.
 const COIN_ATTEMPTS: usize = 3;
 
-/// A view of the chain.
 pub struct NodeSnapshot {
     pub(crate) follower: Arc<Follower>,
     pub(crate) network: bitcoin::Network,
@@ -71,7 +70,7 @@ impl NodeSnapshot {
             chain_work: entry.work.to_be_bytes(),
             transactions: None,
             median_time: entry.median_time,
-            // While the node is away, no more than the header is known of a block of another branch.
+            // While the node is away, only the header of a block of another branch is known.
             state: if best { BlockState::Valid } else { self.branch_state(entry).unwrap_or(BlockState::HeaderOnly) },
             in_best_chain: best,
             next,
@@ -79,12 +78,12 @@ impl NodeSnapshot {
         })
     }
 
-    /// How far the node has checked a block of another branch: as far as the end of that branch.
+    /// How far the node has validated a block of another branch: as far as the end of that branch.
     fn branch_state(&self, entry: &Entry) -> Result<BlockState> {
         for tip in self.tips()?.into_iter().filter(|tip| tip.branch_length > 0 && tip.height >= entry.height) {
             let fork = tip.height.saturating_sub(tip.branch_length);
             let mut last = self.entry(tip.hash)?;
-            // What was learned a moment ago is in no older view.
+            // An older view lacks headers that were just learned.
             let now = self.follower.mirror.moment()?;
             while let Some(at) = last.filter(|at| at.height > entry.height && at.height > fork) {
                 last = now.entry(&at.header.prev_blockhash)?;
@@ -103,8 +102,8 @@ const LENIENT_BLOCKS: [&str; 3] = [
     "00000000dd30457c001f4095d208cc1296b0eed002427aa599874af7a432b105",
 ];
 
-/// Whether the inputs of a block can spend these outputs. Those of two blocks of the main chain and one of the former test
-/// chain break rules of scripts that count in all other blocks (`script_flag_exceptions` in Bitcoin Core).
+/// Whether the inputs of a block can spend these outputs. Two blocks of the main chain and one of testnet3 break script
+/// rules (`script_flag_exceptions` in Bitcoin Core).
 fn is_possible(block: &Block, spent: &[SpentOutputs]) -> bool {
     let can_spend = |(transaction, spent): (&Transaction, &SpentOutputs)| {
         let inputs = if transaction.is_coinbase() { &[] } else { &*transaction.input };
@@ -116,7 +115,7 @@ fn is_possible(block: &Block, spent: &[SpentOutputs]) -> bool {
         || (block.txdata.len() == spent.len() && block.txdata.iter().zip(spent).all(can_spend))
 }
 
-/// Why there is no transaction of an id: none is known, the node has no index of them, or it has not read all blocks for it yet.
+/// Why a transaction is missing: it is unknown, the node has no transaction index, or the index is not complete.
 fn missing_transaction(error: &AskError) -> Option<Result<Option<ConfirmedTransaction>>> {
     let AskError::Rpc { error, .. } = error else { return None };
     if error.message.contains("txindex") {
@@ -170,11 +169,11 @@ impl Snapshot for NodeSnapshot {
             let coins = transaction.vin.into_iter().map(|input| input.prevout.map(PrevoutAnswer::coin));
             match at {
                 0 => Some(SpentOutputs { coins: Vec::new() }),
-                // A node that has dropped its undo data, or is too old to tell of it, says nothing of what was spent.
+                // A node without undo data, or too old to report it, does not name spent outputs.
                 _ => coins.collect::<Option<Vec<Coin>>>().map(|coins| SpentOutputs { coins }),
             }
         };
-        // What is spent stands in no header, but inputs reveal something of it.
+        // No header commits to spent outputs, but inputs reveal part of them.
         let Some((proven, _)) = self::block(self.rpc(), hash)? else { return Ok(None) };
         let spent: Option<Vec<SpentOutputs>> = block.tx.into_iter().enumerate().map(spent).collect();
         if spent.as_ref().is_some_and(|spent| !is_possible(&proven.block, spent)) {
@@ -188,7 +187,7 @@ impl Snapshot for NodeSnapshot {
             Ok(found) => found,
             Err(error) => return missing_transaction(&error).unwrap_or_else(|| Err(error.into())),
         };
-        // The index has transactions of stale blocks, too.
+        // The index also has transactions of stale blocks.
         let Some(block) = found.blockhash else { return Ok(None) };
         let Some(entry) = self.entry(block)? else { return Ok(None) };
         if !self.moment.is_best(&entry)? {
@@ -213,7 +212,7 @@ impl Snapshot for NodeSnapshot {
             let Some(seen) = answers.iter().flatten().next().map(|coin| coin.bestblock) else {
                 return Ok(answers.into_iter().map(|_| None).collect());
             };
-            // All as of one block, whose height the mirror knows.
+            // All coins are as of one block, whose height the mirror knows.
             if self.moment.entry(&seen)?.is_none() {
                 self.follower.sync_chain().map_err(NodeError::from)?;
             }
@@ -235,7 +234,7 @@ impl Snapshot for NodeSnapshot {
 
     fn fork_point(&self, hash: BlockHash) -> Result<Option<BlockInfo>> {
         let Some(mut entry) = self.entry(hash)? else { return Ok(None) };
-        // What was learned a moment ago is in no older view.
+        // An older view lacks headers that were just learned.
         let now = self.follower.mirror.moment()?;
         while !self.moment.is_best(&entry)? {
             let parent = now.entry(&entry.header.prev_blockhash)?;
@@ -296,7 +295,7 @@ mod tests {
             let error = RpcError::new(RpcErrorCode(code), message);
             missing_transaction(&AskError::Rpc { method: "getrawtransaction".into(), error })
         };
-        // As bitcoind words them.
+        // bitcoind's words.
         let none =
             missing(-5, "No such mempool or blockchain transaction. Use gettransaction for wallet transactions.");
         assert_eq!(none, Some(Ok(None)));

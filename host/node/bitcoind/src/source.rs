@@ -1,9 +1,9 @@
-//! What says at the moment that there is something to read at the node.
+//! The current source of hints about changes at the node.
 
 use outrigger_node::HintSource;
 use parking_lot::Mutex;
 
-/// Which hints count at the moment.
+/// The current source of hints.
 pub(crate) struct Source(Mutex<HintSource>);
 
 impl Default for Source {
@@ -13,17 +13,15 @@ impl Default for Source {
 }
 
 impl Source {
-    /// Where the hints come from.
     pub fn get(&self) -> HintSource {
         *self.0.lock()
     }
 
-    /// They come from there now.
     pub fn set(&self, source: HintSource) {
         *self.0.lock() = source;
     }
 
-    /// They come from another source, unless a third one came before.
+    /// Replaces the source, unless it has changed meanwhile.
     pub fn replace(&self, former: HintSource, source: HintSource) {
         let mut now = self.0.lock();
         if *now == former {

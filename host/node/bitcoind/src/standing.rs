@@ -1,4 +1,4 @@
-//! How far the node may go back, and what is known of a node that went back further, or is behind for long.
+//! How far the node may go back, and the state of a node that went back further, or is behind for long.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::{Duration, Instant};
@@ -12,29 +12,29 @@ use super::error::SyncError;
 /// How far the node may go back from the best block: to an ancestor of it, or to a branch with less work.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RewindLimit {
-    /// By how many blocks; none: by any number.
+    /// A number of blocks; `None` for any.
     pub limit: Option<u32>,
-    /// A block to which it may go back all the same, or to one after it.
+    /// A block to which, and to whose descendants, it may go back in any case.
     pub allowed: Option<BlockHash>,
 }
 
-/// Why and since when the node is not where it should be.
+/// Why and since when the node is not up to date.
 #[derive(Default)]
 pub(crate) struct Standing {
-    /// By how many blocks its chain is behind the mirror, which does not follow it back there.
+    /// How many blocks its chain is behind the mirror, which does not follow it.
     behind: AtomicU32,
     /// Why that chain is not followed.
     held: Mutex<Option<String>>,
-    /// Whether it went back further than it may.
+    /// Whether it went back beyond the limit.
     is_refused: AtomicBool,
-    /// When it was last asked whether it lacks blocks, and whether it did.
+    /// When the host last checked for missing blocks, and the result.
     pub(super) lack: Mutex<(Option<Instant>, bool)>,
     /// Since when it is behind, or lacks blocks.
     late_since: Mutex<Option<Instant>>,
 }
 
 impl Standing {
-    /// Notes how the last sync with a node that answered ended. Whether it has come up again.
+    /// Records the outcome of the last sync with a node that answered. Returns whether the node has caught up again.
     pub(super) fn note(&self, error: Option<&SyncError>) -> bool {
         let behind = match error {
             Some(
@@ -59,24 +59,24 @@ impl Standing {
         *since = is_late.then(|| since.unwrap_or_else(Instant::now));
     }
 
-    /// By how many blocks the node's chain is behind the mirror, which does not follow it back there.
+    /// How many blocks the node's chain is behind the mirror, which does not follow it.
     pub(super) fn behind(&self) -> u32 {
         self.behind.load(Ordering::Relaxed)
     }
 
-    /// Why the node's chain is not followed, if that is so.
+    /// Why the node's chain is not followed, if so.
     pub(super) fn held(&self) -> Option<String> {
         self.held.lock().clone()
     }
 
-    /// Whether the node went back further than it may, or is behind, or lacks blocks, for longer than `patience`.
+    /// Whether the node went back beyond the limit, or is behind, or lacks blocks, for longer than `patience`.
     pub(super) fn is_stalled(&self, patience: Duration) -> bool {
         let late = *self.late_since.lock();
         self.is_refused.load(Ordering::Relaxed) || late.is_some_and(|since| since.elapsed() >= patience)
     }
 }
 
-/// Whether the node is in its initial download. A fresh chain of regtest counts as one, whatever its age, so it does not tell there.
+/// Whether the node is in its initial download. A new regtest chain always counts as such, so it is ignored there.
 pub(super) fn is_fetching(info: &ChainAnswer) -> bool {
     info.initialblockdownload && info.chain != "regtest"
 }

@@ -1,4 +1,4 @@
-//! Giving the node transactions and blocks.
+//! Submits transactions and blocks.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use super::answers::{AcceptAnswer, EntryAnswer};
 use super::error::AskError;
 use super::rpc::Rpc;
 
-/// How long a node whose answer was lost is asked whether it has the transaction.
+/// How long the host checks whether a node whose answer was lost has the transaction.
 const LOST_PATIENCE: Duration = Duration::from_secs(5);
 
 /// bitcoind's codes of sendrawtransaction.
@@ -23,7 +23,7 @@ const VERIFY: i32 = -25;
 const REJECTED: i32 = -26;
 const ALREADY_IN_CHAIN: i32 = -27;
 
-/// A feerate as sendrawtransaction takes it: BTC per 1000 virtual bytes, as text.
+/// A feerate in sendrawtransaction's form: BTC per 1000 virtual bytes, as text.
 fn max_feerate(limit: FeeRate) -> Value {
     Value::from(Amount::from_sat(limit.to_sat_per_kvb()).to_string_in(bitcoin::Denomination::Bitcoin))
 }
@@ -31,7 +31,7 @@ fn max_feerate(limit: FeeRate) -> Value {
 /// Submits a transaction to the mempool.
 ///
 /// # Errors
-/// The node's absence. [`NodeError::OutcomeUnknown`] where its answer was lost and it does not show the transaction.
+/// The node is away. [`NodeError::OutcomeUnknown`] if its answer was lost and it does not show the transaction.
 pub fn submit(rpc: &Rpc, raw: &[u8], limit: FeeRate) -> Result<Admission> {
     let Ok(transaction) = deserialize::<Transaction>(raw) else { return Ok(Admission::Undecodable) };
     let tried = try_submit(rpc, raw, limit)?;
@@ -47,15 +47,15 @@ pub fn submit(rpc: &Rpc, raw: &[u8], limit: FeeRate) -> Result<Admission> {
     }
 }
 
-/// Whether a node whose answer was lost turns out to have the transaction. Where it does not say so at once, it may have passed
-/// the transaction on before it ended, or may take it yet.
+/// Whether a node whose answer was lost turns out to have the transaction. If not, it may still have relayed the
+/// transaction before it ended, or accept it later.
 fn has_after_all(rpc: &Rpc, transaction: &Transaction) -> bool {
     let txid = transaction.compute_txid();
     rpc.ask_within::<EntryAnswer>(LOST_PATIENCE, "getmempoolentry", &json!([txid])).is_ok()
 }
 
-/// What is told of a transaction that the node may or may not have. Not that the node is away, which clients take as a reason to
-/// try again: they would pay twice.
+/// The error about a transaction that the node may or may not have. It does not say that the node is away: clients
+/// would retry and pay twice.
 fn unknown_outcome(transaction: &Transaction) -> NodeError {
     let txid = transaction.compute_txid();
     NodeError::OutcomeUnknown(format!(
@@ -63,10 +63,10 @@ fn unknown_outcome(transaction: &Transaction) -> NodeError {
     ))
 }
 
-/// What submitting it would answer.
+/// The result of submitting it.
 ///
 /// # Errors
-/// The node's absence.
+/// The node is away.
 pub fn try_submit(rpc: &Rpc, raw: &[u8], limit: FeeRate) -> Result<Admission> {
     let Ok(transaction) = deserialize::<Transaction>(raw) else { return Ok(Admission::Undecodable) };
     let hex = bitcoin::hex::DisplayHex::to_lower_hex_string(raw);
@@ -118,7 +118,7 @@ fn refused(transaction: &Transaction, error: AskError) -> Result<Admission> {
     })
 }
 
-/// A block's verdict, from what submitblock and a proposal answer.
+/// A block's verdict, from the answer of submitblock or of a proposal.
 pub fn verdict(answer: std::result::Result<Option<String>, AskError>) -> Result<Verdict> {
     let reason = match answer {
         Ok(None) => return Ok(Verdict::Valid),

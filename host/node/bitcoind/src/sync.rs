@@ -1,4 +1,4 @@
-//! Following the node's best chain: the mirror is brought to the node's best block, and the observers are told.
+//! Follows the node's best chain: synchronises the mirror with the node, and notifies the observers.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
@@ -24,13 +24,14 @@ use super::source::Source;
 use super::standing::{RewindLimit, Standing, is_fetching};
 use super::zmq::Event;
 
-/// The longest branch whose headers are fetched for a question about its end.
+/// The longest branch whose headers are fetched to classify its end.
 const MAX_BRANCH: usize = 2000;
 
-/// How long a wallet's answer waits for the node to say what its best block is.
+/// How long a wallet's answer waits for the node's best block.
 pub(super) const CATCH_UP_PATIENCE: Duration = Duration::from_secs(5);
 
-/// A node that has run for no more seconds may have been started since it was last asked, as it tells whole seconds.
+/// A node with a shorter uptime, in seconds, may have restarted since the last request, since uptimes are whole
+/// seconds.
 const YOUNG: u64 = 3;
 
 /// The tip was not confirmed yet.
@@ -44,36 +45,36 @@ pub struct Follower {
     pub(crate) filters: Filters,
     tip: ArcSwap<Tip>,
     observers: Mutex<Vec<Arc<dyn Observer>>>,
-    /// Held while the node is followed, and while events are emitted: they are in order.
+    /// Held during a sync and while events are emitted, so that they are in order.
     following: Mutex<()>,
-    /// How many answers of the node went past the host to clients, and how many of them when the tip was last confirmed.
+    /// How many answers of the node were forwarded to clients, and how many before the tip was last confirmed.
     passed: AtomicU64,
     confirmed: AtomicU64,
     /// How far the node may go back.
     pub(super) rewind: RewindLimit,
-    /// Whether it is where it should be.
+    /// Whether it is up to date.
     pub(crate) standing: Standing,
-    /// Whether the last question was answered.
+    /// Whether the last request was answered.
     reached: AtomicBool,
-    /// How often the node was away, or behind, and is there again.
+    /// Counts the times that the node was away, or behind, and returned.
     returns: Returns,
-    /// When the node was started, in Unix seconds, and how many connections had been made when it was asked; 0 and none before.
+    /// The node's start, in Unix seconds, and the number of connections made by then; 0 and `None` before.
     started: Mutex<(u64, Option<u64>)>,
-    /// The first number of its release; 0: it has not told.
+    /// The major version; 0 if unknown.
     release: AtomicU32,
-    /// Whether a passed call was answered since then: the node may be there again.
+    /// Whether a forwarded call was answered while the node counted as away: it may have returned.
     seen: AtomicBool,
-    /// What says that there is something to read.
+    /// The current source of hints.
     pub(crate) source: Source,
-    /// The threads that follow are to end.
+    /// The following threads are to end.
     stopping: AtomicBool,
-    /// Since when it has not been, and for how long that is borne.
+    /// Since when it is away, and the patience.
     away_since: Mutex<Option<Instant>>,
     patience: Option<Duration>,
-    /// Held while the mempool is read: for how many of the forced readings that were asked for one was made.
+    /// Held while the mempool is read. The number of forced readings that were requested before the last one.
     reading: Mutex<u64>,
     forced_readings: AtomicU64,
-    /// The node's mock time, in Unix seconds, as far as it was set through the host; 0: the clock.
+    /// The node's mock time, in Unix seconds, if it was set through the host; 0: the clock.
     mock_time: AtomicU64,
 }
 
@@ -113,7 +114,6 @@ impl Follower {
         })
     }
 
-    /// The best block, as of the last sync.
     pub fn tip(&self) -> Tip {
         **self.tip.load()
     }
@@ -121,7 +121,7 @@ impl Follower {
     /// A block that the node has as its tip, once the chain is followed up to it.
     ///
     /// # Errors
-    /// The node's absence; when it has gone on meanwhile.
+    /// The node is away, or has advanced meanwhile.
     pub(crate) fn tip_at(&self, hash: BlockHash) -> Result<Tip, NodeError> {
         if self.tip().hash != hash {
             self.sync_chain()?;
@@ -138,28 +138,25 @@ impl Follower {
         }
     }
 
-    /// The node's time was set; 0: it is the clock's.
+    /// 0 for the clock.
     pub fn set_time(&self, seconds: u64) {
         self.mock_time.store(seconds, Ordering::Relaxed);
     }
 
-    /// Whether the node answered when it was last asked.
     pub fn is_reached(&self) -> bool {
         self.reached.load(Ordering::Relaxed)
     }
 
-    /// Whether the threads that follow are to end.
     pub(crate) fn is_stopping(&self) -> bool {
         self.stopping.load(Ordering::Relaxed)
     }
 
-    /// Ends the threads that follow.
     pub(crate) fn stop(&self) {
         self.stopping.store(true, Ordering::Relaxed);
     }
 
-    /// Notes that the node may have changed: a connection broke, so that it may have been started anew since the last question, with
-    /// another mempool, or it has the blocks again that it lacked.
+    /// Records that the node may have changed: a connection broke, so it may have restarted with another mempool, or it
+    /// has missing blocks again.
     pub(crate) fn note_return(&self) {
         self.returns.note();
     }
@@ -169,19 +166,19 @@ impl Follower {
         self.observers.lock().push(observer);
     }
 
-    /// An answer of the node went to a client: it may have shown a block that is not mirrored yet.
+    /// An answer of the node was forwarded: it may have shown a block that is not mirrored yet.
     pub fn note_passed(&self) {
         self.seen.store(true, Ordering::Relaxed);
         self.passed.fetch_add(1, Ordering::SeqCst);
     }
 
-    /// How many answers have gone to clients, where the tip was not confirmed after the last of them.
+    /// The number of forwarded answers, if the tip was not confirmed after the last of them.
     pub fn unconfirmed(&self) -> Option<u64> {
         let passed = self.passed.load(Ordering::SeqCst);
         (!self.is_confirmed(passed)).then_some(passed)
     }
 
-    /// Makes the mirror no older than what any client was shown. While the node is away, or takes long, it stays as it is.
+    /// Makes the mirror no older than any forwarded answer. If the node is away or slow, it stays as it is.
     pub fn catch_up(&self) {
         let passed = self.passed.load(Ordering::SeqCst);
         if self.is_confirmed(passed) || !(self.is_reached() || self.seen.swap(false, Ordering::Relaxed)) {
@@ -196,25 +193,25 @@ impl Follower {
         }
     }
 
-    /// Whether the mirror was confirmed after the last answer that a client was shown.
+    /// Whether the mirror was confirmed after the last forwarded answer.
     pub(crate) fn is_caught_up(&self) -> bool {
         self.is_confirmed(self.passed.load(Ordering::SeqCst)) && !self.has_returned()
     }
 
-    /// Whether the node is there again, and the observers have not been told.
+    /// Whether the node has returned, and the observers were not notified.
     pub(crate) fn has_returned(&self) -> bool {
         self.is_reached() && self.returns.is_due() && !self.is_stopping()
     }
 
-    /// Waits for a while until the observers have been told that the node is there again.
+    /// Waits for a while until the observers were notified of a return.
     pub(crate) fn wait_until_told(&self) {
         self.returns.wait(Instant::now() + CATCH_UP_PATIENCE);
     }
 
-    /// Reads the mempool of a node that is there again, and tells the observers.
+    /// Reads the mempool of a node that has returned, and notifies the observers.
     fn tell_return(&self) -> Result<(), SyncError> {
         self.returns.tell(|| {
-            // What a node that was started anew has lost may not show in the figures of its mempool.
+            // The figures of its mempool may hide what a restarted node has lost.
             self.sync_mempool(true)?;
             let _following = self.following.lock();
             self.emit(&NodeEvent::Reached);
@@ -222,10 +219,10 @@ impl Follower {
         })
     }
 
-    /// Whether what is known is still told.
+    /// Whether cached data may be served.
     ///
     /// # Errors
-    /// `Unavailable` where the node has been away for longer than that is borne (`backend.patience_seconds`).
+    /// `Unavailable` if the node has been away for longer than `backend.patience_seconds`.
     pub(crate) fn check_patience(&self) -> Result<(), NodeError> {
         let since = *self.away_since.lock();
         match since.zip(self.patience) {
@@ -236,22 +233,22 @@ impl Follower {
         }
     }
 
-    /// A moment of the mirror that is not older than what any client was shown.
+    /// A view of the mirror that is no older than any forwarded answer.
     pub(crate) fn moment(&self) -> Result<Moment, NodeError> {
         self.catch_up();
         Ok(self.mirror.moment()?)
     }
 
-    /// Whether the tip was confirmed after so many answers had gone to clients.
+    /// Whether the tip was confirmed after this many forwarded answers.
     fn is_confirmed(&self, passed: u64) -> bool {
         let confirmed = self.confirmed.load(Ordering::SeqCst);
         confirmed != NEVER && confirmed >= passed
     }
 
-    /// Brings the mirror to the node's best block. Whether anything changed.
+    /// Synchronises the mirror with the node. Returns whether anything changed.
     ///
     /// # Errors
-    /// The node's absence; what it shows cannot be followed.
+    /// The node is away, or its chain cannot be followed.
     pub fn sync_chain(&self) -> Result<bool, SyncError> {
         self.confirm(&self.following.lock())
     }
@@ -268,7 +265,7 @@ impl Follower {
         drop(since);
         if !away {
             if self.standing.note(synced.as_ref().err()) {
-                // What it refused for want of blocks is offered again.
+                // Transactions that it refused without these blocks are offered again.
                 self.note_return();
             }
             self.look_for_restart();
@@ -279,7 +276,7 @@ impl Follower {
         synced
     }
 
-    /// Asks a node to which a new connection was made since when it runs: it may have been started anew, and have lost its mempool.
+    /// Checks the uptime of a node with a new connection: it may have restarted, and have lost its mempool.
     fn look_for_restart(&self) {
         let connections = self.rpc.upstream().figures().connections.load(Ordering::Relaxed);
         let mut started = self.started.lock();
@@ -298,7 +295,7 @@ impl Follower {
         }
     }
 
-    /// Asks the node for its release, because it may have been upgraded and restarted. If it does not answer, the last release stands.
+    /// Requests the node's version, since it may have been upgraded. Without an answer, the last one stays.
     fn learn_release(&self) {
         match self.rpc.ask_within::<NetworkAnswer>(CATCH_UP_PATIENCE, "getnetworkinfo", &json!([])) {
             Ok(answer) => self.release.store(answer.release(), Ordering::Relaxed),
@@ -306,14 +303,15 @@ impl Follower {
         }
     }
 
-    /// The first number of the node's release; `None` until the node has answered getnetworkinfo.
+    /// The major version; `None` until the node has answered getnetworkinfo.
     pub fn release(&self) -> Option<u32> {
         Some(self.release.load(Ordering::Relaxed)).filter(|release| *release > 0)
     }
 
     fn sync_to_best(&self) -> Result<bool, SyncError> {
         let (mut whole, mut parts) = (Change::default(), 0);
-        // A long chain comes in parts, and more may come meanwhile. Only its end is told: what is on the way is no tip.
+        // A long chain comes in parts, and more may come meanwhile. Only its end is emitted: intermediate blocks are no
+        // tips.
         let synced = loop {
             let best: BlockHash = match self.rpc.ask_within(CATCH_UP_PATIENCE, "getbestblockhash", &json!([])) {
                 Ok(best) => best,
@@ -323,7 +321,7 @@ impl Follower {
                 break Ok(());
             }
             match self.sync_part(best) {
-                // The parts of a way back are one, too.
+                // The parts of a way back are one change, too.
                 Ok(Change { disconnected, connected }) if connected.is_empty() && whole.connected.is_empty() => {
                     whole.disconnected.extend(disconnected);
                 }
@@ -333,7 +331,7 @@ impl Follower {
             }
             parts += 1;
         };
-        // Half of a long chain is told of as well where the node went away in between, but never as a way back.
+        // If the node goes away in between, the part so far is emitted, unless it would be a way back.
         let moved = self.mirror.moment()?.tip.tip();
         let is_further = moved.height >= self.tip().height;
         if parts > 0 && (synced.is_ok() || is_further) {
@@ -350,10 +348,11 @@ impl Follower {
         Ok(self.mirror.extend(base, &headers)?)
     }
 
-    /// The header of a block beside the best chain that the mirror has not seen yet; `None` where the node does not know it.
+    /// The header of a block beside the best chain that the mirror has not seen yet; `None` if the node does not know
+    /// it.
     ///
     /// # Errors
-    /// The node's absence; `Moved` for a long branch, and `Behind` while node or mirror may not have come to it yet.
+    /// The node is away; `Moved` for a long branch, and `Behind` while node or mirror may not have reached it yet.
     pub(crate) fn learn(&self, hash: BlockHash) -> Result<Option<Entry>, SyncError> {
         let moment = self.mirror.moment()?;
         let (mut headers, mut next) = (Vec::new(), hash);
@@ -365,7 +364,7 @@ impl Follower {
                 header => header?,
             };
             if headers.len() >= MAX_BRANCH {
-                // Neither known nor unknown: whoever asks must not take it for lost.
+                // Not `None`: the caller must not treat the block as unknown.
                 return Err(SyncError::Moved);
             }
             next = header.prev_blockhash;
@@ -376,7 +375,7 @@ impl Follower {
         Ok(self.mirror.moment()?.entry(&hash)?)
     }
 
-    /// Fails while the mirror or the node may simply not have come to a block yet.
+    /// Fails while the mirror or the node may not have reached a block yet.
     fn check_not_behind(&self, moment: &Moment) -> Result<(), SyncError> {
         if self.confirmed.load(Ordering::SeqCst) == NEVER {
             return Err(SyncError::Behind { depth: 0 });
@@ -389,7 +388,7 @@ impl Follower {
         }
     }
 
-    /// Tells of a change of the best chain.
+    /// Emits a change of the best chain.
     fn emit_change(&self, change: &Change) -> Result<(), MirrorError> {
         let tip = self.mirror.moment()?.tip.tip();
         self.tip.store(Arc::new(tip));
@@ -407,11 +406,8 @@ impl Follower {
         observers.iter().for_each(|observer| observer.notify(event.clone()));
     }
 
-    /// Brings the digest of the mempool to what the node's mempool is from now on. `forced`: also where its figures have not
-    /// changed; threads that force a reading while one is made share the next.
-    ///
-    /// # Errors
-    /// The node's absence.
+    /// Synchronises the digest of the mempool. `forced`: also if the node's figures have not changed; threads that
+    /// force a reading during another one share the next.
     pub fn sync_mempool(&self, forced: bool) -> Result<(), SyncError> {
         let number = if forced { self.forced_readings.fetch_add(1, Ordering::SeqCst) + 1 } else { 0 };
         let mut made = self.reading.lock();
@@ -433,11 +429,8 @@ impl Follower {
         Ok(())
     }
 
-    /// Brings the digest of the mempool to a transaction that the node has just taken: the rest of the mempool is as it was, unless
-    /// this one took the place of others.
-    ///
-    /// # Errors
-    /// The node's absence.
+    /// Adds a transaction that the node has just accepted to the digest; the rest is unchanged, unless it replaced
+    /// others.
     pub fn take_submitted(&self, transaction: &Transaction) -> Result<(), SyncError> {
         let reading = self.reading.lock();
         let emit = |event| self.emit(&event);
@@ -446,12 +439,9 @@ impl Follower {
         if is_enough { Ok(()) } else { self.sync_mempool(true) }
     }
 
-    /// Chain and mempool, as far as the node answers. `forced`: the mempool also where its figures have not changed.
-    ///
-    /// # Errors
-    /// As of both.
+    /// Synchronises chain and mempool. `forced`: the mempool also if its figures have not changed.
     pub fn sync(&self, forced: bool) -> Result<(), SyncError> {
-        // Payments are seen also while the chain is held.
+        // Payments are seen even while the chain is held.
         let chain = self.sync_chain();
         if chain.is_ok() || self.is_reached() {
             if self.has_returned() {
@@ -465,10 +455,7 @@ impl Follower {
         chain.map(drop)
     }
 
-    /// Takes over what the node has told of its mempool.
-    ///
-    /// # Errors
-    /// The node's absence.
+    /// Applies the node's notifications about its mempool.
     pub(crate) fn apply(&self, events: &[Event]) -> Result<(), SyncError> {
         let _reading = self.reading.lock();
         Ok(self.mempool.apply(&self.rpc, events, self.time(), &|event| self.emit(&event))?)

@@ -1,4 +1,4 @@
-//! The next block as the node would make it, for plugins that mine: getblocktemplate, getdeploymentinfo and
+//! The next block as the node would make it, for mining plugins: getblocktemplate, getdeploymentinfo and
 //! getprioritisedtransactions.
 
 use bitcoin::{Amount, BlockHash, Network, SignedAmount, Txid, Weight, Wtxid};
@@ -15,7 +15,7 @@ use super::blocks::transaction;
 use super::error::AskError;
 use super::rpc::{INVALID_ADDRESS_OR_KEY, METHOD_NOT_FOUND, Rpc};
 
-/// bitcoind's codes for a node without peers, and for one that is still fetching the chain.
+/// bitcoind's codes for a node without peers, and for one in its initial download.
 const NOT_CONNECTED: i32 = -9;
 const INITIAL_DOWNLOAD: i32 = -10;
 
@@ -34,7 +34,6 @@ pub struct Template {
     bits: String,
 }
 
-/// A transaction of it.
 #[derive(Deserialize)]
 struct TemplateTransaction {
     data: Hex,
@@ -50,7 +49,7 @@ impl Template {
     /// The node's template for a block on its tip.
     ///
     /// # Errors
-    /// The node's absence, also where it has no peers or is still fetching the chain.
+    /// The node is away, has no peers, or is in its initial download.
     pub fn ask(rpc: &Rpc, network: Network) -> Result<Self> {
         let rules: &[&str] = if network == Network::Signet { &["segwit", "signet"] } else { &["segwit"] };
         match rpc.ask("getblocktemplate", &json!([{"rules": rules}])) {
@@ -61,7 +60,6 @@ impl Template {
         }
     }
 
-    /// The block that it builds on.
     pub fn previous(&self) -> BlockHash {
         self.previousblockhash
     }
@@ -70,10 +68,10 @@ impl Template {
         self.transactions.iter().map(|one| Amount::from_sat(one.fee)).fold(Amount::ZERO, Amount::saturating_add)
     }
 
-    /// What a block of it must and may be, on the tip that it builds on.
+    /// The requirements for a block of it, on its predecessor.
     ///
     /// # Errors
-    /// Where a value has another form than bitcoind's.
+    /// A value does not have bitcoind's form.
     pub fn next(&self, tip: Tip) -> Result<NextBlock> {
         let form = |what: &str| NodeError::Internal(format!("getblocktemplate: {what}"));
         let bit = |bit: &Value| bit.as_u64().and_then(|bit| u8::try_from(bit).ok()).ok_or_else(|| form("vbavailable"));
@@ -93,7 +91,7 @@ impl Template {
     }
 }
 
-/// The node's last selection, by which the next is known again.
+/// The node's last selection, to recognise an unchanged one.
 #[derive(Default)]
 pub struct Selections(Mutex<Last>);
 
@@ -107,10 +105,8 @@ struct Last {
 }
 
 impl Selections {
-    /// The selection of a template that was asked for at this sequence of the mempool; `None` where the caller knows its version.
-    ///
-    /// # Errors
-    /// As of [`Template::next`].
+    /// The selection of a template that was requested at this sequence of the mempool; `None` if the caller knows its
+    /// version.
     pub fn candidate(
         &self,
         template: Template,
@@ -136,7 +132,7 @@ impl Selections {
         Ok(Some(Candidate { version, next, transactions: transactions.into(), fees, sequence }))
     }
 
-    /// Its version, and the sequence of the mempool that it is of.
+    /// The template's version, and its mempool sequence.
     fn note(&self, template: &Template, sequence: u64) -> (u64, u64) {
         let wtxids: Vec<Wtxid> = template.transactions.iter().map(|one| one.hash).collect();
         let mut last = self.0.lock();
@@ -144,7 +140,7 @@ impl Selections {
             last.version += 1;
             (last.previous, last.wtxids) = (Some(template.previousblockhash), wtxids);
         }
-        // The node keeps a template for some seconds: until it makes another, this one lacks what has come since.
+        // The node caches a template for some seconds, during which it lacks new transactions.
         if last.longpollid != template.longpollid {
             (last.longpollid, last.sequence) = (template.longpollid.clone(), sequence);
         }
@@ -152,10 +148,10 @@ impl Selections {
     }
 }
 
-/// A selection whose transactions have the ids that stand beside them.
+/// A selection whose transactions have the listed ids.
 ///
 /// # Errors
-/// [`AskError::Unproven`] where one does not.
+/// [`AskError::Unproven`] if one has not.
 pub fn proven(rpc: &Rpc, candidate: Candidate) -> Result<Candidate> {
     for Selected { raw, txid, wtxid, .. } in &*candidate.transactions {
         if transaction(rpc, *txid, raw)?.compute_wtxid() != *wtxid {
@@ -172,7 +168,6 @@ pub struct DeploymentsAnswer {
     deployments: Map<String, Value>,
 }
 
-/// A deployment of it.
 #[derive(Deserialize)]
 struct RuleAnswer {
     #[serde(default)]
@@ -204,10 +199,10 @@ struct StatisticsAnswer {
     threshold: u32,
 }
 
-/// The deployments as of a block; `None` where the node does not know it.
+/// The deployments as of a block; `None` if the node does not know it.
 ///
 /// # Errors
-/// The node's absence; `Unsupported` before Bitcoin Core 23.
+/// The node is away; `Unsupported` before Bitcoin Core 23.
 pub fn deployments(rpc: &Rpc, hash: BlockHash) -> Result<Option<Vec<Deployment>>> {
     let answer: DeploymentsAnswer = match rpc.ask("getdeploymentinfo", &json!([hash])) {
         Err(error) if error.code() == Some(INVALID_ADDRESS_OR_KEY) => return Ok(None),
@@ -218,10 +213,10 @@ pub fn deployments(rpc: &Rpc, hash: BlockHash) -> Result<Option<Vec<Deployment>>
 }
 
 impl DeploymentsAnswer {
-    /// The deployments that it lists.
+    /// The listed deployments.
     ///
     /// # Errors
-    /// Where a value has another form than bitcoind's.
+    /// A value does not have bitcoind's form.
     pub fn read(self) -> Result<Vec<Deployment>> {
         let next = self.height.saturating_add(1);
         let deployment = |(name, rule): (String, Value)| {
@@ -238,7 +233,7 @@ impl DeploymentsAnswer {
     }
 }
 
-/// How far signals have come, with a block before the height `next`.
+/// The progress of signalling, with a block before the height `next`.
 fn progress(answer: SignalsAnswer, next: u32) -> std::result::Result<SignalledDeployment, String> {
     let (stage, next_stage) = (stage(answer.status)?, stage(answer.status_next)?);
     Ok(SignalledDeployment {
@@ -275,10 +270,10 @@ struct PrioritisedAnswer {
     modified_fee: Option<i64>,
 }
 
-/// The transactions that have a fee delta, by txid.
+/// The transactions with a fee delta, by txid.
 ///
 /// # Errors
-/// The node's absence; `Unsupported` before Bitcoin Core 26.
+/// The node is away; `Unsupported` before Bitcoin Core 26.
 pub fn prioritised(rpc: &Rpc) -> Result<Vec<Prioritised>> {
     type Answer = std::collections::BTreeMap<Txid, PrioritisedAnswer>;
     let answer: Answer = match rpc.ask("getprioritisedtransactions", &json!([])) {
@@ -287,7 +282,7 @@ pub fn prioritised(rpc: &Rpc) -> Result<Vec<Prioritised>> {
         }
         answer => answer?,
     };
-    // A delta that was taken back may still be listed.
+    // A cancelled delta may still be listed.
     let given = answer.into_iter().filter(|(_, one)| one.fee_delta != 0);
     let one = |(txid, one): (Txid, PrioritisedAnswer)| Prioritised {
         txid,
@@ -336,7 +331,7 @@ mod tests {
         );
         assert_eq!((&*first.transactions[0].raw, first.transactions[0].weight), (&[0, 0xff][..], Weight::from_wu(400)));
         assert_eq!(ask(1, "a", 4, Some(1)), None);
-        // The node made no other template since: it is of the mempool as it was.
+        // The node made no other template since, so the sequence is the earlier one.
         assert_eq!(ask(1, "a", 4, None).map(|again| (again.version, again.sequence)), Some((1, 3)));
         assert_eq!(ask(1, "b", 4, None).map(|again| (again.version, again.sequence)), Some((1, 4)));
         assert_eq!(ask(2, "c", 5, Some(1)).map(|other| (other.version, other.sequence)), Some((2, 5)));

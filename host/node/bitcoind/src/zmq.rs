@@ -1,7 +1,7 @@
-//! The notifications that bitcoind publishes over ZMQ as `sequence`.
+//! bitcoind's ZMQ notifications of the topic `sequence`.
 //!
-//! A notification has three parts: the topic; a hash in the order in which it is shown, a letter and for transactions the
-//! mempool's sequence; and a number that rises by one with each notification, by which a loss shows.
+//! A notification has three parts: the topic; a hash in display order, a letter and for transactions the mempool's
+//! sequence; and a counter, in which a loss shows as a gap.
 
 use std::io::{self, Read, Write};
 use std::time::Duration;
@@ -10,35 +10,33 @@ use bitcoin::hashes::Hash;
 use bitcoin::{BlockHash, Txid};
 use outrigger_zmq::{Stream, Subscription, ZmqEndpoint, ZmqError};
 
-/// What is subscribed to, and the type by which getzmqnotifications lists it.
+/// The topic, and its type in getzmqnotifications.
 const TOPIC: &[u8] = b"sequence";
 const TYPE: &str = "pubsequence";
 
-/// The longest part that is taken, in bytes: those of a notification have at most 41, and a READY command some 30.
+/// The longest accepted part, in bytes: those of a notification have at most 41, and a READY command about 30.
 const MAX_PART: u64 = 1024;
 
-/// What has happened at the node.
+/// A change at the node.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Event {
     /// A block was connected or disconnected.
     Block(BlockHash),
-    /// A transaction entered the mempool, which gave it this number.
+    /// A transaction entered the mempool, with this sequence number.
     Added(Txid, u64),
     /// A transaction left the mempool, but not for a block.
     Removed(Txid, u64),
 }
 
-/// One notification.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Notification {
-    /// What has happened.
     pub event: Event,
-    /// Its number among all notifications of this node's start.
+    /// The counter since this node's start.
     pub number: u32,
 }
 
-/// The endpoint of `sequence` in an answer of getzmqnotifications, as (type, address). One that listens everywhere is at `host`,
-/// where the node is.
+/// The endpoint of `sequence` in an answer of getzmqnotifications, as (type, address). A wildcard address becomes the
+/// node's `host`.
 pub fn listed<'a>(list: impl IntoIterator<Item = (&'a str, &'a str)>, host: &str) -> Option<ZmqEndpoint> {
     let (_, address) = list.into_iter().find(|(kind, _)| *kind == TYPE)?;
     match address.parse().ok()? {
@@ -47,14 +45,13 @@ pub fn listed<'a>(list: impl IntoIterator<Item = (&'a str, &'a str)>, host: &str
     }
 }
 
-/// The notifications of a publisher.
 pub struct Notifications<S>(Subscription<S>);
 
 impl Notifications<Box<dyn Stream>> {
-    /// Subscribes there. A read fails that waits for longer than `silence`.
+    /// Subscribes. A read fails after `silence`.
     ///
     /// # Errors
-    /// When nobody listens there, or none that publishes.
+    /// Nobody listens there, or the peer is not a publisher.
     pub fn subscribe(endpoint: &ZmqEndpoint, silence: Duration) -> Result<Self, ZmqError> {
         endpoint.subscribe(&[TOPIC], MAX_PART, silence).map(Self)
     }
@@ -64,13 +61,13 @@ impl<S: Read + Write> Notifications<S> {
     /// The next notification.
     ///
     /// # Errors
-    /// When none comes in time, the connection ends, or what comes is none.
+    /// Timeout, the end of the connection, or an invalid message.
     pub fn read(&mut self) -> Result<Notification, ZmqError> {
         notification(&self.0.read()?).ok_or(ZmqError::Protocol("a message that is not one of `sequence`"))
     }
 }
 
-/// Reads a message of the topic.
+/// Parses a message of the topic.
 fn notification(parts: &[Vec<u8>]) -> Option<Notification> {
     let [topic, body, number] = parts else { return None };
     let (hash, rest) = body.split_first_chunk::<32>()?;
@@ -88,7 +85,7 @@ fn notification(parts: &[Vec<u8>]) -> Option<Notification> {
     (topic == TOPIC).then_some(Notification { event, number })
 }
 
-/// A publisher that hears nothing.
+/// A publisher that ignores its input.
 struct Deaf<'b>(&'b [u8]);
 
 impl Read for Deaf<'_> {
@@ -107,7 +104,7 @@ impl Write for Deaf<'_> {
     }
 }
 
-/// Reads what a publisher sends, from its first byte to the first that is wrong: for fuzz tests.
+/// Parses a publisher's bytes up to the first invalid one: for fuzz tests.
 pub fn read_all(bytes: &[u8]) -> Vec<Notification> {
     let Ok(subscription) = Subscription::begin(Deaf(bytes), &[TOPIC], MAX_PART) else { return Vec::new() };
     let mut notifications = Notifications(subscription);
@@ -118,7 +115,7 @@ pub fn read_all(bytes: &[u8]) -> Vec<Notification> {
 mod tests {
     use super::*;
 
-    /// What a publisher says first.
+    /// A publisher's handshake.
     fn head() -> Vec<u8> {
         let mut bytes = vec![0xff, 0, 0, 0, 0, 0, 0, 0, 1, 0x7f, 3, 1];
         bytes.extend_from_slice(b"NULL");
@@ -135,7 +132,7 @@ mod tests {
 
     #[test]
     fn sequence_notifications_are_read_as_bitcoind_sends_them() {
-        // A hash is sent as it is shown.
+        // A hash is sent in display order.
         let mut hash = [7; 32];
         hash[0] = 1;
         let (block, txid) = (BlockHash::from_byte_array(hash), Txid::from_byte_array(hash));

@@ -111,7 +111,6 @@ fn look(transaction: &WalletTransactionView<'_>, seen: &mut Seen) {
         add(output.value.to_sat());
         add(output.ownership as u64);
         add(output.script.as_bytes().iter().map(|byte| u64::from(*byte)).sum());
-        add(output.label.map_or(0, |label| label.len() as u64));
         output.descriptors.iter().for_each(|number| add(number.into()));
     }
 }

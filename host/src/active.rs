@@ -1,7 +1,7 @@
-//! The calls that are being answered, for `getrpcinfo`.
+//! The calls in progress, for `getrpcinfo`.
 //!
-//! Every call passes here twice, so threads do not share what they write: each has a shard, whose lock only a listing ever
-//! contends for.
+//! Every call is added and removed, so threads do not share written memory: each has a shard, and only a listing
+//! contends for its lock.
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -11,20 +11,19 @@ use std::time::{Duration, Instant};
 use outrigger_sdk::manifest::MethodSpec;
 use parking_lot::{Mutex, MutexGuard};
 
-/// How many threads have a shard of their own. More than serve connections on most machines; others share.
+/// How many threads have their own shard: more than most machines have network threads. Others share.
 const SHARDS: usize = 64;
 
-/// The calls that are being answered.
 pub struct Active {
     shards: [Shard; SHARDS],
 }
 
-/// A shard on a cache line of its own.
+/// On its own cache line.
 #[derive(Default)]
 #[repr(align(128))]
 struct Shard(Mutex<Slots>);
 
-/// Calls in places that are used again.
+/// A slab of calls.
 #[derive(Default)]
 struct Slots {
     calls: Vec<Option<Begun>>,
@@ -36,7 +35,7 @@ struct Begun {
     at: Instant,
 }
 
-/// A call that is being answered, until this value is dropped.
+/// A call in progress, until dropped.
 pub struct ActiveCall {
     active: Arc<Active>,
     shard: usize,
@@ -50,7 +49,6 @@ impl Default for Active {
 }
 
 impl Active {
-    /// A call begins.
     pub fn begin(self: &Arc<Self>, method: Arc<MethodSpec>) -> ActiveCall {
         let shard = own_shard();
         let mut slots = self.shard(shard).lock();
@@ -76,7 +74,7 @@ impl Active {
         self.shards.get(number).unwrap_or(&self.shards[0])
     }
 
-    /// The methods of the calls in the order in which they began, each with how long it has been running.
+    /// The methods of the calls in order of their begin, each with its running time.
     pub fn list(&self) -> Vec<(Arc<MethodSpec>, Duration)> {
         let now = Instant::now();
         let mut calls = Vec::new();
@@ -90,7 +88,7 @@ impl Active {
 
 impl Shard {
     fn lock(&self) -> MutexGuard<'_, Slots> {
-        // The places are whole after every operation, so a panic elsewhere cannot have damaged them.
+        // Every operation leaves the slots consistent, so poisoning is ignored.
         self.0.lock()
     }
 }
@@ -107,7 +105,7 @@ impl Drop for ActiveCall {
     }
 }
 
-/// The shard of the thread that asks.
+/// The shard of the current thread.
 fn own_shard() -> usize {
     static NEXT: AtomicUsize = AtomicUsize::new(0);
     thread_local! {
@@ -133,7 +131,7 @@ mod tests {
     fn calls_are_listed_in_the_order_in_which_they_began_until_they_end() {
         let active = Arc::new(Active::default());
         let first = active.begin(method("a"));
-        // One of another thread stands in another shard.
+        // A call of another thread is in another shard.
         std::thread::scope(|scope| {
             let second = scope.spawn(|| active.begin(method("b"))).join().unwrap();
             let third = active.begin(method("c"));

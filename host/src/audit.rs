@@ -1,5 +1,5 @@
-//! The audit log: a line for each call that moves money, exports keys, touches files or changes settings. Parameters and results
-//! are never in it, but for the ids of transactions.
+//! The audit log: a line for each call that moves money, exports keys, touches files or changes settings. It contains
+//! no parameters or results, except transaction ids.
 
 use std::ffi::OsString;
 use std::fs::{File, OpenOptions, Permissions};
@@ -23,13 +23,13 @@ use tracing_subscriber::fmt::time::{FormatTime, SystemTime};
 
 use crate::methods::method;
 
-/// Only the owner reads it: it tells who paid what.
+/// Private, since it shows payments and payers.
 const MODE: u32 = 0o600;
 
-/// The longest result that is looked at for ids of transactions, in bytes.
+/// The longest result that is searched for transaction ids, in bytes.
 const MAX_RESULT: usize = 1 << 20;
 
-/// The file, and those before it: `FILE.1` is the last, `FILE.2` the one before.
+/// The file and its predecessors: `FILE.1` is the newest of these, `FILE.2` the one before.
 pub struct AuditLog {
     path: PathBuf,
     max_bytes: u64,
@@ -40,15 +40,15 @@ pub struct AuditLog {
 struct Current {
     file: File,
     length: u64,
-    /// Whether the last line could not be written, which was said then.
+    /// Whether the last line could not be written, so that the log has said so.
     is_failing: bool,
 }
 
 impl AuditLog {
-    /// Goes on with the file at `path`. When it would grow beyond `max_bytes`, it becomes the first of `keep` former files.
+    /// Opens the file at `path`. When it would grow beyond `max_bytes`, it is rotated; `keep` former files are kept.
     ///
     /// # Errors
-    /// When it cannot be opened for writing by its owner alone.
+    /// It cannot be opened for writing by its owner alone.
     pub fn open(path: PathBuf, max_bytes: u64, keep: u32) -> io::Result<Self> {
         let file = OpenOptions::new().append(true).create(true).mode(MODE).open(&path)?;
         file.set_permissions(Permissions::from_mode(MODE))?;
@@ -56,10 +56,7 @@ impl AuditLog {
         Ok(Self { path, max_bytes, keep, current: Mutex::new(Current { file, length, is_failing: false }) })
     }
 
-    /// Whether [`Self::open`] would open the file, which is neither made nor changed.
-    ///
-    /// # Errors
-    /// Why it would not.
+    /// Whether [`Self::open`] would succeed. The file is neither made nor changed.
     pub fn check(path: &Path) -> io::Result<()> {
         match OpenOptions::new().append(true).open(path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
@@ -74,7 +71,7 @@ impl AuditLog {
         }
     }
 
-    /// Adds a line. A call does not fail because its line cannot be written: that is said in the log.
+    /// Adds a line. If that fails, the call goes on and the log says so.
     fn append(&self, line: &str) {
         let mut current = self.current.lock();
         let written = self.write(&mut current, line);
@@ -92,7 +89,7 @@ impl AuditLog {
             self.rotate(current)?;
         }
         if let Err(error) = current.file.write_all(line.as_bytes()) {
-            // No part of a line stays, on which the next would follow; where that fails too, it does.
+            // Removes a partial line, to which the next would be appended.
             let _ = current.file.set_len(current.length);
             return Err(error);
         }
@@ -100,7 +97,7 @@ impl AuditLog {
         Ok(())
     }
 
-    /// Begins another file. Nothing is moved unless there is one.
+    /// Rotates the files. Nothing is moved unless the file exists.
     fn rotate(&self, current: &mut Current) -> io::Result<()> {
         let next = beside(&self.path, "next");
         let file = OpenOptions::new().write(true).create(true).truncate(true).mode(MODE).open(&next)?;
@@ -118,7 +115,6 @@ impl AuditLog {
     }
 }
 
-/// The path with an ending.
 fn beside(path: &Path, ending: &str) -> PathBuf {
     let mut name = OsString::from(path);
     name.push(".");
@@ -126,17 +122,16 @@ fn beside(path: &Path, ending: &str) -> PathBuf {
     PathBuf::from(name)
 }
 
-/// How a call ended.
+/// The outcome of a call.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "lowercase")]
-enum Outcome {
-    /// With a result.
+enum AuditOutcome {
     Ok,
-    /// With an error, whose code stands beside it.
+    /// With an error, whose code is recorded.
     Error,
-    /// It was not begun: too much waited, or the node's own list does not allow it.
+    /// Not begun: the queue was full, or the node's whitelist forbids it.
     Refused,
-    /// The client went away, or the host stopped: it may have been done.
+    /// The client went away, or the host stopped: it may have been executed.
     Abandoned,
 }
 
@@ -145,30 +140,29 @@ struct Line<'a> {
     time: String,
     user: &'a str,
     peer: Option<String>,
-    /// The wallet that the path names, or the only one of the user.
+    /// The wallet in the path, or the user's only one.
     wallet: Option<&'a str>,
     method: &'a str,
-    outcome: Outcome,
+    outcome: AuditOutcome,
     #[serde(skip_serializing_if = "Option::is_none")]
     code: Option<i32>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     txid: Vec<Txid>,
 }
 
-/// A call that is listed when it ends, which it does with this value.
+/// A call of the audit log, whose line is written on drop.
 pub struct AuditEntry {
     log: Arc<AuditLog>,
     user: String,
     peer: Option<String>,
     wallet: Option<String>,
     method: String,
-    outcome: Outcome,
+    outcome: AuditOutcome,
     code: Option<i32>,
     txid: Vec<Txid>,
 }
 
 impl AuditEntry {
-    /// The call of a request begins.
     pub fn begin(log: &Arc<AuditLog>, request: &Request<'_>) -> Self {
         let origin = origin_of(request);
         Self {
@@ -177,13 +171,13 @@ impl AuditEntry {
             peer: origin.peer.map(|peer| peer.to_string()),
             wallet: origin.wallet.map(str::to_owned),
             method: request.method_name().to_owned(),
-            outcome: Outcome::Abandoned,
+            outcome: AuditOutcome::Abandoned,
             code: None,
             txid: Vec::new(),
         }
     }
 
-    /// It was answered. The ids of transactions are those that the result names, if the method moves money.
+    /// Records the answer. If the method moves money, the result's transaction ids are included.
     pub fn answered(mut self, answer: &Answer) {
         (self.outcome, self.code) = match answer {
             Ok(result) => {
@@ -191,10 +185,10 @@ impl AuditEntry {
                 if let (true, ResultText::Bytes(text)) = (moves_money, result) {
                     self.txid = transactions(text);
                 }
-                (Outcome::Ok, None)
+                (AuditOutcome::Ok, None)
             }
-            Err(Failure::Rpc(error)) => (Outcome::Error, Some(error.code.0)),
-            Err(Failure::Overloaded | Failure::Forbidden | Failure::UnknownMethod) => (Outcome::Refused, None),
+            Err(Failure::Rpc(error)) => (AuditOutcome::Error, Some(error.code.0)),
+            Err(Failure::Overloaded | Failure::Forbidden | Failure::UnknownMethod) => (AuditOutcome::Refused, None),
         };
     }
 }
@@ -202,7 +196,7 @@ impl AuditEntry {
 impl Drop for AuditEntry {
     fn drop(&mut self) {
         let mut time = String::new();
-        // To a text it does not fail.
+        // Writing to a text does not fail.
         let _ = SystemTime.format_time(&mut Writer::new(&mut time));
         let Self { log, user, peer, wallet, method, outcome, code, txid } = self;
         let (peer, wallet, txid) = (peer.take(), wallet.as_deref(), std::mem::take(txid));
@@ -214,7 +208,7 @@ impl Drop for AuditEntry {
     }
 }
 
-/// The transactions that a result names: by its text, its `txid`, those of `tx-results`, or the signed one.
+/// The transactions in a result: its text, its `txid`, those of `tx-results`, or the signed one.
 fn transactions(result: &[u8]) -> Vec<Txid> {
     let Some(result) = (result.len() <= MAX_RESULT).then(|| serde_json::from_slice::<Value>(result).ok()).flatten()
     else {
@@ -258,7 +252,7 @@ mod tests {
     fn audit_log_that_cannot_be_written_goes_on_when_it_can() {
         let folder = tempfile::tempdir().unwrap();
         let log = AuditLog::open(folder.path().join("audit"), 1 << 20, 1).unwrap();
-        // It cannot be written to.
+        // Writing to it fails.
         let read_only = File::open(&log.path).unwrap();
         let writable = std::mem::replace(&mut log.current.lock().file, read_only);
         log.append("lost\n");

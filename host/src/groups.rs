@@ -1,11 +1,10 @@
-//! The groups that come with the host, and their methods: what the host knows of operations that it does not serve.
+//! The bundled groups and their methods, so that the host knows methods of groups that are off.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use serde::Deserialize;
 
-/// The manifests of the groups.
 const MANIFESTS: [&str; 7] = [
     include_str!("../../plugins/chain/manifest.json"),
     include_str!("../../plugins/history/manifest.json"),
@@ -27,19 +26,17 @@ struct Method {
     name: String,
 }
 
-/// The group of each method.
 static GROUPS: LazyLock<BTreeMap<String, String>> = LazyLock::new(|| {
-    // That they parse is for a test to see, and for the groups themselves, which are built of them.
+    // A test and the groups' builds ensure that the manifests parse.
     let groups = MANIFESTS.iter().filter_map(|manifest| serde_json::from_str::<Group>(manifest).ok());
     groups.flat_map(|group| group.methods.into_iter().map(move |method| (method.name, group.id.clone()))).collect()
 });
 
-/// A method of one of the groups, by its name, and the group.
+/// The group and the method of this name.
 pub fn group_of(method: &str) -> Option<(&'static str, &'static str)> {
     GROUPS.get_key_value(method).map(|(method, group)| (method.as_str(), group.as_str()))
 }
 
-/// The methods of all groups.
 pub fn methods() -> impl Iterator<Item = &'static str> {
     GROUPS.keys().map(String::as_str)
 }

@@ -1,7 +1,7 @@
-//! Programs that are started when something happens, as bitcoind's -blocknotify and its kin, but without a shell: what is
-//! configured is a program and its arguments, in which the marks are replaced.
+//! Programs that are started by events, as with bitcoind's -blocknotify and similar options, but without a shell: a
+//! setting is a program and its arguments, in which marks are replaced.
 //!
-//! A bounded number of programs runs at a time; what happens meanwhile waits, up to a limit.
+//! A bounded number of programs runs at a time; further events are queued, up to a limit.
 
 use std::process::{Command, Stdio};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
@@ -18,20 +18,19 @@ use crate::config::NotifyConfig;
 
 /// The most programs that run at a time.
 const MAX_RUNNING: usize = 4;
-/// The most of what happened that waits for a program; what happens beyond is not told, and logged.
+/// The most queued events; further ones are dropped and logged.
 const MAX_WAITING: usize = 10_000;
 
-/// What stands for no block in `%b` and for no height in `%h`.
+/// The value of `%b` without a block and of `%h` without a height.
 const NO_BLOCK: &str = "unconfirmed";
 const NO_HEIGHT: &str = "-1";
 
-/// Something that a program is started for.
+/// An event that starts a program.
 enum Happened {
     Block(BlockHash),
     Transaction { wallet: String, txid: Txid },
 }
 
-/// Starts programs.
 pub struct Hooks {
     config: NotifyConfig,
     queue: SyncSender<Happened>,
@@ -39,10 +38,7 @@ pub struct Hooks {
 }
 
 impl Hooks {
-    /// Gets ready to start what is configured for blocks and wallets; `None` where nothing is.
-    ///
-    /// # Errors
-    /// When the system gives no threads.
+    /// Starts the threads for events of blocks and wallets; `None` if none are configured.
     pub fn start(config: &NotifyConfig) -> io::Result<Option<Arc<Self>>> {
         if config.blocknotify.is_empty() && config.walletnotify.is_empty() {
             return Ok(None);
@@ -62,13 +58,13 @@ impl Hooks {
         Ok(Some(hooks))
     }
 
-    /// From now on wallets can be asked for the blocks of their transactions.
+    /// Sets the wallets, which know the blocks of their transactions.
     pub fn know(&self, wallets: &Arc<WalletManager>) {
-        // Set once, by the one that opened them.
+        // Set once, after opening the wallets.
         let _ = self.wallets.set(wallets.clone());
     }
 
-    /// A wallet stored a transaction, or changed what it knows of one.
+    /// A wallet stored or updated a transaction.
     pub fn wallet_transaction(&self, wallet: &str, txid: Txid) {
         if !self.config.walletnotify.is_empty() {
             self.enqueue(Happened::Transaction { wallet: wallet.to_owned(), txid });
@@ -92,7 +88,7 @@ impl Hooks {
         }
     }
 
-    /// The block of a wallet's transaction and its height, as texts; none without one.
+    /// The block of a wallet's transaction and its height, as texts, if any.
     fn place(&self, wallet: &str, txid: Txid) -> Option<(String, String)> {
         let view = self.wallets.get()?.select_as_it_stands(Some(wallet)).ok()?;
         let batch = view.transactions(&[txid]).ok()?.read().ok()?;
@@ -117,7 +113,7 @@ fn next(happened: &Mutex<Receiver<Happened>>) -> Option<Happened> {
     happened.lock().recv().ok()
 }
 
-/// A word with its marks replaced, each a percent sign and a letter.
+/// Replaces the marks of a word, each a percent sign and a letter.
 fn fill(word: &str, marks: &[(char, String)]) -> String {
     let mut filled = String::new();
     let mut rest = word.chars().peekable();
@@ -134,7 +130,7 @@ fn fill(word: &str, marks: &[(char, String)]) -> String {
     filled
 }
 
-/// Runs the program of a setting to its end, where there is one.
+/// Runs the program of a setting to its end, if configured.
 pub fn run(setting: &str, words: &[String], marks: &[(char, String)]) {
     let Some((program, arguments)) = words.split_first() else { return };
     let mut command = Command::new(program);

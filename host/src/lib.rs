@@ -1,5 +1,5 @@
-//! The host of Outrigger: it owns the network edge, the plugins, the chain and the wallet store, and leaves every
-//! operation that a client can call to a plugin.
+//! The host of Outrigger: it owns the network edge, the plugins, the chain and the wallet store. Plugins implement
+//! every operation that a client can call.
 
 mod active;
 mod audit;
@@ -16,8 +16,7 @@ mod router;
 mod run;
 mod services;
 
-/// Runs the program with the arguments of the process.
 pub fn main() -> std::process::ExitCode {
-    // Before anything else: a runner has one thread until it has begun.
+    // First, since a runner must still have only one thread.
     if outrigger_isolate::inside::is_asked_for() { outrigger_isolate::inside::run() } else { cli::main() }
 }

@@ -1,6 +1,6 @@
-//! The program `outrigger`. All of it is in the library beside it, where tests and fuzz targets reach it.
+//! The program `outrigger`. Its code is in the library, for tests and fuzz targets.
 
-// Keys and passphrases pass through buffers of libraries and parsed texts, which nobody else wipes.
+// Keys and passphrases pass through buffers of libraries and parsed texts, which are not wiped otherwise.
 outrigger_sdk::wipe_freed_memory!();
 
 fn main() -> std::process::ExitCode {

@@ -1,11 +1,11 @@
-//! What is known of methods: of the host's own, and of bitcoind's, which the plugins answer or the node.
+//! Properties of methods: the host's own, and bitcoind's, which plugins or the node answer.
 
 use std::sync::Arc;
 
 use outrigger_sdk::manifest::MethodSpec;
 use outrigger_upstream::{Method, MethodSet};
 
-/// The host's methods that bitcoind does not have, but for rpc.discover, which every user may call.
+/// The host's methods that bitcoind does not have, except rpc.discover, which every user may call.
 const OWN: [(&str, Method); 6] = [
     ("getwalletbackupinfo", Method::of_host(MethodSet::Wallet, false)),
     ("listplugins", Method::of_host(MethodSet::NodeAdmin, false)),
@@ -15,14 +15,14 @@ const OWN: [(&str, Method); 6] = [
     ("stopplugin", Method::of_host(MethodSet::NodeAdmin, true)),
 ];
 
-/// What is known of a method; none of one that only a third party's plugin or a later node has.
+/// The properties of a method; `None` if only a third party's plugin or a later node has it.
 pub fn method(name: &str) -> Option<Method> {
     let own = OWN.iter().find(|(own, _)| *own == name).map(|(_, method)| *method);
     own.or_else(|| outrigger_upstream::method(name))
 }
 
-/// Whether the audit log lists calls of a method: as far as it is known, else if its plugin's manifest says that it computes with
-/// private keys, or no plugin answers it, so that it is a node's of a later release, which may do anything.
+/// Whether the audit log lists calls of a method. If the method is unknown, it is listed if its plugin's manifest says
+/// that it computes with private keys, or if no plugin answers it: a later node's method may do anything.
 pub fn is_audited(name: &str, spec: impl FnOnce() -> Option<Arc<MethodSpec>>) -> bool {
     match method(name) {
         Some(known) => known.is_audited(),
@@ -30,7 +30,7 @@ pub fn is_audited(name: &str, spec: impl FnOnce() -> Option<Arc<MethodSpec>>) ->
     }
 }
 
-/// The methods of a set, by the name that users' lists have for it; none where there is no such set.
+/// The methods of a set in users' lists; `None` for an unknown set.
 pub fn members(set: &str) -> Option<impl Iterator<Item = &'static str>> {
     let set = MethodSet::ALL.into_iter().find(|known| known.name() == set)?;
     let all = OWN.into_iter().chain(outrigger_upstream::methods());

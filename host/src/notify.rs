@@ -1,15 +1,13 @@
-//! Tells the service manager how far the host is: systemd's notification protocol.
+//! systemd's notification protocol: reports the host's state to the service manager.
 
 use std::ffi::OsStr;
 use std::os::unix::net::{SocketAddr, UnixDatagram};
 
-/// The host serves.
 pub const READY: &str = "READY=1";
 
-/// The host begins to stop.
 pub const STOPPING: &str = "STOPPING=1";
 
-/// Tells `state` to the service manager, where there is one. That it cannot be told stops nothing.
+/// Sends `state` to the service manager, if any. Errors are ignored.
 pub fn tell(state: &str) {
     let Some(socket) = std::env::var_os("NOTIFY_SOCKET") else { return };
     let sent = address(&socket).and_then(|address| UnixDatagram::unbound()?.send_to_addr(state.as_bytes(), &address));
@@ -19,7 +17,7 @@ pub fn tell(state: &str) {
 }
 
 fn address(socket: &OsStr) -> std::io::Result<SocketAddr> {
-    // A name with `@` is one of the abstract namespace, which only Linux has.
+    // A name with `@` is in the abstract namespace, which only Linux has.
     #[cfg(target_os = "linux")]
     {
         use std::os::linux::net::SocketAddrExt;

@@ -1,5 +1,6 @@
-//! The one layer above the router, of jsonrpsee's `RpcServiceBuilder`: it observes every call, of whatever transport, alone or in a
-//! batch. It writes a line to the log, counts the call for metrics, lists it for `getrpcinfo`, and adds it to the audit log.
+//! The one layer above the router, of jsonrpsee's `RpcServiceBuilder`: it observes every call, over any transport,
+//! alone or in a batch. It logs the call, counts it for metrics, lists it for `getrpcinfo`, and adds it to the audit
+//! log.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -15,32 +16,28 @@ use crate::audit::{AuditEntry, AuditLog};
 use crate::methods::is_audited;
 use crate::metrics::{CallMetrics, Meter, Outcome};
 
-/// Looks up methods.
 pub trait Methods: Send + Sync + 'static {
-    /// The specification of a method; none if nobody answers it.
+    /// The specification of a method; `None` if it is unknown.
     fn spec(&self, method: &str) -> Option<Arc<MethodSpec>>;
 }
 
-/// Observes calls.
 #[derive(Clone)]
 pub struct Observe<S, M> {
-    /// The service that answers them.
     pub service: S,
-    /// The known methods. Only these have labels in the metrics: clients must not make up labels.
+    /// The known methods. Only these have labels in the metrics: clients must not create labels.
     pub methods: Arc<M>,
-    /// The counters.
     pub metrics: CallMetrics,
-    /// The list of calls under way.
+    /// The list of calls in progress.
     pub active: Arc<Active>,
     /// The audit log, if there is one.
     pub audit: Option<Arc<AuditLog>>,
 }
 
-/// A call under way. It ends with this value: without an answer, it was abandoned.
+/// A call in progress. If it is dropped without an answer, it was abandoned.
 struct Observation {
     meter: Meter,
     _active: Option<ActiveCall>,
-    /// Boxed: every connection keeps room for it, and few calls are listed.
+    /// Boxed: every connection reserves room for it, and few calls are listed.
     audit: Option<Box<AuditEntry>>,
 }
 
@@ -58,7 +55,7 @@ impl Observation {
 }
 
 impl<S, M: Methods> Observe<S, M> {
-    /// The log has the user and the method of a call, and never its parameters, which carry keys.
+    /// The log has the user and the method of a call, but not its parameters, which carry keys.
     fn begin(&self, request: &Request<'_>) -> Observation {
         let name = request.method_name();
         tracing::debug!(user = origin_of(request).user, method = name, "call");
@@ -78,8 +75,8 @@ impl<S: RpcService, M: Methods> RpcService for Observe<S, M> {
     }
 }
 
-// `inspect` instead of an `async` block: a block that awaits a future made outside it has room for that future twice, and every
-// connection would keep that room.
+// `inspect` instead of an `async` block: a block that awaits a future made outside of it reserves room for that future
+// twice, on every connection.
 impl<S: RpcService, M: Methods> RpcServiceT for Observe<S, M> {
     type MethodResponse = Answer;
     type NotificationResponse = Answer;
@@ -125,7 +122,8 @@ mod tests {
         }
     }
 
-    /// Answers with the number of calls under way, or an error if the method begins with `bad`; `never` is not answered.
+    /// Answers with the number of calls in progress, or an error if the method begins with `bad`; `never` is not
+    /// answered.
     struct Bottom(Arc<Active>);
 
     impl Dispatch for Bottom {
@@ -168,7 +166,7 @@ mod tests {
         };
         let answers = service.batch(batch(&["a", "a", "bad", "unknown"])).await;
         assert_eq!(answers.iter().map(text).collect::<Vec<_>>(), ["3", "3", "-", "3"]);
-        // A call that nobody waits for any more has ended, too.
+        // An abandoned call has ended, too.
         drop((service.call(request("a")), service.batch(batch(&["a", "never"]))));
         assert!(active.list().is_empty());
         let count = |method, outcome| metrics.count(method, outcome);

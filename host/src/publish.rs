@@ -1,7 +1,7 @@
-//! What the embedded chain tells over ZMQ: bitcoind's messages, in its order.
+//! ZMQ notifications of the embedded chain: bitcoind's messages, in its order.
 //!
-//! A message has three parts: the topic, what is told, and a number that rises by one with each message of the topic. Blocks are
-//! told once the mempool has followed them, as bitcoind tells them: so what a block drove out of the mempool is told before it.
+//! A message has three parts: the topic, the content, and a counter per topic. Blocks are published once the mempool
+//! has followed them, as in bitcoind: so transactions that a block evicted from the mempool are published before it.
 
 use std::collections::HashMap;
 use std::io;
@@ -19,25 +19,25 @@ use tokio::runtime::Handle;
 
 use crate::config::{Publication, Topic};
 
-/// How far a tip's time may be behind the clock, in seconds: new tips are told from the first one on that is nearer, as bitcoind
-/// is in its initial download until then.
+/// How far a tip's time may be behind the clock, in seconds. As in bitcoind, whose initial download ends then, new tips
+/// are published from the first nearer one on.
 const MAX_TIP_AGE: u64 = 24 * 60 * 60;
 
-/// Tells what the node tells. What waits to be told is what the node did meanwhile.
+/// Publishes the node's events, which are queued meanwhile.
 pub struct Publisher(Mutex<Sender<NodeEvent>>);
 
 impl Observer for Publisher {
     fn notify(&self, event: NodeEvent) {
-        // Nobody hears it once the host ends.
+        // Fails only while the host ends.
         let _ = self.0.lock().send(event);
     }
 }
 
 impl Publisher {
-    /// Begins to publish what `node` tells from now on, on the runtime of the thread's.
+    /// Starts to publish events of `node`, on the current runtime.
     ///
     /// # Errors
-    /// What cannot be listened at, or where the system gives no thread.
+    /// An address cannot be listened on, or the system refuses a thread.
     pub fn start(node: &Arc<dyn Node>, publications: &[Publication]) -> Result<Self, PublishError> {
         let mut sockets: HashMap<&str, Arc<PubSocket>> = HashMap::new();
         let mut outlets = Vec::new();
@@ -66,18 +66,15 @@ impl Publisher {
 /// Why nothing can be published.
 #[derive(Debug, thiserror::Error)]
 pub enum PublishError {
-    /// Nothing can listen at this address.
+    /// The address cannot be listened on.
     #[error("cannot listen at {0}: {1}")]
     Bind(String, io::Error),
-    /// The node cannot be read.
     #[error(transparent)]
     Node(NodeError),
-    /// The system gives no thread.
     #[error("cannot start the thread that publishes: {0}")]
     Thread(io::Error),
 }
 
-/// One topic at one address.
 struct Outlet {
     topic: Topic,
     socket: Arc<PubSocket>,
@@ -91,7 +88,7 @@ impl Outlet {
     }
 }
 
-/// A hash as it is sent: in the order in which it is shown.
+/// A hash in display order.
 fn shown(mut hash: [u8; 32]) -> [u8; 32] {
     hash.reverse();
     hash
@@ -104,13 +101,13 @@ fn is_recent(node: &dyn Node, time: u32) -> bool {
 struct Teller {
     node: Arc<dyn Node>,
     outlets: Vec<Outlet>,
-    /// The number of the next change of the mempool.
+    /// The number of the mempool's next change.
     moves: u64,
     /// Whether a tip was near the clock once.
     caught_up: bool,
-    /// The height of the tip that the chain left, while it changes.
+    /// The height of the former tip during a change of the chain.
     left: Option<u32>,
-    /// The blocks that it went to.
+    /// The connected blocks of that change.
     connected: Vec<(BlockHash, u32)>,
 }
 
@@ -144,8 +141,8 @@ impl Teller {
         self.moves - 1
     }
 
-    /// Tells the blocks that a change of the chain connected. bitcoind tells a new tip as soon as it has more work than the one
-    /// that it left, and then each; where that became invalid, each from the first on.
+    /// Publishes the blocks that a change of the chain connected. bitcoind publishes a new tip from the first block
+    /// with more work than the former tip on; if the former tip became invalid, from the first block on.
     fn connected(&mut self, tip: u32) {
         let left = self.left.take().filter(|left| *left < tip).unwrap_or_default();
         for (hash, height) in std::mem::take(&mut self.connected) {
@@ -159,7 +156,7 @@ impl Teller {
         }
     }
 
-    /// Reads a block. One that cannot be read is not told; the numbers of `sequence` do not show that, but the log does.
+    /// Reads a block. If that fails, it is not published, and the log says so; the numbers of `sequence` show no gap.
     fn with_block(&mut self, hash: BlockHash, tell: impl FnOnce(&mut Self, ReadBlock)) {
         match self.node.snapshot().and_then(|snapshot| snapshot.read_block(hash)) {
             Ok(Some(read)) => tell(self, read),
@@ -168,7 +165,6 @@ impl Teller {
         }
     }
 
-    /// A new tip.
     fn tip(&mut self, hash: BlockHash, block: &Block) {
         for outlet in &mut self.outlets {
             match outlet.topic {
@@ -179,7 +175,7 @@ impl Teller {
         }
     }
 
-    /// A block that came or left, and its transactions.
+    /// A connected or disconnected block, and its transactions.
     fn block(&mut self, hash: BlockHash, read: &ReadBlock, letter: u8) {
         for (transaction, txid) in read.block.txdata.iter().zip(&read.txids) {
             self.transaction(transaction, *txid, None);
@@ -187,7 +183,7 @@ impl Teller {
         self.sequence(shown(hash.to_byte_array()), letter, None);
     }
 
-    /// A transaction of a block, or one that enters the mempool as so manieth change.
+    /// A transaction of a block, or one that enters the mempool as change number `moves`.
     fn transaction(&mut self, transaction: &Transaction, txid: Txid, moves: Option<u64>) {
         let hash = shown(txid.to_byte_array());
         for outlet in &mut self.outlets {

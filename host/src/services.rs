@@ -1,4 +1,4 @@
-//! Which services an instance gets by its grants.
+//! The services that an instance gets by its grants.
 
 use std::sync::Arc;
 
@@ -13,10 +13,9 @@ use outrigger_services::{
 };
 use outrigger_wallet_engine::WalletManager;
 
-/// The services' names.
 const NAMES: [&str; 5] = ["chain/1", "mempool/1", WALLET, SIGNER, NODE_RPC];
 
-/// The services by their names alone, for whoever checks grants and starts nothing.
+/// Only the services' names, for checking grants without starting anything.
 pub struct ServiceNames;
 
 impl ServiceSource for ServiceNames {
@@ -29,17 +28,13 @@ impl ServiceSource for ServiceNames {
     }
 }
 
-/// The services of this host.
 pub struct HostServices {
-    /// The node.
     pub node: Arc<dyn Node>,
-    /// What is published.
+    /// The node's own methods; `None` on the embedded chain.
     pub published: Arc<[Publication]>,
-    /// The node's own methods; none on the embedded chain.
     pub methods: Option<Arc<dyn NodeMethods>>,
-    /// The wallets.
     pub manager: Arc<WalletManager>,
-    /// The calls.
+    /// The scopes of calls.
     pub scopes: Arc<Scopes>,
 }
 
@@ -73,7 +68,7 @@ impl ServiceSource for HostServices {
     }
 }
 
-/// What an instance may use of the wallets and of the file system.
+/// The wallets and files that an instance may use.
 fn granted(holder: &Holder<'_>) -> Granted {
     let wallet = holder.grants.iter().find(|grant| grant.service == WALLET);
     let folders = |writing: bool| {

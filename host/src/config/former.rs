@@ -1,20 +1,20 @@
-//! Settings that earlier versions had: the refusal that names the successor, and the migration of a file.
+//! Settings of earlier versions: the refusal that names the successor, and the migration of a file.
 
 use super::{ConfigError, parse};
 
-/// Each former setting, and what to do instead of setting it.
+/// Each former setting, and the advice.
 const FORMER: [(&str, &str); 1] =
     [("plugin_defaults.transport", "isolated plugins always use sockets; delete the line")];
 
-/// What to do instead of setting this, if it is a former setting.
+/// The advice for a former setting.
 pub(super) fn advice(key: &str) -> Option<&'static str> {
     FORMER.into_iter().find(|(former, _)| *former == key).map(|(_, advice)| advice)
 }
 
-/// The text of a configuration without its former settings, each replaced by a comment that says what to do instead.
+/// Replaces each former setting in a configuration by a comment with the advice.
 ///
 /// # Errors
-/// The text has other faults.
+/// The text has other errors.
 pub fn migrate(name: &str, text: &str) -> Result<String, ConfigError> {
     let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
     loop {

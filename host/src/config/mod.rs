@@ -1,6 +1,6 @@
-//! The configuration: a TOML file, or the built-in one, with what the command line sets on top.
+//! The configuration: a TOML file, or the built-in one, with changes of the command line.
 //!
-//! A key that is not known is an error, and every error names the file, the line and the key.
+//! An unknown key is an error, and every error names the file, the line and the key.
 
 mod backend;
 pub mod former;
@@ -23,10 +23,10 @@ use serde::Deserialize;
 pub use notify::{NotifyConfig, Publication, Topic};
 pub use settings::{BackendConfig, Config, LogFormat, PluginConfig, UnknownMethods, UserConfig, Wallets, seconds};
 
-/// The configuration that `run` uses where no file is named: `config/regtest.toml`.
+/// The default configuration of `run`: `config/regtest.toml`.
 pub const BUILT_IN: &str = include_str!("../../../config/regtest.toml");
 
-/// The configuration that `run --bitcoind` uses where no file is named: `config/bitcoind.toml`.
+/// The default configuration of `run --bitcoind`: `config/bitcoind.toml`.
 pub const FOR_BITCOIND: &str = include_str!("../../../config/bitcoind.toml");
 
 /// The most address space that a database may reserve, in GiB.
@@ -35,43 +35,43 @@ const MAX_MAP_GIB: u64 = 65_536;
 /// The most disk for block filters, in MiB: many times those of the whole main chain.
 const MAX_FILTER_CACHE_MIB: u64 = 1 << 20;
 
-/// The greatest limit of fee estimates, in satoshi per virtual byte: all bitcoins for a transaction of two million.
+/// The highest limit of fee estimates, in satoshi per virtual byte: all bitcoins for a transaction of two million.
 const MAX_ESTIMATE: u64 = 1 << 30;
 
-/// A longer look would keep a processor from others more than it saves.
+/// Spinning longer would cost others more CPU time than it saves.
 const MAX_BUSY_POLL_MICROSECONDS: u64 = 1000;
-/// The most messages that wait for a subscriber.
+/// The largest queue of a subscriber.
 const MAX_HIGH_WATER_MARK: u64 = 1_000_000;
 
 /// The most addresses that are derived ahead.
 const MAX_KEYPOOL: u64 = 100_000;
-/// The greatest `wallet.txconfirmtarget`, in blocks: that of the node's estimator.
+/// The highest `wallet.txconfirmtarget`, in blocks: that of the node's estimator.
 const MAX_CONFIRMATION_TARGET: u64 = 1008;
 
 /// The longest deadline of a call: a day.
 const MAX_DEADLINE_SECONDS: u64 = 86_400;
 
-/// The least memory, in MiB, that the process of an isolated plugin needs for itself, and the least number of threads: each thread
-/// of the host that is in the plugin has one there.
+/// The least memory, in MiB, of an isolated plugin's process, and the least number of threads: each thread of the host
+/// in the plugin has one there.
 const MIN_PLUGIN_MEMORY_MIB: u32 = 64;
 const MIN_PLUGIN_THREADS: u32 = 64;
 
-/// The least that the bound of a plugin's answers may be, in bytes.
+/// The least limit of a plugin's answers, in bytes.
 const MIN_ANSWER_BYTES: u64 = 1024;
 
-/// The most that it may be.
+/// The highest limit.
 const MAX_ANSWER_BYTES: u64 = 1 << 32;
 
-/// The deepest that a body may be let nest, as in bitcoind.
+/// The deepest nesting of a body that may be configured, as in bitcoind.
 const MAX_NESTING: u64 = 512;
 
-/// What the name of the folder of a custom signet's data begins with.
+/// The prefix of the folder name of a custom signet's data.
 pub const CUSTOM_SIGNET: &str = "signet_";
 
 /// The name of the built-in configuration in messages.
 const BUILT_IN_NAME: &str = "built-in configuration";
 
-/// A configuration that cannot be used: where, which key, and why.
+/// A configuration error: its place, key and reason.
 #[derive(Debug)]
 pub struct ConfigError {
     file: String,
@@ -102,21 +102,20 @@ impl ConfigError {
     }
 }
 
-/// A configuration and where it came from.
+/// A configuration and its origin.
 pub struct Loaded {
-    /// The settings.
     pub config: Config,
     name: String,
     text: String,
 }
 
 impl Loaded {
-    /// Reads a file, or takes the built-in configuration, and applies `sets`, each `section.key=value`.
+    /// Reads a file, or the built-in configuration, and applies `sets`, each `section.key=value`.
     pub fn read(file: Option<&Path>, sets: &[String]) -> Result<Self, ConfigError> {
         Self::read_or(file, BUILT_IN, sets)
     }
 
-    /// Reads a file, or takes a built-in configuration, and applies `sets`.
+    /// Reads a file, or a built-in configuration, and applies `sets`.
     pub fn read_or(file: Option<&Path>, built_in: &str, sets: &[String]) -> Result<Self, ConfigError> {
         let (name, text) = match file {
             None => (BUILT_IN_NAME.to_owned(), built_in.to_owned()),
@@ -137,7 +136,7 @@ impl Loaded {
         Ok(loaded)
     }
 
-    /// Checks what no type can say.
+    /// Checks rules that types cannot express.
     pub fn check(&self) -> Result<(), ConfigError> {
         let config = &self.config;
         if config.backend.is_none() && config.network != "regtest" {
@@ -291,8 +290,8 @@ impl Loaded {
         }
     }
 
-    /// The name of the folder, within the data directory, of the chain's data: the network's, and for a custom signet with the message
-    /// start that its nodes derive of the challenge.
+    /// The name of the folder, within the data directory, of the chain's data: the network's, and for a custom signet
+    /// with the message start that nodes derive from the challenge.
     pub fn folder_name(&self) -> String {
         let network = &self.config.network;
         let chain = self.config.backend.as_ref().zip(work::network(network).ok());
@@ -300,10 +299,10 @@ impl Loaded {
         magic.map_or_else(|| network.clone(), |magic| format!("{CUSTOM_SIGNET}{}", magic.to_lower_hex_string()))
     }
 
-    /// Takes the network of the command line.
+    /// Applies the network of the command line.
     ///
     /// # Errors
-    /// A network that the embedded chain is not.
+    /// The embedded chain does not support the network.
     pub fn set_network(&mut self, network: &str) -> Result<(), ConfigError> {
         self.config.network = network.to_owned();
         self.check().map_err(|error| ConfigError { file: "--network".to_owned(), line: None, ..error })
@@ -355,7 +354,7 @@ fn parse(name: &str, text: &str) -> Result<Config, ConfigError> {
         let before = start.and_then(|start| text.get(..start));
         let line = before.map(|before| before.matches('\n').count() + 1);
         let key = line.and_then(|line| text.lines().nth(line - 1)).and_then(key_of_line);
-        // An error at a section's own header is about that section, whose line is not complete before the error.
+        // An error at a section's header concerns that section, whose line is not complete before the error.
         let whole = line.map(|line| text.lines().take(line).collect::<Vec<_>>().join("\n"));
         let section = whole.as_deref().and_then(section_before);
         let key = key.filter(|_| !at_header(line, text));
@@ -371,7 +370,6 @@ fn parse(name: &str, text: &str) -> Result<Config, ConfigError> {
     })
 }
 
-/// Whether a line begins a section.
 fn at_header(line: Option<usize>, text: &str) -> bool {
     line.and_then(|line| text.lines().nth(line - 1)).is_some_and(|line| line.trim_start().starts_with('['))
 }
@@ -380,7 +378,7 @@ fn key_of_line(line: &str) -> Option<String> {
     line.split_once('=').map(|(key, _)| key.trim().to_owned()).filter(|key| !key.is_empty())
 }
 
-/// The section that the end of `text` stands in.
+/// The section that is open at the end of `text`.
 fn section_before(text: &str) -> Option<String> {
     let header = text.lines().rev().find(|line| line.trim_start().starts_with('['))?;
     Some(header.trim().trim_start_matches('[').trim_end_matches(']').to_owned())
@@ -391,7 +389,7 @@ fn apply(name: &str, text: &str, sets: &[String]) -> Result<Config, ConfigError>
     let mut table: toml::Table = toml::from_str(text).map_err(|e| error(name, e.message().to_owned()))?;
     for set in sets {
         let (path, value) = set.split_once('=').ok_or_else(|| error(set, "expected section.key=value".to_owned()))?;
-        // A value that is no TOML is text: `--set network=regtest` needs no quotes.
+        // A value that is not TOML is text: `--set network=regtest` needs no quotes.
         let value = value.parse::<toml::Value>().unwrap_or_else(|_| toml::Value::String(value.to_owned()));
         insert(&mut table, path, value).map_err(|reason| error(set, reason))?;
     }
@@ -412,15 +410,16 @@ fn insert(table: &mut toml::Table, path: &str, value: toml::Value) -> Result<(),
     }
 }
 
-/// A path in the home directory, of which nobody says where it is.
+/// A path in a home directory that is not known.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{} is in the home directory, and HOME does not name one: give the data directory with --datadir", .0.display())]
 pub struct NoHome(PathBuf);
 
-/// A path with a leading `~` replaced by the home directory, and made absolute: an isolated plugin has another folder to begin from.
+/// Replaces a leading `~` by the home directory, and makes the path absolute, since an isolated plugin has another
+/// working directory.
 ///
 /// # Errors
-/// [`NoHome`] where the environment does not name one by its whole path: `~` in the current folder is meant by nobody.
+/// [`NoHome`] if the environment names none by an absolute path.
 pub fn expand_home(path: &Path) -> Result<PathBuf, NoHome> {
     expand_in(path, std::env::var_os("HOME").map(PathBuf::from))
 }

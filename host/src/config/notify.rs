@@ -1,32 +1,31 @@
-//! What is told to others: messages over ZMQ, and programs that are started. The keys are bitcoind's.
+//! Notifications: ZMQ messages, and started programs. The keys are bitcoind's.
 
 use outrigger_zmq::{BadZmqEndpoint, ZmqEndpoint};
 use serde::{Deserialize, Deserializer};
 
-/// How many messages wait for a subscriber where nothing is configured, as in bitcoind.
+/// The default queue of a subscriber, as in bitcoind.
 const HIGH_WATER_MARK: u32 = 1000;
 
-/// What bitcoind writes before the path of a Unix domain socket, and what ZMQ does.
+/// bitcoind's prefix of a Unix domain socket, and ZMQ's.
 const UNIX: &str = "unix:";
 const IPC: &str = "ipc://";
 
-/// What is published.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Topic {
     /// The hash of a new tip.
     HashBlock,
-    /// The id of a transaction that enters the mempool, or a block that is connected or disconnected.
+    /// The id of a transaction in the mempool, or in a connected or disconnected block.
     HashTx,
-    /// A new tip as a whole.
+    /// The block of a new tip.
     RawBlock,
-    /// Such a transaction as a whole.
+    /// The transaction itself.
     RawTx,
-    /// What came and what left, blocks and transactions.
+    /// Arrivals and departures of blocks and transactions.
     Sequence,
 }
 
 impl Topic {
-    /// What its messages begin with.
+    /// The first part of its messages.
     pub fn name(self) -> &'static str {
         match self {
             Self::HashBlock => "hashblock",
@@ -41,52 +40,44 @@ impl Topic {
 /// One topic at one address.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Publication {
-    /// What is published.
     pub topic: Topic,
-    /// Where, as it is told.
     pub address: String,
-    /// Where.
     pub endpoint: ZmqEndpoint,
-    /// How many messages wait for a subscriber; further ones are dropped.
+    /// The most messages queued for a subscriber; further ones are dropped.
     pub high_water_mark: u32,
 }
 
-/// What is told to others.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct NotifyConfig {
-    /// Where the hashes of new tips are published: an endpoint, or several.
+    /// The endpoint or endpoints for the hashes of new tips.
     #[serde(deserialize_with = "one_or_several")]
     pub zmqpubhashblock: Vec<String>,
-    /// Where the ids of transactions are.
+    /// For transaction ids.
     #[serde(deserialize_with = "one_or_several")]
     pub zmqpubhashtx: Vec<String>,
-    /// Where new tips are.
+    /// For the blocks of new tips.
     #[serde(deserialize_with = "one_or_several")]
     pub zmqpubrawblock: Vec<String>,
-    /// Where transactions are.
+    /// For transactions.
     #[serde(deserialize_with = "one_or_several")]
     pub zmqpubrawtx: Vec<String>,
-    /// Where the order of blocks and transactions is.
+    /// For the order of blocks and transactions.
     #[serde(deserialize_with = "one_or_several")]
     pub zmqpubsequence: Vec<String>,
-    /// How many messages of each wait for a subscriber; further ones are dropped.
+    /// The most messages queued for a subscriber; further ones are dropped.
     pub zmqpubhashblockhwm: u32,
-    /// See there.
     pub zmqpubhashtxhwm: u32,
-    /// See there.
     pub zmqpubrawblockhwm: u32,
-    /// See there.
     pub zmqpubrawtxhwm: u32,
-    /// See there.
     pub zmqpubsequencehwm: u32,
     /// The program, and its arguments, that is started at a new tip; `%s` is its hash.
     pub blocknotify: Vec<String>,
-    /// The one at a change of a wallet's transaction: `%s` is its id, `%w` the wallet, `%b` the block and `%h` its height.
+    /// At a change of a wallet's transaction: `%s` is its id, `%w` the wallet, `%b` the block and `%h` its height.
     pub walletnotify: Vec<String>,
-    /// The one that is started when the host is ready.
+    /// When the host is ready.
     pub startupnotify: Vec<String>,
-    /// The one when it begins to stop, which waits for its end.
+    /// When the host begins to stop; it waits for the program's end.
     pub shutdownnotify: Vec<String>,
 }
 
@@ -125,10 +116,10 @@ impl NotifyConfig {
         ]
     }
 
-    /// What is published where.
+    /// The configured publications.
     ///
     /// # Errors
-    /// The key of an address that is none, and why.
+    /// The key of an invalid address, and the reason.
     pub fn publications(&self) -> Result<Vec<Publication>, (&'static str, BadZmqEndpoint)> {
         let mut publications = Vec::new();
         for (topic, key, addresses, high_water_mark) in self.topics() {

@@ -1,6 +1,6 @@
-//! The reference of the configuration, `config/regtest.toml`, held against the code.
+//! Compares the reference of the configuration, `config/regtest.toml`, with the code.
 //!
-//! A line of it that is commented out and sets a key, or begins a table, is an example of that key or table.
+//! A commented line that sets a key, or begins a table, is an example of that key or table.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -15,10 +15,10 @@ use super::settings::{
 };
 use super::{BUILT_IN, parse};
 
-/// A deserializer that only asks a struct what its keys are.
+/// A deserializer that only collects the keys of a struct.
 struct KeysOf;
 
-/// The keys, which are what comes of asking.
+/// The collected keys.
 #[derive(Debug)]
 struct Keys(&'static [&'static str]);
 
@@ -64,7 +64,7 @@ fn keys<T: for<'de> Deserialize<'de>>() -> BTreeSet<&'static str> {
     keys.iter().copied().collect()
 }
 
-/// The file with its examples in force.
+/// The file with its examples uncommented.
 fn with_examples() -> String {
     let is_example = |line: &str| {
         let key = line.split_once(" = ").map_or("", |(key, _)| key);
@@ -90,7 +90,7 @@ fn written(value: &Value) -> BTreeSet<&str> {
 #[test]
 fn every_key_of_the_code_stands_in_the_reference_and_no_other() {
     let text = with_examples();
-    // Whatever is written there is read by the code.
+    // Everything in the reference can be parsed.
     parse("config/regtest.toml", &text).unwrap();
     let table: Table = text.parse().unwrap();
     let sections = [
@@ -105,7 +105,7 @@ fn every_key_of_the_code_stands_in_the_reference_and_no_other() {
         ("plugins", keys::<PluginConfig>()),
         ("backend", keys::<BackendConfig>()),
     ];
-    // The names of methods are the keys of `routes`: any may stand there.
+    // The keys of `routes` are methods, so any is possible.
     let named = sections.iter().map(|(name, _)| *name).chain(["network", "datadir", "routes"]);
     assert_eq!(keys::<Config>(), named.collect(), "a section that is not looked at here");
     assert_eq!(keys::<Config>(), table.keys().map(String::as_str).collect());
@@ -120,7 +120,7 @@ fn the_values_of_the_reference_are_the_defaults() {
     let without_plugins = |text: &str| {
         let mut config = parse("config/regtest.toml", text).unwrap();
         config.plugins.clear();
-        // The embedded chain has little to estimate from.
+        // The embedded chain has few data for an estimate.
         config.wallet.fallbackfee = outrigger_values::FeeRate::ZERO;
         format!("{config:#?}")
     };

@@ -17,73 +17,64 @@ use outrigger_rpc::{Limits, Peers};
 pub use super::backend::{BackendConfig, Wallets};
 pub use super::wallet::WalletConfig;
 
-/// All settings.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Config {
-    /// The network: `main`, `test`, `testnet4`, `signet` or `regtest`. The embedded chain is for development only, and is `regtest`.
+    /// The network: `main`, `test`, `testnet4`, `signet` or `regtest`. The embedded chain is for development only, and
+    /// is `regtest`.
     #[serde(default = "default_network")]
     pub network: String,
-    /// Where everything is kept; `~` is the home directory.
+    /// The folder of all data; `~` is the home directory.
     #[serde(default = "default_datadir")]
     pub datadir: PathBuf,
-    /// The network edge.
     #[serde(default)]
     pub rpc: RpcConfig,
-    /// The embedded chain.
     #[serde(default)]
     pub chain: ChainConfig,
-    /// The running bitcoind; without it, the embedded chain.
+    /// The running bitcoind; by default the embedded chain.
     #[serde(default)]
     pub backend: Option<BackendConfig>,
-    /// The wallets.
     #[serde(default)]
     pub wallet: WalletConfig,
-    /// The log.
     #[serde(default)]
     pub log: LogConfig,
-    /// The metrics.
     #[serde(default)]
     pub metrics: MetricsConfig,
-    /// The audit log.
     #[serde(default)]
     pub audit: AuditConfig,
-    /// What is told to others.
+    /// ZMQ messages and started programs.
     #[serde(default)]
     pub notify: NotifyConfig,
-    /// What holds for plugins whose entries do not say otherwise.
+    /// Defaults of plugin entries.
     #[serde(default)]
     pub plugin_defaults: PluginDefaults,
     /// The plugins, in the order in which they start.
     #[serde(default)]
     pub plugins: Vec<PluginConfig>,
-    /// Which plugin has a method that several claim.
+    /// The plugin of each method that several claim.
     #[serde(default)]
     pub routes: BTreeMap<String, String>,
 }
 
-/// What holds for plugins whose entries do not say otherwise.
 #[derive(Clone, Default, Debug, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct PluginDefaults {
-    /// Which of them run in processes of their own.
+    /// Which plugins run in their own processes.
     pub isolated: Isolation,
 }
 
-/// The network edge.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct RpcConfig {
-    /// The addresses to listen on, or a single one. Port 0 lets the system choose. By default a port of this machine: 18443 on the
-    /// embedded chain, else the network's default RPC port plus 5, over IPv4 and IPv6.
+    /// The addresses to listen on, or a single one. Port 0 lets the system choose. By default a port of this machine:
+    /// 18443 on the embedded chain, else the network's default RPC port plus 5, over IPv4 and IPv6.
     #[serde(deserialize_with = "one_or_several")]
     pub listen: Vec<SocketAddr>,
     /// Threads that run plugins' code.
     pub threads: usize,
     /// Calls that may wait for a thread; more are answered 503.
     pub queue_depth: usize,
-    /// How long a call of a plugin may take, in seconds, unless its manifest calls the method long-running; 0 for as long as
-    /// it likes.
+    /// The deadline of a plugin's call, in seconds, unless the method is long-running; 0 for none.
     pub call_deadline_seconds: u64,
     /// The largest request body, in bytes.
     pub max_body_bytes: usize,
@@ -91,11 +82,11 @@ pub struct RpcConfig {
     pub max_header_bytes: usize,
     /// Requests in a batch.
     pub max_batch: usize,
-    /// Arrays and objects that a body may nest.
+    /// Nesting of arrays and objects in a body.
     pub max_nesting: usize,
-    /// Connections at a time.
+    /// Concurrent connections.
     pub max_connections: usize,
-    /// Long polls at a time; half of the connections where it is left out.
+    /// Concurrent long polls; by default half of the connections.
     pub max_long_calls: Option<usize>,
     /// How long a request's headers may take to arrive, in seconds.
     pub header_timeout_seconds: u64,
@@ -105,27 +96,25 @@ pub struct RpcConfig {
     pub idle_timeout_seconds: u64,
     /// How long a connection may take to show credentials, in seconds.
     pub unauthenticated_timeout_seconds: u64,
-    /// Bytes of answers that may wait for their clients to read, on all connections. Beyond, the connections are reset whose
-    /// clients have taken nothing for the longest time.
+    /// Bytes of unread answers on all connections. Beyond, the connections that have read nothing for the longest time
+    /// are reset.
     pub max_unread_bytes: u64,
     /// The origins of web pages that may open a WebSocket: `https://wallet.example`.
     pub websocket_origins: Vec<String>,
     /// How long stopping waits for calls in flight, in seconds.
     pub shutdown_grace_seconds: u64,
-    /// How long a thread that has answered looks for the connection's next request before it goes to sleep, in
-    /// microseconds; 0: not at all.
+    /// How long a thread spins for the connection's next request after an answer, in microseconds; 0: not at all.
     pub busy_poll_microseconds: u64,
-    /// Networks whose clients are accepted, beside this machine's own: `10.0.0.0/8`, `10.0.0.0/255.0.0.0`, `fd00::/8` or single
-    /// addresses.
+    /// Networks whose clients are accepted, beside this machine's own: `10.0.0.0/8`, `10.0.0.0/255.0.0.0`, `fd00::/8`
+    /// or single addresses.
     pub allow_from: Vec<IpNetwork>,
-    /// A bitcoin.conf whose `rpcauth`, `rpcwhitelist` and `rpcwhitelistdefault` hold here too.
+    /// A bitcoin.conf whose `rpcauth`, `rpcwhitelist` and `rpcwhitelistdefault` apply here too.
     pub bitcoin_conf: Option<PathBuf>,
     /// Users beside the cookie's.
     pub users: Vec<UserConfig>,
 }
 
 impl RpcConfig {
-    /// The bounds of the network edge.
     pub fn limits(&self) -> Limits {
         Limits {
             max_body_bytes: self.max_body_bytes,
@@ -145,18 +134,17 @@ impl RpcConfig {
         }
     }
 
-    /// How many long polls may wait at a time.
+    /// The most concurrent long polls.
     pub fn max_long_calls(&self) -> usize {
         self.max_long_calls.unwrap_or(self.max_connections / 2)
     }
 
-    /// Which clients are accepted.
     pub fn peers(&self) -> Peers {
         Peers::of(self.allow_from.iter().map(|network| network.0).collect())
     }
 }
 
-/// Reads an address, or a list of them.
+/// Parses an address, or a list of addresses.
 fn one_or_several<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<SocketAddr>, D::Error> {
     #[derive(Deserialize)]
     #[serde(
@@ -198,35 +186,33 @@ impl<'de> Deserialize<'de> for IpNetwork {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct UserConfig {
-    /// `NAME:SALT$HMAC`, as `outrigger auth NAME` makes it.
+    /// `NAME:SALT$HMAC`, as made by `outrigger auth NAME`.
     pub rpcauth: String,
-    /// The methods the user may call, beside `rpc.discover`, which shows these; all where it is left out.
+    /// The methods that the user may call, and `rpc.discover`, which shows these; default: all.
     #[serde(default)]
     pub methods: Option<Vec<String>>,
-    /// The only wallet the user may use, which calls go to that name none; all where it is left out.
+    /// The only wallet that the user may use, and the default of its calls; default: all wallets.
     #[serde(default)]
     pub wallet: Option<String>,
-    /// The folders that files which the user names may lie in (backupwallet, restorewallet); anywhere outside the data
-    /// directory where it is left out.
+    /// The folders in which the user may name files (backupwallet, restorewallet); default: anywhere outside the data
+    /// directory.
     #[serde(default)]
     pub folders: Option<Vec<PathBuf>>,
-    /// What becomes of methods of the node that the host does not know, where `methods` does not name them.
+    /// The treatment of methods that the host does not know and `methods` does not name.
     #[serde(default)]
     pub unknown_methods: UnknownMethods,
 }
 
-/// What becomes of a user's calls of methods that only the node knows.
+/// The treatment of a user's calls of methods that only the node knows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum UnknownMethods {
-    /// They are refused: such a method may read or write files, or reach other wallets.
+    /// Such a method may read or write files, or reach other wallets.
     #[default]
     Refuse,
-    /// They are passed on.
     Allow,
 }
 
-/// The metrics' own port.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct MetricsConfig {
@@ -262,15 +248,14 @@ impl Default for RpcConfig {
     }
 }
 
-/// The embedded chain.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct ChainConfig {
-    /// Address space reserved for its database, in GiB; disk is taken as needed.
+    /// Address space reserved for its database, in GiB; disk is used as needed.
     pub map_gib: usize,
-    /// The memory the mempool may take, in megabytes of 10^6 bytes, as bitcoind counts `maxmempool`.
+    /// The memory limit of the mempool, in megabytes of 10^6 bytes, as in bitcoind's `maxmempool`.
     pub mempool_mb: u64,
-    /// The least feerate that is accepted, in satoshi per 1000 virtual bytes.
+    /// The minimum relay feerate, in satoshi per 1000 virtual bytes.
     pub min_relay_feerate: u64,
 }
 
@@ -280,13 +265,11 @@ impl Default for ChainConfig {
     }
 }
 
-/// The log.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct LogConfig {
-    /// What is written: `error`, `warn`, `info`, `debug`, or a list of `target=level`.
+    /// The level: `error`, `warn`, `info`, `debug`, or a list of `target=level`.
     pub level: String,
-    /// `text` or `json`.
     pub format: LogFormat,
 }
 
@@ -296,13 +279,12 @@ impl Default for LogConfig {
     }
 }
 
-/// The audit log.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct AuditConfig {
     /// Its file; without one there is no audit log.
     pub file: Option<PathBuf>,
-    /// How large the file may become before another is begun, in bytes.
+    /// The size at which the file is rotated, in bytes.
     pub max_bytes: u64,
     /// How many former files are kept.
     pub keep: u32,
@@ -314,13 +296,11 @@ impl Default for AuditConfig {
     }
 }
 
-/// How log lines are written.
+/// The format of log lines.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum LogFormat {
-    /// For people.
     Text,
-    /// For programs.
     Json,
 }
 

@@ -1,4 +1,4 @@
-//! The settings of wallets. Those of payments have the names, units and defaults that they have in bitcoin.conf.
+//! The settings of wallets. Those of payments have the names, units and defaults of bitcoin.conf.
 
 use bitcoin::Amount;
 use outrigger_service::wallet::{AddressType, SpendSettings};
@@ -9,31 +9,30 @@ use serde::{Deserialize, Deserializer};
 
 /// The decimals of an amount in BTC.
 const DECIMALS: u32 = 8;
-/// The feerate from which a setting is told to be high: 0.01 BTC/kvB (`HIGH_TX_FEE_PER_KB` of Bitcoin Core).
+/// The feerate from which a setting causes a warning: 0.01 BTC/kvB (`HIGH_TX_FEE_PER_KB` of Bitcoin Core).
 const HIGH_FEERATE: FeeRate = FeeRate::from_sat_per_kvb(1_000_000);
-/// The greatest fee that is not told to be high (`HIGH_MAX_TX_FEE`).
+/// The highest fee without a warning (`HIGH_MAX_TX_FEE`).
 const HIGH_MAX_FEE: Amount = Amount::ONE_BTC;
-/// The greatest `maxapsfee` that is not told to be high (`HIGH_APS_FEE`).
+/// The highest `maxapsfee` without a warning (`HIGH_APS_FEE`).
 const HIGH_GROUPING_FEE: Amount = Amount::from_sat(10_000);
 
-/// The wallets.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct WalletConfig {
-    /// Addresses derived ahead of the last one used.
+    /// Addresses derived ahead of the last used one.
     pub keypool: u32,
-    /// A reorganisation of so many blocks or more is told by the log and the metrics; 0: none is.
+    /// The length from which a reorganisation is reported by log and metrics; 0: never.
     pub reorganisation_notice: u32,
     /// The type of new addresses.
     #[serde(deserialize_with = "address_type")]
     pub addresstype: AddressType,
-    /// The type of change; none: one that suits the recipients.
+    /// The type of change; by default one that matches the recipients.
     #[serde(deserialize_with = "some_address_type")]
     pub changetype: Option<AddressType>,
-    /// The feerate of payments while there is no estimate; 0: they are refused.
+    /// The feerate of payments without an estimate; 0: they are refused.
     #[serde(deserialize_with = "feerate")]
     pub fallbackfee: FeeRate,
-    /// The least feerate of payments.
+    /// The minimum feerate of payments.
     #[serde(deserialize_with = "feerate")]
     pub mintxfee: FeeRate,
     /// The feerate at which change must be worth spending.
@@ -42,13 +41,13 @@ pub struct WalletConfig {
     /// The feerate up to which more coins are spent than needed.
     #[serde(deserialize_with = "feerate")]
     pub consolidatefeerate: FeeRate,
-    /// The greatest fee of a transaction.
+    /// The highest fee of a transaction.
     #[serde(deserialize_with = "amount")]
     pub maxtxfee: Amount,
-    /// What it may cost to spend the coins of an address together; none: that is not tried.
+    /// The acceptable cost of spending the coins of an address together; `None`: not tried.
     #[serde(deserialize_with = "some_amount")]
     pub maxapsfee: Option<Amount>,
-    /// The blocks within which a payment is to be confirmed.
+    /// The confirmation target of a payment, in blocks.
     pub txconfirmtarget: u32,
     /// Whether payments can be replaced.
     pub walletrbf: bool,
@@ -56,9 +55,9 @@ pub struct WalletConfig {
     pub spendzeroconfchange: bool,
     /// Whether the coins of an address are always spent together.
     pub avoidpartialspends: bool,
-    /// Whether payments are refused that the mempool would not take for the length of their chain.
+    /// Whether payments are refused whose chain is too long for the mempool.
     pub walletrejectlongchains: bool,
-    /// Whether transactions of wallets are offered to the node.
+    /// Whether transactions of wallets are submitted to the node.
     pub walletbroadcast: bool,
 }
 
@@ -87,7 +86,6 @@ impl Default for WalletConfig {
 }
 
 impl WalletConfig {
-    /// What holds for payments.
     pub fn spending(&self) -> SpendSettings {
         SpendSettings {
             fallback_feerate: Some(self.fallbackfee).filter(|feerate| *feerate > FeeRate::ZERO),
@@ -104,12 +102,12 @@ impl WalletConfig {
             reject_long_chains: self.walletrejectlongchains,
             address_type: self.addresstype,
             change_type: self.changetype,
-            // The node's release says it.
+            // Set later by the node's version.
             replaces_any: false,
         }
     }
 
-    /// The settings that are unusually high, as bitcoind tells them.
+    /// Warnings about unusually high settings, in bitcoind's words.
     pub fn warnings(&self) -> Vec<String> {
         let feerates = [
             (self.fallbackfee, "fallbackfee", "the fee you may pay when fee estimates are not available"),
@@ -126,7 +124,7 @@ impl WalletConfig {
         high.map(|(_, name, what)| format!("wallet.{name} is set very high; this is {what}")).collect()
     }
 
-    /// The reason why the greatest fee cannot be, where it is less than what relaying 1000 virtual bytes costs.
+    /// The error if the highest fee is below the cost of relaying 1000 virtual bytes.
     pub fn max_fee_fault(&self, relayed: FeeRate) -> Option<String> {
         let least = relayed.fee(1000);
         let reason =
@@ -135,7 +133,7 @@ impl WalletConfig {
     }
 }
 
-/// An amount in BTC as bitcoin.conf has it: a number, whose shortest decimal form counts, or text. Negative ones are below zero.
+/// An amount in BTC in bitcoin.conf's form: a number, whose shortest decimal form counts, or text. May be negative.
 fn satoshi<'de, D: Deserializer<'de>>(deserializer: D) -> Result<i64, D::Error> {
     let text = match toml::Value::deserialize(deserializer)? {
         toml::Value::Float(number) => number.to_string(),
@@ -153,12 +151,12 @@ fn amount<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Amount, D::Error
     Ok(Amount::from_sat(satoshi))
 }
 
-/// An amount, or any below zero for none.
+/// An amount; negative means `None`.
 fn some_amount<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Amount>, D::Error> {
     Ok(u64::try_from(satoshi(deserializer)?).ok().map(Amount::from_sat))
 }
 
-/// A feerate in BTC for 1000 virtual bytes.
+/// A feerate in BTC per 1000 virtual bytes.
 fn feerate<'de, D: Deserializer<'de>>(deserializer: D) -> Result<FeeRate, D::Error> {
     Ok(FeeRate::from_sat_per_kvb(amount(deserializer)?.to_sat()))
 }

@@ -1,5 +1,4 @@
-//! What the host does, told to Prometheus: how calls fare, counted as they end, and how everything stands, looked up when
-//! somebody asks.
+//! The Prometheus metrics: calls are counted as they end; the state of the parts is read at each scrape.
 
 mod server;
 mod standing;
@@ -20,20 +19,18 @@ use prometheus_client::registry::{Registry, Unit};
 pub use server::MetricsServer;
 pub use standing::Standing;
 
-/// The upper bounds of the classes of how long calls take, in seconds.
+/// The upper bounds of the latency buckets, in seconds.
 const SECONDS: [f64; 14] = [25e-6, 50e-6, 1e-4, 25e-5, 5e-4, 1e-3, 25e-4, 5e-3, 1e-2, 5e-2, 0.25, 1.0, 5.0, 30.0];
 
-/// The method in the metrics of calls that name none of ours: clients must not make up as many as they like.
+/// The label of unknown methods: clients must not create any number of labels.
 const UNKNOWN: &str = "(unknown)";
 
-/// How a call ended.
+/// The outcome of a call.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, EncodeLabelValue)]
 pub enum Outcome {
-    /// With a result.
     Ok,
-    /// With an error.
     Error,
-    /// It was not begun, since too much waited.
+    /// Not begun, since the queue was full.
     Overloaded,
     /// The client went away, or the host stopped.
     Abandoned,
@@ -50,17 +47,16 @@ struct OfMethod {
     method: String,
 }
 
-/// The calls so far.
 #[derive(Clone)]
 pub struct CallMetrics {
     calls: Family<OfCalls, Counter>,
     seconds: Family<OfMethod, Histogram, fn() -> Histogram>,
     in_flight: Gauge,
-    /// What calls of each method are counted with. Swapped whole as methods are first called: calls only read it.
+    /// The counters of each method. Replaced as a whole when a method is first called: calls only read it.
     known: Arc<ArcSwap<HashMap<String, Arc<Counters>>>>,
 }
 
-/// What the calls of one method are counted with.
+/// The counters of one method.
 struct Counters {
     method: String,
     calls: Family<OfCalls, Counter>,
@@ -69,7 +65,6 @@ struct Counters {
 }
 
 impl Outcome {
-    /// How many there are.
     const COUNT: usize = Self::Abandoned as usize + 1;
 }
 
@@ -86,7 +81,7 @@ impl Default for CallMetrics {
 }
 
 impl CallMetrics {
-    /// A call begins. Its method is asked about once, when it is first called: where it is none of ours, it has no counters of its own.
+    /// Starts a call. `is_known` is called once per method, at its first call; unknown methods share counters.
     pub fn begin(&self, method: &str, is_known: impl FnOnce() -> bool) -> Meter {
         let in_flight = self.in_flight.clone();
         in_flight.inc();
@@ -122,7 +117,7 @@ impl CallMetrics {
         counters
     }
 
-    /// How many calls of a method have ended so.
+    /// How many calls of a method had this outcome.
     #[cfg(test)]
     pub fn count(&self, method: &str, outcome: Outcome) -> u64 {
         self.calls.get_or_create(&OfCalls { method: method.to_owned(), outcome }).get()
@@ -136,7 +131,7 @@ impl CallMetrics {
     }
 }
 
-/// A call that has not ended. It ends with this value.
+/// A call in progress; it ends when this is dropped.
 pub struct Meter {
     in_flight: Gauge,
     counters: Arc<Counters>,
@@ -145,7 +140,7 @@ pub struct Meter {
 }
 
 impl Meter {
-    /// Notes how the call ended.
+    /// Records the outcome.
     pub fn ended(mut self, outcome: Outcome) {
         self.outcome = outcome;
     }
@@ -159,7 +154,6 @@ impl Drop for Meter {
 }
 
 impl Counters {
-    /// A call has ended.
     fn ended(&self, outcome: Outcome, after: Duration) {
         self.seconds.observe(after.as_secs_f64());
         let of_calls = || OfCalls { method: self.method.clone(), outcome };
@@ -169,7 +163,6 @@ impl Counters {
     }
 }
 
-/// All that is told.
 pub fn registry(calls: &CallMetrics, standing: Standing) -> Registry {
     let mut registry = Registry::with_prefix("outrigger");
     calls.register(&mut registry);

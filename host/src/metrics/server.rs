@@ -1,5 +1,4 @@
-//! The metrics' own port, without credentials: `GET /metrics`; `/healthz`, whether the process lives; `/readyz`, whether it can do all
-//! that it is for.
+//! The metrics' own port, without credentials: `GET /metrics`; `/healthz` for liveness; `/readyz` for readiness.
 
 use std::convert::Infallible;
 use std::io;
@@ -22,19 +21,17 @@ use tokio::time::timeout;
 
 use super::text::Format;
 
-/// Connections at a time. Further ones wait.
+/// Concurrent connections. Further ones wait.
 const MAX_CONNECTIONS: usize = 16;
 
 /// How long a connection may last.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// A port that tells the metrics.
 pub struct MetricsServer {
     listener: TcpListener,
     pages: Arc<Pages>,
 }
 
-/// What is told.
 struct Pages {
     registry: Registry,
     is_ready: Box<dyn Fn() -> bool + Send + Sync>,
@@ -42,9 +39,6 @@ struct Pages {
 
 impl MetricsServer {
     /// Listens on `address`; port 0 takes a free one.
-    ///
-    /// # Errors
-    /// When the address cannot be listened on.
     pub async fn bind(
         address: SocketAddr,
         registry: Registry,
@@ -54,10 +48,7 @@ impl MetricsServer {
         Ok(Self { listener: TcpListener::bind(address).await?, pages })
     }
 
-    /// The address that is listened on, with the true port.
-    ///
-    /// # Errors
-    /// When the system does not say.
+    /// The address with its actual port.
     pub fn local_addr(&self) -> io::Result<SocketAddr> {
         self.listener.local_addr()
     }

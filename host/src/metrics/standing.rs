@@ -1,4 +1,4 @@
-//! How the host's parts stand, looked up at each scrape: nothing is counted twice for it.
+//! The state of the host's parts, read at each scrape.
 
 use std::fmt;
 use std::sync::Arc;
@@ -17,23 +17,18 @@ use outrigger_plugins::registry::{Plugin, Registry};
 use outrigger_rpc::EdgeFigures;
 use outrigger_wallet_engine::{WalletManager, WalletStatus};
 
-/// A millionth.
 const MILLIONTH: f64 = 1e-6;
 
-/// The parts that are asked.
+/// The parts that are read.
 #[derive(Clone)]
 pub struct Standing {
-    /// The chain and the mempool.
     pub node: Arc<dyn Node>,
-    /// The wallets.
     pub wallets: Arc<WalletManager>,
-    /// The plugins.
     pub plugins: Arc<Registry>,
     /// The threads that run calls.
     pub pool: Arc<Pool>,
-    /// What the network edge counts.
     pub edge: Arc<EdgeFigures>,
-    /// The way of calls to the node, where they are passed on.
+    /// If calls are forwarded.
     pub passthrough: Option<Arc<Passthrough>>,
 }
 
@@ -78,12 +73,12 @@ impl Standing {
         page.counter("deep_reorganisations", help, number(self.wallets.deep_reorganisations()))?;
         if let Some(link) = self.node.link() {
             self.link(page, link)?;
-            // A node that is away would be waited for.
+            // A request to a node that is away would block.
             if !link.reached {
                 return Ok(());
             }
         }
-        // A node that cannot be asked leaves them out.
+        // Omitted if the node cannot be reached.
         let Ok(mempool) = self.node.mempool_info() else { return Ok(()) };
         page.gauge("mempool_transactions", "Transactions in the mempool", number(mempool.transactions))?;
         page.gauge(
@@ -135,8 +130,8 @@ impl Standing {
         counters("node_reply_seconds", help, 3, MILLIONTH)
     }
 
-    /// Whether the host can do all that it is for: the node is reached, takes all methods and is where it should be, and each wallet that
-    /// was to be loaded is, and does not lag behind the chain.
+    /// Readiness: the node is reachable, allows all needed methods and is not stalled, and each wallet to be loaded is
+    /// loaded and not behind the chain.
     pub fn is_ready(&self) -> bool {
         self.node.link().is_none_or(|link| link.reached && !link.ends_connections && !link.stalled)
             && self.wallets.missing().is_empty()
@@ -204,7 +199,6 @@ impl Standing {
     }
 }
 
-/// The plugins that run in processes of their own.
 fn isolated(page: &mut Page<'_>, plugins: &[Plugin]) -> fmt::Result {
     let isolated = || plugins.iter().filter(|plugin| plugin.code.as_ref().is_some_and(|code| code.is_isolated()));
     let of = |plugin: &Plugin| plugin.id().to_owned();
@@ -237,7 +231,7 @@ fn read(counter: &AtomicU64) -> f64 {
     number(counter.load(Ordering::Relaxed))
 }
 
-/// A count as Prometheus has numbers. Beyond 2^53, which nothing here reaches, it is rounded.
+/// A count as a float. It is rounded beyond 2^53, which nothing here reaches.
 fn number(count: u64) -> f64 {
     count as f64
 }
@@ -246,7 +240,7 @@ fn count(count: usize) -> f64 {
     count as f64
 }
 
-/// The process, as far as the system tells.
+/// The process, as far as the system reports it.
 fn process(page: &mut Page<'_>) -> fmt::Result {
     let resident = std::fs::read_to_string("/proc/self/statm").ok();
     let pages = resident.and_then(|text| text.split(' ').nth(1)?.parse::<u64>().ok());
@@ -260,7 +254,7 @@ fn process(page: &mut Page<'_>) -> fmt::Result {
     Ok(())
 }
 
-/// What is being written for a scrape.
+/// The text of a scrape.
 struct Page<'a>(DescriptorEncoder<'a>);
 
 impl Page<'_> {
@@ -274,7 +268,7 @@ impl Page<'_> {
         ConstCounter::new(value).encode(encoder)
     }
 
-    /// A gauge for each of several things.
+    /// A gauge with one value per label.
     fn family(
         &mut self,
         name: &str,

@@ -5,10 +5,8 @@ use std::fmt;
 use prometheus_client::encoding::text::encode;
 use prometheus_client::registry::Registry;
 
-/// An exposition format.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Format {
-    /// OpenMetrics 1.0.
     OpenMetrics,
     /// The Prometheus text format 0.0.4, which every scraper reads.
     Prometheus,
@@ -18,7 +16,7 @@ const OPEN_METRICS: &str = "application/openmetrics-text";
 const PLAIN: &str = "text/plain";
 
 impl Format {
-    /// The format for these `Accept` headers: OpenMetrics if it is named and its weight is at least that of `text/plain`.
+    /// The format for these `Accept` headers: OpenMetrics if it is listed with at least the weight of `text/plain`.
     pub fn accepted<'a>(accept: impl Iterator<Item = &'a str>) -> Self {
         let (mut open, mut plain) = (0.0, 0.0_f32);
         for range in accept.flat_map(|line| line.split(',')) {
@@ -44,9 +42,6 @@ impl Format {
     }
 
     /// All metrics in this format.
-    ///
-    /// # Errors
-    /// When a metric cannot be formatted.
     pub fn write(self, registry: &Registry) -> Result<String, fmt::Error> {
         let mut text = String::new();
         encode(&mut text, registry)?;
@@ -57,8 +52,8 @@ impl Format {
     }
 }
 
-/// Converts OpenMetrics text to the Prometheus format: `HELP` and `TYPE` of a counter take the `_total` name of its samples, and
-/// `UNIT` and `EOF` lines are dropped.
+/// Converts OpenMetrics text to the Prometheus format: `HELP` and `TYPE` of a counter get the `_total` name of its
+/// samples, and `UNIT` and `EOF` lines are dropped.
 fn to_prometheus(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut lines = text.lines().peekable();

@@ -1,4 +1,4 @@
-//! Calls of methods that nobody answers, though the host knows whose they are.
+//! Log lines about calls of methods whose group or plugin is off.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
@@ -8,20 +8,19 @@ use parking_lot::Mutex;
 use crate::groups;
 use outrigger_plugins::registry::{Plugin, Registry};
 
-/// How long nothing more is said of a method.
+/// How long a method is not logged again.
 const SILENCE: Duration = Duration::from_secs(60);
 
-/// How many methods are kept in mind.
+/// How many methods are remembered.
 const MAX_METHODS: usize = 1024;
 
-/// Says in the log that a method was called whose group or plugin is off.
+/// Logs calls of methods whose group or plugin is off.
 #[derive(Default)]
 pub struct Absent {
     told: Mutex<HashMap<String, Instant>>,
 }
 
 impl Absent {
-    /// A method was called that nobody answers.
     pub fn called(&self, method: &str, registry: &Registry) {
         let serving = registry.serving();
         let has = |plugin: &&Plugin| {
@@ -40,7 +39,7 @@ impl Absent {
         }
     }
 
-    /// Whether nothing was said of the method for a while.
+    /// Whether the method was not logged recently.
     fn is_news(&self, method: &str, now: Instant) -> bool {
         let mut told = self.told.lock();
         told.retain(|_, at| now.saturating_duration_since(*at) < SILENCE);

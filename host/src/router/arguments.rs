@@ -1,7 +1,6 @@
-//! Arguments on their way from a request to a method: named ones become positional, their number and, where the
-//! manifest asks for it, their types are checked.
+//! Arguments: named ones become positional, their number and, if the manifest requires it, their types are checked.
 //!
-//! The text of each value is passed on as it came, so that amounts keep their digits.
+//! The text of each value is passed on unchanged, so that amounts keep their digits.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -24,12 +23,11 @@ const ARGS: &str = "args";
 pub enum Arguments {
     /// As the client wrote them: long ones are not copied.
     Given(Params),
-    /// Put into that order, or taken out of text.
+    /// Reordered, or taken out of text.
     Ordered(Zeroizing<String>),
 }
 
 impl Arguments {
-    /// The JSON text.
     pub fn as_bytes(&self) -> &[u8] {
         match self {
             Self::Given(params) => params.as_bytes(),
@@ -41,8 +39,8 @@ impl Arguments {
 /// Reads the arguments of a call.
 ///
 /// # Errors
-/// -8 for names that the method does not have and parameters that are given twice, -1 with the help text for a wrong number, -3 for
-/// a wrong type where types are checked.
+/// -8 for unknown names and duplicate parameters, -1 with the help text for a wrong number, -3 for a wrong type if
+/// types are checked.
 pub fn positional(method: &MethodSpec, params: &Params) -> Result<Arguments, RpcError> {
     let text = std::str::from_utf8(params.as_bytes()).map_err(|_| RpcError::new(RpcErrorCode::PARSE, "Parse error"))?;
     let values: Vec<Cow<'_, str>> = if params.is_named() {
@@ -68,7 +66,7 @@ pub fn positional(method: &MethodSpec, params: &Params) -> Result<Arguments, Rpc
     if !params.is_named() && values.iter().all(|value| matches!(value, Cow::Borrowed(_))) {
         return Ok(Arguments::Given(params.clone()));
     }
-    // Room for everything from the start, so that no copy of a secret stays behind; it is wiped when it has been read.
+    // Allocated at full size, so that growing leaves no copy of a secret behind; wiped on drop.
     let room = values.iter().map(|value| value.len() + 1).sum::<usize>() + 2;
     let mut array = Zeroizing::new(String::with_capacity(room));
     array.push('[');
@@ -82,14 +80,14 @@ pub fn positional(method: &MethodSpec, params: &Params) -> Result<Arguments, Rpc
     Ok(Arguments::Ordered(array))
 }
 
-/// Collects the items of an array, or the members of an object in their order, repeats included. More items than any call of
-/// the method could have are an error; members beyond those that could be right are not kept, so a long list costs little.
+/// Collects the items of an array, or the members of an object in order, including duplicates. More items than any call
+/// of the method could have are an error. Surplus members are not kept, so a long list costs little.
 struct Collect {
     most: usize,
 }
 
-/// How many members beyond one for each parameter are kept of a named call. With more than one, `args`, something is wrong with
-/// it, and the first names of what is wrong are enough to say so.
+/// How many members beyond one per parameter (and `args`) are kept of a named call. With more, the call is wrong, and
+/// the first wrong names suffice for the error.
 const SPARE_MEMBERS: usize = 64;
 
 type Members<'a> = Vec<(String, &'a RawValue)>;
@@ -125,7 +123,7 @@ impl<'de> Visitor<'de> for Collect {
     }
 }
 
-/// Reads the arguments of a call. That they are JSON was seen before, so what fails here is their number.
+/// Reads the arguments of a call. They are valid JSON, so only their number can be wrong.
 fn read<'a>(method: &MethodSpec, text: &'a str, most: usize) -> Result<Members<'a>, RpcError> {
     let mut deserializer = serde_json::Deserializer::from_str(text);
     deserializer.deserialize_any(Collect { most }).map_err(|_| RpcError::misc(method.full_help()))
@@ -136,8 +134,8 @@ fn items<'a>(method: &MethodSpec, text: &'a str) -> Result<Vec<&'a RawValue>, Rp
     Ok(read(method, text, method.params.len())?.into_iter().map(|(_, value)| value).collect())
 }
 
-/// Gaps become null, trailing gaps are dropped. What is wrong is told in bitcoind's order: a name given twice, a parameter
-/// given by position and by name, a name that is left over.
+/// Gaps become null, trailing gaps are dropped. Errors are in bitcoind's order: a duplicate name, a parameter both by
+/// position and by name, an unknown name.
 fn from_names<'a>(method: &MethodSpec, text: &'a str) -> Result<Vec<Cow<'a, str>>, RpcError> {
     let known: usize = method.params.iter().map(|param| 1 + param.members.len()).sum();
     let mut members = read(method, text, known + SPARE_MEMBERS)?;
@@ -172,8 +170,8 @@ fn from_names<'a>(method: &MethodSpec, text: &'a str) -> Result<Vec<Cow<'a, str>
     Ok(slots.into_iter().map(|slot| slot.unwrap_or(Cow::Borrowed("null"))).collect())
 }
 
-/// What a call by name gives for a parameter: its value, or an object of the members that were given by name. `take` takes
-/// a member out of the call. Of a parameter's names one counts; another one beside it is left over.
+/// The named value of a parameter, or an object of its members that were named. `take` removes a member of the call. Of
+/// a parameter's names only one is taken; another one is left over.
 fn slot<'a>(
     param: &ParamSpec,
     take: &mut impl FnMut(&str) -> Option<&'a str>,
@@ -194,13 +192,12 @@ fn slot<'a>(
     }
 }
 
-/// The names that a parameter answers to, its own first.
+/// The names of a parameter, the main one first.
 pub fn names(param: &ParamSpec) -> impl Iterator<Item = &str> {
     std::iter::once(&*param.name).chain(param.aliases.iter().map(String::as_str))
 }
 
-/// Some clients send arrays and objects as text that holds JSON: where one is declared, the text's value counts, if it is
-/// of the declared type.
+/// Some clients send arrays and objects as JSON text: such text is parsed if its value has the declared type.
 fn unwrap_text(kind: ParamType, value: Cow<'_, str>) -> Cow<'_, str> {
     let openings: &[char] = match kind {
         ParamType::Array => &['['],
@@ -220,7 +217,7 @@ fn unwrap_text(kind: ParamType, value: Cow<'_, str>) -> Cow<'_, str> {
     }
 }
 
-/// The JSON type of a value's text, under the name that bitcoind gives it.
+/// bitcoind's name of a value's JSON type.
 fn type_name(value: &str) -> &'static str {
     match value.as_bytes().first() {
         Some(b'"') => "string",
@@ -232,7 +229,7 @@ fn type_name(value: &str) -> &'static str {
     }
 }
 
-/// Release 29's check of the arguments' types: all mismatches are told at once.
+/// Bitcoin Core 29's check of argument types: all mismatches are reported together.
 fn check_types(method: &MethodSpec, values: &[Cow<'_, str>]) -> Result<(), RpcError> {
     let mut mismatches = String::new();
     for (index, (value, param)) in values.iter().zip(&method.params).enumerate() {
@@ -257,7 +254,7 @@ fn check_types(method: &MethodSpec, values: &[Cow<'_, str>]) -> Result<(), RpcEr
     Err(RpcError::type_error(format!("Wrong type passed:\n{{\n{mismatches}\n}}")))
 }
 
-/// Refuses an object of amounts with a key that stands there twice, in bitcoind's words.
+/// Refuses an object of amounts with a duplicate key, in bitcoind's words.
 fn check_addresses(amounts: &str) -> Result<(), RpcError> {
     if !amounts.starts_with('{') {
         return Ok(());
@@ -271,7 +268,7 @@ fn check_addresses(amounts: &str) -> Result<(), RpcError> {
     }
 }
 
-/// As [`check_addresses`], also where each amount has an object of its own, whose second one would be lost.
+/// As [`check_addresses`], also if each amount is in its own object; the second of two would be lost.
 fn check_outputs(outputs: &str) -> Result<(), RpcError> {
     let entries: Vec<&RawValue> = serde_json::from_str(outputs).unwrap_or_default();
     match entries.iter().find(|entry| entry.get().starts_with('{') && keys(entry.get()).len() > 1) {
@@ -280,7 +277,7 @@ fn check_outputs(outputs: &str) -> Result<(), RpcError> {
     }
 }
 
-/// The members of an object, those whose keys stand there twice too.
+/// The members of an object, including duplicates.
 fn keys(object: &str) -> Members<'_> {
     let mut deserializer = serde_json::Deserializer::from_str(object);
     deserializer.deserialize_any(Collect { most: usize::MAX }).unwrap_or_default()
@@ -384,7 +381,7 @@ mod tests {
         check_options(r#"{"rate":null,"version":3}"#, Ok(r#"[null,null,{"rate":null},3]"#));
         check_options(r#"{"query":{"rate":2}}"#, Ok(r#"[null,null,{"rate":2}]"#));
         check_options(r#"{"args":["x"],"rate":2}"#, Ok(r#"["x",null,{"rate":2}]"#));
-        // One that is a parameter of its own, too, is that parameter.
+        // A name that is a parameter itself is that parameter.
         check_options(r#"{"mode":"m","rate":2}"#, Ok(r#"[null,"m",{"rate":2}]"#));
         check_options(r#"{"mode":"m","options":{}}"#, Ok(r#"[null,"m",{}]"#));
     }

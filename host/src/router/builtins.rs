@@ -1,4 +1,4 @@
-//! The methods of the host itself.
+//! The host's own methods.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -23,7 +23,6 @@ use outrigger_rpc::{Call, Failure, Origin, Params};
 /// The methods with their help.
 const SPECS: &str = include_str!("builtins.json");
 
-/// The names of the methods.
 pub const NAMES: [&str; 11] = [
     "echo",
     "echojson",
@@ -38,7 +37,7 @@ pub const NAMES: [&str; 11] = [
     "uptime",
 ];
 
-/// The names that no plugin may claim: those of the methods, and the one that is answered with where it has gone.
+/// The names that no plugin may claim: the methods, and `generate`.
 pub const RESERVED: [&str; NAMES.len() + 1] = {
     let mut names = [GENERATE; NAMES.len() + 1];
     let (methods, _) = names.split_at_mut(NAMES.len());
@@ -46,17 +45,17 @@ pub const RESERVED: [&str; NAMES.len() + 1] = {
     names
 };
 
-/// The methods of the node in `help`, as a user may be shown them.
+/// The methods of the node in `help` that a user may see.
 struct Theirs<'a> {
     node: Arc<Passthrough>,
     help: Arc<NodeHelp>,
     origin: &'a Origin,
 }
 
-/// What `help` is asked for by programs that turn words into arguments; no list shows it, as with bitcoind.
+/// The `help` argument of programs that convert words to arguments; no list shows it, as in bitcoind.
 const DUMP_CONVERSIONS: &str = "dump_all_command_conversions";
 
-/// The method that bitcoind gave up in favour of its command line, and what it says to whoever calls it.
+/// A method that bitcoind removed in favour of its command line, and bitcoind's error.
 const GENERATE: &str = "generate";
 const GENERATE_HELP: &str =
     "generate\n\nhas been replaced by the -generate cli option. Refer to -help for more information.\n";
@@ -64,23 +63,23 @@ const GENERATE_HELP: &str =
 /// How long the answer to stopplugin and reloadplugin waits for the old instance's end.
 const END_PATIENCE: Duration = Duration::from_secs(1);
 
-/// What the host's own methods need.
+/// The dependencies of the host's methods.
 pub struct Builtins {
     specs: Vec<Arc<MethodSpec>>,
     registry: Arc<Registry>,
     started: Instant,
     stop: watch::Sender<bool>,
-    /// The calls that are being answered, those of plugins too.
+    /// The calls in progress, including those of plugins.
     active: Arc<Active>,
-    /// The node's methods, where calls are passed on.
+    /// The node's methods, if calls are forwarded.
     passthrough: Option<Arc<Passthrough>>,
 }
 
 impl Builtins {
-    /// The methods over this registry; `stop` asks the host to stop.
+    /// `stop` makes the host stop.
     ///
     /// # Errors
-    /// When the built-in description of the methods does not parse, which a test excludes.
+    /// The built-in description of the methods is invalid, which a test excludes.
     pub fn new(
         registry: Arc<Registry>,
         stop: watch::Sender<bool>,
@@ -118,7 +117,7 @@ impl Builtins {
     fn run(&self, name: &str, params: &[Value], call: &Call) -> Result<Value, RpcError> {
         match name {
             "stop" => {
-                // Nobody listens only when the host is stopping already.
+                // Fails only if the host is already stopping.
                 let _ = self.stop.send(true);
                 Ok(json!("Outrigger stopping"))
             }
@@ -136,7 +135,7 @@ impl Builtins {
         }
     }
 
-    /// Starts, stops or reloads a plugin, on a thread that may wait.
+    /// Starts, stops or reloads a plugin, on a thread that may block.
     async fn change(&self, method: &str, params: &[Value], user: &str) -> Result<Value, RpcError> {
         let name = params.first().and_then(Value::as_str).unwrap_or_default().to_owned();
         let (registry, method) = (self.registry.clone(), method.to_owned());
@@ -162,18 +161,18 @@ impl Builtins {
         let calls = self.active.list().into_iter();
         let calls: Vec<Value> =
             calls.map(|(method, length)| json!({"method": method.name, "duration": micros(length)})).collect();
-        // The log goes to standard error, of which no path is known.
+        // The log goes to standard error, whose path is unknown.
         json!({"active_commands": calls, "logpath": ""})
     }
 
     async fn help_of(&self, params: &[Value], origin: &Origin) -> Result<Value, RpcError> {
-        // bitcoind takes a null for no text here, though it may be left out.
+        // bitcoind refuses a null here, though the argument is optional.
         if params == [Value::Null] {
             return Err(RpcError::type_error("JSON value of type null is not of expected type string"));
         }
         let command = params.first().and_then(Value::as_str).unwrap_or_default();
         let Some(node) = &self.passthrough else { return self.help(command, &self.registry.serving().routes, None) };
-        // Without the node, ours is all there is to tell.
+        // While the node is away, only our methods are listed.
         let help = node.read_help().await.ok();
         let is_ours = self.spec(command).is_some() || self.registry.route(command).is_some() || command == GENERATE;
         if !command.is_empty() && command != DUMP_CONVERSIONS && !is_ours {
@@ -231,12 +230,12 @@ impl Builtins {
     }
 }
 
-/// What `help` says of a method that nobody has.
+/// The answer of `help` for an unknown method.
 fn unknown_command(command: &str) -> String {
     format!("help: unknown command: {command}")
 }
 
-/// What `generate` answers: that it is gone, or with arguments, which it does not have, how it is called.
+/// The answer of `generate`: the removal, or with arguments, which it does not take, the usage.
 fn generate(params: &Params) -> RpcError {
     let spec = serde_json::from_value(json!({"name": GENERATE, "category": "hidden", "help": ""}));
     let refused = spec.ok().and_then(|spec| arguments::positional(&spec, params).err());
@@ -247,7 +246,7 @@ fn generate(params: &Params) -> RpcError {
     }
 }
 
-/// Every name of every argument: method, position, name, and whether it is text, as bitcoind has it for its own tests.
+/// Every name of every argument: method, position, name, and whether it is text, as in bitcoind's own tests.
 fn conversions<'a>(methods: impl Iterator<Item = &'a MethodSpec>) -> Value {
     let mut methods: Vec<_> = methods.collect();
     methods.sort_by(|a, b| a.name.cmp(&b.name));
@@ -262,7 +261,7 @@ fn conversions<'a>(methods: impl Iterator<Item = &'a MethodSpec>) -> Value {
     methods.into_iter().flat_map(of_method).collect()
 }
 
-/// What was changed, and what is left of the instance that ends: how many of its calls still wait for their answer.
+/// A changed plugin, and the number of open calls of its ending instance.
 fn changed(instance: &Instance, ending: Option<&Instance>) -> Value {
     let draining = match ending {
         Some(ending) if !ending.wait_ended(Instant::now() + END_PATIENCE) => ending.waiting(),

@@ -1,14 +1,13 @@
 //! Calls of inline methods, which run on the network thread that read them.
 //!
-//! Handing a call to another thread and its answer back costs more than most calls do. A method that its manifest marks
-//! `inline` avoids this. One that turns out slow runs on the pool for a while.
+//! Handing a call to another thread and back costs more than most calls. A manifest can mark a method `inline` to avoid
+//! this. A slow one runs on the pool for a while.
 
 use std::time::Instant;
 
 use outrigger_plugins::latency::Latency;
 use outrigger_rpc::CallHere;
 
-/// A call that runs inline on this thread.
 pub struct InlineCall<'a> {
     latency: &'a Latency,
     began: Instant,
@@ -16,7 +15,7 @@ pub struct InlineCall<'a> {
 }
 
 impl<'a> InlineCall<'a> {
-    /// Begins a call on this thread; `None` if this thread does not serve connections.
+    /// Starts a call on this thread; `None` if this is not a network thread.
     pub fn begin(latency: &'a Latency) -> Option<Self> {
         let began = Instant::now();
         CallHere::begin(began).map(|here| Self { latency, began, _here: here })

@@ -1,7 +1,7 @@
-//! Long polls: calls whose code has returned, and whose answer waits for something to happen.
+//! Long polls: calls whose code has returned, and whose answer waits for an event.
 //!
-//! They are counted apart from all others: each holds a connection, and were there as many as there may be connections,
-//! nobody else would be heard.
+//! They are limited separately: each holds a connection, and as many long polls as connections would lock out everybody
+//! else.
 
 use std::future::{Future, pending};
 use std::sync::Arc;
@@ -12,21 +12,19 @@ use tokio::time::sleep;
 
 use outrigger_rpc::{Client, HALF_CLOSED_PATIENCE};
 
-/// The long calls that are waited for.
 pub struct LongCalls {
     free: AtomicUsize,
 }
 
-/// A place among them.
+/// A slot for a long poll.
 pub struct Long<'a>(&'a LongCalls);
 
 impl LongCalls {
-    /// So many may be waited for at a time.
+    /// `places` limits concurrent long polls.
     pub fn new(places: usize) -> Self {
         Self { free: AtomicUsize::new(places) }
     }
 
-    /// A place, while there is one.
     pub fn enter(&self) -> Option<Long<'_>> {
         let one_less = |free: usize| free.checked_sub(1);
         self.free.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_less).ok().map(|_| Long(self))
@@ -39,8 +37,8 @@ impl Drop for Long<'_> {
     }
 }
 
-/// Waits for what may take as long as it likes. None where it is a long poll, which is what is kept once its code has returned,
-/// and its client has closed its sending side for a while. Other calls of such a client run to their end.
+/// Waits without a time limit. `None` for a long poll (a call that is still open after its code has returned) whose
+/// client has closed its sending side for a while. Other calls of such a client run to their end.
 pub async fn wait<T>(
     answer: impl Future<Output = T>,
     client: Option<Arc<Client>>,

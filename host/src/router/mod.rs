@@ -1,7 +1,8 @@
-//! Routes a call from its method's name to a plugin or to one of the host's own methods.
+//! Routes a call by its method's name to a plugin or to one of the host's own methods.
 //!
-//! The routing table is read for every request, so plugins can be started and stopped without a pause. Named arguments are put
-//! into the manifest's order here, counted, and type-checked where the manifest asks for it, so a plugin sees positions only.
+//! The routing table is read for every request, so plugins can be started and stopped without a pause. Named arguments
+//! are put into the manifest's order here, counted, and type-checked if the manifest requires it, so a plugin sees
+//! positions only.
 
 mod absent;
 pub mod arguments;
@@ -52,16 +53,16 @@ pub struct Router {
     pool: Arc<Pool>,
     long: LongCalls,
     absent: Absent,
-    /// The way to the node, where calls are passed on.
+    /// If calls are forwarded to a node.
     passthrough: Option<Arc<Passthrough>>,
     stands_at_tip: StandsAtTip,
 }
 
-/// Whether the wallet of a name, or the only one, stands at the tip and the node need not be asked for it.
+/// Whether the wallet of a name, or the only one, is at the tip, so that no request to the node is needed.
 pub type StandsAtTip = Box<dyn Fn(Option<&str>) -> bool + Send + Sync>;
 
 impl Router {
-    /// A router over these parts, with at most `max_long_calls` long polls at a time.
+    /// `max_long_calls` limits concurrent long polls.
     pub fn new(
         registry: Arc<Registry>,
         builtins: Builtins,
@@ -75,20 +76,19 @@ impl Router {
         Self { registry, builtins, calls, scopes, pool, long, absent, passthrough: None, stands_at_tip }
     }
 
-    /// The way of calls to the node, where they are passed on.
     pub fn passthrough(&self) -> Option<&Arc<Passthrough>> {
         self.passthrough.as_ref()
     }
 
-    /// The same in front of a node that gets the calls that nobody here answers.
+    /// Forwards calls without a plugin to a node.
     pub fn in_front_of(self, passthrough: Arc<Passthrough>) -> Self {
         Self { passthrough: Some(passthrough), ..self }
     }
 
-    /// Leases the instance that answers a method, for one call; none when no plugin has the method.
+    /// Leases the instance that answers a method, for one call; `None` if no plugin has the method.
     ///
-    /// An instance is closed only after its routes are replaced. A closed instance therefore means that the table just read is
-    /// outdated, so it is read again. The same closed instance twice means that the host is stopping.
+    /// An instance is closed only after its routes are replaced. A closed instance therefore means that the table just
+    /// read is outdated, so it is read again. The same closed instance twice means that the host is stopping.
     fn lease(&self, method: &str) -> Option<Result<(Lease, Route), RpcError>> {
         let mut closed = None;
         loop {
@@ -125,8 +125,8 @@ impl Router {
             guard.not_begun();
             return Err(Failure::Overloaded);
         };
-        // An inline call that returned without an answer is a long poll, whose number is bounded. A call on the pool may be at
-        // work, which must not be refused once it has begun; the pool has a bound of its own.
+        // An inline call that returned without an answer is a long poll, whose number is limited. A call on the pool
+        // may be running and must not be refused after its start; the pool has its own limit.
         let _long = match ran_inline && method.long_running && answer.is_empty() {
             true => Some(self.long.enter().ok_or(Failure::Overloaded)?),
             false => None,
@@ -150,8 +150,7 @@ impl Router {
         answer.unwrap_or_else(|_| lost()).map_err(Failure::Rpc)
     }
 
-    /// Whether a call in front of a node, which may be slow, would not wait for it, so that it may run on a thread that serves
-    /// connections.
+    /// Whether a call in front of a possibly slow node would not wait for it, so that it may run on a network thread.
     fn finds_wallet_at_tip(&self, method: &MethodSpec, call: &Call) -> bool {
         let wallet = call.origin.wallet.as_deref().or(call.origin.only_wallet.as_deref());
         method.inline && method.wallet_only && (self.stands_at_tip)(wallet)
@@ -169,7 +168,7 @@ impl Router {
     ) -> Result<bool, Overloaded> {
         let method = &route.method;
         let mut lane = Lane::of(method, may_run_inline, &route.latency, call.params.as_bytes().len());
-        // In front of a node the wallet stood at the tip a moment ago, and is not waited for.
+        // In front of a node the wallet was at the tip a moment ago, so the call does not wait.
         let inline_caller = || caller(&call.origin, method, method.needs_tip && self.passthrough.is_none());
         let inline = (lane == Lane::Inline).then(|| InlineCall::begin(&route.latency));
         if let Some(_inline) = inline.flatten() {
@@ -194,7 +193,7 @@ impl Router {
         Ok(false)
     }
 
-    /// Handles a passed deadline. `phase` is how far the call got; none if it was answered at the last moment.
+    /// Handles a passed deadline. `phase` is the call's last phase; `None` if it was just answered.
     fn expired(
         &self,
         token: u64,
@@ -206,7 +205,7 @@ impl Router {
         if phase == Some(Phase::Queued) {
             return Failure::Overloaded;
         }
-        // One that was answered at the last moment is counted as that.
+        // A call that was just answered counts as answered.
         if phase.is_some() {
             lease.timed_out(&method.name);
         }
@@ -219,7 +218,7 @@ impl Router {
 }
 
 impl Router {
-    /// Notes that the code of a call has not returned in time, and replaces its pool thread.
+    /// Records that the code of a call is overdue, and replaces its pool thread.
     fn note_stuck(&self, token: u64, instance: &Instance, method: &str, lane: Lane) {
         if lane.is_pooled() {
             instance.health.lose_thread();
@@ -228,8 +227,8 @@ impl Router {
         instance.does_not_return(method, self.pool.share());
     }
 
-    /// Handles the calls whose code should have returned: abandoned calls, calls that may answer late, and inline calls, which
-    /// nothing else watches.
+    /// Handles overdue calls: abandoned calls, calls that may answer late, and inline calls, which nothing else
+    /// watches.
     fn handle_overdue_calls(&self) {
         for Overdue { token, instance, run } in self.calls.find_overdue(Instant::now()) {
             let Some(instance) = self.registry.instance_by_id(instance) else { continue };
@@ -251,9 +250,6 @@ impl Router {
     }
 
     /// Starts the thread that watches for overdue calls. It ends with the router.
-    ///
-    /// # Errors
-    /// When the system gives no thread.
     pub fn watch(self: &Arc<Self>) -> std::io::Result<()> {
         let router: Weak<Self> = Arc::downgrade(self);
         let work = move || {
@@ -279,7 +275,7 @@ impl Dispatch for Router {
         match self.lease(&call.method) {
             Some(Ok((lease, route))) => self.call_plugin(lease, route, call).await.map(ResultText::from),
             Some(Err(error)) => Err(Failure::Rpc(error)),
-            // Boxed: every call, a long poll of a plugin too, keeps room for the largest that it may come to.
+            // Boxed: every call, also a plugin's long poll, reserves room for the largest future here.
             None => match Box::pin(self.builtins.call(&call)).await {
                 Some(answer) => answer.map(ResultText::from).map_err(Failure::Rpc),
                 None => match &self.passthrough {
@@ -293,7 +289,7 @@ impl Dispatch for Router {
         }
     }
 
-    /// Methods that only the node answers are passed on together.
+    /// Methods that only the node answers are batched.
     fn takes_together(&self, method: &str) -> bool {
         let is_ours = || self.registry.route(method).is_some() || self.builtins.spec(method).is_some();
         self.passthrough.as_ref().is_some_and(|node| node.takes_together(method) && !is_ours())

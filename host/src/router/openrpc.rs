@@ -1,18 +1,17 @@
-//! `rpc.discover`: an OpenRPC document of everything that a running host answers, made of the manifests.
+//! `rpc.discover`: an OpenRPC document of all methods of a running host, made of the manifests.
 
 use outrigger_sdk::manifest::{MethodSpec, ParamSpec, ParamType};
 use serde_json::{Value, json};
 
-/// The version of the OpenRPC specification that the document follows.
+/// The version of the OpenRPC specification.
 const OPENRPC: &str = "1.3.2";
 
-/// Where a parameter's other names stand, for which OpenRPC has no word of its own.
+/// The extension with a parameter's other names.
 pub const ALIASES: &str = "x-aliases";
 
-/// Where the members of an object stand that a call by name may give as arguments of their own.
+/// The extension with an object's members that a named call may give as arguments.
 pub const MEMBERS: &str = "x-members";
 
-/// The document of these methods.
 pub fn document<'a>(methods: impl Iterator<Item = &'a MethodSpec>) -> Value {
     let mut methods: Vec<&MethodSpec> = methods.collect();
     methods.sort_by(|a, b| a.name.cmp(&b.name));
@@ -56,7 +55,6 @@ fn param(spec: &ParamSpec) -> Value {
     described
 }
 
-/// The JSON Schema of a declared type.
 fn schema(kind: ParamType) -> Value {
     match kind {
         ParamType::String => json!({"type": "string"}),

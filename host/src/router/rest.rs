@@ -1,4 +1,4 @@
-//! Requests of the node's REST interface, where they are passed on. They are counted as calls are.
+//! Forwarded requests of the node's REST interface. They are counted as calls.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -10,11 +10,9 @@ use outrigger_rpc::{REST_ENTRY, Rest, RestReply};
 use super::StartupGate;
 use crate::metrics::{CallMetrics, Outcome};
 
-/// Passes requests on once the host has started.
+/// Forwards requests once the host has started.
 pub struct PassedRest {
-    /// The way to the node.
     pub gate: Arc<StartupGate>,
-    /// Where they are counted.
     pub metrics: CallMetrics,
 }
 

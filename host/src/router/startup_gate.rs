@@ -1,4 +1,4 @@
-//! The gate in front of the router: until the host has started, every call is answered that it is starting.
+//! The gate in front of the router: until the host has started, every call is answered with -28.
 
 use std::sync::{Arc, OnceLock};
 
@@ -12,27 +12,27 @@ use super::Router;
 use crate::observe::Methods;
 use outrigger_rpc::{Answer, Call, Dispatch, Failure};
 
-/// Answers error -28 while the host starts, as bitcoind does, and passes calls to the router from then on.
+/// Answers error -28 while the host starts, as bitcoind does, and passes calls to the router afterwards.
 #[derive(Default)]
 pub struct StartupGate {
     router: OnceLock<Arc<Router>>,
-    /// What the host is doing instead of answering.
+    /// The current step of the start, for the answer.
     stage: Mutex<&'static str>,
 }
 
 impl StartupGate {
-    /// The host begins with a part of its start.
+    /// Sets the current step.
     pub fn stage(&self, stage: &'static str) {
         *self.stage.lock() = stage;
     }
 
     /// From now on calls are answered.
     pub fn open(&self, router: Arc<Router>) {
-        // A gate that is open stays open.
+        // Opened once.
         let _ = self.router.set(router);
     }
 
-    /// The router, once calls are answered.
+    /// The router, once the gate is open.
     pub(super) fn router(&self) -> Option<&Arc<Router>> {
         self.router.get()
     }

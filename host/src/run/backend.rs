@@ -1,4 +1,4 @@
-//! A running bitcoind as the node, and what no plugin answers passed on to it.
+//! A running bitcoind as the node, and the forwarding of calls to it.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -25,33 +25,32 @@ use super::configuration::login;
 use super::{RunError, failed, shared_keys};
 use crate::config::{BackendConfig, Config, Loaded, Wallets, seconds};
 
-/// Requests of services and wallets that the node gets at a time.
+/// Concurrent requests of services and wallets to the node.
 const SERVICE_REQUESTS: usize = 4;
 
-/// Connections for them alone, beside those that may wait at the node; they use those for passed calls, too.
+/// Connections reserved for these, beside those for long polls; they also use those for forwarded calls.
 pub const OWN_CONNECTIONS: usize = 1;
 
-/// How long the answer of a passed call waits for the host to follow what the call changed.
+/// How long the answer of a forwarded call waits for the host to follow its effects.
 const FOLLOW_PATIENCE: Duration = Duration::from_secs(5);
 
-/// How long a plugin waits for a method of the node outside of calls, which have deadlines of their own.
+/// The timeout of a plugin's request to the node outside of calls, which have deadlines.
 const UNSCOPED_PATIENCE: Duration = Duration::from_secs(120);
 
-/// The user in whose name the calls of plugins are passed on.
+/// The user of calls by plugins.
 const PLUGIN_USER: &str = "plugin";
 
-/// The node, and the way of calls to it.
+/// The node, and the forwarding of calls.
 pub struct Backend {
-    /// The node.
     pub node: Arc<BitcoindNode>,
     upstream: Arc<Upstream>,
 }
 
 impl Backend {
-    /// Begins to follow the node that is configured.
+    /// Starts to follow the configured node.
     ///
     /// # Errors
-    /// When it is on another chain or refuses the credentials, or the mirror cannot be opened.
+    /// It is on another chain or refuses the credentials, or the mirror cannot be opened.
     pub fn open(loaded: &Loaded, config: &BackendConfig, network: Network, folder: &Path) -> Result<Self, RunError> {
         let endpoint: Endpoint =
             config.url.parse().map_err(|error| RunError::Failed(format!("backend.url: {error}")))?;
@@ -60,7 +59,7 @@ impl Backend {
         let upstream = Upstream::new(endpoint, login, config.connections)
             .greeted(Arc::new(greeting(chain.clone())))
             .polled(Duration::from_micros(config.busy_poll_microseconds));
-        // What clients ask for must not keep the host from following the node.
+        // Separate from the clients' requests, which must not keep the host from following the node.
         let service = upstream.for_host(SERVICE_REQUESTS, config.long_connections + OWN_CONNECTIONS);
         let (upstream, service) = (Arc::new(upstream), Arc::new(service));
         let settings = Settings {
@@ -81,14 +80,13 @@ impl Backend {
         Ok(Self { node, upstream })
     }
 
-    /// Warns of wallets of the node that have keys of ours, until the host stops.
+    /// Warns of wallets of the node that share keys with ours, until the host stops.
     pub fn watch_wallets(&self, config: &BackendConfig, manager: &Arc<WalletManager>, stop: watch::Receiver<bool>) {
         if config.wallets == Wallets::Own {
             tokio::spawn(shared_keys::watch(self.upstream.clone(), manager.clone(), stop));
         }
     }
 
-    /// What passes calls on.
     pub fn passthrough(
         &self,
         config: &Config,
@@ -108,14 +106,14 @@ impl Backend {
         let now = |node: &BitcoindNode| NodeTip { hash: node.tip().hash, height: node.tip().height };
         let (sender, tips) = watch::channel(now(&self.node));
         self.node.observe(Arc::new(TipWatch(sender.clone())));
-        // A block that came before it was observed.
+        // A block that came before the observer was registered.
         sender.send_replace(now(&self.node));
         let taps = NodeTaps { node: self.node.clone(), wallets: manager.clone() };
         Passthrough::new(self.upstream.clone(), settings, Arc::new(taps), tips, stop)
     }
 }
 
-/// A node that cannot be used is an error of the configuration, but where the host itself failed.
+/// A node that cannot be used is a configuration error, unless the host itself failed.
 pub fn open_error(loaded: &Loaded, error: OpenError) -> RunError {
     match error {
         OpenError::Foreign(reason) => loaded.error("network", &loaded.config.network, reason).into(),
@@ -124,7 +122,7 @@ pub fn open_error(loaded: &Loaded, error: OpenError) -> RunError {
     }
 }
 
-/// Tells waiting calls of new tips.
+/// Sends new tips to waiting calls.
 struct TipWatch(watch::Sender<NodeTip>);
 
 impl Observer for TipWatch {
@@ -135,14 +133,14 @@ impl Observer for TipWatch {
     }
 }
 
-/// Has the host follow what a passed call changed.
+/// Follows the effects of forwarded calls.
 struct NodeTaps {
     node: Arc<BitcoindNode>,
     wallets: Arc<WalletManager>,
 }
 
 impl NodeTaps {
-    /// Reads what the node has, or only a transaction that it has taken, and then does more.
+    /// Synchronises with the node, or only adds a transaction that it has accepted, and then runs `then`.
     fn follow(
         &self,
         submitted: Option<Transaction>,
@@ -161,7 +159,7 @@ impl NodeTaps {
                 }
                 then();
             });
-            // The call was answered: a host that is slow to follow must not hold its answer up.
+            // The call is executed, so a slow sync must not delay its answer for long.
             let _ = tokio::time::timeout(FOLLOW_PATIENCE, following).await;
         })
     }
@@ -179,7 +177,7 @@ impl Taps for NodeTaps {
     fn caught_up(&self) -> futures_util::future::BoxFuture<'static, ()> {
         let node = self.node.clone();
         Box::pin(async move {
-            // A panic in it is told by its thread: the tip stays as it is known.
+            // A panic is logged by its thread: the tip stays as it is.
             let _ = tokio::task::spawn_blocking(move || node.follower().catch_up()).await;
         })
     }
@@ -202,13 +200,11 @@ impl Taps for NodeTaps {
     }
 }
 
-/// The methods of the node for plugins: what they call is passed on as the calls of clients are.
+/// The node's methods for plugins, forwarded like the calls of clients.
 pub struct PassedMethods {
-    /// The node, whose runtime the calls run on: the thread that waits for them has none.
     pub node: Arc<BitcoindNode>,
-    /// What passes calls on.
     pub passthrough: Arc<Passthrough>,
-    /// The calls in flight, in which plugins ask.
+    /// The calls in flight, in which plugins make requests.
     pub calls: Arc<Calls>,
 }
 
@@ -219,7 +215,7 @@ impl NodeMethods for PassedMethods {
             return Err(ServiceError::new(ErrorKind::Unsupported, detail));
         }
         let (passthrough, began) = (self.passthrough.clone(), Instant::now());
-        // What was granted by name may also touch files of the node.
+        // A method granted by name may also touch files of the node.
         let allowed = Some(Arc::new(BTreeSet::from([method.clone()])));
         let origin = Origin { wallet, allowed, ..Origin::of_user(PLUGIN_USER) };
         let params = Params::from_bytes(params.0.into());
@@ -233,7 +229,7 @@ impl NodeMethods for PassedMethods {
     }
 }
 
-/// What a plugin is told of the outcome of a passed call.
+/// The plugin's reply for the outcome of a forwarded call.
 async fn reply(outcome: Result<ResultText, Failure>) -> ServiceResult<NodeReply> {
     let failed = |kind, detail: &str| Err(ServiceError::new(kind, detail));
     match outcome {

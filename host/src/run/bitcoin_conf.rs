@@ -7,15 +7,14 @@ use outrigger_rpc::{RpcUser, RpcUserError};
 /// Why a file cannot be used.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BitcoinConfError {
-    /// A line that is no setting.
     #[error("line {0} is no setting: name=value, without a leading -")]
     Line(usize),
-    /// An `rpcauth` that is not one.
+    /// An invalid `rpcauth`.
     #[error(transparent)]
     User(#[from] RpcUserError),
 }
 
-/// The settings of a file that hold on one network: those of its section, before those of no section.
+/// The settings of a file for one network: those of its section, before those of no section.
 struct Settings<'t> {
     of_network: Vec<(&'t str, &'t str)>,
     of_all: Vec<(&'t str, &'t str)>,
@@ -38,7 +37,7 @@ impl<'t> Settings<'t> {
             if name.starts_with('-') {
                 return Err(BitcoinConfError::Line(number));
             }
-            // `regtest.rpcauth=` stands for the section.
+            // `regtest.rpcauth=` is equivalent to the section.
             let (of, name) =
                 if section.is_empty() { name.split_once('.').unwrap_or(("", name)) } else { (section, name) };
             if of.is_empty() {
@@ -54,7 +53,7 @@ impl<'t> Settings<'t> {
         self.of_network.iter().chain(&self.of_all).filter(move |(found, _)| *found == name).map(|(_, value)| *value)
     }
 
-    /// The whitelists by user. Those of one user are intersected, and one that names no methods allows none.
+    /// The whitelists by user. Those of one user are intersected, and an empty one allows nothing.
     fn whitelists(&self) -> BTreeMap<&'t str, BTreeSet<String>> {
         let mut lists: BTreeMap<&str, BTreeSet<String>> = BTreeMap::new();
         for line in self.all("rpcwhitelist") {
@@ -72,11 +71,11 @@ impl<'t> Settings<'t> {
     }
 }
 
-/// Reads the users of a file for one network, as bitcoind names it. Who has no whitelist may call nothing if there is any whitelist,
-/// unless `rpcwhitelistdefault` says otherwise.
+/// Reads the users of a file for one network, by bitcoind's name. If there is any whitelist, a user without one may
+/// call nothing, unless `rpcwhitelistdefault` says otherwise.
 ///
 /// # Errors
-/// What bitcoind would not start with either.
+/// Lines that bitcoind refuses, too.
 pub fn users(text: &str, network: &str) -> Result<Vec<RpcUser>, BitcoinConfError> {
     let settings = Settings::parse(text, network)?;
     if settings.all("includeconf").next().is_some() {
@@ -100,7 +99,7 @@ pub fn users(text: &str, network: &str) -> Result<Vec<RpcUser>, BitcoinConfError
 mod tests {
     use super::*;
 
-    /// What follows the user's name.
+    /// The part after the user's name.
     const SECRET: &str =
         ":0123456789abcdef0123456789abcdef$36eec41693efe2766d65afc49dcabcd63a478f61cd99bb469a80f7ad8885432b";
 

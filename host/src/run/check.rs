@@ -1,4 +1,5 @@
-//! `outrigger run --check`: what would keep the host from starting, as far as that can be said without starting it.
+//! `outrigger run --check`: errors that would keep the host from starting, as far as they can be found without starting
+//! it.
 
 use super::RunArgs;
 use super::confined::{Confined, bounded};
@@ -9,9 +10,9 @@ use crate::router::builtins;
 use crate::services::ServiceNames;
 use outrigger_plugins::registry::{self, Configured};
 
-/// Checks the configuration, the users, the files of the plugins that are enabled, their options, grants and routes, the ports and the
-/// audit log's file, and asks the node. No code of a plugin is run, and nothing is written. What was checked, in a line; a line for
-/// each grant of methods of the node; what would hold isolated plugins; and what the node has that the host can use, in further ones.
+/// Checks the configuration, the users, the files of enabled plugins with their options, grants and routes, the ports
+/// and the audit log's file, and queries the node. It executes no plugin code and writes nothing. Returns a summary,
+/// and lines about grants of the node's methods, the sandbox of isolated plugins, and the node.
 ///
 /// # Errors
 /// As [`run`](super::run).
@@ -39,7 +40,7 @@ pub fn check(args: &RunArgs) -> Result<String, RunError> {
     if !isolated.is_empty() {
         isolated.push(bounded());
     }
-    // What a plugin may do at the node.
+    // The node's methods that a plugin may call.
     let of_node = enabled.flat_map(|((_, plugin), manifest)| {
         let granted = plugin.grants().iter().filter(|grant| grant.methods.is_some());
         granted.map(|grant| format!("\nplugin '{}' is granted {grant}", manifest.id))

@@ -1,4 +1,4 @@
-//! The configuration with what the command line changes.
+//! The configuration with the changes of the command line.
 
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
@@ -14,16 +14,16 @@ use crate::config::{BackendConfig, Config, ConfigError, FOR_BITCOIND, Loaded, ex
 /// The port on the embedded chain: bitcoind's own on regtest.
 const EMBEDDED_PORT: u16 = 18443;
 
-/// What is added to the node's default port.
+/// Added to the node's default port.
 const PORT_OFFSET: u16 = 5;
 
-/// bitcoind's data directory where it is not told another.
+/// bitcoind's default data directory.
 const BITCOIND_FOLDER: &str = "~/.bitcoin";
 
 /// Reads the configuration.
 ///
 /// # Errors
-/// What cannot be used of it; a node that cannot be asked for its network, where that is to be found out.
+/// It is invalid, or the node's network is needed and the node cannot be reached.
 pub fn configuration(args: &RunArgs) -> Result<Loaded, ConfigError> {
     let mut loaded = match &args.bitcoind {
         None => Loaded::read(args.config.as_deref(), &args.set)?,
@@ -43,7 +43,7 @@ pub fn configuration(args: &RunArgs) -> Result<Loaded, ConfigError> {
 
 /// The built-in configuration for a node, with its address, its cookie and its network.
 fn for_node(url: &str, args: &RunArgs) -> Result<Loaded, ConfigError> {
-    // The built-in cookie gives way to what the command line sets, or to what is found.
+    // The command line or the cookie that was found replaces the built-in cookie.
     let without_cookie: Vec<&str> = FOR_BITCOIND.lines().filter(|line| !line.starts_with("cookie = ")).collect();
     let mut loaded = Loaded::read_or(None, &without_cookie.join("\n"), &args.set)?;
     let refuse = |reason: String| ConfigError::of_argument("--bitcoind", reason);
@@ -65,10 +65,10 @@ fn for_node(url: &str, args: &RunArgs) -> Result<Loaded, ConfigError> {
     Ok(loaded)
 }
 
-/// What the host shows to the node.
+/// The host's credentials for the node.
 ///
 /// # Errors
-/// No cookie where bitcoind puts it; no home directory.
+/// No cookie in bitcoind's place; no home directory.
 pub fn login(backend: &BackendConfig) -> Result<Login, String> {
     if let (Some(user), Some(file)) = (&backend.user, &backend.password_file) {
         let file = expand_home(file).map_err(|error| error.to_string())?;
@@ -80,10 +80,10 @@ pub fn login(backend: &BackendConfig) -> Result<Login, String> {
     }
 }
 
-/// The cookie of the node at this URL, where bitcoind puts it.
+/// The cookie of the node at this URL, in bitcoind's place.
 ///
 /// # Errors
-/// None is there; no home directory.
+/// It does not exist; no home directory.
 pub fn default_login(url: &str) -> Result<Login, String> {
     let folder = expand_home(&PathBuf::from(BITCOIND_FOLDER)).map_err(|error| error.to_string())?;
     let port = url.parse::<Endpoint>().map_or(0, |endpoint| endpoint.port());
@@ -92,7 +92,7 @@ pub fn default_login(url: &str) -> Result<Login, String> {
 }
 
 impl Config {
-    /// Where the host listens.
+    /// The addresses to listen on.
     pub fn listen(&self) -> Vec<SocketAddr> {
         let of_network = |(network, _): &(Network, u16)| network.to_core_arg() == self.network;
         match &self.backend {

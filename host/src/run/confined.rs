@@ -1,4 +1,4 @@
-//! `outrigger run --check`: what would hold the processes of isolated plugins, and what this system denies of it.
+//! `outrigger run --check`: the sandbox of isolated plugins, and the parts that this system denies.
 
 use std::fs;
 
@@ -7,22 +7,20 @@ use outrigger_plugins::{Isolation, PluginConfig, Sandbox};
 use outrigger_sandbox::{Reach, Support, probe};
 use outrigger_sdk::manifest::Manifest;
 
-/// A setting by which the plugin would not start, and why.
+/// A setting that would keep the plugin from starting, and why.
 pub struct Refusal {
-    /// The key.
     pub key: &'static str,
-    /// Why.
     pub reason: String,
 }
 
-/// What is told of isolated plugins. What the system allows is found out once, when the first of them asks.
+/// The report about isolated plugins. The system's support is determined once, for the first of them.
 #[derive(Default)]
 pub struct Confined {
     support: Option<Support>,
 }
 
 impl Confined {
-    /// The lines of one plugin; none of one that runs in the host.
+    /// The lines about one plugin; none if it runs in the host.
     ///
     /// # Errors
     /// It would not start on this system.
@@ -62,7 +60,7 @@ impl Confined {
         Ok(lines)
     }
 
-    /// What the system denies, where a plugin is confined.
+    /// The denied parts of a sandbox, if a plugin is confined.
     pub fn denied(&self) -> Vec<String> {
         let missing = self.support.iter().filter(|support| !support.missing.is_empty());
         let told = missing.map(|support| format!("this system does not allow: {}", support.missing.join("; ")));
@@ -71,7 +69,7 @@ impl Confined {
     }
 }
 
-/// Who keeps processes of plugins to their memory and threads.
+/// Who enforces limits of memory and threads.
 pub fn bounded() -> String {
     match Delegation::find() {
         Some(group) => {
@@ -84,7 +82,7 @@ pub fn bounded() -> String {
     }
 }
 
-/// The layers that would hold.
+/// The supported layers.
 fn held(support: &Support) -> String {
     let landlock = (support.landlock_abi > 0).then(|| format!("Landlock (version {})", support.landlock_abi));
     let namespaces =
@@ -99,7 +97,7 @@ fn held(support: &Support) -> String {
     if layers.is_empty() { "nothing".to_owned() } else { layers.join(", ") }
 }
 
-/// What the manifest asks for and the configuration does not grant.
+/// The manifest's requests that the configuration does not grant.
 fn not_granted(plugin: &PluginConfig, manifest: &Manifest) -> Vec<String> {
     let options = manifest.options(&plugin.options).unwrap_or_default();
     let asked = manifest.reach.iter().filter_map(|asked| Some((asked.with(&options)?, &asked.help)));
@@ -117,7 +115,7 @@ fn is_granted(granted: &[Reach], asked: &Reach) -> bool {
     }
 }
 
-/// Settings of this system by which kernels, service units and containers deny parts of a sandbox.
+/// Settings by which kernels, service units and containers deny parts of a sandbox.
 fn causes() -> Vec<String> {
     let read = |path: &str| fs::read_to_string(path).map(|text| text.trim().to_owned()).ok();
     let mut causes = Vec::new();

@@ -1,5 +1,5 @@
-//! What the system lets this process take, looked at before anything is started: where it is too little, a thread or a mapping would
-//! be refused in the middle of the start.
+//! Checks the system's limits for this process before the start: otherwise a thread or a mapping would be refused in
+//! the middle of it.
 
 use std::io;
 use std::thread;
@@ -11,7 +11,8 @@ use rustix::process::{Resource, getrlimit};
 use super::{FRONT_THREADS, RunError, network_threads};
 use crate::config::Config;
 
-/// The files that a host without wallets, clients and isolated plugins has open, with some to spare, and those of an isolated plugin.
+/// The open files of a host without wallets, clients and isolated plugins, with some to spare, and those of an isolated
+/// plugin.
 const FILES: u64 = 128;
 const FILES_OF_PLUGIN: u64 = 16;
 
@@ -19,17 +20,17 @@ const FILES_OF_PLUGIN: u64 = 16;
 const MEMORY: u64 = 1 << 30;
 const ADDRESSES: u64 = 4 << 30;
 
-/// The address space of the headers of a node and of the rest that is mapped beside the filters, in bytes.
+/// The address space of a node's headers and of other maps beside the filters, in bytes.
 const HEADERS_MAP: u64 = 17 << 30;
 
 /// Threads beside those that the configuration counts, and those of a plugin.
 const THREADS: usize = 24;
 const THREADS_OF_PLUGIN: usize = 4;
 
-/// Looks at them; without a configuration, whether one can be read and its node asked.
+/// Checks the limits; without a configuration, those for reading one and querying its node.
 ///
 /// # Errors
-/// The limit that is too low, and what would suffice.
+/// The limit that is too low, and a sufficient one.
 pub fn check_limits(config: Option<&Config>) -> Result<(), RunError> {
     let plugins = config.map_or(0, |config| config.plugins.iter().filter(|plugin| plugin.enabled).count());
     let mapped = config.map_or(0, |config| match &config.backend {
@@ -42,7 +43,7 @@ pub fn check_limits(config: Option<&Config>) -> Result<(), RunError> {
         (Resource::As, "address space (ulimit -v, LimitAS)", ADDRESSES + mapped, 1 << 20, " MiB"),
     ];
     for (resource, name, needed, unit, unit_name) in limits {
-        // The soft limit of files is raised to the other.
+        // The soft limit of files is raised to the hard limit.
         let limit = getrlimit(resource);
         let limit = if resource == Resource::Nofile { limit.maximum } else { limit.current };
         if let Some(limit) = limit.filter(|limit| *limit < needed) {
@@ -64,11 +65,11 @@ pub fn check_limits(config: Option<&Config>) -> Result<(), RunError> {
     })
 }
 
-/// Has so many threads at a time.
+/// Starts this many threads at a time.
 fn try_threads(count: usize) -> io::Result<()> {
     let gate = Mutex::new(());
     thread::scope(|scope| {
-        // Until all are there; the threads end with this block.
+        // Held until all have started; they end with this block.
         let _closed = gate.lock();
         let wait = || drop(gate.lock());
         (0..count).try_for_each(|_| thread::Builder::new().stack_size(STACK_BYTES).spawn_scoped(scope, wait).map(drop))

@@ -1,4 +1,4 @@
-//! `outrigger run`: listens, puts the parts together, serves, and takes them apart in order.
+//! `outrigger run`: listens, assembles the parts, serves, and stops the parts in order.
 
 mod args;
 mod backend;
@@ -46,27 +46,26 @@ use outrigger_rpc::{
 use parts::{Frame, Parts};
 use users::users;
 
-/// Threads that serve connections, beyond one for each core. They pass bytes on and run the calls of inline methods; all
-/// other calls have threads of their own.
+/// Network threads beyond one for each core. They do I/O and run inline methods; all other calls run on the pool.
 const SPARE_NETWORK_THREADS: usize = 1;
 
-/// Threads that accept connections and look after signals and metrics. They serve connections only while no other can.
+/// Threads that accept connections and handle signals and metrics. They serve connections only while all others are
+/// blocked.
 const FRONT_THREADS: usize = 2;
 
-/// How long the end waits for the threads of each kind, and for what runs beside them.
+/// How long the end waits for the threads of each kind, and for background tasks.
 const RUNTIME_PATIENCE: Duration = Duration::from_secs(1);
 
-/// The part of the files that connections leave to wallets, the chain and plugins, and the most of them.
+/// The part of the files that connections leave to wallets, the chain and plugins, and its maximum.
 const OTHER_FILES_PART: usize = 4;
 const MOST_OTHER_FILES: usize = 1024;
 
-/// Where a host notes, in the folder of its network's data, where it listens: one address in a line.
+/// The file in the network's data folder with the addresses that the host listens on, one in a line.
 pub const ADDRESS_FILE: &str = ".address";
 
 /// Why the host could not run.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
-    /// The configuration cannot be used.
     #[error("{0}")]
     Configuration(#[from] ConfigError),
     /// Something failed while starting or running.
@@ -78,10 +77,10 @@ fn failed(what: &str) -> impl Fn(Box<dyn std::error::Error>) -> RunError + '_ {
     move |error| RunError::Failed(format!("{what}: {error}"))
 }
 
-/// Runs the host until it is told to stop.
+/// Runs the host until it is stopped.
 ///
 /// # Errors
-/// A configuration that cannot be used, or whatever kept the host from starting.
+/// An invalid configuration, or a failure of the start.
 pub fn run(args: &RunArgs) -> Result<(), RunError> {
     check_limits(None)?;
     let loaded = configuration(args)?;
@@ -105,7 +104,7 @@ pub fn run(args: &RunArgs) -> Result<(), RunError> {
     if let Ok(parts) = &parts {
         parts.stop();
     }
-    // Code of plugins that does not return must not keep the process.
+    // Plugin code that does not return must not keep the process alive.
     network.stop(RUNTIME_PATIENCE);
     runtime.shutdown_timeout(RUNTIME_PATIENCE);
     parts?;
@@ -124,7 +123,7 @@ fn network_threads() -> usize {
     std::thread::available_parallelism().map_or(1, std::num::NonZero::get) + SPARE_NETWORK_THREADS
 }
 
-/// Listens and serves until the host is told to stop. While the parts are put together, calls are answered with that.
+/// Listens and serves until the host is stopped. While the parts are assembled, calls are answered with -28.
 async fn serve(
     loaded: Arc<Loaded>,
     args: &RunArgs,
@@ -135,7 +134,7 @@ async fn serve(
 ) -> Result<Parts, RunError> {
     let rpc = &loaded.config.rpc;
     let audit = open_audit(&loaded)?;
-    // From here on a signal stops in order; a host that has said that it is ready must not die of one.
+    // From here on a signal stops in order: after READY, none may kill the host.
     let stopping = stop_requested(frame.stop.subscribe())?;
     let cookie = CookieFile::create(folder.join(".cookie")).map_err(|e| failed("cookie")(e.into()))?;
     let known = users.into_iter().fold(Authenticator::new().with_cookie(&cookie), Authenticator::with_user);
@@ -151,7 +150,7 @@ async fn serve(
     let mut limits = rpc.limits();
     limits.max_connections = connections(limits.max_connections, raise_file_limit());
     let listen = loaded.config.listen();
-    // By default IPv6 is listened on too, which not every machine has.
+    // The default includes IPv6, which not every machine has.
     let may_lack_ipv6 = rpc.listen.is_empty();
     let server = Server::bind(&listen, may_lack_ipv6, service, Arc::new(known), limits)
         .await
@@ -171,7 +170,7 @@ async fn serve(
     for address in &addresses {
         tracing::info!(%address, "listening");
     }
-    // For `outrigger call`, which takes the first.
+    // For `outrigger call`, which uses the first.
     let lines: String = addresses.iter().map(|address| format!("{address}\n")).collect();
     if let Err(error) = std::fs::write(folder.join(ADDRESS_FILE), lines) {
         tracing::warn!(%error, "where the host listens is not noted");
@@ -180,16 +179,16 @@ async fn serve(
     let served = tokio::spawn(server.serve(async move {
         stopping.await;
         notify::tell(notify::STOPPING);
-        // As in bitcoind, whatever it does is done before anything stops.
+        // As in bitcoind, it completes before anything stops.
         let _ = tokio::task::spawn_blocking(move || hooks::run("shutdownnotify", &shutdown, &[])).await;
-        // Long polls are answered now, and long imports given up, so that the calls in flight can end.
+        // Long polls are answered now, and long imports cancelled, so that the calls in flight can end.
         hub.stopping();
     }));
     let parts = match assemble(&loaded, args, folder, frame).await {
         Ok(parts) => parts,
         Err(error) => {
             frame.stop.send_replace(true);
-            // Whoever was told that the host is starting has been told so.
+            // Clients have been answered that the host is starting.
             let _ = served.await;
             return Err(error);
         }
@@ -205,7 +204,7 @@ async fn serve(
             let network = &loaded.config.network;
             let urls: Vec<String> = addresses.iter().map(|address| format!("http://{address}/")).collect();
             let ready = format!("Outrigger is ready: {} ({network}, {}){metrics}", urls.join(" "), folder.display());
-            // Whoever does not hear of it is no reason to stop what runs.
+            // A closed standard output is no reason to stop.
             if let Err(error) = writeln!(std::io::stdout(), "{ready}") {
                 tracing::warn!(%error, "standard output takes nothing; {ready}");
             }
@@ -228,14 +227,14 @@ async fn serve(
     Ok(parts)
 }
 
-/// Puts the parts together on a thread that may wait.
+/// Assembles the parts on a thread that may block.
 async fn assemble(loaded: &Arc<Loaded>, args: &RunArgs, folder: &Path, frame: &Frame) -> Result<Parts, RunError> {
     let (loaded, args, folder, frame) = (loaded.clone(), args.clone(), folder.to_owned(), frame.clone());
     let assembled = tokio::task::spawn_blocking(move || Parts::assemble(&loaded, &args, &folder, &frame)).await;
     assembled.unwrap_or_else(|_| Err(RunError::Failed("the start was lost".to_owned())))
 }
 
-/// Opens the metrics' port, where there is to be one, and gives its address. It closes with the runtime.
+/// Opens the metrics' port, if configured, and returns its address. It closes with the runtime.
 async fn tell_metrics(
     loaded: &Loaded,
     frame: &Frame,
@@ -265,21 +264,20 @@ fn metrics_error(loaded: &Loaded, listen: SocketAddr, error: &std::io::Error) ->
     loaded.error("metrics.listen", &listen.to_string(), reason).into()
 }
 
-/// The folder of the network's data.
 fn data_folder(loaded: &Loaded) -> Result<PathBuf, ConfigError> {
     let datadir = &loaded.config.datadir;
     let unknown = |error: NoHome| loaded.error("datadir", &datadir.display().to_string(), error.to_string());
     Ok(expand_home(datadir).map_err(unknown)?.join(loaded.folder_name()))
 }
 
-/// The audit log, where there is to be one.
+/// The audit log, if configured.
 fn open_audit(loaded: &Loaded) -> Result<Option<Arc<AuditLog>>, ConfigError> {
     let Some((file, refuse)) = audit_file(loaded)? else { return Ok(None) };
     let log = AuditLog::open(file, loaded.config.audit.max_bytes, loaded.config.audit.keep);
     log.map(|log| Some(Arc::new(log))).map_err(|error| refuse(error.to_string()))
 }
 
-/// The audit log's file, where there is to be one, and what makes an error about it.
+/// The audit log's file, if configured, and a constructor of errors about it.
 fn audit_file(loaded: &Loaded) -> Result<Option<(PathBuf, impl Fn(String) -> ConfigError)>, ConfigError> {
     let Some(file) = &loaded.config.audit.file else { return Ok(None) };
     let refuse = |reason: String| loaded.error("audit.file", &file.display().to_string(), reason);
@@ -287,10 +285,9 @@ fn audit_file(loaded: &Loaded) -> Result<Option<(PathBuf, impl Fn(String) -> Con
     Ok(Some((path, refuse)))
 }
 
-/// What is logged.
 fn log_filter(loaded: &Loaded) -> Result<EnvFilter, ConfigError> {
     let level = &loaded.config.log.level;
-    // The filter itself would take an unknown word for a target's name, and write everything of that target.
+    // The filter itself would take an unknown word for a target's name, and log everything of that target.
     let known = |directive: &str| {
         let name = directive.rsplit('=').next().unwrap_or(directive).trim();
         name.parse::<tracing_subscriber::filter::LevelFilter>().is_ok()
@@ -312,7 +309,7 @@ fn init_log(loaded: &Loaded) -> Result<(), ConfigError> {
     Ok(())
 }
 
-/// Every connection is an open file; the soft limit is often far below what the system allows. Gives what it is then.
+/// Every connection is an open file, and the soft limit is often far below the hard one. Returns the new soft limit.
 fn raise_file_limit() -> Option<u64> {
     use rustix::process::{Resource, getrlimit, setrlimit};
     let mut limit = getrlimit(Resource::Nofile);
@@ -322,8 +319,8 @@ fn raise_file_limit() -> Option<u64> {
     getrlimit(Resource::Nofile).current
 }
 
-/// As many connections as are allowed, and as the files do that the process may open: where these ran out, connections of those
-/// who have shown credentials could not take the place of others, and no wallet could be loaded.
+/// The most connections, bounded by the limit of open files: without free files, authenticated connections could not
+/// displace others, and no wallet could be loaded.
 fn connections(allowed: usize, files: Option<u64>) -> usize {
     let files = files.and_then(|files| usize::try_from(files).ok()).unwrap_or(usize::MAX);
     let room = (files - (files / OTHER_FILES_PART).min(MOST_OTHER_FILES)).max(1);
@@ -337,12 +334,12 @@ fn connections(allowed: usize, files: Option<u64>) -> usize {
     allowed.min(room)
 }
 
-/// Listens for signals at once, and gives what ends with the first of them or with the method `stop`.
+/// Registers signal handlers, and returns a future that ends with the first signal or with the method `stop`.
 fn stop_requested(mut stop: watch::Receiver<bool>) -> Result<impl Future<Output = ()>, RunError> {
     let listen = |kind| signal(kind).map_err(|error| RunError::Failed(format!("cannot listen for signals: {error}")));
     let (mut terminate, mut interrupt) = (listen(SignalKind::terminate())?, listen(SignalKind::interrupt())?);
     let mut hangup = listen(SignalKind::hangup())?;
-    // bitcoind opens its log anew; here the log is whatever standard error is, so there is nothing to do but to go on.
+    // bitcoind reopens its log on SIGHUP. Here the log is standard error, so the signal is ignored.
     tokio::spawn(async move {
         while hangup.recv().await.is_some() {
             tracing::info!("SIGHUP: the log goes to standard error, so there is no file to open anew");
@@ -357,27 +354,27 @@ fn stop_requested(mut stop: watch::Receiver<bool>) -> Result<impl Future<Output 
     })
 }
 
-/// How often the lock file is made anew where somebody removes it.
+/// How often the lock file is made again if somebody removes it.
 const LOCK_ATTEMPTS: usize = 10;
 
 /// The locks of the data directory.
 struct FolderLock {
-    /// Of the directory itself, whose descriptor nobody can take from it by unlinking a file.
+    /// Of the directory itself, whose lock cannot be bypassed by unlinking a file.
     _folder: File,
-    /// Of the file `.lock`, which earlier versions look at.
+    /// Of the file `.lock`, which earlier versions lock.
     _file: File,
 }
 
 fn lock_folder(folder: &Path) -> Result<FolderLock, RunError> {
     let io = |error: std::io::Error| RunError::Failed(format!("{}: {error}", folder.display()));
-    // What is in there is the operator's alone: keys, the cookie, and code that is loaded.
+    // The directory must be private: it has keys, the cookie, and code that is loaded.
     trust::own_folder(folder).map_err(|error| RunError::Failed(format!("the data directory: {error}")))?;
     let in_use = || RunError::Failed(format!("{} is in use by another Outrigger", folder.display()));
     let lock = |file: &File| flock(file, FlockOperation::NonBlockingLockExclusive);
     let of_folder = File::open(folder).map_err(io)?;
     match lock(&of_folder) {
         Err(Errno::WOULDBLOCK) => return Err(in_use()),
-        // Some file systems lock no folders.
+        // Some file systems do not lock folders.
         Err(error) => tracing::warn!(%error, "only the file .lock locks the data directory"),
         Ok(()) => {}
     }
@@ -385,7 +382,7 @@ fn lock_folder(folder: &Path) -> Result<FolderLock, RunError> {
     for _ in 0..LOCK_ATTEMPTS {
         let file = File::create(&path).map_err(io)?;
         lock(&file).map_err(|error| if error == Errno::WOULDBLOCK { in_use() } else { io(error.into()) })?;
-        // A script that cleans up may have removed it meanwhile: then another one could be locked at its path.
+        // A clean-up script may have removed it meanwhile: then another file could be locked at its path.
         let locked = file.metadata().map_err(io)?.ino();
         if path.metadata().is_ok_and(|found| found.ino() == locked) {
             return Ok(FolderLock { _folder: of_folder, _file: file });

@@ -1,5 +1,5 @@
-//! What `outrigger run --check` says of the node: what it has that the host can use, each in a line with the setting of the node
-//! that would improve it. A node that the host could not stand in front of is an error of the configuration.
+//! The report of `outrigger run --check` about the node: its features that the host can use, one per line, with the
+//! node's setting that would improve it. A node that the host cannot use is a configuration error.
 
 use std::sync::Arc;
 
@@ -15,14 +15,15 @@ use super::backend::{OWN_CONNECTIONS, open_error};
 use super::configuration::login;
 use crate::config::{BackendConfig, Loaded, Wallets};
 
-/// The release from which on payments work (gettxspendingprevout), and that from which on there are 16 threads by default.
+/// The version from which on payments work (gettxspendingprevout), and that from which on there are 16 threads by
+/// default.
 const RELEASE_OF_PAYMENTS: u64 = 240_000;
 const RELEASE_OF_THREADS: u64 = 280_000;
 
-/// Asks the node.
+/// Queries the node.
 ///
 /// # Errors
-/// A node of another chain, one that refuses the credentials, and one whose -rpcwhitelist refuses the host what it cannot do without.
+/// The node is on another chain, refuses the credentials, or its -rpcwhitelist refuses a method that the host needs.
 pub fn report(loaded: &Loaded, backend: &BackendConfig) -> Result<Vec<String>, RunError> {
     let login = login(backend).map_err(|reason| RunError::Failed(format!("backend: {reason}")))?;
     let endpoint: Endpoint = backend.url.parse().map_err(|error| RunError::Failed(format!("backend.url: {error}")))?;
@@ -51,8 +52,8 @@ pub fn report(loaded: &Loaded, backend: &BackendConfig) -> Result<Vec<String>, R
     }
 }
 
-/// The methods that the node's -rpcwhitelist refuses to the host's user, in lines with what mends that, and whether the host can do
-/// nothing without one of them.
+/// The methods that the node's -rpcwhitelist refuses to the host's user, as lines with the remedy, and whether the host
+/// needs one of them.
 fn refused(rpc: &Rpc, login: &Login) -> Result<(String, bool), AskError> {
     let (mut lines, mut is_vital, user) = (Vec::new(), false, login.user());
     for need in &NEEDS {
@@ -155,7 +156,7 @@ impl Node {
         }
     }
 
-    /// The methods of the node that the host does not know, which it refuses to most users.
+    /// The methods of the node that the host does not know and refuses to most users.
     fn unknown_methods(&self) -> Option<String> {
         let help = NodeHelp::parse(self.ask("help")?.as_str()?);
         let names = help.iter().map(|(name, _)| name).filter(|name| outrigger_upstream::method(name).is_none());
@@ -199,7 +200,7 @@ impl Node {
     }
 }
 
-/// How far the node is with the blocks before the snapshot of unspent outputs that it began with (assumeutxo).
+/// The progress of the node's background validation (assumeutxo).
 fn background(states: &Value) -> Option<String> {
     let all = states["chainstates"].as_array()?;
     let snapshot = all.iter().find(|state| state["validated"] == false && state["snapshot_blockhash"].is_string())?;
@@ -212,7 +213,7 @@ fn background(states: &Value) -> Option<String> {
     ))
 }
 
-/// How far an index is.
+/// The progress of an index.
 fn built(index: &Value, without: &str) -> String {
     match (&index["synced"], &index["best_block_height"]) {
         (Value::Bool(true), _) => "built".to_owned(),

@@ -1,4 +1,4 @@
-//! The host's parts: how they are put together, and the order in which they are taken apart.
+//! The host's parts: their assembly, and the order in which they stop.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
@@ -37,7 +37,7 @@ use outrigger_wallet_engine::WalletManager;
 /// How long stopping waits for calls that are still running.
 const POOL_PATIENCE: Duration = Duration::from_secs(2);
 
-/// Tells the plugins what the node and the wallets tell. The wallets and the plugins come last, so they are put in later.
+/// Forwards events of the node and the wallets to the plugins. Wallets and plugins are set later.
 #[derive(Default)]
 pub struct Hub {
     registry: OnceLock<Arc<Registry>>,
@@ -45,14 +45,14 @@ pub struct Hub {
 }
 
 impl Hub {
-    /// Tells the plugins, if there are any yet.
+    /// Sends an event to the plugins, if there are any yet.
     pub fn tell(&self, event: &Event) {
         if let Some(registry) = self.registry.get() {
             registry.tell(event);
         }
     }
 
-    /// The host is about to stop: what would hold up its end is to come to its own.
+    /// The host is about to stop: cancels work that would delay it.
     pub fn stopping(&self) {
         if let Some(wallets) = self.wallets.get() {
             wallets.give_up_imports();
@@ -73,20 +73,17 @@ impl Observer for Hub {
     }
 }
 
-/// What is there before the parts, and goes on while they are put together.
+/// Exists before the parts, and during their assembly.
 #[derive(Clone)]
 pub struct Frame {
-    /// Where clients wait.
     pub gate: Arc<StartupGate>,
-    /// The way to the plugins.
     pub hub: Arc<Hub>,
     /// Stops the host.
     pub stop: watch::Sender<bool>,
-    /// Why the host cannot go on, when a plugin that it needs has died.
+    /// Why the host cannot go on, after the failure of a required plugin.
     pub fatal: Arc<OnceLock<String>>,
-    /// How calls fare.
     pub metrics: CallMetrics,
-    /// The calls that are being answered.
+    /// The calls in progress.
     pub active: Arc<Active>,
 }
 
@@ -99,11 +96,11 @@ impl Default for Frame {
 }
 
 impl Frame {
-    /// Stops the host, and keeps the first reason for it.
+    /// Stops the host, and keeps the first reason.
     fn stop_for(&self) -> Box<dyn Fn(String) + Send + Sync> {
         let (stop, fatal) = (self.stop.clone(), self.fatal.clone());
         Box::new(move |reason| {
-            // A later reason adds nothing.
+            // A later reason is dropped.
             let _ = fatal.set(reason);
             stop.send_replace(true);
         })
@@ -112,23 +109,20 @@ impl Frame {
 
 /// The host's parts. They are stopped in [`Parts::stop`]'s order.
 pub struct Parts {
-    /// The chain and the mempool.
     pub node: Arc<dyn Node>,
-    /// The wallets.
     pub manager: Arc<WalletManager>,
-    /// The plugins.
     pub registry: Arc<Registry>,
     /// The threads that run calls.
     pub pool: Arc<Pool>,
-    /// From a method's name to who answers it.
+    /// Routes methods.
     pub router: Arc<Router>,
 }
 
 impl Parts {
-    /// Puts the parts together: reads what was kept, and starts the plugins.
+    /// Assembles the parts: loads the data, and starts the plugins.
     ///
     /// # Errors
-    /// Whatever keeps one of them from starting.
+    /// The failure of a part.
     pub fn assemble(loaded: &Loaded, args: &RunArgs, folder: &Path, frame: &Frame) -> Result<Self, RunError> {
         let (config, hub) = (&loaded.config, &frame.hub);
         frame.gate.stage("Loading the chain…");
@@ -176,7 +170,7 @@ impl Parts {
         .map_err(|error| failed("plugins")(error.into()))?;
         let configured = Configured { plugins: config.plugins.clone(), routes: config.routes.clone() };
         registry.start(configured).map_err(|error| plugin_error(loaded, &error))?;
-        // Set once: this is the only place that sets them.
+        // Set once, only here.
         let _ = hub.wallets.set(manager.clone());
         let _ = hub.registry.set(registry.clone());
         let builtins = Builtins::new(registry.clone(), frame.stop.clone(), frame.active.clone(), passthrough.clone())
@@ -195,7 +189,7 @@ impl Parts {
         Ok(Self { node, manager, registry, pool, router })
     }
 
-    /// Stops the parts, those first that use others.
+    /// Stops the parts in reverse order of their dependencies.
     pub fn stop(&self) {
         self.registry.tell(&Event::ShuttingDown);
         self.registry.stop();
@@ -208,9 +202,9 @@ impl Parts {
     }
 }
 
-/// Reads the configuration as it is now, for plugins that are started or reloaded.
+/// Reads the configuration again, for plugins that are started or reloaded.
 fn reread(args: &RunArgs, network: &str) -> Reread {
-    // Known by now: the node need not be asked again.
+    // The network is known, so the node is not queried again.
     let args = RunArgs { network: Some(network.to_owned()), ..args.clone() };
     Box::new(move || {
         let Loaded { config, .. } = configuration(&args).map_err(|error| error.to_string())?;
@@ -218,7 +212,7 @@ fn reread(args: &RunArgs, network: &str) -> Reread {
     })
 }
 
-/// A plugin that cannot be brought up is an error of the configuration, at its place there, unless the system failed.
+/// A plugin that does not start is a configuration error, with its place, unless the system failed.
 pub(super) fn plugin_error(loaded: &Loaded, failure: &Failure) -> RunError {
     let reason = failure.error.to_string();
     let key = match &failure.error {
@@ -234,12 +228,11 @@ pub(super) fn plugin_error(loaded: &Loaded, failure: &Failure) -> RunError {
     loaded.plugin_error(failure.plugin, key, reason).into()
 }
 
-/// The network that the configuration names.
 fn network(config: &Config) -> Result<Network, RunError> {
     work::network(&config.network).map_err(|error| failed("network")(error.into()))
 }
 
-/// The node; where it is a running bitcoind, what passes calls on to it too.
+/// The node, and with a running bitcoind also the forwarding of calls.
 fn open_node(loaded: &Loaded, folder: &Path, verify: bool) -> Result<(Arc<dyn Node>, Option<Backend>), RunError> {
     let config = &loaded.config;
     if let Some(backend) = &config.backend {
@@ -263,7 +256,7 @@ fn open_node(loaded: &Loaded, folder: &Path, verify: bool) -> Result<(Arc<dyn No
     }
 }
 
-/// Begins to publish what is configured, and gives what that is.
+/// Starts the configured publications, and returns them.
 fn publish(loaded: &Loaded, node: &Arc<dyn Node>) -> Result<Arc<[Publication]>, RunError> {
     let publications =
         loaded.config.notify.publications().map_err(|(key, error)| loaded.error(key, "", error.to_string()))?;
@@ -299,7 +292,7 @@ fn open_wallets(
         keypool: config.wallet.keypool,
         spending: config.wallet.spending(),
         broadcast: config.wallet.walletbroadcast,
-        // The folder of the network lies in it.
+        // The parent of the network's folder.
         data_directory: folder.parent().map(Path::to_owned),
         ..outrigger_wallet_engine::Settings::default()
     };
@@ -317,7 +310,7 @@ fn open_wallets(
     Ok(manager)
 }
 
-/// Where bare names of plugins are looked for: the folders given, then the executable's own.
+/// The folders in which bare names of plugins are searched: the given ones, then the executable's own.
 pub(super) fn plugin_folders(given: &[PathBuf]) -> Vec<PathBuf> {
     let own = std::env::current_exe().ok().and_then(|path| path.parent().map(Path::to_owned));
     given.iter().cloned().chain(own).collect()

@@ -1,4 +1,4 @@
-//! What the host would take of the machine at its start, tried without leaving anything: its data folder, its files and its ports.
+//! Checks the data folder, files and ports that the host would use at its start, without changing them.
 
 use std::fs::File;
 use std::path::Path;
@@ -13,7 +13,7 @@ use super::{RunError, audit_file, failed, metrics_error};
 use crate::audit::AuditLog;
 use crate::config::Loaded;
 
-/// Tries them. A line where the ports were not tried.
+/// Checks them. Returns a line if the ports were not checked.
 ///
 /// # Errors
 /// As of the start.
@@ -30,20 +30,20 @@ pub fn try_places(loaded: &Loaded, folder: &Path) -> Result<Option<String>, RunE
     Ok(None)
 }
 
-/// Whether a host runs on this folder of data.
+/// Whether a host runs on this data folder.
 fn is_in_use(folder: &Path) -> bool {
     let locked = |folder: File| flock(&folder, FlockOperation::NonBlockingLockExclusive) == Err(Errno::WOULDBLOCK);
     File::open(folder).is_ok_and(locked)
 }
 
-/// Listens on all ports at a time, since two settings may name the same.
+/// Listens on all ports at the same time, since two settings may name the same.
 async fn try_ports(loaded: &Loaded) -> Result<(), RunError> {
     let config = &loaded.config;
     let rpc = listen(&config.listen(), config.rpc.listen.is_empty()).await;
     let _rpc = rpc.map_err(|error| failed("cannot listen")(error.into()))?;
     let mut published = Vec::new();
     for one in config.notify.publications().unwrap_or_default() {
-        // A socket in the file system takes the place of one that is there.
+        // A Unix socket replaces an existing one.
         if matches!(one.endpoint, ZmqEndpoint::Tcp(..)) && published.iter().all(|(known, _)| *known != one.address) {
             let bound = PubSocket::bind(&one.endpoint, 1).await;
             let refuse =

@@ -1,4 +1,4 @@
-//! Wallets of the node that have a descriptor of one of ours: both would choose the same coins.
+//! Warns of wallets of the node that share a descriptor with ours: both would select the same coins.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -10,19 +10,19 @@ use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::Value;
 use tokio::sync::watch;
 
-/// How often it is looked whether other wallets are loaded, ours or the node's.
+/// How often the lists of loaded wallets are compared.
 const LOOK_EVERY: Duration = Duration::from_secs(60);
 
 /// The longest answer, in bytes.
 const MAX_ANSWER: usize = 16 << 20;
 
-/// Looks until the host stops, and warns of each pair of wallets once.
+/// Checks until the host stops, and warns of each pair of wallets once.
 pub async fn watch(upstream: Arc<Upstream>, manager: Arc<WalletManager>, mut stop: watch::Receiver<bool>) {
     let (mut compared, mut warned) = (None, BTreeSet::new());
     loop {
         let theirs = ask(&upstream, "/", "listwallets").await.unwrap_or_default();
         let names = (manager.list(), theirs);
-        // What is loaded is compared once: a descriptor that is imported later is found at the next start.
+        // Loaded wallets are compared once: a descriptor imported later is found at the next start.
         if compared.as_ref() != Some(&names) {
             for pair in shared(&upstream, &manager, &names.1).await {
                 if !warned.contains(&pair) {
@@ -44,7 +44,7 @@ pub async fn watch(upstream: Arc<Upstream>, manager: Arc<WalletManager>, mut sto
     }
 }
 
-/// The wallets, ours and the node's, that have a descriptor in common.
+/// The wallets, ours and the node's, with a common descriptor.
 async fn shared(upstream: &Upstream, manager: &Arc<WalletManager>, theirs: &Value) -> Vec<(String, String)> {
     if theirs.as_array().is_none_or(Vec::is_empty) {
         return Vec::new();
@@ -68,7 +68,7 @@ async fn shared(upstream: &Upstream, manager: &Arc<WalletManager>, theirs: &Valu
 fn own(manager: &WalletManager) -> BTreeMap<String, Vec<String>> {
     let mut wallets: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for name in manager.list() {
-        // One that was unloaded meanwhile has none.
+        // A wallet that was unloaded meanwhile has none.
         let descriptors = manager.select_as_it_stands(Some(&name)).and_then(|wallet| wallet.descriptors(false));
         for descriptor in descriptors.unwrap_or_default() {
             wallets.entry(comparable(descriptor.text.expose())).or_default().push(name.clone());
@@ -82,7 +82,7 @@ fn comparable(descriptor: &str) -> String {
     descriptor.split('#').next().unwrap_or_default().replace('\'', "h")
 }
 
-/// What the node answers to a call without parameters and effects.
+/// The node's answer to a call without parameters and effects.
 async fn ask(upstream: &Upstream, path: &str, method: &str) -> Option<Value> {
     let (status, body) =
         upstream.post(path, request(method, b"[]"), true).await.ok()?.collect(MAX_ANSWER).await.ok()?;

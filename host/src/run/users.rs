@@ -1,4 +1,4 @@
-//! The users of the RPC interface, as the configuration has them.
+//! The users of the RPC interface in the configuration.
 
 use std::cell::OnceCell;
 use std::collections::BTreeSet;
@@ -14,10 +14,10 @@ use outrigger_rpc::{REST_ENTRY, RpcUser};
 use outrigger_upstream::MethodSet;
 use zeroize::Zeroizing;
 
-/// The users that the configuration names. `folders` are where plugins are looked for.
+/// The configured users. `folders` are the plugin folders.
 ///
 /// # Errors
-/// An entry that is not one, a name that is taken, and a method that nobody has.
+/// An invalid entry, a duplicate name, or an unknown method.
 pub fn users(loaded: &Loaded, folders: &[PathBuf]) -> Result<Vec<RpcUser>, ConfigError> {
     let users = &loaded.config.rpc.users;
     let known = KnownMethods { loaded, folders, of_plugins: OnceCell::new() };
@@ -25,7 +25,7 @@ pub fn users(loaded: &Loaded, folders: &[PathBuf]) -> Result<Vec<RpcUser>, Confi
     let user = |(position, configured): (usize, &UserConfig)| {
         let user = RpcUser::from_rpcauth(&configured.rpcauth)
             .map_err(|error| loaded.user_error(position, "rpcauth", error.to_string()))?;
-        // With two of a name, the restrictions of one would not hold for who knows the other's password.
+        // With duplicate names, the restrictions of one entry would not apply to those who know the other's password.
         if users.iter().take(position).any(|earlier| name(earlier) == name(configured)) {
             let reason = format!("a user before this one is called {:?} already", name(configured));
             return Err(loaded.user_error(position, "rpcauth", reason));
@@ -53,7 +53,7 @@ pub fn users(loaded: &Loaded, folders: &[PathBuf]) -> Result<Vec<RpcUser>, Confi
     Ok(all)
 }
 
-/// The users of the bitcoin.conf that the configuration names, none of which may be called as one of `others`.
+/// The users of the configured bitcoin.conf, none with a name of `others`.
 fn of_bitcoin_conf(loaded: &Loaded, others: &[RpcUser]) -> Result<Vec<RpcUser>, ConfigError> {
     let Some(file) = &loaded.config.rpc.bitcoin_conf else { return Ok(Vec::new()) };
     let shown = file.display().to_string();
@@ -68,16 +68,16 @@ fn of_bitcoin_conf(loaded: &Loaded, others: &[RpcUser]) -> Result<Vec<RpcUser>, 
     }
 }
 
-/// The methods that a user's list may name: those of the host, of the groups that come with it, on or off, and of the plugins of
-/// the configuration, on or off.
+/// The methods that a user's list may name: those of the host, of the bundled groups, and of configured plugins,
+/// enabled or not.
 struct KnownMethods<'a> {
     loaded: &'a Loaded,
     folders: &'a [PathBuf],
-    /// Those of the plugins; their files are read once somebody asks.
+    /// The plugins' methods; their files are read on demand.
     of_plugins: OnceCell<OfPlugins>,
 }
 
-/// The methods of plugins whose files can be read, and whether there are others.
+/// The methods of plugins whose files can be read, and whether some cannot.
 #[derive(Default)]
 struct OfPlugins {
     methods: Vec<String>,
@@ -85,7 +85,7 @@ struct OfPlugins {
 }
 
 impl KnownMethods<'_> {
-    /// The methods of a user's list, whose entries are methods and sets of them.
+    /// Expands a user's list, whose entries are methods and sets.
     ///
     /// # Errors
     /// Why an entry is neither.
@@ -115,7 +115,7 @@ impl KnownMethods<'_> {
         if is_own || self.of_plugins().methods.iter().any(|known| known == method) {
             return true;
         }
-        // A file that cannot be read may have any method, but hardly one that is nearly another's.
+        // An unreadable file may have any method, but hardly one that is a misspelling of another.
         self.of_plugins().incomplete && self.suggestion(method).is_empty()
     }
 

@@ -12,7 +12,7 @@ pub fn tell(state: &str) {
     let Some(socket) = std::env::var_os("NOTIFY_SOCKET") else { return };
     let sent = address(&socket).and_then(|address| UnixDatagram::unbound()?.send_to_addr(state.as_bytes(), &address));
     if let Err(error) = sent {
-        tracing::warn!(%error, "the service manager cannot be told: {state}");
+        tracing::warn!(%error, "the service manager cannot be notified: {state}");
     }
 }
 

@@ -71,7 +71,7 @@ pub enum PublishError {
     Bind(String, io::Error),
     #[error(transparent)]
     Node(NodeError),
-    #[error("cannot start the thread that publishes: {0}")]
+    #[error("cannot start the publishing thread: {0}")]
     Thread(io::Error),
 }
 
@@ -160,7 +160,7 @@ impl Teller {
     fn with_block(&mut self, hash: BlockHash, tell: impl FnOnce(&mut Self, ReadBlock)) {
         match self.node.snapshot().and_then(|snapshot| snapshot.read_block(hash)) {
             Ok(Some(read)) => tell(self, read),
-            Ok(None) => tracing::error!(%hash, "a block is not published: it is not there"),
+            Ok(None) => tracing::error!(%hash, "a block is not published: it does not exist"),
             Err(error) => tracing::error!(%hash, %error, "a block is not published"),
         }
     }

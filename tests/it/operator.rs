@@ -61,7 +61,7 @@ fn output_that_takes_nothing_is_logged_and_the_host_goes_on() {
     });
     let address = text.split("is ready: http://").nth(1).and_then(|rest| rest.split('/').next());
     let address = address.unwrap_or_else(|| panic!("{text}")).parse().unwrap();
-    assert!(text.contains("standard output takes nothing"), "{text}");
+    assert!(text.contains("standard output cannot be written"), "{text}");
     let cookie = std::fs::read_to_string(folder.path().join("regtest/.cookie")).unwrap();
     assert_eq!(Client::new(address, &cookie).call("stop", json!([])), json!("Outrigger stopping"));
     assert!(child.wait().unwrap().success());

@@ -120,7 +120,7 @@ fn plugin_log_has_one_line_for_each_start_stop_and_reload() {
     check(&logged.line("reloaded the plugin"), "the user __cookie__");
     configure(logged.folder.path(), "options = { refuse_init = true }\n");
     client.refused("reloadplugin", json!(["faulty"]));
-    let failed = logged.line("the plugin was not reloaded; it goes on as it was");
+    let failed = logged.line("the plugin was not reloaded; the old instance continues");
     check(&failed, "the user __cookie__");
     assert_eq!(failed["reason"], json!("plugin 'faulty' refused to start: refuse_init was asked for"));
     client.call("stopplugin", json!(["faulty"]));

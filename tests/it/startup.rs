@@ -125,7 +125,7 @@ fn startup_names_an_unknown_log_level_and_network() {
     let output = command.output().unwrap();
     let error = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(2));
-    assert!(error.contains("loud.toml:2: log.level: 'loud' is no level"), "{error}");
+    assert!(error.contains("loud.toml:2: log.level: 'loud' is not a level"), "{error}");
     let output = std::process::Command::new(&built().binary).args(["run", "--network", "main"]).output().unwrap();
     let error = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(2));
@@ -232,13 +232,13 @@ fn run_check_names_what_would_keep_the_host_from_starting() {
     let mining = "[[plugins]]\nfile = \"mining\"\ngrants = [\"chain/1\", \"mempool/1\", \"events/1\", \"log/1\"]\n";
     let cases = [
         ("[rpc]\nthread = 4\n".to_owned(), "FILE:2: rpc.thread: unknown field `thread`"),
-        ("[log]\nlevel = \"loud\"\n".to_owned(), "FILE:2: log.level: 'loud' is no level"),
+        ("[log]\nlevel = \"loud\"\n".to_owned(), "FILE:2: log.level: 'loud' is not a level"),
         (
             "[[plugins]]\nfile = \"chain\"\ngrants = [\"chain/1\"]\n".to_owned(),
             "FILE:3: plugins.grants: plugin 'chain' needs the service ",
         ),
         ("[[plugins]]\nfile = \"nowhere\"\n".to_owned(), "FILE:2: plugins.file: plugin 'nowhere' was not found"),
-        (chain.repeat(2), "FILE:5: plugins.file: two plugins are called 'chain'"),
+        (chain.repeat(2), "FILE:5: plugins.file: two plugins have the id 'chain'"),
         (
             format!(
                 "[[plugins]]\nfile = \"{faulty}\"\ngrants = [\"chain/1\", \"log/1\"]\noptions = {{ nosuch = 1 }}\n"

@@ -133,7 +133,7 @@ impl PluginFile {
             .get(MANIFEST_HEADER_LEN..)
             .and_then(|rest| rest.get(..usize::try_from(header.len).ok()?))
             .filter(|json| json.len() <= MAX_MANIFEST_BYTES)
-            .ok_or_else(|| no_plugin("its manifest is cut off or too long"))?;
+            .ok_or_else(|| no_plugin("its manifest is truncated or too long"))?;
         let manifest = Manifest::parse(json).map_err(|source| FileError::Manifest { path: path.to_owned(), source })?;
         Ok(Self { path: path.to_owned(), hash: sha256::Hash::hash(&content), header, manifest, content, metadata })
     }

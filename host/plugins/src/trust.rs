@@ -64,7 +64,7 @@ pub fn own_folder(folder: &Path) -> Result<(), TrustError> {
     let mode = metadata.mode() & 0o7777;
     if mode & OTHERS != 0 && metadata.uid() == own_user() {
         fs::set_permissions(&folder, fs::Permissions::from_mode(OWN)).map_err(at(&folder))?;
-        tracing::warn!(folder = %folder.display(), "its mode was {mode:04o}; it is {OWN:04o} now, since it is the host's alone");
+        tracing::warn!(folder = %folder.display(), "its mode was {mode:04o}; it is {OWN:04o} now, since it is private");
     }
     check_way(&folder)
 }

@@ -176,7 +176,7 @@ impl<'de> Deserialize<'de> for IpNetwork {
         };
         text.parse().ok().or_else(single).or_else(masked).map(Self).ok_or_else(|| {
             D::Error::custom(format!(
-                "'{text}' is no network: write an address, or one and its prefix or mask as in 10.0.0.0/8"
+                "'{text}' is not a network: write an address, or one with its prefix or mask as in 10.0.0.0/8"
             ))
         })
     }
@@ -333,7 +333,7 @@ mod tests {
             assert_eq!(read(written).unwrap(), network, "{written}");
         }
         for wrong in ["", "10.0.0.0/", "10.0.0.0/255.0.255.0", "10.0.0.0/ff00::", "10.0.0.0/33", "ten"] {
-            assert!(read(wrong).unwrap_err().to_string().contains("is no network"), "{wrong}");
+            assert!(read(wrong).unwrap_err().to_string().contains("is not a network"), "{wrong}");
         }
     }
 }

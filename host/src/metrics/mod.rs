@@ -127,7 +127,7 @@ impl CallMetrics {
         registry.register("calls", "Calls that have ended, by method and outcome", self.calls.clone());
         let help = "How long calls took, by method, long polls and rescans included";
         registry.register_with_unit("call", help, Unit::Seconds, self.seconds.clone());
-        registry.register("calls_in_flight", "Calls that are not answered yet", self.in_flight.clone());
+        registry.register("calls_in_flight", "Calls in progress", self.in_flight.clone());
     }
 }
 

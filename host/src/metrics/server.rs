@@ -72,7 +72,7 @@ impl MetricsServer {
                     let more = |times| {
                         tracing::warn!(
                             times,
-                            "connections for the metrics could not be accepted since the last such line"
+                            "connections for the metrics could not be accepted since the last such log line"
                         );
                     };
                     if errors.allows(more) {

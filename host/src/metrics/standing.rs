@@ -54,14 +54,14 @@ impl Standing {
     fn edge(&self, page: &mut Page<'_>) -> fmt::Result {
         let edge = &*self.edge;
         page.gauge("connections", "Open connections of clients", count(edge.open.load(Ordering::Relaxed)))?;
-        let help = "Answers that wait for their clients to read";
+        let help = "Answers not read by their clients";
         page.gauge("unread_reply_bytes", help, read(&edge.unread_bytes))?;
         page.counter("wrong_credentials", "Requests with wrong credentials", read(&edge.wrong_credentials))?;
-        let help = "Requests whose credentials were not looked at, since too many of their address waited for that";
+        let help = "Requests refused because too many of their address waited for the credential check";
         page.counter("refused_attempts", help, read(&edge.refused_attempts))?;
-        let help = "Connections closed before they had shown credentials, to make room for others";
+        let help = "Connections without credentials closed to make room for others";
         page.counter("connections_displaced", help, read(&edge.displaced))?;
-        let help = "Connections reset since answers that were not read took too much";
+        let help = "Connections reset because of too many unread bytes";
         page.counter("connections_cut_unread", help, read(&edge.cut_unread))
     }
 
@@ -86,8 +86,8 @@ impl Standing {
             "Virtual size of the mempool's transactions",
             number(mempool.virtual_size),
         )?;
-        page.gauge("mempool_memory_bytes", "Memory that the mempool takes", number(mempool.usage))?;
-        let help = "Least feerate that the mempool takes, in satoshi per 1000 virtual bytes";
+        page.gauge("mempool_memory_bytes", "Memory used by the mempool", number(mempool.usage))?;
+        let help = "Minimum feerate of the mempool, in satoshi per 1000 virtual bytes";
         page.gauge("mempool_min_feerate", help, number(mempool.min_feerate.to_sat_per_kvb()))
     }
 
@@ -97,21 +97,15 @@ impl Standing {
             "Whether the node answered when it was last asked",
             f64::from(u8::from(link.reached)),
         )?;
-        let help = "By how many blocks the node is behind the block that the host follows";
+        let help = "Blocks by which the node is behind the host's chain";
         page.gauge("node_blocks_behind", help, f64::from(link.behind))?;
-        let help = "What tells the host of the node's changes: zmq, wait (a call that waits for a block) or poll";
+        let help = "Source of hints about the node's changes: zmq, wait (a long poll) or poll";
         page.family("node_hints", help, "source", std::iter::once((link.hints.name().to_owned(), 1.0)))?;
-        let help =
-            "Replies of the node with another block or transaction than the host asked for, which it did not use";
+        let help = "Replies of the node with another block or transaction than requested, which were ignored";
         page.counter("node_unproven", help, number(link.unproven))?;
         let filters = [("kept", link.filters_kept), ("node", link.filters_fetched)];
         let filters = filters.into_iter().map(|(from, count)| (from.to_owned(), number(count)));
-        page.counters(
-            "node_filters",
-            "Block filters that rescans looked at, by where they came from",
-            "from",
-            filters,
-        )?;
+        page.counters("node_filters", "Block filters read by rescans, by source", "from", filters)?;
         let mut figures = vec![("own", [link.requests, link.failures, link.replies, link.reply_microseconds])];
         if let Some(passed) = self.passthrough.as_ref().map(|passed| passed.figures()) {
             let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
@@ -122,7 +116,7 @@ impl Standing {
             let counts = figures.iter().map(|(what, counts)| ((*what).to_owned(), number(counts[at]) * unit));
             page.counters(name, help, "what", counts)
         };
-        let help = "Requests sent to the node: the host's own, and calls that were passed on";
+        let help = "Requests sent to the node: the host's own, and forwarded calls";
         counters("node_requests", help, 0, 1.0)?;
         counters("node_failures", "Requests to the node without a reply", 1, 1.0)?;
         counters("node_replies", "Replies of the node", 2, 1.0)?;
@@ -163,7 +157,7 @@ impl Standing {
         )?;
         page.family(
             "wallet_rescan_progress",
-            "Part of its rescan that is done, of a wallet that is scanning",
+            "Progress of a wallet's rescan, from 0 to 1",
             "wallet",
             each(|wallet| wallet.rescan.as_ref().map(|rescan| f64::from(rescan.millionths) * MILLIONTH)),
         )?;
@@ -182,7 +176,7 @@ impl Standing {
             let labels = [("plugin", plugin.id().to_owned()), ("state", state(plugin).unwrap_or("stopped").to_owned())];
             (labels, 1.0)
         });
-        page.labelled("plugin_state", "The state that a plugin is in", states)?;
+        page.labelled("plugin_state", "State of a plugin", states)?;
         let mut told = |name: &str, help: &str, value: fn(&Plugin) -> f64| {
             let values = serving.plugins.iter().map(|plugin| (plugin.id().to_owned(), value(plugin)));
             page.counters(name, help, "plugin", values)
@@ -216,15 +210,19 @@ fn isolated(page: &mut Page<'_>, plugins: &[Plugin]) -> fmt::Result {
         ];
         layers.map(|(layer, value)| ([("plugin", of(plugin)), ("layer", layer.to_owned())], value))
     });
-    let help = "What holds the process of an isolated plugin: whether, and of landlock_abi and namespaces the version and how many";
+    let help = "Sandbox of an isolated plugin's process: 1 or 0 per layer, the version of landlock_abi, the number of namespaces";
     page.labelled("plugin_sandbox", help, layers)?;
     let crashes = isolated().map(|plugin| (of(plugin), number(plugin.runners.crashes())));
-    page.counters("plugin_crashes", "Ends of an isolated plugin's process that nobody asked for", "plugin", crashes)?;
+    page.counters("plugin_crashes", "Unexpected ends of an isolated plugin's process", "plugin", crashes)?;
     let denials = isolated().flat_map(|plugin| {
         let kinds = plugin.runners.denials().by_kind;
         kinds.into_iter().map(|(kind, of_kind)| ([("plugin", of(plugin)), ("kind", kind)], number(of_kind.count)))
     });
-    page.counters_labelled("plugin_denials", "What the sandbox refused an isolated plugin, by what it tried", denials)
+    page.counters_labelled(
+        "plugin_denials",
+        "System calls of an isolated plugin denied by the sandbox, by kind",
+        denials,
+    )
 }
 
 fn read(counter: &AtomicU64) -> f64 {

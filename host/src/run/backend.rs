@@ -155,7 +155,7 @@ impl NodeTaps {
                     None => follower.sync_mempool(true),
                 };
                 if let Err(error) = follower.sync_chain().and_then(read) {
-                    tracing::debug!(%error, "the host follows later what a passed call changed");
+                    tracing::debug!(%error, "the host follows the effects of a forwarded call later");
                 }
                 then();
             });

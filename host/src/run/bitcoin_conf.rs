@@ -7,7 +7,7 @@ use outrigger_rpc::{RpcUser, RpcUserError};
 /// Why a file cannot be used.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BitcoinConfError {
-    #[error("line {0} is no setting: name=value, without a leading -")]
+    #[error("line {0} is not a setting: name=value, without a leading -")]
     Line(usize),
     /// An invalid `rpcauth`.
     #[error(transparent)]
@@ -132,8 +132,8 @@ mod tests {
     #[test]
     fn lines_that_bitcoind_refuses_are_refused() {
         let refused = |text: &str| users(text, "regtest").err().unwrap().to_string();
-        assert_eq!(refused("server=1\nrpcauth\n"), "line 2 is no setting: name=value, without a leading -");
-        assert_eq!(refused("-rpcauth=u\n"), "line 1 is no setting: name=value, without a leading -");
+        assert_eq!(refused("server=1\nrpcauth\n"), "line 2 is not a setting: name=value, without a leading -");
+        assert_eq!(refused("-rpcauth=u\n"), "line 1 is not a setting: name=value, without a leading -");
         assert!(refused("rpcauth=u:salt\n").contains("does not read NAME:SALT$HMAC"));
     }
 }

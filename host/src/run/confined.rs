@@ -76,7 +76,7 @@ pub fn bounded() -> String {
             format!("a control group of its own bounds each process of a plugin ({})", group.controllers().join(", "))
         }
         None if cfg!(target_os = "linux") => {
-            "no control group was handed over to the host, which looks at memory and threads itself".to_owned()
+            "no control group was delegated to the host, which checks memory and threads itself".to_owned()
         }
         None => "nothing bounds the memory and threads of plugins' processes on this system".to_owned(),
     }
@@ -88,7 +88,7 @@ fn held(support: &Support) -> String {
     let namespaces =
         (!support.namespaces.is_empty()).then(|| format!("namespaces of its own ({})", support.namespaces.join(", ")));
     let filter = match (support.seccomp, support.notifications) {
-        (true, true) => Some("a filter of system calls that tells of each refusal".to_owned()),
+        (true, true) => Some("a filter of system calls that reports each denial".to_owned()),
         (true, false) => Some("a filter of system calls".to_owned()),
         (false, _) => None,
     };

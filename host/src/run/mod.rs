@@ -173,7 +173,7 @@ async fn serve(
     // For `outrigger call`, which uses the first.
     let lines: String = addresses.iter().map(|address| format!("{address}\n")).collect();
     if let Err(error) = std::fs::write(folder.join(ADDRESS_FILE), lines) {
-        tracing::warn!(%error, "where the host listens is not noted");
+        tracing::warn!(%error, "the file with the host's addresses cannot be written");
     }
     let (hub, shutdown) = (frame.hub.clone(), loaded.config.notify.shutdownnotify.clone());
     let served = tokio::spawn(server.serve(async move {
@@ -206,7 +206,7 @@ async fn serve(
             let ready = format!("Outrigger is ready: {} ({network}, {}){metrics}", urls.join(" "), folder.display());
             // A closed standard output is no reason to stop.
             if let Err(error) = writeln!(std::io::stdout(), "{ready}") {
-                tracing::warn!(%error, "standard output takes nothing; {ready}");
+                tracing::warn!(%error, "standard output cannot be written; {ready}");
             }
             notify::tell(notify::READY);
             let program = loaded.config.notify.startupnotify.clone();
@@ -293,7 +293,7 @@ fn log_filter(loaded: &Loaded) -> Result<EnvFilter, ConfigError> {
         name.parse::<tracing_subscriber::filter::LevelFilter>().is_ok()
     };
     if let Some(unknown) = level.split(',').find(|directive| !known(directive)) {
-        let reason = format!("'{unknown}' is no level: use error, warn, info, debug, trace or off, or target=level");
+        let reason = format!("'{unknown}' is not a level: use error, warn, info, debug, trace or off, or target=level");
         return Err(loaded.error("log.level", level, reason));
     }
     EnvFilter::try_new(level).map_err(|error| loaded.error("log.level", level, error.to_string()))
@@ -342,7 +342,7 @@ fn stop_requested(mut stop: watch::Receiver<bool>) -> Result<impl Future<Output 
     // bitcoind reopens its log on SIGHUP. Here the log is standard error, so the signal is ignored.
     tokio::spawn(async move {
         while hangup.recv().await.is_some() {
-            tracing::info!("SIGHUP: the log goes to standard error, so there is no file to open anew");
+            tracing::info!("SIGHUP: the log goes to standard error, so there is no file to reopen");
         }
     });
     Ok(async move {

@@ -23,7 +23,7 @@ pub fn try_places(loaded: &Loaded, folder: &Path) -> Result<Option<String>, RunE
     }
     if is_in_use(folder) {
         let folder = folder.display();
-        return Ok(Some(format!("{folder} is in use by a running Outrigger: whether its ports are free is not tried")));
+        return Ok(Some(format!("{folder} is in use by a running Outrigger: its ports are not checked")));
     }
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     runtime.map_err(super::no_threads)?.block_on(try_ports(loaded))?;

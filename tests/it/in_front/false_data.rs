@@ -126,7 +126,7 @@ fn block_that_is_not_the_one_asked_for_is_not_taken_over_and_asked_for_again() {
         relay.change_nothing();
         wait_until("the wallet has the payment", || balance(&mut wallet) == Some(f64::from(number) + 1.0));
         let told = std::fs::read_to_string(log.path().join("log")).unwrap();
-        assert!(told.contains("the node gives false data") && told.contains(reason), "{reason}: {told}");
+        assert!(told.contains("the node returned false data") && told.contains(reason), "{reason}: {told}");
     }
     assert_eq!(wallet.call("getwalletinfo", json!([]))["txcount"], json!(6));
 }

@@ -33,7 +33,7 @@ fn run_check_says_what_holds_isolated_plugins_and_what_they_lack() {
     }
     let (code, told) = text("");
     assert_eq!(code, Some(0), "{told}");
-    let held = "plugin 'vault-signing' runs in a process of its own, held by a filter of system calls that tells of each refusal, ";
+    let held = "plugin 'vault-signing' runs in a process of its own, held by a filter of system calls that reports each denial, ";
     assert!(told.contains(held) && told.contains("; it reaches nothing but its services\n"), "{told}");
     let asked = "plugin 'vault-signing' asks to reach connect:unix:/run/vault.sock, which is not granted: \
                  The daemon that has the keys.";

@@ -80,7 +80,7 @@ pub enum MirrorError {
     #[error(transparent)]
     Io(#[from] std::io::Error),
     /// A row is invalid.
-    #[error("a row of '{0}' has another form")]
+    #[error("a row of '{0}' is invalid")]
     Row(&'static str),
     /// The file mirrors another chain.
     #[error("the mirror is of {found}, and the host is for {expected}")]
@@ -139,7 +139,7 @@ pub enum SyncError {
     #[error("the node is going back (invalidateblock), and is {depth} blocks before ours so far")]
     Invalidating { depth: u32 },
     /// The node is behind, and is downloading the chain.
-    #[error("the node is {depth} blocks behind, and is fetching the chain")]
+    #[error("the node is {depth} blocks behind, and is downloading the chain")]
     Behind { depth: u32 },
 }
 

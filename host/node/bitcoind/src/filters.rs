@@ -80,7 +80,7 @@ impl Filters {
         let open = || match File::open(&self.folder, self.limit) {
             Ok(file) => Some(file),
             Err(error) => {
-                tracing::warn!(folder = %self.folder.display(), %error, "block filters are not kept");
+                tracing::warn!(folder = %self.folder.display(), %error, "block filters are not cached");
                 None
             }
         };
@@ -91,7 +91,7 @@ impl Filters {
     pub fn get(&self, entries: &[Entry]) -> Vec<Option<Vec<u8>>> {
         let found = self.file().map_or_else(|| Ok(Vec::new()), |file| file.get(entries));
         let mut found = found.unwrap_or_else(|error| {
-            tracing::warn!(%error, "block filters that were kept cannot be read");
+            tracing::warn!(%error, "cached block filters cannot be read");
             Vec::new()
         });
         found.resize(entries.len(), None);
@@ -104,7 +104,7 @@ impl Filters {
         self.fetched.fetch_add(filters.len() as u64, Ordering::Relaxed);
         let Some(file) = self.file().filter(|_| !filters.is_empty()) else { return };
         if let Err(error) = file.put(filters, self.limit) {
-            tracing::warn!(%error, "block filters could not be kept");
+            tracing::warn!(%error, "block filters could not be cached");
         }
     }
 }
@@ -116,7 +116,7 @@ impl File {
         let path = folder.join(outrigger_disk::DATA_FILE);
         // A larger existing map is not shrunk.
         if path.exists() && (path.metadata()?.len() > map_size || !is_whole(&path, LAYOUT_KEY)) {
-            tracing::warn!(file = %path.display(), "the block filters are damaged or too many, and are fetched anew");
+            tracing::warn!(file = %path.display(), "the cached block filters are damaged or too many, and are fetched again");
             std::fs::remove_file(&path)?;
         }
         let map_size = usize::try_from(map_size).unwrap_or(usize::MAX);

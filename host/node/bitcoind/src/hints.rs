@@ -176,7 +176,7 @@ fn wait_for_blocks(follower: &Weak<Follower>, hints: &SyncSender<Hint>) {
             false => match try_wait(&follower.rpc) {
                 Ok(Some(false)) => {
                     return tracing::warn!(
-                        "a call that waits for a block leaves the node no thread (-rpcthreads): it is asked for blocks once a second"
+                        "a long poll occupies the node's last thread (-rpcthreads): the host polls for blocks once a second"
                     );
                 }
                 tried => tried.map(|left| leaves_thread = left == Some(true)),
@@ -246,7 +246,7 @@ fn listen(follower: &Weak<Follower>, setting: &ZmqSetting, hints: &SyncSender<Hi
             match Notifications::subscribe(&endpoint, SILENCE) {
                 Ok(mut subscription) => {
                     if !is_silent {
-                        tracing::info!("the node's ZMQ notifications are subscribed to");
+                        tracing::info!("subscribed to the node's ZMQ notifications");
                     }
                     let (heard, error) = hear(follower, &mut subscription, hints);
                     is_silent = matches!(error, ZmqError::Silent);
@@ -263,9 +263,9 @@ fn listen(follower: &Weak<Follower>, setting: &ZmqSetting, hints: &SyncSender<Hi
                 }
                 Err(error) if !warned => {
                     warned = true;
-                    tracing::warn!(%error, "the node's ZMQ notifications cannot be had");
+                    tracing::warn!(%error, "ZMQ subscription failed");
                 }
-                Err(error) => tracing::debug!(%error, "the node's ZMQ notifications cannot be had"),
+                Err(error) => tracing::debug!(%error, "ZMQ subscription failed"),
             }
             is_silent = false;
         }

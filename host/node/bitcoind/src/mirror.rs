@@ -70,7 +70,7 @@ impl Mirror {
         std::fs::create_dir_all(folder)?;
         let file = folder.join(outrigger_disk::DATA_FILE);
         if file.exists() && !is_whole(&file, LAYOUT_KEY) {
-            tracing::warn!(file = %file.display(), "the mirror of the node's headers is damaged, and is made anew");
+            tracing::warn!(file = %file.display(), "the mirror of the node's headers is damaged and is rebuilt");
             std::fs::remove_file(&file)?;
         }
         let opening = Opening { map_size: MAP_SIZE, max_readers: MAX_READERS, tables: 3, lazy: true };

@@ -91,7 +91,7 @@ impl BitcoindNode {
         if let Err(error) = rpc.ask::<u32>("getblockcount", &json!([])) {
             let endpoint = rpc.upstream().endpoint();
             let error = OpenError::of_first_question(endpoint, error)?;
-            tracing::warn!(%endpoint, %error, "the node cannot be asked yet");
+            tracing::warn!(%endpoint, %error, "the node cannot be reached yet");
         }
         let mirror = |error: super::error::MirrorError| OpenError::Mirror(error.to_string());
         let genesis = bitcoin::constants::genesis_block(settings.network).header;
@@ -368,7 +368,7 @@ impl Node for BitcoindNode {
             // the sender pay twice.
             let transaction = deserialize(raw).map_err(|error| NodeError::Internal(error.to_string()));
             if let Err(error) = transaction.and_then(|transaction| Ok(self.follower.take_submitted(&transaction)?)) {
-                tracing::warn!(%error, "the wallets see later what was submitted");
+                tracing::warn!(%error, "the wallets will see the submitted transaction later");
             }
         }
         Ok(admission)
@@ -398,7 +398,7 @@ impl Node for BitcoindNode {
                 if let Some(feerate) = feerate.filter(|feerate| *feerate > self.max_estimate) {
                     let (estimate, limit) = (feerate.to_sat_per_vb_text(), self.max_estimate.to_sat_per_vb_text());
                     return Err(NodeError::Refused(format!(
-                        "The node's fee estimate ({estimate}) is above the greatest that is used ({limit}, backend.max_estimate)"
+                        "The node's fee estimate ({estimate}) is above the limit ({limit}, backend.max_estimate)"
                     )));
                 }
                 Ok(FeeEstimate { feerate, blocks })

@@ -89,7 +89,7 @@ impl Rpc {
         if !(is_new || count.is_power_of_two()) {
             return AskError::Unproven(fault);
         }
-        tracing::error!(count, endpoint = %self.upstream.endpoint(), fault, "the node gives false data, which is not used");
+        tracing::error!(count, endpoint = %self.upstream.endpoint(), fault, "the node returned false data, which is ignored");
         AskError::Unproven(fault)
     }
 

@@ -189,7 +189,7 @@ impl Follower {
         if !self.is_confirmed(passed)
             && let Err(error) = self.confirm(&following)
         {
-            tracing::debug!(%error, "answered by what is known of the chain");
+            tracing::debug!(%error, "answered from the mirrored chain");
         }
     }
 
@@ -286,7 +286,7 @@ impl Follower {
         self.learn_release();
         let uptime = match self.rpc.ask_within::<u64>(CATCH_UP_PATIENCE, "uptime", &json!([])) {
             Ok(uptime) => uptime,
-            Err(error) => return tracing::debug!(%error, "the node does not say since when it runs"),
+            Err(error) => return tracing::debug!(%error, "the node does not report its uptime"),
         };
         let (before, since) = (started.0, now().saturating_sub(uptime));
         *started = (since, Some(connections));
@@ -299,7 +299,7 @@ impl Follower {
     fn learn_release(&self) {
         match self.rpc.ask_within::<NetworkAnswer>(CATCH_UP_PATIENCE, "getnetworkinfo", &json!([])) {
             Ok(answer) => self.release.store(answer.release(), Ordering::Relaxed),
-            Err(error) => tracing::debug!(%error, "the node does not say which release it is"),
+            Err(error) => tracing::debug!(%error, "the node does not report its version"),
         }
     }
 

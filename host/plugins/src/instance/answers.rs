@@ -64,7 +64,7 @@ impl Context {
 
     fn may_note(&self) -> bool {
         let plugin = self.code.manifest.id.as_str();
-        let tell = |left_out| tracing::warn!(plugin, left_out, "lines about the plugin's answers were left out");
+        let tell = |left_out| tracing::warn!(plugin, left_out, "log lines about the plugin's answers were suppressed");
         self.notes.allows(tell)
     }
 

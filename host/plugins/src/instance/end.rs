@@ -38,7 +38,7 @@ impl Instance {
             // On its own thread: `quiesce` may not return, and the end must not depend on it.
             let asked = self.spawn("quiesce", move || lease.quiesce());
             if let Err(error) = asked {
-                tracing::warn!(%error, "the plugin is not asked to finish its calls");
+                tracing::warn!(%error, "the plugin's quiesce was not called");
             }
         }
         self.events.close();

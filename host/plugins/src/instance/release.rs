@@ -67,7 +67,7 @@ impl<T: Send + 'static> Releaser<T> {
         state.threads.push((id, None));
         drop(state);
         if let Err(error) = std::thread::Builder::new().name("release".to_owned()).spawn(move || self.work(id)) {
-            tracing::error!(%error, "answers of plugins cannot be given back for now");
+            tracing::error!(%error, "plugins' answers cannot be released for now");
             self.lock().threads.retain(|(own, _)| *own != id);
         }
     }

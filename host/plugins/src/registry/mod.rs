@@ -49,7 +49,7 @@ pub enum RegistryError {
     #[error("plugin '{plugin}': {source}")]
     Option { plugin: String, source: OptionError },
     /// Two plugins have the same id.
-    #[error("two plugins are called '{id}': {} and {}", .first.display(), .second.display())]
+    #[error("two plugins have the id '{id}': {} and {}", .first.display(), .second.display())]
     SameId { id: String, first: PathBuf, second: PathBuf },
     /// The file has a plugin with another id now.
     #[error("the file of the plugin '{id}' holds a plugin '{found}' now")]

@@ -31,7 +31,7 @@ impl Change {
         match self {
             Self::Start => "the plugin was not started",
             Self::Stop => "the plugin was not stopped",
-            Self::Reload => "the plugin was not reloaded; it goes on as it was",
+            Self::Reload => "the plugin was not reloaded; the old instance continues",
             Self::Restart => "the plugin was not started again",
         }
     }

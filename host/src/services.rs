@@ -30,8 +30,8 @@ impl ServiceSource for ServiceNames {
 
 pub struct HostServices {
     pub node: Arc<dyn Node>,
-    /// The node's own methods; `None` on the embedded chain.
     pub published: Arc<[Publication]>,
+    /// The node's own methods; `None` on the embedded chain.
     pub methods: Option<Arc<dyn NodeMethods>>,
     pub manager: Arc<WalletManager>,
     /// The scopes of calls.

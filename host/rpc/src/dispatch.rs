@@ -117,6 +117,7 @@ impl Origin {
 pub struct Call {
     /// The name of the method, as the client wrote it.
     pub method: String,
+    /// `[]` if absent or null.
     pub params: Params,
     pub origin: Arc<Origin>,
     /// Whether its result may be a stream. Not within a batch: it would wait, half read, for later elements.

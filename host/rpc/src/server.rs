@@ -39,10 +39,9 @@ pub enum ServerError {
     Nowhere,
 }
 
-/// Connections closed because [`Limits::shutdown_grace`] passed, nearly all with a call in flight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Drained {
-    /// A listening RPC server.
+    /// Connections closed because [`Limits::shutdown_grace`] passed, nearly all with a call in flight.
     pub dropped: usize,
 }
 

@@ -136,6 +136,7 @@ pub enum SandboxError {
     /// The system does not support what [`Policy::Require`] needs.
     #[error("this system does not allow a sandbox: {}", .missing.join("; "))]
     Missing { missing: Vec<String> },
+    /// The other threads would not be confined.
     #[error("the process has {0} threads, and only one can be confined")]
     Threads(usize),
     /// A granted path, the library, or a dependency does not exist or cannot be opened.

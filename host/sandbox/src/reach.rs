@@ -7,6 +7,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
+/// In bytes, without the terminating zero.
 const MAX_SOCKET_PATH: usize = 107;
 
 /// One resource outside that a confined process may reach.

@@ -79,6 +79,7 @@ impl BackendConfig {
         RewindLimit { limit, allowed: self.allow_rewind_to }
     }
 
+    /// `None` if the challenge is not hex.
     pub fn chain(&self, network: Network) -> Option<ChainIdentity> {
         match &self.signet_challenge {
             None => Some(ChainIdentity::of(network)),

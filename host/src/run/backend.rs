@@ -202,6 +202,7 @@ impl Taps for NodeTaps {
 
 /// The node's methods for plugins, forwarded like the calls of clients.
 pub struct PassedMethods {
+    /// Its runtime runs the calls: the waiting thread has none.
     pub node: Arc<BitcoindNode>,
     pub passthrough: Arc<Passthrough>,
     /// The calls in flight, in which plugins make requests.

@@ -49,6 +49,8 @@ extern "C" fn on_fatal(signal: c_int, info: *mut libc::siginfo_t, _: *mut c_void
     // SAFETY: restores the previous action; a fault of the code recurs and meets it.
     unsafe { libc::sigaction(signal, former.unwrap_or(&default), ptr::null_mut()) };
     if is_sent {
+        // SAFETY: a sent signal would not recur, so it is raised again and stays pending until this handler returns. Not
+        // for Rust's handler, which returns if the fault is no stack overflow, so that the fault recurs.
         unsafe { libc::raise(signal) };
     }
 }

@@ -71,6 +71,7 @@ pub struct StateAnswer {
     /// The block of the snapshot from which the chain state was loaded.
     #[serde(default)]
     pub snapshot_blockhash: Option<BlockHash>,
+    /// Whether the blocks below the snapshot were validated.
     #[serde(default)]
     pub validated: bool,
 }
@@ -96,6 +97,7 @@ impl NetworkAnswer {
     }
 }
 
+/// `getblockchaininfo` since Bitcoin Core 29, and `getblocktemplate`, on a signet.
 #[derive(Deserialize)]
 pub struct ChallengeAnswer {
     #[serde(default)]

@@ -129,6 +129,7 @@ pub enum SyncError {
     )]
     Branch {
         best: BlockHash,
+        /// The last common block.
         fork: BlockHash,
         /// How many of our blocks are after it.
         depth: u32,

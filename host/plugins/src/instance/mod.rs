@@ -99,21 +99,22 @@ impl LoadedLibrary {
     }
 }
 
-/// A call or an event ended in a fault.
+/// How an instance failed, for its supervisor.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum PluginFailure {
-    /// All threads that it may use are lost.
+    /// A call or an event ended in a fault.
     Fault,
-    /// Its process has ended and is not restarted.
+    /// All threads that it may use are lost.
     Stuck,
-    /// Arguments of [`Instance::start`].
+    /// Its process has ended and is not restarted.
     Crashed,
 }
 
-/// Unique among all instances of this process.
+/// Arguments of [`Instance::start`].
 pub struct Launch<'a> {
-    /// The plugin's id among all plugins and instances of this process.
+    /// Unique among all instances of this process.
     pub id: u64,
+    /// The plugin's id among all plugins and instances of this process.
     pub owner: u64,
     /// Whether the operator trusts it: inline methods may run inline, and answers are not checked to be JSON.
     pub trusted: bool,

@@ -95,6 +95,8 @@ pub(crate) fn install(program: &[libc::sock_filter], listen: bool) -> io::Result
     Ok(Some(unsafe { OwnedFd::from_raw_fd(listener) }))
 }
 
+/// # Safety
+/// The argument is of the type that the request reads or writes.
 unsafe fn control<T>(listener: BorrowedFd<'_>, request: libc::Ioctl, argument: *mut T) -> io::Result<c_int> {
     // SAFETY: by this function's own condition.
     checked(unsafe { libc::ioctl(listener.as_raw_fd(), request, argument) })

@@ -33,6 +33,7 @@ const MSEAL: c_long = 462;
 
 /// Calls that affect only memory, threads, time and descriptors of the process.
 const ALLOWED: &[c_long] = &[
+    // Memory.
     libc::SYS_brk,
     libc::SYS_munmap,
     libc::SYS_mprotect,
@@ -45,6 +46,7 @@ const ALLOWED: &[c_long] = &[
     libc::SYS_membarrier,
     MSEAL,
     libc::SYS_getrandom,
+    // Threads and signals.
     libc::SYS_futex,
     libc::SYS_futex_waitv,
     libc::SYS_set_robust_list,
@@ -72,6 +74,7 @@ const ALLOWED: &[c_long] = &[
     libc::SYS_rt_sigsuspend,
     libc::SYS_rt_sigtimedwait,
     libc::SYS_sigaltstack,
+    // Clocks and properties of the process.
     libc::SYS_clock_gettime,
     libc::SYS_clock_getres,
     libc::SYS_clock_nanosleep,
@@ -89,6 +92,7 @@ const ALLOWED: &[c_long] = &[
     libc::SYS_uname,
     libc::SYS_sysinfo,
     libc::SYS_getcwd,
+    // Existing descriptors.
     libc::SYS_read,
     libc::SYS_write,
     libc::SYS_readv,

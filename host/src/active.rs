@@ -105,7 +105,6 @@ impl Drop for ActiveCall {
     }
 }
 
-/// The shard of the current thread.
 fn own_shard() -> usize {
     static NEXT: AtomicUsize = AtomicUsize::new(0);
     thread_local! {

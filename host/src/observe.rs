@@ -27,7 +27,6 @@ pub struct Observe<S, M> {
     /// The known methods. Only these have labels in the metrics: clients must not create labels.
     pub methods: Arc<M>,
     pub metrics: CallMetrics,
-    /// The list of calls in progress.
     pub active: Arc<Active>,
     /// The audit log, if there is one.
     pub audit: Option<Arc<AuditLog>>,

@@ -63,10 +63,8 @@ impl Publisher {
     }
 }
 
-/// Why nothing can be published.
 #[derive(Debug, thiserror::Error)]
 pub enum PublishError {
-    /// The address cannot be listened on.
     #[error("cannot listen at {0}: {1}")]
     Bind(String, io::Error),
     #[error(transparent)]
@@ -107,7 +105,6 @@ struct Teller {
     caught_up: bool,
     /// The height of the former tip during a change of the chain.
     left: Option<u32>,
-    /// The connected blocks of that change.
     connected: Vec<(BlockHash, u32)>,
 }
 

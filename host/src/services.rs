@@ -34,7 +34,6 @@ pub struct HostServices {
     /// The node's own methods; `None` on the embedded chain.
     pub methods: Option<Arc<dyn NodeMethods>>,
     pub manager: Arc<WalletManager>,
-    /// The scopes of calls.
     pub scopes: Arc<Scopes>,
 }
 

@@ -30,7 +30,6 @@ pub struct BusyPoll {
     /// How many threads may poll at a time.
     places: usize,
     looking: AtomicUsize,
-    /// How long a thread polls.
     patience: Duration,
     /// The number of sends on all connections.
     sent: AtomicU64,

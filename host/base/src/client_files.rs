@@ -23,7 +23,6 @@ use rustix::io::Errno;
 /// The suffix of an unfinished file. Number and process distinguish concurrent ones.
 pub const UNFINISHED: &str = ".unfinished";
 
-/// Distinguishes unfinished files.
 static NUMBER: AtomicU32 = AtomicU32::new(0);
 
 /// The folders that a user's files may be in; `None`: anywhere outside the data directory.
@@ -32,13 +31,10 @@ pub type Folders = Option<Arc<[PathBuf]>>;
 /// Why a client's file is not read or written.
 #[derive(Debug, thiserror::Error)]
 pub enum ClientFileError {
-    /// The path has no file name.
     #[error("the path names no file")]
     NoName,
-    /// The file does not exist.
     #[error("there is no such file")]
     Missing,
-    /// It is in the data directory.
     #[error("it lies in the data directory")]
     InDataDirectory,
     /// It is outside the folders of the user, or of the plugin that serves the call.

@@ -32,7 +32,6 @@ impl Hasher for TokenHasher {
     }
 }
 
-/// A value per shard.
 pub struct ByToken<T> {
     parts: [Part<T>; PARTS],
 }
@@ -49,12 +48,10 @@ impl<T: Default> Default for ByToken<T> {
 }
 
 impl<T> ByToken<T> {
-    /// The shard of a token.
     pub fn of(&self, token: u64) -> MutexGuard<'_, T> {
         self.parts[token as usize % PARTS].lock()
     }
 
-    /// All shards, one after the other.
     pub fn all(&self) -> impl Iterator<Item = MutexGuard<'_, T>> {
         self.parts.iter().map(Part::lock)
     }

@@ -25,7 +25,6 @@ const HANDED_OVER: &str = "user.delegate";
 
 const HOST: &str = "host";
 
-/// The controllers of a plugin's group.
 const CONTROLLERS: [&str; 3] = ["memory", "pids", "cpu"];
 
 /// The host's CPU weight. A plugin has the kernel's default of 100.
@@ -38,7 +37,6 @@ pub struct Delegation {
     folder: PathBuf,
     /// Whether the host is in a group below it already.
     is_below: bool,
-    /// The available controllers.
     controllers: Vec<&'static str>,
     made: AtomicU64,
 }
@@ -89,7 +87,6 @@ impl Delegation {
         write(&host, "cpu.weight", &HOST_WEIGHT.to_string())
     }
 
-    /// A group for a plugin's process.
     fn group(&self, plugin: &str, bounds: Bounds) -> Result<Group, GroupError> {
         let number = self.made.fetch_add(1, Ordering::Relaxed);
         // Another host may have left groups in the same place.
@@ -141,7 +138,6 @@ impl Group {
         &self.limits
     }
 
-    /// Moves a process into it.
     pub fn take(&self, process: u32) -> Result<(), GroupError> {
         write(&self.folder, "cgroup.procs", &process.to_string())
     }

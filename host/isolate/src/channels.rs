@@ -29,7 +29,6 @@ struct ChannelsState {
     /// A stack: the most recently used channel is last and taken first.
     idle: Vec<Channel>,
     opened: usize,
-    /// How many calls have a channel.
     calls: usize,
 }
 

@@ -35,7 +35,6 @@ pub enum Kind {
     Call,
     /// The call with this token is cancelled.
     Cancel,
-    /// An event.
     Event,
     /// The plugin's `quiesce`.
     Quiesce,
@@ -82,13 +81,11 @@ impl Kind {
 /// Why a message is invalid or could not be exchanged.
 #[derive(Debug, thiserror::Error)]
 pub enum FrameError {
-    /// Unknown kind.
     #[error("a message of the unknown kind {0}")]
     Kind(u32),
     /// The body is too long for a head.
     #[error("a message of {len} bytes")]
     TooLong { len: usize },
-    /// A message out of turn.
     #[error("a message {0:?} out of turn")]
     OutOfTurn(Kind),
     /// A byte on the control socket that is not a fatal signal.
@@ -115,16 +112,13 @@ pub struct Head {
     /// A status or an error code.
     pub code: i32,
     pub token: u64,
-    /// Depends on the kind.
     pub extra: u64,
     /// A service's function, or a length within the body, by kind.
     pub place: u32,
-    /// The length of the body.
     pub len: u32,
 }
 
 impl Head {
-    /// A message without a body.
     pub fn new(kind: Kind) -> Self {
         Self { kind, code: 0, token: 0, extra: 0, place: 0, len: 0 }
     }
@@ -171,7 +165,6 @@ pub fn place_of(service: usize, function: usize) -> u32 {
     half(service) << 16 | half(function)
 }
 
-/// Decodes service and function.
 pub fn function_at(place: u32) -> (usize, usize) {
     ((place >> 16) as usize, (place & 0xffff) as usize)
 }

@@ -24,7 +24,6 @@ pub struct Launch {
     pub plugin: String,
     /// The copy of its library.
     pub library: PathBuf,
-    /// The granted services.
     pub services: Vec<String>,
     /// Whether it may be restarted after a crash.
     pub restartable: bool,
@@ -35,13 +34,11 @@ pub struct Launch {
     pub inline: Arc<[String]>,
     /// The length limit of its answers, in bytes.
     pub max_answer: usize,
-    /// The executable of its runners.
     pub executable: Arc<Executable>,
     pub confinement: Option<Confinement>,
     pub bounds: Bounds,
     /// The statistics of all of the plugin's instances.
     pub status: Arc<RunnerStatus>,
-    /// The runners of this instance.
     pub runners: Arc<Runners>,
     /// Called when it has ended and is not restarted.
     pub given_up: Box<dyn Fn() + Send + Sync>,

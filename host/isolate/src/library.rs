@@ -6,16 +6,13 @@ use std::path::Path;
 use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
 use outrigger_abi::PluginTable;
 
-/// The symbol of a plugin's table.
 const TABLE_SYMBOL: &[u8] = b"outrigger_plugin\0";
 
-/// Why a library was not loaded.
 #[derive(Debug, thiserror::Error)]
 pub enum LibraryError {
     /// The dynamic linker's message.
     #[error("{0}")]
     Open(String),
-    /// It is not a plugin.
     #[error("{0}")]
     NoPlugin(&'static str),
 }

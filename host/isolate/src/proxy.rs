@@ -43,11 +43,9 @@ impl From<Launch> for Seed {
     }
 }
 
-/// An isolated plugin.
 pub struct Proxy(Arc<SharedProxy>);
 
 enum Stage {
-    /// A runner is starting.
     Starting,
     Running(Arc<Runner>),
     /// It ended and is not restarted.
@@ -416,12 +414,10 @@ impl SharedProxy {
     }
 }
 
-/// How a runner ended.
 enum Served {
     /// The plugin's start failed in its first runner.
     Refused,
     Ended {
-        /// Whether it had answered any call.
         has_answered: bool,
     },
 }

@@ -34,7 +34,6 @@ use outrigger_sandbox::Notifier;
 /// How many threads that the plugin made can use services at a time.
 const OWN_CHANNELS: usize = 4;
 
-/// The most channels of a runner.
 pub const MAX_CHANNELS: usize = MAX_ENTRIES + OWN_CHANNELS;
 
 /// The time limit for opening its library.
@@ -54,7 +53,6 @@ const MAX_GREETING: usize = 64 << 10;
 const MAX_REASON: usize = 1000;
 
 pub struct Backend {
-    /// Receives the answers.
     pub host: HostHandle,
     /// The granted services, by name.
     pub services: Vec<(String, RawService)>,
@@ -68,7 +66,6 @@ impl Backend {
     }
 }
 
-/// The runner has ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Gone {
     pub begun: bool,
@@ -335,7 +332,6 @@ impl Runner {
         }
     }
 
-    /// Whether it has answered any call.
     pub fn has_answered(&self) -> bool {
         self.has_answered.load(Ordering::Relaxed)
     }

@@ -50,7 +50,6 @@ impl fmt::Display for Ending {
     }
 }
 
-/// Kills a runner, with a reason.
 pub(crate) type Kill = Box<dyn Fn(&'static str) + Send>;
 
 #[derive(Default)]
@@ -122,12 +121,10 @@ impl Runners {
 }
 
 impl RunnerStatus {
-    /// The process of the current runner.
     pub fn pid(&self) -> Option<u32> {
         self.state.lock().pid
     }
 
-    /// How many runners ended unexpectedly.
     pub fn crashes(&self) -> u64 {
         self.state.lock().crashes
     }
@@ -136,7 +133,6 @@ impl RunnerStatus {
         self.state.lock().last.clone()
     }
 
-    /// The last ending in this method.
     pub fn ending_in(&self, method: &str) -> Option<Ending> {
         self.state.lock().endings.get(method).copied()
     }

@@ -7,7 +7,6 @@ use std::time::Duration;
 
 use rustix::process::{Pid, setpriority_process};
 
-/// The interval of the checks.
 pub const INTERVAL: Duration = Duration::from_millis(500);
 
 /// A process that used more than this share of all CPU time in each of several intervals is reniced.
@@ -17,7 +16,6 @@ const GREEDY_INTERVALS: u32 = 4;
 /// Its nice value then.
 const STANDS_BACK: i32 = 15;
 
-/// The limits of a process.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Bounds {
     pub memory: u64,
@@ -25,7 +23,6 @@ pub struct Bounds {
 }
 
 impl Bounds {
-    /// No limits.
     pub const NONE: Self = Self { memory: u64::MAX, threads: u64::MAX };
 }
 

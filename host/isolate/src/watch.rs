@@ -58,7 +58,6 @@ pub fn begin(control: &UnixStream, plan: &Plan, launch: &Launch) -> std::io::Res
     Notifier::start(listener, plan, Box::new(move |event| log.hear(&event))).map(Some)
 }
 
-/// Logs a runner's denials.
 struct Log {
     plugin: String,
     status: Arc<RunnerStatus>,

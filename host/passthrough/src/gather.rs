@@ -71,7 +71,6 @@ struct Waiting {
 
 #[derive(Default)]
 struct GatherState {
-    /// The requests in flight.
     under_way: usize,
     waiting: Vec<Waiting>,
 }
@@ -206,7 +205,6 @@ mod tests {
         }
     }
 
-    /// The body of the next request.
     async fn read(stream: &mut TcpStream) -> Option<Value> {
         let mut head = Vec::new();
         while !head.ends_with(b"\r\n\r\n") {

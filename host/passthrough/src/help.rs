@@ -18,7 +18,6 @@ pub struct NodeMethod {
     spec: Option<Arc<MethodSpec>>,
 }
 
-/// The methods in a node's `help`.
 #[derive(Clone, Default, Debug)]
 pub struct NodeHelp(BTreeMap<String, NodeMethod>);
 
@@ -37,7 +36,6 @@ fn spec(name: &str, category: &str) -> Option<Arc<MethodSpec>> {
 }
 
 impl NodeHelp {
-    /// Parses the text of `help`.
     pub fn parse(text: &str) -> Self {
         let mut methods = BTreeMap::new();
         let mut category = "";

@@ -34,17 +34,27 @@ const HASH_DIGITS: usize = 64;
 /// The member of a template request that makes it a long poll. bitcoind's refusals of it begin with its name.
 const LONG_POLL_ID: &str = "longpollid";
 
-/// The condition of a long poll.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Wait {
     /// Another template than that of the `longpollid`; the parameters without it.
-    Template { id: String, params: Bytes },
+    Template {
+        id: String,
+        params: Bytes,
+    },
     /// Another tip than this one, or than the current one.
-    NewBlock { known: Option<BlockHash>, limit: Option<Duration> },
-    /// This block as tip.
-    Block { hash: BlockHash, limit: Option<Duration> },
+    NewBlock {
+        known: Option<BlockHash>,
+        limit: Option<Duration>,
+    },
+    Block {
+        hash: BlockHash,
+        limit: Option<Duration>,
+    },
     /// A tip of at least this height.
-    Height { height: u32, limit: Option<Duration> },
+    Height {
+        height: u32,
+        limit: Option<Duration>,
+    },
 }
 
 impl Wait {
@@ -77,7 +87,6 @@ pub struct NodeTip {
     pub height: u32,
 }
 
-/// The waiting long polls.
 pub(crate) struct LongPolls {
     upstream: Arc<Upstream>,
     taps: Arc<dyn Taps>,
@@ -219,7 +228,6 @@ impl Arguments<'_> {
         }
     }
 
-    /// An optional block hash.
     fn hash(&self, position: usize) -> Option<Option<BlockHash>> {
         match self.get(position)? {
             Value::Null => Some(None),
@@ -283,7 +291,6 @@ fn template(mut values: Value) -> Option<Wait> {
     Some(Wait::Template { id, params: Bytes::from(values.to_string()) })
 }
 
-/// Whether a template has this `longpollid`.
 fn names_template(template: &[u8], id: &str) -> bool {
     contains(template, format!("\"longpollid\":\"{id}\"").as_bytes())
 }

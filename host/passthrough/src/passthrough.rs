@@ -31,15 +31,12 @@ use super::taps::Taps;
 pub enum WalletOwner {
     /// The host's. A wallet method without a plugin is refused.
     Host,
-    /// The node's.
     Node,
 }
 
-/// The rules of forwarding.
 #[derive(Clone, Debug)]
 pub struct Settings {
     pub wallets: WalletOwner,
-    /// Methods that are never forwarded.
     pub deny: BTreeSet<String>,
     /// The most concurrent long polls.
     pub max_long_calls: usize,

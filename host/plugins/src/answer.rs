@@ -27,7 +27,6 @@ pub enum BadAnswer {
     /// Longer than `max_answer_bytes`, or than `MAX_ERROR_BYTES`.
     #[error("The plugin's answer is too long: it has {len} bytes, and at most {most} are allowed (max_answer_bytes)")]
     TooLong { len: usize, most: usize },
-    /// Nested deeper than [`MAX_NESTING`].
     #[error("The plugin's answer nests too deeply: at most {MAX_NESTING} arrays and objects are allowed")]
     TooDeep,
 }
@@ -59,7 +58,6 @@ fn has_line_end(bytes: &[u8]) -> bool {
     chunks.iter().any(|chunk| found(chunk)) || found(rest)
 }
 
-/// The nesting depth of valid JSON.
 fn depth(json: &[u8]) -> usize {
     let (mut depth, mut deepest) = (0_usize, 0);
     let (mut in_text, mut escaped) = (false, false);

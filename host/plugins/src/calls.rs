@@ -26,7 +26,6 @@ const LAST_METHOD: u64 = (1 << METHOD_BITS) - 1;
 /// How many abandoned calls each shard remembers, to classify late answers.
 const REMEMBERED: usize = 64;
 
-/// Why an answer was dropped.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Unwanted {
     /// After the call's deadline.
@@ -39,7 +38,6 @@ pub enum Unwanted {
     Foreign,
 }
 
-/// The outcome of an answer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Answered {
     /// It is sent to the client.
@@ -159,7 +157,6 @@ impl Calls {
         answered
     }
 
-    /// Answers a call of this instance.
     pub fn answer(&self, instance: u64, token: u64, answer: Answer) -> Answered {
         let pending = {
             let mut state = self.state.of(token);
@@ -318,7 +315,6 @@ impl<'a, F: FnOnce(u64, bool)> CallGuard<'a, F> {
         Self { calls, token, cancelled: Some(cancelled) }
     }
 
-    /// The call has been answered.
     pub fn answered(mut self) {
         self.cancelled = None;
     }

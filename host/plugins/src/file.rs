@@ -35,13 +35,11 @@ pub enum FileError {
     /// The file cannot be read, or its copy cannot be written.
     #[error("{}: {source}", .path.display())]
     Io { path: PathBuf, source: std::io::Error },
-    /// Larger than `MAX_FILE_BYTES`.
     #[error("{} is too large for a plugin ({len} bytes; at most {MAX_FILE_BYTES})", .path.display())]
     TooLarge { path: PathBuf, len: u64 },
     /// Not a library, or without a manifest.
     #[error("{} is not an Outrigger plugin: {reason}", .path.display())]
     NotAPlugin { path: PathBuf, reason: String },
-    /// The ABI versions do not fit.
     #[error("{} needs plugin ABI {needed_major}.{needed_minor}, this host has {ABI_MAJOR}.{ABI_MINOR}", .path.display())]
     Abi {
         path: PathBuf,
@@ -50,7 +48,6 @@ pub enum FileError {
         /// The lowest minor version that it runs on.
         needed_minor: u32,
     },
-    /// The manifest is invalid.
     #[error("{}: {source}", .path.display())]
     Manifest { path: PathBuf, source: ManifestError },
     /// Other users can change the file, or the folder of its copy.

@@ -41,7 +41,6 @@ pub struct Grant {
     pub methods: Option<Vec<String>>,
 }
 
-/// A grant in the configuration.
 #[derive(Deserialize)]
 #[serde(
     untagged,
@@ -65,7 +64,6 @@ impl From<Written> for Grant {
 }
 
 impl Grant {
-    /// A service without limits.
     pub fn all(service: impl Into<String>) -> Self {
         Self { service: service.into(), wallets: None, methods: None }
     }
@@ -90,7 +88,6 @@ pub struct Holder<'a> {
     pub reach: Option<&'a [Reach]>,
 }
 
-/// The source of the host's services.
 pub trait ServiceSource: Send + Sync {
     fn names(&self) -> &'static [&'static str];
 
@@ -98,10 +95,8 @@ pub trait ServiceSource: Send + Sync {
     fn export(&self, service: &str, holder: &Holder<'_>) -> Option<Arc<ExportedService>>;
 }
 
-/// A mismatch of grants and needs.
 #[derive(Debug, thiserror::Error)]
 pub enum GrantError {
-    /// A needed service is not granted.
     #[error("plugin '{plugin}' needs the service {service}, which its 'grants' do not list")]
     Missing { plugin: String, service: String },
     /// The host does not have a granted service.
@@ -131,7 +126,6 @@ pub enum GrantError {
     /// A method that the plugin calls is not granted.
     #[error("plugin '{plugin}' calls the node's method {method}, which 'methods' of its grant {grant} does not list")]
     MissingMethod { plugin: String, method: String, grant: Grant },
-    /// A service is granted twice.
     #[error("plugin '{plugin}': {service} is granted twice")]
     Twice { plugin: String, service: String },
 }

@@ -51,13 +51,11 @@ impl Recovery {
         self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_less) == Ok(1)
     }
 
-    /// Whether the recovery is incomplete.
     pub fn is_pending(&self) -> bool {
         self.0.load(Ordering::Relaxed) > 0
     }
 }
 
-/// An instance's health.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum State {
     Running,
@@ -91,7 +89,6 @@ impl State {
 }
 
 impl Health {
-    /// Adds the time of a call.
     pub fn spent(&self, time: Duration) {
         self.nanoseconds.fetch_add(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX), Ordering::Relaxed);
     }
@@ -105,7 +102,6 @@ impl Health {
         self.lost.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// A lost thread has returned.
     pub fn find_thread(&self) {
         self.lost.fetch_sub(1, Ordering::Relaxed);
     }

@@ -20,7 +20,6 @@ pub const DEFAULT_MAX_THREADS: u32 = 256;
 pub struct PluginConfig {
     /// The library: a path, or a bare name that is searched in `--plugin-dir` and beside the executable.
     pub file: String,
-    /// Whether the plugin is started.
     #[serde(default = "enabled")]
     pub enabled: bool,
     /// The SHA-256 that the file must have, in hexadecimal; any if left out.
@@ -83,7 +82,6 @@ pub enum Sandbox {
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Isolation {
-    /// The untrusted ones.
     #[default]
     Untrusted,
     All,

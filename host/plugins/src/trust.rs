@@ -22,16 +22,11 @@ const OWN: u32 = 0o700;
 /// Why a file or a folder is not trusted.
 #[derive(Debug, thiserror::Error)]
 pub enum TrustError {
-    /// Other users may change it.
     #[error(
         "{} may be changed by others ({found}); it must belong to root or to the host's user, and `chmod go-w` it",
         .path.display()
     )]
-    Open {
-        path: PathBuf,
-        /// Its owner or its mode.
-        found: String,
-    },
+    Open { path: PathBuf, found: String },
     /// The path names another file than the one that was read.
     #[error("{} was replaced while it was read", .path.display())]
     Replaced { path: PathBuf },

@@ -97,7 +97,6 @@ impl Activity {
         self.lock().unsent
     }
 
-    /// See [`Activity::received`].
     pub(super) fn is_ambiguous(&self) -> bool {
         self.lock().ambiguous
     }

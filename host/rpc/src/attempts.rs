@@ -36,11 +36,9 @@ pub(super) struct Attempts {
     addresses: Mutex<HashMap<IpAddr, Guesser>>,
 }
 
-/// An address that sent wrong credentials.
 struct Guesser {
     /// When its delay ends.
     paid_at: Instant,
-    /// How many of its requests wait.
     waiting: usize,
 }
 

@@ -45,13 +45,11 @@ impl Caller {
         &self.name
     }
 
-    /// Sets the connection.
     pub(super) fn on(mut self, client: Arc<Client>) -> Self {
         self.client = Some(client);
         self
     }
 
-    /// `None` without a connection.
     pub(super) fn client(&self) -> Option<&Arc<Client>> {
         self.client.as_ref()
     }
@@ -100,7 +98,6 @@ pub struct RpcUser {
 }
 
 impl RpcUser {
-    /// Reads an `rpcauth` entry, `NAME:SALT$HMAC`.
     pub fn from_rpcauth(entry: &str) -> Result<Self, RpcUserError> {
         let (name, secret) = entry.split_once(':').unwrap_or((entry, ""));
         let Some((salt, hmac)) = secret.split_once('$') else {
@@ -130,7 +127,6 @@ impl RpcUser {
         self.caller.may_call(method)
     }
 
-    /// The user's `rpcauth` entry.
     pub fn entry(&self) -> String {
         format!("{}:{}${}", self.caller.name, self.salt, self.hmac.to_lower_hex_string())
     }
@@ -187,7 +183,6 @@ fn password_hmac(salt: &str, password: &[u8]) -> [u8; 32] {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Denied;
 
-/// Checks the `Authorization` header of requests.
 #[derive(Debug, Default)]
 pub struct Authenticator {
     cookie: Option<(Caller, CookieSecret)>,
@@ -209,7 +204,6 @@ impl Authenticator {
         Self::default()
     }
 
-    /// Also accepts the cookie's credentials.
     #[must_use]
     pub fn with_cookie(mut self, cookie: &CookieFile) -> Self {
         let secret = CookieSecret(cookie.credentials().clone());

@@ -40,7 +40,6 @@ pub struct Client {
     activity: Activity,
     /// A proof of the credentials that were accepted.
     proof: OnceLock<Proof>,
-    /// Used by a WebSocket.
     gate: ReadGate,
     conversation: Mutex<Option<Conversation>>,
 }
@@ -88,7 +87,6 @@ impl Client {
         self.link.peer()
     }
 
-    /// Remembers credentials that were accepted.
     pub(super) fn authenticated_with(&self, credentials: &HeaderValue) {
         if !self.link.is_authenticated() {
             self.proof.get_or_init(|| prove(credentials));

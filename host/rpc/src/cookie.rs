@@ -12,10 +12,8 @@ use bitcoin::secp256k1::rand::{RngCore, rngs::OsRng};
 use thiserror::Error;
 use zeroize::{Zeroize, Zeroizing};
 
-/// The user of the cookie file.
 pub const COOKIE_USER: &str = "__cookie__";
 
-/// Random bytes in the password.
 const PASSWORD_BYTES: usize = 32;
 
 /// The cookie file could not be written.

@@ -83,7 +83,6 @@ pub struct Origin {
     /// The wallet named by the path: `Some("a b")` for `/wallet/a%20b`, `Some("")` for `/wallet/`, `None` for `/`. The
     /// client chose it: it may hold slashes, dots or control characters and is no file name yet.
     pub wallet: Option<Arc<str>>,
-    /// The authenticated user.
     pub user: Arc<str>,
     /// The only wallet that the user may use, and the default of its calls; `None` for all wallets.
     pub only_wallet: Option<Arc<str>>,
@@ -112,7 +111,6 @@ impl Origin {
     }
 }
 
-/// One call.
 #[derive(Clone, Debug)]
 pub struct Call {
     /// The name of the method, as the client wrote it.
@@ -130,7 +128,6 @@ impl Call {
     }
 }
 
-/// Why a call failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Failure {
     /// An error of the method, or -32601 for an unknown method.

@@ -212,7 +212,6 @@ enum Target<'e> {
     Calls(Option<Arc<str>>),
     /// JSON-RPC over a WebSocket.
     WebSocket(Option<Arc<str>>),
-    /// The REST interface.
     Rest(&'e Arc<dyn Rest>),
 }
 
@@ -292,7 +291,6 @@ impl RequestError {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Refused {
-    /// The connection limit is reached.
     TooMany,
     /// The client's address is not allowed (`-rpcallowip`). The answer is bitcoind's.
     Network,

@@ -28,12 +28,10 @@ pub(super) struct Framing {
     coded: bool,
 }
 
-/// The position within a request.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 enum At {
     #[default]
     Head,
-    /// Bytes left in the body.
     Body(u64),
     /// After the last head of the connection.
     Last,
@@ -129,7 +127,6 @@ impl Framing {
         false
     }
 
-    /// The head is complete.
     fn end_head(&mut self) -> bool {
         self.begun = false;
         self.at = match self.length {

@@ -11,7 +11,6 @@ use super::result::ResultText;
 /// The entry in a user's list of methods that allows REST requests.
 pub const REST_ENTRY: &str = "@rest";
 
-/// The prefix of their paths.
 pub(super) const REST_PATH: &str = "/rest/";
 
 #[derive(Debug)]

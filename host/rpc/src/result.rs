@@ -21,7 +21,6 @@ pub enum ResultText {
 }
 
 impl ResultText {
-    /// Length in bytes.
     pub(super) fn len(&self) -> u64 {
         match self {
             Self::Bytes(bytes) => bytes.len() as u64,

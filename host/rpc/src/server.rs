@@ -74,7 +74,6 @@ impl<S: RpcService> Server<S> {
         Ok(Self { listeners, addresses, edge, peers: Peers::default(), workers: Workers::default() })
     }
 
-    /// Also accepts clients of these networks.
     #[must_use]
     pub fn with_peers(mut self, peers: Peers) -> Self {
         self.peers = peers;

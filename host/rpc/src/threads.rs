@@ -46,7 +46,6 @@ thread_local! {
 }
 
 impl NetworkThreads {
-    /// Starts `count` threads.
     pub fn start(count: usize) -> io::Result<Self> {
         let (mut runtimes, mut workers) = (Vec::new(), Vec::new());
         for _ in 0..count {
@@ -89,7 +88,6 @@ impl Workers {
     }
 }
 
-/// A connection's slot on a thread.
 pub(super) struct WorkerSlot {
     pub handle: Handle,
     stats: Arc<WorkerStats>,

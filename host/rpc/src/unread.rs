@@ -33,7 +33,6 @@ struct Held {
     link: Arc<Link>,
 }
 
-/// The unread answers of one connection.
 pub(super) struct UnreadReply {
     unread: Arc<Unread>,
     link: Arc<Link>,
@@ -116,7 +115,6 @@ impl UnreadReply {
         self.unread.make_room(&mut state, number);
     }
 
-    /// The socket took some bytes.
     pub(super) fn moved(&self) {
         if let Some(number) = self.number
             && let Some(held) = self.unread.lock().held.get_mut(&number)
@@ -125,7 +123,6 @@ impl UnreadReply {
         }
     }
 
-    /// Everything was sent.
     pub(super) fn sent(&mut self) {
         if let Some(number) = self.number.take() {
             let mut state = self.unread.lock();

@@ -13,17 +13,12 @@ const MAX_ARGUMENT: usize = 256;
 pub enum Kind {
     /// Opening a file, changing a folder, or querying a file.
     Open,
-    /// Connecting to an address.
     Connect,
     /// Making a socket, or listening on one.
     Socket,
-    /// Starting a process.
     Fork,
-    /// Executing a program.
     Exec,
-    /// Inspecting another process.
     Ptrace,
-    /// Signalling another process.
     Kill,
     /// Changing mounts, roots or namespaces.
     Mount,
@@ -84,7 +79,6 @@ pub struct OfKind {
     pub last: String,
 }
 
-/// All denials of a process.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Denials {
     pub count: u64,
@@ -107,7 +101,6 @@ impl Denials {
 /// A report about a running confined process.
 #[derive(Debug)]
 pub enum Event<'a> {
-    /// A system call was denied.
     Denied(&'a Denial),
     /// More than [`FLOOD`] calls were denied within a second, or five times as many were executed with the host's help
     /// or permission. Reported once in each such second; the receiver ends the process.

@@ -13,9 +13,7 @@ pub struct Plan {
     pub library: PathBuf,
     /// The other files that loading it needs: see [`library_closure`](crate::library_closure).
     pub closure: Vec<PathBuf>,
-    /// The grants.
     pub reach: Vec<Reach>,
-    /// Resource limits.
     pub limits: Limits,
     /// The fallback if the system does not support all of it.
     pub policy: Policy,
@@ -43,7 +41,6 @@ pub enum Policy {
     BestEffort,
 }
 
-/// One layer of the confinement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Layer {
@@ -105,18 +102,14 @@ impl Enforced {
     }
 }
 
-/// What the system supports.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Support {
-    /// System calls can be filtered.
     pub seccomp: bool,
     /// A filter can forward denied calls to the host.
     pub notifications: bool,
     /// Landlock's ABI version; 0 without Landlock.
     pub landlock_abi: u32,
-    /// The namespaces that can be made.
     pub namespaces: Vec<String>,
-    /// A separate root can be made.
     pub root: bool,
     /// The unsupported parts, as text.
     pub missing: Vec<String>,
@@ -141,18 +134,10 @@ pub enum SandboxError {
     Threads(usize),
     /// A granted path, the library, or a dependency does not exist or cannot be opened.
     #[error("{}: {source}", .path.display())]
-    Path {
-        /// As planned.
-        path: PathBuf,
-        source: std::io::Error,
-    },
+    Path { path: PathBuf, source: std::io::Error },
     /// A step failed that every system should allow.
     #[error("{step}: {source}")]
-    Step {
-        /// The attempted step.
-        step: &'static str,
-        source: std::io::Error,
-    },
+    Step { step: &'static str, source: std::io::Error },
 }
 
 impl SandboxError {

@@ -28,7 +28,6 @@ pub enum Reach {
 /// Why a text is not a grant.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ReachError {
-    /// It begins with an unknown word.
     #[error("'{0}' is no reach: it begins with read:, write:, connect:unix: or connect:tcp:")]
     Kind(String),
     /// The path is not absolute and plain.

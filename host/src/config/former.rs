@@ -6,7 +6,6 @@ use super::{ConfigError, parse};
 const FORMER: [(&str, &str); 1] =
     [("plugin_defaults.transport", "isolated plugins always use sockets; delete the line")];
 
-/// The advice for a former setting.
 pub(super) fn advice(key: &str) -> Option<&'static str> {
     FORMER.into_iter().find(|(former, _)| *former == key).map(|(_, advice)| advice)
 }

@@ -12,7 +12,6 @@ const IPC: &str = "ipc://";
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Topic {
-    /// The hash of a new tip.
     HashBlock,
     /// The id of a transaction in the mempool, or in a connected or disconnected block.
     HashTx,
@@ -37,7 +36,6 @@ impl Topic {
     }
 }
 
-/// One topic at one address.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Publication {
     pub topic: Topic,
@@ -53,13 +51,10 @@ pub struct NotifyConfig {
     /// The endpoint or endpoints for the hashes of new tips.
     #[serde(deserialize_with = "one_or_several")]
     pub zmqpubhashblock: Vec<String>,
-    /// For transaction ids.
     #[serde(deserialize_with = "one_or_several")]
     pub zmqpubhashtx: Vec<String>,
-    /// For the blocks of new tips.
     #[serde(deserialize_with = "one_or_several")]
     pub zmqpubrawblock: Vec<String>,
-    /// For transactions.
     #[serde(deserialize_with = "one_or_several")]
     pub zmqpubrawtx: Vec<String>,
     /// For the order of blocks and transactions.
@@ -75,7 +70,6 @@ pub struct NotifyConfig {
     pub blocknotify: Vec<String>,
     /// At a change of a wallet's transaction: `%s` is its id, `%w` the wallet, `%b` the block and `%h` its height.
     pub walletnotify: Vec<String>,
-    /// When the host is ready.
     pub startupnotify: Vec<String>,
     /// When the host begins to stop; it waits for the program's end.
     pub shutdownnotify: Vec<String>,

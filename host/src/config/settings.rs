@@ -42,10 +42,8 @@ pub struct Config {
     pub metrics: MetricsConfig,
     #[serde(default)]
     pub audit: AuditConfig,
-    /// ZMQ messages and started programs.
     #[serde(default)]
     pub notify: NotifyConfig,
-    /// Defaults of plugin entries.
     #[serde(default)]
     pub plugin_defaults: PluginDefaults,
     /// The plugins, in the order in which they start.
@@ -80,11 +78,9 @@ pub struct RpcConfig {
     pub max_body_bytes: usize,
     /// The longest line and headers of a request, in bytes; they may be 100 lines.
     pub max_header_bytes: usize,
-    /// Requests in a batch.
     pub max_batch: usize,
     /// Nesting of arrays and objects in a body.
     pub max_nesting: usize,
-    /// Concurrent connections.
     pub max_connections: usize,
     /// Concurrent long polls; by default half of the connections.
     pub max_long_calls: Option<usize>,
@@ -134,7 +130,6 @@ impl RpcConfig {
         }
     }
 
-    /// The most concurrent long polls.
     pub fn max_long_calls(&self) -> usize {
         self.max_long_calls.unwrap_or(self.max_connections / 2)
     }
@@ -161,7 +156,6 @@ fn one_or_several<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Sock
     })
 }
 
-/// A network, or a single address.
 #[derive(Clone, Copy, Debug)]
 pub struct IpNetwork(pub IpNet);
 
@@ -182,7 +176,6 @@ impl<'de> Deserialize<'de> for IpNetwork {
     }
 }
 
-/// A user of the RPC interface.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct UserConfig {
@@ -286,7 +279,6 @@ pub struct AuditConfig {
     pub file: Option<PathBuf>,
     /// The size at which the file is rotated, in bytes.
     pub max_bytes: u64,
-    /// How many former files are kept.
     pub keep: u32,
 }
 
@@ -296,7 +288,6 @@ impl Default for AuditConfig {
     }
 }
 
-/// The format of log lines.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum LogFormat {

@@ -23,7 +23,6 @@ pub struct WalletConfig {
     pub keypool: u32,
     /// The length from which a reorganisation is reported by log and metrics; 0: never.
     pub reorganisation_notice: u32,
-    /// The type of new addresses.
     #[serde(deserialize_with = "address_type")]
     pub addresstype: AddressType,
     /// The type of change; by default one that matches the recipients.
@@ -32,7 +31,6 @@ pub struct WalletConfig {
     /// The feerate of payments without an estimate; 0: they are refused.
     #[serde(deserialize_with = "feerate")]
     pub fallbackfee: FeeRate,
-    /// The minimum feerate of payments.
     #[serde(deserialize_with = "feerate")]
     pub mintxfee: FeeRate,
     /// The feerate at which change must be worth spending.
@@ -41,7 +39,6 @@ pub struct WalletConfig {
     /// The feerate up to which more coins are spent than needed.
     #[serde(deserialize_with = "feerate")]
     pub consolidatefeerate: FeeRate,
-    /// The highest fee of a transaction.
     #[serde(deserialize_with = "amount")]
     pub maxtxfee: Amount,
     /// The acceptable cost of spending the coins of an address together; `None`: not tried.
@@ -49,9 +46,7 @@ pub struct WalletConfig {
     pub maxapsfee: Option<Amount>,
     /// The confirmation target of a payment, in blocks.
     pub txconfirmtarget: u32,
-    /// Whether payments can be replaced.
     pub walletrbf: bool,
-    /// Whether unconfirmed change is spent.
     pub spendzeroconfchange: bool,
     /// Whether the coins of an address are always spent together.
     pub avoidpartialspends: bool,

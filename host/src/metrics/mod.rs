@@ -25,7 +25,6 @@ const SECONDS: [f64; 14] = [25e-6, 50e-6, 1e-4, 25e-5, 5e-4, 1e-3, 25e-4, 5e-3, 
 /// The label of unknown methods: clients must not create any number of labels.
 const UNKNOWN: &str = "(unknown)";
 
-/// The outcome of a call.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, EncodeLabelValue)]
 pub enum Outcome {
     Ok,
@@ -56,7 +55,6 @@ pub struct CallMetrics {
     known: Arc<ArcSwap<HashMap<String, Arc<Counters>>>>,
 }
 
-/// The counters of one method.
 struct Counters {
     method: String,
     calls: Family<OfCalls, Counter>,
@@ -140,7 +138,6 @@ pub struct Meter {
 }
 
 impl Meter {
-    /// Records the outcome.
     pub fn ended(mut self, outcome: Outcome) {
         self.outcome = outcome;
     }

@@ -24,7 +24,6 @@ use super::text::Format;
 /// Concurrent connections. Further ones wait.
 const MAX_CONNECTIONS: usize = 16;
 
-/// How long a connection may last.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 pub struct MetricsServer {

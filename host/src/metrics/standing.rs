@@ -19,16 +19,13 @@ use outrigger_wallet_engine::{WalletManager, WalletStatus};
 
 const MILLIONTH: f64 = 1e-6;
 
-/// The parts that are read.
 #[derive(Clone)]
 pub struct Standing {
     pub node: Arc<dyn Node>,
     pub wallets: Arc<WalletManager>,
     pub plugins: Arc<Registry>,
-    /// The threads that run calls.
     pub pool: Arc<Pool>,
     pub edge: Arc<EdgeFigures>,
-    /// If calls are forwarded.
     pub passthrough: Option<Arc<Passthrough>>,
 }
 
@@ -252,7 +249,6 @@ fn process(page: &mut Page<'_>) -> fmt::Result {
     Ok(())
 }
 
-/// The text of a scrape.
 struct Page<'a>(DescriptorEncoder<'a>);
 
 impl Page<'_> {

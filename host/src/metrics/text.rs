@@ -33,7 +33,6 @@ impl Format {
         if open > 0.0 && open >= plain { Self::OpenMetrics } else { Self::Prometheus }
     }
 
-    /// The value of `Content-Type`.
     pub fn content_type(self) -> &'static str {
         match self {
             Self::OpenMetrics => "application/openmetrics-text; version=1.0.0; charset=utf-8",
@@ -41,7 +40,6 @@ impl Format {
         }
     }
 
-    /// All metrics in this format.
     pub fn write(self, registry: &Registry) -> Result<String, fmt::Error> {
         let mut text = String::new();
         encode(&mut text, registry)?;

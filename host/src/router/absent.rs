@@ -11,7 +11,6 @@ use outrigger_plugins::registry::{Plugin, Registry};
 /// How long a method is not logged again.
 const SILENCE: Duration = Duration::from_secs(60);
 
-/// How many methods are remembered.
 const MAX_METHODS: usize = 1024;
 
 /// Logs calls of methods whose group or plugin is off.

@@ -20,7 +20,6 @@ use outrigger_plugins::instance::Instance;
 use outrigger_plugins::registry::{ChangeError, Plugin, Registry, RouteTable};
 use outrigger_rpc::{Call, Failure, Origin, Params};
 
-/// The methods with their help.
 const SPECS: &str = include_str!("builtins.json");
 
 pub const NAMES: [&str; 11] = [
@@ -63,7 +62,6 @@ const GENERATE_HELP: &str =
 /// How long the answer to stopplugin and reloadplugin waits for the old instance's end.
 const END_PATIENCE: Duration = Duration::from_secs(1);
 
-/// The dependencies of the host's methods.
 pub struct Builtins {
     specs: Vec<Arc<MethodSpec>>,
     registry: Arc<Registry>,
@@ -271,7 +269,6 @@ fn changed(instance: &Instance, ending: Option<&Instance>) -> Value {
     json!({"id": manifest.id, "version": manifest.version, "hash": instance.code.hash, "draining": draining})
 }
 
-/// A plugin in `listplugins`.
 fn described(plugin: &Plugin, routes: &RouteTable) -> Value {
     let count = |counter: &std::sync::atomic::AtomicU64| counter.load(Ordering::Relaxed);
     let (code, instance, health) = (plugin.code.as_ref(), plugin.instance.as_ref(), &plugin.health);

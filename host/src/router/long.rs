@@ -16,7 +16,6 @@ pub struct LongCalls {
     free: AtomicUsize,
 }
 
-/// A slot for a long poll.
 pub struct Long<'a>(&'a LongCalls);
 
 impl LongCalls {

@@ -3,7 +3,6 @@
 use outrigger_sdk::manifest::{MethodSpec, ParamSpec, ParamType};
 use serde_json::{Value, json};
 
-/// The version of the OpenRPC specification.
 const OPENRPC: &str = "1.3.2";
 
 /// The extension with a parameter's other names.

@@ -21,7 +21,6 @@ pub struct StartupGate {
 }
 
 impl StartupGate {
-    /// Sets the current step.
     pub fn stage(&self, stage: &'static str) {
         *self.stage.lock() = stage;
     }

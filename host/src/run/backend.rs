@@ -37,7 +37,6 @@ const FOLLOW_PATIENCE: Duration = Duration::from_secs(5);
 /// The timeout of a plugin's request to the node outside of calls, which have deadlines.
 const UNSCOPED_PATIENCE: Duration = Duration::from_secs(120);
 
-/// The user of calls by plugins.
 const PLUGIN_USER: &str = "plugin";
 
 /// The node, and the forwarding of calls.

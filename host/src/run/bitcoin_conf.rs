@@ -4,12 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use outrigger_rpc::{RpcUser, RpcUserError};
 
-/// Why a file cannot be used.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BitcoinConfError {
     #[error("line {0} is not a setting: name=value, without a leading -")]
     Line(usize),
-    /// An invalid `rpcauth`.
     #[error(transparent)]
     User(#[from] RpcUserError),
 }

@@ -17,7 +17,6 @@ const EMBEDDED_PORT: u16 = 18443;
 /// Added to the node's default port.
 const PORT_OFFSET: u16 = 5;
 
-/// bitcoind's default data directory.
 const BITCOIND_FOLDER: &str = "~/.bitcoin";
 
 /// Reads the configuration.
@@ -92,7 +91,6 @@ pub fn default_login(url: &str) -> Result<Login, String> {
 }
 
 impl Config {
-    /// The addresses to listen on.
     pub fn listen(&self) -> Vec<SocketAddr> {
         let of_network = |(network, _): &(Network, u16)| network.to_core_arg() == self.network;
         match &self.backend {

@@ -82,7 +82,6 @@ pub fn bounded() -> String {
     }
 }
 
-/// The supported layers.
 fn held(support: &Support) -> String {
     let landlock = (support.landlock_abi > 0).then(|| format!("Landlock (version {})", support.landlock_abi));
     let namespaces =

@@ -63,12 +63,10 @@ const MOST_OTHER_FILES: usize = 1024;
 /// The file in the network's data folder with the addresses that the host listens on, one in a line.
 pub const ADDRESS_FILE: &str = ".address";
 
-/// Why the host could not run.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
     #[error("{0}")]
     Configuration(#[from] ConfigError),
-    /// Something failed while starting or running.
     #[error("{0}")]
     Failed(String),
 }
@@ -118,7 +116,6 @@ fn no_threads(error: std::io::Error) -> RunError {
     RunError::Failed(format!("cannot start the network threads: {error}"))
 }
 
-/// How many threads serve connections.
 fn network_threads() -> usize {
     std::thread::available_parallelism().map_or(1, std::num::NonZero::get) + SPARE_NETWORK_THREADS
 }
@@ -270,7 +267,6 @@ fn data_folder(loaded: &Loaded) -> Result<PathBuf, ConfigError> {
     Ok(expand_home(datadir).map_err(unknown)?.join(loaded.folder_name()))
 }
 
-/// The audit log, if configured.
 fn open_audit(loaded: &Loaded) -> Result<Option<Arc<AuditLog>>, ConfigError> {
     let Some((file, refuse)) = audit_file(loaded)? else { return Ok(None) };
     let log = AuditLog::open(file, loaded.config.audit.max_bytes, loaded.config.audit.keep);
@@ -357,7 +353,6 @@ fn stop_requested(mut stop: watch::Receiver<bool>) -> Result<impl Future<Output 
 /// How often the lock file is made again if somebody removes it.
 const LOCK_ATTEMPTS: usize = 10;
 
-/// The locks of the data directory.
 struct FolderLock {
     /// Of the directory itself, whose lock cannot be bypassed by unlinking a file.
     _folder: File,

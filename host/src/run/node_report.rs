@@ -87,7 +87,6 @@ fn refused(rpc: &Rpc, login: &Login) -> Result<(String, bool), AskError> {
 
 struct Node {
     rpc: Rpc,
-    /// Its getblockchaininfo.
     chain: Value,
 }
 
@@ -213,7 +212,6 @@ fn background(states: &Value) -> Option<String> {
     ))
 }
 
-/// The progress of an index.
 fn built(index: &Value, without: &str) -> String {
     match (&index["synced"], &index["best_block_height"]) {
         (Value::Bool(true), _) => "built".to_owned(),

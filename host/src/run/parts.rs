@@ -78,12 +78,10 @@ impl Observer for Hub {
 pub struct Frame {
     pub gate: Arc<StartupGate>,
     pub hub: Arc<Hub>,
-    /// Stops the host.
     pub stop: watch::Sender<bool>,
     /// Why the host cannot go on, after the failure of a required plugin.
     pub fatal: Arc<OnceLock<String>>,
     pub metrics: CallMetrics,
-    /// The calls in progress.
     pub active: Arc<Active>,
 }
 
@@ -112,9 +110,7 @@ pub struct Parts {
     pub node: Arc<dyn Node>,
     pub manager: Arc<WalletManager>,
     pub registry: Arc<Registry>,
-    /// The threads that run calls.
     pub pool: Arc<Pool>,
-    /// Routes methods.
     pub router: Arc<Router>,
 }
 

@@ -13,7 +13,6 @@ use tokio::sync::watch;
 /// How often the lists of loaded wallets are compared.
 const LOOK_EVERY: Duration = Duration::from_secs(60);
 
-/// The longest answer, in bytes.
 const MAX_ANSWER: usize = 16 << 20;
 
 /// Checks until the host stops, and warns of each pair of wallets once.

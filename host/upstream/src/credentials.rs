@@ -10,10 +10,8 @@ use http::HeaderValue;
 use parking_lot::RwLock;
 use zeroize::Zeroizing;
 
-/// The user of bitcoind's cookies.
 const COOKIE_USER: &str = "__cookie__";
 
-/// The source of the credentials.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Login {
     /// The file that bitcoind writes at each start (`-rpccookiefile`): `__cookie__:...`.
@@ -22,7 +20,6 @@ pub enum Login {
     Password { user: String, file: PathBuf },
 }
 
-/// Why credentials are missing.
 #[derive(Debug, thiserror::Error)]
 #[error("{}: {source}", .file.display())]
 pub struct CredentialsError {
@@ -68,7 +65,6 @@ impl Login {
     }
 }
 
-/// The cached credentials.
 pub(crate) struct Credentials {
     login: Login,
     last: RwLock<Option<HeaderValue>>,

@@ -9,10 +9,8 @@ use outrigger_values::{RpcError, RpcErrorCode};
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
-/// The bytes before a result.
 pub const PREFIX: &[u8] = br#"{"result":"#;
 
-/// The bytes after a result.
 pub const SUFFIX: &[u8] = b",\"error\":null,\"id\":1}\n";
 
 /// The body of a request: `params` is the JSON text of an array or object.
@@ -36,10 +34,8 @@ pub fn put_request(body: &mut BytesMut, method: &str, params: &[u8]) {
     body.put_slice(b"}");
 }
 
-/// The outcome of a call.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Outcome {
-    /// The JSON text of its result.
     Result(Bytes),
     Error(RpcError),
     /// The reply is not one of bitcoind's.

@@ -46,7 +46,6 @@ impl Greeting {
     }
 }
 
-/// How an answer ended its connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Ending {
     /// Its head announced it.

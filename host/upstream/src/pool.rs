@@ -26,7 +26,6 @@ use super::endpoint::Endpoint;
 /// How long a connection idles: bitcoind closes connections after 30 seconds (`-rpcservertimeout`).
 const IDLE_LIMIT: Duration = Duration::from_secs(20);
 
-/// The time limit of a connect.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// TCP keepalive: idle time, interval and number of probes.
@@ -39,7 +38,6 @@ pub(crate) type Sender = SendRequest<Full<Bytes>>;
 /// A connection, in use or idle.
 pub(crate) struct Connection {
     pub sender: Sender,
-    /// The thread that opened it.
     thread: ThreadId,
     /// Whether it is reserved for the host's own requests.
     is_own: bool,
@@ -51,13 +49,11 @@ pub(crate) struct Place {
     is_own: bool,
 }
 
-/// What a request is sent on.
 pub(crate) enum Way {
     Waiting(Connection),
     New(Place),
 }
 
-/// All connections to a node.
 pub(crate) struct Pool {
     /// Permits for any request.
     shared: Arc<Semaphore>,
@@ -201,7 +197,6 @@ impl AsyncWrite for Polled {
     }
 }
 
-/// Opens a connection.
 pub(crate) async fn connect(endpoint: &Endpoint, busy_poll: &Arc<BusyPoll>, place: Place) -> io::Result<Connection> {
     let Place { permit, is_own } = place;
     let connecting = async {

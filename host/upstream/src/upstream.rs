@@ -41,7 +41,6 @@ static NEXT: AtomicU64 = AtomicU64::new(0);
 pub struct Figures {
     /// Requests sent, including repeated ones.
     pub requests: AtomicU64,
-    /// Requests without a reply.
     pub failures: AtomicU64,
     pub connections: AtomicU64,
     /// Replies, except to long polls.
@@ -58,7 +57,6 @@ impl Figures {
     }
 }
 
-/// How a request is sent.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
     /// It may have effects, and is sent once.
@@ -91,10 +89,8 @@ enum Greeted {
     Refused(Reply),
 }
 
-/// The state of a connection.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Known {
-    /// It was used before.
     Used,
     /// It is new, and was greeted if there is a greeting.
     New,

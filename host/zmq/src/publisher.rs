@@ -163,7 +163,6 @@ async fn read(reader: &mut (impl AsyncRead + Unpin)) -> Result<Frame, ZmqError> 
     Ok(Frame { flags, body })
 }
 
-/// Handles subscriptions, and answers heartbeats.
 async fn hear(
     reader: &mut (impl AsyncRead + Unpin),
     topics: &Mutex<Vec<Vec<u8>>>,

@@ -46,7 +46,6 @@ fn connect(host: &str, port: u16) -> io::Result<TcpStream> {
     Err(last)
 }
 
-/// A connection to a publisher.
 pub trait Stream: Read + Write + Send {
     /// The timeout of a read or write.
     fn set_timeout(&self, limit: Duration) -> io::Result<()>;

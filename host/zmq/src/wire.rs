@@ -16,13 +16,11 @@ pub const READY: &[u8] = b"\x05READY";
 pub const PING: &[u8] = b"\x04PING";
 pub const PONG: &[u8] = b"\x04PONG";
 
-/// Why there are no messages.
 #[derive(Debug, thiserror::Error)]
 pub enum ZmqError {
     /// Nothing came in time. The subscription continues.
     #[error("nothing came in time")]
     Silent,
-    /// The connection failed or ended.
     #[error(transparent)]
     Io(#[from] io::Error),
     /// The peer breaks the protocol, or speaks another one.
@@ -68,7 +66,6 @@ pub fn frame(flags: u8, body: &[u8]) -> Vec<u8> {
     }
 }
 
-/// A message of these parts.
 pub fn message(parts: &[&[u8]]) -> Vec<u8> {
     let last = parts.len().saturating_sub(1);
     let frames = parts.iter().enumerate().map(|(at, part)| frame(if at < last { MORE } else { 0 }, part));

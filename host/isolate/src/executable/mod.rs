@@ -14,7 +14,6 @@ use self::descriptor::Program;
 #[cfg(not(target_os = "linux"))]
 use self::path::Program;
 
-/// The hidden command of a runner.
 pub const RUNNER_COMMAND: &str = "__runner";
 
 /// The executable of this process, opened once: a package upgrade may replace the file while the host runs, and a

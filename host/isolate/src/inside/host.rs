@@ -104,7 +104,6 @@ impl Inside {
         }
     }
 
-    /// A call has arrived.
     pub(super) fn open(&self, token: u64) {
         self.open.lock().insert(token);
     }
@@ -123,7 +122,6 @@ impl Inside {
         })
     }
 
-    /// Sends a call's answer.
     fn answer(&self, head: Head, body: &[u8]) {
         self.on_channel(|channel| match channel.send(head, &[body]) {
             Err(FrameError::TooLong { len }) => {

@@ -72,7 +72,6 @@ mod tests {
         std::hint::black_box(exhaust(std::hint::black_box(numbers)) + numbers[0])
     }
 
-    /// Crashes this process.
     fn fail(fault: &str) {
         match fault {
             // SAFETY: none: this is the intended fault.

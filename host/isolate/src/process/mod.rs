@@ -34,7 +34,6 @@ pub enum Sign {
     Exited,
 }
 
-/// A process started by the host.
 #[derive(Debug)]
 pub struct Process {
     pub pid: u32,

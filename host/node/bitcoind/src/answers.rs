@@ -90,7 +90,6 @@ pub struct NetworkAnswer {
 }
 
 impl NetworkAnswer {
-    /// The major version.
     pub fn release(&self) -> u32 {
         const PER_RELEASE: u32 = 10_000;
         self.version / PER_RELEASE
@@ -145,7 +144,6 @@ impl<'de> Deserialize<'de> for Btc {
     }
 }
 
-/// Bytes in hex.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Hex(pub Vec<u8>);
 
@@ -170,7 +168,6 @@ pub struct CoinAnswer {
     pub value: Btc,
     #[serde(rename = "scriptPubKey")]
     pub script_pubkey: ScriptAnswer,
-    /// Whether its transaction is a coinbase.
     pub coinbase: bool,
 }
 
@@ -208,9 +205,7 @@ pub struct InputAnswer {
 
 #[derive(Deserialize, Debug)]
 pub struct PrevoutAnswer {
-    /// Whether it is a coinbase output.
     pub generated: bool,
-    /// The height of its block.
     pub height: u32,
     pub value: Btc,
     #[serde(rename = "scriptPubKey")]
@@ -218,7 +213,6 @@ pub struct PrevoutAnswer {
 }
 
 impl PrevoutAnswer {
-    /// The spent coin.
     pub fn coin(self) -> Coin {
         Coin { output: output(self.value, self.script_pubkey), height: self.height, coinbase: self.generated }
     }
@@ -241,7 +235,6 @@ pub struct EntryAnswer {
     pub descendantcount: u64,
     /// Their virtual size.
     pub descendantsize: u64,
-    /// The wtxid.
     pub wtxid: bitcoin::Wtxid,
     pub fees: FeesAnswer,
     /// Its parents in the mempool.
@@ -249,7 +242,6 @@ pub struct EntryAnswer {
     /// Its children in the mempool.
     #[serde(default)]
     pub spentby: Vec<Txid>,
-    /// Whether it can be replaced.
     #[serde(rename = "bip125-replaceable", default)]
     pub replaceable: bool,
     /// Whether no peer has requested it yet.
@@ -262,9 +254,7 @@ pub struct FeesAnswer {
     pub base: Btc,
     /// Its own, with the delta of prioritisetransaction.
     pub modified: SignedBtc,
-    /// Those of its ancestors.
     pub ancestor: SignedBtc,
-    /// Those of its descendants.
     pub descendant: SignedBtc,
 }
 
@@ -289,13 +279,11 @@ pub struct TipAnswer {
     pub hash: BlockHash,
     /// The number of blocks from the best chain to it.
     pub branchlen: u32,
-    /// How far it was validated.
     pub status: String,
 }
 
 #[derive(Deserialize, Debug)]
 pub struct SpenderAnswer {
-    /// The spender, if there is one.
     #[serde(default)]
     pub spendingtxid: Option<Txid>,
 }
@@ -313,15 +301,12 @@ pub struct FeeAnswer {
 /// `testmempoolaccept`, of one transaction.
 #[derive(Deserialize, Debug)]
 pub struct AcceptAnswer {
-    /// Whether it would be accepted.
     #[serde(default)]
     pub allowed: bool,
-    /// Its virtual size.
     #[serde(default)]
     pub vsize: Option<u64>,
     #[serde(default)]
     pub fees: Option<BaseFee>,
-    /// The reason of a refusal.
     #[serde(rename = "reject-reason", default)]
     pub reject_reason: Option<String>,
     /// More about the reason (since 29).

@@ -85,7 +85,6 @@ impl Entry {
     }
 }
 
-/// A block hash from a row.
 pub fn hash_from(bytes: &[u8]) -> Option<BlockHash> {
     BlockHash::from_slice(bytes).ok()
 }

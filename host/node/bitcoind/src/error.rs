@@ -13,7 +13,6 @@ pub enum AskError {
     /// The answer to a call with effects was lost: the node may have executed it.
     #[error("the answer to {method} was lost ({error}), which the node may have done")]
     Lost { method: String, error: UpstreamError },
-    /// The node returned an error.
     #[error("{method}: {error}")]
     Rpc { method: String, error: RpcError },
     /// The node returned another block or transaction than the requested one.
@@ -69,20 +68,16 @@ impl From<AskError> for NodeError {
     }
 }
 
-/// Why the mirror cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum MirrorError {
-    /// The database file failed.
     #[error(transparent)]
     Table(#[from] outrigger_disk::TableError),
     #[error(transparent)]
     Lmdb(#[from] heed::Error),
     #[error(transparent)]
     Io(#[from] std::io::Error),
-    /// A row is invalid.
     #[error("a row of '{0}' is invalid")]
     Row(&'static str),
-    /// The file mirrors another chain.
     #[error("the mirror is of {found}, and the host is for {expected}")]
     OtherChain {
         found: ChainIdentity,
@@ -103,7 +98,6 @@ impl From<MirrorError> for NodeError {
 /// Why the mirror could not be synchronised with the node.
 #[derive(Debug, thiserror::Error)]
 pub enum SyncError {
-    /// A request to the node failed.
     #[error(transparent)]
     Ask(#[from] AskError),
     #[error(transparent)]
@@ -116,12 +110,7 @@ pub enum SyncError {
         "the node's best block {best} is {depth} blocks before ours, and at most {limit} are gone back (backend.max_rewind); if the \
          node is right, set backend.allow_rewind_to = \"{best}\" and restart"
     )]
-    Rewind {
-        best: BlockHash,
-        depth: u32,
-        /// The limit.
-        limit: u32,
-    },
+    Rewind { best: BlockHash, depth: u32, limit: u32 },
     /// The node switched to a branch with less work, and the fork is beyond the limit.
     #[error(
         "the node's best block {best} has less work than ours and leaves our chain {depth} blocks before its end, and at most {limit} are \
@@ -133,7 +122,6 @@ pub enum SyncError {
         fork: BlockHash,
         /// How many of our blocks are after it.
         depth: u32,
-        /// The limit.
         limit: u32,
     },
     /// The node is executing invalidateblock; its chain is followed once that is done.
@@ -161,7 +149,6 @@ impl From<SyncError> for NodeError {
 /// Why the host cannot run in front of this node.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
-    /// The mirror cannot be opened.
     #[error("the mirror of the node's headers: {0}")]
     Mirror(String),
     /// The node is on another chain than the configuration; the text names both.
@@ -169,7 +156,6 @@ pub enum OpenError {
     Foreign(String),
     #[error("{0} refuses the credentials")]
     Credentials(String),
-    /// The system refused a thread.
     #[error("cannot start the threads of the node: {0}")]
     Threads(std::io::Error),
 }

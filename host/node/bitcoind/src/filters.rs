@@ -21,7 +21,6 @@ use super::chain::Entry;
 use super::error::MirrorError;
 use super::mirror::is_whole;
 
-/// The number of this layout.
 const LAYOUT: [u8; 1] = [1];
 const LAYOUT_KEY: &[u8] = b"layout";
 const BYTES_KEY: &[u8] = b"bytes";
@@ -41,7 +40,6 @@ type Result<T> = std::result::Result<T, MirrorError>;
 
 pub struct Filters {
     folder: PathBuf,
-    /// Whether searches use filters.
     pub used: bool,
     /// The limit in bytes; 0 disables the cache.
     limit: u64,
@@ -87,7 +85,6 @@ impl Filters {
         self.file.get_or_init(open).as_ref()
     }
 
-    /// The cached filters of these blocks.
     pub fn get(&self, entries: &[Entry]) -> Vec<Option<Vec<u8>>> {
         let found = self.file().map_or_else(|| Ok(Vec::new()), |file| file.get(entries));
         let mut found = found.unwrap_or_else(|error| {
@@ -99,7 +96,6 @@ impl Filters {
         found
     }
 
-    /// Stores fetched filters.
     pub fn put(&self, filters: &[(&Entry, &[u8])]) {
         self.fetched.fetch_add(filters.len() as u64, Ordering::Relaxed);
         let Some(file) = self.file().filter(|_| !filters.is_empty()) else { return };

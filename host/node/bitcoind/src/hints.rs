@@ -28,7 +28,6 @@ const CHECK_EVERY: Duration = Duration::from_secs(10);
 const WAIT_MILLISECONDS: u64 = 10_000;
 const WAIT_LIMIT: Duration = Duration::from_secs(15);
 
-/// The long poll.
 const WAIT: &str = "waitfornewblock";
 
 /// The length of the first long poll, in milliseconds, during which the host checks whether the node has another free
@@ -49,14 +48,11 @@ const MAX_WAITING: usize = 1_000;
 /// How often the log repeats that the node's chain is not followed.
 const WARN_EVERY: Duration = Duration::from_secs(60);
 
-/// The source of notifications.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum ZmqSetting {
     /// The endpoint in getzmqnotifications, if any.
     Auto,
-    /// This endpoint.
     At(ZmqEndpoint),
-    /// No notifications.
     Off,
 }
 
@@ -64,7 +60,6 @@ pub enum ZmqSetting {
 pub(crate) enum Hint {
     /// There may be a new block.
     Look,
-    /// A notification of the node.
     Event(Event),
     /// Notifications may have been lost.
     Lost,
@@ -274,7 +269,6 @@ fn listen(follower: &Weak<Follower>, setting: &ZmqSetting, hints: &SyncSender<Hi
     }
 }
 
-/// The endpoint that the node lists.
 fn listed(follower: &Follower) -> Option<ZmqEndpoint> {
     let list: Vec<PublisherAnswer> = follower.rpc.ask("getzmqnotifications", &json!([])).ok()?;
     let (host, _) = follower.rpc.upstream().endpoint().authority();

@@ -23,7 +23,6 @@ const PART: usize = 500;
 struct Entry {
     interests: Box<[u64]>,
     outputs: u32,
-    /// Its position in the order.
     number: u64,
 }
 
@@ -40,11 +39,9 @@ struct MempoolState {
     read: Option<Reading>,
 }
 
-/// A reading of the node's mempool.
 struct Reading {
     /// The node's figures then; `None` once notifications were applied since.
     info: Option<MempoolAnswer>,
-    /// The node's best block then.
     best: BlockHash,
     /// The number of the node's next change.
     next: u64,

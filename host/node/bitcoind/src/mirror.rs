@@ -18,7 +18,6 @@ use outrigger_node::ChainIdentity;
 use super::chain::{Entry, MEDIAN_TIME_SPAN, hash_from};
 use super::error::MirrorError;
 
-/// The number of this layout.
 const LAYOUT: [u8; 1] = [1];
 const LAYOUT_KEY: &[u8] = b"layout";
 const CHAIN_KEY: &[u8] = b"chain";
@@ -51,7 +50,6 @@ pub struct Moment {
     pub tip: Entry,
 }
 
-/// A change of the best chain.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Change {
     /// The blocks that left the best chain, the highest first.

@@ -42,7 +42,6 @@ const INTERNAL_ERROR: i32 = -32603;
 /// bitcoind's code for a header that breaks a rule.
 const VERIFY: i32 = -25;
 
-/// How the node is followed.
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// The network that it must be on.
@@ -50,7 +49,6 @@ pub struct Settings {
     /// The chain that it must be on.
     pub chain: ChainIdentity,
     pub folder: PathBuf,
-    /// The folder of cached block filters.
     pub filters: PathBuf,
     /// The size of that cache in bytes; 0: no cache.
     pub filter_cache: u64,
@@ -64,7 +62,6 @@ pub struct Settings {
     pub behind_patience: Duration,
     /// How long cached data is served while the node is away; `None`: always.
     pub patience: Option<Duration>,
-    /// The source of its notifications.
     pub zmq: ZmqSetting,
     /// Whether a call may wait at the node for blocks, if it sends no notifications.
     pub may_wait: bool,

@@ -12,7 +12,6 @@ pub struct Returns {
     noted: AtomicU64,
     told: Mutex<Told>,
     changed: Condvar,
-    /// Held during a notification.
     telling: Mutex<()>,
 }
 
@@ -20,7 +19,6 @@ pub struct Returns {
 struct Told {
     /// The number of noted returns at the last notification.
     noted: u64,
-    /// The number of attempts to notify.
     attempts: u64,
 }
 
@@ -29,7 +27,6 @@ impl Returns {
         self.noted.fetch_add(1, Ordering::SeqCst);
     }
 
-    /// Whether a notification is due.
     pub fn is_due(&self) -> bool {
         self.noted.load(Ordering::SeqCst) != self.told.lock().noted
     }

@@ -23,10 +23,8 @@ use super::needs;
 /// bitcoind's code for unknown objects.
 pub const INVALID_ADDRESS_OR_KEY: i32 = -5;
 
-/// bitcoind's code for an unknown method.
 pub const METHOD_NOT_FOUND: i32 = -32601;
 
-/// The timeout of an answer.
 const TIMEOUT: Duration = Duration::from_secs(120);
 
 /// The longest answer, in bytes: a block of 4,000,000 bytes with the outputs that it spends, as JSON.
@@ -38,7 +36,6 @@ const LOOK: Duration = Duration::from_millis(100);
 /// More arguments than any method takes.
 const TOO_MANY: usize = 32;
 
-/// The most calls of a batch.
 const MAX_BATCH: usize = 500;
 
 pub struct Rpc {
@@ -46,11 +43,9 @@ pub struct Rpc {
     runtime: Runtime,
     /// How many replies were of another block or transaction than the requested one.
     pub unproven: AtomicU64,
-    /// The text of the last one.
     last_fault: Mutex<String>,
 }
 
-/// One call of a batch.
 pub type Question = (&'static str, Value);
 
 #[derive(Deserialize)]
@@ -67,7 +62,6 @@ struct ErrorObject {
 }
 
 impl Rpc {
-    /// Starts the runtime.
     pub fn start(upstream: Arc<Upstream>) -> std::io::Result<Self> {
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(1)

@@ -3,7 +3,6 @@
 use outrigger_node::HintSource;
 use parking_lot::Mutex;
 
-/// The current source of hints.
 pub(crate) struct Source(Mutex<HintSource>);
 
 impl Default for Source {

@@ -100,7 +100,6 @@ pub fn try_submit(rpc: &Rpc, raw: &[u8], limit: FeeRate) -> Result<Admission> {
     })
 }
 
-/// A refusal of sendrawtransaction.
 fn refused(transaction: &Transaction, error: AskError) -> Result<Admission> {
     let AskError::Rpc { error: rpc, .. } = &error else { return Err(error.into()) };
     Ok(match rpc.code.0 {

@@ -54,7 +54,6 @@ pub struct Follower {
     pub(super) rewind: RewindLimit,
     /// Whether it is up to date.
     pub(crate) standing: Standing,
-    /// Whether the last request was answered.
     reached: AtomicBool,
     /// Counts the times that the node was away, or behind, and returned.
     returns: Returns,
@@ -64,9 +63,7 @@ pub struct Follower {
     release: AtomicU32,
     /// Whether a forwarded call was answered while the node counted as away: it may have returned.
     seen: AtomicBool,
-    /// The current source of hints.
     pub(crate) source: Source,
-    /// The following threads are to end.
     stopping: AtomicBool,
     /// Since when it is away, and the patience.
     away_since: Mutex<Option<Instant>>,

@@ -17,10 +17,8 @@ const TYPE: &str = "pubsequence";
 /// The longest accepted part, in bytes: those of a notification have at most 41, and a READY command about 30.
 const MAX_PART: u64 = 1024;
 
-/// A change at the node.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Event {
-    /// A block was connected or disconnected.
     Block(BlockHash),
     /// A transaction entered the mempool, with this sequence number.
     Added(Txid, u64),
@@ -67,7 +65,6 @@ impl<S: Read + Write> Notifications<S> {
     }
 }
 
-/// Parses a message of the topic.
 fn notification(parts: &[Vec<u8>]) -> Option<Notification> {
     let [topic, body, number] = parts else { return None };
     let (hash, rest) = body.split_first_chunk::<32>()?;
@@ -115,7 +112,6 @@ pub fn read_all(bytes: &[u8]) -> Vec<Notification> {
 mod tests {
     use super::*;
 
-    /// A publisher's handshake.
     fn head() -> Vec<u8> {
         let mut bytes = vec![0xff, 0, 0, 0, 0, 0, 0, 0, 1, 0x7f, 3, 1];
         bytes.extend_from_slice(b"NULL");

@@ -40,7 +40,6 @@ pub(super) struct Life {
     changed: Condvar,
     /// Routed calls that have not ended, and the threads that deliver events or run `quiesce`.
     leases: AtomicU64,
-    /// Threads in its functions.
     inside: AtomicU64,
 }
 

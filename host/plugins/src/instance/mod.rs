@@ -50,7 +50,6 @@ pub struct LoadedLibrary {
 }
 
 enum Code {
-    /// In this process.
     InProcess(&'static PluginTable),
     /// In its own process, which opens this copy of the file.
     Isolated(PathBuf),
@@ -123,7 +122,6 @@ pub struct Launch<'a> {
     pub grants: &'a [Grant],
     /// Its options, validated and complete.
     pub options: serde_json::Map<String, serde_json::Value>,
-    /// The source of its services.
     pub services: &'a dyn ServiceSource,
     pub calls: Arc<Calls>,
     /// The deadline of calls that are not long-running; `None` for no limit.

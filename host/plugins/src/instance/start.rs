@@ -33,19 +33,15 @@ const START_STACK_BYTES: usize = 8 << 20;
 /// Why a plugin could not be started.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
-    /// Grants and needs do not fit.
     #[error(transparent)]
     Grant(#[from] GrantError),
-    /// `create` failed.
     #[error("plugin '{0}' could not make an instance")]
     Create(String),
-    /// `init` or `start` failed.
     #[error("plugin '{plugin}' refused to start: {reason}")]
     Refused { plugin: String, reason: String },
     /// The library's constructors, `create`, `init` or `start` did not return.
     #[error("plugin '{0}' did not start within {limit} s", limit = START_PATIENCE.as_secs())]
     TooLong(String),
-    /// The system refused a thread.
     #[error("plugin '{plugin}': {source}")]
     Thread { plugin: String, source: std::io::Error },
 }

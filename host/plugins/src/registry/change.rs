@@ -25,7 +25,6 @@ pub enum ChangeError {
     NotRunning(String),
     #[error("The configuration cannot be used: {0}")]
     Configuration(String),
-    /// The plugin did not start.
     #[error(transparent)]
     Plugin(#[from] RegistryError),
     #[error("Shutting down")]

@@ -37,7 +37,6 @@ pub use routes::{Route, RouteTable};
 /// The time limit for stopping all plugins together.
 const STOP_PATIENCE: Duration = Duration::from_secs(5);
 
-/// Why plugins could not be started.
 #[derive(Debug, thiserror::Error)]
 pub enum RegistryError {
     /// A file is missing, not a plugin, or not trusted.
@@ -45,16 +44,13 @@ pub enum RegistryError {
     File(#[from] FileError),
     #[error(transparent)]
     Start(#[from] StartError),
-    /// A configured option is invalid.
     #[error("plugin '{plugin}': {source}")]
     Option { plugin: String, source: OptionError },
-    /// Two plugins have the same id.
     #[error("two plugins have the id '{id}': {} and {}", .first.display(), .second.display())]
     SameId { id: String, first: PathBuf, second: PathBuf },
     /// The file has a plugin with another id now.
     #[error("the file of the plugin '{id}' holds a plugin '{found}' now")]
     OtherId { id: String, found: String },
-    /// Two plugins claim a method.
     #[error(
         "the method '{method}' is claimed by '{first}' and by '{second}'; say which has it: [routes] {method} = \"...\""
     )]
@@ -79,7 +75,6 @@ pub struct Failure {
     pub error: RegistryError,
 }
 
-/// The configured plugins and routes.
 #[derive(Clone, Default)]
 pub struct Configured {
     /// In the order in which they start.
@@ -91,7 +86,6 @@ pub struct Configured {
 /// Reads the configuration again, when an operator starts or reloads a plugin.
 pub type Reread = Box<dyn Fn() -> Result<Configured, String> + Send + Sync>;
 
-/// The registry's dependencies.
 pub struct Environment {
     /// Folders in which bare names are searched.
     pub folders: Vec<PathBuf>,
@@ -101,7 +95,6 @@ pub struct Environment {
     pub calls: Arc<Calls>,
     /// The default deadline of a call; `None` for no limit.
     pub deadline: Option<Duration>,
-    /// The default isolation.
     pub isolation: Isolation,
     pub executable: Arc<Executable>,
     /// The host's own methods, which no plugin may claim.
@@ -116,7 +109,6 @@ pub struct Environment {
 pub struct Plugin {
     pub config: PluginConfig,
     pub code: Option<Arc<LoadedLibrary>>,
-    /// `None` while it does not run.
     pub instance: Option<Arc<Instance>>,
     /// Shared by all its instances.
     pub health: Arc<Health>,
@@ -200,7 +192,6 @@ impl Registry {
         self.serving.load_full()
     }
 
-    /// The current route of a method.
     pub fn route(&self, method: &str) -> Option<Route> {
         self.serving.load().routes.get(method).cloned()
     }
@@ -347,7 +338,6 @@ impl Registry {
         serving.or_else(|| self.retired.lock().iter().find(|instance| instance.id == id).cloned())
     }
 
-    /// Sends an event to all plugins.
     pub fn tell(&self, event: &Event) {
         for instance in self.serving.load().running() {
             instance.events.offer(event);

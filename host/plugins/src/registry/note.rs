@@ -37,7 +37,6 @@ impl Change {
     }
 }
 
-/// The plugin of a log line.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub(super) struct Subject {
     id: String,

@@ -22,7 +22,6 @@ const STREAM_HELD: u64 = 256 << 10;
 /// The most bytes of a reply besides result or error message, and id.
 const FRAME_BYTES: usize = 64;
 
-/// The content type of a reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Content {
     Json,
@@ -43,7 +42,6 @@ impl Reply {
         Self { status, content: Content::Empty, body: ReplyBody::default() }
     }
 
-    /// A plain-text body.
     pub(crate) fn text(status: StatusCode, words: &'static str) -> Self {
         let body = ReplyBody::from_pieces(vec![Bytes::from_static(words.as_bytes()).into()]);
         Self { status, content: Content::Text, body }
@@ -137,7 +135,6 @@ impl Writer {
         self.open.extend_from_slice(text.as_bytes());
     }
 
-    /// Adds a call's result.
     fn result(&mut self, result: ResultText) {
         match result {
             ResultText::Bytes(bytes) if bytes.len() < SPLICE_MIN_BYTES => self.open.extend_from_slice(&bytes),

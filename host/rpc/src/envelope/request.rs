@@ -18,7 +18,6 @@ use crate::limits::Limits;
 /// bitcoind's message for parameters of another type.
 const PARAMS_SHAPE: &str = "Params must be an array or object";
 
-/// The dialect of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Dialect {
     /// Legacy: always `result` and `error`, the `id` if the request had one, HTTP status by error code.
@@ -43,7 +42,6 @@ impl Request<'_> {
     }
 }
 
-/// A request that failed its checks.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Rejected<'a> {
     pub dialect: Dialect,
@@ -63,10 +61,8 @@ impl Rejected<'_> {
     }
 }
 
-/// An element of a batch.
 pub(super) type Element<'a> = Result<Request<'a>, Rejected<'a>>;
 
-/// The content of a body.
 #[derive(Debug)]
 pub(super) enum Document<'a> {
     Single(Request<'a>),
@@ -239,7 +235,6 @@ fn present(member: Option<&RawValue>) -> Option<&RawValue> {
     member.filter(|value| value.get() != "null")
 }
 
-/// The decoded string of `raw`.
 fn string_value(raw: &RawValue) -> Option<Cow<'_, str>> {
     let inner = raw.get().strip_prefix('"')?.strip_suffix('"')?;
     if inner.contains('\\') {

@@ -9,7 +9,6 @@ const CHUNK: usize = 64;
 /// Why a text is refused. bitcoind gives the same answer to both.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ScanError {
-    /// Nested deeper than allowed.
     TooDeep,
     /// An unpaired `\uD800` to `\uDFFF`.
     LoneSurrogate,

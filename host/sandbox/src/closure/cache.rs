@@ -13,7 +13,6 @@ const ENTRY: usize = 24;
 const OLD_HEADER: usize = 16;
 const OLD_ENTRY: usize = 12;
 
-/// The content of the cache.
 pub(super) struct Cache(Vec<u8>);
 
 /// A number in native byte order, as ldconfig writes it.

@@ -18,7 +18,6 @@ const CACHE: &str = "/etc/ld.so.cache";
 /// The loader's last folders. The first two are those of multi-architecture systems.
 const DEFAULT_FOLDERS: [&str; 5] = ["/lib64", "/usr/lib64", "/lib", "/usr/lib", "/usr/local/lib"];
 
-/// The most libraries in a closure.
 const MAX_LIBRARIES: usize = 512;
 
 /// The largest cache that is read, in bytes.
@@ -27,19 +26,13 @@ const MAX_CACHE_BYTES: u64 = 64 << 20;
 /// Why a library's closure cannot be determined.
 #[derive(Debug, thiserror::Error)]
 pub enum ClosureError {
-    /// A file cannot be read.
     #[error("{}: {source}", .path.display())]
     Io { path: PathBuf, source: std::io::Error },
     /// A file is not a library for this program's processor.
     #[error("{} is no library: {reason}", .path.display())]
     NotALibrary { path: PathBuf, reason: String },
-    /// A needed library does not exist.
     #[error("{} needs the library '{needed}', which is not found", .by.display())]
-    NotFound {
-        needed: String,
-        /// The library that needs it.
-        by: PathBuf,
-    },
+    NotFound { needed: String, by: PathBuf },
     /// More than `MAX_LIBRARIES`.
     #[error("{} needs more than {MAX_LIBRARIES} libraries", .0.display())]
     TooMany(PathBuf),

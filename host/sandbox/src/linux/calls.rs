@@ -11,7 +11,6 @@ macro_rules! named {
     ($($call:ident)*) => { &[$((libc::$call, stringify!($call))),*] };
 }
 
-/// A kind and its calls.
 type Tried = (Kind, &'static [(c_long, &'static str)]);
 
 const TRIED: &[Tried] = &[
@@ -81,7 +80,6 @@ const OLDER: &[Tried] = &[
 #[cfg(not(target_arch = "x86_64"))]
 const OLDER: &[Tried] = &[];
 
-/// A denied call's kind and name.
 pub(super) fn named(call: i64) -> (Kind, &'static str) {
     let mut all = TRIED.iter().chain(OLDER).flat_map(|(kind, calls)| calls.iter().map(|one| (*kind, *one)));
     match all.find(|(_, (number, _))| *number == call) {

@@ -28,7 +28,6 @@ const MAX_TIME: Duration = Duration::from_secs(120);
 /// How often a Unix socket with a full queue is retried, and whether the process still waits is checked.
 pub(super) const RETRY: Duration = Duration::from_millis(20);
 
-/// A pending connection.
 struct Pending {
     id: u64,
     /// The descriptor's number in the process.
@@ -44,7 +43,6 @@ struct Pending {
 #[derive(Default)]
 pub(super) struct Connects(Vec<Pending>);
 
-/// Whether the grants include this address.
 pub(super) fn granted(reach: &[Reach], address: &Address) -> bool {
     reach.iter().any(|reach| match (reach, address) {
         (Reach::Unix(granted), Address::Unix(path)) => granted == path,

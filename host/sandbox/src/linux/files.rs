@@ -32,7 +32,6 @@ const PROBED: [&str; 14] = [
 /// The loader's folders, whose existence it checks.
 const LIBRARY_FOLDERS: [&str; 4] = ["/lib", "/lib64", "/usr/lib", "/usr/lib64"];
 
-/// The decision about a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Verdict {
     Granted,
@@ -45,7 +44,6 @@ pub(super) enum Verdict {
     },
 }
 
-/// The granted files.
 pub(super) struct Files {
     libraries: HashSet<PathBuf>,
     /// The libraries' file names: the loader searches them in many folders.

@@ -58,7 +58,6 @@ impl std::fmt::Display for Address {
     }
 }
 
-/// The address of a connect.
 pub(super) fn address(memory: &File, at: u64, len: u64) -> Option<Address> {
     let len = usize::try_from(len).ok().filter(|len| (2..=MAX_ADDRESS).contains(len))?;
     let bytes = read(memory, at, len)?;

@@ -122,7 +122,6 @@ struct Answering {
     denials: Arc<Mutex<Denials>>,
     watch: Watch,
     second: Second,
-    /// The names of denied libraries.
     searched: HashSet<OsString>,
 }
 
@@ -252,7 +251,6 @@ impl Answering {
         }
     }
 
-    /// Opens a file for the process.
     fn open_for(&self, notice: &Notice, path: &Path, flags: OFlags, mode: Mode) -> Decision {
         let opened = self.files.open_for(path, flags, mode & Mode::from_raw_mode(0o777));
         match opened.map(|file| raw::put(self.listener.notices.as_fd(), notice.id, file.as_fd(), None)) {

@@ -63,7 +63,6 @@ fn filters_compile() -> bool {
     seccompiler::TargetArch::try_from(std::env::consts::ARCH).is_ok()
 }
 
-/// The support without some layers.
 pub(super) fn reduced(support: &Support, without: &[Layer]) -> Support {
     let mut left = support.clone();
     for layer in without {

@@ -21,11 +21,9 @@ pub(crate) struct Notice {
     pub(crate) args: [u64; 6],
 }
 
-/// The answer to a system call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Answer {
     Done,
-    /// It fails with this errno.
     Fail(i32),
     /// The kernel executes it. The process can change the pointed-to memory meanwhile, so another layer must bound the
     /// call.
@@ -148,12 +146,9 @@ pub(crate) fn put(listener: BorrowedFd<'_>, id: u64, descriptor: BorrowedFd<'_>,
     unsafe { control(listener, libc::SECCOMP_IOCTL_NOTIF_ADDFD, &raw mut added) }.map(drop)
 }
 
-/// Flags to add to a mount.
 #[derive(Clone, Copy)]
 pub(crate) struct Locks {
-    /// Read-only.
     pub(crate) read_only: bool,
-    /// No program can be executed.
     pub(crate) no_exec: bool,
     pub(crate) recursive: bool,
 }

@@ -15,7 +15,6 @@ use crate::reach::Reach;
 /// Marks instructions that become notifications: the filter compiler does not know that action.
 const MARK: u32 = 0x0b57;
 
-/// The inputs of the filter.
 pub(super) struct Shape<'a> {
     pub(super) reach: &'a [Reach],
     /// Denied calls are forwarded to the host.
@@ -24,7 +23,6 @@ pub(super) struct Shape<'a> {
     pub(super) root: bool,
     /// Another layer bounds the files that it can name.
     pub(super) bounded: bool,
-    /// The process's id.
     pub(super) pid: u32,
 }
 
@@ -162,7 +160,6 @@ pub(super) const OLDER_ASKING: &[c_long] = &[libc::SYS_stat, libc::SYS_lstat, li
 #[cfg(not(target_arch = "x86_64"))]
 pub(super) const OLDER_ASKING: &[c_long] = &[];
 
-/// Opening a file by name.
 #[cfg(target_arch = "x86_64")]
 pub(super) const OPENING: &[c_long] = &[libc::SYS_openat, libc::SYS_open];
 #[cfg(not(target_arch = "x86_64"))]

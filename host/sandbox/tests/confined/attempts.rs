@@ -78,7 +78,6 @@ macro_rules! call {
     };
 }
 
-/// Calls that no grant allows.
 fn forbidden() {
     // SAFETY: it has no arguments.
     let parent = unsafe { libc::getppid() };
@@ -253,7 +252,6 @@ fn talk(mut stream: impl Read + Write) -> std::io::Result<()> {
     if answer == *b"y" { Ok(()) } else { Err(std::io::ErrorKind::InvalidData.into()) }
 }
 
-/// Granted resources, and their neighbours.
 fn reached(plan: &Plan, shared: c_int) {
     for reach in &plan.reach {
         match reach {
@@ -319,7 +317,6 @@ fn tcp_with_options(address: std::net::SocketAddr) -> std::io::Result<()> {
     if kept && waits { talk(stream) } else { Err(std::io::ErrorKind::InvalidData.into()) }
 }
 
-/// A non-blocking connect.
 fn tcp_unwaited(address: std::net::SocketAddr) -> std::io::Result<()> {
     let stream = TcpStream::from(socket(libc::SOCK_STREAM | libc::SOCK_NONBLOCK)?);
     match rustix::net::connect(&stream, &address) {

@@ -38,7 +38,6 @@ pub fn plan(reach: &[String], without: &[Layer], policy: Policy) -> Plan {
 
 pub struct Confined {
     pub child: Child,
-    /// The enforced layers, or the error.
     pub enforced: Result<Enforced, String>,
     pub notifier: Option<Notifier>,
     pub denied: Receiver<Denial>,
@@ -109,7 +108,6 @@ impl Confined {
         self.notifier.as_ref().unwrap().denials()
     }
 
-    /// Lets it end by itself.
     pub fn end(mut self) {
         drop(self.channel.take());
         let status = self.child.wait().unwrap();

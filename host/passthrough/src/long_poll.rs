@@ -37,24 +37,13 @@ const LONG_POLL_ID: &str = "longpollid";
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Wait {
     /// Another template than that of the `longpollid`; the parameters without it.
-    Template {
-        id: String,
-        params: Bytes,
-    },
+    Template { id: String, params: Bytes },
     /// Another tip than this one, or than the current one.
-    NewBlock {
-        known: Option<BlockHash>,
-        limit: Option<Duration>,
-    },
-    Block {
-        hash: BlockHash,
-        limit: Option<Duration>,
-    },
+    NewBlock { known: Option<BlockHash>, limit: Option<Duration> },
+    /// This block as tip.
+    Block { hash: BlockHash, limit: Option<Duration> },
     /// A tip of at least this height.
-    Height {
-        height: u32,
-        limit: Option<Duration>,
-    },
+    Height { height: u32, limit: Option<Duration> },
 }
 
 impl Wait {

@@ -393,7 +393,7 @@ mod tests {
         };
         let mut large: Vec<_> = (0..4).map(|_| submit("large")).collect();
         assert_eq!([running.recv(), running.recv()], [Ok("large"); 2]);
-        // The other half is for others, whoever came first.
+        // The other half is for others, also for later ones.
         let one = submit("one");
         assert_eq!(running.recv(), Ok("one"));
         let another = submit("ones");

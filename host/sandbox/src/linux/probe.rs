@@ -172,7 +172,7 @@ fn gives_up_capabilities() -> bool {
 /// # Safety
 /// It only makes system calls.
 unsafe fn write_file(path: &CString, text: &CString) -> bool {
-    // SAFETY: the path ends with a zero, and the text has the length that is told.
+    // SAFETY: the path ends with a zero, and the text has the given length.
     unsafe {
         let file = libc::open(path.as_ptr(), libc::O_WRONLY | libc::O_CLOEXEC);
         if file < 0 {
@@ -190,7 +190,7 @@ unsafe fn write_file(path: &CString, text: &CString) -> bool {
 unsafe fn root(bases: &[CString]) -> bool {
     let none = std::ptr::null();
     let (tmpfs, here) = (c"tmpfs".as_ptr(), c".".as_ptr());
-    // SAFETY: all strings end with a zero; the attributes are 32 bytes, as is told.
+    // SAFETY: all strings end with a zero; the attributes have the given 32 bytes.
     unsafe {
         if libc::mount(none, c"/".as_ptr(), none, libc::MS_REC | libc::MS_PRIVATE, none.cast()) != 0 {
             return false;

@@ -173,7 +173,7 @@ pub(crate) fn lock_mount(path: &Path, locks: Locks) -> io::Result<()> {
     let attributes = MountAttributes { set, clear: 0, propagation: 0, user_namespace: 0 };
     let flags = if locks.recursive { RECURSIVE } else { 0 };
     let (attributes, size) = (&raw const attributes, size_of::<MountAttributes>());
-    // SAFETY: the path ends with a zero, and the struct has the size that is told.
+    // SAFETY: the path ends with a zero, and the struct has the given size.
     checked_long(unsafe {
         libc::syscall(libc::SYS_mount_setattr, libc::AT_FDCWD, path.as_ptr(), flags, attributes, size)
     })

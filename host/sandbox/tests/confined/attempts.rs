@@ -164,7 +164,7 @@ fn connect_existing(descriptor: c_int) -> std::io::Result<()> {
         *to = from.cast_signed();
     }
     let len = libc::socklen_t::try_from(size_of::<libc::sockaddr_un>()).unwrap();
-    // SAFETY: the address has the length that is told.
+    // SAFETY: the address has the given length.
     match unsafe { libc::connect(descriptor, (&raw const address).cast(), len) } {
         0 => Ok(()),
         _ => Err(std::io::Error::last_os_error()),
@@ -198,7 +198,7 @@ fn ordinary(plan: &Plan) {
     let joined = threads.into_iter().all(|thread| thread.is_ok_and(|thread| thread.join().is_ok()));
     say("threads", i32::from(!joined));
     let mut random = [0u8; 32];
-    // SAFETY: the array has the length that is told.
+    // SAFETY: the array has the given length.
     let len = unsafe { libc::getrandom(random.as_mut_ptr().cast(), 32, 0) };
     say("random", i32::from(len != 32));
     std::thread::sleep(std::time::Duration::from_millis(1));

@@ -174,7 +174,7 @@ fn differences(client: &mut Client, rows: &[Value], excused: impl Fn(&str) -> bo
             Err(error) => json!({"code": error.code, "message": error.message}),
         };
         let wanted = if row["reply"].is_null() { row["error"].clone() } else { without_extras(&row["reply"]) };
-        if got.to_string() != wanted.to_string() && !excused(name) {
+        if got != wanted && !excused(name) {
             differ.push(format!("{name}:\n  got    {got}\n  wanted {wanted}"));
         }
     }

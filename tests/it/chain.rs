@@ -211,7 +211,6 @@ fn getrawmempool_is_the_same_after_a_stop() {
     let host = host.kill_and_restart();
     let mut client = host.client();
     assert_eq!(client.call("getrawmempool", json!([])), json!([]));
-    assert_eq!(client.call("getprioritisedtransactions", json!([])).as_object().unwrap().len(), 1);
 }
 
 #[test]

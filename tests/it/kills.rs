@@ -108,6 +108,10 @@ impl Life<'_> {
     }
 
     fn pay(&mut self) -> Option<()> {
+        // A kill loses the mempool, and with it outputs.
+        if self.answered.outputs.is_empty() {
+            return self.extend();
+        }
         let index = usize::try_from(self.numbers.below(self.answered.outputs.len() as u64)).unwrap();
         let (outpoint, value) = self.answered.outputs.swap_remove(index);
         let tx = spend(outpoint, 1, value - FEE);
@@ -168,17 +172,20 @@ impl Life<'_> {
 /// A host with outputs to spend.
 fn prepare(host: &Host, answered: &mut Answered) {
     let mut client = host.client();
-    let mut funding = None;
-    for height in 1..=101 {
+    let mut mine = |height: u64| {
         let template = client.call("getblocktemplate", json!([{"rules": ["segwit"]}]));
         let block = miner::build(&template, witness_script().to_p2wsh());
         assert_eq!(client.call("submitblock", json!([miner::hex(&block)])), Value::Null);
         answered.valid.insert(block.block_hash().to_string(), height);
-        funding.get_or_insert(OutPoint { txid: block.txdata[0].compute_txid(), vout: 0 });
-    }
-    let tx = spend(funding.unwrap(), OUTPUTS, OUTPUT_VALUE);
+        OutPoint { txid: block.txdata[0].compute_txid(), vout: 0 }
+    };
+    let funding = mine(1);
+    (2..=101).for_each(|height| _ = mine(height));
+    let tx = spend(funding, OUTPUTS, OUTPUT_VALUE);
     let txid: Txid = tx.compute_txid();
-    client.call("sendrawtransaction", json!([serialize_hex(&tx), 0]));
+    host.client().call("sendrawtransaction", json!([serialize_hex(&tx), 0]));
+    // Deep enough that no reorganisation brings it back into the mempool, which a kill loses.
+    (102..=104).for_each(|height| _ = mine(height));
     answered.outputs.extend((0..).take(1_000).map(|vout| (OutPoint { txid, vout }, OUTPUT_VALUE)));
 }
 

@@ -172,8 +172,7 @@ fn wrap(text: &str, width: usize) -> Vec<String> {
 
 /// The line that begins a part of the header.
 pub(super) fn heading(title: &str) -> String {
-    let rule = "-".repeat(WIDTH - 6);
-    format!("\n/* {rule}\n * {title}\n * {rule} */\n")
+    format!("\n/* {title} {} */\n", "-".repeat(WIDTH.saturating_sub(title.len() + "/*   */".len())))
 }
 
 /// The head of a function with its parameters, on as many lines as it takes.

@@ -39,7 +39,7 @@ pub(super) fn numbers() -> String {
     out + "};\n"
 }
 
-/// The cases in which a service's status is a certain error of JSON-RPC.
+/// The error of JSON-RPC for each status of a service: its code, whether the service's detail is ignored, and its text.
 pub(super) fn failures() -> String {
     let mut out = String::new();
     for (kind, name, _) in ErrorKind::ALL {
@@ -47,12 +47,8 @@ pub(super) fn failures() -> String {
         let told = RpcError::from(ServiceError::new(*kind, "told"));
         let code =
             RpcErrorCode::ALL.iter().find(|(code, ..)| *code == bare.code).map_or("INTERNAL", |(_, name, _)| name);
-        out += &format!("    case OUTRIGGER_STATUS_{}:\n        code = OUTRIGGER_CODE_{code};\n", upper(name));
-        out += &format!("        message = {};\n", literal(&bare.message));
-        if told.message != "told" {
-            out += "        fixed = true;\n";
-        }
-        out += "        break;\n";
+        let (fixed, text) = (told.message != "told", literal(&bare.message));
+        out += &format!("        {{ OUTRIGGER_STATUS_{}, OUTRIGGER_CODE_{code}, {fixed}, {text} }},\n", upper(name));
     }
     out.trim_end().to_owned()
 }
@@ -115,13 +111,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn c_header_has_a_case_for_every_kind_of_service_error() {
-        let cases = failures();
-        assert!(
-            cases.contains("case OUTRIGGER_STATUS_WALLET_LOCKED:\n        code = OUTRIGGER_CODE_WALLET_UNLOCK_NEEDED;")
-        );
-        assert_eq!(cases.matches("case ").count(), ErrorKind::ALL.len());
-        // What is left of it says the same whatever the service adds.
-        assert_eq!(cases.matches("fixed = true").count(), 5);
+    fn c_header_has_an_error_for_every_kind_of_service_error() {
+        let errors = failures();
+        let locked = "{ OUTRIGGER_STATUS_WALLET_LOCKED, OUTRIGGER_CODE_WALLET_UNLOCK_NEEDED, true, ";
+        assert!(errors.contains(locked), "{errors}");
+        assert_eq!(errors.lines().count(), ErrorKind::ALL.len());
+        // Their text is the same whatever the service's detail is.
+        assert_eq!(errors.matches(", true, ").count(), 5);
     }
 }

@@ -190,26 +190,6 @@ fn a_restart_forgets_conflicts_with_what_has_left_the_mempool_meanwhile() {
     assert_eq!(free(&harness), []);
 }
 
-#[test]
-fn a_coinbase_that_an_older_version_left_without_its_block_is_given_up_when_the_wallet_is_loaded() {
-    let mut harness = Harness::with_wallet();
-    let script = harness.address(Some(""));
-    harness.mine_to(script.clone(), vec![]);
-    let txid = harness.coins()[0].outpoint.txid;
-    harness.disconnect();
-    assert_eq!(harness.known(txid).state, TxState::Abandoned);
-    let wallet = harness.view().wallet().clone();
-    wallet
-        .write(|write| {
-            let row = write.t.transaction(write.reads(), &txid)?.unwrap();
-            write.set_state(row, TxState::Inactive)
-        })
-        .unwrap();
-    drop(wallet);
-    harness.restart(|_| {});
-    assert_eq!(harness.known(txid).state, TxState::Abandoned);
-}
-
 /// The row of a stranger's transaction may be as long as a block, and each of its outputs may be a coin.
 #[test]
 fn unconfirmed_coins_of_a_stranger_are_judged_without_reading_the_transaction() {

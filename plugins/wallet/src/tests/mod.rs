@@ -227,7 +227,7 @@ fn getaddressinfo_and_labels_refuse_bad_arguments() {
 fn methods_of_a_wallet_refuse_where_none_is_loaded() {
     let test = Fixture::new();
     let differ = "The RPC endpoint wallet and the wallet name parameter specify different wallets";
-    let error = test.plugin.begin_for(Some("w"), "unloadwallet", json!(["v"])).answer().unwrap().unwrap_err();
+    let error = test.plugin.begin_for(Some("other"), "unloadwallet", json!(["w"])).answer().unwrap().unwrap_err();
     assert_eq!((error.code.0, error.message.as_str()), (-8, differ));
     test.host.wallet.set(None);
     let none = "No wallet is loaded. Load a wallet using loadwallet or create a new one with createwallet. (Note: A default wallet is no longer automatically created)";
@@ -331,7 +331,7 @@ const TPUB: &str =
 fn methods_of_keys_refuse_bad_arguments() {
     let test = Fixture::new();
     let which = "Unable to determine which HD key to use from active descriptors. Please specify with 'hdkey'";
-    test.refuses(&[("createwalletdescriptor", json!(["legacy"]), -4, which)]);
+    test.refuses(&[("createwalletdescriptor", json!(["legacy"]), -5, which)]);
     let hd_key = HdKey { xpub: TPUB.to_owned(), has_private: true, xprv: None, descriptors: vec![("a".into(), true)] };
     test.wallet(|state| state.hd_keys.push(hd_key));
     let boolean = "JSON value of type number is not of expected type bool";

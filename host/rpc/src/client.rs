@@ -15,9 +15,9 @@ use tokio::net::TcpStream;
 use tokio::time::sleep;
 
 use super::activity::Activity;
+use super::conversation::{Conversation, ReadGate};
 use super::proof::{Proof, prove};
 use super::slots::Link;
-use super::websocket::{Conversation, ReadGate};
 
 /// How often the socket of a client with unread bytes is checked for the end of its stream.
 const LOOK_BEHIND_UNREAD: Duration = Duration::from_secs(1);

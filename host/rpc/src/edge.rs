@@ -50,7 +50,7 @@ const DISCARD_TIMEOUT: Duration = Duration::from_millis(250);
 const BODY_RESERVE_MAX: usize = 1024 * 1024;
 
 pub(super) struct Edge<S> {
-    service: S,
+    service: Arc<S>,
     auth: Arc<Authenticator>,
     limits: Limits,
     rest: OnceLock<Arc<dyn Rest>>,
@@ -65,7 +65,7 @@ impl<S: RpcService> Edge<S> {
         let (busy_poll, attempts) = (BusyPoll::new(limits.busy_poll), Attempts::new(limits.wrong_credentials_delay));
         let figures = Arc::<EdgeFigures>::default();
         let unread = Unread::new(limits.max_unread_bytes, figures.clone());
-        Self { service, auth, limits, rest: OnceLock::new(), busy_poll, attempts, unread, figures }
+        Self { service: Arc::new(service), auth, limits, rest: OnceLock::new(), busy_poll, attempts, unread, figures }
     }
 
     /// Sets the REST interface, once. Without it, `/rest/` does not exist.
@@ -94,11 +94,7 @@ impl<S: RpcService> Edge<S> {
         &self.attempts
     }
 
-    pub(super) fn service(&self) -> &S {
-        &self.service
-    }
-
-    pub(super) async fn handle<B>(self: &Arc<Self>, request: Request<B>, client: &Arc<Client>) -> Response<ReplyBody>
+    pub(super) async fn handle<B>(&self, request: Request<B>, client: &Arc<Client>) -> Response<ReplyBody>
     where
         B: Body<Data = Bytes>,
     {
@@ -112,12 +108,7 @@ impl<S: RpcService> Edge<S> {
         response
     }
 
-    async fn answer<B>(
-        self: &Arc<Self>,
-        request: Request<B>,
-        client: &Arc<Client>,
-        is_chunked: bool,
-    ) -> Response<ReplyBody>
+    async fn answer<B>(&self, request: Request<B>, client: &Arc<Client>, is_chunked: bool) -> Response<ReplyBody>
     where
         B: Body<Data = Bytes>,
     {
@@ -133,7 +124,7 @@ impl<S: RpcService> Edge<S> {
             Ok((caller, Target::WebSocket(wallet))) => {
                 let origin = caller.origin(wallet);
                 // Boxed, since every connection reserves room for it.
-                return Box::pin(websocket::accept(self, client, caller, origin, head)).await;
+                return Box::pin(websocket::accept(&self.service, &self.limits, client, caller, origin, head)).await;
             }
             Ok((caller, Target::Rest(rest))) => {
                 discard(body).await;
@@ -152,7 +143,7 @@ impl<S: RpcService> Edge<S> {
         }
         match read_body(&mut body, &self.limits).await {
             Ok(body) => {
-                let reply = envelope::answer(&self.service, &caller, wallet, body, &self.limits).await;
+                let reply = envelope::answer(&*self.service, &caller, wallet, body, &self.limits).await;
                 into_response(reply)
             }
             Err(refusal) => refusal.into_response(),

@@ -27,6 +27,7 @@ mod attempts;
 mod auth;
 mod client;
 mod connection;
+mod conversation;
 mod cookie;
 mod dispatch;
 mod edge;

@@ -4,37 +4,29 @@
 
 use std::future::Future;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::FutureExt;
-use futures_util::future::BoxFuture;
 use http::header::{CONNECTION, ORIGIN, UPGRADE};
 use http::request::Parts;
 use http::{HeaderMap, Method, Request, Response, StatusCode};
 use jsonrpsee::core::middleware::{Batch, BatchEntry, Notification, RpcServiceBuilder, RpcServiceT};
 use jsonrpsee::core::server::{BatchResponseBuilder, MethodResponse, Methods, ResponsePayload};
 use jsonrpsee::server::middleware::rpc::RpcService as Unused;
-use jsonrpsee::server::{
-    BatchRequestConfig, ConnectionState, PingConfig, ServerConfig, ServerHandle, stop_channel, ws,
-};
+use jsonrpsee::server::{BatchRequestConfig, ConnectionState, PingConfig, ServerConfig, stop_channel, ws};
 use jsonrpsee::types::{ErrorObject, Id, Request as RpcRequest};
 use outrigger_values::{RpcError, RpcErrorCode};
-use parking_lot::Mutex;
 use serde_json::value::RawValue;
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::Semaphore;
 
 use super::auth::Caller;
 use super::client::Client;
+use super::conversation::{Conversation, MAX_UNDER_WAY};
 use super::dispatch::{Failure, Origin};
-use super::edge::Edge;
 use super::envelope::{Reply, ReplyBody, well_formed};
 use super::gateway::{Asked, RpcService};
-
-/// How many messages of a connection can be in flight. At the limit, the host stops reading from it.
-const MAX_UNDER_WAY: usize = 64;
+use super::limits::Limits;
 
 /// How many answers can wait in a connection's queue before calls wait.
 const QUEUED_ANSWERS: u32 = 16;
@@ -42,27 +34,6 @@ const QUEUED_ANSWERS: u32 = 16;
 /// How often the host pings a client, and how long the client may stay silent.
 const PING_INTERVAL: Duration = Duration::from_secs(30);
 const SILENCE: Duration = Duration::from_secs(75);
-
-/// The JSON-RPC session of an upgraded connection.
-pub(super) struct Conversation {
-    messages: BoxFuture<'static, ()>,
-    stop: ServerHandle,
-}
-
-impl Conversation {
-    /// Runs until the client closes the connection. Once `stopping` turns true, the calls in flight end first.
-    pub(super) async fn run(self, mut stopping: watch::Receiver<bool>) {
-        let Self { mut messages, stop } = self;
-        tokio::select! {
-            () = &mut messages => return,
-            // An error means that the server has been dropped, which also stops the connection.
-            _ = stopping.wait_for(|stopping| *stopping) => {}
-        }
-        // Fails only if the session has ended.
-        let _ = stop.stop();
-        messages.await;
-    }
-}
 
 /// Whether a request asks for a WebSocket (RFC 6455, 4.1).
 pub(super) fn is_upgrade(head: &Parts) -> bool {
@@ -80,13 +51,13 @@ pub(super) fn allows_origin(headers: &HeaderMap, listed: &[String]) -> bool {
 
 /// Answers the upgrade request. The session begins after the answer is sent.
 pub(super) async fn accept<S: RpcService>(
-    edge: &Arc<Edge<S>>,
+    service: &Arc<S>,
+    limits: &Limits,
     client: &Arc<Client>,
     caller: Caller,
     origin: Origin,
     head: Parts,
 ) -> Response<ReplyBody> {
-    let limits = edge.limits();
     let bytes = |limit: usize| u32::try_from(limit).unwrap_or(u32::MAX);
     let config = ServerConfig::builder()
         .max_request_body_size(bytes(limits.max_body_bytes))
@@ -98,11 +69,11 @@ pub(super) async fn accept<S: RpcService>(
         .build();
     let (stopped, stop) = stop_channel();
     let Ok(permit) = Arc::new(Semaphore::new(1)).acquire_owned().await else { return refused("no permit") };
-    let shared = (edge.clone(), client.clone(), Arc::new(origin), Arc::new(caller));
+    let shared = (service.clone(), limits.clone(), client.clone(), Arc::new(origin), Arc::new(caller));
     let calls = RpcServiceBuilder::new().layer_fn(move |unused| {
-        let (edge, client, origin, caller) = shared.clone();
+        let (service, limits, client, origin, caller) = shared.clone();
         let running = Semaphore::new(MAX_UNDER_WAY);
-        Calls(Arc::new(Shared { edge, client, origin, caller, running, _until_dropped: unused }))
+        Calls(Arc::new(Shared { service, limits, client, origin, caller, running, _until_dropped: unused }))
     });
     let state = ConnectionState::new(stopped, 0, permit);
     match ws::connect(Request::from_parts(head, ()), config, Methods::new(), state, calls).await {
@@ -124,7 +95,8 @@ fn refused(reason: &'static str) -> Response<ReplyBody> {
 struct Calls<S>(Arc<Shared<S>>);
 
 struct Shared<S> {
-    edge: Arc<Edge<S>>,
+    service: Arc<S>,
+    limits: Limits,
     client: Arc<Client>,
     origin: Arc<Origin>,
     caller: Arc<Caller>,
@@ -139,14 +111,14 @@ impl<S: RpcService> Shared<S> {
             return Err(RpcError::internal("The user may not call this method"));
         }
         if let Some(params) = &request.params {
-            well_formed(params, self.edge.limits())?;
+            well_formed(params, &self.limits)?;
         }
         let asked = Asked { origin: self.origin.clone(), body: Bytes::new(), in_batch: false };
         request.extensions_mut().insert(asked);
         // The reader stops at the same number, apart from messages that it has already read.
         let _running = self.running.acquire().await;
-        let result = self.edge.service().call(request).await.map_err(Failure::into_rpc_error)?;
-        let (most, len) = (self.edge.limits().max_unread_bytes, result.len());
+        let result = self.service.call(request).await.map_err(Failure::into_rpc_error)?;
+        let (most, len) = (self.limits.max_unread_bytes, result.len());
         match result.whole(usize::try_from(most).unwrap_or(usize::MAX)).await {
             Ok(Some(text)) => Ok(text),
             Ok(None) => Err(RpcError::internal(format!(
@@ -159,7 +131,7 @@ impl<S: RpcService> Shared<S> {
     /// Counts an answer as unread, and closes the connection of a client with too many unread bytes.
     fn queue(&self, response: &MethodResponse) {
         let unread = self.client.activity().queued(response.as_json().get().len() as u64);
-        if unread > self.edge.limits().max_unread_bytes.saturating_mul(2) {
+        if unread > self.limits.max_unread_bytes.saturating_mul(2) {
             tracing::warn!(peer = %self.client.peer(), unread, "a WebSocket's client does not read its answers");
             self.client.link().close();
         }
@@ -199,7 +171,7 @@ impl<S: RpcService> RpcServiceT for Calls<S> {
     fn batch<'a>(&self, batch: Batch<'a>) -> impl Future<Output = MethodResponse> + Send + 'a {
         let (shared, under_way) = (self.0.clone(), UnderWay::begin(&self.0.client));
         async move {
-            let most = usize::try_from(shared.edge.limits().max_unread_bytes).unwrap_or(usize::MAX);
+            let most = usize::try_from(shared.limits.max_unread_bytes).unwrap_or(usize::MAX);
             let mut responses = BatchResponseBuilder::new_with_limit(most);
             for entry in batch {
                 let response = match entry {
@@ -237,40 +209,18 @@ fn without_id() -> MethodResponse {
 }
 
 /// Stops a connection's reader while too many of its messages are in flight.
-#[derive(Default)]
-pub(super) struct ReadGate {
-    under_way: AtomicUsize,
-    reader: Mutex<Option<Waker>>,
-}
-
-impl ReadGate {
-    /// Whether the next message may be read. If not, the reader is woken later.
-    pub(super) fn poll_open(&self, context: &Context<'_>) -> Poll<()> {
-        let is_open = || self.under_way.load(Ordering::SeqCst) < MAX_UNDER_WAY;
-        if is_open() {
-            return Poll::Ready(());
-        }
-        *self.reader.lock() = Some(context.waker().clone());
-        if is_open() { Poll::Ready(()) } else { Poll::Pending }
-    }
-}
-
 /// A message in flight, until dropped.
 struct UnderWay(Arc<Client>);
 
 impl UnderWay {
     fn begin(client: &Arc<Client>) -> Self {
-        client.gate().under_way.fetch_add(1, Ordering::SeqCst);
+        client.gate().enter();
         Self(client.clone())
     }
 }
 
 impl Drop for UnderWay {
     fn drop(&mut self) {
-        let gate = self.0.gate();
-        gate.under_way.fetch_sub(1, Ordering::SeqCst);
-        if let Some(reader) = gate.reader.lock().take() {
-            reader.wake();
-        }
+        self.0.gate().leave();
     }
 }

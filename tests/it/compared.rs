@@ -25,10 +25,27 @@ fn both() -> Option<(Host, Bitcoind)> {
     Some((host, node))
 }
 
+/// Removes the members that Bitcoin Knots adds to those of Bitcoin Core 29.
+pub fn as_core(answer: &mut Value) {
+    match answer {
+        Value::Array(elements) => elements.iter_mut().for_each(as_core),
+        Value::Object(members) => {
+            for added in ["header_version", "isactive", "txcount", "use_txids"] {
+                members.shift_remove(added);
+            }
+            members.values_mut().for_each(as_core);
+        }
+        _ => {}
+    }
+}
+
 /// What a client gets for a call: the result, or code and message of the error.
 pub fn told(client: &mut Client, method: &str, params: &Value) -> String {
     match client.try_call(method, params.clone()) {
-        Ok(result) => result.to_string(),
+        Ok(mut result) => {
+            as_core(&mut result);
+            result.to_string()
+        }
         Err(error) => format!("{} {}", error.code, error.message),
     }
 }

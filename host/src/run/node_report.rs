@@ -2,6 +2,7 @@
 //! node's setting that would improve it. A node that the host cannot use is a configuration error.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use outrigger_bitcoind::{AskError, NEEDS, OpenError, Rpc, chain_of, foreign};
 use outrigger_node::ChainIdentity;
@@ -140,9 +141,9 @@ impl Node {
 
     /// A line if each connection so far has ended after one answer.
     fn endings(&self) -> Option<String> {
-        let upstream = self.rpc.upstream();
-        upstream
-            .ends_connections()
+        let (upstream, read) = (self.rpc.upstream(), |counter: &AtomicU64| counter.load(Ordering::Relaxed));
+        let figures = upstream.figures();
+        (read(&figures.connections) == read(&figures.replies))
             .then(|| format!("connections: {}", UpstreamError::Ended(upstream.endpoint().clone())))
     }
 

@@ -3,17 +3,20 @@
 use std::collections::HashMap;
 use std::ops::Range;
 use std::str::FromStr as _;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 use std::thread;
 
 use bitcoin::bip32::{ChildNumber, Xpub};
+use bitcoin::secp256k1::{All, Secp256k1};
 use bitcoin::{CompressedPublicKey, Network, ScriptBuf};
 use outrigger_descriptor::{Checksum, Descriptor, ExpandError, Expansion};
 use outrigger_memory::parallel::map;
 use parking_lot::Mutex;
 
 use super::error::{Result, WalletError};
-use super::live::SECP;
+
+/// All wallets derive and sign with it.
+pub(super) static SECP: LazyLock<Secp256k1<All>> = LazyLock::new(Secp256k1::new);
 
 /// How many parsed descriptors are kept; beyond it the cache starts anew.
 const MAX_CACHED: usize = 16_384;

@@ -9,8 +9,8 @@ pub mod rescan_slot;
 pub mod write_lock;
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, LazyLock};
 use std::time::Instant;
 
 use bitcoin::OutPoint;
@@ -24,7 +24,7 @@ use parking_lot::Mutex;
 use super::Shared;
 use super::attempts::UnlockAttempts;
 use super::credits::Credits;
-use super::descriptors::DescriptorCache;
+use super::descriptors::{DescriptorCache, SECP};
 use super::encrypt::EncryptionKey;
 use super::error::Result;
 use super::labels::Labels;
@@ -40,9 +40,6 @@ use lag::Lag;
 use outgoing::{Outgoing, Unsent};
 use rescan_slot::Slot;
 use write_lock::WriteLock;
-
-/// What all wallets derive and sign with.
-pub(super) static SECP: LazyLock<Secp256k1<All>> = LazyLock::new(Secp256k1::new);
 
 /// Whether the wallet's private entries can be read.
 pub(super) enum Lock {

@@ -5,10 +5,15 @@ use parking_lot::{Condvar, Mutex};
 use crate::channel::Channel;
 
 /// How many threads of the host can be in one runner at a time.
-pub const MAX_ENTRIES: usize = 40;
+const MAX_ENTRIES: usize = 40;
 
 /// How many of these are reserved for control functions: calls may need them to end.
 const FOR_CONTROL: usize = 4;
+
+/// How many threads that the plugin made can use services at a time.
+pub const OWN_CHANNELS: usize = 4;
+
+pub const MAX_CHANNELS: usize = MAX_ENTRIES + OWN_CHANNELS;
 
 /// Why a thread of the host enters a runner.
 #[derive(Clone, Copy, PartialEq, Eq)]

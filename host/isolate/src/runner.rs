@@ -17,7 +17,7 @@ use parking_lot::Mutex;
 use crate::body::{Discarded, Received};
 use crate::cgroup::Group;
 use crate::channel::Channel;
-use crate::channels::{Channels, Entry, Grant, MAX_ENTRIES};
+use crate::channels::{Channels, Entry, Grant, OWN_CHANNELS};
 use crate::fatal::FATAL;
 use crate::frame::{FrameError, Head, INLINE, INTERNAL_ERROR, Kind, function_at};
 use crate::greeting::Hello;
@@ -30,11 +30,6 @@ use crate::status::Ending;
 use crate::usage::{self, Bounds, Excess, Watch};
 use crate::watch;
 use outrigger_sandbox::Notifier;
-
-/// How many threads that the plugin made can use services at a time.
-const OWN_CHANNELS: usize = 4;
-
-pub const MAX_CHANNELS: usize = MAX_ENTRIES + OWN_CHANNELS;
 
 /// The time limit for opening its library.
 const READY_PATIENCE: Duration = Duration::from_secs(30);

@@ -9,8 +9,8 @@ use outrigger_sandbox::{
     Event, Limits, Listener, Notifier, Plan, Policy, SandboxError, Support, library_closure, probe,
 };
 
+use crate::channels::MAX_CHANNELS;
 use crate::launch::{Confinement, Launch};
-use crate::runner::MAX_CHANNELS;
 use crate::status::{RunnerStatus, Runners};
 
 /// The largest file that a runner may write, in bytes.

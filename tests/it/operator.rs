@@ -69,7 +69,9 @@ fn output_that_takes_nothing_is_logged_and_the_host_goes_on() {
 
 #[test]
 fn output_that_takes_nothing_fails_a_command_with_a_message() {
-    for arguments in [&["auth", "alice"][..], &["completions", "bash"], &["plugin", "header"]] {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path().to_str().unwrap();
+    for arguments in [&["auth", "alice"][..], &["completions", "bash"], &["plugin", "header", folder]] {
         let mut command = Command::new(&built().binary);
         let command = command.args(arguments).stdout(File::create("/dev/full").unwrap()).stderr(Stdio::piped());
         let output = command.spawn().unwrap().wait_with_output().unwrap();

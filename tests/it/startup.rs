@@ -232,6 +232,10 @@ fn run_check_names_what_would_keep_the_host_from_starting() {
     let mining = "[[plugins]]\nfile = \"mining\"\ngrants = [\"chain/1\", \"mempool/1\", \"events/1\", \"log/1\"]\n";
     let cases = [
         ("[rpc]\nthread = 4\n".to_owned(), "FILE:2: rpc.thread: unknown field `thread`"),
+        (
+            "[plugin_defaults]\ntransport = \"socket\"\n".to_owned(),
+            "FILE:2: plugin_defaults.transport: no setting any more: isolated plugins always use sockets; delete the line",
+        ),
         ("[log]\nlevel = \"loud\"\n".to_owned(), "FILE:2: log.level: 'loud' is not a level"),
         (
             "[[plugins]]\nfile = \"chain\"\ngrants = [\"chain/1\"]\n".to_owned(),

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 pub struct Hello {
     pub host: u32,
     pub library: PathBuf,
-    /// The sandbox, and what the system supports of it.
+    /// The sandbox plan, with the features that the kernel supports.
     pub sandbox: Option<(Plan, Support)>,
 }
 

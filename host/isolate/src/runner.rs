@@ -214,7 +214,8 @@ impl Runner {
         passing::send(control.as_ref().ok_or(std::io::ErrorKind::NotConnected)?, purpose, theirs.as_fd())?;
         let channel = Channel::to_runner(ours)?;
         self.sockets.lock().push(channel.socket());
-        Ok(channel)
+        // [`Self::close`] may have closed the others before.
+        if self.is_gone() { Err(std::io::ErrorKind::NotConnected.into()) } else { Ok(channel) }
     }
 
     fn take_channel(&self, entry: Entry) -> Result<Channel, Gone> {

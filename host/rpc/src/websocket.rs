@@ -24,12 +24,15 @@ use super::auth::Caller;
 use super::client::Client;
 use super::conversation::{Conversation, MAX_UNDER_WAY};
 use super::dispatch::{Failure, Origin};
-use super::envelope::{Reply, ReplyBody, well_formed};
+use super::envelope::{Reply, ReplyBody, log_forbidden, well_formed};
 use super::gateway::{Asked, RpcService};
 use super::limits::Limits;
 
 /// How many answers can wait in a connection's queue before calls wait.
 const QUEUED_ANSWERS: u32 = 16;
+
+/// How many times `max_unread_bytes` one connection's unread answers may have: an answer alone may have that many.
+const MAX_UNREAD: u64 = 2;
 
 /// How often the host pings a client, and how long the client may stay silent.
 const PING_INTERVAL: Duration = Duration::from_secs(30);
@@ -108,6 +111,7 @@ struct Shared<S> {
 impl<S: RpcService> Shared<S> {
     async fn outcome(&self, mut request: RpcRequest<'_>) -> Result<Bytes, RpcError> {
         if !self.caller.may_call(request.method_name()) {
+            log_forbidden(&self.caller, request.method_name());
             return Err(RpcError::internal("The user may not call this method"));
         }
         if let Some(params) = &request.params {
@@ -131,7 +135,7 @@ impl<S: RpcService> Shared<S> {
     /// Counts an answer as unread, and closes the connection of a client with too many unread bytes.
     fn queue(&self, response: &MethodResponse) {
         let unread = self.client.activity().queued(response.as_json().get().len() as u64);
-        if unread > self.limits.max_unread_bytes.saturating_mul(2) {
+        if unread > self.limits.max_unread_bytes.saturating_mul(MAX_UNREAD) {
             tracing::warn!(peer = %self.client.peer(), unread, "a WebSocket's client does not read its answers");
             self.client.link().close();
         }
@@ -147,7 +151,7 @@ impl<S: RpcService> Shared<S> {
 }
 
 fn error_object(error: RpcError) -> ErrorObject<'static> {
-    ErrorObject::owned(error.code.0, error.message.to_string(), None::<()>)
+    ErrorObject::owned(error.code.0, error.message, None::<()>)
 }
 
 impl<S: RpcService> RpcServiceT for Calls<S> {
@@ -208,7 +212,6 @@ fn without_id() -> MethodResponse {
     MethodResponse::error(Id::Null, ErrorObject::borrowed(RpcErrorCode::INVALID_REQUEST.0, message, None))
 }
 
-/// Stops a connection's reader while too many of its messages are in flight.
 /// A message in flight, until dropped.
 struct UnderWay(Arc<Client>);
 

@@ -6,7 +6,12 @@ use super::{ConfigError, parse};
 const FORMER: [(&str, &str); 1] =
     [("plugin_defaults.transport", "isolated plugins always use sockets; delete the line")];
 
-pub(super) fn advice(key: &str) -> Option<&'static str> {
+/// The refusal of a former setting.
+pub(super) fn refusal(key: &str) -> Option<String> {
+    advice(key).map(|advice| format!("no setting any more: {advice}"))
+}
+
+fn advice(key: &str) -> Option<&'static str> {
     FORMER.into_iter().find(|(former, _)| *former == key).map(|(_, advice)| advice)
 }
 

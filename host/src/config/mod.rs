@@ -362,10 +362,8 @@ fn parse(name: &str, text: &str) -> Result<Config, ConfigError> {
             (Some(section), Some(key)) => Some(format!("{section}.{key}")),
             (section, key) => key.or(section),
         };
-        let reason = match key.as_deref().and_then(former::advice) {
-            Some(advice) => format!("no setting any more: {advice}"),
-            None => toml_words(error.message().trim_end()),
-        };
+        let former = key.as_deref().and_then(former::refusal);
+        let reason = former.unwrap_or_else(|| toml_words(error.message().trim_end()));
         ConfigError { file: name.to_owned(), line, key, reason }
     })
 }
@@ -389,6 +387,9 @@ fn apply(name: &str, text: &str, sets: &[String]) -> Result<Config, ConfigError>
     let mut table: toml::Table = toml::from_str(text).map_err(|e| error(name, e.message().to_owned()))?;
     for set in sets {
         let (path, value) = set.split_once('=').ok_or_else(|| error(set, "expected section.key=value".to_owned()))?;
+        if let Some(refusal) = former::refusal(path) {
+            return Err(error(set, refusal));
+        }
         // A value that is not TOML is text: `--set network=regtest` needs no quotes.
         let value = value.parse::<toml::Value>().unwrap_or_else(|_| toml::Value::String(value.to_owned()));
         insert(&mut table, path, value).map_err(|reason| error(set, reason))?;

@@ -62,7 +62,7 @@ impl ChainAnswer {
 
 #[derive(Deserialize)]
 pub struct StatesAnswer {
-    /// At most one chain state that was validated from the genesis block, and at most one that began with a snapshot.
+    /// At most two: the chain state validated from the genesis block, and the chain state loaded from a snapshot.
     pub chainstates: Vec<StateAnswer>,
 }
 
@@ -161,7 +161,7 @@ pub struct ScriptAnswer {
 
 #[derive(Deserialize, Clone, Debug)]
 pub struct CoinAnswer {
-    /// The tip at which it is unspent.
+    /// The best block when the node answered.
     pub bestblock: BlockHash,
     /// Including its own block.
     pub confirmations: u32,

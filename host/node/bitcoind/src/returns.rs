@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use parking_lot::{Condvar, Mutex};
 
-/// The noted returns, and those that observers were notified of.
+/// Counts the returns of the node, and the returns of which observers were notified.
 #[derive(Default)]
 pub struct Returns {
     noted: AtomicU64,

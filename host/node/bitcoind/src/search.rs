@@ -111,7 +111,7 @@ fn hits(rpc: &Rpc, filters: &Filters, entries: &[Entry], wanted: &ScriptSet) -> 
     Ok(entries.iter().zip(found).map(hit).collect())
 }
 
-/// Fetches filters; `None` for those that the node does not have.
+/// Fetches filters, with `None` for each filter that the node lacks.
 fn fetch(rpc: &Rpc, filters: &Filters, entries: &[&Entry]) -> Result<Vec<Option<Vec<u8>>>> {
     if filters.mean.load(Ordering::Relaxed) >= REST_FROM
         && let Some(fetched) = fetch_by_rest(rpc, entries)?

@@ -208,7 +208,7 @@ impl Follower {
     /// Reads the mempool of a node that has returned, and notifies the observers.
     fn tell_return(&self) -> Result<(), SyncError> {
         self.returns.tell(|| {
-            // The figures of its mempool may hide what a restarted node has lost.
+            // A restarted node can have lost transactions although the figures of its mempool match: read all of it.
             self.sync_mempool(true)?;
             let _following = self.following.lock();
             self.emit(&NodeEvent::Reached);

@@ -93,7 +93,7 @@ impl EmbeddedNode {
     ///
     /// # Errors
     /// When the network is not regtest, the database cannot be opened, is of another kind or damaged, or no thread can be
-    /// started. Damage of the mempool's file is only logged, and the mempool lacks what is damaged.
+    /// started. A damaged mempool file is no error: the log names it, and the host restores the transactions before the damage.
     pub fn open(dir: &Path, settings: Settings) -> Result<Arc<Self>, EmbeddedError> {
         let params = ChainParams::of(settings.network)?;
         let store = Store::open(dir, &settings)?;

@@ -95,6 +95,11 @@ async fn answer_single<S: RpcService>(service: &S, caller: &Caller, asked: Asked
 
 /// HTTP 403.
 pub(super) fn forbidden(caller: &Caller, method: &str) -> Reply {
+    log_forbidden(caller, method);
+    Reply::empty(StatusCode::FORBIDDEN)
+}
+
+pub(super) fn log_forbidden(caller: &Caller, method: &str) {
     let end = method.char_indices().nth(LOGGED_METHOD_CHARS).map_or(method.len(), |(end, _)| end);
     let (user, method) = (&**caller.name(), method.get(..end).unwrap_or_default());
     tracing::warn!(
@@ -103,7 +108,6 @@ pub(super) fn forbidden(caller: &Caller, method: &str) -> Reply {
         method,
         "RPC request for a method not allowed to the user"
     );
-    Reply::empty(StatusCode::FORBIDDEN)
 }
 
 /// The id of every request inside jsonrpsee, which supports only numbers, strings and null. The client's id stays in

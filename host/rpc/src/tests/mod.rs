@@ -91,8 +91,9 @@ struct Running {
 impl Running {
     async fn start(limits: Limits) -> Self {
         let node = Arc::new(Node::default());
-        let user = RpcUser::with_password("u", "p").expect("user");
-        let auth = Arc::new(Authenticator::new().with_user(user));
+        let user = |name| RpcUser::with_password(name, "p").expect("user");
+        let restricted = user("restricted").allowing(["getblockcount".to_owned()]);
+        let auth = Arc::new(Authenticator::new().with_user(user("u")).with_user(restricted));
         let any_port = SocketAddr::from(([127, 0, 0, 1], 0));
         let gateway = Gateway::new(Arc::clone(&node));
         let server = Server::bind(&[any_port], false, gateway, auth, limits).await.expect("bind");

@@ -113,6 +113,18 @@ async fn websocket_is_refused_as_http_is_and_to_pages_that_are_not_listed() {
 }
 
 #[tokio::test]
+async fn websocket_of_a_restricted_user_refuses_other_methods() {
+    let running = Running::start(Limits::default()).await;
+    let headers = format!("Authorization: Basic {}\r\n", STANDARD.encode("restricted:p"));
+    let mut socket = Socket::open(&running, "/", &headers).await.expect("upgrade");
+    let answer = socket.ask(json!([call(1, "getblockcount"), call(2, "wallet")])).await;
+    assert_eq!((&answer[0]["result"], &answer[1]["error"]["code"]), (&json!(101), &json!(-32603)));
+    assert_eq!(socket.ask(call(3, "wallet")).await["error"]["message"], "The user may not call this method");
+    assert_eq!(running.node.calls.load(Ordering::SeqCst), 1);
+    running.stop().await;
+}
+
+#[tokio::test]
 async fn websocket_has_a_streamed_result_whole_or_an_error_that_names_the_setting() {
     let running = Running::start(Limits::default()).await;
     let answer = Socket::of_user(&running).await.ask(call(1, "stream")).await;

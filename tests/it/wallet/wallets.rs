@@ -33,6 +33,8 @@ fn createwallet_loadwallet_and_unloadwallet_change_what_listwallets_tells() {
     assert_eq!(client.call("listwallets", json!([])), json!(["a", "b b"]));
     assert_eq!(client.refused("getwalletinfo", json!([])).0, -19);
     assert_eq!(client.wallet("b%20b").call("getwalletinfo", json!([]))["walletname"], json!("b b"));
+    let differ = "The RPC endpoint wallet and the wallet name parameter specify different wallets";
+    assert_eq!(client.wallet("b%20b").refused("unloadwallet", json!(["a"])), (-8, differ.into()));
     assert_eq!(client.refused("createwallet", json!(["a"])).0, -4);
     assert_eq!(client.refused("loadwallet", json!(["a"])).0, -35);
     assert_eq!(client.refused("loadwallet", json!(["nosuch"])).0, -18);

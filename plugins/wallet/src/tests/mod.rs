@@ -226,9 +226,6 @@ fn getaddressinfo_and_labels_refuse_bad_arguments() {
 #[test]
 fn methods_of_a_wallet_refuse_where_none_is_loaded() {
     let test = Fixture::new();
-    let differ = "The RPC endpoint wallet and the wallet name parameter specify different wallets";
-    let error = test.plugin.begin_for(Some("other"), "unloadwallet", json!(["w"])).answer().unwrap().unwrap_err();
-    assert_eq!((error.code.0, error.message.as_str()), (-8, differ));
     test.host.wallet.set(None);
     let none = "No wallet is loaded. Load a wallet using loadwallet or create a new one with createwallet. (Note: A default wallet is no longer automatically created)";
     let unnamed = "Either the RPC endpoint wallet or the wallet name parameter must be provided";

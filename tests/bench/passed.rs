@@ -1,9 +1,14 @@
 //! What passing calls on costs: the same calls through this host and of the bitcoind behind it, in turns.
 
-use outrigger_tests::{Bitcoind, Client, Host, HostOptions};
+use std::time::Instant;
+
+use bitcoin::consensus::encode::serialize_hex;
+use outrigger_tests::{Bitcoind, Client, Host, HostOptions, pair};
 use serde_json::{Value, json};
 
+use crate::growth::systems::{Funds, PER_BLOCK};
 use crate::load::{Waits, compare};
+use crate::{Row, median, milliseconds};
 
 /// Threads and queue of the node, so that none of the calls is refused.
 const ARGUMENTS: [&str; 3] = ["-rpcthreads=16", "-rpcworkqueue=256", "-checkmempool=0"];
@@ -16,6 +21,11 @@ const BATCH: usize = 1000;
 
 /// The outputs of the transaction whose decoding is a long answer.
 const OUTPUTS: usize = 30_000;
+
+/// The transactions in the mempool when others are sent, those that are sent, and each payment in satoshi.
+const WAITING: usize = 60_000;
+const SENT: usize = 200;
+const PAID: u64 = 10_000;
 
 /// Runs the section.
 pub fn run(bitcoind: Option<&str>) {
@@ -36,6 +46,37 @@ pub fn run(bitcoind: Option<&str>) {
     compare("a batch of 1,000 getblockhash", 1, Waits::Asleep, &[batch.to_string()], false, &clients);
     let long = json!({"id": 1, "method": "decoderawtransaction", "params": [transaction(OUTPUTS)]}).to_string();
     compare("decoderawtransaction with an answer of 10 MB", 1, Waits::Asleep, &[long], false, &clients);
+    full_mempool(&host);
+}
+
+/// Sends transactions through the host, which has a wallet, and to the node, in turns.
+fn full_mempool(host: &Host) {
+    host.new_wallet("w");
+    let mut clients = [host.client(), host.node.as_ref().unwrap().client()];
+    let mut funds = Funds::new(host.node.as_ref().unwrap().client());
+    let payments = vec![(pair::script(), PAID); PER_BLOCK];
+    let mut pending = Vec::new();
+    while pending.len() < WAITING + SENT {
+        let mut made = funds.payments(&payments);
+        pending.extend(made.split_off(1));
+        funds.mine(&made);
+    }
+    let mut send = |to: usize, transaction| {
+        let began = Instant::now();
+        clients[to].call("sendrawtransaction", json!([serialize_hex(transaction)]));
+        began.elapsed()
+    };
+    for transaction in pending.drain(..WAITING) {
+        send(1, &transaction);
+    }
+    let (mut ours, mut theirs) = (Vec::new(), Vec::new());
+    for pair in pending[..SENT].chunks_exact(2) {
+        ours.push(send(0, &pair[0]));
+        theirs.push(send(1, &pair[1]));
+    }
+    let what = format!("sendrawtransaction with {WAITING} transactions in the mempool");
+    let theirs = Some(milliseconds(median(theirs)));
+    Row { what, ours: milliseconds(median(ours)), theirs, unit: "ms" }.print();
 }
 
 /// A transaction with so many outputs, in hexadecimal. Decoded, each takes some 330 bytes of JSON.

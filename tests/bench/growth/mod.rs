@@ -14,7 +14,7 @@
 
 mod rows;
 mod start;
-mod systems;
+pub mod systems;
 
 use std::collections::HashMap;
 

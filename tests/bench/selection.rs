@@ -55,6 +55,22 @@ pub fn run(bitcoind: Option<&str>, coins: Option<usize>) {
         let what = format!("fundrawtransaction of {coins} coins: {what}");
         Row { what, ours: milliseconds(times[0]), theirs: times.get(1).copied().map(milliseconds), unit: "ms" }.print();
     }
+    impossible(&mut bench, &mut wallets, coins);
+}
+
+/// A payment that needs more inputs than a transaction may have. It is tried once: bitcoind takes long to refuse it.
+fn impossible(bench: &mut Bench, wallets: &mut [Client], coins: usize) {
+    let balance = wallets[0].call("getbalance", json!([])).as_f64().unwrap();
+    let amount = format!("{:.8}", balance * 0.9);
+    let raw = bench.clients[0].call("createrawtransaction", json!([[], [{MINER_ADDRESS: amount}]]));
+    let times = wallets.iter_mut().map(|wallet| {
+        let began = Instant::now();
+        wallet.refused("fundrawtransaction", json!([raw, {"changeAddress": MINER_ADDRESS, "fee_rate": 1}]));
+        milliseconds(began.elapsed())
+    });
+    let times: Vec<f64> = times.collect();
+    let what = format!("fundrawtransaction of {coins} coins: a payment of nine tenths of them, which is refused");
+    Row { what, ours: times[0], theirs: times.get(1).copied(), unit: "ms" }.print();
 }
 
 struct Bench {

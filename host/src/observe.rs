@@ -10,11 +10,15 @@ use jsonrpsee::core::middleware::{Batch, BatchEntry, Notification, RpcServiceT};
 use jsonrpsee::types::Request;
 use outrigger_rpc::{Answer, Failure, RpcService, origin_of};
 use outrigger_sdk::manifest::MethodSpec;
+use tracing::{Instrument, Span};
 
 use crate::active::{Active, ActiveCall};
 use crate::audit::{AuditEntry, AuditLog};
 use crate::methods::is_audited;
 use crate::metrics::{CallMetrics, Meter, Outcome};
+
+/// Longer ids and names of methods are truncated in the log.
+const LOGGED_CHARS: usize = 64;
 
 pub trait Methods: Send + Sync + 'static {
     /// The specification of a method; `None` if it is unknown.
@@ -53,11 +57,18 @@ impl Observation {
     }
 }
 
+/// The span of the log lines about a call. It has the call's id, method and user, but not its parameters, which carry
+/// keys.
+fn span_of(request: &Request<'_>) -> Span {
+    let id = || serde_json::to_string(&request.id).unwrap_or_default();
+    let (method, user) = (request.method_name(), origin_of(request).user);
+    tracing::debug_span!("call", id = %format_args!("{:.LOGGED_CHARS$}", id()), method = format!("{method:.LOGGED_CHARS$}"), user)
+}
+
 impl<S, M: Methods> Observe<S, M> {
-    /// The log has the user and the method of a call, but not its parameters, which carry keys.
     fn begin(&self, request: &Request<'_>) -> Observation {
         let name = request.method_name();
-        tracing::debug!(user = origin_of(request).user, method = name, "call");
+        tracing::debug!("call");
         let spec = self.methods.spec(name);
         let log = self.audit.as_ref().filter(|_| is_audited(name, || spec.clone()));
         Observation {
@@ -82,13 +93,14 @@ impl<S: RpcService, M: Methods> RpcServiceT for Observe<S, M> {
     type BatchResponse = Vec<Answer>;
 
     fn call<'a>(&self, request: Request<'a>) -> impl Future<Output = Answer> + Send + 'a {
-        let observation = self.begin(&request);
-        self.service.call(request).inspect(|answer| observation.ended(answer))
+        let span = span_of(&request);
+        let observation = span.in_scope(|| self.begin(&request));
+        self.service.call(request).inspect(|answer| observation.ended(answer)).instrument(span)
     }
 
     fn batch<'a>(&self, batch: Batch<'a>) -> impl Future<Output = Vec<Answer>> + Send + 'a {
         let observe = |entry: &_| match entry {
-            Ok(BatchEntry::Call(request)) => Some(self.begin(request)),
+            Ok(BatchEntry::Call(request)) => Some(span_of(request).in_scope(|| self.begin(request))),
             _ => None,
         };
         let observations: Vec<Observation> = batch.iter().filter_map(observe).collect();

@@ -56,22 +56,31 @@ struct Logged {
 
 impl Logged {
     fn start(rest: &str) -> Self {
+        Self::start_at("info", rest)
+    }
+
+    fn start_at(level: &str, rest: &str) -> Self {
         let folder = with_faulty(rest);
         let host = Host::start_with(HostOptions {
             config: Some(folder.path().join("config.toml")),
             log: Some(folder.path().join("log")),
-            set: vec!["log.format=json".to_owned(), "log.level=info".to_owned()],
+            set: vec!["log.format=json".to_owned(), format!("log.level={level}")],
             ..HostOptions::default()
         });
         Self { folder, host }
     }
 
-    /// The fields of the log's lines so far that have this message.
-    fn lines(&self, message: &str) -> Vec<Value> {
+    /// The log's lines so far that have this message.
+    fn whole_lines(&self, message: &str) -> Vec<Value> {
         let text = std::fs::read_to_string(self.folder.path().join("log")).unwrap();
         let whole = text.rsplit_once('\n').map_or("", |(whole, _)| whole);
-        let fields = whole.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()["fields"].clone());
-        fields.filter(|fields| fields["message"].as_str().unwrap().contains(message)).collect()
+        let lines = whole.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+        lines.filter(|line| line["fields"]["message"].as_str().unwrap().contains(message)).collect()
+    }
+
+    /// Their fields.
+    fn lines(&self, message: &str) -> Vec<Value> {
+        self.whole_lines(message).into_iter().map(|line| line["fields"].clone()).collect()
     }
 
     /// Waits for the log's only line with this message.
@@ -157,6 +166,20 @@ fn plugin_log_has_the_text_of_a_panic_unless_the_plugin_may_hold_secrets() {
     let withheld = granted(", \"wallet/1\"", "");
     assert!(withheld.contains("lib.rs:") && !withheld.contains("called"), "{withheld}");
     assert!(ends(&granted(", \"wallet/1\"", "panic_text = true\n")));
+}
+
+#[test]
+fn plugin_log_has_id_method_and_user_with_each_line_of_a_call() {
+    let logged = Logged::start_at("debug", "isolated = false\n");
+    let call = json!({"id": "a\nb", "method": "faultpanic", "params": []}).to_string();
+    logged.host.client().post(&call);
+    logged.line("panic at ");
+    let of_call = |line: &Value| line["span"]["method"] == "faultpanic";
+    let messages = ["call", "panic at "].map(|message| logged.whole_lines(message).into_iter().find(of_call));
+    for line in messages {
+        let span = json!({"name": "call", "id": "\"a\\nb\"", "method": "faultpanic", "user": "__cookie__"});
+        assert_eq!(line.unwrap()["span"], span);
+    }
 }
 
 #[test]

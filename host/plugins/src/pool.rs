@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 use parking_lot::{Condvar, Mutex, MutexGuard};
 
 use outrigger_base::contain::contain;
+use tracing::Span;
 
 /// The stack of a call's thread, in bytes: parsing a valid miniscript overflows the default one.
 const STACK_BYTES: usize = 8 << 20;
@@ -34,6 +35,8 @@ struct Job {
     claimant: Claimant,
     /// Its position in the order of arrivals and turns.
     arrival: u64,
+    /// The log span of the thread that submitted it.
+    span: Span,
     work: Work,
 }
 
@@ -108,7 +111,7 @@ impl Pool {
         state.queued.insert(owner, own + 1);
         state.order += 1;
         let arrival = state.order;
-        state.jobs.push_back(Job { claimant, arrival, work: Box::new(work) });
+        state.jobs.push_back(Job { claimant, arrival, span: Span::current(), work: Box::new(work) });
         drop(state);
         self.shared.arrived.notify_one();
         Ok(())
@@ -260,8 +263,8 @@ impl SharedPool {
     }
 
     fn work(&self) {
-        while let Some(Job { claimant: Claimant { owner, call, wallet }, work, .. }) = self.next() {
-            contained(work);
+        while let Some(Job { claimant: Claimant { owner, call, wallet }, span, work, .. }) = self.next() {
+            span.in_scope(|| contained(work));
             let mut state = self.lock();
             let of_wallet = wallet.and_then(|wallet| state.busy_wallets.get(&wallet).copied()).unwrap_or_default();
             let full = state.taken(owner) >= share(self.threads) || of_wallet >= wallet_share(self.threads);

@@ -1,5 +1,5 @@
-//! The folders of wallets that clients name by an absolute path, as they may with bitcoind. Nothing is kept at such a path: the
-//! folders lie side by side in one folder, below that of the wallets, and are called by the name, escaped.
+//! Folders of wallets that clients name by an absolute path, as bitcoind allows. The host writes nothing to that path:
+//! these folders lie side by side in one folder below that of the wallets, each named by the wallet's escaped name.
 
 use std::fs;
 use std::io::{self, Write as _};
@@ -8,23 +8,23 @@ use std::path::Path;
 use bitcoin::hashes::{Hash, sha256};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 
-/// The folder of all of them, in that of the wallets. No part of any other wallet's name is this.
+/// The folder that holds them all, in that of the wallets. Names of other wallets cannot contain it.
 pub const ABSOLUTE: &str = "outrigger.absolute";
 /// The file with a wallet's name, in a folder whose own name is a hash.
 pub const NAME_FILE: &str = "wallet-name";
-/// The longest escaped name, in bytes. The systems' limit is 255.
+/// The longest escaped name, in bytes. Most systems allow 255.
 const MAX_ESCAPED: usize = 200;
-/// The characters that are not escaped. All others are invalid in file names of some system, or part of an escape.
+/// The characters that are not escaped. All others are invalid in file names on some system, or part of an escape.
 const UNESCAPED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
-/// The name of a wallet's folder: the wallet's name with `%` escapes, or its SHA-256 if that would be too long. Two wallets
-/// never share a folder: escaped names begin with `%2F`, and hashes do not.
+/// The name of a wallet's folder: the wallet's name with `%` escapes, or its SHA-256 if that is too long. Two wallets
+/// never share a folder: escaped names begin with `%2F`, hashes do not.
 pub fn folder_name(name: &str) -> String {
     let escaped = utf8_percent_encode(name, UNESCAPED).to_string();
     if escaped.len() <= MAX_ESCAPED { escaped } else { sha256::Hash::hash(name.as_bytes()).to_string() }
 }
 
-/// Makes the folder of a wallet, and writes the wallet's name into it if the folder's own name is a hash.
+/// Creates a wallet's folder, with the wallet's name in it if the folder's own name is a hash.
 pub fn make_folder(folder: &Path, name: &str) -> io::Result<()> {
     fs::create_dir_all(folder)?;
     if utf8_percent_encode(name, UNESCAPED).to_string().len() > MAX_ESCAPED {
@@ -36,11 +36,11 @@ pub fn make_folder(folder: &Path, name: &str) -> io::Result<()> {
     Ok(())
 }
 
-/// The name of the wallet in a folder of this name; `None` if the file with it is missing or names another wallet.
+/// The name of the wallet in a folder named `called`. `None` if the file with the name is missing or does not match.
 pub fn name_of(folder: &Path, called: &str) -> Option<String> {
     let decoded = || percent_decode_str(called).decode_utf8().ok().map(String::from);
     let name = fs::read_to_string(folder.join(NAME_FILE)).ok().or_else(decoded)?;
-    // A hash is its own escape.
+    // A hash decodes to itself.
     (name.starts_with('/') && folder_name(&name) == called).then_some(name)
 }
 

@@ -1,7 +1,7 @@
-//! Slowing of attempts to unlock a wallet: after each wrong passphrase the next attempt waits longer.
+//! Delays attempts to unlock a wallet after wrong passphrases.
 //!
-//! One attempt waits at a time, so that guessing does not take the threads that other calls run on; those beyond it are
-//! refused. The passphrase of the owner waits as long as a wrong one would: whether it is right is known only afterwards.
+//! Only one attempt waits at a time, so guessing does not block the threads of other calls. Further attempts are
+//! refused. The right passphrase waits as long as a wrong one: it is checked after the wait.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -11,41 +11,36 @@ use std::time::{Duration, Instant};
 use outrigger_service::{ErrorKind, Result as ServiceResult, ServiceError};
 use parking_lot::Mutex;
 
-/// How long the attempt after a wrong passphrase waits. Each further one in a row doubles it.
+/// The delay after a wrong passphrase. Each further wrong one in a row doubles it.
 const FIRST_DELAY: Duration = Duration::from_millis(250);
-/// The longest wait.
 const LONGEST_DELAY: Duration = Duration::from_secs(8);
 
-/// What an attempt is told that comes while another one waits.
+/// The error of an attempt while another one waits.
 const BUSY: &str = "Error: Attempts to unlock this wallet are slowed after wrong passphrases, and another attempt waits. Try again later.";
 
-/// The attempts to unlock each wallet, by its name. They are kept while the host runs, so that loading a wallet again does not
-/// make up for wrong passphrases.
+/// Attempts by wallet name, kept until the host stops: unloading and loading a wallet does not reset its delay.
 #[derive(Default)]
 pub struct AllAttempts(Mutex<HashMap<String, Arc<UnlockAttempts>>>);
 
 impl AllAttempts {
     pub fn of(&self, wallet: &str) -> Arc<UnlockAttempts> {
         let mut all = self.0.lock();
-        // What no loaded wallet has, and nobody guessed at, tells nothing.
+        // Drops entries without a loaded wallet and without wrong passphrases.
         all.retain(|_, attempts| Arc::strong_count(attempts) > 1 || attempts.wrong() > 0);
         all.entry(wallet.to_owned()).or_default().clone()
     }
 }
 
-/// The attempts to unlock one wallet.
 #[derive(Default)]
 pub struct UnlockAttempts(Mutex<State>);
 
 #[derive(Default)]
 struct State {
-    /// The wrong passphrases since the last right one.
+    /// Wrong passphrases since the last right one.
     wrong_in_a_row: u32,
-    /// All wrong passphrases.
     wrong: u64,
-    /// When the next attempt may begin.
+    /// The earliest start of the next attempt.
     next: Option<Instant>,
-    /// Whether an attempt waits.
     waiting: bool,
 }
 
@@ -57,13 +52,13 @@ impl State {
         }
     }
 
-    /// How long an attempt that comes now waits; none where it is refused.
+    /// How long an attempt at `now` has to wait; `None` if it is refused.
     fn admit(&mut self, now: Instant) -> Option<Duration> {
         let begin = self.next.map_or(now, |next| next.max(now));
         if begin > now && self.waiting {
             return None;
         }
-        // Attempts that run beside this one, whose outcome is not known yet, wait for as long as if it failed.
+        // Attempts that run concurrently, with unknown outcome, wait as if this one failed.
         self.next = Some(begin + self.delay());
         self.waiting = begin > now;
         Some(begin - now)
@@ -82,10 +77,8 @@ impl State {
 }
 
 impl UnlockAttempts {
-    /// Makes an attempt once it is its turn.
-    ///
-    /// # Errors
-    /// `Refused` while another one waits; those of the attempt, of which `PassphraseIncorrect` slows the next.
+    /// Runs an attempt after its delay. Fails with `Refused` while another attempt waits. If `attempt` fails with
+    /// `PassphraseIncorrect`, the next delay is longer.
     pub fn make<T>(&self, attempt: impl FnOnce() -> ServiceResult<T>) -> ServiceResult<T> {
         let wait = self.0.lock().admit(Instant::now());
         let wait = wait.ok_or_else(|| ServiceError::new(ErrorKind::Refused, BUSY))?;
@@ -102,7 +95,6 @@ impl UnlockAttempts {
         outcome
     }
 
-    /// How many wrong passphrases were tried since the host started.
     pub fn wrong(&self) -> u64 {
         self.0.lock().wrong
     }

@@ -1,4 +1,4 @@
-//! Backups: a copy of a live wallet in one file, and a wallet made from one.
+//! Backups: copying a live wallet to one file, and restoring a wallet from one.
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
@@ -13,21 +13,18 @@ use super::store::{DATA_FILE, LAYOUT_KEY};
 use outrigger_base::client_files::{ClientFileError, Folders, UNFINISHED};
 use outrigger_disk::pages::{DataFile, Fault};
 
-/// What bitcoind says of a backup that cannot be written, whatever the reason. Where the system gives one, it stands behind.
+/// bitcoind's message for every failed backup. The system's reason, if any, is appended.
 const FAILED: &str = "Error: Wallet backup failed!";
 
-/// Tables that each wallet has had in all versions.
+/// Tables of every wallet, in all versions.
 const TABLES: [&str; 4] = ["imported_pool", "unconfirmed", "arrivals", "identities"];
 
 impl Wallet {
-    /// Writes a copy of the wallet as it is now to `file` (backupwallet), as the rule for clients' files has it: the copy
-    /// takes its place in one step, so that neither a failure nor a crash costs a former backup. The wallet goes on
-    /// meanwhile.
+    /// backupwallet: writes a copy of the wallet to `file`, within the rules for clients' files. The copy replaces
+    /// `file` atomically, so neither a failure nor a crash loses a former backup. The wallet stays usable.
     ///
-    /// # Errors
-    /// `Refused` when the file may not or cannot be written, and when the wallet's own file is damaged; where the
-    /// system failed with its reason, which is in the log in any case.
-    /// `Storage` where the damage is known already.
+    /// Fails with `Refused` if the file may not or cannot be written, or if the wallet's own file is found damaged.
+    /// Fails with `Storage` if the damage is already known. The log has the reason of every failure.
     pub fn backup(&self, file: &Path, folders: &Folders) -> ServiceResult<()> {
         if let Some(damage) = self.store.damage() {
             return Err(WalletError::Damage(damage).into());
@@ -36,7 +33,7 @@ impl Wallet {
         let before = t.changes(&txn)?;
         drop(txn);
         let now = self.shared.node.time();
-        // A former backup is given up for nothing that is not whole.
+        // Checked before it replaces a former backup.
         let copy = |to: &mut File| self.store.copy_to(to).and_then(|()| check_copy(to, &self.store.data_file()));
         let written: Result<()> = self.shared.client_files.replace(file, folders, is_backup, copy);
         written.map_err(|error| {
@@ -51,9 +48,9 @@ impl Wallet {
             };
             ServiceError::new(ErrorKind::Refused, detail)
         })?;
-        // Also in a wallet that is read-only.
+        // Works in a read-only wallet, too.
         Ok(self.write_in(&self.lock_writes(), |write| {
-            // What came while the copy was made may not be in it.
+            // The copy may lack changes made since `before`.
             if write.t.changes(write.reads())? == before {
                 write.meta.backup_needed = false;
             }
@@ -63,7 +60,7 @@ impl Wallet {
     }
 }
 
-/// Whether a file is one of LMDB's, damaged or not.
+/// Whether a file is an LMDB file, damaged or not.
 pub fn is_database(file: &File) -> io::Result<bool> {
     match DataFile::of(file.try_clone()?) {
         Err(Fault::Unreadable(error)) => Err(error),
@@ -72,7 +69,7 @@ pub fn is_database(file: &File) -> io::Result<bool> {
     }
 }
 
-/// Whether a file is a wallet's backup: LMDB's, with tables that only wallets have.
+/// Whether a file is a wallet's backup: an LMDB file with tables that only wallets have.
 fn is_backup(file: &File) -> io::Result<bool> {
     let has_tables = |data: DataFile| {
         let mut has = TABLES.iter().map(|name| data.has_table(name));
@@ -80,23 +77,23 @@ fn is_backup(file: &File) -> io::Result<bool> {
     };
     match DataFile::of(file.try_clone()?).and_then(has_tables) {
         Err(Fault::Unreadable(error)) => Err(error),
-        // What is damaged there is no backup either.
+        // A damaged file is not taken for a backup.
         Err(_) => Ok(false),
         Ok(has) => Ok(has),
     }
 }
 
-/// Checks each page and row of a copy: LMDB copies pages as they are.
+/// Checks each page and row of a copy: LMDB copies pages unchecked.
 fn check_copy(copy: &File, of: &Path) -> Result<()> {
     let check = |copy: &File| outrigger_disk::examine(&DataFile::of(copy.try_clone()?)?, LAYOUT_KEY)?.check();
     check(copy).map_err(|fault| WalletError::BadFile { file: of.to_owned(), fault })
 }
 
-/// Puts a copy of a backup where a wallet's data stands. The folder exists and holds no wallet. What a kill leaves is no
-/// wallet, and is removed at the next start.
+/// Copies a backup to a wallet's data file. The folder exists and holds no wallet. A killed process leaves only an
+/// unfinished file, which the next start removes.
 pub fn unpack(mut backup: File, folder: &Path) -> Result<()> {
     let unfinished = folder.join(format!("{DATA_FILE}{UNFINISHED}"));
-    // Only its owner can read it: keys may be in it.
+    // Readable only by its owner, since it may contain keys.
     let mut to = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&unfinished)?;
     io::copy(&mut backup, &mut to)?;
     to.sync_all()?;

@@ -1,4 +1,4 @@
-//! A wallet is bound to the chain that it was made on.
+//! A wallet is bound to the chain on which it was created.
 
 use std::sync::Arc;
 
@@ -11,10 +11,7 @@ use super::store::Store;
 use super::store::tables::CHAIN;
 
 impl Wallet {
-    /// The wallet of a store, which has to be of the node's chain.
-    ///
-    /// # Errors
-    /// [`WalletError::OtherChain`].
+    /// The wallet of a store. Fails with [`WalletError::OtherChain`] unless it belongs to the node's chain.
     pub(super) fn of_chain(name: String, store: Store, shared: Arc<Shared>) -> Result<Self> {
         let expected = shared.node.chain();
         let found = stored_chain(&store)?;
@@ -26,7 +23,6 @@ impl Wallet {
     }
 }
 
-/// The chain that a wallet is of.
 fn stored_chain(store: &Store) -> Result<ChainIdentity> {
     let txn = store.read()?;
     let row = store.tables.meta.get(&txn, CHAIN)?.ok_or(WalletError::damaged(0))?;

@@ -1,4 +1,4 @@
-//! The table of coins: each change of it changes the sums of the coins as well.
+//! The table of coins. Every change updates the sums of the coins, too.
 
 use bitcoin::{OutPoint, Script};
 
@@ -9,7 +9,7 @@ use super::store::tables::{get, outpoint_from, outpoint_key, script_key};
 use super::write::Write;
 
 impl Write<'_> {
-    /// Enters a coin, or changes it.
+    /// Adds or changes a coin.
     pub fn put_coin(&mut self, outpoint: &OutPoint, coin: &CoinRow) -> Result<()> {
         let key = outpoint_key(outpoint);
         let former: Option<CoinRow> = get(self.t.coins, self.reads(), &key)?;
@@ -24,7 +24,7 @@ impl Write<'_> {
         self.store_row(self.t.coins, &key, coin)
     }
 
-    /// Takes a coin away, if there is one.
+    /// Deletes a coin, if there is one.
     pub fn delete_coin(&mut self, outpoint: &OutPoint) -> Result<()> {
         let key = outpoint_key(outpoint);
         if let Some(coin) = get(self.t.coins, self.reads(), &key)? {
@@ -34,7 +34,7 @@ impl Write<'_> {
         Ok(())
     }
 
-    /// Whether a script was spent from. Where it is now, it is marked, and with it the coins that it has.
+    /// Whether a transaction of the wallet has spent from a script. If one does `now`, marks the script and its coins.
     pub fn mark_spent_from(&mut self, script: &Script, now: bool) -> Result<bool> {
         let key = script_key(script);
         let row: Option<ScriptRow> = get(self.t.scripts, self.reads(), &key)?;

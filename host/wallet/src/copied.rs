@@ -1,4 +1,4 @@
-//! What the copy of another program's wallet takes over that no import says.
+//! Data of a copied wallet of another program that imports cannot set.
 
 use std::path::Path;
 
@@ -10,11 +10,8 @@ use super::settings::Settings;
 use super::store::Store;
 use super::store::tables::put;
 
-/// Has a wallet that is not loaded say whether it was made without keys, and when its transactions were received, in Unix seconds, as
-/// its original does. Transactions that it does not know are passed over.
-///
-/// # Errors
-/// A bad name; a file that is no wallet's.
+/// Sets, in a wallet that is not loaded, whether it is blank, and the times at which its transactions were received, in
+/// Unix seconds. Unknown transactions are skipped.
 pub fn take_over(dir: &Path, name: &str, blank: bool, received: &[(Txid, u64)]) -> Result<()> {
     let store = Store::open(&files::folder(dir, name)?, &Settings::default())?;
     let (t, mut txn) = (store.tables, store.write()?);

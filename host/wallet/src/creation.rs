@@ -1,4 +1,4 @@
-//! What a new wallet has from the beginning.
+//! Filling a new wallet.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use super::store::tables::{CHAIN, ENCRYPTION, PLAINTEXT_KEY, put};
 use super::store::{LAYOUT, Store};
 
 impl Wallet {
-    /// Fills the tables of a wallet that is being made. It begins where the chain stands.
+    /// Fills the tables of a new wallet. It starts at the tip.
     pub(super) fn initialise(options: &CreateOptions, store: Store, shared: Arc<Shared>) -> Result<Self> {
         let tip = shared.node.tip();
         let synced = Synced { hash: tip.hash, height: tip.height, time: tip.time, median_time: tip.median_time };
@@ -25,7 +25,7 @@ impl Wallet {
         Ok(wallet)
     }
 
-    /// Fills the tables of a wallet that is being made, but for its keys. It begins at a block.
+    /// Fills the tables of a new wallet that starts at `synced`, without keys.
     pub(super) fn without_keys(
         options: &CreateOptions,
         synced: Synced,

@@ -1,4 +1,4 @@
-//! What the transactions of a wallet pay to it, and its sums by script. It is kept as long as nothing is written.
+//! Payments to a wallet, and their sums by script. Kept until the next write.
 
 use std::collections::{HashMap, HashSet};
 
@@ -14,27 +14,25 @@ use super::error::{Result, WalletError};
 use super::labels::Labels;
 use super::store::{Reading, Tables};
 
-/// The most transactions for which room is made before they are read.
+/// The most transactions for which memory is reserved up front.
 const MAX_RESERVED: usize = 1 << 17;
 
-/// What the transactions of a wallet pay to its scripts, as of one snapshot.
+/// All payments to a wallet's scripts, as of one snapshot.
 pub struct Credits {
-    /// The transactions that pay to the wallet, in its order.
+    /// In order position.
     transactions: Vec<Paying>,
-    /// Their outputs to the wallet, one transaction's after the other's.
+    /// The outputs to the wallet, in the order of their transactions.
     outputs: Vec<Paid>,
-    /// The scripts of these outputs.
     scripts: Vec<PaidScript>,
 }
 
-/// A transaction that pays to the wallet.
 struct Paying {
     txid: Txid,
-    /// Its depth for a wallet that stands at height 0, and how much deeper it is for each block more.
+    /// The depth at height 0, and its change per block.
     depth: i64,
     per_block: i8,
     coinbase: bool,
-    /// How many outputs of it do.
+    /// The number of outputs to the wallet.
     outputs: u32,
 }
 
@@ -44,24 +42,23 @@ impl Paying {
         Self { txid: row.txid, depth, per_block: (next - depth) as i8, coinbase: row.coinbase, outputs }
     }
 
-    /// Its depth for a wallet that stands at `height`.
+    /// The depth for a wallet at `height`.
     fn depth(&self, height: u32) -> i64 {
         self.depth + i64::from(self.per_block) * i64::from(height)
     }
 }
 
-/// An output to the wallet.
 struct Paid {
-    /// The place of its script.
+    /// An index into [`Credits::scripts`].
     script: u32,
     value: Amount,
 }
 
-/// A script of the wallet that received something.
+/// A script of the wallet with at least one output.
 struct PaidScript {
     script: ScriptBuf,
     ownership: Ownership,
-    /// How many outputs it has.
+    /// The number of outputs with this script.
     outputs: usize,
 }
 
@@ -70,7 +67,7 @@ impl PaidScript {
         Self { script: output.script.to_owned(), ownership: output.ownership, outputs: 0 }
     }
 
-    /// Of what counts of it, nothing yet.
+    /// A sum without any payment yet.
     fn nothing(&self, label: Option<&str>) -> Received {
         Received {
             script: self.script.clone(),
@@ -85,9 +82,6 @@ impl PaidScript {
 
 impl Credits {
     /// Reads all transactions of the wallet.
-    ///
-    /// # Errors
-    /// When the storage fails, or holds what was never written.
     pub fn read(tables: &Tables, txn: &Reading<'_>) -> Result<Self> {
         let rows = usize::try_from(tables.transactions.len(txn)?).map_or(MAX_RESERVED, |rows| rows.min(MAX_RESERVED));
         let mut credits =
@@ -114,7 +108,7 @@ impl Credits {
         Ok(credits)
     }
 
-    /// What it takes of memory, in bytes.
+    /// The memory that this occupies, in bytes.
     pub fn size(&self) -> usize {
         let own = |script: &PaidScript| size_of::<PaidScript>() + script.script.len();
         self.transactions.len() * size_of::<Paying>()
@@ -122,7 +116,7 @@ impl Credits {
             + self.scripts.iter().map(own).sum::<usize>()
     }
 
-    /// What counts for a wallet that stands at `height`, by script.
+    /// The sums by script for a wallet at `height`.
     pub fn sums(&self, query: &ReceivedQuery, height: u32, labels: &Labels) -> Vec<Received> {
         let only: Option<HashSet<&Script, RandomState>> = match &query.by {
             ReceivedBy::AddressBook => None,

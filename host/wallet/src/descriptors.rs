@@ -1,4 +1,4 @@
-//! Parsed descriptors, and the derivation of their scripts.
+//! Parsed descriptors, and the scripts that they derive.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -15,25 +15,24 @@ use parking_lot::Mutex;
 
 use super::error::{Result, WalletError};
 
-/// All wallets derive and sign with it.
+/// The context for all derivation and signing.
 pub(super) static SECP: LazyLock<Secp256k1<All>> = LazyLock::new(Secp256k1::new);
 
-/// How many parsed descriptors are kept; beyond it the cache starts anew.
+/// The capacity of the cache of parsed descriptors. When it is full, it is cleared.
 const MAX_CACHED: usize = 16_384;
-/// How many keys the expansions that are kept may have together, at about 1 KiB for each.
+/// The capacity of the cache of expansions, in keys of about 1 KiB.
 const MAX_EXPANDED_KEYS: usize = 32_768;
-/// The expansions that are worth a thread of their own: one takes some 50 us for each key.
+/// The fewest expansions worth a thread of their own. Each key takes about 50 us.
 const EXPANSIONS_PER_BATCH: usize = 4;
-/// From how many indexes on derivation is worth a second thread.
+/// The fewest indexes worth a second thread.
 const PARALLEL_FROM: u32 = 64;
 
-/// A descriptor's number and an index.
 pub type DescriptorPosition = (u32, u32);
-/// What descriptors mean at places; none where a hardened step lacks its private key.
+/// Expansions by position. Positions are absent where a hardened step lacks its private key.
 pub type Expansions = HashMap<DescriptorPosition, Arc<Expansion>>;
 
-/// Parsed descriptors by their text, and what the last ones that were asked for expand to: what receives a payment is
-/// spent later, and spending looks at each script several times.
+/// Caches parsed descriptors by text, and recent expansions: an address that receives a payment is spent from later,
+/// and spending looks up each script several times.
 pub struct DescriptorCache {
     network: Network,
     parsed: Mutex<HashMap<String, Arc<Descriptor>>>,
@@ -59,18 +58,16 @@ impl Expanded {
 }
 
 impl DescriptorCache {
-    /// An empty cache for descriptors of a network.
     pub fn new(network: Network) -> Self {
         Self { network, parsed: Mutex::default(), expanded: Mutex::default() }
     }
 
-    /// Forgets all: it is parsed and derived anew where it is asked for.
     pub fn clear(&self) {
         *self.parsed.lock() = HashMap::new();
         *self.expanded.lock() = Expanded::default();
     }
 
-    /// The parsed form of a stored descriptor's public text.
+    /// A stored descriptor, parsed from its public text.
     pub fn get(&self, number: u32, public: &str) -> Result<Arc<Descriptor>> {
         if let Some(parsed) = self.parsed.lock().get(public) {
             return Ok(parsed.clone());
@@ -84,7 +81,7 @@ impl DescriptorCache {
         Ok(parsed)
     }
 
-    /// Expands descriptors, given as they were parsed from their public texts, on several threads where there is much to do.
+    /// Expands descriptors, on several threads if there are many.
     pub fn expand(&self, mut wanted: Vec<(DescriptorPosition, Arc<Descriptor>)>) -> Expansions {
         let mut expansions = Expansions::new();
         {
@@ -108,25 +105,24 @@ impl DescriptorCache {
     }
 }
 
-/// A stored descriptor that cannot be expanded.
 pub fn bad_descriptor(number: u32, error: &ExpandError) -> WalletError {
     WalletError::BadDescriptor { number, reason: error.to_string() }
 }
 
-/// Parses the text of a stored descriptor, which is one that parsed when it was stored.
+/// Parses the text of a stored descriptor.
 pub fn parse_stored(number: u32, text: &str, network: Network) -> Result<Descriptor> {
     let bad = |reason: String| WalletError::BadDescriptor { number, reason };
     let parsed = Descriptor::parse(text, network, Checksum::Optional).map_err(|error| bad(error.to_string()))?;
     parsed.into_iter().next().ok_or_else(|| bad("it is empty".into()))
 }
 
-/// The scripts at some indexes.
+/// Scripts by index.
 pub type Derived = Vec<(u32, Vec<ScriptBuf>)>;
 
-/// Where scripts come from.
+/// Derives scripts.
 enum Source<'a> {
     Descriptor(&'a Descriptor),
-    /// One key below an extended public key.
+    /// A single key below an extended public key.
     Plain(Plain),
 }
 
@@ -145,7 +141,7 @@ impl Source<'_> {
     }
 }
 
-/// The scripts of a descriptor at a range of indexes, derived on two threads where there are many.
+/// The scripts of a descriptor at a range of indexes, derived on two threads if there are many.
 pub fn derive(descriptor: &Descriptor, range: Range<u32>) -> std::result::Result<Derived, ExpandError> {
     let count = range.end.saturating_sub(range.start);
     if count < PARALLEL_FROM {
@@ -161,13 +157,13 @@ pub fn derive(descriptor: &Descriptor, range: Range<u32>) -> std::result::Result
     let mut all = first?;
     match second {
         Ok(second) => all.append(&mut second?),
-        // The thread panicked: what it should have done is done here, and panics here if it must.
+        // The thread panicked. This thread derives its half, and may panic in turn.
         Err(_) => all.append(&mut source.derive(middle..range.end)?),
     }
     Ok(all)
 }
 
-/// The form of the script that a key is wrapped in.
+/// The script type of a [`Plain`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Form {
     Pkh,
@@ -176,15 +172,15 @@ enum Form {
     Tr,
 }
 
-/// A descriptor of one key with an unhardened wildcard: what wallets have most of, derived without the texts and origins
-/// that expanding gives.
+/// A descriptor of one key with an unhardened wildcard, the usual kind. It derives scripts without the texts and
+/// origins of an expansion.
 struct Plain {
     form: Form,
     parent: Xpub,
 }
 
 impl Plain {
-    /// Reads a normalised descriptor text; none when it is of another form.
+    /// Parses a normalised descriptor; `None` for any other form.
     fn of(text: &str) -> Option<Self> {
         let (text, _) = text.split_once('#')?;
         let forms = [
@@ -199,7 +195,7 @@ impl Plain {
         let key = key.rsplit_once(']').map_or(key, |(_, key)| key).strip_suffix("/*")?;
         let mut parts = key.split('/');
         let xpub = Xpub::from_str(parts.next()?).ok()?;
-        // A hardened step, or anything else that a number is not, is not for here.
+        // Hardened steps are not supported.
         let step = |part: &str| ChildNumber::from_normal_idx(part.parse().ok()?).ok();
         let path = parts.map(step).collect::<Option<Vec<_>>>()?;
         Some(Self { form, parent: xpub.derive_pub(&*SECP, &path).ok()? })
@@ -232,7 +228,7 @@ mod tests {
         let again = cache.expand(all);
         assert!(first.iter().all(|(place, expansion)| Arc::ptr_eq(expansion, &again[place])));
         let mut cache = cache.expanded.lock();
-        // Each counts as two: itself and its key.
+        // Each expansion counts 2: itself and its key.
         assert_eq!(cache.keys, 40);
         cache.keys = MAX_EXPANDED_KEYS - 1;
         cache.insert((7, 20), &first[&(7, 0)]);

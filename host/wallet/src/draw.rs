@@ -1,4 +1,4 @@
-//! Addresses that are handed out, given back, and found used.
+//! New addresses, returned addresses, and addresses found in use.
 
 use bitcoin::{Script, ScriptBuf};
 use outrigger_descriptor::ExpandError;
@@ -18,7 +18,7 @@ use super::write::Write;
 
 /// The most scripts that one call derives ahead, per descriptor.
 const MAX_REFILL: u32 = 1_000_000;
-/// The kinds of addresses, as the table `active` has them.
+/// The address types, as in the keys of the table `active`.
 const KINDS: [u8; 4] = [0, 1, 2, 3];
 
 fn type_name(kind: AddressType) -> &'static str {
@@ -30,13 +30,13 @@ fn type_name(kind: AddressType) -> &'static str {
     }
 }
 
-/// Whether a script is derived that the descriptor can hand out next.
+/// Whether the script at the next index is derived.
 fn has_next(row: &DescriptorRow) -> bool {
     row.next_index < row.range_end.min(LAST_INDEX)
 }
 
-/// Whether a descriptor can give a fresh address: it has a wildcard, and private keys, or indexes left, or derives without
-/// private keys.
+/// Whether a descriptor can provide a new address: it is ranged, and has private keys, derived indexes left, or no
+/// hardened step below its public keys.
 pub fn can_derive(wallet: &Wallet, number: u32, row: &DescriptorRow) -> Result<bool> {
     if !row.ranged || row.has_private || has_next(row) {
         return Ok(row.ranged);
@@ -44,7 +44,7 @@ pub fn can_derive(wallet: &Wallet, number: u32, row: &DescriptorRow) -> Result<b
     Ok(wallet.descriptors.get(number, &row.public)?.expand(row.next_index).is_ok())
 }
 
-/// Whether a fresh address of any type can be had on a side: of an active descriptor or of the imported keypool.
+/// Whether a side can provide a new address of any type, from an active descriptor or the imported keypool.
 fn gives_addresses(t: &Tables, txn: &Reading<'_>, wallet: &Wallet, internal: bool) -> Result<bool> {
     for kind in KINDS {
         let Some(number) = t.active.get(txn, &[kind, u8::from(internal)])? else { continue };
@@ -58,11 +58,11 @@ fn gives_addresses(t: &Tables, txn: &Reading<'_>, wallet: &Wallet, internal: boo
 }
 
 impl Write<'_> {
-    /// Payments to these scripts were seen. A descriptor whose next index one of them reaches goes on behind it; where it
-    /// is active and for receiving, the addresses that it passes over enter the address book. Each payment fills up what
-    /// lies ahead.
+    /// Handles payments to these scripts. If a payment reaches a descriptor's next index, that index moves behind it;
+    /// if the descriptor is active and for receiving, the skipped addresses enter the address book. Each payment
+    /// refills the scripts derived ahead.
     ///
-    /// In the order of the outputs: a later one may pay to a script that an earlier one had derived.
+    /// In the order of the outputs: a later output may pay to a script derived because of an earlier one.
     pub fn note_payments<'s>(&mut self, scripts: impl Iterator<Item = &'s Script>) -> Result<()> {
         for script in scripts {
             let Some(row) = self.t.script(self.reads(), script)? else { continue };
@@ -86,7 +86,7 @@ impl Write<'_> {
         self.top_up(number, &mut row)
     }
 
-    /// Enters addresses of a descriptor in the address book, as far as they have no entry.
+    /// Adds addresses without an entry to the address book.
     fn enter_addresses(&mut self, number: u32, row: &DescriptorRow, indexes: std::ops::Range<u32>) -> Result<()> {
         for script in self.addresses(number, row, indexes)? {
             let Some(address) = address_script(&script) else { continue };
@@ -97,7 +97,7 @@ impl Write<'_> {
         Ok(())
     }
 
-    /// The first script of a descriptor at each of some indexes that are derived.
+    /// The first script of a descriptor at each of these derived indexes.
     fn addresses(&self, number: u32, row: &DescriptorRow, indexes: std::ops::Range<u32>) -> Result<Vec<ScriptBuf>> {
         let public = self.wallet.descriptors.get(number, &row.public)?;
         match derive(&public, indexes.clone()) {
@@ -110,13 +110,13 @@ impl Write<'_> {
         }
     }
 
-    /// The first script that was derived at an index when the key was at hand.
+    /// The first script at an index whose derivation needed the private key, from the table `derived`.
     fn derived_script(&self, number: u32, index: u32) -> Result<Option<ScriptBuf>> {
         let expansion = self.wallet.expand_derived(self.reads(), (number, index))?;
         Ok(expansion.and_then(|expansion| expansion.scripts.into_iter().next()).map(|script| script.script_pubkey))
     }
 
-    /// Takes the oldest key of the imported keypool, and gives its script of a kind.
+    /// Removes the oldest key from the imported keypool and watches its script of this type.
     fn take_from_pool(&mut self, kind: AddressType, internal: bool) -> Result<Option<ScriptBuf>> {
         let first = self.t.imported_pool.prefix_iter(self.reads(), &[u8::from(internal)])?.next().transpose()?;
         let Some((place, hash)) = first.map(|(place, hash)| (place.to_vec(), hash.to_vec())) else { return Ok(None) };
@@ -137,7 +137,6 @@ impl Write<'_> {
         Ok(Some(script))
     }
 
-    /// The numbers of the active descriptors.
     fn active_descriptors(&self) -> Result<Vec<u32>> {
         self.t.active.iter(self.reads())?.map(|entry| number_from(entry?.1)).collect()
     }
@@ -167,7 +166,7 @@ impl Write<'_> {
         script.ok_or_else(|| WalletError::damaged(0))
     }
 
-    /// Gives back the index of an address that was drawn and is not needed, where it is the last one that was drawn.
+    /// Returns the index of an unused address if it was the last one handed out.
     fn give_back(&mut self, script: &Script) -> Result<bool> {
         let Some(known) = self.t.script(self.reads(), script)? else { return Ok(false) };
         let mut given_back = false;
@@ -188,10 +187,7 @@ impl Write<'_> {
 }
 
 impl Wallet {
-    /// A fresh address's script, entered in the address book with the label (none: for change, not entered).
-    ///
-    /// # Errors
-    /// `Refused` when no descriptor is active or the label is too long, `KeypoolRanOut` when none of the kind is or nothing can be derived.
+    /// A new address. With a label it enters the address book; without one it is for change.
     pub fn new_address(&self, kind: AddressType, internal: bool, label: Option<String>) -> ServiceResult<ScriptBuf> {
         check_label(label.as_deref().unwrap_or_default())?;
         Ok(self.write(|write| {
@@ -203,20 +199,14 @@ impl Wallet {
         })?)
     }
 
-    /// Gives back the index of an address that was drawn and is not needed, as a payment that is not made gives back that of
-    /// its change. Nothing where another address was drawn since, or a payment came. Whether it was given back.
-    ///
-    /// # Errors
-    /// `Storage`.
+    /// Returns the index of an unused address, such as the change address of a payment that failed. No effect if
+    /// another address was handed out since, or if a transaction pays to it. Returns whether the index was returned.
     pub fn return_address(&self, script: &Script) -> ServiceResult<bool> {
         Ok(self.write(|write| write.give_back(script))?)
     }
 
-    /// Derives scripts until `size` lie ahead of the next index of each active descriptor; none: as many as are kept ahead
-    /// anyway (keypoolrefill).
-    ///
-    /// # Errors
-    /// `WalletLocked` where it has keys and they are encrypted; `Refused` for more than `MAX_REFILL`.
+    /// keypoolrefill: derives scripts until `size` (default: the setting) lie ahead of the next index of each active
+    /// descriptor.
     pub fn refill_keypool(&self, size: Option<u32>) -> ServiceResult<()> {
         let size = size.unwrap_or(self.shared.settings.keypool);
         if size > MAX_REFILL {
@@ -233,10 +223,7 @@ impl Wallet {
         })?)
     }
 
-    /// Sets a script's label in the address book. Nothing where it has no address form.
-    ///
-    /// # Errors
-    /// `Storage`.
+    /// Sets a script's label in the address book. No effect if the script has no address.
     pub fn set_label(&self, script: ScriptBuf, label: String) -> ServiceResult<()> {
         check_label(&label)?;
         Ok(self.write(|write| {

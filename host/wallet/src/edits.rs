@@ -1,4 +1,4 @@
-//! Small changes of what a wallet has stored: its flag avoid_reuse, texts of transactions, abandontransaction.
+//! Small changes of stored data: avoid_reuse, texts of transactions, abandontransaction.
 
 use bitcoin::Txid;
 use outrigger_service::wallet::{TxState, check_text};
@@ -9,10 +9,7 @@ use super::live::Wallet;
 use super::write::Write;
 
 impl Wallet {
-    /// Sets whether it avoids reused addresses (setwalletflag).
-    ///
-    /// # Errors
-    /// `Storage`.
+    /// setwalletflag.
     pub fn set_avoid_reuse(&self, avoid: bool) -> ServiceResult<()> {
         Ok(self.write(|write| {
             write.meta.avoid_reuse = avoid;
@@ -20,20 +17,13 @@ impl Wallet {
         })?)
     }
 
-    /// Stores a text with a transaction (`comment`, `to`); an empty one is taken away.
-    ///
-    /// # Errors
-    /// `NotFound`; `Refused` for a text that is too long.
+    /// Stores a text with a transaction (`comment`, `to`). An empty text removes it.
     pub fn set_metadata(&self, txid: Txid, key: String, value: String) -> ServiceResult<()> {
         check_text(&key, &value)?;
         Ok(self.write(|write| write.set_text(txid, key, value))?)
     }
 
-    /// Gives up a transaction that is neither in the chain nor in the mempool, and what builds on it. Nothing where it is
-    /// given up already.
-    ///
-    /// # Errors
-    /// `NotFound`; `Refused` when it is in the chain, in the mempool or conflicted.
+    /// Abandons a transaction and its descendants. No effect if it is abandoned already.
     pub fn abandon(&self, txid: Txid) -> ServiceResult<()> {
         Ok(self.write(|write| {
             let row = write.t.transaction(write.reads(), &txid)?.ok_or_else(unknown_transaction)?;
@@ -46,7 +36,7 @@ impl Wallet {
 }
 
 impl Write<'_> {
-    /// Stores a text with a transaction; an empty one is taken away.
+    /// An empty text removes the entry.
     pub fn set_text(&mut self, txid: Txid, key: String, value: String) -> Result<()> {
         let mut row = self.t.transaction(self.reads(), &txid)?.ok_or_else(unknown_transaction)?;
         row.metadata.retain(|(other, _)| *other != key);

@@ -1,14 +1,14 @@
 //! Encryption of private entries.
 //!
-//! Each private entry is encrypted on its own with XChaCha20-Poly1305 under the wallet's encryption key, its table key being the
-//! associated data, so that entries cannot be exchanged. The encryption key is random. In an encrypted wallet it is itself
-//! encrypted under what Argon2id makes of the passphrase: changing the passphrase rewrites one row. In one that is not
-//! encrypted it stands in plaintext, in pages of its own.
+//! Each private entry is encrypted with XChaCha20-Poly1305 under the wallet's encryption key. Its table key is the
+//! associated data, so entries cannot be swapped. The encryption key is random. An encrypted wallet stores it encrypted
+//! under the key that Argon2id derives from the passphrase, so a change of the passphrase rewrites one row. A wallet
+//! that is not encrypted stores it in plaintext, in pages of its own.
 //!
-//! The latter is for the day on which the wallet is encrypted. LMDB leaves bytes of old rows in the unused parts of its
-//! pages, where nothing reaches them; but a value of several pages is written to pages that hold nothing else, and
-//! these can be overwritten once they are free (`scrub`). With the one key in them gone, what remains of the old entries is
-//! noise. The encrypted key has pages of its own for the same reason: whoever knows a former passphrase must not find it.
+//! The plaintext key makes it possible to encrypt the wallet later. LMDB leaves bytes of old rows in unused parts of
+//! pages, out of reach. But it writes a value of several pages to pages that hold nothing else, and those can be
+//! overwritten once they are free (`scrub`). Without the plaintext key, remains of old entries cannot be decrypted. The
+//! encrypted key has pages of its own, too: somebody who knows a former passphrase must not find it.
 
 use std::path::Path;
 
@@ -31,14 +31,14 @@ const NONCE_LEN: usize = 24;
 /// The associated data of the encrypted encryption key.
 const KEY_LABEL: &[u8] = b"sealing key";
 
-/// The key that encrypts the entries of one wallet. Wiped when dropped.
+/// The key that encrypts the entries of a wallet. Wiped on drop.
 #[derive(Clone)]
 pub struct EncryptionKey(Zeroizing<[u8; 32]>);
 
-/// The length of the value that keeps a key, in plaintext or encrypted: more than a page holds, so that it gets pages of its own.
+/// The length of the value with the key, plaintext or encrypted. It exceeds a page, so LMDB gives it pages of its own.
 const OWN_PAGES_LEN: usize = 6000;
 
-/// The encryption key of an encrypted wallet's file, by the passphrase, for trials that search files for it.
+/// The encryption key in an encrypted wallet's file, for tests that search files for it.
 pub fn key_of_file(file: &Path, passphrase: &str) -> Option<Zeroizing<Vec<u8>>> {
     let stored = DataFile::open(file).ok()?.get(META, ENCRYPTION).ok()??;
     let row = from_bytes(Checksum::of(META).open(ENCRYPTION, &stored)?).ok()?;
@@ -57,7 +57,6 @@ fn failed(what: &str) -> WalletError {
 }
 
 impl EncryptionKey {
-    /// A fresh key.
     pub fn random() -> Self {
         Self(Zeroizing::new(random()))
     }
@@ -75,7 +74,7 @@ impl EncryptionKey {
         XChaCha20Poly1305::new(&(*self.0).into())
     }
 
-    /// Encrypts bytes, to be opened with this key and this label alone.
+    /// Encrypts `text` with `label` as associated data.
     pub fn encrypt(&self, label: &[u8], text: &[u8]) -> Result<Vec<u8>> {
         let nonce: [u8; NONCE_LEN] = random();
         let encrypted = self
@@ -85,44 +84,43 @@ impl EncryptionKey {
         Ok([nonce.as_slice(), &encrypted].concat())
     }
 
-    /// What [`EncryptionKey::encrypt`] encrypted with this label; none where it is anything else.
+    /// Decrypts the output of [`EncryptionKey::encrypt`]; `None` if key or label differ.
     pub fn decrypt(&self, label: &[u8], encrypted: &[u8]) -> Option<Zeroizing<Vec<u8>>> {
         let (nonce, text) = encrypted.split_first_chunk::<NONCE_LEN>()?;
         let opened = self.cipher().decrypt(&XNonce::from(*nonce), Payload { msg: text, aad: label }).ok()?;
         Some(Zeroizing::new(opened))
     }
 
-    /// The value that keeps `text` at the table key `label`.
+    /// The value of a private entry at the table key `label`.
     pub fn wrap(&self, label: &[u8], text: &str) -> Result<Vec<u8>> {
         self.encrypt(label, text.as_bytes())
     }
 
-    /// The text that a value at the table key `label` keeps.
+    /// The text of a private entry at the table key `label`.
     pub fn unwrap(&self, label: &[u8], value: &[u8]) -> Result<Secret> {
         let bytes = self.decrypt(label, value).ok_or_else(|| WalletError::damaged(value.len()))?;
         let text = std::str::from_utf8(&bytes).map_err(|_| WalletError::damaged(value.len()))?;
         Ok(Secret::new(text.to_owned()))
     }
 
-    /// The value that keeps this key in plaintext.
+    /// The value with this key in plaintext.
     pub fn to_plaintext(&self) -> Zeroizing<Vec<u8>> {
         let mut value = Zeroizing::new(vec![0; OWN_PAGES_LEN]);
         value.iter_mut().zip(self.0.iter()).for_each(|(to, from)| *to = *from);
         value
     }
 
-    /// The key that a value keeps in plaintext.
     pub fn from_plaintext(value: &[u8]) -> Result<Self> {
         let key = value.first_chunk::<32>().ok_or_else(|| WalletError::damaged(value.len()))?;
         Ok(Self(Zeroizing::new(*key)))
     }
 
-    /// The bytes of this key, to find them where they must not be.
+    /// The key's bytes, for a search of a file.
     pub fn expose(&self) -> &[u8; 32] {
         &self.0
     }
 
-    /// The row that keeps this key under a passphrase.
+    /// The row with this key, encrypted under a passphrase.
     pub fn protect(&self, passphrase: &Secret, settings: &Settings) -> Result<EncryptionRow> {
         let (salt, memory_kib, passes) = (random(), settings.kdf_memory_kib, settings.kdf_passes);
         let outer = Self::of_passphrase(passphrase, &salt, memory_kib, passes)?;
@@ -130,10 +128,7 @@ impl EncryptionKey {
         Ok(EncryptionRow { salt, memory_kib, passes, encrypted_key, filler: Blob(vec![0; OWN_PAGES_LEN]) })
     }
 
-    /// The key that a row keeps.
-    ///
-    /// # Errors
-    /// `PassphraseIncorrect` when the passphrase does not open it.
+    /// Decrypts the key in a row. A wrong passphrase fails with `PassphraseIncorrect`.
     pub fn recover(row: &EncryptionRow, passphrase: &Secret) -> Result<Self> {
         let outer = Self::of_passphrase(passphrase, &row.salt, row.memory_kib, row.passes)?;
         let opened = outer.decrypt(KEY_LABEL, &row.encrypted_key).ok_or(ErrorKind::PassphraseIncorrect)?;

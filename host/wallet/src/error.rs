@@ -1,4 +1,4 @@
-//! What can go wrong inside the wallet engine, and what a service's caller hears of it.
+//! Errors of the engine, and their form for callers of the service.
 
 use std::path::PathBuf;
 
@@ -12,129 +12,118 @@ use outrigger_base::client_files::ClientFileError;
 use outrigger_disk::pages::Fault;
 use outrigger_disk::{Damage, MakeError, MdbError, StorageError, TableError, is_full};
 
-/// Why the engine did not do what it was asked. Whatever it was, the write it happened in was aborted whole.
+/// Every error aborts its write as a whole.
 #[derive(Debug, thiserror::Error)]
 pub enum WalletError {
     #[error("the wallet's storage failed: {0}")]
     Storage(StorageError),
-    /// The address space that was reserved when the wallet was loaded is full.
+    /// The address space reserved at load is full.
     #[error(
         "the wallet fills the space that it got when it was loaded, so nothing was stored; unload and load it, and it gets \
          four times its size ({0})"
     )]
     MapFull(StorageError),
-    /// The disk is full or fails.
     #[error("the wallet's storage is full or fails, so nothing was stored: {0}")]
     Full(StorageError),
-    /// A row does not read as what it must be.
+    /// A row does not decode.
     #[error("the wallet's storage is damaged: {0}")]
     Damaged(WireError),
-    /// A folder or file could not be read or made.
     #[error("{0}")]
     File(#[from] std::io::Error),
-    /// The list of wallets to load at start cannot be read.
     #[error("the list of wallets to load at start, {}, cannot be read: {reason}", .path.display())]
-    LoadList {
-        /// Its file.
-        path: PathBuf,
-        reason: String,
-    },
-    /// A file that a client named may not or cannot be read or written.
+    LoadList { path: PathBuf, reason: String },
+    /// A file named by a client.
     #[error(transparent)]
     ClientFile(#[from] ClientFileError),
-    /// The folder holds something else.
     #[error("Data is not in recognized format.")]
     NotAWallet,
-    /// The wallet was written by another version of this program.
+    /// Another version of the program wrote the wallet.
     #[error("{}", other_layout(*found, program))]
     OtherLayout {
-        /// The version of its layout.
         found: u32,
-        /// The version of the program that wrote it, where that is known.
+        /// The version of the program that wrote it, if known.
         program: String,
     },
-    /// The wallet's file is damaged, which was seen before it was opened.
+    /// Damage found before the file was opened.
     #[error("The file {} is damaged: {fault}.", file.display())]
     BadFile { file: PathBuf, fault: Fault },
-    /// The wallet's file is damaged, which was seen when a row was read.
+    /// Damage found when a row was read.
     #[error(transparent)]
     Damage(Damage),
-    /// A stored descriptor does not parse or derive.
     #[error("the stored descriptor {number} cannot be used: {reason}")]
     BadDescriptor { number: u32, reason: String },
-    /// The chain cannot give a block of its own best chain.
+    /// The node lacks a block of its own best chain.
     #[error("the chain cannot give block {0}")]
     MissingBlock(String),
-    /// The node has dropped a block that the wallet has not followed yet. The text begins as bitcoind's.
+    /// The node has pruned a block that the wallet has not followed yet. The text begins as bitcoind's.
     #[error(
         "Prune: last wallet synchronisation goes beyond pruned data. You need to -reindex (download the whole blockchain again in \
          case of a pruned node). {}",
         without_reindex(*height, *first)
     )]
     Pruned {
-        /// The block's height.
+        /// The height of the missing block.
         height: u32,
-        /// The lowest height from which on the node has all blocks.
+        /// The height from which the node has all blocks.
         first: u32,
     },
-    /// The node has not fetched a block yet that the wallet has not followed. The text is bitcoind's.
+    /// The node has not downloaded a block yet that the wallet has not followed. The text is bitcoind's.
     #[error(
         "Error loading wallet. Wallet requires blocks to be downloaded, and software does not currently support loading wallets \
          while blocks are being downloaded out of order when using assumeutxo snapshots. Wallet should be able to load \
          successfully after node sync reaches height {first}"
     )]
     Background {
-        /// The lowest height from which on the node has all blocks.
+        /// The height from which the node has all blocks.
         first: u32,
     },
-    /// Another writes to the wallet, and has for some time: the thread that follows the node for it goes on later.
+    /// Another writer keeps the write lock long. The follower thread retries later.
     #[error("another write to the wallet takes long")]
     Occupied,
-    /// The blocks that the wallet has followed are not those of the node, and it does not go that far back by itself.
+    /// The wallet's blocks are not in the node's chain, and the fork is too deep to rewind without consent.
     #[error(
         "The wallet is read-only: it has followed {depth} blocks that the node's chain does not have. If the node is right, set \
          backend.allow_rewind_to = \"{fork}\" and restart: the wallet then goes back to height {height} and reads {blocks} blocks \
          again."
     )]
     Rewind {
-        /// The last block that both have, as far as the wallet knows.
+        /// The last common block, as far as the wallet knows.
         fork: BlockHash,
         height: u32,
-        /// How many blocks of the wallet come after it.
+        /// How many blocks the wallet has above the fork.
         depth: u32,
-        /// How many of the node do.
+        /// How many blocks the node has above the fork.
         blocks: u32,
     },
-    /// The wallet is of another chain than the node.
+    /// The wallet belongs to another chain than the node.
     #[error(
         "Wallet loading failed. Wallet files should not be reused across chains. The wallet is of {found}, and the node is on \
          {expected}."
     )]
     OtherChain { found: ChainIdentity, expected: ChainIdentity },
-    /// The node could not be asked.
     #[error(transparent)]
     Node(#[from] NodeError),
-    /// The caller is told this as it is.
+    /// Passed to the caller unchanged.
     #[error(transparent)]
     Service(#[from] ServiceError),
 }
 
 impl WalletError {
-    /// Whether it is only that the node cannot be reached.
+    /// Whether the only problem is that the node is unreachable.
     pub fn is_unavailable(&self) -> bool {
         matches!(self, Self::Node(NodeError::Unavailable(_)))
     }
 
-    /// A value of `len` bytes is not what it must be.
+    /// A value of `len` bytes does not decode.
     pub fn damaged(len: usize) -> Self {
         Self::Damaged(WireError { offset: 0, len })
     }
 }
 
-/// The most blocks that are worth fetching one by one.
+/// The most blocks worth fetching one by one.
 const MAX_FETCHED: u32 = 100;
 
-/// How a wallet gets the blocks from `height` on, of which its node has those from `first` on.
+/// Advice for a wallet that needs the blocks from `height` on while its node has those from `first` on.
 fn without_reindex(height: u32, first: u32) -> String {
     let last = first.saturating_sub(1);
     if first.saturating_sub(height) > MAX_FETCHED {
@@ -147,7 +136,6 @@ fn without_reindex(height: u32, first: u32) -> String {
     )
 }
 
-/// What is said of a wallet of another layout.
 fn other_layout(found: u32, program: &str) -> String {
     if found < LAYOUT {
         return format!(
@@ -205,7 +193,6 @@ impl From<WalletError> for ServiceError {
     }
 }
 
-/// What a function of the engine gives.
 pub type Result<T> = std::result::Result<T, WalletError>;
 
 impl From<MakeError> for WalletError {

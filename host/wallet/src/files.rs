@@ -1,4 +1,4 @@
-//! Where wallets lie on disk, and the list of those that are loaded at every start.
+//! Paths of wallets on disk, and the list of wallets to load at startup.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -14,29 +14,27 @@ use super::store::{DATA_FILE, LOCK_FILE};
 use outrigger_base::client_files::UNFINISHED;
 use outrigger_disk::MAKING;
 
-/// The list of wallets to load, beside the wallets' folders.
 const LOAD_FILE: &str = "load.json";
-/// The list while it is written anew.
+/// The list while it is written.
 const FRESH_LOAD_FILE: &str = "load.json.new";
-/// The note of clients' files that are being written, beside the list.
+/// The note of clients' unfinished files, beside the list.
 pub const NOTES_FILE: &str = "unfinished.json";
-/// The note while it is written anew.
+/// The note while it is written.
 const FRESH_NOTES_FILE: &str = "unfinished.json.new";
-/// The note, beside a wallet's data, that a former key may be in its file. What it names stands in the file itself.
+/// A marker file beside a wallet's data: the data file may contain a former key. The data file says which.
 const FORMER_KEY_FILE: &str = "former-key";
-/// The names that no folder of a wallet may have.
+/// Names that no wallet's folder may have.
 const OWN_FILES: [&str; 9] =
     [ABSOLUTE, MAKING, LOAD_FILE, FRESH_LOAD_FILE, NOTES_FILE, FRESH_NOTES_FILE, DATA_FILE, LOCK_FILE, FORMER_KEY_FILE];
-/// How deep below the wallets' folder a wallet may lie.
+/// The maximum depth of a wallet below the wallets' folder.
 const MAX_DEPTH: usize = 8;
-/// The longest name of a wallet, in bytes.
+/// The longest wallet name, in bytes.
 const MAX_NAME: usize = 1024;
 
-/// The folder of the wallet `name` below `dir`. The empty name is a wallet's too, in `dir` itself. That of a name which is an
-/// absolute path lies below `dir` as well.
+/// The folder of the wallet `name` below `dir`. The empty name is the wallet in `dir` itself. A name that is an
+/// absolute path has its folder below `dir`, too.
 ///
-/// # Errors
-/// `Refused` for a name that would lead out of `dir`, is no plain path, or is a file of this program's.
+/// Refuses names that lead out of `dir`, are no plain path, or belong to the program's own files.
 pub fn folder(dir: &Path, name: &str) -> Result<PathBuf> {
     let refuse = |why: &str| {
         let detail = format!("Wallet file verification failed. The wallet name '{name}' is not allowed: {why}.");
@@ -61,7 +59,7 @@ pub fn folder(dir: &Path, name: &str) -> Result<PathBuf> {
             _ => return refuse("it must be a path without '..', absolute or below the folder of the wallets"),
         }
     }
-    // What components drop (`a//b`, `a/`, `a/./b`) would give one folder several names.
+    // `components` drops parts of `a//b`, `a/` and `a/./b`, so one folder would have several names.
     if plain.as_os_str() != path.as_os_str() {
         return refuse("it is not in its shortest form");
     }
@@ -74,10 +72,7 @@ pub fn folder(dir: &Path, name: &str) -> Result<PathBuf> {
     Ok(dir.join(plain))
 }
 
-/// The same, and makes the folder where it is missing.
-///
-/// # Errors
-/// As of [`folder`]; when it cannot be made.
+/// The same; creates the folder if it is missing.
 pub fn make_folder(dir: &Path, name: &str) -> Result<PathBuf> {
     let folder = folder(dir, name)?;
     if Path::new(name).is_absolute() {
@@ -88,13 +83,13 @@ pub fn make_folder(dir: &Path, name: &str) -> Result<PathBuf> {
     Ok(folder)
 }
 
-/// Whether a file of this program has a name, or could have, in the folders of wallets.
+/// Whether the program has, or could create, a file with this name in a wallet's folder.
 fn is_own(name: &OsStr) -> bool {
     let name = name.to_string_lossy().to_lowercase();
     OWN_FILES.contains(&name.as_str()) || name.ends_with(UNFINISHED)
 }
 
-/// Removes what a kill left unfinished below `dir`.
+/// Removes unfinished files of a killed process below `dir`.
 pub fn remove_unfinished(dir: &Path) -> Result<()> {
     for fresh in [FRESH_LOAD_FILE, FRESH_NOTES_FILE].map(|name| dir.join(name)) {
         if fresh.is_file() {
@@ -105,7 +100,7 @@ pub fn remove_unfinished(dir: &Path) -> Result<()> {
     Ok(())
 }
 
-/// What cannot be read or removed is named, and keeps nobody from starting: it may be no folder of a wallet's.
+/// Logs failures and continues: `folder` may not be a wallet's.
 fn remove_unfinished_in(folder: &Path, depth: usize) {
     let failed = |path: &Path, error: io::Error| {
         tracing::warn!(path = %path.display(), %error, "cannot be searched for unfinished files, or freed of them");
@@ -126,7 +121,7 @@ fn remove_unfinished_in(folder: &Path, depth: usize) {
     }
 }
 
-/// The names of all wallets below `dir`, sorted.
+/// Sorted.
 pub fn list(dir: &Path) -> Result<Vec<String>> {
     let mut names = Vec::new();
     collect(dir, "", 0, &mut names)?;
@@ -171,13 +166,13 @@ fn collect_absolute(folder: &Path, names: &mut Vec<String>) -> Result<()> {
     Ok(())
 }
 
-/// Notes that a former key may be in the file of a wallet from now on.
+/// Notes durably that the wallet's data file may contain a former key.
 pub fn note_former_key(folder: &Path) -> io::Result<()> {
     fs::File::create(folder.join(FORMER_KEY_FILE))?.sync_all()?;
     fs::File::open(folder)?.sync_all()
 }
 
-/// Notes that none is.
+/// Removes that note.
 pub fn forget_former_key(folder: &Path) -> io::Result<()> {
     match fs::remove_file(folder.join(FORMER_KEY_FILE)) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
@@ -189,7 +184,7 @@ pub fn may_have_former_key(folder: &Path) -> bool {
     folder.join(FORMER_KEY_FILE).exists()
 }
 
-/// Removes what a wallet that could not be made has left behind.
+/// Removes the remains of a wallet that could not be created.
 pub fn discard(folder: &Path) {
     let _ = outrigger_disk::finish(folder);
     for file in [DATA_FILE, LOCK_FILE, FORMER_KEY_FILE, NAME_FILE, &format!("{DATA_FILE}{UNFINISHED}")] {
@@ -198,14 +193,11 @@ pub fn discard(folder: &Path) {
     let _ = fs::remove_dir(folder);
 }
 
-/// Removes a wallet that is not loaded from the folder of the wallets, and the folders that only led to it.
-///
-/// # Errors
-/// A bad name.
+/// Removes a wallet that is not loaded, and the folders that are empty without it.
 pub fn remove(dir: &Path, name: &str) -> Result<()> {
     let folder = folder(dir, name)?;
     discard(&folder);
-    // One that holds another wallet stays.
+    // A folder with another wallet in it is not empty.
     for above in folder.ancestors().skip(1).take_while(|above| above.starts_with(dir) && *above != dir) {
         if fs::remove_dir(above).is_err() {
             break;
@@ -214,7 +206,7 @@ pub fn remove(dir: &Path, name: &str) -> Result<()> {
     Ok(())
 }
 
-/// The wallets to load at start.
+/// The wallets to load at startup.
 pub fn load_list(dir: &Path) -> Result<Vec<String>> {
     let path = dir.join(LOAD_FILE);
     let unreadable = |reason: String| WalletError::LoadList { path: path.clone(), reason };
@@ -225,7 +217,7 @@ pub fn load_list(dir: &Path) -> Result<Vec<String>> {
     }
 }
 
-/// Adds a wallet to the list, whose names these are, or takes it off. The file is replaced in one step.
+/// Adds a wallet to the load list `names`, or removes it. The file is replaced atomically.
 pub fn set_load_on_startup(dir: &Path, names: &mut Vec<String>, name: &str, load: bool) -> Result<()> {
     if names.iter().any(|other| other == name) == load {
         return Ok(());
@@ -237,7 +229,7 @@ pub fn set_load_on_startup(dir: &Path, names: &mut Vec<String>, name: &str, load
     Ok(())
 }
 
-/// Replaces a file in one step; it is written under another name before.
+/// Replaces a file atomically: writes it under another name, then renames it.
 fn replace(dir: &Path, (fresh, name): (&str, &str), text: &[u8]) -> Result<()> {
     let fresh = dir.join(fresh);
     let mut file = fs::File::create(&fresh)?;

@@ -1,4 +1,4 @@
-//! Former secrets in the files of wallets that are not loaded, which a kill kept from being removed.
+//! Former secrets in the files of wallets that are not loaded. A killed process has left them there.
 
 use std::io;
 use std::sync::Arc;
@@ -14,10 +14,7 @@ use super::manager::WalletManager;
 use super::store::Store;
 
 impl WalletManager {
-    /// Begins to remove former secrets from the files of wallets that are not loaded and had them at a kill.
-    ///
-    /// # Errors
-    /// When the system has no thread to give.
+    /// Starts a thread that removes former secrets from wallets that are not loaded.
     pub fn scrub_unloaded(self: &Arc<Self>) -> io::Result<()> {
         let (manager, dir) = (Arc::downgrade(self), self.dir.clone());
         let scrub_all = move || {
@@ -33,7 +30,7 @@ impl WalletManager {
     }
 
     fn scrub_unloaded_wallet(&self, name: &str) -> ServiceResult<()> {
-        // Whoever loads, makes or unloads it meanwhile removes them, too.
+        // If the name is reserved, its holder removes them.
         let Some(_reserved) = self.reserve_for_search(name) else { return Ok(()) };
         if self.follower.named(name).is_some() || self.shared.stopping.load(Ordering::Relaxed) {
             return Ok(());

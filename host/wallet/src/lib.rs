@@ -1,20 +1,21 @@
-//! The wallets: what they own, their history, and their keys.
+//! The wallet engine: scripts, history and keys of each wallet.
 //!
 //! Each wallet is one LMDB environment (`store`). A few threads follow the chain and the mempool for all loaded wallets
-//! (`follow`); one that is busy holds up no other. What clients ask is read from snapshots ([`WalletView`]) or written by [`Wallet`].
+//! (`follow`); a busy wallet does not delay the others. [`WalletView`] reads from a snapshot, [`Wallet`] writes.
 //!
 //! Invariants:
-//! - A wallet's rows and its `synced` block change in one write transaction, so that they never disagree. In memory a wallet
-//!   may stand further than it has stored: every write stores that too.
+//! - One write transaction changes a wallet's rows and its `synced` block, so they never disagree. The position in
+//!   memory may be ahead of the stored one; every write stores it, too.
 //! - A wallet never skips a block: where events do not lead from `synced` to the tip, it reads the chain between them.
-//! - A write computes the owner of each output and the debit of each transaction; an import computes the rows that it touches anew
-//!   in the same write. Each answer looks up labels, which also decide whether an output is change (`labels`).
+//! - A write computes the owner of each output and the debit of each transaction. An import recomputes the rows that it
+//!   affects in the same write. Labels are looked up at read time; they also decide whether an output is change
+//!   (`labels`).
 //! - No callback of the host runs while a lock or a write transaction is held.
-//! - A payment is stored before any byte of it leaves the host, so a client that pays again after an error never pays twice. Neither a
-//!   lost answer nor a refusal by the mempool is an error for the client (`send`).
+//! - A payment is stored before any byte of it leaves the host, so a client that retries after an error never pays
+//!   twice. Neither a lost answer nor a refusal by the mempool is an error for the client (`send`).
 //! - Payments of one wallet are made one after the other (`paying`). Storing a second spend of a coin is refused.
-//! - The write that replaces a key or a passphrase sets a mark, which stays until a search of the file no longer finds the former
-//!   secret (`scrub`). Loading a wallet finishes an interrupted search.
+//! - A write that replaces a key or a passphrase sets a mark. The mark stays until a search of the file no longer finds
+//!   the former secret (`scrub`). Loading a wallet finishes an interrupted search.
 //! - A panic while a wallet follows the chain fails that wallet alone.
 
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::panic, reason = "a test says what it expects by failing"))]
@@ -91,34 +92,33 @@ use scrub::Scrubber;
 pub use settings::Settings;
 pub use view::WalletView;
 
-/// Where the engine tells what happened. Called under no lock.
+/// Receives the engine's events. Never called under a lock.
 pub type Sink = Arc<dyn Fn(Event) + Send + Sync>;
 
-/// What all wallets share.
+/// State shared by all wallets.
 struct Shared {
     network: Network,
     settings: Settings,
     node: Arc<dyn Node>,
     sink: Sink,
-    /// The loaded wallets and what follows the node for them. They and this know each other until the manager is shut down.
+    /// The loaded wallets and the threads that follow the node. Part of a reference cycle, which the manager's shutdown
+    /// breaks.
     follower: Arc<Follower>,
-    /// The rule for files that clients name.
     client_files: Arc<ClientFiles>,
-    /// Attempts to unlock wallets.
     attempts: AllAttempts,
-    /// Removes former secrets from wallets' files where that could not be done at once.
+    /// Removes former secrets from wallets' files if that was not possible at once.
     scrubber: Arc<Scrubber>,
-    /// The host is stopping: imports that take long are given up.
+    /// The host is stopping: long imports abort.
     stopping: AtomicBool,
 }
 
 impl Shared {
-    /// What the node's release does in its own way.
+    /// The rules of the node's release.
     fn rules(&self) -> Rules {
         release::rules(self.node.release())
     }
 
-    /// A block's entry in the chain as it stands now; none when it is unknown.
+    /// A block's entry in the current chain; `None` if the block is unknown.
     fn block_info(&self, block: BlockRef) -> error::Result<Option<BlockInfo>> {
         Ok(self.node.snapshot()?.block_info(block)?)
     }

@@ -1,4 +1,4 @@
-//! The set of wallets: making, loading, unloading, and choosing the one a call is about.
+//! The set of wallets: creating, loading, unloading, and selecting the wallet of a call.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fs;
@@ -30,53 +30,51 @@ use outrigger_base::client_files::ClientFiles;
 use outrigger_base::offload::offload_blocking;
 use outrigger_node::{Node, NodeEvent, Observer};
 
-/// How long the end of the host goes on storing how far wallets have followed the chain.
+/// How long a shutdown may spend on storing positions on the chain.
 const STORING_PATIENCE: Duration = Duration::from_secs(5);
 
-/// How a loaded wallet stands.
+/// The status of a loaded wallet.
 #[derive(Clone, Debug)]
 pub struct WalletStatus {
     pub name: String,
-    /// The height of the block up to which it has followed the chain.
+    /// The height of its position on the chain.
     pub height: u32,
-    /// The rescan that runs now.
     pub rescan: Option<RescanProgress>,
-    /// Whether it could not follow the chain when it last tried.
+    /// Whether its last attempt to follow the chain failed.
     pub lagging: bool,
-    /// How many wrong passphrases were tried since the host started.
+    /// How many wrong passphrases clients have tried since the host started.
     pub wrong_passphrases: u64,
-    /// How many of its payments are neither confirmed nor in the mempool, though they could be.
+    /// How many of its payments are neither confirmed nor in the mempool although they could be.
     pub unsent: u64,
 }
 
-/// All wallets of the host.
 pub struct WalletManager {
     pub(super) dir: PathBuf,
     pub(super) shared: Arc<Shared>,
     pub(super) follower: Arc<Follower>,
-    /// The environments that are being closed.
+    /// Environments that are closing.
     pub(super) closing: Mutex<HashMap<String, Closing>>,
-    /// The names of the wallets that are being made, loaded or unloaded.
+    /// Names of wallets that are being created, loaded or unloaded.
     pub(super) reserved_names: Mutex<ReservedNames>,
-    /// The search of a file for former keys has ended.
+    /// Notified when the search of a file for former keys ends.
     pub(super) searched: Condvar,
-    /// The wallets to load at the start, once they were asked for. Held while the list is changed.
+    /// The wallets to load at startup, once read. Locked while the list changes.
     pub(super) list: Mutex<Option<Vec<String>>>,
-    /// The wallets of it that could not be loaded at the start, and have not been loaded since.
+    /// Wallets of that list that failed to load and have not been loaded since.
     pub(super) missing: Mutex<BTreeSet<String>>,
-    /// Whether the mempool has taken something from a wallet that was loaded.
+    /// Whether the mempool has accepted a transaction from a wallet at load.
     pub(super) resubmitted: AtomicBool,
 }
 
-/// The names that nobody else may take.
+/// Names reserved against concurrent operations.
 #[derive(Default)]
 pub(super) struct ReservedNames {
     all: HashSet<String>,
-    /// That of the wallet whose file is searched for former keys, which is soon done.
+    /// The wallet whose file is being searched for former keys. The search is short.
     searched: Option<String>,
 }
 
-/// The name of a wallet that is being made, loaded or unloaded, until this is dropped.
+/// A reserved name, released on drop.
 pub(super) struct NameReservation<'m> {
     manager: &'m WalletManager,
     name: String,
@@ -100,10 +98,8 @@ impl Observer for WalletManager {
 }
 
 impl WalletManager {
-    /// Opens the wallets' folder, making it where it is missing, and loads the wallets that are to be loaded at start. One of those that cannot be loaded is logged and left out.
-    ///
-    /// # Errors
-    /// `Storage` when the folder cannot be made or read.
+    /// Opens the folder of the wallets and loads the wallets of the load list. A wallet that fails to load is logged
+    /// and skipped.
     pub fn open(dir: &Path, settings: Settings, node: Arc<dyn Node>, sink: Sink) -> ServiceResult<Arc<Self>> {
         fs::create_dir_all(dir).map_err(WalletError::from)?;
         let follower = Arc::new(Follower::default());
@@ -137,26 +133,28 @@ impl WalletManager {
         Ok(manager)
     }
 
-    /// The node tells this from now on what happens. What wallets offered it before, nobody has heard of.
+    /// The node sends its events to the manager from now on. Events about transactions that wallets offered earlier are
+    /// lost, so those wallets read the mempool again.
     pub fn is_told(&self) {
         let resubmitted = self.resubmitted.swap(false, Ordering::Relaxed);
         for wallet in self.follower.loaded() {
             if resubmitted {
                 self.follower.give(&wallet, Item::Reconcile(1));
             }
-            // Nobody has heard either that a node came back which was away while they were loaded.
+            // The event that the node came back while the wallet loaded is lost, too.
             if wallet.lag.lock().is_some() {
                 self.follower.give(&wallet, Item::Event(NodeEvent::Reached));
             }
         }
     }
 
-    /// Waits until a wallet has taken over everything that the node told before this call.
+    /// Waits until a wallet has processed all events that the node sent before this call.
     pub(super) fn wait_synced(&self, wallet: &Wallet) -> ServiceResult<()> {
         if self.follower.is_done(wallet) {
             return Ok(());
         }
-        // An inline call that waits for a busy wallet must not block calls of other wallets, nor the signal to stop.
+        // Offloaded: an inline call that waits for a busy wallet must not block calls of other wallets, nor the signal
+        // to stop.
         match offload_blocking(|| self.follower.wait(wallet)) {
             Waited::Done => Ok(()),
             Waited::Failed(reason) => Err(failed(wallet, &reason)),
@@ -165,17 +163,17 @@ impl WalletManager {
         }
     }
 
-    /// Waits until the loaded wallets have taken over everything that the node told before this call. One that failed, or is
-    /// unloaded meanwhile, is not waited for.
+    /// Waits until the loaded wallets have processed all events that the node sent before this call. Wallets that
+    /// failed or are unloaded meanwhile are skipped.
     pub fn wait_for_all(&self) {
         for wallet in self.follower.loaded() {
-            // How it ended concerns who asks for that wallet.
+            // A failure is reported to calls for that wallet.
             let _ = self.wait_synced(&wallet);
         }
     }
 
-    /// Takes a wallet's name, so that nobody else makes, loads or unloads one of that name meanwhile. Waits where its file is being
-    /// searched for former keys.
+    /// Reserves a wallet's name against concurrent create, load and unload. Waits while the wallet's file is searched
+    /// for former keys.
     pub(super) fn reserve_name(&self, name: &str) -> ServiceResult<NameReservation<'_>> {
         let mut reserved = self.reserved_names.lock();
         while reserved.searched.as_deref() == Some(name) {
@@ -187,7 +185,7 @@ impl WalletManager {
         Ok(NameReservation { manager: self, name: name.to_owned() })
     }
 
-    /// Takes a wallet's name for the search of its file; none where somebody else has it.
+    /// Reserves a wallet's name for a search of its file; `None` if the name is reserved.
     pub(super) fn reserve_for_search(&self, name: &str) -> Option<NameReservation<'_>> {
         let mut reserved = self.reserved_names.lock();
         if !reserved.all.insert(name.to_owned()) {
@@ -197,16 +195,13 @@ impl WalletManager {
         Some(NameReservation { manager: self, name: name.to_owned() })
     }
 
-    /// The wallet of a call: the named one, or the only one loaded. Waits until it has followed the node to where it
-    /// stood at the call, and opens a snapshot.
-    ///
-    /// # Errors
-    /// `WalletNotLoaded`, `NoWallet`, `WalletNotSpecified`, `ShuttingDown`; `Storage` when it cannot follow the chain.
+    /// The wallet of a call: the named one, or the only one loaded. Waits until the wallet has followed the node to the
+    /// tip of this moment, then opens a snapshot.
     pub fn select(&self, name: Option<&str>) -> ServiceResult<WalletView> {
         let wallet = &self.find(name)?;
         self.shared.node.catch_up()?;
         let tip = self.shared.node.tip();
-        // What it was told it has worked in before the snapshot is taken, so that this shows all of it.
+        // The wallet has processed its events before the snapshot is opened, so the snapshot shows all of them.
         if self.follower.is_done(wallet) && wallet.lag.lock().is_none() {
             let view = WalletView::open(wallet.clone())?;
             if view.synced().hash == tip.hash {
@@ -224,7 +219,7 @@ impl WalletManager {
         Ok(WalletView::open(wallet.clone())?)
     }
 
-    /// Whether [`Self::select`] would wait for nothing: the node need not be asked, and the wallet stands at its tip.
+    /// Whether [`Self::select`] would not wait: the node's state is current, and the wallet is at its tip.
     pub fn stands_at_tip(&self, name: Option<&str>) -> bool {
         let stands = |wallet: &Arc<Wallet>| {
             self.follower.is_done(wallet)
@@ -234,15 +229,11 @@ impl WalletManager {
         self.shared.node.is_caught_up() && self.find(name).is_ok_and(|wallet| stands(&wallet))
     }
 
-    /// The wallet of a call that need not have followed the node to the tip: nothing is waited for.
-    ///
-    /// # Errors
-    /// `WalletNotLoaded`, `NoWallet`, `WalletNotSpecified`; `Storage`.
+    /// As [`Self::select`], without waiting for the tip.
     pub fn select_as_it_stands(&self, name: Option<&str>) -> ServiceResult<WalletView> {
         Ok(WalletView::open(self.find(name)?)?)
     }
 
-    /// The named wallet, or the only one loaded.
     fn find(&self, name: Option<&str>) -> ServiceResult<Arc<Wallet>> {
         let wallet = match name {
             Some(name) => self.follower.named(name).ok_or(ErrorKind::WalletNotLoaded)?,
@@ -255,14 +246,15 @@ impl WalletManager {
         Ok(wallet)
     }
 
-    /// Waits until a wallet has taken over what the node told, and stands at this tip if the chain still does.
+    /// Waits until a wallet has processed its events. If `tip` is still in the chain, the wallet is then at `tip`.
     fn wait_for_tip(&self, wallet: &Arc<Wallet>, tip: &Tip) -> ServiceResult<()> {
         self.wait_synced(wallet)?;
         let stands_at = wallet.synced().hash;
         if stands_at == tip.hash {
             return Ok(());
         }
-        // What this call can see the node may not have told yet. A block that only continues the chain is read for all.
+        // The node's events may trail the tip that this call sees. A block that extends the chain by one is read once
+        // for all wallets.
         let Some(info) = while_reachable(wallet, self.shared.block_info(BlockRef::Hash { hash: tip.hash }))? else {
             return Ok(());
         };
@@ -278,24 +270,22 @@ impl WalletManager {
         Ok(())
     }
 
-    /// What is done from time to time: storing how far wallets have followed, and giving memory back.
     #[cfg(test)]
     pub(super) fn run_maintenance(&self) {
         self.follower.run_maintenance();
     }
 
-    /// The loaded wallets, in the order in which they were loaded.
+    /// In load order.
     #[cfg(test)]
     pub(super) fn loaded(&self) -> Vec<Arc<Wallet>> {
         self.follower.loaded()
     }
 
-    /// The names of the loaded wallets, in the order in which they were loaded.
+    /// In load order.
     pub fn list(&self) -> Vec<String> {
         self.follower.names()
     }
 
-    /// How the loaded wallets stand.
     pub fn status(&self) -> Vec<WalletStatus> {
         let status = |wallet: &Arc<Wallet>| WalletStatus {
             name: wallet.name().to_owned(),
@@ -308,30 +298,27 @@ impl WalletManager {
         self.follower.loaded().iter().map(status).collect()
     }
 
-    /// The wallets that were to be loaded at the start, and have not been loaded since.
+    /// Wallets of the load list that failed to load and have not been loaded since.
     pub fn missing(&self) -> Vec<String> {
         self.missing.lock().iter().cloned().collect()
     }
 
-    /// How many reorganisations were as deep as is told (`reorganisation_notice`).
+    /// How many reorganisations were at least as deep as `reorganisation_notice`.
     pub fn deep_reorganisations(&self) -> u64 {
         self.follower.reorganisations.deep()
     }
 
     /// The names of all wallets on disk.
-    ///
-    /// # Errors
-    /// `Storage`.
     pub fn directory(&self) -> ServiceResult<Vec<String>> {
         Ok(files::list(&self.dir)?)
     }
 
-    /// The host is about to stop: imports that take long are given up, each as a whole.
+    /// The host is stopping: long imports abort as a whole.
     pub fn give_up_imports(&self) {
         self.shared.stopping.store(true, Ordering::Relaxed);
     }
 
-    /// Stops rescans, which go on at the next load, and the threads that follow the node.
+    /// Stops rescans, which resume at the next load, and the follower threads.
     pub fn shutdown(&self) {
         self.give_up_imports();
         self.shared.scrubber.stop();
@@ -349,7 +336,8 @@ impl Drop for WalletManager {
     }
 }
 
-/// Stores where wallets stand, as many as the patience allows: the others read some blocks again at their next load.
+/// Stores positions on the chain until [`STORING_PATIENCE`] has passed. The other wallets read some blocks again at
+/// their next load.
 fn store_places(wallets: &[Arc<Wallet>]) {
     let deadline = Instant::now() + STORING_PATIENCE;
     let next = AtomicUsize::new(0);
@@ -366,31 +354,30 @@ fn store_places(wallets: &[Arc<Wallet>]) {
     });
 }
 
-/// # Errors
-/// `Storage` where a wallet could not follow the chain when it last tried.
+/// Fails with `Storage` if the wallet's last attempt to follow the chain failed.
 pub(super) fn check_lag(wallet: &Wallet) -> ServiceResult<()> {
     let lag = wallet.lag.lock();
-    // What it knows is told while the node cannot be reached, and while the node's chain is another.
+    // While the node is unreachable or on another chain, the wallet still answers reads.
     let told = |lag: &&Lag| !lag.unavailable && !lag.read_only;
     let Some(text) = lag.as_ref().filter(told).map(|lag| lag.text.clone()) else { return Ok(()) };
     let detail = format!("The wallet could not follow the chain and will be tried again: {text}");
     Err(ServiceError::new(ErrorKind::Storage, detail))
 }
 
-/// What the node was needed for; none where it cannot be reached, which is tried again.
+/// The outcome; `None` if the node is unreachable, which is retried.
 pub(super) fn while_reachable<T>(wallet: &Wallet, outcome: Result<T>) -> Result<Option<T>> {
     match outcome {
         Err(error) if error.is_unavailable() => {
             tracing::warn!(wallet = wallet.name(), %error, "the wallet stands where it is until the node can be reached");
             Ok(None)
         }
-        // It is told, and nothing is written to it.
+        // The wallet is read-only and still answers reads.
         Err(WalletError::Rewind { .. }) => Ok(None),
         outcome => outcome.map(Some),
     }
 }
 
-/// The error of a wallet on which work has panicked.
+/// The error of a wallet whose follower panicked.
 fn failed(wallet: &Wallet, reason: &str) -> ServiceError {
     let name = wallet.name();
     let detail = format!(

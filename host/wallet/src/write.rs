@@ -1,4 +1,4 @@
-//! One write to a wallet: everything that happens in it is committed together or not at all.
+//! A write transaction of a wallet. All of its changes commit together, or none.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::Ordering;
@@ -18,30 +18,29 @@ use super::store::tables::{CHANGES, Table, put};
 use super::store::{Reading, Tables, Writing};
 use super::sums::Sums;
 
-/// The number of scripts or keys that a write handles between two checks of [`Write::check_wanted`].
+/// How many scripts or keys a write handles between two calls of [`Write::check_wanted`].
 pub const CHUNK: usize = 10_000;
 
-/// A write transaction.
 pub struct Write<'w> {
     pub wallet: &'w Wallet,
     pub t: Tables,
     txn: Writing<'w>,
-    /// The meta row, stored at the end if it changed.
+    /// Stored at the end if it changed.
     pub meta: MetaRow,
-    /// The position of the wallet, stored at the end if it changed.
+    /// The wallet's position on the chain, stored at the end if it changed.
     pub synced: Synced,
-    /// Changed transactions, announced after the commit.
+    /// Changed transactions. An event announces each after the commit.
     pub changed: BTreeSet<Txid>,
-    /// Descriptors that derived further scripts, with the index behind the last one.
+    /// Descriptors that derived further scripts, with the end of their range.
     pub grown: Vec<(u32, u32)>,
-    /// How the sums of the coins change.
+    /// Changes of the sums of the coins.
     pub sums: Sums,
     pub labels: LabelChanges,
     /// Coins to lock (true) or unlock after the commit.
     pub locks: Vec<(OutPoint, bool)>,
 }
 
-/// The right to write to a wallet, until it is dropped.
+/// Holds a wallet's write lock until it is dropped.
 pub struct WriteGuard<'w> {
     wallet: &'w Wallet,
 }
@@ -55,27 +54,24 @@ impl Drop for WriteGuard<'_> {
 }
 
 impl Wallet {
-    /// Waits for the right to write.
     pub(super) fn lock_writes(&self) -> WriteGuard<'_> {
         self.write_lock.acquire();
         WriteGuard { wallet: self }
     }
 
-    /// The right to write, if nobody has it.
+    /// `None` if the lock is held.
     pub(super) fn try_lock_writes(&self) -> Option<WriteGuard<'_>> {
         self.write_lock.try_acquire().then(|| WriteGuard { wallet: self })
     }
 
-    /// The right to write, for the thread that follows the node for the wallet. None where another keeps it for long: the
-    /// wallet is queued again afterwards.
+    /// Takes the write lock for a follower thread. `None` if another writer keeps it long: the wallet is queued again
+    /// on release.
     pub(super) fn lock_for_following(&self) -> Option<WriteGuard<'_>> {
         self.write_lock.acquire_for_following().then(|| WriteGuard { wallet: self })
     }
 
-    /// Runs `change` in one write transaction and commits it; any error aborts it whole.
-    ///
-    /// # Errors
-    /// `Refused` where the wallet is read-only.
+    /// Runs `change` in one write transaction and commits it. An error aborts the transaction. A read-only wallet
+    /// refuses.
     pub(super) fn write<R>(&self, change: impl FnOnce(&mut Write<'_>) -> Result<R>) -> Result<R> {
         if let Some(reason) = self.read_only() {
             return Err(ServiceError::new(ErrorKind::Refused, reason).into());
@@ -84,16 +80,14 @@ impl Wallet {
         self.write_in(&guard, change)
     }
 
-    /// The same for the thread that follows the node for the wallet.
-    ///
-    /// # Errors
-    /// [`WalletError::Occupied`] where another writes for long: the wallet gets another turn.
+    /// [`Self::write`] for a follower thread. If another writer keeps the lock long, [`WalletError::Occupied`]: the
+    /// wallet is queued again.
     pub(super) fn write_following<R>(&self, change: impl FnOnce(&mut Write<'_>) -> Result<R>) -> Result<R> {
         let guard = self.lock_for_following().ok_or(WalletError::Occupied)?;
         self.write_in(&guard, change)
     }
 
-    /// The same for one who has the right to write.
+    /// [`Self::write`] under a lock already held.
     pub(super) fn write_in<R>(
         &self,
         _: &WriteGuard<'_>,
@@ -101,7 +95,7 @@ impl Wallet {
     ) -> Result<R> {
         let t = self.store.tables;
         let txn = self.store.write()?;
-        // Where the wallet stands may be ahead of what is stored.
+        // The position in memory may be ahead of the stored one.
         let (meta, stored, synced) = (t.meta(&txn)?, t.synced(&txn)?, self.synced());
         let mut write = Write {
             wallet: self,
@@ -127,7 +121,7 @@ impl Wallet {
         self.sums.announce(txn.id(), sums);
         self.labels.announce(txn.id(), labels);
         let committed = txn.commit();
-        // Where no snapshot can be opened, both are read anew: the write is on disk, and must not count as failed.
+        // If no snapshot opens, sums and labels are read again later: the write is on disk and must not fail.
         let last = self.store.read().map_or(0, |txn| txn.id());
         self.sums.end(last);
         self.labels.end(last);
@@ -142,7 +136,7 @@ impl Wallet {
 }
 
 impl<'w> Write<'w> {
-    /// The tables as they are within the write.
+    /// The tables, with the changes of this write.
     pub fn reads(&self) -> &Reading<'w> {
         &self.txn
     }
@@ -155,36 +149,31 @@ impl<'w> Write<'w> {
         put(table, &mut self.txn, key, row)
     }
 
-    /// Whether there was a value to delete.
+    /// Returns whether there was a value.
     pub fn delete(&mut self, table: Table, key: &[u8]) -> Result<bool> {
         Ok(table.delete(&mut self.txn, key)?)
     }
 
-    /// Asked between the chunks of a write that may take long, which is then aborted whole.
-    ///
-    /// # Errors
-    /// `ShuttingDown` when the host is stopping.
+    /// Called between the chunks of a long write. Fails with `ShuttingDown` when the host is stopping, which aborts the
+    /// write.
     pub fn check_wanted(&self) -> Result<()> {
         if self.wallet.shared.stopping.load(Ordering::Relaxed) { Err(ErrorKind::ShuttingDown.into()) } else { Ok(()) }
     }
 
-    /// The same for a long list: asked at each item's number, it looks once for each chunk.
-    ///
-    /// # Errors
-    /// As [`Write::check_wanted`].
+    /// Calls [`Write::check_wanted`] once per chunk; `number` is the item's position.
     pub fn check_chunk(&self, number: usize) -> Result<()> {
         if number > 0 && number.is_multiple_of(CHUNK) { self.check_wanted() } else { Ok(()) }
     }
 
-    /// Something came to the wallet that its last backup lacks.
+    /// Records that the last backup lacks a change.
     pub fn note_backup_needed(&mut self) -> Result<()> {
         self.meta.backup_needed = true;
-        // Counted, so that a backup sees whether anything came while it was made.
+        // A counter, so that a backup notices changes made while it was copied.
         let count = self.t.changes(self.reads())?.wrapping_add(1);
         self.store_row(self.t.meta, CHANGES, &count)
     }
 
-    /// Writes every private entry anew under another key.
+    /// Encrypts every private entry under another key.
     pub fn reencrypt(&mut self, from: &EncryptionKey, to: &EncryptionKey) -> Result<()> {
         let mut entries = Vec::new();
         for entry in self.t.keys.iter(self.reads())? {

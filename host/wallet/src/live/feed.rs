@@ -1,4 +1,4 @@
-//! The queue of node events that a wallet has not taken over, and its position on the chain.
+//! A wallet's queue of node events, and its position on the chain.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -9,20 +9,18 @@ use parking_lot::{Condvar, Mutex};
 
 use outrigger_node::NodeEvent;
 
-/// The longest queue of one wallet. Beyond it, the wallet reads the chain and the mempool instead.
+/// The longest queue of a wallet. Beyond it, the wallet reads the chain and the mempool instead.
 const MAX_WAITING: usize = 50_000;
 
 /// A task of a follower thread.
 #[derive(Clone, Debug)]
 pub enum Item {
-    /// Takes over an event.
     Event(NodeEvent),
-    /// Follows the chain to its tip and reads the whole mempool. It replaces so many items.
+    /// Follows the chain to its tip and reads the whole mempool. Replaces this many items.
     Reconcile(u64),
 }
 
 impl Item {
-    /// Whether it concerns the mempool alone.
     pub fn is_of_mempool(&self) -> bool {
         matches!(
             self,
@@ -37,7 +35,7 @@ impl Item {
         }
     }
 
-    /// The number of pushed items that it stands for.
+    /// The number of pushed items that it replaces.
     fn worth(&self) -> u64 {
         match self {
             Self::Event(_) => 1,
@@ -48,7 +46,7 @@ impl Item {
 
 #[derive(Clone, PartialEq, Eq, Debug)]
 enum Stage {
-    /// The queue is empty, so the index knows all interests of the wallet.
+    /// The queue is empty, so the index holds all interests of the wallet.
     Idle,
     Queued,
     Working,
@@ -56,21 +54,20 @@ enum Stage {
     Failed(String),
 }
 
-/// A position on the chain.
 #[derive(Clone, Copy, Debug)]
 pub struct SyncPosition {
-    /// The last block that the wallet has followed.
+    /// The wallet's position.
     pub now: Synced,
     /// The last block in the file. The blocks after it do not touch the wallet.
     pub stored: BlockHash,
     pub stored_height: u32,
-    /// The greatest height that confirmed a transaction of the wallet, or conflicted with one.
+    /// The greatest height at which a transaction of the wallet is confirmed or conflicted.
     pub top: u32,
 }
 
 struct State {
     items: VecDeque<Item>,
-    /// Counters of all pushed items, and of those that were taken over.
+    /// Counters of all pushed items, and of the processed ones.
     pushed: u64,
     done: u64,
     stage: Stage,
@@ -80,11 +77,11 @@ struct State {
 
 #[derive(PartialEq, Eq, Debug)]
 pub enum Waited {
-    /// The queue is empty.
+    /// The items pushed before the wait are processed.
     Done,
     /// The wallet was unloaded, or the host stops.
     Stopped,
-    /// The follower gave up, for this reason.
+    /// The follower thread panicked, with this message.
     Failed(String),
 }
 
@@ -93,16 +90,16 @@ pub struct Feed {
     progress: Condvar,
     /// Mirrors `Stage::Idle`, to be read without the lock.
     idle: AtomicBool,
-    /// Whether an event was dropped, so that the wallet has to read everything again.
+    /// Whether an event was dropped. The wallet then has to read everything again.
     behind: AtomicBool,
-    /// The mempool's sequence when all of it was read last; 0 before.
+    /// The mempool's sequence at the last full read; 0 before the first.
     mempool: AtomicU64,
     /// How often the wallet has gone back to an earlier block.
     retreats: AtomicU64,
 }
 
 impl Feed {
-    /// Nothing to do, for a wallet that is stored with this position.
+    /// An idle queue, for a wallet whose stored position is `now`.
     pub fn new(now: Synced, top: u32) -> Self {
         let position = SyncPosition { now, stored: now.hash, stored_height: now.height, top };
         let (items, stage) = (VecDeque::new(), Stage::Idle);
@@ -117,49 +114,47 @@ impl Feed {
         }
     }
 
-    /// Whether it has taken over everything.
     pub fn is_idle(&self) -> bool {
         self.idle.load(Ordering::Acquire)
     }
 
-    /// Whether it missed something, and has not caught up.
+    /// Whether it has missed an event and not caught up.
     pub fn is_behind(&self) -> bool {
         self.behind.load(Ordering::Acquire)
     }
 
-    /// It has missed something, or has caught up. For one who works on it.
+    /// Called only by the thread that works on the wallet.
     pub fn set_behind(&self, behind: bool) {
         self.behind.store(behind, Ordering::Release);
     }
 
-    /// All of the mempool was read, which had this sequence or a later one.
+    /// The wallet has read the whole mempool, whose sequence was at least this.
     pub fn note_mempool(&self, sequence: u64) {
         self.mempool.fetch_max(sequence, Ordering::AcqRel);
     }
 
-    /// Whether all of the mempool was read since the change with this sequence. No change has the sequence 0.
+    /// Whether the wallet has read the whole mempool since the change with this sequence. No change has sequence 0.
     pub fn has_read_mempool(&self, sequence: u64) -> bool {
         sequence > 0 && sequence <= self.mempool.load(Ordering::Acquire)
     }
 
-    /// How often the wallet has gone back to an earlier block: whoever has asked the node something and writes by the answer
-    /// sees by it whether the chain was another one then.
+    /// How often the wallet has gone back to an earlier block. A caller that queries the node and then writes compares
+    /// two values: if they differ, the chain may have been another one.
     pub fn retreats(&self) -> u64 {
         self.retreats.load(Ordering::Acquire)
     }
 
-    /// The wallet goes back to an earlier block. For one who has the right to write.
+    /// Called under the write lock.
     pub fn note_retreat(&self) {
         self.retreats.fetch_add(1, Ordering::AcqRel);
     }
 
-    /// Where the wallet stands.
     pub fn position(&self) -> SyncPosition {
         self.state.lock().position
     }
 
-    /// Moves a wallet with nothing to do from one block to another, if it stands there and what is between leaves it
-    /// untouched. False where it has to be told: it is touched, or has more to do.
+    /// Moves an idle wallet from block `from` to `to` if the blocks between do not touch it. Returns false if the event
+    /// has to be pushed: the wallet is touched or not idle.
     pub fn pass(&self, from: BlockHash, to: Synced, untouched: impl FnOnce(&SyncPosition) -> bool) -> bool {
         let mut state = self.state.lock();
         if state.stage != Stage::Idle || self.is_behind() {
@@ -175,12 +170,12 @@ impl Feed {
         passes
     }
 
-    /// Moves the wallet to a block with which nothing of it changes. For one who works on it.
+    /// Moves the position to a block that does not change the wallet. Called only by the thread that works on it.
     pub fn stand_at(&self, now: Synced) {
         self.state.lock().position.now = now;
     }
 
-    /// A write that began with `began` was committed and stored `stored` as the wallet's position.
+    /// A write that started at position `began` has committed and stored position `stored`.
     pub fn note_stored(&self, began: Synced, stored: Synced) {
         let mut state = self.state.lock();
         (state.position.stored, state.position.stored_height) = (stored.hash, stored.height);
@@ -189,18 +184,18 @@ impl Feed {
         }
     }
 
-    /// Nothing of the wallet is confirmed or made impossible above this height any more.
+    /// No transaction is confirmed or conflicted above this height any more.
     pub fn set_top(&self, height: u32) {
         self.state.lock().position.top = height;
     }
 
-    /// Something of the wallet is confirmed or made impossible at this height.
+    /// A transaction is confirmed or conflicted at this height.
     pub fn note_height(&self, height: u32) {
         let mut state = self.state.lock();
         state.position.top = state.position.top.max(height);
     }
 
-    /// Adds something to do. Whether the wallet must be queued for a thread, as it was idle.
+    /// Adds an item. Returns whether the wallet was idle and must be queued for a thread.
     pub fn push(&self, item: Item) -> bool {
         let mut state = self.state.lock();
         if state.stopping || matches!(state.stage, Stage::Failed(_)) {
@@ -221,7 +216,7 @@ impl Feed {
         idle
     }
 
-    /// Begins a turn: takes some of what is to be done. None where nothing is to be done any more.
+    /// Starts a turn with at most `most` items. `None` if there is nothing to do.
     pub fn begin(&self, most: usize) -> Option<Vec<Item>> {
         let mut state = self.state.lock();
         if state.stopping || state.stage != Stage::Queued {
@@ -232,7 +227,7 @@ impl Feed {
         Some(state.items.drain(..count).collect())
     }
 
-    /// Ends a turn that had taken items worth `taken` and leaves `rest` of them to be done. Whether there is more to do.
+    /// Ends a turn whose items were worth `taken`, and puts `rest` back. Returns whether there is more to do.
     pub fn end(&self, taken: u64, rest: Vec<Item>) -> bool {
         let mut state = self.state.lock();
         state.done += taken.saturating_sub(worth(&rest));
@@ -247,7 +242,7 @@ impl Feed {
         more
     }
 
-    /// The thread that worked on it panicked: nobody will again.
+    /// The follower thread panicked; the wallet is not followed any more.
     pub fn fail(&self, reason: String) {
         let mut state = self.state.lock();
         state.items.clear();
@@ -256,7 +251,7 @@ impl Feed {
         self.progress.notify_all();
     }
 
-    /// Why it failed, if it did.
+    /// The message of the panic, if any.
     pub fn failure(&self) -> Option<String> {
         match &self.state.lock().stage {
             Stage::Failed(reason) => Some(reason.clone()),
@@ -264,13 +259,12 @@ impl Feed {
         }
     }
 
-    /// How many things were ever pushed.
     #[cfg(test)]
     pub fn pushed(&self) -> u64 {
         self.state.lock().pushed
     }
 
-    /// Waits until everything that was pushed before this call has been taken over.
+    /// Waits until the items pushed before this call are processed.
     pub fn wait(&self) -> Waited {
         let mut state = self.state.lock();
         let target = state.pushed;
@@ -288,13 +282,12 @@ impl Feed {
         }
     }
 
-    /// Nothing more is to be done for it.
     pub fn stop(&self) {
         self.state.lock().stopping = true;
         self.progress.notify_all();
     }
 
-    /// Waits until no thread works on the wallet, which was stopped.
+    /// Waits until no thread works on the wallet. Called after [`Self::stop`].
     pub fn wait_quiet(&self) {
         let mut state = self.state.lock();
         while state.stage == Stage::Working {
@@ -303,7 +296,6 @@ impl Feed {
     }
 }
 
-/// For how many pushed items these stand.
 pub fn worth(items: &[Item]) -> u64 {
     items.iter().map(Item::worth).sum()
 }

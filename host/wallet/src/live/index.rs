@@ -1,10 +1,10 @@
-//! Which wallets something in a block or in the mempool may concern: one index over all loaded wallets.
+//! Which wallets a block or a mempool transaction may concern: one index over all loaded wallets.
 //!
-//! A wallet is interested in the scripts that it knows, in its coins, and in the ids and inputs of its transactions that
-//! are not confirmed (another transaction that spends one of these is a conflict). Each interest stands here by some bits
-//! of its hash. Bits may coincide, and what a wallet is no longer interested in stays until it is unloaded: then a wallet
-//! looks at something in vain. Nothing is missed: an interest is here before the write that makes it is committed, and
-//! [`Index::hold`] keeps new ones out while a block is compared with all wallets at once.
+//! A wallet's interests are its scripts, its coins, and the ids and inputs of its unconfirmed transactions (another
+//! spender of such an input is a conflict). The index keeps some bits of each interest's hash. Bits may collide, and
+//! expired interests stay until the wallet is unloaded; both only make a wallet look at a transaction needlessly.
+//! Nothing is missed: an interest is added before the write that creates it commits, and [`Index::hold`] blocks
+//! additions while a block is compared with all wallets.
 
 use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasherDefault, Hasher};
@@ -12,19 +12,19 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::{Mutex, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
-/// The number of a loaded wallet. None is given twice while the host runs.
+/// The number of a loaded wallet. Never reused while the host runs.
 pub type WalletNumber = u32;
 
-/// In how many parts the index is kept, each under a lock of its own.
+/// The number of parts of the index, each with its own lock.
 const SHARDS: usize = 256;
-/// Marks a place in a shard's lists, in an entry that several wallets share.
+/// Marks an entry of several wallets. The other bits are the position of their list in [`Shard::lists`].
 const SHARED: u32 = 1 << 31;
-/// Entries of unloaded wallets are taken out where they are this many, and as many as those of loaded ones.
+/// Entries of unloaded wallets are removed once there are this many, and at least as many as entries of loaded wallets.
 const MANY_DEAD: u64 = 1_000;
-/// An odd number that spreads small numbers over all bits.
+/// An odd multiplier that spreads small numbers over all bits.
 const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// Hashes the bits of an interest, which are as good as random but fewer than a table looks at.
+/// Hashes the bits of an interest: random, but fewer than a hash table inspects.
 #[derive(Default)]
 struct Spread(u64);
 
@@ -46,7 +46,7 @@ impl Hasher for Spread {
 
 #[derive(Default)]
 struct Shard {
-    /// A wallet's slot, or, marked with [`SHARED`], the place of a list of several.
+    /// A wallet's number, or, marked with [`SHARED`], the position of a list.
     owners: HashMap<u32, u32, BuildHasherDefault<Spread>>,
     lists: Vec<Vec<WalletNumber>>,
 }
@@ -56,7 +56,7 @@ impl Shard {
         self.lists.get((entry & !SHARED) as usize).map_or(&[], Vec::as_slice)
     }
 
-    /// Whether it is new.
+    /// Returns whether the entry is new.
     fn add(&mut self, bits: u32, slot: WalletNumber) -> bool {
         let Some(entry) = self.owners.get(&bits).copied() else {
             self.owners.insert(bits, slot);
@@ -81,7 +81,7 @@ impl Shard {
         }
     }
 
-    /// Makes the shard anew without these slots.
+    /// A copy without these wallets.
     fn without(&self, dead: &HashSet<WalletNumber>) -> Self {
         let mut kept = Self::default();
         for (bits, entry) in &self.owners {
@@ -97,7 +97,7 @@ impl Shard {
 
 pub struct Index {
     shards: Vec<RwLock<Shard>>,
-    /// Held by who adds, shared, and by who compares something with all wallets, alone.
+    /// Locked shared by additions, exclusively while something is compared with all wallets.
     comparing: RwLock<()>,
     entries: AtomicU64,
     dead: Mutex<Dead>,
@@ -125,7 +125,7 @@ impl Index {
         Some(self.shard(interest)?.read())
     }
 
-    /// Enters a wallet's interest. Whether it is new.
+    /// Adds an interest. Returns whether it is new.
     pub fn add(&self, slot: WalletNumber, interest: u64) -> bool {
         let _shared = self.comparing.read();
         let Some(shard) = self.shard(interest) else { return false };
@@ -134,7 +134,6 @@ impl Index {
         new
     }
 
-    /// Whether a wallet may have this interest.
     pub fn has(&self, slot: WalletNumber, interest: u64) -> bool {
         let Some(shard) = self.read(interest) else { return false };
         match shard.owners.get(&(interest as u32)) {
@@ -144,7 +143,6 @@ impl Index {
         }
     }
 
-    /// Whether any wallet may have this interest.
     pub fn has_any(&self, interest: u64) -> bool {
         self.read(interest).is_some_and(|shard| shard.owners.contains_key(&(interest as u32)))
     }
@@ -161,19 +159,19 @@ impl Index {
         }
     }
 
-    /// Keeps new interests out until the guard is dropped.
+    /// Blocks new interests until the guard is dropped.
     pub fn hold(&self) -> RwLockWriteGuard<'_, ()> {
         self.comparing.write()
     }
 
-    /// A wallet that had so many entries was unloaded.
+    /// A wallet with this many entries was unloaded.
     pub fn forget(&self, slot: WalletNumber, entries: u64) {
         let mut dead = self.dead.lock();
         dead.slots.insert(slot);
         dead.entries += entries;
     }
 
-    /// Takes the entries of unloaded wallets out, where they have become many.
+    /// Removes the entries of unloaded wallets, if there are many.
     pub fn sweep(&self) {
         let (slots, entries) = {
             let mut dead = self.dead.lock();

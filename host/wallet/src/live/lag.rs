@@ -1,12 +1,9 @@
-//! Why a wallet lags behind the chain.
-
 use std::time::{Duration, Instant};
 
 /// Why a wallet could not follow the chain to its tip, and when the follower retries.
 pub struct Lag {
-    /// The failure.
     pub text: String,
-    /// Whether the node is only unreachable. The wallet then still answers reads.
+    /// Whether the only problem is that the node is unreachable. The wallet then still answers reads.
     pub unavailable: bool,
     /// Whether the wallet would have to rewind further than `max_rewind`. It then answers reads and refuses writes.
     pub read_only: bool,

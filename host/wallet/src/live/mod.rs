@@ -1,5 +1,4 @@
-//! A loaded wallet: its store, and what is known of it beside the store (whether it is unlocked, its rescan, whether it
-//! lags behind the chain).
+//! A loaded wallet: its store, and its state in memory.
 
 pub mod feed;
 pub mod index;
@@ -41,71 +40,62 @@ use outgoing::{Outgoing, Unsent};
 use rescan_slot::Slot;
 use write_lock::WriteLock;
 
-/// Whether the wallet's private entries can be read.
 pub(super) enum Lock {
-    /// It is not encrypted.
     Plain(EncryptionKey),
-    /// It is encrypted and locked.
     Locked,
-    /// It is encrypted, and unlocked for a time.
+    /// Encrypted, and unlocked for a time.
     Unlocked {
-        /// What opens the entries.
         key: EncryptionKey,
-        /// When it is locked again, by the host's clock, in seconds.
+        /// When it locks again, by the host's clock, in seconds.
         until: u64,
-        /// The same by the clock that cannot be set.
+        /// The same by the monotonic clock, which decides.
         deadline: Instant,
     },
 }
 
-/// The number of a snapshot, and what it says of the wallet as a whole and of its idle payments.
+/// A snapshot's number, with the stored part of the wallet's info and its idle payments.
 pub(super) type Told = (usize, WalletInfo, Arc<[Unsent]>);
 
-/// A loaded wallet.
 pub struct Wallet {
     pub(super) name: String,
     pub(super) store: Store,
     pub(super) shared: Arc<Shared>,
-    /// The number by which the index knows it.
+    /// The wallet's number in the index.
     pub(super) slot: WalletNumber,
     pub(super) secp: &'static Secp256k1<All>,
     pub(super) descriptors: DescriptorCache,
     pub(super) lock: Mutex<Lock>,
-    /// The coins that payments do not choose (lockunspent). Changed by who has the right to write.
+    /// Coins that payments do not choose (lockunspent). Changed under the write lock.
     pub(super) locked_coins: Mutex<BTreeSet<OutPoint>>,
-    /// Whose turn it is to make a payment.
+    /// The queue of payments.
     pub(super) turns: Turns,
-    /// The feerate of payments that name none (settxfee).
+    /// The feerate of payments without one (settxfee).
     pay_feerate: Mutex<Option<FeeRate>>,
     pub(super) rescan: Slot,
-    /// What the node tells it, and where it stands.
     pub(super) feed: Feed,
-    /// Who may write to it.
     pub(super) write_lock: WriteLock,
-    /// Why the wallet could not follow the chain to its tip.
     pub(super) lag: Mutex<Option<Lag>>,
-    /// Its transactions on their way to the node. Never held while the node is asked.
+    /// Transactions on their way to the node. Never locked during a query to the node.
     pub(super) outgoing: Mutex<Outgoing>,
-    /// How far it went back, and is not told yet.
+    /// The depth of a rewind that is not announced yet.
     pub(super) retreat: Retreat,
     pub(super) attempts: Arc<UnlockAttempts>,
-    /// Whether a former secret is still to be removed from the file, as the last attempt found.
+    /// Whether a former secret remained in the file after the last attempt to remove it.
     pub(super) scrub_pending: AtomicBool,
     /// Held while former secrets are removed.
     pub(super) scrubbing: Mutex<()>,
-    /// How many entries of the index are its.
+    /// The number of its entries in the index.
     pub(super) entries: AtomicU64,
-    /// Whether somebody has asked for it since idle wallets were looked after.
+    /// Whether a call has selected it since the last maintenance.
     pub(super) asked: AtomicBool,
-    /// Whether it waits for a thread that stores how far it has followed the chain.
+    /// Whether it is queued for a thread that stores its position.
     pub(super) waits_to_be_stored: AtomicBool,
-    /// The sums of its coins.
     pub(super) sums: Latest<Sums>,
     /// The labels of its address book.
     pub(super) labels: Latest<Labels>,
-    /// What was last told of the wallet as a whole.
+    /// The stored part of the info, from the last snapshot that was asked for it.
     pub(super) told: Mutex<Option<Told>>,
-    /// What its transactions pay to it, and the number of the snapshot that says so; none where it was not asked, or is too much.
+    /// Payments to the wallet, with the snapshot's number. `None` before the first query, and if they are too large.
     pub(super) credits: Mutex<Option<(usize, Arc<Credits>)>>,
 }
 
@@ -146,7 +136,7 @@ impl Wallet {
         })
     }
 
-    /// The state that the store is in: locked where it is encrypted.
+    /// The initial state: locked if the wallet is encrypted.
     pub(super) fn stored_lock(store: &Store) -> Result<Lock> {
         let txn = store.read()?;
         match store.tables.meta.get(&txn, PLAINTEXT_KEY)? {
@@ -155,7 +145,7 @@ impl Wallet {
         }
     }
 
-    /// Why nothing is written to it, if that is so.
+    /// Why the wallet refuses writes, if it does.
     pub(super) fn read_only(&self) -> Option<String> {
         self.lag.lock().as_ref().filter(|lag| lag.read_only).map(|lag| lag.text.clone())
     }
@@ -164,21 +154,17 @@ impl Wallet {
         &self.name
     }
 
-    /// What holds for its payments.
     pub fn spend_settings(&self) -> SpendSettings {
         let (pay_feerate, replaces_any) = (*self.pay_feerate.lock(), self.shared.rules().replaces_any);
         SpendSettings { pay_feerate, replaces_any, ..self.shared.settings.spending.clone() }
     }
 
-    /// Sets the feerate of payments that name none, until it is unloaded; none: it is estimated.
+    /// Sets the feerate of payments without one until the wallet is unloaded. `None`: estimated.
     pub fn set_pay_feerate(&self, feerate: Option<FeeRate>) {
         *self.pay_feerate.lock() = feerate;
     }
 
-    /// What private entries are read and written with.
-    ///
-    /// # Errors
-    /// `WalletLocked`.
+    /// The key of the private entries. Fails with `WalletLocked`.
     pub(super) fn encryption_key(&self) -> Result<EncryptionKey> {
         match &*self.lock.lock() {
             Lock::Plain(key) => Ok(key.clone()),
@@ -187,7 +173,7 @@ impl Wallet {
         }
     }
 
-    /// Whether it is encrypted, whether it is locked, and until when it is unlocked, in seconds.
+    /// Whether it is encrypted, whether it is locked, and the end of the unlocked time, in seconds.
     pub(super) fn lock_state(&self) -> (bool, bool, u64) {
         match &*self.lock.lock() {
             Lock::Plain(_) => (false, false, 0),
@@ -196,7 +182,7 @@ impl Wallet {
         }
     }
 
-    /// Wipes the key when its time has come. It counts as locked from that very moment, whenever this is called.
+    /// Wipes the key after the deadline. The wallet counts as locked from the deadline on, even before this runs.
     pub(super) fn lock_if_due(&self) {
         let mut state = self.lock.lock();
         if matches!(&*state, Lock::Unlocked { deadline, .. } if *deadline <= Instant::now()) {
@@ -206,7 +192,7 @@ impl Wallet {
         }
     }
 
-    /// Gives memory back that only makes answers quicker, where nobody has asked for the wallet since the last time.
+    /// Frees caches if no call has selected the wallet since the last time.
     pub(super) fn rest(&self) {
         if !self.asked.swap(false, Ordering::Relaxed) {
             self.descriptors.clear();

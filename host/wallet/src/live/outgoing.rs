@@ -1,4 +1,4 @@
-//! The transactions of a wallet that are on their way to the node.
+//! A wallet's transactions on their way to the node.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Instant;
@@ -10,13 +10,13 @@ use outrigger_service::wallet::Synced;
 
 #[derive(Default)]
 pub struct Outgoing {
-    /// Transactions that a call is sending. The resend thread leaves them alone.
+    /// Transactions that a call is sending. Resends skip them.
     pub sending: BTreeSet<Txid>,
     /// The time of the next resend.
     pub planned: Option<Instant>,
     /// Transactions that may be neither confirmed nor in the mempool, with the node's last refusal.
     pub idle: BTreeMap<Txid, Option<Refusal>>,
-    /// A counter of additions to `idle`.
+    /// Counts additions to `idle`.
     pub noted: u64,
 }
 
@@ -27,32 +27,30 @@ impl Outgoing {
     }
 }
 
-/// Why the node refused a transaction.
 #[derive(Clone, Debug)]
 pub struct Refusal {
     /// In the node's words.
     pub reason: String,
-    /// Whether a later block may end it.
+    /// Whether a later block may lift the refusal.
     pub awaits_block: bool,
 }
 
 impl Refusal {
-    /// The refusal of an admission, if it is one.
     pub fn of(admission: &Admission) -> Option<Self> {
         Some(Self { reason: admission.refusal()?, awaits_block: admission.awaits_block() })
     }
 }
 
-/// An idle payment.
+/// A payment that is neither confirmed nor in the mempool.
 #[derive(Clone, Debug)]
 pub struct Unsent {
     pub txid: Txid,
-    /// The mempool takes it only after this.
+    /// The mempool refuses it until then.
     pub lock_time: LockTime,
 }
 
 impl Unsent {
-    /// Whether its locktime has passed in the next block after this one.
+    /// Whether the block after `tip` may include it.
     pub fn is_final(&self, tip: &Synced) -> bool {
         match self.lock_time {
             LockTime::Blocks(height) => height.to_consensus_u32() <= tip.height,
@@ -64,7 +62,7 @@ impl Unsent {
 /// The unconfirmed transactions that a resend offers.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Offered {
-    /// Those whose refusal may end with a block.
+    /// Transactions whose refusal a block may lift.
     AwaitingBlock,
     All,
 }

@@ -1,4 +1,4 @@
-//! A wallet's one rescan: free, reserved or running.
+//! The state of a wallet's rescan.
 
 use std::sync::atomic::{AtomicBool, AtomicU32};
 use std::thread::JoinHandle;
@@ -11,9 +11,9 @@ use crate::store::rows::RescanRow;
 #[derive(Default)]
 pub struct Slot {
     pub state: Mutex<State>,
-    /// Asks the running rescan to end.
+    /// Tells the running rescan to abort.
     pub(crate) abort: AtomicBool,
-    /// The host is stopping: the rescan resumes at the next load.
+    /// The host is stopping. The rescan resumes at the next load.
     pub stopping: AtomicBool,
     pub millionths: AtomicU32,
 }
@@ -32,19 +32,19 @@ pub enum Stage {
     Reserved {
         rescan: u64,
         since: Instant,
-        /// The begin of the rescan, as an import stored it.
+        /// The start of the rescan, as an import stored it.
         stored: Option<RescanRow>,
     },
     Running(Instant),
 }
 
 impl Slot {
-    /// Whether a rescan is reserved, and has not begun.
+    /// Whether a rescan is reserved and has not started.
     pub fn is_reserved(&self) -> bool {
         matches!(self.state.lock().stage, Stage::Reserved { .. })
     }
 
-    /// An import has stored where the reserved rescan begins.
+    /// An import has stored the start of the reserved rescan.
     pub fn note_stored(&self, row: RescanRow) {
         if let Stage::Reserved { stored, .. } = &mut self.state.lock().stage {
             *stored = Some(row);

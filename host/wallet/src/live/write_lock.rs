@@ -1,18 +1,18 @@
-//! The write lock of a wallet. No thread holds it while it asks the node.
+//! The write lock of a wallet. No thread queries the node while it holds the lock.
 
 use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex};
 
-/// How long a follower thread waits for a writer before it queues the wallet again.
+/// How long a follower thread waits for a writer before the wallet is queued again.
 const FOLLOWER_PATIENCE: Duration = Duration::from_millis(50);
 
 #[derive(Default)]
 struct State {
     held: bool,
-    /// A follower thread waits. It goes before all other waiters.
+    /// A follower thread waits. It has priority over other waiters.
     follower_waits: bool,
-    /// The wallet is queued again on release.
+    /// The wallet is to be queued again on release.
     requeue: bool,
 }
 
@@ -23,14 +23,12 @@ pub struct WriteLock {
 }
 
 impl WriteLock {
-    /// Waits for the lock.
     pub fn acquire(&self) {
         let mut state = self.state.lock();
         self.free.wait_while(&mut state, |state| state.held || state.follower_waits);
         state.held = true;
     }
 
-    /// Takes the lock if it is free.
     pub fn try_acquire(&self) -> bool {
         let mut state = self.state.lock();
         let free = !state.held && !state.follower_waits;
@@ -38,8 +36,8 @@ impl WriteLock {
         free
     }
 
-    /// Takes the lock for a follower thread. False after [`FOLLOWER_PATIENCE`]: [`Self::release`] then asks for the wallet to be
-    /// queued again.
+    /// Acquires the lock for a follower thread. After [`FOLLOWER_PATIENCE`] it returns false, and [`Self::release`]
+    /// then returns true.
     pub fn acquire_for_following(&self) -> bool {
         let mut state = self.state.lock();
         if state.held {
@@ -56,7 +54,7 @@ impl WriteLock {
         true
     }
 
-    /// Releases the lock. Returns whether the wallet has to be queued again.
+    /// Returns whether the wallet has to be queued again.
     #[must_use]
     pub fn release(&self) -> bool {
         let mut state = self.state.lock();
@@ -67,7 +65,6 @@ impl WriteLock {
         requeue
     }
 
-    /// Whether the wallet is queued again on release.
     pub fn awaits_requeue(&self) -> bool {
         self.state.lock().requeue
     }

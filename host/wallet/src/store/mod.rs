@@ -1,8 +1,8 @@
 //! A wallet's LMDB environment.
 //!
-//! Every change is one write transaction, synchronous: what a reply calls done is on disk. Readers hold snapshots that
-//! are not bound to a thread. The map is reserved whole when the environment is opened and never resized, for resizing
-//! under a snapshot is undefined behaviour. Before it is opened, all of the file is checked.
+//! Every write transaction is synchronous: when a reply reports success, the change is on disk. Snapshots are not bound
+//! to a thread. The map is reserved when the environment is opened and never resized, since resizing under a snapshot
+//! is undefined behaviour. The whole file is checked before it is opened.
 
 pub mod rows;
 pub mod tables;
@@ -24,33 +24,30 @@ use outrigger_disk::pages::DataFile;
 pub use outrigger_disk::{DATA_FILE, LOCK_FILE};
 use outrigger_disk::{Damage, Environment, Examined, Opening};
 
-/// Where the layout stands: the first field of the wallet's own row, in all layouts.
+/// The row whose first field is the layout's version, in every layout.
 pub const LAYOUT_KEY: &[u8] = b"meta";
 
-/// What a map's size is a multiple of, in bytes: the longest page of a system.
+/// The granularity of a map's size, in bytes: the largest page size of a supported system.
 const MAP_UNIT: usize = 64 << 10;
-/// How many times its file's size a wallet's map has at least when it is opened.
+/// The least ratio of a map's size to the file's size at opening.
 const ROOM: u64 = 4;
 
-/// An open environment.
 pub struct Store {
     env: Environment,
     pub tables: Tables,
 }
 
-/// A snapshot that outlives the borrow it came from.
 pub type Snapshot = Reading<'static, WithoutTls>;
 
-/// A part of a table, from its first row on.
+/// A range of a table.
 pub type RangeRows<'t> = outrigger_disk::Rows<RoRange<'t, Bytes, Bytes>>;
 
-/// The address space for a wallet whose file is this long, in bytes: room to grow to four times the size.
+/// The size of the map for a file of this length, in bytes: room to grow fourfold.
 fn map_size(least: usize, file: u64) -> usize {
     let wanted = usize::try_from(file.saturating_mul(ROOM)).unwrap_or(usize::MAX);
     least.max(wanted).checked_next_multiple_of(MAP_UNIT).unwrap_or(least)
 }
 
-/// How the environment of a wallet in `folder` is opened.
 fn opening(folder: &Path, settings: &Settings) -> Opening {
     let file = std::fs::metadata(folder.join(DATA_FILE)).map_or(0, |data| data.len());
     Opening {
@@ -62,7 +59,7 @@ fn opening(folder: &Path, settings: &Settings) -> Opening {
 }
 
 impl Store {
-    /// Makes the tables in `folder`, which exists and is empty of a wallet.
+    /// Creates the tables in `folder`, which exists and holds no wallet.
     pub fn create(folder: &Path, settings: &Settings) -> Result<Self> {
         let env = Environment::open(folder, &opening(folder, settings))?;
         let mut txn = env.write()?;
@@ -72,17 +69,14 @@ impl Store {
         Ok(Self { env, tables })
     }
 
-    /// Checks all of the file in `folder`, and opens its tables.
-    ///
-    /// # Errors
-    /// [`WalletError::BadFile`] when the file is damaged, [`WalletError::NotAWallet`] when a table is missing,
-    /// [`WalletError::OtherLayout`] when the layout is of another version.
+    /// Checks the whole file in `folder` and opens its tables. Fails with [`WalletError::NotAWallet`] if a table is
+    /// missing.
     pub fn open(folder: &Path, settings: &Settings) -> Result<Self> {
         let file = folder.join(DATA_FILE);
         let bad = |fault| WalletError::BadFile { file: file.clone(), fault };
         outrigger_disk::finish(folder)?;
         let data = DataFile::open(&file).map_err(bad)?;
-        // What another version has changed about its files may look like damage to this one.
+        // Checked first: another version's file format may look like damage to this one.
         let glance = outrigger_disk::glance(&data, LAYOUT_KEY).map_err(bad)?;
         if let Some(found) = glance.sure_layout().and_then(layout).filter(|found| *found != LAYOUT) {
             return Err(WalletError::OtherLayout { found, program: glance.program.unwrap_or_default() });
@@ -92,12 +86,11 @@ impl Store {
         let env = Environment::open(folder, &opening(folder, settings))?;
         let txn = env.read()?;
         let tables = Tables::open(&env, &txn)?.ok_or(WalletError::NotAWallet)?;
-        // Handles of tables that a read transaction opened become the environment's own when it commits.
+        // On commit, table handles opened by a read transaction become the environment's.
         txn.commit()?;
         Ok(Self { env, tables })
     }
 
-    /// A read transaction.
     pub fn read(&self) -> Result<Reading<'_, WithoutTls>> {
         Ok(self.env.read()?)
     }
@@ -106,52 +99,48 @@ impl Store {
         Ok(self.env.snapshot()?)
     }
 
-    /// The write transaction. There is one at a time; this waits for the other's end.
-    ///
-    /// # Errors
-    /// [`WalletError::Damage`] when something was read that is not what was written; a failure of the storage.
+    /// The only write transaction; waits for the current one to end. Fails with [`WalletError::Damage`] once a read has
+    /// found damage.
     pub fn write(&self) -> Result<Writing<'_>> {
         Ok(self.env.write()?)
     }
 
-    /// What was found in the file first that is not what was written; none while nothing was.
+    /// The first damage found; `None` if there was none.
     pub fn damage(&self) -> Option<Damage> {
         self.env.damage()
     }
 
-    /// Writes the tables as they are now to an empty file, without the pages that are not in use.
+    /// Copies the tables to an empty file, without unused pages.
     pub fn copy_to(&self, file: &mut std::fs::File) -> Result<()> {
         Ok(self.env.copy_to(file)?)
     }
 
-    /// The folder that the file lies in.
     pub fn folder(&self) -> &Path {
         self.env.folder()
     }
 
-    /// The file that the tables stand in.
     pub fn data_file(&self) -> PathBuf {
         self.env.folder().join(DATA_FILE)
     }
 
-    /// How many pages the file has, in use or not.
+    /// How many pages the file has, used or not.
     pub fn pages(&self) -> u64 {
         self.env.pages()
     }
 
-    /// How many pages of the file are not in use.
+    /// How many pages of the file are unused.
     pub fn free_pages(&self) -> Result<u64> {
         let used = self.env.used()? / self.env.page_size();
         Ok(self.env.pages().saturating_sub(used))
     }
 
-    /// Signals when the environment has been closed, which is when the last snapshot has ended.
+    /// Signals that the environment is closed, which happens when the last snapshot ends.
     pub fn closing(&self) -> Closing {
         self.env.closing()
     }
 }
 
-/// The layout that the wallet's own row states.
+/// The layout's version in the meta row.
 fn layout(row: &[u8]) -> Option<u32> {
     row.first_chunk().copied().map(u32::from_le_bytes)
 }

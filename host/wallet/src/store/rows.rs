@@ -1,10 +1,10 @@
 //! The rows of a wallet's tables.
 //!
-//! A row is its fields in order in the SDK's wire encoding: little-endian integers of fixed width, counted lists. A
-//! field may only be added at the end, marked with the minor version of the ABI that has it.
+//! A row is its fields in order in the SDK's wire encoding: little-endian integers of fixed width, lists prefixed by
+//! their length. Fields may be added only at the end, marked with the ABI's minor version that introduced them.
 //!
-//! A transaction's row is a message of the SDK, [`outrigger_service::wallet::WalletTransaction`]: what plugins are told is
-//! the row as it is stored.
+//! A transaction's row is a message of the SDK, [`outrigger_service::wallet::WalletTransaction`]: plugins receive the
+//! row as stored.
 
 use bitcoin::{Amount, BlockHash, ScriptBuf};
 use outrigger_descriptor::Descriptor;
@@ -13,63 +13,60 @@ use outrigger_service::wire::{Blob, wire_struct};
 use outrigger_values::params::encode_hex;
 
 wire_struct! {
-    /// What a wallet is, and its counters.
+    /// A wallet's flags and counters.
     #[derive(Clone, PartialEq, Eq, Debug)]
     pub struct MetaRow {
-        /// The version of the tables' layout.
+        /// The version of the layout.
         pub version: u32,
-        /// Whether it may hold private keys.
         pub private_keys_enabled: bool,
-        /// Whether it was made without keys of its own, and has got none since. Imports leave it as it is.
+        /// Created blank, and without own descriptors (createwalletdescriptor) since. Imports do not change it.
         pub blank: bool,
-        /// As given to createwallet.
         pub avoid_reuse: bool,
-        /// The number that the next new transaction gets.
+        /// The order position of the next new transaction.
         pub next_order_position: u64,
-        /// The number that the next new descriptor gets.
+        /// The number of the next new descriptor.
         pub next_descriptor: u32,
-        /// The number that the next key of the imported keypool gets.
+        /// The number of the next key of the imported keypool.
         pub next_pool: u64,
-        /// The time of its oldest key, script or transaction, in seconds; `u64::MAX` while it has none.
+        /// The time of its oldest key, script or transaction, in seconds; `u64::MAX` without any.
         pub birth_time: u64,
-        /// Whether something was imported or created since the last backup.
+        /// Whether a key or script was imported or created since the last backup.
         pub backup_needed: bool,
-        /// When the last backup was made, in seconds; 0 when none was.
+        /// The time of the last backup, in seconds; 0 if there was none.
         pub last_backup: u64,
     }
 }
 
 wire_struct! {
-    /// How the private entries of an encrypted wallet are encrypted. Absent in one that is not encrypted.
+    /// The encryption of a wallet's private entries. Absent if the wallet is not encrypted.
     #[derive(Clone, PartialEq, Eq, Debug)]
     pub struct EncryptionRow {
-        /// The salt of Argon2id.
+        /// For Argon2id.
         pub salt: [u8; 16],
-        /// Its memory, in KiB.
+        /// Memory of Argon2id, in KiB.
         pub memory_kib: u32,
         pub passes: u32,
-        /// The key that encrypts the entries, itself encrypted with what Argon2id makes of the passphrase.
+        /// The key of the entries, encrypted with the key that Argon2id derives from the passphrase.
         pub encrypted_key: Blob,
-        /// Zeros, so that the row gets pages of its own, which can be overwritten once they are free.
+        /// Zeros. They give the row pages of its own, which can be overwritten once they are free.
         pub filler: Blob,
     }
 }
 
 wire_struct! {
-    /// What finds a former secret in the file, and does not tell it.
+    /// Identifies a former secret in the file without revealing it.
     #[derive(Clone, PartialEq, Eq, Debug)]
     pub struct TraceRow {
-        /// Its first bytes, by which a search is quick.
+        /// Its first bytes, for a fast search.
         pub begin: [u8; 4],
-        /// Its length.
         pub len: u32,
-        /// Its SHA-256.
+        /// SHA-256 of the secret.
         pub hash: [u8; 32],
     }
 }
 
 wire_struct! {
-    /// The mark that former secrets are still to be removed from the file. Absent when there are none.
+    /// The mark that former secrets remain to be removed from the file. Absent if there are none.
     #[derive(Clone, PartialEq, Eq, Debug, Default)]
     pub struct ScrubRow {
         pub traces: Vec<TraceRow>,
@@ -77,24 +74,24 @@ wire_struct! {
 }
 
 wire_struct! {
-    /// A rescan that has not come to its end.
+    /// An unfinished rescan.
     #[derive(Clone, Copy, PartialEq, Eq, Debug)]
     pub struct RescanRow {
-        /// The birth time that it was asked for, in seconds.
+        /// The requested birth time, in seconds.
         pub from_time: u64,
-        /// The next height to read; none while it has read nothing.
+        /// The next height to read; `None` if it has read nothing.
         pub next_height: Option<u32>,
-        /// The running-maximum time of the last block that could not be read, in seconds; 0 when all could.
+        /// The running-maximum time of the last unreadable block, in seconds; 0 if all were readable.
         pub unreadable: u32,
-        /// The height at which it began; none while it has read nothing.
+        /// The height at which it began; `None` if it has read nothing.
         pub first_height: Option<u32>,
-        /// The last height to read; none to go on to where the wallet stands.
+        /// The last height to read; `None` for the wallet's position.
         pub last_height: Option<u32>,
     }
 }
 
 impl RescanRow {
-    /// The last height to read where the wallet stands at a height.
+    /// The last height to read for a wallet at height `synced`.
     pub fn last(&self, synced: u32) -> u32 {
         self.last_height.map_or(synced, |last| last.min(synced))
     }
@@ -103,110 +100,108 @@ impl RescanRow {
 wire_struct! {
     #[derive(Clone, PartialEq, Eq, Debug)]
     pub struct DescriptorRow {
-        /// Its public text with checksum, with every hardened step that can be taken taken.
+        /// The public text with checksum, normalised: hardened steps are derived where the keys allow it.
         pub public: String,
-        /// Its public text as it was imported.
+        /// The public text as imported.
         pub identity: String,
-        /// When it was born, in seconds.
+        /// The birth time, in seconds.
         pub timestamp: u64,
         /// Whether it has a wildcard.
         pub ranged: bool,
         /// The first index in use.
         pub range_begin: u32,
-        /// The index behind the last derived one.
+        /// The end (exclusive) of the derived indexes.
         pub range_end: u32,
         /// The first derived index.
         pub derived_begin: u32,
-        /// The next index to hand out.
+        /// The next index for a new address.
         pub next_index: u32,
-        /// Which addresses it gives, as the wire number of `AddressType`; none for pk, bare multisig and combo.
+        /// The wire number of the `AddressType`; `None` for pk, bare multisig and combo.
         pub output_type: Option<u8>,
         /// Whether new addresses come from it.
         pub active: bool,
-        /// Whether it is for change.
         pub internal: bool,
         /// Whether its private text is stored.
         pub has_private: bool,
-        /// The extended public keys in it whose private keys are in that text.
+        /// Its extended public keys with a private key in that text.
         pub private_keys: Vec<String>,
     }
 }
 
 impl DescriptorRow {
-    /// Notes which private keys a descriptor holds.
+    /// Records the private keys of a descriptor.
     pub fn note_private_keys(&mut self, parsed: &Descriptor) {
         self.has_private = parsed.has_private_keys();
         let held = parsed.extended_keys().into_iter().filter(|(_, private)| private.is_some());
         self.private_keys = held.map(|(public, _)| public.to_string()).collect();
     }
 
-    /// Whether it holds the private key of an extended key that it is written with.
+    /// Whether the descriptor holds the private key of `xpub`.
     pub fn holds(&self, xpub: &str) -> bool {
         self.private_keys.iter().any(|held| held == xpub)
     }
 }
 
 wire_struct! {
-    /// A script that the wallet knows.
     #[derive(Clone, PartialEq, Eq, Debug)]
     pub struct ScriptRow {
         pub script: ScriptBuf,
-        /// The descriptors that expand to it, with the index.
+        /// Number and index of the descriptors that derive it.
         pub owners: Vec<(u32, u32)>,
-        /// Whose it is by imported keys and scripts alone.
+        /// The ownership by imported keys and scripts alone.
         pub imported: Ownership,
-        /// Whether a transaction of the wallet has spent an output of it, whatever became of that transaction.
+        /// Whether a transaction of the wallet, in any state, spent an output with this script.
         pub spent_from: bool,
     }
 }
 
 impl ScriptRow {
-    /// That of a script that nobody owns yet.
+    /// The row of a script without an owner.
     pub fn new(script: ScriptBuf) -> Self {
         Self { script, owners: Vec::new(), imported: Ownership::None, spent_from: false }
     }
 
-    /// Whose it is: what a descriptor expands to is ours; otherwise what imported keys and scripts say.
+    /// Scripts of descriptors are ours. For others, imported keys and scripts decide.
     pub fn ownership(&self) -> Ownership {
         if self.owners.is_empty() { self.imported } else { Ownership::Spendable }
     }
 }
 
 wire_struct! {
-    /// An unspent output of ours: what its transaction's row says of it, so that listing coins reads one row each.
+    /// An unspent output of the wallet. It repeats fields of the transaction's row, so listing coins reads one row
+    /// each.
     #[derive(Clone, PartialEq, Eq, Debug)]
     pub struct CoinRow {
         pub value: Amount,
         pub script: ScriptBuf,
-        /// Where its transaction stands.
+        /// The transaction's state.
         pub state: TxState,
-        /// Whether its transaction is a coinbase.
+        /// Whether the transaction is a coinbase.
         pub coinbase: bool,
         pub ownership: Ownership,
-        /// Whether its transaction spends something of ours.
+        /// Whether the transaction spends an output of the wallet.
         pub from_us: bool,
-        /// Whether its script was spent from.
+        /// Whether a transaction of the wallet has spent from the script.
         pub reused: bool,
     }
 }
 
 wire_struct! {
-    /// A public key that was imported.
+    /// An imported public key.
     #[derive(Clone, PartialEq, Eq, Debug)]
     pub struct KeyRow {
-        /// It, 33 or 65 bytes.
+        /// 33 or 65 bytes.
         pub public_key: Blob,
-        /// When it was born, in seconds.
+        /// The birth time, in seconds.
         pub timestamp: u64,
         /// Whether its private key is stored.
         pub private: bool,
-        /// Where it comes from.
         pub origin: Option<KeyOrigin>,
     }
 }
 
 impl KeyRow {
-    /// It as a descriptor has it, behind its origin.
+    /// The key expression of a descriptor: origin and public key.
     pub fn expression(&self) -> String {
         let key = encode_hex(&self.public_key);
         self.origin.as_ref().map_or_else(
@@ -220,11 +215,11 @@ impl KeyRow {
 }
 
 wire_struct! {
-    /// A redeem script or witness script that was imported.
+    /// An imported redeem script or witness script.
     #[derive(Clone, PartialEq, Eq, Debug)]
     pub struct KnownScriptRow {
         pub script: ScriptBuf,
-        /// When it was born, in seconds; 0 for one that follows from a key.
+        /// The birth time, in seconds; 0 if it follows from a key.
         pub timestamp: u64,
     }
 }

@@ -1,4 +1,4 @@
-//! The tables of a wallet and what their keys are.
+//! The tables of a wallet, and their keys.
 //!
 //! | table | key | value |
 //! |---|---|---|
@@ -8,7 +8,8 @@
 //! | active | address type, internal | number (LE) of the descriptor |
 //! | scripts | SHA-256 of the script | [`ScriptRow`] |
 //! | labels | SHA-256 of the address's script | label |
-//! | address_book | SHA-256 of the address's script | that script, where it got its label as another's or was not in `scripts` then |
+//! | address_book | SHA-256 of the address's script | that script, if it was labelled as a foreign address or was not
+//! in `scripts` at the time |
 //! | keys | `d` number (BE), or `k` key hash | private text, encrypted |
 //! | transactions | order position (BE) | [`WalletTransaction`] |
 //! | raw | order position (BE) | serialisation |
@@ -21,15 +22,17 @@
 //! | coins | txid, vout (LE) | [`CoinRow`](super::rows::CoinRow) |
 //! | blocks | height (BE) | [`BlockRow`](super::rows::BlockRow) |
 //! | mempool_conflicts | `w`, the wallet's transaction, the other in the mempool; and `m`, the other, the wallet's | |
-//! | derived | number of a descriptor (BE), index (BE) | definite public descriptors of its scripts there, a line each |
+//! | derived | number of a descriptor (BE), index (BE) | definite public descriptors of its scripts at the index, one
+//! per line |
 //! | imported_keys | HASH160 of the public key | [`KeyRow`] |
 //! | imported_scripts | HASH160 of the script | [`KnownScriptRow`] |
 //! | imported_watch | SHA-256 of the script | birth time in seconds (LE) |
 //! | imported_uses | HASH160 of a key or script, then HASH160 of a known script that names it | |
 //! | imported_pool | internal, number (BE) | HASH160 of the public key |
 //!
-//! Transactions stand by their order position (nOrderPos in Bitcoin Core), which is nearly the order of the chain: what is
-//! listed together lies together. In the file `order_positions` is named `arrivals`, and `address_book` is named `book`.
+//! Transactions are keyed by order position (nOrderPos in Bitcoin Core), which is nearly the order of the chain, so
+//! transactions listed together are stored together. In the file, `order_positions` is named `arrivals` and
+//! `address_book` is named `book`.
 
 use std::collections::BTreeSet;
 
@@ -44,30 +47,29 @@ use crate::error::{Result, WalletError};
 pub use outrigger_disk::Table;
 use outrigger_disk::{Environment, TableError};
 
-/// Where the number of changes that called for a backup stands in the table `meta`.
+/// In the table `meta`: how many changes have required a backup.
 pub const CHANGES: &[u8] = b"changes";
 
-/// Where the chain that the wallet is of stands in the table `meta`, as [`ChainIdentity`](outrigger_node::ChainIdentity) is stored.
+/// In the table `meta`: the wallet's [`ChainIdentity`](outrigger_node::ChainIdentity).
 pub const CHAIN: &[u8] = b"chain";
 
-/// Where the [`EncryptionRow`] of an encrypted wallet stands in the table `meta`.
+/// In the table `meta`: the [`EncryptionRow`] of an encrypted wallet.
 pub const ENCRYPTION: &[u8] = b"seal";
 
-/// Where the encryption key of a wallet that is not encrypted stands in the table `meta`.
+/// In the table `meta`: the encryption key of a wallet that is not encrypted.
 pub const PLAINTEXT_KEY: &[u8] = b"clear";
 
-/// Where the mark that former secrets are to be removed stands in the table `meta`.
+/// In the table `meta`: the mark that former secrets remain to be removed.
 pub const SCRUB: &[u8] = b"scrub";
 
-/// The beginning of the keys of persistently locked coins in the table `meta`.
+/// In the table `meta`: the key prefix of persistently locked coins.
 pub const LOCKED: &[u8] = b"lock";
 
-/// The key of a script in the tables `scripts`, `labels`, `outputs` and `imported_watch`.
+/// The key of a script in `scripts`, `labels`, `outputs` and `imported_watch`.
 pub fn script_key(script: &Script) -> [u8; 32] {
     sha256::Hash::hash(script.as_bytes()).to_byte_array()
 }
 
-/// HASH160 of a public key or script.
 pub fn hash160(bytes: &[u8]) -> [u8; 20] {
     hash160::Hash::hash(bytes).to_byte_array()
 }
@@ -85,22 +87,22 @@ pub fn outpoint_from(key: &[u8]) -> Result<OutPoint> {
     Ok(OutPoint { txid: txid_from(txid)?, vout: number_from(vout)? })
 }
 
-/// A height and what stands beside it, both big-endian so that the table's order is theirs.
+/// A key that starts with a height, big-endian, so that the table is ordered by height.
 pub fn height_key(height: u32, beside: &[u8]) -> Vec<u8> {
     [&height.to_be_bytes(), beside].concat()
 }
 
-/// The side of `mempool_conflicts` that begins with the wallet's transaction.
+/// The key prefix in `mempool_conflicts` of entries that start with the wallet's transaction.
 pub const OF_WALLET: u8 = b'w';
-/// The side that begins with the transaction of the mempool.
+/// The key prefix of entries that start with the mempool's transaction.
 pub const OF_MEMPOOL: u8 = b'm';
 
-/// The beginning of the keys of a transaction in `mempool_conflicts`.
+/// The key prefix of a transaction in `mempool_conflicts`.
 pub fn conflict_key(side: u8, txid: &Txid) -> Vec<u8> {
     [&[side], txid.as_byte_array().as_slice()].concat()
 }
 
-/// The key of a descriptor's index in the table `derived`.
+/// The key in `derived`.
 pub fn place_key(number: u32, index: u32) -> [u8; 8] {
     let mut key = [0; 8];
     let (first, second) = key.split_at_mut(4);
@@ -109,7 +111,7 @@ pub fn place_key(number: u32, index: u32) -> [u8; 8] {
     key
 }
 
-/// The name of a table in the file: that of its field, unless the file has another.
+/// A table's name in the file: the field's, unless the file uses another.
 macro_rules! name_in_file {
     ($name:ident) => {
         stringify!($name)
@@ -121,19 +123,18 @@ macro_rules! name_in_file {
 
 macro_rules! tables {
     ($($name:ident $(= $other:literal)?),* $(,)?) => {
-        /// All tables of a wallet.
         #[derive(Clone, Copy)]
         pub struct Tables {
             $(#[doc = concat!("The table `", stringify!($name), "`.")] pub $name: Table,)*
         }
-        /// Their names in the file.
+        /// The names in the file.
         pub const NAMES: &[&str] = &[$(name_in_file!($name $(= $other)?)),*];
         impl Tables {
-            /// Opens the tables, and makes those that are missing.
+            /// Opens the tables, and creates missing ones.
             pub fn create(env: &Environment, txn: &mut RwTxn<'_>) -> std::result::Result<Self, TableError> {
                 Ok(Self { $($name: env.make_table(txn, name_in_file!($name $(= $other)?))?,)* })
             }
-            /// Opens the tables; none when one is missing.
+            /// Opens the tables; `None` if one is missing.
             pub fn open(env: &Environment, txn: &RoTxn<'_>) -> std::result::Result<Option<Self>, TableError> {
                 $(let Some($name) = env.table(txn, name_in_file!($name $(= $other)?))? else { return Ok(None) };)*
                 Ok(Some(Self { $($name,)* }))
@@ -169,112 +170,104 @@ tables!(
     imported_pool,
 );
 
-/// Reads the row at `key`.
 pub fn get<T: Wire>(table: Table, txn: &RoTxn<'_>, key: &[u8]) -> Result<Option<T>> {
     table.get(txn, key)?.map(|bytes| from_bytes(bytes).map_err(WalletError::Damaged)).transpose()
 }
 
-/// Writes the row at `key`.
 pub fn put<T: Wire>(table: Table, txn: &mut RwTxn<'_>, key: &[u8], row: &T) -> Result<()> {
     Ok(table.put(txn, key, &to_bytes(row))?)
 }
 
-/// A txid that stands as a value or at the end of a key.
+/// Decodes a txid in a value or at the end of a key.
 pub fn txid_from(bytes: &[u8]) -> Result<Txid> {
     Txid::from_slice(bytes).map_err(|_| WalletError::damaged(bytes.len()))
 }
 
-/// A number that stands in four little-endian bytes.
+/// Decodes four little-endian bytes.
 pub fn number_from(bytes: &[u8]) -> Result<u32> {
     Ok(u32::from_le_bytes(bytes.try_into().map_err(|_| WalletError::damaged(bytes.len()))?))
 }
 
-/// A number that stands as a key, in four big-endian bytes.
+/// Decodes a key of four big-endian bytes.
 pub fn number_from_key(bytes: &[u8]) -> Result<u32> {
     Ok(u32::from_be_bytes(bytes.try_into().map_err(|_| WalletError::damaged(bytes.len()))?))
 }
 
 impl Tables {
-    /// What the wallet is.
     pub fn meta(&self, txn: &RoTxn<'_>) -> Result<MetaRow> {
         get(self.meta, txn, b"meta")?.ok_or(WalletError::damaged(0))
     }
 
-    /// Where it stands.
+    /// The stored position on the chain.
     pub fn synced(&self, txn: &RoTxn<'_>) -> Result<outrigger_service::wallet::Synced> {
         get(self.meta, txn, b"synced")?.ok_or(WalletError::damaged(0))
     }
 
-    /// How it is encrypted; none when it is not encrypted.
+    /// `None` if the wallet is not encrypted.
     pub fn encryption(&self, txn: &RoTxn<'_>) -> Result<Option<EncryptionRow>> {
         get(self.meta, txn, ENCRYPTION)
     }
 
-    /// Whether former secrets are still to be removed from the file.
+    /// Whether former secrets remain to be removed from the file.
     pub fn is_scrub_due(&self, txn: &RoTxn<'_>) -> Result<bool> {
         Ok(self.meta.get(txn, SCRUB)?.is_some())
     }
 
-    /// How many changes have called for a backup.
+    /// How many changes have required a backup.
     pub fn changes(&self, txn: &RoTxn<'_>) -> Result<u64> {
         Ok(get(self.meta, txn, CHANGES)?.unwrap_or(0))
     }
 
-    /// The coins that are locked persistently.
+    /// The persistently locked coins.
     pub fn locked_coins(&self, txn: &RoTxn<'_>) -> Result<BTreeSet<OutPoint>> {
         let rows = self.meta.prefix_iter(txn, LOCKED)?;
         rows.map(|row| outpoint_from(row?.0.get(LOCKED.len()..).unwrap_or_default())).collect()
     }
 
-    /// The rescan that has not come to its end.
+    /// The unfinished rescan.
     pub fn rescan(&self, txn: &RoTxn<'_>) -> Result<Option<RescanRow>> {
         get(self.meta, txn, b"rescan")
     }
 
-    /// A transaction's row, as it is stored.
+    /// A transaction's row, undecoded.
     pub fn stored<'t>(&self, txn: &'t RoTxn<'_>, txid: &Txid) -> Result<Option<&'t [u8]>> {
         let Some(order_position) = self.order_positions.get(txn, txid.as_byte_array())? else { return Ok(None) };
         self.stored_at(txn, order_position).map(Some)
     }
 
-    /// The row of a transaction that an index names by its order position (BE), as it is stored.
+    /// The row at an order position (BE), undecoded.
     pub fn stored_at<'t>(&self, txn: &'t RoTxn<'_>, order_position: &[u8]) -> Result<&'t [u8]> {
         self.transactions.get(txn, order_position)?.ok_or_else(|| WalletError::damaged(order_position.len()))
     }
 
-    /// A transaction's row.
     pub fn transaction(&self, txn: &RoTxn<'_>, txid: &Txid) -> Result<Option<WalletTransaction>> {
         self.stored(txn, txid)?.map(|row| from_bytes(row).map_err(WalletError::Damaged)).transpose()
     }
 
-    /// A transaction's row, read in place.
+    /// A transaction's row, decoded in place.
     pub fn transaction_view<'t>(&self, txn: &'t RoTxn<'_>, txid: &Txid) -> Result<Option<WalletTransactionView<'t>>> {
         let view = |row| WalletTransaction::view(&mut Reader::new(row)).map_err(WalletError::Damaged);
         self.stored(txn, txid)?.map(view).transpose()
     }
 
-    /// The row of a transaction that an index names by its order position (BE).
+    /// The row at an order position (BE).
     pub fn transaction_at(&self, txn: &RoTxn<'_>, order_position: &[u8]) -> Result<WalletTransaction> {
         from_bytes(self.stored_at(txn, order_position)?).map_err(WalletError::Damaged)
     }
 
-    /// A transaction's serialisation.
     pub fn serialised<'t>(&self, txn: &'t RoTxn<'_>, txid: &Txid) -> Result<Option<&'t [u8]>> {
         let Some(order_position) = self.order_positions.get(txn, txid.as_byte_array())? else { return Ok(None) };
         Ok(self.raw.get(txn, order_position)?)
     }
 
-    /// A script's row.
     pub fn script(&self, txn: &RoTxn<'_>, script: &Script) -> Result<Option<ScriptRow>> {
         get(self.scripts, txn, &script_key(script))
     }
 
-    /// A descriptor's row.
     pub fn descriptor(&self, txn: &RoTxn<'_>, number: u32) -> Result<Option<DescriptorRow>> {
         get(self.descriptors, txn, &number.to_be_bytes())
     }
 
-    /// An imported public key, by its hash.
     pub fn imported_key(&self, txn: &RoTxn<'_>, hash: &[u8; 20]) -> Result<Option<KeyRow>> {
         get(self.imported_keys, txn, hash)
     }
@@ -283,14 +276,14 @@ impl Tables {
         get(self.imported_scripts, txn, hash)
     }
 
-    /// Whether a transaction of the mempool conflicts with one of the wallet, or with one that it builds on.
+    /// Whether a mempool transaction conflicts with a transaction of the wallet, or with an ancestor of it.
     pub fn is_mempool_conflicted(&self, txn: &RoTxn<'_>, txid: &Txid) -> Result<bool> {
         let prefix = conflict_key(OF_WALLET, txid);
         Ok(self.mempool_conflicts.prefix_iter(txn, &prefix)?.next().transpose()?.is_some())
     }
 
-    /// The other side of what `mempool_conflicts` has for a transaction, by internal bytes: of the wallet's
-    /// ([`OF_WALLET`]) those of the mempool, of one of the mempool ([`OF_MEMPOOL`]) the wallet's.
+    /// The transactions of the other side, by internal bytes: those of the mempool for a transaction of the wallet
+    /// ([`OF_WALLET`]), those of the wallet for a mempool transaction ([`OF_MEMPOOL`]).
     pub fn mempool_conflicts_of(&self, txn: &RoTxn<'_>, side: u8, txid: &Txid) -> Result<Vec<Txid>> {
         let prefix = conflict_key(side, txid);
         let mut others = Vec::new();
@@ -300,7 +293,7 @@ impl Tables {
         Ok(others)
     }
 
-    /// The transactions of the wallet that spend an outpoint.
+    /// The wallet's transactions that spend an outpoint.
     pub fn spenders(&self, txn: &RoTxn<'_>, outpoint: &OutPoint) -> Result<Vec<Txid>> {
         let mut spenders = Vec::new();
         for entry in self.spends.prefix_iter(txn, &outpoint_key(outpoint))? {
@@ -310,7 +303,7 @@ impl Tables {
         Ok(spenders)
     }
 
-    /// The greatest height that a stored transaction was confirmed or made impossible at; 0 where there is none.
+    /// The greatest height at which a transaction is confirmed or conflicted; 0 if there is none.
     pub fn top(&self, txn: &RoTxn<'_>) -> Result<u32> {
         let mut top = 0;
         for table in [self.confirmed, self.conflicted] {

@@ -1,4 +1,4 @@
-//! The sums of the wallet's coins, and which scripts it has spent from.
+//! Balances, and scripts that were spent from.
 
 use bitcoin::ScriptBuf;
 use outrigger_service::Result as ServiceResult;
@@ -8,18 +8,10 @@ use super::WalletView;
 use crate::error::Result;
 
 impl WalletView {
-    /// The sums of the wallet's coins.
-    ///
-    /// # Errors
-    /// `Storage`.
     pub fn balances(&self, query: &BalancesQuery) -> ServiceResult<Balances> {
         Ok(self.read_balances(query)?)
     }
 
-    /// Whether a transaction of the wallet has spent an output of each of these scripts, in their order.
-    ///
-    /// # Errors
-    /// `Storage`.
     pub fn spent_from(&self, scripts: &[ScriptBuf]) -> ServiceResult<Vec<bool>> {
         let is_spent = |script: &ScriptBuf| {
             let row = self.t().script(&self.txn, script)?;
@@ -28,7 +20,7 @@ impl WalletView {
         Ok(scripts.iter().map(is_spent).collect::<Result<_>>()?)
     }
 
-    /// Compares the sums and labels that are kept with the tables.
+    /// Checks the cached sums and labels against the tables.
     #[cfg(test)]
     pub fn check_kept(&self) {
         use crate::latest::Derived;

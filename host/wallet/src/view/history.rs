@@ -1,5 +1,5 @@
-//! Reads the history in batches. A transaction's stored row is copied into the answer undecoded, with the labels of its outputs;
-//! the few that are not settled get an [`UnsettledState`] beside it (conflicts, trust, replaceability), computed now.
+//! The history, read in batches. A stored row is copied into the batch undecoded, with the labels of its outputs. A row
+//! that is not settled also gets an [`UnsettledState`] (conflicts, trust, replaceability), computed at read time.
 
 use std::ops::Bound;
 
@@ -18,27 +18,22 @@ use crate::store::tables::OF_WALLET;
 use crate::trust::{TrustResolver, replaceable};
 use outrigger_disk::{Pair, TableError};
 
-/// The size in bytes from which a batch takes no further transactions: small enough to stay in the CPU caches until it is read,
-/// and for the allocator to reuse its memory for the next batch. With its last chunk it has room in one slot of the memory that
-/// the host shares with a plugin's process.
+/// A batch of at least this many bytes takes no further chunk. It then fits in the CPU caches until it is read, and the
+/// allocator reuses its memory for the next batch.
 const BATCH_BYTES: usize = 48 << 10;
 /// Capacity for the last chunk of a batch, in bytes, beyond [`BATCH_BYTES`]. A larger chunk reallocates the buffer.
 const SPARE_BYTES: usize = 15 << 10;
 /// How many transactions are looked up together.
 const CHUNK_ROWS: usize = 32;
-/// How many rows a cursor advances at most instead of a new search from the B-tree's root.
+/// The most rows that a cursor steps over before a new search from the B-tree's root.
 const MAX_CURSOR_STEPS: u64 = 8;
 
 /// A row as a cursor returns it.
 type Entry<'t> = std::result::Result<Pair<'t>, TableError>;
-/// A forward cursor over the transactions table.
+/// A forward cursor over the table of transactions.
 type Cursor<'t> = RangeRows<'t>;
 
 impl WalletView {
-    /// The transactions of these ids that the wallet has, in the order of the ids.
-    ///
-    /// # Errors
-    /// `Storage`.
     pub fn transactions(&self, txids: &[Txid]) -> ServiceResult<Encoded<HistoryBatch>> {
         Ok(self.read_transactions(txids)?)
     }
@@ -54,28 +49,17 @@ impl WalletView {
         Ok(batch.finish(None))
     }
 
-    /// The serialised transactions of these ids, in the order of the ids; none for those that the wallet does not have.
-    ///
-    /// # Errors
-    /// `Storage`.
     pub fn raw_transactions(&self, txids: &[Txid]) -> ServiceResult<Vec<Option<Blob>>> {
         let raw = |txid: &Txid| Ok(self.t().serialised(&self.txn, txid)?.map(|raw| Blob(raw.to_vec())));
         Ok(txids.iter().map(raw).collect::<Result<_>>()?)
     }
 
-    /// The transactions of the wallet that spend each of these outpoints.
-    ///
-    /// # Errors
-    /// `Storage`.
     pub fn spenders(&self, outpoints: &[OutPoint]) -> ServiceResult<Vec<Vec<Txid>>> {
         let spenders = |outpoint| self.t().spenders(&self.txn, outpoint);
         Ok(outpoints.iter().map(spenders).collect::<Result<_>>()?)
     }
 
-    /// Whether each of these transactions can be replaced. The node is asked once.
-    ///
-    /// # Errors
-    /// `Unavailable` where the node cannot be asked; `Storage`.
+    /// Queries the node once.
     pub fn replaceable(&self, txids: &[Txid]) -> ServiceResult<Vec<Replaceable>> {
         Ok(self.read_replaceable(txids)?)
     }
@@ -102,10 +86,6 @@ impl WalletView {
         Ok(known)
     }
 
-    /// A batch of the history.
-    ///
-    /// # Errors
-    /// `Malformed` when `query.after` is not a position that a batch returned; `Storage`.
     pub fn history(&self, query: &HistoryQuery) -> ServiceResult<Encoded<HistoryBatch>> {
         Ok(self.read_history(query)?)
     }
@@ -131,7 +111,7 @@ impl WalletView {
         }
     }
 
-    /// Writes a batch of the transactions that the index `entries` refer to; for [`HistoryRange::All`] the entries are the rows.
+    /// Fills a batch with the transactions of the index `entries`. For [`HistoryRange::All`] the entries are the rows.
     fn fill<'t>(
         &'t self,
         query: &HistoryQuery,
@@ -170,7 +150,7 @@ impl WalletView {
         }
     }
 
-    /// The other transactions of the wallet that spend one of these outpoints, by internal bytes.
+    /// The wallet's other spenders of these outpoints, by internal bytes.
     fn conflicts(&self, txid: Txid, inputs: &[OutPoint]) -> Result<Vec<Txid>> {
         let mut conflicts = Vec::new();
         for input in inputs {
@@ -179,8 +159,8 @@ impl WalletView {
         Ok(others(txid, conflicts))
     }
 
-    /// The mempool transactions that conflict with a transaction that is in neither the chain nor the mempool, or with an inactive
-    /// ancestor of it in the wallet.
+    /// The mempool transactions that conflict with an inactive transaction or with an inactive ancestor of it in the
+    /// wallet.
     fn mempool_conflicts(&self, row: &WalletTransaction) -> Result<Vec<Txid>> {
         if is_in_chain_or_mempool(row) {
             return Ok(Vec::new());
@@ -189,12 +169,12 @@ impl WalletView {
     }
 }
 
-/// Whether a transaction is in the chain or the mempool. Then so are its ancestors.
+/// If a transaction is in the chain or the mempool, so are its ancestors.
 fn is_in_chain_or_mempool(row: &WalletTransaction) -> bool {
     matches!(row.state, TxState::Confirmed { .. } | TxState::InMempool)
 }
 
-/// The key prefix at which a range starts; none where it starts with the table.
+/// The key prefix at which a range starts; `None` for the start of the table.
 fn start_of(range: HistoryRange) -> Option<[u8; 4]> {
     match range {
         HistoryRange::Confirmed { from_height } | HistoryRange::Conflicted { from_height } => {
@@ -204,7 +184,7 @@ fn start_of(range: HistoryRange) -> Option<[u8; 4]> {
     }
 }
 
-/// These ids without `txid`, sorted by internal bytes, each once.
+/// `txids` without `txid`, sorted by internal bytes, without duplicates.
 fn others(txid: Txid, mut txids: Vec<Txid>) -> Vec<Txid> {
     txids.retain(|other| *other != txid);
     txids.sort_unstable_by_key(|txid| txid.to_byte_array());
@@ -215,17 +195,17 @@ fn others(txid: Txid, mut txids: Vec<Txid>) -> Vec<Txid> {
 /// Reads the rows that index entries refer to.
 struct Rows<'v> {
     view: &'v WalletView,
-    /// A cursor just after the last row read, kept while the next row is near.
+    /// Positioned after the last row read, and kept while the next row is near.
     cursor: Option<Cursor<'v>>,
     /// The order position of the last row read.
     last: Option<u64>,
 }
 
 impl<'v> Rows<'v> {
-    /// Replaces each order position (big endian) by the transaction's row.
+    /// Replaces each order position (BE) by the transaction's row.
     ///
-    /// Transactions that are close in the chain arrived at about the same time, so in order of position most rows are near one
-    /// another in the table, and the cursor reaches them without a search.
+    /// Transactions that are close in the chain usually have close order positions. Sorted by position, most rows are
+    /// within reach of the cursor, without a search.
     fn resolve(&mut self, entries: &mut [Pair<'v>]) -> Result<()> {
         if entries.is_sorted_by_key(|(_, key)| order_position(key)) {
             return entries.iter_mut().try_for_each(|(_, value)| self.row_at(value).map(|row| *value = row));
@@ -235,7 +215,7 @@ impl<'v> Rows<'v> {
         sorted.into_iter().try_for_each(|(_, value)| self.row_at(value).map(|row| *value = row))
     }
 
-    /// The row of a transaction, given its order position (big endian).
+    /// The row at an order position (BE).
     fn row_at(&mut self, key: &[u8]) -> Result<&'v [u8]> {
         let (t, txn) = (self.view.t(), &self.view.txn);
         let order_position = order_position(key);
@@ -256,12 +236,12 @@ impl<'v> Rows<'v> {
     }
 }
 
-/// Decodes an order position. Malformed bytes give `u64::MAX`, which no transaction has.
+/// Malformed bytes decode to `u64::MAX`, which no transaction has.
 fn order_position(key: &[u8]) -> u64 {
     key.try_into().map_or(u64::MAX, u64::from_be_bytes)
 }
 
-/// Appends rows to a batch, with the state of those that are not settled.
+/// Appends rows to a batch.
 struct UnsettledStates<'v> {
     view: &'v WalletView,
     /// Created for the first transaction that needs it.
@@ -269,7 +249,7 @@ struct UnsettledStates<'v> {
 }
 
 impl UnsettledStates<'_> {
-    /// Appends a transaction's row to a batch, with its state unless it is settled.
+    /// Appends a row, with its state unless it is settled.
     fn push(&mut self, row: &[u8], batch: &mut HistoryWriter) -> Result<()> {
         let unsettled = if WalletTransaction::is_settled(row) {
             None

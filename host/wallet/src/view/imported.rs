@@ -1,5 +1,5 @@
-//! Imported keys and scripts as descriptors: each private key as `combo`, each other script that the wallet owns or watches by what is
-//! known of it.
+//! Imported keys and scripts as descriptors: a private key as `combo`, any other script that is ours or watched by its
+//! solving data.
 
 use std::collections::HashSet;
 
@@ -21,10 +21,6 @@ use crate::store::rows::{KeyRow, ScriptRow};
 use crate::store::tables::hash160;
 
 impl WalletView {
-    /// The imported keys and scripts; with private keys where they are asked for and held.
-    ///
-    /// # Errors
-    /// `WalletLocked` when private keys are asked of a locked wallet; `Storage`.
     pub fn imported_descriptors(&self, private: bool) -> ServiceResult<Vec<DescriptorInfo>> {
         let encryption_key = if private { Some(self.wallet.encryption_key()?) } else { None };
         Ok(self.read_imported(encryption_key.as_ref())?)
@@ -58,14 +54,14 @@ impl WalletView {
         Ok(infos)
     }
 
-    /// Whether what is known of a script is a descriptor of it.
+    /// Whether the descriptor built from solving data derives the script.
     fn stands_for(&self, knowledge: &Knowledge, script: &Script) -> bool {
         let parsed = Descriptor::parse(&knowledge.descriptor, self.wallet.shared.network, Checksum::Optional);
         let expansion = parsed.ok().and_then(|parsed| parsed.first()?.expand(0).ok());
         expansion.is_some_and(|expansion| expansion.scripts.iter().any(|one| one.script_pubkey == *script))
     }
 
-    /// A descriptor's text and its checksum, with private keys in the place of the public ones that are held.
+    /// A descriptor with checksum, with private keys in place of the public ones that the wallet holds.
     fn with_private_keys<'k>(
         &self,
         mut text: Zeroizing<String>,
@@ -75,7 +71,7 @@ impl WalletView {
         for public_key in public_keys {
             let place = private_key_at(&hash160(public_key));
             if let (Some(encryption_key), Some(value)) = (encryption_key, self.t().keys.get(&self.txn, &place)?) {
-                // A public key in hexadecimal stands for nothing but itself.
+                // A public key in hexadecimal cannot match anything else in the text.
                 *text = text.replace(&encode_hex(public_key), encryption_key.unwrap(&place, value)?.expose());
             }
         }

@@ -1,4 +1,4 @@
-//! The keys behind the wallet's addresses: extended ones (gethdkeys), and that of one address (dumpprivkey).
+//! Keys behind addresses: extended keys (gethdkeys), and single ones (dumpprivkey).
 
 use std::collections::BTreeMap;
 
@@ -16,10 +16,7 @@ use crate::store::rows::DescriptorRow;
 use crate::store::tables::number_from_key;
 
 impl WalletView {
-    /// The extended keys that the descriptors are written with, in bitcoind's order.
-    ///
-    /// # Errors
-    /// `WalletLocked` when private keys are asked of a locked wallet; `Storage`.
+    /// The extended keys of the descriptors, in bitcoind's order.
     pub fn hd_keys(&self, private: bool) -> ServiceResult<Vec<HdKey>> {
         Ok(self.read_hd_keys(private)?)
     }
@@ -51,7 +48,7 @@ impl WalletView {
                 key.has_private |= xprv.is_some() || (encryption_key.is_none() && row.holds(&key.xpub));
                 key.xprv = key.xprv.take().or(xprv.filter(|_| private));
                 let told = (self.public_text(number, &row)?, row.active);
-                // It may be written with the same key twice.
+                // A descriptor may contain the same key twice.
                 if key.descriptors.last() != Some(&told) {
                     key.descriptors.push(told);
                 }
@@ -60,10 +57,7 @@ impl WalletView {
         Ok(keys.into_values().collect())
     }
 
-    /// The private key of a public key with this hash, as WIF; none where the wallet does not hold it.
-    ///
-    /// # Errors
-    /// `WalletLocked`; `Storage`.
+    /// The private key of a public key with this hash, as WIF.
     pub fn private_key(&self, public_key_hash: &[u8; 20]) -> ServiceResult<Option<Secret>> {
         let p2wpkh = ScriptBuf::new_p2wpkh(&WPubkeyHash::from_byte_array(*public_key_hash));
         let p2pkh = ScriptBuf::new_p2pkh(&PubkeyHash::from_byte_array(*public_key_hash));
@@ -74,7 +68,7 @@ impl WalletView {
         }
     }
 
-    /// The private key of a public key with this hash that a descriptor is written with, as WIF.
+    /// The same, if a descriptor contains the key itself.
     fn written_key(&self, public_key_hash: &[u8; 20]) -> Result<Option<Secret>> {
         let encryption_key = self.wallet.encryption_key()?;
         for entry in self.t().descriptors.iter(&self.txn)? {

@@ -1,5 +1,3 @@
-//! The address book.
-
 use std::collections::BTreeSet;
 
 use bitcoin::ScriptBuf;
@@ -14,7 +12,7 @@ use crate::store::rows::ScriptRow;
 use crate::store::tables::{get, script_key};
 
 impl WalletView {
-    /// The labels of the snapshot.
+    /// The labels of the snapshot, read once.
     pub(super) fn all_labels(&self) -> Result<&Labels> {
         match self.labels.get() {
             Some(labels) => Ok(labels),
@@ -25,11 +23,8 @@ impl WalletView {
         }
     }
 
-    /// The address book, from the place `after` on. Entries of others' addresses that an older version has written are left
-    /// out: it did not keep the address.
-    ///
-    /// # Errors
-    /// `Malformed`; `Storage`.
+    /// The address book, after the key `after`. Entries of foreign addresses from an older version are omitted: it did
+    /// not store the address.
     pub fn labels(&self, after: Option<Blob>, limit: u32) -> ServiceResult<LabelBatch> {
         Ok(self.read_labels(after.as_deref(), limit)?)
     }
@@ -44,7 +39,7 @@ impl WalletView {
             let row: Option<ScriptRow> = get(t.scripts, txn, &key)?;
             let ownership = row.as_ref().map_or(Ownership::None, ScriptRow::ownership);
             let entered = t.address_book.get(txn, &key)?.map(|script| ScriptBuf::from_bytes(script.to_vec()));
-            // What was imported to be watched is ours, though it was entered before it was known.
+            // An address that was labelled as foreign and imported later is ours.
             let watched = t.imported_watch.get(txn, &key)?.is_some();
             sending.extend(entered.clone().filter(|_| !watched));
             let script = row.map(|row| row.script).or(entered);
@@ -53,10 +48,7 @@ impl WalletView {
         Ok(LabelBatch { entries, next, sending })
     }
 
-    /// The labels in use, sorted; only those of addresses to send to, or of the others, where `sending` says so.
-    ///
-    /// # Errors
-    /// `Storage`.
+    /// The labels in use, sorted. `sending` limits them to foreign addresses (true) or to the others (false).
     pub fn label_names(&self, sending: Option<bool>) -> ServiceResult<Vec<String>> {
         Ok(self.read_label_names(sending)?)
     }
@@ -74,10 +66,6 @@ impl WalletView {
         Ok(names.into_iter().map(str::to_owned).collect())
     }
 
-    /// The addresses with a label.
-    ///
-    /// # Errors
-    /// `Storage`.
     pub fn labelled(&self, label: &str) -> ServiceResult<Vec<LabelledAddress>> {
         let found = self.all_labels()?.iter().filter(|(_, entry)| &*entry.label == label);
         let address = |(script, entry): (&ScriptBuf, &Entry)| {
@@ -86,9 +74,9 @@ impl WalletView {
         Ok(found.map(address).collect::<Result<_>>()?)
     }
 
-    /// Whether the purpose of an address is to send to it.
+    /// Whether the address's purpose is `send`.
     fn is_sending(&self, script: &ScriptBuf, entry: &Entry) -> Result<bool> {
-        // What was imported to be watched is ours, though it was entered before it was known.
+        // An address that was labelled as foreign and imported later is ours.
         Ok(entry.entered && self.t().imported_watch.get(&self.txn, &script_key(script))?.is_none())
     }
 }

@@ -1,4 +1,4 @@
-//! A call's view of a wallet: one snapshot of its tables, with what the live wallet alone knows.
+//! A call's view of a wallet: one snapshot of its tables, and the wallet's state in memory.
 
 mod balances;
 mod history;
@@ -37,20 +37,20 @@ use super::synced::synced_at;
 use super::trust::{TrustResolver, Verdicts};
 use sources::Side;
 
-/// The most coins that one answer holds.
+/// The most coins or labels in one answer.
 const MAX_BATCH: u32 = 256;
-/// The longest key of the tables that are read in parts, in bytes; longer ones are nobody's.
+/// The longest key of the tables that are read in batches, in bytes.
 const MAX_KEY: usize = 64;
 
-/// A snapshot of a wallet. Used by one thread at a time.
+/// A snapshot of a wallet, for one thread at a time.
 pub struct WalletView {
-    // Before the wallet, so that the snapshot ends first.
+    // Declared before the wallet, so that the snapshot ends first.
     txn: Snapshot,
-    /// Where the wallet stands: at the snapshot's block, or beyond it where blocks leave it untouched.
+    /// The snapshot's block, or a later one if the blocks between do not touch the wallet.
     synced: Synced,
-    /// Which transactions are trusted, as far as this call has asked.
+    /// Trust of transactions, cached for this call.
     verdicts: RefCell<Verdicts>,
-    /// The labels of the snapshot, once this call has asked.
+    /// The labels of the snapshot, read once.
     labels: OnceCell<Arc<Labels>>,
     wallet: Arc<Wallet>,
 }
@@ -62,12 +62,12 @@ impl WalletView {
             let txn = wallet.store.snapshot()?;
             let stored = wallet.store.tables.synced(&txn)?;
             let place = wallet.feed.position();
-            // The place belongs to the rows of the block that it says is stored.
+            // The position in memory belongs to the rows of its stored block.
             if stored.hash == place.stored {
                 return Ok(Self::of(wallet, txn, place.now));
             }
             if before == place.stored {
-                // A write was committed and has not moved the place yet.
+                // A write has committed and not updated the position yet.
                 return Ok(Self::of(wallet, txn, stored));
             }
         }
@@ -77,7 +77,6 @@ impl WalletView {
         Self { txn, synced, verdicts: RefCell::default(), labels: OnceCell::new(), wallet }
     }
 
-    /// The wallet itself, for what changes it.
     pub fn wallet(&self) -> &Arc<Wallet> {
         &self.wallet
     }
@@ -86,10 +85,6 @@ impl WalletView {
         &self.wallet.store.tables
     }
 
-    /// The wallet as a whole.
-    ///
-    /// # Errors
-    /// `Storage`, as of all functions here.
     pub fn info(&self) -> ServiceResult<WalletInfo> {
         Ok(self.read_info()?)
     }
@@ -107,7 +102,7 @@ impl WalletView {
         Ok(WalletInfo { synced, encrypted, locked, unlocked_until, rescan, warnings, node_behind, ..stored })
     }
 
-    /// Where the node stands while it lacks blocks that the wallet has followed.
+    /// The node's position while it lacks blocks that the wallet has followed.
     fn node_behind(&self) -> Result<Option<Synced>> {
         let shared = &self.wallet.shared;
         let behind = shared.node.link().map_or(0, |link| link.behind);
@@ -119,7 +114,7 @@ impl WalletView {
         Ok(block.as_ref().map(synced_at).filter(|node| node.height < self.synced.height))
     }
 
-    /// What the snapshot says of the wallet. Nearly every call asks, and seldom has anything changed since the last.
+    /// The stored part of the info, cached by snapshot: nearly every call needs it, and it rarely changes.
     fn stored_info(&self) -> Result<(WalletInfo, Arc<[Unsent]>)> {
         let number = self.txn.id();
         let told = || self.wallet.told.lock();
@@ -160,24 +155,15 @@ impl WalletView {
         })
     }
 
-    /// Where the wallet stands.
     pub(super) fn synced(&self) -> Synced {
         self.synced
     }
 
-    /// The public texts of descriptors by their numbers, in their order.
-    ///
-    /// # Errors
-    /// `Storage`.
     pub fn descriptor_texts(&self, numbers: &[u32]) -> ServiceResult<Vec<Option<String>>> {
         let text = |number: &u32| Ok(self.t().descriptor(&self.txn, *number)?.map(|row| row.identity));
         Ok(numbers.iter().map(text).collect::<Result<_>>()?)
     }
 
-    /// What the wallet knows of these scripts, in their order; none where it knows nothing.
-    ///
-    /// # Errors
-    /// `Storage`.
     pub fn scripts(&self, scripts: Vec<ScriptBuf>) -> ServiceResult<Vec<Option<ScriptInfo>>> {
         Ok(self.read_scripts(&scripts)?)
     }
@@ -189,7 +175,7 @@ impl WalletView {
             let rows = scripts.iter().map(|script| self.t().script(&self.txn, script)).collect::<Result<Vec<_>>>()?;
             let places = rows.iter().flatten().flat_map(|row| row.owners.iter().copied());
             self.wallet.expand(&self.txn, places, &mut owners)?;
-            // Once for each descriptor, since forming a text is slow.
+            // Once per descriptor, since writing the text is slow.
             for (number, (row, _)) in &owners.descriptors {
                 if !texts.contains_key(number) {
                     texts.insert(*number, self.public_text(*number, row)?);
@@ -240,15 +226,10 @@ impl WalletView {
         Ok(Some(info))
     }
 
-    /// Coins, from the outpoint after `after` on.
-    ///
-    /// # Errors
-    /// `Storage`.
     pub fn coins(&self, after: Option<Blob>, limit: u32) -> ServiceResult<CoinBatch> {
         Ok(self.read_coins(after.as_deref(), limit)?)
     }
 
-    /// Judges whether transactions of the snapshot are trusted.
     fn trust(&self) -> TrustResolver<'_> {
         TrustResolver::new(self.t(), &self.txn, self.synced, &self.wallet.shared, self.verdicts.borrow_mut())
     }
@@ -280,10 +261,6 @@ impl WalletView {
         Ok(CoinBatch { coins, next })
     }
 
-    /// The descriptors; with private keys where they are asked for and held.
-    ///
-    /// # Errors
-    /// `WalletLocked` when private keys are asked of a locked wallet.
     pub fn descriptors(&self, private: bool) -> ServiceResult<Vec<DescriptorInfo>> {
         Ok(self.read_descriptors(private)?)
     }
@@ -312,7 +289,7 @@ impl WalletView {
         Ok(infos)
     }
 
-    /// The public text of a descriptor as the node's release shows it to clients.
+    /// A descriptor's public text in the form that the node's release shows.
     fn public_text(&self, number: u32, row: &DescriptorRow) -> Result<String> {
         if self.wallet.shared.rules().miniscript_as_given && row.identity != row.public {
             let public = self.wallet.descriptors.get(number, &row.public)?;
@@ -324,26 +301,22 @@ impl WalletView {
         Ok(row.public.clone())
     }
 
-    /// Which of these public keys (33, 65 or 32 bytes) the wallet could sign with, for outputs with these scripts.
-    ///
-    /// # Errors
-    /// `Storage`.
+    /// Whether the wallet could sign with each of these public keys (33, 65 or 32 bytes), for outputs with these
+    /// scripts.
     pub fn available(&self, scripts: Vec<ScriptBuf>, public_keys: Vec<Blob>) -> ServiceResult<Vec<bool>> {
         Ok(self.wallet.available(&self.txn, &scripts, &public_keys)?)
     }
 
-    /// Signs each request; none where the wallet has no such key.
-    ///
-    /// # Errors
-    /// `WalletLocked`; `Storage`.
+    /// Signs each request; `None` where the wallet lacks the key.
     pub fn sign_many(&self, batch: SignBatch) -> ServiceResult<Vec<Option<Blob>>> {
         self.wallet.sign_many(&self.txn, &batch)
     }
 }
 
-/// Adds what a descriptor means at the place of a script; it outranks what imported keys say.
+/// Adds a descriptor's solving data for a script. It replaces that of imported keys.
 fn add_expansion(script: &ScriptBuf, parsed: &Descriptor, expansion: Option<&Arc<Expansion>>, info: &mut ScriptInfo) {
-    // Hardened below the public key, and derived before the wallet kept more than the script: it takes the key.
+    // A hardened step below the public key, derived before the wallet stored expansions: deriving it again needs the
+    // private key.
     let Some(expansion) = expansion else { return };
     if let Some(found) = expansion.scripts.iter().find(|found| found.script_pubkey == *script)
         && parsed.is_solvable()
@@ -355,7 +328,7 @@ fn add_expansion(script: &ScriptBuf, parsed: &Descriptor, expansion: Option<&Arc
     }
 }
 
-/// A part of a table, and whether there is more.
+/// Rows of a table, and whether there are more.
 type Page = (Vec<(Vec<u8>, Vec<u8>)>, bool);
 
 fn page(table: Table, txn: &Reading<'_>, after: Option<&[u8]>, limit: usize) -> Result<Page> {
@@ -372,7 +345,7 @@ fn page(table: Table, txn: &Reading<'_>, after: Option<&[u8]>, limit: usize) -> 
     Ok((rows, false))
 }
 
-/// Whether a caller's word for where it stopped can be a key.
+/// Refuses a position that cannot be a key.
 fn check_place(after: Option<&[u8]>) -> Result<()> {
     match after {
         Some(after) if after.is_empty() || after.len() > MAX_KEY => Err(ErrorKind::Malformed.into()),

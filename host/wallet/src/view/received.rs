@@ -1,5 +1,5 @@
-//! Sums up what scripts of the wallet received. Rows hold much more than that, and reading them takes most of the time: what they
-//! pay is kept with the number of its snapshot, and read anew once anything was written since.
+//! Sums of payments by script. Reading all rows takes most of the time, so the payments are cached with their
+//! snapshot's number.
 
 use std::sync::Arc;
 
@@ -11,15 +11,10 @@ use super::WalletView;
 use crate::credits::Credits;
 use crate::error::Result;
 
-/// The most bytes of what a wallet's transactions pay that are kept: some 150,000 transactions. Those of a larger wallet are read
-/// each time.
+/// The most bytes of cached payments: about 150,000 transactions. Payments of a larger wallet are read each time.
 const MAX_KEPT: usize = 16 << 20;
 
 impl WalletView {
-    /// What scripts of the wallet received.
-    ///
-    /// # Errors
-    /// `Storage`.
     pub fn received(&self, query: &ReceivedQuery) -> ServiceResult<Encoded<Vec<Received>>> {
         Ok(self.read_received(query)?)
     }
@@ -28,7 +23,6 @@ impl WalletView {
         Ok(Encoded::new(&self.credits()?.sums(query, self.synced.height, self.all_labels()?)))
     }
 
-    /// What the transactions of the snapshot pay to the wallet.
     fn credits(&self) -> Result<Arc<Credits>> {
         let number = self.txn.id();
         let kept = || self.wallet.credits.lock();

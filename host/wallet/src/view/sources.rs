@@ -1,4 +1,4 @@
-//! Where new addresses come from: active descriptors and the imported keypool, and how much lies ahead in them.
+//! Sources of new addresses: active descriptors and the imported keypool.
 
 use outrigger_service::wallet::{AddressSource, AddressType};
 
@@ -13,17 +13,16 @@ use crate::store::tables::number_from;
 const KINDS: [AddressType; 4] =
     [AddressType::Legacy, AddressType::P2shSegwit, AddressType::Bech32, AddressType::Bech32m];
 
-/// What new addresses of one side come from.
+/// The sources of one side.
 pub struct Side {
-    /// The active descriptors, by type, and whether each can give an address.
+    /// Active descriptors by type, and whether each can provide an address.
     active: Vec<(AddressType, DescriptorRow, bool)>,
-    /// How many keys the imported keypool has.
+    /// The number of keys in the imported keypool.
     pool: u64,
     internal: bool,
 }
 
 impl Side {
-    /// Reads a side of a wallet.
     pub fn read(wallet: &Wallet, txn: &Reading<'_>, internal: bool) -> Result<Self> {
         let t = &wallet.store.tables;
         let mut active = Vec::new();
@@ -43,7 +42,7 @@ impl Side {
         Ok(Self { active, pool, internal })
     }
 
-    /// The sources, by type.
+    /// Sorted by type.
     pub fn sources(&self) -> Vec<AddressSource> {
         let source = |kind, available| AddressSource { kind, internal: self.internal, available };
         let mut sources: Vec<_> = self.active.iter().map(|(kind, _, available)| source(*kind, *available)).collect();
@@ -57,7 +56,7 @@ impl Side {
         sources
     }
 
-    /// How many scripts of all types lie ahead, and keys of the pool.
+    /// How many scripts of all types are derived ahead, plus the keys of the pool.
     pub fn ahead(&self) -> u64 {
         let ahead = |row: &DescriptorRow| u64::from(row.range_end.min(LAST_INDEX).saturating_sub(row.next_index));
         self.active.iter().map(|(_, row, _)| ahead(row)).sum::<u64>() + self.pool

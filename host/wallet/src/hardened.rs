@@ -1,5 +1,5 @@
-//! Descriptors with a hardened step below the public key (`/*h`): what they mean at an index takes the private key. It is kept
-//! for each derived index as a definite public descriptor, so that a locked wallet knows how to spend what it receives.
+//! Descriptors with a hardened step below the public key (`/*h`). Expanding them needs the private key. The wallet
+//! stores each derived index as a definite public descriptor, so a locked wallet can solve the scripts of its coins.
 
 use std::ops::Range;
 
@@ -17,11 +17,11 @@ use super::store::Reading;
 use super::store::tables::place_key;
 use super::write::Write;
 
-/// The expansions that are worth a thread of their own.
+/// The fewest expansions worth a thread of their own.
 const EXPANSIONS_PER_BATCH: usize = 16;
 
 impl Write<'_> {
-    /// Derives scripts with a descriptor's private keys, and keeps how each is spent.
+    /// Derives scripts with a descriptor's private keys, and stores their definite descriptors.
     pub(super) fn derive_hardened(&mut self, number: u32, private: &Descriptor, range: Range<u32>) -> Result<Derived> {
         let expand = |index: u32| private.expand(index).map(|expansion| (index, expansion));
         let mut derived = Derived::with_capacity(range.len());
@@ -31,21 +31,21 @@ impl Write<'_> {
             self.put(self.t.derived, &place_key(number, index), texts.join("\n").as_bytes())?;
             derived.push((index, scripts.into_iter().map(|script| script.script_pubkey).collect()));
         }
-        // Rescans and the following of the chain come here too, on threads that no call of a plugin wipes.
+        // Rescans and follower threads come here, too. No plugin call wipes their stacks.
         wipe_stack();
         Ok(derived)
     }
 }
 
 impl Wallet {
-    /// What a descriptor with a hardened step below the public key means at a place, as it was kept.
+    /// The stored expansion at a position of a descriptor with a hardened step below the public key.
     pub(super) fn expand_derived(&self, txn: &Reading<'_>, place: DescriptorPosition) -> Result<Option<Expansion>> {
         let (number, index) = place;
         let texts = self.store.tables.derived.get(txn, &place_key(number, index))?;
         texts.map(|texts| read_derived(number, texts, self.shared.network)).transpose()
     }
 
-    /// A descriptor with its private keys, where the wallet has them.
+    /// A descriptor with private keys; `None` if the wallet has none for it.
     pub(super) fn private_descriptor(
         &self,
         txn: &Reading<'_>,
@@ -59,7 +59,7 @@ impl Wallet {
     }
 }
 
-/// Reads the definite descriptors that were kept for a place.
+/// Parses the definite descriptors of an index.
 fn read_derived(number: u32, texts: &[u8], network: Network) -> Result<Expansion> {
     let texts = std::str::from_utf8(texts).map_err(|_| WalletError::damaged(texts.len()))?;
     let mut scripts = Vec::new();

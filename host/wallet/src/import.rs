@@ -1,7 +1,7 @@
-//! Imports: descriptors (importdescriptors) and keys and scripts (importmulti).
+//! Imports of descriptors (importdescriptors), and of keys and scripts (importmulti).
 //!
-//! All requests of a call are one write. A request that the rules refuse stores nothing and leaves the others as they
-//! are; an error of the storage aborts them all.
+//! All requests of a call are one write. A request that the rules refuse stores nothing and does not affect the others.
+//! A storage error aborts them all.
 
 use std::collections::HashMap;
 
@@ -22,11 +22,12 @@ use super::store::rows::{DescriptorRow, KeyRow, RescanRow, ScriptRow};
 use super::store::tables::hash160;
 use super::write::Write;
 
-/// A first import whose range begins no higher than this is derived from index 0 on, as in bitcoind; another from the begin
-/// of its range, so that no request makes the host derive a billion scripts outside of it.
+/// If the range of a first import begins here or lower, the scripts are derived from index 0, as in bitcoind. Beyond it
+/// they are derived from the begin of the range, so no request makes the host derive a billion scripts outside its
+/// range.
 const MAX_GAP_BELOW: u32 = 1_000_000;
 
-/// One path of a descriptor import, and whether it is for change.
+/// A path of a descriptor import; `internal` means change.
 struct PathImport {
     parsed: Descriptor,
     internal: bool,
@@ -36,27 +37,21 @@ struct PathImport {
 
 impl Wallet {
     /// Imports all requests in one write, each with its own outcome.
-    ///
-    /// # Errors
-    /// `WalletLocked`; `ShuttingDown` when the host stops meanwhile; `Storage` when the disk is full.
     pub fn import(&self, requests: Vec<Import>) -> ServiceResult<Vec<ImportOutcome>> {
         self.import_with(&requests, |_| {})
     }
 
-    /// Imports descriptors of the wallet's own keys (createwalletdescriptor): it is blank no more.
-    ///
-    /// # Errors
-    /// As of [`Wallet::import`].
+    /// Imports descriptors of the wallet's own keys (createwalletdescriptor). The wallet is no longer blank.
     pub fn add_own_descriptors(&self, descriptors: Vec<DescriptorImport>) -> ServiceResult<Vec<ImportOutcome>> {
         let requests: Vec<_> = descriptors.into_iter().map(|descriptor| Import::Descriptor { descriptor }).collect();
         self.import_with(&requests, |write| write.meta.blank = false)
     }
 
-    /// Imports all requests in one write, which `done` adds to if anything was imported.
+    /// Imports all requests in one write. If any succeeds, `done` adds to the write.
     fn import_with(&self, requests: &[Import], done: impl FnOnce(&mut Write<'_>)) -> ServiceResult<Vec<ImportOutcome>> {
         let reserved = self.rescan.is_reserved();
         let stored = self.write(|write| {
-            // Read within the write: the key may have been replaced just before.
+            // Read within the write, since encryptwallet may just have replaced the key.
             let encryption_key = self.encryption_key()?;
             let mut touched = Vec::new();
             let mut outcomes = Vec::with_capacity(requests.len());
@@ -100,8 +95,8 @@ impl Wallet {
 }
 
 impl Write<'_> {
-    /// Stores the begin of the rescan that follows an import, if anything was imported: a kill before the rescan has begun
-    /// must not leave the import without its rescan.
+    /// Stores the start of the rescan after an import, if any request succeeded: if the process is killed before the
+    /// rescan begins, the next load runs it.
     fn put_rescan(&mut self, requests: &[Import], outcomes: &[ImportOutcome]) -> Result<Option<RescanRow>> {
         if !outcomes.iter().any(|outcome| matches!(outcome, ImportOutcome::Imported { .. })) {
             return Ok(None);
@@ -137,7 +132,7 @@ impl Write<'_> {
             Err(outcome) => return Ok(outcome),
         };
         let mut paths = Vec::with_capacity(parsed.len());
-        // Of two paths the first is for receiving and the second for change (BIP 389).
+        // Of two paths, the first is for receiving and the second for change (BIP 389).
         let paired = parsed.len() == 2;
         for (position, parsed) in parsed.into_iter().enumerate() {
             let internal = if paired { position == 1 } else { import.internal.unwrap_or(false) };
@@ -165,8 +160,8 @@ impl Write<'_> {
         Ok(ImportOutcome::Imported { missing_private_keys, unknown_output_type })
     }
 
-    /// Whether private keys are missing. `Err` is the outcome where the wallet may not take these keys, or nothing can be
-    /// derived from the descriptors.
+    /// Whether private keys are missing. `Err` is the outcome of a refused import: the wallet may not hold these keys,
+    /// or the descriptors derive nothing.
     fn check_private_keys(&self, parsed: &[Descriptor]) -> std::result::Result<bool, ImportOutcome> {
         let enabled = self.meta.private_keys_enabled;
         if !enabled && parsed.iter().any(Descriptor::has_private_keys) {
@@ -181,7 +176,7 @@ impl Write<'_> {
         Ok(enabled && !parsed.iter().all(Descriptor::has_all_private_keys))
     }
 
-    /// The range of an import, its end excluded.
+    /// The range of an import, with an exclusive end.
     fn range(&self, import: &DescriptorImport) -> (u32, u32) {
         match import.range {
             Some((begin, end)) => (begin, end.saturating_add(1)),
@@ -262,7 +257,7 @@ impl Write<'_> {
         row.range_end = row.range_end.max(former.range_end);
         row.derived_begin = row.derived_begin.min(former.derived_begin);
         if !former.has_private && row.has_private {
-            // With private keys, the normalized text has all hardened steps derived.
+            // With private keys, the normalised text has all hardened steps derived.
             row.public = parsed.to_normalized_string();
         } else {
             row.public = former.public;
@@ -276,7 +271,7 @@ impl Write<'_> {
     pub(super) fn label_descriptor(&mut self, parsed: &Descriptor, label: &str) -> Result<()> {
         let Ok(expansion) = parsed.expand(0) else { return Ok(()) };
         for script in expansion.scripts {
-            // Without combo's P2PK script, which has no address.
+            // Skips the P2PK script of `combo`, which has no address.
             if address_script(&script.script_pubkey).is_some() {
                 self.put_label(&script.script_pubkey, label, true)?;
             }
@@ -361,7 +356,7 @@ impl Write<'_> {
         self.note_import(import.timestamp)
     }
 
-    /// Stores a public key, watches its P2PK script, and adds it to the keypool if the request says so.
+    /// Stores a public key, watches its P2PK script, and adds it to the keypool if requested.
     fn import_public_key(&mut self, import: &KeysImport, row: KeyRow, learned: &mut Learned) -> Result<()> {
         let public_key = row.public_key.clone();
         if !self.learn_key(row, learned)? {
@@ -377,7 +372,7 @@ impl Write<'_> {
         Ok(())
     }
 
-    /// Watches the scripts of an import that are not ours by its keys, and adds all addresses to the address book.
+    /// Watches the scripts of an import that its keys do not make ours, and adds all addresses to the address book.
     fn watch_scripts(&mut self, import: &KeysImport, touched: &mut Vec<ScriptBuf>) -> Result<()> {
         let mut learned = Learned::default();
         for (number, script) in import.script_pubkeys.iter().enumerate() {
@@ -397,10 +392,10 @@ impl Write<'_> {
     }
 }
 
-/// A private key of an import, as WIF, and its public key.
+/// A private key as WIF, and its public key.
 type PrivateEntry<'a> = (&'a Secret, Vec<u8>);
 
-/// The key origins of an import, by public key; a range has one for each of its indexes.
+/// Key origins by public key. A ranged descriptor has one per index.
 struct Origins<'a> {
     timestamp: u64,
     by_key: HashMap<&'a [u8], &'a KeyOrigin>,
@@ -408,7 +403,7 @@ struct Origins<'a> {
 
 impl<'a> Origins<'a> {
     fn of(import: &'a KeysImport) -> Self {
-        // Reversed, so that of several origins of a key the first counts.
+        // Reversed, so that the first of several origins of a key counts.
         let entries = import.origins.iter().rev().map(|origin| (origin.public_key.0.as_slice(), origin));
         Self { timestamp: import.timestamp, by_key: entries.collect() }
     }

@@ -1,8 +1,8 @@
-//! Keys and scripts that importmulti brought: whose a script is by them, and how it is spent.
+//! Keys and scripts from importmulti: the ownership that they give to scripts, and their solving data.
 //!
-//! They follow the rules of importmulti in Bitcoin Core 0.21: a script is ours when the private keys that it needs are held and
-//! the scripts that it hashes are known; a witness program only when the program itself is known as a script, which it
-//! becomes with a compressed key or by import; otherwise it is watched if it was asked to be.
+//! The rules are those of Bitcoin Core 0.21. A script is ours if the wallet holds its private keys and knows the
+//! scripts that it hashes. A witness program is ours only if the program itself is a known script, by a compressed key
+//! or by an import. Other scripts are watched if an import asked for that.
 
 use std::collections::BTreeSet;
 
@@ -19,10 +19,9 @@ use super::store::tables::{get, hash160, script_key};
 use super::store::{Reading, Tables};
 use super::write::Write;
 
-/// The length of a compressed public key.
 const COMPRESSED: usize = 33;
 
-/// Where in a script's nesting one looks.
+/// The level of nesting of a script.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum ScriptContext {
     Top,
@@ -30,7 +29,7 @@ enum ScriptContext {
     Witness,
 }
 
-/// Whose a script is; the greatest wins, and `Invalid` is nobody's whatever is held.
+/// The greatest wins. `Invalid` is never ours, whatever keys the wallet holds.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Mine {
     No,
@@ -39,28 +38,25 @@ enum Mine {
     Invalid,
 }
 
-/// The hash by which a witness script is known among scripts: HASH160, of which its program has the first half.
+/// The hash under which a witness script is stored: its HASH160, which is the RIPEMD160 of its witness program.
 pub fn witness_script_id(program: &[u8; 32]) -> [u8; 20] {
     ripemd160::Hash::hash(program).to_byte_array()
 }
 
-/// The P2SH script of a script's hash.
 pub fn p2sh(hash: &[u8; 20]) -> ScriptBuf {
     ScriptBuf::from_bytes([&[0xa9, 20], hash.as_slice(), &[0x87]].concat())
 }
 
-/// The P2WPKH script of a key's hash.
 pub fn p2wpkh(hash: &[u8; 20]) -> ScriptBuf {
     ScriptBuf::from_bytes([&[0, 20], hash.as_slice()].concat())
 }
 
-/// The pay-to-pubkey script of a key.
 pub fn p2pk(key: &[u8]) -> ScriptBuf {
     let len = u8::try_from(key.len()).unwrap_or(u8::MAX);
     ScriptBuf::from_bytes([&[len], key, &[0xac]].concat())
 }
 
-/// The scripts that pay to a key alone.
+/// The scripts that a single key can spend.
 pub fn scripts_of_key(public_key: &[u8]) -> Vec<ScriptBuf> {
     let hash = hash160(public_key);
     let mut scripts = vec![p2pk(public_key), p2pkh(&hash)];
@@ -71,7 +67,7 @@ pub fn scripts_of_key(public_key: &[u8]) -> Vec<ScriptBuf> {
     scripts
 }
 
-/// Whose a script is by imported keys and scripts.
+/// The ownership of a script by imported keys and scripts.
 pub fn ownership(t: &Tables, txn: &Reading<'_>, script: &Script) -> Result<Ownership> {
     Ok(match mine(t, txn, script, ScriptContext::Top)? {
         Mine::Spendable => Ownership::Spendable,
@@ -144,32 +140,31 @@ fn key_hash(t: &Tables, txn: &Reading<'_>, hash: &[u8; 20], context: ScriptConte
     })
 }
 
-/// What is known for spending a script.
+/// Solving data of a script.
 #[derive(Default)]
 pub struct Knowledge {
-    /// Scripts and public keys.
     pub solving: SolvingData,
-    /// Where the keys come from.
+    /// The origins of the keys.
     pub origins: Vec<KeyOrigin>,
-    /// Whether nothing is missing but private keys.
+    /// Whether only private keys are missing.
     pub complete: bool,
-    /// The birth time of the first key or script, in seconds; 0 when unknown.
+    /// The birth time of the first key or script, in seconds; 0 if unknown.
     pub timestamp: u64,
     /// The descriptor of the script, without checksum.
     pub descriptor: String,
-    /// Whether any of it was imported, and not read off the script itself.
+    /// Whether an import provided any of it. The rest is read from the script itself.
     pub known: bool,
 }
 
 impl Knowledge {
-    /// The descriptor with its checksum; empty where it is unknown.
+    /// The descriptor with its checksum; empty if unknown.
     pub fn checked_descriptor(&self) -> String {
         let checksum = outrigger_descriptor::checksum(&self.descriptor).filter(|_| !self.descriptor.is_empty());
         checksum.map(|checksum| format!("{}#{checksum}", self.descriptor)).unwrap_or_default()
     }
 }
 
-/// Collects what imported keys and scripts say of spending a script.
+/// Collects the solving data of a script from imported keys and scripts.
 pub fn knowledge(t: &Tables, txn: &Reading<'_>, script: &Script) -> Result<Knowledge> {
     let mut found = Knowledge::default();
     let descriptor = collect(t, txn, script, ScriptContext::Top, &mut found)?;
@@ -182,7 +177,7 @@ pub fn knowledge(t: &Tables, txn: &Reading<'_>, script: &Script) -> Result<Knowl
     Ok(found)
 }
 
-/// Adds what is known of `script` to `found`, and gives its descriptor when nothing is missing.
+/// Adds the solving data of `script` to `found`. Returns its descriptor if it is complete.
 fn collect(
     t: &Tables,
     txn: &Reading<'_>,
@@ -220,7 +215,7 @@ fn collect(
     })
 }
 
-/// Notes a key that stands in a script, and gives its key expression.
+/// Adds a key of a script. Returns its key expression.
 fn add_key(t: &Tables, txn: &Reading<'_>, key: &[u8], found: &mut Knowledge) -> Result<String> {
     match add_key_by_hash(t, txn, &hash160(key), found)? {
         Some(text) => Ok(text),
@@ -241,7 +236,7 @@ fn add_key_by_hash(t: &Tables, txn: &Reading<'_>, hash: &[u8; 20], found: &mut K
     Ok(Some(text))
 }
 
-/// The hashes of the keys and scripts that a script names.
+/// The hashes of the keys and scripts that a script refers to.
 fn named(script: &Script) -> Vec<[u8; 20]> {
     match classify(script) {
         ScriptKind::PubKey { key } => vec![hash160(key)],
@@ -254,7 +249,7 @@ fn named(script: &Script) -> Vec<[u8; 20]> {
     }
 }
 
-/// Keys and scripts that a write has learned, whose consequences are still to be drawn.
+/// New keys and scripts of a write, for [`Write::settle`].
 #[derive(Default)]
 pub struct Learned {
     hashes: Vec<[u8; 20]>,
@@ -278,7 +273,7 @@ impl Write<'_> {
         Ok(())
     }
 
-    /// Stores a public key, or that its private key is held. Whether either is news.
+    /// Stores a public key, or that its private key is held. Returns whether either is new.
     pub fn learn_key(&mut self, mut row: KeyRow, learned: &mut Learned) -> Result<bool> {
         let hash = hash160(&row.public_key);
         if let Some(known) = self.t.imported_key(self.reads(), &hash)? {
@@ -289,7 +284,7 @@ impl Write<'_> {
         }
         self.store_row(self.t.imported_keys, &hash, &row)?;
         if row.public_key.len() == COMPRESSED {
-            // With the program known as a script, the key's segwit forms are what the key makes them.
+            // With the program as a known script, the key's segwit scripts are owned as the key is.
             self.learn_script(&p2wpkh(&hash), 0, learned)?;
         }
         learned.hashes.push(hash);
@@ -297,7 +292,7 @@ impl Write<'_> {
         Ok(true)
     }
 
-    /// Puts a script on the watch list; one that is there gets the new birth time.
+    /// Adds a script to the watch list, or replaces its birth time there.
     pub fn watch(&mut self, script: &Script, timestamp: u64, learned: &mut Learned) -> Result<()> {
         self.put(self.t.imported_watch, &script_key(script), &timestamp.to_le_bytes())?;
         learned.hashes.push(hash160(script.as_bytes()));
@@ -311,7 +306,7 @@ impl Write<'_> {
         Ok(())
     }
 
-    /// Brings the rows of all scripts in step with what was learned; those whose owner changed go to `touched`.
+    /// Updates the ownership in the rows of all affected scripts. Scripts whose ownership changed go to `touched`.
     pub fn settle(&mut self, mut learned: Learned, touched: &mut Vec<ScriptBuf>) -> Result<()> {
         let mut seen: BTreeSet<[u8; 20]> = BTreeSet::new();
         while let Some(hash) = learned.hashes.pop() {

@@ -1,4 +1,4 @@
-//! Scripts derived ahead: storing descriptors, topping them up, and which of them give addresses.
+//! Scripts derived ahead: storing descriptors, deriving further scripts, activating descriptors.
 
 use std::ops::Range;
 
@@ -16,8 +16,8 @@ use super::store::rows::{DescriptorRow, ScriptRow};
 use super::store::tables::{get, number_from, script_key};
 use super::write::{CHUNK, Write};
 
-/// The descriptors that a wallet is made with, for receiving and then for change: the wire number of the addresses, the purpose
-/// in the path (BIPs 44, 49, 84 and 86), and what stands around the key.
+/// The descriptors of a new wallet, for receiving and for change each: the wire number of the address type, the purpose
+/// in the path (BIPs 44, 49, 84 and 86), and the text around the key.
 pub const DEFAULTS: [(u8, u8, &str, &str); 4] =
     [(0, 44, "pkh(", ")"), (1, 49, "sh(wpkh(", "))"), (2, 84, "wpkh(", ")"), (3, 86, "tr(", ")")];
 
@@ -31,13 +31,13 @@ pub fn private_key_at(hash: &[u8; 20]) -> Vec<u8> {
     [b"k", hash.as_slice()].concat()
 }
 
-/// The end of the indexes that a descriptor has.
+/// The end (exclusive) of a descriptor's indexes.
 pub const END: u32 = 1 << 31;
-/// The greatest `next_index`, of which no address is handed out: the next one would be no index, and clients read it as a signed
-/// number of 32 bits.
+/// The greatest `next_index`. It is never handed out: the index after it would exceed a signed 32-bit number, as which
+/// clients read it.
 pub const LAST_INDEX: u32 = END - 1;
 
-/// The key in the table `identities` of what [`Descriptor::identity`] gives.
+/// The key in the table `identities` for a [`Descriptor::identity`].
 fn identity_key(identity: &str) -> [u8; 32] {
     script_key(bitcoin::Script::from_bytes(identity.as_bytes()))
 }
@@ -61,7 +61,7 @@ impl Write<'_> {
         Ok(number)
     }
 
-    /// Stores a descriptor's private text, where it holds private keys.
+    /// Stores a descriptor's private text, if it has private keys.
     pub fn store_private(&mut self, number: u32, parsed: &Descriptor, encryption_key: &EncryptionKey) -> Result<()> {
         if let Some(text) = parsed.to_private_string() {
             let key = private_key_of(number);
@@ -70,14 +70,13 @@ impl Write<'_> {
         Ok(())
     }
 
-    /// Writes a descriptor's row.
     pub fn put_descriptor(&mut self, number: u32, row: &DescriptorRow) -> Result<()> {
         self.store_row(self.t.descriptors, &number.to_be_bytes(), row)
     }
 
-    /// The number of the same descriptor, where it is known: the marks of its hardened steps make no difference.
+    /// The number of an equal descriptor, if there is one. The notation of hardened steps (`h` or `'`) does not matter.
     pub fn find_descriptor(&self, parsed: &Descriptor) -> Result<Option<u32>> {
-        // Wallets that were written before marks made no difference know it by its text.
+        // Older wallets have the text of the descriptor as its identity.
         for identity in [parsed.identity(), parsed.to_public_string()] {
             if let Some(number) = self.t.identities.get(self.reads(), &identity_key(&identity))? {
                 return number_from(number).map(Some);
@@ -86,7 +85,7 @@ impl Write<'_> {
         Ok(None)
     }
 
-    /// Derives a descriptor's scripts at some indexes and stores them as ours.
+    /// Derives a descriptor's scripts at a range of indexes and stores them.
     pub fn add_scripts(
         &mut self,
         number: u32,
@@ -126,8 +125,8 @@ impl Write<'_> {
         Ok(())
     }
 
-    /// Derives scripts until enough lie ahead of the next index. A descriptor whose hardened steps need a private key
-    /// that is encrypted stays as it is until it is asked again.
+    /// Derives scripts until enough lie ahead of the next index. No effect if a hardened step needs a private key of a
+    /// locked wallet; a later call derives them.
     pub fn top_up(&mut self, number: u32, row: &mut DescriptorRow) -> Result<()> {
         self.top_up_to(number, row, self.wallet.shared.settings.keypool)
     }
@@ -156,7 +155,7 @@ impl Write<'_> {
         self.rederive(&touched)
     }
 
-    /// Makes a descriptor the source of new addresses of its type, in the place of the former one.
+    /// Makes a descriptor the source of new addresses of its type, in place of the former one.
     pub fn activate(&mut self, number: u32, row: &mut DescriptorRow, kind: u8, internal: bool) -> Result<()> {
         let place = [kind, u8::from(internal)];
         let former = self.t.active.get(self.reads(), &place)?.map(number_from).transpose()?;
@@ -171,7 +170,7 @@ impl Write<'_> {
         self.put_descriptor(number, row)
     }
 
-    /// New addresses come from a descriptor no more.
+    /// New addresses no longer come from the descriptor.
     pub fn deactivate(&mut self, number: u32, row: &mut DescriptorRow) -> Result<()> {
         let Some(kind) = row.output_type else { return Ok(()) };
         let place = [kind, u8::from(row.internal)];
@@ -182,7 +181,7 @@ impl Write<'_> {
         self.put_descriptor(number, row)
     }
 
-    /// The row of a descriptor with keys of the wallet's own, which has not given out an address and is not active yet.
+    /// The row of a new, inactive descriptor with the wallet's own keys.
     pub fn own_row(&self, parsed: &Descriptor, kind: u8, internal: bool) -> DescriptorRow {
         let shared = &self.wallet.shared;
         let mut row = DescriptorRow {
@@ -204,8 +203,7 @@ impl Write<'_> {
         row
     }
 
-    /// Gives the wallet a fresh master key and the active descriptors that bitcoind gives a new wallet (BIP 44, 49, 84,
-    /// 86; account 0).
+    /// Generates a master key and the active descriptors of a new wallet of bitcoind (BIPs 44, 49, 84, 86; account 0).
     pub fn add_default_descriptors(&mut self, encryption_key: &EncryptionKey) -> Result<()> {
         let shared = &self.wallet.shared;
         let mut seed = Zeroizing::new([0_u8; 32]);

@@ -1,5 +1,5 @@
-//! The labels of a wallet's address book, by script. Rows of transactions and coins have none: a label changes in one place,
-//! however many payments an address has.
+//! The labels of the address book, by script. Rows of transactions and coins do not contain labels, so a label changes
+//! in one place, however many payments an address has.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -13,18 +13,16 @@ use super::latest::Derived;
 use super::store::rows::ScriptRow;
 use super::store::{Reading, Tables};
 
-/// In how many parts the labels lie. A change copies the part that it is in.
+/// The number of parts of [`Labels`]. A change copies one part.
 const PARTS: usize = 256;
 
-/// An entry of the address book.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Entry {
     pub label: Arc<str>,
-    /// Whether the script stands in the table `address_book`: it got its label as another's.
+    /// Whether the script is in the table `address_book`: it was labelled as a foreign address.
     pub entered: bool,
 }
 
-/// The entries of one part, by script.
 type Part = HashMap<ScriptBuf, Entry, RandomState>;
 
 /// All labels of a snapshot.
@@ -33,16 +31,16 @@ pub struct Labels {
     parts: Vec<Arc<Part>>,
 }
 
-/// What a write does to labels, in its order: the script, and its entry from then on.
+/// Changed entries of a write, in order.
 pub type LabelChanges = Vec<(ScriptBuf, Entry)>;
 
 impl Labels {
-    /// The label of a script's address. None where the address book has no entry of it.
+    /// The label of a script's address; `None` if the address book has no entry.
     pub fn get(&self, script: &Script) -> Option<&str> {
         self.parts.get(part_of(script))?.get(script).map(|entry| &*entry.label)
     }
 
-    /// All entries, in no order.
+    /// Unordered.
     pub fn iter(&self) -> impl Iterator<Item = (&ScriptBuf, &Entry)> {
         self.parts.iter().flat_map(|part| part.iter())
     }
@@ -52,7 +50,7 @@ impl Labels {
     }
 }
 
-/// The part that a script is in, by a byte in its middle: a byte of the hash or key in all standard scripts.
+/// Picks a part by a byte from the middle of the script: in standard scripts it is a byte of a hash or key.
 fn part_of(script: &Script) -> usize {
     let bytes = script.as_bytes();
     bytes.get(bytes.len() / 2).map_or(0, |byte| usize::from(*byte) % PARTS)

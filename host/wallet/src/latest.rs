@@ -1,7 +1,7 @@
-//! Values that follow from a wallet's tables and cost much to read from them, kept in memory for the latest snapshot.
+//! Values derived from a wallet's tables, expensive to read, cached in memory for the latest snapshot.
 //!
-//! Each write collects how it changes such a value, and the value changes with its commit. The number of a snapshot says which
-//! value belongs to it. A call whose snapshot has another number, because a write came between, reads the tables.
+//! Each write collects the change of such a value and applies it on commit. A value belongs to the snapshot with its
+//! number. A call on another snapshot, because of a write in between, reads the tables.
 
 use std::sync::Arc;
 
@@ -10,28 +10,23 @@ use parking_lot::Mutex;
 use super::error::Result;
 use super::store::{Reading, Tables};
 
-/// A value that follows from a wallet's tables.
 pub trait Derived: Sized {
-    /// How a write changes it.
+    /// The change by a write.
     type Change;
 
-    /// Reads it from the tables.
-    ///
-    /// # Errors
-    /// When the storage fails, or a row is damaged.
     fn read(t: &Tables, txn: &Reading<'_>) -> Result<Self>;
 
-    /// Changes the kept value. Calls that hold the former one keep it.
+    /// Applies a change. Calls that hold the former value keep it.
     fn change(kept: &mut Arc<Self>, change: Self::Change);
 }
 
-/// The value of the latest snapshot, once it was read.
+/// The value of the latest snapshot, once read.
 pub struct Latest<T: Derived>(Mutex<Kept<T>>);
 
 struct Kept<T: Derived> {
-    /// The value, and the number of its snapshot.
+    /// The value, and its snapshot's number.
     value: Option<(usize, Arc<T>)>,
-    /// The change of a write that is being committed, and the number of the snapshot that shows it.
+    /// The change of the committing write, and the number of the snapshot that includes it.
     coming: Option<(usize, T::Change)>,
 }
 
@@ -42,7 +37,7 @@ impl<T: Derived> Default for Latest<T> {
 }
 
 impl<T: Derived> Kept<T> {
-    /// Takes over the change of a write that is on disk.
+    /// Applies the change of a write that is on disk.
     fn settle(&mut self) {
         let Some((number, change)) = self.coming.take() else { return };
         self.value = self.value.take().filter(|(of, _)| of + 1 == number).map(|(_, mut value)| {
@@ -53,20 +48,17 @@ impl<T: Derived> Kept<T> {
 }
 
 impl<T: Derived> Latest<T> {
-    /// The value of the snapshot of a number. None where it has to be read.
+    /// The value of a snapshot by its number; `None` if it has to be read.
     pub fn of(&self, number: usize) -> Option<Arc<T>> {
         let mut kept = self.0.lock();
-        // A reader of the write's snapshot may be ahead of the thread that wrote.
+        // A reader of the write's snapshot may be ahead of the writing thread.
         if kept.coming.as_ref().is_some_and(|(coming, _)| *coming == number) {
             kept.settle();
         }
         kept.value.as_ref().filter(|(of, _)| *of == number).map(|(_, value)| value.clone())
     }
 
-    /// The value of a snapshot, read from its tables where it is not at hand.
-    ///
-    /// # Errors
-    /// As [`Derived::read`].
+    /// The value of a snapshot, cached or read from its tables.
     pub fn at(&self, t: &Tables, txn: &Reading<'_>) -> Result<Arc<T>> {
         let number = txn.id();
         if let Some(value) = self.of(number) {
@@ -80,12 +72,12 @@ impl<T: Derived> Latest<T> {
         Ok(value)
     }
 
-    /// A write is about to be committed. Its snapshot has this number if it writes anything.
+    /// Called before a commit. The snapshot after it has this number, unless the write is empty.
     pub fn announce(&self, number: usize, change: T::Change) {
         self.0.lock().coming = Some((number, change));
     }
 
-    /// The write that was announced has ended. The last snapshot has this number now.
+    /// Called after the commit, with the number of the latest snapshot.
     pub fn end(&self, last: usize) {
         let mut kept = self.0.lock();
         match &kept.coming {
@@ -122,11 +114,11 @@ mod tests {
         assert_eq!(latest.of(4), None);
         latest.end(5);
         assert_eq!(latest.of(5), Some(Arc::new(3)), "changed once");
-        // Neither an empty write nor a failed one makes a snapshot.
+        // Neither an empty write nor a failed one creates a snapshot.
         latest.announce(6, 1);
         latest.end(5);
         assert_eq!(latest.of(5), Some(Arc::new(3)));
-        // After a write that was not announced the value is unknown.
+        // The value is unknown after a write that was not announced.
         latest.announce(7, 1);
         latest.end(7);
         assert!(latest.of(7).is_none() && latest.of(5).is_none());

@@ -1,5 +1,5 @@
-//! The file with the wallets that are loaded at every start, as JSON: its version, the names, and a checksum of them. The former
-//! version was the names alone; it is read, and replaced with the next change.
+//! The file with the wallets to load at startup: JSON with a version, the names and their checksum. Version 1 was a
+//! plain list of names; it is read, and replaced at the next change.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,19 +7,16 @@ use outrigger_disk::Checksum;
 
 /// The version that this code writes.
 const VERSION: u32 = 2;
-/// What the checksum is over, beside the names.
+/// The domain of the checksum.
 const CHECKED_AS: &str = "the wallets to load";
 
-/// Why a list cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum ListError {
-    /// It is no list.
     #[error("it is no list of wallets: {0}")]
     Unreadable(#[from] serde_json::Error),
-    /// It is not what was written.
+    /// The checksum differs.
     #[error("its names are not those that were written; where they are right, take `check` away")]
     Changed,
-    /// A later version of the program wrote it.
     #[error("it has version {0}, and this version of the program reads versions up to {VERSION}: it needs a later one")]
     Newer(u32),
 }
@@ -29,7 +26,7 @@ pub enum ListError {
 struct Written {
     version: u32,
     wallets: Vec<String>,
-    /// Absent where somebody has written the list by hand.
+    /// Absent in a list written by hand.
     #[serde(default)]
     check: Option<String>,
 }
@@ -39,10 +36,7 @@ struct Version {
     version: u32,
 }
 
-/// The names of a list.
-///
-/// # Errors
-/// When it cannot be used.
+/// Parses a list.
 pub fn read(text: &[u8]) -> Result<Vec<String>, ListError> {
     if let Ok(names) = serde_json::from_slice(text) {
         return Ok(names);
@@ -58,17 +52,14 @@ pub fn read(text: &[u8]) -> Result<Vec<String>, ListError> {
     }
 }
 
-/// The list of these names.
-///
-/// # Errors
-/// None that is known: texts can be written.
+/// Serialises a list. No error is expected.
 pub fn write(names: &[String]) -> serde_json::Result<Vec<u8>> {
     let written = Written { version: VERSION, wallets: names.to_vec(), check: Some(checksum(names)) };
     serde_json::to_vec(&written)
 }
 
 fn checksum(names: &[String]) -> String {
-    // No name holds a control character.
+    // Names contain no control characters.
     Checksum::of(CHECKED_AS).text(&names.join("\n"))
 }
 

@@ -1,4 +1,4 @@
-//! Wallets are made, loaded, restored and unloaded.
+//! Creating, loading, restoring and unloading wallets.
 
 use std::fs;
 use std::io::{self, Read as _};
@@ -23,32 +23,28 @@ use super::rescan::{self, Loaded};
 use super::store::{DATA_FILE, Store};
 use super::{backup, files};
 
-/// How long loading waits for the snapshots of a wallet that was just unloaded.
+/// How long loading waits for snapshots of the wallet's former environment.
 pub(super) const CLOSING_PATIENCE: Duration = Duration::from_secs(10);
-/// The files that LMDB keeps open for a wallet.
+/// The open files per wallet.
 const FILES_PER_WALLET: u64 = 3;
-/// The files that are left for connections and all else, beside those of wallets.
+/// Open files reserved for connections and everything else.
 const OTHER_FILES: u64 = 256;
 
-/// The file of a wallet in its folder, in bitcoind.
+/// bitcoind's wallet file in a wallet's folder.
 const WALLET_OF_BITCOIND: &str = "wallet.dat";
-/// How files of SQLite begin.
+/// The first bytes of an SQLite file.
 const SQLITE: &[u8; 16] = b"SQLite format 3\0";
-/// The bytes at 12 of files of Berkeley DB, in both orders.
+/// The bytes at offset 12 of a Berkeley DB file, in both byte orders.
 const BERKELEY: [[u8; 4]; 2] = [[0x62, 0x31, 0x05, 0], [0, 0x05, 0x31, 0x62]];
 
-/// From how many blocks on the log says that a wallet that is loaded has to read them: a day's.
+/// From how many blocks behind (a day) the load of a wallet is logged.
 const TOLD_BEHIND: u32 = 144;
 
-/// What is said of a wallet whose blocks are scanned again for more scripts.
+/// The warning for a wallet that scans blocks again for more scripts.
 const RANGE_WIDENED: &str = "Payments were found near the end of the keys that were derived ahead. More were derived, and the \
                              blocks since the wallet was last loaded or backed up are being scanned again for them";
 
 impl WalletManager {
-    /// Makes a wallet and loads it. Gives its warnings.
-    ///
-    /// # Errors
-    /// `WalletExists`; `Refused` for a bad name, or a passphrase without private keys; `Storage`.
     pub fn create(&self, options: CreateOptions) -> ServiceResult<Vec<String>> {
         if options.disable_private_keys && !options.passphrase.expose().is_empty() {
             let detail = "Passphrase provided but private keys are disabled. A passphrase is only used to encrypt \
@@ -72,14 +68,14 @@ impl WalletManager {
         Ok(Vec::new())
     }
 
-    /// Makes a wallet with all that it has from the beginning. A kill leaves all of it or nothing.
+    /// Creates a wallet with its initial keys, atomically.
     fn make(&self, folder: &Path, options: &CreateOptions) -> Result<Wallet> {
         self.make_file(folder, |store| Wallet::initialise(options, store, self.shared.clone()))?;
         let store = Store::open(folder, &self.shared.settings)?;
         Wallet::new(options.name.clone(), store, self.shared.clone())
     }
 
-    /// Makes the file of a wallet, which `fill` fills. A kill leaves all of it or nothing.
+    /// Creates a wallet's file, filled by `fill`, atomically.
     pub(super) fn make_file(&self, folder: &Path, fill: impl FnOnce(Store) -> Result<Wallet>) -> Result<()> {
         outrigger_disk::make_by(folder, |making| {
             let store = Store::create(making, &self.shared.settings)?;
@@ -90,18 +86,13 @@ impl WalletManager {
         })
     }
 
-    /// Loads a wallet. Gives its warnings.
-    ///
-    /// # Errors
-    /// `WalletAlreadyLoaded`; `WalletNotLoaded` with the reason when there is no such wallet or it is no wallet's folder;
-    /// `Refused` for a bad name; `Storage`.
     pub fn load(&self, name: String, load_on_startup: Option<bool>) -> ServiceResult<Vec<String>> {
         let _reserved = self.reserve_name(&name)?;
         self.load_reserved(name, load_on_startup)
     }
 
-    /// The error of a wallet that could not be loaded. Where its name is the path of a wallet of bitcoind, it says how that is
-    /// copied; files outside these folders are not looked at.
+    /// Adds advice to a load error if the name is the path of a wallet of bitcoind: how to copy it. Reads only files
+    /// inside `folders`.
     pub fn with_advice(&self, name: &str, folders: &Folders, error: ServiceError) -> ServiceError {
         let path = Path::new(name);
         let is_missing = error.kind == ErrorKind::WalletNotLoaded && path.is_absolute();
@@ -147,7 +138,7 @@ impl WalletManager {
         Ok(Arc::new(Wallet::of_chain(name.to_owned(), store, self.shared.clone())?))
     }
 
-    /// Loads the wallets that are to be loaded at the start, together. One that cannot be loaded is logged and left out.
+    /// Loads the wallets of the load list together. A wallet that fails to load is logged and skipped.
     pub(super) fn load_all(&self, names: Vec<String>) {
         let failed = |name: &str, error: &ServiceError| {
             self.missing.lock().insert(name.to_owned());
@@ -174,12 +165,7 @@ impl WalletManager {
         }
     }
 
-    /// Makes a wallet from the file of a backup and loads it (restorewallet), as the rule for clients' files has it. Gives its
-    /// warnings.
-    ///
-    /// # Errors
-    /// `NotFound` when there is no such file; `WalletExists`; `WalletNotLoaded` with the reason when the file is no backup;
-    /// `Refused` for a bad name, and when the file may not be read; `Storage`.
+    /// restorewallet: creates a wallet from a backup file, within the rules for clients' files, and loads it.
     pub fn restore(
         &self,
         name: String,
@@ -218,7 +204,7 @@ impl WalletManager {
         Ok(Wallet::of_chain(name.to_owned(), store, self.shared.clone())?)
     }
 
-    /// The same of a wallet that was just made in a folder. One that cannot be loaded leaves nothing there.
+    /// [`Self::start`] for a wallet that was just created in `folder`. A failure leaves nothing there.
     fn start_new(&self, wallet: Arc<Wallet>, folder: &Path) -> ServiceResult<Vec<String>> {
         let closing = wallet.store.closing();
         self.start(wallet).inspect_err(|_| {
@@ -227,13 +213,13 @@ impl WalletManager {
         })
     }
 
-    /// Brings a wallet in step with the node and makes it one of the loaded ones. Gives its warnings.
+    /// Synchronises a wallet with the node and adds it to the loaded ones. Returns its warnings.
     fn start(&self, wallet: Arc<Wallet>) -> ServiceResult<Vec<String>> {
         let before = self.enter(&wallet)?;
         self.start_entered(&wallet, before, None)
     }
 
-    /// Enters in the index what concerns a wallet. Gives how the wallet was found.
+    /// Adds a wallet's interests to the index. Returns the state before loading.
     fn enter(&self, wallet: &Wallet) -> ServiceResult<Loaded> {
         let before = Loaded::read(wallet)?;
         let blocks = self.shared.node.tip().height.saturating_sub(wallet.synced().height);
@@ -244,9 +230,10 @@ impl WalletManager {
         Ok(before)
     }
 
-    /// The rest of [`Self::start`], for a wallet that knows the mempool up to the sequence `known`, if any.
+    /// The rest of [`Self::start`]. The wallet has read the mempool up to the sequence `known`, if any.
     fn start_entered(&self, wallet: &Arc<Wallet>, before: Loaded, known: Option<u64>) -> ServiceResult<Vec<String>> {
-        // Most of the way before it is told anything; the rest in order, after which nothing can have been missed.
+        // The wallet reads most blocks before it receives events. After `add`, events cover everything that it has not
+        // read.
         while_reachable(wallet, wallet.catch_up()).inspect_err(|_| self.follower.remove(wallet))?;
         self.follower.add(wallet);
         let warnings = self.settle_in(wallet, before, known).inspect_err(|_| self.forget(wallet))?;
@@ -254,7 +241,7 @@ impl WalletManager {
         Ok(warnings)
     }
 
-    /// The last steps of loading, for a wallet that hears of events already. Gives its warnings.
+    /// The last steps of loading, for a wallet that receives events already. Returns its warnings.
     fn settle_in(&self, wallet: &Arc<Wallet>, before: Loaded, known: Option<u64>) -> ServiceResult<Vec<String>> {
         if !self.is_in_step(wallet, known) {
             self.follower.give(wallet, Item::Reconcile(1));
@@ -272,7 +259,7 @@ impl WalletManager {
         Ok(is_widened.then(|| RANGE_WIDENED.to_owned()).into_iter().collect())
     }
 
-    /// Whether a wallet stands at the tip and knows the mempool as it is now.
+    /// Whether a wallet is at the tip and has read the current mempool.
     fn is_in_step(&self, wallet: &Wallet, known: Option<u64>) -> bool {
         let node = &self.shared.node;
         wallet.synced().hash == node.tip().hash
@@ -286,10 +273,6 @@ impl WalletManager {
         wallet.feed.wait_quiet();
     }
 
-    /// Unloads a wallet; its file stays. Gives its warnings.
-    ///
-    /// # Errors
-    /// `WalletNotLoaded`, `WalletRescanning`.
     pub fn unload(&self, name: String, load_on_startup: Option<bool>) -> ServiceResult<Vec<String>> {
         let wallet = self.follower.named(&name).ok_or(ErrorKind::WalletNotLoaded)?;
         let _reserved = self.reserve_name(&name)?;
@@ -298,19 +281,19 @@ impl WalletManager {
 
     /// Unloads a wallet whose name is reserved.
     pub(super) fn unload_reserved(&self, wallet: &Wallet, load_on_startup: Option<bool>) -> ServiceResult<Vec<String>> {
-        // Held for good: no rescan can begin in a wallet that is being unloaded.
+        // Never released, so no rescan can start while the wallet is unloaded.
         wallet.rescan_reserve()?;
         let event = wallet.store.closing();
         self.follower.remove(wallet);
         self.closing.lock().insert(wallet.name().to_owned(), event);
         self.set_load_on_startup(wallet.name(), load_on_startup)?;
-        // What was begun for it comes to its end, and holds up nobody who makes or loads another.
+        // Waits for running work on the wallet without blocking loads of other wallets.
         wallet.feed.wait_quiet();
         wallet.store_place(&wallet.lock_writes());
         Ok(Vec::new())
     }
 
-    /// Waits for the end of an environment that is being closed.
+    /// Waits for the end of a closing environment.
     pub(super) fn wait_closed(&self, name: &str, folder: &Path) -> ServiceResult<()> {
         let event = self.closing.lock().remove(name);
         if let Some(event) = event
@@ -332,8 +315,8 @@ impl WalletManager {
         Ok(files::set_load_on_startup(&self.dir, names, name, load)?)
     }
 
-    /// Whether the system lets this process open the files of one more wallet, and of clients beside.
-    /// `opened` of them are not loaded yet.
+    /// Whether the process may open the files of one more wallet, beside [`OTHER_FILES`]. `opened` wallets have open
+    /// files and are not loaded yet.
     pub(super) fn check_files(&self, opened: usize) -> ServiceResult<()> {
         let most = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
         let wallets = (self.follower.count() + opened) as u64;
@@ -348,24 +331,24 @@ impl WalletManager {
     }
 }
 
-/// Whether a file has the beginning of a wallet of bitcoind: of a database of SQLite, or of one of Berkeley DB.
+/// Whether a file begins like a wallet of bitcoind: an SQLite or a Berkeley DB database.
 fn is_of_bitcoind(mut file: fs::File) -> io::Result<bool> {
     let mut head = [0; SQLITE.len()];
     file.read_exact(&mut head)?;
     Ok(head == *SQLITE || BERKELEY.iter().any(|magic| head[12..] == *magic))
 }
 
-/// The error of a wallet that is not there, or is none.
+/// The error for a missing or unrecognised wallet.
 fn cannot_load(folder: &Path, why: &str) -> ServiceError {
     let path = folder.display();
     let detail = format!("Wallet file verification failed. Failed to load database path '{path}'. {why}");
     ServiceError::new(ErrorKind::WalletNotLoaded, detail)
 }
 
-/// The store that was opened in a folder; an error in the words of bitcoind where there is none.
+/// Maps the errors of an unrecognised store to bitcoind's message.
 pub(super) fn recognised(opened: Result<Store>, folder: &Path) -> ServiceResult<Store> {
     match opened {
-        // bitcoind's words for what is none of its files.
+        // bitcoind's message for a foreign file.
         Err(WalletError::BadFile { fault: Fault::Foreign, .. }) => {
             Err(cannot_load(folder, &WalletError::NotAWallet.to_string()))
         }

@@ -1,4 +1,4 @@
-//! Locked coins (lockunspent): payments do not choose them. Locks are kept in memory; a persistent one has a row, too.
+//! Locked coins (lockunspent), which payments do not choose. Locks are in memory; a persistent one has a row, too.
 
 use bitcoin::OutPoint;
 use outrigger_service::Result as ServiceResult;
@@ -8,38 +8,30 @@ use super::live::Wallet;
 use super::store::tables::{LOCKED, outpoint_key};
 use super::write::Write;
 
-/// A coin that was locked, and whether persistently.
+/// A locked coin, and whether its lock is persistent.
 pub type CoinLock = (OutPoint, bool);
 
-/// The key of a persistent lock.
 fn key(coin: &OutPoint) -> Vec<u8> {
     [LOCKED, outpoint_key(coin).as_slice()].concat()
 }
 
 impl Wallet {
-    /// Locks coins. Those that are spent are passed over.
-    ///
-    /// # Errors
-    /// `Refused` where the wallet is read-only; `Storage`.
+    /// Locks coins. Spent coins are skipped.
     pub fn lock_coins(&self, coins: Vec<OutPoint>, persistent: bool) -> ServiceResult<()> {
         Ok(self.write(|write| coins.into_iter().try_for_each(|coin| write.lock_coin((coin, persistent))))?)
     }
 
-    /// Unlocks coins.
-    ///
-    /// # Errors
-    /// As [`Self::lock_coins`].
     pub fn unlock_coins(&self, coins: &[OutPoint]) -> ServiceResult<()> {
         self.write(|write| write.unlock_coins(coins))?;
         Ok(())
     }
 
-    /// The locked coins, sorted.
+    /// Sorted.
     pub fn locked_coins(&self) -> Vec<OutPoint> {
         self.locked_coins.lock().iter().copied().collect()
     }
 
-    /// Takes over what a write has changed.
+    /// Applies the changes of a write.
     pub(super) fn note_locks(&self, changes: &[(OutPoint, bool)]) {
         if changes.is_empty() {
             return;
@@ -68,7 +60,7 @@ impl Write<'_> {
         Ok(())
     }
 
-    /// Unlocks those of these coins that are locked, and gives them.
+    /// Unlocks the locked ones of these coins and returns them.
     pub fn unlock_coins(&mut self, coins: &[OutPoint]) -> Result<Vec<CoinLock>> {
         let locked = self.wallet.locked_coins.lock();
         let found: Vec<OutPoint> = coins.iter().filter(|coin| locked.contains(coin)).copied().collect();

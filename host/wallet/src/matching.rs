@@ -1,4 +1,4 @@
-//! Does a transaction concern the wallet, and what is stored of one that does.
+//! Whether a transaction concerns the wallet, and storing it.
 
 use bitcoin::consensus::serialize;
 use bitcoin::hashes::Hash;
@@ -14,22 +14,20 @@ use super::store::tables::{Table, height_key, outpoint_key};
 use super::store::{Reading, Tables};
 use super::write::Write;
 
-/// How far ahead of the clock an earlier entry's time may lie and still bound later ones, in seconds.
+/// How far an earlier entry's time may be ahead of the clock and still bound later times, in seconds.
 const TOLERATED_AHEAD: u64 = 300;
-/// The highest sequence by which an input signals replaceability (BIP 125).
+/// The highest sequence that signals replaceability (BIP 125).
 const MAX_SIGNALLING_SEQUENCE: u32 = 0xffff_fffd;
 
-/// Whether a transaction concerns a wallet.
 pub enum Match {
-    /// It neither pays to the wallet nor spends from it.
+    /// Neither pays to the wallet nor spends from it.
     Foreign,
-    /// It does, and is stored already.
+    /// Stored already.
     Known(Box<WalletTransaction>),
-    /// It does, and is new: what the wallet knows of the script of each output.
+    /// New, with the row of each output's script.
     New(Vec<Option<ScriptRow>>),
 }
 
-/// Tells whether a transaction concerns the wallet.
 pub fn examine(t: &Tables, txn: &Reading<'_>, transaction: &Transaction, txid: &Txid) -> Result<Match> {
     if let Some(row) = t.transaction(txn, txid)? {
         return Ok(Match::Known(Box::new(row)));
@@ -48,7 +46,7 @@ pub fn examine(t: &Tables, txn: &Reading<'_>, transaction: &Transaction, txid: &
     Ok(if ours { Match::New(scripts) } else { Match::Foreign })
 }
 
-/// The time at which the wallet receives a transaction, in Unix seconds, and the way it came.
+/// When and how the wallet receives a transaction; times in Unix seconds.
 #[derive(Clone, Copy)]
 pub enum Met {
     /// Live, from the mempool or a new block.
@@ -64,8 +62,8 @@ impl Met {
     }
 }
 
-/// The time to show for a transaction: that at which the wallet meets it; for one first met in a block the block's, which the
-/// times of earlier entries bound unless a rescan finds it (`ComputeTimeSmart`).
+/// The time shown for a transaction (`ComputeTimeSmart`): the time of receipt; for a transaction first seen in a block,
+/// the block's time, bounded by the times of earlier entries unless a rescan found it.
 fn smart_time(t: &Tables, txn: &Reading<'_>, met: Met, state: &TxState) -> Result<u64> {
     let (block_time, received) = match (state, met) {
         (TxState::Confirmed { time, .. }, Met::Rescan(_)) => return Ok(u64::from(*time)),
@@ -85,8 +83,8 @@ fn smart_time(t: &Tables, txn: &Reading<'_>, met: Met, state: &TxState) -> Resul
 }
 
 impl Write<'_> {
-    /// Stores a transaction that concerns the wallet, or moves one that is stored to `state`. Whether it does concern the
-    /// wallet.
+    /// Stores a transaction if it concerns the wallet, or moves a stored one to `state`. Returns whether it concerns
+    /// the wallet.
     pub fn consider(&mut self, transaction: &Transaction, txid: Txid, state: TxState, met: Met) -> Result<bool> {
         match examine(&self.t, self.reads(), transaction, &txid)? {
             Match::Foreign => return Ok(false),
@@ -95,7 +93,7 @@ impl Write<'_> {
                 let before = self.grown.len();
                 self.note_payments(transaction.output.iter().map(|output| output.script_pubkey.as_script()))?;
                 if self.grown.len() > before {
-                    // Other outputs may pay to scripts that were derived just now.
+                    // Other outputs may pay to scripts derived just now.
                     for (script, output) in scripts.iter_mut().zip(&transaction.output) {
                         *script = self.t.script(self.reads(), &output.script_pubkey)?;
                     }
@@ -106,11 +104,11 @@ impl Write<'_> {
         Ok(true)
     }
 
-    /// Moves a stored transaction to `state`. Its scripts may have been imported since it was stored, and its witness may
-    /// be another one than that it was stored with.
+    /// Moves a stored transaction to `state`. Its scripts may have been imported since, and its witness may differ from
+    /// the stored one.
     fn meet_again(&mut self, transaction: &Transaction, mut row: WalletTransaction, state: TxState) -> Result<()> {
         self.note_payments(transaction.output.iter().map(|output| output.script_pubkey.as_script()))?;
-        // A payment may have entered its address in the address book, which rewrites the row.
+        // A payment may add its address to the address book, which rewrites the row.
         row = self.t.transaction(self.reads(), &row.txid)?.unwrap_or(row);
         let wtxid = transaction.compute_wtxid();
         if wtxid != row.wtxid {
@@ -121,7 +119,6 @@ impl Write<'_> {
         self.set_state(row, state)
     }
 
-    /// Stores a transaction that is new.
     pub fn insert(
         &mut self,
         transaction: &Transaction,
@@ -166,7 +163,7 @@ impl Write<'_> {
         self.rederive_spenders(&row)
     }
 
-    /// Marks the wallet's transactions that spend one of these outpoints as contested. Whether there are any.
+    /// Marks the wallet's other spenders of these outpoints as contested. Returns whether there are any.
     fn contest(&mut self, inputs: &[OutPoint]) -> Result<bool> {
         let spenders = self.spenders_of(inputs.iter().copied())?;
         for spender in &spenders {
@@ -178,7 +175,7 @@ impl Write<'_> {
         Ok(!spenders.is_empty())
     }
 
-    /// Enters a new transaction in the tables beside its row.
+    /// Adds the index entries of a new transaction.
     fn index(&mut self, row: &WalletTransaction) -> Result<()> {
         let position = row.order_position.to_be_bytes();
         self.put(self.t.order_positions, row.txid.as_byte_array(), &position)?;
@@ -188,7 +185,7 @@ impl Write<'_> {
         self.put_history(row)
     }
 
-    /// The keys by which a transaction is found from what it spends and pays.
+    /// The index keys of a transaction's inputs and outputs.
     fn index_keys(&self, row: &WalletTransaction) -> Vec<(Table, Vec<u8>)> {
         let id = row.txid.as_byte_array();
         let spends = row.inputs.iter().map(|input| (self.t.spends, [outpoint_key(input).as_slice(), id].concat()));
@@ -198,7 +195,7 @@ impl Write<'_> {
         spends.chain(outputs).collect()
     }
 
-    /// Removes a transaction's row, and what [`Self::index`] entered.
+    /// Removes a transaction's row and its index entries.
     pub fn remove_from_index(&mut self, row: &WalletTransaction) -> Result<()> {
         let place = row.order_position.to_be_bytes();
         let (history, key) = self.history_place(row);
@@ -210,21 +207,21 @@ impl Write<'_> {
         Ok(())
     }
 
-    /// A transaction that was met after one that spends it changes what that one spends of ours.
+    /// Recomputes the debits of transactions that spend this one, which were received before it.
     fn rederive_spenders(&mut self, row: &WalletTransaction) -> Result<()> {
         let outputs = (0_u32..).zip(&row.outputs).filter(|(_, output)| output.ownership != Ownership::None);
         let spenders = self.spenders_of(outputs.map(|(vout, _)| OutPoint { txid: row.txid, vout }))?;
         spenders.into_iter().try_for_each(|spender| self.rederive_debit(spender))
     }
 
-    /// Enters a transaction in the history, at the place that its state gives it.
+    /// Adds a transaction to the history, under the key of its state.
     pub fn put_history(&mut self, row: &WalletTransaction) -> Result<()> {
         self.wallet.follow_transaction(row);
         let (table, key) = self.history_place(row);
         self.put(table, &key, &row.order_position.to_be_bytes())
     }
 
-    /// The table and key of a transaction in the history.
+    /// The history's table and key for a transaction.
     pub fn history_place(&self, row: &WalletTransaction) -> (Table, Vec<u8>) {
         let order_position = row.order_position.to_be_bytes();
         match row.state {

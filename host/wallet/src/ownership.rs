@@ -1,4 +1,4 @@
-//! Whose an output is: computed when a row is written, and re-derived by the write that imports a script.
+//! The ownership of outputs: computed when a row is written, and recomputed by a write that imports their scripts.
 
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeSet, HashMap};
@@ -15,8 +15,7 @@ use super::store::tables::{hash160, script_key, txid_from};
 use super::store::{Reading, Tables};
 use super::write::Write;
 
-/// The script by which the address book knows a script: itself where it has an address, none where it has none, as
-/// pay-to-pubkey.
+/// The script as which the address book knows a script: itself, or `None` if it has no address, as pay-to-pubkey.
 pub fn address_script(script: &Script) -> Option<ScriptBuf> {
     match classify(script) {
         ScriptKind::PubKey { .. } | ScriptKind::NonStandard | ScriptKind::Multisig { .. } | ScriptKind::NullData => {
@@ -26,12 +25,11 @@ pub fn address_script(script: &Script) -> Option<ScriptBuf> {
     }
 }
 
-/// The P2PKH script of a key hash.
 pub fn p2pkh(hash: &[u8; 20]) -> ScriptBuf {
     ScriptBuf::from_bytes([&[0x76, 0xa9, 20], hash.as_slice(), &[0x88, 0xac]].concat())
 }
 
-/// The key in `outputs` under which a script's outputs are found; pay-to-pubkey goes by the P2PKH script of its key.
+/// The key of a script in `outputs`. A pay-to-pubkey script has the key of its P2PKH script.
 pub fn outputs_key(script: &Script) -> [u8; 32] {
     match classify(script) {
         ScriptKind::PubKey { key } => script_key(&p2pkh(&hash160(key))),
@@ -39,15 +37,14 @@ pub fn outputs_key(script: &Script) -> [u8; 32] {
     }
 }
 
-/// The label of a script's address; none where it has no address or no entry.
+/// The label of a script's address; `None` without an address or an entry.
 pub fn label(t: &Tables, txn: &Reading<'_>, script: &Script) -> Result<Option<String>> {
     let Some(address) = address_script(script) else { return Ok(None) };
     let label = t.labels.get(txn, &script_key(&address))?;
     Ok(label.map(|label| String::from_utf8_lossy(label).into_owned()))
 }
 
-/// An output as the wallet stores it, given the script's row: without a label, and as change where the wallet owns it. An answer
-/// adds the script's current label.
+/// An output in its stored form: without a label, and as change if it is ours. Readers add the current label.
 pub fn owned_output(value: Amount, script: &Script, row: Option<&ScriptRow>) -> WalletOutput {
     let ownership = row.map_or(Ownership::None, ScriptRow::ownership);
     let mut descriptors: Vec<u32> = row.iter().flat_map(|row| row.owners.iter().map(|(number, _)| *number)).collect();
@@ -56,13 +53,12 @@ pub fn owned_output(value: Amount, script: &Script, row: Option<&ScriptRow>) -> 
     WalletOutput { value, script: script.to_owned(), ownership, change, label: None, descriptors }
 }
 
-/// The outputs of the wallet's transactions that other transactions spend. The row of each transaction is read once, however
-/// many of its outputs are asked for.
+/// The outputs of the wallet's transactions that other transactions spend. Reads each transaction's row once.
 #[derive(Default)]
 pub struct Parents(HashMap<Txid, Vec<(Ownership, Amount)>>);
 
 impl Parents {
-    /// The ownership and the value of an output; none where the wallet has no such output.
+    /// Ownership and value of an output; `None` if the wallet does not have it.
     pub fn output(
         &mut self,
         t: &Tables,
@@ -80,13 +76,13 @@ impl Parents {
         Ok(outputs.get(outpoint.vout as usize).copied())
     }
 
-    /// Whether an outpoint is an output of the wallet.
+    /// Whether the output is spendable or watched.
     pub fn is_ours(&mut self, t: &Tables, txn: &Reading<'_>, outpoint: &OutPoint) -> Result<bool> {
         Ok(self.output(t, txn, outpoint)?.is_some_and(|(ownership, _)| ownership != Ownership::None))
     }
 }
 
-/// What a transaction spends of ours: spendable and watched.
+/// The values that a transaction spends from the wallet: spendable and watched.
 pub fn debit(t: &Tables, txn: &Reading<'_>, inputs: &[OutPoint]) -> Result<(Amount, Amount)> {
     let (mut spendable, mut watched) = (Amount::ZERO, Amount::ZERO);
     let mut parents = Parents::default();
@@ -101,7 +97,7 @@ pub fn debit(t: &Tables, txn: &Reading<'_>, inputs: &[OutPoint]) -> Result<(Amou
 }
 
 impl Write<'_> {
-    /// Sets the label of a script's address, for receiving where it is `ours`. Nothing where it has no address form.
+    /// Sets the label of a script's address, with purpose `receive` if `ours`. No effect if it has no address.
     pub fn put_label(&mut self, script: &Script, label: &str, ours: bool) -> Result<()> {
         if let Some(address) = address_script(script) {
             let key = script_key(&address);
@@ -117,7 +113,7 @@ impl Write<'_> {
         Ok(())
     }
 
-    /// Re-derives the rows of the transactions that pay to these scripts, and of those that spend what they pay.
+    /// Recomputes the rows of transactions that pay to these scripts, and of transactions that spend those outputs.
     pub fn rederive(&mut self, scripts: &[ScriptBuf]) -> Result<()> {
         let mut paying = BTreeSet::new();
         for key in scripts.iter().map(|script| outputs_key(script)).collect::<BTreeSet<_>>() {
@@ -154,7 +150,6 @@ impl Write<'_> {
         Ok(())
     }
 
-    /// Computes anew what a transaction spends of ours.
     pub fn rederive_debit(&mut self, txid: Txid) -> Result<()> {
         let Some(mut row) = self.t.transaction(self.reads(), &txid)? else { return Ok(()) };
         let fresh = debit(&self.t, self.reads(), &row.inputs)?;
@@ -165,13 +160,13 @@ impl Write<'_> {
         Ok(())
     }
 
-    /// Writes a transaction's row, and the coins that it makes or spends.
+    /// Writes a transaction's row, and updates the coins that it creates or spends.
     pub fn put_transaction(&mut self, row: &WalletTransaction) -> Result<()> {
         self.put_row(row)?;
         self.refresh_coins(row)
     }
 
-    /// Writes a transaction's row, where nothing changes that coins show.
+    /// Writes a transaction's row if the change does not affect coins.
     pub fn put_row(&mut self, row: &WalletTransaction) -> Result<()> {
         self.store_row(self.t.transactions, &row.order_position.to_be_bytes(), row)?;
         self.changed.insert(row.txid);

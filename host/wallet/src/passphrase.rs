@@ -12,7 +12,7 @@ use super::follow::alarms::Due;
 use super::live::{Lock, Wallet};
 use super::store::tables::{ENCRYPTION, PLAINTEXT_KEY};
 
-/// The longest time a wallet stays unlocked, in seconds, as walletpassphrase bounds it.
+/// The longest unlocked time, in seconds, as in walletpassphrase of bitcoind.
 pub const MAX_UNLOCK_SECONDS: u64 = 100_000_000;
 
 impl Wallet {
@@ -28,11 +28,8 @@ impl Wallet {
         if self.lock_state().0 { Ok(()) } else { Err(self.wrong_state(false, method)) }
     }
 
-    /// Encrypts the wallet's keys with a passphrase, and locks it (encryptwallet). Unless it was made blank, addresses come
-    /// from fresh descriptors from then on, and from none of the former ones, imported ones included.
-    ///
-    /// # Errors
-    /// `WrongEncryptionState` when it is encrypted already; `Refused` when it may not hold private keys.
+    /// encryptwallet: encrypts the keys with a passphrase and locks the wallet. Unless the wallet is blank, new
+    /// descriptors replace all active ones, imported ones included.
     pub fn encrypt(&self, passphrase: Secret) -> ServiceResult<()> {
         if self.lock_state().0 {
             return Err(self.wrong_state(true, "encryptwallet"));
@@ -56,7 +53,7 @@ impl Wallet {
             if !write.meta.blank {
                 write.add_default_descriptors(&key)?;
             }
-            // Within the write, so that nothing can be encrypted with the former key between its commit and the lock.
+            // Within the write, so that nothing is encrypted with the former key between commit and lock.
             *self.lock.lock() = Lock::Locked;
             Ok(())
         })
@@ -66,16 +63,13 @@ impl Wallet {
         Ok(())
     }
 
-    /// After a write that may have failed before or after it locked the wallet: what the store says holds.
+    /// Restores the lock from the store, after a write that failed before or after it locked the wallet.
     fn restore_lock(&self, error: WalletError) -> Result<()> {
         *self.lock.lock() = Self::stored_lock(&self.store)?;
         Err(error)
     }
 
-    /// Unlocks it for a time, in seconds, at most 100,000,000 (walletpassphrase).
-    ///
-    /// # Errors
-    /// `WrongEncryptionState`, `PassphraseIncorrect`; `Refused` while another attempt waits after wrong ones.
+    /// walletpassphrase: unlocks the wallet for a time, in seconds.
     pub fn unlock(&self, passphrase: Secret, seconds: u64) -> ServiceResult<()> {
         self.require_encrypted("walletpassphrase")?;
         let key = self.recover(&passphrase)?;
@@ -88,7 +82,7 @@ impl Wallet {
         Ok(())
     }
 
-    /// The encryption key, by the passphrase. Attempts with wrong ones are slowed.
+    /// Decrypts the encryption key. Wrong passphrases delay further attempts.
     pub(super) fn recover(&self, passphrase: &Secret) -> ServiceResult<EncryptionKey> {
         self.attempts.make(|| {
             let row = self.store.tables.encryption(&*self.store.read()?)?;
@@ -96,17 +90,14 @@ impl Wallet {
         })
     }
 
-    /// Locks it now (walletlock).
-    ///
-    /// # Errors
-    /// `WrongEncryptionState`.
+    /// walletlock.
     pub fn lock(&self) -> ServiceResult<()> {
         self.require_encrypted("walletlock")?;
         self.lock_now();
         Ok(())
     }
 
-    /// Locks it, given that it is encrypted.
+    /// Locks a wallet known to be encrypted.
     fn lock_now(&self) {
         let was = std::mem::replace(&mut *self.lock.lock(), Lock::Locked);
         if matches!(was, Lock::Unlocked { .. }) {
@@ -114,15 +105,12 @@ impl Wallet {
         }
     }
 
-    /// Changes the passphrase, and leaves it locked or unlocked as it was (walletpassphrasechange). An old passphrase that
-    /// does not open it locks it: bitcoind locks a wallet before it tries.
-    ///
-    /// # Errors
-    /// `WrongEncryptionState`, `PassphraseIncorrect`.
+    /// walletpassphrasechange: the wallet stays locked or unlocked. A wrong old passphrase locks it, because bitcoind
+    /// locks a wallet before it tries the passphrase.
     pub fn change_passphrase(&self, old: Secret, new: Secret) -> ServiceResult<()> {
         self.require_encrypted("walletpassphrasechange")?;
         let key = self.recover(&old).inspect_err(|error| {
-            // As bitcoind; what was not tried says nothing about who asked.
+            // As bitcoind does. Other errors, such as a refused attempt, do not lock the wallet.
             if error.kind == ErrorKind::PassphraseIncorrect {
                 self.lock_now();
             }

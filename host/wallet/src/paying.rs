@@ -1,6 +1,6 @@
-//! Payments of a wallet are made one after the other: each from before it looks at the coins until what spends or locks them is
-//! stored. Two at once would else choose the same coins, and the later one fail. One whose signer hangs is passed over; should two
-//! then spend the same coin, the later one is refused.
+//! Payments of a wallet are made one after the other: each keeps its turn from its choice of coins until their spending
+//! or locking is stored. Concurrent payments would choose the same coins, and the later one would fail. A payment whose
+//! signer hangs loses its turn; if it then spends the same coin as another, the later of the two is refused.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use outrigger_service::{ErrorKind, Result as ServiceResult};
 
 use super::live::Wallet;
 
-/// A turn of a wallet, until it is dropped.
+/// Held by a payment, released on drop.
 pub struct Turn {
     wallet: Arc<Wallet>,
     number: u64,
@@ -21,10 +21,8 @@ impl Drop for Turn {
 }
 
 impl Wallet {
-    /// Waits until no other payment of the wallet is made, and keeps others waiting until what is given is dropped.
-    ///
-    /// # Errors
-    /// `Stale` once it is not `wanted` any more, which is asked from time to time.
+    /// Waits for the payments before this one. Fails with `Stale` once the caller is not `wanted` any more, which is
+    /// polled.
     pub fn begin_payment(self: &Arc<Self>, wanted: &dyn Fn() -> bool) -> ServiceResult<Turn> {
         match self.turns.take(wanted) {
             Some(number) => Ok(Turn { wallet: self.clone(), number }),

@@ -1,4 +1,4 @@
-//! Transactions that a client adds to a wallet or takes from it by hand (importprunedfunds, removeprunedfunds).
+//! Transactions that a client adds or removes (importprunedfunds, removeprunedfunds).
 
 use bitcoin::consensus::deserialize;
 use bitcoin::{BlockHash, Transaction, Txid};
@@ -13,11 +13,7 @@ use super::synced::header_time;
 use super::write::Write;
 
 impl Wallet {
-    /// Takes over a transaction that pays to the wallet, at its position in a block, as if the wallet had met it there.
-    ///
-    /// # Errors
-    /// `NotFound` when the block is none that the wallet has followed; `Refused` when no output is the wallet's, or the bytes
-    /// are no transaction.
+    /// Adds a transaction at a position in a block, as if the wallet had followed it there.
     pub fn add_confirmed(&self, raw: &[u8], block: BlockHash, index: u32) -> ServiceResult<()> {
         let refused = |detail: &str| ServiceError::new(ErrorKind::Refused, detail);
         let transaction: Transaction = deserialize(raw).map_err(|_| refused("not a transaction"))?;
@@ -27,11 +23,11 @@ impl Wallet {
             let info = self.shared.block_info(BlockRef::Hash { hash: block })?;
             let info = info.filter(|info| info.in_best_chain && info.height <= self.synced().height);
             let info = info.ok_or_else(unknown)?;
-            // From here on, a block that leaves the chain is taken back by a write.
+            // From here on, the follower rewinds the wallet with a write if this block leaves the chain.
             self.feed.note_height(info.height);
             let place = (block, info.height, index, header_time(&info));
             let written = self.write(|write| {
-                // The chain was another one when the node was asked.
+                // The wallet has gone back since the node was queried.
                 if write.wallet.feed.retreats() != retreats {
                     return Ok(None);
                 }
@@ -45,10 +41,7 @@ impl Wallet {
         }
     }
 
-    /// Removes a transaction, as if it had never been met.
-    ///
-    /// # Errors
-    /// `NotFound` for one that the wallet does not have.
+    /// Removes a transaction.
     pub fn remove_transaction(&self, txid: Txid) -> ServiceResult<()> {
         Ok(self.write(|write| {
             let row = write.t.transaction(write.reads(), &txid)?;
@@ -57,7 +50,7 @@ impl Wallet {
             let children = write.children(&row)?;
             write.forget_mempool_conflicts(txid)?;
             write.remove(row)?;
-            // What they spend of ours is not known any more.
+            // The wallet no longer knows the outputs that they spend.
             children.into_iter().try_for_each(|child| write.rederive_debit(child))
         })?)
     }

@@ -1,5 +1,5 @@
-//! Deep reorganisations are told: to the log and the metrics, with how many of each wallet's transactions they took out of the chain,
-//! and to the plugins, with which these are.
+//! Deep reorganisations: logged and counted, with the number of each wallet's transactions that left the chain, and
+//! announced to plugins, with these transactions.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -9,17 +9,17 @@ use outrigger_node::NodeEvent;
 use outrigger_service::events::MAX_REORGANISED;
 use parking_lot::Mutex;
 
-/// The blocks that leave the best chain, as the node tells them.
+/// Counts disconnected blocks.
 #[derive(Default)]
 pub(super) struct Reorganisations {
-    /// How many left it since the last tip was told.
+    /// Disconnected blocks since the last change of the tip.
     disconnected: AtomicU32,
-    /// How many deep reorganisations there were.
+    /// Deep reorganisations so far.
     deep: AtomicU64,
 }
 
 impl Reorganisations {
-    /// Takes an event. Whether a reorganisation of at least `notice` blocks has come to its end.
+    /// Handles an event. Returns whether it ends a reorganisation of at least `notice` blocks.
     pub(super) fn take(&self, event: &NodeEvent, notice: Option<u32>) -> bool {
         match event {
             NodeEvent::BlockDisconnected { .. } => {
@@ -39,28 +39,27 @@ impl Reorganisations {
         }
     }
 
-    /// How many deep ones there were.
     pub(super) fn deep(&self) -> u64 {
         self.deep.load(Ordering::Relaxed)
     }
 }
 
-/// What a wallet went back since it last stood at the tip.
+/// The rewinds of a wallet since it was last at the tip.
 #[derive(Default)]
 pub(super) struct Retreat(Mutex<Undone>);
 
-/// The blocks and the wallet's transactions that left the chain.
+/// Blocks, and the wallet's transactions, that left the chain.
 #[derive(Default)]
 pub(super) struct Undone {
     pub(super) blocks: u32,
-    /// How many transactions left it.
+    /// The number of transactions.
     pub(super) count: usize,
-    /// The first of them, as many as are told.
+    /// The first of them, as many as an event holds.
     pub(super) transactions: Vec<Txid>,
 }
 
 impl Retreat {
-    /// The wallet went back so many blocks, with these of its transactions.
+    /// The wallet has gone back this many blocks, with these of its transactions.
     pub(super) fn note(&self, blocks: u32, transactions: &BTreeSet<Txid>) {
         let mut undone = self.0.lock();
         undone.blocks = undone.blocks.saturating_add(blocks);
@@ -69,7 +68,6 @@ impl Retreat {
         undone.transactions.extend(transactions.iter().take(room));
     }
 
-    /// What was noted so far; it begins anew.
     pub(super) fn take(&self) -> Undone {
         std::mem::take(&mut self.0.lock())
     }

@@ -1,15 +1,16 @@
-//! Removal of former secrets from a wallet's file: the encryption key of a wallet that was encrypted, the encrypted key of a
-//! passphrase that was changed.
+//! Removal of former secrets from a wallet's file: the encryption key from before encryptwallet, and the encrypted key
+//! under a former passphrase.
 //!
-//! A commit frees the pages that held them, and leaves their bytes there. They are overwritten by further writes, which a
-//! kill may prevent and an open snapshot may hold up. So the transaction that frees them writes a mark, and the mark is
-//! taken away only when the whole file was searched and the bytes are not in it. Until then it is tried again: at each load,
-//! and by a thread while a wallet with a mark is loaded.
+//! A commit frees the pages of a secret and leaves their bytes. Further writes overwrite them, unless the process is
+//! killed or an open snapshot holds the pages. So the transaction that frees them also writes a mark, and the mark is
+//! removed only after a search of the whole file has not found the secret. Until then the removal is retried at each
+//! load, and by a thread while the wallet is loaded.
 //!
-//! A kill may come before that, and the wallet need not be loaded at the next start. So a file beside the wallet's is made before the
-//! secret becomes a former one, and removed after the search; a start searches the files of the wallets that have it.
+//! The process may be killed before that, and the next start may not load the wallet. So a note file is created beside
+//! the wallet's file before a secret becomes a former one, and removed after the search. A start searches the files of
+//! all wallets with a note.
 //!
-//! The mark cannot hold what it is about. It holds the hash of it, and its first bytes, by which a search is quick.
+//! The mark must not contain the secret. It contains its hash, and its first bytes for a fast search.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -33,29 +34,29 @@ use super::store::tables::{SCRUB, get};
 use super::write::Write;
 use outrigger_disk::CHECK_LEN;
 
-/// What of an overflow page its header and the value's checksum leave.
+/// The bytes of a 4 KiB overflow page without its header and the value's checksum.
 const PAGE_FILL: usize = 4096 - 16 - CHECK_LEN;
-/// The most pages that one round overwrites: 64 MiB.
+/// The most pages overwritten per round: 64 MiB.
 const MAX_SCRUBBED: u64 = 16_384;
-/// How many rounds there are at least: what one round frees itself the next can take up.
+/// The fewest rounds. A round reuses pages that the round before it freed.
 const MIN_ROUNDS: u64 = 2;
-/// How many pages are overwritten by a write, at first and at most: the first one finds out whether there are any to be had.
+/// The first and the largest number of pages per write. The first write is small, to find out whether pages are
+/// available.
 const FIRST_WRITE: u64 = 16;
 const LARGEST_WRITE: u64 = 1024;
-/// Where the overwriting rows stand for the moment.
+/// The key prefix of the overwriting rows.
 const FILLER: &[u8] = b"scrub/";
-/// How much of the file is searched at a time, in bytes.
+/// The size of a chunk of the search, in bytes.
 const SEARCHED: usize = 1 << 20;
 
-/// How soon a wallet is tried again whose former secret is still there, at first and at last.
+/// The first and the longest pause before a retry.
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 const LAST_PAUSE: Duration = Duration::from_secs(600);
 
-/// What getwalletinfo says while the mark stands.
+/// The warning in getwalletinfo while there is a mark.
 pub const WARNING: &str = "A former key of this wallet is still in its file, because a backup or a long call is reading the file or the host was stopped. The host overwrites it as soon as it can. Until then, do not give the file away.";
 
 impl TraceRow {
-    /// What finds `secret`, and does not tell it.
     pub fn of(secret: &[u8]) -> Self {
         let begin = secret.first_chunk().copied().unwrap_or_default();
         let len = u32::try_from(secret.len()).unwrap_or(u32::MAX);
@@ -66,7 +67,7 @@ impl TraceRow {
         self.len as usize
     }
 
-    /// Whether the secret stands somewhere in `bytes`.
+    /// Whether `bytes` contain the secret.
     fn is_in(&self, bytes: &[u8]) -> bool {
         let begins = bytes.windows(self.begin.len()).enumerate().filter(|(_, begin)| *begin == self.begin);
         let mut found = begins.filter_map(|(at, _)| bytes.get(at..at + self.len()));
@@ -74,7 +75,7 @@ impl TraceRow {
     }
 }
 
-/// Those of these secrets that stand in a file.
+/// The secrets that the file still contains.
 fn search(file: &Path, traces: &[TraceRow]) -> io::Result<Vec<TraceRow>> {
     let overlap = traces.iter().map(TraceRow::len).max().unwrap_or(0);
     let mut file = File::open(file)?;
@@ -89,7 +90,7 @@ fn search(file: &Path, traces: &[TraceRow]) -> io::Result<Vec<TraceRow>> {
         for (trace, found) in traces.iter().zip(&mut found) {
             *found = *found || trace.is_in(bytes);
         }
-        // What stands across the end of this chunk begins in its last bytes.
+        // A secret may span two chunks.
         let (end, next) = (kept + read, overlap.min(kept + read));
         chunk.copy_within(end - next..end, 0);
         kept = next;
@@ -98,14 +99,14 @@ fn search(file: &Path, traces: &[TraceRow]) -> io::Result<Vec<TraceRow>> {
 }
 
 impl Write<'_> {
-    /// Notes that `secret` is to be gone from the file once this write is committed.
+    /// Marks `secret` for removal from the file after this write.
     pub fn mark_scrub_due(&mut self, secret: &[u8]) -> Result<()> {
         let mut row: ScrubRow = get(self.t.meta, self.reads(), SCRUB)?.unwrap_or_default();
         row.traces.push(TraceRow::of(secret));
         self.store_row(self.t.meta, SCRUB, &row)
     }
 
-    /// Takes away the overwriting rows, also those that a kill has left.
+    /// Removes the overwriting rows, including those left by a killed process.
     fn remove_filler(&mut self) -> Result<()> {
         let mut places = Vec::new();
         for entry in self.t.meta.prefix_iter(self.reads(), FILLER)? {
@@ -119,8 +120,8 @@ impl Write<'_> {
 }
 
 impl Wallet {
-    /// Removes the former secrets that a mark names, and then the mark. Where they cannot be removed now, because a
-    /// snapshot still sees them, it is tried again later.
+    /// Removes the former secrets of the mark, then the mark. If a snapshot still holds their pages, the scrubber
+    /// retries.
     pub(super) fn scrub(&self) {
         match self.try_scrub() {
             Ok(true) => {
@@ -132,7 +133,7 @@ impl Wallet {
             outcome => {
                 let error = outcome.err().map(|error| error.to_string());
                 let first = !self.scrub_pending.swap(true, Ordering::Relaxed);
-                // Said once, not at each attempt.
+                // Logged once, not at each attempt.
                 if first {
                     tracing::warn!(
                         wallet = self.name(),
@@ -145,7 +146,7 @@ impl Wallet {
         }
     }
 
-    /// Whether nothing is left to remove.
+    /// Returns whether nothing is left to remove.
     fn try_scrub(&self) -> Result<bool> {
         let _alone = self.scrubbing.lock();
         let t = self.store.tables;
@@ -169,7 +170,7 @@ impl Wallet {
             return Ok(false);
         }
         self.write(|write| {
-            // Those that came meanwhile stay.
+            // Traces added meanwhile stay.
             let mut row: ScrubRow = get(t.meta, write.reads(), SCRUB)?.unwrap_or_default();
             row.traces.retain(|trace| left.contains(trace) || !mark.traces.contains(trace));
             if row.traces.is_empty() {
@@ -181,12 +182,11 @@ impl Wallet {
         })
     }
 
-    /// Overwrites the pages that former writes have freed. False where a snapshot keeps pages from being used again: they stay
-    /// as they are, and the file grows by a few pages for having tried.
+    /// Overwrites free pages. Returns false if a snapshot prevents their reuse; the file has then grown by a few pages.
     fn overwrite_free_pages(&self) -> Result<bool> {
-        // Following the node reads the file under this lock: its snapshots would hold pages back.
+        // Under the write lock: the follower reads under it, and its snapshots would hold pages back.
         let guard = self.lock_writes();
-        // LMDB takes up what a transaction freed only after another one: two that change next to nothing.
+        // LMDB reuses a transaction's freed pages only after another transaction, hence two small ones.
         for tick in 0..2_u64 {
             self.write_in(&guard, |write| {
                 write.remove_filler()?;
@@ -205,17 +205,17 @@ impl Wallet {
                     write.put(write.t.meta, &place, &zeros)
                 })
             })?;
-            // Rows that found no free page have been put behind the last one.
+            // Rows that found no free page have extended the file.
             found = 2 * self.store.pages().saturating_sub(before) < end - done;
             (done, next) = (end, LARGEST_WRITE.min(2 * next));
         }
         self.write_in(&guard, |write| write.remove_filler())?;
-        // At the end of the free pages, some of the last rows find none.
+        // When free pages run out, some of the last rows find none.
         Ok(found || done == count)
     }
 }
 
-/// Tries again to remove former secrets, on a thread that there is only while a loaded wallet needs it.
+/// Retries removals, on a thread that runs only while a loaded wallet needs it.
 #[derive(Default)]
 pub struct Scrubber {
     state: Mutex<State>,
@@ -226,7 +226,7 @@ pub struct Scrubber {
 struct State {
     follower: Option<Arc<Follower>>,
     pause: Duration,
-    /// A wallet has come that has not been tried yet.
+    /// A wallet has come that was not tried yet.
     woken: bool,
     running: bool,
     stopping: bool,
@@ -234,13 +234,12 @@ struct State {
 }
 
 impl Scrubber {
-    /// One for the wallets of `follower`.
     pub fn new(follower: Arc<Follower>) -> Arc<Self> {
         let state = State { follower: Some(follower), ..State::default() };
         Arc::new(Self { state: Mutex::new(state), changed: Condvar::new() })
     }
 
-    /// A wallet is to be tried again: soon where this is the first time that it failed.
+    /// Schedules a retry: soon if it is the wallet's first.
     fn wake(self: &Arc<Self>, first: bool) {
         let mut state = self.state.lock();
         if first || !state.running {
@@ -253,12 +252,11 @@ impl Scrubber {
         let own = self.clone();
         match thread::Builder::new().name("scrub".into()).spawn(move || own.run()) {
             Ok(thread) => (state.running, state.thread) = (true, Some(thread)),
-            // The mark stands: it is tried again at the next load.
+            // The mark stays, so the next load retries.
             Err(error) => tracing::error!(%error, "no thread removes a former key from a wallet's file"),
         }
     }
 
-    /// Stops the thread and waits for its end.
     pub fn stop(&self) {
         let thread = {
             let mut state = self.state.lock();
@@ -268,7 +266,7 @@ impl Scrubber {
         };
         self.changed.notify_all();
         if let Some(thread) = thread {
-            // What it did is guarded against panics.
+            // `run` catches panics.
             let _ = thread.join();
         }
     }
@@ -283,14 +281,14 @@ impl Scrubber {
         }
     }
 
-    /// The wallets to try after the next pause; none when there are none, and the thread ends.
+    /// The wallets to try after the next pause. `None` if there are none, which ends the thread.
     fn next(&self) -> Option<Vec<Arc<Wallet>>> {
         let mut state = self.state.lock();
         loop {
             let pause = state.pause;
             state.woken = false;
             self.changed.wait_while_for(&mut state, |state| !state.stopping && !state.woken, pause);
-            // One that has come meanwhile is tried as soon as the first one was.
+            // A wallet that has come meanwhile gets the same first pause.
             if !state.woken {
                 break;
             }
@@ -329,7 +327,7 @@ mod tests {
         scrubber.wake(true);
         let pauses = (0..4).map(|_| {
             scrubber.state.lock().woken = false;
-            // As the thread does at each attempt that fails; nothing waits here, and nothing is loaded.
+            // As the thread does after a failed attempt. Nothing waits here, and no wallet is loaded.
             let pause = std::mem::take(&mut scrubber.state.lock().pause);
             scrubber.state.lock().pause = (2 * pause).min(LAST_PAUSE);
             scrubber.wake(false);

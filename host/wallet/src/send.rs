@@ -1,5 +1,6 @@
-//! Sending the wallet's own transactions, so that a lost answer or a kill never has one paid twice: each is stored before a byte
-//! of it leaves the host, and offered again until it is confirmed or given up, also where the mempool refused it.
+//! Sending the wallet's transactions. A payment is stored before any byte of it leaves the host, and offered again
+//! until it is confirmed or abandoned, even after a refusal by the mempool. So neither a lost answer nor a kill makes a
+//! client pay twice.
 
 use std::ops::Range;
 use std::sync::atomic::Ordering;
@@ -25,19 +26,19 @@ use super::locks::CoinLock;
 use super::matching::{Match, Met, examine};
 use super::write::Write;
 
-/// The hours after which unconfirmed transactions are offered again, at random between these (Bitcoin Core's resend).
+/// Unconfirmed transactions are offered again after a random number of hours in this range, as Bitcoin Core does.
 const RESEND_HOURS: Range<u64> = 12..36;
-/// How long a wallet's calls wait until they are offered to a node that is back.
+/// How long calls for a wallet wait while its transactions are offered to a node that came back.
 const OFFER_PATIENCE: Duration = Duration::from_secs(5);
-/// How soon they are where the node did not answer.
+/// The pause before a retry if the node did not answer.
 const RETRY: Duration = Duration::from_secs(1);
-/// The text that names the transaction which replaced another, and that which names the other.
+/// Metadata keys: the transaction that replaced this one, and the transaction that this one replaced.
 pub(super) const REPLACED_BY: &str = "replaced_by_txid";
 const REPLACES: &str = "replaces_txid";
-/// What is sent was checked by whoever made it.
+/// The sender has checked the feerate.
 const NO_LIMIT: FeeRate = FeeRate::ZERO;
 
-/// A transaction that is being sent, until this is dropped.
+/// Marks a transaction as being sent, until it is dropped.
 struct Sending<'w>(&'w Wallet, Txid);
 
 impl<'w> Sending<'w> {
@@ -53,27 +54,23 @@ impl Drop for Sending<'_> {
     }
 }
 
-/// Whether a node that failed may still have the transaction, or take it later.
+/// Whether the node may still have received the transaction, or may accept it later.
 fn is_undecided(error: &NodeError) -> bool {
     matches!(error, NodeError::Unavailable(_) | NodeError::OutcomeUnknown(_))
 }
 
 impl Wallet {
-    /// Stores a signed transaction of the wallet with texts, then offers it to the node, unless nothing is broadcast. Gives what the
-    /// node says; none where it did not. One that it refused is kept, too: what keeps it out of the mempool today may be over
-    /// tomorrow. One that the wallet has already is only offered.
+    /// Stores a signed transaction with texts, then offers it to the node unless broadcasting is off. Returns the
+    /// node's answer, `None` if there was none. A refused transaction is kept: the reason for the refusal may not last.
+    /// A transaction that the wallet already has is only offered.
     ///
-    /// # Errors
-    /// `Refused` where it is not the wallet's, spends what another one of the wallet does, or a text is too long; the node's own
-    /// failure. Then nothing of it is stored.
+    /// Refuses, and stores nothing, if the transaction is not the wallet's, if it spends a coin that another
+    /// transaction of the wallet spends, if a text is too long, or if the node fails for certain.
     pub fn send(&self, raw: &[u8], texts: Vec<(String, String)>) -> ServiceResult<Option<Admission>> {
         self.send_instead(None, raw, texts)
     }
 
-    /// Sends a transaction in the place of one of the wallet that is not confirmed.
-    ///
-    /// # Errors
-    /// As of [`Self::send`]; `NotFound` where the wallet does not have that one.
+    /// [`Self::send`] for a transaction that replaces an unconfirmed one of the wallet.
     pub fn replace(
         &self,
         replaced: Txid,
@@ -93,8 +90,9 @@ impl Wallet {
         texts.iter().try_for_each(|(key, text)| check_text(key, text))?;
         let txid = transaction.compute_txid();
         let _sending = Sending::begin(self, txid);
-        // A node in this process answers at once and for certain. What it is offered is stored as if it had taken it: its event then
-        // finds nothing to write, which saves a synchronisation of the disk. After a kill the wallet sees what the mempool lacks.
+        // A node in this process answers at once and for certain. The transaction is stored as if it were in the
+        // mempool already; the node's event then finds nothing to write, which saves an fsync. After a kill, the
+        // wallet's next read of the mempool corrects the state.
         let broadcast = self.shared.settings.broadcast;
         let is_taken_at_once = broadcast && self.shared.node.link().is_none() && replaced.is_none();
         let state = if is_taken_at_once { TxState::InMempool } else { TxState::Inactive };
@@ -139,30 +137,30 @@ impl Wallet {
         Ok(None)
     }
 
-    /// Keeps a payment that the mempool refused. One that was stored as if it were there is so no more.
+    /// Keeps a payment that the mempool refused, and corrects its state if it was stored as in the mempool.
     fn keep_refused(&self, txid: Txid, stored_as: TxState) {
         if stored_as != TxState::InMempool {
             return;
         }
         let leave = |write: &mut Write<'_>| {
             write.leave_mempool(txid)?;
-            // It is told of as sent.
+            // `tell_sent` announces it.
             write.changed.remove(&txid);
             Ok(())
         };
-        // An error for the client would have it paid again.
+        // If the client got an error, it would pay again.
         if let Err(error) = self.write(leave) {
             tracing::error!(wallet = self.name(), %error, "a payment that the mempool refuses counts as there until it is read anew");
         }
     }
 
-    /// Tells of a payment that stays: storing it told nobody, since it might have been taken back.
+    /// Announces a payment that stays. Storing it announced nothing, since it might have been removed again.
     fn tell_sent(&self, txid: Txid) {
         (self.shared.sink)(Event::WalletTransaction { wallet: self.name.clone(), txid });
     }
 
-    /// Takes back a payment that the node could not look at, and locks its coins again. Whether it is gone: one that could not be stored as
-    /// gone would be offered again.
+    /// Removes a payment after a failure of the node, and locks its coins again. Returns whether it is gone; otherwise
+    /// it will be offered again.
     fn take_back(&self, txid: Txid, stored_as: TxState, unlocked: Vec<CoinLock>, replaced: Option<Txid>) -> bool {
         let take_back = |write: &mut Write<'_>| {
             let is_gone = write.remove_payment(txid, stored_as)?;
@@ -178,14 +176,11 @@ impl Wallet {
         })
     }
 
-    /// Offers the wallet's unconfirmed transactions that are not in the mempool to the node again. What the mempool makes of them
-    /// comes back as its events. Gives how many it may have taken.
+    /// Offers the wallet's unconfirmed transactions outside the mempool to the node again. Returns how many the mempool
+    /// may have accepted; its events report the outcome.
     ///
-    /// No lock is held while the node is asked, and one that is confirmed or given up meanwhile is not offered any more. Those that are
-    /// left at `until` are offered later, by a thread of their own.
-    ///
-    /// # Errors
-    /// Those of the storage.
+    /// No lock is held while the node works. Transactions that are confirmed or abandoned meanwhile are skipped. After
+    /// `until`, the rest is queued for the resend thread.
     pub(crate) fn resubmit(&self, offered: Offered, until: Option<Instant>) -> Result<usize> {
         let txids = match offered {
             Offered::All => self.find_idle()?,
@@ -229,16 +224,13 @@ impl Wallet {
         Ok(count)
     }
 
-    /// The same, after which the wallet knows which of them the mempool has.
-    ///
-    /// # Errors
-    /// As of following the node.
+    /// [`Self::resubmit`], then reads the mempool to learn which of them it accepted.
     pub(crate) fn offer_again(&self) -> Result<()> {
         let until = Instant::now() + OFFER_PATIENCE;
         if self.resubmit(Offered::All, Some(until))? > 0 { self.take_mempool() } else { Ok(()) }
     }
 
-    /// The transactions that were refused for a reason which a block may end.
+    /// Transactions whose refusal a block may lift.
     pub(crate) fn awaiting_block(&self) -> Vec<Txid> {
         let awaits = |refusal: &Option<Refusal>| refusal.as_ref().is_some_and(|refusal| refusal.awaits_block);
         let outgoing = self.outgoing.lock();
@@ -250,7 +242,7 @@ impl Wallet {
         *self.told.lock() = None;
     }
 
-    /// Learns which transactions are idle. What the node said of them stays known.
+    /// Updates the list of idle transactions. Known refusals stay.
     fn find_idle(&self) -> Result<Vec<Txid>> {
         let noted = self.outgoing.lock().noted;
         let idle = self.idle_transactions()?;
@@ -258,7 +250,7 @@ impl Wallet {
         let mut known = std::mem::take(&mut outgoing.idle);
         outgoing.idle = idle.iter().map(|txid| (*txid, known.remove(txid).flatten())).collect();
         if outgoing.noted != noted {
-            // Some came meanwhile.
+            // Sends have added transactions meanwhile.
             outgoing.idle.append(&mut known);
         }
         drop(outgoing);
@@ -266,7 +258,7 @@ impl Wallet {
         Ok(idle)
     }
 
-    /// The wallet's transactions that are neither confirmed nor in the mempool nor given up, parents mostly before children.
+    /// The inactive transactions, parents mostly before children.
     fn idle_transactions(&self) -> Result<Vec<Txid>> {
         let (txn, t) = (self.store.read()?, &self.store.tables);
         let mut idle = Vec::new();
@@ -279,9 +271,9 @@ impl Wallet {
         Ok(idle)
     }
 
-    /// The serialisation of a transaction that is idle still, and that nobody is sending.
+    /// The serialised transaction, if it is still idle and no call is sending it.
     fn raw_if_idle(&self, txid: &Txid) -> Result<Option<Vec<u8>>> {
-        // Held while it is looked up: one that is taken back is gone before it counts as not being sent.
+        // Held during the lookup: a payment that is taken back is removed from the store before it leaves `sending`.
         let outgoing = self.outgoing.lock();
         if outgoing.sending.contains(txid) {
             return Ok(None);
@@ -293,7 +285,7 @@ impl Wallet {
         Ok(raw)
     }
 
-    /// Plans when unconfirmed transactions are offered again, unless that is to be sooner.
+    /// Schedules the next resend, unless an earlier one is scheduled.
     fn plan_resend(&self, wait: Duration) {
         let (now, at) = (Instant::now(), Instant::now() + wait);
         let mut outgoing = self.outgoing.lock();
@@ -303,15 +295,15 @@ impl Wallet {
         }
     }
 
-    /// An alarm that was set for a time has rung. Whether it is the one that counts.
+    /// Whether an alarm for `at` is the scheduled one.
     pub(crate) fn resend_is_due(&self, at: Instant) -> bool {
         self.outgoing.lock().planned.take_if(|planned| *planned == at).is_some()
     }
 }
 
 impl Write<'_> {
-    /// Stores a transaction of the wallet that is about to be sent, inactive or as if it were in the mempool. Gives the coins that
-    /// were locked; none where the wallet has it already.
+    /// Stores a new payment, inactive or as if it were in the mempool. Returns the coins that it unlocked; `None` if
+    /// the wallet already has it.
     fn store_payment(
         &mut self,
         transaction: &Transaction,
@@ -344,7 +336,7 @@ impl Write<'_> {
         if state == TxState::InMempool {
             self.enter_mempool(transaction, now)?;
         } else {
-            // The scripts that it pays to count as used once it is met, so that all of this can be taken back.
+            // Its scripts count as used once the wallet receives it, so that all of this can be undone.
             self.insert(transaction, txid, state, &scripts, Met::Now(now))?;
         }
         if !texts.is_empty()
@@ -358,7 +350,8 @@ impl Write<'_> {
         Ok(Some(unlocked))
     }
 
-    /// Removes a payment that the node could not look at. Whether it is gone: it stays where it was met meanwhile, or something builds on it.
+    /// Removes a payment after a failure of the node. Returns whether it is gone: it stays if the wallet has received
+    /// it meanwhile, or if it has children.
     fn remove_payment(&mut self, txid: Txid, stored_as: TxState) -> Result<bool> {
         let Some(row) = self.t.transaction(self.reads(), &txid)? else { return Ok(true) };
         let is_idle = row.state == stored_as || matches!(row.state, TxState::Inactive | TxState::Abandoned);

@@ -1,5 +1,3 @@
-//! The wallet settings of the host's configuration.
-
 use std::path::PathBuf;
 
 use bitcoin::BlockHash;
@@ -8,28 +6,25 @@ use outrigger_service::wallet::SpendSettings;
 /// The wallet settings of the host's configuration.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// The number of scripts derived ahead of the last used one, per descriptor.
     pub keypool: u32,
-    /// The payment settings of all wallets.
     pub spending: SpendSettings,
     /// Whether wallets' transactions are offered to the node (`-walletbroadcast`).
     pub broadcast: bool,
-    /// The least address space that a loaded wallet reserves, in bytes. One with a large file reserves four times its size.
-    /// A wallet that fills it takes no more until it is unloaded and loaded again.
+    /// The least address space reserved per loaded wallet, in bytes. A wallet with a large file reserves four times its
+    /// size. A full wallet has to be unloaded and loaded again.
     pub least_map: usize,
-    /// How many snapshots of one wallet can be open at a time.
+    /// The most open snapshots per wallet.
     pub max_readers: u32,
-    /// The memory that Argon2id takes for a passphrase, in KiB.
+    /// The memory of Argon2id, in KiB.
     pub kdf_memory_kib: u32,
-    /// The passes it makes over that memory.
     pub kdf_passes: u32,
     /// A folder in which clients may not name files, besides the wallets' own.
     pub data_directory: Option<PathBuf>,
-    /// The most blocks that a wallet rewinds by itself; none: any number.
+    /// The deepest rewind without consent, in blocks; `None` for any.
     pub max_rewind: Option<u32>,
     /// A block of the node's chain to which wallets may rewind beyond `max_rewind`.
     pub allow_rewind_to: Option<BlockHash>,
-    /// The least depth of a reorganisation that is announced; none: none is.
+    /// The least depth of an announced reorganisation; `None` announces none.
     pub reorganisation_notice: Option<u32>,
     /// The number of blocks behind the tip from which a wallet lets the node search them for its scripts.
     pub search_from: u32,

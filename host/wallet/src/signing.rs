@@ -1,7 +1,7 @@
-//! Signatures by the wallet's keys. Private entries are decrypted for one batch and wiped after it.
+//! Signing. Private entries are decrypted for one batch and wiped after it.
 //!
-//! The keys that may sign for a script are those of the descriptors that expand to it; imported keys, as in
-//! bitcoind's legacy wallet, may sign for any script that names them.
+//! A script may be signed for by the keys of the descriptors that derive it, and, as in bitcoind's legacy wallet, by
+//! every imported key that it names.
 
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
@@ -26,17 +26,15 @@ use super::store::Reading;
 use super::store::rows::DescriptorRow;
 use super::store::tables::hash160;
 
-/// The length of a compressed public key.
 const COMPRESSED: usize = 33;
-/// The length of an x-only public key.
 const X_ONLY: usize = 32;
-/// How many scripts are expanded at a time, which bounds the memory that it takes.
+/// How many scripts are expanded at a time. Bounds the memory.
 pub(super) const MAX_EXPANDED: usize = 4096;
-/// The derivations and the signatures that are worth a thread of their own: one takes some 5 us, some 50 us.
+/// The fewest derivations (about 5 us each) and signatures (about 50 us each) worth a thread of their own.
 const KEYS_PER_BATCH: usize = 64;
 const SIGNATURES_PER_BATCH: usize = 4;
 
-/// A private key, overwritten when dropped. `SecretKey` is `Copy`: what the libraries below copied is theirs.
+/// A private key, overwritten on drop. `SecretKey` is `Copy`: copies made by the libraries are not wiped.
 struct Key(SecretKey);
 
 impl Drop for Key {
@@ -45,12 +43,12 @@ impl Drop for Key {
     }
 }
 
-/// Private keys by their public keys, in the form (33 or 65 bytes) that is theirs.
+/// Private keys by their public keys of 33 or 65 bytes.
 #[derive(Default)]
 struct Ring(HashMap<Vec<u8>, Key>);
 
 impl Ring {
-    /// The key of a public key as it stands in a script.
+    /// The private key of a public key in a script (33, 65 or 32 bytes).
     fn get(&self, public_key: &[u8]) -> Option<&Key> {
         if public_key.len() == X_ONLY {
             return of_x_coordinate(public_key).iter().find_map(|public_key| self.0.get(public_key));
@@ -59,12 +57,12 @@ impl Ring {
     }
 }
 
-/// The two public keys with an x coordinate.
+/// The two public keys with this x coordinate.
 fn of_x_coordinate(x: &[u8]) -> [Vec<u8>; 2] {
     [2_u8, 3].map(|parity| [&[parity], x].concat())
 }
 
-/// The hashes under which an imported key of this form may be kept.
+/// The hashes under which an imported key may be stored.
 fn hashes_of(public_key: &[u8]) -> Vec<[u8; 20]> {
     if public_key.len() == X_ONLY {
         of_x_coordinate(public_key).iter().map(|public_key| hash160(public_key)).collect()
@@ -73,17 +71,17 @@ fn hashes_of(public_key: &[u8]) -> Vec<[u8; 20]> {
     }
 }
 
-/// The descriptors that own some scripts, and what they mean there.
+/// The descriptors of some scripts, and their expansions.
 #[derive(Default)]
 pub(super) struct Owners {
-    /// Their rows and parsed public texts, by their numbers.
+    /// Rows and parsed public texts, by number.
     pub(super) descriptors: HashMap<u32, (DescriptorRow, Arc<Descriptor>)>,
-    /// What they mean at the places that were asked for last.
+    /// The expansions of the last batch.
     pub(super) expansions: Expansions,
 }
 
 impl Wallet {
-    /// Looks up the descriptors at some places, and expands them there.
+    /// Loads the descriptors of some positions, and expands them there.
     pub(super) fn expand(
         &self,
         txn: &Reading<'_>,
@@ -105,7 +103,7 @@ impl Wallet {
         let places: Vec<DescriptorPosition> = wanted.iter().map(|(place, _)| *place).collect();
         owners.expansions = self.descriptors.expand(wanted);
         for place in places {
-            // Hardened below the public key.
+            // A hardened step below the public key.
             if !owners.expansions.contains_key(&place)
                 && let Some(expansion) = self.expand_derived(txn, place)?
             {
@@ -115,9 +113,9 @@ impl Wallet {
         Ok(())
     }
 
-    /// Which of these public keys (33, 65 or 32 bytes) the wallet could sign with, for outputs with these scripts. A
-    /// locked wallet answers as an unlocked one would, except that of a descriptor with some of its private keys, which
-    /// are known only decrypted, all keys count.
+    /// Whether the wallet could sign with each of these public keys (33, 65 or 32 bytes), for outputs with these
+    /// scripts. A locked wallet answers as an unlocked one, with one exception: for a descriptor with some of its
+    /// private keys it returns true for all keys, since only the encrypted text says which.
     pub(super) fn available(
         &self,
         txn: &Reading<'_>,
@@ -146,7 +144,7 @@ impl Wallet {
         Ok(available)
     }
 
-    /// Signs each request; none where the wallet has no such key.
+    /// Signs each request; `None` where the wallet lacks the key.
     pub(super) fn sign_many(&self, txn: &Reading<'_>, batch: &SignBatch) -> ServiceResult<Vec<Option<Blob>>> {
         let encryption_key = self.encryption_key()?;
         let ring = self.ring(txn, batch, &encryption_key)?;
@@ -157,7 +155,7 @@ impl Wallet {
         Ok(map(batch.requests.iter().collect(), SIGNATURES_PER_BATCH, sign))
     }
 
-    /// The places of the descriptors that expand to these scripts.
+    /// The positions of the descriptors that derive these scripts.
     fn places(&self, txn: &Reading<'_>, scripts: &[ScriptBuf]) -> Result<Vec<DescriptorPosition>> {
         let mut places = Vec::new();
         for script in scripts {
@@ -168,7 +166,7 @@ impl Wallet {
         Ok(places)
     }
 
-    /// The public keys at places of descriptors with private keys.
+    /// The public keys at these positions, of descriptors with private keys.
     fn public_keys(&self, txn: &Reading<'_>, places: &[DescriptorPosition]) -> Result<HashSet<Vec<u8>>> {
         let mut public_keys = HashSet::new();
         let mut owners = Owners::default();
@@ -185,8 +183,7 @@ impl Wallet {
         Ok(public_keys)
     }
 
-    /// The private keys at places of descriptors, with their public keys. What a descriptor holds is decrypted once for all
-    /// of its places.
+    /// The private keys at these positions, with their public keys. Each descriptor's text is decrypted once.
     fn derive(
         &self,
         txn: &Reading<'_>,
@@ -207,7 +204,6 @@ impl Wallet {
         Ok(keys)
     }
 
-    /// The private keys of a descriptor.
     fn branches(
         &self,
         txn: &Reading<'_>,
@@ -220,7 +216,8 @@ impl Wallet {
         Ok(Some(parse_stored(number, text.expose(), self.shared.network)?.private_branches()))
     }
 
-    /// The private key of a public key with this hash, as WIF: of a descriptor that derives one of these scripts, or imported.
+    /// The private key of a public key with this hash, as WIF: imported, or of a descriptor that derives one of these
+    /// scripts.
     pub(super) fn wif_of(&self, txn: &Reading<'_>, scripts: &[ScriptBuf], hash: &[u8; 20]) -> Result<Option<Secret>> {
         let encryption_key = self.encryption_key()?;
         let place = private_key_at(hash);
@@ -237,7 +234,7 @@ impl Wallet {
         Secret::new(PrivateKey { compressed, network: self.shared.network.into(), inner: key.0 }.to_wif())
     }
 
-    /// The private keys that may sign in a batch.
+    /// The private keys for a batch.
     fn ring(&self, txn: &Reading<'_>, batch: &SignBatch, encryption_key: &EncryptionKey) -> Result<Ring> {
         let places = self.places(txn, &batch.scripts)?;
         let mut ring = Ring(self.derive(txn, &places, encryption_key)?.into_iter().collect());
@@ -257,12 +254,13 @@ impl Wallet {
     }
 }
 
-/// The private keys of a descriptor at a place, with their public keys.
+/// The private keys of a descriptor at a position, with their public keys.
 fn derive_at(branches: &PrivateBranches, place: DescriptorPosition, owners: &Owners) -> Vec<(Vec<u8>, Key)> {
     let taproot =
         owners.descriptors.get(&place.0).is_some_and(|(_, parsed)| parsed.output_type() == Some(AddressType::Bech32m));
     match owners.expansions.get(&place).and_then(|expansion| expansion.scripts.first()) {
-        // The public text of a taproot key may not say which of two it is; a hardened wildcard has no public text at all.
+        // A taproot descriptor's public text may not say which of two public keys it means. A hardened wildcard has no
+        // public text.
         Some(script) if !taproot => {
             let public_key = |key: usize| script.origins.get(key).map(|origin| origin.public_key.0.clone());
             let secrets = branches.secret_keys(place.1).into_iter();

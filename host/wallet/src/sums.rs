@@ -1,4 +1,4 @@
-//! Sums of a wallet's coins, so that a balance costs the same however many coins there are.
+//! Sums of a wallet's coins: the cost of a balance does not depend on the number of coins.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,10 +13,10 @@ use super::store::rows::CoinRow;
 use super::store::tables::outpoint_from;
 use super::store::{Reading, Tables};
 
-/// The confirmations with which a coinbase may be spent: COINBASE_MATURITY, and the next block.
+/// The depth of a spendable coinbase: COINBASE_MATURITY, plus the next block.
 const MATURE_DEPTH: i64 = 101;
 
-/// Coins: how many, and their values in satoshi. A change that takes coins away has negative ones.
+/// The number of coins, and their values in satoshi. Negative in a change that removes coins.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 struct Sum {
     coins: i64,
@@ -27,7 +27,7 @@ struct Sum {
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 struct Values {
     all: i128,
-    /// Of coins whose scripts the wallet has spent from.
+    /// The part of coins whose scripts the wallet has spent from.
     reused: i128,
 }
 
@@ -41,7 +41,7 @@ impl Sum {
         }
     }
 
-    /// Adds `times` another one.
+    /// Adds `other`, `times` times.
     fn add(&mut self, other: &Self, times: i64) {
         self.coins += other.coins * times;
         for (sum, other) in [(&mut self.spendable, other.spendable), (&mut self.watched, other.watched)] {
@@ -59,7 +59,6 @@ fn add_at<K: Ord + Copy>(sums: &mut BTreeMap<K, Sum>, key: K, sum: &Sum, times: 
     }
 }
 
-/// Confirmed coins: all together, and by height.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 struct Confirmed {
     total: Sum,
@@ -72,7 +71,7 @@ impl Confirmed {
         add_at(&mut self.by_height, height, sum, times);
     }
 
-    /// The coins up to a height. Those above it are few in most questions.
+    /// The coins up to a height. Usually few are above it.
     fn up_to(&self, height: i64) -> Sum {
         let first = u32::try_from(height.saturating_add(1).max(0)).unwrap_or(u32::MAX);
         let mut sum = self.total;
@@ -81,19 +80,19 @@ impl Confirmed {
     }
 }
 
-/// The sums of a wallet's coins, or a change of them.
+/// The sums of a wallet's coins, or their change by a write.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Sums {
     ordinary: Confirmed,
     coinbase: Confirmed,
-    /// Coins of the mempool, by their transaction and whether that spends anything of the wallet.
+    /// Coins in the mempool, by transaction and by whether it spends from the wallet.
     in_mempool: BTreeMap<(Txid, bool), Sum>,
-    /// How many coins the wallet only watches, wherever they stand.
+    /// How many coins are watch-only, in any state.
     watched: i64,
 }
 
 impl Sums {
-    /// Adds a coin of a transaction, or takes it away where `times` is -1.
+    /// Adds a coin, or removes it if `times` is -1.
     pub fn note(&mut self, txid: &Txid, coin: &CoinRow, times: i64) {
         let sum = Sum::of(coin);
         match coin.state {
@@ -107,8 +106,8 @@ impl Sums {
         }
     }
 
-    /// The balances of a wallet that stands at a height. `is_trusted` judges transactions of the mempool that spend something of
-    /// the wallet.
+    /// The balances of a wallet at `height`. `is_trusted` decides about mempool transactions that spend from the
+    /// wallet.
     pub fn balances(
         &self,
         query: &BalancesQuery,
@@ -121,7 +120,7 @@ impl Sums {
         immature.add(&mature, -1);
         let mut trusted = self.ordinary.up_to(reached(query.min_depth.max(0)));
         trusted.add(&self.coinbase.up_to(reached(query.min_depth.max(MATURE_DEPTH))), 1);
-        // Whatever its depth.
+        // At any depth.
         let mut used = self.ordinary.total.spendable.reused + mature.spendable.reused;
         let mut pending = Sum::default();
         for ((txid, from_us), sum) in &self.in_mempool {
@@ -172,7 +171,7 @@ impl Derived for Sums {
     }
 }
 
-/// No sum of coins is negative, and none of coins that exist is beyond what an amount can hold.
+/// Sums of existing coins fit in an amount and are not negative.
 fn amount(sum: i128) -> Amount {
     Amount::from_sat(u64::try_from(sum.max(0)).unwrap_or(u64::MAX))
 }

@@ -1,5 +1,3 @@
-//! The position of a wallet after a block.
-
 use outrigger_service::chain::BlockInfo;
 use outrigger_service::wallet::Synced;
 

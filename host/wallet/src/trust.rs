@@ -1,4 +1,4 @@
-//! Whether a transaction's unconfirmed outputs may be relied on, and whether it can be replaced.
+//! Whether the unconfirmed outputs of a transaction are trusted, and whether the transaction can be replaced.
 
 use std::cell::RefMut;
 use std::collections::HashMap;
@@ -10,37 +10,35 @@ use super::Shared;
 use super::error::Result;
 use super::store::{Reading, Tables};
 
-/// How long a chain of unconfirmed ancestors is followed. The mempool's own limit is far below.
+/// The longest chain of unconfirmed ancestors that is followed. The mempool's limit is far lower.
 const MAX_ANCESTORS: u32 = 500;
-/// Lock times below are heights, others seconds.
+/// Lower lock times are heights, others seconds.
 const LOCK_TIME_THRESHOLD: u32 = 500_000_000;
 
-/// The verdicts on the transactions of one snapshot. A view keeps them for all batches of its call, so each transaction is read
-/// once.
+/// Verdicts of one snapshot. A view keeps them for all batches of its call, so each transaction is read once.
 #[derive(Default)]
 pub struct Verdicts(HashMap<Txid, Verdict>);
 
-/// What spenders of a transaction have to know of it.
+/// A verdict, as needed for the transaction's spenders.
 #[derive(Default)]
 struct Verdict {
     trusted: bool,
-    /// For each output, whether the wallet can spend it; empty where the transaction is not trusted.
+    /// Whether the wallet can spend each output; empty if the transaction is not trusted.
     spendable: Vec<bool>,
 }
 
-/// Judges transactions in one snapshot.
+/// Decides about transactions of one snapshot.
 pub struct TrustResolver<'a> {
     t: &'a Tables,
     txn: &'a Reading<'a>,
     synced: Synced,
     now: u64,
-    /// Whether outputs of the wallet's own unconfirmed transactions are ever trusted (`spendzeroconfchange`).
+    /// Whether outputs of the wallet's own unconfirmed transactions may be trusted (`spendzeroconfchange`).
     own_unconfirmed: bool,
     verdicts: RefMut<'a, Verdicts>,
 }
 
 impl<'a> TrustResolver<'a> {
-    /// A resolver for a snapshot of a wallet that stands at `synced`.
     pub fn new(
         t: &'a Tables,
         txn: &'a Reading<'a>,
@@ -52,9 +50,9 @@ impl<'a> TrustResolver<'a> {
         Self { t, txn, synced, now: shared.node.time(), own_unconfirmed, verdicts }
     }
 
-    /// Whether a transaction is trusted: it is confirmed; or, unless the settings forbid, it is final, in the mempool and ours, and spends nothing but
-    /// spendable outputs of trusted transactions (`CachedTxIsTrusted` in Bitcoin Core). Its row is read only where its state and
-    /// `from_us`, whether it spends anything of the wallet, do not decide.
+    /// Whether a transaction is trusted (`CachedTxIsTrusted` in Bitcoin Core): it is confirmed; or, if the settings
+    /// allow it, it is final, ours and in the mempool, and spends only spendable outputs of trusted transactions. Its
+    /// row is read only if `state` and `from_us` (whether it spends from the wallet) do not decide.
     pub fn trusted(&mut self, txid: &Txid, state: &TxState, from_us: bool) -> Result<bool> {
         match state {
             TxState::Confirmed { .. } => Ok(true),
@@ -86,7 +84,7 @@ impl<'a> TrustResolver<'a> {
         Ok(Verdict { trusted, spendable: outputs.map(|output| output.ownership == Ownership::Spendable).collect() })
     }
 
-    /// Whether a transaction spends nothing but spendable outputs of trusted transactions.
+    /// Whether a transaction spends only spendable outputs of trusted transactions.
     fn spends_trusted(&mut self, row: &WalletTransactionView<'_>, left: u32) -> Result<bool> {
         for OutPoint { txid, vout } in row.inputs.iter() {
             let parent = self.verdict(&txid, left)?;
@@ -104,7 +102,7 @@ impl<'a> TrustResolver<'a> {
     }
 }
 
-/// Whether a transaction can be replaced (BIP 125), as far as the wallet knows without the node.
+/// Whether a transaction can be replaced (BIP 125), without a query to the node.
 pub fn replaceable(state: &TxState, signals: bool) -> Replaceable {
     match state {
         TxState::Confirmed { .. } => Replaceable::No,

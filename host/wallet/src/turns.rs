@@ -1,26 +1,25 @@
-//! Turns: one after the other, in the order of coming.
+//! A queue of turns, first come, first served.
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex};
 
-/// How long a turn keeps others waiting. One that takes longer is passed over.
+/// How long a turn blocks others. After that, the next waiter gets its turn.
 const MAX_TURN: Duration = Duration::from_secs(60);
-/// How soon one that waits sees that nobody waits for it any more.
+/// How often a waiter checks whether it is still wanted.
 const LOOK: Duration = Duration::from_millis(200);
 
 #[derive(Default)]
 struct State {
-    /// The number of the last one that came.
+    /// The number of the last waiter that came.
     last: u64,
-    /// Those that wait, in the order in which they came.
+    /// The waiters, in order of arrival.
     waiting: VecDeque<u64>,
-    /// Whose turn it is, and since when.
+    /// The current turn, and its start.
     turn: Option<(u64, Instant)>,
 }
 
-/// Whose turn it is.
 #[derive(Default)]
 pub struct Turns {
     state: Mutex<State>,
@@ -28,7 +27,7 @@ pub struct Turns {
 }
 
 impl Turns {
-    /// Waits for a turn and gives its number; none once it is not `wanted` any more.
+    /// Waits for a turn and returns its number; `None` once the waiter is not `wanted` any more.
     pub fn take(&self, wanted: &dyn Fn() -> bool) -> Option<u64> {
         let mut state = self.state.lock();
         state.last += 1;
@@ -42,7 +41,7 @@ impl Turns {
                 if is_wanted {
                     state.turn = Some((number, Instant::now()));
                 }
-                // Another one may be the first now.
+                // Another waiter may be the first now.
                 self.next.notify_all();
                 return is_wanted.then_some(number);
             }
@@ -50,7 +49,7 @@ impl Turns {
         }
     }
 
-    /// Ends a turn; nothing where it was passed over.
+    /// Ends a turn. No effect if it has been passed over.
     pub fn end(&self, number: u64) {
         self.state.lock().turn.take_if(|(turn, _)| *turn == number);
         self.next.notify_all();
@@ -76,7 +75,7 @@ mod tests {
             turns.end(first);
             assert_eq!(second.join().unwrap(), (Some(first + 1), true));
         });
-        // An end that comes late takes nobody's turn.
+        // A late end does not end another turn.
         turns.end(first);
         assert!(turns.state.lock().turn.is_some());
     }

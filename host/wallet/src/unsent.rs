@@ -1,5 +1,5 @@
-//! Payments of the wallet that are neither confirmed nor in the mempool, though they could be. Their coins and their change are
-//! missing from the balance meanwhile, so the owner is warned.
+//! Payments that are neither confirmed nor in the mempool although they could be. The balance lacks both their coins
+//! and their change, so the owner is warned.
 
 use bitcoin::Txid;
 use bitcoin::absolute::LockTime;
@@ -12,11 +12,10 @@ use super::live::outgoing::Unsent;
 use super::send::REPLACED_BY;
 use super::store::Reading;
 
-/// How many payments a warning names.
 const MAX_NAMED: usize = 3;
 
 impl Wallet {
-    /// The wallet's own transactions that are idle in a snapshot, and were not replaced.
+    /// The wallet's own transactions that are idle in a snapshot and were not replaced.
     pub(super) fn unsent(&self, txn: &Reading<'_>) -> Result<Vec<Unsent>> {
         if !self.shared.settings.broadcast {
             return Ok(Vec::new());
@@ -42,7 +41,7 @@ impl Wallet {
         Ok(unsent)
     }
 
-    /// How many payments the mempool should have and has not; 0 where the wallet cannot be read.
+    /// How many payments should be in the mempool and are not; 0 if the wallet cannot be read.
     pub(super) fn count_unsent(&self) -> u64 {
         if self.outgoing.lock().idle.is_empty() {
             return 0;
@@ -52,7 +51,7 @@ impl Wallet {
         unsent.iter().filter(|payment| payment.is_final(&synced)).count() as u64
     }
 
-    /// The warning for the wallet's owner, where there is one.
+    /// The warning for getwalletinfo, if any.
     pub(super) fn unsent_warning(&self, unsent: &[Unsent], tip: &Synced) -> Option<String> {
         let outgoing = self.outgoing.lock();
         let is_missing = |payment: &&Unsent| payment.is_final(tip) && !outgoing.sending.contains(&payment.txid);

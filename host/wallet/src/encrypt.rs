@@ -35,7 +35,8 @@ const KEY_LABEL: &[u8] = b"sealing key";
 #[derive(Clone)]
 pub struct EncryptionKey(Zeroizing<[u8; 32]>);
 
-/// The length of the value with the key, plaintext or encrypted. It exceeds a page, so LMDB gives it pages of its own.
+/// The length of the value with the key, plaintext or encrypted. It exceeds a page of 4 KiB, so LMDB gives it pages of
+/// its own.
 const OWN_PAGES_LEN: usize = 6000;
 
 /// The encryption key in an encrypted wallet's file, for tests that search files for it.

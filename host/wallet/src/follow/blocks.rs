@@ -1,4 +1,4 @@
-//! From the block where the wallet stands to the tip of the best chain.
+//! Following the best chain, from the wallet's position to the tip.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -19,21 +19,21 @@ use crate::store::rows::BlockRow;
 use crate::synced::synced_at;
 use crate::write::{Write, WriteGuard};
 
-/// How many blocks are written in one transaction at most, and how many bytes of them.
+/// The most blocks per write transaction, and the most bytes of them.
 const BLOCKS_PER_WRITE: usize = 500;
 const BYTES_PER_WRITE: usize = 16 << 20;
-/// How long blocks for one transaction are read.
+/// The longest time spent reading blocks for one write transaction.
 const TIME_PER_WRITE: Duration = Duration::from_millis(200);
-/// After how many blocks that leave a wallet untouched the place where it stands is stored: each time it costs the disk a
-/// synchronisation and a few pages, for each wallet. After a kill the wallet looks at these blocks again.
+/// After how many blocks that do not touch a wallet its position is stored. Each time costs an fsync and a few pages
+/// per wallet. After a kill the wallet reads these blocks again.
 const BLOCKS_PER_STORE: u32 = 100;
 
-/// After how long a wallet that has far to go lets others have their turn.
+/// After how long a wallet that lags far behind lets other wallets have a turn.
 pub(super) const TIME_PER_TURN: Duration = Duration::from_millis(200);
 
 impl Wallet {
-    /// Follows the chain towards its tip until `end`, and to the height `up_to` at most, block by block. Whether the wallet stands
-    /// there or at the tip now.
+    /// Follows the chain block by block until `end`, at most to the height `up_to`. Returns whether the wallet is now
+    /// at `up_to` or at the tip.
     pub(super) fn read_blocks(&self, end: Instant, up_to: u32) -> Result<bool> {
         loop {
             let synced = self.synced();
@@ -45,14 +45,14 @@ impl Wallet {
             }
             match self.block_at(synced.height.saturating_add(1))? {
                 Some(next) if previous(&next) == Some(synced.hash) => self.go_on(next.hash, up_to)?,
-                // The chain went another way, or it ends below.
+                // A reorganisation, or the chain is shorter now.
                 _ => self.undo(&self.fork()?)?,
             }
         }
     }
 
-    /// Takes over a block that continues from where the wallet stands; where that touches it, in one write with those
-    /// behind it, up to a height.
+    /// Connects a block on top of the wallet's position. If it touches the wallet, further blocks up to a height join
+    /// the same write.
     fn go_on(&self, hash: BlockHash, up_to: u32) -> Result<()> {
         let first = self.decoded(hash)?;
         if self.passes(&first)? {
@@ -74,9 +74,9 @@ impl Wallet {
         self.write_following(|write| blocks.iter().try_for_each(|block| write.take_block(block, received)))
     }
 
-    /// Moves on over a block that continues from where the wallet stands and leaves it untouched. Whether that is so.
+    /// Moves the position over a block that does not touch the wallet. Returns false if the block touches it.
     fn passes(&self, block: &Decoded) -> Result<bool> {
-        // No other write may give the wallet something that the block concerns, between the look and the step.
+        // Prevents another write from adding a script or coin of the block between the check and the move.
         let _guard = self.lock_for_following().ok_or(WalletError::Occupied)?;
         let untouched = !block.concerns(&self.shared.follower.index, self.slot);
         if untouched {
@@ -85,7 +85,7 @@ impl Wallet {
         Ok(untouched)
     }
 
-    /// Goes back to a block below.
+    /// Rewinds to a lower block.
     fn undo(&self, to: &BlockInfo) -> Result<()> {
         let guard = self.lock_for_following().ok_or(WalletError::Occupied)?;
         self.feed.note_retreat();
@@ -102,15 +102,13 @@ impl Wallet {
         self.find_in_mempool(undone)
     }
 
-    /// The last block that the wallet has followed and that is in the best chain.
-    ///
-    /// # Errors
-    /// [`WalletError::Rewind`] where it lies further back than the wallet goes by itself, or where none is known.
+    /// The last followed block in the best chain. Fails with [`WalletError::Rewind`] if the wallet may not go back that
+    /// far, or if there is no such block.
     fn fork(&self) -> Result<BlockInfo> {
         let chain = self.shared.node.snapshot()?;
         let fork = match chain.fork_point(self.synced().hash)? {
             Some(fork) => Some(fork),
-            // The chain does not know the block: another node's data, or one that was set up anew.
+            // The chain does not know the block: the node has other data, or was set up again.
             None => self.last_known(&*chain)?,
         };
         let depth = fork.as_ref().map(|fork| self.synced().height.saturating_sub(fork.height));
@@ -126,7 +124,7 @@ impl Wallet {
         Err(WalletError::Rewind { fork: hash, height, depth, blocks: chain.tip().height.saturating_sub(height) })
     }
 
-    /// Whether the wallet goes back `depth` blocks to `fork`; `None`: nobody knows how far, since the node knows none of its blocks.
+    /// Whether the wallet may go back `depth` blocks to `fork`. `None` means that the node knows none of its blocks.
     fn may_go_back(&self, chain: &dyn Snapshot, fork: &BlockInfo, depth: Option<u32>) -> Result<bool> {
         let settings = &self.shared.settings;
         if settings.max_rewind.is_none_or(|limit| depth.is_some_and(|depth| depth <= limit)) {
@@ -137,7 +135,7 @@ impl Wallet {
         Ok(named.is_some_and(|named| named.in_best_chain && named.height <= fork.height))
     }
 
-    /// The last of the blocks that the wallet remembers which is in the best chain.
+    /// The last stored block of the wallet in the best chain.
     fn last_known(&self, chain: &dyn Snapshot) -> Result<Option<BlockInfo>> {
         for hash in self.followed()? {
             let known = chain.block_info(BlockRef::Hash { hash })?;
@@ -148,7 +146,7 @@ impl Wallet {
         Ok(None)
     }
 
-    /// The blocks that the wallet remembers to have followed, the last one first.
+    /// The wallet's stored blocks, the last one first.
     fn followed(&self) -> Result<Vec<BlockHash>> {
         let _guard = self.lock_for_following().ok_or(WalletError::Occupied)?;
         let txn = self.store.read()?;
@@ -159,8 +157,8 @@ impl Wallet {
         Ok(hashes)
     }
 
-    /// A block was disconnected. Nothing where the wallet does not stand there: then it has read ahead of what it was told,
-    /// and what it is told later leads to where it is.
+    /// Disconnects a block. No effect unless the wallet is at this block: otherwise it has read ahead of the events,
+    /// and later events lead to its position.
     pub(super) fn take_disconnected(&self, hash: BlockHash) -> Result<()> {
         if self.synced().hash != hash {
             return Ok(());
@@ -174,24 +172,24 @@ impl Wallet {
         self.undo(&parent)
     }
 
-    /// Where the wallet stands now.
+    /// The wallet's position.
     pub(crate) fn synced(&self) -> Synced {
         self.feed.position().now
     }
 
-    /// Whether it stands beyond what it has stored.
+    /// Whether the position is ahead of the stored one.
     pub(super) fn is_ahead(&self) -> bool {
         let place = self.feed.position();
         place.now.hash != place.stored
     }
 
-    /// Whether it stands so far beyond what it has stored that the next load would read many blocks again.
+    /// Whether the position is so far ahead of the stored one that the next load would read many blocks again.
     pub(super) fn is_far_ahead(&self) -> bool {
         let place = self.feed.position();
         place.now.height.abs_diff(place.stored_height) >= BLOCKS_PER_STORE
     }
 
-    /// Stores where it stands, unless somebody writes to it, which stores that too.
+    /// Stores the position, unless a write is in progress, which stores it, too.
     pub(crate) fn store_if_free(&self) {
         self.waits_to_be_stored.store(false, Ordering::Release);
         if let Some(guard) = self.try_lock_writes() {
@@ -199,7 +197,7 @@ impl Wallet {
         }
     }
 
-    /// Stores where it stands. What cannot be stored is read again at the next load.
+    /// Stores the position. If that fails, the next load reads the blocks again.
     pub(crate) fn store_place(&self, guard: &WriteGuard<'_>) {
         if self.is_ahead()
             && self.feed.failure().is_none()
@@ -209,7 +207,7 @@ impl Wallet {
         }
     }
 
-    /// A block of the best chain by its height.
+    /// A block of the best chain.
     pub(crate) fn block_at(&self, height: u32) -> Result<Option<BlockInfo>> {
         self.shared.block_info(BlockRef::Height { height })
     }
@@ -221,8 +219,7 @@ impl Wallet {
 }
 
 impl Write<'_> {
-    /// Takes over a block. Nothing where it does not continue from where the wallet stands, as with
-    /// [`Wallet::take_disconnected`].
+    /// Connects a block. No effect unless it extends the wallet's position, as in [`Wallet::take_disconnected`].
     pub(super) fn take_block(&mut self, block: &Decoded, received: u64) -> Result<()> {
         if block.previous() != Some(self.synced.hash) {
             return Ok(());
@@ -230,7 +227,7 @@ impl Write<'_> {
         loop {
             let known = self.t.scripts.len(self.reads())?;
             self.connect_transactions(block, received)?;
-            // A payment that gave the wallet scripts may stand behind others in the block that pay to these.
+            // A payment that derived scripts may come after transactions in the block that pay to them.
             if self.t.scripts.len(self.reads())? == known {
                 break;
             }
@@ -239,11 +236,11 @@ impl Write<'_> {
         self.remember_block()
     }
 
-    /// Takes over the transactions of a block that concern the wallet.
+    /// Stores the transactions of a block that concern the wallet.
     fn connect_transactions(&mut self, block: &Decoded, received: u64) -> Result<()> {
         let (wallet, info) = (self.wallet, &block.info);
         for (at, (index, (txid, transaction))) in (0_u32..).zip(&block.transactions).enumerate() {
-            // Asked one by one: each may give the wallet scripts and coins that the next ones concern.
+            // One by one: each may add scripts and coins that the following ones concern.
             if block.transaction_concerns(at, &wallet.shared.follower.index, wallet.slot) {
                 let place = (info.hash, info.height, index, block.time);
                 self.connect_transaction(transaction, *txid, place, Met::Now(received))?;
@@ -252,7 +249,7 @@ impl Write<'_> {
         Ok(())
     }
 
-    /// Takes back what the wallet knows from blocks above `fork`. Gives the transactions that are unconfirmed now.
+    /// Rewinds the wallet to `fork`. Returns the transactions that are unconfirmed now.
     pub(super) fn undo_to(&mut self, fork: &BlockInfo) -> Result<BTreeSet<Txid>> {
         let mut undone = BTreeSet::new();
         for height in (fork.height.saturating_add(1)..=self.synced.height).rev() {
@@ -277,15 +274,14 @@ impl Write<'_> {
             if matches!(row.state, TxState::Confirmed { .. }) {
                 self.note_payments(row.outputs.iter().map(|output| output.script.as_script()))?;
             }
-            // A payment may have entered its address in the address book, which rewrites the row.
+            // A payment may add its address to the address book, which rewrites the row.
             let row = self.t.transaction(self.reads(), &row.txid)?.unwrap_or(row);
             self.mark_disconnected(row)?;
         }
         Ok(())
     }
 
-    /// Takes over what a transaction of the best chain says: it stands at a place (block, height, index, and the block's
-    /// time).
+    /// Stores a transaction as confirmed at a position (block, height, index, and the block's time).
     pub fn connect_transaction(
         &mut self,
         transaction: &Transaction,
@@ -303,7 +299,7 @@ impl Write<'_> {
         Ok(())
     }
 
-    /// Writes the row that remembers the block where the wallet stands.
+    /// Stores the hash of the wallet's current block.
     pub fn remember_block(&mut self) -> Result<()> {
         let (height, row) = (self.synced.height, BlockRow { hash: self.synced.hash });
         self.store_row(self.t.blocks, &height.to_be_bytes(), &row)

@@ -1,4 +1,4 @@
-//! Blocks as all wallets read them: fetched, decoded and hashed once.
+//! A cache of recent blocks, each fetched, decoded and hashed once for all wallets.
 
 use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
@@ -14,26 +14,25 @@ use outrigger_node::interest::interests;
 use crate::error::{Result, WalletError};
 use crate::live::index::{Index, WalletNumber};
 
-/// How many blocks are kept at most, and how many bytes of them.
+/// The most cached blocks, and the most bytes of them.
 pub const MAX_BLOCKS: usize = 16;
 const MAX_BYTES: usize = 64 << 20;
 
-/// The block before it.
+/// The hash of the previous block.
 pub fn previous(info: &BlockInfo) -> Option<BlockHash> {
     info.header.get(4..36).and_then(|hash| BlockHash::from_slice(hash).ok())
 }
 
-/// A block with what every wallet needs of it.
+/// A block with the data that wallets need.
 pub struct Decoded {
-    /// What the chain says of it.
     pub info: BlockInfo,
-    /// Its transactions with their ids.
+    /// With their txids.
     pub transactions: Vec<(Txid, Transaction)>,
-    /// The time in its header, in seconds.
+    /// The time in the header, in seconds.
     pub time: u32,
-    /// Its size, in bytes.
+    /// In bytes.
     pub size: usize,
-    /// By which each transaction may concern wallets: what it spends, what it is, and the scripts that it pays.
+    /// The interests that each transaction matches: its inputs, its txid, and the scripts that it pays to.
     interests: Vec<Vec<u64>>,
 }
 
@@ -45,7 +44,6 @@ impl Decoded {
         Self { info, interests: hashed.collect(), transactions, time, size }
     }
 
-    /// The block before it.
     pub fn previous(&self) -> Option<BlockHash> {
         previous(&self.info)
     }
@@ -59,36 +57,29 @@ impl Decoded {
         found
     }
 
-    /// Whether it may concern a wallet.
     pub fn concerns(&self, index: &Index, slot: WalletNumber) -> bool {
         self.interests.iter().flatten().any(|interest| index.has(slot, *interest))
     }
 
-    /// Whether one of its transactions may concern a wallet, as of now: those before it may have given the wallet scripts
-    /// and coins.
+    /// Whether a transaction may concern a wallet by now: transactions before it may have added scripts and coins.
     pub fn transaction_concerns(&self, at: usize, index: &Index, slot: WalletNumber) -> bool {
         self.interests.get(at).is_some_and(|interests| interests.iter().any(|interest| index.has(slot, *interest)))
     }
 }
 
-/// A place for one block, which is filled by who comes first. The others wait for that.
+/// A cache entry. The first caller fills it; the others wait for its lock.
 type Slotted = Arc<Mutex<Option<Arc<Decoded>>>>;
 
-/// The blocks that were read last.
 #[derive(Default)]
 pub struct Blocks {
     kept: Mutex<VecDeque<(BlockHash, Slotted)>>,
-    /// How many blocks were read.
     #[cfg(test)]
     pub read: std::sync::atomic::AtomicUsize,
 }
 
 impl Blocks {
-    /// A block of the chain, by its hash.
-    ///
-    /// # Errors
-    /// [`WalletError::MissingBlock`] where the chain cannot give it, [`WalletError::Pruned`] or [`WalletError::Background`] where
-    /// the node can be expected to lack it.
+    /// A block of the chain. If the chain lacks it, fails with [`WalletError::Pruned`] or [`WalletError::Background`]
+    /// where that explains it, else with [`WalletError::MissingBlock`].
     pub fn get(&self, node: &dyn Node, hash: BlockHash) -> Result<Arc<Decoded>> {
         let place = self.place(hash);
         let mut block = place.lock();
@@ -118,7 +109,7 @@ impl Blocks {
         let mut bytes = 0;
         let mut number = 0;
         kept.retain(|(_, place)| {
-            // One that is being read right now has no size yet, and counts when it has.
+            // A block that is being read has no size yet. It counts once read.
             bytes += place.try_lock().and_then(|block| block.as_ref().map(|block| block.size)).unwrap_or(0);
             number += 1;
             number == 1 || (number <= MAX_BLOCKS && bytes <= MAX_BYTES)

@@ -1,4 +1,4 @@
-//! What a wallet enters in the index, as it writes and when it is loaded.
+//! The entries of a wallet in the index, added by its writes and at load.
 
 use std::sync::atomic::Ordering;
 
@@ -18,22 +18,22 @@ impl Wallet {
         }
     }
 
-    /// How many entries of the index are the wallet's.
+    /// The number of the wallet's entries in the index.
     pub(super) fn entries(&self) -> u64 {
         self.entries.load(Ordering::Relaxed)
     }
 
-    /// The wallet is about to know a script, by its key in the tables.
+    /// Called before a write stores a script, with its key in the tables.
     pub(crate) fn follow_script(&self, key: &[u8]) {
         self.enter_interest(script_hash_interest(key));
     }
 
-    /// The wallet is about to have a coin.
+    /// Called before a write stores a coin.
     pub(crate) fn follow_coin(&self, outpoint: &OutPoint) {
         self.enter_interest(outpoint_interest(outpoint));
     }
 
-    /// The wallet is about to store a transaction with its state.
+    /// Called before a write stores a transaction.
     pub(crate) fn follow_transaction(&self, row: &WalletTransaction) {
         match row.state {
             TxState::Confirmed { height, .. } => return self.feed.note_height(height),
@@ -44,12 +44,12 @@ impl Wallet {
         row.inputs.iter().for_each(|input| self.follow_coin(input));
     }
 
-    /// The wallet is about to note a transaction of the mempool that conflicts with its own.
+    /// Called before a write stores a conflict with a mempool transaction.
     pub(crate) fn follow_conflict(&self, txid: &Txid) {
         self.enter_interest(transaction_interest(txid));
     }
 
-    /// Enters all that the wallet has stored, and sums up its coins.
+    /// Adds the interests of all stored rows, and reads the sums of the coins.
     pub(crate) fn follow_stored(&self) -> Result<()> {
         let (txn, t) = (self.store.read()?, &self.store.tables);
         for entry in t.scripts.iter(&txn)? {

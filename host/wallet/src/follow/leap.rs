@@ -1,5 +1,5 @@
-//! Many blocks at once: where a wallet has far to go, the node searches the blocks for its scripts, and only those that may have
-//! something of the wallet are read. The others are passed over, as blocks are that leave it untouched.
+//! Skipping blocks: for a wallet that lags far behind, the node searches the blocks for its scripts. The wallet reads
+//! only blocks with a match and skips the others, as it skips blocks that do not touch it.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -21,40 +21,40 @@ use crate::write::Write;
 /// How many blocks are searched at a time.
 const BLOCKS_PER_SEARCH: u32 = 512;
 
-/// A block in which something was found, and the one before it where blocks between were passed over.
+/// A block with a match, and the block before it if blocks between were skipped.
 struct Hit {
     before: Option<BlockInfo>,
     block: Arc<Decoded>,
 }
 
 impl Wallet {
-    /// Follows the chain towards its tip for a bounded time. Whether the wallet stands at the tip now.
+    /// Follows the chain for a bounded time. Returns whether the wallet is now at the tip.
     pub(super) fn advance(&self) -> Result<bool> {
         let end = Instant::now() + TIME_PER_TURN;
         self.leap(end)?;
         self.read_blocks(end, u32::MAX)
     }
 
-    /// Follows the chain to its tip, however long that takes.
+    /// Follows the chain to its tip, without a time limit.
     pub(crate) fn catch_up(&self) -> Result<()> {
         while !self.advance()? {}
         Ok(())
     }
 
-    /// Whether the node searches the blocks up to the tip, rather than that the wallet reads them.
+    /// Whether the tip is so far that the node should search the blocks.
     pub(super) fn is_far(&self) -> bool {
         let blocks = self.shared.node.tip().height.saturating_sub(self.synced().height);
         blocks >= self.shared.settings.search_from
     }
 
-    /// Follows the chain by searching it, until `end`. Nothing where the wallet has not far to go, where the chain does not go on
-    /// from where it stands, or where a search costs as much as reading or could miss something.
+    /// Follows the chain by searches until `end`. No effect if the tip is near, if the chain does not extend the
+    /// wallet's position, or if a search would cost as much as reading or could miss a transaction.
     fn leap(&self, end: Instant) -> Result<()> {
         if !self.is_far() || self.shared.node.search_reads() == SearchReads::Blocks || self.has_foreign_inputs()? {
             return Ok(());
         }
         let mut wanted = Wanted::read(self)?;
-        // At least once, however long the scripts took to read.
+        // At least one search, however long reading the scripts took.
         loop {
             let chain = self.shared.node.snapshot()?;
             let (synced, tip) = (self.synced(), chain.tip().height);
@@ -75,8 +75,8 @@ impl Wallet {
         }
     }
 
-    /// Takes over the blocks in which something was found, and passes over all others that were searched, unless the wallet was
-    /// moved meanwhile. Ends early where it gets scripts that were not looked for.
+    /// Connects the blocks with a match and skips the other searched ones, unless the wallet has moved meanwhile. Ends
+    /// early if the wallet gets scripts that were not searched for.
     fn take_findings(
         &self,
         chain: &dyn Snapshot,
@@ -105,7 +105,7 @@ impl Wallet {
             return Ok(Growth::Held);
         }
         if hits.is_empty() {
-            // Nobody else writes now: what the wallet wants is what was looked for, or not.
+            // Under the write lock: if the number of scripts has not changed, the search covered all of them.
             if self.store.tables.scripts.len(&*self.store.read()?)? != wanted.count() {
                 return Ok(Growth::Unknown);
             }
@@ -115,8 +115,8 @@ impl Wallet {
         self.write_in(&guard, |write| write.take_hits(&hits, &last, wanted, received))
     }
 
-    /// Whether a transaction that may yet be confirmed spends what is not the wallet's: a block that makes it impossible may have
-    /// nothing of the wallet, so that no search finds it.
+    /// Whether an unconfirmed transaction has foreign inputs. A block that conflicts with it may contain nothing else
+    /// of the wallet, so a search would miss it.
     fn has_foreign_inputs(&self) -> Result<bool> {
         let (txn, t, mut parents) = (self.store.read()?, self.store.tables, Parents::default());
         for entry in t.unconfirmed.iter(&txn)? {
@@ -142,7 +142,7 @@ impl Write<'_> {
             }
             self.take_block(block, received)?;
             if self.synced.hash != block.info.hash {
-                // The chain went another way: what follows is not what was searched.
+                // A reorganisation: the following hits belong to another chain.
                 return Ok(Growth::Held);
             }
             let growth = wanted.look(self)?;

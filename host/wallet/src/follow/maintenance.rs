@@ -1,5 +1,4 @@
-//! The thread that does for wallets what is due at a time. It never waits for the node, so that a wallet is locked in time
-//! whatever the node does.
+//! The alarm thread. It never waits for the node, so wallets lock on time.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant};
@@ -9,11 +8,10 @@ use super::thread::Follower;
 use crate::live::feed::Item;
 use crate::live::outgoing::Offered;
 
-/// How often wallets that stand beyond what they have stored are stored, and idle ones give memory back.
+/// How often positions far ahead of the stored ones are stored, and idle wallets free caches.
 const STORE_EVERY: Duration = Duration::from_secs(60);
 
 impl Follower {
-    /// Does what is due until the alarms are stopped.
     pub(super) fn run_alarms(&self) {
         let mut maintenance = Instant::now() + STORE_EVERY;
         loop {
@@ -51,7 +49,7 @@ impl Follower {
         }
     }
 
-    /// Has wallets stored that stand far beyond what they have stored, and lets idle ones give memory back.
+    /// Queues wallets to have their positions stored, and lets idle ones free caches.
     pub(crate) fn run_maintenance(&self) {
         self.for_each(|wallet| {
             wallet.rest();

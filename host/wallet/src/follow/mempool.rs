@@ -1,4 +1,4 @@
-//! What the node told, and what is in its mempool.
+//! Events of the node, and its mempool.
 
 use std::collections::{BTreeSet, HashSet, VecDeque};
 use std::sync::Arc;
@@ -20,12 +20,11 @@ use crate::write::Write;
 use outrigger_node::interest::interests;
 use outrigger_node::{NodeEvent, Removal};
 
-/// How many events are read at a time at most, and how many bytes of blocks for them. What of it touches the wallet is
-/// written in one transaction.
+/// The most events per step, and the most bytes of their blocks. All that touches the wallet is one write transaction.
 const EVENTS_PER_STEP: usize = 200;
 const BYTES_PER_STEP: usize = 16 << 20;
 
-/// What is told, with what has to be read for it.
+/// An event with the data that it needs.
 enum Step {
     Enter(Arc<Transaction>, u64),
     Leave(Txid),
@@ -34,10 +33,8 @@ enum Step {
 }
 
 impl Wallet {
-    /// Does what is to be done, in its order, for a bounded time. What is left stays in the list.
-    ///
-    /// # Errors
-    /// Beside those of the storage and of the node [`WalletError::Occupied`]: then all that is not done is in the list.
+    /// Processes items in order, for a bounded time. Unprocessed ones stay in the list, also after
+    /// [`WalletError::Occupied`].
     pub(super) fn take_items(&self, items: &mut VecDeque<Item>) -> Result<()> {
         let started = Instant::now();
         while started.elapsed() < TIME_PER_TURN
@@ -64,23 +61,22 @@ impl Wallet {
         Ok(())
     }
 
-    /// Takes over what the node told, in its order: also blocks that have left the chain again since, for the wallet
-    /// should know what was in them. Then, if that did not lead to the tip that was told of, reads on from there. Gives
-    /// the tip where that takes longer.
+    /// Processes events in order, including blocks that have left the chain since: the wallet should know their
+    /// transactions. Then reads on to the tip of the last event. Returns that tip if reading takes longer.
     fn follow(&self, events: Vec<NodeEvent>) -> Result<Option<Item>> {
-        // Only while no other block is told after it: its own tip follows, and to read on before would pass over the blocks that
-        // are told until then and have left the chain since.
+        // Reset by every block event, whose own tip follows. Reading on earlier would skip blocks whose events are
+        // still to come and that have left the chain since.
         let mut tip = None;
         let mut steps = Vec::new();
         let mut size = 0;
         let mut reached = false;
         for event in events {
             match event {
-                // The blocks of that time have been taken over too, and would come before it.
+                // A full read of the mempool covered this change, and it processed the blocks before it.
                 NodeEvent::TransactionAdded { sequence, .. } | NodeEvent::TransactionRemoved { sequence, .. }
                     if self.feed.has_read_mempool(sequence) => {}
                 NodeEvent::TransactionAdded { transaction, time, .. } => steps.push(Step::Enter(transaction, time)),
-                // The block that confirms it says so too, sooner or later.
+                // The block that confirms it also removes it, sooner or later.
                 NodeEvent::TransactionRemoved { reason: Removal::Confirmed, .. } => {}
                 NodeEvent::TransactionRemoved { txid, .. } => steps.push(Step::Leave(txid)),
                 NodeEvent::BlockConnected { hash, height } => match self.decoded(hash) {
@@ -89,7 +85,8 @@ impl Wallet {
                         steps.push(Step::Connect(block));
                         tip = None;
                     }
-                    // It has left the chain since, and the node has it no more: the chain is read from where the wallet stands.
+                    // The block has left the chain and the node no longer has it: read the chain from the wallet's
+                    // position.
                     Err(WalletError::MissingBlock(_)) => tip = Some((hash, height)),
                     Err(error) => return Err(error),
                 },
@@ -107,7 +104,7 @@ impl Wallet {
         }
         self.take_steps(steps)?;
         if reached {
-            // Here, and not beside: no call is answered before the wallet knows which of its payments the node has.
+            // Here and not on another thread: calls wait until the wallet knows which of its payments the node has.
             self.offer_again()?;
         }
         match tip {
@@ -118,8 +115,8 @@ impl Wallet {
         }
     }
 
-    /// Takes steps in their order: those that leave the wallet untouched in memory, the others in one write up to where a
-    /// block is to be taken back, for which the node is asked.
+    /// Processes steps in order. Steps that do not touch the wallet move its position in memory. The others share a
+    /// write, up to a disconnected block, which needs a query to the node.
     fn take_steps(&self, steps: Vec<Step>) -> Result<()> {
         let received = self.shared.node.time();
         let mut steps = VecDeque::from(steps);
@@ -149,7 +146,7 @@ impl Wallet {
         Ok(())
     }
 
-    /// Whether a step changes anything for the wallet but where it stands.
+    /// Whether a step changes more than the wallet's position.
     fn is_relevant(&self, step: &Step) -> Result<bool> {
         let index = &self.shared.follower.index;
         match step {
@@ -171,7 +168,7 @@ impl Wallet {
         }
     }
 
-    /// Takes over what the mempool holds: after a rescan some of it may concern the wallet that did not before.
+    /// Reads the whole mempool: after a rescan, more of it may concern the wallet.
     pub(crate) fn reread_mempool(&self) {
         let follower = &self.shared.follower;
         if let Some(wallet) = follower.get(self.slot) {
@@ -180,15 +177,16 @@ impl Wallet {
         }
     }
 
-    /// Brings the wallet in step with the whole mempool.
+    /// Synchronises the wallet with the whole mempool.
     pub(crate) fn take_mempool(&self) -> Result<()> {
         loop {
-            // Asked first: what is told of changes up to here is in what is read next, or was undone by a later one.
+            // Queried first: a change up to this sequence is part of the following read, or a later change has undone
+            // it.
             let sequence = self.shared.node.mempool_sequence()?;
             let present = self.shared.node.mempool_ids()?.into_iter().collect();
             let index = &self.shared.follower.index;
             let found = self.shared.node.mempool_concerning(&|interest| index.has(self.slot, interest))?;
-            // A payment may lead to scripts that the node was not asked for.
+            // A payment may have derived scripts that the query did not cover.
             if !self.enter_all(&present, &found)? {
                 self.feed.note_mempool(sequence);
                 return Ok(());
@@ -196,7 +194,7 @@ impl Wallet {
         }
     }
 
-    /// Takes over what of the mempool concerns the wallet. Whether that gave it scripts.
+    /// Stores the mempool transactions that concern the wallet. Returns whether that derived scripts.
     pub(super) fn enter_all(&self, present: &HashSet<Txid>, found: &[(Txid, Arc<Transaction>)]) -> Result<bool> {
         let guard = self.lock_for_following().ok_or(WalletError::Occupied)?;
         let gone = self.gone_from_mempool(present)?;
@@ -215,11 +213,11 @@ impl Wallet {
         })
     }
 
-    /// Whether any of these transactions is the wallet's, or conflicts with one of the wallet's.
+    /// Whether any of these transactions concerns the wallet or conflicts with one of its transactions.
     fn is_any_relevant(&self, found: &[(Txid, Arc<Transaction>)]) -> Result<bool> {
         let (txn, t) = (self.store.read()?, &self.store.tables);
         for (txid, transaction) in found {
-            // Also what is known: since it was met, the wallet may have derived the addresses that it pays to.
+            // Known ones, too: the wallet may have derived more of their addresses since.
             if !matches!(examine(t, &txn, transaction, txid)?, Match::Foreign)
                 || self.conflicts_with(&txn, transaction)?
             {
@@ -229,7 +227,7 @@ impl Wallet {
         Ok(false)
     }
 
-    /// The transactions that left the mempool while the wallet was not told of it.
+    /// Transactions whose removal from the mempool the wallet has missed.
     fn gone_from_mempool(&self, present: &HashSet<Txid>) -> Result<Vec<Txid>> {
         let (txn, t) = (self.store.read()?, &self.store.tables);
         let mut gone = Vec::new();
@@ -242,7 +240,7 @@ impl Wallet {
         Ok(gone)
     }
 
-    /// The transactions that the wallet takes to be in the mempool for their conflicts there, and that are not.
+    /// Conflicting mempool transactions whose removal the wallet has missed.
     fn conflicts_gone_from_mempool(&self, present: &HashSet<Txid>) -> Result<BTreeSet<Txid>> {
         let (txn, t) = (self.store.read()?, &self.store.tables);
         let mut gone = BTreeSet::new();
@@ -253,7 +251,7 @@ impl Wallet {
         Ok(gone)
     }
 
-    /// Whether a transaction spends what another one of the wallet spends.
+    /// Whether a transaction spends an outpoint that a transaction of the wallet spends.
     fn conflicts_with(&self, txn: &Reading<'_>, transaction: &Transaction) -> Result<bool> {
         for input in &transaction.input {
             if !self.store.tables.spenders(txn, &input.previous_output)?.is_empty() {
@@ -263,29 +261,29 @@ impl Wallet {
         Ok(false)
     }
 
-    /// Whether a transaction of the mempool changes anything for the wallet.
+    /// Whether a mempool transaction changes anything for the wallet.
     fn is_news(&self, txn: &Reading<'_>, transaction: &Transaction) -> Result<bool> {
         Ok(match examine(&self.store.tables, txn, transaction, &transaction.compute_txid())? {
-            // It may spend what is not the wallet's, and what one of the wallet spends too.
+            // It may conflict with a transaction of the wallet by a foreign input.
             Match::Foreign => self.conflicts_with(txn, transaction)?,
             Match::New(_) => true,
             Match::Known(row) => !matches!(row.state, TxState::InMempool | TxState::Confirmed { .. }),
         })
     }
 
-    /// Of transactions that a reorganisation made unconfirmed, marks those that are in the mempool.
+    /// Marks those transactions, unconfirmed by a reorganisation, that are in the mempool.
     pub(super) fn find_in_mempool(&self, undone: BTreeSet<Txid>) -> Result<()> {
         if undone.is_empty() {
             return Ok(());
         }
-        // As it was told of, so that its leaving is told too: what the node has beyond that, it may have lost before anything of
-        // it was told.
+        // The mempool as announced by events, so that a removal will be announced, too. The node may lose later
+        // additions before it announces them.
         let told: HashSet<Txid> = self.shared.node.mempool_ids()?.into_iter().collect();
         let present: Vec<Txid> = undone.into_iter().filter(|txid| told.contains(txid)).collect();
         if present.is_empty() {
             return Ok(());
         }
-        // What is found here is asked for once, so that it waits for its turn.
+        // Waits for the write lock: a retry would not find these transactions again.
         self.write(|write| {
             for txid in present {
                 match write.t.transaction(write.reads(), &txid)? {
@@ -309,7 +307,7 @@ impl Write<'_> {
             Step::Enter(transaction, time) => self.enter_mempool(transaction, *time),
             Step::Leave(txid) => self.leave_mempool(*txid),
             Step::Connect(block) => self.take_block(block, received),
-            // Taken by itself, for the mempool is asked then.
+            // Handled by `take_steps`, since it queries the node.
             Step::Disconnect(_) => Ok(()),
         }
     }
@@ -325,7 +323,7 @@ impl Write<'_> {
         self.note_mempool_conflicts(txid, transaction.input.iter().map(|input| input.previous_output))
     }
 
-    /// A transaction is in the mempool no more.
+    /// A transaction is no longer in the mempool.
     pub fn leave_mempool(&mut self, txid: Txid) -> Result<()> {
         self.forget_mempool_conflicts(txid)?;
         match self.t.transaction(self.reads(), &txid)? {

@@ -1,14 +1,17 @@
 //! Following the chain and the mempool.
 //!
-//! What the node tells is compared with all loaded wallets at once, by an index over what they are interested in
-//! (`live/index.rs`, `passing.rs`). A wallet that it leaves untouched moves on in memory; one that it concerns takes it over,
-//! event by event, on one of a few threads (`work_queue.rs`). What a wallet was not told of (at load, or after a write
-//! that failed) it reads: from its `synced` block to the tip, going back to the fork first where the chain went another
-//! way, and then the whole mempool; far from the tip it has the node search the blocks (`leap.rs`). The two may overlap: events that do not continue from where a wallet stands are passed
-//! over. Many blocks are written in one transaction, so that catching up is not one disk synchronisation a block.
+//! Events of the node are compared with all loaded wallets at once, by an index of their interests (`live/index.rs`,
+//! `passing.rs`). A wallet that an event does not touch moves its position in memory. A wallet that it may touch
+//! processes it in order, on one of a few threads (`work_queue.rs`).
 //!
-//! Where a wallet stands in memory may be ahead of where it is stored; the blocks between leave it untouched, and after a
-//! crash it reads them again. Whatever is written stores where it stands in the same transaction.
+//! After a load or a failed write, a wallet has missed events. It then reads the chain from its `synced` block to the
+//! tip, after a rewind to the fork if there was a reorganisation, and then the whole mempool. Far from the tip, the
+//! node searches the blocks (`leap.rs`). Reading and events may overlap: events that do not extend the wallet's
+//! position are skipped. One write transaction covers many blocks, so that catching up does not cost an fsync per
+//! block.
+//!
+//! A position in memory may be ahead of the stored one. The blocks between do not touch the wallet, and after a crash
+//! it reads them again. Every write stores the position, too.
 
 pub mod alarms;
 mod blocks;

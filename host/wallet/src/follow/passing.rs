@@ -1,5 +1,5 @@
-//! What the node tells is compared with all wallets at once. Those that it leaves untouched move on in memory; the others
-//! are given it to work on.
+//! Compares events of the node with all wallets at once. Untouched wallets move their position in memory; the others
+//! are queued with the event.
 
 use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
@@ -21,10 +21,10 @@ use crate::live::outgoing::Offered;
 use outrigger_node::{NodeEvent, Removal};
 
 impl Follower {
-    /// Takes over one event for all wallets.
+    /// Processes one event for all wallets.
     pub(super) fn pass(&self, shared: &Shared, event: &NodeEvent) {
         if self.count() == 0 {
-            // A wallet that is loaded reads what it was not told.
+            // A wallet that is loaded later reads everything that it has missed.
             return;
         }
         let passed = match event {
@@ -33,7 +33,7 @@ impl Follower {
                 self.pass_transaction(event, interests(transaction, &txid).collect());
                 Ok(())
             }
-            // The block that confirms it says so too, sooner or later.
+            // The block that confirms it also removes it, sooner or later.
             NodeEvent::TransactionRemoved { reason: Removal::Confirmed, .. } => Ok(()),
             NodeEvent::TransactionRemoved { txid, .. } => {
                 self.pass_transaction(event, vec![transaction_interest(txid)]);
@@ -51,14 +51,14 @@ impl Follower {
             }
         };
         if let Err(error) = passed {
-            // Each looks for itself, and says what it could not do.
+            // Each wallet processes the event by itself and reports its own failure.
             tracing::debug!(%error, "what the node told could not be read for all wallets at once");
             self.give_all(event);
         }
     }
 
-    /// Gives an event to the wallets that have one of these interests, and to those that have more to do: these have
-    /// interests that the index does not know yet.
+    /// Queues an event for the wallets with one of these interests, and for busy ones: the index may lack some of their
+    /// interests.
     fn pass_transaction(&self, event: &NodeEvent, interests: Vec<u64>) {
         let _held = self.index.hold();
         let mut busy = self.busy.lock();
@@ -110,7 +110,7 @@ impl Follower {
         Ok(())
     }
 
-    /// Has the payments offered again that the node refused for a reason which a new block may end.
+    /// Queues resends of payments whose refusal a new block may lift.
     fn offer_to_block(&self) {
         self.for_each(|wallet| {
             if !wallet.awaiting_block().is_empty() {
@@ -119,10 +119,11 @@ impl Follower {
         });
     }
 
-    /// The wallets that do not stand at the tip by now read what is between: together, where it is only the tip itself.
+    /// Lets wallets that are not at the tip read on. If only the tip's block is missing, it is connected for all at
+    /// once.
     fn pass_tip(&self, shared: &Shared, event: &NodeEvent, hash: BlockHash) -> Result<()> {
         let mut places = HashSet::new();
-        // Those that have more to do are told below, and most of them were told of the block itself.
+        // Busy wallets get the event below. Most of them have got the block's event.
         self.for_each(|wallet| {
             if wallet.feed.is_idle() {
                 places.insert(wallet.feed.position().now.hash);

@@ -1,5 +1,5 @@
-//! Where a transaction stands, and what follows from a change of it: its place in the history, its coins, the coins
-//! that it spends, its descendants.
+//! Changes of a transaction's state, and their effects on its place in the history, its coins, the coins that it
+//! spends, and its descendants.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -12,13 +12,13 @@ use crate::store::rows::CoinRow;
 use crate::store::tables::{OF_MEMPOOL, OF_WALLET, conflict_key};
 use crate::write::Write;
 
-/// Decides whether a transaction of the wallet counts. It does if it is confirmed, in the mempool or inactive, and conflicts with no
-/// transaction of the mempool. A change looks up each transaction once, however many outputs the transaction spends.
+/// Decides whether a transaction of the wallet counts: it is confirmed, in the mempool or inactive, and conflicts with
+/// no mempool transaction. Each transaction is looked up once per change, however many of its outputs are involved.
 #[derive(Default)]
 pub struct Counting(HashMap<Txid, bool>);
 
 impl Counting {
-    /// Notes a transaction by its state, instead of looking it up.
+    /// Records a transaction by its state, without a lookup.
     fn note(&mut self, write: &Write<'_>, txid: &Txid, state: &TxState) -> Result<()> {
         let may_count = matches!(state, TxState::Confirmed { .. } | TxState::InMempool | TxState::Inactive);
         let counts = may_count && !write.t.is_mempool_conflicted(write.reads(), txid)?;
@@ -26,12 +26,11 @@ impl Counting {
         Ok(())
     }
 
-    /// Leaves a transaction out: it does not count, whatever its state.
+    /// Excludes a transaction, whatever its state.
     pub fn leave_out(&mut self, txid: Txid) {
         self.0.insert(txid, false);
     }
 
-    /// Whether a transaction counts.
     fn counts(&mut self, write: &Write<'_>, txid: &Txid) -> Result<bool> {
         if let Some(counts) = self.0.get(txid) {
             return Ok(*counts);
@@ -45,13 +44,12 @@ impl Counting {
 }
 
 impl Write<'_> {
-    /// Moves a stored transaction to `state`.
     pub fn set_state(&mut self, mut row: WalletTransaction, state: TxState) -> Result<()> {
         if row.state == state {
             return Ok(());
         }
         let (table, key) = self.history_place(&row);
-        // After a reorganisation the place may have been taken by the transaction that is there now.
+        // After a reorganisation, another transaction may have taken the key.
         if table.get(self.reads(), &key)? == Some(row.order_position.to_be_bytes().as_slice()) {
             self.delete(table, &key)?;
         }
@@ -65,7 +63,7 @@ impl Write<'_> {
         self.put_transaction(&row)
     }
 
-    /// Brings the coins that a transaction makes and those that it spends up to date.
+    /// Updates the coins that a transaction creates and those that it spends.
     pub fn refresh_coins(&mut self, row: &WalletTransaction) -> Result<()> {
         let mut counting = Counting::default();
         counting.note(self, &row.txid, &row.state)?;
@@ -87,7 +85,7 @@ impl Write<'_> {
         Ok(())
     }
 
-    /// Brings the coins of these outputs of a transaction up to date.
+    /// Updates the coins of these outputs of a transaction.
     fn refresh_outputs(
         &mut self,
         row: &WalletTransaction,
@@ -127,7 +125,7 @@ impl Write<'_> {
         self.is_spent_by_any(outpoint, &mut Counting::default())
     }
 
-    /// As [`Self::is_spent`], with the verdicts that `counting` holds already.
+    /// [`Self::is_spent`] with cached verdicts.
     pub fn is_spent_by_any(&self, outpoint: &OutPoint, counting: &mut Counting) -> Result<bool> {
         self.any_counts(&self.t.spenders(self.reads(), outpoint)?, counting)
     }
@@ -141,7 +139,6 @@ impl Write<'_> {
         Ok(false)
     }
 
-    /// The transactions of the wallet that spend one of these outpoints.
     pub fn spenders_of(&self, outpoints: impl Iterator<Item = OutPoint>) -> Result<BTreeSet<Txid>> {
         let mut spenders = BTreeSet::new();
         for outpoint in outpoints {
@@ -150,8 +147,8 @@ impl Write<'_> {
         Ok(spenders)
     }
 
-    /// A transaction that is in the mempool spends these: the wallet's others that spend one of them, and what builds on
-    /// those, conflict with it as long as it is there. Their coins are none, and what they spend is free.
+    /// A mempool transaction spends these inputs. The wallet's other spenders of them, and their descendants, conflict
+    /// with it while it is there: their outputs are no coins, and their inputs count as unspent.
     pub fn note_mempool_conflicts(&mut self, txid: Txid, inputs: impl IntoIterator<Item = OutPoint>) -> Result<()> {
         let mut pending: Vec<Txid> = self.spenders_of(inputs.into_iter())?.into_iter().collect();
         pending.retain(|spender| *spender != txid);
@@ -173,7 +170,7 @@ impl Write<'_> {
         self.refresh_all(fresh)
     }
 
-    /// A transaction is in the mempool no more: what conflicted with it there does not.
+    /// A transaction has left the mempool, which ends its conflicts.
     pub fn forget_mempool_conflicts(&mut self, txid: Txid) -> Result<()> {
         let others = self.t.mempool_conflicts_of(self.reads(), OF_MEMPOOL, &txid)?;
         for other in &others {
@@ -190,13 +187,13 @@ impl Write<'_> {
         Ok(())
     }
 
-    /// Removes a transaction that nothing builds on, as if it had never been stored.
+    /// Removes a transaction without children from all tables.
     pub fn remove(&mut self, row: WalletTransaction) -> Result<()> {
         for other in self.t.mempool_conflicts_of(self.reads(), OF_WALLET, &row.txid)? {
             self.forget_conflict(&row.txid, &other)?;
         }
         self.remove_from_index(&row)?;
-        // What it pays to us is no coin, and what it spends is free.
+        // As if abandoned: its outputs are no coins, and its inputs are unspent.
         self.refresh_coins(&WalletTransaction { state: TxState::Abandoned, ..row })
     }
 
@@ -209,8 +206,8 @@ impl Write<'_> {
         Ok(())
     }
 
-    /// What a disconnected block confirmed is unconfirmed. Its coinbase can be in no other block: it is given up, and with
-    /// it all that builds on it, whether or not that is in the mempool still.
+    /// A transaction's block was disconnected. It becomes inactive. A coinbase cannot be in another block, so it is
+    /// abandoned with all its descendants, even those still in the mempool.
     pub fn mark_disconnected(&mut self, row: WalletTransaction) -> Result<()> {
         if !row.coinbase {
             return self.set_state(row, TxState::Inactive);
@@ -228,13 +225,11 @@ impl Write<'_> {
         Ok(())
     }
 
-    /// The wallet's transactions that spend outputs of a transaction.
     pub fn children(&self, row: &WalletTransaction) -> Result<BTreeSet<Txid>> {
         self.spenders_of((0_u32..).take(row.outputs.len()).map(|vout| OutPoint { txid: row.txid, vout }))
     }
 
-    /// A block made `txid` impossible, and with it all that builds on it. A conflict that lies deeper stays the one
-    /// that is counted from.
+    /// A block conflicts with `txid` and thereby with its descendants. A conflict with a lower block takes precedence.
     pub fn mark_conflicted(&mut self, txid: Txid, block: BlockHash, height: u32) -> Result<()> {
         let (mut pending, mut seen) = (vec![txid], BTreeSet::new());
         while let Some(txid) = pending.pop() {
@@ -255,7 +250,7 @@ impl Write<'_> {
         Ok(())
     }
 
-    /// Gives up `txid` and what builds on it.
+    /// Abandons `txid` and its descendants.
     pub fn mark_abandoned(&mut self, txid: Txid) -> Result<()> {
         let (mut pending, mut seen) = (vec![txid], BTreeSet::new());
         while let Some(txid) = pending.pop() {

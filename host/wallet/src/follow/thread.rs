@@ -1,6 +1,6 @@
-//! Following the node for all loaded wallets: one thread that takes what the node tells and finds out which wallets it
-//! concerns (`passing.rs`), and a few that work on those (`work_queue.rs`). They may wait for the node; what is due at a time is done
-//! by a thread that never does (`alarms.rs`).
+//! Following the node for all loaded wallets. One thread takes events and finds the wallets that they concern
+//! (`passing.rs`), and a few threads work on those (`work_queue.rs`). These may wait for the node. Timed work is on a
+//! thread that never does (`alarms.rs`).
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -25,19 +25,18 @@ use crate::live::index::{Index, WalletNumber};
 use crate::reorganisations::Reorganisations;
 use outrigger_node::NodeEvent;
 
-/// How many events may wait. Beyond, the wallets are not told event by event, but read the chain and the mempool.
+/// The longest queue of events. Beyond it, the wallets read the chain and the mempool instead.
 const MAX_EVENTS: usize = 50_000;
 
-/// The loaded wallets.
 #[derive(Default)]
 struct Loaded {
     by_name: HashMap<String, Arc<Wallet>>,
-    /// In the order in which they were loaded.
+    /// In load order.
     by_slot: BTreeMap<WalletNumber, Arc<Wallet>>,
 }
 
 impl InboxItem {
-    /// For how many events it stands.
+    /// The number of events that it replaces.
     fn worth(&self) -> u64 {
         match self {
             Self::Event(_) => 1,
@@ -46,10 +45,9 @@ impl InboxItem {
     }
 }
 
-/// What waits in the inbox of the thread that takes events over.
 enum InboxItem {
     Event(NodeEvent),
-    /// So many events were too many.
+    /// This many events were dropped.
     Lost(u64),
 }
 
@@ -58,44 +56,35 @@ struct Inbox {
     events: VecDeque<InboxItem>,
     told: u64,
     passed: u64,
-    /// The tip that somebody has seen before it was told.
+    /// A tip that a call has seen before its event.
     seen: Option<BlockHash>,
     stopping: bool,
     thread: Option<JoinHandle<()>>,
 }
 
-/// What follows the node for all loaded wallets.
+/// Follows the node for all loaded wallets.
 #[derive(Default)]
 pub struct Follower {
-    /// What concerns which wallet.
     pub index: Index,
-    /// The blocks that were read last.
     pub blocks: Blocks,
     pub(super) work_queue: WorkQueue,
-    /// The wallets that have something to do. Held while something is compared with all wallets, so that none begins
-    /// or ends to have so meanwhile. Locked before `loaded`, never within.
+    /// The wallets with queued items. Locked while something is compared with all wallets, so that none becomes busy or
+    /// idle meanwhile. Lock order: before `loaded`.
     pub(super) busy: Mutex<BTreeSet<WalletNumber>>,
     loaded: RwLock<Loaded>,
     next: AtomicU32,
-    /// What is due at a time.
     pub alarms: Alarms,
-    /// The wallets whose unconfirmed transactions are offered again.
     pub resends: Resends,
     inbox: Mutex<Inbox>,
     arrived: Condvar,
     moved: Condvar,
-    /// The two counters of the inbox, for who only looks.
+    /// Mirrors of the inbox's counters, to be read without its lock.
     told: AtomicU64,
     passed: AtomicU64,
-    /// The blocks that leave the best chain.
     pub(crate) reorganisations: Reorganisations,
 }
 
 impl Follower {
-    /// Starts the threads.
-    ///
-    /// # Errors
-    /// When the system has no thread to give.
     pub fn start(shared: &Arc<Shared>) -> Result<()> {
         shared.follower.work_queue.start(shared)?;
         let due = shared.clone();
@@ -112,13 +101,12 @@ impl Follower {
         self.loaded.read()
     }
 
-    /// A number for a wallet that is about to be loaded.
     pub fn new_slot(&self) -> WalletNumber {
         self.next.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// Takes an event from the node for all loaded wallets, if it may concern one. Only looks and enqueues. A wallet that is
-    /// loaded later reads what there is.
+    /// Queues an event of the node, unless it concerns no loaded wallet. Never blocks on a wallet. A wallet that is
+    /// loaded later reads the current state.
     pub fn push(&self, event: NodeEvent) {
         if self.count() == 0 {
             return;
@@ -129,10 +117,10 @@ impl Follower {
         }
     }
 
-    /// Whether a change of the mempool concerns no wallet for sure: the index knows all interests only while no wallet has
-    /// anything to take over.
+    /// Whether a change of the mempool certainly concerns no wallet. The index is complete only while all wallets are
+    /// idle.
     fn concerns_nobody(&self, inbox: &Inbox, event: &NodeEvent) -> bool {
-        // Before anything is hashed: in busy times every change is enqueued.
+        // Checked before hashing: under load, every change is queued.
         if inbox.passed != inbox.told {
             return false;
         }
@@ -158,7 +146,7 @@ impl Follower {
         self.arrived.notify_one();
     }
 
-    /// Somebody has seen a tip that the node may not have told yet: the wallets are to stand there all the same.
+    /// A call has seen a tip whose event may still be missing. The wallets follow to it all the same.
     pub fn see_tip(&self, hash: BlockHash, height: u32) {
         let mut inbox = self.inbox.lock();
         if inbox.seen != Some(hash) {
@@ -167,51 +155,47 @@ impl Follower {
         }
     }
 
-    /// The loaded wallets, in the order in which they were loaded.
+    /// In load order.
     pub fn loaded(&self) -> Vec<Arc<Wallet>> {
         self.read().by_slot.values().cloned().collect()
     }
 
-    /// The names of the loaded wallets, in the order in which they were loaded.
+    /// In load order.
     pub fn names(&self) -> Vec<String> {
         self.read().by_slot.values().map(|wallet| wallet.name().to_owned()).collect()
     }
 
-    /// How many wallets are loaded.
     pub fn count(&self) -> usize {
         self.read().by_slot.len()
     }
 
-    /// The only wallet that is loaded, if that is so.
+    /// The loaded wallet, if there is exactly one.
     pub fn only(&self) -> Option<Arc<Wallet>> {
         let loaded = self.read();
         let first = loaded.by_slot.values().next().filter(|_| loaded.by_slot.len() == 1);
         first.cloned()
     }
 
-    /// The loaded wallet of this name.
     pub fn named(&self, name: &str) -> Option<Arc<Wallet>> {
         self.read().by_name.get(name).cloned()
     }
 
-    /// The loaded wallet with this number.
     pub fn get(&self, slot: WalletNumber) -> Option<Arc<Wallet>> {
         self.read().by_slot.get(&slot).cloned()
     }
 
-    /// Runs `each` for all loaded wallets.
     pub(super) fn for_each(&self, each: impl FnMut(&Arc<Wallet>)) {
         self.read().by_slot.values().for_each(each);
     }
 
-    /// Makes a wallet one of the loaded ones. The index has its interests.
+    /// Adds a wallet whose interests are in the index.
     pub fn add(&self, wallet: &Arc<Wallet>) {
         let mut loaded = self.loaded.write();
         loaded.by_name.insert(wallet.name().to_owned(), wallet.clone());
         loaded.by_slot.insert(wallet.slot, wallet.clone());
     }
 
-    /// Takes a wallet off the loaded ones: nothing more is done for it.
+    /// Removes a wallet. Its queued items are dropped.
     pub fn remove(&self, wallet: &Wallet) {
         {
             let mut loaded = self.loaded.write();
@@ -224,7 +208,6 @@ impl Follower {
         self.index.forget(wallet.slot, wallet.entries());
     }
 
-    /// Gives a wallet something to do.
     pub fn give(&self, wallet: &Arc<Wallet>, item: Item) {
         let mut busy = self.busy.lock();
         if wallet.feed.push(item) {
@@ -234,25 +217,24 @@ impl Follower {
         }
     }
 
-    /// Gives an event to every wallet.
     pub(super) fn give_all(&self, event: &NodeEvent) {
         self.loaded().iter().for_each(|wallet| self.give(wallet, Item::Event(event.clone())));
     }
 
-    /// Queues a wallet again whose turn came while another wrote to it.
+    /// Queues a wallet again that lost its turn to a writer.
     pub(crate) fn requeue(&self, wallet: &Wallet) {
         if let Some(wallet) = self.get(wallet.slot) {
             self.work_queue.queue(wallet);
         }
     }
 
-    /// Whether a wallet has taken over everything that the node has told.
+    /// Whether a wallet has processed all events so far.
     pub fn is_done(&self, wallet: &Wallet) -> bool {
         let told = self.told.load(Ordering::Acquire);
         self.passed.load(Ordering::Acquire) >= told && wallet.feed.is_idle()
     }
 
-    /// Waits until a wallet has taken over everything that the node told before this call.
+    /// Waits until a wallet has processed all events that came before this call.
     pub fn wait(&self, wallet: &Wallet) -> Waited {
         let mut inbox = self.inbox.lock();
         let target = inbox.told;
@@ -272,7 +254,7 @@ impl Follower {
         self.moved.notify_all();
         let thread = self.inbox.lock().thread.take();
         if let Some(thread) = thread {
-            // It contains its panics, so this does not fail.
+            // The thread catches panics.
             let _ = thread.join();
         }
         self.work_queue.stop();
@@ -280,10 +262,10 @@ impl Follower {
         self.resends.stop();
     }
 
-    /// Offers unconfirmed transactions again, of one wallet after the other.
+    /// The resend thread.
     fn run_resends(&self, shared: &Shared) {
         while let Some((slot, offered)) = self.resends.next() {
-            // All wallets are told when a node that is away is there again.
+            // Once the node is back, all wallets offer their transactions anyway.
             let is_away = shared.node.link().is_some_and(|link| !link.reached);
             let Some(wallet) = self.get(slot).filter(|_| !is_away) else { continue };
             match catch_unwind(AssertUnwindSafe(|| wallet.resubmit(offered, None))) {
@@ -309,7 +291,7 @@ impl Follower {
         }
     }
 
-    /// The thread that takes what the node tells.
+    /// The event thread.
     fn run(&self, shared: &Shared) {
         while let Some(told) = self.next() {
             match &told {
@@ -320,7 +302,7 @@ impl Follower {
                         );
                         self.give_all(event);
                     }
-                    // Each wallet says what it lost.
+                    // Each wallet reports its own transactions.
                     if self.reorganisations.take(event, shared.settings.reorganisation_notice) {
                         self.give_all(event);
                     }

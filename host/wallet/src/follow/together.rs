@@ -1,5 +1,4 @@
-//! Wallets that are loaded together at the start: they follow the chain side by side, so that each block is read once, and the
-//! mempool is read once for all of them.
+//! Wallets loaded together at startup follow the chain side by side: each block, and the mempool, is read once for all.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -17,8 +16,9 @@ use crate::error::Result;
 use crate::live::Wallet;
 use crate::live::index::WalletNumber;
 
-/// Brings wallets to the tip and in step with the mempool. Their interests are in the index. A wallet that is far behind, or fails,
-/// is left out and catches up alone. Gives the mempool's sequence that was read; none where the node did not answer.
+/// Brings wallets to the tip and synchronises them with the mempool. Their interests are in the index. Wallets that lag
+/// far behind or fail are skipped and catch up alone. Returns the sequence of the mempool; `None` if the node did not
+/// answer.
 pub fn catch_up_together(shared: &Shared, wallets: &[Arc<Wallet>]) -> Option<u64> {
     walk_blocks(shared, wallets);
     match read_mempool(shared, wallets) {
@@ -30,7 +30,8 @@ pub fn catch_up_together(shared: &Shared, wallets: &[Arc<Wallet>]) -> Option<u64
     }
 }
 
-/// Walks from the lowest wallet's block to the tip, a few blocks at a time that are kept until all wallets have passed them.
+/// Walks from the lowest position to the tip, with as many blocks at a time as the cache holds, until all wallets have
+/// passed them.
 fn walk_blocks(shared: &Shared, wallets: &[Arc<Wallet>]) {
     let mut walking: Vec<&Arc<Wallet>> = wallets.iter().filter(|wallet| !wallet.is_far()).collect();
     while !shared.stopping.load(Ordering::Relaxed)
@@ -42,7 +43,7 @@ fn walk_blocks(shared: &Shared, wallets: &[Arc<Wallet>]) {
     }
 }
 
-/// Reads the mempool and gives each wallet what concerns it. Gives its sequence.
+/// Reads the mempool and stores in each wallet the transactions that concern it. Returns its sequence.
 fn read_mempool(shared: &Shared, wallets: &[Arc<Wallet>]) -> Result<u64> {
     let (node, index) = (&shared.node, &shared.follower.index);
     let sequence = node.mempool_sequence()?;
@@ -55,11 +56,12 @@ fn read_mempool(shared: &Shared, wallets: &[Arc<Wallet>]) -> Result<u64> {
             of_wallets.entry(slot).or_default().push((txid, transaction.clone()));
         }
     }
-    // A wallet that lacks blocks does not know yet which coins it has: it reads the mempool by itself once it has them.
+    // A wallet that lacks blocks does not know all of its coins yet. It reads the mempool by itself later.
     let tip = node.tip().hash;
     for wallet in wallets.iter().filter(|wallet| wallet.synced().hash == tip) {
         let found = of_wallets.remove(&wallet.slot).unwrap_or_default();
-        // A payment may lead to scripts that the node was not asked for: such a wallet reads the mempool again by itself.
+        // A payment may have derived scripts that the query did not cover. Such a wallet reads the mempool again by
+        // itself.
         if let Ok(false) = wallet.enter_all(&present, &found) {
             wallet.feed.note_mempool(sequence);
         }

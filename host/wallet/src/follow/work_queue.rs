@@ -1,5 +1,5 @@
-//! The threads that work on wallets. A wallet is worked on by one at a time, for a bounded piece of work, and then goes to
-//! the end of the queue; one that somebody else writes to is passed over until that one is done.
+//! The threads that work on wallets. One thread at a time works on a wallet, for a bounded time, and then queues it
+//! again at the end. A wallet with another writer is skipped until that write ends.
 
 use std::any::Any;
 use std::collections::VecDeque;
@@ -21,20 +21,20 @@ use crate::live::feed::{Item, worth};
 use crate::live::lag::Lag;
 use crate::reorganisations::Undone;
 
-/// The most threads that work on wallets, for all of them together. More wait for disks at a time than can run.
+/// The most threads for all wallets. Most of them wait for disks, so there may be more than CPUs.
 pub const MAX_THREADS: usize = 8;
-/// How many things that were told are taken over in one turn at most.
+/// The most items per turn.
 const MAX_BATCH: usize = 1000;
-/// How soon a wallet that could not follow is tried again at first, and at last.
+/// The first and the longest pause before a wallet retries to follow the chain.
 const RETRY: Duration = Duration::from_secs(1);
 const MAX_RETRY: Duration = Duration::from_secs(60);
 
 #[derive(Default)]
 struct State {
     ready: VecDeque<Arc<Wallet>>,
-    /// Wallets to store when there is nothing else to do.
+    /// Wallets to store when there is no other work.
     unstored: VecDeque<Weak<Wallet>>,
-    /// Whether a thread stores one of these now: one at a time, for it costs the disk a synchronisation.
+    /// Whether a thread stores one of them. One at a time, since each store costs an fsync.
     storing: bool,
     waiting: usize,
     threads: Vec<JoinHandle<()>>,
@@ -42,7 +42,7 @@ struct State {
     shared: Weak<Shared>,
 }
 
-/// The wallets that wait for a thread, and the threads.
+/// The queue of wallets, and the threads.
 #[derive(Default)]
 pub struct WorkQueue {
     state: Mutex<State>,
@@ -55,17 +55,13 @@ enum Work {
 }
 
 impl WorkQueue {
-    /// Starts the first thread.
-    ///
-    /// # Errors
-    /// When the system has no thread to give.
     pub fn start(&self, shared: &Arc<Shared>) -> Result<()> {
         let mut state = self.state.lock();
         state.shared = Arc::downgrade(shared);
         Ok(add_thread(&mut state)?)
     }
 
-    /// Queues a wallet. It is queued once at a time.
+    /// Queues a wallet. The caller makes sure that it is queued only once.
     pub fn queue(&self, wallet: Arc<Wallet>) {
         let mut state = self.state.lock();
         if state.stopping {
@@ -76,23 +72,22 @@ impl WorkQueue {
             && state.threads.len() < MAX_THREADS
             && let Err(error) = add_thread(&mut state)
         {
-            // Those that are there do the work, if later.
+            // The existing threads do the work, only later.
             tracing::warn!(%error, "the wallets cannot have another thread");
         }
         drop(state);
         self.arrived.notify_one();
     }
 
-    /// Has a wallet stored when there is nothing else to do.
+    /// Stores a wallet's position when there is no other work.
     pub fn store_later(&self, wallet: &Arc<Wallet>) {
-        // Where the disk is slow, one may still wait when it is looked after again.
+        // On a slow disk, the wallet may still be queued from the last time.
         if !wallet.waits_to_be_stored.swap(true, Ordering::AcqRel) {
             self.state.lock().unstored.push_back(Arc::downgrade(wallet));
             self.arrived.notify_one();
         }
     }
 
-    /// Ends the threads after what they are doing.
     pub fn stop(&self) {
         let mut state = self.state.lock();
         state.stopping = true;
@@ -102,7 +97,7 @@ impl WorkQueue {
         drop(state);
         self.arrived.notify_all();
         for thread in threads {
-            // It contains its panics, so this does not fail.
+            // The threads catch panics.
             let _ = thread.join();
         }
     }
@@ -164,24 +159,24 @@ fn turn(shared: &Shared, wallet: &Arc<Wallet>) {
     };
     let mut busy = shared.follower.busy.lock();
     let more = wallet.feed.end(taken, items.into());
-    // The index lacks what one that is behind has missed: it is told of everything.
+    // A wallet that is behind has missed events, so the index lacks interests. It stays busy and gets every event.
     if !more && !wallet.feed.is_behind() {
         busy.remove(&wallet.slot);
     }
     drop(busy);
-    // Where another writes, that one gives the wallet its next turn, unless it ended before this did.
+    // The other writer queues the wallet on release, unless it has released the lock already.
     if more && !(occupied && wallet.write_lock.awaits_requeue()) {
         shared.follower.work_queue.queue(wallet.clone());
     }
 }
 
-/// What a panic says.
+/// The message of a panic.
 fn said(panic: &(dyn Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
     text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "a panic without words".to_owned())
 }
 
-/// A wallet's work panicked: it is not worked on any more, and who waits for it hears that.
+/// The work on a wallet panicked: it is no longer followed, and waiters get an error.
 fn fail(shared: &Shared, wallet: &Wallet, panic: &(dyn Any + Send)) {
     let reason = said(panic);
     tracing::error!(wallet = wallet.name(), reason, "following the chain for the wallet failed; unload and load it");
@@ -191,16 +186,16 @@ fn fail(shared: &Shared, wallet: &Wallet, panic: &(dyn Any + Send)) {
 }
 
 impl Wallet {
-    /// Works on some of what is to be done for it, and leaves the rest in the list. Whether another's write keeps it from that.
+    /// Processes some of the items and leaves the rest in the list. Returns whether another writer prevented that.
     fn work_on(&self, items: &mut VecDeque<Item>) -> bool {
         let behind = self.feed.is_behind();
         if behind && items.iter().all(Item::is_of_mempool) {
-            // All of the mempool is read when it is tried again.
+            // The retry reads the whole mempool.
             items.clear();
             return false;
         }
         if behind {
-            // The events that it missed are gone: it is brought in step as a whole.
+            // The missed events are lost: read the chain and the mempool instead.
             let worth = worth(items.make_contiguous());
             *items = VecDeque::from([Item::Reconcile(worth)]);
         }
@@ -227,7 +222,7 @@ impl Wallet {
         }
     }
 
-    /// Says how many transactions a deep reorganisation took out of the chain, once the wallet stands at the tip again.
+    /// Announces the transactions that a deep reorganisation unconfirmed, once the wallet is at the tip again.
     fn tell_retreat(&self) {
         if self.synced().hash != self.shared.node.tip().hash {
             return;
@@ -242,7 +237,7 @@ impl Wallet {
         }
     }
 
-    /// Notes why the wallet could not follow, and has it tried again, unless that is going to happen.
+    /// Records why the wallet cannot follow the chain, and schedules a retry unless one is scheduled.
     fn fall_behind(&self, error: &WalletError) {
         let (text, unavailable) = (error.to_string(), error.is_unavailable());
         let read_only = matches!(error, WalletError::Rewind { .. });
@@ -252,7 +247,7 @@ impl Wallet {
             lag.iter_mut().for_each(|lag| *lag = Lag { text: text.clone(), unavailable, read_only, ..*lag });
             return;
         }
-        // Said once: a node that is away for a day would fill the log with the retries of each wallet.
+        // An error only once: while a node is away for a day, the retries of each wallet would fill the log.
         match &*lag {
             None => tracing::error!(
                 wallet = self.name(),
@@ -267,8 +262,8 @@ impl Wallet {
         self.shared.follower.alarms.set(at, Due::Retry, self.slot);
     }
 
-    /// An alarm that was set for a time has rung. Whether the wallet is to be tried again: it may have caught up since, and
-    /// have another alarm.
+    /// Handles a retry alarm. Returns whether the wallet should retry: it may have caught up since, and may have
+    /// another alarm.
     pub(super) fn try_again(&self, at: Instant) -> bool {
         let mut lag = self.lag.lock();
         let due = lag.as_mut().filter(|lag| lag.planned == Some(at));

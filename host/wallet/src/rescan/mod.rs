@@ -1,9 +1,9 @@
-//! Rescans: looking in blocks that the wallet has followed before it knew all of its scripts.
+//! Rescans: searching blocks that the wallet followed before it had all of its scripts.
 //!
-//! A wallet has one rescan at a time, on a thread of its own (`run.rs`); others look through the blocks ahead of it, with
-//! all scripts that the wallet has or will soon have (`wanted.rs`). How far it has come is stored with what it found, so
-//! that it goes on after a restart. The import that a rescan is reserved for stores its begin, so that not even a kill
-//! between the two leaves an import without its rescan.
+//! A wallet has at most one rescan, on a thread of its own (`run.rs`). Other threads search the blocks ahead of it, for
+//! all scripts that the wallet has or will soon have (`wanted.rs`). Each write stores the progress, so the rescan
+//! resumes after a restart. An import stores the start of its reserved rescan, so even a kill between the two does not
+//! leave an import without its rescan.
 
 mod reach;
 mod run;
@@ -29,16 +29,13 @@ use outrigger_base::contain::contain;
 use reach::Reach;
 use run::End;
 
-/// A rescan that has not begun: the time from which it looks, in seconds.
+/// A new rescan from this time on, in seconds.
 pub fn begin(from_time: u64) -> RescanRow {
     RescanRow { from_time, next_height: None, unreadable: 0, first_height: None, last_height: None }
 }
 
 impl Wallet {
-    /// Reserves the wallet's one rescan.
-    ///
-    /// # Errors
-    /// `WalletRescanning`.
+    /// Reserves the wallet's rescan.
     pub fn rescan_reserve(&self) -> ServiceResult<u64> {
         let mut state = self.rescan.state.lock();
         if !matches!(state.stage, Stage::Idle) {
@@ -50,18 +47,15 @@ impl Wallet {
         Ok(state.last)
     }
 
-    /// Gives a reservation back unused. Nothing where it is not one.
-    ///
-    /// # Errors
-    /// `Storage`.
+    /// Releases an unused reservation. No effect if `rescan` is not reserved.
     pub fn rescan_release(&self, rescan: u64) -> ServiceResult<()> {
         let stored = match self.rescan.state.lock().stage {
             Stage::Reserved { rescan: reserved, stored, .. } if reserved == rescan => stored,
             _ => return Ok(()),
         };
-        // Not under the lock, which all look at who ask how far a rescan has come: another write may take long.
+        // Not under the lock, which progress queries take: the write lock may be held for long.
         let forgotten = match stored {
-            // The host stops: what was imported is looked for after the next load.
+            // The host is stopping. The next load runs the rescan.
             Some(_) if self.is_stopping() => Ok(false),
             Some(_) => self.write(|write| write.delete(write.t.meta, b"rescan")),
             None => Ok(false),
@@ -76,19 +70,12 @@ impl Wallet {
     }
 
     /// Starts the reserved rescan at the first block whose running-maximum time is at least `from_time` less two hours,
-    /// up to the block where the wallet stands. Its end is told by [`Event::RescanFinished`].
-    ///
-    /// # Errors
-    /// `NotFound` when `rescan` is no reservation; `WalletNotLoaded` when the wallet was unloaded; `ShuttingDown`;
-    /// `Storage`.
+    /// up to the wallet's position. [`Event::RescanFinished`] announces its end.
     pub fn rescan_start(&self, rescan: u64, from_time: u64) -> ServiceResult<()> {
         self.rescan_launch(rescan, begin(from_time))
     }
 
-    /// Starts the reserved rescan at a height, up to another one or to where the wallet stands (rescanblockchain).
-    ///
-    /// # Errors
-    /// As of [`Wallet::rescan_start`].
+    /// rescanblockchain: starts the reserved rescan at a height, up to another one or to the wallet's position.
     pub fn rescan_heights(&self, rescan: u64, first: u32, last: Option<u32>) -> ServiceResult<()> {
         self.rescan_launch(rescan, RescanRow { next_height: Some(first), last_height: last, ..begin(0) })
     }
@@ -105,22 +92,19 @@ impl Wallet {
         let mut state = self.rescan.state.lock();
         self.rescan.abort.store(false, Ordering::SeqCst);
         if self.rescan.stopping.load(Ordering::SeqCst) {
-            // What is stored goes on at the next load; nobody would end a thread that began now.
+            // The stored row resumes at the next load. A thread started now would never be joined.
             return Err(ErrorKind::ShuttingDown.into());
         }
         let this = self.shared.follower.get(self.slot);
         let wallet = this.ok_or(ErrorKind::WalletNotLoaded)?;
         let thread = thread::Builder::new().name("rescan".into()).spawn(move || wallet.rescan_run(rescan, row));
         state.stage = Stage::Running(since);
-        // A former thread has come to its end, or the place would not have been free.
+        // A former thread has ended, else the slot would not have been free.
         state.thread = Some(thread.map_err(WalletError::from)?);
         Ok(())
     }
 
-    /// Aborts the running rescan; whether there was one.
-    ///
-    /// # Errors
-    /// None.
+    /// Aborts the running rescan. Returns whether there was one.
     pub fn rescan_abort(&self) -> ServiceResult<bool> {
         let running = matches!(self.rescan.state.lock().stage, Stage::Running(_));
         if running {
@@ -129,7 +113,7 @@ impl Wallet {
         Ok(running)
     }
 
-    /// How far the rescan has come: from its reservation on, before which nobody else can have one.
+    /// The progress of the rescan. A reserved one counts as started.
     pub(super) fn rescan_progress(&self) -> Option<RescanProgress> {
         let since = match self.rescan.state.lock().stage {
             Stage::Idle => return None,
@@ -140,7 +124,7 @@ impl Wallet {
     }
 
     fn rescan_run(&self, rescan: u64, row: RescanRow) {
-        // A panic must not leave the import that waits for the rescan without its end, wherever it comes.
+        // Even after a panic, the import that waits for the rescan gets its event.
         let mut outcome = RescanOutcome::Unreadable { block_time: 0 };
         let (mut last_height, mut widened) = (None, false);
         contain("a rescan", || outcome = self.rescan_outcome(row, &mut last_height, &mut widened));
@@ -159,7 +143,7 @@ impl Wallet {
         match ended {
             Ok(End::Complete { unreadable, last_height, passes }) => {
                 (*last, *widened) = (last_height, passes > 1);
-                // What waits in the mempool may be the wallet's too, now that it knows more scripts.
+                // With the new scripts, more of the mempool may concern the wallet.
                 if row.last_height.is_none() {
                     self.reread_mempool();
                 }
@@ -170,7 +154,7 @@ impl Wallet {
             }
             Ok(End::Aborted) => {
                 if !self.rescan.stopping.load(Ordering::Relaxed) {
-                    // One that a client aborted does not come back.
+                    // A rescan aborted by a client does not resume.
                     self.rescan_forget();
                 }
                 RescanOutcome::Aborted
@@ -192,19 +176,18 @@ impl Wallet {
     }
 }
 
-/// A wallet as it was loaded, before it followed the chain.
+/// A wallet's state at load, before it followed the chain.
 pub struct Loaded {
     synced: Synced,
     reach: Reach,
 }
 
 impl Loaded {
-    /// As it is now.
     pub fn read(wallet: &Wallet) -> Result<Self> {
         Ok(Self { synced: wallet.synced(), reach: Reach::read(wallet)? })
     }
 
-    /// The rescan of all blocks since, and of what is left of another one.
+    /// A rescan of all blocks since the load, merged with an unfinished one.
     fn again(&self, stored: Option<RescanRow>) -> RescanRow {
         let next = self.synced.height.saturating_add(1);
         let Some(row) = stored else { return RescanRow { next_height: Some(next), ..begin(0) } };
@@ -219,9 +202,8 @@ impl Loaded {
     }
 }
 
-/// Goes on with a rescan that the last run of the host did not end. Where the wallet found payments near the end of what was
-/// derived of it when it was loaded, the blocks since are scanned again for the scripts that were derived meanwhile. Whether
-/// they are.
+/// Resumes an unfinished rescan. If payments came near the end of the derived scripts since the load, the blocks since
+/// are scanned again for the scripts derived meanwhile. Returns whether they are.
 pub fn resume(wallet: &Wallet, mut loaded: Loaded) -> Result<bool> {
     let stored = wallet.store.tables.rescan(&*wallet.store.read()?)?;
     let is_widened = loaded.reach.widen(wallet)?.is_some();
@@ -242,7 +224,7 @@ pub fn resume(wallet: &Wallet, mut loaded: Loaded) -> Result<bool> {
     Ok(is_widened)
 }
 
-/// Ends the running rescan so that it goes on at the next load, and waits for its thread.
+/// Stops the running rescan and waits for its thread. It resumes at the next load.
 pub fn stop(wallet: &Wallet) {
     wallet.rescan.stopping.store(true, Ordering::SeqCst);
     wallet.rescan.abort.store(true, Ordering::SeqCst);

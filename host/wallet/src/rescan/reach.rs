@@ -1,7 +1,7 @@
-//! How far a wallet's descriptors were derived when a rescan began, and whether that was far enough.
+//! Whether a wallet's descriptors were derived far enough when a rescan began.
 //!
-//! A payment moves its descriptor on, so that the blocks after it are searched for more scripts; those before it are not. Where
-//! payments came near the end of what was derived, others may have gone beyond it earlier.
+//! A payment derives further scripts, which are searched for in the blocks after it, but not in those before. If
+//! payments came near the end of the derived scripts, earlier blocks may pay to scripts beyond it.
 
 use std::collections::BTreeMap;
 
@@ -12,28 +12,27 @@ use crate::live::Wallet;
 use crate::store::rows::DescriptorRow;
 use crate::store::tables::number_from_key;
 
-/// What part of what is kept derived ahead counts as its end: the last fifth.
+/// The part of the scripts derived ahead that counts as their end: the last fifth.
 const END_PART: u32 = 5;
 
-/// The descriptors with a range, by number, and the index behind the last one that was derived of each.
+/// Ranged descriptors by number, with the end of their derived indexes.
 pub type Ends = BTreeMap<u32, u32>;
 
-/// How far the descriptors were derived.
+/// The derived indexes at one moment.
 pub struct Reach(Ends);
 
 impl Reach {
-    /// As far as they are now.
     pub fn read(wallet: &Wallet) -> Result<Self> {
         Ok(Self(ranged(wallet)?.into_iter().map(|(number, row)| (number, row.range_end)).collect()))
     }
 
-    /// Takes up how far they are now. Where they were paid to near the former end, the descriptors that have grown, and their
-    /// former ends.
+    /// Updates to the current state. If payments came near the former ends, returns the descriptors that have grown,
+    /// with their former ends.
     pub fn widen(&mut self, wallet: &Wallet) -> Result<Option<Ends>> {
         let mut near = false;
         let mut grown = Ends::new();
         for (number, row) in ranged(wallet)? {
-            // One that came meanwhile was searched for by the import that brought it.
+            // A new descriptor was searched for by the rescan of its import.
             let end = self.0.insert(number, row.range_end).unwrap_or(row.range_end);
             if row.range_end > end {
                 let ahead = wallet.shared.settings.keypool.min(end.saturating_sub(row.derived_begin));

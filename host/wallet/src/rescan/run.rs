@@ -1,4 +1,4 @@
-//! The rescan at work: threads look through the blocks, and one writes what they find, in the order of the chain.
+//! Running a rescan: threads search the blocks, and one thread writes the results in the order of the chain.
 
 use std::collections::HashSet;
 use std::ops::Range;
@@ -20,52 +20,46 @@ use crate::store::rows::RescanRow;
 use crate::write::Write;
 use outrigger_node::search::{Findings, FoundBlock, ScriptSet};
 
-/// How far a block's time may lie before that of the keys in it, in seconds.
+/// How far a block's time may be before the birth time of keys used in it, in seconds.
 const TIMESTAMP_WINDOW: u64 = 7200;
-/// How many blocks a thread looks through at a time.
+/// How many blocks a thread searches at a time.
 const UNIT: u32 = 128;
-/// How many results of a thread may wait to be written.
+/// How many results of a thread may be queued.
 const WAITING: usize = 2;
-/// The least threads that look through blocks, one of which may wait for the node, and the most.
+/// The fewest search threads, one of which may wait for the node, and the most.
 const MIN_THREADS: usize = 2;
 const MAX_THREADS: usize = 8;
-/// How many transactions are written at once, about.
+/// About how many transactions are written at once.
 const TRANSACTIONS_PER_WRITE: usize = 2_000;
-/// How often a rescan looks at the blocks at most, if it finds payments near the end of what was derived each time.
+/// The most passes of a rescan that finds payments near the end of the derived scripts each time.
 const MAX_PASSES: u32 = 16;
-/// How often it is stored how far the rescan has come where it finds nothing.
+/// How often progress is stored while nothing is found.
 const STORE_EVERY: Duration = Duration::from_secs(1);
 
-/// After how long a rescan goes on whose node was away, at first and at most, and how often it is looked meanwhile whether it is
-/// to end.
+/// The first and the longest pause after the node was unreachable, and how often an abort is checked meanwhile.
 const RETRY_AFTER: Duration = Duration::from_secs(1);
 const MAX_RETRY_AFTER: Duration = Duration::from_secs(60);
 const ABORT_LOOK_EVERY: Duration = Duration::from_millis(100);
 
-/// How a rescan comes to its end, besides by an error of the storage.
 pub enum End {
-    /// All blocks were looked at.
     Complete {
-        /// The running-maximum time of the last block that could not be read, in seconds; 0 when all could.
+        /// The running-maximum time of the last unreadable block, in seconds; 0 if all were readable.
         unreadable: u32,
         last_height: Option<u32>,
-        /// How often they were looked at.
         passes: u32,
     },
-    /// It was told to end.
     Aborted,
 }
 
-/// How a part of it ends.
+/// The end of a part.
 enum Stop {
-    /// All of the part is done.
     Done,
-    /// The wallet has more scripts now: the rest of the part is to be looked through with these.
+    /// The wallet has new scripts. The rest of the part has to be searched for them, too.
     Grown(Growth),
     Aborted,
 }
 
-/// What a thread has found in some blocks.
+/// The search results of some blocks.
 struct Chunk {
     findings: Findings,
     /// Whether it is the last of its unit.
@@ -82,7 +76,7 @@ impl Wallet {
             self.rescan_close(u32::MAX, &row)?;
             return Ok(End::Complete { unreadable: row.unreadable, last_height: None, passes: 1 });
         };
-        // One that goes on has what it did before behind it.
+        // For a resumed rescan, lower than `next`.
         let first = *row.first_height.get_or_insert(next);
         let reads = self.shared.node.search_reads();
         let mut show = Show::new(self.name(), first, next, self.rescan_last(&row), reads);
@@ -109,7 +103,7 @@ impl Wallet {
                     self.write(|write| write.store_row(write.t.meta, b"rescan", &row))?;
                     continue;
                 }
-                // What came meanwhile may pay to scripts that the wallet got from this rescan.
+                // Blocks connected meanwhile may pay to scripts that this rescan has added.
                 if self.rescan_close(next, &row)? {
                     show.end();
                     let last_height = end.checked_sub(1);
@@ -138,7 +132,7 @@ impl Wallet {
         }
     }
 
-    /// Waits before another try, and for longer the next time.
+    /// Waits before a retry, and doubles the pause.
     fn wait_unless_aborted(&self, pause: &mut Duration) {
         let begun = Instant::now();
         while begun.elapsed() < *pause && !self.rescan.abort.load(Ordering::Relaxed) {
@@ -147,12 +141,12 @@ impl Wallet {
         *pause = (2 * *pause).min(MAX_RETRY_AFTER);
     }
 
-    /// The last height that a rescan reads, as the wallet stands now.
+    /// The last height to read, for the wallet's current position.
     fn rescan_last(&self, row: &RescanRow) -> u32 {
         row.last(self.synced().height)
     }
 
-    /// Ends the rescan, unless the wallet has followed the chain beyond `next`, and it is to follow. Whether it has ended.
+    /// Ends the rescan, unless it has to follow the wallet beyond `next`. Returns whether it has ended.
     fn rescan_close(&self, next: u32, row: &RescanRow) -> Result<bool> {
         self.write(|write| {
             let done = row.last(write.synced.height) < next;
@@ -163,7 +157,7 @@ impl Wallet {
         })
     }
 
-    /// Looks through the blocks at these heights with all processors.
+    /// Searches blocks on several threads.
     fn rescan_part(
         &self,
         heights: Range<u32>,
@@ -176,7 +170,7 @@ impl Wallet {
             .map_or(1, std::num::NonZero::get)
             .clamp(MIN_THREADS, MAX_THREADS)
             .min(units);
-        // The set that the threads look with; what comes to it meanwhile ends the part.
+        // Shared by the threads. A script outside it ends the part.
         let set = wanted.lend();
         let stop = thread::scope(|scope| {
             let mut receivers = Vec::with_capacity(threads);
@@ -189,7 +183,7 @@ impl Wallet {
                     .spawn_scoped(scope, move || self.look_through(heights, units, set, &sender))?;
                 receivers.push(receiver);
             }
-            // Dropped when this ends, which ends the threads too.
+            // Dropping the receivers ends the threads.
             let chunks = Chunks { receivers, unit: 0, units };
             self.write_chunks(chunks, row, wanted, show)
         });
@@ -197,7 +191,7 @@ impl Wallet {
         stop
     }
 
-    /// A thread: looks through its units until nobody takes what it finds.
+    /// A search thread. It ends when nobody receives its results.
     fn look_through(
         &self,
         heights: Range<u32>,
@@ -220,7 +214,7 @@ impl Wallet {
         }
     }
 
-    /// Writes what the threads find, many chunks at once where they are there.
+    /// Writes the results, several chunks at once if available.
     fn write_chunks(
         &self,
         mut chunks: Chunks,
@@ -244,7 +238,7 @@ impl Wallet {
             if size == 0 && stored.elapsed() < STORE_EVERY {
                 row.next_height = batch.last().map(|chunk| chunk.findings.next);
             } else {
-                // What the node has told comes first: calls wait until the wallet has taken it over.
+                // Events of the node come first: calls wait for them.
                 self.shared.follower.wait(self);
                 let growth = self.take_chunks(&batch, row, wanted)?;
                 stored = Instant::now();
@@ -260,8 +254,8 @@ impl Wallet {
 }
 
 impl Wallet {
-    /// Writes what was found in some blocks: first the node is asked which of them are still in the chain, and then they are
-    /// written, unless the wallet has gone back meanwhile.
+    /// Writes the results of some blocks. Queries first which of them are still in the chain, and retries if the wallet
+    /// has gone back meanwhile.
     fn take_chunks(&self, batch: &[Chunk], row: &mut RescanRow, wanted: &mut Wanted) -> Result<Growth> {
         loop {
             let seen = self.see_chain(batch)?;
@@ -275,11 +269,10 @@ impl Wallet {
         }
     }
 
-    /// Asks which blocks are still in the best chain.
     fn see_chain(&self, batch: &[Chunk]) -> Result<Seen> {
         let retreats = self.feed.retreats();
-        // From here on a block that leaves the chain is not passed over in memory, but is taken back by a write: before ours,
-        // which then sees that, or after it.
+        // From here on, the wallet cannot skip a disconnected block in memory. It rewinds by a write, either before
+        // ours, which then notices, or after it.
         let heights = batch.iter().flat_map(|chunk| &chunk.findings.blocks).map(|block| block.height);
         heights.max().into_iter().for_each(|height| self.feed.note_height(height));
         let chain = self.shared.node.snapshot()?;
@@ -287,7 +280,7 @@ impl Wallet {
         for Chunk { findings, .. } in batch.iter().filter(|chunk| chunk.findings.tip != chain.tip().hash) {
             for block in &findings.blocks {
                 let info = chain.block_info(BlockRef::Hash { hash: block.hash })?;
-                // Those that took the place of one that is not there are new to the wallet too, so that following reads them.
+                // Blocks that replaced it are new to the wallet, so the follower reads them.
                 if !info.is_some_and(|info| info.in_best_chain) {
                     gone.insert(block.hash);
                 }
@@ -297,15 +290,15 @@ impl Wallet {
     }
 }
 
-/// How the chain stood before a write.
+/// The state of the chain before a write.
 struct Seen {
-    /// How often the wallet had gone back by then.
+    /// The wallet's count of rewinds.
     retreats: u64,
-    /// The blocks that had left the best chain.
+    /// Blocks that are no longer in the best chain.
     gone: HashSet<BlockHash>,
 }
 
-/// How many transactions there are to write, an unreadable block counting as one.
+/// The number of transactions to write. An unreadable block counts as one.
 fn weight(chunk: &Chunk) -> usize {
     let weight = |block: &FoundBlock| block.found.as_ref().map_or(1, |found| found.transactions.len());
     chunk.findings.blocks.iter().map(weight).sum()
@@ -329,15 +322,15 @@ impl Chunks {
         Ok(chunk)
     }
 
-    /// The next chunk; none after the last one.
+    /// `None` after the last one.
     fn next(&mut self) -> Result<Option<Chunk>> {
         let Some(receiver) = self.receiver() else { return Ok(None) };
-        // It panicked, or it would have said why it ends.
+        // A thread that fails without a panic sends its error.
         let chunk = receiver.recv().unwrap_or_else(|_| Err(lost_thread()));
         self.take(chunk).map(Some)
     }
 
-    /// The next chunk, if it is there.
+    /// `None` if no chunk is ready.
     fn next_now(&mut self) -> Result<Option<Chunk>> {
         let chunk = match self.receiver().map(Receiver::try_recv) {
             None | Some(Err(TryRecvError::Empty)) => return Ok(None),
@@ -353,7 +346,7 @@ pub(super) fn lost_thread() -> WalletError {
 }
 
 impl Write<'_> {
-    /// Takes over what was found in some blocks, up to one that gives the wallet scripts which the search did not know.
+    /// Writes the results of some blocks, up to a block that adds scripts outside the search.
     fn rescan_batch(
         &mut self,
         batch: &[Chunk],
@@ -384,7 +377,7 @@ impl Write<'_> {
                 }
                 let growth = wanted.look(self)?;
                 if growth != Growth::Held {
-                    // Its other transactions may pay what the wallet knows only now.
+                    // Other transactions of the block may pay to the new scripts.
                     row.next_height = Some(block.height);
                     return Ok(growth);
                 }
@@ -394,8 +387,8 @@ impl Write<'_> {
         Ok(Growth::Held)
     }
 
-    /// Takes over what was found in a block, again where that gave the wallet scripts: what stands before a payment may pay the
-    /// scripts that it leads to.
+    /// Writes the results of a block, repeatedly while that adds scripts: transactions before a payment may pay to
+    /// scripts that it derives.
     fn rescan_block_whole(&mut self, block: &FoundBlock, row: &mut RescanRow, met: Met) -> Result<()> {
         loop {
             let known = self.t.scripts.len(self.reads())?;

@@ -1,26 +1,24 @@
-//! Telling what a rescan costs and how far it has come: in the log, and as a bar where the host runs at a terminal.
+//! Reports the progress of a rescan: in the log, and as a bar if the host runs in a terminal.
 
 use std::io::{IsTerminal, Write as _};
 use std::time::{Duration, Instant};
 
 use outrigger_node::SearchReads;
 
-/// How often the log says how far it is.
 const LOG_EVERY: Duration = Duration::from_secs(10);
-/// After how long it says so first, with an estimate of what is left.
+/// When the log first reports, with an estimate of the rest.
 const FIRST_LOG_AFTER: Duration = Duration::from_secs(2);
-/// How often the bar is drawn, and how long a rescan takes before it is drawn at all.
+/// How often the bar is drawn. A shorter rescan has no bar.
 const DRAW_EVERY: Duration = Duration::from_millis(200);
-/// The bar's width, in characters.
+/// In characters.
 const WIDTH: u64 = 40;
-/// One whole, in millionths.
+/// In millionths.
 const WHOLE: u64 = 1_000_000;
 
-/// What is told of one rescan.
 pub struct Show {
     wallet: String,
     first: u32,
-    /// Where it stood when it began or went on.
+    /// The height at which this run started or resumed.
     start: u32,
     begun: Instant,
     logged: Instant,
@@ -30,7 +28,7 @@ pub struct Show {
 }
 
 impl Show {
-    /// A rescan of a wallet that began at the height `first`, stands at `next` now and goes to `last`. `reads`: what the node
+    /// A rescan that began at the height `first`, is at `next` and goes to `last`. `reads`: the data that the node
     /// reads of each block.
     pub fn new(wallet: &str, first: u32, next: u32, last: u32, reads: SearchReads) -> Self {
         let now = Instant::now();
@@ -38,12 +36,12 @@ impl Show {
         let blocks = last.saturating_add(1).saturating_sub(next);
         tracing::info!(wallet, height = next, blocks, %reads, "{said}");
         let terminal = std::io::stderr().is_terminal();
-        // The first word on how long it takes comes soon.
+        // The first report comes early.
         let logged = now.checked_sub(LOG_EVERY.saturating_sub(FIRST_LOG_AFTER)).unwrap_or(now);
         Self { wallet: wallet.to_owned(), first, start: next, begun: now, logged, drawn: now, terminal, visible: false }
     }
 
-    /// It has come to `next`, and goes to `last`. Gives the part that is done, in millionths.
+    /// Reports the progress. Returns the finished part, in millionths.
     pub fn progress(&mut self, next: u32, last: u32) -> u32 {
         let done = u64::from(next.saturating_sub(self.first));
         let all = u64::from(last.saturating_sub(self.first)) + 1;
@@ -61,20 +59,19 @@ impl Show {
         u32::try_from(part).unwrap_or(u32::MAX)
     }
 
-    /// How long the rest takes, if it goes on as since the begin; none before there is anything to judge by.
+    /// An extrapolation; `None` before any progress.
     fn seconds_left(&self, next: u32, last: u32) -> Option<u64> {
         let left = u64::from(last.saturating_add(1).saturating_sub(next));
         (self.begun.elapsed().as_secs() * left).checked_div(u64::from(next.saturating_sub(self.start)))
     }
 
-    /// It has come to its end.
     pub fn end(&mut self) {
         let milliseconds = u64::try_from(self.begun.elapsed().as_millis()).unwrap_or(u64::MAX);
         tracing::info!(wallet = self.wallet, milliseconds, "rescan done");
     }
 
     fn draw(&self, text: &str) {
-        // A terminal that has gone away takes nothing from the rescan.
+        // A closed terminal does not affect the rescan.
         let _ = write!(std::io::stderr(), "\r\x1b[K{text}");
     }
 }
@@ -112,7 +109,7 @@ mod tests {
         assert_eq!(show.seconds_left(100, 199), None);
         show.begun -= Duration::from_secs(30);
         assert_eq!(show.seconds_left(125, 199), Some(90));
-        // One that goes on counts what it did before.
+        // A resumed rescan counts its earlier progress.
         assert_eq!(Show::new("w", 100, 150, 199, SearchReads::Blocks).progress(150, 199), 500_000);
     }
 }

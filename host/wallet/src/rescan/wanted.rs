@@ -1,7 +1,7 @@
-//! The scripts that a rescan looks for.
+//! The scripts that a rescan searches for.
 //!
-//! A payment that is found moves its descriptor on, so that the wallet has new scripts from then on. The set holds some of
-//! those that will come, so that not each such payment makes what was looked through ahead worthless.
+//! A payment derives further scripts. The set contains some of these in advance, so that not every payment invalidates
+//! the searches ahead of it.
 
 use std::collections::BTreeMap;
 
@@ -17,44 +17,42 @@ use crate::store::tables::number_from_key;
 use crate::write::Write;
 use outrigger_node::search::ScriptSet;
 
-/// How many scripts that a descriptor will have are in the set once it has begun to move, and at most.
+/// How many future scripts of a descriptor are added at first, and at most. The number doubles each time.
 const AHEAD: u32 = 1_000;
 const MAX_AHEAD: u32 = 32_000;
 
-/// How far the set goes for a descriptor.
 struct Reach {
-    /// The index behind the last one in the set.
+    /// The end of the indexes in the set.
     end: u32,
-    /// How many indexes beyond what the wallet has are to be in it next time.
+    /// How many indexes beyond the wallet's are added next time.
     ahead: u32,
 }
 
-/// The scripts.
 pub struct Wanted {
     set: ScriptSet,
-    /// How many scripts the wallet had when it was looked at last.
+    /// The number of the wallet's scripts at the last look.
     count: u64,
     reach: BTreeMap<u32, Reach>,
 }
 
-/// What a write has done to the wallet's scripts.
+/// The effect of a write on the wallet's scripts.
 #[derive(PartialEq, Eq, Debug)]
 pub enum Growth {
-    /// Nothing that the set does not hold.
+    /// The set holds all of them.
     Held,
-    /// These descriptors went on beyond the set, to these indexes.
+    /// These descriptors have grown beyond the set, to these ends.
     Moved(Vec<(u32, u32)>),
-    /// Others came from elsewhere.
+    /// Scripts came from elsewhere.
     Unknown,
 }
 
 impl Wanted {
-    /// What the wallet has now.
+    /// All scripts of the wallet.
     pub fn read(wallet: &Wallet) -> Result<Self> {
         Self::read_those(wallet, |row| row.ownership() != Ownership::None)
     }
 
-    /// What these descriptors have beyond their former ends.
+    /// The scripts of these descriptors beyond their former ends.
     pub fn of(wallet: &Wallet, grown: &Ends) -> Result<Self> {
         let is_new = |(number, index): &(u32, u32)| grown.get(number).is_some_and(|end| index >= end);
         Self::read_those(wallet, |row| row.owners.iter().any(is_new))
@@ -79,7 +77,7 @@ impl Wanted {
         Ok(wanted)
     }
 
-    /// Lends the set out; it must come back before the next look at its reach.
+    /// Lends the set. It has to be returned before [`Self::extend`].
     pub fn lend(&mut self) -> ScriptSet {
         std::mem::take(&mut self.set)
     }
@@ -88,17 +86,17 @@ impl Wanted {
         self.set = set;
     }
 
-    /// How many scripts the wallet had when it was looked at last.
+    /// The number of the wallet's scripts at the last look.
     pub fn count(&self) -> u64 {
         self.count
     }
 
-    /// Whether somebody else has given the wallet scripts since the last look.
+    /// Whether another write has added scripts since the last look.
     pub fn is_stale(&self, write: &Write<'_>) -> Result<bool> {
         Ok(write.t.scripts.len(write.reads())? != self.count)
     }
 
-    /// Looks at what the write itself has added.
+    /// Looks at the scripts that this write has added.
     pub fn look(&mut self, write: &mut Write<'_>) -> Result<Growth> {
         if write.grown.is_empty() {
             return Ok(Growth::Held);
@@ -110,7 +108,7 @@ impl Wanted {
         Ok(if moved.is_empty() { Growth::Held } else { Growth::Moved(moved) })
     }
 
-    /// Takes up what a committed write has added.
+    /// Adds the scripts of a committed write.
     pub fn extend(&mut self, wallet: &Wallet, growth: Growth) -> Result<()> {
         let moved = match growth {
             Growth::Held => return Ok(()),
@@ -122,7 +120,7 @@ impl Wanted {
             let (Some(row), Some(reach)) = (row, self.reach.get_mut(&number)) else { return self.read_anew(wallet) };
             let descriptor = wallet.descriptors.get(number, &row.public)?;
             let to = end.saturating_add(reach.ahead);
-            // Hardened below the public key: what the wallet has is all that can be known.
+            // A hardened step below the public key: no script beyond the wallet's can be derived.
             let Ok(derived) = derive(&descriptor, reach.end..to) else { return self.read_anew(wallet) };
             derived.iter().flat_map(|(_, scripts)| scripts).for_each(|script| self.set.insert(script));
             *reach = Reach { end: to, ahead: (2 * reach.ahead).min(MAX_AHEAD) };

@@ -1,4 +1,4 @@
-//! Backups of a live wallet, and wallets made from them.
+//! Backups of a live wallet, and restoring them.
 
 use outrigger_service::ErrorKind;
 use outrigger_service::wallet::{AddressType, LabelledScript};
@@ -8,7 +8,6 @@ use tempfile::TempDir;
 use super::{Harness, descriptor, elsewhere, foreign, kind_of, spend};
 use crate::WalletView;
 
-/// A private key that is imported.
 const TEXT: &str = "wpkh(cMahea7zqjxrtgAbB7LSGbcQUr1uX1ojuat9jZodMN87JcbXMTcA)";
 
 fn book(view: &WalletView) -> Vec<LabelledScript> {
@@ -24,7 +23,7 @@ fn book(view: &WalletView) -> Vec<LabelledScript> {
     }
 }
 
-/// All that a wallet tells of itself but its name and its backups, as text.
+/// All answers of a wallet except its name and its backups, as text.
 fn content(view: &WalletView) -> String {
     let mut info = view.info().unwrap();
     (info.name, info.backup_needed, info.last_backup) = (String::new(), false, 0);
@@ -55,14 +54,14 @@ fn a_backup_of_a_live_wallet_opens_as_the_same_wallet() {
     harness.manager.restore("copy".into(), &file, &None, Some(true)).unwrap();
     assert_eq!(content(&harness.manager.select(Some("copy")).unwrap()), before);
     assert_eq!(content(&harness.view()), before);
-    // It follows the chain from where it was, and hands out the same addresses.
+    // The copy follows the chain from its own position and hands out the same addresses.
     let (one, other) =
         (harness.view().wallet().clone(), harness.manager.select(Some("copy")).unwrap().wallet().clone());
     let next = |wallet: &crate::Wallet| wallet.new_address(AddressType::Bech32, false, Some("".into())).unwrap();
     assert_eq!(next(&one), next(&other));
     harness.mine(vec![payments[2].clone()]);
     assert_eq!(content(&harness.manager.select(Some("copy")).unwrap()), content(&harness.view()));
-    // What is imported after a backup calls for another.
+    // An import after the backup makes another backup necessary.
     one.import(vec![descriptor(TEXT, |_| {})]).unwrap();
     assert!(harness.view().info().unwrap().backup_needed);
     one.backup(&file, &None).unwrap();
@@ -105,7 +104,7 @@ fn a_backup_that_cannot_be_written_changes_nothing() {
             "{place:?}"
         );
     }
-    // The system's reason is told.
+    // The error names the system's reason.
     let long = folder.path().join("x".repeat(300));
     let refused = harness.view().wallet().backup(&long, &None).unwrap_err();
     assert_eq!(refused.detail, "Error: Wallet backup failed! File name too long (os error 36)");
@@ -156,14 +155,14 @@ fn backupwallet_replaces_a_backup_and_no_other_file() {
         let path = folder.path().join("other");
         std::fs::write(&path, other).unwrap();
         let refused = wallet.backup(&path, &None);
-        // A backup that was cut may still be known as one.
+        // A truncated backup may still be recognised as one.
         if refused.is_err() {
             assert_eq!(std::fs::read(&path).unwrap(), other);
         } else {
             assert!(other.len() > 4096 && other[..4096] == backup[..4096]);
         }
     }
-    // What the wallets' folder holds is not written to, whatever it is called.
+    // No backup is written into the wallets' folder, whatever its name.
     for own in ["load.json", "unfinished.json", "w/data.mdb", "w/lock.mdb", "new", "w/new"] {
         let before = std::fs::read(harness.dir.path().join(own)).ok();
         assert_eq!(kind_of(wallet.backup(&harness.dir.path().join(own), &None)), ErrorKind::Refused, "{own}");

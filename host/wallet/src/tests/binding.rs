@@ -1,4 +1,4 @@
-//! Wallets of another chain, and wallets that would have to go far back.
+//! Wallets of another chain, and deep rewinds.
 
 use bitcoin::{BlockHash, Network};
 use outrigger_node::{ChainIdentity, Node};
@@ -8,7 +8,7 @@ use super::*;
 use crate::store::Store;
 use crate::store::tables::CHAIN;
 
-/// What the wallet's file says of its chain.
+/// The chain in the wallet's file.
 fn bound_to(harness: &Harness) -> Option<ChainIdentity> {
     let view = harness.view();
     let store = &view.wallet().store;
@@ -16,7 +16,7 @@ fn bound_to(harness: &Harness) -> Option<ChainIdentity> {
     store.tables.meta.get(&txn, CHAIN).unwrap().and_then(ChainIdentity::from_bytes)
 }
 
-/// Changes what the file of a wallet that is not loaded says of its chain.
+/// Changes the chain in the file of a wallet that is not loaded.
 fn bind(harness: &Harness, chain: &ChainIdentity) {
     let store = Store::open(&harness.dir.path().join("w"), &settings()).unwrap();
     let mut txn = store.write().unwrap();
@@ -24,7 +24,7 @@ fn bind(harness: &Harness, chain: &ChainIdentity) {
     txn.commit().unwrap();
 }
 
-/// Settings by which a wallet goes back two blocks, and further to one that is named.
+/// Allows rewinds of two blocks, and deeper ones to the given block.
 fn two_back(allow_rewind_to: Option<BlockHash>) -> Settings {
     Settings { max_rewind: Some(2), allow_rewind_to, ..settings() }
 }
@@ -49,7 +49,7 @@ fn wallet_that_would_go_far_back_is_read_only_until_that_is_allowed() {
     let mut harness = Harness::with_wallet();
     let script = harness.address(Some("a"));
     let blocks: Vec<BlockHash> = (0..4).map(|_| harness.mine_to(script.clone(), vec![])).collect();
-    // Waits until the wallet has followed.
+    // Waits until the wallet has followed the chain.
     harness.view();
     harness.restart_with(two_back(None), |harness| {
         (0..3).for_each(|_| harness.chain.disconnect());
@@ -68,7 +68,7 @@ fn wallet_that_would_go_far_back_is_read_only_until_that_is_allowed() {
     drop(view);
     harness.manager.unload("w".into(), None).unwrap();
     assert_eq!(harness.manager.load("w".into(), None).unwrap(), info.warnings);
-    // A block of the former branch, and one above the fork, allow nothing.
+    // Neither a block of the former branch nor one above the fork allows the rewind.
     let above = harness.chain.tip(Scope::NONE).unwrap().hash;
     for named in [blocks[3], above] {
         harness.restart_with(two_back(Some(named)), |_| {});
@@ -84,13 +84,13 @@ fn wallet_whose_blocks_are_unknown_is_not_read_anew_by_itself() {
     let mut harness = Harness::with_wallet();
     let script = harness.address(Some("a"));
     let last = harness.mine_to(script, vec![]);
-    // Waits until the wallet has followed.
+    // Waits until the wallet has followed the chain.
     harness.view();
-    // Of another chain with the same genesis block, as a signet's.
+    // Another chain with the same genesis block, as signets have.
     let node = ScriptedNode::new();
     node.connect(foreign(1), vec![]);
     harness.manager.shutdown();
-    // Made on the chain, not at its beginning.
+    // Created later than at genesis.
     let store = Store::open(&harness.dir.path().join("w"), &settings()).unwrap();
     let mut txn = store.write().unwrap();
     store.tables.blocks.delete(&mut txn, &0_u32.to_be_bytes()).unwrap();

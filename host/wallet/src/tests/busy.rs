@@ -1,4 +1,4 @@
-//! A wallet that is busy writing, and what the others and the end of the host have of it.
+//! A wallet with a long write: other wallets and the shutdown do not wait for it.
 
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::{self, JoinHandle};
@@ -16,7 +16,7 @@ use outrigger_node::{NodeEvent, Observer as _};
 
 const XPRV: &str =
     "tprv8ZgxMBicQKsPd7Uf69XL1XwhmjHopUGep8GuEiJDZmbQz6o58LninorQAfcKZWARbtRtfnLcJ5MQ2AtHcQJCCRUcMRvmDUjyEmNUWwx8UbK";
-/// After this a test gives up on what should come at once.
+/// The timeout for results that should come at once.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A write to the wallet `w` that lasts until this is dropped.
@@ -53,7 +53,7 @@ impl Drop for Busy {
     }
 }
 
-/// What `ask` gives, unless it has to wait.
+/// The result of `ask`, unless it has to wait.
 fn at_once<T: Send + 'static>(harness: &Harness, ask: impl FnOnce(&crate::WalletManager) -> T + Send + 'static) -> T {
     let manager = harness.manager.clone();
     let (answer, answered) = channel();
@@ -71,7 +71,7 @@ fn the_other_wallets_follow_the_chain_while_one_is_busy() {
     let block = harness.mine(vec![]);
     let synced = at_once(&harness, |manager| manager.select(Some("v")).unwrap().info().unwrap().synced.hash);
     assert_eq!(synced, block);
-    // What needs no newer block of the busy one is answered too.
+    // Answered, too: no newer block of the busy wallet is needed.
     assert_eq!(at_once(&harness, |manager| manager.status().len()), 2);
     drop(busy);
     assert_eq!(harness.view().info().unwrap().synced.hash, block);
@@ -86,7 +86,7 @@ fn a_wallet_that_was_busy_takes_over_the_blocks_that_are_told_after_a_tip() {
     let connected = |hash| NodeEvent::BlockConnected { hash, height: harness.height_of(hash) };
     let busy = Busy::begin(&harness);
     let told = wallet.feed.pushed();
-    // A block, its tip, and the first half of a reorganisation wait for the wallet together.
+    // A block, its tip, and the first half of a reorganisation are queued together.
     harness.mine(vec![payment(1)]);
     harness.disconnect();
     let next = harness.chain.mine_to(foreign(2), vec![]);
@@ -94,7 +94,7 @@ fn a_wallet_that_was_busy_takes_over_the_blocks_that_are_told_after_a_tip() {
     while wallet.feed.pushed() < told + 4 {
         thread::yield_now();
     }
-    // The node has gone on meanwhile, by a block that it left again.
+    // The node has connected and disconnected a block meanwhile.
     let stale = harness.chain.mine_to(foreign(3), vec![payment(2)]);
     let left = connected(stale);
     harness.chain.disconnect();

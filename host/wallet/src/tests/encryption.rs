@@ -61,7 +61,7 @@ fn a_wallet_made_with_a_passphrase_never_writes_a_key_in_the_clear() {
     assert!(!holds(&data(&harness), b"tprv"));
     let view = harness.view();
     assert!(view.info().unwrap().locked);
-    // Public derivation goes on while it is locked.
+    // A locked wallet derives public scripts.
     let mut scripts: Vec<_> =
         (0..50).map(|_| view.wallet().new_address(AddressType::Bech32m, false, None).unwrap()).collect();
     scripts.dedup();
@@ -95,7 +95,7 @@ fn walletpassphrase_and_its_kin_check_states_in_the_words_of_bitcoind() {
     assert_eq!(info.unlocked_until, u64::from(info.synced.time) + 100_000_000);
     wallet.change_passphrase(secret("new"), secret("newer")).unwrap();
     assert!(!harness.view().info().unwrap().locked, "a change leaves it as it was");
-    // A wrong old passphrase locks it, and only what was unlocked is told of.
+    // A wrong old passphrase locks the wallet. Only an unlocked wallet announces that.
     for _ in 0..2 {
         assert_eq!(kind_of(wallet.change_passphrase(secret("new"), secret("y"))), ErrorKind::PassphraseIncorrect);
         assert!(harness.view().info().unwrap().locked);
@@ -130,7 +130,7 @@ fn walletpassphrase_timeout_locks_the_wallet() {
     assert!(harness.view().info().unwrap().locked);
 }
 
-/// Waits until nothing is left to remove from the wallet's file.
+/// Waits until the wallet's file holds no former secret.
 fn wait_until_scrubbed(harness: &Harness) {
     let deadline = Instant::now() + Duration::from_secs(60);
     while !harness.view().info().unwrap().warnings.is_empty() {
@@ -155,7 +155,7 @@ fn encryptwallet_keeps_the_scrub_due_while_a_snapshot_pins_the_old_key() {
     assert!(holds(&data(&harness), &key), "the snapshot pins nothing, so this test shows nothing");
     let warnings = harness.view().info().unwrap().warnings;
     assert!(warnings.len() == 1 && warnings[0].starts_with("A former key"), "{warnings:?}");
-    // Trying again costs next to no room, however often it is done.
+    // Retries hardly grow the file, however many there are.
     let (before, attempts) = (data(&harness).len(), 20);
     (0..attempts).for_each(|_| wallet.scrub());
     assert!(holds(&data(&harness), &key));
@@ -175,7 +175,7 @@ fn loadwallet_finishes_a_scrub_that_is_due() {
     let held = harness.view();
     let key = *held.wallet().encryption_key().unwrap().expose();
     held.wallet().encrypt(secret("pass")).unwrap();
-    // The snapshot holds until the manager has gone, as a kill would end it.
+    // The snapshot lives until the manager is gone, as if the process were killed.
     harness.restart(|harness| {
         assert!(holds(&data(harness), &key));
         drop(held);
@@ -216,7 +216,7 @@ fn walletpassphrasechange_removes_the_former_encrypted_key() {
     wallet.change_passphrase(secret("first"), secret("second")).unwrap();
     wait_until_scrubbed(&harness);
     assert!(!holds(&data(&harness), &former.encrypted_key));
-    // With a snapshot that still sees it, and in the form of wallets that keep the row among others.
+    // With a snapshot that still sees the row, and with the small row of older wallets, which shares a page.
     let mut small = encryption_row(&harness);
     small.filler.0.clear();
     wallet.write(|write| write.store_row(write.t.meta, ENCRYPTION, &small)).unwrap();

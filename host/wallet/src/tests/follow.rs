@@ -27,7 +27,7 @@ fn history(harness: &Harness, range: HistoryRange, reverse: bool) -> Vec<Known> 
     }
 }
 
-/// A coinbase to the wallet, a hundred blocks deep, and its outpoint.
+/// A coinbase of the wallet with a depth of 100, and its outpoint.
 fn funded(harness: &Harness) -> OutPoint {
     let hash = harness.mine_to(harness.address(Some("mined")), vec![]);
     for _ in 0..100 {
@@ -89,7 +89,7 @@ fn follow_debits_what_is_spent_and_tells_change() {
         coins[0].change && coins[0].trusted && coins[0].from_us && coins[0].value == Amount::from_sat(SUBSIDY - 1010)
     );
 
-    // Entered in the address book it is change no more, at once. No row but the address book's is written.
+    // A label in the address book makes it no change at once. Only the address book is written.
     let wallet = harness.view().wallet().clone();
     let stored = || {
         let (txn, t) = (wallet.store.read().unwrap(), wallet.store.tables);
@@ -130,12 +130,12 @@ fn a_replaced_transaction_is_inactive_and_gives_way_for_good_in_a_block() {
     assert_eq!((replaced.conflicts, replaced.mempool_conflicts), (vec![second_id], vec![second_id]));
     let child = harness.known(child_id);
     assert_eq!(child.replaceable, Replaceable::Unknown);
-    // What stands in the way of its parent stands in its way.
+    // A conflict of the parent is a conflict of the child.
     assert_eq!((child.conflicts, child.mempool_conflicts), (vec![], vec![second_id]));
 
     let block = harness.mine(vec![second.clone()]);
     let height = harness.height_of(block);
-    // Also who has won says whom it stood against.
+    // The winner lists its conflicts, too.
     assert_eq!(harness.known(second_id).conflicts, [first_id]);
     for txid in [first_id, child_id] {
         assert_eq!(harness.known(txid).state, TxState::Conflicted { block, height });
@@ -168,7 +168,7 @@ fn a_reorganisation_during_a_stop_is_found_at_the_start() {
     });
     let states: Vec<TxState> = payments.iter().map(|payment| harness.known(payment.compute_txid()).state).collect();
     assert!(matches!(states[0], TxState::Confirmed { height: 1, index: 1, .. }));
-    // The two that are in no block are offered to the mempool again, which does not know what they spend.
+    // Both are in no block and are offered to the mempool again, which does not know their inputs.
     assert_eq!(states[1..3], [TxState::Inactive, TxState::Inactive]);
     assert!(matches!(states[3], TxState::Confirmed { height: 2, index: 1, .. }));
     assert_eq!(harness.view().info().unwrap().synced.height, 3);
@@ -178,7 +178,7 @@ fn a_reorganisation_during_a_stop_is_found_at_the_start() {
 fn a_payment_far_ahead_moves_the_next_address_past_it() {
     let harness = Harness::with_wallet();
     let addresses: Vec<_> = (0..19).map(|_| harness.address(Some(""))).collect();
-    // A second wallet of the same descriptor, which has handed out nothing.
+    // A second wallet of the same descriptor that has handed out no address.
     let text = harness.view().descriptors(true).unwrap()[2].text.clone();
     harness.create("twin", |options| options.blank = true);
     let twin = || harness.manager.select(Some("twin")).unwrap();
@@ -203,7 +203,7 @@ fn follow_stores_smart_times() {
     harness.mine(vec![late.clone()]);
     let seen = harness.known(late.compute_txid());
     assert_eq!((seen.time, seen.time_received), (block_time, block_time + 5000));
-    // One in the mempool has the time at which it came; one in a later block is not earlier than that.
+    // A mempool transaction has the time of its arrival. A later one in a block is not earlier than that.
     let pooled = spend(&[elsewhere(2)], &[(&script, 1)]);
     harness.accept(&pooled);
     assert_eq!(harness.known(pooled.compute_txid()).time, block_time + 5000);
@@ -233,7 +233,7 @@ fn follow_knows_what_is_offered_again_at_the_start_to_wait_in_the_mempool() {
     let payment = spend(&[coin], &[(&foreign(7), 9), (&harness.address(None), 5)]);
     harness.accept(&payment);
     assert_eq!(harness.known(payment.compute_txid()).state, TxState::InMempool);
-    // Nothing of the mempool outlives the stop, so the wallet offers it when nobody is told of anything yet.
+    // The mempool is empty after the restart. The wallet offers the transaction before anybody receives events.
     harness.restart(|harness| {
         harness.pool.lock().clear();
         harness.mempool.clear();
@@ -276,12 +276,12 @@ fn a_long_label_is_told_with_every_payment_and_stored_once() {
         assert!(coins.len() == 150 && coins.iter().all(|coin| coin.label.as_ref() == Some(&label)), "{label:?}");
         let stored = std::fs::read(harness.view().wallet().store.data_file()).unwrap();
         let times = stored.windows(label.len().max(1)).filter(|bytes| *bytes == label.as_bytes()).count();
-        // Pages that are free may still hold it.
+        // Free pages may still hold it.
         assert!(label.len() < 100 || (1..=3).contains(&times), "{times} times");
     }
 }
 
-/// The blocks and the number of transactions of a reorganisation that is told.
+/// Blocks and number of transactions of an announced reorganisation.
 fn reorganised(event: &Event) -> Option<(u32, usize)> {
     match event {
         Event::WalletReorganised { wallet, blocks, transactions } if wallet == "w" => {
@@ -321,7 +321,7 @@ fn unconfirmed_transactions_are_offered_again_after_12_to_36_hours() {
     let planned = || wallet.outgoing.lock().planned;
     let at = planned().unwrap();
     assert!((before + 12 * HOUR..Instant::now() + 36 * HOUR).contains(&at));
-    // One that is sooner counts, and each once.
+    // Only the earlier one counts, and each fires once.
     wallet.resubmit(Offered::All, None).unwrap();
     assert!(planned().unwrap() <= at);
     let at = planned().unwrap();

@@ -1,4 +1,4 @@
-//! Payments at the end of what is derived, and beyond.
+//! Payments at the end of the derived scripts, and beyond.
 
 use bitcoin::{Network, ScriptBuf};
 use outrigger_descriptor::{Checksum, Descriptor};
@@ -7,7 +7,7 @@ use outrigger_service::events::RescanOutcome;
 use super::rescans::finished_of;
 use super::{Harness, descriptor, elsewhere, foreign, spend};
 
-/// A descriptor whose scripts another wallet gives out, too.
+/// A descriptor that another wallet uses, too.
 const TEXT: &str = "wpkh(tprv8ZgxMBicQKsPd7Uf69XL1XwhmjHopUGep8GuEiJDZmbQz6o58LninorQAfcKZWARbtRtfnLcJ5MQ2AtHcQJCCRUcMRvmDUjyEmNUWwx8UbK/0/*)";
 
 fn script(index: u32) -> ScriptBuf {
@@ -15,7 +15,7 @@ fn script(index: u32) -> ScriptBuf {
     parsed[0].expand(index).unwrap().scripts[0].script_pubkey.clone()
 }
 
-/// A wallet with the first 20 scripts, which is as many as are kept ahead.
+/// A wallet with 20 derived scripts, as many as are kept ahead.
 fn wallet() -> Harness {
     let harness = Harness::new();
     harness.create("w", |options| options.blank = true);
@@ -24,7 +24,7 @@ fn wallet() -> Harness {
     harness
 }
 
-/// Where the range ends, and the next index.
+/// The end of the range, and the next index.
 fn range(harness: &Harness) -> (u32, u32) {
     let row = harness.view().descriptors(false).unwrap().remove(0);
     (row.range.unwrap().1, row.next_index)
@@ -35,14 +35,14 @@ fn keypool_grows_within_a_block_so_that_payments_beyond_its_end_are_found() {
     let harness = wallet();
     assert_eq!(range(&harness), (19, 0));
     let pay = |number: u8, index: u32| spend(&[elsewhere(number)], &[(&script(index), 70)]);
-    // Each is the last one that the payment before it makes known.
+    // Each pays to the last script that the payment before it derives.
     harness.mine(vec![pay(1, 19), pay(2, 39), pay(3, 59)]);
     assert_eq!((harness.coins().len(), range(&harness)), (3, (79, 60)));
-    // In the mempool, too, and within one transaction.
+    // Also in the mempool, and within one transaction.
     let (first, second, third) = (script(79), script(99), script(119));
     harness.accept(&spend(&[elsewhere(4)], &[(&first, 1), (&foreign(1), 1), (&second, 1), (&third, 1)]));
     assert_eq!((harness.coins().len(), range(&harness)), (6, (139, 120)));
-    // What a later payment makes known is found, too, and so within one transaction.
+    // Scripts derived by a later payment are found, too, also within one transaction.
     harness.mine(vec![pay(5, 140), pay(6, 139)]);
     assert_eq!((harness.coins().len(), range(&harness)), (8, (160, 141)));
     let (first, second) = (script(180), script(160));
@@ -66,7 +66,7 @@ fn keypool_of_change_grows_with_payments_near_its_end() {
 
 #[test]
 fn a_restored_or_loaded_wallet_scans_again_where_payments_came_near_the_end_of_what_was_derived() {
-    // Of twenty scripts, the last four are the end. The later blocks lead to what the earlier ones pay.
+    // Of 20 scripts, the last 4 count as the end. The later blocks derive the scripts that the earlier ones pay to.
     for (paid, found, widened) in [(&[70, 52, 35, 18][..], &[18, 35, 52, 70][..], true), (&[25, 15], &[15], false)] {
         let harness = wallet();
         let folder = tempfile::tempdir().unwrap();

@@ -6,7 +6,7 @@ use outrigger_service::wire::Blob;
 
 use super::{Harness, elsewhere, foreign, spend};
 
-/// The sums of outputs of a range's transactions, and the sizes of the batches they came in.
+/// The values of a range's transactions, and the sizes of the batches.
 fn read(harness: &Harness, range: HistoryRange, reverse: bool, limit: u32) -> (Vec<u64>, Vec<usize>) {
     let view = harness.view();
     let (mut sums, mut sizes, mut after) = (Vec::new(), Vec::new(), None);
@@ -29,7 +29,7 @@ fn the_order_is_that_of_the_block_and_not_that_of_the_arrivals() {
     let script = harness.address(Some(""));
     let payments: Vec<_> = (1..=100).map(|n| spend(&[elsewhere(n)], &[(&script, u64::from(n))])).collect();
     payments.iter().for_each(|payment| harness.accept(payment));
-    // Every third first, backwards: an order that shares only stretches with that of the arrivals.
+    // Every third first, then backwards: an order that shares only short runs with the order positions.
     let position = |n: usize| (n % 3, if n < 50 { n } else { 1000 - n });
     let mut order: Vec<usize> = (0..payments.len()).collect();
     order.sort_by_key(|n| position(*n));

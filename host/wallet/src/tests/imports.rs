@@ -18,7 +18,7 @@ const XPRV: &str =
     "tprv8ZgxMBicQKsPd7Uf69XL1XwhmjHopUGep8GuEiJDZmbQz6o58LninorQAfcKZWARbtRtfnLcJ5MQ2AtHcQJCCRUcMRvmDUjyEmNUWwx8UbK";
 const IMPORTED: ImportOutcome = ImportOutcome::Imported { missing_private_keys: false, unknown_output_type: false };
 
-/// A private key, as WIF, and its public key.
+/// A private key as WIF, and its public key.
 pub(super) fn key(number: u8) -> (Secret, Vec<u8>) {
     let inner = SecretKey::from_slice(&[number; 32]).unwrap();
     let key = PrivateKey { compressed: true, network: NetworkKind::Test, inner };
@@ -131,7 +131,7 @@ fn known_descriptors_are_replaced_and_never_lose_a_script() {
     assert_eq!((info.range, info.next_index, info.active, info.timestamp), (Some((5, 30)), 5, true, 500));
     assert_eq!(harness.import_one(import(6, 40, true)), ImportOutcome::RangeShrinks { begin: 5, end: 30 });
     assert_eq!(harness.import_one(import(5, 29, true)), ImportOutcome::RangeShrinks { begin: 5, end: 30 });
-    // Indexes below the beginning are ours too.
+    // Indexes below the range are ours, too.
     let text_of = harness.view().descriptors(false).unwrap()[0].text.expose().to_owned();
     let parsed = Descriptor::parse(&text_of, Network::Regtest, Checksum::Required).unwrap();
     let at = |index| parsed[0].expand(index).unwrap().scripts[0].script_pubkey.clone();
@@ -159,7 +159,7 @@ fn combo_labels_all_its_addresses() {
         let info = harness.script(&script).unwrap();
         assert_eq!((info.label.as_deref(), info.change), (Some("all"), false));
     }
-    // What a descriptor owns, an import of keys finds owned.
+    // An import of keys finds a script of a descriptor owned.
     let again = keys(|keys| (keys.script_pubkeys, keys.private_keys) = (vec![wpkh.clone()], vec![wif]));
     assert_eq!(harness.import_one(again), ImportOutcome::AlreadyOwned { script: wpkh });
 }
@@ -224,7 +224,7 @@ fn keys_within_miniscript_are_told_as_given_before_release_31() {
     let mut end = 9;
     let mut told = |mark: &str, release: u32| {
         harness.node.release.store(release, Ordering::Relaxed);
-        // A larger range with each import: a smaller one is refused.
+        // A larger range each time, since a smaller one is refused.
         end += 100;
         assert_eq!(harness.import_one(descriptor(&text(mark), |import| import.range = Some((0, end)))), IMPORTED);
         let infos = harness.view().descriptors(false).unwrap();

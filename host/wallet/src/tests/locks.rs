@@ -8,7 +8,6 @@ use outrigger_service::mempool::Admission;
 
 use super::{Harness, elsewhere, foreign, spend};
 
-/// Two coins of the wallet, by outpoint.
 fn two_coins(harness: &Harness) -> [OutPoint; 2] {
     let script = harness.address(Some(""));
     harness.mine(vec![spend(&[elsewhere(1)], &[(&script, 70)]), spend(&[elsewhere(2)], &[(&script, 70)])]);
@@ -55,7 +54,7 @@ fn lockunspent_ends_when_a_transaction_of_the_wallet_spends_the_coin() {
         harness.mine(vec![second]);
     });
     assert_eq!(locked(&harness), []);
-    // Spent coins are not locked, those of others are.
+    // Spent coins are not locked, foreign outputs are.
     harness.view().wallet().lock_coins(vec![one, elsewhere(5)], true).unwrap();
     assert_eq!(locked(&harness), [elsewhere(5)]);
 }
@@ -88,7 +87,7 @@ fn lockunspent_ends_with_a_payment_that_is_kept_though_the_mempool_refuses_it() 
     let wallet = harness.view().wallet().clone();
     wallet.lock_coins(vec![one], true).unwrap();
     wallet.lock_coins(vec![other], false).unwrap();
-    // It pays more than it spends.
+    // Pays more than it spends.
     let refused = wallet.send(&serialize(&spend(&[one, other], &[(&foreign(1), 600)])), Vec::new()).unwrap();
     assert!(matches!(refused, Some(Admission::Rejected { .. } | Admission::MissingInputs)), "{refused:?}");
     assert_eq!(locked(&harness), []);

@@ -1,4 +1,4 @@
-//! Many wallets: what a block or a transaction costs those that it does not touch, and what the failure of one does.
+//! Many wallets: the cost of a block or transaction for untouched wallets, and the failure of one wallet.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -16,14 +16,14 @@ use super::{Harness, elsewhere, foreign, kind_of, settings, spend};
 use crate::follow::MAX_THREADS;
 use crate::{Settings, Wallet, WalletManager};
 
-/// After this a test gives up on what should come at once.
+/// The timeout for results that should come at once.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 fn wallet(harness: &Harness, name: &str) -> Arc<Wallet> {
     harness.manager.select(Some(name)).unwrap().wallet().clone()
 }
 
-/// The height that a wallet has stored.
+/// The stored height of a wallet.
 fn stored(wallet: &Wallet) -> u32 {
     wallet.store.tables.synced(&wallet.store.read().unwrap()).unwrap().height
 }
@@ -37,7 +37,7 @@ fn a_block_that_does_not_touch_a_wallet_moves_it_on_in_memory() {
         let synced = harness.view().info().unwrap().synced;
         assert_eq!((synced.hash, synced.height, stored(&told)), (hash, height, 0));
     }
-    // Whatever is stored stores with it where the wallet stands.
+    // Every write stores the position.
     harness.view().wallet().set_label(script.clone(), "rent".into()).unwrap();
     assert_eq!(stored(&told), 3);
     harness.mine(vec![]);
@@ -60,7 +60,7 @@ fn unloadwallet_stores_how_far_the_wallet_has_followed() {
 fn wallets_that_stand_beyond_what_they_have_stored_are_stored_in_time() {
     let harness = Harness::with_wallet();
     let told = wallet(&harness, "w");
-    // A block that concerns nobody is written into no wallet, until there are a hundred.
+    // A block that touches no wallet is not stored until there are 100 of them.
     for height in 1..100 {
         harness.mine(vec![]);
         harness.manager.run_maintenance();
@@ -100,7 +100,7 @@ fn a_reorganisation_that_touches_nobody_is_followed_in_memory() {
     let harness = Harness::with_wallet();
     let told = wallet(&harness, "w");
     harness.mine_to(harness.address(Some("")), vec![]);
-    // What comes while it still works on this would be stored with it.
+    // Waits for the wallet: its pending write would store later positions, too.
     assert_eq!(harness.view().info().unwrap().synced.height, 1);
     let fork = harness.mine(vec![]);
     harness.mine(vec![]);
@@ -109,7 +109,7 @@ fn a_reorganisation_that_touches_nobody_is_followed_in_memory() {
     assert_eq!((at(&harness), stored(&told)), (fork, 1));
     let hash = harness.mine_to(foreign(9), vec![]);
     assert_eq!((at(&harness), stored(&told)), (hash, 1));
-    // Down to the one that paid it, which does touch it.
+    // Down to the block that paid the wallet, which does touch it.
     (0..3).for_each(|_| harness.disconnect());
     assert_eq!((harness.view().info().unwrap().synced.height, stored(&told)), (0, 0));
 }
@@ -147,7 +147,7 @@ fn follow_matches_a_block_again_until_no_payment_widens_the_range() {
     harness.create("twin", |options| options.blank = true);
     let import = super::descriptor(text.expose(), |import| (import.active, import.range) = (true, Some((0, 5))));
     wallet(&harness, "twin").import(vec![import]).unwrap();
-    // Each payment is known only once the one behind it in the block has widened the range.
+    // The payment after it in the block has to widen the range first.
     let payments = [59, 39, 19].map(|at: u8| spend(&[elsewhere(at)], &[(&addresses[usize::from(at)], 1)]));
     harness.mine(payments.to_vec());
     assert_eq!(harness.manager.select(Some("twin")).unwrap().info().unwrap().transactions, 3);
@@ -161,12 +161,12 @@ fn a_transaction_of_the_mempool_wakes_only_the_wallets_that_it_concerns() {
     let before = (w.feed.pushed(), v.feed.pushed());
     let payment = spend(&[elsewhere(1)], &[(&harness.address(Some("")), 9)]);
     harness.accept(&payment);
-    // One that still has something to do is told everything: it has taken this over first.
+    // A busy wallet would get every event, so it has to become idle first.
     assert_eq!(harness.known(payment.compute_txid()).state, TxState::InMempool);
     harness.accept(&spend(&[elsewhere(2)], &[(&foreign(1), 9)]));
     assert_eq!(harness.view().info().unwrap().transactions, 1);
     assert_eq!((w.feed.pushed(), v.feed.pushed()), (before.0 + 1, before.1));
-    // That it leaves again concerns the same.
+    // Its removal touches the same wallets.
     harness.take_out(payment.compute_txid(), outrigger_node::events::Removal::Dropped);
     assert_eq!(harness.known(payment.compute_txid()).state, TxState::Inactive);
     assert_eq!((w.feed.pushed(), v.feed.pushed()), (before.0 + 2, before.1));
@@ -221,7 +221,7 @@ fn a_panic_while_following_fails_that_wallet_alone_and_wakes_its_callers() {
     let harness = Harness::with_wallet();
     harness.create("v", |_| {});
     harness.manager.shutdown();
-    // What is told of one wallet ends in a panic, once.
+    // One event for one wallet panics, once.
     let armed = Arc::new(Mutex::new(true));
     let trap = armed.clone();
     let sink = move |event| {
@@ -239,7 +239,7 @@ fn a_panic_while_following_fails_that_wallet_alone_and_wakes_its_callers() {
     assert!(harness.manager.status()[0].lagging);
     assert_eq!(harness.manager.select(Some("v")).unwrap().info().unwrap().synced.hash, hash);
     drop(other);
-    // It is as good as new when it is loaded again.
+    // Loading the wallet again repairs it.
     harness.manager.unload("w".into(), None).unwrap();
     assert_eq!(kind_of(harness.manager.select(Some("w")).map(drop)), ErrorKind::WalletNotLoaded);
     harness.manager.load("w".into(), None).unwrap();
@@ -258,7 +258,7 @@ fn wallets_that_are_loaded_at_the_start_read_each_block_once_and_what_concerns_t
     let waiting = spend(&[elsewhere(1)], &[(&scripts[1], 5), (&foreign(1), 6)]);
     let mut paid = Vec::new();
     harness.restart(|harness| {
-        // More than are kept. Each wallet gets payments far apart.
+        // More than the cache holds. The payments of each wallet are far apart.
         for number in 0..60 {
             let payment = spend(&[elsewhere(10 + number)], &[(&scripts[number as usize % names.len()], 7)]);
             paid.push(payment.compute_txid());

@@ -38,7 +38,7 @@ use tempfile::TempDir;
 use super::{Settings, WalletManager, WalletView};
 use outrigger_node::{NodeEvent, Observer, Removal};
 
-/// The first chain's subsidy, in satoshi.
+/// In satoshi.
 const SUBSIDY: u64 = 50 * 100_000_000;
 
 fn settings() -> Settings {
@@ -52,7 +52,6 @@ fn settings() -> Settings {
     }
 }
 
-/// A scripted node with wallets on disk.
 struct Harness {
     dir: TempDir,
     node: Arc<ScriptedNode>,
@@ -63,7 +62,7 @@ struct Harness {
     events: Arc<Mutex<Vec<Event>>>,
 }
 
-/// A folder for wallets: in memory where the system has such a place, for what a disk would sync is not what is tested.
+/// A folder in memory where the system has one: the tests do not test fsync.
 fn scratch() -> TempDir {
     TempDir::new_in("/dev/shm").or_else(|_| TempDir::new()).unwrap()
 }
@@ -92,19 +91,18 @@ impl Harness {
         Self { dir, node, chain, mempool, pool: Mutex::default(), manager, events }
     }
 
-    /// A harness with an ordinary wallet `w`.
     fn with_wallet() -> Self {
         let harness = Self::new();
         harness.create("w", |_| {});
         harness
     }
 
-    /// As if the host had been stopped and, after `meanwhile`, started again.
+    /// Stops the host, runs `meanwhile`, and starts the host again.
     fn restart(&mut self, meanwhile: impl FnOnce(&Self)) {
         self.restart_with(settings(), meanwhile);
     }
 
-    /// The same with other settings.
+    /// [`Self::restart`] with other settings.
     fn restart_with(&mut self, settings: Settings, meanwhile: impl FnOnce(&Self)) {
         self.manager.shutdown();
         meanwhile(self);
@@ -158,7 +156,7 @@ impl Harness {
         self.disconnect_blocks(1);
     }
 
-    /// Takes blocks off the chain, as a node does: its chain has changed when it tells the first of them.
+    /// Disconnects blocks as a node does: its chain has changed before it announces the first of them.
     fn disconnect_blocks(&self, count: u32) {
         let off = |_| {
             let tip = self.chain.tip(Scope::NONE).unwrap();
@@ -181,7 +179,7 @@ impl Harness {
         });
     }
 
-    /// Takes a transaction out of the mempool, if it is there.
+    /// Removes a transaction from the mempool, if it is there.
     fn take_out(&self, txid: Txid, reason: Removal) {
         let mut pool = self.pool.lock();
         let before = pool.len();
@@ -217,7 +215,7 @@ impl Harness {
     }
 }
 
-/// A transaction as the wallet tells it.
+/// A transaction of the wallet.
 #[derive(Debug)]
 struct Known {
     row: WalletTransaction,

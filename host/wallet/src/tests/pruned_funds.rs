@@ -1,4 +1,4 @@
-//! Transactions that are added to a wallet and removed from it by hand, and the keys that it tells.
+//! importprunedfunds, removeprunedfunds, and dumpprivkey.
 
 use bitcoin::consensus::serialize;
 use bitcoin::hashes::Hash;
@@ -36,7 +36,7 @@ fn removeprunedfunds_leaves_nothing_and_importprunedfunds_brings_all_back() {
     wallet.remove_transaction(spent.compute_txid()).unwrap();
     assert!(harness.coins().is_empty());
 
-    // The later one first: what it spends is ours once the other is known.
+    // The later one first: its inputs become ours with the other.
     for (transaction, block) in [(&spent, second), (&paid, first)] {
         wallet.add_confirmed(&serialize(transaction), block, 1).unwrap();
     }

@@ -17,10 +17,9 @@ use crate::store::rows::RescanRow;
 
 use super::{Harness, descriptor, elsewhere, foreign, spend};
 
-/// A descriptor of regtest, and its first script.
+/// A regtest descriptor.
 const TEXT: &str = "wpkh(cMahea7zqjxrtgAbB7LSGbcQUr1uX1ojuat9jZodMN87JcbXMTcA)";
 
-/// The scripts of a descriptor by index.
 fn scripts_of(text: &str) -> impl Fn(u32) -> ScriptBuf {
     let parsed = Descriptor::parse(text, bitcoin::Network::Regtest, Checksum::Optional).unwrap();
     move |index| parsed[0].expand(index).unwrap().scripts[0].script_pubkey.clone()
@@ -34,7 +33,7 @@ pub(super) fn finished(harness: &Harness) -> RescanOutcome {
     finished_of(harness, "w")
 }
 
-/// How the rescan of a wallet has ended.
+/// The outcome of a wallet's rescan.
 pub(super) fn finished_of(harness: &Harness, name: &str) -> RescanOutcome {
     let deadline = Instant::now() + Duration::from_secs(30);
     loop {
@@ -50,7 +49,7 @@ pub(super) fn finished_of(harness: &Harness, name: &str) -> RescanOutcome {
     }
 }
 
-/// Sixty blocks, the 10th and the 50th of which pay to the script.
+/// 60 blocks. The 10th and the 50th pay to the script.
 fn history(chain: &StubChain) {
     for height in 1..=60_u8 {
         let payment = spend(&[elsewhere(height)], &[(&script(), u64::from(height))]);
@@ -58,7 +57,7 @@ fn history(chain: &StubChain) {
     }
 }
 
-/// What the coins are worth, the least first.
+/// The values of the coins, ascending.
 fn values(harness: &Harness) -> Vec<u64> {
     let mut values: Vec<u64> = harness.coins().iter().map(|coin| coin.value.to_sat()).collect();
     values.sort_unstable();
@@ -116,11 +115,11 @@ fn a_rescan_of_heights_looks_at_these_blocks_alone() {
     }
 }
 
-/// A master key of regtest.
+/// A regtest master key.
 const XPRV: &str =
     "tprv8ZgxMBicQKsPd7Uf69XL1XwhmjHopUGep8GuEiJDZmbQz6o58LninorQAfcKZWARbtRtfnLcJ5MQ2AtHcQJCCRUcMRvmDUjyEmNUWwx8UbK";
 
-/// Blocks that pay to indexes of a descriptor, each near the end of what a wallet has that knows the ones before.
+/// Blocks that pay to indexes of a descriptor, each near the end of the scripts derived by the payments before it.
 fn ladder(text: &str, steps: u32) -> (Arc<ScriptedNode>, Vec<u64>) {
     let at = scripts_of(text);
     let node = ScriptedNode::new();
@@ -133,7 +132,7 @@ fn ladder(text: &str, steps: u32) -> (Arc<ScriptedNode>, Vec<u64>) {
     (node, (1..=u64::from(steps)).collect())
 }
 
-/// What the coins of a wallet are worth that imports the first 20 scripts of a descriptor and looks through the whole chain.
+/// The values of the coins of a wallet that imports 20 scripts of a descriptor and scans the whole chain.
 fn found_by(harness: &Harness, text: &str) -> Vec<u64> {
     harness.create("w", |options| options.blank = true);
     let wallet = harness.view().wallet().clone();
@@ -146,7 +145,7 @@ fn found_by(harness: &Harness, text: &str) -> Vec<u64> {
 
 #[test]
 fn rescan_follows_payments_to_more_scripts_and_these_to_more_payments() {
-    // The first can be derived ahead of the wallet, the second only with its private key.
+    // The first path can be derived in advance, the second only with its private key.
     for (path, steps) in [("/*", 120), ("/*h", 12)] {
         let text = format!("wpkh({XPRV}{path})");
         let (node, values) = ladder(&text, steps);
@@ -162,7 +161,8 @@ fn a_block_that_leads_to_more_scripts_is_looked_through_for_them_too() {
     let text = format!("wpkh({XPRV}/*)");
     let at = scripts_of(&text);
     let harness = Harness::new();
-    // The second is known only once the first was found, which stands before it and behind it.
+    // In each block one payment derives the script of the other: the earlier payment in the first block, the later one
+    // in the second.
     for (number, indexes) in [[15, 30], [60, 45]].into_iter().enumerate() {
         let pay = |index| spend(&[OutPoint { vout: index, ..elsewhere(1) }], &[(&at(index), u64::from(index))]);
         harness.mine(indexes.into_iter().map(pay).collect());
@@ -175,7 +175,7 @@ fn a_block_that_leads_to_more_scripts_is_looked_through_for_them_too() {
 fn rescan_that_finds_payments_near_the_end_looks_again_for_more_scripts() {
     let text = format!("wpkh({XPRV}/*)");
     let at = scripts_of(&text);
-    // Of twenty scripts, the last four are the end. The later blocks lead to what the earlier ones pay.
+    // Of 20 scripts, the last 4 count as the end. The later blocks derive the scripts that the earlier ones pay to.
     for (paid, found, widened) in [
         (&[70, 52, 35, 18][..], &[18, 35, 52, 70][..], true),
         (&[20, 15][..], &[15][..], false),
@@ -213,9 +213,9 @@ fn rescan_of_a_block_that_leaves_the_chain_meanwhile_confirms_nothing() {
     let rescan = wallet.rescan_reserve().unwrap();
     let meanwhile = harness.clone();
     let (done, changed) = std::sync::mpsc::channel();
-    // The rescan looks at the chain for where it begins, for what is in the blocks, and whether these are still there.
+    // The rescan queries the chain for its start, for the blocks' content, and for whether the blocks are still there.
     harness.node.faults.once_looked_at(3, move || {
-        // Another wallet shows that all have been told of it.
+        // Another wallet shows that all wallets have got the events.
         meanwhile.disconnect();
         meanwhile.mine(vec![]);
         meanwhile.manager.select(Some("v")).unwrap();
@@ -242,7 +242,7 @@ fn a_stop_between_an_import_and_its_rescan_leaves_the_rescan() {
     harness.restart(|_| {});
     assert_eq!(finished(&harness), RescanOutcome::Complete);
     assert_eq!(harness.coins().len(), 2);
-    // One that is given up does not come back.
+    // An aborted rescan does not resume.
     harness.events.lock().clear();
     let wallet = harness.view().wallet().clone();
     let rescan = wallet.rescan_reserve().unwrap();
@@ -279,7 +279,7 @@ fn a_rescan_whose_node_is_away_goes_on_when_it_is_back_or_ends_when_it_is_aborte
     for abort in [true, false] {
         harness.events.lock().clear();
         let (node, (told, away)) = (harness.node.clone(), std::sync::mpsc::channel());
-        // After the look at where it begins.
+        // After the query for the start.
         harness.node.faults.once_looked_at(1, move || {
             node.faults.set_absent(true);
             told.send(()).unwrap();
@@ -337,7 +337,7 @@ fn a_rescan_that_goes_on_tells_its_progress_from_where_it_began() {
     let wallet = harness.view().wallet().clone();
     let tip = harness.view().info().unwrap().synced.height;
     wallet.rescan_reserve().unwrap();
-    // It ends before its first block, when it has told where it stands.
+    // The rescan aborts before its first block, after reporting its progress.
     wallet.rescan.abort.store(true, Ordering::SeqCst);
     let told = |first_height, next_height| {
         let row = RescanRow { next_height, first_height, ..crate::rescan::begin(1) };

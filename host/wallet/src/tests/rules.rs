@@ -1,4 +1,4 @@
-//! Rules of Bitcoin Core 29 for the address book, hardened wildcards, the keypool and what the mempool displaces.
+//! Rules of Bitcoin Core 29 for the address book, hardened wildcards, the keypool and conflicts with the mempool.
 
 use bitcoin::ScriptBuf;
 use outrigger_service::events::RescanOutcome;
@@ -28,14 +28,14 @@ impl Harness {
         self.view().scripts(vec![script.clone()]).unwrap().remove(0)?.label
     }
 
-    /// For each of these scripts whether a payment to it is change.
+    /// Whether a payment to each of these scripts is change.
     fn change_of(&self, scripts: &[ScriptBuf]) -> Vec<bool> {
         let infos = self.view().scripts(scripts.to_vec()).unwrap();
         infos.into_iter().map(|info| info.unwrap().change).collect()
     }
 }
 
-/// The scripts of the default descriptors of a wallet: five for receiving, then five for change.
+/// Bech32 scripts of a wallet: five for receiving and five for change.
 fn scripts_of_w(harness: &Harness) -> (Vec<ScriptBuf>, Vec<ScriptBuf>) {
     let draw = |internal| harness.view().wallet().new_address(AddressType::Bech32, internal, None).unwrap();
     ((0..5).map(|_| draw(false)).collect(), (0..5).map(|_| draw(true)).collect())
@@ -56,7 +56,7 @@ fn importdescriptors_of_another_wallets_descriptors_shows_payments_to_it_as_rece
     });
     let outcomes = view().wallet().import(imports.collect()).unwrap();
     assert_eq!(outcomes, vec![IMPORTED; 8]);
-    // One that is met in the mempool, and one that only a block holds.
+    // One in the mempool, and one only in a block.
     let first = spend(&[elsewhere(1)], &[(&receive[1], 7), (&change[1], 8)]);
     let second = spend(&[elsewhere(2)], &[(&receive[3], 9)]);
     harness.accept(&first);
@@ -90,7 +90,7 @@ fn importdescriptors_of_an_inactive_descriptor_enters_nothing_until_it_is_active
     };
     assert_eq!(told(), (4, 23), "the indexes move on all the same");
     assert_eq!(harness.change_of(&[at(3)]), [true]);
-    // Activation goes back to the begin of the range; what came before is entered by a rescan.
+    // Activation resets the next index to the begin of the range. A rescan adds the earlier addresses.
     let active = |import: &mut _| {
         let import: &mut outrigger_service::wallet::DescriptorImport = import;
         (import.range, import.active) = (Some((0, 23)), true);
@@ -180,7 +180,8 @@ fn a_restart_forgets_conflicts_with_what_has_left_the_mempool_meanwhile() {
     let free = |harness: &Harness| harness.coins().into_iter().map(|coin| coin.outpoint).collect::<Vec<_>>();
     assert_eq!(free(&harness), [outpoint(1)]);
     assert_eq!(harness.known(first.compute_txid()).mempool_conflicts, [second.compute_txid()]);
-    // The same after a restart with that in the mempool, and not so once it has gone while nobody looked.
+    // The same after a restart with the rival in the mempool. Different after the rival has left the mempool during a
+    // stop.
     harness.restart(|_| {});
     assert_eq!(free(&harness), [outpoint(1)]);
     let mempool = harness.mempool.clone();
@@ -190,7 +191,7 @@ fn a_restart_forgets_conflicts_with_what_has_left_the_mempool_meanwhile() {
     assert_eq!(free(&harness), []);
 }
 
-/// The row of a stranger's transaction may be as long as a block, and each of its outputs may be a coin.
+/// The row of a foreign transaction may be as long as a block, and each of its outputs may be a coin.
 #[test]
 fn unconfirmed_coins_of_a_stranger_are_judged_without_reading_the_transaction() {
     let harness = Harness::with_wallet();
@@ -199,7 +200,7 @@ fn unconfirmed_coins_of_a_stranger_are_judged_without_reading_the_transaction() 
     harness.accept(&payment);
     assert_eq!(harness.coins().len(), 10);
     let wallet = harness.view().wallet().clone();
-    // A row that is missing is damage to whoever reads it.
+    // Reading a missing row is damage.
     let remove_row = |write: &mut Write<'_>| {
         let row = write.t.transaction(write.reads(), &payment.compute_txid())?.expect("the wallet has it");
         write.delete(write.t.transactions, &row.order_position.to_be_bytes())

@@ -1,4 +1,4 @@
-//! Making, loading, unloading and choosing wallets.
+//! Creating, loading, unloading and selecting wallets.
 
 use std::thread;
 
@@ -102,14 +102,14 @@ fn loading_beyond_what_the_node_has_says_what_it_lacks_and_what_to_do() {
     let reaches = format!("Wallet should be able to load successfully after node sync reaches height {}", height + 1);
     assert!(background.detail.starts_with("Wallet loading failed. Error loading wallet."), "{}", background.detail);
     assert!(background.kind == ErrorKind::Refused && background.detail.ends_with(&reaches), "{}", background.detail);
-    // One that it should have is another matter.
+    // The node should have this block, so it is a storage error.
     let missing = refused(Gap::Pruned { first: height });
     assert_eq!(missing.kind, ErrorKind::Storage);
     harness.node.faults.remember(lacking);
     harness.manager.load("w".into(), None).unwrap();
 }
 
-/// What is said of a wallet that states this layout.
+/// The error for a wallet with this layout.
 fn refused_with_layout(layout: u32) -> String {
     let harness = Harness::with_wallet();
     let wallet = harness.view().wallet().clone();
@@ -169,7 +169,7 @@ fn a_full_store_refuses_whole_and_a_lagging_wallet_says_so() {
     use super::{elsewhere, spend};
     let harness = Harness::with_wallet();
     let script = harness.address(Some(""));
-    // Payments with long outputs beside ours, until the reserved space is used up.
+    // Payments with long outputs fill the reserved space.
     let filler = bitcoin::ScriptBuf::from_bytes(vec![0x6a; 1 << 20]);
     let mut counter = 0;
     let refused = loop {
@@ -188,13 +188,13 @@ fn a_full_store_refuses_whole_and_a_lagging_wallet_says_so() {
     };
     assert_eq!(refused.kind, ErrorKind::Storage);
     assert!(refused.detail.contains("unload and load it"), "{}", refused.detail);
-    // However often it is asked, it is tried again by itself once at a time.
+    // However many calls ask for it, only one retry is scheduled.
     let follower = harness.manager.loaded()[0].shared.follower.clone();
     for _ in 0..5 {
         assert_eq!(kind_of(harness.manager.select(Some("w")).map(drop)), ErrorKind::Storage);
         assert!(follower.alarms.retries() <= 1);
     }
-    // Loaded again it has room for as much again, and more.
+    // After a reload it has room for at least as much again.
     harness.manager.unload("w".into(), None).unwrap();
     harness.manager.load("w".into(), None).unwrap();
     assert_eq!(harness.view().info().unwrap().transactions, u64::from(counter));
@@ -203,7 +203,7 @@ fn a_full_store_refuses_whole_and_a_lagging_wallet_says_so() {
 #[test]
 fn createwallet_leaves_all_or_nothing() {
     let mut harness = Harness::new();
-    // What a kill leaves in the middle of it: the new file, half written, in a folder of its own.
+    // A kill leaves the half-written new file in a folder of its own.
     let making = harness.dir.path().join("w").join(outrigger_disk::MAKING);
     harness.restart(|_| {
         std::fs::create_dir_all(&making).unwrap();
@@ -240,7 +240,7 @@ fn loadwallet_waits_while_the_file_is_searched_for_former_keys() {
     assert!(harness.manager.reserve_for_search("w").is_none());
     thread::scope(|scope| {
         let loading = scope.spawn(|| harness.manager.load("w".into(), None));
-        // Wakes it as often as it begins to wait.
+        // Wakes the load each time it begins to wait.
         while !loading.is_finished() && !harness.manager.searched.notify_one() {
             thread::yield_now();
         }

@@ -13,7 +13,7 @@ fn address(tester: &Tester, kind: AddressType, internal: bool, label: Option<&st
     tester.ask(|wallet, scope| wallet.new_address(scope, kind, internal, label.map(Into::into)))
 }
 
-/// Imports an active `wpkh` descriptor and gives its text.
+/// Imports an active `wpkh` descriptor and returns its text.
 fn activate(tester: &Tester, number: u8, last: u32, internal: bool) -> Result<String, Failure> {
     let text = format!("wpkh({}/0/*)", master(number)?);
     tester.take(descriptor(&text, |import| {
@@ -72,10 +72,10 @@ fn a_used_address_is_not_handed_out_and_more_are_derived() -> Outcome {
     same("it is taken from those ahead", owner(last + 1)?, None)?;
     let info = tester.info()?;
     same("the keypool", info.keypool_external, u64::from(ahead) - 1)?;
-    // A payment to any of its scripts fills up.
+    // A payment to any of its scripts derives further ones.
     tester.accept(&pay(2, &at(&text, 0)?, 8));
     same("one more is derived", owner(last + 1)?, Some(Ownership::Spendable))?;
-    // What was handed out stays so when the payment goes.
+    // The removal of the payment does not reset the next index.
     let told = tester.ask(|wallet, scope| wallet.descriptors(scope, false))?;
     same("the next index", told.first().map(|info| info.next_index), Some(used + 2))
 }

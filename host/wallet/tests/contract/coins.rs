@@ -215,7 +215,7 @@ fn the_address_book_comes_whole_and_each_entry_once() -> Outcome {
     }
     let found: Vec<_> = tester.labels()?.into_iter().map(|entry| entry.script).collect();
     same("all of it", found, (1..=7).map(foreign).collect::<Vec<_>>())?;
-    // Entries that come meanwhile move no others.
+    // Entries added between batches do not move others.
     let first = tester.label_batch(None, 1)?;
     let mut found: Vec<_> = first.entries.into_iter().map(|entry| entry.script).collect();
     (8..=12).try_for_each(|number| tester.ask(|w, scope| w.set_label(scope, foreign(number), "new".into())))?;

@@ -1,4 +1,4 @@
-//! The history: its rows, their order, and reading it in parts.
+//! The history: its rows, their order, and its batches.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,7 +17,6 @@ use outrigger_service::wire::Blob;
 
 const CONFIRMED: HistoryRange = HistoryRange::Confirmed { from_height: 0 };
 
-/// The wallet `w` with one key, and its script.
 fn with_key(tester: &Tester) -> Result<ScriptBuf, Failure> {
     tester.create(|_| {})?;
     tester.take(single(1)?)?;
@@ -107,7 +106,7 @@ fn each_range_has_its_order_and_its_reverse() -> Outcome {
         tester.accept(transaction);
     }
     tester.mine(&[&four]);
-    // In a block the position counts, not the wallet's own order.
+    // In a block, its order counts, not the order position.
     tester.mine(&[&three, &one]);
     tester.take_out(two.compute_txid());
     let rivals = [2, 5].map(|number| pay(number, &foreign(number), 1));
@@ -194,7 +193,7 @@ fn a_place_in_the_history_outlives_what_happens_meanwhile() -> Outcome {
     let batch = tester.batch(HistoryRange::Unconfirmed, false, None, 2)?.read()?;
     same("the first two", batch.rows.len(), 2)?;
     let back = tester.batch(HistoryRange::Unconfirmed, true, None, 1)?.read()?;
-    // The rows where both batches ended leave the range, and one comes to its end.
+    // The rows at which both batches ended leave the range, and one batch is at its end.
     tester.mine(&[&two, &three]);
     tester.accept(&four);
     let next = tester.batch(HistoryRange::Unconfirmed, false, batch.next, 5)?.read()?;
@@ -278,7 +277,7 @@ fn metadata_is_kept_sorted_by_key() -> Outcome {
     holds("nothing else changed", tester.known(txid)?.outputs.len() == 1)
 }
 
-/// What was received, by the rows of the history.
+/// Received amounts, summed up from the history.
 fn summed(tester: &Tester, query: &ReceivedQuery) -> Result<BTreeMap<ScriptBuf, Received>, Failure> {
     let mut sums = BTreeMap::<ScriptBuf, Received>::new();
     let height = tester.tip()?.height;
@@ -310,8 +309,8 @@ fn summed(tester: &Tester, query: &ReceivedQuery) -> Result<BTreeMap<ScriptBuf, 
     Ok(sums)
 }
 
-/// Compares what the wallet sums up with what its history tells, from several depths on, and notes of which kinds the sums are: of
-/// watched scripts, labels, and how many outputs.
+/// Compares `received` with the history, for several depths. Records in `met` the kinds of sums: of watched scripts,
+/// labels, and how many outputs.
 fn compare_received(
     tester: &Tester,
     chosen: &[ReceivedBy],
@@ -339,14 +338,14 @@ fn what_scripts_received_is_the_sum_of_their_outputs() -> Outcome {
     let [labelled, unlabelled, watched, long] = [p2wpkh(1)?, p2wpkh(2)?, foreign(3), p2wpkh(4)?];
     let change = descriptor(&format!("wpkh({})", wif(2)?.expose()), |import| import.internal = Some(true));
     tester.import(vec![single(1)?, change, watch(&watched), single(4)?])?;
-    // Longer than rows keep; and a stranger's address is in the address book.
+    // Longer than rows hold. The address book also has a foreign address.
     let long_label = "x".repeat(200);
     for (script, label) in [(&labelled, "rent"), (&watched, ""), (&long, &long_label), (&foreign(9), "stranger")] {
         tester.ask(|wallet, scope| wallet.set_label(scope, script.clone(), label.to_owned()))?;
     }
     let [one, two, three] = [&labelled, &watched, &long].map(|script| spend(&[elsewhere(1)], &[(script, 7)]));
     let twice = spend(&[elsewhere(2)], &[(&labelled, 30), (&unlabelled, 40), (&labelled, 50), (&foreign(9), 60)]);
-    // Two are made impossible by a block, and one waits.
+    // A block conflicts with two of them, and one stays unconfirmed.
     for transaction in [&two, &three, &pay(3, &long, 8)] {
         tester.accept(transaction);
     }
@@ -358,7 +357,7 @@ fn what_scripts_received_is_the_sum_of_their_outputs() -> Outcome {
     let chosen = chosen.map(|scripts| ReceivedBy::Scripts { scripts });
     let chosen: Vec<ReceivedBy> = chosen.into_iter().chain([ReceivedBy::AddressBook]).collect();
     compare_received(tester, &chosen, &mut met)?;
-    // What was asked before does not stand in the way of what is written since: a label, and blocks with and without payments.
+    // Cached sums do not hide later writes: a label, and blocks with and without payments.
     tester.ask(|wallet, scope| wallet.set_label(scope, labelled.clone(), "other".to_owned()))?;
     compare_received(tester, &chosen, &mut met)?;
     tester.mine_to(&foreign(9), &[&pay(4, &labelled, 9)]);

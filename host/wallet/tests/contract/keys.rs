@@ -16,7 +16,7 @@ use outrigger_service::wire::{Blob, Secret};
 use outrigger_service::{ErrorKind, Result as ServiceResult};
 
 const DIGEST: [u8; 32] = [9; 32];
-/// The longest time that a wallet stays unlocked, in seconds.
+/// In seconds.
 const MAX_UNLOCK: u64 = 100_000_000;
 
 fn pass(text: &str) -> Secret {
@@ -82,7 +82,7 @@ fn a_locked_wallet_answers_all_that_needs_no_key() -> Outcome {
     same("public descriptors", tester.ask(|wallet, scope| wallet.descriptors(scope, false))?.len(), 1)?;
     let ahead = tester.keypool();
     for index in 0..ahead + 3 {
-        // Public steps need no key, however many.
+        // Unhardened steps need no private key, however many there are.
         let script = tester.ask(|w, scope| w.new_address(scope, AddressType::Bech32, false, Some("x".into())))?;
         same("an address", script, at(&text, index)?)?;
     }
@@ -122,7 +122,7 @@ fn encryption_leaves_the_descriptors_of_a_wallet_that_was_made_blank() -> Outcom
     let told = tester.ask(|wallet, scope| wallet.descriptors(scope, false))?;
     same("the imported one gives addresses", told.iter().map(|info| info.active).collect::<Vec<_>>(), vec![true])?;
     same("it is blank still", tester.info()?.blank, true)?;
-    // One that was not made blank gets descriptors of its own, and none but these are active.
+    // A wallet that is not blank gets new descriptors, and only those are active.
     let name = Some("other");
     tester.try_create("other", |options| options.blank = false)?;
     let import = descriptor(&text, |import| (import.range, import.active) = (Some((0, 5)), true));
@@ -217,7 +217,7 @@ fn sign(tester: &Tester, scripts: &[ScriptBuf], requests: Vec<SignRequest>) -> S
     tester.sign(|signer, scope| signer.sign_many(scope, batch))
 }
 
-/// Whether the wallet says that it can sign by a key, which must be whether it does.
+/// Whether the wallet can sign with a key, by its own account and by trial. Both have to agree.
 fn can_sign(tester: &Tester, scripts: &[ScriptBuf], public_key: &[u8]) -> Result<bool, Failure> {
     let keys = vec![Blob(public_key.to_vec())];
     let said = tester.sign(|signer, scope| signer.available(scope, scripts.to_vec(), keys))?;

@@ -1,9 +1,8 @@
-//! What the wallets promise at the traits [`Wallet`] and [`Signer`], each promise with wallets of its own on a scripted node.
+//! The contracts of the traits [`Wallet`] and [`Signer`], each case with its own wallets on a scripted node.
 //!
-//! Not checked here is what only a medium can break (a full disk, a crash between two writes), what takes a clock to pass (that an
-//! unlocked wallet locks itself), a rescan that is still under way, the limits of large answers, and of imported keys and
-//! scripts the ones that contradict each other: uncompressed keys in witness scripts, and scripts nested deeper than
-//! pay-to-script-hash around a witness script.
+//! Not checked here: a full disk, a crash between two writes, the timed lock of an unlocked wallet, a running rescan,
+//! the limits of large answers, and contradictory imports (uncompressed keys in witness scripts, scripts nested deeper
+//! than P2SH around a witness script).
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test says what it expects by failing")]
 
 mod addresses;
@@ -22,7 +21,7 @@ use outrigger_service::wire::WireError;
 #[cfg(doc)]
 use outrigger_service::{Signer, Wallet};
 
-/// Why a promise counts as broken.
+/// The violated rule.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Failure(pub String);
 
@@ -44,5 +43,4 @@ impl From<secp256k1::Error> for Failure {
     }
 }
 
-/// What checking a promise gives.
 pub type Outcome = Result<(), Failure>;

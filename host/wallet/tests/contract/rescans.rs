@@ -5,7 +5,7 @@ use crate::tester::{Tester, WALLET, foreign, holds, out, p2wpkh, pay, refused, s
 use outrigger_service::wallet::TxState;
 use outrigger_service::{ErrorKind, Result as ServiceResult};
 
-/// Seconds in two hours.
+/// In seconds.
 const TWO_HOURS: u64 = 7200;
 
 fn reserve(tester: &Tester) -> ServiceResult<u64> {
@@ -115,7 +115,7 @@ fn a_rescan_begins_two_hours_before_its_time() -> Outcome {
         Ok(values)
     };
     for (position, from) in [(15, 16), (8, 9)] {
-        // The block at this position is the first whose time is no more than two hours before.
+        // The block at this position is the first whose time is at most two hours earlier.
         let time = times.get(position).copied().unwrap_or_default();
         tester.rescan(time + TWO_HOURS)?;
         same("what it finds", found(tester)?, (from..=20).collect())?;

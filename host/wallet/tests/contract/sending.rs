@@ -1,4 +1,4 @@
-//! Transactions of the wallet that are sent.
+//! Sending transactions of the wallet.
 
 use std::sync::mpsc::channel;
 
@@ -50,7 +50,7 @@ fn what_is_sent_is_stored_before_the_node_is_asked() -> Outcome {
     let payment = spend(&[coin], &[(&foreign(1), 20), (&script, 50)]);
     let txid = payment.compute_txid();
     let (found, seen) = channel();
-    // Another call finds it then, and no lock is held.
+    // Another call sees it by then, and no lock is held.
     let (services, scope) = (tester.handle(), tester.open(Some(crate::tester::WALLET)));
     let (scope, _call) = scope;
     tester.node().faults.once_submitted(move || {
@@ -80,7 +80,7 @@ fn what_the_mempool_refuses_is_kept_and_offered_again() -> Outcome {
     let tester = &Tester::new();
     let (script, [coin]) = with_coins(tester, [70])?;
     tester.told();
-    // It pays more than it spends.
+    // Pays more than it spends.
     let payment = spend(&[coin], &[(&script, 71)]);
     let txid = payment.compute_txid();
     let answer = some("an answer", send_with(tester, &payment, &[("comment", "rent")])?)?;
@@ -147,7 +147,7 @@ fn what_waits_is_offered_when_the_node_is_there_again() -> Outcome {
     let (_, [coin]) = with_coins(tester, [70])?;
     let payment = spend(&[coin], &[(&foreign(1), 60)]);
     tester.accept(&payment);
-    // A node that comes back without its mempool tells so first.
+    // A node that comes back without its mempool announces the removals first.
     let mut events = tester.node().take_out(payment.compute_txid(), outrigger_node::Removal::Dropped);
     events.push(NodeEvent::Reached);
     tester.tell(events);
@@ -184,7 +184,7 @@ fn only_what_is_the_wallets_and_spends_what_is_free_is_sent() -> Outcome {
     tester.accept(&rival);
     refused("what is spent", send(tester, &spend(&[coin], &[(&script, 50)])), ErrorKind::Refused)?;
     same("what the mempool has", tester.node().pool().len(), 1)?;
-    // What was given up does not count.
+    // Abandoned transactions do not count.
     tester.take_out(rival.compute_txid());
     tester.ask(|wallet, scope| wallet.abandon(scope, rival.compute_txid()))?;
     let answer = some("an answer", send(tester, &spend(&[coin], &[(&script, 50)]))?)?;
@@ -200,7 +200,7 @@ fn what_the_wallet_has_is_only_offered() -> Outcome {
     let known = Some(Admission::Known { txid: payment.compute_txid() });
     same("in the mempool", send_with(tester, &payment, &[("comment", "rent")])?, known)?;
     same("its texts", tester.known(payment.compute_txid())?.metadata, Vec::new())?;
-    // One that is refused stays.
+    // A refused payment stays.
     tester.take_out(payment.compute_txid());
     let rival = spend(&[coin], &[(&script, 50)]);
     tester.node().accept(rival);

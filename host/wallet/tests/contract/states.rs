@@ -1,4 +1,4 @@
-//! Where transactions stand, and what follows from it.
+//! States of transactions, and their effects.
 
 use bitcoin::{ScriptBuf, Sequence, Transaction};
 
@@ -81,7 +81,7 @@ fn a_block_makes_impossible_what_it_contradicts_and_what_builds_on_that() -> Out
     for transaction in [&payment, &child, &grandchild] {
         same("it is possible again", state(tester, transaction)?, TxState::Inactive)?;
     }
-    // The rival waits in the mempool, in the way also of what builds on what it contradicts.
+    // The rival in the mempool conflicts with the payment and with its descendants.
     for transaction in [&payment, &child, &grandchild] {
         let told = unsettled(tester, transaction)?;
         same("who stands in its way", told.mempool_conflicts, vec![rival.compute_txid()])?;
@@ -160,7 +160,7 @@ fn what_the_mempool_replaced_frees_what_it_spent() -> Outcome {
     tester.accept(&first);
     tester.accept(&child);
     same("while they wait", tester.outpoints()?, vec![out(&child, 0)])?;
-    // What took their place spends one of the two.
+    // Their replacement spends one of the two inputs.
     let second = spend(&[out(&one, 0)], &[(&foreign(1), 60)]);
     tester.take_out(first.compute_txid());
     tester.accept(&second);
@@ -172,7 +172,7 @@ fn what_the_mempool_replaced_frees_what_it_spent() -> Outcome {
     tester.take_out(second.compute_txid());
     same("with nothing in its way", unsettled(tester, &child)?.mempool_conflicts, Vec::new())?;
     same("what it spends is not free", tester.outpoints()?, vec![out(&child, 0)])?;
-    // One that is nothing to the wallet is in the way of what spends the same of others.
+    // A foreign transaction conflicts with a payment to the wallet that spends the same foreign input.
     let stranger = pay(3, &script, 5);
     tester.accept(&stranger);
     tester.take_out(stranger.compute_txid());

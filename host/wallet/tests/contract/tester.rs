@@ -1,4 +1,4 @@
-//! What the cases share: calls of the wallet service, and keys, scripts and transactions.
+//! Shared helpers: calls of the wallet service, keys, scripts and transactions.
 
 use std::any::Any;
 use std::collections::BTreeSet;
@@ -28,16 +28,15 @@ use outrigger_service::wallet::{
 use outrigger_service::wire::{Blob, Encoded, Secret};
 use outrigger_service::{ErrorKind, Host, Result as ServiceResult, Scope, Signer, Wallet};
 
-/// The outcome of an import without warnings.
 pub const IMPORTED: ImportOutcome = ImportOutcome::Imported { missing_private_keys: false, unknown_output_type: false };
-/// The batch size for reading a whole list, small so that there are several batches.
+/// The batch size for reading a whole list. Small, so that there are several batches.
 const BATCH: u32 = 2;
-/// The most batches of one list; more mean that reading it never ends.
+/// The most batches of a list. More mean that it never ends.
 const MAX_BATCHES: usize = 10_000;
-/// How long a rescan may take.
+/// The timeout of a rescan.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// The wallet that most cases are about.
+/// The wallet of most cases.
 pub const WALLET: &str = "w";
 
 /// Wallets on a scripted node, and helpers that change both.
@@ -57,17 +56,14 @@ pub fn becomes(what: &str, holds: impl Fn() -> bool) -> Outcome {
     Ok(())
 }
 
-/// Fails unless two values are equal.
 pub fn same<T: PartialEq + Debug>(what: &str, found: T, expected: T) -> Outcome {
     if found == expected { Ok(()) } else { Err(Failure(format!("{what}: found {found:?}, expected {expected:?}"))) }
 }
 
-/// Fails unless a condition holds.
 pub fn holds(what: &str, holds: bool) -> Outcome {
     if holds { Ok(()) } else { Err(Failure(format!("it does not hold that {what}"))) }
 }
 
-/// Fails unless an answer is an error of this kind.
 pub fn refused<T: Debug>(what: &str, answer: ServiceResult<T>, kind: ErrorKind) -> Outcome {
     match answer {
         Err(error) if error.kind == kind => Ok(()),
@@ -75,7 +71,6 @@ pub fn refused<T: Debug>(what: &str, answer: ServiceResult<T>, kind: ErrorKind) 
     }
 }
 
-/// Unwraps a value; fails if there is none.
 pub fn some<T>(what: &str, found: Option<T>) -> Result<T, Failure> {
     found.ok_or_else(|| Failure(format!("{what} is missing")))
 }
@@ -102,7 +97,7 @@ impl Tester {
         &*self.services.wallet
     }
 
-    /// The transactions of wallets that were told of since this was asked last.
+    /// Transactions announced since the last call.
     pub fn told(&self) -> Vec<Txid> {
         let txid = |event| match event {
             Event::WalletTransaction { txid, .. } => Some(txid),
@@ -120,28 +115,26 @@ impl Tester {
         self.host.open_call(wallet)
     }
 
-    /// How many scripts a wallet keeps derived ahead for each descriptor.
     pub fn keypool(&self) -> u32 {
         TestHost::<ScriptedNode>::KEYPOOL
     }
 
-    /// A path for a backup, one for each name.
     pub fn backup_file(&self, name: &str) -> String {
         self.host.path(&format!("{name}.backup")).to_str().unwrap().to_owned()
     }
 
-    /// Uses the wallet service in a new call with this wallet in its URL.
+    /// Calls the wallet service for a wallet.
     pub fn of<T>(&self, wallet: Option<&str>, ask: impl FnOnce(&dyn Wallet, Scope) -> T) -> T {
         let (scope, _call) = self.open(wallet);
         ask(self.wallet(), scope)
     }
 
-    /// Uses the wallet service in a new call for the wallet `w`.
+    /// Calls the wallet service for the wallet `w`.
     pub fn ask<T>(&self, ask: impl FnOnce(&dyn Wallet, Scope) -> T) -> T {
         self.of(Some(WALLET), ask)
     }
 
-    /// Uses the signer in a new call for the wallet `w`.
+    /// Calls the signer for the wallet `w`.
     pub fn sign<T>(&self, ask: impl FnOnce(&dyn Signer, Scope) -> T) -> T {
         let (scope, _call) = self.open(Some(WALLET));
         ask(&*self.services.signer, scope)
@@ -229,7 +222,7 @@ impl Tester {
         self.ask(|wallet, scope| wallet.import(scope, imports))
     }
 
-    /// Makes an import that must succeed without warnings.
+    /// Imports without warnings.
     pub fn take(&self, import: Import) -> Outcome {
         same("the outcome of an import", self.import(vec![import])?, vec![IMPORTED])
     }
@@ -257,7 +250,6 @@ impl Tester {
         Ok(batch.rows)
     }
 
-    /// The row of a transaction that the wallet must have.
     pub fn row(&self, txid: Txid) -> Result<HistoryRow, Failure> {
         some("the transaction", self.rows(&[txid])?.into_iter().next())
     }
@@ -294,7 +286,6 @@ impl Tester {
         })
     }
 
-    /// The outpoints of the coins.
     pub fn outpoints(&self) -> Result<Vec<OutPoint>, Failure> {
         Ok(self.coins()?.iter().map(|coin| coin.outpoint).collect())
     }
@@ -314,7 +305,7 @@ impl Tester {
         Ok(entries)
     }
 
-    /// Compares the answers of `label_names` and `labelled` with the whole address book.
+    /// Compares `label_names` and `labelled` with the whole address book.
     fn check_labels(&self, entries: &[LabelledScript]) -> Result<(), Failure> {
         let sending = self.sending()?;
         for wanted in [None, Some(true), Some(false)] {
@@ -375,22 +366,18 @@ pub fn key(number: u8) -> Result<PrivateKey, Failure> {
     Ok(PrivateKey { compressed: true, network: NetworkKind::Test, inner: SecretKey::from_slice(&[number; 32])? })
 }
 
-/// The public key of [`key`].
 pub fn public(number: u8) -> Result<PublicKey, Failure> {
     Ok(key(number)?.public_key(&Secp256k1::new()))
 }
 
-/// The WIF of [`key`].
 pub fn wif(number: u8) -> Result<Secret, Failure> {
     Ok(Secret::new(key(number)?.to_wif()))
 }
 
-/// The P2WPKH script of [`key`].
 pub fn p2wpkh(number: u8) -> Result<ScriptBuf, Failure> {
     Ok(ScriptBuf::new_p2wpkh(&CompressedPublicKey(public(number)?.inner).wpubkey_hash()))
 }
 
-/// The P2PKH script of [`key`].
 pub fn p2pkh(number: u8) -> Result<ScriptBuf, Failure> {
     Ok(ScriptBuf::new_p2pkh(&public(number)?.pubkey_hash()))
 }
@@ -401,7 +388,6 @@ pub fn master(number: u8) -> Result<String, Failure> {
     Ok(master.map_err(|error| Failure(error.to_string()))?.to_string())
 }
 
-/// The import of a descriptor.
 pub fn descriptor(text: &str, change: impl FnOnce(&mut DescriptorImport)) -> Import {
     let mut descriptor = DescriptorImport {
         text: Secret::new(text.into()),
@@ -416,13 +402,12 @@ pub fn descriptor(text: &str, change: impl FnOnce(&mut DescriptorImport)) -> Imp
     Import::Descriptor { descriptor }
 }
 
-/// The import of the key with a number as `wpkh`, labelled with that number.
+/// Imports [`key`] `number` as `wpkh`, with the number as its label.
 pub fn single(number: u8) -> Result<Import, Failure> {
     let text = format!("wpkh({})", wif(number)?.expose());
     Ok(descriptor(&text, |import| import.label = Some(number.to_string())))
 }
 
-/// The import of keys and scripts.
 pub fn keys(change: impl FnOnce(&mut KeysImport)) -> Import {
     let mut keys = KeysImport {
         script_pubkeys: Vec::new(),
@@ -440,7 +425,7 @@ pub fn keys(change: impl FnOnce(&mut KeysImport)) -> Import {
     Import::Keys { keys }
 }
 
-/// The import of a script to watch.
+/// Imports a script to watch.
 pub fn watch(script: &ScriptBuf) -> Import {
     keys(|keys| (keys.script_pubkeys, keys.solving_data) = (vec![script.clone()], false))
 }
@@ -478,7 +463,6 @@ pub fn pay(number: u8, script: &ScriptBuf, value: u64) -> Transaction {
     spend(&[elsewhere(number)], &[(script, value)])
 }
 
-/// An output of a transaction.
 pub fn out(transaction: &Transaction, vout: u32) -> OutPoint {
     OutPoint { txid: transaction.compute_txid(), vout }
 }

@@ -1,4 +1,4 @@
-//! Which of the open files were found to be damaged: nothing more is written to them.
+//! The damage found in open files. Damaged files are not written any more.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -6,7 +6,6 @@ use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
 use parking_lot::{Mutex, MutexGuard};
 
-/// What stands in a file is not what was written.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error(
     "the file {} is damaged: table {table:?} at {place}. Nothing more is written to it; bring back a backup, or make it anew",
@@ -15,15 +14,14 @@ use parking_lot::{Mutex, MutexGuard};
 pub struct Damage {
     pub file: PathBuf,
     pub table: &'static str,
-    /// The row's key, in hexadecimal, or what was met instead of a row.
+    /// The row's key, in hexadecimal, or a description.
     pub place: String,
 }
 
-/// The number of an open file, for tables that are copied about.
+/// Identifies an open file. `Copy`, for tables.
 #[derive(Clone, Copy, Debug)]
 pub struct FileNumber(u32);
 
-/// An open file.
 struct Open {
     path: PathBuf,
     damage: Option<Damage>,
@@ -31,18 +29,17 @@ struct Open {
 
 static NEXT: AtomicU32 = AtomicU32::new(0);
 static OPEN: Mutex<BTreeMap<u32, Open>> = Mutex::new(BTreeMap::new());
-/// How many of the open files are damaged. Asked before the list is locked, since nearly always it is none.
+/// The number of damaged open files. Checked before the list is locked, since it is nearly always 0.
 static DAMAGED: AtomicUsize = AtomicUsize::new(0);
 
 fn open() -> MutexGuard<'static, BTreeMap<u32, Open>> {
     OPEN.lock()
 }
 
-/// An entry of the list of open files; taken off when this is dropped.
+/// An entry in the list of open files, removed on drop.
 pub struct OpenFile(FileNumber);
 
 impl OpenFile {
-    /// Enters a file.
     pub fn enter(path: &Path) -> Self {
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         open().insert(number, Open { path: path.to_owned(), damage: None });
@@ -53,7 +50,7 @@ impl OpenFile {
         self.0
     }
 
-    /// What was found in it first; none while nothing was.
+    /// The first damage found.
     pub fn damage(&self) -> Option<Damage> {
         if DAMAGED.load(Ordering::Acquire) == 0 {
             return None;
@@ -71,7 +68,7 @@ impl Drop for OpenFile {
 }
 
 impl FileNumber {
-    /// Damage was met in it. Logged once for each file.
+    /// Records damage. Logged once per file.
     pub fn damaged(self, table: &'static str, place: String) -> Damage {
         let mut files = open();
         let Some(file) = files.get_mut(&self.0) else { return Damage { file: PathBuf::new(), table, place } };

@@ -1,7 +1,8 @@
-//! Opens LMDB's files, which are memory maps: an I/O error there ends the process by a signal, so files are prepared before.
+//! Opening LMDB files. They are memory maps, where an I/O error kills the process by a signal, so files are prepared
+//! before they are mapped.
 //!
-//! The table of readers (`lock.mdb`) is written through its map, so its blocks are allocated before it is mapped. The data is
-//! written with file I/O and only read through its map: the caller checks it before it is opened ([`super::pages`]).
+//! LMDB writes the reader table (`lock.mdb`) through its map, so its blocks are allocated first. It writes the data
+//! with file I/O and only reads it through the map; the caller checks the data before it is opened ([`super::pages`]).
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write as _};
@@ -16,24 +17,22 @@ use rustix::fs::{FallocateFlags, fallocate};
 use super::damage::{Damage, OpenFile};
 use super::table::{Result, Table};
 
-/// The data file in a folder of LMDB.
 pub const DATA_FILE: &str = "data.mdb";
-/// The lock file beside it, which holds the table of readers.
+/// Holds the reader table.
 pub const LOCK_FILE: &str = "lock.mdb";
 
-/// The size of a slot in the table of readers, in bytes.
+/// The size of a slot in the reader table, in bytes.
 const READER: u64 = 64;
-/// More than the size of the table's header, in slots.
+/// An upper bound of the size of the table's header, in slots.
 const TABLE_HEAD: u64 = 16;
 /// The unit of allocation, in bytes.
 const BLOCK: u64 = 4096;
 
-/// How an environment is opened.
 #[derive(Clone, Copy, Debug)]
 pub struct Opening {
-    /// The size of the map, in bytes: the most that the data can ever take.
+    /// The size of the map, in bytes. The data cannot grow beyond it.
     pub map_size: usize,
-    /// The most read transactions that can be open at a time.
+    /// The most open read transactions.
     pub max_readers: u32,
     /// The most tables (LMDB's named databases).
     pub tables: u32,
@@ -41,27 +40,27 @@ pub struct Opening {
     pub lazy: bool,
 }
 
-/// An open environment. Clones share it.
+/// Clones share the environment.
 #[derive(Clone)]
 pub struct Environment {
     env: Env<WithoutTls>,
     file: Arc<OpenFile>,
 }
 
-/// Allocates the disk blocks of the table of readers.
+/// Allocates the disk blocks of the reader table.
 fn allocate_readers(folder: &Path, max_readers: u32) -> io::Result<()> {
     let size = ((u64::from(max_readers) + TABLE_HEAD) * READER).next_multiple_of(BLOCK);
     let path = folder.join(LOCK_FILE);
     let mut file = OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o600).open(path)?;
     match fallocate(&file, FallocateFlags::empty(), 0, size) {
         Ok(()) => Ok(()),
-        // The file system cannot preallocate: blocks that are written are allocated.
+        // Without preallocation, written blocks are allocated.
         Err(rustix::io::Errno::OPNOTSUPP | rustix::io::Errno::NOSYS) => write_zeros(&mut file, size),
         Err(error) => Err(error.into()),
     }
 }
 
-/// Fills the file with zeros; LMDB initialises it again when it is opened.
+/// LMDB initialises the file again when it opens it.
 fn write_zeros(file: &mut File, size: u64) -> io::Result<()> {
     if file.metadata()?.len() >= size {
         return Ok(());
@@ -75,62 +74,42 @@ fn map(folder: &Path, opening: &Opening) -> heed::Result<Env<WithoutTls>> {
     let mut options = EnvOpenOptions::new().read_txn_without_tls();
     options.map_size(opening.map_size).max_readers(opening.max_readers).max_dbs(opening.tables);
     let flags = if opening.lazy { EnvFlags::NO_META_SYNC } else { EnvFlags::empty() };
-    // SAFETY: LMDB maps the file, so it must not change other than through LMDB. The folder is the program's own, the data
-    // directory's lock keeps other processes of it away, LMDB's own lock others that use LMDB, and the library refuses to
-    // open one folder twice in a process. The flag may cost the last commit at a loss of power, and leaves the file whole.
+    // SAFETY: LMDB maps the file, so it must change only through LMDB. The folder belongs to this program, the data
+    // directory's lock excludes its other processes, LMDB's lock excludes other users of LMDB, and heed refuses to open
+    // a folder twice in a process. The flag may lose the last commit at a power failure, but keeps the file consistent.
     unsafe { options.flags(flags).open(folder) }
 }
 
 impl Environment {
-    /// Opens the environment in a folder, or makes it if there is none. The caller has checked the file.
-    ///
-    /// # Errors
-    /// When the disk has no room for it, or the system or LMDB refuses it.
+    /// Opens the environment in a folder, or creates it. The caller has checked the file.
     pub fn open(folder: &Path, opening: &Opening) -> Result<Self> {
         allocate_readers(folder, opening.max_readers).map_err(heed::Error::Io)?;
         let env = map(folder, opening)?;
-        // A process that died left its readers behind; they would keep old pages from reuse.
+        // Readers of a dead process would prevent the reuse of old pages.
         env.clear_stale_readers()?;
         Ok(Self { env, file: Arc::new(OpenFile::enter(&folder.join(DATA_FILE))) })
     }
 
-    /// The table of this name, if there is one.
-    ///
-    /// # Errors
-    /// When LMDB fails.
     pub fn table(&self, txn: &RoTxn<'_>, name: &'static str) -> Result<Option<Table>> {
         let rows = self.env.open_database::<Bytes, Bytes>(txn, Some(name))?;
         Ok(rows.map(|rows| Table::new(rows, name, self.file.number())))
     }
 
-    /// The table of this name, made if it is missing.
-    ///
-    /// # Errors
-    /// When LMDB fails, or the disk is full.
+    /// Creates the table if it is missing.
     pub fn make_table(&self, txn: &mut RwTxn<'_>, name: &'static str) -> Result<Table> {
         Ok(Table::new(self.env.create_database(txn, Some(name))?, name, self.file.number()))
     }
 
-    /// A read transaction.
-    ///
-    /// # Errors
-    /// When LMDB fails, or too many are open.
     pub fn read(&self) -> Result<RoTxn<'_, WithoutTls>> {
         Ok(self.env.read_txn()?)
     }
 
-    /// A read transaction that can move to another thread.
-    ///
-    /// # Errors
-    /// As [`Environment::read`].
+    /// A read transaction that may move to another thread.
     pub fn snapshot(&self) -> Result<RoTxn<'static, WithoutTls>> {
         Ok(self.env.clone().static_read_txn()?)
     }
 
-    /// The write transaction. There is one at a time: this blocks until the other has ended.
-    ///
-    /// # Errors
-    /// When the file was found to be damaged; when LMDB fails.
+    /// The only write transaction; waits for the current one to end. Refused once the file is known to be damaged.
     pub fn write(&self) -> Result<RwTxn<'_>> {
         match self.damage() {
             Some(damage) => Err(damage.into()),
@@ -138,51 +117,41 @@ impl Environment {
         }
     }
 
-    /// The damage that was found in the file first, if any.
+    /// The first damage found in the file.
     pub fn damage(&self) -> Option<Damage> {
         self.file.damage()
     }
 
-    /// Waits until all commits are on the disk.
-    ///
-    /// # Errors
-    /// When the system reports a failure.
+    /// Waits until all commits are on disk.
     pub fn sync(&self) -> Result<()> {
         Ok(self.env.force_sync()?)
     }
 
-    /// Writes the tables as they are now to an empty file, without free pages.
-    ///
-    /// # Errors
-    /// When LMDB or the disk fails.
+    /// Copies the tables to an empty file, without free pages.
     pub fn copy_to(&self, file: &mut File) -> Result<()> {
         Ok(self.env.copy_to_file(file, CompactionOption::Enabled)?)
     }
 
-    /// The environment's folder.
     pub fn folder(&self) -> &Path {
         self.env.path()
     }
 
-    /// The number of pages up to the last that was ever written, free ones included.
+    /// The number of pages up to the last one ever written, including free ones.
     pub fn pages(&self) -> u64 {
         self.env.info().last_page_number as u64 + 1
     }
 
-    /// The size of a page, in bytes.
+    /// In bytes.
     pub fn page_size(&self) -> u64 {
         u64::from(self.env.stat().page_size)
     }
 
-    /// The size of all pages in use, in bytes.
-    ///
-    /// # Errors
-    /// When LMDB fails.
+    /// The size of all used pages, in bytes.
     pub fn used(&self) -> Result<u64> {
         Ok(self.env.non_free_pages_size()?)
     }
 
-    /// Signals when the environment has been closed, after the last transaction has ended.
+    /// Signals that the environment is closed, which happens when the last transaction ends.
     pub fn closing(&self) -> EnvClosingEvent {
         self.env.clone().prepare_for_closing()
     }

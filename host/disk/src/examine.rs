@@ -1,38 +1,31 @@
-//! What a file of LMDB is, before it is opened: whether it is whole, and of which layout.
+//! Checks of an LMDB file before it is opened: whether it is intact, and its layout.
 
 use super::pages::{DataFile, Fault};
 use super::table::{Checksum, shown};
 
-/// The table and the keys that all layouts have in common.
+/// The table that exists in all layouts.
 pub const META: &str = "meta";
-/// Where the version of the program stands that made the file, as text.
+/// The key of the version of the program that created the file, as text.
 pub const PROGRAM: &[u8] = b"program";
 
-/// What a file is.
 #[derive(Debug, Default)]
 pub struct Examined {
-    /// The row that the layout is read from, with the checksum behind it.
+    /// The row with the layout's version, including its checksum.
     pub layout: Option<Vec<u8>>,
-    /// The version of the program that made it, where it says so.
+    /// The version of the program that created the file, if stated.
     pub program: Option<String>,
-    /// The first row whose checksum is of other bytes, or that has none.
+    /// The first row with a wrong or missing checksum.
     damage: Option<Fault>,
 }
 
 impl Examined {
-    /// Whether each row that was read is as it was written.
-    ///
-    /// # Errors
-    /// The first that is not.
+    /// Fails with the first damaged row.
     pub fn check(self) -> Result<(), Fault> {
         self.damage.map_or(Ok(()), Err)
     }
 }
 
-/// Reads all of a file: every page of every tree, and the checksum of each row.
-///
-/// # Errors
-/// What is wrong with its pages.
+/// Reads the whole file: every page of every tree, and the checksum of each row.
 pub fn examine(file: &DataFile, layout_key: &[u8]) -> Result<Examined, Fault> {
     let mut examined = Examined::default();
     let mut checksum: Option<(String, Checksum)> = None;
@@ -47,10 +40,7 @@ pub fn examine(file: &DataFile, layout_key: &[u8]) -> Result<Examined, Fault> {
     Ok(examined)
 }
 
-/// Reads of a file only what it is: its meta pages, and the ways to the rows that say so.
-///
-/// # Errors
-/// What is wrong with the pages on the way.
+/// Reads only the meta pages, and the pages on the path to the rows of layout and program.
 pub fn glance(file: &DataFile, layout_key: &[u8]) -> Result<Examined, Fault> {
     let sums = Checksum::of(META);
     let mut examined = Examined::default();
@@ -63,12 +53,12 @@ pub fn glance(file: &DataFile, layout_key: &[u8]) -> Result<Examined, Fault> {
 }
 
 impl Examined {
-    /// The row that the layout is read from, where its checksum says that it is what was written.
+    /// The row with the layout's version, if its checksum matches.
     pub fn sure_layout(&self) -> Option<&[u8]> {
         self.layout.as_deref().filter(|_| self.damage.is_none())
     }
 
-    /// Takes note of a row, of which `value` is what its checksum agrees with.
+    /// Examines a row. `value` is `None` if the checksum does not match.
     fn see(&mut self, table: &str, key: &[u8], value: Option<&[u8]>, stored: &[u8], layout_key: &[u8]) {
         if value.is_none() && self.damage.is_none() {
             self.damage = Some(Fault::Row { table: table.to_owned(), key: shown(key) });

@@ -1,11 +1,11 @@
-//! What cannot be caught: a file that is damaged, cut or withdrawn while it is mapped ends the process when LMDB reads it there. At
-//! least the file is named.
+//! Names the file of a failed memory access. If a mapped file is damaged, truncated or unavailable, LMDB's access to it
+//! kills the process, which cannot be prevented.
 //!
-//! The system sends SIGBUS or SIGSEGV to the thread that touched the map. A handler looks up in `/proc/self/maps` whose address it
-//! was. Where it is a file of LMDB, its name goes to standard error and the process ends; everything else is left to who was asked
-//! before: Rust's own handler, which tells of exhausted stacks, and then the system.
+//! The kernel sends SIGBUS or SIGSEGV to the accessing thread. A handler looks up the address in `/proc/self/maps`. For
+//! an LMDB file, it writes the name to standard error and ends the process. Otherwise it restores the previous handler:
+//! Rust's, which reports stack overflows, and then the default.
 //!
-//! A handler may call next to nothing, so this opens, reads and writes by system calls alone, into memory that was there before.
+//! A signal handler may call hardly anything, so it opens, reads and writes by system calls, into preallocated memory.
 
 #![expect(unsafe_code, reason = "signal handlers are unsafe by nature")]
 
@@ -18,37 +18,37 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::environment::{DATA_FILE, LOCK_FILE};
 
-/// The signals of an access that fails.
+/// The signals of a failed access.
 const SIGNALS: [c_int; 2] = [libc::SIGBUS, libc::SIGSEGV];
-/// How the process ends: as after any other failure.
+/// The exit status of other failures.
 const EXIT_FAILED: c_int = 1;
-/// The longest path that is told, in bytes.
+/// The longest reported path, in bytes.
 const MAX_PATH: usize = 4096;
-/// How much of the list of maps is read at a time, in bytes.
+/// The size of a read from the list of maps, in bytes.
 const PIECE: usize = 1024;
-/// The fields of a line between its addresses and the path: permissions, offset, device, inode.
+/// The fields between addresses and path: permissions, offset, device, inode.
 const FIELDS_BETWEEN: u32 = 4;
 
-/// Who was asked before, of each signal.
+/// The previous handlers.
 static FORMER: OnceLock<[libc::sigaction; 2]> = OnceLock::new();
 
-/// Room for a path, outside of the handler's small stack. One thread has it.
+/// A buffer for a path, outside the handler's small stack. Only one thread uses it.
 struct Room {
     taken: AtomicBool,
     path: UnsafeCell<[u8; MAX_PATH]>,
 }
 
-// SAFETY: only who has set `taken` from false looks at `path`, and it is never given back.
+// SAFETY: only the thread that set `taken` from false accesses `path`, and `taken` is never reset.
 unsafe impl Sync for Room {}
 
 static ROOM: Room = Room { taken: AtomicBool::new(false), path: UnsafeCell::new([0; MAX_PATH]) };
 
-/// Installs the handler, once for the process.
+/// Installs the handler, once per process.
 pub fn name_files_of_failed_accesses() {
-    // SAFETY: a `sigaction` of zeros is a valid value: the default action with no flags and an empty mask.
+    // SAFETY: a zeroed `sigaction` is valid: the default action, no flags, an empty mask.
     let mut former: [libc::sigaction; 2] = unsafe { mem::zeroed() };
     for (signal, former) in SIGNALS.into_iter().zip(&mut former) {
-        // SAFETY: the pointer is to a value that lives through the call; no action is set.
+        // SAFETY: the pointer is valid during the call, and no action is set.
         unsafe { libc::sigaction(signal, ptr::null(), former) };
     }
     if FORMER.set(former).is_err() {
@@ -59,45 +59,45 @@ pub fn name_files_of_failed_accesses() {
     action.sa_sigaction = on_failed_access as *const () as usize;
     action.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK;
     for signal in SIGNALS {
-        // SAFETY: the handler has the signature that SA_SIGINFO asks for, and calls only what a handler may call.
+        // SAFETY: the handler has the signature that SA_SIGINFO requires, and is async-signal-safe.
         unsafe { libc::sigaction(signal, &raw const action, ptr::null_mut()) };
     }
 }
 
 extern "C" fn on_failed_access(signal: c_int, info: *mut libc::siginfo_t, _: *mut c_void) {
-    // SAFETY: the system gives a valid description; where the signal was not sent by another process it has an address.
+    // SAFETY: the kernel passes a valid `siginfo_t`, with an address unless a process sent the signal.
     let (sent, address) = unsafe { ((*info).si_code <= 0, (*info).si_addr() as usize) };
     if !sent {
         if ROOM.taken.swap(true, Ordering::Acquire) {
-            // Another thread is at it, and ends the process.
+            // Another thread is handling its failure and ends the process.
             loop {
-                // SAFETY: waits for a signal, and touches no memory.
+                // SAFETY: waits for a signal and touches no memory.
                 unsafe { libc::pause() };
             }
         }
-        // SAFETY: `taken` was false, and is not set back.
+        // SAFETY: `taken` was false and is never reset.
         let path = unsafe { &mut *ROOM.path.get() };
         if let Some(length) = find(address, path)
             && let Some(path) = path.get(..length)
             && is_ours(path)
         {
             tell(path);
-            // SAFETY: ends the process at once, which any thread may do at any time.
+            // SAFETY: any thread may end the process at any time.
             unsafe { libc::_exit(EXIT_FAILED) };
         }
     }
     let place = usize::from(signal != libc::SIGBUS);
     if let Some(former) = FORMER.get().and_then(|former| former.get(place)) {
-        // SAFETY: what was set before is set again. The access fails again, and meets it.
+        // SAFETY: restores the previous action. The access fails again and meets it.
         unsafe { libc::sigaction(signal, former, ptr::null_mut()) };
     }
     if sent {
-        // SAFETY: what was sent once would not come again. It waits until this handler has returned.
+        // SAFETY: a signal sent by a process would not recur. The raised one is delivered when this handler returns.
         unsafe { libc::raise(signal) };
     }
 }
 
-/// Whether a map's path is that of a file of LMDB, deleted or not.
+/// Whether the path of a map is an LMDB file, deleted or not.
 fn is_ours(path: &[u8]) -> bool {
     let path = path.strip_suffix(b" (deleted)").unwrap_or(path);
     let name = path.rsplit(|byte| *byte == b'/').next().unwrap_or_default();
@@ -111,14 +111,14 @@ fn tell(path: &[u8]) {
         b" cannot be read where it is mapped: it was damaged or cut while it was open, or its disk fails. The process ends.\n",
     ];
     for piece in pieces {
-        // SAFETY: writes bytes that live through the call. Whether they arrive changes nothing.
+        // SAFETY: writes bytes that are valid during the call. A failure does not matter.
         unsafe { libc::write(libc::STDERR_FILENO, piece.as_ptr().cast(), piece.len()) };
     }
 }
 
-/// Puts the path of the map that an address lies in into `path`, and gives its length.
+/// Writes the path of the map at `address` into `path`. Returns its length.
 fn find(address: usize, path: &mut [u8; MAX_PATH]) -> Option<usize> {
-    // SAFETY: the path is a text with an end; nothing else is passed.
+    // SAFETY: the path is a NUL-terminated string.
     let file = unsafe { libc::open(c"/proc/self/maps".as_ptr(), libc::O_RDONLY | libc::O_CLOEXEC) };
     if file < 0 {
         return None;
@@ -126,7 +126,7 @@ fn find(address: usize, path: &mut [u8; MAX_PATH]) -> Option<usize> {
     let mut lines = Lines::new(address);
     let mut piece = [0_u8; PIECE];
     loop {
-        // SAFETY: reads into memory of that length, which nobody else has.
+        // SAFETY: reads into exclusive memory of that length.
         let read = unsafe { libc::read(file, piece.as_mut_ptr().cast(), PIECE) };
         let read = usize::try_from(read).ok().filter(|read| *read > 0)?;
         for byte in piece.iter().take(read) {
@@ -137,11 +137,12 @@ fn find(address: usize, path: &mut [u8; MAX_PATH]) -> Option<usize> {
     }
 }
 
-/// The list of maps, byte by byte: `start-end permissions offset device inode   path`, numbers in hexadecimal.
+/// A parser of the list of maps, byte by byte: `start-end permissions offset device inode   path`, numbers in
+/// hexadecimal.
 struct Lines {
     address: usize,
     bounds: [usize; 2],
-    /// Which bound is read; behind both, which field.
+    /// The current field; 0 and 1 are the bounds.
     field: u32,
     length: usize,
 }
@@ -151,7 +152,7 @@ impl Lines {
         Self { address, bounds: [0; 2], field: 0, length: 0 }
     }
 
-    /// Takes a byte. Gives the path's length at the end of the line with the address.
+    /// Parses a byte. At the end of the line with the address, returns the path's length.
     fn take(&mut self, byte: u8, path: &mut [u8; MAX_PATH]) -> Option<usize> {
         match byte {
             b'\n' => {
@@ -163,7 +164,7 @@ impl Lines {
             }
             b'-' if self.field == 0 => self.field = 1,
             b' ' if self.field >= 1 && self.field <= FIELDS_BETWEEN + 1 => self.field += 1,
-            // The path is set off by several spaces.
+            // Several spaces precede the path.
             b' ' if self.length == 0 => {}
             byte if self.field <= 1 => {
                 let digit = (byte as char).to_digit(16).unwrap_or_default() as usize;

@@ -1,11 +1,11 @@
-//! LMDB files: opening them, their tables with checksums, damage and full disks.
+//! LMDB files: opening them, tables with checksums, damage and full disks.
 //!
 //! Invariants:
 //! - Every page of a file is checked before the file is mapped (`pages`).
-//! - `Table` is the only access to rows. Each value has a checksum over table, key and value, which every read verifies. A mismatch
-//!   is an error that names file and table, and stops all writes to that file.
-//! - A new file appears whole or not at all: it is written in a separate folder and renamed (`make`). The next start overwrites and
-//!   removes an unfinished file, since it may hold keys.
+//! - `Table` is the only access to rows. Each value has a checksum over table, key and value, which every read
+//!   verifies. A mismatch is an error that names file and table, and stops all writes to that file.
+//! - A new file appears whole or not at all: it is written in a separate folder and renamed (`make`). The next start
+//!   overwrites and removes an unfinished file, since it may contain keys.
 //! - An access to a truncated file ends the process and names the file (`fault`).
 
 mod damage;
@@ -26,8 +26,8 @@ pub use table::{CHECK_LEN, Checksum, Pair, Rows, Table, TableError};
 
 use std::io::{Error, ErrorKind};
 
-/// Whether a file could not grow: the disk is full, as much of it as the process may use, or it fails. LMDB calls a write that
-/// got only a part of the way, as the last one before a disk is full, an input/output error.
+/// Whether a file could not grow: disk, quota or file size limit are exhausted, or the disk fails. LMDB reports a
+/// partial write, such as the last one on a full disk, as an I/O error.
 pub fn is_full(error: &Error) -> bool {
     matches!(error.kind(), ErrorKind::StorageFull | ErrorKind::FileTooLarge | ErrorKind::QuotaExceeded)
         || error.raw_os_error() == Some(rustix::io::Errno::IO.raw_os_error())

@@ -1,4 +1,5 @@
-//! Files that are made beside where they belong, and take their place as a whole: a kill leaves what was there before.
+//! Creating files atomically: a new file is written in another folder and then renamed. A kill leaves the previous
+//! state.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Write as _};
@@ -12,20 +13,16 @@ use super::environment::{DATA_FILE, Environment, Opening};
 use super::examine::PROGRAM;
 use super::table::{Table, TableError};
 
-/// The folder in which a file is made. What a kill left there is removed before the next one is made.
+/// The folder of a new file. The next creation removes what a killed process left in it.
 pub const MAKING: &str = "data.mdb.making";
-/// How long the end of an environment is waited for, of which nothing is in use.
+/// How long to wait until an unused environment is closed.
 const CLOSING_PATIENCE: Duration = Duration::from_secs(10);
-/// The version of this program.
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// Why a file could not be made.
 #[derive(Debug, thiserror::Error)]
 pub enum MakeError {
-    /// The new one cannot be written.
     #[error("{0}")]
     Table(#[from] TableError),
-    /// The folder cannot be changed.
     #[error("{0}")]
     File(#[from] io::Error),
 }
@@ -36,10 +33,7 @@ impl From<heed::Error> for MakeError {
     }
 }
 
-/// Makes the tables of a folder that has none, and what `fill` writes into them, all or nothing.
-///
-/// # Errors
-/// When they cannot be made; what `fill` says.
+/// Creates an environment in a folder that has none, filled by `fill`, atomically.
 pub fn make<E: From<MakeError>>(
     folder: &Path,
     opening: &Opening,
@@ -48,25 +42,22 @@ pub fn make<E: From<MakeError>>(
     make_by(folder, |making| make_in(making, opening, fill))
 }
 
-/// Has a file made in another folder, which is given to `fill`, and moves it into its place, all or nothing. Nobody may have it
-/// open any more when `fill` returns.
-///
-/// # Errors
-/// When the folders cannot be changed; what `fill` says.
+/// Creates a file by `fill` in another folder and moves it into place, atomically. Nothing may have it open when `fill`
+/// returns.
 pub fn make_by<E: From<MakeError>>(folder: &Path, fill: impl FnOnce(&Path) -> Result<(), E>) -> Result<(), E> {
     let making = make_beside(folder, fill)?;
     take_place(&making, folder).map_err(MakeError::File)?;
     Ok(())
 }
 
-/// Has a file made in a folder of its own below `folder`. Gives that one's path.
+/// Creates a file in a folder below `folder`. Returns that folder.
 fn make_beside<E: From<MakeError>>(folder: &Path, fill: impl FnOnce(&Path) -> Result<(), E>) -> Result<PathBuf, E> {
     finish(folder).map_err(MakeError::File)?;
     let making = folder.join(MAKING);
     DirBuilder::new().mode(0o700).create(&making).map_err(MakeError::File)?;
     let made = fill(&making);
     if made.is_err() {
-        // It may be that which the disk has no room for. What stays is removed by the next one.
+        // The disk may be full. The next creation removes the rest.
         let _ = finish(folder);
     }
     made.map(|()| making)
@@ -86,10 +77,7 @@ fn make_in<E: From<MakeError>>(
     Ok(())
 }
 
-/// Ends what a kill has interrupted in a folder: a file that was being made is overwritten, since keys may be in it, and removed.
-///
-/// # Errors
-/// When it cannot be removed.
+/// Cleans up after a kill: overwrites an unfinished file, since it may contain keys, and removes it.
 pub fn finish(folder: &Path) -> io::Result<()> {
     let making = folder.join(MAKING);
     overwrite(&making.join(DATA_FILE))?;
@@ -99,10 +87,7 @@ pub fn finish(folder: &Path) -> io::Result<()> {
     }
 }
 
-/// Notes which version of the program made a file.
-///
-/// # Errors
-/// As of all writing.
+/// Stores the program's version in a new file.
 pub fn sign(meta: Table, txn: &mut RwTxn<'_>) -> Result<(), TableError> {
     meta.put(txn, PROGRAM, VERSION.as_bytes())
 }
@@ -113,8 +98,8 @@ fn take_place(making: &Path, folder: &Path) -> io::Result<()> {
     fs::remove_dir_all(making)
 }
 
-/// Overwrites a file that is about to lose its name, if there is one: a kill before the end leaves it to be found. One that has
-/// other names stays as it is.
+/// Overwrites a file before it is removed: a kill before the end leaves it in place for the next attempt. A file with
+/// other hard links is not overwritten.
 fn overwrite(path: &Path) -> io::Result<()> {
     match path.symlink_metadata() {
         Ok(metadata) if metadata.is_file() && metadata.nlink() == 1 => wipe(OpenOptions::new().write(true).open(path)?),
@@ -131,11 +116,11 @@ fn wipe(mut file: File) -> io::Result<()> {
 }
 
 impl Environment {
-    /// Closes an environment that nobody else has.
+    /// Closes an environment that nothing else uses.
     fn closing_now(self) {
         let closing = self.closing();
         drop(self);
-        // Nothing is done differently where it takes longer: the file is whole.
+        // A timeout does not matter: the file is complete.
         closing.wait_timeout(CLOSING_PATIENCE);
     }
 }

@@ -1,8 +1,8 @@
-//! An LMDB table whose values have checksums: the only code that reads and writes rows.
+//! An LMDB table whose values have checksums. Only this code reads and writes rows.
 //!
-//! Each stored value ends in four bytes: a checksum over the table's name, the key and the value. Reading a row verifies and
-//! strips them, so callers never see them. A mismatch is an error that names file and table, and from then on nothing is
-//! written to that file ([`super::Environment::write`]).
+//! Each stored value ends in four bytes: a checksum over the table's name, the key and the value. Reads verify and
+//! strip it. A mismatch is an error that names file and table, and prevents further writes to the file
+//! ([`super::Environment::write`]).
 
 use std::fmt::Write as _;
 use std::io::Write as _;
@@ -14,23 +14,20 @@ use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 
 use super::damage::{Damage, FileNumber};
 
-/// The length of a checksum, in bytes.
+/// In bytes.
 pub const CHECK_LEN: usize = 4;
 
-/// How many bytes of a key a message shows at most.
+/// How many bytes of a key a message shows.
 const SHOWN_KEY: usize = 40;
 
-/// Why a table could not be read or written.
 #[derive(Debug, thiserror::Error)]
 pub enum TableError {
     #[error("{0}")]
     Storage(#[from] heed::Error),
-    /// The file is damaged.
     #[error("{0}")]
     Damaged(#[from] Damage),
 }
 
-/// The result of a function of a table.
 pub type Result<T> = std::result::Result<T, TableError>;
 
 /// Computes the checksums of one table.
@@ -38,13 +35,13 @@ pub type Result<T> = std::result::Result<T, TableError>;
 pub struct Checksum(u64);
 
 impl Checksum {
-    /// For the table of this name.
     pub fn of(table: &str) -> Self {
         Self(xxh3_64(table.as_bytes()))
     }
 
     fn row(self, key: &[u8], value: &[u8]) -> [u8; CHECK_LEN] {
-        // XXH3 is faster without a seed on long values, so only the key is seeded. Half of a good hash is a good hash, too.
+        // XXH3 is faster without a seed on long values, so only the key is seeded. Half of a good hash is a good hash,
+        // too.
         let [a, b, c, d, ..] = (xxh3_64(value) ^ xxh3_64_with_seed(key, self.0)).to_le_bytes();
         [a, b, c, d]
     }
@@ -54,18 +51,18 @@ impl Checksum {
         shown(&self.row(&[], text.as_bytes()))
     }
 
-    /// Verifies a stored value and strips its checksum; none if it does not match the key.
+    /// Verifies a stored value and strips its checksum; `None` if it does not match.
     pub fn open<'v>(self, key: &[u8], stored: &'v [u8]) -> Option<&'v [u8]> {
         let (value, check) = stored.split_last_chunk::<CHECK_LEN>()?;
         (self.row(key, value) == *check).then_some(value)
     }
 }
 
-/// A key as messages show it.
+/// A key as shown in messages.
 pub fn shown(key: &[u8]) -> String {
     let mut text = String::with_capacity(2 * SHOWN_KEY);
     for byte in key.iter().take(SHOWN_KEY) {
-        // Writing to a text does not fail.
+        // Writing to a string does not fail.
         let _ = write!(text, "{byte:02x}");
     }
     if key.len() > SHOWN_KEY {
@@ -74,7 +71,6 @@ pub fn shown(key: &[u8]) -> String {
     text
 }
 
-/// A table whose keys and values are bytes.
 #[derive(Clone, Copy)]
 pub struct Table {
     rows: Database<Bytes, Bytes>,
@@ -83,19 +79,15 @@ pub struct Table {
     file: FileNumber,
 }
 
-/// A read transaction; a write transaction derefs to one.
+/// A write transaction derefs to it, too.
 type Reading<'t> = RoTxn<'t>;
 
 impl Table {
-    /// The table of this name in a file.
     pub(super) fn new(rows: Database<Bytes, Bytes>, name: &'static str, file: FileNumber) -> Self {
         Self { rows, checksum: Checksum::of(name), name, file }
     }
 
-    /// The value at `key`.
-    ///
-    /// # Errors
-    /// As all functions here: when LMDB fails, or a row does not match its checksum.
+    /// The value at `key`. Like all reads, fails if the row does not match its checksum.
     pub fn get<'t>(&self, txn: &'t Reading<'_>, key: &[u8]) -> Result<Option<&'t [u8]>> {
         match self.rows.get(txn, key) {
             Ok(None) => Ok(None),
@@ -108,12 +100,12 @@ impl Table {
         self.checksum.open(key, stored).ok_or_else(|| self.file.damaged(self.name, shown(key)).into())
     }
 
-    /// The error for a row that has a valid checksum and invalid content. Marks the file as damaged.
+    /// The error for a row with a valid checksum and invalid content. Marks the file as damaged.
     pub fn damaged(&self, place: String) -> TableError {
         self.file.damaged(self.name, place).into()
     }
 
-    /// Converts LMDB's error; an impossible page marks the file as damaged.
+    /// Converts an LMDB error. An impossible page marks the file as damaged.
     fn table_error(&self, error: heed::Error) -> TableError {
         match error {
             heed::Error::Mdb(error @ (MdbError::Corrupted | MdbError::PageNotFound | MdbError::CursorFull)) => {
@@ -123,10 +115,6 @@ impl Table {
         }
     }
 
-    /// Writes `value` at `key`, replacing the value there.
-    ///
-    /// # Errors
-    /// As [`Table::get`], and when the map or the disk is full.
     pub fn put(&self, txn: &mut RwTxn<'_>, key: &[u8], value: &[u8]) -> Result<()> {
         let check = self.checksum.row(key, value);
         let written = self.rows.put_reserved(txn, key, value.len() + CHECK_LEN, |place| {
@@ -136,59 +124,36 @@ impl Table {
         written.map_err(|error| self.table_error(error))
     }
 
-    /// Removes the row at `key`. Returns whether there was one.
-    ///
-    /// # Errors
-    /// As [`Table::put`].
+    /// Returns whether there was a row.
     pub fn delete(&self, txn: &mut RwTxn<'_>, key: &[u8]) -> Result<bool> {
         self.rows.delete(txn, key).map_err(|error| self.table_error(error))
     }
 
-    /// Removes the rows of a range of keys. Returns how many there were.
-    ///
-    /// # Errors
-    /// As [`Table::put`].
+    /// Returns the number of deleted rows.
     pub fn delete_range<'k>(&self, txn: &mut RwTxn<'_>, range: &'k impl RangeBounds<&'k [u8]>) -> Result<usize> {
         let range = (range.start_bound().cloned(), range.end_bound().cloned());
         self.rows.delete_range(txn, &range).map_err(|error| self.table_error(error))
     }
 
-    /// The number of rows.
-    ///
-    /// # Errors
-    /// As [`Table::get`].
     pub fn len(&self, txn: &Reading<'_>) -> Result<u64> {
         self.rows.len(txn).map_err(|error| self.table_error(error))
     }
 
-    /// Whether the table has no rows.
-    ///
-    /// # Errors
-    /// As [`Table::get`].
     pub fn is_empty(&self, txn: &Reading<'_>) -> Result<bool> {
         self.rows.is_empty(txn).map_err(|error| self.table_error(error))
     }
 
     /// All rows, in key order.
-    ///
-    /// # Errors
-    /// As [`Table::get`].
     pub fn iter<'t>(&self, txn: &'t Reading<'_>) -> Result<Rows<heed::RoIter<'t, Bytes, Bytes>>> {
         self.rows.iter(txn).map(|rows| Rows { rows, table: *self }).map_err(|error| self.table_error(error))
     }
 
     /// All rows, in reverse key order.
-    ///
-    /// # Errors
-    /// As [`Table::get`].
     pub fn rev_iter<'t>(&self, txn: &'t Reading<'_>) -> Result<Rows<heed::RoRevIter<'t, Bytes, Bytes>>> {
         self.rows.rev_iter(txn).map(|rows| Rows { rows, table: *self }).map_err(|error| self.table_error(error))
     }
 
-    /// The rows whose keys begin with `prefix`.
-    ///
-    /// # Errors
-    /// As [`Table::get`].
+    /// The rows whose keys start with `prefix`.
     pub fn prefix_iter<'t>(
         &self,
         txn: &'t Reading<'_>,
@@ -200,10 +165,6 @@ impl Table {
             .map_err(|error| self.table_error(error))
     }
 
-    /// The rows of a range of keys.
-    ///
-    /// # Errors
-    /// As [`Table::get`].
     pub fn range<'t, 'k>(
         &self,
         txn: &'t Reading<'_>,
@@ -213,10 +174,7 @@ impl Table {
         self.rows.range(txn, &range).map(|rows| Rows { rows, table: *self }).map_err(|error| self.table_error(error))
     }
 
-    /// The rows of a range of keys, in reverse key order.
-    ///
-    /// # Errors
-    /// As [`Table::get`].
+    /// In reverse key order.
     pub fn rev_range<'t, 'k>(
         &self,
         txn: &'t Reading<'_>,
@@ -230,7 +188,7 @@ impl Table {
     }
 }
 
-/// An iterator over rows that verifies each row it returns.
+/// An iterator that verifies each returned row.
 pub struct Rows<I> {
     rows: I,
     table: Table,

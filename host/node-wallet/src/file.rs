@@ -1,4 +1,4 @@
-//! The file of a descriptor wallet: a database of SQLite with one table of records.
+//! The file of a descriptor wallet: an SQLite database with one table of records.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -14,24 +14,20 @@ use crate::keys::{PrivateKeys, Unsealed};
 use crate::record::{self, DescriptorId, DescriptorRecord, MasterKey, Record};
 use crate::{Active, Comment, Content, Descriptor};
 
-/// `WALLET_FLAG_AVOID_REUSE`, and the others that tell what is in a wallet.
+/// `WALLET_FLAG_AVOID_REUSE` and other wallet flags.
 const AVOID_REUSE: u64 = 1;
 const DISABLE_PRIVATE_KEYS: u64 = 1 << 32;
 const BLANK: u64 = 1 << 33;
 const DESCRIPTORS: u64 = 1 << 34;
 const EXTERNAL_SIGNER: u64 = 1 << 35;
 
-/// Reads the file of a wallet that no bitcoind has loaded. `passphrase` is asked for where its private keys are encrypted.
-///
-/// # Errors
-/// [`FileError`].
+/// Reads the file of a wallet that no bitcoind has loaded. Calls `passphrase` if its private keys are encrypted.
 pub fn read(path: &Path, passphrase: impl FnOnce() -> Option<Zeroizing<String>>) -> Result<Content, FileError> {
     let records = Records::read(path)?;
     let keys = records.open_keys(passphrase)?;
     Ok(records.into_content(&keys))
 }
 
-/// The records of a file, by kind.
 #[derive(Default)]
 struct Records {
     is_main: bool,
@@ -74,7 +70,7 @@ impl Records {
         if database.query_row(tables, [], |row| row.get::<_, i64>(0))? == 0 {
             return Err(FileError::NotAWallet);
         }
-        // The first bytes of the network's messages.
+        // The network's message start bytes.
         let magic: i32 = database.query_row("PRAGMA application_id", [], |row| row.get(0))?;
         let mut records = Self { is_main: Magic::from_bytes(magic.to_be_bytes()) == Magic::BITCOIN, ..Self::default() };
         let mut query = database.prepare("SELECT key, value FROM main")?;
@@ -111,7 +107,7 @@ impl Records {
         }
     }
 
-    /// The private keys, decrypted where they are encrypted.
+    /// The private keys, decrypted if necessary.
     fn open_keys(&self, passphrase: impl FnOnce() -> Option<Zeroizing<String>>) -> Result<PrivateKeys, FileError> {
         let mut keys = PrivateKeys::default();
         for (public, secret) in &self.keys {
@@ -121,7 +117,7 @@ impl Records {
             return Ok(keys);
         }
         let passphrase = passphrase().ok_or(FileError::NeedsPassphrase)?;
-        // After a change of the passphrase there may be several: any that opens the keys will do.
+        // After a change of the passphrase there may be several master keys: any that decrypts the keys will do.
         for master in &self.master_keys {
             let Some(unsealed) = Unsealed::of(master, &passphrase)? else { continue };
             let open = |(public, sealed): &(Vec<u8>, Vec<u8>)| Some((public.clone(), unsealed.open(public, sealed)?));

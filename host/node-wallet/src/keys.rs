@@ -16,23 +16,20 @@ use zeroize::Zeroizing;
 use crate::error::FileError;
 use crate::record::MasterKey;
 
-/// How the key is made of a passphrase: by SHA-512 again and again.
+/// The derivation method: repeated SHA-512.
 const BY_SHA512: u32 = 0;
-/// The most rounds of that: a file that names more keeps its reader busy for minutes.
+/// The most iterations accepted: more would take minutes.
 const MAX_ITERATIONS: u32 = 1 << 28;
-/// The length of a key of AES-256, and of what begins its chain of blocks, in bytes.
+/// The key and block lengths of AES-256-CBC, in bytes.
 const KEY_LEN: usize = 32;
 const IV_LEN: usize = 16;
 
-/// Private keys, by their public keys in compressed form.
+/// By compressed public key.
 #[derive(Default)]
 pub struct PrivateKeys(BTreeMap<[u8; 33], Zeroizing<[u8; 32]>>);
 
 impl PrivateKeys {
-    /// Adds a private key.
-    ///
-    /// # Errors
-    /// Where it is not that of `public`.
+    /// Adds a private key. Fails if it does not belong to `public`.
     pub fn add(&mut self, public: &[u8], secret: Zeroizing<[u8; 32]>) -> Result<(), FileError> {
         let mut key = SecretKey::from_slice(&*secret).map_err(|_| FileError::WrongKey)?;
         let of_secret = PublicKey::from_secret_key(&Secp256k1::signing_only(), &key);
@@ -48,7 +45,7 @@ impl PrivateKeys {
         SecretKey::from_slice(&**self.0.get(&public.serialize())?).ok()
     }
 
-    /// A descriptor's text, without its checksum, with the private keys in place of their public keys.
+    /// A descriptor's text without checksum, with private keys in place of their public keys.
     pub fn put_into(&self, text: &str, network: NetworkKind) -> Zeroizing<String> {
         let body = text.split_once('#').map_or(text, |(body, _)| body);
         let mut put = Zeroizing::new(String::with_capacity(2 * body.len()));
@@ -67,7 +64,7 @@ impl PrivateKeys {
         put
     }
 
-    /// The private form of a word of a descriptor, if it is a public key whose private key is known.
+    /// The private form of a word of a descriptor, if it is a public key with a known private key.
     fn private_form(&self, word: &str, network: NetworkKind) -> Option<Zeroizing<String>> {
         if let Ok(public) = Xpub::from_str(word) {
             let private = Xpriv {
@@ -82,7 +79,7 @@ impl PrivateKeys {
         }
         let bytes = Vec::from_hex(word).ok()?;
         let (candidates, compressed) = match bytes.len() {
-            // A key of taproot does not tell which of two it is.
+            // An x-only key has two possible public keys.
             32 => ([[&[2], &bytes[..]].concat(), [&[3], &bytes[..]].concat()], true),
             33 | 65 => ([bytes.clone(), Vec::new()], bytes.len() == 33),
             _ => return None,
@@ -92,14 +89,11 @@ impl PrivateKeys {
     }
 }
 
-/// What decrypts the private keys.
+/// The key that decrypts the private keys.
 pub struct Unsealed(Zeroizing<[u8; KEY_LEN]>);
 
 impl Unsealed {
-    /// Opens a master key with a passphrase; none where it is another's.
-    ///
-    /// # Errors
-    /// [`FileError::UnknownEncryption`].
+    /// Decrypts a master key with a passphrase; `None` if the passphrase is wrong.
     pub fn of(master: &MasterKey, passphrase: &str) -> Result<Option<Self>, FileError> {
         if master.method != BY_SHA512 || !(1..=MAX_ITERATIONS).contains(&master.iterations) {
             return Err(FileError::UnknownEncryption);
@@ -115,7 +109,7 @@ impl Unsealed {
         Ok(decrypt(key, iv, &master.sealed).map(Self))
     }
 
-    /// Opens a private key; none where it is not encrypted with this.
+    /// Decrypts a private key; `None` if it was encrypted with another key.
     pub fn open(&self, public: &[u8], sealed: &[u8]) -> Option<Zeroizing<[u8; KEY_LEN]>> {
         let hash = sha256d::Hash::hash(public).to_byte_array();
         decrypt(&self.0, hash.first_chunk()?, sealed)

@@ -1,47 +1,61 @@
 //! The records of a wallet's file, as Bitcoin Core's `wallet/walletdb.cpp` writes them.
 //!
-//! A record's key begins with its kind as a text. Integers are little-endian, texts and lists have their length before them as a
-//! compact size.
+//! A record's key starts with its kind as a text. Integers are little-endian. Texts and lists are prefixed by their
+//! length as a compact size.
 
 use bitcoin::consensus::encode;
 use bitcoin::hashes::Hash;
 use bitcoin::{OutPoint, Transaction, Txid, VarInt};
 use zeroize::Zeroizing;
 
-/// The length of a private key, in bytes.
+/// In bytes.
 const SECRET_LEN: usize = 32;
-/// What stands before the private key in its DER form (SEC 1, C.4): the version, and the head of an octet string of its length.
+/// The bytes before the private key in its DER form (SEC 1, C.4): the version, and the header of an octet string of
+/// this length.
 const BEFORE_SECRET: [u8; 5] = [0x02, 0x01, 0x01, 0x04, 0x20];
 
-/// The number by which a file names a descriptor: a hash of its text.
+/// A hash of the descriptor's text.
 pub type DescriptorId = [u8; 32];
 
-/// A record.
 #[derive(PartialEq, Eq, Debug)]
 pub enum Record {
-    /// The wallet's flags (`WalletFlags`).
+    /// `WalletFlags`.
     Flags(u64),
-    /// A descriptor in its public form.
+    /// A descriptor, in its public form.
     Descriptor(DescriptorRecord),
     /// A private key of a descriptor.
-    Key { descriptor: DescriptorId, public: Vec<u8>, secret: Zeroizing<[u8; SECRET_LEN]> },
-    /// The same, encrypted.
-    EncryptedKey { descriptor: DescriptorId, public: Vec<u8>, sealed: Vec<u8> },
-    /// The key that the private keys are encrypted with, encrypted with a passphrase.
+    Key {
+        descriptor: DescriptorId,
+        public: Vec<u8>,
+        secret: Zeroizing<[u8; SECRET_LEN]>,
+    },
+    EncryptedKey {
+        descriptor: DescriptorId,
+        public: Vec<u8>,
+        sealed: Vec<u8>,
+    },
+    /// The key that encrypts the private keys.
     MasterKey(MasterKey),
-    /// A descriptor that makes new addresses.
-    Active { descriptor: DescriptorId, is_change: bool },
-    /// The label of an address.
-    Label { address: String, label: String },
-    /// A transaction, with what was noted of it, and when the wallet received it, in Unix seconds.
-    Transaction { txid: Txid, comment: String, to: String, received: u32 },
-    /// A locked output.
+    /// A descriptor that provides new addresses.
+    Active {
+        descriptor: DescriptorId,
+        is_change: bool,
+    },
+    Label {
+        address: String,
+        label: String,
+    },
+    /// A transaction, with its comments and the time of its receipt, in Unix seconds.
+    Transaction {
+        txid: Txid,
+        comment: String,
+        to: String,
+        received: u32,
+    },
     Locked(OutPoint),
-    /// Anything else.
     Other,
 }
 
-/// A descriptor as it stands in a file.
 #[derive(PartialEq, Eq, Debug)]
 pub struct DescriptorRecord {
     pub id: DescriptorId,
@@ -49,11 +63,11 @@ pub struct DescriptorRecord {
     /// In Unix seconds.
     pub timestamp: u64,
     pub next_index: u32,
-    /// The first index in use, and the one behind the last.
+    /// The first index in use, and the end (exclusive).
     pub range: (u32, u32),
 }
 
-/// The key that the private keys are encrypted with (`CMasterKey`).
+/// The key that encrypts the private keys, itself encrypted with a passphrase (`CMasterKey`).
 #[derive(PartialEq, Eq, Debug)]
 pub struct MasterKey {
     pub sealed: Vec<u8>,
@@ -62,35 +76,26 @@ pub struct MasterKey {
     pub iterations: u32,
 }
 
-/// What is wrong with a record.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum RecordError {
-    /// Bytes are missing.
     #[error("it ends too soon")]
     Short,
-    /// A text is not UTF-8.
     #[error("a text is not UTF-8")]
     Text,
-    /// A number is out of its range.
     #[error("a number is out of its range")]
     Number,
-    /// A transaction does not decode.
     #[error("it is no transaction")]
     Transaction,
-    /// A private key is not in the form of SEC 1.
     #[error("it is no private key")]
     Secret,
 }
 
-/// The kind of a record, for messages; empty where it has none.
+/// The kind of a record, for messages; empty if it has none.
 pub fn kind(key: &[u8]) -> String {
     Reader(key).text().unwrap_or_default()
 }
 
-/// Reads a record.
-///
-/// # Errors
-/// Where it is of a known kind and not as that is written.
+/// Parses a record. Fails if a record of a known kind is malformed.
 pub fn read(key: &[u8], value: &[u8]) -> Result<Record, RecordError> {
     let (mut key, mut value) = (Reader(key), Reader(value));
     Ok(match key.text()?.as_str() {
@@ -125,18 +130,18 @@ pub fn read(key: &[u8], value: &[u8]) -> Result<Record, RecordError> {
     })
 }
 
-/// A transaction of the wallet (`CWalletTx`).
+/// `CWalletTx`.
 fn transaction(value: &mut Reader<'_>) -> Result<Record, RecordError> {
     let (transaction, length): (Transaction, usize) =
         encode::deserialize_partial(value.0).map_err(|_| RecordError::Transaction)?;
     value.take(length)?;
-    // The block, a Merkle branch and the position in the block: of former releases.
+    // Block, Merkle branch and position: fields of former releases.
     value.take(32)?;
     for _ in 0..value.count()? {
         value.take(32)?;
     }
     value.u32()?;
-    // Former transactions, which no release with descriptors has written.
+    // Previous transactions, which no release with descriptor wallets has written.
     if value.count()? != 0 {
         return Err(RecordError::Number);
     }
@@ -148,18 +153,18 @@ fn transaction(value: &mut Reader<'_>) -> Result<Record, RecordError> {
             _ => {}
         }
     }
-    // The form of an order.
+    // `vOrderForm`.
     for _ in 0..value.count()? {
         value.bytes()?;
         value.bytes()?;
     }
-    // Whether the next number tells the transaction's own time.
+    // `fTimeReceivedIsTxTime`.
     value.u32()?;
     let received = value.u32()?;
     Ok(Record::Transaction { txid: transaction.compute_txid(), comment, to, received })
 }
 
-/// The private key in its DER form.
+/// The private key in a DER encoding.
 fn secret(der: &[u8]) -> Result<Zeroizing<[u8; SECRET_LEN]>, RecordError> {
     // A sequence, whose length takes one to three bytes.
     let begin = match der {
@@ -173,7 +178,7 @@ fn secret(der: &[u8]) -> Result<Zeroizing<[u8; SECRET_LEN]>, RecordError> {
     Ok(Zeroizing::new(*secret))
 }
 
-/// What is left to read.
+/// The unread bytes.
 struct Reader<'r>(&'r [u8]);
 
 impl<'r> Reader<'r> {
@@ -193,7 +198,7 @@ impl<'r> Reader<'r> {
         Ok(u32::from_le_bytes(self.array()?))
     }
 
-    /// An index, which a file holds as a signed number.
+    /// An index, stored as a signed number.
     fn index(&mut self) -> Result<u32, RecordError> {
         u32::try_from(i32::from_le_bytes(self.array()?)).map_err(|_| RecordError::Number)
     }

@@ -1,4 +1,4 @@
-//! The two meta pages: each change writes the one that the last change did not.
+//! The two meta pages. Each commit writes the older one.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt as _;
@@ -6,18 +6,18 @@ use std::os::unix::fs::FileExt as _;
 use super::Fault;
 use super::page::{HEADER, META, Stated, u16_at, u32_at, u64_at};
 
-/// How many there are, at the beginning of the file.
+/// At the beginning of the file.
 pub const META_PAGES: u64 = 2;
-/// What each begins with, behind its header.
+/// Follows the header of each meta page.
 const MAGIC: u32 = 0xBEEF_C0DE;
-/// LMDB's format.
+/// LMDB's data format.
 const VERSION: u32 = 1;
-/// LMDB's smallest and largest pages, in bytes.
+/// The page sizes that LMDB allows, in bytes.
 const PAGE_SIZES: std::ops::RangeInclusive<u32> = 512..=0x8000;
-/// The tree of free pages has numbers as keys (MDB_INTEGERKEY), and the environment no lasting flags beside.
+/// The flags of the tree of free pages: integer keys (MDB_INTEGERKEY), and no persistent flags of the environment.
 const FREE_FLAGS: u16 = 0x08;
 
-/// Where what stands in a meta page, in bytes from its beginning.
+/// Offsets in a meta page, in bytes.
 mod at {
     use super::HEADER;
     pub const MAGIC: usize = HEADER;
@@ -29,24 +29,23 @@ mod at {
     pub const END: usize = CHANGE + 8;
 }
 
-/// What a meta page says.
 #[derive(Clone, Copy)]
 pub struct Meta {
-    /// Which of the two it is.
+    /// 0 or 1.
     pub page: u64,
-    /// The size of all pages, in bytes.
+    /// In bytes.
     pub page_size: usize,
-    /// The tree of free pages.
+    /// The record of the tree of free pages.
     pub free: Stated,
-    /// The tree of tables.
+    /// The record of the tree of tables.
     pub main: Stated,
-    /// The last page that was ever in use. The file may end before it, where the last ones are free.
+    /// The last page ever used. If the last pages are free, the file may end before it.
     pub last_page: u64,
-    /// The number of the change that wrote it.
+    /// The number of the commit that wrote this page.
     pub change: u64,
 }
 
-/// Reads both: the newer and the older one.
+/// Reads both, the newer one first.
 pub fn read(file: &File) -> Result<(Meta, Meta), Fault> {
     let first = read_one(file, 0, 0)?;
     let second = read_one(file, 1, first.page_size as u64)?;
@@ -54,7 +53,7 @@ pub fn read(file: &File) -> Result<(Meta, Meta), Fault> {
     if first.page_size != second.page_size {
         return Err(fault("both meta pages state different sizes of pages"));
     }
-    // Both are written when the file is made, before the first change; from then on in turns.
+    // Both are written when the file is created, with number 0. From then on commits alternate.
     if (first.change, second.change) != (0, 0) {
         if first.change % 2 != 0 || second.change % 2 != 1 {
             return Err(fault("a meta page is of a change that the other one belongs to"));
@@ -70,7 +69,7 @@ fn read_one(file: &File, page: u64, offset: u64) -> Result<Meta, Fault> {
     let fault = |what| Fault::Meta { page, what };
     let mut bytes = [0; at::END];
     file.read_exact_at(&mut bytes, offset).map_err(|error| match error.kind() {
-        // Less than one page is nothing that LMDB wrote.
+        // LMDB never writes less than a page.
         std::io::ErrorKind::UnexpectedEof if page == 0 => Fault::Foreign,
         std::io::ErrorKind::UnexpectedEof => fault("the file ends before its end"),
         _ => error.into(),
@@ -92,7 +91,7 @@ fn read_one(file: &File, page: u64, offset: u64) -> Result<Meta, Fault> {
     }
     let free = Stated::read(bytes.get(at::FREE..at::MAIN).ok_or_else(short)?).ok_or_else(short)?;
     let main = Stated::read(bytes.get(at::MAIN..at::LAST_PAGE).ok_or_else(short)?).ok_or_else(short)?;
-    // LMDB keeps the size of pages and its flags in the fields of this tree that it does not need otherwise.
+    // LMDB stores the page size and its flags in unused fields of this record.
     if !PAGE_SIZES.contains(&free.pad) || !free.pad.is_power_of_two() {
         return Err(fault("it states a size of pages that there is not"));
     }

@@ -1,74 +1,68 @@
-//! A page of a tree, and the nodes in it. All numbers are little-endian, as on all systems this runs on.
+//! A page of a tree, and its nodes. All numbers are little-endian, as on all supported systems.
 
-/// The bytes of a page's header: its number (8), padding (2), its kind (2), and where its free space begins and ends (2 each),
-/// or, of an overflow page, how many pages it takes (4).
+/// The size of a page header: page number (8), padding (2), kind (2), lower and upper bound of the free space (2 each),
+/// or for an overflow page its number of pages (4).
 pub const HEADER: usize = 16;
-/// The bytes of a node's header: the lower 32 bits of the value's length, or of a page's number; flags, or that number's
-/// upper bits; the key's length.
+/// The size of a node header: the lower 32 bits of the value's length or of a page number (4); flags, or the upper bits
+/// of that page number (2); the key's length (2).
 const NODE_HEADER: usize = 8;
 
-/// The kinds of pages.
+/// Kinds of pages.
 pub const BRANCH: u16 = 0x01;
-/// A page with rows.
+/// Contains rows.
 pub const LEAF: u16 = 0x02;
-/// A page that a long value begins with.
+/// The first page of a long value.
 pub const OVERFLOW: u16 = 0x04;
-/// One of the first two.
 pub const META: u16 = 0x08;
 
-/// The flag of a node whose value stands in overflow pages.
+/// The node's value is in overflow pages.
 pub const LONG_VALUE: u16 = 0x01;
-/// The flag of a node whose value is the tree of a table.
+/// The node's value is the record of a table.
 pub const TABLE: u16 = 0x02;
 
-/// The number that stands for no page.
 const NO_PAGE: u64 = u64::MAX;
 
 fn array_at<const N: usize>(bytes: &[u8], at: usize) -> Option<[u8; N]> {
     bytes.get(at..at.checked_add(N)?)?.try_into().ok()
 }
 
-/// The number in two bytes.
 pub fn u16_at(bytes: &[u8], at: usize) -> Option<u16> {
     array_at(bytes, at).map(u16::from_le_bytes)
 }
 
-/// The number in four bytes.
 pub fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
     array_at(bytes, at).map(u32::from_le_bytes)
 }
 
-/// The number in eight bytes.
 pub fn u64_at(bytes: &[u8], at: usize) -> Option<u64> {
     array_at(bytes, at).map(u64::from_le_bytes)
 }
 
-/// What is stated of a tree, where it is rooted.
+/// The record of a tree (`MDB_db`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Stated {
-    /// Of the first two trees something else; 0 in tables of this program.
+    /// 0 in tables of this program.
     pub pad: u32,
-    /// What keys it has; 0 in tables of this program.
+    /// The kind of keys; 0 in tables of this program.
     pub flags: u16,
-    /// How many pages lie on the way to a row, it and the root included.
+    /// The number of pages on the path to a row, including the root and the row's page.
     pub depth: u16,
-    /// How many branch pages it has.
+    /// The number of branch pages.
     pub branches: u64,
-    /// How many leaf pages.
+    /// The number of leaf pages.
     pub leaves: u64,
-    /// How many overflow pages.
+    /// The number of overflow pages.
     pub overflow: u64,
-    /// How many rows.
     pub rows: u64,
-    /// Its first page; none where it has no rows.
+    /// `None` if it has no rows.
     pub root: Option<u64>,
 }
 
 impl Stated {
-    /// The bytes of it.
+    /// In bytes.
     pub const SIZE: usize = 48;
 
-    /// Reads it; none where it is not of its length.
+    /// `None` if the length is wrong.
     pub fn read(bytes: &[u8]) -> Option<Self> {
         if bytes.len() != Self::SIZE {
             return None;
@@ -87,21 +81,20 @@ impl Stated {
     }
 }
 
-/// A node of a page.
 #[derive(Clone, Copy)]
 pub struct Node<'p> {
-    /// Its flags; in a branch page a part of the page's number.
+    /// In a branch page, a part of the page number.
     pub flags: u16,
     pub key: &'p [u8],
-    /// In a leaf page, how long its value is, in bytes.
+    /// In a leaf page, the length of the value, in bytes.
     pub length: usize,
-    /// In a leaf page, its value, or the number of the page where it stands.
+    /// In a leaf page, the value, or the number of its first overflow page.
     pub value: &'p [u8],
     /// In a branch page, the page with the rows from its key on.
     pub child: u64,
 }
 
-/// A page of a tree, whose bounds have been checked.
+/// A page whose bounds have been checked.
 pub struct Page {
     bytes: Vec<u8>,
     leaf: bool,
@@ -109,7 +102,7 @@ pub struct Page {
 }
 
 impl Page {
-    /// Checks a page that a tree leads to, as one with rows or with pages, and gives what is wrong with it.
+    /// Checks the branch or leaf page at `number`.
     pub fn check(bytes: Vec<u8>, number: u64, leaf: bool) -> Result<Self, &'static str> {
         let header = |at| u16_at(&bytes, at).map(usize::from).ok_or("it is too short");
         if u64_at(&bytes, 0) != Some(number) {
@@ -130,7 +123,7 @@ impl Page {
         Ok(page)
     }
 
-    /// Nodes fill the page from its end on, without gaps: LMDB reckons with that where it adds and removes them.
+    /// Nodes are packed at the page's end without gaps, as LMDB assumes when it adds and removes them.
     fn check_packing(&self, upper: usize) -> Result<(), &'static str> {
         let mut filled = 0;
         for index in 0..self.count {
@@ -147,7 +140,7 @@ impl Page {
         u16_at(&self.bytes, HEADER + 2 * index).map(usize::from)
     }
 
-    /// How many bytes the node at an offset takes; none where it does not end within the page.
+    /// The size of the node at an offset; `None` if it exceeds the page.
     fn node_size(&self, offset: usize) -> Option<usize> {
         let (low, flags) = (u32_at(&self.bytes, offset)?, u16_at(&self.bytes, offset + 4)?);
         let key = usize::from(u16_at(&self.bytes, offset + 6)?);
@@ -160,12 +153,10 @@ impl Page {
         (offset + size <= self.bytes.len()).then_some(size)
     }
 
-    /// How many nodes it has.
     pub fn count(&self) -> usize {
         self.count
     }
 
-    /// A node; none where there are not so many.
     pub fn node(&self, index: usize) -> Option<Node<'_>> {
         if index >= self.count {
             return None;

@@ -1,4 +1,4 @@
-//! The walk over files that LMDB wrote, whole and damaged.
+//! The check of files written by LMDB, intact and damaged.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -13,16 +13,16 @@ use crate::{DATA_FILE, Environment, Opening, examine};
 const OPENING: Opening = Opening { map_size: 1 << 30, max_readers: 8, tables: 4, lazy: false };
 const NAMES: [&str; 3] = ["index", "meta", "values"];
 
-/// A change: the table, the number of a key, and the length of its new value, or none to delete it.
+/// A change: the table, the number of a key, and the length of its new value; `None` deletes it.
 type Step = (usize, u16, Option<usize>);
 
 fn key(number: u16) -> Vec<u8> {
-    // Keys have several lengths, and another order than the numbers.
+    // Keys have several lengths, and an order unlike that of the numbers.
     let number = number.wrapping_mul(40_503);
     [number.to_be_bytes().as_slice(), &vec![b'k'; usize::from(number % 30)]].concat()
 }
 
-/// Writes a file with LMDB, one commit for each list of changes.
+/// Writes a file with LMDB, one commit per list of changes.
 fn make(changes: &[Vec<Step>]) -> (TempDir, PathBuf) {
     let dir = TempDir::new().unwrap();
     let env = Environment::open(dir.path(), &OPENING).unwrap();
@@ -46,7 +46,7 @@ fn make(changes: &[Vec<Step>]) -> (TempDir, PathBuf) {
 
 type Seen = BTreeMap<(String, Vec<u8>), Vec<u8>>;
 
-/// Every row of a file, if it is whole.
+/// Every row of an intact file.
 fn rows(file: &Path) -> Result<Seen, Fault> {
     let mut rows = Seen::new();
     let file = DataFile::open(file)?;
@@ -61,7 +61,7 @@ fn rows(file: &Path) -> Result<Seen, Fault> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
 
-    /// Splits, merges, long values, their shrinking, and lists of free pages: all of it passes, and every row is seen.
+    /// Splits, merges, long values, shorter replacements, and free lists: all pages pass, and every row is seen.
     #[test]
     fn pages_that_lmdb_wrote_are_whole(changes in prop::collection::vec(prop::collection::vec(
         (0_usize..3, 0_u16..400, prop_oneof![
@@ -140,7 +140,7 @@ fn pages_of_a_file_that_ends_too_soon_are_refused() {
     ));
     for length in (1..whole.len()).step_by(509) {
         fs::write(&file, &whole[..length]).unwrap();
-        // Free pages at its end may be missing.
+        // Free pages at the end may be missing.
         assert!(rows(&file).map_or(true, |after| after == before), "{length} of {} bytes", whole.len());
     }
     fs::write(&file, &whole[..whole.len() / 2]).unwrap();

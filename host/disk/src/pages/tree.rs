@@ -1,25 +1,23 @@
-//! A B+ tree of pages: the check of all of it, and the search for one row.
+//! A B+ tree of pages: checking all of it, and searching for one row.
 
 use std::cmp::Ordering;
 
 use super::page::{HEADER, LONG_VALUE, OVERFLOW, Page, Stated, TABLE, u16_at, u32_at, u64_at};
 use super::{DataFile, Fault, Visitor, Walk};
 
-/// The deepest tree that LMDB makes.
+/// The deepest tree that LMDB creates.
 const MAX_DEPTH: u16 = 32;
 
-/// What the rows of a tree are.
+/// The kind of a tree's rows.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Rows {
-    /// Lists of free pages, by the ID of the transaction that freed them.
+    /// Free lists, by the number of the commit that freed the pages.
     Free,
-    /// Tables, by their names.
     Tables,
-    /// A table's values, by their keys.
     Values,
 }
 
-/// A tree, and what the walk has counted so far.
+/// A tree, with its record and the counts of the walk.
 pub struct Tree<'n> {
     name: &'n str,
     rows: Rows,
@@ -27,7 +25,7 @@ pub struct Tree<'n> {
     counted: Stated,
 }
 
-/// The keys that a page may have: `from` is inclusive, `to` exclusive.
+/// The bounds of a page's keys: `from` is inclusive, `to` exclusive.
 #[derive(Clone, Copy)]
 struct Bounds<'k> {
     from: Option<&'k [u8]>,
@@ -35,13 +33,12 @@ struct Bounds<'k> {
 }
 
 impl<'n> Tree<'n> {
-    /// A tree, by what its record in the file states (LMDB's `MDB_db`).
+    /// A tree by its record in the file (LMDB's `MDB_db`).
     pub fn new(name: &'n str, rows: Rows, stated: Stated) -> Self {
         let counted = Stated { branches: 0, leaves: 0, overflow: 0, rows: 0, ..stated };
         Self { name, rows, stated, counted }
     }
 
-    /// An error of the tree as a whole.
     pub fn fault(&self, what: &'static str) -> Fault {
         Fault::Tree { table: self.name.to_owned(), what }
     }
@@ -50,7 +47,7 @@ impl<'n> Tree<'n> {
         Fault::Page { page, table: self.name.to_owned(), what }
     }
 
-    /// The number of its root page; none for an empty tree.
+    /// The root page; `None` if the tree is empty.
     fn root(&self) -> Result<Option<u64>, Fault> {
         match (self.stated.root, self.stated.depth) {
             (None, 0) => Ok(None),
@@ -59,7 +56,7 @@ impl<'n> Tree<'n> {
         }
     }
 
-    /// Checks all its pages, and gives a table's rows to `visitor`.
+    /// Checks all pages, and passes a table's rows to `visitor`.
     pub fn walk(mut self, walk: &mut Walk<'_>, visitor: Visitor<'_>) -> Result<(), Fault> {
         if self.rows == Rows::Values && (self.stated.flags != 0 || self.stated.pad != 0) {
             return Err(self.fault("it has flags that are never set"));
@@ -74,7 +71,7 @@ impl<'n> Tree<'n> {
         }
     }
 
-    /// Reads a page of this tree and checks it by itself.
+    /// Reads a page and checks it in isolation.
     fn read_page(&self, number: u64, leaf: bool, file: &DataFile) -> Result<Page, Fault> {
         let mut bytes = vec![0; file.page_size];
         file.read(number, &mut bytes, self.name)?;
@@ -102,7 +99,7 @@ impl<'n> Tree<'n> {
             if !in_order || bounds.to.is_some_and(|to| self.compare(node.key, to) != Ordering::Less) {
                 return Err(self.page_fault(number, "its keys are not in order"));
             }
-            // Only the first key may equal the one that leads to the page.
+            // Only the first key may equal the key that leads to the page.
             (before, may_be_same) = (Some(node.key), false);
         }
         if leaf {
@@ -155,7 +152,7 @@ impl<'n> Tree<'n> {
         Ok(())
     }
 
-    /// Reads a value from its overflow pages, and gives their numbers too.
+    /// Reads a value from its overflow pages. Returns it with their numbers.
     fn long_value(&self, at: &[u8], length: usize, file: &DataFile) -> Result<(Vec<u8>, std::ops::Range<u64>), Fault> {
         let number = u64_at(at, 0).ok_or_else(|| self.fault("a row is too short"))?;
         let mut header = [0; HEADER];
@@ -166,7 +163,7 @@ impl<'n> Tree<'n> {
         }
         let pages = u64::from(u32_at(&header, 12).unwrap_or_default());
         let size = HEADER + length;
-        // A value that was replaced by a shorter one may keep its pages.
+        // A value replaced by a shorter one may keep its pages.
         if pages < (size.div_ceil(file.page_size)) as u64 || number.saturating_add(pages) > file.pages {
             return Err(fault("it has not the value's length"));
         }
@@ -176,7 +173,7 @@ impl<'n> Tree<'n> {
         Ok((bytes, number..number + pages))
     }
 
-    /// Notes the pages of a free list, which is their count, then their numbers in descending order.
+    /// Marks the pages of a free list: their count, then their numbers in descending order.
     fn note_free_pages(&self, page: u64, key: &[u8], value: &[u8], walk: &mut Walk<'_>) -> Result<(), Fault> {
         let fault = |what| self.page_fault(page, what);
         let change = (key.len() == size_of::<u64>()).then(|| u64_at(key, 0)).flatten();
@@ -204,7 +201,6 @@ impl<'n> Tree<'n> {
         }
     }
 
-    /// The value of a key.
     pub fn find(&self, file: &DataFile, key: &[u8]) -> Result<Option<Vec<u8>>, Fault> {
         let Some(mut number) = self.root()? else { return Ok(None) };
         for _ in 1..self.stated.depth {
@@ -222,7 +218,7 @@ impl<'n> Tree<'n> {
         }))
     }
 
-    /// The greatest key of a tree whose keys are numbers.
+    /// The greatest key of a tree with integer keys.
     pub fn last_key(&self, file: &DataFile) -> Result<Option<u64>, Fault> {
         let Some(mut number) = self.root()? else { return Ok(None) };
         for _ in 1..self.stated.depth {

@@ -36,7 +36,6 @@ pub struct UnlockAttempts(Mutex<State>);
 
 #[derive(Default)]
 struct State {
-    /// Wrong passphrases since the last right one.
     wrong_in_a_row: u32,
     wrong: u64,
     /// The earliest start of the next attempt.

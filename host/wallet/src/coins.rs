@@ -9,7 +9,6 @@ use super::store::tables::{get, outpoint_from, outpoint_key, script_key};
 use super::write::Write;
 
 impl Write<'_> {
-    /// Adds or changes a coin.
     pub fn put_coin(&mut self, outpoint: &OutPoint, coin: &CoinRow) -> Result<()> {
         let key = outpoint_key(outpoint);
         let former: Option<CoinRow> = get(self.t.coins, self.reads(), &key)?;
@@ -24,7 +23,6 @@ impl Write<'_> {
         self.store_row(self.t.coins, &key, coin)
     }
 
-    /// Deletes a coin, if there is one.
     pub fn delete_coin(&mut self, outpoint: &OutPoint) -> Result<()> {
         let key = outpoint_key(outpoint);
         if let Some(coin) = get(self.t.coins, self.reads(), &key)? {

@@ -1,5 +1,3 @@
-//! Filling a new wallet.
-
 use std::sync::Arc;
 
 use outrigger_service::wallet::{CreateOptions, Synced};

@@ -17,7 +17,6 @@ use super::store::{Reading, Tables};
 /// The most transactions for which memory is reserved up front.
 const MAX_RESERVED: usize = 1 << 17;
 
-/// All payments to a wallet's scripts, as of one snapshot.
 pub struct Credits {
     /// In order position.
     transactions: Vec<Paying>,
@@ -42,7 +41,6 @@ impl Paying {
         Self { txid: row.txid, depth, per_block: (next - depth) as i8, coinbase: row.coinbase, outputs }
     }
 
-    /// The depth for a wallet at `height`.
     fn depth(&self, height: u32) -> i64 {
         self.depth + i64::from(self.per_block) * i64::from(height)
     }
@@ -54,7 +52,6 @@ struct Paid {
     value: Amount,
 }
 
-/// A script of the wallet with at least one output.
 struct PaidScript {
     script: ScriptBuf,
     ownership: Ownership,
@@ -81,7 +78,6 @@ impl PaidScript {
 }
 
 impl Credits {
-    /// Reads all transactions of the wallet.
     pub fn read(tables: &Tables, txn: &Reading<'_>) -> Result<Self> {
         let rows = usize::try_from(tables.transactions.len(txn)?).map_or(MAX_RESERVED, |rows| rows.min(MAX_RESERVED));
         let mut credits =
@@ -108,7 +104,7 @@ impl Credits {
         Ok(credits)
     }
 
-    /// The memory that this occupies, in bytes.
+    /// In bytes.
     pub fn size(&self) -> usize {
         let own = |script: &PaidScript| size_of::<PaidScript>() + script.script.len();
         self.transactions.len() * size_of::<Paying>()
@@ -116,7 +112,6 @@ impl Credits {
             + self.scripts.iter().map(own).sum::<usize>()
     }
 
-    /// The sums by script for a wallet at `height`.
     pub fn sums(&self, query: &ReceivedQuery, height: u32, labels: &Labels) -> Vec<Received> {
         let only: Option<HashSet<&Script, RandomState>> = match &query.by {
             ReceivedBy::AddressBook => None,

@@ -15,7 +15,6 @@ use parking_lot::Mutex;
 
 use super::error::{Result, WalletError};
 
-/// The context for all derivation and signing.
 pub(super) static SECP: LazyLock<Secp256k1<All>> = LazyLock::new(Secp256k1::new);
 
 /// The capacity of the cache of parsed descriptors. When it is full, it is cleared.
@@ -81,7 +80,6 @@ impl DescriptorCache {
         Ok(parsed)
     }
 
-    /// Expands descriptors, on several threads if there are many.
     pub fn expand(&self, mut wanted: Vec<(DescriptorPosition, Arc<Descriptor>)>) -> Expansions {
         let mut expansions = Expansions::new();
         {
@@ -109,17 +107,14 @@ pub fn bad_descriptor(number: u32, error: &ExpandError) -> WalletError {
     WalletError::BadDescriptor { number, reason: error.to_string() }
 }
 
-/// Parses the text of a stored descriptor.
 pub fn parse_stored(number: u32, text: &str, network: Network) -> Result<Descriptor> {
     let bad = |reason: String| WalletError::BadDescriptor { number, reason };
     let parsed = Descriptor::parse(text, network, Checksum::Optional).map_err(|error| bad(error.to_string()))?;
     parsed.into_iter().next().ok_or_else(|| bad("it is empty".into()))
 }
 
-/// Scripts by index.
 pub type Derived = Vec<(u32, Vec<ScriptBuf>)>;
 
-/// Derives scripts.
 enum Source<'a> {
     Descriptor(&'a Descriptor),
     /// A single key below an extended public key.
@@ -163,7 +158,6 @@ pub fn derive(descriptor: &Descriptor, range: Range<u32>) -> std::result::Result
     Ok(all)
 }
 
-/// The script type of a [`Plain`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Form {
     Pkh,

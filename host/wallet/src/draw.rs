@@ -30,7 +30,6 @@ fn type_name(kind: AddressType) -> &'static str {
     }
 }
 
-/// Whether the script at the next index is derived.
 fn has_next(row: &DescriptorRow) -> bool {
     row.next_index < row.range_end.min(LAST_INDEX)
 }
@@ -166,7 +165,7 @@ impl Write<'_> {
         script.ok_or_else(|| WalletError::damaged(0))
     }
 
-    /// Returns the index of an unused address if it was the last one handed out.
+    /// Makes the index of an unused address available again, if it was the last one handed out. Returns whether it did.
     fn give_back(&mut self, script: &Script) -> Result<bool> {
         let Some(known) = self.t.script(self.reads(), script)? else { return Ok(false) };
         let mut given_back = false;
@@ -187,7 +186,6 @@ impl Write<'_> {
 }
 
 impl Wallet {
-    /// A new address. With a label it enters the address book; without one it is for change.
     pub fn new_address(&self, kind: AddressType, internal: bool, label: Option<String>) -> ServiceResult<ScriptBuf> {
         check_label(label.as_deref().unwrap_or_default())?;
         Ok(self.write(|write| {
@@ -199,14 +197,11 @@ impl Wallet {
         })?)
     }
 
-    /// Returns the index of an unused address, such as the change address of a payment that failed. No effect if
-    /// another address was handed out since, or if a transaction pays to it. Returns whether the index was returned.
     pub fn return_address(&self, script: &Script) -> ServiceResult<bool> {
         Ok(self.write(|write| write.give_back(script))?)
     }
 
-    /// keypoolrefill: derives scripts until `size` (default: the setting) lie ahead of the next index of each active
-    /// descriptor.
+    /// keypoolrefill. The default of `size` is the setting.
     pub fn refill_keypool(&self, size: Option<u32>) -> ServiceResult<()> {
         let size = size.unwrap_or(self.shared.settings.keypool);
         if size > MAX_REFILL {
@@ -223,7 +218,6 @@ impl Wallet {
         })?)
     }
 
-    /// Sets a script's label in the address book. No effect if the script has no address.
     pub fn set_label(&self, script: ScriptBuf, label: String) -> ServiceResult<()> {
         check_label(&label)?;
         Ok(self.write(|write| {

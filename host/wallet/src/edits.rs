@@ -17,13 +17,11 @@ impl Wallet {
         })?)
     }
 
-    /// Stores a text with a transaction (`comment`, `to`). An empty text removes it.
     pub fn set_metadata(&self, txid: Txid, key: String, value: String) -> ServiceResult<()> {
         check_text(&key, &value)?;
         Ok(self.write(|write| write.set_text(txid, key, value))?)
     }
 
-    /// Abandons a transaction and its descendants. No effect if it is abandoned already.
     pub fn abandon(&self, txid: Txid) -> ServiceResult<()> {
         Ok(self.write(|write| {
             let row = write.t.transaction(write.reads(), &txid)?.ok_or_else(unknown_transaction)?;

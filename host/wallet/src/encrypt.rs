@@ -104,7 +104,6 @@ impl EncryptionKey {
         Ok(Secret::new(text.to_owned()))
     }
 
-    /// The value with this key in plaintext.
     pub fn to_plaintext(&self) -> Zeroizing<Vec<u8>> {
         let mut value = Zeroizing::new(vec![0; OWN_PAGES_LEN]);
         value.iter_mut().zip(self.0.iter()).for_each(|(to, from)| *to = *from);
@@ -121,7 +120,6 @@ impl EncryptionKey {
         &self.0
     }
 
-    /// The row with this key, encrypted under a passphrase.
     pub fn protect(&self, passphrase: &Secret, settings: &Settings) -> Result<EncryptionRow> {
         let (salt, memory_kib, passes) = (random(), settings.kdf_memory_kib, settings.kdf_passes);
         let outer = Self::of_passphrase(passphrase, &salt, memory_kib, passes)?;

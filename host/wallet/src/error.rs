@@ -32,7 +32,6 @@ pub enum WalletError {
     File(#[from] std::io::Error),
     #[error("the list of wallets to load at start, {}, cannot be read: {reason}", .path.display())]
     LoadList { path: PathBuf, reason: String },
-    /// A file named by a client.
     #[error(transparent)]
     ClientFile(#[from] ClientFileError),
     #[error("Data is not in recognized format.")]
@@ -62,7 +61,6 @@ pub enum WalletError {
         without_reindex(*height, *first)
     )]
     Pruned {
-        /// The height of the missing block.
         height: u32,
         /// The height from which the node has all blocks.
         first: u32,
@@ -73,10 +71,7 @@ pub enum WalletError {
          while blocks are being downloaded out of order when using assumeutxo snapshots. Wallet should be able to load \
          successfully after node sync reaches height {first}"
     )]
-    Background {
-        /// The height from which the node has all blocks.
-        first: u32,
-    },
+    Background { first: u32 },
     /// Another writer keeps the write lock long. The follower thread retries later.
     #[error("another write to the wallet takes long")]
     Occupied,
@@ -95,7 +90,6 @@ pub enum WalletError {
         /// How many blocks the node has above the fork.
         blocks: u32,
     },
-    /// The wallet belongs to another chain than the node.
     #[error(
         "Wallet loading failed. Wallet files should not be reused across chains. The wallet is of {found}, and the node is on \
          {expected}."

@@ -172,7 +172,6 @@ pub fn note_former_key(folder: &Path) -> io::Result<()> {
     fs::File::open(folder)?.sync_all()
 }
 
-/// Removes that note.
 pub fn forget_former_key(folder: &Path) -> io::Result<()> {
     match fs::remove_file(folder.join(FORMER_KEY_FILE)) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
@@ -206,7 +205,6 @@ pub fn remove(dir: &Path, name: &str) -> Result<()> {
     Ok(())
 }
 
-/// The wallets to load at startup.
 pub fn load_list(dir: &Path) -> Result<Vec<String>> {
     let path = dir.join(LOAD_FILE);
     let unreadable = |reason: String| WalletError::LoadList { path: path.clone(), reason };

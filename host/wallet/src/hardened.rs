@@ -59,7 +59,6 @@ impl Wallet {
     }
 }
 
-/// Parses the definite descriptors of an index.
 fn read_derived(number: u32, texts: &[u8], network: Network) -> Result<Expansion> {
     let texts = std::str::from_utf8(texts).map_err(|_| WalletError::damaged(texts.len()))?;
     let mut scripts = Vec::new();

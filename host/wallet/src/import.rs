@@ -36,7 +36,6 @@ struct PathImport {
 }
 
 impl Wallet {
-    /// Imports all requests in one write, each with its own outcome.
     pub fn import(&self, requests: Vec<Import>) -> ServiceResult<Vec<ImportOutcome>> {
         self.import_with(&requests, |_| {})
     }
@@ -392,7 +391,6 @@ impl Write<'_> {
     }
 }
 
-/// A private key as WIF, and its public key.
 type PrivateEntry<'a> = (&'a Secret, Vec<u8>);
 
 /// Key origins by public key. A ranged descriptor has one per index.

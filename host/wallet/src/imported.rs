@@ -67,7 +67,6 @@ pub fn scripts_of_key(public_key: &[u8]) -> Vec<ScriptBuf> {
     scripts
 }
 
-/// The ownership of a script by imported keys and scripts.
 pub fn ownership(t: &Tables, txn: &Reading<'_>, script: &Script) -> Result<Ownership> {
     Ok(match mine(t, txn, script, ScriptContext::Top)? {
         Mine::Spendable => Ownership::Spendable,
@@ -140,11 +139,9 @@ fn key_hash(t: &Tables, txn: &Reading<'_>, hash: &[u8; 20], context: ScriptConte
     })
 }
 
-/// Solving data of a script.
 #[derive(Default)]
 pub struct Knowledge {
     pub solving: SolvingData,
-    /// The origins of the keys.
     pub origins: Vec<KeyOrigin>,
     /// Whether only private keys are missing.
     pub complete: bool,
@@ -164,7 +161,6 @@ impl Knowledge {
     }
 }
 
-/// Collects the solving data of a script from imported keys and scripts.
 pub fn knowledge(t: &Tables, txn: &Reading<'_>, script: &Script) -> Result<Knowledge> {
     let mut found = Knowledge::default();
     let descriptor = collect(t, txn, script, ScriptContext::Top, &mut found)?;
@@ -257,7 +253,6 @@ pub struct Learned {
 }
 
 impl Write<'_> {
-    /// Stores a redeem script or witness script, unless it is known.
     pub fn learn_script(&mut self, script: &Script, timestamp: u64, learned: &mut Learned) -> Result<()> {
         let hash = hash160(script.as_bytes());
         if self.t.imported_script(self.reads(), &hash)?.is_some() {

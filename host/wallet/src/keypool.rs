@@ -61,7 +61,6 @@ impl Write<'_> {
         Ok(number)
     }
 
-    /// Stores a descriptor's private text, if it has private keys.
     pub fn store_private(&mut self, number: u32, parsed: &Descriptor, encryption_key: &EncryptionKey) -> Result<()> {
         if let Some(text) = parsed.to_private_string() {
             let key = private_key_of(number);
@@ -85,7 +84,6 @@ impl Write<'_> {
         Ok(None)
     }
 
-    /// Derives a descriptor's scripts at a range of indexes and stores them.
     pub fn add_scripts(
         &mut self,
         number: u32,

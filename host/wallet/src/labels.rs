@@ -25,7 +25,6 @@ pub struct Entry {
 
 type Part = HashMap<ScriptBuf, Entry, RandomState>;
 
-/// All labels of a snapshot.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Labels {
     parts: Vec<Arc<Part>>,

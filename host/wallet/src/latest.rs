@@ -11,7 +11,6 @@ use super::error::Result;
 use super::store::{Reading, Tables};
 
 pub trait Derived: Sized {
-    /// The change by a write.
     type Change;
 
     fn read(t: &Tables, txn: &Reading<'_>) -> Result<Self>;

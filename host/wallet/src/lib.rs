@@ -10,7 +10,7 @@
 //! - A write computes the owner of each output and the debit of each transaction. An import recomputes the rows that it
 //!   affects in the same write. Labels are looked up at read time; they also decide whether an output is change
 //!   (`labels`).
-//! - No callback of the host runs while a lock or a write transaction is held.
+//! - No callback of the host runs within a write transaction, or under a lock other than a wallet's write lock.
 //! - A payment is stored before any byte of it leaves the host, so a client that retries after an error never pays
 //!   twice. Neither a lost answer nor a refusal by the mempool is an error for the client (`send`).
 //! - Payments of one wallet are made one after the other (`paying`). Storing a second spend of a coin is refused.
@@ -92,10 +92,9 @@ use scrub::Scrubber;
 pub use settings::Settings;
 pub use view::WalletView;
 
-/// Receives the engine's events. Never called under a lock.
+/// Receives the engine's events. May be called under a wallet's write lock, but under no other lock.
 pub type Sink = Arc<dyn Fn(Event) + Send + Sync>;
 
-/// State shared by all wallets.
 struct Shared {
     network: Network,
     settings: Settings,
@@ -113,7 +112,6 @@ struct Shared {
 }
 
 impl Shared {
-    /// The rules of the node's release.
     fn rules(&self) -> Rules {
         release::rules(self.node.release())
     }

@@ -5,7 +5,6 @@ use serde::{Deserialize, Serialize};
 
 use outrigger_disk::Checksum;
 
-/// The version that this code writes.
 const VERSION: u32 = 2;
 /// The domain of the checksum.
 const CHECKED_AS: &str = "the wallets to load";
@@ -36,7 +35,6 @@ struct Version {
     version: u32,
 }
 
-/// Parses a list.
 pub fn read(text: &[u8]) -> Result<Vec<String>, ListError> {
     if let Ok(names) = serde_json::from_slice(text) {
         return Ok(names);

@@ -32,7 +32,6 @@ const OTHER_FILES: u64 = 256;
 
 /// bitcoind's wallet file in a wallet's folder.
 const WALLET_OF_BITCOIND: &str = "wallet.dat";
-/// The first bytes of an SQLite file.
 const SQLITE: &[u8; 16] = b"SQLite format 3\0";
 /// The bytes at offset 12 of a Berkeley DB file, in both byte orders.
 const BERKELEY: [[u8; 4]; 2] = [[0x62, 0x31, 0x05, 0], [0, 0x05, 0x31, 0x62]];
@@ -111,14 +110,12 @@ impl WalletManager {
         cannot_load(path, &advice)
     }
 
-    /// Loads a wallet whose name is reserved.
     pub(super) fn load_reserved(&self, name: String, load_on_startup: Option<bool>) -> ServiceResult<Vec<String>> {
         let warnings = self.start(self.open_file(&name)?)?;
         self.set_load_on_startup(&name, load_on_startup)?;
         Ok(warnings)
     }
 
-    /// Opens the file of a wallet that is not loaded.
     fn open_file(&self, name: &str) -> ServiceResult<Arc<Wallet>> {
         if self.follower.named(name).is_some() {
             let detail = format!("Wallet \"{name}\" is already loaded.");
@@ -279,7 +276,6 @@ impl WalletManager {
         self.unload_reserved(&wallet, load_on_startup)
     }
 
-    /// Unloads a wallet whose name is reserved.
     pub(super) fn unload_reserved(&self, wallet: &Wallet, load_on_startup: Option<bool>) -> ServiceResult<Vec<String>> {
         // Never released, so no rescan can start while the wallet is unloaded.
         wallet.rescan_reserve()?;
@@ -331,7 +327,6 @@ impl WalletManager {
     }
 }
 
-/// Whether a file begins like a wallet of bitcoind: an SQLite or a Berkeley DB database.
 fn is_of_bitcoind(mut file: fs::File) -> io::Result<bool> {
     let mut head = [0; SQLITE.len()];
     file.read_exact(&mut head)?;
@@ -348,7 +343,6 @@ fn cannot_load(folder: &Path, why: &str) -> ServiceError {
 /// Maps the errors of an unrecognised store to bitcoind's message.
 pub(super) fn recognised(opened: Result<Store>, folder: &Path) -> ServiceResult<Store> {
     match opened {
-        // bitcoind's message for a foreign file.
         Err(WalletError::BadFile { fault: Fault::Foreign, .. }) => {
             Err(cannot_load(folder, &WalletError::NotAWallet.to_string()))
         }

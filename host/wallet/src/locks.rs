@@ -16,7 +16,6 @@ fn key(coin: &OutPoint) -> Vec<u8> {
 }
 
 impl Wallet {
-    /// Locks coins. Spent coins are skipped.
     pub fn lock_coins(&self, coins: Vec<OutPoint>, persistent: bool) -> ServiceResult<()> {
         Ok(self.write(|write| coins.into_iter().try_for_each(|coin| write.lock_coin((coin, persistent))))?)
     }
@@ -31,7 +30,6 @@ impl Wallet {
         self.locked_coins.lock().iter().copied().collect()
     }
 
-    /// Applies the changes of a write.
     pub(super) fn note_locks(&self, changes: &[(OutPoint, bool)]) {
         if changes.is_empty() {
             return;
@@ -48,7 +46,6 @@ impl Wallet {
 }
 
 impl Write<'_> {
-    /// Locks a coin, unless it is spent.
     pub fn lock_coin(&mut self, (coin, persistent): CoinLock) -> Result<()> {
         if self.is_spent(&coin)? {
             return Ok(());

@@ -33,7 +33,6 @@ use outrigger_node::{Node, NodeEvent, Observer};
 /// How long a shutdown may spend on storing positions on the chain.
 const STORING_PATIENCE: Duration = Duration::from_secs(5);
 
-/// The status of a loaded wallet.
 #[derive(Clone, Debug)]
 pub struct WalletStatus {
     pub name: String,
@@ -52,9 +51,7 @@ pub struct WalletManager {
     pub(super) dir: PathBuf,
     pub(super) shared: Arc<Shared>,
     pub(super) follower: Arc<Follower>,
-    /// Environments that are closing.
     pub(super) closing: Mutex<HashMap<String, Closing>>,
-    /// Names of wallets that are being created, loaded or unloaded.
     pub(super) reserved_names: Mutex<ReservedNames>,
     /// Notified when the search of a file for former keys ends.
     pub(super) searched: Condvar,
@@ -298,7 +295,6 @@ impl WalletManager {
         self.follower.loaded().iter().map(status).collect()
     }
 
-    /// Wallets of the load list that failed to load and have not been loaded since.
     pub fn missing(&self) -> Vec<String> {
         self.missing.lock().iter().cloned().collect()
     }
@@ -308,7 +304,6 @@ impl WalletManager {
         self.follower.reorganisations.deep()
     }
 
-    /// The names of all wallets on disk.
     pub fn directory(&self) -> ServiceResult<Vec<String>> {
         Ok(files::list(&self.dir)?)
     }

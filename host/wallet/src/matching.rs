@@ -185,7 +185,6 @@ impl Write<'_> {
         self.put_history(row)
     }
 
-    /// The index keys of a transaction's inputs and outputs.
     fn index_keys(&self, row: &WalletTransaction) -> Vec<(Table, Vec<u8>)> {
         let id = row.txid.as_byte_array();
         let spends = row.inputs.iter().map(|input| (self.t.spends, [outpoint_key(input).as_slice(), id].concat()));
@@ -195,7 +194,6 @@ impl Write<'_> {
         spends.chain(outputs).collect()
     }
 
-    /// Removes a transaction's row and its index entries.
     pub fn remove_from_index(&mut self, row: &WalletTransaction) -> Result<()> {
         let place = row.order_position.to_be_bytes();
         let (history, key) = self.history_place(row);
@@ -207,7 +205,7 @@ impl Write<'_> {
         Ok(())
     }
 
-    /// Recomputes the debits of transactions that spend this one, which were received before it.
+    /// Recomputes the debits of transactions that spend this one and were received before it.
     fn rederive_spenders(&mut self, row: &WalletTransaction) -> Result<()> {
         let outputs = (0_u32..).zip(&row.outputs).filter(|(_, output)| output.ownership != Ownership::None);
         let spenders = self.spenders_of(outputs.map(|(vout, _)| OutPoint { txid: row.txid, vout }))?;

@@ -76,7 +76,6 @@ impl Parents {
         Ok(outputs.get(outpoint.vout as usize).copied())
     }
 
-    /// Whether the output is spendable or watched.
     pub fn is_ours(&mut self, t: &Tables, txn: &Reading<'_>, outpoint: &OutPoint) -> Result<bool> {
         Ok(self.output(t, txn, outpoint)?.is_some_and(|(ownership, _)| ownership != Ownership::None))
     }

@@ -90,14 +90,12 @@ impl Wallet {
         })
     }
 
-    /// walletlock.
     pub fn lock(&self) -> ServiceResult<()> {
         self.require_encrypted("walletlock")?;
         self.lock_now();
         Ok(())
     }
 
-    /// Locks a wallet known to be encrypted.
     fn lock_now(&self) {
         let was = std::mem::replace(&mut *self.lock.lock(), Lock::Locked);
         if matches!(was, Lock::Unlocked { .. }) {

@@ -41,7 +41,6 @@ impl Wallet {
         }
     }
 
-    /// Removes a transaction.
     pub fn remove_transaction(&self, txid: Txid) -> ServiceResult<()> {
         Ok(self.write(|write| {
             let row = write.t.transaction(write.reads(), &txid)?;

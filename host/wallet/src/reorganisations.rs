@@ -9,12 +9,10 @@ use outrigger_node::NodeEvent;
 use outrigger_service::events::MAX_REORGANISED;
 use parking_lot::Mutex;
 
-/// Counts disconnected blocks.
 #[derive(Default)]
 pub(super) struct Reorganisations {
     /// Disconnected blocks since the last change of the tip.
     disconnected: AtomicU32,
-    /// Deep reorganisations so far.
     deep: AtomicU64,
 }
 
@@ -52,14 +50,12 @@ pub(super) struct Retreat(Mutex<Undone>);
 #[derive(Default)]
 pub(super) struct Undone {
     pub(super) blocks: u32,
-    /// The number of transactions.
     pub(super) count: usize,
     /// The first of them, as many as an event holds.
     pub(super) transactions: Vec<Txid>,
 }
 
 impl Retreat {
-    /// The wallet has gone back this many blocks, with these of its transactions.
     pub(super) fn note(&self, blocks: u32, transactions: &BTreeSet<Txid>) {
         let mut undone = self.0.lock();
         undone.blocks = undone.blocks.saturating_add(blocks);

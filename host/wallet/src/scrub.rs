@@ -67,7 +67,6 @@ impl TraceRow {
         self.len as usize
     }
 
-    /// Whether `bytes` contain the secret.
     fn is_in(&self, bytes: &[u8]) -> bool {
         let begins = bytes.windows(self.begin.len()).enumerate().filter(|(_, begin)| *begin == self.begin);
         let mut found = begins.filter_map(|(at, _)| bytes.get(at..at + self.len()));

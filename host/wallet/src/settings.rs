@@ -13,7 +13,6 @@ pub struct Settings {
     /// The least address space reserved per loaded wallet, in bytes. A wallet with a large file reserves four times its
     /// size. A full wallet has to be unloaded and loaded again.
     pub least_map: usize,
-    /// The most open snapshots per wallet.
     pub max_readers: u32,
     /// The memory of Argon2id, in KiB.
     pub kdf_memory_kib: u32,

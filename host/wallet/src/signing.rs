@@ -144,7 +144,6 @@ impl Wallet {
         Ok(available)
     }
 
-    /// Signs each request; `None` where the wallet lacks the key.
     pub(super) fn sign_many(&self, txn: &Reading<'_>, batch: &SignBatch) -> ServiceResult<Vec<Option<Blob>>> {
         let encryption_key = self.encryption_key()?;
         let ring = self.ring(txn, batch, &encryption_key)?;
@@ -234,7 +233,6 @@ impl Wallet {
         Secret::new(PrivateKey { compressed, network: self.shared.network.into(), inner: key.0 }.to_wif())
     }
 
-    /// The private keys for a batch.
     fn ring(&self, txn: &Reading<'_>, batch: &SignBatch, encryption_key: &EncryptionKey) -> Result<Ring> {
         let places = self.places(txn, &batch.scripts)?;
         let mut ring = Ring(self.derive(txn, &places, encryption_key)?.into_iter().collect());

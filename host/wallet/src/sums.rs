@@ -41,7 +41,6 @@ impl Sum {
         }
     }
 
-    /// Adds `other`, `times` times.
     fn add(&mut self, other: &Self, times: i64) {
         self.coins += other.coins * times;
         for (sum, other) in [(&mut self.spendable, other.spendable), (&mut self.watched, other.watched)] {

@@ -19,7 +19,6 @@ const LOCK_TIME_THRESHOLD: u32 = 500_000_000;
 #[derive(Default)]
 pub struct Verdicts(HashMap<Txid, Verdict>);
 
-/// A verdict, as needed for the transaction's spenders.
 #[derive(Default)]
 struct Verdict {
     trusted: bool,
@@ -27,7 +26,6 @@ struct Verdict {
     spendable: Vec<bool>,
 }
 
-/// Decides about transactions of one snapshot.
 pub struct TrustResolver<'a> {
     t: &'a Tables,
     txn: &'a Reading<'a>,

@@ -12,9 +12,7 @@ const LOOK: Duration = Duration::from_millis(200);
 
 #[derive(Default)]
 struct State {
-    /// The number of the last waiter that came.
     last: u64,
-    /// The waiters, in order of arrival.
     waiting: VecDeque<u64>,
     /// The current turn, and its start.
     turn: Option<(u64, Instant)>,

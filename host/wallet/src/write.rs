@@ -33,14 +33,12 @@ pub struct Write<'w> {
     pub changed: BTreeSet<Txid>,
     /// Descriptors that derived further scripts, with the end of their range.
     pub grown: Vec<(u32, u32)>,
-    /// Changes of the sums of the coins.
     pub sums: Sums,
     pub labels: LabelChanges,
     /// Coins to lock (true) or unlock after the commit.
     pub locks: Vec<(OutPoint, bool)>,
 }
 
-/// Holds a wallet's write lock until it is dropped.
 pub struct WriteGuard<'w> {
     wallet: &'w Wallet,
 }
@@ -80,8 +78,8 @@ impl Wallet {
         self.write_in(&guard, change)
     }
 
-    /// [`Self::write`] for a follower thread. If another writer keeps the lock long, [`WalletError::Occupied`]: the
-    /// wallet is queued again.
+    /// [`Self::write`] for a follower thread. Fails with [`WalletError::Occupied`] if another writer keeps the lock
+    /// long; the wallet is then queued again.
     pub(super) fn write_following<R>(&self, change: impl FnOnce(&mut Write<'_>) -> Result<R>) -> Result<R> {
         let guard = self.lock_for_following().ok_or(WalletError::Occupied)?;
         self.write_in(&guard, change)

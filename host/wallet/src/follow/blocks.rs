@@ -146,7 +146,6 @@ impl Wallet {
         Ok(None)
     }
 
-    /// The wallet's stored blocks, the last one first.
     fn followed(&self) -> Result<Vec<BlockHash>> {
         let _guard = self.lock_for_following().ok_or(WalletError::Occupied)?;
         let txn = self.store.read()?;
@@ -172,7 +171,6 @@ impl Wallet {
         self.undo(&parent)
     }
 
-    /// The wallet's position.
     pub(crate) fn synced(&self) -> Synced {
         self.feed.position().now
     }
@@ -207,7 +205,6 @@ impl Wallet {
         }
     }
 
-    /// A block of the best chain.
     pub(crate) fn block_at(&self, height: u32) -> Result<Option<BlockInfo>> {
         self.shared.block_info(BlockRef::Height { height })
     }

@@ -23,12 +23,10 @@ pub fn previous(info: &BlockInfo) -> Option<BlockHash> {
     info.header.get(4..36).and_then(|hash| BlockHash::from_slice(hash).ok())
 }
 
-/// A block with the data that wallets need.
 pub struct Decoded {
     pub info: BlockInfo,
     /// With their txids.
     pub transactions: Vec<(Txid, Transaction)>,
-    /// The time in the header, in seconds.
     pub time: u32,
     /// In bytes.
     pub size: usize,

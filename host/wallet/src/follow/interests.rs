@@ -1,4 +1,4 @@
-//! The entries of a wallet in the index, added by its writes and at load.
+//! The entries of a wallet in the index. A write adds them before it stores the rows, a load for all stored rows.
 
 use std::sync::atomic::Ordering;
 
@@ -18,22 +18,18 @@ impl Wallet {
         }
     }
 
-    /// The number of the wallet's entries in the index.
     pub(super) fn entries(&self) -> u64 {
         self.entries.load(Ordering::Relaxed)
     }
 
-    /// Called before a write stores a script, with its key in the tables.
     pub(crate) fn follow_script(&self, key: &[u8]) {
         self.enter_interest(script_hash_interest(key));
     }
 
-    /// Called before a write stores a coin.
     pub(crate) fn follow_coin(&self, outpoint: &OutPoint) {
         self.enter_interest(outpoint_interest(outpoint));
     }
 
-    /// Called before a write stores a transaction.
     pub(crate) fn follow_transaction(&self, row: &WalletTransaction) {
         match row.state {
             TxState::Confirmed { height, .. } => return self.feed.note_height(height),
@@ -44,12 +40,11 @@ impl Wallet {
         row.inputs.iter().for_each(|input| self.follow_coin(input));
     }
 
-    /// Called before a write stores a conflict with a mempool transaction.
     pub(crate) fn follow_conflict(&self, txid: &Txid) {
         self.enter_interest(transaction_interest(txid));
     }
 
-    /// Adds the interests of all stored rows, and reads the sums of the coins.
+    /// Adds the entries of all stored rows, and reads the sums of the coins.
     pub(crate) fn follow_stored(&self) -> Result<()> {
         let (txn, t) = (self.store.read()?, &self.store.tables);
         for entry in t.scripts.iter(&txn)? {

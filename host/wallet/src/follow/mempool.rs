@@ -312,7 +312,6 @@ impl Write<'_> {
         }
     }
 
-    /// A transaction is in the mempool.
     pub fn enter_mempool(&mut self, transaction: &Transaction, received: u64) -> Result<()> {
         let txid = transaction.compute_txid();
         let row = self.t.transaction(self.reads(), &txid)?;
@@ -323,7 +322,6 @@ impl Write<'_> {
         self.note_mempool_conflicts(txid, transaction.input.iter().map(|input| input.previous_output))
     }
 
-    /// A transaction is no longer in the mempool.
     pub fn leave_mempool(&mut self, txid: Txid) -> Result<()> {
         self.forget_mempool_conflicts(txid)?;
         match self.t.transaction(self.reads(), &txid)? {

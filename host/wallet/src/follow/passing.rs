@@ -21,7 +21,6 @@ use crate::live::outgoing::Offered;
 use outrigger_node::{NodeEvent, Removal};
 
 impl Follower {
-    /// Processes one event for all wallets.
     pub(super) fn pass(&self, shared: &Shared, event: &NodeEvent) {
         if self.count() == 0 {
             // A wallet that is loaded later reads everything that it has missed.

@@ -85,7 +85,6 @@ impl Write<'_> {
         Ok(())
     }
 
-    /// Updates the coins of these outputs of a transaction.
     fn refresh_outputs(
         &mut self,
         row: &WalletTransaction,

@@ -62,7 +62,6 @@ struct Inbox {
     thread: Option<JoinHandle<()>>,
 }
 
-/// Follows the node for all loaded wallets.
 #[derive(Default)]
 pub struct Follower {
     pub index: Index,
@@ -262,7 +261,6 @@ impl Follower {
         self.resends.stop();
     }
 
-    /// The resend thread.
     fn run_resends(&self, shared: &Shared) {
         while let Some((slot, offered)) = self.resends.next() {
             // Once the node is back, all wallets offer their transactions anyway.
@@ -291,7 +289,6 @@ impl Follower {
         }
     }
 
-    /// The event thread.
     fn run(&self, shared: &Shared) {
         while let Some(told) = self.next() {
             match &told {

@@ -42,7 +42,6 @@ struct State {
     shared: Weak<Shared>,
 }
 
-/// The queue of wallets, and the threads.
 #[derive(Default)]
 pub struct WorkQueue {
     state: Mutex<State>,
@@ -79,7 +78,6 @@ impl WorkQueue {
         self.arrived.notify_one();
     }
 
-    /// Stores a wallet's position when there is no other work.
     pub fn store_later(&self, wallet: &Arc<Wallet>) {
         // On a slow disk, the wallet may still be queued from the last time.
         if !wallet.waits_to_be_stored.swap(true, Ordering::AcqRel) {
@@ -170,7 +168,6 @@ fn turn(shared: &Shared, wallet: &Arc<Wallet>) {
     }
 }
 
-/// The message of a panic.
 fn said(panic: &(dyn Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
     text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "a panic without words".to_owned())

@@ -29,7 +29,6 @@ impl<W> Worker<W> {
         Ok(())
     }
 
-    /// Changes the queue.
     pub fn give(&self, change: impl FnOnce(&mut W)) {
         change(&mut self.state.lock().work);
         self.changed.notify_one();
@@ -55,7 +54,6 @@ impl<W> Worker<W> {
         None
     }
 
-    /// Ends the thread after its current work.
     pub fn stop(&self) {
         let mut state = self.state.lock();
         state.stopping = true;

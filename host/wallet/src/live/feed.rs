@@ -12,7 +12,6 @@ use outrigger_node::NodeEvent;
 /// The longest queue of a wallet. Beyond it, the wallet reads the chain and the mempool instead.
 const MAX_WAITING: usize = 50_000;
 
-/// A task of a follower thread.
 #[derive(Clone, Debug)]
 pub enum Item {
     Event(NodeEvent),
@@ -35,7 +34,6 @@ impl Item {
         }
     }
 
-    /// The number of pushed items that it replaces.
     fn worth(&self) -> u64 {
         match self {
             Self::Event(_) => 1,
@@ -50,7 +48,6 @@ enum Stage {
     Idle,
     Queued,
     Working,
-    /// The follower thread panicked.
     Failed(String),
 }
 
@@ -94,7 +91,6 @@ pub struct Feed {
     behind: AtomicBool,
     /// The mempool's sequence at the last full read; 0 before the first.
     mempool: AtomicU64,
-    /// How often the wallet has gone back to an earlier block.
     retreats: AtomicU64,
 }
 
@@ -251,7 +247,6 @@ impl Feed {
         self.progress.notify_all();
     }
 
-    /// The message of the panic, if any.
     pub fn failure(&self) -> Option<String> {
         match &self.state.lock().stage {
             Stage::Failed(reason) => Some(reason.clone()),

@@ -147,7 +147,6 @@ impl Index {
         self.read(interest).is_some_and(|shard| shard.owners.contains_key(&(interest as u32)))
     }
 
-    /// Collects the wallets that may have this interest.
     pub fn collect(&self, interest: u64, found: &mut HashSet<WalletNumber>) {
         let Some(shard) = self.read(interest) else { return };
         match shard.owners.get(&(interest as u32)) {

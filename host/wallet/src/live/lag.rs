@@ -7,7 +7,6 @@ pub struct Lag {
     pub unavailable: bool,
     /// Whether the wallet would have to rewind further than `max_rewind`. It then answers reads and refuses writes.
     pub read_only: bool,
-    /// The pause before the retry.
     pub wait: Duration,
     /// The alarm of the retry, once it is set.
     pub planned: Option<Instant>,

@@ -43,7 +43,6 @@ use write_lock::WriteLock;
 pub(super) enum Lock {
     Plain(EncryptionKey),
     Locked,
-    /// Encrypted, and unlocked for a time.
     Unlocked {
         key: EncryptionKey,
         /// When it locks again, by the host's clock, in seconds.
@@ -60,14 +59,12 @@ pub struct Wallet {
     pub(super) name: String,
     pub(super) store: Store,
     pub(super) shared: Arc<Shared>,
-    /// The wallet's number in the index.
     pub(super) slot: WalletNumber,
     pub(super) secp: &'static Secp256k1<All>,
     pub(super) descriptors: DescriptorCache,
     pub(super) lock: Mutex<Lock>,
     /// Coins that payments do not choose (lockunspent). Changed under the write lock.
     pub(super) locked_coins: Mutex<BTreeSet<OutPoint>>,
-    /// The queue of payments.
     pub(super) turns: Turns,
     /// The feerate of payments without one (settxfee).
     pay_feerate: Mutex<Option<FeeRate>>,
@@ -91,9 +88,8 @@ pub struct Wallet {
     /// Whether it is queued for a thread that stores its position.
     pub(super) waits_to_be_stored: AtomicBool,
     pub(super) sums: Latest<Sums>,
-    /// The labels of its address book.
     pub(super) labels: Latest<Labels>,
-    /// The stored part of the info, from the last snapshot that was asked for it.
+    /// The stored part of the info, with its snapshot's number.
     pub(super) told: Mutex<Option<Told>>,
     /// Payments to the wallet, with the snapshot's number. `None` before the first query, and if they are too large.
     pub(super) credits: Mutex<Option<(usize, Arc<Credits>)>>,

@@ -59,7 +59,6 @@ impl Unsent {
     }
 }
 
-/// The unconfirmed transactions that a resend offers.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Offered {
     /// Transactions whose refusal a block may lift.

@@ -11,7 +11,6 @@ use crate::store::rows::RescanRow;
 #[derive(Default)]
 pub struct Slot {
     pub state: Mutex<State>,
-    /// Tells the running rescan to abort.
     pub(crate) abort: AtomicBool,
     /// The host is stopping. The rescan resumes at the next load.
     pub stopping: AtomicBool,

@@ -35,7 +35,6 @@ pub fn begin(from_time: u64) -> RescanRow {
 }
 
 impl Wallet {
-    /// Reserves the wallet's rescan.
     pub fn rescan_reserve(&self) -> ServiceResult<u64> {
         let mut state = self.rescan.state.lock();
         if !matches!(state.stage, Stage::Idle) {
@@ -104,7 +103,6 @@ impl Wallet {
         Ok(())
     }
 
-    /// Aborts the running rescan. Returns whether there was one.
     pub fn rescan_abort(&self) -> ServiceResult<bool> {
         let running = matches!(self.rescan.state.lock().stage, Stage::Running(_));
         if running {

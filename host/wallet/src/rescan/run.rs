@@ -59,7 +59,6 @@ enum Stop {
     Aborted,
 }
 
-/// The search results of some blocks.
 struct Chunk {
     findings: Findings,
     /// Whether it is the last of its unit.
@@ -157,7 +156,6 @@ impl Wallet {
         })
     }
 
-    /// Searches blocks on several threads.
     fn rescan_part(
         &self,
         heights: Range<u32>,

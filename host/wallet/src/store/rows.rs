@@ -13,10 +13,8 @@ use outrigger_service::wire::{Blob, wire_struct};
 use outrigger_values::params::encode_hex;
 
 wire_struct! {
-    /// A wallet's flags and counters.
     #[derive(Clone, PartialEq, Eq, Debug)]
     pub struct MetaRow {
-        /// The version of the layout.
         pub version: u32,
         pub private_keys_enabled: bool,
         /// Created blank, and without own descriptors (createwalletdescriptor) since. Imports do not change it.
@@ -106,7 +104,6 @@ wire_struct! {
         pub identity: String,
         /// The birth time, in seconds.
         pub timestamp: u64,
-        /// Whether it has a wildcard.
         pub ranged: bool,
         /// The first index in use.
         pub range_begin: u32,
@@ -176,7 +173,6 @@ wire_struct! {
         pub script: ScriptBuf,
         /// The transaction's state.
         pub state: TxState,
-        /// Whether the transaction is a coinbase.
         pub coinbase: bool,
         pub ownership: Ownership,
         /// Whether the transaction spends an output of the wallet.
@@ -187,7 +183,6 @@ wire_struct! {
 }
 
 wire_struct! {
-    /// An imported public key.
     #[derive(Clone, PartialEq, Eq, Debug)]
     pub struct KeyRow {
         /// 33 or 65 bytes.
@@ -225,7 +220,6 @@ wire_struct! {
 }
 
 wire_struct! {
-    /// A block that the wallet has followed.
     #[derive(Clone, Copy, PartialEq, Eq, Debug)]
     pub struct BlockRow {
         pub hash: BlockHash,

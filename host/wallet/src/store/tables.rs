@@ -2,14 +2,13 @@
 //!
 //! | table | key | value |
 //! |---|---|---|
-//! | meta | name | one row each: `meta`, `program`, `synced`, `chain`, `rescan`, `changes`, `scrub`, and `seal` (encrypted) or `clear` (not); `lock`, txid, vout (LE), empty, for each coin that stays locked |
+//! | meta | name | one row each: `meta`, `program`, `synced`, `chain`, `rescan`, `changes`, `scrub`, `scrubbed`, and `seal` (encrypted) or `clear` (not); `lock`, txid, vout (LE), empty, for each coin that stays locked |
 //! | descriptors | number (BE) | [`DescriptorRow`] |
 //! | identities | SHA-256 of the identity | number (LE) of the descriptor |
 //! | active | address type, internal | number (LE) of the descriptor |
 //! | scripts | SHA-256 of the script | [`ScriptRow`] |
 //! | labels | SHA-256 of the address's script | label |
-//! | address_book | SHA-256 of the address's script | that script, if it was labelled as a foreign address or was not
-//! in `scripts` at the time |
+//! | address_book | SHA-256 of the address's script | that script, if it was labelled as a foreign address or was not in `scripts` at the time |
 //! | keys | `d` number (BE), or `k` key hash | private text, encrypted |
 //! | transactions | order position (BE) | [`WalletTransaction`] |
 //! | raw | order position (BE) | serialisation |
@@ -22,8 +21,7 @@
 //! | coins | txid, vout (LE) | [`CoinRow`](super::rows::CoinRow) |
 //! | blocks | height (BE) | [`BlockRow`](super::rows::BlockRow) |
 //! | mempool_conflicts | `w`, the wallet's transaction, the other in the mempool; and `m`, the other, the wallet's | |
-//! | derived | number of a descriptor (BE), index (BE) | definite public descriptors of its scripts at the index, one
-//! per line |
+//! | derived | number of a descriptor (BE), index (BE) | definite public descriptors of its scripts at the index, one per line |
 //! | imported_keys | HASH160 of the public key | [`KeyRow`] |
 //! | imported_scripts | HASH160 of the script | [`KnownScriptRow`] |
 //! | imported_watch | SHA-256 of the script | birth time in seconds (LE) |
@@ -130,7 +128,6 @@ macro_rules! tables {
         /// The names in the file.
         pub const NAMES: &[&str] = &[$(name_in_file!($name $(= $other)?)),*];
         impl Tables {
-            /// Opens the tables, and creates missing ones.
             pub fn create(env: &Environment, txn: &mut RwTxn<'_>) -> std::result::Result<Self, TableError> {
                 Ok(Self { $($name: env.make_table(txn, name_in_file!($name $(= $other)?))?,)* })
             }
@@ -208,23 +205,19 @@ impl Tables {
         get(self.meta, txn, ENCRYPTION)
     }
 
-    /// Whether former secrets remain to be removed from the file.
     pub fn is_scrub_due(&self, txn: &RoTxn<'_>) -> Result<bool> {
         Ok(self.meta.get(txn, SCRUB)?.is_some())
     }
 
-    /// How many changes have required a backup.
     pub fn changes(&self, txn: &RoTxn<'_>) -> Result<u64> {
         Ok(get(self.meta, txn, CHANGES)?.unwrap_or(0))
     }
 
-    /// The persistently locked coins.
     pub fn locked_coins(&self, txn: &RoTxn<'_>) -> Result<BTreeSet<OutPoint>> {
         let rows = self.meta.prefix_iter(txn, LOCKED)?;
         rows.map(|row| outpoint_from(row?.0.get(LOCKED.len()..).unwrap_or_default())).collect()
     }
 
-    /// The unfinished rescan.
     pub fn rescan(&self, txn: &RoTxn<'_>) -> Result<Option<RescanRow>> {
         get(self.meta, txn, b"rescan")
     }
@@ -293,7 +286,6 @@ impl Tables {
         Ok(others)
     }
 
-    /// The wallet's transactions that spend an outpoint.
     pub fn spenders(&self, txn: &RoTxn<'_>, outpoint: &OutPoint) -> Result<Vec<Txid>> {
         let mut spenders = Vec::new();
         for entry in self.spends.prefix_iter(txn, &outpoint_key(outpoint))? {

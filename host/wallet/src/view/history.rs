@@ -28,7 +28,6 @@ const CHUNK_ROWS: usize = 32;
 /// The most rows that a cursor steps over before a new search from the B-tree's root.
 const MAX_CURSOR_STEPS: u64 = 8;
 
-/// A row as a cursor returns it.
 type Entry<'t> = std::result::Result<Pair<'t>, TableError>;
 /// A forward cursor over the table of transactions.
 type Cursor<'t> = RangeRows<'t>;
@@ -197,7 +196,6 @@ struct Rows<'v> {
     view: &'v WalletView,
     /// Positioned after the last row read, and kept while the next row is near.
     cursor: Option<Cursor<'v>>,
-    /// The order position of the last row read.
     last: Option<u64>,
 }
 
@@ -241,7 +239,6 @@ fn order_position(key: &[u8]) -> u64 {
     key.try_into().map_or(u64::MAX, u64::from_be_bytes)
 }
 
-/// Appends rows to a batch.
 struct UnsettledStates<'v> {
     view: &'v WalletView,
     /// Created for the first transaction that needs it.

@@ -50,7 +50,6 @@ pub struct WalletView {
     synced: Synced,
     /// Trust of transactions, cached for this call.
     verdicts: RefCell<Verdicts>,
-    /// The labels of the snapshot, read once.
     labels: OnceCell<Arc<Labels>>,
     wallet: Arc<Wallet>,
 }
@@ -301,13 +300,10 @@ impl WalletView {
         Ok(row.public.clone())
     }
 
-    /// Whether the wallet could sign with each of these public keys (33, 65 or 32 bytes), for outputs with these
-    /// scripts.
     pub fn available(&self, scripts: Vec<ScriptBuf>, public_keys: Vec<Blob>) -> ServiceResult<Vec<bool>> {
         Ok(self.wallet.available(&self.txn, &scripts, &public_keys)?)
     }
 
-    /// Signs each request; `None` where the wallet lacks the key.
     pub fn sign_many(&self, batch: SignBatch) -> ServiceResult<Vec<Option<Blob>>> {
         self.wallet.sign_many(&self.txn, &batch)
     }

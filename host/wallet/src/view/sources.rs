@@ -17,7 +17,6 @@ const KINDS: [AddressType; 4] =
 pub struct Side {
     /// Active descriptors by type, and whether each can provide an address.
     active: Vec<(AddressType, DescriptorRow, bool)>,
-    /// The number of keys in the imported keypool.
     pool: u64,
     internal: bool,
 }

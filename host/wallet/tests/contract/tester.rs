@@ -123,18 +123,15 @@ impl Tester {
         self.host.path(&format!("{name}.backup")).to_str().unwrap().to_owned()
     }
 
-    /// Calls the wallet service for a wallet.
     pub fn of<T>(&self, wallet: Option<&str>, ask: impl FnOnce(&dyn Wallet, Scope) -> T) -> T {
         let (scope, _call) = self.open(wallet);
         ask(self.wallet(), scope)
     }
 
-    /// Calls the wallet service for the wallet `w`.
     pub fn ask<T>(&self, ask: impl FnOnce(&dyn Wallet, Scope) -> T) -> T {
         self.of(Some(WALLET), ask)
     }
 
-    /// Calls the signer for the wallet `w`.
     pub fn sign<T>(&self, ask: impl FnOnce(&dyn Signer, Scope) -> T) -> T {
         let (scope, _call) = self.open(Some(WALLET));
         ask(&*self.services.signer, scope)
@@ -222,7 +219,6 @@ impl Tester {
         self.ask(|wallet, scope| wallet.import(scope, imports))
     }
 
-    /// Imports without warnings.
     pub fn take(&self, import: Import) -> Outcome {
         same("the outcome of an import", self.import(vec![import])?, vec![IMPORTED])
     }

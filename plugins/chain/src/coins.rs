@@ -14,7 +14,7 @@ use crate::{Context, Outcome, args};
 /// The most outputs that are asked for at once.
 const BATCH: u32 = 4096;
 
-/// What bitcoind counts in `bogosize` for an output beside its script, in bytes: id, index, height with the mark of a coinbase,
+/// The bytes that bitcoind counts in `bogosize` for an output beside its script: id, index, height with the mark of a coinbase,
 /// value, length of the script.
 const BOGO_OVERHEAD: u64 = 32 + 4 + 4 + 8 + 2;
 

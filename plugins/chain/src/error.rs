@@ -21,7 +21,7 @@ pub enum ChainError {
     /// A height above the best block's.
     #[error("Target block height {height} after current tip {tip}")]
     HeightAfterTip {
-        /// What was asked for.
+        /// The requested height.
         height: u32,
         /// The best block's.
         tip: u32,

@@ -50,7 +50,7 @@ pub struct ChainPlugin {
     waits: Arc<Waits>,
 }
 
-/// What is kept between calls.
+/// The state that outlives a call.
 #[derive(Default)]
 struct Kept {
     /// Whether the tip's time has once been close to the clock's. It stays so.

@@ -1,4 +1,4 @@
-//! The mempool, and what it says of fees.
+//! The mempool, and the node's fee estimates.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -28,7 +28,7 @@ pub fn get_mempool_info(context: &Context<'_>) -> Outcome {
         "mempoolminfee": amount::to_json(info.min_feerate),
         "minrelaytxfee": amount::to_json(info.relay_feerate),
         "incrementalrelayfee": amount::to_json(info.incremental_feerate),
-        // Without peers, what was sent here waits for them for ever.
+        // Without peers, no transaction counts as broadcast.
         "unbroadcastcount": info.unbroadcast,
         "fullrbf": true,
     }))

@@ -18,7 +18,7 @@ const PROTOCOL_VERSION: u32 = 70_016;
 /// The kinds of network that bitcoind lists, and whether it reaches them where nothing else is set.
 const NETWORKS: [(&str, bool); 5] =
     [("ipv4", true), ("ipv6", true), ("onion", false), ("i2p", false), ("cjdns", false)];
-/// What a full node of this release offers to peers: the bit of each service and its name.
+/// The services of a full node of this release: bit and name.
 const SERVICES: [(u32, &str); 4] = [(0, "NETWORK"), (3, "WITNESS"), (10, "NETWORK_LIMITED"), (11, "P2P_V2")];
 /// The period of bitcoind's upload target, in seconds.
 const UPLOAD_TIMEFRAME: u32 = 24 * 60 * 60;

@@ -18,7 +18,7 @@ const MAX_PACKAGE_WEIGHT: Weight = Weight::from_wu(404_000);
 /// The most transactions of a package.
 const MAX_PACKAGE_COUNT: usize = 25;
 
-/// What is said of a package of which a transaction is refused.
+/// The answer to a package with a refused transaction.
 const FAILED: &str = "transaction failed";
 
 impl EmbeddedNode {
@@ -161,7 +161,7 @@ impl EmbeddedNode {
         Ok(())
     }
 
-    /// Takes out what pays least until all fits, which may be of the package.
+    /// Removes the entries with the lowest feerate until all fits; they may be of the package.
     fn make_room(&self, offers: &[Offer], tried: &mut Judged) {
         let (mut events, now) = (Vec::new(), self.time());
         self.change_pool(|pool| pool.trim(now, &mut events));

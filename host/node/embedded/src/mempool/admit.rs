@@ -30,21 +30,21 @@ const CARVE_OUT_SIZE: u64 = 10_000;
 pub enum Terms {
     /// Anew, by someone who wants it relayed.
     New,
-    /// Again, after a reorganisation: it need not pay, nor keep within the limits of what builds on what. What it had
+    /// Again, after a reorganisation: it need not pay, nor keep within the limits of chains of transactions. What it had
     /// when it first came is kept, if it did.
     Again(Option<EntryTime>),
-    /// Anew, after a start or from a file: when it came is told, and it must satisfy every rule.
+    /// Anew, after a start: the file has its time of arrival, and it must satisfy every rule.
     Kept(EntryTime),
 }
 
 impl Terms {
-    /// Whether it must pay, and keep within the limits of what builds on what.
+    /// Whether it must pay, and keep within the limits of chains of transactions.
     fn is_held_to_limits(self) -> bool {
         matches!(self, Self::New | Self::Kept(_))
     }
 }
 
-/// In what company a transaction is judged, on which some rules depend.
+/// The company in which a transaction is judged, on which some rules depend.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Rules {
     Alone(Terms),
@@ -100,7 +100,7 @@ impl From<EmbeddedError> for Rejection {
     }
 }
 
-/// What is told of one that pays less than is relayed, and less than the mempool demands, since it was full.
+/// The reasons to refuse a feerate below the relay minimum, and below the minimum of a full mempool.
 const MIN_RELAY_FEE: &str = "min relay fee not met";
 const MEMPOOL_MIN_FEE: &str = "mempool min fee not met";
 
@@ -119,25 +119,25 @@ impl Rejection {
     }
 }
 
-/// A transaction that may come in, and what must go for it.
+/// An admissible transaction, and the transactions that it replaces.
 pub struct Admissible {
     pub entry: Entry,
     pub replaced: BTreeSet<Txid>,
 }
 
 impl Admissible {
-    /// What is told of it where it comes in by itself.
+    /// The answer where it is accepted by itself.
     pub fn member(&self) -> PackageMember {
         accepted(&self.entry, self.entry.own().feerate(), vec![self.entry.wtxid])
     }
 }
 
-/// What is told of a transaction that comes in at this feerate, which is that of these.
+/// The answer of an accepted transaction, with its effective feerate and the transactions that pay it.
 fn accepted(entry: &Entry, feerate: FeeRate, included: Vec<Wtxid>) -> PackageMember {
     PackageMember::Accepted { virtual_size: entry.virtual_size(), fee: entry.fee, feerate, included }
 }
 
-/// A transaction that satisfies the rules which need no scripts, nor a look at what it would replace.
+/// A transaction that satisfies all rules but those of scripts and replacements.
 pub(super) struct Examined {
     pub entry: Entry,
     pub measured: Measured,
@@ -158,7 +158,7 @@ impl Examined {
         check_scripts(view, offer, &self.coins)
     }
 
-    /// What is told of it where it comes in.
+    /// The answer where it is accepted.
     pub fn accepted(&self, feerate: FeeRate, included: Vec<Wtxid>) -> PackageMember {
         accepted(&self.entry, feerate, included)
     }
@@ -403,7 +403,7 @@ impl Pool {
     }
 
     /// Goes from the parents to all they build on, the least id of those found so far being the next, as bitcoind does:
-    /// what is told of several limits depends on the order. `count` transactions of `added` virtual bytes would come.
+    /// the limit that is reported depends on the order. `count` transactions of `added` virtual bytes would come.
     pub(super) fn check_chain(
         &self,
         parents: BTreeSet<Txid>,
@@ -444,7 +444,7 @@ impl Pool {
         Ok(())
     }
 
-    /// Takes a transaction in, and those that it replaces out, and makes room. Whether it stays.
+    /// Adds a transaction, removes those that it replaces, and makes room. Returns whether it stays.
     pub fn admit(&mut self, admissible: Admissible, now: u64, events: &mut Vec<NodeEvent>) -> bool {
         let Admissible { entry, replaced } = admissible;
         let txid = entry.txid;

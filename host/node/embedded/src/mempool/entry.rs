@@ -44,9 +44,9 @@ pub struct EntryTime {
 
 /// Below this a sequence number signals that the transaction may be replaced (BIP 125).
 const MAX_REPLACEABLE_SEQUENCE: u32 = 0xffff_fffd;
-/// What a signature operation counts at least, in bytes, when a transaction's virtual size is taken.
+/// The least bytes that a signature operation counts for in a transaction's virtual size.
 const BYTES_PER_SIGOP: u64 = 20;
-/// What is reckoned for the bookkeeping of one transaction, in bytes.
+/// The bookkeeping's share of the reckoned memory of a transaction, in bytes.
 const ENTRY_OVERHEAD: u64 = 480;
 
 /// A sum over a set of transactions.
@@ -55,7 +55,7 @@ pub struct Totals {
     pub count: u64,
     /// Their virtual size, in virtual bytes.
     pub size: u64,
-    /// Their fees with what was added.
+    /// Their fees with the deltas of prioritisetransaction.
     pub fees: SignedAmount,
     /// The cost of their signature operations.
     pub sigops: u64,
@@ -83,7 +83,7 @@ impl Totals {
         paid_feerate(self.fees, self.size)
     }
 
-    /// What they pay for what they take.
+    /// Their fee and size.
     pub fn feefrac(&self) -> FeeFrac {
         FeeFrac { fee: self.fees, size: self.size }
     }
@@ -99,11 +99,11 @@ pub fn paid_feerate(fee: SignedAmount, size: u64) -> FeeRate {
     FeeRate::paid(fee.to_unsigned().unwrap_or(Amount::ZERO), size)
 }
 
-/// A fee and what it is paid for, as bitcoind's `FeeFrac`: a feerate that is compared exactly, without a division.
+/// A fee and a size, as bitcoind's `FeeFrac`: a feerate that is compared exactly, without a division.
 #[derive(Clone, Copy, Debug)]
 pub struct FeeFrac {
     pub fee: SignedAmount,
-    /// What it is paid for, in virtual bytes.
+    /// The size, in virtual bytes.
     pub size: u64,
 }
 
@@ -141,7 +141,7 @@ pub struct Entry {
     /// The cost of its signature operations.
     pub sigops: u64,
     pub fee: Amount,
-    /// What prioritisetransaction added to the fee.
+    /// The delta of prioritisetransaction.
     pub delta: SignedAmount,
     /// When it came, in seconds.
     pub time: u64,
@@ -167,7 +167,7 @@ pub fn virtual_size(weight: Weight, sigops: u64) -> u64 {
     weight.max(Weight::from_wu(sigops.saturating_mul(BYTES_PER_SIGOP))).to_vbytes_ceil()
 }
 
-/// A fee with what was added to it.
+/// A fee with its delta.
 pub fn modified_fee(fee: Amount, delta: SignedAmount) -> SignedAmount {
     fee.to_signed().unwrap_or(SignedAmount::MAX).saturating_add(delta)
 }
@@ -178,7 +178,7 @@ impl Entry {
         virtual_size(self.weight, self.sigops)
     }
 
-    /// Its fee with what was added.
+    /// Its fee with its delta.
     pub fn modified_fee(&self) -> SignedAmount {
         modified_fee(self.fee, self.delta)
     }
@@ -209,12 +209,12 @@ impl Entry {
         self.tx.input.iter().any(|input| input.sequence.to_consensus_u32() <= MAX_REPLACEABLE_SEQUENCE)
     }
 
-    /// What it keeps when it is put back.
+    /// The part of it that outlives a reorganisation or a restart.
     pub fn entry_time(&self) -> EntryTime {
         EntryTime { time: self.time, height: self.height, unbroadcast: self.unbroadcast }
     }
 
-    /// What the service tells of it; `replaceable` says whether it or one it builds on signals that.
+    /// The service's description; `replaceable` says whether it or an ancestor signals replaceability.
     pub fn describe(&self, replaceable: bool) -> MempoolEntry {
         MempoolEntry {
             txid: self.txid,

@@ -40,7 +40,7 @@ impl Pool {
         self.sequence += 1;
     }
 
-    /// Takes out what a block confirms, and what conflicts with it.
+    /// Removes the transactions that a block confirms, and those that conflict with it.
     fn confirm(&mut self, block: &NamedBlock, events: &mut Vec<NodeEvent>) {
         for (tx, ids) in block.transactions().skip(1) {
             if self.graph.remove(&ids.txid).is_some() {

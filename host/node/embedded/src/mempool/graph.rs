@@ -23,7 +23,7 @@ pub struct Graph {
     pub totals: Totals,
     /// The memory they are reckoned to take, in bytes.
     pub usage: u64,
-    /// Their fees without what was added.
+    /// Their fees without deltas.
     pub fees: Amount,
     /// How many of them were offered to this node, and by no block.
     pub unbroadcast: u64,
@@ -71,7 +71,7 @@ impl Graph {
         self.walk(of, |entry| &entry.children)
     }
 
-    /// What can be reached from `start`, which is included.
+    /// The entries that `next` reaches from `start`, which is included.
     fn walk(&self, start: impl IntoIterator<Item = Txid>, next: impl Fn(&Entry) -> &BTreeSet<Txid>) -> BTreeSet<Txid> {
         let mut reached = BTreeSet::new();
         let mut waiting: Vec<_> = start.into_iter().collect();
@@ -131,7 +131,7 @@ impl Graph {
         }
     }
 
-    /// Takes one entry out and leaves those that build on it.
+    /// Removes one entry and leaves its descendants.
     pub fn remove(&mut self, txid: &Txid) -> Option<Entry> {
         let entry = self.get(txid)?;
         let own = entry.own();
@@ -166,7 +166,7 @@ impl Graph {
         Some(entry)
     }
 
-    /// Changes what was added to an entry's fee.
+    /// Changes the delta of an entry's fee.
     pub fn set_delta(&mut self, txid: &Txid, delta: SignedAmount) {
         let Some(before) = self.get(txid).map(Entry::own) else { return };
         self.change(txid, |entry| entry.delta = delta);

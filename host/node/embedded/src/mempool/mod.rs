@@ -77,12 +77,12 @@ pub struct Pool {
     limits: MempoolLimits,
     tip: Tip,
     graph: Graph,
-    /// What prioritisetransaction added, also to transactions that are not here.
+    /// The deltas of prioritisetransaction, also of transactions that are not here.
     deltas: HashMap<Txid, SignedAmount>,
     sequence: u64,
     /// Counts the transactions that came and those that left, for whatever reason.
     moves: u64,
-    /// What is demanded since the mempool was full.
+    /// The minimum feerate since the mempool was last full.
     min_feerate: RollingMinFeerate,
 }
 
@@ -114,7 +114,7 @@ impl Pool {
         self.graph.get(txid).is_some()
     }
 
-    /// What is told of an offer that is here already, maybe with another witness.
+    /// The answer to an offer that is here already, maybe with another witness.
     pub fn known(&self, offer: &Offer) -> Option<PackageMember> {
         let entry = self.graph.get(&offer.txid)?;
         Some(match entry.wtxid == offer.wtxid {
@@ -203,7 +203,7 @@ impl Pool {
         self.set_delta(txid, self.deltas.get(&txid).copied().unwrap_or_default().saturating_add(delta));
     }
 
-    /// Sets what is added to the fee that a transaction is selected by.
+    /// Sets the delta of the fee by which a transaction is selected.
     pub fn set_delta(&mut self, txid: Txid, total: SignedAmount) {
         if total == SignedAmount::ZERO {
             self.deltas.remove(&txid);
@@ -228,18 +228,18 @@ impl Pool {
         all
     }
 
-    /// Takes an entry out, and all that build on it; told of in the order of their ids, as bitcoind tells it.
+    /// Removes entries with their descendants, and reports them in the order of their ids, as bitcoind does.
     fn remove_all(&mut self, txids: impl IntoIterator<Item = Txid>, reason: Removal, events: &mut Vec<NodeEvent>) {
         let doomed = self.graph.descendants(txids);
         let mut ordered: Vec<_> =
             doomed.iter().filter_map(|txid| self.graph.get(txid)).map(|entry| (entry.order, entry.txid)).collect();
-        // What builds on another came after it, and is taken out before, while its way to all that it builds on is there.
+        // Children came after their parents, and are removed before them, while their links to their ancestors are there.
         ordered.sort_unstable();
         ordered.iter().rev().for_each(|(_, txid)| drop(self.graph.remove(txid)));
         doomed.into_iter().for_each(|txid| self.tell_removed(txid, reason, events));
     }
 
-    /// Counts and tells that an entry was taken out.
+    /// Counts and reports the removal of an entry.
     fn tell_removed(&mut self, txid: Txid, reason: Removal, events: &mut Vec<NodeEvent>) {
         self.sequence += 1;
         self.moves += 1;
@@ -253,7 +253,7 @@ impl Pool {
         self.graph.insert(entry);
     }
 
-    /// Takes out what is too old, then what pays least until the rest fits.
+    /// Removes expired entries, then those with the lowest feerate until the rest fits.
     pub fn trim(&mut self, now: u64, events: &mut Vec<NodeEvent>) {
         let expired: Vec<_> = self.graph.older_than(now.saturating_sub(self.limits.expiry)).collect();
         self.remove_all(expired, Removal::Dropped, events);

@@ -39,21 +39,21 @@ impl Refusal {
     }
 }
 
-/// What is found of a package.
+/// The judgement of a package.
 #[derive(Default)]
 pub struct Judged {
     /// Why it is refused, where it is.
     pub refusal: Option<Refusal>,
     /// What is said of each transaction, in their order; nothing of those that were not looked at.
     pub members: Vec<PackageMember>,
-    /// What may come in where it is not refused.
+    /// The entries to add where it is not refused.
     examined: Vec<Examined>,
-    /// What must go for it.
+    /// The entries that it replaces.
     pub replaced: BTreeSet<Txid>,
 }
 
 impl Judged {
-    /// What is found of transactions one by one.
+    /// The judgement of transactions one by one.
     pub fn of(members: Vec<PackageMember>) -> Self {
         Self { members, ..Self::default() }
     }
@@ -65,7 +65,7 @@ impl Judged {
     }
 }
 
-/// What is said of a transaction that is refused.
+/// The answer of a refused transaction.
 pub fn describe(rejection: Rejection) -> Result<PackageMember, EmbeddedError> {
     let error = match rejection {
         Rejection::Node(error) => return Err(error),
@@ -219,7 +219,7 @@ impl Pool {
         Ok(())
     }
 
-    /// Takes a package in that was found to be valid, and those that it replaces out.
+    /// Adds a valid package, and removes the entries that it replaces.
     pub fn admit_package(&mut self, judged: Judged, now: u64, events: &mut Vec<NodeEvent>) {
         let entries = judged.examined.into_iter().map(|examined| examined.entry);
         self.enter(&judged.replaced, entries, now, events);

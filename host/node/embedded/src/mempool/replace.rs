@@ -31,7 +31,7 @@ impl Measured {
     }
 }
 
-/// What is told of one that pays too little for those that it would replace.
+/// The reason to refuse a replacement that pays too little.
 pub(super) const INSUFFICIENT_FEE: &str = "insufficient fee";
 
 /// How many transactions may be replaced at once, those that build on them included.

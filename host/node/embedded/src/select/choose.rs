@@ -1,7 +1,6 @@
 //! Which transactions go into the next block.
 //!
-//! Chosen by the feerate of each together with all it still needs, so that a child can pay for its parents. The mempool
-//! keeps them in that order, so that choosing costs what the block holds, however large the mempool is.
+//! Chosen by the feerate of each together with all it still needs, so that a child can pay for its parents.
 
 use std::cmp::{Ordering, Reverse};
 use std::collections::{BinaryHeap, HashMap};
@@ -65,7 +64,7 @@ struct Builder<'a> {
     settings: &'a Settings,
     /// Those that need less than all they build on.
     queue: BinaryHeap<Package<'a>>,
-    /// What they need by now; an older package in the queue is stale.
+    /// Their remaining needs; an older package in the queue is stale.
     needs: HashMap<Txid, Totals, RandomState>,
     chosen: Vec<&'a Entry>,
     /// Those chosen that build on others or are built on, with their positions: nobody asks for the rest.

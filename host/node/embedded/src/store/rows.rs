@@ -50,7 +50,7 @@ pub enum Failure {
     Inherited,
 }
 
-/// What the index keeps of a block.
+/// A block's row in the index.
 #[derive(Clone, Copy, Debug)]
 pub struct BlockEntry {
     pub header: Header,

@@ -1,4 +1,4 @@
-//! A change of the chain: one transaction of the database, the tree that mirrors it, and what follows from both.
+//! A change of the chain: one database transaction, the tree that mirrors it, then the mempool and the events.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -22,23 +22,23 @@ pub(super) struct Change<'a> {
     tip: BlockHash,
     /// Whether there is anything to commit.
     touched: bool,
-    /// The blocks that went on or off the best chain on the way.
+    /// The decoded blocks that were submitted, connected or disconnected.
     blocks: HashMap<BlockHash, NamedBlock>,
-    /// Those that were found valid on the way.
+    /// The blocks that were connected.
     pub connected: HashSet<BlockHash>,
-    /// Those that were found to break a rule.
+    /// The blocks that broke a rule.
     pub refused: HashMap<BlockHash, ValidationError>,
-    /// Of how many blocks that leave the best chain, the highest first, the mempool takes the transactions back.
+    /// How many of the disconnected blocks, the highest first, return their transactions to the mempool.
     pub taken_back: usize,
 }
 
 impl EmbeddedNode {
-    /// Makes a change: all of it, or nothing. Of what is answered `Ok` a kill takes nothing back; where the tip moved, it
-    /// is on disk, so that a loss of power does not either. A block beside the best chain waits for no more than its own
-    /// pages.
+    /// Makes a change: all of it, or nothing. After `Ok` a kill loses nothing. If the tip moved, a power loss does not
+    /// either, since the change is synced. A block on a side branch waits for its own pages only.
     ///
     /// # Errors
-    /// As `make`, and when the disk fails. Only where it fails after all else was done, the change stands, and is told of.
+    /// Those of `make` and of the disk. If only the final sync fails, the change stands, and the observers were
+    /// notified.
     pub(super) fn change<R>(
         &self,
         make: impl FnOnce(&mut Change) -> Result<R, EmbeddedError>,
@@ -74,7 +74,6 @@ impl EmbeddedNode {
 }
 
 impl Change<'_> {
-    /// The state of the chain within the change.
     fn context(&self) -> ValidationContext<'_> {
         ValidationContext {
             params: &self.node.params,
@@ -85,13 +84,12 @@ impl Change<'_> {
         }
     }
 
-    /// A known block as the parent of another.
     pub fn parent(&self, hash: &BlockHash) -> Option<Parent> {
         let entry = self.tree.get(hash)?;
         Some(Parent { height: entry.height, median_time: entry.median_time })
     }
 
-    /// Adds a header that was validated.
+    /// Adds a validated header.
     pub fn insert(&mut self, hash: BlockHash, entry: BlockEntry) -> Result<(), EmbeddedError> {
         self.touched = true;
         self.node.store.insert_entry(&mut self.txn, &hash, &entry)?;
@@ -99,7 +97,7 @@ impl Change<'_> {
         Ok(())
     }
 
-    /// Changes a block's entry, in the tree and on disk.
+    /// Changes a block's entry, in the tree and in the database.
     pub fn update(&mut self, hash: &BlockHash, edit: impl FnOnce(&mut BlockEntry)) -> Result<(), EmbeddedError> {
         self.touched = true;
         let entry = self.tree.update(hash, edit)?;
@@ -120,7 +118,7 @@ impl Change<'_> {
         Ok(())
     }
 
-    /// Marks a block and all that build on it as failed.
+    /// Marks a block and its descendants as failed.
     pub fn fail(&mut self, hash: BlockHash) -> Result<(), EmbeddedError> {
         for descendant in self.tree.descendants(hash) {
             self.update(&descendant, |entry| match entry.failure {
@@ -133,8 +131,8 @@ impl Change<'_> {
         Ok(())
     }
 
-    /// Goes to the best branch, and validates the blocks on the way; a block that breaks a rule is marked, and the best
-    /// branch that remains is tried.
+    /// Moves the tip to the best branch, and validates the blocks on the way. A block that breaks a rule is marked as
+    /// failed, and the best remaining branch is tried.
     pub fn activate(&mut self) -> Result<(), EmbeddedError> {
         while let Some(best) = self.tree.best().filter(|best| *best != self.tip) {
             let fork = self.tree.fork(self.tip, best)?;
@@ -157,7 +155,7 @@ impl Change<'_> {
         Ok(())
     }
 
-    /// Judges a stored block on the tip and connects it.
+    /// Validates a stored block on the tip, and connects it.
     fn connect(&mut self, hash: BlockHash) -> Result<(), ConnectError> {
         let entry = *self.tree.known(&hash)?;
         let parent = self.parent(&self.tip).ok_or_else(|| EmbeddedError::corrupt("index", self.tip))?;
@@ -172,7 +170,6 @@ impl Change<'_> {
         Ok(())
     }
 
-    /// Takes the tip off the best chain.
     fn disconnect(&mut self) -> Result<(), EmbeddedError> {
         let hash = self.tip;
         let entry = *self.tree.known(&hash)?;
@@ -185,7 +182,7 @@ impl Change<'_> {
         Ok(())
     }
 
-    /// Remembers a decoded block that is about to be connected, so that it is not read again.
+    /// Keeps a decoded block that is about to be connected, so that it is not read again.
     pub fn keep_block(&mut self, hash: BlockHash, block: NamedBlock) {
         self.blocks.insert(hash, block);
     }
@@ -197,7 +194,7 @@ impl Change<'_> {
         }
     }
 
-    /// Writes it to disk, then lets the mempool and the observers know.
+    /// Commits and syncs, then updates the mempool and notifies the observers.
     fn commit(mut self, before: BlockHash) -> Result<(), EmbeddedError> {
         if !self.touched {
             return Ok(());
@@ -215,7 +212,7 @@ impl Change<'_> {
         if tip.hash == before {
             return Ok(self.txn.commit()?);
         }
-        // Whoever reads the mempool sees it of the old tip until this ends, and of the new one then.
+        // Locked over the commit: readers see the mempool of the old tip before it, and of the new tip after it.
         let mut pool = node.pool_mut();
         self.txn.commit()?;
         let synced = node.store.sync();
@@ -225,7 +222,7 @@ impl Change<'_> {
         events.extend(on.iter().map(|(hash, height, _)| NodeEvent::BlockConnected { hash: *hash, height: *height }));
         off.truncate(self.taken_back);
         let blocks = |list: Vec<Step>| list.into_iter().map(|(_, _, block)| block).collect();
-        // The chain is on disk and stays so, whatever becomes of the mempool.
+        // The chain is committed, whatever becomes of the mempool.
         match View::new(node, tip) {
             Ok(view) => pool.follow(&view, blocks(off), blocks(on), &mut events),
             Err(error) => {
@@ -249,5 +246,5 @@ impl Change<'_> {
     }
 }
 
-/// A block that leaves or comes to the best chain: its hash, its height and itself.
+/// A connected or disconnected block: hash, height, block.
 type Step = (BlockHash, u32, NamedBlock);

@@ -1,4 +1,4 @@
-//! Decoding blocks as bitcoind does, and naming what is in them.
+//! Decodes blocks and transactions as bitcoind does, and computes their ids.
 
 use std::ops::Deref;
 
@@ -11,25 +11,22 @@ use bitcoin::{Block, BlockHash, Transaction, Txid, VarInt, Wtxid};
 
 use outrigger_node::merkle::merkle_root;
 
-/// The bytes of a transaction without inputs and outputs.
+/// The size of a transaction without inputs and outputs, in bytes.
 const EMPTY_TRANSACTION: usize = 10;
-/// The bytes of a transaction's version, and as many of its lock time.
+/// The size of the version and of the lock time, in bytes.
 const FIELD: usize = 4;
-/// The bytes behind the version that say that witnesses follow.
+/// The size of a witness serialisation's marker and flag, in bytes.
 const MARKER_AND_FLAG: usize = 2;
 
-/// The ids of a transaction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Ids {
-    /// Without witnesses.
     pub txid: Txid,
-    /// With witnesses.
     pub wtxid: Wtxid,
 }
 
 impl Ids {
-    /// The ids of a transaction with this serialisation. Hashing the bytes as they came is many times faster than writing
-    /// the transaction down again, twice.
+    /// The ids of the transaction that `raw` encodes. Hashing `raw` is many times faster than serialising the
+    /// transaction twice.
     pub fn of(tx: &Transaction, raw: &[u8]) -> Self {
         let whole = sha256d::Hash::hash(raw);
         let middle = tx.base_size().saturating_sub(2 * FIELD);
@@ -44,14 +41,14 @@ impl Ids {
                 [version, middle, lock_time].into_iter().for_each(|part| engine.input(part));
                 sha256d::Hash::from_engine(engine)
             }
-            // There are no witnesses.
+            // Without witnesses both ids are the same.
             _ => whole,
         };
         Self { txid: Txid::from_raw_hash(bare), wtxid: Wtxid::from_raw_hash(whole) }
     }
 }
 
-/// A block with the ids of its transactions, which are asked for again and again.
+/// A block with the ids of its transactions, computed once.
 #[derive(Clone, Debug)]
 pub struct NamedBlock {
     block: Block,
@@ -67,42 +64,37 @@ impl Deref for NamedBlock {
 }
 
 impl NamedBlock {
-    /// The ids of its transactions, in their order. That of the coinbase with witness is not kept up to date.
+    /// In block order. [`Self::coinbase_mut`] leaves the coinbase's wtxid stale.
     pub fn ids(&self) -> &[Ids] {
         &self.ids
     }
 
-    /// The ids without witnesses, in their order.
     pub fn txids(&self) -> impl Iterator<Item = Txid> {
         self.ids.iter().map(|ids| ids.txid)
     }
 
-    /// Whether it is the block of this hash, with the transactions that its header commits to. Witnesses are not among them.
+    /// Whether this is the block of `hash`, with the transactions that its header commits to. Witnesses are not
+    /// checked.
     pub fn is(&self, hash: &BlockHash) -> bool {
         let (root, mutated) = merkle_root(self.ids.iter().map(|ids| ids.txid.to_raw_hash()).collect());
         !mutated && self.header.merkle_root.to_raw_hash() == root && self.block_hash() == *hash
     }
 
-    /// The block alone.
     pub fn into_block(self) -> Block {
         self.block
     }
 
-    /// Its transactions with their ids.
     pub fn transactions(&self) -> impl Iterator<Item = (&Transaction, Ids)> {
         self.block.txdata.iter().zip(self.ids.iter().copied())
     }
 
-    /// The coinbase, to give it a witness: nothing else of it may change.
+    /// The coinbase, to add a witness. The txid must stay the same.
     pub fn coinbase_mut(&mut self) -> Option<&mut Transaction> {
         self.block.txdata.first_mut()
     }
 }
 
-/// Decodes a block. Bytes that follow it are ignored. Gives its own bytes too.
-///
-/// # Errors
-/// When the bytes are no block.
+/// Decodes a block, and ignores bytes after it. Also returns the block's own bytes.
 pub fn decode_block(raw: &[u8]) -> Result<(NamedBlock, &[u8]), encode::Error> {
     let mut rest = raw;
     let header = Header::consensus_decode(&mut rest)?;
@@ -125,16 +117,16 @@ pub fn decode_block(raw: &[u8]) -> Result<(NamedBlock, &[u8]), encode::Error> {
     Ok((NamedBlock { block: Block { header, txdata }, ids }, own))
 }
 
-/// Decodes a transaction, which the bytes must end with.
+/// Decodes a transaction. Bytes after it are refused.
 pub fn decode_transaction(raw: &[u8]) -> Option<Transaction> {
     let empty = || empty_transaction(raw).filter(|(_, rest)| rest.is_empty()).map(|(tx, _)| tx);
     encode::deserialize(raw).ok().or_else(empty)
 }
 
-/// A transaction without inputs and outputs at the beginning of `bytes`, and what follows it.
+/// Decodes a transaction without inputs and outputs. Also returns the bytes after it.
 ///
-/// Its two counts look like the marker and flag of a witness serialisation with a flag of 0. bitcoind reads them as
-/// counts and refuses block or transaction for what it lacks; the library refuses the bytes.
+/// Its two counts look like a witness marker with flag 0. bitcoind reads them as counts, and refuses the block or
+/// transaction for what is missing; rust-bitcoin refuses the bytes.
 fn empty_transaction(bytes: &[u8]) -> Option<(Transaction, &[u8])> {
     let (tx, after) = bytes.split_at_checked(EMPTY_TRANSACTION)?;
     let (version, rest) = tx.split_first_chunk::<4>()?;

@@ -1,4 +1,4 @@
-//! The changes of the rules as `getdeploymentinfo` tells them.
+//! The consensus deployments, as `getdeploymentinfo` reports them.
 
 use bitcoin::BlockHash;
 use outrigger_service::chain::{Deployment, DeploymentRule, DeploymentStage, SignalledDeployment};
@@ -7,19 +7,16 @@ use super::deployments::{PERIOD, TESTDUMMY, TESTDUMMY_BIT, THRESHOLD, is_signall
 use super::tree::Tree;
 use super::{EmbeddedError, EmbeddedNode};
 
-/// The start of a deployment whose rules are always in force, in bitcoind's figures.
+/// bitcoind's start time of a deployment that is always active.
 const ALWAYS_ACTIVE: i64 = -1;
-/// The timeout of a deployment that cannot fail.
+/// bitcoind's timeout of a deployment that never times out.
 const NO_TIMEOUT: i64 = i64::MAX;
-/// The bit that taproot was signalled by, and the heights from which the other changes are in force.
+/// Taproot's version bit, and the activation heights of the buried deployments.
 const TAPROOT_BIT: u8 = 2;
 const BURIED: [(&str, u32); 5] = [("bip34", 1), ("bip66", 1), ("bip65", 1), ("csv", 1), ("segwit", 0)];
 
 impl EmbeddedNode {
-    /// The changes of the rules as they stand with a block of any branch, in bitcoind's order; none when it is unknown.
-    ///
-    /// # Errors
-    /// When the tree cannot be loaded anew after a write that failed.
+    /// The deployments as of a block on any branch, in bitcoind's order; `None` if the block is unknown.
     pub fn deployments(&self, hash: BlockHash) -> Result<Option<Vec<Deployment>>, EmbeddedError> {
         let chain = self.lock_chain()?;
         let Some(testdummy) = testdummy(&chain.tree, hash) else { return Ok(None) };
@@ -57,7 +54,7 @@ fn testdummy(tree: &Tree, hash: BlockHash) -> Option<SignalledDeployment> {
     })
 }
 
-/// Taproot, which Bitcoin Core 29 still describes by signals though a development chain has it from its first block on.
+/// Bitcoin Core 29 reports taproot as a signalled deployment, though regtest has it from the first block.
 fn taproot() -> SignalledDeployment {
     SignalledDeployment {
         bit: TAPROOT_BIT,

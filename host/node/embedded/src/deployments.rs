@@ -1,34 +1,31 @@
-//! Rules that miners activate by signals (BIP 9), and those that are active by height.
+//! BIP 9 deployments.
 //!
-//! The development chain has one BIP 9 deployment, `testdummy`, which changes no rule and serves tests. Its start time is
-//! before every block and its timeout after all of them, so it can neither wait for time nor fail. A block's state in it
-//! follows from the block's parent, so each block in the tree keeps its state.
+//! The development chain has one, `testdummy`, which changes no rule and serves tests. It starts before every block and
+//! never times out, so only signals change its state. A block's state follows from its parent's, so the tree keeps a
+//! state for each block.
 
 use outrigger_service::chain::DeploymentStage;
 
 use super::params::BLOCK_VERSION;
 use super::store::rows::BlockEntry;
 
-/// The name of the deployment.
 pub const TESTDUMMY: &str = "testdummy";
-/// The bit of a block's version that signals for it.
 pub const TESTDUMMY_BIT: u8 = 28;
-/// The blocks of a period; the stage changes only between two periods.
+/// The number of blocks in a period. The stage changes between periods only.
 pub(super) const PERIOD: u32 = 144;
-/// The blocks of a period that must signal.
+/// The number of signalling blocks in a period that locks the deployment in.
 pub(super) const THRESHOLD: u32 = 108;
-/// The mask of a version's top bits, and their value if the other bits are signals (BIP 9).
+/// The top bits of a version, and their value if the other bits are signals (BIP 9).
 const TOP_MASK: u32 = 0xe000_0000;
 const TOP_BITS: u32 = 0x2000_0000;
 
 /// A block's state in the deployment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Signals {
-    /// The stage of its period.
     pub stage: DeploymentStage,
     /// The height of the first block of that stage.
     pub since: u32,
-    /// How many blocks of the period up to it signal.
+    /// How many blocks of the period signal, up to and with this one.
     count: u32,
 }
 
@@ -36,14 +33,13 @@ impl Signals {
     /// The state of the genesis block, which signals nothing.
     pub const FIRST: Self = Self { stage: DeploymentStage::Defined, since: 0, count: 0 };
 
-    /// The state of a child of this block.
     pub fn of_child(self, parent: &BlockEntry, child: &BlockEntry) -> Self {
         let (stage, since) = self.next(parent.height);
         let counted = if child.height.is_multiple_of(PERIOD) { 0 } else { self.count };
         Self { stage, since, count: counted + u32::from(signals(child)) }
     }
 
-    /// The stage of a child of this block, whose height is `height`, and the height of that stage's first block.
+    /// The stage of a child of this block at `height`, and the height of that stage's first block.
     pub fn next(self, height: u32) -> (DeploymentStage, u32) {
         use DeploymentStage as Stage;
         let first = height.saturating_add(1);
@@ -59,19 +55,17 @@ impl Signals {
     }
 }
 
-/// Whether a block signals for the deployment.
 pub(super) fn signals(entry: &BlockEntry) -> bool {
     let version = entry.header.version.to_consensus().cast_unsigned();
     version & TOP_MASK == TOP_BITS && version & (1 << TESTDUMMY_BIT) != 0
 }
 
-/// Whether blocks of this stage should signal.
+/// Whether miners should signal in this stage.
 pub(super) fn is_signalled(stage: DeploymentStage) -> bool {
     matches!(stage, DeploymentStage::Started | DeploymentStage::LockedIn)
 }
 
-/// The fields of a block template in this stage (BIP 9): version, rules, and the deployments that can be signalled with
-/// their bits.
+/// The version, rules and available deployments of a block template in this stage (BIP 9).
 pub fn template(stage: DeploymentStage) -> (i32, Vec<String>, Vec<(String, u8)>) {
     let mut rules = vec!["csv", "!segwit"];
     if stage == DeploymentStage::Active {

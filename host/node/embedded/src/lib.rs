@@ -1,14 +1,15 @@
-//! The embedded node: a development chain (regtest rules) in this process, with every block checked in full.
+//! The embedded node: a development chain (regtest rules) in this process. It validates every block in full.
 //!
-//! Reads of the chain go through a [`ChainSnapshot`], which sees one moment and blocks nobody; reads of the mempool hold
-//! its lock while they copy. There is one writer at a time, which holds the tree's lock: block, index, undo data, coins,
-//! transactions and tip of one submission, even of a reorganisation over many blocks, are one LMDB transaction, which is
-//! committed before the reply.
+//! A [`ChainSnapshot`] reads the chain at one moment, and blocks nobody. Readers of the mempool hold its lock while
+//! they copy. Only one writer, the holder of the tree's lock, changes the chain. It commits block, index, undo data,
+//! coins, transactions and tip of a submission, even of a reorganisation over many blocks, in one LMDB transaction
+//! before the reply.
 //!
-//! Lock order: the tree, LMDB's writer, the mempool. Nothing is decoded under any of them.
+//! Lock order: the tree, LMDB's writer, the mempool. Submissions are decoded before any of them is taken.
 //!
-//! One function validates a block. Connecting a block stores the result; a proposal (BIP 23) discards it. The reply is sent after a
-//! sync to disk if the tip moved. A power loss may lose the last block of a side branch, and never damages the tables.
+//! One function validates a block. Connecting a block stores the result; a proposal (BIP 23) discards it. If the tip
+//! moved, the reply is sent after a sync to disk. A power loss may lose the last block of a side branch, and never
+//! damages the tables.
 
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::panic, reason = "a test says what it expects by failing"))]
 
@@ -58,7 +59,6 @@ use time::Clock;
 use tree::Tree;
 use validation::ScriptCache;
 
-/// A node whose chain is in this process.
 pub struct EmbeddedNode {
     params: ChainParams,
     settings: Settings,
@@ -73,15 +73,14 @@ pub struct EmbeddedNode {
     observers: RwLock<Vec<Arc<dyn Observer>>>,
 }
 
-/// The best block.
 #[derive(Clone, Copy, Debug)]
 struct Best {
     tip: Tip,
-    /// The stage of the BIP 9 deployment for a block on it.
+    /// The BIP 9 stage of a block on this tip.
     next_stage: DeploymentStage,
 }
 
-/// What the write lock guards.
+/// The state that the write lock guards.
 struct Chain {
     tree: Tree,
     /// Whether a write failed half-way, so that the tree may differ from the database.
@@ -89,11 +88,9 @@ struct Chain {
 }
 
 impl EmbeddedNode {
-    /// Opens the chain in `dir`, or makes it if there is none.
+    /// Opens the chain in `dir`, and creates it if there is none.
     ///
-    /// # Errors
-    /// When the network is not regtest, the database cannot be opened, is of another kind or damaged, or no thread can be
-    /// started. A damaged mempool file is no error: the log names it, and the host restores the transactions before the damage.
+    /// A damaged mempool file is no error: the log names it, and the node restores the transactions before the damage.
     pub fn open(dir: &Path, settings: Settings) -> Result<Arc<Self>, EmbeddedError> {
         let params = ChainParams::of(settings.network)?;
         let store = Store::open(dir, &settings)?;
@@ -124,7 +121,7 @@ impl EmbeddedNode {
         Ok(Arc::new(node))
     }
 
-    /// Syncs to disk what may not be there yet: the last block beside the best chain, and the mempool.
+    /// Syncs the database, notes a clean stop, and writes the mempool file.
     pub fn finish(&self) {
         if let Err(error) = self.store.stopped(&self.dir) {
             tracing::error!(%error, "the last block may not be on the disk, or the next start checks all of the chain");
@@ -139,15 +136,10 @@ impl EmbeddedNode {
         self.best.load().tip
     }
 
-    /// The chain as it stands now.
-    ///
-    /// # Errors
-    /// [`EmbeddedError::TooManyReaders`], or when the database fails.
     pub fn snapshot(&self) -> Result<ChainSnapshot, EmbeddedError> {
         ChainSnapshot::take(&self.store, self.settings.network)
     }
 
-    /// The parameters of the chain.
     #[cfg(test)]
     pub fn params(&self) -> &ChainParams {
         &self.params
@@ -158,10 +150,7 @@ impl EmbeddedNode {
         self.describe_next(**self.best.load())
     }
 
-    /// As [`Self::next_block`] on this tip, which may no longer be the best.
-    ///
-    /// # Errors
-    /// When the tree does not know it, or cannot be reloaded after a write that failed.
+    /// As [`Self::next_block`], on a tip that may no longer be the best.
     fn next_block_on(&self, tip: Tip) -> Result<NextBlock, EmbeddedError> {
         let best = **self.best.load();
         if best.tip.hash == tip.hash {
@@ -188,17 +177,16 @@ impl EmbeddedNode {
         }
     }
 
-    /// The node's time, in seconds: the clock's, or the mocked one.
+    /// In Unix seconds: the system's clock, or the mocked time.
     pub fn time(&self) -> u64 {
         self.clock.now()
     }
 
-    /// Sets the node's time in seconds; 0 goes back to the clock.
+    /// Sets the time in Unix seconds; 0 restores the system's clock.
     pub fn set_mock_time(&self, seconds: u64) {
         self.clock.set(seconds);
     }
 
-    /// Notifies `observer` of every change from now on.
     pub fn observe(&self, observer: Arc<dyn Observer>) {
         self.observers.write().push(observer);
     }
@@ -237,7 +225,7 @@ impl EmbeddedNode {
     }
 }
 
-/// Writes the genesis block into an empty database, or checks that the database is of this chain.
+/// Writes the genesis block to an empty database, or checks that the database has the same one.
 fn write_or_check_genesis(store: &Store, params: &ChainParams) -> Result<(), EmbeddedError> {
     let mut txn = store.write()?;
     let hash = params.genesis_hash;

@@ -1,5 +1,6 @@
-//! The mempool over a restart: `mempool.dat`, which the end of the node and savemempool write. bitcoind reads it, too (version 1 of
-//! its format). A kill loses what came since, as in bitcoind.
+//! `mempool.dat` keeps the mempool over a restart, in version 1 of bitcoind's format.
+//!
+//! The node writes it when it stops and on savemempool. A kill loses later changes, as in bitcoind.
 
 use std::collections::HashSet;
 use std::fs::{self, File};
@@ -14,23 +15,21 @@ use outrigger_values::FeeRate;
 use super::mempool::{Entry, EntryTime, Offer, Pool, Rejection, Rules, Terms, View};
 use super::{EmbeddedError, EmbeddedNode};
 
-/// The file in the folder of the chain, and where it is written before it takes that place.
+/// The file's name, and its name while it is being written.
 const FILE: &str = "mempool.dat";
 const NEW_FILE: &str = "mempool.dat.new";
-/// The version of the format.
 const VERSION: u64 = 1;
 
-/// The contents of the file.
 #[derive(Default)]
 struct Saved {
-    /// Transactions with the times at which they entered, in Unix seconds; parents before children.
+    /// Parents before children, with entry times in Unix seconds.
     transactions: Vec<(Transaction, i64)>,
     deltas: Vec<(Txid, SignedAmount)>,
     unbroadcast: HashSet<Txid>,
 }
 
 impl Saved {
-    /// Reads the contents up to their end or a damage.
+    /// Reads the contents up to their end or the first error.
     fn read(&mut self, mut bytes: &[u8]) -> Result<(), encode::Error> {
         let source = &mut bytes;
         if u64::consensus_decode(source)? != VERSION {
@@ -57,14 +56,11 @@ impl Saved {
 }
 
 impl EmbeddedNode {
-    /// Writes the mempool to its file, and returns the path.
-    ///
-    /// # Errors
-    /// When the file cannot be written.
+    /// Writes the file, and returns its path.
     pub fn save_mempool(&self) -> io::Result<PathBuf> {
         let (path, fresh) = (self.dir.join(FILE), self.dir.join(NEW_FILE));
         let bytes = self.pool().to_file();
-        // Nobody else may read what waits for a block.
+        // Other users must not read unconfirmed transactions.
         let mut file = File::options().write(true).create(true).truncate(true).mode(0o600).open(&fresh)?;
         file.write_all(&bytes)?;
         file.sync_all()?;
@@ -72,10 +68,8 @@ impl EmbeddedNode {
         Ok(path)
     }
 
-    /// Fills the empty mempool from its file. What the rules of today refuse stays out. A file that cannot be read is logged.
-    ///
-    /// # Errors
-    /// When the chain cannot be read.
+    /// Fills the empty mempool from its file, and drops transactions that the current rules refuse. An unreadable or
+    /// damaged file is logged.
     pub(super) fn load_mempool(&self) -> Result<(), EmbeddedError> {
         let path = self.dir.join(FILE);
         let mut saved = Saved::default();
@@ -95,14 +89,14 @@ impl EmbeddedNode {
         for (transaction, time) in transactions {
             let raw = serialize(&transaction);
             let offer = Offer::new(transaction, &raw);
-            // As in bitcoind, it comes at this height, whenever it came first.
+            // As in bitcoind, the entry's height is that of the current tip.
             let entry_time = EntryTime {
                 time: u64::try_from(time).unwrap_or_default(),
                 height: view.tip.height,
                 unbroadcast: unbroadcast.contains(&offer.txid),
             };
             match pool.examine(&view, &offer, Rules::Alone(Terms::Kept(entry_time)), FeeRate::ZERO) {
-                // Nobody observes the node yet.
+                // The node has no observers yet.
                 Ok(admissible) => drop(pool.admit(admissible, now, &mut Vec::new())),
                 Err(Rejection::Node(error)) => return Err(error),
                 Err(rejection) => tracing::debug!(txid = %offer.txid, ?rejection, "not restored"),
@@ -113,10 +107,9 @@ impl EmbeddedNode {
 }
 
 impl Pool {
-    /// The contents of the file.
     fn to_file(&self) -> Vec<u8> {
         let mut entries: Vec<&Entry> = self.graph().in_order().collect();
-        // A reorganisation may have put a parent behind its children.
+        // Parents before children.
         entries.sort_by_key(|entry| entry.ancestors.count);
         let mut out = serialize(&(VERSION, entries.len() as u64));
         for entry in &entries {

@@ -1,4 +1,4 @@
-//! The embedded node behind the traits of the host.
+//! Implements the host's node traits.
 
 use std::ops::Range;
 use std::path::PathBuf;
@@ -98,7 +98,7 @@ impl Node for EmbeddedNode {
     }
 
     fn mempool_concerning(&self, wanted: &dyn Fn(u64) -> bool) -> Result<Vec<(Txid, Arc<Transaction>)>> {
-        // Hashed without the mempool's lock.
+        // The scripts are hashed after the mempool's lock is released.
         let all = self.mempool_all();
         Ok(concerning(all, wanted))
     }

@@ -1,4 +1,4 @@
-//! Packages: a transaction with those that it builds on, which are offered together (bitcoind's `AcceptPackage`).
+//! Packages: a transaction and its unconfirmed parents, offered together (bitcoind's `AcceptPackage`).
 
 use std::collections::{BTreeSet, HashSet};
 
@@ -13,20 +13,16 @@ use super::mempool::{Judged, Offer, Refusal, Rules, Terms, View, describe_reject
 use super::validation::ValidationError;
 use super::{EmbeddedError, EmbeddedNode};
 
-/// The most that the transactions of a package weigh together.
+/// The greatest weight of a package.
 const MAX_PACKAGE_WEIGHT: Weight = Weight::from_wu(404_000);
-/// The most transactions of a package.
 const MAX_PACKAGE_COUNT: usize = 25;
 
-/// The answer to a package with a refused transaction.
+/// bitcoind's reason for a package with a refused transaction.
 const FAILED: &str = "transaction failed";
 
 impl EmbeddedNode {
-    /// Offers transactions, parents before the child, to the mempool. First each is tried by itself; then those that pay too little
-    /// by themselves, together. `max_feerate` bounds the feerate of each; [`FeeRate::ZERO`] is no bound.
-    ///
-    /// # Errors
-    /// When the node fails; what is refused is a [`PackageOutcome`].
+    /// Offers transactions to the mempool, parents before the child. Each is tried alone first; those that others may
+    /// help are then tried together. `max_feerate` bounds the feerate of each; [`FeeRate::ZERO`] is no bound.
     pub fn submit_package(&self, raw: &[Blob], max_feerate: FeeRate) -> Result<PackageOutcome, EmbeddedError> {
         let offers = match self.decode_package(raw)? {
             Ok(offers) => offers,
@@ -35,7 +31,7 @@ impl EmbeddedNode {
         if offers.len() > 1 && !is_child_with_parents(&offers) {
             return Ok(outcome(raw.len(), policy("package-not-child-with-parents")));
         }
-        // The chain cannot change while the lock is held, and neither can the mempool.
+        // The lock keeps chain and mempool unchanged.
         let _chain = self.lock_chain()?;
         let view = View::new(self, self.tip())?;
         if offers.len() > 1 && !has_all_parents(&view, &offers)? {
@@ -60,11 +56,8 @@ impl EmbeddedNode {
         Ok(tried.into())
     }
 
-    /// What [`Self::submit_package`] would answer if none of the transactions replaced any, and each paid for itself; one alone may
-    /// replace others. The mempool stays as it is.
-    ///
-    /// # Errors
-    /// As there.
+    /// The outcome if each transaction paid for itself and replaced none; a single one may replace others. Changes
+    /// nothing.
     pub fn try_package(&self, raw: &[Blob]) -> Result<PackageOutcome, EmbeddedError> {
         let offers = match self.decode_package(raw)? {
             Ok(offers) => offers,
@@ -83,7 +76,7 @@ impl EmbeddedNode {
         Ok(Judged::of(vec![member]).into())
     }
 
-    /// Decodes a package and checks what needs neither chain nor mempool. The inner `Err` says what is wrong.
+    /// Decodes a package and makes the checks that need neither chain nor mempool. The inner `Err` is the refusal.
     fn decode_package(&self, raw: &[Blob]) -> Result<Result<Vec<Offer>, Refusal>, EmbeddedError> {
         let decode = |raw: &Blob| decode_transaction(raw).map(|tx| Offer::new(tx, raw));
         let Some(offers) = raw.iter().map(decode).collect::<Option<Vec<Offer>>>() else {
@@ -96,7 +89,7 @@ impl EmbeddedNode {
         Ok(Ok(offers))
     }
 
-    /// Offers one of a package by itself. Whether it may come in with the others, since it did not by itself.
+    /// Offers one transaction of a package alone. Returns whether it may still enter with the others.
     fn submit_first(
         &self,
         view: &View,
@@ -124,7 +117,7 @@ impl EmbeddedNode {
         }
     }
 
-    /// Offers those together that did not come in by themselves.
+    /// Offers the transactions together that did not enter alone.
     fn submit_rest(
         &self,
         view: &View,
@@ -161,7 +154,7 @@ impl EmbeddedNode {
         Ok(())
     }
 
-    /// Removes the entries with the lowest feerate until all fits; they may be of the package.
+    /// Evicts the entries with the lowest feerate until the rest fits. They may be of the package.
     fn make_room(&self, offers: &[Offer], tried: &mut Judged) {
         let (mut events, now) = (Vec::new(), self.time());
         self.change_pool(|pool| pool.trim(now, &mut events));
@@ -181,7 +174,7 @@ fn policy(reason: &'static str) -> Refusal {
     Refusal::policy(ValidationError::new(reason))
 }
 
-/// The outcome of a package that was not looked at.
+/// The outcome of a package whose transactions were not examined.
 fn outcome(count: usize, refusal: Refusal) -> PackageOutcome {
     Judged::of(vec![PackageMember::NotJudged; count]).refused(refusal).into()
 }
@@ -197,7 +190,7 @@ impl From<Judged> for PackageOutcome {
     }
 }
 
-/// Why several transactions can never be judged together, in bitcoind's words (`IsWellFormedPackage`).
+/// bitcoind's reason to refuse a package without examining it (`IsWellFormedPackage`).
 fn malformed(offers: &[Offer]) -> Option<&'static str> {
     if offers.len() > MAX_PACKAGE_COUNT {
         return Some("package-too-many-transactions");
@@ -218,7 +211,7 @@ fn malformed(offers: &[Offer]) -> Option<&'static str> {
     }
     let mut spent = HashSet::new();
     for offer in offers {
-        // One that spends a coin twice is told so itself.
+        // A transaction that spends a coin twice is refused for that.
         if offer.tx.input.iter().any(|input| spent.contains(&input.previous_output)) {
             return Some("conflict-in-package");
         }
@@ -227,14 +220,14 @@ fn malformed(offers: &[Offer]) -> Option<&'static str> {
     None
 }
 
-/// Whether the last one builds on each of the others.
+/// Whether the last transaction spends from each of the others.
 fn is_child_with_parents(offers: &[Offer]) -> bool {
     let Some((child, parents)) = offers.split_last() else { return false };
     let spent: BTreeSet<Txid> = child.tx.input.iter().map(|input| input.previous_output.txid).collect();
     parents.iter().all(|parent| spent.contains(&parent.txid))
 }
 
-/// Whether what the last one spends is confirmed or of the package.
+/// Whether each output that the last transaction spends is confirmed or of the package.
 fn has_all_parents(view: &View, offers: &[Offer]) -> Result<bool, EmbeddedError> {
     let Some((child, parents)) = offers.split_last() else { return Ok(true) };
     for outpoint in child.tx.input.iter().map(|input| &input.previous_output) {

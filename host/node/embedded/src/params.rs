@@ -1,7 +1,6 @@
-//! The rules' figures: what the development chain (regtest) fixes, and what its operator may set.
+//! Parameters of the development chain (regtest), and settings of its operator.
 //!
-//! Every deployment but testdummy is active from block 1, and the difficulty never changes. Weights are in weight units, times in
-//! seconds, amounts in satoshi.
+//! Every deployment but testdummy is active from block 1, and the difficulty never changes.
 
 use bitcoin::Network;
 use bitcoin::constants::genesis_block;
@@ -13,46 +12,38 @@ use outrigger_values::FeeRate;
 
 use super::EmbeddedError;
 
-/// The cost of signature operations a block may have (BIP 141).
+/// The greatest signature operation cost of a block (BIP 141).
 pub const MAX_BLOCK_SIGOPS_COST: u64 = 80_000;
-/// What a byte outside of the witness weighs.
+/// The weight of a byte outside the witness.
 pub const WITNESS_SCALE_FACTOR: u64 = 4;
-/// How many blocks a coinbase must have on it, itself included, before its outputs can be spent in the next.
+/// A coinbase's outputs can be spent in the block this many heights above it.
 pub const COINBASE_MATURITY: u32 = 100;
-/// How far a block's time may be ahead of ours, in seconds.
+/// How far a block's time may be ahead of the node's, in seconds.
 pub const MAX_FUTURE_BLOCK_TIME: u64 = 7_200;
-/// How much earlier than its predecessor the first block of a period may be in a template, in seconds (BIP 94).
+/// How much earlier than its parent a template's time may be at the start of a difficulty period, in seconds (BIP 94).
 pub const MAX_TIMEWARP: u32 = 600;
-/// How many block times the median time is taken of (BIP 113).
+/// The number of blocks in a median time (BIP 113).
 pub const MEDIAN_TIME_SPAN: usize = 11;
-/// Lock times below this are heights, the others times.
+/// Lower lock times are heights, others Unix times.
 pub const LOCKTIME_THRESHOLD: u32 = 500_000_000;
-/// The version of the blocks that are built here, without the bits of deployments in progress (BIP 9).
+/// The version of templates, without the bits of deployments in progress (BIP 9).
 pub const BLOCK_VERSION: i32 = 0x2000_0000;
 
-/// What the chain fixes.
 #[derive(Clone, Debug)]
 pub struct ChainParams {
-    /// The first block.
     pub genesis: Block,
-    /// Its hash.
     pub genesis_hash: BlockHash,
-    /// The target of every block, in compact form.
+    /// The compact target of every block.
     pub bits: u32,
-    /// The subsidy of the first blocks.
     pub initial_subsidy: Amount,
-    /// How many blocks the subsidy stays the same.
+    /// In blocks.
     pub halving_interval: u32,
-    /// How many blocks a period has, at whose first block the difficulty would be set anew.
+    /// In blocks. The difficulty never changes, but templates keep BIP 94 at a period's start.
     pub difficulty_interval: u32,
 }
 
 impl ChainParams {
-    /// The parameters of `network`.
-    ///
-    /// # Errors
-    /// [`EmbeddedError::Network`] for anything but regtest: this node has no peers and its own word counts for nothing
-    /// on a chain of others.
+    /// The parameters of regtest. Other networks are refused: a node without peers has no say on a public chain.
     pub fn of(network: Network) -> Result<Self, EmbeddedError> {
         if network != Network::Regtest {
             return Err(EmbeddedError::Network(network));
@@ -64,7 +55,8 @@ impl ChainParams {
         Ok(Self { genesis, genesis_hash, bits, initial_subsidy, halving_interval: 150, difficulty_interval: 144 })
     }
 
-    /// The least time of a block on this tip in templates: release 29 keeps BIP 94 there on all chains, though blocks need not.
+    /// The least time of a template on this tip. Bitcoin Core 29 applies BIP 94 to templates of all chains, though not
+    /// to blocks.
     pub fn min_time(&self, tip: &Tip) -> u32 {
         let after_median = tip.median_time.saturating_add(1);
         match tip.height.saturating_add(1).is_multiple_of(self.difficulty_interval) {
@@ -73,39 +65,37 @@ impl ChainParams {
         }
     }
 
-    /// What the coinbase of a block may create beside the fees.
+    /// The most that a coinbase may create, without the fees.
     pub fn subsidy(&self, height: u32) -> Amount {
         let halvings = height / self.halving_interval;
         Amount::from_sat(self.initial_subsidy.to_sat().checked_shr(halvings).unwrap_or(0))
     }
 }
 
-/// What the mempool takes and keeps.
 #[derive(Clone, Debug)]
 pub struct MempoolLimits {
-    /// The memory the transactions may take, in bytes.
+    /// The most memory of the transactions, in bytes.
     pub max_usage: u64,
-    /// The least feerate that is accepted.
+    /// The least feerate of a transaction.
     pub relay_feerate: FeeRate,
-    /// The feerate by which a replacement must pay more.
+    /// The feerate that a replacement pays beyond the replaced fees.
     pub incremental_feerate: FeeRate,
-    /// The feerate at which an output must be worth spending.
+    /// Dust is an output that is not worth spending at this feerate.
     pub dust_feerate: FeeRate,
-    /// The least feerate that is put into blocks.
+    /// The least feerate of a package in a template.
     pub block_feerate: FeeRate,
-    /// Unconfirmed transactions one may build on, itself included.
+    /// The most unconfirmed ancestors of a transaction, itself included.
     pub max_ancestors: u64,
-    /// Their virtual size together, in virtual bytes.
+    /// The greatest size of these ancestors, in virtual bytes.
     pub max_ancestor_size: u64,
-    /// Unconfirmed transactions that may build on one, itself included.
+    /// The most unconfirmed descendants of a transaction, itself included.
     pub max_descendants: u64,
-    /// Their virtual size together, in virtual bytes.
+    /// The greatest size of these descendants, in virtual bytes.
     pub max_descendant_size: u64,
-    /// The bytes all OP_RETURN scripts of a transaction may take, opcodes included.
+    /// The longest OP_RETURN script, in bytes, opcodes included.
     pub max_data_carrier: usize,
-    /// Whether only standard transactions are taken.
     pub require_standard: bool,
-    /// After how many seconds a transaction is dropped.
+    /// The age at which a transaction is dropped, in seconds.
     pub expiry: u64,
 }
 
@@ -128,25 +118,22 @@ impl Default for MempoolLimits {
     }
 }
 
-/// What the operator may set.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// The chain; anything but regtest is refused.
     pub network: Network,
-    /// The address space reserved for the database, in bytes; it can never grow larger. Nothing is allocated by it.
+    /// The address space reserved for the database, in bytes. It bounds the file; nothing is allocated by it.
     pub map_size: usize,
-    /// The number of snapshots that can be open at once.
+    /// The most snapshots that can be open at once.
     pub max_readers: u32,
-    /// Whether all of the database is checked before it is opened, also after a stop in order.
+    /// Whether the whole database is checked before it is opened, even after a clean stop.
     pub verify: bool,
-    /// Up to this size, in bytes, all of the database is checked at every start: 256 MiB take less than a second. A larger one is
-    /// when the host did not stop in order, or when it is asked to.
+    /// A database of up to this size, in bytes, is checked at every start: 256 MiB take less than a second. A larger
+    /// one is checked after an unclean stop, or if `verify` is set.
     pub always_checked: u64,
-    /// The mempool's limits.
     pub mempool: MempoolLimits,
-    /// The weight left free for the header and the coinbase when transactions are selected for a block.
+    /// The weight reserved in a template for header and coinbase.
     pub reserved_weight: Weight,
-    /// The signature operations left free for the coinbase.
+    /// The signature operation cost reserved in a template for the coinbase.
     pub reserved_sigops: u64,
     /// The number of threads that verify the scripts of a large block.
     pub script_threads: usize,

@@ -1,4 +1,4 @@
-//! Searches the chain for scripts by the digests of its blocks (short hashes of their scripts).
+//! Searches the chain for scripts by block digests: short hashes of each block's scripts.
 
 use std::ops::Range;
 
@@ -7,8 +7,8 @@ use super::{ChainSnapshot, EmbeddedError};
 use outrigger_node::search::{Findings, Found, FoundBlock, MAX_READ, ScriptSet, matching};
 
 impl ChainSnapshot {
-    /// The height of the first block whose `nTimeMax` is at least `time`, in Unix seconds. It never decreases with height, so a
-    /// binary search finds it.
+    /// The height of the first block whose `nTimeMax` is at least `time`, in Unix seconds. It never decreases with
+    /// height, so a binary search finds it.
     pub fn first_at(&self, time: u64) -> Result<Option<u32>, EmbeddedError> {
         let (mut low, mut high) = (0, self.tip().height.saturating_add(1));
         let end = high;
@@ -25,10 +25,8 @@ impl ChainSnapshot {
         Ok((low < end).then_some(low))
     }
 
-    /// Searches the blocks of the best chain at these heights for scripts. Only blocks whose digest matches are read.
-    ///
-    /// # Errors
-    /// When the database fails or is damaged; not for a single unreadable block.
+    /// Searches the best chain's blocks at these heights. Only blocks whose digest matches are read. An unreadable
+    /// block is no error.
     pub fn find(&self, heights: Range<u32>, wanted: &ScriptSet) -> Result<Findings, EmbeddedError> {
         let mut findings = Findings { tip: self.tip().hash, blocks: Vec::new(), next: heights.end };
         let mut read = 0;
@@ -51,7 +49,7 @@ impl ChainSnapshot {
         Ok(findings)
     }
 
-    /// Reads a block whose digest matched. Returns its size in bytes too.
+    /// Reads a block whose digest matches. Also returns its size in bytes.
     fn read_matching(&self, digest: &Digest, wanted: &ScriptSet) -> Result<(FoundBlock, usize), EmbeddedError> {
         let hash = digest.block();
         let block = match self.store.found_block(&self.txn, &hash) {

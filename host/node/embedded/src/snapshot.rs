@@ -1,4 +1,4 @@
-//! The chain as it stood at one moment.
+//! Snapshots of the chain.
 
 use bitcoin::consensus::serialize;
 use bitcoin::hashes::Hash;
@@ -14,10 +14,10 @@ use super::EmbeddedError;
 use super::store::rows::{BlockEntry, Validity};
 use super::store::{Reading, Store};
 
-/// The chain as it stood when the snapshot was taken, however much it changes.
+/// The chain as it stood when the snapshot was taken.
 ///
-/// It holds pages of the database from being used again, so it must not live longer than the call it serves. It may go
-/// to another thread, but is not to be used by two at once.
+/// It keeps LMDB from reusing pages, so it must not outlive the call that it serves. It may move to another thread, but
+/// two threads may not use it at once.
 pub struct ChainSnapshot {
     pub(super) store: Store,
     pub(super) txn: Reading<'static>,
@@ -32,15 +32,10 @@ impl ChainSnapshot {
         Ok(Self { store: store.clone(), txn, network, tip })
     }
 
-    /// The best block.
     pub fn tip(&self) -> Tip {
         self.tip
     }
 
-    /// Which chain this is and where it stands.
-    ///
-    /// # Errors
-    /// As all functions here: when the database fails or is damaged.
     pub fn info(&self) -> Result<ChainInfo, EmbeddedError> {
         Ok(ChainInfo {
             network: self.network,
@@ -52,10 +47,6 @@ impl ChainSnapshot {
         })
     }
 
-    /// A block's entry in the index; none when it is unknown.
-    ///
-    /// # Errors
-    /// As [`ChainSnapshot::info`].
     pub fn block_info(&self, block: BlockRef) -> Result<Option<BlockInfo>, EmbeddedError> {
         let hash = match block {
             BlockRef::Hash { hash } => hash,
@@ -93,26 +84,15 @@ impl ChainSnapshot {
         Ok(self.store.hash_at(&self.txn, entry.height)?.as_ref() == Some(hash))
     }
 
-    /// A block's serialisation, on any branch; none when it is unknown or only its header is known.
-    ///
-    /// # Errors
-    /// As [`ChainSnapshot::info`].
     pub fn block(&self, hash: BlockHash) -> Result<Option<Blob>, EmbeddedError> {
         Ok(self.store.raw_block(&self.txn, &hash)?.map(|raw| Blob(raw.to_vec())))
     }
 
-    /// What each transaction of a block that was connected once spent, the coinbase's entry being empty.
-    ///
-    /// # Errors
-    /// As [`ChainSnapshot::info`].
     pub fn spent_outputs(&self, hash: BlockHash) -> Result<Option<Vec<SpentOutputs>>, EmbeddedError> {
         self.store.spent(&self.txn, &hash)
     }
 
-    /// The confirmed transaction of an id on the best chain. The first block's is none: it was never spendable.
-    ///
-    /// # Errors
-    /// As [`ChainSnapshot::info`].
+    /// The genesis block's coinbase is `None`: it was never spendable.
     pub fn transaction(&self, txid: Txid) -> Result<Option<ConfirmedTransaction>, EmbeddedError> {
         let Some(row) = self.store.transaction(&self.txn, &txid)? else { return Ok(None) };
         let block = row.block();
@@ -121,28 +101,14 @@ impl ChainSnapshot {
         Ok(Some(ConfirmedTransaction { raw: Blob(raw.to_vec()), block, index: row.index() }))
     }
 
-    /// The unspent outputs of the best chain at these outpoints, in their order.
-    ///
-    /// # Errors
-    /// As [`ChainSnapshot::info`].
     pub fn coins(&self, outpoints: &[OutPoint]) -> Result<Vec<Option<Coin>>, EmbeddedError> {
         outpoints.iter().map(|outpoint| self.store.coin(&self.txn, outpoint)).collect()
     }
 
-    /// The unspent outputs of the best chain that follow this one in the order of the table, or the first ones: at most so
-    /// many, and fewer where their scripts are long.
-    ///
-    /// # Errors
-    /// As [`ChainSnapshot::info`].
     pub fn coins_after(&self, outpoint: Option<&OutPoint>, limit: u32) -> Result<Vec<UnspentOutput>, EmbeddedError> {
         self.store.coins_after(&self.txn, outpoint, limit)
     }
 
-    /// Looks for scripts among the coins that [`ChainSnapshot::coins_after`] lists: among at most so many, and fewer where
-    /// many are found.
-    ///
-    /// # Errors
-    /// As [`ChainSnapshot::info`].
     pub fn find_coins(
         &self,
         scripts: CoinScripts<'_>,
@@ -152,10 +118,6 @@ impl ChainSnapshot {
         self.store.find_coins(&self.txn, scripts, outpoint, limit)
     }
 
-    /// The last block that a block and the best chain share; none when the block is unknown.
-    ///
-    /// # Errors
-    /// As [`ChainSnapshot::info`].
     pub fn fork_point(&self, hash: BlockHash) -> Result<Option<BlockInfo>, EmbeddedError> {
         let Some(entry) = self.store.entry(&self.txn, &hash)? else { return Ok(None) };
         let (hash, entry) = self.last_best(hash, entry)?;
@@ -171,7 +133,7 @@ impl ChainSnapshot {
         Ok((hash, entry))
     }
 
-    /// The block in which the branch to this one leaves the best chain, and whether all blocks of the branch are stored.
+    /// The best chain's block at which this branch forks, and whether all blocks of the branch are stored.
     fn branch(&self, hash: BlockHash, entry: BlockEntry) -> Result<(BlockEntry, bool), EmbeddedError> {
         let (mut hash, mut entry, mut complete) = (hash, entry, true);
         while !self.is_best(&hash, &entry)? {
@@ -182,14 +144,10 @@ impl ChainSnapshot {
         Ok((entry, complete))
     }
 
-    /// The ends of all branches, the best chain's first, then by falling height.
-    ///
-    /// # Errors
-    /// As [`ChainSnapshot::info`].
     pub fn tips(&self) -> Result<Vec<ChainTip>, EmbeddedError> {
         let mut tips = Vec::new();
         for hash in self.store.leaves(&self.txn)? {
-            // The best chain's end need not be a leaf: headers, or blocks that failed, may stand on it.
+            // The tip need not be a leaf: headers, or failed blocks, may build on it.
             if hash == self.tip.hash {
                 continue;
             }
@@ -211,7 +169,6 @@ impl ChainSnapshot {
     }
 }
 
-/// The best block as the tables tell it.
 pub(super) fn tip(store: &Store, txn: &Reading) -> Result<Tip, EmbeddedError> {
     let hash = store.tip(txn)?.unwrap_or_else(BlockHash::all_zeros);
     let entry = store.known_entry(txn, &hash)?;

@@ -1,4 +1,4 @@
-//! Changes of the chain from outside: blocks, headers, invalidateblock, reconsiderblock, preciousblock.
+//! Changes of the chain by callers: blocks, headers, invalidateblock, reconsiderblock, preciousblock.
 
 use bitcoin::BlockHash;
 use bitcoin::block::Header;
@@ -14,8 +14,8 @@ use super::validation::{
 };
 use super::{EmbeddedError, EmbeddedNode};
 
-/// Of how many blocks that invalidateblock takes off the best chain, the highest first, the mempool takes the transactions
-/// back. Those of deeper blocks are dropped, as in Bitcoin Core (`Chainstate::InvalidateBlock`).
+/// invalidateblock returns the transactions of this many disconnected blocks, the highest first, to the mempool. Those
+/// of deeper blocks are dropped, as in Bitcoin Core (`Chainstate::InvalidateBlock`).
 const INVALIDATED_BLOCKS_TAKEN_BACK: usize = 10;
 
 impl From<ValidationError> for Verdict {
@@ -25,10 +25,7 @@ impl From<ValidationError> for Verdict {
 }
 
 impl EmbeddedNode {
-    /// Validates a block on the tip without its proof of work, and stores nothing (BIP 23 proposal).
-    ///
-    /// # Errors
-    /// When the node fails; a block that is refused is a [`Verdict`].
+    /// Validates a block on the tip, except for its proof of work, and stores nothing (BIP 23 proposal).
     pub fn check_block(&self, raw: &[u8]) -> Result<Verdict, EmbeddedError> {
         let Ok((block, _)) = decode_block(raw) else { return Ok(Verdict::Undecodable) };
         let txn = self.store.read()?;
@@ -59,10 +56,7 @@ impl EmbeddedNode {
         }
     }
 
-    /// Stores a block, and connects it if it makes the best chain. A block that is answered valid is on disk.
-    ///
-    /// # Errors
-    /// When the node fails; a block that is refused is a [`Verdict`].
+    /// Stores a block, and connects it if it makes the best chain. A block with the verdict valid is on disk.
     pub fn submit_block(&self, raw: &[u8]) -> Result<Verdict, EmbeddedError> {
         let Ok((mut block, raw)) = decode_block(raw) else { return Ok(Verdict::Undecodable) };
         let hash = block.block_hash();
@@ -79,10 +73,7 @@ impl EmbeddedNode {
         self.change(|change| change.accept_block(hash, block, raw))
     }
 
-    /// Stores a header (80 bytes) whose previous block is known. A header that is known already is valid.
-    ///
-    /// # Errors
-    /// As [`EmbeddedNode::submit_block`].
+    /// Stores an 80-byte header whose parent is known.
     pub fn submit_header(&self, raw: &[u8]) -> Result<Verdict, EmbeddedError> {
         let Ok(header) = deserialize::<Header>(raw) else { return Ok(Verdict::Undecodable) };
         self.change(|change| {
@@ -93,11 +84,8 @@ impl EmbeddedNode {
         })
     }
 
-    /// Marks a block and its descendants as invalid, and activates the best chain that remains. The genesis block stays
+    /// Marks a block and its descendants as failed, and activates the best remaining chain. The genesis block stays
     /// valid.
-    ///
-    /// # Errors
-    /// [`EmbeddedError::UnknownBlock`], or when the node fails.
     pub fn invalidate_block(&self, hash: BlockHash) -> Result<(), EmbeddedError> {
         self.change(|change| {
             let entry = change.tree.get(&hash).ok_or(EmbeddedError::UnknownBlock(hash))?;
@@ -110,11 +98,8 @@ impl EmbeddedNode {
         })
     }
 
-    /// Removes the mark of invalidity from a block, its ancestors and descendants. Those that break a rule are marked
-    /// again when they are connected.
-    ///
-    /// # Errors
-    /// As [`EmbeddedNode::invalidate_block`].
+    /// Removes the failure marks of a block, its ancestors and its descendants. A block that breaks a rule is marked
+    /// again when it is connected.
     pub fn reconsider_block(&self, hash: BlockHash) -> Result<(), EmbeddedError> {
         self.change(|change| {
             change.tree.get(&hash).ok_or(EmbeddedError::UnknownBlock(hash))?;
@@ -130,11 +115,7 @@ impl EmbeddedNode {
         })
     }
 
-    /// Prefers a block to others of the same work, as if it had come first. Does nothing to one with less work than
-    /// the best block.
-    ///
-    /// # Errors
-    /// As [`EmbeddedNode::invalidate_block`].
+    /// Prefers a block to others of the same work, as if it had arrived first. Does nothing if the tip has more work.
     pub fn precious_block(&self, hash: BlockHash) -> Result<(), EmbeddedError> {
         self.change(|change| {
             let entry = change.tree.get(&hash).ok_or(EmbeddedError::UnknownBlock(hash))?;
@@ -149,7 +130,7 @@ impl EmbeddedNode {
 }
 
 impl Change<'_> {
-    /// Inserts a header into the tree, if it is not there. The inner `Err` is the verdict on a refused one.
+    /// Adds a header to the tree, if it is new. The inner `Err` is the verdict on a refused one.
     fn accept_header(&mut self, hash: BlockHash, header: &Header) -> Result<Result<(), Verdict>, EmbeddedError> {
         if let Some(entry) = self.tree.get(&hash) {
             let failed = entry.failure != Failure::None;

@@ -1,16 +1,16 @@
-//! The node's clock, which tests can set.
+//! The node's clock.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// The system's clock, or the time that `setmocktime` gave.
+/// The system's clock, or the time set by `setmocktime`.
 #[derive(Debug, Default)]
 pub struct Clock {
     mocked: AtomicU64,
 }
 
 impl Clock {
-    /// The time, in seconds since 1970.
+    /// In Unix seconds.
     pub fn now(&self) -> u64 {
         match self.mocked.load(Ordering::Relaxed) {
             0 => SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs()),
@@ -18,7 +18,7 @@ impl Clock {
         }
     }
 
-    /// Sets the time in seconds; 0 goes back to the system's clock.
+    /// Sets the time in Unix seconds; 0 restores the system's clock.
     pub fn set(&self, seconds: u64) {
         self.mocked.store(seconds, Ordering::Relaxed);
     }

@@ -1,4 +1,4 @@
-//! What the node answers about the mempool, and what comes to it.
+//! Mempool queries and submissions.
 
 use std::sync::Arc;
 
@@ -13,46 +13,35 @@ use outrigger_script::Flags;
 use outrigger_values::FeeRate;
 
 impl EmbeddedNode {
-    /// The mempool as a whole.
     pub fn mempool_info(&self) -> MempoolInfo {
         self.pool().info(self.time())
     }
 
-    /// All ids of the mempool, in the order they came.
     pub fn mempool_ids(&self) -> Vec<Txid> {
         self.pool().ids()
     }
 
-    /// The mempool's entries of these ids, in their order.
     pub fn mempool_entries(&self, txids: &[Txid]) -> Vec<Option<MempoolEntry>> {
         self.pool().entries(txids)
     }
 
-    /// Which of these transactions were offered to this node, and by no block, in their order.
     pub fn mempool_unbroadcast(&self, txids: &[Txid]) -> Vec<bool> {
         self.pool().unbroadcast(txids)
     }
 
-    /// The mempool's transactions of these ids, in their order.
     pub fn mempool_transactions(&self, txids: &[Txid]) -> Vec<Option<RawTransaction>> {
         self.pool().transactions(txids)
     }
 
-    /// All transactions of the mempool, in the order they came.
     pub(crate) fn mempool_all(&self) -> Vec<(Txid, Arc<Transaction>)> {
         self.pool().all()
     }
 
-    /// The transactions of the mempool that spend these outpoints, in their order.
     pub fn mempool_spenders(&self, outpoints: &[OutPoint]) -> Vec<Option<Txid>> {
         self.pool().spenders(outpoints)
     }
 
-    /// The selection for a block on the tip, of the mempool as it stands; none when its version is `known`. Costs next to
-    /// nothing while neither tip nor mempool change.
-    ///
-    /// # Errors
-    /// When the tree of headers cannot be loaded anew after a write that failed.
+    /// The current selection; `None` if its version is `known`. Cheap while neither tip nor mempool change.
     pub fn candidate(&self, known: Option<u64>) -> Result<Option<Candidate>, EmbeddedError> {
         let chosen = self.selector.current();
         if known == Some(chosen.version) {
@@ -67,17 +56,12 @@ impl EmbeddedNode {
         }))
     }
 
-    /// Adds to (or takes from) the fee that a transaction is selected by.
-    ///
-    /// # Errors
-    /// When the node fails.
     pub fn prioritise(&self, txid: Txid, fee_delta: SignedAmount) -> Result<(), EmbeddedError> {
         let _chain = self.lock_chain()?;
         self.change_pool(|pool| pool.prioritise(txid, fee_delta));
         Ok(())
     }
 
-    /// All that was added to fees and stands, by txid.
     pub fn prioritised(&self) -> Vec<Prioritised> {
         self.pool().prioritised()
     }
@@ -89,18 +73,10 @@ impl EmbeddedNode {
         outcome
     }
 
-    /// Offers a transaction to the mempool. `max_feerate` bounds its feerate; [`FeeRate::ZERO`] is no bound.
-    ///
-    /// # Errors
-    /// When the node fails; a transaction that is refused is an [`Admission`].
     pub fn submit(&self, raw: &[u8], max_feerate: FeeRate) -> Result<Admission, EmbeddedError> {
         self.offer(raw, max_feerate, true)
     }
 
-    /// As [`EmbeddedNode::submit`], keeping nothing.
-    ///
-    /// # Errors
-    /// As [`EmbeddedNode::submit`].
     pub fn try_submit(&self, raw: &[u8], max_feerate: FeeRate) -> Result<Admission, EmbeddedError> {
         self.offer(raw, max_feerate, false)
     }
@@ -109,7 +85,7 @@ impl EmbeddedNode {
         let Some(tx) = decode_transaction(raw) else { return Ok(Admission::Undecodable) };
         let offer = Offer::new(tx, raw);
         self.verify_ahead(&offer)?;
-        // The chain cannot change while the lock is held, and neither can the mempool.
+        // The lock keeps chain and mempool unchanged.
         let _chain = self.lock_chain()?;
         let view = View::new(self, self.tip())?;
         if keep && view.has_coin_of(&offer.txid)? {
@@ -131,8 +107,8 @@ impl EmbeddedNode {
         })
     }
 
-    /// Verifies scripts before the lock is taken, where the coins are to be had and the transaction may come in by itself. A failure
-    /// is noted in the offer, and told in its place among the other reasons by the holder of the lock.
+    /// Verifies scripts before the lock is taken, if the coins are there and the checks without coins pass. A failure
+    /// is kept in the offer, and reported in its place among the other reasons under the lock.
     pub(super) fn verify_ahead(&self, offer: &Offer) -> Result<(), EmbeddedError> {
         let view = View::new(self, self.tip())?;
         if self.cache.contains(&offer.wtxid, Flags::STANDARD) || self.pool().check_alone(&view, &offer.tx).is_err() {

@@ -1,8 +1,9 @@
-//! The tree of all known headers, in memory: who builds on whom, and which branch is best.
+//! The tree of all known headers, in memory, and its best branch.
 //!
-//! It mirrors the block index. It is changed while a write is under way and only ever used under the write lock; when
-//! a write fails it is loaded anew. The best branch is the one with the most work among those whose blocks are all
-//! stored and not failed; of several, the one that was complete first.
+//! It mirrors the block index. Only the holder of the write lock uses it. After a failed write it is reloaded.
+//!
+//! The best branch has the most work among those whose blocks are all stored and not failed; among equal ones, it was
+//! complete first.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, HashMap};
@@ -16,19 +17,18 @@ use super::params::MEDIAN_TIME_SPAN;
 use super::store::rows::{BlockEntry, Failure, Validity};
 use super::validation::median;
 
-/// A block or header in the tree.
+/// A block or header.
 #[derive(Clone, Debug)]
 pub struct Branch {
-    /// Its entry in the index.
     pub entry: BlockEntry,
-    /// Whether it and all it builds on are stored.
+    /// Whether the block and all its ancestors are stored.
     complete: bool,
-    /// Where it stands in the deployment that miners signal.
+    /// The state of the BIP 9 deployment.
     signals: Signals,
     children: Vec<BlockHash>,
 }
 
-/// How much a branch is worth: most work first, then the order of arrival.
+/// The order of branches: by work, then the first to arrive.
 type Rank = (Work, Reverse<i64>, BlockHash);
 
 #[derive(Debug, Default)]
@@ -41,10 +41,7 @@ pub struct Tree {
 }
 
 impl Tree {
-    /// The tree of these entries.
-    ///
-    /// # Errors
-    /// [`EmbeddedError::Corrupt`] when one builds on a block that is not among them.
+    /// Entries without a parent are [`EmbeddedError::Corrupt`].
     pub fn load(mut entries: Vec<(BlockHash, BlockEntry)>) -> Result<Self, EmbeddedError> {
         entries.sort_unstable_by_key(|(_, entry)| entry.height);
         let mut tree = Self::default();
@@ -63,36 +60,29 @@ impl Tree {
         self.branches.get(hash).map(|branch| &branch.entry)
     }
 
-    /// Where a known block stands in the deployment that miners signal.
     pub fn signals(&self, hash: &BlockHash) -> Option<Signals> {
         self.branches.get(hash).map(|branch| branch.signals)
     }
 
-    /// The stage that the deployment has for a block on this one.
-    ///
-    /// # Errors
-    /// [`EmbeddedError::Corrupt`] when the block is unknown.
+    /// The deployment's stage for a child of this block.
     pub fn next_stage(&self, hash: &BlockHash) -> Result<DeploymentStage, EmbeddedError> {
         let branch = self.branches.get(hash).ok_or_else(|| EmbeddedError::corrupt("index", hash))?;
         Ok(branch.signals.next(branch.entry.height).0)
     }
 
-    /// A block that must be known.
-    ///
-    /// # Errors
-    /// [`EmbeddedError::Corrupt`] when it is not.
+    /// The entry of a block that must exist; [`EmbeddedError::Corrupt`] if it does not.
     pub fn known(&self, hash: &BlockHash) -> Result<&BlockEntry, EmbeddedError> {
         self.get(hash).ok_or_else(|| EmbeddedError::corrupt("index", hash))
     }
 
-    /// Adds a header whose parent is known, unless it is the first.
+    /// Adds a header. Its parent must be known, unless it is the genesis block.
     pub fn insert(&mut self, hash: BlockHash, entry: BlockEntry) {
         let parent = entry.header.prev_blockhash;
         let before = self.branches.get(&parent).filter(|_| entry.height > 0);
         let parent_complete = entry.height == 0 || before.is_some_and(|branch| branch.complete);
         let signals = before.map_or(Signals::FIRST, |before| before.signals.of_child(&before.entry, &entry));
         if let Some(parent) = self.branches.get_mut(&parent) {
-            // Nearly every block has one child, and there are many blocks.
+            // Nearly every block has one child, and spare capacity would add up.
             parent.children.reserve_exact(1);
             parent.children.push(hash);
         }
@@ -111,13 +101,12 @@ impl Tree {
         self.best_header.map_or(0, |(_, height)| height)
     }
 
-    /// The next place in the order of arrival.
     pub fn take_sequence(&mut self) -> i64 {
         self.next_sequence += 1;
         self.next_sequence - 1
     }
 
-    /// The place before all that were given.
+    /// A sequence before all others.
     pub fn take_precious_sequence(&mut self) -> i64 {
         self.precious_sequence = self.precious_sequence.min(0) - 1;
         self.precious_sequence
@@ -128,10 +117,7 @@ impl Tree {
         self.candidates.last().map(|(_, _, hash)| *hash)
     }
 
-    /// Changes a block's entry. Its place in the tree must stay the same. Gives the new entry.
-    ///
-    /// # Errors
-    /// [`EmbeddedError::Corrupt`] when the block is unknown.
+    /// Changes a block's entry, and returns it. Its parent and height must stay the same.
     pub fn update(
         &mut self,
         hash: &BlockHash,
@@ -147,10 +133,8 @@ impl Tree {
         Ok(entry)
     }
 
-    /// Notes that a block has been stored: it and what was waiting for it become candidates. Gives those of them that
-    /// arrive now, with their places in the order of arrival taken anew.
-    ///
-    /// # Errors
+    /// Notes that a block was stored: it and the stored descendants that waited for it become candidates. Returns the
+    /// new candidates, with new sequences.
     /// [`EmbeddedError::Corrupt`] when the block is unknown.
     pub fn stored(&mut self, hash: BlockHash) -> Result<Vec<BlockHash>, EmbeddedError> {
         let parent = self.known(&hash)?.header.prev_blockhash;
@@ -173,7 +157,7 @@ impl Tree {
         Ok(arrived)
     }
 
-    /// A block and all that build on it, parents before children.
+    /// A block and its descendants, parents before children.
     pub fn descendants(&self, hash: BlockHash) -> Vec<BlockHash> {
         let mut all = vec![hash];
         let mut at = 0;
@@ -184,7 +168,7 @@ impl Tree {
         all
     }
 
-    /// The blocks a block builds on, the nearest first, without itself.
+    /// A block's ancestors, the nearest first.
     pub fn ancestors(&self, hash: &BlockHash) -> impl Iterator<Item = (BlockHash, &BlockEntry)> {
         let parent = |entry: &BlockEntry| {
             let hash = entry.header.prev_blockhash;
@@ -193,10 +177,7 @@ impl Tree {
         std::iter::successors(self.get(hash).and_then(parent), move |(_, entry)| parent(entry))
     }
 
-    /// The last block that two have in common.
-    ///
-    /// # Errors
-    /// [`EmbeddedError::Corrupt`] when one of them is unknown.
+    /// The last common block of two branches.
     pub fn fork(&self, one: BlockHash, other: BlockHash) -> Result<BlockHash, EmbeddedError> {
         let (mut one, mut other) = (one, other);
         while one != other {
@@ -211,7 +192,7 @@ impl Tree {
         Ok(one)
     }
 
-    /// The blocks from `ancestor`, which is left out, to `hash`, the lowest first.
+    /// The blocks after `ancestor` up to `hash`, the lowest first.
     pub fn path(&self, ancestor: BlockHash, hash: BlockHash) -> Vec<BlockHash> {
         let mut path = Vec::new();
         if hash != ancestor {
@@ -222,7 +203,7 @@ impl Tree {
         path
     }
 
-    /// The median time of a block that would have this parent and this time, in seconds (BIP 113).
+    /// The median time of a block with this time on this parent, in Unix seconds (BIP 113).
     pub fn median_time(&self, time: u32, parent: &BlockHash) -> u32 {
         let mut times = vec![time];
         times.extend(self.get(parent).map(|entry| entry.header.time));
@@ -230,7 +211,7 @@ impl Tree {
         median(&mut times)
     }
 
-    /// Looks for the best header again, after some of them failed or are back.
+    /// Finds the best header again, after failure marks have changed.
     pub fn find_best_header(&mut self) {
         let good = self.branches.values().filter(|branch| branch.entry.failure == Failure::None);
         self.best_header = good.map(|branch| (branch.entry.work, branch.entry.height)).max();

@@ -1,6 +1,4 @@
-//! Which transactions go into the next block.
-//!
-//! Chosen by the feerate of each together with all it still needs, so that a child can pay for its parents.
+//! Selects the transactions of the next block by ancestor feerate, so that a child can pay for its parents.
 
 use std::cmp::{Ordering, Reverse};
 use std::collections::{BinaryHeap, HashMap};
@@ -15,20 +13,20 @@ use crate::mempool::{Entry, FeeFrac, Pool, Totals, pays};
 use crate::params::{MAX_BLOCK_SIGOPS_COST, Settings};
 use crate::validation::is_final;
 
-/// After how many packages in a row that do not fit the block counts as full, if it nearly is.
+/// A nearly full block counts as full after this many packages in a row that do not fit.
 const MAX_FAILURES: usize = 1_000;
-/// A block that lacks less than this weight is nearly full.
+/// A block is nearly full if less than this weight is free.
 const NEARLY_FULL: Weight = Weight::from_wu(4_000);
 
-/// Chooses for a block on the pool's tip. Copies no transaction.
+/// Selects for a block on the pool's tip. Copies no transaction.
 pub fn choose(pool: &Pool, settings: &Settings) -> Vec<Selected> {
     Builder::new(pool, settings).build()
 }
 
-/// A transaction that needs less than all it builds on, since some of that has been chosen.
+/// A transaction with some ancestors already selected.
 struct Package<'a> {
     entry: &'a Entry,
-    /// What it still needs, itself included.
+    /// The totals of the transaction and its unselected ancestors.
     needs: Totals,
     rate: FeeFrac,
 }
@@ -53,21 +51,21 @@ impl Ord for Package<'_> {
     }
 }
 
-/// Whether an entry neither builds on others nor is built on, as most are.
+/// Whether an entry has neither parents nor children, as most.
 fn is_alone(entry: &Entry) -> bool {
     entry.parents.is_empty() && entry.children.is_empty()
 }
 
-/// A block's transactions in the making.
+/// A block under construction.
 struct Builder<'a> {
     pool: &'a Pool,
     settings: &'a Settings,
-    /// Those that need less than all they build on.
+    /// Transactions with some ancestors already selected.
     queue: BinaryHeap<Package<'a>>,
-    /// Their remaining needs; an older package in the queue is stale.
+    /// The totals of each queued transaction and its unselected ancestors. A queued package with other totals is stale.
     needs: HashMap<Txid, Totals, RandomState>,
     chosen: Vec<&'a Entry>,
-    /// Those chosen that build on others or are built on, with their positions: nobody asks for the rest.
+    /// The positions of selected transactions with parents or children; no others are needed.
     inside: HashMap<Txid, u32, RandomState>,
     weight: Weight,
     sigops: u64,
@@ -93,7 +91,7 @@ impl<'a> Builder<'a> {
         while let Some((entry, package)) = self.next(&mut others) {
             let least = self.settings.mempool.block_feerate.fee(package.size);
             if !pays(package.fees, least) {
-                // Everything that follows pays less.
+                // All packages that follow pay less.
                 break;
             }
             if !self.fits(&package) {
@@ -110,7 +108,7 @@ impl<'a> Builder<'a> {
         self.finish()
     }
 
-    /// The best of what is left: of the queue, or of those that still need all they build on. With what it needs.
+    /// The best remaining package: from the queue, or of an entry without selected ancestors.
     fn next(&mut self, others: &mut Peekable<impl Iterator<Item = &'a Entry>>) -> Option<(&'a Entry, Totals)> {
         while others.next_if(|entry| self.is_chosen(entry) || self.is_queued(entry)).is_some() {}
         while self.queue.peek().is_some_and(|package| self.is_stale(package)) {
@@ -125,12 +123,12 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// Whether it was chosen already, with one that builds on it.
+    /// Whether an entry was selected, perhaps as an ancestor of another.
     fn is_chosen(&self, entry: &Entry) -> bool {
         !is_alone(entry) && self.inside.contains_key(&entry.txid)
     }
 
-    /// Whether some of what it builds on was chosen, so that it stands in the queue.
+    /// Whether some ancestors were selected, so that the entry is in the queue.
     fn is_queued(&self, entry: &Entry) -> bool {
         !entry.parents.is_empty() && self.needs.contains_key(&entry.txid)
     }
@@ -145,18 +143,18 @@ impl<'a> Builder<'a> {
             && self.sigops.saturating_add(package.sigops) < MAX_BLOCK_SIGOPS_COST
     }
 
-    /// Takes a transaction with all it still needs, unless one of them is not final.
+    /// Selects a transaction and its unselected ancestors, unless one of them is not final.
     fn take(&mut self, entry: &'a Entry) -> bool {
         let graph = self.pool.graph();
         let mut package = vec![entry];
         if !entry.parents.is_empty() {
             let missing = |txid: &Txid| if self.inside.contains_key(txid) { None } else { graph.get(txid) };
             package = graph.ancestors([entry.txid]).iter().filter_map(missing).collect();
-            // Whoever has fewer ancestors cannot build on one who has more.
+            // An entry has more ancestors than each of its ancestors.
             package.sort_by_key(|entry| (entry.ancestors.count, entry.txid));
         }
         let tip = self.pool.tip();
-        // Of one without a lock the transaction itself, which lies elsewhere in memory, need not be looked at.
+        // Without a lock time the transaction, which lies elsewhere in memory, need not be read.
         let is_final =
             |entry: &&Entry| !entry.locked || is_final(&entry.tx, tip.height.saturating_add(1), tip.median_time);
         if !package.iter().all(is_final) {
@@ -171,12 +169,12 @@ impl<'a> Builder<'a> {
         true
     }
 
-    /// Lets those that build on a chosen transaction need it no longer.
+    /// Subtracts a selected transaction from the totals of its descendants.
     fn release(&mut self, chosen: &Entry) {
         if is_alone(chosen) {
             return;
         }
-        // A block has far fewer transactions than 32 bits count.
+        // A block has far fewer than 2^32 transactions.
         self.inside.insert(chosen.txid, u32::try_from(self.chosen.len()).unwrap_or(u32::MAX));
         let graph = self.pool.graph();
         for descendant in graph.descendants(chosen.children.iter().copied()) {
@@ -203,7 +201,7 @@ impl<'a> Builder<'a> {
             fee: entry.fee,
             sigops: entry.sigops,
             weight: entry.weight,
-            // Most build on nothing in the mempool.
+            // Most have no parents in the mempool.
             depends: if entry.parents.is_empty() { Vec::new() } else { parents(entry) },
         };
         self.chosen.iter().map(selected).collect()

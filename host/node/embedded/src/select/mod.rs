@@ -1,8 +1,8 @@
 //! The selection for the next block, kept up to date as tip and mempool change.
 //!
-//! A thread of its own selects after each change; a burst of changes costs one selection. Whoever asks gets what stands,
-//! or, where the mempool has changed since, waits for the selection that is due: so nobody gets one of another tip, or one
-//! without a transaction that was accepted before.
+//! A thread selects after each change, and coalesces a burst of changes. A caller gets the last selection, or waits for
+//! the next if the mempool has changed since. So no caller gets a selection on another tip, or without a transaction
+//! that was accepted before.
 
 mod choose;
 
@@ -20,61 +20,54 @@ use super::mempool::Pool;
 use super::params::Settings;
 use choose::choose;
 
-/// How long the thread rests after a selection that nobody waits for, so that a burst of changes takes little of a
-/// processor.
+/// The pause after a selection without waiters, so that a burst of changes costs little CPU time.
 const REST: Duration = Duration::from_millis(50);
 
 #[derive(Debug)]
 pub struct Chosen {
-    /// Names tip and transactions.
+    /// Identifies tip and transactions.
     pub version: u64,
-    /// The tip that a block of it builds on.
     pub tip: Tip,
-    /// The transactions, parents before their children.
+    /// Parents before children.
     pub transactions: Selection,
-    /// The sum of their fees.
     pub fees: Amount,
-    /// The mempool's sequence when it was made.
+    /// The mempool's sequence when the thread selected.
     pub sequence: u64,
 }
 
 #[derive(Default)]
 struct State {
     last: Option<Arc<Chosen>>,
-    /// The mempool has changed since the last selection began.
+    /// Whether the mempool has changed since the last selection began.
     changed: bool,
-    /// How many wait for a selection.
+    /// The number of waiters.
     waiting: usize,
-    /// The thread sleeps until something changes.
+    /// Whether the thread sleeps until the next change.
     idle: bool,
-    /// There is no thread, or it must end.
+    /// Whether the thread has ended or must end.
     ended: bool,
 }
 
-/// What the thread and those who ask share.
+/// State that the thread shares with its callers.
 struct Shared {
     pool: Arc<RwLock<Pool>>,
     settings: Settings,
     state: Mutex<State>,
-    /// Held while selecting, so that no two selections get one name.
+    /// Held while selecting, so that no version is used twice.
     selecting: Mutex<()>,
-    /// The thread is told that there is work.
+    /// Wakes the thread.
     work: Condvar,
-    /// Those who wait are told that there is a selection.
+    /// Wakes the waiters.
     done: Condvar,
 }
 
-/// The selection and the thread that makes it, which ends when this is dropped.
+/// Dropping it ends the thread.
 pub struct Selector {
     shared: Arc<Shared>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Selector {
-    /// Starts selecting of `pool`.
-    ///
-    /// # Errors
-    /// When the system gives no thread.
     pub fn start(pool: Arc<RwLock<Pool>>, settings: Settings) -> std::io::Result<Self> {
         let state = Mutex::new(State { changed: true, ..State::default() });
         let (work, done) = (Condvar::new(), Condvar::new());
@@ -84,7 +77,7 @@ impl Selector {
         Ok(Self { shared, thread: Some(thread) })
     }
 
-    /// Says that the mempool has changed. Costs next to nothing.
+    /// Notes a change of the mempool. Cheap.
     pub fn changed(&self) {
         let mut state = self.shared.lock();
         state.changed = true;
@@ -93,7 +86,7 @@ impl Selector {
         }
     }
 
-    /// The selection of the mempool as it stands, or as it stands when this returns.
+    /// The selection of the mempool as it stands now, or when this returns.
     pub fn current(&self) -> Arc<Chosen> {
         let sequence = self.shared.pool().sequence();
         let is_current = |last: &Arc<Chosen>| last.sequence >= sequence;
@@ -110,7 +103,7 @@ impl Selector {
         state.waiting -= 1;
         match state.last.as_ref().filter(|last| is_current(last)) {
             Some(last) => last.clone(),
-            // The thread has ended; this is the last moment of the node, or the thread failed.
+            // The thread has ended: the node is stopping, or the thread panicked.
             None => {
                 drop(state);
                 self.shared.select()
@@ -124,13 +117,13 @@ impl Drop for Selector {
         self.shared.lock().ended = true;
         self.shared.work.notify_all();
         if let Some(thread) = self.thread.take() {
-            // It does not panic; if it did, there is nothing left to do about it.
+            // If the thread panicked, there is nothing left to do.
             let _ = thread.join();
         }
     }
 }
 
-/// Says that the thread has ended, however it did.
+/// Marks the thread as ended, also after a panic.
 struct Ending<'a>(&'a Shared);
 
 impl Drop for Ending<'_> {
@@ -157,7 +150,7 @@ impl Shared {
         }
     }
 
-    /// Waits until there is something to select: at once if someone waits for it, else after a rest. False at the end.
+    /// Waits for a change: at once if a caller waits, else after the pause. Returns false at the end.
     fn wait(&self) -> bool {
         let rested = Instant::now() + REST;
         let mut state = self.lock();
@@ -179,7 +172,6 @@ impl Shared {
         }
     }
 
-    /// Selects, and keeps the outcome.
     fn select(&self) -> Arc<Chosen> {
         let _selecting = self.selecting.lock();
         let (chosen, tip, sequence) = {
@@ -192,7 +184,7 @@ impl Shared {
         };
         let last = self.lock().last.clone();
         let selected = Arc::new(match last {
-            // What is the same keeps its name, so that nobody has to read it again.
+            // An unchanged selection keeps its version, so that callers need not read it again.
             Some(last) if is_same(&last) => {
                 let Chosen { version, fees, .. } = *last;
                 Chosen { version, tip, transactions: last.transactions.clone(), fees, sequence }

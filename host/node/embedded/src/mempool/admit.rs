@@ -1,4 +1,4 @@
-//! Whether a transaction may come into the mempool. The checks and their order are those of bitcoind.
+//! Admission to the mempool. The checks and their order are bitcoind's.
 
 use std::collections::BTreeSet;
 
@@ -19,40 +19,40 @@ use crate::validation::{
 use outrigger_node::events::{NodeEvent, Removal};
 use outrigger_script::{Flags, transaction_sigop_cost};
 
-/// The cost of signature operations that a transaction may have.
+/// The greatest signature operation cost of a transaction.
 const MAX_SIGOPS_COST: u64 = 16_000;
-/// One more transaction than allowed may build on another if it is at most this large (virtual bytes) and builds on
-/// nothing else, so that each party to a contract can bump its fee.
+/// The CPFP carve-out admits one descendant beyond the limit. It has at most this virtual size and one ancestor, so
+/// that each party to a contract can bump its fee.
 const CARVE_OUT_SIZE: u64 = 10_000;
 
-/// On what terms a transaction is offered.
+/// How a transaction is offered.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Terms {
-    /// Anew, by someone who wants it relayed.
+    /// For the first time, to be relayed.
     New,
-    /// Again, after a reorganisation: it need not pay, nor keep within the limits of chains of transactions. What it had
-    /// when it first came is kept, if it did.
+    /// Again, after a reorganisation: minimum feerates and chain limits do not apply. An entry of the mempool keeps its
+    /// entry time.
     Again(Option<EntryTime>),
-    /// Anew, after a start: the file has its time of arrival, and it must satisfy every rule.
+    /// From the mempool's file, with its entry time. All rules apply.
     Kept(EntryTime),
 }
 
 impl Terms {
-    /// Whether it must pay, and keep within the limits of chains of transactions.
+    /// Whether minimum feerates and chain limits apply.
     fn is_held_to_limits(self) -> bool {
         matches!(self, Self::New | Self::Kept(_))
     }
 }
 
-/// The company in which a transaction is judged, on which some rules depend.
+/// The kind of submission, on which some rules depend.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Rules {
     Alone(Terms),
-    /// By itself, before the package that it came with is.
+    /// Alone, before its package.
     First,
     /// With the others of its package, which pay together.
     Together,
-    /// With others, of which each pays for itself, and none replaces anything, since nothing is kept.
+    /// With others, as a test: each pays for itself, and none replaces anything.
     Tried,
 }
 
@@ -64,24 +64,23 @@ impl Rules {
         }
     }
 
-    /// Whether the feerate of each need not suffice, since that of all does.
+    /// Whether the feerate of the package counts, instead of each transaction's.
     pub(super) fn pays_together(self) -> bool {
         self == Self::Together
     }
 
-    /// Whether one that builds on the same parent may be replaced with it, where the parent may have one child alone.
+    /// Whether the transaction may replace its TRUC sibling.
     fn may_evict_sibling(self) -> bool {
         matches!(self, Self::Alone(_) | Self::First)
     }
 }
 
-/// Why a transaction may not come in.
 #[derive(Debug)]
 pub enum Rejection {
     Refused(ValidationError),
-    /// It is here already.
+    /// The transaction is in the mempool.
     Known,
-    /// It is confirmed already, with unspent outputs.
+    /// The transaction is confirmed, with unspent outputs.
     InChain,
     /// An input is unknown or spent.
     MissingInputs,
@@ -100,12 +99,12 @@ impl From<EmbeddedError> for Rejection {
     }
 }
 
-/// The reasons to refuse a feerate below the relay minimum, and below the minimum of a full mempool.
+/// bitcoind's reasons for a feerate below the relay minimum, and below the minimum after evictions.
 const MIN_RELAY_FEE: &str = "min relay fee not met";
 const MEMPOOL_MIN_FEE: &str = "mempool min fee not met";
 
 impl Rejection {
-    /// Whether it might come in with others of a package (bitcoind's `TX_RECONSIDERABLE` and `TX_MISSING_INPUTS`).
+    /// Whether a package might help the transaction in (bitcoind's `TX_RECONSIDERABLE` and `TX_MISSING_INPUTS`).
     pub fn may_be_helped(&self, tx: &Transaction) -> bool {
         match self {
             Self::MissingInputs => true,
@@ -119,25 +118,25 @@ impl Rejection {
     }
 }
 
-/// An admissible transaction, and the transactions that it replaces.
+/// An admissible transaction, and the entries that it replaces.
 pub struct Admissible {
     pub entry: Entry,
     pub replaced: BTreeSet<Txid>,
 }
 
 impl Admissible {
-    /// The answer where it is accepted by itself.
+    /// The result if it is accepted alone.
     pub fn member(&self) -> PackageMember {
         accepted(&self.entry, self.entry.own().feerate(), vec![self.entry.wtxid])
     }
 }
 
-/// The answer of an accepted transaction, with its effective feerate and the transactions that pay it.
+/// The result of an accepted transaction, with its effective feerate and the transactions that share it.
 fn accepted(entry: &Entry, feerate: FeeRate, included: Vec<Wtxid>) -> PackageMember {
     PackageMember::Accepted { virtual_size: entry.virtual_size(), fee: entry.fee, feerate, included }
 }
 
-/// A transaction that satisfies all rules but those of scripts and replacements.
+/// A transaction that passed all checks but those of scripts and replacement.
 pub(super) struct Examined {
     pub entry: Entry,
     pub measured: Measured,
@@ -145,7 +144,7 @@ pub(super) struct Examined {
 }
 
 impl Examined {
-    /// Checks its feerate against the most that its sender allows; zero is no bound.
+    /// Checks the feerate against the sender's maximum; zero is no bound.
     pub fn check_max_feerate(&self, most: FeeRate) -> Result<(), Rejection> {
         if most > FeeRate::ZERO && self.measured.feerate() > most {
             return Err(ValidationError::new("max feerate exceeded").into());
@@ -153,18 +152,16 @@ impl Examined {
         Ok(())
     }
 
-    /// Verifies its scripts by the rules of relay, unless that was done before.
     pub fn check_scripts(&self, view: &View, offer: &Offer) -> Result<(), ValidationError> {
         check_scripts(view, offer, &self.coins)
     }
 
-    /// The answer where it is accepted.
     pub fn accepted(&self, feerate: FeeRate, included: Vec<Wtxid>) -> PackageMember {
         accepted(&self.entry, feerate, included)
     }
 }
 
-/// How many transactions may build on each other, and how large they may be together, in virtual bytes.
+/// Limits of ancestors and descendants; the sizes are in virtual bytes.
 pub(super) struct ChainLimits {
     ancestors: u64,
     ancestor_size: u64,
@@ -173,11 +170,8 @@ pub(super) struct ChainLimits {
 }
 
 impl Pool {
-    /// Checks a transaction against the chain and the mempool, and changes nothing. `max_feerate` bounds its feerate; zero is no
-    /// bound.
-    ///
-    /// # Errors
-    /// The first reason against it.
+    /// Checks a transaction against chain and mempool, and changes nothing. `max_feerate` bounds its feerate; zero is
+    /// no bound.
     pub fn examine(
         &self,
         view: &View,
@@ -195,8 +189,8 @@ impl Pool {
         Ok(Admissible { entry: examined.entry, replaced })
     }
 
-    /// The checks before those of scripts and of what would be replaced (bitcoind's `PreChecks`). `before` are those of its package
-    /// that it may build on.
+    /// The checks before those of replacement and scripts (bitcoind's `PreChecks`). `before` are the earlier
+    /// transactions of its package.
     pub(super) fn examine_alone(
         &self,
         view: &View,
@@ -250,8 +244,8 @@ impl Pool {
         Ok(())
     }
 
-    /// The coins that a transaction spends, of the chain, the mempool or those that come before it; none when one is not there.
-    /// Those of unconfirmed transactions count as coins of the next block.
+    /// The coins that a transaction spends, from the chain, the mempool or `before`; `None` if one is missing.
+    /// Unconfirmed outputs count as coins of the next block.
     pub fn find_coins(
         &self,
         view: &View,
@@ -297,7 +291,8 @@ impl Pool {
             return Err(ValidationError::new("bad-txns-too-many-sigops").with_detail(sigops.to_string()).into());
         }
         if rules.terms().is_held_to_limits() {
-            // Others that pay for it might be replaced, and leave it: only that of one with a single child cannot.
+            // Only a TRUC transaction may rely on its package here: the child of any other might be replaced and leave
+            // it unpaid.
             if !is_truc(tx) {
                 check_pays(self.limits.relay_feerate, size, modified, MIN_RELAY_FEE)?;
             }
@@ -308,7 +303,8 @@ impl Pool {
         let EntryTime { time, height, unbroadcast } = match rules.terms() {
             Terms::Again(Some(entry_time)) | Terms::Kept(entry_time) => entry_time,
             Terms::Again(None) => EntryTime { time: now, height: view.tip.height, unbroadcast: false },
-            // As in Bitcoin Core, transactions of submitpackage are not unbroadcast: they are in its mempool before it would mark them.
+            // As in Bitcoin Core, transactions of submitpackage are not marked: they are in its mempool before it would
+            // mark them.
             Terms::New => {
                 EntryTime { time: now, height: view.tip.height, unbroadcast: matches!(rules, Rules::Alone(_)) }
             }
@@ -334,13 +330,13 @@ impl Pool {
         })
     }
 
-    /// Checks that so much pays for so many virtual bytes.
+    /// Checks a fee against both minimum feerates.
     pub(super) fn check_feerate(&self, size: u64, modified_fee: SignedAmount, now: u64) -> Result<(), ValidationError> {
         check_pays(self.demanded_feerate(now), size, modified_fee, MEMPOOL_MIN_FEE)?;
         check_pays(self.limits.relay_feerate, size, modified_fee, MIN_RELAY_FEE)
     }
 
-    /// Checks a transaction's place among the others.
+    /// Checks chain limits, TRUC rules, and conflicts with ancestors.
     fn check_place(&self, entry: &Entry, rules: Rules, conflicts: BTreeSet<Txid>) -> Result<Measured, ValidationError> {
         let inputs = entry.tx.input.iter().map(|input| input.previous_output.txid);
         let parents: BTreeSet<_> = inputs.filter(|parent| self.graph.get(parent).is_some()).collect();
@@ -371,7 +367,6 @@ impl Pool {
         Ok(measured)
     }
 
-    /// The limits where nothing makes room.
     pub(super) fn chain_limits(&self) -> ChainLimits {
         ChainLimits {
             ancestors: self.limits.max_ancestors,
@@ -381,12 +376,11 @@ impl Pool {
         }
     }
 
-    /// Checks how many transactions build on each other, and how large they are together. `may_carve_out`: one more may build on
-    /// another than the limits say.
+    /// Checks the limits of ancestors and descendants. `may_carve_out` allows the CPFP carve-out.
     fn check_chain_limits(&self, measured: &Measured, may_carve_out: bool) -> Result<(), ValidationError> {
         let mut limits = self.chain_limits();
         let check = |limits: &ChainLimits| self.check_chain(measured.parents.clone(), 1, measured.size, limits);
-        // The one that it replaces makes room for it.
+        // The replaced entry makes room.
         if let (1, Some(replaced)) = (measured.conflicts.len(), measured.conflicts.first()) {
             limits.descendants += 1;
             limits.descendant_size += self.graph.get(replaced).map_or(0, |entry| entry.descendants.size);
@@ -402,8 +396,9 @@ impl Pool {
         if carved { Ok(()) } else { Err(error) }
     }
 
-    /// Goes from the parents to all they build on, the least id of those found so far being the next, as bitcoind does:
-    /// the limit that is reported depends on the order. `count` transactions of `added` virtual bytes would come.
+    /// Checks the limits by a walk from the parents to all ancestors. The walk always goes on with the lowest txid, as
+    /// in bitcoind, since the reported limit depends on the order. `count` transactions of `added` virtual bytes are
+    /// offered.
     pub(super) fn check_chain(
         &self,
         parents: BTreeSet<Txid>,
@@ -444,7 +439,7 @@ impl Pool {
         Ok(())
     }
 
-    /// Adds a transaction, removes those that it replaces, and makes room. Returns whether it stays.
+    /// Adds a transaction, removes the entries that it replaces, and evicts. Returns whether the transaction stays.
     pub fn admit(&mut self, admissible: Admissible, now: u64, events: &mut Vec<NodeEvent>) -> bool {
         let Admissible { entry, replaced } = admissible;
         let txid = entry.txid;
@@ -453,7 +448,7 @@ impl Pool {
         self.has(&txid)
     }
 
-    /// Adds transactions, and removes those that they replace. The caller makes room.
+    /// Adds transactions, and removes the entries that they replace. The caller evicts.
     pub fn enter(
         &mut self,
         replaced: &BTreeSet<Txid>,
@@ -470,7 +465,6 @@ impl Pool {
     }
 }
 
-/// Checks that a fee is that of so many virtual bytes at a feerate.
 fn check_pays(rate: FeeRate, size: u64, fee: SignedAmount, reason: &'static str) -> Result<(), ValidationError> {
     let needed = rate.fee(size);
     if pays(fee, needed) {
@@ -479,7 +473,7 @@ fn check_pays(rate: FeeRate, size: u64, fee: SignedAmount, reason: &'static str)
     Err(ValidationError::new(reason).with_detail(format!("{} < {}", fee.to_sat(), needed.to_sat())))
 }
 
-/// Verifies a transaction's scripts by the rules of relay, unless that was done before.
+/// Verifies a transaction's scripts, unless they are cached.
 fn check_scripts(view: &View, offer: &Offer, coins: &[Coin]) -> Result<(), ValidationError> {
     let cache = &view.node.cache;
     if cache.contains(&offer.wtxid, Flags::STANDARD) {
@@ -488,7 +482,7 @@ fn check_scripts(view: &View, offer: &Offer, coins: &[Coin]) -> Result<(), Valid
     let flags = if view.node.settings.mempool.require_standard { Flags::STANDARD } else { Flags::CONSENSUS };
     let spent = || coins.iter().map(|coin| coin.output.clone()).collect();
     let failed = match offer.failed_script.get() {
-        // An outpoint always names the same coin.
+        // An outpoint always names the same coin, so the failure stands.
         Some(failed) if flags == Flags::STANDARD => Err(*failed),
         _ => verify_transaction(&offer.tx, spent(), flags),
     };

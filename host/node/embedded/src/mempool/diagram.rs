@@ -1,4 +1,4 @@
-//! Feerate diagrams: what a miner earns by how much of a block. A package that replaces others must earn more at some size, and
+//! Feerate diagrams: a miner's revenue by block space. A package that replaces entries must earn more at some size, and
 //! less at none (bitcoind's `ImprovesFeerateDiagram`).
 
 use std::collections::BTreeSet;
@@ -9,13 +9,13 @@ use outrigger_values::amount::Saturating;
 use super::entry::{Entry, FeeFrac};
 use super::graph::Graph;
 
-/// Transactions that are mined together, the best first.
+/// Sets of transactions that are mined together, the best first.
 type Chunks = Vec<FeeFrac>;
 
-/// Checks that a package is worth more to a miner than what it replaces.
+/// Checks that a package improves the diagram of the entries that it replaces.
 ///
 /// # Errors
-/// bitcoind's words: where that cannot be told since those replaced are of more than two that build on each other, or it is not.
+/// bitcoind's reasons: the diagram does not improve, or a replaced entry is in a cluster of more than two.
 pub fn check_improvement(graph: &Graph, replaced: &BTreeSet<Txid>, package: FeeFrac) -> Result<(), String> {
     let gone: Vec<&Entry> = replaced.iter().filter_map(|txid| graph.get(txid)).collect();
     gone.iter().try_for_each(|entry| check_topology(graph, entry))?;
@@ -26,7 +26,7 @@ pub fn check_improvement(graph: &Graph, replaced: &BTreeSet<Txid>, package: FeeF
         if let Some(parent) = parent.filter(|parent| !replaced.contains(&parent.txid)) {
             new.push(parent.own().feefrac());
         }
-        // Those with a child are counted with it.
+        // An entry with a child is counted with the child.
         if entry.descendants.count == 1 {
             let (own, both) = (entry.own().feefrac(), entry.ancestors.feefrac());
             match parent {
@@ -44,7 +44,7 @@ pub fn check_improvement(graph: &Graph, replaced: &BTreeSet<Txid>, package: FeeF
     Err("insufficient feerate: does not improve feerate diagram".to_owned())
 }
 
-/// Checks that a transaction that is replaced is alone, or one of two that build on each other and on nothing else.
+/// Checks that a replaced entry is alone or in a cluster of two.
 fn check_topology(graph: &Graph, entry: &Entry) -> Result<(), String> {
     let (txid, ancestors, descendants) = (entry.txid, entry.ancestors.count, entry.descendants.count);
     if ancestors > 2 {
@@ -68,8 +68,8 @@ fn check_topology(graph: &Graph, entry: &Entry) -> Result<(), String> {
     }
 }
 
-/// Whether `new` earns more than `old` at some size and less at none. Both are straight between their chunks' ends, so these are
-/// all that need be looked at.
+/// Whether `new` earns more than `old` at some size, and less at none. Both are linear between the ends of their
+/// chunks, so it suffices to compare them there.
 fn is_better(new: &Chunks, old: &Chunks) -> bool {
     let ends = |chunks: &Chunks| {
         chunks
@@ -91,7 +91,7 @@ fn is_better(new: &Chunks, old: &Chunks) -> bool {
     better
 }
 
-/// What so many virtual bytes earn, as a fraction.
+/// The revenue of this many virtual bytes, as a fraction.
 fn earned(chunks: &Chunks, size: u64) -> (i128, i128) {
     let (mut fees, mut rest) = (SignedAmount::ZERO, size);
     for chunk in chunks {

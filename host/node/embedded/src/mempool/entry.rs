@@ -1,4 +1,4 @@
-//! A transaction of the mempool, and the feerates by which transactions are compared.
+//! Entries of the mempool, and the feerates that compare them.
 
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
@@ -12,57 +12,55 @@ use outrigger_values::amount::Saturating;
 
 use crate::decode::Ids;
 
-/// A decoded transaction that is offered.
+/// A submitted transaction, decoded.
 #[derive(Clone)]
 pub struct Offer {
     pub tx: Arc<Transaction>,
     pub raw: Arc<[u8]>,
     pub txid: Txid,
     pub wtxid: Wtxid,
-    /// The input whose script fails by the standard flags, and why, once that is known.
+    /// The input whose script fails under the standard flags, and why, once known.
     pub failed_script: OnceLock<(usize, ScriptError)>,
 }
 
 impl Offer {
-    /// An offer of `tx`, whose serialisation is `raw`.
     pub fn new(tx: Transaction, raw: &[u8]) -> Self {
         let Ids { txid, wtxid } = Ids::of(&tx, raw);
         Self { txid, wtxid, tx: Arc::new(tx), raw: raw.into(), failed_script: OnceLock::new() }
     }
 }
 
-/// When an entry came, which it keeps when it is put back.
+/// The part of an entry that outlives a reorganisation or a restart.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct EntryTime {
-    /// When it came, in seconds.
+    /// In Unix seconds.
     pub time: u64,
-    /// The tip's height when it came.
+    /// The tip's height at entry.
     pub height: u32,
-    /// Whether it was offered to this node, and by no block.
+    /// Whether the transaction was submitted to this node, and was in no block.
     pub unbroadcast: bool,
 }
 
-/// Below this a sequence number signals that the transaction may be replaced (BIP 125).
+/// Sequence numbers up to this one signal replaceability (BIP 125).
 const MAX_REPLACEABLE_SEQUENCE: u32 = 0xffff_fffd;
-/// The least bytes that a signature operation counts for in a transaction's virtual size.
+/// The least virtual size of a signature operation, in virtual bytes.
 const BYTES_PER_SIGOP: u64 = 20;
-/// The bookkeeping's share of the reckoned memory of a transaction, in bytes.
+/// The share of bookkeeping in an entry's reckoned memory, in bytes.
 const ENTRY_OVERHEAD: u64 = 480;
 
 /// A sum over a set of transactions.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Totals {
     pub count: u64,
-    /// Their virtual size, in virtual bytes.
+    /// In virtual bytes.
     pub size: u64,
-    /// Their fees with the deltas of prioritisetransaction.
+    /// With the deltas of prioritisetransaction.
     pub fees: SignedAmount,
-    /// The cost of their signature operations.
+    /// The signature operation cost.
     pub sigops: u64,
 }
 
 impl Totals {
-    /// The sum with more transactions.
     pub fn add(&mut self, other: &Self) {
         self.count += other.count;
         self.size += other.size;
@@ -70,7 +68,6 @@ impl Totals {
         self.sigops += other.sigops;
     }
 
-    /// The sum without some of its transactions.
     pub fn subtract(&mut self, other: &Self) {
         self.count = self.count.saturating_sub(other.count);
         self.size = self.size.saturating_sub(other.size);
@@ -78,32 +75,31 @@ impl Totals {
         self.sigops = self.sigops.saturating_sub(other.sigops);
     }
 
-    /// Their feerate in whole satoshi; zero if they pay less than nothing.
+    /// Zero if the fees are negative.
     pub fn feerate(&self) -> FeeRate {
         paid_feerate(self.fees, self.size)
     }
 
-    /// Their fee and size.
     pub fn feefrac(&self) -> FeeFrac {
         FeeFrac { fee: self.fees, size: self.size }
     }
 }
 
-/// Whether a fee, which may be below zero, is at least `needed`.
+/// Whether a fee, which may be negative, is at least `needed`.
 pub fn pays(fee: SignedAmount, needed: Amount) -> bool {
     fee.to_unsigned().is_ok_and(|fee| fee >= needed)
 }
 
-/// The feerate of a fee, which may be below zero, for so many virtual bytes.
+/// The feerate of a fee; zero if the fee is negative.
 pub fn paid_feerate(fee: SignedAmount, size: u64) -> FeeRate {
     FeeRate::paid(fee.to_unsigned().unwrap_or(Amount::ZERO), size)
 }
 
-/// A fee and a size, as bitcoind's `FeeFrac`: a feerate that is compared exactly, without a division.
+/// A fee and a size (bitcoind's `FeeFrac`): a feerate that compares exactly, without a division.
 #[derive(Clone, Copy, Debug)]
 pub struct FeeFrac {
     pub fee: SignedAmount,
-    /// The size, in virtual bytes.
+    /// In virtual bytes.
     pub size: u64,
 }
 
@@ -128,57 +124,52 @@ impl PartialEq for FeeFrac {
 
 impl Eq for FeeFrac {}
 
-/// A transaction of the mempool.
 #[derive(Clone, Debug)]
 pub struct Entry {
     pub tx: Arc<Transaction>,
     pub raw: Arc<[u8]>,
     pub txid: Txid,
     pub wtxid: Wtxid,
-    /// Whether it has a lock time other than 0.
+    /// Whether the lock time is not 0.
     pub locked: bool,
     pub weight: Weight,
-    /// The cost of its signature operations.
+    /// The signature operation cost.
     pub sigops: u64,
     pub fee: Amount,
     /// The delta of prioritisetransaction.
     pub delta: SignedAmount,
-    /// When it came, in seconds.
+    /// The time of entry, in Unix seconds.
     pub time: u64,
-    /// The tip's height when it came.
+    /// The tip's height at entry.
     pub height: u32,
-    /// Whether it was offered to this node, and by no block. There are no peers that could have confirmed that they
-    /// have it.
+    /// Whether the transaction was submitted to this node, and was in no block. No peer confirms that it has it.
     pub unbroadcast: bool,
-    /// Its place in the order of arrival.
+    /// The order of arrival.
     pub order: u64,
-    /// The transactions of the mempool whose outputs it spends.
+    /// The entries whose outputs it spends.
     pub parents: BTreeSet<Txid>,
-    /// The transactions of the mempool that spend its outputs.
+    /// The entries that spend its outputs.
     pub children: BTreeSet<Txid>,
-    /// It and all it builds on in the mempool.
+    /// The entry and its ancestors.
     pub ancestors: Totals,
-    /// It and all that build on it in the mempool.
+    /// The entry and its descendants.
     pub descendants: Totals,
 }
 
-/// The virtual size by weight and by signature operations, whichever is larger, in virtual bytes.
+/// The larger of the virtual sizes by weight and by signature operations.
 pub fn virtual_size(weight: Weight, sigops: u64) -> u64 {
     weight.max(Weight::from_wu(sigops.saturating_mul(BYTES_PER_SIGOP))).to_vbytes_ceil()
 }
 
-/// A fee with its delta.
 pub fn modified_fee(fee: Amount, delta: SignedAmount) -> SignedAmount {
     fee.to_signed().unwrap_or(SignedAmount::MAX).saturating_add(delta)
 }
 
 impl Entry {
-    /// Its virtual size, in virtual bytes.
     pub fn virtual_size(&self) -> u64 {
         virtual_size(self.weight, self.sigops)
     }
 
-    /// Its fee with its delta.
     pub fn modified_fee(&self) -> SignedAmount {
         modified_fee(self.fee, self.delta)
     }
@@ -187,34 +178,32 @@ impl Entry {
         Totals { count: 1, size: self.virtual_size(), fees: self.modified_fee(), sigops: self.sigops }
     }
 
-    /// The rate it is chosen for a block by: that of all it builds on with it, or its own if that is lower.
+    /// The feerate for selection: with all ancestors, or its own if that is lower.
     pub fn mining_rate(&self) -> FeeFrac {
         self.ancestors.feefrac().min(self.own().feefrac())
     }
 
-    /// The rate it is kept by when the mempool is full: that of all that build on it with it, or its own if that is
-    /// higher.
+    /// The feerate for eviction: with all descendants, or its own if that is higher.
     pub fn keeping_rate(&self) -> FeeFrac {
         self.descendants.feefrac().max(self.own().feefrac())
     }
 
-    /// The memory it is reckoned to take, in bytes.
+    /// The reckoned memory, in bytes.
     pub fn usage(&self) -> u64 {
-        // Once serialised and once in parts.
+        // The entry keeps the transaction serialised and decoded.
         2 * self.raw.len() as u64 + ENTRY_OVERHEAD
     }
 
-    /// Whether it says itself that it may be replaced (BIP 125).
+    /// Whether the transaction itself signals replaceability (BIP 125).
     pub fn signals_replacement(&self) -> bool {
         self.tx.input.iter().any(|input| input.sequence.to_consensus_u32() <= MAX_REPLACEABLE_SEQUENCE)
     }
 
-    /// The part of it that outlives a reorganisation or a restart.
     pub fn entry_time(&self) -> EntryTime {
         EntryTime { time: self.time, height: self.height, unbroadcast: self.unbroadcast }
     }
 
-    /// The service's description; `replaceable` says whether it or an ancestor signals replaceability.
+    /// `replaceable`: whether the entry or an ancestor signals replaceability.
     pub fn describe(&self, replaceable: bool) -> MempoolEntry {
         MempoolEntry {
             txid: self.txid,

@@ -1,4 +1,4 @@
-//! How the mempool follows the chain.
+//! The mempool follows the chain.
 
 use std::collections::{BTreeSet, HashSet};
 use std::sync::OnceLock;
@@ -13,8 +13,8 @@ use outrigger_node::events::{NodeEvent, Removal};
 use outrigger_values::FeeRate;
 
 impl Pool {
-    /// Goes to another tip. `off` are the blocks that left the best chain, the highest first; `on` those that came to
-    /// it, the lowest first.
+    /// Moves to another tip. `off` are the disconnected blocks, the highest first; `on` the connected blocks, the
+    /// lowest first.
     pub fn follow(&mut self, view: &View, off: Vec<NamedBlock>, on: Vec<NamedBlock>, events: &mut Vec<NodeEvent>) {
         self.tip = view.tip;
         on.iter().for_each(|block| self.confirm(block, events));
@@ -32,7 +32,7 @@ impl Pool {
         self.trim(now, events);
     }
 
-    /// Forgets everything, because the chain could not be consulted.
+    /// Drops all entries, since the chain cannot be read.
     pub fn clear(&mut self, tip: Tip, events: &mut Vec<NodeEvent>) {
         self.tip = tip;
         let all = self.ids();
@@ -53,8 +53,9 @@ impl Pool {
         }
     }
 
-    /// After a reorganisation: puts back what the chain no longer holds, in its order, then what was here before;
-    /// drops what is valid no longer. What the new blocks confirm or exclude is gone already.
+    /// Rebuilds the mempool after a reorganisation: first the transactions of disconnected blocks, then the former
+    /// entries. Drops those that are no longer valid. [`Self::confirm`] has already removed entries that the new blocks
+    /// confirm or conflict with.
     fn rebuild(&mut self, view: &View, off: Vec<NamedBlock>, on: &[NamedBlock], events: &mut Vec<NodeEvent>) {
         let confirmed: HashSet<Txid> = on.iter().flat_map(NamedBlock::txids).collect();
         let here = self.graph.drain();
@@ -78,7 +79,7 @@ impl Pool {
         dropped.into_iter().for_each(|txid| self.tell_removed(txid, Removal::Dropped, events));
     }
 
-    /// Puts an entry back that was here before a reorganisation. Gives its id where it is valid no longer.
+    /// Puts a former entry back. Returns its id if it is no longer valid.
     fn put_back(&mut self, view: &View, entry: Entry) -> Option<Txid> {
         let entry_time = entry.entry_time();
         let Entry { tx, raw, txid, wtxid, .. } = entry;

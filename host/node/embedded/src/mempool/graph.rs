@@ -1,7 +1,7 @@
-//! The transactions of the mempool and how they build on each other.
+//! The mempool's entries and their links.
 //!
-//! Invariants: `spent` names for every outpoint that an entry spends that entry; parents and children mirror each
-//! other; each entry's totals are the sums over its ancestors and descendants, itself included.
+//! Invariants: `spent` maps each spent outpoint to its spender; parents and children mirror each other; an entry's
+//! totals are the sums over its ancestors and descendants, itself included.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -12,7 +12,6 @@ use outrigger_values::amount::Saturating;
 
 use super::entry::{Entry, Totals};
 
-/// The entries and their links.
 #[derive(Default)]
 pub struct Graph {
     entries: HashMap<Txid, Entry, RandomState>,
@@ -21,11 +20,11 @@ pub struct Graph {
     next_order: u64,
     /// The sum over all entries.
     pub totals: Totals,
-    /// The memory they are reckoned to take, in bytes.
+    /// The reckoned memory of all entries, in bytes.
     pub usage: u64,
-    /// Their fees without deltas.
+    /// The fees of all entries, without deltas.
     pub fees: Amount,
-    /// How many of them were offered to this node, and by no block.
+    /// The number of unbroadcast entries.
     pub unbroadcast: u64,
 }
 
@@ -34,39 +33,38 @@ impl Graph {
         self.entries.get(txid)
     }
 
-    /// All entries in the order they came.
+    /// In the order of arrival.
     pub fn in_order(&self) -> impl Iterator<Item = &Entry> {
         self.order.values().filter_map(|txid| self.entries.get(txid))
     }
 
-    /// All entries, the best to mine first: by the rate of each with all it builds on, and of equal ones the lowest id.
+    /// The best to mine first, equal ones by txid.
     pub fn best_first(&self) -> impl Iterator<Item = &Entry> {
         let mut all: Vec<&Entry> = self.entries.values().collect();
         all.sort_by_cached_key(|entry| (Reverse(entry.mining_rate()), entry.txid));
         all.into_iter()
     }
 
-    /// The entry that is least worth keeping: whose rate, with all that build on it, is the lowest, and of equal ones the latest.
+    /// The entry to evict first: the latest of those with the lowest keeping rate.
     pub fn worst(&self) -> Option<&Entry> {
         self.entries.values().min_by_key(|entry| (entry.keeping_rate(), Reverse(entry.order)))
     }
 
-    /// The entries that came before a time, in seconds.
+    /// `time` is in Unix seconds.
     pub fn older_than(&self, time: u64) -> impl Iterator<Item = Txid> {
         self.entries.values().filter(move |entry| entry.time < time).map(|entry| entry.txid)
     }
 
-    /// The entry that spends an outpoint.
     pub fn spender(&self, outpoint: &OutPoint) -> Option<&Txid> {
         self.spent.get(outpoint)
     }
 
-    /// These entries and all they build on.
+    /// These entries and their ancestors.
     pub fn ancestors(&self, parents: impl IntoIterator<Item = Txid>) -> BTreeSet<Txid> {
         self.walk(parents, |entry| &entry.parents)
     }
 
-    /// These entries and all that build on them.
+    /// These entries and their descendants.
     pub fn descendants(&self, of: impl IntoIterator<Item = Txid>) -> BTreeSet<Txid> {
         self.walk(of, |entry| &entry.children)
     }
@@ -85,7 +83,6 @@ impl Graph {
         reached
     }
 
-    /// The sum over some entries.
     pub fn sum<'a>(&self, txids: impl IntoIterator<Item = &'a Txid>) -> Totals {
         let mut sum = Totals::default();
         for entry in txids.into_iter().filter_map(|txid| self.entries.get(txid)) {
@@ -94,7 +91,7 @@ impl Graph {
         sum
     }
 
-    /// Adds an entry, whose links are found here. No other entry may spend what it spends, or its outputs.
+    /// Adds an entry and links it to its parents. No other entry may spend what it spends, or its outputs.
     pub fn insert(&mut self, mut entry: Entry) {
         let txid = entry.txid;
         entry.order = self.next_order;
@@ -135,7 +132,7 @@ impl Graph {
     pub fn remove(&mut self, txid: &Txid) -> Option<Entry> {
         let entry = self.get(txid)?;
         let own = entry.own();
-        // Most build on nothing here, and nothing builds on them.
+        // Both sets are mostly empty.
         let ancestors = self.ancestors(entry.parents.iter().copied());
         let descendants = self.descendants(entry.children.iter().copied());
         for ancestor in &ancestors {
@@ -166,7 +163,6 @@ impl Graph {
         Some(entry)
     }
 
-    /// Changes the delta of an entry's fee.
     pub fn set_delta(&mut self, txid: &Txid, delta: SignedAmount) {
         let Some(before) = self.get(txid).map(Entry::own) else { return };
         self.change(txid, |entry| entry.delta = delta);
@@ -184,7 +180,7 @@ impl Graph {
         exchange(&mut self.totals);
     }
 
-    /// Takes all entries out, in the order they came.
+    /// Removes all entries and returns them in the order of arrival.
     pub fn drain(&mut self) -> Vec<Entry> {
         let order = std::mem::take(&mut self.order);
         let mut entries = std::mem::take(&mut self.entries);

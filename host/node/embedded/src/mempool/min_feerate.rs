@@ -1,26 +1,25 @@
-//! The minimum feerate after evictions: it rises with each package that was evicted, and decays with time once a block has
-//! made room.
+//! The minimum feerate after evictions: each evicted package raises it, and after a block it decays with time.
 
 use outrigger_values::FeeRate;
 
-/// After how many seconds the feerate has halved, while the mempool is more than half full.
+/// The half-life in seconds, while the mempool is at least half full.
 const HALF_LIFE: f64 = 12.0 * 3_600.0;
-/// It is reckoned anew only after more than so many seconds.
+/// The least time between two decays, in seconds.
 const STEP: u64 = 10;
 
-/// How full the mempool is, and what one package more must pay at least.
+/// The mempool's usage, and the parameters of the decay.
 #[derive(Clone, Copy)]
 pub struct Fullness {
-    /// The memory in use, in bytes.
+    /// In bytes.
     pub usage: u64,
-    /// The memory allowed, in bytes.
+    /// In bytes.
     pub max_usage: u64,
-    /// The least step between feerates.
+    /// The incremental relay feerate.
     pub incremental: FeeRate,
 }
 
 impl Fullness {
-    /// The half life in seconds: an empty mempool forgets sooner.
+    /// In seconds. An emptier mempool decays faster.
     fn half_life(&self) -> f64 {
         if self.usage < self.max_usage / 4 {
             HALF_LIFE / 4.0
@@ -32,27 +31,26 @@ impl Fullness {
     }
 }
 
-/// The feerate. It decays by fractions of a satoshi, as bitcoind's does.
+/// The rolling minimum feerate. It decays by fractions of a satoshi, as in bitcoind.
 #[derive(Clone, Copy, Default)]
 pub struct RollingMinFeerate {
     /// In satoshi per 1000 virtual bytes.
     rate: f64,
-    /// When it was reckoned last, in seconds.
+    /// When it was last computed, in Unix seconds.
     since: u64,
-    /// Whether a block has come since it rose.
+    /// Whether a block has arrived since the last rise.
     falling: bool,
 }
 
 impl RollingMinFeerate {
-    /// The feerate at a time in seconds; zero while there is no demand.
+    /// The minimum feerate at a time in Unix seconds; zero if there is none.
     pub fn at(&self, now: u64, fullness: Fullness) -> FeeRate {
         let Self { rate, falling, .. } = self.fallen(now, fullness);
-        // Neither is negative, and a feerate beyond 64 bits is beyond all money.
+        // The rate is never negative, and the cast saturates.
         let rounded = FeeRate::from_sat_per_kvb(rate.round() as u64);
         if falling && rounded > FeeRate::ZERO { rounded.max(fullness.incremental) } else { rounded }
     }
 
-    /// The same at a later time.
     fn fallen(self, now: u64, fullness: Fullness) -> Self {
         if !self.falling || self.rate == 0.0 || now <= self.since.saturating_add(STEP) {
             return self;
@@ -62,7 +60,7 @@ impl RollingMinFeerate {
         Self { rate, since: now, ..self }
     }
 
-    /// Notes that a package had to go, whose feerate with the least step above it is `rate`.
+    /// Notes an eviction. `rate` is the package's feerate plus the incremental feerate.
     pub fn raise(&mut self, rate: FeeRate, now: u64, fullness: Fullness) {
         *self = self.fallen(now, fullness);
         let rate = rate.to_sat_per_kvb() as f64;
@@ -72,7 +70,7 @@ impl RollingMinFeerate {
         }
     }
 
-    /// Notes that a block has come.
+    /// Notes a block.
     pub fn block(&mut self, now: u64, fullness: Fullness) {
         *self = Self { since: now, falling: true, ..self.fallen(now, fullness) };
     }
@@ -104,7 +102,7 @@ mod tests {
         assert_eq!(min_feerate.at(1_012 * HOUR, full(900)), rate(8_000));
         assert_eq!(min_feerate.at(1_012 * HOUR, full(499)), rate(4_000));
         assert_eq!(min_feerate.at(1_012 * HOUR, full(249)), rate(1_000));
-        // Below half a step there is no demand any more.
+        // Below half of the incremental feerate the minimum is dropped.
         assert_eq!(min_feerate.at(1_060 * HOUR, full(900)), rate(1_000));
         assert_eq!(min_feerate.at(1_061 * HOUR, full(900)), rate(0));
     }

@@ -1,8 +1,8 @@
-//! The mempool: valid transactions that no block holds yet. It lives in memory; a file beside the chain
-//! brings it back after a start.
+//! The mempool. It lives in memory; a file beside the chain restores it after a restart.
 //!
-//! It belongs to one tip: every entry could be in the next block on it, as far as locks, maturity, coins and scripts
-//! go. It changes under the node's write lock only; `sequence` counts each change, and `moves` what came and what left.
+//! It belongs to one tip: each entry could be in the next block, as far as locks, maturity, coins and scripts go. Only
+//! the holder of the node's write lock changes it. `sequence` counts each change; `moves` counts entries added and
+//! removed.
 
 mod admit;
 mod diagram;
@@ -36,7 +36,7 @@ use graph::Graph;
 use min_feerate::{Fullness, RollingMinFeerate};
 use outrigger_node::{NodeEvent, Removal};
 
-/// The chain as the mempool consults it.
+/// The chain that the mempool validates against.
 pub struct View<'a> {
     pub(super) node: &'a EmbeddedNode,
     txn: Reading<'static>,
@@ -44,12 +44,11 @@ pub struct View<'a> {
 }
 
 impl<'a> View<'a> {
-    /// The chain with this tip, which must be the one on disk.
+    /// `tip` must be the tip in the database.
     pub fn new(node: &'a EmbeddedNode, tip: Tip) -> Result<Self, EmbeddedError> {
         Ok(Self { node, txn: node.store.read()?, tip })
     }
 
-    /// The height of the next block.
     fn next_height(&self) -> u32 {
         self.tip.height.saturating_add(1)
     }
@@ -63,7 +62,7 @@ impl<'a> View<'a> {
     }
 
     fn median_time_at(&self, height: u32) -> Result<u32, EmbeddedError> {
-        // A coin of the mempool counts as one of the next block, whose parent is the tip.
+        // A coin of the mempool counts as one of the next block, so its lock counts from the tip.
         if height >= self.tip.height {
             return Ok(self.tip.median_time);
         }
@@ -80,9 +79,8 @@ pub struct Pool {
     /// The deltas of prioritisetransaction, also of transactions that are not here.
     deltas: HashMap<Txid, SignedAmount>,
     sequence: u64,
-    /// Counts the transactions that came and those that left, for whatever reason.
+    /// The number of additions and removals, for any reason.
     moves: u64,
-    /// The minimum feerate since the mempool was last full.
     min_feerate: RollingMinFeerate,
 }
 
@@ -99,22 +97,19 @@ impl Pool {
         }
     }
 
-    /// The tip that it belongs to.
     pub fn tip(&self) -> Tip {
         self.tip
     }
 
-    /// Counts every change.
     pub fn sequence(&self) -> u64 {
         self.sequence
     }
 
-    /// Whether a transaction of this id is here.
     pub fn has(&self, txid: &Txid) -> bool {
         self.graph.get(txid).is_some()
     }
 
-    /// The answer to an offer that is here already, maybe with another witness.
+    /// The result for an offer that is here already, perhaps with another witness.
     pub fn known(&self, offer: &Offer) -> Option<PackageMember> {
         let entry = self.graph.get(&offer.txid)?;
         Some(match entry.wtxid == offer.wtxid {
@@ -123,12 +118,11 @@ impl Pool {
         })
     }
 
-    /// The entries and their links.
     pub(super) fn graph(&self) -> &Graph {
         &self.graph
     }
 
-    /// The mempool as a whole, `now` being the time in seconds.
+    /// `now` is in Unix seconds.
     pub fn info(&self, now: u64) -> MempoolInfo {
         MempoolInfo {
             transactions: self.graph.totals.count,
@@ -145,7 +139,7 @@ impl Pool {
         }
     }
 
-    /// The feerate demanded because the mempool was full; zero for none.
+    /// The minimum feerate after evictions; zero if there is none.
     fn demanded_feerate(&self, now: u64) -> FeeRate {
         self.min_feerate.at(now, self.fullness())
     }
@@ -155,55 +149,49 @@ impl Pool {
         Fullness { usage: self.graph.usage, max_usage, incremental: incremental_feerate }
     }
 
-    /// All ids, in the order they came.
+    /// In the order of arrival.
     pub fn ids(&self) -> Vec<Txid> {
         self.graph.in_order().map(|entry| entry.txid).collect()
     }
 
-    /// All transactions with their ids, in the order they came.
+    /// In the order of arrival.
     pub fn all(&self) -> Vec<(Txid, Arc<Transaction>)> {
         self.graph.in_order().map(|entry| (entry.txid, entry.tx.clone())).collect()
     }
 
-    /// The entries of these ids, in their order.
     pub fn entries(&self, txids: &[Txid]) -> Vec<Option<MempoolEntry>> {
         let describe = |entry: &Entry| entry.describe(self.is_replaceable(entry));
         txids.iter().map(|txid| self.graph.get(txid).map(describe)).collect()
     }
 
-    /// Whether an entry, or one it builds on, signals that it may be replaced (BIP 125).
+    /// Whether an entry or an ancestor signals replaceability (BIP 125).
     fn is_replaceable(&self, entry: &Entry) -> bool {
         let ancestors = self.graph.ancestors([entry.txid]);
         ancestors.iter().filter_map(|txid| self.graph.get(txid)).any(Entry::signals_replacement)
     }
 
-    /// Which of these were offered to this node, and by no block, in their order.
     pub fn unbroadcast(&self, txids: &[Txid]) -> Vec<bool> {
         txids.iter().map(|txid| self.graph.get(txid).is_some_and(|entry| entry.unbroadcast)).collect()
     }
 
-    /// The transactions of these ids, in their order.
     pub fn transactions(&self, txids: &[Txid]) -> Vec<Option<RawTransaction>> {
         let raw = |entry: &Entry| RawTransaction { raw: Blob(entry.raw.to_vec()) };
         txids.iter().map(|txid| self.graph.get(txid).map(raw)).collect()
     }
 
-    /// The transactions that spend these outpoints, in their order.
     pub fn spenders(&self, outpoints: &[OutPoint]) -> Vec<Option<Txid>> {
         outpoints.iter().map(|outpoint| self.graph.spender(outpoint).copied()).collect()
     }
 
-    /// An output of one of the mempool's transactions.
     fn output(&self, outpoint: &OutPoint) -> Option<bitcoin::TxOut> {
         self.graph.get(&outpoint.txid)?.tx.output.get(outpoint.vout as usize).cloned()
     }
 
-    /// Adds to the fee that a transaction is selected by, now or when it comes.
+    /// Adds to the fee delta of a transaction, whether or not it is here.
     pub fn prioritise(&mut self, txid: Txid, delta: SignedAmount) {
         self.set_delta(txid, self.deltas.get(&txid).copied().unwrap_or_default().saturating_add(delta));
     }
 
-    /// Sets the delta of the fee by which a transaction is selected.
     pub fn set_delta(&mut self, txid: Txid, total: SignedAmount) {
         if total == SignedAmount::ZERO {
             self.deltas.remove(&txid);
@@ -216,7 +204,7 @@ impl Pool {
         }
     }
 
-    /// All that was added and stands, by txid.
+    /// By txid.
     pub fn prioritised(&self) -> Vec<Prioritised> {
         let describe = |(txid, delta): (&Txid, &SignedAmount)| Prioritised {
             txid: *txid,
@@ -233,27 +221,25 @@ impl Pool {
         let doomed = self.graph.descendants(txids);
         let mut ordered: Vec<_> =
             doomed.iter().filter_map(|txid| self.graph.get(txid)).map(|entry| (entry.order, entry.txid)).collect();
-        // Children came after their parents, and are removed before them, while their links to their ancestors are there.
+        // Children arrived after their parents. They are removed first, while their links to ancestors exist.
         ordered.sort_unstable();
         ordered.iter().rev().for_each(|(_, txid)| drop(self.graph.remove(txid)));
         doomed.into_iter().for_each(|txid| self.tell_removed(txid, reason, events));
     }
 
-    /// Counts and reports the removal of an entry.
     fn tell_removed(&mut self, txid: Txid, reason: Removal, events: &mut Vec<NodeEvent>) {
         self.sequence += 1;
         self.moves += 1;
         events.push(NodeEvent::TransactionRemoved { txid, reason, sequence: self.sequence });
     }
 
-    /// Adds an entry for which there is room.
     fn add(&mut self, entry: Entry) {
         self.sequence += 1;
         self.moves += 1;
         self.graph.insert(entry);
     }
 
-    /// Removes expired entries, then those with the lowest feerate until the rest fits.
+    /// Removes expired entries, then evicts those with the lowest feerate until the rest fits.
     pub fn trim(&mut self, now: u64, events: &mut Vec<NodeEvent>) {
         let expired: Vec<_> = self.graph.older_than(now.saturating_sub(self.limits.expiry)).collect();
         self.remove_all(expired, Removal::Dropped, events);

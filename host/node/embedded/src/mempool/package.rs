@@ -1,5 +1,5 @@
-//! Several transactions that are judged together (bitcoind's `AcceptMultipleTransactions`): they may build on one another, and may
-//! pay together.
+//! Validation of several transactions together (bitcoind's `AcceptMultipleTransactions`): they may spend each other's
+//! outputs, and may pay together.
 
 use std::collections::{BTreeSet, HashSet};
 
@@ -18,54 +18,49 @@ use super::{Pool, View};
 use crate::EmbeddedError;
 use crate::validation::ValidationError;
 
-/// Why a package as a whole is refused.
 #[derive(Debug)]
 pub struct Refusal {
-    /// bitcoind's words.
+    /// bitcoind's reason.
     pub error: ValidationError,
-    /// Whether it is a rule of packages that is broken, and not one of its transactions that is refused.
+    /// Whether a rule of packages is broken, instead of a transaction refused.
     pub is_policy: bool,
 }
 
 impl Refusal {
-    /// A rule of packages is broken.
     pub fn policy(error: ValidationError) -> Self {
         Self { error, is_policy: true }
     }
 
-    /// One of the transactions is refused.
     pub fn transaction(reason: &'static str) -> Self {
         Self { error: ValidationError::new(reason), is_policy: false }
     }
 }
 
-/// The judgement of a package.
+/// The result of validating a package.
 #[derive(Default)]
 pub struct Judged {
-    /// Why it is refused, where it is.
+    /// Why the package is refused.
     pub refusal: Option<Refusal>,
-    /// What is said of each transaction, in their order; nothing of those that were not looked at.
+    /// The result of each transaction, in their order.
     pub members: Vec<PackageMember>,
-    /// The entries to add where it is not refused.
+    /// The entries to add if the package is accepted.
     examined: Vec<Examined>,
     /// The entries that it replaces.
     pub replaced: BTreeSet<Txid>,
 }
 
 impl Judged {
-    /// The judgement of transactions one by one.
     pub fn of(members: Vec<PackageMember>) -> Self {
         Self { members, ..Self::default() }
     }
 
-    /// The same of a package that is refused.
     pub fn refused(mut self, refusal: Refusal) -> Self {
         self.refusal = Some(refusal);
         self
     }
 }
 
-/// The answer of a refused transaction.
+/// The result of a refused transaction.
 pub fn describe(rejection: Rejection) -> Result<PackageMember, EmbeddedError> {
     let error = match rejection {
         Rejection::Node(error) => return Err(error),
@@ -78,7 +73,7 @@ pub fn describe(rejection: Rejection) -> Result<PackageMember, EmbeddedError> {
 }
 
 impl Pool {
-    /// Judges several transactions that the caller found to be in order.
+    /// Validates transactions. The caller has checked that the package is well-formed.
     pub fn examine_package(
         &self,
         view: &View,
@@ -141,7 +136,7 @@ impl Pool {
         Ok(judged)
     }
 
-    /// Checks that a package, were each of its transactions to build on all that any builds on, would keep within the limits.
+    /// Checks the chain limits, as if each transaction had all ancestors of the package.
     fn check_package_limits(&self, offers: &[Offer], size: u64) -> Result<(), ValidationError> {
         let refuse = |detail: String| Err(ValidationError::new("package-mempool-limits").with_detail(detail));
         let (count, limits) = (offers.len() as u64, &self.limits);
@@ -163,7 +158,7 @@ impl Pool {
         }
     }
 
-    /// Checks whether a package may take the place of others, and gives those.
+    /// Checks whether a package may replace others. Returns the entries to remove.
     fn check_package_replacement(
         &self,
         examined: &[Examined],
@@ -198,10 +193,8 @@ impl Pool {
         Ok(replaced)
     }
 
-    /// Checks that whoever spends of a transaction with dust spends the dust (bitcoind's `CheckEphemeralSpends`).
-    ///
-    /// # Errors
-    /// The first that does not, by its place.
+    /// Checks that a transaction that spends from a parent with dust spends all of that dust (bitcoind's
+    /// `CheckEphemeralSpends`). The error has the index of the first that does not.
     pub(super) fn check_dust_spends(&self, offers: &[Offer]) -> Result<(), (usize, ValidationError)> {
         for (index, offer) in offers.iter().enumerate() {
             let spent: HashSet<_> = offer.tx.input.iter().map(|input| input.previous_output).collect();
@@ -219,7 +212,6 @@ impl Pool {
         Ok(())
     }
 
-    /// Adds a valid package, and removes the entries that it replaces.
     pub fn admit_package(&mut self, judged: Judged, now: u64, events: &mut Vec<NodeEvent>) {
         let entries = judged.examined.into_iter().map(|examined| examined.entry);
         self.enter(&judged.replaced, entries, now, events);

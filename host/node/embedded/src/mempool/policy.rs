@@ -1,4 +1,4 @@
-//! Which transactions are standard: the rules of the mempool beyond those of blocks (bitcoind's `policy.cpp`).
+//! Standard transactions: rules of the mempool beyond consensus (bitcoind's `policy.cpp`).
 
 use bitcoin::opcodes::all::OP_CHECKMULTISIG;
 use bitcoin::script::Instruction;
@@ -10,38 +10,37 @@ use crate::params::MempoolLimits;
 use crate::validation::ValidationError;
 use outrigger_script::script_sigop_count;
 
-/// The least bytes of a transaction without its witness: one of 64 can pass for an inner node of a Merkle tree.
+/// The least size without witnesses, in bytes: a transaction of 64 can pass for an inner node of a Merkle tree.
 const MIN_SIZE: usize = 65;
-/// The bytes a scriptSig may have: enough for 15 of 15 keys in a script hash.
+/// The longest scriptSig, in bytes: enough for 15 of 15 keys in a script hash.
 const MAX_SCRIPT_SIG: usize = 1_650;
-/// The signature operations a redeem script may have.
+/// The most signature operations of a redeem script.
 const MAX_REDEEM_SIGOPS: u64 = 15;
-/// The keys a bare multisig output may have.
+/// The most keys of a bare multisig output.
 const MAX_BARE_KEYS: usize = 3;
-/// The dust outputs a transaction may have, if it pays no fee.
+/// The most dust outputs of a transaction without a fee.
 const MAX_DUST_OUTPUTS: usize = 1;
-/// The bytes a witness script may have.
+/// The longest witness script, in bytes.
 const MAX_WITNESS_SCRIPT: usize = 3_600;
-/// The stack items there may be beside a witness script.
+/// The most stack items beside a witness script.
 const MAX_WITNESS_ITEMS: usize = 100;
-/// The bytes each of them may have.
+/// The longest such item, in bytes.
 const MAX_WITNESS_ITEM: usize = 80;
 /// The first byte of an annex (BIP 341).
 const ANNEX_TAG: u8 = 0x50;
 /// The leaf version of tapscript (BIP 342), and the bits that hold a leaf version.
 const TAPSCRIPT_LEAF: u8 = 0xc0;
 const LEAF_MASK: u8 = 0xfe;
-/// Pay to anchor: the script that anyone may spend to bump a fee.
+/// Pay to anchor, which anyone may spend to bump a fee.
 const PAY_TO_ANCHOR: [u8; 4] = [0x51, 0x02, 0x4e, 0x73];
 
-/// The kind of an output's script.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Kind {
-    /// A known form: pay to key, key hash, script hash, witness, taproot, anchor, or a small multisig.
+    /// A known form: P2PK, P2PKH, P2SH, P2WPKH, P2WSH, taproot, anchor, or a small multisig.
     Payment,
-    /// A witness program whose version has no rules yet.
+    /// A witness program of a version without rules.
     FutureWitness,
-    /// Data behind an OP_RETURN.
+    /// OP_RETURN and pushes.
     Data,
     Unknown,
 }
@@ -58,7 +57,7 @@ fn kind(script: &Script) -> Kind {
     if known {
         Kind::Payment
     } else if script.is_witness_program() {
-        // Version 0 has two lengths only.
+        // Version 0 allows two lengths only.
         if script.witness_version() == Some(WitnessVersion::V0) { Kind::Unknown } else { Kind::FutureWitness }
     } else if script.is_op_return() && Script::from_bytes(script.as_bytes().get(1..).unwrap_or(&[])).is_push_only() {
         Kind::Data
@@ -89,9 +88,6 @@ fn is_small_multisig(script: &Script) -> bool {
 }
 
 /// Checks that a transaction is standard by itself (bitcoind's `IsStandardTx`).
-///
-/// # Errors
-/// bitcoind's reason for the first rule that is broken.
 pub fn check_standard(tx: &Transaction, limits: &MempoolLimits) -> Result<(), ValidationError> {
     if !(1..=3).contains(&tx.version.0) {
         return Err(ValidationError::new("version"));
@@ -124,18 +120,12 @@ pub fn check_standard(tx: &Transaction, limits: &MempoolLimits) -> Result<(), Va
     Ok(())
 }
 
-/// Checks that a transaction is too long to pass for an inner node of a Merkle tree.
-///
-/// # Errors
-/// `tx-size-small`.
+/// Checks that a transaction is too long to pass for an inner node of a Merkle tree (`tx-size-small`).
 pub fn check_size(tx: &Transaction) -> Result<(), ValidationError> {
     if tx.base_size() < MIN_SIZE { Err(ValidationError::new("tx-size-small")) } else { Ok(()) }
 }
 
 /// Checks that a transaction with dust pays no fee, so that nobody mines it without a child that spends the dust.
-///
-/// # Errors
-/// `dust`.
 pub fn check_dust(
     tx: &Transaction,
     fee: Amount,
@@ -148,16 +138,14 @@ pub fn check_dust(
     Ok(())
 }
 
-/// The outputs of a transaction that are not worth spending, by their places.
+/// The indexes of outputs that are not worth spending.
 pub fn dust(tx: &Transaction, limits: &MempoolLimits) -> impl Iterator<Item = u32> {
     let is_dust = |output: &TxOut| output.value < dust_threshold(&output.script_pubkey, limits.dust_feerate);
     (0..).zip(&tx.output).filter(move |(_, output)| is_dust(output)).map(|(vout, _)| vout)
 }
 
-/// Checks that the spent outputs are standard, then the witnesses (bitcoind's `AreInputsStandard`, `IsWitnessStandard`).
-///
-/// # Errors
-/// `bad-txns-nonstandard-inputs`, then `bad-witness-nonstandard`.
+/// Checks that the spent outputs are standard, then the witnesses (bitcoind's `AreInputsStandard`,
+/// `IsWitnessStandard`).
 pub fn check_spends(tx: &Transaction, coins: &[Coin]) -> Result<(), ValidationError> {
     let inputs = || tx.input.iter().zip(coins.iter().map(|coin| coin.output.script_pubkey.as_script()));
     let plain = inputs().all(|(input, script)| match kind(script) {
@@ -175,11 +163,11 @@ pub fn check_spends(tx: &Transaction, coins: &[Coin]) -> Result<(), ValidationEr
     if witnesses { Ok(()) } else { Err(ValidationError::new("bad-witness-nonstandard")) }
 }
 
-/// The top of the stack after a scriptSig that only pushes.
+/// The last push of a push-only scriptSig.
 fn last_push(script: &Script) -> Option<&[u8]> {
     match script.instructions().last()?.ok()? {
         Instruction::PushBytes(bytes) => Some(bytes.as_bytes()),
-        // Opcodes of small numbers push one byte or none: a redeem script without signature operations.
+        // A small number pushes one byte or none: a redeem script without signature operations.
         Instruction::Op(_) => Some(&[]),
     }
 }

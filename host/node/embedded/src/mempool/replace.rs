@@ -1,4 +1,4 @@
-//! Whether a transaction may take the place of others (BIP 125, without its first rule: any may be replaced).
+//! Replacement (BIP 125, without its first rule: any transaction may be replaced).
 
 use std::collections::BTreeSet;
 
@@ -11,7 +11,7 @@ use super::graph::Graph;
 use crate::params::MempoolLimits;
 use crate::validation::{Money, ValidationError};
 
-/// What a transaction is measured by once its coins are known.
+/// A transaction's size, fee and relations, once its coins are known.
 #[derive(Clone)]
 pub(super) struct Measured {
     pub txid: Txid,
@@ -20,27 +20,26 @@ pub(super) struct Measured {
     pub parents: BTreeSet<Txid>,
     pub ancestors: BTreeSet<Txid>,
     pub conflicts: BTreeSet<Txid>,
-    /// Whether one of `conflicts` is there since it builds on the same parent, which may have one child alone.
+    /// Whether one of `conflicts` is the TRUC sibling.
     pub evicts_sibling: bool,
 }
 
 impl Measured {
-    /// Its feerate in whole satoshi; zero if it pays less than nothing.
+    /// Zero if the modified fee is negative.
     pub fn feerate(&self) -> FeeRate {
         paid_feerate(self.modified_fee, self.size)
     }
 }
 
-/// The reason to refuse a replacement that pays too little.
+/// bitcoind's reason for a replacement that pays too little.
 pub(super) const INSUFFICIENT_FEE: &str = "insufficient fee";
 
-/// How many transactions may be replaced at once, those that build on them included.
+/// The most entries replaced at once, descendants included.
 const MAX_REPLACED: u64 = 100;
 
-/// Checks a transaction against those that it conflicts with. Gives all that would have to go.
+/// Checks a transaction against its conflicts. Returns the entries to remove.
 ///
-/// # Errors
-/// The first rule that is broken: feerate, number, new unconfirmed inputs, fee.
+/// Order: feerate, number, new unconfirmed inputs, fee.
 pub fn check_replacement(
     graph: &Graph,
     limits: &MempoolLimits,
@@ -87,10 +86,6 @@ fn check_replaced(
     Ok(replaced)
 }
 
-/// Checks that a transaction, or a package, does not replace too many.
-///
-/// # Errors
-/// `too many potential replacements`.
 pub(super) fn check_count(graph: &Graph, offered: &Measured) -> Result<(), ValidationError> {
     let conflicting = offered.conflicts.iter().filter_map(|conflict| graph.get(conflict));
     let (txid, count) = (offered.txid, conflicting.map(|conflict| conflict.descendants.count).sum::<u64>());
@@ -102,7 +97,7 @@ pub(super) fn check_count(graph: &Graph, offered: &Measured) -> Result<(), Valid
     Ok(())
 }
 
-/// Whether a transaction pays what those it replaces paid, and for being relayed itself.
+/// Checks that the fee covers the replaced fees and the replacement's own relay.
 pub(super) fn check_fee(
     limits: &MempoolLimits,
     offered: &Measured,

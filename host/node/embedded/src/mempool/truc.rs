@@ -1,5 +1,5 @@
-//! Topologically restricted transactions until confirmation (TRUC, BIP 431): those of version 3 build on one another alone, two at
-//! most, and the second is small; so that the second can be replaced, and pays for the first.
+//! Topologically restricted transactions until confirmation (TRUC, BIP 431). Those of version 3 spend from each other
+//! only, at most two in a row, and the second is small: it can be replaced, and pays for the first.
 
 use bitcoin::{Transaction, Txid};
 
@@ -8,21 +8,20 @@ use super::entry::{Entry, Offer};
 use super::replace::Measured;
 use crate::validation::ValidationError;
 
-/// The version that asks for these rules.
+/// The version that opts in.
 const VERSION: i32 = 3;
-/// The largest such transaction, and the largest that builds on another, in virtual bytes.
+/// The greatest virtual size of a TRUC transaction, and of a TRUC child.
 const MAX_SIZE: u64 = 10_000;
 const MAX_CHILD_SIZE: u64 = 1_000;
-/// How many may build on one another, each with all that it builds on, or all that builds on it.
+/// The most ancestors and descendants, the transaction itself included.
 const MAX_ANCESTORS: usize = 2;
 const MAX_DESCENDANTS: u64 = 2;
 
-/// Whether a transaction asks for these rules.
 pub fn is_truc(tx: &Transaction) -> bool {
     tx.version.0 == VERSION
 }
 
-/// A broken rule, and the transaction that would have to go to keep it, where only that one stands in the way.
+/// A broken rule, and the sibling whose eviction alone would resolve it.
 pub struct Violation {
     pub error: ValidationError,
     pub sibling: Option<Txid>,
@@ -32,7 +31,7 @@ fn violation(detail: String) -> ValidationError {
     ValidationError::new("TRUC-violation").with_detail(detail)
 }
 
-/// A transaction as it is named in errors.
+/// A transaction as bitcoind's errors name it.
 fn named(txid: impl std::fmt::Display, wtxid: impl std::fmt::Display) -> String {
     format!("tx {txid} (wtxid={wtxid})")
 }
@@ -45,7 +44,7 @@ fn too_many_ancestors(child: &str) -> ValidationError {
     violation(format!("{child} would have too many ancestors"))
 }
 
-/// Checks that a transaction and one that it builds on ask both for these rules, or neither does.
+/// Checks that a transaction and its parent are both TRUC or both not.
 fn check_version(tx: &Transaction, name: &str, parent: &Transaction, parent_name: &str) -> Result<(), ValidationError> {
     match (is_truc(tx), is_truc(parent)) {
         (false, true) => Err(violation(format!("non-version=3 {name} cannot spend from version=3 {parent_name}"))),
@@ -63,7 +62,7 @@ fn check_size(name: &str, size: u64, has_parent: bool) -> Result<(), ValidationE
 }
 
 impl Pool {
-    /// Checks a transaction against those of the mempool (bitcoind's `SingleTRUCChecks`).
+    /// Checks a transaction against the mempool (bitcoind's `SingleTRUCChecks`).
     pub(super) fn check_truc(&self, entry: &Entry, measured: &Measured) -> Result<(), Violation> {
         let alone = |error| Violation { error, sibling: None };
         let name = named(entry.txid, entry.wtxid);
@@ -82,7 +81,7 @@ impl Pool {
         check_size(&name, measured.size, true).map_err(alone)?;
         let is_replaced = parent.children.iter().any(|child| measured.conflicts.contains(child));
         if parent.descendants.count + 1 > MAX_DESCENDANTS && !is_replaced {
-            // More than two stand there after a reorganisation at most.
+            // Only a reorganisation can leave more than two.
             let sibling = parent.children.first().filter(|_| parent.descendants.count == 2);
             let sibling = sibling.filter(|sibling| self.graph.get(sibling).is_some_and(|one| one.ancestors.count == 2));
             let error = too_many_descendants(&named(parent.txid, parent.wtxid));
@@ -91,8 +90,7 @@ impl Pool {
         Ok(())
     }
 
-    /// Checks one of several transactions that are offered together against the others and the mempool (bitcoind's
-    /// `PackageTRUCChecks`).
+    /// Checks a transaction of a package against the others and the mempool (bitcoind's `PackageTRUCChecks`).
     pub(super) fn check_package_truc(
         &self,
         offer: &Offer,

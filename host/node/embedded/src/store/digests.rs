@@ -1,7 +1,7 @@
-//! The digests of the blocks of the best chain: what each pays to and spends from, as short hashes (`node/find.rs`).
+//! The digests of the best chain's blocks: short hashes of the scripts that each block pays to and spends from.
 //!
-//! They stand by height, so that many are walked in one go, and are written and deleted with the block's other rows. A
-//! database that was written without them, or by a version that did not know them, gets them when it is opened.
+//! They are keyed by height, so that a scan is sequential, and are written and deleted with the block's other rows. A
+//! database with missing or outdated digests gets them when it is opened.
 
 use bitcoin::hashes::Hash;
 use bitcoin::{Block, BlockHash};
@@ -14,7 +14,7 @@ use super::{Reading, Store};
 use crate::EmbeddedError;
 use outrigger_node::search::script_hash;
 
-/// How many blocks get their digests in one transaction.
+/// The number of blocks that get missing digests in one transaction.
 const BLOCKS_PER_WRITE: u32 = 2000;
 
 /// The fixed part of a digest's row; the hashes follow it.
@@ -27,24 +27,21 @@ pub struct DigestHead {
 
 /// A digest, read in place.
 pub struct Digest<'txn> {
-    /// The block's height.
     pub height: u32,
     head: &'txn DigestHead,
     hashes: &'txn [U64],
 }
 
 impl Digest<'_> {
-    /// The block's hash.
     pub fn block(&self) -> BlockHash {
         BlockHash::from_byte_array(self.head.hash)
     }
 
-    /// The greatest time of the block and all before it, in seconds.
+    /// The greatest time of the block and its ancestors, in Unix seconds.
     pub fn max_time(&self) -> u32 {
         self.head.max_time.get()
     }
 
-    /// The hashes of the scripts that the block pays to and spends from.
     pub fn hashes(&self) -> impl Iterator<Item = u64> {
         self.hashes.iter().map(|hash| hash.get())
     }
@@ -63,12 +60,10 @@ fn read_entry<'txn>((key, row): (&'txn [u8], &'txn [u8])) -> Result<Digest<'txn>
 }
 
 impl Store {
-    /// The digest of the block at a height of the best chain.
     pub fn digest<'txn>(&self, txn: &'txn Reading, height: u32) -> Result<Option<Digest<'txn>>, EmbeddedError> {
         self.digests.get(txn, &height.to_be_bytes())?.map(|row| read(height, row)).transpose()
     }
 
-    /// The digests from a height on, in their order.
     pub fn digests_from<'txn>(
         &self,
         txn: &'txn Reading,
@@ -79,10 +74,7 @@ impl Store {
         Ok(rows.map(|entry| read_entry(entry?)))
     }
 
-    /// Writes the digest of a block that comes on the best chain. The one below it is there.
-    ///
-    /// # Errors
-    /// As [`Store::digest`], and when the disk is full.
+    /// Writes the digest of a block that is being connected. The digest below must exist.
     pub fn put_digest(
         &self,
         txn: &mut RwTxn,
@@ -105,13 +97,12 @@ impl Store {
         Ok(self.digests.put(txn, &height.to_be_bytes(), &row)?)
     }
 
-    /// Removes the digest of the block that leaves the best chain.
     pub fn delete_digest(&self, txn: &mut RwTxn, height: u32) -> Result<(), EmbeddedError> {
         self.digests.delete(txn, &height.to_be_bytes())?;
         Ok(())
     }
 
-    /// Gives the blocks of the best chain the digests that they lack.
+    /// Writes the missing digests of the best chain.
     pub fn complete_digests(&self, tip: u32) -> Result<(), EmbeddedError> {
         let Some(mut height) = self.first_without_digest(tip)? else { return Ok(()) };
         tracing::info!(blocks = tip - height + 1, "the chain gets its index of scripts, which takes a moment once");
@@ -127,17 +118,17 @@ impl Store {
             txn.commit()?;
             height = end;
         }
-        // What a longer chain that is gone left behind.
+        // A former, longer chain may have left digests beyond the tip.
         let mut txn = self.write()?;
         let beyond = (tip + 1).to_be_bytes();
         self.digests.delete_range(&mut txn, &(std::ops::Bound::Included(&beyond[..]), std::ops::Bound::Unbounded))?;
         Ok(txn.commit()?)
     }
 
-    /// The least height whose digest is missing or of another block; none where all are there.
+    /// The least height whose digest is missing or of another block.
     fn first_without_digest(&self, tip: u32) -> Result<Option<u32>, EmbeddedError> {
         let txn = self.read()?;
-        // A digest of the right block has right ones below it, for each was written on top of them.
+        // Each digest was written on top of the one below, so below a correct one all are correct.
         for height in (0..=tip).rev() {
             let best = self.hash_at(&txn, height)?;
             let digest = self.digests.get(&txn, &height.to_be_bytes())?.and_then(|row| read(height, row).ok());

@@ -1,11 +1,11 @@
-//! The chain's tables in LMDB, and how they are read and written.
+//! The chain's tables in LMDB.
 //!
-//! One environment holds all of them, so that one transaction sees or changes them together. Nothing here knows a
-//! rule: what is written has been validated.
+//! One environment holds all tables, so that one transaction reads or changes them together. Rows are written after
+//! validation; nothing here checks a rule.
 //!
-//! A commit puts the pages of a change on the disk, and leaves to the system when the page that makes them the newest
-//! follows: a kill loses nothing, a loss of power at most the last change, and the tables are whole in any case, since the
-//! pages of the state before are not used again until the one after it is on the disk. [`Store::sync`] waits for the rest.
+//! A commit writes the changed pages to disk. The system decides when the meta page follows, which makes them current.
+//! So a kill loses nothing, and a power loss at most the last commit. The tables stay whole, since the pages of one
+//! state are not reused before the next state is on disk. [`Store::sync`] waits for the meta page.
 
 mod checked;
 pub mod digests;
@@ -29,10 +29,9 @@ use outrigger_disk::{DATA_FILE, Damage, Environment, META, Opening};
 /// A read transaction, or a write transaction that is read.
 pub type Reading<'a> = RoTxn<'a, WithoutTls>;
 
-/// The version of the tables' layout.
 const LAYOUT: u64 = 2;
 
-/// Where the number of the last change stands after a stop in order, beside the data.
+/// The file beside the data in which a clean stop notes the number of the last change.
 const STOPPED_FILE: &str = "stopped";
 
 /// Keys of the table `meta`.
@@ -61,25 +60,21 @@ pub struct Store {
     transactions: Table,
     /// Height to digest ([`digests`]), of the best chain.
     digests: Table,
-    /// The hashes of the blocks on which no other builds.
+    /// The hashes of the blocks without children.
     leaves: Table,
     /// The tip and the counters.
     meta: Table,
-    /// The blocks that were held against their Merkle roots.
+    /// The blocks whose Merkle roots were checked.
     checked: Arc<Checked>,
-    /// How often it was made sure that all is on the disk.
+    /// The number of syncs.
     #[cfg(test)]
     pub syncs: Arc<std::sync::atomic::AtomicUsize>,
 }
 
-/// All tables.
 const NAMES: &[&str] = &["index", "best", "blocks", "undo", "coins", "transactions", "digests", "leaves", META];
 
 impl Store {
-    /// Checks the database in `dir` and opens it, making both where they do not exist.
-    ///
-    /// # Errors
-    /// When the directory or the database cannot be made or opened, is damaged, or of another layout.
+    /// Checks the database in `dir` and opens it. Creates both if they do not exist.
     pub fn open(dir: &Path, settings: &Settings) -> Result<Self, EmbeddedError> {
         fs::create_dir_all(dir).map_err(EmbeddedError::Directory)?;
         let opening = Opening {
@@ -119,44 +114,35 @@ impl Store {
             #[cfg(test)]
             syncs: Arc::default(),
         };
-        // Handles of tables that a read transaction opened become the environment's own when it commits.
+        // The commit keeps the table handles that this read transaction opened.
         txn.commit()?;
         Ok(store)
     }
 
-    /// A read transaction of its own, which can go to another thread.
-    ///
-    /// # Errors
-    /// [`EmbeddedError::TooManyReaders`], or a failure of the database.
+    /// A read transaction that can move to another thread.
     pub fn read(&self) -> Result<Reading<'static>, EmbeddedError> {
         Ok(self.env.snapshot()?)
     }
 
-    /// Waits until all that was committed is on the disk.
-    ///
-    /// # Errors
-    /// When the system cannot say so.
+    /// Waits until every commit is on disk.
     pub fn sync(&self) -> Result<(), EmbeddedError> {
         #[cfg(test)]
         self.syncs.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
         Ok(self.env.sync()?)
     }
 
-    /// The bytes the database takes on disk: its pages, up to the last that was ever written. The file itself is not asked,
-    /// since every call that wants the chain's name would pay for that.
+    /// The size of the database on disk, in bytes, up to the last page ever written. The file system is not asked,
+    /// since every call for the chain's info would pay for that.
     pub fn size_on_disk(&self) -> u64 {
         self.env.pages() * self.env.page_size()
     }
 
-    /// What was found in the file first that is not what was written; none while nothing was.
+    /// The first damage found in the file.
     pub fn damage(&self) -> Option<Damage> {
         self.env.damage()
     }
 
-    /// Notes that the host stops in order: the next start need not check all of a large file.
-    ///
-    /// # Errors
-    /// When the note cannot be written; then all is checked.
+    /// Notes a clean stop, so that the next start need not check all of a large file.
     pub fn stopped(&self, dir: &Path) -> Result<(), EmbeddedError> {
         self.sync()?;
         let change = self.read()?.id();
@@ -164,11 +150,11 @@ impl Store {
     }
 }
 
-/// The last change before the host stopped in order; none where it did not. The note is taken away.
+/// The last change before the host stopped cleanly; `None` if it did not. Removes the note.
 fn stopped_at(dir: &Path) -> Option<u64> {
     let note = dir.join(STOPPED_FILE);
     let change = fs::read_to_string(&note).ok()?.parse().ok()?;
-    // What cannot be taken away says nothing: it would be there after a crash, too.
+    // A note that cannot be removed counts for nothing: it would outlive a crash, too.
     fs::remove_file(note).ok().map(|()| change)
 }
 
@@ -179,7 +165,7 @@ fn check(dir: &Path, settings: &Settings) -> Result<(), EmbeddedError> {
     outrigger_disk::finish(dir).map_err(EmbeddedError::Directory)?;
     let data = DataFile::open(&file).map_err(bad)?;
     let layout = |row: &[u8]| row.first_chunk().copied().map(u64::from_le_bytes);
-    // What another version has changed about its files may look like damage to this one.
+    // A file of another version may look damaged to this one.
     let glance = outrigger_disk::glance(&data, meta::LAYOUT).map_err(bad)?;
     if let Some(found) = glance.sure_layout().and_then(layout).filter(|found| *found != LAYOUT) {
         return Err(EmbeddedError::OtherLayout { found, program: glance.program.unwrap_or_default() });

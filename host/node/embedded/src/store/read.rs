@@ -1,4 +1,4 @@
-//! Reading the tables, from a snapshot or from within a write.
+//! Reads the tables, in a snapshot or within a write.
 
 use std::collections::HashSet;
 use std::ops::Bound;
@@ -17,26 +17,24 @@ use super::{Reading, Store, meta};
 use crate::EmbeddedError;
 use crate::decode::{NamedBlock, decode_block};
 
-/// The bytes of coins after which [`Store::coins_after`] leaves the rest for another time.
+/// The size of the found rows, in bytes, at which [`Store::coins_after`] and [`Store::find_coins`] stop.
 const MAX_COIN_BYTES: usize = 1 << 20;
 
 impl Store {
-    /// The hash of the best block; none while the database is empty.
+    /// `None` while the database is empty.
     pub fn tip(&self, txn: &Reading) -> Result<Option<BlockHash>, EmbeddedError> {
         self.meta.get(txn, meta::TIP)?.map(|bytes| read_hash("meta", bytes)).transpose()
     }
 
-    /// The hash of the first block; none while the database is empty.
+    /// `None` while the database is empty.
     pub fn genesis(&self, txn: &Reading) -> Result<Option<BlockHash>, EmbeddedError> {
         self.meta.get(txn, meta::GENESIS)?.map(|bytes| read_hash("meta", bytes)).transpose()
     }
 
-    /// The number of unspent outputs.
     pub fn coin_count(&self, txn: &Reading) -> Result<u64, EmbeddedError> {
         self.counter(txn, meta::COINS)
     }
 
-    /// The height of the best known header.
     pub fn header_height(&self, txn: &Reading) -> Result<u32, EmbeddedError> {
         Ok(u32::try_from(self.counter(txn, meta::HEADERS)?).unwrap_or(u32::MAX))
     }
@@ -47,18 +45,16 @@ impl Store {
         Ok(u64::from_le_bytes(bytes))
     }
 
-    /// A block's entry in the index.
     pub fn entry(&self, txn: &Reading, hash: &BlockHash) -> Result<Option<BlockEntry>, EmbeddedError> {
         let Some(bytes) = self.index.get(txn, hash.as_byte_array())? else { return Ok(None) };
         BlockEntry::from_row(bytes).map(Some).ok_or_else(|| EmbeddedError::corrupt("index", hash))
     }
 
-    /// The entry of a block that must be there.
+    /// The entry of a block that must exist.
     pub fn known_entry(&self, txn: &Reading, hash: &BlockHash) -> Result<BlockEntry, EmbeddedError> {
         self.entry(txn, hash)?.ok_or_else(|| EmbeddedError::corrupt("index", hash))
     }
 
-    /// All entries of the index, in no order.
     pub fn entries(&self, txn: &Reading) -> Result<Vec<(BlockHash, BlockEntry)>, EmbeddedError> {
         let mut entries = Vec::new();
         for row in self.index.iter(txn)? {
@@ -69,13 +65,13 @@ impl Store {
         Ok(entries)
     }
 
-    /// The block of the best chain at a height.
+    /// The best chain's block at a height.
     pub fn hash_at(&self, txn: &Reading, height: u32) -> Result<Option<BlockHash>, EmbeddedError> {
         self.best.get(txn, &height.to_be_bytes())?.map(|bytes| read_hash("best", bytes)).transpose()
     }
 
-    /// A block's serialisation. When it is read for the first time since the start, it is held against its hash and its Merkle
-    /// root; from then on its checksum says that it is the same.
+    /// A block's serialisation. The first read since the start checks it against its hash and Merkle root; later reads
+    /// rely on its checksum.
     pub fn raw_block<'txn>(&self, txn: &'txn Reading, hash: &BlockHash) -> Result<Option<&'txn [u8]>, EmbeddedError> {
         let Some(raw) = self.blocks.get(txn, hash.as_byte_array())? else { return Ok(None) };
         if !self.checked.has(hash) {
@@ -84,7 +80,7 @@ impl Store {
         Ok(Some(raw))
     }
 
-    /// Decodes a stored block, and holds it against its hash and its Merkle root.
+    /// Decodes a stored block, and checks it against its hash and Merkle root.
     fn decode(&self, raw: &[u8], hash: &BlockHash) -> Result<NamedBlock, EmbeddedError> {
         let block = decode_block(raw).ok().map(|(block, _)| block).filter(|block| block.is(hash));
         let block = block.ok_or_else(|| self.blocks.damaged(hash.to_string()))?;
@@ -92,13 +88,13 @@ impl Store {
         Ok(block)
     }
 
-    /// A block that must be there.
+    /// A block that must exist.
     pub fn block(&self, txn: &Reading, hash: &BlockHash) -> Result<NamedBlock, EmbeddedError> {
         let raw = self.blocks.get(txn, hash.as_byte_array())?.ok_or_else(|| EmbeddedError::corrupt("blocks", hash))?;
         self.decode(raw, hash)
     }
 
-    /// A block with its size in bytes; none where it is not there.
+    /// A block with its size in bytes.
     pub fn found_block(&self, txn: &Reading, hash: &BlockHash) -> Result<Option<(Block, usize)>, EmbeddedError> {
         let Some(raw) = self.blocks.get(txn, hash.as_byte_array())? else { return Ok(None) };
         let block = if self.checked.has(hash) {
@@ -109,7 +105,7 @@ impl Store {
         Ok(Some((block, raw.len())))
     }
 
-    /// What the transactions of a block that was connected once spent.
+    /// The coins that the transactions of a block spent, if it was ever connected.
     pub fn spent(&self, txn: &Reading, hash: &BlockHash) -> Result<Option<Vec<SpentOutputs>>, EmbeddedError> {
         let Some(bytes) = self.undo.get(txn, hash.as_byte_array())? else { return Ok(None) };
         wire::from_bytes(bytes).map(Some).map_err(|_| EmbeddedError::corrupt("undo", hash))
@@ -120,8 +116,8 @@ impl Store {
         read_coin(bytes).map(Some).ok_or_else(|| EmbeddedError::corrupt("coins", outpoint))
     }
 
-    /// The unspent outputs that follow this one in the order of the keys, or the first ones: at most `limit`, and fewer
-    /// where they hold [`MAX_COIN_BYTES`].
+    /// The unspent outputs after `outpoint` in the order of keys, or from the first: at most `limit`, and fewer if they
+    /// have [`MAX_COIN_BYTES`].
     pub fn coins_after(
         &self,
         txn: &Reading,
@@ -144,8 +140,8 @@ impl Store {
         Ok(coins)
     }
 
-    /// Looks for scripts among the unspent outputs that [`Store::coins_after`] lists: among at most `limit`, and fewer where
-    /// those that are found hold [`MAX_COIN_BYTES`].
+    /// Searches the unspent outputs that [`Store::coins_after`] lists: at most `limit` of them, and fewer if the found
+    /// ones have [`MAX_COIN_BYTES`].
     pub fn find_coins(
         &self,
         txn: &Reading,
@@ -160,7 +156,7 @@ impl Store {
         let (mut found, mut bytes, mut searched, mut last) = (Vec::new(), 0, 0, None);
         for row in self.coins.range(txn, &(from, Bound::Unbounded))?.take(limit as usize) {
             let (key, value) = row?;
-            // Nearly all rows are passed over: they are compared where they lie.
+            // Nearly all rows are skipped, so their scripts are compared in place.
             if wanted.contains(coin_script(value).ok_or_else(damaged)?) {
                 let outpoint = read_outpoint(key).ok_or_else(damaged)?;
                 let coin = read_coin(value).ok_or_else(damaged)?;
@@ -183,13 +179,12 @@ impl Store {
         Ok(self.coins.prefix_iter(txn, txid.as_byte_array())?.next().transpose()?.is_some())
     }
 
-    /// Where a transaction of the best chain stands.
+    /// The position of a transaction on the best chain.
     pub fn transaction(&self, txn: &Reading, txid: &Txid) -> Result<Option<TxRow>, EmbeddedError> {
         let Some(bytes) = self.transactions.get(txn, txid.as_byte_array())? else { return Ok(None) };
         TxRow::read_from_bytes(bytes).map(Some).map_err(|_| EmbeddedError::corrupt("transactions", txid))
     }
 
-    /// The blocks on which no other builds.
     pub fn leaves(&self, txn: &Reading) -> Result<Vec<BlockHash>, EmbeddedError> {
         let mut leaves = Vec::new();
         for row in self.leaves.iter(txn)? {
@@ -198,7 +193,7 @@ impl Store {
         Ok(leaves)
     }
 
-    /// Every unspent output, in the order of the keys.
+    /// In the order of keys.
     #[cfg(test)]
     pub fn all_coins(&self, txn: &Reading) -> Result<Vec<(Vec<u8>, Coin)>, EmbeddedError> {
         let mut coins = Vec::new();

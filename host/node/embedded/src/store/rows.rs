@@ -1,7 +1,7 @@
-//! The layouts of the rows. All integers are little-endian and read in place: the database aligns nothing.
+//! The layouts of the rows. All integers are little-endian and read in place, since LMDB aligns nothing.
 //!
-//! Keys: a block or transaction is keyed by its hash in internal byte order, a height by its big-endian bytes (so that
-//! the table is ordered by height), an outpoint by its transaction and the big-endian bytes of its index.
+//! Keys: the hash of a block or transaction in internal byte order; a height in big-endian order, so that the table is
+//! ordered by height; an outpoint's txid and its index in big-endian order.
 
 use bitcoin::consensus::{deserialize, serialize};
 use bitcoin::hashes::Hash;
@@ -10,10 +10,8 @@ use outrigger_service::chain::{BlockState, Coin};
 use zerocopy::little_endian::{I64, U32, U64};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
-/// The bytes of an outpoint's key.
 pub const OUTPOINT_KEY: usize = 36;
 
-/// The key of an outpoint.
 pub fn outpoint_key(outpoint: &OutPoint) -> [u8; OUTPOINT_KEY] {
     let mut key = [0; OUTPOINT_KEY];
     let (txid, vout) = key.split_at_mut(32);
@@ -22,57 +20,51 @@ pub fn outpoint_key(outpoint: &OutPoint) -> [u8; OUTPOINT_KEY] {
     key
 }
 
-/// Reads the key of an outpoint; none when it is damaged.
 pub fn read_outpoint(key: &[u8]) -> Option<OutPoint> {
     let (txid, vout) = key.split_first_chunk::<32>()?;
     Some(OutPoint::new(Txid::from_byte_array(*txid), u32::from_be_bytes(vout.try_into().ok()?)))
 }
 
-/// How far a block has been checked, whatever may have been found of it since.
+/// How far a block has been validated, whether or not it has failed since.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Validity {
     /// Only its header is known.
     Header,
-    /// The block is stored and never was connected.
+    /// The block is stored and was never connected.
     Stored,
-    /// It was connected once, so everything about it is valid.
+    /// The block was connected at least once, so it is valid.
     Connected,
 }
 
-/// Whether a block is out of the question.
+/// Whether a block is excluded from the best chain.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Failure {
-    /// It is not.
     None,
-    /// It breaks a rule itself, or was invalidated.
+    /// The block breaks a rule, or was invalidated.
     Own,
-    /// One it builds on is out of the question.
+    /// An ancestor failed.
     Inherited,
 }
 
-/// A block's row in the index.
 #[derive(Clone, Copy, Debug)]
 pub struct BlockEntry {
     pub header: Header,
     pub height: u32,
-    /// The work of the chain up to and with it.
+    /// The work of the chain up to and with this block.
     pub work: Work,
-    /// The median time of it and its ten predecessors, in seconds.
+    /// The median time of this block and its ten ancestors, in Unix seconds.
     pub median_time: u32,
     /// The number of transactions; 0 while only the header is known.
     pub transactions: u32,
     /// The serialised size in bytes; 0 while only the header is known.
     pub size: u32,
-    /// Its place in the order of arrival, lower being preferred; below 0 it was made precious.
+    /// The order of arrival; lower is preferred. A precious block's is negative.
     pub sequence: i64,
-    /// How far it has been checked.
     pub validity: Validity,
-    /// Whether it is out of the question.
     pub failure: Failure,
 }
 
 impl BlockEntry {
-    /// The state as the service names it.
     pub fn state(&self) -> BlockState {
         match (self.failure, self.validity) {
             (Failure::Own | Failure::Inherited, _) => BlockState::Failed,
@@ -82,7 +74,6 @@ impl BlockEntry {
         }
     }
 
-    /// The row of this entry.
     pub fn to_row(self) -> BlockRow {
         let mut header = [0; 80];
         for (to, from) in header.iter_mut().zip(serialize(&self.header)) {
@@ -101,7 +92,6 @@ impl BlockEntry {
         }
     }
 
-    /// Reads a row; none when it is damaged.
     pub fn from_row(bytes: &[u8]) -> Option<Self> {
         let row = BlockRow::ref_from_bytes(bytes).ok()?;
         Some(Self {
@@ -128,7 +118,6 @@ impl BlockEntry {
     }
 }
 
-/// A row of the block index.
 #[derive(FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned, Clone, Debug)]
 #[repr(C)]
 pub struct BlockRow {
@@ -152,7 +141,6 @@ struct CoinHead {
     coinbase: u8,
 }
 
-/// Appends the row of a coin.
 pub fn push_coin(row: &mut Vec<u8>, output: &TxOut, height: u32, coinbase: bool) {
     let head =
         CoinHead { value: U64::new(output.value.to_sat()), height: U32::new(height), coinbase: u8::from(coinbase) };
@@ -160,7 +148,6 @@ pub fn push_coin(row: &mut Vec<u8>, output: &TxOut, height: u32, coinbase: bool)
     row.extend_from_slice(output.script_pubkey.as_bytes());
 }
 
-/// Reads the row of a coin; none when it is damaged.
 pub fn read_coin(bytes: &[u8]) -> Option<Coin> {
     let (head, script) = CoinHead::ref_from_prefix(bytes).ok()?;
     let output =
@@ -168,12 +155,11 @@ pub fn read_coin(bytes: &[u8]) -> Option<Coin> {
     Some(Coin { output, height: head.height.get(), coinbase: head.coinbase != 0 })
 }
 
-/// The script in the row of a coin; none when it is damaged.
 pub fn coin_script(bytes: &[u8]) -> Option<&[u8]> {
     bytes.get(size_of::<CoinHead>()..)
 }
 
-/// Where a confirmed transaction stands.
+/// The position of a confirmed transaction.
 #[derive(FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned, Clone, Debug)]
 #[repr(C)]
 pub struct TxRow {
@@ -184,7 +170,7 @@ pub struct TxRow {
 }
 
 impl TxRow {
-    /// The row of the transaction at `index` of `block`, whose `len` bytes begin at `offset` of the block's.
+    /// `offset` and `len` locate the transaction in the block's bytes.
     pub fn new(block: BlockHash, index: u32, offset: u32, len: u32) -> Self {
         Self { block: block.to_byte_array(), index: U32::new(index), offset: U32::new(offset), len: U32::new(len) }
     }
@@ -193,12 +179,11 @@ impl TxRow {
         BlockHash::from_byte_array(self.block)
     }
 
-    /// Its position in the block.
     pub fn index(&self) -> u32 {
         self.index.get()
     }
 
-    /// Its bytes within those of its block; none when they are not there.
+    /// The transaction's bytes within its block's.
     pub fn slice<'a>(&self, block: &'a [u8]) -> Option<&'a [u8]> {
         let start = self.offset.get() as usize;
         block.get(start..start.checked_add(self.len.get() as usize)?)

@@ -1,4 +1,4 @@
-//! Writing the tables, all within one transaction.
+//! Writes the tables, in one transaction per change.
 
 use bitcoin::consensus::encode::VarInt;
 use bitcoin::hashes::Hash;
@@ -14,21 +14,19 @@ use crate::EmbeddedError;
 use crate::decode::NamedBlock;
 use outrigger_script::parse::is_unspendable;
 
-/// The bytes of a block's header.
 const HEADER_SIZE: usize = 80;
 
 impl Store {
-    /// Begins a change; it becomes real with its commit only. Waits for any other change to end.
+    /// Begins a write transaction. Waits until any other has ended.
     pub fn write(&self) -> Result<RwTxn<'_>, EmbeddedError> {
         Ok(self.env.write()?)
     }
 
-    /// Notes of which chain the database is.
+    /// Notes the genesis block, which identifies the chain.
     pub fn found(&self, txn: &mut RwTxn, genesis: &BlockHash) -> Result<(), EmbeddedError> {
         Ok(self.meta.put(txn, meta::GENESIS, genesis.as_byte_array())?)
     }
 
-    /// Notes another layout.
     #[cfg(test)]
     pub fn put_layout(&self, txn: &mut RwTxn, layout: u64) -> Result<(), EmbeddedError> {
         self.put_counter(txn, meta::LAYOUT, layout)
@@ -38,32 +36,29 @@ impl Store {
         Ok(self.meta.put(txn, key, &value.to_le_bytes())?)
     }
 
-    /// Notes the height of the best known header.
     pub fn put_header_height(&self, txn: &mut RwTxn, height: u32) -> Result<(), EmbeddedError> {
         self.put_counter(txn, meta::HEADERS, u64::from(height))
     }
 
-    /// Writes a block's entry.
     pub fn put_entry(&self, txn: &mut RwTxn, hash: &BlockHash, entry: &BlockEntry) -> Result<(), EmbeddedError> {
         Ok(self.index.put(txn, hash.as_byte_array(), entry.to_row().as_bytes())?)
     }
 
-    /// Writes the entry of a block that was unknown until now.
+    /// Writes the entry of a new block, which replaces its parent as a leaf.
     pub fn insert_entry(&self, txn: &mut RwTxn, hash: &BlockHash, entry: &BlockEntry) -> Result<(), EmbeddedError> {
         self.put_entry(txn, hash, entry)?;
         self.leaves.delete(txn, entry.header.prev_blockhash.as_byte_array())?;
         Ok(self.leaves.put(txn, hash.as_byte_array(), &[])?)
     }
 
-    /// Stores a block's serialisation.
     pub fn put_block(&self, txn: &mut RwTxn, hash: &BlockHash, raw: &[u8]) -> Result<(), EmbeddedError> {
         self.blocks.put(txn, hash.as_byte_array(), raw)?;
-        // It was validated when it came.
+        // The block was validated when it arrived.
         self.checked.note(hash);
         Ok(())
     }
 
-    /// Puts a validated block on the best chain: coins, undo data, transactions, digest, tip.
+    /// Connects a validated block: coins, undo data, transactions, digest, tip.
     pub fn connect(
         &self,
         txn: &mut RwTxn,
@@ -101,21 +96,18 @@ impl Store {
         self.put_tip(txn, hash, height)
     }
 
-    /// Makes a block the tip without touching the coins: for the first block, whose outputs nobody can spend.
+    /// Makes a block the tip without touching the coins: the genesis block's outputs are unspendable.
     pub fn put_tip(&self, txn: &mut RwTxn, hash: &BlockHash, height: u32) -> Result<(), EmbeddedError> {
         self.best.put(txn, &height.to_be_bytes(), hash.as_byte_array())?;
         Ok(self.meta.put(txn, meta::TIP, hash.as_byte_array())?)
     }
 
-    /// Notes what the first block spent, which is nothing.
+    /// Writes the undo data of the genesis block.
     pub fn put_spent(&self, txn: &mut RwTxn, hash: &BlockHash, spent: &Vec<SpentOutputs>) -> Result<(), EmbeddedError> {
         Ok(self.undo.put(txn, hash.as_byte_array(), &wire::to_bytes(spent))?)
     }
 
-    /// Takes the tip off the best chain; the undo data stays for those who want to know what it had spent.
-    ///
-    /// # Errors
-    /// As [`Store::write`], and when the undo data does not fit the block.
+    /// Disconnects the tip. Its undo data stays, since callers may still ask for it.
     pub fn disconnect(
         &self,
         txn: &mut RwTxn,
@@ -152,7 +144,7 @@ impl Store {
     }
 }
 
-/// A block's bytes are counted in 32 bits: it is far smaller than that by consensus.
+/// By consensus a block is far smaller than 2^32 bytes.
 fn saturated(size: usize) -> u32 {
     u32::try_from(size).unwrap_or(u32::MAX)
 }

@@ -1,4 +1,4 @@
-//! Branches: what is stored, what is validated, and which chain is the best.
+//! Branches: which blocks are stored and validated, and which chain is the best.
 
 use std::sync::Arc;
 
@@ -25,7 +25,7 @@ fn state(node: &EmbeddedNode, hash: BlockHash) -> BlockState {
     node.snapshot().unwrap().block_info(BlockRef::Hash { hash }).unwrap().unwrap().state
 }
 
-/// Blocks on `parent`, of which only the headers are known to the node.
+/// Blocks on `parent`. The node knows their headers only.
 fn branch_of_headers(node: &EmbeddedNode, parent: BlockHash, count: u32, tag: u32) -> Vec<Block> {
     let mut blocks: Vec<Block> = Vec::new();
     for _ in 0..count {
@@ -137,7 +137,7 @@ fn an_invalid_branch_is_given_up_for_the_best_that_remains() {
     let bad = Draft::on(&node, good.block_hash(), &[], 1).edit(greedy).finish();
     assert_eq!(submit(&node, &bad), Verdict::Inconclusive);
     let last = Draft::on(&node, bad.block_hash(), &[], 1).finish();
-    // The last one is what makes the branch the best, but it is never reached.
+    // The last block makes the branch the best, but is never reached.
     assert_eq!(submit(&node, &last), Verdict::Inconclusive);
     assert_eq!(node.tip(), tip);
     assert_eq!(state(&node, good.block_hash()), BlockState::Valid);
@@ -224,7 +224,7 @@ fn observers_hear_what_became_of_the_chain_in_order() {
     let blocks = branch_of_headers(&node, fork, 2, 1);
     submit(&node, &blocks[1]);
     submit(&node, &blocks[0]);
-    // A branch that fails half-way leaves no trace.
+    // A branch that fails halfway leaves no trace.
     let bad = Draft::on(&node, fork, &[], 2).finish();
     submit(&node, &bad);
     let events = recorder.0.lock().clone();
@@ -247,7 +247,7 @@ fn submitblock_judges_a_block_by_itself_before_it_looks_at_what_is_known() {
     let mut torn = good.clone();
     torn.txdata.push(spend(&[(torn.txdata[0].compute_txid(), 0)], &[1]));
     cases.push((torn, "bad-txnmrklroot"));
-    // A repeated end leaves the root of three the same.
+    // Repeating the last transaction does not change the root of three.
     let payments = [1, 2].map(|amount| spend(&[(good.txdata[0].compute_txid(), 0)], &[amount]));
     let mut repeated = Draft::on(&node, parent, &payments, 1).finish();
     repeated.txdata.push(payments[1].clone());
@@ -262,7 +262,7 @@ fn submitblock_judges_a_block_by_itself_before_it_looks_at_what_is_known() {
     cases.push((headless(parent, payment.clone()), "bad-cb-missing"));
     cases.push((headless(BlockHash::all_zeros(), payment), "bad-cb-missing"));
     for (block, reason) in cases {
-        // Nothing is remembered: the same answer each time, and no other branch.
+        // The hash is not marked: each submission gets the same answer, and there is no branch.
         for _ in 0..2 {
             let Verdict::Invalid { reason: found, .. } = submit(&node, &block) else { panic!("{reason}") };
             assert_eq!(found, reason);
@@ -281,12 +281,12 @@ fn submitblock_judges_a_block_by_itself_before_it_looks_at_what_is_known() {
     assert_eq!(tips(), before);
     assert_eq!(submit(&node, &good), Verdict::Valid);
     assert_eq!(submit(&node, &good), Verdict::Duplicate);
-    // Other bytes under a known hash are validated, not taken for the block.
+    // Other bytes with a known hash are validated.
     let mut other = good.clone();
     other.txdata.push(other.txdata[0].clone());
     let Verdict::Invalid { reason, .. } = submit(&node, &other) else { panic!("not the block that is known") };
     assert_eq!(reason, "bad-txnmrklroot");
-    // What fails only when it is connected is remembered.
+    // A block that fails when it is connected is marked.
     let bad = Draft::on(&node, node.tip().hash, &[], 2).edit(greedy).finish();
     let Verdict::Invalid { reason, .. } = submit(&node, &bad) else { panic!("it takes too much") };
     assert_eq!(reason, "bad-cb-amount");

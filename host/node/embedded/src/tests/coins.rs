@@ -18,7 +18,7 @@ use outrigger_script::parse::is_unspendable;
 /// Height, whether of a coinbase, value in satoshi.
 type Plain = (u32, bool, u64);
 
-/// The coins as the blocks of the best chain leave them, spent and made one by one.
+/// The coins after a replay of the best chain's blocks, one transaction at a time.
 fn replayed(node: &EmbeddedNode) -> BTreeMap<Vec<u8>, Plain> {
     let snapshot = node.snapshot().unwrap();
     let mut coins = BTreeMap::new();
@@ -55,7 +55,7 @@ fn assert_as_replayed(node: &TestNode) {
     assert_searches_find_what_is_there(node);
 }
 
-/// Searches for none, some and all of the scripts, however many coins are looked at at a time, against a look at each coin.
+/// Searches for none, some and all of the scripts, in batches of several sizes. Compares with a scan of all coins.
 fn assert_searches_find_what_is_there(node: &TestNode) {
     let snapshot = node.snapshot().unwrap();
     let all = snapshot.coins_after(None, u32::MAX).unwrap();
@@ -87,7 +87,7 @@ fn assert_searches_find_what_is_there(node: &TestNode) {
     }
 }
 
-/// The coins that `coins_after` gives in batches, which must be in the order of their keys.
+/// The coins that `coins_after` returns in batches. Asserts the order of keys.
 fn in_batches(node: &TestNode) -> BTreeMap<Vec<u8>, Plain> {
     const BATCH: u32 = 3;
     let snapshot = node.snapshot().unwrap();
@@ -107,7 +107,7 @@ fn in_batches(node: &TestNode) -> BTreeMap<Vec<u8>, Plain> {
     read.into_iter().collect()
 }
 
-/// How many scripts of different lengths the outputs of the tests have.
+/// The number of scripts of different lengths in the tests' outputs.
 const KINDS: usize = 4;
 
 fn kind_of_anyone(kind: usize) -> ScriptBuf {
@@ -141,7 +141,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     prop::collection::vec(step, 1..24)
 }
 
-/// Transactions that spend coinbases, and some that spend those.
+/// Transactions that spend coinbases, and some children.
 fn transactions(coinbases: &[Txid], spends: &[(usize, u8, bool)]) -> Vec<Transaction> {
     let mut used = Vec::new();
     let mut made = Vec::new();
@@ -151,7 +151,7 @@ fn transactions(coinbases: &[Txid], spends: &[(usize, u8, bool)]) -> Vec<Transac
         }
         used.push(*which);
         let mut tx = spend(&[(coinbases[*which], 0)], &vec![1_000_000; usize::from(*outputs)]);
-        // The first output stays what the child can spend.
+        // The child spends the first output.
         for (kind, output) in tx.output.iter_mut().enumerate().skip(1) {
             output.script_pubkey = kind_of_anyone(kind % KINDS);
         }
@@ -186,7 +186,7 @@ fn bip30_transaction_with_unspent_outputs_is_refused() {
     let missing = spend(&[(first.compute_txid(), 9)], &[500]);
     assert_eq!(reason(&[missing.clone(), first.clone()]), "bad-txns-BIP30");
     assert_eq!(reason(&[first.clone(), missing.clone()]), "bad-txns-BIP30");
-    // Once all its outputs are spent, BIP 30 allows it, and only its inputs are missing.
+    // Once all its outputs are spent, BIP 30 allows the transaction; only its inputs are missing.
     extend(&node, &[spend(&[(first.compute_txid(), 0), (first.compute_txid(), 1)], &[2_500])]);
     assert_eq!(reason(&[first]), "bad-txns-inputs-missingorspent");
     assert_eq!(reason(&[missing]), "bad-txns-inputs-missingorspent");
@@ -205,7 +205,7 @@ proptest! {
                 Step::Block { depth, spends } => {
                     let transactions = transactions(&coinbases, &spends);
                     let block = Draft::on(&node, block_below_tip(&node, depth), &transactions, tag).finish();
-                    // Blocks with double spends are refused, which must leave no trace either.
+                    // Blocks with double spends are refused, and must leave no trace.
                     let verdict = node.submit_block(&serialize(&block)).unwrap();
                     let fine = match &verdict {
                         Verdict::Valid | Verdict::Inconclusive => true,

@@ -1,4 +1,4 @@
-//! The deployment that miners signal, from the first block until it is in force.
+//! The BIP 9 deployment, from the first block to activation.
 
 use bitcoin::block::Version;
 use bitcoin::consensus::serialize;
@@ -11,7 +11,7 @@ use super::miner::Draft;
 const PLAIN: i32 = 0x2000_0000;
 const SIGNAL: i32 = 0x3000_0000;
 
-/// Extends the best chain to this height with blocks of the versions that `version` gives for their heights.
+/// Extends the best chain to this height. `version` maps a height to a block version.
 fn extend_to(node: &EmbeddedNode, height: u32, version: impl Fn(u32) -> i32) {
     while node.tip().height < height {
         let version = Version::from_consensus(version(node.tip().height + 1));
@@ -30,7 +30,8 @@ fn testdummy(node: &EmbeddedNode) -> SignalledDeployment {
     }
 }
 
-/// Status, since when, and what follows for the tip; version, rules and what is available for the next block.
+/// Checks the tip's stage, its first height and the next stage, then version, rules and available deployments of the
+/// next block.
 fn check(node: &EmbeddedNode, stage: Stage, since: u32, next: Stage) {
     let height = node.tip().height;
     let found = testdummy(node);
@@ -72,7 +73,7 @@ fn getblocktemplate_follows_testdummy_from_defined_to_active() {
     extend_to(&node, 432, |_| PLAIN);
     check(&node, Stage::Active, 432, Stage::Active);
     assert!(testdummy(&node).signals.is_empty());
-    // What the headers say does not depend on how they came, and the blocks below are still told of as they stand.
+    // The state does not depend on the order of arrival, and lower blocks keep their own.
     node.reopen();
     check(&node, Stage::Active, 432, Stage::Active);
     node.invalidate_block(node.tip().hash).unwrap();
@@ -83,7 +84,7 @@ fn getblocktemplate_follows_testdummy_from_defined_to_active() {
 #[test]
 fn getblocktemplate_keeps_testdummy_started_without_enough_signals() {
     let node = TestNode::new();
-    // One signal short, and versions that are no signals though they have the bit.
+    // One signal too few: some versions have the bit, but not the top bits.
     let version = |height: u32| match height {
         ..=143 => PLAIN,
         144..=250 => SIGNAL,

@@ -1,4 +1,4 @@
-//! What the mempool takes, what it says to the rest, and how it follows the chain.
+//! Admission to the mempool, refusals, and how the mempool follows the chain.
 
 use bitcoin::absolute::LockTime;
 use bitcoin::consensus::{deserialize, serialize};
@@ -13,7 +13,7 @@ use super::super::{EmbeddedNode, MempoolLimits, Settings};
 use super::TestNode;
 use super::miner::{Draft, extend, extend_by, input, spend};
 
-/// What a coinbase of the first blocks pays, in satoshi.
+/// The value of an early coinbase, in satoshi.
 pub const COINBASE: u64 = 5_000_000_000;
 
 /// A node with this many mature coinbases.
@@ -38,7 +38,7 @@ pub fn accept(node: &EmbeddedNode, tx: &Transaction) {
     assert!(matches!(admission, Admission::Accepted { .. }), "{admission:?}");
 }
 
-/// The reason and the detail as bitcoind prints them in one line.
+/// Reason and detail, as bitcoind prints them in one line.
 pub fn refusal(admission: Admission) -> String {
     match admission {
         Admission::Rejected { reason, detail } if detail.is_empty() => reason,
@@ -47,7 +47,7 @@ pub fn refusal(admission: Admission) -> String {
     }
 }
 
-/// A transaction with the sequence and lock time of its only input set.
+/// A transaction with one input of this sequence, and this lock time.
 fn locked(from: (Txid, u32), sequence: u32, lock_time: u32) -> Transaction {
     let mut tx = spend(&[from], &[COINBASE - 10_000]);
     tx.input[0].sequence = Sequence(sequence);
@@ -91,7 +91,7 @@ fn scripts_are_verified_once_and_not_where_the_transaction_is_refused_without_th
     let large = spend(&[from], &[1_000; 4_000]);
     assert_eq!(refusal(submit(&node, &large)), "tx-size");
     assert!(!node.cache.contains(&large.compute_wtxid(), Flags::STANDARD));
-    // A failure that was found before the lock is not looked for again.
+    // A script failure found before the lock is not verified again.
     let mut failing = spend(&[from], &[COINBASE - 10_000]);
     failing.input[0].witness = Witness::new();
     let offer = Offer::new(failing.clone(), &serialize(&failing));
@@ -252,7 +252,7 @@ fn chains_of_unconfirmed_transactions_are_limited() {
         (entry.ancestor_count, entry.ancestor_fees, entry.descendant_count),
         (25, SignedAmount::from_sat(25_000), 1)
     );
-    // Confirmed, they count no longer.
+    // Confirmed transactions no longer count.
     let chain: Vec<Transaction> = node
         .mempool_transactions(&node.mempool_ids())
         .into_iter()
@@ -322,7 +322,7 @@ fn a_reorganisation_puts_back_what_is_still_valid() {
     let entry = node.mempool_entries(&[child.compute_txid()])[0].clone().unwrap();
     assert_eq!((entry.ancestor_count, entry.height), (2, 104));
     node.pool().graph().assert_consistent();
-    // Back again: the pair is confirmed once more, and what was lost is lost.
+    // Back again: the first branch confirms its transactions, and a dropped child stays dropped.
     node.precious_block(fork).unwrap();
     node.invalidate_block(first.block_hash()).unwrap();
     assert_eq!(node.mempool_ids(), [child.compute_txid()]);
@@ -339,7 +339,7 @@ fn invalidateblock_puts_back_what_the_ten_highest_blocks_held() {
     extend_by(&node, 9);
     accept(&node, &child);
     node.invalidate_block(eleventh).unwrap();
-    // The child went with its parent.
+    // The child was evicted with its parent.
     assert_eq!(node.mempool_ids(), [kept.compute_txid()]);
 }
 
@@ -373,7 +373,7 @@ fn a_full_mempool_drops_what_pays_least_and_demands_more() {
     assert!(node.mempool_info().min_feerate > FeeRate::from_sat_per_kvb(30_000));
     let said = refusal(submit(&node, &paying(4, 1_000)));
     assert!(said.starts_with("mempool min fee not met, 1000 < "), "{said}");
-    // Time alone makes no room; with a block it starts to count.
+    // Only a block starts the decay.
     let demanded = node.mempool_info().min_feerate;
     let half = FeeRate::from_sat_per_kvb(demanded.to_sat_per_kvb().div_ceil(2));
     node.set_mock_time(2_000_000_000 + 7 * 12 * 3_600);
@@ -418,7 +418,7 @@ fn mempool_finds_what_is_too_old_behind_what_is_younger() {
     let spend_of = |index: usize| spend(&[(coinbases[index], 0)], &[COINBASE - 10_000]);
     node.set_mock_time(2_000_001_000);
     accept(&node, &spend_of(0));
-    // The clock went back: this one came later and is older.
+    // The clock went back: a later transaction is older.
     node.set_mock_time(2_000_000_000);
     accept(&node, &spend_of(1));
     node.set_mock_time(2_000_000_000 + 336 * 3_600 + 1);
@@ -454,7 +454,7 @@ fn large_blocks_tell_the_first_bad_script_whatever_thread_finds_it() {
     let mut bad = spends.clone();
     bad[250].input[0].witness = Witness::from_slice(&[[0x52]]);
     bad[251].input[0].witness = Witness::new();
-    // What is wrong after the scripts is told only where the scripts before it are right.
+    // A fault that is checked after the scripts is reported only if the earlier scripts are valid.
     bad[299].output[0].value = Amount::from_sat(1_000_001);
     let verdict = |transactions: &[Transaction]| {
         let block = Draft::on(&node, node.tip().hash, transactions, 0).finish();

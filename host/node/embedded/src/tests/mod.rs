@@ -1,4 +1,4 @@
-//! The node as a whole: what it answers, what it keeps, and what bitcoind was recorded to answer.
+//! Tests of the node as a whole, and comparisons with bitcoind's recorded answers.
 
 mod branches;
 mod coins;
@@ -20,7 +20,7 @@ use tempfile::TempDir;
 
 use super::{EmbeddedNode, Settings};
 
-/// A node in a directory of its own.
+/// A node in its own directory.
 struct TestNode {
     node: Option<Arc<EmbeddedNode>>,
     dir: TempDir,
@@ -55,13 +55,12 @@ impl std::ops::Deref for TestNode {
     }
 }
 
-/// A file of what bitcoind was recorded to say.
+/// A file of bitcoind's recorded answers.
 fn recorded_file(name: &str) -> String {
     let path: PathBuf = [env!("CARGO_MANIFEST_DIR"), "../../../tests/data", name].iter().collect();
     std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// The bytes of hexadecimal digits.
 fn unhex(text: &str) -> Option<Vec<u8>> {
     bitcoin::hex::FromHex::from_hex(text).ok()
 }

@@ -105,7 +105,7 @@ fn truc_transactions_have_one_small_child_which_can_be_replaced() {
     accept(&node, &child);
     let grandchild = truc(&[first(&child)], &[COINBASE / 2 - 2_000]);
     assert!(refused(&node, &[&grandchild]).ends_with("would have too many ancestors"));
-    // A sibling takes its place where it pays for that.
+    // A sibling replaces the child if it pays for that.
     let other = (parent.compute_txid(), 1);
     let poor = refused(&node, &[&truc(&[other], &[COINBASE / 2 - 1_500])]);
     assert!(poor.starts_with("insufficient fee (including sibling eviction)"), "{poor}");

@@ -1,4 +1,4 @@
-//! What bitcoind was recorded to answer to the same blocks.
+//! Comparison with bitcoind's recorded answers to the same blocks.
 
 use std::collections::BTreeMap;
 
@@ -130,7 +130,7 @@ impl BadBlock {
     }
 }
 
-/// A verdict on a proposal or submission as bitcoind's RPC words it.
+/// A verdict in the words of bitcoind's RPC.
 fn worded(verdict: Verdict) -> Value {
     let failed = |message: &str| serde_json::json!({ "code": -22, "message": message });
     match verdict {
@@ -237,7 +237,7 @@ fn the_recorded_reorganisation_takes_the_same_steps() {
         assert_eq!(found.hash.to_string(), wanted.hash);
         assert_eq!(found.state, BlockState::Valid, "{}", wanted.status);
     }
-    // Branch B alone leaves the same coins as going there by way of A, and going back leaves those of the fork.
+    // Branch B alone leaves the same coins as branch B after branch A. Going back restores those of the fork.
     let direct = loaded();
     direct.set_mock_time(node.time());
     for block in &recorded.branch_b {

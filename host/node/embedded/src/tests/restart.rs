@@ -1,4 +1,4 @@
-//! The mempool after a start.
+//! The mempool after a restart.
 
 use std::path::PathBuf;
 
@@ -20,7 +20,8 @@ fn accept(node: &EmbeddedNode, tx: &Transaction) -> Txid {
     tx.compute_txid()
 }
 
-/// A node whose clock began at [`START`], so that what it has is not too old by the system's clock after a start.
+/// A node whose clock starts at [`START`], so that its transactions are not expired by the system's clock after a
+/// restart.
 fn funded(settings: Settings) -> (TestNode, Vec<Txid>) {
     let node = TestNode::with(settings);
     let coinbases = extend_by(&node, 120);
@@ -28,7 +29,7 @@ fn funded(settings: Settings) -> (TestNode, Vec<Txid>) {
     (node, coinbases)
 }
 
-/// The entries of the mempool, by their ids.
+/// The entries of the mempool, by txid.
 fn entries(node: &EmbeddedNode) -> Vec<Option<MempoolEntry>> {
     node.mempool_entries(&sorted(node.mempool_ids()))
 }
@@ -42,7 +43,7 @@ fn file(node: &TestNode) -> PathBuf {
     node.dir.path().join("mempool.dat")
 }
 
-/// Ends the node in order, and starts it again.
+/// Stops the node cleanly, and starts it again.
 fn restart(node: &mut TestNode) {
     node.finish();
     node.reopen();
@@ -62,14 +63,14 @@ fn restart_keeps_the_mempool_as_it_was() {
     node.prioritise(node.mempool_ids()[3], SignedAmount::from_sat(-500)).unwrap();
     let (mut before, deltas) = (entries(&node), node.prioritised());
     assert_eq!((before.len(), deltas.len()), (30, 2));
-    // But that all of it came at one height, as in bitcoind.
+    // All but the entry heights are kept, as in bitcoind.
     let tip = node.tip().height;
     assert!(before.iter().flatten().any(|entry| entry.height != tip));
     before.iter_mut().flatten().for_each(|entry| entry.height = tip);
     restart(&mut node);
     assert_eq!((entries(&node), node.prioritised()), (before.clone(), deltas.clone()));
     node.pool().graph().assert_consistent();
-    // A kill leaves the file of the last orderly end.
+    // A kill leaves the file of the last clean stop.
     node.reopen();
     assert_eq!((entries(&node), node.prioritised()), (before, deltas));
     let candidate = node.candidate(None).unwrap().unwrap();
@@ -98,7 +99,7 @@ fn restart_keeps_what_a_reorganisation_put_back() {
     let fork = node.tip().hash;
     let parent = spend(&[(coinbases[0], 0)], &[COINBASE - 10_000]);
     extend(&node, std::slice::from_ref(&parent));
-    // The child came before its parent came back.
+    // The child arrived before its parent was put back.
     let child = spend(&[(parent.compute_txid(), 0)], &[COINBASE - 30_000]);
     accept(&node, &child);
     let first = Draft::on(&node, fork, &[], 1).finish();
@@ -164,7 +165,7 @@ fn a_damaged_file_loses_what_stands_behind_the_damage_and_never_prevents_the_sta
         start_with(&mut node, nonsense);
         assert!(node.mempool_ids().is_empty());
     }
-    // A folder in its place can neither be read nor written: the node goes on without.
+    // A directory at the file's path can be neither read nor written: the node runs without the file.
     node.node = None;
     std::fs::remove_file(file(&node)).unwrap();
     std::fs::create_dir(file(&node)).unwrap();

@@ -1,4 +1,4 @@
-//! Searching the chain for scripts: what reading every block finds, and nothing else.
+//! Searching the chain for scripts: the digests find what a scan of all blocks finds.
 
 use bitcoin::consensus::serialize;
 use bitcoin::{ScriptBuf, Transaction, Txid};
@@ -26,7 +26,7 @@ fn set(scripts: &[ScriptBuf]) -> ScriptSet {
     set
 }
 
-/// Heights and ids of what is found in the whole chain.
+/// The heights and ids of the transactions found in the whole chain.
 fn found(node: &EmbeddedNode, scripts: &[ScriptBuf]) -> Vec<(u32, Txid)> {
     let findings = node.snapshot().unwrap().find(0..u32::MAX, &set(scripts)).unwrap();
     assert_eq!((findings.tip, findings.next), (node.tip().hash, u32::MAX));
@@ -54,7 +54,8 @@ fn payments_and_spends_are_found_and_other_blocks_are_not_read() {
         found(&node, &[script(3), script(4)]),
         [(106, unrelated.compute_txid()), (106, spending.compute_txid())]
     );
-    // Every coinbase pays it, and these transactions spend it: the last by an output that only the undo data names.
+    // Every coinbase pays to the script, and these transactions spend from it: the last one's script is in the undo
+    // data only.
     let all = found(&node, &[anyone()]);
     assert_eq!(all.len(), 106 + 3);
     assert!(all.contains(&(106, spending.compute_txid())));
@@ -69,7 +70,7 @@ fn payments_and_spends_are_found_and_other_blocks_are_not_read() {
 #[test]
 fn the_first_block_of_a_time_is_found_by_the_greatest_time_so_far() {
     let node = TestNode::new();
-    // Times that go back again: 60, 100, 70, 80, 200 and so on above the first block's.
+    // Times that decrease now and then: 60, 100, 70, 80, 200 and so on after the genesis block's.
     let base = node.tip().time;
     for (height, seconds) in (1_u32..).zip([60, 100, 70, 80, 200, 150, 90, 300]) {
         let block = Draft::on(&node, node.tip().hash, &[], height).edit(|block| block.header.time = base + seconds);
@@ -110,7 +111,7 @@ fn a_database_without_digests_gets_them_when_it_is_opened() {
     payments.iter().for_each(|tx| drop(extend(&node, std::slice::from_ref(tx))));
     let expected: Vec<_> = (104..).zip(payments.iter().map(Transaction::compute_txid)).collect();
     let scripts = [script(1), script(2), script(3)];
-    // All are missing; the last ones; and the last one is of another block, with one beyond the tip.
+    // First all digests are missing, then the last ones; the last one is of another block, and one is beyond the tip.
     for missing in [0..107, 104..107] {
         let mut txn = node.store.write().unwrap();
         missing.for_each(|height| node.store.delete_digest(&mut txn, height).unwrap());
@@ -140,7 +141,7 @@ fn a_database_without_digests_gets_them_when_it_is_opened() {
 
 #[test]
 fn a_block_whose_bytes_are_gone_is_told() {
-    // Another transaction than the Merkle root commits to, under a checksum that agrees; and no block at all.
+    // A transaction that the Merkle root does not commit to, under a matching checksum; and bytes that are no block.
     let other = |bytes: &mut Vec<u8>| bytes.last_mut().into_iter().for_each(|byte| *byte ^= 1);
     let none = |bytes: &mut Vec<u8>| *bytes = b"damaged".to_vec();
     for spoil in [other as fn(&mut Vec<u8>), none] {
@@ -154,7 +155,7 @@ fn a_block_whose_bytes_are_gone_is_told() {
         let mut txn = node.store.write().unwrap();
         node.store.put_block(&mut txn, &block.block_hash(), &bytes).unwrap();
         txn.commit().unwrap();
-        // What was validated when it came is not validated again before the next start.
+        // A block that was validated on arrival is not checked again before the next start.
         node.reopen();
         let blocks = find(&node);
         assert_eq!(blocks.len(), 1);

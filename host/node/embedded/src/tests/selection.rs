@@ -66,13 +66,13 @@ fn selection_is_given_once_per_version() {
     let first = candidate(&node);
     assert_eq!(node.candidate(Some(first.version)).unwrap(), None);
     assert_eq!(node.candidate(Some(first.version + 1)).unwrap().map(|again| again.version), Some(first.version));
-    // One below the feerate of blocks changes the mempool, but not the selection.
+    // A transaction below the block feerate changes the mempool, but not the selection.
     accept(&node, &spend(&[(coinbases[1], 0)], &[COINBASE - 1_000]));
     assert_eq!(node.candidate(Some(first.version)).unwrap(), None);
     let again = candidate(&node);
     assert_eq!((again.version, &again.transactions), (first.version, &first.transactions));
     assert!(again.sequence > first.sequence);
-    // A new tip makes a new selection, even of the same transactions.
+    // A new tip makes a new selection, even with the same transactions.
     extend(&node, &[]);
     let on_next = node.candidate(Some(first.version)).unwrap().unwrap();
     assert_eq!((on_next.next.tip, &on_next.transactions), (node.tip(), &first.transactions));
@@ -111,7 +111,7 @@ fn selection_looks_into_transactions_with_a_lock_only() {
     assert_eq!(ids(&candidate(&node)), txids);
 }
 
-/// Submits transactions that spend each other's outputs at random, with random fees.
+/// Submits transactions that spend each other's outputs, with random fees.
 fn submit_random(node: &EmbeddedNode, coinbases: &[Txid]) {
     let mut state = 1_u64;
     let mut next = |bound: u64| {
@@ -129,7 +129,7 @@ fn submit_random(node: &EmbeddedNode, coinbases: &[Txid]) {
         let each = (value - 500 - next(20_000)) / outputs;
         let from: Vec<_> = inputs.iter().map(|(txid, vout, _)| (*txid, *vout)).collect();
         let tx = spend(&from, &vec![each; usize::try_from(outputs).unwrap()]);
-        // Some exceed the limits of ancestors.
+        // Some exceed the ancestor limits.
         match node.submit(&serialize(&tx), FeeRate::ZERO).unwrap() {
             Admission::Accepted { txid, .. } => open.extend((0..).zip(&tx.output).map(|(vout, _)| (txid, vout, each))),
             _ => open.extend(inputs),
@@ -137,7 +137,7 @@ fn submit_random(node: &EmbeddedNode, coinbases: &[Txid]) {
     }
 }
 
-/// The selection when there is room for all, computed anew for each package.
+/// The selection without a weight limit, computed anew for each package.
 fn naive(node: &EmbeddedNode) -> Vec<Txid> {
     let entries: BTreeMap<Txid, MempoolEntry> =
         node.mempool_entries(&node.mempool_ids()).into_iter().flatten().map(|entry| (entry.txid, entry)).collect();
@@ -228,7 +228,7 @@ fn block_of_the_selection_is_valid_and_empties_the_mempool() {
 fn selection_is_bounded_by_weight_and_feerate() {
     let mut settings = Settings::default();
     let one = spend(&[(Txid::from_raw_hash(bitcoin::hashes::Hash::all_zeros()), 0)], &[1]).weight().to_wu();
-    // Room for two, and for a little less than three.
+    // Space for two transactions, and a little less than three.
     settings.reserved_weight = Weight::from_wu(4_000_000 - 3 * one);
     settings.mempool.block_feerate = FeeRate::from_sat_per_kvb(20_000);
     let node = TestNode::with(settings);
@@ -243,7 +243,7 @@ fn selection_is_bounded_by_weight_and_feerate() {
     let transactions: Vec<Transaction> =
         candidate(&node).transactions.iter().map(|selected| deserialize(&selected.raw).unwrap()).collect();
     extend(&node, &transactions);
-    // The one that pays too little stays in the mempool.
+    // The transaction that pays too little stays in the mempool.
     assert_eq!(ids(&candidate(&node)), [paying[0]]);
     assert_eq!(node.mempool_ids().len(), 2);
 }

@@ -1,4 +1,4 @@
-//! What is on disk: nothing half-way, and nothing of another chain.
+//! The database: no partial write, and no other chain.
 
 use std::sync::atomic::Ordering;
 
@@ -36,7 +36,7 @@ fn the_first_block_is_there_from_the_start() {
     assert_eq!(info.hash.to_string(), "0f9188f13cb7b2c71f2a335e3a4fc328bf5beb436012afca590b1a11466e2206");
     assert_eq!((info.transactions, info.next, info.in_best_chain), (Some(1), None, true));
     assert_eq!(snapshot.spent_outputs(info.hash).unwrap().unwrap().len(), 1);
-    // Its coinbase was never among the coins.
+    // The genesis block's coinbase is no coin.
     assert_eq!(snapshot.info().unwrap().coins, Some(0));
     assert_eq!(snapshot.transaction(node.params().genesis.txdata[0].compute_txid()).unwrap(), None);
 }
@@ -77,7 +77,7 @@ fn a_full_database_refuses_the_block_and_keeps_everything_else() {
     let snapshot = node.snapshot().unwrap();
     assert_eq!((snapshot.tip(), snapshot.info().unwrap().coins), (last, Some(u64::from(last.height))));
     drop(snapshot);
-    // With more room it goes on where it was.
+    // With a larger map the node continues.
     node.settings.map_size = 1 << 24;
     node.reopen();
     assert_eq!(node.tip(), last);
@@ -108,7 +108,7 @@ fn a_large_database_is_checked_after_an_unclean_stop_and_where_it_is_asked_for()
     let file = node.dir.path().join("data.mdb");
     node.finish();
     node.node = None;
-    // A bit of a block's row is lost, which leads nowhere else.
+    // Flip a bit of a block's row, which refers to no other page.
     let mut bytes = std::fs::read(&file).unwrap();
     let row = serialize(&block);
     let at = bytes.windows(row.len()).position(|window| window == row).unwrap();
@@ -152,7 +152,7 @@ fn getblock_of_a_block_that_its_header_does_not_commit_to_is_refused_and_nothing
     extend_by(&node, 2);
     let hash = node.tip().hash;
     let mut raw = node.snapshot().unwrap().block(hash).unwrap().unwrap().0;
-    // The coinbase's lock time. The checksum is of the changed bytes, so that only the Merkle root tells.
+    // Change the coinbase's lock time. The checksum covers the changed bytes, so only the Merkle root shows the damage.
     *raw.last_mut().unwrap() ^= 1;
     let mut txn = node.store.write().unwrap();
     node.store.put_block(&mut txn, &hash, &raw).unwrap();

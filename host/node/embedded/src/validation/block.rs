@@ -1,4 +1,4 @@
-//! The rules of a block by itself, and those that depend on its parent.
+//! Rules of a block by itself and on its parent.
 
 use bitcoin::script::Builder;
 use bitcoin::{Script, ScriptBuf, Weight};
@@ -11,13 +11,11 @@ use crate::params::{MAX_BLOCK_SIGOPS_COST, WITNESS_SCALE_FACTOR};
 use outrigger_node::merkle::merkle_root;
 use outrigger_script::legacy_sigop_count;
 
-/// The bytes of a block's header.
 const HEADER_SIZE: usize = 80;
 
 /// Checks a block by itself, except for its proof of work (bitcoind's `CheckBlock`).
 ///
-/// # Errors
-/// The first rule that is broken: merkle root, size, coinbase, transactions, legacy signature operations.
+/// Order: merkle root, size, coinbase, transactions, legacy signature operations.
 pub fn check_block(block: &NamedBlock) -> Result<(), ValidationError> {
     let (root, mutated) = merkle_root(block.txids().map(Into::into).collect());
     if root != block.header.merkle_root.into() {
@@ -57,8 +55,7 @@ pub fn check_block(block: &NamedBlock) -> Result<(), ValidationError> {
 
 /// Checks a block on its parent (bitcoind's `ContextualCheckBlock`).
 ///
-/// # Errors
-/// `bad-txns-nonfinal`, `bad-cb-height`, what is wrong with the witness commitment, `bad-blk-weight`, in this order.
+/// Order: `bad-txns-nonfinal`, `bad-cb-height`, the witness commitment, `bad-blk-weight`.
 pub fn check_in_context(block: &NamedBlock, parent: &Parent) -> Result<(), ValidationError> {
     let height = parent.height + 1;
     if block.txdata.iter().any(|tx| !is_final(tx, height, parent.median_time)) {
@@ -76,7 +73,7 @@ pub fn check_in_context(block: &NamedBlock, parent: &Parent) -> Result<(), Valid
     Ok(())
 }
 
-/// Whether a coinbase's script begins with the push of this height, in its shortest form (BIP 34).
+/// Whether a coinbase's script begins with the minimal push of this height (BIP 34).
 fn begins_with_height(script: &Script, height: u32) -> bool {
     let push: ScriptBuf = Builder::new().push_int(i64::from(height)).into_script();
     script.as_bytes().starts_with(push.as_bytes())

@@ -1,4 +1,4 @@
-//! What a block does to the coins.
+//! Rules of the coins that a block spends and creates.
 
 use std::collections::{HashMap, HashSet};
 
@@ -15,18 +15,17 @@ use crate::params::MAX_BLOCK_SIGOPS_COST;
 use outrigger_script::parse::is_unspendable;
 use outrigger_script::{Flags, transaction_sigop_cost};
 
-/// What a valid block does.
 #[derive(Debug)]
 pub struct Effect {
-    /// The coins that each transaction spends, the coinbase none.
+    /// The coins that each transaction spends; the coinbase's entry is empty.
     pub spent: Vec<SpentOutputs>,
 }
 
-/// Checks what a block does to the coins as its parent left them. The chain that `context` shows must end with the
-/// parent. `scripts` is false for a block whose scripts were found good before.
+/// Checks a block against the coins. Its parent must be the tip of `context`. `scripts` is false if the scripts were
+/// verified before.
 ///
 /// # Errors
-/// [`ConnectError::Refused`] with the first rule that the block breaks.
+/// [`ConnectError::Refused`] with the first broken rule.
 pub fn connect(
     context: &ValidationContext,
     block: &NamedBlock,
@@ -34,8 +33,8 @@ pub fn connect(
     scripts: bool,
 ) -> Result<Effect, ConnectError> {
     let result = check_coins(context, block, parent, scripts);
-    // That a transaction overwrites another is told before anything else that is wrong. One that does is wrong otherwise,
-    // too, since what it spends was spent by that other one; only a coinbase spends nothing.
+    // BIP 30 comes before any other reason. Only a coinbase can break it alone: another transaction that overwrites an
+    // earlier one spends the same coins, which that one has spent, and so is refused anyway.
     let suspects = if matches!(result, Err(ConnectError::Refused(_))) { block.txdata.len() } else { 1 };
     match overwriting(context, block.txids().take(suspects))? {
         Some(error) => Err(error.into()),
@@ -65,7 +64,7 @@ fn check_coins(
     if let Err(ConnectError::Node(error)) = found {
         return Err(error.into());
     }
-    // A script that fails comes before whatever is wrong with a later transaction, and before the coinbase's amount.
+    // A failing script precedes the faults of later transactions, and the coinbase's amount.
     verify_all(&jobs, Flags::CONSENSUS, context.threads).map_err(|(job, input, error)| {
         let detail = jobs.get(job).map(|job| describe_input(job.tx, input)).unwrap_or_default();
         ValidationError::new(format!("mandatory-script-verify-flag-failed ({error})")).with_detail(detail)
@@ -80,13 +79,12 @@ fn check_coins(
     Ok(Effect { spent: session.spent })
 }
 
-/// The error of a transaction that spends what is not there.
 fn missing(txid: Txid) -> ValidationError {
     let detail = format!("CheckTxInputs: inputs missing/spent in transaction {txid}");
     ValidationError::new("bad-txns-inputs-missingorspent").with_detail(detail)
 }
 
-/// Whether one of these ids is that of a transaction whose outputs are not all spent (BIP 30).
+/// The BIP 30 error, if one of these transactions exists with unspent outputs.
 fn overwriting(
     context: &ValidationContext,
     mut txids: impl Iterator<Item = Txid>,
@@ -100,12 +98,12 @@ fn overwriting(
         .map(|_| ValidationError::new("bad-txns-BIP30").with_detail("tried to overwrite transaction".to_owned())))
 }
 
-/// The coins in the middle of a block.
+/// The coins while a block's transactions are applied.
 struct Session<'a> {
     context: &'a ValidationContext<'a>,
     block: &'a NamedBlock,
     parent: &'a Parent,
-    /// The transactions so far, and their positions.
+    /// The applied transactions, and their positions.
     done: HashMap<Txid, usize>,
     gone: HashSet<OutPoint>,
     spent: Vec<SpentOutputs>,
@@ -128,7 +126,7 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Checks the next transaction in all but its scripts, and moves its coins.
+    /// Checks the next transaction, except for its scripts, and applies it.
     fn apply(&mut self, tx: &Transaction, txid: Txid, index: usize) -> Result<(), ConnectError> {
         let coins = if index == 0 { Vec::new() } else { self.spend(tx, txid)? };
         let mut outputs = coins.iter().map(|coin| &coin.output);
@@ -143,7 +141,7 @@ impl<'a> Session<'a> {
         Ok(())
     }
 
-    /// A coin that is there at this point of the block.
+    /// The coin, if it is unspent at this point of the block.
     fn coin(&self, outpoint: &OutPoint) -> Result<Option<Coin>, EmbeddedError> {
         if self.gone.contains(outpoint) {
             return Ok(None);
@@ -156,7 +154,7 @@ impl<'a> Session<'a> {
         Ok(output.map(|output| Coin { output, height: self.parent.height + 1, coinbase: *index == 0 }))
     }
 
-    /// The coins a transaction spends, once they are found to be there, mature, enough and not locked.
+    /// The coins that a transaction spends, once they are known to exist, to be mature, sufficient and not locked.
     fn spend(&mut self, tx: &Transaction, txid: Txid) -> Result<Vec<Coin>, ConnectError> {
         let height = self.parent.height + 1;
         let mut coins = Vec::with_capacity(tx.input.len());

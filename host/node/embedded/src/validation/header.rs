@@ -1,4 +1,4 @@
-//! The rules of headers.
+//! Rules of headers.
 
 use bitcoin::Target;
 use bitcoin::block::Header;
@@ -6,19 +6,16 @@ use bitcoin::block::Header;
 use super::{Parent, ValidationError};
 use crate::params::{ChainParams, MAX_FUTURE_BLOCK_TIME};
 
-/// The least version: BIP 34, BIP 66 and BIP 65 have outlawed those below.
+/// The least block version: BIP 34, BIP 66 and BIP 65 forbid lower ones.
 const MIN_VERSION: i32 = 4;
 
-/// The median of up to eleven times, which it sorts; 0 for none.
+/// Sorts `times` and returns the median; 0 for none.
 pub fn median(times: &mut [u32]) -> u32 {
     times.sort_unstable();
     times.get(times.len() / 2).copied().unwrap_or(0)
 }
 
-/// Checks that the header's hash meets its target, and that the target is within the chain's limit.
-///
-/// # Errors
-/// `high-hash`.
+/// Checks that the header's hash meets its target, and that the target is within the chain's limit (`high-hash`).
 pub fn check_proof_of_work(header: &Header, params: &ChainParams) -> Result<(), ValidationError> {
     let error = || ValidationError::new("high-hash");
     let target = target(header.bits.to_consensus()).ok_or_else(error)?;
@@ -26,7 +23,7 @@ pub fn check_proof_of_work(header: &Header, params: &ChainParams) -> Result<(), 
     if target > limit || !target.is_met_by(header.block_hash()) { Err(error()) } else { Ok(()) }
 }
 
-/// The target of a compact form; none when that is negative, zero or beyond 256 bits.
+/// The target of a compact form; `None` if it is negative, zero or beyond 256 bits.
 fn target(bits: u32) -> Option<Target> {
     const SIGN: u32 = 0x0080_0000;
     let (size, word) = (bits >> 24, bits & (SIGN - 1));
@@ -38,10 +35,9 @@ fn target(bits: u32) -> Option<Target> {
     (target != Target::ZERO).then_some(target)
 }
 
-/// Checks a header on its parent (bitcoind's `ContextualCheckBlockHeader`); `now` is the node's time in seconds.
+/// Checks a header on its parent (bitcoind's `ContextualCheckBlockHeader`). `now` is the node's time in Unix seconds.
 ///
-/// # Errors
-/// `bad-diffbits`, `time-too-old`, `time-too-new`, `bad-version(0x...)`, in this order.
+/// Order: `bad-diffbits`, `time-too-old`, `time-too-new`, `bad-version(0x...)`.
 pub fn check_header(header: &Header, parent: &Parent, params: &ChainParams, now: u64) -> Result<(), ValidationError> {
     if header.bits.to_consensus() != params.bits {
         return Err(ValidationError::new("bad-diffbits"));

@@ -1,10 +1,10 @@
-//! Validation: the one place where a block is checked, whether it is to be connected or only proposed.
+//! Validation: the same code checks a block to connect and a proposal.
 //!
-//! [`check_block`] is what a block is by itself, [`check_in_context`] what it must be on its parent, [`connect()`] what
-//! it does to the coins. [`validate_block`] runs all of them on the tip. None of them writes: who connects a block persists the
-//! [`Effect`] that comes out, a BIP 23 proposal throws it away.
+//! [`check_block`] checks a block by itself, [`check_in_context`] on its parent, [`connect()`] against the coins.
+//! [`validate_block`] runs all three on the tip. None of them writes: to connect a block, the caller stores the
+//! [`Effect`]; for a BIP 23 proposal, it drops it.
 //!
-//! Reasons are worded as bitcoind words them, and found in its order, so that of several faults the same one is told.
+//! Reasons and their order are bitcoind's, so that a block with several faults gets the same reason.
 
 mod block;
 mod connect;
@@ -30,32 +30,29 @@ use super::store::{Reading, Store};
 /// A rule that a block or transaction breaks.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ValidationError {
-    /// The reason, as bitcoind words it.
+    /// bitcoind's reject reason.
     pub reason: Cow<'static, str>,
-    /// More of it; may be empty.
+    /// bitcoind's debug message; may be empty.
     pub detail: String,
-    /// Whether other bytes with the same block hash may well be valid, so that nothing may be remembered of the hash.
+    /// Whether other bytes with the same block hash may be valid, so that the hash must not be marked as failed.
     pub mutated: bool,
 }
 
 impl ValidationError {
-    /// An error with this `reason`.
     pub fn new(reason: impl Into<Cow<'static, str>>) -> Self {
         Self { reason: reason.into(), detail: String::new(), mutated: false }
     }
 
-    /// An error about bytes which may not be those that the hash commits to.
+    /// An error in bytes that the hash may not commit to.
     pub fn mutated(reason: &'static str) -> Self {
         Self { mutated: true, ..Self::new(reason) }
     }
 
-    /// The same with more to say.
     pub fn with_detail(self, detail: String) -> Self {
         Self { detail, ..self }
     }
 }
 
-/// Why a block was not connected.
 #[derive(Debug)]
 pub enum ConnectError {
     Refused(ValidationError),
@@ -74,31 +71,26 @@ impl From<EmbeddedError> for ConnectError {
     }
 }
 
-/// The block that another one builds on.
 #[derive(Clone, Copy, Debug)]
 pub struct Parent {
     pub height: u32,
-    /// The median time of it and its ten predecessors, in seconds.
+    /// The median time of the parent and its ten ancestors, in Unix seconds.
     pub median_time: u32,
 }
 
-/// What validation needs beside the block.
 #[derive(Clone, Copy)]
 pub struct ValidationContext<'a> {
     pub params: &'a ChainParams,
     pub store: &'a Store,
-    /// The state of the chain in which the block's parent is the tip.
+    /// The state of the chain whose tip is the block's parent.
     pub txn: &'a Reading<'a>,
-    /// The transactions whose scripts are known to be good.
+    /// The transactions whose scripts were verified.
     pub cache: &'a ScriptCache,
     /// The number of threads for the scripts of a large block.
     pub threads: usize,
 }
 
-/// Validates a block on the tip in full, except for its proof of work.
-///
-/// # Errors
-/// [`ConnectError::Refused`] with the first rule that the block breaks.
+/// Validates a block on the tip, except for its proof of work. Returns the first broken rule.
 pub fn validate_block(
     context: &ValidationContext,
     block: &NamedBlock,

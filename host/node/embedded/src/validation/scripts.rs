@@ -49,28 +49,24 @@ impl ScriptCache {
     }
 }
 
-/// A transaction to verify, with the outputs it spends.
 pub(super) struct Job<'a> {
     pub tx: &'a Transaction,
     pub spent: Vec<TxOut>,
 }
 
-/// Verifies all inputs of a transaction.
-///
-/// # Errors
-/// The index of the first input that fails, and why.
+/// Verifies all inputs of a transaction. The error is the index of the first input that fails, and why.
 pub fn verify_transaction(tx: &Transaction, spent: Vec<TxOut>, flags: Flags) -> Result<(), (usize, ScriptError)> {
     let context = TxContext::new(tx, spent);
     (0..tx.input.len()).try_for_each(|index| verify_input(&context, index, flags).map_err(|error| (index, error)))
 }
 
-/// Which input failed, in the wording of bitcoind's debug message.
+/// The failed input, as bitcoind's debug message names it.
 pub fn describe_input(tx: &Transaction, index: usize) -> String {
     let spending = tx.input.get(index).map(|input| input.previous_output.to_string()).unwrap_or_default();
     format!("input {index} of {} (wtxid {}), spending {spending}", tx.compute_txid(), tx.compute_wtxid())
 }
 
-/// Verifies transactions. The error is the first transaction that fails, the first of its inputs that does, and why.
+/// Verifies transactions. The error is the first transaction that fails, its first failing input, and why.
 pub(super) fn verify_all(jobs: &[Job], flags: Flags, threads: usize) -> Result<(), (usize, usize, ScriptError)> {
     let inputs: usize = jobs.iter().map(|job| job.tx.input.len()).sum();
     let threads = if inputs < PARALLEL_INPUTS { 1 } else { threads.min(jobs.len()) };

@@ -1,4 +1,4 @@
-//! The rules of single transactions that blocks and the mempool share.
+//! Rules of single transactions that blocks and the mempool share.
 
 use std::collections::HashSet;
 
@@ -9,26 +9,23 @@ use outrigger_values::amount::{COIN, Saturating};
 use super::ValidationError;
 use crate::params::{COINBASE_MATURITY, LOCKTIME_THRESHOLD};
 
-/// The bytes a coinbase's script may have.
+/// The allowed length of a coinbase's script, in bytes.
 const COINBASE_SCRIPT_SIZE: std::ops::RangeInclusive<usize> = 2..=100;
-/// The bit of a sequence number that switches its relative lock off (BIP 68).
+/// The bit of a sequence number that disables its relative lock (BIP 68).
 const SEQUENCE_DISABLED: u32 = 1 << 31;
-/// The bit that makes a relative lock one in time (BIP 68).
+/// The bit that makes a relative lock time-based (BIP 68).
 const SEQUENCE_TIME: u32 = 1 << 22;
 /// The bits that hold a relative lock's length (BIP 68).
 const SEQUENCE_MASK: u32 = 0xffff;
-/// A relative lock in time counts units of 2 to this power seconds (BIP 68).
+/// A time-based relative lock counts units of 2 to this power seconds (BIP 68).
 const SEQUENCE_GRANULARITY: u32 = 9;
 
-/// Whether so many bytes outside of witnesses exceed the weight of a block.
+/// Whether this many bytes outside witnesses exceed the weight of a block.
 pub fn exceeds_block(bytes: usize) -> bool {
     Weight::from_vb(bytes as u64).is_none_or(|weight| weight > Weight::MAX_BLOCK)
 }
 
-/// What a transaction is by itself.
-///
-/// # Errors
-/// The first rule that is broken, in the order of bitcoind's `CheckTransaction`.
+/// Checks a transaction by itself, in the order of bitcoind's `CheckTransaction`.
 pub fn check_transaction(tx: &Transaction) -> Result<(), ValidationError> {
     if tx.input.is_empty() {
         return Err(ValidationError::new("bad-txns-vin-empty"));
@@ -67,41 +64,38 @@ pub fn check_transaction(tx: &Transaction) -> Result<(), ValidationError> {
     Ok(())
 }
 
-/// Whether a transaction's lock time allows it into a block of this height whose parent has this median time (BIP 113).
+/// Whether the lock time allows a transaction into a block of this height whose parent has this median time (BIP 113).
 pub fn is_final(tx: &Transaction, height: u32, median_time: u32) -> bool {
     let lock_time = tx.lock_time.to_consensus_u32();
     let limit = if lock_time < LOCKTIME_THRESHOLD { height } else { median_time };
     lock_time == 0 || lock_time < limit || tx.input.iter().all(|input| input.sequence.to_consensus_u32() == u32::MAX)
 }
 
-/// The relative locks of a transaction as absolute ones: the last height and median time that are too early.
+/// The relative locks of a transaction, as absolute ones.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct LockPoint {
-    /// The last height that is too early for the transaction; below 0 when there is none.
+    /// The last height that is too early; negative if there is none.
     pub height: i64,
-    /// The last median time of a parent that is too early, in seconds; below 0 when there is none.
+    /// The last median time of a parent that is too early, in Unix seconds; negative if there is none.
     pub time: i64,
 }
 
 impl LockPoint {
-    /// Whether the transaction may be in a block of this height, whose parent has this median time.
+    /// Whether a block of this height, whose parent has this median time, may contain the transaction.
     pub fn allows(&self, height: u32, median_time: u32) -> bool {
         self.height < i64::from(height) && self.time < i64::from(median_time)
     }
 }
 
 /// The relative locks of a transaction (BIP 68). `heights` are those of the coins it spends, in the order of its
-/// inputs; `median_time_at` tells the median time of the block at a height.
-///
-/// # Errors
-/// Those of `median_time_at`.
+/// inputs. `median_time_at` returns the median time of the block at a height.
 pub fn sequence_lock<E>(
     tx: &Transaction,
     heights: impl IntoIterator<Item = u32>,
     mut median_time_at: impl FnMut(u32) -> Result<u32, E>,
 ) -> Result<LockPoint, E> {
     let mut lock = LockPoint { height: -1, time: -1 };
-    // The version counts as unsigned here.
+    // BIP 68 reads the version as unsigned.
     if (tx.version.0 as u32) < 2 {
         return Ok(lock);
     }
@@ -112,7 +106,7 @@ pub fn sequence_lock<E>(
         }
         let length = i64::from(sequence & SEQUENCE_MASK);
         if sequence & SEQUENCE_TIME != 0 {
-            // Counted from the block before the coin's, as that is the one whose median time is known when it is mined.
+            // BIP 68 counts from the median time of the block before the coin's.
             let start = i64::from(median_time_at(height.saturating_sub(1))?);
             lock.time = lock.time.max(start + (length << SEQUENCE_GRANULARITY) - 1);
         } else {
@@ -122,12 +116,11 @@ pub fn sequence_lock<E>(
     Ok(lock)
 }
 
-/// What is wrong with the coins that a transaction spends.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum InputError {
-    /// A coinbase is spent too early; the depth it would have.
+    /// A coinbase is spent too early, at this depth.
     Immature(u32),
-    /// A coin, or the coins together, exceed what money there is.
+    /// A coin, or the sum of the coins, exceeds the money supply.
     OutOfRange,
     /// The outputs (second) exceed the inputs (first).
     BelowOutputs(Amount, Amount),
@@ -148,10 +141,8 @@ impl From<InputError> for ValidationError {
     }
 }
 
-/// Checks the amounts and the maturity of what a transaction in a block of this height spends. Gives its fee.
-///
-/// # Errors
-/// The first that is wrong, input by input.
+/// Checks amounts and maturity of the coins that a transaction in a block of this height spends, input by input.
+/// Returns the fee.
 pub fn check_inputs(tx: &Transaction, coins: &[Coin], height: u32) -> Result<Amount, InputError> {
     let mut total = Amount::ZERO;
     for coin in coins {
@@ -169,12 +160,11 @@ pub fn check_inputs(tx: &Transaction, coins: &[Coin], height: u32) -> Result<Amo
     total.checked_sub(outputs).ok_or(InputError::BelowOutputs(total, outputs))
 }
 
-/// The sum of a transaction's outputs.
 pub fn total_output(tx: &Transaction) -> Amount {
     tx.output.iter().map(|output| output.value).fold(Amount::ZERO, Amount::saturating_add)
 }
 
-/// An amount as bitcoind's messages show it: at least two decimals, and no further zeros at the end.
+/// An amount in bitcoind's notation: at least two decimals, and no further trailing zeros.
 pub struct Money(pub Amount);
 
 impl std::fmt::Display for Money {

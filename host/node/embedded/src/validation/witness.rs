@@ -7,12 +7,12 @@ use super::ValidationError;
 use crate::decode::NamedBlock;
 use outrigger_node::merkle::merkle_root;
 
-/// How the script of the commitment's output begins: OP_RETURN, a push of 36 bytes, the header of the commitment.
+/// The beginning of a commitment's script: OP_RETURN, a push of 36 bytes, the commitment's header.
 const COMMITMENT_PREFIX: [u8; 6] = [0x6a, 0x24, 0xaa, 0x21, 0xa9, 0xed];
-/// The bytes of the commitment's hash, and of the value that the coinbase's witness reserves.
+/// The size of the commitment's hash and of the coinbase's reserved value, in bytes.
 const HASH_SIZE: usize = 32;
 
-/// The hash that the coinbase commits to: that of the last output with the commitment's form.
+/// The hash that the coinbase commits to, in its last output of the commitment's form.
 fn commitment(coinbase: &Transaction) -> Option<&[u8]> {
     let scripts = coinbase.output.iter().map(|output| output.script_pubkey.as_bytes());
     let found = scripts
@@ -21,10 +21,9 @@ fn commitment(coinbase: &Transaction) -> Option<&[u8]> {
     found.get(COMMITMENT_PREFIX.len()..COMMITMENT_PREFIX.len() + HASH_SIZE)
 }
 
-/// Checks that the witnesses are those that the coinbase commits to.
+/// Checks the witnesses against the coinbase's commitment.
 ///
-/// # Errors
-/// `bad-witness-nonce-size`, `bad-witness-merkle-match`, and `unexpected-witness` where there is no commitment.
+/// Order: `bad-witness-nonce-size`, `bad-witness-merkle-match`; `unexpected-witness` without a commitment.
 pub(super) fn check_commitment(block: &NamedBlock) -> Result<(), ValidationError> {
     let Some(coinbase) = block.txdata.first() else { return Ok(()) };
     let Some(committed) = commitment(coinbase) else {
@@ -49,9 +48,9 @@ pub(super) fn check_commitment(block: &NamedBlock) -> Result<(), ValidationError
     Ok(())
 }
 
-/// Adds the reserved value (zeros) to a coinbase that has a commitment and no witness. Gives whether it did.
+/// Adds the reserved value (zeros) to a coinbase with a commitment and no witness. Returns whether it did.
 ///
-/// `submitblock` does so for miners that leave it out (bitcoind's `UpdateUncommittedBlockStructures`).
+/// `submitblock` does so for miners that omit the value (bitcoind's `UpdateUncommittedBlockStructures`).
 pub fn fill_coinbase_witness(block: &mut NamedBlock) -> bool {
     let Some(coinbase) = block.coinbase_mut() else { return false };
     if commitment(coinbase).is_none() || coinbase.input.iter().any(|input| !input.witness.is_empty()) {

@@ -1,24 +1,23 @@
-//! Failures of a node itself. A block or transaction that breaks a rule is none.
+//! Failures of a node itself. A block or transaction that breaks a rule is none of them.
 
 use bitcoin::BlockHash;
 use outrigger_service::{ErrorKind, ServiceError};
 
-/// Why a node could not do a request. Nothing was changed, except perhaps with [`NodeError::OutcomeUnknown`].
+/// Why a node failed. Nothing was changed, except perhaps with [`NodeError::OutcomeUnknown`].
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum NodeError {
-    /// It cannot be reached, or is not ready yet.
+    /// The node cannot be reached, or is not ready yet.
     #[error("{0}")]
     Unavailable(String),
-    /// Its answer was lost: it may have done the request, or may do it yet.
+    /// The answer was lost: the node may have executed the request, or may do so later.
     #[error("{0}")]
     OutcomeUnknown(String),
-    /// It has no such function, or lacks the index for it.
+    /// The node has no such function, or lacks the index for it.
     #[error("{0}")]
     Unsupported(String),
-    /// It does not know the block.
     #[error("Block not found")]
     UnknownBlock(BlockHash),
-    /// It refuses the request, for this reason.
+    /// The node refuses the request, for this reason.
     #[error("{0}")]
     Refused(String),
     #[error("{0}")]

@@ -1,4 +1,4 @@
-//! The node's events, in the order in which they happened.
+//! Events of chain and mempool, in the order in which they happened.
 
 use std::sync::Arc;
 
@@ -13,46 +13,36 @@ pub enum Removal {
     Conflict,
     /// Another transaction replaced it (BIP 125).
     Replaced,
-    /// It expired, was evicted for space, or a reorganisation made it invalid.
+    /// It expired, was evicted, or became invalid after a reorganisation.
     Dropped,
 }
 
-/// A change of the chain or the mempool.
 #[derive(Clone, Debug)]
 pub enum NodeEvent {
-    /// A block became part of the best chain.
+    /// A block joined the best chain.
     BlockConnected { hash: BlockHash, height: u32 },
     /// A block left the best chain.
     BlockDisconnected { hash: BlockHash, height: u32 },
-    /// A submission or a reorganisation came to its end with this tip.
-    TipChanged {
-        /// The new tip.
-        hash: BlockHash,
-        height: u32,
-    },
-    /// A transaction entered the mempool.
+    /// The end of a submission or reorganisation.
+    TipChanged { hash: BlockHash, height: u32 },
     TransactionAdded {
         transaction: Arc<Transaction>,
-        /// When it entered, in seconds of the node's time.
+        /// The node's time at its entry, in Unix seconds.
         time: u64,
-        /// The mempool's sequence with it.
+        /// The mempool's sequence after this event.
         sequence: u64,
     },
-    /// A transaction left the mempool.
     TransactionRemoved {
         txid: Txid,
         reason: Removal,
-        /// The mempool's sequence without it.
+        /// The mempool's sequence after this event.
         sequence: u64,
     },
-    /// A node in another process answers again after it was away. What changed meanwhile was told before.
+    /// A node in another process answers again after it was away. Events of that time precede this one.
     Reached,
 }
 
-/// Receives events.
-///
-/// Called in order, under the node's write lock: it must only enqueue, and never call the node.
+/// Receives events in order, under the node's write lock: it must only enqueue, and never call the node.
 pub trait Observer: Send + Sync {
-    /// Takes one event.
     fn notify(&self, event: NodeEvent);
 }

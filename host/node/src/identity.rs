@@ -1,4 +1,4 @@
-//! Which chain a node is on.
+//! The identity of a node's chain.
 
 use bitcoin::constants::genesis_block;
 use bitcoin::hashes::{Hash, sha256d};
@@ -8,7 +8,7 @@ use bitcoin::{BlockHash, Network, ScriptBuf, VarInt};
 /// The challenge of the public signet (BIP 325): 1 of 2 keys.
 const PUBLIC_SIGNET: &str = "512103ad5e0edad18cb1f0fc0d28a3d4f1f3e445640337489abb10404f2d1e086be430210359ef5021964fe22d6f8e05b2463c9540ce96883fe3b278760f048f5189f2e6c452ae";
 
-/// A chain. All signets have the same genesis block, so their challenge tells them apart.
+/// A chain. All signets share a genesis block, so the challenge identifies one.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ChainIdentity {
     pub genesis: BlockHash,
@@ -16,7 +16,7 @@ pub struct ChainIdentity {
 }
 
 impl ChainIdentity {
-    /// The chain of a network; of signet the public one.
+    /// The chain of a network; for signet the public one.
     pub fn of(network: Network) -> Self {
         let public = || ScriptBuf::from_hex(PUBLIC_SIGNET).expect("it is hexadecimal");
         let signet_challenge = (network == Network::Signet).then(public);
@@ -33,8 +33,8 @@ impl ChainIdentity {
         networks.into_iter().find(|network| genesis_block(*network).block_hash() == self.genesis)
     }
 
-    /// The message start of a custom signet, as its nodes derive it: the first bytes of the challenge's double SHA-256. `None` for
-    /// all other chains.
+    /// The message start of a custom signet: the first bytes of the challenge's double SHA-256. `None` for other
+    /// chains.
     pub fn custom_signet_magic(&self) -> Option<[u8; 4]> {
         let challenge = self.signet_challenge.as_ref().filter(|_| *self != Self::of(Network::Signet))?;
         let length = bitcoin::consensus::serialize(&VarInt::from(challenge.len()));
@@ -42,13 +42,13 @@ impl ChainIdentity {
         hash.as_byte_array().first_chunk().copied()
     }
 
-    /// As it is stored: the genesis block's hash, and behind it the challenge of a signet.
+    /// The stored form: the genesis block's hash, then a signet's challenge.
     pub fn to_bytes(&self) -> Vec<u8> {
         let challenge = self.signet_challenge.as_ref().map_or(&[][..], |challenge| challenge.as_bytes());
         [self.genesis.as_byte_array(), challenge].concat()
     }
 
-    /// Reads what [`Self::to_bytes`] gives; `None` for anything else.
+    /// The inverse of [`Self::to_bytes`]; `None` for other bytes.
     pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
         let (genesis, challenge) = bytes.split_first_chunk()?;
         let signet_challenge = (!challenge.is_empty()).then(|| ScriptBuf::from_bytes(challenge.to_vec()));
@@ -77,7 +77,7 @@ mod tests {
         let public = ChainIdentity::of(Network::Signet);
         assert!(custom != public && custom.genesis == public.genesis);
         assert_eq!(custom.to_string(), "signet with challenge 51");
-        // As bitcoind logs it for -signetchallenge=51.
+        // bitcoind logs this for -signetchallenge=51.
         assert_eq!(custom.custom_signet_magic(), Some([0x54, 0xd2, 0x6f, 0xbd]));
         assert_eq!((public.custom_signet_magic(), public.network()), (None, Some(Network::Signet)));
         for chain in [custom, public, ChainIdentity::of(Network::Bitcoin)] {

@@ -1,11 +1,10 @@
-//! What a wallet is interested in, as numbers that a node can filter by without knowing the wallet: scripts, outputs and
-//! transactions, each by some bits of a hash. Two may have the same number: then something is looked at that concerns nobody,
-//! and nothing is missed.
+//! Interests: hashes of scripts, outputs and transactions by which a node filters for wallets that it does not know. A
+//! collision is a false positive; there are no false negatives.
 
 use bitcoin::hashes::{Hash, sha256};
 use bitcoin::{OutPoint, Script, Transaction, Txid};
 
-/// An odd number that spreads small numbers over all bits.
+/// An odd constant that spreads small numbers over all bits.
 const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
 
 fn eight(bytes: &[u8], at: usize) -> u64 {
@@ -13,7 +12,7 @@ fn eight(bytes: &[u8], at: usize) -> u64 {
     part.map_or(0, u64::from_le_bytes)
 }
 
-/// The interest in a script, by its SHA-256.
+/// The interest in a script with this SHA-256.
 pub fn script_hash_interest(hash: &[u8]) -> u64 {
     eight(hash, 0)
 }
@@ -22,7 +21,7 @@ pub fn script_interest(script: &Script) -> u64 {
     script_hash_interest(sha256::Hash::hash(script.as_bytes()).as_byte_array())
 }
 
-/// The interest in what spends an output.
+/// The interest in the spender of an output.
 pub fn outpoint_interest(outpoint: &OutPoint) -> u64 {
     eight(outpoint.txid.as_byte_array(), 0) ^ (u64::from(outpoint.vout) + 1).wrapping_mul(SPREAD)
 }
@@ -32,25 +31,24 @@ pub fn transaction_interest(txid: &Txid) -> u64 {
     eight(txid.as_byte_array(), 8)
 }
 
-/// By what a transaction may concern wallets, beside its outputs' scripts: itself, and what it spends.
+/// The interests that match a transaction by its id and its inputs.
 pub fn spending_interests<'t>(transaction: &'t Transaction, txid: &Txid) -> impl Iterator<Item = u64> + 't {
     let inputs = if transaction.is_coinbase() { &[][..] } else { &transaction.input };
     let own = transaction_interest(txid);
     std::iter::once(own).chain(inputs.iter().map(|input| outpoint_interest(&input.previous_output)))
 }
 
-/// The interests in a transaction's outputs' scripts.
+/// The interests that match a transaction by its outputs' scripts.
 pub fn paying_interests(transaction: &Transaction) -> impl Iterator<Item = u64> + '_ {
     transaction.output.iter().map(|output| script_interest(&output.script_pubkey))
 }
 
-/// All by which a transaction may concern wallets.
+/// All interests that match a transaction.
 pub fn interests<'t>(transaction: &'t Transaction, txid: &Txid) -> impl Iterator<Item = u64> + 't {
     spending_interests(transaction, txid).chain(paying_interests(transaction))
 }
 
-/// Of transactions in an order in which none comes before one that it spends, those that concern somebody, with those that spend
-/// their outputs.
+/// The transactions with a wanted interest, and their descendants. Parents must precede children in `transactions`.
 pub fn concerning<T: AsRef<Transaction>>(
     transactions: impl IntoIterator<Item = (Txid, T)>,
     wanted: &dyn Fn(u64) -> bool,

@@ -1,11 +1,9 @@
-//! Merkle roots.
-
 use bitcoin::hashes::{Hash, HashEngine, sha256d};
 
-/// The root of the tree over `hashes`, and whether a pair of equal hashes stands in it.
+/// The Merkle root, and whether a pair of equal hashes occurs.
 ///
-/// An odd last hash is paired with itself, so that repeating the end of the list can leave the root the same
-/// (CVE-2012-2459): such a list is a mutation of a shorter one.
+/// An odd last hash is paired with itself, so repeating the end of a list can leave the root unchanged (CVE-2012-2459).
+/// Such a list has an equal pair.
 pub fn merkle_root(mut hashes: Vec<sha256d::Hash>) -> (sha256d::Hash, bool) {
     let mut mutated = false;
     while hashes.len() > 1 {

@@ -1,8 +1,8 @@
-//! Finding the transactions of a wallet's scripts without reading the blocks that cannot hold any.
+//! Searches the chain for a wallet's scripts, and reads only blocks that may match.
 //!
-//! Each block of the best chain has a *digest*: a short hash of every script that it pays to or spends from. Walking the
-//! digests costs one look-up in a set for each script in the chain, however many scripts are looked for; a block is read
-//! only where a hash is found. Two scripts may share a hash: then a block is read in vain, and nothing is missed.
+//! A block's *digest* is a short hash of each script that the block pays to or spends from. A search looks each hash up
+//! in a set, so its cost does not depend on the number of wanted scripts. A collision makes it read a block needlessly;
+//! no match is missed.
 
 use std::collections::HashSet;
 use std::fmt::{self, Display, Formatter};
@@ -12,17 +12,17 @@ use bitcoin::hashes::siphash24;
 use bitcoin::{Block, BlockHash, Script, Transaction, Txid};
 use outrigger_service::chain::SpentOutputs;
 
-/// The keys of the hash. They are the same for all blocks, so that a set of scripts is hashed once.
+/// The keys of the hash. All blocks share them, so that wanted scripts are hashed once.
 const KEYS: (u64, u64) = (0x6f75_7472_6967_6765, 0x7220_6469_6765_7374);
-/// A search is cut off where the blocks with findings have this many bytes together.
+/// A search stops when the matching blocks exceed this size in total, in bytes.
 pub const MAX_READ: usize = 8 << 20;
 
-/// The hash by which a script stands in digests.
+/// The hash of a script in digests.
 pub fn script_hash(script: &Script) -> u64 {
     siphash24::Hash::hash_to_u64_with_keys(KEYS.0, KEYS.1, script.as_bytes())
 }
 
-/// Takes a number that is a hash already.
+/// A hasher of numbers that are hashes already.
 #[derive(Default)]
 pub struct AsIs(u64);
 
@@ -42,12 +42,11 @@ impl Hasher for AsIs {
     }
 }
 
-/// The scripts that are looked for: their hashes for digests, and themselves for block filters, which key their hashes by block
-/// (BIP 158).
+/// Wanted scripts: hashed for digests, and whole for block filters, whose hashes are keyed by block (BIP 158).
 #[derive(Default)]
 pub struct ScriptSet {
     hashes: HashSet<u64, BuildHasherDefault<AsIs>>,
-    /// All scripts, one behind the other, and where each ends.
+    /// All scripts, concatenated, and the end of each.
     bytes: Vec<u8>,
     ends: Vec<usize>,
     unfiltered: bool,
@@ -67,12 +66,11 @@ impl ScriptSet {
         begins.zip(&self.ends).filter_map(|(begin, end)| self.bytes.get(begin..*end))
     }
 
-    /// Whether there is a script that no block filter has: one that is empty or begins with OP_RETURN.
+    /// Whether a wanted script is in no block filter: it is empty or begins with OP_RETURN.
     pub fn has_unfiltered(&self) -> bool {
         self.unfiltered
     }
 
-    /// Whether a script with this hash is looked for.
     #[inline]
     pub fn has(&self, hash: u64) -> bool {
         self.hashes.contains(&hash)
@@ -83,32 +81,31 @@ impl ScriptSet {
     }
 }
 
-/// A block with something to find, or one that cannot be read.
+/// A block that matches or cannot be read.
 pub struct FoundBlock {
     pub hash: BlockHash,
     pub height: u32,
-    /// The greatest time of it and all before it, in seconds.
+    /// The greatest time of the block and its ancestors, in Unix seconds.
     pub max_time: u32,
-    /// What is in it; none where it cannot be read.
+    /// `None` if the block cannot be read.
     pub found: Option<Found>,
 }
 
-/// What is found in a block.
 pub struct Found {
-    /// The time in the block's header, in seconds.
+    /// The time in the block's header, in Unix seconds.
     pub time: u32,
-    /// The transactions that pay to the scripts or spend from them, with their places in the block.
+    /// The transactions that pay to or spend from the scripts, with their positions in the block.
     pub transactions: Vec<(u32, Txid, Transaction)>,
 }
 
 /// What a search reads of each block.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum SearchReads {
-    /// Digests that the host keeps of it.
+    /// The host's digest of it.
     Digests,
     /// Its filter (BIP 158).
     Filters,
-    /// All of it, since there is nothing shorter.
+    /// The whole block, since there is nothing shorter.
     Blocks,
 }
 
@@ -122,20 +119,19 @@ impl Display for SearchReads {
     }
 }
 
-/// What a search has found.
 pub struct Findings {
-    /// The tip of the chain that was searched.
+    /// The tip of the searched chain.
     pub tip: BlockHash,
-    /// The blocks, by rising height.
+    /// The matching blocks, by rising height.
     pub blocks: Vec<FoundBlock>,
-    /// The height at which to go on: the end of what was to be searched, unless much was found before.
+    /// The height at which to continue: the end of the range, unless the search stopped before.
     pub next: u32,
 }
 
-/// The transactions of a block that pay to wanted scripts or spend from them. Where it is not known what a transaction
-/// spends, it counts as one of them.
+/// The transactions of a block that pay to or spend from wanted scripts. A transaction whose spent outputs are unknown
+/// counts as one.
 ///
-/// `txids` are the ids of all transactions, or empty: then only those found are hashed.
+/// `txids` are the ids of all transactions. If it is empty, only the matches are hashed.
 pub fn matching(
     block: Block,
     txids: &[Txid],

@@ -1,4 +1,4 @@
-//! The members of the node's answers that the host reads.
+//! The parts of the node's answers that the host reads.
 
 use bitcoin::hex::FromHex;
 use bitcoin::{Amount, BlockHash, OutPoint, ScriptBuf, SignedAmount, TxOut, Txid};
@@ -7,7 +7,7 @@ use outrigger_values::FeeRate;
 use outrigger_values::amount::parse_fixed_point;
 use serde::{Deserialize, Deserializer};
 
-/// The decimals of an amount in BTC.
+/// Of an amount in BTC.
 const DECIMALS: u32 = 8;
 
 /// `getrpcinfo`.
@@ -30,22 +30,21 @@ impl RpcInfoAnswer {
 
 #[derive(Deserialize, Clone, Debug)]
 pub struct ChainAnswer {
-    /// The network: main, test, testnet4, signet or regtest.
+    /// main, test, testnet4, signet or regtest.
     pub chain: String,
     pub blocks: u32,
     pub headers: u32,
-    /// Whether the node is in its initial block download.
     #[serde(default)]
     pub initialblockdownload: bool,
     #[serde(default)]
     pub size_on_disk: Option<u64>,
-    /// The challenge of a signet, in hex (Bitcoin Core 29).
+    /// In hex (since Bitcoin Core 29).
     #[serde(default)]
     pub signet_challenge: Option<Hex>,
-    /// The lowest block that a pruned node has.
+    /// The lowest block of a pruned node.
     #[serde(default)]
     pub pruneheight: Option<u32>,
-    /// Warnings for the operator: a list, or a text that may be empty (before Bitcoin Core 28).
+    /// A list, or before Bitcoin Core 28 a text that may be empty.
     #[serde(default)]
     pub warnings: serde_json::Value,
 }
@@ -62,16 +61,16 @@ impl ChainAnswer {
 
 #[derive(Deserialize)]
 pub struct StatesAnswer {
-    /// At most two: the chain state validated from the genesis block, and the chain state loaded from a snapshot.
+    /// At most two: validated from the genesis block, and loaded from a snapshot of the unspent outputs.
     pub chainstates: Vec<StateAnswer>,
 }
 
 #[derive(Deserialize)]
 pub struct StateAnswer {
-    /// The block of the snapshot from which the chain state was loaded.
+    /// The snapshot's block.
     #[serde(default)]
     pub snapshot_blockhash: Option<BlockHash>,
-    /// Whether the blocks below the snapshot were validated.
+    /// Whether the blocks up to the snapshot were validated.
     #[serde(default)]
     pub validated: bool,
 }
@@ -85,7 +84,7 @@ impl StatesAnswer {
 
 #[derive(Deserialize)]
 pub struct NetworkAnswer {
-    /// The node's version: 290400 for 29.4.
+    /// 290400 for 29.4.
     version: u32,
 }
 
@@ -96,7 +95,7 @@ impl NetworkAnswer {
     }
 }
 
-/// `getblockchaininfo` since Bitcoin Core 29, and `getblocktemplate`, on a signet.
+/// `getblockchaininfo` (since Bitcoin Core 29) and `getblocktemplate`, on a signet.
 #[derive(Deserialize)]
 pub struct ChallengeAnswer {
     #[serde(default)]
@@ -107,17 +106,17 @@ pub struct ChallengeAnswer {
 pub struct MempoolAnswer {
     pub size: u64,
     pub bytes: u64,
-    /// Its memory, in bytes.
+    /// In bytes.
     pub usage: u64,
-    /// The sum of the fees, in BTC (since 0.21).
+    /// Since 0.21.
     #[serde(default)]
     pub total_fee: Btc,
     /// The limit of `usage`.
     pub maxmempool: u64,
-    /// The minimum feerate, in BTC per 1000 virtual bytes.
+    /// Per 1000 virtual bytes.
     pub mempoolminfee: Btc,
     pub minrelaytxfee: Btc,
-    /// The feerate that a replacement adds (since 24).
+    /// Since 24.
     #[serde(default)]
     pub incrementalrelayfee: Option<Btc>,
     /// Transactions that no peer has requested yet.
@@ -130,7 +129,7 @@ pub struct MempoolAnswer {
 pub struct Btc(pub Amount);
 
 impl Btc {
-    /// An amount in BTC per 1000 virtual bytes, as a feerate.
+    /// An amount per 1000 virtual bytes, as a feerate.
     pub fn feerate(self) -> FeeRate {
         FeeRate::from_sat_per_kvb(self.0.to_sat())
     }
@@ -161,9 +160,9 @@ pub struct ScriptAnswer {
 
 #[derive(Deserialize, Clone, Debug)]
 pub struct CoinAnswer {
-    /// The best block when the node answered.
+    /// The best block at the time of the answer.
     pub bestblock: BlockHash,
-    /// Including its own block.
+    /// Its own block counts.
     pub confirmations: u32,
     pub value: Btc,
     #[serde(rename = "scriptPubKey")]
@@ -172,7 +171,7 @@ pub struct CoinAnswer {
 }
 
 impl CoinAnswer {
-    /// The coin; `tip` is the height of `bestblock`.
+    /// `tip` is the height of `bestblock`.
     pub fn coin(self, tip: u32) -> Coin {
         Coin {
             output: output(self.value, self.script_pubkey),
@@ -225,21 +224,19 @@ pub struct EntryAnswer {
     #[serde(default)]
     pub weight: Option<u64>,
     pub time: u64,
-    /// The tip's height at its arrival.
+    /// The tip's height at entry.
     pub height: u32,
     /// Itself included.
     pub ancestorcount: u64,
-    /// Their virtual size.
+    /// In virtual bytes.
     pub ancestorsize: u64,
     /// Itself included.
     pub descendantcount: u64,
-    /// Their virtual size.
+    /// In virtual bytes.
     pub descendantsize: u64,
     pub wtxid: bitcoin::Wtxid,
     pub fees: FeesAnswer,
-    /// Its parents in the mempool.
     pub depends: Vec<Txid>,
-    /// Its children in the mempool.
     #[serde(default)]
     pub spentby: Vec<Txid>,
     #[serde(rename = "bip125-replaceable", default)]
@@ -252,7 +249,7 @@ pub struct EntryAnswer {
 #[derive(Deserialize, Clone, Debug)]
 pub struct FeesAnswer {
     pub base: Btc,
-    /// Its own, with the delta of prioritisetransaction.
+    /// With the delta of prioritisetransaction.
     pub modified: SignedBtc,
     pub ancestor: SignedBtc,
     pub descendant: SignedBtc,
@@ -277,7 +274,7 @@ impl<'de> Deserialize<'de> for SignedBtc {
 pub struct TipAnswer {
     pub height: u32,
     pub hash: BlockHash,
-    /// The number of blocks from the best chain to it.
+    /// The number of blocks after the fork.
     pub branchlen: u32,
     pub status: String,
 }
@@ -290,15 +287,15 @@ pub struct SpenderAnswer {
 
 #[derive(Deserialize, Debug)]
 pub struct FeeAnswer {
-    /// In BTC per 1000 virtual bytes.
+    /// Per 1000 virtual bytes.
     #[serde(default)]
     pub feerate: Option<Btc>,
-    /// The confirmation target in blocks.
+    /// The confirmation target, in blocks.
     #[serde(default)]
     pub blocks: u32,
 }
 
-/// `testmempoolaccept`, of one transaction.
+/// `testmempoolaccept`, for one transaction.
 #[derive(Deserialize, Debug)]
 pub struct AcceptAnswer {
     #[serde(default)]
@@ -309,7 +306,7 @@ pub struct AcceptAnswer {
     pub fees: Option<BaseFee>,
     #[serde(rename = "reject-reason", default)]
     pub reject_reason: Option<String>,
-    /// More about the reason (since 29).
+    /// Since 29.
     #[serde(rename = "reject-details", default)]
     pub reject_details: Option<String>,
 }
@@ -319,7 +316,7 @@ pub struct BaseFee {
     pub base: Btc,
 }
 
-/// The outpoint in the form of the node's parameters.
+/// In the form of the node's parameters.
 pub fn outpoint(outpoint: &OutPoint) -> serde_json::Value {
     serde_json::json!({"txid": outpoint.txid, "vout": outpoint.vout})
 }

@@ -1,4 +1,4 @@
-//! Blocks by hash, live, and transactions of the mempool. The host uses a reply only if its hash proves it.
+//! Blocks by hash, and transactions of the mempool, live. The host uses a reply only if its hash proves it.
 
 use bitcoin::consensus::deserialize;
 use bitcoin::{BlockHash, Transaction, Txid};
@@ -14,10 +14,8 @@ use super::rpc::{INVALID_ADDRESS_OR_KEY, Question, Rpc};
 /// bitcoind's code for an error without a code of its own.
 pub const MISC: i32 = -1;
 
-/// A block with its ids and its serialisation; `None` if the node has pruned it or never had it.
-///
-/// # Errors
-/// The node is away; [`AskError::Unproven`] if REST and RPC both return something else.
+/// A block with its ids and its serialisation; `None` if the node has pruned it or never had it. [`AskError::Unproven`]
+/// if neither REST nor RPC returns that block.
 pub fn block(rpc: &Rpc, hash: BlockHash) -> Result<Option<(ReadBlock, Bytes)>, AskError> {
     let prove = |bytes: Bytes| match proof::block(hash, &bytes) {
         Ok(block) => Ok(Some((block, bytes))),
@@ -30,16 +28,13 @@ pub fn block(rpc: &Rpc, hash: BlockHash) -> Result<Option<(ReadBlock, Bytes)>, A
     }
     match rpc.ask::<Hex>("getblock", &json!([hash, 0])) {
         Ok(Hex(bytes)) => prove(bytes.into()),
-        // Pruned, or only its header is known.
+        // Pruned, or the node knows its header only.
         Err(error) if matches!(error.code(), Some(INVALID_ADDRESS_OR_KEY | MISC)) => Ok(None),
         Err(error) => Err(error),
     }
 }
 
 /// The transactions of these ids that are still in the mempool.
-///
-/// # Errors
-/// The node is away; [`AskError::Unproven`] if it returns another transaction.
 pub fn transactions(rpc: &Rpc, txids: &[Txid]) -> Result<Vec<(Txid, Transaction)>, AskError> {
     let questions: Vec<Question> = txids.iter().map(|txid| ("getrawtransaction", json!([txid]))).collect();
     let answers = rpc.batch::<Hex>(&questions)?;
@@ -47,10 +42,7 @@ pub fn transactions(rpc: &Rpc, txids: &[Txid]) -> Result<Vec<(Txid, Transaction)
     given.map(|(txid, Hex(bytes))| Ok((txid, transaction(rpc, txid, &bytes)?))).collect()
 }
 
-/// Parses a transaction.
-///
-/// # Errors
-/// [`AskError::Unproven`] if it is invalid, or another one.
+/// Parses a transaction. [`AskError::Unproven`] if it is not the transaction of this id.
 pub fn transaction(rpc: &Rpc, txid: Txid, bytes: &[u8]) -> Result<Transaction, AskError> {
     let transaction = deserialize::<Transaction>(bytes).ok().filter(|transaction| transaction.compute_txid() == txid);
     transaction.ok_or_else(|| rpc.unproven(format!("its transaction {txid} is another, or none")))

@@ -6,10 +6,10 @@ use bitcoin::hashes::Hash;
 use bitcoin::{BlockHash, Work};
 use outrigger_service::chain::Tip;
 
-/// The length of a serialised header, in bytes.
+/// In bytes.
 const HEADER_LEN: usize = 80;
 
-/// The length of a row, in bytes: header, height, work, median time and greatest time.
+/// Header, height, work, median time and greatest time, in bytes.
 const ROW_LEN: usize = HEADER_LEN + 4 + 32 + 4 + 4;
 
 /// The number of blocks in the median time (BIP 113).
@@ -19,11 +19,11 @@ pub const MEDIAN_TIME_SPAN: usize = 11;
 pub struct Entry {
     pub header: Header,
     pub height: u32,
-    /// The work of the chain up to and including it.
+    /// The work of the chain up to and with this block.
     pub work: Work,
-    /// The median time of it and its ten predecessors, in seconds.
+    /// The median time of this block and its ten ancestors, in Unix seconds.
     pub median_time: u32,
-    /// The greatest time of it and all before it, in seconds.
+    /// The greatest time of this block and its ancestors, in Unix seconds.
     pub max_time: u32,
 }
 
@@ -32,8 +32,8 @@ impl Entry {
         Self { header, height: 0, work: header.work(), median_time: header.time, max_time: header.time }
     }
 
-    /// The entry of a header on top of this one. `times` are the times of up to ten blocks, this one's last. `None` if
-    /// the header does not follow or has no proof of work.
+    /// The entry of a header on this one; `None` if it does not follow, or has no proof of work. `times` are the times
+    /// of up to ten blocks, this one's last.
     pub fn next(&self, header: Header, times: &[u32]) -> Option<Self> {
         if header.prev_blockhash != self.hash() || header.validate_pow(header.target()).is_err() {
             return None;

@@ -10,7 +10,7 @@ use outrigger_values::RpcError;
 pub enum AskError {
     #[error(transparent)]
     Upstream(#[from] UpstreamError),
-    /// The answer to a call with effects was lost: the node may have executed it.
+    /// The answer to a call with effects was lost: the node may have executed the call.
     #[error("the answer to {method} was lost ({error}), which the node may have done")]
     Lost { method: String, error: UpstreamError },
     #[error("{method}: {error}")]
@@ -24,7 +24,6 @@ pub enum AskError {
 }
 
 impl AskError {
-    /// An answer that cannot be parsed.
     pub fn form(method: &str, error: &dyn std::fmt::Display) -> Self {
         Self::Form { method: method.to_owned(), reason: error.to_string() }
     }
@@ -38,7 +37,6 @@ impl AskError {
         }
     }
 
-    /// The code of bitcoind's error, if it is one.
     pub fn code(&self) -> Option<i32> {
         match self {
             Self::Rpc { error, .. } => Some(error.code.0),
@@ -53,7 +51,7 @@ impl From<AskError> for NodeError {
             AskError::Upstream(inner) if inner.is_absent() => Self::Unavailable(error.to_string()),
             AskError::Upstream(UpstreamError::Overloaded) => Self::Unavailable(error.to_string()),
             AskError::Upstream(UpstreamError::Forbidden) => Self::Refused(error.to_string()),
-            // Retried, as while the node is away.
+            // Callers retry, as while the node is away.
             AskError::Unproven(_) => Self::Unavailable(error.to_string()),
             // Warming up.
             AskError::Upstream(UpstreamError::Foreign(_) | UpstreamError::Ended(_)) => {
@@ -95,17 +93,16 @@ impl From<MirrorError> for NodeError {
     }
 }
 
-/// Why the mirror could not be synchronised with the node.
+/// Why the mirror cannot be synchronised.
 #[derive(Debug, thiserror::Error)]
 pub enum SyncError {
     #[error(transparent)]
     Ask(#[from] AskError),
     #[error(transparent)]
     Mirror(#[from] MirrorError),
-    /// The node's best chain changed while it was read.
     #[error("the node's best chain changed while it was read")]
     Moved,
-    /// The node went back by more blocks than the limit.
+    /// The node went back beyond the limit.
     #[error(
         "the node's best block {best} is {depth} blocks before ours, and at most {limit} are gone back (backend.max_rewind); if the \
          node is right, set backend.allow_rewind_to = \"{best}\" and restart"
@@ -120,14 +117,13 @@ pub enum SyncError {
         best: BlockHash,
         /// The last common block.
         fork: BlockHash,
-        /// How many of our blocks are after it.
+        /// The number of our blocks after it.
         depth: u32,
         limit: u32,
     },
-    /// The node is executing invalidateblock; its chain is followed once that is done.
+    /// The node executes invalidateblock. Its chain is followed afterwards.
     #[error("the node is going back (invalidateblock), and is {depth} blocks before ours so far")]
     Invalidating { depth: u32 },
-    /// The node is behind, and is downloading the chain.
     #[error("the node is {depth} blocks behind, and is downloading the chain")]
     Behind { depth: u32 },
 }
@@ -151,7 +147,7 @@ impl From<SyncError> for NodeError {
 pub enum OpenError {
     #[error("the mirror of the node's headers: {0}")]
     Mirror(String),
-    /// The node is on another chain than the configuration; the text names both.
+    /// The text names the node's chain and the configured one.
     #[error("{0}")]
     Foreign(String),
     #[error("{0} refuses the credentials")]
@@ -161,10 +157,7 @@ pub enum OpenError {
 }
 
 impl OpenError {
-    /// Turns an error of the first request into a permanent one, else returns it.
-    ///
-    /// # Errors
-    /// `Foreign`, `Credentials`.
+    /// Returns the permanent error that an error of the first request means, as `Err`; other errors as `Ok`.
     pub fn of_first_question(endpoint: &Endpoint, error: AskError) -> Result<AskError, Self> {
         match error {
             AskError::Upstream(UpstreamError::Foreign(reason)) => Err(Self::Foreign(reason)),

@@ -3,11 +3,11 @@
 //! | table | key | value |
 //! |---|---|---|
 //! | filters | height (BE), block hash | the filter |
-//! | meta | `layout`, `bytes` | the layout's number; about how many bytes the filters take (LE) |
+//! | meta | `layout`, `bytes` | the layout's number; the approximate size of the filters (LE) |
 //!
-//! A filter belongs to its block, in the best chain or not. When the cache is full, filters of higher blocks evict
-//! those of lower ones: rescans of recent blocks are the most frequent. No error here makes a search fail: a filter
-//! that cannot be read or stored is fetched again.
+//! Filters of stale blocks are kept, too. When the cache is full, filters of higher blocks evict those of lower ones,
+//! since rescans of recent blocks are the most frequent. No error here makes a search fail: the filter is fetched
+//! again.
 
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
@@ -25,13 +25,13 @@ const LAYOUT: [u8; 1] = [1];
 const LAYOUT_KEY: &[u8] = b"layout";
 const BYTES_KEY: &[u8] = b"bytes";
 
-/// Address space in addition to twice the bytes of the filters, for half-full pages and LMDB itself.
+/// Address space beyond twice the limit, for half-full pages and LMDB itself.
 const SPARE_MAP: u64 = 64 << 20;
 
 /// Each searching thread holds a reader.
 const MAX_READERS: u32 = 256;
 
-/// LMDB: the row size from which a row has its own pages, the page size, and the overhead of a row, in bytes.
+/// LMDB's row size from which a row has pages of its own, its page size, and its overhead per row, in bytes.
 const OWN_PAGES: u64 = 2_000;
 const PAGE: u64 = 4_096;
 const ROW_OVERHEAD: u64 = 64;
@@ -41,14 +41,14 @@ type Result<T> = std::result::Result<T, MirrorError>;
 pub struct Filters {
     folder: PathBuf,
     pub used: bool,
-    /// The limit in bytes; 0 disables the cache.
+    /// In bytes; 0 disables the cache.
     limit: u64,
-    /// Opened at the first use, since that checks all of it.
+    /// Opened on first use, since opening checks the whole file.
     file: OnceLock<Option<File>>,
-    /// How many filters were in the cache.
+    /// How many filters were cached.
     pub hits: AtomicU64,
     pub fetched: AtomicU64,
-    /// The mean length of the latest filters, in bytes.
+    /// The mean length of the last fetched filters, in bytes.
     pub mean: AtomicUsize,
 }
 
@@ -59,7 +59,7 @@ struct File {
 }
 
 impl Filters {
-    /// A cache of at most `limit` bytes in a folder. 0 removes an existing one. `used`: whether searches use filters.
+    /// A cache of at most `limit` bytes; 0 removes an existing one. `used`: whether searches use filters.
     pub fn new(folder: PathBuf, limit: u64, used: bool) -> Self {
         if limit == 0
             && folder.exists()
@@ -110,7 +110,7 @@ impl File {
         std::fs::create_dir_all(folder)?;
         let map_size = (2 * limit).next_multiple_of(PAGE) + SPARE_MAP;
         let path = folder.join(outrigger_disk::DATA_FILE);
-        // A larger existing map is not shrunk.
+        // LMDB does not shrink an existing map.
         if path.exists() && (path.metadata()?.len() > map_size || !is_whole(&path, LAYOUT_KEY)) {
             tracing::warn!(file = %path.display(), "the cached block filters are damaged or too many, and are fetched again");
             std::fs::remove_file(&path)?;
@@ -147,7 +147,7 @@ impl File {
                 bytes = bytes.saturating_sub(freed);
             }
             if bytes > limit {
-                // All others are of higher blocks.
+                // All cached filters are of higher blocks.
                 bytes -= room(filter);
                 continue;
             }
@@ -157,7 +157,7 @@ impl File {
         Ok(txn.commit()?)
     }
 
-    /// Removes the filter of the lowest block, if that is below a height. Returns how many bytes it took.
+    /// Removes the lowest block's filter, if that block is below `height`. Returns the freed bytes.
     fn remove_lowest(&self, txn: &mut RwTxn<'_>, height: u32) -> Result<Option<u64>> {
         let first = self.filters.iter(txn)?.next().transpose()?.map(|(key, filter)| (key.to_vec(), room(filter)));
         let Some((key, freed)) = first.filter(|(key, _)| *key < height.to_be_bytes().to_vec()) else {
@@ -172,7 +172,7 @@ fn key(entry: &Entry) -> Vec<u8> {
     [&entry.height.to_be_bytes()[..], entry.hash().as_byte_array()].concat()
 }
 
-/// About how many bytes a filter takes in the file.
+/// The approximate size of a filter in the file, in bytes.
 fn room(filter: &[u8]) -> u64 {
     let row = filter.len() as u64 + ROW_OVERHEAD;
     if row > OWN_PAGES { row.next_multiple_of(PAGE) + ROW_OVERHEAD } else { row }
@@ -205,7 +205,7 @@ mod tests {
         let place = folder.path().join("filters");
         let entries = entries(4);
         let filter = vec![7; 3_000];
-        // Room for two.
+        // Space for two.
         let limit = 2 * room(&filter);
         let filters = Filters::new(place.clone(), limit, true);
         assert_eq!(kept(&filters, &entries), [false; 4]);
@@ -218,7 +218,7 @@ mod tests {
         assert_eq!(kept(&filters, &entries), [false, false, true, true]);
         assert_eq!((filters.hits.load(Ordering::Relaxed), filters.fetched.load(Ordering::Relaxed)), (4, 5));
         drop(filters);
-        // They survive a restart; a damaged file is replaced, and with limit 0 it is removed.
+        // Filters survive a restart. A damaged file is replaced. A limit of 0 removes it.
         assert_eq!(kept(&Filters::new(place.clone(), limit, true), &entries), [false, false, true, true]);
         let file = place.join(outrigger_disk::DATA_FILE);
         let mut bytes = std::fs::read(&file).unwrap();

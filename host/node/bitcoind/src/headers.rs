@@ -1,4 +1,4 @@
-//! Fetches headers by REST if the node supports it, else by batches of getblockheader.
+//! Fetches headers over REST if the node supports it, else by batches of getblockheader.
 
 use bitcoin::BlockHash;
 use bitcoin::block::Header;
@@ -13,7 +13,7 @@ use super::rpc::{Question, Rpc};
 /// How many headers are fetched one by one before the fork is searched by heights.
 const WALK: usize = 8;
 
-/// How many headers are fetched and stored at a time.
+/// How many headers are fetched and stored in one part.
 const PART: u32 = 2000;
 
 /// The hash of a mirrored block, and the first part of the headers from there to the node's best block.
@@ -37,19 +37,18 @@ pub(crate) fn fetch(rpc: &Rpc, moment: &Moment, best: BlockHash) -> Result<(Bloc
     Ok((base, headers_after(rpc, fork, base)?))
 }
 
-/// The header of a block that the node knows.
 pub(crate) fn header(rpc: &Rpc, hash: BlockHash) -> Result<Header, AskError> {
     let Hex(bytes) = rpc.ask("getblockheader", &json!([hash, false]))?;
     let header: Header = deserialize(&bytes).map_err(|error| AskError::form("getblockheader", &error))?;
     if header.block_hash() == hash { Ok(header) } else { Err(rpc.unproven(format!("its header {hash} is another"))) }
 }
 
-/// The height of the last block that the mirror's best chain and the node's have in common.
+/// The height of the last common block of the mirror's best chain and the node's.
 fn fork_height(rpc: &Rpc, moment: &Moment) -> Result<u32, SyncError> {
     let info: ChainAnswer = rpc.ask("getblockchaininfo", &json!([]))?;
     // Both begin with the same genesis block.
     let (mut low, mut high) = (0, info.blocks.min(moment.tip.height));
-    // If the mirror is merely behind, the first request suffices.
+    // If the mirror is only behind, one request suffices.
     let mut middle = high;
     while low < high {
         let theirs: BlockHash = rpc.ask("getblockhash", &json!([middle]))?;
@@ -63,13 +62,13 @@ fn fork_height(rpc: &Rpc, moment: &Moment) -> Result<u32, SyncError> {
     Ok(low)
 }
 
-/// The next part of the node's best chain after one of its blocks.
+/// The next part of the node's best chain after `base`.
 fn headers_after(rpc: &Rpc, height: u32, base: BlockHash) -> Result<Vec<Header>, SyncError> {
     let path = format!("/rest/headers/{PART}/{base}.bin");
     if let Some(bytes) = rpc.rest(&path).ok().flatten() {
         let headers: Result<Vec<Header>, _> = bytes.chunks(80).map(deserialize).collect();
         let headers = headers.map_err(|error| AskError::form("/rest/headers", &error))?;
-        // The first is the base itself; an empty list means that it has left the best chain.
+        // The first is `base` itself. An empty list means that `base` left the best chain.
         return headers.get(1..).map(<[_]>::to_vec).filter(|headers| !headers.is_empty()).ok_or(SyncError::Moved);
     }
     let heights: Vec<Question> =

@@ -1,5 +1,5 @@
-//! Hints of changes at the node: its ZMQ notifications, or a long poll for blocks. The node is also polled, so that
-//! missed hints are made up for.
+//! Hints of changes at the node: ZMQ notifications, or a long poll for blocks. The host also polls, in case it misses
+//! hints.
 
 use std::io;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
@@ -20,29 +20,29 @@ use super::rpc::{METHOD_NOT_FOUND, Rpc};
 use super::sync::Follower;
 use super::zmq::{self, Event, Notifications};
 
-/// The polling interval: without ZMQ, and with it, where polling only finds losses.
+/// The polling interval without ZMQ, and with it: then polling only finds losses.
 const POLL_EVERY: Duration = Duration::from_secs(1);
 const CHECK_EVERY: Duration = Duration::from_secs(10);
 
-/// How long one call waits at the node for a new block, in milliseconds, and the timeout of its answer.
+/// How long a long poll for blocks waits at the node, in milliseconds, and the timeout of its answer.
 const WAIT_MILLISECONDS: u64 = 10_000;
 const WAIT_LIMIT: Duration = Duration::from_secs(15);
 
 const WAIT: &str = "waitfornewblock";
 
-/// The length of the first long poll, in milliseconds, during which the host checks whether the node has another free
-/// thread, and the interval of the checks.
+/// The duration of the first long poll, in milliseconds, and the interval at which the host meanwhile checks whether
+/// the node has another free thread.
 const TRIAL_MILLISECONDS: u64 = 1_000;
 const TRIAL_LOOK: Duration = Duration::from_millis(20);
 
 /// After this silence the host polls as without ZMQ, and subscribes again.
 const SILENCE: Duration = Duration::from_secs(60);
 
-/// The first and the longest delay before another subscription.
+/// The first and the longest delay before the next subscription.
 const RETRY_AFTER: Duration = Duration::from_secs(1);
 const MAX_RETRY_AFTER: Duration = Duration::from_secs(60);
 
-/// Queue capacity. When it is full the ZMQ publisher drops messages; the gap in sequence numbers shows it.
+/// Queue capacity. When the queue is full the ZMQ publisher drops messages; the gap in sequence numbers shows it.
 const MAX_WAITING: usize = 1_000;
 
 /// How often the log repeats that the node's chain is not followed.
@@ -50,7 +50,7 @@ const WARN_EVERY: Duration = Duration::from_secs(60);
 
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum ZmqSetting {
-    /// The endpoint in getzmqnotifications, if any.
+    /// The endpoint that getzmqnotifications lists, if any.
     Auto,
     At(ZmqEndpoint),
     Off,
@@ -72,8 +72,8 @@ struct PublisherAnswer {
     address: String,
 }
 
-/// Starts to follow the node. The sender returned wakes the following thread. `may_wait`: a thread of the node may wait
-/// for blocks.
+/// Starts the threads that follow the node. The returned sender wakes the follower. `may_wait`: long polls may occupy a
+/// thread of the node.
 pub(crate) fn start(
     follower: &Arc<Follower>,
     zmq: ZmqSetting,
@@ -108,8 +108,7 @@ fn follow(follower: &Follower, hints: &Receiver<Hint>) {
         for hint in first.into_iter().chain(hints.try_iter().take(MAX_WAITING)) {
             match hint {
                 Hint::Look => look = true,
-                // Transactions that a block confirmed are not announced, and the next reading includes all earlier
-                // notifications.
+                // No notification announces a confirmed transaction. The next reading covers all earlier notifications.
                 Hint::Lost | Hint::Event(Event::Block(_)) => {
                     lost = true;
                     events.clear();
@@ -142,7 +141,7 @@ fn follow_once(follower: &Follower, lost: bool, last_warning: &mut Option<Instan
             | SyncError::Behind { .. }
             | SyncError::Ask(AskError::Upstream(UpstreamError::Foreign(_)))),
         ) => {
-            // Once a minute: the wallets do not advance meanwhile.
+            // Repeated, since the wallets do not advance meanwhile.
             if last_warning.is_none_or(|at| at.elapsed() > WARN_EVERY) {
                 *last_warning = Some(Instant::now());
                 tracing::error!(%error, "the node's chain is not followed");
@@ -153,8 +152,8 @@ fn follow_once(follower: &Follower, lost: bool, last_warning: &mut Option<Instan
     }
 }
 
-/// Long-polls the node for new blocks while it sends no ZMQ notifications; this occupies one of its threads. Returns if
-/// the node has no other thread: then the following thread polls once a second.
+/// Long-polls the node for blocks while it sends no ZMQ notifications, which occupies one of the node's threads.
+/// Returns if the node has no other thread; then the follower polls.
 fn wait_for_blocks(follower: &Weak<Follower>, hints: &SyncSender<Hint>) {
     let mut leaves_thread = false;
     while let Some(follower) = follower.upgrade().filter(|follower| !follower.is_stopping()) {
@@ -179,14 +178,14 @@ fn wait_for_blocks(follower: &Weak<Follower>, hints: &SyncSender<Hint>) {
         };
         match waited {
             Ok(()) => {
-                // Without the following thread, the host is stopping.
+                // The receiver is gone: the host is stopping.
                 if hints.send(Hint::Look).is_err() {
                     return;
                 }
             }
             Err(error) => {
                 follower.source.replace(HintSource::Wait, HintSource::Poll);
-                // It may restart with fewer threads.
+                // The node may restart with fewer threads.
                 leaves_thread = false;
                 if error.code() == Some(METHOD_NOT_FOUND) {
                     return;
@@ -201,11 +200,8 @@ fn wait_for_blocks(follower: &Weak<Follower>, hints: &SyncSender<Hint>) {
     }
 }
 
-/// Makes a short long poll. Returns whether the node served another call meanwhile, and `None` if a block ended it
+/// Makes a short long poll. Returns whether the node served another call meanwhile; `None` if a block ended the poll
 /// first.
-///
-/// # Errors
-/// Those of the long poll.
 fn try_wait(rpc: &Rpc) -> Result<Option<bool>, AskError> {
     let began = Instant::now();
     thread::scope(|scope| {
@@ -213,7 +209,7 @@ fn try_wait(rpc: &Rpc) -> Result<Option<bool>, AskError> {
         let waiting = scope.spawn(wait);
         let mut is_seen = false;
         while !(is_seen || waiting.is_finished()) {
-            // If getrpcinfo is refused, the host assumes that the node has enough threads.
+            // If the node refuses getrpcinfo, the host assumes enough threads.
             is_seen = match rpc.ask_within::<RpcInfoAnswer>(WAIT_LIMIT, "getrpcinfo", &json!([])) {
                 Ok(info) => info.runs(WAIT),
                 Err(error) => !matches!(error, AskError::Upstream(error) if error.is_absent()),
@@ -226,8 +222,7 @@ fn try_wait(rpc: &Rpc) -> Result<Option<bool>, AskError> {
     })
 }
 
-/// Reads the node's notifications, and subscribes again after an end or a long silence: a connection may be dead
-/// without an end.
+/// Reads notifications. Subscribes again after the connection's end, or a long silence: a dead connection may not end.
 fn listen(follower: &Weak<Follower>, setting: &ZmqSetting, hints: &SyncSender<Hint>) {
     let mut pause = RETRY_AFTER;
     let (mut warned, mut is_silent) = (false, false);
@@ -275,13 +270,13 @@ fn listed(follower: &Follower) -> Option<ZmqEndpoint> {
     zmq::listed(list.iter().map(|publisher| (&*publisher.kind, &*publisher.address)), host)
 }
 
-/// Forwards notifications until they end. Returns whether any came, and the error.
+/// Forwards notifications until an error. Returns whether any came.
 fn hear(
     follower: &Weak<Follower>,
     subscription: &mut Notifications<Box<dyn Stream>>,
     hints: &SyncSender<Hint>,
 ) -> (bool, ZmqError) {
-    // Notifications before the first one may have been missed.
+    // Earlier notifications may have been missed.
     let mut expected = None;
     let error = loop {
         let notification = match subscription.read() {
@@ -293,14 +288,14 @@ fn hear(
         let is_next = expected.replace(notification.number.wrapping_add(1)) == Some(notification.number);
         let lost = (!is_next).then_some(Hint::Lost);
         for hint in lost.into_iter().chain([Hint::Event(notification.event)]) {
-            // As in the long poll: the host is stopping, which the next check finds.
+            // The receiver is gone: the host is stopping, and the next check ends this thread.
             let _ = hints.send(hint);
         }
     };
     if let Some(follower) = follower.upgrade() {
         follower.source.replace(HintSource::Zmq, HintSource::Poll);
     }
-    // From here on losses are not detected.
+    // From here on losses go unnoticed.
     let _ = hints.send(Hint::Lost);
     (expected.is_some(), error)
 }

@@ -1,5 +1,5 @@
 //! A running bitcoind as the host's node: headers mirrored on disk, a digest of its mempool in memory, everything else
-//! requested live.
+//! live.
 //!
 //! ```text
 //! BitcoindNode   Node for services, wallets, metrics

@@ -1,5 +1,5 @@
-//! Whether a block filter (BIP 158) has one of many scripts: the filter's elements are looked up by the scripts'
-//! hashes, which is faster than sorting the scripts for each block.
+//! Matches many scripts against a block filter (BIP 158). Each script's hash is looked up in the filter's elements,
+//! which is faster than sorting the scripts for each block.
 
 use std::hash::Hasher;
 
@@ -12,11 +12,11 @@ use bitcoin::hashes::Hash;
 const P: u8 = 19;
 const M: u64 = 784_931;
 
-/// A bitmap has one bit for each range of 2^14 values, about forty ranges for each element: it excludes most scripts.
+/// A bitmap has one bit for each range of 2^14 values, with about forty ranges to an element: it excludes most scripts.
 const RANGE: u32 = 14;
 const WORD: u32 = 6;
 
-/// How many bits of a quotient are counted at a time.
+/// How many bits of a quotient are counted at once.
 const MAX_ONES: u32 = 32;
 
 /// Whether a block's filter has one of these scripts; `None` for an invalid filter.

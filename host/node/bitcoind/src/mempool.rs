@@ -1,4 +1,4 @@
-//! A digest of the node's mempool: the ids, and the wallets that each transaction may concern.
+//! A digest of the node's mempool: the ids, and the interests by which each transaction may concern wallets.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use super::error::AskError;
 use super::rpc::{INVALID_ADDRESS_OR_KEY, Question, Rpc};
 use super::zmq::Event;
 
-/// How many transactions are fetched at a time: they are held until they are emitted.
+/// How many transactions are fetched at once: the host holds them until it emits them.
 const PART: usize = 500;
 
 struct Entry {
@@ -29,21 +29,21 @@ struct Entry {
 #[derive(Default)]
 struct MempoolState {
     entries: HashMap<Txid, Entry>,
-    /// In the order in which they were seen.
+    /// In the order of first sight.
     order: BTreeMap<u64, Txid>,
-    /// Counts arrivals and departures.
+    /// Counts additions and removals.
     moves: u64,
-    /// Counts these, and all other changes of the next block's selection: new tips, and fee deltas.
+    /// Counts additions, removals, and other changes of the next block's selection: new tips and fee deltas.
     sequence: u64,
     /// The last complete reading.
     read: Option<Reading>,
 }
 
 struct Reading {
-    /// The node's figures then; `None` once notifications were applied since.
+    /// The node's figures at the reading; `None` after notifications were applied.
     info: Option<MempoolAnswer>,
     best: BlockHash,
-    /// The number of the node's next change.
+    /// The sequence number of the node's next change.
     next: u64,
 }
 
@@ -59,10 +59,8 @@ pub struct Mempool(Mutex<MempoolState>);
 
 impl Mempool {
     /// Reads the changes, and emits them with the time of `clock`, in Unix seconds. Only one thread may do so at a
-    /// time. `forced`: also if the node's figures equal those of the last reading, as they may by chance.
-    ///
-    /// # Errors
-    /// The node is away. Changes emitted until then are applied.
+    /// time. `forced`: also if the node's figures equal those of the last reading, as they may by chance. After an
+    /// error, the changes emitted so far are applied.
     pub fn sync(
         &self,
         rpc: &Rpc,
@@ -78,9 +76,9 @@ impl Mempool {
         }
         self.0.lock().read = None;
         let ContentAnswer { txids, mempool_sequence: next } = rpc.ask("getrawmempool", &json!([false, true]))?;
-        // Taken now: the node's time may have been set, and a transaction have arrived, after this reading began.
+        // Read here: while this reading began, the mock time may have been set and a transaction have arrived.
         let time = clock();
-        // Departures due to a block are emitted after the block.
+        // Removals due to a block are emitted after the block.
         catch_up(rpc.ask("getbestblockhash", &json!([]))?);
         let present: HashSet<Txid> = txids.iter().copied().collect();
         let (gone, new): (Vec<Txid>, Vec<Txid>) = {
@@ -97,13 +95,10 @@ impl Mempool {
         Ok(())
     }
 
-    /// Applies the node's notifications since the last reading, as of `time`, in Unix seconds. As for [`Self::sync`],
-    /// only one thread may do so at a time.
-    ///
-    /// # Errors
-    /// The node is away: everything must be read again.
+    /// Applies notifications since the last reading, as of `time`, in Unix seconds. Only one thread may do so at a
+    /// time, as for [`Self::sync`]. After an error, everything must be read again.
     pub fn apply(&self, rpc: &Rpc, events: &[Event], time: u64, emit: &dyn Fn(NodeEvent)) -> Result<(), AskError> {
-        // A change needs a complete reading as its base.
+        // Without a complete reading, notifications are useless.
         let Some(reading) = self.0.lock().read.take() else { return Ok(()) };
         let (mut new, mut gone) = (Vec::new(), HashSet::<Txid>::new());
         for event in events {
@@ -113,7 +108,7 @@ impl Mempool {
                 _ => {}
             }
         }
-        // The node's present state decides about transactions that arrived and left, or the reverse.
+        // The node's current state decides about transactions that both entered and left.
         let gone: Vec<Txid> = gone.into_iter().filter(|txid| self.has(txid)).collect();
         let questions: Vec<Question> = gone.iter().map(|txid| ("getmempoolentry", json!([txid]))).collect();
         for (txid, answer) in gone.into_iter().zip(rpc.batch::<IgnoredAny>(&questions)?) {
@@ -129,9 +124,9 @@ impl Mempool {
         Ok(())
     }
 
-    /// Adds a transaction that the node has just accepted, as of `time`, in Unix seconds. False if everything must be
-    /// read: it replaced others, has unseen parents, or is gone again. As for [`Self::sync`], only one thread may do so
-    /// at a time.
+    /// Adds a transaction that the node has just accepted, as of `time`, in Unix seconds. Only one thread may do so at
+    /// a time, as for [`Self::sync`]. Returns false if everything must be read: the transaction replaced others, has
+    /// unseen parents, or is gone again.
     pub fn add_submitted(
         &self,
         rpc: &Rpc,
@@ -159,7 +154,7 @@ impl Mempool {
             return Ok(false);
         }
         let event = state.add(txid, transaction.clone(), time);
-        // After another change the old figures stay, and the next check reads everything.
+        // After another change the old figures stay, so that the next check reads everything.
         if state.entries.len() as u64 == info.size {
             state.read.iter_mut().for_each(|read| read.info = Some(info.clone()));
         }
@@ -168,7 +163,7 @@ impl Mempool {
         Ok(true)
     }
 
-    /// Adds the transactions that are still in the node's mempool.
+    /// Adds those that are still in the node's mempool.
     fn fetch(&self, rpc: &Rpc, txids: &[Txid], time: u64, emit: &dyn Fn(NodeEvent)) -> Result<(), AskError> {
         for part in txids.chunks(PART) {
             for (txid, transaction) in in_order(transactions(rpc, part)?) {
@@ -179,7 +174,7 @@ impl Mempool {
         Ok(())
     }
 
-    /// The ids, in the order in which they were seen.
+    /// In the order of first sight.
     pub fn ids(&self) -> Vec<Txid> {
         self.0.lock().order.values().copied().collect()
     }
@@ -188,22 +183,22 @@ impl Mempool {
         self.0.lock().entries.contains_key(txid)
     }
 
-    /// The number of its changes, and its tip.
+    /// Counts changes of mempool, tip and fee deltas.
     pub fn sequence(&self) -> u64 {
         self.0.lock().sequence
     }
 
-    /// The number of arrivals and departures.
+    /// Counts additions and removals.
     pub fn moves(&self) -> u64 {
         self.0.lock().moves
     }
 
-    /// Counts a change without a transaction: a new tip, or a fee delta.
+    /// Counts a change without a transaction: a new tip or a fee delta.
     pub fn count_change(&self) {
         self.0.lock().sequence += 1;
     }
 
-    /// The ids of the transactions with a wanted interest, and of their descendants, parents first.
+    /// The transactions with a wanted interest, and their descendants, parents first.
     pub fn concerning(&self, wanted: &dyn Fn(u64) -> bool) -> Vec<Txid> {
         let state = self.0.lock();
         let (mut found, mut outputs) = (Vec::new(), HashSet::new());
@@ -220,7 +215,6 @@ impl Mempool {
 }
 
 impl MempoolState {
-    /// Whether the digest matches the node's figures.
     fn is_current(&self, info: &MempoolAnswer, best: BlockHash) -> bool {
         self.read.as_ref().filter(|read| read.best == best).is_some_and(|read| match &read.info {
             Some(last) => last == info,
@@ -228,7 +222,7 @@ impl MempoolState {
         })
     }
 
-    /// Whether another transaction spends one of the same outputs.
+    /// Whether an entry spends one of the same outputs.
     fn has_spender_of(&self, transaction: &Transaction) -> bool {
         let inputs = transaction.input.iter();
         let spent: HashSet<u64> = inputs.map(|input| outpoint_interest(&input.previous_output)).collect();
@@ -251,7 +245,7 @@ impl MempoolState {
         if let Some(entry) = self.entries.remove(&txid) {
             self.order.remove(&entry.number);
         }
-        // Blocks are emitted first, so for the wallets a confirmed transaction has already left the mempool.
+        // Blocks are emitted first, so wallets already know a confirmed transaction's block.
         NodeEvent::TransactionRemoved { txid, reason: Removal::Dropped, sequence: self.sequence }
     }
 }
@@ -261,13 +255,13 @@ pub fn now() -> u64 {
     since.map_or(0, |since| since.as_secs())
 }
 
-/// Sorts parents before their children.
+/// Sorts parents before children.
 fn in_order(transactions: Vec<(Txid, Transaction)>) -> Vec<(Txid, Transaction)> {
     let ids: Vec<Txid> = transactions.iter().map(|(txid, _)| *txid).collect();
     let mut left: HashMap<Txid, Transaction> = transactions.into_iter().collect();
     let mut ordered = Vec::with_capacity(ids.len());
     for txid in ids {
-        // Depth first, without recursion: a mempool's chains are bounded, but the node is not trusted.
+        // Depth first, without recursion: bitcoind bounds chains, but the node is not trusted.
         let mut stack = vec![txid];
         while let Some(last) = stack.last().copied() {
             let parent = left.get(&last).and_then(|transaction| {
@@ -275,7 +269,7 @@ fn in_order(transactions: Vec<(Txid, Transaction)>) -> Vec<(Txid, Transaction)> 
                 ids.find(|parent| *parent != last && left.contains_key(parent))
             });
             match parent {
-                // No transaction is its own ancestor, so a longer path than all transactions is impossible.
+                // A path is never longer than the number of transactions, since none is its own ancestor.
                 Some(parent) if stack.len() <= left.len() => stack.push(parent),
                 _ => {
                     stack.pop();

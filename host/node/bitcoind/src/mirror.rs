@@ -23,10 +23,10 @@ const LAYOUT_KEY: &[u8] = b"layout";
 const CHAIN_KEY: &[u8] = b"chain";
 const TIP_KEY: &[u8] = b"tip";
 
-/// The address space of the map, in bytes: room for about fifty million headers.
+/// In bytes: space for about fifty million headers.
 const MAP_SIZE: usize = 16 << 30;
 
-/// Each call with a snapshot of the chain holds a reader.
+/// A snapshot of the chain holds a reader.
 const MAX_READERS: u32 = 1024;
 
 type Result<T> = std::result::Result<T, MirrorError>;
@@ -59,11 +59,8 @@ pub struct Change {
 }
 
 impl Mirror {
-    /// Opens or creates the mirror of a chain, whose first header is `genesis`, in a folder. A damaged file is
-    /// replaced: the node has all of its content.
-    ///
-    /// # Errors
-    /// `OtherChain`; the disk or LMDB failed.
+    /// Opens or creates the mirror of a chain with this genesis block. A damaged file is replaced, since the node has
+    /// all of its content.
     pub fn open(folder: &Path, chain: &ChainIdentity, genesis: Header) -> Result<Self> {
         std::fs::create_dir_all(folder)?;
         let file = folder.join(outrigger_disk::DATA_FILE);
@@ -85,7 +82,7 @@ impl Mirror {
             tables.put_best(&mut txn, &entry)?;
             tables.meta.put(&mut txn, TIP_KEY, entry.hash().as_byte_array())?;
         }
-        // A mirror from before the chain was recorded begins with the genesis block of its network.
+        // A mirror without a recorded chain is of the network of its genesis block.
         let found = tables.meta.get(&txn, CHAIN_KEY)?.map(ChainIdentity::from_bytes);
         if let Some(found) = found.unwrap_or_else(|| Some(chain.clone())).filter(|found| found != chain) {
             return Err(MirrorError::OtherChain { found, expected: chain.clone() });
@@ -95,24 +92,20 @@ impl Mirror {
         Ok(Self { env, tables })
     }
 
-    /// A view of the present state.
     pub fn moment(&self) -> Result<Moment> {
         let txn = self.env.snapshot()?;
         let tip = self.tables.tip(&txn)?;
         Ok(Moment { txn, tables: self.tables, tip })
     }
 
-    /// Makes `headers`, a chain, the end of the best chain. The first follows a header of the mirror; without headers,
-    /// the best chain ends with `base`.
-    ///
-    /// # Errors
-    /// `BadHeader`; the disk or LMDB failed. Nothing is changed then.
+    /// Makes `headers`, a chain on `base`, the end of the best chain. Without headers, the best chain ends with `base`.
+    /// After an error nothing is changed.
     pub fn extend(&self, base: BlockHash, headers: &[Header]) -> Result<Change> {
         let mut txn = self.env.write()?;
         let tip = self.tables.tip(&txn)?;
         let base = self.tables.entry(&txn, &base)?.ok_or(MirrorError::BadHeader(base))?;
         let mut change = Change::default();
-        // The branch from the best chain to the base, if the base is not in it.
+        // The branch from the best chain to `base`, if `base` is not on the best chain.
         let mut branch = vec![base];
         while let Some(lowest) = branch.last().copied().filter(|entry| entry.height > 0) {
             if self.tables.best_at(&txn, lowest.height)? == Some(lowest.hash()) {
@@ -145,10 +138,7 @@ impl Mirror {
         Ok(change)
     }
 
-    /// Stores the headers of a branch beside the best chain, the first on a header of the mirror.
-    ///
-    /// # Errors
-    /// As of [`Self::extend`].
+    /// Stores the headers of a side branch on `base`.
     pub fn keep(&self, base: BlockHash, headers: &[Header]) -> Result<()> {
         let mut txn = self.env.write()?;
         let mut last = self.tables.entry(&txn, &base)?.ok_or(MirrorError::BadHeader(base))?;
@@ -162,7 +152,7 @@ impl Mirror {
     }
 }
 
-/// Whether all pages of the file can be read.
+/// Whether all pages of the file are readable.
 pub(super) fn is_whole(file: &Path, layout_key: &[u8]) -> bool {
     let read = outrigger_disk::pages::DataFile::open(file);
     read.is_ok_and(|data| outrigger_disk::examine(&data, layout_key).is_ok_and(|examined| examined.check().is_ok()))
@@ -184,7 +174,7 @@ impl Tables {
         self.entry(txn, &hash)?.ok_or(MirrorError::Row("headers"))
     }
 
-    /// The times of up to ten blocks, this one's last.
+    /// The times of up to ten blocks, the last block's at the end.
     fn times_up_to(&self, txn: &RoTxn<'_, WithoutTls>, last: &Entry) -> Result<Vec<u32>> {
         let mut times = vec![last.header.time];
         let mut entry = *last;
@@ -206,22 +196,19 @@ impl Tables {
 }
 
 impl Moment {
-    /// The header of this hash, on any branch.
+    /// On any branch.
     pub fn entry(&self, hash: &BlockHash) -> Result<Option<Entry>> {
         self.tables.entry(&self.txn, hash)
     }
 
-    /// The block of the best chain at a height.
     pub fn best_at(&self, height: u32) -> Result<Option<BlockHash>> {
         self.tables.best_at(&self.txn, height)
     }
 
-    /// The header of the best chain at a height.
     pub fn entry_at(&self, height: u32) -> Result<Option<Entry>> {
         self.best_at(height)?.map_or(Ok(None), |hash| self.entry(&hash))
     }
 
-    /// Whether a header is in the best chain.
     pub fn is_best(&self, entry: &Entry) -> Result<bool> {
         Ok(self.best_at(entry.height)? == Some(entry.hash()))
     }
@@ -270,7 +257,7 @@ mod tests {
         assert_eq!((moment.tip.height, moment.tip.hash()), (6, second[3].block_hash()));
         let stale = moment.entry(&first[4].block_hash()).unwrap().unwrap();
         assert!(!moment.is_best(&stale).unwrap() && before.is_best(&stale).unwrap(), "a moment does not change");
-        // Back to the first branch, whose headers are known, and one block further.
+        // Back to the first branch, whose headers are known, and one block more.
         let third = chain(first[4], 1, 3);
         let change = mirror.extend(first[4].block_hash(), &third).unwrap();
         assert_eq!((change.disconnected.len(), change.connected.len()), (4, 4));

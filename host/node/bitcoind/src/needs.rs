@@ -1,6 +1,5 @@
 //! The node's methods that the host calls.
 
-/// The methods for one purpose.
 pub struct Need {
     pub purpose: &'static str,
     pub methods: &'static [&'static str],
@@ -16,7 +15,7 @@ const fn useful(purpose: &'static str, methods: &'static [&'static str]) -> Need
     Need { purpose, methods, is_vital: false }
 }
 
-/// A method may serve several purposes. config/bitcoind.md has the same table.
+/// config/bitcoind.md has the same table.
 pub const NEEDS: [Need; 10] = [
     vital("the chain", &["getbestblockhash", "getblockchaininfo", "getblockcount", "getblockhash", "getblockheader"]),
     vital("blocks", &["getblock"]),
@@ -44,7 +43,6 @@ pub const NEEDS: [Need; 10] = [
     useful("comparing wallets", &["listdescriptors", "listwallets"]),
 ];
 
-/// Whether a method is in the table.
 pub(crate) fn is_listed(method: &str) -> bool {
     NEEDS.iter().any(|need| need.methods.contains(&method))
 }

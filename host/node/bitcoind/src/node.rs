@@ -44,26 +44,24 @@ const VERIFY: i32 = -25;
 
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// The network that it must be on.
     pub network: Network,
-    /// The chain that it must be on.
+    /// The node must be on this chain.
     pub chain: ChainIdentity,
     pub folder: PathBuf,
     pub filters: PathBuf,
-    /// The size of that cache in bytes; 0: no cache.
+    /// The size of the filter cache, in bytes; 0 disables it.
     pub filter_cache: u64,
     /// Whether searches use block filters, which cannot be proven.
     pub use_filters: bool,
-    /// The highest feerate estimate that is used.
+    /// Higher fee estimates are refused.
     pub max_estimate: FeeRate,
-    /// How far the node may go back.
     pub rewind: RewindLimit,
-    /// How long it may be behind until it counts as stalled.
+    /// How long the node may be behind before it counts as stalled.
     pub behind_patience: Duration,
-    /// How long cached data is served while the node is away; `None`: always.
+    /// How long the host serves cached data while the node is away; `None` is without limit.
     pub patience: Option<Duration>,
     pub zmq: ZmqSetting,
-    /// Whether a call may wait at the node for blocks, if it sends no notifications.
+    /// Whether long polls for blocks may occupy a thread of the node, if it sends no notifications.
     pub may_wait: bool,
 }
 
@@ -79,10 +77,7 @@ pub struct BitcoindNode {
 }
 
 impl BitcoindNode {
-    /// Opens the mirror, and starts to follow the node, as soon as it is reachable.
-    ///
-    /// # Errors
-    /// The mirror cannot be opened, or the node is on another chain.
+    /// Opens the mirror, and starts to follow the node. The node need not be reachable yet.
     pub fn open(upstream: Arc<Upstream>, settings: &Settings) -> std::result::Result<Arc<Self>, OpenError> {
         let rpc = Arc::new(Rpc::start(upstream).map_err(OpenError::Threads)?);
         if let Err(error) = rpc.ask::<u32>("getblockcount", &json!([])) {
@@ -109,7 +104,7 @@ impl BitcoindNode {
         &self.follower
     }
 
-    /// Requests of services and wallets.
+    /// For services and wallets.
     pub fn rpc(&self) -> &Rpc {
         &self.follower.rpc
     }
@@ -118,7 +113,7 @@ impl BitcoindNode {
         self.rpc().ask::<serde_json::Value>(method, params).map(drop).map_err(NodeError::from)
     }
 
-    /// Spenders according to the digest, as the transactions that confirm them.
+    /// The spenders, found by the digest and confirmed by their transactions.
     fn spenders_by_digest(&self, outpoints: &[OutPoint]) -> Result<Vec<Option<Txid>>> {
         let wanted: HashSet<u64> = outpoints.iter().map(outpoint_interest).collect();
         let candidates = self.mempool_concerning(&|interest| wanted.contains(&interest))?;
@@ -129,14 +124,14 @@ impl BitcoindNode {
         Ok(outpoints.iter().map(spender).collect())
     }
 
-    /// Follows the node's changes, if it answers.
+    /// Follows the node's changes now, or later if it does not answer.
     fn follow_now(&self) {
         if let Err(error) = self.follower.sync(false) {
             tracing::warn!(%error, "the host follows later what the node has done");
         }
     }
 
-    /// Executes a method on a block, and follows the result.
+    /// Calls a method on a block, and follows the result.
     fn mark(&self, method: &str, hash: BlockHash) -> Result<()> {
         match self.rpc().ask::<serde_json::Value>(method, &json!([hash])) {
             Err(error) if error.code() == Some(INVALID_ADDRESS_OR_KEY) => Err(NodeError::UnknownBlock(hash)),
@@ -173,7 +168,7 @@ impl Node for BitcoindNode {
     fn gap(&self) -> Result<Gap> {
         let unvalidated = match self.rpc().ask::<StatesAnswer>("getchainstates", &json!([])) {
             Ok(states) => states.unvalidated(),
-            // Before Bitcoin Core 26, or the node refuses the method to the host (-rpcwhitelist).
+            // Before Bitcoin Core 26, or -rpcwhitelist forbids the method.
             Err(error) if error.code().is_some() => None,
             Err(AskError::Upstream(UpstreamError::Forbidden)) => None,
             Err(error) => return Err(error.into()),
@@ -190,7 +185,7 @@ impl Node for BitcoindNode {
     fn catch_up(&self) -> Result<()> {
         self.follower.catch_up();
         if self.follower.has_returned() {
-            // The following thread reads the mempool once for all waiters. If the channel is full, it does so anyway.
+            // The follower reads the mempool once for all waiters. If the channel is full, it does so anyway.
             let _ = self.wake.try_send(Hint::Look);
             self.follower.wait_until_told();
         }
@@ -327,7 +322,7 @@ impl Node for BitcoindNode {
     }
 
     fn mempool_transactions(&self, txids: &[Txid]) -> Result<Vec<Option<RawTransaction>>> {
-        // With a transaction index the node also has confirmed ones under these ids.
+        // With a transaction index the node also returns confirmed transactions.
         let present: Vec<Txid> = txids.iter().copied().filter(|txid| self.follower.mempool.has(txid)).collect();
         let fetched: HashMap<Txid, Transaction> = blocks::transactions(self.rpc(), &present)?.into_iter().collect();
         let raw = |transaction| RawTransaction { raw: Blob(serialize(transaction)) };
@@ -361,8 +356,8 @@ impl Node for BitcoindNode {
     fn submit(&self, raw: &[u8], max_feerate: FeeRate) -> Result<Admission> {
         let admission = submit::submit(self.rpc(), raw, max_feerate)?;
         if matches!(admission, Admission::Accepted { .. }) {
-            // The wallets see it before its sender has the answer. The node has accepted it, so an error now could make
-            // the sender pay twice.
+            // The wallets see the transaction before its sender has the answer. The node has accepted it, so an error
+            // could make the sender pay twice.
             let transaction = deserialize(raw).map_err(|error| NodeError::Internal(error.to_string()));
             if let Err(error) = transaction.and_then(|transaction| Ok(self.follower.take_submitted(&transaction)?)) {
                 tracing::warn!(%error, "the wallets will see the submitted transaction later");
@@ -384,10 +379,10 @@ impl Node for BitcoindNode {
     }
 
     fn fee_estimate(&self, blocks: u32, conservative: bool) -> Result<FeeEstimate> {
-        // Always explicit: the node's default was another one before Bitcoin Core 28.
+        // Explicit, since the node's default changed in Bitcoin Core 28.
         let mode = if conservative { "conservative" } else { "economical" };
         match self.rpc().ask::<FeeAnswer>("estimatesmartfee", &json!([blocks, mode])) {
-            // A node with -blocksonly has no estimates.
+            // A node with -blocksonly makes no estimates.
             Err(error) if error.code() == Some(INTERNAL_ERROR) => Ok(FeeEstimate { feerate: None, blocks }),
             answer => {
                 let FeeAnswer { feerate, blocks } = answer?;
@@ -404,7 +399,7 @@ impl Node for BitcoindNode {
     }
 
     fn candidate(&self, known: Option<u64>) -> Result<Option<Candidate>> {
-        // Read before the request: changes meanwhile may be in the selection, but are not counted yet.
+        // Read before the request: a change meanwhile may be in the selection, and is not counted yet.
         let sequence = self.follower.mempool.sequence();
         let template = Template::ask(self.rpc(), self.network)?;
         let tip = self.follower.tip_at(template.previous())?;
@@ -448,7 +443,7 @@ fn entry_of(txid: Txid, answer: EntryAnswer) -> MempoolEntry {
 impl Drop for BitcoindNode {
     fn drop(&mut self) {
         self.follower.stop();
-        // If the queue is full, the node is read soon anyway.
+        // If the queue is full, the follower wakes soon anyway.
         let _ = self.wake.try_send(Hint::Look);
         if let Some(thread) = self.thread.lock().take() {
             // The thread has no state of its own.

@@ -1,4 +1,4 @@
-//! Detects a node's chain, by a request, and its cookie, in bitcoind's default place.
+//! Finds out a node's chain, and the cookie in bitcoind's default place.
 
 use std::path::{Path, PathBuf};
 
@@ -11,10 +11,7 @@ use super::answers::{ChainAnswer, ChallengeAnswer};
 use super::error::AskError;
 use super::rpc::Rpc;
 
-/// Requests the chain of a node.
-///
-/// # Errors
-/// The node is away; the network is unknown.
+/// Requests the node's chain.
 pub fn chain_of(rpc: &Rpc) -> Result<ChainIdentity, AskError> {
     let info: ChainAnswer = rpc.ask("getblockchaininfo", &json!([]))?;
     let form = |error: &dyn std::fmt::Display| AskError::form("getblockchaininfo", error);
@@ -29,8 +26,8 @@ pub fn chain_of(rpc: &Rpc) -> Result<ChainIdentity, AskError> {
     Ok(ChainIdentity::signet(challenge.ok_or_else(|| form(&"no signet_challenge"))?.0.into()))
 }
 
-/// The required answers of a node on this chain: the hash of its genesis block, and on a signet the challenge, which
-/// getblockchaininfo has since Bitcoin Core 29 and getblocktemplate always.
+/// The required answers of a node on this chain: the genesis block's hash, and on a signet the challenge.
+/// getblockchaininfo has the challenge since Bitcoin Core 29, getblocktemplate always.
 pub fn greeting(expected: ChainIdentity) -> Greeting {
     let question = |method: &str, params: Value| request(method, params.to_string().as_bytes());
     let mut requests = vec![question("getblockhash", json!([0]))];
@@ -45,16 +42,15 @@ pub fn greeting(expected: ChainIdentity) -> Greeting {
     })
 }
 
-/// The message about a node of another chain.
 pub fn foreign(found: &ChainIdentity, expected: &ChainIdentity) -> String {
     format!("the node is on {found}, and the host is for {expected}")
 }
 
-/// The chain according to the result of a request of the greeting; `None` if the result does not decide.
+/// The chain named by a result of the greeting; `None` if the result does not decide.
 fn found(expected: &ChainIdentity, number: usize, result: &[u8]) -> Option<ChainIdentity> {
     if number == 0 {
         let genesis = serde_json::from_slice(result).ok()?;
-        // Of two signets the challenge is more informative.
+        // For a signet the challenge decides, since all signets share the genesis block.
         return (genesis != expected.genesis || expected.signet_challenge.is_none())
             .then_some(ChainIdentity { genesis, signet_challenge: None });
     }
@@ -66,7 +62,7 @@ fn signet_rules() -> Value {
     json!([{"rules": ["segwit", "signet"]}])
 }
 
-/// The networks with bitcoind's default RPC port and the folder of the cookie within its data directory.
+/// The networks, with bitcoind's default RPC port and the cookie's folder within its data directory.
 const PLACES: [(Network, u16, &str); 5] = [
     (Network::Bitcoin, 8332, ""),
     (Network::Testnet, 18332, "testnet3"),
@@ -75,13 +71,11 @@ const PLACES: [(Network, u16, &str); 5] = [
     (Network::Regtest, 18443, "regtest"),
 ];
 
-/// The default RPC ports of the networks.
 pub fn default_ports() -> impl Iterator<Item = (Network, u16)> {
     PLACES.into_iter().map(|(network, port, _)| (network, port))
 }
 
-/// The cookie file in bitcoind's data directory `folder`: that of the network with this default port, else the only
-/// existing one, else the newest.
+/// The cookie file in bitcoind's data directory `folder`: that of the network with this default port, else the newest.
 pub fn cookie_of(folder: &Path, port: u16) -> Option<PathBuf> {
     let file = |place: &str| folder.join(place).join(".cookie");
     if let Some((_, _, place)) = PLACES.iter().find(|(_, default, _)| *default == port)

@@ -1,5 +1,5 @@
-//! Proofs of the node's replies: the hash of a block or transaction proves that it is the requested one, and an input
-//! reveals part of the script that it spends.
+//! Proofs of the node's replies: the hash proves a block or transaction, and an input reveals part of the script that
+//! it spends.
 
 use bitcoin::consensus::deserialize;
 use bitcoin::hashes::{Hash, sha256};
@@ -12,8 +12,8 @@ use bitcoin::{
 use outrigger_node::ReadBlock;
 use outrigger_node::merkle::merkle_root;
 
-/// A block time, in Unix seconds, after segwit's activation on the main network: some hours after block 481,824. No
-/// node checked commitments of earlier blocks, and they need no witness.
+/// A block time, in Unix seconds, some hours after segwit's activation on the main network (block 481,824). No node
+/// checked earlier commitments, and those blocks need no witness.
 const SEGWIT_IN_FORCE: u32 = 1_503_547_200;
 
 /// The beginning of a block's witness commitment (BIP 141), and its length in bytes.
@@ -23,10 +23,7 @@ const COMMITMENT_LEN: usize = 38;
 /// The bits of a leaf's version in the first byte of a control block.
 const LEAF_VERSION_MASK: u8 = 0xfe;
 
-/// Parses the block of this hash.
-///
-/// # Errors
-/// Why it is not that block.
+/// Parses the block of this hash. The error says what is wrong.
 pub fn block(hash: BlockHash, bytes: &[u8]) -> Result<ReadBlock, &'static str> {
     let block: Block = deserialize(bytes).map_err(|_| "cannot be read")?;
     if block.block_hash() != hash {
@@ -50,13 +47,13 @@ pub fn are_transactions_of(header: &bitcoin::block::Header, ids: impl Iterator<I
     !mutated && root == header.merkle_root.to_raw_hash()
 }
 
-/// Whether the coinbase commits to the witnesses. Without a commitment there may be none.
+/// Whether the coinbase commits to the witnesses. Without a commitment a block has none.
 fn has_proven_witnesses(block: &Block) -> bool {
     if block.txdata.iter().flat_map(|tx| &tx.input).any(|input| !input.witness.is_empty()) {
         return block.check_witness_commitment();
     }
-    // A node that drops all witnesses also drops the coinbase's, which the commitment needs. Before segwit's activation
-    // it did not exist, and bitcoind committed with 32 zeros in its place.
+    // A node that drops all witnesses also drops the coinbase's reserved value. Before segwit's activation there was no
+    // such value, and bitcoind committed with 32 zeros instead.
     let outputs = block.txdata.iter().take(1).flat_map(|coinbase| &coinbase.output);
     let mut commitments = outputs.filter_map(|output| output.script_pubkey.as_bytes().first_chunk::<COMMITMENT_LEN>());
     let Some(commitment) = commitments.rfind(|script| script.starts_with(&COMMITMENT)) else { return true };
@@ -66,8 +63,7 @@ fn has_proven_witnesses(block: &Block) -> bool {
         })
 }
 
-/// Whether an input cannot spend an output of this script, according to the keys, scripts and commitments that it
-/// reveals.
+/// Whether the keys, scripts and commitments that an input reveals prove that it cannot spend an output of this script.
 pub fn contradicts(input: &TxIn, script: &Script) -> bool {
     let pushed = || match input.script_sig.instructions().last() {
         Some(Ok(Instruction::PushBytes(bytes))) => Some(bytes.as_bytes()),
@@ -91,7 +87,7 @@ pub fn contradicts(input: &TxIn, script: &Script) -> bool {
 
 fn contradicts_witness(witness: &Witness, script: &Script, is_nested: bool) -> bool {
     let Some(program) = script.is_witness_program().then(|| script.as_bytes().get(2..)).flatten() else {
-        // No other script takes a witness.
+        // Only witness programs take a witness.
         return !witness.is_empty();
     };
     let last = witness.last().unwrap_or_default();
@@ -111,7 +107,7 @@ fn contradicts_taproot(witness: &Witness, program: &[u8]) -> bool {
         items.pop();
     }
     let [.., leaf, control] = items[..] else { return items.is_empty() };
-    // Consensus accepts this leaf version, and the library does not, since its byte is that of an annex.
+    // Consensus accepts this leaf version. The library does not, since the byte is an annex's.
     if control.first().is_some_and(|version| version & LEAF_VERSION_MASK == TAPROOT_ANNEX_PREFIX) {
         return false;
     }
@@ -143,7 +139,7 @@ mod tests {
         }
     }
 
-    /// A block of three transactions, two with witnesses, and a coinbase that commits to them.
+    /// A block of three transactions. Its coinbase commits to the witnesses of two.
     fn made() -> Block {
         let mut coinbase = input(ScriptBuf::from(vec![1, 1]), Witness::from_slice(&[[0; 32]]));
         coinbase.previous_output = OutPoint::null();
@@ -166,7 +162,7 @@ mod tests {
         block
     }
 
-    /// Why a changed block is refused for the original's hash.
+    /// Why a changed block is refused under the original's hash.
     fn reason(change: impl Fn(&mut Block)) -> Option<&'static str> {
         let mut changed = made();
         let hash = changed.block_hash();
@@ -182,7 +178,7 @@ mod tests {
         assert_eq!(reason(|block| block.txdata[1].output[0].value = Amount::from_sat(3)), others);
         assert_eq!(reason(|block| block.txdata.truncate(1)), others);
         assert_eq!(reason(|block| block.txdata.swap(1, 2)), others);
-        // Three transactions have the same root as these four.
+        // These four transactions have the same root as the three.
         assert_eq!(reason(|block| block.txdata.push(block.txdata[2].clone())), others);
         assert_eq!(reason(|block| block.txdata.clear()), Some("begins with no coinbase transaction"));
         assert_eq!(reason(|block| drop(block.txdata.remove(0))), Some("begins with no coinbase transaction"));
@@ -262,7 +258,7 @@ mod tests {
             assert!(contradicts(wrong, script), "{script}");
             assert!(contradicts(&input(ScriptBuf::new(), Witness::new()), script), "{script}");
         }
-        // A key path, a bare script, or a program of a later version reveals nothing.
+        // A key path, a bare script and a later witness version reveal nothing.
         let taproot = ScriptBuf::new_p2tr_tweaked(bitcoin::key::TweakedPublicKey::dangerous_assume_tweaked(key.into()));
         assert!(!contradicts(&input(ScriptBuf::new(), Witness::from_slice(&[[0; 64]])), &taproot));
         assert!(contradicts(&input(ScriptBuf::new(), Witness::from_slice(&[vec![0x51], vec![0xc0; 33]])), &taproot));

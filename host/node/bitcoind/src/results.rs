@@ -1,4 +1,4 @@
-//! Parses results of the node as all types, for tests that no result causes a panic.
+//! Parses results of the node as each type: a test checks that no result causes a panic.
 
 use bitcoin::{BlockHash, Txid};
 use outrigger_service::chain::Tip;
@@ -10,8 +10,8 @@ use super::answers::{
 };
 use super::template::{DeploymentsAnswer, Selections, Template};
 
-/// Parses the JSON text of a result as each type, and converts it as the host does, on this tip. Returns how many types
-/// accept it.
+/// Parses the JSON text of a result as each type, and converts it as the host does, on this tip. Returns the number of
+/// types that accept it.
 pub fn read_all(text: &[u8], tip: Tip) -> usize {
     let was_read = [
         read(text, |answer: ChainAnswer| drop(answer.warnings())),

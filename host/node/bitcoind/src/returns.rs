@@ -1,12 +1,12 @@
-//! Returns of the node: it is reachable again, perhaps without its mempool, or has missing blocks again. Observers are
-//! notified of each once, and threads can wait for that.
+//! Returns of the node: it is reachable again, perhaps without its mempool, or no longer behind. Observers are notified
+//! of each return once, and threads can wait for that.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 use parking_lot::{Condvar, Mutex};
 
-/// Counts the returns of the node, and the returns of which observers were notified.
+/// Counts returns, and those of which observers were notified.
 #[derive(Default)]
 pub struct Returns {
     noted: AtomicU64,
@@ -48,13 +48,13 @@ impl Returns {
         outcome
     }
 
-    /// An attempt failed before it began, since the node is away again.
+    /// Records a failed attempt, since the node is away again.
     pub fn fail(&self) {
         self.told.lock().attempts += 1;
         self.changed.notify_all();
     }
 
-    /// Waits until a notification or a failed attempt, or until this time.
+    /// Waits until a notification or a failed attempt, at most until this time.
     pub fn wait(&self, until: Instant) {
         let mut told = self.told.lock();
         let attempts = told.attempts;
@@ -88,7 +88,7 @@ mod tests {
                 std::thread::yield_now();
             }
         });
-        // A return that is noted meanwhile is due afterwards.
+        // A return during a notification is due afterwards.
         let told = returns.tell(|| {
             returns.note();
             Ok::<_, ()>(())

@@ -1,4 +1,4 @@
-//! Whether a chain of the node that goes back is followed, and whether the node lacks blocks.
+//! Whether the host follows a chain of the node that goes back, and whether the node lacks blocks.
 
 use std::time::{Duration, Instant};
 
@@ -16,7 +16,7 @@ use super::sync::{CATCH_UP_PATIENCE, Follower};
 /// How often the host checks whether the node lacks blocks of known headers.
 const LOOK_EVERY: Duration = Duration::from_secs(10);
 
-/// The method by which an operator removes blocks from the node's chain, one after the other.
+/// An operator removes blocks from the node's chain by this method.
 const INVALIDATE: &str = "invalidateblock";
 
 #[derive(Deserialize)]
@@ -41,7 +41,7 @@ impl Follower {
         standing.note_late();
     }
 
-    /// Whether the chain may end with the node's best block, whose branch leaves the mirror's headers at `base`.
+    /// Whether the mirror may move to the node's best block, whose branch forks from the mirrored headers at `base`.
     pub(super) fn check_rewind(&self, moment: &Moment, base: BlockHash, best: BlockHash) -> Result<(), SyncError> {
         let fork = fork(moment, base)?;
         let depth = moment.tip.height - fork.height;
@@ -79,13 +79,13 @@ impl Follower {
         Work::from_unprefixed_hex(&chainwork).map_err(|error| AskError::form("getblockheader", &error))
     }
 
-    /// Whether the node is executing invalidateblock. If it does not say, it counts as not doing so.
+    /// Whether the node executes invalidateblock. Without an answer, the host assumes that it does not.
     fn is_invalidating(&self) -> bool {
         let asked = self.rpc.ask_within::<RpcInfoAnswer>(CATCH_UP_PATIENCE, "getrpcinfo", &json!([]));
         asked.is_ok_and(|info| info.runs(INVALIDATE))
     }
 
-    /// Whether the node calls our chain above `base` invalid: its operator decided that, so it is followed.
+    /// Whether the node calls our chain above `base` invalid. Its operator decided so, and the host follows.
     fn is_invalid_there(&self, moment: &Moment, base: &Entry, tips: &[TipAnswer]) -> Result<bool, SyncError> {
         let first = moment.best_at(base.height.saturating_add(1))?;
         for tip in tips.iter().filter(|tip| tip.status == "invalid" && tip.height > base.height) {
@@ -102,7 +102,7 @@ impl Follower {
     }
 }
 
-/// The block at which a branch of the mirror leaves its best chain.
+/// The block at which a mirrored branch forks from the best chain.
 fn fork(moment: &Moment, base: BlockHash) -> Result<Entry, MirrorError> {
     let mut entry = moment.entry(&base)?.ok_or(MirrorError::BadHeader(base))?;
     while !moment.is_best(&entry)? {

@@ -1,6 +1,6 @@
 //! Blocking requests to the node.
 //!
-//! They run on a runtime of their own: a thread that waited for a task of its own runtime would deadlock.
+//! They run on their own runtime: a thread that waits for a task of its own runtime would deadlock.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -30,7 +30,7 @@ const TIMEOUT: Duration = Duration::from_secs(120);
 /// The longest answer, in bytes: a block of 4,000,000 bytes with the outputs that it spends, as JSON.
 const MAX_ANSWER: usize = 256 << 20;
 
-/// How often a waiter checks whether the answer is still wanted.
+/// The interval at which a waiter checks whether the answer is still wanted.
 const LOOK: Duration = Duration::from_millis(100);
 
 /// More arguments than any method takes.
@@ -41,7 +41,7 @@ const MAX_BATCH: usize = 500;
 pub struct Rpc {
     upstream: Arc<Upstream>,
     runtime: Runtime,
-    /// How many replies were of another block or transaction than the requested one.
+    /// The number of replies with another block or transaction than the requested one.
     pub unproven: AtomicU64,
     last_fault: Mutex<String>,
 }
@@ -75,7 +75,7 @@ impl Rpc {
         &self.upstream
     }
 
-    /// Counts and logs false data of the node, with the fault that proves it false.
+    /// Counts and logs false data from the node. `fault` says why it is false.
     pub fn unproven(&self, fault: String) -> AskError {
         let count = self.unproven.fetch_add(1, Ordering::Relaxed) + 1;
         let is_new = std::mem::replace(&mut *self.last_fault.lock(), fault.clone()) != fault;
@@ -96,20 +96,20 @@ impl Rpc {
         let (done, answer) = sync_channel(1);
         self.runtime.spawn(async move {
             let answer = tokio::time::timeout(limit, work).await.unwrap_or(Err(UpstreamError::TimedOut));
-            // The receiver is below.
+            // The receiver waits below.
             let _ = done.send(answer);
         });
         answer.recv().unwrap_or(Err(UpstreamError::TimedOut))
     }
 
-    /// The same while the outcome `is_wanted`; `None` afterwards, which drops the future.
+    /// As [`Self::wait`], while the outcome `is_wanted`. Then drops the future and returns `None`.
     pub fn wait_while<T: Send + 'static>(
         &self,
         is_wanted: impl Fn() -> bool,
         work: impl Future<Output = T> + Send + 'static,
     ) -> Option<T> {
         let (done, outcome) = sync_channel(1);
-        // The receiver is below, unless it gave up.
+        // The receiver waits below, or has given up.
         let task = self.runtime.spawn(async move { drop(done.send(work.await)) });
         loop {
             match outcome.recv_timeout(LOOK) {
@@ -124,9 +124,6 @@ impl Rpc {
     }
 
     /// The JSON text of a method's result.
-    ///
-    /// # Errors
-    /// The node is away, or the method's error.
     pub fn raw(&self, method: &str, params: &Value) -> Result<Bytes, AskError> {
         self.raw_within(TIMEOUT, method, params)
     }
@@ -145,15 +142,11 @@ impl Rpc {
         })
     }
 
-    /// A method's result.
-    ///
-    /// # Errors
-    /// As of [`Self::raw`]; the result has another form.
     pub fn ask<T: DeserializeOwned>(&self, method: &str, params: &Value) -> Result<T, AskError> {
         read(method, &self.raw(method, params)?)
     }
 
-    /// A method's result, with a timeout.
+    /// As [`Self::ask`], with a timeout.
     pub fn ask_within<T: DeserializeOwned>(
         &self,
         limit: Duration,
@@ -163,7 +156,7 @@ impl Rpc {
         read(method, &self.raw_within(limit, method, params)?)
     }
 
-    /// The result of a long poll, with a timeout. It is counted apart from other requests.
+    /// The result of a long poll. Long polls have their own figures.
     pub fn wait_at_node<T: DeserializeOwned>(
         &self,
         limit: Duration,
@@ -175,10 +168,7 @@ impl Rpc {
         read(method, &result(method, &answer)?)
     }
 
-    /// The results of several calls without effects, in order.
-    ///
-    /// # Errors
-    /// The node is away. The error of a single call is in its place.
+    /// The results of several calls without effects, in order. A single call's error is in its place.
     pub fn batch<T: DeserializeOwned>(&self, questions: &[Question]) -> Result<Vec<Result<T, AskError>>, AskError> {
         let mut answers = Vec::with_capacity(questions.len());
         for part in questions.chunks(MAX_BATCH) {
@@ -219,8 +209,8 @@ impl Rpc {
             .collect())
     }
 
-    /// Whether the node allows the host's user to call a method. The call has too many arguments: the node checks its
-    /// -rpcwhitelist first, and then refuses the call without executing it.
+    /// Whether the node lets the host's user call a method. The call has too many arguments: the node checks
+    /// -rpcwhitelist first, then refuses the call without executing it.
     pub fn may_call(&self, method: &str) -> Result<bool, AskError> {
         match self.raw(method, &Value::from(vec![0; TOO_MANY])) {
             Err(AskError::Upstream(UpstreamError::Forbidden)) => Ok(false),
@@ -229,7 +219,7 @@ impl Rpc {
         }
     }
 
-    /// The content of the REST interface at a path; `None` if there is none, or REST is off.
+    /// The content at a path of the REST interface; `None` if there is none, or REST is off.
     pub fn rest(&self, path: &str) -> Result<Option<Bytes>, AskError> {
         let (upstream, path) = (self.upstream.clone(), path.to_owned());
         let (status, body) = self.wait(TIMEOUT, async move { upstream.get(&path).await?.collect(MAX_ANSWER).await })?;

@@ -1,4 +1,4 @@
-//! Searches blocks for a wallet's scripts: by the node's block filters (BIP 157), or else block by block.
+//! Searches blocks for a wallet's scripts: by the node's block filters (BIP 157), else block by block.
 
 use std::ops::Range;
 use std::sync::atomic::Ordering;
@@ -19,10 +19,10 @@ use super::matching::matches;
 use super::mirror::Moment;
 use super::rpc::{Question, Rpc};
 
-/// How many filters are requested at a time.
+/// How many filters are requested at once.
 const FILTERS: u32 = 128;
 
-/// The mean length in bytes from which single filters over REST are faster than a batch of JSON-RPC.
+/// The mean filter length, in bytes, from which single requests over REST are faster than a JSON-RPC batch.
 const REST_FROM: usize = 2_048;
 
 #[derive(Deserialize)]
@@ -30,7 +30,7 @@ struct FilterAnswer {
     filter: Hex,
 }
 
-/// `getindexinfo` of the filter index.
+/// `getindexinfo`.
 #[derive(Deserialize)]
 struct IndexAnswer {
     #[serde(rename = "basic block filter index")]
@@ -42,16 +42,12 @@ struct IndexState {
     synced: bool,
 }
 
-/// Whether the node has the filters of all its blocks.
 pub fn has_filters(rpc: &Rpc) -> bool {
     let answer = rpc.ask::<IndexAnswer>("getindexinfo", &json!([]));
     answer.is_ok_and(|answer| answer.filters.is_some_and(|index| index.synced))
 }
 
-/// Searches the blocks at these heights.
-///
-/// # Errors
-/// The node is away. A pruned block is not an error.
+/// Searches the blocks at these heights. A pruned block is no error.
 pub fn find(
     moment: &Moment,
     rpc: &Rpc,
@@ -88,7 +84,7 @@ pub fn find(
     Ok(findings)
 }
 
-/// The blocks that may match, by their filters; all of them without filters.
+/// Whether each block may match by its filter. Without filters every block may.
 fn hits(rpc: &Rpc, filters: &Filters, entries: &[Entry], wanted: &ScriptSet) -> Result<Vec<bool>> {
     // Filters do not contain scripts that begin with OP_RETURN.
     if !filters.used || wanted.has_unfiltered() {
@@ -111,7 +107,7 @@ fn hits(rpc: &Rpc, filters: &Filters, entries: &[Entry], wanted: &ScriptSet) -> 
     Ok(entries.iter().zip(found).map(hit).collect())
 }
 
-/// Fetches filters, with `None` for each filter that the node lacks.
+/// Fetches filters; `None` for those that the node lacks.
 fn fetch(rpc: &Rpc, filters: &Filters, entries: &[&Entry]) -> Result<Vec<Option<Vec<u8>>>> {
     if filters.mean.load(Ordering::Relaxed) >= REST_FROM
         && let Some(fetched) = fetch_by_rest(rpc, entries)?
@@ -138,14 +134,14 @@ fn fetch_by_rest(rpc: &Rpc, entries: &[&Entry]) -> Result<Option<Vec<Option<Vec<
     Ok(Some(fetched))
 }
 
-/// A filter in REST's form: its type, the block's hash, and the filter with its length.
+/// Parses REST's form: the filter's type, the block's hash, and the filter with its length.
 fn read_filter(entry: &Entry, bytes: &[u8]) -> Option<Vec<u8>> {
     let (hash, filter) = bytes.strip_prefix(&[0])?.split_first_chunk::<32>()?;
     let (filter, _) = deserialize_partial::<Vec<u8>>(filter).ok()?;
     (hash == entry.hash().as_byte_array()).then_some(filter)
 }
 
-/// Reads a block. The spent outputs are unknown, so every transaction with inputs may concern the wallet.
+/// Reads a block. Its spent outputs are unknown, so every transaction with inputs may concern the wallet.
 fn read_block(rpc: &Rpc, entry: &Entry, wanted: &ScriptSet) -> Result<(FoundBlock, usize)> {
     let block = block(rpc, entry.hash())?;
     let size = block.as_ref().map_or(0, |(read, _)| read.size);

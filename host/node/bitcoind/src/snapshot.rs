@@ -1,4 +1,4 @@
-//! A consistent view of the chain: heights and branches of the mirror; blocks by hash and coins of the node.
+//! A consistent view of the chain: the mirror has heights and branches; the node has blocks and coins.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -51,7 +51,7 @@ impl NodeSnapshot {
         &self.follower.rpc
     }
 
-    /// A header by its hash, also of a branch that the mirror has not seen yet.
+    /// A header on any branch, fetched if the mirror lacks it.
     fn entry(&self, hash: BlockHash) -> Result<Option<Entry>> {
         match self.moment.entry(&hash)? {
             Some(entry) => Ok(Some(entry)),
@@ -70,7 +70,7 @@ impl NodeSnapshot {
             chain_work: entry.work.to_be_bytes(),
             transactions: None,
             median_time: entry.median_time,
-            // While the node is away, only the header of a block of another branch is known.
+            // While the node is away, only the header of a stale block is known.
             state: if best { BlockState::Valid } else { self.branch_state(entry).unwrap_or(BlockState::HeaderOnly) },
             in_best_chain: best,
             next,
@@ -78,12 +78,12 @@ impl NodeSnapshot {
         })
     }
 
-    /// How far the node has validated a block of another branch: as far as the end of that branch.
+    /// The state of a stale block: that of the end of its branch.
     fn branch_state(&self, entry: &Entry) -> Result<BlockState> {
         for tip in self.tips()?.into_iter().filter(|tip| tip.branch_length > 0 && tip.height >= entry.height) {
             let fork = tip.height.saturating_sub(tip.branch_length);
             let mut last = self.entry(tip.hash)?;
-            // An older view lacks headers that were just learned.
+            // The snapshot lacks headers that were learned after it.
             let now = self.follower.mirror.moment()?;
             while let Some(at) = last.filter(|at| at.height > entry.height && at.height > fork) {
                 last = now.entry(&at.header.prev_blockhash)?;
@@ -102,7 +102,7 @@ const LENIENT_BLOCKS: [&str; 3] = [
     "00000000dd30457c001f4095d208cc1296b0eed002427aa599874af7a432b105",
 ];
 
-/// Whether the inputs of a block can spend these outputs. Two blocks of the main chain and one of testnet3 break script
+/// Whether the block's inputs can spend these outputs. Two blocks of the main chain and one of testnet3 break script
 /// rules (`script_flag_exceptions` in Bitcoin Core).
 fn is_possible(block: &Block, spent: &[SpentOutputs]) -> bool {
     let can_spend = |(transaction, spent): (&Transaction, &SpentOutputs)| {
@@ -115,7 +115,8 @@ fn is_possible(block: &Block, spent: &[SpentOutputs]) -> bool {
         || (block.txdata.len() == spent.len() && block.txdata.iter().zip(spent).all(can_spend))
 }
 
-/// Why a transaction is missing: it is unknown, the node has no transaction index, or the index is not complete.
+/// The result if a transaction was not found: it is unknown, or the node has no transaction index, or an incomplete
+/// one.
 fn missing_transaction(error: &AskError) -> Option<Result<Option<ConfirmedTransaction>>> {
     let AskError::Rpc { error, .. } = error else { return None };
     if error.message.contains("txindex") {
@@ -169,11 +170,11 @@ impl Snapshot for NodeSnapshot {
             let coins = transaction.vin.into_iter().map(|input| input.prevout.map(PrevoutAnswer::coin));
             match at {
                 0 => Some(SpentOutputs { coins: Vec::new() }),
-                // A node without undo data, or too old to report it, does not name spent outputs.
+                // A node without undo data, or an old one, does not report spent outputs.
                 _ => coins.collect::<Option<Vec<Coin>>>().map(|coins| SpentOutputs { coins }),
             }
         };
-        // No header commits to spent outputs, but inputs reveal part of them.
+        // No header commits to spent outputs, but the inputs reveal part of them.
         let Some((proven, _)) = self::block(self.rpc(), hash)? else { return Ok(None) };
         let spent: Option<Vec<SpentOutputs>> = block.tx.into_iter().enumerate().map(spent).collect();
         if spent.as_ref().is_some_and(|spent| !is_possible(&proven.block, spent)) {
@@ -187,7 +188,7 @@ impl Snapshot for NodeSnapshot {
             Ok(found) => found,
             Err(error) => return missing_transaction(&error).unwrap_or_else(|| Err(error.into())),
         };
-        // The index also has transactions of stale blocks.
+        // The transaction index also has stale blocks.
         let Some(block) = found.blockhash else { return Ok(None) };
         let Some(entry) = self.entry(block)? else { return Ok(None) };
         if !self.moment.is_best(&entry)? {
@@ -212,7 +213,7 @@ impl Snapshot for NodeSnapshot {
             let Some(seen) = answers.iter().flatten().next().map(|coin| coin.bestblock) else {
                 return Ok(answers.into_iter().map(|_| None).collect());
             };
-            // All coins are as of one block, whose height the mirror knows.
+            // All coins must be as of one block, whose height the mirror knows.
             if self.moment.entry(&seen)?.is_none() {
                 self.follower.sync_chain().map_err(NodeError::from)?;
             }
@@ -234,7 +235,7 @@ impl Snapshot for NodeSnapshot {
 
     fn fork_point(&self, hash: BlockHash) -> Result<Option<BlockInfo>> {
         let Some(mut entry) = self.entry(hash)? else { return Ok(None) };
-        // An older view lacks headers that were just learned.
+        // The snapshot lacks headers that were learned after it.
         let now = self.follower.mirror.moment()?;
         while !self.moment.is_best(&entry)? {
             let parent = now.entry(&entry.header.prev_blockhash)?;

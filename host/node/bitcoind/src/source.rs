@@ -1,4 +1,4 @@
-//! The current source of hints about changes at the node.
+//! The current source of hints.
 
 use outrigger_node::HintSource;
 use parking_lot::Mutex;

@@ -1,4 +1,4 @@
-//! How far the node may go back, and the state of a node that went back further, or is behind for long.
+//! How far the node may go back, and whether it went back further or is behind.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::{Duration, Instant};
@@ -14,27 +14,26 @@ use super::error::SyncError;
 pub struct RewindLimit {
     /// A number of blocks; `None` for any.
     pub limit: Option<u32>,
-    /// A block to which, and to whose descendants, it may go back in any case.
+    /// The node may always go back to this block, and to its descendants.
     pub allowed: Option<BlockHash>,
 }
 
-/// Why and since when the node is not up to date.
 #[derive(Default)]
 pub(crate) struct Standing {
-    /// How many blocks its chain is behind the mirror, which does not follow it.
+    /// How many blocks the node's chain is behind the mirror, while the mirror does not follow it.
     behind: AtomicU32,
-    /// Why that chain is not followed.
+    /// Why the mirror does not follow it.
     held: Mutex<Option<String>>,
-    /// Whether it went back beyond the limit.
+    /// Whether the node went back beyond the limit.
     is_refused: AtomicBool,
-    /// When the host last checked for missing blocks, and the result.
+    /// The time and the result of the last check for missing blocks.
     pub(super) lack: Mutex<(Option<Instant>, bool)>,
-    /// Since when it is behind, or lacks blocks.
+    /// Since when the node is behind, or lacks blocks.
     late_since: Mutex<Option<Instant>>,
 }
 
 impl Standing {
-    /// Records the outcome of the last sync with a node that answered. Returns whether the node has caught up again.
+    /// Records the result of a sync with a node that answered. Returns whether the node has caught up.
     pub(super) fn note(&self, error: Option<&SyncError>) -> bool {
         let behind = match error {
             Some(
@@ -59,24 +58,22 @@ impl Standing {
         *since = is_late.then(|| since.unwrap_or_else(Instant::now));
     }
 
-    /// How many blocks the node's chain is behind the mirror, which does not follow it.
     pub(super) fn behind(&self) -> u32 {
         self.behind.load(Ordering::Relaxed)
     }
 
-    /// Why the node's chain is not followed, if so.
     pub(super) fn held(&self) -> Option<String> {
         self.held.lock().clone()
     }
 
-    /// Whether the node went back beyond the limit, or is behind, or lacks blocks, for longer than `patience`.
+    /// Whether the node went back beyond the limit, or for longer than `patience` is behind or lacks blocks.
     pub(super) fn is_stalled(&self, patience: Duration) -> bool {
         let late = *self.late_since.lock();
         self.is_refused.load(Ordering::Relaxed) || late.is_some_and(|since| since.elapsed() >= patience)
     }
 }
 
-/// Whether the node is in its initial download. A new regtest chain always counts as such, so it is ignored there.
+/// Whether the node is in its initial download. On regtest the flag is ignored: a new chain always has it.
 pub(super) fn is_fetching(info: &ChainAnswer) -> bool {
     info.initialblockdownload && info.chain != "regtest"
 }

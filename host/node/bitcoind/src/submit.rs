@@ -14,7 +14,7 @@ use super::answers::{AcceptAnswer, EntryAnswer};
 use super::error::AskError;
 use super::rpc::Rpc;
 
-/// How long the host checks whether a node whose answer was lost has the transaction.
+/// How long the host asks for a transaction after its answer was lost.
 const LOST_PATIENCE: Duration = Duration::from_secs(5);
 
 /// bitcoind's codes of sendrawtransaction.
@@ -23,15 +23,13 @@ const VERIFY: i32 = -25;
 const REJECTED: i32 = -26;
 const ALREADY_IN_CHAIN: i32 = -27;
 
-/// A feerate in sendrawtransaction's form: BTC per 1000 virtual bytes, as text.
+/// In sendrawtransaction's form: BTC per 1000 virtual bytes, as text.
 fn max_feerate(limit: FeeRate) -> Value {
     Value::from(Amount::from_sat(limit.to_sat_per_kvb()).to_string_in(bitcoin::Denomination::Bitcoin))
 }
 
-/// Submits a transaction to the mempool.
-///
-/// # Errors
-/// The node is away. [`NodeError::OutcomeUnknown`] if its answer was lost and it does not show the transaction.
+/// Submits a transaction to the mempool. [`NodeError::OutcomeUnknown`] if the answer was lost, and the node does not
+/// show the transaction.
 pub fn submit(rpc: &Rpc, raw: &[u8], limit: FeeRate) -> Result<Admission> {
     let Ok(transaction) = deserialize::<Transaction>(raw) else { return Ok(Admission::Undecodable) };
     let tried = try_submit(rpc, raw, limit)?;
@@ -47,15 +45,15 @@ pub fn submit(rpc: &Rpc, raw: &[u8], limit: FeeRate) -> Result<Admission> {
     }
 }
 
-/// Whether a node whose answer was lost turns out to have the transaction. If not, it may still have relayed the
-/// transaction before it ended, or accept it later.
+/// Whether the node has the transaction although its answer was lost. If not, it may still have relayed the
+/// transaction, or accept it later.
 fn has_after_all(rpc: &Rpc, transaction: &Transaction) -> bool {
     let txid = transaction.compute_txid();
     rpc.ask_within::<EntryAnswer>(LOST_PATIENCE, "getmempoolentry", &json!([txid])).is_ok()
 }
 
-/// The error about a transaction that the node may or may not have. It does not say that the node is away: clients
-/// would retry and pay twice.
+/// The error if the node may have the transaction. It must not say that the node is away: clients would retry and pay
+/// twice.
 fn unknown_outcome(transaction: &Transaction) -> NodeError {
     let txid = transaction.compute_txid();
     NodeError::OutcomeUnknown(format!(
@@ -63,10 +61,6 @@ fn unknown_outcome(transaction: &Transaction) -> NodeError {
     ))
 }
 
-/// The result of submitting it.
-///
-/// # Errors
-/// The node is away.
 pub fn try_submit(rpc: &Rpc, raw: &[u8], limit: FeeRate) -> Result<Admission> {
     let Ok(transaction) = deserialize::<Transaction>(raw) else { return Ok(Admission::Undecodable) };
     let hex = bitcoin::hex::DisplayHex::to_lower_hex_string(raw);
@@ -117,7 +111,6 @@ fn refused(transaction: &Transaction, error: AskError) -> Result<Admission> {
     })
 }
 
-/// A block's verdict, from the answer of submitblock or of a proposal.
 pub fn verdict(answer: std::result::Result<Option<String>, AskError>) -> Result<Verdict> {
     let reason = match answer {
         Ok(None) => return Ok(Verdict::Valid),

@@ -1,4 +1,4 @@
-//! Follows the node's best chain: synchronises the mirror with the node, and notifies the observers.
+//! Synchronises the mirror with the node's best chain, and notifies the observers.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
@@ -24,20 +24,18 @@ use super::source::Source;
 use super::standing::{RewindLimit, Standing, is_fetching};
 use super::zmq::Event;
 
-/// The longest branch whose headers are fetched to classify its end.
+/// The longest branch whose headers are fetched to classify its tip.
 const MAX_BRANCH: usize = 2000;
 
 /// How long a wallet's answer waits for the node's best block.
 pub(super) const CATCH_UP_PATIENCE: Duration = Duration::from_secs(5);
 
-/// A node with a shorter uptime, in seconds, may have restarted since the last request, since uptimes are whole
-/// seconds.
+/// An uptime of up to this many whole seconds may hide a restart since the last request.
 const YOUNG: u64 = 3;
 
-/// The tip was not confirmed yet.
 const NEVER: u64 = u64::MAX;
 
-/// The chain as the host follows it.
+/// Follows the node's chain and mempool.
 pub struct Follower {
     pub(crate) rpc: Arc<Rpc>,
     pub(crate) mirror: Mirror,
@@ -45,33 +43,31 @@ pub struct Follower {
     pub(crate) filters: Filters,
     tip: ArcSwap<Tip>,
     observers: Mutex<Vec<Arc<dyn Observer>>>,
-    /// Held during a sync and while events are emitted, so that they are in order.
+    /// Held during a sync and while events are emitted, which keeps events in order.
     following: Mutex<()>,
-    /// How many answers of the node were forwarded to clients, and how many before the tip was last confirmed.
+    /// The number of answers forwarded to clients, now and before the tip was last confirmed.
     passed: AtomicU64,
     confirmed: AtomicU64,
-    /// How far the node may go back.
     pub(super) rewind: RewindLimit,
-    /// Whether it is up to date.
     pub(crate) standing: Standing,
     reached: AtomicBool,
-    /// Counts the times that the node was away, or behind, and returned.
+    /// The times that the node was away or behind, and returned.
     returns: Returns,
-    /// The node's start, in Unix seconds, and the number of connections made by then; 0 and `None` before.
+    /// The node's start, in Unix seconds, and the number of connections at that reading; 0 and `None` before the first.
     started: Mutex<(u64, Option<u64>)>,
-    /// The major version; 0 if unknown.
+    /// 0 if unknown.
     release: AtomicU32,
     /// Whether a forwarded call was answered while the node counted as away: it may have returned.
     seen: AtomicBool,
     pub(crate) source: Source,
     stopping: AtomicBool,
-    /// Since when it is away, and the patience.
+    /// Since when the node is away, and how long the host then serves cached data.
     away_since: Mutex<Option<Instant>>,
     patience: Option<Duration>,
-    /// Held while the mempool is read. The number of forced readings that were requested before the last one.
+    /// Held while the mempool is read. Forced readings requested up to this number are done.
     reading: Mutex<u64>,
     forced_readings: AtomicU64,
-    /// The node's mock time, in Unix seconds, if it was set through the host; 0: the clock.
+    /// The mock time set through the host, in Unix seconds; 0 for the clock.
     mock_time: AtomicU64,
 }
 
@@ -115,10 +111,7 @@ impl Follower {
         **self.tip.load()
     }
 
-    /// A block that the node has as its tip, once the chain is followed up to it.
-    ///
-    /// # Errors
-    /// The node is away, or has advanced meanwhile.
+    /// The tip of this hash, after a sync if needed. `Moved` if the node has advanced meanwhile.
     pub(crate) fn tip_at(&self, hash: BlockHash) -> Result<Tip, NodeError> {
         if self.tip().hash != hash {
             self.sync_chain()?;
@@ -127,7 +120,7 @@ impl Follower {
         entry.map(|entry| entry.tip()).ok_or_else(|| SyncError::Moved.into())
     }
 
-    /// The node's time, in Unix seconds: the clock's, or its mock time.
+    /// In Unix seconds, perhaps mocked.
     pub fn time(&self) -> u64 {
         match self.mock_time.load(Ordering::Relaxed) {
             0 => now(),
@@ -135,7 +128,7 @@ impl Follower {
         }
     }
 
-    /// 0 for the clock.
+    /// In Unix seconds; 0 for the clock.
     pub fn set_time(&self, seconds: u64) {
         self.mock_time.store(seconds, Ordering::Relaxed);
     }
@@ -152,37 +145,35 @@ impl Follower {
         self.stopping.store(true, Ordering::Relaxed);
     }
 
-    /// Records that the node may have changed: a connection broke, so it may have restarted with another mempool, or it
-    /// has missing blocks again.
+    /// Records a possible restart of the node, which may have lost its mempool, or the end of its being behind.
     pub(crate) fn note_return(&self) {
         self.returns.note();
     }
 
-    /// Sends all events from now on to `observer`.
     pub fn observe(&self, observer: Arc<dyn Observer>) {
         self.observers.lock().push(observer);
     }
 
-    /// An answer of the node was forwarded: it may have shown a block that is not mirrored yet.
+    /// Counts a forwarded answer: it may have shown a block that is not mirrored yet.
     pub fn note_passed(&self) {
         self.seen.store(true, Ordering::Relaxed);
         self.passed.fetch_add(1, Ordering::SeqCst);
     }
 
-    /// The number of forwarded answers, if the tip was not confirmed after the last of them.
+    /// The number of forwarded answers, unless the tip was confirmed after the last of them.
     pub fn unconfirmed(&self) -> Option<u64> {
         let passed = self.passed.load(Ordering::SeqCst);
         (!self.is_confirmed(passed)).then_some(passed)
     }
 
-    /// Makes the mirror no older than any forwarded answer. If the node is away or slow, it stays as it is.
+    /// Makes the mirror no older than any forwarded answer. It stays as it is if the node is away or slow.
     pub fn catch_up(&self) {
         let passed = self.passed.load(Ordering::SeqCst);
         if self.is_confirmed(passed) || !(self.is_reached() || self.seen.swap(false, Ordering::Relaxed)) {
             return;
         }
         let Some(following) = self.following.try_lock_for(CATCH_UP_PATIENCE) else { return };
-        // Another thread may have confirmed it while this one waited.
+        // Another thread may have confirmed the tip meanwhile.
         if !self.is_confirmed(passed)
             && let Err(error) = self.confirm(&following)
         {
@@ -190,12 +181,11 @@ impl Follower {
         }
     }
 
-    /// Whether the mirror was confirmed after the last forwarded answer.
     pub(crate) fn is_caught_up(&self) -> bool {
         self.is_confirmed(self.passed.load(Ordering::SeqCst)) && !self.has_returned()
     }
 
-    /// Whether the node has returned, and the observers were not notified.
+    /// Whether the node has returned, and the observers do not know yet.
     pub(crate) fn has_returned(&self) -> bool {
         self.is_reached() && self.returns.is_due() && !self.is_stopping()
     }
@@ -208,7 +198,7 @@ impl Follower {
     /// Reads the mempool of a node that has returned, and notifies the observers.
     fn tell_return(&self) -> Result<(), SyncError> {
         self.returns.tell(|| {
-            // A restarted node can have lost transactions although the figures of its mempool match: read all of it.
+            // A restarted node may have lost transactions although its figures match, so everything is read.
             self.sync_mempool(true)?;
             let _following = self.following.lock();
             self.emit(&NodeEvent::Reached);
@@ -216,10 +206,7 @@ impl Follower {
         })
     }
 
-    /// Whether cached data may be served.
-    ///
-    /// # Errors
-    /// `Unavailable` if the node has been away for longer than `backend.patience_seconds`.
+    /// Fails with `Unavailable` if the node has been away for longer than `backend.patience_seconds`.
     pub(crate) fn check_patience(&self) -> Result<(), NodeError> {
         let since = *self.away_since.lock();
         match since.zip(self.patience) {
@@ -243,9 +230,6 @@ impl Follower {
     }
 
     /// Synchronises the mirror with the node. Returns whether anything changed.
-    ///
-    /// # Errors
-    /// The node is away, or its chain cannot be followed.
     pub fn sync_chain(&self) -> Result<bool, SyncError> {
         self.confirm(&self.following.lock())
     }
@@ -262,7 +246,7 @@ impl Follower {
         drop(since);
         if !away {
             if self.standing.note(synced.as_ref().err()) {
-                // Transactions that it refused without these blocks are offered again.
+                // Transactions that the node refused without these blocks are offered again.
                 self.note_return();
             }
             self.look_for_restart();
@@ -273,7 +257,7 @@ impl Follower {
         synced
     }
 
-    /// Checks the uptime of a node with a new connection: it may have restarted, and have lost its mempool.
+    /// Checks the uptime of a node after a new connection: it may have restarted and lost its mempool.
     fn look_for_restart(&self) {
         let connections = self.rpc.upstream().figures().connections.load(Ordering::Relaxed);
         let mut started = self.started.lock();
@@ -292,7 +276,7 @@ impl Follower {
         }
     }
 
-    /// Requests the node's version, since it may have been upgraded. Without an answer, the last one stays.
+    /// Requests the node's version, since it may have been upgraded. Without an answer the last one stays.
     fn learn_release(&self) {
         match self.rpc.ask_within::<NetworkAnswer>(CATCH_UP_PATIENCE, "getnetworkinfo", &json!([])) {
             Ok(answer) => self.release.store(answer.release(), Ordering::Relaxed),
@@ -307,7 +291,7 @@ impl Follower {
 
     fn sync_to_best(&self) -> Result<bool, SyncError> {
         let (mut whole, mut parts) = (Change::default(), 0);
-        // A long chain comes in parts, and more may come meanwhile. Only its end is emitted: intermediate blocks are no
+        // A long chain comes in parts, and may grow meanwhile. Only its end is emitted: intermediate blocks are no
         // tips.
         let synced = loop {
             let best: BlockHash = match self.rpc.ask_within(CATCH_UP_PATIENCE, "getbestblockhash", &json!([])) {
@@ -328,7 +312,7 @@ impl Follower {
             }
             parts += 1;
         };
-        // If the node goes away in between, the part so far is emitted, unless it would be a way back.
+        // If the node goes away in between, the parts so far are emitted, unless they end lower.
         let moved = self.mirror.moment()?.tip.tip();
         let is_further = moved.height >= self.tip().height;
         if parts > 0 && (synced.is_ok() || is_further) {
@@ -345,11 +329,8 @@ impl Follower {
         Ok(self.mirror.extend(base, &headers)?)
     }
 
-    /// The header of a block beside the best chain that the mirror has not seen yet; `None` if the node does not know
-    /// it.
-    ///
-    /// # Errors
-    /// The node is away; `Moved` for a long branch, and `Behind` while node or mirror may not have reached it yet.
+    /// The header of a stale block, fetched if the mirror lacks it; `None` if the node does not know it. `Moved` for a
+    /// long branch, and `Behind` while the node or the mirror may not have the block yet.
     pub(crate) fn learn(&self, hash: BlockHash) -> Result<Option<Entry>, SyncError> {
         let moment = self.mirror.moment()?;
         let (mut headers, mut next) = (Vec::new(), hash);
@@ -361,7 +342,7 @@ impl Follower {
                 header => header?,
             };
             if headers.len() >= MAX_BRANCH {
-                // Not `None`: the caller must not treat the block as unknown.
+                // Not `None`: the caller must not take the block for unknown.
                 return Err(SyncError::Moved);
             }
             next = header.prev_blockhash;
@@ -372,7 +353,7 @@ impl Follower {
         Ok(self.mirror.moment()?.entry(&hash)?)
     }
 
-    /// Fails while the mirror or the node may not have reached a block yet.
+    /// Fails while the mirror or the node may not have a block yet.
     fn check_not_behind(&self, moment: &Moment) -> Result<(), SyncError> {
         if self.confirmed.load(Ordering::SeqCst) == NEVER {
             return Err(SyncError::Behind { depth: 0 });
@@ -385,7 +366,6 @@ impl Follower {
         }
     }
 
-    /// Emits a change of the best chain.
     fn emit_change(&self, change: &Change) -> Result<(), MirrorError> {
         let tip = self.mirror.moment()?.tip.tip();
         self.tip.store(Arc::new(tip));
@@ -403,8 +383,8 @@ impl Follower {
         observers.iter().for_each(|observer| observer.notify(event.clone()));
     }
 
-    /// Synchronises the digest of the mempool. `forced`: also if the node's figures have not changed; threads that
-    /// force a reading during another one share the next.
+    /// Synchronises the digest of the mempool. `forced`: even if the node's figures have not changed. Threads that
+    /// force a reading during another share the next one.
     pub fn sync_mempool(&self, forced: bool) -> Result<(), SyncError> {
         let number = if forced { self.forced_readings.fetch_add(1, Ordering::SeqCst) + 1 } else { 0 };
         let mut made = self.reading.lock();
@@ -426,8 +406,7 @@ impl Follower {
         Ok(())
     }
 
-    /// Adds a transaction that the node has just accepted to the digest; the rest is unchanged, unless it replaced
-    /// others.
+    /// Adds a transaction that the node has just accepted. Reads everything if it replaced others.
     pub fn take_submitted(&self, transaction: &Transaction) -> Result<(), SyncError> {
         let reading = self.reading.lock();
         let emit = |event| self.emit(&event);
@@ -436,9 +415,9 @@ impl Follower {
         if is_enough { Ok(()) } else { self.sync_mempool(true) }
     }
 
-    /// Synchronises chain and mempool. `forced`: the mempool also if its figures have not changed.
+    /// Synchronises chain and mempool. `forced`: the mempool even if its figures have not changed.
     pub fn sync(&self, forced: bool) -> Result<(), SyncError> {
-        // Payments are seen even while the chain is held.
+        // Payments are seen even while the chain is not followed.
         let chain = self.sync_chain();
         if chain.is_ok() || self.is_reached() {
             if self.has_returned() {
@@ -452,7 +431,6 @@ impl Follower {
         chain.map(drop)
     }
 
-    /// Applies the node's notifications about its mempool.
     pub(crate) fn apply(&self, events: &[Event]) -> Result<(), SyncError> {
         let _reading = self.reading.lock();
         Ok(self.mempool.apply(&self.rpc, events, self.time(), &|event| self.emit(&event))?)

@@ -1,5 +1,4 @@
-//! The next block as the node would make it, for mining plugins: getblocktemplate, getdeploymentinfo and
-//! getprioritisedtransactions.
+//! The next block as the node would make it, for mining plugins.
 
 use bitcoin::{Amount, BlockHash, Network, SignedAmount, Txid, Weight, Wtxid};
 use outrigger_node::{NodeError, Result};
@@ -15,7 +14,7 @@ use super::blocks::transaction;
 use super::error::AskError;
 use super::rpc::{INVALID_ADDRESS_OR_KEY, METHOD_NOT_FOUND, Rpc};
 
-/// bitcoind's codes for a node without peers, and for one in its initial download.
+/// bitcoind's codes if the node has no peers, or is in its initial download.
 const NOT_CONNECTED: i32 = -9;
 const INITIAL_DOWNLOAD: i32 = -10;
 
@@ -46,10 +45,7 @@ struct TemplateTransaction {
 }
 
 impl Template {
-    /// The node's template for a block on its tip.
-    ///
-    /// # Errors
-    /// The node is away, has no peers, or is in its initial download.
+    /// Requests a template on the node's tip. `Unavailable` while the node has no peers, or is in its initial download.
     pub fn ask(rpc: &Rpc, network: Network) -> Result<Self> {
         let rules: &[&str] = if network == Network::Signet { &["segwit", "signet"] } else { &["segwit"] };
         match rpc.ask("getblocktemplate", &json!([{"rules": rules}])) {
@@ -68,10 +64,7 @@ impl Template {
         self.transactions.iter().map(|one| Amount::from_sat(one.fee)).fold(Amount::ZERO, Amount::saturating_add)
     }
 
-    /// The requirements for a block of it, on its predecessor.
-    ///
-    /// # Errors
-    /// A value does not have bitcoind's form.
+    /// The rules for a block on `tip`.
     pub fn next(&self, tip: Tip) -> Result<NextBlock> {
         let form = |what: &str| NodeError::Internal(format!("getblocktemplate: {what}"));
         let bit = |bit: &Value| bit.as_u64().and_then(|bit| u8::try_from(bit).ok()).ok_or_else(|| form("vbavailable"));
@@ -91,7 +84,7 @@ impl Template {
     }
 }
 
-/// The node's last selection, to recognise an unchanged one.
+/// The node's last selection. It gives an unchanged selection the same version.
 #[derive(Default)]
 pub struct Selections(Mutex<Last>);
 
@@ -105,8 +98,8 @@ struct Last {
 }
 
 impl Selections {
-    /// The selection of a template that was requested at this sequence of the mempool; `None` if the caller knows its
-    /// version.
+    /// The selection of a template that was requested at this sequence of the mempool; `None` if its version is
+    /// `known`.
     pub fn candidate(
         &self,
         template: Template,
@@ -140,7 +133,7 @@ impl Selections {
             last.version += 1;
             (last.previous, last.wtxids) = (Some(template.previousblockhash), wtxids);
         }
-        // The node caches a template for some seconds, during which it lacks new transactions.
+        // The node caches a template for some seconds, so it may lack new transactions.
         if last.longpollid != template.longpollid {
             (last.longpollid, last.sequence) = (template.longpollid.clone(), sequence);
         }
@@ -148,10 +141,7 @@ impl Selections {
     }
 }
 
-/// A selection whose transactions have the listed ids.
-///
-/// # Errors
-/// [`AskError::Unproven`] if one has not.
+/// Checks that the selection's transactions have the listed ids.
 pub fn proven(rpc: &Rpc, candidate: Candidate) -> Result<Candidate> {
     for Selected { raw, txid, wtxid, .. } in &*candidate.transactions {
         if transaction(rpc, *txid, raw)?.compute_wtxid() != *wtxid {
@@ -199,10 +189,7 @@ struct StatisticsAnswer {
     threshold: u32,
 }
 
-/// The deployments as of a block; `None` if the node does not know it.
-///
-/// # Errors
-/// The node is away; `Unsupported` before Bitcoin Core 23.
+/// The deployments as of a block; `None` if the node does not know it. `Unsupported` before Bitcoin Core 23.
 pub fn deployments(rpc: &Rpc, hash: BlockHash) -> Result<Option<Vec<Deployment>>> {
     let answer: DeploymentsAnswer = match rpc.ask("getdeploymentinfo", &json!([hash])) {
         Err(error) if error.code() == Some(INVALID_ADDRESS_OR_KEY) => return Ok(None),
@@ -213,10 +200,6 @@ pub fn deployments(rpc: &Rpc, hash: BlockHash) -> Result<Option<Vec<Deployment>>
 }
 
 impl DeploymentsAnswer {
-    /// The listed deployments.
-    ///
-    /// # Errors
-    /// A value does not have bitcoind's form.
     pub fn read(self) -> Result<Vec<Deployment>> {
         let next = self.height.saturating_add(1);
         let deployment = |(name, rule): (String, Value)| {
@@ -233,7 +216,7 @@ impl DeploymentsAnswer {
     }
 }
 
-/// The progress of signalling, with a block before the height `next`.
+/// `next` is the height after the block's.
 fn progress(answer: SignalsAnswer, next: u32) -> std::result::Result<SignalledDeployment, String> {
     let (stage, next_stage) = (stage(answer.status)?, stage(answer.status_next)?);
     Ok(SignalledDeployment {
@@ -262,7 +245,7 @@ fn stage(status: String) -> std::result::Result<DeploymentStage, String> {
     })
 }
 
-/// An entry of `getprioritisedtransactions`, in satoshi.
+/// In satoshi.
 #[derive(Deserialize)]
 struct PrioritisedAnswer {
     fee_delta: i64,
@@ -270,10 +253,7 @@ struct PrioritisedAnswer {
     modified_fee: Option<i64>,
 }
 
-/// The transactions with a fee delta, by txid.
-///
-/// # Errors
-/// The node is away; `Unsupported` before Bitcoin Core 26.
+/// The transactions with a fee delta, by txid. `Unsupported` before Bitcoin Core 26.
 pub fn prioritised(rpc: &Rpc) -> Result<Vec<Prioritised>> {
     type Answer = std::collections::BTreeMap<Txid, PrioritisedAnswer>;
     let answer: Answer = match rpc.ask("getprioritisedtransactions", &json!([])) {
@@ -331,7 +311,7 @@ mod tests {
         );
         assert_eq!((&*first.transactions[0].raw, first.transactions[0].weight), (&[0, 0xff][..], Weight::from_wu(400)));
         assert_eq!(ask(1, "a", 4, Some(1)), None);
-        // The node made no other template since, so the sequence is the earlier one.
+        // The node made no new template, so the sequence stays.
         assert_eq!(ask(1, "a", 4, None).map(|again| (again.version, again.sequence)), Some((1, 3)));
         assert_eq!(ask(1, "b", 4, None).map(|again| (again.version, again.sequence)), Some((1, 4)));
         assert_eq!(ask(2, "c", 5, Some(1)).map(|other| (other.version, other.sequence)), Some((2, 5)));

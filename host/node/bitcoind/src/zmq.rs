@@ -1,7 +1,7 @@
 //! bitcoind's ZMQ notifications of the topic `sequence`.
 //!
-//! A notification has three parts: the topic; a hash in display order, a letter and for transactions the mempool's
-//! sequence; and a counter, in which a loss shows as a gap.
+//! A notification has three parts: the topic; a hash in display order, a letter, and for transactions the mempool's
+//! sequence; and a counter, whose gaps show losses.
 
 use std::io::{self, Read, Write};
 use std::time::Duration;
@@ -14,7 +14,7 @@ use outrigger_zmq::{Stream, Subscription, ZmqEndpoint, ZmqError};
 const TOPIC: &[u8] = b"sequence";
 const TYPE: &str = "pubsequence";
 
-/// The longest accepted part, in bytes: those of a notification have at most 41, and a READY command about 30.
+/// The longest accepted part, in bytes. A notification's has at most 41, a READY command about 30.
 const MAX_PART: u64 = 1024;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -29,12 +29,12 @@ pub enum Event {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Notification {
     pub event: Event,
-    /// The counter since this node's start.
+    /// Counted since the node's start.
     pub number: u32,
 }
 
-/// The endpoint of `sequence` in an answer of getzmqnotifications, as (type, address). A wildcard address becomes the
-/// node's `host`.
+/// The endpoint of `sequence` in getzmqnotifications' list of (type, address). A wildcard address becomes the node's
+/// `host`.
 pub fn listed<'a>(list: impl IntoIterator<Item = (&'a str, &'a str)>, host: &str) -> Option<ZmqEndpoint> {
     let (_, address) = list.into_iter().find(|(kind, _)| *kind == TYPE)?;
     match address.parse().ok()? {
@@ -47,19 +47,12 @@ pub struct Notifications<S>(Subscription<S>);
 
 impl Notifications<Box<dyn Stream>> {
     /// Subscribes. A read fails after `silence`.
-    ///
-    /// # Errors
-    /// Nobody listens there, or the peer is not a publisher.
     pub fn subscribe(endpoint: &ZmqEndpoint, silence: Duration) -> Result<Self, ZmqError> {
         endpoint.subscribe(&[TOPIC], MAX_PART, silence).map(Self)
     }
 }
 
 impl<S: Read + Write> Notifications<S> {
-    /// The next notification.
-    ///
-    /// # Errors
-    /// Timeout, the end of the connection, or an invalid message.
     pub fn read(&mut self) -> Result<Notification, ZmqError> {
         notification(&self.0.read()?).ok_or(ZmqError::Protocol("a message that is not one of `sequence`"))
     }
@@ -101,7 +94,7 @@ impl Write for Deaf<'_> {
     }
 }
 
-/// Parses a publisher's bytes up to the first invalid one: for fuzz tests.
+/// Parses a publisher's bytes up to the first invalid one, for fuzz tests.
 pub fn read_all(bytes: &[u8]) -> Vec<Notification> {
     let Ok(subscription) = Subscription::begin(Deaf(bytes), &[TOPIC], MAX_PART) else { return Vec::new() };
     let mut notifications = Notifications(subscription);

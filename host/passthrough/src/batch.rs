@@ -1,4 +1,4 @@
-//! Several calls as one batch to the node: sent one by one, a thousand cost ten times as much.
+//! Several calls as one batch to the node: sent alone, a thousand cost ten times as much.
 
 use bytes::{BufMut, Bytes, BytesMut};
 use futures_util::future::join_all;
@@ -30,8 +30,8 @@ struct ErrorObject {
     message: String,
 }
 
-/// Forwards calls as one batch, or one by one if the node forbids a method among them (-rpcwhitelist): it refuses the
-/// whole batch then. Answers are in the order of the calls.
+/// Forwards calls as one batch. If the node forbids one of the methods (-rpcwhitelist) it refuses the whole batch, and
+/// the calls are sent alone. Answers are in the order of the calls.
 pub(crate) async fn forward_all(upstream: &Upstream, path: &str, calls: &[Call]) -> Vec<Result<ResultText, Failure>> {
     match answers(upstream, path, calls).await {
         Ok(answers) => answers,
@@ -43,7 +43,7 @@ pub(crate) async fn forward_all(upstream: &Upstream, path: &str, calls: &[Call])
     }
 }
 
-/// As [`forward_all`], with the common error of all calls.
+/// As [`forward_all`]; an error concerns all calls.
 async fn answers(
     upstream: &Upstream,
     path: &str,
@@ -59,14 +59,14 @@ pub fn read_batch(reply: &Bytes, count: usize) -> Option<Vec<Result<Bytes, RpcEr
     let elements: Vec<Element<'_>> = serde_json::from_slice(reply).ok()?;
     let answer = |element: Element<'_>| match (element.error, element.result) {
         (Some(ErrorObject { code, message }), _) => Err(RpcError::new(RpcErrorCode(code), message)),
-        // A slice of the reply: nothing is copied.
+        // A slice of the reply, without a copy.
         (None, Some(result)) => Ok(reply.slice_ref(result.get().as_bytes())),
         (None, None) => Ok(Bytes::from_static(b"null")),
     };
     (elements.len() == count).then(|| elements.into_iter().map(answer).collect())
 }
 
-/// The calls as a batch. bitcoind answers its elements in order.
+/// bitcoind answers the elements in order.
 fn body(calls: &[Call]) -> Bytes {
     let length = calls.iter().map(|call| 1 + request_length(&call.method, call.params.as_bytes())).sum();
     let mut body = BytesMut::with_capacity(length);

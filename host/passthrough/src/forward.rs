@@ -14,20 +14,17 @@ use outrigger_upstream::{
 };
 use outrigger_values::{RpcError, RpcErrorCode};
 
-/// The beginning of the message about a call that the node may have executed, and whose answer was lost.
+/// How the message begins about a call whose answer was lost.
 pub(crate) const LOST: &str = "The answer of bitcoind was lost";
 
-/// Longer replies are streamed.
+/// Longer replies are streamed, in bytes.
 const STREAM_MIN_BYTES: u64 = 1 << 20;
 
-/// The longest reply that is held in memory, in bytes.
+/// In bytes.
 pub(crate) const MAX_WHOLE: usize = 256 << 20;
 
-/// Calls a method of the node at a path: `/`, or that of one of the node's wallets. `params` is the JSON text of an
-/// array or object. A long result is a stream if the caller allows it.
-///
-/// # Errors
-/// The method's own, and those of [`failure_of`].
+/// Calls a method of the node at a path: `/`, or a wallet's. `params` is the JSON text of an array or object. A long
+/// result is a stream if the caller allows it.
 pub(crate) async fn forward(
     upstream: &Upstream,
     path: &str,
@@ -37,7 +34,7 @@ pub(crate) async fn forward(
 ) -> Result<ResultText, Failure> {
     let reply = upstream.post(path, request(method, params), is_read_only(method)).await;
     let reply = reply.map_err(|error| failure_of(upstream, method, error))?;
-    // A stream that ends early looks like a connection without an answer, after which some clients send the call again.
+    // A stream that ends early looks like a connection without an answer, after which some clients repeat the call.
     if let (StatusCode::OK, Some(length)) = (reply.status, reply.body.length())
         && length > STREAM_MIN_BYTES
         && may_stream
@@ -50,13 +47,11 @@ pub(crate) async fn forward(
     whole_of(upstream, method, reply).await.map(ResultText::Bytes)
 }
 
-/// The node's result, in memory.
 pub(crate) async fn whole(upstream: &Upstream, method: &str, params: &[u8]) -> Result<Bytes, Failure> {
     let reply = upstream.post("/", request(method, params), is_read_only(method)).await;
     whole_of(upstream, method, reply.map_err(|error| failure_of(upstream, method, error))?).await
 }
 
-/// The result in a reply, in memory.
 async fn whole_of(upstream: &Upstream, method: &str, reply: Reply) -> Result<Bytes, Failure> {
     let failed = |error| failure_of(upstream, method, error);
     let (status, body) = reply.collect(MAX_WHOLE).await.map_err(failed)?;
@@ -67,8 +62,8 @@ async fn whole_of(upstream: &Upstream, method: &str, reply: Reply) -> Result<Byt
     }
 }
 
-/// The client's error if the node gave no reply to a call of this method: -28 while the node is away, and -4 if the
-/// node may have executed the call.
+/// The client's error if a call of this method got no reply: -28 while the node is away, -4 if the node may have
+/// executed the call.
 pub(crate) fn failure_of(upstream: &Upstream, method: &str, error: UpstreamError) -> Failure {
     if error.is_without_effect() || !may_have_effects(method) {
         return failure(upstream, error);
@@ -83,14 +78,14 @@ pub(crate) fn lost(method: &str, reason: &str) -> Failure {
     Failure::Rpc(RpcError::wallet(message))
 }
 
-/// The client's error if the node gave no reply and executed nothing.
+/// The client's error if the node executed nothing.
 pub(crate) fn failure(upstream: &Upstream, error: UpstreamError) -> Failure {
     let endpoint = upstream.endpoint();
     match error {
         UpstreamError::Overloaded => Failure::Overloaded,
         UpstreamError::Forbidden => Failure::Forbidden,
         UpstreamError::Foreign(reason) => Failure::Rpc(RpcError::misc(reason)),
-        // Not -28: clients retry on -28, and a retry would be refused again.
+        // Not -28: clients would retry, and be refused again.
         error @ UpstreamError::Ended(_) => Failure::Rpc(RpcError::misc(error.to_string())),
         UpstreamError::NotReady(error) => Failure::Rpc(error),
         UpstreamError::Strange(status) => {
@@ -106,12 +101,12 @@ pub(crate) fn failure(upstream: &Upstream, error: UpstreamError) -> Failure {
     }
 }
 
-/// The result within the body of a long reply: prefix and suffix are checked and removed.
+/// The result within a long reply: checks and removes prefix and suffix.
 struct ResultBody {
     body: ReplyBody,
     /// The rest of the prefix.
     before: &'static [u8],
-    /// Bytes of the result that are still to come.
+    /// The remaining bytes of the result.
     left: u64,
     /// The rest of the suffix.
     behind: &'static [u8],
@@ -134,7 +129,7 @@ impl ResultBody {
         Ok(())
     }
 
-    /// The part of a frame that belongs to the result.
+    /// The result's part of a frame.
     fn cut(&mut self, mut data: Bytes) -> io::Result<Bytes> {
         Self::expect(&mut self.before, &mut data)?;
         let length = usize::try_from(self.left).unwrap_or(usize::MAX).min(data.len());

@@ -1,8 +1,8 @@
 //! Coalesces short calls into batches while a request is in flight.
 //!
-//! A request costs the node several times as much as a short call. So a call that arrives while a request of its thread
-//! is in flight waits for that request, and is sent in a batch with all others that arrived meanwhile. Under load the
-//! batches grow by themselves. A call does not wait without a request in flight, and never longer than [`PATIENCE`].
+//! A request costs the node several times as much as a short call. So a call that arrives while its thread has a
+//! request in flight waits for that request, then goes in a batch with all others that arrived meanwhile. Batches grow
+//! with the load. A call without a request in flight does not wait, and none waits longer than [`PATIENCE`].
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -19,34 +19,31 @@ use tokio::time::timeout;
 use super::batch::forward_all;
 use super::forward::forward;
 
-/// How long a call waits for a request in flight: the node may be slow, or gone.
+/// How long a call waits for a request in flight: the node may be slow or gone.
 const PATIENCE: Duration = Duration::from_millis(1);
 
-/// The most calls of a batch: each waits for all of them.
+/// The most calls in a batch: each waits for all of them.
 const MAX_TOGETHER: usize = 64;
 
-/// The longest parameters of a batched call, in bytes.
+/// In bytes.
 const MAX_PARAMS: usize = 512;
 
-/// The path of all batched calls. Those of the node's wallets have other paths and are not batched.
+/// The path of all batched calls. Calls to the node's wallets have other paths.
 const PATH: &str = "/";
 
 type Answer = Result<ResultText, Failure>;
 
 thread_local! {
-    /// This thread's calls by node: a batch of several threads would have to wake each of them.
+    /// This thread's calls by node. A batch of several threads would have to wake each of them.
     static OF_THREAD: RefCell<HashMap<u64, Arc<Gather>>> = RefCell::default();
 }
 
-/// Whether a call may be batched, by its path and parameters.
+/// By path and length of parameters.
 pub(crate) fn may_gather(path: &str, call: &Call) -> bool {
     path == PATH && call.params.as_bytes().len() <= MAX_PARAMS
 }
 
 /// Calls a short method of the node without effects.
-///
-/// # Errors
-/// The method's own; -28 while the node is away.
 pub(crate) async fn forward_gathered(upstream: &Arc<Upstream>, call: &Call) -> Answer {
     let gather = Gather::of_thread(upstream);
     let Some(mut answer) = gather.enter(call) else {
@@ -81,13 +78,13 @@ struct Gather {
 }
 
 impl Gather {
-    /// This thread's value for a node. A call may end on another thread than it began on, so it keeps this.
+    /// This thread's instance for a node. A call may end on another thread, so it keeps the instance.
     fn of_thread(upstream: &Arc<Upstream>) -> Arc<Self> {
         let new = || Arc::new(Self { upstream: upstream.clone(), state: Mutex::default() });
         OF_THREAD.with_borrow_mut(|all| all.entry(upstream.number()).or_insert_with(new).clone())
     }
 
-    /// Queues a call while a request is in flight, and returns the receiver of its answer. `None` if it is to be sent
+    /// Queues a call while a request is in flight, and returns the receiver of its answer. `None`: the caller sends it
     /// at once.
     fn enter(&self, call: &Call) -> Option<oneshot::Receiver<Answer>> {
         let mut state = self.state.lock();
@@ -100,7 +97,7 @@ impl Gather {
         Some(receiver)
     }
 
-    /// Sends the waiting calls whose clients have not gone.
+    /// Sends the waiting calls whose clients are still there.
     fn send_waiting(self: &Arc<Self>) {
         let Ok(runtime) = Handle::try_current() else { return };
         let group: Vec<Waiting> = {
@@ -124,7 +121,7 @@ impl Gather {
             calls => forward_all(&self.upstream, PATH, calls).await,
         };
         for (sender, answer) in senders.into_iter().zip(answers) {
-            // A client that has gone needs no answer.
+            // The client may have gone.
             let _ = sender.send(answer);
         }
     }
@@ -134,7 +131,7 @@ impl Gather {
     }
 }
 
-/// A request in flight. When it ends, or its client goes away, the waiting calls are sent.
+/// A request in flight. Its drop sends the waiting calls.
 struct UnderWay(Arc<Gather>);
 
 impl Drop for UnderWay {
@@ -155,7 +152,7 @@ mod tests {
 
     use super::*;
 
-    /// A node that answers each call with its parameter, but holds the call of 0 until `go`, and may refuse batches.
+    /// A node that answers each call with its parameter, holds the call of 0 until `go`, and may refuse batches.
     struct FalseNode {
         refuses_batches: bool,
         came: Notify,
@@ -183,7 +180,7 @@ mod tests {
 
         async fn serve(self: Arc<Self>, mut stream: TcpStream) {
             while let Some(request) = read(&mut stream).await {
-                // As bitcoind writes it.
+                // In bitcoind's form.
                 let answered = |call: &Value| format!("{{\"result\":{},\"error\":null,\"id\":1}}", call["params"][0]);
                 self.requests.lock().push(request.clone());
                 let (status, body) = match &request {
@@ -217,7 +214,7 @@ mod tests {
         serde_json::from_slice(&body).ok()
     }
 
-    /// Calls with this number, which is also the answer.
+    /// Calls with this number, and expects it as the answer.
     fn ask(upstream: &Arc<Upstream>, number: u64) -> tokio::task::JoinHandle<()> {
         let upstream = upstream.clone();
         tokio::spawn(async move {
@@ -246,7 +243,7 @@ mod tests {
         let gone = ask(&upstream, 6);
         tokio::task::yield_now().await;
         gone.abort();
-        // They do not wait for the first: the node may be slow.
+        // They do not wait for the first call: the node may be slow.
         all(others).await;
         node.go.notify_one();
         first.await.unwrap();

@@ -1,4 +1,4 @@
-//! The methods and categories in a node's `help`.
+//! The node's `help`: its methods by category.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, LazyLock};
@@ -10,23 +10,22 @@ use serde_json::json;
 
 #[derive(Clone, Debug)]
 pub struct NodeMethod {
-    /// Its category, such as `Blockchain`.
+    /// Such as `Blockchain`.
     pub category: String,
-    /// Its line: its name and its arguments.
+    /// Name and arguments.
     pub usage: String,
-    /// Its entry for the host's own lists.
+    /// The entry in the host's own lists.
     spec: Option<Arc<MethodSpec>>,
 }
 
 #[derive(Clone, Default, Debug)]
 pub struct NodeHelp(BTreeMap<String, NodeMethod>);
 
-/// The known methods of bitcoind, as entries of the host's lists: names that clients invent must not become labels of
+/// The known methods of bitcoind, as entries of the host's lists. Names that clients invent must not become labels of
 /// metrics.
 static KNOWN: LazyLock<HashMap<&str, Arc<MethodSpec>, RandomState>> =
     LazyLock::new(|| methods().filter_map(|(name, _)| Some((name, spec(name, "")?))).collect());
 
-/// A method that is known without the node's help.
 pub(crate) fn known_spec(name: &str) -> Option<Arc<MethodSpec>> {
     KNOWN.get(name).cloned()
 }
@@ -57,12 +56,10 @@ impl NodeHelp {
         self.0.get(method)
     }
 
-    /// A method of the node as an entry of the host's lists.
     pub fn spec(&self, method: &str) -> Option<Arc<MethodSpec>> {
         self.get(method)?.spec.clone()
     }
 
-    /// Whether the node lists this method among its wallet methods.
     pub fn is_wallet_method(&self, method: &str) -> bool {
         self.get(method).is_some_and(|method| method.category == "Wallet")
     }

@@ -1,7 +1,7 @@
-//! Long polls of the node wait here, so that thousands of them occupy none of the node's few threads.
+//! Long polls wait in the host, so that thousands of them occupy none of the node's few threads.
 //!
-//! getblocktemplate with a `longpollid` (BIP 22) is answered with a plain getblocktemplate once there is something new;
-//! waitfornewblock, waitforblock and waitforblockheight with the tip that the host knows.
+//! getblocktemplate with a `longpollid` (BIP 22) is answered by a plain getblocktemplate once the template changes;
+//! waitfornewblock, waitforblock and waitforblockheight by the tip that the host knows.
 
 use std::future::pending;
 use std::sync::Arc;
@@ -21,24 +21,24 @@ use super::forward::whole;
 use super::shared::SingleFlight;
 use super::taps::Taps;
 
-/// When a long poll is answered for changes of the mempool alone, and how often they are polled then, as in bitcoind.
+/// When a long poll first checks for changes of the mempool alone, and the interval of further checks, as in bitcoind.
 const MEMPOOL_AFTER: Duration = Duration::from_secs(60);
 const MEMPOOL_EVERY: Duration = Duration::from_secs(10);
 
-/// How long after a new tip a template of the former one is requested again.
+/// The delay before the next request if the node still returns the template of the former tip.
 const NEW_TIP_AGAIN: Duration = Duration::from_millis(50);
 
-/// The hex digits of the block hash at the beginning of a `longpollid`.
+/// A `longpollid` begins with the block hash, of this many hex digits.
 const HASH_DIGITS: usize = 64;
 
-/// The member of a template request that makes it a long poll. bitcoind's refusals of it begin with its name.
+/// bitcoind's refusals of a `longpollid` begin with this name, too.
 const LONG_POLL_ID: &str = "longpollid";
 
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Wait {
-    /// Another template than that of the `longpollid`; the parameters without it.
+    /// A template other than that of `id`. `params` lack the id.
     Template { id: String, params: Bytes },
-    /// Another tip than this one, or than the current one.
+    /// A tip other than `known`, or than the current one.
     NewBlock { known: Option<BlockHash>, limit: Option<Duration> },
     /// This block as tip.
     Block { hash: BlockHash, limit: Option<Duration> },
@@ -47,7 +47,7 @@ pub(crate) enum Wait {
 }
 
 impl Wait {
-    /// The condition of a call. `None` if the call is not a long poll, or the node has to check its parameters.
+    /// `None` if the call is no long poll, or if the node has to check its parameters.
     pub fn of(method: &str, params: &[u8]) -> Option<Self> {
         let names: &[&str] = match method {
             "getblocktemplate" => &["template_request"],
@@ -69,7 +69,6 @@ impl Wait {
     }
 }
 
-/// The node's best block, as the host knows it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct NodeTip {
     pub hash: BlockHash,
@@ -82,9 +81,9 @@ pub(crate) struct LongPolls {
     tip: watch::Receiver<NodeTip>,
     stop: watch::Receiver<bool>,
     places: Semaphore,
-    /// Templates that several miners request at the same time, by their parameters.
+    /// Requests for templates in flight, by parameters.
     templates: SingleFlight<Bytes, Result<Bytes, Failure>>,
-    /// Waits for the host to catch up with the node, by how many of the node's answers clients had seen.
+    /// Waits for the host to catch up with the node, by the number of node answers that clients had seen.
     catching_up: SingleFlight<u64, ()>,
 }
 
@@ -148,10 +147,10 @@ impl LongPolls {
         }
     }
 
-    /// The first tip that satisfies a condition, or the tip at the end of the limit.
+    /// The first matching tip, or the tip at the end of the limit.
     async fn tip_such_that(&self, limit: Option<Duration>, is_so: impl Fn(&NodeTip) -> bool) -> Bytes {
         let found = tip_such_that(self.tip.clone(), limit, &is_so).await;
-        // The client may have seen a later block in another call while this one waited.
+        // The client may have seen a later block in another call meanwhile.
         self.catch_up().await;
         let now = *self.tip.borrow();
         // A block that was the tip only briefly still ends the wait.
@@ -163,12 +162,12 @@ impl LongPolls {
     async fn check_template(&self, params: &Bytes) -> Result<(), Failure> {
         match whole(&self.upstream, "getblocktemplate", &with_id(params, "")).await {
             Err(Failure::Rpc(error)) if error.message.starts_with(LONG_POLL_ID) => Ok(()),
-            // A node that accepts the id answers with a template: the long poll may wait.
+            // A node that accepts the id returns a template, and the long poll may wait.
             answer => answer.map(drop),
         }
     }
 
-    /// The template of the node once it differs from that of `id`.
+    /// The node's template once it differs from that of `id`.
     async fn another_template(&self, id: &str, params: Bytes) -> Result<Bytes, Failure> {
         let mut tip = self.tip.clone();
         let named: Option<BlockHash> = id.get(..HASH_DIGITS).and_then(|hash| hash.parse().ok());
@@ -189,7 +188,7 @@ impl LongPolls {
         }
     }
 
-    /// A template of the node. Concurrent requests for the same template share it.
+    /// Concurrent requests for the same template share one.
     async fn template(&self, params: Bytes) -> Result<Bytes, Failure> {
         let (upstream, asked) = (self.upstream.clone(), params.clone());
         let begin = move || async move { whole(&upstream, "getblocktemplate", &asked).await }.boxed();
@@ -197,14 +196,14 @@ impl LongPolls {
     }
 }
 
-/// The parameters of a call, by position or by name.
+/// By position or by name.
 struct Arguments<'n> {
     values: Value,
     names: &'n [&'n str],
 }
 
 impl Arguments<'_> {
-    /// A parameter; null if omitted. `None` if the parameters are neither array nor object, or have unknown members.
+    /// Null if omitted. `None` if the parameters are invalid or have unknown members.
     fn get(&self, position: usize) -> Option<&Value> {
         match &self.values {
             Value::Array(values) if values.len() <= self.names.len() => {
@@ -225,7 +224,7 @@ impl Arguments<'_> {
         }
     }
 
-    /// A time limit in milliseconds; 0 or omitted means no limit.
+    /// In milliseconds; 0 or omitted is no limit.
     fn limit(&self, position: usize) -> Option<Option<Duration>> {
         match self.get(position)? {
             Value::Null => Some(None),
@@ -242,7 +241,6 @@ fn contains(text: &[u8], word: &[u8]) -> bool {
     text.windows(word.len()).any(|window| window == word)
 }
 
-/// The template request in the parameters of getblocktemplate.
 fn template_request(params: &mut Value) -> Option<&mut Map<String, Value>> {
     let request = match params {
         Value::Array(values) => values.first_mut()?,
@@ -252,7 +250,7 @@ fn template_request(params: &mut Value) -> Option<&mut Map<String, Value>> {
     request.as_object_mut()
 }
 
-/// The parameters of a [`Wait::Template`], with an id.
+/// Adds an id to the parameters of a [`Wait::Template`].
 fn with_id(params: &[u8], id: &str) -> Bytes {
     let mut values: Value = serde_json::from_slice(params).unwrap_or_default();
     if let Some(request) = template_request(&mut values) {
@@ -269,12 +267,12 @@ fn template(mut values: Value) -> Option<Wait> {
     }
     let id = match request.remove(LONG_POLL_ID)? {
         Value::Null => return None,
-        // The node checks a text of another form, without waiting.
+        // The node refuses an id of another form at once.
         Value::String(id) => {
             id.get(..HASH_DIGITS)?.parse::<BlockHash>().ok()?;
             id
         }
-        // bitcoind treats anything else as the current tip.
+        // bitcoind takes any other value for the current tip.
         _ => String::new(),
     };
     Some(Wait::Template { id, params: Bytes::from(values.to_string()) })
@@ -284,7 +282,7 @@ fn names_template(template: &[u8], id: &str) -> bool {
     contains(template, format!("\"longpollid\":\"{id}\"").as_bytes())
 }
 
-/// The first tip that satisfies a condition, or the tip when the time is over.
+/// The first matching tip, or the tip at the end of the limit.
 async fn tip_such_that(
     mut tip: watch::Receiver<NodeTip>,
     limit: Option<Duration>,

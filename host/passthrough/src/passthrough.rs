@@ -1,4 +1,4 @@
-//! Which calls are forwarded, and with which hooks.
+//! Decides which calls are forwarded, and runs the hooks.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -29,7 +29,7 @@ use super::taps::Taps;
 /// Whose wallets answer wallet methods (`backend.wallets`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum WalletOwner {
-    /// The host's. A wallet method without a plugin is refused.
+    /// A wallet method without a plugin is refused.
     Host,
     Node,
 }
@@ -38,13 +38,12 @@ pub enum WalletOwner {
 pub struct Settings {
     pub wallets: WalletOwner,
     pub deny: BTreeSet<String>,
-    /// The most concurrent long polls.
     pub max_long_calls: usize,
     /// How long the stopping host waits for open calls.
     pub shutdown_grace: Duration,
 }
 
-/// The part of that time after which the host answers a call with effects, though the node may still execute it.
+/// The part of `shutdown_grace` after which a call with effects gets an error, though the node may still execute it.
 const STOP_SHARE: f32 = 0.8;
 
 pub struct Passthrough {
@@ -78,7 +77,7 @@ impl Passthrough {
     ///
     /// # Errors
     /// The node's own; -32601 for methods that are not forwarded; -28 while the node is away; -4 if the node may have
-    /// executed the call, and its answer was lost.
+    /// executed the call and its answer was lost.
     pub async fn call(&self, call: &Call) -> Result<ResultText, Failure> {
         let name = call.method.as_str();
         let known = method(name);
@@ -90,7 +89,7 @@ impl Passthrough {
         if let Some(wait) = Wait::of(name, params) {
             let asks_node = matches!(wait, Wait::Template { .. });
             let result = self.long_polls.answer(wait, call.origin.client.as_deref()).await.map(ResultText::Bytes);
-            // The host answers the other waits itself.
+            // The host answers the other long polls itself.
             if asks_node {
                 self.note(is_of_node(&result));
             }
@@ -122,14 +121,14 @@ impl Passthrough {
         result
     }
 
-    /// Returns shortly before the stopping host closes the connections of open calls.
+    /// Completes shortly before the stopping host closes connections with open calls.
     async fn stopped(&self) {
         // The sender is dropped with the host.
         let _ = self.stop.clone().wait_for(|stop| *stop).await;
         tokio::time::sleep(self.settings.shutdown_grace.mul_f32(STOP_SHARE)).await;
     }
 
-    /// Forwards a GET request of the node's REST interface. A body of known length is streamed.
+    /// Forwards a GET request to the node's REST interface. A body of known length is streamed.
     pub async fn rest(&self, path: &str) -> RestReply {
         let answer = self.upstream.get(path).await.map_err(|error| failure(&self.upstream, error));
         self.note(answer.as_ref().map_or_else(|failure| !is_absence(failure), |_| true));
@@ -149,13 +148,13 @@ impl Passthrough {
         }
     }
 
-    /// A method of the node, as an entry of the host's lists: from the node's help, or known without it.
+    /// The entry of a node's method in the host's lists: from the node's help, or known without it.
     pub fn spec(&self, name: &str) -> Option<Arc<MethodSpec>> {
         let listed = self.help.load().as_ref().and_then(|help| help.spec(name));
         listed.or_else(|| known_spec(name))
     }
 
-    /// Records whether the node has answered. A node that is reached again may be another version, with other methods.
+    /// Records whether the node answered. After an absence it may be another version, so its help is read again.
     fn note(&self, answered: bool) {
         if answered {
             self.taps.answered();
@@ -164,10 +163,9 @@ impl Passthrough {
         }
     }
 
-    /// Why a user must not call a method; the node would let the host call all of them. To read or write files of the
-    /// node's machine, or to call a method that the host does not know, a user needs the cookie, a setting or a list of
-    /// methods. A user who is restricted to a wallet or to folders reaches neither the node's other wallets nor methods
-    /// that change the node.
+    /// Why a user must not call a method, though the node would let the host call it. Files of the node's machine and
+    /// methods unknown to the host need the cookie, a setting or a list of methods. A user restricted to a wallet or to
+    /// folders cannot manage other wallets, nor change the node.
     fn refusal(origin: &Origin, name: &str) -> Option<Failure> {
         let is_confined = origin.only_wallet.is_some() || origin.folders.is_some();
         let is_operator = *origin.user == *COOKIE_USER || origin.allowed.is_some();
@@ -193,7 +191,7 @@ impl Passthrough {
         }
     }
 
-    /// The path upstream: a wallet's only if the node's wallets answer.
+    /// A wallet's path only if the node's wallets answer.
     fn path(&self, call: &Call) -> Cow<'static, str> {
         match (call.origin.wallet.as_ref().or(call.origin.only_wallet.as_ref()), self.settings.wallets) {
             (Some(wallet), WalletOwner::Node) => {
@@ -203,13 +201,13 @@ impl Passthrough {
         }
     }
 
-    /// Whether calls of a method can be batched: those without effects that never wait.
+    /// Whether calls of a method can be batched: they have no effects and never wait.
     pub fn takes_together(&self, name: &str) -> bool {
         let known = method(name).is_some_and(|method| method.is_read_only() && !method.may_be_long());
         known && !self.settings.deny.contains(name)
     }
 
-    /// Forwards calls as a batch; all methods satisfy [`Self::takes_together`].
+    /// Forwards calls as a batch. All methods satisfy [`Self::takes_together`].
     pub async fn call_together(&self, calls: &[Call]) -> Vec<Result<ResultText, Failure>> {
         // All calls of a batch have the same path.
         let path = calls.first().map_or(Cow::from("/"), |call| self.path(call));
@@ -218,10 +216,7 @@ impl Passthrough {
         answers
     }
 
-    /// Whether calls of a method are forwarded.
-    ///
-    /// # Errors
-    /// The node is away, and only its help could tell.
+    /// Whether calls of a method are forwarded. Fails if only the node's help can tell, and the node is away.
     async fn may_pass(&self, name: &str) -> Result<bool, Failure> {
         if self.settings.deny.contains(name) {
             return Ok(false);
@@ -229,22 +224,19 @@ impl Passthrough {
         Ok(match (self.settings.wallets, method(name)) {
             (WalletOwner::Node, _) => true,
             (WalletOwner::Host, Some(known)) => !known.is_wallet(),
-            // An unknown method may be a wallet method of a later version: the node's help decides.
+            // An unknown method may be a wallet method of a later version, which the node's help shows.
             (WalletOwner::Host, None) => !self.read_help().await?.is_wallet_method(name),
         })
     }
 
-    /// Whether a method of the node is shown to a user: if it is forwarded.
+    /// Whether a method of the node is shown to a user, since it is forwarded.
     pub fn shows(&self, origin: &Origin, name: &str, help: &NodeHelp) -> bool {
         let ours = self.settings.wallets == WalletOwner::Host;
         let is_wallet = || method(name).is_some_and(Method::is_wallet) || help.is_wallet_method(name);
         !self.settings.deny.contains(name) && (!ours || !is_wallet()) && Self::refusal(origin, name).is_none()
     }
 
-    /// The node's help, read once per connection to a node.
-    ///
-    /// # Errors
-    /// -28 while the node is away.
+    /// The node's help, cached until the node is away.
     pub async fn read_help(&self) -> Result<Arc<NodeHelp>, Failure> {
         if let Some(help) = self.help.load_full() {
             return Ok(help);
@@ -258,10 +250,7 @@ impl Passthrough {
         Ok(help)
     }
 
-    /// The node's help on a method, or of all methods for an empty name.
-    ///
-    /// # Errors
-    /// The node's own; -28 while it is away.
+    /// The node's help on a method, or on all for an empty name.
     pub async fn help_text(&self, method: &str) -> Result<String, Failure> {
         let params = if method.is_empty() { json!([]) } else { json!([method]) };
         let result = whole(&self.upstream, "help", params.to_string().as_bytes()).await?;
@@ -272,7 +261,7 @@ impl Passthrough {
     }
 }
 
-/// A REST reply without a length in its head: it ends with its last chunk or, as in HTTP/1.0, with its connection.
+/// A REST reply without a stated length ends with its last chunk, or in HTTP/1.0 with its connection.
 async fn whole_page(reply: Reply) -> RestReply {
     let content_type = reply.content_type.clone();
     match reply.collect(MAX_WHOLE).await {
@@ -291,13 +280,13 @@ fn is_absence(failure: &Failure) -> bool {
     matches!(failure, Failure::Rpc(error) if error.code == RpcErrorCode::IN_WARMUP || error.message.starts_with(LOST))
 }
 
-/// The transaction in the first parameter of sendrawtransaction, by position or by name.
+/// sendrawtransaction's transaction, by position or by name.
 fn first_transaction(params: &[u8]) -> Option<Transaction> {
     let params: Value = serde_json::from_slice(params).ok()?;
     deserialize_hex(params.get(0).or_else(|| params.get("hexstring"))?.as_str()?).ok()
 }
 
-/// The number in the first parameter, by position, or by name if it is the only one.
+/// The first parameter by position, or the only one by name.
 fn first_number(params: &[u8]) -> Option<u64> {
     match serde_json::from_slice(params).ok()? {
         Value::Array(values) => values.first()?.as_u64(),

@@ -1,4 +1,4 @@
-//! One request to the node for all concurrent equal requests.
+//! Concurrent equal requests share one request to the node.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -21,7 +21,7 @@ impl<K, T: Clone> Default for SingleFlight<K, T> {
 }
 
 impl<K: Hash + Eq + Clone, T: Clone + Send + 'static> SingleFlight<K, T> {
-    /// Joins the work of this key that is in flight, or begins it. Work without waiters is dropped.
+    /// Joins this key's work in flight, or begins it. Work without waiters is dropped.
     pub async fn run(&self, key: K, begin: impl FnOnce() -> BoxFuture<'static, T>) -> T {
         let work: Work<T> = {
             let mut flights = self.flights.lock();

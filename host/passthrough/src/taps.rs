@@ -1,30 +1,27 @@
-//! Hooks of the host around forwarded calls.
-
 use bitcoin::Transaction;
 use futures_util::future::BoxFuture;
 
-/// Hooks that run after a call was forwarded, before its client has the answer.
+/// The host's hooks around forwarded calls. They run before the client has the answer.
 pub trait Taps: Send + Sync {
-    /// An answer of the node goes to a client: the host's own answers must not be older than it.
+    /// The node has answered a client: the host's own answers must not be older.
     fn answered(&self);
 
-    /// The number of node answers sent to clients, if one of them may have shown a later block than the host's tip;
-    /// `None` if certainly not.
+    /// The number of node answers that clients have seen, if one may have shown a later block than the host's tip.
     fn unconfirmed(&self) -> Option<u64>;
 
-    /// Completes when the tip is no older than the blocks that clients were shown before, or after a bounded time.
+    /// Completes when the tip is no older than the blocks that clients have seen, or after a bounded time.
     fn caught_up(&self) -> BoxFuture<'static, ()>;
 
-    /// A transaction may have entered the mempool: completes when the wallets have seen it, or after a bounded time.
+    /// The mempool may have a new transaction. Completes when the wallets have seen it, or after a bounded time.
     fn mempool_changed(&self, submitted: Option<Transaction>) -> BoxFuture<'static, ()>;
 
-    /// setmocktime: the node's time in Unix seconds; 0 for the system clock.
+    /// setmocktime, in Unix seconds; 0 for the system's clock.
     fn time_set(&self, seconds: u64);
 
-    /// The best chain may have changed: completes when the host has followed, or after a bounded time.
+    /// The best chain may have changed. Completes when the host has followed, or after a bounded time.
     fn chain_changed(&self) -> BoxFuture<'static, ()>;
 
-    /// The node's own wallets have synchronised (syncwithvalidationinterfacequeue): completes when the host's have, or
+    /// The node's own wallets have synchronised (syncwithvalidationinterfacequeue). Completes when the host's have, or
     /// after a bounded time.
     fn wallets_synced(&self) -> BoxFuture<'static, ()>;
 }

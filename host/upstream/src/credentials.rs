@@ -1,4 +1,4 @@
-//! The host's credentials for the node: the content of its cookie file, or a user's name and password.
+//! The host's credentials for the node.
 
 use std::fs;
 use std::io;
@@ -34,7 +34,7 @@ impl Login {
         }
     }
 
-    /// The user's name; a cookie's is read from its file.
+    /// A cookie's user name is read from its file.
     pub fn user(&self) -> String {
         match self {
             Self::Password { user, .. } => user.clone(),
@@ -45,7 +45,7 @@ impl Login {
         }
     }
 
-    /// Reads the credentials, as a header's value.
+    /// As the value of an Authorization header.
     pub fn read(&self) -> Result<HeaderValue, CredentialsError> {
         let failed = |source| CredentialsError { file: self.file().clone(), source };
         let text = Zeroizing::new(fs::read_to_string(self.file()).map_err(failed)?);
@@ -75,7 +75,7 @@ impl Credentials {
         Self { login, last: RwLock::new(None) }
     }
 
-    /// The cached credentials, else read now.
+    /// Cached, or else read from the file.
     pub(crate) fn get(&self) -> Result<HeaderValue, CredentialsError> {
         if let Some(last) = &*self.last.read() {
             return Ok(last.clone());
@@ -89,14 +89,14 @@ impl Credentials {
         Ok(read)
     }
 
-    /// After the node has refused `refused`: other credentials, if they have changed.
+    /// New credentials after the node refused `refused`; `None` if they have not changed.
     pub(crate) fn other_than(&self, refused: &HeaderValue) -> Option<HeaderValue> {
         let last = self.last.read().clone();
         // Another request may have read them meanwhile.
         last.filter(|last| last != refused).or_else(|| self.reread().ok().filter(|read| read != refused))
     }
 
-    /// Clears the cache when the node is gone: it writes another cookie when it starts.
+    /// Clears the cache, since a restarted node has another cookie.
     pub(crate) fn forget(&self) {
         if matches!(self.login, Login::Cookie(_)) {
             *self.last.write() = None;

@@ -1,24 +1,21 @@
-//! The address of a node's RPC server.
-
 use std::fmt;
 use std::str::FromStr;
 
 use http::Uri;
 
-/// The address of a node's RPC server: `http://host:port`.
+/// A node's RPC server: `http://host:port`.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Endpoint {
     host: String,
     port: u16,
 }
 
-/// A text that is not an address of a node.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("'{0}' is not the address of a node: write http://host:port")]
 pub struct BadEndpoint(String);
 
 impl Endpoint {
-    /// Host name or address, without brackets, and port.
+    /// Host without brackets, and port.
     pub fn authority(&self) -> (&str, u16) {
         (self.host.trim_start_matches('[').trim_end_matches(']'), self.port)
     }
@@ -35,7 +32,7 @@ impl FromStr for Endpoint {
         let bad = || BadEndpoint(text.to_owned());
         let uri: Uri = text.parse().map_err(|_| bad())?;
         let authority = uri.authority().ok_or_else(bad)?;
-        // Credentials in an address would end up in logs and process lists.
+        // An address with credentials would put them into logs and process lists.
         let plain = uri.scheme_str() == Some("http") && !authority.as_str().contains('@');
         let port = authority.port_u16().filter(|port| *port > 0).ok_or_else(bad)?;
         let whole = matches!(uri.path(), "" | "/") && uri.query().is_none();

@@ -1,7 +1,7 @@
 //! Encodes a call for bitcoind, and slices the result out of the reply.
 //!
-//! Requests have no `jsonrpc` member, which all versions answer alike: the result is between a fixed prefix and suffix,
-//! so it need not be parsed. A reply with other white space or order is parsed.
+//! Requests have no `jsonrpc` member, so that all versions answer alike: the result is between a fixed prefix and
+//! suffix, and need not be parsed. A reply with other white space or order is parsed.
 
 use bytes::{BufMut, Bytes, BytesMut};
 use http::StatusCode;
@@ -13,14 +13,14 @@ pub const PREFIX: &[u8] = br#"{"result":"#;
 
 pub const SUFFIX: &[u8] = b",\"error\":null,\"id\":1}\n";
 
-/// The body of a request: `params` is the JSON text of an array or object.
+/// `params` is the JSON text of an array or object.
 pub fn request(method: &str, params: &[u8]) -> Bytes {
     let mut body = BytesMut::with_capacity(request_length(method, params));
     put_request(&mut body, method, params);
     body.freeze()
 }
 
-/// A sufficient capacity for a request whose method has an ordinary name.
+/// A sufficient capacity for a method with an ordinary name.
 pub fn request_length(method: &str, params: &[u8]) -> usize {
     method.len() + params.len() + 32
 }
@@ -50,7 +50,7 @@ struct AnyReply<'b> {
     error: Option<ErrorObject>,
 }
 
-/// Keeps a null member apart from an absent one.
+/// Distinguishes a null member from a missing one.
 fn present<'b, D: Deserializer<'b>>(deserializer: D) -> Result<Option<&'b RawValue>, D::Error> {
     <&RawValue>::deserialize(deserializer).map(Some)
 }
@@ -61,7 +61,6 @@ struct ErrorObject {
     message: String,
 }
 
-/// Parses a whole reply.
 pub fn read_reply(status: StatusCode, body: &Bytes) -> Outcome {
     if status == StatusCode::OK && is_plain(body) {
         let end = body.len() - SUFFIX.len();
@@ -78,7 +77,7 @@ pub fn read_reply(status: StatusCode, body: &Bytes) -> Outcome {
     }
 }
 
-/// Whether a reply with a result is byte for byte in bitcoind's form.
+/// Whether a reply has bitcoind's exact form with a result.
 pub fn is_plain(body: &[u8]) -> bool {
     body.starts_with(PREFIX) && body.ends_with(SUFFIX)
 }

@@ -1,11 +1,9 @@
-//! Why a request has no reply.
-
 use outrigger_values::RpcError;
 
 use super::credentials::CredentialsError;
 use super::endpoint::Endpoint;
 
-/// Why a node gave no usable reply. Errors of methods are not included.
+/// Why a node gave no usable reply. Methods' own errors are not included.
 #[derive(Debug, thiserror::Error)]
 pub enum UpstreamError {
     /// No connection to the node. Nothing was sent.
@@ -26,14 +24,13 @@ pub enum UpstreamError {
     /// Another node listens at the address: what it is, and what it should be. Only the greeting was sent.
     #[error("{0}")]
     Foreign(String),
-    /// Connections end after each answer, so none can be greeted first. Only the greeting was sent.
+    /// Connections end after each answer, so the host cannot greet one before a call. Only the greeting was sent.
     #[error(
         "Each connection to {0} ends after one answer, as through a proxy without keep-alive: the host cannot tell to which node the \
          next one leads, and passes on only methods without effects"
     )]
     Ended(Endpoint),
-    /// The node does not identify itself yet but answers with this error, for example while it warms up. Only the
-    /// greeting was sent.
+    /// The node answers the greeting with this error, for example while it warms up. Only the greeting was sent.
     #[error("{0}")]
     NotReady(RpcError),
     /// The user may not call this method (403, `-rpcwhitelist`). The node executed nothing.

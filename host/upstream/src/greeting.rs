@@ -1,12 +1,11 @@
 //! The greeting: requests that identify the node on each new connection before any other request.
 //!
-//! Another node may listen at the same address later: one of another network, or of another user on the same machine. A
-//! connection leads to one process for all its life, and a process has one chain. So one greeting per connection
-//! suffices, and no call reaches a node that was not greeted. A proxy between host and node must not spread the
-//! requests of one connection over several nodes.
+//! Another node may listen at the same address later, of another network or another user. A connection leads to one
+//! process, and a process has one chain, so one greeting per connection suffices. A proxy between host and node must
+//! not spread the requests of one connection over several nodes.
 //!
-//! If a proxy without keep-alive ends each connection after its answer, nothing can be sent on a greeted connection.
-//! [`Endings`] decides when a request without effects may be sent on another one.
+//! If a proxy without keep-alive ends each connection after its answer, no greeted connection is left for a request.
+//! [`Endings`] decides when a request without effects may go on another one.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::{Duration, Instant};
@@ -14,30 +13,30 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use parking_lot::Mutex;
 
-/// How many greeted connections in a row must end with the answer to make it the rule. A stopping node ends one or two.
+/// After this many greeted connections in a row that ended with the answer, that is the rule. A stopping node ends one
+/// or two.
 pub(crate) const ENOUGH: u32 = 3;
 
-/// How long after a greeting requests without effects may be sent on connections without one.
+/// How long after a greeting requests without effects may go on ungreeted connections.
 const VALID: Duration = Duration::from_secs(60);
 
-/// Whether the result identifies the node. If it does not decide, the next request is sent.
+/// Whether the result of the request with this index identifies the node. If not, the next request is sent.
 type Check = Box<dyn Fn(usize, &[u8]) -> Result<bool, String> + Send + Sync>;
 
 /// Requests that identify a node.
 pub struct Greeting {
-    /// The bodies of the requests, in order.
+    /// Sent in order.
     pub(crate) requests: Vec<Bytes>,
-    /// Gets the index of a request and its result. The error says what node this is, and what it should be.
+    /// The error names the node's chain and the expected one.
     pub(crate) check: Check,
     pub(crate) endings: Endings,
-    /// Whether the last answer was in bitcoind's exact form.
+    /// Whether the last answer had bitcoind's exact form.
     pub(crate) plain: AtomicBool,
 }
 
 impl Greeting {
-    /// Sends `requests` in order until `check`, which gets the index of a request and the JSON text of its result, has
-    /// identified the node. Its error says what the node is instead. A node that the last request does not identify is
-    /// another one.
+    /// Sends `requests` in order until `check` identifies the node by an index and the JSON text of that result. A node
+    /// that the last request does not identify is another one.
     pub fn new(
         requests: Vec<Bytes>,
         check: impl Fn(usize, &[u8]) -> Result<bool, String> + Send + Sync + 'static,
@@ -48,9 +47,9 @@ impl Greeting {
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Ending {
-    /// Its head announced it.
+    /// The answer's head announced it.
     Told,
-    /// The connection was closed after it.
+    /// The connection was closed without announcement.
     Untold,
 }
 
@@ -58,29 +57,29 @@ pub(crate) enum Ending {
 #[derive(Default)]
 pub(crate) struct Endings {
     in_a_row: AtomicU32,
-    /// The last one: when it was greeted, and how it ended.
+    /// When the last one was greeted, and how it ended.
     last: Mutex<Option<(Instant, Ending)>>,
     /// Whether this has been the rule since a connection was last kept.
     were_the_rule: AtomicBool,
 }
 
 impl Endings {
-    /// A greeting of this moment was answered by the node, and its connection has ended. Returns whether to log it.
+    /// Records that the node answered a greeting sent at `greeted`, and the connection ended. Returns whether to log
+    /// it.
     pub fn note(&self, greeted: Instant, ending: Ending) -> bool {
         *self.last.lock() = Some((greeted, ending));
         self.in_a_row.fetch_add(1, Ordering::Relaxed) + 1 >= ENOUGH && !self.were_the_rule.swap(true, Ordering::Relaxed)
     }
 
-    /// A connection was kept after an answer.
+    /// Records that a connection was kept after an answer.
     pub fn note_kept(&self) {
-        // Usually there is nothing to change.
         if self.in_a_row.load(Ordering::Relaxed) > 0 || self.were_the_rule() {
             self.forget();
             self.were_the_rule.store(false, Ordering::Relaxed);
         }
     }
 
-    /// Something failed: another node may listen there from now on.
+    /// Records a failure: another node may listen there from now on.
     pub fn forget(&self) {
         self.in_a_row.store(0, Ordering::Relaxed);
     }
@@ -91,7 +90,7 @@ impl Endings {
             && self.last.lock().is_some_and(|(greeted, _)| greeted.elapsed() < VALID)
     }
 
-    /// Whether the heads of answers announced the ends.
+    /// Whether the answers' heads announced the ends.
     pub fn are_told(&self) -> bool {
         self.last.lock().is_some_and(|(_, ending)| ending == Ending::Told)
     }

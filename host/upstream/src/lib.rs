@@ -1,22 +1,22 @@
-//! HTTP and JSON-RPC client for a running bitcoind, with a pool of connections.
+//! HTTP and JSON-RPC client for a running bitcoind, with a connection pool.
 //!
 //! ```text
 //! Upstream   one node: address, credentials, concurrent requests
 //!   pool       all connections, and the idle ones
-//!   reply      a reply's body; the connection returns to the pool at its end
+//!   reply      a reply's body; its end returns the connection to the pool
 //!   greeting   identifies the node on each new connection, so that no call reaches another one
 //!   envelope   encodes a call; slices result or error out of a reply
-//! methods    what is known of bitcoind's methods: the only list of them
+//! methods    the only list of bitcoind's methods
 //! ```
 //!
-//! Everything is asynchronous and never blocks a thread. The crate knows nothing of chains, wallets and plugins.
+//! Everything is asynchronous and never blocks a thread.
 //!
 //! Invariants:
 //! - A request is repeated only if nothing of it was written, or if its method has no effects and the connection ended
 //!   before any byte of the reply.
-//! - With a greeting, nothing else is sent on a connection before the node has answered it correctly. The exception are
-//!   requests without effects if each of the last greetings ended its connection: for a minute, and until anything
-//!   fails.
+//! - With a greeting, a connection carries other requests only after the node has identified itself. If each of the
+//!   last greeted connections ended after its answer, requests without effects go on ungreeted connections: for a
+//!   minute, and until anything fails.
 //! - Credentials are never logged. The cookie is read again when the node refuses it, since each start of bitcoind
 //!   makes a new one.
 

@@ -1,5 +1,5 @@
-//! bitcoind's methods, and what the host must know of each without asking the node. All other lists are derived from
-//! this one.
+//! bitcoind's methods, and their properties that the host must know without asking the node. All other lists are
+//! derived from this one.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -8,7 +8,7 @@ use foldhash::fast::RandomState;
 
 use MethodSet::{Mining, NodeAdmin, Read, Send, Wallet};
 
-/// A set of methods that a user's list may name.
+/// A set of methods that an operator's list may name.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum MethodSet {
     /// The node's methods without effects, including those of `Send` and `Mining`; no wallet methods.
@@ -26,7 +26,7 @@ pub enum MethodSet {
 impl MethodSet {
     pub const ALL: [Self; 5] = [Read, Send, Mining, Wallet, NodeAdmin];
 
-    /// The name in a user's list.
+    /// The name in a list.
     pub fn name(self) -> &'static str {
         match self {
             Read => "@read",
@@ -40,21 +40,21 @@ impl MethodSet {
 
 /// No effects: repeated if the connection ended before any byte of the reply.
 const PURE: u16 = 1 << 0;
-/// Only waits, without effects.
+/// Waits, without effects.
 const WAITS: u16 = 1 << 1;
-/// The result may be long, or take long: not batched.
+/// The result may be long or slow: not batched.
 const LONG: u16 = 1 << 2;
 /// May put transactions into the mempool.
 const SUBMITS: u16 = 1 << 3;
 /// May change the best chain.
 const CHAIN: u16 = 1 << 4;
-/// A wallet method outside of the set `Wallet`.
+/// A wallet method outside the set `Wallet`.
 const WALLET: u16 = 1 << 5;
-/// Concerns other wallets than the one it is called for, or files.
+/// Concerns other wallets than the selected one, or files.
 const OTHERS: u16 = 1 << 6;
 /// Changes the node for everyone.
 const NODE: u16 = 1 << 7;
-/// Reads or writes files that the caller names, or that are in the node's folders.
+/// Reads or writes files that the caller names, or files in the node's folders.
 const FILES: u16 = 1 << 8;
 /// Moves money: sends transactions, or signs them with a wallet's keys.
 const MONEY: u16 = 1 << 9;
@@ -62,9 +62,9 @@ const MONEY: u16 = 1 << 9;
 const KEYS: u16 = 1 << 10;
 /// Changes settings, keys or locks of a wallet, or what the node mines.
 const SETS: u16 = 1 << 11;
-/// Constant work and length of result: batched with other calls.
+/// Short and fast: batched with other calls.
 const SHORT: u16 = 1 << 12;
-/// No effects, though outside of the set `Read`.
+/// No effects, though outside the set `Read`.
 const VIEW: u16 = 1 << 13;
 const NONE: u16 = 0;
 
@@ -75,7 +75,7 @@ pub struct Method {
 }
 
 impl Method {
-    /// A method of the host: its set, and whether it changes settings.
+    /// A method of the host.
     pub const fn of_host(set: MethodSet, sets: bool) -> Self {
         Self { set, traits: if sets { SETS } else { NONE } }
     }
@@ -84,7 +84,7 @@ impl Method {
         self.traits & traits != 0
     }
 
-    /// Whether a set has the method. Each method is in one set, and may also be in `Read`.
+    /// Each method is in one set, and may also be in `Read`.
     pub fn is_of(self, set: MethodSet) -> bool {
         self.set == set || (set == Read && self.is(PURE | WAITS))
     }
@@ -105,12 +105,12 @@ impl Method {
         self.is(FILES)
     }
 
-    /// Whether its calls have no effects, so that a call whose answer was lost can be repeated.
+    /// Whether a call whose answer was lost can be repeated.
     pub fn is_read_only(self) -> bool {
         self.is(PURE)
     }
 
-    /// Whether its calls may have effects, so that a call whose answer was lost must not be repeated silently.
+    /// Whether a call whose answer was lost must not be repeated silently.
     pub fn has_effects(self) -> bool {
         !self.is(PURE | WAITS | VIEW)
     }
@@ -119,7 +119,7 @@ impl Method {
         self.is(LONG)
     }
 
-    /// Whether its calls have no effects and take the node hardly any time, so that they can be batched.
+    /// Whether calls can be batched: no effects, and hardly any time at the node.
     pub fn is_short(self) -> bool {
         self.is(SHORT)
     }
@@ -136,13 +136,13 @@ impl Method {
         self.is(MONEY)
     }
 
-    /// Whether an audit lists its calls: it moves money, exports keys, touches files or changes settings.
+    /// Whether the audit log records calls: they move money, export keys, touch files or change settings.
     pub fn is_audited(self) -> bool {
         self.is(MONEY | KEYS | FILES | NODE | SETS)
     }
 }
 
-/// The methods of all versions from 0.21 on, hidden ones included, and those of Bitcoin Knots, by name.
+/// The methods of all versions since 0.21 and of Bitcoin Knots, hidden ones included, sorted by name.
 const METHODS: &[(&str, MethodSet, u16)] = &[
     ("abandontransaction", Wallet, SETS),
     ("abortprivatebroadcast", NodeAdmin, NODE),
@@ -346,10 +346,10 @@ const METHODS: &[(&str, MethodSet, u16)] = &[
     ("walletprocesspsbt", Wallet, MONEY),
 ];
 
-/// The same by name: every call is looked up several times.
+/// Every call is looked up several times.
 static BY_NAME: LazyLock<HashMap<&str, Method, RandomState>> = LazyLock::new(|| methods().collect());
 
-/// `None` if it is not a method of bitcoind.
+/// `None` if bitcoind has no such method.
 pub fn method(name: &str) -> Option<Method> {
     BY_NAME.get(name).copied()
 }
@@ -358,12 +358,11 @@ pub fn methods() -> impl Iterator<Item = (&'static str, Method)> {
     METHODS.iter().map(|&(name, set, traits)| (name, Method { set, traits }))
 }
 
-/// Whether a method of bitcoind has no effects.
 pub fn is_read_only(name: &str) -> bool {
     method(name).is_some_and(Method::is_read_only)
 }
 
-/// Whether a method may have effects. Unknown methods may.
+/// Unknown methods may have effects.
 pub fn may_have_effects(name: &str) -> bool {
     method(name).is_none_or(Method::has_effects)
 }

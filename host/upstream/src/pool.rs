@@ -1,8 +1,8 @@
 //! The connections to a node.
 //!
-//! A connection's I/O runs on the runtime of the thread that opened it, so another thread has to wake that one for each
-//! request. A request takes an idle connection of its own thread, else opens one if the limit allows, else takes one of
-//! another thread, else waits for one.
+//! A connection's I/O runs on the runtime of the thread that opened it, which another thread would have to wake for
+//! each request. So a request takes an idle connection of its own thread, else opens one if the limit allows, else
+//! takes one of another thread, else waits.
 
 use std::io::{self, IoSlice};
 use std::pin::{Pin, pin};
@@ -23,7 +23,7 @@ use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 
 use super::endpoint::Endpoint;
 
-/// How long a connection idles: bitcoind closes connections after 30 seconds (`-rpcservertimeout`).
+/// How long a connection stays idle: bitcoind closes it after 30 seconds (`-rpcservertimeout`).
 const IDLE_LIMIT: Duration = Duration::from_secs(20);
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
@@ -35,7 +35,6 @@ const PROBES: u32 = 3;
 
 pub(crate) type Sender = SendRequest<Full<Bytes>>;
 
-/// A connection, in use or idle.
 pub(crate) struct Connection {
     pub sender: Sender,
     thread: ThreadId,
@@ -43,7 +42,7 @@ pub(crate) struct Connection {
     is_own: bool,
 }
 
-/// The permit for one connection, until it is closed.
+/// The permit for one connection, held until the connection is closed.
 pub(crate) struct Place {
     permit: OwnedSemaphorePermit,
     is_own: bool,
@@ -55,23 +54,21 @@ pub(crate) enum Way {
 }
 
 pub(crate) struct Pool {
-    /// Permits for any request.
     shared: Arc<Semaphore>,
     /// Additional permits for the host's own requests.
     own: Arc<Semaphore>,
-    /// Idle connections, each with the time since when; the most recently used last.
+    /// Idle connections with the time since when, the most recently used last.
     idle: Mutex<Vec<(Connection, Instant)>>,
     given_back: Notify,
 }
 
 impl Pool {
-    /// `most` is the limit of connections.
+    /// At most `most` connections.
     pub fn new(most: usize) -> Self {
         let (shared, own) = (Arc::new(Semaphore::new(most)), Arc::new(Semaphore::new(0)));
         Self { shared, own, idle: Mutex::default(), given_back: Notify::new() }
     }
 
-    /// Adds permits for the host's own requests.
     pub fn add_own(&self, count: usize) {
         self.own.add_permits(count);
     }
@@ -117,7 +114,7 @@ impl Pool {
         is_own.then(own).flatten().or_else(shared).map(Way::New)
     }
 
-    /// An idle connection; the most recently used first, so that surplus ones time out.
+    /// The most recently used idle connection, so that surplus ones time out.
     fn idle(&self, for_own: bool, is_meant: impl Fn(&Connection) -> bool) -> Option<Way> {
         let mut idle = self.idle.lock();
         idle.retain(|(connection, since)| since.elapsed() < IDLE_LIMIT && !connection.sender.is_closed());
@@ -125,7 +122,6 @@ impl Pool {
         Some(Way::Waiting(idle.remove(found).0))
     }
 
-    /// Returns a connection to the pool.
     pub fn give_back(&self, connection: Connection) {
         if !connection.sender.is_closed() {
             self.idle.lock().push((connection, Instant::now()));
@@ -138,7 +134,7 @@ impl Pool {
     }
 }
 
-/// Enables keepalive, to notice that the node's machine is gone.
+/// Enables keepalive, which detects a dead machine.
 fn notice_death(stream: &TcpStream) -> io::Result<()> {
     use rustix::net::sockopt;
     sockopt::set_socket_keepalive(stream, true)?;
@@ -148,13 +144,12 @@ fn notice_death(stream: &TcpStream) -> io::Result<()> {
     Ok(())
 }
 
-/// A socket that is polled for the reply before the thread sleeps.
+/// A socket with busy polling for the reply before the thread sleeps.
 struct Polled {
     stream: TcpStream,
     polling: BusyPollState,
-    /// Whether something was sent since the last poll.
+    /// Whether bytes were sent since the last poll.
     sent: bool,
-    /// Held until the connection is closed.
     _permit: OwnedSemaphorePermit,
 }
 
@@ -184,7 +179,7 @@ impl AsyncWrite for Polled {
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        // hyper polls for the reply before it sends the request, and does not poll again until something arrives.
+        // hyper polls for the reply before it sends the request, and again only when something arrives.
         let Self { stream, polling, sent, .. } = &mut *self;
         if std::mem::take(sent) {
             polling.wait(stream);
@@ -210,7 +205,7 @@ pub(crate) async fn connect(endpoint: &Endpoint, busy_poll: &Arc<BusyPoll>, plac
         .map_err(|_| io::Error::new(io::ErrorKind::TimedOut, "no connection in time"))??;
     let polled = Polled { stream, polling: BusyPollState::new(busy_poll.clone()), sent: false, _permit: permit };
     let (sender, connection) = handshake(TokioIo::new(polled)).await.map_err(io::Error::other)?;
-    // Its errors reach the request that waits for the reply.
+    // Its errors reach the waiting request.
     tokio::spawn(async move { connection.await.unwrap_or_default() });
     Ok(Connection { sender, thread: thread::current().id(), is_own })
 }

@@ -1,4 +1,4 @@
-//! A node's reply, whose connection is reused once its body was read.
+//! A node's reply.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -18,10 +18,9 @@ pub struct Reply {
     pub body: ReplyBody,
 }
 
-/// The body of a reply. Dropped before its end, it closes the connection.
+/// The body of a reply. Its end returns the connection to the pool; a drop before the end closes the connection.
 pub struct ReplyBody {
     body: Incoming,
-    /// The connection, and its pool.
     connection: Option<(Connection, Arc<Pool>)>,
 }
 
@@ -30,12 +29,12 @@ impl ReplyBody {
         Self { body, connection: Some((connection, pool)) }
     }
 
-    /// The body of a reply that does not return the connection itself.
+    /// A body that does not return its connection to the pool.
     pub(crate) fn last(body: Incoming) -> Self {
         Self { body, connection: None }
     }
 
-    /// Its length, if the node stated it.
+    /// `None` if the node did not state it.
     pub fn length(&self) -> Option<u64> {
         self.body.size_hint().exact()
     }
@@ -72,10 +71,7 @@ impl Body for ReplyBody {
 }
 
 impl Reply {
-    /// Reads the whole body, of at most `most` bytes.
-    ///
-    /// # Errors
-    /// `Lost`, and `Strange` for a longer one.
+    /// Reads a body of at most `most` bytes; `Strange` if it is longer.
     pub async fn collect(self, most: usize) -> Result<(StatusCode, Bytes), UpstreamError> {
         let Self { status, mut body, .. } = self;
         let mut first: Option<Bytes> = None;

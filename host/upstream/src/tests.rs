@@ -13,7 +13,7 @@ use super::*;
 
 const OK: &str = "HTTP/1.1 200 OK\r\nContent-Length: 33\r\n\r\n{\"result\":7,\"error\":null,\"id\":1}\n";
 
-/// Reads one request, to the end of its body.
+/// Reads one request to the end of its body.
 async fn read_request(stream: &mut TcpStream) -> Option<String> {
     let mut text = Vec::new();
     while !text.ends_with(b"}") {
@@ -22,7 +22,7 @@ async fn read_request(stream: &mut TcpStream) -> Option<String> {
     Some(String::from_utf8(text).unwrap())
 }
 
-/// A server that answers each connection's requests with these texts in turn, and closes it then. Returns its requests.
+/// A server that answers each connection's requests with these texts in turn, and then closes it. Returns the requests.
 async fn server(
     connections: Vec<Vec<&'static str>>,
 ) -> (Arc<Upstream>, tokio::task::JoinHandle<Vec<String>>, tempfile::TempDir) {
@@ -95,7 +95,7 @@ async fn cookie_is_read_again_when_it_is_refused() {
 #[tokio::test]
 async fn full_queue_whitelist_and_other_servers_are_told_apart() {
     const BUSY: &str = "HTTP/1.1 503 Service Unavailable\r\nContent-Length: 27\r\n\r\nWork queue depth exceeded\r\n";
-    // As bitcoind refuses requests while it stops.
+    // bitcoind refuses requests with this while it stops.
     const STOPPING: &str = "HTTP/1.1 503 Service Unavailable\r\nContent-Length: 13\r\n\r\n<HTML></HTML>";
     const LISTED: &str = "HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n";
     const HTML: &str = "HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\n<html>";
@@ -119,7 +119,7 @@ async fn body_that_is_dropped_closes_its_connection() {
     assert_eq!(ask(&upstream, "getblockcount").await.unwrap(), seven());
 }
 
-/// A server that answers each request on any number of connections, and their number.
+/// A server that answers every request. Returns the number of connections.
 fn endless_server() -> (Upstream, Arc<AtomicUsize>, tempfile::TempDir) {
     let folder = tempfile::tempdir().unwrap();
     let cookie = folder.path().join("cookie");
@@ -182,7 +182,7 @@ const TWO: &str = "HTTP/1.1 200 OK\r\nContent-Length: 33\r\n\r\n{\"result\":2,\"
 const WARMING: &str = "HTTP/1.1 500 Internal\r\nContent-Length: 57\r\n\r\n{\"result\":null,\"error\":{\"code\":-28,\"message\":\"w\"},\"id\":1}";
 const REFUSED: &str = "HTTP/1.1 401 Unauthorized\r\nContent-Length: 0\r\n\r\n";
 
-/// A greeting of two requests: 2 identifies the node, 7 to the second one means another node.
+/// A greeting of two requests: 2 identifies the node, and 7 as the second result names another node.
 fn greeted(upstream: Arc<Upstream>) -> Upstream {
     let requests = vec![request("one", b"[]"), request("two", b"[]")];
     let check = |number, result: &[u8]| match (number, result) {

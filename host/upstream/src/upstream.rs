@@ -20,23 +20,22 @@ use super::greeting::{ENOUGH, Ending, Endings, Greeting};
 use super::pool::{self, Connection, Place, Pool, Way};
 use super::reply::{Reply, ReplyBody};
 
-/// The most bytes of the body of a reply that only carries a status.
+/// The longest body of a reply whose status says all, in bytes.
 const MAX_STATUS_BODY: usize = 64 << 10;
 
-/// The beginning of the body of bitcoind's 503 for a full work queue. It has others for 503 while it stops, and its
-/// REST interface while it starts.
+/// The body of bitcoind's 503 for a full work queue begins with this. It sends other bodies with 503 while it stops,
+/// and over REST while it starts.
 const QUEUE_FULL: &[u8] = b"Work queue depth exceeded";
 
 /// The longest answer to a greeting, in bytes: a block template with all transactions in hex.
 const MAX_GREETING: usize = 64 << 20;
 
-/// How long a request waits for its turn, and for a connection. After that the node's work queue counts as full.
+/// How long a request waits for a permit, and for a connection. Then the node's work queue counts as full.
 const PLACE_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Numbers the nodes of this process.
+/// The number of the next [`Upstream`] of this process.
 static NEXT: AtomicU64 = AtomicU64::new(0);
 
-/// Counters of the requests to a node.
 #[derive(Debug, Default)]
 pub struct Figures {
     /// Requests sent, including repeated ones.
@@ -45,7 +44,7 @@ pub struct Figures {
     pub connections: AtomicU64,
     /// Replies, except to long polls.
     pub replies: AtomicU64,
-    /// The time from these requests to the heads of their replies, in microseconds.
+    /// The total time from these requests to the heads of their replies, in microseconds.
     pub reply_microseconds: AtomicU64,
 }
 
@@ -59,11 +58,11 @@ impl Figures {
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
-    /// It may have effects, and is sent once.
+    /// Has effects, and is sent once.
     Effects,
-    /// It has no effects, and may be repeated.
+    /// Has no effects, and may be repeated.
     ReadOnly,
-    /// It has no effects, waits at the node, and needs no permit.
+    /// Has no effects, waits at the node, and needs no permit.
     Waiting,
 }
 
@@ -73,7 +72,7 @@ pub struct Upstream {
     host: HeaderValue,
     credentials: Arc<Credentials>,
     pool: Arc<Pool>,
-    /// Whether its requests are the host's own, for which some connections are reserved.
+    /// Whether it sends the host's own requests, for which some connections are reserved.
     is_own: bool,
     places: Semaphore,
     figures: Figures,
@@ -81,7 +80,7 @@ pub struct Upstream {
     busy_poll: Arc<BusyPoll>,
 }
 
-/// A connection to the node, or a reply that carries an error.
+/// A connection, or a reply with an error.
 enum Greeted {
     Node(Connection),
     /// The node answered, and its connection ended.
@@ -92,9 +91,9 @@ enum Greeted {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Known {
     Used,
-    /// It is new, and was greeted if there is a greeting.
+    /// New, and greeted if there is a greeting.
     New,
-    /// It is new, and was not greeted.
+    /// New, and not greeted.
     Unasked,
 }
 
@@ -117,8 +116,8 @@ impl Upstream {
         }
     }
 
-    /// The same node for the host's own requests, of which at most `requests` run at a time. They share the
-    /// connections, and `own` more are reserved for them.
+    /// The same node for the host's own requests, at most `requests` at a time. They share the connections, and have
+    /// `own` more.
     #[must_use]
     pub fn for_host(&self, requests: usize, own: usize) -> Self {
         self.pool.add_own(own);
@@ -136,19 +135,19 @@ impl Upstream {
         }
     }
 
-    /// The same, with busy polling for replies, up to this long.
+    /// Busy-polls for replies, up to this long.
     #[must_use]
     pub fn polled(self, patience: Duration) -> Self {
         Self { busy_poll: BusyPoll::new(patience), ..self }
     }
 
-    /// The same, with a greeting on each new connection before any request.
+    /// Greets the node on each new connection.
     #[must_use]
     pub fn greeted(self, greeting: Arc<Greeting>) -> Self {
         Self { greeting: Some(greeting), ..self }
     }
 
-    /// Whether each connection ends after one answer, so that only methods without effects can be called.
+    /// Whether each connection ends after one answer, so that calls with effects are impossible.
     pub fn ends_connections(&self) -> bool {
         self.endings().is_some_and(Endings::were_the_rule)
     }
@@ -161,7 +160,7 @@ impl Upstream {
         self.number
     }
 
-    /// Whether replies are in bitcoind's exact form, so that long results can be sliced out of a stream.
+    /// Whether replies have bitcoind's exact form, so that long results can be sliced out of a stream.
     pub fn is_plain(&self) -> bool {
         self.greeting.as_ref().is_none_or(|greeting| greeting.plain.load(Ordering::Relaxed))
     }
@@ -174,21 +173,18 @@ impl Upstream {
         &self.figures
     }
 
-    /// Sends the body of a JSON-RPC request to a path: `/`, or that of a wallet. `read_only`: it has no effects, and
-    /// may be repeated.
-    ///
-    /// # Errors
-    /// No reply, or one of the statuses 401, 403 and 503.
+    /// Sends a JSON-RPC request to a path: `/`, or a wallet's. `read_only`: it may be repeated. The statuses 401, 403
+    /// and 503 are errors.
     pub async fn post(&self, path: &str, body: Bytes, read_only: bool) -> Result<Reply, UpstreamError> {
         self.send(Method::POST, path, body, if read_only { Kind::ReadOnly } else { Kind::Effects }).await
     }
 
-    /// Sends a long poll without effects: it needs no permit.
+    /// Sends a long poll without effects, which needs no permit.
     pub async fn wait(&self, path: &str, body: Bytes) -> Result<Reply, UpstreamError> {
         self.send(Method::POST, path, body, Kind::Waiting).await
     }
 
-    /// Sends a request of the node's REST interface.
+    /// Sends a request to the node's REST interface.
     pub async fn get(&self, path: &str) -> Result<Reply, UpstreamError> {
         self.send(Method::GET, path, Bytes::new(), Kind::ReadOnly).await
     }
@@ -202,7 +198,7 @@ impl Upstream {
                 self.pool.clear();
             }
         }
-        // A proxy reports a missing node by its own status.
+        // These are a proxy's statuses when the node is missing.
         let is_of_node = match &replied {
             Ok(reply) => !matches!(reply.status, StatusCode::BAD_GATEWAY | StatusCode::GATEWAY_TIMEOUT),
             Err(error) => matches!(error, UpstreamError::Ended(_) | UpstreamError::Forbidden),
@@ -213,7 +209,7 @@ impl Upstream {
         replied
     }
 
-    /// Sends a request, and once more with other credentials if the node refuses these.
+    /// Sends a request, and once more if the node refuses the credentials and others are there.
     async fn send_authorized(&self, verb: Method, path: &str, body: Bytes, kind: Kind) -> Result<Reply, UpstreamError> {
         let mut credentials = self.credentials.get()?;
         loop {
@@ -223,7 +219,7 @@ impl Upstream {
             if !matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN | StatusCode::SERVICE_UNAVAILABLE) {
                 return Ok(reply);
             }
-            // Read to its end, so that the connection can be reused.
+            // Read, so that the connection can be reused.
             let body = reply.collect(MAX_STATUS_BODY).await.map_or_else(|_| Bytes::new(), |(_, body)| body);
             let error = match status {
                 StatusCode::UNAUTHORIZED => UpstreamError::Unauthorized,
@@ -238,14 +234,13 @@ impl Upstream {
         }
     }
 
-    /// Sends a request, on an idle connection or on a new one.
     async fn send_once(
         &self,
         (verb, path, credentials): (Method, &str, &HeaderValue),
         body: Bytes,
         kind: Kind,
     ) -> Result<Reply, UpstreamError> {
-        // Held until the head of the reply: then the node's thread is free, and only sending remains.
+        // Held until the head of the reply. Then the node's thread is free, and only sending remains.
         let _place = match kind {
             Kind::Waiting => None,
             Kind::Effects | Kind::ReadOnly => {
@@ -258,7 +253,7 @@ impl Upstream {
             let greeted = Instant::now();
             let way = tokio::time::timeout(PLACE_TIMEOUT, self.pool.way(self.is_own)).await;
             let (mut connection, known) = match way.map_err(|_| UpstreamError::Overloaded)? {
-                // Its task may have to finish the last reply first.
+                // Its task may still have to finish the last reply.
                 Way::Waiting(mut connection) => match connection.sender.ready().await {
                     Ok(()) => (connection, Known::Used),
                     Err(_) => continue,
@@ -296,7 +291,7 @@ impl Upstream {
             let unsent = error.message().is_some();
             let may_repeat = unsent || kind != Kind::Effects;
             match known {
-                // The node may have closed an idle connection meanwhile, and a greeted one with its answer.
+                // The node may have closed an idle connection, or a greeted one after its answer.
                 Known::Used if may_repeat => {}
                 Known::New if may_repeat && self.greeting.is_some() => {
                     self.note_ending(greeted, Ending::Untold, &mut endings)?;
@@ -309,10 +304,10 @@ impl Upstream {
         }
     }
 
-    /// Records that the node was greeted, and the connection ended then. `count` is this request's counter.
+    /// Records a greeted connection that ended. `count` counts those of this request.
     ///
     /// # Errors
-    /// Connections ended as often as makes the rule, and others did not.
+    /// More of this request's connections ended than make a rule, yet others were kept.
     fn note_ending(&self, greeted: Instant, ending: Ending, count: &mut u32) -> Result<(), UpstreamError> {
         if self.endings().is_some_and(|endings| endings.note(greeted, ending)) {
             tracing::warn!(endpoint = %self.endpoint, "{}", UpstreamError::Ended(self.endpoint.clone()));
@@ -325,7 +320,7 @@ impl Upstream {
         Err(UpstreamError::Unreachable(ended))
     }
 
-    /// Records that a connection is kept after an answer, if this one shows it.
+    /// Records that a connection is kept after an answer, if this answer shows it.
     fn note_kept(&self, known: Known, head: &Parts) {
         let Some(endings) = self.endings() else { return };
         let is_kept = match known {
@@ -356,7 +351,7 @@ impl Upstream {
         let mut connection = self.connect(place).await?;
         let Some(greeting) = &self.greeting else { return Ok(Greeted::Node(connection)) };
         for (number, body) in greeting.requests.iter().enumerate() {
-            // After an end, each request is decisive by itself.
+            // After an end, the next request goes on a new connection, since each identifies by itself.
             if number > 0 && connection.sender.ready().await.is_err() {
                 let place = tokio::time::timeout(PLACE_TIMEOUT, self.pool.place(self.is_own)).await;
                 connection = self.connect(place.map_err(|_| UpstreamError::Overloaded)?).await?;
@@ -394,7 +389,7 @@ impl Upstream {
     }
 }
 
-/// Whether the head of an answer announces the end of its connection.
+/// Whether an answer's head announces the end of its connection.
 fn ends_connection(head: &Parts) -> bool {
     let says = |word: &str| {
         let values = head.headers.get_all(CONNECTION).iter().filter_map(|value| value.to_str().ok());
@@ -403,7 +398,7 @@ fn ends_connection(head: &Parts) -> bool {
     says("close") || (head.version < Version::HTTP_11 && !says("keep-alive"))
 }
 
-/// An error before anything but the greeting was sent.
+/// The error of a request of which nothing but the greeting was sent.
 fn before_sending(error: UpstreamError) -> UpstreamError {
     match error {
         UpstreamError::Lost(error) => UpstreamError::Unreachable(std::io::Error::other(error)),

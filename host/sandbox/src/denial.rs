@@ -5,13 +5,13 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// Longer arguments are truncated, in characters.
+/// In characters. Longer arguments are truncated.
 const MAX_ARGUMENT: usize = 256;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Kind {
-    /// Opening a file, changing a folder, or querying a file.
+    /// Opening or querying a file, or changing a folder.
     Open,
     Connect,
     /// Making a socket, or listening on one.
@@ -28,7 +28,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// Its name in lists and metrics.
+    /// The name in lists and metrics.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -50,12 +50,12 @@ impl Kind {
 pub struct Denial {
     pub kind: Kind,
     pub call: String,
-    /// A path, an address or a process; may be empty. Without control characters.
+    /// A path, an address or a process; may be empty. It has no control characters.
     pub argument: String,
 }
 
 impl Denial {
-    /// Escapes and truncates the argument.
+    /// Replaces control characters, and truncates the argument.
     #[must_use]
     pub fn new(kind: Kind, call: &str, argument: &str) -> Self {
         let printable = argument.chars().map(|letter| if letter.is_control() { '?' } else { letter });
@@ -75,14 +75,14 @@ impl fmt::Display for Denial {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OfKind {
     pub count: u64,
-    /// The last system call with its argument, as text.
+    /// The last system call with its argument.
     pub last: String,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Denials {
     pub count: u64,
-    /// By kind; those of [`Kind::Other`] are counted by the name of their system call.
+    /// By kind. Those of [`Kind::Other`] are counted by the name of the system call.
     pub by_kind: BTreeMap<String, OfKind>,
     pub last: Option<Denial>,
 }
@@ -98,16 +98,15 @@ impl Denials {
     }
 }
 
-/// A report about a running confined process.
 #[derive(Debug)]
 pub enum Event<'a> {
     Denied(&'a Denial),
-    /// More than [`FLOOD`] calls were denied within a second, or five times as many were executed with the host's help
-    /// or permission. Reported once in each such second; the receiver ends the process.
+    /// More than [`FLOOD`] calls were denied within a second, or five times as many executed with the host's help or
+    /// permission. Reported once per such second. The receiver ends the process.
     Flood,
 }
 
-/// The denials within one second that are a flood. At about 10 us each they would use a tenth of a CPU.
+/// At about 10 us each these would use a tenth of a CPU.
 pub const FLOOD: u32 = 10_000;
 
 #[cfg(test)]

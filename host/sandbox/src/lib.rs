@@ -1,22 +1,19 @@
 //! Confines a process to its grants, and reports its attempts beyond them.
 //!
-//! The crate knows nothing of plugins, services or messages. A new process calls [`confine`] with a [`Plan`], while it
-//! has one thread and before it loads foreign code. Its parent calls [`Listener::receive`] on the other end of the same
-//! socket and starts a [`Notifier`].
+//! A new process calls [`confine`] with a [`Plan`], while it has one thread and before it loads foreign code. Its
+//! parent calls [`Listener::receive`] on the other end of the socket, and starts a [`Notifier`]. Except on Linux these
+//! functions report that there is no sandbox.
 //!
 //! # Layers
 //!
-//! 1. Namespaces (user, mount, net, ipc) and a root that contains only the library, its dependencies, and the granted
-//!    files.
+//! 1. Namespaces (user, mount, net, ipc), and a root with the library, its dependencies and the granted files only.
 //! 2. Landlock with the same files, no connections, and no signals to other processes.
 //! 3. A system-call filter. Calls that are not on its list are forwarded to the [`Notifier`], which counts them and
 //!    answers EPERM. Opening a file is always forwarded: within the grants the kernel then executes it, bounded by the
 //!    first two layers.
 //!
-//! The notifier makes granted connections from its own copy of the address and installs them in the process, which has
-//! no network of its own: nothing can be swapped between check and use.
-//!
-//! On systems other than Linux the same functions report that there is no sandbox.
+//! The notifier makes granted connections from its own copy of the address, and installs them in the process, which has
+//! no network. So nothing can be swapped between check and use.
 
 mod closure;
 mod denial;

@@ -14,10 +14,7 @@ pub fn probe() -> Support {
     Support { missing: missing(), ..Support::default() }
 }
 
-/// Does nothing.
-///
-/// # Errors
-/// [`Policy::Require`] cannot be satisfied.
+/// Enforces nothing. [`Policy::Require`] fails.
 pub fn confine(
     plan: &Plan,
     _support: &Support,
@@ -30,12 +27,11 @@ pub fn confine(
     }
 }
 
-/// Never exists here.
+/// Has no values here.
 #[derive(Debug)]
 pub enum Listener {}
 
 impl Listener {
-    /// Always `None`.
     pub fn receive(_from: BorrowedFd<'_>) -> std::io::Result<Option<Self>> {
         Ok(None)
     }
@@ -43,7 +39,7 @@ impl Listener {
 
 pub type Watch = Box<dyn FnMut(Event<'_>) + Send>;
 
-/// Never exists here.
+/// Has no values here.
 #[derive(Debug)]
 pub struct Notifier(Listener);
 

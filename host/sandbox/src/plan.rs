@@ -1,4 +1,4 @@
-//! A process's planned confinement, and its enforced part. Both are sent between processes.
+//! A process's planned confinement, and the enforced part. Processes send both to each other.
 
 use std::path::PathBuf;
 
@@ -6,25 +6,23 @@ use serde::{Deserialize, Serialize};
 
 use crate::reach::Reach;
 
-/// The confinement of a process. Paths must be UTF-8, since they are sent as JSON.
+/// Paths must be UTF-8, since they are sent as JSON.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Plan {
-    /// The library that it will load.
     pub library: PathBuf,
-    /// The other files that loading it needs: see [`library_closure`](crate::library_closure).
+    /// The other files that loading the library needs: see [`library_closure`](crate::library_closure).
     pub closure: Vec<PathBuf>,
     pub reach: Vec<Reach>,
     pub limits: Limits,
-    /// The fallback if the system does not support all of it.
     pub policy: Policy,
     /// Protects the process's memory from other processes of the same user and from debuggers (`PR_SET_DUMPABLE` 0).
     ///
-    /// An unprivileged host can then not open the memory of its own child either, nor copy its sockets: the tests try
-    /// both. It still reads the arguments of denied calls, by a descriptor that the process opened before. It has no
-    /// effect with a grant of connections or of writing, since for these the host copies the process's descriptors.
+    /// An unprivileged host then cannot open its child's memory either, nor copy its sockets; tests try both. It still
+    /// reads the arguments of denied calls, by a descriptor that the process opened before. Ignored with a grant of
+    /// connections or of writing, for which the host copies descriptors.
     pub hide_memory: bool,
-    /// Keeps the inherited core file limit, for debugging; otherwise no core is written. A file is written only where
-    /// the process may write, and a program that takes cores through a pipe gets them.
+    /// Keeps the inherited core limit, for debugging; otherwise no core is written. The kernel writes a file only where
+    /// the process may, and passes cores to a program through a pipe.
     pub core: bool,
     /// Layers to omit, for tests.
     #[serde(default)]
@@ -35,7 +33,7 @@ pub struct Plan {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Policy {
-    /// Fail unless system calls are filtered, and files are bounded by a root or by Landlock.
+    /// Fail unless system calls are filtered, and a root or Landlock bounds files.
     Require,
     /// Enforce what is supported, and report the rest.
     BestEffort,
@@ -53,15 +51,15 @@ pub enum Layer {
     Seccomp,
 }
 
-/// Resource limits. `None` keeps the inherited limit.
+/// `None` keeps the inherited limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Limits {
-    /// The largest file that it may write, in bytes.
+    /// The largest file that the process may write, in bytes.
     pub file_size: Option<u64>,
     pub open_files: u64,
-    /// Enforced only in a user namespace, and not for root: the kernel counts the threads of a whole user.
+    /// Enforced only in a user namespace, and not for root: else the kernel counts the threads of the whole user.
     pub threads: Option<u64>,
-    /// The nice value, from 0 to 19.
+    /// From 0 to 19.
     pub nice: i32,
 }
 
@@ -74,14 +72,14 @@ impl Default for Limits {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Enforced {
     pub seccomp: bool,
-    /// Denied calls are forwarded to the host, and it makes granted connections.
+    /// Whether denied calls are forwarded to the host, which also makes granted connections.
     pub reported: bool,
-    /// The enforced Landlock ABI version; 0 without Landlock.
+    /// 0 without Landlock.
     pub landlock_abi: u32,
     pub namespaces: Vec<String>,
-    /// It has a root that contains only granted files.
+    /// Whether the process has a root with granted files only.
     pub root: bool,
-    /// The limits that were set, as text.
+    /// As text.
     pub limits: Vec<String>,
     pub hidden: bool,
     /// The parts that are not enforced, as text.
@@ -89,7 +87,7 @@ pub struct Enforced {
 }
 
 impl Enforced {
-    /// Whether other than granted files are out of reach in any case.
+    /// Whether files outside the grants are out of reach in any case.
     #[must_use]
     pub fn bounds_files(&self) -> bool {
         self.root || self.landlock_abi > 0
@@ -105,13 +103,13 @@ impl Enforced {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Support {
     pub seccomp: bool,
-    /// A filter can forward denied calls to the host.
+    /// Whether a filter can forward denied calls to the host.
     pub notifications: bool,
-    /// Landlock's ABI version; 0 without Landlock.
+    /// 0 without Landlock.
     pub landlock_abi: u32,
     pub namespaces: Vec<String>,
     pub root: bool,
-    /// The unsupported parts, as text.
+    /// As text.
     pub missing: Vec<String>,
 }
 
@@ -123,13 +121,12 @@ impl Support {
     }
 }
 
-/// Why a process could not be confined. It must end then: some layers may be in force already.
+/// Why a process could not be confined. It must end, since some layers may be in force.
 #[derive(Debug, thiserror::Error)]
 pub enum SandboxError {
-    /// The system does not support what [`Policy::Require`] needs.
     #[error("this system does not allow a sandbox: {}", .missing.join("; "))]
     Missing { missing: Vec<String> },
-    /// The other threads would not be confined.
+    /// Other threads would not be confined.
     #[error("the process has {0} threads, and only one can be confined")]
     Threads(usize),
     /// A granted path, the library, or a dependency does not exist or cannot be opened.
@@ -141,7 +138,6 @@ pub enum SandboxError {
 }
 
 impl SandboxError {
-    /// Adds the step to an error of the system.
     #[cfg(target_os = "linux")]
     pub(crate) fn step(step: &'static str) -> impl Fn(rustix::io::Errno) -> Self {
         move |errno| Self::Step { step, source: errno.into() }

@@ -1,4 +1,4 @@
-//! Grants beyond a process's own descriptors: one grant is one line of the configuration.
+//! Grants of resources outside a confined process; each is a line of the configuration.
 
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
@@ -10,14 +10,13 @@ use serde::{Deserialize, Serialize};
 /// In bytes, without the terminating zero.
 const MAX_SOCKET_PATH: usize = 107;
 
-/// One resource outside that a confined process may reach.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub enum Reach {
     /// Reading a file, or a folder and everything below it.
     Read(PathBuf),
-    /// Reading and writing a file, or a folder and everything below it: files and folders are made, renamed and removed
-    /// there, and files are locked and truncated. Linking, changing modes or owners, and executing are denied.
+    /// Reading and writing a file, or a folder and everything below it: making, renaming and removing files and
+    /// folders, locking and truncating files. Linking, changing modes or owners, and executing are denied.
     Write(PathBuf),
     /// Connecting to the Unix socket at this path.
     Unix(PathBuf),
@@ -25,27 +24,24 @@ pub enum Reach {
     Tcp(SocketAddr),
 }
 
-/// Why a text is not a grant.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ReachError {
     #[error("'{0}' is no reach: it begins with read:, write:, connect:unix: or connect:tcp:")]
     Kind(String),
-    /// The path is not absolute and plain.
     #[error("'{0}' is no reach: its path must be absolute, without '.' and '..', and not '/' itself")]
     Path(String),
-    /// The path is too long for a socket.
     #[error("'{0}' is no reach: the path of a Unix socket has at most {MAX_SOCKET_PATH} bytes")]
     SocketPath(String),
-    /// Host names are not resolved: whoever controls DNS would choose the target.
+    /// Host names are not resolved: a DNS server would choose the target.
     #[error("'{0}' is no reach: the address is IP:PORT, such as 127.0.0.1:8443 or [::1]:8443, with a port above 0")]
     Address(String),
 }
 
-/// The path of a grant, if it is plain.
+/// The path of a grant, if it is absolute and plain.
 fn path(text: &str, grant: &str) -> Result<PathBuf, ReachError> {
     let path = Path::new(text);
     let plain = path.components().all(|part| matches!(part, Component::RootDir | Component::Normal(_)));
-    // `components` drops a `.` in the middle, so the text is compared with the rebuilt path.
+    // `components` drops a `.` in the middle, so the text is checked as well.
     let rebuilt: PathBuf = path.components().collect();
     if !path.is_absolute() || !plain || rebuilt.as_os_str().len() < 2 || text.contains("/./") || text.ends_with("/.") {
         return Err(ReachError::Path(grant.to_owned()));
@@ -104,7 +100,7 @@ impl fmt::Display for Reach {
 }
 
 impl Reach {
-    /// The grant as text for an operator: `may read /etc/acme`.
+    /// For an operator, such as `may read /etc/acme`.
     #[must_use]
     pub fn words(&self) -> String {
         match self {
@@ -120,7 +116,7 @@ impl Reach {
         matches!(self, Self::Unix(_) | Self::Tcp(_))
     }
 
-    /// The granted file or folder, and whether for writing.
+    /// The granted file or folder, and whether writing is granted.
     #[must_use]
     pub fn files(&self) -> Option<(&Path, bool)> {
         match self {
@@ -130,7 +126,7 @@ impl Reach {
         }
     }
 
-    /// Whether the grants allow opening a file. The path is absolute and plain.
+    /// The path is absolute and plain.
     #[must_use]
     pub fn opens(all: &[Self], path: &Path, writing: bool) -> bool {
         all.iter().filter_map(Self::files).any(|(granted, writes)| path.starts_with(granted) && (writes || !writing))

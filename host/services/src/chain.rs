@@ -14,12 +14,11 @@ use super::OwnScopes;
 use outrigger_node::{Gap, Node, NodeError, Snapshot};
 use outrigger_wallet_engine::WalletManager;
 
-/// The chain, read through the calls' snapshots.
 pub struct ChainService {
     pub node: Arc<dyn Node>,
     pub scopes: OwnScopes,
     pub published: Arc<[Publication]>,
-    /// What follows the chain.
+    /// They follow the chain.
     pub wallets: Arc<WalletManager>,
 }
 
@@ -32,7 +31,7 @@ impl ChainService {
         self.scopes.get(scope)?.with_chain(&*self.node, |snapshot| Ok(read(snapshot)?))
     }
 
-    /// Changes the chain; what the call reads afterwards is the chain as changed.
+    /// Changes the chain. The call's later reads see the change.
     fn write<T>(&self, scope: Scope, write: impl FnOnce(&dyn Node) -> std::result::Result<T, NodeError>) -> Result<T> {
         let call = self.scopes.get(scope)?;
         call.refresh();

@@ -1,4 +1,4 @@
-//! What an instance may use of the wallets and of the file system, whoever makes the call that it runs.
+//! An instance's grants of wallets and files, whoever calls its methods.
 
 use std::fs;
 use std::path::PathBuf;
@@ -7,24 +7,23 @@ use std::sync::Arc;
 use outrigger_base::client_files::Folders;
 use outrigger_service::{ErrorKind, Result, ServiceError};
 
-/// What one instance was granted. By default everything.
+/// An instance's grants. The default is everything.
 #[derive(Clone, Default, Debug)]
 pub struct Granted {
-    /// The only wallets that it may use; none for all.
+    /// `None` for all.
     pub wallets: Option<Arc<[String]>>,
-    /// The only folders in which it may have the host read; none for all that the caller may use.
+    /// The folders in which the host may read for the instance; `None` for all that the caller may use.
     pub reads: Folders,
-    /// The only folders in which it may have the host write.
+    /// The folders in which the host may write for the instance; `None` for all that the caller may use.
     pub writes: Folders,
 }
 
 impl Granted {
-    /// Whether it may know of this wallet.
     pub fn may_use(&self, wallet: &str) -> bool {
         self.wallets.as_ref().is_none_or(|granted| granted.iter().any(|name| name == wallet))
     }
 
-    /// The wallet that it was granted, where that is one alone.
+    /// The granted wallet, if it is only one.
     pub fn only_wallet(&self) -> Option<&str> {
         match self.wallets.as_deref() {
             Some([only]) => Some(only),
@@ -33,7 +32,7 @@ impl Granted {
     }
 }
 
-/// The folders that lie in both.
+/// The folders within both grants.
 pub fn within_both(user: &Folders, plugin: &Folders) -> Folders {
     let (Some(user), Some(plugin)) = (user, plugin) else { return user.clone().or_else(|| plugin.clone()) };
     let real = |folders: &Arc<[PathBuf]>| -> Vec<PathBuf> {
@@ -51,19 +50,13 @@ pub fn within_both(user: &Folders, plugin: &Folders) -> Folders {
 /// The wallets whose keys an instance may use.
 #[derive(Clone, Debug)]
 pub enum Keys {
-    /// No wallet's.
     None,
-    /// These wallets'.
     Of(Vec<String>),
-    /// Every wallet's.
     All,
 }
 
 impl Keys {
-    /// Checks that the keys of a wallet may be used.
-    ///
-    /// # Errors
-    /// [`ErrorKind::NotGranted`] names the wallet.
+    /// [`ErrorKind::NotGranted`] if the instance may not use the wallet's keys.
     pub fn check(&self, wallet: &str) -> Result<()> {
         let granted = match self {
             Self::None => false,

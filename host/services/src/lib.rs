@@ -1,10 +1,10 @@
 //! The services of the SDK on a node and on wallets.
 //!
-//! An instance gets the tables of its granted services. They accept only calls of that instance, know only the wallets of its grant, and
-//! sign only for the wallets that it may sign for. After `stop` they answer `Stale`.
+//! An instance gets the tables of its granted services. They accept calls of that instance only, know only the wallets
+//! of its grant, and sign only for wallets that it may sign for. After `stop` they answer `Stale`.
 //!
-//! Within a call every read goes to the snapshots that the call opened first; they end with the call. What the call itself
-//! writes it must see, so a write lets go of them and the next read opens fresh ones.
+//! All reads within a call use the snapshots that the call opened first, and the end of the call closes them. A write
+//! closes them, too, so that the call's next read sees the change in fresh snapshots.
 
 mod chain;
 mod granted;
@@ -31,44 +31,40 @@ use outrigger_base::tokens::{ByToken, TokenMap};
 use outrigger_node::{Node, Snapshot};
 use outrigger_wallet_engine::{Turn, WalletManager, WalletView};
 
-/// What one running call has opened.
+/// The state of a running call.
 #[derive(Default)]
 pub struct CallScope {
-    /// The instance that runs it: no other may ask on its behalf.
+    /// The instance that runs the call. No other instance may use its scope.
     instance: u64,
-    /// The wallet that the call's URI names.
     wallet: Option<Arc<str>>,
-    /// The only wallet that the caller may use; none for all.
     only_wallet: Option<Arc<str>>,
-    /// The folders that the caller's files may lie in.
     folders: Folders,
-    /// Whether the wallet is taken as it stands, and need not have followed the chain to its tip.
+    /// Whether the call uses the wallet as it stands, though it may be behind the tip.
     any_block: bool,
-    /// Whether the method may run on a thread that serves connections.
     inline: bool,
     chain: Mutex<Option<Box<dyn Snapshot>>>,
     view: Mutex<Option<WalletView>>,
-    /// Its turn to make a payment.
+    /// Held from the begin of a payment to the end of the call.
     turn: Mutex<Option<Turn>>,
 }
 
-/// Who makes a call, and what it needs.
+/// The caller of a method, and the method's needs.
 #[derive(Clone)]
 pub struct Caller {
-    /// The wallet that the call's URI names.
+    /// The wallet in the call's URI.
     pub wallet: Option<Arc<str>>,
-    /// The only wallet that the caller may use; none for all.
+    /// The only wallet that the caller may use; `None` for all.
     pub only_wallet: Option<Arc<str>>,
-    /// The folders that the caller's files may lie in.
+    /// The folders of files that the caller may name.
     pub folders: Folders,
     /// Whether the wallet must have followed the chain to its tip.
     pub needs_tip: bool,
-    /// Whether the manifest calls the method inline: it may run on a thread that serves connections.
+    /// Whether the manifest marks the method `inline`: it may run on a thread that serves connections.
     pub inline: bool,
 }
 
 impl Caller {
-    /// One who may use everything, and names a wallet or none.
+    /// A caller without restrictions.
     pub fn unbounded(wallet: Option<Arc<str>>) -> Self {
         Self { wallet, only_wallet: None, folders: None, needs_tip: true, inline: false }
     }
@@ -78,11 +74,11 @@ impl Caller {
 #[derive(Default)]
 pub struct Scopes {
     open: ByToken<TokenMap<Arc<CallScope>>>,
-    /// Says whether a call's answer is waited for.
+    /// Whether a client still waits for the answer of the call with this token.
     wanted: Option<Box<dyn Fn(u64) -> bool + Send + Sync>>,
 }
 
-/// Ends a call's scope, and with it its snapshots.
+/// Ends a call's scope, and so its snapshots, when it is dropped.
 pub struct ScopeGuard {
     scopes: Arc<Scopes>,
     token: u64,
@@ -90,18 +86,17 @@ pub struct ScopeGuard {
 
 impl Drop for ScopeGuard {
     fn drop(&mut self) {
-        // Its snapshots are closed when nobody waits for that.
+        // The snapshots are closed after the lock is released.
         let _scope = self.scopes.open.of(self.token).remove(&self.token);
     }
 }
 
 impl Scopes {
-    /// None yet; `wanted` says whether a call's answer is waited for. Without it, all are.
+    /// `wanted` returns whether a client still waits for a call's answer. Without it, one does for every call.
     pub fn of_calls(wanted: impl Fn(u64) -> bool + Send + Sync + 'static) -> Self {
         Self { wanted: Some(Box::new(wanted)), ..Self::default() }
     }
 
-    /// Opens the scope of a call. It ends when the guard is dropped.
     pub fn open(self: &Arc<Self>, token: u64, instance: u64, caller: Caller) -> ScopeGuard {
         let Caller { wallet, only_wallet, folders, needs_tip, inline } = caller;
         let any_block = !needs_tip;
@@ -112,7 +107,7 @@ impl Scopes {
     }
 }
 
-/// The scopes of the calls of one instance, and what it may use in them.
+/// The scopes of an instance's calls, and the instance's grants.
 #[derive(Clone, Default)]
 pub struct OwnScopes {
     scopes: Arc<Scopes>,
@@ -120,7 +115,7 @@ pub struct OwnScopes {
     granted: Arc<Granted>,
 }
 
-/// A call as the services see it: what it has opened, bounded by what the caller and the instance may use.
+/// A call's scope, bounded by the grants of its instance.
 struct Call {
     scope: Arc<CallScope>,
     granted: Arc<Granted>,
@@ -135,15 +130,12 @@ impl Deref for Call {
 }
 
 impl OwnScopes {
-    /// The scopes of an instance's calls.
     pub fn of(scopes: Arc<Scopes>, instance: u64, granted: Granted) -> Self {
         Self { scopes, instance, granted: Arc::new(granted) }
     }
 
-    /// A call; outside of calls one with an empty scope, which the instance's grants bound all the same.
-    ///
-    /// # Errors
-    /// [`ErrorKind::Stale`] once the call has ended, or when it is another instance's.
+    /// The call of `scope`, or an empty one outside of calls. The instance's grants bound both. [`ErrorKind::Stale`] if
+    /// the call has ended, or is of another instance.
     fn get(&self, scope: Scope) -> Result<Call> {
         let granted = self.granted.clone();
         if scope == Scope::NONE {
@@ -155,14 +147,14 @@ impl OwnScopes {
         Ok(Call { scope, granted })
     }
 
-    /// Whether the answer of a call is waited for.
+    /// Whether a client still waits for the call's answer.
     fn is_wanted(&self, scope: Scope) -> bool {
         self.scopes.wanted.as_ref().is_none_or(|wanted| wanted(scope.0))
     }
 }
 
 impl CallScope {
-    /// Reads the chain as this call sees it.
+    /// Reads the call's snapshot of the chain.
     fn with_chain<T>(&self, node: &dyn Node, read: impl FnOnce(&dyn Snapshot) -> Result<T>) -> Result<T> {
         let mut chain = self.chain.lock();
         let snapshot = match chain.take() {
@@ -172,7 +164,7 @@ impl CallScope {
         read(&**chain.insert(snapshot))
     }
 
-    /// The tip as this call sees it: its snapshot's, or, without opening one, the newest.
+    /// The snapshot's tip; without a snapshot the node's, and none is opened.
     fn tip(&self, node: &dyn Node) -> Result<Tip> {
         if let Some(snapshot) = self.chain.lock().as_ref() {
             return Ok(snapshot.tip());
@@ -183,7 +175,7 @@ impl CallScope {
         Ok(node.tip())
     }
 
-    /// Lets go of the snapshots, so that what was written is seen.
+    /// Closes the snapshots, so that the next read sees a change.
     fn refresh(&self) {
         *self.chain.lock() = None;
         *self.view.lock() = None;
@@ -191,7 +183,7 @@ impl CallScope {
 }
 
 impl Call {
-    /// Reads the wallet as this call sees it.
+    /// Reads the call's view of the wallet.
     fn with_view<T>(&self, manager: &WalletManager, read: impl FnOnce(&WalletView) -> Result<T>) -> Result<T> {
         let mut view = self.view.lock();
         let opened = match view.take() {
@@ -199,15 +191,13 @@ impl Call {
             None if self.any_block => manager.select_as_it_stands(self.selected()?)?,
             None => manager.select(self.selected()?)?,
         };
-        // Where no name was given, it is the only one that is loaded.
+        // Without a name, the only loaded wallet was selected.
         self.check_may_use(opened.wallet().name())?;
         read(view.insert(opened))
     }
 
-    /// The wallet of the call, by name; none where there is only one to choose from.
-    ///
-    /// # Errors
-    /// [`ErrorKind::WalletNotLoaded`] for one that may not be used: whether it exists is not told.
+    /// The name of the call's wallet; `None` if the wallet manager has to choose. A wallet that may not be used is
+    /// [`ErrorKind::WalletNotLoaded`], which does not reveal whether it exists.
     fn selected(&self) -> Result<Option<&str>> {
         let only = || self.only_wallet.as_deref().or_else(|| self.granted.only_wallet());
         match self.wallet.as_deref().or_else(only) {
@@ -216,23 +206,19 @@ impl Call {
         }
     }
 
-    /// Whether the caller and the instance may know of this wallet.
+    /// Whether caller and instance may know the wallet.
     fn may_use(&self, name: &str) -> bool {
         self.only_wallet.as_deref().is_none_or(|only| only == name) && self.granted.may_use(name)
     }
 
-    /// # Errors
-    /// [`ErrorKind::WalletNotLoaded`] for a wallet that may not be used.
     fn check_may_use(&self, name: &str) -> Result<()> {
         if self.may_use(name) { Ok(()) } else { Err(ErrorKind::WalletNotLoaded.into()) }
     }
 
-    /// The folders in which files may be read.
     fn readable(&self) -> Folders {
         within_both(&self.folders, &self.granted.reads)
     }
 
-    /// The folders in which files may be written.
     fn writable(&self) -> Folders {
         within_both(&self.folders, &self.granted.writes)
     }

@@ -13,7 +13,7 @@ use outrigger_values::FeeRate;
 use super::OwnScopes;
 use outrigger_node::Node;
 
-/// The mempool. It has no snapshots: each function sees it as it stands.
+/// The live mempool: it has no snapshots.
 pub struct MempoolService {
     pub node: Arc<dyn Node>,
     pub scopes: OwnScopes,

@@ -1,4 +1,4 @@
-//! `node-rpc/1`: the methods of the node that an instance was granted.
+//! `node-rpc/1`: the node's methods that an instance was granted.
 
 use std::sync::Arc;
 
@@ -8,22 +8,18 @@ use outrigger_service::{ErrorKind, NodeRpc, Result, Scope, ServiceError};
 
 use super::OwnScopes;
 
-/// The way to the methods of a node in another process.
+/// Calls methods of a node in another process.
 pub trait NodeMethods: Send + Sync {
-    /// Calls a method as a client of the host that may use everything, and waits for as long as the call of `scope` is waited for.
-    /// `params` is well-formed JSON, an array or an object. `wallet` is the wallet that the call is for, where the node's wallets
-    /// answer.
-    ///
-    /// # Errors
-    /// As of [`NodeRpc::call`].
+    /// Calls a method with all permissions of the host, and waits as long as a client waits for the call of `scope`.
+    /// `params` is a well-formed JSON array or object. If the node's wallets answer, `wallet` is the wallet in the
+    /// call's URI.
     fn call(&self, scope: Scope, method: String, params: Blob, wallet: Option<Arc<str>>) -> Result<NodeReply>;
 }
 
-/// The methods of the node that one instance may call.
 pub struct NodeRpcService {
-    /// The way to them; none on the embedded chain.
+    /// `None` for the embedded node.
     pub node: Option<Arc<dyn NodeMethods>>,
-    /// Those that were granted.
+    /// The granted methods.
     pub methods: Vec<String>,
     pub scopes: OwnScopes,
 }
@@ -63,7 +59,7 @@ fn refused<T>(kind: ErrorKind, detail: impl Into<String>) -> Result<T> {
     Err(ServiceError::new(kind, detail))
 }
 
-/// Whether a text can stand for the parameters in a request: anything else could add a method of its own to it.
+/// Any other text could add members to the request.
 fn is_parameters(text: &[u8]) -> bool {
     text.len() <= MAX_PARAMS
         && matches!(text.first(), Some(b'[' | b'{'))
@@ -75,7 +71,7 @@ mod tests {
     use super::*;
     use crate::{Caller, Scopes};
 
-    /// Answers with what it was asked.
+    /// Answers with the call's arguments.
     struct Echo;
 
     impl NodeMethods for Echo {

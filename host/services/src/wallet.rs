@@ -18,11 +18,9 @@ use super::{Keys, OwnScopes};
 use outrigger_values::FeeRate;
 use outrigger_wallet_engine::{WalletManager, WalletView};
 
-/// The wallets, read through the calls' snapshots.
 pub struct WalletService {
     pub manager: Arc<WalletManager>,
     pub scopes: OwnScopes,
-    /// The wallets whose keys may be used.
     pub keys: Keys,
 }
 
@@ -31,8 +29,7 @@ impl WalletService {
         self.scopes.get(scope)?.with_view(&self.manager, read)
     }
 
-    /// Reads what only a holder of the wallet's keys may. The host computes with them here, whatever plugin asks, so it wipes
-    /// the stack itself.
+    /// Reads with the wallet's keys. The host computes with them on the plugin's thread, so it wipes the stack.
     fn with_keys<T>(&self, scope: Scope, read: impl FnOnce(&WalletView) -> Result<T>) -> Result<T> {
         self.read(scope, |view| {
             self.keys.check(view.wallet().name())?;
@@ -42,20 +39,19 @@ impl WalletService {
         })
     }
 
-    /// Checks that the caller may use a wallet.
     fn check_may_use(&self, scope: Scope, name: &str) -> Result<()> {
         self.scopes.get(scope)?.check_may_use(name)
     }
 
-    /// Those of these wallets that the caller may use.
+    /// The wallets among these that caller and instance may use.
     fn usable(&self, scope: Scope, mut names: Vec<String>) -> Result<Vec<String>> {
         let call = self.scopes.get(scope)?;
         names.retain(|name| call.may_use(name));
         Ok(names)
     }
 
-    /// Changes the call's wallet; what the call reads afterwards is the wallet as changed. Many changes derive, encrypt or
-    /// decrypt keys, so the stack is wiped after each.
+    /// Changes the call's wallet. The call's later reads see the change. Most changes derive, encrypt or decrypt keys,
+    /// so the host wipes the stack.
     fn write<T>(&self, scope: Scope, write: impl FnOnce(&outrigger_wallet_engine::Wallet) -> Result<T>) -> Result<T> {
         let call = self.scopes.get(scope)?;
         let wallet = call.with_view(&self.manager, |view| Ok(view.wallet().clone()))?;
@@ -283,7 +279,7 @@ impl Wallet for WalletService {
         let mut turn = call.turn.lock();
         if turn.is_none() {
             let wallet = call.with_view(&self.manager, |view| Ok(view.wallet().clone()))?;
-            // Nothing is kept open while it waits, and what the payments before it did is read anew.
+            // The call keeps no snapshot open while it waits, and then reads the results of earlier payments.
             call.refresh();
             *turn = Some(wallet.begin_payment(&|| self.scopes.is_wanted(scope))?);
             call.refresh();

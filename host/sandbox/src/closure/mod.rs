@@ -1,9 +1,9 @@
-//! The libraries that a library needs, found as the system's loader finds them.
+//! The libraries that a library needs, found as glibc's loader finds them.
 //!
-//! The search is glibc's: RPATH of the library and of those that need it unless it has a RUNPATH, its RUNPATH, the
-//! loader's cache, the default folders. If the loader would choose by processor (`glibc-hwcaps`), all choices are
-//! included, so the result may be larger than what the loader opens, and is never smaller. `$ORIGIN` is replaced;
-//! folders with `$LIB` or `$PLATFORM` are skipped. The environment is ignored: a confined process starts without one.
+//! The search order: the RPATHs of the library and of those that need it, unless it has a RUNPATH; its RUNPATH; the
+//! loader's cache; the default folders. If the loader would choose by processor (`glibc-hwcaps`), the result includes
+//! all choices, so it may be larger than the loader's, and is never smaller. `$ORIGIN` is replaced; folders with `$LIB`
+//! or `$PLATFORM` are skipped. The environment is ignored: a confined process starts without one.
 
 mod cache;
 mod elf;
@@ -15,20 +15,19 @@ use elf::Needs;
 
 const CACHE: &str = "/etc/ld.so.cache";
 
-/// The loader's last folders. The first two are those of multi-architecture systems.
+/// The loader's last folders. On multi-architecture systems two others precede them.
 const DEFAULT_FOLDERS: [&str; 5] = ["/lib64", "/usr/lib64", "/lib", "/usr/lib", "/usr/local/lib"];
 
 const MAX_LIBRARIES: usize = 512;
 
-/// The largest cache that is read, in bytes.
+/// In bytes.
 const MAX_CACHE_BYTES: u64 = 64 << 20;
 
-/// Why a library's closure cannot be determined.
 #[derive(Debug, thiserror::Error)]
 pub enum ClosureError {
     #[error("{}: {source}", .path.display())]
     Io { path: PathBuf, source: std::io::Error },
-    /// A file is not a library for this program's processor.
+    /// The file is no library for this program's processor.
     #[error("{} is no library: {reason}", .path.display())]
     NotALibrary { path: PathBuf, reason: String },
     #[error("{} needs the library '{needed}', which is not found", .by.display())]
@@ -38,7 +37,7 @@ pub enum ClosureError {
     TooMany(PathBuf),
 }
 
-/// A library, with the RPATHs of itself and of those that led to it.
+/// A library with its own and inherited RPATHs.
 struct Found {
     path: PathBuf,
     needs: Needs,
@@ -46,7 +45,6 @@ struct Found {
 }
 
 impl Found {
-    /// A library needed by another.
     fn new(path: PathBuf, needs: Needs, inherited: &[PathBuf]) -> Self {
         let mut rpath = Vec::new();
         // A RUNPATH disables the library's own RPATH.
@@ -57,7 +55,7 @@ impl Found {
         Self { path, needs, rpath }
     }
 
-    /// The folders that are searched for its needs: with a RUNPATH none of the inherited ones.
+    /// The folders of its dependencies. A RUNPATH disables inherited RPATHs.
     fn searched(&self) -> Vec<PathBuf> {
         match &self.needs.runpath {
             Some(text) => folders(text, &self.path),
@@ -66,11 +64,8 @@ impl Found {
     }
 }
 
-/// All files that loading a library needs, except the library: its dependencies, theirs, and the loader's cache. The
-/// paths are those that the loader opens.
-///
-/// # Errors
-/// A file cannot be read or is not a library, or a needed library does not exist.
+/// All files that loading a library needs, except the library: its direct and indirect dependencies, and the loader's
+/// cache. The paths are those that the loader opens.
 pub fn library_closure(library: &Path) -> Result<Vec<PathBuf>, ClosureError> {
     let library =
         std::path::absolute(library).map_err(|source| ClosureError::Io { path: library.to_owned(), source })?;
@@ -78,7 +73,7 @@ pub fn library_closure(library: &Path) -> Result<Vec<PathBuf>, ClosureError> {
     let machine = first.machine;
     let cache = cache::Cache::open(Path::new(CACHE));
     let mut closure: BTreeSet<PathBuf> = first.interpreter.iter().cloned().collect();
-    // A name that was found once is not searched again.
+    // A name that was found is not searched again.
     let mut names = HashSet::new();
     let mut queue = VecDeque::from([Found::new(library.clone(), first, &[])]);
     while let Some(found) = queue.pop_front() {
@@ -109,11 +104,11 @@ pub fn library_closure(library: &Path) -> Result<Vec<PathBuf>, ClosureError> {
     Ok(closure.into_iter().collect())
 }
 
-/// The folders of a library's RPATH or RUNPATH.
+/// Of an RPATH or a RUNPATH.
 fn folders(text: &str, library: &Path) -> Vec<PathBuf> {
     let origin = library.parent().unwrap_or(Path::new("/")).to_string_lossy();
     let replaced = text.split(':').map(|folder| folder.replace("${ORIGIN}", &origin).replace("$ORIGIN", &origin));
-    // A relative folder would depend on the working folder of the process.
+    // A relative folder would depend on the process's working folder.
     replaced.filter(|folder| folder.starts_with('/') && !folder.contains('$')).map(PathBuf::from).collect()
 }
 
@@ -146,7 +141,7 @@ fn find(needed: &str, searched: &[PathBuf], cache: Option<&cache::Cache>, machin
     Vec::new()
 }
 
-/// A library in a folder, and in its folders for newer processors.
+/// A library in a folder, and in its subfolders for newer processors.
 fn variants(folder: &Path, needed: &str) -> Vec<PathBuf> {
     let mut paths = vec![folder.join(needed)];
     if let Ok(entries) = std::fs::read_dir(folder.join("glibc-hwcaps")) {

@@ -1,10 +1,10 @@
-//! Denied system calls, by name and kind.
+//! Names and kinds of denied system calls.
 
 use libc::c_long;
 
 use crate::denial::Kind;
 
-/// The name of a call of another table, or newer than this list.
+/// The name of a call in another table, or of one newer than this list.
 const UNNAMED: &str = "unknown";
 
 macro_rules! named {
@@ -62,7 +62,7 @@ const TRIED: &[Tried] = &[
     ),
 ];
 
-/// Older calls that only this architecture has.
+/// Calls of this architecture only.
 #[cfg(target_arch = "x86_64")]
 const OLDER: &[Tried] = &[
     (
@@ -97,7 +97,7 @@ mod tests {
         assert_eq!(named(libc::SYS_openat), (Kind::Open, "openat"));
         assert_eq!(named(libc::SYS_clone), (Kind::Fork, "clone"));
         assert_eq!(named(libc::SYS_bpf), (Kind::Other, "bpf"));
-        // The x32 table, and numbers that no system has.
+        // The x32 table, and a number of no system.
         assert_eq!(named(0x4000_0000 | libc::SYS_openat), (Kind::Other, UNNAMED));
         assert_eq!(named(-1), (Kind::Other, UNNAMED));
     }

@@ -12,7 +12,7 @@ use rustix::net::{
 
 /// The process forwards denied calls.
 const REPORTED: u8 = b'R';
-/// The same, and its files are bounded by its root or by Landlock.
+/// As [`REPORTED`], and a root or Landlock bounds the process's files.
 const BOUNDED: u8 = b'B';
 /// The process forwards nothing.
 const SILENT: u8 = b'-';
@@ -22,15 +22,16 @@ const SILENT: u8 = b'-';
 pub struct Listener {
     /// The seccomp listener.
     pub(super) notices: OwnedFd,
-    /// The process's memory, opened by itself: reading it needs no privilege, even if the process is not dumpable.
+    /// The process's memory. The process opened it, so the host needs no privilege to read it, even if the process is
+    /// not dumpable.
     pub(super) memory: File,
     /// A pidfd, for copying its sockets.
     pub(super) process: OwnedFd,
-    /// Whether its root or Landlock bounds the files that it can open.
+    /// Whether a root or Landlock bounds the process's files.
     pub(super) bounded: bool,
 }
 
-/// Sends the descriptors, or that there are none.
+/// Sends the descriptors, or a message without any.
 pub(super) fn send(to: BorrowedFd<'_>, listener: Option<&Listener>) -> rustix::io::Result<()> {
     let (byte, descriptors) = match listener {
         None => (SILENT, Vec::new()),
@@ -49,9 +50,6 @@ pub(super) fn send(to: BorrowedFd<'_>, listener: Option<&Listener>) -> rustix::i
 
 impl Listener {
     /// Waits for the message of [`confine`](crate::confine); `None` if the process forwards no calls.
-    ///
-    /// # Errors
-    /// The process has ended, or the message is invalid.
     pub fn receive(from: BorrowedFd<'_>) -> io::Result<Option<Self>> {
         let mut byte = [0];
         let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(3))];

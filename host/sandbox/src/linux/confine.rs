@@ -17,11 +17,11 @@ use crate::reach::Reach;
 
 /// Confines this process permanently, and sends the descriptors of a [`Listener`] over `notify`.
 ///
-/// It closes every descriptor except `keep` and `notify`, so an owner of another descriptor must not be used or dropped
+/// All descriptors except `keep` and `notify` are closed, so an owner of another one must not be used or dropped
 /// afterwards. The host determines `support` with [`probe`](crate::probe).
 ///
 /// # Errors
-/// [`Policy::Require`] cannot be satisfied, which is checked first; or a step failed, after which the process must end.
+/// [`Policy::Require`] cannot be satisfied, which is checked first. After any other error the process must end.
 pub fn confine(
     plan: &Plan,
     support: &Support,
@@ -66,7 +66,7 @@ pub fn confine(
 /// How much earlier than others the OOM killer ends the process, from 0 to 1000.
 const OOM_SCORE: &str = "500";
 
-/// Descriptors that the process opens for the host while it still can.
+/// Descriptors that the process opens for the host before it is confined.
 struct Own {
     memory: File,
     process: OwnedFd,
@@ -81,7 +81,7 @@ impl Own {
     }
 }
 
-/// Checks that the process has one thread: others would not be confined.
+/// Other threads would not be confined.
 fn single_thread() -> Result<(), SandboxError> {
     let path = "/proc/self/task";
     let threads = std::fs::read_dir(path).map_err(|source| SandboxError::Path { path: path.into(), source })?.count();
@@ -91,13 +91,13 @@ fn single_thread() -> Result<(), SandboxError> {
 fn limit(plan: &Plan, enforced: &mut Enforced) -> Result<(), SandboxError> {
     let limits = &plan.limits;
     let mut set = |resource: Resource, most: u64, words: String| {
-        // At most the inherited limit, which the process cannot raise.
+        // Not above the inherited limit, which the process cannot raise.
         let most = getrlimit(resource).maximum.map_or(most, |given| given.min(most));
         enforced.limits.push(words);
         setrlimit(resource, Rlimit { current: Some(most), maximum: Some(most) })
             .map_err(SandboxError::step("setting limits"))
     };
-    // 1 also disables programs that take cores through a pipe; 0 does not.
+    // 1 also disables programs that receive cores through a pipe; 0 does not.
     if !plan.core {
         set(Resource::Core, 1, "no core".to_owned())?;
     }
@@ -106,14 +106,14 @@ fn limit(plan: &Plan, enforced: &mut Enforced) -> Result<(), SandboxError> {
         set(Resource::Fsize, bytes, format!("{bytes} bytes a file"))?;
     }
     if let Some(threads) = limits.threads {
-        // Without a user namespace the kernel counts the threads of all processes of the user.
+        // Without a user namespace the kernel counts the threads of all the user's processes.
         if enforced.namespaces.iter().any(|name| name == "user") && !rustix::process::getuid().is_root() {
             set(Resource::Nproc, threads, format!("{threads} threads"))?;
         } else {
             enforced.missing.push("a limit of threads, which the system has for no root and no shared user".to_owned());
         }
     }
-    // Never below the current value, which the kernel would not allow.
+    // Not below the current value, which the kernel would refuse.
     let nice = limits.nice.clamp(0, 19).max(getpriority_process(None).unwrap_or(0));
     setpriority_process(None, nice).map_err(SandboxError::step("setting the priority"))?;
     enforced.limits.push(format!("nice {nice}"));
@@ -125,7 +125,7 @@ fn limit(plan: &Plan, enforced: &mut Enforced) -> Result<(), SandboxError> {
     Ok(())
 }
 
-/// Drops the capabilities of a user namespace, or of root.
+/// Drops the capabilities gained by a user namespace or by root.
 fn drop_capabilities() -> Result<(), SandboxError> {
     let none = CapabilitySet::empty();
     // A service unit may forbid the call, even if there is nothing to drop.
@@ -167,7 +167,6 @@ fn filter(
     }
 }
 
-/// Converts the compiler's instructions to libc's.
 fn converted(program: &[seccompiler::sock_filter]) -> Vec<libc::sock_filter> {
     program.iter().map(|one| libc::sock_filter { code: one.code, jt: one.jt, jf: one.jf, k: one.k }).collect()
 }
@@ -178,7 +177,7 @@ mod tests {
 
     #[test]
     fn a_process_of_several_threads_is_refused() {
-        // The test's own thread and the one that started it.
+        // The test's thread and the one that started it.
         assert!(matches!(single_thread(), Err(SandboxError::Threads(2..))));
     }
 }

@@ -1,7 +1,7 @@
 //! Connections that the host makes for a confined process, without blocking, from its own copy of the address.
 //!
-//! The server sees the host as peer: `SO_PEERCRED` names the host's process. A process's epoll registrations before its
-//! connect belong to the former socket, which is closed.
+//! The server sees the host as peer (`SO_PEERCRED`). Epoll registrations from before the connect belong to the former
+//! socket, which is closed.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
@@ -19,27 +19,27 @@ use super::options;
 use super::raw::{self, Answer};
 use crate::reach::Reach;
 
-/// The most pending connections of one process.
+/// Per process.
 const MAX_PENDING: usize = 64;
 
 /// The longest time of a blocking connect.
 const MAX_TIME: Duration = Duration::from_secs(120);
 
-/// How often a Unix socket with a full queue is retried, and whether the process still waits is checked.
+/// The interval of retries on a Unix socket with a full queue, and of checks that the process still waits.
 pub(super) const RETRY: Duration = Duration::from_millis(20);
 
 struct Pending {
     id: u64,
-    /// The descriptor's number in the process.
+    /// The descriptor in the process.
     at: u32,
     socket: OwnedFd,
     address: Address,
-    /// Whether the connect is in progress; else it must be retried.
+    /// Whether the connect is in progress; else it is retried.
     begun: bool,
     until: Instant,
 }
 
-/// All pending connections of a process.
+/// Of one process.
 #[derive(Default)]
 pub(super) struct Connects(Vec<Pending>);
 
@@ -51,7 +51,7 @@ pub(super) fn granted(reach: &[Reach], address: &Address) -> bool {
     })
 }
 
-/// Starts to connect a non-blocking socket.
+/// Begins to connect a non-blocking socket.
 fn begin(socket: BorrowedFd<'_>, address: &Address) -> rustix::io::Result<()> {
     match address {
         Address::Unix(path) => connect(socket, &SocketAddrUnix::new(path.as_path() as &Path)?),
@@ -61,7 +61,7 @@ fn begin(socket: BorrowedFd<'_>, address: &Address) -> rustix::io::Result<()> {
 }
 
 impl Connects {
-    /// Connects the descriptor `at` of the process. `None`: it is answered later.
+    /// Connects the descriptor `at` of the process. `None`: the answer follows later.
     pub(super) fn add(
         &mut self,
         listener: BorrowedFd<'_>,
@@ -101,7 +101,7 @@ impl Connects {
         if !fits {
             return Err(Errno::AFNOSUPPORT);
         }
-        // The address is canonical IPv4 if it can be, so the socket is too.
+        // A canonical IPv4 address needs an IPv4 socket.
         let domain = match &address {
             Address::Tcp(address) if address.is_ipv4() => AddressFamily::INET,
             _ => domain,
@@ -119,7 +119,7 @@ impl Connects {
                 return Ok(());
             }
             Err(Errno::INPROGRESS) => true,
-            // The queue of a Unix socket is full.
+            // The Unix socket's queue is full.
             Err(Errno::AGAIN) if waits => false,
             Err(error) => return Err(error),
         };
@@ -131,7 +131,6 @@ impl Connects {
         Ok(())
     }
 
-    /// The descriptors to poll.
     pub(super) fn polled(&self) -> impl Iterator<Item = PollFd<'_>> {
         let begun = self.0.iter().filter(|pending| pending.begun);
         begun.map(|pending| PollFd::new(&pending.socket, PollFlags::OUT))
@@ -141,20 +140,19 @@ impl Connects {
         self.0.is_empty()
     }
 
-    /// Advances all of them.
     pub(super) fn advance(&mut self, listener: BorrowedFd<'_>) {
         self.0.retain(|pending| raw::still_waits(listener, pending.id) && !pending.advance(listener));
     }
 }
 
 impl Pending {
-    /// Returns whether it has been answered.
+    /// Returns whether the call was answered.
     fn advance(&self, listener: BorrowedFd<'_>) -> bool {
         let result = if self.begun { self.ended() } else { begin(self.socket.as_fd(), &self.address) };
         let answer = match result {
             Ok(()) => Answer::Done,
             Err(Errno::AGAIN | Errno::INPROGRESS) if Instant::now() < self.until => return false,
-            // As the kernel answers when a socket's own timeout has passed.
+            // The kernel's answer when a socket's timeout has passed.
             Err(Errno::AGAIN | Errno::INPROGRESS) if self.begun => Answer::Fail(libc::ETIMEDOUT),
             Err(Errno::AGAIN | Errno::INPROGRESS) => Answer::Fail(libc::EAGAIN),
             Err(error) => Answer::Fail(error.raw_os_error()),
@@ -163,7 +161,7 @@ impl Pending {
         true
     }
 
-    /// The result of a connect in progress; [`Errno::AGAIN`] if it is not finished.
+    /// [`Errno::AGAIN`] while the connect is in progress.
     fn ended(&self) -> rustix::io::Result<()> {
         let none = rustix::time::Timespec { tv_sec: 0, tv_nsec: 0 };
         if rustix::event::poll(&mut [PollFd::new(&self.socket, PollFlags::OUT)], Some(&none))? == 0 {
@@ -173,13 +171,13 @@ impl Pending {
     }
 }
 
-/// How long the process waits for a connection: its own send timeout, as without a sandbox.
+/// How long the process waits for the connection: its own send timeout, as without a sandbox.
 fn wait_of(socket: &OwnedFd) -> Duration {
     let own = rustix::net::sockopt::socket_timeout(socket, rustix::net::sockopt::Timeout::Send).ok().flatten();
     own.map_or(MAX_TIME, |own| own.min(MAX_TIME))
 }
 
-/// Installs a socket in the process unless its connect failed, and answers.
+/// Installs the socket in the process unless the connect failed, and answers.
 fn finish(listener: BorrowedFd<'_>, id: u64, at: u32, socket: &OwnedFd, waits: bool, answer: Answer) {
     let mut answer = answer;
     if matches!(answer, Answer::Done | Answer::Fail(libc::EINPROGRESS)) {

@@ -11,7 +11,7 @@ use rustix::fs::{Mode, OFlags, ResolveFlags, open, openat2};
 use crate::plan::Plan;
 use crate::reach::Reach;
 
-/// Files that the C library and Rust's try to open and do not need; not counted as attempts.
+/// Files that the C and Rust libraries try to open and do not need. These attempts are not counted.
 const PROBED: [&str; 14] = [
     "/etc/ld.so.cache",
     "/etc/ld.so.preload",
@@ -29,29 +29,29 @@ const PROBED: [&str; 14] = [
     "/sys/kernel/mm/transparent_hugepage/enabled",
 ];
 
-/// The loader's folders, whose existence it checks.
+/// The loader checks whether these exist.
 const LIBRARY_FOLDERS: [&str; 4] = ["/lib", "/lib64", "/usr/lib", "/usr/lib64"];
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Verdict {
     Granted,
-    /// The loader or the C library checks whether the file exists: it does not, and that is not counted.
+    /// The loader or the C library checks for the file. The answer is that it does not exist, and is not counted.
     Absent,
-    /// It was not granted. A search for a library goes on only if the file does not exist.
+    /// Not granted. The loader's search for a library goes on only if the answer is that the file does not exist.
     Refused {
-        /// Whether it is the name of a library.
+        /// Whether the path names a library.
         library: bool,
     },
 }
 
 pub(super) struct Files {
     libraries: HashSet<PathBuf>,
-    /// The libraries' file names: the loader searches them in many folders.
+    /// The loader searches the libraries' file names in many folders.
     names: HashSet<OsString>,
     reach: Vec<Reach>,
 }
 
-/// An absolute path without `.` and `..`, without resolving links.
+/// An absolute path without `.` and `..`. Links are not resolved.
 pub(super) fn plain(path: &Path) -> PathBuf {
     let mut plain = PathBuf::from("/");
     for part in path.components() {
@@ -72,10 +72,10 @@ impl Files {
         Self { libraries, names, reach: plan.reach.clone() }
     }
 
-    /// Whether a plain path may be opened.
+    /// Whether a process may open a plain path.
     pub(super) fn open(&self, path: &Path, flags: OFlags) -> Verdict {
-        // O_TMPFILE includes the bit of O_DIRECTORY, which alone does not write, and always comes with a writing mode.
-        // O_TRUNC with read access: only newer versions of Landlock bound it.
+        // O_TMPFILE includes O_DIRECTORY's bit, which alone does not write, and comes with a writing mode. Only newer
+        // versions of Landlock bound O_TRUNC with read access.
         if flags.contains(OFlags::TRUNC) && !flags.intersects(OFlags::WRONLY | OFlags::RDWR) {
             return Verdict::Refused { library: false };
         }
@@ -86,13 +86,13 @@ impl Files {
         if writing { Verdict::Refused { library: false } } else { self.outside(path) }
     }
 
-    /// Whether a plain path may be queried. The folders above granted files are no secret.
+    /// Whether a process may query a plain path. The folders above granted files are no secret.
     pub(super) fn ask(&self, path: &Path) -> Verdict {
         let above = |granted: &Path| granted.starts_with(path);
         let granted = self.libraries.iter().any(|library| above(library))
             || self.reach.iter().filter_map(Reach::files).any(|(folder, _)| above(folder))
             || Reach::opens(&self.reach, path, false);
-        // But not beside the loader's cache, which is in /etc.
+        // But not in /etc, which has the loader's cache.
         let beside = |library: &PathBuf| {
             let folder = library.parent().filter(|folder| folder.parent().is_some() && *folder != Path::new("/etc"));
             folder.is_some_and(|folder| path.starts_with(folder))
@@ -112,14 +112,14 @@ impl Files {
         let probed = PROBED.iter().any(|probed| path == Path::new(probed))
             || text.starts_with(b"/etc/ld-musl-")
             || path.starts_with("/sys/fs/cgroup");
-        // The loader checks folders of libraries for newer processors.
+        // The loader checks folders with libraries for newer processors.
         if probed || self.names.contains(name) || path.components().any(|part| part.as_os_str() == "glibc-hwcaps") {
             return Verdict::Absent;
         }
         Verdict::Refused { library: name.as_encoded_bytes().windows(3).any(|part| part == b".so") }
     }
 
-    /// Opens a granted file for a process that no other layer bounds: the checked file is the opened one.
+    /// Opens a granted file for a process that no other layer bounds, so that the opened file is the checked one.
     pub(super) fn open_for(&self, path: &Path, flags: OFlags, mode: Mode) -> rustix::io::Result<OwnedFd> {
         let known = OFlags::RWMODE
             | OFlags::CREATE

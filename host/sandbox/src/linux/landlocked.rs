@@ -9,16 +9,16 @@ use landlock::{
 
 use crate::plan::{Plan, SandboxError};
 
-/// The newest requested rights. An older kernel enforces fewer.
+/// The newest requested rights; an older kernel enforces fewer.
 const NEWEST: ABI = ABI::V6;
 
-/// The rights in a writable folder: no devices, sockets or symbolic links are made there and nothing is executed.
+/// The rights in a writable folder: no devices, sockets or symbolic links, and no execution.
 fn writing() -> BitFlags<AccessFs> {
     use AccessFs::*;
     ReadFile | ReadDir | WriteFile | Truncate | MakeReg | MakeDir | RemoveFile | RemoveDir | Refer
 }
 
-/// Applies the rules to this thread permanently. Returns the enforced Landlock ABI version, 0 without.
+/// Restricts this thread permanently. Returns the enforced Landlock ABI version, or 0.
 pub(super) fn restrict(plan: &Plan) -> Result<u32, SandboxError> {
     let mut rules = create().map_err(step)?;
     for library in std::iter::once(&plan.library).chain(&plan.closure) {

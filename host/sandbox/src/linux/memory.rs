@@ -1,5 +1,5 @@
-//! Reads the arguments of a waiting call from the confined process's memory. The reader must check that the call still
-//! waits before it uses them.
+//! Reads a waiting call's arguments from the confined process's memory. Before using them, the reader must check that
+//! the call still waits.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -8,10 +8,10 @@ use std::os::unix::ffi::OsStringExt;
 use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 
-/// The most bytes of a path, with the terminating zero.
+/// In bytes, with the terminating zero.
 const MAX_PATH: usize = 4096;
 
-/// The most bytes of a socket address.
+/// In bytes.
 const MAX_ADDRESS: usize = 128;
 
 /// Reads up to `most` bytes; fewer at the end of a mapping.
@@ -40,7 +40,7 @@ pub(super) fn path(memory: &File, at: u64) -> Option<PathBuf> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Address {
     Unix(PathBuf),
-    /// A Unix address that is not a path.
+    /// Not a path.
     Abstract(Vec<u8>),
     Tcp(SocketAddr),
     /// An unsupported address family.

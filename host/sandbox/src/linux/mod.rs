@@ -1,5 +1,3 @@
-//! The layers on Linux.
-
 mod calls;
 mod channel;
 mod confine;

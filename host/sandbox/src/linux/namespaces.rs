@@ -1,4 +1,4 @@
-//! Namespaces of the process, and a root that contains only granted files.
+//! Namespaces of the process, and a root with granted files only.
 
 use std::fs::{self, DirBuilder, File};
 use std::io;
@@ -16,7 +16,7 @@ use super::raw::{self, Locks};
 use crate::plan::{Plan, SandboxError, Support};
 use crate::reach::Reach;
 
-/// Names of namespaces in reports, and their flags. No pid namespace: it does not allow threads in the calling process.
+/// Names in reports, and flags. There is no pid namespace: the calling process could not start threads.
 pub(super) const NAMESPACES: [(&str, UnshareFlags); 4] = [
     ("user", UnshareFlags::NEWUSER),
     ("mount", UnshareFlags::NEWNS),
@@ -24,16 +24,16 @@ pub(super) const NAMESPACES: [(&str, UnshareFlags); 4] = [
     ("ipc", UnshareFlags::NEWIPC),
 ];
 
-/// Folders that most systems have. The new root is mounted over one of them, which hides it in this process only.
+/// Folders of most systems. The new root is mounted over one of them, in this process only.
 pub(super) const BASES: [&str; 4] = ["/tmp", "/run", "/var", "/mnt"];
 
-/// The root holds only mount points: folders and empty files.
+/// The root has only mount points: folders and empty files.
 pub(super) const ROOT_OPTIONS: &std::ffi::CStr = c"size=1m,nr_inodes=8192,mode=755";
 
-/// The mount point of the former root until all is mounted.
+/// The former root's mount point until all is mounted.
 const FORMER: &str = "former-root";
 
-/// Enters the supported namespaces; the process keeps its user id.
+/// Enters the supported namespaces. The process keeps its user id.
 pub(super) fn enter(support: &Support) -> Result<Vec<String>, SandboxError> {
     let step = SandboxError::step("making namespaces");
     let (user, group) = (geteuid().as_raw(), getegid().as_raw());
@@ -44,7 +44,7 @@ pub(super) fn enter(support: &Support) -> Result<Vec<String>, SandboxError> {
     }
     raw::unshare(flags).map_err(step)?;
     if flags.contains(UnshareFlags::NEWUSER) {
-        // Without this an unprivileged process may not map its group.
+        // Otherwise an unprivileged process may not map its group.
         write("/proc/self/setgroups", "deny")?;
         write("/proc/self/uid_map", &format!("{user} {user} 1"))?;
         write("/proc/self/gid_map", &format!("{group} {group} 1"))?;
@@ -52,16 +52,15 @@ pub(super) fn enter(support: &Support) -> Result<Vec<String>, SandboxError> {
     Ok(wanted.map(|(name, _)| (*name).to_owned()).collect())
 }
 
-/// Writes one of the process's files, in a single write.
+/// Writes one of the process's files in a single write.
 fn write(path: &str, text: &str) -> Result<(), SandboxError> {
     fs::write(path, text).map_err(|source| SandboxError::Path { path: path.into(), source })
 }
 
-/// Replaces the root. Everything is read-only except granted folders, no program can be executed, and no file is a
-/// device.
+/// Replaces the root. Only granted folders are writable, no program can be executed, and no file is a device.
 pub(super) fn replace_root(plan: &Plan) -> Result<(), SandboxError> {
     let base = BASES.iter().find(|path| Path::new(path).is_dir()).ok_or_else(no_base)?;
-    // The sources are resolved by their present names, and mounted later from below the former root.
+    // Sources are resolved by their present names, and mounted from below the former root.
     let sources = sources(plan)?;
     let step = SandboxError::step("making a root");
     let private = MountPropagationFlags::PRIVATE | MountPropagationFlags::REC;
@@ -90,11 +89,10 @@ fn no_base() -> SandboxError {
     SandboxError::Step { step: "making a root", source }
 }
 
-/// One file or folder of the new root.
 struct Source {
-    /// Its path in the new root.
+    /// In the new root.
     path: PathBuf,
-    /// Its present path, without symbolic links.
+    /// The present path, without symbolic links.
     real: PathBuf,
     folder: bool,
     writes: bool,
@@ -102,7 +100,7 @@ struct Source {
     runs: bool,
 }
 
-/// All files and folders of the new root, outer folders first.
+/// Outer folders first.
 fn sources(plan: &Plan) -> Result<Vec<Source>, SandboxError> {
     let libraries = std::iter::once(&plan.library).chain(&plan.closure).map(|path| (path.as_path(), false, true));
     let granted = plan.reach.iter().filter_map(|reach| reach.files()).map(|(path, writes)| (path, writes, false));
@@ -125,7 +123,7 @@ impl Source {
         let from = Path::new("/").join(FORMER).join(self.real.strip_prefix("/").unwrap_or(&self.real));
         let parent = self.path.parent().unwrap_or(Path::new("/"));
         DirBuilder::new().mode(0o755).recursive(true).create(parent)?;
-        // Below a mounted folder, the mount point exists.
+        // Below a mounted folder the mount point exists already.
         if self.folder && !self.path.is_dir() {
             DirBuilder::new().mode(0o755).create(&self.path)?;
         } else if !self.folder && !self.path.exists() {

@@ -1,5 +1,4 @@
-//! The host's side of a confined process: a thread that denies and counts forbidden calls, and executes permitted ones
-//! for the process.
+//! The host's side of a confined process: a thread denies and counts forbidden calls, and executes permitted ones.
 
 use std::collections::HashSet;
 use std::ffi::OsString;
@@ -23,13 +22,13 @@ use crate::denial::{Denial, Denials, Event, FLOOD, Kind};
 use crate::plan::Plan;
 use crate::reach::Reach;
 
-/// How many names of denied libraries are remembered; each search for further ones is reported.
+/// The most remembered names of denied libraries. A search for any other is reported each time.
 const MAX_SEARCHED: usize = 64;
 
-/// Receives reports about a confined process. It runs on the notifier's thread and must not block.
+/// Receives reports on the notifier's thread. It must not block.
 pub type Watch = Box<dyn FnMut(Event<'_>) + Send>;
 
-/// The thread that answers a confined process. It ends with the process, and when this is dropped.
+/// The thread that answers a confined process. It ends with the process, or when this is dropped.
 #[derive(Debug)]
 pub struct Notifier {
     denials: Arc<Mutex<Denials>>,
@@ -38,7 +37,7 @@ pub struct Notifier {
 }
 
 impl Notifier {
-    /// Answers the process that sent a listener, by the grants of its plan.
+    /// Answers the process that sent `listener`, by the grants of `plan`.
     pub fn start(listener: Listener, plan: &Plan, watch: Watch) -> std::io::Result<Self> {
         let denials = Arc::new(Mutex::new(Denials::default()));
         let stop = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
@@ -66,7 +65,7 @@ impl Notifier {
 }
 
 impl Drop for Notifier {
-    /// A process that lives on gets ENOSYS for each forwarded call.
+    /// If the process lives on, each forwarded call fails with ENOSYS.
     fn drop(&mut self) {
         let _ = rustix::io::write(&self.stop, &1u64.to_ne_bytes());
         if let Some(thread) = self.thread.take() {
@@ -78,14 +77,14 @@ impl Drop for Notifier {
 /// A denied call counts as much as this many permitted ones.
 const REFUSAL: u32 = 5;
 
-/// The forwarded calls of the current second.
+/// The weight of the forwarded calls in the current second.
 struct Second {
     began: Instant,
     weight: u32,
 }
 
 impl Second {
-    /// Counts a call. Returns whether it completes a flood.
+    /// Counts a call. Returns whether it starts a flood.
     fn add(&mut self, is_refused: bool) -> bool {
         if self.began.elapsed() >= Duration::from_secs(1) {
             (self.began, self.weight) = (Instant::now(), 0);
@@ -98,7 +97,7 @@ impl Second {
 
 enum Decision {
     Answer(Answer),
-    /// It is answered later, or was already.
+    /// The answer follows later, or was sent.
     Later,
     Refuse {
         argument: String,
@@ -116,7 +115,7 @@ struct Answering {
     listener: Listener,
     files: Files,
     reach: Vec<Reach>,
-    /// The largest file that the process may write.
+    /// In bytes.
     file_size: Option<u64>,
     connects: Connects,
     denials: Arc<Mutex<Denials>>,
@@ -133,7 +132,7 @@ impl Answering {
                 Err(rustix::io::Errno::INTR) => continue,
                 Err(_) => return,
             };
-            // The listener's other end is closed with the process's last thread.
+            // The process's last thread has ended when the listener's other end closes.
             if !stop.is_empty()
                 || (notices.intersects(PollFlags::HUP | PollFlags::ERR) && !notices.contains(PollFlags::IN))
             {
@@ -148,7 +147,7 @@ impl Answering {
         }
     }
 
-    /// Waits for a notification, the end, or a connection. Returns the events of the first two.
+    /// Waits for a notification, the stop or a connection. Returns the events of the first two.
     fn wait(&self, stopped: &OwnedFd) -> rustix::io::Result<(PollFlags, PollFlags)> {
         let mut polled = vec![PollFd::new(&self.listener.notices, PollFlags::IN), PollFd::new(stopped, PollFlags::IN)];
         polled.extend(self.connects.polled());
@@ -201,13 +200,13 @@ impl Answering {
         Decision::refuse(self.argument(notice))
     }
 
-    /// The path at an argument, if the call still waits, so that the memory read was the caller's.
+    /// The path at an argument, if the call still waits, so that the memory that was read was the caller's.
     fn path(&self, notice: &Notice, argument: usize) -> Option<PathBuf> {
         let path = memory::path(&self.listener.memory, notice.args[argument])?;
         raw::still_waits(self.listener.notices.as_fd(), notice.id).then_some(path)
     }
 
-    /// Whether a call has a folder descriptor, and the index of its path argument.
+    /// The argument with the folder's descriptor, if any, and the argument with the path.
     fn names(call: i64) -> (Option<usize>, usize) {
         let by_folder =
             [libc::SYS_openat, libc::SYS_newfstatat, libc::SYS_statx, libc::SYS_faccessat, libc::SYS_readlinkat];
@@ -216,7 +215,7 @@ impl Answering {
 
     /// Whether a path is relative to an open folder. The process's working folder is `/`.
     fn is_below_folder(notice: &Notice, folder: Option<usize>, path: &Path) -> bool {
-        // Only the lower half of the argument is the descriptor.
+        // A descriptor is the lower half of an argument.
         let at = folder.map(|folder| notice.args[folder] as u32 as i32);
         path.is_relative() && at.is_some_and(|at| at != libc::AT_FDCWD)
     }
@@ -226,14 +225,14 @@ impl Answering {
         let Some(path) = self.path(notice, at) else { return Decision::Answer(Answer::Fail(libc::EFAULT)) };
         let flags = OFlags::from_bits_retain(notice.args[at + 1] as u32);
         let mode = notice.args[at + 2] as u32;
-        // A set-user-id program of the host's user is never covered by a grant.
+        // No grant covers making a set-user-id program of the host's user.
         if (flags.contains(OFlags::CREATE) || flags.contains(OFlags::TMPFILE))
             && mode & rules::SET_ID.unsigned_abs() != 0
         {
             return Decision::refuse(path.display().to_string());
         }
         if Self::is_below_folder(notice, folder, &path) {
-            // The folder was opened within the grants; the other layers bound paths below it.
+            // The folder was opened within the grants, and the other layers bound paths below it.
             let plain = path
                 .components()
                 .all(|part| matches!(part, std::path::Component::Normal(_) | std::path::Component::CurDir));
@@ -260,8 +259,8 @@ impl Answering {
         }
     }
 
-    /// Only without a root of its own: with one, such calls are not forwarded. Landlock does not bound them, so a
-    /// process that changes the path meanwhile learns only whether a file exists and its size.
+    /// Forwarded only without a root. Landlock does not bound queries, so a process that swaps the path learns whether
+    /// any file exists, and its size.
     fn ask(&mut self, notice: &Notice) -> Decision {
         if notice.call == libc::SYS_fstatfs {
             return Decision::Answer(Answer::Continue);
@@ -289,7 +288,7 @@ impl Answering {
             Verdict::Granted | Verdict::Absent => Decision::Answer(Answer::Fail(libc::ENOENT)),
             Verdict::Refused { library: false } => Decision::refuse(argument),
             Verdict::Refused { library: true } => {
-                // The loader searches a library in dozens of folders; that counts once.
+                // The loader searches a library in dozens of folders, which counts once.
                 let name = path.file_name().unwrap_or_default();
                 if self.searched.contains(name) {
                     return Decision::Answer(Answer::Fail(libc::ENOENT));
@@ -302,11 +301,11 @@ impl Answering {
         }
     }
 
-    /// Truncates a file in a writable folder, by the host's own copy of the descriptor. Memory shared with the host is
-    /// a file without a name, and keeps its length.
+    /// Truncates a file in a writable folder by the host's own copy of the descriptor. Memory shared with the host is a
+    /// file without a name, and keeps its length.
     fn truncate(&self, notice: &Notice) -> Decision {
         let [descriptor, len, ..] = notice.args;
-        // Only the lower half of the argument is the descriptor.
+        // A descriptor is the lower half of an argument.
         let copy = pidfd_getfd(&self.listener.process, descriptor as u32 as i32, PidfdGetfdFlags::empty());
         let named = |file: &OwnedFd| {
             let about = rustix::fs::fstat(file)?;
@@ -346,7 +345,6 @@ impl Answering {
         }
     }
 
-    /// The argument of a denied call, as text.
     fn argument(&self, notice: &Notice) -> String {
         let [first, second, ..] = notice.args;
         // Descriptors, processes and commands are the lower half of an argument.

@@ -1,4 +1,4 @@
-//! Socket options that a connection made by the host copies.
+//! The socket options that the host copies to connections that it makes.
 
 use std::os::fd::BorrowedFd;
 
@@ -23,7 +23,7 @@ pub(super) const COPIED: &[(c_int, c_int)] = &[
     (libc::IPPROTO_TCP, libc::TCP_USER_TIMEOUT),
 ];
 
-/// Copies the options of one socket to another. Options that the new one refuses are skipped: they are no restrictions.
+/// Copies options. Those that the new socket refuses are skipped: none is a restriction.
 pub(super) fn copy(from: BorrowedFd<'_>, to: BorrowedFd<'_>) {
     for (level, name) in COPIED {
         let (Some(mut value), Some(new)) = (raw::option(from, *level, *name), raw::option(to, *level, *name)) else {

@@ -1,4 +1,4 @@
-//! Detects what this system supports, in a child process that ends afterwards.
+//! Detects what this system supports, in child processes.
 #![allow(unsafe_code)]
 
 use std::ffi::CString;
@@ -8,7 +8,7 @@ use libc::{c_int, c_ulong, c_void};
 use super::{namespaces, raw};
 use crate::plan::{Layer, Support};
 
-/// The results of the child, each a bit of its exit status.
+/// The child's results, as bits of its exit status.
 const USER: c_int = 1;
 const MOUNT: c_int = 2;
 const NET: c_int = 4;
@@ -17,18 +17,17 @@ const ROOT: c_int = 16;
 const SECCOMP: c_int = 32;
 const NOTIFICATIONS: c_int = 64;
 
-/// The BPF instruction that allows every system call.
+/// Allows every system call.
 const ALLOW: libc::sock_filter = libc::sock_filter { code: 6, jt: 0, jf: 0, k: libc::SECCOMP_RET_ALLOW };
 
-/// Prepared before the fork: the child may not allocate, since another thread may hold the allocator's lock.
+/// Made before the fork: the child must not allocate, since another thread may hold the allocator's lock.
 struct Prepared {
     user: [(CString, CString); 3],
     bases: Vec<CString>,
     program: libc::sock_fprog,
 }
 
-/// Detects what this system, container or service unit allows. It starts a child process, which changes nothing outside
-/// itself.
+/// Detects what this system, container or service unit allows. The child processes change nothing outside themselves.
 #[must_use]
 pub fn probe() -> Support {
     let mut allow = ALLOW;
@@ -83,7 +82,7 @@ pub(super) fn reduced(support: &Support, without: &[Layer]) -> Support {
     described(left)
 }
 
-/// Adds the texts about missing parts.
+/// Sets the texts about missing parts.
 fn described(mut support: Support) -> Support {
     let mut missing = Vec::new();
     if !support.seccomp {
@@ -107,7 +106,7 @@ fn described(mut support: Support) -> Support {
     support
 }
 
-/// Runs a function in a child process. Returns its result, 0 if the child was killed.
+/// Runs a function in a child process. Returns its result, or 0 if the child was killed.
 fn in_child(run: impl FnOnce() -> c_int) -> c_int {
     // SAFETY: the child makes system calls only, until it ends by one: it allocates nothing, takes no lock and runs no handler.
     let child = unsafe { libc::fork() };
@@ -131,7 +130,7 @@ fn in_child(run: impl FnOnce() -> c_int) -> c_int {
     }
 }
 
-/// The child's tests of namespaces.
+/// The child's test of namespaces.
 fn attempt(prepared: &Prepared) -> c_int {
     let mut bits = 0;
     // SAFETY: system calls on integers, and on strings that end with a zero and outlive them.
@@ -156,7 +155,7 @@ fn attempt(prepared: &Prepared) -> c_int {
             }
         }
     }
-    // The capabilities gained must be dropped again.
+    // The process must be able to drop the capabilities that it gained.
     if bits != 0 && !gives_up_capabilities() { 0 } else { bits }
 }
 
@@ -167,10 +166,8 @@ fn gives_up_capabilities() -> bool {
     unsafe { libc::syscall(libc::SYS_capset, header.as_ptr(), none.as_ptr()) == 0 }
 }
 
-/// Writes a file of the process.
-///
 /// # Safety
-/// It only makes system calls.
+/// Makes system calls only.
 unsafe fn write_file(path: &CString, text: &CString) -> bool {
     // SAFETY: the path ends with a zero, and the text has the given length.
     unsafe {
@@ -183,10 +180,10 @@ unsafe fn write_file(path: &CString, text: &CString) -> bool {
     }
 }
 
-/// Whether a root can be made: a tmpfs is mounted, locked, and becomes the root.
+/// Whether the process can mount and lock a tmpfs, and make it its root.
 ///
 /// # Safety
-/// It only makes system calls.
+/// Makes system calls only.
 unsafe fn root(bases: &[CString]) -> bool {
     let none = std::ptr::null();
     let (tmpfs, here) = (c"tmpfs".as_ptr(), c".".as_ptr());

@@ -14,10 +14,10 @@ use libc::{c_int, c_uint, c_ulong, c_void};
 /// A forwarded system call of the confined process.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Notice {
-    /// Identifies it in answers.
+    /// Identifies the call in answers.
     pub(crate) id: u64,
     pub(crate) call: i64,
-    /// Its arguments, from the registers.
+    /// From the registers.
     pub(crate) args: [u64; 6],
 }
 
@@ -25,8 +25,8 @@ pub(crate) struct Notice {
 pub(crate) enum Answer {
     Done,
     Fail(i32),
-    /// The kernel executes it. The process can change the pointed-to memory meanwhile, so another layer must bound the
-    /// call.
+    /// The kernel executes the call. The process can change the memory that it points to meanwhile, so another layer
+    /// must bound the call.
     Continue,
 }
 
@@ -64,7 +64,7 @@ pub(crate) fn action_available(action: u32) -> bool {
     unsafe { libc::syscall(libc::SYS_seccomp, libc::SECCOMP_GET_ACTION_AVAIL, flags, &raw const action) == 0 }
 }
 
-/// Landlock's ABI version; 0 without.
+/// 0 without Landlock.
 pub(crate) fn landlock_abi() -> u32 {
     const VERSION: c_uint = 1;
     let (size, none): (usize, *const c_void) = (0, ptr::null());
@@ -73,7 +73,7 @@ pub(crate) fn landlock_abi() -> u32 {
     u32::try_from(abi).unwrap_or(0)
 }
 
-/// Installs a filter on this thread permanently. With `listen`, returns the descriptor for notifications.
+/// Installs a filter on this thread permanently. With `listen`, returns the listener for notifications.
 pub(crate) fn install(program: &[libc::sock_filter], listen: bool) -> io::Result<Option<OwnedFd>> {
     let len = libc::c_ushort::try_from(program.len()).map_err(|_| io::Error::from(io::ErrorKind::InvalidInput))?;
     let program = libc::sock_fprog { len, filter: program.as_ptr().cast_mut() };
@@ -100,14 +100,14 @@ unsafe fn control<T>(listener: BorrowedFd<'_>, request: libc::Ioctl, argument: *
     checked(unsafe { libc::ioctl(listener.as_raw_fd(), request, argument) })
 }
 
-/// Runs the host on the CPU of the process that it answers. Older kernels do not know it.
+/// Lets the kernel run the host's thread on the CPU of the process that it answers. Older kernels refuse.
 pub(crate) fn wake_together(listener: BorrowedFd<'_>) {
     const SYNC_WAKE_UP: c_ulong = 1;
     // SAFETY: this request takes a number instead of a pointer.
     let _ = unsafe { libc::ioctl(listener.as_raw_fd(), libc::SECCOMP_IOCTL_NOTIF_SET_FLAGS, SYNC_WAKE_UP) };
 }
 
-/// The next notification; an error if the caller has gone meanwhile.
+/// An error if the caller has gone meanwhile.
 pub(crate) fn next_notice(listener: BorrowedFd<'_>) -> io::Result<Notice> {
     // SAFETY: the struct is of integers only. The system insists on zeroes.
     let mut notice: libc::seccomp_notif = unsafe { mem::zeroed() };
@@ -116,14 +116,14 @@ pub(crate) fn next_notice(listener: BorrowedFd<'_>) -> io::Result<Notice> {
     Ok(Notice { id: notice.id, call: i64::from(notice.data.nr), args: notice.data.args })
 }
 
-/// Whether the call still waits, so that the memory read was the caller's.
+/// Whether the call still waits, so that the memory that was read was the caller's.
 pub(crate) fn still_waits(listener: BorrowedFd<'_>, id: u64) -> bool {
     let mut id = id;
     // SAFETY: the request reads one `u64`.
     unsafe { control(listener, libc::SECCOMP_IOCTL_NOTIF_ID_VALID, &raw mut id) }.is_ok()
 }
 
-/// Answers a call; an error if its caller has gone.
+/// An error if the caller has gone.
 pub(crate) fn answer(listener: BorrowedFd<'_>, id: u64, answer: Answer) -> io::Result<()> {
     let (error, flags) = match answer {
         Answer::Done => (0, 0),
@@ -135,8 +135,8 @@ pub(crate) fn answer(listener: BorrowedFd<'_>, id: u64, answer: Answer) -> io::R
     unsafe { control(listener, libc::SECCOMP_IOCTL_NOTIF_SEND, &raw mut response) }.map(drop)
 }
 
-/// Installs a descriptor in the process: at the number `at`, replacing it, or at a free number that the waiting call
-/// returns at once.
+/// Installs a descriptor in the process: at the number `at`, replacing it, or at a free number, which answers the
+/// waiting call.
 pub(crate) fn put(listener: BorrowedFd<'_>, id: u64, descriptor: BorrowedFd<'_>, at: Option<u32>) -> io::Result<()> {
     let flags = if at.is_some() { libc::SECCOMP_ADDFD_FLAG_SETFD } else { libc::SECCOMP_ADDFD_FLAG_SEND };
     let srcfd = u32::try_from(descriptor.as_raw_fd()).map_err(|_| io::Error::from(io::ErrorKind::InvalidInput))?;
@@ -161,7 +161,7 @@ struct MountAttributes {
     user_namespace: u64,
 }
 
-/// Adds flags to a mount; `nosuid` and `nodev` are always added.
+/// `nosuid` and `nodev` are always added.
 pub(crate) fn lock_mount(path: &Path, locks: Locks) -> io::Result<()> {
     const RDONLY: u64 = 1;
     const NOSUID: u64 = 2;

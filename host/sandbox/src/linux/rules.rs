@@ -1,7 +1,7 @@
-//! The system calls that a confined process may make by itself. Others are denied and reported.
+//! The system calls that a confined process may make without the host. Others are denied and reported.
 //!
-//! The C library's memory, threads, clocks and waiting work, and so do reads and writes of existing descriptors. A call
-//! in the table of another architecture (`int 0x80`) ends the process.
+//! Memory, threads, clocks and waiting of the C library work, and reads and writes of existing descriptors. A call in
+//! another architecture's table (`int 0x80`) ends the process.
 
 use std::collections::BTreeMap;
 
@@ -12,24 +12,24 @@ use seccompiler::{BpfProgram, SeccompAction, SeccompCondition, SeccompFilter, Se
 
 use crate::reach::Reach;
 
-/// Marks instructions that become notifications: the filter compiler does not know that action.
+/// Marks instructions that become notifications, an action that the filter compiler does not know.
 const MARK: u32 = 0x0b57;
 
 pub(super) struct Shape<'a> {
     pub(super) reach: &'a [Reach],
-    /// Denied calls are forwarded to the host.
+    /// Whether denied calls are forwarded to the host.
     pub(super) reported: bool,
-    /// The process has a root of its own, so queried names lead nowhere else.
+    /// Whether the process has its own root, so that queried names lead nowhere else.
     pub(super) root: bool,
-    /// Another layer bounds the files that it can name.
+    /// Whether another layer bounds the files that it can name.
     pub(super) bounded: bool,
     pub(super) pid: u32,
 }
 
-/// `mseal`, by which newer loaders protect a library's mappings. It has this number on all architectures.
+/// `mseal`, by which newer loaders protect mappings. It has this number on all architectures.
 const MSEAL: c_long = 462;
 
-/// Calls that affect only memory, threads, time and descriptors of the process.
+/// Calls that affect only the process's memory, threads, time and descriptors.
 const ALLOWED: &[c_long] = &[
     // Memory.
     libc::SYS_brk,
@@ -65,8 +65,8 @@ const ALLOWED: &[c_long] = &[
     libc::SYS_getcpu,
     libc::SYS_rt_sigaction,
     libc::SYS_rt_sigprocmask,
-    // The return from a signal handler. Called elsewhere it ends the process with SIGSEGV, and the filter cannot tell
-    // the two apart: a scan of all calls ends here.
+    // The return from a signal handler. Called elsewhere it ends the process with SIGSEGV; the filter cannot tell the
+    // two apart. So a scan of all calls ends here.
     libc::SYS_rt_sigreturn,
     libc::SYS_rt_sigpending,
     libc::SYS_rt_sigsuspend,
@@ -129,7 +129,7 @@ const ALLOWED: &[c_long] = &[
     libc::SYS_fadvise64,
 ];
 
-/// Older calls that only this architecture has.
+/// Calls of this architecture only.
 #[cfg(target_arch = "x86_64")]
 const OLDER: &[c_long] = &[
     libc::SYS_dup2,
@@ -146,7 +146,7 @@ const OLDER: &[c_long] = &[
 #[cfg(not(target_arch = "x86_64"))]
 const OLDER: &[c_long] = &[];
 
-/// Querying a file by name. Landlock does not bound these.
+/// Queries of a file by name. Landlock does not bound them.
 pub(super) const ASKING: &[c_long] = &[
     libc::SYS_newfstatat,
     libc::SYS_statx,
@@ -169,7 +169,7 @@ pub(super) const OPENING: &[c_long] = &[libc::SYS_openat];
 const KEEPING: &[c_long] =
     &[libc::SYS_fsync, libc::SYS_fdatasync, libc::SYS_flock, libc::SYS_fallocate, libc::SYS_umask];
 
-/// Changing folders. Only the process's root and Landlock bound these.
+/// Changes of folders. Only a root and Landlock bound them.
 const CHANGING: &[c_long] = &[libc::SYS_mkdirat, libc::SYS_unlinkat, libc::SYS_renameat2];
 #[cfg(target_arch = "x86_64")]
 const OLDER_CHANGING: &[c_long] =
@@ -180,7 +180,7 @@ const OLDER_CHANGING: &[c_long] = &[38];
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 const OLDER_CHANGING: &[c_long] = &[];
 
-/// Newer forms with arguments in memory, which a filter cannot read. Programs fall back to the older calls on ENOSYS.
+/// Newer calls with arguments in memory, which a filter cannot read. After ENOSYS programs use the older calls.
 const UNKNOWN: &[c_long] = &[libc::SYS_clone3, libc::SYS_openat2, libc::SYS_faccessat2];
 
 const THREAD: libc::c_int =
@@ -196,7 +196,7 @@ const NO_THREAD: libc::c_int = libc::CLONE_NEWNS
     | libc::CLONE_PTRACE
     | libc::CLONE_PARENT;
 
-/// Fails only on architectures without a filter compiler.
+/// Fails on architectures without a filter compiler only.
 type Compiled<T> = Result<T, seccompiler::Error>;
 
 /// A condition on a 32-bit argument.
@@ -204,18 +204,17 @@ fn is(argument: u8, value: u64) -> Compiled<SeccompCondition> {
     Ok(SeccompCondition::new(argument, Dword, Eq, value)?)
 }
 
-/// A condition on some bits of an argument.
+/// On some bits of an argument.
 fn bits(argument: u8, mask: libc::c_int, value: libc::c_int) -> Compiled<SeccompCondition> {
     let (mask, value) = (u64::from(mask.cast_unsigned()), u64::from(value.cast_unsigned()));
     Ok(SeccompCondition::new(argument, Dword, MaskedEq(mask), value)?)
 }
 
-/// The condition that a 64-bit argument is zero.
 fn null(argument: u8) -> Compiled<SeccompCondition> {
     Ok(SeccompCondition::new(argument, Qword, Eq, 0)?)
 }
 
-/// Bounds of a 64-bit argument.
+/// On a 64-bit argument.
 fn at_least(argument: u8, value: u64) -> Compiled<SeccompCondition> {
     Ok(SeccompCondition::new(argument, Qword, Ge, value)?)
 }
@@ -224,23 +223,23 @@ fn at_most(argument: u8, value: u64) -> Compiled<SeccompCondition> {
     Ok(SeccompCondition::new(argument, Qword, Le, value)?)
 }
 
-/// A rule for each value of one argument.
+/// One rule for each value of an argument.
 fn any_of(argument: u8, values: &[libc::c_int]) -> Compiled<Vec<SeccompRule>> {
     let value = |value: &libc::c_int| u64::from(value.cast_unsigned());
     values.iter().map(|one| Ok(SeccompRule::new(vec![is(argument, value(one))?])?)).collect()
 }
 
-/// The rules of calls that are allowed with some arguments only.
+/// Calls that are allowed with some arguments only.
 fn conditional(shape: &Shape<'_>) -> Compiled<Vec<(c_long, Vec<SeccompRule>)>> {
     let rule = |conditions: Vec<SeccompCondition>| -> Compiled<SeccompRule> { Ok(SeccompRule::new(conditions)?) };
     let own = u64::from(shape.pid);
     let mut rules = vec![
         (libc::SYS_clone, vec![rule(vec![bits(0, THREAD | NO_THREAD, THREAD)?])?]),
         (libc::SYS_tgkill, vec![rule(vec![is(0, own)?])?]),
-        // Only its own limits, and only reading them.
+        // Only reading its own limits.
         (libc::SYS_prlimit64, vec![rule(vec![is(0, 0)?, null(2)?])?, rule(vec![is(0, own)?, null(2)?])?]),
         (libc::SYS_prctl, any_of(0, &[libc::PR_SET_NAME, libc::PR_GET_NAME, PR_SET_VMA])?),
-        // Shared anonymous memory is charged to no process once it is unmapped, and huge pages are never charged.
+        // No process is charged for shared anonymous memory after it is unmapped, nor ever for huge pages.
         (
             libc::SYS_mmap,
             vec![
@@ -248,13 +247,13 @@ fn conditional(shape: &Shape<'_>) -> Compiled<Vec<(c_long, Vec<SeccompRule>)>> {
                 rule(vec![bits(3, libc::MAP_SHARED | libc::MAP_HUGETLB, 0)?])?,
             ],
         ),
-        // With an old size of 0, or one that is rounded up to 0, the call duplicates a shared mapping.
+        // With an old size that is 0, or is rounded up to 0, the call duplicates a shared mapping.
         (libc::SYS_mremap, vec![rule(vec![at_least(1, 1)?, at_most(1, i64::MAX.unsigned_abs())?])?]),
-        // Not with a separate descriptor table per thread, since each has its own limit of descriptors.
+        // A thread with its own descriptor table would have its own limit of descriptors.
         (libc::SYS_close_range, vec![rule(vec![bits(2, CLOSE_RANGE_UNSHARE, 0)?])?]),
-        // No sending call may connect as well.
+        // A sending call must not connect.
         (libc::SYS_sendto, vec![rule(vec![bits(3, libc::MSG_FASTOPEN, 0)?, null(4)?])?]),
-        // Descriptors in flight, with their memory, are bounded by the limit of open ones.
+        // The limit of open descriptors also bounds those in flight, with their memory.
         (libc::SYS_sendmsg, vec![rule(vec![bits(2, libc::MSG_FASTOPEN, 0)?])?]),
         (libc::SYS_ioctl, any_of(1, &[FIONBIO, FIONREAD, FIOCLEX, FIONCLEX, TCGETS])?),
     ];
@@ -276,7 +275,6 @@ fn conditional(shape: &Shape<'_>) -> Compiled<Vec<(c_long, Vec<SeccompRule>)>> {
     Ok(rules)
 }
 
-/// The sockets that granted connections need.
 fn sockets(reach: &[Reach]) -> Compiled<Vec<SeccompRule>> {
     let mut rules = Vec::new();
     let kind = !(libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC);
@@ -298,14 +296,14 @@ fn sockets(reach: &[Reach]) -> Compiled<Vec<SeccompRule>> {
     Ok(rules)
 }
 
-/// The socket options that clients set and a granted connection copies.
+/// The options that clients set, and that a granted connection copies.
 fn options() -> Compiled<Vec<SeccompRule>> {
     let all = super::options::COPIED;
     let value = |number: libc::c_int| u64::from(number.cast_unsigned());
     all.iter().map(|(level, name)| Ok(SeccompRule::new(vec![is(1, value(*level))?, is(2, value(*name))?])?)).collect()
 }
 
-/// Opening files without notification: all but making set-user-id programs.
+/// Opening files without notification, except making set-user-id programs.
 fn openings() -> Compiled<Vec<(c_long, Vec<SeccompRule>)>> {
     let rules = OPENING.iter().map(|call| {
         let flags = if *call == libc::SYS_openat { 2 } else { 1 };
@@ -316,17 +314,16 @@ fn openings() -> Compiled<Vec<(c_long, Vec<SeccompRule>)>> {
     rules.collect()
 }
 
-/// Whether the grants include writing.
 fn writes(shape: &Shape<'_>) -> bool {
     shape.reach.iter().filter_map(Reach::files).any(|(_, writes)| writes)
 }
 
-/// The set-user-id and set-group-id bits.
+/// Set-user-id and set-group-id.
 pub(super) const SET_ID: libc::c_int = 0o6000;
 
-/// The flag of `close_range` that gives the thread its own descriptor table.
+/// Gives the thread its own descriptor table.
 const CLOSE_RANGE_UNSHARE: libc::c_int = 2;
-/// PR_SET_VMA names a range of anonymous memory.
+/// Names a range of anonymous memory.
 const PR_SET_VMA: libc::c_int = 0x5356_4d41;
 const FIONBIO: libc::c_int = libc::FIONBIO as libc::c_int;
 const FIONREAD: libc::c_int = libc::FIONREAD as libc::c_int;
@@ -334,14 +331,14 @@ const FIOCLEX: libc::c_int = libc::FIOCLEX as libc::c_int;
 const FIONCLEX: libc::c_int = libc::FIONCLEX as libc::c_int;
 const TCGETS: libc::c_int = libc::TCGETS as libc::c_int;
 
-/// The two filters, in the order of installation: the first answers nonexistent calls, the second all others.
+/// The two filters in the order of installation: the first answers nonexistent calls, the second all others.
 pub(super) fn compile(shape: &Shape<'_>) -> Compiled<[BpfProgram; 2]> {
     let architecture: TargetArch = std::env::consts::ARCH.try_into()?;
     let unknown = UNKNOWN.iter().map(|call| (*call, Vec::new())).collect::<BTreeMap<_, _>>();
     let no_such_call = SeccompAction::Errno(libc::ENOSYS.unsigned_abs());
     let unknown = SeccompFilter::new(unknown, SeccompAction::Allow, no_such_call, architecture)?;
 
-    // The first filter's error has precedence over the second's permission or notification.
+    // The first filter's error takes precedence over the second's permission or notification.
     let mut calls: Vec<c_long> = [ALLOWED, OLDER, UNKNOWN].concat();
     if shape.root || !shape.reported {
         calls.extend([ASKING, OLDER_ASKING].concat());
@@ -349,7 +346,7 @@ pub(super) fn compile(shape: &Shape<'_>) -> Compiled<[BpfProgram; 2]> {
     if writes(shape) {
         calls.extend(KEEPING);
     }
-    // These name files anywhere, and the host does not execute them for the process.
+    // They name files anywhere, and the host does not execute them for the process.
     if writes(shape) && shape.bounded {
         calls.extend([CHANGING, OLDER_CHANGING].concat());
     }

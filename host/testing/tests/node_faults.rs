@@ -1,4 +1,4 @@
-//! Wallets on a node that is slow, hangs, cannot be reached, goes backwards, or has forgotten blocks.
+//! Wallets on a node that is slow, hangs, is away, goes back, or has forgotten blocks.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test says what it expects by failing")]
 
 use std::sync::Arc;
@@ -17,10 +17,10 @@ use outrigger_testing::TestHost;
 use outrigger_wallet::WalletPlugin;
 use serde_json::{Value, json};
 
-/// How soon a call that needs nothing of the node is answered. The machine may be busy: what is shown is that it does not wait for
-/// the node, which does not answer before the test lets it.
+/// A call that needs nothing of the node is answered within this time, which allows for a busy machine. The node
+/// answers only when the test lets it, so a call that waits for the node never passes.
 const AT_ONCE: Duration = Duration::from_secs(20);
-/// After this a test gives up on what should come.
+/// A test fails if an expected event takes longer.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 struct Fixture {
@@ -36,7 +36,7 @@ impl Fixture {
         Self { host, plugin: Arc::new(plugin) }
     }
 
-    /// A new address of the wallet, drawn while the node is well.
+    /// A new address of the wallet.
     fn script(&self) -> ScriptBuf {
         let view = self.host.wallet("w").unwrap();
         view.wallet().new_address(AddressType::Bech32, false, Some("rent".into())).unwrap()
@@ -47,7 +47,7 @@ impl Fixture {
         self.host.node.tell(events);
     }
 
-    /// Makes a call on a thread of its own. Gives where its answer comes.
+    /// Calls a method on its own thread. Returns the receiver of the answer.
     fn begin(&self, method: &'static str, arguments: Value) -> Receiver<PendingCall> {
         let (plugin, (answer, answered)) = (self.plugin.clone(), channel());
         thread::spawn(move || {
@@ -56,7 +56,7 @@ impl Fixture {
         answered
     }
 
-    /// The answer of a call that must not wait for the node.
+    /// The answer to a call that must not wait for the node.
     #[track_caller]
     fn at_once(&self, method: &'static str, arguments: Value) -> Value {
         let call = self.begin(method, arguments).recv_timeout(AT_ONCE);
@@ -89,7 +89,7 @@ fn setlabel_walletlock_and_getnewaddress_do_not_wait_for_a_node_that_hangs() {
     test.at_once("setlabel", json!([address, "food"]));
     test.at_once("getaddressinfo", json!([address]));
     test.at_once("walletlock", json!([]));
-    // What needs the newest block waits for it, and has it then.
+    // A call that needs the newest block waits for it, and then sees it.
     let balance = test.begin("getbalances", json!([]));
     assert_eq!(balance.recv_timeout(Duration::from_millis(50)).err(), Some(RecvTimeoutError::Timeout));
     test.host.node.faults.set_hanging(false);
@@ -120,7 +120,7 @@ fn a_wallet_tells_what_it_knows_while_the_node_cannot_be_reached_and_catches_up_
     test.mine_to(&script);
     assert_eq!(test.coins(), 1);
     assert!(test.host.wallets.status()[0].lagging);
-    // A wallet can be loaded meanwhile, and stands where it stood.
+    // A wallet can be loaded meanwhile, and is at its last block.
     let plugin = Arc::into_inner(test.plugin).unwrap();
     plugin.stop();
     test.host.restart(|_| {});
@@ -141,7 +141,7 @@ fn a_wallet_goes_back_with_a_node_that_went_backwards_untold() {
     let script = test.script();
     (0..5).for_each(|_| test.mine_to(&script));
     assert_eq!(test.coins(), 5);
-    // As after a kill of a node that had not written its last blocks.
+    // As after a kill of a node that had not flushed its last blocks.
     (0..3).for_each(|_| test.host.node.chain.disconnect());
     let view = test.host.wallet("w").unwrap();
     assert_eq!(view.info().unwrap().synced.height, 2);
@@ -154,7 +154,7 @@ fn a_wallet_goes_back_with_a_node_that_went_backwards_untold() {
 fn a_stale_block_that_the_node_has_forgotten_is_passed_over() {
     let test = Fixture::new();
     let script = test.script();
-    // Told late, when the block has left the chain and the node knows it no more.
+    // The event comes late: the block has left the chain, and the node no longer knows it.
     let (stale, told) = test.host.node.connect(script.clone(), Vec::new());
     let mut events = told;
     events.extend(test.host.node.disconnect());

@@ -1,4 +1,4 @@
-//! Transactions of a wallet that are sent to a node in the same process.
+//! A wallet sends transactions to a node in the same process.
 #![allow(clippy::unwrap_used, reason = "a test says what it expects by failing")]
 
 use bitcoin::consensus::serialize;
@@ -19,7 +19,7 @@ fn what_the_embedded_node_refuses_is_kept_outside_of_the_mempool() {
     let coins = || host.wallet("w").unwrap().coins(None, 10).unwrap().coins;
     let coin = coins()[0].outpoint;
     host.take_events();
-    // Nobody has signed it.
+    // An unsigned transaction.
     let payment = Transaction {
         version: bitcoin::transaction::Version::TWO,
         lock_time: bitcoin::absolute::LockTime::ZERO,
@@ -50,7 +50,7 @@ fn a_payment_waits_for_the_one_before_it_and_sees_what_it_left() {
     let next = |scope| wallets.descriptors(scope, false).unwrap().iter().map(|info| info.next_index).max();
     let (first, ending) = host.open_call(Some("one"));
     wallets.begin_payment(first).unwrap();
-    // It has begun: nothing more to wait for. Neither has another wallet's.
+    // A payment of the same call has begun, and one of another wallet does not wait.
     wallets.begin_payment(first).unwrap();
     let (other, _call) = host.open_call(Some("two"));
     wallets.begin_payment(other).unwrap();

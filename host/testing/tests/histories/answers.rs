@@ -1,4 +1,4 @@
-//! What the history's operations must answer by the naive model, as the bytes that a client gets.
+//! The expected answers of the history plugin by the naive model, as the client's bytes.
 
 use bitcoin::consensus::encode::serialize_hex;
 use bitcoin::{BlockHash, ScriptBuf, Txid};
@@ -8,31 +8,30 @@ use serde_json::{Map, Value, json};
 use super::cast::Role;
 use super::naive::{Met, Naive};
 
-/// Answers for one wallet with private keys.
+/// For a wallet with private keys.
 pub struct Answers<'a> {
     pub naive: &'a Naive,
     pub roles: &'a [Role],
 }
 
-/// What a listing is asked to show.
+/// The options of a listing.
 #[derive(Clone, Copy, Default)]
 pub struct Asked<'a> {
-    /// Watched scripts count.
+    /// Whether watched scripts count.
     pub watch: bool,
-    /// Only what was received with this label.
+    /// Only outputs received with this label.
     pub label: Option<&'a str>,
-    /// Change of what the wallet sent, too.
+    /// Whether change counts, too.
     pub change: bool,
 }
 
-/// An amount in satoshi as a number with eight decimals.
+/// As a number with eight decimals.
 pub fn amount(satoshi: i128) -> Value {
     let sign = if satoshi < 0 { "-" } else { "" };
     let text = format!("{sign}{}.{:08}", satoshi.abs() / 100_000_000, satoshi.abs() % 100_000_000);
     serde_json::from_str(&text).unwrap()
 }
 
-/// The satoshi of an amount.
 pub fn satoshi(amount: &Value) -> i128 {
     let text = amount.to_string();
     let (whole, part) = text.split_once('.').unwrap();
@@ -57,20 +56,20 @@ impl Answers<'_> {
         move |ownership| ownership == Ownership::Spendable || watch && ownership == Ownership::WatchOnly
     }
 
-    /// What the transaction pays to the wallet, even if it is immature, in satoshi.
+    /// The transaction's value for the wallet, immature or not, in satoshi.
     fn received(&self, met: &Met, watch: bool) -> i128 {
         let ours = met.named.tx.output.iter().filter(|output| Self::counts(watch)(self.naive.owner(output)));
         ours.map(|output| i128::from(output.value.to_sat())).sum()
     }
 
-    /// Outputs less what was spent of the wallet's; none where nothing was.
+    /// The outputs less the wallet's spent coins, in satoshi; `None` if it spends none.
     fn fee(&self, met: &Met, watch: bool) -> Option<i128> {
         let debit = i128::from(self.naive.debit(met, Self::counts(watch)));
         let total: i128 = met.named.tx.output.iter().map(|output| i128::from(output.value.to_sat())).sum();
         (debit > 0).then_some(total - debit)
     }
 
-    /// The keys that all share.
+    /// The members that gettransaction and all entries share.
     fn shared(&self, met: &Met) -> Map<String, Value> {
         let (naive, txid) = (self.naive, met.named.txid);
         let mut keys = Map::new();
@@ -147,7 +146,7 @@ impl Answers<'_> {
         Value::Object(entry)
     }
 
-    /// All sent entries in the order of the outputs, then all received ones.
+    /// The sent entries in the order of outputs, then the received ones.
     fn entries(&self, met: &Met, asked: Asked<'_>, any_depth: bool, shared: bool) -> Vec<Value> {
         let Asked { watch, label, change: with_change } = asked;
         let fee = self.fee(met, watch);

@@ -1,5 +1,5 @@
-//! Who works with an encrypted wallet while the node hangs: what setlabel, getnewaddress and walletlock do in the wallet needs
-//! no node, and takes a tenth of a second at most.
+//! A client of an encrypted wallet, while the node hangs: setlabel, getnewaddress and walletlock need no node, and take
+//! a tenth of a second at most.
 
 use std::sync::Arc;
 use std::sync::mpsc::channel;
@@ -14,20 +14,18 @@ use outrigger_service::wire::Secret;
 use outrigger_testing::TestHost;
 use outrigger_wallet_engine::{WalletManager, WalletView};
 
-/// The bystander's wallet, and its passphrase.
 const ENCRYPTED: &str = "encrypted";
 const PASSPHRASE: &str = "pass";
-/// For how long it is unlocked, in seconds: until it is locked.
+/// Longer than the test, in seconds.
 const UNLOCKED_SECONDS: u64 = 100_000;
 
-/// How soon a call is answered that needs nothing of the node.
+/// A call that needs nothing of the node is answered within this time.
 const AT_ONCE: Duration = Duration::from_millis(100);
-/// A busy machine may keep a thread from its work for longer than that, but hardly again and again; a node that hangs does.
+/// A busy machine may delay a thread for longer, but hardly several times in a row; a hanging node does.
 const TRIES: usize = 5;
-/// After this a call counts as never answered.
+/// A call without an answer after this time waits for the node.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// A client with a wallet.
 pub struct Bystander {
     wallets: Arc<WalletManager>,
     script: ScriptBuf,
@@ -44,12 +42,12 @@ impl Bystander {
         Self { wallets: host.wallets.clone(), script }
     }
 
-    /// Goes on after a restart of the host.
+    /// Continues after a restart of the host.
     pub fn start(&mut self, host: &TestHost<ScriptedNode>) {
         self.wallets = host.wallets.clone();
     }
 
-    /// Does all that must not wait for the node.
+    /// Makes all calls that must not wait for the node.
     pub fn works(&self) -> Result<(), String> {
         let script = self.script.clone();
         self.at_once("walletpassphrase", |view| {
@@ -60,7 +58,7 @@ impl Bystander {
         self.at_once("walletlock", |view| view.wallet().lock())
     }
 
-    /// Does something with the wallet as it stands, which must be done at once.
+    /// Uses the wallet as it stands, which must not take long.
     fn at_once<F>(&self, method: &str, work: F) -> Result<(), String>
     where
         F: Fn(&WalletView) -> ServiceResult<()> + Clone + Send + 'static,

@@ -1,4 +1,4 @@
-//! Who pays whom: the scripts that random histories are about, and what of them can be imported.
+//! The scripts of random histories, and the imports that make them the wallet's.
 
 use bitcoin::absolute::LockTime;
 use bitcoin::bip32::Xpriv;
@@ -13,7 +13,7 @@ use outrigger_descriptor::{Checksum, Descriptor};
 use outrigger_service::wallet::{DescriptorImport, Import, KeysImport, Ownership};
 use outrigger_service::wire::Secret;
 
-/// The scripts' numbers. The first three are the wallet's own from the beginning.
+/// Indexes of scripts. The wallet has the first three from the beginning.
 pub const LABELLED: usize = 0;
 pub const RENT: usize = 1;
 pub const CHANGE: usize = 2;
@@ -22,18 +22,17 @@ pub const WATCHED: usize = 4;
 pub const PUBKEY: usize = 5;
 pub const BARE: usize = 6;
 pub const STRANGER: usize = 7;
-/// Two indexes of a descriptor with a wildcard that may become active late.
+/// Two indexes of a ranged descriptor that a late import may make active.
 pub const LOW: usize = 8;
 pub const HIGH: usize = 9;
 pub const NOTE: usize = 10;
-/// How many there are.
 pub const ROLES: usize = 11;
-/// The indexes of the scripts of that descriptor.
+/// These scripts' indexes in the descriptor.
 pub const INDEXES: [(usize, u32); 2] = [(LOW, 1), (HIGH, 3)];
 
 pub struct Role {
     pub script: ScriptBuf,
-    /// The script of the address that it is shown with, if it has one.
+    /// The script of the address that it is shown with, if any.
     pub address_script: Option<ScriptBuf>,
 }
 
@@ -48,22 +47,22 @@ impl Role {
     }
 }
 
-/// What an import makes known: whose a script is from then on, and by which descriptor.
+/// The ownership and descriptor of a script after an import.
 pub struct Owned {
     pub role: usize,
     pub ownership: Ownership,
     pub parent: Option<String>,
 }
 
-/// An import and what follows from it.
+/// An import and its effects.
 pub struct Late {
     pub import: Import,
     pub owned: Vec<Owned>,
-    /// The script whose address is entered in the address book, and the label.
+    /// The script whose address the import labels, and the label.
     pub label: Option<(usize, &'static str)>,
-    /// It makes the descriptor with a wildcard active, whose next index is 0 then.
+    /// Whether it activates the ranged descriptor, whose next index is then 0.
     pub activates: bool,
-    /// The import is refused, without effect, once this script is spendable.
+    /// If this script is spendable, the import is refused and has no effect.
     pub unless_spendable: Option<usize>,
 }
 
@@ -80,12 +79,12 @@ fn p2wpkh(key: &PublicKey) -> ScriptBuf {
     ScriptBuf::new_p2wpkh(&key.wpubkey_hash().unwrap())
 }
 
-/// The keys behind the scripts.
+/// The keys of the scripts.
 const KEYS: [u8; 4] = [11, 12, 13, 14];
 const IMPORTED_KEY: u8 = 21;
 const OTHER_KEY: u8 = 22;
 
-/// The descriptor with a wildcard.
+/// A ranged descriptor, as text and parsed.
 fn wildcard() -> (String, Descriptor) {
     let master = Xpriv::new_master(Network::Regtest, &[31; 32]).unwrap();
     let text = format!("wpkh({master}/0/*)");
@@ -93,7 +92,7 @@ fn wildcard() -> (String, Descriptor) {
     (text, parsed)
 }
 
-/// All scripts, by their numbers.
+/// By index.
 pub fn roles() -> Vec<Role> {
     let [labelled, rent, change, descriptor] = KEYS.map(|number| Role::plain(p2wpkh(&public(number))));
     let imported = public(IMPORTED_KEY);
@@ -143,7 +142,7 @@ fn descriptor(role: usize, internal: bool, label: Option<&'static str>) -> Late 
     }
 }
 
-/// What the wallet holds from the beginning: two labelled scripts and one for change.
+/// The wallet's first scripts: two with labels and one for change.
 pub fn first_imports() -> Vec<Late> {
     vec![descriptor(LABELLED, false, Some("")), descriptor(RENT, false, Some("rent")), descriptor(CHANGE, true, None)]
 }
@@ -179,7 +178,7 @@ fn watch(roles: &[Role], role: usize, label: Option<&'static str>) -> Late {
     }
 }
 
-/// The descriptor with a wildcard becomes active. Its range is so long that no payment makes it longer.
+/// Activates the ranged descriptor. Its range is so long that no payment extends it.
 fn activation() -> Late {
     let (text, parsed) = wildcard();
     let import = DescriptorImport {
@@ -205,19 +204,18 @@ fn activation() -> Late {
     }
 }
 
-/// How many imports there are that may come late.
+/// The number of late imports.
 pub const LATE: usize = 6;
 
-/// One of the imports that may come late.
 pub fn late(roles: &[Role], number: usize) -> Late {
     match number {
         0 => descriptor(DESCRIPTOR, false, Some("late")),
         1 => watch(roles, WATCHED, Some("watched")),
-        // For change: it comes without an entry in the address book.
+        // Change has no label.
         2 => watch(roles, PUBKEY, None),
         3 => watch(roles, BARE, Some("")),
         4 => activation(),
-        // The key: all scripts that it can sign for alone are spendable.
+        // The key makes all scripts spendable that it can sign for alone.
         _ => {
             let import = keys(roles, WATCHED, |keys| {
                 keys.private_keys = vec![Secret::new(key(IMPORTED_KEY).to_wif())];
@@ -236,12 +234,11 @@ pub fn late(roles: &[Role], number: usize) -> Late {
     }
 }
 
-/// A script that no wallet here has.
+/// A script of no wallet.
 pub fn foreign(number: u8) -> ScriptBuf {
     ScriptBuf::from_bytes([&[0, 20][..], &[0xee; 19], &[number]].concat())
 }
 
-/// An unsigned transaction.
 pub fn spend(inputs: &[OutPoint], outputs: &[(&ScriptBuf, u64)]) -> Transaction {
     let input = |outpoint: &OutPoint| TxIn { previous_output: *outpoint, sequence: Sequence::MAX, ..TxIn::default() };
     let output = |(script, value): &(&ScriptBuf, u64)| TxOut {

@@ -1,4 +1,4 @@
-//! What clients do to the wallet; the same is told to the naive model.
+//! Changes by clients, to the wallet and to the naive model alike.
 
 use std::time::{Duration, Instant};
 

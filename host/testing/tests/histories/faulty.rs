@@ -1,12 +1,11 @@
-//! The same histories on a node that fails now and then: once it is back and the wallet has caught up, each answer is that
-//! of a recomputation from what the wallet could see.
+//! Histories on a node that fails now and then. Once the node is back and the wallet has caught up, each answer equals
+//! a recomputation from everything that the wallet could see.
 
 use super::bystander::Bystander;
 use super::steps::{Step, faulty_histories};
 use super::world::World;
 use super::{check, compare};
 
-/// How many histories there are.
 const HISTORIES: u64 = 60;
 
 fn play(steps: &[Step]) -> Result<(), String> {

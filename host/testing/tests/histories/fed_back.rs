@@ -1,4 +1,4 @@
-//! A shop that calls listsinceblock again and again, each time with the last `lastblock`, misses nothing.
+//! A shop that calls listsinceblock repeatedly, each time with the last `lastblock`, misses nothing.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,16 +10,16 @@ use super::check;
 use super::steps::{Step, histories};
 use super::world::World;
 
-/// How many histories there are.
 const HISTORIES: u64 = 2000;
 
 struct Shop {
-    /// What it passes as `blockhash` next.
+    /// The next `blockhash` argument.
     last: Option<String>,
     target: u32,
-    /// For each transaction what it was told last: the block, or none, and the confirmations.
+    /// The last answer about each transaction: the block, or null, and the confirmations.
     told: BTreeMap<String, (Value, i64)>,
-    /// What was as deep at the last call as it asks for. What was told as deep before is not, once the chain is shorter.
+    /// The transactions with at least `target` confirmations at the last call. An earlier answer does not suffice,
+    /// since the chain may have become shorter.
     deep: BTreeSet<Txid>,
 }
 
@@ -28,7 +28,7 @@ impl Shop {
         Self { last: None, target, told: BTreeMap::new(), deep: BTreeSet::new() }
     }
 
-    /// Calls, and checks that everything there is to know is known.
+    /// Calls, and checks that the shop knows everything.
     fn poll(&mut self, world: &World) -> Result<(), String> {
         let before = std::mem::take(&mut self.told);
         let fork = self.last.as_ref().map(|hash| world.naive.fork(hash.parse().unwrap()));
@@ -45,8 +45,8 @@ impl Shop {
         }
         self.told.extend(now.clone());
         for met in &world.naive.met {
-            // What came after the last call in blocks that are gone again, and was impossible by what the shop had seen
-            // before, it need not know.
+            // The shop need not know a transaction that already conflicted with a block below its `blockhash`, if it
+            // came and went with blocks after the last call.
             let was_impossible = world.naive.conflict(met.named.txid).is_some_and(|height| Some(height) <= fork);
             if !was_impossible {
                 self.knows(world, met.named.txid, &before, &now)?;
@@ -69,7 +69,7 @@ impl Shop {
         let answer: Value = serde_json::from_str(&answer).unwrap();
         let visible = !answer["details"].as_array().unwrap().is_empty();
         let told = self.told.get(&text);
-        // Of what a block made impossible only what was sent has entries; of what is only change, nothing has.
+        // An impossible transaction has entries only if it was sent. One that is only change has none.
         if visible && told.is_none() {
             return Err(format!("{text} was never told of"));
         }
@@ -83,8 +83,8 @@ impl Shop {
             Some(_) => {}
             None => {
                 let was = before.get(&text).filter(|(_, confirmations)| *confirmations >= i64::from(self.target));
-                // What was told as deep as the shop asks for, and was so at the last call, is told of at once when it is in
-                // no block any more.
+                // If a transaction had enough confirmations in the last answer and at the last call, and is no longer
+                // in a block, the next answer says so.
                 if was.is_some()
                     && self.deep.contains(&txid)
                     && !now.contains_key(&text)
@@ -103,7 +103,7 @@ fn play(steps: &[Step], polls: u64, target: u32) -> Result<(), String> {
     let mut shop = Shop::new(target);
     for (number, step) in steps.iter().enumerate() {
         match step {
-            // What is known of old blocks has changed: the shop begins anew.
+            // Entries of old blocks change, so the shop starts again.
             Step::Import { number, .. } => {
                 world.play(&Step::Import { number: *number, rescan: true })?;
                 shop = Shop::new(target);

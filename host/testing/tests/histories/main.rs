@@ -1,9 +1,9 @@
-//! Truth through time: random histories (payments, blocks, reorganisations, double spends, replacements, abandons, late
-//! imports, restarts), after every step of which each answer of the history's operations is compared, byte by byte, with
-//! a naive recomputation from the raw blocks and the mempool. `faulty.rs` plays them on a node that fails now and then.
+//! Random histories: payments, blocks, reorganisations, double spends, replacements, abandons, late imports, restarts.
+//! After each step each answer of the history plugin is compared, byte by byte, with a naive recomputation from the raw
+//! blocks and the mempool. `faulty.rs` plays them on a node that fails now and then.
 //!
-//! The histories are the same in every run. `OUTRIGGER_HISTORIES=N` plays N of them instead of those few, and
-//! `OUTRIGGER_SEED=S` others. One that fails is shrunk, and its steps are printed.
+//! All runs play the same histories. `OUTRIGGER_HISTORIES=N` plays N of them, and `OUTRIGGER_SEED=S` others. A failing
+//! history is shrunk, and its steps are printed.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test says what it expects by failing")]
 
 mod answers;
@@ -30,15 +30,14 @@ use answers::{Answers, Asked, satoshi};
 use steps::{Step, TEXTS, histories};
 use world::World;
 
-/// How many of the blocks that were seen are asked about after each step.
+/// The number of blocks, on the chain and off it, that each step queries.
 const BLOCKS_ASKED: usize = 4;
 
-/// A number from the environment.
 fn setting(name: &str, default: u64) -> u64 {
     std::env::var(name).ok().map_or(default, |text| text.parse().unwrap())
 }
 
-/// Plays so many histories of a kind, unless the environment says otherwise.
+/// Plays this many histories, unless the environment has another number.
 fn check<S: Strategy>(cases: u64, seed: u8, strategy: S, test: impl Fn(S::Value) -> Result<(), String>)
 where
     S::Value: std::fmt::Debug,
@@ -64,7 +63,7 @@ fn equal(what: &str, answer: Result<String, String>, expected: &Value) -> Result
     }
 }
 
-/// Asks for everything in many ways, and compares.
+/// Makes all queries in many variants, and compares the answers.
 fn compare(world: &World, number: usize) -> Result<(), String> {
     let answers = Answers { naive: &world.naive, roles: &world.roles };
     let ask = |method: &str, arguments: Value| world.asked.call(method, arguments);
@@ -97,8 +96,7 @@ fn compare(world: &World, number: usize) -> Result<(), String> {
     if world.has_read_all { coins_agree(world) } else { Ok(()) }
 }
 
-/// What listsinceblock is asked: for everything, since the tip and the first block, and since some others, on whatever
-/// branch they are.
+/// Arguments of listsinceblock: none, the tip, the genesis block, and some blocks of all branches.
 fn questions(world: &World, number: usize) -> Vec<(Option<BlockHash>, u32, bool, bool)> {
     let naive = &world.naive;
     let mut questions = vec![(None, 1, false, true), (None, 3, true, false)];
@@ -116,7 +114,7 @@ fn questions(world: &World, number: usize) -> Vec<(Option<BlockHash>, u32, bool,
     questions
 }
 
-/// The balances that are kept are the sums of the coins, judged one by one.
+/// Checks that the stored balances are the sums of the coins, each judged alone.
 fn balances_agree(world: &World) -> Result<(), String> {
     let (coins, height) = (world.coins(), world.view().info().map_err(|error| error.to_string())?.synced.height);
     let view = world.view();
@@ -155,7 +153,7 @@ fn balances_agree(world: &World) -> Result<(), String> {
     Ok(())
 }
 
-/// The amounts that are told add up to the coins, and the wallet's own coins are those of the chain.
+/// Checks that the reported amounts add up to the coins, and that the wallet's coins are those of the chain.
 fn coins_agree(world: &World) -> Result<(), String> {
     let naive = &world.naive;
     let mut coins = naive.chain_coins();
@@ -176,8 +174,8 @@ fn coins_agree(world: &World) -> Result<(), String> {
             return Err(format!("the amounts add up to {told}, the coins (watched: {watch}) to {held}"));
         }
     }
-    // What an unconfirmed transaction of the wallet spends is no coin, unless that is impossible or given up, or something
-    // in the mempool is in its way.
+    // A wallet's unconfirmed transaction spends its inputs, unless it is impossible, abandoned, or conflicts with the
+    // mempool.
     for met in &naive.met {
         let txid = met.named.txid;
         let waits = naive.in_pool(txid) || naive.is_idle(txid) && naive.pool_conflicts(met).is_empty();

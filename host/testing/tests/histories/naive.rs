@@ -1,5 +1,5 @@
-//! The naive model: what a wallet knows, recomputed from the raw blocks of the chain, the mempool, and the order in which
-//! both came. It shares nothing with the wallet but the rules, and is slow and simple.
+//! The naive model: a wallet's knowledge, recomputed from the raw blocks, the mempool, and the order of arrival. It is
+//! slow and simple, and shares no code with the wallet.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
@@ -7,7 +7,6 @@ use std::rc::Rc;
 use bitcoin::{BlockHash, OutPoint, ScriptBuf, Transaction, TxOut, Txid};
 use outrigger_service::wallet::Ownership;
 
-/// A transaction with its id.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Named {
     pub txid: Txid,
@@ -29,7 +28,6 @@ impl Named {
     }
 }
 
-/// A block as it came.
 pub struct RawBlock {
     pub hash: BlockHash,
     pub previous: BlockHash,
@@ -38,7 +36,7 @@ pub struct RawBlock {
     pub transactions: Vec<Rc<Named>>,
 }
 
-/// A transaction that the wallet has met.
+/// A transaction that the wallet knows.
 #[derive(Clone)]
 pub struct Met {
     pub named: Rc<Named>,
@@ -51,32 +49,32 @@ pub struct Place {
     pub index: usize,
 }
 
-/// How far ahead of the clock an earlier entry's time may lie, in seconds.
+/// How far ahead of the clock an earlier entry's time may be, in seconds.
 const AHEAD: u64 = 300;
 
 #[derive(Clone, Default)]
 pub struct Naive {
-    /// Every block that was ever seen.
+    /// All blocks ever seen.
     pub blocks: BTreeMap<BlockHash, Rc<RawBlock>>,
-    /// The best chain, by height.
+    /// By height.
     pub chain: Vec<Rc<RawBlock>>,
     pub pool: Vec<Rc<Named>>,
-    /// What the wallet has met, in that order.
+    /// The wallet's transactions, in the order of arrival.
     pub met: Vec<Met>,
     pub given_up: BTreeSet<Txid>,
     pub owned: BTreeMap<ScriptBuf, (Ownership, Vec<String>)>,
-    /// Labels by the script of their address.
+    /// By the script of the address.
     pub labels: BTreeMap<ScriptBuf, String>,
     pub remarks: BTreeMap<Txid, BTreeMap<String, String>>,
-    /// The scripts of a descriptor with a wildcard, with their indexes, and its next index once it is active.
+    /// The scripts of the ranged descriptor with their indexes, and its next index once it is active.
     pub indexes: Vec<(u32, ScriptBuf)>,
     pub next_index: Option<u32>,
 }
 
 impl Naive {
-    // What happens.
+    // Changes.
 
-    /// A block came to the best chain.
+    /// A block joins the best chain.
     pub fn connect(&mut self, block: Rc<RawBlock>, now: u64) {
         self.blocks.insert(block.hash, block.clone());
         self.chain.push(block.clone());
@@ -87,7 +85,7 @@ impl Naive {
         }
     }
 
-    /// A block left it. Its coinbase is given up, and all that the wallet has of what builds on it, wherever that is.
+    /// The tip leaves the best chain. Its coinbase is abandoned, with all its descendants in the wallet.
     pub fn disconnect(&mut self) {
         let Some(block) = self.chain.pop() else { return };
         let known = block.transactions.iter().filter(|named| self.find(named.txid).is_some()).cloned();
@@ -100,7 +98,7 @@ impl Naive {
         }
     }
 
-    /// Payments to an active descriptor enter the addresses that they pass over in the address book.
+    /// A payment to an active descriptor puts all addresses up to its own into the address book.
     fn note_payments(&mut self, named: &Named) {
         let Some(next) = &mut self.next_index else { return };
         for output in &named.tx.output {
@@ -118,7 +116,7 @@ impl Naive {
         children.map(|met| met.named.txid).collect()
     }
 
-    /// The mempool is this now.
+    /// Replaces the mempool.
     pub fn set_pool(&mut self, pool: Vec<Rc<Named>>, now: u64) {
         let before = std::mem::replace(&mut self.pool, pool.clone());
         for named in pool.iter().filter(|named| !before.contains(named)) {
@@ -127,7 +125,7 @@ impl Naive {
         }
     }
 
-    /// The wallet reads the whole chain, and then the mempool.
+    /// The wallet reads the whole chain, then the mempool.
     pub fn rescan(&mut self, now: u64) {
         for block in self.chain.clone() {
             self.read(&block, now, true);
@@ -135,14 +133,14 @@ impl Naive {
         self.read_pool(now);
     }
 
-    /// The wallet reads the whole mempool, as it does when it is loaded.
+    /// The wallet reads the whole mempool, as when it is loaded.
     pub fn read_pool(&mut self, now: u64) {
         for named in self.pool.clone() {
             self.meet(&named, now, None);
         }
     }
 
-    /// The wallet catches up with a chain and a mempool that it has not seen change.
+    /// The wallet catches up with a chain and a mempool whose changes it has not seen.
     pub fn catch_up(&mut self, with: &Self, now: u64) {
         while !with.is_in_chain(self.tip()) {
             self.disconnect();
@@ -150,12 +148,12 @@ impl Naive {
         for block in &with.chain[self.chain.len()..] {
             self.connect(block.clone(), now);
         }
-        // All of the mempool is read: some of it may concern the wallet that did not before.
+        // The wallet reads the whole mempool: more of it may concern the wallet now.
         self.pool.clear();
         self.set_pool(with.pool.clone(), now);
     }
 
-    /// A script is the wallet's from now on.
+    /// A script becomes the wallet's.
     pub fn own(&mut self, script: &ScriptBuf, ownership: Ownership, parent: Option<String>) {
         let (known, parents) = self.owned.entry(script.clone()).or_insert((ownership, Vec::new()));
         if *known != Ownership::Spendable {
@@ -164,7 +162,7 @@ impl Naive {
         parents.extend(parent.filter(|parent| !parents.contains(parent)));
     }
 
-    /// A client gives up a transaction; whether it may.
+    /// A client abandons a transaction. The error is the wallet's refusal.
     pub fn abandon(&mut self, txid: Txid) -> Result<(), &'static str> {
         if self.find(txid).is_none() {
             return Err("Invalid or non-wallet transaction id");
@@ -211,7 +209,7 @@ impl Naive {
         self.met.push(Met { named: named.clone(), received: now, time });
     }
 
-    // What follows from it.
+    // Queries.
 
     pub fn find(&self, txid: Txid) -> Option<&Met> {
         self.met.iter().find(|met| met.named.txid == txid)
@@ -221,12 +219,11 @@ impl Naive {
         self.owned.get(&output.script_pubkey).map_or(Ownership::None, |(ownership, _)| *ownership)
     }
 
-    /// The output that an input spends, where the wallet has its transaction.
+    /// The output that an input spends, if the wallet has its transaction.
     pub fn spent(&self, input: &OutPoint) -> Option<&TxOut> {
         self.find(input.txid)?.named.tx.output.get(input.vout as usize)
     }
 
-    /// The place in the chain.
     pub fn place(&self, txid: Txid) -> Option<Place> {
         self.chain.iter().rev().find_map(|block| {
             let index = block.transactions.iter().position(|named| named.txid == txid)?;
@@ -238,7 +235,7 @@ impl Naive {
         self.pool.iter().any(|named| named.txid == txid)
     }
 
-    /// The height of the lowest block that makes a transaction of the wallet impossible, or one that it builds on.
+    /// The height of the lowest block that conflicts with a transaction of the wallet or with its ancestor.
     pub fn conflict(&self, txid: Txid) -> Option<u32> {
         let met = self.find(txid)?;
         if self.place(txid).is_some() {
@@ -250,7 +247,7 @@ impl Naive {
         own.into_iter().chain(parents).min()
     }
 
-    /// Neither in the chain nor in the mempool nor impossible nor given up.
+    /// Whether it is neither confirmed, in the mempool, conflicted nor abandoned.
     pub fn is_idle(&self, txid: Txid) -> bool {
         self.depth(txid) == 0 && !self.in_pool(txid) && !self.given_up.contains(&txid)
     }
@@ -268,7 +265,7 @@ impl Naive {
         }
     }
 
-    /// What a transaction spends of the wallet's, by the ownership that counts, in satoshi.
+    /// The value of the wallet's coins that a transaction spends, in satoshi. `counts` selects by ownership.
     pub fn debit(&self, met: &Met, counts: impl Fn(Ownership) -> bool) -> u64 {
         let spent = met.named.inputs().filter_map(|input| self.spent(&input));
         spent.filter(|output| counts(self.owner(output))).map(|output| output.value.to_sat()).sum()
@@ -312,13 +309,13 @@ impl Naive {
         "no"
     }
 
-    /// Other transactions of the wallet that spend the same, by internal bytes.
+    /// Other transactions of the wallet that spend the same coins, ordered by internal bytes.
     pub fn conflicts(&self, met: &Met) -> Vec<Txid> {
         let others = self.met.iter().filter(|other| other.named.spends_one_of(&met.named));
         others.map(|other| other.named.txid).collect::<BTreeSet<_>>().into_iter().collect()
     }
 
-    /// Transactions of the mempool that stand in the way of one that is in neither it nor the chain, or of what it builds on.
+    /// The mempool transactions that conflict with a transaction outside of mempool and chain, or with its ancestor.
     pub fn pool_conflicts(&self, met: &Met) -> Vec<Txid> {
         self.in_the_way(met).into_iter().collect()
     }
@@ -332,7 +329,7 @@ impl Naive {
         others.chain(parents.flat_map(|parent| self.in_the_way(parent))).collect()
     }
 
-    /// The unspent outputs of the chain, from its blocks alone.
+    /// The chain's unspent outputs, from its blocks alone.
     pub fn chain_coins(&self) -> BTreeMap<OutPoint, TxOut> {
         let mut coins = BTreeMap::new();
         for named in self.chain.iter().flat_map(|block| &block.transactions) {
@@ -346,7 +343,7 @@ impl Naive {
         coins
     }
 
-    /// The height of the last block that the best chain shares with the branch of a block.
+    /// The height of the fork of a block's branch from the best chain.
     pub fn fork(&self, hash: BlockHash) -> u32 {
         let mut block = &self.blocks[&hash];
         while !self.is_in_chain(block) {
@@ -355,7 +352,6 @@ impl Naive {
         block.height
     }
 
-    /// Whether a block is in the best chain.
     pub fn is_in_chain(&self, block: &RawBlock) -> bool {
         self.chain.get(block.height as usize).is_some_and(|other| other.hash == block.hash)
     }

@@ -1,7 +1,7 @@
-//! The node fails: it is slow, hangs, cannot be reached, gives no blocks, goes back, or forgets blocks.
+//! The node fails: it is slow, hangs, is away, returns no blocks, goes back, or forgets blocks.
 //!
-//! Of a node that cannot be reached, or whose blocks cannot be read, the wallet sees nothing from the first block on. Once
-//! the node is back the wallet goes from where it stood to where the node is, and does not learn what was between.
+//! From the first block on, the wallet sees nothing of a node that is away, or whose blocks are unreadable. When the
+//! node is back, the wallet moves from its last block to the node's tip, and does not learn of changes in between.
 
 use std::rc::Rc;
 use std::time::Duration;
@@ -16,18 +16,18 @@ use super::naive::RawBlock;
 use super::steps::{After, Fault, Make, Pick, Plan, STEPS_DURING_FAULT, Step};
 use super::world::{WALLET, World, nth};
 
-/// How long a slow node takes for a block.
+/// Per block.
 const SLOW: Duration = Duration::from_micros(200);
 
-/// What goes wrong with the node.
 pub struct Outage {
     fault: Fault,
-    /// By how many seconds the clock goes on once the wallet has caught up: until then it does not know when it meets what.
+    /// The seconds by which the clock moves once the wallet has caught up. Until then it is unknown when the wallet
+    /// meets a transaction.
     pub seconds: u64,
 }
 
 impl World {
-    /// Whether the wallet sees, sooner or later, all that happens now.
+    /// Whether the wallet sees all current changes, sooner or later.
     pub fn is_seen(&self) -> bool {
         let fault = self.outage.as_ref().map(|outage| outage.fault);
         !matches!(fault, Some(Fault::Absent | Fault::Unreadable))
@@ -45,7 +45,7 @@ impl World {
         true
     }
 
-    /// The node fails during some steps. An error says what was answered otherwise than it should have been.
+    /// Plays steps while the node fails. The error names a wrong answer.
     pub fn fail(&mut self, fault: Fault, first: &Plan, steps: &[Step], last: &Plan) -> Result<(), String> {
         match fault {
             Fault::Slow => self.host.node.faults.set_slow(SLOW),
@@ -63,13 +63,13 @@ impl World {
         Ok(())
     }
 
-    /// While the node hangs, the bystander works.
+    /// The bystander works while the node hangs.
     fn work_beside(&self, fault: Fault) -> Result<(), String> {
         let bystander = self.bystander.as_ref().filter(|_| fault == Fault::Hanging);
         bystander.map_or(Ok(()), Bystander::works)
     }
 
-    /// The node fails, and the wallet notices that by a block.
+    /// The node fails. The wallet notices that when a block arrives.
     fn begin(&mut self, fault: Fault, first: &Plan) {
         self.view();
         let faults = &self.host.node.faults;
@@ -96,11 +96,11 @@ impl World {
         assert_eq!(lags, !self.is_seen(), "{fault:?}");
     }
 
-    /// The node is back. One that was away tells its last block.
+    /// The node is back. A node that was away announces its last block.
     fn end(&mut self, last: &Plan) {
         let is_seen = self.is_seen();
         if !is_seen {
-            // Before the node is back, so that the wallet has only one chain and one mempool to catch up with.
+            // While the node is away, so that the wallet has one chain and one mempool to catch up with.
             self.come_new(last);
             let _ = self.host.wallet(WALLET);
         }
@@ -116,28 +116,28 @@ impl World {
         let outage = self.outage.take();
         self.view();
         if !is_seen {
-            // The wallet offers its lost payments to the node again before it answers.
+            // The wallet resubmits its lost payments before it answers.
             self.adopt();
         }
         assert!(self.host.wallets.status().iter().all(|status| !status.lagging || status.name != WALLET));
         self.tick(outage.map_or(0, |outage| outage.seconds));
     }
 
-    /// A block comes.
+    /// A block arrives.
     fn come(&mut self, plan: &Plan) {
         let waiting = self.node.pool.clone();
         let on = vec![self.mine(plan, &waiting)];
         self.settle(Vec::new(), on, Vec::new());
     }
 
-    /// A block comes that was never there before: the wallet may know one that was without asking the node.
+    /// A new block arrives. The wallet may know a former one without asking the node.
     fn come_new(&mut self, plan: &Plan) {
         let mut plan = plan.clone();
         plan.makes.push(Make { inputs: vec![Pick::Fresh], outputs: vec![(STRANGER, 1)], signals: false });
         self.come(&plan);
     }
 
-    /// The node goes back to an ancestor of its tip, of which it tells no more than its tip.
+    /// The node goes back to an ancestor of its tip, and announces its tip at most.
     pub fn go_back(&mut self, depth: usize, told: bool, after: &After) {
         let tip = self.node.chain.last().cloned();
         let (_, back) = self.leave(depth);
@@ -153,7 +153,7 @@ impl World {
         }
     }
 
-    /// The node forgets a block that its chain has left.
+    /// The node forgets a stale block.
     pub fn forget(&mut self, number: usize) {
         let left = self.node.blocks.values().filter(|block| !self.node.is_in_chain(block));
         if let Some(block) = nth(left.cloned(), number) {
@@ -166,13 +166,13 @@ impl World {
         self.host.node.faults.forget(block.hash);
     }
 
-    /// A block comes and gives way to others, and is forgotten before the wallet is told of it.
+    /// A block arrives, is replaced by others, and is forgotten before the wallet hears of it.
     pub fn forget_untold(&mut self, block: &Plan, lost: bool, plans: &[Plan]) {
         self.view();
         let known = (self.naive.clone(), self.node.pool.clone());
         let (hash, height) = self.mine(block, &known.1);
         let (_, back) = self.leave(1);
-        // The wallet never sees it.
+        // The wallet never sees the block.
         self.naive = known.0;
         let stale = self.node.blocks[&hash].clone();
         self.forget_block(&stale);
@@ -182,7 +182,7 @@ impl World {
         self.settle(vec![(hash, height)], on, if lost { Vec::new() } else { back });
     }
 
-    /// The host is stopped and started. A wallet whose node cannot be reached stands where it stood.
+    /// The host restarts. While the node is away, the wallet stays at its last block.
     pub fn restart(&mut self) {
         self.view();
         self.host.restart(|_| {});
@@ -199,7 +199,7 @@ impl World {
 
 impl Drop for World {
     fn drop(&mut self) {
-        // The node knows the wallets, and they know it: without this their threads would outlive the history.
+        // Node and wallets refer to each other, so without this their threads would outlive the history.
         self.host.node.faults.set_hanging(false);
         self.host.wallets.shutdown();
     }

@@ -1,123 +1,118 @@
-//! What happens in a random history. The numbers choose among what there is when a step is played, so that any sequence
-//! of steps is a history.
+//! The steps of random histories. Their numbers choose among the existing items when a step is played, so that any
+//! sequence of steps is a history.
 
 use proptest::prelude::*;
 
 use super::cast::{LATE, ROLES, STRANGER};
 
-/// An input of a transaction.
 #[derive(Clone, Copy, Debug)]
 pub enum Pick {
-    /// A coin that nobody here knew of.
+    /// A coin that was unknown before.
     Fresh,
-    /// An unspent output of a transaction that was made before.
+    /// An unspent output of a former transaction.
     Coin(usize),
-    /// What an unconfirmed transaction spends: in the mempool, the new one takes the old one's place.
+    /// An outpoint that an unconfirmed transaction spends. In the mempool the new transaction replaces the old one.
     Contested(usize),
 }
 
-/// A transaction.
 #[derive(Clone, Debug)]
 pub struct Make {
     pub inputs: Vec<Pick>,
-    /// The scripts that it pays to, and their shares of what there is.
+    /// The paid scripts, and their shares of the inputs.
     pub outputs: Vec<(usize, u64)>,
-    /// Whether it says that it may be replaced.
+    /// Whether it signals replaceability.
     pub signals: bool,
 }
 
-/// A block.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// Which transactions that wait for a block it has.
+    /// Which of the waiting transactions it has, as bits.
     pub take: u16,
-    /// What it has besides, that nobody saw before.
+    /// Its other transactions, which were never in the mempool.
     pub makes: Vec<Make>,
-    /// The script that its coinbase pays to.
+    /// The script of its coinbase.
     pub reward: usize,
 }
 
-/// Something that happens.
 #[derive(Clone, Debug)]
 pub enum Step {
-    /// A transaction comes to the mempool.
+    /// A transaction enters the mempool.
     Pay(Make),
-    /// A block comes.
+    /// A block arrives.
     Mine(Plan),
-    /// Many blocks come, with nothing of interest in them.
+    /// This many blocks without transactions of interest arrive.
     Age(u32),
-    /// The last blocks give way to others, or to none.
+    /// The last blocks are replaced by others, or by none.
     Reorganise {
         depth: usize,
         plans: Vec<Plan>,
-        /// The mempool does not take back what was in the blocks.
+        /// Whether the mempool drops the transactions of these blocks.
         lost: bool,
     },
-    /// The chain goes back to a block that it left.
+    /// The chain returns to a stale block.
     Return(usize),
-    /// A transaction leaves the mempool, with what builds on it.
+    /// A transaction leaves the mempool with its descendants.
     Expire(usize),
-    /// One that is nowhere comes to the mempool again.
+    /// A transaction that is nowhere enters the mempool again.
     Again(usize),
-    /// A client gives a transaction up.
+    /// A client abandons a transaction.
     Abandon(usize),
-    /// A client imports something, and perhaps has the chain read again.
+    /// A client imports scripts, with or without a rescan.
     Import { number: usize, rescan: bool },
     /// A client labels an address.
     Label { role: usize, label: usize },
     /// A client stores a text with a transaction.
     Remark { which: usize, key: usize, value: usize },
-    /// Time passes, in seconds.
+    /// In seconds.
     Tick(u64),
-    /// The host is stopped and started.
+    /// The host restarts.
     Restart,
-    /// The node fails for a while: with its first block, during some steps, and until its last block.
+    /// The node fails from the first block, during some steps, and until the last block.
     Outage { fault: Fault, first: Plan, steps: Vec<Step>, last: Plan },
-    /// The node goes back to an ancestor of its tip without telling that, as after a crash.
+    /// The node goes back to an ancestor of its tip without events, as after a crash.
     GoBack {
         depth: usize,
-        /// Whether it tells its new tip. Else the wallet finds that out by itself.
+        /// Whether it announces its new tip. Otherwise the wallet notices by itself.
         told: bool,
         after: After,
     },
-    /// The node forgets a block that its chain has left.
+    /// The node forgets a stale block.
     Forget(usize),
-    /// A block comes and gives way to others, and is forgotten before the wallet is told of it.
+    /// A block arrives, is replaced by others, and is forgotten before the wallet hears of it.
     ForgetUntold {
         block: Plan,
-        /// The mempool does not take back what was in the block.
+        /// Whether the mempool drops the transactions of the block.
         lost: bool,
         plans: Vec<Plan>,
     },
 }
 
-/// What a node does wrong for a while.
+/// A temporary fault of the node.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Fault {
-    /// It takes long to give a block.
+    /// It delays blocks.
     Slow,
-    /// It answers nothing.
+    /// It does not answer.
     Hanging,
-    /// It cannot be reached.
+    /// It is away.
     Absent,
-    /// Its new blocks cannot be read. All other answers come.
+    /// It answers, but its new blocks are unreadable.
     Unreadable,
 }
 
-/// What follows once a node has gone back.
+/// The blocks after the node went back.
 #[derive(Clone, Debug)]
 pub enum After {
-    /// The same blocks come again.
+    /// The same blocks.
     Again,
-    /// Other blocks come, or none.
+    /// Other blocks, or none.
     Others(Vec<Plan>),
 }
 
-/// The texts that labels and remarks are chosen from.
+/// Labels and remarks.
 pub const TEXTS: [&str; 4] = ["", "rent", "a \"b\"", "mine"];
-/// The keys of remarks.
 pub const REMARKS: [&str; 3] = ["comment", "to", "replaces_txid"];
-/// How many steps there are during a fault of the node, at most.
+/// The most steps during a fault.
 pub const STEPS_DURING_FAULT: usize = 8;
 
 fn pick() -> impl Strategy<Value = Pick> {
@@ -129,7 +124,7 @@ fn pick() -> impl Strategy<Value = Pick> {
 }
 
 fn make() -> impl Strategy<Value = Make> {
-    // Half of what is paid goes to anyone at all, half to what is the wallet's from the beginning.
+    // Half of the outputs pay any script, half the wallet's first scripts.
     let role = prop_oneof![0..ROLES, 0..3_usize, Just(STRANGER)];
     (prop::collection::vec(pick(), 1..3), prop::collection::vec((role, 1..5_u64), 1..4), prop::bool::weighted(0.3))
         .prop_map(|(inputs, outputs, signals)| Make { inputs, outputs, signals })
@@ -147,7 +142,7 @@ fn plans(most: usize) -> impl Strategy<Value = Vec<Plan>> {
     prop::collection::vec(plan(), 0..most)
 }
 
-/// The mempool changes, or the chain grows.
+/// Changes of the mempool, or growth of the chain.
 fn growth() -> impl Strategy<Value = Step> {
     prop_oneof![
         12 => make().prop_map(Step::Pay),
@@ -157,7 +152,7 @@ fn growth() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// The chain or the mempool changes.
+/// Changes of chain and mempool.
 fn change() -> impl Strategy<Value = Step> {
     prop_oneof![
         25 => growth(),
@@ -209,8 +204,7 @@ fn forget_untold() -> impl Strategy<Value = Step> {
     })
 }
 
-/// What happens while a node has a fault: of what the wallet sees of it then, the model must know whether and in which
-/// order it does.
+/// Steps during a fault. The model must know which of their effects the wallet sees, and in which order.
 fn steps_during(fault: Fault) -> BoxedStrategy<Vec<Step>> {
     let step = match fault {
         Fault::Slow => prop_oneof![6 => step(), 1 => go_back(), 1 => forget_untold()].boxed(),
@@ -230,12 +224,12 @@ fn outage() -> impl Strategy<Value = Step> {
     steps.prop_map(|(fault, first, steps, last)| Step::Outage { fault, first, steps, last })
 }
 
-/// Histories of at most so many steps.
+/// At most `most` steps.
 pub fn histories(most: usize) -> impl Strategy<Value = Vec<Step>> {
     prop::collection::vec(step(), 1..=most)
 }
 
-/// Histories of at most so many steps, in which the node fails now and then.
+/// At most `most` steps, with faults of the node.
 pub fn faulty_histories(most: usize) -> impl Strategy<Value = Vec<Step>> {
     let step = prop_oneof![12 => step(), 4 => outage(), 2 => go_back(), 1 => forget(), 1 => forget_untold()];
     prop::collection::vec(step, 1..=most)

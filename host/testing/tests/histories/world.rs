@@ -1,5 +1,5 @@
-//! Plays a history: a chain, a mempool that keeps to the chain's rules, and clients who change the wallet. Whatever is
-//! done is done to the engine and told to the naive model.
+//! Plays a history: a chain, a mempool that obeys the chain's rules, and clients that change the wallet. The engine and
+//! the naive model get the same changes.
 
 use std::collections::BTreeSet;
 use std::rc::Rc;
@@ -22,41 +22,40 @@ use outrigger_node::{Node, NodeEvent, Removal};
 use outrigger_scripted_node::ScriptedNode;
 use outrigger_testing::TestHost;
 
-/// What a coin that nobody knew of is worth, and what a transaction pays for itself, in satoshi.
+/// The value of a fresh coin, and the fee of a transaction, in satoshi.
 const FRESH: u64 = 100_000;
 const FEE: u64 = 1000;
-/// How many blocks a coinbase must wait.
+/// In blocks.
 const MATURITY: u32 = 100;
-/// How far the clock is ahead of the first block, in seconds.
+/// How far the clock is ahead of the genesis block, in seconds.
 const AHEAD: u64 = 1000;
-/// How much later each block is found by the clock; by its own header it is ten minutes.
+/// The seconds between blocks by the clock; headers are ten minutes apart.
 const BLOCK_SECONDS: u64 = 500;
 
-/// The wallet that a history is about.
+/// The history's wallet.
 pub const WALLET: &str = "w";
 
-/// The node and the wallet, and what is known of both.
+/// The node, the wallet, and the models of both.
 pub struct World {
     pub host: TestHost<ScriptedNode>,
     pub asked: Asked,
     pub naive: Naive,
-    /// The node's chain and mempool, of which the wallet does not see all while the node fails.
+    /// The model of the node's chain and mempool. While the node fails, the wallet does not see all of it.
     pub node: Naive,
-    /// The blocks that the node has forgotten.
     pub forgotten: BTreeSet<BlockHash>,
-    /// What goes wrong with the node now.
+    /// The current fault.
     pub outage: Option<Outage>,
-    /// Who works with another wallet meanwhile.
+    /// A client of another wallet.
     pub bystander: Option<Bystander>,
     pub roles: Vec<Role>,
-    /// Every transaction there ever was.
+    /// All transactions ever made.
     pub made: Vec<Rc<Named>>,
-    /// Whether the chain has been read since the last import: else the wallet may have missed what old blocks hold.
+    /// Whether the chain was read since the last import. If not, the wallet may lack transactions of old blocks.
     pub has_read_all: bool,
     fresh: u64,
 }
 
-/// Blocks that went on or off the best chain: hash and height.
+/// Blocks that joined or left the best chain: hash and height.
 pub type Moved = Vec<(BlockHash, u32)>;
 
 pub fn nth<T>(items: impl IntoIterator<Item = T>, number: usize) -> Option<T> {
@@ -98,7 +97,7 @@ impl World {
         world
     }
 
-    /// Plays a step. An error says what was answered otherwise than it should have been.
+    /// Plays a step. The error names a wrong answer.
     pub fn play(&mut self, step: &Step) -> Result<(), String> {
         match step {
             Step::Pay(make) => {
@@ -163,7 +162,7 @@ impl World {
         Ok(())
     }
 
-    /// The wallet, as far as the chain goes, or as it stands while the node fails.
+    /// The wallet at the node's tip, or as it stands while the node fails.
     pub fn view(&self) -> WalletView {
         match self.outage {
             None => self.host.wallet(WALLET).unwrap(),
@@ -197,7 +196,7 @@ impl World {
             outage.seconds += seconds;
             return;
         }
-        // What came before is taken over by the clock of before.
+        // The wallet meets earlier transactions at the former time.
         self.view();
         self.host.node.chain.set_mock_time(Scope::NONE, self.now() + seconds).unwrap();
     }
@@ -215,7 +214,7 @@ impl World {
 
     // Transactions.
 
-    /// The output that can be spent in the next block, if it has these transactions.
+    /// The output, if the next block can spend it after these transactions.
     fn coin(&self, outpoint: &OutPoint, with: &[Rc<Named>]) -> Option<TxOut> {
         if with.iter().any(|named| named.inputs().any(|input| input == *outpoint)) {
             return None;
@@ -244,7 +243,7 @@ impl World {
         outpoint
     }
 
-    /// Makes a transaction that can follow those of `with`. Gives it, and these without those it displaces.
+    /// Makes a transaction that can follow `with`. Returns it, and `with` without the transactions that it replaces.
     fn make(&mut self, make: &Make, mut with: Vec<Rc<Named>>) -> Option<(Rc<Named>, Vec<Rc<Named>>)> {
         let mut inputs = BTreeSet::new();
         for pick in &make.inputs {
@@ -293,7 +292,7 @@ impl World {
         Some((named, with))
     }
 
-    /// The mempool becomes this.
+    /// Replaces the mempool, and announces the tip.
     fn set_pool(&mut self, pool: Vec<Rc<Named>>) {
         self.settle_pool(pool, Vec::new());
         self.tell_tip();
@@ -304,7 +303,7 @@ impl World {
         self.host.node.tell([NodeEvent::TipChanged { hash: tip.hash, height: tip.height }]);
     }
 
-    /// The mempool becomes this; all but the tip is told.
+    /// Replaces the mempool, and sends all events but the tip's.
     fn settle_pool(&mut self, pool: Vec<Rc<Named>>, mut events: Vec<NodeEvent>) {
         self.host.node.mempool.clear();
         pool.iter().for_each(|named| self.host.node.mempool.add(named.tx.clone(), Amount::from_sat(FEE)));
@@ -325,7 +324,7 @@ impl World {
         self.host.node.tell(events);
     }
 
-    /// Takes over what the wallet itself has offered to the mempool.
+    /// Adds the transactions that the wallet has resubmitted to the models' mempool.
     pub fn adopt(&mut self) {
         let ids = self.host.node.mempool.ids(Scope::NONE).unwrap();
         let mut pool = self.node.pool.clone();
@@ -357,7 +356,7 @@ impl World {
     }
 
     fn connected(&mut self, hash: BlockHash) -> (BlockHash, u32) {
-        // The very block that was forgotten may come again.
+        // A forgotten block may be mined again.
         self.forgotten.remove(&hash);
         self.host.node.faults.remember(hash);
         let block = Rc::new(self.raw(hash));
@@ -372,7 +371,7 @@ impl World {
         (hash, height)
     }
 
-    /// Takes blocks off the chain. Gives them and what was in them.
+    /// Disconnects blocks. Returns them and their transactions.
     pub fn leave(&mut self, depth: usize) -> (Moved, Vec<Rc<Named>>) {
         let (mut off, mut back) = (Vec::new(), Vec::new());
         while off.len() < depth && self.node.tip().height > 0 {
@@ -395,7 +394,7 @@ impl World {
         }
     }
 
-    /// The chain goes back to a block that it left, and whose branch is known.
+    /// The chain returns to a stale block, whose branch the node knows.
     pub fn return_to(&mut self, mut block: Rc<RawBlock>) {
         let mut path = Vec::new();
         while !self.node.is_in_chain(&block) {
@@ -411,7 +410,8 @@ impl World {
         self.settle(off, on, back);
     }
 
-    /// After a change of the chain: the mempool keeps, and takes back, what still fits; all is told at once.
+    /// After a change of the chain: updates the mempool with `back` and what it had, as far as it fits, and sends all
+    /// events.
     pub fn settle(&mut self, off: Moved, on: Moved, back: Vec<Rc<Named>>) {
         let off = off.into_iter().map(|(hash, height)| NodeEvent::BlockDisconnected { hash, height });
         let found = on.len() as u64;
@@ -421,7 +421,7 @@ impl World {
         self.tick(found * BLOCK_SECONDS);
     }
 
-    /// As [`Self::settle`], with these events; the tip is not told.
+    /// As [`Self::settle`], with these events and without the tip's.
     pub fn settle_untold(&mut self, events: Vec<NodeEvent>, back: Vec<Rc<Named>>) {
         let mut pool: Vec<Rc<Named>> = Vec::new();
         for named in back.into_iter().chain(self.node.pool.clone()) {
@@ -433,14 +433,14 @@ impl World {
     }
 }
 
-/// The outputs of a transaction that can be worth something.
+/// The outputs with a value.
 fn outpoints(named: &Named) -> impl Iterator<Item = OutPoint> {
     let txid = named.txid;
     let worth = (0_u32..).zip(&named.tx.output).filter(|(_, output)| output.value > Amount::ZERO);
     worth.map(move |(vout, _)| OutPoint { txid, vout })
 }
 
-/// These without one and all that build on it.
+/// These without one transaction and its descendants.
 fn without(transactions: Vec<Rc<Named>>, txid: Txid) -> Vec<Rc<Named>> {
     let mut gone = BTreeSet::from([txid]);
     let mut kept = Vec::new();

@@ -27,7 +27,6 @@ impl ChainIdentity {
         Self { signet_challenge: Some(challenge), ..Self::of(Network::Signet) }
     }
 
-    /// The network with this genesis block, if it is one that bitcoind knows.
     pub fn network(&self) -> Option<Network> {
         let networks = [Network::Bitcoin, Network::Testnet, Network::Testnet4, Network::Signet, Network::Regtest];
         networks.into_iter().find(|network| genesis_block(*network).block_hash() == self.genesis)

@@ -43,7 +43,6 @@ pub fn paying_interests(transaction: &Transaction) -> impl Iterator<Item = u64> 
     transaction.output.iter().map(|output| script_interest(&output.script_pubkey))
 }
 
-/// All interests that match a transaction.
 pub fn interests<'t>(transaction: &'t Transaction, txid: &Txid) -> impl Iterator<Item = u64> + 't {
     spending_interests(transaction, txid).chain(paying_interests(transaction))
 }

@@ -90,15 +90,12 @@ impl HintSource {
 /// Why a node lacks blocks of its best chain, and the height from which it has all of them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Gap {
+    /// No block is missing.
     None,
     /// The node has pruned them.
-    Pruned {
-        first: u32,
-    },
+    Pruned { first: u32 },
     /// The node began with a snapshot of the unspent outputs (assumeutxo), and still validates the blocks below it.
-    Background {
-        first: u32,
-    },
+    Background { first: u32 },
 }
 
 /// A node. All its functions fail with [`NodeError`].
@@ -122,7 +119,6 @@ pub trait Node: Send + Sync {
         Vec::new()
     }
 
-    /// The best block.
     fn tip(&self) -> Tip;
 
     /// Makes [`Node::tip`] no older than any block that a client can have seen past the host. A node without other
@@ -157,10 +153,8 @@ pub trait Node: Send + Sync {
     /// The node's time, in Unix seconds, perhaps mocked.
     fn time(&self) -> u64;
 
-    /// A consistent view of the current chain.
     fn snapshot(&self) -> Result<Box<dyn Snapshot>>;
 
-    /// Sends later events to `observer`.
     fn observe(&self, observer: Arc<dyn Observer>);
 
     /// Flushes unsynced data to disk, since the host stops.
@@ -182,16 +176,13 @@ pub trait Node: Send + Sync {
 
     fn submit_header(&self, raw: &[u8]) -> Result<Verdict>;
 
-    /// Marks a block as invalid (invalidateblock).
     fn invalidate_block(&self, hash: BlockHash) -> Result<()>;
 
-    /// Removes the mark of [`Node::invalidate_block`] (reconsiderblock).
     fn reconsider_block(&self, hash: BlockHash) -> Result<()>;
 
     /// Prefers a block to others with the same chainwork (preciousblock).
     fn precious_block(&self, hash: BlockHash) -> Result<()>;
 
-    /// The mempool's totals and limits (getmempoolinfo).
     fn mempool_info(&self) -> Result<MempoolInfo>;
 
     /// The number of changes of the mempool.
@@ -250,7 +241,6 @@ pub trait Node: Send + Sync {
     /// Adds `fee_delta` to the fee by which a transaction is selected (prioritisetransaction).
     fn prioritise(&self, txid: Txid, fee_delta: SignedAmount) -> Result<()>;
 
-    /// The transactions that have a fee delta (getprioritisedtransactions).
     fn prioritised(&self) -> Result<Vec<Prioritised>>;
 
     /// Writes the mempool to its file, and returns the path (savemempool).
@@ -283,10 +273,8 @@ impl ReadBlock {
 /// It may hold resources of the node, such as an LMDB read transaction, so it must not outlive the call that it serves.
 /// It may move between threads, but only one uses it at a time.
 pub trait Snapshot: Send {
-    /// The best block.
     fn tip(&self) -> Tip;
 
-    /// The network, the tip, the best header and the sizes (getblockchaininfo).
     fn info(&self) -> Result<ChainInfo>;
 
     /// A block's entry in the block index; `None` if the block is unknown.

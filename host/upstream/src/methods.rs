@@ -75,7 +75,6 @@ pub struct Method {
 }
 
 impl Method {
-    /// A method of the host.
     pub const fn of_host(set: MethodSet, sets: bool) -> Self {
         Self { set, traits: if sets { SETS } else { NONE } }
     }

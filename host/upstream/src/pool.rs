@@ -97,7 +97,6 @@ impl Pool {
         }
     }
 
-    /// Waits for a permit to open a connection.
     pub async fn place(&self, is_own: bool) -> Place {
         loop {
             match self.way(is_own).await {

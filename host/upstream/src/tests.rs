@@ -13,7 +13,6 @@ use super::*;
 
 const OK: &str = "HTTP/1.1 200 OK\r\nContent-Length: 33\r\n\r\n{\"result\":7,\"error\":null,\"id\":1}\n";
 
-/// Reads one request to the end of its body.
 async fn read_request(stream: &mut TcpStream) -> Option<String> {
     let mut text = Vec::new();
     while !text.ends_with(b"}") {

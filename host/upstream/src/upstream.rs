@@ -184,7 +184,6 @@ impl Upstream {
         self.send(Method::POST, path, body, Kind::Waiting).await
     }
 
-    /// Sends a request to the node's REST interface.
     pub async fn get(&self, path: &str) -> Result<Reply, UpstreamError> {
         self.send(Method::GET, path, Bytes::new(), Kind::ReadOnly).await
     }

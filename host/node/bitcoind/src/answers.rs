@@ -22,7 +22,6 @@ struct ActiveAnswer {
 }
 
 impl RpcInfoAnswer {
-    /// Whether a call of the method is running.
     pub fn runs(&self, method: &str) -> bool {
         self.active_commands.iter().any(|active| active.method == method)
     }

@@ -6,7 +6,6 @@ use bitcoin::hashes::Hash;
 use bitcoin::{BlockHash, Work};
 use outrigger_service::chain::Tip;
 
-/// In bytes.
 const HEADER_LEN: usize = 80;
 
 /// Header, height, work, median time and greatest time, in bytes.

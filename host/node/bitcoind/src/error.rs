@@ -5,7 +5,6 @@ use outrigger_node::{ChainIdentity, NodeError};
 use outrigger_upstream::{Endpoint, UpstreamError};
 use outrigger_values::RpcError;
 
-/// Why the node gave no usable answer.
 #[derive(Debug, thiserror::Error)]
 pub enum AskError {
     #[error(transparent)]
@@ -142,7 +141,6 @@ impl From<SyncError> for NodeError {
     }
 }
 
-/// Why the host cannot run in front of this node.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
     #[error("the mirror of the node's headers: {0}")]

@@ -93,7 +93,6 @@ pub(crate) fn start(
     Ok((sender, thread))
 }
 
-/// Follows the node until the host stops.
 fn follow(follower: &Follower, hints: &Receiver<Hint>) {
     let mut last_warning = None;
     while !follower.is_stopping() {

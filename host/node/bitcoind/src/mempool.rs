@@ -35,7 +35,6 @@ struct MempoolState {
     moves: u64,
     /// Counts additions, removals, and other changes of the next block's selection: new tips and fee deltas.
     sequence: u64,
-    /// The last complete reading.
     read: Option<Reading>,
 }
 
@@ -255,7 +254,6 @@ pub fn now() -> u64 {
     since.map_or(0, |since| since.as_secs())
 }
 
-/// Sorts parents before children.
 fn in_order(transactions: Vec<(Txid, Transaction)>) -> Vec<(Txid, Transaction)> {
     let ids: Vec<Txid> = transactions.iter().map(|(txid, _)| *txid).collect();
     let mut left: HashMap<Txid, Transaction> = transactions.into_iter().collect();

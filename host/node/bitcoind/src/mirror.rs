@@ -186,7 +186,6 @@ impl Tables {
         Ok(times)
     }
 
-    /// Stores an entry as a block of the best chain.
     fn put_best(&self, txn: &mut RwTxn<'_>, entry: &Entry) -> Result<()> {
         let hash = entry.hash();
         self.headers.put(txn, hash.as_byte_array(), &entry.to_bytes())?;
@@ -229,7 +228,6 @@ mod tests {
         Mirror::open(folder, &ChainIdentity::of(Network::Regtest), genesis()).unwrap()
     }
 
-    /// A chain of headers on top of another.
     fn chain(base: Header, count: u32, mark: u8) -> Vec<Header> {
         let mut headers = Vec::new();
         let mut last = base;

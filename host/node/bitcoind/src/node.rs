@@ -104,7 +104,6 @@ impl BitcoindNode {
         &self.follower
     }
 
-    /// For services and wallets.
     pub fn rpc(&self) -> &Rpc {
         &self.follower.rpc
     }

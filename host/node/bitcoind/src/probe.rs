@@ -11,7 +11,6 @@ use super::answers::{ChainAnswer, ChallengeAnswer};
 use super::error::AskError;
 use super::rpc::Rpc;
 
-/// Requests the node's chain.
 pub fn chain_of(rpc: &Rpc) -> Result<ChainIdentity, AskError> {
     let info: ChainAnswer = rpc.ask("getblockchaininfo", &json!([]))?;
     let form = |error: &dyn std::fmt::Display| AskError::form("getblockchaininfo", error);

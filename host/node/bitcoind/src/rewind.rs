@@ -73,7 +73,6 @@ impl Follower {
         }
     }
 
-    /// The work of the node's chain up to a block.
     fn work(&self, hash: BlockHash) -> Result<Work, AskError> {
         let WorkAnswer { chainwork } = self.rpc.ask("getblockheader", &json!([hash, true]))?;
         Work::from_unprefixed_hex(&chainwork).map_err(|error| AskError::form("getblockheader", &error))

@@ -24,9 +24,7 @@ pub(super) struct Change<'a> {
     touched: bool,
     /// The decoded blocks that were submitted, connected or disconnected.
     blocks: HashMap<BlockHash, NamedBlock>,
-    /// The blocks that were connected.
     pub connected: HashSet<BlockHash>,
-    /// The blocks that broke a rule.
     pub refused: HashMap<BlockHash, ValidationError>,
     /// How many of the disconnected blocks, the highest first, return their transactions to the mempool.
     pub taken_back: usize,
@@ -89,7 +87,6 @@ impl Change<'_> {
         Some(Parent { height: entry.height, median_time: entry.median_time })
     }
 
-    /// Adds a validated header.
     pub fn insert(&mut self, hash: BlockHash, entry: BlockEntry) -> Result<(), EmbeddedError> {
         self.touched = true;
         self.node.store.insert_entry(&mut self.txn, &hash, &entry)?;
@@ -97,7 +94,6 @@ impl Change<'_> {
         Ok(())
     }
 
-    /// Changes a block's entry, in the tree and in the database.
     pub fn update(&mut self, hash: &BlockHash, edit: impl FnOnce(&mut BlockEntry)) -> Result<(), EmbeddedError> {
         self.touched = true;
         let entry = self.tree.update(hash, edit)?;

@@ -80,7 +80,6 @@ struct Best {
     next_stage: DeploymentStage,
 }
 
-/// The state that the write lock guards.
 struct Chain {
     tree: Tree,
     /// Whether a write failed half-way, so that the tree may differ from the database.

@@ -123,7 +123,6 @@ pub struct Settings {
     pub network: Network,
     /// The address space reserved for the database, in bytes. It bounds the file; nothing is allocated by it.
     pub map_size: usize,
-    /// The most snapshots that can be open at once.
     pub max_readers: u32,
     /// Whether the whole database is checked before it is opened, even after a clean stop.
     pub verify: bool,

@@ -17,7 +17,6 @@ use super::params::MEDIAN_TIME_SPAN;
 use super::store::rows::{BlockEntry, Failure, Validity};
 use super::validation::median;
 
-/// A block or header.
 #[derive(Clone, Debug)]
 pub struct Branch {
     pub entry: BlockEntry,
@@ -135,7 +134,6 @@ impl Tree {
 
     /// Notes that a block was stored: it and the stored descendants that waited for it become candidates. Returns the
     /// new candidates, with new sequences.
-    /// [`EmbeddedError::Corrupt`] when the block is unknown.
     pub fn stored(&mut self, hash: BlockHash) -> Result<Vec<BlockHash>, EmbeddedError> {
         let parent = self.known(&hash)?.header.prev_blockhash;
         let mut arrived = Vec::new();

@@ -22,12 +22,12 @@ pub const WATCHED: usize = 4;
 pub const PUBKEY: usize = 5;
 pub const BARE: usize = 6;
 pub const STRANGER: usize = 7;
-/// Two indexes of a ranged descriptor that a late import may make active.
+/// Two scripts of a ranged descriptor that a late import may activate.
 pub const LOW: usize = 8;
 pub const HIGH: usize = 9;
 pub const NOTE: usize = 10;
 pub const ROLES: usize = 11;
-/// These scripts' indexes in the descriptor.
+/// Their indexes in the descriptor.
 pub const INDEXES: [(usize, u32); 2] = [(LOW, 1), (HIGH, 3)];
 
 pub struct Role {

@@ -45,8 +45,8 @@ impl Shop {
         }
         self.told.extend(now.clone());
         for met in &world.naive.met {
-            // The shop need not know a transaction that already conflicted with a block below its `blockhash`, if it
-            // came and went with blocks after the last call.
+            // If a transaction conflicts with a block up to the fork of the last `blockhash`, it came and went with
+            // later blocks. The shop need not know it.
             let was_impossible = world.naive.conflict(met.named.txid).is_some_and(|height| Some(height) <= fork);
             if !was_impossible {
                 self.knows(world, met.named.txid, &before, &now)?;

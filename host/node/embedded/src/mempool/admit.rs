@@ -25,7 +25,6 @@ const MAX_SIGOPS_COST: u64 = 16_000;
 /// that each party to a contract can bump its fee.
 const CARVE_OUT_SIZE: u64 = 10_000;
 
-/// How a transaction is offered.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Terms {
     /// For the first time, to be relayed.

@@ -12,7 +12,6 @@ use outrigger_values::amount::Saturating;
 
 use crate::decode::Ids;
 
-/// A submitted transaction, decoded.
 #[derive(Clone)]
 pub struct Offer {
     pub tx: Arc<Transaction>,
@@ -136,7 +135,6 @@ pub struct Entry {
     /// The signature operation cost.
     pub sigops: u64,
     pub fee: Amount,
-    /// The delta of prioritisetransaction.
     pub delta: SignedAmount,
     /// The time of entry, in Unix seconds.
     pub time: u64,

@@ -7,14 +7,12 @@ const HALF_LIFE: f64 = 12.0 * 3_600.0;
 /// The least time between two decays, in seconds.
 const STEP: u64 = 10;
 
-/// The mempool's usage, and the parameters of the decay.
 #[derive(Clone, Copy)]
 pub struct Fullness {
     /// In bytes.
     pub usage: u64,
     /// In bytes.
     pub max_usage: u64,
-    /// The incremental relay feerate.
     pub incremental: FeeRate,
 }
 
@@ -70,7 +68,6 @@ impl RollingMinFeerate {
         }
     }
 
-    /// Notes a block.
     pub fn block(&mut self, now: u64, fullness: Fullness) {
         *self = Self { since: now, falling: true, ..self.fallen(now, fullness) };
     }

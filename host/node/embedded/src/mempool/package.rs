@@ -36,7 +36,6 @@ impl Refusal {
     }
 }
 
-/// The result of validating a package.
 #[derive(Default)]
 pub struct Judged {
     /// Why the package is refused.
@@ -45,7 +44,6 @@ pub struct Judged {
     pub members: Vec<PackageMember>,
     /// The entries to add if the package is accepted.
     examined: Vec<Examined>,
-    /// The entries that it replaces.
     pub replaced: BTreeSet<Txid>,
 }
 
@@ -60,7 +58,6 @@ impl Judged {
     }
 }
 
-/// The result of a refused transaction.
 pub fn describe(rejection: Rejection) -> Result<PackageMember, EmbeddedError> {
     let error = match rejection {
         Rejection::Node(error) => return Err(error),

@@ -31,7 +31,6 @@ impl Measured {
     }
 }
 
-/// bitcoind's reason for a replacement that pays too little.
 pub(super) const INSUFFICIENT_FEE: &str = "insufficient fee";
 
 /// The most entries replaced at once, descendants included.

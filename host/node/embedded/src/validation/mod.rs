@@ -27,7 +27,6 @@ use super::decode::NamedBlock;
 use super::params::ChainParams;
 use super::store::{Reading, Store};
 
-/// A rule that a block or transaction breaks.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ValidationError {
     /// bitcoind's reject reason.

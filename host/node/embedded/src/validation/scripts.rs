@@ -15,8 +15,9 @@ const PARALLEL_INPUTS: usize = 32;
 
 /// The transactions whose scripts were verified, and under which flags.
 ///
-/// The wtxid commits to everything that scripts depend on: the transaction, its witnesses and, by the txids in its inputs, the
-/// outputs it spends. Scripts valid under some flags are valid under every subset of them, since flags only restrict.
+/// The wtxid commits to everything that scripts depend on: the transaction, its witnesses and, by the txids in its
+/// inputs, the outputs it spends. Flags only restrict, so scripts valid under some flags are valid under each subset of
+/// them.
 #[derive(Default)]
 pub struct ScriptCache {
     known: Mutex<Known>,

@@ -198,7 +198,7 @@ pub trait Node: Send + Sync {
     /// These transactions, in their order; `None` for those not in the mempool.
     fn mempool_transactions(&self, txids: &[Txid]) -> Result<Vec<Option<RawTransaction>>>;
 
-    /// The transactions of the mempool that have a wanted interest ([`interest`]), and their descendants, parents before
+    /// The mempool's entries of these transactions, in their order; `None` for others (getmempoolentry).
     /// children.
     fn mempool_concerning(&self, wanted: &dyn Fn(u64) -> bool) -> Result<Vec<(Txid, Arc<Transaction>)>>;
 

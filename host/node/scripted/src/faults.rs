@@ -1,4 +1,4 @@
-//! What goes wrong with a node.
+//! Faults of a scripted node.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -7,15 +7,14 @@ use bitcoin::BlockHash;
 use outrigger_node::{Gap, NodeError, Result};
 use parking_lot::{Condvar, Mutex};
 
-/// What is done once.
 type Hook = Box<dyn FnOnce() + Send>;
 
 /// When the answer to a submitted transaction is lost.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Lost {
-    /// Before the mempool has the transaction.
+    /// Before the mempool accepts the transaction.
     Before,
-    /// Once it has it.
+    /// After the mempool has accepted it.
     After,
 }
 
@@ -23,21 +22,21 @@ pub enum Lost {
 struct State {
     absent: bool,
     hanging: bool,
-    /// How many wait for a node that hangs.
+    /// The number of threads that wait for the hanging node.
     waiting: usize,
     slow: Duration,
     unreadable: BTreeSet<u32>,
-    /// Why, where the node can tell.
+    /// The reason for missing blocks.
     gap: Option<Gap>,
     forgotten: BTreeSet<BlockHash>,
-    /// After how many moments of the chain it is done.
+    /// Runs after this many snapshots were dropped.
     hook: Option<(usize, Hook)>,
     lost: Option<Lost>,
-    /// Done when the next transaction is submitted.
+    /// Runs when the next transaction is submitted.
     submitted: Option<Hook>,
 }
 
-/// The faults of a node. None at first.
+/// A node's faults; by default none.
 #[derive(Default)]
 pub struct Faults {
     state: Mutex<State>,
@@ -45,7 +44,7 @@ pub struct Faults {
 }
 
 impl Faults {
-    /// Whether it cannot be reached.
+    /// While the node is away, requests fail.
     pub fn set_absent(&self, absent: bool) {
         self.state.lock().absent = absent;
     }
@@ -54,29 +53,29 @@ impl Faults {
         self.state.lock().absent
     }
 
-    /// Whether it answers nothing until it does so again.
+    /// While the node hangs, requests wait.
     pub fn set_hanging(&self, hanging: bool) {
         self.state.lock().hanging = hanging;
         self.changed.notify_all();
     }
 
-    /// Waits until somebody waits for the node that hangs.
+    /// Waits until a thread waits for the hanging node.
     pub fn wait_for_a_victim(&self) {
         let mut state = self.state.lock();
         self.changed.wait_while(&mut state, |state| state.waiting == 0);
     }
 
-    /// How long reading a block takes.
+    /// How long it takes to read a block.
     pub fn set_slow(&self, slow: Duration) {
         self.state.lock().slow = slow;
     }
 
-    /// The block at this height cannot be read.
+    /// Makes the block at this height unreadable.
     pub fn set_unreadable(&self, height: u32) {
         self.state.lock().unreadable.insert(height);
     }
 
-    /// Why blocks cannot be read.
+    /// The reason for missing blocks.
     pub fn set_gap(&self, gap: Gap) {
         self.state.lock().gap = Some(gap);
     }
@@ -85,37 +84,37 @@ impl Faults {
         self.state.lock().gap.unwrap_or(Gap::None)
     }
 
-    /// All blocks can be read again.
+    /// Makes all blocks readable.
     pub fn set_readable(&self) {
         self.state.lock().unreadable.clear();
     }
 
-    /// It no longer has this block.
+    /// Removes a block.
     pub fn forget(&self, hash: BlockHash) {
         self.state.lock().forgotten.insert(hash);
     }
 
-    /// It has this block again.
+    /// Restores a forgotten block.
     pub fn remember(&self, hash: BlockHash) {
         self.state.lock().forgotten.remove(&hash);
     }
 
-    /// Does something once, when so many moments of the chain have been looked at and let go.
+    /// Runs `hook` once, after this many snapshots of the chain were dropped.
     pub fn once_looked_at(&self, moments: usize, hook: impl FnOnce() + Send + 'static) {
         self.state.lock().hook = Some((moments, Box::new(hook)));
     }
 
-    /// Whether the answers to submitted transactions are lost.
+    /// Whether, and when, answers to submitted transactions are lost.
     pub fn set_lost(&self, lost: Option<Lost>) {
         self.state.lock().lost = lost;
     }
 
-    /// Does something once, when a transaction is submitted and before the mempool has it.
+    /// Runs `hook` once, when a transaction is submitted and before the mempool has it.
     pub fn once_submitted(&self, hook: impl FnOnce() + Send + 'static) {
         self.state.lock().submitted = Some(Box::new(hook));
     }
 
-    /// A transaction is submitted: `take` gives it to the mempool.
+    /// Submits a transaction: `take` adds it to the mempool.
     pub(crate) fn submit<T>(&self, take: impl FnOnce() -> Result<T>) -> Result<T> {
         self.pass()?;
         let hook = self.state.lock().submitted.take();
@@ -125,7 +124,7 @@ impl Faults {
         taken.filter(|_| lost.is_none()).ok_or_else(|| NodeError::OutcomeUnknown("The answer was lost".into()))
     }
 
-    /// What stands before each answer.
+    /// The faults before each answer.
     pub(crate) fn pass(&self) -> Result<()> {
         let mut state = self.state.lock();
         if state.hanging {
@@ -137,7 +136,7 @@ impl Faults {
         if state.absent { Err(NodeError::Unavailable("The node cannot be reached".into())) } else { Ok(()) }
     }
 
-    /// A moment of the chain is let go.
+    /// A snapshot of the chain was dropped.
     pub(crate) fn let_go(&self) {
         let mut state = self.state.lock();
         let Some((left, hook)) = state.hook.take() else { return };
@@ -149,7 +148,7 @@ impl Faults {
         hook();
     }
 
-    /// What stands before a block. Whether it is there.
+    /// The faults before a block. Returns whether the node has the block.
     pub(crate) fn block(&self, hash: BlockHash, height: u32) -> Result<bool> {
         let state = self.state.lock();
         let (slow, unreadable, known) =

@@ -1,8 +1,6 @@
-//! A node whose chain a test writes: it connects what it is given without judging it, says what happened when the test wants
-//! it said, and fails on demand.
-//!
-//! For tests of what stands on a node. It implements the traits of the crate `outrigger-node`, over the SDK's stub of a chain
-//! and a mempool; no program links it.
+//! A node for tests, whose chain the test writes. It connects blocks without validation, sends events when the test
+//! says so, and fails on demand. It implements the traits of `outrigger-node` over the SDK's stubs of chain and
+//! mempool.
 
 mod faults;
 mod node;
@@ -20,40 +18,37 @@ use parking_lot::Mutex;
 
 pub use faults::{Faults, Lost};
 
-/// What the transactions of these tests pay.
+/// The fee of the tests' transactions.
 const FEE: Amount = Amount::from_sat(1_000);
 
-/// A chain and a mempool that stay in step as those of a node do: what a block confirms leaves the mempool, with what it makes
-/// impossible; what a disconnected block had comes back to it.
+/// A consistent chain and mempool: a connected block removes its transactions and their conflicts from the mempool, and
+/// a disconnected block returns its transactions.
 pub struct ScriptedNode {
-    /// The chain. What is done to it directly is told to nobody.
+    /// Direct changes send no events.
     pub chain: Arc<StubChain>,
-    /// The mempool. What is done to it directly is told to nobody.
+    /// Direct changes send no events.
     pub mempool: Arc<StubMempool>,
-    /// The release that it says it is; 0: it says none.
+    /// The major version that the node reports; 0 for none.
     pub release: AtomicU32,
-    /// What goes wrong.
     pub faults: Arc<Faults>,
     observers: Mutex<Vec<Arc<dyn Observer>>>,
-    /// What of the mempool's contents was told.
+    /// The mempool's transactions that were announced.
     told: Mutex<BTreeSet<Txid>>,
 }
 
 impl ScriptedNode {
-    /// The genesis block of regtest and an empty mempool.
     pub fn new() -> Arc<Self> {
         let chain = Arc::new(StubChain::new());
         let mempool = Arc::new(StubMempool::new(chain.clone()));
         Self::of(chain, mempool)
     }
 
-    /// A node of a chain and a mempool that are there.
     pub fn of(chain: Arc<StubChain>, mempool: Arc<StubMempool>) -> Arc<Self> {
         let (observers, told) = (Mutex::default(), Mutex::default());
         Arc::new(Self { mempool, chain, release: AtomicU32::new(0), faults: Arc::default(), observers, told })
     }
 
-    /// Tells these events, in their order.
+    /// Sends events in order.
     pub fn tell(&self, events: impl IntoIterator<Item = NodeEvent>) {
         let observers = self.observers.lock().clone();
         for event in events {
@@ -61,7 +56,7 @@ impl ScriptedNode {
         }
     }
 
-    /// A block with these transactions becomes the tip. Gives what is to be told of it.
+    /// Makes a block with these transactions the tip. Returns the events to send.
     pub fn connect(&self, script: ScriptBuf, transactions: Vec<Transaction>) -> (BlockHash, Vec<NodeEvent>) {
         let confirmed: Vec<(Txid, Vec<OutPoint>)> =
             transactions.iter().map(|tx| (tx.compute_txid(), inputs(tx))).collect();
@@ -78,7 +73,7 @@ impl ScriptedNode {
         (hash, events)
     }
 
-    /// The tip leaves the chain, and its transactions come back to the mempool. Gives what is to be told of it.
+    /// Disconnects the tip, and returns its transactions to the mempool. Returns the events to send.
     pub fn disconnect(&self) -> Vec<NodeEvent> {
         let tip = self.tip();
         let Some(block) = self.chain.get(tip.hash).filter(|_| tip.height > 0) else { return Vec::new() };
@@ -96,7 +91,7 @@ impl ScriptedNode {
         events
     }
 
-    /// A transaction comes to the mempool, in the place of those that spend what it spends. Gives what is to be told of it.
+    /// Adds a transaction to the mempool, and removes its conflicts. Returns the events to send.
     pub fn accept(&self, transaction: Transaction) -> Vec<NodeEvent> {
         let txid = transaction.compute_txid();
         if self.pool().iter().any(|known| known.compute_txid() == txid) {
@@ -108,7 +103,7 @@ impl ScriptedNode {
         events
     }
 
-    /// A transaction leaves the mempool with what builds on it. Gives what is to be told of it.
+    /// Removes a transaction and its descendants from the mempool. Returns the events to send.
     pub fn take_out(&self, txid: Txid, reason: Removal) -> Vec<NodeEvent> {
         let mut events = Vec::new();
         if self.remove(txid) {
@@ -122,7 +117,7 @@ impl ScriptedNode {
         events
     }
 
-    /// What came to the mempool without having been told: what was offered to it, among others.
+    /// The events of mempool transactions that were not announced, for example submitted ones.
     pub fn untold(&self) -> Vec<NodeEvent> {
         let mut told = self.told.lock();
         let pool = self.pool().into_iter().filter(|transaction| told.insert(transaction.compute_txid()));
@@ -131,14 +126,14 @@ impl ScriptedNode {
             .collect()
     }
 
-    /// What is in the mempool, in its order.
+    /// The mempool's transactions, in order.
     pub fn pool(&self) -> Vec<Transaction> {
         let ids = self.mempool.ids(Scope::NONE).unwrap_or_default();
         let raw = self.mempool.transactions(Scope::NONE, ids).unwrap_or_default();
         raw.into_iter().flatten().filter_map(|raw| deserialize(&raw.raw).ok()).collect()
     }
 
-    /// A block that is known, on any branch.
+    /// A block on any branch.
     pub fn block(&self, hash: BlockHash) -> Option<Block> {
         self.chain.get(hash)
     }
@@ -152,7 +147,7 @@ impl ScriptedNode {
         NodeEvent::TransactionRemoved { txid, reason, sequence: 0 }
     }
 
-    /// What spends one of these outputs leaves the mempool, but for one transaction.
+    /// Removes the other transactions that spend one of these outputs.
     fn evict(&self, spent: &[OutPoint], but: Txid, reason: Removal) -> Vec<NodeEvent> {
         let conflicts = |transaction: &Transaction| {
             transaction.compute_txid() != but && inputs(transaction).iter().any(|input| spent.contains(input))

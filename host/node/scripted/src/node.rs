@@ -25,7 +25,6 @@ use outrigger_service::{Chain, ErrorKind, Mempool, Scope, ServiceError};
 
 use crate::{Faults, ScriptedNode};
 
-/// Converts the stub's error.
 fn node_error(error: ServiceError) -> NodeError {
     match error.kind {
         ErrorKind::Refused => NodeError::Refused(error.detail),
@@ -41,7 +40,7 @@ impl ScriptedNode {
         ask(&self.chain).map_err(node_error)
     }
 
-    /// As [`Self::chain`], for functions that fail for an unknown block.
+    /// As [`Self::chain`]; an unknown block is [`NodeError::UnknownBlock`].
     fn mark(&self, hash: BlockHash, ask: impl FnOnce(&StubChain) -> outrigger_service::Result<()>) -> Result<()> {
         self.faults.pass()?;
         ask(&self.chain).map_err(|error| match error.kind {

@@ -108,7 +108,8 @@ fn described(mut support: Support) -> Support {
 
 /// Runs a function in a child process. Returns its result, or 0 if the child was killed.
 fn in_child(run: impl FnOnce() -> c_int) -> c_int {
-    // SAFETY: the child makes system calls only, until it ends by one: it allocates nothing, takes no lock and runs no handler.
+    // SAFETY: the child makes system calls only, and ends by one: it allocates nothing, takes no lock and runs no
+    // handler.
     let child = unsafe { libc::fork() };
     match child {
         -1 => 0,

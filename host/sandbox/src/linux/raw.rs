@@ -44,8 +44,8 @@ pub(crate) fn close_others(keep: &[RawFd]) -> io::Result<()> {
     keep.sort_unstable();
     let mut first: c_uint = 0;
     let close = |first: c_uint, last: c_uint| {
-        // SAFETY: it touches no memory. What owned a closed descriptor must not use it again: the caller's duty, which is
-        // a process that has just started.
+        // SAFETY: the call touches no memory. The caller, a process that has just started, must not use the owner of a
+        // closed descriptor.
         checked_long(unsafe { libc::syscall(libc::SYS_close_range, first, last, 0) }).map(drop)
     };
     for kept in keep {
@@ -197,6 +197,7 @@ pub(crate) fn set_option(socket: BorrowedFd<'_>, level: c_int, name: c_int, valu
 }
 
 pub(crate) fn unshare(flags: rustix::thread::UnshareFlags) -> rustix::io::Result<()> {
-    // SAFETY: the function is unsafe for `CLONE_FILES` alone, which is never passed here: descriptors stay shared by all threads.
+    // SAFETY: the function is unsafe for `CLONE_FILES` only, which is never passed: all threads share their
+    // descriptors.
     unsafe { rustix::thread::unshare_unsafe(flags) }
 }

@@ -1,4 +1,4 @@
-//! The confined process: each attempt prints its name and the system's error, 0 if it succeeded.
+//! The confined process. Each attempt prints its name and the system's error, 0 if it succeeded.
 #![allow(unsafe_code)]
 
 use std::ffi::CString;
@@ -14,18 +14,17 @@ use outrigger_sandbox::{Plan, Reach, Support, confine};
 
 use super::swapped;
 
-/// Is confined, executes `what`, reports the end, and waits for its host.
+/// Confines itself, executes `what`, reports the end, and waits for its host.
 pub fn run(what: &str, plan: &str, support: &str) {
     let plan: Plan = serde_json::from_str(plan).unwrap();
     let support: Support = serde_json::from_str(support).unwrap();
     let (stdin, stdout, stderr) = (std::io::stdin(), std::io::stdout(), std::io::stderr());
-    // Shared memory as from a host. It is closed unless it is kept.
+    // Memory shared as by a host. It is closed unless it is kept.
     let flags = rustix::fs::MemfdFlags::CLOEXEC;
     let shared = (what == "reach").then(|| rustix::fs::memfd_create("shared", flags).unwrap());
     let mut keep = vec![stdout.as_fd(), stderr.as_fd()];
     keep.extend(shared.iter().map(AsFd::as_fd));
-    // The process dies with its host's thread, also when it is confined.
-    // SAFETY: numbers only.
+    // SAFETY: numbers only. The process ends with its host's thread, even when it is confined.
     unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL, 0, 0, 0) };
     let began = Instant::now();
     let confined = confine(&plan, &support, &keep, stdin.as_fd());
@@ -58,7 +57,7 @@ pub fn run(what: &str, plan: &str, support: &str) {
     let _ = std::io::stdin().read(&mut [0]);
 }
 
-/// The errno of a failed call, else 0.
+/// The errno of a failed call, or 0.
 fn errno(result: c_long) -> i32 {
     if result < 0 { std::io::Error::last_os_error().raw_os_error().unwrap() } else { 0 }
 }
@@ -73,7 +72,7 @@ fn say_result<T>(name: &str, result: std::io::Result<T>) {
 
 macro_rules! call {
     ($name:literal, $number:ident $(, $argument:expr)*) => {
-        // SAFETY: the sandbox refuses the call; should it not, the test fails.
+        // SAFETY: the sandbox refuses the call; otherwise the test fails.
         say($name, errno(unsafe { libc::syscall(libc::$number $(, $argument)*) }))
     };
 }
@@ -135,11 +134,11 @@ fn forbidden() {
     call!("affinity", SYS_sched_setaffinity, 0, 8, memory);
     call!("seccomp", SYS_seccomp, libc::SECCOMP_SET_MODE_FILTER, 0, memory);
     call!("chdir", SYS_chdir, c"/".as_ptr());
-    // SAFETY: as above: the table of x32 has the same calls at other numbers.
+    // SAFETY: as above. The x32 table has the same calls at other numbers.
     say("x32", errno(unsafe { libc::syscall(0x4000_0000 | libc::SYS_getpid) }));
 }
 
-/// Calls that other layers than the filter bound.
+/// Calls that layers other than the filter bound.
 fn bounds() {
     // SAFETY: it has no arguments.
     let parent = unsafe { libc::getppid() };
@@ -171,18 +170,18 @@ fn connect_existing(descriptor: c_int) -> std::io::Result<()> {
     }
 }
 
-/// Calls that an honest library needs.
+/// Calls of an honest library.
 fn ordinary(plan: &Plan) {
     let library = CString::new(plan.library.to_str().unwrap()).unwrap();
     // SAFETY: the system's library has harmless constructors.
     let opened = unsafe { libc::dlopen(library.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
     if opened.is_null() {
-        // SAFETY: the loader has just failed, and says why.
+        // SAFETY: the loader has just failed, and returns the reason.
         let reason = unsafe { std::ffi::CStr::from_ptr(libc::dlerror()) };
         eprintln!("{}", reason.to_string_lossy());
     }
     say("dlopen", i32::from(opened.is_null()));
-    // SAFETY: as above, of a library that stands nowhere.
+    // SAFETY: as above, for a library that does not exist.
     let absent = unsafe { libc::dlopen(c"libnone-of-this-name.so.9".as_ptr(), libc::RTLD_NOW) };
     say("dlopen_absent", i32::from(!absent.is_null()));
     let threads: Vec<_> = (0..8usize)
@@ -206,7 +205,7 @@ fn ordinary(plan: &Plan) {
     say("processors", i32::from(std::thread::available_parallelism().is_err()));
     let caught = std::panic::catch_unwind(|| std::panic::resume_unwind(Box::new(1)));
     say("panic", i32::from(caught.is_ok()));
-    // SAFETY: a map of our own, that is used within its length and given back.
+    // SAFETY: our own mapping, used within its length and unmapped.
     let mapped = unsafe {
         let (access, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
         let map = libc::mmap(std::ptr::null_mut(), 1 << 20, access, flags, -1, 0);
@@ -233,7 +232,7 @@ fn set_length(path: &std::path::Path, len: u64) -> std::io::Result<()> {
     if file.metadata()?.len() == len { Ok(()) } else { Err(std::io::ErrorKind::InvalidData.into()) }
 }
 
-/// The errno of truncating a descriptor without a named file.
+/// The errno of truncating a descriptor of a file without a name.
 fn errno_of_length(descriptor: c_int) -> i32 {
     // SAFETY: numbers only.
     errno(c_long::from(unsafe { libc::ftruncate(descriptor, 0) }))
@@ -244,7 +243,7 @@ fn set_id(path: &std::path::Path) -> std::io::Result<fs::File> {
     fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o4755).open(path)
 }
 
-/// A line to a server, and its answer.
+/// Sends a line to a server, and reads its answer.
 fn talk(mut stream: impl Read + Write) -> std::io::Result<()> {
     stream.write_all(b"x")?;
     let mut answer = [0];
@@ -301,7 +300,7 @@ fn socket(kind: c_int) -> std::io::Result<std::os::fd::OwnedFd> {
     // SAFETY: numbers only.
     match unsafe { libc::socket(libc::AF_INET, kind | libc::SOCK_CLOEXEC, 0) } {
         -1 => Err(std::io::Error::last_os_error()),
-        // SAFETY: the system has just made it for us.
+        // SAFETY: the system has just made the descriptor for us.
         number => Ok(unsafe { std::os::fd::FromRawFd::from_raw_fd(number) }),
     }
 }
@@ -338,7 +337,7 @@ fn death_signal() {
     say("signal", signal);
 }
 
-/// The most threads, with the main one.
+/// The most threads, the main one included.
 fn threads() {
     let (end, wait) = std::sync::mpsc::channel::<()>();
     let wait = std::sync::Arc::new(std::sync::Mutex::new(wait));
@@ -356,7 +355,7 @@ fn threads() {
     drop(end);
 }
 
-/// Connects to a daemon that accepts nothing, while other calls are answered; then to the same once it accepts.
+/// Connects to a daemon that accepts nothing, while other calls are answered; then again once it accepts.
 fn waiting(plan: &Plan) {
     let Some(Reach::Unix(path)) = plan.reach.first() else { return };
     let path = path.clone();
@@ -380,7 +379,7 @@ fn waiting(plan: &Plan) {
 
 fn flood(count: u32) {
     for _ in 0..count {
-        // SAFETY: the sandbox refuses it; should it not, a signal 0 does nothing.
+        // SAFETY: the sandbox refuses the call; otherwise signal 0 does nothing.
         unsafe { libc::kill(1, 0) };
     }
 }

@@ -34,7 +34,7 @@ const CASES: &[Case] = &[
     ("measure", measure, false),
 ];
 
-/// The names, and whether a case runs by default.
+/// The names of the cases, and whether each runs by default.
 pub fn names() -> impl Iterator<Item = (&'static str, bool)> {
     CASES.iter().map(|(name, _, by_default)| (*name, *by_default))
 }
@@ -138,7 +138,7 @@ fn forbidden_things_are_refused_and_counted() {
             assert_eq!(results[*name], i64::from(*error), "{name} without {without:?}");
             expected.extend((!told.is_empty()).then(|| told.replace("PARENT", &parent)));
         }
-        // Without a root of its own, the process's queries are forwarded too.
+        // Without a root, the process's queries are forwarded as well.
         let root = confined.held().root;
         assert_eq!(results["ask_file"], i64::from(if root { ENOENT } else { EPERM }));
         let told: Vec<&String> = denied.iter().filter(|denial| !denial.starts_with("statx ")).collect();
@@ -159,7 +159,7 @@ fn forbidden_things_are_refused_and_counted() {
 
 fn ordinary_things_work_in_every_layer() {
     let mut all: Vec<_> = combinations().into_iter().map(|without| (without, Policy::Require)).collect();
-    // The host opens files for a process that no other layer bounds. Without notifications no call is forwarded.
+    // For a process that no other layer bounds, the host opens files. Without notifications no call is forwarded.
     all.push((vec![Layer::Namespaces, Layer::Landlock], Policy::BestEffort));
     all.push((vec![Layer::Notifications], Policy::BestEffort));
     all.push((vec![Layer::Seccomp], Policy::BestEffort));
@@ -227,7 +227,7 @@ fn require_names_what_is_missing() {
     let reason = refused(&[Layer::Seccomp]);
     assert!(reason.contains("filters of system calls (seccomp)"), "{reason}");
 
-    // A system without support: a filter that this process and its children have from the start.
+    // A system without support: this process and its children have a filter from the start.
     let denied = [libc::SYS_unshare, libc::SYS_landlock_create_ruleset];
     let mut program = vec![libc::sock_filter { code: 0x20, jt: 0, jf: 0, k: 0 }];
     for call in denied {
@@ -281,7 +281,7 @@ fn hidden_memory_is_read_by_the_host_alone() {
         let opened = fs::File::open(format!("/proc/{}/mem", confined.child.id()));
         let able = !hide || rustix::process::getuid().is_root();
         assert_eq!(opened.is_ok(), able, "{opened:?}");
-        // Nor can it copy the process's sockets, so a process with granted connections stays dumpable.
+        // It cannot copy the process's sockets either, so a process with granted connections stays dumpable.
         let pid = rustix::process::Pid::from_child(&confined.child);
         let process = rustix::process::pidfd_open(pid, rustix::process::PidfdFlags::empty()).unwrap();
         let copied = rustix::process::pidfd_getfd(&process, 0, rustix::process::PidfdGetfdFlags::empty());

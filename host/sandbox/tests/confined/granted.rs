@@ -1,4 +1,4 @@
-//! Granted resources are reachable, their neighbours are not.
+//! Granted resources are reachable; their neighbours are not.
 
 use std::collections::HashMap;
 use std::fs;
@@ -26,7 +26,7 @@ fn serve(accept: impl Fn() -> Box<dyn ReadWrite> + Send + 'static) {
 trait ReadWrite: Read + Write {}
 impl<T: Read + Write> ReadWrite for T {}
 
-/// The attempts and their expected errors; `other` is the port that was not granted.
+/// The attempts and their expected errors; `other` is a port that was not granted.
 fn reached(folder: &Path, port: u16, root: bool) -> Vec<(&'static str, i64, Option<String>)> {
     let place = |text: &str| Some(text.replace("ROOT", folder.to_str().unwrap()));
     let (refused, none) = (i64::from(EPERM), None);
@@ -157,7 +157,7 @@ pub fn swapped_arguments_reach_nothing() {
         let mut confined = Confined::start("swapped", &plan(&reach, &without, policy));
         let results = confined.results();
         assert!(results.len() == 3 && results.values().all(|error| *error == 0), "without {without:?}: {results:?}");
-        // Both were tried, or the test would prove nothing.
+        // Otherwise the test would prove nothing.
         let denials = confined.denials();
         assert!(denials.by_kind["open"].count > 0 && denials.by_kind["connect"].count > 0, "{denials:?}");
         confined.end();

@@ -1,4 +1,4 @@
-//! The host's side of a test: starts the confined process and reads its output.
+//! The host's side of a test: starts the confined process, and reads its output.
 
 use std::collections::HashMap;
 use std::io::{BufRead, BufReader};
@@ -53,7 +53,7 @@ impl Confined {
         Self::start_on(what, plan, &probe())
     }
 
-    /// The same, with this support.
+    /// As [`Self::start`], with this support.
     pub fn start_on(what: &str, plan: &Plan, support: &Support) -> Self {
         let (ours, theirs) = UnixStream::pair().unwrap();
         let plan_text = serde_json::to_string(plan).unwrap();

@@ -1,6 +1,6 @@
-//! Confined processes: this program starts itself again, once as the host and once as the confined process.
+//! Confined processes. This program starts itself again, once as the host and once as the confined process.
 //!
-//! Every case runs as the user of the tests, and, if that is root, as an unprivileged user too.
+//! Each case runs as the tests' user, and if that is root, also as an unprivileged user.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test says what it expects by failing")]
 
 #[cfg(target_os = "linux")]
@@ -21,7 +21,7 @@ fn main() {
     println!("skipped: there is a sandbox on Linux only");
 }
 
-/// User and group nobody on most systems.
+/// User and group `nobody` on most systems.
 #[cfg(target_os = "linux")]
 const NOBODY: u32 = 65534;
 

@@ -10,7 +10,7 @@ use outrigger_sandbox::{Plan, Reach};
 
 use super::attempts::say;
 
-/// The least number of tries; then until it was both granted and denied, at most the second number.
+/// The least number of tries. Tries go on until one was granted and one denied, up to the second number.
 const TRIES: std::ops::Range<usize> = 1_000..1_000_000;
 
 /// Bytes that another thread changes.
@@ -36,7 +36,7 @@ impl<const N: usize> Shared<N> {
 enum Tried {
     Done,
     Refused,
-    /// They changed in the middle of a read, and are invalid.
+    /// The bytes changed during a read, and are invalid.
     Neither,
 }
 
@@ -77,7 +77,7 @@ fn while_changing<const N: usize>(shared: &Shared<N>, texts: [&[u8]; 2], mut run
     });
 }
 
-/// Granted are a folder with `file`, beside which `secret` is, and an address, beside which another listens.
+/// A folder with `file` is granted, and `secret` is beside it. An address is granted, and another listens beside it.
 pub fn run(plan: &Plan) {
     for reach in &plan.reach {
         match reach {
@@ -87,7 +87,7 @@ pub fn run(plan: &Plan) {
                 let shared = Shared::<256>::new(texts[0].as_bytes());
                 let (mut opened, mut secrets) = (0, 0);
                 while_changing(&shared, [texts[0].as_bytes(), texts[1].as_bytes()], || {
-                    // SAFETY: the bytes end with a zero whatever the other thread has written, since the last is never written.
+                    // SAFETY: the other thread never writes the last byte, so the bytes always end with a zero.
                     let number = unsafe { libc::open(shared.pointer().cast(), libc::O_RDONLY | libc::O_CLOEXEC) };
                     let tried = Tried::of(number >= 0);
                     if number >= 0 {
@@ -109,7 +109,7 @@ pub fn run(plan: &Plan) {
                 let shared = Shared::<16>::new(&texts[0]);
                 let mut connected = 0;
                 while_changing(&shared, [&texts[0], &texts[1]], || {
-                    // SAFETY: the address is 16 bytes, whatever is in them; the descriptor is ours.
+                    // SAFETY: the address has 16 bytes, whatever they are; the descriptor is ours.
                     unsafe {
                         let number = libc::socket(libc::AF_INET, libc::SOCK_STREAM | libc::SOCK_CLOEXEC, 0);
                         let result = libc::connect(number, shared.pointer().cast(), 16);

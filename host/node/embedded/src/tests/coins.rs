@@ -117,8 +117,8 @@ fn kind_of_anyone(kind: usize) -> ScriptBuf {
 /// A step of a random history.
 #[derive(Clone, Debug)]
 enum Step {
-    /// A block `depth` below the tip. A spend is the index of a coinbase, the number of outputs, and whether the first of
-    /// them is spent in the same block.
+    /// A block `depth` below the tip. A spend is the index of a coinbase, the number of outputs, and whether the first
+    /// of them is spent in the same block.
     Block {
         depth: u32,
         spends: Vec<(usize, u8, bool)>,

@@ -17,12 +17,11 @@ use outrigger_node::merkle::merkle_root;
 /// The witness script, OP_TRUE: it succeeds without further witness items.
 const ANYONE: [u8; 1] = [0x51];
 
-/// A scriptPubKey that anyone can spend; standard as an output and as an input.
+/// A scriptPubKey that anyone can spend, and that is standard as an output and as an input.
 pub fn anyone() -> ScriptBuf {
     ScriptBuf::from_bytes(ANYONE.to_vec()).to_p2wsh()
 }
 
-/// The witness that spends it.
 pub fn anyones_witness() -> Witness {
     Witness::from_slice(&[ANYONE])
 }
@@ -37,7 +36,7 @@ pub fn input(txid: Txid, vout: u32) -> TxIn {
     }
 }
 
-/// A transaction that spends these outputs and pays these amounts to anyone.
+/// Spends these outputs, and pays these amounts to anyone.
 pub fn spend(from: &[(Txid, u32)], amounts: &[u64]) -> Transaction {
     Transaction {
         version: transaction::Version::TWO,
@@ -56,7 +55,8 @@ pub struct Draft {
 }
 
 impl Draft {
-    /// A valid block on `parent` with these transactions, whose coinbase claims the subsidy; `tag` makes the coinbase unique.
+    /// A valid block on `parent` with these transactions. Its coinbase claims the subsidy; `tag` makes the coinbase
+    /// unique.
     pub fn on(node: &EmbeddedNode, parent: BlockHash, transactions: &[Transaction], tag: u32) -> Self {
         let info = node.snapshot().unwrap().block_info(BlockRef::Hash { hash: parent }).unwrap().unwrap();
         let height = info.height + 1;
@@ -79,7 +79,6 @@ impl Draft {
         Self { block: Block { header, txdata } }
     }
 
-    /// Changes the block before it is finished.
     pub fn edit(mut self, change: impl FnOnce(&mut Block)) -> Self {
         change(&mut self.block);
         self
@@ -111,14 +110,13 @@ impl Draft {
     }
 }
 
-/// Finds a nonce.
 pub fn mine(block: &mut Block) {
     while block.header.validate_pow(block.header.target()).is_err() {
         block.header.nonce += 1;
     }
 }
 
-/// Submits a valid block on the tip with these transactions.
+/// Submits a valid block with these transactions on the tip.
 pub fn extend(node: &EmbeddedNode, transactions: &[Transaction]) -> Block {
     let block = Draft::on(node, node.tip().hash, transactions, 0).finish();
     assert_eq!(node.submit_block(&serialize(&block)).unwrap(), Verdict::Valid);
@@ -126,7 +124,7 @@ pub fn extend(node: &EmbeddedNode, transactions: &[Transaction]) -> Block {
     block
 }
 
-/// Submits `count` empty blocks on the tip. Returns their coinbase ids; anyone can spend output 0 of each.
+/// Submits `count` empty blocks on the tip. Returns the ids of their coinbases; anyone can spend output 0 of each.
 pub fn extend_by(node: &EmbeddedNode, count: u32) -> Vec<Txid> {
     (0..count).map(|_| extend(node, &[]).txdata[0].compute_txid()).collect()
 }

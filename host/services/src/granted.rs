@@ -1,4 +1,4 @@
-//! An instance's grants of wallets and files, whoever calls its methods.
+//! An instance's grants of wallets and files. They bound the calls of every caller.
 
 use std::fs;
 use std::path::PathBuf;

@@ -21,7 +21,7 @@ pub enum UpstreamError {
     /// The node is starting or stopping (503 for another reason than a full work queue). It executed nothing.
     #[error("the node starts or stops")]
     Unavailable,
-    /// Another node listens at the address: what it is, and what it should be. Only the greeting was sent.
+    /// Another node listens at the address. The text names its chain and the expected one. Only the greeting was sent.
     #[error("{0}")]
     Foreign(String),
     /// Connections end after each answer, so the host cannot greet one before a call. Only the greeting was sent.

@@ -52,10 +52,10 @@ impl From<AskError> for NodeError {
             AskError::Upstream(UpstreamError::Forbidden) => Self::Refused(error.to_string()),
             // Callers retry, as while the node is away.
             AskError::Unproven(_) => Self::Unavailable(error.to_string()),
-            // Warming up.
             AskError::Upstream(UpstreamError::Foreign(_) | UpstreamError::Ended(_)) => {
                 Self::Unavailable(error.to_string())
             }
+            // Warming up, like -28 below.
             AskError::Upstream(UpstreamError::NotReady(inner)) => Self::Unavailable(inner.message.clone()),
             AskError::Lost { .. } => Self::OutcomeUnknown(error.to_string()),
             AskError::Rpc { error: inner, .. } if inner.code.0 == -28 => Self::Unavailable(inner.message.clone()),

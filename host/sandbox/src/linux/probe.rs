@@ -115,7 +115,7 @@ fn in_child(run: impl FnOnce() -> c_int) -> c_int {
         -1 => 0,
         0 => {
             let bits = run();
-            // SAFETY: it ends the child without running what the parent would run at its end.
+            // SAFETY: it ends the child without running the parent's exit handlers.
             unsafe { libc::_exit(bits) }
         }
         child => {

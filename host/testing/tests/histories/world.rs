@@ -410,7 +410,7 @@ impl World {
         self.settle(off, on, back);
     }
 
-    /// After a change of the chain: updates the mempool with `back` and what it had, as far as it fits, and sends all
+    /// After a change of the chain: the mempool keeps what fits of `back` and of its former transactions. Sends all
     /// events.
     pub fn settle(&mut self, off: Moved, on: Moved, back: Vec<Rc<Named>>) {
         let off = off.into_iter().map(|(hash, height)| NodeEvent::BlockDisconnected { hash, height });

@@ -100,7 +100,7 @@ fn blocks_that_wait_for_their_parents_are_connected_with_them() {
     assert_eq!(submit(&node, &blocks[2]), Verdict::Inconclusive);
     assert_eq!(submit(&node, &blocks[1]), Verdict::Inconclusive);
     assert_eq!(node.tip().height, 0);
-    // getchaintips: the block is there, one that it builds on is not.
+    // getchaintips: the block is stored, and an ancestor is not.
     let tips = node.snapshot().unwrap().tips().unwrap();
     assert_eq!((tips[1].hash, tips[1].state), (blocks[2].block_hash(), BlockState::HeaderOnly));
     assert_eq!(submit(&node, &blocks[0]), Verdict::Valid);

@@ -137,7 +137,7 @@ fn submit_random(node: &EmbeddedNode, coinbases: &[Txid]) {
     }
 }
 
-/// The selection without a weight limit, computed anew for each package.
+/// The selection without a weight limit, computed from scratch for each package.
 fn naive(node: &EmbeddedNode) -> Vec<Txid> {
     let entries: BTreeMap<Txid, MempoolEntry> =
         node.mempool_entries(&node.mempool_ids()).into_iter().flatten().map(|entry| (entry.txid, entry)).collect();

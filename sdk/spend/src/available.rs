@@ -1,4 +1,4 @@
-//! The wallet's coins that may be chosen, and the inputs that a sender names.
+//! The coins that a transaction may spend: the wallet's spendable coins and the sender's preset inputs.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
@@ -18,30 +18,28 @@ use crate::signable::signable_keys;
 use crate::truc;
 use crate::weight::{InputSize, Signatures, input_size, is_witness};
 
-/// The coins that a transaction may spend.
 #[derive(Debug)]
 pub struct Available {
-    /// First those of the inputs that are named, in their order; then the others.
+    /// The preset inputs' coins in the sender's order, then the wallet's.
     pub coins: Vec<Coin>,
-    /// The sizes of the inputs that are named, signed by whoever holds their keys.
+    /// The sizes of the preset inputs, whoever holds their keys.
     pub preset_sizes: Vec<InputSize>,
-    /// What is known of the scripts of the wallet's coins.
+    /// The wallet's solving data for its coins' scripts.
     pub scripts: HashMap<ScriptBuf, ScriptInfo>,
-    /// What the coins are worth that are left out since it is not known how they are spent, in satoshi.
+    /// The total value of coins left out because the wallet does not know how to spend them.
     pub unsolvable: SignedAmount,
-    /// The transactions of the mempool that the coins build on.
+    /// The mempool's transactions that are connected with unconfirmed coins.
     pub unconfirmed: Unconfirmed,
-    /// The transactions of the mempool that spend what the named inputs do.
+    /// The mempool's transactions that spend the preset inputs' coins: the payment replaces them.
     replaced: Vec<Txid>,
-    /// The signatures of whoever signs for the wallet.
+    /// The signature length of the wallet's signer.
     signatures: Signatures,
 }
 
 impl Available {
-    /// Reads them.
+    /// Reads the coins and checks the preset inputs.
     ///
-    /// # Errors
-    /// Where an input that is named is unknown, or it is not known how it is signed.
+    /// An unknown or unsolvable preset input, or one that a payment of this version may not spend (BIP 431).
     pub fn read(
         services: Services<'_>,
         wallet: &WalletInfo,
@@ -74,10 +72,7 @@ impl Available {
         Ok(found)
     }
 
-    /// Reckons fees at these feerates.
-    ///
-    /// # Errors
-    /// Where too many unconfirmed transactions hang together.
+    /// Computes each coin's fees at these feerates. Fails if the cluster of unconfirmed transactions is too large.
     pub fn set_feerates(&mut self, feerate: FeeRate, long_term: FeeRate) -> std::result::Result<BumpFees, SpendError> {
         let replaced = self.replaced.iter().copied();
         let bump_fees = self.unconfirmed.bump_fees(feerate, replaced).ok_or(SpendError::EnormousCluster)?;
@@ -88,7 +83,7 @@ impl Available {
         Ok(bump_fees)
     }
 
-    /// The inputs that are named: the wallet's, or else in the chain or the mempool.
+    /// Reads the preset inputs: from the wallet, else from the UTXO set or the mempool.
     fn read_preset(
         &mut self,
         services: Services<'_>,
@@ -125,7 +120,7 @@ impl Available {
         Ok(())
     }
 
-    /// The wallet's coins that the sender's words and the rules of relay allow.
+    /// Reads the wallet's coins that the coin control and the relay rules allow.
     fn read_wallet(
         &mut self,
         services: Services<'_>,
@@ -162,8 +157,8 @@ impl Available {
             candidates.retain(|coin| !replacements.contains(&coin.outpoint.txid));
         }
         let told_by_form = all_told_by_form(services, control.signable_only)?;
-        // Telling what is known of a script derives its keys, which takes long for many. Whether the wallet's keys can sign is
-        // asked of those that are chosen.
+        // Solving data is derived, which is slow for many scripts. [`Self::drop_unsignable`] asks later, for the chosen
+        // coins only, whether the wallet's keys can sign.
         let by_form = |coin: &WalletCoin| {
             let size = InputSize::by_form(&coin.script, signatures);
             size.filter(|_| told_by_form && coin.ownership == Ownership::Spendable)
@@ -193,17 +188,14 @@ impl Available {
         Ok(())
     }
 
-    /// The size of the input that spends a coin, signed by whoever holds its keys.
+    /// The size of the input that spends a coin, whoever holds its keys.
     pub fn size(&self, position: usize) -> Option<InputSize> {
         let preset = self.preset_sizes.get(position).copied();
         preset.or_else(|| self.coins.get(position).map(|coin| coin.size))
     }
 
-    /// Leaves out the coins, but for those of the inputs that are named, that a transaction of the mempool spends of which the
-    /// wallet has not heard. Only the chosen ones are asked for. Whether there were any.
-    ///
-    /// # Errors
-    /// As of [`outrigger_service::Mempool::spenders`].
+    /// Drops each chosen coin that a mempool transaction unknown to the wallet spends. Preset inputs stay. Only the
+    /// chosen coins are looked up. Returns whether it dropped any.
     pub fn drop_spent(&mut self, services: Services<'_>, chosen: &[usize]) -> Result<bool> {
         let preset = self.preset_sizes.len();
         let chosen = chosen.iter().filter(|position| **position >= preset);
@@ -219,16 +211,14 @@ impl Available {
         Ok(!spent.is_empty())
     }
 
-    /// Leaves out the unconfirmed coins that a payment of version 3 may not spend beside these, at this weight. Whether there were any.
+    /// Drops unconfirmed coins that a payment of version 3 and this weight may not spend beside the chosen ones.
+    /// Returns whether it dropped any.
     pub fn keep_one_parent(&mut self, chosen: &[usize], weight: Weight) -> bool {
         truc::keep_one_parent(self.preset_sizes.len(), &mut self.coins, chosen, weight)
     }
 
-    /// Leaves out the coins, but for those of the inputs that are named, that the wallet's keys cannot sign for. The chosen ones
-    /// are asked for, and all others only where one of these is left out. Whether any was.
-    ///
-    /// # Errors
-    /// As of [`outrigger_service::Wallet::scripts`] and [`outrigger_service::Signer::available`].
+    /// Drops the coins that the wallet's keys cannot sign for. Preset inputs stay. The chosen coins are checked first,
+    /// and the others only if one of those is dropped. Returns whether it dropped any.
     pub fn drop_unsignable(&mut self, services: Services<'_>, chosen: &[usize]) -> Result<bool> {
         let preset = self.preset_sizes.len();
         let chosen = chosen.iter().filter(|position| **position >= preset);
@@ -247,7 +237,7 @@ impl Available {
         Ok(true)
     }
 
-    /// Learns of the scripts that are not known yet what the wallet knows. Those that its keys cannot sign for.
+    /// Adds the wallet's solving data of new scripts. Returns those scripts that its keys cannot sign for.
     fn learn_scripts(&mut self, services: Services<'_>, scripts: HashSet<ScriptBuf>) -> Result<HashSet<ScriptBuf>> {
         let new: Vec<ScriptBuf> = scripts.into_iter().filter(|script| !self.scripts.contains_key(script)).collect();
         let known = coins::scripts_known(services, new.clone())?;
@@ -261,7 +251,8 @@ impl Available {
     }
 }
 
-/// What it takes to spend a script of the wallet; none where these keys do not suffice. Without any, all do.
+/// The size of the input that spends a script. `None` if the `signable` keys do not suffice; without a set, all keys
+/// count.
 fn signed_size(
     script: &ScriptBuf,
     info: &ScriptInfo,
@@ -274,8 +265,8 @@ fn signed_size(
     }
 }
 
-/// Whether the form of each P2WPKH and P2TR script that is the wallet's says how it is spent: no descriptor gives an address or a
-/// script alone, or, where the signer matters, a tree of scripts.
+/// Whether each P2WPKH and P2TR script of the wallet is spent as its form says. An `addr()` or `raw()` descriptor
+/// leaves that open, and, where the signer matters, a taproot descriptor with a script tree.
 fn all_told_by_form(services: Services<'_>, signer_matters: bool) -> Result<bool> {
     let descriptors = services.host.wallet.descriptors(services.scope, false)?;
     let is_open = |text: &str| {
@@ -285,7 +276,7 @@ fn all_told_by_form(services: Services<'_>, signer_matters: bool) -> Result<bool
     Ok(!descriptors.iter().any(|descriptor| is_open(descriptor.text.expose())))
 }
 
-/// The size of an input that is named.
+/// The size of a preset input: by its declared weight, else by the solving data.
 fn preset_size(
     input: &PresetInput,
     output: &TxOut,
@@ -298,7 +289,7 @@ fn preset_size(
     }
 }
 
-/// What the wallet and the sender know together.
+/// Merges the solving data of the wallet and of the sender.
 fn joined(wallet: Option<&SolvingData>, sender: &SolvingData) -> SolvingData {
     let Some(wallet) = wallet else { return sender.clone() };
     SolvingData {
@@ -308,10 +299,7 @@ fn joined(wallet: Option<&SolvingData>, sender: &SolvingData) -> SolvingData {
     }
 }
 
-/// The outputs of the wallet's transactions that are its own.
-///
-/// # Errors
-/// As of [`outrigger_service::Wallet::transactions`].
+/// The outputs that belong to the wallet, of the wallet's transactions.
 pub fn owned_outputs(services: Services<'_>, outpoints: &[OutPoint]) -> Result<HashMap<OutPoint, TxOut>> {
     let known = known_outputs(services, outpoints)?;
     let owned = |outpoint: &OutPoint| {
@@ -321,14 +309,14 @@ pub fn owned_outputs(services: Services<'_>, outpoints: &[OutPoint]) -> Result<H
     Ok(outpoints.iter().filter_map(owned).collect())
 }
 
-/// The outputs of transactions, each with whether it is the wallet's.
+/// The outputs of transactions, each with whether it belongs to the wallet.
 type KnownOutputs = HashMap<Txid, Vec<(TxOut, bool)>>;
 
 fn known_output<'a>(known: &'a KnownOutputs, outpoint: &OutPoint) -> Option<&'a (TxOut, bool)> {
     known.get(&outpoint.txid)?.get(usize::try_from(outpoint.vout).unwrap_or(usize::MAX))
 }
 
-/// All outputs of those of the wallet's transactions that outpoints name.
+/// All outputs of the wallet's transactions that these outpoints refer to.
 fn known_outputs(services: Services<'_>, outpoints: &[OutPoint]) -> Result<KnownOutputs> {
     let txids: BTreeSet<Txid> = outpoints.iter().map(|outpoint| outpoint.txid).collect();
     let batch = services.host.wallet.transactions(services.scope, txids.into_iter().collect())?;
@@ -345,10 +333,7 @@ fn known_outputs(services: Services<'_>, outpoints: &[OutPoint]) -> Result<Known
     Ok(known)
 }
 
-/// Outputs in the chain, or of transactions of the mempool.
-///
-/// # Errors
-/// As of [`outrigger_service::Chain::coins`] and [`outrigger_service::Mempool::transactions`].
+/// Outputs from the UTXO set or from mempool transactions.
 pub fn other_outputs(services: Services<'_>, outpoints: &[OutPoint]) -> Result<HashMap<OutPoint, TxOut>> {
     if outpoints.is_empty() {
         return Ok(HashMap::new());

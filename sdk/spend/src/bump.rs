@@ -1,5 +1,5 @@
-//! What it costs to raise the unconfirmed ancestors of coins to a feerate, so that a payment that spends them is mined as soon
-//! as its own feerate promises (`MiniMiner` of Bitcoin Core).
+//! Bump fees: the cost of raising the unconfirmed ancestors of coins to a feerate, so that a payment that spends them
+//! is mined at its own feerate (`MiniMiner` of Bitcoin Core).
 
 use std::collections::{HashMap, HashSet};
 
@@ -11,22 +11,22 @@ use outrigger_values::FeeRate;
 use crate::Services;
 use crate::coin::fee;
 
-/// The most transactions that are looked at, as by Bitcoin Core.
+/// The most transactions of a cluster (`MiniMiner` of Bitcoin Core).
 const MAX_CLUSTER: usize = 500;
 
-/// The transactions of the mempool that are connected with some.
+/// Mempool transactions with all their ancestors and descendants, over any number of steps.
 #[derive(Debug, Default)]
 pub struct Unconfirmed {
     entries: HashMap<Txid, MempoolEntry>,
-    /// There are more than [`MAX_CLUSTER`], and not all are here.
+    /// The cluster exceeds [`MAX_CLUSTER`] and is incomplete.
     too_many: bool,
 }
 
 impl Unconfirmed {
-    /// What the mempool tells of these transactions and those that are connected with them, over any number of steps.
+    /// Reads the clusters of these transactions from the mempool.
     ///
     /// # Errors
-    /// As [`outrigger_service::Mempool::entries`].
+    /// As of [`outrigger_service::Mempool::entries`].
     pub fn connected(services: Services<'_>, txids: impl IntoIterator<Item = Txid>) -> Result<Self> {
         let mut found = Self::default();
         let mut seen: HashSet<Txid> = txids.into_iter().collect();
@@ -45,19 +45,18 @@ impl Unconfirmed {
         Ok(found)
     }
 
-    /// These transactions and no others.
     #[cfg(test)]
     pub fn of(entries: Vec<MempoolEntry>) -> Self {
         Self { entries: entries.into_iter().map(|entry| (entry.txid, entry)).collect(), too_many: false }
     }
 
-    /// What the mempool tells of one.
+    /// The mempool entry of a transaction of the cluster.
     pub fn entry(&self, txid: Txid) -> Option<&MempoolEntry> {
         self.entries.get(&txid)
     }
 
-    /// How many transactions of the mempool one builds on, itself included, and the most that build on one of these,
-    /// likewise. Both are 0 for one that is not in the mempool.
+    /// The number of mempool ancestors of a transaction, and the greatest number of descendants of one of these, both
+    /// counted with the transaction itself. Both are 0 if it is not in the mempool.
     pub fn ancestry(&self, txid: Txid) -> (u64, u64) {
         let ancestors = self.ancestors([txid]);
         let count = self.entries.get(&txid).map_or(0, |entry| entry.ancestor_count);
@@ -66,7 +65,7 @@ impl Unconfirmed {
         (count, descendants.max().unwrap_or(0))
     }
 
-    /// These transactions and all that they build on, as far as they are here.
+    /// These transactions and their ancestors in the cluster.
     fn ancestors(&self, txids: impl IntoIterator<Item = Txid>) -> HashSet<Txid> {
         self.closure(txids, |entry| &entry.depends)
     }
@@ -86,8 +85,8 @@ impl Unconfirmed {
         all
     }
 
-    /// What is left when a miner takes all that pays the feerate by itself and with its ancestors. None where there are too many
-    /// transactions to look at. `replaced` are transactions that the payment takes the place of.
+    /// The bump fees at a feerate: simulates a miner who takes every package that pays it. `replaced` are transactions
+    /// that the payment replaces; they and their descendants do not count. `None` if the cluster is too large.
     pub fn bump_fees(&self, feerate: FeeRate, replaced: impl IntoIterator<Item = Txid>) -> Option<BumpFees> {
         if self.too_many {
             return None;
@@ -105,41 +104,39 @@ impl Unconfirmed {
     }
 }
 
-/// Transactions together.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Package {
-    /// Their virtual size.
+    /// The virtual size.
     size: u64,
-    /// Their fees with what was added.
+    /// The fees, with the deltas of prioritisetransaction.
     fees: SignedAmount,
 }
 
 impl Package {
-    /// Compares the feerates.
     fn pays_less(&self, other: &Self) -> bool {
         i128::from(self.fees.to_sat()) * i128::from(other.size)
             < i128::from(other.fees.to_sat()) * i128::from(self.size)
     }
 }
 
-/// A transaction that no miner has taken.
+/// A transaction that the simulated miner has not taken.
 #[derive(Debug)]
 struct Waiting {
     own: Package,
-    /// It with the ancestors that wait as well.
+    /// The transaction with its unmined ancestors.
     with: Package,
-    /// It and its ancestors.
+    /// The transaction and its ancestors.
     ancestors: Vec<Txid>,
 }
 
 impl Waiting {
-    /// What a miner takes it for: a child that pays much pays for its ancestors, but an ancestor does not pay for it.
+    /// The miner's score: a child with a high fee pays for its ancestors, but an ancestor does not pay for its child.
     fn score(&self) -> Package {
         if self.with.pays_less(&self.own) { self.with } else { self.own }
     }
 }
 
-/// Takes the best transactions with their ancestors, as long as these pay the feerate together.
+/// Takes the best package again and again, as long as it pays the feerate.
 fn mine(waiting: &mut HashMap<Txid, Waiting>, feerate: FeeRate) {
     loop {
         let better = |a: &(&Txid, &Waiting), b: &(&Txid, &Waiting)| {
@@ -166,7 +163,7 @@ fn mine(waiting: &mut HashMap<Txid, Waiting>, feerate: FeeRate) {
     }
 }
 
-/// The transactions that pay less than a feerate.
+/// The transactions that no miner takes at a feerate, and their bump fees.
 #[derive(Debug)]
 pub struct BumpFees {
     waiting: HashMap<Txid, Waiting>,
@@ -174,13 +171,12 @@ pub struct BumpFees {
 }
 
 impl BumpFees {
-    /// What raising this transaction with its ancestors costs.
+    /// The fee missing for this transaction and its ancestors. Zero if the mempool does not have it.
     pub fn of(&self, txid: Txid) -> SignedAmount {
         self.waiting.get(&txid).map_or(SignedAmount::ZERO, |waiting| self.missing(waiting.with))
     }
 
-    /// What raising these transactions with their ancestors costs together: less than the sum, where they have
-    /// ancestors in common.
+    /// The fee missing for these transactions and their ancestors together. Common ancestors count once.
     pub fn combined(&self, txids: impl IntoIterator<Item = Txid>) -> SignedAmount {
         let waiting = txids.into_iter().filter_map(|txid| self.waiting.get(&txid));
         let all: HashSet<Txid> = waiting.flat_map(|waiting| waiting.ancestors.iter().copied()).collect();

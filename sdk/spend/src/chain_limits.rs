@@ -1,4 +1,4 @@
-//! Whether the mempool takes a transaction on top of the unconfirmed ones that it spends of, before it is offered
+//! The mempool's limits for chains of unconfirmed transactions, checked before the transaction is submitted
 //! (`CTxMemPool::CheckPackageLimits` of Bitcoin Core).
 
 use std::collections::{BTreeSet, HashSet};
@@ -8,19 +8,20 @@ use bitcoin::hashes::Hash;
 
 use crate::bump::Unconfirmed;
 
-/// The most unconfirmed transactions that may build on one another, the new one included: Bitcoin Core's defaults of
+/// The most transactions of an unconfirmed chain, the new one included: Bitcoin Core's defaults of
 /// `-limitancestorcount` and `-limitdescendantcount`.
 pub const MAX_CHAIN: u64 = 25;
-/// Their greatest size together, in virtual bytes: Bitcoin Core's defaults of `-limitancestorsize` and `-limitdescendantsize`.
+/// The greatest total size of such a chain, in virtual bytes: the defaults of `-limitancestorsize` and
+/// `-limitdescendantsize`.
 const MAX_CHAIN_SIZE: u64 = 101_000;
 
 impl Unconfirmed {
-    /// Checks a transaction of so many virtual bytes that spends outputs of these.
+    /// Checks a transaction of `size` virtual bytes that spends outputs of the transactions `spent`.
     ///
     /// # Errors
-    /// The limit that it breaks, in Bitcoin Core's words.
+    /// The first limit that it exceeds, in Bitcoin Core's words.
     pub fn check_limits(&self, spent: impl IntoIterator<Item = Txid>, size: u64) -> Result<(), String> {
-        // In Bitcoin Core's order, which says which of several limits is told.
+        // Bitcoin Core's order, which decides what limit is reported.
         let mut open = BTreeSet::new();
         for txid in spent.into_iter().filter(|txid| self.entry(*txid).is_some()) {
             open.insert(txid.to_byte_array());

@@ -1,7 +1,7 @@
-//! The address that change goes to.
+//! The change address.
 //!
-//! It is drawn before coins are chosen, so that change is weighed as what it will be, and given back where no transaction comes of
-//! it. That there is none to be had matters only where there is change.
+//! It is reserved before coin selection, so that the size of the change output is known, and returned if no transaction
+//! is made. A wallet without one fails only if there is change.
 
 use bitcoin::ScriptBuf;
 use outrigger_service::log::Level;
@@ -16,22 +16,19 @@ use crate::control::{ChangeChoice, Recipient};
 use crate::error::SpendError;
 use crate::weight::{InputSize, Signatures, input_size};
 
-/// Where change goes.
 #[derive(Debug)]
 pub enum Change {
-    /// To an address that was drawn for it.
+    /// An address that the wallet reserved.
     Drawn(ScriptBuf),
-    /// To a script that the sender named.
+    /// The sender's script.
     Named(ScriptBuf),
-    /// Nowhere: there is no address, for this reason.
+    /// No address, for this reason.
     Missing(String),
 }
 
 impl Change {
-    /// Takes the sender's choice, or draws an address of the type that suits these recipients.
-    ///
-    /// # Errors
-    /// Where the wallet fails; that it has no address is an error only once it is needed.
+    /// Takes the sender's choice, or reserves an address of the type that suits these recipients. Without an address
+    /// for change it succeeds with [`Change::Missing`].
     pub fn reserve(
         services: Services<'_>,
         settings: &SpendSettings,
@@ -54,8 +51,8 @@ impl Change {
         }
     }
 
-    /// Gives a drawn address back, since no transaction came of it. A failure is only logged: the client is told why there is
-    /// no transaction.
+    /// Returns a reserved address to the wallet. A failure is only logged, since the client is told why there is no
+    /// transaction.
     pub fn give_back(self, services: Services<'_>) {
         let Self::Drawn(script) = self else { return };
         if let Err(error) = services.host.wallet.return_address(services.scope, script) {
@@ -63,10 +60,7 @@ impl Change {
         }
     }
 
-    /// The script, where there is one.
-    ///
-    /// # Errors
-    /// Where there is none.
+    /// The script of the change output. Fails if the wallet has no address.
     pub fn script(&self) -> std::result::Result<&ScriptBuf, SpendError> {
         match self {
             Self::Drawn(script) | Self::Named(script) => Ok(script),
@@ -74,10 +68,8 @@ impl Change {
         }
     }
 
-    /// What it takes to spend the change. Where the wallet cannot say, that of P2WPKH in P2SH is assumed, as Bitcoin Core does.
-    ///
-    /// # Errors
-    /// As of [`outrigger_service::Wallet::scripts`].
+    /// The size of the input that spends the change. If the wallet cannot solve it, P2SH-P2WPKH is assumed, as in
+    /// Bitcoin Core.
     pub fn spending(&self, services: Services<'_>, signatures: Signatures) -> Result<InputSize> {
         let Ok(script) = self.script() else { return Ok(InputSize::nested_wpkh()) };
         let info = services.host.wallet.scripts(services.scope, vec![script.clone()])?.pop().flatten();
@@ -90,11 +82,11 @@ fn has_source(wallet: &WalletInfo, kind: AddressType) -> bool {
     wallet.sources.iter().any(|source| source.internal && source.kind == kind)
 }
 
-/// The address type for change, so that it does not stand out beside the other outputs: of the types that the recipients have
-/// and the wallet has change addresses of, the one that Bitcoin Core prefers; else taproot or P2WPKH where the wallet has it, else the wallet's `own`
-/// type. That is taken in any case where it is legacy.
+/// The address type for change. It should not stand out among the outputs: of the recipients' types, the one that
+/// Bitcoin Core prefers and the wallet has change addresses of. Otherwise P2TR or P2WPKH if the wallet has it, else
+/// `own`, the wallet's address type. A legacy `own` always wins.
 pub fn change_type(recipients: &[Recipient], wallet: &WalletInfo, own: AddressType) -> AddressType {
-    /// Types in the order in which they are preferred, where a recipient has them.
+    /// The recipients' types by preference.
     const AS_RECIPIENTS: [AddressType; 4] =
         [AddressType::Bech32m, AddressType::Bech32, AddressType::P2shSegwit, AddressType::Legacy];
     const OTHERWISE: [AddressType; 2] = [AddressType::Bech32m, AddressType::Bech32];

@@ -1,4 +1,4 @@
-//! A coin as coin selection sees it.
+//! A coin with its fees, the unit of coin selection.
 
 use bitcoin::{Amount, OutPoint, Script, SignedAmount, TxOut, Weight};
 use outrigger_service::wallet::SolvingData;
@@ -9,12 +9,12 @@ use outrigger_values::amount::Saturating;
 use crate::known::redeem_script;
 use crate::weight::InputSize;
 
-/// The types of outputs that are not mixed without need, in the order in which equally good choices are preferred.
+/// The output types that selection mixes only if it must. Between equal selections, the order decides.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum OutputKind {
-    /// P2PKH, and P2SH without a witness.
+    /// P2PKH, and P2SH without a witness program.
     Legacy,
-    /// A witness program in P2SH.
+    /// P2SH with a witness program.
     P2shSegwit,
     /// P2WPKH and P2WSH.
     Bech32,
@@ -25,7 +25,7 @@ pub enum OutputKind {
 }
 
 impl OutputKind {
-    /// That of a script, with what is known of the scripts behind it.
+    /// The type of an output script. `solving` holds the redeem script, if known.
     pub fn of(script: &Script, solving: &SolvingData) -> Self {
         let behind = |hash| redeem_script(hash, solving).map(|redeem| classify(redeem));
         match classify(script) {
@@ -42,55 +42,55 @@ impl OutputKind {
     }
 }
 
-/// The fee for so many virtual bytes.
+/// The fee for a size in virtual bytes.
 pub fn fee(feerate: FeeRate, virtual_size: u64) -> SignedAmount {
     signed(feerate.fee(virtual_size))
 }
 
-/// An amount with a sign, all money at most.
+/// A signed amount, capped at 21 million BTC.
 pub fn signed(amount: Amount) -> SignedAmount {
     SignedAmount::from_sat(amount.min(Amount::MAX_MONEY).to_sat().cast_signed())
 }
 
-/// The sum of amounts, at most what the type holds.
+/// The saturating sum.
 pub fn sum(amounts: impl Iterator<Item = SignedAmount>) -> SignedAmount {
     amounts.fold(SignedAmount::ZERO, SignedAmount::saturating_add)
 }
 
-/// An amount without a sign, zero for one below zero.
+/// An unsigned amount; zero if the amount is negative.
 pub fn unsigned(amount: SignedAmount) -> Amount {
     amount.to_unsigned().unwrap_or(Amount::ZERO)
 }
 
-/// A coin that may be spent.
+/// A coin that coin selection may choose.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Coin {
-    /// Its outpoint.
+    /// The outpoint.
     pub outpoint: OutPoint,
-    /// It.
+    /// The output that the coin is.
     pub output: TxOut,
-    /// Its type.
+    /// The output type.
     pub kind: OutputKind,
     /// The size of the input that spends it.
     pub size: InputSize,
-    /// The number of blocks that confirm it.
+    /// The number of confirmations. 0 for preset inputs, too, whose depth is not looked up.
     pub depth: u32,
-    /// Whether the wallet spent something of its own in its transaction.
+    /// Whether the wallet funded the coin's transaction.
     pub from_us: bool,
-    /// The unconfirmed transactions that it builds on, its own included.
+    /// The number of its unconfirmed ancestors, its own transaction included.
     pub ancestors: u64,
-    /// The most unconfirmed transactions that build on one of these, it included.
+    /// The greatest number of descendants of one of these, itself included.
     pub descendants: u64,
-    /// What raising its unconfirmed ancestors to the feerate costs.
+    /// The fee for raising its unconfirmed ancestors to the feerate.
     pub bump_fee: SignedAmount,
-    /// The fee for its input.
+    /// The fee for its input at the payment's feerate.
     pub input_fee: SignedAmount,
     /// The fee for its input at the long-term feerate.
     pub long_term_fee: SignedAmount,
 }
 
 impl Coin {
-    /// A confirmed coin that others paid.
+    /// A coin of depth 0 that others paid, without fees.
     pub fn new(outpoint: OutPoint, output: TxOut, kind: OutputKind, size: InputSize) -> Self {
         Self {
             outpoint,
@@ -107,33 +107,33 @@ impl Coin {
         }
     }
 
-    /// Reckons the fees for its input.
+    /// Computes the fees of its input at the payment's and the long-term feerate.
     pub fn set_feerates(&mut self, feerate: FeeRate, long_term: FeeRate) {
         self.input_fee = fee(feerate, self.virtual_size());
         self.long_term_fee = fee(long_term, self.virtual_size());
     }
 
-    /// The size of its input in a transaction with witnesses, in whole virtual bytes.
+    /// The size of its input in a segwit transaction, in whole virtual bytes.
     pub fn virtual_size(&self) -> u64 {
         self.size.weight(true).to_vbytes_ceil()
     }
 
-    /// The weight that it is selected by: that of whole virtual bytes.
+    /// The weight that selection counts: whole virtual bytes times four.
     pub fn selection_weight(&self) -> i64 {
         (self.virtual_size() * Weight::WITNESS_SCALE_FACTOR).cast_signed()
     }
 
-    /// Its value, with a sign.
+    /// The value, signed.
     pub fn value(&self) -> SignedAmount {
         signed(self.output.value)
     }
 
-    /// The fee for spending it, its ancestors paid for.
+    /// The fee for spending the coin, bump fee included.
     pub fn fee(&self) -> SignedAmount {
         self.input_fee.saturating_add(self.bump_fee)
     }
 
-    /// Its value less the fee for spending it.
+    /// The value less [`Self::fee`].
     pub fn effective_value(&self) -> SignedAmount {
         self.value().saturating_sub(self.fee())
     }

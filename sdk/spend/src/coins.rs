@@ -1,4 +1,4 @@
-//! The wallet's coins: reading them all, and how deep they lie.
+//! Reads the wallet's coins, their depth and the wallet's knowledge of them.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
@@ -9,13 +9,13 @@ use outrigger_service::{Result, ServiceError};
 
 use crate::Services;
 
-/// The depth at which a coinbase may be spent.
+/// The depth from which a coinbase output may be spent: `COINBASE_MATURITY` + 1.
 const MATURE_DEPTH: u32 = 101;
 
-/// The most coins or scripts to ask the host for at a time.
+/// The most coins or scripts in one request to the host.
 pub const BATCH: u32 = 1000;
 
-/// The keys of texts that a transaction has which replaces another, or is replaced.
+/// The metadata keys of a transaction that replaces another or was replaced.
 const REPLACEMENT: [&str; 2] = ["replaces_txid", "replaced_by_txid"];
 
 /// All coins of the wallet, by outpoint.
@@ -26,7 +26,7 @@ pub fn all(services: Services<'_>) -> Result<Vec<WalletCoin>> {
     })
 }
 
-/// The same in parts, each of which is read when it is asked for. After an error comes nothing more.
+/// The wallet's coins in pages, each read on demand. The iterator ends after an error.
 pub fn pages(services: Services<'_>) -> impl Iterator<Item = Result<Vec<WalletCoin>>> {
     let mut next = Some(None);
     std::iter::from_fn(move || {
@@ -38,12 +38,12 @@ pub fn pages(services: Services<'_>) -> impl Iterator<Item = Result<Vec<WalletCo
     })
 }
 
-/// The coins that payments and listunspent leave out (lockunspent).
+/// The coins locked with lockunspent.
 pub fn locked(services: Services<'_>) -> Result<HashSet<OutPoint>> {
     Ok(services.host.wallet.locked_coins(services.scope)?.into_iter().collect())
 }
 
-/// The number of blocks that confirm a coin: 0 while it is unconfirmed.
+/// The number of confirmations; 0 for an unconfirmed coin.
 pub fn depth(coin: &WalletCoin, synced: &Synced) -> u32 {
     match coin.state {
         TxState::Confirmed { height, .. } => (synced.height + 1).saturating_sub(height),
@@ -51,17 +51,17 @@ pub fn depth(coin: &WalletCoin, synced: &Synced) -> u32 {
     }
 }
 
-/// Whether a coin is a coinbase that may not be spent yet.
+/// Whether a coin is a coinbase output below the depth of maturity.
 pub fn is_immature(coin: &WalletCoin, synced: &Synced) -> bool {
     coin.coinbase && depth(coin, synced) < MATURE_DEPTH
 }
 
-/// Whether a coin is there: in the chain or in the mempool.
+/// Whether a coin is in the chain or in the mempool.
 pub fn is_present(coin: &WalletCoin) -> bool {
     matches!(coin.state, TxState::Confirmed { .. } | TxState::InMempool)
 }
 
-/// The scripts of these coins that the wallet has spent from. Whoever saw it knows them.
+/// The scripts of these coins that the wallet has spent from before. Spending from them again links payments.
 pub fn spent_from(services: Services<'_>, coins: &[WalletCoin]) -> Result<HashSet<ScriptBuf>> {
     let scripts: Vec<ScriptBuf> =
         coins.iter().map(|coin| &coin.script).collect::<HashSet<_>>().into_iter().cloned().collect();
@@ -73,7 +73,7 @@ pub fn spent_from(services: Services<'_>, coins: &[WalletCoin]) -> Result<HashSe
     Ok(spent)
 }
 
-/// What the wallet knows of the scripts of these coins.
+/// The wallet's solving data for the scripts of these coins.
 pub fn scripts_of<'a>(
     services: Services<'_>,
     coins: impl IntoIterator<Item = &'a WalletCoin>,
@@ -82,7 +82,7 @@ pub fn scripts_of<'a>(
     scripts_known(services, distinct.into_iter().cloned().collect())
 }
 
-/// What the wallet knows of these scripts.
+/// The wallet's solving data for these scripts. Unknown scripts are left out.
 pub fn scripts_known(services: Services<'_>, distinct: Vec<ScriptBuf>) -> Result<HashMap<ScriptBuf, ScriptInfo>> {
     let mut known = HashMap::with_capacity(distinct.len());
     for scripts in distinct.chunks(BATCH as usize) {
@@ -92,7 +92,7 @@ pub fn scripts_known(services: Services<'_>, distinct: Vec<ScriptBuf>) -> Result
     Ok(known)
 }
 
-/// The mempool's entries of the transactions of unconfirmed coins.
+/// The mempool entries of the transactions of unconfirmed coins.
 pub fn mempool_entries(services: Services<'_>, coins: &[WalletCoin]) -> Result<HashMap<Txid, MempoolEntry>> {
     let unconfirmed = coins.iter().filter(|coin| coin.state == TxState::InMempool).map(|coin| coin.outpoint.txid);
     let txids: Vec<Txid> = unconfirmed.collect::<HashSet<_>>().into_iter().collect();
@@ -103,7 +103,7 @@ pub fn mempool_entries(services: Services<'_>, coins: &[WalletCoin]) -> Result<H
     Ok(entries.into_iter().flatten().map(|entry| (entry.txid, entry)).collect())
 }
 
-/// Those of these outputs that a transaction of the wallet spends which is confirmed, or may yet be.
+/// The outputs that a wallet transaction spends which is confirmed or may still confirm.
 ///
 /// # Errors
 /// As of [`outrigger_service::Wallet::spenders`].
@@ -123,8 +123,8 @@ pub fn spent(services: Services<'_>, coins: &[OutPoint]) -> Result<HashSet<OutPo
     Ok(coins.iter().zip(&spenders).filter(|(_, by)| is_spent(by)).map(|(coin, _)| *coin).collect())
 }
 
-/// The unconfirmed transactions that these coins are of and that replace another, or are replaced: which of the two is mined is
-/// open.
+/// The unconfirmed transactions of these coins that replace another or were replaced. Either of the two may be mined,
+/// so their outputs are unsafe.
 ///
 /// # Errors
 /// As of [`outrigger_service::Wallet::transactions`].

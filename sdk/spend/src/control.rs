@@ -1,4 +1,4 @@
-//! What a sender may say of a transaction to fund, beside its recipients (`CCoinControl` of Bitcoin Core).
+//! What a sender specifies of a payment beside its recipients (`CCoinControl` of Bitcoin Core).
 
 use std::collections::{HashMap, HashSet};
 
@@ -9,23 +9,23 @@ use outrigger_service::wallet::{AddressType, SolvingData};
 
 use crate::fee_choice::FeeChoice;
 
-/// Who is paid, and how much.
+/// A recipient of a payment.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Recipient {
-    /// Its script.
+    /// The script that is paid.
     pub script: ScriptBuf,
-    /// Its amount.
+    /// The amount, before a share of the fee is subtracted.
     pub amount: Amount,
-    /// Whether a share of the fee is subtracted from the amount.
+    /// Whether the recipient pays a share of the fee.
     pub subtract_fee: bool,
 }
 
-/// Where change goes.
+/// The sender's choice of a change address.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum ChangeChoice {
-    /// To a fresh address of the wallet, of this type or of one that suits the recipients.
+    /// A new address of the wallet, of this type or of the type that suits the recipients.
     Fresh(Option<AddressType>),
-    /// To this script.
+    /// This script.
     To(ScriptBuf),
 }
 
@@ -35,25 +35,26 @@ impl Default for ChangeChoice {
     }
 }
 
-/// An input that the transaction has in any case.
+/// An input that the sender selected.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct PresetInput {
-    /// What it spends.
+    /// The coin that it spends.
     pub outpoint: OutPoint,
-    /// Its sequence.
+    /// The sequence; `None`: the wallet chooses.
     pub sequence: Option<Sequence>,
-    /// Its scriptSig, which is kept.
+    /// The scriptSig, which is kept.
     pub script_sig: ScriptBuf,
-    /// Its witness, which is kept.
+    /// The witness, which is kept.
     pub witness: Witness,
-    /// Its weight once it is signed; none: as far as is known how it is signed.
+    /// The weight of the signed input; `None`: estimated from solving data.
     pub weight: Option<Weight>,
-    /// Whether only its weight names it: it is looked for in the wallet's transactions alone, among all of their outputs.
+    /// Whether only `input_weights` names the input. Such an input must spend an output of a wallet transaction, not
+    /// necessarily the wallet's own.
     pub by_weight: bool,
 }
 
 impl PresetInput {
-    /// The inputs of a transaction. Of several that spend the same, the last one counts.
+    /// The inputs of a transaction. If several spend the same coin, the last counts.
     pub fn of(transaction: &Transaction) -> Vec<Self> {
         let mut inputs: Vec<Self> = Vec::with_capacity(transaction.input.len());
         let mut known: HashMap<OutPoint, usize> = HashMap::new();
@@ -77,7 +78,7 @@ impl PresetInput {
 }
 
 impl Recipient {
-    /// Those of outputs, of which the ones at these positions pay the fee.
+    /// The outputs as recipients. Those at the positions `payers` pay the fee.
     pub fn of(outputs: &[TxOut], payers: &HashSet<usize>) -> Vec<Self> {
         let recipient = |(position, output): (usize, &TxOut)| Self {
             script: output.script_pubkey.clone(),
@@ -88,42 +89,41 @@ impl Recipient {
     }
 }
 
-/// The options of a transaction to fund. The default is that of payments which say nothing.
+/// The options of a payment. The default is a payment without options.
 #[derive(Clone, Debug)]
 pub struct CoinControl {
-    /// Where change goes.
+    /// The change address.
     pub change: ChangeChoice,
-    /// The change's position among the outputs; none: a random one.
+    /// The position of change among the outputs; `None`: random.
     pub change_position: Option<usize>,
-    /// The inputs that it has in any case, in this order before all others.
+    /// The preset inputs, which come first, in this order.
     pub inputs: Vec<PresetInput>,
-    /// Whether coins are added to these.
+    /// Whether the wallet may add coins to the preset inputs.
     pub add_inputs: bool,
-    /// Whether unconfirmed coins that others paid may be added.
+    /// Whether it may add unsafe coins: unconfirmed ones that others paid, and replacements.
     pub include_unsafe: bool,
-    /// Whether coins may be added that are only watched.
+    /// Whether it may add watch-only coins.
     pub include_watching: bool,
-    /// Whether only coins are added that the wallet's keys can sign for.
+    /// Whether it may add only coins that the wallet's keys can sign for.
     pub signable_only: bool,
-    /// Whether coins of scripts that the wallet has spent from are left alone.
+    /// Whether it leaves coins of scripts out that the wallet has spent from (wallet flag avoid_reuse).
     pub avoid_reuse: bool,
-    /// Whether the coins of a script are spent together.
+    /// Whether it spends the coins of a script together.
     pub avoid_partial_spends: bool,
-    /// The least depth of coins that are added, in blocks.
+    /// The least number of confirmations of added coins.
     pub min_depth: u32,
-    /// The greatest depth of coins that are added, in blocks.
+    /// The greatest number of confirmations of added coins.
     pub max_depth: u32,
-    /// The feerate.
     pub fee: FeeChoice,
-    /// Whether the transaction signals that it can be replaced; none: what the settings say.
+    /// Whether the transaction signals replaceability (BIP 125); `None`: the wallet's setting.
     pub replaceable: Option<bool>,
-    /// Keys and scripts of inputs that are not the wallet's.
+    /// Solving data for inputs that are not the wallet's.
     pub solving: SolvingData,
-    /// The greatest weight of the transaction, in weight units; none: the greatest that is relayed.
+    /// The greatest weight of the transaction, in weight units; `None`: the standardness limit.
     pub max_tx_weight: Option<i64>,
-    /// The lock time; none: one against fee sniping.
+    /// The locktime; `None`: chosen against fee sniping, or 0 if a preset input has a sequence.
     pub lock_time: Option<LockTime>,
-    /// The transaction's version.
+    /// The transaction version.
     pub version: Version,
 }
 
@@ -151,5 +151,5 @@ impl Default for CoinControl {
     }
 }
 
-/// The greatest depth of coins that are added where none is given, in blocks (`DEFAULT_MAX_DEPTH`).
+/// The default of [`CoinControl::max_depth`], in blocks (`DEFAULT_MAX_DEPTH`).
 pub const MAX_DEPTH: u32 = 9_999_999;

@@ -1,4 +1,4 @@
-//! Why a transaction cannot be funded, in Bitcoin Core 29's words.
+//! The errors of funding a transaction, in Bitcoin Core 29's words.
 
 use bitcoin::transaction::Version;
 use bitcoin::{OutPoint, Weight};
@@ -6,59 +6,59 @@ use outrigger_service::ServiceError;
 use outrigger_standard::policy::MAX_STANDARD_WEIGHT;
 use outrigger_values::{FeeRate, RpcError, RpcErrorCode};
 
-/// The least weight that `max_tx_weight` may be: that of the smallest transaction that is relayed.
+/// The least `max_tx_weight`: that of the smallest standard transaction.
 pub const MIN_TX_WEIGHT: Weight = Weight::from_wu(65 * Weight::WITNESS_SCALE_FACTOR);
 
-/// A rule that the funding of a transaction broke, or a service that failed it.
+/// A broken rule of funding, or a failed service.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum SpendError {
     /// A service failed.
     #[error(transparent)]
     Service(#[from] ServiceError),
-    /// A payment to nobody.
+    /// There is no recipient.
     #[error("Transaction must have at least one recipient")]
     NoRecipients,
     /// `max_tx_weight` is out of its range.
     #[error("Maximum transaction weight must be between {} and {}", MIN_TX_WEIGHT.to_wu(), MAX_STANDARD_WEIGHT.to_wu())]
     MaxWeight,
-    /// An amount that would be dust.
+    /// A recipient's amount is dust.
     #[error("Transaction amount too small")]
     AmountTooSmall,
-    /// A feerate below what is relayed, or below the wallet's least one.
+    /// The feerate is below the minimum relay feerate or the wallet's minimum.
     #[error("Fee rate ({}) is lower than the minimum fee rate setting ({})", feerate.to_sat_per_vb_text(), minimum.to_sat_per_vb_text())]
     FeerateTooLow {
-        /// What was asked for.
+        /// The sender's feerate.
         feerate: FeeRate,
-        /// The least.
+        /// The minimum.
         minimum: FeeRate,
     },
-    /// No feerate is given, and there is neither an estimate nor a fallback.
+    /// There is no feerate, no estimate and no fallback feerate.
     #[error("Fee estimation failed. Fallbackfee is disabled. Wait a few blocks or enable -fallbackfee.")]
     NoFeerate,
-    /// A payment of nothing without a fee of its own.
+    /// The target is zero and there are no preset inputs.
     #[error("Transaction requires one destination of non-0 value, a non-0 feerate, or a pre-selected input")]
     NothingToPay,
-    /// An input that is neither the wallet's nor in the chain or the mempool.
+    /// A preset input spends no coin of the wallet, the UTXO set or the mempool.
     #[error("Unable to find UTXO for external input")]
     UnknownInput,
-    /// An input that only its weight names, of a transaction that the wallet does not have.
+    /// An input of `input_weights` spends from a transaction unknown to the wallet.
     #[error("Not found pre-selected input {}", short(.0))]
     ForeignInput(OutPoint),
-    /// The same, of an output that the wallet's transaction does not have.
+    /// An input of `input_weights` spends an output that the wallet's transaction does not have.
     #[error("Invalid pre-selected input {}", short(.0))]
     InvalidInput(OutPoint),
-    /// An input of which it is not known how it is signed.
+    /// The solving data for a preset input is missing.
     #[error("Not solvable pre-selected input {}", short(.0))]
     UnsolvableInput(OutPoint),
-    /// An input that is named is unconfirmed, and only one of it and of the payment is of version 3 (BIP 431).
+    /// A preset input is unconfirmed, and either its transaction or the payment is of version 3, not both (BIP 431).
     #[error("Can't spend unconfirmed version {} pre-selected input with a version {} tx", input.0, payment.0)]
     PresetVersion {
-        /// The version of the transaction that the input spends.
+        /// The version of the transaction with the coin.
         input: Version,
         /// The version of the payment.
         payment: Version,
     },
-    /// The inputs named do not suffice, and others may not be added.
+    /// The preset inputs do not suffice, and `add_inputs` is off.
     #[error(
         "The preselected coins total amount does not cover the transaction target. Please allow other inputs to be automatically selected or include more coins manually"
     )]
@@ -66,51 +66,51 @@ pub enum SpendError {
     /// The coins do not suffice.
     #[error("Insufficient funds")]
     InsufficientFunds,
-    /// They would, but of some it is not known how they are spent.
+    /// The coins would suffice, but for some the solving data is missing.
     #[error("Missing solving data for estimating transaction size")]
     Unsolvable,
-    /// They would, but the mempool takes no longer chains of unconfirmed transactions.
+    /// The coins would suffice, but some are in unconfirmed chains that the mempool does not accept.
     #[error(
         "Unconfirmed UTXOs are available, but spending them creates a chain of transactions that will be rejected by the mempool"
     )]
     UnconfirmedChain,
-    /// The transaction breaks a limit of the mempool for chains of unconfirmed transactions, in its words.
+    /// The transaction exceeds a mempool limit for unconfirmed chains. The mempool's message.
     #[error("{0}")]
     ChainLimit(String),
-    /// Too many unconfirmed transactions hang together to tell what raising them costs.
+    /// The cluster of unconfirmed transactions is too large for computing bump fees.
     #[error(
         "Failed to calculate bump fees, because unconfirmed UTXOs depend on enormous cluster of unconfirmed transactions."
     )]
     EnormousCluster,
-    /// It takes more inputs than a transaction may have.
+    /// All selections exceed the greatest weight.
     #[error(
         "The inputs size exceeds the maximum weight. Please try sending a smaller amount or manually consolidating your wallet's UTXOs"
     )]
     TooManyInputs,
-    /// The inputs named and those that are added are together more than a transaction may have.
+    /// The preset inputs and the added coins together exceed the greatest weight.
     #[error(
         "The combination of the pre-selected inputs and the wallet automatic inputs selection exceeds the transaction maximum weight. Please try sending a smaller amount or manually consolidating your wallet's UTXOs"
     )]
     CombinationTooHeavy,
-    /// The outputs alone are more than a transaction may have.
+    /// The outputs alone exceed the greatest weight.
     #[error("Maximum transaction weight is less than transaction weight without inputs")]
     TooManyOutputs,
-    /// The outputs are no more than a transaction may have, but with change they are.
+    /// The outputs fit the greatest weight, but not with change.
     #[error("Maximum transaction weight is too low, can not accommodate change output")]
     NoRoomForChange,
-    /// There are fewer outputs than the wished position of the change.
+    /// The position of change is beyond the outputs.
     #[error("Transaction change output index out of range")]
     ChangePosition,
-    /// There is change and no address for it; why, in the words of getrawchangeaddress.
+    /// Change is needed and the wallet has no address for it: getrawchangeaddress's message.
     #[error("Transaction needs a change address, but we can't generate it. {0}")]
     NoChangeAddress(String),
-    /// The fee to take off an amount is greater than the amount.
+    /// A recipient's share of the fee exceeds the amount.
     #[error("The transaction amount is too small to pay the fee")]
     AmountBelowFee,
-    /// What is left of an amount would be dust.
+    /// An amount is dust after its share of the fee is subtracted.
     #[error("The transaction amount is too small to send after the fee has been deducted")]
     DustAfterFee,
-    /// The transaction is heavier than what is relayed.
+    /// The transaction exceeds the standardness limit for weight.
     #[error("Transaction too large")]
     TooLarge,
     /// The fee is above [`crate::SpendSettings::max_fee`].
@@ -119,7 +119,7 @@ pub enum SpendError {
 }
 
 impl SpendError {
-    /// It as the error of a method; the code of what is none of a service's errors differs from method to method.
+    /// The error as an RPC error. `code` is that of broken rules, which differs between methods.
     pub fn with_code(self, code: RpcErrorCode) -> RpcError {
         match self {
             Self::Service(error) => error.into(),
@@ -128,7 +128,7 @@ impl SpendError {
     }
 }
 
-/// An outpoint as Bitcoin Core's messages show it.
+/// An outpoint as in Bitcoin Core's messages (`COutPoint::ToString`).
 fn short(outpoint: &OutPoint) -> String {
     let txid = outpoint.txid.to_string();
     format!("COutPoint({}, {})", txid.get(..10).unwrap_or(&txid), outpoint.vout)

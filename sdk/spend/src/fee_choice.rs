@@ -1,22 +1,21 @@
-//! What a sender says of the feerate.
+//! A sender's choice of the feerate.
 
 use outrigger_values::FeeRate;
 
-/// What the sender says of the feerate.
+/// The sender's choice of the feerate.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum FeeChoice {
-    /// The estimate.
+    /// The node's estimate.
     Within {
-        /// For so many blocks; none: what the settings say.
+        /// The confirmation target in blocks; `None`: the wallet's setting.
         target: Option<u32>,
-        /// Of this kind.
+        /// The estimate mode.
         mode: EstimateMode,
     },
-    /// This feerate.
     Exact {
-        /// It.
+        /// The feerate.
         feerate: FeeRate,
-        /// Whether it may be below the least feerate.
+        /// Whether it may be below the minimum feerate.
         below_minimum: bool,
     },
 }
@@ -27,26 +26,26 @@ impl Default for FeeChoice {
     }
 }
 
-/// Which of the node's estimates is taken.
+/// The mode of fee estimation.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub enum EstimateMode {
-    /// Economical for a payment that can be replaced, since its fee can be raised; else conservative.
+    /// Economical for a replaceable payment, since its fee can be bumped; else conservative.
     #[default]
     Unset,
-    /// The one that falls soon when fees fall.
+    /// Follows falling fees quickly.
     Economical,
-    /// The one that also looks further back.
+    /// Also considers a longer history.
     Conservative,
 }
 
 impl EstimateMode {
-    /// The mode of this name, in any case.
+    /// The mode of this name, compared without case.
     pub fn named(name: &str) -> Option<Self> {
         let modes = [("unset", Self::Unset), ("economical", Self::Economical), ("conservative", Self::Conservative)];
         modes.into_iter().find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, mode)| mode)
     }
 
-    /// Whether that is the conservative one, for a payment of which it is known whether it can be replaced.
+    /// Whether to use the conservative estimate for a payment that is replaceable or not.
     pub fn is_conservative(self, replaceable: bool) -> bool {
         match self {
             Self::Unset => !replaceable,

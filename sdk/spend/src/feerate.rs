@@ -1,4 +1,4 @@
-//! The feerate of a payment: what its sender says, the settings, the node's estimate, and the least that is relayed.
+//! The feerate of a payment: the sender's choice, the settings, the node's estimate and the minimum relay feerate.
 
 use outrigger_service::{ErrorKind, Result};
 use outrigger_standard::policy::DUST_FEERATE;
@@ -10,23 +10,23 @@ use crate::control::CoinControl;
 use crate::error::SpendError;
 use crate::fee_choice::FeeChoice;
 
-/// The greatest confirmation target, in blocks.
+/// The greatest confirmation target, in blocks: the horizon of Bitcoin Core's fee estimator.
 pub const MAX_TARGET: u32 = 1008;
 
-/// A feerate, and why it is that.
+/// A feerate and where it comes from.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ReasonedFeeRate {
-    /// It.
+    /// The feerate.
     pub feerate: FeeRate,
-    /// bitcoind's name of the reason.
+    /// Its source, in Bitcoin Core's words (`fee_reason`).
     pub reason: &'static str,
 }
 
-/// The feerate to pay (`GetMinimumFeeRate` of Bitcoin Core, and the checks that follow it). Of `control` it reads the fee, and
-/// whether the payment can be replaced.
+/// The feerate to pay (`GetMinimumFeeRate` of Bitcoin Core, and the checks that follow it). Only `fee` and
+/// `replaceable` of `control` count.
 ///
 /// # Errors
-/// Where an exact feerate is below the least one, and where there is neither a feerate nor an estimate nor a fallback.
+/// An exact feerate below the minimum; no estimate and no fallback feerate.
 pub fn feerate(
     services: Services<'_>,
     settings: &SpendSettings,
@@ -76,7 +76,7 @@ pub fn feerate(
 /// As of [`outrigger_service::Mempool::fee_estimate`].
 pub fn discard_feerate(services: Services<'_>, settings: &SpendSettings) -> Result<FeeRate> {
     let estimate = match estimate(services, MAX_TARGET, false) {
-        // One that is too high to be used is above the setting, too.
+        // An estimate that the service refuses as too high exceeds the setting, too.
         Err(error) if error.kind == ErrorKind::Refused => None,
         estimate => estimate?,
     };
@@ -84,7 +84,7 @@ pub fn discard_feerate(services: Services<'_>, settings: &SpendSettings) -> Resu
     Ok(feerate.max(DUST_FEERATE))
 }
 
-/// The node's estimate, if it makes one.
+/// The node's estimate; `None` if it has none.
 fn estimate(services: Services<'_>, target: u32, conservative: bool) -> Result<Option<FeeRate>> {
     match services.host.mempool.fee_estimate(services.scope, target, conservative) {
         Err(error) if error.kind == ErrorKind::Unsupported => Ok(None),

@@ -1,4 +1,4 @@
-//! Funds a transaction: coins and change for its recipients (`CreateTransaction` of Bitcoin Core).
+//! Funds a transaction: selects coins and makes change for its recipients (`CreateTransaction` of Bitcoin Core).
 
 use std::collections::{HashMap, HashSet};
 
@@ -27,35 +27,34 @@ use crate::select::{Params, Selection, select};
 use crate::truc::{self, TRUC};
 use crate::weight::{Signatures, output_weight, signed_weight};
 
-/// The sequence of inputs that can be replaced (BIP 125).
+/// The sequence of inputs that signal replaceability (BIP 125).
 const REPLACEABLE: Sequence = Sequence::ENABLE_RBF_NO_LOCKTIME;
-/// The sequence of inputs that cannot; a lock time still counts.
+/// The sequence of inputs that do not. It still enables the locktime.
 const FINAL: Sequence = Sequence::ENABLE_LOCKTIME_NO_RBF;
-/// The size of a transaction without outputs and inputs, with one byte for the number of these and one for the witness, in
-/// virtual bytes.
+/// The size of a transaction without inputs and outputs, in virtual bytes: version, locktime, the number of inputs, and
+/// one byte for the witness. The number of outputs is not counted.
 const OVERHEAD: u64 = 10;
 
-/// A funded transaction, not signed.
+/// A funded, unsigned transaction.
 #[derive(Debug)]
 pub struct Funded {
-    /// It.
+    /// The transaction.
     pub transaction: Transaction,
-    /// Its fee.
+    /// The fee.
     pub fee: Amount,
-    /// Which output is change, where there is any.
+    /// The position of change; `None` without change.
     pub change_position: Option<usize>,
-    /// bitcoind's name of why it has its feerate.
+    /// The source of the feerate, in Bitcoin Core's words.
     pub fee_reason: &'static str,
-    /// What its inputs spend, in their order.
+    /// The outputs that its inputs spend, in the order of the inputs.
     pub spent: Vec<TxOut>,
-    /// What the wallet knows of the scripts of its coins, for signing.
+    /// The wallet's solving data for the coins' scripts, for signing.
     pub scripts: HashMap<ScriptBuf, ScriptInfo>,
-    /// The change address that was drawn.
     change: Change,
 }
 
 impl Funded {
-    /// Gives the change address back, since the transaction is not made after all.
+    /// Returns the change address to the wallet, for a transaction that is not used.
     pub fn give_back(self, services: Services<'_>) {
         self.change.give_back(services);
     }
@@ -63,7 +62,7 @@ impl Funded {
 
 /// Makes a transaction that pays these recipients.
 ///
-/// It draws a change address, also where it then needs none, and gives it back where it fails.
+/// It reserves a change address even if the transaction turns out to need none. On failure it returns the address.
 ///
 /// # Errors
 /// The first rule that the payment breaks, in Bitcoin Core's order.
@@ -110,8 +109,8 @@ pub fn fund(
     }
 }
 
-/// Funds a transaction as fundrawtransaction, walletcreatefundedpsbt and send do: it keeps its inputs, version and lock time,
-/// and its outputs are the recipients. `options` are read into `control`, which is what the method has by itself.
+/// Funds a transaction for fundrawtransaction, walletcreatefundedpsbt and send. The inputs, version and locktime are
+/// kept, and the outputs are the recipients. `control` holds the method's defaults, which `options` change.
 ///
 /// # Errors
 /// The first rule that the options or the payment break, with bitcoind's code.
@@ -152,20 +151,19 @@ pub fn fund_transaction(
     Ok(funded)
 }
 
-/// A transaction that pays, not checked against the chain.
+/// A funded transaction before the checks against the mempool.
 struct Made {
     transaction: Transaction,
     fee: Amount,
     change_position: Option<usize>,
     spent: Vec<TxOut>,
     scripts: HashMap<ScriptBuf, ScriptInfo>,
-    /// The positions of its coins among the available ones.
+    /// The positions of its coins in [`Available::coins`].
     coins: Vec<usize>,
-    /// Its weight once it is signed.
+    /// The weight of the signed transaction.
     weight: Weight,
 }
 
-/// What the funding of one transaction depends on.
 struct Funding<'a> {
     services: Services<'a>,
     settings: &'a SpendSettings,
@@ -180,7 +178,7 @@ struct Funding<'a> {
 impl Funding<'_> {
     fn run(&self, random: &mut impl Rng) -> Result<Made, SpendError> {
         let Self { services, settings, control, .. } = *self;
-        // Drawing the change address wrote to the wallet: what is read from here on is of one moment after that.
+        // Reserving the change address wrote to the wallet. What is read from here on reflects one state after that.
         let wallet = services.host.wallet.info(services.scope)?;
         let mut params = self.params(&wallet)?;
         let subtract = params.subtract_fee;
@@ -220,12 +218,10 @@ impl Funding<'_> {
         }
     }
 
-    /// The sum of the recipients' amounts.
     fn paid(&self) -> SignedAmount {
         sum(self.recipients.iter().map(|to| signed(to.amount)))
     }
 
-    /// The average of the recipients' amounts.
     fn average(&self) -> SignedAmount {
         self.paid() / i64::try_from(self.recipients.len()).unwrap_or(i64::MAX).max(1)
     }
@@ -261,7 +257,7 @@ impl Funding<'_> {
         })
     }
 
-    /// Chooses coins, and makes the transaction of them (`CreateTransactionInternal` of Bitcoin Core).
+    /// Selects coins and makes the transaction (`CreateTransactionInternal` of Bitcoin Core).
     fn attempt(
         &self,
         available: &Available,
@@ -282,7 +278,7 @@ impl Funding<'_> {
         let change_position = match change {
             None => None,
             Some(change) => {
-                // Where the change stands must not tell it from the rest.
+                // A fixed position would reveal the change output.
                 let position = self.control.change_position.unwrap_or_else(|| random.gen_range(0..=output.len()));
                 if position > output.len() {
                     return Err(SpendError::ChangePosition);
@@ -293,7 +289,7 @@ impl Funding<'_> {
             }
         };
         let mut order = selection.coins.clone();
-        // Named ones first, in their order; the others must not tell what they are by theirs.
+        // Preset inputs keep their order; the others are shuffled, so that their order reveals nothing.
         let named = order.iter().filter(|position| **position < preset).count();
         order.sort_unstable();
         order.get_mut(named..).unwrap_or_default().shuffle(random);
@@ -314,8 +310,9 @@ impl Funding<'_> {
         self.check(made, weight, available)
     }
 
-    /// Coins that nobody knows how to spend are left out, where bitcoind would choose them: where they would make up for what is
-    /// missing, that is what is told. With the wallet's keys alone, others are left out too, and nothing is.
+    /// The error for insufficient funds. bitcoind selects unsolvable coins, which are left out here. If they would have
+    /// sufficed, the error is that of missing solving data. With `signable_only` other coins are left out, too, so the
+    /// error stays.
     fn why_insufficient(
         &self,
         error: SpendError,
@@ -336,7 +333,7 @@ impl Funding<'_> {
         }
     }
 
-    /// Brings the fee to what is needed: change grows by what is too much, and the recipients who pay the fee bear what is missing.
+    /// Adjusts the fee to the signed size: change gets the excess, and the fee-paying recipients bear what is missing.
     fn settle(
         &self,
         made: &mut Made,
@@ -365,8 +362,8 @@ impl Funding<'_> {
         Ok(())
     }
 
-    /// Subtracts what is missing of the fee from the recipients who pay it, in equal shares; the first one also pays the rest. What is
-    /// below zero is added.
+    /// Subtracts the missing fee from the fee-paying recipients in equal shares; the first also pays the remainder. A
+    /// negative amount is added.
     fn subtract(&self, output: &mut [TxOut], change: Option<usize>, missing: SignedAmount) -> Result<(), SpendError> {
         let payers = i64::try_from(self.recipients.iter().filter(|to| to.subtract_fee).count()).unwrap_or(1).max(1);
         let mut rest = missing % payers;
@@ -382,7 +379,7 @@ impl Funding<'_> {
         Ok(())
     }
 
-    /// The last checks.
+    /// The checks of the finished transaction.
     fn check(&self, made: Made, weight: Weight, available: &Available) -> Result<Made, SpendError> {
         if made.change_position.is_some() {
             self.change.script()?;
@@ -401,7 +398,7 @@ impl Funding<'_> {
         Ok(made)
     }
 
-    /// The transaction with these outputs, not signed.
+    /// The unsigned transaction with these outputs.
     fn transaction(
         &self,
         chosen: &[&Coin],
@@ -418,7 +415,7 @@ impl Funding<'_> {
             witness: Witness::new(),
         };
         let mut input: Vec<TxIn> = chosen.iter().map(plain).collect();
-        // Named ones are first.
+        // The preset inputs come first.
         for (input, named) in input.iter_mut().zip(&self.control.inputs) {
             input.sequence = named.sequence.unwrap_or(sequence);
             (input.script_sig, input.witness) = (named.script_sig.clone(), named.witness.clone());
@@ -432,7 +429,7 @@ impl Funding<'_> {
         Ok(Transaction { version: self.control.version, lock_time, input, output })
     }
 
-    /// The weight of the transaction once it is signed.
+    /// The weight of the signed transaction.
     fn weight(&self, transaction: &Transaction, order: &[usize], available: &Available) -> Weight {
         let size = |position: &usize| available.size(*position);
         signed_weight(&transaction.output, &order.iter().filter_map(size).collect::<Vec<_>>())

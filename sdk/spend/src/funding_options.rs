@@ -1,4 +1,4 @@
-//! The options of the methods that fund a transaction: fundrawtransaction, walletcreatefundedpsbt and send.
+//! The options of fundrawtransaction, walletcreatefundedpsbt and send.
 
 use bitcoin::hashes::Hash;
 use bitcoin::{Network, OutPoint, PublicKey, ScriptBuf, Txid, Weight, Witness};
@@ -15,10 +15,10 @@ use crate::control::{ChangeChoice, CoinControl, PresetInput};
 use crate::fee_choice::FeeChoice;
 use crate::options::fee_choice;
 
-/// The least weight of an input: outpoint, sequence, an empty scriptSig and an empty witness.
+/// The least weight of an input: outpoint, sequence, empty scriptSig and empty witness.
 const MIN_INPUT_WEIGHT: i64 = 165;
 
-/// The options and their types, in byte order; none: checked when it is read.
+/// The options in byte order with their types; `None`: checked when it is read.
 const TYPES: [(&str, Option<Type>); 27] = [
     ("add_inputs", Some(Type::Bool)),
     ("add_to_wallet", Some(Type::Bool)),
@@ -49,24 +49,24 @@ const TYPES: [(&str, Option<Type>); 27] = [
     ("subtract_fee_from_outputs", Some(Type::Array)),
 ];
 
-/// The call that has the options.
+/// The context of the call that has the options.
 #[derive(Clone, Copy, Debug)]
 pub struct FundingCall {
     /// The network of addresses and keys.
     pub network: Network,
-    /// Whether the wallet may hold private keys.
+    /// Whether private keys are enabled in the wallet.
     pub private_keys_enabled: bool,
-    /// The number of outputs that the caller gives.
+    /// The number of outputs of the call.
     pub outputs: usize,
-    /// Whether `fee_rate` may be below the least feerate.
+    /// Whether `fee_rate` may be below the minimum feerate.
     pub below_minimum: bool,
 }
 
 impl FundingCall {
-    /// Reads the options into `control`, in Bitcoin Core 29's order of checks. Whether the inputs are to be locked.
+    /// Reads the options into `control`, in Bitcoin Core 29's order of checks. Returns `lock_unspents`.
     ///
     /// # Errors
-    /// The first rule that they break.
+    /// The first rule that the options break, with bitcoind's code.
     pub fn read(&self, options: &Map<String, Value>, control: &mut CoinControl) -> Result<bool, RpcError> {
         check_types(options)?;
         let either = |one: &str, other: &str| options.get(one).or_else(|| options.get(other));
@@ -115,17 +115,17 @@ impl FundingCall {
         Ok(lock)
     }
 
-    /// Reads whether watched coins are chosen; by default in wallets that may not hold private keys.
+    /// Reads `include_watching`. It defaults to true where private keys are disabled.
     ///
     /// # Errors
-    /// Where it is no truth value.
+    /// The value is no boolean.
     pub fn read_watching(&self, value: Option<&Value>, control: &mut CoinControl) -> Result<(), RpcError> {
         let given = value.filter(|value| !value.is_null()).map(typed::flag).transpose()?;
         control.include_watching = given.unwrap_or(!self.private_keys_enabled);
         Ok(())
     }
 
-    /// Reads `conf_target`, `estimate_mode` and `fee_rate`.
+    /// Reads `conf_target`, `estimate_mode` and `fee_rate`. `old_feerate` is the value of `feeRate`.
     ///
     /// # Errors
     /// As of [`fee_choice`].
@@ -147,14 +147,14 @@ impl FundingCall {
         Ok(())
     }
 
-    /// The keys and scripts of inputs that are not the wallet's.
+    /// Reads `solving_data`.
     fn solving_data(&self, object: &Map<String, Value>) -> Result<SolvingData, RpcError> {
         let mut solving = SolvingData::default();
         let list = |name: &str| object.get(name).map_or(Ok(&[][..]), typed::array);
         for value in list("pubkeys")? {
             let key = public_key(typed::text(value)?)?;
             solving.public_keys.push(Blob(key.to_bytes()));
-            // The script by which a key is paid in P2SH.
+            // P2SH-P2WPKH needs it as its redeem script.
             solving.scripts.extend(key.wpubkey_hash().map(|hash| ScriptBuf::new_p2wpkh(&hash)));
         }
         for value in list("scripts")? {
@@ -167,7 +167,7 @@ impl FundingCall {
             let text = typed::text(value)?;
             let unreadable = |error| invalid(&format!("Unable to parse descriptor '{text}': {error}"));
             for descriptor in Descriptor::parse(text, self.network, Checksum::Required).map_err(unreadable)? {
-                // What cannot be derived tells nothing, as in Bitcoin Core.
+                // Bitcoin Core ignores descriptors that it cannot derive, too.
                 for script in descriptor.expand(0).map(|expansion| expansion.scripts).unwrap_or_default() {
                     solving.scripts.extend(script.solving.scripts);
                     solving.public_keys.extend(script.solving.public_keys);
@@ -186,7 +186,7 @@ fn key_error(message: &str) -> RpcError {
     RpcError::new(RpcErrorCode::INVALID_ADDRESS_OR_KEY, message)
 }
 
-/// Types first, then unknown options (`RPCTypeCheckObj`).
+/// Checks types first, then unknown options (`RPCTypeCheckObj`).
 fn check_types(options: &Map<String, Value>) -> Result<(), RpcError> {
     for (name, wanted) in TYPES {
         let got = options.get(name).map_or(Type::Null, Type::of);
@@ -202,7 +202,7 @@ fn check_types(options: &Map<String, Value>) -> Result<(), RpcError> {
     }
 }
 
-/// `feeRate`, in BTC for 1000 virtual bytes.
+/// Reads `feeRate`, in BTC/kvB.
 fn read_old_feerate(options: &Map<String, Value>) -> Result<Option<FeeRate>, RpcError> {
     let Some(feerate) = options.get("feeRate") else { return Ok(None) };
     let message = if options.contains_key("fee_rate") {
@@ -225,10 +225,10 @@ fn read_depths(options: &Map<String, Value>, control: &mut CoinControl) -> Resul
     read_max_depth(options, control)
 }
 
-/// Reads `maxconf`, which may not be below `minconf`.
+/// Reads `maxconf`.
 ///
 /// # Errors
-/// Where it is, or is no integer.
+/// It is no integer, or below `minconf`.
 pub fn read_max_depth(options: &Map<String, Value>, control: &mut CoinControl) -> Result<(), RpcError> {
     let Some(depth) = options.get("maxconf") else { return Ok(()) };
     let (depth, least): (i32, u32) = (typed::integer(depth)?, control.min_depth);
@@ -248,7 +248,7 @@ fn public_key(text: &str) -> Result<PublicKey, RpcError> {
     PublicKey::from_slice(&bytes).map_err(|_| key_error(&format!("Pubkey \"{text}\" must be cryptographically valid.")))
 }
 
-/// The weights of inputs. What the transaction does not spend yet, it spends then, as in Bitcoin Core 29.
+/// Reads `input_weights`. As in Bitcoin Core 29, an input that the transaction lacks is added.
 fn read_weights(weights: &[Value], control: &mut CoinControl) -> Result<(), RpcError> {
     for value in weights {
         let field = |name: &str| value.get(name).unwrap_or(&Value::Null);
@@ -288,10 +288,10 @@ fn read_weights(weights: &[Value], control: &mut CoinControl) -> Result<(), RpcE
     Ok(())
 }
 
-/// Puts the weights of inputs, each an object, into the options, where methods that are given inputs may not name them.
+/// Copies the weights of the argument `inputs` into the option `input_weights`, for methods with such an argument.
 ///
 /// # Errors
-/// Where the options name them.
+/// The options contain `input_weights`.
 pub fn take_input_weights(inputs: &Value, options: &mut Map<String, Value>) -> Result<(), RpcError> {
     const NAME: &str = "input_weights";
     if options.contains_key(NAME) {

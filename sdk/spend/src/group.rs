@@ -1,4 +1,4 @@
-//! Coins that are spent together or not at all, and which of them are eligible.
+//! Groups of coins that are spent together, and the filters of eligible groups.
 
 use std::collections::HashMap;
 
@@ -8,47 +8,46 @@ use outrigger_values::amount::Saturating;
 use crate::algorithm::Candidate;
 use crate::coin::{Coin, OutputKind};
 
-/// The most coins of a group (`OUTPUT_GROUP_MAX_ENTRIES`): a greater one would cost a surprising fee.
+/// The most coins of a group (`OUTPUT_GROUP_MAX_ENTRIES`). More would make the fee surprisingly high.
 pub const MAX_GROUP: usize = 100;
 
-/// Which groups may be spent: what is asked of them grows less from one attempt to the next.
+/// The filter of eligible groups (`CoinEligibilityFilter` of Bitcoin Core).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Filter {
-    /// The least depth of coins that the wallet paid itself, in blocks.
+    /// The least depth of coins from the wallet's own transactions, in blocks.
     pub depth_of_ours: u32,
-    /// The least depth of coins that others paid, in blocks.
+    /// The least depth of other coins, in blocks.
     pub depth_of_others: u32,
-    /// The most unconfirmed transactions that the coins build on, those that they are outputs of included.
+    /// The most unconfirmed ancestors of a group, the coins' own transactions included.
     pub max_ancestors: u64,
-    /// The most unconfirmed transactions that build on one of these, it included.
+    /// The most unconfirmed descendants of an ancestor, itself included.
     pub max_descendants: u64,
-    /// Whether the group with the rest of an address counts, beside full ones.
+    /// Whether partial groups are eligible.
     pub partial_groups: bool,
-    /// Whether coins of several types may be taken together.
+    /// Whether a selection may mix output types.
     pub mixed_types: bool,
 }
 
-/// Coins that are spent together.
+/// Coins that are spent together (`OutputGroup` of Bitcoin Core).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Group {
-    /// Where its coins begin in [`Groups::coins`], and how many there are.
+    /// The position of its first coin in [`Groups::coins`].
     begin: usize,
     len: usize,
-    /// The type of their outputs.
     pub kind: OutputKind,
-    /// The sum of their values.
+    /// The total value.
     pub value: SignedAmount,
-    /// The fee for spending them, their ancestors paid for.
+    /// The fee for spending the coins, bump fees included.
     pub fee: SignedAmount,
     long_term_fee: SignedAmount,
     weight: i64,
     depth: u32,
     from_us: bool,
-    /// The sum of their numbers of ancestors.
+    /// The sum over the coins.
     pub ancestors: u64,
-    /// The greatest of their numbers of descendants.
+    /// The greatest of the coins.
     pub descendants: u64,
-    /// Whether it has the rest of the coins of a script, beside full groups.
+    /// Whether a script has full groups, too, and this is its last.
     is_partial: bool,
 }
 
@@ -82,23 +81,23 @@ impl Group {
         self.descendants = self.descendants.max(coin.descendants);
     }
 
-    /// What it counts for: its value, less the fee unless the recipients pay that.
+    /// The amount that selection counts: the value, less the fee unless the recipients pay it.
     pub fn amount(&self, subtract_fee: bool) -> SignedAmount {
         if subtract_fee { self.value } else { self.value.saturating_sub(self.fee) }
     }
 
-    /// Whether a filter lets it pass, but for the rule of partial groups.
+    /// Whether depth and ancestry satisfy a filter.
     pub fn is_eligible(&self, filter: &Filter) -> bool {
         let depth = if self.from_us { filter.depth_of_ours } else { filter.depth_of_others };
         self.depth >= depth && self.ancestors <= filter.max_ancestors && self.descendants <= filter.max_descendants
     }
 
-    /// Whether a filter lets it pass.
+    /// Whether the group is eligible.
     pub fn passes(&self, filter: &Filter) -> bool {
         self.is_eligible(filter) && (filter.partial_groups || !self.is_partial)
     }
 
-    /// It as the algorithms see it; `number` is its own.
+    /// The group as a candidate; `number` is its position in [`Groups::groups`].
     pub fn candidate(&self, number: usize, subtract_fee: bool) -> Candidate {
         Candidate {
             amount: self.amount(subtract_fee),
@@ -110,17 +109,15 @@ impl Group {
     }
 }
 
-/// The groups of some coins.
 #[derive(Clone, Default, Debug)]
 pub struct Groups {
-    /// The positions of the coins, those of a group together.
+    /// The positions of the coins, sorted by group.
     coins: Vec<usize>,
-    /// The groups.
     pub groups: Vec<Group>,
 }
 
 impl Groups {
-    /// Each of these coins alone.
+    /// One group for each of these coins.
     pub fn single(coins: &[Coin], positions: &[usize]) -> Self {
         let group = |(begin, position): (usize, &usize)| {
             let coin = coins.get(*position)?;
@@ -131,7 +128,7 @@ impl Groups {
         Self { coins: positions.to_vec(), groups: positions.iter().enumerate().filter_map(group).collect() }
     }
 
-    /// The coins of a script together, [`MAX_GROUP`] at most; the rest makes a partial group.
+    /// Groups of up to [`MAX_GROUP`] coins of a script. The last group of a script with more coins is partial.
     pub fn by_script(coins: &[Coin], positions: &[usize]) -> Self {
         let mut members: Vec<(OutputKind, Vec<usize>)> = Vec::new();
         let mut known: HashMap<(&Script, OutputKind), usize> = HashMap::new();
@@ -155,14 +152,14 @@ impl Groups {
             if members.len() > MAX_GROUP
                 && let Some(rest) = all.groups.last_mut()
             {
-                // The last one is left out even where it happens to be full.
+                // Even if it happens to be full, as in Bitcoin Core.
                 rest.is_partial = true;
             }
         }
         all
     }
 
-    /// The positions of the coins of a group.
+    /// The positions of a group's coins.
     pub fn members(&self, group: usize) -> &[usize] {
         let group = self.groups.get(group);
         group.and_then(|group| self.coins.get(group.begin..group.begin + group.len)).unwrap_or_default()

@@ -1,11 +1,11 @@
-//! Coin selection, fees and the funding of transactions, by the rules of Bitcoin Core 29's wallet.
+//! Coin selection, fees and funding of transactions by the rules of Bitcoin Core 29's wallet.
 //!
-//! [`fund()`] makes an unsigned transaction of recipients and a [`CoinControl`]: it reads the wallet's coins through the services of
-//! a call, chooses among them, and adds change. [`mod@select`] is the choice alone, without input or output; `algorithm` has
-//! the algorithms. Randomness comes from the caller.
+//! [`fund()`] makes an unsigned transaction from recipients and a [`CoinControl`]: it reads the wallet's coins through
+//! the host's services, selects coins and adds change. [`mod@select`] is the coin selection alone, without I/O;
+//! `algorithm` has its algorithms. Randomness comes from the caller.
 //!
-//! Invariants: the sum of inputs is that of outputs and fee; a transaction is no heavier and pays no more than its limits; a
-//! change address that is not used is given back.
+//! Invariants: the inputs' sum equals that of the outputs and the fee; a transaction exceeds neither its greatest
+//! weight nor its greatest fee; an unused change address is returned to the wallet.
 
 #![warn(missing_docs)]
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::panic, reason = "a test says what it expects by failing"))]
@@ -58,8 +58,8 @@ pub use sweep::{Sweep, sweep};
 /// The host's services, and the scope of the call that uses them.
 #[derive(Clone, Copy)]
 pub struct Services<'a> {
-    /// The services.
+    /// The host.
     pub host: &'a Host,
-    /// The scope.
+    /// The call's scope: its wallet and its view of the data.
     pub scope: Scope,
 }

@@ -1,4 +1,4 @@
-//! The locktime of payments, against fee sniping.
+//! The locktime of payments against fee sniping.
 
 use bitcoin::absolute::LockTime;
 use bitcoin::secp256k1::rand::Rng;
@@ -8,16 +8,17 @@ use outrigger_service::wallet::{Synced, WalletInfo};
 
 use crate::Services;
 
-/// The age of the tip, in seconds, up to which payments get a locktime (`MAX_ANTI_FEE_SNIPING_TIP_AGE` in Bitcoin Core).
+/// The greatest age of the tip, in seconds, at which payments get a locktime (`MAX_ANTI_FEE_SNIPING_TIP_AGE`).
 const MAX_TIP_AGE: u64 = 8 * 60 * 60;
 
-/// One payment in this many gets an older height, so that payments that are sent long after signing do not stand out.
+/// One payment in ten gets a lower height, so that payments that are sent long after signing do not stand out.
 const FURTHER_BACK_ONE_IN: u32 = 10;
 
-/// An older height is less than this many blocks below the tip.
+/// A lower height is less than this many blocks below the tip.
 const FURTHER_BACK_BLOCKS: u32 = 100;
 
-/// The locktime of a payment that is made now: by the block that node and wallet have both come to, or the node would refuse it.
+/// The locktime of a new payment. The tip is the block that both node and wallet have reached, since the node refuses a
+/// locktime beyond its own tip.
 ///
 /// # Errors
 /// As of [`outrigger_service::Chain::time`].
@@ -26,7 +27,7 @@ pub fn for_payment(services: Services<'_>, wallet: &WalletInfo, random: &mut imp
     Ok(against_fee_sniping(wallet.node_behind.as_ref().unwrap_or(&wallet.synced), now, random))
 }
 
-/// Gives a payment that locktime, unless an input has a sequence that the wallet would not choose itself (send and sendall).
+/// Sets that locktime, unless an input has a sequence that the wallet would not choose itself (send and sendall).
 ///
 /// # Errors
 /// As of [`outrigger_service::Chain::time`].
@@ -43,8 +44,9 @@ pub fn set(
     Ok(())
 }
 
-/// The locktime that keeps miners from reorganising the tip to take a payment's fee (`DiscourageFeeSniping` in Bitcoin Core): the
-/// tip's height, in one of ten payments up to 99 less, and 0 while the tip is old at `now`, in Unix seconds.
+/// The locktime against fee sniping (`DiscourageFeeSniping` of Bitcoin Core): miners gain nothing from reorganising the
+/// tip for the payment's fee. It is the tip's height, in one payment of ten up to 99 less, and 0 if the tip is old at
+/// `now`, in Unix seconds.
 pub fn against_fee_sniping(tip: &Synced, now: u64, random: &mut impl Rng) -> LockTime {
     if u64::from(tip.time) < now.saturating_sub(MAX_TIP_AGE) {
         return LockTime::ZERO;
@@ -71,7 +73,6 @@ mod tests {
         Synced { hash: BlockHash::all_zeros(), height, time, median_time: time }
     }
 
-    /// The locktimes of several payments.
     fn heights(tip: &Synced, payments: usize) -> Vec<u32> {
         let mut random = StdRng::seed_from_u64(7);
         (0..payments).map(|_| against_fee_sniping(tip, NOW, &mut random).to_consensus_u32()).collect()

@@ -1,4 +1,4 @@
-//! Scripts of other than the plain forms, read as miniscripts: what it takes to spend them, and whether some keys suffice.
+//! Witness scripts and leaf scripts as miniscript: their greatest satisfaction, and whether a set of keys can sign.
 
 use bitcoin::hashes::{Hash, hash160};
 use bitcoin::secp256k1::{ecdsa, schnorr};
@@ -9,35 +9,34 @@ use outrigger_service::wallet::SolvingData;
 
 use crate::known::public_key;
 
-/// What satisfies a witness script at most, without the script itself.
+/// The greatest satisfaction of a witness script, without the script itself.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Satisfaction {
-    /// The number of elements.
+    /// The number of witness elements.
     pub count: usize,
-    /// Their size with the lengths before them, in bytes.
+    /// Their size with the length prefixes, in bytes.
     pub size: usize,
 }
 
-/// A witness script that is a sane miniscript; hashes of keys may stand for them.
+/// The script as a sane miniscript, with key hashes instead of keys allowed.
 fn witness_script(script: &Script) -> Option<Miniscript<PublicKey, Segwitv0>> {
     Miniscript::decode_with_ext(script, &ExtParams::sane().raw_pkh()).ok()
 }
 
-/// What it takes to satisfy a witness script. Signatures count as the greatest, as by Bitcoin Core.
+/// The greatest satisfaction of a witness script. Signatures count at their greatest length, as in Bitcoin Core.
 pub fn satisfaction(script: &Script) -> Option<Satisfaction> {
     let most = witness_script(script)?.ext.sat_data?;
     Some(Satisfaction { count: most.max_witness_stack_count, size: most.max_witness_stack_size })
 }
 
-/// The keys of a witness script.
+/// The keys of a witness script. For key hashes, those are all known keys.
 pub fn keys(script: &Script, solving: &SolvingData) -> Vec<Vec<u8>> {
     let Some(script) = witness_script(script) else { return Vec::new() };
     let named = script.iter_pk().map(|key| key.to_bytes());
-    // Of some it has only hashes.
     named.chain(solving.public_keys.iter().map(|key| key.to_vec())).collect()
 }
 
-/// The keys of a script of a taproot tree, x only.
+/// The x-only keys of a leaf script.
 pub fn leaf_keys(script: &Script) -> Vec<Vec<u8>> {
     let Some(script) = leaf(script) else { return Vec::new() };
     script.iter_pk().map(|key| key.serialize().to_vec()).collect()
@@ -47,18 +46,18 @@ fn leaf(script: &Script) -> Option<Miniscript<XOnlyPublicKey, Tap>> {
     Miniscript::decode_with_ext(script, &ExtParams::sane()).ok()
 }
 
-/// Whether signatures by these keys alone satisfy a witness script: no time need pass, and no preimage is known.
+/// Whether signatures of these keys alone satisfy a witness script, without timelocks or preimages.
 pub fn can_sign(script: &Script, solving: &SolvingData, can_sign: &dyn Fn(&[u8]) -> bool) -> bool {
     witness_script(script).is_some_and(|script| script.satisfy(Signers { solving, can_sign }).is_ok())
 }
 
-/// The lengths of the elements that satisfy a script of a taproot tree, by the same rule.
+/// The lengths of the witness elements that satisfy a leaf script by the same rule.
 pub fn leaf_elements(script: &Script, solving: &SolvingData, can_sign: &dyn Fn(&[u8]) -> bool) -> Option<Vec<usize>> {
     let elements = leaf(script)?.satisfy(Signers { solving, can_sign }).ok()?;
     Some(elements.iter().map(Vec::len).collect())
 }
 
-/// Signs for some keys; what comes of it is not kept.
+/// Yields placeholder signatures for the keys that `can_sign` accepts.
 struct Signers<'a> {
     solving: &'a SolvingData,
     can_sign: &'a dyn Fn(&[u8]) -> bool,

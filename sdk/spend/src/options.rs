@@ -1,4 +1,4 @@
-//! Options that several methods take, read as Bitcoin Core 29 reads them.
+//! Options common to several methods, with Bitcoin Core 29's checks.
 
 use std::collections::HashSet;
 
@@ -9,11 +9,11 @@ use serde_json::Value;
 use crate::fee_choice::{EstimateMode, FeeChoice};
 use crate::feerate::MAX_TARGET;
 
-/// What a call says of the feerate: `fee_rate`, in satoshi per virtual byte, excludes `conf_target` and `estimate_mode`. Whether
-/// it may be `below_minimum` differs from method to method.
+/// Reads the feerate options. `fee_rate`, in sat/vB, excludes `conf_target` and `estimate_mode`. `below_minimum`,
+/// whether it may be below the minimum feerate, depends on the method.
 ///
 /// # Errors
-/// The first rule that they break.
+/// The first rule that they break, with bitcoind's code.
 pub fn fee_choice(
     target: Option<&Value>,
     mode: Option<&Value>,
@@ -42,10 +42,10 @@ pub fn fee_choice(
     target.map(|target| FeeChoice::Within { target: Some(target), mode }).ok_or_else(message)
 }
 
-/// Which of the outputs with these names pay the fee: each is named so, or by its position.
+/// Reads the positions of the outputs that pay the fee. Each is given by position or by one of the outputs' `names`.
 ///
 /// # Errors
-/// The first rule that they break.
+/// The first rule that the value breaks, with bitcoind's code.
 pub fn fee_payers(value: Option<&Value>, names: &[&str]) -> Result<HashSet<usize>, RpcError> {
     let invalid =
         |what: String| RpcError::invalid_parameter(format!("Invalid parameter 'subtract fee from output', {what}"));

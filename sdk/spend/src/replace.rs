@@ -1,4 +1,5 @@
-//! Replaces an unconfirmed transaction of the wallet by one that pays more (bumpfee and psbtbumpfee; `feebumper` of Bitcoin Core).
+//! Replaces an unconfirmed wallet transaction by one with a higher fee (bumpfee and psbtbumpfee; `feebumper` of Bitcoin
+//! Core).
 
 use std::collections::HashMap;
 
@@ -19,93 +20,92 @@ use crate::truc::TRUC;
 use crate::weight::signed_weight;
 use crate::{Services, SpendSettings, signed_input};
 
-/// What a wallet adds at least to the feerate of a transaction that it replaces (`WALLET_INCREMENTAL_RELAY_FEE`).
+/// The least increase of the feerate of a replacement (`WALLET_INCREMENTAL_RELAY_FEE`).
 const INCREMENTAL_FEERATE: FeeRate = FeeRate::from_sat_per_kvb(5_000);
-/// The decimals of an amount that Bitcoin Core's messages show at least.
+/// The least number of decimals of amounts in Bitcoin Core's messages.
 const LEAST_DECIMALS: usize = 2;
-/// The text that names the transaction which replaced another.
+/// The metadata key for the transaction id of the replacement.
 pub const REPLACED_BY: &str = "replaced_by_txid";
-/// The text that names the transaction which another replaces.
+/// The metadata key for the transaction id of the replaced transaction.
 pub const REPLACES: &str = "replaces_txid";
 
-/// What is asked of the replacement.
+/// The options of a replacement.
 #[derive(Debug, Default)]
 pub struct Replacement {
-    /// Feerate, whether it can be replaced again, and whether watch-only coins may be added.
+    /// The feerate, whether the replacement is replaceable again, and whether watch-only coins may be added.
     pub control: CoinControl,
-    /// Its outputs; none: those of the transaction that it replaces.
+    /// The new outputs; if empty, those of the replaced transaction.
     pub outputs: Vec<TxOut>,
-    /// Which output of the replaced transaction is its change; none: the wallet knows.
+    /// The position of the replaced transaction's change; `None`: the wallet identifies it.
     pub change_index: Option<u32>,
-    /// Whether all that it spends must be the wallet's.
+    /// Whether all inputs must be the wallet's.
     pub own_inputs_only: bool,
 }
 
-/// A replacement that is funded.
+/// A funded replacement.
 #[derive(Debug)]
 pub struct Replaced {
-    /// It.
+    /// The unsigned replacement.
     pub funded: Funded,
-    /// The fee of the transaction that it replaces.
+    /// The fee of the replaced transaction, in satoshi.
     pub old_fee: Amount,
-    /// The texts of the transaction that it replaces.
+    /// The metadata of the replaced transaction.
     pub metadata: Vec<(String, String)>,
 }
 
-/// Why a transaction cannot be replaced, in Bitcoin Core 29's words.
+/// The errors of replacing a transaction, in Bitcoin Core 29's words.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum ReplaceError {
     /// A service failed.
     #[error(transparent)]
     Service(#[from] ServiceError),
-    /// New outputs, and the number of an old one.
+    /// The options contain both new outputs and a position of change.
     #[error(
         "The options 'outputs' and 'original_change_index' are incompatible. You can only either specify a new set of outputs, or designate a change output to be recycled."
     )]
     OutputsAndChange,
-    /// The wallet does not have it.
+    /// The wallet does not have the transaction.
     #[error("Invalid or non-wallet transaction id")]
     Unknown,
-    /// It has no such output.
+    /// The position of change is beyond the outputs.
     #[error("Change position is out of range")]
     ChangeIndex,
-    /// What it spends is spent otherwise.
+    /// An input's coin is spent by a confirmed transaction.
     #[error("{}:{} is already spent", .0.txid, .0.vout)]
     InputSpent(OutPoint),
-    /// A transaction of the wallet builds on it.
+    /// A wallet transaction spends an output of it.
     #[error("Transaction has descendants in the wallet")]
     WalletDescendants,
-    /// A transaction of the mempool builds on it.
+    /// A mempool transaction spends an output of it.
     #[error("Transaction has descendants in the mempool")]
     MempoolDescendants,
-    /// It is in a block, or cannot be any more.
+    /// The transaction is confirmed, or conflicts with a confirmed one.
     #[error("Transaction has been mined, or is conflicted with a mined transaction")]
     Mined,
-    /// It does not say that it may be replaced.
+    /// The transaction does not signal BIP 125.
     #[error("Transaction is not BIP 125 replaceable")]
     NotSignalling,
-    /// It was replaced already.
+    /// The wallet has replaced it before, by the transaction with this id.
     #[error("Cannot bump transaction {0} which was already bumped by transaction {1}")]
     Bumped(Txid, String),
-    /// It spends what is not the wallet's.
+    /// An input is not the wallet's.
     #[error("Transaction contains inputs that don't belong to this wallet")]
     ForeignInputs,
-    /// The feerate is below what the mempool takes.
+    /// The feerate is below the mempool's minimum: both.
     #[error("New fee rate ({}) is lower than the minimum fee rate ({}) to get into the mempool -- ", money(per_kvb(*.0)), money(per_kvb(*.1)))]
     BelowMempool(FeeRate, FeeRate),
-    /// The fee is too little more than the former one: it, the former one, and what replacing costs.
+    /// The fee increases too little: the new fee, the old one and the least increase.
     #[error("Insufficient total fee {}, must be at least {} (oldFee {} + incrementalFee {})", money(*.0), money(.1.saturating_add(*.2)), money(*.1), money(*.2))]
     TooLittleMore(Amount, Amount, Amount),
-    /// The fee is below the least one.
+    /// The fee is below this minimum.
     #[error("Insufficient total fee (cannot be less than required fee {})", money(*.0))]
     BelowRequired(Amount),
-    /// The fee is above the greatest one.
+    /// The fee is above the maximum: both.
     #[error("Specified or calculated fee {} is too high (cannot be higher than -maxtxfee {})", money(*.0), money(*.1))]
     TooHigh(Amount, Amount),
-    /// It would have no outputs.
+    /// The replacement would have no outputs.
     #[error("Unable to create transaction. Transaction must have at least one recipient")]
     NoRecipients,
-    /// The replacement cannot be funded.
     #[error("Unable to create transaction. {0}")]
     Unfunded(SpendError),
 }
@@ -136,11 +136,11 @@ impl From<ReplaceError> for RpcError {
     }
 }
 
-/// Makes the replacement of an unconfirmed transaction of the wallet: it spends all that this does, and confirmed coins where that is
-/// not enough; its change takes the place of the former one.
+/// Makes the replacement of an unconfirmed wallet transaction. It has all inputs of the original, and confirmed coins
+/// if these do not suffice. Its change goes to the original's change address.
 ///
 /// # Errors
-/// The first rule that is broken, in Bitcoin Core's order.
+/// The first rule that the replacement breaks, in Bitcoin Core's order.
 pub fn replace(
     services: Services<'_>,
     settings: &SpendSettings,
@@ -163,7 +163,7 @@ pub fn replace(
 
     let outputs = if outputs.is_empty() { original.transaction.output.clone() } else { outputs };
     let recipients = recipients(services, &outputs, change_index, &mut control)?;
-    // What others signed, they sign again.
+    // Other parties sign their inputs again.
     let others_weight = |input: &bitcoin::TxIn| {
         let is_ours = owned.contains_key(&input.previous_output);
         (!is_ours).then(|| signed_input::max_weight(input))
@@ -190,7 +190,7 @@ pub fn replace(
     if original.transaction.version == TRUC {
         control.version = TRUC;
     }
-    // BIP 125 allows no unconfirmed inputs that the replaced one does not have.
+    // BIP 125 allows no unconfirmed inputs beyond those of the original.
     (control.add_inputs, control.min_depth) = (true, 1);
     let funded = fund(services, settings, &recipients, &control, random).map_err(ReplaceError::Unfunded)?;
     Ok(Replaced { funded, old_fee, metadata: original.row.metadata })
@@ -216,7 +216,7 @@ impl Original {
         self.transaction.input.iter().map(|input| input.previous_output).collect()
     }
 
-    /// What it spends, in the chain or of transactions of the mempool.
+    /// The outputs that it spends, from the UTXO set or the mempool.
     fn spent(&self, services: Services<'_>) -> Result<Vec<TxOut>, ReplaceError> {
         let outpoints = self.outpoints();
         let found: HashMap<OutPoint, TxOut> = other_outputs(services, &outpoints)?;
@@ -224,7 +224,7 @@ impl Original {
         outpoints.iter().map(output).collect()
     }
 
-    /// Checks that it may be replaced (`PreconditionChecks`). Gives what it spends of the wallet.
+    /// Checks that the transaction may be replaced (`PreconditionChecks`). Returns the wallet's outputs that it spends.
     fn check(
         &self,
         services: Services<'_>,
@@ -259,7 +259,7 @@ impl Original {
     }
 }
 
-/// The recipients among these outputs; the one that is change says where change goes. Where there is only change, it pays the fee.
+/// The recipients among the outputs. The change output sets the change address; if it is the only one, it pays the fee.
 fn recipients(
     services: Services<'_>,
     outputs: &[TxOut],
@@ -287,7 +287,7 @@ fn recipients(
     Ok(recipients)
 }
 
-/// Checks a feerate that the sender names (`CheckFeeRate`).
+/// Checks the sender's feerate (`CheckFeeRate`).
 fn check_feerate(
     services: Services<'_>,
     settings: &SpendSettings,
@@ -297,7 +297,7 @@ fn check_feerate(
     old_fee: Amount,
 ) -> Result<(), ReplaceError> {
     let mempool = services.host.mempool.info(services.scope)?;
-    // Where the mempool is not full, its minimum is none of its own, and the required fee below refuses what is too low.
+    // Without evictions the minimum is that of relay. Then the required fee below refuses a low feerate.
     if feerate < mempool.min_feerate && mempool.min_feerate > mempool.relay_feerate {
         return Err(ReplaceError::BelowMempool(feerate, mempool.min_feerate));
     }
@@ -323,7 +323,7 @@ fn check_feerate(
     Ok(())
 }
 
-/// The feerate of a replacement that names none (`EstimateFeeRate`).
+/// The feerate if the sender gives none (`EstimateFeeRate`).
 fn estimate(
     services: Services<'_>,
     settings: &SpendSettings,
@@ -350,7 +350,7 @@ fn per_kvb(feerate: FeeRate) -> Amount {
     Amount::from_sat(feerate.to_sat_per_kvb())
 }
 
-/// An amount in BTC as Bitcoin Core's messages show it: without the zeros at its end, but for two decimals (`FormatMoney`).
+/// An amount in BTC without trailing zeros, with at least two decimals (`FormatMoney`).
 fn money(amount: Amount) -> String {
     let text = outrigger_values::amount::to_text(amount);
     let least = text.find('.').map_or(text.len(), |point| point + 1 + LEAST_DECIMALS);

@@ -1,9 +1,9 @@
-//! Coin selection: which coins to take for a target, as Bitcoin Core 29's wallet chooses.
+//! Coin selection by the rules of Bitcoin Core 29's wallet.
 //!
-//! Groups of coins are tried from the most settled to the least. Of those that are eligible, each output type is tried by
-//! itself, and only where none suffices are types mixed. Every algorithm makes its choice, and that with the least waste is
-//! taken: the waste is what spending the coins now costs more than spending them later, and the cost of change or, without
-//! change, what is paid too much.
+//! The filters of groups go from strict to loose. Under each filter the algorithms run on each output type by itself,
+//! and on mixed types only if no single type suffices. Of the algorithms' results the one with the least waste wins.
+//! Waste is the cost of spending the coins now instead of later, plus the cost of change or, without change, the
+//! excess.
 
 use std::collections::BTreeMap;
 
@@ -20,52 +20,52 @@ use crate::coin::{Coin, sum};
 use crate::error::SpendError;
 use crate::group::{Filter, Groups, MAX_GROUP};
 
-/// The least of the change that is aimed at (`CHANGE_LOWER`).
+/// The least change target, without fee (`CHANGE_LOWER`), in satoshi.
 const CHANGE_LOWER: SignedAmount = SignedAmount::from_sat(50_000);
-/// The most of the change that is aimed at (`CHANGE_UPPER`).
+/// The greatest change target, without fee (`CHANGE_UPPER`), in satoshi.
 const CHANGE_UPPER: SignedAmount = SignedAmount::from_sat(1_000_000);
-/// How many times the long-term feerate makes a feerate high, so that light inputs are searched for.
+/// CoinGrinder runs above this multiple of the long-term feerate.
 const HIGH_FEERATE: u64 = 3;
 
-/// How many candidates the attempts of a selection may have together. Beyond, the selection tries only the loosest filter.
+/// The most candidates that a selection tries under all filters together. Beyond, it skips to the loosest filter.
 const MAX_WORK: usize = 100_000;
 
-/// What a selection depends on beside the coins.
+/// The parameters of a selection (`CoinSelectionParams` of Bitcoin Core).
 #[derive(Clone, Debug)]
 pub struct Params {
     /// The feerate of the payment.
     pub feerate: FeeRate,
-    /// The feerate at which coins are expected to be spent some day.
+    /// The expected feerate of spending coins later (`-consolidatefeerate`).
     pub long_term_feerate: FeeRate,
     /// The size of the transaction without inputs and change, in virtual bytes.
     pub size_without_inputs: u64,
-    /// The size of the change output, in bytes.
+    /// The size of the change output, in virtual bytes.
     pub change_size: u64,
     /// The fee for the change output.
     pub change_fee: SignedAmount,
-    /// The fee for the change output and for spending it some day.
+    /// The fee for the change output, and for spending it later.
     pub cost_of_change: SignedAmount,
-    /// The least change that is worth an output.
+    /// The least change worth an output.
     pub least_change: SignedAmount,
-    /// The change that is aimed at.
+    /// The change that algorithms with change aim at, its fee included.
     pub change_target: SignedAmount,
     /// Whether the recipients pay the fee.
     pub subtract_fee: bool,
     /// Whether the coins of a script are spent together.
     pub group_by_script: bool,
-    /// Whether coins of others may be spent before they are confirmed.
+    /// Whether unsafe coins may be spent.
     pub include_unsafe: bool,
-    /// Whether the wallet's own change may be spent before it is confirmed.
+    /// Whether the wallet's own unconfirmed change may be spent.
     pub spend_unconfirmed_change: bool,
-    /// Whether longer chains of unconfirmed transactions are left alone than the mempool takes.
+    /// Whether coins in unconfirmed chains beyond the mempool's limits are left out (`-walletrejectlongchains`).
     pub reject_long_chains: bool,
     /// The greatest weight of the transaction.
     pub max_weight: Weight,
 }
 
 impl Params {
-    /// The change to aim at for payments of this average: random, so that change does not tell the wallet's software, and
-    /// similar to the payment.
+    /// A random change target for this average payment. It is similar to the payment, so that an observer cannot tell
+    /// change apart, and random, so that the wallet's software leaves no fingerprint.
     pub fn random_change_target(
         payment: SignedAmount,
         change_fee: SignedAmount,
@@ -80,13 +80,12 @@ impl Params {
         change_fee + CHANGE_LOWER + beyond
     }
 
-    /// The weight that is left for inputs.
+    /// The weight available for inputs, in weight units.
     fn weight_for_inputs(&self) -> i64 {
         let without = self.size_without_inputs.saturating_mul(Weight::WITNESS_SCALE_FACTOR);
         self.max_weight.to_wu().cast_signed().saturating_sub_unsigned(without)
     }
 
-    /// The filters, from the strictest to the loosest.
     fn filters(&self) -> Vec<Filter> {
         let filter = |depth_of_ours, depth_of_others, chain, partial_groups| Filter {
             depth_of_ours,
@@ -113,39 +112,37 @@ impl Params {
     }
 }
 
-/// Coins that were chosen.
+/// The selected coins.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Selection {
-    /// Their positions.
+    /// The positions of the coins.
     pub coins: Vec<usize>,
-    /// What they pay: the recipients' amounts and the fee for the outputs.
+    /// The recipients' amounts and the fee for the outputs.
     pub target: SignedAmount,
-    /// The weight of their inputs.
+    /// The weight of the inputs, in weight units.
     weight: i64,
-    /// What raising their ancestors costs less together than one by one.
+    /// The part of the coins' single bump fees that common ancestors save.
     bump_discount: SignedAmount,
-    /// Their waste.
     waste: SignedAmount,
 }
 
 impl Selection {
-    /// These coins for a target.
     fn new(positions: Vec<usize>, target: SignedAmount, coins: &[Coin]) -> Self {
         let weight = each(coins, &positions).map(Coin::selection_weight).sum();
         Self { coins: positions, target, weight, bump_discount: SignedAmount::ZERO, waste: SignedAmount::ZERO }
     }
 
-    /// Their value.
+    /// The total value.
     pub fn value(&self, coins: &[Coin]) -> SignedAmount {
         sum(each(coins, &self.coins).map(Coin::value))
     }
 
-    /// What raising their ancestors costs.
+    /// The bump fee of all coins together.
     pub fn bump_fees(&self, coins: &[Coin]) -> SignedAmount {
         each(coins, &self.coins).map(|coin| coin.bump_fee).sum::<SignedAmount>() - self.bump_discount
     }
 
-    /// What they pay beyond the target.
+    /// The amount beyond the target.
     fn excess(&self, coins: &[Coin], params: &Params) -> SignedAmount {
         let amount = match params.subtract_fee {
             true => self.value(coins),
@@ -154,7 +151,7 @@ impl Selection {
         amount.saturating_sub(self.target)
     }
 
-    /// The change; none where it is not worth an output.
+    /// The change; `None` if it is not worth an output.
     pub fn change(&self, coins: &[Coin], params: &Params) -> Option<SignedAmount> {
         let fee = if params.subtract_fee { SignedAmount::ZERO } else { params.change_fee };
         Some(self.excess(coins, params) - fee).filter(|change| *change >= params.least_change)
@@ -174,16 +171,16 @@ fn each<'a>(coins: &'a [Coin], positions: &'a [usize]) -> impl Iterator<Item = &
     positions.iter().filter_map(|position| coins.get(*position))
 }
 
-/// The better one: that with less waste, of equal ones that with more inputs.
+/// The selection with the least waste; if equal, with the most inputs.
 fn best(selections: Vec<Selection>) -> Option<Selection> {
     selections.into_iter().min_by_key(|selection| (selection.waste, std::cmp::Reverse(selection.coins.len())))
 }
 
-/// Chooses coins for `target`, which is the recipients' amounts and the fee for the outputs. The first `preset` coins are
-/// taken in any case, and others only where these do not suffice and `add_inputs` allows it.
+/// Selects coins for `target`: the recipients' amounts and the fee for the outputs. The first `preset` coins are always
+/// selected. The others are only if `add_inputs` is set and the preset ones do not suffice.
 ///
 /// # Errors
-/// Where they do not suffice, or would be too heavy.
+/// The coins do not suffice, or every selection is too heavy.
 pub fn select(
     coins: &[Coin],
     preset: usize,
@@ -211,7 +208,7 @@ pub fn select(
         return Err(SpendError::InsufficientFunds);
     }
     if params.group_by_script && others.len() > MAX_GROUP {
-        // Which coins of a script make the partial group must not follow from their order.
+        // The members of the partial group must not depend on the order of coins.
         others.shuffle(random);
     }
     let mut selection = automatic(coins, &others, missing, params, bump_fees, random)?;
@@ -227,7 +224,7 @@ pub fn select(
     Ok(selection)
 }
 
-/// Groups, all and those of coins worth spending, which differ where the coins of a script are spent together.
+/// All groups, and the groups of coins with a positive effective value if those differ: if coins are grouped by script.
 struct Grouped {
     all: Groups,
     positive: Option<Groups>,
@@ -267,7 +264,7 @@ fn automatic(
     Err(failure.unwrap_or(SpendError::InsufficientFunds))
 }
 
-/// Refuses where what passes any filter does not suffice.
+/// Fails if the groups that pass any filter do not suffice.
 fn check_discarded(
     grouped: &Grouped,
     coins: &[Coin],
@@ -290,11 +287,11 @@ fn check_discarded(
     if total.saturating_sub(discarded) >= target {
         return Ok(());
     }
-    // As Bitcoin Core 29 has it, which compares the coins in long chains alone with the target.
+    // Bitcoin Core 29 compares only the coins in long chains with the target.
     Err(if in_long_chains >= target { SpendError::UnconfirmedChain } else { SpendError::InsufficientFunds })
 }
 
-/// What the algorithms choose from.
+/// The candidates for the algorithms.
 #[derive(Default)]
 struct Pools {
     all: Vec<Candidate>,
@@ -302,7 +299,7 @@ struct Pools {
 }
 
 impl Pools {
-    /// The groups that pass a filter, by type.
+    /// The groups that pass a filter, by output type.
     fn by_type(grouped: &Grouped, filter: &Filter, params: &Params) -> BTreeMap<crate::coin::OutputKind, Self> {
         let mut pools: BTreeMap<_, Self> = BTreeMap::new();
         for (number, group) in grouped.all.groups.iter().enumerate().filter(|(_, group)| group.passes(filter)) {
@@ -324,7 +321,7 @@ impl Pools {
     }
 }
 
-/// Tries each type by itself, then all together.
+/// Runs the algorithms on each output type by itself, then on all together.
 fn attempt(
     coins: &[Coin],
     grouped: &Grouped,
@@ -350,7 +347,7 @@ fn attempt(
     Ok(best(chosen))
 }
 
-/// The most that candidates of a weight together can count for, or more: as if each had the weight of the lightest.
+/// An upper bound for the total amount of candidates within a weight: as if all were as light as the lightest.
 fn most_within(candidates: &[Candidate], max_weight: i64) -> SignedAmount {
     let lightest = candidates.iter().map(|candidate| candidate.weight).min().unwrap_or(1).max(1);
     let most = usize::try_from(max_weight / lightest).unwrap_or(0);
@@ -362,10 +359,7 @@ fn most_within(candidates: &[Candidate], max_weight: i64) -> SignedAmount {
     sum(amounts.into_iter())
 }
 
-/// The best of what the algorithms choose; none where they find nothing.
-///
-/// # Errors
-/// Where all that they find is too heavy.
+/// The best result of the algorithms; `None` if they find nothing. Fails if all results are too heavy.
 fn choose(
     coins: &[Coin],
     grouped: &Grouped,
@@ -388,7 +382,7 @@ fn choose(
         Err(missed) => too_heavy |= missed == Missed::TooHeavy,
     };
     let positive = grouped.positive.as_ref().unwrap_or(&grouped.all);
-    // Where the recipients pay the fee, sets without change are often not what is wanted.
+    // If the recipients pay the fee, users often do not expect a selection without change.
     if !params.subtract_fee {
         keep(branch_and_bound(&mut pool.positive, target, params.cost_of_change, max_weight), positive, &mut chosen);
     }
@@ -396,7 +390,7 @@ fn choose(
     if with_change < 0 && chosen.is_empty() {
         return Err(SpendError::NoRoomForChange);
     }
-    // Where no set can be light enough, the searches would look for one to their bounds.
+    // No set can be light enough. The searches would run to their limits to find that out.
     let amount_of_all = sum(pool.all.iter().map(|candidate| candidate.amount));
     if amount_of_all >= target
         && most_within(&pool.all, max_weight).max(most_within(&pool.positive, max_weight)) < target

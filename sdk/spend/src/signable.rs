@@ -1,4 +1,4 @@
-//! The public keys that the wallet can sign for.
+//! The wallet's signing keys.
 
 use std::collections::{HashMap, HashSet};
 

@@ -1,13 +1,13 @@
-//! The weight of a signed input that somebody else signs again: what it has now, with its signatures as long as they can get
+//! The weight of an input that another party signs again: its current weight, with signatures of the greatest length
 //! (`SignatureWeightChecker` of Bitcoin Core).
 
 use bitcoin::ecdsa::Signature;
 use bitcoin::{TxIn, Weight};
 
-/// An ECDSA signature at its longest, with low S, in bytes.
+/// The greatest length of an ECDSA signature with low S and its sighash type, in bytes.
 const MAX_SIGNATURE_LEN: u64 = 72;
 
-/// The greatest weight of an input, its witness counted, be it empty.
+/// The greatest weight of an input. An empty witness counts, too.
 pub fn max_weight(input: &TxIn) -> Weight {
     let growth = |bytes: &[u8]| {
         let length = Signature::from_slice(bytes).ok().map(|_| bytes.len() as u64);

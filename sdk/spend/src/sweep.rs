@@ -1,4 +1,4 @@
-//! Spends whole coins, all or those that are named, and shares what they are worth among recipients (sendall).
+//! Spends whole coins, all or the given ones, and shares their value among recipients (sendall).
 
 use std::collections::{HashMap, HashSet};
 
@@ -18,25 +18,25 @@ use crate::error::SpendError;
 use crate::feerate::ReasonedFeeRate;
 use crate::weight::{InputSize, signed_weight};
 
-/// What is to be spent, and who gets it.
+/// The parameters of sendall.
 #[derive(Clone, Debug)]
 pub struct Sweep {
-    /// Its outputs are the recipients; its inputs are what is spent, where they are named.
+    /// The outputs are the recipients. With `named`, the inputs are the coins to spend.
     pub transaction: Transaction,
-    /// The positions of the recipients who share what is left.
+    /// The positions of the recipients without an amount, who share the remainder.
     pub sharers: HashSet<usize>,
-    /// Whether exactly the transaction's inputs are spent, be they none.
+    /// Whether exactly the transaction's inputs are spent, even if there are none.
     pub named: bool,
     /// Whether coins stay behind that cost more to spend than they are worth.
     pub send_max: bool,
-    /// Whether the transaction signals that it can be replaced.
+    /// Whether the transaction signals replaceability (BIP 125).
     pub replaceable: bool,
 }
 
-/// The refusal of coins of which it is not known how they are spent.
+/// The message for coins without solving data.
 const UNSOLVABLE: &str = "Unable to determine the size of the transaction, the wallet contains unsolvable descriptors";
 
-/// Makes the transaction, not signed, at this feerate. Of `control` what it says of coins counts.
+/// Makes the unsigned transaction. `control` decides which coins count.
 ///
 /// # Errors
 /// The first rule that it breaks, with bitcoind's code.
@@ -68,7 +68,7 @@ pub fn sweep(
         let coin = available.coins.get(*position);
         coin.is_some_and(|coin| !send_max || fee(feerate.feerate, coin.virtual_size()) <= coin.value())
     };
-    // An input that is named twice counts twice, as in bitcoind.
+    // A repeated input counts twice, as in bitcoind.
     let places: HashMap<OutPoint, usize> = control.inputs.iter().map(|input| input.outpoint).zip(0..).collect();
     let chosen: Vec<usize> = match named {
         true => transaction.input.iter().filter_map(|input| places.get(&input.previous_output).copied()).collect(),
@@ -115,7 +115,7 @@ fn insufficient(message: &str) -> RpcError {
     RpcError::new(RpcErrorCode::WALLET_INSUFFICIENT_FUNDS, message)
 }
 
-/// Refuses inputs that are not the wallet's, or spent.
+/// Refuses inputs that are spent or not the wallet's.
 fn check_named(services: Services<'_>, transaction: &Transaction) -> Result<(), RpcError> {
     let outpoints: Vec<OutPoint> = transaction.input.iter().map(|input| input.previous_output).collect();
     let owned = owned_outputs(services, &outpoints)?;
@@ -134,7 +134,7 @@ fn check_named(services: Services<'_>, transaction: &Transaction) -> Result<(), 
     Ok(())
 }
 
-/// Shares what is left in equal parts; the first also gets the rest.
+/// Shares the remainder in equal parts; the first also gets the rest of the division.
 fn share(
     services: Services<'_>,
     transaction: &mut Transaction,

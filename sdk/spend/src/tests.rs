@@ -1,4 +1,4 @@
-//! The choice of coins, without a host.
+//! Tests of coin selection, without a host.
 
 use bitcoin::hashes::Hash;
 use bitcoin::secp256k1::rand::rngs::StdRng;
@@ -14,7 +14,7 @@ use crate::error::SpendError;
 use crate::select::{Params, Selection, select};
 use crate::weight::InputSize;
 
-/// The script of an address of a type; the number tells addresses apart.
+/// The script of an address. The number distinguishes addresses of a type.
 fn script(kind: OutputKind, number: u8) -> ScriptBuf {
     let prefix: &[u8] = match kind {
         OutputKind::Bech32m => &[0x51, 32],
@@ -29,7 +29,7 @@ fn txid(number: usize) -> Txid {
     Txid::from_byte_array(id)
 }
 
-/// A settled coin at an address of its own; its input has 68 virtual bytes, of a taproot output 58.
+/// A confirmed coin at an address of its own. Its input has 68 virtual bytes, 58 for P2TR.
 fn coin(number: usize, value: u64, kind: OutputKind) -> Coin {
     let size = match kind {
         OutputKind::Bech32m => InputSize::new(0, &[65]),
@@ -68,7 +68,7 @@ fn params(feerate: u64) -> Params {
     }
 }
 
-/// Chooses without ancestors to pay for.
+/// Selects coins without bump fees.
 fn choose(coins: &mut [Coin], preset: usize, target: i64, params: &Params) -> Result<Selection, SpendError> {
     for coin in coins.iter_mut() {
         coin.set_feerates(params.feerate, params.long_term_feerate);
@@ -77,7 +77,7 @@ fn choose(coins: &mut [Coin], preset: usize, target: i64, params: &Params) -> Re
     select(coins, preset, sat(target), true, params, &none, &mut StdRng::seed_from_u64(1))
 }
 
-/// The values of the chosen coins, falling.
+/// The values of the selected coins, largest first.
 fn values(coins: &[Coin], selection: &Selection) -> Vec<u64> {
     let mut values: Vec<u64> = selection.coins.iter().map(|position| coins[*position].output.value.to_sat()).collect();
     values.sort_unstable_by(|one, other| other.cmp(one));
@@ -96,7 +96,7 @@ fn selection_prefers_a_match_without_change() {
     check(&mut coins, 100_000, &params(20), &[101_360]);
     let selection = choose(&mut coins, 0, 100_000, &params(20)).unwrap();
     assert_eq!(selection.change(&coins, &params(20)), None);
-    // While fees are low, more coins are spent than are needed.
+    // At low feerates the selection consolidates.
     let selection = choose(&mut coins, 0, 100_000, &params(1)).unwrap();
     assert!(selection.coins.len() > 1);
 }
@@ -110,7 +110,7 @@ fn selection_takes_settled_coins_before_fresh_ones() {
     assert!(!values(&coins, &choose(&mut coins.clone(), 0, 250_000, &params(1)).unwrap()).contains(&800_000));
     check(&mut coins, 690_000, &params(1), &[400_000, 200_000, 100_000]);
     assert!(values(&coins, &choose(&mut coins.clone(), 0, 900_000, &params(1)).unwrap()).contains(&800_000));
-    // Others' unconfirmed coins only where that is allowed.
+    // Unconfirmed coins from others only with `include_unsafe`.
     coins[3].from_us = false;
     assert_eq!(choose(&mut coins, 0, 900_000, &params(1)).unwrap_err(), SpendError::InsufficientFunds);
     assert!(choose(&mut coins, 0, 900_000, &Params { include_unsafe: true, ..params(1) }).is_ok());
@@ -178,7 +178,7 @@ fn selection_takes_named_coins_first() {
     assert_eq!(refused, SpendError::InputsTooSmall);
 }
 
-/// Random numbers that are counted: the searches draw many.
+/// Counts the random numbers drawn: the random algorithms draw many.
 struct Counted {
     random: StdRng,
     drawn: usize,
@@ -204,7 +204,7 @@ impl RngCore for Counted {
     }
 }
 
-/// How many random numbers a selection draws that fails for the weight of the inputs.
+/// The number of random numbers drawn by a selection that fails because the inputs are too heavy.
 fn drawn_in_vain(coins: &[Coin], target: i64, params: &Params) -> usize {
     let none = Unconfirmed::default().bump_fees(params.feerate, []).unwrap();
     let mut random = Counted { random: StdRng::seed_from_u64(1), drawn: 0 };
@@ -222,7 +222,7 @@ fn selection_does_not_search_where_no_set_of_coins_is_light_enough() {
 
 #[test]
 fn selection_leaves_filters_out_where_many_coins_were_tried_in_vain() {
-    // A light one leaves it open whether others are light enough.
+    // The light coin defeats the early check for weight.
     let mut small = coins(&[1_000; 51_000]);
     small[0] = Coin {
         depth: 10,
@@ -242,7 +242,7 @@ fn selection_has_a_greatest_weight() {
     let outputs = |size_without_inputs| Params { size_without_inputs, ..params(1) };
     assert_eq!(choose(&mut small, 0, 10, &outputs(100_000)).unwrap_err(), SpendError::TooManyOutputs);
     assert_eq!(choose(&mut small, 0, 10, &outputs(99_990)).unwrap_err(), SpendError::NoRoomForChange);
-    // The named ones count.
+    // Preset inputs count, too.
     let mut named = coins(&[1_000; 1_000]);
     named.extend((1_000..2_000).map(|number| coin(number, 1_000, OutputKind::Bech32)));
     assert_eq!(choose(&mut named, 1_000, 1_500_000, &params(1)).unwrap_err(), SpendError::CombinationTooHeavy);
@@ -270,7 +270,7 @@ fn change_target_lies_between_its_bounds() {
     assert!(target(25_001) < 50_009);
 }
 
-/// A transaction of the mempool with its fee and size, those that it spends, and those that spend it.
+/// A mempool entry with fee, size, parents and children.
 fn entry(
     number: usize,
     fee: i64,
@@ -303,7 +303,8 @@ fn entry(
 
 #[test]
 fn ancestors_are_paid_for_once() {
-    // A parent pays 1 sat/vB for 1000 vB, and has two children of 100 vB: one pays 2 sat/vB, the other 200, for both.
+    // A parent pays 1 sat/vB for 1000 vB. Of its two children of 100 vB, one pays 2 sat/vB and the other 3 sat/vB. A
+    // child of another parent pays 200 sat/vB.
     let entries = [
         entry(1, 1_000, 1_000, &[], &[2, 3], (1, 1_000, 1_000)),
         entry(2, 200, 100, &[1], &[], (2, 1_100, 1_200)),
@@ -317,14 +318,13 @@ fn ancestors_are_paid_for_once() {
     let at = |feerate: u64| unconfirmed.bump_fees(FeeRate::from_sat_per_kvb(feerate * 1000), []).unwrap();
     let bump = at(5);
     assert_eq!((bump.of(txid(1)), bump.of(txid(2)), bump.of(txid(3))), (sat(4_000), sat(4_300), sat(4_200)));
-    // 1200 vB at 5 sat/vB less 1500.
     assert_eq!(bump.combined([txid(2), txid(3)]), sat(4_500));
     assert_eq!(bump.combined([txid(2), txid(2)]), sat(4_300));
-    // What a child has paid for is mined, and the child.
+    // A child that pays for its parent is mined with it.
     assert_eq!((bump.of(txid(4)), bump.of(txid(5)), bump.of(txid(9))), (sat(0), sat(0), sat(0)));
     assert_eq!(at(1).combined([txid(1), txid(2), txid(3)]), sat(0));
     assert_eq!(at(150).of(txid(5)), sat(9_900));
-    // What is replaced is gone, with what builds on it.
+    // A replaced transaction does not count, nor do its descendants.
     let replaced = unconfirmed.bump_fees(FeeRate::from_sat_per_kvb(5_000), [txid(1)]).unwrap();
     assert_eq!(replaced.of(txid(2)), sat(0));
 }
@@ -332,7 +332,7 @@ fn ancestors_are_paid_for_once() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// A payment is refused only where all coins together do not suffice, and money is kept.
+    /// A payment fails only if all coins together do not suffice. Change is the amount beyond target and fee.
     #[test]
     fn selection_pays_whatever_the_coins_suffice_for(
         amounts in proptest::collection::vec((300_u64..300_000, any::<bool>(), 0_u8..4), 1..12),

@@ -1,5 +1,5 @@
-//! Payments of version 3 (TRUC, BIP 431). They and those of other versions spend no unconfirmed outputs of each other; one of version
-//! 3 has at most one unconfirmed parent, which has no other child, and is small.
+//! Version 3 payments (TRUC, BIP 431). Unconfirmed parent and child must both be of version 3 or neither. A version 3
+//! transaction is small and has at most one unconfirmed parent, which has no other child.
 
 use std::collections::{HashMap, HashSet};
 
@@ -12,17 +12,14 @@ use crate::coin::Coin;
 use crate::coins::BATCH;
 use crate::error::SpendError;
 
-/// The version.
 pub const TRUC: Version = Version(3);
-/// The greatest weight of a transaction of the version, and of one with an unconfirmed parent (`TRUC_MAX_WEIGHT`,
+/// The greatest weight of a TRUC transaction, and of one with an unconfirmed parent (`TRUC_MAX_WEIGHT`,
 /// `TRUC_CHILD_MAX_WEIGHT` of Bitcoin Core).
 pub const MAX_WEIGHT: Weight = Weight::from_wu(40_000);
 pub const MAX_CHILD_WEIGHT: Weight = Weight::from_wu(4_000);
 
-/// Leaves out the coins that a payment of a version may not spend. The first `preset` are named by the sender and stay.
-///
-/// # Errors
-/// [`SpendError::PresetVersion`] where one of those may not be spent; as of [`outrigger_service::Wallet::raw_transactions`].
+/// Drops the coins that a payment of this version may not spend. Fails with [`SpendError::PresetVersion`] if the first
+/// `preset`, which stay, contain one.
 pub fn keep_allowed(
     services: Services<'_>,
     payment: Version,
@@ -51,8 +48,8 @@ pub fn keep_allowed(
     Ok(())
 }
 
-/// Of a payment of version 3, leaves out the unconfirmed coins beyond the one that it may spend, or all of them, where it is too
-/// heavy for a payment that spends one. Whether there were any among the chosen ones.
+/// For a version 3 payment, drops the unconfirmed coins beyond the one that it may spend. If the payment is too heavy
+/// for a TRUC child, it drops all of them. Returns whether a chosen coin was among them.
 pub fn keep_one_parent(preset: usize, coins: &mut Vec<Coin>, chosen: &[usize], weight: Weight) -> bool {
     let named = coins.iter().take(preset).filter(|coin| is_unconfirmed(coin)).count();
     let spent = chosen.iter().filter(|position| **position >= preset).filter_map(|position| coins.get(*position));
@@ -70,7 +67,6 @@ pub fn keep_one_parent(preset: usize, coins: &mut Vec<Coin>, chosen: &[usize], w
     true
 }
 
-/// Whether a coin's transaction is in the mempool.
 fn is_unconfirmed(coin: &Coin) -> bool {
     coin.depth == 0 && coin.ancestors > 0
 }
@@ -90,7 +86,6 @@ fn versions(services: Services<'_>, txids: Vec<Txid>) -> Result<HashMap<Txid, Ve
     Ok(found)
 }
 
-/// The version of a serialised transaction.
 fn version(raw: &[u8]) -> Option<Version> {
     raw.first_chunk().map(|version| Version(i32::from_le_bytes(*version)))
 }

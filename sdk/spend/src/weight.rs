@@ -1,6 +1,6 @@
-//! What it takes to spend a coin: the sizes of its scriptSig and witness, before it is signed, as Bitcoin Core reckons them.
+//! Estimates the size of signed inputs: scriptSig and witness, with Bitcoin Core's arithmetic.
 //!
-//! A coin of which it is not known how it is spent has no size and is not chosen.
+//! A coin without the solving data for that has no size, and selection leaves it out.
 
 use bitcoin::transaction::{InputWeightPrediction, predict_weight};
 use bitcoin::{Script, TxOut, VarInt, Weight};
@@ -13,51 +13,50 @@ use outrigger_values::amount::Saturating;
 use crate::known::{public_key, redeem_script, witness_script};
 use crate::miniscript_size::{self, Satisfaction};
 
-/// The length of an ECDSA signature with its type byte, in bytes.
+/// The length of an ECDSA signature with its sighash type, in bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Signatures {
-    /// With low R and low S, as the host's signer makes them; one in 256 is a byte shorter.
+    /// With low R and low S, as the host's signer makes it. One in 256 is a byte shorter.
     LowR = 71,
-    /// With low S alone, as others may make them.
+    /// With low S alone, as other signers may make it.
     AnyR = 72,
 }
 
 impl Signatures {
-    /// Those of whoever signs for the wallet: the host, or, without private keys, somebody else.
+    /// The length for the wallet's signer: the host, or an external one without private keys.
     pub fn of(wallet: &WalletInfo) -> Self {
         if wallet.private_keys_enabled { Self::LowR } else { Self::AnyR }
     }
 }
 
-/// A Schnorr signature, in bytes: with a type byte, since the hash type is not known.
+/// A Schnorr signature with a sighash type, in bytes. The type may be needed: it is not known yet.
 const SCHNORR_LEN: usize = 65;
 /// A compressed public key, in bytes.
 const KEY_LEN: usize = 33;
 /// An input without scriptSig and witness and their lengths.
 const OUTPOINT_AND_SEQUENCE: Weight = Weight::from_non_witness_data_size(36 + 4);
-/// A P2WPKH program as a redeem script, in bytes.
 const WPKH_SCRIPT_LEN: usize = 22;
 
-/// The size of what spends a coin.
+/// The size of a signed input.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct InputSize {
-    /// The weight of the input with its witness, if it has one.
+    /// The weight of the input with its witness, if any.
     weight: Weight,
     /// Whether it has a witness.
     pub has_witness: bool,
-    /// Whether an empty witness is still to be counted in a transaction with witnesses.
+    /// Whether the weight lacks the byte of an empty witness, which counts in a segwit transaction.
     lacks_witness: bool,
 }
 
 impl InputSize {
-    /// The size of an input, given the length of its scriptSig and of the elements of its witness, in bytes.
+    /// The size by the lengths of the scriptSig and of the witness elements, in bytes.
     pub fn new(script_sig: usize, witness: &[usize]) -> Self {
         let prediction = InputWeightPrediction::new(script_sig, witness);
         let weight = prediction.weight().saturating_add(OUTPOINT_AND_SEQUENCE);
         Self { weight, has_witness: !witness.is_empty(), lacks_witness: witness.is_empty() }
     }
 
-    /// The size of an input, given the length of its scriptSig and its witness, which is not empty.
+    /// The size by the length of the scriptSig and a witness that is not empty.
     fn of_witness(script_sig: usize, witness: Satisfaction) -> Self {
         let plain = InputWeightPrediction::new(script_sig, &[] as &[usize]).weight();
         let elements = Weight::from_witness_data_size((VarInt::from(witness.count).size() + witness.size) as u64);
@@ -65,12 +64,13 @@ impl InputSize {
         Self { weight, has_witness: true, lacks_witness: false }
     }
 
-    /// The size of an input of this weight, in which its witness is counted, be it empty.
+    /// The size by a weight that includes the witness, even an empty one.
     pub fn of_weight(weight: Weight, has_witness: bool) -> Self {
         Self { weight, has_witness, lacks_witness: false }
     }
 
-    /// What an output takes to spend whose form alone says it: P2WPKH, or P2TR by its key. That is known to be solvable.
+    /// The size for an output whose form alone decides: P2WPKH, or P2TR by key path. The caller knows that it is
+    /// solvable.
     pub fn by_form(script: &Script, signatures: Signatures) -> Option<Self> {
         match classify(script) {
             ScriptKind::WitnessV0KeyHash { .. } => Some(Self::new(0, &[signatures as usize, KEY_LEN])),
@@ -79,18 +79,18 @@ impl InputSize {
         }
     }
 
-    /// The input's weight. In a transaction with witnesses an input without one has an empty one.
+    /// The weight of the input. In a segwit transaction an input without witness counts the byte of an empty one.
     pub fn weight(&self, in_witness_transaction: bool) -> Weight {
         let empty = Weight::from_wu(u64::from(in_witness_transaction && self.lacks_witness));
         self.weight.saturating_add(empty)
     }
 
-    /// What a P2WPKH output in P2SH takes to spend.
+    /// The size of the input that spends a P2SH-P2WPKH output.
     pub fn nested_wpkh() -> Self {
         Self::new(push_len(WPKH_SCRIPT_LEN), &[Signatures::LowR as usize, KEY_LEN])
     }
 
-    /// What an output of the type takes to spend.
+    /// The size of the input that spends an output of this type.
     #[cfg(test)]
     pub fn of_type(kind: AddressType) -> Self {
         match kind {
@@ -102,25 +102,25 @@ impl InputSize {
     }
 }
 
-/// The weight of an output with a script of this length.
+/// The weight of an output with a script of this length, in bytes.
 pub fn output_weight(script_len: usize) -> Weight {
     const VALUE_LEN: usize = 8;
     Weight::from_non_witness_data_size((VALUE_LEN + VarInt::from(script_len).size() + script_len) as u64)
 }
 
-/// The weight of a signed transaction with these outputs, and inputs of these sizes.
+/// The weight of a signed transaction with these outputs and inputs.
 pub fn signed_weight(outputs: &[TxOut], inputs: &[InputSize]) -> Weight {
     const MARKER_AND_FLAG: u64 = 2;
     let witness = inputs.iter().any(|size| size.has_witness);
     let empty = predict_weight([], outputs.iter().map(|output| output.script_pubkey.len())).to_wu();
-    // The prediction counts no input, whose number takes a byte.
+    // The prediction counts one byte for the number of inputs.
     let count = (VarInt::from(inputs.len()).size() as u64 - 1) * Weight::WITNESS_SCALE_FACTOR;
     let marker = if witness { MARKER_AND_FLAG } else { 0 };
     let inputs: u64 = inputs.iter().map(|size| size.weight(witness).to_wu()).sum();
     Weight::from_wu(empty + count + marker + inputs)
 }
 
-/// The length of a push, in bytes.
+/// The length of a push of `data` bytes.
 fn push_len(data: usize) -> usize {
     match data {
         0..=75 => 1 + data,
@@ -134,7 +134,7 @@ fn pushes_len(elements: &[usize]) -> usize {
     elements.iter().copied().map(push_len).sum()
 }
 
-/// The public keys that may be needed to spend a script.
+/// The public keys that may have to sign to spend a script.
 pub fn keys_for(script: &Script, solving: &SolvingData) -> Vec<Vec<u8>> {
     match classify(script) {
         ScriptKind::PubKey { key } => vec![key.to_vec()],
@@ -149,7 +149,7 @@ pub fn keys_for(script: &Script, solving: &SolvingData) -> Vec<Vec<u8>> {
             data.map(|data| data.internal_key.to_vec()).chain(keys).collect()
         }
         ScriptKind::ScriptHash { hash } => match redeem_script(hash, solving) {
-            // A redeem script that hashes to a script hash again cannot be had.
+            // A redeem script that is P2SH again is not spendable.
             Some(script) if !script.is_p2sh() => keys_for(script, solving),
             _ => Vec::new(),
         },
@@ -161,7 +161,7 @@ pub fn keys_for(script: &Script, solving: &SolvingData) -> Vec<Vec<u8>> {
     }
 }
 
-/// As [`keys_for`], for a script that must not hide another.
+/// [`keys_for`] for a script that must not be P2SH or a witness program.
 fn plain_keys(script: &Script, solving: &SolvingData) -> Vec<Vec<u8>> {
     match classify(script) {
         ScriptKind::PubKey { .. } | ScriptKind::PubKeyHash { .. } | ScriptKind::Multisig { .. } => {
@@ -171,7 +171,7 @@ fn plain_keys(script: &Script, solving: &SolvingData) -> Vec<Vec<u8>> {
     }
 }
 
-/// Whether a script, with what is known of it, is or hides a witness program.
+/// Whether a script is a witness program, or P2SH of one.
 pub fn is_witness(script: &Script, solving: &SolvingData) -> bool {
     match classify(script) {
         ScriptKind::ScriptHash { hash } => {
@@ -181,10 +181,10 @@ pub fn is_witness(script: &Script, solving: &SolvingData) -> bool {
     }
 }
 
-/// Says whether somebody can sign for a public key; none: somebody can sign whatever it takes.
+/// Whether a public key can sign; `None`: each can.
 pub type CanSign<'a> = Option<&'a dyn Fn(&[u8]) -> bool>;
 
-/// What it takes to spend a script with the keys that `can_sign` knows; none where they do not suffice.
+/// The size of the input that spends a script with the keys that `can_sign` accepts. `None` if they do not suffice.
 pub fn input_size(
     script: &Script,
     solving: &SolvingData,
@@ -194,7 +194,6 @@ pub fn input_size(
     Solver { solving, ecdsa: signatures as usize, can_sign }.size(script)
 }
 
-/// What the sizes follow from.
 struct Solver<'a> {
     solving: &'a SolvingData,
     /// The length of an ECDSA signature, in bytes.
@@ -207,11 +206,10 @@ impl Solver<'_> {
         self.can_sign.is_none_or(|can_sign| can_sign(key))
     }
 
-    /// What it takes to spend a script.
     fn size(&self, script: &Script) -> Option<InputSize> {
         let ScriptKind::ScriptHash { hash } = classify(script) else { return self.size_with(0, script) };
         let redeem = redeem_script(hash, self.solving)?;
-        // Bitcoin Core counts one byte for the push, however long the script is.
+        // Bitcoin Core counts one byte for the push opcode, whatever the length.
         let push = 1 + redeem.len();
         match classify(redeem) {
             ScriptKind::WitnessV0KeyHash { .. } | ScriptKind::WitnessV0ScriptHash { .. } => {
@@ -221,7 +219,7 @@ impl Solver<'_> {
         }
     }
 
-    /// The same of one that is no script hash, with a scriptSig of so many bytes beside it.
+    /// The size for a script that is not P2SH, with a scriptSig of so many bytes beside it.
     fn size_with(&self, script_sig: usize, script: &Script) -> Option<InputSize> {
         match classify(script) {
             ScriptKind::WitnessV0KeyHash { hash } => {
@@ -246,12 +244,12 @@ impl Solver<'_> {
         }
     }
 
-    /// What it takes to spend a taproot output of this key. As by Bitcoin Core that is a signature by the internal key, but where
-    /// others are known to sign: such a payment would pay less than is relayed.
+    /// The size of a P2TR input. As in Bitcoin Core, that is a key path spend, unless only leaf keys can sign: the
+    /// payment would fall below the minimum relay feerate.
     fn taproot_size(&self, output_key: &[u8]) -> Option<InputSize> {
         let by_key = InputSize::new(0, &[SCHNORR_LEN]);
         let Some(can_sign) = self.can_sign else { return Some(by_key) };
-        // Without a tree that is known, the output key itself may sign.
+        // Without taproot data the output key itself may sign.
         let data = self.solving.taproot.as_ref();
         if can_sign(data.map_or(output_key, |data| &data.internal_key)) {
             return Some(by_key);
@@ -265,7 +263,7 @@ impl Solver<'_> {
         sizes.max_by_key(|size| size.weight(true))
     }
 
-    /// The lengths of what a plain script takes from the stack.
+    /// The lengths of the stack elements that satisfy a script other than miniscript.
     fn elements(&self, script: &Script) -> Option<Vec<usize>> {
         match classify(script) {
             ScriptKind::PubKey { key } => self.can_sign(key).then(|| vec![self.ecdsa]),
@@ -276,7 +274,7 @@ impl Solver<'_> {
             ScriptKind::Multisig { required, keys } => {
                 let required = usize::from(required);
                 let signable = keys.iter().filter(|key| self.can_sign(key)).count();
-                // The empty element is the one that OP_CHECKMULTISIG takes off in excess.
+                // OP_CHECKMULTISIG pops one more element, which is empty (BIP 147).
                 let elements = || std::iter::once(0).chain(std::iter::repeat_n(self.ecdsa, required)).collect();
                 (signable >= required).then(elements)
             }

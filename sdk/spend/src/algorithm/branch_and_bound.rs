@@ -1,14 +1,14 @@
-//! Branch and bound, after Erhardt, "An Evaluation of Coin Selection Strategies": a set that comes so close to the target that
-//! no change is needed.
+//! Branch and bound: a set so close to the target that no change is needed (Erhardt, "An Evaluation of Coin Selection
+//! Strategies").
 
 use bitcoin::SignedAmount;
 use outrigger_values::amount::Saturating;
 
 use super::{Candidate, MAX_STEPS, Missed, Taken, groups, total};
 
-/// Looks for the set with the least waste whose amount is the target or up to `cost_of_change` more. Candidates have amounts
-/// above zero; they are sorted. The search goes depth first, the inclusion of the largest amount first, and ends after
-/// [`MAX_STEPS`].
+/// Searches for the set with the least waste whose amount exceeds the target by at most `cost_of_change`. The
+/// candidates have positive amounts; the function sorts them. It goes depth first, tries to include the largest amount
+/// first, and stops after [`MAX_STEPS`].
 pub fn branch_and_bound(
     candidates: &mut [Candidate],
     target: SignedAmount,
@@ -22,7 +22,7 @@ pub fn branch_and_bound(
     candidates.sort_by_key(|candidate| (std::cmp::Reverse(candidate.amount), candidate.fee - candidate.long_term_fee));
     let candidates = &*candidates;
     let limit = target.saturating_add(cost_of_change);
-    // Where spending costs more now than later, further inputs only make the waste greater.
+    // If spending costs more now than later, further inputs only add waste.
     let is_dear = candidates.first().is_some_and(|first| first.fee > first.long_term_fee);
     let (mut amount, mut waste, mut weight, mut too_heavy) = (SignedAmount::ZERO, SignedAmount::ZERO, 0_i64, false);
     let mut taken: Vec<usize> = Vec::new();
@@ -44,7 +44,8 @@ pub fn branch_and_bound(
         }
         if back {
             let Some(last) = taken.pop() else { break };
-            // What was left out after the last one taken is available again, then that is left out.
+            // Backtrack: the candidates skipped after the last included one become available again, and that one is
+            // skipped.
             let passed = candidates.get(last + 1..next).unwrap_or_default();
             available += passed.iter().map(|candidate| candidate.amount).sum::<SignedAmount>();
             let Some(candidate) = candidates.get(last) else { break };
@@ -56,7 +57,7 @@ pub fn branch_and_bound(
         }
         let Some(candidate) = candidates.get(next) else { break };
         available -= candidate.amount;
-        // The twin of one that was left out leads to the same sums again.
+        // The twin of a skipped candidate leads to the same sums.
         let previous = next.checked_sub(1);
         let twin = taken.last() != previous.as_ref()
             && previous

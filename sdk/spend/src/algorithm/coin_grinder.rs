@@ -1,11 +1,11 @@
-//! CoinGrinder: the lightest set that pays the target and leaves change, by a bounded search. It serves at high feerates.
+//! CoinGrinder: a bounded search for the lightest set that pays the target and change, for high feerates.
 
 use bitcoin::SignedAmount;
 use outrigger_values::amount::Saturating;
 
 use super::{Candidate, MAX_STEPS, Missed, Taken, groups};
 
-/// The search: what is taken, and the best found so far.
+/// The current set, and the best set so far.
 struct Search<'a> {
     candidates: &'a [Candidate],
     taken: Vec<usize>,
@@ -27,7 +27,7 @@ impl Search<'_> {
         self.weight += candidate.weight;
     }
 
-    /// Leaves out the one taken last; its position.
+    /// Removes the last candidate. Returns its position.
     fn leave_last(&mut self) -> Option<usize> {
         let last = self.taken.pop()?;
         let candidate = self.at(last)?;
@@ -36,8 +36,8 @@ impl Search<'_> {
         Some(last)
     }
 
-    /// Leaves out the one taken last and goes on behind it and its twins, which would give the same set or a heavier one; none
-    /// at the end of the search.
+    /// Removes the last candidate. Returns the position after it and its twins, which would give the same set or a
+    /// heavier one; `None` at the end of the search.
     fn shift(&mut self) -> Option<usize> {
         loop {
             let left = self.leave_last()?;
@@ -50,8 +50,8 @@ impl Search<'_> {
     }
 }
 
-/// Looks for the lightest set whose amount is at least the target and the change. Candidates have amounts above zero; they are
-/// sorted.
+/// Searches for the lightest set whose amount is at least the target and the change. The candidates have positive
+/// amounts; the function sorts them.
 pub fn coin_grinder(
     candidates: &mut [Candidate],
     target: SignedAmount,
@@ -60,7 +60,7 @@ pub fn coin_grinder(
 ) -> Taken {
     candidates.sort_by_key(|candidate| (std::cmp::Reverse(candidate.amount), candidate.weight));
     let candidates = &*candidates;
-    // For each position what comes behind it: the sum of the amounts, and the least weight.
+    // For each position, of the candidates behind it: the total amount and the least weight.
     let mut behind = vec![(SignedAmount::ZERO, i64::MAX); candidates.len()];
     let (mut rest, mut lightest) = (SignedAmount::ZERO, i64::MAX);
     for (slot, candidate) in behind.iter_mut().zip(candidates).rev() {
@@ -100,7 +100,7 @@ pub fn coin_grinder(
                 (search.best_weight, search.best_amount) = (search.weight, search.amount);
             }
         } else if !search.best.is_empty() {
-            // At least so many more of at most this amount are needed.
+            // The missing amount needs at least this many more candidates.
             let more = ((wanted - search.amount + tail.amount).to_sat() - 1) / tail.amount.to_sat();
             if search.weight.saturating_add(lightest.saturating_mul(more)) > search.best_weight {
                 (cut, shift) = (can_be_cut, !can_be_cut);

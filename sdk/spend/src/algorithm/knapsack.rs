@@ -1,4 +1,4 @@
-//! The knapsack solver: random subsets, of which the one closest to the target is kept.
+//! The knapsack solver (`KnapsackSolver` of Bitcoin Core): the best of many random subsets.
 
 use bitcoin::SignedAmount;
 use bitcoin::secp256k1::rand::Rng;
@@ -8,10 +8,10 @@ use outrigger_values::amount::Saturating;
 
 use super::{Candidate, Missed, Taken, groups};
 
-/// How many random subsets are tried.
+/// The number of random subsets per target.
 const ITERATIONS: usize = 1000;
 
-/// Random truth values, 64 from each number drawn.
+/// A random bit source that draws 64 bits at a time.
 struct Coins<'a, R> {
     random: &'a mut R,
     bits: u64,
@@ -30,8 +30,8 @@ impl<R: Rng> Coins<'_, R> {
     }
 }
 
-/// Takes the group that is the target, or a random subset close to it, or the least group that pays it and change. Amounts may
-/// be below zero; the candidates are reordered.
+/// Selects a group that matches the target, or a random subset close to it, or the smallest group that pays target and
+/// change. Amounts may be negative; the function reorders the candidates.
 pub fn knapsack(
     candidates: &mut [Candidate],
     target: SignedAmount,
@@ -81,14 +81,14 @@ pub fn knapsack(
     }
 }
 
-/// The sum of a subset, and the positions of its members.
+/// A subset: its total amount and the positions of its members.
 type Best = (SignedAmount, Vec<usize>);
 
-/// Candidates in falling order of their amounts, of which subsets are tried.
+/// The candidates for subsets, largest amount first.
 struct Subsets<'a> {
     candidates: &'a [Candidate],
     max_weight: i64,
-    /// The greatest weight of one.
+    /// The greatest weight of a candidate.
     heaviest: i64,
 }
 
@@ -98,8 +98,8 @@ impl<'a> Subsets<'a> {
         Self { candidates, max_weight, heaviest }
     }
 
-    /// The least sum of the random subsets that is at least `target`, and the positions of its members; all candidates
-    /// where no subset is better (`ApproximateBestSubset` of Bitcoin Core).
+    /// The random subset with the least total of at least `target`. All candidates if no subset is better
+    /// (`ApproximateBestSubset` of Bitcoin Core).
     fn closest(&self, sum: SignedAmount, target: SignedAmount, random: &mut impl Rng) -> Best {
         let mut best = (sum, (0..self.candidates.len()).collect());
         let mut coins = Coins { random, bits: 0, left: 0 };
@@ -116,11 +116,12 @@ impl<'a> Subsets<'a> {
         best
     }
 
-    /// The first pass: each candidate is a member with a chance of one half. One with which the target is reached makes a subset
-    /// to compare, and is taken out again. Gives the sum and the weight of the members where the target was not reached.
+    /// First pass: each candidate becomes a member with probability 1/2. A candidate that reaches the target completes
+    /// a subset, which is compared, and does not stay a member. Returns the members' amount and weight if none reached
+    /// it.
     ///
-    /// Since the amounts fall, those that reach the target at once stand together: of them the smallest one drawn gives
-    /// the best subset, and the others need not be looked at.
+    /// Amounts descend, so the candidates that reach the target at once are adjacent. The smallest that is drawn gives
+    /// the best subset, and the others can be skipped.
     fn draw(
         &self,
         target: SignedAmount,
@@ -157,8 +158,8 @@ impl<'a> Subsets<'a> {
         (!reached).then_some((sum, weight))
     }
 
-    /// The second pass: what was not drawn joins, one after the other, until the target is reached and from there on in
-    /// place of the last.
+    /// Second pass: adds the candidates that were not drawn, one after the other. A candidate that reaches the target
+    /// completes a subset and does not stay a member.
     fn fill(
         &self,
         target: SignedAmount,
@@ -182,7 +183,7 @@ impl<'a> Subsets<'a> {
         }
     }
 
-    /// Keeps the members with one more, if their sum is less than the best.
+    /// Keeps the members with this candidate if their total is less than the best.
     fn compare(&self, sum: SignedAmount, position: usize, best: &mut Best, members: &[usize]) {
         let with = sum + self.candidates.get(position).map_or(SignedAmount::ZERO, |candidate| candidate.amount);
         if with < best.0 {

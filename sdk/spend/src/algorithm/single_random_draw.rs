@@ -1,4 +1,4 @@
-//! Single random draw: random groups until they come to the target and change.
+//! Single random draw: draws random groups until they pay target and change.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -8,15 +8,15 @@ use bitcoin::secp256k1::rand::Rng;
 
 use super::{Candidate, Missed, Taken, groups};
 
-/// Draws groups until they come to `target`, which includes change. Where they are too heavy, those with the least amounts
-/// leave again. Candidates have amounts above zero; they are shuffled as far as they are drawn.
+/// Draws groups until their amount reaches `target`, which includes change. While they are too heavy, the smallest are
+/// removed. The candidates have positive amounts; the function shuffles those that it draws.
 pub fn single_random_draw(
     candidates: &mut [Candidate],
     target: SignedAmount,
     max_weight: i64,
     random: &mut impl Rng,
 ) -> Taken {
-    // The amount first, so that the least leaves first.
+    // Ordered by amount, so that the smallest is removed first.
     let mut drawn: BinaryHeap<Reverse<(SignedAmount, usize)>> = BinaryHeap::new();
     let (mut amount, mut weight, mut too_heavy) = (SignedAmount::ZERO, 0_i64, false);
     for position in 0..candidates.len() {

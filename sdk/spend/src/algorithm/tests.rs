@@ -1,4 +1,4 @@
-//! The algorithms beside a search through all subsets of small sets.
+//! Compares the algorithms with an exhaustive search through the subsets of small pools.
 
 use bitcoin::secp256k1::rand::SeedableRng;
 use bitcoin::secp256k1::rand::rngs::StdRng;
@@ -42,7 +42,7 @@ fn amounts(amounts: &[i64]) -> Vec<Candidate> {
     pool(&amounts.iter().map(|amount| (*amount, 1, 0, 1)).collect::<Vec<_>>())
 }
 
-/// The sum of a property over the groups taken.
+/// The sum of a property over the selected groups.
 fn sum(candidates: &[Candidate], taken: &[usize], of: fn(&Candidate) -> i64) -> i64 {
     candidates.iter().filter(|candidate| taken.contains(&candidate.group)).map(of).sum()
 }
@@ -55,7 +55,7 @@ fn weight(candidates: &[Candidate], taken: &[usize]) -> i64 {
     sum(candidates, taken, |candidate| candidate.weight)
 }
 
-/// Amount, weight and waste (without what is beyond the target) of each subset.
+/// Amount, weight and waste (without the excess) of each subset.
 fn subsets(candidates: &[Candidate]) -> Vec<(i64, i64, i64)> {
     (1..1_u32 << candidates.len())
         .map(|bits| {
@@ -81,7 +81,7 @@ fn branch_and_bound_finds_an_exact_sum() {
 
 #[test]
 fn branch_and_bound_ends_on_hard_input() {
-    // Subsets with ever different sums, and none near the target.
+    // All subsets have different sums, none near the target.
     let hard: Vec<i64> = (0..40).map(|index| (1_i64 << 40) + (1 << index)).collect();
     assert_eq!(branch_and_bound(&mut amounts(&hard), (1 << 45) + 1, 0, HEAVY), Err(Missed::Nothing));
 }
@@ -99,7 +99,7 @@ fn searches_tell_what_is_too_heavy() {
 
 #[test]
 fn coin_grinder_takes_the_lightest_set() {
-    // As drawn in the description of the algorithm by its author.
+    // The example in the author's description of the algorithm.
     let mut candidates = pool(&[(10, 0, 0, 2), (7, 0, 0, 1), (5, 0, 0, 1), (4, 0, 0, 2)]);
     assert_eq!(coin_grinder(&mut candidates, 11, 0, HEAVY), Ok(vec![1, 2]));
 }
@@ -129,7 +129,7 @@ fn single_random_draw_leaves_the_least_amounts_where_it_is_too_heavy() {
     }
 }
 
-/// Some candidates: amounts above zero, fees, weights.
+/// Candidates with positive amounts, fees and weights.
 fn small_pool() -> impl Strategy<Value = Vec<Candidate>> {
     let candidate = (1..200_i64, 0..6_i64, 0..6_i64, 1..9_i64);
     proptest::collection::vec(candidate, 1..11).prop_map(|parts| pool(&parts))
@@ -142,7 +142,7 @@ proptest! {
     fn branch_and_bound_has_the_least_waste_of_all_subsets(
         pool in small_pool(), target in 1..600_i64, cost in 0..30_i64, max_weight in 5..60_i64, dear in 0..9_i64,
     ) {
-        // Fees are those of one feerate: all dearer than later ones, or all cheaper.
+        // The fees follow from one feerate each: spending is dearer now for all candidates, or for none.
         let mut pool = pool;
         for candidate in &mut pool {
             (candidate.fee, candidate.long_term_fee) = (sat(candidate.weight * dear), sat(candidate.weight * 4));
@@ -156,7 +156,8 @@ proptest! {
                 let (amount, weight) = (amount(&pool, &taken), weight(&pool, &taken));
                 prop_assert!(fits(&(amount, weight, 0)));
                 let waste = sum(&pool, &taken, |one| (one.fee - one.long_term_fee).to_sat()) + amount - target;
-                // Sets that reach the target and grow on are not looked at, which only cheap fees could make better.
+                // The search does not extend a set that reaches the target. Only low fees could make the extension
+                // better.
                 if dear >= 4 { prop_assert_eq!(Some(waste), least) } else { prop_assert!(Some(waste) >= least) }
             }
         }
@@ -193,7 +194,7 @@ proptest! {
                     distinct.dedup();
                     prop_assert_eq!(distinct.len(), taken.len());
                 }
-                // They need not find what is light enough by chance; what needs no luck they find.
+                // A failure must be for the weight, unless there is no solution.
                 Err(Missed::Nothing) => prop_assert!(!possible(wanted) || all.iter().any(|(_, weight, _)| *weight > max_weight)),
                 Err(Missed::TooHeavy) => {}
             }
@@ -206,7 +207,7 @@ proptest! {
         let mut pool = pool;
         let found = knapsack(&mut pool, target, 1, HEAVY, &mut random).ok();
         let least = subsets(&pool).into_iter().map(|(amount, ..)| amount).filter(|amount| *amount >= target).min();
-        // A thousand random subsets of ten candidates are nearly all there are.
+        // A thousand random subsets of ten candidates are nearly all of them.
         prop_assert_eq!(found.is_some(), least.is_some());
         if let (Some(taken), Some(least)) = (found, least) {
             prop_assert!(amount(&pool, &taken) - least <= 20, "{} {}", amount(&pool, &taken), least);

@@ -1,7 +1,6 @@
-//! The questions about the spending transaction that a script may ask.
+//! The interface between the interpreter and the spending transaction.
 //!
-//! The interpreter reaches the transaction through [`Checker`] only. A signer wraps a [`TransactionChecker`] to
-//! learn which signatures verified while a script ran.
+//! A signer wraps a [`TransactionChecker`] to observe which signatures verify while a script runs.
 
 use bitcoin::hashes::{Hash, sha256};
 use bitcoin::taproot::TapLeafHash;
@@ -12,40 +11,40 @@ use super::ScriptError;
 use super::crypto::{verify_ecdsa, verify_schnorr};
 use super::sighash::{SighashError, TxContext};
 
-/// Lock times from this value on are times and not heights.
+/// Locktimes below are heights; from here on they are Unix times.
 const LOCKTIME_THRESHOLD: i64 = 500_000_000;
-/// With this bit a sequence number is no relative lock time (BIP68).
+/// The sequence bit that disables the relative locktime (BIP68).
 pub(super) const SEQUENCE_LOCKTIME_DISABLE_FLAG: i64 = 1 << 31;
-/// With this bit a relative lock time is in units of 512 seconds.
+/// The sequence bit for relative locktimes in units of 512 seconds, not blocks (BIP68).
 const SEQUENCE_LOCKTIME_TYPE_FLAG: i64 = 1 << 22;
-/// The bits of a sequence number that are the relative lock time itself.
+/// The sequence bits of the relative locktime's value (BIP68).
 const SEQUENCE_LOCKTIME_MASK: i64 = 0xffff;
-/// First transaction version whose sequence numbers are relative lock times.
+/// The least transaction version with relative locktimes (BIP68).
 const RELATIVE_LOCKTIME_VERSION: u32 = 2;
 
-/// The rules under which a signature is checked.
+/// The version of the signature rules.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SigVersion {
-    /// Scripts without a witness, including those of pay-to-script-hash.
+    /// Scripts without a witness, P2SH included.
     Base,
     /// Witness version 0 (BIP143).
     WitnessV0,
-    /// The taproot key path (BIP341). No script runs under it.
+    /// The taproot key path (BIP341), which runs no script.
     Taproot,
-    /// The taproot script path with a leaf of version 0xc0 (BIP342).
+    /// The taproot script path, leaf version 0xc0 (BIP342).
     Tapscript,
 }
 
-/// What a taproot signature commits to beyond the transaction, and the weight that tapscript has left.
+/// The data of a taproot signature hash beyond the transaction, and the tapscript signature budget.
 #[derive(Clone, Copy, Debug)]
 pub struct ExecutionData {
-    /// The leaf that runs, in the script path.
+    /// The executed leaf; `None` on the key path.
     pub leaf_hash: Option<TapLeafHash>,
-    /// Position in opcodes of the last executed OP_CODESEPARATOR; `u32::MAX` if there was none.
+    /// The opcode position of the last executed OP_CODESEPARATOR; `u32::MAX` if none.
     pub code_separator: u32,
-    /// Hash of the annex, if the witness has one.
+    /// The hash of the annex; `None` without one.
     pub annex: Option<sha256::Hash>,
-    /// Weight units left for signatures in tapscript.
+    /// The weight units left for signature checks in tapscript (BIP342).
     pub validation_weight_left: i64,
 }
 
@@ -55,11 +54,11 @@ impl Default for ExecutionData {
     }
 }
 
-/// Answers what a script asks about the transaction that spends it.
+/// The checks of a script that depend on the spending transaction.
 pub trait Checker {
-    /// Whether an ECDSA signature, with its hash type as last byte, signs the transaction under `pubkey`.
+    /// Whether an ECDSA signature, its hash type included, is valid for `pubkey`.
     ///
-    /// The encodings have been checked as far as the flags demand; both may still be any bytes.
+    /// The interpreter has checked only the encodings that flags require; both may be arbitrary bytes.
     fn check_ecdsa_signature(
         &mut self,
         signature: &[u8],
@@ -68,11 +67,10 @@ pub trait Checker {
         sig_version: SigVersion,
     ) -> bool;
 
-    /// Checks a Schnorr signature of 64 bytes, or 65 with its hash type.
+    /// Checks a Schnorr signature of 64 bytes, or of 65 with its hash type.
     ///
     /// # Errors
-    ///
-    /// The reason for which the signature is bad, which makes the script fail.
+    /// The reason why it is invalid, with which the script fails.
     fn check_schnorr_signature(
         &mut self,
         signature: &[u8],
@@ -81,7 +79,7 @@ pub trait Checker {
         execution: &ExecutionData,
     ) -> Result<(), ScriptError>;
 
-    /// Whether the transaction's lock time satisfies the operand of OP_CHECKLOCKTIMEVERIFY (BIP65).
+    /// Whether the transaction's locktime satisfies the operand of OP_CHECKLOCKTIMEVERIFY (BIP65).
     fn check_lock_time(&mut self, lock_time: i64) -> bool;
 
     /// Whether the input's sequence satisfies the operand of OP_CHECKSEQUENCEVERIFY (BIP112).
@@ -118,7 +116,7 @@ impl<C: Checker + ?Sized> Checker for &mut C {
     }
 }
 
-/// A checker without a transaction: every answer is no. For scripts of which only the stack is of interest.
+/// A checker without a transaction, on which every check fails. It serves to evaluate scripts for their stack alone.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NoTransaction;
 
@@ -146,7 +144,7 @@ impl Checker for NoTransaction {
     }
 }
 
-/// Checks against one input of a real transaction.
+/// A checker for an input of a transaction.
 #[derive(Debug)]
 pub struct TransactionChecker<'a> {
     context: &'a TxContext<'a>,
@@ -154,7 +152,7 @@ pub struct TransactionChecker<'a> {
     last: Option<LastSighash>,
 }
 
-/// The signature hash computed last: multisig asks for the same one once per key.
+/// The last signature hash. OP_CHECKMULTISIG uses the same one for each key.
 #[derive(Debug)]
 struct LastSighash {
     sig_version: SigVersion,
@@ -164,7 +162,7 @@ struct LastSighash {
 }
 
 impl<'a> TransactionChecker<'a> {
-    /// A checker for the input of this index. If there is no such input, every answer is no.
+    /// A checker for this input. If the input does not exist, every check fails.
     pub const fn new(context: &'a TxContext<'a>, input_index: usize) -> TransactionChecker<'a> {
         TransactionChecker { context, input_index, last: None }
     }
@@ -173,20 +171,20 @@ impl<'a> TransactionChecker<'a> {
         self.context.tx().input.get(self.input_index)
     }
 
-    /// What an ECDSA signature of this type signs; none if the spent amount is not known. The one computed last is kept:
-    /// who signs, and then has the script verify the signature, has it hashed once.
+    /// The digest for an ECDSA signature; `None` if the spent output is unknown. The last digest is cached, so that
+    /// verifying a new signature does not hash again.
     pub fn ecdsa_digest(&mut self, script_code: &Script, hash_type: u32, sig_version: SigVersion) -> Option<[u8; 32]> {
         self.ecdsa_message(script_code, hash_type, sig_version).map(|message| *message.as_ref())
     }
 
-    /// What a taproot signature of this type signs, without an annex; in a leaf where one is given, with the position of the
-    /// last executed OP_CODESEPARATOR. None if an output that it covers is not known.
+    /// The digest for a taproot signature without annex. On the script path, `leaf` is the leaf hash and the opcode
+    /// position of the last executed OP_CODESEPARATOR. `None` if a spent output is unknown or the hash type is invalid.
     pub fn taproot_digest(&self, hash_type: u8, leaf: Option<(TapLeafHash, u32)>) -> Option<[u8; 32]> {
         let sighash = self.context.taproot_sighash(self.input_index, hash_type, None, leaf).ok()?;
         Some(sighash.to_byte_array())
     }
 
-    /// The message that an ECDSA signature of this type signs; `None` if the spent amount is not known.
+    /// The message of an ECDSA signature; `None` if the spent output is unknown.
     fn ecdsa_message(&mut self, script_code: &Script, hash_type: u32, sig_version: SigVersion) -> Option<Message> {
         if let Some(last) = &self.last
             && (last.sig_version, last.hash_type) == (sig_version, hash_type)
@@ -238,7 +236,7 @@ impl Checker for TransactionChecker<'_> {
     ) -> Result<(), ScriptError> {
         let (signature, hash_type) = match signature {
             [signature @ .., hash_type] if signature.len() == 64 => match hash_type {
-                // Type 0 is written by leaving the byte out.
+                // Type 0 must be encoded by omitting the byte (BIP341).
                 0 => return Err(ScriptError::SchnorrSigHashtype),
                 _ => (signature, *hash_type),
             },
@@ -263,7 +261,7 @@ impl Checker for TransactionChecker<'_> {
     fn check_lock_time(&mut self, lock_time: i64) -> bool {
         let tx_lock_time = i64::from(self.context.tx().lock_time.to_consensus_u32());
         let same_unit = (tx_lock_time < LOCKTIME_THRESHOLD) == (lock_time < LOCKTIME_THRESHOLD);
-        // A final input would let the transaction ignore its lock time.
+        // A final input would disable the transaction's locktime.
         let enforced = self.input().is_some_and(|input| input.sequence != Sequence::MAX);
         same_unit && lock_time <= tx_lock_time && enforced
     }
@@ -273,7 +271,7 @@ impl Checker for TransactionChecker<'_> {
             return false;
         };
         let tx_sequence = i64::from(input.sequence.to_consensus_u32());
-        // The version counts as unsigned here.
+        // BIP68 compares the version as unsigned.
         if (self.context.tx().version.0 as u32) < RELATIVE_LOCKTIME_VERSION
             || tx_sequence & SEQUENCE_LOCKTIME_DISABLE_FLAG != 0
         {

@@ -1,4 +1,4 @@
-//! Curve arithmetic: signature verification and the taproot commitment. Nothing secret passes here.
+//! Signature verification and the taproot commitment. It handles no secrets.
 
 use std::sync::LazyLock;
 
@@ -6,13 +6,10 @@ use bitcoin::hashes::{Hash, HashEngine};
 use bitcoin::taproot::{TapNodeHash, TapTweakHash};
 use secp256k1::{Message, Parity, PublicKey, Scalar, Secp256k1, VerifyOnly, XOnlyPublicKey, ecdsa, schnorr};
 
-/// The one verification context of the process.
 static SECP: LazyLock<Secp256k1<VerifyOnly>> = LazyLock::new(Secp256k1::verification_only);
 
-/// Whether a signature without its hash type verifies.
-///
-/// The signature is parsed as laxly as the first versions of Bitcoin did and may have a high S. The public key may
-/// be compressed, uncompressed, or hybrid.
+/// Verifies an ECDSA signature without hash type. The signature may be lax DER, as consensus once allowed, and may have
+/// a high S. The public key may be compressed, uncompressed or hybrid.
 pub(super) fn verify_ecdsa(message: &Message, signature: &[u8], pubkey: &[u8]) -> bool {
     let Ok(pubkey) = PublicKey::from_slice(pubkey) else {
         return false;
@@ -20,12 +17,12 @@ pub(super) fn verify_ecdsa(message: &Message, signature: &[u8], pubkey: &[u8]) -
     let Ok(mut signature) = ecdsa::Signature::from_der_lax(signature) else {
         return false;
     };
-    // The library accepts low S only, consensus accepts both.
+    // The library accepts only low S; consensus accepts both.
     signature.normalize_s();
     SECP.verify_ecdsa(message, &signature, &pubkey).is_ok()
 }
 
-/// Whether a signature of 64 bytes verifies (BIP340).
+/// Verifies a Schnorr signature of 64 bytes (BIP340).
 pub(super) fn verify_schnorr(message: &Message, signature: &[u8], pubkey: &[u8; 32]) -> bool {
     let (Ok(pubkey), Ok(signature)) = (XOnlyPublicKey::from_slice(pubkey), schnorr::Signature::from_slice(signature))
     else {
@@ -34,7 +31,7 @@ pub(super) fn verify_schnorr(message: &Message, signature: &[u8], pubkey: &[u8; 
     SECP.verify_schnorr(&signature, message, &pubkey).is_ok()
 }
 
-/// Whether the S of a signature without its hash type is at most half the group order.
+/// Whether the S of a signature without hash type is at most half the group order.
 pub(super) fn has_low_s(signature: &[u8]) -> bool {
     let Ok(signature) = ecdsa::Signature::from_der_lax(signature) else {
         return false;
@@ -44,7 +41,7 @@ pub(super) fn has_low_s(signature: &[u8]) -> bool {
     normal == signature
 }
 
-/// Whether `output` is the internal key tweaked by the script tree, with this parity (BIP341).
+/// Whether `output` is the internal key tweaked with the script tree's root, with this parity (BIP341).
 pub(super) fn commits_to_tree(output: &[u8; 32], internal: &[u8; 32], root: TapNodeHash, parity: Parity) -> bool {
     let mut engine = TapTweakHash::engine();
     engine.input(internal);

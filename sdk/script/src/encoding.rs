@@ -1,4 +1,4 @@
-//! The encodings of ECDSA signatures and public keys that the flags demand.
+//! The encodings of ECDSA signatures and public keys that flags require.
 
 use super::crypto::has_low_s;
 use super::sighash::{SIGHASH_ALL, SIGHASH_ANYONECANPAY, SIGHASH_SINGLE};
@@ -11,17 +11,13 @@ const UNCOMPRESSED_SIZE: usize = 65;
 
 /// Longest strict DER signature with its hash type, in bytes.
 const MAX_SIGNATURE_SIZE: usize = 73;
-/// DER tag of a sequence.
 const DER_SEQUENCE: u8 = 0x30;
-/// DER tag of an integer.
 const DER_INTEGER: u8 = 0x02;
 
-/// Checks a signature with its hash type against the flags.
-///
-/// An empty signature passes: it is the shortest way to give one that does not verify.
+/// Checks the encoding of a signature with its hash type. The empty signature passes: it is the valid encoding of
+/// "none".
 ///
 /// # Errors
-///
 /// [`ScriptError::SigDer`], [`ScriptError::SigHighS`] or [`ScriptError::SigHashtype`].
 pub fn check_signature_encoding(signature: &[u8], flags: Flags) -> Result<(), ScriptError> {
     let Some((hash_type, der)) = signature.split_last() else {
@@ -40,10 +36,9 @@ pub fn check_signature_encoding(signature: &[u8], flags: Flags) -> Result<(), Sc
     Ok(())
 }
 
-/// Checks a public key against the flags.
+/// Checks the encoding of a public key.
 ///
 /// # Errors
-///
 /// [`ScriptError::PubkeyType`] or [`ScriptError::WitnessPubkeyType`].
 pub fn check_pubkey_encoding(pubkey: &[u8], flags: Flags, sig_version: SigVersion) -> Result<(), ScriptError> {
     let compressed = matches!(pubkey, [2 | 3, ..] if pubkey.len() == COMPRESSED_SIZE);
@@ -57,9 +52,9 @@ pub fn check_pubkey_encoding(pubkey: &[u8], flags: Flags, sig_version: SigVersio
     Ok(())
 }
 
-/// Whether a signature, with one byte of hash type after it, is strict DER (BIP66).
+/// Whether a signature with its hash type is strict DER (BIP66).
 fn is_strict_der(signature: &[u8]) -> bool {
-    // 30 [length of all but these two and the hash type] 02 [length] R 02 [length] S [hash type]
+    // 30 [length of R and S] 02 [length] R 02 [length] S [hash type]
     let [DER_SEQUENCE, total, integers @ .., _hash_type] = signature else {
         return false;
     };
@@ -68,7 +63,7 @@ fn is_strict_der(signature: &[u8]) -> bool {
         && strip_integer(integers).and_then(strip_integer).is_some_and(<[u8]>::is_empty)
 }
 
-/// What follows a leading integer that is positive and has its shortest form.
+/// The rest after a leading DER integer, which must be positive and minimal.
 fn strip_integer(bytes: &[u8]) -> Option<&[u8]> {
     let [DER_INTEGER, length, rest @ ..] = bytes else {
         return None;
@@ -76,7 +71,7 @@ fn strip_integer(bytes: &[u8]) -> Option<&[u8]> {
     let (integer, rest) = rest.split_at_checked(usize::from(*length))?;
     let valid = match integer {
         [] | [0x80..=0xff, ..] => false,
-        // A leading zero is there only to keep the number positive.
+        // A leading zero must keep the number positive.
         [0, second, ..] => second & 0x80 != 0,
         _ => true,
     };
@@ -102,7 +97,7 @@ mod tests {
         assert!(is_strict_der(&[0x30, 7, 2, 2, 0, 0x80, 2, 1, 2, 1]));
         assert!(!is_strict_der(&[0x30, 7, 2, 2, 0, 0x7f, 2, 1, 2, 1]));
         assert!(!is_strict_der(&SIGNATURE[..8]));
-        // The largest is one whose integers have 33 bytes.
+        // The longest has integers of 33 bytes.
         let of_size =
             |r: usize| [&[0x30, 39 + r as u8 - 2, 2, r as u8][..], &vec![1; r], &[2, 33], &[1; 33], &[1]].concat();
         assert_eq!((of_size(33).len(), is_strict_der(&of_size(33))), (73, true));

@@ -1,28 +1,27 @@
-//! Why a script failed, in Bitcoin Core's terms.
+//! Script errors in Bitcoin Core's terms.
 //!
-//! Each error carries two fixed texts: the name that Core's test data uses and the sentence that its RPCs show.
-//! Both are part of the interface that clients see and never change.
+//! Each has two fixed texts that clients see and that never change: its name in Core's test data, and Core's message.
 
 use std::fmt;
 
 macro_rules! script_errors {
     ($($variant:ident, $name:literal, $text:literal;)*) => {
-        /// The reason for which a script failed. `Display` gives Core's sentence.
+        /// Why a script failed. `Display` yields Core's message.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         pub enum ScriptError {
             $(#[doc = $text] #[doc = "."] $variant,)*
         }
 
         impl ScriptError {
-            /// Every error, in Core's order.
+            /// All errors in Core's order.
             pub const ALL: &'static [ScriptError] = &[$(ScriptError::$variant),*];
 
-            /// The short name of the error, as in Core's test data, for example `EVAL_FALSE`.
+            /// The name in Core's test data, for example `EVAL_FALSE`.
             pub const fn name(&self) -> &'static str {
                 match self { $(ScriptError::$variant => $name,)* }
             }
 
-            /// Core's sentence for the error.
+            /// Core's message.
             pub const fn text(&self) -> &'static str {
                 match self { $(ScriptError::$variant => $text,)* }
             }
@@ -86,10 +85,8 @@ script_errors! {
 }
 
 impl ScriptError {
-    /// The sentence that the signing RPCs show for the error.
-    ///
-    /// They word two failures for someone who lacks keys: a stack that falls short and a signature check that
-    /// failed. Every other error reads as everywhere else.
+    /// The message of the signing RPCs. It differs from [`Self::text`] for two errors that missing keys cause: a stack
+    /// that is too short, and a failed signature check.
     pub const fn signing_text(&self) -> &'static str {
         match self {
             ScriptError::InvalidStackOperation => "Unable to sign input, invalid stack size (possibly missing key)",

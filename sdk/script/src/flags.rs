@@ -1,7 +1,7 @@
 //! Script verification flags.
 //!
-//! Every flag is a soft fork: what a set of flags accepts, each of its subsets accepts too. The bit positions
-//! are those of Bitcoin Core, so the numbers can be compared with its library interface.
+//! Each flag only restricts: every subset of a set of flags accepts what the set accepts. The bits are those of Bitcoin
+//! Core's library interface.
 
 use std::fmt;
 use std::ops::{BitAnd, BitOr, BitOrAssign};
@@ -11,7 +11,7 @@ use std::str::FromStr;
 #[derive(Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub struct Flags(u32);
 
-/// A flag name that is not one of Bitcoin Core's.
+/// Not a name of a flag.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("unknown script verification flag '{0}'")]
 pub struct UnknownFlagError(pub String);
@@ -21,62 +21,62 @@ macro_rules! flags {
         impl Flags {
             $($(#[$doc])* pub const $name: Flags = Flags(1 << $bit);)*
 
-            /// Every flag with its name, lowest bit first.
+            /// All flags with their names, lowest bit first.
             const NAMED: &'static [(&'static str, Flags)] = &[$((stringify!($name), Flags::$name)),*];
         }
     };
 }
 
 flags! {
-    /// Run the redeem script of pay-to-script-hash outputs (BIP16).
+    /// Execute the redeem scripts of P2SH outputs (BIP16).
     P2SH = 0;
-    /// Signatures are strict DER with a defined hash type, public keys have a standard form. Policy.
+    /// Signatures are strict DER with a defined hash type; public keys are compressed or uncompressed. Policy.
     STRICTENC = 1;
     /// Signatures are strict DER (BIP66).
     DERSIG = 2;
-    /// The S value of an ECDSA signature is at most half the group order. Policy.
+    /// The S of an ECDSA signature is at most half the group order. Policy.
     LOW_S = 3;
-    /// The extra element that CHECKMULTISIG takes is empty (BIP147).
+    /// The extra element that OP_CHECKMULTISIG pops is empty (BIP147).
     NULLDUMMY = 4;
-    /// The scriptSig holds pushes only. Policy.
+    /// The scriptSig is push-only. Policy.
     SIGPUSHONLY = 5;
-    /// Pushes and script numbers have their shortest form. Policy.
+    /// Pushes and script numbers are minimal. Policy.
     MINIMALDATA = 6;
-    /// The NOPs kept for later soft forks fail when executed. Policy.
+    /// NOPs reserved for soft forks fail when executed. Policy.
     DISCOURAGE_UPGRADABLE_NOPS = 7;
-    /// Exactly one element is left after execution. Implies [`Flags::P2SH`] and [`Flags::WITNESS`]. Policy.
+    /// Execution leaves exactly one element. Implies [`Flags::WITNESS`] and [`Flags::P2SH`]. Policy.
     CLEANSTACK = 8;
-    /// OP_CHECKLOCKTIMEVERIFY has its meaning (BIP65).
+    /// OP_CHECKLOCKTIMEVERIFY is active (BIP65).
     CHECKLOCKTIMEVERIFY = 9;
-    /// OP_CHECKSEQUENCEVERIFY has its meaning (BIP112).
+    /// OP_CHECKSEQUENCEVERIFY is active (BIP112).
     CHECKSEQUENCEVERIFY = 10;
     /// Segregated witness (BIP141, BIP143). Implies [`Flags::P2SH`].
     WITNESS = 11;
-    /// Witness programs without a meaning yet fail. Policy.
+    /// Undefined witness programs fail. Policy.
     DISCOURAGE_UPGRADABLE_WITNESS_PROGRAM = 12;
-    /// The argument of OP_IF in witness v0 scripts is empty or the single byte 1. Policy.
+    /// The argument of OP_IF in witness v0 scripts is empty or the byte 1. Policy.
     MINIMALIF = 13;
-    /// Signatures of a failed signature check are empty. Policy.
+    /// The signatures of a failed check are empty. Policy.
     NULLFAIL = 14;
     /// Public keys in witness v0 scripts are compressed. Policy.
     WITNESS_PUBKEYTYPE = 15;
-    /// OP_CODESEPARATOR and signatures within the scriptCode fail outside of witness scripts. Policy.
+    /// OP_CODESEPARATOR, and signatures in the scriptCode, fail outside of witness scripts. Policy.
     CONST_SCRIPTCODE = 16;
     /// Taproot and tapscript (BIP341, BIP342).
     TAPROOT = 17;
-    /// Taproot leaf versions without a meaning yet fail. Policy.
+    /// Undefined taproot leaf versions fail. Policy.
     DISCOURAGE_UPGRADABLE_TAPROOT_VERSION = 18;
     /// OP_SUCCESSx opcodes fail. Policy.
     DISCOURAGE_OP_SUCCESS = 19;
-    /// Tapscript public keys of an unknown type fail. Policy.
+    /// Undefined public key types in tapscript fail. Policy.
     DISCOURAGE_UPGRADABLE_PUBKEYTYPE = 20;
 }
 
 impl Flags {
-    /// No flag.
+    /// No flags.
     pub const NONE: Flags = Flags(0);
 
-    /// The rules of consensus with every soft fork active, which are also Bitcoin Core's mandatory flags.
+    /// The consensus rules with every soft fork active: Bitcoin Core's mandatory flags.
     pub const CONSENSUS: Flags = Flags::P2SH
         .union(Flags::DERSIG)
         .union(Flags::NULLDUMMY)
@@ -101,12 +101,12 @@ impl Flags {
         .union(Flags::DISCOURAGE_OP_SUCCESS)
         .union(Flags::DISCOURAGE_UPGRADABLE_PUBKEYTYPE);
 
-    /// The bits, in Bitcoin Core's positions.
+    /// The flags as bits in Bitcoin Core's positions.
     pub const fn bits(self) -> u32 {
         self.0
     }
 
-    /// The flags of `bits`; bits without a meaning are dropped.
+    /// The flags of `bits`. Undefined bits are dropped.
     pub const fn from_bits_truncate(bits: u32) -> Flags {
         Flags(bits & ((1 << Flags::NAMED.len()) - 1))
     }
@@ -116,31 +116,30 @@ impl Flags {
         self.0 == 0
     }
 
-    /// Whether every flag of `other` is set.
+    /// Whether all flags of `other` are set.
     pub const fn contains(self, other: Flags) -> bool {
         self.0 & other.0 == other.0
     }
 
-    /// Whether any flag of `other` is set.
+    /// Whether at least one flag of `other` is set.
     pub const fn intersects(self, other: Flags) -> bool {
         self.0 & other.0 != 0
     }
 
-    /// The flags set in either.
+    /// The flags of either set.
     #[must_use]
     pub const fn union(self, other: Flags) -> Flags {
         Flags(self.0 | other.0)
     }
 
-    /// The flags set here and not in `other`.
+    /// The flags that are not in `other`.
     #[must_use]
     pub const fn difference(self, other: Flags) -> Flags {
         Flags(self.0 & !other.0)
     }
 
-    /// Adds what the set implies: CLEANSTACK needs WITNESS, and WITNESS needs P2SH.
-    ///
-    /// Without these the rules would not be soft forks of each other. Verification applies this itself.
+    /// Adds the implied flags: CLEANSTACK implies WITNESS, and WITNESS implies P2SH. Otherwise a flag would not only
+    /// restrict. Verification calls this itself.
     #[must_use]
     pub const fn with_implied(self) -> Flags {
         let mut flags = self;
@@ -153,7 +152,7 @@ impl Flags {
         flags
     }
 
-    /// Each single flag of the set, lowest bit first.
+    /// The single flags, lowest bit first.
     pub fn iter(self) -> impl Iterator<Item = Flags> {
         Flags::NAMED.iter().map(|(_, flag)| *flag).filter(move |flag| self.contains(*flag))
     }
@@ -162,7 +161,7 @@ impl Flags {
 impl FromStr for Flags {
     type Err = UnknownFlagError;
 
-    /// Reads Bitcoin Core's names separated by commas; the empty text and `NONE` are the empty set.
+    /// Parses Bitcoin Core's names, separated by commas. An empty text and `NONE` are the empty set.
     fn from_str(text: &str) -> Result<Flags, UnknownFlagError> {
         let mut flags = Flags::NONE;
         for word in text.split(',').map(str::trim).filter(|word| !word.is_empty() && *word != "NONE") {

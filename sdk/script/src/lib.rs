@@ -1,22 +1,21 @@
-//! Bitcoin's script: execution, signature hashes, signature operation counts.
+//! Bitcoin script: execution, signature hashes, counts of signature operations.
 //!
-//! The rules are those of consensus and of Bitcoin Core's relay policy, each switched by a flag of [`Flags`], and
-//! every failure is Core's own [`ScriptError`] for it. Script numbers that are too long or not minimal are the
-//! unknown error, as in Core's releases up to 29.
+//! The rules are those of consensus and of Bitcoin Core's relay policy, each switched by one of the [`Flags`]. Each
+//! failure is Core's [`ScriptError`]. Script numbers that are too long or not minimal yield the unknown error, as in
+//! Core up to release 29.
 //!
-//! One transaction is one [`TxContext`]: the parts of signature hashes that its inputs share are computed once.
-//! [`verify_input`] verifies an input; [`verify_script`] does so against any [`Checker`], which lets a signer see
-//! which signatures verified; [`eval_script`] runs a single script.
+//! A [`TxContext`] holds a transaction and computes the common parts of its signature hashes once. [`verify_input`]
+//! verifies an input. [`verify_script`] does so with any [`Checker`], so that a signer can observe which signatures
+//! verify. [`eval_script`] executes a single script.
 //!
-//! Invariants: nothing here panics, whatever the transaction, the scripts and the spent outputs hold, and nothing
-//! allocates per opcode. Nothing secret passes through this crate, and it does no I/O. No rule of a block or of a
-//! transaction as a whole is checked here.
+//! Invariants: no transaction, script or spent output makes this crate panic, and execution does not allocate per
+//! opcode. The crate handles no secrets and does no I/O. It does not check rules of blocks or whole transactions.
 //!
-//! This crate depends on no other of the project. The SDK shows it to plugins as its module `script`.
+//! The crate depends on no other crate of the project. The SDK exports it to plugins as the module `script`.
 //!
 //! # Example
 //!
-//! An output that anyone may spend who brings two numbers that add up to five:
+//! An output that anyone may spend with two numbers whose sum is five:
 //!
 //! ```
 //! use bitcoin::opcodes::all::{OP_ADD, OP_NUMEQUAL};

@@ -1,16 +1,16 @@
-//! Script numbers: little-endian, sign in the highest bit, of any length up to a limit.
+//! Script numbers: little-endian with the sign in the highest bit, of variable length.
 //!
-//! Operands of arithmetic have at most four bytes while results may have five, so `i64` never overflows.
+//! Operands of arithmetic have at most four bytes and results at most five, so `i64` does not overflow.
 
-/// Longest operand of arithmetic, in bytes.
+/// Longest operand of an arithmetic opcode, in bytes.
 pub(super) const MAX_NUMBER_SIZE: usize = 4;
-/// Longest operand of the locktime opcodes, in bytes: a lock time is an unsigned 32-bit value.
+/// Longest operand of a locktime opcode, in bytes: locktimes are unsigned 32-bit values.
 pub(super) const MAX_LOCKTIME_NUMBER_SIZE: usize = 5;
 
-/// Longest encoding of an `i64` as a script number: eight bytes and one for the sign.
+/// Longest encoding of an `i64`, in bytes: eight and one for the sign.
 const MAX_ENCODED_SIZE: usize = 9;
 
-/// Reads a script number; `None` if it is longer than `max_size`, or not minimal where it must be.
+/// Decodes a script number; `None` if it exceeds `max_size` bytes, or is not minimal although `require_minimal`.
 pub(super) fn decode_number(bytes: &[u8], require_minimal: bool, max_size: usize) -> Option<i64> {
     if bytes.len() > max_size.min(size_of::<i64>()) || (require_minimal && !is_minimal(bytes)) {
         return None;
@@ -18,22 +18,22 @@ pub(super) fn decode_number(bytes: &[u8], require_minimal: bool, max_size: usize
     let Some((last, lower)) = bytes.split_last() else {
         return Some(0);
     };
-    // The number has fewer than 63 bits wherever scripts can bring one, as the limits above show.
+    // The limits above keep it below 63 bits.
     let magnitude = lower.iter().rev().fold(i64::from(last & 0x7f), |value, byte| (value << 8) | i64::from(*byte));
     Some(if last & 0x80 == 0 { magnitude } else { -magnitude })
 }
 
-/// Whether a script number has its shortest form. Zero is the empty string, so neither 00 nor 80 is minimal.
+/// Whether an encoding is the shortest. That of zero is empty, so neither 00 nor 80 is minimal.
 fn is_minimal(bytes: &[u8]) -> bool {
     match bytes {
         [] => true,
         [last] => last & 0x7f != 0,
-        // A last byte without magnitude is there only to carry the sign.
+        // A last byte without magnitude is minimal only if it carries the sign.
         [.., before, last] => last & 0x7f != 0 || before & 0x80 != 0,
     }
 }
 
-/// The shortest encoding of a number, in a buffer, with its length.
+/// The shortest encoding: a buffer, and the length used.
 pub(super) fn encode_number(value: i64) -> ([u8; MAX_ENCODED_SIZE], usize) {
     let mut buffer = [0u8; MAX_ENCODED_SIZE];
     let mut magnitude = value.unsigned_abs();
@@ -42,7 +42,7 @@ pub(super) fn encode_number(value: i64) -> ([u8; MAX_ENCODED_SIZE], usize) {
     let mut last = 0;
     for slot in buffer.iter_mut() {
         if magnitude == 0 {
-            // The sign bit needs a byte of its own if the magnitude has taken the bit.
+            // If the magnitude uses the sign bit, the sign needs a byte of its own.
             if last & 0x80 != 0 {
                 *slot = sign;
                 length += 1;
@@ -57,7 +57,7 @@ pub(super) fn encode_number(value: i64) -> ([u8; MAX_ENCODED_SIZE], usize) {
     (buffer, length)
 }
 
-/// Reads an element as a truth value: false is zero in any length, with either sign.
+/// An element as a boolean: false is zero of any length and sign.
 pub(super) fn as_bool(bytes: &[u8]) -> bool {
     match bytes.split_last() {
         None => false,

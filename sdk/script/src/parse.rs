@@ -1,16 +1,16 @@
-//! Reads scripts opcode by opcode, and tests them for patterns without executing them.
+//! Parses scripts opcode by opcode, and matches patterns without executing them.
 //!
-//! Invariant: in a malformed script the reader stops at the same byte as Core's `GetScriptOp`, since the legacy signature hash
-//! depends on it.
+//! Invariant: in a malformed script the reader stops at the same byte as Core's `GetScriptOp`. The legacy signature
+//! hash depends on it.
 
 use std::borrow::Cow;
 
 use super::ScriptError;
 use super::limits::MAX_SCRIPT_SIZE;
 
-/// The largest opcode that carries data in the script: OP_PUSHDATA4.
+/// The largest opcode with data in the script.
 pub const OP_PUSHDATA4: u8 = 0x4e;
-/// The largest opcode that counts as a push: OP_16.
+/// The largest opcode that counts as a push.
 pub(super) const OP_16: u8 = 0x60;
 const OP_1: u8 = 0x51;
 const OP_PUSHDATA1: u8 = 0x4c;
@@ -20,16 +20,16 @@ const OP_RETURN: u8 = 0x6a;
 const OP_EQUAL: u8 = 0x87;
 const OP_HASH160: u8 = 0xa9;
 
-/// One opcode of a script, with the data that it pushes.
+/// An opcode of a script.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Op<'a> {
     /// The opcode.
     pub opcode: u8,
-    /// What it pushes; empty where it carries no data.
+    /// The data that it pushes; empty for opcodes above OP_PUSHDATA4.
     pub data: &'a [u8],
 }
 
-/// Reads a script from its start.
+/// An iterator over the opcodes of a script.
 #[derive(Clone, Debug)]
 pub struct Reader<'a> {
     script: &'a [u8],
@@ -37,20 +37,19 @@ pub struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    /// A reader at the script's first byte.
+    /// A reader at the start of a script.
     pub const fn new(script: &'a [u8]) -> Reader<'a> {
         Reader { script, position: 0 }
     }
 
-    /// The index of the next byte to read.
+    /// The offset of the next byte to read.
     pub const fn position(&self) -> usize {
         self.position
     }
 
-    /// The next opcode; `None` at the end of the script.
+    /// Reads the next opcode; `None` at the end.
     ///
     /// # Errors
-    ///
     /// [`ScriptError::BadOpcode`] if the script ends within the opcode's data.
     #[inline]
     pub fn read(&mut self) -> Option<Result<Op<'a>, ScriptError>> {
@@ -63,7 +62,7 @@ impl<'a> Reader<'a> {
         Some(data.map(|data| Op { opcode, data }).ok_or(ScriptError::BadOpcode))
     }
 
-    /// The number of bytes that a push opcode carries.
+    /// Reads the length of a push opcode's data.
     fn read_length(&mut self, opcode: u8) -> Option<usize> {
         match opcode {
             OP_PUSHDATA1 => self.take(1).map(|bytes| bytes.iter().fold(0, |_, byte| usize::from(*byte))),
@@ -79,7 +78,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The next `length` bytes. Nothing is consumed if there are fewer.
+    /// Takes the next `length` bytes; if there are fewer, it takes nothing.
     fn take(&mut self, length: usize) -> Option<&'a [u8]> {
         let end = self.position.checked_add(length)?;
         let bytes = self.script.get(self.position..end)?;
@@ -96,7 +95,7 @@ impl<'a> Iterator for Reader<'a> {
     }
 }
 
-/// The number that OP_1 to OP_16 push.
+/// The number that OP_1 to OP_16 pushes.
 pub const fn small_number(opcode: u8) -> Option<u8> {
     match opcode {
         OP_1..=OP_16 => Some(opcode - OP_1 + 1),
@@ -104,7 +103,7 @@ pub const fn small_number(opcode: u8) -> Option<u8> {
     }
 }
 
-/// Whether a script is well formed and has no opcode above OP_16 (`IsPushOnly` in Core).
+/// Whether a script is well-formed without opcodes above OP_16 (`IsPushOnly` in Core).
 pub fn is_push_only(script: &[u8]) -> bool {
     Reader::new(script).all(|op| op.is_ok_and(|op| op.opcode <= OP_16))
 }
@@ -114,8 +113,7 @@ pub(super) fn is_p2sh(script: &[u8]) -> bool {
     matches!(script, [OP_HASH160, 20, hash @ .., OP_EQUAL] if hash.len() == 20)
 }
 
-/// Whether an output with this script can never be spent, so that it is not among the coins (`IsUnspendable` in Core): it begins
-/// with OP_RETURN or is too long to be executed.
+/// Whether an output with this script can never be spent and thus is not in the UTXO set (`IsUnspendable` in Core).
 pub fn is_unspendable(script: &[u8]) -> bool {
     script.first() == Some(&OP_RETURN) || script.len() > MAX_SCRIPT_SIZE
 }
@@ -134,7 +132,7 @@ pub fn witness_program(script: &[u8]) -> Option<(u8, &[u8])> {
 pub fn is_minimal_push(opcode: u8, data: &[u8]) -> bool {
     match data {
         [] => opcode == 0,
-        // OP_1 to OP_16 and OP_1NEGATE push these.
+        // OP_1 to OP_16 and OP_1NEGATE push these values.
         [1..=16 | 0x81] => false,
         _ => match data.len() {
             length @ ..=75 => usize::from(opcode) == length,
@@ -145,7 +143,8 @@ pub fn is_minimal_push(opcode: u8, data: &[u8]) -> bool {
     }
 }
 
-/// The opcode and length bytes with which `CScript <<` pushes `length` bytes, and how many they are. It never uses OP_1 to OP_16.
+/// The opcode and length bytes by which `CScript <<` pushes `length` bytes, never OP_1 to OP_16. Returns a buffer and
+/// the length used.
 fn push_prefix(length: usize) -> ([u8; 5], usize) {
     let [low, second, third, fourth] = (length as u32).to_le_bytes();
     match length {
@@ -167,9 +166,9 @@ fn after_push_of<'a>(script: &'a [u8], data: &[u8]) -> Option<&'a [u8]> {
     script.strip_prefix(prefix.get(..length)?)?.strip_prefix(data)
 }
 
-/// Removes every push of `signature` from a legacy scriptCode (`FindAndDelete` in Core); `Borrowed` if there is none.
+/// Removes each push of `signature` from a legacy scriptCode (`FindAndDelete` in Core). `Borrowed` if there is none.
 ///
-/// It matches only at the start of an opcode, and again right after each removal. A malformed end of the script is kept.
+/// A push matches only at the start of an opcode, or right after a removal. A malformed end stays.
 pub(super) fn find_and_delete<'a>(script: &'a [u8], signature: &[u8]) -> Cow<'a, [u8]> {
     let mut kept: Option<Vec<u8>> = None;
     let mut kept_from = 0;
@@ -200,13 +199,13 @@ pub(super) fn find_and_delete<'a>(script: &'a [u8], signature: &[u8]) -> Cow<'a,
     }
 }
 
-/// The pieces of a legacy scriptCode between its OP_CODESEPARATORs, and the length that the signature hash states for them.
+/// The pieces of a legacy scriptCode between its OP_CODESEPARATORs, and the length for the signature hash.
 ///
-/// In a malformed script the last piece ends where reading stops, but the stated length includes the rest. This is consensus
+/// In a malformed script the last piece ends where parsing stops, but the length includes the rest. This is consensus
 /// (`SerializeScriptCode` in Core).
 pub(super) fn code_pieces(script: &[u8]) -> (usize, impl Iterator<Item = &[u8]>) {
     let is_separator = |op: &Op<'_>| op.opcode == OP_CODESEPARATOR;
-    // Skips the parse for most scripts, which do not contain that byte.
+    // Most scripts do not contain that byte and need no parsing.
     let separators = if script.contains(&OP_CODESEPARATOR) {
         Reader::new(script).map_while(Result::ok).filter(is_separator).count()
     } else {
@@ -248,13 +247,12 @@ mod tests {
 
     #[test]
     fn find_and_delete_matches_at_opcode_starts_only() {
-        // Matches: one, then two in a row. No matches: inside another push, and as OP_PUSHDATA1.
+        // Matches: one, then two in a row. No match: within another push, and with OP_PUSHDATA1.
         let script = [1, 9, 0x51, 1, 9, 1, 9, 0x02, 1, 9, 0x4c, 1, 9];
         assert_eq!(&*find_and_delete(&script, &[9]), [0x51, 0x02, 1, 9, 0x4c, 1, 9]);
         assert!(matches!(find_and_delete(&script, &[8]), Cow::Borrowed(_)));
-        // The rest after a removal is read from there, even if it is malformed.
+        // After a removal parsing resumes there, even if the rest is malformed.
         assert_eq!(&*find_and_delete(&[0x03, 1, 2, 3, 0x05, 1], &[1, 2, 3]), [0x05, 1]);
-        // The push of an empty signature is OP_0.
         assert_eq!(&*find_and_delete(&[0x00, 0x51, 0x00], &[]), [0x51]);
     }
 
@@ -266,7 +264,7 @@ mod tests {
         };
         assert_eq!(pieces(&[0xab, 0x51, 0xab, 0xab, 0x52]), (2, vec![0x51, 0x52]));
         assert_eq!(pieces(&[0x02, 0xab, 0xab]), (3, vec![0x02, 0xab, 0xab]));
-        // The data of a truncated push is not hashed, but counts for the length.
+        // The data of a truncated push is not hashed, but counts in the length.
         assert_eq!(pieces(&[0x51, 0x05, 1, 2]), (4, vec![0x51, 0x05]));
     }
 

@@ -1,6 +1,6 @@
-//! Counting the signature operations of a transaction, by the rules that limit those of a block.
+//! Counts signature operations by the consensus rules that limit a block's.
 //!
-//! The cost of a signature operation is four outside of the witness and one within it (BIP141).
+//! A signature operation costs four outside of a witness, and one within (BIP141).
 
 use bitcoin::opcodes::all::{OP_CHECKMULTISIG, OP_CHECKMULTISIGVERIFY, OP_CHECKSIG, OP_CHECKSIGVERIFY};
 use bitcoin::{OutPoint, Script, Transaction, TxIn, TxOut, Witness};
@@ -11,18 +11,18 @@ use super::parse::{Reader, is_p2sh, is_push_only, small_number, witness_program}
 use super::sighash::TxContext;
 use super::witness::{KEY_HASH_SIZE, SCRIPT_HASH_SIZE};
 
-/// What a signature operation outside of the witness costs.
+/// The cost of a signature operation outside of a witness.
 pub const WITNESS_SCALE_FACTOR: u64 = 4;
 
-/// The output that an input spends is not known.
+/// The output that an input spends is unknown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the spent output {0} is not known")]
 pub struct MissingPrevoutError(pub OutPoint);
 
-/// The signature operations of a script, up to where it can no longer be read.
+/// The signature operations of a script, up to a malformed push.
 ///
-/// A CHECKMULTISIG counts as twenty. With `accurate` it counts as its number of keys where an OP_1 to OP_16 before
-/// it gives that: so it is in redeem and witness scripts.
+/// OP_CHECKMULTISIG counts as 20. With `accurate`, as in redeem and witness scripts, it counts as its number of keys if
+/// the opcode before it is OP_1 to OP_16.
 pub fn script_sigop_count(script: &Script, accurate: bool) -> u64 {
     let mut count = 0;
     let mut keys = None;
@@ -43,14 +43,14 @@ pub fn script_sigop_count(script: &Script, accurate: bool) -> u64 {
     count
 }
 
-/// The signature operations in all scriptSigs and scriptPubKeys of a transaction.
+/// The signature operations of all scriptSigs and scriptPubKeys of a transaction, as consensus counted before BIP16.
 pub fn legacy_sigop_count(tx: &Transaction) -> u64 {
     let inputs = tx.input.iter().map(|input| &input.script_sig);
     let outputs = tx.output.iter().map(|output| &output.script_pubkey);
     inputs.chain(outputs).map(|script| script_sigop_count(script, false)).sum()
 }
 
-/// The signature operations of the redeem script of one input; none if it does not spend to a script hash.
+/// The signature operations of an input's redeem script; 0 if it does not spend a P2SH output.
 pub fn p2sh_sigop_count(script_sig: &Script, script_pubkey: &Script) -> u64 {
     if !is_p2sh(script_pubkey.as_bytes()) || !is_push_only(script_sig.as_bytes()) {
         return 0;
@@ -58,7 +58,7 @@ pub fn p2sh_sigop_count(script_sig: &Script, script_pubkey: &Script) -> u64 {
     script_sigop_count(last_push(script_sig), true)
 }
 
-/// The signature operations of the witness of one input.
+/// The signature operations of an input's witness.
 pub fn witness_sigop_count(script_sig: &Script, script_pubkey: &Script, witness: &Witness) -> u64 {
     let redeem_script = if is_p2sh(script_pubkey.as_bytes()) && is_push_only(script_sig.as_bytes()) {
         last_push(script_sig)
@@ -74,14 +74,12 @@ pub fn witness_sigop_count(script_sig: &Script, script_pubkey: &Script, witness:
     }
 }
 
-/// The signature operation cost of a transaction (BIP141); a block may have 80,000.
+/// The signature operation cost of a transaction (BIP141). A block may have 80,000.
 ///
-/// The flags that count are P2SH and WITNESS. `spent` looks up the output of an outpoint; it is not asked for a
-/// coinbase transaction.
+/// Of the flags, P2SH and WITNESS count. `spent` returns the output of an outpoint; it is not called for a coinbase.
 ///
 /// # Errors
-///
-/// [`MissingPrevoutError`] with the first outpoint that `spent` does not know.
+/// [`MissingPrevoutError`] with the first outpoint without an output.
 pub fn transaction_sigop_cost<'a>(
     tx: &Transaction,
     mut spent: impl FnMut(&OutPoint) -> Option<&'a TxOut>,
@@ -103,8 +101,7 @@ impl TxContext<'_> {
     /// The [signature operation cost](transaction_sigop_cost) of the transaction.
     ///
     /// # Errors
-    ///
-    /// [`MissingPrevoutError`] with the first outpoint whose output is not known.
+    /// [`MissingPrevoutError`] with the first outpoint whose output is unknown.
     pub fn sigop_cost(&self, flags: Flags) -> Result<u64, MissingPrevoutError> {
         let tx = self.tx();
         let mut cost = legacy_sigop_count(tx) * WITNESS_SCALE_FACTOR;
@@ -119,7 +116,7 @@ impl TxContext<'_> {
     }
 }
 
-/// What one input costs beyond its scriptSig.
+/// The cost of an input beyond its scriptSig.
 fn input_sigop_cost(input: &TxIn, spent: &TxOut, flags: Flags) -> u64 {
     let flags = flags.with_implied();
     let mut cost = 0;
@@ -132,7 +129,7 @@ fn input_sigop_cost(input: &TxIn, spent: &TxOut, flags: Flags) -> u64 {
     cost
 }
 
-/// The data of a push-only script's last opcode, as a script. OP_1 to OP_16 carry none.
+/// The data of a push-only script's last opcode as a script. OP_1 to OP_16 have none.
 fn last_push(script: &Script) -> &Script {
     let last = Reader::new(script.as_bytes()).map_while(Result::ok).last();
     Script::from_bytes(last.map_or(&[], |op| op.data))

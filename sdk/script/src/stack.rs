@@ -1,18 +1,17 @@
-//! The stack of script execution, built so that running a script allocates nothing per opcode.
+//! The stack of script execution, which allocates nothing per opcode.
 //!
-//! Whatever a script puts on its stack is either a piece of its inputs (a push of the script, an element of the
-//! witness) or a result of at most 32 bytes (a number, a truth value, a hash). The first kind is borrowed, the
-//! second is stored in place; an element is therefore `Copy`.
+//! An element is either a slice of the script or the witness, which it borrows, or a result of at most 32 bytes (a
+//! number, a boolean, a hash), which it stores inline. So it is `Copy`.
 
 use bitcoin::Witness;
 
 use super::ScriptError;
 use super::number::{as_bool, decode_number, encode_number};
 
-/// Longest result that an opcode computes: a SHA-256 hash.
+/// Longest result of an opcode, in bytes: a SHA-256 hash.
 const INLINE_SIZE: usize = 32;
 
-/// One element of a stack.
+/// An element of the stack.
 #[derive(Clone, Copy)]
 pub struct Element<'a>(Repr<'a>);
 
@@ -34,19 +33,19 @@ impl<'a> Element<'a> {
         Element::computed(bytes.get(..length).unwrap_or_default())
     }
 
-    /// The truth value as scripts see it: the byte 1, or nothing.
+    /// A boolean: the byte 1, or empty.
     pub const fn boolean(value: bool) -> Element<'a> {
         const TRUE: &[u8] = &[1];
         Element(Repr::Borrowed(if value { TRUE } else { &[] }))
     }
 
-    /// A hash of 20 or 32 bytes.
+    /// A hash of at most 32 bytes.
     pub(super) fn hash<const N: usize>(hash: [u8; N]) -> Element<'a> {
         const { assert!(N <= INLINE_SIZE) }
         Element::computed(&hash)
     }
 
-    /// Stores the start of `result` in place, up to the longest length that a result has.
+    /// A result of at most [`INLINE_SIZE`] bytes, stored inline.
     fn computed(result: &[u8]) -> Element<'a> {
         let mut bytes = [0; INLINE_SIZE];
         for (slot, byte) in bytes.iter_mut().zip(result) {
@@ -55,7 +54,7 @@ impl<'a> Element<'a> {
         Element(Repr::Inline { length: result.len().min(INLINE_SIZE) as u8, bytes })
     }
 
-    /// The bytes of the element.
+    /// The element's bytes.
     pub fn as_bytes(&self) -> &[u8] {
         match &self.0 {
             Repr::Borrowed(bytes) => bytes,
@@ -63,13 +62,13 @@ impl<'a> Element<'a> {
         }
     }
 
-    /// The element as a truth value.
+    /// The element as a boolean: false if it is zero of any length and sign.
     pub fn as_bool(&self) -> bool {
         as_bool(self.as_bytes())
     }
 }
 
-/// The stack of a script, deepest element first.
+/// The stack of a script, bottom element first.
 #[derive(Clone, Default)]
 pub struct Stack<'a> {
     elements: Vec<Element<'a>>,
@@ -81,65 +80,63 @@ impl<'a> Stack<'a> {
         Stack { elements: Vec::new() }
     }
 
-    /// The stack with which a witness program starts: the witness, first element deepest.
+    /// The initial stack of a witness program: the witness, first element at the bottom.
     pub fn from_witness(witness: &'a Witness) -> Stack<'a> {
         Stack { elements: witness.iter().map(Element::borrowed).collect() }
     }
 
-    /// How many elements the stack has.
+    /// The number of elements.
     pub fn len(&self) -> usize {
         self.elements.len()
     }
 
-    /// Whether the stack has no element.
+    /// Whether there are no elements.
     pub fn is_empty(&self) -> bool {
         self.elements.is_empty()
     }
 
-    /// The elements, deepest first.
+    /// The elements, bottom first.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = &[u8]> + ExactSizeIterator {
         self.elements.iter().map(Element::as_bytes)
     }
 
-    /// Puts an element on top.
+    /// Pushes an element.
     pub fn push(&mut self, element: Element<'a>) {
         self.elements.push(element);
     }
 
-    /// Takes the top element.
+    /// Pops the top element.
     ///
     /// # Errors
-    ///
     /// [`ScriptError::InvalidStackOperation`] if the stack is empty.
     pub fn pop(&mut self) -> Result<Element<'a>, ScriptError> {
         self.elements.pop().ok_or(ScriptError::InvalidStackOperation)
     }
 
-    /// The top element, if any.
+    /// The top element; `None` if the stack is empty.
     pub fn last(&self) -> Option<&Element<'a>> {
         self.elements.last()
     }
 
-    /// Copies the element at `depth`, where the top is at 0.
+    /// Copies the element at `depth`. The top is at 0.
     pub(super) fn peek(&self, depth: usize) -> Result<Element<'a>, ScriptError> {
         self.element(depth).copied()
     }
 
-    /// The element at `depth`, where the top is at 0.
+    /// The element at `depth`.
     pub(super) fn element(&self, depth: usize) -> Result<&Element<'a>, ScriptError> {
         let index = self.index(depth)?;
         self.elements.get(index).ok_or(ScriptError::InvalidStackOperation)
     }
 
-    /// The element at `depth` as the operand of an opcode.
-    ///
-    /// A number that is too long or badly encoded is the unknown error, as in Core, where it is an exception.
+    /// The element at `depth` as a number. A number that is too long or not minimal is [`ScriptError::UnknownError`],
+    /// as in Core, which throws an exception.
     pub(super) fn number(&self, depth: usize, require_minimal: bool, max_size: usize) -> Result<i64, ScriptError> {
         let element = self.element(depth)?;
         decode_number(element.as_bytes(), require_minimal, max_size).ok_or(ScriptError::UnknownError)
     }
 
-    /// Fails unless the stack has `count` elements.
+    /// Fails if there are fewer than `count` elements.
     pub(super) fn require(&self, count: usize) -> Result<(), ScriptError> {
         if self.len() < count { Err(ScriptError::InvalidStackOperation) } else { Ok(()) }
     }
@@ -149,20 +146,20 @@ impl<'a> Stack<'a> {
         self.elements.truncate(self.len().saturating_sub(count));
     }
 
-    /// Takes the element at `depth` out of the stack.
+    /// Removes the element at `depth`.
     pub(super) fn remove(&mut self, depth: usize) -> Result<Element<'a>, ScriptError> {
         let index = self.index(depth)?;
         Ok(self.elements.remove(index))
     }
 
-    /// Puts an element below the `depth` top elements.
+    /// Inserts an element below the `depth` top elements.
     pub(super) fn insert(&mut self, depth: usize, element: Element<'a>) -> Result<(), ScriptError> {
         self.require(depth)?;
         self.elements.insert(self.len() - depth, element);
         Ok(())
     }
 
-    /// Rotates the `count` top elements so that the `by` deepest of them come to the top.
+    /// Rotates the `count` top elements so that the `by` lowest of them come to the top.
     pub(super) fn rotate(&mut self, count: usize, by: usize) -> Result<(), ScriptError> {
         self.require(count)?;
         let start = self.len() - count;
@@ -172,7 +169,7 @@ impl<'a> Stack<'a> {
         Ok(())
     }
 
-    /// Copies `count` elements to the top, the deepest of which is at `depth - 1`.
+    /// Copies `count` elements to the top. The lowest is at `depth - 1`.
     pub(super) fn copy(&mut self, depth: usize, count: usize) -> Result<(), ScriptError> {
         self.require(depth)?;
         let start = self.len() - depth;
@@ -180,7 +177,7 @@ impl<'a> Stack<'a> {
         Ok(())
     }
 
-    /// Where in the vector the element at `depth` is.
+    /// The index of the element at `depth`.
     fn index(&self, depth: usize) -> Result<usize, ScriptError> {
         self.len().checked_sub(depth.saturating_add(1)).ok_or(ScriptError::InvalidStackOperation)
     }

@@ -1,4 +1,4 @@
-//! Verification of one input: scriptSig, scriptPubKey, redeem script and witness in turn.
+//! Verifies an input: its scriptSig, scriptPubKey, redeem script and witness.
 
 use bitcoin::{Script, Witness};
 
@@ -9,12 +9,11 @@ use super::sighash::TxContext;
 use super::witness::{require_true, verify_witness_program};
 use super::{Checker, ExecutionData, Flags, ScriptError, SigVersion, Stack};
 
-/// Verifies one input of a transaction against the output it spends.
+/// Verifies an input of a transaction against the output that it spends.
 ///
 /// # Errors
-///
-/// The reason for which the input does not satisfy the output's script under these flags.
-/// [`ScriptError::UnknownError`] if there is no such input or its spent output is not known.
+/// The error of the failed script. [`ScriptError::UnknownError`] if the input does not exist or its spent output is
+/// unknown.
 pub fn verify_input(context: &TxContext<'_>, input_index: usize, flags: Flags) -> Result<(), ScriptError> {
     let input = context.tx().input.get(input_index).ok_or(ScriptError::UnknownError)?;
     let spent = context.spent_output(input_index).ok_or(ScriptError::UnknownError)?;
@@ -22,13 +21,10 @@ pub fn verify_input(context: &TxContext<'_>, input_index: usize, flags: Flags) -
     verify_script(&input.script_sig, &spent.script_pubkey, &input.witness, flags, &mut checker)
 }
 
-/// Verifies that `script_sig` and `witness` satisfy `script_pubkey`.
-///
-/// The flags are taken [with what they imply](Flags::with_implied).
+/// Verifies that `script_sig` and `witness` satisfy `script_pubkey`. Flags [imply](Flags::with_implied) others.
 ///
 /// # Errors
-///
-/// The reason for the failure; of several, the one that Core finds first.
+/// The error that Core reports: the first in its order of checks.
 pub fn verify_script<C: Checker + ?Sized>(
     script_sig: &Script,
     script_pubkey: &Script,
@@ -71,20 +67,20 @@ pub fn verify_script<C: Checker + ?Sized>(
     Ok(())
 }
 
-/// What the checks at the end of verification need to know.
+/// The input of the final checks.
 struct Outcome {
-    /// Elements left on the stack.
+    /// The number of elements on the stack.
     stack_size: usize,
     /// Whether a witness program was verified.
     had_witness: bool,
 }
 
 impl Outcome {
-    /// A witness program was verified, which left a single element behind by its own rules.
+    /// A verified witness program: its own rules leave a single element.
     const WITNESS: Outcome = Outcome { stack_size: 1, had_witness: true };
 }
 
-/// Runs the redeem script of a pay-to-script-hash output (BIP16) on what the scriptSig `pushed`.
+/// Executes the redeem script of a P2SH output (BIP16) on the stack that the scriptSig `pushed`.
 fn verify_redeem_script<C: Checker + ?Sized>(
     script_sig: &Script,
     mut pushed: Stack<'_>,
@@ -97,7 +93,7 @@ fn verify_redeem_script<C: Checker + ?Sized>(
     }
     let element = pushed.pop()?;
     let redeem_script = Script::from_bytes(element.as_bytes());
-    // From here on the elements may borrow from the redeem script too.
+    // Its elements may borrow from the redeem script, too.
     let mut stack = pushed;
     eval_base(&mut stack, redeem_script, flags, checker)?;
     require_true(&stack)?;
@@ -114,7 +110,7 @@ fn verify_redeem_script<C: Checker + ?Sized>(
     Ok(Outcome { stack_size: stack.len(), had_witness: false })
 }
 
-/// Runs a script that is not in a witness.
+/// Executes a script outside of a witness.
 fn eval_base<'a, C: Checker + ?Sized>(
     stack: &mut Stack<'a>,
     script: &'a Script,

@@ -1,4 +1,4 @@
-//! Witness programs: version 0 (BIP141), taproot (BIP341) and those without a meaning yet.
+//! Witness programs: version 0 (BIP141), taproot (BIP341), and undefined ones.
 
 use bitcoin::hashes::{Hash, sha256};
 use bitcoin::{Script, Witness};
@@ -11,24 +11,23 @@ use super::parse::Reader;
 use super::sighash::{annex_hash, tap_leaf_hash, tap_merkle_root};
 use super::{Checker, ExecutionData, Flags, ScriptError, SigVersion, Stack};
 
-/// Size of a version 0 program that is a key hash, in bytes.
+/// Size of a P2WPKH program, in bytes.
 pub(super) const KEY_HASH_SIZE: usize = 20;
-/// Size of a version 0 program that is a script hash, in bytes.
+/// Size of a P2WSH program, in bytes.
 pub(super) const SCRIPT_HASH_SIZE: usize = 32;
-/// The program of a pay-to-anchor output, of version 1.
+/// The pay-to-anchor program, of witness version 1.
 const ANCHOR_PROGRAM: [u8; 2] = [0x4e, 0x73];
 /// First byte of the annex.
 const ANNEX_TAG: u8 = 0x50;
-/// Size of one node of the path, in bytes.
+/// Size of a node of the Merkle path, in bytes.
 const CONTROL_NODE_SIZE: usize = 32;
-/// Most nodes of a path.
+/// Most nodes of the Merkle path.
 const CONTROL_MAX_NODES: usize = 128;
-/// The bits of a control block's first byte that are the leaf version.
+/// The leaf version's bits in the first byte of a control block.
 const LEAF_MASK: u8 = 0xfe;
-/// The leaf version of tapscript.
 const LEAF_TAPSCRIPT: u8 = 0xc0;
 
-/// Verifies a witness against a program; `is_p2sh` says that the program is a redeem script.
+/// Verifies a witness against a program. `is_p2sh`: the program is a redeem script.
 pub(super) fn verify_witness_program<C: Checker + ?Sized>(
     witness: &Witness,
     version: u8,
@@ -51,12 +50,12 @@ pub(super) fn verify_witness_program<C: Checker + ?Sized>(
         _ if flags.contains(Flags::DISCOURAGE_UPGRADABLE_WITNESS_PROGRAM) => {
             Err(ScriptError::DiscourageUpgradableWitnessProgram)
         }
-        // Other programs are free to spend until a soft fork gives them a meaning.
+        // Anyone may spend an undefined program until a soft fork defines it.
         _ => Ok(()),
     }
 }
 
-/// A version 0 script hash: the last element is the script.
+/// P2WSH: the last element is the witness script.
 fn verify_script_hash<C: Checker + ?Sized>(
     witness: &Witness,
     program: &[u8],
@@ -73,7 +72,7 @@ fn verify_script_hash<C: Checker + ?Sized>(
     execute(stack, Script::from_bytes(script), flags, SigVersion::WitnessV0, checker, &mut execution)
 }
 
-/// A version 0 key hash: the script is the implied pay-to-pubkey-hash.
+/// P2WPKH: the script is the implied P2PKH.
 fn verify_key_hash<C: Checker + ?Sized>(
     witness: &Witness,
     program: &[u8],
@@ -94,7 +93,7 @@ fn verify_key_hash<C: Checker + ?Sized>(
     execute(stack, Script::from_bytes(&script), flags, SigVersion::WitnessV0, checker, &mut execution)
 }
 
-/// A taproot output: one element is a signature of the output key, more are a script with its place in the tree.
+/// P2TR: a single element is a signature for the output key; more are a script path spend.
 fn verify_taproot<C: Checker + ?Sized>(
     witness: &Witness,
     output_key: &[u8; 32],
@@ -124,14 +123,14 @@ fn verify_taproot<C: Checker + ?Sized>(
     }
 }
 
-/// The script path's part of a witness.
+/// A script path spend's elements.
 struct Leaf<'a, 'w> {
     inputs: &'w [&'a [u8]],
     script: &'a [u8],
     control: &'a [u8],
 }
 
-/// Checks that the output commits to the leaf, and runs it if its version has a meaning.
+/// Checks that the output key commits to the leaf, and executes a tapscript. Undefined leaf versions succeed.
 fn verify_leaf<C: Checker + ?Sized>(
     leaf: &Leaf<'_, '_>,
     output_key: &[u8; 32],
@@ -157,7 +156,7 @@ fn verify_leaf<C: Checker + ?Sized>(
     Ok(())
 }
 
-/// First byte, internal key and path of a control block; `None` if its size is not one it can have.
+/// The first byte, internal key and Merkle path of a control block; `None` if its size is invalid.
 fn split_control(control: &[u8]) -> Option<(u8, &[u8; 32], &[u8])> {
     let (first, rest) = control.split_first()?;
     let (internal_key, path) = rest.split_first_chunk()?;
@@ -165,7 +164,7 @@ fn split_control(control: &[u8]) -> Option<(u8, &[u8; 32], &[u8])> {
     fits.then_some((*first, internal_key, path))
 }
 
-/// Runs a tapscript. An OP_SUCCESSx anywhere in what can be read makes it succeed before anything else counts.
+/// Executes a tapscript. It succeeds if it contains an OP_SUCCESSx before any malformed push (BIP342).
 fn execute_tapscript<'a, C: Checker + ?Sized>(
     stack: Stack<'a>,
     script: &'a Script,
@@ -187,7 +186,7 @@ fn execute_tapscript<'a, C: Checker + ?Sized>(
     execute(stack, script, flags, SigVersion::Tapscript, checker, execution)
 }
 
-/// Runs a witness script, which must leave exactly one element, and a true one.
+/// Executes a witness script, which must leave exactly one element, a true one.
 fn execute<'a, C: Checker + ?Sized>(
     mut stack: Stack<'a>,
     script: &'a Script,
@@ -206,12 +205,11 @@ fn execute<'a, C: Checker + ?Sized>(
     require_true(&stack)
 }
 
-/// Whether an opcode is an OP_SUCCESSx of BIP342.
 const fn is_op_success(opcode: u8) -> bool {
     matches!(opcode, 80 | 98 | 126..=129 | 131..=134 | 137..=138 | 141..=142 | 149..=153 | 187..=254)
 }
 
-/// Fails unless the top element is there and true.
+/// Fails unless the top element is true.
 pub(super) fn require_true(stack: &Stack<'_>) -> Result<(), ScriptError> {
     if stack.last().is_some_and(|top| top.as_bool()) { Ok(()) } else { Err(ScriptError::EvalFalse) }
 }

@@ -1,9 +1,9 @@
-//! The nesting of OP_IF blocks.
+//! The conditions of nested OP_IF blocks.
 
-/// The stack of conditions of nested blocks.
+/// The stack of conditions.
 ///
-/// Execution depends only on whether all conditions hold, so it is enough to know how many there are and which is
-/// the first that does not. Deep nesting then costs nothing.
+/// Opcodes execute if all conditions are true, so it stores only the depth and the first false condition (as
+/// `ConditionStack` of Bitcoin Core). Each operation takes constant time at any depth.
 #[derive(Debug, Default)]
 pub(super) struct ConditionStack {
     depth: usize,
@@ -11,7 +11,6 @@ pub(super) struct ConditionStack {
 }
 
 impl ConditionStack {
-    /// Whether no block is open.
     pub(super) const fn is_empty(&self) -> bool {
         self.depth == 0
     }
@@ -29,7 +28,7 @@ impl ConditionStack {
         self.depth += 1;
     }
 
-    /// Turns the innermost condition around; false if no block is open.
+    /// Inverts the innermost condition. Returns false if no block is open.
     pub(super) fn toggle(&mut self) -> bool {
         let Some(top) = self.depth.checked_sub(1) else {
             return false;
@@ -37,13 +36,13 @@ impl ConditionStack {
         match self.first_false {
             None => self.first_false = Some(top),
             Some(first) if first == top => self.first_false = None,
-            // A false condition further out hides this one.
+            // An outer false condition hides this one.
             Some(_) => {}
         }
         true
     }
 
-    /// Closes the innermost block; false if no block is open.
+    /// Closes the innermost block. Returns false if no block is open.
     pub(super) fn pop(&mut self) -> bool {
         let Some(top) = self.depth.checked_sub(1) else {
             return false;
@@ -62,7 +61,7 @@ mod tests {
 
     #[test]
     fn condition_stack_behaves_as_a_list_of_conditions() {
-        // Every sequence of eight actions, compared with the plain representation.
+        // All sequences of eight actions, compared with a plain vector.
         for choices in 0..4u32.pow(8) {
             let mut stack = ConditionStack::default();
             let mut plain: Vec<bool> = Vec::new();

@@ -1,4 +1,4 @@
-//! Opcodes that move, compare and hash elements without reading them as numbers.
+//! Opcodes that move, compare and hash elements.
 
 use bitcoin::hashes::{Hash, hash160, ripemd160, sha1, sha256, sha256d};
 use bitcoin::opcodes::Opcode;
@@ -8,7 +8,6 @@ use super::Machine;
 use crate::{Checker, Element, ScriptError};
 
 impl<C: Checker + ?Sized> Machine<'_, '_, C> {
-    /// Executes one of the opcodes of this module.
     pub(super) fn execute_data(&mut self, opcode: Opcode) -> Result<(), ScriptError> {
         match opcode {
             OP_TOALTSTACK => {
@@ -56,7 +55,7 @@ impl<C: Checker + ?Sized> Machine<'_, '_, C> {
         }
     }
 
-    /// OP_PICK: `(xn ... x0 n -- xn ... x0 xn)`; OP_ROLL takes xn out.
+    /// OP_PICK: `(xn ... x0 n -- xn ... x0 xn)`. OP_ROLL removes xn.
     fn execute_pick(&mut self, opcode: Opcode) -> Result<(), ScriptError> {
         self.stack.require(2)?;
         let depth = self.number(0)?;
@@ -89,9 +88,8 @@ impl<C: Checker + ?Sized> Machine<'_, '_, C> {
         self.push(hash)
     }
 
-    /// Pushes the result of a check, or for the VERIFY form of its opcode fails unless it is true.
-    ///
-    /// A failed VERIFY leaves its result on the stack, for callers that inspect the stack after a failure.
+    /// Pushes the result of a check. The VERIFY form of an opcode pushes only false, and then fails: callers may
+    /// inspect the stack of a failed script.
     pub(super) fn finish(&mut self, result: bool, verify: bool, error: ScriptError) -> Result<(), ScriptError> {
         if verify && result {
             return Ok(());

@@ -1,7 +1,6 @@
-//! Running one script on a stack.
+//! Executes a script on a stack.
 //!
-//! [`eval_script`] is the loop; the opcodes are grouped by subject in the modules below. Every check is in the
-//! place where Core has it, since the order decides which error a client sees.
+//! The checks are in Core's order, which decides the error that a client sees.
 
 mod condition;
 mod data;
@@ -19,14 +18,11 @@ use super::number::{MAX_LOCKTIME_NUMBER_SIZE, MAX_NUMBER_SIZE};
 use super::parse::{OP_16, OP_PUSHDATA4, Op, Reader, is_minimal_push};
 use super::{Checker, Element, ExecutionData, Flags, ScriptError, SigVersion, Stack};
 
-/// Runs a script on `stack`, which it leaves as the script left it, also on failure.
-///
-/// This is a part of verification: it does not look at what is on the stack in the end. `execution` is read and
-/// changed in tapscript only, and its `code_separator` is reset.
+/// Executes a script on `stack`, which keeps the script's elements even if it fails. The caller checks the final stack.
+/// Resets the `code_separator` of `execution`, whose other members only tapscript uses.
 ///
 /// # Errors
-///
-/// The reason for which the script fails.
+/// Why the script fails.
 pub fn eval_script<'a, C: Checker + ?Sized>(
     stack: &mut Stack<'a>,
     script: &'a Script,
@@ -38,7 +34,7 @@ pub fn eval_script<'a, C: Checker + ?Sized>(
     let limited = match sig_version {
         SigVersion::Base | SigVersion::WitnessV0 => true,
         SigVersion::Tapscript => false,
-        // The key path has no script.
+        // The key path runs no script.
         SigVersion::Taproot => return Err(ScriptError::UnknownError),
     };
     if limited && script.len() > MAX_SCRIPT_SIZE {
@@ -69,13 +65,13 @@ struct Machine<'s, 'a, C: ?Sized> {
     altstack: Stack<'a>,
     conditions: ConditionStack,
     script: &'a [u8],
-    /// Where the scriptCode begins: after the last executed OP_CODESEPARATOR.
+    /// The offset of the scriptCode, after the last executed OP_CODESEPARATOR.
     code_start: usize,
-    /// Opcodes above OP_16 so far, and keys of multisigs.
+    /// The opcodes above OP_16 so far, plus the keys of multisigs.
     op_count: usize,
-    /// Index of the current opcode.
+    /// The index of the current opcode.
     op_position: u32,
-    /// Whether the limits on script size and opcodes apply: everywhere but in tapscript.
+    /// Whether the limits on size and opcodes apply: not in tapscript.
     limited: bool,
     require_minimal: bool,
     flags: Flags,
@@ -92,13 +88,13 @@ impl<'a, C: Checker + ?Sized> Machine<'_, 'a, C> {
             if self.stack.len() + self.altstack.len() > MAX_STACK_SIZE {
                 return Err(ScriptError::StackSize);
             }
-            // Scripts are far shorter than this can count.
+            // No script is long enough for it to wrap.
             self.op_position = self.op_position.wrapping_add(1);
         }
         if self.conditions.is_empty() { Ok(()) } else { Err(ScriptError::UnbalancedConditional) }
     }
 
-    /// Checks one opcode, and executes it unless it is in a branch that is not taken.
+    /// Checks an opcode, and executes it if all conditions are true. `next` is the offset of the next one.
     #[inline]
     fn step(&mut self, op: Op<'a>, next: usize) -> Result<(), ScriptError> {
         if op.data.len() > MAX_SCRIPT_ELEMENT_SIZE {
@@ -136,13 +132,12 @@ impl<'a, C: Checker + ?Sized> Machine<'_, 'a, C> {
         }
     }
 
-    /// Adds to the count of opcodes.
     fn count_ops(&mut self, ops: usize) -> Result<(), ScriptError> {
         self.op_count += ops;
         if self.op_count > MAX_OPS_PER_SCRIPT { Err(ScriptError::OpCount) } else { Ok(()) }
     }
 
-    /// Executes an opcode that is no push; `next` is where the next one begins.
+    /// Executes an opcode other than a data push.
     fn execute(&mut self, opcode: Opcode, next: usize) -> Result<(), ScriptError> {
         match opcode {
             OP_PUSHNUM_NEG1 => self.push(Element::number(-1)),
@@ -213,13 +208,12 @@ impl<'a, C: Checker + ?Sized> Machine<'_, 'a, C> {
         self.stack.number(depth, self.require_minimal, MAX_NUMBER_SIZE)
     }
 
-    /// Fails with `error` if `flag` is set.
     fn discourage(&self, flag: Flags, error: ScriptError) -> Result<(), ScriptError> {
         if self.flags.contains(flag) { Err(error) } else { Ok(()) }
     }
 
-    /// OP_IF to OP_ENDIF, which count in branches that are not taken too. OP_VERIF and OP_VERNOTIF lie between
-    /// them and always fail.
+    /// Handles OP_IF to OP_ENDIF, also in branches that are not executed. OP_VERIF and OP_VERNOTIF are within that
+    /// range and fail even there.
     fn execute_conditional(&mut self, opcode: Opcode, executes: bool) -> Result<(), ScriptError> {
         let balanced = match opcode {
             OP_IF | OP_NOTIF => {
@@ -234,7 +228,7 @@ impl<'a, C: Checker + ?Sized> Machine<'_, 'a, C> {
         if balanced { Ok(()) } else { Err(ScriptError::UnbalancedConditional) }
     }
 
-    /// Takes the argument of OP_IF or OP_NOTIF.
+    /// Pops the argument of OP_IF or OP_NOTIF.
     fn take_condition(&mut self) -> Result<bool, ScriptError> {
         let argument = self.stack.last().ok_or(ScriptError::UnbalancedConditional)?;
         let minimal = matches!(argument.as_bytes(), [] | [1]);
@@ -270,7 +264,7 @@ impl<'a, C: Checker + ?Sized> Machine<'_, 'a, C> {
         if sequence < 0 {
             return Err(ScriptError::NegativeLocktime);
         }
-        // An operand with this bit is kept for later soft forks.
+        // An operand with this bit is reserved for soft forks.
         if sequence & SEQUENCE_LOCKTIME_DISABLE_FLAG != 0 || self.checker.check_sequence(sequence) {
             return Ok(());
         }
@@ -278,7 +272,7 @@ impl<'a, C: Checker + ?Sized> Machine<'_, 'a, C> {
     }
 }
 
-/// Opcodes that fail wherever they stand, executed or not (CVE-2010-5137).
+/// Whether an opcode fails even in a branch that is not executed (CVE-2010-5137).
 const fn is_disabled(opcode: Opcode) -> bool {
     matches!(
         opcode,

@@ -7,7 +7,7 @@ use super::Machine;
 use crate::{Checker, Element, ScriptError};
 
 impl<C: Checker + ?Sized> Machine<'_, '_, C> {
-    /// Opcodes of one operand: `(in -- out)`.
+    /// Opcodes with one operand: `(in -- out)`.
     pub(super) fn execute_unary(&mut self, opcode: Opcode) -> Result<(), ScriptError> {
         let value = self.number(0)?;
         let result = match opcode {
@@ -23,7 +23,7 @@ impl<C: Checker + ?Sized> Machine<'_, '_, C> {
         self.push(Element::number(result))
     }
 
-    /// Opcodes of two operands: `(x1 x2 -- out)`.
+    /// Opcodes with two operands: `(x1 x2 -- out)`.
     pub(super) fn execute_binary(&mut self, opcode: Opcode) -> Result<(), ScriptError> {
         self.stack.require(2)?;
         let first = self.number(1)?;
@@ -50,7 +50,7 @@ impl<C: Checker + ?Sized> Machine<'_, '_, C> {
         self.push(Element::number(result))
     }
 
-    /// OP_WITHIN: `(x min max -- bool)`, true from min on to below max.
+    /// OP_WITHIN: `(x min max -- bool)`, true if min <= x < max.
     pub(super) fn execute_within(&mut self) -> Result<(), ScriptError> {
         self.stack.require(3)?;
         let value = self.number(2)?;

@@ -33,7 +33,7 @@ impl<'a, C: Checker + ?Sized> Machine<'_, 'a, C> {
         self.push(Element::number(number + i64::from(valid)))
     }
 
-    /// Checks one signature by the rules of the script's version.
+    /// Checks a signature by the rules of the signature version.
     fn is_signed(&mut self, signature: &[u8], pubkey: &[u8]) -> Result<bool, ScriptError> {
         if self.sig_version == SigVersion::Tapscript {
             self.is_signed_tapscript(signature, pubkey)
@@ -51,7 +51,7 @@ impl<'a, C: Checker + ?Sized> Machine<'_, 'a, C> {
         Ok(valid)
     }
 
-    /// Checks the encodings of a signature and its key, and then the signature itself.
+    /// Checks the encodings of a signature and a key, then the signature.
     fn check_ecdsa(&mut self, signature: &[u8], pubkey: &[u8], script_code: &[u8]) -> Result<bool, ScriptError> {
         check_signature_encoding(signature, self.flags)?;
         check_pubkey_encoding(pubkey, self.flags, self.sig_version)?;
@@ -59,10 +59,10 @@ impl<'a, C: Checker + ?Sized> Machine<'_, 'a, C> {
         Ok(self.checker.check_ecdsa_signature(signature, pubkey, script_code, self.sig_version))
     }
 
-    /// The rules of BIP342, in its order.
+    /// Checks a signature in BIP342's order.
     ///
-    /// A key of an unknown type accepts every signature, and that costs weight as well. An empty signature is a
-    /// check that failed; one that is bad in any other way makes the script fail.
+    /// A key of undefined type accepts any signature, which costs weight, too. An empty signature is a failed check;
+    /// any other invalid signature fails the script.
     fn is_signed_tapscript(&mut self, signature: &[u8], pubkey: &[u8]) -> Result<bool, ScriptError> {
         let present = !signature.is_empty();
         if present {
@@ -86,12 +86,12 @@ impl<'a, C: Checker + ?Sized> Machine<'_, 'a, C> {
         Ok(present)
     }
 
-    /// The script from after its last executed OP_CODESEPARATOR.
+    /// The script after its last executed OP_CODESEPARATOR.
     fn script_code(&self) -> &'a [u8] {
         self.script.get(self.code_start..).unwrap_or_default()
     }
 
-    /// Removes a signature from the scriptCode, which only scripts without a witness do.
+    /// Removes a signature from the scriptCode, in scripts without a witness.
     fn remove_signature(&self, script_code: Cow<'a, [u8]>, signature: &[u8]) -> Result<Cow<'a, [u8]>, ScriptError> {
         if self.sig_version != SigVersion::Base {
             return Ok(script_code);
@@ -110,10 +110,9 @@ impl<'a, C: Checker + ?Sized> Machine<'_, 'a, C> {
         Ok(Cow::Owned(removed))
     }
 
-    /// OP_CHECKMULTISIG and OP_CHECKMULTISIGVERIFY:
-    /// `(dummy signature... signatures pubkey... pubkeys -- bool)`.
+    /// OP_CHECKMULTISIG and OP_CHECKMULTISIGVERIFY: `(dummy signature... signatures pubkey... pubkeys -- bool)`.
     ///
-    /// The dummy is an element that the first version took by mistake, and so it stays.
+    /// The first client popped one element too many, the dummy, by mistake. It became consensus.
     pub(super) fn check_multisig(&mut self, verify: bool) -> Result<(), ScriptError> {
         if self.sig_version == SigVersion::Tapscript {
             return Err(ScriptError::TapscriptCheckMultisig);
@@ -141,7 +140,7 @@ impl<'a, C: Checker + ?Sized> Machine<'_, 'a, C> {
         self.finish(valid, verify, ScriptError::CheckMultisigVerify)
     }
 
-    /// A count of keys or signatures at `depth`, from 0 to `most`.
+    /// The number of keys or signatures at `depth`, at most `most`.
     fn count(&self, depth: usize, most: usize, error: ScriptError) -> Result<usize, ScriptError> {
         match usize::try_from(self.number(depth)?) {
             Ok(count) if count <= most => Ok(count),
@@ -149,10 +148,10 @@ impl<'a, C: Checker + ?Sized> Machine<'_, 'a, C> {
         }
     }
 
-    /// Whether each signature verifies for a key of its own, in the order of the keys.
+    /// Whether each signature verifies for a key, in the order of the keys.
     ///
-    /// Both are taken from the top of the stack down. The order of the checks shows, since the first bad encoding
-    /// makes the script fail; and what is not reached is not checked.
+    /// Keys and signatures are tried from the top of the stack down. The order matters: the first invalid encoding
+    /// fails the script, and encodings after the last comparison are not checked.
     fn match_signatures(
         &mut self,
         mut signature_depth: usize,
@@ -167,7 +166,7 @@ impl<'a, C: Checker + ?Sized> Machine<'_, 'a, C> {
         }
         let (mut signatures_left, mut keys_left) = (signatures, keys);
         while signatures_left > 0 {
-            // More signatures than keys left: too many have failed.
+            // Fewer keys than signatures are left.
             if signatures_left > keys_left {
                 return Ok(false);
             }

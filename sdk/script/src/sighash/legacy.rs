@@ -1,8 +1,7 @@
-//! The signature hash of scripts without a witness.
+//! The signature hash of inputs without a witness.
 //!
-//! It hashes a copy of the transaction in which the other inputs have no script. The copies for the inputs of one
-//! transaction differ in one place, so the context keeps that copy serialised once, with the state of the hash
-//! before each input: an input's hash begins there and has only what follows left to hash.
+//! It hashes a copy of the transaction with the scripts of the other inputs blanked. A [`Skeleton`] holds that copy
+//! serialised, and the state of the hash before each input, so that hashing resumes there.
 
 use bitcoin::hashes::{Hash, HashEngine, sha256};
 use bitcoin::{LegacySighash, Script, Sequence, Transaction, TxIn, VarInt};
@@ -13,26 +12,26 @@ use super::{
 };
 use crate::parse::code_pieces;
 
-/// Serialised size of an input without script: outpoint, a zero length, sequence.
+/// Serialised size of a blank input, in bytes: outpoint, zero length, sequence.
 const BLANK_INPUT_SIZE: usize = 36 + 1 + 4;
 
-/// An output as type SINGLE hashes those before its own: the amount -1 and no script.
+/// A blank output, in SINGLE's copy those before the signed one: amount -1, no script.
 const BLANK_OUTPUT: [u8; 9] = [0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0];
 
 /// A transaction serialised with blank inputs.
 pub(super) struct Skeleton {
-    /// Version, inputs without scripts, outputs, lock time.
+    /// Version, blank inputs, outputs, locktime.
     bytes: Vec<u8>,
-    /// Where the first input begins in `bytes`.
+    /// The offset of the first input in `bytes`.
     inputs_start: usize,
-    /// Where the count of outputs begins in `bytes`.
+    /// The offset of the number of outputs in `bytes`.
     inputs_end: usize,
     /// The state of the hash before each input.
     before_input: Vec<sha256::HashEngine>,
 }
 
 impl Skeleton {
-    /// Serialises `tx`. Types NONE and SINGLE hash zero for the sequences of the other inputs.
+    /// Serialises `tx`. For NONE and SINGLE, `keep_sequences` is off: the sequences of the other inputs are zero.
     pub(super) fn new(tx: &Transaction, keep_sequences: bool) -> Skeleton {
         let mut bytes = Vec::with_capacity(tx.base_size());
         append(&mut bytes, &tx.version);
@@ -50,19 +49,19 @@ impl Skeleton {
         Skeleton { bytes, inputs_start, inputs_end, before_input }
     }
 
-    /// The inputs after the one of this index.
+    /// The inputs after this index.
     fn inputs_after(&self, index: usize) -> &[u8] {
         let start = self.inputs_start + (index + 1) * BLANK_INPUT_SIZE;
         self.bytes.get(start..self.inputs_end).unwrap_or_default()
     }
 
-    /// The outputs with their count, and the lock time.
+    /// The number of outputs, the outputs and the locktime.
     fn outputs_and_lock_time(&self) -> &[u8] {
         self.bytes.get(self.inputs_end..).unwrap_or_default()
     }
 }
 
-/// The state of a hash over `bytes` before each of the blank inputs that begin at `start`.
+/// The states of the hash over `bytes` before each of the blank inputs, which begin at `start`.
 fn hash_states(bytes: &[u8], start: usize, inputs: usize) -> Vec<sha256::HashEngine> {
     let mut engine = sha256::Hash::engine();
     let (header, rest) = bytes.split_at_checked(start).unwrap_or((bytes, &[]));
@@ -76,16 +75,14 @@ fn hash_states(bytes: &[u8], start: usize, inputs: usize) -> Vec<sha256::HashEng
 }
 
 impl TxContext<'_> {
-    /// The signature hash of a script without a witness.
+    /// The signature hash of an input without a witness.
     ///
-    /// `script_code` is the script that runs, from after its last executed OP_CODESEPARATOR, with the signatures
-    /// removed that it contains; further OP_CODESEPARATORs are left out here. `hash_type` is hashed with all its
-    /// bits. Type SINGLE without an output of the input's index hashes to the number one: a famous mistake that
-    /// consensus keeps.
+    /// `script_code` is the executed script after its last executed OP_CODESEPARATOR, without the signatures that it
+    /// contains. This function skips further OP_CODESEPARATORs. All bits of `hash_type` are hashed. SINGLE without a
+    /// matching output hashes to the number one, a bug of the first client that is consensus.
     ///
     /// # Errors
-    ///
-    /// [`SighashError::InputIndex`] if there is no such input.
+    /// [`SighashError::InputIndex`] if the input does not exist.
     pub fn legacy_sighash(
         &self,
         input_index: usize,
@@ -114,7 +111,7 @@ impl TxContext<'_> {
         Ok(LegacySighash::from_byte_array(sha256::Hash::from_engine(engine).hash_again().to_byte_array()))
     }
 
-    /// Version and inputs of type ANYONECANPAY.
+    /// Hashes version and inputs for ANYONECANPAY.
     fn hash_single_input(&self, input: &TxIn, script_code: &Script) -> sha256::HashEngine {
         let mut engine = sha256::Hash::engine();
         engine.input(&self.tx.version.0.to_le_bytes());
@@ -123,7 +120,7 @@ impl TxContext<'_> {
         engine
     }
 
-    /// Version and inputs of the other types.
+    /// Hashes version and inputs without ANYONECANPAY.
     fn hash_all_inputs(
         &self,
         index: usize,
@@ -132,14 +129,14 @@ impl TxContext<'_> {
         keep_sequences: bool,
     ) -> sha256::HashEngine {
         let skeleton = self.skeleton(keep_sequences);
-        // There is a state for every input, and the index has been checked.
+        // There is a state for each input, and the caller checked the index.
         let mut engine = skeleton.before_input.get(index).cloned().unwrap_or_else(sha256::Hash::engine);
         write_signed_input(&mut engine, input, script_code);
         engine.input(skeleton.inputs_after(index));
         engine
     }
 
-    /// Outputs and lock time of types SINGLE and NONE.
+    /// Hashes outputs and locktime for SINGLE and NONE.
     fn hash_chosen_output(&self, engine: &mut sha256::HashEngine, index: usize, single: bool) {
         let chosen = self.tx.output.get(index).filter(|_| single);
         match chosen {
@@ -159,7 +156,7 @@ impl TxContext<'_> {
     }
 }
 
-/// The input that is signed: the scriptCode stands for its script.
+/// Hashes the signed input, whose script is the scriptCode.
 fn write_signed_input(engine: &mut sha256::HashEngine, input: &TxIn, script_code: &Script) {
     write_outpoint(engine, input);
     let (length, pieces) = code_pieces(script_code.as_bytes());

@@ -1,11 +1,10 @@
-//! Signature hashes: what a signature in a transaction signs.
+//! Signature hashes.
 //!
-//! A [`TxContext`] holds one transaction with the outputs it spends and computes each part that its inputs share
-//! once, at first use. It is `Sync`, so the inputs of a transaction may be verified by several threads.
+//! A [`TxContext`] holds a transaction and the outputs that it spends. It computes parts common to all inputs once, at
+//! first use. It is `Sync`, so threads may verify inputs of one transaction in parallel.
 //!
-//! Invariants: a hash depends on the transaction, the spent outputs and the arguments only; nothing here looks at
-//! whether a spent output fits its input. All functions take an input index and answer an error where it is out
-//! of range.
+//! Invariants: a hash depends only on the transaction, the spent outputs and the arguments. An input index out of range
+//! is an error.
 
 mod legacy;
 mod segwit;
@@ -22,41 +21,41 @@ use bitcoin::{Transaction, TxIn, TxOut};
 pub use taproot::annex_hash;
 pub(super) use taproot::{tap_leaf_hash, tap_merkle_root};
 
-/// Signature hash type: sign all outputs.
+/// Signature hash type: all outputs.
 pub const SIGHASH_ALL: u32 = 1;
-/// Signature hash type: sign no output.
+/// Signature hash type: no outputs.
 pub const SIGHASH_NONE: u32 = 2;
-/// Signature hash type: sign the output with the index of the input.
+/// Signature hash type: the output with the input's index.
 pub const SIGHASH_SINGLE: u32 = 3;
-/// Signature hash type bit: sign this input only.
+/// Signature hash type bit: no other inputs.
 pub const SIGHASH_ANYONECANPAY: u32 = 0x80;
-/// The bits of an ECDSA signature hash type that say which outputs are signed.
+/// The bits of an ECDSA signature hash type that select the outputs.
 const OUTPUT_MASK: u32 = 0x1f;
 
-/// Why a signature hash does not exist.
+/// Why a signature hash cannot be computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SighashError {
-    /// The transaction has no input of this index.
+    /// The transaction has no such input.
     #[error("input {index} of a transaction with {inputs} inputs")]
     InputIndex {
-        /// The index asked for.
+        /// The input's index.
         index: usize,
-        /// How many inputs the transaction has.
+        /// The number of inputs.
         inputs: usize,
     },
-    /// The hash type is not one that taproot signatures may have.
+    /// The hash type is invalid for taproot.
     #[error("taproot signature hash type {0:#04x}")]
     HashType(u8),
-    /// A taproot signature of type SINGLE is for an input without an output of the same index.
+    /// A taproot signature of type SINGLE has no matching output.
     #[error("no output {index} for signature hash type SINGLE")]
     NoMatchingOutput {
-        /// The index of the input.
+        /// The input's index.
         index: usize,
     },
-    /// Taproot signatures commit to every spent output, and this one is not known.
+    /// A spent output is unknown. Taproot signatures commit to all of them.
     #[error("the output spent by input {index} is not known")]
     MissingSpentOutput {
-        /// The index of the input.
+        /// The input's index.
         index: usize,
     },
 }
@@ -64,14 +63,14 @@ pub enum SighashError {
 /// The outputs that a transaction spends, in the order of its inputs.
 #[derive(Clone, Debug)]
 pub enum SpentOutputs<'a> {
-    /// Every output is known.
+    /// All outputs are known.
     All(Cow<'a, [TxOut]>),
-    /// Some outputs may be unknown.
+    /// Some outputs are unknown.
     Some(Cow<'a, [Option<TxOut>]>),
 }
 
 impl SpentOutputs<'_> {
-    /// The output that the input of this index spends, if it is known.
+    /// The output that an input spends; `None` if unknown.
     pub fn get(&self, input: usize) -> Option<&TxOut> {
         match self {
             SpentOutputs::All(outputs) => outputs.get(input),
@@ -104,7 +103,7 @@ impl<'a> From<&'a [Option<TxOut>]> for SpentOutputs<'a> {
     }
 }
 
-/// A transaction, the outputs it spends, and the parts of its signature hashes that its inputs share.
+/// A transaction, its spent outputs, and the cached common parts of its signature hashes.
 pub struct TxContext<'a> {
     tx: &'a Transaction,
     spent: SpentOutputs<'a>,
@@ -116,10 +115,10 @@ pub struct TxContext<'a> {
 }
 
 impl<'a> TxContext<'a> {
-    /// Takes a transaction and the outputs it spends, in the order of its inputs.
+    /// A context of a transaction and its spent outputs, in the order of its inputs. It computes no hash yet.
     ///
-    /// An output that is not there (a `None`, or a list shorter than the inputs) is unknown: the input that spends
-    /// it cannot be verified, and no taproot signature of the transaction can. No hash is computed yet.
+    /// An output that is `None` or beyond the list is unknown. Its input cannot be verified, and neither can any
+    /// taproot signature of the transaction.
     pub fn new(tx: &'a Transaction, spent: impl Into<SpentOutputs<'a>>) -> TxContext<'a> {
         TxContext {
             tx,
@@ -137,31 +136,29 @@ impl<'a> TxContext<'a> {
         self.tx
     }
 
-    /// The output that the input of this index spends, if it is known.
+    /// The output that an input spends; `None` if unknown.
     pub fn spent_output(&self, input: usize) -> Option<&TxOut> {
         self.spent.get(input)
     }
 
-    /// The input of this index.
     fn input(&self, index: usize) -> Result<&'a TxIn, SighashError> {
         let inputs = &self.tx.input;
         inputs.get(index).ok_or(SighashError::InputIndex { index, inputs: inputs.len() })
     }
 
-    /// The hashes that segwit and taproot share.
     fn common(&self) -> &CommonHashes {
         self.common.get_or_init(|| CommonHashes::new(self.tx))
     }
 }
 
 impl fmt::Debug for TxContext<'_> {
-    /// Shows the transaction and what it spends, not what is computed from them.
+    /// Omits the cached hashes.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("TxContext").field("tx", self.tx).field("spent", &self.spent).finish_non_exhaustive()
     }
 }
 
-/// Single SHA-256 over all outpoints, sequences and outputs of a transaction (BIP341; BIP143 hashes them again).
+/// SHA-256 over all outpoints, sequences and outputs (BIP341). BIP143 uses the double hash.
 struct CommonHashes {
     outpoints: sha256::Hash,
     sequences: sha256::Hash,
@@ -178,7 +175,6 @@ impl CommonHashes {
     }
 }
 
-/// SHA-256 of what `write` feeds.
 fn sha256_of(write: impl FnOnce(&mut sha256::HashEngine)) -> sha256::Hash {
     let mut engine = sha256::Hash::engine();
     write(&mut engine);
@@ -199,13 +195,13 @@ fn write_output(engine: &mut impl HashEngine, output: &TxOut) {
     write_bytes(engine, output.script_pubkey.as_bytes());
 }
 
-/// Bytes with their length before them, as scripts are serialised.
+/// Writes bytes with a length prefix.
 fn write_bytes(engine: &mut impl HashEngine, bytes: &[u8]) {
     write_compact_size(engine, bytes.len());
     engine.input(bytes);
 }
 
-/// A length as Bitcoin's variable-length integer.
+/// Writes a length as a CompactSize.
 fn write_compact_size(engine: &mut impl HashEngine, value: usize) {
     let [low, second, third, fourth, ..] = (value as u64).to_le_bytes();
     match value {
@@ -219,8 +215,7 @@ fn write_compact_size(engine: &mut impl HashEngine, value: usize) {
     }
 }
 
-/// Appends the serialisation of `item` to `bytes`.
 fn append(bytes: &mut Vec<u8>, item: &impl Encodable) {
-    // Writing to memory has no error to report.
+    // Writing to a vector does not fail.
     let _ = item.consensus_encode(bytes);
 }

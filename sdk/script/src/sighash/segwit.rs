@@ -8,10 +8,10 @@ use super::{
     write_bytes, write_outpoint, write_output, write_sequence,
 };
 
-/// What stands for a part that the hash type leaves open.
+/// The placeholder for unsigned parts.
 const UNSIGNED: [u8; 32] = [0; 32];
 
-/// Double SHA-256 over all outpoints, sequences and outputs.
+/// Double SHA-256 over all outpoints, all sequences and all outputs.
 pub(super) struct SegwitHashes {
     outpoints: sha256d::Hash,
     sequences: sha256d::Hash,
@@ -29,15 +29,13 @@ impl SegwitHashes {
 }
 
 impl TxContext<'_> {
-    /// The signature hash of a witness version 0 script (BIP143).
+    /// The signature hash of a witness version 0 input (BIP143).
     ///
-    /// `script_code` is the script that runs, from after its last executed OP_CODESEPARATOR; for a key hash it is
-    /// the implied pay-to-pubkey-hash script. `amount` is that of the spent output. `hash_type` is hashed with all
-    /// its bits.
+    /// `script_code` is the executed script after its last executed OP_CODESEPARATOR; for P2WPKH it is the implied
+    /// P2PKH script. `amount` is the value of the spent output. All bits of `hash_type` are hashed.
     ///
     /// # Errors
-    ///
-    /// [`SighashError::InputIndex`] if there is no such input.
+    /// [`SighashError::InputIndex`] if the input does not exist.
     pub fn segwit_v0_sighash(
         &self,
         input_index: usize,
@@ -68,7 +66,7 @@ impl TxContext<'_> {
         Ok(SegwitV0Sighash::from_byte_array(sha256::Hash::from_engine(engine).hash_again().to_byte_array()))
     }
 
-    /// What types SINGLE and NONE hash for the outputs.
+    /// The hash of the outputs for SINGLE and NONE.
     fn single_output_hash(&self, index: usize, hash_type: u32) -> [u8; 32] {
         match self.tx.output.get(index) {
             Some(output) if hash_type & OUTPUT_MASK == SIGHASH_SINGLE => {

@@ -1,4 +1,4 @@
-//! The signature hash of taproot (BIP341, BIP342) and the hashes of its script tree.
+//! The signature hash of taproot (BIP341, BIP342), and the hashes of script trees.
 
 use bitcoin::TapSighash;
 use bitcoin::hashes::{Hash, HashEngine, sha256};
@@ -6,19 +6,19 @@ use bitcoin::taproot::{TapLeafHash, TapNodeHash};
 
 use super::{SighashError, TxContext, sha256_of, write_bytes, write_outpoint, write_output, write_sequence};
 
-/// The hash type byte of signatures without one: all inputs, all outputs.
+/// The hash type of signatures without a hash type byte. It signs like [`ALL`].
 const DEFAULT: u8 = 0;
 const ALL: u8 = 1;
 const SINGLE: u8 = 3;
 const OUTPUT_MASK: u8 = 3;
 const ANYONECANPAY: u8 = 0x80;
 
-/// The version of the signature message.
+/// The sighash epoch (BIP341).
 const EPOCH: u8 = 0;
-/// The version of 32-byte public keys in tapscript.
+/// The version of 32-byte public keys in tapscript (BIP342).
 const KEY_VERSION: u8 = 0;
 
-/// Single SHA-256 over the amounts and scripts of all spent outputs.
+/// SHA-256 over the amounts and the scripts of all spent outputs.
 pub(super) struct SpentHashes {
     amounts: sha256::Hash,
     scripts: sha256::Hash,
@@ -40,13 +40,12 @@ impl SpentHashes {
 impl TxContext<'_> {
     /// The signature hash of a taproot input (BIP341).
     ///
-    /// `hash_type` is 0 for a signature without a hash type byte. `annex` is the [`annex_hash`] of the annex if the
-    /// witness has one. `leaf` is for the script path: the leaf's hash and the position of the last executed
-    /// OP_CODESEPARATOR in opcodes, or `u32::MAX` if none was executed.
+    /// `hash_type` is 0 for a signature without a hash type byte. `annex` is the [`annex_hash`] of the witness's annex,
+    /// if any. `leaf` is given for the script path: the leaf hash, and the opcode position of the last executed
+    /// OP_CODESEPARATOR, `u32::MAX` if none.
     ///
     /// # Errors
-    ///
-    /// Any [`SighashError`]; all but the index are failures of the signature in consensus.
+    /// Any [`SighashError`]. By consensus all but `InputIndex` make the signature invalid.
     pub fn taproot_sighash(
         &self,
         input_index: usize,
@@ -88,7 +87,7 @@ impl TxContext<'_> {
         Ok(TapSighash::from_engine(engine))
     }
 
-    /// The part of the message about the signed input.
+    /// Writes the part of the message for the signed input.
     fn write_spend(
         &self,
         engine: &mut impl HashEngine,
@@ -114,12 +113,12 @@ impl TxContext<'_> {
     }
 }
 
-/// The hash by which a signature commits to the annex, whose first byte is 0x50 (BIP341).
+/// The hash of an annex for the signature message (BIP341). The annex includes its first byte, 0x50.
 pub fn annex_hash(annex: &[u8]) -> sha256::Hash {
     sha256_of(|engine| write_bytes(engine, annex))
 }
 
-/// The hash of a leaf of any version, including those that have no meaning yet.
+/// The hash of a leaf of any version.
 pub(crate) fn tap_leaf_hash(version: u8, script: &[u8]) -> TapLeafHash {
     let mut engine = TapLeafHash::engine();
     engine.input(&[version]);
@@ -127,7 +126,7 @@ pub(crate) fn tap_leaf_hash(version: u8, script: &[u8]) -> TapLeafHash {
     TapLeafHash::from_engine(engine)
 }
 
-/// The root of the script tree, from a leaf and the 32-byte nodes on its path.
+/// The Merkle root of the script tree, from a leaf and the 32-byte nodes of its path.
 pub(crate) fn tap_merkle_root(leaf: TapLeafHash, path: &[u8]) -> TapNodeHash {
     path.chunks_exact(32).fold(TapNodeHash::from(leaf), |node, sibling| {
         let mut engine = TapNodeHash::engine();

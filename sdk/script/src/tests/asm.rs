@@ -31,7 +31,7 @@ fn parse_word(word: &str) -> Vec<u8> {
     vec![opcode.expect("a known opcode").to_u8()]
 }
 
-/// The name of an opcode in this notation; pushes have none.
+/// The name of an opcode in this notation; `None` for pushes.
 fn name_of(opcode: Opcode) -> Option<String> {
     match opcode {
         OP_CLTV => Some("CHECKLOCKTIMEVERIFY".to_owned()),

@@ -1,6 +1,6 @@
-//! Every verdict is compared with that of Core's own interpreter, on spends that are random but mostly meaningful.
+//! Compares verdicts on random, mostly meaningful spends with those of Core's interpreter.
 //!
-//! The number of cases per test is `OUTRIGGER_DIFFERENTIAL_CASES`, with a default that takes seconds.
+//! `OUTRIGGER_DIFFERENTIAL_CASES` sets the number of cases per test. The default takes seconds.
 
 mod programs;
 pub(super) mod spends;
@@ -13,17 +13,17 @@ use bitcoin::{Transaction, TxOut};
 use super::random::Random;
 use crate::{Flags, ScriptError, TxContext, verify_input};
 
-/// How many cases a test has without the environment variable.
+/// The default number of cases per test.
 const DEFAULT_CASES: u64 = 4_000;
 
-/// The flags that the reference's library interface knows.
+/// The flags that the reference library supports.
 const REFERENCE_FLAGS: Flags = Flags::CONSENSUS;
 
 fn cases() -> u64 {
     env::var("OUTRIGGER_DIFFERENTIAL_CASES").ok().and_then(|text| text.parse().ok()).unwrap_or(DEFAULT_CASES)
 }
 
-/// Flags that both sides know: mostly all of them.
+/// Supported flags, mostly all of them.
 fn random_flags(random: &mut Random) -> Flags {
     if !random.one_in(4) {
         return REFERENCE_FLAGS;
@@ -50,12 +50,12 @@ pub(super) fn reference(tx: &Transaction, spent: &[TxOut], input: usize, flags: 
         input,
         flags.bits(),
     );
-    // A script that fails reads as this error; all others are misuse of the library.
+    // A failed script is this error; the others mean that the library is misused.
     assert!(matches!(result, Ok(()) | Err(bitcoinconsensus::Error::ERR_SCRIPT)), "{result:?}");
     result.is_ok()
 }
 
-/// Compares the verdicts on one input and returns ours.
+/// Compares the verdicts on an input and returns ours.
 fn compare(tx: &Transaction, spent: &[TxOut], input: usize, flags: Flags, case: u64) -> Result<(), ScriptError> {
     let ours = verify_input(&TxContext::new(tx, spent), input, flags);
     let theirs = reference(tx, spent, input, flags);

@@ -1,5 +1,5 @@
-//! Tests of the script engine against published vectors, against another implementation, against recorded verdicts of that one,
-//! and by example.
+//! Tests of the script engine: published vectors, comparison with another implementation, recorded verdicts of it, and
+//! examples.
 
 mod asm;
 mod differential;
@@ -23,7 +23,7 @@ use serde_json::Value;
 
 use outrigger_vectors::read as vectors;
 
-/// The rows of a file of vectors that are tests: comments are rows of a single text.
+/// The test rows of a file of vectors. Rows of a single text are comments.
 fn rows(vectors: &Value) -> impl Iterator<Item = &Vec<Value>> {
     vectors.as_array().into_iter().flatten().filter_map(Value::as_array).filter(|row| row.len() > 1)
 }
@@ -36,7 +36,7 @@ fn bytes(value: &Value) -> Vec<u8> {
     Vec::from_hex(text(value)).expect("hex")
 }
 
-/// A transaction that spends `outpoint` by a single input to one output without a script.
+/// A transaction with one input, which spends `outpoint`, and one output without a script.
 fn spending_tx(outpoint: OutPoint, script_sig: &Script, witness: Witness, value: Amount) -> Transaction {
     Transaction {
         version: Version::ONE,

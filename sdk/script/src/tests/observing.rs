@@ -1,4 +1,4 @@
-//! A wrapped checker sees which signatures verify, as a signer needs.
+//! A wrapped checker observes which signatures verify, as a signer does.
 
 use bitcoin::hashes::Hash;
 use bitcoin::opcodes::all::OP_CHECKMULTISIG;
@@ -10,7 +10,7 @@ use super::random::Random;
 use super::spending_tx;
 use crate::{Checker, ExecutionData, Flags, ScriptError, SigVersion, TransactionChecker, TxContext, verify_script};
 
-/// Notes every signature that verifies, with its key.
+/// Records each valid signature with its key.
 struct Observer<C> {
     inner: C,
     seen: Vec<(Vec<u8>, Vec<u8>)>,
@@ -74,7 +74,7 @@ fn the_signatures_of_an_incomplete_multisig_are_seen() {
     let mut tx = spending_tx(outpoint, Script::new(), Witness::new(), Amount::from_sat(1));
     let signature = sign(&tx, &script, &keys[1]);
     let push = PushBytesBuf::try_from(signature.clone()).expect("a signature is short");
-    // One signature is there and one is missing.
+    // One of two signatures is missing.
     tx.input[0].script_sig = Builder::new().push_int(0).push_int(0).push_slice(push).into_script();
 
     let context = TxContext::new(&tx, vec![TxOut { value: Amount::from_sat(2), script_pubkey: script.clone() }]);

@@ -1,8 +1,8 @@
-//! A small deterministic source of randomness, so that a failing case can be run again.
+//! A deterministic random generator, so that a failure can be reproduced.
 
 use secp256k1::{Keypair, Secp256k1, SecretKey};
 
-/// The SplitMix64 generator.
+/// SplitMix64.
 pub(super) struct Random(u64);
 
 impl Random {
@@ -23,7 +23,7 @@ impl Random {
         (self.next() % bound as u64) as usize
     }
 
-    /// True once in `times`.
+    /// True with probability 1/`times`.
     pub(super) fn one_in(&mut self, times: usize) -> bool {
         self.below(times) == 0
     }

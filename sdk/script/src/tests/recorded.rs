@@ -1,8 +1,7 @@
-//! Recorded cases of our own making, which every clone has: spends with the verdict of Core's interpreter, and signature hashes of
-//! the `bitcoin` crate.
+//! Recorded test cases: spends with the verdict of Core's interpreter, and signature hashes of the `bitcoin` crate.
 //!
-//! `OUTRIGGER_FREEZE=1 cargo test -p outrigger-script --lib -- tests::recorded` writes them anew: random cases, judged by those
-//! two. An error's name is our engine's at that time, where Core's library says only that the script fails.
+//! `OUTRIGGER_FREEZE=1 cargo test -p outrigger-script --lib -- tests::recorded` records new random cases. The names of
+//! errors are our engine's, since Core's library reports only that a script fails.
 
 use std::path::{Path, PathBuf};
 
@@ -19,16 +18,16 @@ use super::sighash_cross::{random_script, random_tx};
 use super::{bytes, text};
 use crate::{Flags, TxContext, verify_input};
 
-/// How many spends are recorded.
+/// The number of recorded spends.
 const SPENDS: u64 = 160;
 
-/// How many transactions' signature hashes are recorded.
+/// The number of transactions with recorded signature hashes.
 const TRANSACTIONS: u64 = 24;
 
-/// With this variable set the cases are written anew.
+/// If this variable is set, the tests record new cases.
 const FREEZE: &str = "OUTRIGGER_FREEZE";
 
-/// The cases of a file, made anew where that is asked for.
+/// Reads a file's cases, or records new ones.
 fn cases(file: &str, make: impl Fn() -> Vec<Value>) -> Vec<Value> {
     let path: PathBuf = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/tests/data").join(file);
     if std::env::var_os(FREEZE).is_some() {
@@ -58,7 +57,7 @@ fn verdict(tx: &Transaction, spent: &[TxOut], input: usize, flags: Flags) -> &'s
 
 fn make_spends() -> Vec<Value> {
     let make = |case| {
-        // Far from the cases that other tests play.
+        // Not the seeds of other tests.
         let (tx, spent, input, flags) = random_spend(case + (1 << 40));
         let verdict = verdict(&tx, &spent, input, flags);
         assert_eq!(verdict == "OK", reference(&tx, &spent, input, flags), "case {case}");

@@ -1,4 +1,4 @@
-//! Limits and witness programs at their edges, where the vectors leave room for a mistake.
+//! Limits and witness programs at their boundaries, which the vectors do not cover.
 
 use bitcoin::hashes::Hash;
 use bitcoin::opcodes::Opcode;
@@ -19,7 +19,7 @@ fn verify(script_sig: &Script, script_pubkey: &Script, witness: Witness, flags: 
     verify_input(&TxContext::new(&tx, vec![spent]), 0, flags)
 }
 
-/// The verdict of consensus on a script alone, and on the same script in a version 0 witness.
+/// The verdict of consensus on a script, bare and as P2WSH.
 fn run(script: &[u8]) -> [Result<(), ScriptError>; 2] {
     let script = Script::from_bytes(script);
     let witness = Witness::from_slice(&[script.as_bytes()]);
@@ -30,7 +30,7 @@ fn run(script: &[u8]) -> [Result<(), ScriptError>; 2] {
     ]
 }
 
-/// The verdict on a witness program that is a redeem script.
+/// The verdict on a witness program as a redeem script.
 fn run_nested(program: &Script, witness: Witness, flags: Flags) -> Result<(), ScriptError> {
     let push = PushBytesBuf::try_from(program.to_bytes()).expect("a short script");
     let script_sig = Builder::new().push_slice(push).into_script();
@@ -48,7 +48,7 @@ fn pushes_do_not_count_as_opcodes() {
     assert_eq!(run(&full), [Ok(()); 2]);
     let over = [repeat(OP_NOP, 1), full].concat();
     assert_eq!(run(&over), [Err(ScriptError::OpCount); 2]);
-    // A branch that is not taken counts as well.
+    // A branch that is not executed counts, too.
     let branch = [repeat(OP_PUSHBYTES_0, 1), repeat(OP_IF, 1), repeat(OP_NOP, 200), repeat(OP_ENDIF, 1)].concat();
     assert_eq!(run(&branch), [Err(ScriptError::OpCount); 2]);
 }
@@ -82,7 +82,7 @@ fn programs_have_two_to_forty_bytes() {
     };
     let reserved = Err(ScriptError::DiscourageUpgradableWitnessProgram);
     assert_eq!([2, 40].map(program), [reserved; 2]);
-    // Anything else is a script that leaves two elements.
+    // Otherwise it is a script that leaves two elements.
     assert_eq!(program(41), Err(ScriptError::CleanStack));
 }
 
@@ -91,7 +91,7 @@ fn anchors_are_free_to_spend() {
     let verify = |script: &Script, flags| verify(Script::new(), script, Witness::new(), flags);
     let anchor = ScriptBuf::new_p2a();
     assert_eq!(verify(&anchor, Flags::STANDARD), Ok(()));
-    // Only in this form, and only with this program.
+    // Neither nested in P2SH, nor with another program.
     let reserved = Err(ScriptError::DiscourageUpgradableWitnessProgram);
     assert_eq!(run_nested(&anchor, Witness::new(), Flags::STANDARD), reserved);
     assert_eq!(run_nested(&anchor, Witness::new(), Flags::CONSENSUS), Ok(()));
@@ -148,7 +148,7 @@ fn small_numbers_are_pushes() {
         let script_pubkey = Script::from_bytes(&[0x51]);
         verify(Script::from_bytes(&[opcode.to_u8()]), script_pubkey, Witness::new(), Flags::SIGPUSHONLY)
     };
-    // OP_RESERVED counts as a push too, but does not run.
+    // OP_RESERVED counts as a push, but fails when executed.
     assert_eq!(only_pushes(OP_PUSHNUM_16), Ok(()));
     assert_eq!(only_pushes(OP_RESERVED), Err(ScriptError::BadOpcode));
     assert_eq!(only_pushes(OP_NOP), Err(ScriptError::SigPushOnly));
@@ -163,7 +163,7 @@ fn a_script_begins_without_a_code_separator() {
     let result = eval_script(&mut stack, script, Flags::CONSENSUS, &mut NoTransaction, version, &mut execution);
     assert_eq!((result, execution.code_separator), (Ok(()), u32::MAX));
     assert_eq!(stack.iter().collect::<Vec<_>>(), [&[1][..], &[]]);
-    // The key path has no script.
+    // The key path runs no script.
     let version = SigVersion::Taproot;
     let result = eval_script(&mut stack, script, Flags::CONSENSUS, &mut NoTransaction, version, &mut execution);
     assert_eq!(result, Err(ScriptError::UnknownError));

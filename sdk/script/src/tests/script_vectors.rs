@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::{asm, bytes, rows, spending_tx, text, vectors};
 use crate::{Flags, ScriptError, TxContext, verify_input};
 
-/// How many rows the file has at least; fewer means that it was not read as it should be.
+/// The least number of rows. Fewer rows mean that the test does not parse the file correctly.
 const MIN_ROWS: usize = 1_200;
 
 /// One row: a spend of a single output.

@@ -1,4 +1,4 @@
-//! Signature hashes of random transactions, compared with those of the `bitcoin` crate.
+//! Compares signature hashes of random transactions with the `bitcoin` crate's.
 
 use bitcoin::absolute::LockTime;
 use bitcoin::hashes::Hash;
@@ -15,7 +15,7 @@ const TRANSACTIONS: u64 = 200;
 
 pub(super) fn random_script(random: &mut Random, most: usize) -> ScriptBuf {
     let length = random.below(most);
-    // Only opcodes that push nothing and are no OP_CODESEPARATOR, which the other side leaves to its caller.
+    // Only opcodes without data, and no OP_CODESEPARATOR, which the `bitcoin` crate leaves to the caller.
     ScriptBuf::from_bytes((0..length).map(|_| 0x51 + random.below(0x50) as u8).collect())
 }
 

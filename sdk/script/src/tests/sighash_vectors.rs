@@ -20,7 +20,7 @@ fn sighash_vectors_are_reproduced() {
         let input = row[2].as_u64().expect("an input index") as usize;
         let hash_type = row[3].as_i64().expect("a hash type") as u32;
         let mut expected = bytes(&row[4]);
-        // Hashes are written last byte first.
+        // The file has hashes in reverse byte order.
         expected.reverse();
 
         let context = TxContext::new(&tx, Vec::<TxOut>::new());

@@ -1,4 +1,4 @@
-//! Signature operation counts by example.
+//! Examples of signature operation counts.
 
 use bitcoin::opcodes::all::*;
 use bitcoin::script::{Builder, PushBytesBuf};
@@ -21,7 +21,7 @@ fn push_of(script: &Script) -> ScriptBuf {
     Builder::new().push_int(0).push_slice(push).into_script()
 }
 
-/// The cost of spending `script_pubkey`, in a transaction with one pay-to-pubkey-hash output.
+/// The cost of spending `script_pubkey` by a transaction with one P2PKH output.
 fn cost(script_sig: &Script, script_pubkey: &Script, witness: &[&[u8]], flags: Flags) -> u64 {
     let (tx, spent) = spend(script_sig, script_pubkey, witness);
     let by_context = TxContext::new(&tx, vec![spent.clone()]).sigop_cost(flags);
@@ -37,7 +37,7 @@ fn spend(script_sig: &Script, script_pubkey: &Script, witness: &[&[u8]]) -> (Tra
     (tx, TxOut { value: Amount::from_sat(2), script_pubkey: script_pubkey.to_owned() })
 }
 
-/// What the output of [`spend`] costs.
+/// The cost of the output of [`spend`].
 const OUTPUT_COST: u64 = 4;
 
 #[test]
@@ -50,12 +50,12 @@ fn multisigs_count_by_their_keys_only_if_accurate() {
         .into_script();
     assert_eq!(script_sigop_count(&script, true), 4);
     assert_eq!(script_sigop_count(&script, false), 22);
-    // The number must come right before, and must be an opcode.
+    // The number counts only as an opcode directly before.
     let pushed = Builder::new().push_slice([2]).push_opcode(OP_CHECKMULTISIGVERIFY).into_script();
     assert_eq!(script_sigop_count(&pushed, true), 20);
     let apart = Builder::new().push_int(2).push_opcode(OP_NOP).push_opcode(OP_CHECKMULTISIG).into_script();
     assert_eq!(script_sigop_count(&apart, true), 20);
-    // What cannot be read does not count, nor does what is in a push.
+    // Neither pushed bytes count, nor those after a malformed push.
     assert_eq!(script_sigop_count(Script::from_bytes(&[0xac, 0x01, 0xac, 0x05, 0xac]), true), 1);
 }
 
@@ -79,7 +79,7 @@ fn costs_depend_on_where_the_operations_are() {
         let push = PushBytesBuf::try_from(program.to_bytes()).expect("a short script");
         Builder::new().push_slice(push).into_script()
     };
-    // The script of a spent output costs nothing, that of a scriptSig does.
+    // The scriptPubKey of a spent output costs nothing; a scriptSig does.
     assert_eq!(cost(empty, &multisig, &[], Flags::CONSENSUS), OUTPUT_COST);
     assert_eq!(cost(&multisig, empty, &[], Flags::CONSENSUS), 4 * 20 + OUTPUT_COST);
 
@@ -98,7 +98,7 @@ fn costs_depend_on_where_the_operations_are() {
     assert_eq!(cost(&nested(&program), &program.to_p2sh(), &witness, Flags::CONSENSUS), 2 + OUTPUT_COST);
     assert_eq!(cost(empty, &program, &[], Flags::CONSENSUS), OUTPUT_COST);
 
-    // Taproot has a budget of its own instead.
+    // Taproot has a budget of its own.
     let taproot = [vec![0x51, 32], vec![1; 32]].concat();
     assert_eq!(cost(empty, Script::from_bytes(&taproot), &witness, Flags::CONSENSUS), OUTPUT_COST);
 }

@@ -1,4 +1,4 @@
-//! Taproot spends by example: key path, script path, and every rule of tapscript with its error.
+//! Examples of taproot spends: key path, script path, and each rule of tapscript with its error.
 
 use bitcoin::absolute::LockTime;
 use bitcoin::hashes::Hash;
@@ -13,10 +13,10 @@ use secp256k1::{Keypair, Message, Secp256k1};
 use super::random::Random;
 use crate::{Flags, ScriptError, TxContext, annex_hash, verify_input};
 
-/// A leaf version without a meaning.
+/// An undefined leaf version.
 const FUTURE_VERSION: u8 = 0xc2;
 
-/// An output with a script tree of four leaves, of which the first is the one that is spent.
+/// An output with a script tree of four leaves; a spend uses the first.
 struct Fixture {
     key: Keypair,
     info: TaprootSpendInfo,
@@ -67,7 +67,7 @@ impl Fixture {
         self.info.control_block(&leaf).expect("the leaf is in the tree").serialize()
     }
 
-    /// Signs the leaf, after checking that the signature hash is that of the `bitcoin` crate.
+    /// Signs the leaf, after comparing the signature hash with the `bitcoin` crate's.
     fn sign(&self, hash_type: TapSighashType, annex: Option<&[u8]>, code_separator: u32) -> Vec<u8> {
         let leaf_hash = TapLeafHash::from_script(&self.leaf, self.version);
         let context = TxContext::new(&self.tx, self.spent.as_slice());
@@ -96,7 +96,7 @@ impl Fixture {
         self.sign(TapSighashType::Default, None, u32::MAX)
     }
 
-    /// Verifies the input with `inputs` before the leaf and its control block, and `annex` behind.
+    /// Verifies the input with a witness of `inputs`, the leaf, its control block, and `annex`.
     fn verify(&self, inputs: &[&[u8]], annex: Option<&[u8]>, flags: Flags) -> Result<(), ScriptError> {
         let mut witness: Vec<&[u8]> = inputs.to_vec();
         let control = self.control();
@@ -128,7 +128,7 @@ fn every_hash_type_signs() {
         for annex in [Option::None, Some(&[0x50, 1, 2][..])] {
             let signature = fixture.sign(hash_type, annex, u32::MAX);
             assert_eq!(fixture.verify(&[&signature], annex, Flags::STANDARD), Ok(()), "{hash_type}");
-            // The signature commits to whether there is an annex, and which.
+            // The signature commits to the annex.
             assert_eq!(fixture.verify(&[&signature], Some(&[0x50]), Flags::STANDARD), Err(ScriptError::SchnorrSig));
         }
     }
@@ -140,7 +140,7 @@ fn a_single_element_is_no_annex() {
     let verify = |witness: &[&[u8]]| fixture.verify_witness(witness, Flags::CONSENSUS);
     assert_eq!(verify(&[&[0x50]]), Err(ScriptError::SchnorrSigSize));
     assert_eq!(verify(&[&[], &[0x50]]), Err(ScriptError::SchnorrSigSize));
-    // An element that only looks like the annex elsewhere, or is empty, is none either.
+    // Only the last element can be the annex, and not if it is empty.
     assert_eq!(verify(&[&[0x50], &[0x51]]), Err(ScriptError::TaprootWrongControlSize));
     assert_eq!(verify(&[&[0x50], &[]]), Err(ScriptError::TaprootWrongControlSize));
 }
@@ -201,7 +201,7 @@ fn versions_without_a_meaning_are_free() {
     assert_eq!(fixture.verify(&[], None, Flags::CONSENSUS), Ok(()));
     let error = ScriptError::DiscourageUpgradableTaprootVersion;
     assert_eq!(fixture.verify(&[], None, Flags::STANDARD), Err(error));
-    // Without the taproot rules any witness will do.
+    // Without the taproot rules any witness is valid.
     assert_eq!(fixture.verify_witness(&[&[1]], Flags::CONSENSUS.difference(Flags::TAPROOT)), Ok(()));
     assert_eq!(fixture.verify_witness(&[], Flags::CONSENSUS), Err(ScriptError::WitnessProgramWitnessEmpty));
 }
@@ -264,7 +264,7 @@ fn keys_of_other_types_accept_everything() {
 
 #[test]
 fn signatures_cost_weight() {
-    // Four checks of a non-empty signature cost 50 each, and NOPs make the script as large as is wanted.
+    // Four checks of a non-empty signature cost 50 each; NOPs enlarge the script.
     let checks = |padding| {
         let check = [OP_2DUP, OP_CHECKSIGVERIFY];
         script(&[&check.repeat(4)[..], &[OP_NOP].repeat(padding), &[OP_2DROP, OP_PUSHNUM_1]].concat())
@@ -275,7 +275,7 @@ fn signatures_cost_weight() {
     let padding = 4 * 50 - without_padding;
     assert_eq!(run(padding, None), Ok(()));
     assert_eq!(run(padding - 1, None), Err(ScriptError::TapscriptValidationWeight));
-    // The annex counts as witness.
+    // The annex counts, too.
     assert_eq!(run(padding - 2, Some(&[0x50])), Ok(()));
 }
 
@@ -287,7 +287,7 @@ fn op_success_overrides_everything() {
     assert_eq!(fixture.verify(&[&large], None, Flags::CONSENSUS), Ok(()));
     let error = ScriptError::DiscourageOpSuccess;
     assert_eq!(fixture.verify(&[], None, Flags::STANDARD), Err(error));
-    // Not where the script cannot be read so far.
+    // A malformed push before the OP_SUCCESSx fails first.
     let fixture = Fixture::new(|_| ScriptBuf::from_bytes(vec![0x02, 0x50]));
     assert_eq!(fixture.verify(&[], None, Flags::CONSENSUS), Err(ScriptError::BadOpcode));
 }
@@ -304,12 +304,12 @@ fn tapscript_has_rules_of_its_own() {
     assert_eq!(run(script(&[OP_CHECKMULTISIG]), &[]), Err(ScriptError::TapscriptCheckMultisig));
     assert_eq!(run(script(&[OP_PUSHNUM_1, OP_PUSHNUM_1]), &[]), Err(ScriptError::CleanStack));
     assert_eq!(run(script(&[OP_NOP]), &[&[0; 521]]), Err(ScriptError::PushSize));
-    // The stack is too large from the start, even if the script makes it smaller at once.
+    // The initial stack is too large, even if the script would drop elements.
     let drops = |count| script(&[OP_DROP].repeat(count));
     assert_eq!(run(drops(1000), &[&[1][..]; 1001]), Err(ScriptError::StackSize));
     assert_eq!(run(drops(999), &[&[1][..]; 1000]), Ok(()));
 
-    // Neither the limit on opcodes nor that on the size of scripts applies.
+    // The limits on opcodes and script size do not apply.
     let many = [vec![OP_NOP.to_u8(); 20_000], vec![OP_PUSHNUM_1.to_u8()]].concat();
     assert_eq!(run(ScriptBuf::from_bytes(many), &[]), Ok(()));
 }

@@ -69,7 +69,7 @@ fn output(value: &Value) -> TxOut {
     }
 }
 
-/// Checks that every input verifies, and that no Taproot input does once an amount differs that its signature commits to.
+/// Checks that all inputs verify, and that no taproot input does after a change of an amount that it commits to.
 fn verify_signed(tx: &[u8], spent: &[TxOut]) {
     let tx: Transaction = deserialize(tx).expect("a transaction");
     let context = TxContext::new(&tx, spent);

@@ -1,4 +1,4 @@
-//! Core's `tx_valid.json` and `tx_invalid.json`: whole transactions with what they spend and flags.
+//! Core's `tx_valid.json` and `tx_invalid.json`: transactions with their spent outputs and flags.
 
 use std::collections::{HashMap, HashSet};
 
@@ -9,12 +9,12 @@ use serde_json::Value;
 use super::{asm, bytes, rows, text, vectors};
 use crate::{Flags, TxContext, verify_input};
 
-/// Most satoshi that there can be.
+/// The total supply, in satoshi.
 const MAX_MONEY: u64 = 21_000_000 * 100_000_000;
 
 /// One row: a transaction, and the outputs that it may spend.
 struct Row {
-    /// `None` if the bytes are not a transaction.
+    /// `None` if the bytes are no transaction.
     tx: Option<Transaction>,
     outputs: HashMap<OutPoint, TxOut>,
     flags: Flags,
@@ -27,7 +27,7 @@ impl Row {
         };
         let outputs = inputs.as_array().expect("a list of inputs").iter().map(|input| {
             let txid = text(&input[0]).parse().expect("a txid");
-            // -1 stands for the largest index.
+            // -1 is the largest index.
             let vout = input[1].as_i64().expect("an output index") as u32;
             let value = Amount::from_sat(input[3].as_u64().unwrap_or(0));
             (OutPoint::new(txid, vout), TxOut { value, script_pubkey: asm::parse(text(&input[2])) })
@@ -39,7 +39,7 @@ impl Row {
         }
     }
 
-    /// Whether the transaction is well formed and every input verifies.
+    /// Whether the transaction is well-formed and all inputs verify.
     fn is_valid(&self, flags: Flags) -> bool {
         let Some(tx) = &self.tx else { return false };
         let spent: Vec<_> = tx.input.iter().map(|input| self.outputs.get(&input.previous_output).cloned()).collect();
@@ -48,7 +48,7 @@ impl Row {
     }
 }
 
-/// The rules for a transaction on its own, some of which the invalid transactions break.
+/// The context-free rules for a transaction, some of which the invalid transactions break.
 fn is_well_formed(tx: &Transaction) -> bool {
     let outpoints: HashSet<_> = tx.input.iter().map(|input| input.previous_output).collect();
     let amounts_fit = tx

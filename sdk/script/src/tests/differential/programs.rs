@@ -1,7 +1,7 @@
 //! Random programs over all opcodes.
 //!
-//! Two random programs that fail agree too easily. So a program that runs here is extended by a check of every
-//! element it leaves: it then verifies there only if both interpreters left the same stack.
+//! Random programs mostly fail, on which two interpreters agree too easily. So a program that succeeds here gets checks
+//! of all elements that it leaves. It then verifies in the reference only if that leaves the same stack.
 
 use bitcoin::hashes::Hash;
 use bitcoin::opcodes::all::*;
@@ -14,16 +14,16 @@ use super::super::spending_tx;
 use super::{REFERENCE_FLAGS, Random, cases, compare, random_flags};
 use crate::{ExecutionData, ScriptError, SigVersion, Stack, TransactionChecker, TxContext, eval_script};
 
-/// Most elements that a program is checked to leave.
+/// Most elements on the final stack of a checked program.
 const MAX_CHECKED: usize = 60;
 
-/// Numbers at the edges of what scripts can read.
+/// Numbers at the limits of script numbers.
 const NUMBERS: [i64; 14] = [-1, 0, 1, 2, 3, 16, 17, 127, 128, -255, 256, 0x7fff_ffff, -0x7fff_ffff, 0x8000_0000];
 
-/// Most blocks that are left open at the end of a program and closed for it.
+/// Most open blocks that are closed at the end of a program.
 const MAX_OPEN_BLOCKS: usize = 6;
 
-/// One random instruction.
+/// A random instruction.
 fn instruction(random: &mut Random) -> Vec<u8> {
     match random.below(12) {
         0..4 => Builder::new().push_int(*random.pick(&NUMBERS)).into_bytes(),
@@ -42,7 +42,7 @@ fn instruction(random: &mut Random) -> Vec<u8> {
     }
 }
 
-/// A random program. One that is `grown` has only instructions after which it still runs.
+/// A random program. A `grown` one gets only instructions after which it still succeeds.
 fn program(random: &mut Random, grown: Option<SigVersion>) -> Vec<u8> {
     let mut script = Vec::new();
     for _ in 0..1 + random.below(40) {
@@ -54,14 +54,14 @@ fn program(random: &mut Random, grown: Option<SigVersion>) -> Vec<u8> {
     grown.and_then(|sig_version| closed(&script, sig_version)).unwrap_or(script)
 }
 
-/// The program with its open blocks closed, if it runs then.
+/// The program with its open blocks closed, if it then succeeds.
 fn closed(program: &[u8], sig_version: SigVersion) -> Option<Vec<u8>> {
     (0..MAX_OPEN_BLOCKS)
         .map(|open| [program, &[OP_ENDIF.to_u8()].repeat(open)].concat())
         .find(|script| checked_program(script, sig_version).is_some())
 }
 
-/// Appends checks of every element of `stack`, top first.
+/// Appends checks of all elements of `stack`, top first.
 fn check_stack(program: &[u8], stack: &Stack<'_>) -> Vec<u8> {
     let mut script = program.to_vec();
     for element in stack.iter().rev() {
@@ -72,7 +72,7 @@ fn check_stack(program: &[u8], stack: &Stack<'_>) -> Vec<u8> {
     script
 }
 
-/// Runs a program with the rules of `sig_version` and returns it with the checks of what it leaves.
+/// Runs a program under the rules of `sig_version`. Returns it with checks of its final stack.
 fn checked_program(program: &[u8], sig_version: SigVersion) -> Option<Vec<u8>> {
     let tx = unsigned();
     let context = TxContext::new(&tx, Vec::<TxOut>::new());
@@ -135,7 +135,7 @@ fn random_programs_leave_the_same_stack() {
                 ran += u64::from(result.is_ok());
             }
             None => {
-                // It fails for both, unless an opcode that is free in tapscript saves it.
+                // It fails in both, unless an OP_SUCCESSx in tapscript makes it succeed.
                 let _ = compare_program(program, sig_version, &mut random, case);
                 failed += 1;
             }

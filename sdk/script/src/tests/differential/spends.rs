@@ -1,4 +1,4 @@
-//! Signed spends of every usual kind of output, and what random changes make of them.
+//! Signed spends of all usual output types, and random mutations of them.
 
 use bitcoin::absolute::LockTime;
 use bitcoin::hashes::Hash;
@@ -18,7 +18,7 @@ use crate::{Flags, TxContext, annex_hash};
 const HASH_TYPES: [u8; 10] = [1, 1, 1, 2, 3, 0x81, 0x82, 0x83, 0, 0x43];
 const TAPROOT_HASH_TYPES: [u8; 9] = [0, 0, 0, 1, 2, 3, 0x81, 0x82, 0x83];
 
-/// How an output holds its script.
+/// How an output commits to its script.
 #[derive(Clone, Copy, Debug)]
 enum Wrapping {
     Bare,
@@ -27,7 +27,7 @@ enum Wrapping {
     NestedWitness,
 }
 
-/// A transaction that is being built, and the input that is signed.
+/// A transaction under construction, and the input to sign.
 struct Spend<'r> {
     random: &'r mut Random,
     secp: Secp256k1<secp256k1::All>,
@@ -53,7 +53,7 @@ impl<'r> Spend<'r> {
         Spend { random, secp: Secp256k1::new(), tx, spent, input }
     }
 
-    /// Spends a script made of keys; the signatures follow its order.
+    /// Spends a script of keys. The signatures are in the order of the keys.
     fn sign_keys(&mut self) {
         let key = self.random.keypair();
         match self.random.below(6) {
@@ -80,7 +80,7 @@ impl<'r> Spend<'r> {
         }
     }
 
-    /// A key with a lock time before it.
+    /// A locktime check before a key.
     fn sign_locked(&mut self, key: &Keypair) {
         let operand = *self.random.pick(&[-1, 0, 1, 5, 6, 100, 101, 500_000_000, 1 << 22 | 5, 1 << 31, 1 << 32]);
         let opcode = *self.random.pick(&[OP_CLTV, OP_CSV]);
@@ -94,7 +94,7 @@ impl<'r> Spend<'r> {
         self.sign_script(script, &[*key], &[]);
     }
 
-    /// A script that holds its own signature, which is taken out of what the signature signs.
+    /// A script that contains its own signature, which FindAndDelete removes before hashing.
     fn sign_embedded(&mut self, key: &Keypair) {
         let copies = 1 + self.random.below(3);
         let separated = self.random.one_in(3);
@@ -123,7 +123,7 @@ impl<'r> Spend<'r> {
             builder = builder.push_slice(push(self.serialized(key)));
         }
         let script = builder.push_int(count as i64).push_opcode(OP_CHECKMULTISIG).into_script();
-        // Any choice of signers, mostly enough of them and in order.
+        // Random signers, mostly enough and in order.
         let mut signers = keys;
         while signers.len() > required {
             let index = self.random.below(signers.len());
@@ -139,12 +139,12 @@ impl<'r> Spend<'r> {
         self.spend_wrapped(script, signers, extra, false);
     }
 
-    /// Wraps a script in an output and brings the signatures, then `extra`, then the script where it is needed.
+    /// Wraps a script in an output. The spend has the signatures, then `extra`, then the script if needed.
     fn spend_wrapped(&mut self, script: ScriptBuf, signers: &[Keypair], extra: &[Vec<u8>], dummy: bool) {
         let wrappings = [Wrapping::Bare, Wrapping::ScriptHash, Wrapping::Witness, Wrapping::NestedWitness];
         let wrapping = *self.random.pick(&wrappings);
         let witness = matches!(wrapping, Wrapping::Witness | Wrapping::NestedWitness);
-        // What is signed begins after a separator, wherever one is executed.
+        // The scriptCode begins after an executed OP_CODESEPARATOR.
         let code = script.as_bytes().strip_prefix(&[OP_CODESEPARATOR.to_u8()]).unwrap_or(script.as_bytes());
         let code = Script::from_bytes(code).to_owned();
         let mut elements = vec![Vec::new(); usize::from(dummy)];
@@ -218,7 +218,7 @@ impl<'r> Spend<'r> {
         self.tx.input[self.input].witness = Witness::from_slice(&witness);
     }
 
-    /// A script that takes two signatures of the same key, the deeper of which may be empty.
+    /// A script with two signatures of the same key. The lower one may be empty.
     fn tapscript(&mut self, key: &Keypair) -> ScriptBuf {
         let key = key.x_only_public_key().0;
         let first = Builder::new().push_x_only_key(&key);
@@ -250,7 +250,7 @@ impl<'r> Spend<'r> {
         let hash_type = *self.random.pick(&TAPROOT_HASH_TYPES);
         let context = TxContext::new(&self.tx, self.spent.as_slice());
         let Ok(sighash) = context.taproot_sighash(self.input, hash_type, annex.map(annex_hash), leaf) else {
-            // Type SINGLE without an output.
+            // Type SINGLE without a matching output.
             return self.random.bytes(65);
         };
         let message = Message::from_digest(sighash.to_byte_array());
@@ -261,13 +261,13 @@ impl<'r> Spend<'r> {
         signature
     }
 
-    /// A public key in one of its three forms.
+    /// A public key: compressed, uncompressed or hybrid.
     fn serialized(&mut self, key: &Keypair) -> Vec<u8> {
         let mut uncompressed = key.public_key().serialize_uncompressed().to_vec();
         match self.random.below(6) {
             0 => uncompressed,
             1 => {
-                // The hybrid form says the parity as well.
+                // The hybrid prefix includes the parity.
                 uncompressed[0] = 6 | (uncompressed[64] & 1);
                 uncompressed
             }
@@ -275,7 +275,7 @@ impl<'r> Spend<'r> {
         }
     }
 
-    /// The form of the public key that a pay-to-pubkey-hash script wants.
+    /// The form of the public key that a P2PKH script commits to.
     fn serialized_like(&self, key: &Keypair, script: &Script) -> Vec<u8> {
         let mut forms = vec![key.public_key().serialize().to_vec(), key.public_key().serialize_uncompressed().to_vec()];
         let mut hybrid = forms[1].clone();
@@ -285,7 +285,7 @@ impl<'r> Spend<'r> {
         wanted.expect("the script is for one of the forms")
     }
 
-    /// Changes something, which may or may not matter.
+    /// A random mutation, which may or may not invalidate the spend.
     fn mutate(&mut self) {
         let index = self.input;
         match self.random.below(9) {
@@ -350,7 +350,6 @@ fn random_output(random: &mut Random) -> TxOut {
     TxOut { value: Amount::from_sat(random.next() >> 16), script_pubkey }
 }
 
-/// Flips a bit, drops a byte, or inserts one.
 fn mutate_bytes(random: &mut Random, bytes: &mut Vec<u8>) {
     if bytes.is_empty() || random.one_in(5) {
         let index = random.below(bytes.len() + 1);
@@ -359,7 +358,7 @@ fn mutate_bytes(random: &mut Random, bytes: &mut Vec<u8>) {
         let index = random.below(bytes.len());
         bytes.remove(index);
     } else {
-        // The last byte of a signature is its hash type, so it is changed more often than by chance.
+        // The last byte is a signature's hash type. It is mutated more often.
         let index = if random.one_in(4) { bytes.len() - 1 } else { random.below(bytes.len()) };
         bytes[index] ^= 1 << random.below(8);
     }
@@ -369,7 +368,7 @@ fn push(bytes: Vec<u8>) -> PushBytesBuf {
     PushBytesBuf::try_from(bytes).expect("far below the limit of a push")
 }
 
-/// A transaction, what it spends, the input to be verified, and the flags.
+/// A transaction, its spent outputs, the input to verify, and the flags.
 pub(in super::super) fn random_spend(case: u64) -> (Transaction, Vec<TxOut>, usize, Flags) {
     let mut random = Random::new(case);
     let flags = random_flags(&mut random);

@@ -1,7 +1,6 @@
-//! What an input that comes with something in it brings along: everything, where it verifies; otherwise signatures
-//! that verify and the scripts it shows.
+//! Collects the contents of an input before signing: if it does not verify, its valid signatures and its scripts.
 //!
-//! Anything else in it is lost, also where no new signature can be made.
+//! Everything else in it is lost, even if no new signature can be made.
 
 use std::collections::HashSet;
 
@@ -15,26 +14,24 @@ use outrigger_script::{
 };
 use outrigger_standard::{ScriptKind, classify};
 
-/// What was found in an input that does not verify.
+/// The contents of an input that does not verify.
 #[derive(Debug)]
 pub(super) struct Carried {
-    /// Why it does not.
+    /// Its verification error.
     pub(super) error: ScriptError,
-    /// The scripts it shows, whether or not they are those of the output.
+    /// Its scripts, whether or not the output commits to them.
     pub(super) shown: ShownScripts,
 }
 
-/// The scripts that an input shows.
+/// The scripts in an input.
 #[derive(Debug, Default)]
 pub(super) struct ShownScripts {
-    /// The redeem script.
     pub(super) redeem: Option<ScriptBuf>,
-    /// The witness script.
     pub(super) witness: Option<ScriptBuf>,
 }
 
 impl ShownScripts {
-    /// They, for solving.
+    /// The scripts as solving data.
     pub(super) fn into_solving(self) -> SolvingSet {
         let mut solving = SolvingSet::default();
         [self.redeem, self.witness].into_iter().flatten().for_each(|script| solving.add_script(script));
@@ -42,8 +39,8 @@ impl ShownScripts {
     }
 }
 
-/// Looks at an input. None where it verifies under the standard flags as it is. Its ECDSA signatures that verify stay with
-/// the observer; taproot witnesses are made whole or not at all, so theirs are not kept.
+/// Collects an input's contents; `None` if it verifies under the standard flags. The observer keeps its valid ECDSA
+/// signatures. Taproot witnesses are replaced as a whole, so their signatures are not kept.
 pub(super) fn collect(observer: &mut Observer<'_>, input: &TxIn, spent: &TxOut) -> Option<Carried> {
     let error = observer.verify(&input.script_sig, &spent.script_pubkey, &input.witness).err()?;
     let mut shown = ShownScripts::default();
@@ -53,7 +50,7 @@ pub(super) fn collect(observer: &mut Observer<'_>, input: &TxIn, spent: &TxOut) 
     Some(Carried { error, shown })
 }
 
-/// Follows the input to the innermost script it shows; where that is a multisig, tries each push as a signature.
+/// Descends to the innermost script of the input. If it is a multisig, tries each push as a signature.
 fn scan(input: &TxIn, script_pubkey: &Script, observer: &mut Observer<'_>, shown: &mut ShownScripts) {
     let mut pushes = script_sig_stack(&input.script_sig);
     let mut innermost = script_pubkey.to_owned();
@@ -78,8 +75,8 @@ fn scan(input: &TxIn, script_pubkey: &Script, observer: &mut Observer<'_>, shown
     }
 }
 
-/// Goes through the pushes from left to right and only forward through the keys, so a signature that comes before one
-/// of an earlier key is found and the one after it is not.
+/// Tries the pushes from left to right against the keys after the last match, as bitcoind does. A signature out of the
+/// order of the keys is lost.
 fn match_signatures(
     pushes: &[Vec<u8>],
     keys: &[&[u8]],
@@ -98,16 +95,16 @@ fn match_signatures(
     }
 }
 
-/// What a scriptSig leaves on the stack; up to where it fails, if it fails.
+/// The stack that a scriptSig leaves, up to its failure.
 fn script_sig_stack(script_sig: &Script) -> Vec<Vec<u8>> {
     let mut stack = Stack::new();
     let mut execution = ExecutionData::default();
-    // A failure is no matter: what was pushed before it counts.
+    // After a failure, the earlier pushes count.
     let _ = eval_script(&mut stack, script_sig, Flags::STRICTENC, &mut NoTransaction, SigVersion::Base, &mut execution);
     stack.iter().map(<[u8]>::to_vec).collect()
 }
 
-/// Takes the last element off as a script. An empty one stays.
+/// Pops the last element as a script, unless it is empty.
 fn pop_script(elements: &mut Vec<Vec<u8>>) -> Option<ScriptBuf> {
     if elements.last()?.is_empty() {
         return None;
@@ -115,25 +112,20 @@ fn pop_script(elements: &mut Vec<Vec<u8>>) -> Option<ScriptBuf> {
     elements.pop().map(ScriptBuf::from_bytes)
 }
 
-/// Runs the scripts of one input, and keeps the ECDSA signatures that verify while they run. None of these is verified
-/// twice, however often it is come across.
+/// Runs the scripts of an input, and keeps the ECDSA signatures that verify. It verifies none twice.
 pub(super) struct Observer<'a> {
-    /// Answers the scripts.
     pub(super) checker: TransactionChecker<'a>,
-    /// The signatures there are.
     pub(super) signatures: Signatures,
-    /// Those that verified: digest, public key, signature with its type byte.
+    /// Digest, public key, and signature with its hash type.
     verified: HashSet<([u8; 32], Vec<u8>, Vec<u8>)>,
 }
 
 impl<'a> Observer<'a> {
-    /// The observer of the input of this index.
     pub(super) fn new(context: &'a TxContext<'a>, index: usize) -> Self {
         let checker = TransactionChecker::new(context, index);
         Self { checker, signatures: Signatures::default(), verified: HashSet::new() }
     }
 
-    /// How many signatures were verified and found good.
     #[cfg(test)]
     pub(super) fn verified(&self) -> usize {
         self.verified.len()

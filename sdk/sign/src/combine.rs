@@ -1,4 +1,4 @@
-//! The signatures of several copies of a transaction in one (`combinerawtransaction`).
+//! Combines the signatures of several copies of a transaction (`combinerawtransaction`).
 
 use bitcoin::{Transaction, TxIn, TxOut};
 
@@ -11,15 +11,15 @@ use super::{INPUTS_PER_BATCH, SignError};
 use outrigger_memory::parallel::map_while;
 use outrigger_script::TxContext;
 
-/// Puts into each input of a transaction what it and the inputs of the same index of the others have: one that verifies in its
-/// own transaction as it is; else their signatures and scripts together. `spent` are the outputs that the first one spends; an
-/// input that spends none of them stays empty. Of taproot inputs the first one is taken that verifies in the first transaction,
-/// since its signature covers all outputs that are spent.
+/// Combines each input of `first` with the inputs of the same index in `others`. If one verifies in its own
+/// transaction, it is used as it is. Otherwise the signatures and scripts of all are merged. `spent` are the outputs
+/// that `first` spends; an input with an unknown output becomes empty. A taproot input must verify in `first`, since
+/// its signature covers all spent outputs.
 ///
-/// As in Bitcoin Core, only the index of an input says which ones belong together, and the first script shown is the one that counts.
+/// As in Bitcoin Core, inputs match by index alone, and the first script found counts.
 ///
 /// # Errors
-/// [`SignError::Unwanted`] where `wanted` says so, which is asked every few inputs.
+/// [`SignError::Unwanted`] when `wanted`, called every few inputs, returns false.
 pub fn combine_transactions(
     first: &Transaction,
     others: &[Transaction],

@@ -1,4 +1,4 @@
-//! One input on its way from what it came with to what it leaves with.
+//! The signing of one input.
 
 use std::collections::HashSet;
 
@@ -18,14 +18,13 @@ use outrigger_service::signer::SignRequest;
 
 /// A signature that an input could use.
 pub(super) struct Wanted {
-    /// The input's index.
     index: usize,
     slot: Slot,
     request: SignRequest,
 }
 
 impl Wanted {
-    /// The requests for what the input of an index lacks.
+    /// The requests for an input's missing signatures.
     pub(super) fn of(
         index: usize,
         missing: Vec<MissingSignature>,
@@ -40,17 +39,14 @@ impl Wanted {
     }
 }
 
-/// A signature that was made for an input.
+/// A new signature for an input.
 pub(super) struct Made {
-    /// The input's index.
     pub(super) index: usize,
-    /// Where it belongs.
     pub(super) slot: Slot,
-    /// The signature without type byte.
+    /// The signature without hash type.
     pub(super) signature: Vec<u8>,
 }
 
-/// One input.
 pub(super) struct Job<'a> {
     context: &'a TxContext<'a>,
     index: usize,
@@ -60,16 +56,16 @@ pub(super) struct Job<'a> {
 }
 
 enum State<'a> {
-    /// The output it spends is not known.
+    /// The spent output is unknown.
     Unknown,
-    /// It verifies as it came.
+    /// The input verified as it was.
     Complete,
-    /// It does not.
+    /// It did not.
     Open { spent: &'a TxOut, error: ScriptError, own: Box<SolvingSet> },
 }
 
 impl<'a> Job<'a> {
-    /// Looks at the input as it came.
+    /// Verifies the input as it is, and collects its signatures and scripts.
     pub(super) fn new(context: &'a TxContext<'_>, index: usize, input: &'a TxIn) -> Self {
         let mut observer = Observer::new(context, index);
         let state = match context.spent_output(index) {
@@ -82,7 +78,7 @@ impl<'a> Job<'a> {
         Self { context, index, input, observer, state }
     }
 
-    /// The signatures that could help.
+    /// The requests for signatures that could help.
     pub(super) fn wanted(&mut self, known: &SolvingSet, sighash: Sighash) -> Vec<Wanted> {
         if self.produce(known, sighash).is_none() {
             return Vec::new();
@@ -91,12 +87,12 @@ impl<'a> Job<'a> {
         Wanted::of(self.index, wants, &mut self.observer.checker, sighash)
     }
 
-    /// Takes a signature that was made for a want of the input.
+    /// Adds a requested signature.
     pub(super) fn add(&mut self, slot: Slot, signature: Vec<u8>, sighash: Sighash) {
         self.observer.signatures.add(slot, signature, sighash);
     }
 
-    /// The input's new contents, where they change, and why it is not complete.
+    /// The new contents if they differ, and the error of an incomplete input.
     pub(super) fn finish(mut self, known: &SolvingSet, sighash: Sighash) -> (Option<Production>, Option<InputError>) {
         let production = self.produce(known, sighash).filter(|production| !production.is_of(self.input));
         let error = match &self.state {
@@ -115,8 +111,8 @@ impl<'a> Job<'a> {
         (production, error)
     }
 
-    /// Solves the input with the signatures there are. None where it stays as it came: it is complete or unknown, or
-    /// the type is SINGLE and there is no output of its index.
+    /// Solves the input with the signatures it has. `None` if it stays as it is: it is complete or unknown, or the type
+    /// is SINGLE without a matching output.
     fn produce(&mut self, known: &SolvingSet, sighash: Sighash) -> Option<Production> {
         let State::Open { spent, own, .. } = &self.state else {
             return None;
@@ -136,14 +132,14 @@ impl<'a> Job<'a> {
     }
 }
 
-/// Has the keys sign what is wanted, as far as they can.
+/// Has the keys sign the requests, as far as they can.
 pub(super) fn sign_wanted(mut wanted: Vec<Wanted>, keys: &dyn KeySource) -> Result<Vec<Made>> {
-    // One signature by a key path is all that its input needs. Which of several wants that is depends on the keys.
+    // An input needs only one key path signature. If several would do, the available keys decide.
     let choice = |wants: &[Wanted]| wants.len() > 1 && wants.iter().any(|want| want.slot.is_key_path());
     if wanted.chunk_by(|one, other| one.index == other.index).any(choice) {
         let available = available_keys(&wanted, keys)?;
         let mut by_key_path = HashSet::new();
-        // An input's key paths come before its leaves.
+        // An input's requests for key paths come before those for leaves.
         wanted.retain(|Wanted { index, slot, request }| {
             let signs = !by_key_path.contains(index) && available.contains(&request.public_key.0);
             if signs && slot.is_key_path() {
@@ -162,7 +158,7 @@ pub(super) fn sign_wanted(mut wanted: Vec<Wanted>, keys: &dyn KeySource) -> Resu
     Ok(made.filter_map(|((index, slot), signature)| Some(Made { index, slot, signature: signature?.0 })).collect())
 }
 
-/// The public keys among the wanted ones that can sign.
+/// The public keys of the requests that can sign.
 fn available_keys(wanted: &[Wanted], keys: &dyn KeySource) -> Result<HashSet<Vec<u8>>> {
     let mut seen = HashSet::new();
     let wanted_keys = wanted.iter().map(|wanted| &wanted.request.public_key);

@@ -1,4 +1,4 @@
-//! Where signatures come from: keys of the caller, or a wallet of the host.
+//! Sources of signatures: keys of the request, or a wallet of the host.
 
 use std::collections::HashMap;
 
@@ -15,30 +15,30 @@ use outrigger_service::signer::{Scheme, SignBatch, SignRequest};
 use outrigger_service::wire::Blob;
 use outrigger_service::{Result, Scope, Signer};
 
-/// The signatures that are worth a thread of their own: one takes some 50 us.
+/// The signatures that are worth a thread: one takes some 50 us.
 const SIGNATURES_PER_BATCH: usize = 4;
 
-/// Signs digests by public key. Asked at most twice per transaction: for all signatures together, and before that which keys
-/// it has, where that decides what is to be signed.
+/// Signs digests by public key. The solver calls each method at most once per transaction: [`Self::sign_many`] for all
+/// signatures, and before that [`Self::available`] if the choice of signatures depends on it.
 pub trait KeySource {
-    /// Which of these public keys (33, 65 or 32 bytes) it signs for, in their order.
+    /// Whether it can sign for each of these public keys of 33, 65 or 32 bytes.
     ///
     /// # Errors
-    /// Where the keys cannot be asked at all.
+    /// The keys are not accessible at all.
     fn available(&self, public_keys: Vec<Blob>) -> Result<Vec<bool>>;
 
-    /// The signature of each request, in their order; none where there is no such key.
+    /// The signature of each request; `None` for a key that it lacks.
     ///
     /// # Errors
-    /// Where the keys cannot be used at all, for example in a locked wallet.
+    /// The keys are not accessible at all, for example in a locked wallet.
     fn sign_many(&self, requests: Vec<SignRequest>) -> Result<Vec<Option<Blob>>>;
 }
 
-/// Keys that came with a request. They are wiped when this is dropped.
+/// The keys of a request, wiped on drop.
 #[derive(Debug, Default)]
 pub struct LocalKeys {
     keys: Vec<WifKey>,
-    /// The positions in `keys`: by the form of the public key that the WIF demands, and by x for compressed ones.
+    /// The positions in `keys` by public key, for compressed keys also by x coordinate.
     by_public_key: HashMap<Vec<u8>, usize>,
 }
 
@@ -53,8 +53,8 @@ impl LocalKeys {
         self.keys.push(key);
     }
 
-    /// What the keys alone tell about outputs: public keys behind key hashes, P2WPKH redeem scripts of the
-    /// compressed ones and, where `taproot`, the BIP 86 outputs of these.
+    /// The solving data that follows from the keys: the public keys, P2WPKH redeem scripts of compressed keys, and with
+    /// `taproot` their BIP 86 outputs.
     pub fn solving(&self, taproot: bool) -> SolvingSet {
         let mut known = SolvingSet::default();
         for key in &self.keys {
@@ -91,16 +91,16 @@ impl KeySource for LocalKeys {
     }
 }
 
-/// The x-only form of a key's public key; none for keys that are written uncompressed, which never sign in witnesses.
+/// The x-only public key; `None` for an uncompressed key, which never signs in witnesses.
 fn x_only(key: &WifKey) -> Option<[u8; 32]> {
     let (_, x) = key.public_key().split_first()?;
     x.try_into().ok()
 }
 
-/// Signs a digest as [`SignRequest`] describes it: DER for ECDSA, 64 bytes for Schnorr.
+/// Signs the digest of a [`SignRequest`]: DER for ECDSA, 64 bytes for Schnorr.
 ///
-/// ECDSA signatures are those of bitcoind byte for byte (RFC 6979, low S, ground for a low R), and so are Schnorr
-/// signatures (no auxiliary randomness). The derived key is wiped; wiping `secret` is up to its owner.
+/// The bytes equal bitcoind's: ECDSA with RFC 6979, low S, and low R by grinding; Schnorr without auxiliary randomness.
+/// Derived keys are wiped; the caller wipes `secret`.
 pub fn sign_digest(secret: &SecretKey, digest: [u8; 32], scheme: &Scheme) -> Vec<u8> {
     let message = Message::from_digest(digest);
     match scheme {
@@ -127,7 +127,7 @@ fn sign_schnorr(message: &Message, mut keypair: Keypair) -> Vec<u8> {
     signature.serialize().to_vec()
 }
 
-/// The keys of the call's wallet, which stay in the host.
+/// The keys of the call's wallet. They stay in the host.
 pub struct WalletKeys<'a> {
     signer: &'a dyn Signer,
     scope: Scope,

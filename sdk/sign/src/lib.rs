@@ -1,17 +1,16 @@
-//! Signing: the solver behind `signrawtransactionwithkey`, `signrawtransactionwithwallet` and payments of a wallet.
+//! Signing: the solver behind `signrawtransactionwithkey`, `signrawtransactionwithwallet` and wallet payments.
 //!
-//! [`sign_transaction`] goes by bitcoind's rules. An input that verifies already is kept. Of any other it keeps the
-//! signatures that verify and the scripts it shows, asks for what is missing, and puts together as much as it can;
-//! whatever comes of that is verified under the standard flags, and the reason of a failure is given in the words that
-//! these RPCs use.
+//! [`sign_transaction`] follows bitcoind's rules. It leaves an input that verifies as it is. From any other it collects
+//! the valid signatures and the scripts, requests missing signatures, and assembles as much as possible. It verifies
+//! the result under the standard flags, and reports failures in these RPCs' words.
 //!
-//! The inputs are solved twice: first to learn which signatures could help, then with those that the keys made. Between
-//! the two a [`KeySource`] is asked for all inputs together: once for the signatures, and before that, where an input can
-//! be spent in several ways, once which keys it has. This is what a signer in another process needs. The inputs are
-//! independent, so several threads work on them.
+//! The solver runs twice per input: first to learn which signatures could help, then with the new ones. In between it
+//! calls the [`KeySource`] once for the signatures of all inputs, and if an input can be spent in several ways, before
+//! that once for the available keys. So a signer in another process costs two round trips. Several threads work on the
+//! inputs, which are independent.
 //!
 //! Invariants: secrets stay in [`LocalKeys`] (wiped on drop) or in the host; only a successful call changes the
-//! transaction; nothing here panics, whatever the transaction, the scripts and the spent outputs hold.
+//! transaction; no transaction, script or spent output makes this crate panic.
 
 #![warn(missing_docs)]
 
@@ -56,35 +55,35 @@ use outrigger_script::{ScriptError, TxContext};
 use outrigger_service::{ErrorKind, ServiceError};
 use produce::Production;
 
-/// Why an input of the transaction is not complete. `Display` gives bitcoind's sentence.
+/// Why an input is incomplete. `Display` yields bitcoind's message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum InputError {
-    /// The output it spends is not known.
+    /// The spent output is unknown.
     #[error("Input not found or already spent")]
     NotFound,
-    /// It does not verify.
+    /// The input does not verify.
     #[error("{}", .0.signing_text())]
     Script(ScriptError),
 }
 
-/// The most bytes that the scripts of the spent outputs may have together, an output counted for each input that spends
-/// it. A block holds not nearly as many; a request that names one output again and again can.
+/// The greatest total size of the spent outputs' scripts, counted once per input, in bytes. No block comes near it, but
+/// a request that names one output repeatedly can.
 pub const MAX_SPENT_SCRIPTS: usize = 64 << 20;
-/// The most bytes that signing may put into the inputs of a transaction: several times what a block holds.
+/// The greatest total size of new input contents, in bytes: several blocks.
 pub const MAX_SIGNED: usize = 32 << 20;
-/// The inputs that are worth a thread of their own: work on one takes some 10 us or more.
+/// The inputs that are worth a thread: each takes 10 us or more.
 const INPUTS_PER_BATCH: usize = 8;
 
-/// Why nothing was signed.
+/// Why the solver signs nothing.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum SignError {
-    /// The keys cannot be used at all.
+    /// The keys are not accessible.
     #[error("{0}")]
     Keys(#[from] ServiceError),
-    /// What it spends, or what it would become, is beyond [`MAX_SPENT_SCRIPTS`] or [`MAX_SIGNED`].
+    /// The transaction exceeds [`MAX_SPENT_SCRIPTS`] or [`MAX_SIGNED`].
     #[error("The transaction is too large to sign")]
     TooLarge,
-    /// Nobody waits for the signatures any more.
+    /// The caller stopped waiting.
     #[error("The signatures are not wanted any more")]
     Unwanted,
 }
@@ -99,15 +98,13 @@ impl From<SignError> for ServiceError {
     }
 }
 
-/// Signs what can be signed. `spent` are the outputs that the inputs spend, in their order; one that is not there is
-/// unknown, and its input stays as it came.
+/// Signs a transaction as far as possible. `spent` are the outputs that it spends, in the order of its inputs. A
+/// missing or `None` output is unknown, and its input stays as it is. The solver relies on the amounts.
 ///
-/// Gives for each input why it is not complete; none for those that are. Whether a signature without the right amount
-/// is worth anything is up to the caller: the amounts are taken as they are given.
+/// Returns for each input why it is incomplete; `None` if it is complete.
 ///
 /// # Errors
-/// Where the keys cannot be used at all, and [`ErrorKind::Refused`] for a transaction that is too large ([`SignError`]). The
-/// transaction is then unchanged.
+/// Failing keys, and [`ErrorKind::Refused`] for a transaction that is too large. The transaction is then unchanged.
 pub fn sign_transaction(
     tx: &mut Transaction,
     spent: &[Option<TxOut>],
@@ -118,8 +115,8 @@ pub fn sign_transaction(
     Ok(sign_transaction_while(tx, spent, known, keys, sighash, &|| true)?)
 }
 
-/// As [`sign_transaction`], as long as `wanted` says so, which is asked every few inputs. Signature hashes of inputs
-/// without witness cover all inputs, so that a transaction with very many of them keeps a machine busy for long.
+/// [`sign_transaction`] that stops when `wanted`, called every few inputs, returns false. Legacy signature hashes cover
+/// all inputs, so a transaction with very many takes long.
 ///
 /// # Errors
 /// As there, and [`SignError::Unwanted`]. The transaction is then unchanged.
@@ -135,7 +132,7 @@ pub fn sign_transaction_while(
         return Err(SignError::TooLarge);
     }
     let outcomes = {
-        // No signature hash covers scriptSigs or witnesses, so one context serves from beginning to end.
+        // No signature hash covers scriptSigs or witnesses, so one context serves both runs.
         let context = TxContext::new(tx, spent);
         let inputs: Vec<_> = (0..).zip(&tx.input).collect();
         let begin = |(index, input)| {
@@ -163,10 +160,10 @@ pub fn sign_transaction_while(
     Ok(errors)
 }
 
-/// What became of each input.
+/// The outcome of each input.
 type Outcomes = Vec<(Option<Production>, Option<InputError>)>;
 
-/// Puts the inputs together, and verifies them.
+/// Assembles the inputs and verifies them.
 fn finish(
     jobs: Vec<Job<'_>>,
     known: &SolvingSet,

@@ -1,4 +1,4 @@
-//! Messages that are signed with the key of an address (signmessage, verifymessage).
+//! Signs and verifies messages with the key of an address (signmessage, verifymessage).
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -13,12 +13,12 @@ use super::secp::SECP;
 use super::wif::WifKey;
 use outrigger_service::signer::Scheme;
 
-/// What is added to a recovery id in a signature's first byte.
+/// The base of a signature's first byte, to which the recovery id is added.
 const FIRST_BYTE: u8 = 27;
-/// What is added to it where the public key is written compressed.
+/// The flag for a compressed public key in that byte.
 const COMPRESSED: u8 = 4;
 
-/// The text of a signature is no Base64.
+/// A signature is not valid Base64.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("Malformed base64 encoding")]
 pub struct MalformedSignature;
@@ -27,21 +27,21 @@ fn digest(message: &str) -> Message {
     Message::from_digest(message_digest(message))
 }
 
-/// Signs a message as `signmessage` does: Base64 of a byte that tells the public key, and the compact signature. None for a key
-/// that is no number of the curve, which [`WifKey::parse`] has ruled out.
+/// Signs a message as `signmessage` does. Returns Base64 of the recovery byte and the compact signature. `None` for an
+/// invalid key, which [`WifKey::parse`] rules out.
 pub fn sign_message(key: &WifKey, message: &str) -> Option<String> {
     let signature =
         key.with_secret(|secret| sign_digest(secret, message_digest(message), &Scheme::EcdsaRecoverable))?;
     message_signature(&signature, key.is_compressed())
 }
 
-/// The digest of a message, to be signed with [`Scheme::EcdsaRecoverable`].
+/// The digest of a message, for [`Scheme::EcdsaRecoverable`].
 pub fn message_digest(message: &str) -> [u8; 32] {
     signed_msg_hash(message).to_byte_array()
 }
 
-/// The text of a message's signature by a key whose public key is written compressed or not; none for bytes that are no
-/// recoverable signature.
+/// The text of a message signature. `compressed` is the form of the public key. `None` if the bytes are no recoverable
+/// signature.
 pub fn message_signature(signature: &[u8], compressed: bool) -> Option<String> {
     let (recovery, compact) =
         signature.split_first().filter(|(recovery, compact)| **recovery < 4 && compact.len() == 64)?;
@@ -49,14 +49,14 @@ pub fn message_signature(signature: &[u8], compressed: bool) -> Option<String> {
     Some(STANDARD.encode([&[first][..], compact].concat()))
 }
 
-/// The hash of the public key that signed a message; none for what no key can have signed.
+/// The public key hash of a message's signer; `None` if no key can have made the signature.
 ///
 /// # Errors
-/// For text that is no Base64.
+/// The signature is not valid Base64.
 pub fn message_signer(signature: &str, message: &str) -> Result<Option<PubkeyHash>, MalformedSignature> {
     let bytes = STANDARD.decode(signature).map_err(|_| MalformedSignature)?;
     let Some((first, compact)) = bytes.split_first() else { return Ok(None) };
-    // As in bitcoind, only three bits of the first byte count.
+    // bitcoind ignores the other bits of the first byte, too.
     let first = first.wrapping_sub(FIRST_BYTE);
     let recovered = RecoveryId::from_i32(i32::from(first & 3))
         .and_then(|recovery| RecoverableSignature::from_compact(compact, recovery))

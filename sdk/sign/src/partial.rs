@@ -1,7 +1,7 @@
-//! Inputs of partially signed transactions (BIP 174): signatures stand apart from scriptSigs and witnesses until all are there.
+//! Signs inputs of PSBTs (BIP 174), whose signatures are kept apart from scriptSig and witness until they suffice.
 //!
-//! What a solver met on its way is told beside what it made: which keys it asked for, which scripts it followed, and what it
-//! lacked. Updating, signing, finalising and analysing a PSBT are made of that.
+//! The outcome includes what the solver found on its way: the keys that it requested, the scripts, and what was
+//! missing. Methods that update, sign, finalise and analyse PSBTs build on that.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -26,56 +26,56 @@ use outrigger_service::wire::Blob;
 /// An input to sign.
 #[derive(Clone, Default, Debug)]
 pub struct PartialInput<'k> {
-    /// Its index.
+    /// The index in the transaction.
     pub index: usize,
-    /// What it knows of the output that it spends.
+    /// The solving data of the PSBT's input.
     pub own: SolvingSet,
-    /// What is known of that beside it.
+    /// Further solving data, for example the wallet's.
     pub known: Option<&'k SolvingSet>,
-    /// The public keys whose signatures may be asked for, of 33 or 65 bytes, or of 32 in taproot outputs; none where all may be.
+    /// The public keys that may sign: 33 or 65 bytes, 32 for taproot. `None`: any.
     pub signers: Option<&'k HashSet<Vec<u8>>>,
-    /// The signatures it has.
+    /// The signatures that the input has.
     pub signatures: PartialSignatures,
 }
 
-/// A public key whose signature was asked for.
+/// A public key that the solver requested a signature of.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum AskedKey {
-    /// In a script: 33 or 65 bytes.
+    /// For a script: 33 or 65 bytes.
     Ecdsa(Vec<u8>),
-    /// In a taproot output, x only: as its internal key, or in the leaf of this hash.
+    /// For a taproot output, x-only: as the internal key, or in the leaf with this hash.
     Taproot([u8; 32], Option<[u8; 32]>),
 }
 
-/// What became of an input, or what is known of an output.
+/// The outcome for an input, or the solver's findings for an output.
 #[derive(Clone, Default, Debug)]
 pub struct PartialOutcome {
     /// The input's index.
     pub index: usize,
-    /// Its signatures, with those that were made.
+    /// The signatures, new ones included.
     pub signatures: PartialSignatures,
-    /// The scriptSig and the witness that spend it, where they verify.
+    /// The scriptSig and the witness, if they verify.
     pub complete: Option<(ScriptBuf, Witness)>,
-    /// What the solver met.
+    /// The solver's findings.
     pub met: Met,
-    /// The keys whose signatures it asked for and did not have, in the order of asking.
+    /// The keys of missing signatures, in the order of the solver's requests.
     pub asked: Vec<AskedKey>,
-    /// Of the ECDSA signatures that could not be had, the HASH160 of the keys.
+    /// The HASH160 of keys whose ECDSA signatures are still missing after signing.
     pub missing_signatures: Vec<hash160::Hash>,
 }
 
-/// A transaction whose inputs are signed one by one.
+/// A transaction with inputs to sign.
 pub struct PartialTransaction<'a> {
-    /// It.
+    /// The unsigned transaction.
     pub tx: &'a Transaction,
-    /// The outputs that all its inputs spend, in their order.
+    /// The outputs that it spends, in the order of its inputs; `None` if unknown.
     pub spent: &'a [Option<TxOut>],
-    /// Whether the answer is still wanted.
+    /// Whether the caller still waits for the result.
     pub wanted: &'a (dyn Fn() -> bool + Sync),
 }
 
-/// What is known of spending outputs with these scripts, each with what it says itself and what is known beside that, had a
-/// transaction them for its first input.
+/// The solver's findings for outputs with these scripts, each with its own and further solving data, as if the first
+/// input of `tx` spent it.
 pub fn inspect_scripts<'a>(
     tx: &Transaction,
     scripts: impl Iterator<Item = (&'a Script, SolvingSet, Option<&'a SolvingSet>)>,
@@ -92,7 +92,7 @@ pub fn inspect_scripts<'a>(
     scripts.map(inspect).collect()
 }
 
-/// An input between its two solutions.
+/// An input between the solver's two runs.
 struct PartialJob<'k> {
     input: PartialInput<'k>,
     known: &'k SolvingSet,
@@ -122,7 +122,7 @@ impl<'k> PartialJob<'k> {
         production
     }
 
-    /// The signatures that could help.
+    /// The requests for signatures that could help.
     fn wanted(&mut self, context: &TxContext<'_>, sighash: Sighash) -> Vec<Wanted> {
         let Some(spent) = context.spent_output(self.input.index) else { return Vec::new() };
         self.produce(context, &spent.script_pubkey);
@@ -151,7 +151,7 @@ impl<'k> PartialJob<'k> {
         }
         let signatures = self.signatures.into_partial();
         if !signatures.key_path.is_empty() {
-            // With the key path's signature, no leaf is looked at.
+            // With a key path signature, bitcoind does not look at leaves.
             self.asked.retain(|asked| !matches!(asked, AskedKey::Taproot(_, Some(_))));
         }
         let key = |missing: MissingSignature| match missing {
@@ -177,7 +177,7 @@ fn asked(missing: &MissingSignature) -> Option<AskedKey> {
 }
 
 impl PartialTransaction<'_> {
-    /// Signs inputs, and puts together those whose signatures are all there.
+    /// Signs inputs, and completes those whose signatures suffice.
     ///
     /// # Errors
     /// As of [`sign_transaction_while`](super::sign_transaction_while).
@@ -190,7 +190,7 @@ impl PartialTransaction<'_> {
         self.solve(inputs, keys, sighash, false)
     }
 
-    /// The scriptSigs and witnesses that inputs will have once they are signed, with signatures that are none: for their sizes.
+    /// Completes inputs with placeholder signatures, to estimate the sizes of their scriptSigs and witnesses.
     ///
     /// # Errors
     /// As of [`PartialTransaction::sign`].
@@ -229,7 +229,7 @@ impl PartialTransaction<'_> {
     }
 }
 
-/// Has every key, and signs with nothing.
+/// A key source that signs for each key, with placeholders.
 struct AnyKey;
 
 impl KeySource for AnyKey {
@@ -239,7 +239,7 @@ impl KeySource for AnyKey {
 
     fn sign_many(&self, requests: Vec<SignRequest>) -> outrigger_service::Result<Vec<Option<Blob>>> {
         let sign = |request: SignRequest| match request.scheme {
-            // Two integers of 32 bytes, as in most signatures with a low R.
+            // Two integers of 32 bytes, the usual length with a low R.
             Scheme::Ecdsa => {
                 let integer = [&[2, 32, 1][..], &[0; 31]].concat();
                 [&[0x30, 68][..], &integer, &integer].concat()
@@ -250,7 +250,7 @@ impl KeySource for AnyKey {
     }
 }
 
-/// Takes every signature and every lock time.
+/// A checker that accepts each signature and locktime.
 struct AnySignature;
 
 impl Checker for AnySignature {

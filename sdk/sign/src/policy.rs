@@ -1,7 +1,7 @@
-//! Satisfying scripts that are miniscripts, in P2WSH outputs and in tapscript leaves.
+//! Satisfies miniscripts in P2WSH outputs and tapscript leaves.
 //!
-//! The crate `miniscript` reads the script and says whether it is sane. Which satisfaction is taken of several is
-//! [`super::satisfaction`]'s business.
+//! The crate `miniscript` parses the script and checks that it is sane. [`super::satisfaction`] chooses the
+//! satisfaction.
 
 use std::collections::BTreeMap;
 
@@ -16,7 +16,7 @@ use super::signatures::TaprootPath;
 use super::solving::HashKind;
 use outrigger_script::{Checker, SigVersion, TransactionChecker};
 
-/// The elements that satisfy the script of a P2WSH output; none where it is no sane miniscript or something is missing.
+/// The elements that satisfy a witness script; `None` if it is no sane miniscript or something is missing.
 pub(super) fn satisfy_witness_script(producer: &mut Producer<'_>, script: &Script) -> Option<Elements> {
     let policy = read::<Segwitv0>(script, |hash| {
         bitcoin::PublicKey::from_slice(&known(producer, hash)?).ok().filter(|key| key.compressed)
@@ -26,7 +26,7 @@ pub(super) fn satisfy_witness_script(producer: &mut Producer<'_>, script: &Scrip
     satisfy(&policy, &mut assets)
 }
 
-/// The elements that satisfy the script of a tapscript leaf; none as above.
+/// The elements that satisfy a leaf script; `None` as above.
 pub(super) fn satisfy_leaf(producer: &mut Producer<'_>, script: &Script, leaf: TapLeafHash) -> Option<Elements> {
     let policy = read::<Tap>(script, |hash| XOnlyPublicKey::from_slice(&known(producer, hash)?).ok())?;
     let checker = TransactionChecker::new(producer.context, producer.index);
@@ -34,7 +34,7 @@ pub(super) fn satisfy_leaf(producer: &mut Producer<'_>, script: &Script, leaf: T
     satisfy(&policy, &mut assets)
 }
 
-/// The key of a hash. One that is not known is noted as missing.
+/// The public key of a hash. An unknown one is recorded as missing.
 fn known(producer: &mut Producer<'_>, hash: hash160::Hash) -> Option<Vec<u8>> {
     let key = producer.public_key(hash);
     if key.is_none() {
@@ -43,8 +43,7 @@ fn known(producer: &mut Producer<'_>, hash: hash160::Hash) -> Option<Vec<u8>> {
     key
 }
 
-/// Reads a script as a miniscript. One that hides a key whose hash `find` does not know cannot be judged, so it counts
-/// as none.
+/// Parses a script as miniscript. Fails if `find` does not know the key of a hash, since sanity depends on it.
 fn read<Ctx: ScriptContext>(
     script: &Script,
     mut find: impl FnMut(hash160::Hash) -> Option<Ctx::Key>,
@@ -61,7 +60,7 @@ where
         })
         .collect();
     let mut keys = BTreeMap::new();
-    // As bitcoind reads a script, which is from its end, up to the first that it does not know.
+    // bitcoind parses from the end and stops at the first unknown hash.
     for hash in hashes.into_iter().rev() {
         keys.insert(hash, find(hash)?);
     }
@@ -73,7 +72,7 @@ where
     Some(policy)
 }
 
-/// What satisfies a P2WSH script: ECDSA signatures and the transaction's lock times.
+/// The assets of a witness script: ECDSA signatures and the transaction's timelocks.
 struct WitnessAssets<'a, 'p> {
     producer: &'a mut Producer<'p>,
     script: &'a Script,
@@ -102,7 +101,7 @@ impl Assets<bitcoin::PublicKey> for WitnessAssets<'_, '_> {
     }
 }
 
-/// What satisfies a tapscript: Schnorr signatures for its leaf and the transaction's lock times.
+/// The assets of a tapscript: Schnorr signatures for its leaf, and the transaction's timelocks.
 struct LeafAssets<'a, 'p> {
     producer: &'a mut Producer<'p>,
     leaf: TapLeafHash,

@@ -1,7 +1,7 @@
-//! From an output script and signatures to a scriptSig and a witness.
+//! Makes scriptSigs and witnesses from output scripts and signatures.
 //!
-//! The solver asks for every signature that could help and takes what it gets. It runs twice per input: first with the
-//! signatures that are there, which tells what to ask the keys for, then with theirs.
+//! The solver requests each signature that could help, and uses those that exist. It runs twice per input: first to
+//! learn what the keys should sign, then with their signatures.
 
 use bitcoin::blockdata::opcodes::all::{OP_PUSHBYTES_0, OP_PUSHNUM_1, OP_PUSHNUM_NEG1};
 use bitcoin::hashes::{Hash, hash160};
@@ -14,32 +14,30 @@ use super::taproot;
 use outrigger_script::SigVersion;
 use outrigger_standard::{ScriptKind, classify};
 
-/// An input's new contents.
+/// The new contents of an input.
 #[derive(Debug, Default)]
 pub(super) struct Production {
-    /// The scriptSig.
     pub(super) script_sig: ScriptBuf,
-    /// The witness.
     pub(super) witness: Witness,
 }
 
 impl Production {
-    /// Whether the input is like this already.
+    /// Whether the input has these contents already.
     pub(super) fn is_of(&self, input: &TxIn) -> bool {
         (&self.script_sig, &self.witness) == (&input.script_sig, &input.witness)
     }
 
-    /// The bytes it has.
+    /// The size in bytes.
     pub(super) fn size(&self) -> usize {
         self.script_sig.len() + self.witness.size()
     }
 }
 
-/// What one script came to.
+/// The result for one script.
 struct Step {
-    /// What it is to be given.
+    /// The elements for the script.
     elements: Elements,
-    /// Whether that satisfies it, as far as the solver can tell.
+    /// Whether they satisfy the script, as far as the solver knows.
     solved: bool,
 }
 
@@ -52,8 +50,8 @@ impl Step {
 }
 
 impl Producer<'_> {
-    /// Solves for an output script, as far as possible. `original` is the input as it came: a taproot witness that
-    /// cannot be replaced stays.
+    /// Solves an output script as far as possible. `original` is the input before signing: its taproot witness stays
+    /// unless it can be replaced.
     pub(super) fn produce(&mut self, script_pubkey: &Script, original: &TxIn) -> Production {
         match classify(script_pubkey) {
             ScriptKind::ScriptHash { hash } => {
@@ -81,7 +79,7 @@ impl Producer<'_> {
         }
     }
 
-    /// Solves an output script or a redeem script, through its witness program where it is one.
+    /// Solves an output script or a redeem script, which may be a witness program.
     fn redeem(&mut self, script: &Script) -> (Elements, Witness) {
         match classify(script) {
             ScriptKind::WitnessV0KeyHash { hash } => {
@@ -104,7 +102,7 @@ impl Producer<'_> {
         }
     }
 
-    /// The witness of a P2WSH output. Where the script is none of the plain forms, it may be a miniscript.
+    /// The witness of a P2WSH output. A script without a template may be a miniscript.
     fn witness_elements(&mut self, witness_script: ScriptBuf) -> Elements {
         let step = self.step(&witness_script, SigVersion::WitnessV0);
         let mut elements = step.elements;
@@ -115,7 +113,7 @@ impl Producer<'_> {
         elements
     }
 
-    /// Solves one script without looking into the programs and hashes it may be.
+    /// Solves a script without following the hashes in it.
     fn step(&mut self, script: &Script, version: SigVersion) -> Step {
         match classify(script) {
             ScriptKind::PubKey { key } => match self.signatures.ecdsa(key, script, version) {
@@ -134,7 +132,7 @@ impl Producer<'_> {
                 }
             }
             ScriptKind::Multisig { required, keys } => self.multisig(usize::from(required), &keys, script, version),
-            // A hash within a hash is never solved, but the script it stands for is shown where it is known.
+            // A nested script hash cannot be spent, but bitcoind pushes its script if it is known.
             ScriptKind::ScriptHash { hash } => Step {
                 elements: self
                     .script(hash160::Hash::from_byte_array(*hash))
@@ -156,10 +154,10 @@ impl Producer<'_> {
         }
     }
 
-    /// The first signatures in the order of the keys, after the element that OP_CHECKMULTISIG takes off in excess.
+    /// The first signatures in the order of the keys, after the extra element of OP_CHECKMULTISIG.
     ///
-    /// Of m missing signatures bitcoind stands empty elements in for every second one, rounded up: its count of what is
-    /// missing shrinks while the stack grows.
+    /// bitcoind pads n missing signatures with n/2 empty elements, rounded up: its loop counts up the stack and
+    /// recomputes the number missing.
     fn multisig(&mut self, required: usize, keys: &[&[u8]], script: &Script, version: SigVersion) -> Step {
         let mut elements = vec![Vec::new()];
         for key in keys {
@@ -175,7 +173,7 @@ impl Producer<'_> {
     }
 }
 
-/// A scriptSig that pushes these elements, each in its shortest form.
+/// A scriptSig with minimal pushes of these elements.
 fn push_all(elements: &[Vec<u8>]) -> ScriptBuf {
     elements.iter().fold(Builder::new(), |builder, element| push(builder, element)).into_script()
 }
@@ -185,7 +183,7 @@ fn push(builder: Builder, element: &[u8]) -> Builder {
         [] => builder.push_opcode(OP_PUSHBYTES_0),
         [number @ 1..=16] => builder.push_opcode((OP_PUSHNUM_1.to_u8() + number - 1).into()),
         [0x81] => builder.push_opcode(OP_PUSHNUM_NEG1),
-        // Elements are signatures, keys and scripts: none comes near the 4 GiB that a push can hold.
+        // Signatures, keys and scripts are far below the limit of a push, 4 GiB.
         _ => match PushBytesBuf::try_from(element.to_vec()) {
             Ok(bytes) => builder.push_slice(bytes),
             Err(_) => builder,

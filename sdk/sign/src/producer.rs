@@ -1,4 +1,4 @@
-//! What the solver has at hand for one input: what is known of outputs, what the input showed, and signatures.
+//! The solver's data for one input: solving data of the caller and of the input, and signatures.
 
 use bitcoin::hashes::{Hash, hash160, ripemd160};
 use bitcoin::{Script, ScriptBuf};
@@ -8,63 +8,58 @@ use super::solving::{HashKind, SolvingSet};
 use outrigger_script::TxContext;
 use outrigger_service::wallet::TaprootData;
 
-/// The stack that an input leaves for a script.
+/// The initial stack of a script, bottom first.
 pub(super) type Elements = Vec<Vec<u8>>;
 
-/// Solves one input.
+/// The solver of one input.
 pub(super) struct Producer<'a> {
-    /// The transaction.
     pub(super) context: &'a TxContext<'a>,
-    /// The input's index.
     pub(super) index: usize,
-    /// What is known of outputs.
+    /// The caller's solving data.
     pub(super) known: &'a SolvingSet,
-    /// What the input itself shows of the output that it spends.
+    /// The solving data of the input itself.
     pub(super) own: &'a SolvingSet,
-    /// The signatures there are.
     pub(super) signatures: &'a mut Signatures,
-    /// What was met on the way.
     pub(super) met: Met,
 }
 
-/// What a solver met on its way through an output's scripts.
+/// The solver's findings in an output's scripts.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Met {
-    /// Whether the output is spent by a witness, as far as its scripts are known.
+    /// Whether a witness spends the output, as far as its scripts are known.
     pub witness: bool,
-    /// The redeem script.
+    /// The redeem script, if known.
     pub redeem_script: Option<ScriptBuf>,
-    /// The witness script.
+    /// The witness script, if known.
     pub witness_script: Option<ScriptBuf>,
-    /// What is known of a taproot output.
+    /// The taproot data, if known.
     pub taproot: Option<TaprootData>,
-    /// The hash of a redeem script that is not known.
+    /// The hash of an unknown redeem script.
     pub missing_redeem_script: Option<[u8; 20]>,
-    /// The hash of a witness script that is not known.
+    /// The hash of an unknown witness script.
     pub missing_witness_script: Option<[u8; 32]>,
-    /// The hashes of public keys that are not known.
+    /// The hashes of unknown public keys.
     pub missing_public_keys: Vec<hash160::Hash>,
 }
 
 impl Producer<'_> {
-    /// The script of a hash, from what is known or from the input itself.
+    /// The script with this HASH160.
     pub(super) fn script(&self, hash: hash160::Hash) -> Option<ScriptBuf> {
         self.known.script(hash).or_else(|| self.own.script(hash)).map(Script::to_owned)
     }
 
-    /// The witness script of a P2WSH program.
     pub(super) fn witness_script(&self, program: &[u8; 32]) -> Option<ScriptBuf> {
-        // HASH160 is RIPEMD-160 of SHA-256, so one table serves both kinds of hashes.
+        // HASH160 is RIPEMD-160 of SHA-256, so one table serves both hashes.
         self.script(hash160::Hash::from_byte_array(ripemd160::Hash::hash(program).to_byte_array()))
     }
 
-    /// The public key of a hash, from a signature that is there or from what is known.
+    /// The public key with this HASH160, among those with signatures and in the solving data.
     pub(super) fn public_key(&self, hash: hash160::Hash) -> Option<Vec<u8>> {
         let signed = self.signatures.ecdsa_keys().find(|key| hash160::Hash::hash(key) == hash);
         signed.or_else(|| self.own.public_key(hash)).or_else(|| self.known.public_key(hash)).map(<[u8]>::to_vec)
     }
 
-    /// What is known of the taproot output with this output key.
+    /// The merged taproot data of the output with this key.
     pub(super) fn taproot(&self, output_key: &[u8; 32]) -> Option<TaprootData> {
         let (Some(known), Some(own)) = (self.known.taproot(output_key), self.own.taproot(output_key)) else {
             return self.known.taproot(output_key).or_else(|| self.own.taproot(output_key)).cloned();
@@ -78,7 +73,6 @@ impl Producer<'_> {
         Some(both)
     }
 
-    /// The preimage of a hash.
     pub(super) fn preimage(&self, kind: HashKind, hash: &[u8]) -> Option<Vec<u8>> {
         self.own.preimage(kind, hash).map(<[u8]>::to_vec)
     }

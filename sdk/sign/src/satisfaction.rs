@@ -1,12 +1,11 @@
-//! The best satisfaction of a miniscript, as bitcoind computes it: written here, so that where several would do, the one that
-//! is taken is bitcoind's.
+//! The best satisfaction of a miniscript. This module implements it to choose as bitcoind does where several would do.
 //!
-//! Every fragment yields its best satisfaction and its best dissatisfaction from those of its parts. Of two ways the
-//! one without a signature wins, for anyone could switch to it; between two without, the result is malleable; then the
-//! smaller wins, and of equals the first. Only a satisfaction that is not malleable and has a signature is used.
+//! Each fragment yields its best satisfaction and its best dissatisfaction from its parts'. Of two, one without a
+//! signature wins, since anyone could switch to it. Two without make the result malleable. Then the smaller wins; of
+//! equals, the first. Only a non-malleable satisfaction with a signature is used.
 //!
-//! The parts of a stack are shared, so that a threshold costs the product of its two numbers and no more. The reader of
-//! miniscripts bounds the nesting, and with it the recursion here.
+//! Stacks share their parts, so a threshold of k in n costs O(k n). The miniscript parser bounds the nesting and
+//! thereby the recursion.
 
 use std::rc::Rc;
 
@@ -16,21 +15,21 @@ use miniscript::{Miniscript, ScriptContext, Terminal, ToPublicKey};
 use super::producer::Elements;
 use super::solving::HashKind;
 
-/// What a satisfaction can be made of.
+/// The signatures, keys, preimages and timelocks for a satisfaction.
 pub(super) trait Assets<Pk> {
-    /// The signature of a key, if there is one.
+    /// The signature of a key, if available.
     fn signature(&mut self, key: &Pk) -> Option<Vec<u8>>;
     /// A key as the script has it.
     fn key_bytes(&self, key: &Pk) -> Vec<u8>;
-    /// The preimage of a hash, if it is known.
+    /// The preimage of a hash, if known.
     fn preimage(&self, kind: HashKind, hash: &[u8]) -> Option<Vec<u8>>;
-    /// Whether the transaction's lock time allows this one (BIP65).
+    /// Whether the transaction's locktime satisfies this one (BIP65).
     fn after(&mut self, lock_time: u32) -> bool;
-    /// Whether the input's sequence allows this one (BIP112).
+    /// Whether the input's sequence satisfies this one (BIP112).
     fn older(&mut self, sequence: u32) -> bool;
 }
 
-/// The elements that satisfy a miniscript; none where it cannot be done without malleability.
+/// The elements that satisfy a miniscript; `None` if none do without malleability.
 pub(super) fn satisfy<Pk: ToPublicKey, Ctx: ScriptContext>(
     policy: &Miniscript<Pk, Ctx>,
     assets: &mut dyn Assets<Pk>,
@@ -47,11 +46,11 @@ enum Stack {
     Both(Rc<Stack>, Rc<Stack>),
 }
 
-/// One way to (dis)satisfy a fragment.
+/// A satisfaction or dissatisfaction of a fragment.
 #[derive(Clone, Debug)]
 struct Way {
     stack: Rc<Stack>,
-    /// The bytes it takes in a witness.
+    /// Its size in a witness, in bytes.
     size: usize,
     has_signature: bool,
     malleable: bool,
@@ -112,15 +111,13 @@ impl Way {
     }
 }
 
-/// A way that may not exist.
+/// `None` if impossible.
 type Maybe = Option<Way>;
 
-/// `lower` below `upper`, where both exist.
 fn join(lower: &Maybe, upper: &Maybe) -> Maybe {
     Some(lower.as_ref()?.below(upper.as_ref()?))
 }
 
-/// The better of two ways.
 fn choose(first: Maybe, second: Maybe) -> Maybe {
     let (mut first, mut second) = match (first, second) {
         (Some(first), Some(second)) => (first, second),
@@ -142,12 +139,10 @@ fn choose(first: Maybe, second: Maybe) -> Maybe {
     Some(if first.size <= second.size { first } else { second })
 }
 
-/// The best ways of a fragment.
+/// The best dissatisfaction and satisfaction of a fragment.
 #[derive(Clone, Debug)]
 struct Ways {
-    /// To dissatisfy it.
     no: Maybe,
-    /// To satisfy it.
     yes: Maybe,
 }
 
@@ -163,7 +158,7 @@ impl Ways {
                 let signature = assets.signature(key).map(Way::signature);
                 Self { no: join(&Some(Way::zero()), &shown), yes: join(&signature, &shown) }
             }
-            // The reader puts keys in the place of hashes; one that it left cannot be satisfied.
+            // The parser has substituted known keys. A hash of an unknown key cannot be satisfied.
             Terminal::RawPkH(_) => Self { no: None, yes: None },
             Terminal::After(lock_time) => {
                 Self { no: None, yes: assets.after(lock_time.to_consensus_u32()).then(Way::empty) }
@@ -221,13 +216,13 @@ impl Ways {
         }
     }
 
-    /// Any 32 bytes are a wrong preimage.
+    /// Any other 32 bytes are a dissatisfaction.
     fn preimage<Pk>(assets: &dyn Assets<Pk>, kind: HashKind, hash: &[u8]) -> Self {
         let yes = assets.preimage(kind, hash).map(Way::element);
         Self { no: Some(Way::element(vec![0; 32]).malleable()), yes }
     }
 
-    /// A dissatisfaction of the part that has no signature may have an equivalent one that anyone can put there.
+    /// A dissatisfaction without a signature may be malleable: anyone could replace it.
     fn non_zero(self) -> Self {
         let malleable = self.no.is_some_and(|no| !no.has_signature);
         Self { no: Some(Way { malleable, ..Way::zero() }), yes: self.yes }
@@ -255,7 +250,7 @@ impl Ways {
         Self { no: either(&self.no, &z.no), yes: either(&self.yes, &z.yes) }
     }
 
-    /// `best[j]` satisfies j of the last parts that were looked at.
+    /// `best[j]` satisfies j of the parts so far, from the last part on.
     fn thresh(k: usize, parts: &[Self]) -> Self {
         let mut best = vec![Some(Way::empty())];
         for part in parts.iter().rev() {
@@ -264,14 +259,14 @@ impl Ways {
         let yes = best.get(k).cloned().flatten();
         let mut no = None;
         for (count, way) in best.into_iter().enumerate().filter(|(count, _)| *count != k) {
-            // Only the one that dissatisfies every part cannot be changed by others.
+            // Others can change every dissatisfaction except that of all parts.
             let way = if count == 0 { way } else { way.map(Way::malleable) };
             no = choose(no, way);
         }
         Self { no, yes }
     }
 
-    /// `best[j]` has j signatures of the first keys, above the element that OP_CHECKMULTISIG takes off in excess.
+    /// `best[j]` has j signatures of the keys so far, above the extra element of OP_CHECKMULTISIG.
     fn multi(k: usize, signatures: Vec<Option<Vec<u8>>>) -> Self {
         let mut best = vec![Some(Way::zero())];
         for signature in signatures {
@@ -282,7 +277,7 @@ impl Ways {
         Self { no: Some(zeros), yes: best.get(k).cloned().flatten() }
     }
 
-    /// `best[j]` has j signatures of the last keys, which come first.
+    /// `best[j]` has j signatures of the keys so far, last key first.
     fn multi_a(k: usize, reversed: Vec<Option<Vec<u8>>>) -> Self {
         let zero = Some(Way::zero());
         let mut best = vec![Some(Way::empty())];
@@ -294,8 +289,8 @@ impl Ways {
     }
 }
 
-/// Takes one more part into account: entry j becomes the better of leaving the part out of j and of adding it to j - 1.
-/// Entries above `most` are not needed.
+/// Extends `best` by one part: entry j becomes the better of j `without` the part and j - 1 `with` it. Entries above
+/// `most` are not needed.
 fn extend(
     best: &[Maybe],
     most: usize,

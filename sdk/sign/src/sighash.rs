@@ -1,16 +1,16 @@
-//! The signature hash type that a signing request asks for.
+//! The signature hash type of a signing request.
 
 use outrigger_script::{SIGHASH_ALL, SIGHASH_ANYONECANPAY, SIGHASH_NONE, SIGHASH_SINGLE};
 use outrigger_values::error::RpcError;
 
-/// The hash type byte of a taproot signature that leaves it out (BIP341).
+/// The hash type of a taproot signature without a type byte (BIP341).
 const DEFAULT_TYPE: u8 = 0;
 const ALL: u8 = SIGHASH_ALL as u8;
 const NONE: u8 = SIGHASH_NONE as u8;
 const SINGLE: u8 = SIGHASH_SINGLE as u8;
 const ANYONECANPAY: u8 = SIGHASH_ANYONECANPAY as u8;
 
-/// The types and their names in requests.
+/// The RPC's names of the types.
 const NAMES: [(&str, u8); 7] = [
     ("DEFAULT", DEFAULT_TYPE),
     ("ALL", ALL),
@@ -21,69 +21,69 @@ const NAMES: [(&str, u8); 7] = [
     ("SINGLE|ANYONECANPAY", SINGLE | ANYONECANPAY),
 ];
 
-/// Which parts of the transaction a signature covers.
+/// A signature hash type: the parts of the transaction that a signature covers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Sighash(u8);
 
 impl Sighash {
-    /// All inputs and outputs: without a type byte in taproot signatures, as [`Sighash::ALL`] in others.
+    /// All inputs and outputs: taproot signatures without a type byte, ECDSA signatures as [`Sighash::ALL`].
     pub const DEFAULT: Self = Self(DEFAULT_TYPE);
-    /// All inputs and outputs, said with a type byte.
+    /// All inputs and outputs, with a type byte.
     pub const ALL: Self = Self(ALL);
 
-    /// The type of a request's name for it, such as `SINGLE|ANYONECANPAY`. Case matters.
+    /// The type of an RPC name such as `SINGLE|ANYONECANPAY`. Case matters.
     ///
     /// # Errors
-    /// The text, where it names no type.
+    /// The name is unknown.
     pub fn from_name(name: &str) -> Result<Self, SighashNameError> {
         let found = NAMES.iter().find(|(known, _)| *known == name);
         found.map(|(_, value)| Self(*value)).ok_or_else(|| SighashNameError(name.to_owned()))
     }
 
-    /// The type of the byte that ends an ECDSA signature; none for one without a name.
+    /// The type of an ECDSA signature's last byte; `None` if undefined.
     pub fn from_ecdsa_byte(byte: u8) -> Option<Self> {
         let named = byte != DEFAULT_TYPE && NAMES.iter().any(|(_, value)| *value == byte);
         named.then_some(Self(byte))
     }
 
-    /// The name in requests.
+    /// The RPC's name.
     pub fn name(self) -> &'static str {
         NAMES.iter().find(|(_, value)| *value == self.0).map_or("DEFAULT", |(name, _)| name)
     }
 
-    /// The type as a PSBT writes it.
+    /// The type as a PSBT field.
     pub fn to_i32(self) -> i32 {
         self.0.into()
     }
 
-    /// The byte that ends an ECDSA signature.
+    /// The last byte of an ECDSA signature.
     pub(super) fn ecdsa(self) -> u8 {
         if self.0 == DEFAULT_TYPE { ALL } else { self.0 }
     }
 
-    /// The type that a taproot signature hash takes; 0 where the signature has no type byte.
+    /// The type for a taproot signature hash; 0 without a type byte.
     pub(super) fn taproot(self) -> u8 {
         self.0
     }
 
-    /// Whether a signature of this type covers no input but its own.
+    /// Whether a signature covers only its own input.
     pub fn is_anyone_can_pay(self) -> bool {
         self.0 & ANYONECANPAY != 0
     }
 
-    /// Whether a signature of this type covers the output of its input's index and no other.
+    /// Whether a signature covers only the output with its input's index.
     pub(super) fn is_single(self) -> bool {
         self.0 & !ANYONECANPAY == SINGLE
     }
 }
 
-/// A text that names no signature hash type.
+/// An unknown name of a signature hash type.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("'{0}' is not a valid sighash parameter.")]
 pub struct SighashNameError(pub String);
 
 impl From<SighashNameError> for RpcError {
-    /// -8.
+    /// Code -8.
     fn from(error: SighashNameError) -> Self {
         Self::invalid_parameter(error.to_string())
     }

@@ -1,4 +1,4 @@
-//! The signatures of one input: those it has, and those its solver asked for and did not find.
+//! The signatures of an input: those that it has, and those that its solver requests.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -16,23 +16,23 @@ use outrigger_service::wire::Blob;
 pub(super) enum TaprootPath {
     /// By the internal key, tweaked with the script tree's root.
     InternalKey { merkle_root: Option<[u8; 32]> },
-    /// By the output key itself.
+    /// By the untweaked output key.
     OutputKey,
-    /// In the script of this leaf.
+    /// By the script of this leaf.
     Leaf(TapLeafHash),
 }
 
-/// A signature that would help.
+/// A missing signature that would help.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum MissingSignature {
-    /// In a script without witness, or of witness version 0.
+    /// For a script without witness, or of witness version 0.
     Ecdsa { public_key: Vec<u8>, script_code: ScriptBuf, version: SigVersion },
-    /// In a taproot witness, by an x-only key.
+    /// For a taproot witness, by an x-only key.
     Schnorr { public_key: [u8; 32], path: TaprootPath },
 }
 
 impl MissingSignature {
-    /// The key that would make it.
+    /// The signing key.
     pub(super) fn public_key(&self) -> &[u8] {
         match self {
             Self::Ecdsa { public_key, .. } => public_key,
@@ -40,7 +40,7 @@ impl MissingSignature {
         }
     }
 
-    /// The kind of the signature.
+    /// The signature scheme.
     fn scheme(&self) -> Scheme {
         match self {
             Self::Ecdsa { .. } => Scheme::Ecdsa,
@@ -51,8 +51,7 @@ impl MissingSignature {
         }
     }
 
-    /// What is signed; none where there is no such digest: a taproot signature covers all spent outputs, and not all are
-    /// known.
+    /// The digest to sign; `None` if a taproot signature would cover an unknown output.
     fn digest(&self, checker: &mut TransactionChecker<'_>, sighash: Sighash) -> Option<[u8; 32]> {
         match self {
             Self::Ecdsa { script_code, version, .. } => {
@@ -60,7 +59,7 @@ impl MissingSignature {
             }
             Self::Schnorr { path, .. } => {
                 let leaf = match path {
-                    // No leaf that is solved here executes OP_CODESEPARATOR.
+                    // No supported leaf script executes OP_CODESEPARATOR.
                     TaprootPath::Leaf(hash) => Some((*hash, u32::MAX)),
                     TaprootPath::InternalKey { .. } | TaprootPath::OutputKey => None,
                 };
@@ -69,7 +68,7 @@ impl MissingSignature {
         }
     }
 
-    /// What the keys are to be asked, and the place of their answer.
+    /// The request to the keys, and the slot for the signature.
     pub(super) fn request(self, checker: &mut TransactionChecker<'_>, sighash: Sighash) -> Option<(Slot, SignRequest)> {
         let (digest, scheme) = (self.digest(checker, sighash)?, self.scheme());
         let (slot, public_key) = match self {
@@ -80,62 +79,59 @@ impl MissingSignature {
     }
 }
 
-/// Where a signature belongs.
+/// The place of a signature in an input.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub(super) enum Slot {
-    /// An ECDSA signature of this key.
+    /// The ECDSA signature of this public key.
     Ecdsa(Vec<u8>),
-    /// A Schnorr signature of this x-only key.
+    /// The Schnorr signature of this x-only key.
     Schnorr([u8; 32], TaprootPath),
 }
 
 impl Slot {
-    /// Whether a signature here spends the input on its own.
+    /// Whether a signature here suffices for the input.
     pub(super) fn is_key_path(&self) -> bool {
         matches!(self, Self::Schnorr(_, TaprootPath::InternalKey { .. } | TaprootPath::OutputKey))
     }
 }
 
-/// The signatures of an input, each with its hash type.
+/// The signatures of a PSBT input, each with its hash type.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct PartialSignatures {
-    /// Public keys and their ECDSA signatures, by the keys' HASH160.
+    /// Public keys and their ECDSA signatures, by the HASH160 of the key.
     pub ecdsa: BTreeMap<hash160::Hash, (Vec<u8>, Vec<u8>)>,
-    /// The signature of a taproot key path; empty where there is none.
+    /// The signature of the taproot key path; empty if missing.
     pub key_path: Vec<u8>,
-    /// Signatures in taproot leaves, by x-only key and leaf hash.
+    /// The signatures of taproot leaves, by x-only key and leaf hash.
     pub leaves: BTreeMap<([u8; 32], [u8; 32]), Vec<u8>>,
 }
 
-/// The signatures of one input, each with its type byte.
+/// The signatures of an input, each with its hash type.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Signatures {
     ecdsa: HashMap<Vec<u8>, Vec<u8>>,
     schnorr: HashMap<([u8; 32], TaprootPath), Vec<u8>>,
-    /// The signature of a taproot key path, of whichever key.
+    /// The signature of the taproot key path, whatever key made it.
     key_path: Option<Vec<u8>>,
     wanted: Vec<MissingSignature>,
 }
 
 impl Signatures {
-    /// Keeps an ECDSA signature that verified. The first of a key stays.
+    /// Adds a verified ECDSA signature, unless its key has one.
     pub(super) fn keep_verified(&mut self, public_key: &[u8], signature: &[u8]) {
         self.ecdsa.entry(public_key.to_vec()).or_insert_with(|| signature.to_vec());
     }
 
-    /// Whether there is a signature of this key.
     pub(super) fn has_ecdsa(&self, public_key: &[u8]) -> bool {
         self.ecdsa.contains_key(public_key)
     }
 
-    /// The public keys with signatures.
     pub(super) fn ecdsa_keys(&self) -> impl Iterator<Item = &[u8]> {
         self.ecdsa.keys().map(Vec::as_slice)
     }
 
-    /// The signature of a key in a script, if it is there; otherwise it is wanted from now on.
-    ///
-    /// Keys that are not compressed never sign in witnesses.
+    /// The signature of a public key for a script; if missing, it is requested. Uncompressed keys never sign in
+    /// witnesses.
     pub(super) fn ecdsa(&mut self, public_key: &[u8], script_code: &Script, version: SigVersion) -> Option<Vec<u8>> {
         let found = self.ecdsa.get(public_key);
         let may_sign = version == SigVersion::Base || public_key.len() == secp256k1::constants::PUBLIC_KEY_SIZE;
@@ -146,7 +142,7 @@ impl Signatures {
         self.ecdsa.get(public_key).cloned()
     }
 
-    /// The signature of an x-only key, if it is there; otherwise it is wanted from now on.
+    /// The signature of an x-only key; if missing, it is requested.
     pub(super) fn schnorr(&mut self, public_key: [u8; 32], path: TaprootPath) -> Option<Vec<u8>> {
         let found = self.schnorr.get(&(public_key, path)).cloned();
         if found.is_none() {
@@ -167,7 +163,6 @@ impl Signatures {
         }
     }
 
-    /// The signatures of a PSBT's input.
     pub(super) fn of_partial(partial: PartialSignatures) -> Self {
         let leaf = |((key, leaf), signature)| ((key, TaprootPath::Leaf(TapLeafHash::from_byte_array(leaf))), signature);
         Self {
@@ -178,7 +173,6 @@ impl Signatures {
         }
     }
 
-    /// As a PSBT's input keeps them.
     pub(super) fn into_partial(self) -> PartialSignatures {
         let mut partial = PartialSignatures { key_path: self.key_path.unwrap_or_default(), ..Default::default() };
         let by_hash = |(key, signature): (Vec<u8>, _)| (hash160::Hash::hash(&key), (key, signature));
@@ -192,12 +186,12 @@ impl Signatures {
         partial
     }
 
-    /// What was asked for and not found since the last time.
+    /// Takes the requests since the last call.
     pub(super) fn take_wanted(&mut self) -> Vec<MissingSignature> {
         std::mem::take(&mut self.wanted)
     }
 
-    /// Adds a bare signature. It gets its type byte, which a taproot signature of type 0 leaves out.
+    /// Adds a signature and appends its hash type, except type 0 of taproot signatures.
     pub(super) fn add(&mut self, slot: Slot, mut signature: Vec<u8>, sighash: Sighash) {
         match slot {
             Slot::Ecdsa(public_key) => {

@@ -1,5 +1,4 @@
-//! What is known for spending outputs, short of the keys: scripts behind script hashes, public keys behind key
-//! hashes, and the trees of taproot outputs.
+//! Solving data: the scripts of script hashes, the public keys of key hashes, taproot data, and preimages.
 
 use std::collections::HashMap;
 
@@ -9,12 +8,12 @@ use bitcoin::{Script, ScriptBuf};
 use super::secp::output_key;
 use outrigger_service::wallet::{SolvingData, TaprootData};
 
-/// The length of the x coordinate of a public key, in bytes.
+/// The length of an x-only public key, in bytes.
 const X_LEN: usize = 32;
-/// The number of bytes before the program in a P2TR script.
+/// The length of a P2TR script before its program, in bytes.
 const P2TR_PREFIX_LEN: usize = 2;
 
-/// Everything known for spending the outputs of one transaction. What came with one output serves all inputs.
+/// The solving data for a transaction. Data that came with one output serves all inputs.
 #[derive(Clone, Debug, Default)]
 pub struct SolvingSet {
     scripts: HashMap<hash160::Hash, ScriptBuf>,
@@ -23,7 +22,7 @@ pub struct SolvingSet {
     preimages: HashMap<(HashKind, Vec<u8>), Vec<u8>>,
 }
 
-/// The hash functions that a script can ask a preimage of.
+/// The hash functions of miniscript preimages.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum HashKind {
     /// RIPEMD-160.
@@ -37,7 +36,7 @@ pub enum HashKind {
 }
 
 impl SolvingSet {
-    /// Adds what a wallet knows of the output script `script_pubkey`.
+    /// Adds the wallet's solving data for an output script.
     pub fn add(&mut self, script_pubkey: &Script, data: SolvingData) {
         for script in data.scripts {
             self.add_script(script);
@@ -55,17 +54,17 @@ impl SolvingSet {
         self.scripts.insert(hash160::Hash::hash(script.as_bytes()), script);
     }
 
-    /// Adds a public key of 33 or 65 bytes, or of 32 as tapscripts hash it. Each is known by its own hash alone.
+    /// Adds a public key of 33 or 65 bytes, or an x-only one, found by its own HASH160.
     pub fn add_public_key(&mut self, key: &[u8]) {
         self.public_keys.insert(hash160::Hash::hash(key), key.to_vec());
     }
 
-    /// Adds the preimage of a hash. Whether it is one is for who executes the script to see.
+    /// Adds the preimage of a hash. The interpreter checks it when the script runs.
     pub fn add_preimage(&mut self, kind: HashKind, hash: Vec<u8>, preimage: Vec<u8>) {
         self.preimages.insert((kind, hash), preimage);
     }
 
-    /// Adds the taproot output of an internal key without scripts (BIP 86).
+    /// Adds the key path output of an internal key (BIP 86).
     pub fn add_bip86(&mut self, internal_key: [u8; X_LEN]) {
         if let Some(output_key) = output_key(internal_key, None) {
             let data = TaprootData { internal_key, merkle_root: None, leaves: Vec::new() };
@@ -73,33 +72,30 @@ impl SolvingSet {
         }
     }
 
-    /// The script of a hash: HASH160 of it, which is also RIPEMD-160 of a P2WSH program.
+    /// The script with this HASH160, which is also RIPEMD-160 of the P2WSH program.
     pub fn script(&self, hash: hash160::Hash) -> Option<&Script> {
         self.scripts.get(&hash).map(ScriptBuf::as_script)
     }
 
-    /// The preimage of a hash.
     pub(super) fn preimage(&self, kind: HashKind, hash: &[u8]) -> Option<&[u8]> {
         self.preimages.get(&(kind, hash.to_vec())).map(Vec::as_slice)
     }
 
-    /// The public key of a hash.
     pub(super) fn public_key(&self, hash: hash160::Hash) -> Option<&[u8]> {
         self.public_keys.get(&hash).map(Vec::as_slice)
     }
 
-    /// What is known of the taproot output with this script.
+    /// The taproot data of a P2TR output script.
     pub fn taproot_of(&self, script_pubkey: &Script) -> Option<&TaprootData> {
         self.taproot(&taproot_output_key(script_pubkey)?)
     }
 
-    /// What is known of the taproot output with this output key.
+    /// The taproot data of an output key.
     pub(super) fn taproot(&self, output_key: &[u8; X_LEN]) -> Option<&TaprootData> {
         self.taproot.get(output_key)
     }
 }
 
-/// The output key of a P2TR script.
 pub(super) fn taproot_output_key(script: &Script) -> Option<[u8; X_LEN]> {
     if !script.is_p2tr() {
         return None;

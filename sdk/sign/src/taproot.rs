@@ -1,5 +1,4 @@
-//! Spending taproot outputs (BIP341): by the internal key, by the output key, or by the leaf that takes the fewest
-//! bytes.
+//! Spends taproot outputs (BIP341): by the internal key, by the output key, or by the leaf with the smallest witness.
 
 use bitcoin::ScriptBuf;
 use bitcoin::consensus::encode::VarInt;
@@ -10,12 +9,12 @@ use super::producer::{Elements, Producer};
 use super::signatures::TaprootPath;
 use outrigger_service::wallet::TapLeaf;
 
-/// The bits of a control block's first byte that are the leaf's version.
+/// The bits of the leaf version in a control block's first byte.
 const LEAF_VERSION_MASK: u8 = 0xfe;
-/// The only leaf version whose scripts have a meaning (BIP342).
+/// The leaf version of tapscript (BIP342), the only one defined.
 const LEAF_VERSION_TAPSCRIPT: u8 = 0xc0;
 
-/// The witness of the output with this output key; none where it cannot be spent with what is there.
+/// The witness that spends the output with this output key; `None` if signatures or scripts are missing.
 pub(super) fn solve(producer: &mut Producer<'_>, output_key: &[u8; 32]) -> Option<Elements> {
     let data = producer.taproot(output_key);
     producer.met.taproot.clone_from(&data);
@@ -28,7 +27,7 @@ pub(super) fn solve(producer: &mut Producer<'_>, output_key: &[u8; 32]) -> Optio
             return Some(vec![signature]);
         }
     }
-    // An output whose key was not tweaked at all.
+    // The output key may be untweaked.
     if let Some(signature) = producer.signatures.schnorr(*output_key, TaprootPath::OutputKey) {
         return Some(vec![signature]);
     }
@@ -43,7 +42,7 @@ pub(super) fn solve(producer: &mut Producer<'_>, output_key: &[u8; 32]) -> Optio
     best
 }
 
-/// The leaves by script, each once with its shortest control block: the order in which bitcoind compares them.
+/// The tapscript leaves, sorted by script, each with its shortest control block: bitcoind's order of comparison.
 fn distinct_leaves(leaves: &[TapLeaf]) -> Vec<&TapLeaf> {
     let mut leaves: Vec<&TapLeaf> = leaves.iter().filter(|leaf| is_tapscript(leaf)).collect();
     leaves.sort_by_key(|leaf| (leaf.script.as_bytes(), leaf.control_block.len(), &leaf.control_block));
@@ -63,7 +62,7 @@ fn solve_leaf(producer: &mut Producer<'_>, leaf: &TapLeaf) -> Option<Elements> {
     Some(elements)
 }
 
-/// The bytes that a witness takes in a transaction.
+/// The serialised size of a witness, in bytes.
 fn serialized_size(elements: &[Vec<u8>]) -> usize {
     let with_length = |length: usize| VarInt(length as u64).size() + length;
     VarInt(elements.len() as u64).size() + elements.iter().map(|element| with_length(element.len())).sum::<usize>()

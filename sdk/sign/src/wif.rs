@@ -1,7 +1,7 @@
-//! Private keys in wallet import format: Base58Check text of a network's prefix, 32 bytes, and 01 for a key whose
-//! public key is written compressed.
+//! Private keys in wallet import format: Base58Check of the network's prefix, 32 bytes, and 01 if the public key is
+//! compressed.
 //!
-//! Secret bytes live in memory that is wiped when it is dropped, and are copied by reference only.
+//! Secret bytes are wiped when they are dropped.
 
 use bitcoin::{NetworkKind, base58};
 use secp256k1::{PublicKey, SecretKey};
@@ -9,28 +9,27 @@ use zeroize::Zeroizing;
 
 use super::secp::SECP;
 
-/// The prefix on the main chain.
+/// The prefix of mainnet.
 const MAIN_PREFIX: u8 = 0x80;
-/// The prefix on all test chains.
+/// The prefix of all test networks.
 const TEST_PREFIX: u8 = 0xef;
-/// The byte that says that the public key is compressed.
+/// The last byte of a key with a compressed public key.
 const COMPRESSED_MARK: u8 = 1;
-/// The length of a secret key, in bytes.
 const SECRET_LEN: usize = 32;
-/// The most characters a key of this format has; longer text is not decoded.
+/// The greatest length of a key's text. Longer text is not decoded.
 const MAX_TEXT_LEN: usize = 64;
 
-/// A private key with the form of its public key. Its secret is wiped when it is dropped, and never printed.
+/// A private key, and the form of its public key. It is wiped on drop and never printed.
 pub struct WifKey {
     secret: Box<Zeroizing<[u8; SECRET_LEN]>>,
     public_key: Vec<u8>,
 }
 
 impl WifKey {
-    /// Reads a key of the network's kind.
+    /// Parses a key of the network's kind.
     ///
     /// # Errors
-    /// For text that is no such key: another network's, of a wrong length or checksum, or a number out of range.
+    /// The text is no WIF, is for another network, or is no valid secret key.
     pub fn parse(text: &str, network: NetworkKind) -> Result<Self, WifError> {
         if text.len() > MAX_TEXT_LEN {
             return Err(WifError);
@@ -51,7 +50,7 @@ impl WifKey {
         Self::new(kept, compressed)
     }
 
-    /// A key that was derived, with its public key of 33 or 65 bytes.
+    /// A derived key. Its public key has 33 or 65 bytes.
     pub fn from_secret(secret: &SecretKey, public_key: Vec<u8>) -> Self {
         let mut bytes = secret.secret_bytes();
         let mut kept = Box::new(Zeroizing::new([0; SECRET_LEN]));
@@ -69,17 +68,17 @@ impl WifKey {
         Ok(Self { secret, public_key })
     }
 
-    /// The public key in the form that the text demands: 33 or 65 bytes.
+    /// The public key in the key's form: 33 or 65 bytes.
     pub fn public_key(&self) -> &[u8] {
         &self.public_key
     }
 
-    /// Whether the public key is written compressed.
+    /// Whether the public key is compressed.
     pub fn is_compressed(&self) -> bool {
         self.public_key.len() == secp256k1::constants::PUBLIC_KEY_SIZE
     }
 
-    /// Runs `work` with the secret key and wipes the copy it was lent.
+    /// Calls `work` with the secret key, and wipes that copy.
     pub(super) fn with_secret<T>(&self, work: impl FnOnce(&SecretKey) -> T) -> Option<T> {
         let mut key = SecretKey::from_slice(self.secret.as_slice()).ok()?;
         let result = work(&key);
@@ -94,7 +93,7 @@ impl std::fmt::Debug for WifKey {
     }
 }
 
-/// A text that is no private key of the network. It says no more, for what it found may be a secret.
+/// The text is no private key of the network. The error has no details, since the text may be secret.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("Invalid private key")]
 pub struct WifError;
@@ -103,7 +102,7 @@ pub struct WifError;
 mod tests {
     use super::*;
 
-    /// The key 1.
+    /// The secret key 1.
     const MAIN_COMPRESSED: &str = "KwDiBf89QgGbjEhKnhXJuH7LrciVrZi3qYjgd9M7rFU73sVHnoWn";
     const MAIN_UNCOMPRESSED: &str = "5HpHagT65TZzG1PH3CSu63k8DbpvD8s5ip4nEB3kEsreAnchuDf";
 

@@ -1,4 +1,4 @@
-//! Every rule that a signing request can break, and its code and message.
+//! The errors of signing requests, with bitcoind's codes and messages.
 
 use crate::{InputError, SighashNameError, SignError, WifError};
 use bitcoin::{Script, ScriptBuf, TxOut};
@@ -9,63 +9,63 @@ use outrigger_values::RpcErrorCode;
 use outrigger_values::amount;
 use outrigger_values::params;
 
-/// The hexadecimal digits of a script that an error shows of an output.
+/// The number of hex digits of a script that an error shows.
 const SHOWN_SCRIPT_DIGITS: usize = 30;
 
-/// Why a request was refused as a whole.
+/// Why a request is refused.
 #[derive(Clone, PartialEq, Debug, thiserror::Error)]
 pub enum SigningError {
-    /// An argument, or a field of a previous output, is not of its type or form.
+    /// An argument, or a member of `prevtxs`, has a wrong type or form.
     #[error("{0}")]
     Argument(RpcError),
     /// The text is no transaction.
     #[error("TX decode failed. Make sure the tx has at least one input.")]
     Transaction,
-    /// One of several texts is no transaction; its index.
+    /// The text at this index is no transaction.
     #[error("TX decode failed for tx {0}. Make sure the tx has at least one input.")]
     Undecodable(usize),
-    /// No transactions to combine.
+    /// There are no transactions to combine.
     #[error("Missing transactions")]
     NothingToCombine,
-    /// A transaction to combine spends an output that is not known.
+    /// A transaction to combine spends an unknown output.
     #[error("{}", InputError::NotFound)]
     UnknownInput,
-    /// A private key is not one of the chain's.
+    /// A private key is invalid, or for another network.
     #[error("{0}")]
     PrivateKey(#[from] WifError),
-    /// No such signature hash type.
+    /// The signature hash type is unknown.
     #[error("{0}")]
     Sighash(#[from] SighashNameError),
     /// An element of `prevtxs` is not an object.
     #[error("expected object with {{\"txid'\",\"vout\",\"scriptPubKey\"}}")]
     PrevoutNotObject,
-    /// An output number below zero.
+    /// A `vout` is negative.
     #[error("vout cannot be negative")]
     NegativeVout,
-    /// An output is known with another script.
+    /// The node knows the output with another script.
     #[error("Previous output scriptPubKey mismatch:\n{}\nvs:\n{}", asm(.known), asm(.given))]
     ScriptPubKeyMismatch {
-        /// The script it has.
+        /// The node's script.
         known: ScriptBuf,
-        /// The script the request gives it.
+        /// The request's script.
         given: ScriptBuf,
     },
-    /// An output pays to a script hash and no script was given.
+    /// A P2SH or P2WSH output has no script.
     #[error("Missing redeemScript/witnessScript")]
     MissingScript,
-    /// Both scripts were given and do not belong together.
+    /// The redeem script is not that of the witness script.
     #[error("redeemScript does not correspond to witnessScript")]
     RedeemScriptMismatch,
-    /// The given script is not that of the output.
+    /// The script does not hash to the output's.
     #[error("redeemScript/witnessScript does not match scriptPubKey")]
     ScriptMismatch,
-    /// An input came out with a witness, and the amount it spends was not given.
+    /// An input has a witness, but the amount that it spends is unknown.
     #[error("Missing amount for {}", show_output(.0))]
     MissingAmount(TxOut),
-    /// It spends too much, or would become too much, or nobody waits for it.
+    /// The solver refused, or the client stopped waiting.
     #[error("{0}")]
     Sign(SignError),
-    /// A service did not do what it was asked.
+    /// A service failed.
     #[error("{0}")]
     Service(#[from] ServiceError),
 }
@@ -115,7 +115,7 @@ impl From<SigningError> for RpcError {
     }
 }
 
-/// An output as bitcoind prints it for its developers.
+/// An output as in bitcoind's message (`CTxOut::ToString`).
 fn show_output(output: &TxOut) -> String {
     let value = amount::to_text(output.value);
     format!("CTxOut(nValue={value}, scriptPubKey={})", script_start(&output.script_pubkey))

@@ -1,14 +1,9 @@
-//! The methods `signrawtransactionwithkey` and `signrawtransactionwithwallet`, for a plugin that answers them: with the keys
-//! of a wallet of the host, or with keys that are kept anywhere else.
+//! The methods `signrawtransactionwithkey`, `signrawtransactionwithwallet` and `combinerawtransaction`, for plugins
+//! that answer them. A plugin with its own keys only implements [`KeySource`], as the SDK's example `device` does.
 //!
-//! Here are the arguments in the order in which bitcoind looks at them, the outputs that the transaction spends, and the
-//! result.
+//! This module reads the arguments in bitcoind's order, looks up the spent outputs and builds the result.
 //!
-//! Invariants: signing by given keys asks no wallet. Given keys are wiped, with their text, when the call ends.
-//!
-//! A plugin with keys of its own brings a [`KeySource`] and nothing else.
-//!
-//! The example `device` of the SDK shows it in use.
+//! Invariants: signing with given keys calls no wallet. Given keys and their text are wiped when the call ends.
 
 mod error;
 mod prevouts;
@@ -31,10 +26,10 @@ use outrigger_standard::transaction_from_hex;
 use outrigger_values::params::Params;
 use outrigger_values::typed;
 
-/// The position of `privkeys`.
 const PRIVKEYS: usize = 1;
 
-/// Answers `signrawtransactionwithkey`: hexstring, privkeys, prevtxs, sighashtype. `wanted` tells whether the answer still is.
+/// Answers `signrawtransactionwithkey`: hexstring, privkeys, prevtxs, sighashtype. `wanted`: whether the client still
+/// waits.
 ///
 /// # Errors
 /// The first rule that the request breaks.
@@ -62,9 +57,9 @@ pub fn with_key(
     SigningResult::new(&tx, &spent, errors)
 }
 
-/// Answers `signrawtransactionwithwallet`: hexstring, prevtxs, sighashtype. What the outputs need is what the call's wallet
-/// knows of them; `keys` gets their scripts, each once, and gives the keys that sign. `wanted` tells whether the answer
-/// still is.
+/// Answers `signrawtransactionwithwallet`: hexstring, prevtxs, sighashtype. The solving data comes from the call's
+/// wallet. `keys` gets each distinct spent script, and returns the source of signatures. `wanted`: whether the client
+/// still waits.
 ///
 /// # Errors
 /// The first rule that the request breaks.
@@ -93,8 +88,8 @@ pub fn with_wallet<K: KeySource>(
     SigningResult::new(&tx, &spent, errors)
 }
 
-/// Answers `combinerawtransaction`: txs, which are the same transaction with other signatures. `wanted` tells whether the answer
-/// still is.
+/// Answers `combinerawtransaction`: copies of a transaction with different signatures. `wanted`: whether the client
+/// still waits.
 ///
 /// # Errors
 /// The first rule that the request breaks.
@@ -117,7 +112,7 @@ pub fn combine(
     Ok(serialize_hex(&combine_transactions(first, others, &spent, wanted)?))
 }
 
-/// The keys of an argument. Each must be one of the chain that the host is on.
+/// Parses `privkeys`. Each key must be for the host's network.
 fn private_keys(host: &Host, scope: Scope, argument: &Value) -> Result<LocalKeys, SigningError> {
     let texts = typed::array(argument)?;
     let network = NetworkKind::from(host.chain.network(scope)?);
@@ -128,7 +123,7 @@ fn private_keys(host: &Host, scope: Scope, argument: &Value) -> Result<LocalKeys
     Ok(keys)
 }
 
-/// What the wallet knows of the outputs with these scripts, all together.
+/// The wallet's solving data for these scripts.
 fn wallet_knows(host: &Host, scope: Scope, scripts: &[ScriptBuf]) -> Result<SolvingSet, SigningError> {
     let found = host.wallet.scripts(scope, scripts.to_vec())?;
     let mut known = SolvingSet::default();
@@ -140,13 +135,13 @@ fn wallet_knows(host: &Host, scope: Scope, scripts: &[ScriptBuf]) -> Result<Solv
     Ok(known)
 }
 
-/// The argument `hexstring`. Without inputs there is nothing to sign, and no form with witness.
+/// Parses `hexstring`. A transaction without inputs has nothing to sign, and no unambiguous serialisation.
 fn transaction(params: &Params) -> Result<Transaction, SigningError> {
     let tx = transaction_from_hex(typed::text(params.get(0))?).filter(|tx| !tx.input.is_empty());
     tx.ok_or(SigningError::Transaction)
 }
 
-/// The argument `sighashtype` at a position.
+/// Parses `sighashtype` at a position.
 fn sighash(params: &Params, position: usize) -> Result<Sighash, SigningError> {
     match params.given(position) {
         None => Ok(Sighash::DEFAULT),
@@ -154,7 +149,7 @@ fn sighash(params: &Params, position: usize) -> Result<Sighash, SigningError> {
     }
 }
 
-/// Arguments with private keys among them, which are wiped at the end.
+/// Arguments with private keys, wiped on drop.
 struct SecretParams(Params);
 
 impl Drop for SecretParams {

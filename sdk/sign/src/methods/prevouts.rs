@@ -1,6 +1,6 @@
-//! The outputs that a transaction spends: as the node knows them, and as the request describes them.
+//! The outputs that a transaction spends, from the node and from the request.
 //!
-//! What the request says wins over what the node knows, amounts included; only the script of a known output must agree.
+//! The request overrides the node, even its amounts. Only the script of a known output must agree.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -18,19 +18,19 @@ use serde_json::{Map, Value};
 use super::error::SigningError;
 use crate::{MAX_SPENT_SCRIPTS, SignError};
 
-/// What stands for an amount that was not given: all the money there can be.
+/// The placeholder for a missing amount, as in bitcoind.
 pub const UNKNOWN_AMOUNT: Amount = Amount::MAX_MONEY;
 
-/// Outputs by outpoint.
+/// The spent outputs by outpoint.
 #[derive(Clone, Debug, Default)]
 pub struct Prevouts(HashMap<OutPoint, TxOut>);
 
 impl Prevouts {
-    /// What the node knows: outputs of transactions in the mempool, whether or not another one spends them, then the
-    /// unspent outputs of the chain. Without a grant for the mempool nothing is known of it.
+    /// Looks up the spent outputs: in mempool transactions, even if another one spends them, then in the UTXO set.
+    /// Without a grant for the mempool it only uses the latter.
     ///
     /// # Errors
-    /// Where the node cannot be asked.
+    /// A service fails.
     pub fn look_up(host: &Host, scope: Scope, tx: &Transaction) -> Result<Self, SigningError> {
         let txids: BTreeSet<Txid> = tx.input.iter().map(|input| input.previous_output.txid).collect();
         let txids: Vec<Txid> = txids.into_iter().collect();
@@ -48,7 +48,7 @@ impl Prevouts {
         let mut in_chain = Vec::new();
         for outpoint in tx.input.iter().map(|input| input.previous_output) {
             match parents.get(&outpoint.txid) {
-                // An index that its transaction does not have is unknown, and the chain cannot know it either.
+                // An output that a mempool transaction does not have cannot be in the chain either.
                 Some(parent) => found.insert(outpoint, parent.output.get(outpoint.vout as usize).cloned()),
                 None => in_chain.push(outpoint),
             }
@@ -60,7 +60,7 @@ impl Prevouts {
         Ok(found)
     }
 
-    /// An output, if it is known.
+    /// An output; `None` if unknown.
     pub fn get(&self, outpoint: &OutPoint) -> Option<&TxOut> {
         self.0.get(outpoint)
     }
@@ -71,9 +71,8 @@ impl Prevouts {
         }
     }
 
-    /// Takes in the argument `prevtxs`, whose elements must be right also where the transaction does not spend them.
-    ///
-    /// Gives the scripts behind script hashes, which are looked at `with_scripts` only.
+    /// Adds the outputs of the argument `prevtxs`. Each element is checked, even if the transaction does not spend it.
+    /// Returns the redeem and witness scripts; without `with_scripts` they are neither checked nor returned.
     ///
     /// # Errors
     /// The first rule that an element breaks.
@@ -92,10 +91,10 @@ impl Prevouts {
         Ok(scripts)
     }
 
-    /// Takes in one element, and gives its scriptPubKey.
+    /// Adds the output of one element, and returns its scriptPubKey.
     fn describe_one(&mut self, element: &Map<String, Value>) -> Result<ScriptBuf, SigningError> {
         let field = |name: &str| element.get(name).unwrap_or(&Value::Null);
-        // In byte order, as bitcoind looks at them.
+        // In byte order, as bitcoind.
         for (name, wanted) in [("scriptPubKey", Type::String), ("txid", Type::String), ("vout", Type::Number)] {
             typed::member(element, name, wanted)?;
         }
@@ -117,10 +116,10 @@ impl Prevouts {
         Ok(script_pubkey)
     }
 
-    /// The outputs that a transaction spends, in the order of its inputs.
+    /// The spent outputs in the order of the inputs.
     ///
     /// # Errors
-    /// [`SignError::TooLarge`] where their scripts take too much: an output can be spent again and again.
+    /// [`SignError::TooLarge`] if their scripts are too long in total. Inputs may name the same output repeatedly.
     pub fn of(&self, tx: &Transaction) -> Result<Vec<Option<TxOut>>, SignError> {
         let mut room = MAX_SPENT_SCRIPTS;
         let mut spent = Vec::with_capacity(tx.input.len());
@@ -134,10 +133,10 @@ impl Prevouts {
     }
 }
 
-/// The script that an element gives for its output, and the P2WSH program of it.
+/// The script that an element gives for its output, and its P2WSH program.
 ///
-/// For old clients' sake, a redeem script may come as `witnessScript` and a witness script as `redeemScript`, or one as
-/// both.
+/// For old clients, the redeem script may be named `witnessScript`, the witness script `redeemScript`, or both names
+/// have the same script.
 fn given_scripts(element: &Map<String, Value>, script_pubkey: &Script) -> Result<[ScriptBuf; 2], SigningError> {
     let redeem_script = optional_text(element, "redeemScript")?;
     let witness_script = optional_text(element, "witnessScript")?;
@@ -163,7 +162,7 @@ fn given_scripts(element: &Map<String, Value>, script_pubkey: &Script) -> Result
     if matches { Ok([script, program]) } else { Err(SigningError::ScriptMismatch) }
 }
 
-/// A field that is text, null or absent.
+/// A member that is text, null or absent.
 fn optional_text<'a>(element: &'a Map<String, Value>, name: &str) -> Result<Option<&'a str>, RpcError> {
     match element.get(name).filter(|value| !value.is_null()) {
         Some(_) => Ok(typed::member(element, name, Type::String)?.as_str()),

@@ -1,4 +1,4 @@
-//! What a signing request is answered with.
+//! The result of signing methods.
 
 use crate::InputError;
 use bitcoin::consensus::serialize;
@@ -9,7 +9,7 @@ use serde::Serialize;
 use super::error::SigningError;
 use super::prevouts::UNKNOWN_AMOUNT;
 
-/// The signed transaction, with the keys in bitcoind's order.
+/// The result, with members in bitcoind's order.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct SigningResult {
     hex: String,
@@ -18,7 +18,7 @@ pub struct SigningResult {
     errors: Vec<IncompleteInput>,
 }
 
-/// An input that does not verify, as it is after signing.
+/// An incomplete input after signing.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 struct IncompleteInput {
     txid: String,
@@ -44,11 +44,11 @@ impl IncompleteInput {
 }
 
 impl SigningResult {
-    /// The answer for a transaction after signing, with the outputs it spends and what its inputs lack.
+    /// The result for a transaction after signing. `errors` are those of its inputs.
     ///
     /// # Errors
-    /// [`SigningError::MissingAmount`] for the first input that has a witness while the amount it spends is not known:
-    /// its signatures cannot be right, also where they were there before.
+    /// [`SigningError::MissingAmount`] for the first input with a witness whose spent amount is unknown: its signatures
+    /// cannot be valid, even if they were there before.
     pub fn new(
         tx: &Transaction,
         spent: &[Option<TxOut>],

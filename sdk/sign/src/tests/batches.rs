@@ -1,4 +1,4 @@
-//! How keys are asked, and what becomes of answers that do not help.
+//! How the solver calls key sources, and how it handles missing answers.
 
 use std::cell::RefCell;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -19,7 +19,6 @@ use outrigger_service::signer::{Scheme, SignRequest};
 use outrigger_service::wire::Blob;
 use outrigger_service::{ErrorKind, Result};
 
-/// The key with this number.
 fn key(number: u8) -> WifKey {
     let mut payload = vec![0xef];
     payload.extend([0; 31]);
@@ -49,7 +48,7 @@ fn multisig(required: i64, numbers: &[u8]) -> ScriptBuf {
     keys.push_int(numbers.len() as i64).push_opcode(OP_CHECKMULTISIG).into_script()
 }
 
-/// Keys that count how they are asked, and may fail or forget.
+/// A key source that records its calls. It may be locked, or return no signatures.
 struct Counting {
     keys: LocalKeys,
     available: RefCell<Vec<usize>>,
@@ -95,7 +94,7 @@ fn all_inputs_are_signed_in_one_batch() {
     let spent = [pays(pkh(1)), pays(wpkh(2)), pays(bare), pays(wpkh(1)), None];
     let errors = sign_transaction(&mut tx, &spent, &known, &keys, Sighash::ALL).unwrap();
     assert_eq!(errors, [None, None, None, None, Some(InputError::NotFound)]);
-    // Which keys are there decides nothing here, so only signatures are asked for: also of the key that is not there.
+    // Without a choice, only signatures are requested, also of keys that are not available.
     assert_eq!(*keys.available.borrow(), [0; 0]);
     let requests: Vec<usize> = keys.signed.borrow().iter().map(Vec::len).collect();
     assert_eq!(requests, [6]);
@@ -109,10 +108,10 @@ fn keys_are_not_asked_when_there_is_nothing_to_sign() {
     let spent = [pays(wpkh(1))];
     assert_eq!(sign_transaction(&mut tx, &spent, &known, &keys, Sighash::DEFAULT).unwrap(), [None]);
     let signed = tx.clone();
-    // Complete now.
+    // The input is complete.
     assert_eq!(sign_transaction(&mut tx, &spent, &known, &keys, Sighash::DEFAULT).unwrap(), [None]);
     assert_eq!((tx, keys.signed.borrow().len()), (signed, 1));
-    // A key that is not there.
+    // The keys are not available.
     let error = Some(InputError::Script(ScriptError::InvalidStackOperation));
     let answer = sign_transaction(&mut spend(1), &[pays(multisig(2, &[7, 8]))], &known, &keys, Sighash::DEFAULT);
     assert_eq!(answer.unwrap(), [error]);
@@ -144,7 +143,7 @@ fn an_unknown_output_stops_taproot_signatures_and_no_others() {
     let errors = sign_transaction(&mut tx, &spent, &known, &local(&[1]), Sighash::DEFAULT).unwrap();
     let empty = Some(InputError::Script(ScriptError::WitnessProgramWitnessEmpty));
     assert_eq!(errors, [empty, Some(InputError::NotFound), None]);
-    // A list that is too short says the same of the inputs behind its end.
+    // An output beyond the end of the list is unknown.
     let errors = sign_transaction(&mut spend(2), &spent[2..], &known, &local(&[1]), Sighash::DEFAULT).unwrap();
     assert_eq!(errors, [None, Some(InputError::NotFound)]);
 }
@@ -216,12 +215,12 @@ fn signatures_in_the_order_of_the_keys_are_found_and_others_are_lost() {
         tx.input[0].script_sig = signatures.into_iter().fold(Builder::new().push_int(0), push).into_script();
         tx
     };
-    // The third key's signature first: the scan is past the first key when that one's comes.
+    // With the third key's signature first, the scan does not return to the first key.
     let mut swapped = with([third, first]);
     let error = Some(InputError::Script(ScriptError::SigNullFail));
     assert_eq!(sign(&mut swapped, &[]), [error]);
     assert_eq!(pushes(&swapped), [vec![], third.clone(), vec![]]);
-    // In order, but for another transaction: only what is made anew counts.
+    // The signatures are for another transaction: only the new one counts.
     let mut other = with([first, third]);
     other.output[0].value += bitcoin::Amount::from_sat(1);
     assert_eq!(sign(&mut other, &[2]), [error]);
@@ -252,14 +251,14 @@ proptest! {
         }
         let errors = sign_transaction(&mut tx, &spent, &known, &keys, Sighash::DEFAULT).unwrap();
         prop_assert_eq!(errors.len(), 3);
-        // Whatever it made of them, it makes the same of that.
+        // Signing the result again does not change it.
         let mut again = tx.clone();
         let same = sign_transaction(&mut again, &spent, &known, &keys, Sighash::DEFAULT).unwrap();
         prop_assert_eq!((again, same), (tx, errors));
     }
 }
 
-/// Scripts of opcodes, small pushes and the parts that templates are made of.
+/// Scripts of opcodes, small pushes and parts of templates.
 fn script() -> impl Strategy<Value = ScriptBuf> {
     let push = |bytes: Vec<u8>| [vec![bytes.len() as u8], bytes].concat();
     let piece = prop_oneof![
@@ -287,7 +286,7 @@ fn work_that_nobody_waits_for_ends_early_and_changes_nothing() {
     let spent = vec![pays(pkh(1)); 10_000];
     let answer = sign_transaction_while(&mut tx, &spent, &known, &keys, Sighash::DEFAULT, &wanted);
     assert_eq!((answer, tx == before), (Err(SignError::Unwanted), true));
-    // It was asked every few inputs, and did not go on to the keys.
+    // The solver stopped within a few inputs, and did not call the keys.
     assert!(asked.into_inner() < 32);
     assert_eq!(keys.signed.borrow().len(), 0);
 }

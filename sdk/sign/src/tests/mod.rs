@@ -1,4 +1,4 @@
-//! Tests of the solver as a whole. What bitcoind answers to whole requests is tested with the plugin `signing`.
+//! Tests of the whole solver. Tests of the plugin `signing` compare whole requests with bitcoind.
 
 mod batches;
 mod policies;
@@ -16,7 +16,7 @@ use secp256k1::SecretKey;
 use super::secp::SECP;
 use super::sign_digest;
 
-/// A wallet's signer that has these keys.
+/// A wallet's signer with these keys.
 struct KeyRing(Vec<SecretKey>);
 
 impl KeyRing {
@@ -42,7 +42,7 @@ impl Signer for KeyRing {
     }
 }
 
-/// An unsigned transaction with one output that spends made-up outpoints.
+/// An unsigned transaction with one output. Its inputs spend invented outpoints.
 fn spend(inputs: u32) -> Transaction {
     let input = |vout| TxIn {
         previous_output: OutPoint { txid: Txid::all_zeros(), vout },

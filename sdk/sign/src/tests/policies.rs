@@ -1,7 +1,7 @@
-//! Miniscripts with more keys than they need: of several satisfactions the solver takes the one that bitcoind takes.
+//! Miniscripts that can be satisfied in several ways. The solver must choose as bitcoind does.
 //!
-//! `policies.json` holds what bitcoind's wallets made of them, each with a descriptor's keys or some of these:
-//! `{descriptor, signed, error}`, where the unsigned transaction is the signed one without its witness.
+//! `policies.json` has the results of bitcoind's wallets with all or some of a descriptor's keys: `{descriptor, signed,
+//! error}`. The unsigned transaction is the signed one without its witness.
 
 use std::str::FromStr;
 use std::thread;
@@ -21,10 +21,10 @@ use outrigger_descriptor::{Checksum, Descriptor};
 use outrigger_service::Scope;
 use outrigger_service::wallet::{SolvingData, TapLeaf, TaprootData};
 
-/// What every recorded output is worth, in satoshi.
+/// The value of each recorded output.
 const VALUE: Amount = Amount::from_sat(100_000_000);
 
-/// The hex after signing, and what the input lacks.
+/// The hex after signing, and the input's error.
 fn sign(row: &Value) -> (String, Option<String>) {
     let text = |field: &str| row[field].as_str().unwrap();
     let mut tx: Transaction = deserialize_hex(text("signed")).unwrap();
@@ -62,7 +62,7 @@ fn every_policy_is_satisfied_as_bitcoind_does() {
     assert!(rows.len() > 250, "only {} rows", rows.len());
 }
 
-/// A leaf of a key under this many wrappers (`n:`), and whether its output could be spent with the key.
+/// Whether an output with a leaf of a key under so many wrappers (`n:`) can be spent with the key.
 fn spends_under_wrappers(wrappers: usize) -> bool {
     let secret = SecretKey::from_slice(&[7; 32]).unwrap();
     let secp = Secp256k1::new();
@@ -88,10 +88,10 @@ fn spends_under_wrappers(wrappers: usize) -> bool {
 
 #[test]
 fn the_deepest_policy_fits_the_smallest_stack() {
-    /// That of a thread which asks for none in particular, in bytes. Calls run on larger ones.
+    /// The default stack size of threads, in bytes. Calls run on larger stacks.
     const STACK: usize = 2 << 20;
     let run = |wrappers| thread::Builder::new().stack_size(STACK).spawn(move || spends_under_wrappers(wrappers));
     assert!(run(399).unwrap().join().unwrap());
-    // Beyond what the reader of miniscripts takes.
+    // The miniscript parser refuses this depth.
     assert!(!run(10_000).unwrap().join().unwrap());
 }

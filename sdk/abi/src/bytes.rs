@@ -1,4 +1,4 @@
-//! Bytes that cross the boundary: borrowed for the time of a call, or owned with their release function.
+//! Bytes that cross the boundary: lent for a call, or owned with a release function.
 
 use std::ffi::c_void;
 use std::ops::Deref;
@@ -16,7 +16,7 @@ abi_struct! {
     pub struct Bytes {
         /// The first byte; may be null when `len` is 0.
         pub ptr: *const u8,
-        /// How many there are.
+        /// The number of bytes.
         pub len: usize,
     }
 }
@@ -27,10 +27,10 @@ impl Bytes {
         Self { ptr: bytes.as_ptr(), len: bytes.len() }
     }
 
-    /// The bytes.
+    /// The lent bytes.
     ///
     /// # Safety
-    /// `ptr` points to `len` readable bytes that nobody writes while `'a` lasts (or `len` is 0).
+    /// `ptr` points to `len` readable bytes that nobody writes during `'a`, or `len` is 0.
     pub unsafe fn as_slice<'a>(self) -> &'a [u8] {
         if self.len == 0 || self.ptr.is_null() {
             return &[];
@@ -44,37 +44,36 @@ abi_functions! {
     const FUNCTIONS;
     /// Releases owned bytes.
     ///
-    /// Threads: called once, on any thread, also while other functions of the same plugin run.
+    /// Threads: any, once, even while other functions of the same plugin run.
     ///
-    /// Ownership: gives back `owner` and the bytes that came with it.
+    /// Ownership: returns `owner` and its bytes to the side that made them.
     ///
     /// Lifetime: may be called after the instance that made the bytes was destroyed, so it must not use that instance.
     pub type ReleaseFn = fn(owner: *mut c_void);
 }
 
 abi_struct! {
-    /// Bytes that the receiver releases, from any thread, with the function that came with them.
-    ///
-    /// Nobody writes the bytes once they were handed over.
+    /// Bytes that the receiver releases with their own function, from any thread. Nobody writes them after they are
+    /// passed on.
     pub struct OwnedBytes {
         /// The first byte; may be null when `len` is 0.
         ptr: *const u8,
-        /// How many there are.
+        /// The number of bytes.
         len: usize,
-        /// What `release` is called with.
+        /// The argument of `release`.
         owner: *mut c_void,
-        /// Releases the bytes; null when there is nothing to release.
+        /// Releases the bytes; null if there is nothing to release.
         release: Option<ReleaseFn>,
     }
 }
 
-// SAFETY: the bytes are never written after they were handed over, and the contract above lets any thread release them.
+// SAFETY: nobody writes the bytes after they are passed on, and any thread may release them (see `ReleaseFn`).
 unsafe impl Send for OwnedBytes {}
 // SAFETY: as above; shared access only reads.
 unsafe impl Sync for OwnedBytes {}
 
 impl OwnedBytes {
-    /// No bytes, with nothing to release.
+    /// No bytes, and nothing to release.
     pub const EMPTY: OwnedBytes =
         OwnedBytes { ptr: std::ptr::null(), len: 0, owner: std::ptr::null_mut(), release: None };
 }
@@ -86,10 +85,10 @@ impl From<Vec<u8>> for OwnedBytes {
 }
 
 impl From<Arc<Vec<u8>>> for OwnedBytes {
-    /// Bytes that others share: nothing is copied, and the last one to release them frees them.
+    /// Shares the bytes without a copy. The last release frees them.
     fn from(bytes: Arc<Vec<u8>>) -> Self {
         unsafe extern "C" fn release(owner: *mut c_void) {
-            // SAFETY: `owner` came from `Arc::into_raw` below and is released once.
+            // SAFETY: `owner` is from `Arc::into_raw` below and released once.
             caught(|| drop(unsafe { Arc::from_raw(owner.cast_const().cast::<Vec<u8>>()) }));
         }
         let (ptr, len) = (bytes.as_ptr(), bytes.len());
@@ -98,10 +97,10 @@ impl From<Arc<Vec<u8>>> for OwnedBytes {
 }
 
 impl OwnedBytes {
-    /// The bytes of `holder`, which is dropped when they are released.
+    /// The bytes of `holder`, which is dropped on release.
     pub fn held_by<T: AsRef<[u8]> + Send + 'static>(holder: T) -> Self {
         unsafe extern "C" fn release<T>(owner: *mut c_void) {
-            // SAFETY: `owner` came from `Box::into_raw` below and is released once, by `Drop` or by the other side.
+            // SAFETY: `owner` is from `Box::into_raw` below and released once, by `Drop` or by the other side.
             caught(|| drop(unsafe { Box::from_raw(owner.cast::<T>()) }));
         }
         let boxed = Box::new(holder);
@@ -110,24 +109,24 @@ impl OwnedBytes {
         Self { ptr, len, owner: Box::into_raw(boxed).cast(), release: Some(release::<T>) }
     }
 
-    /// Bytes that are wiped when they are released.
+    /// Bytes that are wiped on release.
     pub fn secret(bytes: Vec<u8>) -> Self {
         Self::held_by(Zeroizing::new(bytes))
     }
 }
 
-/// How often watched bytes were released.
+/// Counts the releases of watched bytes.
 #[derive(Default)]
 pub struct Releases {
-    /// Bytes that were released.
+    /// First releases.
     pub once: AtomicU64,
-    /// Releases of bytes that had been released before.
+    /// Repeated releases of the same bytes: faults.
     pub again: AtomicU64,
 }
 
 impl OwnedBytes {
-    /// The same bytes, with their releases counted: for a host that checks plugins. They are never freed, so that a second
-    /// release is counted and does no harm.
+    /// The same bytes with their releases counted, for `outrigger plugin check`. They are never freed, so that a second
+    /// release does no harm.
     pub fn watched(self, releases: &'static Releases) -> Self {
         struct Watched {
             bytes: OwnedBytes,
@@ -136,7 +135,7 @@ impl OwnedBytes {
         }
         unsafe extern "C" fn release(owner: *mut c_void) {
             caught(|| {
-                // SAFETY: `owner` came from `Box::leak` below.
+                // SAFETY: `owner` is from `Box::leak` below.
                 let watched = unsafe { &*owner.cast::<Watched>() };
                 let again = watched.released.swap(true, Ordering::SeqCst);
                 let count = if again { &watched.releases.again } else { &watched.releases.once };
@@ -153,7 +152,7 @@ impl OwnedBytes {
 impl Deref for OwnedBytes {
     type Target = [u8];
     fn deref(&self) -> &[u8] {
-        // SAFETY: whoever filled this in promised `len` readable bytes at `ptr` until it is released.
+        // SAFETY: the side that filled this in promised `len` readable bytes at `ptr` until the release.
         unsafe { Bytes { ptr: self.ptr, len: self.len }.as_slice() }
     }
 }
@@ -200,7 +199,7 @@ mod tests {
         let releases: &Releases = Box::leak(Box::default());
         let counts = || (releases.once.load(Ordering::SeqCst), releases.again.load(Ordering::SeqCst));
         let watched = OwnedBytes::from(b"reply".to_vec()).watched(releases);
-        // SAFETY: a copy of the fields, so that there are two releases, which watched bytes allow.
+        // SAFETY: copies the fields to provoke a second release, which watched bytes allow.
         let copy = unsafe { std::ptr::read(&raw const watched) };
         assert_eq!((&*watched, counts()), (&b"reply"[..], (0, 0)));
         drop(watched);

@@ -1,4 +1,4 @@
-//! The functions behind a plugin's table, for a plugin written in Rust.
+//! The C functions behind the table of a plugin in Rust.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,83 +10,80 @@ use super::plugin::{CallFrame, Instance, PluginTable};
 use super::service::RawService;
 use super::{ABI_MINOR, ErrorKind, STATUS_OK};
 
-/// The code of a plugin, as bytes come to it and go from it.
-///
-/// Nobody writes one by hand: the SDK makes one of a plugin, which sees values in place of bytes.
+/// A plugin at the level of bytes. The SDK implements it for plugins, which see values.
 pub trait PluginCode: Send + Sync + Sized + 'static {
-    /// What an instance is made of beside its options: nothing for a plugin in a library, whose `create` takes nothing.
+    /// The data beside the options from which an instance is made. A plugin in a library has none: `create` has no
+    /// argument.
     type Seed: Default + Send;
 
-    /// Makes the instance from its seed and the JSON of its options. The reason of a refusal is shown to the operator.
+    /// Makes the instance from its seed and its options, a JSON object. The operator sees the reason of a refusal.
     fn init(seed: Self::Seed, host: HostHandle, options: &[u8]) -> Result<Self, String>;
 
-    /// Calls follow.
+    /// Starts the instance: calls follow. The operator sees the reason of a refusal.
     fn start(&self) -> Result<(), String>;
 
-    /// Runs a call, which is answered once, now or later, by [`HostHandle::reply`].
+    /// Runs a call, which [`HostHandle::reply`] answers once, now or later.
     ///
     /// # Errors
-    /// A fault of the plugin.
+    /// A fault of the plugin, as for the functions below.
     fn call(&self, call: RawCall<'_>) -> Result<(), ErrorKind>;
 
-    /// A call's answer is not wanted any more.
-    ///
-    /// # Errors
-    /// A fault of the plugin, here and below.
+    /// Notes that nobody waits for this call's answer.
     fn cancel(&self, token: u64) -> Result<(), ErrorKind>;
 
-    /// Something happened; the bytes are an encoded event.
+    /// Handles an encoded event.
     fn event(&self, event: &[u8]) -> Result<(), ErrorKind>;
 
-    /// No call will follow.
+    /// Notes that no call follows.
     fn quiesce(&self) -> Result<(), ErrorKind>;
 
-    /// The last word to the instance.
+    /// Ends the instance, threads included. The host may not be called after that.
     fn stop(&self) -> Result<(), ErrorKind>;
 }
 
-/// A call as it comes.
+/// A call in bytes.
 pub struct RawCall<'a> {
-    /// Names the call.
+    /// The call's identifier.
     pub token: u64,
-    /// The method's name; a host passes UTF-8.
+    /// The method's name; UTF-8 if a host calls.
     pub method: &'a [u8],
-    /// Its arguments, a JSON array.
+    /// The arguments, a JSON array.
     pub params: &'a [u8],
-    /// After how many milliseconds the host answers in the plugin's place; none when it does not.
+    /// In how many milliseconds the host answers in the plugin's place; `None`: never.
     pub deadline_ms: Option<u64>,
 }
 
-/// The host, as an instance reaches it until it has ended.
+/// An instance's access to the host, until the instance has ended.
 #[derive(Clone)]
 pub struct HostHandle {
     host: *const HostTable,
     instance: usize,
-    /// Set when `stop` has returned: safe code may keep a reply or a service for longer, and the host is not to be called then.
-    /// Who passes a moment before it is set finds the host's tables in their place, and a host that answers nothing.
+    /// Set when `stop` returns. Safe code may keep a reply or a service for longer, and must not call the host then. A
+    /// thread that passes the check just before finds valid tables, and a host that refuses.
     ended: Arc<AtomicBool>,
 }
 
-// SAFETY: the host's functions may be called from any thread, and its table is valid for the life of the process.
+// SAFETY: any thread may call the host's functions, and its table is valid for the life of the process.
 unsafe impl Send for HostHandle {}
 // SAFETY: as above.
 unsafe impl Sync for HostHandle {}
 
 impl HostHandle {
-    /// The service of this name and revision; each of its functions fails where it is not granted.
+    /// The service with this name and revision. If it is not granted, each of its functions fails.
     pub fn service(&self, name: &str) -> RawService {
-        // SAFETY: the host's table is valid for the life of the process, and so are the service tables it gives.
+        // SAFETY: the host's table and its service tables are valid for the life of the process.
         let service =
             unsafe { RawService::new(((*self.host).service)((*self.host).ctx, Bytes::lend(name.as_bytes()))) };
         service.until(self.ended.clone())
     }
 
-    /// Answers a call: with code 0 the body is its result, otherwise the message of an error. Whether the answer was wanted.
+    /// Answers a call: with code 0, `body` is the result, otherwise an error's message. Returns whether the call was
+    /// waiting.
     pub fn reply(&self, token: u64, code: i32, body: OwnedBytes) -> bool {
         if self.has_ended() {
             return false;
         }
-        // SAFETY: the table is the host's and valid for the life of the process.
+        // SAFETY: the host's table is valid for the life of the process.
         unsafe { ((*self.host).reply)((*self.host).ctx, token, code, body) == STATUS_OK }
     }
 
@@ -99,8 +96,8 @@ impl HostHandle {
         unsafe { HostTable::wanted(self.host).is_none_or(|wanted| wanted((*self.host).ctx, token) != 0) }
     }
 
-    /// From now on panics of this instance are told to `report`, and no more to the standard error of the process. It is told
-    /// where a panic happened and, if that is a text, what it said, which may hold a secret.
+    /// Sends panics of this instance to `report` instead of standard error: the place, and the panic's text if it has
+    /// one, which may contain a secret.
     pub fn report_panics(&self, report: impl Fn(String, Option<&str>) + Send + Sync + 'static) {
         panics::report_to(self.instance, Arc::new(report));
     }
@@ -110,10 +107,10 @@ impl HostHandle {
     }
 }
 
-/// The table of a Rust plugin that runs on hosts of this minor version and later.
+/// The table of a Rust plugin that runs on hosts of this minor version or later.
 ///
 /// # Panics
-/// When this SDK does not know the minor version: while compiling.
+/// At compile time, if this SDK does not know the minor version.
 pub const fn plugin_table<P: PluginCode>(minor_needed: u32) -> PluginTable {
     assert!(minor_needed <= ABI_MINOR, "this SDK has no such minor version of the plugin ABI");
     PluginTable {
@@ -131,16 +128,16 @@ pub const fn plugin_table<P: PluginCode>(minor_needed: u32) -> PluginTable {
     }
 }
 
-/// What stands behind an [`Instance`] of a Rust plugin.
+/// The memory behind an [`Instance`].
 struct Slot<P: PluginCode> {
     plugin: Option<P>,
-    /// What it is made of, until it is.
+    /// Until `init` takes it.
     seed: P::Seed,
-    /// The instance has ended.
+    /// Whether the instance has ended.
     ended: Arc<AtomicBool>,
 }
 
-/// Runs code of an instance, turning a panic into the status of an internal error.
+/// Runs code of an instance. A panic becomes the status of an internal error.
 fn guarded(instance: Instance, body: impl FnOnce() -> i32) -> i32 {
     panics::inside(instance.addr(), || panics::caught(body)).unwrap_or(ErrorKind::Internal as i32)
 }
@@ -149,8 +146,7 @@ unsafe extern "C" fn create<P: PluginCode>() -> Instance {
     panics::caught(|| instance_of::<P>(P::Seed::default())).unwrap_or(std::ptr::null_mut())
 }
 
-/// What `create` of a plugin's table makes, of a seed that may be another than the default one. The table is that of
-/// [`plugin_table`]. Null is a failure.
+/// What `create` of [`plugin_table`] makes, from any seed. Null is a failure.
 pub(crate) fn instance_of<P: PluginCode>(seed: P::Seed) -> Instance {
     let slot = || Box::into_raw(Box::new(Slot::<P> { plugin: None, seed, ended: Arc::default() })).cast();
     panics::caught(slot).unwrap_or(std::ptr::null_mut())
@@ -163,9 +159,9 @@ unsafe extern "C" fn init<P: PluginCode>(
     error: *mut OwnedBytes,
 ) -> i32 {
     guarded(instance, || {
-        // SAFETY: the host passes what `create` made, and from one thread only during `init`.
+        // SAFETY: the host passes what `create` made, and calls `init` on one thread only.
         let slot = unsafe { &mut *instance.cast::<Slot<P>>() };
-        // SAFETY: the options are readable until we return.
+        // SAFETY: the options are readable until this function returns.
         let options = unsafe { options.as_slice() };
         let handle = HostHandle { host, instance: instance.addr(), ended: slot.ended.clone() };
         match P::init(std::mem::take(&mut slot.seed), handle, options) {
@@ -180,7 +176,7 @@ unsafe extern "C" fn init<P: PluginCode>(
 
 /// Writes the reason of a refusal.
 fn refuse(reason: String, error: *mut OwnedBytes) -> i32 {
-    // SAFETY: the host passes memory that can be written and holds nothing to release.
+    // SAFETY: the host passes writable memory without anything to release.
     unsafe { error.write(reason.into_bytes().into()) };
     ErrorKind::Refused as i32
 }
@@ -188,7 +184,7 @@ fn refuse(reason: String, error: *mut OwnedBytes) -> i32 {
 /// Runs `body` on the plugin of an instance whose `init` succeeded.
 ///
 /// # Safety
-/// `instance` came from `create::<P>` and was not destroyed.
+/// `instance` is from `create::<P>` and not destroyed.
 unsafe fn with<P: PluginCode>(instance: Instance, body: impl FnOnce(&P) -> i32) -> i32 {
     guarded(instance, || {
         // SAFETY: the caller's promise; after `init` the slot is only read.
@@ -212,9 +208,9 @@ unsafe extern "C" fn start<P: PluginCode>(instance: Instance, error: *mut OwnedB
 }
 
 unsafe extern "C" fn call<P: PluginCode>(instance: Instance, frame: *const CallFrame) -> i32 {
-    // SAFETY: the host passes a live instance and a frame that is valid until we return.
+    // SAFETY: the host passes a live instance and a frame that is valid until this function returns.
     unsafe {
-        // A reference to the frame would claim more than an older host's is long.
+        // No reference to the frame: an older host's is shorter.
         let call = RawCall {
             token: (*frame).token,
             method: (*frame).method.as_slice(),
@@ -231,7 +227,7 @@ unsafe extern "C" fn cancel<P: PluginCode>(instance: Instance, token: u64) -> i3
 }
 
 unsafe extern "C" fn event<P: PluginCode>(instance: Instance, event: Bytes) -> i32 {
-    // SAFETY: the host passes a live instance and bytes that are readable until we return.
+    // SAFETY: the host passes a live instance and bytes that are readable until this function returns.
     unsafe {
         let bytes = event.as_slice();
         with::<P>(instance, |plugin| status_of(plugin.event(bytes)))
@@ -244,9 +240,9 @@ unsafe extern "C" fn quiesce<P: PluginCode>(instance: Instance) -> i32 {
 }
 
 unsafe extern "C" fn stop<P: PluginCode>(instance: Instance) -> i32 {
-    // SAFETY: the host passes a live instance, and nobody else is inside.
+    // SAFETY: the host passes a live instance, in which no other thread is.
     let status = unsafe { with::<P>(instance, |plugin| status_of(plugin.stop())) };
-    // After this the host may not be called any more, also not by what safe code has kept.
+    // From now on nothing may call the host, not even replies and services that safe code has kept.
     let closed = guarded(instance, || {
         panics::forget(instance.addr());
         // SAFETY: as above; after `init` the slot is only read.
@@ -258,12 +254,12 @@ unsafe extern "C" fn stop<P: PluginCode>(instance: Instance) -> i32 {
 }
 
 unsafe extern "C" fn destroy<P: PluginCode>(instance: Instance) {
-    // A panic of the plugin's own `drop` is told to nobody, and not to another instance of the library either.
+    // The plugin's `drop` may panic. No reporter gets that, not even another instance's.
     guarded(instance, || {
         panics::forget(instance.addr());
-        // SAFETY: the host destroys an instance once, when no thread is inside it.
+        // SAFETY: the host destroys an instance once, when no thread is in it.
         let slot = unsafe { Box::from_raw(instance.cast::<Slot<P>>()) };
-        // A reply that is dropped with the plugin must not reach the host, whether it has called `stop` or not.
+        // A reply that is dropped with the plugin must not reach the host, even if the host did not call `stop`.
         slot.ended.store(true, Ordering::Release);
         drop(slot);
         STATUS_OK

@@ -1,4 +1,4 @@
-//! A service whose functions are answered elsewhere: a table of which each function passes its index and its bytes on.
+//! A service implemented elsewhere: each function of its table forwards its index and its bytes.
 
 use std::ffi::c_void;
 use std::sync::Arc;
@@ -8,37 +8,37 @@ use super::bytes::{Bytes, OwnedBytes};
 use super::panics::caught;
 use super::service::{MAX_FUNCTIONS, Response, ServiceFn, ServiceTable, TableBox};
 
-/// What answers the functions of a forwarded service.
+/// The implementation behind a forwarded service.
 pub trait Forward: Send + Sync + 'static {
-    /// Answers the function at this place of the table, on behalf of the call that `scope` names; 0 is none.
+    /// Answers the function at this index of the table, for the call with the token `scope`; 0: no call.
     fn ask(&self, index: usize, scope: u64, request: &[u8]) -> Response;
 }
 
-/// A table whose functions are answered by a [`Forward`]. It is valid as long as this.
+/// A table whose functions call a [`Forward`]. It is valid as long as this value.
 pub struct ForwardedService<F: Forward> {
     table: TableBox,
-    /// What the table's `ctx` points to.
+    /// The table's `ctx` points to it.
     _forward: Arc<F>,
 }
 
 impl<F: Forward> ForwardedService<F> {
-    /// A table of so many functions, of which there are at most 128.
+    /// A table of this many functions, at most 128.
     pub fn new(forward: Arc<F>, functions: usize) -> Self {
         let table = TableBox::new(Arc::as_ptr(&forward).cast(), functions_of::<F>().into_iter().take(functions));
         Self { table, _forward: forward }
     }
 
-    /// The table.
+    /// The table, valid as long as `self`.
     pub fn table(&self) -> *const ServiceTable {
         self.table.as_ptr()
     }
 }
 
-/// The C function at one place of a forwarded table.
+/// The C function at one index of a forwarded table.
 ///
 /// # Safety
-/// `ctx` is the one of the [`ForwardedService`] whose table held this function, and that is still alive; `request` holds readable
-/// bytes; `response` points to memory that can be written.
+/// `ctx` is that of the table with this function, whose [`ForwardedService`] is alive; `request` is readable;
+/// `response` is writable.
 unsafe extern "C" fn forward<F: Forward, const INDEX: usize>(
     ctx: *const c_void,
     scope: u64,
@@ -46,18 +46,18 @@ unsafe extern "C" fn forward<F: Forward, const INDEX: usize>(
     response: *mut OwnedBytes,
 ) -> i32 {
     let answer = caught(|| {
-        // SAFETY: `ctx` is what the `ForwardedService` keeps, as the caller promises.
+        // SAFETY: `ctx` points to what the `ForwardedService` keeps, as the caller promises.
         let forward = unsafe { &*ctx.cast::<F>() };
-        // SAFETY: the caller promises that the request is readable until we return.
+        // SAFETY: the caller promises that the request is readable until this function returns.
         forward.ask(INDEX, scope, unsafe { request.as_slice() })
     });
     let Response { status, bytes } = answer.unwrap_or(ErrorKind::Internal.into());
-    // SAFETY: the caller promises that `response` can be written; it holds nothing yet that must be released.
+    // SAFETY: the caller promises that `response` is writable; it has nothing to release yet.
     unsafe { response.write(bytes) };
     status
 }
 
-/// One C function for each place that a table can have.
+/// A C function for each possible index of a table.
 fn functions_of<F: Forward>() -> [ServiceFn; MAX_FUNCTIONS] {
     macro_rules! sixteen {
         ($($base:literal)*) => {

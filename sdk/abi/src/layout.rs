@@ -1,62 +1,60 @@
-//! The structs and function types of the interface as data, from which the C header and the record of frozen layouts are
-//! made.
+//! The structs and function types of the interface as data, for the C header.
 //!
-//! `abi_struct!` and `abi_functions!` write it beside what they declare, so that the two cannot differ.
+//! `abi_struct!` and `abi_functions!` generate it from the declarations, so that the two cannot differ.
 
 /// The lines of a doc comment.
 pub type Docs = &'static [&'static str];
 
-/// A struct of the interface.
 #[derive(Debug)]
 pub struct StructLayout {
-    /// Its name in Rust.
+    /// The name in Rust.
     pub name: &'static str,
-    /// What it is.
+    /// The documentation.
     pub docs: Docs,
-    /// Its alignment in bytes.
+    /// The alignment in bytes.
     pub align: usize,
-    /// Its fields in their order.
+    /// The fields in order.
     pub fields: &'static [FieldLayout],
 }
 
 /// A field of a struct.
 #[derive(Debug)]
 pub struct FieldLayout {
-    /// Its name.
+    /// The name.
     pub name: &'static str,
-    /// What it is.
+    /// The documentation.
     pub docs: Docs,
     /// The minor version that added it.
     pub since: u32,
-    /// Its type as it stands in the source.
+    /// The type in Rust.
     pub rust_type: &'static str,
-    /// Where it begins, in bytes.
+    /// The offset in bytes.
     pub offset: usize,
-    /// The bytes it takes.
+    /// The size in bytes.
     pub size: usize,
 }
 
-/// The type of a function that one side calls and the other implements.
+/// The type of a function that one side implements and the other calls.
 #[derive(Debug)]
 pub struct FunctionType {
-    /// Its name in Rust.
+    /// The name in Rust.
     pub name: &'static str,
-    /// What such a function does.
+    /// The documentation.
     pub docs: Docs,
     /// The minor version that added it.
     pub since: u32,
-    /// Name and type of each parameter, as they stand in the source.
+    /// The name and the Rust type of each parameter.
     pub params: &'static [(&'static str, &'static str)],
-    /// The type of its result, as it stands in the source; empty for none.
+    /// The Rust type of the result; empty if none.
     pub result: &'static str,
 }
 
-/// What the interface declares.
+/// A declaration of the interface.
 #[derive(Clone, Copy, Debug)]
 pub enum Declaration {
     /// A struct.
     Struct(&'static StructLayout),
-    /// Types of functions.
+    /// Function types.
     Functions(&'static [FunctionType]),
 }
 
@@ -67,7 +65,7 @@ pub trait Layout {
 }
 
 impl StructLayout {
-    /// The bytes that the struct has in a minor version.
+    /// The size of the struct in a minor version, in bytes.
     pub const fn size_at(&self, minor: u32) -> usize {
         let (mut end, mut index) = (0, 0);
         while index < self.fields.len() {
@@ -89,17 +87,17 @@ impl StructLayout {
 
 /// Declares a struct of the interface.
 ///
-/// A field that was added after the first version stands at the end and says with `#[since(MINOR)]` which minor version has
-/// it. For each such field there is a function of its name that reads it only where the other side's struct reaches so far.
+/// Fields that were added later are at the end, with `#[since(MINOR)]`. Each gets a function of its name, which reads
+/// the field if the other side's struct includes it.
 macro_rules! abi_struct {
     (@later $field:ident $type:ty) => {
         #[doc = concat!("`", stringify!($field), "`, where the struct of the other side reaches so far.")]
         ///
         /// # Safety
-        /// `this` points to a struct of which as much can be read as its `struct_size` says.
+        /// `this` points to a struct with `struct_size` readable bytes.
         pub unsafe fn $field(this: *const Self) -> Option<$type> {
             let end = std::mem::offset_of!(Self, $field) + size_of::<$type>();
-            // SAFETY: the caller's promise; what `struct_size` does not cover is not read.
+            // SAFETY: the caller's promise; nothing beyond `struct_size` is read.
             unsafe { if (*this).struct_size < end { None } else { Some((*this).$field) } }
         }
     };
@@ -136,14 +134,14 @@ macro_rules! abi_struct {
 }
 pub(crate) use abi_struct;
 
-/// Declares types of C functions, and a constant with their descriptions.
+/// Declares types of C functions, and a constant that describes them.
 macro_rules! abi_functions {
     (const $functions:ident; $($(#[doc = $doc:literal])* $(#[since($since:literal)])?
         pub type $name:ident = fn($($param:ident: $type:ty),* $(,)?) $(-> $result:ty)?;)*
     ) => {
         $($(#[doc = $doc])* pub type $name = unsafe extern "C" fn($($param: $type),*) $(-> $result)?;)*
 
-        /// These types of functions, described.
+        /// Describes these function types.
         pub const $functions: &[$crate::layout::FunctionType] = &[$($crate::layout::FunctionType {
             name: stringify!($name),
             docs: &[$($doc),*],

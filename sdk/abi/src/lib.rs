@@ -1,18 +1,18 @@
-//! The binary interface between the host and a plugin: C structs and C functions, and nothing of Rust's layout.
+//! The binary interface between host and plugin: C structs and C functions.
 //!
-//! Rules that hold for everything here:
+//! The rules:
 //!
-//! - Structs only ever grow at their end. A field is read only where it lies within the `struct_size` that the other side
-//!   wrote, and a function only where its pointer is not null.
-//! - Memory is freed by the side that allocated it: [`OwnedBytes`] carries its own release function.
-//! - No panic crosses: every function that the other side calls runs in [`caught`] and answers a status instead.
-//! - The host's table, the tables of services and the library stay where they are for the life of the process. After `stop` has
-//!   returned the host answers [`ErrorKind::Stale`], and this SDK does not call it any more.
-//! - [`Bytes`] that are passed to a function are valid until it returns.
+//! - Structs grow only at the end. A field is read only within the other side's `struct_size`, and a function is called
+//!   only if its pointer is not null.
+//! - The side that allocated memory frees it: [`OwnedBytes`] have their release function.
+//! - No panic crosses the boundary: each function that the other side calls runs in [`caught`] and returns a status.
+//! - The host's table, the service tables and the library stay in place for the life of the process. After `stop` the
+//!   host refuses with [`ErrorKind::Stale`], and this SDK does not call it any more.
+//! - [`Bytes`] are valid until the function that gets them returns.
 //!
-//! This crate is the bottom of the SDK: it moves bytes and knows neither the services and their messages nor what a plugin
-//! in Rust looks like. It depends on no other crate of the project; the services' traits stand on it, and so does the host.
-//! Beside it only the host's loader and the wiping allocator have `unsafe` code.
+//! This crate is the bottom of the SDK. It moves bytes, and knows neither the services' messages nor plugins in Rust.
+//! It depends on no other crate of the project. Beside it only the host's loader and the wiping allocator contain
+//! `unsafe` code.
 #![allow(unsafe_code)]
 #![warn(missing_docs)]
 
@@ -51,12 +51,12 @@ pub use used::UsedPlugin;
 /// The major version of the interface. Host and plugin must have the same.
 pub const ABI_MAJOR: u32 = 1;
 
-/// The minor version of this SDK: what has been added since the major version began.
+/// The minor version of this SDK.
 ///
 /// - 1 added [`HostTable::wanted`] and [`CallFrame::deadline_ms`].
 pub const ABI_MINOR: u32 = 1;
 
-/// Everything that is declared here, each after what it is made of, for the C header.
+/// All declarations, each after its parts, for the C header.
 pub const DECLARATIONS: [Declaration; 10] = [
     Declaration::Struct(Bytes::LAYOUT),
     Declaration::Functions(bytes::FUNCTIONS),
@@ -70,5 +70,5 @@ pub const DECLARATIONS: [Declaration; 10] = [
     Declaration::Struct(PluginTable::LAYOUT),
 ];
 
-/// The status of success; every other value is a [`ErrorKind`].
+/// The status of success; every other value is an [`ErrorKind`].
 pub const STATUS_OK: i32 = 0;

@@ -1,28 +1,28 @@
-//! The header before the manifest that a plugin exports as `outrigger_manifest`.
+//! The header of the manifest that a plugin exports as `outrigger_manifest`.
 
 use super::{ABI_MAJOR, ABI_MINOR};
 
-/// Begins the manifest's bytes.
+/// The first bytes of the manifest.
 pub const MANIFEST_MAGIC: [u8; 8] = *b"OUTRIGMF";
 
-/// The bytes before the manifest's JSON: magic, ABI major, minor needed, minor built with, length; integers little-endian.
+/// The length of the header, in bytes: magic, ABI major, minor needed, minor built with, JSON length. Little-endian.
 pub const MANIFEST_HEADER_LEN: usize = 8 + 4 + 4 + 4 + 4;
 
-/// The header before a manifest's JSON.
+/// The header before the manifest's JSON.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ManifestHeader {
     /// The major version of the interface.
     pub abi_major: u32,
-    /// The least minor version of a host.
+    /// The least minor version of a host on which the plugin runs.
     pub abi_minor_needed: u32,
-    /// The minor version it was built with.
+    /// The minor version that the plugin was built with.
     pub abi_minor_built: u32,
-    /// The bytes of the JSON that follows.
+    /// The length of the JSON that follows, in bytes.
     pub len: u32,
 }
 
 impl ManifestHeader {
-    /// Reads the header; none when the bytes do not begin with [`MANIFEST_MAGIC`] or are too few.
+    /// Parses the header; `None` without [`MANIFEST_MAGIC`], or if it is truncated.
     pub fn parse(bytes: &[u8]) -> Option<Self> {
         let rest = bytes.strip_prefix(&MANIFEST_MAGIC)?;
         let word = |at: usize| Some(u32::from_le_bytes(rest.get(at..at + 4)?.try_into().ok()?));
@@ -30,11 +30,11 @@ impl ManifestHeader {
     }
 }
 
-/// The bytes of `outrigger_manifest` for a manifest's JSON, and the least minor version of a host that the plugin runs on;
-/// `N` is [`MANIFEST_HEADER_LEN`] plus the JSON's length.
+/// The bytes of `outrigger_manifest` for a manifest's JSON and the least minor version of a host. `N` is
+/// [`MANIFEST_HEADER_LEN`] plus the JSON's length.
 ///
 /// # Panics
-/// When another length is asked for, or a minor version that this SDK does not know: while compiling.
+/// At compile time, if `N` is wrong or this SDK does not know the minor version.
 pub const fn manifest_bytes<const N: usize>(json: &str, minor_needed: u32) -> [u8; N] {
     let json = json.as_bytes();
     assert!(N == MANIFEST_HEADER_LEN + json.len(), "N must be the header and the JSON");

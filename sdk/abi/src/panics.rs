@@ -1,17 +1,17 @@
-//! Panics of a plugin: it is told where one happened and what it said, which may hold a secret and is copied by nobody here.
+//! Reports a plugin's panics: the place and the text, which may contain a secret and is not copied here.
 
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, PanicHookInfo, catch_unwind, set_hook};
 use std::sync::{Arc, Mutex, Once, PoisonError};
 
-/// Who is told where a panic happened and, if that is a text, what it said.
+/// Receives the place of a panic and its text, if it has one.
 pub(super) type Reporter = Arc<dyn Fn(String, Option<&str>) + Send + Sync>;
 
-/// The reporters of this library's instances that have not ended, by the instances' addresses, which are only compared.
+/// The reporters of this library's live instances, by address. Addresses are only compared.
 static REPORTERS: Mutex<Vec<(usize, Reporter)>> = Mutex::new(Vec::new());
 
 thread_local! {
-    /// The instance in which this thread is; 0 for none, as on a thread of the plugin's own.
+    /// The instance that this thread runs; 0 if none, as on a thread that the plugin started.
     static INSIDE: Cell<usize> = const { Cell::new(0) };
 }
 
@@ -20,26 +20,24 @@ fn with_reporters<T>(body: impl FnOnce(&mut Vec<(usize, Reporter)>) -> T) -> T {
     body(&mut REPORTERS.lock().unwrap_or_else(PoisonError::into_inner))
 }
 
-/// From now on panics of this library are told to the reporter of the instance in which they happen, and no more to the
-/// standard error of the process.
+/// Sends panics in an instance to its reporter, instead of to standard error.
 ///
-/// Every library has a copy of the standard library, and so a hook, of its own.
+/// Each library has its own copy of the standard library, and so its own panic hook.
 pub(super) fn report_to(instance: usize, reporter: Reporter) {
     static HOOK: Once = Once::new();
     HOOK.call_once(|| set_hook(Box::new(report)));
     with_reporters(|reporters| reporters.push((instance, reporter)));
 }
 
-/// The instance's reporter may not be called any more.
+/// Drops an instance's reporter.
 pub(super) fn forget(instance: usize) {
     with_reporters(|reporters| reporters.retain(|(known, _)| *known != instance));
 }
 
-/// Runs code that may panic; none when it did. Every function that the other side of the interface calls runs its code in
-/// this: a panic that leaves such a function ends the process.
+/// Runs code that may panic; `None` if it did. Each function that the other side calls runs its code in this, since a
+/// panic that leaves such a function aborts the process.
 ///
-/// What the panic carried is never dropped: its own `drop` may panic as well, outside of everything that catches it, and end
-/// the process.
+/// The panic's payload is leaked: its `drop` might panic, too, where nothing catches that.
 pub fn caught<T>(body: impl FnOnce() -> T) -> Option<T> {
     catch_unwind(AssertUnwindSafe(body)).map_err(std::mem::forget).ok()
 }
@@ -57,8 +55,8 @@ pub(super) fn inside<T>(instance: usize, body: impl FnOnce() -> T) -> T {
 }
 
 fn report(info: &PanicHookInfo<'_>) {
-    // A thread of the plugin's own does not say whose it is; any instance's reporter will do. Without one the panic is not told;
-    // the host notes the fault all the same.
+    // A thread that the plugin started belongs to no known instance, so any reporter gets its panics. Without a
+    // reporter the panic is not shown; the host still notices the fault.
     let inside = INSIDE.get();
     let reporter = with_reporters(|reporters| {
         let own = reporters.iter().find(|(instance, _)| *instance == inside);

@@ -1,4 +1,4 @@
-//! The host's table, for a host that is written as a trait.
+//! The host's table for a host that implements a trait.
 
 use std::ffi::c_void;
 
@@ -8,19 +8,19 @@ use super::panics::caught;
 use super::service::ServiceTable;
 use super::{ABI_MAJOR, ABI_MINOR, ErrorKind};
 
-/// What a host does behind the functions of its table.
+/// The host behind the functions of its table.
 pub trait HostCode: Send + Sync + 'static {
-    /// The table of a service by its name, valid for the life of the process; null where it is not granted.
+    /// The table of a service, valid for the life of the process; null if it is not granted.
     fn service(&self, name: &[u8]) -> *const ServiceTable;
 
-    /// Takes the answer of a call; the status as of [`crate::ReplyFn`].
+    /// Takes the answer of a call. Returns the status of [`crate::ReplyFn`].
     fn reply(&self, token: u64, code: i32, body: OwnedBytes) -> i32;
 
     /// Whether a call still waits for its answer.
     fn is_wanted(&self, token: u64) -> bool;
 }
 
-/// The table of a host that is there for the life of the process.
+/// The table of a host that lives as long as the process.
 pub fn host_table<H: HostCode>(host: &'static H) -> HostTable {
     HostTable {
         struct_size: size_of::<HostTable>(),
@@ -37,7 +37,7 @@ unsafe extern "C" fn service<H: HostCode>(ctx: *const c_void, name: Bytes) -> *c
     let found = caught(|| {
         // SAFETY: `ctx` is the host of `host_table`, which is never freed.
         let host = unsafe { &*ctx.cast::<H>() };
-        // SAFETY: the plugin lends its name until we return.
+        // SAFETY: the plugin lends the name until this function returns.
         host.service(unsafe { name.as_slice() })
     });
     found.unwrap_or(std::ptr::null())

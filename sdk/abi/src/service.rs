@@ -1,6 +1,6 @@
-//! Services as tables of C functions that all have one type: scope and request in, status and response out.
+//! Services as tables of C functions of a single type: scope and request in, status and response out.
 //!
-//! One type for all functions keeps the unsafe part small, lets a table grow, and lets a call cross a process later.
+//! The single type keeps the unsafe code small, lets tables grow, and lets calls cross a process boundary.
 
 use std::ffi::c_void;
 use std::ptr::NonNull;
@@ -16,48 +16,47 @@ abi_functions! {
     const FUNCTIONS;
     /// A function of a service.
     ///
-    /// `scope` is the token of the call on whose behalf it is asked, or 0. On success the status is 0 and `response` holds the
-    /// encoded result; otherwise the status is an [`ErrorKind`] and `response` holds the detail as UTF-8.
+    /// `scope` is the token of the call for which it works, or 0. If the status is 0, `response` has the encoded
+    /// result; otherwise the status is an [`ErrorKind`], and `response` has the detail as UTF-8.
     ///
-    /// Threads: any, from `init` until `stop` has returned; of one scope, one thread at a time. Later the status is
+    /// Threads: any, from `init` until `stop` returns; one thread at a time per scope. Later the status is
     /// [`ErrorKind::Stale`].
     ///
-    /// Ownership: `request` stays the caller's. `response` is written without being read, and the caller releases it, whatever
-    /// the status is.
+    /// Ownership: `request` stays the caller's. `response` is written without being read; the caller releases it,
+    /// whatever the status.
     ///
-    /// Lifetime: `request` is read until the function returns; `response` stays valid until it is released. A scope ends when
-    /// the `call` function returns for its token.
+    /// Lifetime: `request` is read until the function returns; `response` stays valid until it is released. A scope
+    /// ends when `call` returns for its token.
     pub type ServiceFn = fn(ctx: *const c_void, scope: u64, request: Bytes, response: *mut OwnedBytes) -> i32;
 }
 
 abi_struct! {
-    /// The beginning of every service's table; its functions follow, one pointer each, as many as `struct_size` covers.
+    /// The head of a service's table. Its functions follow, one pointer each, as many as `struct_size` covers.
     ///
-    /// The table stays valid for the life of the process, also when the instance that asked for it has ended.
+    /// The table stays valid for the life of the process, even after the instance that found it has ended.
     pub struct ServiceTable {
-        /// The bytes of the table, its functions included.
+        /// The size of the table in bytes, functions included.
         pub struct_size: usize,
-        /// To be passed to each function.
+        /// The first argument of each function.
         pub ctx: *const c_void,
-        /// The first of the functions.
+        /// The first function.
         functions: [Option<ServiceFn>; 0],
     }
 }
 
-/// A service trait: its name in the ABI and its functions in the order of the table.
+/// A service: its name in the ABI, and its functions in the order of the table.
 pub trait Service: Send + Sync {
-    /// Name and revision, as `chain/1`.
+    /// Name and revision, such as `chain/1`.
     const NAME: &'static str;
     /// The functions with their names.
     const FUNCTIONS: &'static [(&'static str, ServiceFn)];
 }
 
-/// What a function of a service answers: with the status 0 the encoded result, otherwise the status of an [`ErrorKind`] and
-/// its detail as UTF-8.
+/// The response of a service's function.
 pub struct Response {
-    /// The status.
+    /// 0, or the status of an [`ErrorKind`].
     pub status: i32,
-    /// The result or the detail.
+    /// The encoded result, or the detail as UTF-8.
     pub bytes: OwnedBytes,
 }
 
@@ -67,19 +66,19 @@ impl From<ErrorKind> for Response {
     }
 }
 
-/// One function of a service, as a type.
+/// A function of a service, as a type.
 pub trait Method {
     /// The service's trait object.
     type Service: ?Sized + Service;
-    /// Runs it, on behalf of the call that `scope` names; 0 is none.
+    /// Runs the function for the call with the token `scope`; 0: no call.
     fn run(service: &Self::Service, scope: u64, request: &[u8]) -> Response;
 }
 
-/// The position of a function in its table, for the clients' constants.
+/// The index of a function in its table.
 #[allow(clippy::panic, reason = "it would be met while compiling")]
 ///
 /// # Panics
-/// When there is none of the name: while compiling.
+/// At compile time, if no function has the name.
 pub const fn function_index(functions: &[(&str, ServiceFn)], name: &str) -> usize {
     let mut index = 0;
     while index < functions.len() {
@@ -105,30 +104,30 @@ const fn same(a: &[u8], b: &[u8]) -> bool {
     true
 }
 
-/// The C function of a method, on the side that implements the service.
+/// The C function of a method, on the side of the implementation.
 ///
 /// # Safety
-/// `ctx` is the one of the [`ExportedService`] whose table held this function, and that is still alive; `request` holds
-/// readable bytes; `response` points to memory that can be written.
+/// `ctx` is that of the table with this function, whose [`ExportedService`] is alive; `request` is readable; `response`
+/// is writable.
 pub unsafe extern "C" fn shim<M: Method>(
     ctx: *const c_void,
     scope: u64,
     request: Bytes,
     response: *mut OwnedBytes,
 ) -> i32 {
-    // Decoding and encoding are code of the service's types, and may panic as the service itself.
+    // Decoding and encoding may panic, too.
     let answer = caught(|| {
-        // SAFETY: `ctx` is the implementation that `ExportedService` keeps, as the caller promises.
+        // SAFETY: `ctx` points to the implementation that the `ExportedService` keeps, as the caller promises.
         let Implementation { service, ended } = unsafe { &*ctx.cast::<Implementation<M::Service>>() };
         if ended.load(Ordering::Acquire) {
             return ErrorKind::Stale.into();
         }
-        // SAFETY: the caller promises that the request is readable until we return.
+        // SAFETY: the caller promises that the request is readable until this function returns.
         let request = unsafe { request.as_slice() };
         M::run(service, scope, request)
     });
     let Response { status, bytes } = answer.unwrap_or(ErrorKind::Internal.into());
-    // SAFETY: the caller promises that `response` can be written; it holds nothing yet that must be released.
+    // SAFETY: the caller promises that `response` is writable; it has nothing to release yet.
     unsafe { response.write(bytes) };
     status
 }
@@ -136,23 +135,23 @@ pub unsafe extern "C" fn shim<M: Method>(
 /// The most functions of a service.
 pub(crate) const MAX_FUNCTIONS: usize = 128;
 
-/// A table as it lies in memory, with room for the functions of any service.
+/// The memory of a table with the most functions.
 #[repr(C)]
 struct WholeTable {
     head: ServiceTable,
     functions: [Option<ServiceFn>; MAX_FUNCTIONS],
 }
 
-/// A table on the heap, at a place of its own that does not change.
+/// A table on the heap, at a fixed address.
 pub struct TableBox(NonNull<WholeTable>);
 
-// SAFETY: the table is never written after it was built, and what its `ctx` points to is the builder's concern.
+// SAFETY: the table is never written after `new`, and its builder is responsible for `ctx`.
 unsafe impl Send for TableBox {}
 // SAFETY: as above.
 unsafe impl Sync for TableBox {}
 
 impl TableBox {
-    /// A table of these functions, of which there are at most 128.
+    /// A table of these functions, at most 128.
     pub fn new(ctx: *const c_void, functions: impl IntoIterator<Item = ServiceFn>) -> Self {
         let mut table = [None; MAX_FUNCTIONS];
         let mut count = 0;
@@ -162,11 +161,11 @@ impl TableBox {
         }
         let struct_size = size_of::<ServiceTable>() + count * size_of::<Option<ServiceFn>>();
         let head = ServiceTable { struct_size, ctx, functions: [] };
-        // Kept as a pointer: one that was handed out would not survive that a `Box` is moved.
+        // A raw pointer, since moving a `Box` would invalidate pointers derived from it.
         Self(NonNull::from(Box::leak(Box::new(WholeTable { head, functions: table }))))
     }
 
-    /// The table. It is valid as long as `self`.
+    /// The table, valid as long as `self`.
     pub fn as_ptr(&self) -> *const ServiceTable {
         self.0.as_ptr().cast_const().cast()
     }
@@ -174,37 +173,37 @@ impl TableBox {
 
 impl Drop for TableBox {
     fn drop(&mut self) {
-        // SAFETY: the pointer came from a box in `new`, and is given back once.
+        // SAFETY: the pointer is from the box in `new`, and is freed once.
         drop(unsafe { Box::from_raw(self.0.as_ptr()) });
     }
 }
 
-/// What the `ctx` of an exported service's table points to.
+/// The target of an exported table's `ctx`.
 struct Implementation<S: ?Sized> {
     service: Arc<S>,
-    /// The instance that has the table has ended.
+    /// Whether the instance that has the table has ended.
     ended: Arc<AtomicBool>,
 }
 
-/// A service on the side that implements it: the table to hand out, which lives as long as this.
+/// A service on the side of the implementation. Its table is valid as long as this value.
 pub struct ExportedService {
     table: TableBox,
-    /// What `ctx` points to; freed by `drop_implementation`.
+    /// The target of `ctx`, freed by `drop_implementation`.
     implementation: *mut c_void,
     drop_implementation: unsafe fn(*mut c_void),
     ended: Arc<AtomicBool>,
 }
 
-// SAFETY: the table is never written after it was built, and the service behind it is `Send + Sync`.
+// SAFETY: the table is never written after `new`, and the service is `Send + Sync`.
 unsafe impl Send for ExportedService {}
 // SAFETY: as above.
 unsafe impl Sync for ExportedService {}
 
 impl ExportedService {
-    /// Lays out the table of `service`.
+    /// Builds the table of `service`.
     pub fn new<S: ?Sized + Service + 'static>(service: Arc<S>) -> Self {
         unsafe fn drop_implementation<S: ?Sized>(implementation: *mut c_void) {
-            // SAFETY: called once, from `Drop`, with the pointer that `Box::into_raw` gave below.
+            // SAFETY: called once, from `Drop`, with the pointer of `Box::into_raw` below.
             drop(unsafe { Box::from_raw(implementation.cast::<Implementation<S>>()) });
         }
         const { assert!(S::FUNCTIONS.len() <= MAX_FUNCTIONS, "MAX_FUNCTIONS must cover the longest service") };
@@ -215,12 +214,13 @@ impl ExportedService {
         Self { table, implementation, drop_implementation: drop_implementation::<S>, ended }
     }
 
-    /// The table. It is valid as long as `self`.
+    /// The table, valid as long as `self`.
     pub fn table(&self) -> *const ServiceTable {
         self.table.as_ptr()
     }
 
-    /// The instance that has the table has ended: from now on each function answers [`ErrorKind::Stale`].
+    /// Ends the service, since the instance that has the table has ended: each function now fails with
+    /// [`ErrorKind::Stale`].
     pub fn end(&self) {
         self.ended.store(true, Ordering::Release);
     }
@@ -228,48 +228,48 @@ impl ExportedService {
 
 impl Drop for ExportedService {
     fn drop(&mut self) {
-        // SAFETY: the pointer is the one `new` made for this very function.
+        // SAFETY: `new` made the pointer for this function.
         unsafe { (self.drop_implementation)(self.implementation) }
     }
 }
 
-/// A service on the side that uses it.
+/// A service on the side of the caller.
 #[derive(Clone)]
 pub struct RawService {
     table: *const ServiceTable,
-    /// Set when the instance has ended: from then on the host is not called.
+    /// Set when the instance has ended. Then the host is not called.
     ended: Option<Arc<AtomicBool>>,
 }
 
-// SAFETY: every function of a service may be called from any thread.
+// SAFETY: any thread may call a service's functions.
 unsafe impl Send for RawService {}
 // SAFETY: as above.
 unsafe impl Sync for RawService {}
 
 impl RawService {
-    /// A service that was not granted: each function fails with [`ErrorKind::NotGranted`].
+    /// A service that is not granted: each function fails with [`ErrorKind::NotGranted`].
     pub const NOT_GRANTED: RawService = RawService { table: std::ptr::null(), ended: None };
 
-    /// The service behind `table`.
+    /// The service of a table.
     ///
     /// # Safety
-    /// `table` is null, or a host's service table that stays valid as long as the result is used.
+    /// `table` is null, or a host's service table that is valid as long as the result is used.
     pub unsafe fn new(table: *const ServiceTable) -> Self {
         Self { table, ended: None }
     }
 
-    /// The same service for an instance: once `ended` is set each function fails with [`ErrorKind::Stale`], without a call of
-    /// the host.
+    /// The same service for an instance. Once `ended` is set, each function fails with [`ErrorKind::Stale`] without
+    /// calling the host.
     pub fn until(self, ended: Arc<AtomicBool>) -> Self {
         Self { ended: Some(ended), ..self }
     }
 
-    /// Whether the host gave the service.
+    /// Whether the host granted the service.
     pub fn is_granted(&self) -> bool {
         !self.table.is_null()
     }
 
-    /// How many functions the host's table has; 0 where the service was not granted.
+    /// The number of functions in the host's table; 0 if the service is not granted.
     pub fn function_count(&self) -> usize {
         if self.table.is_null() {
             return 0;
@@ -279,7 +279,7 @@ impl RawService {
         size.saturating_sub(size_of::<ServiceTable>()) / size_of::<Option<ServiceFn>>()
     }
 
-    /// The function at `index`, where the table is long enough to have it.
+    /// The function at `index`, if the table has it.
     fn function(&self, index: usize) -> Result<(ServiceFn, *const c_void), ErrorKind> {
         if self.table.is_null() {
             return Err(ErrorKind::NotGranted);
@@ -288,7 +288,7 @@ impl RawService {
             return Err(ErrorKind::Stale);
         }
         let end = size_of::<ServiceTable>() + (index + 1) * size_of::<Option<ServiceFn>>();
-        // SAFETY: `new` promises a table; the pointer is read only where `struct_size` covers it.
+        // SAFETY: `new` promises a table; nothing beyond `struct_size` is read.
         unsafe {
             if (*self.table).struct_size < end {
                 return Err(ErrorKind::Unsupported);
@@ -299,15 +299,15 @@ impl RawService {
         }
     }
 
-    /// Asks the function at `index` of the table, on behalf of the call that `scope` names; 0 is none.
+    /// Calls the function at `index` for the call with the token `scope`; 0: no call.
     pub fn call(&self, index: usize, scope: u64, request: &[u8]) -> Response {
         let (function, ctx) = match self.function(index) {
             Ok(found) => found,
             Err(kind) => return kind.into(),
         };
         let mut bytes = OwnedBytes::EMPTY;
-        // SAFETY: the function and its `ctx` stand in one table of the host; the request outlives the call and the
-        // response can be written.
+        // SAFETY: the function and its `ctx` are from one table of the host; the request outlives the call, and the
+        // response is writable.
         let status = unsafe { function(ctx, scope, Bytes::lend(request), &mut bytes) };
         Response { status, bytes }
     }
@@ -320,7 +320,7 @@ mod tests {
     use super::*;
     use crate::STATUS_OK;
 
-    /// Keeps what it is told, and answers how much that is.
+    /// Keeps lines, and answers with their lengths.
     #[derive(Default)]
     struct Lines(Mutex<Vec<Vec<u8>>>);
 
@@ -349,7 +349,7 @@ mod tests {
         (status, bytes.to_vec())
     }
 
-    /// What an error of this kind and without detail looks like.
+    /// A failure of this kind without detail.
     fn failed(kind: ErrorKind) -> (i32, Vec<u8>) {
         (kind as i32, Vec::new())
     }

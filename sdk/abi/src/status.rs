@@ -1,4 +1,4 @@
-//! The status codes that functions of the interface answer.
+//! The status codes of the interface's functions.
 
 /// Declares [`ErrorKind`] and describes it for the C header.
 macro_rules! error_kinds {
@@ -9,7 +9,7 @@ macro_rules! error_kinds {
         }
 
         impl $name {
-            /// Every kind, with its name and what it means.
+            /// All kinds with their names and meanings.
             pub const ALL: &'static [(Self, &'static str, &'static str)] =
                 &[$((Self::$kind, stringify!($kind), $doc),)*];
         }
@@ -17,23 +17,23 @@ macro_rules! error_kinds {
 }
 
 error_kinds! {
-    /// Which kind of trouble a service had. The numbers are the status codes of the ABI.
+    /// Why a service failed. The numbers are the status codes of the ABI.
     #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
     #[repr(i32)]
     pub enum ErrorKind {
-        /// The handle's call, wallet or cursor is gone.
+        /// The call, wallet or cursor of the request is gone.
         Stale = 1,
-        /// The request's bytes are damaged, or a value in them is out of range.
+        /// The request is malformed, or a value in it is out of range.
         Malformed = 2,
-        /// The other side does not have this function.
+        /// The other side lacks this function.
         Unsupported = 3,
         /// The configuration does not grant this.
         NotGranted = 4,
         /// The storage failed; nothing was changed.
         Storage = 5,
-        /// The request names a thing that does not exist.
+        /// The request names something that does not exist.
         NotFound = 6,
-        /// The rules refuse; the detail says why, in the caller's terms.
+        /// A rule forbids it; the detail says why, in the caller's terms.
         Refused = 7,
         /// The named wallet is not loaded.
         WalletNotLoaded = 8,
@@ -55,17 +55,17 @@ error_kinds! {
         PassphraseIncorrect = 16,
         /// The wallet is not in the encryption state that the request needs.
         WrongEncryptionState = 17,
-        /// The service failed inside; the details are in the log.
+        /// The service failed internally; the log has the details.
         Internal = 18,
-        /// No fresh address can be derived.
+        /// No new address can be derived.
         KeypoolRanOut = 19,
-        /// The node cannot be reached, or is not ready yet.
+        /// The node cannot be reached, or is not ready.
         NodeUnavailable = 20,
     }
 }
 
 impl ErrorKind {
-    /// The kind of a status code; one that a newer host invented reads as [`ErrorKind::Internal`].
+    /// The kind of a status code. An unknown code, from a newer host, is [`ErrorKind::Internal`].
     pub fn from_status(status: i32) -> Self {
         Self::ALL.iter().map(|(kind, ..)| *kind).find(|kind| *kind as i32 == status).unwrap_or(Self::Internal)
     }

@@ -1,4 +1,4 @@
-//! An instance of a plugin, as a host uses it: the functions of its table, called as the interface says.
+//! A plugin's instance as the host uses it: the functions of its table.
 
 use super::bytes::{Bytes, OwnedBytes};
 use super::entry::{PluginCode, RawCall, instance_of, plugin_table};
@@ -6,52 +6,52 @@ use super::host::HostTable;
 use super::plugin::{CallFrame, Instance, PluginTable};
 use super::{ErrorKind, STATUS_OK};
 
-/// An instance and the table that it belongs to.
+/// An instance and its table.
 ///
-/// The methods may be called from any thread; that they come in the order of [`PluginTable`] is the caller's concern.
+/// Any thread may call the methods. The caller is responsible for the order that [`PluginTable`] prescribes.
 #[derive(Clone, Copy)]
 pub struct UsedPlugin {
     table: &'static PluginTable,
     instance: Instance,
 }
 
-// SAFETY: the interface demands that a plugin's functions may be called from any thread; the table is only read.
+// SAFETY: any thread may call a plugin's functions, by the interface; the table is only read.
 unsafe impl Send for UsedPlugin {}
 // SAFETY: as above.
 unsafe impl Sync for UsedPlugin {}
 
 impl UsedPlugin {
-    /// Makes an instance; none where the plugin could not.
+    /// Makes an instance; `None` if the plugin fails.
     ///
     /// # Safety
     /// The table is a plugin's, whose library stays open for the life of the process.
     pub unsafe fn create(table: &'static PluginTable) -> Option<Self> {
-        // SAFETY: `create` takes nothing and may be called on any thread.
+        // SAFETY: `create` has no argument and may be called on any thread.
         let instance = table.create.map_or(std::ptr::null_mut(), |create| unsafe { create() });
         (!instance.is_null()).then_some(Self { table, instance })
     }
 
-    /// Makes an instance of a plugin that the host implements itself; none where it could not.
+    /// Makes an instance of a plugin that the host implements itself; `None` without memory.
     pub fn implemented<P: PluginCode>(seed: P::Seed) -> Option<Self> {
         let table = const { &plugin_table::<P>(0) };
         let instance = instance_of::<P>(seed);
         (!instance.is_null()).then_some(Self { table, instance })
     }
 
-    /// Gives it the host and its options.
+    /// Passes the host and the options to the instance.
     ///
     /// # Errors
     /// The status of a refusal, and its reason.
     pub fn init(&self, host: &'static HostTable, options: &[u8]) -> Result<(), (i32, OwnedBytes)> {
         let mut error = OwnedBytes::EMPTY;
-        // SAFETY: an instance of this table; the host's table and the options outlive the call, and `error` can be written.
+        // SAFETY: an instance of this table; host table and options outlive the call, and `error` is writable.
         let status = self.table.init.map_or(ErrorKind::Unsupported as i32, |init| unsafe {
             init(self.instance, host, Bytes::lend(options), &mut error)
         });
         if status == STATUS_OK { Ok(()) } else { Err((status, error)) }
     }
 
-    /// Says that calls follow.
+    /// Starts the instance: calls follow.
     ///
     /// # Errors
     /// As of [`Self::init`].
@@ -63,7 +63,7 @@ impl UsedPlugin {
         if status == STATUS_OK { Ok(()) } else { Err((status, error)) }
     }
 
-    /// Runs a call; the status of a fault is other than 0.
+    /// Runs a call. A status other than 0 is a fault.
     pub fn call(&self, call: &RawCall<'_>) -> i32 {
         let frame = CallFrame {
             struct_size: size_of::<CallFrame>(),
@@ -76,31 +76,31 @@ impl UsedPlugin {
         self.table.call.map_or(ErrorKind::Unsupported as i32, |call| unsafe { call(self.instance, &frame) })
     }
 
-    /// Says that nobody waits for a call any more.
+    /// Tells the instance that nobody waits for a call.
     pub fn cancel(&self, token: u64) -> i32 {
         // SAFETY: as above.
         self.table.cancel.map_or(STATUS_OK, |cancel| unsafe { cancel(self.instance, token) })
     }
 
-    /// Tells it of an event.
+    /// Sends an event.
     pub fn event(&self, event: &[u8]) -> i32 {
         // SAFETY: as above; the bytes outlive the call.
         self.table.event.map_or(STATUS_OK, |tell| unsafe { tell(self.instance, Bytes::lend(event)) })
     }
 
-    /// Says that no call will follow.
+    /// Tells the instance that no call follows.
     pub fn quiesce(&self) -> i32 {
         // SAFETY: as above.
         self.table.quiesce.map_or(STATUS_OK, |quiesce| unsafe { quiesce(self.instance) })
     }
 
-    /// Has it end what it has begun. Nobody is inside.
+    /// Ends the instance. No other thread may be in it.
     pub fn stop(&self) -> i32 {
         // SAFETY: as above.
         self.table.stop.map_or(STATUS_OK, |stop| unsafe { stop(self.instance) })
     }
 
-    /// Frees it. Nobody is inside, and nothing is called afterwards.
+    /// Frees the instance. No other thread may be in it, and no call may follow.
     pub fn destroy(&self) {
         if let Some(destroy) = self.table.destroy {
             // SAFETY: as above, once.

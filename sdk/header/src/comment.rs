@@ -1,4 +1,4 @@
-//! Documentation of Rust as comments of C.
+//! Rust documentation as C comments.
 
 use std::collections::HashMap;
 
@@ -8,14 +8,14 @@ use outrigger_service::ErrorKind;
 use outrigger_service::wire::{Docs, ServiceShape, Shape};
 use outrigger_values::error::RpcErrorCode;
 
-/// The longest line of a comment.
+/// The longest line.
 const WIDTH: usize = 120;
 
-/// Maps names in Rust documentation to names of C.
+/// The C names of Rust names in documentation.
 pub(super) struct Glossary(HashMap<String, String>);
 
 impl Glossary {
-    /// The names of the ABI, of these services, and of these types of messages.
+    /// The names of the ABI, of these services, and of these message types.
     pub(super) fn new(
         declarations: &[Declaration],
         services: &[&'static ServiceShape],
@@ -63,7 +63,7 @@ impl Glossary {
         Self(words)
     }
 
-    /// The C name of a quoted word, perhaps in brackets.
+    /// The C name of a quoted word.
     fn word(&self, quoted: &str) -> String {
         let parts: Vec<&str> = quoted.split("::").collect();
         let last_two = parts.get(parts.len().saturating_sub(2)..).unwrap_or_default().join("::");
@@ -73,7 +73,7 @@ impl Glossary {
         known.cloned().unwrap_or_else(|| format!("`{last}`"))
     }
 
-    /// A line in which names of Rust are names of C.
+    /// A line with Rust names replaced by C names.
     fn line(&self, line: &str) -> String {
         let line = line.replace("[`", "`").replace("`]", "`");
         let mut out = String::new();
@@ -108,12 +108,12 @@ pub(super) fn first_sentence(text: &str) -> &str {
     text.split_once(". ").map_or(text, |(first, _)| first).trim_end_matches('.')
 }
 
-/// The note on a later minor version.
+/// The note on the minor version that added an item.
 pub(super) fn since(minor: u32) -> String {
     if minor == 0 { String::new() } else { format!(" Since minor {minor}.") }
 }
 
-/// A documentation comment, indented by so many spaces.
+/// A documentation comment with this indentation.
 pub(super) fn comment(indent: usize, paragraphs: &[String]) -> String {
     let margin = " ".repeat(indent);
     if let [only] = paragraphs
@@ -135,7 +135,7 @@ pub(super) fn comment(indent: usize, paragraphs: &[String]) -> String {
     out + &format!("{margin} */\n")
 }
 
-/// Code with a short comment, behind it where the line has room for both, else above it.
+/// Code with a short comment, behind it if the line has room, else above it.
 pub(super) fn noted(indent: usize, code: &str, text: &str) -> String {
     let margin = " ".repeat(indent);
     let line = format!("{margin}{code} /* {text} */\n");
@@ -145,14 +145,14 @@ pub(super) fn noted(indent: usize, code: &str, text: &str) -> String {
     note(indent, text) + &format!("{margin}{code}\n")
 }
 
-/// A comment on as few lines as it takes.
+/// A plain comment.
 pub(super) fn note(indent: usize, text: &str) -> String {
     let margin = " ".repeat(indent);
     let lines = wrap(&format!("/* {text} */"), WIDTH - indent - 3);
     format!("{margin}{}\n", lines.join(&format!("\n{margin}   ")))
 }
 
-/// Whether a paragraph is one of a row that belongs together.
+/// Whether a paragraph belongs to the rows without blank lines between them.
 fn is_label(paragraph: &str) -> bool {
     ["Threads:", "Ownership:", "Lifetime:"].iter().any(|label| paragraph.starts_with(label))
 }
@@ -170,12 +170,11 @@ fn wrap(text: &str, width: usize) -> Vec<String> {
     lines
 }
 
-/// The line that begins a part of the header.
+/// The heading of a section.
 pub(super) fn heading(title: &str) -> String {
     format!("\n/* {title} {} */\n", "-".repeat(WIDTH.saturating_sub(title.len() + "/*   */".len())))
 }
 
-/// The head of a function with its parameters, on as many lines as it takes.
 pub(super) fn with_parameters(head: &str, parameters: &[String]) -> String {
     let none = ["void".to_owned()];
     let parameters = if parameters.is_empty() { &none } else { parameters };
@@ -187,7 +186,6 @@ pub(super) fn with_parameters(head: &str, parameters: &[String]) -> String {
     format!("{head}(\n    {})", lines.join(",\n    "))
 }
 
-/// Puts as many items on a line as fit.
 fn wrap_items(items: &[String], width: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for item in items {

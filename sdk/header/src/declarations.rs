@@ -1,4 +1,4 @@
-//! The structs and functions of the ABI, and the numbers that stand for things.
+//! The structs and functions of the ABI, and its numeric constants.
 
 use super::comment::{Glossary, comment, heading, noted, since, with_parameters};
 use super::names::{abi_type, c_type, member, upper};
@@ -7,7 +7,7 @@ use outrigger_abi::{ABI_MAJOR, ABI_MINOR, PLUGIN_MAGIC};
 use outrigger_service::{ErrorKind, ServiceError};
 use outrigger_values::error::{RpcError, RpcErrorCode};
 
-/// The version and the magic number.
+/// The versions and the magic number.
 pub(super) fn versions() -> String {
     let magic: String = PLUGIN_MAGIC.to_le_bytes().iter().map(|byte| char::from(*byte)).collect();
     format!(
@@ -23,7 +23,7 @@ pub(super) fn versions() -> String {
     )
 }
 
-/// The statuses and the codes of errors.
+/// The status codes and error codes.
 pub(super) fn numbers() -> String {
     let entry = |name: String, number: i32, docs: &str| noted(4, &format!("{name} = {number},"), docs.trim());
     let mut out = heading("Statuses and codes");
@@ -39,7 +39,7 @@ pub(super) fn numbers() -> String {
     out + "};\n"
 }
 
-/// The error of JSON-RPC for each status of a service: its code, whether the service's detail is ignored, and its text.
+/// The JSON-RPC error of each service status: its code, whether the service's detail is ignored, and its message.
 pub(super) fn failures() -> String {
     let mut out = String::new();
     for (kind, name, _) in ErrorKind::ALL {
@@ -53,12 +53,12 @@ pub(super) fn failures() -> String {
     out.trim_end().to_owned()
 }
 
-/// A string literal of C.
+/// A C string literal.
 fn literal(text: &str) -> String {
     format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""))
 }
 
-/// The declarations, with what they promise about sizes and offsets.
+/// The declarations, with assertions of sizes and offsets.
 pub(super) fn declarations(all: &[Declaration], glossary: &Glossary) -> String {
     let mut out = heading("Structs and functions");
     for declaration in all {
@@ -92,7 +92,7 @@ fn function_type(function: &FunctionType, glossary: &Glossary) -> String {
 fn structure(layout: &StructLayout, glossary: &Glossary) -> String {
     let name = abi_type(layout.name);
     let mut out = format!("\n{}typedef struct {name} {{\n", comment(0, &glossary.paragraphs(layout.docs)));
-    // What has no size only says where something begins that the struct does not end with.
+    // A field without size marks an offset beyond the struct's fields.
     let there = |field: &&FieldLayout| field.size > 0;
     for field in layout.fields.iter().filter(there) {
         out += &comment(4, &with_since(vec![glossary.sentence(field.docs)], field.since));
@@ -116,7 +116,7 @@ mod tests {
         let locked = "{ OUTRIGGER_STATUS_WALLET_LOCKED, OUTRIGGER_CODE_WALLET_UNLOCK_NEEDED, true, ";
         assert!(errors.contains(locked), "{errors}");
         assert_eq!(errors.lines().count(), ErrorKind::ALL.len());
-        // Their text is the same whatever the service's detail is.
+        // Their message is fixed, whatever the service's detail.
         assert_eq!(errors.matches(", true, ").count(), 5);
     }
 }

@@ -1,5 +1,4 @@
-//! The C header of the plugin interface, made from the declarations that the Rust code is compiled from.
-//! `outrigger plugin header` writes it.
+//! Generates the C header of the plugin interface from the Rust declarations, for `outrigger plugin header`.
 
 #![warn(missing_docs)]
 
@@ -20,7 +19,6 @@ use outrigger_service::events::Event;
 use outrigger_service::wire::{ServiceShape, Shape, Wire};
 use outrigger_service::{Chain, Described, Events, Log, Mempool, NodeRpc, Signer, Wallet};
 
-/// The services.
 const SERVICES: [&ServiceShape; 7] = [
     <dyn Chain as Described>::SHAPE,
     <dyn Mempool as Described>::SHAPE,
@@ -31,10 +29,10 @@ const SERVICES: [&ServiceShape; 7] = [
     <dyn NodeRpc as Described>::SHAPE,
 ];
 
-/// The message of events.
+/// The message type of events.
 const EVENT: &Shape = Event::SHAPE;
 
-/// The types of messages.
+/// The message types.
 fn types() -> Types {
     let mut types = Types::default();
     for function in SERVICES.iter().flat_map(|service| service.functions) {
@@ -45,22 +43,22 @@ fn types() -> Types {
     types
 }
 
-/// The files that the header consists of.
+/// A file of the header.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Part {
-    /// What every plugin needs: layouts, bytes, answers.
+    /// For every plugin: layouts, bytes, replies.
     Core,
-    /// Reading arguments and writing answers, for a plugin without a JSON library.
+    /// Parses arguments and prints answers, for plugins without a JSON library.
     Json,
-    /// The services with the positions of their functions, and the messages.
+    /// The services with their function indexes, and the messages.
     Services,
 }
 
 impl Part {
-    /// All of them.
+    /// All files.
     pub const ALL: [Self; 3] = [Self::Core, Self::Json, Self::Services];
 
-    /// The name of its file.
+    /// The file name.
     pub fn file(self) -> &'static str {
         match self {
             Self::Core => "outrigger.h",
@@ -70,7 +68,7 @@ impl Part {
     }
 }
 
-/// A file of the header.
+/// The text of a file.
 pub fn header(part: Part) -> String {
     let types = types();
     let glossary = Glossary::new(&DECLARATIONS, &SERVICES, &types.order);
@@ -102,10 +100,10 @@ fn core(glossary: &Glossary) -> String {
     out + END
 }
 
-/// Ends each file.
+/// The end of each file.
 const END: &str = "\n#ifdef __cplusplus\n}\n#endif\n\n#endif\n";
 
-/// An optional file.
+/// A file beside `outrigger.h`.
 fn optional(part: Part, what: &str, text: &str) -> String {
     let (file, guard) = (part.file(), part.file().replace('.', "_").to_ascii_uppercase());
     format!(
@@ -114,7 +112,7 @@ fn optional(part: Part, what: &str, text: &str) -> String {
     )
 }
 
-/// A part of the header with its blanks filled in.
+/// Fills in a template's blanks.
 fn fill(text: &str) -> String {
     let magic: Vec<String> = MANIFEST_MAGIC.iter().map(|byte| format!("'{}'", char::from(*byte))).collect();
     text.replace("{{major}}", &ABI_MAJOR.to_string())

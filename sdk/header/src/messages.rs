@@ -1,4 +1,4 @@
-//! The messages: how each is encoded, and a constant for each tag of a choice.
+//! The messages: their encodings, and a constant for each enum tag.
 
 use super::comment::{note, noted, since};
 use super::names::{encoding, variant};
@@ -25,7 +25,7 @@ fn message(shape: &'static Shape) -> String {
     }
 }
 
-/// Fields in their order, each with its encoding.
+/// The fields with their encodings.
 pub(super) fn fields(fields: &[FieldShape]) -> String {
     let text = |field: &FieldShape| {
         let later = if field.since == 0 { String::new() } else { format!(" since minor {}", field.since) };

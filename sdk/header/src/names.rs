@@ -1,8 +1,8 @@
-//! Names of Rust as names of C.
+//! C names of Rust names.
 
 use outrigger_service::wire::{ServiceShape, Shape};
 
-/// Words that C11 or C++17 keeps for itself.
+/// The keywords of C11 and C++17.
 const KEYWORDS: &[&str] = &[
     "alignas",
     "alignof",
@@ -91,18 +91,18 @@ pub(super) fn upper(name: &str) -> String {
     snake(name).to_ascii_uppercase()
 }
 
-/// A name of a field or a parameter.
+/// A field or parameter name.
 pub(super) fn member(name: &str) -> String {
     if KEYWORDS.contains(&name) { format!("{name}_") } else { name.to_owned() }
 }
 
-/// The type of a struct or a function of the ABI: `HostTable` as `outrigger_host_t`.
+/// The C type of an ABI struct or function: `outrigger_host_t` for `HostTable`.
 pub(super) fn abi_type(name: &str) -> String {
     let name = name.strip_suffix("Table").or_else(|| name.strip_suffix("Frame")).unwrap_or(name);
     format!("outrigger_{}_t", snake(name))
 }
 
-/// A type as it stands in the ABI's Rust sources, with the space that separates it from a name where it needs one.
+/// The C type of a Rust type in the ABI, with a space after it if a name needs one.
 pub(super) fn c_type(rust: &str) -> String {
     if let Some(target) = rust.strip_prefix("*const ") {
         return format!("const {}*", c_type(target));
@@ -123,7 +123,7 @@ pub(super) fn c_type(rust: &str) -> String {
     }
 }
 
-/// A type's name, in the words that the header's beginning explains.
+/// The encoding of a type, in the terms of the header's preface.
 pub(super) fn encoding(shape: &Shape) -> String {
     match shape {
         Shape::Bool => "bool".to_owned(),
@@ -150,17 +150,17 @@ pub(super) fn encoding(shape: &Shape) -> String {
     }
 }
 
-/// `chain` of `chain/1`.
+/// `chain` for `chain/1`.
 pub(super) fn service(shape: &ServiceShape) -> String {
     shape.name.split('/').next().unwrap_or(shape.name).replace('-', "_")
 }
 
-/// The constant of a variant.
+/// The constant of an enum variant.
 pub(super) fn variant(name: &str, variant: &str) -> String {
     format!("OUTRIGGER_{}_{}", upper(name), upper(variant))
 }
 
-/// The constant of a service's function.
+/// The constant of a service function's index.
 pub(super) fn index(shape: &ServiceShape, function: &str) -> String {
     format!("OUTRIGGER_FN_{}_{}", service(shape).to_ascii_uppercase(), function.to_ascii_uppercase())
 }

@@ -1,11 +1,11 @@
-//! The services: their names, and the positions of their functions with their requests and responses.
+//! The services: names, and function indexes with requests and responses.
 
 use super::comment::{Glossary, first_sentence, heading, note, noted, since};
 use super::messages::fields;
 use super::names::{encoding, index, service};
 use outrigger_service::wire::{FunctionShape, ServiceShape};
 
-/// The name of a service, and the positions of its functions.
+/// A service's name and function indexes.
 pub(super) fn positions(glossary: &Glossary, shape: &'static ServiceShape) -> String {
     let name = service(shape);
     let mut out = heading(&format!("The service {}", shape.name));

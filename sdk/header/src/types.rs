@@ -1,17 +1,16 @@
-//! The named types of messages, each after its parts.
+//! The named message types, each after its parts.
 
 use super::names::encoding;
 use outrigger_service::wire::Shape;
 
-/// The structs and choices of messages.
+/// Structs and enums of messages.
 #[derive(Default)]
 pub(super) struct Types {
-    /// The types in their order.
+    /// In order of declaration.
     pub order: Vec<&'static Shape>,
 }
 
 impl Types {
-    /// Adds a type and its parts.
     pub(super) fn add(&mut self, shape: &'static Shape) {
         for part in parts(shape) {
             self.add(part);
@@ -23,7 +22,7 @@ impl Types {
     }
 }
 
-/// The parts of a type.
+/// The types that a type contains.
 fn parts(shape: &'static Shape) -> Vec<&'static Shape> {
     match shape {
         Shape::Option(inner) | Shape::List(inner) | Shape::Framed(inner) => vec![inner],

@@ -1,18 +1,18 @@
-//! The header compiles, by itself and with everything in it used, as C and as C++, without a warning.
+//! The header compiles without warnings as C and as C++, by itself and with all functions used.
 
 use std::path::PathBuf;
 use std::process::Command;
 
 use super::super::{Part, header};
 
-/// What a strict plugin author would ask the compiler for.
+/// A strict plugin author's warnings.
 const WARNINGS: [&str; 7] =
     ["-Wall", "-Wextra", "-Wpedantic", "-Werror", "-Wconversion", "-Wshadow", "-Wmissing-field-initializers"];
 
-/// The languages: the compiler, and what it is told.
+/// The languages: compiler and arguments.
 const LANGUAGES: [(&str, &[&str]); 2] = [("cc", &["-std=c11", "-xc"]), ("c++", &["-std=c++17", "-xc++"])];
 
-/// A folder for one test, deleted at its end.
+/// A temporary directory, deleted on drop.
 struct Folder(PathBuf);
 
 impl Folder {
@@ -28,7 +28,7 @@ impl Folder {
         path
     }
 
-    /// Compiles a source beside the header, and gives the result's path.
+    /// Compiles a source with the header. Returns the path of the result.
     #[track_caller]
     fn compile(&self, (compiler, language): (&str, &[&str]), source: &str, more: &[&str]) -> PathBuf {
         for part in Part::ALL {
@@ -49,12 +49,12 @@ impl Drop for Folder {
     }
 }
 
-/// All files of the header, one after the other.
+/// All files of the header.
 fn whole() -> String {
     Part::ALL.map(header).concat()
 }
 
-/// The names of the functions that a header defines.
+/// The names of the functions in a header.
 fn functions(header: &str) -> Vec<&str> {
     let heads = header.lines().filter_map(|line| line.strip_prefix("static inline "));
     heads.filter_map(|head| head.split('(').next()?.rsplit([' ', '*']).next()).collect()
@@ -116,7 +116,7 @@ fn c_header_is_short() {
 fn c_header_says_once_what_holds_for_threads_ownership_and_lifetimes() {
     let header = whole();
     let types = header.matches("_fn_t)(").count();
-    // The functions that one side implements for the other each have their own rules; the helpers have those of the preface.
+    // Each function type has rules of its own; the preface has those of the helpers.
     for subject in ["Threads:", "Ownership:", "Lifetime:"] {
         assert_eq!(header.matches(subject).count(), types, "{subject}");
     }

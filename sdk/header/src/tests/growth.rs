@@ -1,4 +1,4 @@
-//! Messages grow only where older plugins can leave the rest unread.
+//! Messages grow only where older readers skip the rest.
 
 use super::super::names::encoding;
 use super::super::{EVENT, SERVICES};
@@ -9,10 +9,10 @@ fn messages_grow_only_where_nothing_follows() {
     assert_eq!(misplaced_growth(), Vec::<String>::new(), "these are read by older plugins as they were");
 }
 
-/// A message that has grown where nothing may follow it, and that stands where something does: its type's name.
+/// The types with later fields in a place where something follows.
 ///
-/// Only the end of a whole message, and of a frame, can grow: a reader of an older version would take what was added anywhere
-/// else for what comes next.
+/// Only a whole message or a frame may grow, at its end. Elsewhere an older reader would read the new field as the next
+/// one.
 fn misplaced_growth() -> Vec<String> {
     let mut found = Vec::new();
     for function in SERVICES.iter().flat_map(|service| service.functions) {
@@ -25,7 +25,7 @@ fn misplaced_growth() -> Vec<String> {
     found
 }
 
-/// Looks at a type that stands at the end of something that may grow, or before something else.
+/// Visits a type. `last`: nothing follows it in the message or frame.
 fn look(shape: &'static Shape, last: bool, found: &mut Vec<String>) {
     match shape {
         Shape::Option(inner) => look(inner, last, found),

@@ -1,4 +1,4 @@
-//! The header compiles and does what it says; messages grow as they may.
+//! The header compiles and works; messages grow compatibly.
 
 mod compiled;
 mod growth;

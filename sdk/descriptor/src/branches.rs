@@ -1,5 +1,5 @@
-//! The private keys of a descriptor in the form from which those of an index are made quickest: for each key expression
-//! the key that its path leads to, so that one step is left.
+//! The private keys of a descriptor, prepared for fast derivation: each expression's key at the end of its path, one
+//! step before the index.
 
 use bitcoin::PublicKey;
 use bitcoin::bip32::{ChainCode, ChildNumber, Xpriv};
@@ -10,18 +10,18 @@ use zeroize::{Zeroize, Zeroizing};
 use super::secp::SECP;
 use super::wildcard::Wildcard;
 
-/// The private keys that a descriptor holds. They are wiped when this is dropped.
+/// The private keys of a descriptor, wiped on drop.
 pub struct PrivateBranches(Vec<Branch>);
 
-/// The private key of one key expression.
+/// The private key of a key expression.
 pub(super) struct Branch {
-    /// The place of the expression: [`SolvingData`](outrigger_values::SolvingData) has its public key there.
+    /// The index of the expression. [`SolvingData`](outrigger_values::SolvingData) has its public key at that index.
     pub place: usize,
     pub wildcard: Wildcard,
-    /// The public key of `secret`, in the form in which scripts show it.
+    /// The public key of `secret`, in the form that scripts contain.
     pub public: PublicKey,
     pub secret: SecretKey,
-    /// What a wildcard's children are derived with (BIP 32).
+    /// The chain code for the wildcard (BIP 32).
     pub chain_code: [u8; 32],
 }
 
@@ -33,7 +33,7 @@ impl Drop for Branch {
 }
 
 impl Branch {
-    /// The private key at an index; none where there is no such key.
+    /// The private key at an index; `None` if there is none.
     fn secret(&self, index: u32) -> Option<SecretKey> {
         match self.wildcard {
             Wildcard::None => Some(self.secret),
@@ -53,8 +53,8 @@ impl Branch {
         }
     }
 
-    /// The private key of a step that is not hardened (CKDpriv of BIP 32). The parent's public key is at hand, so this costs
-    /// a hash and an addition, and no multiplication on the curve.
+    /// The private key of a normal step (CKDpriv of BIP 32). The parent's public key is known, so this costs a hash and
+    /// an addition instead of a multiplication on the curve.
     fn normal_child(&self, index: u32) -> Option<SecretKey> {
         let mut engine = HmacEngine::<sha512::Hash>::new(&self.chain_code);
         engine.input(&self.public.inner.serialize());
@@ -74,14 +74,14 @@ impl PrivateBranches {
         Self(branches)
     }
 
-    /// The private keys at an index, each with the place of its key expression: `SolvingData` of an expanded script has the
-    /// public keys at the same places.
+    /// The private keys at an index, each with the index of its key expression. The `SolvingData` of an expanded script
+    /// has the public key at the same index.
     pub fn secret_keys(&self, index: u32) -> Vec<(usize, SecretKey)> {
         self.0.iter().filter_map(|branch| Some((branch.place, branch.secret(index)?))).collect()
     }
 
-    /// The private keys at an index, each with its public key of 33 or 65 bytes. In taproot scripts the last 32 of these 33
-    /// stand. Costs a multiplication on the curve for each key, which [`PrivateBranches::secret_keys`] does not.
+    /// The private keys at an index with their public keys of 33 or 65 bytes. Taproot scripts contain the last 32 of
+    /// 33. Unlike [`PrivateBranches::secret_keys`], this costs a multiplication on the curve per key.
     pub fn private_keys(&self, index: u32) -> Vec<(Vec<u8>, SecretKey)> {
         let pair = |branch: &Branch| {
             let secret = branch.secret(index)?;

@@ -1,10 +1,10 @@
-//! Why a descriptor is refused, in bitcoind's words where bitcoind has words for it.
+//! The errors of descriptors, in bitcoind's words if it has such an error.
 
 use super::redact::without_private_keys;
 
-/// Why a text is not a descriptor. Its `Display` is the message of bitcoind's code -5.
+/// Why a text is no descriptor. `Display` yields the message of bitcoind's code -5.
 ///
-/// It may hold a part of the text, with public keys in the place of private ones.
+/// It may quote a part of the text, with public keys in place of private ones.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[allow(missing_docs, reason = "each variant's message says what it is")]
 pub enum DescriptorError {
@@ -42,7 +42,7 @@ pub enum DescriptorError {
     Address,
     #[error("Raw script is not hex")]
     RawNotHex,
-    /// Text after a complete expression, for which bitcoind has no words.
+    /// Text after a complete expression. bitcoind's message is empty.
     #[error("")]
     Trailing,
 
@@ -63,7 +63,7 @@ pub enum DescriptorError {
     #[error("P2SH script is too large, {0} bytes is larger than 520 bytes")]
     RedeemScriptSize(usize),
 
-    /// A key of a function is bad; why.
+    /// A function's key is invalid.
     #[error("{function}: {error}")]
     KeyOf { function: &'static str, error: Box<Self> },
     #[error("No key provided")]
@@ -110,7 +110,7 @@ pub enum DescriptorError {
     TreeExpected(char),
     #[error("rawtr(): only one key expected.")]
     RawTrKeys,
-    /// Valid miniscript that nobody should pay to.
+    /// Valid miniscript that is unsafe to pay to.
     #[error("{expression} is not sane{reason}")]
     Insane { expression: String, reason: &'static str },
     #[error("{0} is invalid")]
@@ -120,7 +120,7 @@ pub enum DescriptorError {
 }
 
 impl DescriptorError {
-    /// The same with a public key wherever a text in it has a private one.
+    /// Replaces private keys in quoted text by their public keys.
     pub(super) fn without_private_keys(mut self) -> Self {
         match &mut self {
             Self::KeyOf { error, .. } => **error = std::mem::replace(&mut **error, Self::NoKey).without_private_keys(),
@@ -143,16 +143,16 @@ impl DescriptorError {
 /// Why a descriptor has no scripts at an index.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum ExpandError {
-    /// A hardened step below a key whose private half is not in the descriptor.
+    /// A hardened step needs a private key that the descriptor lacks.
     #[error("a hardened derivation step needs the private key")]
     HardenedWithoutPrivateKey,
     /// The index is 2^31 or more.
     #[error("the index {0} is out of range")]
     Index(u32),
-    /// The path is longer than 255 steps below the master key, or leads to no key (chance 2^-127 per step).
+    /// The path exceeds 255 steps below the master key, or leads to no key (probability 2^-127 per step).
     #[error("the derivation path leads to no key")]
     NoSuchKey,
-    /// The keys and scripts do not fit together; parsing keeps this from happening.
+    /// Keys and scripts do not fit together; the parser prevents that.
     #[error("the descriptor does not make a script")]
     Script,
 }

@@ -1,4 +1,4 @@
-//! From a descriptor and an index to scripts, and to what spending them takes.
+//! Expands a descriptor at an index to scripts and solving data.
 
 use std::borrow::Cow;
 
@@ -17,20 +17,19 @@ use super::secp::SECP;
 use super::{ExpandedScript, Expansion};
 use outrigger_values::{Blob, KeyOrigin, SolvingData, TapLeaf, TaprootData};
 
-/// The scripts of `node` with `derived` keys.
 pub(super) fn expand(node: &Node, derived: &[Derived], network: Network) -> Result<Expansion, ExpandError> {
     let nodes = single(node, derived)?;
     let scripts = nodes.iter().map(|node| expanded(node, derived, network)).collect::<Result<_, _>>()?;
     Ok(Expansion { scripts })
 }
 
-/// The scripts of `node` with `derived` keys, without what spending them takes.
+/// The scripts without solving data.
 pub(super) fn scripts(node: &Node, derived: &[Derived]) -> Result<Vec<ScriptBuf>, ExpandError> {
     let mut solving = SolvingData::default();
     single(node, derived)?.iter().map(|node| script_pubkey(node, derived, &mut solving)).collect()
 }
 
-/// The descriptor of the script that `node` has at this place; none where it has no such script.
+/// The definite descriptor of the script at index `place`; `None` if there is none.
 pub(super) fn definite_at(
     node: &Node,
     derived: &[Derived],
@@ -43,7 +42,7 @@ pub(super) fn definite_at(
     definite(node, derived, &script, network).map(|text| Some(with_checksum(&text)))
 }
 
-/// The expressions of one script each that `node` stands for.
+/// The expressions for the single scripts of `node`.
 fn single<'n>(node: &'n Node, derived: &[Derived]) -> Result<Vec<Cow<'n, Node>>, ExpandError> {
     let Node::Combo(key) = node else { return Ok(vec![Cow::Borrowed(node)]) };
     let mut nodes = vec![Node::Pk(*key), Node::Pkh(*key)];
@@ -66,8 +65,8 @@ fn expanded(node: &Node, derived: &[Derived], network: Network) -> Result<Expand
     Ok(ExpandedScript { script_pubkey, solving, origins: derived.iter().map(origin).collect(), definite })
 }
 
-/// The script of an expression that is no leaf; what is hashed in it goes to `solving`. Keys go there hashed or not, but for those of
-/// multisigs and of `rawtr`: these bitcoind does not find by their hashes.
+/// The script of an expression outside of script trees. Adds to `solving` the hashed scripts and all keys but those of
+/// multisigs and `rawtr`, which bitcoind does not find by hash.
 fn script_pubkey(node: &Node, derived: &[Derived], solving: &mut SolvingData) -> Result<ScriptBuf, ExpandError> {
     let key = |name: &KeyRef| name.of(derived).map(|key| key.public);
     Ok(match node {
@@ -112,7 +111,7 @@ fn script_pubkey(node: &Node, derived: &[Derived], solving: &mut SolvingData) ->
     })
 }
 
-/// The script of an inner expression. The outermost comes first in `solving`.
+/// The script of an inner expression. In `solving` outer scripts come first.
 fn nested(inner: &Node, derived: &[Derived], solving: &mut SolvingData) -> Result<ScriptBuf, ExpandError> {
     let place = solving.scripts.len();
     let script = script_pubkey(inner, derived, solving)?;
@@ -120,7 +119,7 @@ fn nested(inner: &Node, derived: &[Derived], solving: &mut SolvingData) -> Resul
     Ok(script)
 }
 
-/// The keys of a threshold in the order of the script.
+/// The keys of a multisig in the order of the script.
 fn in_order<'a>(multi: &Multi, derived: &'a [Derived], tap: bool) -> Result<Vec<&'a Derived>, ExpandError> {
     let mut keys = multi.keys.iter().map(|name| name.of(derived)).collect::<Result<Vec<_>, _>>()?;
     if multi.sorted && tap {
@@ -200,8 +199,8 @@ fn taproot(
     Ok(ScriptBuf::new_p2tr_tweaked(spend_info.output_key()))
 }
 
-/// The descriptor of this one script: keys with their origin, sorted keys in the order that they have, and an address
-/// for a script that is known by nothing else.
+/// The definite descriptor of a script: with key origins, and sorted keys in the order of the script. A raw script is
+/// shown by its address, if any.
 fn definite(node: &Node, derived: &[Derived], script: &ScriptBuf, network: Network) -> Result<String, ExpandError> {
     if let Node::Raw(_) = node
         && let Ok(address) = Address::from_script(script, network)
@@ -212,7 +211,7 @@ fn definite(node: &Node, derived: &[Derived], script: &ScriptBuf, network: Netwo
     Ok(in_definite_order(node, derived, false)?.text(&show))
 }
 
-/// `node` with each `sortedmulti` as the `multi` that it amounts to.
+/// `node` with each `sortedmulti` as the equivalent `multi`.
 fn in_definite_order(node: &Node, derived: &[Derived], tap: bool) -> Result<Node, ExpandError> {
     Ok(match node {
         Node::Multi(multi) if multi.sorted => {
@@ -235,15 +234,15 @@ fn in_definite_order(node: &Node, derived: &[Derived], tap: bool) -> Result<Node
     })
 }
 
-/// A finished part of a script tree.
+/// A complete subtree of a script tree.
 struct Subtree {
     depth: u8,
     least_script: ScriptBuf,
     leaves: Vec<(u8, Node)>,
 }
 
-/// The tree with the halves of each branch in the order of their least scripts: a tree that is known by its control
-/// blocks has no left and right.
+/// The tree with each branch's halves ordered by their least script. bitcoind rebuilds trees from control blocks, in
+/// which left and right are not distinguished.
 fn tree_in_definite_order(leaves: Vec<(u8, Node)>, derived: &[Derived]) -> Result<Vec<(u8, Node)>, ExpandError> {
     let mut done: Vec<Subtree> = Vec::new();
     for (depth, leaf) in leaves {

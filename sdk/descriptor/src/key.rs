@@ -1,4 +1,4 @@
-//! Key expressions: a public or private key, or an extended key with a path, with or without its origin.
+//! Key expressions: single and extended keys, with an optional origin.
 
 use std::fmt::Write as _;
 use std::sync::OnceLock;
@@ -14,7 +14,7 @@ use super::error::ExpandError;
 use super::secp::SECP;
 use super::wildcard::Wildcard;
 
-/// How the hardened steps of a path are marked: all as the last one that was read.
+/// The mark of hardened steps. All steps of a path get the mark of the last one in the text.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Mark {
     /// `h`
@@ -28,7 +28,6 @@ pub(super) enum Mark {
 pub(super) struct Origin {
     pub fingerprint: [u8; 4],
     pub path: Vec<ChildNumber>,
-    /// How hardened steps are marked.
     pub mark: Mark,
 }
 
@@ -42,18 +41,16 @@ pub(super) struct Key {
 /// A key expression without its origin.
 #[derive(Clone)]
 pub(super) enum Body {
-    /// One key.
     Single(Single),
-    /// A family of keys (BIP 32).
+    /// An extended key (BIP 32).
     Extended(Box<Extended>),
 }
 
-/// One key.
 #[derive(Clone)]
 pub(super) struct Single {
     pub public: PublicKey,
     pub secret: Option<SecretKey>,
-    /// Whether it was given by its x coordinate alone.
+    /// Whether the text has only the x coordinate.
     pub x_only: bool,
 }
 
@@ -62,25 +59,24 @@ pub(super) struct Single {
 pub(super) struct Extended {
     pub public: Xpub,
     pub private: Option<Xpriv>,
-    /// The steps before the wildcard. A multipath step is its first alternative until [`Key::select`].
+    /// The steps before the wildcard. Until [`Key::select`], a multipath step is its first alternative.
     pub path: Vec<ChildNumber>,
-    /// The place in `path` of the step that has alternatives, and these.
+    /// The multipath step's position in `path`, and its alternatives.
     pub multipath: Option<(usize, Vec<ChildNumber>)>,
     pub wildcard: Wildcard,
-    /// How hardened steps are marked.
     pub mark: Mark,
-    /// The key that `path` leads to: found once, then used for every index.
+    /// The key at the end of `path`, derived once for all indexes.
     pub parent: OnceLock<Result<Parent, ExpandError>>,
 }
 
-/// The key at the end of a path, of which a wildcard makes children.
+/// The key at the end of a path, the parent of a wildcard's children.
 #[derive(Clone)]
 pub(super) struct Parent {
     public: Xpub,
     private: Option<Xpriv>,
 }
 
-/// The key that an expression means at an index, and where it comes from.
+/// The key of an expression at an index, with its origin.
 #[derive(Clone)]
 pub(super) struct Derived {
     pub public: PublicKey,
@@ -89,18 +85,18 @@ pub(super) struct Derived {
 }
 
 impl Derived {
-    /// The x coordinate alone (BIP 340).
+    /// The x-only public key (BIP 340).
     pub fn x_only(&self) -> [u8; 32] {
         self.public.inner.x_only_public_key().0.serialize()
     }
 
-    /// As a definite descriptor shows it: `[fingerprint/path]key`.
+    /// The key expression of a definite descriptor: `[fingerprint/path]key`.
     pub fn text(&self, x_only: bool) -> String {
         let key = if x_only { outrigger_values::params::encode_hex(&self.x_only()) } else { self.public.to_string() };
         format!("{}{key}", origin_text(self.fingerprint, &self.path, Mark::H))
     }
 
-    /// The path as `m/84h/1h/0h/0/5`.
+    /// The path in the form `m/84h/1h/0h/0/5`.
     pub fn path_text(&self) -> String {
         format!("m{}", path_text(&self.path, Mark::H))
     }
@@ -122,16 +118,16 @@ fn origin_text(fingerprint: [u8; 4], path: &[ChildNumber], mark: Mark) -> String
     format!("[{}{}]", outrigger_values::params::encode_hex(&fingerprint), path_text(path, mark))
 }
 
-/// Which text a key expression is shown as.
+/// The form of a key expression's text.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Form {
     /// Without private keys.
     Public,
-    /// With private keys, where they are known.
+    /// With private keys, if known.
     Private,
-    /// Without private keys, with each hardened step marked `h`: equal for equal descriptors.
+    /// Without private keys, with hardened steps marked `h`: the same text for the same descriptor.
     Identity,
-    /// Without private keys, with the public key behind the last hardened step in the place of the steps before it.
+    /// Without private keys, with the public key after the last hardened step instead of the steps before.
     Normalized,
 }
 
@@ -141,7 +137,6 @@ impl Key {
         matches!(&self.body, Body::Extended(extended) if extended.wildcard != Wildcard::None)
     }
 
-    /// Whether the private half is in the expression.
     pub fn is_private(&self) -> bool {
         match &self.body {
             Body::Single(single) => single.secret.is_some(),
@@ -149,7 +144,7 @@ impl Key {
         }
     }
 
-    /// The private key that is in the expression, and its public key.
+    /// The expression's private key with its public key, at the start of the path.
     pub fn private_half(&self) -> Option<(secp256k1::PublicKey, SecretKey)> {
         match &self.body {
             Body::Single(single) => Some((single.public.inner, single.secret?)),
@@ -159,7 +154,7 @@ impl Key {
         }
     }
 
-    /// Its private key as WIF, where that is in the expression and its public key has this HASH160.
+    /// The expression's private key as WIF, if the HASH160 of its public key is `hash`.
     pub fn wif_of(&self, hash: &[u8; 20], network: NetworkKind) -> Option<Secret> {
         let (public, inner) = self.private_half()?;
         let compressed = !matches!(&self.body, Body::Single(single) if !single.public.compressed);
@@ -168,11 +163,11 @@ impl Key {
         is_it.then(|| Secret::new(PrivateKey { compressed, network, inner }.to_wif()))
     }
 
-    /// Adds its private half, where it has none and that is among these.
+    /// Adds the private key from `private`, if the expression has none.
     pub fn complete(&mut self, private: &[(secp256k1::PublicKey, SecretKey)]) {
         let found = |public| private.iter().find(|(other, _)| *other == public).map(|(_, secret)| *secret);
         match &mut self.body {
-            // One that is known by its x coordinate alone has none of its own that could be told.
+            // An x-only key does not determine the public key.
             Body::Single(single) if single.secret.is_none() && !single.x_only => {
                 single.secret = found(single.public.inner)
             }
@@ -191,13 +186,13 @@ impl Key {
         }
     }
 
-    /// The extended key that it is written with, and its private form where that is in the expression.
+    /// The extended key in the text, and its private form if present.
     pub fn extended(&self) -> Option<(Xpub, Option<Secret>)> {
         let Body::Extended(extended) = &self.body else { return None };
         Some((extended.public, extended.private.as_ref().map(|private| Secret::new(private.to_string()))))
     }
 
-    /// The length of its public key in a script, in bytes.
+    /// The length of the public key in a script, in bytes.
     pub fn size(&self) -> usize {
         match &self.body {
             Body::Single(Single { public, .. }) if !public.compressed => 65,
@@ -205,7 +200,7 @@ impl Key {
         }
     }
 
-    /// The number of alternatives of its multipath step; none where it has no such step.
+    /// The number of alternatives of the multipath step; `None` without one.
     pub fn alternatives(&self) -> Option<usize> {
         match &self.body {
             Body::Extended(extended) => extended.multipath.as_ref().map(|(_, steps)| steps.len()),
@@ -213,7 +208,7 @@ impl Key {
         }
     }
 
-    /// The same key with the alternative `choice` of its multipath step, if it has one.
+    /// The key with the alternative `choice` of its multipath step, if any.
     pub fn select(mut self, choice: usize) -> Self {
         if let Body::Extended(extended) = &mut self.body
             && let Some((place, steps)) = extended.multipath.take()
@@ -224,9 +219,8 @@ impl Key {
         self
     }
 
-    /// The text of the expression.
     pub fn text(&self, form: Form, network: NetworkKind) -> String {
-        // Only the two texts that are the descriptor's own keep its marks.
+        // Only the descriptor's own text keeps its marks.
         let mark = |mark| if matches!(form, Form::Public | Form::Private) { mark } else { Mark::H };
         let origin = |origin: &Origin| origin_text(origin.fingerprint, &origin.path, mark(origin.mark));
         let prefix = self.origin.as_ref().map(origin).unwrap_or_default();
@@ -273,7 +267,7 @@ impl Key {
         }
     }
 
-    /// The private key that the path leads to, where it is known; `place` is the expression's own.
+    /// The private key at the end of the path, if known. `place` is the expression's index in the descriptor.
     pub fn branch(&self, place: usize) -> Option<Branch> {
         match &self.body {
             Body::Single(single) => Some(Branch {
@@ -309,7 +303,6 @@ impl Single {
 }
 
 impl Extended {
-    /// The key that the path leads to.
     fn parent(&self) -> Result<&Parent, ExpandError> {
         let derive = || {
             let private = match &self.private {
@@ -328,7 +321,7 @@ impl Extended {
         self.parent.get_or_init(derive).as_ref().map_err(|error| *error)
     }
 
-    /// The step that the wildcard means at an index.
+    /// The wildcard's step at an index.
     fn step(&self, index: u32) -> Result<Option<ChildNumber>, ExpandError> {
         let step = match self.wildcard {
             Wildcard::None => return Ok(None),
@@ -338,7 +331,7 @@ impl Extended {
         step.map(Some).map_err(|_| ExpandError::Index(index))
     }
 
-    /// The public key at an index, and the step that led to it from the parent.
+    /// The public key at an index, and the last step.
     fn child(&self, index: u32) -> Result<(secp256k1::PublicKey, Option<ChildNumber>), ExpandError> {
         let parent = self.parent()?;
         let step = self.step(index)?;
@@ -365,7 +358,8 @@ impl Extended {
         }
     }
 
-    /// `[origin/hardened steps]xpub/other steps`; none where no step is hardened, all are, or the keys are missing.
+    /// `[origin/hardened steps]xpub/other steps`; `None` if no step or the wildcard is hardened, or the private key is
+    /// missing.
     fn normalized(&self, origin: Option<&Origin>) -> Option<String> {
         if self.wildcard == Wildcard::Hardened {
             return None;

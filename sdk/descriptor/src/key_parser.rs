@@ -1,4 +1,4 @@
-//! Reading key expressions, with bitcoind's checks in bitcoind's order.
+//! Parses key expressions with bitcoind's checks in bitcoind's order.
 
 use std::str::FromStr;
 use std::sync::OnceLock;
@@ -15,27 +15,23 @@ use super::secp::SECP;
 use super::wildcard::Wildcard;
 use outrigger_values::params::decode_hex;
 
-/// Where an expression stands.
+/// The context of an expression.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Context {
-    /// Not inside of anything.
     Top,
-    /// Inside `sh`.
     Sh,
-    /// Inside `wsh`.
     Wsh,
-    /// Inside `tr`.
     Tr,
 }
 
 impl Context {
-    /// Whether keys of 65 bytes may stand here.
+    /// Whether uncompressed keys are allowed.
     fn permits_uncompressed(self) -> bool {
         matches!(self, Self::Top | Self::Sh)
     }
 }
 
-/// The keys of a descriptor while it is being read.
+/// The keys of a descriptor while it is parsed.
 pub(super) struct KeyParser {
     pub network: NetworkKind,
     pub keys: Vec<Key>,
@@ -43,17 +39,16 @@ pub(super) struct KeyParser {
 }
 
 impl KeyParser {
-    /// No keys yet.
     pub fn new(network: NetworkKind) -> Self {
         Self { network, keys: Vec::new(), steps: 0 }
     }
 
-    /// A key that was read, without its private half.
+    /// The text of a key without its private half.
     pub fn public_text(&self, key: KeyRef) -> String {
         self.keys.get(key.0).map(|key| key.text(Form::Public, self.network)).unwrap_or_default()
     }
 
-    /// Gives each key without a private half that of another one of the same public key: who has one can spend by both.
+    /// Gives each private key to all keys with the same public key, since it can sign for all of them.
     pub fn share_private_keys(&mut self) {
         let private: Vec<(secp256k1::PublicKey, SecretKey)> = self.keys.iter().filter_map(Key::private_half).collect();
         if private.is_empty() || self.keys.iter().all(Key::is_private) {
@@ -64,7 +59,7 @@ impl KeyParser {
         }
     }
 
-    /// Reads a key expression.
+    /// Parses a key expression.
     pub fn key(&mut self, text: &str, context: Context, uncompressed: bool) -> Result<KeyRef, Error> {
         let permits_uncompressed = uncompressed && context.permits_uncompressed();
         let (origin, text) = match text.split(']').collect::<Vec<_>>().as_slice() {
@@ -81,7 +76,7 @@ impl KeyParser {
     }
 
     fn origin(&mut self, text: &str) -> Result<Origin, Error> {
-        // An empty text ends at the `]` itself.
+        // bitcoind reports `]` for an empty origin.
         let inner = text.strip_prefix('[').ok_or_else(|| Error::OriginStart(text.chars().next().unwrap_or(']')))?;
         let mut parts = inner.split('/');
         let fingerprint = parts.next().unwrap_or_default();
@@ -102,7 +97,7 @@ impl KeyParser {
         if key.is_empty() {
             return Err(Error::NoKey);
         }
-        // As bitcoind, which skips spaces around what is encoded in base 58.
+        // bitcoind ignores spaces around Base58, too.
         let trimmed = key.trim_matches(' ');
         if parts.len() == 1 {
             if let Some(bytes) = decode_hex(key) {
@@ -121,7 +116,7 @@ impl KeyParser {
             }
         }
         let (public, private) = extended_key(trimmed, self.network).ok_or_else(|| Error::InvalidKey(key.to_owned()))?;
-        // A hardened step in the path outranks a hardened wildcard.
+        // The mark of a hardened step in the path replaces that of the wildcard.
         let mut mark = if parts.last() == Some(&"*'") { Mark::Apostrophe } else { Mark::H };
         let wildcard = match parts.last().copied() {
             Some("*") => Wildcard::Normal,
@@ -143,7 +138,7 @@ impl KeyParser {
         })))
     }
 
-    /// Reads steps, at most one of which has alternatives.
+    /// Parses the steps of a path. At most one has alternatives.
     fn path<'a>(
         &mut self,
         parts: impl Iterator<Item = &'a str>,
@@ -176,7 +171,7 @@ impl KeyParser {
     }
 }
 
-/// The steps of a path, and where among them which alternatives stand.
+/// The steps of a path; the position of the multipath step, and its alternatives.
 type PathAndAlternatives = (Vec<ChildNumber>, Option<(usize, Vec<ChildNumber>)>);
 
 fn multipath_steps(inner: &str, mark: &mut Mark) -> Result<Vec<ChildNumber>, Error> {
@@ -198,7 +193,7 @@ fn multipath_steps(inner: &str, mark: &mut Mark) -> Result<Vec<ChildNumber>, Err
     Ok(steps)
 }
 
-/// Reads a step; a hardened one says how hardened steps are marked.
+/// Parses a step. A hardened one sets `mark`.
 fn step(part: &str, mark: &mut Mark) -> Result<ChildNumber, Error> {
     let (digits, read) = match (part.strip_suffix('h'), part.strip_suffix('\'')) {
         (Some(digits), _) => (digits, Some(Mark::H)),
@@ -212,7 +207,7 @@ fn step(part: &str, mark: &mut Mark) -> Result<ChildNumber, Error> {
     step.map_err(|_| Error::PathRange(number))
 }
 
-/// A number of 32 bits in decimal digits; as in bitcoind, a plus may stand before them.
+/// A 32-bit number in decimal. bitcoind allows a leading plus, too.
 pub(super) fn uint32(text: &str) -> Option<u32> {
     let digits = text.strip_prefix('+').unwrap_or(text);
     digits.bytes().all(|byte| byte.is_ascii_digit()).then(|| digits.parse().ok())?
@@ -238,11 +233,11 @@ fn public_key(text: &str, bytes: &[u8], context: Context, permits_uncompressed: 
     Err(Error::InvalidPublicKey(text.to_owned()))
 }
 
-/// A private key in wallet import format for the network.
+/// A private key in WIF for the network.
 fn private_key(text: &str, network: NetworkKind) -> Option<PrivateKey> {
     const COMPRESSED_LEN: usize = 34;
     let key = PrivateKey::from_wif(text).ok().filter(|key| key.network == network)?;
-    // The mark of a compressed key is the byte 1, which the library takes for granted.
+    // A compressed key must end with the byte 1, which the library does not check.
     let payload = zeroize::Zeroizing::new(base58::decode_check(text).ok()?);
     (payload.len() != COMPRESSED_LEN || payload.last() == Some(&1)).then_some(key)
 }

@@ -1,5 +1,5 @@
 //! The place of a key in a descriptor.
 
-/// A key of the descriptor, by its number.
+/// The index of a key in a descriptor.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub(super) struct KeyRef(pub usize);

@@ -1,14 +1,13 @@
-//! Output script descriptors (BIP 380 to 387, 389): reading, showing, expanding.
+//! Output script descriptors (BIP 380 to 387, 389): parsing, formatting, expanding.
 //!
-//! Read are `pk`, `pkh`, `wpkh`, `sh`, `wsh`, `multi`, `sortedmulti`, `combo`, `addr`, `raw`, `tr` with script trees,
-//! `multi_a`, `sortedmulti_a`, `rawtr`, miniscript inside `wsh` and `tr`, and multipath steps `<0;1>`. Text that
-//! bitcoind refuses is refused with bitcoind's words ([`DescriptorError`]); miniscript itself is the crate
-//! `miniscript`'s business.
+//! Supported are `pk`, `pkh`, `wpkh`, `sh`, `wsh`, `multi`, `sortedmulti`, `combo`, `addr`, `raw`, `tr` with script
+//! trees, `multi_a`, `sortedmulti_a`, `rawtr`, miniscript in `wsh` and `tr`, and multipath steps `<0;1>`. Errors have
+//! bitcoind's words ([`DescriptorError`]). The crate `miniscript` parses miniscript.
 //!
 //! Invariants:
-//! - The work and the stack that a text can cost are bounded by [`limits`] before anything is derived.
-//! - The parent of a wildcard is derived once per descriptor, not per index.
-//! - No text without `private` in its name, no error and no `Debug` ever shows a private key.
+//! - [`limits`] bound the work and the stack that a text costs, before anything is derived.
+//! - The parent of a wildcard is derived once per descriptor.
+//! - Only functions with `private` in their names return private keys; errors and `Debug` never show one.
 
 #![warn(missing_docs)]
 
@@ -46,16 +45,16 @@ pub use redact::without_private_keys;
 
 use outrigger_values::{AddressType, KeyOrigin, Secret, SolvingData};
 
-/// Whether a text must carry its checksum.
+/// Whether a text must have a checksum.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Checksum {
     /// It must.
     Required,
-    /// It may; one that is there must be right.
+    /// It may. A checksum must be right.
     Optional,
 }
 
-/// An output script descriptor of a network, with a single path for each key.
+/// An output script descriptor for a network, without multipath steps.
 #[derive(Clone)]
 pub struct Descriptor {
     node: Node,
@@ -63,14 +62,14 @@ pub struct Descriptor {
     network: Network,
 }
 
-/// What a descriptor means at an index.
+/// The scripts of a descriptor at an index.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Expansion {
-    /// The scripts: one, or for `combo` two (an uncompressed key) or four: pk, pkh, wpkh, sh(wpkh).
+    /// One script, or for `combo` two (uncompressed key) or four: pk, pkh, wpkh, sh(wpkh).
     pub scripts: Vec<ExpandedScript>,
 }
 
-/// The public keys of a descriptor at an index, and where they come from.
+/// The public keys of a descriptor at an index, with their origins.
 #[derive(Clone)]
 pub struct DerivedKeys(Vec<Derived>);
 
@@ -79,22 +78,22 @@ pub struct DerivedKeys(Vec<Derived>);
 pub struct ExpandedScript {
     /// The scriptPubKey.
     pub script_pubkey: ScriptBuf,
-    /// What spending it takes, short of the keys. A redeem script comes before the witness script below it. Public keys are
-    /// those that bitcoind finds by their hashes: all but those of `rawtr` and the multisigs.
+    /// The solving data. A redeem script comes before its witness script. The public keys are those that bitcoind finds
+    /// by hash: not those of `rawtr` and multisigs.
     pub solving: SolvingData,
-    /// All its keys, in the order of the text, and where they come from: the origin of the key expression and the path from
-    /// there. A key without either is its own master.
+    /// The origins of all keys in the order of the text: the expression's origin, extended by its path. A key without
+    /// either is its own master key.
     pub origins: Vec<KeyOrigin>,
-    /// The descriptor of this very script, each key with its origin, with checksum (getaddressinfo's `desc`).
+    /// The definite descriptor of this script with key origins and checksum (getaddressinfo's `desc`).
     pub definite: String,
 }
 
 impl Descriptor {
-    /// Reads a descriptor. One with multipath steps (BIP 389) gives one descriptor per alternative, in their order;
-    /// any other gives one.
+    /// Parses a descriptor. With multipath steps (BIP 389) it yields a descriptor per alternative, in order, otherwise
+    /// one.
     ///
     /// # Errors
-    /// When the text is not a descriptor of the network, or beyond one of the [`limits`].
+    /// The text is no descriptor for the network, or exceeds one of the [`limits`].
     pub fn parse(text: &str, network: Network, checksum: Checksum) -> Result<Vec<Self>, DescriptorError> {
         Self::read(text, network, checksum).map_err(DescriptorError::without_private_keys)
     }
@@ -117,7 +116,7 @@ impl Descriptor {
         Ok((0..count).map(|choice| Self { node: node.clone(), keys: select(choice), network }).collect())
     }
 
-    /// The network it was read for.
+    /// The network of its addresses and keys.
     pub fn network(&self) -> Network {
         self.network
     }
@@ -127,29 +126,29 @@ impl Descriptor {
         self.keys.iter().any(Key::is_ranged)
     }
 
-    /// Whether it says how to spend: false for `addr` and `raw`.
+    /// Whether it describes how to spend: false for `addr` and `raw`.
     pub fn is_solvable(&self) -> bool {
         !matches!(self.node, Node::Addr(_) | Node::Raw(_))
     }
 
-    /// Whether it is a `combo`, which gives several scripts per index.
+    /// Whether it is a `combo`, with several scripts per index.
     pub fn is_combo(&self) -> bool {
         matches!(self.node, Node::Combo(_))
     }
 
-    /// Whether its scripts show a key by its hash alone (`pkh`, `wpkh`, also inside `sh` and `wsh`, and `combo`), so that
-    /// who spends them must know the public key.
+    /// Whether its scripts contain only the hash of a key (`pkh`, `wpkh`, also in `sh` and `wsh`, and `combo`), so that
+    /// the spender must know the public key.
     pub fn pays_to_key_hash(&self) -> bool {
         self.node.pays_to_key_hash()
     }
 
-    /// The number of key expressions: what expanding an index costs.
+    /// The number of key expressions, which is the cost of expanding an index.
     pub fn key_count(&self) -> usize {
         self.keys.len()
     }
 
-    /// The kind of its addresses; none for `pk`, `multi` outside of `sh` and `wsh`, `combo`, and for a `raw` script
-    /// without an address.
+    /// The type of its addresses; `None` for `pk`, `combo`, `multi` outside of `sh` and `wsh`, and `raw` without an
+    /// address.
     pub fn output_type(&self) -> Option<AddressType> {
         match &self.node {
             Node::Pkh(_) => Some(AddressType::Legacy),
@@ -163,36 +162,35 @@ impl Descriptor {
         }
     }
 
-    /// Whether it holds a private key.
+    /// Whether it contains a private key.
     pub fn has_private_keys(&self) -> bool {
         self.keys.iter().any(Key::is_private)
     }
 
-    /// Whether it holds the private half of each of its keys, be it beside another of them; true where it has no keys at all.
+    /// Whether it has the private keys of all its expressions, shared between equal public keys. True without any keys.
     pub fn has_all_private_keys(&self) -> bool {
         self.keys.iter().all(Key::is_private)
     }
 
-    /// Its canonical text without private keys, with checksum. The hardened steps of a path are all marked as its last
-    /// one was written, `h` or `'`.
+    /// The canonical text without private keys, with checksum. All hardened steps of a path are marked as the last one
+    /// in the text, `h` or `'`.
     pub fn to_public_string(&self) -> String {
         checksum::with_checksum(&self.text(Form::Public))
     }
 
-    /// A text that is the same for the same descriptor, however its hardened steps were marked: without private keys,
-    /// with checksum. Whether a descriptor is known already is asked by it.
+    /// The text that identifies a descriptor, whatever its hardened marks: without private keys, with checksum.
     pub fn identity(&self) -> String {
         checksum::with_checksum(&self.text(Form::Identity))
     }
 
-    /// As [`Descriptor::identity`], with the extended public key behind the last hardened step of a path in the
-    /// place of the steps before it, so that it expands without private keys. This is how listdescriptors shows it.
+    /// [`Descriptor::identity`] with the extended public key after a path's last hardened step instead of the steps
+    /// before, so that it expands without private keys. listdescriptors shows this.
     pub fn to_normalized_string(&self) -> String {
         checksum::with_checksum(&self.text(Form::Normalized))
     }
 
-    /// As [`Descriptor::to_normalized_string`], but with each key within a miniscript as `given`, the same descriptor, was
-    /// written: how Bitcoin Core shows it before release 31.
+    /// [`Descriptor::to_normalized_string`], but keys in miniscript are as in `given`, the same descriptor as its text
+    /// was written. Bitcoin Core up to release 30 shows this.
     pub fn to_normalized_string_with(&self, given: &Self) -> String {
         let network = NetworkKind::from(self.network);
         let within: HashSet<KeyRef> = self.node.miniscript_keys().into_iter().collect();
@@ -203,12 +201,12 @@ impl Descriptor {
         checksum::with_checksum(&self.node.text(&key))
     }
 
-    /// Whether miniscript is within it.
+    /// Whether it contains miniscript.
     pub fn has_miniscript(&self) -> bool {
         !self.node.miniscript_keys().is_empty()
     }
 
-    /// Its canonical text with all private keys that it holds, with checksum; none where it holds none.
+    /// The canonical text with all its private keys, with checksum; `None` if it has none.
     pub fn to_private_string(&self) -> Option<Secret> {
         if !self.has_private_keys() {
             return None;
@@ -217,51 +215,53 @@ impl Descriptor {
         Some(Secret::new(checksum::with_checksum(&payload)))
     }
 
-    /// Its scripts at an index, which only matters where [`Descriptor::is_ranged`].
+    /// The scripts at an index, which matters only if [`Descriptor::is_ranged`].
     ///
     /// # Errors
-    /// When a hardened step needs a private key that it does not hold, or the index is out of range.
+    /// A hardened step lacks its private key, or the index is out of range.
     pub fn expand(&self, index: u32) -> Result<Expansion, ExpandError> {
         expand::expand(&self.node, &self.derive(index)?.0, self.network)
     }
 
-    /// Its keys at an index. Of these its scripts there can be made alone, and later what tells of one of them: what most scripts
-    /// of a search are never asked for.
+    /// The keys at an index. [`Self::scripts`] and [`Self::definite`] make parts of an expansion from them, since a
+    /// search needs the rest of it for few scripts.
     ///
     /// # Errors
+    /// As of [`Descriptor::expand`].
     /// As [`Descriptor::expand`].
     pub fn derive(&self, index: u32) -> Result<DerivedKeys, ExpandError> {
         self.keys.iter().map(|key| key.derive(index)).collect::<Result<_, _>>().map(DerivedKeys)
     }
 
-    /// Its scripts with keys that it derived, in the order of [`Descriptor::expand`].
+    /// The scripts of derived keys, in the order of [`Descriptor::expand`].
     ///
     /// # Errors
-    /// When the keys are another descriptor's, or make no script.
+    /// The keys are another descriptor's, or make no script.
     pub fn scripts(&self, keys: &DerivedKeys) -> Result<Vec<ScriptBuf>, ExpandError> {
         expand::scripts(&self.node, &keys.0)
     }
 
-    /// The [`ExpandedScript::definite`] of the script that [`Descriptor::scripts`] has at this place; none where there is none.
+    /// The [`ExpandedScript::definite`] of the script at index `place` of [`Descriptor::scripts`]; `None` if there is
+    /// none.
     ///
     /// # Errors
-    /// As [`Descriptor::scripts`].
+    /// As of [`Descriptor::scripts`].
     pub fn definite(&self, keys: &DerivedKeys, place: usize) -> Result<Option<String>, ExpandError> {
         expand::definite_at(&self.node, &keys.0, place, self.network)
     }
 
-    /// The extended keys that it is written with, each with its private form where it holds that.
+    /// The extended keys in its text, each with its private form if present.
     pub fn extended_keys(&self) -> Vec<(Xpub, Option<Secret>)> {
         self.keys.iter().filter_map(Key::extended).collect()
     }
 
-    /// The private key, as WIF, that it is written with and whose public key has this HASH160; of an extended key the one without a
-    /// step. None where it holds none such.
+    /// The private key as WIF in its text whose public key has this HASH160; of an extended key, the one at the start
+    /// of the path. `None` if there is none.
     pub fn written_private_key(&self, hash: &[u8; 20]) -> Option<Secret> {
         self.keys.iter().find_map(|key| key.wif_of(hash, self.network.into()))
     }
 
-    /// The private keys that it holds.
+    /// Its private keys.
     pub fn private_branches(&self) -> PrivateBranches {
         let keys = self.keys.iter().enumerate();
         PrivateBranches::new(keys.filter_map(|(place, key)| key.branch(place)).collect())

@@ -1,14 +1,14 @@
-//! Bounds against hostile descriptor text. Each lies far above what any wallet writes, and keeps the worst text
-//! within milliseconds of work and kilobytes of stack.
+//! Bounds against hostile descriptors. Each is far above what wallets write. The worst text costs milliseconds of work
+//! and kilobytes of stack.
 
 /// The longest descriptor text, in bytes, checksum included.
 pub const MAX_LENGTH: usize = 100_000;
 
-/// The deepest nesting: open parentheses, braces and miniscript wrappers together. A script tree of BIP 341 has at
-/// most 128 levels; the parser of miniscript needs stack for each level.
+/// The deepest nesting of parentheses, braces and miniscript wrappers together. A script tree has up to 128 levels (BIP
+/// 341); the miniscript parser needs stack for each level.
 pub const MAX_NESTING: usize = 136;
 
-/// The deepest script tree of a taproot output (BIP 341: a control block has at most 128 hashes).
+/// The deepest script tree: a control block has at most 128 hashes (BIP 341).
 pub const MAX_TREE_DEPTH: usize = 128;
 
 /// The most alternatives in one multipath step `<0;1;...>` (BIP 389).
@@ -17,20 +17,20 @@ pub const MAX_MULTIPATH: usize = 64;
 /// The most key expressions in a descriptor.
 pub const MAX_KEYS: usize = 1_000;
 
-/// The most key expressions that a multipath text may unfold to, over all its descriptors.
+/// The most key expressions in all descriptors of a multipath text together.
 pub const MAX_UNFOLDED_KEYS: usize = 4_000;
 
-/// The most derivation steps in a descriptor, over all its keys. Each costs a curve multiplication once.
+/// The most derivation steps in a descriptor. Each costs a multiplication on the curve, once.
 pub const MAX_DERIVATION_STEPS: usize = 10_000;
 
-/// The most keys in `multi`: as many as OP_CHECKMULTISIG takes.
+/// The most keys in `multi`: the limit of OP_CHECKMULTISIG.
 pub const MAX_MULTISIG_KEYS: usize = 20;
 
-/// The most keys in `multi` outside of any `sh` or `wsh`.
+/// The most keys in `multi` outside of `sh` and `wsh`: the limit of standardness.
 pub const MAX_BARE_MULTISIG_KEYS: usize = 3;
 
-/// The most keys in `multi_a` (BIP 387: as many as the stack has room for).
+/// The most keys in `multi_a` (BIP 387: the limit of the stack).
 pub const MAX_MULTI_A_KEYS: usize = 999;
 
-/// The largest redeem script, in bytes: it must be pushed as one stack element.
+/// The largest redeem script, in bytes: the limit of a stack element.
 pub const MAX_REDEEM_SCRIPT: usize = 520;

@@ -1,4 +1,4 @@
-//! Miniscript inside `wsh` and `tr`: what the crate `miniscript` reads, with this module's keys.
+//! Miniscript in `wsh` and `tr`: adapts the crate `miniscript` to this crate's keys.
 
 use std::convert::Infallible;
 use std::fmt;
@@ -27,7 +27,7 @@ macro_rules! hashes_of_bitcoin {
     };
 }
 
-/// A key by its text.
+/// A key as text.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 struct KeyText(String);
 
@@ -58,7 +58,7 @@ impl MiniscriptKey for KeyRef {
     hashes_of_bitcoin!();
 }
 
-/// Translates keys by a function and leaves hashes as they are.
+/// Translates keys by a function; hashes stay.
 struct Keys<F>(F);
 
 impl<P, Q, E, F> Translator<P> for Keys<F>
@@ -85,10 +85,7 @@ where
     translate_hash_clone!(P);
 }
 
-/// Whether a text is miniscript at all, were it where miniscript may stand.
-///
-/// # Errors
-/// When a key in it is bad.
+/// Whether a text is miniscript in any context. Fails if a key in it is invalid.
 pub(super) fn is_miniscript(text: &str, keys: &mut KeyParser) -> Result<bool, DescriptorError> {
     match read::<Tap>(text) {
         Ok(Some(parsed)) => match translated(&parsed, Context::Tr, keys) {
@@ -100,10 +97,8 @@ pub(super) fn is_miniscript(text: &str, keys: &mut KeyParser) -> Result<bool, De
     }
 }
 
-/// Reads a miniscript expression. None where the text is not one at all.
-///
-/// # Errors
-/// When a key in it is bad, or when it is miniscript that cannot be used or should not be.
+/// Parses a miniscript expression; `None` if the text is no miniscript. Fails if a key is invalid, or the expression is
+/// not sane or not satisfiable.
 pub(super) fn parse<Ctx: ScriptContext>(
     text: &str,
     context: Context,
@@ -111,11 +106,11 @@ pub(super) fn parse<Ctx: ScriptContext>(
 ) -> Result<Option<Miniscript<KeyRef, Ctx>>, DescriptorError> {
     let Some(parsed) = read::<Ctx>(text)? else { return Ok(None) };
     let translated = match translated(&parsed, context, keys) {
-        // What has no text at all is no key, as in bitcoind's parser.
+        // bitcoind's parser does not count an empty text as a key, either.
         Err(DescriptorError::NoKey) if parsed.iter_pk().any(|key| key.0.is_empty()) => return Ok(None),
         translated => translated?,
     };
-    // Keys are compared as they are shown: after the translation each has a number of its own.
+    // Repeated keys are found by their text, since each key has a number of its own.
     let shown = |name: &KeyRef| Ok::<_, Infallible>(KeyText(keys.public_text(*name)));
     let shown =
         translated.translate_pk(&mut Keys(shown)).map_err(|_| DescriptorError::MiniscriptInvalid(text.to_owned()))?;
@@ -128,17 +123,15 @@ pub(super) fn parse<Ctx: ScriptContext>(
     Ok(Some(translated))
 }
 
-/// The expression with its keys as texts, of whatever type it is. None where the text is no miniscript.
-///
-/// # Errors
-/// When its parts do not fit together.
+/// Parses an expression of any type, with keys as texts; `None` if the text is no miniscript. Fails if the types of its
+/// parts do not match.
 fn read<Ctx: ScriptContext>(text: &str) -> Result<Option<Miniscript<KeyText, Ctx>>, DescriptorError> {
     let Ok(tree) = Tree::from_str(text) else { return Ok(None) };
     match Miniscript::<KeyText, Ctx>::from_tree(tree.root()) {
         Ok(parsed) if parsed.contains_raw_pkh() => Ok(None),
         Ok(parsed) => Ok(Some(parsed)),
         Err(miniscript::Error::TypeCheck(reason)) => {
-            // It names the innermost part that does not fit, in these marks.
+            // The message quotes the innermost part that fails.
             let part = reason.split_once('\u{ab}').and_then(|(_, rest)| rest.split_once('\u{bb}'));
             Err(DescriptorError::MiniscriptInvalid(part.map_or(text, |(part, _)| part).to_owned()))
         }
@@ -158,12 +151,12 @@ fn translated<Ctx: ScriptContext>(
     })
 }
 
-/// Whether all satisfactions of an expression stay within the limits; true where there are none.
+/// Whether all satisfactions are within the resource limits, or there are none.
 fn is_within_limits<Ctx: ScriptContext>(part: &Miniscript<KeyText, Ctx>) -> bool {
     part.within_resource_limits() || part.max_satisfaction_size().is_err()
 }
 
-/// Whether a part of an expression is sane: an expression also has to need a signature.
+/// Whether a part is sane. A whole expression must also require a signature.
 fn is_sane_part<Ctx: ScriptContext>(part: &Miniscript<KeyText, Ctx>) -> bool {
     is_within_limits(part) && part.is_non_malleable() && !part.has_mixed_timelocks() && !part.has_repeated_keys()
 }
@@ -171,13 +164,13 @@ fn is_sane_part<Ctx: ScriptContext>(part: &Miniscript<KeyText, Ctx>) -> bool {
 /// The first innermost part that is not sane.
 fn insane_part<Ctx: ScriptContext>(part: &Miniscript<KeyText, Ctx>) -> Option<&Miniscript<KeyText, Ctx>> {
     if is_sane_part(part) {
-        // Then all within it is.
+        // Then all its parts are sane.
         return None;
     }
     part.branches().into_iter().find_map(insane_part).or(Some(part))
 }
 
-/// Why an expression is not sane, in bitcoind's words and order.
+/// The reason why an expression is not sane, in bitcoind's words and order.
 fn insane<Ctx: ScriptContext>(whole: &Miniscript<KeyText, Ctx>) -> DescriptorError {
     let inner = insane_part(whole);
     let part = inner.unwrap_or(whole);
@@ -198,13 +191,13 @@ fn insane<Ctx: ScriptContext>(whole: &Miniscript<KeyText, Ctx>) -> DescriptorErr
     DescriptorError::Insane { expression: part.to_string(), reason }
 }
 
-/// The text of the expression with its keys as `key` shows them.
+/// The text of an expression, with keys shown by `key`.
 pub(super) fn text<Ctx: ScriptContext>(expression: &Miniscript<KeyRef, Ctx>, key: &dyn Fn(KeyRef) -> String) -> String {
     let named = expression.translate_pk(&mut Keys(|name: &KeyRef| Ok::<_, Infallible>(KeyText(key(*name)))));
     named.map(|named| named.to_string()).unwrap_or_default()
 }
 
-/// The keys of which the script has only a hash.
+/// The keys in `pk_h`, of which the script has only the hash.
 pub(super) fn hashed_keys(expression: &Miniscript<KeyRef, Tap>) -> Vec<KeyRef> {
     let hashed = |part: &Miniscript<KeyRef, Tap>| match part.as_inner() {
         Terminal::PkH(key) => Some(*key),
@@ -213,7 +206,7 @@ pub(super) fn hashed_keys(expression: &Miniscript<KeyRef, Tap>) -> Vec<KeyRef> {
     expression.iter().filter_map(hashed).collect()
 }
 
-/// The script of an expression inside `wsh`.
+/// The script of an expression in `wsh`.
 pub(super) fn segwit_script(
     expression: &Miniscript<KeyRef, miniscript::Segwitv0>,
     derived: &[Derived],

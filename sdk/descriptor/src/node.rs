@@ -1,4 +1,4 @@
-//! A descriptor's expressions, and their text.
+//! The expressions of a descriptor, and their text.
 
 use bitcoin::{Address, ScriptBuf};
 use miniscript::{Miniscript, Segwitv0, Tap};
@@ -9,13 +9,12 @@ use super::key_ref::KeyRef;
 use super::mini;
 
 impl KeyRef {
-    /// The key among the derived ones.
     pub fn of(self, derived: &[Derived]) -> Result<&Derived, ExpandError> {
         derived.get(self.0).ok_or(ExpandError::Script)
     }
 }
 
-/// An expression. Which one may stand where is the parser's business.
+/// An expression. The parser ensures that it is allowed in its place.
 #[derive(Clone)]
 pub(super) enum Node {
     /// `pk(KEY)`
@@ -46,21 +45,21 @@ pub(super) enum Node {
     Raw(ScriptBuf),
 }
 
-/// A threshold of keys.
+/// The threshold and keys of a multisig.
 #[derive(Clone)]
 pub(super) struct Multi {
     pub threshold: u32,
     pub keys: Vec<KeyRef>,
-    /// Whether the keys are put in order in each script (BIP 67).
+    /// Whether each script sorts its keys (BIP 67).
     pub sorted: bool,
 }
 
-/// Shows keys: the key, and whether it stands in a leaf or as the key of `tr`. Behind a hash it does not: bitcoind finds such a key
-/// by the hash, and shows all of its 33 bytes.
+/// Shows a key, as x-only for a leaf's key or the internal key of `tr`. A key in `pk_h` is shown with 33 bytes, since
+/// bitcoind finds it by its hash.
 pub(super) type ShowKey<'a> = dyn Fn(KeyRef, bool) -> String + 'a;
 
 impl Node {
-    /// What is said where keys have different numbers of alternatives, which `alternatives` tells of each.
+    /// The error for keys with different numbers of `alternatives`.
     pub fn multipath_mismatch(&self, alternatives: &dyn Fn(KeyRef) -> Option<usize>) -> DescriptorError {
         let differ = |multi: &Multi| {
             let mut counts = multi.keys.iter().filter_map(|key| alternatives(*key));
@@ -80,7 +79,7 @@ impl Node {
         }
     }
 
-    /// Whether the innermost function pays to the hash of a key.
+    /// Whether the innermost function pays to a key hash.
     pub fn pays_to_key_hash(&self) -> bool {
         match self {
             Self::Pkh(_) | Self::Wpkh(_) | Self::Combo(_) => true,
@@ -89,7 +88,7 @@ impl Node {
         }
     }
 
-    /// The keys within miniscript.
+    /// The keys in miniscript.
     pub fn miniscript_keys(&self) -> Vec<KeyRef> {
         match self {
             Self::Miniscript(expression) => expression.iter_pk().collect(),
@@ -100,7 +99,7 @@ impl Node {
         }
     }
 
-    /// The text of the expression, with its keys as `key` shows them.
+    /// The text of the expression, with keys shown by `key`.
     pub fn text(&self, key: &ShowKey<'_>) -> String {
         self.text_in(key, false)
     }
@@ -142,10 +141,10 @@ impl Multi {
     }
 }
 
-/// A tree from its leaves and their depths: at each leaf the braces that open and close there follow from the path.
+/// The text of a script tree, from its leaves with their depths.
 fn tree_text(leaves: &[(u8, Node)], key: &ShowKey<'_>) -> String {
     let mut text = String::new();
-    // For each open brace, whether its first half is done.
+    // For each open brace, whether its first half is complete.
     let mut path: Vec<bool> = Vec::new();
     for (depth, leaf) in leaves {
         if path.last() == Some(&true) {

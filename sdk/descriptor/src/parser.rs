@@ -1,6 +1,4 @@
-//! Reading a descriptor: the checksum, then the expressions, with bitcoind's checks in bitcoind's order.
-//!
-//! The words are those of Bitcoin Core 29.
+//! Parses a descriptor: the checksum, then the expressions, with Bitcoin Core 29's checks, order and messages.
 
 use bitcoin::address::NetworkUnchecked;
 use bitcoin::{Address, Network, NetworkKind, ScriptBuf};
@@ -18,7 +16,7 @@ use super::node::{Multi, Node};
 use super::{Checksum, mini};
 use outrigger_values::params::decode_hex;
 
-/// The expressions of a descriptor and its keys.
+/// Parses the expressions of a descriptor, and its keys.
 pub(super) fn parse(text: &str, network: Network, wanted: Checksum) -> Result<(Node, KeyParser), Error> {
     if text.len() > MAX_LENGTH {
         return Err(Error::TooLong(text.len()));
@@ -31,7 +29,7 @@ pub(super) fn parse(text: &str, network: Network, wanted: Checksum) -> Result<(N
     if rest.is_empty() { Ok((node, parser.keys)) } else { Err(Error::Trailing) }
 }
 
-/// What stands before the checksum.
+/// Checks the checksum. Returns the text before it.
 fn check_checksum(text: &str, wanted: Checksum) -> Result<&str, Error> {
     let (payload, provided) = match text.split('#').collect::<Vec<_>>().as_slice() {
         [payload] if wanted == Checksum::Optional => (*payload, None),
@@ -59,7 +57,7 @@ struct Parser {
 }
 
 impl Parser {
-    /// Cuts an expression off `text` and reads it.
+    /// Takes an expression off `text` and parses it.
     fn node(&mut self, text: &mut &str, context: Context) -> Result<Node, Error> {
         let text = expression(text);
         if let Some(inner) = arguments("pk", text) {
@@ -93,7 +91,6 @@ impl Parser {
         self.nesting(text, context)
     }
 
-    /// Reads the key of a function.
     fn key(
         &mut self,
         function: &'static str,
@@ -105,7 +102,7 @@ impl Parser {
         key.map_err(|error| Error::KeyOf { function, error: Box::new(error) })
     }
 
-    /// The functions that hold others, and those that hold no key.
+    /// Parses functions that contain others, and functions without keys.
     fn nesting(&mut self, text: &str, context: Context) -> Result<Node, Error> {
         if let Some(inner) = arguments("sh", text) {
             return match context {
@@ -148,7 +145,7 @@ impl Parser {
         self.miniscript(text, context)
     }
 
-    /// The one expression inside of `sh` or `wsh`.
+    /// Parses the expression in `sh` or `wsh`.
     fn inner(&mut self, mut text: &str, context: Context) -> Result<Node, Error> {
         let node = self.node(&mut text, context)?;
         if text.is_empty() { Ok(node) } else { Err(Error::Trailing) }
@@ -170,7 +167,7 @@ impl Parser {
         }
     }
 
-    /// The threshold and the keys of `multi` and its relatives.
+    /// Parses the threshold and the keys of `multi` and its variants.
     fn threshold_and_keys(&mut self, mut text: &str, sorted: bool, context: Context) -> Result<Multi, Error> {
         let threshold = expression(&mut text);
         let threshold = uint32(threshold).ok_or_else(|| Error::Threshold(threshold.to_owned()))?;
@@ -194,7 +191,7 @@ impl Parser {
         match context {
             Context::Top if multi.keys.len() > MAX_BARE_MULTISIG_KEYS => Err(Error::BareMultisig(multi.keys.len())),
             Context::Sh => {
-                // Each key is pushed with its length; the threshold, the count and the opcode take a byte each.
+                // A length byte per key; threshold, count and opcode take a byte each.
                 let pushes = multi.keys.iter().filter_map(|key| self.keys.keys.get(key.0)).map(|key| key.size() + 1);
                 match pushes.sum::<usize>() + 3 {
                     size if size > MAX_REDEEM_SCRIPT => Err(Error::RedeemScriptSize(size)),
@@ -222,7 +219,7 @@ impl Parser {
         Ok(Node::RawTr(self.key("rawtr()", key, Context::Tr, false)?))
     }
 
-    /// `KEY` or `KEY,TREE`, where a tree is a script or `{TREE,TREE}`.
+    /// Parses `KEY` or `KEY,TREE`. A tree is a script or `{TREE,TREE}`.
     fn taproot(&mut self, mut text: &str) -> Result<Node, Error> {
         let internal = self.key("tr()", expression(&mut text), Context::Tr, false)?;
         let mut leaves = Vec::new();
@@ -232,7 +229,7 @@ impl Parser {
         if !constant(',', &mut text) {
             return Err(Error::TreeSeparator(found));
         }
-        // For each open brace, whether its first half is done.
+        // For each open brace, whether its first half is complete.
         let mut path: Vec<bool> = Vec::new();
         loop {
             while constant('{', &mut text) {

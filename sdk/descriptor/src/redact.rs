@@ -1,4 +1,4 @@
-//! Texts of clients in messages: what is said of a text must not repeat the private keys in it.
+//! Removes private keys from clients' texts that messages quote.
 
 use std::str::FromStr;
 
@@ -7,16 +7,16 @@ use bitcoin::bip32::{Xpriv, Xpub};
 
 use super::secp::SECP;
 
-/// The lengths of a private key in wallet import format, the longer first.
+/// The lengths of private keys in WIF, longest first.
 const WIF_LENGTHS: [usize; 2] = [52, 51];
-/// What such a key begins with: uncompressed and compressed, of the main chain and of test chains.
+/// The first characters of WIF: uncompressed and compressed, mainnet and test networks.
 const WIF_BEGINNINGS: [u8; 5] = *b"5KL9c";
-/// The length of an extended private key's text, and what it begins with.
+/// The length and the prefixes of extended private keys.
 const EXTENDED_LENGTH: usize = 111;
 const EXTENDED_BEGINNINGS: [&str; 2] = ["xprv", "tprv"];
 
-/// The text with each private key in it (WIF, or extended as of BIP 32, of whatever network) replaced by its public key:
-/// for messages that name a part of what a client sent.
+/// The text with each private key in it (WIF, or extended as of BIP 32, for any network) replaced by its public key,
+/// for messages that quote a client.
 pub fn without_private_keys(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     let mut rest = text;
@@ -28,7 +28,7 @@ pub fn without_private_keys(text: &str) -> String {
     shown
 }
 
-/// The public half of the private key that a text begins with, and the length of the private one's text.
+/// The public key of the private key at the start of a text, and the length of the private key's text.
 fn public_half(text: &str) -> Option<(String, usize)> {
     if EXTENDED_BEGINNINGS.iter().any(|beginning| text.starts_with(beginning))
         && let Ok(key) = Xpriv::from_str(text.get(..EXTENDED_LENGTH)?)

@@ -1,4 +1,4 @@
-//! The whole module against what a real bitcoind answered, and against its words for bad text.
+//! Comparisons with recorded answers of bitcoind, and with its messages for invalid text.
 
 use bitcoin::{Address, Network};
 use serde::Deserialize;
@@ -242,7 +242,7 @@ fn checksum_errors_have_the_words_of_bitcoind() {
     assert_eq!(missing.to_string(), "Missing checksum");
 }
 
-/// What was recorded of texts that are no descriptors, or nearly none.
+/// Recorded answers to invalid texts, and to some that are barely valid.
 #[derive(Deserialize)]
 struct Refusals {
     rows: Vec<(String, Option<String>)>,
@@ -252,7 +252,7 @@ struct Refusals {
 fn bitcoind_refuses_the_same_texts_with_the_same_words() {
     let Refusals { rows } = serde_json::from_str(include_str!("vectors/refusals.json")).unwrap();
     let told = |text: &str| Descriptor::parse(text, Network::Regtest, Checksum::Optional).err().map(|e| e.to_string());
-    // Unlike bitcoind, this never shows a private key.
+    // bitcoind quotes private keys.
     let expected = |(text, said): &(String, Option<String>)| match OTHERWISE.iter().find(|(other, _)| other == text) {
         Some((_, said)) => Some((*said).to_owned()),
         None => said.as_deref().map(without_private_keys),
@@ -262,7 +262,7 @@ fn bitcoind_refuses_the_same_texts_with_the_same_words() {
     assert!(rows.len() > 200 && differ.is_empty(), "{} of {}:\n{}", differ.len(), rows.len(), differ.join("\n"));
 }
 
-/// Texts of which something else is said: miniscript's parts are put together here before its keys are read.
+/// Texts with other messages, because here the types of miniscript are checked before its keys are parsed.
 const OTHERWISE: [(&str, &str); 2] = [
     ("wsh(and_v(v:pk_k(xyz),older(1)))", "v:pk_k(xyz) is invalid"),
     ("wsh(and_v(v:pk_h(xyz),older(1)))", "v:pk_h(xyz) is invalid"),
@@ -438,7 +438,7 @@ fn hostile_texts_meet_their_bounds() {
 
 #[test]
 fn the_deepest_miniscript_fits_a_small_stack() {
-    // In `sane` the wrapper `n` changes nothing, and `or_i` opens a level that stays open to the end.
+    // The wrapper `n` does not affect sanity, and `or_i` opens a level that stays open to the end.
     let wrapped = format!("wsh({}:pk({K}))", "n".repeat(limits::MAX_NESTING - 3));
     let nested = (0..limits::MAX_NESTING - 3).fold(format!("pk({K})"), |inner, _| format!("or_i(0,{inner})"));
     let work = move || {

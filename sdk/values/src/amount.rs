@@ -1,6 +1,6 @@
-//! Amounts of money: integers of satoshi inside, decimal text with eight places outside, never a float.
+//! Amounts: integers of satoshi internally, decimals of bitcoin with eight places externally, never floats.
 //!
-//! The types are rust-bitcoin's. Their operators panic on overflow, so use their checked functions or [`Saturating`].
+//! The types are rust-bitcoin's, whose operators panic on overflow. Use their checked functions or [`Saturating`].
 
 use std::str::FromStr;
 
@@ -12,15 +12,15 @@ use serde_json::{Number, Value};
 use crate::FeeRate;
 use crate::error::RpcError;
 
-/// Satoshi in one bitcoin.
+/// Satoshi per bitcoin.
 pub const COIN: u64 = 100_000_000;
 
-/// Sums and differences that stop at the bounds of the type.
+/// Sums and differences that saturate at the bounds of the type.
 pub trait Saturating {
-    /// The sum, or the greatest value there is.
+    /// The sum, or the greatest value of the type.
     fn saturating_add(self, other: Self) -> Self;
 
-    /// The difference, or the least value there is.
+    /// The difference, or the least value of the type.
     fn saturating_sub(self, other: Self) -> Self;
 }
 
@@ -39,7 +39,7 @@ macro_rules! saturating {
 }
 saturating!(Amount, from_sat, to_sat; SignedAmount, from_sat, to_sat; Weight, from_wu, to_wu);
 
-/// An amount, or a feerate for 1000 virtual bytes, as a number of bitcoin with exactly eight decimals, as bitcoind writes it.
+/// An amount, or a feerate per kvB, as a JSON number in bitcoin with exactly eight decimals, as bitcoind writes it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Btc(SignedAmount);
 
@@ -51,7 +51,7 @@ impl From<SignedAmount> for Btc {
 
 impl From<Amount> for Btc {
     fn from(amount: Amount) -> Self {
-        // What exceeds a signed integer is beyond all money.
+        // Such an amount exceeds 21 million bitcoin by far.
         Self(amount.to_signed().unwrap_or(SignedAmount::MAX))
     }
 }
@@ -62,21 +62,21 @@ impl From<FeeRate> for Btc {
     }
 }
 
-/// The JSON number of [`Btc`].
+/// [`Btc`] as a JSON value.
 pub fn to_json(amount: impl Into<Btc>) -> Value {
-    // The text is a number by construction; a null would be seen by every test.
+    // The text is a valid number by construction.
     Number::from_str(&to_text(amount)).map_or(Value::Null, Value::Number)
 }
 
 impl Serialize for Btc {
-    /// Writes the number without a tree of values in between.
+    /// Writes the number without an intermediate tree of values.
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let number = RawValue::from_string(to_text(*self)).map_err(serde::ser::Error::custom)?;
         number.serialize(serializer)
     }
 }
 
-/// The text of [`Btc`].
+/// [`Btc`] as text.
 pub fn to_text(amount: impl Into<Btc>) -> String {
     let satoshi = amount.into().0.to_sat();
     let sign = if satoshi < 0 { "-" } else { "" };
@@ -84,19 +84,18 @@ pub fn to_text(amount: impl Into<Btc>) -> String {
     format!("{sign}{}.{:08}", magnitude / COIN, magnitude % COIN)
 }
 
-/// Reads an amount of bitcoin from a JSON number or string.
+/// Parses an amount in bitcoin from a JSON number or string.
 ///
 /// # Errors
-/// -3 as bitcoind: `Amount is not a number or string`, `Invalid amount` for text that is no decimal number of at most eight
-/// places, `Amount out of range` below zero or above 21 million bitcoin.
+/// -3 with bitcoind's messages: `Amount is not a number or string`; `Invalid amount` for text other than a decimal
+/// number of at most eight places; `Amount out of range` below zero or above 21 million bitcoin.
 pub fn from_json(value: &Value) -> Result<Amount, RpcError> {
-    /// One bitcoin is 10^8 satoshi.
     const DECIMALS: u32 = 8;
     from_json_scaled(value, DECIMALS).map(Amount::from_sat)
 }
 
-/// Reads a number of at most `decimals` places as an integer of `10^-decimals`, from 0 to as many as there are satoshi, with
-/// the errors of [`from_json`].
+/// Parses a number of at most `decimals` places as an integer of `10^-decimals`, from 0 to the number of satoshi in 21
+/// million bitcoin. The errors are those of [`from_json`].
 pub(crate) fn from_json_scaled(value: &Value, decimals: u32) -> Result<u64, RpcError> {
     let text = match value {
         Value::Number(number) => number.to_string(),
@@ -108,12 +107,11 @@ pub(crate) fn from_json_scaled(value: &Value, decimals: u32) -> Result<u64, RpcE
     units.ok_or_else(|| RpcError::type_error("Amount out of range"))
 }
 
-/// The magnitude from which a fixed-point number is refused: 10^18, as bitcoind's parser.
+/// The magnitude from which bitcoind's parser refuses fixed-point numbers.
 const FIXED_POINT_BOUND: i64 = 1_000_000_000_000_000_000;
 
-/// Reads a decimal number in JSON's grammar, with an optional exponent, as an integer of `10^-decimals`.
-///
-/// None for other text, for a number with more places than `decimals` (trailing zeros do not count), and from 10^18 on.
+/// Parses a decimal number in JSON's grammar, with an optional exponent, as an integer of `10^-decimals`. `None` for
+/// other text, for more than `decimals` places (without trailing zeros), and from 10^18 on.
 pub fn parse_fixed_point(text: &str, decimals: u32) -> Option<i64> {
     let (negative, rest) = match text.strip_prefix('-') {
         Some(rest) => (true, rest),
@@ -135,7 +133,7 @@ pub fn parse_fixed_point(text: &str, decimals: u32) -> Option<i64> {
     let digits: String = [whole, fraction].concat();
     let significant = digits.trim_end_matches('0');
     let dropped = i64::try_from(digits.len() - significant.len()).ok()?;
-    // The value is `significant` x 10^power, in units of 10^-decimals.
+    // In units of 10^-decimals the value is `significant` x 10^power.
     let power = exponent + dropped - i64::try_from(fraction.len()).ok()? + i64::from(decimals);
     let mut value: i64 = 0;
     for digit in significant.bytes() {
@@ -156,7 +154,7 @@ pub fn parse_fixed_point(text: &str, decimals: u32) -> Option<i64> {
     Some(if negative { -value } else { value })
 }
 
-/// The exponents beyond which no number can be in range.
+/// Beyond this exponent no number is in range.
 const MAX_EXPONENT: i64 = 10_000;
 
 fn parse_exponent(text: &str) -> Option<i64> {
@@ -177,7 +175,6 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    /// 21 million bitcoin, in satoshi.
     const MAX_MONEY: i64 = 2_100_000_000_000_000;
 
     #[test]

@@ -1,4 +1,4 @@
-//! Feerates: whole satoshi per 1000 virtual bytes, as bitcoind's `CFeeRate`.
+//! Feerates in whole satoshi per kvB, as bitcoind's `CFeeRate`.
 
 use std::fmt;
 
@@ -8,70 +8,68 @@ use serde_json::Value;
 use crate::amount;
 use crate::error::RpcError;
 
-/// The virtual bytes that a feerate is stated for.
+/// The virtual bytes of a kvB.
 const KVB: u64 = 1_000;
 
-/// A feerate in whole satoshi per 1000 virtual bytes.
+/// A feerate in whole satoshi per kvB (1000 virtual bytes).
 ///
-/// rust-bitcoin 0.32 counts whole satoshi per 1000 weight units, which are 250 virtual bytes: too coarse for the rates that
-/// bitcoind knows. It is printed in BTC/kvB, and as JSON by
-/// [`amount::to_json`].
+/// rust-bitcoin 0.32 has whole satoshi per 1000 weight units (250 virtual bytes), which is coarser than bitcoind's
+/// feerates. `Display` yields BTC/kvB, and [`amount::to_json`] the JSON number.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Debug)]
 pub struct FeeRate(u64);
 
 impl FeeRate {
-    /// No fee. As a limit that a caller states, it means that there is none.
+    /// No fee. As a client's limit it means no limit.
     pub const ZERO: Self = Self(0);
 
-    /// The greatest feerate there is, beyond all money.
+    /// The greatest value, beyond any real feerate.
     pub const MAX: Self = Self(u64::MAX);
 
-    /// So many satoshi per 1000 virtual bytes.
+    /// A feerate in satoshi per kvB.
     pub const fn from_sat_per_kvb(satoshi: u64) -> Self {
         Self(satoshi)
     }
 
-    /// The satoshi per 1000 virtual bytes.
+    /// The satoshi per kvB.
     pub const fn to_sat_per_kvb(self) -> u64 {
         self.0
     }
 
-    /// The feerate of a transaction that pays `fee` for `size` virtual bytes, rounded down; zero for no bytes.
+    /// The feerate of a transaction with this fee and virtual size, rounded down; zero for size 0.
     pub fn paid(fee: Amount, size: u64) -> Self {
         let rate = (u128::from(fee.to_sat()) * u128::from(KVB)).checked_div(u128::from(size)).unwrap_or(0);
         Self(u64::try_from(rate).unwrap_or(u64::MAX))
     }
 
-    /// The fee of `size` virtual bytes at this rate, rounded up.
+    /// The fee for this virtual size, rounded up.
     pub fn fee(self, size: u64) -> Amount {
         let fee = (u128::from(self.0) * u128::from(size)).div_ceil(u128::from(KVB));
         Amount::from_sat(u64::try_from(fee).unwrap_or(u64::MAX))
     }
 
-    /// The sum of two feerates, [`FeeRate::MAX`] at most.
+    /// The sum, at most [`FeeRate::MAX`].
     pub const fn saturating_add(self, other: Self) -> Self {
         Self(self.0.saturating_add(other.0))
     }
 
-    /// Reads a feerate in BTC/kvB from a JSON number or string.
+    /// Parses a feerate in BTC/kvB from a JSON number or string.
     ///
     /// # Errors
-    /// As [`amount::from_json`].
+    /// As of [`amount::from_json`].
     pub fn from_btc_per_kvb(value: &Value) -> Result<Self, RpcError> {
         amount::from_json(value).map(|amount| Self(amount.to_sat()))
     }
 
-    /// Reads a feerate in sat/vB with at most three decimals from a JSON number or string.
+    /// Parses a feerate in sat/vB, with at most three decimals, from a JSON number or string.
     ///
     /// # Errors
-    /// As [`amount::from_json`].
+    /// As of [`amount::from_json`].
     pub fn from_sat_per_vb(value: &Value) -> Result<Self, RpcError> {
-        /// 1 sat/vB is 10^3 sat/kvB.
         const DECIMALS: u32 = 3;
         amount::from_json_scaled(value, DECIMALS).map(Self)
     }
 
-    /// The feerate in sat/vB with three decimals and the unit, as bitcoind writes it where a client states it so.
+    /// The feerate in sat/vB with three decimals and unit, as in bitcoind's messages about `fee_rate`.
     pub fn to_sat_per_vb_text(self) -> String {
         format!("{}.{:03} sat/vB", self.0 / 1_000, self.0 % 1_000)
     }

@@ -1,19 +1,18 @@
-//! What does not fit a type, told to whoever writes JSON: serde's messages name Rust's types.
+//! Translates serde's messages, which name Rust types, to the terms of JSON and TOML.
 
-/// serde's message in JSON's words: `invalid type: map, expected u32` becomes
-/// `invalid type: object, expected an integer from 0 to 4294967295`. What is no message of that kind stays as it is, and so do the
-/// texts and numbers that a message quotes.
+/// serde's message in JSON's terms: `invalid type: map, expected u32` becomes `invalid type: object, expected an
+/// integer from 0 to 4294967295`. Other messages, and texts and numbers that a message quotes, are unchanged.
 pub fn json_words(message: &str) -> String {
     in_words(message, "object")
 }
 
-/// As [`json_words`], of TOML, which calls an object a table.
+/// [`json_words`] for TOML, in which an object is a table.
 pub fn toml_words(message: &str) -> String {
     in_words(message, "table")
 }
 
 fn in_words(message: &str, object: &str) -> String {
-    // What was found may quote anything; what was expected comes last, and quotes nothing.
+    // The found value may contain anything; the expected type comes last and quotes nothing.
     let Some((found, expected)) = message.rsplit_once(EXPECTED) else { return message.to_owned() };
     let (expected, place) = match expected.find(PLACE) {
         Some(at) => expected.split_at(at),
@@ -24,7 +23,7 @@ fn in_words(message: &str, object: &str) -> String {
 
 const EXPECTED: &str = ", expected ";
 
-/// What begins the place that some messages name.
+/// Some messages end with a position.
 const PLACE: &str = " at line ";
 
 fn found_in_words(found: &str, object: &str) -> String {

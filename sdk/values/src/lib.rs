@@ -1,7 +1,7 @@
-//! The JSON values of RPCs (codes and errors, arguments with bitcoind's checks and words, amounts, feerates), and what is known
-//! for spending an output.
+//! The JSON values of RPCs: error codes and errors, arguments with bitcoind's checks and messages, amounts, feerates.
+//! Also the solving data of outputs.
 //!
-//! Everything here is a pure function of values. The crate depends on no other of the project, and any may depend on it.
+//! Everything is a pure function of values. The crate depends on no other crate of the project.
 
 #![warn(missing_docs)]
 

@@ -1,7 +1,7 @@
-//! Arguments of a call: by position, with bitcoind's checks and their words.
+//! A call's positional arguments, with bitcoind's checks and messages.
 //!
-//! A plugin of its own says what it wants by a type, and [`Params::read`] checks it. What stands in for a method of bitcoind
-//! has the other accessors, which refuse in bitcoind's words.
+//! A plugin's own methods read arguments as types with [`Params::read`]. Methods of bitcoind use the other accessors,
+//! whose messages are bitcoind's.
 //!
 //! ```
 //! use outrigger_values::params::Params;
@@ -24,7 +24,7 @@
 //! assert_eq!(error.code, RpcErrorCode::TYPE);
 //! assert_eq!(error.message, "height: invalid type: object, expected an integer from 0 to 4294967295");
 //!
-//! // As bitcoind has it: any argument may be null, and the words are its own.
+//! // As in bitcoind, any argument may be null, and the messages are its own.
 //! assert_eq!(params.integer_or(3, 100)?, 100);
 //! let error = params.text(0).unwrap_err();
 //! assert_eq!((error.code, error.message.as_str()), (RpcErrorCode::MISC, "JSON value is not a string as expected"));
@@ -37,49 +37,49 @@ use serde_json::{Map, Value};
 use crate::error::RpcError;
 pub use crate::json_words::{json_words, toml_words};
 
-/// The arguments of a call, by position. What was left out reads as null.
+/// The arguments of a call by position. An omitted argument is null.
 #[derive(Clone, Debug, Default, serde::Deserialize)]
 #[serde(transparent)]
 pub struct Params(pub Vec<Value>);
 
 impl Params {
-    /// The argument at `index`, null where it was left out.
+    /// The argument at `index`; null if omitted.
     pub fn get(&self, index: usize) -> &Value {
         self.0.get(index).unwrap_or(&Value::Null)
     }
 
-    /// The argument at `index`, none where it was left out or is null.
+    /// The argument at `index`; `None` if omitted or null.
     pub fn given(&self, index: usize) -> Option<&Value> {
         Some(self.get(index)).filter(|value| !value.is_null())
     }
 
-    /// The argument at `index`, called `name`, as any type that serde reads. What was left out reads as null, and so as the
-    /// none of an `Option`.
+    /// The argument `name` at `index` as any type that serde can read. An omitted argument is null, and so `None` for
+    /// an `Option`.
     ///
     /// # Errors
-    /// -3 with the argument's name and what was found in place of what.
+    /// -3 with the argument's name, its type and the expected type.
     pub fn read<T: for<'de> Deserialize<'de>>(&self, index: usize, name: &str) -> Result<T, RpcError> {
         T::deserialize(self.get(index))
             .map_err(|error| RpcError::type_error(format!("{name}: {}", json_words(&error.to_string()))))
     }
 
-    /// The argument at `index` as text.
+    /// The argument at `index` as text. Error -1.
     pub fn text(&self, index: usize) -> Result<&str, RpcError> {
         text(self.get(index))
     }
 
-    /// The argument at `index` as a truth value, `default` where it was left out.
+    /// The argument at `index` as a boolean, `default` if omitted. Error -1.
     pub fn flag_or(&self, index: usize, default: bool) -> Result<bool, RpcError> {
         self.given(index).map_or(Ok(default), flag)
     }
 
-    /// The argument at `index` as an integer, `default` where it was left out.
+    /// The argument at `index` as an integer, `default` if omitted. Error -1.
     pub fn integer_or(&self, index: usize, default: i64) -> Result<i64, RpcError> {
         self.given(index).map_or(Ok(default), int64)
     }
 }
 
-/// JSON's types under the names that bitcoind's messages use.
+/// JSON's types, with bitcoind's names.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Type {
     /// `null`
@@ -122,7 +122,7 @@ impl Type {
     }
 }
 
-/// The check of positional types as Bitcoin Core 0.21 makes it: -3 `Expected type WANT, got GOT`.
+/// Checks positional types as Bitcoin Core 0.21 did: -3 `Expected type WANT, got GOT`.
 pub fn check_types(params: &Params, wanted: &[Type]) -> Result<(), RpcError> {
     for (value, wanted) in params.0.iter().zip(wanted) {
         let got = Type::of(value);
@@ -133,27 +133,27 @@ pub fn check_types(params: &Params, wanted: &[Type]) -> Result<(), RpcError> {
     Ok(())
 }
 
-/// The value as text, else -1.
+/// The value as text. Error -1.
 pub fn text(value: &Value) -> Result<&str, RpcError> {
     value.as_str().ok_or_else(|| RpcError::misc("JSON value is not a string as expected"))
 }
 
-/// The value as a truth value, else -1.
+/// The value as a boolean. Error -1.
 pub fn flag(value: &Value) -> Result<bool, RpcError> {
     value.as_bool().ok_or_else(|| RpcError::misc("JSON value is not a boolean as expected"))
 }
 
-/// The value as an object, else -1.
+/// The value as an object. Error -1.
 pub fn object(value: &Value) -> Result<&Map<String, Value>, RpcError> {
     value.as_object().ok_or_else(|| RpcError::misc("JSON value is not an object as expected"))
 }
 
-/// The value as an array, else -1.
+/// The value as an array. Error -1.
 pub fn array(value: &Value) -> Result<&Vec<Value>, RpcError> {
     value.as_array().ok_or_else(|| RpcError::misc("JSON value is not an array as expected"))
 }
 
-/// The value as a 64-bit integer, else -1. `1.0` and `1e3` are not integers.
+/// The value as a 64-bit integer. Error -1, also for `1.0` and `1e3`.
 pub fn int64(value: &Value) -> Result<i64, RpcError> {
     let Value::Number(number) = value else {
         return Err(RpcError::misc("JSON value is not an integer as expected"));
@@ -161,20 +161,20 @@ pub fn int64(value: &Value) -> Result<i64, RpcError> {
     number.to_string().parse().map_err(|_| RpcError::misc("JSON integer out of range"))
 }
 
-/// The value as a 32-bit integer, else -1.
+/// The value as a 32-bit integer. Error -1.
 pub fn int32(value: &Value) -> Result<i32, RpcError> {
     i32::try_from(int64(value)?).map_err(|_| RpcError::misc("JSON integer out of range"))
 }
 
-/// A 32-byte hash in display order, as an argument called `name`: the bytes in internal order.
+/// A 32-byte hash in display order, as the argument `name`. Returns the bytes in internal order.
 ///
 /// # Errors
-/// -1 for another type, -8 for a wrong length or for text that is not hexadecimal.
+/// -1 for another type, -8 for a wrong length or text that is not hexadecimal.
 pub fn hash(value: &Value, name: &str) -> Result<[u8; 32], RpcError> {
     hash_text(text(value)?, name)
 }
 
-/// As [`hash`], from text.
+/// [`hash`] from text.
 pub fn hash_text(text: &str, name: &str) -> Result<[u8; 32], RpcError> {
     const LENGTH: usize = 64;
     if text.len() != LENGTH {
@@ -188,10 +188,8 @@ pub fn hash_text(text: &str, name: &str) -> Result<[u8; 32], RpcError> {
     Ok(bytes)
 }
 
-/// Bytes in hexadecimal, as an argument called `name`. The empty text is not hexadecimal.
-///
-/// # Errors
-/// -8, also for another type, which is shown as an empty text.
+/// A byte string in hexadecimal, as the argument `name`. Error -8, also for an empty text, and for another type, which
+/// the message shows as empty text.
 pub fn hex(value: &Value, name: &str) -> Result<Vec<u8>, RpcError> {
     let text = value.as_str().unwrap_or_default();
     decode_hex(text)
@@ -199,14 +197,14 @@ pub fn hex(value: &Value, name: &str) -> Result<Vec<u8>, RpcError> {
         .ok_or_else(|| RpcError::invalid_parameter(format!("{name} must be hexadecimal string (not '{text}')")))
 }
 
-/// The bytes of a text of hexadecimal digits; none for other text or an odd number of digits.
+/// The bytes of hexadecimal text; `None` for other text or an odd number of digits.
 pub fn decode_hex(text: &str) -> Option<Vec<u8>> {
     let (pairs, odd) = text.as_bytes().as_chunks::<2>();
     if !odd.is_empty() {
         return None;
     }
     let value = |digit: u8| DIGIT_VALUES.get(usize::from(digit)).copied().unwrap_or(NO_DIGIT);
-    // What is no digit is looked for at the end: a block has millions of them.
+    // Invalid digits are detected at the end, since a block has millions of digits.
     let mut seen = 0;
     let byte = |[high, low]: &[u8; 2]| {
         let (high, low) = (value(*high), value(*low));
@@ -217,10 +215,10 @@ pub fn decode_hex(text: &str) -> Option<Vec<u8>> {
     (seen < NO_DIGIT).then_some(bytes)
 }
 
-/// More than any digit's value.
+/// Greater than any digit's value.
 const NO_DIGIT: u8 = 0x10;
 
-/// The values of the hexadecimal digits, by their character.
+/// The values of the hexadecimal digits, by character.
 const DIGIT_VALUES: [u8; 256] = {
     let mut values = [NO_DIGIT; 256];
     let mut digit = 0;
@@ -237,7 +235,7 @@ const DIGIT_VALUES: [u8; 256] = {
 pub fn encode_hex(bytes: &[u8]) -> String {
     let mut text = Vec::new();
     push_hex(&mut text, bytes);
-    // Digits are text; nothing is lost by this.
+    // The digits are valid UTF-8.
     String::from_utf8(text).unwrap_or_default()
 }
 
@@ -252,10 +250,8 @@ pub fn push_hex(out: &mut Vec<u8>, bytes: &[u8]) {
     }
 }
 
-/// The range of a ranged descriptor: a number N means `[0, N]`. Both ends are inclusive.
-///
-/// # Errors
-/// -8 for each rule, in bitcoind's order.
+/// The range of a ranged descriptor, both ends included. A number N is `[0, N]`. Error -8, in bitcoind's order of
+/// checks.
 pub fn descriptor_range(value: &Value) -> Result<(u32, u32), RpcError> {
     const MAX_INDEXES: i64 = 1_000_000;
     let error = |message: &str| Err(RpcError::invalid_parameter(message));

@@ -1,9 +1,9 @@
-//! What descriptors, standard scripts and the messages of services have in common.
+//! Types that descriptors, standard scripts and service messages share.
 
 use bitcoin::consensus::Encodable;
 use bitcoin::{OutPoint, ScriptBuf, TxOut};
 
-/// Bytes.
+/// A byte string.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Debug)]
 pub struct Blob(pub Vec<u8>);
 
@@ -20,17 +20,17 @@ impl std::ops::Deref for Blob {
     }
 }
 
-/// Text that is wiped from memory when it is dropped, and never printed: a passphrase, or a private key.
+/// Secret text, such as a passphrase or a private key. It is wiped on drop and never printed.
 #[derive(Clone, PartialEq, Eq, Default)]
 pub struct Secret(zeroize::Zeroizing<String>);
 
 impl Secret {
-    /// Takes `text` over.
+    /// Takes ownership of `text`.
     pub fn new(text: String) -> Self {
         Self(zeroize::Zeroizing::new(text))
     }
 
-    /// The text itself. Do not copy it into anything that is not wiped.
+    /// The text. Do not copy it into memory that is not wiped.
     pub fn expose(&self) -> &str {
         &self.0
     }
@@ -42,7 +42,7 @@ impl std::fmt::Debug for Secret {
     }
 }
 
-/// The kind of an address.
+/// The type of an address.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum AddressType {
     /// P2PKH.
@@ -56,7 +56,7 @@ pub enum AddressType {
 }
 
 impl AddressType {
-    /// All, with bitcoind's names.
+    /// All types with bitcoind's names.
     pub const NAMED: [(&'static str, Self); 4] = [
         ("legacy", Self::Legacy),
         ("p2sh-segwit", Self::P2shSegwit),
@@ -64,76 +64,76 @@ impl AddressType {
         ("bech32m", Self::Bech32m),
     ];
 
-    /// bitcoind's name of it.
+    /// bitcoind's name.
     pub fn name(self) -> &'static str {
         Self::NAMED.iter().find(|(_, kind)| *kind == self).map_or("", |(name, _)| name)
     }
 
-    /// The type of a name.
+    /// The type with bitcoind's name `name`.
     pub fn named(name: &str) -> Option<Self> {
         Self::NAMED.iter().find(|(known, _)| *known == name).map(|(_, kind)| *kind)
     }
 }
 
-/// A leaf of a taproot output's script tree.
+/// A leaf of a script tree.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct TapLeaf {
-    /// Its script.
+    /// The leaf script.
     pub script: ScriptBuf,
-    /// Its control block.
+    /// The control block.
     pub control_block: Blob,
 }
 
-/// What spending a taproot output takes.
+/// The solving data of a taproot output.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct TaprootData {
-    /// The internal key, x only.
+    /// The internal key, x-only.
     pub internal_key: [u8; 32],
-    /// The root of the script tree, where there is one.
+    /// The Merkle root of the script tree; `None` without one.
     pub merkle_root: Option<[u8; 32]>,
-    /// The leaves.
+    /// The known leaves.
     pub leaves: Vec<TapLeaf>,
 }
 
-/// What is known for spending an output, short of the keys themselves.
+/// The solving data of an output: everything that spending it needs beside private keys.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct SolvingData {
     /// Redeem scripts and witness scripts.
     pub scripts: Vec<ScriptBuf>,
-    /// The public keys by their hashes, 33 or 65 bytes each; those that tapscripts hash, x only (32 bytes).
+    /// The public keys of 33 or 65 bytes; x-only (32 bytes) if tapscripts contain their hashes.
     pub public_keys: Vec<Blob>,
-    /// For a taproot output.
+    /// The data of a taproot output.
     pub taproot: Option<TaprootData>,
 }
 
-/// Where a public key comes from (BIP 32).
+/// The origin of a public key (BIP 32).
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct KeyOrigin {
     /// The public key.
     pub public_key: Blob,
-    /// The master key's fingerprint.
+    /// The fingerprint of the master key.
     pub fingerprint: [u8; 4],
-    /// The path from there, as `m/84h/1h/0h/0/5`.
+    /// The path from the master key, such as `m/84h/1h/0h/0/5`.
     pub path: String,
 }
 
 /// An unspent output.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Coin {
-    /// Value and script.
+    /// The output's value and script.
     pub output: TxOut,
-    /// The height of its block; `u32::MAX` when its transaction is in the mempool.
+    /// The height of its block; `u32::MAX` if its transaction is in the mempool.
     pub height: u32,
     /// Whether its transaction is a coinbase.
     pub coinbase: bool,
 }
 
 impl Coin {
-    /// The bytes that stand for the unspent output in hashes over all of them, as bitcoind makes these.
+    /// The serialisation that hashes of the UTXO set use, as in bitcoind (`TxOutSer`).
     pub fn hashed_as(&self, outpoint: &OutPoint) -> Vec<u8> {
         let mut bytes = Vec::new();
         let mark = (self.height << 1) | u32::from(self.coinbase);
-        // Writing to memory cannot fail.
+        // Writing to a vector does not fail.
         let _ = outpoint.consensus_encode(&mut bytes);
         bytes.extend(mark.to_le_bytes());
         let _ = self.output.consensus_encode(&mut bytes);

@@ -1,15 +1,15 @@
-//! Text of others on its way to a terminal or a log.
+//! Escapes foreign text for terminals and logs.
 
 use std::borrow::Cow;
 
-/// Whether a character could do more on a terminal or in a log than be read: begin a line, move the cursor, or turn the direction
-/// of what follows.
+/// Whether a character affects a terminal or a log: it begins a line, moves the cursor, or changes the text's
+/// direction.
 pub fn is_control(character: char) -> bool {
     character.is_control()
         || matches!(character, '\u{2028}' | '\u{2029}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
-/// The text on one line: every control character, ends of lines too, is written as an escape (`\n`, `\u{1b}`).
+/// The text on one line, with control characters and line ends escaped (`\n`, `\u{1b}`).
 ///
 /// ```
 /// use outrigger_values::text::printable;
@@ -22,7 +22,7 @@ pub fn printable(text: &str) -> Cow<'_, str> {
     escaped(text, is_control)
 }
 
-/// As [`printable`], with the ends of lines left as they are: for text that may have several.
+/// [`printable`] that keeps line ends.
 pub fn printable_lines(text: &str) -> Cow<'_, str> {
     escaped(text, |character| character != '\n' && is_control(character))
 }
@@ -35,7 +35,7 @@ fn escaped(text: &str, bad: impl Fn(char) -> bool) -> Cow<'_, str> {
     for character in text.chars() {
         match character {
             character if !bad(character) => shown.push(character),
-            // `escape_default` leaves no character beyond ASCII.
+            // `escape_default` yields only ASCII.
             character => shown.extend(character.escape_default()),
         }
     }

@@ -1,37 +1,37 @@
-//! JSON values as Bitcoin Core 29 reads them: a wrong type is -3 and names both types.
+//! Accessors of JSON values with Bitcoin Core 29's errors: a wrong type is -3, and the message names both types.
 
 use serde_json::{Map, Value};
 
 use crate::error::RpcError;
 use crate::params::Type;
 
-/// The error of a value of another type than the wanted one.
+/// The error for a value of a wrong type.
 pub fn wrong_type(value: &Value, wanted: Type) -> RpcError {
     let (got, wanted) = (Type::of(value).name(), wanted.name());
     RpcError::type_error(format!("JSON value of type {got} is not of expected type {wanted}"))
 }
 
-/// The value as text, else -3.
+/// The value as text. Error -3.
 pub fn text(value: &Value) -> Result<&str, RpcError> {
     value.as_str().ok_or_else(|| wrong_type(value, Type::String))
 }
 
-/// The value as a truth value.
+/// The value as a boolean. Error -3.
 pub fn flag(value: &Value) -> Result<bool, RpcError> {
     value.as_bool().ok_or_else(|| wrong_type(value, Type::Bool))
 }
 
-/// The value as an object, else -3.
+/// The value as an object. Error -3.
 pub fn object(value: &Value) -> Result<&Map<String, Value>, RpcError> {
     value.as_object().ok_or_else(|| wrong_type(value, Type::Object))
 }
 
-/// The value as an array, else -3.
+/// The value as an array. Error -3.
 pub fn array(value: &Value) -> Result<&[Value], RpcError> {
     value.as_array().map(Vec::as_slice).ok_or_else(|| wrong_type(value, Type::Array))
 }
 
-/// A member of an object that must be there and have this type (`RPCTypeCheckObj`), else -3.
+/// A required member of this type (`RPCTypeCheckObj`). Error -3.
 pub fn member<'v>(object: &'v Map<String, Value>, name: &str, wanted: Type) -> Result<&'v Value, RpcError> {
     let value = object.get(name).filter(|value| !value.is_null());
     let value = value.ok_or_else(|| RpcError::type_error(format!("Missing {name}")))?;
@@ -39,11 +39,8 @@ pub fn member<'v>(object: &'v Map<String, Value>, name: &str, wanted: Type) -> R
     Ok(value)
 }
 
-/// Checks an object of options (`RPCTypeCheckObj`, strict): the types of those that are not null, in the order of `known`, which
-/// is by bytes; then that there are no others. One without a type may have any.
-///
-/// # Errors
-/// -3.
+/// Checks an object of options (`RPCTypeCheckObj`, strict): first the types of members other than null, in the order of
+/// `known`, which must be sorted by bytes; then that all members are known. `None` allows any type. Error -3.
 pub fn check_options(object: &Map<String, Value>, known: &[(&str, Option<Type>)]) -> Result<(), RpcError> {
     for (name, wanted) in known {
         if let (Some(value), Some(wanted)) = (object.get(*name).filter(|value| !value.is_null()), wanted) {
@@ -65,7 +62,7 @@ fn check_member(value: &Value, name: &str, wanted: Type) -> Result<(), RpcError>
     Err(RpcError::type_error(message))
 }
 
-/// The value as an integer of type `T`: -3 for another JSON type, -1 for a number that does not fit.
+/// The value as an integer. Error -3 for another JSON type, -1 for a number that does not fit `T`.
 pub fn integer<T: TryFrom<i64>>(value: &Value) -> Result<T, RpcError> {
     let Value::Number(number) = value else { return Err(wrong_type(value, Type::Number)) };
     let integer = number.to_string().parse::<i64>().ok();

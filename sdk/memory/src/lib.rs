@@ -1,15 +1,13 @@
-//! Wiping of memory that may have held a secret and has no owner who wipes it: what libraries free, and what calls leave on
-//! the stack.
+//! Wipes memory that may contain secrets and that no owner wipes: memory freed by libraries, and stacks after calls.
 //!
-//! A value that is known to be secret is wiped where it is (`Secret` of messages, `zeroize`). A parsed JSON text, a buffer
-//! that had to grow, or the working copy of a library are out of reach there: [`WipingAllocator`] overwrites them when they
-//! are freed.
+//! Owners wipe values that are known to be secret (`Secret` of messages, `zeroize`). They cannot reach parsed JSON,
+//! outgrown buffers and the working copies of libraries; [`WipingAllocator`] overwrites those when they are freed.
 //!
-//! The program and the plugins that handle keys or long answers use this allocator. The stack is overwritten after the wallet service has
-//! computed with keys and after calls of methods marked `private_keys`. A request body that arrived in one piece stays in hyper's read
-//! buffer until the connection overwrites it or ends.
+//! The host and the plugins that handle keys or long answers use this allocator. The stack is overwritten after the
+//! wallet service has computed with keys, and after calls of methods marked `private_keys`. A request body that arrives
+//! in one piece stays in hyper's read buffer until the connection overwrites it or ends.
 //!
-//! The crate depends on no other of the project, and any may depend on it.
+//! The crate depends on no other crate of the project.
 #![allow(unsafe_code)]
 #![warn(missing_docs)]
 
@@ -20,32 +18,32 @@ use std::mem::MaybeUninit;
 
 use zeroize::optimization_barrier;
 
-/// How much of the stack below its caller [`wipe_stack`] overwrites, in bytes.
+/// The size of the stack that [`wipe_stack`] overwrites, in bytes.
 const WIPED_STACK: usize = 64 << 10;
 
-/// An allocator, the system's unless another is given, which overwrites with zeros what is freed, and has large blocks wiped by the
-/// system.
-/// [`wipe_freed_memory!`](crate::wipe_freed_memory!) makes it the allocator of a program or a plugin.
+/// An allocator that zeroes freed memory, on top of another one, by default the system's. It maps large blocks
+/// directly, which the kernel wipes. [`wipe_freed_memory!`](crate::wipe_freed_memory!) makes it the allocator of a
+/// program or plugin.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct WipingAllocator<A = System>(A);
 
 impl WipingAllocator {
-    /// Over the system's allocator.
+    /// On top of the system's allocator.
     pub const fn new() -> Self {
         Self(System)
     }
 }
 
-// SAFETY: memory comes from the allocator below, or from the system where it is large, and goes back to where it came from, which
-// its layout tells. A smaller block is grown by the trait's own function: it allocates, copies, and frees through `dealloc`, so
-// that what a growing value leaves behind is wiped too.
+// SAFETY: memory is from the inner allocator, or mapped if it is large, and is returned to the same source, which its
+// layout determines. `realloc` of other blocks allocates, copies, and frees through `dealloc`, so the old block is
+// wiped, too.
 unsafe impl<A: GlobalAlloc> GlobalAlloc for WipingAllocator<A> {
     #[inline]
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         if large::is(layout) {
             return large::map(layout.size());
         }
-        // SAFETY: what the caller promises is what the allocator below asks for.
+        // SAFETY: the inner allocator requires what the caller promises.
         unsafe { self.0.alloc(layout) }
     }
 
@@ -60,13 +58,13 @@ unsafe impl<A: GlobalAlloc> GlobalAlloc for WipingAllocator<A> {
 
     #[inline]
     unsafe fn realloc(&self, old: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        // SAFETY: the caller promises that a size is not zero, and that with this alignment it does not overflow.
+        // SAFETY: the caller promises that the size is not zero and does not overflow with this alignment.
         let new_layout = unsafe { Layout::from_size_align_unchecked(size, layout.align()) };
         if large::is(layout) && large::is(new_layout) {
-            // SAFETY: a large block came from the system, with this size.
+            // SAFETY: a large block is mapped, with this size.
             return unsafe { large::resize(old, layout.size(), size) };
         }
-        // SAFETY: the caller gives up `old`, which has the size of `layout`; both have room for the lesser of the sizes.
+        // SAFETY: the caller gives up `old`, which has the size of `layout`; both blocks have room for the lesser size.
         unsafe {
             let new = self.alloc(new_layout);
             if !new.is_null() {
@@ -80,11 +78,11 @@ unsafe impl<A: GlobalAlloc> GlobalAlloc for WipingAllocator<A> {
     #[inline]
     unsafe fn dealloc(&self, freed: *mut u8, layout: Layout) {
         if large::is(layout) {
-            // SAFETY: a large block came from the system, with this size.
+            // SAFETY: a large block is mapped, with this size.
             return unsafe { large::unmap(freed, layout.size()) };
         }
-        // SAFETY: the caller gives up the allocation, which has this size. The barrier keeps the compiler from leaving the
-        // write out, as it may where memory is freed next; bytes that may not be initialised are looked at as such.
+        // SAFETY: the caller gives up the block, which has this size. The barrier keeps the compiler from removing the
+        // writes before the free. Bytes that may be uninitialised are only viewed as `MaybeUninit`.
         unsafe {
             wipe(freed, layout.size());
             optimization_barrier(std::slice::from_raw_parts(freed.cast::<MaybeUninit<u8>>(), layout.size()));
@@ -93,13 +91,13 @@ unsafe impl<A: GlobalAlloc> GlobalAlloc for WipingAllocator<A> {
     }
 }
 
-/// Overwrites memory with zeros. Most blocks are small: for these a few stores, which may overlap, cost less than a call.
+/// Zeroes memory. Most blocks are small; for those, a few overlapping stores cost less than a call.
 ///
 /// # Safety
-/// So many bytes may be written there.
+/// `size` bytes at `memory` are writable.
 #[inline]
 unsafe fn wipe(memory: *mut u8, size: usize) {
-    // SAFETY: each store begins at the block's begin or ends at its end, and is no longer than the block.
+    // SAFETY: each store begins at the start of the block or ends at its end, and is no longer than the block.
     unsafe {
         match size {
             0..8 => memory.write_bytes(0, size),
@@ -120,19 +118,19 @@ unsafe fn wipe(memory: *mut u8, size: usize) {
     }
 }
 
-/// Large blocks are the system's own pages. It gives nobody pages that were another's before it has wiped them, and it grows a
-/// block by moving its pages, which leaves no copy behind: such blocks cost no wiping.
+/// Maps large blocks. The kernel zeroes pages before it passes them to another process, and grows a mapping by moving
+/// its pages without a copy. So large blocks need no wiping.
 #[cfg(all(target_os = "linux", not(miri)))]
 mod large {
     use std::alloc::Layout;
     use std::ptr::null_mut;
 
-    /// From which size on, in bytes, a block is large.
+    /// The least size of a large block, in bytes.
     const LEAST: usize = 256 << 10;
-    /// What a page is aligned to at least.
+    /// The least alignment of a page, in bytes.
     const PAGE: usize = 4096;
-    /// From which size on, in bytes, the system is asked for huge pages (of 2 MiB on most machines): each page that is touched first
-    /// costs a fault, and a long answer touches thousands of small ones. Less would waste a good part of a huge page.
+    /// The least size for huge pages (2 MiB on most machines), in bytes. Each first access to a page costs a fault, and
+    /// a long answer touches thousands of small pages. In smaller blocks much of a huge page would be unused.
     const HUGE: usize = 4 << 20;
 
     #[inline]
@@ -140,45 +138,45 @@ mod large {
         layout.size() >= LEAST && layout.align() <= PAGE
     }
 
-    /// The block that the system gave; null if it gave none.
+    /// The mapped block; null if the mapping failed.
     fn checked(mapped: *mut libc::c_void, size: usize) -> *mut u8 {
         if mapped == libc::MAP_FAILED {
             return null_mut();
         }
         if size >= HUGE {
-            // SAFETY: the block was just mapped, with this size. Where the system has no huge pages it gives small ones.
+            // SAFETY: the block was just mapped, with this size. A kernel without huge pages ignores the advice.
             unsafe { libc::madvise(mapped, size, libc::MADV_HUGEPAGE) };
         }
         mapped.cast()
     }
 
-    /// A block of zeros; null where there is none to be had.
+    /// A zeroed block; null if there is no memory.
     pub fn map(size: usize) -> *mut u8 {
         let (protection, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
-        // SAFETY: new pages are asked for, wherever the system has room; nothing that is mapped is touched.
+        // SAFETY: maps new pages at any free address.
         checked(unsafe { libc::mmap(null_mut(), size, protection, flags, -1, 0) }, size)
     }
 
-    /// A block of another size with what was in the old one; null, and the old one stays, where there is none to be had.
+    /// Resizes a block and keeps its contents. Null, with the old block unchanged, if there is no memory.
     ///
     /// # Safety
-    /// The block came from [`map`] or this function, with this size, and nothing points to it any more.
+    /// The block is from [`map`] or this function, with this size, and no pointer to it is used any more.
     pub unsafe fn resize(old: *mut u8, size: usize, new: usize) -> *mut u8 {
-        // SAFETY: as the caller promises.
+        // SAFETY: the caller's promise.
         checked(unsafe { libc::mremap(old.cast(), size, new, libc::MREMAP_MAYMOVE) }, new)
     }
 
-    /// Gives a block back.
+    /// Unmaps a block.
     ///
     /// # Safety
     /// As of [`resize`].
     pub unsafe fn unmap(freed: *mut u8, size: usize) {
-        // SAFETY: as the caller promises. With such a block it cannot fail.
+        // SAFETY: the caller's promise. It cannot fail for such a block.
         unsafe { libc::munmap(freed.cast(), size) };
     }
 }
 
-/// Elsewhere they are blocks as others.
+/// On other systems no block is large.
 #[cfg(not(all(target_os = "linux", not(miri))))]
 mod large {
     use std::alloc::Layout;
@@ -202,8 +200,8 @@ mod large {
     pub unsafe fn unmap(_: *mut u8, _: usize) {}
 }
 
-/// Makes [`WipingAllocator`] the allocator of the crate's program or plugin. For those that handle private keys or
-/// passphrases; a plugin frees its own memory, so the host's allocator does not see it.
+/// Makes [`WipingAllocator`] the global allocator of a program or plugin, for those that handle private keys or
+/// passphrases. A plugin frees its own memory, which the host's allocator does not see.
 ///
 /// ```
 /// outrigger_memory::wipe_freed_memory!();
@@ -217,8 +215,8 @@ macro_rules! wipe_freed_memory {
     };
 }
 
-/// Overwrites what calls that have returned left on the calling thread's stack, down to 64 KiB below the caller. Libraries
-/// that compute with private keys leave copies there, which nobody else overwrites.
+/// Overwrites the calling thread's stack down to 64 KiB below the caller, where libraries that computed with private
+/// keys may have left copies.
 #[inline(never)]
 pub fn wipe_stack() {
     let below = [0_u8; WIPED_STACK];
@@ -229,13 +227,13 @@ pub fn wipe_stack() {
 mod tests {
     use super::*;
 
-    /// What is freed stays, so that it can be looked at.
+    /// Does not free, so that tests can read freed memory.
     struct Keeping;
 
-    // SAFETY: what it gives is the system's, and is never given twice.
+    // SAFETY: memory is the system's, and never returned twice.
     unsafe impl GlobalAlloc for Keeping {
         unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-            // SAFETY: what the caller promises is what the system's allocator asks for.
+            // SAFETY: the system's allocator requires what the caller promises.
             unsafe { System.alloc(layout) }
         }
 
@@ -246,10 +244,10 @@ mod tests {
     fn freed_and_outgrown_memory_is_wiped() {
         let (wiping, layout) = (WipingAllocator(Keeping), Layout::from_size_align(4096, 8).unwrap());
         let is_all = |memory: *mut u8, byte: u8| {
-            // SAFETY: each allocation here has at least so many bytes, all of them written, and stays for good.
+            // SAFETY: each block here has at least so many bytes, all written, and is never freed.
             unsafe { std::slice::from_raw_parts(memory, layout.size()) }.iter().all(|found| *found == byte)
         };
-        // SAFETY: sizes and alignments are those that the memory was asked for with.
+        // SAFETY: sizes and alignments are those of the allocations.
         unsafe {
             let (memory, kept) = (wiping.alloc(layout), wiping.alloc(layout));
             memory.write_bytes(0xab, layout.size());
@@ -265,14 +263,14 @@ mod tests {
     fn blocks_of_every_small_size_are_wiped_and_nothing_beside_them() {
         for size in 0..=300 {
             let mut memory = [0xab_u8; 304];
-            // SAFETY: so many bytes are there.
+            // SAFETY: the buffer has so many bytes.
             unsafe { wipe(memory.as_mut_ptr().add(2), size) };
             let wiped = |at: usize| (2..2 + size).contains(&at);
             assert!(memory.iter().enumerate().all(|(at, byte)| (*byte == 0) == wiped(at)), "{size}");
         }
     }
 
-    /// What the system notes of the mapping that holds an address.
+    /// The kernel's flags of the mapping at an address.
     #[cfg(all(target_os = "linux", not(miri)))]
     fn flags_of(address: usize) -> String {
         let maps = std::fs::read_to_string("/proc/self/smaps").unwrap();
@@ -295,7 +293,7 @@ mod tests {
         let wiping = WipingAllocator::new();
         let of = |size| Layout::from_size_align(size, 16).unwrap();
         let is_huge = |block: *mut u8| flags_of(block.addr()).split_whitespace().any(|flag| flag == "hg");
-        // SAFETY: each size is the one that the block was last asked for with.
+        // SAFETY: each size is that of the last allocation of the block.
         unsafe {
             let long = wiping.alloc(of(16 << 20));
             assert!(is_huge(long));
@@ -313,7 +311,7 @@ mod tests {
         let wiping = WipingAllocator::new();
         let of = |size| Layout::from_size_align(size, 16).unwrap();
         let sizes = [100, 300_000, 5_000_000, 262_144, 262_143, 900_000, 7];
-        // SAFETY: each size is the one that the block was last asked for with, and only what was written is read.
+        // SAFETY: each size is that of the last allocation of the block, and only written bytes are read.
         unsafe {
             let mut block = wiping.alloc(of(sizes[0]));
             (0..sizes[0]).for_each(|at| block.add(at).write(at as u8));

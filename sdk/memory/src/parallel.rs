@@ -1,7 +1,7 @@
-//! Independent pieces of work, shared between the machine's processors.
+//! Runs independent work on several CPUs.
 //!
-//! The threads end with the call. There is no pool to configure, to exhaust or to wait for; starting a thread costs some
-//! 30 us, so work of less than that stays on the thread that asks.
+//! The threads end with the call, so there is no pool to configure or exhaust. Starting a thread costs some 30 us; less
+//! work stays on the calling thread.
 //!
 //! ```
 //! use outrigger_memory::parallel;
@@ -17,22 +17,22 @@ use std::thread;
 
 use crate::wipe_stack;
 
-/// The most threads that one piece of work is shared between, the asking one included.
+/// The most threads per call, the calling one included.
 const MAX_THREADS: usize = 8;
-/// The stack of a thread, in bytes: as large as those that run plugins' calls, for scripts are read recursively.
+/// The stack size of threads, in bytes: that of the host's threads for calls, since scripts are parsed recursively.
 const STACK_SIZE: usize = 8 << 20;
 
-/// How many threads the machine has use for.
+/// The number of threads that the machine can run in parallel, up to the maximum.
 static THREADS: LazyLock<usize> =
     LazyLock::new(|| thread::available_parallelism().map_or(1, NonZero::get).min(MAX_THREADS));
 
-/// Does `work` for each item, and gives the results in the order of the items. `batch` is the number of items that are
-/// worth a thread: so many at a time are taken, and no more threads are started than there are batches.
+/// Applies `work` to each item. Returns the results in order. `batch` is the number of items that are worth a thread: a
+/// thread takes so many at a time, and there are no more threads than batches.
 pub fn map<T: Send, R: Send>(items: Vec<T>, batch: usize, work: impl Fn(T) -> R + Sync) -> Vec<R> {
     map_while(items, batch, &|| true, work).unwrap_or_default()
 }
 
-/// As [`map`], as long as the result is wanted, which is asked before each batch. None when it is not.
+/// [`map`] that calls `wanted` before each batch, and returns `None` once it is false.
 pub fn map_while<T: Send, R: Send>(
     items: Vec<T>,
     batch: usize,
@@ -66,13 +66,12 @@ pub fn map_while<T: Send, R: Send>(
     Some(done.into_iter().map(|(_, result)| result).collect())
 }
 
-/// Runs `worker` on so many threads, of which the asking one is the first. Where the system has no more threads to give,
-/// those that there are do all of it.
+/// Runs `worker` on this many threads, the calling one included, or on fewer if the system starts no more.
 fn on_threads<D: Send>(threads: usize, worker: &(impl Fn() -> Vec<D> + Sync)) -> Vec<D> {
     thread::scope(|scope| {
         let other = move || {
             let done = worker();
-            // The work may have been with private keys, and the system keeps stacks for later threads.
+            // The work may have used private keys, and the system reuses stacks for later threads.
             wipe_stack();
             done
         };
@@ -82,7 +81,7 @@ fn on_threads<D: Send>(threads: usize, worker: &(impl Fn() -> Vec<D> + Sync)) ->
         for other in others {
             match other.join() {
                 Ok(results) => done.extend(results),
-                // As if it had happened here.
+                // The caller panics as if the work had run on its thread.
                 Err(panic) => std::panic::resume_unwind(panic),
             }
         }
@@ -102,7 +101,7 @@ mod tests {
             let items: Vec<usize> = (0..count).collect();
             assert_eq!(map(items.clone(), 4, |item| item), items);
         }
-        // A batch of nothing is one of one.
+        // A batch size of 0 counts as 1.
         assert_eq!(map(vec![1, 2], 0, |item| item + 1), [2, 3]);
     }
 

@@ -1,4 +1,4 @@
-//! Putting together what several PSBTs know.
+//! Merges PSBTs.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use bitcoin::ScriptBuf;
 
 use crate::{Input, Output, Psbt};
 
-/// Takes over the entries of others whose keys are not there yet.
+/// Inserts the entries of missing keys.
 fn insert<K: Ord + Clone, V: Clone>(into: &mut BTreeMap<K, V>, from: &BTreeMap<K, V>) {
     for (key, value) in from {
         into.entry(key.clone()).or_insert_with(|| value.clone());
@@ -20,8 +20,8 @@ fn fill(into: &mut ScriptBuf, from: &ScriptBuf) {
 }
 
 impl Psbt {
-    /// Takes over what another PSBT of the same transaction knows; what both know stays as it is here. Hash types are
-    /// not taken over, as in bitcoind 29. Whether it is the same transaction.
+    /// Adds the missing fields from another PSBT of the same transaction. Hash types are not added, as in bitcoind 29.
+    /// Returns whether it is the same transaction.
     #[must_use]
     pub fn combine(&mut self, other: &Self) -> bool {
         if self.tx.compute_txid() != other.tx.compute_txid() {
@@ -37,7 +37,7 @@ impl Psbt {
         true
     }
 
-    /// Takes over what another PSBT knows as a whole.
+    /// Adds the missing global fields of unknown types.
     pub fn take_unknown(&mut self, other: &Self) {
         insert(&mut self.unknown, &other.unknown);
     }

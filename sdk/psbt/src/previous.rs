@@ -1,4 +1,4 @@
-//! The transactions whose outputs a PSBT spends.
+//! The previous transactions of a PSBT's inputs.
 
 use std::ops::Deref;
 use std::sync::Arc;
@@ -7,8 +7,8 @@ use bitcoin::hashes::Hash;
 use bitcoin::{OutPoint, Transaction, TxIn, TxOut, Txid, Witness};
 use outrigger_standard::transaction_to_bytes;
 
-/// A transaction whose output an input spends, with what is told of it again and again: a PSBT may spend a thousand outputs of
-/// one transaction, and has it whole in every input. Clones share it.
+/// The transaction that created an input's coin, with its txid and bytes cached. Clones share it: a PSBT may spend a
+/// thousand outputs of one transaction, and contains it in each input.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct PreviousTransaction(Arc<Parts>);
 
@@ -20,25 +20,25 @@ struct Parts {
 }
 
 impl PreviousTransaction {
-    /// Of a transaction, with or without its witnesses.
+    /// From a transaction with or without witnesses.
     pub fn new(transaction: Transaction) -> Self {
         let bytes = without_witness(&transaction);
         let txid = Txid::hash(&bytes);
         Self(Arc::new(Parts { transaction, txid, bytes }))
     }
 
-    /// The output at this outpoint, if it is one of this transaction.
+    /// The output at this outpoint; `None` if it is not of this transaction.
     pub fn output(&self, outpoint: OutPoint) -> Option<&TxOut> {
         let output = self.0.transaction.output.get(usize::try_from(outpoint.vout).ok()?)?;
         (self.0.txid == outpoint.txid).then_some(output)
     }
 
-    /// The double SHA256 of the bytes without witnesses.
+    /// The txid.
     pub fn txid(&self) -> Txid {
         self.0.txid
     }
 
-    /// Its bytes without witnesses, as a PSBT has them.
+    /// The bytes without witnesses, as in a PSBT.
     pub fn bytes(&self) -> &[u8] {
         &self.0.bytes
     }
@@ -52,7 +52,7 @@ impl Deref for PreviousTransaction {
     }
 }
 
-/// The bytes of a transaction without its witnesses.
+/// Serialises a transaction without witnesses.
 pub(super) fn without_witness(transaction: &Transaction) -> Vec<u8> {
     if transaction.input.iter().all(|input| input.witness.is_empty()) {
         return transaction_to_bytes(transaction);

@@ -1,4 +1,4 @@
-//! Reading a PSBT with bitcoind's checks, in its order and with its words.
+//! Parses a PSBT with bitcoind's checks, order and messages.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,23 +14,23 @@ use crate::reader::{DecodeError, Reader, Result, ensure, error, public_key};
 use crate::write::MAGIC;
 use crate::{Bytes, ControlBlock, Fields, Input, Origin, Output, PREIMAGES, Psbt, XPUB_LEN, Xpub};
 
-/// The bits of a leaf's version that it may not have.
+/// The bits that a leaf version may not have.
 const NO_LEAF_VERSION: u8 = 1;
 
 impl Psbt {
-    /// Reads the text of a PSBT.
+    /// Parses a PSBT in Base64.
     ///
     /// # Errors
-    /// What is wrong with it first.
+    /// The first rule that it breaks.
     pub fn from_base64(text: &str) -> Result<Self> {
         let bytes = BASE64_STANDARD.decode(text).map_err(|_| DecodeError("invalid base64".into()))?;
         Self::from_bytes(&bytes)
     }
 
-    /// Reads the bytes of a PSBT.
+    /// Parses the bytes of a PSBT.
     ///
     /// # Errors
-    /// What is wrong with it first.
+    /// The first rule that they break.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self> {
         let mut reader = Reader::new(bytes, "DataStream");
         let psbt = Self::read(&mut reader)?;
@@ -101,7 +101,7 @@ impl Psbt {
 }
 
 impl Xpub {
-    /// Whether its public key is on the curve, and a master key has no parent.
+    /// Whether the public key is on the curve, and the key has no parent if it is a master key.
     fn is_valid(&self) -> bool {
         let master_has_parent =
             matches!(&self.0, [_, _, _, _, 0, parent @ ..] if parent.iter().take(8).any(|byte| *byte != 0));
@@ -115,7 +115,7 @@ impl Input {
         let mut seen = BTreeSet::new();
         let ended = reader.pairs(|reader, kind, key| {
             let first = seen.insert(key.to_vec());
-            // Fields whose keys are their types alone.
+            // Fields whose key is the type alone.
             if let Some((of_duplicate, of_length)) = plain_input_field(kind) {
                 ensure(first, &format!("Duplicate Key, input {of_duplicate} already provided"))?;
                 ensure(key.len() == 1, &format!("{of_length} key is more than one byte type"))?;
@@ -132,7 +132,7 @@ impl Input {
             0x00 => self.non_witness_utxo = Some(reader.previous_transaction()?),
             0x01 => {
                 let output = reader.sized(Reader::output)?;
-                // The value -1 says that there is none.
+                // In bitcoind, the value -1 means no output.
                 self.witness_utxo = Some(output).filter(|output| output.value != Amount::from_sat(u64::MAX));
             }
             0x03 => self.sighash_type = Some(reader.sized(|reader| reader.array().map(i32::from_le_bytes))?),
@@ -194,7 +194,7 @@ impl Input {
     }
 }
 
-/// The words for a field of an input whose key is its type alone: where it is there twice, and where its key is longer.
+/// For an input field whose key is the type alone: its names in the errors for a duplicate and for a longer key.
 fn plain_input_field(kind: u64) -> Option<(&'static str, &'static str)> {
     Some(match kind {
         0x00 => ("non-witness utxo", "Non-witness utxo"),
@@ -250,7 +250,7 @@ impl Output {
     }
 }
 
-/// The leaves of a script tree.
+/// Parses the leaves of a script tree.
 fn tree(bytes: &[u8]) -> Result<Vec<(u8, u8, Bytes)>> {
     ensure(!bytes.is_empty(), "Output Taproot tree must not be empty")?;
     let mut reader = Reader::new(bytes, "SpanReader");
@@ -262,7 +262,7 @@ fn tree(bytes: &[u8]) -> Result<Vec<(u8, u8, Bytes)>> {
         let deep = "Output Taproot tree has as leaf greater than Taproot maximum depth";
         ensure(usize::from(depth) <= TAPROOT_CONTROL_MAX_NODE_COUNT, deep)?;
         ensure(version & NO_LEAF_VERSION == 0, "Output Taproot tree has a leaf with an invalid leaf version")?;
-        // The shape of the tree is all that matters here, and the library does not take all versions.
+        // Only the shape of the tree is checked here, and the library does not accept all versions.
         let leaf = ScriptBuf::from_bytes(script.clone());
         builder = builder.and_then(|builder| builder.add_leaf_with_ver(depth, leaf, LeafVersion::TapScript).ok());
         leaves.push((depth, version, script));
@@ -271,7 +271,7 @@ fn tree(bytes: &[u8]) -> Result<Vec<(u8, u8, Bytes)>> {
     Ok(leaves)
 }
 
-/// Zeros stand for what is not there.
+/// Zeros mean that the value is missing.
 trait NonZero: Sized {
     fn non_zero(self) -> Option<Self>;
 }

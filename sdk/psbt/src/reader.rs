@@ -1,4 +1,4 @@
-//! The parts of a PSBT as bitcoind reads them, with its words for what is wrong.
+//! Reads the parts of a PSBT, with bitcoind's messages.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,7 +9,7 @@ use outrigger_standard::decode::{self, Form};
 
 use crate::{Bytes, Fields, Origin, PreviousTransaction, Proprietary, TaprootOrigin};
 
-/// The largest number that stands for a length or a type.
+/// The greatest length or type (`MAX_SIZE` of bitcoind).
 const MAX_SIZE: u64 = 0x0200_0000;
 /// The type of proprietary fields.
 const PROPRIETARY: u64 = 0xfc;
@@ -18,7 +18,7 @@ const PROPRIETARY: u64 = 0xfc;
 #[error("TX decode failed {0}")]
 pub struct DecodeError(pub(crate) String);
 
-/// The end of the messages of bitcoind's exceptions while it reads.
+/// The end of bitcoind's messages for exceptions while reading.
 const STREAM: &str = ": iostream error";
 
 pub fn error(text: &str) -> DecodeError {
@@ -31,14 +31,14 @@ pub fn ensure(holds: bool, otherwise: &str) -> Result<()> {
     if holds { Ok(()) } else { Err(error(otherwise)) }
 }
 
-/// Identifier and subtype of a proprietary field's key.
+/// The identifier and subtype of a proprietary field's key.
 pub fn proprietary(key: &[u8]) -> Result<Proprietary<'_>> {
     let mut reader = Reader::new(key, "SpanReader");
     reader.number()?;
     Ok((reader.bytes()?, reader.number()?))
 }
 
-/// A public key of a valid length that is on the curve.
+/// Checks that a public key has a valid length and is on the curve.
 pub fn public_key<'a>(bytes: &'a [u8], of: &str) -> Result<&'a [u8]> {
     let size = format!("Size of key was not the expected size for the type {of}");
     ensure(matches!(bytes.len(), 33 | 65), &size)?;
@@ -46,12 +46,12 @@ pub fn public_key<'a>(bytes: &'a [u8], of: &str) -> Result<&'a [u8]> {
     Ok(bytes)
 }
 
-/// The rest of what is read.
+/// The bytes left to read.
 pub struct Reader<'a> {
     rest: &'a [u8],
-    /// What bitcoind reads it with.
+    /// The name of bitcoind's stream class, for errors.
     name: &'static str,
-    /// The last transaction of an input, after its length.
+    /// The last previous transaction, and its bytes with their length.
     previous: Option<(&'a [u8], PreviousTransaction)>,
 }
 
@@ -80,7 +80,7 @@ impl<'a> Reader<'a> {
         Ok(*taken)
     }
 
-    /// A number of one, three, five or nine bytes, in its shortest form.
+    /// Reads a minimal CompactSize.
     pub fn number(&mut self) -> Result<u64> {
         let [first] = self.array()?;
         let (number, least) = match first {
@@ -98,13 +98,13 @@ impl<'a> Reader<'a> {
         Ok(usize::try_from(self.number()?).unwrap_or(usize::MAX))
     }
 
-    /// Bytes after their length.
+    /// Reads bytes with a length prefix.
     pub fn bytes(&mut self) -> Result<&'a [u8]> {
         let length = self.length()?;
         self.take(length)
     }
 
-    /// A value that must be as long as is said before it.
+    /// Reads a value whose size must equal its length prefix.
     pub fn sized<T>(&mut self, read: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
         let length = self.length()?;
         let before = self.rest.len();
@@ -113,7 +113,7 @@ impl<'a> Reader<'a> {
         Ok(value)
     }
 
-    /// What the library reads.
+    /// Reads a value with the library's decoder.
     fn decoded<T>(&mut self, read: impl FnOnce(&mut &'a [u8]) -> std::result::Result<T, encode::Error>) -> Result<T> {
         read(&mut self.rest).map_err(|failure| match failure {
             encode::Error::NonMinimalVarInt => error("non-canonical ReadCompactSize()"),
@@ -124,7 +124,7 @@ impl<'a> Reader<'a> {
         })
     }
 
-    /// The transaction of an input after its length: the same as that of the input before, where its bytes are the same.
+    /// Reads an input's previous transaction. If its bytes equal the last one's, it is shared.
     pub fn previous_transaction(&mut self) -> Result<PreviousTransaction> {
         let begin = self.rest;
         if let Some((bytes, previous)) = &self.previous
@@ -152,7 +152,7 @@ impl<'a> Reader<'a> {
         self.decoded(Witness::consensus_decode)
     }
 
-    /// A Schnorr signature, with or without hash type.
+    /// Reads a Schnorr signature with or without hash type.
     pub fn schnorr(&mut self, path: &str) -> Result<Bytes> {
         let signature = self.bytes()?;
         ensure(signature.len() >= 64, &format!("Input Taproot {path} path signature is shorter than 64 bytes"))?;
@@ -200,7 +200,7 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    /// A field of no known type.
+    /// Reads a field of a proprietary or unknown type.
     pub fn other(&mut self, kind: u64, key: &[u8], private: &mut Fields, unknown: &mut Fields) -> Result<()> {
         let (fields, duplicate) = match kind {
             PROPRIETARY => {
@@ -214,8 +214,8 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    /// Reads pairs of key and value up to a separator: whether there was one. `value` is given the key's type and the key,
-    /// and reads the value.
+    /// Reads key-value pairs up to a separator. `value` gets the key's type and the key, and reads the value. Returns
+    /// whether there was a separator.
     pub fn pairs(&mut self, mut value: impl FnMut(&mut Self, u64, &[u8]) -> Result<()>) -> Result<bool> {
         while !self.is_empty() {
             let key = self.bytes()?;

@@ -1,4 +1,4 @@
-//! Writing a PSBT as bitcoind does.
+//! Serialises a PSBT as bitcoind does.
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
@@ -8,16 +8,16 @@ use bitcoin::consensus::serialize;
 use crate::previous::without_witness;
 use crate::{Bytes, Fields, Input, Origin, Output, PREIMAGES, Psbt, TaprootOrigin};
 
-/// The five bytes with which a PSBT begins.
+/// The first bytes of a PSBT.
 pub(super) const MAGIC: [u8; 5] = *b"psbt\xff";
 
 impl Psbt {
-    /// Its text.
+    /// The PSBT in Base64.
     pub fn to_base64(&self) -> String {
         BASE64_STANDARD.encode(self.to_bytes())
     }
 
-    /// Its bytes.
+    /// The bytes of the PSBT.
     pub fn to_bytes(&self) -> Bytes {
         let mut out = MAGIC.to_vec();
         pair(&mut out, &[0], &without_witness(&self.tx));
@@ -47,7 +47,7 @@ impl Input {
         if let Some(output) = &self.witness_utxo {
             pair(out, &[0x01], &serialize(output));
         }
-        // What led to a final scriptSig or witness is of no use any more.
+        // With a final scriptSig or witness the fields for signing are dropped, as in bitcoind.
         if !self.is_final() {
             self.write_parts(out);
         }
@@ -128,12 +128,12 @@ fn pair(out: &mut Bytes, key: &[u8], value: &[u8]) {
     }
 }
 
-/// A field whose key is more than its type.
+/// Writes a field whose key has data beyond its type.
 fn typed(out: &mut Bytes, kind: u8, key: &[u8], value: &[u8]) {
     pair(out, &[&[kind], key].concat(), value);
 }
 
-/// A field that is there unless it is empty.
+/// Writes a field unless its value is empty.
 fn optional(out: &mut Bytes, kind: u8, value: &[u8]) {
     if !value.is_empty() {
         pair(out, &[kind], value);

@@ -1,4 +1,4 @@
-//! Addresses: base58 (P2PKH, P2SH) and bech32/bech32m (witness programs) of one network.
+//! Addresses of a network: Base58 (P2PKH, P2SH) and Bech32/Bech32m (witness programs).
 
 use bitcoin::hashes::Hash;
 use bitcoin::{Address, Network, PubkeyHash, Script, ScriptBuf, WitnessProgram, WitnessVersion, base58};
@@ -7,13 +7,13 @@ use super::bech32::{self, Bech32Error, Decoded, Variant};
 use super::kind::{ScriptKind, classify};
 use outrigger_script::parse::witness_program;
 
-/// Why a text is not an address, in the words of `validateaddress`.
+/// Why a text is no address, in the words of `validateaddress`.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("{message}")]
 pub struct AddressError {
-    /// What is wrong.
+    /// The error message.
     pub message: String,
-    /// The positions of the characters at fault, where a bech32 text tells.
+    /// The positions of wrong characters, if the Bech32 checksum locates them.
     pub locations: Vec<usize>,
 }
 
@@ -29,12 +29,12 @@ impl From<Bech32Error> for AddressError {
     }
 }
 
-/// The address of a scriptPubKey. An output that pays to a bare public key has none.
+/// The address of a scriptPubKey; `None` for bare public keys and other scripts without one.
 pub fn from_script(script: &Script, network: Network) -> Option<String> {
     Address::from_script(script, network).ok().map(|address| address.to_string())
 }
 
-/// Appends the address that [`from_script`] gives to `out`; that of a witness program takes no memory of its own. Whether
+/// Appends the address of [`from_script`] to `out`, without a temporary string for witness programs. Returns whether
 /// there is one.
 pub fn write_address(script: &Script, network: Network, out: &mut String) -> bool {
     let address = match classify(script) {
@@ -53,10 +53,10 @@ pub fn write_address(script: &Script, network: Network, out: &mut String) -> boo
     address.is_some()
 }
 
-/// The scriptPubKey of an address of `network`.
+/// Parses an address of `network` into its scriptPubKey.
 ///
 /// # Errors
-/// What `validateaddress` of Bitcoin Core 29 says of the text.
+/// The error of Bitcoin Core 29's `validateaddress`.
 pub fn to_script(text: &str, network: Network) -> Result<ScriptBuf, AddressError> {
     let expected = prefix(network);
     let start = text.get(..expected.len()).unwrap_or_default();
@@ -67,7 +67,7 @@ pub fn to_script(text: &str, network: Network) -> Result<ScriptBuf, AddressError
     }
 }
 
-/// What bech32 addresses of a network begin with.
+/// The prefix of a network's Bech32 addresses.
 fn prefix(network: Network) -> &'static str {
     match network {
         Network::Bitcoin => "bc",
@@ -84,16 +84,16 @@ fn versions(network: Network) -> (u8, u8) {
     }
 }
 
-/// The characters that base58 texts may be surrounded by.
+/// The characters that may surround Base58 text.
 const WHITESPACE: [char; 6] = [' ', '\t', '\n', '\x0b', '\x0c', '\r'];
-/// The bytes of a version and a hash.
+/// The length of a version and a hash, in bytes.
 const BASE58_PAYLOAD: usize = 21;
-/// The most bytes of a text that is still called base58.
+/// The most bytes that bitcoind decodes from Base58.
 const BASE58_MAX: usize = 100;
 
 fn from_base58(text: &str, network: Network) -> Result<ScriptBuf, AddressError> {
     let text = text.trim_matches(WHITESPACE);
-    // The decoder's work grows with the square of the length.
+    // Decoding takes time quadratic in the length.
     let decodable = text.len() <= 2 * BASE58_MAX;
     let Some(bytes) = decodable.then(|| base58::decode(text).ok()).flatten().filter(|bytes| bytes.len() <= BASE58_MAX)
     else {
@@ -147,7 +147,7 @@ fn from_bech32(decoded: &Decoded, expected: &str) -> Result<ScriptBuf, AddressEr
     Ok(ScriptBuf::new_witness_program(&program))
 }
 
-/// Groups of five bits as bytes; none when what is left over is a whole group or is not zero.
+/// Regroups five-bit groups to bytes. `None` if the rest is a whole group or not zero.
 fn to_bytes(values: &[u8]) -> Option<Vec<u8>> {
     let mut bytes = Vec::with_capacity(values.len() * 5 / 8);
     let (mut pending, mut bits) = (0_u32, 0);

@@ -1,7 +1,7 @@
-//! Scripts as text, in the words bitcoind prints.
+//! Scripts as text in bitcoind's format.
 //!
-//! Pushes of up to four bytes are signed decimal numbers, longer ones are hexadecimal, other opcodes have their names,
-//! and a tail that cannot be read is `[error]`.
+//! Pushes of up to four bytes are signed decimals, longer ones hexadecimal. Other opcodes have their names. A malformed
+//! end is `[error]`.
 
 use bitcoin::Script;
 
@@ -9,24 +9,23 @@ use super::ops;
 use outrigger_script::parse::{OP_PUSHDATA4, Reader, is_unspendable};
 use outrigger_values::params::push_hex;
 
-/// The longest push that is shown as a number, in bytes.
+/// The longest push in decimal, in bytes.
 const MAX_NUMBER_BYTES: usize = 4;
 
-/// The text of a script, as for a scriptPubKey.
+/// The text of a scriptPubKey.
 pub fn asm(script: &Script) -> String {
     let mut text = Vec::with_capacity(2 * script.len());
     push_asm(&mut text, script);
-    // It is ASCII; nothing is lost by this.
+    // The text is ASCII.
     String::from_utf8(text).unwrap_or_default()
 }
 
-/// Appends the text of a script, as for a scriptPubKey. Nothing in it has to be escaped in JSON.
+/// Appends the text of a scriptPubKey. JSON needs no escapes for it.
 pub fn push_asm(text: &mut Vec<u8>, script: &Script) {
     write(text, script, push_hex);
 }
 
-/// The text of a scriptSig: where a push has the form of a signature, its last byte is shown as the sighash type it
-/// stands for, as in `3044...[ALL]`.
+/// The text of a scriptSig. In pushes encoded as signatures the last byte is shown as a sighash type: `3044...[ALL]`.
 pub fn asm_sighash(script: &Script) -> String {
     if is_unspendable(script.as_bytes()) {
         return asm(script);
@@ -42,7 +41,7 @@ pub fn asm_sighash(script: &Script) -> String {
     String::from_utf8(text).unwrap_or_default()
 }
 
-/// A script may have millions of words: they are not held one by one.
+/// Writes words directly, since a script may have millions.
 fn write(text: &mut Vec<u8>, script: &Script, long_push: impl Fn(&mut Vec<u8>, &[u8])) {
     for (place, op) in Reader::new(script.as_bytes()).enumerate() {
         if place > 0 {
@@ -59,7 +58,7 @@ fn write(text: &mut Vec<u8>, script: &Script, long_push: impl Fn(&mut Vec<u8>, &
     }
 }
 
-/// The script number in at most four bytes: little-endian, its sign in the highest bit.
+/// A script number of at most four bytes: little-endian, with the sign in the highest bit.
 fn number(bytes: &[u8]) -> i64 {
     let Some((last, lower)) = bytes.split_last() else {
         return 0;
@@ -82,9 +81,9 @@ fn signature_and_type(data: &[u8]) -> Option<(&[u8], &'static str)> {
     is_strict_der(signature).then_some((signature, name))
 }
 
-/// Whether bytes are a signature in BIP 66's strict encoding, without the sighash type.
+/// Whether bytes are a strict DER signature (BIP 66) without sighash type.
 fn is_strict_der(signature: &[u8]) -> bool {
-    /// The longest strict encoding without the sighash type, in bytes.
+    /// The longest strict DER signature without sighash type, in bytes.
     const MAX_LENGTH: usize = 72;
     let [0x30, length, rest @ ..] = signature else {
         return false;
@@ -94,7 +93,7 @@ fn is_strict_der(signature: &[u8]) -> bool {
         && take_integer(rest).and_then(take_integer).is_some_and(<[u8]>::is_empty)
 }
 
-/// What follows a positive DER integer in its shortest form.
+/// The rest after a positive, minimal DER integer.
 fn take_integer(bytes: &[u8]) -> Option<&[u8]> {
     let [0x02, length, rest @ ..] = bytes else {
         return None;

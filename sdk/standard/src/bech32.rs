@@ -1,23 +1,23 @@
-//! Bech32 and bech32m (BIP 173, BIP 350): encoding, decoding, and locating errors.
+//! Bech32 and Bech32m (BIP 173, BIP 350): encoding, decoding, and error location.
 //!
-//! Up to two wrong characters can be located: the checksum is a BCH code over GF(32) whose generator has the consecutive
-//! roots e^997, e^998 and e^999, e being a primitive element of GF(1024). The errors' positions follow from the remainder's
-//! values (syndromes) at these roots, as in bitcoind's `LocateErrors`. Corrections are never suggested (BIP 173).
+//! The checksum is a BCH code over GF(32). Its generator has the consecutive roots e^997, e^998 and e^999, where e is a
+//! primitive element of GF(1024). The remainder's values (syndromes) at these roots locate up to two wrong characters,
+//! as in bitcoind's `LocateErrors`. Corrections are never suggested (BIP 173).
 
-/// Characters of the data part, by value.
+/// The characters of the data part by value.
 const CHARSET: &[u8; 32] = b"qpzry9x8gf2tvdw0s3jn54khce6mua7l";
-/// The longest string, in characters.
+/// The longest string.
 const MAX_LENGTH: usize = 90;
-/// The characters of the checksum.
+/// The length of the checksum.
 const CHECKSUM_LENGTH: usize = 6;
-/// The generator's multiples, for the checksum's remainder (BIP 173).
+/// The generator's multiples for the checksum's remainder (BIP 173).
 const GENERATOR: [u32; 5] = [0x3b6a_57b2, 0x2650_8e6d, 0x1ea1_19fa, 0x3d42_33dd, 0x2a14_62b3];
 /// The order of GF(1024)'s multiplicative group.
 const ORDER: usize = 1023;
-/// GF(32)'s non-zero elements are the powers of e whose exponent this divides.
+/// The non-zero elements of GF(32) are the powers of e with exponents divisible by this.
 const SUBFIELD_STEP: usize = 33;
 
-/// Which of the two checksums a string has.
+/// The checksum variant.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Variant {
     /// BIP 173, for witness version 0.
@@ -27,7 +27,7 @@ pub(super) enum Variant {
 }
 
 impl Variant {
-    /// The checksum's remainder for a valid string.
+    /// The checksum remainder of a valid string.
     fn residue(self) -> u32 {
         match self {
             Self::Bech32 => 1,
@@ -36,17 +36,16 @@ impl Variant {
     }
 }
 
-/// A decoded string.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Decoded {
     pub(super) variant: Variant,
-    /// The part before the separator, in lower case.
+    /// The part before the separator, in lowercase.
     pub(super) prefix: String,
-    /// The values of the characters after it, without the checksum; 0 to 31 each.
+    /// The five-bit values after the separator, without the checksum.
     pub(super) data: Vec<u8>,
 }
 
-/// Why a string is not bech32, in bitcoind's words, and the positions of the wrong characters as far as they are known.
+/// Why a string is invalid, in bitcoind's words, with the positions of wrong characters if known.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Bech32Error {
     pub(super) message: &'static str,
@@ -59,7 +58,7 @@ impl Bech32Error {
     }
 }
 
-/// What [`step`] adds to the remainder, by the remainder's top five bits.
+/// The reduction in [`step`] by the remainder's top five bits.
 const REDUCTION: [u32; 32] = {
     let mut table = [0; 32];
     let mut top = 0;
@@ -76,15 +75,15 @@ const REDUCTION: [u32; 32] = {
     table
 };
 
-/// The remainder with one more value, of 0 to 31.
+/// The remainder after one more five-bit value.
 fn step(remainder: u32, value: u8) -> u32 {
     (remainder & 0x01ff_ffff) << 5 ^ u32::from(value) ^ REDUCTION[(remainder >> 25 & 31) as usize]
 }
 
-/// Appends the address of a witness program to `out`. The prefix is in lower case, the version at most 16.
+/// Appends the address of a witness program to `out`. The prefix is lowercase, the version at most 16.
 pub(super) fn encode(prefix: &str, version: u8, program: &[u8], out: &mut String) {
     let variant = if version == 0 { Variant::Bech32 } else { Variant::Bech32m };
-    // Written as bytes first: a character that is appended to a string costs more than its encoding.
+    // In bytes first: appending a character to a string costs more than encoding it.
     let mut text = [0_u8; MAX_LENGTH];
     let mut places = text.iter_mut();
     let mut put = |byte: u8| places.next().into_iter().for_each(|place| *place = byte);
@@ -119,7 +118,6 @@ pub(super) fn encode(prefix: &str, version: u8, program: &[u8], out: &mut String
     out.push_str(std::str::from_utf8(written).unwrap_or_default());
 }
 
-/// Decodes a string.
 pub(super) fn decode(text: &str) -> Result<Decoded, Bech32Error> {
     let text = text.as_bytes();
     if text.len() > MAX_LENGTH {
@@ -152,7 +150,7 @@ pub(super) fn decode(text: &str) -> Result<Decoded, Bech32Error> {
     Err(locate(residue, text.len(), values.len()))
 }
 
-/// Positions of unprintable characters, and of letters in another case than the first letter.
+/// The positions of unprintable characters, and of letters whose case differs from the first letter's.
 fn invalid_characters(text: &[u8]) -> Vec<usize> {
     let first_letter = text.iter().find(|character| character.is_ascii_alphabetic());
     let upper = first_letter.is_some_and(u8::is_ascii_uppercase);
@@ -164,20 +162,19 @@ fn invalid_characters(text: &[u8]) -> Vec<usize> {
     text.iter().enumerate().filter(|(_, character)| is_invalid(character)).map(|(index, _)| index).collect()
 }
 
-/// The remainder of the expanded prefix and the values; that of a valid string is its variant's constant.
+/// The remainder of prefix and values. That of a valid string is [`Variant::residue`].
 fn checksum(prefix: &[u8], values: &[u8]) -> u32 {
     values.iter().fold(prefix_remainder(prefix), |remainder, value| step(remainder, *value))
 }
 
-/// The remainder of the expanded prefix.
 fn prefix_remainder(prefix: &[u8]) -> u32 {
     let high = prefix.iter().map(|character| character >> 5);
     let low = prefix.iter().map(|character| character & 31);
     high.chain([0]).chain(low).fold(1, step)
 }
 
-/// The error of a string of `length` characters, `values` of them data, that is valid in neither variant: that of the variant
-/// with fewer wrong characters.
+/// The error of an invalid string of `length` characters with `values` data characters: that of the variant with fewer
+/// errors.
 fn locate(residue: u32, length: usize, values: usize) -> Bech32Error {
     let field = Field::new();
     let mut best: Option<(&'static str, Vec<usize>)> = None;
@@ -196,14 +193,14 @@ fn locate(residue: u32, length: usize, values: usize) -> Bech32Error {
     Bech32Error::new(message, locations)
 }
 
-/// GF(1024) as an extension of GF(32), with its logarithms to the base e.
+/// GF(1024) as an extension of GF(32), with logarithms to the base e.
 ///
-/// GF(32) is built on x^5 + x^3 + 1, and e is a root of x^2 + 9x + 23 over it. An element's upper five bits are its
-/// coefficient of e.
+/// GF(32) is defined by x^5 + x^3 + 1, and e is a root of x^2 + 9x + 23 over it. The upper five bits of an element are
+/// the coefficient of e.
 struct Field {
-    /// e^i
+    /// e^i by i.
     power: Vec<usize>,
-    /// i by e^i; none for 0.
+    /// i by e^i; `None` for 0.
     log: Vec<Option<usize>>,
 }
 
@@ -222,7 +219,7 @@ impl Field {
         field
     }
 
-    /// e^exponent
+    /// e^exponent.
     fn power(&self, exponent: usize) -> usize {
         self.power.get(exponent % ORDER).copied().unwrap_or_default()
     }
@@ -231,24 +228,24 @@ impl Field {
         self.log.get(element).copied().flatten()
     }
 
-    /// `element` times e^exponent
+    /// `element` times e^exponent.
     fn shift(&self, element: usize, exponent: usize) -> usize {
         self.log(element).map_or(0, |log| self.power(log + exponent))
     }
 
-    /// The value at e^root of the polynomial whose coefficients are a remainder's groups of five bits.
+    /// The value at e^root of the polynomial with a remainder's five-bit groups as coefficients.
     fn syndrome(&self, residue: u32, root: usize) -> usize {
         let coefficient = |place: usize| (residue >> (5 * place)) as usize & 31;
         (0..CHECKSUM_LENGTH).fold(0, |sum, place| sum ^ self.shift(coefficient(place), root * place))
     }
 
-    /// The places, counted from the end, of the one or two errors among `length` values that explain a remainder.
+    /// The positions from the end of the one or two errors among `length` values that explain a remainder; else empty.
     fn errors(&self, residue: u32, length: usize) -> Vec<usize> {
         let syndromes = [997, 998, 999].map(|root| self.syndrome(residue, root));
         if let [Some(log0), Some(log1), Some(log2)] = syndromes.map(|syndrome| self.log(syndrome))
             && (2 * log1 + 2 * ORDER - log0 - log2).is_multiple_of(ORDER)
         {
-            // A single error v at place p has the syndromes v e^(997p), v e^(998p), v e^(999p).
+            // A single error v at position p has the syndromes v e^(997p), v e^(998p), v e^(999p).
             let place = (log1 + ORDER - log0) % ORDER;
             let in_subfield = (log0 + (ORDER - 997) * place).is_multiple_of(SUBFIELD_STEP);
             return if place < length && in_subfield { vec![place] } else { Vec::new() };
@@ -258,9 +255,9 @@ impl Field {
             .unwrap_or_default()
     }
 
-    /// The place of the second of two errors, when the first is at `first`.
+    /// The position of the second of two errors if the first is at `first`.
     fn second_error(&self, [s0, s1, s2]: [usize; 3], first: usize, length: usize) -> Option<usize> {
-        // Subtracting the first error leaves w e^(997q) (e^q + e^p), and the same with 998: their quotient is e^q.
+        // Without the first error, w e^(997q) (e^q + e^p) remains, and the same with 998. Their quotient is e^q.
         let low = self.log(s1 ^ self.shift(s0, first))?;
         let high = self.log(s2 ^ self.shift(s1, first))?;
         let second = (high + ORDER - low) % ORDER;
@@ -269,7 +266,7 @@ impl Field {
         }
         let other = self.log(s1 ^ self.shift(s0, second))?;
         let inverse = ORDER - self.log(self.power(first) ^ self.power(second))?;
-        // Both errors must be values of five bits.
+        // Both errors must be five-bit values.
         let in_subfield =
             |log: usize, place: usize| (log + inverse + (ORDER - 997) * place).is_multiple_of(SUBFIELD_STEP);
         (in_subfield(low, second) && in_subfield(other, first)).then_some(second)

@@ -1,4 +1,4 @@
-//! A transaction from its parts, as `createrawtransaction` and `createpsbt` are given them.
+//! Constructs a transaction from the arguments of `createrawtransaction` and `createpsbt`.
 
 use std::collections::HashSet;
 
@@ -13,7 +13,7 @@ use serde_json::{Map, Value};
 
 use super::address::to_script;
 
-/// The key of an output that carries data.
+/// The key of a data output.
 const DATA: &str = "data";
 
 /// The transaction of the arguments inputs, outputs, locktime and replaceable.
@@ -72,7 +72,7 @@ fn input(object: &Map<String, Value>, default: Sequence) -> Result<TxIn, RpcErro
     Ok(TxIn { previous_output, script_sig: ScriptBuf::new(), sequence, witness: Witness::new() })
 }
 
-/// The outputs as pairs of key and value: an object's members, or those of an array of objects with one member each.
+/// The outputs as key-value pairs: an object's members, or those of an array of objects with one member each.
 fn pairs(value: &Value) -> Result<Vec<(&String, &Value)>, RpcError> {
     if let Value::Object(object) = value {
         return Ok(object.iter().collect());
@@ -91,13 +91,12 @@ fn pairs(value: &Value) -> Result<Vec<(&String, &Value)>, RpcError> {
     Ok(pairs)
 }
 
-/// The keys of outputs, in their order: those of an object, or of an array of objects with one member each. What is neither,
-/// [`transaction_from_params`] refuses.
+/// The keys of outputs in order. Empty if the value is invalid, which [`transaction_from_params`] refuses.
 pub fn output_names(value: &Value) -> Vec<&str> {
     pairs(value).unwrap_or_default().into_iter().map(|(name, _)| name.as_str()).collect()
 }
 
-/// The outputs of an argument, as createrawtransaction takes them.
+/// Parses the argument outputs of createrawtransaction.
 ///
 /// # Errors
 /// The first rule that it breaks, with bitcoind's code and message.
@@ -105,7 +104,7 @@ pub fn outputs(value: &Value, network: Network) -> Result<Vec<TxOut>, RpcError> 
     if value.is_null() {
         return Err(invalid(", output argument must be non-null"));
     }
-    // Some clients send arrays and objects as text that holds JSON.
+    // Some clients send arrays and objects as JSON text.
     let parsed = value.as_str().and_then(|text| serde_json::from_str(text).ok());
     let value = parsed.as_ref().filter(|parsed: &&Value| parsed.is_array() || parsed.is_object()).unwrap_or(value);
     let mut paid = HashSet::new();
@@ -135,7 +134,7 @@ fn data_output(value: &Value) -> Result<TxOut, RpcError> {
     let text = match value {
         Value::String(text) => text.clone(),
         Value::Number(number) => number.to_string(),
-        // bitcoind's text of true.
+        // bitcoind's text of the value true.
         Value::Bool(true) => "1".to_owned(),
         _ => String::new(),
     };

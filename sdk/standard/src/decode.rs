@@ -1,8 +1,7 @@
-//! Transactions and blocks from hexadecimal text, with bitcoind's tolerance.
+//! Decodes transactions and blocks from hexadecimal with bitcoind's tolerance.
 //!
-//! A transaction may be written with or without witness, and the bytes of one form can by chance be read as the other. Both are tried;
-//! the one whose scripts make sense wins, the form with witness first. Each must use up every byte. A block is always
-//! read with witness, and what follows it is ignored.
+//! The serialisations with and without witness are ambiguous. Both are tried, that with witness first, and the one with
+//! sane scripts wins. Each must consume all bytes. A block is always read with witness, and bytes after it are ignored.
 
 use bitcoin::consensus::encode::{Error, VarInt};
 use bitcoin::consensus::{Decodable, serialize};
@@ -13,19 +12,19 @@ use super::kind::has_valid_ops;
 use outrigger_script::limits::MAX_SCRIPT_SIZE;
 use outrigger_values::params::decode_hex;
 
-/// The transaction of a text, as `decoderawtransaction` and its like read it; none when it is no transaction.
+/// Decodes a transaction as `decoderawtransaction` does; `None` if invalid.
 pub fn transaction_from_hex(hex: &str) -> Option<Transaction> {
     let bytes = decode_hex(hex).filter(|bytes| !bytes.is_empty())?;
     transaction_from_bytes(&bytes)
 }
 
-/// The transaction of a text, as `sendrawtransaction` and its like read it: an empty list of inputs always announces a
-/// witness, so that a transaction without inputs but with outputs is none.
+/// Decodes a transaction as `sendrawtransaction` does. No inputs always announce a witness, so a transaction with
+/// outputs but without inputs is `None`.
 pub fn sendable_from_hex(hex: &str) -> Option<Transaction> {
     transaction_in_form(&decode_hex(hex)?, Form::Extended)
 }
 
-/// As [`transaction_from_hex`], from bytes.
+/// [`transaction_from_hex`] from bytes.
 pub fn transaction_from_bytes(bytes: &[u8]) -> Option<Transaction> {
     let extended = transaction_in_form(bytes, Form::Extended);
     if extended.as_ref().is_some_and(is_sane) {
@@ -38,21 +37,22 @@ pub fn transaction_from_bytes(bytes: &[u8]) -> Option<Transaction> {
     extended.or(legacy)
 }
 
-/// The block of a text, as `submitblock` reads it; none when it is no block. Trailing bytes are ignored.
+/// Decodes a block as `submitblock` does; `None` if invalid. Bytes after it are ignored.
 pub fn block_from_hex(hex: &str) -> Option<Block> {
     let bytes = decode_hex(hex).filter(|bytes| !bytes.is_empty())?;
     block_from_bytes(&bytes)
 }
 
-/// As [`block_from_hex`], from bytes.
+/// [`block_from_hex`] from bytes.
 pub fn block_from_bytes(bytes: &[u8]) -> Option<Block> {
     read_block(bytes).ok()
 }
 
-/// The proof of transactions of a block (BIP 37), as gettxoutproof gives it. What follows it is ignored, as in bitcoind.
+/// Decodes gettxoutproof's proof that a block contains transactions (BIP 37). Bytes after it are ignored, as in
+/// bitcoind.
 ///
 /// # Errors
-/// Why it is none, in bitcoind's words.
+/// bitcoind's message for invalid bytes.
 pub fn merkle_block_from_bytes(mut bytes: &[u8]) -> Result<MerkleBlock, &'static str> {
     MerkleBlock::consensus_decode(&mut bytes).map_err(|error| match error {
         Error::NonMinimalVarInt => "non-canonical ReadCompactSize(): iostream error",
@@ -72,33 +72,33 @@ fn read_block(bytes: &[u8]) -> Result<Block, Error> {
     Ok(Block { header, txdata })
 }
 
-/// The transaction of a text in one form only.
+/// Decodes a transaction in a single form.
 pub fn transaction_of_form(hex: &str, form: Form) -> Option<Transaction> {
     transaction_in_form(&decode_hex(hex)?, form)
 }
 
-/// How a transaction is written.
+/// The serialisation of a transaction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Form {
-    /// BIP 144, where an empty list of inputs announces flags.
+    /// With witness (BIP 144): no inputs announce flags.
     Extended,
     /// Without witness.
     Legacy,
 }
 
-/// As [`transaction_of_form`], from bytes.
+/// [`transaction_of_form`] from bytes.
 pub fn transaction_in_form(bytes: &[u8], form: Form) -> Option<Transaction> {
     let mut reader = Cursor::new(bytes);
     let transaction = read(&mut reader, form).ok()?;
     (reader.position() == u64::try_from(bytes.len()).ok()?).then_some(transaction)
 }
 
-/// Reads a transaction in one form, and leaves what follows it.
+/// Reads a transaction in one form from the front of `reader`.
 ///
 /// # Errors
-/// What the bytes lack or break.
+/// The bytes are truncated or invalid.
 pub fn read<R: Read>(reader: &mut R, form: Form) -> Result<Transaction, Error> {
-    // The bytes are all there, so the library's limit for streams of unknown length (4 MB) is not needed.
+    // All bytes are in memory, so the library's limit for streams of unknown length (4 MB) is not needed.
     let version = Decodable::consensus_decode(reader)?;
     let mut input = Vec::<TxIn>::consensus_decode_from_finite_reader(reader)?;
     let mut output = Vec::new();
@@ -126,7 +126,7 @@ pub fn read<R: Read>(reader: &mut R, form: Form) -> Result<Transaction, Error> {
     Ok(Transaction { version, lock_time: Decodable::consensus_decode(reader)?, input, output })
 }
 
-/// Whether all scripts of a transaction make sense; that of a coinbase's input is free.
+/// Whether all scripts of a transaction are sane; a coinbase's scriptSig may be anything.
 fn is_sane(transaction: &Transaction) -> bool {
     let inputs_are = transaction.is_coinbase() || transaction.input.iter().all(|input| is_script(&input.script_sig));
     inputs_are && transaction.output.iter().all(|output| is_script(&output.script_pubkey))
@@ -136,10 +136,8 @@ fn is_script(script: &Script) -> bool {
     script.len() <= MAX_SCRIPT_SIZE && has_valid_ops(script)
 }
 
-/// The serialisation of a transaction, with witness where it has one.
-///
-/// A transaction without inputs is written in the legacy form, as bitcoind writes it: with the marker of the other
-/// form it could not be read.
+/// Serialises a transaction, with witness if it has one. Without inputs it has the legacy form, as in bitcoind, since
+/// the marker of the other form would make it unreadable.
 pub fn transaction_to_bytes(transaction: &Transaction) -> Vec<u8> {
     if !transaction.input.is_empty() {
         return serialize(transaction);

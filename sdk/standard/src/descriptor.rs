@@ -1,4 +1,4 @@
-//! The descriptor that a scriptPubKey alone tells, as Bitcoin Core 29's `desc`.
+//! Infers the descriptor of a scriptPubKey, as Bitcoin Core 29's `desc`.
 
 use bitcoin::secp256k1::XOnlyPublicKey;
 use bitcoin::{Network, PublicKey, Script};
@@ -9,9 +9,8 @@ use super::address::from_script;
 use super::kind::{ScriptKind, classify};
 use outrigger_values::params::{encode_hex, push_hex};
 
-/// The descriptor of a scriptPubKey of which nothing else is known, with its checksum.
-///
-/// Scripts that hold their keys give `pk`, `multi` and `rawtr`; others `addr`, and `raw` where they have no address.
+/// The descriptor of a scriptPubKey without solving data, with checksum: `pk`, `multi` and `rawtr` for scripts that
+/// contain their keys, otherwise `addr`, or `raw` without an address.
 pub fn infer(script: &Script, network: Network) -> String {
     let text = of_keys(&classify(script))
         .or_else(|| from_script(script, network).map(|address| format!("addr({address})")))
@@ -21,14 +20,14 @@ pub fn infer(script: &Script, network: Network) -> String {
     }
     let mut raw = Vec::with_capacity(2 * script.len() + RAW_EXTRA);
     push_raw(&mut raw, script);
-    // It is ASCII; nothing is lost by this.
+    // The text is ASCII.
     String::from_utf8(raw).unwrap_or_default()
 }
 
-/// More than the bytes of a `raw` descriptor beside its script's.
+/// At least the length of a `raw` descriptor without its script.
 const RAW_EXTRA: usize = 16;
 
-/// Appends the `raw` descriptor of a script, with its checksum: it may be of many megabytes. Nothing in it has to be escaped in JSON.
+/// Appends the `raw` descriptor of a script, which may have megabytes, with checksum. JSON needs no escapes for it.
 pub fn push_raw(text: &mut Vec<u8>, script: &Script) {
     let begin = text.len();
     text.extend_from_slice(b"raw(");
@@ -36,29 +35,29 @@ pub fn push_raw(text: &mut Vec<u8>, script: &Script) {
     text.push(b')');
     let mut engine = Engine::new();
     let raw = text.get(begin..).and_then(|raw| std::str::from_utf8(raw).ok()).unwrap_or_default();
-    // Every character of it has a place in the checksum's alphabet.
+    // All its characters are valid.
     if engine.input(raw).is_ok() {
         text.extend_from_slice(format!("#{}", engine.checksum()).as_bytes());
     }
 }
 
-/// The `wsh` descriptor of a witness script of which nothing else is known, with its checksum: its keys must stand in
-/// it. None for a script that is no multisig and no sane miniscript.
+/// The `wsh` descriptor of a witness script without solving data, with checksum. `None` for scripts other than
+/// multisigs and sane miniscripts, and for scripts with key hashes.
 pub fn infer_witness_script(script: &Script) -> Option<String> {
     let inner = match classify(script) {
         kind @ ScriptKind::Multisig { .. } => of_keys(&kind)?,
         _ => Miniscript::<PublicKey, Segwitv0>::decode(script).ok()?.to_string(),
     };
-    // What is known of a key only by its hash has no descriptor.
+    // The library's text for a hash without its key.
     (!inner.contains("expr_raw")).then(|| with_checksum(format!("wsh({inner})")))
 }
 
-/// A descriptor and its checksum.
+/// Appends the checksum to a descriptor.
 pub fn with_checksum(descriptor: String) -> String {
     let mut engine = Engine::new();
     match engine.input(&descriptor) {
         Ok(()) => format!("{descriptor}#{}", engine.checksum()),
-        // Every character that gets here has a place in the checksum's alphabet.
+        // All characters from this crate are valid.
         Err(_) => descriptor,
     }
 }
@@ -75,7 +74,7 @@ fn of_keys(kind: &ScriptKind<'_>) -> Option<String> {
     }
 }
 
-/// A key in a descriptor; none for the hybrid form, which descriptors do not have.
+/// A key in a descriptor; `None` for a hybrid key, which descriptors do not allow.
 fn key_text(key: &[u8]) -> Option<String> {
     (!matches!(key.first(), Some(6 | 7))).then(|| encode_hex(key))
 }

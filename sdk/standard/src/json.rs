@@ -1,4 +1,4 @@
-//! Decoded transactions, as `decoderawtransaction` and its like show them in Bitcoin Core 29.
+//! Decoded transactions in Bitcoin Core 29's format (`decoderawtransaction` and others).
 
 use bitcoin::{Amount, Network, Script, SignedAmount, Transaction, TxIn};
 use serde::ser::{Serialize, SerializeMap, Serializer};
@@ -11,21 +11,21 @@ use super::kind::classify;
 use outrigger_values::params::encode_hex;
 use outrigger_values::{Coin, amount};
 
-/// What else to say of a transaction whose spent outputs are known.
+/// The spent outputs of a decoded transaction.
 #[derive(Clone, Copy)]
 pub struct Spent<'a> {
-    /// The outputs that the inputs spend, in their order.
+    /// The outputs that it spends, in the order of the inputs.
     pub coins: &'a [Coin],
-    /// Whether each input shows the output it spends; else only the fee is told.
+    /// Whether inputs get `prevout`; otherwise they serve only for the fee.
     pub show: bool,
 }
 
-/// A transaction without its block and without its own bytes.
+/// A decoded transaction, without block and hex.
 pub fn transaction_json(transaction: &Transaction, network: Network) -> Map<String, Value> {
     transaction_json_with(transaction, network, None)
 }
 
-/// As [`transaction_json`], with the outputs it spends: `prevout` in inputs, and `fee` at the end. A coinbase has neither.
+/// [`transaction_json`] with the spent outputs: `prevout` in inputs, and `fee` at the end. A coinbase has neither.
 pub fn transaction_json_with(
     transaction: &Transaction,
     network: Network,
@@ -44,8 +44,8 @@ pub fn transaction_json_with(
     object
 }
 
-/// A transaction that is serialised as [`transaction_json`] shows it, one input and output after the other: of millions, the values
-/// of all together take a hundred times the memory of the transaction.
+/// Serialises as [`transaction_json`], one input or output at a time. A tree of JSON values takes up to a hundred times
+/// the memory of the transaction.
 pub struct Shown<'a>(pub &'a Transaction, pub Network);
 
 impl Serialize for Shown<'_> {
@@ -61,7 +61,7 @@ impl Serialize for Shown<'_> {
     }
 }
 
-/// A list whose elements are made while it is serialised.
+/// A list that generates its elements during serialisation.
 struct Each<F>(F);
 
 impl<I: Iterator<Item = Value>, F: Fn() -> I> Serialize for Each<F> {
@@ -91,11 +91,11 @@ fn outputs_json(transaction: &Transaction, network: Network) -> impl Iterator<It
     })
 }
 
-/// What stands before the inputs.
+/// The members before the inputs.
 fn head_json(transaction: &Transaction) -> Map<String, Value> {
     let mut object = Map::new();
-    // Without a witness both forms are the same. Asked about a transaction without inputs, the library would count
-    // the marker of the other form.
+    // Both serialisations are equal without a witness. For a transaction without inputs the library would count the
+    // marker.
     let has_witness = transaction.input.iter().any(|input| !input.witness.is_empty());
     let size = if has_witness { transaction.total_size() } else { transaction.base_size() };
     let weight = transaction.base_size() * 3 + size;
@@ -110,7 +110,7 @@ fn head_json(transaction: &Transaction) -> Map<String, Value> {
     object
 }
 
-/// A value as bitcoind reads it, whose amounts are signed: that of a transaction that is only decoded may be any integer.
+/// A value as bitcoind reads it, signed: in a transaction that is only decoded, it may be any integer.
 fn signed(value: Amount) -> SignedAmount {
     SignedAmount::from_sat(value.to_sat().cast_signed())
 }
@@ -142,7 +142,7 @@ fn input_json(input: &TxIn, coinbase: bool, prevout: Option<&Coin>, network: Net
     object
 }
 
-/// A scriptPubKey in Bitcoin Core 29's shape: `asm`, `desc`, `hex`, `address` where it pays to one, `type`.
+/// A scriptPubKey in Bitcoin Core 29's format: `asm`, `desc`, `hex`, `address` if it has one, `type`.
 pub fn script_json(script: &Script, network: Network) -> Map<String, Value> {
     let mut object = Map::new();
     object.insert("asm".into(), json!(asm(script)));

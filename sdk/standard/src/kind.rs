@@ -1,74 +1,74 @@
-//! What a scriptPubKey is: the standard forms, told apart as bitcoind's `Solver` does.
+//! Classifies scriptPubKeys into the standard forms (bitcoind's `Solver`).
 
 use bitcoin::Script;
 
 use outrigger_script::limits::MAX_SCRIPT_ELEMENT_SIZE;
 use outrigger_script::parse::{self, OP_PUSHDATA4, Op, Reader, witness_program};
 
-/// The most keys that OP_CHECKMULTISIG takes.
+/// The limit of OP_CHECKMULTISIG.
 const MAX_MULTISIG_KEYS: u8 = 20;
-/// The largest opcode that has a meaning outside of tapscript: OP_NOP10.
+/// The largest opcode defined outside of tapscript: OP_NOP10.
 const MAX_OPCODE: u8 = 0xb9;
 /// The program of a pay-to-anchor output.
 const ANCHOR_PROGRAM: [u8; 2] = [0x4e, 0x73];
 
-/// The form of a scriptPubKey, with its parts borrowed from the script.
+/// The form of a scriptPubKey. Its parts borrow from the script.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum ScriptKind<'a> {
-    /// None of the others.
+    /// None of the standard forms.
     NonStandard,
-    /// Pays to a public key.
+    /// P2PK.
     PubKey {
-        /// The key of 33 or 65 bytes; whether it is a point of the curve has not been looked at.
+        /// The key of 33 or 65 bytes. It may be off the curve.
         key: &'a [u8],
     },
-    /// Pays to the hash of a public key.
+    /// P2PKH.
     PubKeyHash {
         /// HASH160 of the key.
         hash: &'a [u8; 20],
     },
-    /// Pays to the hash of a script (BIP 16).
+    /// P2SH (BIP 16).
     ScriptHash {
         /// HASH160 of the script.
         hash: &'a [u8; 20],
     },
-    /// Pays to so many of these keys, without a hash.
+    /// Bare multisig.
     Multisig {
-        /// How many signatures are required; at least 1 and at most the number of keys.
+        /// The number of required signatures, from 1 to the number of keys.
         required: u8,
         /// The keys, of 33 or 65 bytes each.
         keys: Vec<&'a [u8]>,
     },
-    /// Carries data and cannot be spent.
+    /// An OP_RETURN output: carries data and cannot be spent.
     NullData,
-    /// Pays to the hash of a public key (BIP 141).
+    /// P2WPKH (BIP 141).
     WitnessV0KeyHash {
         /// HASH160 of the key.
         hash: &'a [u8; 20],
     },
-    /// Pays to the hash of a script (BIP 141).
+    /// P2WSH (BIP 141).
     WitnessV0ScriptHash {
-        /// SHA-256 of the script.
+        /// SHA-256 of the witness script.
         hash: &'a [u8; 32],
     },
-    /// Pays to an output key (BIP 341).
+    /// P2TR (BIP 341).
     Taproot {
         /// The x-only output key.
         key: &'a [u8; 32],
     },
-    /// Anyone can spend it: the output that transactions hang fees on.
+    /// Pay-to-anchor: anyone can spend it, to bump the fee.
     Anchor,
-    /// A witness program without a meaning yet.
+    /// An undefined witness program.
     WitnessUnknown {
-        /// Its version, 1 to 16.
+        /// The version, 1 to 16.
         version: u8,
-        /// Its program of 2 to 40 bytes.
+        /// The program of 2 to 40 bytes.
         program: &'a [u8],
     },
 }
 
 impl ScriptKind<'_> {
-    /// bitcoind's name of the form, the `type` in results.
+    /// bitcoind's name, the member `type` in results.
     pub fn name(&self) -> &'static str {
         match self {
             Self::NonStandard => "nonstandard",
@@ -86,7 +86,7 @@ impl ScriptKind<'_> {
     }
 }
 
-/// Tells which form a scriptPubKey has.
+/// Classifies a scriptPubKey.
 pub fn classify(script: &Script) -> ScriptKind<'_> {
     let bytes = script.as_bytes();
     if let [0xa9, 20, hash @ .., 0x87] = bytes
@@ -107,7 +107,7 @@ pub fn classify(script: &Script) -> ScriptKind<'_> {
     }
 }
 
-/// Whether a script can be read to its end, with opcodes that have a meaning and pushes that can be executed.
+/// Whether a script is well-formed, with defined opcodes and pushes within the limit of an element.
 pub fn has_valid_ops(script: &Script) -> bool {
     Reader::new(script.as_bytes())
         .all(|op| op.is_ok_and(|op| op.opcode <= MAX_OPCODE && op.data.len() <= MAX_SCRIPT_ELEMENT_SIZE))
@@ -124,7 +124,7 @@ fn classify_witness(version: u8, program: &[u8]) -> ScriptKind<'_> {
     }
 }
 
-/// Whether the length of a public key is the one that its first byte announces, the hybrid forms 6 and 7 included.
+/// Whether a public key's length matches its first byte, hybrid keys included.
 fn is_key_size(key: &[u8]) -> bool {
     matches!((key.first(), key.len()), (Some(2 | 3), 33) | (Some(4 | 6 | 7), 65))
 }
@@ -145,14 +145,14 @@ fn multisig(script: &[u8]) -> Option<ScriptKind<'_>> {
         .then_some(ScriptKind::Multisig { required, keys })
 }
 
-/// A number from `least` to the most keys, pushed in its shortest form.
+/// A minimally pushed number, from `least` to the most keys.
 fn number(op: Op<'_>, least: u8) -> Option<u8> {
     let number = match parse::small_number(op.opcode) {
         Some(number) => number,
         None if op.opcode == 0 || op.opcode > OP_PUSHDATA4 || !parse::is_minimal_push(op.opcode, op.data) => {
             return None;
         }
-        // Numbers up to 20 take one byte, so a longer push is either too large or not minimal.
+        // Numbers up to 20 take one byte. A longer push is too large or not minimal.
         None => match op.data {
             [number] => *number,
             _ => return None,

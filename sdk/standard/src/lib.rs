@@ -1,7 +1,6 @@
-//! What every group of operations says the same way: the standard forms of scripts, the limits of relay, addresses, scripts as
-//! text, and decoded transactions.
+//! Standard scripts, limits of relay, addresses, scripts as text, and decoded transactions, shared by all plugins.
 //!
-//! Everything here is a pure function of bytes and a network, and answers for any bytes a client may send.
+//! Everything is a pure function of bytes and a network, defined for any bytes from a client.
 
 #![warn(missing_docs)]
 

@@ -1,4 +1,4 @@
-//! Multisig scripts and their addresses, as createmultisig and addmultisigaddress make them.
+//! Multisig scripts and addresses for createmultisig and addmultisigaddress.
 
 use bitcoin::opcodes::all::OP_CHECKMULTISIG;
 use bitcoin::script::PushBytes;
@@ -11,33 +11,31 @@ use serde_json::{Value, json};
 
 use super::{descriptor, from_script};
 
-/// The most keys of a multisig.
+/// The limit of OP_CHECKMULTISIG.
 const MAX_KEYS: usize = 20;
-/// The longest redeem script, in bytes: what an input can push.
+/// The longest redeem script, in bytes: the limit of a stack element.
 const MAX_REDEEM_SCRIPT: usize = 520;
-/// The length of a compressed public key, in bytes.
 const COMPRESSED_LEN: usize = 33;
-/// The length of an uncompressed public key, in bytes.
 const UNCOMPRESSED_LEN: usize = 65;
 
-/// What is said where uncompressed keys rule out a witness script.
+/// The warning if uncompressed keys prevent a witness script.
 const OTHER_TYPE: &str = "Unable to make chosen address type, please ensure no uncompressed public keys are present.";
 
-/// A multisig.
+/// A multisig address and its scripts.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Multisig {
-    /// The script with the keys.
+    /// The multisig script.
     pub inner: ScriptBuf,
-    /// The script that pays to it.
+    /// The scriptPubKey.
     pub script: ScriptBuf,
     /// The descriptor, with checksum.
     pub descriptor: String,
-    /// The type of its address.
+    /// The address type.
     pub kind: AddressType,
 }
 
 impl Multisig {
-    /// What the two methods answer.
+    /// The result of the two methods. `asked` is the requested address type.
     pub fn to_json(&self, asked: AddressType, network: Network) -> Value {
         let mut answer = json!({
             "address": from_script(&self.script, network),
@@ -53,7 +51,7 @@ impl Multisig {
     }
 }
 
-/// A public key in hexadecimal, of 33 or 65 bytes.
+/// Parses a public key of 33 or 65 bytes in hexadecimal.
 ///
 /// # Errors
 /// As of bitcoind's `HexToPubKey`.
@@ -67,8 +65,8 @@ pub fn public_key(text: &str) -> Result<Vec<u8>, RpcError> {
     Ok(key)
 }
 
-/// The multisig of `required` of these keys, in bitcoind's order of checks. With uncompressed keys it is P2SH, whatever was asked
-/// for.
+/// The address for `required` of these keys, with bitcoind's order of checks. With uncompressed keys it is P2SH,
+/// whatever type the client asks for.
 ///
 /// # Errors
 /// As of bitcoind's `AddAndGetMultisigDestination`.
@@ -86,7 +84,7 @@ pub fn multisig(required: i32, keys: &[Vec<u8>], asked: AddressType, network: Ne
         AddressType::P2shSegwit => (inner.to_p2wsh().to_p2sh(), "sh(wsh(", "))"),
         AddressType::Legacy | AddressType::Bech32m => (inner.to_p2sh(), "sh(", ")"),
     };
-    // Descriptors do not have the hybrid form of keys.
+    // Descriptors cannot contain hybrid keys.
     let descriptor = if keys.iter().any(|key| matches!(key.first(), Some(6 | 7))) {
         descriptor::infer(&script, network)
     } else {
@@ -96,7 +94,6 @@ pub fn multisig(required: i32, keys: &[Vec<u8>], asked: AddressType, network: Ne
     Ok(Multisig { inner, script, descriptor, kind })
 }
 
-/// The script that pays to `required` of these keys.
 fn multisig_script(required: i32, keys: &[Vec<u8>]) -> Result<ScriptBuf, RpcError> {
     let none = || RpcError::invalid_parameter("a multisignature address must require at least one key to redeem");
     let needed = usize::try_from(required).ok().filter(|needed| *needed > 0).ok_or_else(none)?;
@@ -115,7 +112,6 @@ fn multisig_script(required: i32, keys: &[Vec<u8>]) -> Result<ScriptBuf, RpcErro
     }
     let mut script = ScriptBuf::builder().push_int(i64::from(required));
     for key in keys {
-        // A key is short enough to be pushed.
         script = <&PushBytes>::try_from(key.as_slice()).map(|key| script.push_slice(key)).map_err(|_| many())?;
     }
     Ok(script.push_int(keys.len() as i64).push_opcode(OP_CHECKMULTISIG).into_script())

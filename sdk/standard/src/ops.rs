@@ -1,4 +1,4 @@
-//! The names of opcodes, as bitcoind prints them.
+//! bitcoind's names of opcodes.
 
 /// The names of the opcodes from OP_NOP (0x61) to OP_CHECKSIGADD (0xba).
 const NAMES: [&str; 90] = [
@@ -94,7 +94,7 @@ const NAMES: [&str; 90] = [
     "OP_CHECKSIGADD",
 ];
 
-/// The name bitcoind prints for an opcode that carries no data.
+/// bitcoind's name of an opcode without data.
 pub(super) fn name(opcode: u8) -> &'static str {
     let of = |names: &[&'static str], first: u8| {
         opcode.checked_sub(first).and_then(|index| names.get(usize::from(index)).copied())
@@ -108,7 +108,6 @@ pub(super) fn name(opcode: u8) -> &'static str {
     }
 }
 
-/// What OP_1 to OP_16 push.
 const NUMBERS: [&str; 16] = ["1", "2", "3", "4", "5", "6", "7", "8", "9", "10", "11", "12", "13", "14", "15", "16"];
 
 #[cfg(test)]

@@ -1,26 +1,26 @@
-//! Limits of relay by which the mempool accepts and the wallet pays (bitcoind's `policy.h`).
+//! Standardness limits of mempool and wallet (bitcoind's `policy.h`).
 
 use bitcoin::{Amount, Script, VarInt, Weight, policy};
 
 use outrigger_script::parse::is_unspendable;
 use outrigger_values::FeeRate;
 
-/// The greatest weight of a transaction: `MAX_STANDARD_TX_WEIGHT`.
+/// The greatest weight of a transaction, `MAX_STANDARD_TX_WEIGHT`.
 pub const MAX_STANDARD_WEIGHT: Weight = Weight::from_wu(policy::MAX_STANDARD_TX_WEIGHT as u64);
 
-/// The feerate at which an output must be worth spending: bitcoind's default `-dustrelayfee`.
+/// The feerate that defines dust: bitcoind's default `-dustrelayfee`.
 pub const DUST_FEERATE: FeeRate = FeeRate::from_sat_per_kvb(policy::DUST_RELAY_TX_FEE as u64);
 
-/// The size of the input that is assumed to spend a witness program, in virtual bytes.
+/// The assumed size of an input that spends a witness program, in virtual bytes.
 const WITNESS_INPUT: u64 = 67;
-/// The size of the input that is assumed to spend any other script, in virtual bytes.
+/// The assumed size of an input that spends any other script, in virtual bytes.
 const OTHER_INPUT: u64 = 148;
 
 /// The value below which an output with this script is dust at a feerate (`GetDustThreshold`).
 ///
-/// rust-bitcoin 0.32's `Script::minimal_non_dust` agrees at [`DUST_FEERATE`], but its variant for other feerates rounds down
-/// where bitcoind rounds up, has no feerates between multiples of 4 sat/kvB, and panics on overflow. It also gives a limit to
-/// scripts that are too long to be spent.
+/// rust-bitcoin 0.32's `Script::minimal_non_dust` agrees at [`DUST_FEERATE`]. Its variant for other feerates rounds
+/// down where bitcoind rounds up, supports only multiples of 4 sat/kvB, and panics on overflow. It also has a threshold
+/// for scripts that are too long to be spent.
 pub fn dust_threshold(script: &Script, feerate: FeeRate) -> Amount {
     const VALUE_LEN: usize = 8;
     if is_unspendable(script.as_bytes()) {
@@ -41,7 +41,7 @@ mod tests {
         ScriptBuf::from_bytes(parts.concat())
     }
 
-    /// One script of each standard form, and its dust threshold in bitcoind.
+    /// A script of each standard form, with its dust threshold in bitcoind.
     fn forms() -> [(ScriptBuf, u64); 11] {
         let key = [&[33, 2][..], &[9; 32]].concat();
         [

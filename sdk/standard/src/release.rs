@@ -1,22 +1,22 @@
-//! What differs between releases of Bitcoin Core: one table, from which the host answers as the release that it stands in front of.
+//! The differences between releases of Bitcoin Core. The host answers like the release of its node.
 
-/// The release whose rules hold on the embedded chain, and as long as a node has not told its own.
+/// The release whose rules apply on the embedded chain, and until a node reports its own.
 pub const PRESENT: u32 = 29;
 
-/// What a release does in its own way.
+/// The rules that differ.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Rules {
-    /// Whether bumpfee and psbtbumpfee also replace transactions that do not signal it (BIP 125).
+    /// Whether bumpfee and psbtbumpfee replace transactions that do not signal BIP 125.
     pub replaces_any: bool,
-    /// Whether public texts of descriptors show keys within a miniscript as they were given. Else they show them as all others:
-    /// with `h` at hardened steps, and with the public key behind these.
+    /// Whether public descriptors show keys in miniscript as written. Otherwise they show them as all other keys: with
+    /// `h` for hardened steps, and with the public key after these.
     pub miniscript_as_given: bool,
 }
 
-/// The rules of the releases before the first one of the table.
+/// The rules of releases before the table.
 const OLDEST: Rules = Rules { replaces_any: false, miniscript_as_given: true };
 
-/// The rules from a release on, the newest first.
+/// The rules from a release on, newest first.
 const TABLE: [(u32, Rules); 2] = [
     // bitcoin/bitcoin#31734.
     (31, Rules { replaces_any: true, miniscript_as_given: false }),
@@ -24,7 +24,7 @@ const TABLE: [(u32, Rules); 2] = [
     (30, Rules { replaces_any: true, miniscript_as_given: true }),
 ];
 
-/// The rules of a release, by its first number; of none: of the present one.
+/// The rules of a major release; `None`: of [`PRESENT`].
 pub fn rules(release: Option<u32>) -> Rules {
     let release = release.unwrap_or(PRESENT);
     TABLE.iter().find(|(first, _)| release >= *first).map_or(OLDEST, |(_, rules)| *rules)

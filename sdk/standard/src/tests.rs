@@ -1,4 +1,4 @@
-//! Scripts, addresses and transactions against recorded answers of Bitcoin Core 29 and the address vectors of Bitcoin Core.
+//! Comparisons with recorded answers of Bitcoin Core 29, and with its address vectors.
 
 use bitcoin::{Network, Script, ScriptBuf};
 use proptest::prelude::*;
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::*;
 use outrigger_values::params::decode_hex;
 
-/// An output and what Bitcoin Core 29 says of it on regtest; an empty address stands for none.
+/// An output and Bitcoin Core 29's results on regtest. An empty address means none.
 struct Row {
     hex: &'static str,
     kind: &'static str,
@@ -168,7 +168,7 @@ fn a_transaction_without_inputs_is_written_and_measured_without_a_marker() {
     assert_eq!((&shown["size"], &shown["weight"], &shown["hash"]), (&json!(20), &json!(80), &shown["txid"]));
 }
 
-/// The address of a script as it is written.
+/// The address of a script by [`address::write_address`].
 fn written(script: &Script, network: Network) -> Option<String> {
     let mut text = String::new();
     address::write_address(script, network, &mut text).then_some(text)
@@ -190,7 +190,7 @@ proptest! {
         plain in prop::bool::weighted(0.3),
     ) {
         let opcode = if version == 0 { 0 } else { 0x50 + version };
-        // Of version 0 only two lengths have an address.
+        // Version 0 has addresses for only two lengths.
         let program = if plain { vec![7; if version % 2 == 0 { 20 } else { 32 }] } else { program };
         let script = ScriptBuf::from_bytes([vec![opcode, program.len() as u8], program].concat());
         for network in [Network::Bitcoin, Network::Testnet, Network::Signet, Network::Regtest] {
@@ -204,7 +204,7 @@ proptest! {
 fn multisig_counts_are_numbers_in_their_shortest_form() {
     let key = "21033cc1e194f294477237e34145492a29d7161a3823ca0b619f1ee6d298d5aa19f2";
     let kind = |hex: String| classify(&script(&hex)).name();
-    // OP_PUSHDATA1 before a key is accepted, the count must be minimal.
+    // OP_PUSHDATA1 before a key is accepted; the count must be minimal.
     assert_eq!(kind(format!("514c{key}51ae")), "multisig");
     assert_eq!(kind(format!("0101{key}51ae")), "nonstandard");
     assert_eq!(kind(format!("51{key}0101ae")), "nonstandard");
@@ -214,7 +214,7 @@ fn multisig_counts_are_numbers_in_their_shortest_form() {
     for bad in [format!("52{key}51ae"), format!("00{key}51ae"), format!("51{key}52ae"), format!("51{key}5151ae")] {
         assert_eq!(kind(bad.clone()), "nonstandard", "{bad}");
     }
-    // A hybrid key is a key, but no descriptor can hold it.
+    // Hybrid keys are valid, but descriptors do not allow them.
     let hybrid = format!("41{}{}ac", "06", "11".repeat(64));
     assert_eq!(kind(hybrid.clone()), "pubkey");
     assert!(descriptor::infer(&script(&hybrid), Network::Regtest).starts_with("raw("));
@@ -277,11 +277,11 @@ fn transactions_are_read_in_the_form_that_makes_sense() {
     for bad in [String::new(), "0".into(), "zz".into(), format!("{WITH_WITNESS}00"), WITH_WITNESS[..60].into()] {
         assert_eq!(transaction_from_hex(&bad), None, "{bad}");
     }
-    // No input and no output, in either form; no input and one output, in the legacy form only.
+    // Without inputs and outputs both forms are valid; with one output only the legacy form.
     assert_eq!(transaction_from_hex("02000000000000000000").unwrap().output.len(), 0);
     let funded_later = transaction_from_hex("0200000000010100000000000000015100000000").unwrap();
     assert_eq!((funded_later.input.len(), funded_later.output.len()), (0, 1));
-    // A witness marker without any witness is refused in the extended form, and is no legacy transaction.
+    // The marker without any witness is invalid in the extended form, and in the legacy form.
     let superfluous = format!("02000000000101{}00000000000000000001000000000000000001510000000000", "11".repeat(32));
     assert_eq!(transaction_from_hex(&superfluous), None);
 }
@@ -315,7 +315,7 @@ fn validateaddress_errors_of_an_address_are_as_recorded() {
     }
 }
 
-/// The rows of a file of Bitcoin Core's vectors; none where they are not there.
+/// The rows of a file of Bitcoin Core's vectors; empty if it is missing.
 fn vectors(file: &str) -> Vec<Value> {
     outrigger_vectors::read(file).and_then(|rows| rows.as_array().cloned()).unwrap_or_default()
 }

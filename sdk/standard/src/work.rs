@@ -1,39 +1,39 @@
-//! Targets and difficulty as bitcoind prints them, and networks by bitcoind's chain names.
+//! Targets and difficulty in bitcoind's format, and networks by bitcoind's chain names.
 
 use std::str::FromStr;
 
 use bitcoin::{CompactTarget, Network, Target};
 use serde_json::{Number, Value};
 
-/// The significant digits of a floating-point number in a result, as in UniValue.
+/// The significant digits of floating-point numbers in results, as in UniValue.
 const DIGITS: usize = 16;
 
-/// The chain name is not one of bitcoind's. There is no default network, since addresses differ between networks.
+/// An unknown chain name. There is no default network, since addresses differ between networks.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("The chain '{0}' is not known")]
 pub struct UnknownChain(pub String);
 
-/// The network of bitcoind's chain name `name` (`main`, `test`, `testnet4`, `signet`, `regtest`).
+/// The network of a chain name (`main`, `test`, `testnet4`, `signet`, `regtest`).
 ///
 /// # Errors
-/// [`UnknownChain`] for a name that is not bitcoind's.
+/// [`UnknownChain`] for any other name.
 pub fn network(name: &str) -> Result<Network, UnknownChain> {
     Network::from_core_arg(name).map_err(|_| UnknownChain(name.to_owned()))
 }
 
-/// The target of compact `bits` as 64 hexadecimal digits.
+/// The target of compact `bits` as 64 hex digits.
 pub fn target_hex(bits: CompactTarget) -> String {
     format!("{:x}", Target::from_compact(bits))
 }
 
-/// The difficulty of compact `bits`, relative to `0x1d00ffff`, as bitcoind computes it (`GetDifficulty`).
+/// The difficulty of compact `bits` relative to `0x1d00ffff` (bitcoind's `GetDifficulty`).
 pub fn difficulty(bits: CompactTarget) -> f64 {
     let bits = bits.to_consensus();
     let exponent = i32::try_from(bits >> 24).unwrap_or_default();
     f64::from(0xffff) / f64::from(bits & 0x00ff_ffff) * 256_f64.powi(29 - exponent)
 }
 
-/// A floating-point number as UniValue prints it (`%.16g`); null if it is not finite.
+/// A floating-point number as UniValue prints it (`%.16g`); null if not finite.
 pub fn float(value: f64) -> Value {
     let scientific = format!("{value:.*e}", DIGITS - 1);
     let Some((mantissa, exponent)) = scientific.split_once('e') else { return Value::Null };

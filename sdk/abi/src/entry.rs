@@ -22,10 +22,8 @@ pub trait PluginCode: Send + Sync + Sized + 'static {
     /// Starts the instance: calls follow. The operator sees the reason of a refusal.
     fn start(&self) -> Result<(), String>;
 
-    /// Runs a call, which [`HostHandle::reply`] answers once, now or later.
-    ///
-    /// # Errors
-    /// A fault of the plugin, as for the functions below.
+    /// Runs a call, which [`HostHandle::reply`] answers once, now or later. An error is a fault of the plugin, as for
+    /// the functions below.
     fn call(&self, call: RawCall<'_>) -> Result<(), ErrorKind>;
 
     /// Notes that nobody waits for this call's answer.

@@ -38,10 +38,7 @@ impl UsedPlugin {
         (!instance.is_null()).then_some(Self { table, instance })
     }
 
-    /// Passes the host and the options to the instance.
-    ///
-    /// # Errors
-    /// The status of a refusal, and its reason.
+    /// Passes the host and the options to the instance. The error is the status of a refusal and its reason.
     pub fn init(&self, host: &'static HostTable, options: &[u8]) -> Result<(), (i32, OwnedBytes)> {
         let mut error = OwnedBytes::EMPTY;
         // SAFETY: an instance of this table; host table and options outlive the call, and `error` is writable.
@@ -51,10 +48,7 @@ impl UsedPlugin {
         if status == STATUS_OK { Ok(()) } else { Err((status, error)) }
     }
 
-    /// Starts the instance: calls follow.
-    ///
-    /// # Errors
-    /// As of [`Self::init`].
+    /// Starts the instance: calls follow. Fails as [`Self::init`].
     pub fn start(&self) -> Result<(), (i32, OwnedBytes)> {
         let mut error = OwnedBytes::EMPTY;
         // SAFETY: as above, after `init`.

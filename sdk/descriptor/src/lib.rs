@@ -90,10 +90,7 @@ pub struct ExpandedScript {
 
 impl Descriptor {
     /// Parses a descriptor. With multipath steps (BIP 389) it yields a descriptor per alternative, in order, otherwise
-    /// one.
-    ///
-    /// # Errors
-    /// The text is no descriptor for the network, or exceeds one of the [`limits`].
+    /// one. Fails if the text is no descriptor for the network, or exceeds one of the [`limits`].
     pub fn parse(text: &str, network: Network, checksum: Checksum) -> Result<Vec<Self>, DescriptorError> {
         Self::read(text, network, checksum).map_err(DescriptorError::without_private_keys)
     }
@@ -215,37 +212,26 @@ impl Descriptor {
         Some(Secret::new(checksum::with_checksum(&payload)))
     }
 
-    /// The scripts at an index, which matters only if [`Descriptor::is_ranged`].
-    ///
-    /// # Errors
-    /// A hardened step lacks its private key, or the index is out of range.
+    /// The scripts at an index, which matters only if [`Descriptor::is_ranged`]. Fails if a hardened step lacks its
+    /// private key, or the index is out of range.
     pub fn expand(&self, index: u32) -> Result<Expansion, ExpandError> {
         expand::expand(&self.node, &self.derive(index)?.0, self.network)
     }
 
     /// The keys at an index. [`Self::scripts`] and [`Self::definite`] make parts of an expansion from them, since a
-    /// search needs the rest of it for few scripts.
-    ///
-    /// # Errors
-    /// As of [`Descriptor::expand`].
-    /// As [`Descriptor::expand`].
+    /// search needs the rest of it for few scripts. Fails as [`Descriptor::expand`].
     pub fn derive(&self, index: u32) -> Result<DerivedKeys, ExpandError> {
         self.keys.iter().map(|key| key.derive(index)).collect::<Result<_, _>>().map(DerivedKeys)
     }
 
-    /// The scripts of derived keys, in the order of [`Descriptor::expand`].
-    ///
-    /// # Errors
-    /// The keys are another descriptor's, or make no script.
+    /// The scripts of derived keys, in the order of [`Descriptor::expand`]. Fails if the keys are another descriptor's,
+    /// or make no script.
     pub fn scripts(&self, keys: &DerivedKeys) -> Result<Vec<ScriptBuf>, ExpandError> {
         expand::scripts(&self.node, &keys.0)
     }
 
     /// The [`ExpandedScript::definite`] of the script at index `place` of [`Descriptor::scripts`]; `None` if there is
-    /// none.
-    ///
-    /// # Errors
-    /// As of [`Descriptor::scripts`].
+    /// none. Fails as [`Descriptor::scripts`].
     pub fn definite(&self, keys: &DerivedKeys, place: usize) -> Result<Option<String>, ExpandError> {
         expand::definite_at(&self.node, &keys.0, place, self.network)
     }

@@ -18,19 +18,13 @@ use crate::{Bytes, ControlBlock, Fields, Input, Origin, Output, PREIMAGES, Psbt,
 const NO_LEAF_VERSION: u8 = 1;
 
 impl Psbt {
-    /// Parses a PSBT in Base64.
-    ///
-    /// # Errors
-    /// The first rule that it breaks.
+    /// Parses a PSBT in Base64. The error is the first rule that it breaks.
     pub fn from_base64(text: &str) -> Result<Self> {
         let bytes = BASE64_STANDARD.decode(text).map_err(|_| DecodeError("invalid base64".into()))?;
         Self::from_bytes(&bytes)
     }
 
-    /// Parses the bytes of a PSBT.
-    ///
-    /// # Errors
-    /// The first rule that they break.
+    /// Parses the bytes of a PSBT. The error is the first rule that they break.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self> {
         let mut reader = Reader::new(bytes, "DataStream");
         let psbt = Self::read(&mut reader)?;

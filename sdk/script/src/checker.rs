@@ -67,10 +67,8 @@ pub trait Checker {
         sig_version: SigVersion,
     ) -> bool;
 
-    /// Checks a Schnorr signature of 64 bytes, or of 65 with its hash type.
-    ///
-    /// # Errors
-    /// The reason why it is invalid, with which the script fails.
+    /// Checks a Schnorr signature of 64 bytes, or of 65 with its hash type. If it is invalid, the script fails with the
+    /// error.
     fn check_schnorr_signature(
         &mut self,
         signature: &[u8],

@@ -15,10 +15,7 @@ const DER_SEQUENCE: u8 = 0x30;
 const DER_INTEGER: u8 = 0x02;
 
 /// Checks the encoding of a signature with its hash type. The empty signature passes: it is the valid encoding of
-/// "none".
-///
-/// # Errors
-/// [`ScriptError::SigDer`], [`ScriptError::SigHighS`] or [`ScriptError::SigHashtype`].
+/// "none". The error is [`ScriptError::SigDer`], [`ScriptError::SigHighS`] or [`ScriptError::SigHashtype`].
 pub fn check_signature_encoding(signature: &[u8], flags: Flags) -> Result<(), ScriptError> {
     let Some((hash_type, der)) = signature.split_last() else {
         return Ok(());
@@ -36,10 +33,7 @@ pub fn check_signature_encoding(signature: &[u8], flags: Flags) -> Result<(), Sc
     Ok(())
 }
 
-/// Checks the encoding of a public key.
-///
-/// # Errors
-/// [`ScriptError::PubkeyType`] or [`ScriptError::WitnessPubkeyType`].
+/// Checks the encoding of a public key. The error is [`ScriptError::PubkeyType`] or [`ScriptError::WitnessPubkeyType`].
 pub fn check_pubkey_encoding(pubkey: &[u8], flags: Flags, sig_version: SigVersion) -> Result<(), ScriptError> {
     let compressed = matches!(pubkey, [2 | 3, ..] if pubkey.len() == COMPRESSED_SIZE);
     let uncompressed = matches!(pubkey, [4, ..] if pubkey.len() == UNCOMPRESSED_SIZE);

@@ -47,10 +47,8 @@ impl<'a> Reader<'a> {
         self.position
     }
 
-    /// Reads the next opcode; `None` at the end.
-    ///
-    /// # Errors
-    /// [`ScriptError::BadOpcode`] if the script ends within the opcode's data.
+    /// Reads the next opcode; `None` at the end. Fails with [`ScriptError::BadOpcode`] if the script ends within the
+    /// opcode's data.
     #[inline]
     pub fn read(&mut self) -> Option<Result<Op<'a>, ScriptError>> {
         let opcode = *self.script.get(self.position)?;

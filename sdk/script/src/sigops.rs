@@ -77,9 +77,7 @@ pub fn witness_sigop_count(script_sig: &Script, script_pubkey: &Script, witness:
 /// The signature operation cost of a transaction (BIP141). A block may have 80,000.
 ///
 /// Of the flags, P2SH and WITNESS count. `spent` returns the output of an outpoint; it is not called for a coinbase.
-///
-/// # Errors
-/// [`MissingPrevoutError`] with the first outpoint without an output.
+/// Fails with the first outpoint without an output.
 pub fn transaction_sigop_cost<'a>(
     tx: &Transaction,
     mut spent: impl FnMut(&OutPoint) -> Option<&'a TxOut>,
@@ -98,10 +96,8 @@ pub fn transaction_sigop_cost<'a>(
 }
 
 impl TxContext<'_> {
-    /// The [signature operation cost](transaction_sigop_cost) of the transaction.
-    ///
-    /// # Errors
-    /// [`MissingPrevoutError`] with the first outpoint whose output is unknown.
+    /// The [signature operation cost](transaction_sigop_cost) of the transaction. Fails with the first outpoint whose
+    /// output is unknown.
     pub fn sigop_cost(&self, flags: Flags) -> Result<u64, MissingPrevoutError> {
         let tx = self.tx();
         let mut cost = legacy_sigop_count(tx) * WITNESS_SCALE_FACTOR;

@@ -105,10 +105,7 @@ impl<'a> Stack<'a> {
         self.elements.push(element);
     }
 
-    /// Pops the top element.
-    ///
-    /// # Errors
-    /// [`ScriptError::InvalidStackOperation`] if the stack is empty.
+    /// Pops the top element. Fails with [`ScriptError::InvalidStackOperation`] if the stack is empty.
     pub fn pop(&mut self) -> Result<Element<'a>, ScriptError> {
         self.elements.pop().ok_or(ScriptError::InvalidStackOperation)
     }

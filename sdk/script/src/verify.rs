@@ -9,11 +9,8 @@ use super::sighash::TxContext;
 use super::witness::{require_true, verify_witness_program};
 use super::{Checker, ExecutionData, Flags, ScriptError, SigVersion, Stack};
 
-/// Verifies an input of a transaction against the output that it spends.
-///
-/// # Errors
-/// The error of the failed script. [`ScriptError::UnknownError`] if the input does not exist or its spent output is
-/// unknown.
+/// Verifies an input of a transaction against the output that it spends. The error is that of the failed script, or
+/// [`ScriptError::UnknownError`] if the input does not exist or its spent output is unknown.
 pub fn verify_input(context: &TxContext<'_>, input_index: usize, flags: Flags) -> Result<(), ScriptError> {
     let input = context.tx().input.get(input_index).ok_or(ScriptError::UnknownError)?;
     let spent = context.spent_output(input_index).ok_or(ScriptError::UnknownError)?;
@@ -21,10 +18,8 @@ pub fn verify_input(context: &TxContext<'_>, input_index: usize, flags: Flags) -
     verify_script(&input.script_sig, &spent.script_pubkey, &input.witness, flags, &mut checker)
 }
 
-/// Verifies that `script_sig` and `witness` satisfy `script_pubkey`. Flags [imply](Flags::with_implied) others.
-///
-/// # Errors
-/// The error that Core reports: the first in its order of checks.
+/// Verifies that `script_sig` and `witness` satisfy `script_pubkey`. Flags [imply](Flags::with_implied) others. The
+/// error is the first in Core's order of checks.
 pub fn verify_script<C: Checker + ?Sized>(
     script_sig: &Script,
     script_pubkey: &Script,

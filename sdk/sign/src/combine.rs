@@ -16,9 +16,7 @@ use outrigger_script::TxContext;
 /// that `first` spends; an input with an unknown output becomes empty. A taproot input must verify in `first`, since
 /// its signature covers all spent outputs.
 ///
-/// As in Bitcoin Core, inputs match by index alone, and the first script found counts.
-///
-/// # Errors
+/// As in Bitcoin Core, inputs match by index alone, and the first script found counts. Fails with
 /// [`SignError::Unwanted`] when `wanted`, called every few inputs, returns false.
 pub fn combine_transactions(
     first: &Transaction,

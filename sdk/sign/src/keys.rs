@@ -21,16 +21,12 @@ const SIGNATURES_PER_BATCH: usize = 4;
 /// Signs digests by public key. The solver calls each method at most once per transaction: [`Self::sign_many`] for all
 /// signatures, and before that [`Self::available`] if the choice of signatures depends on it.
 pub trait KeySource {
-    /// Whether it can sign for each of these public keys of 33, 65 or 32 bytes.
-    ///
-    /// # Errors
-    /// The keys are not accessible at all.
+    /// Whether it can sign for each of these public keys of 33, 65 or 32 bytes. Fails if the keys are not accessible at
+    /// all.
     fn available(&self, public_keys: Vec<Blob>) -> Result<Vec<bool>>;
 
-    /// The signature of each request; `None` for a key that it lacks.
-    ///
-    /// # Errors
-    /// The keys are not accessible at all, for example in a locked wallet.
+    /// The signature of each request; `None` for a key that it lacks. Fails if the keys are not accessible at all, for
+    /// example in a locked wallet.
     fn sign_many(&self, requests: Vec<SignRequest>) -> Result<Vec<Option<Blob>>>;
 }
 

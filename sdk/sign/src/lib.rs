@@ -101,10 +101,8 @@ impl From<SignError> for ServiceError {
 /// Signs a transaction as far as possible. `spent` are the outputs that it spends, in the order of its inputs. A
 /// missing or `None` output is unknown, and its input stays as it is. The solver relies on the amounts.
 ///
-/// Returns for each input why it is incomplete; `None` if it is complete.
-///
-/// # Errors
-/// Failing keys, and [`ErrorKind::Refused`] for a transaction that is too large. The transaction is then unchanged.
+/// Returns for each input why it is incomplete; `None` if it is complete. Fails if the keys fail, and with
+/// [`ErrorKind::Refused`] for a transaction that is too large. The transaction is then unchanged.
 pub fn sign_transaction(
     tx: &mut Transaction,
     spent: &[Option<TxOut>],
@@ -116,10 +114,8 @@ pub fn sign_transaction(
 }
 
 /// [`sign_transaction`] that stops when `wanted`, called every few inputs, returns false. Legacy signature hashes cover
-/// all inputs, so a transaction with very many takes long.
-///
-/// # Errors
-/// As there, and [`SignError::Unwanted`]. The transaction is then unchanged.
+/// all inputs, so a transaction with very many takes long. It then fails with [`SignError::Unwanted`], and the
+/// transaction is unchanged.
 pub fn sign_transaction_while(
     tx: &mut Transaction,
     spent: &[Option<TxOut>],

@@ -49,10 +49,8 @@ pub fn message_signature(signature: &[u8], compressed: bool) -> Option<String> {
     Some(STANDARD.encode([&[first][..], compact].concat()))
 }
 
-/// The public key hash of a message's signer; `None` if no key can have made the signature.
-///
-/// # Errors
-/// The signature is not valid Base64.
+/// The public key hash of a message's signer; `None` if no key can have made the signature. Fails if the signature is
+/// not valid Base64.
 pub fn message_signer(signature: &str, message: &str) -> Result<Option<PubkeyHash>, MalformedSignature> {
     let bytes = STANDARD.decode(signature).map_err(|_| MalformedSignature)?;
     let Some((first, compact)) = bytes.split_first() else { return Ok(None) };

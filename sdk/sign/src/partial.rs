@@ -177,10 +177,8 @@ fn asked(missing: &MissingSignature) -> Option<AskedKey> {
 }
 
 impl PartialTransaction<'_> {
-    /// Signs inputs, and completes those whose signatures suffice.
-    ///
-    /// # Errors
-    /// As of [`sign_transaction_while`](super::sign_transaction_while).
+    /// Signs inputs, and completes those whose signatures suffice. Fails as
+    /// [`sign_transaction_while`](super::sign_transaction_while).
     pub fn sign(
         &self,
         inputs: Vec<PartialInput<'_>>,
@@ -190,10 +188,8 @@ impl PartialTransaction<'_> {
         self.solve(inputs, keys, sighash, false)
     }
 
-    /// Completes inputs with placeholder signatures, to estimate the sizes of their scriptSigs and witnesses.
-    ///
-    /// # Errors
-    /// As of [`PartialTransaction::sign`].
+    /// Completes inputs with placeholder signatures, to estimate the sizes of their scriptSigs and witnesses. Fails as
+    /// [`PartialTransaction::sign`].
     pub fn estimate(&self, inputs: Vec<PartialInput<'_>>) -> Result<Vec<PartialOutcome>, SignError> {
         self.solve(inputs, &AnyKey, Sighash::DEFAULT, true)
     }

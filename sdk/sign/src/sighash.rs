@@ -32,9 +32,6 @@ impl Sighash {
     pub const ALL: Self = Self(ALL);
 
     /// The type of an RPC name such as `SINGLE|ANYONECANPAY`. Case matters.
-    ///
-    /// # Errors
-    /// The name is unknown.
     pub fn from_name(name: &str) -> Result<Self, SighashNameError> {
         let found = NAMES.iter().find(|(known, _)| *known == name);
         found.map(|(_, value)| Self(*value)).ok_or_else(|| SighashNameError(name.to_owned()))

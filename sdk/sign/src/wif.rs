@@ -26,10 +26,8 @@ pub struct WifKey {
 }
 
 impl WifKey {
-    /// Parses a key of the network's kind.
-    ///
-    /// # Errors
-    /// The text is no WIF, is for another network, or is no valid secret key.
+    /// Parses a key of the network's kind. Fails for text that is no WIF, for another network's key, and for an invalid
+    /// secret key.
     pub fn parse(text: &str, network: NetworkKind) -> Result<Self, WifError> {
         if text.len() > MAX_TEXT_LEN {
             return Err(WifError);

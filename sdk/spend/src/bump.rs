@@ -24,9 +24,6 @@ pub struct Unconfirmed {
 
 impl Unconfirmed {
     /// Reads the clusters of these transactions from the mempool.
-    ///
-    /// # Errors
-    /// As of [`outrigger_service::Mempool::entries`].
     pub fn connected(services: Services<'_>, txids: impl IntoIterator<Item = Txid>) -> Result<Self> {
         let mut found = Self::default();
         let mut seen: HashSet<Txid> = txids.into_iter().collect();

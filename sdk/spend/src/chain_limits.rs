@@ -16,10 +16,8 @@ pub const MAX_CHAIN: u64 = 25;
 const MAX_CHAIN_SIZE: u64 = 101_000;
 
 impl Unconfirmed {
-    /// Checks a transaction of `size` virtual bytes that spends outputs of the transactions `spent`.
-    ///
-    /// # Errors
-    /// The first limit that it exceeds, in Bitcoin Core's words.
+    /// Checks a transaction of `size` virtual bytes that spends outputs of the transactions `spent`. The error is the
+    /// first limit that it exceeds, in Bitcoin Core's words.
     pub fn check_limits(&self, spent: impl IntoIterator<Item = Txid>, size: u64) -> Result<(), String> {
         // Bitcoin Core's order, which decides what limit is reported.
         let mut open = BTreeSet::new();

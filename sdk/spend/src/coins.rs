@@ -104,9 +104,6 @@ pub fn mempool_entries(services: Services<'_>, coins: &[WalletCoin]) -> Result<H
 }
 
 /// The outputs that a wallet transaction spends which is confirmed or may still confirm.
-///
-/// # Errors
-/// As of [`outrigger_service::Wallet::spenders`].
 pub fn spent(services: Services<'_>, coins: &[OutPoint]) -> Result<HashSet<OutPoint>> {
     let spenders = services.host.wallet.spenders(services.scope, coins.to_vec())?;
     let txids: HashSet<Txid> = spenders.iter().flatten().copied().collect();
@@ -125,9 +122,6 @@ pub fn spent(services: Services<'_>, coins: &[OutPoint]) -> Result<HashSet<OutPo
 
 /// The unconfirmed transactions of these coins that replace another or were replaced. Either of the two may be mined,
 /// so their outputs are unsafe.
-///
-/// # Errors
-/// As of [`outrigger_service::Wallet::transactions`].
 pub fn replacements(services: Services<'_>, coins: &[WalletCoin]) -> Result<HashSet<Txid>> {
     let unconfirmed = coins.iter().filter(|coin| !matches!(coin.state, TxState::Confirmed { .. }));
     let txids: BTreeSet<Txid> = unconfirmed.map(|coin| coin.outpoint.txid).collect();

@@ -23,10 +23,8 @@ pub struct ReasonedFeeRate {
 }
 
 /// The feerate to pay (`GetMinimumFeeRate` of Bitcoin Core, and the checks that follow it). Only `fee` and
-/// `replaceable` of `control` count.
-///
-/// # Errors
-/// An exact feerate below the minimum; no estimate and no fallback feerate.
+/// `replaceable` of `control` count. Fails for an exact feerate below the minimum, and without estimate and fallback
+/// feerate.
 pub fn feerate(
     services: Services<'_>,
     settings: &SpendSettings,
@@ -71,9 +69,6 @@ pub fn feerate(
 }
 
 /// The feerate at which change must be worth spending (`GetDiscardRate` of Bitcoin Core).
-///
-/// # Errors
-/// As of [`outrigger_service::Mempool::fee_estimate`].
 pub fn discard_feerate(services: Services<'_>, settings: &SpendSettings) -> Result<FeeRate> {
     let estimate = match estimate(services, MAX_TARGET, false) {
         // An estimate that the service refuses as too high exceeds the setting, too.

@@ -62,10 +62,8 @@ impl Funded {
 
 /// Makes a transaction that pays these recipients.
 ///
-/// It reserves a change address even if the transaction turns out to need none. On failure it returns the address.
-///
-/// # Errors
-/// The first rule that the payment breaks, in Bitcoin Core's order.
+/// It reserves a change address even if the transaction turns out to need none. On failure it returns the address. The
+/// error is the first broken rule in Bitcoin Core's order.
 pub fn fund(
     services: Services<'_>,
     settings: &SpendSettings,
@@ -110,10 +108,8 @@ pub fn fund(
 }
 
 /// Funds a transaction for fundrawtransaction, walletcreatefundedpsbt and send. The inputs, version and locktime are
-/// kept, and the outputs are the recipients. `control` holds the method's defaults, which `options` change.
-///
-/// # Errors
-/// The first rule that the options or the payment break, with bitcoind's code.
+/// kept, and the outputs are the recipients. `control` holds the method's defaults, which `options` change. The error
+/// is the first rule that the options or the payment break, with bitcoind's code.
 pub fn fund_transaction(
     services: Services<'_>,
     settings: &SpendSettings,

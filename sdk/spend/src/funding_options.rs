@@ -63,10 +63,8 @@ pub struct FundingCall {
 }
 
 impl FundingCall {
-    /// Reads the options into `control`, in Bitcoin Core 29's order of checks. Returns `lock_unspents`.
-    ///
-    /// # Errors
-    /// The first rule that the options break, with bitcoind's code.
+    /// Reads the options into `control`, in Bitcoin Core 29's order of checks. Returns `lock_unspents`. The error is
+    /// the first rule that they break, with bitcoind's code.
     pub fn read(&self, options: &Map<String, Value>, control: &mut CoinControl) -> Result<bool, RpcError> {
         check_types(options)?;
         let either = |one: &str, other: &str| options.get(one).or_else(|| options.get(other));
@@ -115,20 +113,15 @@ impl FundingCall {
         Ok(lock)
     }
 
-    /// Reads `include_watching`. It defaults to true where private keys are disabled.
-    ///
-    /// # Errors
-    /// The value is no boolean.
+    /// Reads `include_watching`. It defaults to true where private keys are disabled. Fails if the value is no boolean.
     pub fn read_watching(&self, value: Option<&Value>, control: &mut CoinControl) -> Result<(), RpcError> {
         let given = value.filter(|value| !value.is_null()).map(typed::flag).transpose()?;
         control.include_watching = given.unwrap_or(!self.private_keys_enabled);
         Ok(())
     }
 
-    /// Reads `conf_target`, `estimate_mode` and `fee_rate`. `old_feerate` is the value of `feeRate`.
-    ///
-    /// # Errors
-    /// As of [`fee_choice`].
+    /// Reads `conf_target`, `estimate_mode` and `fee_rate`. `old_feerate` is the value of `feeRate`. Fails as
+    /// [`fee_choice`].
     pub fn read_fee(
         &self,
         options: &Map<String, Value>,
@@ -225,10 +218,7 @@ fn read_depths(options: &Map<String, Value>, control: &mut CoinControl) -> Resul
     read_max_depth(options, control)
 }
 
-/// Reads `maxconf`.
-///
-/// # Errors
-/// It is no integer, or below `minconf`.
+/// Reads `maxconf`. Fails if it is no integer, or below `minconf`.
 pub fn read_max_depth(options: &Map<String, Value>, control: &mut CoinControl) -> Result<(), RpcError> {
     let Some(depth) = options.get("maxconf") else { return Ok(()) };
     let (depth, least): (i32, u32) = (typed::integer(depth)?, control.min_depth);
@@ -289,9 +279,7 @@ fn read_weights(weights: &[Value], control: &mut CoinControl) -> Result<(), RpcE
 }
 
 /// Copies the weights of the argument `inputs` into the option `input_weights`, for methods with such an argument.
-///
-/// # Errors
-/// The options contain `input_weights`.
+/// Fails if the options contain `input_weights` already.
 pub fn take_input_weights(inputs: &Value, options: &mut Map<String, Value>) -> Result<(), RpcError> {
     const NAME: &str = "input_weights";
     if options.contains_key(NAME) {

@@ -19,18 +19,12 @@ const FURTHER_BACK_BLOCKS: u32 = 100;
 
 /// The locktime of a new payment. The tip is the block that both node and wallet have reached, since the node refuses a
 /// locktime beyond its own tip.
-///
-/// # Errors
-/// As of [`outrigger_service::Chain::time`].
 pub fn for_payment(services: Services<'_>, wallet: &WalletInfo, random: &mut impl Rng) -> Result<LockTime> {
     let now = services.host.chain.time(services.scope)?;
     Ok(against_fee_sniping(wallet.node_behind.as_ref().unwrap_or(&wallet.synced), now, random))
 }
 
 /// Sets that locktime, unless an input has a sequence that the wallet would not choose itself (send and sendall).
-///
-/// # Errors
-/// As of [`outrigger_service::Chain::time`].
 pub fn set(
     services: Services<'_>,
     wallet: &WalletInfo,

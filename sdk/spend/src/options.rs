@@ -10,10 +10,8 @@ use crate::fee_choice::{EstimateMode, FeeChoice};
 use crate::feerate::MAX_TARGET;
 
 /// Reads the feerate options. `fee_rate`, in sat/vB, excludes `conf_target` and `estimate_mode`. `below_minimum`,
-/// whether it may be below the minimum feerate, depends on the method.
-///
-/// # Errors
-/// The first rule that they break, with bitcoind's code.
+/// whether it may be below the minimum feerate, depends on the method. The error is the first rule that they break,
+/// with bitcoind's code.
 pub fn fee_choice(
     target: Option<&Value>,
     mode: Option<&Value>,
@@ -43,9 +41,7 @@ pub fn fee_choice(
 }
 
 /// Reads the positions of the outputs that pay the fee. Each is given by position or by one of the outputs' `names`.
-///
-/// # Errors
-/// The first rule that the value breaks, with bitcoind's code.
+/// The error is the first rule that the value breaks, with bitcoind's code.
 pub fn fee_payers(value: Option<&Value>, names: &[&str]) -> Result<HashSet<usize>, RpcError> {
     let invalid =
         |what: String| RpcError::invalid_parameter(format!("Invalid parameter 'subtract fee from output', {what}"));

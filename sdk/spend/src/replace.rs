@@ -137,10 +137,8 @@ impl From<ReplaceError> for RpcError {
 }
 
 /// Makes the replacement of an unconfirmed wallet transaction. It has all inputs of the original, and confirmed coins
-/// if these do not suffice. Its change goes to the original's change address.
-///
-/// # Errors
-/// The first rule that the replacement breaks, in Bitcoin Core's order.
+/// if these do not suffice. Its change goes to the original's change address. The error is the first broken rule in
+/// Bitcoin Core's order.
 pub fn replace(
     services: Services<'_>,
     settings: &SpendSettings,

@@ -177,10 +177,8 @@ fn best(selections: Vec<Selection>) -> Option<Selection> {
 }
 
 /// Selects coins for `target`: the recipients' amounts and the fee for the outputs. The first `preset` coins are always
-/// selected. The others are only if `add_inputs` is set and the preset ones do not suffice.
-///
-/// # Errors
-/// The coins do not suffice, or every selection is too heavy.
+/// selected. The others are only if `add_inputs` is set and the preset ones do not suffice. Fails if the coins do not
+/// suffice, or every selection is too heavy.
 pub fn select(
     coins: &[Coin],
     preset: usize,

@@ -36,10 +36,8 @@ pub struct Sweep {
 /// The message for coins without solving data.
 const UNSOLVABLE: &str = "Unable to determine the size of the transaction, the wallet contains unsolvable descriptors";
 
-/// Makes the unsigned transaction. `control` decides which coins count.
-///
-/// # Errors
-/// The first rule that it breaks, with bitcoind's code.
+/// Makes the unsigned transaction. `control` decides which coins count. The error is the first broken rule, with
+/// bitcoind's code.
 pub fn sweep(
     services: Services<'_>,
     settings: &SpendSettings,

@@ -53,10 +53,7 @@ pub fn write_address(script: &Script, network: Network, out: &mut String) -> boo
     address.is_some()
 }
 
-/// Parses an address of `network` into its scriptPubKey.
-///
-/// # Errors
-/// The error of Bitcoin Core 29's `validateaddress`.
+/// Parses an address of `network` into its scriptPubKey. The error is that of Bitcoin Core 29's `validateaddress`.
 pub fn to_script(text: &str, network: Network) -> Result<ScriptBuf, AddressError> {
     let expected = prefix(network);
     let start = text.get(..expected.len()).unwrap_or_default();

@@ -16,10 +16,8 @@ use super::address::to_script;
 /// The key of a data output.
 const DATA: &str = "data";
 
-/// The transaction of the arguments inputs, outputs, locktime and replaceable.
-///
-/// # Errors
-/// The first rule that the arguments break, with bitcoind's code and message.
+/// The transaction of the arguments inputs, outputs, locktime and replaceable. The error is the first rule that they
+/// break, with bitcoind's code and message.
 pub fn transaction_from_params(params: &Params, network: Network) -> Result<Transaction, RpcError> {
     let lock_time = lock_time(params.given(2))?;
     let replaceable = params.given(3).map(params::flag).transpose()?;
@@ -96,10 +94,8 @@ pub fn output_names(value: &Value) -> Vec<&str> {
     pairs(value).unwrap_or_default().into_iter().map(|(name, _)| name.as_str()).collect()
 }
 
-/// Parses the argument outputs of createrawtransaction.
-///
-/// # Errors
-/// The first rule that it breaks, with bitcoind's code and message.
+/// Parses the argument outputs of createrawtransaction. The error is the first rule that it breaks, with bitcoind's
+/// code and message.
 pub fn outputs(value: &Value, network: Network) -> Result<Vec<TxOut>, RpcError> {
     if value.is_null() {
         return Err(invalid(", output argument must be non-null"));

@@ -49,10 +49,7 @@ pub fn block_from_bytes(bytes: &[u8]) -> Option<Block> {
 }
 
 /// Decodes gettxoutproof's proof that a block contains transactions (BIP 37). Bytes after it are ignored, as in
-/// bitcoind.
-///
-/// # Errors
-/// bitcoind's message for invalid bytes.
+/// bitcoind. The error is bitcoind's message for invalid bytes.
 pub fn merkle_block_from_bytes(mut bytes: &[u8]) -> Result<MerkleBlock, &'static str> {
     MerkleBlock::consensus_decode(&mut bytes).map_err(|error| match error {
         Error::NonMinimalVarInt => "non-canonical ReadCompactSize(): iostream error",
@@ -93,10 +90,7 @@ pub fn transaction_in_form(bytes: &[u8], form: Form) -> Option<Transaction> {
     (reader.position() == u64::try_from(bytes.len()).ok()?).then_some(transaction)
 }
 
-/// Reads a transaction in one form from the front of `reader`.
-///
-/// # Errors
-/// The bytes are truncated or invalid.
+/// Reads a transaction in one form from the front of `reader`. Fails if the bytes are truncated or invalid.
 pub fn read<R: Read>(reader: &mut R, form: Form) -> Result<Transaction, Error> {
     // All bytes are in memory, so the library's limit for streams of unknown length (4 MB) is not needed.
     let version = Decodable::consensus_decode(reader)?;

@@ -51,10 +51,7 @@ impl Multisig {
     }
 }
 
-/// Parses a public key of 33 or 65 bytes in hexadecimal.
-///
-/// # Errors
-/// As of bitcoind's `HexToPubKey`.
+/// Parses a public key of 33 or 65 bytes in hexadecimal. The errors are those of bitcoind's `HexToPubKey`.
 pub fn public_key(text: &str) -> Result<Vec<u8>, RpcError> {
     let refuse = |why: &str| RpcError::not_found(format!("Pubkey \"{text}\" {why}"));
     let key = decode_hex(text).filter(|key| !key.is_empty()).ok_or_else(|| refuse("must be a hex string"))?;
@@ -66,10 +63,7 @@ pub fn public_key(text: &str) -> Result<Vec<u8>, RpcError> {
 }
 
 /// The address for `required` of these keys, with bitcoind's order of checks. With uncompressed keys it is P2SH,
-/// whatever type the client asks for.
-///
-/// # Errors
-/// As of bitcoind's `AddAndGetMultisigDestination`.
+/// whatever type the client asks for. The errors are those of bitcoind's `AddAndGetMultisigDestination`.
 pub fn multisig(required: i32, keys: &[Vec<u8>], asked: AddressType, network: Network) -> Result<Multisig, RpcError> {
     let inner = multisig_script(required, keys)?;
     let kind = if keys.iter().any(|key| key.len() != COMPRESSED_LEN) { AddressType::Legacy } else { asked };

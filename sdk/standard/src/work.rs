@@ -13,10 +13,7 @@ const DIGITS: usize = 16;
 #[error("The chain '{0}' is not known")]
 pub struct UnknownChain(pub String);
 
-/// The network of a chain name (`main`, `test`, `testnet4`, `signet`, `regtest`).
-///
-/// # Errors
-/// [`UnknownChain`] for any other name.
+/// The network of a chain name (`main`, `test`, `testnet4`, `signet`, `regtest`). Fails for any other name.
 pub fn network(name: &str) -> Result<Network, UnknownChain> {
     Network::from_core_arg(name).map_err(|_| UnknownChain(name.to_owned()))
 }

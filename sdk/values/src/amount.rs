@@ -84,11 +84,9 @@ pub fn to_text(amount: impl Into<Btc>) -> String {
     format!("{sign}{}.{:08}", magnitude / COIN, magnitude % COIN)
 }
 
-/// Parses an amount in bitcoin from a JSON number or string.
-///
-/// # Errors
-/// -3 with bitcoind's messages: `Amount is not a number or string`; `Invalid amount` for text other than a decimal
-/// number of at most eight places; `Amount out of range` below zero or above 21 million bitcoin.
+/// Parses an amount in bitcoin from a JSON number or string. The errors are -3 with bitcoind's messages: `Amount is not
+/// a number or string`; `Invalid amount` for text other than a decimal number of at most eight places; `Amount out of
+/// range` below zero or above 21 million bitcoin.
 pub fn from_json(value: &Value) -> Result<Amount, RpcError> {
     const DECIMALS: u32 = 8;
     from_json_scaled(value, DECIMALS).map(Amount::from_sat)

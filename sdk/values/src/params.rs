@@ -54,10 +54,7 @@ impl Params {
     }
 
     /// The argument `name` at `index` as any type that serde can read. An omitted argument is null, and so `None` for
-    /// an `Option`.
-    ///
-    /// # Errors
-    /// -3 with the argument's name, its type and the expected type.
+    /// an `Option`. Error -3 names the argument, its type and the expected type.
     pub fn read<T: for<'de> Deserialize<'de>>(&self, index: usize, name: &str) -> Result<T, RpcError> {
         T::deserialize(self.get(index))
             .map_err(|error| RpcError::type_error(format!("{name}: {}", json_words(&error.to_string()))))
@@ -166,10 +163,8 @@ pub fn int32(value: &Value) -> Result<i32, RpcError> {
     i32::try_from(int64(value)?).map_err(|_| RpcError::misc("JSON integer out of range"))
 }
 
-/// A 32-byte hash in display order, as the argument `name`. Returns the bytes in internal order.
-///
-/// # Errors
-/// -1 for another type, -8 for a wrong length or text that is not hexadecimal.
+/// A 32-byte hash in display order, as the argument `name`. Returns the bytes in internal order. Error -1 for another
+/// type, -8 for a wrong length or text that is not hexadecimal.
 pub fn hash(value: &Value, name: &str) -> Result<[u8; 32], RpcError> {
     hash_text(text(value)?, name)
 }

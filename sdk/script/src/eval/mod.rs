@@ -19,10 +19,8 @@ use super::parse::{OP_16, OP_PUSHDATA4, Op, Reader, is_minimal_push};
 use super::{Checker, Element, ExecutionData, Flags, ScriptError, SigVersion, Stack};
 
 /// Executes a script on `stack`, which keeps the script's elements even if it fails. The caller checks the final stack.
-/// Resets the `code_separator` of `execution`, whose other members only tapscript uses.
-///
-/// # Errors
-/// Why the script fails.
+/// Resets the `code_separator` of `execution`, whose other members only tapscript uses. The error is why the script
+/// fails.
 pub fn eval_script<'a, C: Checker + ?Sized>(
     stack: &mut Stack<'a>,
     script: &'a Script,

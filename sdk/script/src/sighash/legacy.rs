@@ -79,9 +79,7 @@ impl TxContext<'_> {
     ///
     /// `script_code` is the executed script after its last executed OP_CODESEPARATOR, without the signatures that it
     /// contains. This function skips further OP_CODESEPARATORs. All bits of `hash_type` are hashed. SINGLE without a
-    /// matching output hashes to the number one, a bug of the first client that is consensus.
-    ///
-    /// # Errors
+    /// matching output hashes to the number one, a bug of the first client that is consensus. Fails with
     /// [`SighashError::InputIndex`] if the input does not exist.
     pub fn legacy_sighash(
         &self,

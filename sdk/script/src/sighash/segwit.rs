@@ -32,9 +32,7 @@ impl TxContext<'_> {
     /// The signature hash of a witness version 0 input (BIP143).
     ///
     /// `script_code` is the executed script after its last executed OP_CODESEPARATOR; for P2WPKH it is the implied
-    /// P2PKH script. `amount` is the value of the spent output. All bits of `hash_type` are hashed.
-    ///
-    /// # Errors
+    /// P2PKH script. `amount` is the value of the spent output. All bits of `hash_type` are hashed. Fails with
     /// [`SighashError::InputIndex`] if the input does not exist.
     pub fn segwit_v0_sighash(
         &self,

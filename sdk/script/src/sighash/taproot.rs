@@ -42,10 +42,7 @@ impl TxContext<'_> {
     ///
     /// `hash_type` is 0 for a signature without a hash type byte. `annex` is the [`annex_hash`] of the witness's annex,
     /// if any. `leaf` is given for the script path: the leaf hash, and the opcode position of the last executed
-    /// OP_CODESEPARATOR, `u32::MAX` if none.
-    ///
-    /// # Errors
-    /// Any [`SighashError`]. By consensus all but `InputIndex` make the signature invalid.
+    /// OP_CODESEPARATOR, `u32::MAX` if none. By consensus all errors but `InputIndex` make the signature invalid.
     pub fn taproot_sighash(
         &self,
         input_index: usize,

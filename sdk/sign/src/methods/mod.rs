@@ -29,10 +29,7 @@ use outrigger_values::typed;
 const PRIVKEYS: usize = 1;
 
 /// Answers `signrawtransactionwithkey`: hexstring, privkeys, prevtxs, sighashtype. `wanted`: whether the client still
-/// waits.
-///
-/// # Errors
-/// The first rule that the request breaks.
+/// waits. The error is the first rule that the request breaks.
 pub fn with_key(
     host: &Host,
     scope: Scope,
@@ -59,10 +56,7 @@ pub fn with_key(
 
 /// Answers `signrawtransactionwithwallet`: hexstring, prevtxs, sighashtype. The solving data comes from the call's
 /// wallet. `keys` gets each distinct spent script, and returns the source of signatures. `wanted`: whether the client
-/// still waits.
-///
-/// # Errors
-/// The first rule that the request breaks.
+/// still waits. The error is the first rule that the request breaks.
 pub fn with_wallet<K: KeySource>(
     host: &Host,
     scope: Scope,
@@ -89,10 +83,7 @@ pub fn with_wallet<K: KeySource>(
 }
 
 /// Answers `combinerawtransaction`: copies of a transaction with different signatures. `wanted`: whether the client
-/// still waits.
-///
-/// # Errors
-/// The first rule that the request breaks.
+/// still waits. The error is the first rule that the request breaks.
 pub fn combine(
     host: &Host,
     scope: Scope,

@@ -28,9 +28,6 @@ pub struct Prevouts(HashMap<OutPoint, TxOut>);
 impl Prevouts {
     /// Looks up the spent outputs: in mempool transactions, even if another one spends them, then in the UTXO set.
     /// Without a grant for the mempool it only uses the latter.
-    ///
-    /// # Errors
-    /// A service fails.
     pub fn look_up(host: &Host, scope: Scope, tx: &Transaction) -> Result<Self, SigningError> {
         let txids: BTreeSet<Txid> = tx.input.iter().map(|input| input.previous_output.txid).collect();
         let txids: Vec<Txid> = txids.into_iter().collect();
@@ -72,10 +69,8 @@ impl Prevouts {
     }
 
     /// Adds the outputs of the argument `prevtxs`. Each element is checked, even if the transaction does not spend it.
-    /// Returns the redeem and witness scripts; without `with_scripts` they are neither checked nor returned.
-    ///
-    /// # Errors
-    /// The first rule that an element breaks.
+    /// Returns the redeem and witness scripts; without `with_scripts` they are neither checked nor returned. The error
+    /// is the first rule that an element breaks.
     pub fn describe(&mut self, prevtxs: &Value, with_scripts: bool) -> Result<Vec<ScriptBuf>, SigningError> {
         let mut scripts = Vec::new();
         if prevtxs.is_null() {
@@ -116,10 +111,8 @@ impl Prevouts {
         Ok(script_pubkey)
     }
 
-    /// The spent outputs in the order of the inputs.
-    ///
-    /// # Errors
-    /// [`SignError::TooLarge`] if their scripts are too long in total. Inputs may name the same output repeatedly.
+    /// The spent outputs in the order of the inputs. Fails with [`SignError::TooLarge`] if their scripts are too long
+    /// in total: inputs may name the same output repeatedly.
     pub fn of(&self, tx: &Transaction) -> Result<Vec<Option<TxOut>>, SignError> {
         let mut room = MAX_SPENT_SCRIPTS;
         let mut spent = Vec::with_capacity(tx.input.len());

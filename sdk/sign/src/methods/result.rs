@@ -44,9 +44,7 @@ impl IncompleteInput {
 }
 
 impl SigningResult {
-    /// The result for a transaction after signing. `errors` are those of its inputs.
-    ///
-    /// # Errors
+    /// The result for a transaction after signing. `errors` are those of its inputs. Fails with
     /// [`SigningError::MissingAmount`] for the first input with a witness whose spent amount is unknown: its signatures
     /// cannot be valid, even if they were there before.
     pub fn new(

@@ -126,12 +126,10 @@ pub const fn plugin_table<P: PluginCode>(minor_needed: u32) -> PluginTable {
     }
 }
 
-/// The memory behind an [`Instance`].
 struct Slot<P: PluginCode> {
     plugin: Option<P>,
     /// Until `init` takes it.
     seed: P::Seed,
-    /// Whether the instance has ended.
     ended: Arc<AtomicBool>,
 }
 
@@ -172,7 +170,6 @@ unsafe extern "C" fn init<P: PluginCode>(
     })
 }
 
-/// Writes the reason of a refusal.
 fn refuse(reason: String, error: *mut OwnedBytes) -> i32 {
     // SAFETY: the host passes writable memory without anything to release.
     unsafe { error.write(reason.into_bytes().into()) };

@@ -42,7 +42,6 @@ pub fn caught<T>(body: impl FnOnce() -> T) -> Option<T> {
     catch_unwind(AssertUnwindSafe(body)).map_err(std::mem::forget).ok()
 }
 
-/// Runs code of an instance on this thread.
 pub(super) fn inside<T>(instance: usize, body: impl FnOnce() -> T) -> T {
     struct Outside(usize);
     impl Drop for Outside {

@@ -163,7 +163,6 @@ impl PluginTable {
     /// The size of a table of minor 0, in bytes. No table is shorter.
     pub const MIN_SIZE: usize = Self::LAYOUT.size_at(0);
 
-    /// A table without functions.
     pub(super) const EMPTY: Self = Self {
         magic: PLUGIN_MAGIC,
         struct_size: size_of::<Self>(),

@@ -132,7 +132,6 @@ pub unsafe extern "C" fn shim<M: Method>(
     status
 }
 
-/// The most functions of a service.
 pub(crate) const MAX_FUNCTIONS: usize = 128;
 
 /// The memory of a table with the most functions.
@@ -181,7 +180,6 @@ impl Drop for TableBox {
 /// The target of an exported table's `ctx`.
 struct Implementation<S: ?Sized> {
     service: Arc<S>,
-    /// Whether the instance that has the table has ended.
     ended: Arc<AtomicBool>,
 }
 
@@ -279,7 +277,6 @@ impl RawService {
         size.saturating_sub(size_of::<ServiceTable>()) / size_of::<Option<ServiceFn>>()
     }
 
-    /// The function at `index`, if the table has it.
     fn function(&self, index: usize) -> Result<(ServiceFn, *const c_void), ErrorKind> {
         if self.table.is_null() {
             return Err(ErrorKind::NotGranted);
@@ -349,7 +346,6 @@ mod tests {
         (status, bytes.to_vec())
     }
 
-    /// A failure of this kind without detail.
     fn failed(kind: ErrorKind) -> (i32, Vec<u8>) {
         (kind as i32, Vec::new())
     }

@@ -13,7 +13,6 @@ use super::wildcard::Wildcard;
 /// The private keys of a descriptor, wiped on drop.
 pub struct PrivateBranches(Vec<Branch>);
 
-/// The private key of a key expression.
 pub(super) struct Branch {
     /// The index of the expression. [`SolvingData`](outrigger_values::SolvingData) has its public key at that index.
     pub place: usize,
@@ -33,7 +32,6 @@ impl Drop for Branch {
 }
 
 impl Branch {
-    /// The private key at an index; `None` if there is none.
     fn secret(&self, index: u32) -> Option<SecretKey> {
         match self.wildcard {
             Wildcard::None => Some(self.secret),

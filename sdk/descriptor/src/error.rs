@@ -63,7 +63,6 @@ pub enum DescriptorError {
     #[error("P2SH script is too large, {0} bytes is larger than 520 bytes")]
     RedeemScriptSize(usize),
 
-    /// A function's key is invalid.
     #[error("{function}: {error}")]
     KeyOf { function: &'static str, error: Box<Self> },
     #[error("No key provided")]

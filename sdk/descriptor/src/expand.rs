@@ -119,7 +119,6 @@ fn nested(inner: &Node, derived: &[Derived], solving: &mut SolvingData) -> Resul
     Ok(script)
 }
 
-/// The keys of a multisig in the order of the script.
 fn in_order<'a>(multi: &Multi, derived: &'a [Derived], tap: bool) -> Result<Vec<&'a Derived>, ExpandError> {
     let mut keys = multi.keys.iter().map(|name| name.of(derived)).collect::<Result<Vec<_>, _>>()?;
     if multi.sorted && tap {
@@ -234,7 +233,6 @@ fn in_definite_order(node: &Node, derived: &[Derived], tap: bool) -> Result<Node
     })
 }
 
-/// A complete subtree of a script tree.
 struct Subtree {
     depth: u8,
     least_script: ScriptBuf,

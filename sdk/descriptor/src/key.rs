@@ -17,9 +17,7 @@ use super::wildcard::Wildcard;
 /// The mark of hardened steps. All steps of a path get the mark of the last one in the text.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Mark {
-    /// `h`
     H,
-    /// `'`
     Apostrophe,
 }
 
@@ -31,7 +29,6 @@ pub(super) struct Origin {
     pub mark: Mark,
 }
 
-/// A key expression.
 #[derive(Clone)]
 pub(super) struct Key {
     pub origin: Option<Origin>,
@@ -54,7 +51,6 @@ pub(super) struct Single {
     pub x_only: bool,
 }
 
-/// An extended key with a path.
 #[derive(Clone)]
 pub(super) struct Extended {
     pub public: Xpub,
@@ -118,7 +114,6 @@ fn origin_text(fingerprint: [u8; 4], path: &[ChildNumber], mark: Mark) -> String
     format!("[{}{}]", outrigger_values::params::encode_hex(&fingerprint), path_text(path, mark))
 }
 
-/// The form of a key expression's text.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Form {
     /// Without private keys.

@@ -15,7 +15,6 @@ use super::secp::SECP;
 use super::wildcard::Wildcard;
 use outrigger_values::params::decode_hex;
 
-/// The context of an expression.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Context {
     Top,
@@ -25,7 +24,6 @@ pub(super) enum Context {
 }
 
 impl Context {
-    /// Whether uncompressed keys are allowed.
     fn permits_uncompressed(self) -> bool {
         matches!(self, Self::Top | Self::Sh)
     }

@@ -27,7 +27,6 @@ macro_rules! hashes_of_bitcoin {
     };
 }
 
-/// A key as text.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 struct KeyText(String);
 
@@ -206,7 +205,6 @@ pub(super) fn hashed_keys(expression: &Miniscript<KeyRef, Tap>) -> Vec<KeyRef> {
     expression.iter().filter_map(hashed).collect()
 }
 
-/// The script of an expression in `wsh`.
 pub(super) fn segwit_script(
     expression: &Miniscript<KeyRef, miniscript::Segwitv0>,
     derived: &[Derived],
@@ -215,7 +213,6 @@ pub(super) fn segwit_script(
     expression.translate_pk(&mut Keys(key)).map(|expression| expression.encode()).map_err(|_| ExpandError::Script)
 }
 
-/// The script of an expression in a leaf of `tr`.
 pub(super) fn tap_script(
     expression: &Miniscript<KeyRef, Tap>,
     derived: &[Derived],

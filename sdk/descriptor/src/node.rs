@@ -17,35 +17,23 @@ impl KeyRef {
 /// An expression. The parser ensures that it is allowed in its place.
 #[derive(Clone)]
 pub(super) enum Node {
-    /// `pk(KEY)`
     Pk(KeyRef),
-    /// `pkh(KEY)`
     Pkh(KeyRef),
-    /// `wpkh(KEY)`
     Wpkh(KeyRef),
-    /// `combo(KEY)`
     Combo(KeyRef),
     /// `multi(...)` and `sortedmulti(...)`; `multi_a` and `sortedmulti_a` in a leaf of `tr`
     Multi(Multi),
-    /// `sh(...)`
     Sh(Box<Node>),
-    /// `wsh(...)`
     Wsh(Box<Node>),
-    /// Miniscript in `wsh`
     Miniscript(Box<Miniscript<KeyRef, Segwitv0>>),
-    /// Miniscript in a leaf of `tr`
     TapMiniscript(Box<Miniscript<KeyRef, Tap>>),
     /// `tr(KEY,TREE)`: the leaves from left to right, each with its depth
     Tr(KeyRef, Vec<(u8, Node)>),
-    /// `rawtr(KEY)`
     RawTr(KeyRef),
-    /// `addr(ADDRESS)`
     Addr(Address),
-    /// `raw(HEX)`
     Raw(ScriptBuf),
 }
 
-/// The threshold and keys of a multisig.
 #[derive(Clone)]
 pub(super) struct Multi {
     pub threshold: u32,

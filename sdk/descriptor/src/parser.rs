@@ -145,7 +145,6 @@ impl Parser {
         self.miniscript(text, context)
     }
 
-    /// Parses the expression in `sh` or `wsh`.
     fn inner(&mut self, mut text: &str, context: Context) -> Result<Node, Error> {
         let node = self.node(&mut text, context)?;
         if text.is_empty() { Ok(node) } else { Err(Error::Trailing) }

@@ -8,7 +8,6 @@ use outrigger_service::ErrorKind;
 use outrigger_service::wire::{Docs, ServiceShape, Shape};
 use outrigger_values::error::RpcErrorCode;
 
-/// The longest line.
 const WIDTH: usize = 120;
 
 /// The C names of Rust names in documentation.
@@ -83,7 +82,6 @@ impl Glossary {
         out
     }
 
-    /// Documentation as paragraphs.
     pub(super) fn paragraphs(&self, docs: Docs) -> Vec<String> {
         let mut paragraphs = vec![String::new()];
         for line in docs.iter().map(|line| line.trim()) {
@@ -103,7 +101,6 @@ impl Glossary {
     }
 }
 
-/// The first sentence of documentation.
 pub(super) fn first_sentence(text: &str) -> &str {
     text.split_once(". ").map_or(text, |(first, _)| first).trim_end_matches('.')
 }
@@ -145,7 +142,6 @@ pub(super) fn noted(indent: usize, code: &str, text: &str) -> String {
     note(indent, text) + &format!("{margin}{code}\n")
 }
 
-/// A plain comment.
 pub(super) fn note(indent: usize, text: &str) -> String {
     let margin = " ".repeat(indent);
     let lines = wrap(&format!("/* {text} */"), WIDTH - indent - 3);
@@ -157,7 +153,6 @@ fn is_label(paragraph: &str) -> bool {
     ["Threads:", "Ownership:", "Lifetime:"].iter().any(|label| paragraph.starts_with(label))
 }
 
-/// Breaks text into lines.
 fn wrap(text: &str, width: usize) -> Vec<String> {
     let mut lines = vec![String::new()];
     for word in text.split_whitespace() {
@@ -170,7 +165,6 @@ fn wrap(text: &str, width: usize) -> Vec<String> {
     lines
 }
 
-/// The heading of a section.
 pub(super) fn heading(title: &str) -> String {
     format!("\n/* {title} {} */\n", "-".repeat(WIDTH.saturating_sub(title.len() + "/*   */".len())))
 }

@@ -7,7 +7,6 @@ use outrigger_abi::{ABI_MAJOR, ABI_MINOR, PLUGIN_MAGIC};
 use outrigger_service::{ErrorKind, ServiceError};
 use outrigger_values::error::{RpcError, RpcErrorCode};
 
-/// The versions and the magic number.
 pub(super) fn versions() -> String {
     let magic: String = PLUGIN_MAGIC.to_le_bytes().iter().map(|byte| char::from(*byte)).collect();
     format!(
@@ -23,7 +22,6 @@ pub(super) fn versions() -> String {
     )
 }
 
-/// The status codes and error codes.
 pub(super) fn numbers() -> String {
     let entry = |name: String, number: i32, docs: &str| noted(4, &format!("{name} = {number},"), docs.trim());
     let mut out = heading("Statuses and codes");
@@ -53,7 +51,6 @@ pub(super) fn failures() -> String {
     out.trim_end().to_owned()
 }
 
-/// A C string literal.
 fn literal(text: &str) -> String {
     format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""))
 }

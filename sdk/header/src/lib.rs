@@ -29,10 +29,8 @@ const SERVICES: [&ServiceShape; 7] = [
     <dyn NodeRpc as Described>::SHAPE,
 ];
 
-/// The message type of events.
 const EVENT: &Shape = Event::SHAPE;
 
-/// The message types.
 fn types() -> Types {
     let mut types = Types::default();
     for function in SERVICES.iter().flat_map(|service| service.functions) {
@@ -100,7 +98,6 @@ fn core(glossary: &Glossary) -> String {
     out + END
 }
 
-/// The end of each file.
 const END: &str = "\n#ifdef __cplusplus\n}\n#endif\n\n#endif\n";
 
 /// A file beside `outrigger.h`.

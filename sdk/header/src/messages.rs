@@ -4,7 +4,6 @@ use super::comment::{note, noted, since};
 use super::names::{encoding, variant};
 use outrigger_service::wire::{FieldShape, Shape};
 
-/// All messages, in this order.
 pub(super) fn messages(order: &[&'static Shape]) -> String {
     order.iter().map(|shape| message(shape)).collect()
 }
@@ -25,7 +24,6 @@ fn message(shape: &'static Shape) -> String {
     }
 }
 
-/// The fields with their encodings.
 pub(super) fn fields(fields: &[FieldShape]) -> String {
     let text = |field: &FieldShape| {
         let later = if field.since == 0 { String::new() } else { format!(" since minor {}", field.since) };

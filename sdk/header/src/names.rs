@@ -91,7 +91,6 @@ pub(super) fn upper(name: &str) -> String {
     snake(name).to_ascii_uppercase()
 }
 
-/// A field or parameter name.
 pub(super) fn member(name: &str) -> String {
     if KEYWORDS.contains(&name) { format!("{name}_") } else { name.to_owned() }
 }

@@ -5,7 +5,6 @@ use super::messages::fields;
 use super::names::{encoding, index, service};
 use outrigger_service::wire::{FunctionShape, ServiceShape};
 
-/// A service's name and function indexes.
 pub(super) fn positions(glossary: &Glossary, shape: &'static ServiceShape) -> String {
     let name = service(shape);
     let mut out = heading(&format!("The service {}", shape.name));
@@ -20,7 +19,6 @@ pub(super) fn positions(glossary: &Glossary, shape: &'static ServiceShape) -> St
     out + "};\n"
 }
 
-/// The encodings of a function's request and response.
 fn messages_of(function: &FunctionShape) -> String {
     format!("({}) -> {}", fields(function.request), encoding(function.response))
 }

@@ -22,7 +22,6 @@ impl Types {
     }
 }
 
-/// The types that a type contains.
 fn parts(shape: &'static Shape) -> Vec<&'static Shape> {
     match shape {
         Shape::Option(inner) | Shape::List(inner) | Shape::Framed(inner) => vec![inner],

@@ -18,7 +18,6 @@ use std::mem::MaybeUninit;
 
 use zeroize::optimization_barrier;
 
-/// The size of the stack that [`wipe_stack`] overwrites, in bytes.
 const WIPED_STACK: usize = 64 << 10;
 
 /// An allocator that zeroes freed memory, on top of another one, by default the system's. It maps large blocks

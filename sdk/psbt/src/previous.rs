@@ -52,7 +52,6 @@ impl Deref for PreviousTransaction {
     }
 }
 
-/// Serialises a transaction without witnesses.
 pub(super) fn without_witness(transaction: &Transaction) -> Vec<u8> {
     if transaction.input.iter().all(|input| input.witness.is_empty()) {
         return transaction_to_bytes(transaction);

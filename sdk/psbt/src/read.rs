@@ -244,7 +244,6 @@ impl Output {
     }
 }
 
-/// Parses the leaves of a script tree.
 fn tree(bytes: &[u8]) -> Result<Vec<(u8, u8, Bytes)>> {
     ensure(!bytes.is_empty(), "Output Taproot tree must not be empty")?;
     let mut reader = Reader::new(bytes, "SpanReader");

@@ -11,7 +11,6 @@ use crate::{Bytes, Fields, Origin, PreviousTransaction, Proprietary, TaprootOrig
 
 /// The greatest length or type (`MAX_SIZE` of bitcoind).
 const MAX_SIZE: u64 = 0x0200_0000;
-/// The type of proprietary fields.
 const PROPRIETARY: u64 = 0xfc;
 /// Why a text is no PSBT, in bitcoind's words.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]

@@ -8,7 +8,6 @@ use bitcoin::consensus::serialize;
 use crate::previous::without_witness;
 use crate::{Bytes, Fields, Input, Origin, Output, PREIMAGES, Psbt, TaprootOrigin};
 
-/// The first bytes of a PSBT.
 pub(super) const MAGIC: [u8; 5] = *b"psbt\xff";
 
 impl Psbt {

@@ -4,9 +4,7 @@ use super::crypto::has_low_s;
 use super::sighash::{SIGHASH_ALL, SIGHASH_ANYONECANPAY, SIGHASH_SINGLE};
 use super::{Flags, ScriptError, SigVersion};
 
-/// Size of a compressed public key, in bytes.
 const COMPRESSED_SIZE: usize = 33;
-/// Size of an uncompressed public key, in bytes.
 const UNCOMPRESSED_SIZE: usize = 65;
 
 /// Longest strict DER signature with its hash type, in bytes.

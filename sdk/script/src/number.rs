@@ -2,7 +2,6 @@
 //!
 //! Operands of arithmetic have at most four bytes and results at most five, so `i64` does not overflow.
 
-/// Longest operand of an arithmetic opcode, in bytes.
 pub(super) const MAX_NUMBER_SIZE: usize = 4;
 /// Longest operand of a locktime opcode, in bytes: locktimes are unsigned 32-bit values.
 pub(super) const MAX_LOCKTIME_NUMBER_SIZE: usize = 5;

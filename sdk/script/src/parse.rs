@@ -106,7 +106,6 @@ pub fn is_push_only(script: &[u8]) -> bool {
     Reader::new(script).all(|op| op.is_ok_and(|op| op.opcode <= OP_16))
 }
 
-/// Whether a script is P2SH (BIP 16).
 pub(super) fn is_p2sh(script: &[u8]) -> bool {
     matches!(script, [OP_HASH160, 20, hash @ .., OP_EQUAL] if hash.len() == 20)
 }

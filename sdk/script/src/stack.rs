@@ -8,7 +8,6 @@ use bitcoin::Witness;
 use super::ScriptError;
 use super::number::{as_bool, decode_number, encode_number};
 
-/// Longest result of an opcode, in bytes: a SHA-256 hash.
 const INLINE_SIZE: usize = 32;
 
 /// An element of the stack.
@@ -39,7 +38,6 @@ impl<'a> Element<'a> {
         Element(Repr::Borrowed(if value { TRUE } else { &[] }))
     }
 
-    /// A hash of at most 32 bytes.
     pub(super) fn hash<const N: usize>(hash: [u8; N]) -> Element<'a> {
         const { assert!(N <= INLINE_SIZE) }
         Element::computed(&hash)
@@ -120,7 +118,6 @@ impl<'a> Stack<'a> {
         self.element(depth).copied()
     }
 
-    /// The element at `depth`.
     pub(super) fn element(&self, depth: usize) -> Result<&Element<'a>, ScriptError> {
         let index = self.index(depth)?;
         self.elements.get(index).ok_or(ScriptError::InvalidStackOperation)
@@ -133,7 +130,6 @@ impl<'a> Stack<'a> {
         decode_number(element.as_bytes(), require_minimal, max_size).ok_or(ScriptError::UnknownError)
     }
 
-    /// Fails if there are fewer than `count` elements.
     pub(super) fn require(&self, count: usize) -> Result<(), ScriptError> {
         if self.len() < count { Err(ScriptError::InvalidStackOperation) } else { Ok(()) }
     }
@@ -143,7 +139,6 @@ impl<'a> Stack<'a> {
         self.elements.truncate(self.len().saturating_sub(count));
     }
 
-    /// Removes the element at `depth`.
     pub(super) fn remove(&mut self, depth: usize) -> Result<Element<'a>, ScriptError> {
         let index = self.index(depth)?;
         Ok(self.elements.remove(index))
@@ -174,7 +169,6 @@ impl<'a> Stack<'a> {
         Ok(())
     }
 
-    /// The index of the element at `depth`.
     fn index(&self, depth: usize) -> Result<usize, ScriptError> {
         self.len().checked_sub(depth.saturating_add(1)).ok_or(ScriptError::InvalidStackOperation)
     }

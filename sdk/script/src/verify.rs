@@ -66,7 +66,6 @@ pub fn verify_script<C: Checker + ?Sized>(
 struct Outcome {
     /// The number of elements on the stack.
     stack_size: usize,
-    /// Whether a witness program was verified.
     had_witness: bool,
 }
 

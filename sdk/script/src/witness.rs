@@ -17,11 +17,9 @@ pub(super) const KEY_HASH_SIZE: usize = 20;
 pub(super) const SCRIPT_HASH_SIZE: usize = 32;
 /// The pay-to-anchor program, of witness version 1.
 const ANCHOR_PROGRAM: [u8; 2] = [0x4e, 0x73];
-/// First byte of the annex.
 const ANNEX_TAG: u8 = 0x50;
 /// Size of a node of the Merkle path, in bytes.
 const CONTROL_NODE_SIZE: usize = 32;
-/// Most nodes of the Merkle path.
 const CONTROL_MAX_NODES: usize = 128;
 /// The leaf version's bits in the first byte of a control block.
 const LEAF_MASK: u8 = 0xfe;
@@ -123,7 +121,6 @@ fn verify_taproot<C: Checker + ?Sized>(
     }
 }
 
-/// A script path spend's elements.
 struct Leaf<'a, 'w> {
     inputs: &'w [&'a [u8]],
     script: &'a [u8],

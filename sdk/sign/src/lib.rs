@@ -156,10 +156,8 @@ pub fn sign_transaction_while(
     Ok(errors)
 }
 
-/// The outcome of each input.
 type Outcomes = Vec<(Option<Production>, Option<InputError>)>;
 
-/// Assembles the inputs and verifies them.
 fn finish(
     jobs: Vec<Job<'_>>,
     known: &SolvingSet,

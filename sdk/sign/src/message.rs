@@ -13,7 +13,6 @@ use super::secp::SECP;
 use super::wif::WifKey;
 use outrigger_service::signer::Scheme;
 
-/// The base of a signature's first byte, to which the recovery id is added.
 const FIRST_BYTE: u8 = 27;
 /// The flag for a compressed public key in that byte.
 const COMPRESSED: u8 = 4;

@@ -122,7 +122,6 @@ impl<'k> PartialJob<'k> {
         production
     }
 
-    /// The requests for signatures that could help.
     fn wanted(&mut self, context: &TxContext<'_>, sighash: Sighash) -> Vec<Wanted> {
         let Some(spent) = context.spent_output(self.input.index) else { return Vec::new() };
         self.produce(context, &spent.script_pubkey);

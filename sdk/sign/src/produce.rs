@@ -14,7 +14,6 @@ use super::taproot;
 use outrigger_script::SigVersion;
 use outrigger_standard::{ScriptKind, classify};
 
-/// The new contents of an input.
 #[derive(Debug, Default)]
 pub(super) struct Production {
     pub(super) script_sig: ScriptBuf,
@@ -22,7 +21,6 @@ pub(super) struct Production {
 }
 
 impl Production {
-    /// Whether the input has these contents already.
     pub(super) fn is_of(&self, input: &TxIn) -> bool {
         (&self.script_sig, &self.witness) == (&input.script_sig, &input.witness)
     }
@@ -33,9 +31,7 @@ impl Production {
     }
 }
 
-/// The result for one script.
 struct Step {
-    /// The elements for the script.
     elements: Elements,
     /// Whether they satisfy the script, as far as the solver knows.
     solved: bool,
@@ -173,7 +169,6 @@ impl Producer<'_> {
     }
 }
 
-/// A scriptSig with minimal pushes of these elements.
 fn push_all(elements: &[Vec<u8>]) -> ScriptBuf {
     elements.iter().fold(Builder::new(), |builder, element| push(builder, element)).into_script()
 }

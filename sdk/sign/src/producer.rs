@@ -11,7 +11,6 @@ use outrigger_service::wallet::TaprootData;
 /// The initial stack of a script, bottom first.
 pub(super) type Elements = Vec<Vec<u8>>;
 
-/// The solver of one input.
 pub(super) struct Producer<'a> {
     pub(super) context: &'a TxContext<'a>,
     pub(super) index: usize,
@@ -43,7 +42,6 @@ pub struct Met {
 }
 
 impl Producer<'_> {
-    /// The script with this HASH160.
     pub(super) fn script(&self, hash: hash160::Hash) -> Option<ScriptBuf> {
         self.known.script(hash).or_else(|| self.own.script(hash)).map(Script::to_owned)
     }

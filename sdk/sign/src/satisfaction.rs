@@ -17,11 +17,9 @@ use super::solving::HashKind;
 
 /// The signatures, keys, preimages and timelocks for a satisfaction.
 pub(super) trait Assets<Pk> {
-    /// The signature of a key, if available.
     fn signature(&mut self, key: &Pk) -> Option<Vec<u8>>;
     /// A key as the script has it.
     fn key_bytes(&self, key: &Pk) -> Vec<u8>;
-    /// The preimage of a hash, if known.
     fn preimage(&self, kind: HashKind, hash: &[u8]) -> Option<Vec<u8>>;
     /// Whether the transaction's locktime satisfies this one (BIP65).
     fn after(&mut self, lock_time: u32) -> bool;
@@ -139,7 +137,6 @@ fn choose(first: Maybe, second: Maybe) -> Maybe {
     Some(if first.size <= second.size { first } else { second })
 }
 
-/// The best dissatisfaction and satisfaction of a fragment.
 #[derive(Clone, Debug)]
 struct Ways {
     no: Maybe,

@@ -11,7 +11,6 @@ use outrigger_script::{SigVersion, TransactionChecker};
 use outrigger_service::signer::{Scheme, SignRequest};
 use outrigger_service::wire::Blob;
 
-/// How a Schnorr signature spends a taproot output.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(super) enum TaprootPath {
     /// By the internal key, tweaked with the script tree's root.
@@ -32,7 +31,6 @@ pub(super) enum MissingSignature {
 }
 
 impl MissingSignature {
-    /// The signing key.
     pub(super) fn public_key(&self) -> &[u8] {
         match self {
             Self::Ecdsa { public_key, .. } => public_key,
@@ -40,7 +38,6 @@ impl MissingSignature {
         }
     }
 
-    /// The signature scheme.
     fn scheme(&self) -> Scheme {
         match self {
             Self::Ecdsa { .. } => Scheme::Ecdsa,
@@ -79,7 +76,6 @@ impl MissingSignature {
     }
 }
 
-/// The place of a signature in an input.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub(super) enum Slot {
     /// The ECDSA signature of this public key.
@@ -106,7 +102,6 @@ pub struct PartialSignatures {
     pub leaves: BTreeMap<([u8; 32], [u8; 32]), Vec<u8>>,
 }
 
-/// The signatures of an input, each with its hash type.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Signatures {
     ecdsa: HashMap<Vec<u8>, Vec<u8>>,

@@ -90,7 +90,6 @@ impl SolvingSet {
         self.taproot(&taproot_output_key(script_pubkey)?)
     }
 
-    /// The taproot data of an output key.
     pub(super) fn taproot(&self, output_key: &[u8; X_LEN]) -> Option<&TaprootData> {
         self.taproot.get(output_key)
     }

@@ -62,7 +62,6 @@ fn solve_leaf(producer: &mut Producer<'_>, leaf: &TapLeaf) -> Option<Elements> {
     Some(elements)
 }
 
-/// The serialised size of a witness, in bytes.
 fn serialized_size(elements: &[Vec<u8>]) -> usize {
     let with_length = |length: usize| VarInt(length as u64).size() + length;
     VarInt(elements.len() as u64).size() + elements.iter().map(|element| with_length(element.len())).sum::<usize>()

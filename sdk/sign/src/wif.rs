@@ -9,9 +9,7 @@ use zeroize::Zeroizing;
 
 use super::secp::SECP;
 
-/// The prefix of mainnet.
 const MAIN_PREFIX: u8 = 0x80;
-/// The prefix of all test networks.
 const TEST_PREFIX: u8 = 0xef;
 /// The last byte of a key with a compressed public key.
 const COMPRESSED_MARK: u8 = 1;
@@ -100,7 +98,6 @@ pub struct WifError;
 mod tests {
     use super::*;
 
-    /// The secret key 1.
     const MAIN_COMPRESSED: &str = "KwDiBf89QgGbjEhKnhXJuH7LrciVrZi3qYjgd9M7rFU73sVHnoWn";
     const MAIN_UNCOMPRESSED: &str = "5HpHagT65TZzG1PH3CSu63k8DbpvD8s5ip4nEB3kEsreAnchuDf";
 

@@ -32,7 +32,6 @@ pub struct Available {
     pub unconfirmed: Unconfirmed,
     /// The mempool's transactions that spend the preset inputs' coins: the payment replaces them.
     replaced: Vec<Txid>,
-    /// The signature length of the wallet's signer.
     signatures: Signatures,
 }
 
@@ -289,7 +288,6 @@ fn preset_size(
     }
 }
 
-/// Merges the solving data of the wallet and of the sender.
 fn joined(wallet: Option<&SolvingData>, sender: &SolvingData) -> SolvingData {
     let Some(wallet) = wallet else { return sender.clone() };
     SolvingData {

@@ -62,7 +62,6 @@ impl Unconfirmed {
         (count, descendants.max().unwrap_or(0))
     }
 
-    /// These transactions and their ancestors in the cluster.
     fn ancestors(&self, txids: impl IntoIterator<Item = Txid>) -> HashSet<Txid> {
         self.closure(txids, |entry| &entry.depends)
     }

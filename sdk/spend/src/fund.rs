@@ -375,7 +375,6 @@ impl Funding<'_> {
         Ok(())
     }
 
-    /// The checks of the finished transaction.
     fn check(&self, made: Made, weight: Weight, available: &Available) -> Result<Made, SpendError> {
         if made.change_position.is_some() {
             self.change.script()?;
@@ -394,7 +393,6 @@ impl Funding<'_> {
         Ok(made)
     }
 
-    /// The unsigned transaction with these outputs.
     fn transaction(
         &self,
         chosen: &[&Coin],

@@ -140,7 +140,6 @@ impl FundingCall {
         Ok(())
     }
 
-    /// Reads `solving_data`.
     fn solving_data(&self, object: &Map<String, Value>) -> Result<SolvingData, RpcError> {
         let mut solving = SolvingData::default();
         let list = |name: &str| object.get(name).map_or(Ok(&[][..]), typed::array);

@@ -194,7 +194,6 @@ pub fn replace(
     Ok(Replaced { funded, old_fee, metadata: original.row.metadata })
 }
 
-/// The transaction to replace.
 struct Original {
     transaction: Transaction,
     row: WalletTransaction,

@@ -142,7 +142,6 @@ impl Selection {
         each(coins, &self.coins).map(|coin| coin.bump_fee).sum::<SignedAmount>() - self.bump_discount
     }
 
-    /// The amount beyond the target.
     fn excess(&self, coins: &[Coin], params: &Params) -> SignedAmount {
         let amount = match params.subtract_fee {
             true => self.value(coins),
@@ -289,7 +288,6 @@ fn check_discarded(
     Err(if in_long_chains >= target { SpendError::UnconfirmedChain } else { SpendError::InsufficientFunds })
 }
 
-/// The candidates for the algorithms.
 #[derive(Default)]
 struct Pools {
     all: Vec<Candidate>,

@@ -33,7 +33,6 @@ pub struct Sweep {
     pub replaceable: bool,
 }
 
-/// The message for coins without solving data.
 const UNSOLVABLE: &str = "Unable to determine the size of the transaction, the wallet contains unsolvable descriptors";
 
 /// Makes the unsigned transaction. `control` decides which coins count. The error is the first broken rule, with

@@ -120,7 +120,6 @@ pub fn signed_weight(outputs: &[TxOut], inputs: &[InputSize]) -> Weight {
     Weight::from_wu(empty + count + marker + inputs)
 }
 
-/// The length of a push of `data` bytes.
 fn push_len(data: usize) -> usize {
     match data {
         0..=75 => 1 + data,

@@ -273,7 +273,6 @@ impl Field {
     }
 }
 
-/// The product in GF(32).
 fn multiply_gf32(a: usize, b: usize) -> usize {
     let mut product = 0;
     let mut shifted = a;

@@ -13,7 +13,6 @@ use serde_json::{Map, Value};
 
 use super::address::to_script;
 
-/// The key of a data output.
 const DATA: &str = "data";
 
 /// The transaction of the arguments inputs, outputs, locktime and replaceable. The error is the first rule that they

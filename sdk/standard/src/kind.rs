@@ -9,7 +9,6 @@ use outrigger_script::parse::{self, OP_PUSHDATA4, Op, Reader, witness_program};
 const MAX_MULTISIG_KEYS: u8 = 20;
 /// The largest opcode defined outside of tapscript: OP_NOP10.
 const MAX_OPCODE: u8 = 0xb9;
-/// The program of a pay-to-anchor output.
 const ANCHOR_PROGRAM: [u8; 2] = [0x4e, 0x73];
 
 /// The form of a scriptPubKey. Its parts borrow from the script.

@@ -49,7 +49,6 @@ impl Drop for Folder {
     }
 }
 
-/// All files of the header.
 fn whole() -> String {
     Part::ALL.map(header).concat()
 }
@@ -103,7 +102,6 @@ OUTRIGGER_MANIFEST(0, \"{{}}\");
     }
 }
 
-/// The most lines of the three files.
 const MAX_LINES: usize = 2_000;
 
 #[test]

@@ -26,7 +26,6 @@ pub(super) struct Skeleton {
     inputs_start: usize,
     /// The offset of the number of outputs in `bytes`.
     inputs_end: usize,
-    /// The state of the hash before each input.
     before_input: Vec<sha256::HashEngine>,
 }
 
@@ -49,13 +48,11 @@ impl Skeleton {
         Skeleton { bytes, inputs_start, inputs_end, before_input }
     }
 
-    /// The inputs after this index.
     fn inputs_after(&self, index: usize) -> &[u8] {
         let start = self.inputs_start + (index + 1) * BLANK_INPUT_SIZE;
         self.bytes.get(start..self.inputs_end).unwrap_or_default()
     }
 
-    /// The number of outputs, the outputs and the locktime.
     fn outputs_and_lock_time(&self) -> &[u8] {
         self.bytes.get(self.inputs_end..).unwrap_or_default()
     }
@@ -109,7 +106,6 @@ impl TxContext<'_> {
         Ok(LegacySighash::from_byte_array(sha256::Hash::from_engine(engine).hash_again().to_byte_array()))
     }
 
-    /// Hashes version and inputs for ANYONECANPAY.
     fn hash_single_input(&self, input: &TxIn, script_code: &Script) -> sha256::HashEngine {
         let mut engine = sha256::Hash::engine();
         engine.input(&self.tx.version.0.to_le_bytes());
@@ -118,7 +114,6 @@ impl TxContext<'_> {
         engine
     }
 
-    /// Hashes version and inputs without ANYONECANPAY.
     fn hash_all_inputs(
         &self,
         index: usize,
@@ -134,7 +129,6 @@ impl TxContext<'_> {
         engine
     }
 
-    /// Hashes outputs and locktime for SINGLE and NONE.
     fn hash_chosen_output(&self, engine: &mut sha256::HashEngine, index: usize, single: bool) {
         let chosen = self.tx.output.get(index).filter(|_| single);
         match chosen {

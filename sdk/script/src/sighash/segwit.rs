@@ -64,7 +64,6 @@ impl TxContext<'_> {
         Ok(SegwitV0Sighash::from_byte_array(sha256::Hash::from_engine(engine).hash_again().to_byte_array()))
     }
 
-    /// The hash of the outputs for SINGLE and NONE.
     fn single_output_hash(&self, index: usize, hash_type: u32) -> [u8; 32] {
         match self.tx.output.get(index) {
             Some(output) if hash_type & OUTPUT_MASK == SIGHASH_SINGLE => {

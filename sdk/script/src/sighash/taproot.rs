@@ -115,7 +115,6 @@ pub fn annex_hash(annex: &[u8]) -> sha256::Hash {
     sha256_of(|engine| write_bytes(engine, annex))
 }
 
-/// The hash of a leaf of any version.
 pub(crate) fn tap_leaf_hash(version: u8, script: &[u8]) -> TapLeafHash {
     let mut engine = TapLeafHash::engine();
     engine.input(&[version]);

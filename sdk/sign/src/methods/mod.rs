@@ -114,7 +114,6 @@ fn private_keys(host: &Host, scope: Scope, argument: &Value) -> Result<LocalKeys
     Ok(keys)
 }
 
-/// The wallet's solving data for these scripts.
 fn wallet_knows(host: &Host, scope: Scope, scripts: &[ScriptBuf]) -> Result<SolvingSet, SigningError> {
     let found = host.wallet.scripts(scope, scripts.to_vec())?;
     let mut known = SolvingSet::default();

@@ -86,7 +86,6 @@ impl Prevouts {
         Ok(scripts)
     }
 
-    /// Adds the output of one element, and returns its scriptPubKey.
     fn describe_one(&mut self, element: &Map<String, Value>) -> Result<ScriptBuf, SigningError> {
         let field = |name: &str| element.get(name).unwrap_or(&Value::Null);
         // In byte order, as bitcoind.

@@ -18,7 +18,6 @@ pub struct SigningResult {
     errors: Vec<IncompleteInput>,
 }
 
-/// An incomplete input after signing.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 struct IncompleteInput {
     txid: String,

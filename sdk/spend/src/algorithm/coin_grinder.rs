@@ -5,7 +5,6 @@ use outrigger_values::amount::Saturating;
 
 use super::{Candidate, MAX_STEPS, Missed, Taken, groups};
 
-/// The current set, and the best set so far.
 struct Search<'a> {
     candidates: &'a [Candidate],
     taken: Vec<usize>,

@@ -5,6 +5,7 @@
 /// The lines of a doc comment.
 pub type Docs = &'static [&'static str];
 
+/// A struct of the interface.
 #[derive(Debug)]
 pub struct StructLayout {
     /// The name in Rust.

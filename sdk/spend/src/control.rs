@@ -114,6 +114,7 @@ pub struct CoinControl {
     pub min_depth: u32,
     /// The greatest number of confirmations of added coins.
     pub max_depth: u32,
+    /// The choice of the feerate.
     pub fee: FeeChoice,
     /// Whether the transaction signals replaceability (BIP 125); `None`: the wallet's setting.
     pub replaceable: Option<bool>,

@@ -12,6 +12,7 @@ pub enum FeeChoice {
         /// The estimate mode.
         mode: EstimateMode,
     },
+    /// A feerate.
     Exact {
         /// The feerate.
         feerate: FeeRate,

@@ -106,6 +106,7 @@ pub enum ReplaceError {
     /// The replacement would have no outputs.
     #[error("Unable to create transaction. Transaction must have at least one recipient")]
     NoRecipients,
+    /// The replacement cannot be funded.
     #[error("Unable to create transaction. {0}")]
     Unfunded(SpendError),
 }

@@ -7,7 +7,7 @@
 //! Invariants:
 //! - [`limits`] bound the work and the stack that a text costs, before anything is derived.
 //! - The parent of a wildcard is derived once per descriptor.
-//! - Only functions with `private` in their names return private keys; errors and `Debug` never show one.
+//! - Texts show no private key unless the function has `private` in its name; nor do errors and `Debug`.
 
 #![warn(missing_docs)]
 

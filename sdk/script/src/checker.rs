@@ -56,9 +56,8 @@ impl Default for ExecutionData {
 
 /// The checks of a script that depend on the spending transaction.
 pub trait Checker {
-    /// Whether an ECDSA signature, its hash type included, is valid for `pubkey`.
-    ///
-    /// The interpreter has checked only the encodings that flags require; both may be arbitrary bytes.
+    /// Whether an ECDSA signature, its hash type included, is valid for `pubkey`. The interpreter has checked only the
+    /// encodings that flags require; both may be arbitrary bytes.
     fn check_ecdsa_signature(
         &mut self,
         signature: &[u8],
@@ -169,7 +168,7 @@ impl<'a> TransactionChecker<'a> {
         self.context.tx().input.get(self.input_index)
     }
 
-    /// The digest for an ECDSA signature; `None` if the spent output is unknown. The last digest is cached, so that
+    /// The digest for an ECDSA signature; `None` if it depends on an unknown output. The last digest is cached, so that
     /// verifying a new signature does not hash again.
     pub fn ecdsa_digest(&mut self, script_code: &Script, hash_type: u32, sig_version: SigVersion) -> Option<[u8; 32]> {
         self.ecdsa_message(script_code, hash_type, sig_version).map(|message| *message.as_ref())
@@ -182,7 +181,7 @@ impl<'a> TransactionChecker<'a> {
         Some(sighash.to_byte_array())
     }
 
-    /// The message of an ECDSA signature; `None` if the spent output is unknown.
+    /// The message of an ECDSA signature; `None` if it depends on an unknown output.
     fn ecdsa_message(&mut self, script_code: &Script, hash_type: u32, sig_version: SigVersion) -> Option<Message> {
         if let Some(last) = &self.last
             && (last.sig_version, last.hash_type) == (sig_version, hash_type)

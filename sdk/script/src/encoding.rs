@@ -12,8 +12,8 @@ const MAX_SIGNATURE_SIZE: usize = 73;
 const DER_SEQUENCE: u8 = 0x30;
 const DER_INTEGER: u8 = 0x02;
 
-/// Checks the encoding of a signature with its hash type. The empty signature passes: it is the valid encoding of
-/// "none". The error is [`ScriptError::SigDer`], [`ScriptError::SigHighS`] or [`ScriptError::SigHashtype`].
+/// Checks the encoding of a signature with its hash type. An empty signature passes: scripts use it for a check that is
+/// meant to fail. The error is [`ScriptError::SigDer`], [`ScriptError::SigHighS`] or [`ScriptError::SigHashtype`].
 pub fn check_signature_encoding(signature: &[u8], flags: Flags) -> Result<(), ScriptError> {
     let Some((hash_type, der)) = signature.split_last() else {
         return Ok(());

@@ -163,9 +163,8 @@ fn after_push_of<'a>(script: &'a [u8], data: &[u8]) -> Option<&'a [u8]> {
     script.strip_prefix(prefix.get(..length)?)?.strip_prefix(data)
 }
 
-/// Removes each push of `signature` from a legacy scriptCode (`FindAndDelete` in Core). `Borrowed` if there is none.
-///
-/// A push matches only at the start of an opcode, or right after a removal. A malformed end stays.
+/// Removes each push of `signature` from a legacy scriptCode (`FindAndDelete` in Core). `Borrowed` if there is none. A
+/// push matches only at the start of an opcode, or right after a removal. A malformed end stays.
 pub(super) fn find_and_delete<'a>(script: &'a [u8], signature: &[u8]) -> Cow<'a, [u8]> {
     let mut kept: Option<Vec<u8>> = None;
     let mut kept_from = 0;
@@ -196,9 +195,8 @@ pub(super) fn find_and_delete<'a>(script: &'a [u8], signature: &[u8]) -> Cow<'a,
     }
 }
 
-/// The pieces of a legacy scriptCode between its OP_CODESEPARATORs, and the length for the signature hash.
-///
-/// In a malformed script the last piece ends where parsing stops, but the length includes the rest. This is consensus
+/// The pieces of a legacy scriptCode between its OP_CODESEPARATORs, and the length for the signature hash. In a
+/// malformed script the last piece ends where parsing stops, but the length includes the rest. This is consensus
 /// (`SerializeScriptCode` in Core).
 pub(super) fn code_pieces(script: &[u8]) -> (usize, impl Iterator<Item = &[u8]>) {
     let is_separator = |op: &Op<'_>| op.opcode == OP_CODESEPARATOR;

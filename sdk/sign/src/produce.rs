@@ -150,10 +150,9 @@ impl Producer<'_> {
         }
     }
 
-    /// The first signatures in the order of the keys, after the extra element of OP_CHECKMULTISIG.
-    ///
-    /// bitcoind pads n missing signatures with n/2 empty elements, rounded up: its loop counts up the stack and
-    /// recomputes the number missing.
+    /// The first signatures in the order of the keys, after the extra element of OP_CHECKMULTISIG. bitcoind pads n
+    /// missing signatures with n/2 empty elements, rounded up: its loop counts up the stack and recomputes the number
+    /// missing.
     fn multisig(&mut self, required: usize, keys: &[&[u8]], script: &Script, version: SigVersion) -> Step {
         let mut elements = vec![Vec::new()];
         for key in keys {

@@ -1,8 +1,9 @@
 //! The best satisfaction of a miniscript. This module implements it to choose as bitcoind does where several would do.
 //!
 //! Each fragment yields its best satisfaction and its best dissatisfaction from its parts'. Of two, one without a
-//! signature wins, since anyone could switch to it. Two without make the result malleable. Then the smaller wins; of
-//! equals, the first. Only a non-malleable satisfaction with a signature is used.
+//! signature wins, since anyone could switch to it. Two without make the result malleable. Of two with a signature, a
+//! non-malleable one wins. Then the smaller wins; of equals, the first. Only a non-malleable satisfaction with a
+//! signature is used.
 //!
 //! Stacks share their parts, so a threshold of k in n costs O(k n). The miniscript parser bounds the nesting and
 //! thereby the recursion.

@@ -14,7 +14,7 @@ use crate::coin::fee;
 /// The most transactions of a cluster (`MiniMiner` of Bitcoin Core).
 const MAX_CLUSTER: usize = 500;
 
-/// Mempool transactions with all their ancestors and descendants, over any number of steps.
+/// The clusters of some mempool transactions: all transactions connected with them.
 #[derive(Debug, Default)]
 pub struct Unconfirmed {
     entries: HashMap<Txid, MempoolEntry>,

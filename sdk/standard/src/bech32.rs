@@ -193,10 +193,8 @@ fn locate(residue: u32, length: usize, values: usize) -> Bech32Error {
     Bech32Error::new(message, locations)
 }
 
-/// GF(1024) as an extension of GF(32), with logarithms to the base e.
-///
-/// GF(32) is defined by x^5 + x^3 + 1, and e is a root of x^2 + 9x + 23 over it. The upper five bits of an element are
-/// the coefficient of e.
+/// GF(1024) as an extension of GF(32), with logarithms to the base e. GF(32) is defined by x^5 + x^3 + 1, and e is a
+/// root of x^2 + 9x + 23 over it. The upper five bits of an element are the coefficient of e.
 struct Field {
     /// e^i by i.
     power: Vec<usize>,

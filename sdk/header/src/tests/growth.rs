@@ -9,10 +9,8 @@ fn messages_grow_only_where_nothing_follows() {
     assert_eq!(misplaced_growth(), Vec::<String>::new(), "these are read by older plugins as they were");
 }
 
-/// The types with later fields in a place where something follows.
-///
-/// Only a whole message or a frame may grow, at its end. Elsewhere an older reader would read the new field as the next
-/// one.
+/// The types with later fields in a place where something follows. Only a whole message or a frame may grow, at its
+/// end. Elsewhere an older reader would read the new field as the next one.
 fn misplaced_growth() -> Vec<String> {
     let mut found = Vec::new();
     for function in SERVICES.iter().flat_map(|service| service.functions) {

@@ -125,10 +125,8 @@ impl Prevouts {
     }
 }
 
-/// The script that an element gives for its output, and its P2WSH program.
-///
-/// For old clients, the redeem script may be named `witnessScript`, the witness script `redeemScript`, or both names
-/// have the same script.
+/// The script that an element gives for its output, and its P2WSH program. For old clients, the redeem script may be
+/// named `witnessScript`, the witness script `redeemScript`, or both names have the same script.
 fn given_scripts(element: &Map<String, Value>, script_pubkey: &Script) -> Result<[ScriptBuf; 2], SigningError> {
     let redeem_script = optional_text(element, "redeemScript")?;
     let witness_script = optional_text(element, "witnessScript")?;

@@ -53,8 +53,7 @@ abi_functions! {
 }
 
 abi_struct! {
-    /// Bytes that the receiver releases with their own function, from any thread. Nobody writes them after they are
-    /// passed on.
+    /// Bytes that the receiver releases with their function, from any thread. Nobody writes them once passed on.
     pub struct OwnedBytes {
         /// The first byte; may be null when `len` is 0.
         ptr: *const u8,
@@ -125,8 +124,7 @@ pub struct Releases {
 }
 
 impl OwnedBytes {
-    /// The same bytes with their releases counted, for `outrigger plugin check`. They are never freed, so that a second
-    /// release does no harm.
+    /// The same bytes with releases counted, for `outrigger plugin check`. Never freed: a second release is harmless.
     pub fn watched(self, releases: &'static Releases) -> Self {
         struct Watched {
             bytes: OwnedBytes,

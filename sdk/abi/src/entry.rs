@@ -12,8 +12,7 @@ use super::{ABI_MINOR, ErrorKind, STATUS_OK};
 
 /// A plugin at the level of bytes. The SDK implements it for plugins, which see values.
 pub trait PluginCode: Send + Sync + Sized + 'static {
-    /// The data beside the options from which an instance is made. A plugin in a library has none: `create` has no
-    /// argument.
+    /// The data beside the options that makes an instance. A plugin in a library has none: `create` takes nothing.
     type Seed: Default + Send;
 
     /// Makes the instance from its seed and its options, a JSON object. The operator sees the reason of a refusal.
@@ -22,8 +21,7 @@ pub trait PluginCode: Send + Sync + Sized + 'static {
     /// Starts the instance: calls follow. The operator sees the reason of a refusal.
     fn start(&self) -> Result<(), String>;
 
-    /// Runs a call, which [`HostHandle::reply`] answers once, now or later. An error is a fault of the plugin, as for
-    /// the functions below.
+    /// Runs a call. [`HostHandle::reply`] answers it once, now or later. Here and below an error is a plugin's fault.
     fn call(&self, call: RawCall<'_>) -> Result<(), ErrorKind>;
 
     /// Notes that nobody waits for this call's answer.
@@ -75,8 +73,7 @@ impl HostHandle {
         service.until(self.ended.clone())
     }
 
-    /// Answers a call: with code 0, `body` is the result, otherwise an error's message. Returns whether the call was
-    /// waiting.
+    /// Answers a call: with code 0, `body` is the result, otherwise an error's message. Returns whether it was waiting.
     pub fn reply(&self, token: u64, code: i32, body: OwnedBytes) -> bool {
         if self.has_ended() {
             return false;
@@ -94,8 +91,7 @@ impl HostHandle {
         unsafe { HostTable::wanted(self.host).is_none_or(|wanted| wanted((*self.host).ctx, token) != 0) }
     }
 
-    /// Sends panics of this instance to `report` instead of standard error: the place, and the panic's text if it has
-    /// one, which may contain a secret.
+    /// Sends this instance's panics to `report` instead of standard error: place, and text, which may be secret.
     pub fn report_panics(&self, report: impl Fn(String, Option<&str>) + Send + Sync + 'static) {
         panics::report_to(self.instance, Arc::new(report));
     }

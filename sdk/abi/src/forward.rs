@@ -37,8 +37,7 @@ impl<F: Forward> ForwardedService<F> {
 /// The C function at one index of a forwarded table.
 ///
 /// # Safety
-/// `ctx` is that of the table with this function, whose [`ForwardedService`] is alive; `request` is readable;
-/// `response` is writable.
+/// `ctx` is of a live [`ForwardedService`] with this function; `request` is readable; `response` is writable.
 unsafe extern "C" fn forward<F: Forward, const INDEX: usize>(
     ctx: *const c_void,
     scope: u64,

@@ -16,8 +16,7 @@ abi_functions! {
     ///
     /// Lifetime: `name` is read until the function returns; the table stays valid for the life of the process.
     pub type ServiceLookupFn = fn(ctx: *const c_void, name: Bytes) -> *const ServiceTable;
-    /// Answers a call, exactly once. With `code` 0, `body` is the result as one line of JSON, otherwise the error's
-    /// message as UTF-8.
+    /// Answers a call, exactly once. With `code` 0, `body` is the result as a line of JSON, else the message as UTF-8.
     ///
     /// The status is 0, or [`crate::ErrorKind::Stale`] if the call was answered, cancelled or timed out before.
     ///
@@ -44,9 +43,8 @@ abi_struct! {
     /// The host, as a plugin sees it.
     ///
     /// This table, the service tables and the plugin's library stay in place for the life of the process. A plugin must
-    /// end its threads in `stop`; `outrigger plugin check` reports a plugin that calls the host later. Such a call
-    /// reads no freed memory and changes nothing: it finds no service, and its answer is refused with
-    /// [`crate::ErrorKind::Stale`].
+    /// end its threads in `stop`; `outrigger plugin check` reports later calls. Such a call reads no freed memory and
+    /// has no effect: it finds no service, and its answer is refused with [`crate::ErrorKind::Stale`].
     pub struct HostTable {
         /// The size of this struct in bytes.
         pub struct_size: usize,

@@ -10,9 +10,8 @@
 //!   host refuses with [`ErrorKind::Stale`], and this SDK does not call it any more.
 //! - [`Bytes`] are valid until the function that gets them returns.
 //!
-//! This crate is the bottom of the SDK. It moves bytes, and knows neither the services' messages nor plugins in Rust.
-//! It depends on no other crate of the project. Beside it only the host's loader and the wiping allocator contain
-//! `unsafe` code.
+//! This crate is the bottom of the SDK: it moves bytes, and knows neither the services' messages nor plugins in Rust.
+//! It depends on no other crate. Beside it only the host's loader and the wiping allocator contain `unsafe` code.
 #![allow(unsafe_code)]
 #![warn(missing_docs)]
 

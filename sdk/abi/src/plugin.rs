@@ -43,13 +43,11 @@ abi_functions! {
     ///
     /// Lifetime: the instance lives until `destroy`.
     pub type CreateFn = fn() -> Instance;
-    /// Passes the host and the options to an instance. The options are a JSON object with a value for each option of
-    /// the manifest, of its type.
+    /// Passes an instance its host and its options, a JSON object with a value for each option of the manifest.
     ///
     /// A status other than 0 is a refusal, with its reason in `error` as UTF-8; `stop` and `destroy` follow.
     ///
-    /// Threads: one, while no other function of the instance runs. The instance may use services, but gets no calls
-    /// yet.
+    /// Threads: one, while no other function of the instance runs. Services may be used, but no calls come yet.
     ///
     /// Ownership: `host` and `options` stay the host's; bytes written to `error` become the host's.
     ///
@@ -73,9 +71,9 @@ abi_functions! {
     /// Lifetime: the frame is valid until this function returns, so a plugin that answers later copies what it needs.
     /// The scope of the token ends then, too; for the reply the token stays valid.
     pub type CallFn = fn(instance: Instance, frame: *const CallFrame) -> i32;
-    /// Tells the plugin that a call's client is gone or its time is over: nobody reads an answer. It may come while
-    /// `call` runs. Then it comes again when `call` returns without an answer, so that a plugin that keeps tokens
-    /// cannot miss it.
+    /// Tells the plugin that a call's client is gone or its time is over: nobody reads an answer. If this comes while
+    /// `call` runs, it comes again when `call` returns without an answer, so that a plugin that keeps tokens cannot
+    /// miss it.
     ///
     /// Threads: any, beside `call`, `event` and `quiesce`.
     ///
@@ -91,8 +89,7 @@ abi_functions! {
     ///
     /// Lifetime: the bytes are valid until this function returns.
     pub type EventFn = fn(instance: Instance, event: Bytes) -> i32;
-    /// Tells the plugin that no call follows. It should answer the open calls now; after a while the host answers the
-    /// rest.
+    /// Tells the plugin that no call follows, and that it should answer open calls. Later the host answers the rest.
     ///
     /// Threads: any, once, while calls, cancels and events may still run.
     ///
@@ -198,8 +195,7 @@ impl PluginTable {
         }
         let mut copy = Self::EMPTY;
         let whole = Self::LAYOUT.whole_fields(size);
-        // SAFETY: the table has `size` readable bytes; `whole` exceeds neither that nor `copy`, and ends after a whole
-        // field.
+        // SAFETY: the table has `size` readable bytes; `whole` exceeds neither that nor `copy`, and cuts no field.
         unsafe { std::ptr::copy_nonoverlapping(table.cast::<u8>(), (&raw mut copy).cast(), whole) };
         Some(copy)
     }

@@ -22,8 +22,7 @@ abi_functions! {
     /// Threads: any, from `init` until `stop` returns; one thread at a time per scope. Later the status is
     /// [`ErrorKind::Stale`].
     ///
-    /// Ownership: `request` stays the caller's. `response` is written without being read; the caller releases it,
-    /// whatever the status.
+    /// Ownership: `request` stays the caller's. `response` is written, not read; the caller always releases it.
     ///
     /// Lifetime: `request` is read until the function returns; `response` stays valid until it is released. A scope
     /// ends when `call` returns for its token.
@@ -107,8 +106,7 @@ const fn same(a: &[u8], b: &[u8]) -> bool {
 /// The C function of a method, on the side of the implementation.
 ///
 /// # Safety
-/// `ctx` is that of the table with this function, whose [`ExportedService`] is alive; `request` is readable; `response`
-/// is writable.
+/// `ctx` is of a live [`ExportedService`] with this function; `request` is readable; `response` is writable.
 pub unsafe extern "C" fn shim<M: Method>(
     ctx: *const c_void,
     scope: u64,
@@ -217,8 +215,7 @@ impl ExportedService {
         self.table.as_ptr()
     }
 
-    /// Ends the service, since the instance that has the table has ended: each function now fails with
-    /// [`ErrorKind::Stale`].
+    /// Ends the service with the instance that has the table: each function now fails with [`ErrorKind::Stale`].
     pub fn end(&self) {
         self.ended.store(true, Ordering::Release);
     }
@@ -256,8 +253,7 @@ impl RawService {
         Self { table, ended: None }
     }
 
-    /// The same service for an instance. Once `ended` is set, each function fails with [`ErrorKind::Stale`] without
-    /// calling the host.
+    /// The service for an instance. Once `ended` is set, each function fails with [`ErrorKind::Stale`] by itself.
     pub fn until(self, ended: Arc<AtomicBool>) -> Self {
         Self { ended: Some(ended), ..self }
     }
@@ -303,8 +299,7 @@ impl RawService {
             Err(kind) => return kind.into(),
         };
         let mut bytes = OwnedBytes::EMPTY;
-        // SAFETY: the function and its `ctx` are from one table of the host; the request outlives the call, and the
-        // response is writable.
+        // SAFETY: function and `ctx` are from one table; the request outlives the call; the response is writable.
         let status = unsafe { function(ctx, scope, Bytes::lend(request), &mut bytes) };
         Response { status, bytes }
     }

@@ -1,5 +1,4 @@
-//! The private keys of a descriptor, prepared for fast derivation: each expression's key at the end of its path, one
-//! step before the index.
+//! The private keys of a descriptor, prepared for fast derivation: one step before the index.
 
 use bitcoin::PublicKey;
 use bitcoin::bip32::{ChainCode, ChildNumber, Xpriv};

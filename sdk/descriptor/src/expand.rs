@@ -198,8 +198,7 @@ fn taproot(
     Ok(ScriptBuf::new_p2tr_tweaked(spend_info.output_key()))
 }
 
-/// The definite descriptor of a script: with key origins, and sorted keys in the order of the script. A raw script is
-/// shown by its address, if any.
+/// The definite descriptor of a script: with key origins and without `sortedmulti`; for `raw`, the address if any.
 fn definite(node: &Node, derived: &[Derived], script: &ScriptBuf, network: Network) -> Result<String, ExpandError> {
     if let Node::Raw(_) = node
         && let Ok(address) = Address::from_script(script, network)

@@ -353,8 +353,7 @@ impl Extended {
         }
     }
 
-    /// `[origin/hardened steps]xpub/other steps`; `None` if no step or the wildcard is hardened, or the private key is
-    /// missing.
+    /// `[origin/hardened steps]xpub/other steps`; `None` without such steps or private key, or for a hardened wildcard.
     fn normalized(&self, origin: Option<&Origin>) -> Option<String> {
         if self.wildcard == Wildcard::Hardened {
             return None;

@@ -3,8 +3,7 @@
 use super::error::DescriptorError;
 use super::limits::MAX_NESTING;
 
-/// Takes the first expression off `text` (`Expr` in bitcoind): up to a `,`, `)` or `}` outside of brackets, or to the
-/// end.
+/// Takes the first expression off `text` (`Expr` in bitcoind): up to a `,`, `)` or `}` outside of brackets.
 pub(super) fn expression<'a>(text: &mut &'a str) -> &'a str {
     let mut level = 0_usize;
     let end = text.bytes().position(|byte| {
@@ -33,8 +32,7 @@ pub(super) fn constant(constant: char, text: &mut &str) -> bool {
     rest.is_some()
 }
 
-/// Refuses text that nests deeper than [`MAX_NESTING`]. A miniscript wrapper (`v:` and the like) counts as a level
-/// until its expression ends.
+/// Refuses text that nests deeper than [`MAX_NESTING`]. A miniscript wrapper is a level until its expression ends.
 pub(super) fn check_nesting(text: &str) -> Result<(), DescriptorError> {
     // The number of levels around each open bracket.
     let (mut outer, mut levels, mut word) = (Vec::new(), 0_usize, 0_usize);

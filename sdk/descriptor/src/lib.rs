@@ -81,8 +81,7 @@ pub struct ExpandedScript {
     /// The solving data. A redeem script comes before its witness script. The public keys are those that bitcoind finds
     /// by hash: not those of `rawtr` and multisigs.
     pub solving: SolvingData,
-    /// The origins of all keys in the order of the text: the expression's origin, extended by its path. A key without
-    /// either is its own master key.
+    /// The origins of all keys in the order of the text. A key without origin or path is its own master key.
     pub origins: Vec<KeyOrigin>,
     /// The definite descriptor of this script with key origins and checksum (getaddressinfo's `desc`).
     pub definite: String,
@@ -144,8 +143,7 @@ impl Descriptor {
         self.keys.len()
     }
 
-    /// The type of its addresses; `None` for `pk`, `combo`, `multi` outside of `sh` and `wsh`, and `raw` without an
-    /// address.
+    /// The type of its addresses; `None` for `pk`, `combo`, bare `multi`, and `raw` without an address.
     pub fn output_type(&self) -> Option<AddressType> {
         match &self.node {
             Node::Pkh(_) => Some(AddressType::Legacy),
@@ -169,8 +167,7 @@ impl Descriptor {
         self.keys.iter().all(Key::is_private)
     }
 
-    /// The canonical text without private keys, with checksum. All hardened steps of a path are marked as the last one
-    /// in the text, `h` or `'`.
+    /// The canonical text without private keys, with checksum. A path's hardened marks are all as its last, `h` or `'`.
     pub fn to_public_string(&self) -> String {
         checksum::with_checksum(&self.text(Form::Public))
     }
@@ -224,8 +221,7 @@ impl Descriptor {
         self.keys.iter().map(|key| key.derive(index)).collect::<Result<_, _>>().map(DerivedKeys)
     }
 
-    /// The scripts of derived keys, in the order of [`Descriptor::expand`]. Fails if the keys are another descriptor's,
-    /// or make no script.
+    /// The scripts of derived keys, in the order of [`Descriptor::expand`]. Fails for another descriptor's keys.
     pub fn scripts(&self, keys: &DerivedKeys) -> Result<Vec<ScriptBuf>, ExpandError> {
         expand::scripts(&self.node, &keys.0)
     }

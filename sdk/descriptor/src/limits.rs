@@ -1,5 +1,4 @@
-//! Bounds against hostile descriptors. Each is far above what wallets write. The worst text costs milliseconds of work
-//! and kilobytes of stack.
+//! Bounds against hostile descriptors, far above what wallets write. The worst text costs milliseconds.
 
 /// The longest descriptor text, in bytes, checksum included.
 pub const MAX_LENGTH: usize = 100_000;

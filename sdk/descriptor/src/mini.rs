@@ -96,8 +96,7 @@ pub(super) fn is_miniscript(text: &str, keys: &mut KeyParser) -> Result<bool, De
     }
 }
 
-/// Parses a miniscript expression; `None` if the text is no miniscript. Fails if a key is invalid, or the expression is
-/// not sane or not satisfiable.
+/// Parses a miniscript; `None` if the text is none. Fails if a key is invalid, or it is not sane or not satisfiable.
 pub(super) fn parse<Ctx: ScriptContext>(
     text: &str,
     context: Context,
@@ -122,8 +121,7 @@ pub(super) fn parse<Ctx: ScriptContext>(
     Ok(Some(translated))
 }
 
-/// Parses an expression of any type, with keys as texts; `None` if the text is no miniscript. Fails if the types of its
-/// parts do not match.
+/// Parses a miniscript of any type, with keys as texts; `None` if the text is none. Fails if the types mismatch.
 fn read<Ctx: ScriptContext>(text: &str) -> Result<Option<Miniscript<KeyText, Ctx>>, DescriptorError> {
     let Ok(tree) = Tree::from_str(text) else { return Ok(None) };
     match Miniscript::<KeyText, Ctx>::from_tree(tree.root()) {

@@ -42,8 +42,7 @@ pub(super) struct Multi {
     pub sorted: bool,
 }
 
-/// Shows a key, as x-only for a leaf's key or the internal key of `tr`. A key in `pk_h` is shown with 33 bytes, since
-/// bitcoind finds it by its hash.
+/// Shows a key, x-only for a key of `tr` or its leaves. A key in `pk_h` has 33 bytes: bitcoind finds it by its hash.
 pub(super) type ShowKey<'a> = dyn Fn(KeyRef, bool) -> String + 'a;
 
 impl Node {

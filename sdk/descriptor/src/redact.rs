@@ -15,8 +15,7 @@ const WIF_BEGINNINGS: [u8; 5] = *b"5KL9c";
 const EXTENDED_LENGTH: usize = 111;
 const EXTENDED_BEGINNINGS: [&str; 2] = ["xprv", "tprv"];
 
-/// The text with each private key in it (WIF, or extended as of BIP 32, for any network) replaced by its public key,
-/// for messages that quote a client.
+/// Replaces each private key in a text (WIF, or extended as of BIP 32, for any network) by its public key.
 pub fn without_private_keys(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     let mut rest = text;

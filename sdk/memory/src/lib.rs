@@ -20,9 +20,8 @@ use zeroize::optimization_barrier;
 
 const WIPED_STACK: usize = 64 << 10;
 
-/// An allocator that zeroes freed memory, on top of another one, by default the system's. It maps large blocks
-/// directly, which the kernel wipes. [`wipe_freed_memory!`](crate::wipe_freed_memory!) makes it the allocator of a
-/// program or plugin.
+/// An allocator that zeroes freed memory, on top of another one. It maps large blocks directly, which the kernel wipes.
+/// [`wipe_freed_memory!`](crate::wipe_freed_memory!) makes it the allocator of a program or plugin.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct WipingAllocator<A = System>(A);
 
@@ -33,9 +32,8 @@ impl WipingAllocator {
     }
 }
 
-// SAFETY: memory is from the inner allocator, or mapped if it is large, and is returned to the same source, which its
-// layout determines. `realloc` of other blocks allocates, copies, and frees through `dealloc`, so the old block is
-// wiped, too.
+// SAFETY: memory is from the inner allocator, or mapped if it is large; its layout tells, so it is returned to its
+// source. `realloc` of other blocks allocates, copies, and frees through `dealloc`, so the old block is wiped, too.
 unsafe impl<A: GlobalAlloc> GlobalAlloc for WipingAllocator<A> {
     #[inline]
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
@@ -214,8 +212,7 @@ macro_rules! wipe_freed_memory {
     };
 }
 
-/// Overwrites the calling thread's stack down to 64 KiB below the caller, where libraries that computed with private
-/// keys may have left copies.
+/// Overwrites the calling thread's stack down to 64 KiB below the caller: computations with private keys leave copies.
 #[inline(never)]
 pub fn wipe_stack() {
     let below = [0_u8; WIPED_STACK];

@@ -1,7 +1,6 @@
 //! Runs independent work on several CPUs.
 //!
-//! The threads end with the call, so there is no pool to configure or exhaust. Starting a thread costs some 30 us; less
-//! work stays on the calling thread.
+//! The threads end with the call. Starting one costs some 30 us; less work stays on the calling thread.
 //!
 //! ```
 //! use outrigger_memory::parallel;

@@ -213,8 +213,7 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    /// Reads key-value pairs up to a separator. `value` gets the key's type and the key, and reads the value. Returns
-    /// whether there was a separator.
+    /// Reads pairs up to a separator. Returns whether there was one. `value` gets type and key, and reads the value.
     pub fn pairs(&mut self, mut value: impl FnMut(&mut Self, u64, &[u8]) -> Result<()>) -> Result<bool> {
         while !self.is_empty() {
             let key = self.bytes()?;

@@ -66,8 +66,7 @@ pub trait Checker {
         sig_version: SigVersion,
     ) -> bool;
 
-    /// Checks a Schnorr signature of 64 bytes, or of 65 with its hash type. If it is invalid, the script fails with the
-    /// error.
+    /// Checks a Schnorr signature of 64 bytes, or of 65 with its hash type. The script fails with the error.
     fn check_schnorr_signature(
         &mut self,
         signature: &[u8],

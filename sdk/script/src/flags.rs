@@ -1,7 +1,6 @@
 //! Script verification flags.
 //!
-//! Each flag only restricts: every subset of a set of flags accepts what the set accepts. The bits are those of Bitcoin
-//! Core's library interface.
+//! Each flag only restricts: a subset of flags accepts whatever the set accepts. The bits are Bitcoin Core's.
 
 use std::fmt;
 use std::ops::{BitAnd, BitOr, BitOrAssign};

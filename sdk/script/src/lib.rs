@@ -1,8 +1,7 @@
 //! Bitcoin script: execution, signature hashes, counts of signature operations.
 //!
 //! The rules are those of consensus and of Bitcoin Core's relay policy, each switched by one of the [`Flags`]. Each
-//! failure is Core's [`ScriptError`]. Script numbers that are too long or not minimal yield the unknown error, as in
-//! Core up to release 29.
+//! failure is Core's [`ScriptError`]. Numbers too long or not minimal yield the unknown error, as in Core up to 29.
 //!
 //! A [`TxContext`] holds a transaction and computes the common parts of its signature hashes once. [`verify_input`]
 //! verifies an input. [`verify_script`] does so with any [`Checker`], so that a signer can observe which signatures

@@ -1,7 +1,6 @@
 //! Parses scripts opcode by opcode, and matches patterns without executing them.
 //!
-//! Invariant: in a malformed script the reader stops at the same byte as Core's `GetScriptOp`. The legacy signature
-//! hash depends on it.
+//! Invariant: in a malformed script the reader stops where Core's `GetScriptOp` does, as legacy signature hashes need.
 
 use std::borrow::Cow;
 
@@ -47,8 +46,7 @@ impl<'a> Reader<'a> {
         self.position
     }
 
-    /// Reads the next opcode; `None` at the end. Fails with [`ScriptError::BadOpcode`] if the script ends within the
-    /// opcode's data.
+    /// Reads the next opcode; `None` at the end. Fails with [`ScriptError::BadOpcode`] if its data is truncated.
     #[inline]
     pub fn read(&mut self) -> Option<Result<Op<'a>, ScriptError>> {
         let opcode = *self.script.get(self.position)?;
@@ -140,8 +138,7 @@ pub fn is_minimal_push(opcode: u8, data: &[u8]) -> bool {
     }
 }
 
-/// The opcode and length bytes by which `CScript <<` pushes `length` bytes, never OP_1 to OP_16. Returns a buffer and
-/// the length used.
+/// The opcode and length bytes by which `CScript <<` pushes `length` bytes, in a buffer, and how many are used.
 fn push_prefix(length: usize) -> ([u8; 5], usize) {
     let [low, second, third, fourth] = (length as u32).to_le_bytes();
     match length {
@@ -195,9 +192,8 @@ pub(super) fn find_and_delete<'a>(script: &'a [u8], signature: &[u8]) -> Cow<'a,
     }
 }
 
-/// The pieces of a legacy scriptCode between its OP_CODESEPARATORs, and the length for the signature hash. In a
-/// malformed script the last piece ends where parsing stops, but the length includes the rest. This is consensus
-/// (`SerializeScriptCode` in Core).
+/// The pieces of a legacy scriptCode between its OP_CODESEPARATORs, and the length for the signature hash. If the
+/// script is malformed, the last piece ends where parsing stops, but the length includes the rest (consensus).
 pub(super) fn code_pieces(script: &[u8]) -> (usize, impl Iterator<Item = &[u8]>) {
     let is_separator = |op: &Op<'_>| op.opcode == OP_CODESEPARATOR;
     // Most scripts do not contain that byte and need no parsing.

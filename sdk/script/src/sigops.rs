@@ -96,8 +96,7 @@ pub fn transaction_sigop_cost<'a>(
 }
 
 impl TxContext<'_> {
-    /// The [signature operation cost](transaction_sigop_cost) of the transaction. Fails with the first outpoint whose
-    /// output is unknown.
+    /// The [signature operation cost](transaction_sigop_cost). Fails with the first outpoint whose output is unknown.
     pub fn sigop_cost(&self, flags: Flags) -> Result<u64, MissingPrevoutError> {
         let tx = self.tx();
         let mut cost = legacy_sigop_count(tx) * WITNESS_SCALE_FACTOR;

@@ -75,8 +75,7 @@ fn scan(input: &TxIn, script_pubkey: &Script, observer: &mut Observer<'_>, shown
     }
 }
 
-/// Tries the pushes from left to right against the keys after the last match, as bitcoind does. A signature out of the
-/// order of the keys is lost.
+/// Tries each push against the keys after the last match, as bitcoind does. A signature out of order is lost.
 fn match_signatures(
     pushes: &[Vec<u8>],
     keys: &[&[u8]],

@@ -21,12 +21,10 @@ const SIGNATURES_PER_BATCH: usize = 4;
 /// Signs digests by public key. The solver calls each method at most once per transaction: [`KeySource::sign_many`] for all
 /// signatures, and before that [`KeySource::available`] if the choice of signatures depends on it.
 pub trait KeySource {
-    /// Whether it can sign for each of these public keys of 33, 65 or 32 bytes. Fails if the keys are not accessible at
-    /// all.
+    /// Whether it can sign for each of these public keys of 33, 65 or 32 bytes. Fails if the keys are not accessible.
     fn available(&self, public_keys: Vec<Blob>) -> Result<Vec<bool>>;
 
-    /// The signature of each request; `None` for a key that it lacks. Fails if the keys are not accessible at all, for
-    /// example in a locked wallet.
+    /// The signature of each request; `None` for a key that it lacks. Fails for example in a locked wallet.
     fn sign_many(&self, requests: Vec<SignRequest>) -> Result<Vec<Option<Blob>>>;
 }
 
@@ -49,8 +47,7 @@ impl LocalKeys {
         self.keys.push(key);
     }
 
-    /// The solving data that follows from the keys: the public keys, P2WPKH redeem scripts of compressed keys, and with
-    /// `taproot` their BIP 86 outputs.
+    /// The solving data of the keys: public keys, P2WPKH scripts of compressed keys, with `taproot` BIP 86 outputs.
     pub fn solving(&self, taproot: bool) -> SolvingSet {
         let mut known = SolvingSet::default();
         for key in &self.keys {

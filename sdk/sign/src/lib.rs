@@ -5,9 +5,8 @@
 //! the result under the standard flags, and reports failures in these RPCs' words.
 //!
 //! The solver runs twice per input: first to learn which signatures could help, then with the new ones. In between it
-//! calls the [`KeySource`] once for the signatures of all inputs, and if an input can be spent in several ways, before
-//! that once for the available keys. So a signer in another process costs two round trips. Several threads work on the
-//! inputs, which are independent.
+//! calls the [`KeySource`] once for the signatures of all inputs, and before that, if an input can be spent in several
+//! ways, once for the available keys. A signer may thus be in another process. Several threads work on the inputs.
 //!
 //! Invariants: secrets stay in [`LocalKeys`] (wiped on drop) or in the host; only a successful call changes the
 //! transaction; no transaction, script or spent output makes this crate panic.
@@ -113,9 +112,8 @@ pub fn sign_transaction(
     Ok(sign_transaction_while(tx, spent, known, keys, sighash, &|| true)?)
 }
 
-/// [`sign_transaction`] that stops when `wanted`, called every few inputs, returns false. Legacy signature hashes cover
-/// all inputs, so a transaction with very many takes long. It then fails with [`SignError::Unwanted`], and the
-/// transaction is unchanged.
+/// [`sign_transaction`] that fails with [`SignError::Unwanted`], without changes, when `wanted`, called every few
+/// inputs, returns false. Legacy signature hashes cover all inputs, so a transaction with very many takes long.
 pub fn sign_transaction_while(
     tx: &mut Transaction,
     spent: &[Option<TxOut>],

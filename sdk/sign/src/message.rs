@@ -39,8 +39,7 @@ pub fn message_digest(message: &str) -> [u8; 32] {
     signed_msg_hash(message).to_byte_array()
 }
 
-/// The text of a message signature. `compressed` is the form of the public key. `None` if the bytes are no recoverable
-/// signature.
+/// The text of a message signature; `None` if the bytes are not recoverable. `compressed`: the public key's form.
 pub fn message_signature(signature: &[u8], compressed: bool) -> Option<String> {
     let (recovery, compact) =
         signature.split_first().filter(|(recovery, compact)| **recovery < 4 && compact.len() == 64)?;
@@ -48,8 +47,7 @@ pub fn message_signature(signature: &[u8], compressed: bool) -> Option<String> {
     Some(STANDARD.encode([&[first][..], compact].concat()))
 }
 
-/// The public key hash of a message's signer; `None` if no key can have made the signature. Fails if the signature is
-/// not valid Base64.
+/// The public key hash of a message's signer; `None` if no key can have signed. Fails for invalid Base64.
 pub fn message_signer(signature: &str, message: &str) -> Result<Option<PubkeyHash>, MalformedSignature> {
     let bytes = STANDARD.decode(signature).map_err(|_| MalformedSignature)?;
     let Some((first, compact)) = bytes.split_first() else { return Ok(None) };

@@ -74,8 +74,7 @@ pub struct PartialTransaction<'a> {
     pub wanted: &'a (dyn Fn() -> bool + Sync),
 }
 
-/// The solver's findings for outputs with these scripts, each with its own and further solving data, as if the first
-/// input of `tx` spent it.
+/// The solver's findings for outputs with these scripts and solving data, as if the first input of `tx` spent them.
 pub fn inspect_scripts<'a>(
     tx: &Transaction,
     scripts: impl Iterator<Item = (&'a Script, SolvingSet, Option<&'a SolvingSet>)>,
@@ -187,8 +186,7 @@ impl PartialTransaction<'_> {
         self.solve(inputs, keys, sighash, false)
     }
 
-    /// Completes inputs with placeholder signatures, to estimate the sizes of their scriptSigs and witnesses. Fails as
-    /// [`PartialTransaction::sign`].
+    /// Completes inputs with placeholder signatures to estimate sizes. Fails as [`PartialTransaction::sign`].
     pub fn estimate(&self, inputs: Vec<PartialInput<'_>>) -> Result<Vec<PartialOutcome>, SignError> {
         self.solve(inputs, &AnyKey, Sighash::DEFAULT, true)
     }

@@ -1,7 +1,6 @@
 //! Satisfies miniscripts in P2WSH outputs and tapscript leaves.
 //!
-//! The crate `miniscript` parses the script and checks that it is sane. [`super::satisfaction`] chooses the
-//! satisfaction.
+//! The crate `miniscript` parses scripts and checks sanity. [`super::satisfaction`] chooses the satisfaction.
 
 use std::collections::BTreeMap;
 

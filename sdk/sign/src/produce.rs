@@ -46,8 +46,7 @@ impl Step {
 }
 
 impl Producer<'_> {
-    /// Solves an output script as far as possible. `original` is the input before signing: its taproot witness stays
-    /// unless it can be replaced.
+    /// Solves an output script as far as possible. A taproot witness of `original` stays unless it can be replaced.
     pub(super) fn produce(&mut self, script_pubkey: &Script, original: &TxIn) -> Production {
         match classify(script_pubkey) {
             ScriptKind::ScriptHash { hash } => {
@@ -150,9 +149,8 @@ impl Producer<'_> {
         }
     }
 
-    /// The first signatures in the order of the keys, after the extra element of OP_CHECKMULTISIG. bitcoind pads n
-    /// missing signatures with n/2 empty elements, rounded up: its loop counts up the stack and recomputes the number
-    /// missing.
+    /// The first signatures in the order of the keys, after OP_CHECKMULTISIG's extra element. bitcoind pads n missing
+    /// ones with n/2 empty elements, rounded up: its loop counts up the stack and recomputes the number missing.
     fn multisig(&mut self, required: usize, keys: &[&[u8]], script: &Script, version: SigVersion) -> Step {
         let mut elements = vec![Vec::new()];
         for key in keys {

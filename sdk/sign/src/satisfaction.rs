@@ -1,12 +1,10 @@
 //! The best satisfaction of a miniscript. This module implements it to choose as bitcoind does where several would do.
 //!
 //! Each fragment yields its best satisfaction and its best dissatisfaction from its parts'. Of two, one without a
-//! signature wins, since anyone could switch to it. Two without make the result malleable. Of two with a signature, a
-//! non-malleable one wins. Then the smaller wins; of equals, the first. Only a non-malleable satisfaction with a
-//! signature is used.
+//! signature wins, since anyone could switch to it; two without are malleable. Of two with one, a non-malleable one
+//! wins, then the smaller, then the first. Only a non-malleable satisfaction with a signature is used.
 //!
-//! Stacks share their parts, so a threshold of k in n costs O(k n). The miniscript parser bounds the nesting and
-//! thereby the recursion.
+//! Stacks share their parts: a threshold of k in n costs O(k n). The miniscript parser bounds the nesting.
 
 use std::rc::Rc;
 
@@ -287,8 +285,7 @@ impl Ways {
     }
 }
 
-/// Extends `best` by one part: entry j becomes the better of j `without` the part and j - 1 `with` it. Entries above
-/// `most` are not needed.
+/// Extends `best` by a part, up to entry `most`: entry j is the better of j `without` the part and j - 1 `with` it.
 fn extend(
     best: &[Maybe],
     most: usize,

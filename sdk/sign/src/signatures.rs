@@ -125,7 +125,7 @@ impl Signatures {
         self.ecdsa.keys().map(Vec::as_slice)
     }
 
-    /// The signature of a public key for a script; if missing, it is requested. Uncompressed keys never sign in
+    /// The signature of a public key for a script. A missing one is requested, except of uncompressed keys in
     /// witnesses.
     pub(super) fn ecdsa(&mut self, public_key: &[u8], script_code: &Script, version: SigVersion) -> Option<Vec<u8>> {
         let found = self.ecdsa.get(public_key);

@@ -1,5 +1,4 @@
-//! Private keys in wallet import format: Base58Check of the network's prefix, 32 bytes, and 01 if the public key is
-//! compressed.
+//! Private keys in WIF: Base58Check of the network's prefix, 32 bytes, and 01 if the public key is compressed.
 //!
 //! Secret bytes are wiped when they are dropped.
 
@@ -24,8 +23,7 @@ pub struct WifKey {
 }
 
 impl WifKey {
-    /// Parses a key of the network's kind. Fails for text that is no WIF, for another network's key, and for an invalid
-    /// secret key.
+    /// Parses a key of the network's kind. Fails for other networks' keys, invalid secret keys and text that is no WIF.
     pub fn parse(text: &str, network: NetworkKind) -> Result<Self, WifError> {
         if text.len() > MAX_TEXT_LEN {
             return Err(WifError);

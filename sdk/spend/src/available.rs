@@ -210,8 +210,7 @@ impl Available {
         Ok(!spent.is_empty())
     }
 
-    /// Drops unconfirmed coins that a payment of version 3 and this weight may not spend beside the chosen ones.
-    /// Returns whether it dropped any.
+    /// Drops unconfirmed coins that a version 3 payment of this weight may not spend. Returns whether it dropped any.
     pub fn keep_one_parent(&mut self, chosen: &[usize], weight: Weight) -> bool {
         truc::keep_one_parent(self.preset_sizes.len(), &mut self.coins, chosen, weight)
     }
@@ -250,8 +249,7 @@ impl Available {
     }
 }
 
-/// The size of the input that spends a script. `None` if the `signable` keys do not suffice; without a set, all keys
-/// count.
+/// The size of the input that spends a script; `None` if the `signable` keys, all by default, do not suffice.
 fn signed_size(
     script: &ScriptBuf,
     info: &ScriptInfo,

@@ -11,8 +11,7 @@ use crate::bump::Unconfirmed;
 /// The most transactions of an unconfirmed chain, the new one included: Bitcoin Core's defaults of
 /// `-limitancestorcount` and `-limitdescendantcount`.
 pub const MAX_CHAIN: u64 = 25;
-/// The greatest total size of such a chain, in virtual bytes: the defaults of `-limitancestorsize` and
-/// `-limitdescendantsize`.
+/// The greatest size of a chain, in virtual bytes: the defaults of `-limitancestorsize` and `-limitdescendantsize`.
 const MAX_CHAIN_SIZE: u64 = 101_000;
 
 impl Unconfirmed {

@@ -51,8 +51,7 @@ impl Change {
         }
     }
 
-    /// Returns a reserved address to the wallet. A failure is only logged, since the client is told why there is no
-    /// transaction.
+    /// Returns a reserved address to the wallet. A failure is only logged: the client gets the payment's error.
     pub fn give_back(self, services: Services<'_>) {
         let Self::Drawn(script) = self else { return };
         if let Err(error) = services.host.wallet.return_address(services.scope, script) {
@@ -68,8 +67,7 @@ impl Change {
         }
     }
 
-    /// The size of the input that spends the change. If the wallet cannot solve it, P2SH-P2WPKH is assumed, as in
-    /// Bitcoin Core.
+    /// The size of the input that spends the change; that of P2SH-P2WPKH if unknown, as in Bitcoin Core.
     pub fn spending(&self, services: Services<'_>, signatures: Signatures) -> Result<InputSize> {
         let Ok(script) = self.script() else { return Ok(InputSize::nested_wpkh()) };
         let info = services.host.wallet.scripts(services.scope, vec![script.clone()])?.pop().flatten();

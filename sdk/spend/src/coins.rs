@@ -120,8 +120,7 @@ pub fn spent(services: Services<'_>, coins: &[OutPoint]) -> Result<HashSet<OutPo
     Ok(coins.iter().zip(&spenders).filter(|(_, by)| is_spent(by)).map(|(coin, _)| *coin).collect())
 }
 
-/// The unconfirmed transactions of these coins that replace another or were replaced. Either of the two may be mined,
-/// so their outputs are unsafe.
+/// The unconfirmed transactions of these coins that replace another or were replaced: either of the two may be mined.
 pub fn replacements(services: Services<'_>, coins: &[WalletCoin]) -> Result<HashSet<Txid>> {
     let unconfirmed = coins.iter().filter(|coin| !matches!(coin.state, TxState::Confirmed { .. }));
     let txids: BTreeSet<Txid> = unconfirmed.map(|coin| coin.outpoint.txid).collect();

@@ -48,8 +48,7 @@ pub struct PresetInput {
     pub witness: Witness,
     /// The weight of the signed input; `None`: estimated from solving data.
     pub weight: Option<Weight>,
-    /// Whether only `input_weights` names the input. Such an input must spend an output of a wallet transaction, not
-    /// necessarily the wallet's own.
+    /// Whether only `input_weights` names the input. It must spend an output of a wallet transaction, of any owner.
     pub by_weight: bool,
 }
 

@@ -22,9 +22,8 @@ pub struct ReasonedFeeRate {
     pub reason: &'static str,
 }
 
-/// The feerate to pay (`GetMinimumFeeRate` of Bitcoin Core, and the checks that follow it). Only `fee` and
-/// `replaceable` of `control` count. Fails for an exact feerate below the minimum, and without estimate and fallback
-/// feerate.
+/// The feerate to pay (`GetMinimumFeeRate` of Bitcoin Core, and the checks that follow it). Of `control` it reads `fee`
+/// and `replaceable`. Fails for an exact feerate below the minimum, and without estimate and fallback feerate.
 pub fn feerate(
     services: Services<'_>,
     settings: &SpendSettings,

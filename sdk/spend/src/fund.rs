@@ -306,9 +306,8 @@ impl Funding<'_> {
         self.check(made, weight, available)
     }
 
-    /// The error for insufficient funds. bitcoind selects unsolvable coins, which are left out here. If they would have
-    /// sufficed, the error is that of missing solving data. With `signable_only` other coins are left out, too, so the
-    /// error stays.
+    /// The error for insufficient funds: that of missing solving data if unsolvable coins, which bitcoind would select
+    /// but which are left out here, would have sufficed. With `signable_only` other coins are left out, too.
     fn why_insufficient(
         &self,
         error: SpendError,
@@ -358,8 +357,7 @@ impl Funding<'_> {
         Ok(())
     }
 
-    /// Subtracts the missing fee from the fee-paying recipients in equal shares; the first also pays the remainder. A
-    /// negative amount is added.
+    /// Subtracts the missing fee, if negative adds it, in equal shares. The first recipient also pays the remainder.
     fn subtract(&self, output: &mut [TxOut], change: Option<usize>, missing: SignedAmount) -> Result<(), SpendError> {
         let payers = i64::try_from(self.recipients.iter().filter(|to| to.subtract_fee).count()).unwrap_or(1).max(1);
         let mut rest = missing % payers;

@@ -120,8 +120,7 @@ impl FundingCall {
         Ok(())
     }
 
-    /// Reads `conf_target`, `estimate_mode` and `fee_rate`. `old_feerate` is the value of `feeRate`. Fails as
-    /// [`fee_choice`].
+    /// Reads `conf_target`, `estimate_mode` and `fee_rate` as [`fee_choice`]. `old_feerate` is that of `feeRate`.
     pub fn read_fee(
         &self,
         options: &Map<String, Value>,

@@ -17,8 +17,7 @@ const FURTHER_BACK_ONE_IN: u32 = 10;
 /// A lower height is less than this many blocks below the tip.
 const FURTHER_BACK_BLOCKS: u32 = 100;
 
-/// The locktime of a new payment. The tip is the block that both node and wallet have reached, since the node refuses a
-/// locktime beyond its own tip.
+/// The locktime of a new payment, by the block that both node and wallet have reached: the node refuses a later one.
 pub fn for_payment(services: Services<'_>, wallet: &WalletInfo, random: &mut impl Rng) -> Result<LockTime> {
     let now = services.host.chain.time(services.scope)?;
     Ok(against_fee_sniping(wallet.node_behind.as_ref().unwrap_or(&wallet.synced), now, random))
@@ -38,9 +37,8 @@ pub fn set(
     Ok(())
 }
 
-/// The locktime against fee sniping (`DiscourageFeeSniping` of Bitcoin Core): miners gain nothing from reorganising the
-/// tip for the payment's fee. It is the tip's height, in one payment of ten up to 99 less, and 0 if the tip is old at
-/// `now`, in Unix seconds.
+/// The locktime against fee sniping (`DiscourageFeeSniping` of Bitcoin Core), so that reorganising the tip gains no
+/// fee. It is the tip's height, for one payment of ten up to 99 less; 0 if the tip is old at Unix time `now`.
 pub fn against_fee_sniping(tip: &Synced, now: u64, random: &mut impl Rng) -> LockTime {
     if u64::from(tip.time) < now.saturating_sub(MAX_TIP_AGE) {
         return LockTime::ZERO;

@@ -9,9 +9,8 @@ use serde_json::Value;
 use crate::fee_choice::{EstimateMode, FeeChoice};
 use crate::feerate::MAX_TARGET;
 
-/// Reads the feerate options. `fee_rate`, in sat/vB, excludes `conf_target` and `estimate_mode`. `below_minimum`,
-/// whether it may be below the minimum feerate, depends on the method. The error is the first rule that they break,
-/// with bitcoind's code.
+/// Reads the feerate options. `fee_rate`, in sat/vB, excludes `conf_target` and `estimate_mode`. `below_minimum` allows
+/// it to be below the minimum feerate. The error is the first rule that they break, with bitcoind's code.
 pub fn fee_choice(
     target: Option<&Value>,
     mode: Option<&Value>,

@@ -1,5 +1,4 @@
-//! Replaces an unconfirmed wallet transaction by one with a higher fee (bumpfee and psbtbumpfee; `feebumper` of Bitcoin
-//! Core).
+//! Replaces an unconfirmed wallet transaction (bumpfee and psbtbumpfee; `feebumper` of Bitcoin Core).
 
 use std::collections::HashMap;
 
@@ -137,9 +136,8 @@ impl From<ReplaceError> for RpcError {
     }
 }
 
-/// Makes the replacement of an unconfirmed wallet transaction. It has all inputs of the original, and confirmed coins
-/// if these do not suffice. Its change goes to the original's change address. The error is the first broken rule in
-/// Bitcoin Core's order.
+/// Makes the replacement of an unconfirmed wallet transaction. It has all inputs of the original, confirmed coins if
+/// needed, and the original's change address. The error is the first broken rule in Bitcoin Core's order.
 pub fn replace(
     services: Services<'_>,
     settings: &SpendSettings,

@@ -1,9 +1,8 @@
 //! Coin selection by the rules of Bitcoin Core 29's wallet.
 //!
 //! The filters of groups go from strict to loose. Under each filter the algorithms run on each output type by itself,
-//! and on mixed types only if no single type suffices. Of the algorithms' results the one with the least waste wins.
-//! Waste is the cost of spending the coins now instead of later, plus the cost of change or, without change, the
-//! excess.
+//! and on mixed types only if no single type suffices. The result with the least waste wins. Waste is the cost of
+//! spending the coins now instead of later, plus the cost of change or, without change, the excess.
 
 use std::collections::BTreeMap;
 

@@ -35,8 +35,7 @@ pub struct Sweep {
 
 const UNSOLVABLE: &str = "Unable to determine the size of the transaction, the wallet contains unsolvable descriptors";
 
-/// Makes the unsigned transaction. `control` decides which coins count. The error is the first broken rule, with
-/// bitcoind's code.
+/// Makes the unsigned transaction. `control` selects coins. The error is the first broken rule, with bitcoind's code.
 pub fn sweep(
     services: Services<'_>,
     settings: &SpendSettings,

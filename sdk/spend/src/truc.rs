@@ -18,8 +18,7 @@ pub const TRUC: Version = Version(3);
 pub const MAX_WEIGHT: Weight = Weight::from_wu(40_000);
 pub const MAX_CHILD_WEIGHT: Weight = Weight::from_wu(4_000);
 
-/// Drops the coins that a payment of this version may not spend. Fails with [`SpendError::PresetVersion`] if the first
-/// `preset`, which stay, contain one.
+/// Drops the coins that a payment of this version may not spend. The first `preset` stay: for them it fails instead.
 pub fn keep_allowed(
     services: Services<'_>,
     payment: Version,

@@ -69,8 +69,7 @@ impl InputSize {
         Self { weight, has_witness, lacks_witness: false }
     }
 
-    /// The size for an output whose form alone decides: P2WPKH, or P2TR by key path. The caller knows that it is
-    /// solvable.
+    /// The size for an output whose form alone decides: P2WPKH, or P2TR by key path. The caller knows it is solvable.
     pub fn by_form(script: &Script, signatures: Signatures) -> Option<Self> {
         match classify(script) {
             ScriptKind::WitnessV0KeyHash { .. } => Some(Self::new(0, &[signatures as usize, KEY_LEN])),

@@ -34,8 +34,7 @@ pub fn from_script(script: &Script, network: Network) -> Option<String> {
     Address::from_script(script, network).ok().map(|address| address.to_string())
 }
 
-/// Appends the address of [`from_script`] to `out`, without a temporary string for witness programs. Returns whether
-/// there is one.
+/// Appends the address of [`from_script`] to `out`, for witness programs without a copy. Returns whether there is one.
 pub fn write_address(script: &Script, network: Network, out: &mut String) -> bool {
     let address = match classify(script) {
         ScriptKind::PubKey { .. } | ScriptKind::NonStandard | ScriptKind::Multisig { .. } | ScriptKind::NullData => {

@@ -1,7 +1,6 @@
 //! Scripts as text in bitcoind's format.
 //!
-//! Pushes of up to four bytes are signed decimals, longer ones hexadecimal. Other opcodes have their names. A malformed
-//! end is `[error]`.
+//! Pushes of up to four bytes are signed decimals, longer ones hex. Opcodes have names. A malformed end is `[error]`.
 
 use bitcoin::Script;
 

@@ -173,8 +173,7 @@ fn prefix_remainder(prefix: &[u8]) -> u32 {
     high.chain([0]).chain(low).fold(1, step)
 }
 
-/// The error of an invalid string of `length` characters with `values` data characters: that of the variant with fewer
-/// errors.
+/// The error of an invalid string of `length` characters, `values` in the data part: the variant with fewer errors.
 fn locate(residue: u32, length: usize, values: usize) -> Bech32Error {
     let field = Field::new();
     let mut best: Option<(&'static str, Vec<usize>)> = None;

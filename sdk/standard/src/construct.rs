@@ -93,8 +93,7 @@ pub fn output_names(value: &Value) -> Vec<&str> {
     pairs(value).unwrap_or_default().into_iter().map(|(name, _)| name.as_str()).collect()
 }
 
-/// Parses the argument outputs of createrawtransaction. The error is the first rule that it breaks, with bitcoind's
-/// code and message.
+/// Parses createrawtransaction's outputs. The error is the first rule that it breaks, with bitcoind's code.
 pub fn outputs(value: &Value, network: Network) -> Result<Vec<TxOut>, RpcError> {
     if value.is_null() {
         return Err(invalid(", output argument must be non-null"));

@@ -44,8 +44,7 @@ pub fn transaction_json_with(
     object
 }
 
-/// Serialises as [`transaction_json`], one input or output at a time. A tree of JSON values takes up to a hundred times
-/// the memory of the transaction.
+/// Serialises as [`transaction_json`], an input or output at a time: a tree takes up to a hundred times the memory.
 pub struct Shown<'a>(pub &'a Transaction, pub Network);
 
 impl Serialize for Shown<'_> {
@@ -94,8 +93,7 @@ fn outputs_json(transaction: &Transaction, network: Network) -> impl Iterator<It
 /// The members before the inputs.
 fn head_json(transaction: &Transaction) -> Map<String, Value> {
     let mut object = Map::new();
-    // Both serialisations are equal without a witness. For a transaction without inputs the library would count the
-    // marker.
+    // Without a witness both serialisations are equal, but without inputs the library would count the marker.
     let has_witness = transaction.input.iter().any(|input| !input.witness.is_empty());
     let size = if has_witness { transaction.total_size() } else { transaction.base_size() };
     let weight = transaction.base_size() * 3 + size;

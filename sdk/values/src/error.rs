@@ -136,8 +136,7 @@ impl RpcError {
         Self::new(RpcErrorCode::INVALID_ADDRESS_OR_KEY, message)
     }
 
-    /// Code -32601: the plugin lacks a method of its manifest. Clients do not see it, since `outrigger plugin check`
-    /// finds it.
+    /// Code -32601: the plugin lacks a method of its manifest. `outrigger plugin check` finds it before a client does.
     pub fn no_method(method: &str) -> Self {
         Self::new(RpcErrorCode::METHOD_NOT_FOUND, format!("The plugin has no method {method}"))
     }

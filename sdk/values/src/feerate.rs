@@ -57,8 +57,7 @@ impl FeeRate {
         amount::from_json(value).map(|amount| Self(amount.to_sat()))
     }
 
-    /// Parses a feerate in sat/vB, with at most three decimals, from a JSON number or string. Fails as
-    /// [`amount::from_json`].
+    /// Parses a feerate in sat/vB with at most three decimals from JSON. Fails as [`amount::from_json`].
     pub fn from_sat_per_vb(value: &Value) -> Result<Self, RpcError> {
         const DECIMALS: u32 = 3;
         amount::from_json_scaled(value, DECIMALS).map(Self)

@@ -1,5 +1,4 @@
-//! The JSON values of RPCs: error codes and errors, arguments with bitcoind's checks and messages, amounts, feerates.
-//! Also the solving data of outputs.
+//! The JSON values of RPCs: error codes and errors, arguments, amounts, feerates. Also outputs' solving data.
 //!
 //! Everything is a pure function of values. The crate depends on no other crate of the project.
 

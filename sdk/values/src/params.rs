@@ -1,7 +1,6 @@
 //! A call's positional arguments, with bitcoind's checks and messages.
 //!
-//! A plugin's own methods read arguments as types with [`Params::read`]. Methods of bitcoind use the other accessors,
-//! whose messages are bitcoind's.
+//! A plugin's own methods read typed arguments with [`Params::read`]. The other accessors have bitcoind's messages.
 //!
 //! ```
 //! use outrigger_values::params::Params;
@@ -183,8 +182,7 @@ pub fn hash_text(text: &str, name: &str) -> Result<[u8; 32], RpcError> {
     Ok(bytes)
 }
 
-/// A byte string in hexadecimal, as the argument `name`. Error -8, also for an empty text, and for another type, which
-/// the message shows as empty text.
+/// A byte string in hexadecimal, as the argument `name`. Error -8, for other types with an empty text in the message.
 pub fn hex(value: &Value, name: &str) -> Result<Vec<u8>, RpcError> {
     let text = value.as_str().unwrap_or_default();
     decode_hex(text)
@@ -245,8 +243,7 @@ pub fn push_hex(out: &mut Vec<u8>, bytes: &[u8]) {
     }
 }
 
-/// The range of a ranged descriptor, both ends included. A number N is `[0, N]`. Error -8, in bitcoind's order of
-/// checks.
+/// The range of a ranged descriptor, ends included; N is `[0, N]`. Error -8, in bitcoind's order of checks.
 pub fn descriptor_range(value: &Value) -> Result<(u32, u32), RpcError> {
     const MAX_INDEXES: i64 = 1_000_000;
     let error = |message: &str| Err(RpcError::invalid_parameter(message));

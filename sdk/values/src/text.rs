@@ -2,8 +2,7 @@
 
 use std::borrow::Cow;
 
-/// Whether a character affects a terminal or a log: it begins a line, moves the cursor, or changes the text's
-/// direction.
+/// Whether a character may begin a line, move the cursor, or change the text's direction on a terminal or in a log.
 pub fn is_control(character: char) -> bool {
     character.is_control()
         || matches!(character, '\u{2028}' | '\u{2029}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')

@@ -19,8 +19,7 @@ use super::parse::{OP_16, OP_PUSHDATA4, Op, Reader, is_minimal_push};
 use super::{Checker, Element, ExecutionData, Flags, ScriptError, SigVersion, Stack};
 
 /// Executes a script on `stack`, which keeps the script's elements even if it fails. The caller checks the final stack.
-/// Resets the `code_separator` of `execution`, whose other members only tapscript uses. The error is why the script
-/// fails.
+/// Resets the `code_separator` of `execution`, whose other members only tapscript uses.
 pub fn eval_script<'a, C: Checker + ?Sized>(
     stack: &mut Stack<'a>,
     script: &'a Script,
@@ -210,8 +209,7 @@ impl<'a, C: Checker + ?Sized> Machine<'_, 'a, C> {
         if self.flags.contains(flag) { Err(error) } else { Ok(()) }
     }
 
-    /// Handles OP_IF to OP_ENDIF, also in branches that are not executed. OP_VERIF and OP_VERNOTIF are within that
-    /// range and fail even there.
+    /// Handles OP_IF to OP_ENDIF, even in branches that are not executed. OP_VERIF and OP_VERNOTIF in between fail.
     fn execute_conditional(&mut self, opcode: Opcode, executes: bool) -> Result<(), ScriptError> {
         let balanced = match opcode {
             OP_IF | OP_NOTIF => {

@@ -145,9 +145,8 @@ impl<'a, C: Checker + ?Sized> Machine<'_, 'a, C> {
         }
     }
 
-    /// Whether each signature verifies for a key, in the order of the keys. Keys and signatures are tried from the top
-    /// of the stack down. The order matters: the first invalid encoding fails the script, and encodings after the last
-    /// comparison are not checked.
+    /// Whether each signature verifies for a key, both from the top of the stack down. The order matters: the first
+    /// invalid encoding fails the script, and encodings after the last comparison are not checked.
     fn match_signatures(
         &mut self,
         mut signature_depth: usize,

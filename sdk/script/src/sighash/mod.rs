@@ -3,8 +3,7 @@
 //! A [`TxContext`] holds a transaction and the outputs that it spends. It computes parts common to all inputs once, at
 //! first use. It is `Sync`, so threads may verify inputs of one transaction in parallel.
 //!
-//! Invariants: a hash depends only on the transaction, the spent outputs and the arguments. An input index out of range
-//! is an error.
+//! Invariant: a hash depends only on the transaction, the spent outputs and the arguments.
 
 mod legacy;
 mod segwit;

@@ -1,5 +1,4 @@
-//! Tests of the script engine: published vectors, comparison with another implementation, recorded verdicts of it, and
-//! examples.
+//! Tests of the script engine: published vectors, comparisons with other implementations, recorded verdicts, examples.
 
 mod asm;
 mod differential;

@@ -1,5 +1,4 @@
-//! Branch and bound: a set so close to the target that no change is needed (Erhardt, "An Evaluation of Coin Selection
-//! Strategies").
+//! Branch and bound (Erhardt, "An Evaluation of Coin Selection Strategies"): a set that needs no change.
 
 use bitcoin::SignedAmount;
 use outrigger_values::amount::Saturating;
@@ -44,8 +43,7 @@ pub fn branch_and_bound(
         }
         if back {
             let Some(last) = taken.pop() else { break };
-            // Backtrack: the candidates skipped after the last included one become available again, and that one is
-            // skipped.
+            // Backtrack: candidates skipped after the last included one become available again; that one is skipped.
             let passed = candidates.get(last + 1..next).unwrap_or_default();
             available += passed.iter().map(|candidate| candidate.amount).sum::<SignedAmount>();
             let Some(candidate) = candidates.get(last) else { break };

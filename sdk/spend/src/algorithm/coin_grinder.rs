@@ -49,8 +49,7 @@ impl Search<'_> {
     }
 }
 
-/// Searches for the lightest set whose amount is at least the target and the change. The candidates have positive
-/// amounts; the function sorts them.
+/// Searches for the lightest set that pays the target and the change. Sorts the candidates, whose amounts are positive.
 pub fn coin_grinder(
     candidates: &mut [Candidate],
     target: SignedAmount,

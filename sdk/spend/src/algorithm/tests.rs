@@ -156,8 +156,7 @@ proptest! {
                 let (amount, weight) = (amount(&pool, &taken), weight(&pool, &taken));
                 prop_assert!(fits(&(amount, weight, 0)));
                 let waste = sum(&pool, &taken, |one| (one.fee - one.long_term_fee).to_sat()) + amount - target;
-                // The search does not extend a set that reaches the target. Only low fees could make the extension
-                // better.
+                // The search does not extend a set that reaches the target, which only low fees could improve.
                 if dear >= 4 { prop_assert_eq!(Some(waste), least) } else { prop_assert!(Some(waste) >= least) }
             }
         }

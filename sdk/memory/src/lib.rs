@@ -32,8 +32,9 @@ impl WipingAllocator {
     }
 }
 
-// SAFETY: memory is from the inner allocator, or mapped if it is large; its layout tells, so it is returned to its
-// source. `realloc` of other blocks allocates, copies, and frees through `dealloc`, so the old block is wiped, too.
+// SAFETY: memory is from the inner allocator, or mapped if it is large; its layout tells from which, so that it is
+// returned there. `realloc` of other blocks allocates, copies, and frees through `dealloc`, so the old block is wiped,
+// too.
 unsafe impl<A: GlobalAlloc> GlobalAlloc for WipingAllocator<A> {
     #[inline]
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {

@@ -18,8 +18,8 @@ use outrigger_service::{Result, Scope, Signer};
 /// The signatures that are worth a thread: one takes some 50 us.
 const SIGNATURES_PER_BATCH: usize = 4;
 
-/// Signs digests by public key. The solver calls each method at most once per transaction: [`KeySource::sign_many`] for all
-/// signatures, and before that [`KeySource::available`] if the choice of signatures depends on it.
+/// Signs digests by public key. The solver calls each method at most once per transaction: [`KeySource::sign_many`] for
+/// all signatures, and before it [`KeySource::available`] if the choice of signatures depends on it.
 pub trait KeySource {
     /// Whether it can sign for each of these public keys of 33, 65 or 32 bytes. Fails if the keys are not accessible.
     fn available(&self, public_keys: Vec<Blob>) -> Result<Vec<bool>>;

@@ -22,7 +22,7 @@ use crate::weight::{InputSize, Signatures, input_size, is_witness};
 pub struct Available {
     /// The preset inputs' coins in the sender's order, then the wallet's.
     pub coins: Vec<Coin>,
-    /// The sizes of the preset inputs, whoever holds their keys.
+    /// The sizes of the preset inputs. Others may hold their keys.
     pub preset_sizes: Vec<InputSize>,
     /// The wallet's solving data for its coins' scripts.
     pub scripts: HashMap<ScriptBuf, ScriptInfo>,
@@ -36,9 +36,7 @@ pub struct Available {
 }
 
 impl Available {
-    /// Reads the coins and checks the preset inputs.
-    ///
-    /// An unknown or unsolvable preset input, or one that a payment of this version may not spend (BIP 431).
+    /// Reads the coins. Fails for a preset input that is unknown, unsolvable or not allowed for this version (BIP 431).
     pub fn read(
         services: Services<'_>,
         wallet: &WalletInfo,
@@ -187,7 +185,7 @@ impl Available {
         Ok(())
     }
 
-    /// The size of the input that spends a coin, whoever holds its keys.
+    /// The size of the input that spends a coin.
     pub fn size(&self, position: usize) -> Option<InputSize> {
         let preset = self.preset_sizes.get(position).copied();
         preset.or_else(|| self.coins.get(position).map(|coin| coin.size))

@@ -18,7 +18,7 @@ impl Unconfirmed {
     /// Checks a transaction of `size` virtual bytes that spends outputs of the transactions `spent`. The error is the
     /// first limit that it exceeds, in Bitcoin Core's words.
     pub fn check_limits(&self, spent: impl IntoIterator<Item = Txid>, size: u64) -> Result<(), String> {
-        // Bitcoin Core's order, which decides what limit is reported.
+        // Bitcoin Core's order, which decides the reported limit.
         let mut open = BTreeSet::new();
         for txid in spent.into_iter().filter(|txid| self.entry(*txid).is_some()) {
             open.insert(txid.to_byte_array());

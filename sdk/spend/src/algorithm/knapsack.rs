@@ -119,7 +119,7 @@ impl<'a> Subsets<'a> {
     /// First pass: each candidate becomes a member with probability 1/2. A candidate that reaches the target completes
     /// a subset, which is compared, and does not stay a member. Returns the members' amount and weight if none reached
     /// it. Amounts descend, so the candidates that reach the target at once are adjacent. The smallest that is drawn
-    /// gives the best subset, and the others can be skipped.
+    /// makes the best subset, and the others can be skipped.
     fn draw(
         &self,
         target: SignedAmount,

@@ -102,7 +102,7 @@ impl Rpc {
         answer.recv().unwrap_or(Err(UpstreamError::TimedOut))
     }
 
-    /// As [`Self::wait`], while the outcome `is_wanted`. Then drops the future and returns `None`.
+    /// As `wait`, while the outcome `is_wanted`. Then drops the future and returns `None`.
     pub fn wait_while<T: Send + 'static>(
         &self,
         is_wanted: impl Fn() -> bool,

@@ -184,9 +184,15 @@ fn payments_of_a_wallet_that_is_read_only_are_refused_with_the_reason() {
     client.call("generatetoaddress", json!([105, mine]));
     assert_eq!(wallet.call("getwalletinfo", json!([]))["lastprocessedblock"]["height"], 105);
     let left = client.call("getblockhash", json!([98]));
+    // A loaded wallet follows the heavier branch block by block; one that comes later would go back further than it may.
+    wallet.call("unloadwallet", json!([]));
     let mut node = host.node.as_ref().unwrap().client();
     node.call("invalidateblock", json!([left]));
     node.call("generatetoaddress", json!([12, ADDRESS]));
+    let host = host.restart();
+    let mut client = host.client();
+    client.call("loadwallet", json!(["w"]));
+    let mut wallet = client.wallet("w");
     let reason = |warnings: &Value| {
         let warning = warnings.get(0).and_then(Value::as_str).unwrap_or_default();
         warning.starts_with("The wallet is read-only: ").then(|| warning.to_owned())

@@ -57,12 +57,19 @@ impl Observation {
     }
 }
 
+fn logged(text: &str) -> String {
+    text.chars().take(LOGGED_CHARS).collect()
+}
+
 /// The span of the log lines about a call. It has the call's id, method and user, but not its parameters, which carry
 /// keys.
 fn span_of(request: &Request<'_>) -> Span {
-    let id = || serde_json::to_string(&request.id).unwrap_or_default();
-    let (method, user) = (request.method_name(), origin_of(request).user);
-    tracing::debug_span!("call", id = %format_args!("{:.LOGGED_CHARS$}", id()), method = format!("{method:.LOGGED_CHARS$}"), user)
+    tracing::debug_span!(
+        "call",
+        id = logged(&request.id.to_string()),
+        method = logged(request.method_name()),
+        user = origin_of(request).user
+    )
 }
 
 impl<S, M: Methods> Observe<S, M> {

@@ -22,7 +22,7 @@ const BATCH: usize = 1000;
 /// The outputs of the transaction whose decoding is a long answer.
 const OUTPUTS: usize = 30_000;
 
-/// The transactions in the mempool when others are sent, those that are sent, and each payment in satoshi.
+/// The transactions in the mempool, the measured ones that are sent beside them, and each payment in satoshi.
 const WAITING: usize = 60_000;
 const SENT: usize = 200;
 const PAID: u64 = 10_000;

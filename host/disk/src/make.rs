@@ -13,7 +13,8 @@ use super::environment::{DATA_FILE, Environment, Opening};
 use super::examine::PROGRAM;
 use super::table::{Table, TableError};
 
-/// The folder of a new file. The next creation removes what a killed process left in it.
+/// The folder in which a data file is created. If a killed process leaves the folder behind, the next creation removes
+/// it.
 pub const MAKING: &str = "data.mdb.making";
 /// How long to wait until an unused environment is closed.
 const CLOSING_PATIENCE: Duration = Duration::from_secs(10);

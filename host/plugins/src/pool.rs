@@ -102,7 +102,7 @@ impl Pool {
 
     /// Queues an owner's job, unless the queue or the owner's share of it is full, or the pool is stopping.
     pub fn submit(&self, claimant: Claimant, work: impl FnOnce() + Send + 'static) -> Result<(), Overloaded> {
-        let owner = claimant.owner;
+        let (owner, span) = (claimant.owner, Span::current());
         let mut state = self.shared.lock();
         let own = state.queued.get(&owner).copied().unwrap_or_default();
         if state.closed || state.jobs.len() >= self.shared.depth || own >= share(self.shared.depth) {
@@ -111,7 +111,7 @@ impl Pool {
         state.queued.insert(owner, own + 1);
         state.order += 1;
         let arrival = state.order;
-        state.jobs.push_back(Job { claimant, arrival, span: Span::current(), work: Box::new(work) });
+        state.jobs.push_back(Job { claimant, arrival, span, work: Box::new(work) });
         drop(state);
         self.shared.arrived.notify_one();
         Ok(())

@@ -303,7 +303,7 @@ impl Upstream {
         }
     }
 
-    /// Records a greeted connection that ended. `count` counts those of this request.
+    /// Records the end of a greeted connection. `count` is the number of ends during this request.
     ///
     /// # Errors
     /// More of this request's connections ended than make a rule, yet others were kept.

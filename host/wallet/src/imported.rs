@@ -29,7 +29,7 @@ enum ScriptContext {
     Witness,
 }
 
-/// The greatest wins. `Invalid` is never ours, whatever keys the wallet holds.
+/// The greatest wins. `Invalid` is never ours, even if the wallet holds the keys.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Mine {
     No,

@@ -151,7 +151,7 @@ unsafe extern "C" fn init<P: PluginCode>(
     error: *mut OwnedBytes,
 ) -> i32 {
     guarded(instance, || {
-        // SAFETY: the host passes what `create` made, and calls `init` on one thread only.
+        // SAFETY: the host passes the pointer from `create`, and calls `init` on one thread only.
         let slot = unsafe { &mut *instance.cast::<Slot<P>>() };
         // SAFETY: the options are readable until this function returns.
         let options = unsafe { options.as_slice() };

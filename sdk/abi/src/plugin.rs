@@ -68,7 +68,7 @@ abi_functions! {
     ///
     /// Ownership: the frame and the bytes in it stay the host's.
     ///
-    /// Lifetime: the frame is valid until this function returns, so a plugin that answers later copies what it needs.
+    /// Lifetime: the frame is valid until this function returns. A plugin that answers later must copy the parameters.
     /// The scope of the token ends then, too; for the reply the token stays valid.
     pub type CallFn = fn(instance: Instance, frame: *const CallFrame) -> i32;
     /// Tells the plugin that a call's client is gone or its time is over: nobody reads an answer. If this comes while

@@ -172,7 +172,7 @@ impl Descriptor {
         checksum::with_checksum(&self.text(Form::Public))
     }
 
-    /// The text that identifies a descriptor, whatever its hardened marks: without private keys, with checksum.
+    /// The text that identifies a descriptor: without private keys, with checksum, with one form of hardened marks.
     pub fn identity(&self) -> String {
         checksum::with_checksum(&self.text(Form::Identity))
     }

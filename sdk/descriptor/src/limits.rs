@@ -1,4 +1,4 @@
-//! Bounds against hostile descriptors, far above what wallets write. The worst text costs milliseconds.
+//! Bounds against hostile descriptors, far above the descriptors of wallets. The worst text costs milliseconds.
 
 /// The longest descriptor text, in bytes, checksum included.
 pub const MAX_LENGTH: usize = 100_000;

@@ -113,7 +113,7 @@ mod tests {
         let locked = "{ OUTRIGGER_STATUS_WALLET_LOCKED, OUTRIGGER_CODE_WALLET_UNLOCK_NEEDED, true, ";
         assert!(errors.contains(locked), "{errors}");
         assert_eq!(errors.lines().count(), ErrorKind::ALL.len());
-        // Their message is fixed, whatever the service's detail.
+        // Their message is fixed; the service's detail is dropped.
         assert_eq!(errors.matches(", true, ").count(), 5);
     }
 }

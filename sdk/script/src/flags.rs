@@ -1,6 +1,6 @@
 //! Script verification flags.
 //!
-//! Each flag only restricts: a subset of flags accepts whatever the set accepts. The bits are Bitcoin Core's.
+//! Each flag only restricts: a script that passes a set of flags passes each subset. The bits are Bitcoin Core's.
 
 use std::fmt;
 use std::ops::{BitAnd, BitOr, BitOrAssign};

@@ -1,6 +1,6 @@
 //! Bitcoin script: execution, signature hashes, counts of signature operations.
 //!
-//! The rules are those of consensus and of Bitcoin Core's relay policy, each switched by one of the [`Flags`]. Each
+//! The rules are consensus and Bitcoin Core's relay policy, each switched by one of the [`Flags`]. Each
 //! failure is Core's [`ScriptError`]. Numbers too long or not minimal yield the unknown error, as in Core up to 29.
 //!
 //! A [`TxContext`] holds a transaction and computes the common parts of its signature hashes once. [`verify_input`]

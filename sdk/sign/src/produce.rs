@@ -1,7 +1,7 @@
 //! Makes scriptSigs and witnesses from output scripts and signatures.
 //!
-//! The solver requests each signature that could help, and uses those that exist. It runs twice per input: first to
-//! learn what the keys should sign, then with their signatures.
+//! The solver requests each signature that could help, and uses the available ones. It runs twice per input: first to
+//! collect requests for signatures, then with the signatures.
 
 use bitcoin::blockdata::opcodes::all::{OP_PUSHBYTES_0, OP_PUSHNUM_1, OP_PUSHNUM_NEG1};
 use bitcoin::hashes::{Hash, hash160};

@@ -1,4 +1,4 @@
-//! The signatures of an input: those that it has, and those that its solver requests.
+//! The signatures of an input: signatures that it has, and signatures that its solver requests.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -106,7 +106,7 @@ pub struct PartialSignatures {
 pub(super) struct Signatures {
     ecdsa: HashMap<Vec<u8>, Vec<u8>>,
     schnorr: HashMap<([u8; 32], TaprootPath), Vec<u8>>,
-    /// The signature of the taproot key path, whatever key made it.
+    /// The signature of the taproot key path, by any key.
     key_path: Option<Vec<u8>>,
     wanted: Vec<MissingSignature>,
 }

@@ -42,7 +42,7 @@ impl Unconfirmed {
         Ok(found)
     }
 
-    /// With these entries, instead of those of a mempool service.
+    /// With these entries, without a mempool service.
     #[cfg(test)]
     pub fn of(entries: Vec<MempoolEntry>) -> Self {
         Self { entries: entries.into_iter().map(|entry| (entry.txid, entry)).collect(), too_many: false }

@@ -328,7 +328,7 @@ impl Funding<'_> {
         }
     }
 
-    /// Adjusts the fee to the signed size: change gets the excess, and the fee-paying recipients bear what is missing.
+    /// Adjusts the fee to the signed size: change gets the excess, and the fee-paying recipients bear a shortfall.
     fn settle(
         &self,
         made: &mut Made,

@@ -33,7 +33,7 @@ pub const REPLACES: &str = "replaces_txid";
 pub struct Replacement {
     /// The feerate, whether the replacement is replaceable again, and whether watch-only coins may be added.
     pub control: CoinControl,
-    /// The new outputs; if empty, those of the replaced transaction.
+    /// The new outputs; if empty, the outputs of the replaced transaction.
     pub outputs: Vec<TxOut>,
     /// The position of the replaced transaction's change; `None`: the wallet identifies it.
     pub change_index: Option<u32>,
@@ -187,7 +187,7 @@ pub fn replace(
     if original.transaction.version == TRUC {
         control.version = TRUC;
     }
-    // BIP 125 allows no unconfirmed inputs beyond those of the original.
+    // BIP 125 allows no unconfirmed inputs that the original lacks.
     (control.add_inputs, control.min_depth) = (true, 1);
     let funded = fund(services, settings, &recipients, &control, random).map_err(ReplaceError::Unfunded)?;
     Ok(Replaced { funded, old_fee, metadata: original.row.metadata })

@@ -207,7 +207,7 @@ impl Solver<'_> {
     fn size(&self, script: &Script) -> Option<InputSize> {
         let ScriptKind::ScriptHash { hash } = classify(script) else { return self.size_with(0, script) };
         let redeem = redeem_script(hash, self.solving)?;
-        // Bitcoin Core counts one byte for the push opcode, whatever the length.
+        // Bitcoin Core counts one byte for the push opcode at any length.
         let push = 1 + redeem.len();
         match classify(redeem) {
             ScriptKind::WitnessV0KeyHash { .. } | ScriptKind::WitnessV0ScriptHash { .. } => {

@@ -184,7 +184,7 @@ fn payments_of_a_wallet_that_is_read_only_are_refused_with_the_reason() {
     client.call("generatetoaddress", json!([105, mine]));
     assert_eq!(wallet.call("getwalletinfo", json!([]))["lastprocessedblock"]["height"], 105);
     let left = client.call("getblockhash", json!([98]));
-    // A loaded wallet follows the heavier branch block by block; one that comes later would go back further than it may.
+    // A loaded wallet follows a heavier branch block by block. A wallet that is loaded later must rewind too far.
     wallet.call("unloadwallet", json!([]));
     let mut node = host.node.as_ref().unwrap().client();
     node.call("invalidateblock", json!([left]));

@@ -162,7 +162,7 @@ impl Mempool {
         Ok(true)
     }
 
-    /// Adds those that are still in the node's mempool.
+    /// Fetches these transactions and adds them. Skips a transaction that has left the node's mempool.
     fn fetch(&self, rpc: &Rpc, txids: &[Txid], time: u64, emit: &dyn Fn(NodeEvent)) -> Result<(), AskError> {
         for part in txids.chunks(PART) {
             for (txid, transaction) in in_order(transactions(rpc, part)?) {

@@ -23,7 +23,7 @@ const COMMITMENT_LEN: usize = 38;
 /// The bits of a leaf's version in the first byte of a control block.
 const LEAF_VERSION_MASK: u8 = 0xfe;
 
-/// Parses the block of this hash. The error says what is wrong.
+/// Parses a block, and checks its hash, coinbase, Merkle root and witness commitment. The error is the reason.
 pub fn block(hash: BlockHash, bytes: &[u8]) -> Result<ReadBlock, &'static str> {
     let block: Block = deserialize(bytes).map_err(|_| "cannot be read")?;
     if block.block_hash() != hash {

@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use parking_lot::{Condvar, Mutex};
 
-/// Counts returns, and those of which observers were notified.
+/// Counts the node's returns, and how many of them observers know.
 #[derive(Default)]
 pub struct Returns {
     noted: AtomicU64,

@@ -107,7 +107,7 @@ fn hits(rpc: &Rpc, filters: &Filters, entries: &[Entry], wanted: &ScriptSet) -> 
     Ok(entries.iter().zip(found).map(hit).collect())
 }
 
-/// Fetches filters; `None` for those that the node lacks.
+/// Fetches the filters of these blocks. A filter is `None` if the node lacks it.
 fn fetch(rpc: &Rpc, filters: &Filters, entries: &[&Entry]) -> Result<Vec<Option<Vec<u8>>>> {
     if filters.mean.load(Ordering::Relaxed) >= REST_FROM
         && let Some(fetched) = fetch_by_rest(rpc, entries)?

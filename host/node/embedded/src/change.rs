@@ -218,7 +218,7 @@ impl Change<'_> {
         events.extend(on.iter().map(|(hash, height, _)| NodeEvent::BlockConnected { hash: *hash, height: *height }));
         off.truncate(self.taken_back);
         let blocks = |list: Vec<Step>| list.into_iter().map(|(_, _, block)| block).collect();
-        // The chain is committed, whatever becomes of the mempool.
+        // The chain is committed even if the mempool cannot be updated.
         match View::new(node, tip) {
             Ok(view) => pool.follow(&view, blocks(off), blocks(on), &mut events),
             Err(error) => {

@@ -125,8 +125,8 @@ pub fn decode_transaction(raw: &[u8]) -> Option<Transaction> {
 
 /// Decodes a transaction without inputs and outputs. Also returns the bytes after it.
 ///
-/// Its two counts look like a witness marker with flag 0. bitcoind reads them as counts, and refuses the block or
-/// transaction for what is missing; rust-bitcoin refuses the bytes.
+/// Its two counts look like a witness marker with flag 0. bitcoind decodes them as counts, and then refuses the block
+/// or transaction because it has no inputs. rust-bitcoin cannot decode the bytes.
 fn empty_transaction(bytes: &[u8]) -> Option<(Transaction, &[u8])> {
     let (tx, after) = bytes.split_at_checked(EMPTY_TRANSACTION)?;
     let (version, rest) = tx.split_first_chunk::<4>()?;

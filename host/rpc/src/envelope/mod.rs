@@ -110,13 +110,11 @@ pub(super) fn log_forbidden(caller: &Caller, method: &str) {
     );
 }
 
-/// The id of every request inside jsonrpsee, which supports only numbers, strings and null. The client's id stays in
-/// this module.
-const INTERNAL_ID: Id<'static> = Id::Number(0);
-
-/// The request in the form of jsonrpsee's middleware.
+/// The request in the form of jsonrpsee's middleware, which supports only numbers, strings and null as ids. Its id is
+/// the JSON text of the client's id, for the log.
 fn rpc_request<'r>(asked: Asked, request: &'r Request<'_>) -> RpcRequest<'r> {
-    let mut rpc = RpcRequest::borrowed(&request.method, request.params, INTERNAL_ID);
+    let id = request.id.map_or(Id::Null, |text| Id::Str(text.into()));
+    let mut rpc = RpcRequest::borrowed(&request.method, request.params, id);
     rpc.extensions_mut().insert(asked);
     rpc
 }

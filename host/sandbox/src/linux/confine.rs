@@ -177,7 +177,7 @@ mod tests {
 
     #[test]
     fn a_process_of_several_threads_is_refused() {
-        // The test's thread and the one that started it.
+        // The test's thread and its parent.
         assert!(matches!(single_thread(), Err(SandboxError::Threads(2..))));
     }
 }

@@ -1,4 +1,4 @@
-//! Detects what this system supports, in child processes.
+//! Detects the system's sandbox features, in child processes.
 #![allow(unsafe_code)]
 
 use std::ffi::CString;
@@ -27,7 +27,7 @@ struct Prepared {
     program: libc::sock_fprog,
 }
 
-/// Detects what this system, container or service unit allows. The child processes change nothing outside themselves.
+/// Detects which features the system, container or service unit allows. The child processes change nothing else.
 #[must_use]
 pub fn probe() -> Support {
     let mut allow = ALLOW;

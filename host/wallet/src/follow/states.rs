@@ -26,7 +26,7 @@ impl Counting {
         Ok(())
     }
 
-    /// Excludes a transaction, whatever its state.
+    /// Excludes a transaction in any state.
     pub fn leave_out(&mut self, txid: Txid) {
         self.0.insert(txid, false);
     }
@@ -63,7 +63,7 @@ impl Write<'_> {
         self.put_transaction(&row)
     }
 
-    /// Updates the coins that a transaction creates and those that it spends.
+    /// Updates the coins that a transaction creates, and the coins that it spends.
     pub fn refresh_coins(&mut self, row: &WalletTransaction) -> Result<()> {
         let mut counting = Counting::default();
         counting.note(self, &row.txid, &row.state)?;

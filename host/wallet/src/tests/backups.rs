@@ -162,7 +162,7 @@ fn backupwallet_replaces_a_backup_and_no_other_file() {
             assert!(other.len() > 4096 && other[..4096] == backup[..4096]);
         }
     }
-    // No backup is written into the wallets' folder, whatever its name.
+    // No backup is written into the wallets' folder, under any name.
     for own in ["load.json", "unfinished.json", "w/data.mdb", "w/lock.mdb", "new", "w/new"] {
         let before = std::fs::read(harness.dir.path().join(own)).ok();
         assert_eq!(kind_of(wallet.backup(&harness.dir.path().join(own), &None)), ErrorKind::Refused, "{own}");

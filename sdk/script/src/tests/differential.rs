@@ -1,4 +1,4 @@
-//! Compares verdicts on random, mostly meaningful spends with those of Core's interpreter.
+//! Compares verdicts on random, mostly meaningful spends with the verdicts of Core's interpreter.
 //!
 //! `OUTRIGGER_DIFFERENTIAL_CASES` sets the number of cases per test. The default takes seconds.
 

@@ -9,7 +9,7 @@ use bitcoin::secp256k1::rand::Rng;
 use super::{Candidate, Missed, Taken, groups};
 
 /// Draws groups until their amount reaches `target`, which includes change. While they are too heavy, the smallest are
-/// removed. The candidates have positive amounts; the function shuffles those that it draws.
+/// removed. The candidates have positive amounts; the function shuffles the drawn ones.
 pub fn single_random_draw(
     candidates: &mut [Candidate],
     target: SignedAmount,

@@ -135,7 +135,7 @@ fn accepted(entry: &Entry, feerate: FeeRate, included: Vec<Wtxid>) -> PackageMem
     PackageMember::Accepted { virtual_size: entry.virtual_size(), fee: entry.fee, feerate, included }
 }
 
-/// A transaction that passed all checks but those of scripts and replacement.
+/// A transaction that passed all checks except scripts and replacement.
 pub(super) struct Examined {
     pub entry: Entry,
     pub measured: Measured,

@@ -40,7 +40,7 @@ impl Pool {
         self.sequence += 1;
     }
 
-    /// Removes the transactions that a block confirms, and those that conflict with it.
+    /// Removes the block's transactions from the mempool, and every entry that conflicts with them.
     fn confirm(&mut self, block: &NamedBlock, events: &mut Vec<NodeEvent>) {
         for (tx, ids) in block.transactions().skip(1) {
             if self.graph.remove(&ids.txid).is_some() {
@@ -53,9 +53,8 @@ impl Pool {
         }
     }
 
-    /// Rebuilds the mempool after a reorganisation: first the transactions of disconnected blocks, then the former
-    /// entries. Drops those that are no longer valid. [`Self::confirm`] has already removed entries that the new blocks
-    /// confirm or conflict with.
+    /// Rebuilds the mempool after a reorganisation. The transactions of disconnected blocks enter first, then the
+    /// former entries; an invalid transaction is dropped. The caller has called [`Self::confirm`] for each new block.
     fn rebuild(&mut self, view: &View, off: Vec<NamedBlock>, on: &[NamedBlock], events: &mut Vec<NodeEvent>) {
         let confirmed: HashSet<Txid> = on.iter().flat_map(NamedBlock::txids).collect();
         let here = self.graph.drain();

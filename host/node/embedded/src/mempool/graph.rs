@@ -91,7 +91,8 @@ impl Graph {
         sum
     }
 
-    /// Adds an entry and links it to its parents. No other entry may spend what it spends, or its outputs.
+    /// Adds an entry and links it to its parents. The caller has removed conflicting entries, and the mempool holds no
+    /// child of the entry yet.
     pub fn insert(&mut self, mut entry: Entry) {
         let txid = entry.txid;
         entry.order = self.next_order;

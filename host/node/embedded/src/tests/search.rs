@@ -1,4 +1,4 @@
-//! Searching the chain for scripts: the digests find what a scan of all blocks finds.
+//! Searching the chain for scripts: the digests and a scan of all blocks find the same.
 
 use bitcoin::consensus::serialize;
 use bitcoin::{ScriptBuf, Transaction, Txid};

@@ -170,7 +170,7 @@ fn plugin_log_has_the_text_of_a_panic_unless_the_plugin_may_hold_secrets() {
 
 #[test]
 fn plugin_log_has_id_method_and_user_with_each_line_of_a_call() {
-    let logged = Logged::start_at("debug", "isolated = false\n");
+    let logged = Logged::start_at("debug", "");
     let call = json!({"id": "a\nb", "method": "faultpanic", "params": []}).to_string();
     logged.host.client().post(&call);
     logged.line("panic at ");

@@ -2,6 +2,7 @@
 
 use std::time::Instant;
 
+use bitcoin::Transaction;
 use bitcoin::consensus::encode::serialize_hex;
 use outrigger_tests::{Bitcoind, Client, Host, HostOptions, pair};
 use serde_json::{Value, json};
@@ -61,7 +62,7 @@ fn full_mempool(host: &Host) {
         pending.extend(made.split_off(1));
         funds.mine(&made);
     }
-    let mut send = |to: usize, transaction| {
+    let mut send = |to: usize, transaction: &Transaction| {
         let began = Instant::now();
         clients[to].call("sendrawtransaction", json!([serialize_hex(transaction)]));
         began.elapsed()

@@ -21,14 +21,25 @@ use super::zmq::Event;
 const PART: usize = 500;
 
 struct Entry {
+    /// In the order of [`interests`].
     interests: Box<[u64]>,
     outputs: u32,
     number: u64,
 }
 
+impl Entry {
+    /// The interests in the outputs that it spends.
+    fn spent(&self) -> &[u64] {
+        let end = self.interests.len().saturating_sub(self.outputs as usize);
+        self.interests.get(1..end).unwrap_or_default()
+    }
+}
+
 #[derive(Default)]
 struct MempoolState {
     entries: HashMap<Txid, Entry>,
+    /// The last spender of each output that entries spend, by [`outpoint_interest`].
+    spenders: HashMap<u64, Txid>,
     /// In the order of first sight.
     order: BTreeMap<u64, Txid>,
     /// Counts additions and removals.
@@ -223,9 +234,8 @@ impl MempoolState {
 
     /// Whether an entry spends one of the same outputs.
     fn has_spender_of(&self, transaction: &Transaction) -> bool {
-        let inputs = transaction.input.iter();
-        let spent: HashSet<u64> = inputs.map(|input| outpoint_interest(&input.previous_output)).collect();
-        self.entries.values().any(|entry| entry.interests.iter().any(|interest| spent.contains(interest)))
+        let mut inputs = transaction.input.iter();
+        inputs.any(|input| self.spenders.contains_key(&outpoint_interest(&input.previous_output)))
     }
 
     fn add(&mut self, txid: Txid, transaction: Transaction, time: u64) -> NodeEvent {
@@ -233,7 +243,9 @@ impl MempoolState {
         self.moves += 1;
         let outputs = u32::try_from(transaction.output.len()).unwrap_or(u32::MAX);
         let number = self.sequence;
-        self.entries.insert(txid, Entry { interests: interests(&transaction, &txid).collect(), outputs, number });
+        let entry = Entry { interests: interests(&transaction, &txid).collect(), outputs, number };
+        self.spenders.extend(entry.spent().iter().map(|spent| (*spent, txid)));
+        self.entries.insert(txid, entry);
         self.order.insert(number, txid);
         NodeEvent::TransactionAdded { transaction: Arc::new(transaction), time, sequence: self.sequence }
     }
@@ -243,6 +255,12 @@ impl MempoolState {
         self.moves += 1;
         if let Some(entry) = self.entries.remove(&txid) {
             self.order.remove(&entry.number);
+            for spent in entry.spent() {
+                // After a replacement, the replacing entry may be added before the replaced one is removed.
+                if self.spenders.get(spent) == Some(&txid) {
+                    self.spenders.remove(spent);
+                }
+            }
         }
         // Blocks are emitted first, so wallets already know a confirmed transaction's block.
         NodeEvent::TransactionRemoved { txid, reason: Removal::Dropped, sequence: self.sequence }
@@ -298,6 +316,19 @@ mod tests {
         };
         let output = TxOut { value: Amount::from_sat(1), script_pubkey: ScriptBuf::from_bytes(vec![mark]) };
         Transaction { version: Version::TWO, lock_time: LockTime::ZERO, input: vec![input], output: vec![output] }
+    }
+
+    #[test]
+    fn digest_knows_the_spenders_of_outputs_before_and_after_a_replacement() {
+        let (replaced, replacing) = ([1, 2]).map(|mark| spend(Txid::from_byte_array([1; 32]), mark)).into();
+        let mut state = MempoolState::default();
+        assert!(!state.has_spender_of(&replaced));
+        state.add(replaced.compute_txid(), replaced.clone(), 0);
+        state.add(replacing.compute_txid(), replacing.clone(), 0);
+        state.remove(replaced.compute_txid());
+        assert!(state.has_spender_of(&replaced));
+        state.remove(replacing.compute_txid());
+        assert!(!state.has_spender_of(&replaced) && state.spenders.is_empty());
     }
 
     #[test]

@@ -163,6 +163,10 @@ fn getpeerinfo_and_its_kin_answer_as_bitcoind() {
             ("getconnectioncount", json!([])),
             ("getpeerinfo", json!([])),
             ("listbanned", json!([])),
+            ("getnodeaddresses", json!([])),
+            ("getnodeaddresses", json!([0, "Onion"])),
+            ("getnodeaddresses", json!([-1])),
+            ("getnodeaddresses", json!([1, "foo"])),
             ("ping", json!([])),
         ],
     );

@@ -101,6 +101,7 @@ impl ChainPlugin {
             // As on a node without peers.
             "getconnectioncount" => Ok(json!(0)),
             "getpeerinfo" | "listbanned" => Ok(json!([])),
+            "getnodeaddresses" => network::get_node_addresses(context),
             "ping" => Ok(Value::Null),
             "getzmqnotifications" => network::get_zmq_notifications(context),
             "getnettotals" => network::get_net_totals(),

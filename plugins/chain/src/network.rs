@@ -2,12 +2,12 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use outrigger_sdk::amount;
+use outrigger_sdk::{RpcError, amount};
 use outrigger_sdk::service::chain::Publication;
 use outrigger_sdk::standard::release;
 use serde_json::{Map, Value, json};
 
-use crate::{Context, Outcome};
+use crate::{Context, Outcome, args};
 
 /// The release of bitcoind whose interface is served, as its `getnetworkinfo` counts.
 const VERSION: u32 = release::PRESENT * 10_000;
@@ -54,6 +54,18 @@ pub fn get_zmq_notifications(context: &Context<'_>) -> Outcome {
     let published = context.host.chain.publications(context.scope)?;
     let describe = |one: &Publication| json!({"type": one.topic, "address": one.address, "hwm": one.high_water_mark});
     Ok(published.iter().map(describe).collect())
+}
+
+pub fn get_node_addresses(context: &Context<'_>) -> Outcome {
+    let count: i32 = context.params.given(0).map_or(Ok(1), args::integer)?;
+    if count < 0 {
+        return Err(RpcError::invalid_parameter("Address count out of range").into());
+    }
+    let network = context.params.given(1).map(args::text).transpose()?;
+    match network.filter(|network| !NETWORKS.iter().any(|(known, _)| known.eq_ignore_ascii_case(network))) {
+        Some(unknown) => Err(RpcError::invalid_parameter(format!("Network not recognized: {unknown}")).into()),
+        None => Ok(json!([])),
+    }
 }
 
 pub fn get_net_totals() -> Outcome {

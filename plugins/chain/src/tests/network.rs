@@ -31,6 +31,17 @@ fn getnetworkinfo_and_its_kin_have_the_shape_of_release_29() {
     check(&plugin, "getzmqnotifications", &[(json!([]), json!([]))]);
     check(&plugin, "getpeerinfo", &[(json!([]), json!([]))]);
     check(&plugin, "listbanned", &[(json!([]), json!([]))]);
+    let none = [json!([]), json!([0]), json!([8, "IPv6"]), json!([null, null])];
+    check(&plugin, "getnodeaddresses", &none.map(|arguments| (arguments, json!([]))));
+    check_refusals(
+        &plugin,
+        "getnodeaddresses",
+        &[
+            (json!([-1]), -8, "Address count out of range"),
+            (json!([5, "foo"]), -8, "Network not recognized: foo"),
+            (json!([1.5]), -1, "JSON integer out of range"),
+        ],
+    );
     let totals = plugin.call("getnettotals", json!([])).unwrap();
     assert_eq!(keys(&totals), ["totalbytesrecv", "totalbytessent", "timemillis", "uploadtarget"]);
     let target = "timeframe target target_reached serve_historical_blocks bytes_left_in_cycle time_left_in_cycle";

@@ -20,7 +20,6 @@ use serde_json::{Value, json};
 
 /// How many headers REST sends at a time.
 const PART: usize = 2000;
-/// Seconds between two blocks.
 const SPACING: u32 = 60;
 /// bitcoind's codes for what it does not know.
 const METHOD_NOT_FOUND: i32 = -32601;
@@ -30,7 +29,6 @@ const SLOW: Duration = Duration::from_millis(200);
 /// The method that it answers slowly.
 pub const SLOW_METHOD: &str = "getnettotals";
 
-/// The node. It lives as long as the process.
 pub struct FalseNode {
     /// Where it listens.
     pub address: SocketAddr,

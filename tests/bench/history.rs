@@ -21,7 +21,6 @@ const ARGUMENTS: [&str; 3] = ["-checkmempool=0", "-checkblockindex=0", "-unsafes
 
 /// The sizes of the wallet, in transactions.
 const SIZES: [usize; 4] = [1_000, 20_000, 100_000, 200_000];
-/// The largest size of bitcoind's wallet, in transactions.
 const MAX_BITCOIND: usize = 20_000;
 /// The size at which memory is measured.
 const MEMORY_SIZE: usize = 100_000;
@@ -38,13 +37,11 @@ const LOOK_UPS: usize = 4000;
 const BLOCKS: usize = 4;
 const PAYMENTS: usize = 2_000;
 
-/// A node, ours or bitcoind, with a client of its wallet.
 struct Node {
     client: Client,
     wallet: Client,
 }
 
-/// The durations of look-ups.
 struct LookUps {
     all: Vec<Duration>,
 }
@@ -62,7 +59,6 @@ impl LookUps {
     }
 }
 
-/// Runs the section.
 pub fn run(path: Option<&str>, in_front: bool) {
     let mut bitcoind = path.map(|path| Bitcoind::start_with(path, &ARGUMENTS).0);
     let behind = if in_front { bitcoind.take() } else { None };

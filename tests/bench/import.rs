@@ -14,9 +14,7 @@ use serde_json::{Value, json};
 use crate::{Row, median, milliseconds};
 use outrigger_tests::bitcoind::Bitcoind;
 
-/// The blocks of the chain that is rescanned.
 const BLOCKS: usize = 20_000;
-/// How many blocks are made in one call.
 const BLOCKS_PER_CALL: usize = 500;
 /// How often each rescan is measured, each import of many, each load, and each question.
 const RESCANS: usize = 7;
@@ -34,7 +32,6 @@ const SIZES: [u32; 4] = [1_000, 10_000, 100_000, 1_000_000];
 /// bitcoind checks its whole index after each block on this chain unless told otherwise, which it does on no real one.
 const ARGUMENTS: [&str; 3] = ["-blockfilterindex=1", "-checkblockindex=0", "-checkmempool=0"];
 
-/// Runs the section.
 pub fn run(bitcoind: Option<&str>) {
     let host = Host::start();
     let theirs = bitcoind.map(|path| Bitcoind::start_with(path, &ARGUMENTS).0);
@@ -50,7 +47,6 @@ pub fn run(bitcoind: Option<&str>) {
     bench.owners();
 }
 
-/// A key by its number.
 fn key(number: u32) -> PrivateKey {
     let mut bytes = [1; 32];
     bytes[..4].copy_from_slice(&number.to_be_bytes());
@@ -81,7 +77,6 @@ struct Bench {
 }
 
 impl Bench {
-    /// The descriptor with its checksum.
     fn checked(&mut self, descriptor: &str) -> String {
         let info = self.clients[0].call("getdescriptorinfo", json!([descriptor]));
         format!("{descriptor}#{}", info["checksum"].as_str().unwrap())

@@ -51,7 +51,6 @@ impl Wire {
         Self { stream, requests, next: first, reply: Vec::new(), began: Instant::now() }
     }
 
-    /// Posts the next body.
     fn ask(&mut self) {
         let request = &self.requests[self.next % self.requests.len()];
         self.next += 1;
@@ -140,7 +139,6 @@ impl Load {
     }
 }
 
-/// Tells on which connections something has come.
 struct Ready {
     waits: Waits,
     set: OwnedFd,
@@ -170,7 +168,6 @@ impl Ready {
     }
 }
 
-/// Runs the section.
 pub fn run(bitcoind: Option<&str>) {
     let host = Host::start_with(HostOptions::default());
     let mut wallet = host.new_wallet("w");

@@ -53,7 +53,6 @@ use std::time::{Duration, Instant};
 use outrigger_tests::{Client, Host, built};
 use serde_json::{Value, json};
 
-/// How often a start is measured.
 const STARTS: usize = 11;
 
 /// How often a call is measured, after a tenth of that to warm up.
@@ -76,14 +75,12 @@ fn time_call(client: &mut Client, method: &str, params: &Value) -> Duration {
     median((0..CALLS).map(|_| once()).collect())
 }
 
-/// Resident memory of a process, in MiB.
 fn memory(process: u32) -> f64 {
     let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap();
     let line = status.lines().find(|line| line.starts_with("VmRSS:")).unwrap();
     line.split_whitespace().nth(1).unwrap().parse::<f64>().unwrap() / 1024.0
 }
 
-/// A row of the table.
 struct Row {
     what: String,
     unit: &'static str,
@@ -152,7 +149,6 @@ fn main() {
     }
 }
 
-/// The start, and single calls.
 fn calls(path: Option<&str>) {
     let starts = (0..STARTS).map(|_| {
         let began = Instant::now();

@@ -11,13 +11,11 @@ const ARGUMENTS: [&str; 3] = ["-rpcthreads=16", "-rpcworkqueue=256", "-checkmemp
 /// How many connections call at a time, where it is not one.
 const MANY: usize = 16;
 
-/// How many calls a batch has.
 const BATCH: usize = 1000;
 
 /// The outputs of the transaction whose decoding is a long answer.
 const OUTPUTS: usize = 30_000;
 
-/// Runs the section.
 pub fn run(bitcoind: Option<&str>) {
     let Some(path) = bitcoind else {
         println!("passed calls need a node: --bitcoind PATH");

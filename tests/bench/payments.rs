@@ -6,7 +6,6 @@ use bitcoin::{Amount, Block, OutPoint, ScriptBuf, Sequence, Transaction, TxIn, T
 use outrigger_tests::{Client, miner};
 use serde_json::{Value, json};
 
-/// How many payments a block holds.
 const PER_BLOCK: usize = 5000;
 /// How many addresses they go to.
 const ADDRESSES: usize = 500;
@@ -16,9 +15,7 @@ const MATURITY: usize = 100;
 const PAID: u64 = 12_345;
 const ELSEWHERE: u64 = 6_789;
 
-/// Pays a wallet.
 pub struct Payer {
-    /// A client of the host, which may have been restarted.
     pub client: Client,
     /// Another node that is given the same blocks.
     follower: Option<Client>,
@@ -26,7 +23,6 @@ pub struct Payer {
     scripts: Vec<ScriptBuf>,
     /// Coins that anybody can spend.
     coins: Vec<OutPoint>,
-    /// How many payments there have been.
     pub paid: usize,
 }
 
@@ -86,7 +82,6 @@ impl Payer {
         self.coins.extend((0..).take(PER_BLOCK).map(|vout| OutPoint { txid, vout }));
     }
 
-    /// Draws the addresses from another node's wallet as well, which must be the same.
     pub fn check_addresses(&self, wallet: &mut Client) {
         for (number, own) in self.addresses.iter().enumerate() {
             assert_eq!(address(wallet, number), *own, "the wallets are not the same");

@@ -10,13 +10,11 @@ use serde_json::json;
 
 use super::{median, milliseconds};
 
-/// How often the plugin is replaced.
 const RELOADS: usize = 100;
 
 /// Calls per second beside it, by two clients.
 const RATE: u32 = 1000;
 
-/// Runs the benchmark.
 pub fn run() {
     call_overhead();
     reload_under_load();

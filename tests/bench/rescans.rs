@@ -23,10 +23,8 @@ const SPACING: u32 = 60;
 const OUTPUTS: u32 = 50;
 const BLOCKS_PER_BATCH: usize = 200;
 
-/// The scripts of the larger wallet.
 const SCRIPTS: u32 = 1_000;
 
-/// How often each is measured.
 const RESCANS: usize = 7;
 const LATENCIES: usize = 50;
 const STARTS: usize = 5;
@@ -42,7 +40,6 @@ const HINTS: [(&str, &[&str]); 3] = [
 const KEY: &str =
     "tpubD6NzVbkrYhZ4WaWSyoBvQwbpLkojyoTZPRsgXELWz3Popb3qkjcJyJUGLnL4qHHoQvao8ESaAstxYSnhyswJ76uZPStJRJCTKvosUCJZL5B";
 
-/// Runs the section.
 pub fn run(bitcoind: Option<&str>) {
     let Some(path) = bitcoind else {
         println!("rescans need a node: --bitcoind PATH");
@@ -132,13 +129,11 @@ fn make_chain(node: &mut Client) {
     }
 }
 
-/// An output to a witness program that is the number's alone.
 fn payment(number: u32) -> TxOut {
     let program = bitcoin::hashes::hash160::Hash::hash(&number.to_le_bytes());
     TxOut { value: Amount::ZERO, script_pubkey: ScriptBuf::new_p2wpkh(&WPubkeyHash::from_raw_hash(program)) }
 }
 
-/// An import of the key's addresses from the chain's begin on.
 fn request(node: &mut Client, path: &str, scripts: Option<u32>) -> Value {
     let info = node.call("getdescriptorinfo", json!([format!("wpkh({KEY}/{path})")]));
     let mut request = json!({"desc": info["descriptor"], "timestamp": 0});
@@ -148,7 +143,6 @@ fn request(node: &mut Client, path: &str, scripts: Option<u32>) -> Value {
     request
 }
 
-/// A fresh wallet without keys.
 fn blank(mut client: Client) -> Client {
     let loaded = client.call("listwallets", json!([])).as_array().unwrap().len();
     let name = format!("w{loaded}");

@@ -13,19 +13,14 @@ use crate::{median, milliseconds};
 const SIZES: [usize; 4] = [1_000, 20_000, 100_000, 200_000];
 /// At this one rows are walked.
 const WALKED: usize = 100_000;
-/// The largest that is listed whole.
 const LISTED: usize = 100_000;
-/// How many walks of each kind.
 const WALKS: u32 = 15;
-/// How often each listing is measured.
 const LISTINGS: usize = 11;
-/// How often each small call is measured.
 const CALLS: usize = 2000;
 /// The last blocks that are listed, and what each of them holds.
 const LAST_BLOCKS: usize = 5;
 const IN_LAST_BLOCKS: usize = 4;
 
-/// Runs all of it.
 pub fn run() {
     let config = tempfile::NamedTempFile::new().unwrap();
     let text = std::fs::read_to_string(groups("regtest.toml")).unwrap();

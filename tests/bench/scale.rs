@@ -25,7 +25,6 @@ const CALLS: usize = 20_000;
 /// How long memory is watched after the last answer was fetched.
 const AFTERWARDS: Duration = Duration::from_secs(3);
 
-/// Runs the section.
 pub fn run(bitcoind: Option<&str>) {
     println!("| what | outrigger |\n|---|---|");
     large_node();

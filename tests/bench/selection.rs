@@ -11,11 +11,8 @@ use serde_json::{Map, Value, json};
 
 use crate::{Row, median, milliseconds};
 
-/// The coins of a wallet.
 const COINS: usize = 20_000;
-/// The coins that one transaction makes.
 const PER_TRANSACTION: usize = 2_000;
-/// How often a payment is funded.
 const REPEATS: usize = 11;
 /// The blocks before the first coinbases can be spent.
 const MATURITY: usize = 100;
@@ -26,7 +23,6 @@ const MINER_ADDRESS: &str = "bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080";
 const ROOT: &str =
     "tprv8ZgxMBicQKsPd7Uf69XL1XwhmjHopUGep8GuEiJDZmbQz6o58LninorQAfcKZWARbtRtfnLcJ5MQ2AtHcQJCCRUcMRvmDUjyEmNUWwx8UbK";
 
-/// Runs the section.
 pub fn run(bitcoind: Option<&str>, coins: Option<usize>) {
     let coins = coins.unwrap_or(COINS);
     println!("| what | outrigger | bitcoind | unit | ratio |\n|---|---|---|---|---|");
@@ -58,7 +54,6 @@ pub fn run(bitcoind: Option<&str>, coins: Option<usize>) {
 }
 
 struct Bench {
-    /// Ours, then bitcoind if it is there.
     clients: Vec<Client>,
 }
 

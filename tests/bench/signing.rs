@@ -12,11 +12,8 @@ use serde_json::{Value, json};
 use crate::{Row, median, milliseconds};
 use outrigger_tests::bitcoind::Bitcoind;
 
-/// The inputs of the large transactions, and the number of small ones.
 const MANY: usize = 1_000;
-/// How often a large transaction is signed.
 const REPEATS: usize = 15;
-/// How often the small ones are signed.
 const ROUNDS: usize = 5;
 /// The scripts of a small wallet and of a large one.
 const FEW_SCRIPTS: u32 = 10;
@@ -36,7 +33,6 @@ const ROOT: &str =
 /// The kinds of coins that are measured: how their descriptors begin, the step that tells their keys apart, their name.
 const KINDS: [(&str, &str, &str); 2] = [("wpkh", "84h/1h/0h/0", "P2WPKH"), ("pkh", "44h/1h/0h/0", "P2PKH")];
 
-/// Runs the section.
 pub fn run(bitcoind: Option<&str>) {
     println!("| what | outrigger | bitcoind | unit | ratio |\n|---|---|---|---|---|");
     let host = Host::start();
@@ -62,7 +58,6 @@ struct Coins {
 }
 
 struct Bench {
-    /// Ours, then bitcoind if it is there.
     clients: Vec<Client>,
     wallets: Vec<Client>,
 }
@@ -119,7 +114,6 @@ impl Bench {
         Coins { txid, value }
     }
 
-    /// A transaction that spends some of the coins.
     fn spend(&mut self, coins: &Coins, outputs: std::ops::Range<usize>) -> Value {
         let value = coins.value * outputs.len() as f64 - 0.001;
         let inputs: Vec<Value> = outputs.map(|vout| json!({"txid": coins.txid, "vout": vout})).collect();

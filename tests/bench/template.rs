@@ -15,15 +15,10 @@ use crate::transactions::{INPUTS, Purse, funding};
 use crate::{Row, median, milliseconds};
 use outrigger_tests::bitcoind::Bitcoind;
 
-/// The sizes of mempools that are measured.
 const SIZES: [usize; 2] = [1_500, 20_000];
-/// How often an unchanged template is asked for.
 const UNCHANGED: usize = 200;
-/// How often a template is asked for after a change.
 const CHANGES: usize = 25;
-/// How many full blocks are submitted.
 const BLOCKS: usize = 6;
-/// How many long polls wait at once.
 const POLLS: usize = 2_000;
 /// The blocks before the first coinbase can be spent, and a few to spend.
 const BLOCKS_BEFORE: usize = 120;
@@ -113,7 +108,6 @@ fn time_post(client: &mut Client, body: &str) -> (Duration, String) {
     (took, reply.body)
 }
 
-/// Runs the section.
 pub fn run(bitcoind: Option<&str>) {
     println!("| what | outrigger | bitcoind | unit | ratio |\n|---|---|---|---|---|");
     for size in SIZES {
@@ -127,7 +121,6 @@ pub fn run(bitcoind: Option<&str>) {
 }
 
 struct Bench {
-    /// Ours, then bitcoind if it is there.
     nodes: Vec<Node>,
     purse: Purse,
     /// The mocked time of both nodes, in seconds.
@@ -177,14 +170,12 @@ impl Bench {
         }
     }
 
-    /// Sets both clocks forward.
     fn forward(&mut self, seconds: u64) {
         self.clock += seconds;
         let clock = json!([self.clock]);
         self.call_all("setmocktime", &clock);
     }
 
-    /// Fills both mempools.
     fn fill(&mut self, size: usize) {
         let body = |tx| json!({"id": 1, "method": "sendrawtransaction", "params": [serialize_hex(&tx), 0]}).to_string();
         let bodies: Vec<String> = (0..size).map(|_| body(self.purse.pay())).collect();

@@ -1,5 +1,3 @@
-//! The two dialects, and bad input that must change nothing.
-
 use outrigger_tests::Host;
 use serde_json::{Value, json};
 

@@ -127,7 +127,6 @@ fn shared(value: &Value) -> Value {
     }
 }
 
-/// Entries in an order of their own, since the order of listings is this host's own.
 fn sorted(mut listing: Value) -> Value {
     for key in ["transactions", "removed"] {
         if let Some(entries) = listing.get_mut(key).and_then(Value::as_array_mut) {
@@ -227,7 +226,6 @@ fn told_alike(value: &Value, rescanned: &[Value]) -> Value {
     }
 }
 
-/// What differs after a step.
 fn differences(wallet: &mut Client, step: &Value, rescanned: &[Value]) -> Vec<String> {
     let mut differ = Vec::new();
     let mut note = |what: String, got: Value, expected: Value| {

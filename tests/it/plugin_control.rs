@@ -9,7 +9,6 @@ use tempfile::TempDir;
 
 use super::faults::instance;
 
-/// A folder with a configuration: the chain, and `faulty` from a file that can be changed.
 struct Setup {
     folder: TempDir,
 }
@@ -172,7 +171,6 @@ fn stopplugin_leaves_its_routed_methods_to_no_other_plugin() {
     assert_eq!(client.call("getblocktemplate", json!([]))["acme"], json!(true));
 }
 
-/// How often the plugin is replaced under load.
 const RELOADS: usize = 100;
 
 #[test]
@@ -206,7 +204,6 @@ fn reloadplugin_under_load_loses_no_call() {
     println!("{} calls beside {RELOADS} reloads", calls.iter().sum::<u64>());
 }
 
-/// What a host says that refuses a configuration.
 #[track_caller]
 fn refused(config: &Path) -> String {
     let output = Host::fail(&HostOptions { config: Some(config.to_owned()), ..HostOptions::default() });

@@ -20,7 +20,6 @@ use serde_json::{Value, json};
 /// How soon a call that needs nothing of the node is answered. The machine may be busy: what is shown is that it does not wait for
 /// the node, which does not answer before the test lets it.
 const AT_ONCE: Duration = Duration::from_secs(20);
-/// After this a test gives up on what should come.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 struct Fixture {

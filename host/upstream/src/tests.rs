@@ -1,5 +1,3 @@
-//! Tests against a scripted server.
-
 use std::io::{Read, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -13,7 +11,6 @@ use super::*;
 
 const OK: &str = "HTTP/1.1 200 OK\r\nContent-Length: 33\r\n\r\n{\"result\":7,\"error\":null,\"id\":1}\n";
 
-/// Reads one request, to the end of its body.
 async fn read_request(stream: &mut TcpStream) -> Option<String> {
     let mut text = Vec::new();
     while !text.ends_with(b"}") {

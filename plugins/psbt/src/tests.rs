@@ -9,7 +9,6 @@ use serde_json::{Value, json};
 use crate::PsbtPlugin;
 
 const MANIFEST: &str = include_str!("../manifest.json");
-/// An unsigned transaction of one input and one output.
 const TRANSACTION: &str = "02000000010707070707070707070707070707070707070707070707070707070707070707\
     0100000000ffffffff01e803000000000000015100000000";
 /// The private key 1, and its P2WPKH script.

@@ -10,10 +10,8 @@ use crate::metrics::ask;
 
 const ADDRESS: &str = "bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080";
 
-/// How long something may take to become so.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Asks until a call is answered.
 pub fn until_answered(client: &mut Client, method: &str) -> serde_json::Value {
     let began = Instant::now();
     loop {

@@ -40,7 +40,6 @@ mod whitelist;
 use outrigger_tests::{Bitcoind, Client, Host, HostOptions, Relay, bitcoind};
 use serde_json::{Value, json};
 
-/// A P2WPKH address of regtest that nobody has a key of.
 const ADDRESS: &str = "bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080";
 
 /// A host in front of a node with these arguments; `None`, said aloud, where there is no bitcoind here.

@@ -25,7 +25,6 @@ pub fn checked_at(node: &Bitcoind, address: SocketAddr, network: &str) -> (Optio
     (output.status.code(), String::from_utf8(output.stdout).unwrap())
 }
 
-/// The errors of `run --check` of a configuration that cannot be used.
 fn refused(node: &Bitcoind, network: &str) -> String {
     let output = check(node, node.address, network);
     let told = String::from_utf8(output.stderr).unwrap();

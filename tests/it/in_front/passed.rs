@@ -11,7 +11,6 @@ use super::{start, start_behind_relay};
 /// A P2WPKH address of regtest that nobody has a key of.
 const ADDRESS: &str = "bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080";
 
-/// Body, status and type of a reply.
 fn reply(client: &mut Client, body: &str) -> (u16, Option<String>, String) {
     let reply = client.post(body);
     let kind = reply.header("content-type").map(str::to_owned);
@@ -216,7 +215,6 @@ fn passed_calls_answer_as_the_node_itself() {
 
 #[test]
 fn short_calls_of_many_clients_get_each_its_own_answer() {
-    /// Heights below the tip and beyond it.
     const HEIGHTS: usize = 10;
     const CLIENTS: usize = 16;
     const CALLS: usize = 200;

@@ -17,7 +17,6 @@ fn filters(host: &Host) -> [f64; 2] {
     [count("kept"), count("node")]
 }
 
-/// The transactions that a fresh wallet finds for an address in the whole chain.
 fn found(client: &mut Client, name: &str, address: &Value) -> Value {
     client.call("createwallet", json!([name, true, true]));
     let described = client.call("getdescriptorinfo", json!([format!("addr({})", address.as_str().unwrap())]));
@@ -60,7 +59,6 @@ fn filters_are_asked_for_once_also_over_restarts_and_reorganisations() {
     }
 }
 
-/// A master key of regtest.
 const XPRV: &str =
     "tprv8ZgxMBicQKsPd7Uf69XL1XwhmjHopUGep8GuEiJDZmbQz6o58LninorQAfcKZWARbtRtfnLcJ5MQ2AtHcQJCCRUcMRvmDUjyEmNUWwx8UbK";
 

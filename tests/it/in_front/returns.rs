@@ -22,12 +22,10 @@ fn start() -> Option<(Host, Client)> {
     Some((host, wallet))
 }
 
-/// Has the node write its blocks to disk.
 fn flush(host: &Host) {
     host.node.as_ref().unwrap().client().call("gettxoutsetinfo", json!([]));
 }
 
-/// Waits until the host passes calls on again.
 fn until_passed(client: &mut Client) {
     wait_until("calls are passed on", || client.try_call("getblockcount", json!([])).is_ok());
 }

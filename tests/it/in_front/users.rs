@@ -5,7 +5,6 @@ use serde_json::{Value, json};
 
 use crate::users::ALICE;
 
-/// A host with a user `alice` of these settings.
 pub fn with_user(settings: &str, more: &[&str]) -> Option<(Host, Client)> {
     bitcoind::installed()?;
     let user = format!("rpc.users=[{{ rpcauth = '{ALICE}', {settings} }}]");

@@ -1,5 +1,3 @@
-//! What goes wrong with a node.
-
 use std::collections::BTreeSet;
 use std::time::Duration;
 
@@ -7,7 +5,6 @@ use bitcoin::BlockHash;
 use outrigger_node::{Gap, NodeError, Result};
 use parking_lot::{Condvar, Mutex};
 
-/// What is done once.
 type Hook = Box<dyn FnOnce() + Send>;
 
 /// When the answer to a submitted transaction is lost.
@@ -23,7 +20,6 @@ pub enum Lost {
 struct State {
     absent: bool,
     hanging: bool,
-    /// How many wait for a node that hangs.
     waiting: usize,
     slow: Duration,
     unreadable: BTreeSet<u32>,
@@ -37,7 +33,6 @@ struct State {
     submitted: Option<Hook>,
 }
 
-/// The faults of a node. None at first.
 #[derive(Default)]
 pub struct Faults {
     state: Mutex<State>,
@@ -45,7 +40,6 @@ pub struct Faults {
 }
 
 impl Faults {
-    /// Whether it cannot be reached.
     pub fn set_absent(&self, absent: bool) {
         self.state.lock().absent = absent;
     }
@@ -60,23 +54,19 @@ impl Faults {
         self.changed.notify_all();
     }
 
-    /// Waits until somebody waits for the node that hangs.
     pub fn wait_for_a_victim(&self) {
         let mut state = self.state.lock();
         self.changed.wait_while(&mut state, |state| state.waiting == 0);
     }
 
-    /// How long reading a block takes.
     pub fn set_slow(&self, slow: Duration) {
         self.state.lock().slow = slow;
     }
 
-    /// The block at this height cannot be read.
     pub fn set_unreadable(&self, height: u32) {
         self.state.lock().unreadable.insert(height);
     }
 
-    /// Why blocks cannot be read.
     pub fn set_gap(&self, gap: Gap) {
         self.state.lock().gap = Some(gap);
     }
@@ -85,17 +75,14 @@ impl Faults {
         self.state.lock().gap.unwrap_or(Gap::None)
     }
 
-    /// All blocks can be read again.
     pub fn set_readable(&self) {
         self.state.lock().unreadable.clear();
     }
 
-    /// It no longer has this block.
     pub fn forget(&self, hash: BlockHash) {
         self.state.lock().forgotten.insert(hash);
     }
 
-    /// It has this block again.
     pub fn remember(&self, hash: BlockHash) {
         self.state.lock().forgotten.remove(&hash);
     }

@@ -47,13 +47,11 @@ impl ScriptedNode {
         Self::of(chain, mempool)
     }
 
-    /// A node of a chain and a mempool that are there.
     pub fn of(chain: Arc<StubChain>, mempool: Arc<StubMempool>) -> Arc<Self> {
         let (observers, told) = (Mutex::default(), Mutex::default());
         Arc::new(Self { mempool, chain, release: AtomicU32::new(0), faults: Arc::default(), observers, told })
     }
 
-    /// Tells these events, in their order.
     pub fn tell(&self, events: impl IntoIterator<Item = NodeEvent>) {
         let observers = self.observers.lock().clone();
         for event in events {
@@ -131,7 +129,6 @@ impl ScriptedNode {
             .collect()
     }
 
-    /// What is in the mempool, in its order.
     pub fn pool(&self) -> Vec<Transaction> {
         let ids = self.mempool.ids(Scope::NONE).unwrap_or_default();
         let raw = self.mempool.transactions(Scope::NONE, ids).unwrap_or_default();

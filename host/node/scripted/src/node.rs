@@ -1,5 +1,3 @@
-//! [`Node`] and [`Snapshot`] for the scripted node.
-
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -25,7 +23,6 @@ use outrigger_service::{Chain, ErrorKind, Mempool, Scope, ServiceError};
 
 use crate::{Faults, ScriptedNode};
 
-/// Converts the stub's error.
 fn node_error(error: ServiceError) -> NodeError {
     match error.kind {
         ErrorKind::Refused => NodeError::Refused(error.detail),

@@ -8,7 +8,6 @@ use serde_json::{Map, Value, json};
 use super::cast::Role;
 use super::naive::{Met, Naive};
 
-/// Answers for one wallet with private keys.
 pub struct Answers<'a> {
     pub naive: &'a Naive,
     pub roles: &'a [Role],
@@ -32,7 +31,6 @@ pub fn amount(satoshi: i128) -> Value {
     serde_json::from_str(&text).unwrap()
 }
 
-/// The satoshi of an amount.
 pub fn satoshi(amount: &Value) -> i128 {
     let text = amount.to_string();
     let (whole, part) = text.split_once('.').unwrap();
@@ -70,7 +68,6 @@ impl Answers<'_> {
         (debit > 0).then_some(total - debit)
     }
 
-    /// The keys that all share.
     fn shared(&self, met: &Met) -> Map<String, Value> {
         let (naive, txid) = (self.naive, met.named.txid);
         let mut keys = Map::new();
@@ -170,7 +167,6 @@ impl Answers<'_> {
         sent
     }
 
-    /// gettransaction.
     pub fn transaction(&self, txid: Txid, watch: bool) -> Option<Value> {
         let met = self.naive.find(txid)?;
         let fee = self.fee(met, watch);
@@ -190,7 +186,6 @@ impl Answers<'_> {
         Some(answer.into())
     }
 
-    /// listsinceblock.
     pub fn since(&self, block: Option<BlockHash>, target: u32, asked: Asked<'_>, include_removed: bool) -> Value {
         let naive = self.naive;
         let tip = i64::from(naive.tip().height);
@@ -224,7 +219,6 @@ impl Answers<'_> {
         answer.into()
     }
 
-    /// listtransactions.
     pub fn latest(&self, label: Option<&str>, count: usize, skip: usize, watch: bool) -> Value {
         let asked = Asked { watch, label, change: false };
         let newest = self.naive.met.iter().rev().flat_map(|met| self.entries(met, asked, false, true));

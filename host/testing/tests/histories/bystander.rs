@@ -14,7 +14,6 @@ use outrigger_service::wire::Secret;
 use outrigger_testing::TestHost;
 use outrigger_wallet_engine::{WalletManager, WalletView};
 
-/// The bystander's wallet, and its passphrase.
 const ENCRYPTED: &str = "encrypted";
 const PASSPHRASE: &str = "pass";
 /// For how long it is unlocked, in seconds: until it is locked.
@@ -24,10 +23,8 @@ const UNLOCKED_SECONDS: u64 = 100_000;
 const AT_ONCE: Duration = Duration::from_millis(100);
 /// A busy machine may keep a thread from its work for longer than that, but hardly again and again; a node that hangs does.
 const TRIES: usize = 5;
-/// After this a call counts as never answered.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// A client with a wallet.
 pub struct Bystander {
     wallets: Arc<WalletManager>,
     script: ScriptBuf,

@@ -26,7 +26,6 @@ pub const STRANGER: usize = 7;
 pub const LOW: usize = 8;
 pub const HIGH: usize = 9;
 pub const NOTE: usize = 10;
-/// How many there are.
 pub const ROLES: usize = 11;
 /// The indexes of the scripts of that descriptor.
 pub const INDEXES: [(usize, u32); 2] = [(LOW, 1), (HIGH, 3)];
@@ -80,7 +79,6 @@ fn p2wpkh(key: &PublicKey) -> ScriptBuf {
     ScriptBuf::new_p2wpkh(&key.wpubkey_hash().unwrap())
 }
 
-/// The keys behind the scripts.
 const KEYS: [u8; 4] = [11, 12, 13, 14];
 const IMPORTED_KEY: u8 = 21;
 const OTHER_KEY: u8 = 22;
@@ -93,7 +91,6 @@ fn wildcard() -> (String, Descriptor) {
     (text, parsed)
 }
 
-/// All scripts, by their numbers.
 pub fn roles() -> Vec<Role> {
     let [labelled, rent, change, descriptor] = KEYS.map(|number| Role::plain(p2wpkh(&public(number))));
     let imported = public(IMPORTED_KEY);
@@ -236,12 +233,10 @@ pub fn late(roles: &[Role], number: usize) -> Late {
     }
 }
 
-/// A script that no wallet here has.
 pub fn foreign(number: u8) -> ScriptBuf {
     ScriptBuf::from_bytes([&[0, 20][..], &[0xee; 19], &[number]].concat())
 }
 
-/// An unsigned transaction.
 pub fn spend(inputs: &[OutPoint], outputs: &[(&ScriptBuf, u64)]) -> Transaction {
     let input = |outpoint: &OutPoint| TxIn { previous_output: *outpoint, sequence: Sequence::MAX, ..TxIn::default() };
     let output = |(script, value): &(&ScriptBuf, u64)| TxOut {

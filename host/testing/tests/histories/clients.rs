@@ -1,5 +1,3 @@
-//! What clients do to the wallet; the same is told to the naive model.
-
 use std::time::{Duration, Instant};
 
 use outrigger_service::events::Event;

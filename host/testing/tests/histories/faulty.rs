@@ -6,7 +6,6 @@ use super::steps::{Step, faulty_histories};
 use super::world::World;
 use super::{check, compare};
 
-/// How many histories there are.
 const HISTORIES: u64 = 60;
 
 fn play(steps: &[Step]) -> Result<(), String> {

@@ -10,7 +10,6 @@ use super::check;
 use super::steps::{Step, histories};
 use super::world::World;
 
-/// How many histories there are.
 const HISTORIES: u64 = 2000;
 
 struct Shop {

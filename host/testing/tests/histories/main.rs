@@ -33,7 +33,6 @@ use world::World;
 /// How many of the blocks that were seen are asked about after each step.
 const BLOCKS_ASKED: usize = 4;
 
-/// A number from the environment.
 fn setting(name: &str, default: u64) -> u64 {
     std::env::var(name).ok().map_or(default, |text| text.parse().unwrap())
 }
@@ -64,7 +63,6 @@ fn equal(what: &str, answer: Result<String, String>, expected: &Value) -> Result
     }
 }
 
-/// Asks for everything in many ways, and compares.
 fn compare(world: &World, number: usize) -> Result<(), String> {
     let answers = Answers { naive: &world.naive, roles: &world.roles };
     let ask = |method: &str, arguments: Value| world.asked.call(method, arguments);

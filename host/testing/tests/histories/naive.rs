@@ -7,7 +7,6 @@ use std::rc::Rc;
 use bitcoin::{BlockHash, OutPoint, ScriptBuf, Transaction, TxOut, Txid};
 use outrigger_service::wallet::Ownership;
 
-/// A transaction with its id.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Named {
     pub txid: Txid,
@@ -29,7 +28,6 @@ impl Named {
     }
 }
 
-/// A block as it came.
 pub struct RawBlock {
     pub hash: BlockHash,
     pub previous: BlockHash,
@@ -38,7 +36,6 @@ pub struct RawBlock {
     pub transactions: Vec<Rc<Named>>,
 }
 
-/// A transaction that the wallet has met.
 #[derive(Clone)]
 pub struct Met {
     pub named: Rc<Named>,
@@ -58,7 +55,6 @@ const AHEAD: u64 = 300;
 pub struct Naive {
     /// Every block that was ever seen.
     pub blocks: BTreeMap<BlockHash, Rc<RawBlock>>,
-    /// The best chain, by height.
     pub chain: Vec<Rc<RawBlock>>,
     pub pool: Vec<Rc<Named>>,
     /// What the wallet has met, in that order.
@@ -74,8 +70,6 @@ pub struct Naive {
 }
 
 impl Naive {
-    // What happens.
-
     /// A block came to the best chain.
     pub fn connect(&mut self, block: Rc<RawBlock>, now: u64) {
         self.blocks.insert(block.hash, block.clone());
@@ -211,8 +205,6 @@ impl Naive {
         self.met.push(Met { named: named.clone(), received: now, time });
     }
 
-    // What follows from it.
-
     pub fn find(&self, txid: Txid) -> Option<&Met> {
         self.met.iter().find(|met| met.named.txid == txid)
     }
@@ -226,7 +218,6 @@ impl Naive {
         self.find(input.txid)?.named.tx.output.get(input.vout as usize)
     }
 
-    /// The place in the chain.
     pub fn place(&self, txid: Txid) -> Option<Place> {
         self.chain.iter().rev().find_map(|block| {
             let index = block.transactions.iter().position(|named| named.txid == txid)?;
@@ -355,7 +346,6 @@ impl Naive {
         block.height
     }
 
-    /// Whether a block is in the best chain.
     pub fn is_in_chain(&self, block: &RawBlock) -> bool {
         self.chain.get(block.height as usize).is_some_and(|other| other.hash == block.hash)
     }

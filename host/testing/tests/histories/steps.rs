@@ -5,7 +5,6 @@ use proptest::prelude::*;
 
 use super::cast::{LATE, ROLES, STRANGER};
 
-/// An input of a transaction.
 #[derive(Clone, Copy, Debug)]
 pub enum Pick {
     /// A coin that nobody here knew of.
@@ -16,7 +15,6 @@ pub enum Pick {
     Contested(usize),
 }
 
-/// A transaction.
 #[derive(Clone, Debug)]
 pub struct Make {
     pub inputs: Vec<Pick>,
@@ -26,7 +24,6 @@ pub struct Make {
     pub signals: bool,
 }
 
-/// A block.
 #[derive(Clone, Debug)]
 pub struct Plan {
     /// Which transactions that wait for a block it has.
@@ -37,12 +34,9 @@ pub struct Plan {
     pub reward: usize,
 }
 
-/// Something that happens.
 #[derive(Clone, Debug)]
 pub enum Step {
-    /// A transaction comes to the mempool.
     Pay(Make),
-    /// A block comes.
     Mine(Plan),
     /// Many blocks come, with nothing of interest in them.
     Age(u32),
@@ -59,7 +53,6 @@ pub enum Step {
     Expire(usize),
     /// One that is nowhere comes to the mempool again.
     Again(usize),
-    /// A client gives a transaction up.
     Abandon(usize),
     /// A client imports something, and perhaps has the chain read again.
     Import { number: usize, rescan: bool },
@@ -67,9 +60,7 @@ pub enum Step {
     Label { role: usize, label: usize },
     /// A client stores a text with a transaction.
     Remark { which: usize, key: usize, value: usize },
-    /// Time passes, in seconds.
     Tick(u64),
-    /// The host is stopped and started.
     Restart,
     /// The node fails for a while: with its first block, during some steps, and until its last block.
     Outage { fault: Fault, first: Plan, steps: Vec<Step>, last: Plan },
@@ -80,7 +71,6 @@ pub enum Step {
         told: bool,
         after: After,
     },
-    /// The node forgets a block that its chain has left.
     Forget(usize),
     /// A block comes and gives way to others, and is forgotten before the wallet is told of it.
     ForgetUntold {
@@ -91,7 +81,6 @@ pub enum Step {
     },
 }
 
-/// What a node does wrong for a while.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Fault {
     /// It takes long to give a block.
@@ -107,7 +96,6 @@ pub enum Fault {
 /// What follows once a node has gone back.
 #[derive(Clone, Debug)]
 pub enum After {
-    /// The same blocks come again.
     Again,
     /// Other blocks come, or none.
     Others(Vec<Plan>),

@@ -22,17 +22,14 @@ use outrigger_node::{Node, NodeEvent, Removal};
 use outrigger_scripted_node::ScriptedNode;
 use outrigger_testing::TestHost;
 
-/// What a coin that nobody knew of is worth, and what a transaction pays for itself, in satoshi.
 const FRESH: u64 = 100_000;
 const FEE: u64 = 1000;
-/// How many blocks a coinbase must wait.
 const MATURITY: u32 = 100;
 /// How far the clock is ahead of the first block, in seconds.
 const AHEAD: u64 = 1000;
 /// How much later each block is found by the clock; by its own header it is ten minutes.
 const BLOCK_SECONDS: u64 = 500;
 
-/// The wallet that a history is about.
 pub const WALLET: &str = "w";
 
 /// The node and the wallet, and what is known of both.
@@ -213,8 +210,6 @@ impl World {
         }
     }
 
-    // Transactions.
-
     /// The output that can be spent in the next block, if it has these transactions.
     fn coin(&self, outpoint: &OutPoint, with: &[Rc<Named>]) -> Option<TxOut> {
         if with.iter().any(|named| named.inputs().any(|input| input == *outpoint)) {
@@ -334,8 +329,6 @@ impl World {
         }
         self.set_pool(pool);
     }
-
-    // Blocks.
 
     pub fn mine(&mut self, plan: &Plan, waiting: &[Rc<Named>]) -> (BlockHash, u32) {
         let mut chosen = Vec::new();

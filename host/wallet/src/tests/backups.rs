@@ -8,7 +8,6 @@ use tempfile::TempDir;
 use super::{Harness, descriptor, elsewhere, foreign, kind_of, spend};
 use crate::WalletView;
 
-/// A private key that is imported.
 const TEXT: &str = "wpkh(cMahea7zqjxrtgAbB7LSGbcQUr1uX1ojuat9jZodMN87JcbXMTcA)";
 
 fn book(view: &WalletView) -> Vec<LabelledScript> {

@@ -1,5 +1,3 @@
-//! Following blocks and the mempool.
-
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 

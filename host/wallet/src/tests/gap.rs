@@ -24,7 +24,6 @@ fn wallet() -> Harness {
     harness
 }
 
-/// Where the range ends, and the next index.
 fn range(harness: &Harness) -> (u32, u32) {
     let row = harness.view().descriptors(false).unwrap().remove(0);
     (row.range.unwrap().1, row.next_index)

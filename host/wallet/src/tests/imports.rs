@@ -1,5 +1,3 @@
-//! Imports of descriptors, and of keys and scripts.
-
 use std::str::FromStr as _;
 use std::sync::atomic::Ordering;
 
@@ -18,7 +16,6 @@ const XPRV: &str =
     "tprv8ZgxMBicQKsPd7Uf69XL1XwhmjHopUGep8GuEiJDZmbQz6o58LninorQAfcKZWARbtRtfnLcJ5MQ2AtHcQJCCRUcMRvmDUjyEmNUWwx8UbK";
 const IMPORTED: ImportOutcome = ImportOutcome::Imported { missing_private_keys: false, unknown_output_type: false };
 
-/// A private key, as WIF, and its public key.
 pub(super) fn key(number: u8) -> (Secret, Vec<u8>) {
     let inner = SecretKey::from_slice(&[number; 32]).unwrap();
     let key = PrivateKey { compressed: true, network: NetworkKind::Test, inner };

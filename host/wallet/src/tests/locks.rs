@@ -1,5 +1,3 @@
-//! Locked coins.
-
 use std::thread;
 
 use bitcoin::OutPoint;
@@ -8,7 +6,6 @@ use outrigger_service::mempool::Admission;
 
 use super::{Harness, elsewhere, foreign, spend};
 
-/// Two coins of the wallet, by outpoint.
 fn two_coins(harness: &Harness) -> [OutPoint; 2] {
     let script = harness.address(Some(""));
     harness.mine(vec![spend(&[elsewhere(1)], &[(&script, 70)]), spend(&[elsewhere(2)], &[(&script, 70)])]);

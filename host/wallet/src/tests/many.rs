@@ -23,7 +23,6 @@ fn wallet(harness: &Harness, name: &str) -> Arc<Wallet> {
     harness.manager.select(Some(name)).unwrap().wallet().clone()
 }
 
-/// The height that a wallet has stored.
 fn stored(wallet: &Wallet) -> u32 {
     wallet.store.tables.synced(&wallet.store.read().unwrap()).unwrap().height
 }

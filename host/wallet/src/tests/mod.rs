@@ -92,7 +92,6 @@ impl Harness {
         Self { dir, node, chain, mempool, pool: Mutex::default(), manager, events }
     }
 
-    /// A harness with an ordinary wallet `w`.
     fn with_wallet() -> Self {
         let harness = Self::new();
         harness.create("w", |_| {});
@@ -104,7 +103,6 @@ impl Harness {
         self.restart_with(settings(), meanwhile);
     }
 
-    /// The same with other settings.
     fn restart_with(&mut self, settings: Settings, meanwhile: impl FnOnce(&Self)) {
         self.manager.shutdown();
         meanwhile(self);
@@ -217,7 +215,6 @@ impl Harness {
     }
 }
 
-/// A transaction as the wallet tells it.
 #[derive(Debug)]
 struct Known {
     row: WalletTransaction,
@@ -261,12 +258,10 @@ fn coins(view: &WalletView) -> Vec<WalletCoin> {
     }
 }
 
-/// A script that no wallet here has.
 fn foreign(number: u8) -> ScriptBuf {
     ScriptBuf::from_bytes([&[0, 20][..], &[0xee; 19], &[number]].concat())
 }
 
-/// An outpoint that no wallet here knows.
 fn elsewhere(number: u8) -> OutPoint {
     OutPoint { txid: Txid::from_byte_array([number; 32]), vout: 0 }
 }

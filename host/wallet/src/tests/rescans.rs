@@ -1,5 +1,3 @@
-//! Rescans.
-
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -17,10 +15,8 @@ use crate::store::rows::RescanRow;
 
 use super::{Harness, descriptor, elsewhere, foreign, spend};
 
-/// A descriptor of regtest, and its first script.
 const TEXT: &str = "wpkh(cMahea7zqjxrtgAbB7LSGbcQUr1uX1ojuat9jZodMN87JcbXMTcA)";
 
-/// The scripts of a descriptor by index.
 fn scripts_of(text: &str) -> impl Fn(u32) -> ScriptBuf {
     let parsed = Descriptor::parse(text, bitcoin::Network::Regtest, Checksum::Optional).unwrap();
     move |index| parsed[0].expand(index).unwrap().scripts[0].script_pubkey.clone()
@@ -34,7 +30,6 @@ pub(super) fn finished(harness: &Harness) -> RescanOutcome {
     finished_of(harness, "w")
 }
 
-/// How the rescan of a wallet has ended.
 pub(super) fn finished_of(harness: &Harness, name: &str) -> RescanOutcome {
     let deadline = Instant::now() + Duration::from_secs(30);
     loop {
@@ -116,7 +111,6 @@ fn a_rescan_of_heights_looks_at_these_blocks_alone() {
     }
 }
 
-/// A master key of regtest.
 const XPRV: &str =
     "tprv8ZgxMBicQKsPd7Uf69XL1XwhmjHopUGep8GuEiJDZmbQz6o58LninorQAfcKZWARbtRtfnLcJ5MQ2AtHcQJCCRUcMRvmDUjyEmNUWwx8UbK";
 

@@ -28,7 +28,6 @@ impl Harness {
         self.view().scripts(vec![script.clone()]).unwrap().remove(0)?.label
     }
 
-    /// For each of these scripts whether a payment to it is change.
     fn change_of(&self, scripts: &[ScriptBuf]) -> Vec<bool> {
         let infos = self.view().scripts(scripts.to_vec()).unwrap();
         infos.into_iter().map(|info| info.unwrap().change).collect()

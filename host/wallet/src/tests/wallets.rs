@@ -1,5 +1,3 @@
-//! Making, loading, unloading and choosing wallets.
-
 use std::thread;
 
 use outrigger_node::{Gap, Node as _};

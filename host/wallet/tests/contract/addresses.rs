@@ -1,5 +1,3 @@
-//! Addresses, and the scripts that are derived ahead of them.
-
 use bitcoin::ScriptBuf;
 
 use super::imports::at;
@@ -13,7 +11,6 @@ fn address(tester: &Tester, kind: AddressType, internal: bool, label: Option<&st
     tester.ask(|wallet, scope| wallet.new_address(scope, kind, internal, label.map(Into::into)))
 }
 
-/// Imports an active `wpkh` descriptor and gives its text.
 fn activate(tester: &Tester, number: u8, last: u32, internal: bool) -> Result<String, Failure> {
     let text = format!("wpkh({}/0/*)", master(number)?);
     tester.take(descriptor(&text, |import| {

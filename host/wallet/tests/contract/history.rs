@@ -17,7 +17,6 @@ use outrigger_service::wire::Blob;
 
 const CONFIRMED: HistoryRange = HistoryRange::Confirmed { from_height: 0 };
 
-/// The wallet `w` with one key, and its script.
 fn with_key(tester: &Tester) -> Result<ScriptBuf, Failure> {
     tester.create(|_| {})?;
     tester.take(single(1)?)?;

@@ -17,7 +17,6 @@ fn ownership(tester: &Tester, script: &ScriptBuf) -> Result<Ownership, Failure> 
     Ok(tester.script(script)?.map_or(Ownership::None, |info| info.ownership))
 }
 
-/// The scripts of a descriptor at an index.
 pub(super) fn at(text: &str, index: u32) -> Result<ScriptBuf, Failure> {
     let failure = |error: &dyn std::fmt::Display| Failure(error.to_string());
     let parsed = Descriptor::parse(text, bitcoin::Network::Regtest, Checksum::Optional).map_err(|e| failure(&e))?;

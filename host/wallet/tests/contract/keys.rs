@@ -1,5 +1,3 @@
-//! Passphrases and signatures.
-
 use bitcoin::hashes::Hash;
 use bitcoin::key::TapTweak;
 use bitcoin::{PrivateKey, ScriptBuf, TapNodeHash, XOnlyPublicKey};

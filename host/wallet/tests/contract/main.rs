@@ -44,5 +44,4 @@ impl From<secp256k1::Error> for Failure {
     }
 }
 
-/// What checking a promise gives.
 pub type Outcome = Result<(), Failure>;

@@ -1,5 +1,3 @@
-//! Where transactions stand, and what follows from it.
-
 use bitcoin::{ScriptBuf, Sequence, Transaction};
 
 use crate::tester::{Tester, foreign, holds, out, p2wpkh, pay, refused, same, single, some, spend};

@@ -28,16 +28,13 @@ use outrigger_service::wallet::{
 use outrigger_service::wire::{Blob, Encoded, Secret};
 use outrigger_service::{ErrorKind, Host, Result as ServiceResult, Scope, Signer, Wallet};
 
-/// The outcome of an import without warnings.
 pub const IMPORTED: ImportOutcome = ImportOutcome::Imported { missing_private_keys: false, unknown_output_type: false };
 /// The batch size for reading a whole list, small so that there are several batches.
 const BATCH: u32 = 2;
 /// The most batches of one list; more mean that reading it never ends.
 const MAX_BATCHES: usize = 10_000;
-/// How long a rescan may take.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// The wallet that most cases are about.
 pub const WALLET: &str = "w";
 
 /// Wallets on a scripted node, and helpers that change both.
@@ -57,12 +54,10 @@ pub fn becomes(what: &str, holds: impl Fn() -> bool) -> Outcome {
     Ok(())
 }
 
-/// Fails unless two values are equal.
 pub fn same<T: PartialEq + Debug>(what: &str, found: T, expected: T) -> Outcome {
     if found == expected { Ok(()) } else { Err(Failure(format!("{what}: found {found:?}, expected {expected:?}"))) }
 }
 
-/// Fails unless a condition holds.
 pub fn holds(what: &str, holds: bool) -> Outcome {
     if holds { Ok(()) } else { Err(Failure(format!("it does not hold that {what}"))) }
 }
@@ -93,7 +88,6 @@ impl Tester {
         Ok(tester)
     }
 
-    /// The services, for another thread.
     pub fn handle(&self) -> Host {
         self.host.handle()
     }
@@ -115,17 +109,14 @@ impl Tester {
         &self.host.node
     }
 
-    /// Opens the scope of a call, with a wallet in its URL or without. The call ends when the returned guard is dropped.
     pub fn open(&self, wallet: Option<&str>) -> (Scope, Box<dyn Any + Send>) {
         self.host.open_call(wallet)
     }
 
-    /// How many scripts a wallet keeps derived ahead for each descriptor.
     pub fn keypool(&self) -> u32 {
         TestHost::<ScriptedNode>::KEYPOOL
     }
 
-    /// A path for a backup, one for each name.
     pub fn backup_file(&self, name: &str) -> String {
         self.host.path(&format!("{name}.backup")).to_str().unwrap().to_owned()
     }
@@ -136,12 +127,10 @@ impl Tester {
         ask(self.wallet(), scope)
     }
 
-    /// Uses the wallet service in a new call for the wallet `w`.
     pub fn ask<T>(&self, ask: impl FnOnce(&dyn Wallet, Scope) -> T) -> T {
         self.of(Some(WALLET), ask)
     }
 
-    /// Uses the signer in a new call for the wallet `w`.
     pub fn sign<T>(&self, ask: impl FnOnce(&dyn Signer, Scope) -> T) -> T {
         let (scope, _call) = self.open(Some(WALLET));
         ask(&*self.services.signer, scope)
@@ -162,7 +151,6 @@ impl Tester {
         made
     }
 
-    /// Creates `w`, blank unless `change` says otherwise.
     pub fn create(&self, change: impl FnOnce(&mut CreateOptions)) -> Outcome {
         self.try_create(WALLET, change)?;
         Ok(())
@@ -234,7 +222,6 @@ impl Tester {
         same("the outcome of an import", self.import(vec![import])?, vec![IMPORTED])
     }
 
-    /// Rescans from a time, in Unix seconds, and waits for the end.
     pub fn rescan(&self, from_time: u64) -> Outcome {
         let rescan = self.ask(|wallet, scope| wallet.rescan_reserve(scope))?;
         self.ask(|wallet, scope| wallet.rescan_start(scope, rescan, from_time))?;
@@ -257,7 +244,6 @@ impl Tester {
         Ok(batch.rows)
     }
 
-    /// The row of a transaction that the wallet must have.
     pub fn row(&self, txid: Txid) -> Result<HistoryRow, Failure> {
         some("the transaction", self.rows(&[txid])?.into_iter().next())
     }
@@ -271,7 +257,6 @@ impl Tester {
         self.ask(|wallet, scope| wallet.history(scope, query))
     }
 
-    /// All rows of a range, read in batches of `limit`.
     pub fn history(&self, range: HistoryRange, reverse: bool, limit: u32) -> Result<Vec<HistoryRow>, Failure> {
         all(limit, |after| {
             let batch = self.batch(range, reverse, after, limit)?.read()?;
@@ -294,7 +279,6 @@ impl Tester {
         })
     }
 
-    /// The outpoints of the coins.
     pub fn outpoints(&self) -> Result<Vec<OutPoint>, Failure> {
         Ok(self.coins()?.iter().map(|coin| coin.outpoint).collect())
     }
@@ -303,7 +287,6 @@ impl Tester {
         self.ask(|wallet, scope| wallet.labels(scope, after, limit))
     }
 
-    /// The address book, sorted by its scripts.
     pub fn labels(&self) -> Result<Vec<LabelledScript>, Failure> {
         let mut entries = all(BATCH, |after| {
             let batch = self.label_batch(after, BATCH)?;
@@ -351,10 +334,8 @@ impl Tester {
 }
 
 pub type Batch = ServiceResult<Encoded<HistoryBatch>>;
-/// Rows, and the position to continue after.
 type Page<T> = (Vec<T>, Option<Blob>);
 
-/// Reads batches to their end.
 fn all<T>(limit: u32, mut read: impl FnMut(Option<Blob>) -> Result<Page<T>, Failure>) -> Result<Vec<T>, Failure> {
     let (mut rows, mut after) = (Vec::new(), None);
     for _ in 0..MAX_BATCHES {
@@ -375,33 +356,27 @@ pub fn key(number: u8) -> Result<PrivateKey, Failure> {
     Ok(PrivateKey { compressed: true, network: NetworkKind::Test, inner: SecretKey::from_slice(&[number; 32])? })
 }
 
-/// The public key of [`key`].
 pub fn public(number: u8) -> Result<PublicKey, Failure> {
     Ok(key(number)?.public_key(&Secp256k1::new()))
 }
 
-/// The WIF of [`key`].
 pub fn wif(number: u8) -> Result<Secret, Failure> {
     Ok(Secret::new(key(number)?.to_wif()))
 }
 
-/// The P2WPKH script of [`key`].
 pub fn p2wpkh(number: u8) -> Result<ScriptBuf, Failure> {
     Ok(ScriptBuf::new_p2wpkh(&CompressedPublicKey(public(number)?.inner).wpubkey_hash()))
 }
 
-/// The P2PKH script of [`key`].
 pub fn p2pkh(number: u8) -> Result<ScriptBuf, Failure> {
     Ok(ScriptBuf::new_p2pkh(&public(number)?.pubkey_hash()))
 }
 
-/// An extended private key (`tprv...`).
 pub fn master(number: u8) -> Result<String, Failure> {
     let master = Xpriv::new_master(Network::Regtest, &[number; 32]);
     Ok(master.map_err(|error| Failure(error.to_string()))?.to_string())
 }
 
-/// The import of a descriptor.
 pub fn descriptor(text: &str, change: impl FnOnce(&mut DescriptorImport)) -> Import {
     let mut descriptor = DescriptorImport {
         text: Secret::new(text.into()),
@@ -422,7 +397,6 @@ pub fn single(number: u8) -> Result<Import, Failure> {
     Ok(descriptor(&text, |import| import.label = Some(number.to_string())))
 }
 
-/// The import of keys and scripts.
 pub fn keys(change: impl FnOnce(&mut KeysImport)) -> Import {
     let mut keys = KeysImport {
         script_pubkeys: Vec::new(),
@@ -440,17 +414,14 @@ pub fn keys(change: impl FnOnce(&mut KeysImport)) -> Import {
     Import::Keys { keys }
 }
 
-/// The import of a script to watch.
 pub fn watch(script: &ScriptBuf) -> Import {
     keys(|keys| (keys.script_pubkeys, keys.solving_data) = (vec![script.clone()], false))
 }
 
-/// A script that no wallet here has.
 pub fn foreign(number: u8) -> ScriptBuf {
     ScriptBuf::from_bytes([&[0, 20][..], &[0xee; 19], &[number]].concat())
 }
 
-/// An outpoint that no wallet here knows.
 pub fn elsewhere(number: u8) -> OutPoint {
     OutPoint { txid: Txid::from_byte_array([number; 32]), vout: 0 }
 }
@@ -478,7 +449,6 @@ pub fn pay(number: u8, script: &ScriptBuf, value: u64) -> Transaction {
     spend(&[elsewhere(number)], &[(script, value)])
 }
 
-/// An output of a transaction.
 pub fn out(transaction: &Transaction, vout: u32) -> OutPoint {
     OutPoint { txid: transaction.compute_txid(), vout }
 }

@@ -1,5 +1,3 @@
-//! The set of wallets, and what a call sees of its own.
-
 use crate::tester::{
     Tester, WALLET, descriptor, foreign, holds, master, out, p2wpkh, pay, refused, same, single, some, spend,
 };

@@ -1,5 +1,3 @@
-//! The checks of whole calls, and their order.
-
 use outrigger_sdk::{RpcError, RpcErrorCode};
 
 use super::*;

@@ -12,7 +12,6 @@ use serde_json::{Value, json};
 use super::{MANIFEST, WIF, WPKH, hex, pays, spend};
 use crate::SigningPlugin;
 
-/// The public key of [`WIF`].
 const KEY: &str = "0279be667ef9dcbbac55a06295ce870b07029bfcdb2dce28d959f2815b16f81798";
 const NOT_FOUND: &str = "Input not found or already spent";
 const TOO_LARGE: &str = "The transaction is too large to sign";

@@ -12,7 +12,6 @@ const WARNINGS: [&str; 7] =
 /// The languages: the compiler, and what it is told.
 const LANGUAGES: [(&str, &[&str]); 2] = [("cc", &["-std=c11", "-xc"]), ("c++", &["-std=c++17", "-xc++"])];
 
-/// A folder for one test, deleted at its end.
 struct Folder(PathBuf);
 
 impl Folder {
@@ -49,7 +48,6 @@ impl Drop for Folder {
     }
 }
 
-/// All files of the header, one after the other.
 fn whole() -> String {
     Part::ALL.map(header).concat()
 }
@@ -103,7 +101,6 @@ OUTRIGGER_MANIFEST(0, \"{{}}\");
     }
 }
 
-/// The most lines of the three files.
 const MAX_LINES: usize = 2_000;
 
 #[test]

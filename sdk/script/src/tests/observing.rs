@@ -10,7 +10,6 @@ use super::random::Random;
 use super::spending_tx;
 use crate::{Checker, ExecutionData, Flags, ScriptError, SigVersion, TransactionChecker, TxContext, verify_script};
 
-/// Notes every signature that verifies, with its key.
 struct Observer<C> {
     inner: C,
     seen: Vec<(Vec<u8>, Vec<u8>)>,

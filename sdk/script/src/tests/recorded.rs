@@ -19,13 +19,10 @@ use super::sighash_cross::{random_script, random_tx};
 use super::{bytes, text};
 use crate::{Flags, TxContext, verify_input};
 
-/// How many spends are recorded.
 const SPENDS: u64 = 160;
 
-/// How many transactions' signature hashes are recorded.
 const TRANSACTIONS: u64 = 24;
 
-/// With this variable set the cases are written anew.
 const FREEZE: &str = "OUTRIGGER_FREEZE";
 
 /// The cases of a file, made anew where that is asked for.

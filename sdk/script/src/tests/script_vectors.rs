@@ -12,7 +12,6 @@ use crate::{Flags, ScriptError, TxContext, verify_input};
 /// How many rows the file has at least; fewer means that it was not read as it should be.
 const MIN_ROWS: usize = 1_200;
 
-/// One row: a spend of a single output.
 struct Row {
     script_sig: ScriptBuf,
     spent: TxOut,

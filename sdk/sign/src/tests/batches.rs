@@ -19,7 +19,6 @@ use outrigger_service::signer::{Scheme, SignRequest};
 use outrigger_service::wire::Blob;
 use outrigger_service::{ErrorKind, Result};
 
-/// The key with this number.
 fn key(number: u8) -> WifKey {
     let mut payload = vec![0xef];
     payload.extend([0; 31]);

@@ -21,7 +21,6 @@ use outrigger_descriptor::{Checksum, Descriptor};
 use outrigger_service::Scope;
 use outrigger_service::wallet::{SolvingData, TapLeaf, TaprootData};
 
-/// What every recorded output is worth, in satoshi.
 const VALUE: Amount = Amount::from_sat(100_000_000);
 
 /// The hex after signing, and what the input lacks.

@@ -20,7 +20,6 @@ const MAP_SIZE: usize = 4 << 30;
 /// The checksum that the host stores behind each value, in bytes. The direct walks pass over it.
 const CHECK_LEN: usize = 4;
 
-/// The plugin.
 pub struct RowWalk {
     host: Host,
 }

@@ -22,12 +22,10 @@ pub fn anyone() -> ScriptBuf {
     ScriptBuf::from_bytes(ANYONE.to_vec()).to_p2wsh()
 }
 
-/// The witness that spends it.
 pub fn anyones_witness() -> Witness {
     Witness::from_slice(&[ANYONE])
 }
 
-/// An input that spends an output of [`anyone`].
 pub fn input(txid: Txid, vout: u32) -> TxIn {
     TxIn {
         previous_output: OutPoint { txid, vout },
@@ -37,7 +35,6 @@ pub fn input(txid: Txid, vout: u32) -> TxIn {
     }
 }
 
-/// A transaction that spends these outputs and pays these amounts to anyone.
 pub fn spend(from: &[(Txid, u32)], amounts: &[u64]) -> Transaction {
     Transaction {
         version: transaction::Version::TWO,
@@ -50,7 +47,6 @@ pub fn spend(from: &[(Txid, u32)], amounts: &[u64]) -> Transaction {
     }
 }
 
-/// An unfinished block on any parent.
 pub struct Draft {
     block: Block,
 }
@@ -79,7 +75,6 @@ impl Draft {
         Self { block: Block { header, txdata } }
     }
 
-    /// Changes the block before it is finished.
     pub fn edit(mut self, change: impl FnOnce(&mut Block)) -> Self {
         change(&mut self.block);
         self
@@ -91,7 +86,6 @@ impl Draft {
         self.finish_plain()
     }
 
-    /// Sets the merkle root and finds a nonce, without a witness commitment.
     pub fn finish_plain(mut self) -> Block {
         let txids = self.block.txdata.iter().map(|tx| tx.compute_txid().into()).collect();
         self.block.header.merkle_root = merkle_root(txids).0.into();
@@ -111,14 +105,12 @@ impl Draft {
     }
 }
 
-/// Finds a nonce.
 pub fn mine(block: &mut Block) {
     while block.header.validate_pow(block.header.target()).is_err() {
         block.header.nonce += 1;
     }
 }
 
-/// Submits a valid block on the tip with these transactions.
 pub fn extend(node: &EmbeddedNode, transactions: &[Transaction]) -> Block {
     let block = Draft::on(node, node.tip().hash, transactions, 0).finish();
     assert_eq!(node.submit_block(&serialize(&block)).unwrap(), Verdict::Valid);

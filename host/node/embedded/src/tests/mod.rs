@@ -1,5 +1,3 @@
-//! The node as a whole: what it answers, what it keeps, and what bitcoind was recorded to answer.
-
 mod branches;
 mod coins;
 mod deployments;
@@ -38,7 +36,6 @@ impl TestNode {
         Self { node: Some(node), dir, settings }
     }
 
-    /// Closes the database and opens it again.
     fn reopen(&mut self) {
         let time = self.time();
         self.node = None;
@@ -55,13 +52,11 @@ impl std::ops::Deref for TestNode {
     }
 }
 
-/// A file of what bitcoind was recorded to say.
 fn recorded_file(name: &str) -> String {
     let path: PathBuf = [env!("CARGO_MANIFEST_DIR"), "../../../tests/data", name].iter().collect();
     std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// The bytes of hexadecimal digits.
 fn unhex(text: &str) -> Option<Vec<u8>> {
     bitcoin::hex::FromHex::from_hex(text).ok()
 }

@@ -1,5 +1,3 @@
-//! Transactions that are offered together.
-
 use bitcoin::consensus::serialize;
 use bitcoin::transaction::Version;
 use bitcoin::{Transaction, Txid};

@@ -1,5 +1,3 @@
-//! The mempool after a start.
-
 use std::path::PathBuf;
 
 use bitcoin::consensus::serialize;
@@ -28,7 +26,6 @@ fn funded(settings: Settings) -> (TestNode, Vec<Txid>) {
     (node, coinbases)
 }
 
-/// The entries of the mempool, by their ids.
 fn entries(node: &EmbeddedNode) -> Vec<Option<MempoolEntry>> {
     node.mempool_entries(&sorted(node.mempool_ids()))
 }
@@ -42,7 +39,6 @@ fn file(node: &TestNode) -> PathBuf {
     node.dir.path().join("mempool.dat")
 }
 
-/// Ends the node in order, and starts it again.
 fn restart(node: &mut TestNode) {
     node.finish();
     node.reopen();

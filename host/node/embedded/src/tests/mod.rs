@@ -5,13 +5,11 @@ mod entries;
 mod mempool;
 mod miner;
 mod packages;
-mod recorded;
 mod restart;
 mod search;
 mod selection;
 mod storage;
 
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use tempfile::TempDir;
@@ -50,13 +48,4 @@ impl std::ops::Deref for TestNode {
     fn deref(&self) -> &Self::Target {
         self.node.as_ref().unwrap()
     }
-}
-
-fn recorded_file(name: &str) -> String {
-    let path: PathBuf = [env!("CARGO_MANIFEST_DIR"), "../../../tests/data", name].iter().collect();
-    std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
-}
-
-fn unhex(text: &str) -> Option<Vec<u8>> {
-    bitcoin::hex::FromHex::from_hex(text).ok()
 }

@@ -55,15 +55,30 @@ pub enum Step {
     Again(usize),
     Abandon(usize),
     /// A client imports something, and perhaps has the chain read again.
-    Import { number: usize, rescan: bool },
+    Import {
+        number: usize,
+        rescan: bool,
+    },
     /// A client labels an address.
-    Label { role: usize, label: usize },
+    Label {
+        role: usize,
+        label: usize,
+    },
     /// A client stores a text with a transaction.
-    Remark { which: usize, key: usize, value: usize },
+    Remark {
+        which: usize,
+        key: usize,
+        value: usize,
+    },
     Tick(u64),
     Restart,
     /// The node fails for a while: with its first block, during some steps, and until its last block.
-    Outage { fault: Fault, first: Plan, steps: Vec<Step>, last: Plan },
+    Outage {
+        fault: Fault,
+        first: Plan,
+        steps: Vec<Step>,
+        last: Plan,
+    },
     /// The node goes back to an ancestor of its tip without telling that, as after a crash.
     GoBack {
         depth: usize,

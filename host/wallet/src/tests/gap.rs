@@ -42,11 +42,11 @@ fn keypool_grows_within_a_block_so_that_payments_beyond_its_end_are_found() {
     harness.accept(&spend(&[elsewhere(4)], &[(&first, 1), (&foreign(1), 1), (&second, 1), (&third, 1)]));
     assert_eq!((harness.coins().len(), range(&harness)), (6, (139, 120)));
     // What a later payment makes known is found, too, and so within one transaction.
-    harness.mine(vec![pay(5, 140), pay(6, 139)]);
-    assert_eq!((harness.coins().len(), range(&harness)), (8, (160, 141)));
-    let (first, second) = (script(180), script(160));
-    harness.mine(vec![spend(&[elsewhere(7)], &[(&first, 1), (&second, 1)])]);
-    assert_eq!((harness.coins().len(), range(&harness)), (10, (200, 181)));
+    harness.mine(vec![pay(5, 178), pay(6, 159), pay(7, 139)]);
+    assert_eq!((harness.coins().len(), range(&harness)), (9, (198, 179)));
+    let (first, second) = (script(218), script(198));
+    harness.mine(vec![spend(&[elsewhere(8)], &[(&first, 1), (&second, 1)])]);
+    assert_eq!((harness.coins().len(), range(&harness)), (11, (238, 219)));
 }
 
 #[test]

@@ -140,6 +140,8 @@ fn known_descriptors_are_replaced_and_never_lose_a_script() {
     assert_eq!(harness.import_one(import(0, 45, false)), IMPORTED);
     let infos = harness.view().descriptors(false).unwrap();
     assert_eq!((infos.len(), infos[0].range, infos[0].active, infos[0].next_index), (1, Some((0, 45)), false, 0));
+    let texts = harness.view().descriptor_texts(&[0, 1]).unwrap();
+    assert!(matches!(texts.as_slice(), [Some(_), None]), "it keeps its number");
     assert_eq!(harness.ownership(&at(45)), Ownership::Spendable);
     let refused = harness.view().wallet().new_address(AddressType::Bech32, false, None);
     assert_eq!(kind_of(refused), ErrorKind::Refused);

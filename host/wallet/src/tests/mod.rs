@@ -28,7 +28,7 @@ use outrigger_service::Scope;
 use outrigger_service::chain::BlockRef;
 use outrigger_service::events::Event;
 use outrigger_service::wallet::{
-    AddressType, CreateOptions, DescriptorImport, HistoryRowView, Import, Replaceable, WalletCoin, WalletTransaction,
+    AddressType, CreateOptions, DescriptorImport, HistoryRowView, Import, WalletCoin, WalletTransaction,
 };
 use outrigger_service::wire::Secret;
 use outrigger_service::{Chain, ErrorKind, Result as ServiceResult};
@@ -221,7 +221,6 @@ struct Known {
     conflicts: Vec<Txid>,
     mempool_conflicts: Vec<Txid>,
     trusted: bool,
-    replaceable: Replaceable,
 }
 
 impl Known {
@@ -232,7 +231,6 @@ impl Known {
             conflicts: unsettled.conflicts.iter().collect(),
             mempool_conflicts: unsettled.mempool_conflicts.iter().collect(),
             trusted: unsettled.trusted,
-            replaceable: unsettled.replaceable,
         }
     }
 }

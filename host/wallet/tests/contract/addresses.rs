@@ -175,25 +175,6 @@ fn without_a_descriptor_of_the_kind_there_is_no_address() -> Outcome {
 }
 
 #[test]
-fn an_address_that_is_given_back_is_handed_out_again() -> Outcome {
-    let tester = &Tester::with(|_| {})?;
-    let text = activate(tester, 1, 5, true)?;
-    let draw = || address(tester, AddressType::Bech32, true, None);
-    let give_back = |index| -> Outcome {
-        let script = at(&text, index)?;
-        tester.ask(|wallet, scope| wallet.return_address(scope, script))?;
-        Ok(())
-    };
-    let (first, second) = (draw()?, draw()?);
-    give_back(0)?;
-    same("one that was drawn before the last is gone", draw()?, at(&text, 2)?)?;
-    give_back(2)?;
-    give_back(5)?;
-    same("the last one comes again", draw()?, at(&text, 2)?)?;
-    same("the others", (first, second), (at(&text, 0)?, at(&text, 1)?))
-}
-
-#[test]
 fn imported_public_keys_are_handed_out_in_their_order() -> Outcome {
     let tester = &Tester::with(|options| options.disable_private_keys = true)?;
     for number in [2, 1] {

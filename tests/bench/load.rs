@@ -202,20 +202,6 @@ pub fn run(bitcoind: Option<&str>) {
     waiting();
 }
 
-/// What busy polling gains (`rpc.busy_poll_microseconds`), by the same calls with and without it, in turns.
-pub fn polling() {
-    let hosts: Vec<Host> = ["50", "0"]
-        .map(|time| format!("rpc.busy_poll_microseconds={time}"))
-        .map(|set| Host::start_with(HostOptions { set: vec![set], ..HostOptions::default() }))
-        .into();
-    let clients: Vec<(Client, Client)> = hosts.iter().map(|host| (host.client(), host.client())).collect();
-    println!("| what | 50 us | without | unit | ratio |\n|---|---|---|---|---|");
-    let body = json!({"id": 1, "method": "getblockcount", "params": []}).to_string();
-    for (connections, waits) in [(1, Waits::Asleep), (1, Waits::Awake), (MANY, Waits::Asleep), (MANY, Waits::Awake)] {
-        compare("getblockcount", connections, waits, std::slice::from_ref(&body), false, &clients);
-    }
-}
-
 pub(crate) fn compare(
     method: &str,
     connections: usize,

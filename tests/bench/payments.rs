@@ -16,7 +16,7 @@ const PAID: u64 = 12_345;
 const ELSEWHERE: u64 = 6_789;
 
 pub struct Payer {
-    pub client: Client,
+    client: Client,
     /// Another node that is given the same blocks.
     follower: Option<Client>,
     addresses: Vec<Value>,
@@ -123,29 +123,6 @@ impl Payer {
             mine(&mut self.client, self.follower.as_mut(), payments);
             left -= now;
         }
-    }
-
-    /// Makes blocks of so many payments each, one on the other, and keeps them back.
-    pub fn prepare(&mut self, blocks: usize, payments: usize) -> Vec<String> {
-        let template = self.client.call("getblocktemplate", json!([{"rules": ["segwit"]}]));
-        let mut made: Vec<Block> = Vec::new();
-        for number in 0..blocks {
-            let mut block = bare(&template);
-            if let Some(before) = made.last() {
-                block.header.prev_blockhash = before.block_hash();
-                block.header.time = before.header.time + 1;
-            }
-            let height = template["height"].as_i64().unwrap() + i64::try_from(number).unwrap();
-            let coinbase = &mut block.txdata[0];
-            coinbase.input[0].script_sig = ScriptBuf::builder().push_int(height).push_int(0).into_script();
-            // The subsidy may be halved on the way: nothing is claimed.
-            coinbase.output[0].value = Amount::ZERO;
-            block.txdata.extend(self.payments(payments));
-            miner::set_merkle_root(&mut block);
-            miner::grind(&mut block);
-            made.push(block);
-        }
-        made.iter().map(miner::hex).collect()
     }
 }
 

@@ -8,7 +8,7 @@
 use std::time::{Duration, Instant};
 
 use bitcoin::consensus::encode::serialize_hex;
-use outrigger_tests::{Client, Host, HostOptions, Pending, miner};
+use outrigger_tests::{Client, Host, miner};
 use serde_json::{Value, json};
 
 use crate::transactions::{INPUTS, Purse, funding};
@@ -19,7 +19,6 @@ const SIZES: [usize; 2] = [1_500, 20_000];
 const UNCHANGED: usize = 200;
 const CHANGES: usize = 25;
 const BLOCKS: usize = 6;
-const POLLS: usize = 2_000;
 /// The blocks before the first coinbase can be spent, and a few to spend.
 const BLOCKS_BEFORE: usize = 120;
 
@@ -117,7 +116,6 @@ pub fn run(bitcoind: Option<&str>) {
         let nodes = std::iter::once(Node::new(host.client(), host.process_id())).chain(theirs_node).collect();
         Bench { nodes, purse: Purse::default(), clock: 0 }.run(size);
     }
-    long_polls();
 }
 
 struct Bench {
@@ -238,28 +236,4 @@ impl Bench {
         report("submitblock of what was in the mempool", &mut self.nodes);
         println!("(blocks of {counts:?} transactions)");
     }
-}
-
-/// What thousands of long polls cost the others, and how long a new tip takes to all of them. bitcoind has a thread for
-/// each, and cannot hold so many.
-fn long_polls() {
-    crate::raise_file_limit();
-    let host = Host::start_with(HostOptions::default());
-    let mut client = host.client();
-    let call = json!({"id": 1, "method": "getblockcount", "params": []}).to_string();
-    let time = |client: &mut Client| median((0..2_000).map(|_| time_post(client, &call).0).collect());
-    let row = |what: String, time| Row { what, unit: "ms", ours: milliseconds(time), theirs: None }.print();
-    row("getblockcount, no long poll waiting".to_owned(), time(&mut client));
-    let template = client.call("getblocktemplate", json!([{"rules": ["segwit"]}]));
-    let poll = json!([{"rules": ["segwit"], "longpollid": template["longpollid"]}]);
-    let body = json!({"id": 1, "method": "getblocktemplate", "params": poll}).to_string();
-    let polls: Vec<Pending> = (0..POLLS).map(|_| client.begin(&body)).collect();
-    row(format!("getblockcount, {POLLS} long polls waiting"), time(&mut client));
-    let block = miner::build(&template, Purse::default().script());
-    client.call("submitblock", json!([miner::hex(&block)]));
-    let began = Instant::now();
-    for poll in polls {
-        assert_eq!(poll.finish().status, 200);
-    }
-    row(format!("from a block's answer to the last of {POLLS} long polls' answers"), began.elapsed());
 }

@@ -51,12 +51,15 @@ pub fn isolated() -> bool {
 const FULL_NODE: [&str; 3] = ["-txindex=1", "-blockfilterindex=1", "-rest=1"];
 
 impl HostOptions {
-    /// With this configuration and a plugin beside it; `rest` belongs to the plugin's section. The file goes with the first value: a
-    /// running host reads it anew only where a plugin is started by hand.
+    /// With this configuration and a plugin beside it; `rest` belongs to the plugin's section.
     pub fn with_plugin(configuration: &str, library: &Path, rest: &str) -> (NamedTempFile, Self) {
-        let config = NamedTempFile::new().unwrap();
         let library = library.display();
-        let text = format!("{configuration}\n[[plugins]]\nfile = \"{library}\"\n{rest}");
+        Self::configured(&format!("{configuration}\n[[plugins]]\nfile = \"{library}\"\n{rest}"))
+    }
+
+    /// With this configuration. The file goes with the first value: a running host reads it anew only where a plugin is started by hand.
+    pub fn configured(text: &str) -> (NamedTempFile, Self) {
+        let config = NamedTempFile::new().unwrap();
         std::fs::write(config.path(), text).unwrap();
         // Also where the host is started as another user.
         std::fs::set_permissions(config.path(), Permissions::from_mode(0o644)).unwrap();

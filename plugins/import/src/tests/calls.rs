@@ -69,15 +69,6 @@ fn importmulti_bad_timestamp_fails_before_anything_is_stored() {
 }
 
 #[test]
-fn importdescriptors_bad_timestamp_fails_after_the_earlier_ones_were_stored() {
-    let harness = Harness::watch_only();
-    let good = json!({"desc": with_checksum(&format!("wpkh({K})")), "timestamp": 1});
-    let requests = json!([[good, good, {"desc": "x"}, good]]);
-    refused(&harness, "importdescriptors", requests, -3, "Missing required timestamp field for key");
-    assert_eq!(harness.stored_count(), 2);
-}
-
-#[test]
 fn import_rpcs_answer_an_empty_list_with_an_empty_list() {
     let harness = Harness::new();
     assert_eq!(harness.plugin.call("importmulti", json!([[]])), Ok(json!([])));

@@ -160,9 +160,8 @@ fn stopplugin_leaves_its_routed_methods_to_no_other_plugin() {
          [[plugins]]\nfile = \"{acme}\"\ngrants = [\"chain/1\", \"mempool/1\"]\n\
          [routes]\ngetblocktemplate = \"acme-mining\"\n"
     );
-    let config = tempfile::NamedTempFile::new().unwrap();
-    std::fs::write(config.path(), text).unwrap();
-    let host = Host::start_with(HostOptions { config: Some(config.path().to_owned()), ..HostOptions::default() });
+    let (_config, options) = HostOptions::configured(&text);
+    let host = Host::start_with(options);
     let mut client = host.client();
     client.call("stopplugin", json!(["acme-mining"]));
     assert_eq!(client.refused("getblocktemplate", json!([{"rules": ["segwit"]}])).0, -32601);

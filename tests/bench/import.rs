@@ -5,7 +5,7 @@
 
 use std::time::{Duration, Instant};
 
-use bitcoin::bip32::{Xpriv, Xpub};
+use bitcoin::bip32::Xpriv;
 use bitcoin::secp256k1::{Secp256k1, SecretKey};
 use bitcoin::{Address, CompressedPublicKey, Network, NetworkKind, PrivateKey};
 use outrigger_tests::{Client, Host};
@@ -14,27 +14,21 @@ use serde_json::{Value, json};
 use crate::{Row, median, milliseconds};
 use outrigger_tests::bitcoind::Bitcoind;
 
-/// The blocks of the chain that is rescanned.
 const BLOCKS: usize = 20_000;
-/// How many blocks are made in one call.
 const BLOCKS_PER_CALL: usize = 500;
-/// How often each rescan is measured, each import of many, each load, and each question.
+/// How often each rescan is measured, each import of many, and each load.
 const RESCANS: usize = 7;
 const IMPORTS: usize = 3;
 const LOADS: usize = 11;
-const QUESTIONS: usize = 2_000;
 /// What takes longer than this is not measured again.
 const ENOUGH: Duration = Duration::from_secs(20);
 /// How many keys are imported in one call, and how many scripts of one descriptor.
 const KEYS: u32 = 10_000;
 const RANGE: u32 = 100_000;
-/// The sizes of wallets, in scripts, of which the owner of a script is asked.
-const SIZES: [u32; 4] = [1_000, 10_000, 100_000, 1_000_000];
 
 /// bitcoind checks its whole index after each block on this chain unless told otherwise, which it does on no real one.
 const ARGUMENTS: [&str; 3] = ["-blockfilterindex=1", "-checkblockindex=0", "-checkmempool=0"];
 
-/// Runs the section.
 pub fn run(bitcoind: Option<&str>) {
     let host = Host::start();
     let theirs = bitcoind.map(|path| Bitcoind::start_with(path, &ARGUMENTS).0);
@@ -47,10 +41,8 @@ pub fn run(bitcoind: Option<&str>) {
     bench.rescans();
     bench.scans();
     bench.loads();
-    bench.owners();
 }
 
-/// A key by its number.
 fn key(number: u32) -> PrivateKey {
     let mut bytes = [1; 32];
     bytes[..4].copy_from_slice(&number.to_be_bytes());
@@ -62,16 +54,9 @@ fn address(key: &PrivateKey) -> String {
     Address::p2wpkh(&public, Network::Regtest).to_string()
 }
 
-/// A descriptor with as many scripts as asked for, by its number, and their addresses at some indexes.
-fn ranged(number: u8, indexes: &[u32]) -> (String, Vec<String>) {
-    let secp = Secp256k1::new();
-    let master = Xpriv::new_master(Network::Regtest, &[number; 32]).unwrap();
-    let public = Xpub::from_priv(&secp, &master);
-    let at = |index: &u32| {
-        let child = public.derive_pub(&secp, &[(*index).into()]).unwrap();
-        Address::p2wpkh(&CompressedPublicKey(child.public_key), Network::Regtest).to_string()
-    };
-    (format!("wpkh({master}/*)"), indexes.iter().map(at).collect())
+/// A descriptor with as many scripts as asked for, by its number.
+fn ranged(number: u8) -> String {
+    format!("wpkh({}/*)", Xpriv::new_master(Network::Regtest, &[number; 32]).unwrap())
 }
 
 struct Bench {
@@ -81,7 +66,6 @@ struct Bench {
 }
 
 impl Bench {
-    /// The descriptor with its checksum.
     fn checked(&mut self, descriptor: &str) -> String {
         let info = self.clients[0].call("getdescriptorinfo", json!([descriptor]));
         format!("{descriptor}#{}", info["checksum"].as_str().unwrap())
@@ -158,7 +142,7 @@ impl Bench {
         self.compare(&what, IMPORTS, ("importdescriptors", &descriptors), &descriptors);
         let what = format!("importmulti, {KEYS} keys in one call");
         self.compare(&what, IMPORTS, ("importmulti", &scripts), &descriptors);
-        let text = self.checked(&ranged(1, &[]).0);
+        let text = self.checked(&ranged(1));
         let range = json!([{"desc": text, "timestamp": "now", "range": [0, RANGE - 1]}]);
         let what = format!("importdescriptors, a range of {RANGE}");
         self.compare(&what, IMPORTS, ("importdescriptors", &range), &range);
@@ -168,7 +152,7 @@ impl Bench {
     fn rescans(&mut self) {
         let paid = self.checked(&format!("wpkh({})", key(1).to_wif()));
         let unpaid = self.checked(&format!("wpkh({})", key(2).to_wif()));
-        let many = self.checked(&ranged(2, &[]).0);
+        let many = self.checked(&ranged(2));
         for (what, request) in [
             ("that every block pays", json!([{"desc": paid, "timestamp": 0}])),
             ("that no block pays", json!([{"desc": unpaid, "timestamp": 0}])),
@@ -181,7 +165,7 @@ impl Bench {
 
     /// Scanning all unspent outputs, of which each block has made one: for one script that none pays, and for many.
     fn scans(&mut self) {
-        let many = ranged(2, &[]).0;
+        let many = ranged(2);
         for (what, object) in [
             ("one script", json!(format!("addr({})", address(&key(2))))),
             ("1000 scripts", json!({"desc": many, "range": [0, 999]})),
@@ -223,25 +207,5 @@ impl Bench {
         let ours = load(self, 0);
         let theirs = (self.clients.len() > 1).then(|| load(self, 1));
         Row { what: format!("loadwallet, {BLOCKS} transactions"), unit: "ms", ours, theirs }.print();
-    }
-
-    /// Whose a script is, in wallets of all sizes.
-    fn owners(&mut self) {
-        for (number, size) in (10_u8..).zip(SIZES) {
-            let indexes: Vec<u32> = (0..QUESTIONS as u32).map(|at| at.wrapping_mul(2_654_435_761) % size).collect();
-            let (text, addresses) = ranged(number, &indexes);
-            let request = json!([{"desc": self.checked(&text), "timestamp": "now", "range": [0, size - 1]}]);
-            let mut wallet = self.blank(0);
-            wallet.call("importdescriptors", json!([request]));
-            let ask = |address: &String| {
-                let began = Instant::now();
-                let info = wallet.call("getaddressinfo", json!([address]));
-                let took = began.elapsed();
-                assert_eq!(info["ismine"], true);
-                took
-            };
-            let ours = milliseconds(median(addresses.iter().map(ask).collect()));
-            Row { what: format!("getaddressinfo, a wallet of {size} scripts"), unit: "ms", ours, theirs: None }.print();
-        }
     }
 }

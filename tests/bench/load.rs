@@ -51,7 +51,6 @@ impl Wire {
         Self { stream, requests, next: first, reply: Vec::new(), began: Instant::now() }
     }
 
-    /// Posts the next body.
     fn ask(&mut self) {
         let request = &self.requests[self.next % self.requests.len()];
         self.next += 1;
@@ -140,7 +139,6 @@ impl Load {
     }
 }
 
-/// Tells on which connections something has come.
 struct Ready {
     waits: Waits,
     set: OwnedFd,
@@ -170,7 +168,6 @@ impl Ready {
     }
 }
 
-/// Runs the section.
 pub fn run(bitcoind: Option<&str>) {
     let host = Host::start_with(HostOptions::default());
     let mut wallet = host.new_wallet("w");
@@ -203,20 +200,6 @@ pub fn run(bitcoind: Option<&str>) {
     drop(theirs);
     drop(host);
     waiting();
-}
-
-/// What busy polling gains (`rpc.busy_poll_microseconds`), by the same calls with and without it, in turns.
-pub fn polling() {
-    let hosts: Vec<Host> = ["50", "0"]
-        .map(|time| format!("rpc.busy_poll_microseconds={time}"))
-        .map(|set| Host::start_with(HostOptions { set: vec![set], ..HostOptions::default() }))
-        .into();
-    let clients: Vec<(Client, Client)> = hosts.iter().map(|host| (host.client(), host.client())).collect();
-    println!("| what | 50 us | without | unit | ratio |\n|---|---|---|---|---|");
-    let body = json!({"id": 1, "method": "getblockcount", "params": []}).to_string();
-    for (connections, waits) in [(1, Waits::Asleep), (1, Waits::Awake), (MANY, Waits::Asleep), (MANY, Waits::Awake)] {
-        compare("getblockcount", connections, waits, std::slice::from_ref(&body), false, &clients);
-    }
 }
 
 pub(crate) fn compare(

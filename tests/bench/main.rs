@@ -4,13 +4,11 @@
 //! cargo run --release --manifest-path tests/bench/Cargo.toml -- [NAME] [--bitcoind PATH]
 //! ```
 //!
-//! Without a name: the start and single calls. `passed`, `rescans` and `growth` need the bitcoind; the others then measure this host
-//! alone.
+//! Without a name: the start and idle memory. `passed`, `rescans` and `growth` need the bitcoind; the others then measure
+//! this host alone.
 //!
 //! | name | what is measured |
 //! |---|---|
-//! | rows | rows of large wallets |
-//! | plugins | the plugin platform |
 //! | isolated | plugins in processes of their own beside the same in the host's |
 //! | template | templates, blocks and transactions |
 //! | history `[--in-front]` | the history of large wallets |
@@ -20,8 +18,6 @@
 //! | load | many calls at a time, and what waiting connections cost |
 //! | passed | what passing calls on costs |
 //! | rescans | rescans, headers and new blocks in front of a bitcoind |
-//! | polling | what busy polling gains |
-//! | scale | in front of a large chain and mempool, and many that wait |
 //! | wallets `[--wallets N] [--in-front]` | many loaded wallets |
 //! | growth `[--largest N] [--wallets N]` | how the cost of wallet calls grows with the wallet |
 //! | soak `[--minutes N]` | a long mixed load |
@@ -29,7 +25,6 @@
 //! Prints medians beside bitcoind's, with their ratio, and the machine.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a benchmark that cannot run has nothing to say")]
 
-mod false_node;
 mod growth;
 mod history;
 mod import;
@@ -37,10 +32,7 @@ mod isolated;
 mod load;
 mod passed;
 mod payments;
-mod plugins;
 mod rescans;
-mod rows;
-mod scale;
 mod selection;
 mod signing;
 mod soak;
@@ -53,37 +45,38 @@ use std::time::{Duration, Instant};
 use outrigger_tests::{Client, Host, built};
 use serde_json::{Value, json};
 
-/// How often a start is measured.
 const STARTS: usize = 11;
-
-/// How often a call is measured, after a tenth of that to warm up.
-const CALLS: usize = 5000;
 
 fn median(mut times: Vec<Duration>) -> Duration {
     times.sort_unstable();
     times[times.len() / 2]
 }
 
-fn time_call(client: &mut Client, method: &str, params: &Value) -> Duration {
+/// The median time of a call, after a tenth as many to warm up, and the size of its answer.
+fn measure(client: &mut Client, times: usize, method: &str, params: &Value) -> (Duration, usize) {
+    let request = json!({"jsonrpc": "1.0", "id": 1, "method": method, "params": params}).to_string();
+    let mut bytes = 0;
     let mut once = || {
         let began = Instant::now();
-        client.call(method, params.clone());
-        began.elapsed()
+        let reply = client.post(&request);
+        let spent = began.elapsed();
+        assert_eq!(reply.status, 200, "{method}: {}", reply.body);
+        bytes = reply.body.len();
+        spent
     };
-    for _ in 0..CALLS / 10 {
+    for _ in 0..times / 10 {
         once();
     }
-    median((0..CALLS).map(|_| once()).collect())
+    let time = median((0..times).map(|_| once()).collect());
+    (time, bytes)
 }
 
-/// Resident memory of a process, in MiB.
 fn memory(process: u32) -> f64 {
     let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap();
     let line = status.lines().find(|line| line.starts_with("VmRSS:")).unwrap();
     line.split_whitespace().nth(1).unwrap().parse::<f64>().unwrap() / 1024.0
 }
 
-/// A row of the table.
 struct Row {
     what: String,
     unit: &'static str,
@@ -126,8 +119,6 @@ fn main() {
     let bitcoind = path.map(String::as_str);
     let in_front = arguments.iter().any(|argument| argument == "--in-front");
     match arguments.get(1).map(String::as_str) {
-        Some("rows") => rows::run(),
-        Some("plugins") => plugins::run(),
         Some("isolated") => isolated::run(),
         Some("template") => template::run(bitcoind),
         Some("history") => history::run(bitcoind, in_front),
@@ -137,8 +128,6 @@ fn main() {
         Some("load") => load::run(bitcoind),
         Some("passed") => passed::run(bitcoind),
         Some("rescans") => rescans::run(bitcoind),
-        Some("scale") => scale::run(bitcoind),
-        Some("polling") => load::polling(),
         Some("wallets") => {
             let wallets = option("--wallets").map(|wallets| wallets.parse().unwrap());
             wallets::run(wallets, bitcoind.filter(|_| in_front));
@@ -148,12 +137,11 @@ fn main() {
             growth::run(bitcoind, number("--largest"), number("--wallets"));
         }
         Some("soak") => soak::run(minutes),
-        _ => calls(bitcoind),
+        _ => start(bitcoind),
     }
 }
 
-/// The start, and single calls.
-fn calls(path: Option<&str>) {
+fn start(path: Option<&str>) {
     let starts = (0..STARTS).map(|_| {
         let began = Instant::now();
         let host = Host::start();
@@ -168,23 +156,6 @@ fn calls(path: Option<&str>) {
     let row = |what: &str, unit, ours, theirs| Row { what: what.to_owned(), unit, ours, theirs }.print();
     row("start to first answer", "ms", milliseconds(start), theirs_start.map(milliseconds));
     row("idle memory", "MiB", memory(host.process_id()), theirs.as_ref().map(|theirs| memory(theirs.process_id())));
-    let address = "bcrt1qqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqdku202";
-    let mut ours_client = host.client();
-    let mut theirs_client = theirs.as_ref().map(outrigger_tests::Bitcoind::client);
-    for client in [Some(&mut ours_client), theirs_client.as_mut()].into_iter().flatten() {
-        client.call("generatetoaddress", json!([101, address]));
-    }
-    let calls = [
-        ("getblockcount", json!([])),
-        ("getblockchaininfo", json!([])),
-        ("getblocktemplate", json!([{"rules": ["segwit"]}])),
-        ("listwallets", json!([])),
-    ];
-    for (method, params) in &calls {
-        let ours = milliseconds(time_call(&mut ours_client, method, params));
-        let theirs = theirs_client.as_mut().map(|client| milliseconds(time_call(client, method, params)));
-        row(&format!("{method}, one kept-alive connection"), "ms", ours, theirs);
-    }
 }
 
 fn machine() {

@@ -6,7 +6,6 @@ use bitcoin::{Amount, Block, OutPoint, ScriptBuf, Sequence, Transaction, TxIn, T
 use outrigger_tests::{Client, miner};
 use serde_json::{Value, json};
 
-/// How many payments a block holds.
 const PER_BLOCK: usize = 5000;
 /// How many addresses they go to.
 const ADDRESSES: usize = 500;
@@ -16,17 +15,14 @@ const MATURITY: usize = 100;
 const PAID: u64 = 12_345;
 const ELSEWHERE: u64 = 6_789;
 
-/// Pays a wallet.
 pub struct Payer {
-    /// A client of the host, which may have been restarted.
-    pub client: Client,
+    client: Client,
     /// Another node that is given the same blocks.
     follower: Option<Client>,
     addresses: Vec<Value>,
     scripts: Vec<ScriptBuf>,
     /// Coins that anybody can spend.
     coins: Vec<OutPoint>,
-    /// How many payments there have been.
     pub paid: usize,
 }
 
@@ -86,7 +82,6 @@ impl Payer {
         self.coins.extend((0..).take(PER_BLOCK).map(|vout| OutPoint { txid, vout }));
     }
 
-    /// Draws the addresses from another node's wallet as well, which must be the same.
     pub fn check_addresses(&self, wallet: &mut Client) {
         for (number, own) in self.addresses.iter().enumerate() {
             assert_eq!(address(wallet, number), *own, "the wallets are not the same");
@@ -128,29 +123,6 @@ impl Payer {
             mine(&mut self.client, self.follower.as_mut(), payments);
             left -= now;
         }
-    }
-
-    /// Makes blocks of so many payments each, one on the other, and keeps them back.
-    pub fn prepare(&mut self, blocks: usize, payments: usize) -> Vec<String> {
-        let template = self.client.call("getblocktemplate", json!([{"rules": ["segwit"]}]));
-        let mut made: Vec<Block> = Vec::new();
-        for number in 0..blocks {
-            let mut block = bare(&template);
-            if let Some(before) = made.last() {
-                block.header.prev_blockhash = before.block_hash();
-                block.header.time = before.header.time + 1;
-            }
-            let height = template["height"].as_i64().unwrap() + i64::try_from(number).unwrap();
-            let coinbase = &mut block.txdata[0];
-            coinbase.input[0].script_sig = ScriptBuf::builder().push_int(height).push_int(0).into_script();
-            // The subsidy may be halved on the way: nothing is claimed.
-            coinbase.output[0].value = Amount::ZERO;
-            block.txdata.extend(self.payments(payments));
-            miner::set_merkle_root(&mut block);
-            miner::grind(&mut block);
-            made.push(block);
-        }
-        made.iter().map(miner::hex).collect()
     }
 }
 

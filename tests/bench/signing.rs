@@ -12,17 +12,9 @@ use serde_json::{Value, json};
 use crate::{Row, median, milliseconds};
 use outrigger_tests::bitcoind::Bitcoind;
 
-/// The inputs of the large transactions, and the number of small ones.
 const MANY: usize = 1_000;
-/// How often a large transaction is signed.
 const REPEATS: usize = 15;
-/// How often the small ones are signed.
 const ROUNDS: usize = 5;
-/// The scripts of a small wallet and of a large one.
-const FEW_SCRIPTS: u32 = 10;
-const MANY_SCRIPTS: u32 = 1_000_000;
-/// How often each of these two signs.
-const SMALL_SIGNINGS: usize = 500;
 /// The blocks before the first coinbases can be spent.
 const BLOCKS_BEFORE: usize = 110;
 
@@ -36,7 +28,6 @@ const ROOT: &str =
 /// The kinds of coins that are measured: how their descriptors begin, the step that tells their keys apart, their name.
 const KINDS: [(&str, &str, &str); 2] = [("wpkh", "84h/1h/0h/0", "P2WPKH"), ("pkh", "44h/1h/0h/0", "P2PKH")];
 
-/// Runs the section.
 pub fn run(bitcoind: Option<&str>) {
     println!("| what | outrigger | bitcoind | unit | ratio |\n|---|---|---|---|---|");
     let host = Host::start();
@@ -53,7 +44,6 @@ pub fn run(bitcoind: Option<&str>) {
         bench.partially(&coins, name);
         bench.small(&coins, name);
     }
-    sizes(&mut bench);
 }
 
 struct Coins {
@@ -62,7 +52,6 @@ struct Coins {
 }
 
 struct Bench {
-    /// Ours, then bitcoind if it is there.
     clients: Vec<Client>,
     wallets: Vec<Client>,
 }
@@ -119,7 +108,6 @@ impl Bench {
         Coins { txid, value }
     }
 
-    /// A transaction that spends some of the coins.
     fn spend(&mut self, coins: &Coins, outputs: std::ops::Range<usize>) -> Value {
         let value = coins.value * outputs.len() as f64 - 0.001;
         let inputs: Vec<Value> = outputs.map(|vout| json!({"txid": coins.txid, "vout": vout})).collect();
@@ -191,26 +179,6 @@ impl Bench {
         report(&format!("one {name} input, each of {MANY} transactions"), &each);
         let rates: Vec<String> = each.iter().map(|each| format!("{:.0}", 1.0 / each.as_secs_f64())).collect();
         println!("({} transactions per second)", rates.join(" against "));
-    }
-}
-
-/// Times a wallet with few scripts and one with very many, in this host alone: the import of the large one takes bitcoind
-/// several minutes.
-fn sizes(bench: &mut Bench) {
-    bench.clients.truncate(1);
-    let descriptor = bench.descriptor(KINDS[0].0, KINDS[0].1);
-    let kinds = [(descriptor.clone(), KINDS[0].2)];
-    let coins = bench.fund(&descriptor, KINDS.len());
-    let body = request(&bench.spend(&coins, 0..FEW_SCRIPTS as usize));
-    for scripts in [FEW_SCRIPTS, MANY_SCRIPTS] {
-        let began = Instant::now();
-        let mut wallet = bench.new_wallets(&format!("w{scripts}"), &kinds, scripts).remove(0);
-        let imported = began.elapsed();
-        let first = sign(&mut wallet, &body).0;
-        let time = median((0..SMALL_SIGNINGS).map(|_| sign(&mut wallet, &body).0).collect());
-        report(&format!("{FEW_SCRIPTS} inputs, a wallet of {scripts} scripts, the first time"), &[first]);
-        report(&format!("{FEW_SCRIPTS} inputs, a wallet of {scripts} scripts, again"), &[time]);
-        report(&format!("import of {scripts} scripts"), &[imported]);
     }
 }
 

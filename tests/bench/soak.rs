@@ -28,7 +28,6 @@ const PAUSE: Duration = Duration::from_millis(20);
 const KEPT: usize = 4;
 const LEAVING: usize = 2;
 
-/// What a process holds.
 struct Held {
     /// Memory that is its own, in KiB: no page of a file.
     own_kib: u64,
@@ -57,7 +56,6 @@ struct Load {
     done: AtomicBool,
 }
 
-/// Runs the section.
 pub fn run(minutes: Option<u64>) {
     let host = Host::start_with(HostOptions::default());
     let address = host.new_wallet("w").call("getnewaddress", json!([]));
@@ -105,7 +103,6 @@ impl Load {
         !self.done.load(Ordering::Relaxed)
     }
 
-    /// Makes a call and counts it.
     fn call(&self, client: &mut Client, method: &str, params: Value) -> Value {
         self.calls.fetch_add(1, Ordering::Relaxed);
         client.call(method, params)

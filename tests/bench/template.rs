@@ -8,23 +8,17 @@
 use std::time::{Duration, Instant};
 
 use bitcoin::consensus::encode::serialize_hex;
-use outrigger_tests::{Client, Host, HostOptions, Pending, miner};
+use outrigger_tests::{Client, Host, miner};
 use serde_json::{Value, json};
 
 use crate::transactions::{INPUTS, Purse, funding};
 use crate::{Row, median, milliseconds};
 use outrigger_tests::bitcoind::Bitcoind;
 
-/// The sizes of mempools that are measured.
 const SIZES: [usize; 2] = [1_500, 20_000];
-/// How often an unchanged template is asked for.
 const UNCHANGED: usize = 200;
-/// How often a template is asked for after a change.
 const CHANGES: usize = 25;
-/// How many full blocks are submitted.
 const BLOCKS: usize = 6;
-/// How many long polls wait at once.
-const POLLS: usize = 2_000;
 /// The blocks before the first coinbase can be spent, and a few to spend.
 const BLOCKS_BEFORE: usize = 120;
 
@@ -113,7 +107,6 @@ fn time_post(client: &mut Client, body: &str) -> (Duration, String) {
     (took, reply.body)
 }
 
-/// Runs the section.
 pub fn run(bitcoind: Option<&str>) {
     println!("| what | outrigger | bitcoind | unit | ratio |\n|---|---|---|---|---|");
     for size in SIZES {
@@ -123,11 +116,9 @@ pub fn run(bitcoind: Option<&str>) {
         let nodes = std::iter::once(Node::new(host.client(), host.process_id())).chain(theirs_node).collect();
         Bench { nodes, purse: Purse::default(), clock: 0 }.run(size);
     }
-    long_polls();
 }
 
 struct Bench {
-    /// Ours, then bitcoind if it is there.
     nodes: Vec<Node>,
     purse: Purse,
     /// The mocked time of both nodes, in seconds.
@@ -177,14 +168,12 @@ impl Bench {
         }
     }
 
-    /// Sets both clocks forward.
     fn forward(&mut self, seconds: u64) {
         self.clock += seconds;
         let clock = json!([self.clock]);
         self.call_all("setmocktime", &clock);
     }
 
-    /// Fills both mempools.
     fn fill(&mut self, size: usize) {
         let body = |tx| json!({"id": 1, "method": "sendrawtransaction", "params": [serialize_hex(&tx), 0]}).to_string();
         let bodies: Vec<String> = (0..size).map(|_| body(self.purse.pay())).collect();
@@ -247,28 +236,4 @@ impl Bench {
         report("submitblock of what was in the mempool", &mut self.nodes);
         println!("(blocks of {counts:?} transactions)");
     }
-}
-
-/// What thousands of long polls cost the others, and how long a new tip takes to all of them. bitcoind has a thread for
-/// each, and cannot hold so many.
-fn long_polls() {
-    crate::raise_file_limit();
-    let host = Host::start_with(HostOptions::default());
-    let mut client = host.client();
-    let call = json!({"id": 1, "method": "getblockcount", "params": []}).to_string();
-    let time = |client: &mut Client| median((0..2_000).map(|_| time_post(client, &call).0).collect());
-    let row = |what: String, time| Row { what, unit: "ms", ours: milliseconds(time), theirs: None }.print();
-    row("getblockcount, no long poll waiting".to_owned(), time(&mut client));
-    let template = client.call("getblocktemplate", json!([{"rules": ["segwit"]}]));
-    let poll = json!([{"rules": ["segwit"], "longpollid": template["longpollid"]}]);
-    let body = json!({"id": 1, "method": "getblocktemplate", "params": poll}).to_string();
-    let polls: Vec<Pending> = (0..POLLS).map(|_| client.begin(&body)).collect();
-    row(format!("getblockcount, {POLLS} long polls waiting"), time(&mut client));
-    let block = miner::build(&template, Purse::default().script());
-    client.call("submitblock", json!([miner::hex(&block)]));
-    let began = Instant::now();
-    for poll in polls {
-        assert_eq!(poll.finish().status, 200);
-    }
-    row(format!("from a block's answer to the last of {POLLS} long polls' answers"), began.elapsed());
 }

@@ -16,7 +16,6 @@ const KINDS: [(usize, u64); 4] = [(1, 2), (2, 2), (1, 20), (5, 1)];
 /// The inputs of as many transactions as there are kinds.
 pub const INPUTS: usize = 9;
 
-/// Outputs of one key, and the key.
 pub struct Purse {
     secp: Secp256k1<SignOnly>,
     key: SecretKey,
@@ -36,7 +35,6 @@ impl Default for Purse {
 }
 
 impl Purse {
-    /// The script of its outputs.
     pub fn script(&self) -> ScriptBuf {
         ScriptBuf::new_p2wpkh(&self.public.wpubkey_hash())
     }

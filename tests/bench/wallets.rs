@@ -19,11 +19,9 @@ use serde_json::json;
 
 use crate::{memory, milliseconds};
 
-/// How many wallets there are, unless it is said.
 const WALLETS: usize = 5_000;
 /// How many addresses each keeps ahead, for each of its eight descriptors.
 const KEYPOOL: usize = 2;
-/// How many of them the block pays.
 const TOUCHED: usize = 10;
 /// The block's payments, and the inputs whose witnesses make it 2 MB long.
 const PAYMENTS: usize = 5_000;
@@ -31,17 +29,14 @@ const PADDING: usize = 8;
 /// The items of such a witness, and their length in bytes: as much as one script may drop.
 const ITEMS: usize = 380;
 const ITEM: usize = 520;
-/// Each payment, in satoshi.
 const PAID: u64 = 10_000;
 /// The coinbase that is spent, below the end of the halvings.
 const SUBSIDY: u64 = 50 * 100_000_000;
 /// How many clients call other wallets meanwhile, and for how long before it.
 const CALLERS: usize = 2;
 const BEFORE: Duration = Duration::from_secs(5);
-/// How many blocks are measured.
 const BLOCKS: usize = 5;
 
-/// Runs the section.
 pub fn run(wallets: Option<usize>, in_front_of: Option<&str>) {
     let wallets = wallets.unwrap_or(WALLETS).max(2 * TOUCHED);
     let set = vec![format!("wallet.keypool={KEYPOOL}")];
@@ -104,7 +99,6 @@ fn percentiles(mut times: Vec<Duration>) -> String {
     format!("{:.2} ms, {:.2} ms of {}", milliseconds(at(0.5)), milliseconds(at(0.99)), times.len())
 }
 
-/// What the process takes.
 fn standing(host: &Host) {
     let process = host.process_id();
     let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap();
@@ -172,7 +166,6 @@ fn measure(host: &Host, wallets: usize, block: &str, payments: usize) -> Measure
     })
 }
 
-/// Makes the blocks.
 struct Miner {
     client: Client,
     coinbases: Vec<Txid>,
@@ -249,7 +242,6 @@ impl Miner {
         self.bare(|_| payments).0
     }
 
-    /// Buries what was mined.
     fn confirm(&mut self) {
         let (block, _) = self.bare(|_| Vec::new());
         assert!(self.client.call("submitblock", json!([block])).is_null());

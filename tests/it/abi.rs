@@ -18,7 +18,6 @@ fn start(plugin: &CPlugin) -> Host {
     Host::start_with(plugin.options(&all_groups(), GRANTS))
 }
 
-/// The minor version of a header.
 fn minor(header: &str) -> u32 {
     let (_, rest) = header.split_once("#define OUTRIGGER_ABI_MINOR ").unwrap();
     rest.split_once('u').unwrap().0.parse().unwrap()

@@ -72,10 +72,8 @@ const PAGES: [&str; 14] = [
     "tests/README.md",
 ];
 
-/// The folders that hold the project's sources.
 const SOURCES: [&str; 4] = ["host", "plugins", "sdk", "tests"];
 
-/// The Rust files below a folder.
 fn rust_files(folder: &Path, found: &mut Vec<String>) {
     for entry in std::fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();

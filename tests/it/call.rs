@@ -130,7 +130,6 @@ fn call_stdin_on_a_terminal_restores_echo_when_interrupted() {
     assert!(tcgetattr(&end).unwrap().local_modes.contains(LocalModes::ECHO));
 }
 
-/// What a command printed, and its exit code.
 fn said(output: Output) -> (Option<i32>, String, String) {
     let text = |bytes| String::from_utf8(bytes).unwrap();
     (output.status.code(), text(output.stdout), text(output.stderr))

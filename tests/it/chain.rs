@@ -3,7 +3,6 @@
 use outrigger_tests::{Client, Host, data_json, recorded_chain};
 use serde_json::{Value, json};
 
-/// A host that has the recorded chain.
 pub fn loaded() -> (Host, Client) {
     let host = Host::start();
     let mut client = host.client();
@@ -11,7 +10,6 @@ pub fn loaded() -> (Host, Client) {
     (host, client)
 }
 
-/// Submits the recorded chain block by block.
 pub fn load(client: &mut Client) {
     for (index, block) in recorded_chain().iter().enumerate() {
         assert_eq!(client.call("submitblock", json!([block])), Value::Null, "height {}", index + 1);

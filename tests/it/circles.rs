@@ -14,7 +14,6 @@ type Module = Vec<String>;
 const OWN_TESTS: &str = "#[cfg(test)]\nmod tests";
 const FOR_TESTS: &str = "#[cfg(test)]";
 
-/// The folders `src` of the crates below a folder.
 fn source_folders(folder: &Path, found: &mut Vec<PathBuf>) {
     if folder.join("Cargo.toml").exists() && folder.join("src").exists() {
         found.push(folder.join("src"));
@@ -27,7 +26,6 @@ fn source_folders(folder: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
-/// The module of a file by its path below `src`; none for one of tests.
 fn module(path: &Path) -> Option<Module> {
     let mut names: Module = path.with_extension("").iter().map(|name| name.to_str().unwrap().to_owned()).collect();
     if names.iter().any(|name| name == "tests") {
@@ -68,7 +66,6 @@ fn begins_use(line: &str) -> Option<&str> {
     public.unwrap_or(line).trim_start().strip_prefix("use ")
 }
 
-/// The trees of a file's `use` declarations, and the text beside them.
 fn split_uses(text: &str) -> (Vec<String>, String) {
     let (mut uses, mut rest, mut for_tests) = (Vec::new(), String::new(), false);
     let mut lines = text.lines();
@@ -91,7 +88,6 @@ fn split_uses(text: &str) -> (Vec<String>, String) {
     (uses, rest)
 }
 
-/// The parts of a list between commas that stand in no braces.
 fn list(text: &str) -> Vec<&str> {
     let (mut parts, mut depth, mut start) = (Vec::new(), 0_usize, 0);
     for (at, letter) in text.char_indices() {
@@ -167,7 +163,6 @@ fn used(from: &Module, modules: &BTreeMap<Module, String>) -> BTreeSet<Module> {
     targets.filter(|to| !to.is_empty() && modules.contains_key(to) && !to.starts_with(from)).collect()
 }
 
-/// All that can be reached from a module.
 fn reached(from: &Module, edges: &BTreeMap<Module, BTreeSet<Module>>) -> BTreeSet<Module> {
     let (mut found, mut waiting) = (BTreeSet::new(), vec![from]);
     while let Some(module) = waiting.pop() {

@@ -8,7 +8,6 @@ use std::sync::Mutex;
 
 use outrigger_tests::built;
 
-/// Files that are compiled at the same time.
 const AT_ONCE: usize = 2;
 
 fn cases() -> Vec<PathBuf> {

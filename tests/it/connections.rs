@@ -61,7 +61,6 @@ fn connections_have_tcp_keepalive() {
     wait_until("the host asks for the client's machine", || watched(&connection));
 }
 
-/// A network namespace of its own.
 struct Machine {
     name: String,
 }

@@ -76,7 +76,6 @@ fn ask(client: &mut Client) -> Vec<Result<Value, String>> {
     answers
 }
 
-/// A generator of numbers that a seed repeats.
 struct Numbers(u64);
 
 impl Numbers {
@@ -88,7 +87,6 @@ impl Numbers {
     }
 }
 
-/// The files that are damaged. The cookie and the lock are made anew at every start.
 fn files(folder: &Path, found: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(folder).unwrap() {
         let entry = entry.unwrap();

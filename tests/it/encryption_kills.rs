@@ -11,7 +11,6 @@ use serde_json::{Value, json};
 
 use crate::kills::{Numbers, setting};
 
-/// How often the host is killed unless told otherwise.
 const KILLS: u64 = 20;
 /// From how many kills of the other test on there are [`MANY`] here.
 const MANY_FROM: u64 = 1000;
@@ -27,11 +26,9 @@ const FLAGS_AT: usize = 10;
 const FIRST: &str = "correct horse battery staple";
 const SECOND: &str = "tr0ub4dor and three more words";
 
-/// A master key of regtest.
 const XPRV: &str =
     "tprv8ZgxMBicQKsPd7Uf69XL1XwhmjHopUGep8GuEiJDZmbQz6o58LninorQAfcKZWARbtRtfnLcJ5MQ2AtHcQJCCRUcMRvmDUjyEmNUWwx8UbK";
 
-/// What must be gone: a name for it, and its bytes.
 type Secret = (String, Vec<u8>);
 
 /// Parts of the values that stand in pages of their own and are otherwise zero: the encryption key, in plaintext or encrypted.

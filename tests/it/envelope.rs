@@ -1,48 +1,5 @@
-//! The two dialects, and bad input that must change nothing.
-
 use outrigger_tests::Host;
 use serde_json::{Value, json};
-
-#[test]
-fn envelope_dialects_are_answered_in_their_own_shape() {
-    let host = Host::start();
-    let mut client = host.client();
-    let mut check = |body: &str, status: u16, reply: &str| {
-        let got = client.post(body);
-        assert_eq!((got.status, got.body.trim_end()), (status, reply), "{body}");
-    };
-    check(r#"{"method":"getblockcount"}"#, 200, r#"{"result":0,"error":null}"#);
-    check(r#"{"method":"getblockcount","id":null}"#, 200, r#"{"result":0,"error":null,"id":null}"#);
-    check(r#"{"method":"getblockcount","params":null,"id":"x"}"#, 200, r#"{"result":0,"error":null,"id":"x"}"#);
-    check(r#"{"jsonrpc":"2.0","method":"getblockcount","id":1}"#, 200, r#"{"jsonrpc":"2.0","result":0,"id":1}"#);
-    check(r#"{"jsonrpc":"2.0","method":"getblockcount"}"#, 204, "");
-    check(
-        r#"{"method":"nosuch","id":1}"#,
-        404,
-        r#"{"result":null,"error":{"code":-32601,"message":"Method not found"},"id":1}"#,
-    );
-    check(
-        r#"{"jsonrpc":"2.0","method":"nosuch","id":1}"#,
-        200,
-        r#"{"jsonrpc":"2.0","error":{"code":-32601,"message":"Method not found"},"id":1}"#,
-    );
-    check(
-        r#"[{"method":"getblockcount","id":[1]},{"jsonrpc":"2.0","method":"getblockcount","id":"b"}]"#,
-        200,
-        r#"[{"result":0,"error":null,"id":[1]},{"jsonrpc":"2.0","result":0,"id":"b"}]"#,
-    );
-    check("{", 500, r#"{"result":null,"error":{"code":-32700,"message":"Parse error"},"id":null}"#);
-    check(r#"{"id":7}"#, 400, r#"{"result":null,"error":{"code":-32600,"message":"Missing method"},"id":7}"#);
-}
-
-#[test]
-fn envelope_replies_are_framed_as_bitcoinds() {
-    let host = Host::start();
-    let reply = host.client().post(r#"{"method":"getblockcount","id":1}"#);
-    assert_eq!(reply.header("content-type"), Some("application/json"));
-    assert_eq!(reply.header("content-length"), Some(reply.body.len().to_string().as_str()));
-    assert!(reply.body.ends_with("}\n"));
-}
 
 #[test]
 fn arguments_are_named_counted_typed_and_unwrapped() {

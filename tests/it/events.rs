@@ -13,7 +13,6 @@ fn start() -> Host {
     faults::start("")
 }
 
-/// Waits for an event on a topic.
 fn wait_for(client: &mut Client, topic: &str) -> Value {
     let mut wanted = 1;
     loop {

@@ -15,7 +15,6 @@ const SCRIPT_BYTES: u64 = 80;
 const FILL_STEP: u64 = 1 << 20;
 const KEPT: u64 = 8 << 20;
 
-/// A master key of regtest.
 const XPRV: &str =
     "tprv8ZgxMBicQKsPd7Uf69XL1XwhmjHopUGep8GuEiJDZmbQz6o58LninorQAfcKZWARbtRtfnLcJ5MQ2AtHcQJCCRUcMRvmDUjyEmNUWwx8UbK";
 
@@ -94,7 +93,6 @@ impl SmallDisk {
         Some(Self { folder, _image: image })
     }
 
-    /// How many bytes there is room for.
     fn free(&self) -> u64 {
         let disk = rustix::fs::statvfs(self.folder.path()).unwrap();
         disk.f_bavail * disk.f_frsize
@@ -165,7 +163,6 @@ fn sweep(disk: &SmallDisk, rooms: impl Iterator<Item = u64>) {
     }
 }
 
-/// Room for the plugins' copies, the chain and some wallets, in bytes.
 fn size() -> u64 {
     let plugins: u64 = built().libraries.values().map(|library| library.metadata().unwrap().len()).sum();
     plugins + (96 << 20)

@@ -11,9 +11,7 @@ const WALLET_ERROR: i64 = -4;
 fn host_with(section: &str, other: &str) -> Host {
     let text = std::fs::read_to_string(groups("regtest.toml")).unwrap();
     assert!(text.contains(section), "the configuration has changed: {section}");
-    let config = tempfile::NamedTempFile::new().unwrap();
-    std::fs::write(config.path(), text.replace(section, other)).unwrap();
-    Host::start_with(HostOptions { config: Some(config.path().to_owned()), ..HostOptions::default() })
+    Host::start_with(HostOptions::configured(&text.replace(section, other)).1)
 }
 
 #[test]

@@ -60,10 +60,9 @@ fn groups_of_read_only_answer_history_and_chain_alone() {
 
 #[test]
 fn groups_that_are_disabled_are_gone() {
-    let config = tempfile::NamedTempFile::new().unwrap();
     let text = std::fs::read_to_string(groups("regtest.toml")).unwrap();
-    std::fs::write(config.path(), text.replace("file = \"signing\"", "file = \"signing\"\nenabled = false")).unwrap();
-    let options = HostOptions { config: Some(config.path().to_owned()), ..HostOptions::default() };
+    let text = text.replace("file = \"signing\"", "file = \"signing\"\nenabled = false");
+    let (_config, options) = HostOptions::configured(&text);
     let host = Host::start_with(options);
     check_methods(&host, &[&IMPORT[..], &MINING, &HISTORY, &CHAIN, &WALLET].concat(), &SIGNING);
 }

@@ -27,7 +27,6 @@ impl Device {
     }
 }
 
-/// A text with its checksum.
 fn checked(client: &mut Client, descriptor: &str) -> String {
     let info = client.call("getdescriptorinfo", json!([descriptor]));
     format!("{descriptor}#{}", info["checksum"].as_str().unwrap())
@@ -38,7 +37,6 @@ fn both(descriptor: &str) -> [String; 2] {
     [descriptor.replace("/*", "/0/*"), descriptor.replace("/*", "/1/*")]
 }
 
-/// A wallet that watches a descriptor, with a coin.
 fn watching(client: &mut Client, name: &str, descriptor: &str) -> Client {
     client.call("createwallet", json!({"wallet_name": name, "disable_private_keys": true, "blank": true}));
     let [receiving, change] = both(descriptor).map(|text| checked(client, &text));
@@ -59,7 +57,6 @@ fn watching(client: &mut Client, name: &str, descriptor: &str) -> Client {
     wallet
 }
 
-/// A PSBT of the wallet that pays a stranger.
 fn fund(wallet: &mut Client) -> Value {
     let params = json!({"outputs": [{STRANGER: 0.5}], "options": {"fee_rate": 2, "lockUnspents": true}});
     let funded = wallet.call("walletcreatefundedpsbt", params);
@@ -73,7 +70,6 @@ fn sign(client: &mut Client, psbt: &Value, descriptor: &str) -> Value {
     client.call("descriptorprocesspsbt", json!([psbt, descriptors]))["psbt"].clone()
 }
 
-/// Makes a PSBT final, and sends it.
 fn send(client: &mut Client, wallet: &mut Client, psbt: &Value) {
     let last = client.call("finalizepsbt", json!([psbt]));
     assert_eq!(last["complete"], json!(true), "{last}");

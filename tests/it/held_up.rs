@@ -149,12 +149,10 @@ fn reloadplugin_that_is_long_in_making_an_instance_holds_up_no_call() {
         eprintln!("skipped: what slows an instance down is kept by the library, of which each process has its own");
         return;
     }
-    let config = tempfile::NamedTempFile::new().unwrap();
     let groups = std::fs::read_to_string(groups("regtest.toml")).unwrap();
-    let file = built().library("outrigger_faulty").display().to_string();
-    let text = format!("{groups}\n[[plugins]]\nfile = \"{file}\"\ngrants = [\"chain/1\", \"log/1\"]\n");
-    std::fs::write(config.path(), text).unwrap();
-    let host = Host::start_with(HostOptions { config: Some(config.path().to_owned()), ..HostOptions::default() });
+    let grants = "grants = [\"chain/1\", \"log/1\"]\n";
+    let (_config, options) = HostOptions::with_plugin(&groups, built().library("outrigger_faulty"), grants);
+    let host = Host::start_with(options);
     let mut client = host.client();
     let gate = Gate::new();
     client.call("faultslowcreate", json!([gate.address()]));

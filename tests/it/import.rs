@@ -34,7 +34,6 @@ fn paid() -> (Host, Client) {
     (host, client)
 }
 
-/// The text of a descriptor with its checksum, private keys kept.
 fn with_checksum(client: &mut Client, text: &str) -> String {
     let info = client.call("getdescriptorinfo", json!([text]));
     format!("{text}#{}", info["checksum"].as_str().unwrap())

@@ -14,17 +14,13 @@ use bitcoin::{Amount, Block, OutPoint, ScriptBuf, Sequence, Transaction, TxIn, T
 use outrigger_tests::{Client, Host, miner};
 use serde_json::{Value, json};
 
-/// How often hosts are killed unless told otherwise.
 const KILLS: u64 = 100;
-/// How many hosts there are at once.
 const HOSTS: u64 = 5;
 /// The longest that one lives after a start, in microseconds.
 const MAX_LIFE: u64 = 400_000;
 /// The outputs that there are to spend at the beginning.
 const OUTPUTS: u64 = 1_000;
-/// What each of them is worth, in satoshi.
 const OUTPUT_VALUE: u64 = 4_000_000;
-/// What a transaction pays, in satoshi.
 const FEE: u64 = 1_000;
 
 /// The script that commits to the witnesses of a block without transactions.
@@ -43,7 +39,6 @@ impl Numbers {
     }
 }
 
-/// A number that a variable of the environment sets.
 pub fn setting(name: &str, default: u64) -> u64 {
     std::env::var(name).ok().map_or(default, |value| value.parse().unwrap())
 }
@@ -53,7 +48,6 @@ fn witness_script() -> ScriptBuf {
     ScriptBuf::from_bytes(vec![0x51])
 }
 
-/// A transaction of outputs that anyone can spend.
 fn spend(from: OutPoint, outputs: u64, value: u64) -> Transaction {
     let input = TxIn {
         previous_output: from,

@@ -4,7 +4,6 @@ use bitcoin::hex::FromHex;
 use outrigger_tests::Host;
 use serde_json::{Value, json};
 
-/// The length of an argument, in bytes.
 const LENGTH: usize = 10_000_000;
 /// A call takes at most so many times the memory of its argument, beside its answer.
 const MOST: u64 = 5;
@@ -27,7 +26,6 @@ fn check(method: &str, params: Value) {
     assert!(more <= most, "{method}: {more} bytes, at most {most}; {:.100}", reply.body);
 }
 
-/// So many bytes of text of these.
 fn text(of: &str) -> String {
     of.repeat(LENGTH / of.len())
 }

@@ -12,7 +12,6 @@ mod compile_fail;
 mod connections;
 mod control;
 mod damages;
-mod durability;
 mod encryption_kills;
 mod envelope;
 mod events;

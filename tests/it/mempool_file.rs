@@ -11,7 +11,6 @@ use serde_json::{Value, json};
 /// How many blocks make enough coins mature.
 const BLOCKS: u64 = 110;
 
-/// Transactions that pay a coin on, each spending the one before it.
 fn chain_of(pair: &mut Pair, length: u64, fee: u64) -> Vec<Transaction> {
     let mut transactions: Vec<Transaction> = Vec::new();
     let coin = pair.coin();

@@ -117,9 +117,8 @@ fn auth_prints_the_password_apart_from_the_lines_to_paste() {
     let password = told.trim_end().lines().last().unwrap();
     assert!(password.len() >= 40 && !lines.contains(password), "{lines}");
     // The lines are configuration as they stand.
-    let config = tempfile::NamedTempFile::new().unwrap();
-    std::fs::write(config.path(), &lines).unwrap();
-    let host = Host::start_with(HostOptions { config: Some(config.path().to_owned()), ..HostOptions::default() });
+    let (_config, options) = HostOptions::configured(&lines);
+    let host = Host::start_with(options);
     Client::new(host.address, &format!("alice:{password}")).call("uptime", json!([]));
 }
 

@@ -11,13 +11,11 @@ use serde_json::{Value, json};
 const PACKAGES: usize = 400;
 const COINS: usize = 200;
 
-/// What each of these coins is worth.
 const VALUE: Amount = Amount::from_sat(10_000_000);
 
 /// An output that can be spent, and its value.
 type Output = (OutPoint, Amount);
 
-/// Numbers that look random and are the same each time.
 struct Numbers(u64);
 
 impl Numbers {

@@ -9,7 +9,6 @@ use tempfile::TempDir;
 
 use super::faults::instance;
 
-/// A folder with a configuration: the chain, and `faulty` from a file that can be changed.
 struct Setup {
     folder: TempDir,
 }
@@ -161,9 +160,8 @@ fn stopplugin_leaves_its_routed_methods_to_no_other_plugin() {
          [[plugins]]\nfile = \"{acme}\"\ngrants = [\"chain/1\", \"mempool/1\"]\n\
          [routes]\ngetblocktemplate = \"acme-mining\"\n"
     );
-    let config = tempfile::NamedTempFile::new().unwrap();
-    std::fs::write(config.path(), text).unwrap();
-    let host = Host::start_with(HostOptions { config: Some(config.path().to_owned()), ..HostOptions::default() });
+    let (_config, options) = HostOptions::configured(&text);
+    let host = Host::start_with(options);
     let mut client = host.client();
     client.call("stopplugin", json!(["acme-mining"]));
     assert_eq!(client.refused("getblocktemplate", json!([{"rules": ["segwit"]}])).0, -32601);
@@ -172,7 +170,6 @@ fn stopplugin_leaves_its_routed_methods_to_no_other_plugin() {
     assert_eq!(client.call("getblocktemplate", json!([]))["acme"], json!(true));
 }
 
-/// How often the plugin is replaced under load.
 const RELOADS: usize = 100;
 
 #[test]
@@ -206,7 +203,6 @@ fn reloadplugin_under_load_loses_no_call() {
     println!("{} calls beside {RELOADS} reloads", calls.iter().sum::<u64>());
 }
 
-/// What a host says that refuses a configuration.
 #[track_caller]
 fn refused(config: &Path) -> String {
     let output = Host::fail(&HostOptions { config: Some(config.to_owned()), ..HostOptions::default() });

@@ -10,13 +10,11 @@ use serde_json::json;
 
 const TOPICS: [&str; 5] = ["hashblock", "hashtx", "rawblock", "rawtx", "sequence"];
 
-/// How long the next message may take.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// The longest part of a message that is taken, in bytes.
 const MAX_BLOCK: u64 = 8 << 20;
 
-/// A topic, what is told, and the number of the message.
 type Message = (String, Vec<u8>, u32);
 
 fn message(parts: &[Vec<u8>]) -> Message {

@@ -31,7 +31,6 @@ fn run(command: &mut Command) -> Output {
     output
 }
 
-/// Runs `outrigger plugin new` in an empty folder and gives the new one.
 fn create(name: &str, parent: &Path) -> PathBuf {
     // What an earlier run left, whose path must be the same for cargo to know it again.
     let _ = fs::remove_dir_all(parent.join(name));

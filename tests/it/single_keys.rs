@@ -3,7 +3,6 @@
 use outrigger_tests::{Client, Host};
 use serde_json::{Value, json};
 
-/// A P2WPKH address of regtest that nobody has a key of.
 const ADDRESS: &str = "bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080";
 
 fn wallet(host: &Host, name: &str) -> Client {

@@ -8,7 +8,6 @@ use serde_json::json;
 
 use crate::users::{ALICE, configuration};
 
-/// A user without rights.
 const NOBODY: u32 = 65_534;
 
 /// Runs with a configuration that must be refused, and gives the error with the file's path as FILE.

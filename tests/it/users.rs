@@ -67,9 +67,8 @@ fn users_method_list_refusal_is_logged_with_address_user_and_method() {
 #[test]
 fn users_of_one_name_are_refused_at_the_start() {
     let user = format!("[[rpc.users]]\nrpcauth = \"{ALICE}\"\n");
-    let config = tempfile::NamedTempFile::new().unwrap();
-    std::fs::write(config.path(), format!("{user}methods = [\"uptime\"]\n{user}")).unwrap();
-    let output = Host::fail(&HostOptions { config: Some(config.path().to_owned()), ..HostOptions::default() });
+    let (config, options) = HostOptions::configured(&format!("{user}methods = [\"uptime\"]\n{user}"));
+    let output = Host::fail(&options);
     let error = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(2), "{error}");
     let expected = format!("{}:5: rpc.users.rpcauth: a user before this one", config.path().display());
@@ -108,9 +107,8 @@ fn users_of_one_wallet_know_of_no_other() {
 #[test]
 fn users_method_list_with_an_unknown_method_is_refused_at_the_start() {
     let refused = |text: String| {
-        let config = tempfile::NamedTempFile::new().unwrap();
-        std::fs::write(config.path(), text).unwrap();
-        let output = Host::fail(&HostOptions { config: Some(config.path().to_owned()), ..HostOptions::default() });
+        let (config, options) = HostOptions::configured(&text);
+        let output = Host::fail(&options);
         let error = String::from_utf8(output.stderr).unwrap();
         assert_eq!(output.status.code(), Some(2), "{error}");
         error.replace(&config.path().display().to_string(), "FILE")
@@ -142,17 +140,6 @@ fn rest_is_not_served_by_the_host_itself() {
         let reply = client.send(&format!("GET {path} HTTP/1.1\r\nHost: x\r\n\r\n"));
         assert_eq!((reply.status, reply.body.as_str()), (404, ""), "{path}");
     }
-}
-
-#[test]
-fn users_without_credentials_get_401() {
-    let host = Host::start();
-    let mut client = host.client();
-    let reply = client.send("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\n{}");
-    assert_eq!((reply.status, reply.header("www-authenticate")), (401, Some("Basic realm=\"jsonrpc\"")));
-    assert_eq!(reply.body, "");
-    let reply = client.send("GET / HTTP/1.1\r\nHost: x\r\n\r\n");
-    assert_eq!(reply.status, 405);
 }
 
 #[test]

@@ -31,7 +31,6 @@ const KINDS: [&str; 9] = [
     "wsh(and_v(v:pk(A),older(5)))",
 ];
 
-/// A folder with a running daemon.
 struct Vault {
     folder: TempDir,
     daemon: Option<Child>,

@@ -16,14 +16,12 @@ use crate::kills::{Numbers, cut_short, share};
 /// How often hosts are killed unless told otherwise, and how many there are at once.
 const KILLS: u64 = 30;
 const HOSTS: u64 = 2;
-/// The longest that one lives after a start, in microseconds.
 const MAX_LIFE: u64 = 600_000;
 /// The wallet that has coins from the beginning.
 const RICH: &str = "rich";
 /// How many wallets are made at most: each start loads them all.
 const MAX_WALLETS: usize = 12;
 const PASSPHRASE: &str = "a passphrase";
-/// A master key of regtest.
 const XPRV: &str =
     "tprv8ZgxMBicQKsPd7Uf69XL1XwhmjHopUGep8GuEiJDZmbQz6o58LninorQAfcKZWARbtRtfnLcJ5MQ2AtHcQJCCRUcMRvmDUjyEmNUWwx8UbK";
 
@@ -62,7 +60,6 @@ impl Life<'_> {
         while self.step().is_some() {}
     }
 
-    /// One of the wallets.
     fn any(&mut self) -> String {
         let at = self.numbers.below(self.answered.wallets.len() as u64);
         self.answered.wallets.keys().nth(usize::try_from(at).unwrap()).unwrap().clone()

@@ -20,7 +20,6 @@ const LOG_LINES: usize = 20;
 /// lock times hits now and then. In its file of settings, where Bitcoin Core passes over what it does not know.
 const SETTINGS: &str = "rejectparasites=0\n";
 
-/// A running bitcoind. Dropping it stops it.
 pub struct Bitcoind {
     child: Child,
     folder: TempDir,
@@ -100,12 +99,10 @@ impl Bitcoind {
         let _ = std::fs::remove_dir_all(self.folder.path().join("regtest/indexes"));
     }
 
-    /// Copies its chain and wallets to a folder, once it has ended.
     pub fn save_data(&self, to: &Path) {
         copy_folder(&self.folder.path().join("regtest"), to);
     }
 
-    /// Puts such a copy in their place, once it has ended.
     pub fn restore_data(&self, from: &Path) {
         self.lose_data();
         copy_folder(from, &self.folder.path().join("regtest"));
@@ -135,22 +132,18 @@ impl Bitcoind {
         (Client::new(self.address, &cookie).post(&request).status == 200).then_some(())
     }
 
-    /// The file of one of its wallets, on regtest.
     pub fn wallet_file(&self, name: &str) -> PathBuf {
         self.folder.path().join("regtest/wallets").join(name).join("wallet.dat")
     }
 
-    /// Its cookie file.
     pub fn cookie(&self) -> PathBuf {
         self.folder.path().join("cookie")
     }
 
-    /// A client of it.
     pub fn client(&self) -> Client {
         Client::new(self.address, &std::fs::read_to_string(self.cookie()).unwrap())
     }
 
-    /// The process; a wrapper script that execs keeps its number.
     pub fn process_id(&self) -> u32 {
         self.child.id()
     }

@@ -7,25 +7,20 @@ use std::sync::OnceLock;
 
 use serde_json::Value;
 
-/// What was built.
 pub struct Built {
-    /// The binary `outrigger`.
     pub binary: PathBuf,
     /// The plugins' libraries, by the name of their crate's library.
     pub libraries: HashMap<String, PathBuf>,
-    /// Other programs, by their names.
     pub programs: HashMap<String, PathBuf>,
     /// The SDK, for crates that are compiled against it.
     pub sdk: PathBuf,
 }
 
 impl Built {
-    /// The library of a crate, by its library's name.
     pub fn library(&self, name: &str) -> &PathBuf {
         self.libraries.get(name).unwrap_or_else(|| panic!("no library {name} among {:?}", self.libraries.keys()))
     }
 
-    /// A program that tests use.
     pub fn program(&self, name: &str) -> &PathBuf {
         self.programs.get(name).unwrap_or_else(|| panic!("no program {name} among {:?}", self.programs.keys()))
     }

@@ -35,12 +35,10 @@ pub fn c_sample(header: &str, defines: &[&str]) -> CPlugin {
     compile(header, &files, &sample, defines)
 }
 
-/// A plugin of one source, built against today's header.
 pub fn c_plugin(source: &str) -> CPlugin {
     one_source(C, source, &[]).unwrap_or_else(|said| panic!("{said}"))
 }
 
-/// The same in C++.
 pub fn cpp_plugin(source: &str) -> CPlugin {
     one_source(CPP, source, &[]).unwrap_or_else(|said| panic!("{said}"))
 }
@@ -86,7 +84,6 @@ fn try_compile(
 }
 
 impl CPlugin {
-    /// The library's file.
     pub fn library(&self) -> PathBuf {
         self.folder.path().join("liboutrigger_sample.so")
     }

@@ -9,19 +9,14 @@ use serde_json::{Value, json};
 
 use crate::websocket::WebSocket;
 
-/// A reply as it came.
 #[derive(Clone, Debug)]
 pub struct Reply {
-    /// The HTTP status.
     pub status: u16,
-    /// The headers, with names in lower case.
     pub headers: Vec<(String, String)>,
-    /// The body.
     pub body: String,
 }
 
 impl Reply {
-    /// A header's value.
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
     }
@@ -30,15 +25,11 @@ impl Reply {
 /// An error that a call was answered with.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct RpcFailure {
-    /// Its code.
     pub code: i64,
-    /// Its message.
     pub message: String,
-    /// The HTTP status it came with.
     pub status: u16,
 }
 
-/// A client of one host.
 pub struct Client {
     address: SocketAddr,
     authorization: String,
@@ -77,7 +68,6 @@ impl Client {
         }
     }
 
-    /// Makes a call.
     pub fn try_call(&mut self, method: &str, params: Value) -> Result<Value, RpcFailure> {
         let request = json!({"jsonrpc": "1.0", "id": "test", "method": method, "params": params});
         let reply = self.post(&request.to_string());
@@ -96,7 +86,6 @@ impl Client {
         Some(read_reply(method, &reply))
     }
 
-    /// Posts a body with the client's credentials.
     pub fn post(&mut self, body: &str) -> Reply {
         let request = self.request(body);
         self.send(&request)
@@ -123,7 +112,6 @@ impl Client {
         Pending(BufReader::new(stream))
     }
 
-    /// A connection on which nothing was sent.
     pub fn connect(&self) -> TcpStream {
         let stream = TcpStream::connect(self.address).unwrap();
         stream.set_nodelay(true).unwrap();
@@ -157,11 +145,9 @@ impl Client {
     }
 }
 
-/// A request whose reply has not been read.
 pub struct Pending(BufReader<TcpStream>);
 
 impl Pending {
-    /// Waits for the reply.
     pub fn finish(mut self) -> Reply {
         read(&mut self.0).unwrap()
     }

@@ -13,16 +13,13 @@ use tempfile::{NamedTempFile, TempDir};
 
 use crate::{Bitcoind, Client, bitcoind, built};
 
-/// How a host is started.
 #[derive(Clone, Default)]
 pub struct HostOptions {
     /// A configuration file; without one, the built-in configuration.
     pub config: Option<PathBuf>,
-    /// Settings, each `section.key=value`.
     pub set: Vec<String>,
     /// Where it listens, addresses with a blank between them; without one, a port of the loopback that the system picks.
     pub listen: Option<String>,
-    /// Folders with plugins.
     pub plugin_dirs: Vec<PathBuf>,
     /// Where its log goes; without one, where the test's own errors go.
     pub log: Option<PathBuf>,
@@ -54,12 +51,15 @@ pub fn isolated() -> bool {
 const FULL_NODE: [&str; 3] = ["-txindex=1", "-blockfilterindex=1", "-rest=1"];
 
 impl HostOptions {
-    /// With this configuration and a plugin beside it; `rest` belongs to the plugin's section. The file goes with the first value: a
-    /// running host reads it anew only where a plugin is started by hand.
+    /// With this configuration and a plugin beside it; `rest` belongs to the plugin's section.
     pub fn with_plugin(configuration: &str, library: &Path, rest: &str) -> (NamedTempFile, Self) {
-        let config = NamedTempFile::new().unwrap();
         let library = library.display();
-        let text = format!("{configuration}\n[[plugins]]\nfile = \"{library}\"\n{rest}");
+        Self::configured(&format!("{configuration}\n[[plugins]]\nfile = \"{library}\"\n{rest}"))
+    }
+
+    /// With this configuration. The file goes with the first value: a running host reads it anew only where a plugin is started by hand.
+    pub fn configured(text: &str) -> (NamedTempFile, Self) {
+        let config = NamedTempFile::new().unwrap();
         std::fs::write(config.path(), text).unwrap();
         // Also where the host is started as another user.
         std::fs::set_permissions(config.path(), Permissions::from_mode(0o644)).unwrap();
@@ -87,7 +87,6 @@ pub struct Host {
     folder: TempDir,
     options: HostOptions,
     network_folder: PathBuf,
-    /// The bitcoind that it stands in front of.
     pub node: Option<Bitcoind>,
     /// Where it listens: the first of its addresses.
     pub address: SocketAddr,
@@ -101,12 +100,10 @@ pub fn groups(name: &str) -> PathBuf {
 }
 
 impl Host {
-    /// Starts a host with all groups on a fresh chain.
     pub fn start() -> Self {
         Self::start_with(HostOptions::default())
     }
 
-    /// Starts a host on a fresh data directory.
     pub fn start_with(options: HostOptions) -> Self {
         Self::start_in(tempfile::tempdir().unwrap(), options)
     }
@@ -162,7 +159,6 @@ impl Host {
         Ok(Self { child, folder, options: options.clone(), network_folder, node: None, address, metrics })
     }
 
-    /// A client with the host's cookie.
     pub fn client(&self) -> Client {
         let cookie = std::fs::read_to_string(self.network_folder().join(".cookie")).unwrap();
         Client::new(self.address, &cookie)
@@ -180,12 +176,10 @@ impl Host {
         self.network_folder.clone()
     }
 
-    /// The data directory.
     pub fn datadir(&self) -> &Path {
         self.folder.path()
     }
 
-    /// The process.
     pub fn process_id(&self) -> u32 {
         self.child.id()
     }
@@ -240,14 +234,12 @@ impl Host {
         }
     }
 
-    /// Asks it to stop with SIGTERM and waits for its end.
     pub fn terminate(&mut self) -> std::process::ExitStatus {
         // A process that has ended already cannot be signalled; waiting for it is all that is left.
         self.signal(rustix::process::Signal::TERM);
         self.child.wait().unwrap()
     }
 
-    /// Sends it SIGHUP.
     pub fn hang_up(&self) {
         self.signal(rustix::process::Signal::HUP);
     }

@@ -37,13 +37,11 @@ pub use relay::{Held, Point, Relay};
 pub use wait::{comes_within, wait_for, wait_until};
 pub use websocket::WebSocket;
 
-/// A recorded data file, as text.
 pub fn data(name: &str) -> String {
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("data").join(name);
     fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// A recorded data file, as JSON.
 pub fn data_json(name: &str) -> Value {
     serde_json::from_str(&data(name)).unwrap()
 }

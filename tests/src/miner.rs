@@ -52,7 +52,6 @@ pub fn assemble(template: &Value, script: ScriptBuf) -> Block {
     block
 }
 
-/// Writes the merkle root that the block's transactions have.
 pub fn set_merkle_root(block: &mut Block) {
     block.header.merkle_root = block.compute_merkle_root().unwrap();
 }
@@ -65,7 +64,6 @@ pub fn grind(block: &mut Block) {
     }
 }
 
-/// A block in hexadecimal, as submitblock takes it.
 pub fn hex(block: &Block) -> String {
     serialize_hex(block)
 }

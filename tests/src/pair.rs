@@ -30,11 +30,8 @@ pub const CORE_POLICY: [&str; 7] = [
     "-incrementalrelayfee=0.00001",
 ];
 
-/// The three of them.
 pub struct Pair {
-    /// The host.
     pub host: Host,
-    /// The bitcoind.
     pub node: Bitcoind,
     miner: Host,
     time: u64,
@@ -88,15 +85,11 @@ impl Pair {
         Some(pair)
     }
 
-    /// Clients of the host and the node.
     pub fn clients(&self) -> [Client; 2] {
         [self.host.client(), self.node.client()]
     }
 
     /// Makes the same call of both; the answers must be the same to the letter. Gives the host's.
-    ///
-    /// # Panics
-    /// When they differ.
     #[track_caller]
     pub fn same(&self, method: &str, params: &Value) -> Value {
         let [ours, mut theirs] = self.clients().map(|mut client| match client.try_call(method, params.clone()) {
@@ -113,9 +106,6 @@ impl Pair {
     }
 
     /// Compares the mempools: what is in them, and how often that changed.
-    ///
-    /// # Panics
-    /// When they differ.
     #[track_caller]
     pub fn same_mempool(&self) -> Vec<String> {
         let [ours, theirs] = self.clients().map(|mut client| {
@@ -172,9 +162,6 @@ impl Pair {
     }
 
     /// The oldest coinbase that was not asked for yet, which has to be mature.
-    ///
-    /// # Panics
-    /// When there is none.
     pub fn coin(&mut self) -> OutPoint {
         self.coins.pop_front().unwrap()
     }

@@ -3,9 +3,6 @@
 use std::io::Write;
 
 /// Says that a test is skipped, since this machine does not give it the rights that it takes.
-///
-/// # Panics
-/// When `OUTRIGGER_PRIVILEGED=required` makes that a failure.
 #[track_caller]
 pub fn skip_unprivileged(what: &str) {
     let required = std::env::var_os("OUTRIGGER_PRIVILEGED").is_some_and(|value| value == "required");

@@ -34,7 +34,6 @@ pub struct Relay {
     shared: Arc<Shared>,
 }
 
-/// What makes another body of a reply's, or leaves it as it is.
 type Change = Box<dyn Fn(&[u8]) -> Option<Vec<u8>> + Send>;
 
 /// What all connections share.
@@ -54,7 +53,6 @@ type Answer = Box<dyn FnOnce(&mut TcpStream) -> Result<()> + Send>;
 pub struct Held(Sender<Option<Answer>>);
 
 impl Held {
-    /// Lets it go on.
     pub fn pass(self) {
         let _ = self.0.send(None);
     }
@@ -175,9 +173,6 @@ fn relay(
 }
 
 /// Waits until the test lets a request go on, or says who answers it.
-///
-/// # Errors
-/// Where it cuts the connection.
 fn hold(trap: &Trap) -> Result<Option<Answer>> {
     let (go, gone_on) = channel();
     let _ = trap.caught.send(Held(go));

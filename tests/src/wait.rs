@@ -8,9 +8,6 @@ const PATIENCE: Duration = Duration::from_secs(60);
 const POLL_INTERVAL: Duration = Duration::from_millis(5);
 
 /// Looks again and again until something is found, and gives it.
-///
-/// # Panics
-/// When it does not come, naming it.
 #[track_caller]
 pub fn wait_for<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
     let deadline = Instant::now() + PATIENCE;
@@ -36,9 +33,6 @@ pub fn comes_within(limit: Duration, mut holds: impl FnMut() -> bool) -> bool {
 }
 
 /// Looks again and again until something holds.
-///
-/// # Panics
-/// When it does not, naming it.
 #[track_caller]
 pub fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
     wait_for(what, || holds().then_some(()));

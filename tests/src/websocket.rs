@@ -5,7 +5,6 @@ use std::net::TcpStream;
 
 use serde_json::{Value, json};
 
-/// An open WebSocket.
 pub struct WebSocket(BufReader<TcpStream>);
 
 impl WebSocket {

@@ -53,9 +53,7 @@ pub use miner::ANYONE;
 
 /// The feerate of payments that name none.
 const FALLBACK_FEERATE: FeeRate = FeeRate::from_sat_per_kvb(1_000);
-/// The address space of a test's chain, in bytes.
 const CHAIN_MAP: usize = 1 << 30;
-/// The address space of a test's wallet, in bytes.
 const WALLET_MAP: usize = 64 << 20;
 /// The memory that a passphrase takes, in KiB: little, so that a test does not wait.
 const KDF_MEMORY_KIB: u32 = 64;
@@ -64,15 +62,11 @@ const SEARCH_FROM: u32 = 4;
 
 /// A host. Its folder is removed with it.
 pub struct TestHost<N: Node + ?Sized = EmbeddedNode> {
-    /// The node.
     pub node: Arc<N>,
-    /// The wallets.
     pub wallets: Arc<WalletManager>,
-    /// What plugins logged.
     pub log: Arc<StubLog>,
     /// The methods of a bitcoind, as far as the test answers them.
     pub node_rpc: Arc<StubNodeRpc>,
-    /// What the wallets told since the test took it last.
     events: Arc<Mutex<Vec<Event>>>,
     scopes: Arc<Scopes>,
     next_call: AtomicU64,
@@ -104,10 +98,6 @@ impl<N: Node + 'static> TestHost<N> {
     /// How many scripts a wallet derives ahead, for each descriptor: few, so that it is made at once.
     pub const KEYPOOL: u32 = 20;
 
-    /// A host on a node, without a wallet.
-    ///
-    /// # Panics
-    /// When the files cannot be made.
     pub fn over(node: Arc<N>) -> Self {
         Self::assemble(node, folder())
     }
@@ -130,7 +120,6 @@ impl<N: Node + 'static> TestHost<N> {
         self.wallets.is_told();
     }
 
-    /// The services, as a plugin with every grant has them.
     pub fn handle(&self) -> Host {
         let scopes = OwnScopes::of(self.scopes.clone(), 0, Granted::default());
         let node: Arc<dyn Node> = self.node.clone();
@@ -195,7 +184,6 @@ impl<N: Node + 'static> TestHost<N> {
         std::mem::take(&mut *lock(&self.events))
     }
 
-    /// A path for a file that the host may write to.
     pub fn path(&self, name: &str) -> PathBuf {
         self.folder.path().join("files").join(name)
     }

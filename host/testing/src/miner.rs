@@ -1,5 +1,3 @@
-//! Blocks for the development chain.
-
 use bitcoin::absolute::LockTime;
 use bitcoin::block::{Header, Version};
 use bitcoin::consensus::{deserialize, serialize};

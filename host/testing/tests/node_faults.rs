@@ -1,4 +1,4 @@
-//! Wallets on a node that is slow, hangs, is away, goes back, or has forgotten blocks.
+//! Wallets on a node that hangs, cannot be reached, or gives no blocks. `histories` plays the other faults.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test says what it expects by failing")]
 
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use outrigger_node::Node as _;
 use outrigger_scripted_node::ScriptedNode;
 use outrigger_sdk::testing::{PendingCall, TestPlugin};
 use outrigger_service::ErrorKind;
-use outrigger_service::wallet::{AddressType, TxState};
+use outrigger_service::wallet::AddressType;
 use outrigger_service::wire::Secret;
 use outrigger_testing::TestHost;
 use outrigger_wallet::WalletPlugin;
@@ -20,7 +20,6 @@ use serde_json::{Value, json};
 /// A call that needs nothing of the node is answered within this time, which allows for a busy machine. The node
 /// answers only when the test lets it, so a call that waits for the node never passes.
 const AT_ONCE: Duration = Duration::from_secs(20);
-/// A test fails if an expected event takes longer.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 struct Fixture {
@@ -136,37 +135,6 @@ fn a_wallet_tells_what_it_knows_while_the_node_cannot_be_reached_and_catches_up_
 }
 
 #[test]
-fn a_wallet_goes_back_with_a_node_that_went_backwards_untold() {
-    let test = Fixture::new();
-    let script = test.script();
-    (0..5).for_each(|_| test.mine_to(&script));
-    assert_eq!(test.coins(), 5);
-    // As after a kill of a node that had not flushed its last blocks.
-    (0..3).for_each(|_| test.host.node.chain.disconnect());
-    let view = test.host.wallet("w").unwrap();
-    assert_eq!(view.info().unwrap().synced.height, 2);
-    let confirmed =
-        view.coins(None, 100).unwrap().coins.into_iter().filter(|coin| matches!(coin.state, TxState::Confirmed { .. }));
-    assert_eq!(confirmed.count(), 2);
-}
-
-#[test]
-fn a_stale_block_that_the_node_has_forgotten_is_passed_over() {
-    let test = Fixture::new();
-    let script = test.script();
-    // The event comes late: the block has left the chain, and the node no longer knows it.
-    let (stale, told) = test.host.node.connect(script.clone(), Vec::new());
-    let mut events = told;
-    events.extend(test.host.node.disconnect());
-    events.extend(test.host.node.connect(ScriptBuf::new(), Vec::new()).1);
-    test.host.node.faults.forget(stale);
-    test.host.node.tell(events);
-    let view = test.host.wallet("w").unwrap();
-    assert_eq!((view.info().unwrap().synced.height, view.coins(None, 9).unwrap().coins.len()), (1, 0));
-    assert!(!test.host.wallets.status()[0].lagging);
-}
-
-#[test]
 fn a_block_that_cannot_be_read_is_tried_again() {
     let test = Fixture::new();
     let script = test.script();
@@ -177,15 +145,4 @@ fn a_block_that_cannot_be_read_is_tried_again() {
     test.host.node.faults.set_readable();
     await_that("the block", || test.host.wallet("w").is_ok_and(|view| view.info().unwrap().synced.height == 1));
     assert_eq!(test.coins(), 1);
-}
-
-#[test]
-fn a_slow_node_holds_up_nobody_but_who_needs_its_blocks() {
-    let test = Fixture::new();
-    let script = test.script();
-    test.host.node.faults.set_slow(Duration::from_millis(100));
-    (0..5).for_each(|_| test.mine_to(&script));
-    test.at_once("walletpassphrase", json!(["pass", 1000]));
-    test.at_once("getnewaddress", json!([]));
-    assert_eq!(test.coins(), 5);
 }

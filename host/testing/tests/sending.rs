@@ -1,44 +1,9 @@
-//! A wallet sends transactions to a node in the same process.
+//! Payments of a wallet at the same time.
 #![allow(clippy::unwrap_used, reason = "a test says what it expects by failing")]
 
-use bitcoin::consensus::serialize;
-use bitcoin::{Amount, ScriptBuf, Transaction, TxIn, TxOut};
-use outrigger_service::events::Event;
-use outrigger_service::mempool::Admission;
-use outrigger_service::wallet::{AddressType, TxState};
+use outrigger_service::wallet::AddressType;
 use outrigger_service::{ErrorKind, Scope};
-use outrigger_testing::{ANYONE, TestHost};
-
-#[test]
-fn what_the_embedded_node_refuses_is_kept_outside_of_the_mempool() {
-    let host = TestHost::new();
-    host.create_wallet("w", |_| {}).unwrap();
-    let view = host.wallet("w").unwrap();
-    host.mine_to(&view.wallet().new_address(AddressType::Bech32, false, None).unwrap());
-    host.mine(100);
-    let coins = || host.wallet("w").unwrap().coins(None, 10).unwrap().coins;
-    let coin = coins()[0].outpoint;
-    host.take_events();
-    // An unsigned transaction.
-    let payment = Transaction {
-        version: bitcoin::transaction::Version::TWO,
-        lock_time: bitcoin::absolute::LockTime::ZERO,
-        input: vec![TxIn { previous_output: coin, ..TxIn::default() }],
-        output: vec![TxOut { value: Amount::from_sat(100_000), script_pubkey: ScriptBuf::from_bytes(ANYONE.to_vec()) }],
-    };
-    let txid = payment.compute_txid();
-    let (scope, _call) = host.open_call(Some("w"));
-    let texts = vec![("comment".to_owned(), "rent".to_owned())];
-    let answer = host.handle().wallet.send(scope, serialize(&payment).into(), texts).unwrap();
-    assert!(matches!(answer, Some(Admission::Rejected { .. })), "{answer:?}");
-    let kept = host.handle().wallet.transactions(scope, vec![txid]).unwrap().read().unwrap();
-    let kept = &kept.rows[0].transaction.0;
-    assert_eq!((kept.state, kept.metadata.len()), (TxState::Inactive, 1));
-    assert_eq!(host.take_events(), [Event::WalletTransaction { wallet: "w".into(), txid }]);
-    assert_eq!(coins(), []);
-    host.wallet("w").unwrap().wallet().abandon(txid).unwrap();
-    assert_eq!(coins()[0].outpoint, coin);
-}
+use outrigger_testing::TestHost;
 
 #[test]
 fn a_payment_waits_for_the_one_before_it_and_sees_what_it_left() {

@@ -1,5 +1,3 @@
-//! Tests against a scripted server.
-
 use std::io::{Read, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

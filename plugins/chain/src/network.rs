@@ -2,9 +2,9 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use outrigger_sdk::{RpcError, amount};
 use outrigger_sdk::service::chain::Publication;
 use outrigger_sdk::standard::release;
+use outrigger_sdk::{RpcError, amount};
 use serde_json::{Map, Value, json};
 
 use crate::{Context, Outcome, args};

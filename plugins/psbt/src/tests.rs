@@ -9,11 +9,8 @@ use serde_json::{Value, json};
 use crate::PsbtPlugin;
 
 const MANIFEST: &str = include_str!("../manifest.json");
-/// An unsigned transaction of one input and one output.
 const TRANSACTION: &str = "02000000010707070707070707070707070707070707070707070707070707070707070707\
     0100000000ffffffff01e803000000000000015100000000";
-/// The private key 1, and its P2WPKH script.
-const DESCRIPTOR: &str = "wpkh(cMahea7zqjxrtgAbB7LSGbcQUr1uX1ojuat9jZodMN87JcbXMTcA)";
 const SCRIPT: &str = "0014751e76e8199196d454941c45d1b3a323f1433bd6";
 
 fn start() -> (StubHost, TestPlugin<PsbtPlugin>) {
@@ -31,52 +28,6 @@ fn check_refusals(plugin: &TestPlugin<PsbtPlugin>, method: &str, refusals: &[(Va
         let error = plugin.call(method, params.clone()).unwrap_err();
         assert_eq!((error.code.0, error.message.as_str()), (*code, *message), "{method} {params}");
     }
-}
-
-#[test]
-fn descriptorprocesspsbt_signs_and_finalizepsbt_agrees() {
-    let (_host, plugin) = start();
-    let psbt = plugin.call("converttopsbt", json!([TRANSACTION])).unwrap();
-    let analysis = plugin.call("analyzepsbt", json!([psbt])).unwrap();
-    assert_eq!(
-        analysis,
-        json!({"inputs": [{"has_utxo": false, "is_final": false, "next": "updater"}], "next": "updater"})
-    );
-    let updated = plugin.call("utxoupdatepsbt", json!([psbt])).unwrap();
-    let shown = plugin.call("decodepsbt", json!([updated])).unwrap();
-    assert_eq!(shown["inputs"][0]["witness_utxo"]["scriptPubKey"]["hex"], json!(SCRIPT));
-    assert_eq!(shown["fee"].to_string(), "0.00001000");
-    let lacking = plugin.call("analyzepsbt", json!([updated])).unwrap();
-    assert_eq!(lacking["inputs"][0]["missing"], json!({"pubkeys": ["751e76e8199196d454941c45d1b3a323f1433bd6"]}));
-    let unfinished = plugin.call("descriptorprocesspsbt", json!([updated, [DESCRIPTOR], "ALL", true, false])).unwrap();
-    assert_eq!(unfinished["complete"], json!(false));
-    assert_eq!(plugin.call("analyzepsbt", json!([unfinished["psbt"]])).unwrap()["next"], json!("finalizer"));
-    let finished = plugin.call("descriptorprocesspsbt", json!([psbt, [DESCRIPTOR]])).unwrap();
-    let extracted = plugin.call("finalizepsbt", json!([unfinished["psbt"]])).unwrap();
-    assert_eq!((&extracted["complete"], &extracted["hex"]), (&json!(true), &finished["hex"]));
-    let kept = plugin.call("finalizepsbt", json!([unfinished["psbt"], false])).unwrap();
-    assert_eq!(kept["psbt"], finished["psbt"]);
-}
-
-#[test]
-fn unknown_fields_stay_byte_for_byte() {
-    let (_host, plugin) = start();
-    // A proprietary field, one of an unknown type, and BIP 370's number of inputs.
-    let hex = format!("70736274ff01003d{TRANSACTION}0104010105fc0274650701aa02aabb01cc0003aabbcc01dd0000");
-    let bytes: Vec<u8> = outrigger_sdk::params::decode_hex(&hex).unwrap();
-    let text = base64::Engine::encode(&base64::prelude::BASE64_STANDARD, bytes);
-    let shown = plugin.call("decodepsbt", json!([text])).unwrap();
-    assert_eq!(shown["proprietary"][0]["identifier"], json!("7465"));
-    assert_eq!((&shown["unknown"]["aabb"], &shown["unknown"]["04"]), (&json!("cc"), &json!("01")));
-    assert_eq!(shown["inputs"][0]["unknown"], json!({"aabbcc": "dd"}));
-    // The proprietary field goes before the unknown ones.
-    let written = plugin.call("combinepsbt", json!([[text]])).unwrap();
-    assert_eq!(plugin.call("decodepsbt", json!([written])).unwrap(), shown);
-    assert_eq!(plugin.call("combinepsbt", json!([[written]])).unwrap(), written);
-    let joined = plugin.call("createpsbt", json!([[], {"data": "00"}])).unwrap();
-    let joined = plugin.call("joinpsbts", json!([[text, joined]])).unwrap();
-    let joined = plugin.call("decodepsbt", json!([joined])).unwrap();
-    assert_eq!((&joined["unknown"], joined["tx"]["vout"].as_array().unwrap().len()), (&shown["unknown"], 2));
 }
 
 #[test]

@@ -68,7 +68,6 @@ fn params(feerate: u64) -> Params {
     }
 }
 
-/// Selects coins without bump fees.
 fn choose(coins: &mut [Coin], preset: usize, target: i64, params: &Params) -> Result<Selection, SpendError> {
     for coin in coins.iter_mut() {
         coin.set_feerates(params.feerate, params.long_term_feerate);
@@ -77,7 +76,6 @@ fn choose(coins: &mut [Coin], preset: usize, target: i64, params: &Params) -> Re
     select(coins, preset, sat(target), true, params, &none, &mut StdRng::seed_from_u64(1))
 }
 
-/// The values of the selected coins, largest first.
 fn values(coins: &[Coin], selection: &Selection) -> Vec<u64> {
     let mut values: Vec<u64> = selection.coins.iter().map(|position| coins[*position].output.value.to_sat()).collect();
     values.sort_unstable_by(|one, other| other.cmp(one));

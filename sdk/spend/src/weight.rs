@@ -341,19 +341,6 @@ mod tests {
     }
 
     #[test]
-    fn input_weight_is_that_of_rust_bitcoins_predictions() {
-        let lengths = |kind| InputSize::of_type(kind).weight(false).checked_sub(Weight::from_wu(40 * 4)).unwrap();
-        // One byte less than the longest signature: low R.
-        for (kind, prediction) in [
-            (AddressType::Legacy, InputWeightPrediction::ground_p2pkh_compressed(1)),
-            (AddressType::Bech32, InputWeightPrediction::ground_p2wpkh(1)),
-            (AddressType::Bech32m, InputWeightPrediction::P2TR_KEY_NON_DEFAULT_SIGHASH),
-        ] {
-            assert_eq!(lengths(kind), prediction.weight(), "{kind:?}");
-        }
-    }
-
-    #[test]
     fn input_weight_of_taproot_is_that_of_the_key_path() {
         let script = ScriptBuf::from_bytes([&[0x51, 32][..], &[9; 32]].concat());
         let taproot = |internal_key| {

@@ -43,7 +43,6 @@ fn a_plugin_says_which_host_it_needs() {
     assert_eq!(plugin_table::<Mirror>(0).abi_minor_needed, 0);
 }
 
-/// What a host was answered.
 type Answers = Mutex<Vec<(i32, String)>>;
 
 unsafe extern "C" fn no_service(_: *const c_void, _: Bytes) -> *const ServiceTable {
@@ -105,7 +104,6 @@ impl Drop for Bomb {
     }
 }
 
-/// Panics in each of its functions.
 struct Explosive;
 
 impl Drop for Explosive {

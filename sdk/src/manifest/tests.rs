@@ -1,5 +1,3 @@
-//! Manifests that are read, refused, and shown.
-
 use super::help::words;
 use super::*;
 use serde_json::json;

@@ -168,7 +168,6 @@ fn a_transaction_without_inputs_is_written_and_measured_without_a_marker() {
     assert_eq!((&shown["size"], &shown["weight"], &shown["hash"]), (&json!(20), &json!(80), &shown["txid"]));
 }
 
-/// The address of a script by [`address::write_address`].
 fn written(script: &Script, network: Network) -> Option<String> {
     let mut text = String::new();
     address::write_address(script, network, &mut text).then_some(text)

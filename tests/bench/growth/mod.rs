@@ -20,19 +20,15 @@ use std::collections::HashMap;
 
 /// The sizes of the wallet, in payments that it received: it has as many transactions and as many coins.
 const SIZES: [usize; 3] = [1_000, 10_000, 100_000];
-/// The largest size, unless it is said.
 const LARGEST: usize = 100_000;
 /// How many wallets the host has whose start is measured, unless it is said.
 const WALLETS: usize = 1_000;
-/// An exponent above this is steep.
 const STEEP: f64 = 1.2;
-/// What marks a line.
 const MARK: &str = " (!)";
 
 /// What something took on the embedded chain, in front of a bitcoind and in a bitcoind, in milliseconds, or why it was refused.
 type Measured = [Result<f64, String>; 3];
 
-/// Runs the section.
 pub fn run(bitcoind: Option<&str>, largest: Option<usize>, wallets: Option<usize>) {
     let Some(path) = bitcoind else {
         println!("growth needs a node: --bitcoind PATH");

@@ -18,7 +18,6 @@ const ENOUGH: Duration = Duration::from_secs(2);
 const AT_MOST: usize = 200;
 /// The greatest depth of a coin that listunspent is asked for, which is its default.
 const ANY_DEPTH: u32 = 9_999_999;
-/// One in so many coins is locked.
 const LOCKED: usize = 10;
 /// The inputs of a payment of many.
 const INPUTS: usize = 1_000;
@@ -52,7 +51,6 @@ pub fn run(path: &str, size: usize, table: &mut Table) {
     bench.stranger();
 }
 
-/// Repeats something, and gives the median of the times.
 fn repeated(mut once: impl FnMut(usize) -> Result<Duration, String>) -> Result<f64, String> {
     let began = Instant::now();
     let mut times = Vec::new();
@@ -62,7 +60,6 @@ fn repeated(mut once: impl FnMut(usize) -> Result<Duration, String>) -> Result<f
     Ok(milliseconds(median(times)))
 }
 
-/// Makes a call, and gives its time or why it was refused.
 fn timed(client: &mut Client, method: &str, params: &Value) -> Result<Duration, String> {
     let request = json!({"jsonrpc": "1.0", "id": 1, "method": method, "params": params}).to_string();
     let began = Instant::now();
@@ -99,7 +96,6 @@ impl Bench<'_> {
         }
     }
 
-    /// Measures a call of the wallet.
     fn call(&mut self, what: &str, method: &str, params: &Value) {
         self.row(what, |system| repeated(|_| timed(&mut system.wallet, method, params)));
     }

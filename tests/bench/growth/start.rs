@@ -18,7 +18,6 @@ const TRANSACTIONS: usize = 20_000;
 /// Each payment, in satoshi.
 const PAID: u64 = 10_000;
 
-/// Runs the section.
 pub fn run(path: &str, wallets: usize) {
     let node = Bitcoind::start_with(path, &ARGUMENTS).0;
     let mut funds = Funds::new(node.client());
@@ -50,7 +49,6 @@ fn name(number: usize) -> String {
     format!("w{number}")
 }
 
-/// Makes the wallets, and gives a script of each.
 fn make_wallets(host: &Host, wallets: usize) -> Vec<ScriptBuf> {
     let mut client = host.client();
     let mut make = |number| {

@@ -12,7 +12,6 @@ use serde_json::{Value, json};
 pub const ARGUMENTS: [&str; 4] = ["-checkmempool=0", "-checkblockindex=0", "-rest=1", "-rpcworkqueue=256"];
 /// A bitcoind's file of settings, as other benchmarks have it.
 const SETTINGS: &str = "rejectparasites=0\n";
-/// An address of nobody here.
 pub const ELSEWHERE: &str = "bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080";
 /// The label of the addresses that half of the payments go to.
 pub const SHOP: &str = "shop";
@@ -45,7 +44,6 @@ pub fn ask(client: &mut Client, method: &str, params: Value) -> Result<Value, St
     client.try_call(method, params).map_err(|refused| refused.message)
 }
 
-/// The script of an address.
 pub fn script_of(address: &Value) -> ScriptBuf {
     let address: Address<NetworkUnchecked> = address.as_str().unwrap().parse().unwrap();
     address.assume_checked().script_pubkey()
@@ -56,7 +54,6 @@ fn output(satoshi: u64, script_pubkey: ScriptBuf) -> TxOut {
 }
 
 impl Funds {
-    /// Mines the money, and makes one coin of it.
     pub fn new(mut client: Client) -> Self {
         let to = Address::from_script(&anyone(), Network::Regtest).unwrap().to_string();
         let hashes = client.call("generatetoaddress", json!([COINBASES, to]));
@@ -73,7 +70,6 @@ impl Funds {
         funds
     }
 
-    /// Mines a block of these transactions alone.
     pub fn mine(&mut self, transactions: &[Transaction]) {
         let transactions: Vec<String> = transactions.iter().map(serialize_hex).collect();
         self.client.call("generateblock", json!([ELSEWHERE, transactions]));

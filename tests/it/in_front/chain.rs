@@ -8,7 +8,6 @@ use super::start;
 
 const ADDRESS: &str = "bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080";
 
-/// What a transaction pays.
 const FEE: Amount = Amount::from_sat(1_000);
 
 /// How often what was seen in passing is compared with our own answers.

@@ -5,7 +5,6 @@ use serde_json::{Value, json};
 
 use super::start;
 
-/// The root of the keys.
 const ROOT: &str =
     "tprv8ZgxMBicQKsPd7Uf69XL1XwhmjHopUGep8GuEiJDZmbQz6o58LninorQAfcKZWARbtRtfnLcJ5MQ2AtHcQJCCRUcMRvmDUjyEmNUWwx8UbK";
 const FIELDS: [&str; 7] = ["desc", "active", "range", "next_index", "timestamp", "internal", "label"];
@@ -19,7 +18,6 @@ fn values() -> Vec<Value> {
     [numbers, texts, lists, others].iter().flat_map(|list| list.as_array().unwrap().clone()).collect()
 }
 
-/// The result, or the code and the message.
 fn answer(client: &mut Client, request: &Value) -> Value {
     match client.try_call("importdescriptors", json!([[request]])) {
         Ok(result) => result,

@@ -6,9 +6,7 @@ use serde_json::{Value, json};
 
 use super::{ADDRESS, start};
 
-/// The confirmation target, in blocks.
 const TARGET: u32 = 6;
-/// Feerates of payments, in satoshi per virtual byte.
 const LOW: u32 = 2;
 const HIGH: u32 = 100;
 /// Blocks without the low ones, after how many of them each is confirmed all the same, and the blocks after these with all payments.

@@ -2,18 +2,16 @@
 
 use std::time::{Duration, Instant};
 
-use outrigger_tests::{Client, Host, HostOptions, Point, bitcoind, comes_within, wait_until};
+use outrigger_tests::{Client, Point, comes_within, wait_until};
 use serde_json::json;
 
-use super::{start, start_behind_relay};
+use super::{start, start_behind_relay, start_set};
 use crate::metrics::ask;
 
 const ADDRESS: &str = "bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080";
 
-/// How long something may take to become so.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Asks until a call is answered.
 pub fn until_answered(client: &mut Client, method: &str) -> serde_json::Value {
     let began = Instant::now();
     loop {
@@ -85,11 +83,7 @@ fn host_starts_while_the_node_is_away_and_follows_it_later() {
 
 #[test]
 fn readyz_and_metrics_tell_whether_the_node_is_reached() {
-    if bitcoind::installed().is_none() {
-        return;
-    }
-    let set = vec!["metrics.listen=127.0.0.1:0".to_owned()];
-    let mut host = Host::start_with(HostOptions { set, ..HostOptions::in_front_of(&[]) });
+    let Some(mut host) = start_set(&[], &["metrics.listen=127.0.0.1:0"]) else { return };
     let metrics = host.metrics.unwrap();
     assert!(ask(metrics, "GET /readyz").starts_with("HTTP/1.1 200"));
     let page = ask(metrics, "GET /metrics");
@@ -104,11 +98,7 @@ fn readyz_and_metrics_tell_whether_the_node_is_reached() {
 
 #[test]
 fn wallets_are_told_as_long_as_the_patience_with_the_node_lasts() {
-    if bitcoind::installed().is_none() {
-        return;
-    }
-    let set = vec!["backend.patience_seconds=1".to_owned()];
-    let mut host = Host::start_with(HostOptions { set, ..HostOptions::in_front_of(&[]) });
+    let Some(mut host) = start_set(&[], &["backend.patience_seconds=1"]) else { return };
     let mut wallet = host.new_wallet("w");
     wallet.call("listsinceblock", json!([]));
     host.node.as_mut().unwrap().stop();

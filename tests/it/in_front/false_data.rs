@@ -25,13 +25,11 @@ fn start(log: &Path, set: &[&str]) -> Option<(Host, Relay)> {
     Some((Host::start_before(tempfile::tempdir().unwrap(), options, Some(node)), relay))
 }
 
-/// How many answers of the node were not taken.
 fn unproven(host: &Host) -> f64 {
     let page = ask(host.metrics.unwrap(), "GET /metrics");
     page.lines().find_map(|line| line.strip_prefix("outrigger_node_unproven_total ")?.parse().ok()).unwrap()
 }
 
-/// The node's wallet, with coins.
 fn payer(node: &mut Client) -> Client {
     node.call("createwallet", json!(["payer"]));
     let mut payer = node.wallet("payer");

@@ -20,10 +20,8 @@ const ADDRESS: &str = "bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080";
 const CHANGES: u64 = 120;
 const COMPARED_EVERY: u64 = 30;
 
-/// The length of a greeting of ZMTP.
 const GREETING: usize = 64;
 
-/// A node that publishes on a socket in a folder.
 fn publishing(folder: &TempDir) -> Option<(Bitcoind, PathBuf)> {
     let path = bitcoind::installed()?;
     let socket = folder.path().join("zmq");

@@ -9,7 +9,6 @@ use super::start;
 /// The challenge that any block solves (OP_TRUE).
 const ANY: &str = "-signetchallenge=51";
 
-/// A host in front of a fresh node of a chain.
 fn in_front_of(chain: &'static str, arguments: &[&str], set: &[&str]) -> Option<Host> {
     let (node, _) = Bitcoind::start_on(bitcoind::installed()?, chain, arguments);
     let set = set.iter().map(|&set| set.to_owned()).collect();
@@ -31,7 +30,6 @@ fn every_network_is_served_at_its_genesis_block() {
     }
 }
 
-/// What a host says that does not start in front of a node.
 fn refused(node: &Bitcoind, network: &str) -> String {
     let text = std::fs::read_to_string(outrigger_tests::groups("bitcoind.toml")).unwrap();
     let text = text.replace("http://127.0.0.1:8332", &format!("http://{}", node.address));

@@ -26,7 +26,6 @@ impl Wallets {
         [&mut self.ours, &mut self.theirs].map(|client| client.call("getwalletinfo", json!([]))["blank"].clone())
     }
 
-    /// Imports a descriptor into both.
     fn import(&mut self, text: &str, active: bool) {
         let info = self.host.client().call("getdescriptorinfo", json!([text]));
         let text = format!("{text}#{}", info["checksum"].as_str().unwrap());

@@ -18,11 +18,9 @@ use crate::kills::{Numbers, share};
 /// How often there is a kill unless told otherwise, and how many hosts there are at once, each in front of a node of its own.
 const KILLS: u64 = 8;
 const HOSTS: u64 = 2;
-/// The longest time from a start to a kill, in microseconds.
 const MAX_LIFE: u64 = 800_000;
 /// After how many kills the wallets are compared with fresh ones.
 const COMPARED_EVERY: u64 = 10;
-/// The wallets of the host.
 const WALLETS: [&str; 2] = ["one", "two"];
 /// A wallet of the node, which pays them.
 const FUNDS: &str = "funds";
@@ -218,7 +216,6 @@ fn fresh(client: &mut Client, name: &str, number: u64) -> Client {
     wallet
 }
 
-/// Compares each wallet with a fresh one.
 fn compare(host: &Host, number: u64) {
     let mut client = host.client();
     for name in WALLETS {

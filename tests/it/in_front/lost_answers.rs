@@ -19,7 +19,6 @@ fn start(set: &[&str]) -> Option<(Host, Relay)> {
     Some((host, relay))
 }
 
-/// Asserts that the client of a call hears that the node may have done it.
 fn assert_told(answer: &Value, method: &str) {
     let told = answer["error"]["message"].as_str().unwrap_or_default();
     assert!(answer["error"]["code"] == -4 && told.contains(&format!("it may have done '{method}'")), "{answer}");

@@ -40,22 +40,24 @@ mod whitelist;
 use outrigger_tests::{Bitcoind, Client, Host, HostOptions, Relay, bitcoind};
 use serde_json::{Value, json};
 
-/// A P2WPKH address of regtest that nobody has a key of.
 const ADDRESS: &str = "bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080";
 
 /// A host in front of a node with these arguments; `None`, said aloud, where there is no bitcoind here.
 fn start(arguments: &[&'static str]) -> Option<Host> {
+    start_set(arguments, &[])
+}
+
+/// The same with these settings.
+fn start_set(arguments: &[&'static str], set: &[&str]) -> Option<Host> {
     bitcoind::installed()?;
-    Some(Host::start_with(HostOptions::in_front_of(arguments)))
+    let set = set.iter().map(|&set| set.to_owned()).collect();
+    Some(Host::start_with(HostOptions { set, ..HostOptions::in_front_of(arguments) }))
 }
 
 /// A host in front of a node with these arguments, with these plugins alone; `None`, said aloud, where there is no bitcoind here.
 fn start_with(arguments: &[&'static str], plugins: &[String], set: &[&str]) -> Option<Host> {
-    bitcoind::installed()?;
-    let mut options = HostOptions::in_front_of(arguments);
-    options.set.push(format!("plugins=[{}]", plugins.join(", ")));
-    options.set.extend(set.iter().map(|&set| set.to_owned()));
-    Some(Host::start_with(options))
+    let plugins = format!("plugins=[{}]", plugins.join(", "));
+    start_set(arguments, &[&[&*plugins], set].concat())
 }
 
 /// A host behind a relay to a node with these arguments; `None`, said aloud, where there is no bitcoind here.

@@ -11,13 +11,11 @@ use serde_json::{Value, json};
 use super::{ADDRESS, start};
 
 const PASSPHRASE: &str = "a long passphrase";
-/// The types of address that a wallet makes.
 const TYPES: [&str; 4] = ["legacy", "p2sh-segwit", "bech32", "bech32m"];
 
 /// How what is not compared is told.
 const NOT_COMPARED: &str = "balances: not compared, since the file does not tell them";
 
-/// Runs `outrigger wallet` with these arguments, and this on standard input.
 fn move_wallet(host: &Host, arguments: &[&str], input: &str) -> Output {
     let mut command = Command::new(&built().binary);
     command.arg("wallet").args(arguments).arg("--datadir").arg(host.datadir());

@@ -8,7 +8,6 @@ use serde_json::{Value, json};
 use super::start_behind_relay_with;
 use crate::isolation::has_sandbox;
 
-/// Whom the payments are to.
 const PAYEE: &str = "bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080";
 /// What a payment asks the node from when it is stored on, and where each is held.
 const POINTS: [(&str, Point); 4] = [
@@ -22,7 +21,6 @@ const POINTS: [(&str, Point); 4] = [
 struct Fixture {
     host: Host,
     relay: Relay,
-    /// How many payments were made.
     paid: usize,
 }
 
@@ -53,7 +51,6 @@ impl Fixture {
         node.call("gettxoutsetinfo", json!([]));
     }
 
-    /// Begins a payment whose request is held at a point. Gives both.
     fn begin(&self, (method, point): (&'static str, Point)) -> (Pending, Held) {
         let held = self.relay.hold(method, point);
         let call = json!({"id": 1, "method": "sendtoaddress", "params": [PAYEE, 1, "rent"]});

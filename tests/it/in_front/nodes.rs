@@ -7,7 +7,6 @@ use super::start;
 
 const ADDRESS: &str = "bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080";
 
-/// Receives, pays and follows in front of this node.
 fn check_payments(host: &Host) {
     let mut client = host.client();
     let (mut one, mut two) = (host.new_wallet("one"), host.new_wallet("two"));

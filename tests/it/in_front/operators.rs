@@ -7,8 +7,8 @@ use std::process::{Command, Output};
 use outrigger_tests::{Bitcoind, Client, Host, HostOptions, Point, bitcoind, built, groups, wait_until};
 use serde_json::{Value, json};
 
-use super::start_behind_relay_with;
 use super::users::{status, with_user};
+use super::{start_behind_relay_with, start_set};
 use crate::metrics::ask;
 use crate::operator::audited;
 
@@ -25,7 +25,6 @@ pub fn checked_at(node: &Bitcoind, address: SocketAddr, network: &str) -> (Optio
     (output.status.code(), String::from_utf8(output.stdout).unwrap())
 }
 
-/// The errors of `run --check` of a configuration that cannot be used.
 fn refused(node: &Bitcoind, network: &str) -> String {
     let output = check(node, node.address, network);
     let told = String::from_utf8(output.stderr).unwrap();
@@ -234,13 +233,9 @@ fn rest_is_not_passed_on_by_default() {
 
 #[test]
 fn audit_log_lists_passed_calls_and_those_of_batches() {
-    if bitcoind::installed().is_none() {
-        return;
-    }
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("audit");
-    let set = vec![format!("audit.file='{}'", file.display())];
-    let host = Host::start_with(HostOptions { set, ..HostOptions::in_front_of(&[]) });
+    let Some(host) = start_set(&[], &[&format!("audit.file='{}'", file.display())]) else { return };
     let mut client = host.client();
     let mut wallet = host.new_wallet("w");
     let mine = wallet.call("getnewaddress", json!([]));
@@ -279,11 +274,7 @@ fn audit_log_lists_passed_calls_and_those_of_batches() {
 
 #[test]
 fn metrics_of_passed_calls_have_labels_of_known_methods_alone() {
-    if bitcoind::installed().is_none() {
-        return;
-    }
-    let set = vec!["metrics.listen=127.0.0.1:0".to_owned()];
-    let host = Host::start_with(HostOptions { set, ..HostOptions::in_front_of(&[]) });
+    let Some(host) = start_set(&[], &["metrics.listen=127.0.0.1:0"]) else { return };
     let mut client = host.client();
     // Known without the node's help, and hidden in it.
     client.call("getblockcount", json!([]));

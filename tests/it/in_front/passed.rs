@@ -6,12 +6,11 @@ use outrigger_tests::{Client, Host};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-use super::{start, start_behind_relay};
+use super::{start, start_behind_relay, start_set};
 
 /// A P2WPKH address of regtest that nobody has a key of.
 const ADDRESS: &str = "bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080";
 
-/// Body, status and type of a reply.
 fn reply(client: &mut Client, body: &str) -> (u16, Option<String>, String) {
     let reply = client.post(body);
     let kind = reply.header("content-type").map(str::to_owned);
@@ -216,7 +215,6 @@ fn passed_calls_answer_as_the_node_itself() {
 
 #[test]
 fn short_calls_of_many_clients_get_each_its_own_answer() {
-    /// Heights below the tip and beyond it.
     const HEIGHTS: usize = 10;
     const CLIENTS: usize = 16;
     const CALLS: usize = 200;
@@ -284,14 +282,7 @@ fn wallet_methods_never_reach_the_nodes_wallets() {
 
 #[test]
 fn denied_methods_are_not_passed_on() {
-    if outrigger_tests::bitcoind::installed().is_none() {
-        return;
-    }
-    let options = outrigger_tests::HostOptions {
-        set: vec![r#"backend.deny=["getpeerinfo", "stop"]"#.to_owned()],
-        ..outrigger_tests::HostOptions::in_front_of(&[])
-    };
-    let host = Host::start_with(options);
+    let Some(host) = start_set(&[], &[r#"backend.deny=["getpeerinfo", "stop"]"#]) else { return };
     let mut client = host.client();
     assert_eq!(client.refused("getpeerinfo", json!([])), (-32601, "Method not found".to_owned()));
     client.call("getblockcount", json!([]));
@@ -300,14 +291,7 @@ fn denied_methods_are_not_passed_on() {
 
 #[test]
 fn node_of_its_own_wallets_gets_wallet_calls_with_their_path() {
-    if outrigger_tests::bitcoind::installed().is_none() {
-        return;
-    }
-    let options = outrigger_tests::HostOptions {
-        set: vec!["backend.wallets=node".to_owned(), "plugins=[]".to_owned()],
-        ..outrigger_tests::HostOptions::in_front_of(&[])
-    };
-    let host = Host::start_with(options);
+    let Some(host) = start_set(&[], &["backend.wallets=node", "plugins=[]"]) else { return };
     let mut client = host.client();
     client.call("createwallet", json!(["a b"]));
     client.call("createwallet", json!(["c"]));

@@ -1,8 +1,9 @@
 //! Rescans by the node's block filters, which the host keeps.
 
-use outrigger_tests::{Client, Host, HostOptions, bitcoind};
+use outrigger_tests::{Client, Host};
 use serde_json::{Value, json};
 
+use super::start_set;
 use crate::metrics::ask;
 
 const ADDRESS: &str = "bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080";
@@ -17,7 +18,6 @@ fn filters(host: &Host) -> [f64; 2] {
     [count("kept"), count("node")]
 }
 
-/// The transactions that a fresh wallet finds for an address in the whole chain.
 fn found(client: &mut Client, name: &str, address: &Value) -> Value {
     client.call("createwallet", json!([name, true, true]));
     let described = client.call("getdescriptorinfo", json!([format!("addr({})", address.as_str().unwrap())]));
@@ -30,12 +30,8 @@ fn found(client: &mut Client, name: &str, address: &Value) -> Value {
 #[test]
 fn filters_are_asked_for_once_also_over_restarts_and_reorganisations() {
     for rest in ["-rest=1", "-rest=0"] {
-        if bitcoind::installed().is_none() {
-            return;
-        }
-        let set = vec!["metrics.listen=127.0.0.1:0".to_owned()];
-        let arguments: &[&str] = &["-blockfilterindex=1", rest];
-        let host = Host::start_with(HostOptions { set, ..HostOptions::in_front_of(arguments) });
+        let arguments = ["-blockfilterindex=1", rest];
+        let Some(host) = start_set(&arguments, &["metrics.listen=127.0.0.1:0"]) else { return };
         let mut client = host.client();
         // Before there is a wallet, which would follow so many blocks by their filters.
         client.call("generatetoaddress", json!([300, ADDRESS]));
@@ -60,7 +56,6 @@ fn filters_are_asked_for_once_also_over_restarts_and_reorganisations() {
     }
 }
 
-/// A master key of regtest.
 const XPRV: &str =
     "tprv8ZgxMBicQKsPd7Uf69XL1XwhmjHopUGep8GuEiJDZmbQz6o58LninorQAfcKZWARbtRtfnLcJ5MQ2AtHcQJCCRUcMRvmDUjyEmNUWwx8UbK";
 
@@ -81,11 +76,7 @@ fn imported(client: &mut Client, name: &str, descriptor: &Value) -> (Value, Vec<
 #[test]
 fn payments_beyond_the_first_range_are_found_as_the_node_finds_them_and_earlier_ones_too() {
     for filters in ["-blockfilterindex=1", "-blockfilterindex=0"] {
-        if bitcoind::installed().is_none() {
-            return;
-        }
-        let set = vec!["wallet.keypool=20".to_owned()];
-        let host = Host::start_with(HostOptions { set, ..HostOptions::in_front_of(&["-keypool=20", filters]) });
+        let Some(host) = start_set(&["-keypool=20", filters], &["wallet.keypool=20"]) else { return };
         let (mut client, mut node) = (host.client(), host.node.as_ref().unwrap().client());
         let text = format!("wpkh({XPRV}/*)");
         let described = client.call("getdescriptorinfo", json!([text]));

@@ -1,18 +1,15 @@
 //! A node that comes back: without its mempool, without its last blocks, or together with the host. No wallet answers before its
 //! payments are offered again and the mempool is read.
 
-use outrigger_tests::{Client, Host, HostOptions, bitcoind, wait_until};
+use outrigger_tests::{Client, Host, wait_until};
 use serde_json::{Value, json};
 
-use super::ADDRESS;
+use super::{ADDRESS, start_set};
 use crate::metrics::ask;
 
 /// A host in front of a node that forgets its mempool, with a wallet that has coins, on the disk of both.
 fn start() -> Option<(Host, Client)> {
-    bitcoind::installed()?;
-    let set = vec!["metrics.listen=127.0.0.1:0".to_owned()];
-    let options = HostOptions { set, ..HostOptions::in_front_of(&["-persistmempool=0", "-fallbackfee=0.0001"]) };
-    let host = Host::start_with(options);
+    let host = start_set(&["-persistmempool=0", "-fallbackfee=0.0001"], &["metrics.listen=127.0.0.1:0"])?;
     host.client().call("createwallet", json!({"wallet_name": "w", "load_on_startup": true}));
     let mut wallet = host.client().wallet("w");
     let mine = wallet.call("getnewaddress", json!([]));
@@ -22,12 +19,10 @@ fn start() -> Option<(Host, Client)> {
     Some((host, wallet))
 }
 
-/// Has the node write its blocks to disk.
 fn flush(host: &Host) {
     host.node.as_ref().unwrap().client().call("gettxoutsetinfo", json!([]));
 }
 
-/// Waits until the host passes calls on again.
 fn until_passed(client: &mut Client) {
     wait_until("calls are passed on", || client.try_call("getblockcount", json!([])).is_ok());
 }
@@ -110,12 +105,8 @@ fn payment_that_the_node_refuses_while_it_lacks_blocks_is_offered_again_at_its_n
 
 #[test]
 fn payments_that_are_made_while_the_node_lacks_blocks_have_its_height_and_older_ones_are_offered_when_it_has_them() {
-    if bitcoind::installed().is_none() {
-        return;
-    }
-    let set = vec!["backend.max_rewind=3".to_owned()];
-    let options = HostOptions { set, ..HostOptions::in_front_of(&["-persistmempool=0", "-fallbackfee=0.0001"]) };
-    let mut host = Host::start_with(options);
+    let arguments = ["-persistmempool=0", "-fallbackfee=0.0001"];
+    let Some(mut host) = start_set(&arguments, &["backend.max_rewind=3"]) else { return };
     let (mut client, mut wallet) = (host.client(), host.new_wallet("w"));
     let mine = wallet.call("getnewaddress", json!([]));
     client.call("generatetoaddress", json!([3, mine]));

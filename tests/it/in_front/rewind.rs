@@ -1,32 +1,40 @@
 //! A node that lost its blocks: the host goes back as far as the operator lets it.
 
-use outrigger_tests::{Bitcoind, Host, HostOptions, bitcoind, wait_until};
+use outrigger_tests::{Bitcoind, Client, Host, HostOptions, bitcoind, wait_until};
 use serde_json::{Value, json};
 
-use super::ADDRESS;
+use super::{ADDRESS, start_set};
 use crate::metrics::ask;
 
-#[test]
-fn node_that_goes_far_back_is_followed_when_that_is_allowed() {
-    if bitcoind::installed().is_none() {
-        return;
-    }
-    let set = ["backend.max_rewind=3", "metrics.listen=127.0.0.1:0"].map(str::to_owned).to_vec();
-    let mut host = Host::start_with(HostOptions { set, ..HostOptions::in_front_of(&[]) });
+/// A host whose node has ten blocks that pay its wallet, the wallet, and the blocks' hashes and bytes.
+fn with_ten_blocks() -> Option<(Host, Client, Vec<Value>, Vec<Value>)> {
+    let host = start_set(&[], &["backend.max_rewind=3", "metrics.listen=127.0.0.1:0"])?;
     let (mut client, mut wallet) = (host.client(), host.new_wallet("w"));
     let mine = wallet.call("getnewaddress", json!([]));
-    let hashes = client.call("generatetoaddress", json!([10, mine]));
-    let hashes = hashes.as_array().unwrap();
-    let blocks: Vec<_> = hashes.iter().map(|hash| client.call("getblock", json!([hash, 0]))).collect();
+    let hashes = client.call("generatetoaddress", json!([10, mine])).as_array().unwrap().clone();
+    let blocks = hashes.iter().map(|hash| client.call("getblock", json!([hash, 0]))).collect();
     assert_eq!(wallet.call("getwalletinfo", json!([]))["lastprocessedblock"]["height"], 10);
-    // The node loses all, and gets half of it back.
+    Some((host, wallet, hashes, blocks))
+}
+
+/// Has the host's node lose all blocks and get these. Gives a client of it.
+fn lose_all_but(host: &mut Host, blocks: &[Value]) -> Client {
     let node = host.node.as_mut().unwrap();
     node.stop();
     node.lose_data();
     node.start_again();
-    for block in &blocks[..5] {
-        assert_eq!(node.client().call("submitblock", json!([block])), json!(null));
+    let mut node = node.client();
+    for block in blocks {
+        assert_eq!(node.call("submitblock", json!([block])), json!(null));
     }
+    node
+}
+
+#[test]
+fn node_that_goes_far_back_is_followed_when_that_is_allowed() {
+    let Some((mut host, mut wallet, hashes, blocks)) = with_ten_blocks() else { return };
+    // The node loses all, and gets half of it back.
+    lose_all_but(&mut host, &blocks[..5]);
     let best = hashes[4].as_str().unwrap();
     let words = format!(
         "the node's best block {best} is 5 blocks before ours, and at most 3 are gone back (backend.max_rewind); if the node is right, \
@@ -65,38 +73,16 @@ fn is_ready(host: &Host) -> bool {
     ask(host.metrics.unwrap(), "GET /readyz").starts_with("HTTP/1.1 200")
 }
 
-/// Has the host's node lose all blocks, get these, and mine one of its own, whose hash is given.
-fn lose_all_but(host: &mut Host, blocks: &[Value]) -> Value {
-    let node = host.node.as_mut().unwrap();
-    node.stop();
-    node.lose_data();
-    node.start_again();
-    let mut node = node.client();
-    for block in blocks {
-        assert_eq!(node.call("submitblock", json!([block])), json!(null));
-    }
-    node.call("generatetoaddress", json!([1, ADDRESS]))[0].clone()
-}
-
 #[test]
 fn node_that_goes_far_back_to_a_branch_with_less_work_is_held_as_one_at_an_ancestor() {
-    if bitcoind::installed().is_none() {
-        return;
-    }
-    let set = ["backend.max_rewind=3", "metrics.listen=127.0.0.1:0"].map(str::to_owned).to_vec();
-    let mut host = Host::start_with(HostOptions { set, ..HostOptions::in_front_of(&[]) });
-    let (mut client, mut wallet) = (host.client(), host.new_wallet("w"));
-    let mine = wallet.call("getnewaddress", json!([]));
-    let hashes = client.call("generatetoaddress", json!([10, mine]));
-    let hashes = hashes.as_array().unwrap();
-    let blocks: Vec<_> = hashes.iter().map(|hash| client.call("getblock", json!([hash, 0]))).collect();
-    assert_eq!(wallet.call("getwalletinfo", json!([]))["lastprocessedblock"]["height"], 10);
+    let Some((mut host, mut wallet, hashes, blocks)) = with_ten_blocks() else { return };
+    let mine_own = |mut node: Client| node.call("generatetoaddress", json!([1, ADDRESS]))[0].clone();
     // Two blocks back and one of its own: it is followed.
-    let own = lose_all_but(&mut host, &blocks[..8]);
+    let own = mine_own(lose_all_but(&mut host, &blocks[..8]));
     wait_until("the host follows", || wallet.call("getwalletinfo", json!([]))["lastprocessedblock"]["hash"] == own);
     wait_until("the host is ready", || is_ready(&host));
     // Seven blocks back and one of its own.
-    let best = lose_all_but(&mut host, &blocks[..2]);
+    let best = mine_own(lose_all_but(&mut host, &blocks[..2]));
     let (best, fork) = (best.as_str().unwrap(), hashes[1].as_str().unwrap());
     let words = format!(
         "the node's best block {best} has less work than ours and leaves our chain 7 blocks before its end, and at most 3 are gone back \
@@ -123,7 +109,7 @@ fn invalidateblock_of_many_blocks_is_told_as_one_reorganisation() {
     let mut wallet = host.new_wallet("w");
     let mut node = host.node.as_ref().unwrap().client();
     let first = node.call("generatetoaddress", json!([1_000, ADDRESS]))[0].clone();
-    let height = |wallet: &mut outrigger_tests::Client, wanted: u32| {
+    let height = |wallet: &mut Client, wanted: u32| {
         wait_until("the wallet follows", || {
             wallet.call("getwalletinfo", json!([]))["lastprocessedblock"]["height"] == wanted
         });
@@ -131,7 +117,10 @@ fn invalidateblock_of_many_blocks_is_told_as_one_reorganisation() {
     height(&mut wallet, 1_000);
     node.call("invalidateblock", json!([first]));
     height(&mut wallet, 0);
-    let text = std::fs::read_to_string(log.path()).unwrap();
+    // The wallet may be there before the new tip is told.
+    let text = || std::fs::read_to_string(log.path()).unwrap();
+    wait_until("it is told", || text().contains("a deep reorganisation"));
+    let text = text();
     let told: Vec<&str> = text.lines().filter(|line| line.contains("a deep reorganisation")).collect();
     assert!(told.len() == 1 && told[0].contains("blocks=1000 height=0"), "{told:#?}");
     let page = ask(host.metrics.unwrap(), "GET /metrics");
@@ -158,11 +147,7 @@ fn host_is_not_ready_while_its_node_lacks_blocks_of_which_it_has_the_headers() {
 
 #[test]
 fn host_is_ready_with_a_payment_that_no_mempool_takes() {
-    if bitcoind::installed().is_none() {
-        return;
-    }
-    let set = vec!["metrics.listen=127.0.0.1:0".to_owned()];
-    let host = Host::start_with(HostOptions { set, ..HostOptions::in_front_of(&["-dustrelayfee=0.01"]) });
+    let Some(host) = start_set(&["-dustrelayfee=0.01"], &["metrics.listen=127.0.0.1:0"]) else { return };
     let mut wallet = host.new_wallet("w");
     let mine = wallet.call("getnewaddress", json!([]));
     host.client().call("generatetoaddress", json!([101, mine]));
@@ -174,11 +159,7 @@ fn host_is_ready_with_a_payment_that_no_mempool_takes() {
 
 #[test]
 fn payments_of_a_wallet_that_is_read_only_are_refused_with_the_reason() {
-    if bitcoind::installed().is_none() {
-        return;
-    }
-    let set = vec!["backend.max_rewind=3".to_owned()];
-    let host = Host::start_with(HostOptions { set, ..HostOptions::in_front_of(&[]) });
+    let Some(host) = start_set(&[], &["backend.max_rewind=3"]) else { return };
     let (mut client, mut wallet) = (host.client(), host.new_wallet("w"));
     let mine = wallet.call("getnewaddress", json!([]));
     client.call("generatetoaddress", json!([105, mine]));

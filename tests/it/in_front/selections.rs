@@ -9,7 +9,6 @@ use serde_json::{Map, Value, json};
 use super::{ADDRESS, start};
 use crate::kills::{Numbers, setting};
 
-/// Payments of a wallet.
 const PAYMENTS: u64 = 50;
 /// The payments from which on the mean fees are compared to one in a hundred.
 const MANY: u64 = 5_000;
@@ -17,7 +16,6 @@ const TYPES: [&str; 4] = ["legacy", "p2sh-segwit", "bech32", "bech32m"];
 /// Feerates in satoshi per virtual byte: below and above the one at which coins are consolidated, and three times that.
 const FEERATES: [u64; 6] = [1, 3, 8, 15, 35, 80];
 
-/// A text of so many satoshi in bitcoin.
 fn btc(satoshi: u64) -> String {
     format!("{}.{:08}", satoshi / 100_000_000, satoshi % 100_000_000)
 }

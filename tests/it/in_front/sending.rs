@@ -8,7 +8,6 @@ use serde_json::{Value, json};
 
 use super::{ADDRESS, start, start_behind_relay};
 
-/// A wallet of the host with coins.
 fn funded(host: &Host, coins: u32) -> Client {
     let mut wallet = host.new_wallet("w");
     let mine = wallet.call("getnewaddress", json!([]));

@@ -11,7 +11,6 @@ use super::{start, start_behind_relay};
 
 const ADDRESS: &str = "bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080";
 
-/// A mock time, in Unix seconds.
 const SET_TIME: u64 = 2_000_000_000;
 
 /// Passed calls that wait for the node: more than it gets at a time.
@@ -122,7 +121,6 @@ fn passed_answers_of_300_mb_take_less_than_8_mib_of_memory() {
     assert!(more < MAX_MEMORY, "{more} bytes more than {before}");
 }
 
-/// The local ports of the connections to a node.
 fn connections(node: &Bitcoind) -> BTreeSet<String> {
     const ESTABLISHED: &str = "01";
     let node = format!(":{:04X}", node.address.port());

@@ -3,14 +3,12 @@
 use outrigger_tests::{Bitcoind, Client, Host, HostOptions, Relay, bitcoind};
 use serde_json::{Value, json};
 
+use super::start_set;
 use crate::users::ALICE;
 
-/// A host with a user `alice` of these settings.
 pub fn with_user(settings: &str, more: &[&str]) -> Option<(Host, Client)> {
-    bitcoind::installed()?;
     let user = format!("rpc.users=[{{ rpcauth = '{ALICE}', {settings} }}]");
-    let set = std::iter::once(user).chain(more.iter().map(|&set| set.to_owned())).collect();
-    let host = Host::start_with(HostOptions { set, ..HostOptions::in_front_of(&[]) });
+    let host = start_set(&[], &[&[&*user], more].concat())?;
     let alice = Client::new(host.address, "alice:pass:word");
     Some((host, alice))
 }

@@ -104,7 +104,6 @@ fn waitforblock_and_waitforblockheight_answer_as_the_node() {
     }
 }
 
-/// Begins a call whose answer is read later.
 fn begin(client: &Client, method: &str, params: &Value) -> Pending {
     client.begin(&json!({"id": 1, "method": method, "params": params}).to_string())
 }

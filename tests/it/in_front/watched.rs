@@ -9,7 +9,6 @@ use serde_json::{Value, json};
 use super::twins::Wallets;
 use super::{ADDRESS, start};
 
-/// The root of the keys.
 const ROOT: &str =
     "tprv8ZgxMBicQKsPd7Uf69XL1XwhmjHopUGep8GuEiJDZmbQz6o58LninorQAfcKZWARbtRtfnLcJ5MQ2AtHcQJCCRUcMRvmDUjyEmNUWwx8UbK";
 /// An output that anyone can spend (BIP 433), of which a descriptor says no more than its address.
@@ -18,7 +17,6 @@ const DAY: u64 = 86_400;
 /// When the first block is mined, in Unix seconds.
 const BEGIN: u64 = 1_700_000_000;
 
-/// The result, or the code and the message.
 fn answer(client: &mut Client, method: &str, params: &Value) -> Value {
     match client.try_call(method, params.clone()) {
         Ok(result) => result,
@@ -56,7 +54,6 @@ impl Watched {
         Some(Self { host, node, payer, wallets })
     }
 
-    /// A descriptor without private keys, with its checksum.
     fn descriptor(&mut self, text: &str) -> String {
         self.node.call("getdescriptorinfo", json!([text]))["descriptor"].as_str().unwrap().to_owned()
     }

@@ -14,7 +14,6 @@ fn start_refusing() -> Option<Host> {
     start(&[ALLOWED])
 }
 
-/// The result of each call of a batch, or the code of its error.
 fn answers(client: &mut Client, methods: &[&str]) -> Vec<Value> {
     let calls: Vec<Value> =
         methods.iter().map(|method| json!({"id": method, "method": method, "params": []})).collect();

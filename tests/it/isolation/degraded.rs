@@ -25,7 +25,6 @@ fn start(calls: &[i64], sandbox: &str) -> (Host, NamedTempFile) {
     (denied(calls, || Host::start_with(options)), log)
 }
 
-/// What a host says that does not start.
 fn refusal(calls: &[i64]) -> String {
     let (_config, options) = alone("");
     built();

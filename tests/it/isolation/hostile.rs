@@ -9,7 +9,6 @@ use crate::metrics::ask;
 /// An attempt: what it is counted as, what is told of it, the system call and its arguments.
 type Attempt = (&'static str, String, i64, Value);
 
-/// A Unix address with a path.
 fn unix(path: &str) -> Value {
     let hex: String = path.bytes().map(|byte| format!("{byte:02x}")).collect();
     json!({"hex": format!("0100{hex}")})
@@ -115,7 +114,6 @@ fn processes(host: u32) -> Vec<Attempt> {
     ]
 }
 
-/// A pointer to nothing.
 fn none() -> Value {
     json!(0)
 }

@@ -1,12 +1,11 @@
 //! Isolated plugins over a long time: upgrades of the program, reloads, and the end of the host.
 
 use std::fs;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use outrigger_tests::{Host, wait_until};
 use serde_json::json;
 
-use super::{Installed, alone, children, has_sandbox, hostile, process};
+use super::{Installed, children, has_sandbox, hostile, process};
 use crate::faults::await_ended;
 
 #[test]
@@ -26,39 +25,6 @@ fn lasting_plugin_is_started_again_after_its_program_was_replaced() {
         await_ended(&mut client, "hostile", crashes);
         assert_eq!(hostile(&mut client)["last_crash"], json!({"ending": "SIGSEGV", "method": "hostilecrash"}));
     }
-}
-
-#[test]
-fn lasting_plugin_is_reloaded_a_hundred_times_under_load_and_loses_no_call() {
-    const RELOADS: usize = 100;
-    let (_config, options) = alone("sandbox = \"best-effort\"\n");
-    let host = Host::start_with(options);
-    let done = AtomicBool::new(false);
-    std::thread::scope(|scope| {
-        let call = || {
-            let mut client = host.client();
-            let mut answered = 0_usize;
-            while !done.load(Ordering::Relaxed) {
-                // A call that is lost is an error.
-                client.call("hostilenothing", json!([]));
-                answered += 1;
-            }
-            answered
-        };
-        let callers: Vec<_> = (0..3).map(|_| scope.spawn(call)).collect();
-        let mut client = host.client();
-        let reloads = (0..RELOADS).map(|_| client.try_call("reloadplugin", json!(["hostile"])));
-        let reloaded: Vec<_> = reloads.filter_map(Result::ok).collect();
-        done.store(true, Ordering::Relaxed);
-        let answered: Vec<_> = callers.into_iter().map(|caller| caller.join().unwrap()).collect();
-        assert_eq!(reloaded.len(), RELOADS);
-        assert!(answered.iter().all(|answered| *answered > 0), "{answered:?}");
-        println!("{} calls answered during {RELOADS} reloads", answered.iter().sum::<usize>());
-    });
-    wait_until("the processes of former instances are gone", || children(&host).len() == 1);
-    let told = hostile(&mut host.client());
-    assert_eq!((&told["crashes"], &told["errors"]), (&json!(0), &json!(0)), "{told}");
-    assert_eq!(children(&host), [u32::try_from(told["pid"].as_u64().unwrap()).unwrap()]);
 }
 
 #[test]

@@ -28,10 +28,8 @@ use outrigger_tests::{Client, Host, HostOptions, built, groups, skip_unprivilege
 use serde_json::{Value, json};
 use tempfile::{NamedTempFile, TempDir};
 
-/// The user and group of nobody on most systems.
 const NOBODY: u32 = 65534;
 
-/// The groups that come with the host.
 const GROUPS: [&str; 7] = ["chain", "mining", "wallet", "import", "signing", "psbt", "history"];
 
 /// Whether this system allows a sandbox that tells of what it refuses.
@@ -92,7 +90,6 @@ fn alone(rest: &str) -> (NamedTempFile, HostOptions) {
     HostOptions::with_plugin("", built().library("outrigger_hostile"), &rest)
 }
 
-/// What `listplugins` says of `hostile`.
 fn hostile(client: &mut Client) -> Value {
     let plugins = client.call("listplugins", json!([]));
     plugins.as_array().unwrap().iter().find(|plugin| plugin["id"] == "hostile").unwrap().clone()

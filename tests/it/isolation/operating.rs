@@ -66,7 +66,6 @@ fn run_check_fails_where_a_required_sandbox_cannot_be() {
     assert!(output.status.success(), "{told}");
 }
 
-/// The report of `plugin check --isolated`.
 fn check(library: &str, arguments: &[&str]) -> Value {
     let mut command = Command::new(&built().binary);
     command.args(["plugin", "check", "--isolated", "--json"]).arg(built().library(library)).args(arguments);

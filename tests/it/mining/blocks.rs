@@ -60,7 +60,6 @@ fn submitblock_and_proposals_refuse_recorded_bad_blocks_for_the_same_reasons() {
     assert!(differ.is_empty(), "{} verdicts differ:\n{}", differ.len(), differ.join("\n"));
 }
 
-/// The hash of a block in hexadecimal.
 fn client_hash(block: &str) -> String {
     let header: bitcoin::block::Header = bitcoin::consensus::encode::deserialize_hex(&block[..160]).unwrap();
     header.block_hash().to_string()

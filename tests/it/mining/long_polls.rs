@@ -1,5 +1,3 @@
-//! Long polls of getblocktemplate.
-
 use std::io::{Read, Write};
 use std::net::Shutdown;
 use std::sync::mpsc;
@@ -9,7 +7,6 @@ use serde_json::{Value, json};
 
 use super::{anyone, calls_of_mining, request};
 
-/// How many long polls wait at once.
 const POLLS: u64 = 2_000;
 
 /// The files that are left to the other tests, where that many are not to be had.
@@ -71,7 +68,6 @@ fn getblocktemplate_longpolls_by_thousands_share_one_template_and_hold_nobody_up
     assert!(answers.iter().all(|answer| *answer == answers[0]), "not all were answered by the same template");
 }
 
-/// How many files this process may have open, once it has asked for as many as it can get.
 fn open_files() -> u64 {
     use rustix::process::{Resource, getrlimit, setrlimit};
     let mut limit = getrlimit(Resource::Nofile);
@@ -97,7 +93,6 @@ fn getblocktemplate_longpoll_beyond_max_long_calls_is_refused() {
     assert_eq!(client.call("submitblock", json!([miner::hex(&block)])), Value::Null);
 }
 
-/// The calls that are being answered.
 fn calls(client: &mut Client) -> usize {
     client.call("getrpcinfo", json!([]))["active_commands"].as_array().unwrap().len()
 }

@@ -13,7 +13,6 @@ use std::collections::BTreeSet;
 
 use super::{anyone, calls_of_mining, request};
 
-/// How many blocks the two compete for.
 const ROUNDS: u64 = 6;
 
 /// What the coinbase's witness holds, and what the commitment is made with (BIP 141).

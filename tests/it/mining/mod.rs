@@ -9,12 +9,10 @@ use bitcoin::ScriptBuf;
 use outrigger_tests::Client;
 use serde_json::{Value, json};
 
-/// What most miners ask with.
 fn request() -> Value {
     json!([{"rules": ["segwit"], "capabilities": ["coinbasetxn", "coinbasevalue", "longpoll", "workid"]}])
 }
 
-/// A script that anyone can spend.
 fn anyone() -> ScriptBuf {
     ScriptBuf::from_bytes(vec![0x51])
 }

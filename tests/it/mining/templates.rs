@@ -1,5 +1,3 @@
-//! Templates and proposals.
-
 use outrigger_tests::{Host, miner};
 use serde_json::{Value, json};
 

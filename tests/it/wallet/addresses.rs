@@ -1,5 +1,3 @@
-//! Addresses, change addresses and labels.
-
 use outrigger_tests::Host;
 use serde_json::{Value, json};
 

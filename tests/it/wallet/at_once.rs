@@ -5,10 +5,8 @@ use std::collections::HashSet;
 use outrigger_tests::{Client, Host};
 use serde_json::{Value, json};
 
-/// A script of nobody.
 const FOREIGN: &str = "bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080";
 
-/// A host with a wallet that has so many coins of 50 BTC.
 fn start(coins: u32) -> (Host, Client) {
     let host = Host::start();
     let mut wallet = host.new_wallet("w");
@@ -30,7 +28,6 @@ fn at_once(host: &Host, times: usize, calls: &[(&'static str, Value)]) -> Vec<Va
     })
 }
 
-/// Checks that no coin is spent by two of these decoded transactions.
 fn check_distinct(transactions: &[Value]) {
     let mut spent = HashSet::new();
     for input in transactions.iter().flat_map(|transaction| transaction["vin"].as_array().unwrap()) {

@@ -6,7 +6,6 @@ use serde_json::{Value, json};
 use super::compared::{FOREIGN, Pair};
 use crate::compared::told;
 
-/// A payment of 1 BTC that both wallets have, and the change's output.
 fn payment(pair: &mut Pair) -> (Value, Value) {
     let pay = json!({"address": FOREIGN, "amount": 1, "fee_rate": 5, "replaceable": true, "comment": "rent"});
     let txid = pair.ours.call("sendtoaddress", pay);

@@ -46,7 +46,6 @@ impl Twins {
         ours
     }
 
-    /// The wallet's coins, those that build on the fewest others first.
     fn coins(&mut self) -> Vec<Value> {
         let mut coins = self.ours.call("listunspent", json!([0])).as_array().unwrap().clone();
         coins.sort_by_key(|coin| coin["ancestorcount"].as_u64());

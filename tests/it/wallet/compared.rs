@@ -11,7 +11,6 @@ use serde_json::{Value, json};
 
 use crate::compared::told;
 
-/// A script of nobody.
 pub const FOREIGN: &str = "bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080";
 
 /// Two wallets that give the same addresses, each with a chain of its own that has the same blocks.
@@ -53,7 +52,6 @@ impl Pair {
         [&mut self.ours, &mut self.theirs].map(|client| client.call(method, params.clone()))
     }
 
-    /// Mines blocks to an address, for both.
     pub fn mine(&mut self, blocks: u32, address: &Value) {
         let hashes = self.ours.call("generatetoaddress", json!([blocks, address]));
         for hash in hashes.as_array().unwrap() {
@@ -80,7 +78,6 @@ impl Pair {
         fees.len()
     }
 
-    /// Both have the same answer or error.
     #[track_caller]
     pub fn check(&mut self, method: &str, params: Value) {
         self.settle();

@@ -12,7 +12,6 @@ use std::time::{Duration, Instant};
 /// How long the host may take to notice that its clients have gone.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// A master key of regtest.
 const XPRV: &str =
     "tprv8ZgxMBicQKsPd7Uf69XL1XwhmjHopUGep8GuEiJDZmbQz6o58LninorQAfcKZWARbtRtfnLcJ5MQ2AtHcQJCCRUcMRvmDUjyEmNUWwx8UbK";
 
@@ -81,7 +80,6 @@ fn copies(process: u32, secrets: &[(&str, Vec<u8>)]) -> Vec<String> {
     found
 }
 
-/// A call on a connection of its own.
 fn call(host: &Host, method: &str, arguments: Value) -> Value {
     host.client().wallet("w").call(method, arguments)
 }

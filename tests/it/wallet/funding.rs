@@ -7,7 +7,6 @@ use serde_json::{Map, Value, json};
 use super::compared::{FOREIGN, Pair};
 use crate::compared::told;
 
-/// Another script of nobody.
 const OTHER: &str = "bcrt1qrp33g0q5c5txsp9arysrx4k6zdkfs4nce4xj0gdcccefvpysxf3qzf4jry";
 
 /// An answer without what is random in it: texts are the same where both are there, and so are positions of change.
@@ -130,7 +129,6 @@ fn named_options() -> Vec<Value> {
     ]
 }
 
-/// The wallet's coins as inputs.
 fn inputs(pair: &mut Pair) -> Vec<Value> {
     let coins = pair.ours.call("listunspent", json!([]));
     coins.as_array().unwrap().iter().map(|coin| json!({"txid": coin["txid"], "vout": coin["vout"]})).collect()

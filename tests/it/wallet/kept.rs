@@ -32,7 +32,6 @@ fn shown(client: &mut Client, txid: &Value) -> Value {
     ])
 }
 
-/// A wallet with one coin makes a chain that the mempool takes nothing more on top of. What becomes of further payments.
 fn refused_payments(client: &mut Client) -> Vec<Value> {
     for _ in 0..CHAIN {
         client.call("sendtoaddress", json!([FOREIGN, 1]));

@@ -18,7 +18,6 @@ mod wallets;
 use outrigger_tests::Client;
 use serde_json::{Value, json};
 
-/// A master key of these tests.
 const MASTER: &str =
     "tprv8ZgxMBicQKsPd7Uf69XL1XwhmjHopUGep8GuEiJDZmbQz6o58LninorQAfcKZWARbtRtfnLcJ5MQ2AtHcQJCCRUcMRvmDUjyEmNUWwx8UbK";
 

@@ -6,10 +6,8 @@ use serde_json::{Value, json};
 use super::MASTER;
 use super::compared::FOREIGN;
 
-/// A key that nobody has the private half of.
 const NOBODY: &str = "0250929b74c1a04954b78b4b6035e97a5e078a5a0f28ec96d547bfee9ace803ac0";
 
-/// Wallets of ours and of the node that the host stands in front of.
 struct Beside {
     host: Host,
     ours: Client,

@@ -7,7 +7,6 @@ use serde_json::{Value, json};
 
 use super::keys;
 
-/// How many wallets are loaded.
 const WALLETS: usize = 300;
 
 /// The most threads that the whole process may have, whatever the number of wallets.

@@ -15,7 +15,6 @@ use outrigger_sdk::service::chain::Tip;
 use outrigger_upstream::StatusCode;
 use serde::de::IgnoredAny;
 
-/// The envelope of JSON-RPC: a whole body.
 pub fn envelope(bytes: &[u8]) {
     outrigger_rpc::count_calls(bytes, &Limits::default());
 }
@@ -35,9 +34,6 @@ pub fn block(bytes: &[u8]) {
 }
 
 /// A file of LMDB, as it is checked before it is opened: what passes says the same by the way to each of its rows.
-///
-/// # Panics
-/// Where it does not, or no file can be made.
 #[allow(clippy::expect_used, reason = "a contradiction must stop the fuzzer")]
 pub fn database(bytes: &[u8]) {
     let memory = rustix::fs::memfd_create("database", rustix::fs::MemfdFlags::CLOEXEC).expect("a file in memory");
@@ -60,9 +56,6 @@ pub fn database(bytes: &[u8]) {
 
 /// The bytes of a connection, which are searched for requests that say in two ways where they end: however they are cut, the
 /// same is found, at the same place.
-///
-/// # Panics
-/// Where that is not so.
 pub fn framing(bytes: &[u8]) {
     let by_byte = outrigger_rpc::first_ambiguous_head(bytes, 1);
     for piece in [2, 7, 33, bytes.len().max(1)] {
@@ -75,9 +68,6 @@ pub fn framing(bytes: &[u8]) {
 }
 
 /// The list of wallets to load: what is read is written as it was read.
-///
-/// # Panics
-/// Where it is not.
 #[allow(clippy::expect_used, reason = "a contradiction must stop the fuzzer")]
 pub fn load_list(bytes: &[u8]) {
     let Ok(names) = outrigger_wallet_engine::load_list::read(bytes) else { return };
@@ -94,9 +84,6 @@ pub fn zmq(bytes: &[u8]) {
 }
 
 /// What a ZMQ subscriber sends: no topic and no answer is longer than what it sent, and none has other bytes.
-///
-/// # Panics
-/// Where that is not so.
 #[allow(clippy::expect_used, clippy::indexing_slicing, reason = "a contradiction must stop the fuzzer")]
 pub fn zmq_subscriber(bytes: &[u8]) {
     let (topics, answers) = outrigger_zmq::hear_all(bytes);
@@ -111,9 +98,6 @@ pub fn zmq_subscriber(bytes: &[u8]) {
 }
 
 /// The heads of messages that a plugin's process sends, one behind the other: what is read of one is written as it was read.
-///
-/// # Panics
-/// Where it is not.
 pub fn runner_message(bytes: &[u8]) {
     for head in bytes.as_chunks().0 {
         if let Some(written) = outrigger_isolate::reread_head(head) {
@@ -123,9 +107,6 @@ pub fn runner_message(bytes: &[u8]) {
 }
 
 /// What a node replies: the result of a call, the answers to a batch, and its help.
-///
-/// # Panics
-/// Where an answer of a batch is not JSON.
 pub fn node_reply(bytes: &[u8]) {
     let reply = Bytes::copy_from_slice(bytes);
     for status in [StatusCode::OK, StatusCode::INTERNAL_SERVER_ERROR] {
@@ -147,9 +128,6 @@ pub fn node_result(bytes: &[u8]) {
 }
 
 /// A record of a wallet file of a bitcoind: its key, whose length is in the first byte, and its value.
-///
-/// # Panics
-/// Where a record without a kind is read.
 pub fn node_wallet(bytes: &[u8]) {
     let Some((length, rest)) = bytes.split_first() else { return };
     let (key, value) = rest.split_at(rest.len().min(usize::from(*length)));

@@ -24,15 +24,11 @@ use outrigger_sdk::standard::{asm, classify, transaction_from_hex};
 pub use messages::messages;
 pub use signing::signing;
 
-/// A parser.
 pub struct Target {
-    /// Its name, also of its fuzz target.
     pub name: &'static str,
-    /// Runs it.
     pub run: fn(&[u8]),
 }
 
-/// All of them.
 pub const TARGETS: [Target; 18] = [
     Target { name: "signing", run: signing },
     Target { name: "descriptor", run: descriptor },
@@ -55,15 +51,11 @@ pub const TARGETS: [Target; 18] = [
 ];
 
 /// Runs the target of this name.
-///
-/// # Panics
-/// Where a parser contradicts itself, or there is no such target.
 pub fn run(name: &str, bytes: &[u8]) {
     let target = TARGETS.iter().find(|target| target.name == name).unwrap_or_else(|| panic!("no target {name}"));
     (target.run)(bytes);
 }
 
-/// Output descriptors.
 pub fn descriptor(bytes: &[u8]) {
     let Ok(text) = from_utf8(bytes) else { return };
     let Ok(descriptors) = Descriptor::parse(text, Network::Regtest, Checksum::Optional) else { return };
@@ -113,7 +105,6 @@ pub fn psbt(bytes: &[u8]) {
     drop(read.spent());
 }
 
-/// Plugins' manifests.
 pub fn manifest(bytes: &[u8]) {
     if let Ok(manifest) = Manifest::parse(bytes) {
         drop(manifest.options(&serde_json::Map::new()));
@@ -121,7 +112,6 @@ pub fn manifest(bytes: &[u8]) {
     }
 }
 
-/// Amounts, and the other values of arguments.
 pub fn amount(bytes: &[u8]) {
     let Ok(value) = serde_json::from_slice(bytes) else { return };
     if let Ok(amount) = outrigger_sdk::amount::from_json(&value) {

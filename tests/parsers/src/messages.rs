@@ -9,7 +9,6 @@ use outrigger_sdk::service::wallet::{
 };
 use outrigger_sdk::wire::{Wire, from_bytes, to_bytes};
 
-/// Reads a message; one that is read is written as it was read.
 fn check<T: Wire>(bytes: &[u8]) {
     if let Ok(message) = from_bytes::<T>(bytes) {
         let written = to_bytes(&message);
@@ -36,7 +35,6 @@ const KINDS: [fn(&[u8]); 16] = [
     check::<Selected>,
 ];
 
-/// Messages.
 pub fn messages(bytes: &[u8]) {
     if let Some((kind, message)) = bytes.split_first()
         && let Some(check) = KINDS.get(usize::from(*kind) % KINDS.len())

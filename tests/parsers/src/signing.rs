@@ -26,7 +26,6 @@ fn start() -> (StubHost, TestPlugin<SigningPlugin>) {
     (host, plugin)
 }
 
-/// What a signing plugin is asked.
 pub fn signing(bytes: &[u8]) {
     let (_host, plugin) = start();
     if let Ok(Value::Array(arguments)) = serde_json::from_slice(bytes) {

@@ -10,12 +10,10 @@ use serde_json::Value;
 
 use super::{TARGETS, Target};
 
-/// The mutations of each target.
 const MUTATIONS: usize = 3_000;
 /// The largest file of the corpus that is mutated, in bytes.
 const MAX_SEED: usize = 90_000;
 
-/// A generator of numbers (SplitMix64).
 struct Numbers(u64);
 
 impl Numbers {
@@ -251,7 +249,6 @@ fn hash(name: &str) -> u64 {
     name.bytes().fold(7, |hash, byte| hash.wrapping_mul(31).wrapping_add(byte.into()))
 }
 
-/// Runs a target on its corpus and on mutations, on a thread like those that run calls.
 #[track_caller]
 fn check(name: &str) {
     let Target { run, .. } = TARGETS.iter().find(|target| target.name == name).unwrap();

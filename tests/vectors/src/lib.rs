@@ -18,9 +18,6 @@ const SETTING: &str = "OUTRIGGER_VECTORS";
 const REQUIRED: &str = "required";
 
 /// Reads a file of vectors; none, with a line on standard error, if they are missing and not required.
-///
-/// # Panics
-/// If the file is required and cannot be read or parsed.
 #[track_caller]
 pub fn read(file: &str) -> Option<Value> {
     let beside: PathBuf = [env!("CARGO_MANIFEST_DIR"), "..", "..", "..", "shared", "vectors"].iter().collect();

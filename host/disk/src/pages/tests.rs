@@ -22,7 +22,6 @@ fn key(number: u16) -> Vec<u8> {
     [number.to_be_bytes().as_slice(), &vec![b'k'; usize::from(number % 30)]].concat()
 }
 
-/// Writes a file with LMDB, one commit per list of changes.
 fn make(changes: &[Vec<Step>]) -> (TempDir, PathBuf) {
     let dir = TempDir::new().unwrap();
     let env = Environment::open(dir.path(), &OPENING).unwrap();
@@ -46,7 +45,6 @@ fn make(changes: &[Vec<Step>]) -> (TempDir, PathBuf) {
 
 type Seen = BTreeMap<(String, Vec<u8>), Vec<u8>>;
 
-/// Every row of an intact file.
 fn rows(file: &Path) -> Result<Seen, Fault> {
     let mut rows = Seen::new();
     let file = DataFile::open(file)?;

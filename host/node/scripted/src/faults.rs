@@ -1,5 +1,3 @@
-//! Faults of a scripted node.
-
 use std::collections::BTreeSet;
 use std::time::Duration;
 
@@ -22,7 +20,6 @@ pub enum Lost {
 struct State {
     absent: bool,
     hanging: bool,
-    /// The number of threads that wait for the hanging node.
     waiting: usize,
     slow: Duration,
     unreadable: BTreeSet<u32>,
@@ -36,7 +33,6 @@ struct State {
     submitted: Option<Hook>,
 }
 
-/// A node's faults; by default none.
 #[derive(Default)]
 pub struct Faults {
     state: Mutex<State>,
@@ -44,7 +40,6 @@ pub struct Faults {
 }
 
 impl Faults {
-    /// While the node is away, requests fail.
     pub fn set_absent(&self, absent: bool) {
         self.state.lock().absent = absent;
     }
@@ -59,23 +54,19 @@ impl Faults {
         self.changed.notify_all();
     }
 
-    /// Waits until a thread waits for the hanging node.
     pub fn wait_for_a_victim(&self) {
         let mut state = self.state.lock();
         self.changed.wait_while(&mut state, |state| state.waiting == 0);
     }
 
-    /// How long it takes to read a block.
     pub fn set_slow(&self, slow: Duration) {
         self.state.lock().slow = slow;
     }
 
-    /// Makes the block at this height unreadable.
     pub fn set_unreadable(&self, height: u32) {
         self.state.lock().unreadable.insert(height);
     }
 
-    /// The reason for missing blocks.
     pub fn set_gap(&self, gap: Gap) {
         self.state.lock().gap = Some(gap);
     }
@@ -84,17 +75,14 @@ impl Faults {
         self.state.lock().gap.unwrap_or(Gap::None)
     }
 
-    /// Makes all blocks readable.
     pub fn set_readable(&self) {
         self.state.lock().unreadable.clear();
     }
 
-    /// Removes a block.
     pub fn forget(&self, hash: BlockHash) {
         self.state.lock().forgotten.insert(hash);
     }
 
-    /// Restores a forgotten block.
     pub fn remember(&self, hash: BlockHash) {
         self.state.lock().forgotten.remove(&hash);
     }

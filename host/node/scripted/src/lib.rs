@@ -48,7 +48,6 @@ impl ScriptedNode {
         Arc::new(Self { mempool, chain, release: AtomicU32::new(0), faults: Arc::default(), observers, told })
     }
 
-    /// Sends events in order.
     pub fn tell(&self, events: impl IntoIterator<Item = NodeEvent>) {
         let observers = self.observers.lock().clone();
         for event in events {
@@ -126,7 +125,6 @@ impl ScriptedNode {
             .collect()
     }
 
-    /// The mempool's transactions, in order.
     pub fn pool(&self) -> Vec<Transaction> {
         let ids = self.mempool.ids(Scope::NONE).unwrap_or_default();
         let raw = self.mempool.transactions(Scope::NONE, ids).unwrap_or_default();

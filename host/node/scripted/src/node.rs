@@ -1,5 +1,3 @@
-//! [`Node`] and [`Snapshot`] for the scripted node.
-
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;

@@ -1,5 +1,3 @@
-//! Limits, timeouts, clients that go away, and stopping.
-
 use std::time::Instant;
 
 use super::*;

@@ -42,10 +42,8 @@ impl Drop for CountDrop {
     }
 }
 
-/// The length of a streamed result, in bytes.
 const STREAM: u64 = 3_000_000;
 
-/// `count` sevens in separate frames.
 fn sevens(count: u64) -> impl hyper::body::Body<Data = Bytes, Error = std::io::Error> + Send {
     const FRAME: u64 = 100_000;
     let frames = futures_util::stream::unfold(count, |left| async move {
@@ -168,7 +166,6 @@ async fn receive(stream: &mut TcpStream) -> (String, String) {
     .expect("in time")
 }
 
-/// Everything until the server closes the connection.
 async fn receive_to_end(stream: &mut TcpStream) -> String {
     let mut text = String::new();
     let reading = stream.read_to_string(&mut text);

@@ -57,7 +57,6 @@ pub fn run(what: &str, plan: &str, support: &str) {
     let _ = std::io::stdin().read(&mut [0]);
 }
 
-/// The errno of a failed call, or 0.
 fn errno(result: c_long) -> i32 {
     if result < 0 { std::io::Error::last_os_error().raw_os_error().unwrap() } else { 0 }
 }
@@ -225,14 +224,12 @@ fn nested(plan: &Plan) {
     }
 }
 
-/// Truncates a file, and checks its length.
 fn set_length(path: &std::path::Path, len: u64) -> std::io::Result<()> {
     let file = fs::File::create(path)?;
     file.set_len(len)?;
     if file.metadata()?.len() == len { Ok(()) } else { Err(std::io::ErrorKind::InvalidData.into()) }
 }
 
-/// The errno of truncating a descriptor of a file without a name.
 fn errno_of_length(descriptor: c_int) -> i32 {
     // SAFETY: numbers only.
     errno(c_long::from(unsafe { libc::ftruncate(descriptor, 0) }))
@@ -243,7 +240,6 @@ fn set_id(path: &std::path::Path) -> std::io::Result<fs::File> {
     fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o4755).open(path)
 }
 
-/// Sends a line to a server, and reads its answer.
 fn talk(mut stream: impl Read + Write) -> std::io::Result<()> {
     stream.write_all(b"x")?;
     let mut answer = [0];
@@ -337,7 +333,6 @@ fn death_signal() {
     say("signal", signal);
 }
 
-/// The most threads, the main one included.
 fn threads() {
     let (end, wait) = std::sync::mpsc::channel::<()>();
     let wait = std::sync::Arc::new(std::sync::Mutex::new(wait));
@@ -384,7 +379,6 @@ fn flood(count: u32) {
     }
 }
 
-/// Latency of denied and granted calls, in nanoseconds.
 fn measure(plan: &Plan) {
     let timed = |name: &str, count: u32, run: &mut dyn FnMut()| {
         let began = Instant::now();

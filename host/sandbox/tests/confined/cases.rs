@@ -34,7 +34,6 @@ const CASES: &[Case] = &[
     ("measure", measure, false),
 ];
 
-/// The names of the cases, and whether each runs by default.
 pub fn names() -> impl Iterator<Item = (&'static str, bool)> {
     CASES.iter().map(|(name, _, by_default)| (*name, *by_default))
 }
@@ -44,7 +43,6 @@ pub fn run(name: &str) {
     case();
 }
 
-/// The combinations of layers that this system has.
 pub fn combinations() -> Vec<Vec<Layer>> {
     let all = [vec![], vec![Layer::Namespaces], vec![Layer::Landlock], vec![Layer::UserNamespace]];
     let support = probe();

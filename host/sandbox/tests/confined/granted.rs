@@ -13,7 +13,6 @@ use outrigger_sandbox::{Layer, Policy};
 use super::cases::combinations;
 use super::host::{Confined, plan};
 
-/// Answers each connection's first byte.
 fn serve(accept: impl Fn() -> Box<dyn ReadWrite> + Send + 'static) {
     std::thread::spawn(move || {
         loop {
@@ -128,7 +127,6 @@ pub fn grants_within_one_another_add_up() {
     }
 }
 
-/// Two listeners whose ports differ in the last bit.
 fn neighbours() -> (TcpListener, TcpListener) {
     loop {
         let one = TcpListener::bind("127.0.0.1:0").unwrap();

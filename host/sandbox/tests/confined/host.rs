@@ -21,7 +21,6 @@ pub fn library() -> PathBuf {
     paths.find(|path| path.is_file()).expect("a system has a library")
 }
 
-/// A plan with some grants, and without some layers.
 pub fn plan(reach: &[String], without: &[Layer], policy: Policy) -> Plan {
     let library = library();
     Plan {
@@ -89,7 +88,6 @@ impl Confined {
         self.enforced.as_ref().unwrap()
     }
 
-    /// All results until the end, by name.
     pub fn results(&mut self) -> HashMap<String, i64> {
         let mut results = HashMap::new();
         loop {

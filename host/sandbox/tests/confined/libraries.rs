@@ -1,5 +1,3 @@
-//! A library with dependencies in its own folders.
-
 use std::fs;
 use std::io::Write;
 use std::path::Path;

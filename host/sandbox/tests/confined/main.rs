@@ -21,7 +21,6 @@ fn main() {
     println!("skipped: there is a sandbox on Linux only");
 }
 
-/// User and group `nobody` on most systems.
 #[cfg(target_os = "linux")]
 const NOBODY: u32 = 65534;
 
@@ -36,7 +35,6 @@ fn main() {
     }
 }
 
-/// Runs the cases whose name contains a text, each in its own process.
 #[cfg(target_os = "linux")]
 fn drive(filter: Option<&str>) {
     use std::os::unix::fs::PermissionsExt;

@@ -13,7 +13,6 @@ use super::attempts::say;
 /// The least number of tries. Tries go on until one was granted and one denied, up to the second number.
 const TRIES: std::ops::Range<usize> = 1_000..1_000_000;
 
-/// Bytes that another thread changes.
 struct Shared<const N: usize>([AtomicU8; N]);
 
 impl<const N: usize> Shared<N> {

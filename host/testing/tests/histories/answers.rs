@@ -8,7 +8,6 @@ use serde_json::{Map, Value, json};
 use super::cast::Role;
 use super::naive::{Met, Naive};
 
-/// For a wallet with private keys.
 pub struct Answers<'a> {
     pub naive: &'a Naive,
     pub roles: &'a [Role],
@@ -69,7 +68,6 @@ impl Answers<'_> {
         (debit > 0).then_some(total - debit)
     }
 
-    /// The members that gettransaction and all entries share.
     fn shared(&self, met: &Met) -> Map<String, Value> {
         let (naive, txid) = (self.naive, met.named.txid);
         let mut keys = Map::new();
@@ -169,7 +167,6 @@ impl Answers<'_> {
         sent
     }
 
-    /// gettransaction.
     pub fn transaction(&self, txid: Txid, watch: bool) -> Option<Value> {
         let met = self.naive.find(txid)?;
         let fee = self.fee(met, watch);
@@ -189,7 +186,6 @@ impl Answers<'_> {
         Some(answer.into())
     }
 
-    /// listsinceblock.
     pub fn since(&self, block: Option<BlockHash>, target: u32, asked: Asked<'_>, include_removed: bool) -> Value {
         let naive = self.naive;
         let tip = i64::from(naive.tip().height);
@@ -223,7 +219,6 @@ impl Answers<'_> {
         answer.into()
     }
 
-    /// listtransactions.
     pub fn latest(&self, label: Option<&str>, count: usize, skip: usize, watch: bool) -> Value {
         let asked = Asked { watch, label, change: false };
         let newest = self.naive.met.iter().rev().flat_map(|met| self.entries(met, asked, false, true));

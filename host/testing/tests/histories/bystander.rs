@@ -23,7 +23,6 @@ const UNLOCKED_SECONDS: u64 = 100_000;
 const AT_ONCE: Duration = Duration::from_millis(100);
 /// A busy machine may delay a thread for longer, but hardly several times in a row; a hanging node does.
 const TRIES: usize = 5;
-/// A call without an answer after this time waits for the node.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 pub struct Bystander {

@@ -79,7 +79,6 @@ fn p2wpkh(key: &PublicKey) -> ScriptBuf {
     ScriptBuf::new_p2wpkh(&key.wpubkey_hash().unwrap())
 }
 
-/// The keys of the scripts.
 const KEYS: [u8; 4] = [11, 12, 13, 14];
 const IMPORTED_KEY: u8 = 21;
 const OTHER_KEY: u8 = 22;
@@ -92,7 +91,6 @@ fn wildcard() -> (String, Descriptor) {
     (text, parsed)
 }
 
-/// By index.
 pub fn roles() -> Vec<Role> {
     let [labelled, rent, change, descriptor] = KEYS.map(|number| Role::plain(p2wpkh(&public(number))));
     let imported = public(IMPORTED_KEY);
@@ -234,7 +232,6 @@ pub fn late(roles: &[Role], number: usize) -> Late {
     }
 }
 
-/// A script of no wallet.
 pub fn foreign(number: u8) -> ScriptBuf {
     ScriptBuf::from_bytes([&[0, 20][..], &[0xee; 19], &[number]].concat())
 }

@@ -1,5 +1,3 @@
-//! Changes by clients, to the wallet and to the naive model alike.
-
 use std::time::{Duration, Instant};
 
 use outrigger_service::events::Event;

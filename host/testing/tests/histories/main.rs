@@ -63,7 +63,6 @@ fn equal(what: &str, answer: Result<String, String>, expected: &Value) -> Result
     }
 }
 
-/// Makes all queries in many variants, and compares the answers.
 fn compare(world: &World, number: usize) -> Result<(), String> {
     let answers = Answers { naive: &world.naive, roles: &world.roles };
     let ask = |method: &str, arguments: Value| world.asked.call(method, arguments);

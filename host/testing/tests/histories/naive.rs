@@ -36,7 +36,6 @@ pub struct RawBlock {
     pub transactions: Vec<Rc<Named>>,
 }
 
-/// A transaction that the wallet knows.
 #[derive(Clone)]
 pub struct Met {
     pub named: Rc<Named>,
@@ -56,7 +55,6 @@ const AHEAD: u64 = 300;
 pub struct Naive {
     /// All blocks ever seen.
     pub blocks: BTreeMap<BlockHash, Rc<RawBlock>>,
-    /// By height.
     pub chain: Vec<Rc<RawBlock>>,
     pub pool: Vec<Rc<Named>>,
     /// The wallet's transactions, in the order of arrival.
@@ -72,9 +70,7 @@ pub struct Naive {
 }
 
 impl Naive {
-    // Changes.
-
-    /// A block joins the best chain.
+    /// A block came to the best chain.
     pub fn connect(&mut self, block: Rc<RawBlock>, now: u64) {
         self.blocks.insert(block.hash, block.clone());
         self.chain.push(block.clone());
@@ -208,8 +204,6 @@ impl Naive {
         };
         self.met.push(Met { named: named.clone(), received: now, time });
     }
-
-    // Queries.
 
     pub fn find(&self, txid: Txid) -> Option<&Met> {
         self.met.iter().find(|met| met.named.txid == txid)

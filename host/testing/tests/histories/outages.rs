@@ -123,7 +123,6 @@ impl World {
         self.tick(outage.map_or(0, |outage| outage.seconds));
     }
 
-    /// A block arrives.
     fn come(&mut self, plan: &Plan) {
         let waiting = self.node.pool.clone();
         let on = vec![self.mine(plan, &waiting)];

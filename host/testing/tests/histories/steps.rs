@@ -36,9 +36,7 @@ pub struct Plan {
 
 #[derive(Clone, Debug)]
 pub enum Step {
-    /// A transaction enters the mempool.
     Pay(Make),
-    /// A block arrives.
     Mine(Plan),
     /// This many blocks without transactions of interest arrive.
     Age(u32),
@@ -55,28 +53,39 @@ pub enum Step {
     Expire(usize),
     /// A transaction that is nowhere enters the mempool again.
     Again(usize),
-    /// A client abandons a transaction.
     Abandon(usize),
-    /// A client imports scripts, with or without a rescan.
-    Import { number: usize, rescan: bool },
+    /// A client imports something, and perhaps has the chain read again.
+    Import {
+        number: usize,
+        rescan: bool,
+    },
     /// A client labels an address.
-    Label { role: usize, label: usize },
+    Label {
+        role: usize,
+        label: usize,
+    },
     /// A client stores a text with a transaction.
-    Remark { which: usize, key: usize, value: usize },
-    /// In seconds.
+    Remark {
+        which: usize,
+        key: usize,
+        value: usize,
+    },
     Tick(u64),
-    /// The host restarts.
     Restart,
-    /// The node fails from the first block, during some steps, and until the last block.
-    Outage { fault: Fault, first: Plan, steps: Vec<Step>, last: Plan },
-    /// The node goes back to an ancestor of its tip without events, as after a crash.
+    /// The node fails for a while: with its first block, during some steps, and until its last block.
+    Outage {
+        fault: Fault,
+        first: Plan,
+        steps: Vec<Step>,
+        last: Plan,
+    },
+    /// The node goes back to an ancestor of its tip without telling that, as after a crash.
     GoBack {
         depth: usize,
         /// Whether it announces its new tip. Otherwise the wallet notices by itself.
         told: bool,
         after: After,
     },
-    /// The node forgets a stale block.
     Forget(usize),
     /// A block arrives, is replaced by others, and is forgotten before the wallet hears of it.
     ForgetUntold {
@@ -87,7 +96,6 @@ pub enum Step {
     },
 }
 
-/// A temporary fault of the node.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Fault {
     /// It delays blocks.
@@ -103,7 +111,6 @@ pub enum Fault {
 /// The blocks after the node went back.
 #[derive(Clone, Debug)]
 pub enum After {
-    /// The same blocks.
     Again,
     /// Other blocks, or none.
     Others(Vec<Plan>),

@@ -22,17 +22,14 @@ use outrigger_node::{Node, NodeEvent, Removal};
 use outrigger_scripted_node::ScriptedNode;
 use outrigger_testing::TestHost;
 
-/// The value of a fresh coin, and the fee of a transaction, in satoshi.
 const FRESH: u64 = 100_000;
 const FEE: u64 = 1000;
-/// In blocks.
 const MATURITY: u32 = 100;
 /// How far the clock is ahead of the genesis block, in seconds.
 const AHEAD: u64 = 1000;
 /// The seconds between blocks by the clock; headers are ten minutes apart.
 const BLOCK_SECONDS: u64 = 500;
 
-/// The history's wallet.
 pub const WALLET: &str = "w";
 
 /// The node, the wallet, and the models of both.
@@ -212,9 +209,7 @@ impl World {
         }
     }
 
-    // Transactions.
-
-    /// The output, if the next block can spend it after these transactions.
+    /// The output that can be spent in the next block, if it has these transactions.
     fn coin(&self, outpoint: &OutPoint, with: &[Rc<Named>]) -> Option<TxOut> {
         if with.iter().any(|named| named.inputs().any(|input| input == *outpoint)) {
             return None;
@@ -333,8 +328,6 @@ impl World {
         }
         self.set_pool(pool);
     }
-
-    // Blocks.
 
     pub fn mine(&mut self, plan: &Plan, waiting: &[Rc<Named>]) -> (BlockHash, u32) {
         let mut chosen = Vec::new();

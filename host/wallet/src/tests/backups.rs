@@ -139,6 +139,8 @@ fn restorewallet_of_what_is_no_backup_makes_no_wallet() {
     assert_eq!(kind_of(harness.manager.restore("../new".into(), &file, &None, None)), ErrorKind::Refused);
     assert_eq!(harness.manager.list(), ["w"]);
     std::fs::write(&file, whole).unwrap();
+    harness.manager.unload("w".into(), None).unwrap();
+    assert_eq!(restore("w", &file).kind, ErrorKind::WalletExists);
     harness.manager.restore("new".into(), &file, &None, None).unwrap();
 }
 

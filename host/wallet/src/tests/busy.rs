@@ -172,16 +172,3 @@ fn a_long_import_is_given_up_as_a_whole_when_the_host_stops() {
     assert!(matches!(wallet.import(vec![short]).unwrap()[..], [ImportOutcome::Imported { .. }]));
     assert_eq!(harness.view().descriptors(false).unwrap().len(), 1);
 }
-
-#[test]
-fn getwalletinfo_scanning_is_told_from_the_reservation_on() {
-    let harness = Harness::with_wallet();
-    let wallet = harness.view().wallet().clone();
-    assert_eq!(harness.view().info().unwrap().rescan, None);
-    let rescan = wallet.rescan_reserve().unwrap();
-    let told = harness.view().info().unwrap().rescan.expect("the import that reserved it has begun");
-    assert_eq!(told.millionths, 0);
-    assert_eq!(kind_of(wallet.rescan_reserve()), ErrorKind::WalletRescanning);
-    wallet.rescan_release(rescan).unwrap();
-    assert_eq!(harness.view().info().unwrap().rescan, None);
-}

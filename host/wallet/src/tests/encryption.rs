@@ -1,5 +1,3 @@
-//! Passphrases.
-
 use std::time::{Duration, Instant};
 
 use outrigger_service::ErrorKind;
@@ -130,7 +128,6 @@ fn walletpassphrase_timeout_locks_the_wallet() {
     assert!(harness.view().info().unwrap().locked);
 }
 
-/// Waits until the wallet's file holds no former secret.
 fn wait_until_scrubbed(harness: &Harness) {
     let deadline = Instant::now() + Duration::from_secs(60);
     while !harness.view().info().unwrap().warnings.is_empty() {

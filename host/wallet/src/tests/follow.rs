@@ -1,14 +1,12 @@
-//! Following blocks and the mempool.
-
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use bitcoin::{Amount, OutPoint, Sequence};
+use bitcoin::{Amount, OutPoint};
 use outrigger_service::events::Event;
-use outrigger_service::wallet::{AddressType, HistoryQuery, HistoryRange, Ownership, Replaceable, TxState};
+use outrigger_service::wallet::{HistoryQuery, HistoryRange, TxState};
 use outrigger_service::{Mempool as _, Scope};
 
-use super::{Harness, Known, SUBSIDY, descriptor, elsewhere, foreign, settings, spend};
+use super::{Harness, Known, SUBSIDY, elsewhere, foreign, settings, spend};
 use crate::live::outgoing::Offered;
 use crate::settings::Settings;
 use outrigger_node::events::{NodeEvent, Observer as _, Removal};
@@ -34,42 +32,6 @@ fn funded(harness: &Harness) -> OutPoint {
         harness.mine(vec![]);
     }
     OutPoint { txid: harness.block(hash).txdata[0].compute_txid(), vout: 0 }
-}
-
-#[test]
-fn a_payment_is_seen_in_the_mempool_and_then_in_a_block() {
-    let harness = Harness::with_wallet();
-    let script = harness.address(Some("rent"));
-    let payment = spend(&[elsewhere(1)], &[(&foreign(1), 5), (&script, 70_000)]);
-    let txid = payment.compute_txid();
-    assert!(harness.transaction(txid).is_none());
-    harness.accept(&payment);
-    let seen = harness.known(txid);
-    assert_eq!((seen.state, seen.trusted, seen.replaceable), (TxState::InMempool, false, Replaceable::Unknown));
-    assert_eq!(harness.view().replaceable(&[txid]).unwrap(), [Replaceable::No], "the node knows");
-    assert_eq!((seen.total_output, seen.debit_spendable), (Amount::from_sat(70_005), Amount::ZERO));
-    assert_eq!(seen.outputs[0].ownership, Ownership::None);
-    assert_eq!((seen.outputs[1].ownership, seen.outputs[1].label.as_deref()), (Ownership::Spendable, Some("rent")));
-    assert!(!seen.outputs[1].change && seen.outputs[1].descriptors.len() == 1);
-    let text = harness.view().descriptor_texts(&seen.outputs[1].descriptors).unwrap().remove(0).unwrap();
-    assert!(text.starts_with("wpkh(tpub") && text.contains("/*)#"), "{text}");
-    assert_eq!(harness.view().descriptor_texts(&[99]).unwrap(), [None]);
-    assert!(!harness.coins()[0].trusted);
-
-    let hash = harness.mine(vec![payment.clone()]);
-    let confirmed = harness.known(txid);
-    let TxState::Confirmed { block, height, index, .. } = confirmed.state else { panic!("{:?}", confirmed.state) };
-    assert_eq!((block, height, index), (hash, 1, 1));
-    assert!(confirmed.trusted && confirmed.order_position == seen.order_position && confirmed.time == seen.time);
-    assert_eq!(harness.coins().len(), 1);
-    assert_eq!(
-        harness.view().raw_transactions(&[txid]).unwrap()[0].as_ref().unwrap().0,
-        bitcoin::consensus::serialize(&payment)
-    );
-    let told = Event::WalletTransaction { wallet: "w".into(), txid };
-    assert!(harness.events.lock().iter().filter(|event| **event == told).count() >= 2);
-    let synced = harness.view().info().unwrap().synced;
-    assert_eq!((synced.hash, synced.height), (hash, 1));
 }
 
 #[test]
@@ -108,50 +70,6 @@ fn follow_debits_what_is_spent_and_tells_change() {
 }
 
 #[test]
-fn a_replaced_transaction_is_inactive_and_gives_way_for_good_in_a_block() {
-    let harness = Harness::with_wallet();
-    let coin = funded(&harness);
-    let change = harness.address(None);
-    let mut first = spend(&[coin], &[(&change, SUBSIDY - 500)]);
-    first.input[0].sequence = Sequence::ENABLE_RBF_NO_LOCKTIME;
-    let child = spend(&[OutPoint { txid: first.compute_txid(), vout: 0 }], &[(&foreign(3), 7)]);
-    let second = spend(&[coin], &[(&foreign(2), SUBSIDY - 900)]);
-    let [first_id, child_id, second_id] = [&first, &child, &second].map(|t| t.compute_txid());
-    harness.accept(&first);
-    harness.accept(&child);
-    assert_eq!(harness.known(first_id).replaceable, Replaceable::Yes);
-    assert!(harness.coins().is_empty());
-    for txid in [child_id, first_id] {
-        harness.take_out(txid, Removal::Replaced);
-    }
-    harness.accept(&second);
-    let replaced = harness.known(first_id);
-    assert_eq!((replaced.state, replaced.trusted), (TxState::Inactive, false));
-    assert_eq!((replaced.conflicts, replaced.mempool_conflicts), (vec![second_id], vec![second_id]));
-    let child = harness.known(child_id);
-    assert_eq!(child.replaceable, Replaceable::Unknown);
-    // A conflict of the parent is a conflict of the child.
-    assert_eq!((child.conflicts, child.mempool_conflicts), (vec![], vec![second_id]));
-
-    let block = harness.mine(vec![second.clone()]);
-    let height = harness.height_of(block);
-    // The winner lists its conflicts, too.
-    assert_eq!(harness.known(second_id).conflicts, [first_id]);
-    for txid in [first_id, child_id] {
-        assert_eq!(harness.known(txid).state, TxState::Conflicted { block, height });
-    }
-    assert_eq!(history(&harness, HistoryRange::Conflicted { from_height: height }, false).len(), 2);
-    assert_eq!(history(&harness, HistoryRange::Conflicted { from_height: height + 1 }, false).len(), 0);
-
-    harness.disconnect();
-    for txid in [first_id, child_id] {
-        assert_eq!(harness.known(txid).state, TxState::Inactive);
-    }
-    harness.accept(&second);
-    assert_eq!(harness.known(second_id).state, TxState::InMempool);
-}
-
-#[test]
 fn a_reorganisation_during_a_stop_is_found_at_the_start() {
     let mut harness = Harness::with_wallet();
     let script = harness.address(Some(""));
@@ -172,23 +90,6 @@ fn a_reorganisation_during_a_stop_is_found_at_the_start() {
     assert_eq!(states[1..3], [TxState::Inactive, TxState::Inactive]);
     assert!(matches!(states[3], TxState::Confirmed { height: 2, index: 1, .. }));
     assert_eq!(harness.view().info().unwrap().synced.height, 3);
-}
-
-#[test]
-fn a_payment_far_ahead_moves_the_next_address_past_it() {
-    let harness = Harness::with_wallet();
-    let addresses: Vec<_> = (0..19).map(|_| harness.address(Some(""))).collect();
-    // A second wallet of the same descriptor that has handed out no address.
-    let text = harness.view().descriptors(true).unwrap()[2].text.clone();
-    harness.create("twin", |options| options.blank = true);
-    let twin = || harness.manager.select(Some("twin")).unwrap();
-    let import = descriptor(text.expose(), |import| (import.active, import.range) = (true, Some((0, 5))));
-    twin().wallet().import(vec![import]).unwrap();
-    harness.accept(&spend(&[elsewhere(1)], &[(&addresses[18], 9)]));
-    let info = &twin().descriptors(false).unwrap()[0];
-    assert_eq!((info.next_index, info.range), (19, Some((0, 38))));
-    let next = twin().wallet().new_address(AddressType::Bech32, false, None).unwrap();
-    assert!(!addresses.contains(&next));
 }
 
 #[test]

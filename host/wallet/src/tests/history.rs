@@ -1,5 +1,3 @@
-//! Reading the history in batches.
-
 use bitcoin::ScriptBuf;
 use outrigger_service::wallet::{HistoryQuery, HistoryRange};
 use outrigger_service::wire::Blob;

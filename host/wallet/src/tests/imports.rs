@@ -1,5 +1,3 @@
-//! Imports of descriptors, and of keys and scripts.
-
 use std::str::FromStr as _;
 use std::sync::atomic::Ordering;
 
@@ -18,7 +16,6 @@ const XPRV: &str =
     "tprv8ZgxMBicQKsPd7Uf69XL1XwhmjHopUGep8GuEiJDZmbQz6o58LninorQAfcKZWARbtRtfnLcJ5MQ2AtHcQJCCRUcMRvmDUjyEmNUWwx8UbK";
 const IMPORTED: ImportOutcome = ImportOutcome::Imported { missing_private_keys: false, unknown_output_type: false };
 
-/// A private key as WIF, and its public key.
 pub(super) fn key(number: u8) -> (Secret, Vec<u8>) {
     let inner = SecretKey::from_slice(&[number; 32]).unwrap();
     let key = PrivateKey { compressed: true, network: NetworkKind::Test, inner };
@@ -143,6 +140,8 @@ fn known_descriptors_are_replaced_and_never_lose_a_script() {
     assert_eq!(harness.import_one(import(0, 45, false)), IMPORTED);
     let infos = harness.view().descriptors(false).unwrap();
     assert_eq!((infos.len(), infos[0].range, infos[0].active, infos[0].next_index), (1, Some((0, 45)), false, 0));
+    let texts = harness.view().descriptor_texts(&[0, 1]).unwrap();
+    assert!(matches!(texts.as_slice(), [Some(_), None]), "it keeps its number");
     assert_eq!(harness.ownership(&at(45)), Ownership::Spendable);
     let refused = harness.view().wallet().new_address(AddressType::Bech32, false, None);
     assert_eq!(kind_of(refused), ErrorKind::Refused);

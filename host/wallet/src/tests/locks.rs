@@ -1,5 +1,3 @@
-//! Locked coins.
-
 use std::thread;
 
 use bitcoin::OutPoint;

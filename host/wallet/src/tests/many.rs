@@ -23,7 +23,6 @@ fn wallet(harness: &Harness, name: &str) -> Arc<Wallet> {
     harness.manager.select(Some(name)).unwrap().wallet().clone()
 }
 
-/// The stored height of a wallet.
 fn stored(wallet: &Wallet) -> u32 {
     wallet.store.tables.synced(&wallet.store.read().unwrap()).unwrap().height
 }
@@ -123,34 +122,6 @@ fn follow_sees_what_a_block_pays_and_spends_again() {
     harness.mine(vec![payment, onward.clone()]);
     assert_eq!(harness.known(onward.compute_txid()).debit_spendable.to_sat(), 9);
     assert!(harness.coins().is_empty());
-}
-
-#[test]
-fn a_payment_to_a_script_that_the_block_itself_leads_to_is_seen() {
-    let harness = Harness::with_wallet();
-    let addresses: Vec<_> = (0..30).map(|_| harness.address(Some(""))).collect();
-    let text = harness.view().descriptors(true).unwrap()[2].text.clone();
-    harness.create("twin", |options| options.blank = true);
-    let import = super::descriptor(text.expose(), |import| (import.active, import.range) = (true, Some((0, 5))));
-    wallet(&harness, "twin").import(vec![import]).unwrap();
-    let first = spend(&[elsewhere(1)], &[(&addresses[19], 1)]);
-    let second = spend(&[elsewhere(2)], &[(&addresses[29], 2)]);
-    harness.mine(vec![first, second]);
-    assert_eq!(harness.manager.select(Some("twin")).unwrap().info().unwrap().transactions, 2);
-}
-
-#[test]
-fn follow_matches_a_block_again_until_no_payment_widens_the_range() {
-    let harness = Harness::with_wallet();
-    let addresses: Vec<_> = (0..60).map(|_| harness.address(Some(""))).collect();
-    let text = harness.view().descriptors(true).unwrap()[2].text.clone();
-    harness.create("twin", |options| options.blank = true);
-    let import = super::descriptor(text.expose(), |import| (import.active, import.range) = (true, Some((0, 5))));
-    wallet(&harness, "twin").import(vec![import]).unwrap();
-    // The payment after it in the block has to widen the range first.
-    let payments = [59, 39, 19].map(|at: u8| spend(&[elsewhere(at)], &[(&addresses[usize::from(at)], 1)]));
-    harness.mine(payments.to_vec());
-    assert_eq!(harness.manager.select(Some("twin")).unwrap().info().unwrap().transactions, 3);
 }
 
 #[test]

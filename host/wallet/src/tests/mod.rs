@@ -28,7 +28,7 @@ use outrigger_service::Scope;
 use outrigger_service::chain::BlockRef;
 use outrigger_service::events::Event;
 use outrigger_service::wallet::{
-    AddressType, CreateOptions, DescriptorImport, HistoryRowView, Import, Replaceable, WalletCoin, WalletTransaction,
+    AddressType, CreateOptions, DescriptorImport, HistoryRowView, Import, WalletCoin, WalletTransaction,
 };
 use outrigger_service::wire::Secret;
 use outrigger_service::{Chain, ErrorKind, Result as ServiceResult};
@@ -102,7 +102,6 @@ impl Harness {
         self.restart_with(settings(), meanwhile);
     }
 
-    /// [`Self::restart`] with other settings.
     fn restart_with(&mut self, settings: Settings, meanwhile: impl FnOnce(&Self)) {
         self.manager.shutdown();
         meanwhile(self);
@@ -215,14 +214,12 @@ impl Harness {
     }
 }
 
-/// A transaction of the wallet.
 #[derive(Debug)]
 struct Known {
     row: WalletTransaction,
     conflicts: Vec<Txid>,
     mempool_conflicts: Vec<Txid>,
     trusted: bool,
-    replaceable: Replaceable,
 }
 
 impl Known {
@@ -233,7 +230,6 @@ impl Known {
             conflicts: unsettled.conflicts.iter().collect(),
             mempool_conflicts: unsettled.mempool_conflicts.iter().collect(),
             trusted: unsettled.trusted,
-            replaceable: unsettled.replaceable,
         }
     }
 }
@@ -259,12 +255,10 @@ fn coins(view: &WalletView) -> Vec<WalletCoin> {
     }
 }
 
-/// A script that no wallet here has.
 fn foreign(number: u8) -> ScriptBuf {
     ScriptBuf::from_bytes([&[0, 20][..], &[0xee; 19], &[number]].concat())
 }
 
-/// An outpoint that no wallet here knows.
 fn elsewhere(number: u8) -> OutPoint {
     OutPoint { txid: Txid::from_byte_array([number; 32]), vout: 0 }
 }

@@ -1,5 +1,3 @@
-//! Rescans.
-
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -17,7 +15,6 @@ use crate::store::rows::RescanRow;
 
 use super::{Harness, descriptor, elsewhere, foreign, spend};
 
-/// A regtest descriptor.
 const TEXT: &str = "wpkh(cMahea7zqjxrtgAbB7LSGbcQUr1uX1ojuat9jZodMN87JcbXMTcA)";
 
 fn scripts_of(text: &str) -> impl Fn(u32) -> ScriptBuf {
@@ -33,7 +30,6 @@ pub(super) fn finished(harness: &Harness) -> RescanOutcome {
     finished_of(harness, "w")
 }
 
-/// The outcome of a wallet's rescan.
 pub(super) fn finished_of(harness: &Harness, name: &str) -> RescanOutcome {
     let deadline = Instant::now() + Duration::from_secs(30);
     loop {
@@ -115,7 +111,6 @@ fn a_rescan_of_heights_looks_at_these_blocks_alone() {
     }
 }
 
-/// A regtest master key.
 const XPRV: &str =
     "tprv8ZgxMBicQKsPd7Uf69XL1XwhmjHopUGep8GuEiJDZmbQz6o58LninorQAfcKZWARbtRtfnLcJ5MQ2AtHcQJCCRUcMRvmDUjyEmNUWwx8UbK";
 

@@ -2,7 +2,7 @@
 
 use bitcoin::ScriptBuf;
 use outrigger_service::events::RescanOutcome;
-use outrigger_service::wallet::{AddressType, Import, ImportOutcome, TxState};
+use outrigger_service::wallet::{Import, ImportOutcome, TxState};
 
 use super::rescans::finished;
 use super::{Harness, descriptor, elsewhere, foreign, spend};
@@ -28,49 +28,10 @@ impl Harness {
         self.view().scripts(vec![script.clone()]).unwrap().remove(0)?.label
     }
 
-    /// Whether a payment to each of these scripts is change.
     fn change_of(&self, scripts: &[ScriptBuf]) -> Vec<bool> {
         let infos = self.view().scripts(scripts.to_vec()).unwrap();
         infos.into_iter().map(|info| info.unwrap().change).collect()
     }
-}
-
-/// Bech32 scripts of a wallet: five for receiving and five for change.
-fn scripts_of_w(harness: &Harness) -> (Vec<ScriptBuf>, Vec<ScriptBuf>) {
-    let draw = |internal| harness.view().wallet().new_address(AddressType::Bech32, internal, None).unwrap();
-    ((0..5).map(|_| draw(false)).collect(), (0..5).map(|_| draw(true)).collect())
-}
-
-#[test]
-fn importdescriptors_of_another_wallets_descriptors_shows_payments_to_it_as_received() {
-    let harness = Harness::with_wallet();
-    let (receive, change) = scripts_of_w(&harness);
-    let told = harness.view().descriptors(true).unwrap();
-    harness.manager.unload("w".into(), None).unwrap();
-    harness.create("w2", |options| options.blank = true);
-    let view = || harness.manager.select(Some("w2")).unwrap();
-    let imports = told.into_iter().map(|told| {
-        descriptor(told.text.expose(), |import| {
-            (import.active, import.internal, import.range) = (true, told.internal, Some((0, 19)));
-        })
-    });
-    let outcomes = view().wallet().import(imports.collect()).unwrap();
-    assert_eq!(outcomes, vec![IMPORTED; 8]);
-    // One in the mempool, and one only in a block.
-    let first = spend(&[elsewhere(1)], &[(&receive[1], 7), (&change[1], 8)]);
-    let second = spend(&[elsewhere(2)], &[(&receive[3], 9)]);
-    harness.accept(&first);
-    harness.mine(vec![second.clone()]);
-    let known = |transaction: &bitcoin::Transaction| {
-        let answer = view().transactions(&[transaction.compute_txid()]).unwrap();
-        let row = answer.view().unwrap().rows.iter().next().unwrap().transaction.read().unwrap();
-        row.outputs.iter().map(|output| (output.change, output.label.clone())).collect::<Vec<_>>()
-    };
-    assert_eq!(known(&first), [(false, Some(String::new())), (true, None)]);
-    assert_eq!(known(&second), [(false, Some(String::new()))]);
-    let labels = view().scripts(receive).unwrap().into_iter().map(|info| info.unwrap().label);
-    let entered = || Some(String::new());
-    assert_eq!(labels.collect::<Vec<_>>(), [entered(), entered(), entered(), entered(), None]);
 }
 
 #[test]
@@ -133,36 +94,6 @@ fn createwalletdescriptor_ends_that_a_wallet_is_blank_once_something_is_stored()
     assert!(harness.view().info().unwrap().blank);
     assert!(matches!(&add(&format!("wpkh({XPRV}/0/*)"))[..], [ImportOutcome::Imported { .. }]));
     assert!(!harness.view().info().unwrap().blank);
-}
-
-#[test]
-fn getnewaddress_draws_from_what_lies_ahead_and_payments_fill_up() {
-    let harness = Harness::with_wallet();
-    let ahead = || harness.view().info().unwrap().keypool_external;
-    assert_eq!(ahead(), 80);
-    let first = harness.address(Some(""));
-    assert_eq!(ahead(), 79);
-    harness.address(Some(""));
-    assert_eq!(ahead(), 79, "each draw fills up before it");
-    harness.accept(&spend(&[elsewhere(1)], &[(&first, 7)]));
-    assert_eq!(ahead(), 80, "any payment fills up after it");
-}
-
-#[test]
-fn getnewaddress_says_no_keys_where_no_type_of_that_side_has_any() {
-    let harness = Harness::new();
-    harness.create("w", |options| options.blank = true);
-    let refused = |kind, internal| harness.view().wallet().new_address(kind, internal, None).unwrap_err();
-    let no_keys = "Error: This wallet has no available keys";
-    assert_eq!(refused(AddressType::Bech32, false).detail, no_keys);
-    harness.take(descriptor(&format!("wpkh({XPRV}/0/*)"), |import| {
-        (import.range, import.active) = (Some((0, 9)), true);
-    }));
-    assert_eq!(refused(AddressType::Bech32m, false).detail, "Error: No bech32m addresses available.");
-    assert_eq!(refused(AddressType::Bech32, true).detail, no_keys);
-    let info = harness.view().info().unwrap();
-    assert!(info.sources.iter().any(|source| source.available));
-    assert!(!info.sources.iter().any(|source| source.internal));
 }
 
 #[test]

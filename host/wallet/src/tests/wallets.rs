@@ -1,5 +1,3 @@
-//! Creating, loading, unloading and selecting wallets.
-
 use std::thread;
 
 use outrigger_node::{Gap, Node as _};
@@ -45,6 +43,7 @@ fn a_new_wallet_has_the_descriptors_of_bitcoind() {
     let info = harness.view().info().unwrap();
     assert_eq!((info.keypool_external, info.keypool_internal), (80, 80));
     assert!(!info.blank && info.private_keys_enabled && !info.encrypted);
+    assert_eq!(info.birth_time, u64::from(harness.node.tip().time));
     assert!(descriptors.iter().all(|info| info.range == Some((0, 19)) && info.next_index == 0));
 }
 
@@ -77,6 +76,9 @@ fn making_and_loading_are_refused_in_the_words_of_bitcoind() {
     });
     assert_eq!(kind_of(keyless), ErrorKind::Refused);
     assert_eq!(kind_of(harness.try_create("../out", |_| {})), ErrorKind::Refused);
+    assert_eq!(kind_of(harness.manager.unload("missing".into(), None)), ErrorKind::WalletNotLoaded);
+    harness.manager.unload("w".into(), None).unwrap();
+    assert_eq!(kind_of(harness.try_create("w", |_| {})), ErrorKind::WalletExists);
     assert_eq!(harness.manager.directory().unwrap(), ["junk", "w"]);
 }
 

@@ -1,5 +1,3 @@
-//! Addresses, and the scripts that are derived ahead of them.
-
 use bitcoin::ScriptBuf;
 
 use super::imports::at;
@@ -13,7 +11,6 @@ fn address(tester: &Tester, kind: AddressType, internal: bool, label: Option<&st
     tester.ask(|wallet, scope| wallet.new_address(scope, kind, internal, label.map(Into::into)))
 }
 
-/// Imports an active `wpkh` descriptor and returns its text.
 fn activate(tester: &Tester, number: u8, last: u32, internal: bool) -> Result<String, Failure> {
     let text = format!("wpkh({}/0/*)", master(number)?);
     tester.take(descriptor(&text, |import| {
@@ -175,25 +172,6 @@ fn without_a_descriptor_of_the_kind_there_is_no_address() -> Outcome {
     tester.take(descriptor(&text, |import| import.active = true))?;
     holds("one without a range gives one", address(tester, AddressType::Legacy, false, None)?.is_p2pkh())?;
     refused("and no other", address(tester, AddressType::Legacy, false, None), ErrorKind::KeypoolRanOut)
-}
-
-#[test]
-fn an_address_that_is_given_back_is_handed_out_again() -> Outcome {
-    let tester = &Tester::with(|_| {})?;
-    let text = activate(tester, 1, 5, true)?;
-    let draw = || address(tester, AddressType::Bech32, true, None);
-    let give_back = |index| -> Outcome {
-        let script = at(&text, index)?;
-        tester.ask(|wallet, scope| wallet.return_address(scope, script))?;
-        Ok(())
-    };
-    let (first, second) = (draw()?, draw()?);
-    give_back(0)?;
-    same("one that was drawn before the last is gone", draw()?, at(&text, 2)?)?;
-    give_back(2)?;
-    give_back(5)?;
-    same("the last one comes again", draw()?, at(&text, 2)?)?;
-    same("the others", (first, second), (at(&text, 0)?, at(&text, 1)?))
 }
 
 #[test]

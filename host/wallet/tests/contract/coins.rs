@@ -1,5 +1,3 @@
-//! Coins and the address book.
-
 use bitcoin::ScriptBuf;
 use bitcoin::hashes::Hash;
 

@@ -122,6 +122,8 @@ fn each_range_has_its_order_and_its_reverse() -> Outcome {
     };
     both("by height and position", CONFIRMED, ids(&[&four, &three, &one]))?;
     both("by the conflict's height", HistoryRange::Conflicted { from_height: 0 }, ids(&[&five, &two]))?;
+    let from_height = tester.tip()?.height;
+    both("from a height on", HistoryRange::Conflicted { from_height }, ids(&[&two]))?;
     both("what waits", HistoryRange::Unconfirmed, ids(&[&waiting]))?;
     both("by order position", HistoryRange::All, ids(&[&one, &two, &three, &four, &five, &waiting]))
 }
@@ -139,30 +141,6 @@ fn heights_bound_what_is_confirmed() -> Outcome {
         same("from a height on", tester.ids(range, false)?, expected.clone())?;
         let reversed: Vec<Txid> = expected.into_iter().rev().collect();
         same("down to a height", tester.ids(range, true)?, reversed)?;
-    }
-    Ok(())
-}
-
-#[test]
-fn no_row_comes_twice_and_none_is_left_out() -> Outcome {
-    let tester = &Tester::new();
-    let script = with_key(tester)?;
-    let payments: Vec<Transaction> = (1..=9).map(|number| pay(number, &script, u64::from(number))).collect();
-    payments.iter().for_each(|payment| tester.accept(payment));
-    tester.mine(&payments.iter().take(5).collect::<Vec<_>>());
-    let expected: Vec<Txid> = payments.iter().map(Transaction::compute_txid).collect();
-    for limit in [1, 2, 4, 9, 100] {
-        for reverse in [false, true] {
-            for (range, count) in [(HistoryRange::All, 0..9), (CONFIRMED, 0..5), (HistoryRange::Unconfirmed, 5..9)] {
-                let rows = tester.history(range, reverse, limit)?;
-                let mut found: Vec<Txid> = rows.iter().map(|row| row.transaction.0.txid).collect();
-                if reverse {
-                    found.reverse();
-                }
-                let wanted = expected.get(count).unwrap_or_default().to_vec();
-                same(&format!("{range:?} in batches of {limit}, reverse {reverse}"), found, wanted)?;
-            }
-        }
     }
     Ok(())
 }

@@ -5,8 +5,8 @@ use bitcoin::opcodes::all::OP_CHECKMULTISIG;
 use bitcoin::script::Builder;
 
 use crate::tester::{
-    IMPORTED, Tester, descriptor, foreign, holds, keys, master, out, p2pkh, p2wpkh, pay, public, same, single, some,
-    spend, watch, wif,
+    Tester, descriptor, foreign, holds, keys, master, out, p2pkh, p2wpkh, pay, public, same, single, some, spend,
+    watch, wif,
 };
 use crate::{Failure, Outcome};
 use outrigger_descriptor::{Checksum, Descriptor};
@@ -22,23 +22,6 @@ pub(super) fn at(text: &str, index: u32) -> Result<ScriptBuf, Failure> {
     let parsed = Descriptor::parse(text, bitcoin::Network::Regtest, Checksum::Optional).map_err(|e| failure(&e))?;
     let expansion = some("the descriptor", parsed.first())?.expand(index).map_err(|error| failure(&error))?;
     some("its script", expansion.scripts.into_iter().next().map(|script| script.script_pubkey))
-}
-
-#[test]
-fn each_request_has_its_own_outcome() -> Outcome {
-    let tester = &Tester::with(|_| {})?;
-    let public = format!("pkh({})", public(3)?);
-    let outcomes =
-        tester.import(vec![single(1)?, descriptor("nonsense(1)", |_| {}), descriptor(&public, |_| {}), single(2)?])?;
-    let [first, second, third, fourth] = outcomes.try_into().map_err(|o: Vec<_>| Failure(format!("{o:?}")))?;
-    same("the first", first, IMPORTED)?;
-    holds("the second does not parse", matches!(second, ImportOutcome::BadDescriptor { .. }))?;
-    same("the third has no private key", third, ImportOutcome::NoPrivateKeys)?;
-    same("the fourth", fourth, IMPORTED)?;
-    for (number, whose) in [(1, Ownership::Spendable), (2, Ownership::Spendable), (3, Ownership::None)] {
-        same("whose it is", ownership(tester, &p2wpkh(number)?)?, whose)?;
-    }
-    same("no requests", tester.import(Vec::new())?, Vec::new())
 }
 
 #[test]
@@ -60,25 +43,6 @@ fn an_import_says_what_it_made_of_the_wallet() -> Outcome {
     tester
         .take(keys(|keys| (keys.script_pubkeys, keys.solving_data, keys.timestamp) = (vec![foreign(2)], false, 500)))?;
     same("after an earlier one", state(tester)?, (true, 500, true))
-}
-
-#[test]
-fn what_the_wallet_may_not_hold_is_refused() -> Outcome {
-    let tester = &Tester::with(|options| options.disable_private_keys = true)?;
-    let outcome = |import| -> Result<_, Failure> { some("the outcome", tester.import(vec![import])?.pop()) };
-    same("a descriptor with a private key", outcome(single(1)?)?, ImportOutcome::PrivateKeysDisabled)?;
-    let import = keys(|keys| keys.private_keys = wif(1).into_iter().collect());
-    same("a private key", outcome(import)?, ImportOutcome::PrivateKeysDisabled)?;
-    same("nothing is known of it", ownership(tester, &p2wpkh(1)?)?, Ownership::None)?;
-    same("it is blank", tester.info()?.blank, true)?;
-    let text = format!("wpkh({})", public(1)?);
-    same("a public descriptor", outcome(descriptor(&text, |_| {}))?, IMPORTED)?;
-    same("what it derives counts as ours", ownership(tester, &p2wpkh(1)?)?, Ownership::Spendable)?;
-    let secp = secp256k1::Secp256k1::new();
-    let private: bitcoin::bip32::Xpriv = master(1)?.parse().map_err(|_| Failure("a master key".into()))?;
-    let text = format!("wpkh({}/0h/*)", bitcoin::bip32::Xpub::from_priv(&secp, &private));
-    let import = descriptor(&text, |import| import.range = Some((0, 3)));
-    same("a step that needs the private key", outcome(import)?, ImportOutcome::NotExpandable)
 }
 
 #[test]
@@ -104,26 +68,6 @@ fn a_descriptor_owns_what_it_derives() -> Outcome {
     holds("its path", origin.path.ends_with("/0/5"))?;
     holds("its own descriptor", info.descriptor.starts_with("wpkh(["))?;
     same("its key", info.solving.public_keys.len(), 1)
-}
-
-#[test]
-fn a_known_descriptor_is_replaced_and_keeps_its_scripts() -> Outcome {
-    let tester = &Tester::with(|_| {})?;
-    let text = format!("wpkh({}/0/*)", master(1)?);
-    let import = |begin, end| descriptor(&text, |import| import.range = Some((begin, end)));
-    tester.take(import(5, 50))?;
-    for (begin, end) in [(6, 60), (5, 49)] {
-        let shrinks = vec![ImportOutcome::RangeShrinks { begin: 5, end: 50 }];
-        same("a range that leaves something out", tester.import(vec![import(begin, end)])?, shrinks)?;
-    }
-    tester.take(import(0, 60))?;
-    let told = tester.ask(|wallet, scope| wallet.descriptors(scope, false))?;
-    same("there is one still", told.len(), 1)?;
-    same("its range", told.first().and_then(|told| told.range), Some((0, 60)))?;
-    same("a new script", ownership(tester, &at(&text, 60)?)?, Ownership::Spendable)?;
-    same("an old one", ownership(tester, &at(&text, 50)?)?, Ownership::Spendable)?;
-    let numbers = tester.ask(|wallet, scope| wallet.descriptor_texts(scope, vec![0, 1]))?;
-    holds("it keeps its number", matches!(numbers.as_slice(), [Some(_), None]))
 }
 
 #[test]

@@ -1,5 +1,3 @@
-//! Passphrases and signatures.
-
 use bitcoin::hashes::Hash;
 use bitcoin::key::TapTweak;
 use bitcoin::{PrivateKey, ScriptBuf, TapNodeHash, XOnlyPublicKey};
@@ -7,7 +5,7 @@ use secp256k1::{Message, PublicKey, Secp256k1, ecdsa, schnorr};
 
 use super::imports::at;
 use crate::tester::{
-    Tester, WALLET, descriptor, foreign, holds, key, keys, master, p2wpkh, pay, public, refused, same, single, some,
+    Tester, descriptor, foreign, holds, key, keys, master, p2wpkh, pay, public, refused, same, single, some,
 };
 use crate::{Failure, Outcome};
 use outrigger_service::signer::{Scheme, SignBatch, SignRequest};
@@ -31,40 +29,8 @@ fn encrypt(tester: &Tester, passphrase: &str) -> ServiceResult<()> {
     tester.ask(|wallet, scope| wallet.encrypt(scope, pass(passphrase)))
 }
 
-fn change(tester: &Tester, old: &str, new: &str) -> ServiceResult<()> {
-    tester.ask(|wallet, scope| wallet.change_passphrase(scope, pass(old), pass(new)))
-}
-
 fn lock(tester: &Tester) -> ServiceResult<()> {
     tester.ask(|wallet, scope| wallet.lock(scope))
-}
-
-#[test]
-fn passphrases_are_asked_for_in_the_right_state_only() -> Outcome {
-    let tester = &Tester::with(|_| {})?;
-    let wrong = ErrorKind::WrongEncryptionState;
-    refused("unlocking what is not encrypted", unlock(tester, "a", 9), wrong)?;
-    refused("locking it", lock(tester), wrong)?;
-    refused("changing its passphrase", change(tester, "a", "b"), wrong)?;
-    encrypt(tester, "a")?;
-    let info = tester.info()?;
-    same("it is locked at once", (info.encrypted, info.locked, info.unlocked_until), (true, true, 0))?;
-    refused("encrypting it again", encrypt(tester, "b"), wrong)?;
-    refused("a wrong passphrase", unlock(tester, "b", 9), ErrorKind::PassphraseIncorrect)?;
-    refused("a wrong old one", change(tester, "b", "c"), ErrorKind::PassphraseIncorrect)?;
-    same("it is locked still", tester.info()?.locked, true)?;
-    unlock(tester, "a", MAX_UNLOCK)?;
-    same("it is not", tester.info()?.locked, false)?;
-    refused("a wrong passphrase", unlock(tester, "b", 9), ErrorKind::PassphraseIncorrect)?;
-    same("it is not still", tester.info()?.locked, false)?;
-    change(tester, "a", "a")?;
-    same("nor after a change", tester.info()?.locked, false)?;
-    refused("a wrong old one", change(tester, "b", "c"), ErrorKind::PassphraseIncorrect)?;
-    same("that locks it", (tester.info()?.locked, tester.info()?.unlocked_until), (true, 0))?;
-    unlock(tester, "a", MAX_UNLOCK)?;
-    lock(tester)?;
-    lock(tester)?;
-    same("it is locked again", tester.info()?.locked, true)
 }
 
 #[test]
@@ -92,25 +58,6 @@ fn a_locked_wallet_answers_all_that_needs_no_key() -> Outcome {
     tester.ask(|wallet, scope| wallet.rescan_release(scope, rescan))?;
     tester.ask(|wallet, scope| wallet.set_label(scope, foreign(1), "x".into()))?;
     same("labels", tester.labels()?.len(), ahead as usize + 4)
-}
-
-#[test]
-fn encryption_gives_fresh_descriptors_and_keeps_the_old() -> Outcome {
-    let tester = &Tester::with(|options| options.blank = false)?;
-    let address = || tester.ask(|w, scope| w.new_address(scope, AddressType::Bech32, false, Some("x".into())));
-    let old = address()?;
-    encrypt(tester, "a")?;
-    let told = tester.ask(|wallet, scope| wallet.descriptors(scope, false))?;
-    let active: Vec<bool> = told.iter().map(|info| info.active).collect();
-    same("which are active", active, [vec![false; 8], vec![true; 8]].concat())?;
-    let parents = |script: &ScriptBuf| Ok::<_, Failure>(some("the script", tester.script(script)?)?.parents);
-    let fresh = address()?;
-    let [old, fresh] = [parents(&old)?, parents(&fresh)?];
-    holds("addresses come from other keys now", old != fresh && !old.is_empty())?;
-    tester.try_create("blank", |_| {})?;
-    tester.of(Some("blank"), |wallet, scope| wallet.encrypt(scope, pass("a")))?;
-    let told = tester.of(Some("blank"), |wallet, scope| wallet.descriptors(scope, false))?;
-    same("a blank one stays blank", told.len(), 0)
 }
 
 #[test]
@@ -156,56 +103,10 @@ fn a_locked_wallet_knows_how_what_it_derived_is_spent() -> Outcome {
 }
 
 #[test]
-fn an_unlocked_wallet_says_until_when() -> Outcome {
-    let tester = &Tester::with(|options| options.passphrase = pass("a"))?;
-    let now = u64::from(tester.tip()?.time);
-    for (seconds, expected) in [(5000, 5000), (MAX_UNLOCK * 2, MAX_UNLOCK), (7000, 7000)] {
-        unlock(tester, "a", seconds)?;
-        let info = tester.info()?;
-        same("until when", (info.locked, info.unlocked_until), (false, now + expected))?;
-    }
-    lock(tester)?;
-    same("once it is locked", tester.info()?.unlocked_until, 0)
-}
-
-#[test]
-fn a_wallet_is_locked_when_it_is_loaded() -> Outcome {
-    let tester = &Tester::with(|_| {})?;
-    tester.take(single(1)?)?;
-    tester.unload(WALLET)?;
-    tester.load(WALLET)?;
-    same("one that is not encrypted", tester.info()?.locked, false)?;
-    encrypt(tester, "a")?;
-    unlock(tester, "a", MAX_UNLOCK)?;
-    tester.unload(WALLET)?;
-    tester.load(WALLET)?;
-    let info = tester.info()?;
-    same("one that was unlocked", (info.encrypted, info.locked, info.unlocked_until), (true, true, 0))?;
-    Ok(unlock(tester, "a", 9)?)
-}
-
-#[test]
 fn without_private_keys_there_is_nothing_to_encrypt() -> Outcome {
     let tester = &Tester::with(|options| options.disable_private_keys = true)?;
     refused("encryption", encrypt(tester, "a"), ErrorKind::Refused)?;
     same("nothing changed", tester.info()?.encrypted, false)
-}
-
-#[test]
-fn a_passphrase_can_be_changed() -> Outcome {
-    let tester = &Tester::with(|options| options.passphrase = pass("a"))?;
-    change(tester, "a", "b")?;
-    same("it stays locked", tester.info()?.locked, true)?;
-    refused("the old one", unlock(tester, "a", 9), ErrorKind::PassphraseIncorrect)?;
-    unlock(tester, "b", MAX_UNLOCK)?;
-    tester.take(single(1)?)?;
-    change(tester, "b", "c")?;
-    same("it stays unlocked", tester.info()?.locked, false)?;
-    lock(tester)?;
-    unlock(tester, "c", MAX_UNLOCK)?;
-    let told = tester.ask(|wallet, scope| wallet.descriptors(scope, true))?;
-    let text = some("the descriptor", told.first())?.text.expose().to_owned();
-    holds("its keys are as before", text.contains(&key(1)?.to_wif()))
 }
 
 fn request(public_key: &[u8], scheme: Scheme) -> SignRequest {

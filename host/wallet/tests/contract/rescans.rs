@@ -1,11 +1,8 @@
-//! The one rescan of a wallet.
-
 use crate::Outcome;
 use crate::tester::{Tester, WALLET, foreign, holds, out, p2wpkh, pay, refused, same, single, spend, watch};
 use outrigger_service::wallet::TxState;
 use outrigger_service::{ErrorKind, Result as ServiceResult};
 
-/// In seconds.
 const TWO_HOURS: u64 = 7200;
 
 fn reserve(tester: &Tester) -> ServiceResult<u64> {

@@ -1,5 +1,3 @@
-//! Sending transactions of the wallet.
-
 use std::sync::mpsc::channel;
 
 use bitcoin::consensus::serialize;
@@ -13,7 +11,6 @@ use outrigger_service::{ErrorKind, Result as ServiceResult};
 use crate::tester::{Tester, becomes, foreign, holds, out, p2wpkh, pay, refused, same, single, some, spend};
 use crate::{Failure, Outcome};
 
-/// A wallet with a confirmed coin for each of these values.
 fn with_coins<const N: usize>(tester: &Tester, values: [u64; N]) -> Result<(ScriptBuf, [OutPoint; N]), Failure> {
     tester.create(|_| {})?;
     tester.take(single(1)?)?;

@@ -1,11 +1,9 @@
-//! States of transactions, and their effects.
-
 use bitcoin::{ScriptBuf, Sequence, Transaction};
 
 use crate::tester::{Tester, foreign, holds, out, p2wpkh, pay, refused, same, single, some, spend};
 use crate::{Failure, Outcome};
 use outrigger_service::ErrorKind;
-use outrigger_service::wallet::{HistoryRange, Replaceable, TxState, UnsettledState};
+use outrigger_service::wallet::{Replaceable, TxState, UnsettledState};
 
 fn with_key(tester: &Tester) -> Result<ScriptBuf, Failure> {
     tester.create(|_| {})?;
@@ -103,50 +101,6 @@ fn the_deeper_of_two_conflicts_counts() -> Outcome {
     same("the first one", state(tester, &payment)?, TxState::Conflicted { block: first, height })?;
     tester.disconnect();
     same("it is there still", state(tester, &payment)?, TxState::Conflicted { block: first, height })
-}
-
-#[test]
-fn a_disconnected_coinbase_makes_no_coin() -> Outcome {
-    let tester = &Tester::new();
-    let script = with_key(tester)?;
-    tester.mine_to(&script, &[]);
-    let coins = tester.coins()?;
-    let coin = some("the coin", coins.first())?;
-    holds("it is a coinbase's", coin.coinbase && coins.len() == 1)?;
-    tester.disconnect();
-    same("no coin", tester.outpoints()?, Vec::new())?;
-    let known = tester.known(coin.outpoint.txid)?;
-    same("its transaction is kept", (known.coinbase, known.state), (true, TxState::Abandoned))?;
-    same("among what is not confirmed", tester.ids(HistoryRange::Unconfirmed, false)?, vec![coin.outpoint.txid])
-}
-
-#[test]
-fn what_builds_on_a_disconnected_coinbase_is_given_up() -> Outcome {
-    let tester = &Tester::new();
-    let script = with_key(tester)?;
-    let other = pay(1, &script, 9);
-    tester.mine(&[&other]);
-    tester.mine_to(&script, &[]);
-    let coins = tester.coins()?;
-    let coinbase = some("the coin", coins.iter().find(|coin| coin.coinbase))?.outpoint;
-    for _ in 0..100 {
-        tester.mine(&[]);
-    }
-    let confirmed = spend(&[coinbase], &[(&script, 8)]);
-    tester.mine(&[&confirmed]);
-    let waiting = spend(&[out(&confirmed, 0), out(&other, 0)], &[(&script, 7)]);
-    tester.accept(&waiting);
-    same("while all is well", tester.outpoints()?, vec![out(&waiting, 0)])?;
-    for _ in 0..102 {
-        tester.disconnect();
-    }
-    for txid in [coinbase.txid, confirmed.compute_txid(), waiting.compute_txid()] {
-        same("it is given up", tester.known(txid)?.state, TxState::Abandoned)?;
-    }
-    same("what else was spent is free", tester.outpoints()?, vec![out(&other, 0)])?;
-    tester.mine(&[]);
-    tester.accept(&waiting);
-    same("until it is met again", state(tester, &waiting)?, TxState::InMempool)
 }
 
 #[test]

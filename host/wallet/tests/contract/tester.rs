@@ -33,10 +33,8 @@ pub const IMPORTED: ImportOutcome = ImportOutcome::Imported { missing_private_ke
 const BATCH: u32 = 2;
 /// The most batches of a list. More mean that it never ends.
 const MAX_BATCHES: usize = 10_000;
-/// The timeout of a rescan.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// The wallet of most cases.
 pub const WALLET: &str = "w";
 
 /// Wallets on a scripted node, and helpers that change both.
@@ -88,7 +86,6 @@ impl Tester {
         Ok(tester)
     }
 
-    /// The services, for another thread.
     pub fn handle(&self) -> Host {
         self.host.handle()
     }
@@ -110,7 +107,6 @@ impl Tester {
         &self.host.node
     }
 
-    /// Opens the scope of a call, with a wallet in its URL or without. The call ends when the returned guard is dropped.
     pub fn open(&self, wallet: Option<&str>) -> (Scope, Box<dyn Any + Send>) {
         self.host.open_call(wallet)
     }
@@ -152,7 +148,6 @@ impl Tester {
         made
     }
 
-    /// Creates `w`, blank unless `change` says otherwise.
     pub fn create(&self, change: impl FnOnce(&mut CreateOptions)) -> Outcome {
         self.try_create(WALLET, change)?;
         Ok(())
@@ -223,7 +218,6 @@ impl Tester {
         same("the outcome of an import", self.import(vec![import])?, vec![IMPORTED])
     }
 
-    /// Rescans from a time, in Unix seconds, and waits for the end.
     pub fn rescan(&self, from_time: u64) -> Outcome {
         let rescan = self.ask(|wallet, scope| wallet.rescan_reserve(scope))?;
         self.ask(|wallet, scope| wallet.rescan_start(scope, rescan, from_time))?;
@@ -259,7 +253,6 @@ impl Tester {
         self.ask(|wallet, scope| wallet.history(scope, query))
     }
 
-    /// All rows of a range, read in batches of `limit`.
     pub fn history(&self, range: HistoryRange, reverse: bool, limit: u32) -> Result<Vec<HistoryRow>, Failure> {
         all(limit, |after| {
             let batch = self.batch(range, reverse, after, limit)?.read()?;
@@ -290,7 +283,6 @@ impl Tester {
         self.ask(|wallet, scope| wallet.labels(scope, after, limit))
     }
 
-    /// The address book, sorted by its scripts.
     pub fn labels(&self) -> Result<Vec<LabelledScript>, Failure> {
         let mut entries = all(BATCH, |after| {
             let batch = self.label_batch(after, BATCH)?;
@@ -338,10 +330,8 @@ impl Tester {
 }
 
 pub type Batch = ServiceResult<Encoded<HistoryBatch>>;
-/// Rows, and the position to continue after.
 type Page<T> = (Vec<T>, Option<Blob>);
 
-/// Reads batches to their end.
 fn all<T>(limit: u32, mut read: impl FnMut(Option<Blob>) -> Result<Page<T>, Failure>) -> Result<Vec<T>, Failure> {
     let (mut rows, mut after) = (Vec::new(), None);
     for _ in 0..MAX_BATCHES {
@@ -378,7 +368,6 @@ pub fn p2pkh(number: u8) -> Result<ScriptBuf, Failure> {
     Ok(ScriptBuf::new_p2pkh(&public(number)?.pubkey_hash()))
 }
 
-/// An extended private key (`tprv...`).
 pub fn master(number: u8) -> Result<String, Failure> {
     let master = Xpriv::new_master(Network::Regtest, &[number; 32]);
     Ok(master.map_err(|error| Failure(error.to_string()))?.to_string())
@@ -421,17 +410,14 @@ pub fn keys(change: impl FnOnce(&mut KeysImport)) -> Import {
     Import::Keys { keys }
 }
 
-/// Imports a script to watch.
 pub fn watch(script: &ScriptBuf) -> Import {
     keys(|keys| (keys.script_pubkeys, keys.solving_data) = (vec![script.clone()], false))
 }
 
-/// A script that no wallet here has.
 pub fn foreign(number: u8) -> ScriptBuf {
     ScriptBuf::from_bytes([&[0, 20][..], &[0xee; 19], &[number]].concat())
 }
 
-/// An outpoint that no wallet here knows.
 pub fn elsewhere(number: u8) -> OutPoint {
     OutPoint { txid: Txid::from_byte_array([number; 32]), vout: 0 }
 }

@@ -1,5 +1,3 @@
-//! A network without peers.
-
 use outrigger_sdk::testing::StubHost;
 use serde_json::{Value, json};
 

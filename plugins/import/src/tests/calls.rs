@@ -1,5 +1,3 @@
-//! The checks of whole calls, and their order.
-
 use outrigger_sdk::{RpcError, RpcErrorCode};
 
 use super::*;
@@ -68,15 +66,6 @@ fn importmulti_bad_timestamp_fails_before_anything_is_stored() {
     let message = "Expected number or \"now\" timestamp value for key. got type null";
     refused(&harness, "importmulti", json!([[address(ADDRESS, json!(null))]]), -3, message);
     assert_eq!(harness.stored_count(), 0);
-}
-
-#[test]
-fn importdescriptors_bad_timestamp_fails_after_the_earlier_ones_were_stored() {
-    let harness = Harness::watch_only();
-    let good = json!({"desc": with_checksum(&format!("wpkh({K})")), "timestamp": 1});
-    let requests = json!([[good, good, {"desc": "x"}, good]]);
-    refused(&harness, "importdescriptors", requests, -3, "Missing required timestamp field for key");
-    assert_eq!(harness.stored_count(), 2);
 }
 
 #[test]

@@ -1,5 +1,3 @@
-//! The requests of importdescriptors.
-
 use super::*;
 
 const NO_RANGE: &str = "Range not given, using default keypool range";

@@ -1,5 +1,3 @@
-//! The requests of importmulti.
-
 use super::*;
 
 #[track_caller]

@@ -17,15 +17,12 @@ use crate::ImportPlugin;
 
 /// The generator of the curve, public key of the private key 1.
 const K: &str = "0279be667ef9dcbbac55a06295ce870b07029bfcdb2dce28d959f2815b16f81798";
-/// The private key 1.
 const K_WIF: &str = "cMahea7zqjxrtgAbB7LSGbcQUr1uX1ojuat9jZodMN87JcbXMTcA";
 /// Pays to the hash of [`K`].
 const K_PKH: &str = "76a914751e76e8199196d454941c45d1b3a323f1433bd688ac";
 /// Pays to the hash of [`K`] by witness.
 const K_WPKH: &str = "0014751e76e8199196d454941c45d1b3a323f1433bd6";
-/// Public key of the private key 2.
 const K2: &str = "02c6047f9441ed7d6d3045406e95c07cd85c778e4b8cef3ca7abac09b95c709ee5";
-/// The private key 2.
 const K2_WIF: &str = "cMahea7zqjxrtgAbB7LSGbcQUr1uX1ojuat9jZodMN87K7XCyj5v";
 const TPUB: &str =
     "tpubDC5FSnBiZDMmhiuCmWAYsLwgLYrrT9rAqvTySfuCCrgsWz8wxMXUS9Tb9iVMvcRbvFcAHGkMD5Kx8koh4GquNGNTfohfk7pgjhaPCdXpoba";
@@ -35,7 +32,6 @@ const TPRV: &str =
 const TIP_TIME: u32 = 1_600_000_000;
 const MEDIAN_TIME: u32 = TIP_TIME - 3000;
 
-/// A plugin, its host, and a wallet in it.
 struct Harness {
     host: StubHost,
     plugin: TestPlugin<ImportPlugin>,
@@ -52,7 +48,6 @@ impl Harness {
         Self { host, plugin }
     }
 
-    /// With a wallet that may not hold private keys.
     fn watch_only() -> Self {
         let harness = Self::new();
         harness.wallet(|wallet| wallet.info.private_keys_enabled = false);
@@ -94,7 +89,6 @@ impl Harness {
         json.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap().to_owned()
     }
 
-    /// Ends the running rescan, if there is one.
     fn finish_rescan(&self, outcome: outrigger_sdk::service::events::RescanOutcome) {
         let running = self.wallet(|wallet| wallet.rescan.take());
         if let Some((rescan, Some(_))) = running {
@@ -124,7 +118,6 @@ impl Harness {
     }
 }
 
-/// A descriptor with its checksum.
 fn with_checksum(payload: &str) -> String {
     format!("{payload}#{}", checksum(payload).unwrap())
 }

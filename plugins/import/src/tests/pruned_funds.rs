@@ -1,5 +1,3 @@
-//! importprunedfunds and removeprunedfunds.
-
 use bitcoin::consensus::encode::serialize_hex;
 use bitcoin::{Block, MerkleBlock, consensus};
 use outrigger_sdk::service::chain::BlockRef;

@@ -1,5 +1,3 @@
-//! Long polls of getblocktemplate.
-
 use super::*;
 
 fn long_poll(plugin: &TestPlugin<MiningPlugin>, id: Value) -> PendingCall {

@@ -1,5 +1,3 @@
-//! The plugin against a host in memory.
-
 mod long_polls;
 
 use std::collections::HashMap;

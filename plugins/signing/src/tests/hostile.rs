@@ -12,7 +12,6 @@ use serde_json::{Value, json};
 use super::{MANIFEST, WIF, WPKH, hex, pays, spend};
 use crate::SigningPlugin;
 
-/// The public key of [`WIF`].
 const KEY: &str = "0279be667ef9dcbbac55a06295ce870b07029bfcdb2dce28d959f2815b16f81798";
 const NOT_FOUND: &str = "Input not found or already spent";
 const TOO_LARGE: &str = "The transaction is too large to sign";
@@ -103,36 +102,6 @@ fn signing_does_not_copy_one_large_script_for_each_input() {
     // A few of either are no harm.
     let tx = spend(&vec![outpoint(0); 40]);
     assert_eq!(sign(&plugin, &tx, json!([element])).unwrap()["complete"], false);
-}
-
-#[test]
-fn signing_prevtxs_that_lie_are_refused_or_believed_as_by_bitcoind() {
-    let (host, plugin) = start();
-    let coin = outrigger_sdk::service::chain::Coin { output: pays(5_000), height: 1, coinbase: false };
-    host.chain.add_coin(outpoint(0), coin);
-    let tx = spend(&[outpoint(0), outpoint(1)]);
-    let refused = |element: Value| {
-        let error = sign(&plugin, &tx, json!([element])).unwrap_err();
-        (error.code.0, error.message)
-    };
-    let other = "0014".to_owned() + &"00".repeat(20);
-    let message = format!("Previous output scriptPubKey mismatch:\n0 {}\nvs:\n0 {}", &WPKH[4..], "00".repeat(20));
-    assert_eq!(refused(prevtx(0, &other)), (-22, message));
-    let with = |mut element: Value, fields: &[(&str, &str)]| {
-        fields.iter().for_each(|(name, text)| element[*name] = json!(text));
-        element
-    };
-    let program = ScriptBuf::new_p2wsh(&ScriptBuf::from_hex("51").unwrap().wscript_hash()).to_hex_string();
-    let mismatch = (-8, "redeemScript/witnessScript does not match scriptPubKey".to_owned());
-    assert_eq!(refused(with(prevtx(1, &program), &[("witnessScript", "52")])), mismatch);
-    assert_eq!(refused(with(prevtx(1, &program), &[("redeemScript", "52")])), mismatch);
-    let unrelated = (-8, "redeemScript does not correspond to witnessScript".to_owned());
-    assert_eq!(refused(with(prevtx(1, &program), &[("witnessScript", "51"), ("redeemScript", "52")])), unrelated);
-    // An amount is believed: the signature is one for it.
-    let answer = sign(&plugin, &tx, json!([prevtx(0, WPKH)])).unwrap();
-    let by_chain = sign(&plugin, &tx, json!([])).unwrap();
-    assert_ne!(signed(&answer).input[0].witness, signed(&by_chain).input[0].witness);
-    assert_eq!(answer["errors"].as_array().unwrap().len(), 1);
 }
 
 /// Runs as plugins' calls run, on a thread with a stack of 8 MiB.

@@ -1,5 +1,3 @@
-//! Tests of the plugin as a client sees it.
-
 mod hostile;
 mod order;
 mod outputs;
@@ -9,14 +7,10 @@ use bitcoin::consensus::encode::serialize_hex;
 use bitcoin::transaction::Version;
 use bitcoin::{Amount, OutPoint, ScriptBuf, Sequence, Transaction, TxIn, TxOut, Witness};
 
-/// The manifest, as a host reads it.
 const MANIFEST: &str = include_str!("../../manifest.json");
-/// The private key 1, compressed, for test chains.
 const WIF: &str = "cMahea7zqjxrtgAbB7LSGbcQUr1uX1ojuat9jZodMN87JcbXMTcA";
-/// The P2WPKH script of that key.
 const WPKH: &str = "0014751e76e8199196d454941c45d1b3a323f1433bd6";
 
-/// A transaction that spends these outpoints.
 fn spend(outpoints: &[OutPoint]) -> Transaction {
     let input = |outpoint: &OutPoint| TxIn {
         previous_output: *outpoint,
@@ -32,7 +26,6 @@ fn spend(outpoints: &[OutPoint]) -> Transaction {
     }
 }
 
-/// An output to the key, of a value in satoshi.
 fn pays(value: u64) -> TxOut {
     TxOut { value: Amount::from_sat(value), script_pubkey: ScriptBuf::from_hex(WPKH).unwrap() }
 }

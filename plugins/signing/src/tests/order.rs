@@ -5,7 +5,7 @@ use outrigger_sdk::testing::{StubHost, TestPlugin, WalletState};
 use outrigger_sdk::{RpcError, RpcErrorCode};
 use serde_json::{Value, json};
 
-use super::{MANIFEST, WIF, hex, spend};
+use super::{MANIFEST, hex, spend};
 use crate::SigningPlugin;
 
 const LOCKED: &str = "Error: Please enter the wallet passphrase with walletpassphrase first.";
@@ -44,34 +44,4 @@ fn signrawtransactionwithwallet_checks_in_order() {
     let (_host, open) = start(wallet(false));
     fails(&open, method, json!([tx, [{}], "x"]), -3, "Missing scriptPubKey");
     fails(&open, method, json!([tx, [], "x"]), -8, "'x' is not a valid sighash parameter.");
-}
-
-#[test]
-fn signrawtransactionwithkey_checks_in_order() {
-    let tx = hex(&spend(&[OutPoint::null()]));
-    let method = "signrawtransactionwithkey";
-    // No wallet is asked, whether there is one or not.
-    for wallet in [None, wallet(true)] {
-        let (_host, plugin) = start(wallet);
-        let fails = |params, code, message| fails(&plugin, method, params, code, message);
-        fails(json!(["zz", null, [5], "x"]), -22, UNDECODABLE);
-        fails(json!([tx, [WIF, 5, "bad"], [5], "x"]), -3, "JSON value of type number is not of expected type string");
-        fails(json!([tx, [WIF, "bad", 5], [5], "x"]), -5, "Invalid private key");
-        fails(json!([tx, [WIF], [5], "x"]), -22, r#"expected object with {"txid'","vout","scriptPubKey"}"#);
-        fails(json!([tx, [], [], "x"]), -8, "'x' is not a valid sighash parameter.");
-        let answer = plugin.call(method, json!([tx, []])).unwrap();
-        assert_eq!(answer["errors"][0]["error"], "Input not found or already spent");
-    }
-}
-
-#[test]
-fn signing_manifest_names_the_parameters_as_bitcoind_does() {
-    let manifest = outrigger_sdk::manifest::Manifest::parse(MANIFEST.as_bytes()).unwrap();
-    let names = |method: &str| {
-        let spec = manifest.methods.iter().find(|spec| spec.name == method).unwrap();
-        assert!(spec.check_types, "the host checks the types");
-        spec.params.iter().map(|param| param.name.clone()).collect::<Vec<_>>()
-    };
-    assert_eq!(names("signrawtransactionwithkey"), ["hexstring", "privkeys", "prevtxs", "sighashtype"]);
-    assert_eq!(names("signrawtransactionwithwallet"), ["hexstring", "prevtxs", "sighashtype"]);
 }

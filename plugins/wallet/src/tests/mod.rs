@@ -21,10 +21,8 @@ use serde_json::{Value, json};
 
 use crate::WalletPlugin;
 
-/// A call that is refused: method, arguments, code, message.
 type Row<'a> = (&'a str, Value, i32, &'a str);
 
-/// The chain's height in these tests.
 const HEIGHT: u32 = 200;
 
 /// A host with a wallet `w` that stands at [`HEIGHT`], and the plugin.

@@ -12,7 +12,6 @@ const WARNINGS: [&str; 7] =
 /// The languages: compiler and arguments.
 const LANGUAGES: [(&str, &[&str]); 2] = [("cc", &["-std=c11", "-xc"]), ("c++", &["-std=c++17", "-xc++"])];
 
-/// A temporary directory, deleted on drop.
 struct Folder(PathBuf);
 
 impl Folder {

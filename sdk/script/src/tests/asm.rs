@@ -6,7 +6,6 @@ use bitcoin::opcodes::Opcode;
 use bitcoin::opcodes::all::*;
 use bitcoin::script::{Builder, PushBytesBuf};
 
-/// Parses a script.
 pub(super) fn parse(text: &str) -> ScriptBuf {
     let mut script = Vec::new();
     for word in text.split_ascii_whitespace() {

@@ -13,7 +13,6 @@ use bitcoin::{Transaction, TxOut};
 use super::random::Random;
 use crate::{Flags, ScriptError, TxContext, verify_input};
 
-/// The default number of cases per test.
 const DEFAULT_CASES: u64 = 4_000;
 
 /// The flags that the reference library supports.
@@ -31,7 +30,6 @@ fn random_flags(random: &mut Random) -> Flags {
     (Flags::from_bits_truncate(random.next() as u32) & REFERENCE_FLAGS).with_implied()
 }
 
-/// The reference's verdict.
 pub(super) fn reference(tx: &Transaction, spent: &[TxOut], input: usize, flags: Flags) -> bool {
     let utxos: Vec<_> = spent
         .iter()

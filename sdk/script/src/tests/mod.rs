@@ -1,10 +1,9 @@
-//! Tests of the script engine: published vectors, comparisons with other implementations, recorded verdicts, examples.
+//! Tests of the script engine against published vectors, against another implementation, and by example.
 
 mod asm;
 mod differential;
 mod observing;
 mod random;
-mod recorded;
 mod rules;
 mod script_vectors;
 mod sighash_cross;

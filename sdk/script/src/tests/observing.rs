@@ -10,7 +10,6 @@ use super::random::Random;
 use super::spending_tx;
 use crate::{Checker, ExecutionData, Flags, ScriptError, SigVersion, TransactionChecker, TxContext, verify_script};
 
-/// Records each valid signature with its key.
 struct Observer<C> {
     inner: C,
     seen: Vec<(Vec<u8>, Vec<u8>)>,

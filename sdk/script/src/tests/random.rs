@@ -2,7 +2,6 @@
 
 use secp256k1::{Keypair, Secp256k1, SecretKey};
 
-/// SplitMix64.
 pub(super) struct Random(u64);
 
 impl Random {
@@ -18,12 +17,10 @@ impl Random {
         value ^ (value >> 31)
     }
 
-    /// A number below `bound`.
     pub(super) fn below(&mut self, bound: usize) -> usize {
         (self.next() % bound as u64) as usize
     }
 
-    /// True with probability 1/`times`.
     pub(super) fn one_in(&mut self, times: usize) -> bool {
         self.below(times) == 0
     }

@@ -12,7 +12,6 @@ use crate::{Flags, ScriptError, TxContext, verify_input};
 /// The least number of rows. Fewer rows mean that the test does not parse the file correctly.
 const MIN_ROWS: usize = 1_200;
 
-/// One row: a spend of a single output.
 struct Row {
     script_sig: ScriptBuf,
     spent: TxOut,

@@ -1,5 +1,3 @@
-//! Examples of signature operation counts.
-
 use bitcoin::opcodes::all::*;
 use bitcoin::script::{Builder, PushBytesBuf};
 use bitcoin::{
@@ -37,7 +35,6 @@ fn spend(script_sig: &Script, script_pubkey: &Script, witness: &[&[u8]]) -> (Tra
     (tx, TxOut { value: Amount::from_sat(2), script_pubkey: script_pubkey.to_owned() })
 }
 
-/// The cost of the output of [`spend`].
 const OUTPUT_COST: u64 = 4;
 
 #[test]

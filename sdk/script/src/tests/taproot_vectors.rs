@@ -9,7 +9,6 @@ use super::{bytes, vectors};
 use crate::sighash::{tap_leaf_hash, tap_merkle_root};
 use crate::{Flags, ScriptError, TxContext, verify_input};
 
-/// The leaves of a tree from left to right.
 fn leaves(tree: &Value) -> Vec<&Value> {
     match tree {
         Value::Array(branches) => branches.iter().flat_map(leaves).collect(),

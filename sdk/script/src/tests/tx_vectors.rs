@@ -9,10 +9,8 @@ use serde_json::Value;
 use super::{asm, bytes, rows, text, vectors};
 use crate::{Flags, TxContext, verify_input};
 
-/// The total supply, in satoshi.
 const MAX_MONEY: u64 = 21_000_000 * 100_000_000;
 
-/// One row: a transaction, and the outputs that it may spend.
 struct Row {
     /// `None` if the bytes are no transaction.
     tx: Option<Transaction>,

@@ -99,7 +99,6 @@ fn row() -> impl Strategy<Value = HistoryRow> {
         .prop_map(|(transaction, unsettled)| HistoryRow { transaction: Framed(transaction), unsettled })
 }
 
-/// A view's fields, copied out one by one.
 fn copied(view: WalletTransactionView<'_>) -> WalletTransaction {
     WalletTransaction {
         contested: view.contested,

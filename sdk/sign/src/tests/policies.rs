@@ -21,7 +21,6 @@ use outrigger_descriptor::{Checksum, Descriptor};
 use outrigger_service::Scope;
 use outrigger_service::wallet::{SolvingData, TapLeaf, TaprootData};
 
-/// The value of each recorded output.
 const VALUE: Amount = Amount::from_sat(100_000_000);
 
 /// The hex after signing, and the input's error.

@@ -42,7 +42,6 @@ fn amounts(amounts: &[i64]) -> Vec<Candidate> {
     pool(&amounts.iter().map(|amount| (*amount, 1, 0, 1)).collect::<Vec<_>>())
 }
 
-/// The sum of a property over the selected groups.
 fn sum(candidates: &[Candidate], taken: &[usize], of: fn(&Candidate) -> i64) -> i64 {
     candidates.iter().filter(|candidate| taken.contains(&candidate.group)).map(of).sum()
 }

@@ -37,7 +37,6 @@ fn on_regtest(address: Address<NetworkUnchecked>) -> Done<Address> {
     Ok(address.require_network(Network::Regtest)?)
 }
 
-/// A call must fail with this code of bitcoind's.
 #[track_caller]
 fn refused<T: Debug>(outcome: Result<T, ClientError>, code: i32) {
     match outcome {
@@ -167,7 +166,6 @@ fn look_at_the_mempool(node: &Client, paid: Txid, returned: Txid) -> Done {
     Ok(())
 }
 
-/// A block, and history.
 fn confirm(node: &Client, payer: &Client, mine: &Address, returned: Txid) -> Done {
     let before = node.get_best_block_hash()?;
     let block = payer.generate_to_address(1, mine)?.remove(0);

@@ -23,7 +23,6 @@ fn client(path: &str) -> Done<Client> {
     Ok(Client::new_with_auth(&format!("{url}{path}"), Auth::CookieFile(cookie))?)
 }
 
-/// A call must fail with this code of bitcoind's.
 #[track_caller]
 fn refused<T: Debug>(outcome: Result<T, ClientError>, code: i32) {
     let text = match outcome {

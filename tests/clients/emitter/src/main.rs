@@ -17,7 +17,6 @@ const BLOCKS: u64 = 140;
 const DEPTHS: [u64; 4] = [1, 2, 3, 4];
 const DEEP: u64 = 60;
 
-/// An address of nobody.
 const NOBODY: &str = "bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080";
 
 type Done<T = ()> = Result<T, Box<dyn Error>>;
@@ -58,7 +57,6 @@ fn mine(wallet: &Client, blocks: u64) -> Done {
     Ok(())
 }
 
-/// Invalidates so many blocks.
 fn go_back(node: &Client, depth: u64) -> Done {
     let first = node.get_block_hash(node.get_block_count()? - depth + 1)?;
     Ok(node.invalidate_block(&first)?)

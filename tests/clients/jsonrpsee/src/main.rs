@@ -20,7 +20,6 @@ async fn client(path: &str, login: &str) -> Done<WsClient> {
     Ok(WsClientBuilder::default().set_headers(headers).build(format!("{url}{path}")).await?)
 }
 
-/// A call must fail with this code of bitcoind's.
 #[track_caller]
 fn refused(outcome: Result<Value, ClientError>, code: i32) {
     match outcome {

@@ -29,7 +29,6 @@ pub(super) fn psbt(global: &str, input: &str, output: &str) -> String {
     base64(&format!("70736274ff{}{global}00{input}00{output}00", field("00", TRANSACTION)))
 }
 
-/// Fields of an input, good and bad.
 fn input_fields() -> Vec<String> {
     let (zeros, ones, hash20) = ("00".repeat(32), "11".repeat(32), "22".repeat(20));
     let signature = "3006020101020101";
@@ -103,7 +102,6 @@ fn input_fields() -> Vec<String> {
     fields
 }
 
-/// Fields of an output, good and bad.
 fn output_fields() -> Vec<String> {
     let (zeros, ones, x) = ("00".repeat(32), "11".repeat(32), &KEY[2..]);
     vec![
@@ -134,7 +132,6 @@ fn output_fields() -> Vec<String> {
     ]
 }
 
-/// Fields of the whole, good and bad.
 fn global_fields() -> Vec<String> {
     let xpub = format!("01043587cf0000000000000000{}{KEY}", "22".repeat(32).get(8..).unwrap().to_owned() + "33333333");
     vec![

@@ -10,7 +10,6 @@ use serde_json::{Value, json};
 
 use super::{ADDRESS, start};
 
-/// Host and node, asked the same.
 struct Both {
     ours: Client,
     theirs: Client,

@@ -17,7 +17,6 @@ struct Key {
     public: String,
 }
 
-/// Some keys: a plain one, one of an extended key, and one with an origin and a wildcard.
 fn keys(seed: u8) -> [Key; 3] {
     let curve = Secp256k1::new();
     let single = PrivateKey::new(SecretKey::from_slice(&[seed; 32]).unwrap(), Network::Regtest);
@@ -60,7 +59,6 @@ const KINDS: [&str; 17] = [
     "rawtr({1})",
 ];
 
-/// A descriptor of a kind, with the private keys that `private` has a bit for.
 fn descriptor(kind: &str, keys: &[Key; 3], private: u64) -> String {
     let mut text = kind.to_owned();
     for (index, key) in keys.iter().enumerate() {

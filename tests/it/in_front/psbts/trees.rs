@@ -12,7 +12,6 @@ use super::super::ADDRESS;
 use super::Both;
 use crate::kills::{Numbers, setting};
 
-/// The most leaves of a tree.
 const MAX_LEAVES: u64 = 16;
 /// The deepest leaf: the reference node takes no deeper ones, Bitcoin Core takes 128 levels.
 const MAX_DEPTH: usize = 7;

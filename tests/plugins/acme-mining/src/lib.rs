@@ -7,7 +7,6 @@ use outrigger_sdk::service::{ErrorKind, Scope, ServiceError};
 use outrigger_sdk::{Call, FeeRate, Host, Plugin, Reply, RpcError};
 use serde_json::{Map, Value, json};
 
-/// The plugin.
 pub struct AcmeMining {
     host: Host,
     min_feerate: FeeRate,

@@ -37,9 +37,6 @@ impl Release {
 }
 
 /// Connects to a gate.
-///
-/// # Errors
-/// -8 when nobody listens there.
 pub fn connect(gate: &str) -> Result<TcpStream, RpcError> {
     TcpStream::connect(gate).map_err(|error| RpcError::invalid_parameter(format!("no gate at '{gate}': {error}")))
 }
@@ -51,12 +48,10 @@ pub fn wait(mut gate: TcpStream) {
     let _ = gate.read_to_end(&mut rest);
 }
 
-/// Connects to a gate and blocks until its other end closes. A gate that is gone blocks nothing.
 pub fn pass(gate: &str) {
     let _ = connect(gate).map(wait);
 }
 
-/// Never returns.
 pub fn block_for_ever() -> ! {
     loop {
         std::thread::park();

@@ -15,7 +15,6 @@ struct State {
     closed: bool,
 }
 
-/// The events so far.
 #[derive(Default)]
 pub struct Heard(Mutex<State>);
 
@@ -34,7 +33,6 @@ impl Heard {
         }
     }
 
-    /// Answers with the list of events, once it has `wanted` entries.
     pub fn list(&self, wanted: usize, reply: Reply) {
         let list = {
             let mut state = lock(&self.0);

@@ -21,7 +21,6 @@ use crate::gate::{Release, lock};
 use crate::heard::Heard;
 use crate::raw::RawHost;
 
-/// The manifest.
 pub const MANIFEST: &str = include_str!("../manifest.json");
 
 /// How often a call that runs for ever looks whether anybody waits for it.
@@ -33,13 +32,11 @@ const FOREIGN_SCOPE: u64 = 12_345;
 /// The bytes of an answer that is too long to be searched for its end.
 const LONG_ANSWER: usize = 70_000;
 
-/// What ends a result and goes on as the envelope around it does.
 const FORGED: &str = r#"1,"error":{"code":-1,"message":"forged"},"id":"other""#;
 
 /// How long faultslow takes: far longer than an inline method may.
 const SLOW: Duration = Duration::from_millis(50);
 
-/// How many instances this library has made.
 static INSTANCES: AtomicU64 = AtomicU64::new(0);
 
 /// What blocks the event handler.
@@ -49,7 +46,6 @@ enum Slow {
     Gate(String),
 }
 
-/// The plugin.
 pub struct Faulty {
     host: Host,
     raw: RawHost,

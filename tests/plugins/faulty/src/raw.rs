@@ -40,7 +40,6 @@ unsafe impl Send for RawHost {}
 unsafe impl Sync for RawHost {}
 
 impl RawHost {
-    /// The host of the instance that is being made on this thread.
     pub fn current() -> Self {
         Self(HOST.get())
     }
@@ -79,7 +78,6 @@ impl RawHost {
         }
     }
 
-    /// Asks whether a call is wanted, without a look at whether the host has this function.
     pub fn wanted(&self, token: u64) -> bool {
         // SAFETY: none on a host of minor version 0, which has no such function: that is the fault.
         unsafe { ((*self.0).wanted)((*self.0).ctx, token) != 0 }

@@ -25,7 +25,6 @@ const REFUSED: RpcErrorCode = RpcErrorCode(-90);
 const FOR_LONG: Duration = Duration::from_secs(3600);
 const SOON: Duration = Duration::from_millis(1);
 
-/// The plugin.
 pub struct Hostile;
 
 impl Plugin for Hostile {
@@ -118,7 +117,6 @@ fn argument(value: &Value) -> Result<Argument, RpcError> {
     }
 }
 
-/// What is in a file, or the names in a folder.
 fn read(path: &str) -> io::Result<String> {
     // First of all it is opened, which a sandbox tells of wherever it refuses it.
     let file = fs::File::open(path)?;

@@ -6,9 +6,7 @@ use std::ffi::c_long;
 /// The zeros behind bytes that a call is given: as many as any of the structs has that the tests hand over.
 const ROOM: usize = 256;
 
-/// An argument of a system call.
 pub enum Argument {
-    /// A number.
     Number(i64),
     /// Bytes that it points to.
     Bytes(Vec<u8>),
@@ -62,7 +60,6 @@ pub fn read_mapped(bytes: usize) -> usize {
     (0..bytes).step_by(STEP).map(|at| usize::from(unsafe { place.add(at).read_volatile() })).sum()
 }
 
-/// Reads where nothing is.
 pub fn crash() -> ! {
     // SAFETY: none: it is the end of the process that the test asks for.
     let byte = unsafe { std::ptr::without_provenance::<u8>(8).read_volatile() };

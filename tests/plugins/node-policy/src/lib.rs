@@ -7,7 +7,6 @@ use outrigger_sdk::wire::Blob;
 use outrigger_sdk::{Call, FeeRate, Host, Plugin, Reply, RpcError};
 use serde_json::{Map, Value, json};
 
-/// The plugin.
 pub struct NodePolicy {
     host: Host,
     min_feerate: FeeRate,

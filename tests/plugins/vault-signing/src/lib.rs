@@ -22,7 +22,6 @@ use wire::{Answer, Request};
 /// How long the daemon may take for an answer.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// The plugin.
 pub struct VaultSigning {
     host: Host,
     socket: PathBuf,
@@ -46,7 +45,6 @@ impl Plugin for VaultSigning {
     }
 }
 
-/// The keys in the daemon.
 struct Vault<'a>(&'a VaultSigning);
 
 impl Vault<'_> {

@@ -10,7 +10,6 @@ use serde::{Deserialize, Serialize};
 /// The longest line, in bytes: more than a transaction of the largest size asks for.
 pub const MAX_LINE: u64 = 256 << 20;
 
-/// A question.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Request {
@@ -20,7 +19,6 @@ pub enum Request {
     Sign(Vec<Digest>),
 }
 
-/// A digest to sign.
 #[derive(Serialize, Deserialize)]
 pub struct Digest {
     public_key: String,
@@ -40,7 +38,6 @@ enum Kind {
     Tweaked(Option<String>),
 }
 
-/// An answer.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Answer {
@@ -80,9 +77,6 @@ impl Digest {
 }
 
 /// Reads a line; an end without one is an error.
-///
-/// # Errors
-/// Those of the stream, and lines that are too long or no such message.
 pub fn read<T: for<'de> Deserialize<'de>>(from: impl BufRead) -> io::Result<T> {
     let mut line = String::new();
     from.take(MAX_LINE).read_line(&mut line)?;
@@ -92,10 +86,6 @@ pub fn read<T: for<'de> Deserialize<'de>>(from: impl BufRead) -> io::Result<T> {
     Ok(serde_json::from_str(&line)?)
 }
 
-/// A message as its line.
-///
-/// # Errors
-/// None in practice: these messages have JSON.
 pub fn line(message: &impl Serialize) -> io::Result<Vec<u8>> {
     let mut line = serde_json::to_vec(message)?;
     line.push(b'\n');

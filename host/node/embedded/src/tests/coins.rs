@@ -114,7 +114,6 @@ fn kind_of_anyone(kind: usize) -> ScriptBuf {
     if kind == 0 { anyone() } else { ScriptBuf::from_bytes(vec![OP_PUSHNUM_1.to_u8(); kind]) }
 }
 
-/// A step of a random history.
 #[derive(Clone, Debug)]
 enum Step {
     /// A block `depth` below the tip. A spend is the index of a coinbase, the number of outputs, and whether the first

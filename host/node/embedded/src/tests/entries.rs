@@ -1,5 +1,3 @@
-//! Relations of mempool entries: ancestor and descendant limits, the counters, and the unbroadcast set.
-
 use bitcoin::{SignedAmount, Txid};
 
 use super::super::EmbeddedNode;
@@ -34,7 +32,6 @@ fn mempool_ancestor_and_descendant_limits_are_told_as_by_bitcoind() {
     let bump = |fee: u64| spend(&[(first.compute_txid(), 1)], &[half - 10_000 - fee]);
     accept(&node, &bump(1_000));
     accept(&node, &bump(3_000));
-    // One parent with 24 counted children, and one more by the CPFP carve-out.
     let wide = spend(&[(coinbases[1], 0)], &[100_000_000; 27]);
     let parent = wide.compute_txid();
     accept(&node, &wide);

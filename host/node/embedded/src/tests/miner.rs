@@ -26,7 +26,6 @@ pub fn anyones_witness() -> Witness {
     Witness::from_slice(&[ANYONE])
 }
 
-/// An input that spends an output of [`anyone`].
 pub fn input(txid: Txid, vout: u32) -> TxIn {
     TxIn {
         previous_output: OutPoint { txid, vout },
@@ -36,7 +35,6 @@ pub fn input(txid: Txid, vout: u32) -> TxIn {
     }
 }
 
-/// Spends these outputs, and pays these amounts to anyone.
 pub fn spend(from: &[(Txid, u32)], amounts: &[u64]) -> Transaction {
     Transaction {
         version: transaction::Version::TWO,
@@ -49,7 +47,6 @@ pub fn spend(from: &[(Txid, u32)], amounts: &[u64]) -> Transaction {
     }
 }
 
-/// An unfinished block on any parent.
 pub struct Draft {
     block: Block,
 }
@@ -90,7 +87,6 @@ impl Draft {
         self.finish_plain()
     }
 
-    /// Sets the merkle root and finds a nonce, without a witness commitment.
     pub fn finish_plain(mut self) -> Block {
         let txids = self.block.txdata.iter().map(|tx| tx.compute_txid().into()).collect();
         self.block.header.merkle_root = merkle_root(txids).0.into();
@@ -116,7 +112,6 @@ pub fn mine(block: &mut Block) {
     }
 }
 
-/// Submits a valid block with these transactions on the tip.
 pub fn extend(node: &EmbeddedNode, transactions: &[Transaction]) -> Block {
     let block = Draft::on(node, node.tip().hash, transactions, 0).finish();
     assert_eq!(node.submit_block(&serialize(&block)).unwrap(), Verdict::Valid);

@@ -1,5 +1,3 @@
-//! Tests of the node as a whole, and comparisons with bitcoind's recorded answers.
-
 mod branches;
 mod coins;
 mod deployments;
@@ -7,13 +5,11 @@ mod entries;
 mod mempool;
 mod miner;
 mod packages;
-mod recorded;
 mod restart;
 mod search;
 mod selection;
 mod storage;
 
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use tempfile::TempDir;
@@ -38,7 +34,6 @@ impl TestNode {
         Self { node: Some(node), dir, settings }
     }
 
-    /// Closes the database and opens it again.
     fn reopen(&mut self) {
         let time = self.time();
         self.node = None;
@@ -53,14 +48,4 @@ impl std::ops::Deref for TestNode {
     fn deref(&self) -> &Self::Target {
         self.node.as_ref().unwrap()
     }
-}
-
-/// A file of bitcoind's recorded answers.
-fn recorded_file(name: &str) -> String {
-    let path: PathBuf = [env!("CARGO_MANIFEST_DIR"), "../../../tests/data", name].iter().collect();
-    std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
-}
-
-fn unhex(text: &str) -> Option<Vec<u8>> {
-    bitcoin::hex::FromHex::from_hex(text).ok()
 }

@@ -1,5 +1,3 @@
-//! Transactions that are offered together.
-
 use bitcoin::consensus::serialize;
 use bitcoin::transaction::Version;
 use bitcoin::{Transaction, Txid};
@@ -35,23 +33,6 @@ fn truc(from: &[(Txid, u32)], values: &[u64]) -> Transaction {
 }
 
 #[test]
-fn a_child_pays_for_its_parent_where_it_is_its_only_one() {
-    let (node, coinbases) = funded(2);
-    let [poor, parent] = [spend(&[(coinbases[0], 0)], &[COINBASE]), truc(&[(coinbases[1], 0)], &[COINBASE])];
-    let child = spend(&[first(&poor)], &[COINBASE - 5_000]);
-    assert!(refused(&node, &[&poor, &child]).starts_with("min relay fee not met"));
-    let child = truc(&[first(&parent)], &[COINBASE - 5_000]);
-    assert!(refused(&node, &[&parent]).starts_with("min relay fee not met"));
-    let outcome = submit(&node, &[&parent, &child]);
-    assert_eq!((outcome.reason.as_str(), outcome.replaced), ("", Vec::new()));
-    for member in &outcome.members {
-        let PackageMember::Accepted { included, .. } = member else { panic!("{member:?}") };
-        assert_eq!(included.len(), 2);
-    }
-    assert_eq!(node.mempool_ids().len(), 2);
-}
-
-#[test]
 fn what_comes_in_a_package_is_not_unbroadcast() {
     let (node, coinbases) = funded(2);
     let [parent, alone] = [0, 1].map(|at| spend(&[(coinbases[at], 0)], &[COINBASE - 10_000]));
@@ -60,36 +41,6 @@ fn what_comes_in_a_package_is_not_unbroadcast() {
     submit(&node, &[&parent, &child]);
     let ids = [&alone, &parent, &child].map(Transaction::compute_txid);
     assert_eq!(node.mempool_unbroadcast(&ids), [true, false, false]);
-}
-
-#[test]
-fn a_package_replaces_what_earns_less() {
-    let (node, coinbases) = funded(1);
-    let old = spend(&[(coinbases[0], 0)], &[COINBASE - 2_000]);
-    accept(&node, &old);
-    let parent = spend(&[(coinbases[0], 0)], &[COINBASE - 200]);
-    let child = spend(&[first(&parent)], &[COINBASE - 10_000]);
-    let outcome = submit(&node, &[&parent, &child]);
-    assert_eq!((outcome.reason.as_str(), outcome.replaced), ("", vec![old.compute_txid()]));
-}
-
-#[test]
-fn packages_that_are_none_are_refused_in_bitcoinds_words() {
-    let (node, coinbases) = funded(1);
-    let parent = spend(&[(coinbases[0], 0)], &[COINBASE - 1_000]);
-    let child = spend(&[first(&parent)], &[COINBASE - 2_000]);
-    let rival = spend(&[(coinbases[0], 0)], &[COINBASE - 3_000]);
-    let grandchild = spend(&[first(&child)], &[COINBASE - 3_000]);
-    for (package, reason) in [
-        (vec![&parent, &parent], "package-contains-duplicates, "),
-        (vec![&child, &parent], "package-not-sorted, "),
-        (vec![&parent, &rival], "conflict-in-package, "),
-        (vec![&parent, &child, &grandchild], "package-not-child-with-parents, "),
-        (vec![&parent; 26], "package-too-many-transactions, "),
-    ] {
-        assert_eq!(refused(&node, &package), reason);
-    }
-    assert!(node.mempool_ids().is_empty());
 }
 
 #[test]

@@ -1,5 +1,3 @@
-//! The mempool after a restart.
-
 use std::path::PathBuf;
 
 use bitcoin::consensus::serialize;
@@ -29,7 +27,6 @@ fn funded(settings: Settings) -> (TestNode, Vec<Txid>) {
     (node, coinbases)
 }
 
-/// The entries of the mempool, by txid.
 fn entries(node: &EmbeddedNode) -> Vec<Option<MempoolEntry>> {
     node.mempool_entries(&sorted(node.mempool_ids()))
 }
@@ -43,7 +40,6 @@ fn file(node: &TestNode) -> PathBuf {
     node.dir.path().join("mempool.dat")
 }
 
-/// Stops the node cleanly, and starts it again.
 fn restart(node: &mut TestNode) {
     node.finish();
     node.reopen();

@@ -1,5 +1,3 @@
-//! The selection of transactions for the next block.
-
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -23,7 +21,6 @@ fn accept(node: &EmbeddedNode, tx: &Transaction) -> Txid {
     tx.compute_txid()
 }
 
-/// The current selection.
 fn candidate(node: &EmbeddedNode) -> Candidate {
     node.candidate(None).unwrap().unwrap()
 }

@@ -1,4 +1,3 @@
-//! The host's functions, called as a plugin calls them.
 #![allow(unsafe_code)]
 
 use std::pin::pin;
@@ -72,7 +71,6 @@ fn after_the_end_of_an_instance_the_hosts_functions_answer_stale_and_change_noth
     assert_eq!((call_log(), lines.0.lock().len()), (ErrorKind::Stale as i32, 0));
 }
 
-/// A waiting client whose waker panics.
 struct Bomb;
 
 impl Wake for Bomb {

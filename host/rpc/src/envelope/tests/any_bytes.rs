@@ -1,5 +1,3 @@
-//! Random bodies.
-
 use proptest::prelude::*;
 
 use super::*;

@@ -1,5 +1,3 @@
-//! Batches, HTTP 503 of an overloaded host, and HTTP 403 of restricted users.
-
 use super::*;
 use crate::auth::{Authenticator, RpcUser};
 

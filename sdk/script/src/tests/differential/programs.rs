@@ -14,7 +14,6 @@ use super::super::spending_tx;
 use super::{REFERENCE_FLAGS, Random, cases, compare, random_flags};
 use crate::{ExecutionData, ScriptError, SigVersion, Stack, TransactionChecker, TxContext, eval_script};
 
-/// Most elements on the final stack of a checked program.
 const MAX_CHECKED: usize = 60;
 
 /// Numbers at the limits of script numbers.
@@ -23,7 +22,6 @@ const NUMBERS: [i64; 14] = [-1, 0, 1, 2, 3, 16, 17, 127, 128, -255, 256, 0x7fff_
 /// Most open blocks that are closed at the end of a program.
 const MAX_OPEN_BLOCKS: usize = 6;
 
-/// A random instruction.
 fn instruction(random: &mut Random) -> Vec<u8> {
     match random.below(12) {
         0..4 => Builder::new().push_int(*random.pick(&NUMBERS)).into_bytes(),
@@ -61,7 +59,6 @@ fn closed(program: &[u8], sig_version: SigVersion) -> Option<Vec<u8>> {
         .find(|script| checked_program(script, sig_version).is_some())
 }
 
-/// Appends checks of all elements of `stack`, top first.
 fn check_stack(program: &[u8], stack: &Stack<'_>) -> Vec<u8> {
     let mut script = program.to_vec();
     for element in stack.iter().rev() {

@@ -18,7 +18,6 @@ use crate::{Flags, TxContext, annex_hash};
 const HASH_TYPES: [u8; 10] = [1, 1, 1, 2, 3, 0x81, 0x82, 0x83, 0, 0x43];
 const TAPROOT_HASH_TYPES: [u8; 9] = [0, 0, 0, 1, 2, 3, 0x81, 0x82, 0x83];
 
-/// How an output commits to its script.
 #[derive(Clone, Copy, Debug)]
 enum Wrapping {
     Bare,

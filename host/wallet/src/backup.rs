@@ -17,7 +17,7 @@ use outrigger_disk::pages::{DataFile, Fault};
 const FAILED: &str = "Error: Wallet backup failed!";
 
 /// Tables of every wallet, in all versions.
-const TABLES: [&str; 4] = ["imported_pool", "unconfirmed", "arrivals", "identities"];
+const TABLES: [&str; 4] = ["imported_pool", "unconfirmed", "order_positions", "identities"];
 
 impl Wallet {
     /// backupwallet: writes a copy of the wallet to `file`, within the rules for clients' files. The copy replaces

@@ -7,7 +7,7 @@ use outrigger_node::{ChainIdentity, NodeError};
 use outrigger_service::wire::WireError;
 use outrigger_service::{ErrorKind, ServiceError};
 
-use super::layout::{LAST_OF_FORMER, LAYOUT};
+use super::store::LAYOUT;
 use outrigger_base::client_files::ClientFileError;
 use outrigger_disk::pages::Fault;
 use outrigger_disk::{Damage, MakeError, MdbError, StorageError, TableError, is_full};
@@ -37,7 +37,10 @@ pub enum WalletError {
     #[error("Data is not in recognized format.")]
     NotAWallet,
     /// Another version of the program wrote the wallet.
-    #[error("{}", other_layout(*found, program))]
+    #[error(
+        "The wallet has layout {found}, and this version of the program reads layout {LAYOUT}: it needs {}.",
+        needed(program)
+    )]
     OtherLayout {
         found: u32,
         /// The version of the program that wrote it, if known.
@@ -130,20 +133,11 @@ fn without_reindex(height: u32, first: u32) -> String {
     )
 }
 
-fn other_layout(found: u32, program: &str) -> String {
-    if found < LAYOUT {
-        return format!(
-            "The wallet has layout {found}, which no release had, and this version of the program reads layout {LAYOUT}. A build of \
-             commit {LAST_OF_FORMER} loads it: its listdescriptors and dumpwallet tell the keys."
-        );
+fn needed(program: &str) -> String {
+    match program {
+        "" => "another version of the program".to_owned(),
+        program => format!("version {program} of the program, or another that reads it"),
     }
-    let needed = match program {
-        "" => "a later version of the program".to_owned(),
-        program => format!("version {program} of the program or a later one"),
-    };
-    format!(
-        "The wallet has layout {found}, and this version of the program reads layouts up to {LAYOUT}: it needs {needed}."
-    )
 }
 
 impl From<TableError> for WalletError {

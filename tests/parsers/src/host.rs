@@ -74,17 +74,6 @@ pub fn framing(bytes: &[u8]) {
     }
 }
 
-/// The list of wallets to load: what is read is written as it was read.
-///
-/// # Panics
-/// Where it is not.
-#[allow(clippy::expect_used, reason = "a contradiction must stop the fuzzer")]
-pub fn load_list(bytes: &[u8]) {
-    let Ok(names) = outrigger_wallet_engine::load_list::read(bytes) else { return };
-    let written = outrigger_wallet_engine::load_list::write(&names).expect("names are written");
-    assert_eq!(outrigger_wallet_engine::load_list::read(&written).expect("what was written is read"), names);
-}
-
 /// What a ZMQ publisher sends: nothing is read that has other bytes than it was read from.
 pub fn zmq(bytes: &[u8]) {
     for notification in outrigger_bitcoind::zmq::read_all(bytes) {

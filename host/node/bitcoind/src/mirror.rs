@@ -81,13 +81,13 @@ impl Mirror {
             tables.meta.put(&mut txn, LAYOUT_KEY, &LAYOUT)?;
             tables.put_best(&mut txn, &entry)?;
             tables.meta.put(&mut txn, TIP_KEY, entry.hash().as_byte_array())?;
+            tables.meta.put(&mut txn, CHAIN_KEY, &chain.to_bytes())?;
         }
-        // A mirror without a recorded chain is of the network of its genesis block.
-        let found = tables.meta.get(&txn, CHAIN_KEY)?.map(ChainIdentity::from_bytes);
-        if let Some(found) = found.unwrap_or_else(|| Some(chain.clone())).filter(|found| found != chain) {
+        let found = tables.meta.get(&txn, CHAIN_KEY)?.and_then(ChainIdentity::from_bytes);
+        let found = found.ok_or(MirrorError::Row("meta"))?;
+        if found != *chain {
             return Err(MirrorError::OtherChain { found, expected: chain.clone() });
         }
-        tables.meta.put(&mut txn, CHAIN_KEY, &chain.to_bytes())?;
         txn.commit()?;
         Ok(Self { env, tables })
     }

@@ -19,11 +19,12 @@ pub use tables::Tables;
 
 use super::error::{Result, WalletError};
 use super::settings::Settings;
-pub use crate::layout::LAYOUT;
 use outrigger_disk::pages::DataFile;
 pub use outrigger_disk::{DATA_FILE, LOCK_FILE};
 use outrigger_disk::{Damage, Environment, Examined, Opening};
 
+/// The version of the layout that this code reads and writes.
+pub const LAYOUT: u32 = 6;
 /// The row whose first field is the layout's version, in every layout.
 pub const LAYOUT_KEY: &[u8] = b"meta";
 

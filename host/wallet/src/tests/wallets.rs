@@ -127,11 +127,11 @@ fn refused_with_layout(layout: u32) -> String {
 }
 
 #[test]
-fn loadwallet_refuses_a_newer_layout_naming_the_version_needed() {
+fn loadwallet_refuses_another_layout_naming_the_version_needed() {
     let said = refused_with_layout(LAYOUT + 1);
     let why = format!(
-        "The wallet has layout {}, and this version of the program reads layouts up to {LAYOUT}: it needs version {} of the \
-         program or a later one.",
+        "The wallet has layout {}, and this version of the program reads layout {LAYOUT}: it needs version {} of the \
+         program, or another that reads it.",
         LAYOUT + 1,
         env!("CARGO_PKG_VERSION")
     );

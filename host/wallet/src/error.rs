@@ -75,7 +75,7 @@ pub enum WalletError {
          successfully after node sync reaches height {first}"
     )]
     Background { first: u32 },
-    /// Another writer keeps the write lock long. The follower thread retries later.
+    /// Another writer keeps the write lock long. The follower thread retries at the wallet's next turn.
     #[error("another write to the wallet takes long")]
     Occupied,
     /// The wallet's blocks are not in the node's chain, and the fork is too deep to rewind without consent.

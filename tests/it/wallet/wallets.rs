@@ -127,7 +127,7 @@ fn loadwallet_of_another_layout_is_refused_and_changes_nothing() {
         let folder = host.datadir().join("regtest/wallets").join(kind);
         copy_folder(&recorded.join(kind), &folder);
         let (code, message) = client.refused("loadwallet", json!([kind]));
-        let text = "The wallet has layout 4, and this version of the program reads layout 6: it needs version 0.1.0";
+        let text = "data.mdb has layout 4, and this version of the program reads layout 6: it needs version 0.1.0";
         assert!(code == -18 && message.contains(text), "{code} {message}");
         let read = |folder: &Path| std::fs::read(folder.join("data.mdb")).unwrap();
         assert!(read(&folder) == read(&recorded.join(kind)), "{kind}");

@@ -42,7 +42,7 @@ use outrigger_service::wire::{Reader, Viewed, Wire, from_bytes, to_bytes};
 use super::rows::{DescriptorRow, EncryptionRow, KeyRow, KnownScriptRow, MetaRow, RescanRow, ScriptRow};
 use crate::error::{Result, WalletError};
 pub use outrigger_disk::Table;
-use outrigger_disk::{Environment, TableError};
+use outrigger_disk::{Environment, StoreError};
 
 /// In the table `meta`: how many changes have required a backup.
 pub const CHANGES: &[u8] = b"changes";
@@ -117,11 +117,11 @@ macro_rules! tables {
         /// The names in the file.
         pub const NAMES: &[&str] = &[$(stringify!($name)),*];
         impl Tables {
-            pub fn create(env: &Environment, txn: &mut RwTxn<'_>) -> std::result::Result<Self, TableError> {
+            pub fn create(env: &Environment, txn: &mut RwTxn<'_>) -> std::result::Result<Self, StoreError> {
                 Ok(Self { $($name: env.make_table(txn, stringify!($name))?,)* })
             }
             /// Opens the tables; `None` if one is missing.
-            pub fn open(env: &Environment, txn: &RoTxn<'_>) -> std::result::Result<Option<Self>, TableError> {
+            pub fn open(env: &Environment, txn: &RoTxn<'_>) -> std::result::Result<Option<Self>, StoreError> {
                 $(let Some($name) = env.table(txn, stringify!($name))? else { return Ok(None) };)*
                 Ok(Some(Self { $($name,)* }))
             }

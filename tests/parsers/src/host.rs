@@ -120,7 +120,7 @@ pub fn node_reply(bytes: &[u8]) {
     for status in [StatusCode::OK, StatusCode::INTERNAL_SERVER_ERROR] {
         outrigger_upstream::read_reply(status, &reply);
     }
-    for answers in (0..4).filter_map(|count| outrigger_passthrough::read_batch(&reply, count)) {
+    for answers in (0..4).filter_map(|count| outrigger_upstream::read_batch(&reply, count)) {
         for result in answers.into_iter().flatten() {
             assert!(serde_json::from_slice::<IgnoredAny>(&result).is_ok(), "{result:?}");
         }

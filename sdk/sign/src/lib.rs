@@ -52,6 +52,7 @@ use job::{Job, Made, sign_wanted};
 use outrigger_memory::parallel::map_while;
 use outrigger_script::{ScriptError, TxContext};
 use outrigger_service::{ErrorKind, ServiceError};
+use outrigger_values::RpcError;
 use produce::Production;
 
 /// Why an input is incomplete. `Display` yields bitcoind's message.
@@ -93,6 +94,15 @@ impl From<SignError> for ServiceError {
             SignError::Keys(error) => error,
             SignError::TooLarge => Self::new(ErrorKind::Refused, error.to_string()),
             SignError::Unwanted => Self::new(ErrorKind::Stale, error.to_string()),
+        }
+    }
+}
+
+impl From<SignError> for RpcError {
+    fn from(error: SignError) -> Self {
+        match error {
+            SignError::Keys(error) => error.into(),
+            other => Self::invalid_parameter(other.to_string()),
         }
     }
 }

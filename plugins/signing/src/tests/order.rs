@@ -65,6 +65,17 @@ fn signrawtransactionwithkey_checks_in_order() {
 }
 
 #[test]
+fn combinerawtransaction_refuses_no_transactions_bad_ones_and_unknown_inputs() {
+    let tx = hex(&spend(&[OutPoint::null()]));
+    let (_host, plugin) = start(None);
+    let fails = |params, code, message| fails(&plugin, "combinerawtransaction", params, code, message);
+    fails(json!([[]]), -22, "Missing transactions");
+    let undecodable = "TX decode failed for tx 1. Make sure the tx has at least one input.";
+    fails(json!([[tx, "zz"]]), -22, undecodable);
+    fails(json!([[tx]]), -25, "Input not found or already spent");
+}
+
+#[test]
 fn signing_manifest_names_the_parameters_as_bitcoind_does() {
     let manifest = outrigger_sdk::manifest::Manifest::parse(MANIFEST.as_bytes()).unwrap();
     let names = |method: &str| {

@@ -43,7 +43,7 @@ impl Unconfirmed {
     }
 
     #[cfg(test)]
-    pub fn of(entries: Vec<MempoolEntry>) -> Self {
+    pub(crate) fn of(entries: Vec<MempoolEntry>) -> Self {
         Self { entries: entries.into_iter().map(|entry| (entry.txid, entry)).collect(), too_many: false }
     }
 

@@ -6,7 +6,7 @@ use outrigger_sdk::service::{ErrorKind, ServiceError, signer::SignRequest};
 use outrigger_sdk::sign::{KeySource, methods};
 use outrigger_sdk::testing::{StubHost, WalletState};
 use outrigger_sdk::wire::Blob;
-use outrigger_sdk::{Call, Host, Plugin, Reply, RpcError};
+use outrigger_sdk::{Call, Host, Plugin, Reply};
 
 /// A device that is not plugged in.
 struct Device;
@@ -36,7 +36,7 @@ impl Plugin for DeviceSigning {
             }
             _ => methods::with_key(&self.0, call.scope, call.params, &wanted),
         };
-        reply.send(answer.map_err(RpcError::from));
+        reply.send(answer);
     }
 }
 

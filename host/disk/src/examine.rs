@@ -1,5 +1,10 @@
 //! Checks of an LMDB file before it is opened: whether it is intact, and its layout.
 
+use std::path::Path;
+
+use super::environment::DATA_FILE;
+use super::error::StoreError;
+use super::make::finish;
 use super::pages::{DataFile, Fault};
 use super::table::{Checksum, shown};
 
@@ -11,9 +16,9 @@ pub const PROGRAM: &[u8] = b"program";
 #[derive(Debug, Default)]
 pub struct Examined {
     /// The row with the layout's version, including its checksum.
-    pub layout: Option<Vec<u8>>,
+    layout: Option<Vec<u8>>,
     /// The version of the program that created the file, if stated.
-    pub program: Option<String>,
+    program: Option<String>,
     /// The first row with a wrong or missing checksum.
     damage: Option<Fault>,
 }
@@ -23,6 +28,35 @@ impl Examined {
     pub fn check(self) -> Result<(), Fault> {
         self.damage.map_or(Ok(()), Err)
     }
+}
+
+/// Checks the file in a folder before it is opened. `layout` is how the row `layout_key` begins in the layout that the
+/// caller reads. `whole` decides whether every page and row is checked, or only those that tell the layout.
+pub fn check(
+    folder: &Path,
+    layout_key: &[u8],
+    layout: &[u8],
+    whole: impl FnOnce(&DataFile) -> bool,
+) -> Result<(), StoreError> {
+    let file = folder.join(DATA_FILE);
+    let bad = |fault| StoreError::BadFile { file: file.clone(), fault };
+    finish(folder)?;
+    let data = DataFile::open(&file).map_err(bad)?;
+    let glance = glance(&data, layout_key).map_err(bad)?;
+    // Checked first: another version's file may look damaged to this one.
+    if let Some(found) = glance.sure_layout().and_then(|row| row.get(..layout.len())).filter(|found| *found != layout) {
+        let (found, known) = (number(found), number(layout));
+        return Err(StoreError::OtherLayout { file, found, known, program: glance.program.unwrap_or_default() });
+    }
+    let examined = if whole(&data) { examine(&data, layout_key).map_err(bad)? } else { glance };
+    let states_layout = examined.layout.is_some();
+    examined.check().map_err(bad)?;
+    if states_layout { Ok(()) } else { Err(bad(Fault::Foreign)) }
+}
+
+/// A little-endian number of up to eight bytes.
+fn number(bytes: &[u8]) -> u64 {
+    bytes.iter().rev().fold(0, |number, byte| number << 8 | u64::from(*byte))
 }
 
 /// Reads the whole file: every page of every tree, and the checksum of each row.
@@ -41,7 +75,7 @@ pub fn examine(file: &DataFile, layout_key: &[u8]) -> Result<Examined, Fault> {
 }
 
 /// Reads only the meta pages, and the pages on the path to the rows of layout and program.
-pub fn glance(file: &DataFile, layout_key: &[u8]) -> Result<Examined, Fault> {
+fn glance(file: &DataFile, layout_key: &[u8]) -> Result<Examined, Fault> {
     let sums = Checksum::of(META);
     let mut examined = Examined::default();
     for key in [layout_key, PROGRAM] {
@@ -54,7 +88,7 @@ pub fn glance(file: &DataFile, layout_key: &[u8]) -> Result<Examined, Fault> {
 
 impl Examined {
     /// The row with the layout's version, if its checksum matches.
-    pub fn sure_layout(&self) -> Option<&[u8]> {
+    fn sure_layout(&self) -> Option<&[u8]> {
         self.layout.as_deref().filter(|_| self.damage.is_none())
     }
 

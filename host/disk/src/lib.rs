@@ -10,6 +10,7 @@
 
 mod damage;
 mod environment;
+mod error;
 mod examine;
 mod fault;
 mod make;
@@ -18,11 +19,12 @@ mod table;
 
 pub use damage::Damage;
 pub use environment::{DATA_FILE, Environment, LOCK_FILE, Opening};
-pub use examine::{Examined, META, examine, glance};
+pub use error::StoreError;
+pub use examine::{META, check, examine};
 pub use fault::name_files_of_failed_accesses;
-pub use heed::{Error as StorageError, MdbError};
-pub use make::{MAKING, MakeError, finish, make, make_by, sign};
-pub use table::{CHECK_LEN, Checksum, Pair, Rows, Table, TableError};
+pub use heed::Error as StorageError;
+pub use make::{MAKING, finish, make, make_by, sign};
+pub use table::{CHECK_LEN, Checksum, Pair, Rows, Table};
 
 use std::io::{Error, ErrorKind};
 

@@ -10,8 +10,9 @@ use std::time::Duration;
 use heed::RwTxn;
 
 use super::environment::{DATA_FILE, Environment, Opening};
+use super::error::StoreError;
 use super::examine::PROGRAM;
-use super::table::{Table, TableError};
+use super::table::Table;
 
 /// The folder in which a data file is created. If a killed process leaves the folder behind, the next creation removes
 /// it.
@@ -20,22 +21,8 @@ pub const MAKING: &str = "data.mdb.making";
 const CLOSING_PATIENCE: Duration = Duration::from_secs(10);
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-#[derive(Debug, thiserror::Error)]
-pub enum MakeError {
-    #[error("{0}")]
-    Table(#[from] TableError),
-    #[error("{0}")]
-    File(#[from] io::Error),
-}
-
-impl From<heed::Error> for MakeError {
-    fn from(error: heed::Error) -> Self {
-        Self::Table(error.into())
-    }
-}
-
 /// Creates an environment in a folder that has none, filled by `fill`, atomically.
-pub fn make<E: From<MakeError>>(
+pub fn make<E: From<StoreError>>(
     folder: &Path,
     opening: &Opening,
     fill: impl FnOnce(&Environment, &mut RwTxn<'_>) -> Result<(), E>,
@@ -45,17 +32,17 @@ pub fn make<E: From<MakeError>>(
 
 /// Creates a file by `fill` in another folder and moves it into place, atomically. Nothing may have it open when `fill`
 /// returns.
-pub fn make_by<E: From<MakeError>>(folder: &Path, fill: impl FnOnce(&Path) -> Result<(), E>) -> Result<(), E> {
+pub fn make_by<E: From<StoreError>>(folder: &Path, fill: impl FnOnce(&Path) -> Result<(), E>) -> Result<(), E> {
     let making = make_beside(folder, fill)?;
-    take_place(&making, folder).map_err(MakeError::File)?;
+    take_place(&making, folder).map_err(StoreError::from)?;
     Ok(())
 }
 
 /// Creates a file in a folder below `folder`. Returns that folder.
-fn make_beside<E: From<MakeError>>(folder: &Path, fill: impl FnOnce(&Path) -> Result<(), E>) -> Result<PathBuf, E> {
-    finish(folder).map_err(MakeError::File)?;
+fn make_beside<E: From<StoreError>>(folder: &Path, fill: impl FnOnce(&Path) -> Result<(), E>) -> Result<PathBuf, E> {
+    finish(folder).map_err(StoreError::from)?;
     let making = folder.join(MAKING);
-    DirBuilder::new().mode(0o700).create(&making).map_err(MakeError::File)?;
+    DirBuilder::new().mode(0o700).create(&making).map_err(StoreError::from)?;
     let made = fill(&making);
     if made.is_err() {
         // The disk may be full. The next creation removes the rest.
@@ -64,16 +51,16 @@ fn make_beside<E: From<MakeError>>(folder: &Path, fill: impl FnOnce(&Path) -> Re
     made.map(|()| making)
 }
 
-fn make_in<E: From<MakeError>>(
+fn make_in<E: From<StoreError>>(
     making: &Path,
     opening: &Opening,
     fill: impl FnOnce(&Environment, &mut RwTxn<'_>) -> Result<(), E>,
 ) -> Result<(), E> {
-    let env = Environment::open(making, opening).map_err(MakeError::Table)?;
-    let mut txn = env.write().map_err(MakeError::Table)?;
+    let env = Environment::open(making, opening)?;
+    let mut txn = env.write()?;
     fill(&env, &mut txn)?;
-    txn.commit().map_err(MakeError::from)?;
-    env.sync().map_err(MakeError::Table)?;
+    txn.commit().map_err(StoreError::from)?;
+    env.sync()?;
     env.closing_now();
     Ok(())
 }
@@ -89,7 +76,7 @@ pub fn finish(folder: &Path) -> io::Result<()> {
 }
 
 /// Stores the program's version in a new file.
-pub fn sign(meta: Table, txn: &mut RwTxn<'_>) -> Result<(), TableError> {
+pub fn sign(meta: Table, txn: &mut RwTxn<'_>) -> Result<(), StoreError> {
     meta.put(txn, PROGRAM, VERSION.as_bytes())
 }
 

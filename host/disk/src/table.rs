@@ -12,7 +12,8 @@ use heed::types::Bytes;
 use heed::{Database, MdbError, RoTxn, RwTxn};
 use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 
-use super::damage::{Damage, FileNumber};
+use super::damage::FileNumber;
+use super::error::StoreError;
 
 /// In bytes.
 pub const CHECK_LEN: usize = 4;
@@ -20,15 +21,7 @@ pub const CHECK_LEN: usize = 4;
 /// How many bytes of a key a message shows.
 const SHOWN_KEY: usize = 40;
 
-#[derive(Debug, thiserror::Error)]
-pub enum TableError {
-    #[error("{0}")]
-    Storage(#[from] heed::Error),
-    #[error("{0}")]
-    Damaged(#[from] Damage),
-}
-
-pub type Result<T> = std::result::Result<T, TableError>;
+pub type Result<T> = std::result::Result<T, StoreError>;
 
 /// Computes the checksums of one table.
 #[derive(Clone, Copy, Debug)]
@@ -44,11 +37,6 @@ impl Checksum {
         // too.
         let [a, b, c, d, ..] = (xxh3_64(value) ^ xxh3_64_with_seed(key, self.0)).to_le_bytes();
         [a, b, c, d]
-    }
-
-    /// The checksum of a text, in hexadecimal.
-    pub fn text(self, text: &str) -> String {
-        shown(&self.row(&[], text.as_bytes()))
     }
 
     /// Verifies a stored value and strips its checksum; `None` if it does not match.
@@ -101,12 +89,12 @@ impl Table {
     }
 
     /// The error for a row with a valid checksum and invalid content. Marks the file as damaged.
-    pub fn damaged(&self, place: String) -> TableError {
+    pub fn damaged(&self, place: String) -> StoreError {
         self.file.damaged(self.name, place).into()
     }
 
     /// Converts an LMDB error. An impossible page marks the file as damaged.
-    fn table_error(&self, error: heed::Error) -> TableError {
+    fn table_error(&self, error: heed::Error) -> StoreError {
         match error {
             heed::Error::Mdb(error @ (MdbError::Corrupted | MdbError::PageNotFound | MdbError::CursorFull)) => {
                 self.file.damaged(self.name, error.to_string()).into()
@@ -255,7 +243,7 @@ mod tests {
         assert_eq!(table.get(&txn, b"a").unwrap(), Some(&b"value"[..]));
         env.write().unwrap().abort();
         for (table, key) in [(table, &b"b"[..]), (other, b"a"), (other, b"short")] {
-            let Err(TableError::Damaged(damage)) = table.get(&txn, key) else { panic!("{key:?} passes its checksum") };
+            let Err(StoreError::Damage(damage)) = table.get(&txn, key) else { panic!("{key:?} passes its checksum") };
             assert_eq!((damage.file, damage.table), (dir.path().join("data.mdb"), table.name));
         }
         // Every kind of iterator verifies.
@@ -267,7 +255,7 @@ mod tests {
         assert!(table.range(&txn, &from).unwrap().next().unwrap().is_err());
         assert!(table.rev_range(&txn, &from).unwrap().nth(1).unwrap().is_err());
         assert!(table.prefix_iter(&txn, b"b").unwrap().next().unwrap().is_err());
-        assert!(matches!(env.write(), Err(TableError::Damaged(_))));
+        assert!(matches!(env.write(), Err(StoreError::Damage(_))));
         // Other files can still be written.
         let beside = tempfile::tempdir().unwrap();
         Environment::open(beside.path(), &OPENING).unwrap().write().unwrap().abort();

@@ -25,7 +25,6 @@ mod passthrough;
 mod shared;
 mod taps;
 
-pub use batch::read_batch;
 pub use help::{NodeHelp, NodeMethod};
 pub use long_poll::NodeTip;
 pub use passthrough::{Passthrough, Settings, WalletOwner};

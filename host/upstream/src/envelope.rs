@@ -20,12 +20,26 @@ pub fn request(method: &str, params: &[u8]) -> Bytes {
     body.freeze()
 }
 
+/// Several calls as one request. bitcoind answers them in order.
+pub fn batch_request<'c>(calls: impl Iterator<Item = (&'c str, &'c [u8])> + Clone) -> Bytes {
+    let length = calls.clone().map(|(method, params)| 1 + request_length(method, params)).sum();
+    let mut body = BytesMut::with_capacity(length);
+    let mut separator = b'[';
+    for (method, params) in calls {
+        body.put_u8(separator);
+        put_request(&mut body, method, params);
+        separator = b',';
+    }
+    body.put_u8(b']');
+    body.freeze()
+}
+
 /// A sufficient capacity for a method with an ordinary name.
-pub fn request_length(method: &str, params: &[u8]) -> usize {
+fn request_length(method: &str, params: &[u8]) -> usize {
     method.len() + params.len() + 32
 }
 
-pub fn put_request(body: &mut BytesMut, method: &str, params: &[u8]) {
+fn put_request(body: &mut BytesMut, method: &str, params: &[u8]) {
     body.put_slice(br#"{"id":1,"method":"#);
     // Writing to memory does not fail.
     serde_json::to_writer((&mut *body).writer(), method).unwrap_or_default();
@@ -61,20 +75,36 @@ struct ErrorObject {
     message: String,
 }
 
+impl From<ErrorObject> for RpcError {
+    fn from(error: ErrorObject) -> Self {
+        Self::new(RpcErrorCode(error.code), error.message)
+    }
+}
+
 pub fn read_reply(status: StatusCode, body: &Bytes) -> Outcome {
     if status == StatusCode::OK && is_plain(body) {
         let end = body.len() - SUFFIX.len();
         return if end > PREFIX.len() { Outcome::Result(body.slice(PREFIX.len()..end)) } else { Outcome::Strange };
     }
     match serde_json::from_slice::<AnyReply<'_>>(body) {
-        Ok(AnyReply { error: Some(ErrorObject { code, message }), .. }) => {
-            Outcome::Error(RpcError::new(RpcErrorCode(code), message))
-        }
+        Ok(AnyReply { error: Some(error), .. }) => Outcome::Error(error.into()),
         Ok(AnyReply { result: Some(result), .. }) if status == StatusCode::OK => {
             Outcome::Result(body.slice_ref(result.get().as_bytes()))
         }
         _ => Outcome::Strange,
     }
+}
+
+/// The answers in a reply to a batch of `count` calls; `None` for an invalid reply.
+pub fn read_batch(reply: &Bytes, count: usize) -> Option<Vec<Result<Bytes, RpcError>>> {
+    let replies: Vec<AnyReply<'_>> = serde_json::from_slice(reply).ok()?;
+    let answer = |AnyReply { result, error }: AnyReply<'_>| match (error, result) {
+        (Some(error), _) => Err(error.into()),
+        // A slice of the reply, without a copy.
+        (None, Some(result)) => Ok(reply.slice_ref(result.get().as_bytes())),
+        (None, None) => Ok(Bytes::from_static(b"null")),
+    };
+    (replies.len() == count).then(|| replies.into_iter().map(answer).collect())
 }
 
 /// Whether a reply has bitcoind's exact form with a result.
@@ -104,6 +134,19 @@ mod tests {
         for strange in ["", "<html>", "{\"result\":,\"error\":null,\"id\":1}\n", "{\"error\":null}"] {
             assert_eq!(read(200, strange), Outcome::Strange, "{strange}");
         }
+    }
+
+    #[test]
+    fn a_batch_has_an_answer_for_each_call() {
+        let calls = [("a", &b"[1]"[..]), ("b", b"{}")];
+        let body = r#"[{"id":1,"method":"a","params":[1]},{"id":1,"method":"b","params":{}}]"#;
+        assert_eq!(batch_request(calls.into_iter()), body);
+        let reply =
+            r#"[{"result": [2],"error":null,"id":1},{"result":null,"error":{"code":-5,"message":"x"},"id":1},{}]"#;
+        let reply = Bytes::from_static(reply.as_bytes());
+        let refused = RpcError::new(RpcErrorCode(-5), "x");
+        assert_eq!(read_batch(&reply, 3).unwrap(), [Ok("[2]".into()), Err(refused), Ok("null".into())]);
+        assert!(read_batch(&reply, 2).is_none() && read_batch(&"{}".into(), 1).is_none());
     }
 
     #[test]

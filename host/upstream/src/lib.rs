@@ -36,7 +36,7 @@ mod upstream;
 
 pub use credentials::{CredentialsError, Login};
 pub use endpoint::{BadEndpoint, Endpoint};
-pub use envelope::{Outcome, PREFIX, SUFFIX, put_request, read_reply, request, request_length};
+pub use envelope::{Outcome, PREFIX, SUFFIX, batch_request, read_batch, read_reply, request};
 pub use error::UpstreamError;
 pub use greeting::Greeting;
 pub use http::StatusCode;

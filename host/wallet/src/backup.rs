@@ -11,13 +11,14 @@ use super::error::{Result, WalletError};
 use super::live::Wallet;
 use super::store::{DATA_FILE, LAYOUT_KEY};
 use outrigger_base::client_files::{ClientFileError, Folders, UNFINISHED};
+use outrigger_disk::StoreError;
 use outrigger_disk::pages::{DataFile, Fault};
 
 /// bitcoind's message for every failed backup. The system's reason, if any, is appended.
 const FAILED: &str = "Error: Wallet backup failed!";
 
 /// Tables of every wallet, in all versions.
-const TABLES: [&str; 4] = ["imported_pool", "unconfirmed", "arrivals", "identities"];
+const TABLES: [&str; 4] = ["imported_pool", "unconfirmed", "order_positions", "identities"];
 
 impl Wallet {
     /// backupwallet: writes a copy of the wallet to `file`, within the rules for clients' files. The copy replaces
@@ -27,7 +28,7 @@ impl Wallet {
     /// Fails with `Storage` if the damage is already known. The log has the reason of every failure.
     pub fn backup(&self, file: &Path, folders: &Folders) -> ServiceResult<()> {
         if let Some(damage) = self.store.damage() {
-            return Err(WalletError::Damage(damage).into());
+            return Err(WalletError::Store(damage.into()).into());
         }
         let (txn, t) = (self.store.read()?, self.store.tables);
         let before = t.changes(&txn)?;
@@ -86,7 +87,7 @@ fn is_backup(file: &File) -> io::Result<bool> {
 /// Checks each page and row of a copy: LMDB copies pages unchecked.
 fn check_copy(copy: &File, of: &Path) -> Result<()> {
     let check = |copy: &File| outrigger_disk::examine(&DataFile::of(copy.try_clone()?)?, LAYOUT_KEY)?.check();
-    check(copy).map_err(|fault| WalletError::BadFile { file: of.to_owned(), fault })
+    check(copy).map_err(|fault| StoreError::BadFile { file: of.to_owned(), fault }.into())
 }
 
 /// Copies a backup to a wallet's data file. The folder exists and holds no wallet. A killed process leaves only an

@@ -2,13 +2,11 @@
 
 use std::collections::HashMap;
 use std::ops::Range;
-use std::str::FromStr as _;
 use std::sync::{Arc, LazyLock};
 use std::thread;
 
-use bitcoin::bip32::{ChildNumber, Xpub};
 use bitcoin::secp256k1::{All, Secp256k1};
-use bitcoin::{CompressedPublicKey, Network, ScriptBuf};
+use bitcoin::{Network, ScriptBuf};
 use outrigger_descriptor::{Checksum, Descriptor, ExpandError, Expansion};
 use outrigger_memory::parallel::map;
 use parking_lot::Mutex;
@@ -115,97 +113,29 @@ pub fn parse_stored(number: u32, text: &str, network: Network) -> Result<Descrip
 
 pub type Derived = Vec<(u32, Vec<ScriptBuf>)>;
 
-enum Source<'a> {
-    Descriptor(&'a Descriptor),
-    /// A single key below an extended public key.
-    Plain(Plain),
-}
-
-impl Source<'_> {
-    fn scripts(&self, index: u32) -> std::result::Result<Vec<ScriptBuf>, ExpandError> {
-        match self {
-            Self::Descriptor(descriptor) => {
-                Ok(descriptor.expand(index)?.scripts.into_iter().map(|script| script.script_pubkey).collect())
-            }
-            Self::Plain(plain) => Ok(vec![plain.script(index)?]),
-        }
-    }
-
-    fn derive(&self, range: Range<u32>) -> std::result::Result<Derived, ExpandError> {
-        range.map(|index| Ok((index, self.scripts(index)?))).collect()
-    }
+fn derive_all(descriptor: &Descriptor, range: Range<u32>) -> std::result::Result<Derived, ExpandError> {
+    range.map(|index| Ok((index, descriptor.scripts(&descriptor.derive(index)?)?))).collect()
 }
 
 /// The scripts of a descriptor at a range of indexes, derived on two threads if there are many.
 pub fn derive(descriptor: &Descriptor, range: Range<u32>) -> std::result::Result<Derived, ExpandError> {
     let count = range.end.saturating_sub(range.start);
     if count < PARALLEL_FROM {
-        return Source::Descriptor(descriptor).derive(range);
+        return derive_all(descriptor, range);
     }
-    let source = Plain::of(&descriptor.to_normalized_string()).map_or(Source::Descriptor(descriptor), Source::Plain);
     let middle = range.start + count / 2;
     let (first, second) = thread::scope(|scope| {
-        let second = scope.spawn(|| source.derive(middle..range.end));
-        let first = source.derive(range.start..middle);
+        let second = scope.spawn(|| derive_all(descriptor, middle..range.end));
+        let first = derive_all(descriptor, range.start..middle);
         (first, second.join())
     });
     let mut all = first?;
     match second {
         Ok(second) => all.append(&mut second?),
         // The thread panicked. This thread derives its half, and may panic in turn.
-        Err(_) => all.append(&mut source.derive(middle..range.end)?),
+        Err(_) => all.append(&mut derive_all(descriptor, middle..range.end)?),
     }
     Ok(all)
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Form {
-    Pkh,
-    ShWpkh,
-    Wpkh,
-    Tr,
-}
-
-/// A descriptor of one key with an unhardened wildcard, the usual kind. It derives scripts without the texts and
-/// origins of an expansion.
-struct Plain {
-    form: Form,
-    parent: Xpub,
-}
-
-impl Plain {
-    /// Parses a normalised descriptor; `None` for any other form.
-    fn of(text: &str) -> Option<Self> {
-        let (text, _) = text.split_once('#')?;
-        let forms = [
-            ("pkh(", ")", Form::Pkh),
-            ("sh(wpkh(", "))", Form::ShWpkh),
-            ("wpkh(", ")", Form::Wpkh),
-            ("tr(", ")", Form::Tr),
-        ];
-        let (key, form) = forms
-            .into_iter()
-            .find_map(|(open, close, form)| text.strip_prefix(open)?.strip_suffix(close).map(|key| (key, form)))?;
-        let key = key.rsplit_once(']').map_or(key, |(_, key)| key).strip_suffix("/*")?;
-        let mut parts = key.split('/');
-        let xpub = Xpub::from_str(parts.next()?).ok()?;
-        // Hardened steps are not supported.
-        let step = |part: &str| ChildNumber::from_normal_idx(part.parse().ok()?).ok();
-        let path = parts.map(step).collect::<Option<Vec<_>>>()?;
-        Some(Self { form, parent: xpub.derive_pub(&*SECP, &path).ok()? })
-    }
-
-    fn script(&self, index: u32) -> std::result::Result<ScriptBuf, ExpandError> {
-        let step = ChildNumber::from_normal_idx(index).map_err(|_| ExpandError::Index(index))?;
-        let public_key = self.parent.ckd_pub(&*SECP, step).map_err(|_| ExpandError::NoSuchKey)?.public_key;
-        let key = CompressedPublicKey(public_key);
-        Ok(match self.form {
-            Form::Pkh => ScriptBuf::new_p2pkh(&key.pubkey_hash()),
-            Form::Wpkh => ScriptBuf::new_p2wpkh(&key.wpubkey_hash()),
-            Form::ShWpkh => ScriptBuf::new_p2sh(&ScriptBuf::new_p2wpkh(&key.wpubkey_hash()).script_hash()),
-            Form::Tr => ScriptBuf::new_p2tr(&*SECP, public_key.x_only_public_key().0, None),
-        })
-    }
 }
 
 #[cfg(test)]
@@ -241,21 +171,22 @@ mod tests {
     const XPRV: &str = "tprv8ZgxMBicQKsPd7Uf69XL1XwhmjHopUGep8GuEiJDZmbQz6o58LninorQAfcKZWARbtRtfnLcJ5MQ2AtHcQJCCRUcMRvmDUjyEmNUWwx8UbK";
 
     #[test]
-    fn descriptor_quick_way_gives_what_expanding_gives() {
-        for (open, close, quick) in [
-            ("pkh(", "/84h/1h/0h/0/*)", true),
-            ("wpkh([00112233/4h]", "/1/2/*)", true),
-            ("sh(wpkh(", "/*))", true),
-            ("tr(", "/86h/0/*)", true),
-            ("wpkh(", "/0/*h)", false),
-            ("pk(", "/0/*)", false),
-            ("wsh(pk(", "/0/*))", false),
+    fn descriptor_scripts_of_a_range_are_those_of_its_expansions() {
+        for (open, close) in [
+            ("pkh(", "/84h/1h/0h/0/*)"),
+            ("wpkh([00112233/4h]", "/1/2/*)"),
+            ("sh(wpkh(", "/*))"),
+            ("tr(", "/86h/0/*)"),
+            ("wpkh(", "/0/*h)"),
+            ("combo(", "/0/*)"),
+            ("wsh(pk(", "/0/*))"),
         ] {
             let text = format!("{open}{XPRV}{close}");
             let descriptor = parse_stored(0, &text, Network::Regtest).unwrap();
-            assert_eq!(Plain::of(&descriptor.to_normalized_string()).is_some(), quick, "{text}");
-            let many = derive(&descriptor, 5..5 + PARALLEL_FROM + 1).unwrap();
-            assert_eq!(many, Source::Descriptor(&descriptor).derive(5..5 + PARALLEL_FROM + 1).unwrap(), "{text}");
+            for (index, scripts) in derive(&descriptor, 5..5 + PARALLEL_FROM + 1).unwrap() {
+                let expanded = descriptor.expand(index).unwrap().scripts;
+                assert!(scripts.iter().eq(expanded.iter().map(|script| &script.script_pubkey)), "{text} {index}");
+            }
         }
     }
 }

@@ -7,24 +7,14 @@ use outrigger_node::{ChainIdentity, NodeError};
 use outrigger_service::wire::WireError;
 use outrigger_service::{ErrorKind, ServiceError};
 
-use super::layout::{LAST_OF_FORMER, LAYOUT};
 use outrigger_base::client_files::ClientFileError;
-use outrigger_disk::pages::Fault;
-use outrigger_disk::{Damage, MakeError, MdbError, StorageError, TableError, is_full};
+use outrigger_disk::{StorageError, StoreError};
 
 /// Every error aborts its write as a whole.
 #[derive(Debug, thiserror::Error)]
 pub enum WalletError {
-    #[error("the wallet's storage failed: {0}")]
-    Storage(StorageError),
-    /// The address space reserved at load is full.
-    #[error(
-        "the wallet fills the space that it got when it was loaded, so nothing was stored; unload and load it, and it gets \
-         four times its size ({0})"
-    )]
-    MapFull(StorageError),
-    #[error("the wallet's storage is full or fails, so nothing was stored: {0}")]
-    Full(StorageError),
+    #[error("{}{}", .0, advice(.0))]
+    Store(#[from] StoreError),
     /// A row does not decode.
     #[error("the wallet's storage is damaged: {0}")]
     Damaged(WireError),
@@ -36,19 +26,6 @@ pub enum WalletError {
     ClientFile(#[from] ClientFileError),
     #[error("Data is not in recognized format.")]
     NotAWallet,
-    /// Another version of the program wrote the wallet.
-    #[error("{}", other_layout(*found, program))]
-    OtherLayout {
-        found: u32,
-        /// The version of the program that wrote it, if known.
-        program: String,
-    },
-    /// Damage found before the file was opened.
-    #[error("The file {} is damaged: {fault}.", file.display())]
-    BadFile { file: PathBuf, fault: Fault },
-    /// Damage found when a row was read.
-    #[error(transparent)]
-    Damage(Damage),
     #[error("the stored descriptor {number} cannot be used: {reason}")]
     BadDescriptor { number: u32, reason: String },
     /// The node lacks a block of its own best chain.
@@ -72,7 +49,7 @@ pub enum WalletError {
          successfully after node sync reaches height {first}"
     )]
     Background { first: u32 },
-    /// Another writer keeps the write lock long. The follower thread retries later.
+    /// Another writer keeps the write lock long. The follower thread retries at the wallet's next turn.
     #[error("another write to the wallet takes long")]
     Occupied,
     /// The wallet's blocks are not in the node's chain, and the fork is too deep to rewind without consent.
@@ -130,38 +107,16 @@ fn without_reindex(height: u32, first: u32) -> String {
     )
 }
 
-fn other_layout(found: u32, program: &str) -> String {
-    if found < LAYOUT {
-        return format!(
-            "The wallet has layout {found}, which no release had, and this version of the program reads layout {LAYOUT}. A build of \
-             commit {LAST_OF_FORMER} loads it: its listdescriptors and dumpwallet tell the keys."
-        );
-    }
-    let needed = match program {
-        "" => "a later version of the program".to_owned(),
-        program => format!("version {program} of the program or a later one"),
-    };
-    format!(
-        "The wallet has layout {found}, and this version of the program reads layouts up to {LAYOUT}: it needs {needed}."
-    )
-}
-
-impl From<TableError> for WalletError {
-    fn from(error: TableError) -> Self {
-        match error {
-            TableError::Storage(error) => error.into(),
-            TableError::Damaged(damage) => Self::Damage(damage),
-        }
+fn advice(error: &StoreError) -> &'static str {
+    match error {
+        StoreError::MapFull => "; unload and load the wallet, and it gets four times its size",
+        _ => "",
     }
 }
 
 impl From<StorageError> for WalletError {
     fn from(error: StorageError) -> Self {
-        match &error {
-            StorageError::Mdb(MdbError::MapFull) => Self::MapFull(error),
-            StorageError::Io(cause) if is_full(cause) => Self::Full(error),
-            _ => Self::Storage(error),
-        }
+        Self::Store(error.into())
     }
 }
 
@@ -188,12 +143,3 @@ impl From<WalletError> for ServiceError {
 }
 
 pub type Result<T> = std::result::Result<T, WalletError>;
-
-impl From<MakeError> for WalletError {
-    fn from(error: MakeError) -> Self {
-        match error {
-            MakeError::Table(error) => error.into(),
-            MakeError::File(error) => error.into(),
-        }
-    }
-}

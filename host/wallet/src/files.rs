@@ -9,7 +9,6 @@ use outrigger_service::{ErrorKind, ServiceError};
 
 use super::absolute::{self, ABSOLUTE, NAME_FILE};
 use super::error::{Result, WalletError};
-use super::load_list;
 use super::store::{DATA_FILE, LOCK_FILE};
 use outrigger_base::client_files::UNFINISHED;
 use outrigger_disk::MAKING;
@@ -205,11 +204,12 @@ pub fn remove(dir: &Path, name: &str) -> Result<()> {
     Ok(())
 }
 
+/// The wallets to load at startup: the names in [`LOAD_FILE`], a JSON list.
 pub fn load_list(dir: &Path) -> Result<Vec<String>> {
     let path = dir.join(LOAD_FILE);
     let unreadable = |reason: String| WalletError::LoadList { path: path.clone(), reason };
     match fs::read(&path) {
-        Ok(text) => load_list::read(&text).map_err(|error| unreadable(error.to_string())),
+        Ok(text) => serde_json::from_slice(&text).map_err(|error| unreadable(error.to_string())),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
         Err(error) => Err(unreadable(error.to_string())),
     }
@@ -222,7 +222,7 @@ pub fn set_load_on_startup(dir: &Path, names: &mut Vec<String>, name: &str, load
     }
     let others = names.iter().filter(|other| *other != name).cloned();
     let changed: Vec<String> = others.chain(load.then(|| name.to_owned())).collect();
-    replace(dir, (FRESH_LOAD_FILE, LOAD_FILE), &load_list::write(&changed).map_err(io::Error::from)?)?;
+    replace(dir, (FRESH_LOAD_FILE, LOAD_FILE), &serde_json::to_vec(&changed).map_err(io::Error::from)?)?;
     *names = changed;
     Ok(())
 }

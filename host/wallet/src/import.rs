@@ -21,6 +21,7 @@ use super::rescan;
 use super::store::rows::{DescriptorRow, KeyRow, RescanRow, ScriptRow};
 use super::store::tables::hash160;
 use super::write::Write;
+use outrigger_disk::StoreError;
 
 /// If the range of a first import begins here or lower, the scripts are derived from index 0, as in bitcoind. Beyond it
 /// they are derived from the begin of the range, so no request makes the host derive a billion scripts outside its
@@ -78,7 +79,7 @@ impl Wallet {
         });
         match stored {
             Err(WalletError::Service(error)) if error.kind != ErrorKind::Storage => Err(error),
-            Err(error @ (WalletError::Full(_) | WalletError::MapFull(_))) => Err(error.into()),
+            Err(error @ WalletError::Store(StoreError::DiskFull(_) | StoreError::MapFull)) => Err(error.into()),
             Err(error) => {
                 tracing::error!(wallet = self.name(), %error, "an import could not be stored");
                 Ok(vec![ImportOutcome::NotStored; requests.len()])

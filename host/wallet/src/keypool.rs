@@ -75,13 +75,8 @@ impl Write<'_> {
 
     /// The number of an equal descriptor, if there is one. The notation of hardened steps (`h` or `'`) does not matter.
     pub fn find_descriptor(&self, parsed: &Descriptor) -> Result<Option<u32>> {
-        // Older wallets have the text of the descriptor as its identity.
-        for identity in [parsed.identity(), parsed.to_public_string()] {
-            if let Some(number) = self.t.identities.get(self.reads(), &identity_key(&identity))? {
-                return number_from(number).map(Some);
-            }
-        }
-        Ok(None)
+        let number = self.t.identities.get(self.reads(), &identity_key(&parsed.identity()))?;
+        number.map(number_from).transpose()
     }
 
     pub fn add_scripts(

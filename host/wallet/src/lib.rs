@@ -42,9 +42,7 @@ mod imported;
 mod keypool;
 mod labels;
 mod latest;
-mod layout;
 mod live;
-pub mod load_list;
 mod loading;
 mod locks;
 mod manager;
@@ -92,7 +90,9 @@ use scrub::Scrubber;
 pub use settings::Settings;
 pub use view::WalletView;
 
-/// Receives the engine's events. May be called under a wallet's write lock, but under no other lock.
+/// Receives the engine's events. May be called under a wallet's write lock, so that the events of a wallet keep the order of
+/// its writes, but under no other lock. So it must neither wait nor call the engine. The host's only adds to queues, which
+/// drop what is beyond their limits.
 pub type Sink = Arc<dyn Fn(Event) + Send + Sync>;
 
 struct Shared {

@@ -8,6 +8,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use outrigger_base::client_files::{ClientFileError, Folders};
+use outrigger_disk::StoreError;
 use outrigger_disk::pages::Fault;
 use outrigger_service::wallet::CreateOptions;
 use outrigger_service::{ErrorKind, Result as ServiceResult, ServiceError};
@@ -343,12 +344,13 @@ fn cannot_load(folder: &Path, why: &str) -> ServiceError {
 /// Maps the errors of an unrecognised store to bitcoind's message.
 pub(super) fn recognised(opened: Result<Store>, folder: &Path) -> ServiceResult<Store> {
     match opened {
-        Err(WalletError::BadFile { fault: Fault::Foreign, .. }) => {
+        Err(WalletError::Store(StoreError::BadFile { fault: Fault::Foreign, .. })) => {
             Err(cannot_load(folder, &WalletError::NotAWallet.to_string()))
         }
-        Err(error @ (WalletError::NotAWallet | WalletError::OtherLayout { .. } | WalletError::BadFile { .. })) => {
-            Err(cannot_load(folder, &error.to_string()))
-        }
+        Err(
+            error @ (WalletError::NotAWallet
+            | WalletError::Store(StoreError::OtherLayout { .. } | StoreError::BadFile { .. })),
+        ) => Err(cannot_load(folder, &error.to_string())),
         other => Ok(other?),
     }
 }

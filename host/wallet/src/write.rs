@@ -2,12 +2,14 @@
 
 use std::collections::BTreeSet;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use bitcoin::{OutPoint, Txid};
 use outrigger_service::events::Event;
 use outrigger_service::wallet::Synced;
 use outrigger_service::wire::Wire;
 use outrigger_service::{ErrorKind, ServiceError};
+use parking_lot::MutexGuard;
 
 use super::encrypt::EncryptionKey;
 use super::error::{Result, WalletError};
@@ -20,6 +22,8 @@ use super::sums::Sums;
 
 /// How many scripts or keys a write handles between two calls of [`Write::check_wanted`].
 pub const CHUNK: usize = 10_000;
+/// How long a follower thread waits for a writer before it turns to other wallets.
+const FOLLOWER_PATIENCE: Duration = Duration::from_millis(50);
 
 pub struct Write<'w> {
     pub wallet: &'w Wallet,
@@ -39,33 +43,18 @@ pub struct Write<'w> {
     pub locks: Vec<(OutPoint, bool)>,
 }
 
-pub struct WriteGuard<'w> {
-    wallet: &'w Wallet,
-}
-
-impl Drop for WriteGuard<'_> {
-    fn drop(&mut self) {
-        if self.wallet.write_lock.release() {
-            self.wallet.shared.follower.requeue(self.wallet);
-        }
-    }
-}
+/// Proof of a wallet's write lock. No thread queries the node while it holds the lock.
+pub type WriteGuard<'w> = MutexGuard<'w, ()>;
 
 impl Wallet {
     pub(super) fn lock_writes(&self) -> WriteGuard<'_> {
-        self.write_lock.acquire();
-        WriteGuard { wallet: self }
+        self.write_lock.lock()
     }
 
-    /// `None` if the lock is held.
-    pub(super) fn try_lock_writes(&self) -> Option<WriteGuard<'_>> {
-        self.write_lock.try_acquire().then(|| WriteGuard { wallet: self })
-    }
-
-    /// Takes the write lock for a follower thread. `None` if another writer keeps it long: the wallet is queued again
-    /// on release.
-    pub(super) fn lock_for_following(&self) -> Option<WriteGuard<'_>> {
-        self.write_lock.acquire_for_following().then(|| WriteGuard { wallet: self })
+    /// Takes the write lock for a follower thread. Fails with [`WalletError::Occupied`] if another writer keeps it
+    /// long.
+    pub(super) fn lock_for_following(&self) -> Result<WriteGuard<'_>> {
+        self.write_lock.try_lock_for(FOLLOWER_PATIENCE).ok_or(WalletError::Occupied)
     }
 
     /// Runs `change` in one write transaction and commits it. An error aborts the transaction. A read-only wallet
@@ -79,9 +68,9 @@ impl Wallet {
     }
 
     /// [`Self::write`] for a follower thread. Fails with [`WalletError::Occupied`] if another writer keeps the lock
-    /// long; the wallet is then queued again.
+    /// long.
     pub(super) fn write_following<R>(&self, change: impl FnOnce(&mut Write<'_>) -> Result<R>) -> Result<R> {
-        let guard = self.lock_for_following().ok_or(WalletError::Occupied)?;
+        let guard = self.lock_for_following()?;
         self.write_in(&guard, change)
     }
 

@@ -3,11 +3,11 @@
 use bitcoin::Txid;
 use bitcoin::hashes::Hash;
 use bitcoin::secp256k1::rand::thread_rng;
+use outrigger_sdk::amount;
 use outrigger_sdk::params::hash;
 use outrigger_sdk::service::ErrorKind;
 use outrigger_sdk::sign::Sighash;
 use outrigger_sdk::spend::{replace, replacement};
-use outrigger_sdk::{RpcError, amount};
 use serde_json::json;
 
 use crate::error::PsbtError;
@@ -24,7 +24,7 @@ pub fn psbt_bump_fee(context: &Context<'_>) -> Outcome {
     }
     asked.control.include_watching = !wallet.private_keys_enabled;
     let settings = context.host.wallet.spend_settings(context.scope)?;
-    let replaced = replace(context.services(), &settings, txid, asked, &mut thread_rng()).map_err(RpcError::from)?;
+    let replaced = replace(context.services(), &settings, txid, asked, &mut thread_rng())?;
     let mut psbt = Psbt::new(replaced.funded.transaction.clone());
     fill(context, &mut psbt, Filling { signs: false, sighash: Sighash::DEFAULT, tells_origins: true, finalize: true })?;
     Ok(json!({

@@ -38,7 +38,7 @@ impl Plugin for SigningPlugin {
             }
             "combinerawtransaction" => {
                 let combined = methods::combine(host, scope, &call.params, &wanted);
-                reply.send(combined.map_err(RpcError::from));
+                reply.send(combined);
                 return;
             }
             "signmessagewithprivkey" => {
@@ -54,7 +54,7 @@ impl Plugin for SigningPlugin {
                 return;
             }
         };
-        reply.send(answer.map_err(RpcError::from));
+        reply.send(answer);
     }
 }
 

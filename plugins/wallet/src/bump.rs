@@ -3,10 +3,10 @@
 use bitcoin::Txid;
 use bitcoin::hashes::Hash;
 use bitcoin::secp256k1::rand::thread_rng;
+use outrigger_sdk::amount;
 use outrigger_sdk::params::hash;
 use outrigger_sdk::service::ErrorKind;
 use outrigger_sdk::spend::{replace, replacement};
-use outrigger_sdk::{RpcError, amount};
 use serde_json::{Value, json};
 
 use crate::CallContext;
@@ -29,7 +29,7 @@ pub fn bump_fee(context: &mut CallContext<'_>) -> Result<Value, WalletError> {
     asked.own_inputs_only = true;
     asked.control.signable_only = true;
     context.host.wallet.begin_payment(context.scope)?;
-    let replaced = replace(services, &settings, txid, asked, &mut thread_rng()).map_err(RpcError::from)?;
+    let replaced = replace(services, &settings, txid, asked, &mut thread_rng())?;
     let (fee, old_fee) = (replaced.funded.fee, replaced.old_fee);
     let sent = sign(context, &replaced.funded)
         .map_err(|error| if error == WalletError::SigningFailed { WalletError::CannotSign } else { error })

@@ -15,6 +15,13 @@ use super::secp::SECP;
 use super::wildcard::Wildcard;
 use outrigger_values::params::decode_hex;
 
+const UNCOMPRESSED: &str = "Uncompressed keys are not allowed";
+const MULTIPATH_TOO_SHORT: &str = "Multipath key path specifiers must have at least two items";
+
+pub(super) fn too_many_keys() -> Error {
+    format!("Descriptor has more than {MAX_KEYS} keys").into()
+}
+
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Context {
     Top,
@@ -63,27 +70,31 @@ impl KeyParser {
         let (origin, text) = match text.split(']').collect::<Vec<_>>().as_slice() {
             [text] => (None, *text),
             [origin, text] => (Some(self.origin(origin)?), *text),
-            _ => return Err(Error::MultipleOrigins),
+            _ => return Err("Multiple ']' characters found for a single pubkey".into()),
         };
         let body = self.body(text, context, permits_uncompressed)?;
         if self.keys.len() >= MAX_KEYS {
-            return Err(Error::TooManyKeys);
+            return Err(too_many_keys());
         }
         self.keys.push(Key { origin, body });
         Ok(KeyRef(self.keys.len() - 1))
     }
 
     fn origin(&mut self, text: &str) -> Result<Origin, Error> {
-        // bitcoind reports `]` for an empty origin.
-        let inner = text.strip_prefix('[').ok_or_else(|| Error::OriginStart(text.chars().next().unwrap_or(']')))?;
+        let Some(inner) = text.strip_prefix('[') else {
+            // bitcoind reports `]` for an empty origin.
+            let found = text.chars().next().unwrap_or(']');
+            return Err(format!("Key origin start '[ character expected but not found, got '{found}' instead").into());
+        };
         let mut parts = inner.split('/');
         let fingerprint = parts.next().unwrap_or_default();
         if fingerprint.len() != 8 {
-            return Err(Error::FingerprintLength(fingerprint.len()));
+            let length = fingerprint.len();
+            return Err(format!("Fingerprint is not 4 bytes ({length} characters instead of 8 characters)").into());
         }
         let fingerprint = decode_hex(fingerprint)
             .and_then(|bytes| bytes.try_into().ok())
-            .ok_or_else(|| Error::FingerprintNotHex(fingerprint.to_owned()))?;
+            .ok_or_else(|| format!("Fingerprint '{fingerprint}' is not hex"))?;
         let mut mark = Mark::H;
         let (path, _) = self.path(parts, false, &mut mark)?;
         Ok(Origin { fingerprint, path, mark })
@@ -103,7 +114,7 @@ impl KeyParser {
             }
             if let Some(private) = private_key(trimmed, self.network) {
                 if !private.compressed && !permits_uncompressed {
-                    return Err(Error::Uncompressed);
+                    return Err(UNCOMPRESSED.into());
                 }
                 let single = Single {
                     public: private.public_key(&SECP),
@@ -113,7 +124,8 @@ impl KeyParser {
                 return Ok(Body::Single(single));
             }
         }
-        let (public, private) = extended_key(trimmed, self.network).ok_or_else(|| Error::InvalidKey(key.to_owned()))?;
+        let (public, private) =
+            extended_key(trimmed, self.network).ok_or_else(|| format!("key '{key}' is not valid"))?;
         // The mark of a hardened step in the path replaces that of the wildcard.
         let mut mark = if parts.last() == Some(&"*'") { Mark::Apostrophe } else { Mark::H };
         let wildcard = match parts.last().copied() {
@@ -148,20 +160,21 @@ impl KeyParser {
         for part in parts {
             self.steps += 1;
             if self.steps > MAX_DERIVATION_STEPS {
-                return Err(Error::TooManySteps);
+                return Err(format!("Descriptor has more than {MAX_DERIVATION_STEPS} derivation steps").into());
             }
             let Some(inner) = part.strip_prefix('<').and_then(|rest| rest.strip_suffix('>')) else {
                 path.push(step(part, mark)?);
                 continue;
             };
             if !multipath {
-                return Err(Error::MultipathNotAllowed(part.to_owned()));
+                let place = "a section where multipath is not allowed";
+                return Err(format!("Key path value '{part}' specifies multipath in {place}").into());
             }
             if alternatives.is_some() {
-                return Err(Error::MultipleMultipaths);
+                return Err("Multiple multipath key path specifiers found".into());
             }
             let steps = multipath_steps(inner, mark)?;
-            let first = *steps.first().ok_or(Error::MultipathTooShort)?;
+            let first = *steps.first().ok_or(MULTIPATH_TOO_SHORT)?;
             alternatives = Some((path.len(), steps));
             path.push(first);
         }
@@ -175,16 +188,17 @@ type PathAndAlternatives = (Vec<ChildNumber>, Option<(usize, Vec<ChildNumber>)>)
 fn multipath_steps(inner: &str, mark: &mut Mark) -> Result<Vec<ChildNumber>, Error> {
     let count = inner.split(';').count();
     if count < 2 {
-        return Err(Error::MultipathTooShort);
+        return Err(MULTIPATH_TOO_SHORT.into());
     }
     if count > MAX_MULTIPATH {
-        return Err(Error::TooManyAlternatives(count));
+        return Err(format!("Multipath key path specifier has {count} items, more than {MAX_MULTIPATH}").into());
     }
     let mut steps = Vec::with_capacity(count);
     for part in inner.split(';') {
         let step = step(part, mark)?;
         if steps.contains(&step) {
-            return Err(Error::MultipathDuplicate(step.into()));
+            let step = u32::from(step);
+            return Err(format!("Duplicated key path value {step} in multipath specifier").into());
         }
         steps.push(step);
     }
@@ -200,9 +214,9 @@ fn step(part: &str, mark: &mut Mark) -> Result<ChildNumber, Error> {
     };
     *mark = read.unwrap_or(*mark);
     let hardened = read.is_some();
-    let number = uint32(digits).ok_or_else(|| Error::PathValue(digits.to_owned()))?;
+    let number = uint32(digits).ok_or_else(|| format!("Key path value '{digits}' is not a valid uint32"))?;
     let step = if hardened { ChildNumber::from_hardened_idx(number) } else { ChildNumber::from_normal_idx(number) };
-    step.map_err(|_| Error::PathRange(number))
+    step.map_err(|_| format!("Key path value {number} is out of range").into())
 }
 
 /// A 32-bit number in decimal. bitcoind allows a leading plus, too.
@@ -214,11 +228,11 @@ pub(super) fn uint32(text: &str) -> Option<u32> {
 fn public_key(text: &str, bytes: &[u8], context: Context, permits_uncompressed: bool) -> Result<Single, Error> {
     let hybrid = bytes.len() == 65 && matches!(bytes.first(), Some(6 | 7));
     if hybrid {
-        return Err(Error::HybridKey);
+        return Err("Hybrid public keys are not allowed".into());
     }
     if let Ok(public) = PublicKey::from_slice(bytes) {
         if !public.compressed && !permits_uncompressed {
-            return Err(Error::Uncompressed);
+            return Err(UNCOMPRESSED.into());
         }
         return Ok(Single { public, secret: None, x_only: false });
     }
@@ -228,7 +242,7 @@ fn public_key(text: &str, bytes: &[u8], context: Context, permits_uncompressed: 
         let public = PublicKey::new(x_only.public_key(secp256k1::Parity::Even));
         return Ok(Single { public, secret: None, x_only: true });
     }
-    Err(Error::InvalidPublicKey(text.to_owned()))
+    Err(format!("Pubkey '{text}' is invalid").into())
 }
 
 /// A private key in WIF for the network.

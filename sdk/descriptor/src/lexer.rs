@@ -57,7 +57,7 @@ pub(super) fn check_nesting(text: &str) -> Result<(), DescriptorError> {
             _ => word += 1,
         }
         if levels > MAX_NESTING {
-            return Err(DescriptorError::TooDeep);
+            return Err(format!("Descriptor nests deeper than {MAX_NESTING} levels").into());
         }
     }
     Ok(())
@@ -85,8 +85,8 @@ mod tests {
     #[test]
     fn check_nesting_counts_brackets_and_wrappers() {
         assert_eq!(check_nesting(&"(".repeat(MAX_NESTING)), Ok(()));
-        assert_eq!(check_nesting(&"(".repeat(MAX_NESTING + 1)), Err(DescriptorError::TooDeep));
-        assert_eq!(check_nesting(&format!("wsh({}:pk(K))", "n".repeat(MAX_NESTING))), Err(DescriptorError::TooDeep));
+        assert!(check_nesting(&"(".repeat(MAX_NESTING + 1)).is_err());
+        assert!(check_nesting(&format!("wsh({}:pk(K))", "n".repeat(MAX_NESTING))).is_err());
         assert_eq!(check_nesting(&"a:f(b:g(),".repeat(60)), Ok(()), "wrappers end with their expression");
     }
 }

@@ -106,7 +106,7 @@ impl Descriptor {
             return Err(node.multipath_mismatch(&|key| keys.get(key.0).and_then(Key::alternatives)));
         }
         if count.saturating_mul(keys.len()) > limits::MAX_UNFOLDED_KEYS {
-            return Err(DescriptorError::TooManyKeys);
+            return Err(key_parser::too_many_keys());
         }
         let select = |choice| keys.iter().map(|key| key.clone().select(choice)).collect();
         Ok((0..count).map(|choice| Self { node: node.clone(), keys: select(choice), network }).collect())

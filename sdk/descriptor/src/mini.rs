@@ -110,13 +110,12 @@ pub(super) fn parse<Ctx: ScriptContext>(
     };
     // Repeated keys are found by their text, since each key has a number of its own.
     let shown = |name: &KeyRef| Ok::<_, Infallible>(KeyText(keys.public_text(*name)));
-    let shown =
-        translated.translate_pk(&mut Keys(shown)).map_err(|_| DescriptorError::MiniscriptInvalid(text.to_owned()))?;
+    let shown = translated.translate_pk(&mut Keys(shown)).map_err(|_| invalid(text))?;
     if !(is_sane_part(&shown) && shown.ty.corr.base == Base::B && shown.requires_sig()) {
         return Err(insane(&shown));
     }
     if parsed.max_satisfaction_size().is_err() {
-        return Err(DescriptorError::Unsatisfiable(shown.to_string()));
+        return Err(format!("{shown} is not satisfiable").into());
     }
     Ok(Some(translated))
 }
@@ -130,7 +129,7 @@ fn read<Ctx: ScriptContext>(text: &str) -> Result<Option<Miniscript<KeyText, Ctx
         Err(miniscript::Error::TypeCheck(reason)) => {
             // The message quotes the innermost part that fails.
             let part = reason.split_once('\u{ab}').and_then(|(_, rest)| rest.split_once('\u{bb}'));
-            Err(DescriptorError::MiniscriptInvalid(part.map_or(text, |(part, _)| part).to_owned()))
+            Err(invalid(part.map_or(text, |(part, _)| part)))
         }
         Err(_) => Ok(None),
     }
@@ -144,8 +143,12 @@ fn translated<Ctx: ScriptContext>(
     let translated = parsed.translate_pk(&mut Keys(|key: &KeyText| keys.key(&key.0, context, false)));
     translated.map_err(|error| match error {
         TranslateErr::TranslatorErr(error) => error,
-        TranslateErr::OuterError(_) => DescriptorError::MiniscriptInvalid(parsed.to_string()),
+        TranslateErr::OuterError(_) => invalid(&parsed.to_string()),
     })
+}
+
+fn invalid(expression: &str) -> DescriptorError {
+    format!("{expression} is invalid").into()
 }
 
 /// Whether all satisfactions are within the resource limits, or there are none.
@@ -185,7 +188,7 @@ fn insane<Ctx: ScriptContext>(whole: &Miniscript<KeyText, Ctx>) -> DescriptorErr
     } else {
         ""
     };
-    DescriptorError::Insane { expression: part.to_string(), reason }
+    format!("{part} is not sane{reason}").into()
 }
 
 /// The text of an expression, with keys shown by `key`.

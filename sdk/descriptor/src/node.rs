@@ -52,17 +52,20 @@ impl Node {
             let mut counts = multi.keys.iter().filter_map(|key| alternatives(*key));
             counts.next().is_some_and(|first| counts.any(|other| other != first))
         };
+        let mismatch = |function| format!("{function}(): Multipath derivation paths have mismatched lengths").into();
         match self {
-            Self::Multi(_) => DescriptorError::MultipathMismatch("multi"),
+            Self::Multi(_) => mismatch("multi"),
             Self::Sh(inner) | Self::Wsh(inner) => inner.multipath_mismatch(alternatives),
             Self::Tr(_, leaves)
                 if leaves.iter().any(|(_, leaf)| matches!(leaf, Self::Multi(multi) if differ(multi))) =>
             {
-                DescriptorError::MultipathMismatch("multi")
+                mismatch("multi")
             }
-            Self::Tr(key, _) if alternatives(*key).is_some() => DescriptorError::MultipathInternalKey,
-            Self::Tr(..) => DescriptorError::MultipathMismatch("tr"),
-            _ => DescriptorError::MultipathMismatch("miniscript"),
+            Self::Tr(key, _) if alternatives(*key).is_some() => {
+                "tr(): Multipath internal key mismatches multipath subscripts lengths".into()
+            }
+            Self::Tr(..) => mismatch("tr"),
+            _ => mismatch("miniscript"),
         }
     }
 

@@ -16,36 +16,41 @@ use super::node::{Multi, Node};
 use super::{Checksum, mini};
 use outrigger_values::params::decode_hex;
 
+/// For text after a complete expression, bitcoind has an empty message.
+const TRAILING: &str = "";
+const ADDRESS: &str = "Address is not valid";
+const TREE_TOO_DEEP: &str = "tr() supports at most 128 nesting levels";
+
 /// Parses the expressions of a descriptor, and its keys.
 pub(super) fn parse(text: &str, network: Network, wanted: Checksum) -> Result<(Node, KeyParser), Error> {
     if text.len() > MAX_LENGTH {
-        return Err(Error::TooLong(text.len()));
+        return Err(format!("Descriptor has {} characters, more than {MAX_LENGTH}", text.len()).into());
     }
     let payload = check_checksum(text, wanted)?;
     check_nesting(payload)?;
     let mut parser = Parser { network, keys: KeyParser::new(NetworkKind::from(network)) };
     let mut rest = payload;
     let node = parser.node(&mut rest, Context::Top)?;
-    if rest.is_empty() { Ok((node, parser.keys)) } else { Err(Error::Trailing) }
+    if rest.is_empty() { Ok((node, parser.keys)) } else { Err(TRAILING.into()) }
 }
 
 /// Checks the checksum. Returns the text before it.
 fn check_checksum(text: &str, wanted: Checksum) -> Result<&str, Error> {
     let (payload, provided) = match text.split('#').collect::<Vec<_>>().as_slice() {
         [payload] if wanted == Checksum::Optional => (*payload, None),
-        [_] => return Err(Error::MissingChecksum),
+        [_] => return Err("Missing checksum".into()),
         [payload, provided] => (*payload, Some(*provided)),
-        _ => return Err(Error::MultipleChecksums),
+        _ => return Err("Multiple '#' symbols".into()),
     };
     if let Some(provided) = provided
         && provided.len() != CHECKSUM_LEN
     {
-        return Err(Error::ChecksumLength(provided.len()));
+        return Err(format!("Expected 8 character checksum, not {} characters", provided.len()).into());
     }
-    let computed = checksum(payload).ok_or(Error::InvalidCharacters)?;
+    let computed = checksum(payload).ok_or("Invalid characters in payload")?;
     match provided {
         Some(provided) if provided != computed => {
-            Err(Error::ChecksumMismatch { provided: provided.to_owned(), computed })
+            Err(format!("Provided checksum '{provided}' does not match computed checksum '{computed}'").into())
         }
         _ => Ok(payload),
     }
@@ -69,7 +74,7 @@ impl Parser {
         if let Some(inner) = arguments("combo", text) {
             return match context {
                 Context::Top => Ok(Node::Combo(self.key("combo()", inner, context, true)?)),
-                _ => Err(Error::Misplaced { function: "combo()", place: "at top level" }),
+                _ => Err("Can only have combo() at top level".into()),
             };
         }
         for (function, sorted) in [("sortedmulti", true), ("multi", false)] {
@@ -85,7 +90,7 @@ impl Parser {
         if let Some(inner) = arguments("wpkh", text) {
             return match context {
                 Context::Top | Context::Sh => Ok(Node::Wpkh(self.key("wpkh()", inner, context, false)?)),
-                _ => Err(Error::Misplaced { function: "wpkh()", place: "at top level or inside sh()" }),
+                _ => Err("Can only have wpkh() at top level or inside sh()".into()),
             };
         }
         self.nesting(text, context)
@@ -99,7 +104,7 @@ impl Parser {
         uncompressed: bool,
     ) -> Result<KeyRef, Error> {
         let key = self.keys.key(text, context, uncompressed);
-        key.map_err(|error| Error::KeyOf { function, error: Box::new(error) })
+        key.map_err(|error| format!("{function}: {error}").into())
     }
 
     /// Parses functions that contain others, and functions without keys.
@@ -107,13 +112,13 @@ impl Parser {
         if let Some(inner) = arguments("sh", text) {
             return match context {
                 Context::Top => Ok(Node::Sh(Box::new(self.inner(inner, Context::Sh)?))),
-                _ => Err(Error::Misplaced { function: "sh()", place: "at top level" }),
+                _ => Err("Can only have sh() at top level".into()),
             };
         }
         if let Some(inner) = arguments("wsh", text) {
             return match context {
                 Context::Top | Context::Sh => Ok(Node::Wsh(Box::new(self.inner(inner, Context::Wsh)?))),
-                _ => Err(Error::Misplaced { function: "wsh()", place: "at top level or inside sh()" }),
+                _ => Err("Can only have wsh() at top level or inside sh()".into()),
             };
         }
         for function in ["tr", "rawtr"] {
@@ -121,24 +126,24 @@ impl Parser {
                 return match (context, function) {
                     (Context::Top, "tr") => self.taproot(inner),
                     (Context::Top, _) => self.raw_taproot(inner),
-                    _ => Err(Error::Misplaced { function, place: "at top level" }),
+                    _ => Err(format!("Can only have {function} at top level").into()),
                 };
             }
         }
         if context == Context::Top {
             if let Some(inner) = arguments("addr", text) {
-                let address = inner.parse::<Address<NetworkUnchecked>>().map_err(|_| Error::Address)?;
-                return address.require_network(self.network).map(Node::Addr).map_err(|_| Error::Address);
+                let address = inner.parse::<Address<NetworkUnchecked>>().map_err(|_| ADDRESS)?;
+                return address.require_network(self.network).map(Node::Addr).map_err(|_| ADDRESS.into());
             }
             if let Some(inner) = arguments("raw", text) {
-                let bytes = decode_hex(inner).filter(|bytes| !bytes.is_empty()).ok_or(Error::RawNotHex)?;
+                let bytes = decode_hex(inner).filter(|bytes| !bytes.is_empty()).ok_or("Raw script is not hex")?;
                 return Ok(Node::Raw(ScriptBuf::from_bytes(bytes)));
             }
         }
         if context != Context::Top {
             for (function, name) in [("addr()", "addr"), ("raw()", "raw")] {
                 if arguments(name, text).is_some() {
-                    return Err(Error::Misplaced { function, place: "at top level" });
+                    return Err(format!("Can only have {function} at top level").into());
                 }
             }
         }
@@ -147,33 +152,35 @@ impl Parser {
 
     fn inner(&mut self, mut text: &str, context: Context) -> Result<Node, Error> {
         let node = self.node(&mut text, context)?;
-        if text.is_empty() { Ok(node) } else { Err(Error::Trailing) }
+        if text.is_empty() { Ok(node) } else { Err(TRAILING.into()) }
     }
 
     fn miniscript(&mut self, text: &str, context: Context) -> Result<Node, Error> {
         match context {
             Context::Wsh => match mini::parse::<Segwitv0>(text, context, &mut self.keys)? {
                 Some(expression) => Ok(Node::Miniscript(Box::new(expression))),
-                None => Err(Error::FunctionNeeded("P2WSH")),
+                None => Err("A function is needed within P2WSH".into()),
             },
             Context::Tr => match mini::parse::<Tap>(text, context, &mut self.keys)? {
                 Some(expression) => Ok(Node::TapMiniscript(Box::new(expression))),
-                None => Err(Error::UnknownFunction(text.to_owned())),
+                None => Err(format!("'{text}' is not a valid descriptor function").into()),
             },
-            _ if mini::is_miniscript(text, &mut self.keys)? => Err(Error::MiniscriptMisplaced),
-            Context::Sh => Err(Error::FunctionNeeded("P2SH")),
-            Context::Top => Err(Error::UnknownFunction(text.to_owned())),
+            _ if mini::is_miniscript(text, &mut self.keys)? => {
+                Err("Miniscript expressions can only be used in wsh or tr.".into())
+            }
+            Context::Sh => Err("A function is needed within P2SH".into()),
+            Context::Top => Err(format!("'{text}' is not a valid descriptor function").into()),
         }
     }
 
     /// Parses the threshold and the keys of `multi` and its variants.
     fn threshold_and_keys(&mut self, mut text: &str, sorted: bool, context: Context) -> Result<Multi, Error> {
         let threshold = expression(&mut text);
-        let threshold = uint32(threshold).ok_or_else(|| Error::Threshold(threshold.to_owned()))?;
+        let threshold = uint32(threshold).ok_or_else(|| format!("Multi threshold '{threshold}' is not valid"))?;
         let mut keys = Vec::new();
         while let Some(found) = text.chars().next() {
             if !constant(',', &mut text) {
-                return Err(Error::Separator(found));
+                return Err(format!("Multi: expected ',', got '{found}'").into());
             }
             keys.push(self.key("Multi", expression(&mut text), context, true)?);
         }
@@ -182,18 +189,22 @@ impl Parser {
 
     fn multi(&mut self, text: &str, sorted: bool, context: Context) -> Result<Node, Error> {
         if context == Context::Tr {
-            let place = "at top level, in sh(), or in wsh()";
-            return Err(Error::Misplaced { function: "multi/sortedmulti", place });
+            return Err("Can only have multi/sortedmulti at top level, in sh(), or in wsh()".into());
         }
         let multi = self.threshold_and_keys(text, sorted, context)?;
         multi.check("multisig", MAX_MULTISIG_KEYS)?;
         match context {
-            Context::Top if multi.keys.len() > MAX_BARE_MULTISIG_KEYS => Err(Error::BareMultisig(multi.keys.len())),
+            Context::Top if multi.keys.len() > MAX_BARE_MULTISIG_KEYS => {
+                let count = multi.keys.len();
+                Err(format!("Cannot have {count} pubkeys in bare multisig; only at most 3 pubkeys").into())
+            }
             Context::Sh => {
                 // A length byte per key; threshold, count and opcode take a byte each.
                 let pushes = multi.keys.iter().filter_map(|key| self.keys.keys.get(key.0)).map(|key| key.size() + 1);
                 match pushes.sum::<usize>() + 3 {
-                    size if size > MAX_REDEEM_SCRIPT => Err(Error::RedeemScriptSize(size)),
+                    size if size > MAX_REDEEM_SCRIPT => {
+                        Err(format!("P2SH script is too large, {size} bytes is larger than 520 bytes").into())
+                    }
                     _ => Ok(Node::Multi(multi)),
                 }
             }
@@ -203,7 +214,7 @@ impl Parser {
 
     fn multi_a(&mut self, text: &str, sorted: bool, context: Context) -> Result<Node, Error> {
         if context != Context::Tr {
-            return Err(Error::Misplaced { function: "multi_a/sortedmulti_a", place: "inside tr()" });
+            return Err("Can only have multi_a/sortedmulti_a inside tr()".into());
         }
         let multi = self.threshold_and_keys(text, sorted, context)?;
         multi.check("multi_a", MAX_MULTI_A_KEYS)?;
@@ -213,7 +224,7 @@ impl Parser {
     fn raw_taproot(&mut self, mut text: &str) -> Result<Node, Error> {
         let key = expression(&mut text);
         if !text.is_empty() {
-            return Err(Error::RawTrKeys);
+            return Err("rawtr(): only one key expected.".into());
         }
         Ok(Node::RawTr(self.key("rawtr()", key, Context::Tr, false)?))
     }
@@ -226,7 +237,7 @@ impl Parser {
             return Ok(Node::Tr(internal, leaves));
         };
         if !constant(',', &mut text) {
-            return Err(Error::TreeSeparator(found));
+            return Err(format!("tr: expected ',', got '{found}'").into());
         }
         // For each open brace, whether its first half is complete.
         let mut path: Vec<bool> = Vec::new();
@@ -234,34 +245,44 @@ impl Parser {
             while constant('{', &mut text) {
                 path.push(false);
                 if path.len() > MAX_TREE_DEPTH {
-                    return Err(Error::TreeTooDeep);
+                    return Err(TREE_TOO_DEEP.into());
                 }
             }
-            let depth = u8::try_from(path.len()).map_err(|_| Error::TreeTooDeep)?;
+            let depth = u8::try_from(path.len()).map_err(|_| TREE_TOO_DEEP)?;
             leaves.push((depth, self.node(&mut text, Context::Tr)?));
             while path.last() == Some(&true) {
                 if !constant('}', &mut text) {
-                    return Err(Error::TreeExpected('}'));
+                    return Err("tr(): expected '}' after script expression".into());
                 }
                 path.pop();
             }
             let Some(half) = path.last_mut() else { break };
             if !constant(',', &mut text) {
-                return Err(Error::TreeExpected(','));
+                return Err("tr(): expected ',' after script expression".into());
             }
             *half = true;
         }
-        if text.is_empty() { Ok(Node::Tr(internal, leaves)) } else { Err(Error::TreeExpected(')')) }
+        if text.is_empty() {
+            Ok(Node::Tr(internal, leaves))
+        } else {
+            Err("tr(): expected ')' after script expression".into())
+        }
     }
 }
 
 impl Multi {
     fn check(&self, function: &'static str, max: usize) -> Result<(), Error> {
         match (self.threshold, self.keys.len()) {
-            (_, count) if count == 0 || count > max => Err(Error::KeyCount { function, count, max }),
-            (0, _) => Err(Error::ThresholdZero),
+            (_, count) if count == 0 || count > max => Err(format!(
+                "Cannot have {count} keys in {function}; must have between 1 and {max} keys, inclusive"
+            )
+            .into()),
+            (0, _) => Err("Multisig threshold cannot be 0, must be at least 1".into()),
             (threshold, keys) if usize::try_from(threshold).map_or(true, |threshold| threshold > keys) => {
-                Err(Error::ThresholdTooLarge { threshold, keys })
+                Err(format!(
+                    "Multisig threshold cannot be larger than the number of keys; threshold is {threshold} but only {keys} keys specified"
+                )
+                .into())
             }
             _ => Ok(()),
         }

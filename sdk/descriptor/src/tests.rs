@@ -419,21 +419,25 @@ fn an_empty_key_is_no_miniscript_but_a_bad_one_before_it_is_named() {
 
 #[test]
 fn hostile_texts_meet_their_bounds() {
-    let check = |text: &str, expected: DescriptorError| {
-        assert_eq!(Descriptor::parse(text, Network::Regtest, Checksum::Optional).unwrap_err(), expected);
+    let check = |text: &str, expected: &str| {
+        let error = Descriptor::parse(text, Network::Regtest, Checksum::Optional).unwrap_err();
+        assert_eq!(error.to_string(), expected);
     };
-    check(&"a".repeat(limits::MAX_LENGTH + 1), DescriptorError::TooLong(limits::MAX_LENGTH + 1));
-    check(&"sh(".repeat(1000), DescriptorError::TooDeep);
-    check(&format!("wsh({}:pk({K}))", "n".repeat(500)), DescriptorError::TooDeep);
+    let most = limits::MAX_LENGTH;
+    check(&"a".repeat(most + 1), &format!("Descriptor has {} characters, more than {most}", most + 1));
+    let too_deep = format!("Descriptor nests deeper than {} levels", limits::MAX_NESTING);
+    check(&"sh(".repeat(1000), &too_deep);
+    check(&format!("wsh({}:pk({K}))", "n".repeat(500)), &too_deep);
     let numbers: Vec<String> = (0..limits::MAX_MULTIPATH + 1).map(|number| number.to_string()).collect();
-    let many = DescriptorError::TooManyAlternatives(numbers.len());
-    let many = DescriptorError::KeyOf { function: "wpkh()", error: Box::new(many) };
-    check(&format!("wpkh({X}/<{}>)", numbers.join(";")), many);
+    let (count, most) = (numbers.len(), limits::MAX_MULTIPATH);
+    let many = format!("wpkh(): Multipath key path specifier has {count} items, more than {most}");
+    check(&format!("wpkh({X}/<{}>)", numbers.join(";")), &many);
     let leaf = format!("multi_a(1,{})", vec![K; 700].join(","));
-    let of = |function, error| DescriptorError::KeyOf { function, error: Box::new(error) };
-    check(&format!("tr({K},{{{leaf},{leaf}}})"), of("Multi", DescriptorError::TooManyKeys));
+    let many = format!("Multi: Descriptor has more than {} keys", limits::MAX_KEYS);
+    check(&format!("tr({K},{{{leaf},{leaf}}})"), &many);
     let steps = "/1".repeat(limits::MAX_DERIVATION_STEPS + 1);
-    check(&format!("wpkh({X}{steps})"), of("wpkh()", DescriptorError::TooManySteps));
+    let most = limits::MAX_DERIVATION_STEPS;
+    check(&format!("wpkh({X}{steps})"), &format!("wpkh(): Descriptor has more than {most} derivation steps"));
 }
 
 #[test]
@@ -444,7 +448,7 @@ fn the_deepest_miniscript_fits_a_small_stack() {
     let work = move || {
         for text in [wrapped, format!("wsh({nested})"), format!("tr({K},{nested})")] {
             let parsed = Descriptor::parse(&text, Network::Regtest, Checksum::Optional);
-            assert_ne!(parsed.as_ref().err(), Some(&DescriptorError::TooDeep));
+            assert!(!parsed.as_ref().is_err_and(|error| error.to_string().contains("deeper")));
             let _ = parsed.map(|parsed| parsed.iter().map(|one| one.expand(0).is_ok()).collect::<Vec<_>>());
         }
     };

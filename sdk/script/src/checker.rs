@@ -54,32 +54,40 @@ impl Default for ExecutionData {
     }
 }
 
-/// The checks of a script that depend on the spending transaction.
+/// The checks of a script that depend on the spending transaction. Each fails unless an implementation overrides it.
 pub trait Checker {
-    /// Whether an ECDSA signature, its hash type included, is valid for `pubkey`. The interpreter has checked only the
-    /// encodings that flags require; both may be arbitrary bytes.
+    /// Whether an ECDSA signature, its hash type included, is valid for the public key. The interpreter has checked only
+    /// the encodings that flags require; both may be arbitrary bytes.
     fn check_ecdsa_signature(
         &mut self,
-        signature: &[u8],
-        pubkey: &[u8],
-        script_code: &Script,
-        sig_version: SigVersion,
-    ) -> bool;
+        _signature: &[u8],
+        _pubkey: &[u8],
+        _script_code: &Script,
+        _sig_version: SigVersion,
+    ) -> bool {
+        false
+    }
 
     /// Checks a Schnorr signature of 64 bytes, or of 65 with its hash type. The script fails with the error.
     fn check_schnorr_signature(
         &mut self,
-        signature: &[u8],
-        pubkey: &[u8; 32],
-        sig_version: SigVersion,
-        execution: &ExecutionData,
-    ) -> Result<(), ScriptError>;
+        _signature: &[u8],
+        _pubkey: &[u8; 32],
+        _sig_version: SigVersion,
+        _execution: &ExecutionData,
+    ) -> Result<(), ScriptError> {
+        Err(ScriptError::UnknownError)
+    }
 
     /// Whether the transaction's locktime satisfies the operand of OP_CHECKLOCKTIMEVERIFY (BIP65).
-    fn check_lock_time(&mut self, lock_time: i64) -> bool;
+    fn check_lock_time(&mut self, _lock_time: i64) -> bool {
+        false
+    }
 
     /// Whether the input's sequence satisfies the operand of OP_CHECKSEQUENCEVERIFY (BIP112).
-    fn check_sequence(&mut self, sequence: i64) -> bool;
+    fn check_sequence(&mut self, _sequence: i64) -> bool {
+        false
+    }
 }
 
 impl<C: Checker + ?Sized> Checker for &mut C {
@@ -116,29 +124,7 @@ impl<C: Checker + ?Sized> Checker for &mut C {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NoTransaction;
 
-impl Checker for NoTransaction {
-    fn check_ecdsa_signature(&mut self, _: &[u8], _: &[u8], _: &Script, _: SigVersion) -> bool {
-        false
-    }
-
-    fn check_schnorr_signature(
-        &mut self,
-        _: &[u8],
-        _: &[u8; 32],
-        _: SigVersion,
-        _: &ExecutionData,
-    ) -> Result<(), ScriptError> {
-        Err(ScriptError::UnknownError)
-    }
-
-    fn check_lock_time(&mut self, _: i64) -> bool {
-        false
-    }
-
-    fn check_sequence(&mut self, _: i64) -> bool {
-        false
-    }
-}
+impl Checker for NoTransaction {}
 
 /// A checker for an input of a transaction.
 #[derive(Debug)]

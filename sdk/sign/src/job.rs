@@ -1,139 +1,156 @@
 //! The signing of one input.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
-use bitcoin::{TxIn, TxOut};
+use bitcoin::{Script, TxIn, TxOut};
 
-use super::InputError;
-use super::collect::{Carried, Observer, collect};
+use super::collect::Observer;
 use super::keys::KeySource;
+use super::partial::AskedKey;
 use super::produce::Production;
 use super::producer::{Met, Producer};
 use super::sighash::Sighash;
 use super::signatures::{MissingSignature, Slot};
 use super::solving::SolvingSet;
-use outrigger_script::{ScriptError, TransactionChecker, TxContext};
+use super::{INPUTS_PER_BATCH, InputError, MAX_SIGNED, MAX_SPENT_SCRIPTS, SignError};
+use outrigger_memory::parallel::map_while;
+use outrigger_script::TxContext;
 use outrigger_service::Result;
 use outrigger_service::signer::SignRequest;
 
 /// A signature that an input could use.
-pub(super) struct Wanted {
+struct Wanted {
     index: usize,
     slot: Slot,
     request: SignRequest,
 }
 
-impl Wanted {
-    /// The requests for an input's missing signatures.
-    pub(super) fn of(
-        index: usize,
-        missing: Vec<MissingSignature>,
-        checker: &mut TransactionChecker<'_>,
-        sighash: Sighash,
-    ) -> Vec<Self> {
-        let wanted = missing.into_iter().filter_map(|want| {
-            let (slot, request) = want.request(checker, sighash)?;
-            Some(Self { index, slot, request })
+/// A new signature for an input.
+struct Made {
+    index: usize,
+    slot: Slot,
+    /// The signature without hash type.
+    signature: Vec<u8>,
+}
+
+/// An input between the solver's two runs.
+pub(super) struct Job<'a> {
+    pub(super) context: &'a TxContext<'a>,
+    pub(super) index: usize,
+    /// The script of the spent output. `None`: the input stays as it is.
+    pub(super) script: Option<&'a Script>,
+    /// Its taproot witness stays unless it can be replaced.
+    pub(super) original: &'a TxIn,
+    /// The caller's solving data.
+    pub(super) known: &'a SolvingSet,
+    /// The solving data of the input itself.
+    pub(super) own: SolvingSet,
+    /// The public keys that may sign: 33 or 65 bytes, 32 for taproot. `None`: any.
+    pub(super) signers: Option<&'a HashSet<Vec<u8>>>,
+    pub(super) observer: Observer<'a>,
+    /// Why the input does not verify as it is.
+    pub(super) error: Option<InputError>,
+    /// The findings of the last run.
+    pub(super) met: Met,
+    /// The keys whose signatures the first run requested.
+    pub(super) asked: Vec<AskedKey>,
+}
+
+impl<'a> Job<'a> {
+    /// A job that leaves the input as it is.
+    pub(super) fn new(context: &'a TxContext<'a>, index: usize, original: &'a TxIn, known: &'a SolvingSet) -> Self {
+        Self {
+            context,
+            index,
+            script: None,
+            original,
+            known,
+            own: SolvingSet::default(),
+            signers: None,
+            observer: Observer::new(context, index),
+            error: None,
+            met: Met::default(),
+            asked: Vec::new(),
+        }
+    }
+
+    /// Solves the input with the signatures it has; `None` if it stays as it is.
+    pub(super) fn produce(&mut self) -> Option<Production> {
+        let mut producer = Producer {
+            context: self.context,
+            index: self.index,
+            known: self.known,
+            own: &self.own,
+            signatures: &mut self.observer.signatures,
+            met: Met::default(),
+        };
+        let production = producer.produce(self.script?, self.original);
+        self.met = producer.met;
+        Some(production)
+    }
+
+    /// The first run. Returns the requests for signatures that could help.
+    fn wanted(&mut self, sighash: Sighash) -> Vec<Wanted> {
+        self.produce();
+        let mut missing = self.observer.signatures.take_wanted();
+        self.asked = missing.iter().filter_map(MissingSignature::asked).collect();
+        if let Some(signers) = self.signers {
+            missing.retain(|missing| signers.contains(missing.public_key()));
+        }
+        let (index, checker) = (self.index, &mut self.observer.checker);
+        let wanted = missing.into_iter().filter_map(|missing| {
+            let (slot, request) = missing.request(checker, sighash)?;
+            Some(Wanted { index, slot, request })
         });
         wanted.collect()
     }
 }
 
-/// A new signature for an input.
-pub(super) struct Made {
-    pub(super) index: usize,
-    pub(super) slot: Slot,
-    /// The signature without hash type.
-    pub(super) signature: Vec<u8>,
-}
-
-pub(super) struct Job<'a> {
-    context: &'a TxContext<'a>,
-    index: usize,
-    input: &'a TxIn,
-    observer: Observer<'a>,
-    state: State<'a>,
-}
-
-enum State<'a> {
-    /// The spent output is unknown.
-    Unknown,
-    /// The input verified as it was.
-    Complete,
-    /// It did not.
-    Open { spent: &'a TxOut, error: ScriptError, own: Box<SolvingSet> },
-}
-
-impl<'a> Job<'a> {
-    /// Verifies the input as it is, and collects its signatures and scripts.
-    pub(super) fn new(context: &'a TxContext<'_>, index: usize, input: &'a TxIn) -> Self {
-        let mut observer = Observer::new(context, index);
-        let state = match context.spent_output(index) {
-            None => State::Unknown,
-            Some(spent) => match collect(&mut observer, input, spent) {
-                None => State::Complete,
-                Some(Carried { error, shown }) => State::Open { spent, error, own: Box::new(shown.into_solving()) },
-            },
-        };
-        Self { context, index, input, observer, state }
-    }
-
-    /// The requests for signatures that could help.
-    pub(super) fn wanted(&mut self, known: &SolvingSet, sighash: Sighash) -> Vec<Wanted> {
-        if self.produce(known, sighash).is_none() {
-            return Vec::new();
+/// Begins each input, has the keys sign once for all of them, and finishes them. `finish` returns the size of the new
+/// contents, too.
+pub(super) fn solve<'a, I: Send, O: Send>(
+    inputs: Vec<I>,
+    begin: impl Fn(I) -> Job<'a> + Sync,
+    finish: impl Fn(Job<'a>) -> (usize, O) + Sync,
+    keys: &dyn KeySource,
+    sighash: Sighash,
+    wanted: &(dyn Fn() -> bool + Sync),
+) -> std::result::Result<Vec<O>, SignError> {
+    let begin = |input| {
+        let mut job = begin(input);
+        let wants = job.wanted(sighash);
+        (job, wants)
+    };
+    let begun = map_while(inputs, INPUTS_PER_BATCH, wanted, begin).ok_or(SignError::Unwanted)?;
+    let (mut jobs, wants): (Vec<_>, Vec<_>) = begun.into_iter().unzip();
+    let places: BTreeMap<usize, usize> = jobs.iter().enumerate().map(|(place, job)| (job.index, place)).collect();
+    for Made { index, slot, signature } in sign_wanted(wants.into_iter().flatten().collect(), keys)? {
+        if let Some(job) = places.get(&index).and_then(|place| jobs.get_mut(*place)) {
+            job.observer.signatures.add(slot, signature, sighash);
         }
-        let wants = self.observer.signatures.take_wanted();
-        Wanted::of(self.index, wants, &mut self.observer.checker, sighash)
     }
+    let signed = AtomicUsize::new(0);
+    let go_on = || signed.load(Ordering::Relaxed) <= MAX_SIGNED && wanted();
+    let outcomes = map_while(jobs, INPUTS_PER_BATCH, &go_on, |job| {
+        let (size, outcome) = finish(job);
+        signed.fetch_add(size, Ordering::Relaxed);
+        outcome
+    });
+    if signed.into_inner() > MAX_SIGNED {
+        return Err(SignError::TooLarge);
+    }
+    outcomes.ok_or(SignError::Unwanted)
+}
 
-    /// Adds a requested signature.
-    pub(super) fn add(&mut self, slot: Slot, signature: Vec<u8>, sighash: Sighash) {
-        self.observer.signatures.add(slot, signature, sighash);
-    }
-
-    /// The new contents if they differ, and the error of an incomplete input.
-    pub(super) fn finish(mut self, known: &SolvingSet, sighash: Sighash) -> (Option<Production>, Option<InputError>) {
-        let production = self.produce(known, sighash).filter(|production| !production.is_of(self.input));
-        let error = match &self.state {
-            State::Unknown => Some(InputError::NotFound),
-            State::Complete => None,
-            State::Open { spent, error, .. } => {
-                let error = match &production {
-                    Some(Production { script_sig, witness }) => {
-                        self.observer.verify(script_sig, &spent.script_pubkey, witness).err()
-                    }
-                    None => Some(*error),
-                };
-                error.map(InputError::Script)
-            }
-        };
-        (production, error)
-    }
-
-    /// Solves the input with the signatures it has. `None` if it stays as it is: it is complete or unknown, or the type
-    /// is SINGLE without a matching output.
-    fn produce(&mut self, known: &SolvingSet, sighash: Sighash) -> Option<Production> {
-        let State::Open { spent, own, .. } = &self.state else {
-            return None;
-        };
-        if sighash.is_single() && self.index >= self.context.tx().output.len() {
-            return None;
-        }
-        let mut producer = Producer {
-            context: self.context,
-            index: self.index,
-            known,
-            own,
-            signatures: &mut self.observer.signatures,
-            met: Met::default(),
-        };
-        Some(producer.produce(&spent.script_pubkey, self.input))
-    }
+/// Fails if the scripts of the spent outputs take more than [`MAX_SPENT_SCRIPTS`].
+pub(super) fn check_spent(spent: &[Option<TxOut>]) -> std::result::Result<(), SignError> {
+    let size: usize = spent.iter().flatten().map(|spent| spent.script_pubkey.len()).sum();
+    if size > MAX_SPENT_SCRIPTS { Err(SignError::TooLarge) } else { Ok(()) }
 }
 
 /// Has the keys sign the requests, as far as they can.
-pub(super) fn sign_wanted(mut wanted: Vec<Wanted>, keys: &dyn KeySource) -> Result<Vec<Made>> {
+fn sign_wanted(mut wanted: Vec<Wanted>, keys: &dyn KeySource) -> Result<Vec<Made>> {
     // An input needs only one key path signature. If several would do, the available keys decide.
     let choice = |wants: &[Wanted]| wants.len() > 1 && wants.iter().any(|want| want.slot.is_key_path());
     if wanted.chunk_by(|one, other| one.index == other.index).any(choice) {

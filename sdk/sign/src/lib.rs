@@ -34,9 +34,7 @@ mod wif;
 #[cfg(test)]
 mod tests;
 
-use std::sync::atomic::{AtomicUsize, Ordering};
-
-use bitcoin::{Transaction, TxOut};
+use bitcoin::{Transaction, TxIn, TxOut};
 
 pub use combine::combine_transactions;
 pub use keys::{KeySource, LocalKeys, WalletKeys, sign_digest};
@@ -48,10 +46,11 @@ pub use signatures::PartialSignatures;
 pub use solving::{HashKind, SolvingSet};
 pub use wif::{WifError, WifKey};
 
-use job::{Job, Made, sign_wanted};
-use outrigger_memory::parallel::map_while;
+use collect::{Carried, collect};
+use job::{Job, check_spent, solve};
 use outrigger_script::{ScriptError, TxContext};
 use outrigger_service::{ErrorKind, ServiceError};
+use outrigger_values::RpcError;
 use produce::Production;
 
 /// Why an input is incomplete. `Display` yields bitcoind's message.
@@ -97,6 +96,15 @@ impl From<SignError> for ServiceError {
     }
 }
 
+impl From<SignError> for RpcError {
+    fn from(error: SignError) -> Self {
+        match error {
+            SignError::Keys(error) => error.into(),
+            other => Self::invalid_parameter(other.to_string()),
+        }
+    }
+}
+
 /// Signs a transaction as far as possible. `spent` are the outputs that it spends, in the order of its inputs. A
 /// missing or `None` output is unknown, and its input stays as it is. The solver relies on the amounts.
 ///
@@ -122,26 +130,12 @@ pub fn sign_transaction_while(
     sighash: Sighash,
     wanted: &(dyn Fn() -> bool + Sync),
 ) -> Result<Vec<Option<InputError>>, SignError> {
-    if spent.iter().flatten().map(|spent| spent.script_pubkey.len()).sum::<usize>() > MAX_SPENT_SCRIPTS {
-        return Err(SignError::TooLarge);
-    }
+    check_spent(spent)?;
     let outcomes = {
         // No signature hash covers scriptSigs or witnesses, so one context serves both runs.
         let context = TxContext::new(tx, spent);
-        let inputs: Vec<_> = (0..).zip(&tx.input).collect();
-        let begin = |(index, input)| {
-            let mut job = Job::new(&context, index, input);
-            let wanted = job.wanted(known, sighash);
-            (job, wanted)
-        };
-        let begun = map_while(inputs, INPUTS_PER_BATCH, wanted, begin).ok_or(SignError::Unwanted)?;
-        let (mut jobs, wants): (Vec<_>, Vec<_>) = begun.into_iter().unzip();
-        for Made { index, slot, signature } in sign_wanted(wants.into_iter().flatten().collect(), keys)? {
-            if let Some(job) = jobs.get_mut(index) {
-                job.add(slot, signature, sighash);
-            }
-        }
-        finish(jobs, known, sighash, wanted)?
+        let begin = |(index, input)| begin(&context, index, input, known, sighash);
+        solve((0..).zip(&tx.input).collect(), begin, finish, keys, sighash, wanted)?
     };
     let mut errors = Vec::with_capacity(outcomes.len());
     for (input, (production, error)) in tx.input.iter_mut().zip(outcomes) {
@@ -154,23 +148,32 @@ pub fn sign_transaction_while(
     Ok(errors)
 }
 
-type Outcomes = Vec<(Option<Production>, Option<InputError>)>;
-
-fn finish(
-    jobs: Vec<Job<'_>>,
-    known: &SolvingSet,
+/// Verifies an input as it is, and collects its signatures and scripts.
+fn begin<'a>(
+    context: &'a TxContext<'a>,
+    index: usize,
+    input: &'a TxIn,
+    known: &'a SolvingSet,
     sighash: Sighash,
-    wanted: &(dyn Fn() -> bool + Sync),
-) -> Result<Outcomes, SignError> {
-    let signed = AtomicUsize::new(0);
-    let go_on = || signed.load(Ordering::Relaxed) <= MAX_SIGNED && wanted();
-    let outcomes = map_while(jobs, INPUTS_PER_BATCH, &go_on, |job| {
-        let outcome = job.finish(known, sighash);
-        signed.fetch_add(outcome.0.as_ref().map_or(0, Production::size), Ordering::Relaxed);
-        outcome
-    });
-    if signed.into_inner() > MAX_SIGNED {
-        return Err(SignError::TooLarge);
-    }
-    outcomes.ok_or(SignError::Unwanted)
+) -> Job<'a> {
+    let mut job = Job::new(context, index, input, known);
+    let Some(spent) = context.spent_output(index) else {
+        job.error = Some(InputError::NotFound);
+        return job;
+    };
+    let Some(Carried { error, shown }) = collect(&mut job.observer, input, spent) else { return job };
+    job.error = Some(InputError::Script(error));
+    let lacks_output = sighash.is_single() && index >= context.tx().output.len();
+    (job.script, job.own) = ((!lacks_output).then_some(&*spent.script_pubkey), shown.into_solving());
+    job
+}
+
+/// The new contents if they differ, and the error of an incomplete input.
+fn finish(mut job: Job<'_>) -> (usize, (Option<Production>, Option<InputError>)) {
+    let production = job.produce().filter(|production| !production.is_of(job.original));
+    let (Some(Production { script_sig, witness }), Some(script)) = (&production, job.script) else {
+        return (0, (None, job.error));
+    };
+    let error = job.observer.verify(script_sig, script, witness).err().map(InputError::Script);
+    (production.as_ref().map_or(0, Production::size), (production, error))
 }

@@ -3,23 +3,20 @@
 //! The outcome includes what the solver found on its way: the keys that it requested, the scripts, and what was
 //! missing. Methods that update, sign, finalise and analyse PSBTs build on that.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::HashSet;
 
 use bitcoin::hashes::hash160;
 use bitcoin::{Script, ScriptBuf, Transaction, TxIn, TxOut, Witness};
 
-use super::job::{Made, Wanted, sign_wanted};
+use super::SignError;
+use super::job::{Job, check_spent, solve};
 use super::keys::KeySource;
 use super::produce::Production;
-use super::producer::{Met, Producer};
+use super::producer::Met;
 use super::sighash::Sighash;
 use super::signatures::{MissingSignature, PartialSignatures, Signatures, TaprootPath};
 use super::solving::SolvingSet;
-use super::{INPUTS_PER_BATCH, MAX_SPENT_SCRIPTS, SignError};
-use outrigger_memory::parallel::map_while;
-use outrigger_script::{
-    Checker, ExecutionData, Flags, ScriptError, SigVersion, TransactionChecker, TxContext, verify_script,
-};
+use outrigger_script::{Checker, ExecutionData, Flags, ScriptError, SigVersion, TxContext, verify_script};
 use outrigger_service::signer::{Scheme, SignRequest};
 use outrigger_service::wire::Blob;
 
@@ -80,97 +77,59 @@ pub fn inspect_scripts<'a>(
     scripts: impl Iterator<Item = (&'a Script, SolvingSet, Option<&'a SolvingSet>)>,
 ) -> Vec<PartialOutcome> {
     let context = TxContext::new(tx, Vec::<TxOut>::new());
-    let nothing = SolvingSet::default();
+    let (original, nothing) = (TxIn::default(), SolvingSet::default());
     let inspect = |(script, own, known): (&Script, SolvingSet, Option<&SolvingSet>)| {
-        let input = PartialInput { own, known, ..PartialInput::default() };
-        let mut job = PartialJob::new(input, &nothing);
-        job.produce(&context, script);
-        let missing = job.signatures.take_wanted();
-        PartialOutcome { met: job.met, asked: missing.iter().filter_map(asked).collect(), ..Default::default() }
+        let mut job = Job::new(&context, 0, &original, known.unwrap_or(&nothing));
+        (job.script, job.own) = (Some(script), own);
+        job.produce();
+        let missing = job.observer.signatures.take_wanted();
+        let asked = missing.iter().filter_map(MissingSignature::asked).collect();
+        PartialOutcome { met: job.met, asked, ..PartialOutcome::default() }
     };
     scripts.map(inspect).collect()
 }
 
-/// An input between the solver's two runs.
-struct PartialJob<'k> {
-    input: PartialInput<'k>,
-    known: &'k SolvingSet,
-    signatures: Signatures,
-    met: Met,
-    asked: Vec<AskedKey>,
+fn finish(mut job: Job<'_>, fake: bool) -> (usize, PartialOutcome) {
+    let production = job.produce();
+    let missing = job.observer.signatures.take_wanted();
+    let signatures = std::mem::take(&mut job.observer.signatures).into_partial();
+    let size = production.as_ref().map_or(0, Production::size);
+    let complete = production.zip(job.script).filter(|(Production { script_sig, witness }, script)| {
+        let verify =
+            |checker: &mut dyn Checker| verify_script(script_sig, script, witness, Flags::STANDARD, checker).is_ok();
+        if fake { verify(&mut AnySignature) } else { verify(&mut job.observer.checker) }
+    });
+    if !signatures.key_path.is_empty() {
+        // With a key path signature, bitcoind does not look at leaves.
+        job.asked.retain(|asked| !matches!(asked, AskedKey::Taproot(_, Some(_))));
+    }
+    let key = |missing: MissingSignature| match missing {
+        MissingSignature::Ecdsa { public_key, .. } => Some(bitcoin::hashes::Hash::hash(&public_key)),
+        MissingSignature::Schnorr { .. } => None,
+    };
+    let outcome = PartialOutcome {
+        index: job.index,
+        signatures,
+        complete: complete.map(|(Production { script_sig, witness }, _)| (script_sig, witness)),
+        met: job.met,
+        asked: job.asked,
+        missing_signatures: missing.into_iter().filter_map(key).collect(),
+    };
+    (size, outcome)
 }
 
-impl<'k> PartialJob<'k> {
-    fn new(mut input: PartialInput<'k>, nothing: &'k SolvingSet) -> Self {
-        let signatures = Signatures::of_partial(std::mem::take(&mut input.signatures));
-        let known = input.known.unwrap_or(nothing);
-        Self { input, known, signatures, met: Met::default(), asked: Vec::new() }
-    }
-
-    fn produce(&mut self, context: &TxContext<'_>, script: &Script) -> Production {
-        let mut producer = Producer {
-            context,
-            index: self.input.index,
-            known: self.known,
-            own: &self.input.own,
-            signatures: &mut self.signatures,
-            met: Met::default(),
-        };
-        let production = producer.produce(script, &TxIn::default());
-        self.met = producer.met;
-        production
-    }
-
-    fn wanted(&mut self, context: &TxContext<'_>, sighash: Sighash) -> Vec<Wanted> {
-        let Some(spent) = context.spent_output(self.input.index) else { return Vec::new() };
-        self.produce(context, &spent.script_pubkey);
-        let mut missing = self.signatures.take_wanted();
-        self.asked = missing.iter().filter_map(asked).collect();
-        if let Some(signers) = self.input.signers {
-            missing.retain(|missing| signers.contains(missing.public_key()));
+impl MissingSignature {
+    pub(super) fn asked(&self) -> Option<AskedKey> {
+        match self {
+            Self::Ecdsa { public_key, .. } => Some(AskedKey::Ecdsa(public_key.clone())),
+            Self::Schnorr { public_key, path } => match path {
+                TaprootPath::InternalKey { .. } => Some(AskedKey::Taproot(*public_key, None)),
+                TaprootPath::Leaf(leaf) => {
+                    Some(AskedKey::Taproot(*public_key, Some(bitcoin::hashes::Hash::to_byte_array(*leaf))))
+                }
+                TaprootPath::OutputKey => None,
+            },
         }
-        let mut checker = TransactionChecker::new(context, self.input.index);
-        Wanted::of(self.input.index, missing, &mut checker, sighash)
-    }
-
-    fn finish(mut self, context: &TxContext<'_>, fake: bool) -> PartialOutcome {
-        let index = self.input.index;
-        let mut complete = None;
-        let mut missing = Vec::new();
-        if let Some(spent) = context.spent_output(index) {
-            let Production { script_sig, witness } = self.produce(context, &spent.script_pubkey);
-            missing = self.signatures.take_wanted();
-            let verify = |checker: &mut dyn Checker| {
-                verify_script(&script_sig, &spent.script_pubkey, &witness, Flags::STANDARD, checker).is_ok()
-            };
-            let verified =
-                if fake { verify(&mut AnySignature) } else { verify(&mut TransactionChecker::new(context, index)) };
-            complete = verified.then_some((script_sig, witness));
-        }
-        let signatures = self.signatures.into_partial();
-        if !signatures.key_path.is_empty() {
-            // With a key path signature, bitcoind does not look at leaves.
-            self.asked.retain(|asked| !matches!(asked, AskedKey::Taproot(_, Some(_))));
-        }
-        let key = |missing: MissingSignature| match missing {
-            MissingSignature::Ecdsa { public_key, .. } => Some(bitcoin::hashes::Hash::hash(&public_key)),
-            MissingSignature::Schnorr { .. } => None,
-        };
-        let missing_signatures = missing.into_iter().filter_map(key).collect();
-        PartialOutcome { index, signatures, complete, met: self.met, asked: self.asked, missing_signatures }
-    }
-}
-
-fn asked(missing: &MissingSignature) -> Option<AskedKey> {
-    match missing {
-        MissingSignature::Ecdsa { public_key, .. } => Some(AskedKey::Ecdsa(public_key.clone())),
-        MissingSignature::Schnorr { public_key, path } => match path {
-            TaprootPath::InternalKey { .. } => Some(AskedKey::Taproot(*public_key, None)),
-            TaprootPath::Leaf(leaf) => {
-                Some(AskedKey::Taproot(*public_key, Some(bitcoin::hashes::Hash::to_byte_array(*leaf))))
-            }
-            TaprootPath::OutputKey => None,
-        },
     }
 }
 
@@ -191,34 +150,25 @@ impl PartialTransaction<'_> {
         self.solve(inputs, &AnyKey, Sighash::DEFAULT, true)
     }
 
-    fn solve(
+    fn solve<'k>(
         &self,
-        inputs: Vec<PartialInput<'_>>,
+        inputs: Vec<PartialInput<'k>>,
         keys: &dyn KeySource,
         sighash: Sighash,
         fake: bool,
     ) -> Result<Vec<PartialOutcome>, SignError> {
         let Self { tx, spent, wanted } = *self;
-        if spent.iter().flatten().map(|spent| spent.script_pubkey.len()).sum::<usize>() > MAX_SPENT_SCRIPTS {
-            return Err(SignError::TooLarge);
-        }
+        check_spent(spent)?;
         let context = TxContext::new(tx, spent);
-        let nothing = SolvingSet::default();
-        let begin = |input| {
-            let mut job = PartialJob::new(input, &nothing);
-            let wants = job.wanted(&context, sighash);
-            (job, wants)
+        let (original, nothing) = (TxIn::default(), SolvingSet::default());
+        let begin = |input: PartialInput<'k>| {
+            let mut job = Job::new(&context, input.index, &original, input.known.unwrap_or(&nothing));
+            job.script = context.spent_output(input.index).map(|spent| &*spent.script_pubkey);
+            (job.own, job.signers) = (input.own, input.signers);
+            job.observer.signatures = Signatures::of_partial(input.signatures);
+            job
         };
-        let begun = map_while(inputs, INPUTS_PER_BATCH, wanted, begin).ok_or(SignError::Unwanted)?;
-        let (mut jobs, wants): (Vec<_>, Vec<_>) = begun.into_iter().unzip();
-        let places: BTreeMap<usize, usize> =
-            jobs.iter().enumerate().map(|(place, job)| (job.input.index, place)).collect();
-        for Made { index, slot, signature } in sign_wanted(wants.into_iter().flatten().collect(), keys)? {
-            if let Some(job) = places.get(&index).and_then(|place| jobs.get_mut(*place)) {
-                job.signatures.add(slot, signature, sighash);
-            }
-        }
-        map_while(jobs, INPUTS_PER_BATCH, wanted, |job| job.finish(&context, fake)).ok_or(SignError::Unwanted)
+        solve(inputs, begin, |job| finish(job, fake), keys, sighash, wanted)
     }
 }
 

@@ -13,10 +13,15 @@ use crate::bump::{BumpFees, Unconfirmed};
 use crate::coin::{Coin, OutputKind, signed};
 use crate::coins;
 use crate::control::{CoinControl, PresetInput};
-use crate::error::SpendError;
+use crate::error::{SpendError, short};
 use crate::signable::signable_keys;
 use crate::truc;
 use crate::weight::{InputSize, Signatures, input_size, is_witness};
+
+const UNKNOWN_INPUT: SpendError = SpendError::rule("Unable to find UTXO for external input");
+const ENORMOUS_CLUSTER: SpendError = SpendError::rule(
+    "Failed to calculate bump fees, because unconfirmed UTXOs depend on enormous cluster of unconfirmed transactions.",
+);
 
 #[derive(Debug)]
 pub struct Available {
@@ -72,7 +77,7 @@ impl Available {
     /// Computes each coin's fees at these feerates. Fails if the cluster of unconfirmed transactions is too large.
     pub fn set_feerates(&mut self, feerate: FeeRate, long_term: FeeRate) -> std::result::Result<BumpFees, SpendError> {
         let replaced = self.replaced.iter().copied();
-        let bump_fees = self.unconfirmed.bump_fees(feerate, replaced).ok_or(SpendError::EnormousCluster)?;
+        let bump_fees = self.unconfirmed.bump_fees(feerate, replaced).ok_or(ENORMOUS_CLUSTER)?;
         for coin in &mut self.coins {
             coin.set_feerates(feerate, long_term);
             coin.bump_fee = if coin.depth == 0 { bump_fees.of(coin.outpoint.txid) } else { SignedAmount::ZERO };
@@ -99,10 +104,14 @@ impl Available {
             let (output, is_ours) = match known_output(&known, &input.outpoint) {
                 Some((output, is_ours)) if *is_ours || input.by_weight => (output, *is_ours),
                 None if input.by_weight && known.contains_key(&input.outpoint.txid) => {
-                    return Err(SpendError::InvalidInput(input.outpoint));
+                    let outpoint = short(&input.outpoint);
+                    return Err(SpendError::Rule(format!("Invalid pre-selected input {outpoint}").into()));
                 }
-                None if input.by_weight => return Err(SpendError::ForeignInput(input.outpoint)),
-                _ => (external.get(&input.outpoint).ok_or(SpendError::UnknownInput)?, false),
+                None if input.by_weight => {
+                    let outpoint = short(&input.outpoint);
+                    return Err(SpendError::Rule(format!("Not found pre-selected input {outpoint}").into()));
+                }
+                _ => (external.get(&input.outpoint).ok_or(UNKNOWN_INPUT)?, false),
             };
             let info = self.scripts.get(&output.script_pubkey);
             let solving = joined(info.map(|info| &info.solving), &control.solving);

@@ -44,7 +44,7 @@ impl Unconfirmed {
 
     /// With these entries, without a mempool service.
     #[cfg(test)]
-    pub fn of(entries: Vec<MempoolEntry>) -> Self {
+    pub(crate) fn of(entries: Vec<MempoolEntry>) -> Self {
         Self { entries: entries.into_iter().map(|entry| (entry.txid, entry)).collect(), too_many: false }
     }
 

@@ -63,7 +63,10 @@ impl Change {
     pub fn script(&self) -> std::result::Result<&ScriptBuf, SpendError> {
         match self {
             Self::Drawn(script) | Self::Named(script) => Ok(script),
-            Self::Missing(reason) => Err(SpendError::NoChangeAddress(reason.clone())),
+            Self::Missing(reason) => {
+                let text = format!("Transaction needs a change address, but we can't generate it. {reason}");
+                Err(SpendError::Rule(text.into()))
+            }
         }
     }
 

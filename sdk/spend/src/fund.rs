@@ -19,13 +19,16 @@ use crate::bump::BumpFees;
 use crate::change::Change;
 use crate::coin::{Coin, fee, signed, sum, unsigned};
 use crate::control::{CoinControl, PresetInput, Recipient};
-use crate::error::{MIN_TX_WEIGHT, SpendError};
+use crate::error::{FEE_TOO_HIGH, SpendError};
 use crate::feerate::{ReasonedFeeRate, discard_feerate, feerate};
 use crate::funding_options::FundingCall;
 use crate::locktime;
 use crate::select::{Params, Selection, select};
 use crate::truc::{self, TRUC};
 use crate::weight::{Signatures, output_weight, signed_weight};
+
+/// The least `max_tx_weight`: that of the smallest standard transaction.
+const MIN_TX_WEIGHT: Weight = Weight::from_wu(65 * Weight::WITNESS_SCALE_FACTOR);
 
 /// The sequence of inputs that signal replaceability (BIP 125).
 const REPLACEABLE: Sequence = Sequence::ENABLE_RBF_NO_LOCKTIME;
@@ -72,18 +75,22 @@ pub fn fund(
     random: &mut impl Rng,
 ) -> Result<Funded, SpendError> {
     if recipients.is_empty() {
-        return Err(SpendError::NoRecipients);
+        return Err(SpendError::rule("Transaction must have at least one recipient"));
     }
     let max_weight = match control.max_tx_weight.map(u64::try_from) {
         None => MAX_STANDARD_WEIGHT,
         Some(Ok(weight)) if (MIN_TX_WEIGHT.to_wu()..=MAX_STANDARD_WEIGHT.to_wu()).contains(&weight) => {
             Weight::from_wu(weight)
         }
-        Some(_) => return Err(SpendError::MaxWeight),
+        Some(_) => {
+            let (least, most) = (MIN_TX_WEIGHT.to_wu(), MAX_STANDARD_WEIGHT.to_wu());
+            let text = format!("Maximum transaction weight must be between {least} and {most}");
+            return Err(SpendError::Rule(text.into()));
+        }
     };
     let is_dust = |to: &Recipient| to.amount < dust_threshold(&to.script, DUST_FEERATE);
     if recipients.iter().any(is_dust) {
-        return Err(SpendError::AmountTooSmall);
+        return Err(SpendError::rule("Transaction amount too small"));
     }
     let feerate = feerate(services, settings, control)?;
     let discard = discard_feerate(services, settings)?;
@@ -181,7 +188,9 @@ impl Funding<'_> {
         let outputs = if subtract { SignedAmount::ZERO } else { fee(self.feerate.feerate, params.size_without_inputs) };
         let target = self.paid().saturating_add(outputs);
         if target == SignedAmount::ZERO && control.inputs.is_empty() {
-            return Err(SpendError::NothingToPay);
+            return Err(SpendError::rule(
+                "Transaction requires one destination of non-0 value, a non-0 feerate, or a pre-selected input",
+            ));
         }
         let mut available = Available::read(services, &wallet, control)?;
         let bump_fees = available.set_feerates(self.feerate.feerate, settings.consolidate_feerate)?;
@@ -277,7 +286,7 @@ impl Funding<'_> {
                 // A fixed position would reveal the change output.
                 let position = self.control.change_position.unwrap_or_else(|| random.gen_range(0..=output.len()));
                 if position > output.len() {
-                    return Err(SpendError::ChangePosition);
+                    return Err(SpendError::rule("Transaction change output index out of range"));
                 }
                 let script_pubkey = self.change.script().cloned().unwrap_or_default();
                 output.insert(position, TxOut { value: unsigned(change), script_pubkey });
@@ -322,7 +331,7 @@ impl Funding<'_> {
             SpendError::InsufficientFunds
                 if suffices && available.unsolvable > SignedAmount::ZERO && !self.control.signable_only =>
             {
-                SpendError::Unsolvable
+                SpendError::rule("Missing solving data for estimating transaction size")
             }
             error => error,
         }
@@ -365,9 +374,12 @@ impl Funding<'_> {
             output.iter_mut().enumerate().filter(|(position, _)| Some(*position) != change).map(|(_, output)| output);
         for (output, _) in outputs.zip(self.recipients).filter(|(_, to)| to.subtract_fee) {
             let left = signed(output.value) - missing / payers - std::mem::take(&mut rest);
-            output.value = left.to_unsigned().map_err(|_| SpendError::AmountBelowFee)?;
+            output.value = left
+                .to_unsigned()
+                .map_err(|_| SpendError::rule("The transaction amount is too small to pay the fee"))?;
             if output.value < dust_threshold(&output.script_pubkey, DUST_FEERATE) {
-                return Err(SpendError::DustAfterFee);
+                let text = "The transaction amount is too small to send after the fee has been deducted";
+                return Err(SpendError::rule(text));
             }
         }
         Ok(())
@@ -378,15 +390,15 @@ impl Funding<'_> {
             self.change.script()?;
         }
         if weight > MAX_STANDARD_WEIGHT {
-            return Err(SpendError::TooLarge);
+            return Err(SpendError::rule("Transaction too large"));
         }
         if made.fee > self.settings.max_fee {
-            return Err(SpendError::FeeTooHigh);
+            return Err(FEE_TOO_HIGH);
         }
         if self.settings.reject_long_chains {
             let spent = made.transaction.input.iter().map(|input| input.previous_output.txid);
             let limits = available.unconfirmed.check_limits(spent, weight.to_vbytes_ceil());
-            limits.map_err(SpendError::ChainLimit)?;
+            limits.map_err(|limit| SpendError::Rule(limit.into()))?;
         }
         Ok(made)
     }

@@ -51,7 +51,7 @@ pub use fee_choice::{EstimateMode, FeeChoice};
 pub use feerate::ReasonedFeeRate;
 pub use fund::{Funded, fund, fund_transaction};
 pub use outrigger_service::wallet::SpendSettings;
-pub use replace::{REPLACED_BY, REPLACES, ReplaceError, Replaced, Replacement, replace};
+pub use replace::{REPLACED_BY, REPLACES, Replaced, Replacement, replace};
 pub use replace_options::replacement;
 pub use sweep::{Sweep, sweep};
 

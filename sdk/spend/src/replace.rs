@@ -7,7 +7,7 @@ use bitcoin::{Amount, OutPoint, Transaction, TxOut, Txid, consensus};
 use outrigger_service::wallet::{TxState, WalletTransaction};
 use outrigger_service::{ErrorKind, ServiceError};
 use outrigger_values::amount::Saturating;
-use outrigger_values::{FeeRate, RpcError, RpcErrorCode};
+use outrigger_values::{FeeRate, RpcError};
 
 use crate::available::{Available, other_outputs, owned_outputs};
 use crate::control::{ChangeChoice, CoinControl, PresetInput, Recipient};
@@ -27,6 +27,8 @@ const LEAST_DECIMALS: usize = 2;
 pub const REPLACED_BY: &str = "replaced_by_txid";
 /// The metadata key for the transaction id of the replaced transaction.
 pub const REPLACES: &str = "replaces_txid";
+
+const OUTPUTS_AND_CHANGE: &str = "The options 'outputs' and 'original_change_index' are incompatible. You can only either specify a new set of outputs, or designate a change output to be recycled.";
 
 /// The options of a replacement.
 #[derive(Debug, Default)]
@@ -52,90 +54,6 @@ pub struct Replaced {
     pub metadata: Vec<(String, String)>,
 }
 
-/// The errors of replacing a transaction, in Bitcoin Core 29's words.
-#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-pub enum ReplaceError {
-    /// A service failed.
-    #[error(transparent)]
-    Service(#[from] ServiceError),
-    /// The options contain both new outputs and a position of change.
-    #[error(
-        "The options 'outputs' and 'original_change_index' are incompatible. You can only either specify a new set of outputs, or designate a change output to be recycled."
-    )]
-    OutputsAndChange,
-    /// The wallet does not have the transaction.
-    #[error("Invalid or non-wallet transaction id")]
-    Unknown,
-    /// The position of change is beyond the outputs.
-    #[error("Change position is out of range")]
-    ChangeIndex,
-    /// An input's coin is spent by a confirmed transaction.
-    #[error("{}:{} is already spent", .0.txid, .0.vout)]
-    InputSpent(OutPoint),
-    /// A wallet transaction spends an output of it.
-    #[error("Transaction has descendants in the wallet")]
-    WalletDescendants,
-    /// A mempool transaction spends an output of it.
-    #[error("Transaction has descendants in the mempool")]
-    MempoolDescendants,
-    /// The transaction is confirmed, or conflicts with a confirmed one.
-    #[error("Transaction has been mined, or is conflicted with a mined transaction")]
-    Mined,
-    /// The transaction does not signal BIP 125.
-    #[error("Transaction is not BIP 125 replaceable")]
-    NotSignalling,
-    /// The wallet has replaced it before, by the transaction with this id.
-    #[error("Cannot bump transaction {0} which was already bumped by transaction {1}")]
-    Bumped(Txid, String),
-    /// An input is not the wallet's.
-    #[error("Transaction contains inputs that don't belong to this wallet")]
-    ForeignInputs,
-    /// The feerate is below the mempool's minimum: both.
-    #[error("New fee rate ({}) is lower than the minimum fee rate ({}) to get into the mempool -- ", money(per_kvb(*.0)), money(per_kvb(*.1)))]
-    BelowMempool(FeeRate, FeeRate),
-    /// The fee increases too little: the new fee, the old one and the least increase.
-    #[error("Insufficient total fee {}, must be at least {} (oldFee {} + incrementalFee {})", money(*.0), money(.1.saturating_add(*.2)), money(*.1), money(*.2))]
-    TooLittleMore(Amount, Amount, Amount),
-    /// The fee is below this minimum.
-    #[error("Insufficient total fee (cannot be less than required fee {})", money(*.0))]
-    BelowRequired(Amount),
-    /// The fee is above the maximum: both.
-    #[error("Specified or calculated fee {} is too high (cannot be higher than -maxtxfee {})", money(*.0), money(*.1))]
-    TooHigh(Amount, Amount),
-    /// The replacement would have no outputs.
-    #[error("Unable to create transaction. Transaction must have at least one recipient")]
-    NoRecipients,
-    /// The replacement cannot be funded.
-    #[error("Unable to create transaction. {0}")]
-    Unfunded(SpendError),
-}
-
-impl From<ReplaceError> for RpcError {
-    fn from(error: ReplaceError) -> Self {
-        let message = error.to_string();
-        let code = match error {
-            ReplaceError::Service(error) | ReplaceError::Unfunded(SpendError::Service(error)) => return error.into(),
-            ReplaceError::Unknown => RpcErrorCode::INVALID_ADDRESS_OR_KEY,
-            ReplaceError::InputSpent(_) => return Self::misc(message),
-            ReplaceError::OutputsAndChange
-            | ReplaceError::ChangeIndex
-            | ReplaceError::WalletDescendants
-            | ReplaceError::MempoolDescendants
-            | ReplaceError::TooLittleMore(..)
-            | ReplaceError::BelowRequired(_)
-            | ReplaceError::NoRecipients => RpcErrorCode::INVALID_PARAMETER,
-            ReplaceError::Mined
-            | ReplaceError::NotSignalling
-            | ReplaceError::Bumped(..)
-            | ReplaceError::ForeignInputs
-            | ReplaceError::BelowMempool(..)
-            | ReplaceError::TooHigh(..)
-            | ReplaceError::Unfunded(_) => RpcErrorCode::WALLET,
-        };
-        Self::new(code, message)
-    }
-}
-
 /// Makes the replacement of an unconfirmed wallet transaction. It has all inputs of the original, confirmed coins if
 /// needed, and the original's change address. The error is the first broken rule in Bitcoin Core's order.
 pub fn replace(
@@ -144,14 +62,14 @@ pub fn replace(
     txid: Txid,
     asked: Replacement,
     random: &mut impl Rng,
-) -> Result<Replaced, ReplaceError> {
+) -> Result<Replaced, RpcError> {
     let Replacement { mut control, outputs, change_index, own_inputs_only } = asked;
     if !outputs.is_empty() && change_index.is_some() {
-        return Err(ReplaceError::OutputsAndChange);
+        return Err(RpcError::invalid_parameter(OUTPUTS_AND_CHANGE));
     }
     let original = Original::read(services, txid)?;
     if change_index.is_some_and(|index| index as usize >= original.transaction.output.len()) {
-        return Err(ReplaceError::ChangeIndex);
+        return Err(RpcError::invalid_parameter("Change position is out of range"));
     }
     let spent = original.spent(services)?;
     let owned = original.check(services, own_inputs_only, settings.replaces_any)?;
@@ -189,7 +107,7 @@ pub fn replace(
     }
     // BIP 125 allows no unconfirmed inputs that the original lacks.
     (control.add_inputs, control.min_depth) = (true, 1);
-    let funded = fund(services, settings, &recipients, &control, random).map_err(ReplaceError::Unfunded)?;
+    let funded = fund(services, settings, &recipients, &control, random).map_err(unfunded)?;
     Ok(Replaced { funded, old_fee, metadata: original.row.metadata })
 }
 
@@ -199,11 +117,12 @@ struct Original {
 }
 
 impl Original {
-    fn read(services: Services<'_>, txid: Txid) -> Result<Self, ReplaceError> {
+    fn read(services: Services<'_>, txid: Txid) -> Result<Self, RpcError> {
         let wallet = &services.host.wallet;
+        let unknown = || RpcError::not_found("Invalid or non-wallet transaction id");
         let batch = wallet.transactions(services.scope, vec![txid])?.read().map_err(ServiceError::from)?;
-        let row = batch.rows.into_iter().next().ok_or(ReplaceError::Unknown)?.transaction.0;
-        let raw = wallet.raw_transactions(services.scope, vec![txid])?.pop().flatten().ok_or(ReplaceError::Unknown)?;
+        let row = batch.rows.into_iter().next().ok_or_else(unknown)?.transaction.0;
+        let raw = wallet.raw_transactions(services.scope, vec![txid])?.pop().flatten().ok_or_else(unknown)?;
         let damaged = |_| ServiceError::from(ErrorKind::Malformed);
         Ok(Self { transaction: consensus::deserialize(&raw).map_err(damaged)?, row })
     }
@@ -213,10 +132,11 @@ impl Original {
     }
 
     /// The outputs that it spends, from the UTXO set or the mempool.
-    fn spent(&self, services: Services<'_>) -> Result<Vec<TxOut>, ReplaceError> {
+    fn spent(&self, services: Services<'_>) -> Result<Vec<TxOut>, RpcError> {
         let outpoints = self.outpoints();
         let found: HashMap<OutPoint, TxOut> = other_outputs(services, &outpoints)?;
-        let output = |outpoint: &OutPoint| found.get(outpoint).cloned().ok_or(ReplaceError::InputSpent(*outpoint));
+        let spent = |OutPoint { txid, vout }: &OutPoint| RpcError::misc(format!("{txid}:{vout} is already spent"));
+        let output = |outpoint: &OutPoint| found.get(outpoint).cloned().ok_or_else(|| spent(outpoint));
         outpoints.iter().map(output).collect()
     }
 
@@ -226,30 +146,31 @@ impl Original {
         services: Services<'_>,
         own_inputs_only: bool,
         replaces_any: bool,
-    ) -> Result<HashMap<OutPoint, TxOut>, ReplaceError> {
+    ) -> Result<HashMap<OutPoint, TxOut>, RpcError> {
         let txid = self.row.txid;
         let count = u32::try_from(self.transaction.output.len()).unwrap_or(u32::MAX);
         let outputs = (0..count).map(|vout| OutPoint { txid, vout }).collect();
         if services.host.wallet.spenders(services.scope, outputs)?.iter().any(|spenders| !spenders.is_empty()) {
-            return Err(ReplaceError::WalletDescendants);
+            return Err(RpcError::invalid_parameter("Transaction has descendants in the wallet"));
         }
         let entry = services.host.mempool.entries(services.scope, vec![txid])?.pop().flatten();
         if entry.is_some_and(|entry| entry.descendant_count > 1) {
-            return Err(ReplaceError::MempoolDescendants);
+            return Err(RpcError::invalid_parameter("Transaction has descendants in the mempool"));
         }
         if matches!(self.row.state, TxState::Confirmed { .. } | TxState::Conflicted { .. }) {
-            return Err(ReplaceError::Mined);
+            return Err(RpcError::wallet("Transaction has been mined, or is conflicted with a mined transaction"));
         }
         if !replaces_any && !self.transaction.is_explicitly_rbf() {
-            return Err(ReplaceError::NotSignalling);
+            return Err(RpcError::wallet("Transaction is not BIP 125 replaceable"));
         }
         if let Some((_, by)) = self.row.metadata.iter().find(|(key, _)| key == REPLACED_BY) {
-            return Err(ReplaceError::Bumped(txid, by.clone()));
+            let text = format!("Cannot bump transaction {txid} which was already bumped by transaction {by}");
+            return Err(RpcError::wallet(text));
         }
         let outpoints = self.outpoints();
         let owned = owned_outputs(services, &outpoints)?;
         if own_inputs_only && !outpoints.iter().all(|outpoint| owned.contains_key(outpoint)) {
-            return Err(ReplaceError::ForeignInputs);
+            return Err(RpcError::wallet("Transaction contains inputs that don't belong to this wallet"));
         }
         Ok(owned)
     }
@@ -261,7 +182,7 @@ fn recipients(
     outputs: &[TxOut],
     change_index: Option<u32>,
     control: &mut CoinControl,
-) -> Result<Vec<Recipient>, ReplaceError> {
+) -> Result<Vec<Recipient>, RpcError> {
     let scripts = outputs.iter().map(|output| output.script_pubkey.clone()).collect();
     let known = services.host.wallet.scripts(services.scope, scripts)?;
     let mut recipients = Vec::new();
@@ -276,7 +197,8 @@ fn recipients(
     }
     if recipients.is_empty() {
         let ChangeChoice::To(script) = std::mem::take(&mut control.change) else {
-            return Err(ReplaceError::NoRecipients);
+            let text = "Unable to create transaction. Transaction must have at least one recipient";
+            return Err(RpcError::invalid_parameter(text));
         };
         recipients.push(Recipient { script, amount: sum(outputs), subtract_fee: true });
     }
@@ -291,30 +213,42 @@ fn check_feerate(
     outputs: &[TxOut],
     control: &CoinControl,
     old_fee: Amount,
-) -> Result<(), ReplaceError> {
+) -> Result<(), RpcError> {
     let mempool = services.host.mempool.info(services.scope)?;
     // Without evictions the minimum is that of relay. Then the required fee below refuses a low feerate.
     if feerate < mempool.min_feerate && mempool.min_feerate > mempool.relay_feerate {
-        return Err(ReplaceError::BelowMempool(feerate, mempool.min_feerate));
+        let (feerate, least) = (money(per_kvb(feerate)), money(per_kvb(mempool.min_feerate)));
+        return Err(RpcError::wallet(format!(
+            "New fee rate ({feerate}) is lower than the minimum fee rate ({least}) to get into the mempool -- "
+        )));
     }
     let control = CoinControl { add_inputs: false, ..control.clone() };
     let wallet = services.host.wallet.info(services.scope)?;
-    let mut inputs = Available::read(services, &wallet, &control).map_err(ReplaceError::Unfunded)?;
-    let bump_fees = inputs.set_feerates(feerate, settings.consolidate_feerate).map_err(ReplaceError::Unfunded)?;
+    let mut inputs = Available::read(services, &wallet, &control).map_err(unfunded)?;
+    let bump_fees = inputs.set_feerates(feerate, settings.consolidate_feerate).map_err(unfunded)?;
     let parents = control.inputs.iter().map(|input| input.outpoint.txid);
     let bump_fee = bump_fees.combined(parents).unsigned_abs();
     let size = signed_weight(outputs, &inputs.preset_sizes).to_vbytes_ceil();
     let new_fee = feerate.fee(size).saturating_add(bump_fee);
     let more = mempool.incremental_feerate.fee(size);
-    if new_fee < old_fee.saturating_add(more) {
-        return Err(ReplaceError::TooLittleMore(new_fee, old_fee, more));
+    let least = old_fee.saturating_add(more);
+    if new_fee < least {
+        let [new_fee, least, old_fee, more] = [new_fee, least, old_fee, more].map(money);
+        return Err(RpcError::invalid_parameter(format!(
+            "Insufficient total fee {new_fee}, must be at least {least} (oldFee {old_fee} + incrementalFee {more})"
+        )));
     }
     let required = mempool.relay_feerate.max(settings.min_feerate).fee(size);
     if new_fee < required {
-        return Err(ReplaceError::BelowRequired(required));
+        let required = money(required);
+        let text = format!("Insufficient total fee (cannot be less than required fee {required})");
+        return Err(RpcError::invalid_parameter(text));
     }
     if new_fee > settings.max_fee {
-        return Err(ReplaceError::TooHigh(new_fee, settings.max_fee));
+        let (fee, most) = (money(new_fee), money(settings.max_fee));
+        return Err(RpcError::wallet(format!(
+            "Specified or calculated fee {fee} is too high (cannot be higher than -maxtxfee {most})"
+        )));
     }
     Ok(())
 }
@@ -326,16 +260,23 @@ fn estimate(
     original: &Transaction,
     old_fee: Amount,
     control: &CoinControl,
-) -> Result<FeeRate, ReplaceError> {
+) -> Result<FeeRate, RpcError> {
     let mempool = services.host.mempool.info(services.scope)?;
     let old = FeeRate::paid(old_fee, original.vsize() as u64).saturating_add(FeeRate::from_sat_per_kvb(1));
     let more = old.saturating_add(mempool.incremental_feerate.max(INCREMENTAL_FEERATE));
     let least = match feerate(services, settings, control) {
         Ok(least) => least.feerate,
         Err(SpendError::NoFeerate) => mempool.relay_feerate.max(settings.min_feerate),
-        Err(error) => return Err(ReplaceError::Unfunded(error)),
+        Err(error) => return Err(unfunded(error)),
     };
     Ok(more.max(least))
+}
+
+fn unfunded(error: SpendError) -> RpcError {
+    match error {
+        SpendError::Service(error) => error.into(),
+        rule => RpcError::wallet(format!("Unable to create transaction. {rule}")),
+    }
 }
 
 fn sum(outputs: &[TxOut]) -> Amount {

@@ -19,6 +19,24 @@ use crate::coin::{Coin, sum};
 use crate::error::SpendError;
 use crate::group::{Filter, Groups, MAX_GROUP};
 
+pub(crate) const INPUTS_TOO_SMALL: SpendError = SpendError::rule(
+    "The preselected coins total amount does not cover the transaction target. Please allow other inputs to be automatically selected or include more coins manually",
+);
+/// The coins would suffice, but some are in unconfirmed chains that the mempool does not accept.
+pub(crate) const UNCONFIRMED_CHAIN: SpendError = SpendError::rule(
+    "Unconfirmed UTXOs are available, but spending them creates a chain of transactions that will be rejected by the mempool",
+);
+pub(crate) const TOO_MANY_INPUTS: SpendError = SpendError::rule(
+    "The inputs size exceeds the maximum weight. Please try sending a smaller amount or manually consolidating your wallet's UTXOs",
+);
+pub(crate) const COMBINATION_TOO_HEAVY: SpendError = SpendError::rule(
+    "The combination of the pre-selected inputs and the wallet automatic inputs selection exceeds the transaction maximum weight. Please try sending a smaller amount or manually consolidating your wallet's UTXOs",
+);
+pub(crate) const TOO_MANY_OUTPUTS: SpendError =
+    SpendError::rule("Maximum transaction weight is less than transaction weight without inputs");
+pub(crate) const NO_ROOM_FOR_CHANGE: SpendError =
+    SpendError::rule("Maximum transaction weight is too low, can not accommodate change output");
+
 /// The least change target, without fee (`CHANGE_LOWER`), in satoshi.
 const CHANGE_LOWER: SignedAmount = SignedAmount::from_sat(50_000);
 /// The greatest change target, without fee (`CHANGE_UPPER`), in satoshi.
@@ -191,7 +209,7 @@ pub fn select(
     let covered = sum(each(coins, &named).map(counted));
     let missing = target.saturating_sub(covered);
     if missing > SignedAmount::ZERO && !add_inputs {
-        return Err(SpendError::InputsTooSmall);
+        return Err(INPUTS_TOO_SMALL);
     }
     if missing <= SignedAmount::ZERO {
         let mut selection = Selection::new(named, target, coins);
@@ -214,7 +232,7 @@ pub fn select(
         selection.target = target;
         selection.weight += named.weight;
         if selection.weight > params.weight_for_inputs() {
-            return Err(SpendError::CombinationTooHeavy);
+            return Err(COMBINATION_TOO_HEAVY);
         }
     }
     Ok(selection)
@@ -284,7 +302,7 @@ fn check_discarded(
         return Ok(());
     }
     // Bitcoin Core 29 compares only the coins in long chains with the target.
-    Err(if in_long_chains >= target { SpendError::UnconfirmedChain } else { SpendError::InsufficientFunds })
+    Err(if in_long_chains >= target { UNCONFIRMED_CHAIN } else { SpendError::InsufficientFunds })
 }
 
 #[derive(Default)]
@@ -366,7 +384,7 @@ fn choose(
 ) -> Result<Option<Selection>, SpendError> {
     let max_weight = params.weight_for_inputs();
     if max_weight <= 0 {
-        return Err(SpendError::TooManyOutputs);
+        return Err(TOO_MANY_OUTPUTS);
     }
     let (mut chosen, mut too_heavy) = (Vec::new(), false);
     let mut keep = |taken: Taken, groups: &Groups, chosen: &mut Vec<Selection>| match taken {
@@ -383,14 +401,14 @@ fn choose(
     }
     let with_change = max_weight - (params.change_size * Weight::WITNESS_SCALE_FACTOR).cast_signed();
     if with_change < 0 && chosen.is_empty() {
-        return Err(SpendError::NoRoomForChange);
+        return Err(NO_ROOM_FOR_CHANGE);
     }
     // No set can be light enough. The searches would run to their limits to find that out.
     let amount_of_all = sum(pool.all.iter().map(|candidate| candidate.amount));
     if amount_of_all >= target
         && most_within(&pool.all, max_weight).max(most_within(&pool.positive, max_weight)) < target
     {
-        return Err(SpendError::TooManyInputs);
+        return Err(TOO_MANY_INPUTS);
     }
     let max_weight = with_change;
     keep(knapsack(&mut pool.all, target, params.change_target, max_weight, random), &grouped.all, &mut chosen);
@@ -401,7 +419,7 @@ fn choose(
     let drawn = target.saturating_add(CHANGE_LOWER).saturating_add(params.change_fee);
     keep(single_random_draw(&mut pool.positive, drawn, max_weight, random), positive, &mut chosen);
     if chosen.is_empty() {
-        return if too_heavy { Err(SpendError::TooManyInputs) } else { Ok(None) };
+        return if too_heavy { Err(TOO_MANY_INPUTS) } else { Ok(None) };
     }
     for selection in &mut chosen {
         let unconfirmed: Vec<&Coin> = each(coins, &selection.coins).filter(|coin| coin.depth == 0).collect();

@@ -14,7 +14,7 @@ use crate::available::{Available, owned_outputs};
 use crate::coin::{Coin, fee, signed, sum, unsigned};
 use crate::coins;
 use crate::control::{CoinControl, PresetInput};
-use crate::error::SpendError;
+use crate::error::{FEE_TOO_HIGH, SpendError};
 use crate::feerate::ReasonedFeeRate;
 use crate::weight::{InputSize, signed_weight};
 
@@ -84,7 +84,7 @@ pub fn sweep(
     let unconfirmed = coins().filter(|coin| coin.depth == 0).map(|coin| coin.outpoint.txid);
     let left = total.saturating_sub(cost).saturating_sub(bump_fees.combined(unconfirmed));
     if unsigned(cost) > settings.max_fee {
-        return Err(as_wallet_error(SpendError::FeeTooHigh));
+        return Err(as_wallet_error(FEE_TOO_HIGH));
     }
     if left <= SignedAmount::ZERO {
         return Err(insufficient(if send_max {

@@ -11,7 +11,10 @@ use proptest::prelude::*;
 use crate::bump::Unconfirmed;
 use crate::coin::{Coin, OutputKind};
 use crate::error::SpendError;
-use crate::select::{Params, Selection, select};
+use crate::select::{
+    COMBINATION_TOO_HEAVY, INPUTS_TOO_SMALL, NO_ROOM_FOR_CHANGE, Params, Selection, TOO_MANY_INPUTS, TOO_MANY_OUTPUTS,
+    UNCONFIRMED_CHAIN, select,
+};
 use crate::weight::InputSize;
 
 /// The script of an address. The number distinguishes addresses of a type.
@@ -123,7 +126,7 @@ fn selection_does_not_make_longer_chains_than_the_mempool_takes() {
         choose(&mut coins, 0, 100_000, &params).map(|_| ())
     };
     assert_eq!(with_chain(24, params(1)), Ok(()));
-    assert_eq!(with_chain(25, params(1)), Err(SpendError::UnconfirmedChain));
+    assert_eq!(with_chain(25, params(1)), Err(UNCONFIRMED_CHAIN));
     assert_eq!(with_chain(25, Params { reject_long_chains: false, ..params(1) }), Ok(()));
     assert_eq!(
         with_chain(1, Params { spend_unconfirmed_change: false, ..params(1) }),
@@ -173,7 +176,7 @@ fn selection_takes_named_coins_first() {
     let none = Unconfirmed::default().bump_fees(params(1).feerate, []).unwrap();
     let mut random = StdRng::seed_from_u64(1);
     let refused = select(&coins, 2, sat(100_000), false, &params(1), &none, &mut random).unwrap_err();
-    assert_eq!(refused, SpendError::InputsTooSmall);
+    assert_eq!(refused, INPUTS_TOO_SMALL);
 }
 
 /// Counts the random numbers drawn: the random algorithms draw many.
@@ -207,7 +210,7 @@ fn drawn_in_vain(coins: &[Coin], target: i64, params: &Params) -> usize {
     let none = Unconfirmed::default().bump_fees(params.feerate, []).unwrap();
     let mut random = Counted { random: StdRng::seed_from_u64(1), drawn: 0 };
     let refused = select(coins, 0, sat(target), true, params, &none, &mut random).unwrap_err();
-    assert_eq!(refused, SpendError::TooManyInputs);
+    assert_eq!(refused, TOO_MANY_INPUTS);
     random.drawn
 }
 
@@ -234,16 +237,16 @@ fn selection_leaves_filters_out_where_many_coins_were_tried_in_vain() {
 #[test]
 fn selection_has_a_greatest_weight() {
     let mut small = coins(&[1_000; 2_000]);
-    assert_eq!(choose(&mut small, 0, 1_700_000, &params(1)).unwrap_err(), SpendError::TooManyInputs);
+    assert_eq!(choose(&mut small, 0, 1_700_000, &params(1)).unwrap_err(), TOO_MANY_INPUTS);
     small.push(coin(2_000, 5_000_000, OutputKind::Bech32));
     assert_eq!(values(&small, &choose(&mut small.clone(), 0, 1_700_000, &params(1)).unwrap())[0], 5_000_000);
     let outputs = |size_without_inputs| Params { size_without_inputs, ..params(1) };
-    assert_eq!(choose(&mut small, 0, 10, &outputs(100_000)).unwrap_err(), SpendError::TooManyOutputs);
-    assert_eq!(choose(&mut small, 0, 10, &outputs(99_990)).unwrap_err(), SpendError::NoRoomForChange);
+    assert_eq!(choose(&mut small, 0, 10, &outputs(100_000)).unwrap_err(), TOO_MANY_OUTPUTS);
+    assert_eq!(choose(&mut small, 0, 10, &outputs(99_990)).unwrap_err(), NO_ROOM_FOR_CHANGE);
     // Preset inputs count, too.
     let mut named = coins(&[1_000; 1_000]);
     named.extend((1_000..2_000).map(|number| coin(number, 1_000, OutputKind::Bech32)));
-    assert_eq!(choose(&mut named, 1_000, 1_500_000, &params(1)).unwrap_err(), SpendError::CombinationTooHeavy);
+    assert_eq!(choose(&mut named, 1_000, 1_500_000, &params(1)).unwrap_err(), COMBINATION_TOO_HEAVY);
 }
 
 #[test]

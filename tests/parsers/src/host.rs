@@ -67,14 +67,6 @@ pub fn framing(bytes: &[u8]) {
     }
 }
 
-/// The list of wallets to load: what is read is written as it was read.
-#[allow(clippy::expect_used, reason = "a contradiction must stop the fuzzer")]
-pub fn load_list(bytes: &[u8]) {
-    let Ok(names) = outrigger_wallet_engine::load_list::read(bytes) else { return };
-    let written = outrigger_wallet_engine::load_list::write(&names).expect("names are written");
-    assert_eq!(outrigger_wallet_engine::load_list::read(&written).expect("what was written is read"), names);
-}
-
 /// What a ZMQ publisher sends: nothing is read that has other bytes than it was read from.
 pub fn zmq(bytes: &[u8]) {
     for notification in outrigger_bitcoind::zmq::read_all(bytes) {
@@ -112,7 +104,7 @@ pub fn node_reply(bytes: &[u8]) {
     for status in [StatusCode::OK, StatusCode::INTERNAL_SERVER_ERROR] {
         outrigger_upstream::read_reply(status, &reply);
     }
-    for answers in (0..4).filter_map(|count| outrigger_passthrough::read_batch(&reply, count)) {
+    for answers in (0..4).filter_map(|count| outrigger_upstream::read_batch(&reply, count)) {
         for result in answers.into_iter().flatten() {
             assert!(serde_json::from_slice::<IgnoredAny>(&result).is_ok(), "{result:?}");
         }

@@ -29,7 +29,7 @@ pub struct Target {
     pub run: fn(&[u8]),
 }
 
-pub const TARGETS: [Target; 18] = [
+pub const TARGETS: [Target; 17] = [
     Target { name: "signing", run: signing },
     Target { name: "descriptor", run: descriptor },
     Target { name: "transaction", run: transaction },
@@ -40,7 +40,6 @@ pub const TARGETS: [Target; 18] = [
     Target { name: "amount", run: amount },
     Target { name: "database", run: host::database },
     Target { name: "framing", run: host::framing },
-    Target { name: "load_list", run: host::load_list },
     Target { name: "zmq", run: host::zmq },
     Target { name: "node_reply", run: host::node_reply },
     Target { name: "node_result", run: host::node_result },

@@ -156,10 +156,6 @@ fn corpus(name: &str) -> Vec<Vec<u8>> {
             "POST / HTTP/1.1\r\nContent-Length: 18\r\nTE: trailers\r\n\r\nTransfer-Encoding:GET / HTTP/1.1\n\n",
             "\n\r\nPOST / HTTP/1.1\nhost: x\ntransfer-encoding:x\ncontent-length:   2\n\n{}",
         ]),
-        "load_list" => {
-            let written = r#"{"version":2,"wallets":["a","b/c"]}"#;
-            texts(&[r#"["plain","sealed"]"#, written, r#"{"version":3}"#, r#"{"version":2,"wallets":[],"check":"00"}"#])
-        }
         "node_reply" => texts(&[
             "{\"result\":{\"a\":[1,\"é\"]},\"error\":null,\"id\":1}\n",
             r#"{"result":null,"error":{"code":-8,"message":"Block height out of range"},"id":1}"#,
@@ -289,4 +285,4 @@ macro_rules! tests {
     };
 }
 
-tests! { signing descriptor transaction block messages envelope manifest amount database framing load_list zmq node_reply node_result node_wallet psbt zmq_subscriber runner_message }
+tests! { signing descriptor transaction block messages envelope manifest amount database framing zmq node_reply node_result node_wallet psbt zmq_subscriber runner_message }

@@ -1,6 +1,7 @@
 //! Errors between this node and bitcoind.
 
 use bitcoin::BlockHash;
+use outrigger_disk::StoreError;
 use outrigger_node::{ChainIdentity, NodeError};
 use outrigger_upstream::{Endpoint, UpstreamError};
 use outrigger_values::RpcError;
@@ -68,11 +69,7 @@ impl From<AskError> for NodeError {
 #[derive(Debug, thiserror::Error)]
 pub enum MirrorError {
     #[error(transparent)]
-    Table(#[from] outrigger_disk::TableError),
-    #[error(transparent)]
-    Lmdb(#[from] heed::Error),
-    #[error(transparent)]
-    Io(#[from] std::io::Error),
+    Store(#[from] StoreError),
     #[error("a row of '{0}' is invalid")]
     Row(&'static str),
     #[error("the mirror is of {found}, and the host is for {expected}")]
@@ -84,6 +81,12 @@ pub enum MirrorError {
     /// A header does not follow its predecessor, or has no proof of work.
     #[error("the node's header {0} does not follow from the one before it, or has no proof of work")]
     BadHeader(BlockHash),
+}
+
+impl From<heed::Error> for MirrorError {
+    fn from(error: heed::Error) -> Self {
+        Self::Store(error.into())
+    }
 }
 
 impl From<MirrorError> for NodeError {

@@ -15,11 +15,10 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use bitcoin::hashes::Hash;
 use heed::RwTxn;
-use outrigger_disk::{Environment, Opening, Table};
+use outrigger_disk::{Environment, Opening, StoreError, Table};
 
 use super::chain::Entry;
 use super::error::MirrorError;
-use super::mirror::is_whole;
 
 const LAYOUT: [u8; 1] = [1];
 const LAYOUT_KEY: &[u8] = b"layout";
@@ -107,13 +106,16 @@ impl Filters {
 
 impl File {
     fn open(folder: &Path, limit: u64) -> Result<Self> {
-        std::fs::create_dir_all(folder)?;
+        std::fs::create_dir_all(folder).map_err(StoreError::from)?;
         let map_size = (2 * limit).next_multiple_of(PAGE) + SPARE_MAP;
         let path = folder.join(outrigger_disk::DATA_FILE);
         // LMDB does not shrink an existing map.
-        if path.exists() && (path.metadata()?.len() > map_size || !is_whole(&path, LAYOUT_KEY)) {
+        let is_usable = |file: std::fs::Metadata| {
+            file.len() <= map_size && outrigger_disk::check(folder, LAYOUT_KEY, &LAYOUT, |_| true).is_ok()
+        };
+        if path.metadata().is_ok_and(|file| !is_usable(file)) {
             tracing::warn!(file = %path.display(), "the cached block filters are damaged or too many, and are fetched again");
-            std::fs::remove_file(&path)?;
+            std::fs::remove_file(&path).map_err(StoreError::from)?;
         }
         let map_size = usize::try_from(map_size).unwrap_or(usize::MAX);
         let opening = Opening { map_size, max_readers: MAX_READERS, tables: 2, lazy: true };

@@ -12,7 +12,7 @@ use bitcoin::BlockHash;
 use bitcoin::block::Header;
 use bitcoin::hashes::Hash;
 use heed::{RoTxn, RwTxn, WithoutTls};
-use outrigger_disk::{Environment, Opening, Table};
+use outrigger_disk::{Environment, Opening, StoreError, Table};
 use outrigger_node::ChainIdentity;
 
 use super::chain::{Entry, MEDIAN_TIME_SPAN, hash_from};
@@ -62,11 +62,13 @@ impl Mirror {
     /// Opens or creates the mirror of a chain with this genesis block. A damaged file is replaced, since the node has
     /// all of its content.
     pub fn open(folder: &Path, chain: &ChainIdentity, genesis: Header) -> Result<Self> {
-        std::fs::create_dir_all(folder)?;
+        std::fs::create_dir_all(folder).map_err(StoreError::from)?;
         let file = folder.join(outrigger_disk::DATA_FILE);
-        if file.exists() && !is_whole(&file, LAYOUT_KEY) {
-            tracing::warn!(file = %file.display(), "the mirror of the node's headers is damaged and is rebuilt");
-            std::fs::remove_file(&file)?;
+        if file.exists()
+            && let Err(error) = outrigger_disk::check(folder, LAYOUT_KEY, &LAYOUT, |_| true)
+        {
+            tracing::warn!(%error, "the mirror of the node's headers is rebuilt");
+            std::fs::remove_file(&file).map_err(StoreError::from)?;
         }
         let opening = Opening { map_size: MAP_SIZE, max_readers: MAX_READERS, tables: 3, lazy: true };
         let env = Environment::open(folder, &opening)?;
@@ -81,13 +83,13 @@ impl Mirror {
             tables.meta.put(&mut txn, LAYOUT_KEY, &LAYOUT)?;
             tables.put_best(&mut txn, &entry)?;
             tables.meta.put(&mut txn, TIP_KEY, entry.hash().as_byte_array())?;
+            tables.meta.put(&mut txn, CHAIN_KEY, &chain.to_bytes())?;
         }
-        // A mirror without a recorded chain is of the network of its genesis block.
-        let found = tables.meta.get(&txn, CHAIN_KEY)?.map(ChainIdentity::from_bytes);
-        if let Some(found) = found.unwrap_or_else(|| Some(chain.clone())).filter(|found| found != chain) {
+        let found = tables.meta.get(&txn, CHAIN_KEY)?.and_then(ChainIdentity::from_bytes);
+        let found = found.ok_or(MirrorError::Row("meta"))?;
+        if found != *chain {
             return Err(MirrorError::OtherChain { found, expected: chain.clone() });
         }
-        tables.meta.put(&mut txn, CHAIN_KEY, &chain.to_bytes())?;
         txn.commit()?;
         Ok(Self { env, tables })
     }
@@ -150,12 +152,6 @@ impl Mirror {
         }
         Ok(txn.commit()?)
     }
-}
-
-/// Whether all pages of the file are readable.
-pub(super) fn is_whole(file: &Path, layout_key: &[u8]) -> bool {
-    let read = outrigger_disk::pages::DataFile::open(file);
-    read.is_ok_and(|data| outrigger_disk::examine(&data, layout_key).is_ok_and(|examined| examined.check().is_ok()))
 }
 
 impl Tables {

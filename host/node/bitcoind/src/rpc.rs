@@ -8,13 +8,13 @@ use std::sync::mpsc::{RecvTimeoutError, sync_channel};
 use std::time::Duration;
 
 use bytes::Bytes;
-use outrigger_upstream::{Outcome, StatusCode, Upstream, UpstreamError, is_read_only, read_reply, request};
-use outrigger_values::{RpcError, RpcErrorCode};
+use outrigger_upstream::{
+    Outcome, StatusCode, Upstream, UpstreamError, batch_request, is_read_only, read_batch, read_reply, request,
+};
+use outrigger_values::RpcError;
 use parking_lot::Mutex;
-use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
-use serde_json::value::RawValue;
 use tokio::runtime::Runtime;
 
 use super::error::AskError;
@@ -47,19 +47,6 @@ pub struct Rpc {
 }
 
 pub type Question = (&'static str, Value);
-
-#[derive(Deserialize)]
-struct Element {
-    result: Option<Box<RawValue>>,
-    error: Option<ErrorObject>,
-    id: usize,
-}
-
-#[derive(Deserialize)]
-struct ErrorObject {
-    code: i32,
-    message: String,
-}
 
 impl Rpc {
     pub fn start(upstream: Arc<Upstream>) -> std::io::Result<Self> {
@@ -178,35 +165,20 @@ impl Rpc {
     }
 
     fn batch_part<T: DeserializeOwned>(&self, questions: &[Question]) -> Result<Vec<Result<T, AskError>>, AskError> {
-        let elements: Vec<Value> = (0_usize..)
-            .zip(questions)
-            .map(|(id, (method, params))| {
-                debug_assert!(needs::is_listed(method), "{method} is missing in the table of needs");
-                serde_json::json!({"id": id, "method": method, "params": params})
-            })
-            .collect();
-        let (upstream, body) = (self.upstream.clone(), Bytes::from(Value::Array(elements).to_string()));
-        let (_, reply) =
+        let params: Vec<String> = questions.iter().map(|(_, params)| params.to_string()).collect();
+        let calls = questions.iter().zip(&params).map(|((method, _), params)| {
+            debug_assert!(needs::is_listed(method), "{method} is missing in the table of needs");
+            (*method, params.as_bytes())
+        });
+        let (upstream, body) = (self.upstream.clone(), batch_request(calls));
+        let (status, reply) =
             self.wait(TIMEOUT, async move { upstream.post("/", body, true).await?.collect(MAX_ANSWER).await })?;
-        let elements: Vec<Element> = read("batch", &reply)?;
-        let mut answers: Vec<Option<Result<T, AskError>>> = questions.iter().map(|_| None).collect();
-        for Element { result, error, id } in elements {
-            let (Some((method, _)), Some(place)) = (questions.get(id), answers.get_mut(id)) else { continue };
-            *place = Some(match error {
-                Some(ErrorObject { code, message }) => Err(AskError::Rpc {
-                    method: (*method).to_owned(),
-                    error: RpcError::new(RpcErrorCode(code), message),
-                }),
-                None => read(method, result.as_deref().map_or("null", RawValue::get).as_bytes()),
-            });
-        }
-        let missing =
-            |method: &str| AskError::Form { method: method.to_owned(), reason: "no answer in the batch".to_owned() };
-        Ok(answers
-            .into_iter()
-            .zip(questions)
-            .map(|(answer, (method, _))| answer.unwrap_or_else(|| Err(missing(method))))
-            .collect())
+        let answers = read_batch(&reply, questions.len()).ok_or(UpstreamError::Strange(status))?;
+        let answer = |(answer, (method, _)): (Result<Bytes, RpcError>, &Question)| {
+            let method = *method;
+            read(method, &answer.map_err(|error| AskError::Rpc { method: method.to_owned(), error })?)
+        };
+        Ok(answers.into_iter().zip(questions).map(answer).collect())
     }
 
     /// Whether the node lets the host's user call a method. The call has too many arguments: the node checks

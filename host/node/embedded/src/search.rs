@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use super::store::digests::Digest;
 use super::{ChainSnapshot, EmbeddedError};
+use outrigger_disk::StoreError;
 use outrigger_node::search::{Findings, Found, FoundBlock, MAX_READ, ScriptSet, matching};
 
 impl ChainSnapshot {
@@ -54,7 +55,7 @@ impl ChainSnapshot {
         let hash = digest.block();
         let block = match self.store.found_block(&self.txn, &hash) {
             // The caller reports the block as unreadable and continues with the others.
-            Err(EmbeddedError::Damage(_)) => None,
+            Err(EmbeddedError::Store(StoreError::Damage(_))) => None,
             block => block?,
         };
         let bytes = block.as_ref().map_or(0, |(_, bytes)| *bytes);

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use bitcoin::hashes::Hash;
@@ -77,7 +76,7 @@ impl Wallet {
     /// Moves the position over a block that does not touch the wallet. Returns false if the block touches it.
     fn passes(&self, block: &Decoded) -> Result<bool> {
         // Prevents another write from adding a script or coin of the block between the check and the move.
-        let _guard = self.lock_for_following().ok_or(WalletError::Occupied)?;
+        let _guard = self.lock_for_following()?;
         let untouched = !block.concerns(&self.shared.follower.index, self.slot);
         if untouched {
             self.feed.stand_at(synced_at(&block.info));
@@ -87,7 +86,7 @@ impl Wallet {
 
     /// Rewinds to a lower block.
     fn undo(&self, to: &BlockInfo) -> Result<()> {
-        let guard = self.lock_for_following().ok_or(WalletError::Occupied)?;
+        let guard = self.lock_for_following()?;
         self.feed.note_retreat();
         let blocks = self.synced().height.saturating_sub(to.height);
         if self.feed.position().top <= to.height {
@@ -147,7 +146,7 @@ impl Wallet {
     }
 
     fn followed(&self) -> Result<Vec<BlockHash>> {
-        let _guard = self.lock_for_following().ok_or(WalletError::Occupied)?;
+        let _guard = self.lock_for_following()?;
         let txn = self.store.read()?;
         let mut hashes = Vec::new();
         for entry in self.store.tables.blocks.rev_iter(&txn)? {
@@ -189,8 +188,7 @@ impl Wallet {
 
     /// Stores the position, unless a write is in progress, which stores it, too.
     pub(crate) fn store_if_free(&self) {
-        self.waits_to_be_stored.store(false, Ordering::Release);
-        if let Some(guard) = self.try_lock_writes() {
+        if let Some(guard) = self.write_lock.try_lock() {
             self.store_place(&guard);
         }
     }

@@ -100,7 +100,7 @@ impl Wallet {
             height = block.height;
         }
         let received = self.shared.node.time();
-        let guard = self.lock_for_following().ok_or(WalletError::Occupied)?;
+        let guard = self.lock_for_following()?;
         if self.synced() != *from {
             return Ok(Growth::Held);
         }

@@ -10,6 +10,8 @@ use crate::live::outgoing::Offered;
 
 /// How often positions far ahead of the stored ones are stored, and idle wallets free caches.
 const STORE_EVERY: Duration = Duration::from_secs(60);
+/// The most wallets whose positions one maintenance stores: each costs an fsync, and alarms wait meanwhile.
+const MAX_STORED: usize = 100;
 
 impl Follower {
     pub(super) fn run_alarms(&self) {
@@ -49,14 +51,15 @@ impl Follower {
         }
     }
 
-    /// Queues wallets to have their positions stored, and lets idle ones free caches.
+    /// Stores positions, and lets idle wallets free caches.
     pub(crate) fn run_maintenance(&self) {
-        self.for_each(|wallet| {
-            wallet.rest();
-            if wallet.is_far_ahead() {
-                self.work_queue.store_later(wallet);
-            }
-        });
+        let wallets = self.loaded();
+        wallets.iter().for_each(|wallet| wallet.rest());
+        wallets
+            .iter()
+            .filter(|wallet| wallet.is_far_ahead())
+            .take(MAX_STORED)
+            .for_each(|wallet| wallet.store_if_free());
         self.index.sweep();
     }
 }

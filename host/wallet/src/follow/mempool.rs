@@ -125,7 +125,7 @@ impl Wallet {
                 self.take_disconnected(hash)?;
                 continue;
             }
-            let guard = self.lock_for_following().ok_or(WalletError::Occupied)?;
+            let guard = self.lock_for_following()?;
             if !self.is_relevant(&step)? {
                 if let Step::Connect(block) = step
                     && block.previous() == Some(self.synced().hash)
@@ -196,7 +196,7 @@ impl Wallet {
 
     /// Stores the mempool transactions that concern the wallet. Returns whether that derived scripts.
     pub(super) fn enter_all(&self, present: &HashSet<Txid>, found: &[(Txid, Arc<Transaction>)]) -> Result<bool> {
-        let guard = self.lock_for_following().ok_or(WalletError::Occupied)?;
+        let guard = self.lock_for_following()?;
         let gone = self.gone_from_mempool(present)?;
         let unknown = self.conflicts_gone_from_mempool(present)?;
         if !self.is_any_relevant(found)? && gone.is_empty() && unknown.is_empty() {

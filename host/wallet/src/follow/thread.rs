@@ -220,13 +220,6 @@ impl Follower {
         self.loaded().iter().for_each(|wallet| self.give(wallet, Item::Event(event.clone())));
     }
 
-    /// Queues a wallet again that lost its turn to a writer.
-    pub(crate) fn requeue(&self, wallet: &Wallet) {
-        if let Some(wallet) = self.get(wallet.slot) {
-            self.work_queue.queue(wallet);
-        }
-    }
-
     /// Whether a wallet has processed all events so far.
     pub fn is_done(&self, wallet: &Wallet) -> bool {
         let told = self.told.load(Ordering::Acquire);

@@ -1,10 +1,9 @@
 //! The threads that work on wallets. One thread at a time works on a wallet, for a bounded time, and then queues it
-//! again at the end. A wallet with another writer is skipped until that write ends.
+//! again at the end, also when another writer keeps it from its turn.
 
 use std::any::Any;
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
@@ -32,10 +31,6 @@ const MAX_RETRY: Duration = Duration::from_secs(60);
 #[derive(Default)]
 struct State {
     ready: VecDeque<Arc<Wallet>>,
-    /// Wallets to store when there is no other work.
-    unstored: VecDeque<Weak<Wallet>>,
-    /// Whether a thread stores one of them. One at a time, since each store costs an fsync.
-    storing: bool,
     waiting: usize,
     threads: Vec<JoinHandle<()>>,
     stopping: bool,
@@ -46,11 +41,6 @@ struct State {
 pub struct WorkQueue {
     state: Mutex<State>,
     arrived: Condvar,
-}
-
-enum Work {
-    Turn(Arc<Wallet>),
-    Store(Weak<Wallet>),
 }
 
 impl WorkQueue {
@@ -78,19 +68,10 @@ impl WorkQueue {
         self.arrived.notify_one();
     }
 
-    pub fn store_later(&self, wallet: &Arc<Wallet>) {
-        // On a slow disk, the wallet may still be queued from the last time.
-        if !wallet.waits_to_be_stored.swap(true, Ordering::AcqRel) {
-            self.state.lock().unstored.push_back(Arc::downgrade(wallet));
-            self.arrived.notify_one();
-        }
-    }
-
     pub fn stop(&self) {
         let mut state = self.state.lock();
         state.stopping = true;
         state.ready.clear();
-        state.unstored.clear();
         let threads = std::mem::take(&mut state.threads);
         drop(state);
         self.arrived.notify_all();
@@ -100,20 +81,14 @@ impl WorkQueue {
         }
     }
 
-    fn next(&self) -> Option<Work> {
+    fn next(&self) -> Option<Arc<Wallet>> {
         let mut state = self.state.lock();
         loop {
             if state.stopping {
                 return None;
             }
             if let Some(wallet) = state.ready.pop_front() {
-                return Some(Work::Turn(wallet));
-            }
-            if !state.storing
-                && let Some(wallet) = state.unstored.pop_front()
-            {
-                state.storing = true;
-                return Some(Work::Store(wallet));
+                return Some(wallet);
             }
             state.waiting += 1;
             self.arrived.wait(&mut state);
@@ -122,19 +97,8 @@ impl WorkQueue {
     }
 
     fn run(&self, shared: &Shared) {
-        while let Some(work) = self.next() {
-            match work {
-                Work::Turn(wallet) => turn(shared, &wallet),
-                Work::Store(wallet) => {
-                    if let Some(wallet) = wallet.upgrade()
-                        && let Err(panic) = catch_unwind(AssertUnwindSafe(|| wallet.store_if_free()))
-                    {
-                        fail(shared, &wallet, &*panic);
-                    }
-                    self.state.lock().storing = false;
-                    self.arrived.notify_one();
-                }
-            }
+        while let Some(wallet) = self.next() {
+            turn(shared, &wallet);
         }
     }
 }
@@ -150,11 +114,9 @@ fn turn(shared: &Shared, wallet: &Arc<Wallet>) {
     let Some(items) = wallet.feed.begin(MAX_BATCH) else { return };
     let taken = worth(&items);
     let mut items = VecDeque::from(items);
-    let Ok(occupied) =
-        catch_unwind(AssertUnwindSafe(|| wallet.work_on(&mut items))).map_err(|panic| fail(shared, wallet, &*panic))
-    else {
-        return;
-    };
+    if let Err(panic) = catch_unwind(AssertUnwindSafe(|| wallet.work_on(&mut items))) {
+        return fail(shared, wallet, &*panic);
+    }
     let mut busy = shared.follower.busy.lock();
     let more = wallet.feed.end(taken, items.into());
     // A wallet that is behind has missed events, so the index lacks interests. It stays busy and gets every event.
@@ -162,8 +124,7 @@ fn turn(shared: &Shared, wallet: &Arc<Wallet>) {
         busy.remove(&wallet.slot);
     }
     drop(busy);
-    // The other writer queues the wallet on release, unless it has released the lock already.
-    if more && !(occupied && wallet.write_lock.awaits_requeue()) {
+    if more {
         shared.follower.work_queue.queue(wallet.clone());
     }
 }
@@ -183,13 +144,12 @@ fn fail(shared: &Shared, wallet: &Wallet, panic: &(dyn Any + Send)) {
 }
 
 impl Wallet {
-    /// Processes some of the items and leaves the rest in the list. Returns whether another writer prevented that.
-    fn work_on(&self, items: &mut VecDeque<Item>) -> bool {
+    /// Processes some of the items and leaves the rest in the list: all of them if another writer keeps the lock.
+    fn work_on(&self, items: &mut VecDeque<Item>) {
         let behind = self.feed.is_behind();
         if behind && items.iter().all(Item::is_of_mempool) {
             // The retry reads the whole mempool.
-            items.clear();
-            return false;
+            return items.clear();
         }
         if behind {
             // The missed events are lost: read the chain and the mempool instead.
@@ -207,14 +167,12 @@ impl Wallet {
                     tracing::info!(wallet = self.name(), "the wallet has caught up with the chain again");
                     items.push_back(Item::Event(NodeEvent::Reached));
                 }
-                false
             }
-            Err(WalletError::Occupied) => true,
+            Err(WalletError::Occupied) => {}
             Err(error) => {
                 items.clear();
                 self.feed.set_behind(true);
                 self.fall_behind(&error);
-                false
             }
         }
     }

@@ -5,7 +5,6 @@ pub mod index;
 pub mod lag;
 pub mod outgoing;
 pub mod rescan_slot;
-pub mod write_lock;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -38,7 +37,6 @@ use index::WalletNumber;
 use lag::Lag;
 use outgoing::{Outgoing, Unsent};
 use rescan_slot::Slot;
-use write_lock::WriteLock;
 
 pub(super) enum Lock {
     Plain(EncryptionKey),
@@ -70,7 +68,7 @@ pub struct Wallet {
     pay_feerate: Mutex<Option<FeeRate>>,
     pub(super) rescan: Slot,
     pub(super) feed: Feed,
-    pub(super) write_lock: WriteLock,
+    pub(super) write_lock: Mutex<()>,
     pub(super) lag: Mutex<Option<Lag>>,
     /// Transactions on their way to the node. Never locked during a query to the node.
     pub(super) outgoing: Mutex<Outgoing>,
@@ -85,8 +83,6 @@ pub struct Wallet {
     pub(super) entries: AtomicU64,
     /// Whether a call has selected it since the last maintenance.
     pub(super) asked: AtomicBool,
-    /// Whether it is queued for a thread that stores its position.
-    pub(super) waits_to_be_stored: AtomicBool,
     pub(super) sums: Latest<Sums>,
     pub(super) labels: Latest<Labels>,
     /// The stored part of the info, with its snapshot's number.
@@ -116,7 +112,7 @@ impl Wallet {
             pay_feerate: Mutex::new(None),
             rescan: Slot::default(),
             feed,
-            write_lock: WriteLock::default(),
+            write_lock: Mutex::new(()),
             lag: Mutex::new(None),
             outgoing: Mutex::default(),
             retreat: Retreat::default(),
@@ -124,7 +120,6 @@ impl Wallet {
             scrubbing: Mutex::new(()),
             entries: AtomicU64::new(0),
             asked: AtomicBool::new(true),
-            waits_to_be_stored: AtomicBool::new(false),
             sums: Latest::default(),
             labels: Latest::default(),
             told: Mutex::new(None),

@@ -19,11 +19,11 @@ pub use tables::Tables;
 
 use super::error::{Result, WalletError};
 use super::settings::Settings;
-pub use crate::layout::LAYOUT;
-use outrigger_disk::pages::DataFile;
 pub use outrigger_disk::{DATA_FILE, LOCK_FILE};
-use outrigger_disk::{Damage, Environment, Examined, Opening};
+use outrigger_disk::{Damage, Environment, Opening};
 
+/// The version of the layout that this code reads and writes.
+pub const LAYOUT: u32 = 6;
 /// The row whose first field is the layout's version, in every layout.
 pub const LAYOUT_KEY: &[u8] = b"meta";
 
@@ -72,17 +72,7 @@ impl Store {
     /// Checks the whole file in `folder` and opens its tables. Fails with [`WalletError::NotAWallet`] if a table is
     /// missing.
     pub fn open(folder: &Path, settings: &Settings) -> Result<Self> {
-        let file = folder.join(DATA_FILE);
-        let bad = |fault| WalletError::BadFile { file: file.clone(), fault };
-        outrigger_disk::finish(folder)?;
-        let data = DataFile::open(&file).map_err(bad)?;
-        // Checked first: another version's file format may look like damage to this one.
-        let glance = outrigger_disk::glance(&data, LAYOUT_KEY).map_err(bad)?;
-        if let Some(found) = glance.sure_layout().and_then(layout).filter(|found| *found != LAYOUT) {
-            return Err(WalletError::OtherLayout { found, program: glance.program.unwrap_or_default() });
-        }
-        outrigger_disk::examine(&data, LAYOUT_KEY).and_then(Examined::check).map_err(bad)?;
-        drop(data);
+        outrigger_disk::check(folder, LAYOUT_KEY, &LAYOUT.to_le_bytes(), |_| true)?;
         let env = Environment::open(folder, &opening(folder, settings))?;
         let txn = env.read()?;
         let tables = Tables::open(&env, &txn)?.ok_or(WalletError::NotAWallet)?;
@@ -99,7 +89,7 @@ impl Store {
         Ok(self.env.snapshot()?)
     }
 
-    /// The only write transaction; waits for the current one to end. Fails with [`WalletError::Damage`] once a read has
+    /// The only write transaction; waits for the current one to end. Fails with [`StoreError::Damage`](outrigger_disk::StoreError) once a read has
     /// found damage.
     pub fn write(&self) -> Result<Writing<'_>> {
         Ok(self.env.write()?)
@@ -138,11 +128,6 @@ impl Store {
     pub fn closing(&self) -> Closing {
         self.env.closing()
     }
-}
-
-/// The layout's version in the meta row.
-fn layout(row: &[u8]) -> Option<u32> {
-    row.first_chunk().copied().map(u32::from_le_bytes)
 }
 
 #[cfg(test)]

@@ -29,8 +29,7 @@
 //! | imported_pool | internal, number (BE) | HASH160 of the public key |
 //!
 //! Transactions are keyed by order position (nOrderPos in Bitcoin Core), which is nearly the order of the chain, so
-//! transactions listed together are stored together. In the file, `order_positions` is named `arrivals` and
-//! `address_book` is named `book`.
+//! transactions listed together are stored together.
 
 use std::collections::BTreeSet;
 
@@ -43,7 +42,7 @@ use outrigger_service::wire::{Reader, Viewed, Wire, from_bytes, to_bytes};
 use super::rows::{DescriptorRow, EncryptionRow, KeyRow, KnownScriptRow, MetaRow, RescanRow, ScriptRow};
 use crate::error::{Result, WalletError};
 pub use outrigger_disk::Table;
-use outrigger_disk::{Environment, TableError};
+use outrigger_disk::{Environment, StoreError};
 
 /// In the table `meta`: how many changes have required a backup.
 pub const CHANGES: &[u8] = b"changes";
@@ -109,31 +108,21 @@ pub fn place_key(number: u32, index: u32) -> [u8; 8] {
     key
 }
 
-/// A table's name in the file: the field's, unless the file uses another.
-macro_rules! name_in_file {
-    ($name:ident) => {
-        stringify!($name)
-    };
-    ($name:ident = $other:literal) => {
-        $other
-    };
-}
-
 macro_rules! tables {
-    ($($name:ident $(= $other:literal)?),* $(,)?) => {
+    ($($name:ident),* $(,)?) => {
         #[derive(Clone, Copy)]
         pub struct Tables {
             $(#[doc = concat!("The table `", stringify!($name), "`.")] pub $name: Table,)*
         }
         /// The names in the file.
-        pub const NAMES: &[&str] = &[$(name_in_file!($name $(= $other)?)),*];
+        pub const NAMES: &[&str] = &[$(stringify!($name)),*];
         impl Tables {
-            pub fn create(env: &Environment, txn: &mut RwTxn<'_>) -> std::result::Result<Self, TableError> {
-                Ok(Self { $($name: env.make_table(txn, name_in_file!($name $(= $other)?))?,)* })
+            pub fn create(env: &Environment, txn: &mut RwTxn<'_>) -> std::result::Result<Self, StoreError> {
+                Ok(Self { $($name: env.make_table(txn, stringify!($name))?,)* })
             }
             /// Opens the tables; `None` if one is missing.
-            pub fn open(env: &Environment, txn: &RoTxn<'_>) -> std::result::Result<Option<Self>, TableError> {
-                $(let Some($name) = env.table(txn, name_in_file!($name $(= $other)?))? else { return Ok(None) };)*
+            pub fn open(env: &Environment, txn: &RoTxn<'_>) -> std::result::Result<Option<Self>, StoreError> {
+                $(let Some($name) = env.table(txn, stringify!($name))? else { return Ok(None) };)*
                 Ok(Some(Self { $($name,)* }))
             }
         }
@@ -146,11 +135,11 @@ tables!(
     active,
     scripts,
     labels,
-    address_book = "book",
+    address_book,
     keys,
     transactions,
     raw,
-    order_positions = "arrivals",
+    order_positions,
     confirmed,
     unconfirmed,
     conflicted,

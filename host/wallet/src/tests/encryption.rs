@@ -213,7 +213,7 @@ fn walletpassphrasechange_removes_the_former_encrypted_key() {
     wallet.change_passphrase(secret("first"), secret("second")).unwrap();
     wait_until_scrubbed(&harness);
     assert!(!holds(&data(&harness), &former.encrypted_key));
-    // With a snapshot that still sees the row, and with the small row of older wallets, which shares a page.
+    // With a snapshot that still sees the row, and with a small row, which shares a page.
     let mut small = encryption_row(&harness);
     small.filler.0.clear();
     wallet.write(|write| write.store_row(write.t.meta, ENCRYPTION, &small)).unwrap();

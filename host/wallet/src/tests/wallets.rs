@@ -129,11 +129,11 @@ fn refused_with_layout(layout: u32) -> String {
 }
 
 #[test]
-fn loadwallet_refuses_a_newer_layout_naming_the_version_needed() {
+fn loadwallet_refuses_another_layout_naming_the_version_needed() {
     let said = refused_with_layout(LAYOUT + 1);
     let why = format!(
-        "The wallet has layout {}, and this version of the program reads layouts up to {LAYOUT}: it needs version {} of the \
-         program or a later one.",
+        "data.mdb has layout {}, and this version of the program reads layout {LAYOUT}: it needs version {} of the program, \
+         or another that reads it.",
         LAYOUT + 1,
         env!("CARGO_PKG_VERSION")
     );
@@ -189,7 +189,7 @@ fn a_full_store_refuses_whole_and_a_lagging_wallet_says_so() {
         }
     };
     assert_eq!(refused.kind, ErrorKind::Storage);
-    assert!(refused.detail.contains("unload and load it"), "{}", refused.detail);
+    assert!(refused.detail.contains("unload and load the wallet"), "{}", refused.detail);
     // However many calls ask for it, only one retry is scheduled.
     let follower = harness.manager.loaded()[0].shared.follower.clone();
     for _ in 0..5 {

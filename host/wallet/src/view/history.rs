@@ -16,7 +16,7 @@ use crate::error::{Result, WalletError};
 use crate::store::RangeRows;
 use crate::store::tables::OF_WALLET;
 use crate::trust::{TrustResolver, replaceable};
-use outrigger_disk::{Pair, TableError};
+use outrigger_disk::{Pair, StoreError};
 
 /// A batch of at least this many bytes takes no further chunk. It then fits in the CPU caches until it is read, and the
 /// allocator reuses its memory for the next batch.
@@ -28,7 +28,7 @@ const CHUNK_ROWS: usize = 32;
 /// The most rows that a cursor steps over before a new search from the B-tree's root.
 const MAX_CURSOR_STEPS: u64 = 8;
 
-type Entry<'t> = std::result::Result<Pair<'t>, TableError>;
+type Entry<'t> = std::result::Result<Pair<'t>, StoreError>;
 /// A forward cursor over the table of transactions.
 type Cursor<'t> = RangeRows<'t>;
 

@@ -23,8 +23,7 @@ impl WalletView {
         }
     }
 
-    /// The address book, after the key `after`. Entries of foreign addresses from an older version are omitted: it did
-    /// not store the address.
+    /// The address book, after the key `after`.
     pub fn labels(&self, after: Option<Blob>, limit: u32) -> ServiceResult<LabelBatch> {
         Ok(self.read_labels(after.as_deref(), limit)?)
     }

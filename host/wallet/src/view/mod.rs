@@ -311,8 +311,6 @@ impl WalletView {
 
 /// Adds a descriptor's solving data for a script. It replaces that of imported keys.
 fn add_expansion(script: &ScriptBuf, parsed: &Descriptor, expansion: Option<&Arc<Expansion>>, info: &mut ScriptInfo) {
-    // A hardened step below the public key, derived before the wallet stored expansions: deriving it again needs the
-    // private key.
     let Some(expansion) = expansion else { return };
     if let Some(found) = expansion.scripts.iter().find(|found| found.script_pubkey == *script)
         && parsed.is_solvable()

@@ -45,3 +45,14 @@ fn signrawtransactionwithwallet_checks_in_order() {
     fails(&open, method, json!([tx, [{}], "x"]), -3, "Missing scriptPubKey");
     fails(&open, method, json!([tx, [], "x"]), -8, "'x' is not a valid sighash parameter.");
 }
+
+#[test]
+fn combinerawtransaction_refuses_no_transactions_bad_ones_and_unknown_inputs() {
+    let tx = hex(&spend(&[OutPoint::null()]));
+    let (_host, plugin) = start(None);
+    let fails = |params, code, message| fails(&plugin, "combinerawtransaction", params, code, message);
+    fails(json!([[]]), -22, "Missing transactions");
+    let undecodable = "TX decode failed for tx 1. Make sure the tx has at least one input.";
+    fails(json!([[tx, "zz"]]), -22, undecodable);
+    fails(json!([[tx]]), -25, "Input not found or already spent");
+}

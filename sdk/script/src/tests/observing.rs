@@ -8,7 +8,7 @@ use secp256k1::{Keypair, Message, Secp256k1};
 
 use super::random::Random;
 use super::spending_tx;
-use crate::{Checker, ExecutionData, Flags, ScriptError, SigVersion, TransactionChecker, TxContext, verify_script};
+use crate::{Checker, Flags, ScriptError, SigVersion, TransactionChecker, TxContext, verify_script};
 
 struct Observer<C> {
     inner: C,
@@ -28,24 +28,6 @@ impl<C: Checker> Checker for Observer<C> {
             self.seen.push((signature.to_vec(), pubkey.to_vec()));
         }
         valid
-    }
-
-    fn check_schnorr_signature(
-        &mut self,
-        signature: &[u8],
-        pubkey: &[u8; 32],
-        sig_version: SigVersion,
-        execution: &ExecutionData,
-    ) -> Result<(), ScriptError> {
-        self.inner.check_schnorr_signature(signature, pubkey, sig_version, execution)
-    }
-
-    fn check_lock_time(&mut self, lock_time: i64) -> bool {
-        self.inner.check_lock_time(lock_time)
-    }
-
-    fn check_sequence(&mut self, sequence: i64) -> bool {
-        self.inner.check_sequence(sequence)
     }
 }
 

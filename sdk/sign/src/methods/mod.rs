@@ -5,7 +5,6 @@
 //!
 //! Invariants: signing with given keys calls no wallet. Given keys and their text are wiped when the call ends.
 
-mod error;
 mod prevouts;
 mod result;
 
@@ -14,17 +13,18 @@ use bitcoin::{NetworkKind, ScriptBuf, Transaction};
 use serde_json::Value;
 use zeroize::Zeroize;
 
-pub use error::SigningError;
 pub use prevouts::Prevouts;
+use prevouts::undecodable;
 pub use result::SigningResult;
 
-use super::{KeySource, LocalKeys, Sighash, SolvingSet, WifKey, combine_transactions, sign_transaction_while};
-use outrigger_service::Host;
-use outrigger_service::{ErrorKind, Scope};
+use super::{
+    InputError, KeySource, LocalKeys, Sighash, SolvingSet, WifKey, combine_transactions, sign_transaction_while,
+};
+use outrigger_service::{ErrorKind, Host, Scope, ServiceError};
 use outrigger_standard::decode::{Form, transaction_of_form};
 use outrigger_standard::transaction_from_hex;
 use outrigger_values::params::Params;
-use outrigger_values::typed;
+use outrigger_values::{RpcError, RpcErrorCode, typed};
 
 const PRIVKEYS: usize = 1;
 
@@ -35,7 +35,7 @@ pub fn with_key(
     scope: Scope,
     params: Params,
     wanted: &(dyn Fn() -> bool + Sync),
-) -> Result<SigningResult, SigningError> {
+) -> Result<SigningResult, RpcError> {
     let params = SecretParams(params);
     let params = &params.0;
     let mut tx = transaction(params)?;
@@ -63,11 +63,11 @@ pub fn with_wallet<K: KeySource>(
     params: &Params,
     keys: impl FnOnce(Vec<ScriptBuf>) -> K,
     wanted: &(dyn Fn() -> bool + Sync),
-) -> Result<SigningResult, SigningError> {
+) -> Result<SigningResult, RpcError> {
     let wallet = host.wallet.info(scope)?;
     let mut tx = transaction(params)?;
     if wallet.locked {
-        return Err(ErrorKind::WalletLocked.into());
+        return Err(ServiceError::from(ErrorKind::WalletLocked).into());
     }
     let mut prevouts = Prevouts::look_up(host, scope, &tx)?;
     prevouts.describe(params.get(1), false)?;
@@ -89,32 +89,35 @@ pub fn combine(
     scope: Scope,
     params: &Params,
     wanted: &(dyn Fn() -> bool + Sync),
-) -> Result<String, SigningError> {
+) -> Result<String, RpcError> {
     let mut transactions = Vec::new();
     for (number, text) in typed::array(params.get(0))?.iter().enumerate() {
         let transaction = transaction_of_form(typed::text(text)?, Form::Extended);
-        transactions.push(transaction.ok_or(SigningError::Undecodable(number))?);
+        transactions.push(transaction.ok_or_else(|| {
+            undecodable(format!("TX decode failed for tx {number}. Make sure the tx has at least one input."))
+        })?);
     }
-    let (first, others) = transactions.split_first().ok_or(SigningError::NothingToCombine)?;
+    let (first, others) = transactions.split_first().ok_or_else(|| undecodable("Missing transactions"))?;
     let spent = Prevouts::look_up(host, scope, first)?.of(first)?;
     if spent.contains(&None) {
-        return Err(SigningError::UnknownInput);
+        return Err(RpcError::new(RpcErrorCode::VERIFY, InputError::NotFound.to_string()));
     }
     Ok(serialize_hex(&combine_transactions(first, others, &spent, wanted)?))
 }
 
 /// Parses `privkeys`. Each key must be for the host's network.
-fn private_keys(host: &Host, scope: Scope, argument: &Value) -> Result<LocalKeys, SigningError> {
+fn private_keys(host: &Host, scope: Scope, argument: &Value) -> Result<LocalKeys, RpcError> {
     let texts = typed::array(argument)?;
     let network = NetworkKind::from(host.chain.network(scope)?);
     let mut keys = LocalKeys::default();
     for text in texts {
-        keys.add(WifKey::parse(typed::text(text)?, network)?);
+        let key = WifKey::parse(typed::text(text)?, network);
+        keys.add(key.map_err(|error| RpcError::not_found(error.to_string()))?);
     }
     Ok(keys)
 }
 
-fn wallet_knows(host: &Host, scope: Scope, scripts: &[ScriptBuf]) -> Result<SolvingSet, SigningError> {
+fn wallet_knows(host: &Host, scope: Scope, scripts: &[ScriptBuf]) -> Result<SolvingSet, RpcError> {
     let found = host.wallet.scripts(scope, scripts.to_vec())?;
     let mut known = SolvingSet::default();
     for (script, info) in scripts.iter().zip(found) {
@@ -126,13 +129,13 @@ fn wallet_knows(host: &Host, scope: Scope, scripts: &[ScriptBuf]) -> Result<Solv
 }
 
 /// Parses `hexstring`. A transaction without inputs has nothing to sign, and no unambiguous serialisation.
-fn transaction(params: &Params) -> Result<Transaction, SigningError> {
+fn transaction(params: &Params) -> Result<Transaction, RpcError> {
     let tx = transaction_from_hex(typed::text(params.get(0))?).filter(|tx| !tx.input.is_empty());
-    tx.ok_or(SigningError::Transaction)
+    tx.ok_or_else(|| undecodable("TX decode failed. Make sure the tx has at least one input."))
 }
 
 /// Parses `sighashtype` at a position.
-fn sighash(params: &Params, position: usize) -> Result<Sighash, SigningError> {
+fn sighash(params: &Params, position: usize) -> Result<Sighash, RpcError> {
     match params.given(position) {
         None => Ok(Sighash::DEFAULT),
         Some(name) => Ok(Sighash::from_name(typed::text(name)?)?),

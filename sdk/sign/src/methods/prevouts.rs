@@ -9,13 +9,11 @@ use bitcoin::hashes::Hash;
 use bitcoin::{Amount, OutPoint, Script, ScriptBuf, Transaction, TxOut, Txid};
 use outrigger_service::Host;
 use outrigger_service::{ErrorKind, Scope};
-use outrigger_values::RpcError;
-use outrigger_values::amount;
+use outrigger_standard::asm;
 use outrigger_values::params::{self, Type};
-use outrigger_values::typed;
+use outrigger_values::{RpcError, RpcErrorCode, amount, typed};
 use serde_json::{Map, Value};
 
-use super::error::SigningError;
 use crate::{MAX_SPENT_SCRIPTS, SignError};
 
 /// The placeholder for a missing amount, as in bitcoind.
@@ -28,7 +26,7 @@ pub struct Prevouts(HashMap<OutPoint, TxOut>);
 impl Prevouts {
     /// Looks up the spent outputs: in mempool transactions, even if another one spends them, then in the UTXO set.
     /// Without a grant for the mempool it only uses the latter.
-    pub fn look_up(host: &Host, scope: Scope, tx: &Transaction) -> Result<Self, SigningError> {
+    pub fn look_up(host: &Host, scope: Scope, tx: &Transaction) -> Result<Self, RpcError> {
         let txids: BTreeSet<Txid> = tx.input.iter().map(|input| input.previous_output.txid).collect();
         let txids: Vec<Txid> = txids.into_iter().collect();
         let in_mempool = match host.mempool.transactions(scope, txids.clone()) {
@@ -71,13 +69,15 @@ impl Prevouts {
     /// Adds the outputs of the argument `prevtxs`. Each element is checked, even if the transaction does not spend it.
     /// Returns the redeem and witness scripts; without `with_scripts` they are neither checked nor returned. The error
     /// is the first rule that an element breaks.
-    pub fn describe(&mut self, prevtxs: &Value, with_scripts: bool) -> Result<Vec<ScriptBuf>, SigningError> {
+    pub fn describe(&mut self, prevtxs: &Value, with_scripts: bool) -> Result<Vec<ScriptBuf>, RpcError> {
         let mut scripts = Vec::new();
         if prevtxs.is_null() {
             return Ok(scripts);
         }
         for element in typed::array(prevtxs)? {
-            let element = element.as_object().ok_or(SigningError::PrevoutNotObject)?;
+            let element = element
+                .as_object()
+                .ok_or_else(|| undecodable(r#"expected object with {"txid'","vout","scriptPubKey"}"#))?;
             let script_pubkey = self.describe_one(element)?;
             if with_scripts && (script_pubkey.is_p2sh() || script_pubkey.is_p2wsh()) {
                 scripts.extend(given_scripts(element, &script_pubkey)?);
@@ -86,21 +86,21 @@ impl Prevouts {
         Ok(scripts)
     }
 
-    fn describe_one(&mut self, element: &Map<String, Value>) -> Result<ScriptBuf, SigningError> {
+    fn describe_one(&mut self, element: &Map<String, Value>) -> Result<ScriptBuf, RpcError> {
         let field = |name: &str| element.get(name).unwrap_or(&Value::Null);
         // In byte order, as bitcoind.
         for (name, wanted) in [("scriptPubKey", Type::String), ("txid", Type::String), ("vout", Type::Number)] {
             typed::member(element, name, wanted)?;
         }
         let txid = Txid::from_byte_array(params::hash(field("txid"), "txid")?);
-        let vout = u32::try_from(params::int32(field("vout"))?).map_err(|_| SigningError::NegativeVout)?;
+        let vout = u32::try_from(params::int32(field("vout"))?).map_err(|_| undecodable("vout cannot be negative"))?;
         let outpoint = OutPoint { txid, vout };
         let script_pubkey = ScriptBuf::from_bytes(params::hex(field("scriptPubKey"), "scriptPubKey")?);
         if let Some(known) = self.0.get(&outpoint)
             && known.script_pubkey != script_pubkey
         {
-            let known = known.script_pubkey.clone();
-            return Err(SigningError::ScriptPubKeyMismatch { known, given: script_pubkey });
+            let (known, given) = (asm(&known.script_pubkey), asm(&script_pubkey));
+            return Err(undecodable(format!("Previous output scriptPubKey mismatch:\n{known}\nvs:\n{given}")));
         }
         let value = match element.get("amount") {
             Some(value) => amount::from_json(value)?,
@@ -127,13 +127,13 @@ impl Prevouts {
 
 /// The script that an element gives for its output, and its P2WSH program. For old clients, the redeem script may be
 /// named `witnessScript`, the witness script `redeemScript`, or both names have the same script.
-fn given_scripts(element: &Map<String, Value>, script_pubkey: &Script) -> Result<[ScriptBuf; 2], SigningError> {
+fn given_scripts(element: &Map<String, Value>, script_pubkey: &Script) -> Result<[ScriptBuf; 2], RpcError> {
     let redeem_script = optional_text(element, "redeemScript")?;
     let witness_script = optional_text(element, "witnessScript")?;
     let script = match (witness_script, redeem_script) {
         (Some(_), _) => hex_script(element, "witnessScript")?,
         (None, Some(_)) => hex_script(element, "redeemScript")?,
-        (None, None) => return Err(SigningError::MissingScript),
+        (None, None) => return Err(RpcError::invalid_parameter("Missing redeemScript/witnessScript")),
     };
     let program = ScriptBuf::new_p2wsh(&script.wscript_hash());
     if witness_script.is_some()
@@ -141,7 +141,7 @@ fn given_scripts(element: &Map<String, Value>, script_pubkey: &Script) -> Result
         && witness_script != redeem_script
         && hex_script(element, "redeemScript")? != program
     {
-        return Err(SigningError::RedeemScriptMismatch);
+        return Err(RpcError::invalid_parameter("redeemScript does not correspond to witnessScript"));
     }
     let matches = if script_pubkey.is_p2wsh() {
         program.as_script() == script_pubkey
@@ -149,7 +149,11 @@ fn given_scripts(element: &Map<String, Value>, script_pubkey: &Script) -> Result
         let pays_to = |script: &Script| ScriptBuf::new_p2sh(&script.script_hash()).as_script() == script_pubkey;
         pays_to(&script) || pays_to(&program)
     };
-    if matches { Ok([script, program]) } else { Err(SigningError::ScriptMismatch) }
+    if matches {
+        Ok([script, program])
+    } else {
+        Err(RpcError::invalid_parameter("redeemScript/witnessScript does not match scriptPubKey"))
+    }
 }
 
 /// A member that is text, null or absent.
@@ -162,4 +166,9 @@ fn optional_text<'a>(element: &'a Map<String, Value>, name: &str) -> Result<Opti
 
 fn hex_script(element: &Map<String, Value>, name: &str) -> Result<ScriptBuf, RpcError> {
     params::hex(element.get(name).unwrap_or(&Value::Null), name).map(ScriptBuf::from_bytes)
+}
+
+/// Code -22: a transaction or one of its previous outputs cannot be decoded.
+pub(super) fn undecodable(message: impl Into<String>) -> RpcError {
+    RpcError::new(RpcErrorCode::DESERIALIZATION, message)
 }

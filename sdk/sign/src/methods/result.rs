@@ -4,10 +4,13 @@ use crate::InputError;
 use bitcoin::consensus::serialize;
 use bitcoin::{Transaction, TxIn, TxOut};
 use outrigger_values::params::encode_hex;
+use outrigger_values::{RpcError, amount};
 use serde::Serialize;
 
-use super::error::SigningError;
 use super::prevouts::UNKNOWN_AMOUNT;
+
+/// The number of hex digits of a script that an error shows.
+const SHOWN_SCRIPT_DIGITS: usize = 30;
 
 /// The result, with members in bitcoind's order.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
@@ -44,23 +47,45 @@ impl IncompleteInput {
 
 impl SigningResult {
     /// The result for a transaction after signing. `errors` are those of its inputs. Fails with
-    /// [`SigningError::MissingAmount`] for the first input with a witness whose spent amount is unknown: its signatures
+    /// an error for the first input with a witness whose spent amount is unknown: its signatures
     /// cannot be valid, even if they were there before.
-    pub fn new(
-        tx: &Transaction,
-        spent: &[Option<TxOut>],
-        errors: Vec<Option<InputError>>,
-    ) -> Result<Self, SigningError> {
+    pub fn new(tx: &Transaction, spent: &[Option<TxOut>], errors: Vec<Option<InputError>>) -> Result<Self, RpcError> {
         let lacks_amount = tx.input.iter().zip(spent).find_map(|(input, spent)| {
             let spent = spent.as_ref()?;
             (!input.witness.is_empty() && spent.value == UNKNOWN_AMOUNT).then_some(spent)
         });
         if let Some(spent) = lacks_amount {
-            return Err(SigningError::MissingAmount(spent.clone()));
+            return Err(missing_amount(spent));
         }
         let incomplete = tx.input.iter().zip(errors);
         let errors: Vec<IncompleteInput> =
             incomplete.filter_map(|(input, error)| Some(IncompleteInput::new(input, error?))).collect();
         Ok(Self { hex: encode_hex(&serialize(tx)), complete: errors.is_empty(), errors })
+    }
+}
+
+/// An input has a witness, and the amount that it spends is unknown. The output is shown as bitcoind's log shows it.
+fn missing_amount(output: &TxOut) -> RpcError {
+    let value = amount::to_text(output.value);
+    let mut script = encode_hex(output.script_pubkey.as_bytes());
+    script.truncate(SHOWN_SCRIPT_DIGITS);
+    RpcError::type_error(format!("Missing amount for CTxOut(nValue={value}, scriptPubKey={script})"))
+}
+
+#[cfg(test)]
+mod tests {
+    use bitcoin::{Amount, ScriptBuf};
+
+    use super::*;
+
+    #[test]
+    fn a_missing_amount_shows_the_start_of_the_script() {
+        let script_pubkey = ScriptBuf::from_hex("00148573f6fb498f33d94d583f6f1f7f1501d5cc42bc").unwrap();
+        let output = TxOut { value: Amount::MAX_MONEY, script_pubkey };
+        let shown = "CTxOut(nValue=21000000.00000000, scriptPubKey=00148573f6fb498f33d94d583f6f1f)";
+        assert_eq!(missing_amount(&output), RpcError::type_error(format!("Missing amount for {shown}")));
+        let output = TxOut { value: Amount::from_sat(1), script_pubkey: ScriptBuf::from_hex("51").unwrap() };
+        let shown = "Missing amount for CTxOut(nValue=0.00000001, scriptPubKey=51)";
+        assert_eq!(missing_amount(&output), RpcError::type_error(shown));
     }
 }

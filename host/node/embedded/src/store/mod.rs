@@ -160,21 +160,9 @@ fn stopped_at(dir: &Path) -> Option<u64> {
 
 /// Checks the file before it is opened.
 fn check(dir: &Path, settings: &Settings) -> Result<(), EmbeddedError> {
-    let file = dir.join(DATA_FILE);
-    let bad = |fault| EmbeddedError::BadFile { file: file.clone(), fault };
-    outrigger_disk::finish(dir).map_err(EmbeddedError::Directory)?;
-    let data = DataFile::open(&file).map_err(bad)?;
-    let layout = |row: &[u8]| row.first_chunk().copied().map(u64::from_le_bytes);
-    // A file of another version may look damaged to this one.
-    let glance = outrigger_disk::glance(&data, meta::LAYOUT).map_err(bad)?;
-    if let Some(found) = glance.sure_layout().and_then(layout).filter(|found| *found != LAYOUT) {
-        return Err(EmbeddedError::OtherLayout { found, program: glance.program.unwrap_or_default() });
-    }
-    let in_order = stopped_at(dir) == Some(data.change());
-    let whole = settings.verify || !in_order || data.size() <= settings.always_checked;
-    let examined = if whole { outrigger_disk::examine(&data, meta::LAYOUT).map_err(bad)? } else { glance };
-    if examined.layout.is_none() {
-        return Err(EmbeddedError::WrongDatabase("it states no layout"));
-    }
-    examined.check().map_err(bad)
+    let whole = |data: &DataFile| {
+        let in_order = stopped_at(dir) == Some(data.change());
+        settings.verify || !in_order || data.size() <= settings.always_checked
+    };
+    Ok(outrigger_disk::check(dir, meta::LAYOUT, &LAYOUT.to_le_bytes(), whole)?)
 }

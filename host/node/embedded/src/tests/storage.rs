@@ -8,6 +8,7 @@ use outrigger_service::chain::{BlockRef, Verdict};
 use super::super::{EmbeddedError, EmbeddedNode, Settings};
 use super::TestNode;
 use super::miner::{Draft, extend, extend_by, spend};
+use outrigger_disk::StoreError;
 
 #[test]
 fn storage_keeps_blocks_that_were_answered_valid() {
@@ -72,7 +73,7 @@ fn a_full_database_refuses_the_block_and_keeps_everything_else() {
         last = node.tip();
         assert!(last.height < 100_000, "the database never fills");
     };
-    assert!(matches!(error, EmbeddedError::Full), "{error}");
+    assert!(matches!(error, EmbeddedError::Store(StoreError::MapFull)), "{error}");
     assert_eq!(node.tip(), last);
     let snapshot = node.snapshot().unwrap();
     assert_eq!((snapshot.tip(), snapshot.info().unwrap().coins), (last, Some(u64::from(last.height))));
@@ -95,7 +96,7 @@ fn too_many_snapshots_are_an_error() {
         }
         assert!(open.len() < 1_000);
     };
-    assert!(matches!(error, EmbeddedError::TooManyReaders), "{error}");
+    assert!(matches!(error, EmbeddedError::Store(StoreError::TooManyReaders)), "{error}");
     drop(open);
     node.snapshot().unwrap();
 }
@@ -119,17 +120,20 @@ fn a_large_database_is_checked_after_an_unclean_stop_and_where_it_is_asked_for()
         EmbeddedNode::open(node.dir.path(), settings).map(|node| node.finish())
     };
     open(false).expect("after a stop in order the rows are not looked at before they are asked for");
-    assert!(matches!(open(true), Err(EmbeddedError::BadFile { .. })), "it was asked for");
+    assert!(matches!(open(true), Err(EmbeddedError::Store(StoreError::BadFile { .. }))), "it was asked for");
     open(false).expect_err("the start that failed took the note of the stop away");
     std::fs::write(node.dir.path().join("stopped"), "1").unwrap();
-    assert!(matches!(open(false), Err(EmbeddedError::BadFile { .. })), "the note is of another change");
+    assert!(
+        matches!(open(false), Err(EmbeddedError::Store(StoreError::BadFile { .. }))),
+        "the note is of another change"
+    );
 }
 
 #[test]
 fn a_database_cannot_be_opened_twice_at_once() {
     let node = TestNode::new();
     let again = EmbeddedNode::open(node.dir.path(), Settings::default());
-    assert!(matches!(again.err(), Some(EmbeddedError::Storage(_))));
+    assert!(matches!(again.err(), Some(EmbeddedError::Store(StoreError::Failed(_)))));
 }
 
 #[test]
@@ -141,8 +145,8 @@ fn a_chain_of_a_newer_layout_is_refused_naming_the_version_needed() {
     node.node = None;
     let error = EmbeddedNode::open(node.dir.path(), Settings::default()).err();
     let error = error.unwrap();
-    assert!(matches!(error, EmbeddedError::OtherLayout { found: 99, .. }), "{error}");
-    let needed = format!("it needs version {} of the program or a later one", env!("CARGO_PKG_VERSION"));
+    assert!(matches!(error, EmbeddedError::Store(StoreError::OtherLayout { found: 99, .. })), "{error}");
+    let needed = format!("it needs version {} of the program, or another that reads it", env!("CARGO_PKG_VERSION"));
     assert!(error.to_string().contains(&needed), "{error}");
 }
 
@@ -162,12 +166,12 @@ fn getblock_of_a_block_that_its_header_does_not_commit_to_is_refused_and_nothing
     let error = node.snapshot().unwrap().block(hash).unwrap_err();
     let file = node.dir.path().join("data.mdb");
     assert!(
-        matches!(&error, EmbeddedError::Damage(damage) if damage.table == "blocks" && damage.file == file),
+        matches!(&error, EmbeddedError::Store(StoreError::Damage(damage)) if damage.table == "blocks" && damage.file == file),
         "{error}"
     );
     let block = Draft::on(&node, before.hash, &[], 0).finish();
     let refused = node.submit_block(&serialize(&block)).unwrap_err();
-    assert!(matches!(refused, EmbeddedError::Damage(_)), "{refused}");
+    assert!(matches!(refused, EmbeddedError::Store(StoreError::Damage(_))), "{refused}");
     assert_eq!(node.tip(), before);
 }
 

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use bitcoin::{OutPoint, SignedAmount, Transaction, Txid};
 use outrigger_service::mempool::{Admission, Candidate, MempoolEntry, MempoolInfo, Prioritised, RawTransaction};
 
-use super::decode::decode_transaction;
 use super::mempool::{Admissible, Entry, Offer, Pool, Rejection, Rules, Terms, View};
 use super::validation::verify_transaction;
 use super::{EmbeddedError, EmbeddedNode};
 use outrigger_script::Flags;
+use outrigger_standard::decode::{Form, transaction_in_form};
 use outrigger_values::FeeRate;
 
 impl EmbeddedNode {
@@ -82,7 +82,7 @@ impl EmbeddedNode {
     }
 
     fn offer(&self, raw: &[u8], max_feerate: FeeRate, keep: bool) -> Result<Admission, EmbeddedError> {
-        let Some(tx) = decode_transaction(raw) else { return Ok(Admission::Undecodable) };
+        let Some(tx) = transaction_in_form(raw, Form::Extended) else { return Ok(Admission::Undecodable) };
         let offer = Offer::new(tx, raw);
         self.verify_ahead(&offer)?;
         // The lock keeps chain and mempool unchanged.

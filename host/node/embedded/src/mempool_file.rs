@@ -57,7 +57,7 @@ impl Saved {
 
 impl EmbeddedNode {
     /// Writes the file, and returns its path.
-    pub fn save_mempool(&self) -> io::Result<PathBuf> {
+    pub(super) fn write_mempool(&self) -> io::Result<PathBuf> {
         let (path, fresh) = (self.dir.join(FILE), self.dir.join(NEW_FILE));
         let bytes = self.pool().to_file();
         // Other users must not read unconfirmed transactions.

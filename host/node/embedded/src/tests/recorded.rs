@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use bitcoin::consensus::{Encodable, deserialize};
 use bitcoin::hashes::{Hash, HashEngine, sha256d};
 use bitcoin::{Block, OutPoint, Txid};
+use outrigger_node::Node;
 use outrigger_service::chain::{BlockRef, BlockState, Verdict};
 use serde::Deserialize;
 use serde_json::Value;
@@ -47,7 +48,7 @@ fn recorded_blocks() -> Vec<Vec<u8>> {
 fn loaded() -> TestNode {
     let chain: Chain = serde_json::from_str(&recorded_file("chain.json")).unwrap();
     let node = TestNode::new();
-    node.set_mock_time(u64::from(chain.getblockchaininfo.time));
+    node.set_mock_time(u64::from(chain.getblockchaininfo.time)).unwrap();
     for raw in recorded_blocks() {
         assert_eq!(node.submit_block(&raw).unwrap(), Verdict::Valid);
     }
@@ -216,7 +217,7 @@ fn the_recorded_reorganisation_takes_the_same_steps() {
     let recorded: Reorganisation = serde_json::from_str(&recorded_file("reorg.json")).unwrap();
     let node = loaded();
     assert_eq!(node.tip().height, recorded.fork_height);
-    node.set_mock_time(u64::from(node.tip().time) + 7_200);
+    node.set_mock_time(u64::from(node.tip().time) + 7_200).unwrap();
     let fork_coins = coins_hash(&node);
     for step in &recorded.steps {
         let (branch, number) = step.block.split_at(1);
@@ -225,7 +226,7 @@ fn the_recorded_reorganisation_takes_the_same_steps() {
         let verdict = node.submit_block(&unhex(&block.hex).unwrap()).unwrap();
         assert_eq!(worded(verdict), step.submitblock, "{}", step.block);
         assert_eq!(node.tip().hash.to_string(), step.bestblockhash, "{}", step.block);
-        let mut mempool: Vec<_> = node.mempool_ids().iter().map(Txid::to_string).collect();
+        let mut mempool: Vec<_> = node.mempool_ids().unwrap().iter().map(Txid::to_string).collect();
         mempool.sort();
         assert_eq!(mempool, step.mempool, "{}", step.block);
         node.pool().graph().assert_consistent();
@@ -239,7 +240,7 @@ fn the_recorded_reorganisation_takes_the_same_steps() {
     }
     // Branch B alone leaves the same coins as branch B after branch A. Going back restores those of the fork.
     let direct = loaded();
-    direct.set_mock_time(node.time());
+    direct.set_mock_time(node.time()).unwrap();
     for block in &recorded.branch_b {
         assert_eq!(direct.submit_block(&unhex(&block.hex).unwrap()).unwrap(), Verdict::Valid);
     }

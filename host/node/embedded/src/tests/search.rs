@@ -6,7 +6,7 @@ use bitcoin::{ScriptBuf, Transaction, Txid};
 use super::super::EmbeddedNode;
 use super::TestNode;
 use super::miner::{Draft, anyone, extend, extend_by, spend};
-use outrigger_node::ScriptSet;
+use outrigger_node::{Node, ScriptSet};
 
 fn script(number: u8) -> ScriptBuf {
     ScriptBuf::from_bytes([&[0, 20][..], &[number; 20]].concat())

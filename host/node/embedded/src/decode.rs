@@ -5,9 +5,8 @@ use std::ops::Deref;
 use bitcoin::block::Header;
 use bitcoin::consensus::{Decodable, encode};
 use bitcoin::hashes::{Hash, HashEngine, sha256d};
-use bitcoin::{Block, BlockHash, Transaction, Txid, VarInt, Wtxid};
+use bitcoin::{Block, Transaction, Txid, VarInt, Wtxid};
 
-use outrigger_node::merkle::merkle_root;
 use outrigger_standard::decode::{Form, read};
 
 /// The size of the version and of the lock time, in bytes.
@@ -68,17 +67,6 @@ impl NamedBlock {
 
     pub fn txids(&self) -> impl Iterator<Item = Txid> {
         self.ids.iter().map(|ids| ids.txid)
-    }
-
-    /// Whether this is the block of `hash`, with the transactions that its header commits to. Witnesses are not
-    /// checked.
-    pub fn is(&self, hash: &BlockHash) -> bool {
-        let (root, mutated) = merkle_root(self.ids.iter().map(|ids| ids.txid.to_raw_hash()).collect());
-        !mutated && self.header.merkle_root.to_raw_hash() == root && self.block_hash() == *hash
-    }
-
-    pub fn into_block(self) -> Block {
-        self.block
     }
 
     pub fn transactions(&self) -> impl Iterator<Item = (&Transaction, Ids)> {

@@ -36,10 +36,10 @@ impl Node for EmbeddedNode {
         self.observers.write().push(observer);
     }
 
-    /// Syncs the database, notes a clean stop, and writes the mempool file.
+    /// Syncs the database, and writes the mempool file.
     fn finish(&self) {
-        if let Err(error) = self.store.stopped(&self.dir) {
-            tracing::error!(%error, "the last block may not be on the disk, or the next start checks all of the chain");
+        if let Err(error) = self.store.sync() {
+            tracing::error!(%error, "the last block may not be on the disk");
         }
         if let Err(error) = self.write_mempool() {
             tracing::error!(%error, "the mempool cannot be written");

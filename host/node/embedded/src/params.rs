@@ -124,11 +124,6 @@ pub struct Settings {
     /// The address space reserved for the database, in bytes. It bounds the file; nothing is allocated by it.
     pub map_size: usize,
     pub max_readers: u32,
-    /// Whether the whole database is checked before it is opened, even after a clean stop.
-    pub verify: bool,
-    /// A database of up to this size, in bytes, is checked at every start: 256 MiB take less than a second. A larger
-    /// one is checked after an unclean stop, or if `verify` is set.
-    pub always_checked: u64,
     pub mempool: MempoolLimits,
     /// The weight reserved in a template for header and coinbase.
     pub reserved_weight: Weight,
@@ -144,8 +139,6 @@ impl Default for Settings {
             network: Network::Regtest,
             map_size: 1 << 40,
             max_readers: 1_024,
-            verify: false,
-            always_checked: 256 << 20,
             mempool: MempoolLimits::default(),
             reserved_weight: Weight::from_wu(8_000),
             reserved_sigops: 400,

@@ -142,7 +142,7 @@ pub trait Node: Send + Sync {
 
     /// The kind of data that [`Snapshot::find`] reads of each block.
     fn search_reads(&self) -> SearchReads {
-        SearchReads::Digests
+        SearchReads::Blocks
     }
 
     /// The blocks that the node lacks in its best chain.

@@ -94,7 +94,6 @@ pub struct MempoolLimits {
     pub max_descendant_size: u64,
     /// The longest OP_RETURN script, in bytes, opcodes included.
     pub max_data_carrier: usize,
-    pub require_standard: bool,
     /// The age at which a transaction is dropped, in seconds.
     pub expiry: u64,
 }
@@ -112,7 +111,6 @@ impl Default for MempoolLimits {
             max_descendants: 25,
             max_descendant_size: 101_000,
             max_data_carrier: 83,
-            require_standard: true,
             expiry: 336 * 3_600,
         }
     }

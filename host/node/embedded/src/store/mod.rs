@@ -20,7 +20,7 @@ use super::EmbeddedError;
 use super::params::Settings;
 pub use outrigger_disk::Table;
 use outrigger_disk::pages::DataFile;
-use outrigger_disk::{DATA_FILE, Damage, Environment, META, Opening};
+use outrigger_disk::{DATA_FILE, Damage, Environment, META, MakeError, Opening};
 
 /// A read transaction, or a write transaction that is read.
 pub type Reading<'a> = RoTxn<'a, WithoutTls>;
@@ -134,7 +134,7 @@ impl Store {
 fn check(dir: &Path) -> Result<(), EmbeddedError> {
     let file = dir.join(DATA_FILE);
     let bad = |fault| EmbeddedError::BadFile { file: file.clone(), fault };
-    outrigger_disk::finish(dir).map_err(EmbeddedError::Directory)?;
+    outrigger_disk::finish(dir).map_err(MakeError::File)?;
     let data = DataFile::open(&file).map_err(bad)?;
     let layout = |row: &[u8]| row.first_chunk().copied().map(u64::from_le_bytes);
     // A file of another version may look damaged to this one.

@@ -112,6 +112,15 @@ fn a_database_cannot_be_opened_twice_at_once() {
 }
 
 #[test]
+fn an_unfinished_file_that_cannot_be_removed_is_a_failure_of_the_storage() {
+    let mut node = TestNode::new();
+    node.node = None;
+    std::fs::write(node.dir.path().join("data.mdb.making"), "no folder").unwrap();
+    let error = EmbeddedNode::open(node.dir.path(), Settings::default()).err().unwrap();
+    assert!(matches!(error, EmbeddedError::Storage(_)), "{error}");
+}
+
+#[test]
 fn a_chain_of_a_newer_layout_is_refused_naming_the_version_needed() {
     let mut node = TestNode::new();
     let mut txn = node.store.write().unwrap();

@@ -142,7 +142,7 @@ pub trait Node: Send + Sync {
 
     /// The kind of data that [`Snapshot::find`] reads of each block.
     fn search_reads(&self) -> SearchReads {
-        SearchReads::Blocks
+        SearchReads::Digests
     }
 
     /// The blocks that the node lacks in its best chain.

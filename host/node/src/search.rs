@@ -1,29 +1,69 @@
-//! Searches the chain for a wallet's scripts.
+//! Searches the chain for a wallet's scripts, and reads only blocks that may match.
+//!
+//! A block's *digest* is a short hash of each script that the block pays to or spends from. A search looks each hash up
+//! in a set, so its cost does not depend on the number of wanted scripts. A collision makes it read a block needlessly;
+//! no match is missed.
 
 use std::collections::HashSet;
 use std::fmt::{self, Display, Formatter};
+use std::hash::{BuildHasherDefault, Hasher};
 
-use bitcoin::{Block, BlockHash, Script, ScriptBuf, Transaction, Txid};
+use bitcoin::hashes::siphash24;
+use bitcoin::{Block, BlockHash, Script, Transaction, Txid};
 use outrigger_service::chain::SpentOutputs;
 
-/// A search stops when the blocks that it has read exceed this size in total, in bytes.
+/// The keys of the hash. All blocks share them, so that wanted scripts are hashed once.
+const KEYS: (u64, u64) = (0x6f75_7472_6967_6765, 0x7220_6469_6765_7374);
+/// A search stops when the matching blocks exceed this size in total, in bytes.
 pub const MAX_READ: usize = 8 << 20;
 
-/// Wanted scripts.
+/// The hash of a script in digests.
+pub fn script_hash(script: &Script) -> u64 {
+    siphash24::Hash::hash_to_u64_with_keys(KEYS.0, KEYS.1, script.as_bytes())
+}
+
+/// A hasher of numbers that are hashes already.
+#[derive(Default)]
+pub struct AsIs(u64);
+
+impl Hasher for AsIs {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.0 = self.0.rotate_left(8) ^ u64::from(*byte);
+        }
+    }
+
+    fn write_u64(&mut self, number: u64) {
+        self.0 = number;
+    }
+}
+
+/// Wanted scripts: hashed for digests, and whole for block filters, whose hashes are keyed by block (BIP 158).
 #[derive(Default)]
 pub struct ScriptSet {
-    scripts: HashSet<ScriptBuf>,
+    hashes: HashSet<u64, BuildHasherDefault<AsIs>>,
+    /// All scripts, concatenated, and the end of each.
+    bytes: Vec<u8>,
+    ends: Vec<usize>,
     unfiltered: bool,
 }
 
 impl ScriptSet {
     pub fn insert(&mut self, script: &Script) {
-        self.unfiltered |= script.is_op_return() || script.is_empty();
-        self.scripts.insert(script.to_owned());
+        if self.hashes.insert(script_hash(script)) {
+            self.bytes.extend_from_slice(script.as_bytes());
+            self.ends.push(self.bytes.len());
+            self.unfiltered |= script.is_op_return() || script.is_empty();
+        }
     }
 
     pub fn scripts(&self) -> impl Iterator<Item = &[u8]> {
-        self.scripts.iter().map(|script| script.as_bytes())
+        let begins = std::iter::once(0).chain(self.ends.iter().copied());
+        begins.zip(&self.ends).filter_map(|(begin, end)| self.bytes.get(begin..*end))
     }
 
     /// Whether a wanted script is in no block filter: it is empty or begins with OP_RETURN.
@@ -31,8 +71,13 @@ impl ScriptSet {
         self.unfiltered
     }
 
-    fn has(&self, script: &Script) -> bool {
-        self.scripts.contains(script)
+    #[inline]
+    pub fn has(&self, hash: u64) -> bool {
+        self.hashes.contains(&hash)
+    }
+
+    fn has_script(&self, script: &Script) -> bool {
+        self.has(script_hash(script))
     }
 }
 
@@ -56,6 +101,8 @@ pub struct Found {
 /// What a search reads of each block.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum SearchReads {
+    /// The host's digest of it.
+    Digests,
     /// Its filter (BIP 158).
     Filters,
     /// The whole block, since there is nothing shorter.
@@ -65,6 +112,7 @@ pub enum SearchReads {
 impl Display for SearchReads {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
+            Self::Digests => "digests",
             Self::Filters => "block filters",
             Self::Blocks => "blocks",
         })
@@ -92,9 +140,10 @@ pub fn matching(
 ) -> Vec<(u32, Txid, Transaction)> {
     let concerns = |(at, tx): &(u32, Transaction)| {
         let known = || spent.get(*at as usize).filter(|spent| spent.coins.len() == tx.input.len());
-        tx.output.iter().any(|output| wanted.has(&output.script_pubkey))
+        tx.output.iter().any(|output| wanted.has_script(&output.script_pubkey))
             || (!tx.is_coinbase()
-                && known().is_none_or(|spent| spent.coins.iter().any(|coin| wanted.has(&coin.output.script_pubkey))))
+                && known()
+                    .is_none_or(|spent| spent.coins.iter().any(|coin| wanted.has_script(&coin.output.script_pubkey))))
     };
     let id = |at: u32, tx: &Transaction| txids.get(at as usize).copied().unwrap_or_else(|| tx.compute_txid());
     (0_u32..).zip(block.txdata).filter(concerns).map(|(at, tx)| (at, id(at, &tx), tx)).collect()

@@ -98,6 +98,7 @@ impl EmbeddedNode {
         let tip = snapshot::tip(&store, &txn)?;
         let best = Best { tip, next_stage: tree.next_stage(&tip.hash)? };
         drop(txn);
+        store.complete_digests(tip.height)?;
         tracing::info!(height = tip.height, hash = %tip.hash, "chain opened");
         let pool = Arc::new(RwLock::new(Pool::new(settings.mempool.clone(), tip)));
         let node = Self {
@@ -209,7 +210,6 @@ fn write_or_check_genesis(store: &Store, params: &ChainParams) -> Result<(), Emb
         height: 0,
         work: params.genesis.header.work(),
         median_time: params.genesis.header.time,
-        max_time: params.genesis.header.time,
         transactions: 1,
         size: u32::try_from(raw.len()).unwrap_or(u32::MAX),
         sequence: 0,

@@ -14,6 +14,7 @@ use outrigger_service::chain::{
 use outrigger_service::wire::Blob;
 
 use super::EmbeddedError;
+use super::store::digests::Digest;
 use super::store::rows::{BlockEntry, Validity};
 use super::store::{Reading, Store};
 
@@ -71,9 +72,9 @@ impl ChainSnapshot {
         Ok((hash, entry, complete))
     }
 
-    /// Searches the block at a height. Also returns its size in bytes.
-    fn search(&self, height: u32, wanted: &ScriptSet) -> Result<(FoundBlock, usize)> {
-        let (hash, entry) = self.store.entry_at(&self.txn, height)?;
+    /// Reads a block whose digest matches. Also returns its size in bytes.
+    fn read_matching(&self, digest: &Digest, wanted: &ScriptSet) -> Result<(FoundBlock, usize)> {
+        let hash = digest.block();
         let block = match self.store.found_block(&self.txn, &hash) {
             // The caller reports the block as unreadable and continues with the others.
             Err(EmbeddedError::Damage(_)) => None,
@@ -86,7 +87,8 @@ impl ChainSnapshot {
             let spent = self.store.spent(&self.txn, &hash).ok().flatten().unwrap_or_default();
             Found { time, transactions: matching(block, &[], &spent, wanted) }
         });
-        Ok((FoundBlock { hash, height, max_time: entry.max_time, found }, bytes))
+        let found = FoundBlock { hash, height: digest.height, max_time: digest.max_time(), found };
+        Ok((found, bytes))
     }
 }
 
@@ -184,7 +186,9 @@ impl Snapshot for ChainSnapshot {
         let end = high;
         while low < high {
             let middle = low + (high - low) / 2;
-            if u64::from(self.store.entry_at(&self.txn, middle)?.1.max_time) < time {
+            let digest = self.store.digest(&self.txn, middle)?;
+            let digest = digest.ok_or_else(|| EmbeddedError::corrupt("digests", middle))?;
+            if u64::from(digest.max_time()) < time {
                 low = middle + 1;
             } else {
                 high = middle;
@@ -193,17 +197,24 @@ impl Snapshot for ChainSnapshot {
         Ok((low < end).then_some(low))
     }
 
+    /// Searches the best chain's blocks at these heights. Only blocks whose digest matches are read. An unreadable
+    /// block is no error.
     fn find(&self, heights: Range<u32>, wanted: &ScriptSet) -> Result<Findings> {
         let mut findings = Findings { tip: self.tip.hash, blocks: Vec::new(), next: heights.end };
         let mut read = 0;
-        for height in heights.start..heights.end.min(self.tip.height.saturating_add(1)) {
-            let (block, bytes) = self.search(height, wanted)?;
-            if block.found.as_ref().is_none_or(|found| !found.transactions.is_empty()) {
-                findings.blocks.push(block);
+        for digest in self.store.digests_from(&self.txn, heights.start)? {
+            let digest = digest?;
+            if digest.height >= heights.end {
+                break;
             }
+            if !digest.hashes().any(|hash| wanted.has(hash)) {
+                continue;
+            }
+            let (block, bytes) = self.read_matching(&digest, wanted)?;
+            findings.blocks.push(block);
             read += bytes;
             if read > MAX_READ {
-                findings.next = height + 1;
+                findings.next = digest.height + 1;
                 break;
             }
         }

@@ -145,7 +145,6 @@ impl Change<'_> {
             height: parent.height + 1,
             work: parent.work + header.work(),
             median_time: self.tree.median_time(header.time, &header.prev_blockhash),
-            max_time: parent.max_time.max(header.time),
             transactions: 0,
             size: 0,
             sequence: 0,

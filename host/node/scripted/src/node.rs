@@ -9,7 +9,7 @@ use bitcoin::{Block, BlockHash, Network, OutPoint, ScriptBuf, SignedAmount, Tran
 use outrigger_node::interest::concerning;
 use outrigger_node::search::{Found, FoundBlock, matching};
 use outrigger_node::{
-    CoinScripts, Findings, Gap, HintSource, Link, Node, NodeError, Observer, Result, ScriptSet, SearchReads, Snapshot,
+    CoinScripts, Findings, Gap, HintSource, Link, Node, NodeError, Observer, Result, ScriptSet, Snapshot,
 };
 use outrigger_sdk::FeeRate;
 use outrigger_sdk::testing::StubChain;
@@ -53,11 +53,6 @@ impl ScriptedNode {
 impl Node for ScriptedNode {
     fn network(&self) -> Network {
         Network::Regtest
-    }
-
-    /// As a node with filters, so that wallets far behind search.
-    fn search_reads(&self) -> SearchReads {
-        SearchReads::Filters
     }
 
     fn tip(&self) -> Tip {

@@ -66,7 +66,9 @@ impl<'a> View<'a> {
         if height >= self.tip.height {
             return Ok(self.tip.median_time);
         }
-        Ok(self.node.store.entry_at(&self.txn, height)?.1.median_time)
+        let store = &self.node.store;
+        let hash = store.hash_at(&self.txn, height)?.ok_or_else(|| EmbeddedError::corrupt("best", height))?;
+        Ok(store.known_entry(&self.txn, &hash)?.median_time)
     }
 }
 

@@ -7,6 +7,7 @@
 //! So a kill loses nothing, and a power loss at most the last commit. The tables stay whole, since the pages of one
 //! state are not reused before the next state is on disk. [`Store::sync`] waits for the meta page.
 
+pub mod digests;
 mod read;
 pub mod rows;
 mod write;
@@ -25,7 +26,7 @@ use outrigger_disk::{DATA_FILE, Damage, Environment, META, MakeError, Opening};
 /// A read transaction, or a write transaction that is read.
 pub type Reading<'a> = RoTxn<'a, WithoutTls>;
 
-const LAYOUT: u64 = 3;
+const LAYOUT: u64 = 2;
 
 /// Keys of the table `meta`.
 mod meta {
@@ -51,6 +52,8 @@ pub struct Store {
     coins: Table,
     /// Transaction id to [`rows::TxRow`], of the best chain.
     transactions: Table,
+    /// Height to digest ([`digests`]), of the best chain.
+    digests: Table,
     /// The hashes of the blocks without children.
     leaves: Table,
     /// The tip and the counters.
@@ -60,7 +63,7 @@ pub struct Store {
     pub syncs: std::sync::Arc<std::sync::atomic::AtomicUsize>,
 }
 
-const NAMES: &[&str] = &["index", "best", "blocks", "undo", "coins", "transactions", "leaves", META];
+const NAMES: &[&str] = &["index", "best", "blocks", "undo", "coins", "transactions", "digests", "leaves", META];
 
 impl Store {
     /// Checks the database in `dir` and opens it. Creates both if they do not exist.
@@ -95,6 +98,7 @@ impl Store {
             undo: table("undo")?,
             coins: table("coins")?,
             transactions: table("transactions")?,
+            digests: table("digests")?,
             leaves: table("leaves")?,
             meta: table(META)?,
             env: env.clone(),

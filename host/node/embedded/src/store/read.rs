@@ -70,12 +70,6 @@ impl Store {
         self.best.get(txn, &height.to_be_bytes())?.map(|bytes| read_hash("best", bytes)).transpose()
     }
 
-    /// The best chain's block at a height, which must exist.
-    pub fn entry_at(&self, txn: &Reading, height: u32) -> Result<(BlockHash, BlockEntry), EmbeddedError> {
-        let hash = self.hash_at(txn, height)?.ok_or_else(|| EmbeddedError::corrupt("best", height))?;
-        Ok((hash, self.known_entry(txn, &hash)?))
-    }
-
     /// A block's serialisation. Its checksum was verified, and the block was validated when it arrived.
     pub fn raw_block<'txn>(&self, txn: &'txn Reading, hash: &BlockHash) -> Result<Option<&'txn [u8]>, EmbeddedError> {
         Ok(self.blocks.get(txn, hash.as_byte_array())?)

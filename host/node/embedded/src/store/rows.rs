@@ -54,8 +54,6 @@ pub struct BlockEntry {
     pub work: Work,
     /// The median time of this block and its ten ancestors, in Unix seconds.
     pub median_time: u32,
-    /// The greatest time of this block and its ancestors, in Unix seconds.
-    pub max_time: u32,
     /// The number of transactions; 0 while only the header is known.
     pub transactions: u32,
     /// The serialised size in bytes; 0 while only the header is known.
@@ -86,7 +84,6 @@ impl BlockEntry {
             work: self.work.to_be_bytes(),
             height: U32::new(self.height),
             median_time: U32::new(self.median_time),
-            max_time: U32::new(self.max_time),
             transactions: U32::new(self.transactions),
             size: U32::new(self.size),
             sequence: I64::new(self.sequence),
@@ -102,7 +99,6 @@ impl BlockEntry {
             height: row.height.get(),
             work: Work::from_be_bytes(row.work),
             median_time: row.median_time.get(),
-            max_time: row.max_time.get(),
             transactions: row.transactions.get(),
             size: row.size.get(),
             sequence: row.sequence.get(),
@@ -129,7 +125,6 @@ pub struct BlockRow {
     work: [u8; 32],
     height: U32,
     median_time: U32,
-    max_time: U32,
     transactions: U32,
     size: U32,
     sequence: I64,
@@ -210,7 +205,6 @@ mod tests {
                 height: 7,
                 work: header.work(),
                 median_time: 9,
-                max_time: 11,
                 transactions: 3,
                 size: 1_000_000,
                 sequence: -4,

@@ -55,7 +55,7 @@ impl Store {
         Ok(self.blocks.put(txn, hash.as_byte_array(), raw)?)
     }
 
-    /// Connects a validated block: coins, undo data, transactions, tip.
+    /// Connects a validated block: coins, undo data, transactions, digest, tip.
     pub fn connect(
         &self,
         txn: &mut RwTxn,
@@ -89,6 +89,7 @@ impl Store {
         }
         self.undo.put(txn, hash.as_byte_array(), &wire::to_bytes(spent))?;
         self.put_counter(txn, meta::COINS, count)?;
+        self.put_digest(txn, hash, height, block, spent)?;
         self.put_tip(txn, hash, height)
     }
 
@@ -135,6 +136,7 @@ impl Store {
         }
         self.put_counter(txn, meta::COINS, count)?;
         self.best.delete(txn, &height.to_be_bytes())?;
+        self.delete_digest(txn, height)?;
         Ok(self.meta.put(txn, meta::TIP, parent.as_byte_array())?)
     }
 }

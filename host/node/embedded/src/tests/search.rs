@@ -1,4 +1,4 @@
-//! Searching the chain for scripts.
+//! Searching the chain for scripts: the digests find what a scan of all blocks finds.
 
 use bitcoin::consensus::serialize;
 use bitcoin::{ScriptBuf, Transaction, Txid};
@@ -38,7 +38,7 @@ fn found(node: &EmbeddedNode, scripts: &[ScriptBuf]) -> Vec<(u32, Txid)> {
 }
 
 #[test]
-fn payments_and_spends_are_found() {
+fn payments_and_spends_are_found_and_other_blocks_are_not_read() {
     let node = TestNode::new();
     let coinbases = extend_by(&node, 103);
     let paying = pay((coinbases[0], 0), &[script(1), anyone(), script(2)]);
@@ -86,7 +86,7 @@ fn the_first_block_of_a_time_is_found_by_the_greatest_time_so_far() {
 }
 
 #[test]
-fn a_search_finds_what_the_best_chain_has() {
+fn a_reorganisation_takes_the_digests_along() {
     let mut node = TestNode::new();
     let coinbases = extend_by(&node, 102);
     let fork = node.tip().hash;
@@ -101,6 +101,42 @@ fn a_search_finds_what_the_best_chain_has() {
     assert_eq!(found(&node, &[script(1), script(2)]), [(103, old.compute_txid())]);
     node.reopen();
     assert_eq!(found(&node, &[script(1), script(2)]), [(103, old.compute_txid())]);
+}
+
+#[test]
+fn a_database_without_digests_gets_them_when_it_is_opened() {
+    let mut node = TestNode::new();
+    let coinbases = extend_by(&node, 103);
+    let payments: Vec<_> = (0_u8..3).map(|at| pay((coinbases[usize::from(at)], 0), &[script(at + 1)])).collect();
+    payments.iter().for_each(|tx| drop(extend(&node, std::slice::from_ref(tx))));
+    let expected: Vec<_> = (104..).zip(payments.iter().map(Transaction::compute_txid)).collect();
+    let scripts = [script(1), script(2), script(3)];
+    // First all digests are missing, then the last ones; the last one is of another block, and one is beyond the tip.
+    for missing in [0..107, 104..107] {
+        let mut txn = node.store.write().unwrap();
+        missing.for_each(|height| node.store.delete_digest(&mut txn, height).unwrap());
+        txn.commit().unwrap();
+        node.reopen();
+        assert_eq!(found(&node, &scripts), expected);
+    }
+    let mut txn = node.store.write().unwrap();
+    let genesis = node.params().genesis.clone();
+    for height in [106, 107] {
+        node.store.put_digest(&mut txn, &genesis.block_hash(), height, &genesis, &[]).unwrap();
+    }
+    txn.commit().unwrap();
+    node.reopen();
+    assert_eq!(found(&node, &scripts), expected);
+    assert_eq!(
+        node.snapshot()
+            .unwrap()
+            .find(107..200, &set(&[genesis.txdata[0].output[0].script_pubkey.clone()]))
+            .unwrap()
+            .blocks
+            .len(),
+        0
+    );
+    assert_eq!(found(&node, &[genesis.txdata[0].output[0].script_pubkey.clone()]).len(), 1);
 }
 
 #[test]

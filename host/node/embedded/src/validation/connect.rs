@@ -186,6 +186,7 @@ impl<'a> Session<'a> {
 
     fn median_time_at(&self, height: u32) -> Result<u32, EmbeddedError> {
         let ValidationContext { store, txn, .. } = self.context;
-        Ok(store.entry_at(txn, height)?.1.median_time)
+        let hash = store.hash_at(txn, height)?.ok_or_else(|| EmbeddedError::corrupt("best", height))?;
+        Ok(store.known_entry(txn, &hash)?.median_time)
     }
 }

@@ -132,6 +132,14 @@ fn startup_names_an_unknown_log_level_and_network() {
 }
 
 #[test]
+fn startup_refuses_verify_with_the_reason() {
+    let output = std::process::Command::new(&built().binary).args(["run", "--verify"]).output().unwrap();
+    let error = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    assert!(error.starts_with("outrigger: --verify: it is gone: every start checks"), "{error}");
+}
+
+#[test]
 fn signal_right_after_the_ready_line_ends_the_host_in_order() {
     for _ in 0..10 {
         let mut host = Host::start();

@@ -268,7 +268,6 @@ def describe(recorder):
     info = node.call("getblockchaininfo")
     kept = ("blocks", "bestblockhash", "bits", "target", "time", "mediantime", "chainwork")
     serialized = node.call("gettxoutsetinfo", "hash_serialized_3")
-    muhash = node.call("gettxoutsetinfo", "muhash")
     return {
         "bitcoind": node.version(),
         "blocks": [
@@ -287,7 +286,6 @@ def describe(recorder):
             "txouts": serialized["txouts"],
             "bogosize": serialized["bogosize"],
             "hash_serialized_3": serialized["hash_serialized_3"],
-            "muhash": muhash["muhash"],
             "total_amount": serialized["total_amount"],
         },
         "spends": recorder.spends,
@@ -364,7 +362,7 @@ def reorg(recorder, bitcoind, reserve):
                     "submitblock": fresh.call("submitblock", block.hex()),
                     "bestblockhash": fresh.call("getbestblockhash"),
                     "mempool": sorted(fresh.call("getrawmempool")),
-                    "muhash": fresh.call("gettxoutsetinfo", "muhash")["muhash"],
+                    "hash_serialized_3": fresh.call("gettxoutsetinfo")["hash_serialized_3"],
                 }
             )
         tips = fresh.call("getchaintips")

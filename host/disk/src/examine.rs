@@ -31,13 +31,8 @@ impl Examined {
 }
 
 /// Checks the file in a folder before it is opened. `layout` is how the row `layout_key` begins in the layout that the
-/// caller reads. `whole` decides whether every page and row is checked, or only those that tell the layout.
-pub fn check(
-    folder: &Path,
-    layout_key: &[u8],
-    layout: &[u8],
-    whole: impl FnOnce(&DataFile) -> bool,
-) -> Result<(), StoreError> {
+/// caller reads. Every page and row is checked.
+pub fn check(folder: &Path, layout_key: &[u8], layout: &[u8]) -> Result<(), StoreError> {
     let file = folder.join(DATA_FILE);
     let bad = |fault| StoreError::BadFile { file: file.clone(), fault };
     finish(folder)?;
@@ -48,7 +43,7 @@ pub fn check(
         let (found, known) = (number(found), number(layout));
         return Err(StoreError::OtherLayout { file, found, known, program: glance.program.unwrap_or_default() });
     }
-    let examined = if whole(&data) { examine(&data, layout_key).map_err(bad)? } else { glance };
+    let examined = examine(&data, layout_key).map_err(bad)?;
     let states_layout = examined.layout.is_some();
     examined.check().map_err(bad)?;
     if states_layout { Ok(()) } else { Err(bad(Fault::Foreign)) }

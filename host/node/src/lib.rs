@@ -198,8 +198,7 @@ pub trait Node: Send + Sync {
     /// These transactions, in their order; `None` for those not in the mempool.
     fn mempool_transactions(&self, txids: &[Txid]) -> Result<Vec<Option<RawTransaction>>>;
 
-    /// The mempool's entries of these transactions, in their order; `None` for others (getmempoolentry).
-    /// children.
+    /// The mempool transactions with a `wanted` interest ([`interest`]), parents before children.
     fn mempool_concerning(&self, wanted: &dyn Fn(u64) -> bool) -> Result<Vec<(Txid, Arc<Transaction>)>>;
 
     /// The mempool transactions that spend these outputs, in their order.

@@ -33,7 +33,7 @@ pub struct RunArgs {
     /// Checks the configuration, the plugins and their grants, and starts nothing.
     #[arg(long)]
     pub check: bool,
-    /// Checks every page and row of the chain before it is used, even after a clean shutdown.
-    #[arg(long)]
+    /// Gone, and refused with the reason.
+    #[arg(long, hide = true)]
     pub verify: bool,
 }

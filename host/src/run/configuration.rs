@@ -24,6 +24,10 @@ const BITCOIND_FOLDER: &str = "~/.bitcoin";
 /// # Errors
 /// It is invalid, or the node's network is needed and the node cannot be reached.
 pub fn configuration(args: &RunArgs) -> Result<Loaded, ConfigError> {
+    if args.verify {
+        let reason = "it is gone: every start checks all of the embedded chain";
+        return Err(ConfigError::of_argument("--verify", reason.to_owned()));
+    }
     let mut loaded = match &args.bitcoind {
         None => Loaded::read(args.config.as_deref(), &args.set)?,
         Some(url) => for_node(url, args)?,

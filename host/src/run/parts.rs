@@ -122,7 +122,7 @@ impl Parts {
     pub fn assemble(loaded: &Loaded, args: &RunArgs, folder: &Path, frame: &Frame) -> Result<Self, RunError> {
         let (config, hub) = (&loaded.config, &frame.hub);
         frame.gate.stage("Loading the chain…");
-        let (node, backend) = open_node(loaded, folder, args.verify)?;
+        let (node, backend) = open_node(loaded, folder)?;
         let calls = Arc::new(Calls::default());
         let waiting = calls.clone();
         let scopes = Arc::new(Scopes::of_calls(move |token| waiting.phase(token).is_some()));
@@ -229,7 +229,7 @@ fn network(config: &Config) -> Result<Network, RunError> {
 }
 
 /// The node, and with a running bitcoind also the forwarding of calls.
-fn open_node(loaded: &Loaded, folder: &Path, verify: bool) -> Result<(Arc<dyn Node>, Option<Backend>), RunError> {
+fn open_node(loaded: &Loaded, folder: &Path) -> Result<(Arc<dyn Node>, Option<Backend>), RunError> {
     let config = &loaded.config;
     if let Some(backend) = &config.backend {
         let backend = Backend::open(loaded, backend, network(config)?, folder)?;
@@ -238,7 +238,6 @@ fn open_node(loaded: &Loaded, folder: &Path, verify: bool) -> Result<(Arc<dyn No
     let settings = outrigger_embedded::Settings {
         network: network(config)?,
         map_size: config.chain.map_gib << 30,
-        verify,
         mempool: MempoolLimits {
             max_usage: config.chain.mempool_mb * 1_000_000,
             relay_feerate: FeeRate::from_sat_per_kvb(config.chain.min_relay_feerate),

@@ -7,6 +7,7 @@ use bitcoin::{
     transaction,
 };
 use outrigger_embedded::EmbeddedNode;
+use outrigger_node::Node;
 use outrigger_sdk::FeeRate;
 use outrigger_sdk::amount::Saturating;
 use outrigger_service::chain::Verdict;

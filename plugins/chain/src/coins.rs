@@ -3,12 +3,9 @@
 use bitcoin::hashes::{Hash, HashEngine, sha256, sha256d};
 use bitcoin::{Amount, OutPoint};
 use outrigger_sdk::amount::{self, Saturating};
-use outrigger_sdk::params::encode_hex;
-use outrigger_sdk::service::chain::UnspentOutput;
 use serde_json::{Map, Value, json};
 
 use crate::error::ChainError;
-use crate::muhash::MuHash;
 use crate::{Context, Outcome, args};
 
 /// The most outputs that are asked for at once.
@@ -18,50 +15,19 @@ const BATCH: u32 = 4096;
 /// value, length of the script.
 const BOGO_OVERHEAD: u64 = 32 + 4 + 4 + 8 + 2;
 
-/// A hash over all unspent outputs.
-enum SetHash {
-    None,
-    /// Of them one after the other: `hash_serialized_3`.
-    Serialized(Box<sha256::HashEngine>),
-    /// Of them in any order: `muhash`.
-    MuHash(Box<MuHash>),
-}
-
-impl SetHash {
-    fn named(name: &str) -> Result<Self, ChainError> {
-        match name {
-            "none" => Ok(Self::None),
-            "hash_serialized_3" => Ok(Self::Serialized(Box::new(sha256d::Hash::engine()))),
-            "muhash" => Ok(Self::MuHash(Box::default())),
-            unknown => Err(ChainError::HashType(unknown.to_owned())),
-        }
-    }
-
-    fn add(&mut self, output: &UnspentOutput) {
-        match self {
-            Self::None => {}
-            Self::Serialized(engine) => engine.input(&output.coin.hashed_as(&output.outpoint)),
-            Self::MuHash(hash) => hash.insert(&output.coin.hashed_as(&output.outpoint)),
-        }
-    }
-
-    /// The hash under its name, as bitcoind shows it: the last byte first.
-    fn finish(self) -> Option<(&'static str, String)> {
-        match self {
-            Self::None => None,
-            Self::Serialized(engine) => Some(("hash_serialized_3", sha256d::Hash::from_engine(*engine).to_string())),
-            Self::MuHash(hash) => {
-                let mut bytes = sha256::Hash::hash(&hash.finish()).to_byte_array();
-                bytes.reverse();
-                Some(("muhash", encode_hex(&bytes)))
-            }
-        }
+/// The hash over all unspent outputs, one after the other (`hash_serialized_3`), if it is wanted.
+fn hash_named(name: &str) -> Result<Option<sha256::HashEngine>, ChainError> {
+    match name {
+        "none" => Ok(None),
+        "hash_serialized_3" => Ok(Some(sha256d::Hash::engine())),
+        "muhash" => Err(ChainError::NoMuHash),
+        unknown => Err(ChainError::HashType(unknown.to_owned())),
     }
 }
 
 pub fn get_tx_out_set_info(context: &Context<'_>) -> Outcome {
     let name = context.params.given(0).map_or(Ok("hash_serialized_3"), args::text)?;
-    let mut hash = SetHash::named(name)?;
+    let mut hash = hash_named(name)?;
     if context.params.given(1).is_some() {
         return Err(ChainError::NoCoinIndex);
     }
@@ -78,7 +44,9 @@ pub fn get_tx_out_set_info(context: &Context<'_>) -> Outcome {
             transactions += u64::from(last.is_none_or(|last| last.txid != output.outpoint.txid));
             size += BOGO_OVERHEAD + output.coin.output.script_pubkey.len() as u64;
             total = total.saturating_add(output.coin.output.value);
-            hash.add(output);
+            if let Some(engine) = &mut hash {
+                engine.input(&output.coin.hashed_as(&output.outpoint));
+            }
             last = Some(output.outpoint);
         }
     }
@@ -88,8 +56,8 @@ pub fn get_tx_out_set_info(context: &Context<'_>) -> Outcome {
     put("bestblock", json!(info.tip.hash));
     put("txouts", json!(outputs));
     put("bogosize", json!(size));
-    if let Some((name, hash)) = hash.finish() {
-        put(name, json!(hash));
+    if let Some(engine) = hash {
+        put(name, json!(sha256d::Hash::from_engine(engine).to_string()));
     }
     put("total_amount", amount::to_json(total));
     put("transactions", json!(transactions));

@@ -17,7 +17,6 @@ mod header;
 mod limits;
 mod mempool;
 mod messages;
-mod muhash;
 mod network;
 mod proofs;
 mod scan;

@@ -83,16 +83,6 @@ impl DataFile {
         Ok(opened)
     }
 
-    /// The number of the last commit.
-    pub fn change(&self) -> u64 {
-        self.meta.change
-    }
-
-    /// The size of its pages, in bytes.
-    pub fn size(&self) -> u64 {
-        self.meta.last_page.saturating_add(1).saturating_mul(self.page_size as u64)
-    }
-
     /// Checks every page of every tree, and passes each row to `visitor`, table by table in key order.
     pub fn walk(&self, visitor: Visitor<'_>) -> Result<(), Fault> {
         let mut walk = Walk { file: self, seen: Seen::new(self.meta.last_page, self.pages), tables: Vec::new() };

@@ -111,7 +111,7 @@ impl File {
         let path = folder.join(outrigger_disk::DATA_FILE);
         // LMDB does not shrink an existing map.
         let is_usable = |file: std::fs::Metadata| {
-            file.len() <= map_size && outrigger_disk::check(folder, LAYOUT_KEY, &LAYOUT, |_| true).is_ok()
+            file.len() <= map_size && outrigger_disk::check(folder, LAYOUT_KEY, &LAYOUT).is_ok()
         };
         if path.metadata().is_ok_and(|file| !is_usable(file)) {
             tracing::warn!(file = %path.display(), "the cached block filters are damaged or too many, and are fetched again");

@@ -8,7 +8,7 @@
 //!   rewind         whether a chain of the node that goes back is followed
 //!   standing       how far the node may go back, and whether it is behind
 //!   mirror         headers and best chain, LMDB
-//!   filters        cache of block filters, LMDB; matching looks for scripts in one
+//!   filters        cache of block filters, LMDB
 //!   mempool        ids, and the wallets that each transaction may concern
 //!   template       the next block as the node would make it
 //!   snapshot       a consistent view of the mirror; blocks and coins by hash, live
@@ -35,7 +35,6 @@ mod error;
 mod filters;
 mod headers;
 mod hints;
-mod matching;
 mod mempool;
 mod mirror;
 mod needs;

@@ -65,7 +65,7 @@ impl Mirror {
         std::fs::create_dir_all(folder).map_err(StoreError::from)?;
         let file = folder.join(outrigger_disk::DATA_FILE);
         if file.exists()
-            && let Err(error) = outrigger_disk::check(folder, LAYOUT_KEY, &LAYOUT, |_| true)
+            && let Err(error) = outrigger_disk::check(folder, LAYOUT_KEY, &LAYOUT)
         {
             tracing::warn!(%error, "the mirror of the node's headers is rebuilt");
             std::fs::remove_file(&file).map_err(StoreError::from)?;

@@ -3,8 +3,10 @@
 use std::ops::Range;
 use std::sync::atomic::Ordering;
 
+use bitcoin::bip158::BlockFilterReader;
 use bitcoin::consensus::deserialize_partial;
 use bitcoin::hashes::Hash;
+use bitcoin::{BlockHash, VarInt};
 use outrigger_node::Result;
 use outrigger_node::search::{Findings, Found, FoundBlock, MAX_READ, ScriptSet, matching};
 use serde::Deserialize;
@@ -15,7 +17,6 @@ use super::blocks::block;
 use super::chain::Entry;
 use super::error::AskError;
 use super::filters::Filters;
-use super::matching::matches;
 use super::mirror::Moment;
 use super::rpc::{Question, Rpc};
 
@@ -24,6 +25,9 @@ const FILTERS: u32 = 128;
 
 /// The mean filter length, in bytes, from which single requests over REST are faster than a JSON-RPC batch.
 const REST_FROM: usize = 2_048;
+
+/// BIP 158's P: the bits of an element's remainder.
+const REMAINDER_BITS: usize = 19;
 
 #[derive(Deserialize)]
 struct FilterAnswer {
@@ -101,10 +105,18 @@ fn hits(rpc: &Rpc, filters: &Filters, entries: &[Entry], wanted: &ScriptSet) -> 
         missing.into_iter().zip(fetched).for_each(|(at, filter)| found[at] = filter);
     }
     let hit = |(entry, filter): (&Entry, Option<Vec<u8>>)| {
-        // An invalid filter excludes nothing.
-        filter.is_none_or(|filter| matches(&filter, &entry.hash(), wanted.scripts()).unwrap_or(true))
+        filter.is_none_or(|filter| may_match(&filter, &entry.hash(), wanted.scripts()))
     };
     Ok(entries.iter().zip(found).map(hit).collect())
+}
+
+/// Whether a block's filter has one of these scripts. An invalid filter excludes nothing.
+fn may_match<'a>(filter: &[u8], block: &BlockHash, scripts: impl Iterator<Item = &'a [u8]>) -> bool {
+    // The library reads no elements where the count is unreadable, and multiplies the count unchecked. No element is
+    // shorter than its remainder.
+    let Ok((VarInt(count), at)) = deserialize_partial(filter) else { return true };
+    count > (8 * (filter.len() - at) / REMAINDER_BITS) as u64
+        || BlockFilterReader::new(block).match_any(&mut &*filter, scripts).unwrap_or(true)
 }
 
 /// Fetches the filters of these blocks. A filter is `None` if the node lacks it.
@@ -150,4 +162,32 @@ fn read_block(rpc: &Rpc, entry: &Entry, wanted: &ScriptSet) -> Result<(FoundBloc
         transactions: matching(read.block, &read.txids, &[], wanted),
     });
     Ok((FoundBlock { hash: entry.hash(), height: entry.height, max_time: entry.max_time, found }, size))
+}
+
+#[cfg(test)]
+mod tests {
+    use bitcoin::bip158::GcsFilterWriter;
+
+    use super::*;
+
+    fn filter(scripts: &[&[u8]]) -> Vec<u8> {
+        let mut filter = Vec::new();
+        let mut writer = GcsFilterWriter::new(&mut filter, 0, 0, 784_931, 19);
+        scripts.iter().for_each(|script| writer.add_element(script));
+        writer.finish().unwrap();
+        filter
+    }
+
+    #[test]
+    fn filter_that_is_invalid_excludes_nothing() {
+        let (block, script) = (BlockHash::all_zeros(), &[1, 2, 3][..]);
+        let may = |filter: &[u8]| may_match(filter, &block, [script].into_iter());
+        let bytes = filter(&[script, &[4]]);
+        assert!(may(&bytes));
+        assert!(!may(&filter(&[&[4], &[5]])));
+        assert!(!may(&[0]), "a block without scripts");
+        assert!(may(&[]), "no count");
+        assert!(may(&bytes[..bytes.len() - 2]), "cut off");
+        assert!(may(&[&[0xff; 9][..], &bytes[1..]].concat()), "a count that the bytes cannot hold");
+    }
 }

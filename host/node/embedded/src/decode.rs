@@ -1,18 +1,14 @@
-//! Decodes blocks and transactions as bitcoind does, and computes their ids.
+//! Decodes blocks as bitcoind does, and computes the ids of their transactions.
 
 use std::ops::Deref;
 
-use bitcoin::absolute::LockTime;
 use bitcoin::block::Header;
 use bitcoin::consensus::{Decodable, encode};
 use bitcoin::hashes::{Hash, HashEngine, sha256d};
-use bitcoin::transaction::Version;
-use bitcoin::{Block, BlockHash, Transaction, Txid, VarInt, Wtxid};
+use bitcoin::{Block, Transaction, Txid, VarInt, Wtxid};
 
-use outrigger_node::merkle::merkle_root;
+use outrigger_standard::decode::{Form, read};
 
-/// The size of a transaction without inputs and outputs, in bytes.
-const EMPTY_TRANSACTION: usize = 10;
 /// The size of the version and of the lock time, in bytes.
 const FIELD: usize = 4;
 /// The size of a witness serialisation's marker and flag, in bytes.
@@ -73,17 +69,6 @@ impl NamedBlock {
         self.ids.iter().map(|ids| ids.txid)
     }
 
-    /// Whether this is the block of `hash`, with the transactions that its header commits to. Witnesses are not
-    /// checked.
-    pub fn is(&self, hash: &BlockHash) -> bool {
-        let (root, mutated) = merkle_root(self.ids.iter().map(|ids| ids.txid.to_raw_hash()).collect());
-        !mutated && self.header.merkle_root.to_raw_hash() == root && self.block_hash() == *hash
-    }
-
-    pub fn into_block(self) -> Block {
-        self.block
-    }
-
     pub fn transactions(&self) -> impl Iterator<Item = (&Transaction, Ids)> {
         self.block.txdata.iter().zip(self.ids.iter().copied())
     }
@@ -102,46 +87,13 @@ pub fn decode_block(raw: &[u8]) -> Result<(NamedBlock, &[u8]), encode::Error> {
     let (mut txdata, mut ids) = (Vec::new(), Vec::new());
     for _ in 0..count {
         let before = rest;
-        let tx = match empty_transaction(rest) {
-            Some((tx, after)) => {
-                rest = after;
-                tx
-            }
-            None => Transaction::consensus_decode(&mut rest)?,
-        };
+        let tx = read(&mut rest, Form::Extended)?;
         let own = before.get(..before.len() - rest.len()).unwrap_or(before);
         ids.push(Ids::of(&tx, own));
         txdata.push(tx);
     }
     let own = raw.get(..raw.len() - rest.len()).unwrap_or(raw);
     Ok((NamedBlock { block: Block { header, txdata }, ids }, own))
-}
-
-/// Decodes a transaction. Bytes after it are refused.
-pub fn decode_transaction(raw: &[u8]) -> Option<Transaction> {
-    let empty = || empty_transaction(raw).filter(|(_, rest)| rest.is_empty()).map(|(tx, _)| tx);
-    encode::deserialize(raw).ok().or_else(empty)
-}
-
-/// Decodes a transaction without inputs and outputs. Also returns the bytes after it.
-///
-/// Its two counts look like a witness marker with flag 0. bitcoind decodes them as counts, and then refuses the block
-/// or transaction because it has no inputs. rust-bitcoin cannot decode the bytes.
-fn empty_transaction(bytes: &[u8]) -> Option<(Transaction, &[u8])> {
-    let (tx, after) = bytes.split_at_checked(EMPTY_TRANSACTION)?;
-    let (version, rest) = tx.split_first_chunk::<4>()?;
-    let (counts, lock_time) = rest.split_first_chunk::<2>()?;
-    if counts != &[0, 0] {
-        return None;
-    }
-    let lock_time = u32::from_le_bytes(lock_time.try_into().ok()?);
-    let tx = Transaction {
-        version: Version(i32::from_le_bytes(*version)),
-        lock_time: LockTime::from_consensus(lock_time),
-        input: Vec::new(),
-        output: Vec::new(),
-    };
-    Some((tx, after))
 }
 
 #[cfg(test)]

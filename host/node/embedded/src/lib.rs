@@ -23,7 +23,6 @@ mod mempool_file;
 mod node;
 mod packages;
 mod params;
-mod search;
 mod select;
 mod snapshot;
 mod store;
@@ -47,12 +46,12 @@ use parking_lot::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 pub use decode::decode_block;
 pub use error::EmbeddedError;
 pub use params::{MempoolLimits, Settings};
-pub use snapshot::ChainSnapshot;
 
 use mempool::Pool;
 use outrigger_node::{NodeEvent, Observer};
 use params::ChainParams;
 use select::Selector;
+use snapshot::ChainSnapshot;
 use store::Store;
 use store::rows::{BlockEntry, Failure, Validity};
 use time::Clock;
@@ -120,23 +119,9 @@ impl EmbeddedNode {
         Ok(Arc::new(node))
     }
 
-    /// Syncs the database, notes a clean stop, and writes the mempool file.
-    pub fn finish(&self) {
-        if let Err(error) = self.store.stopped(&self.dir) {
-            tracing::error!(%error, "the last block may not be on the disk, or the next start checks all of the chain");
-        }
-        if let Err(error) = self.save_mempool() {
-            tracing::error!(%error, "the mempool cannot be written");
-        }
-    }
-
     /// The best block, read without a lock.
     pub fn tip(&self) -> Tip {
         self.best.load().tip
-    }
-
-    pub fn snapshot(&self) -> Result<ChainSnapshot, EmbeddedError> {
-        ChainSnapshot::take(&self.store, self.settings.network)
     }
 
     #[cfg(test)]
@@ -144,12 +129,7 @@ impl EmbeddedNode {
         &self.params
     }
 
-    /// The template of a block on the tip, without transactions (BIP 22).
-    pub fn next_block(&self) -> NextBlock {
-        self.describe_next(**self.best.load())
-    }
-
-    /// As [`Self::next_block`], on a tip that may no longer be the best.
+    /// The template of a block (BIP 22), without transactions, on a tip that may no longer be the best.
     fn next_block_on(&self, tip: Tip) -> Result<NextBlock, EmbeddedError> {
         let best = **self.best.load();
         if best.tip.hash == tip.hash {
@@ -179,15 +159,6 @@ impl EmbeddedNode {
     /// In Unix seconds: the system's clock, or the mocked time.
     pub fn time(&self) -> u64 {
         self.clock.now()
-    }
-
-    /// Sets the time in Unix seconds; 0 restores the system's clock.
-    pub fn set_mock_time(&self, seconds: u64) {
-        self.clock.set(seconds);
-    }
-
-    pub fn observe(&self, observer: Arc<dyn Observer>) {
-        self.observers.write().push(observer);
     }
 
     /// Notifies the observers. The caller holds the write lock, which keeps the events in order.

@@ -57,7 +57,7 @@ impl Saved {
 
 impl EmbeddedNode {
     /// Writes the file, and returns its path.
-    pub fn save_mempool(&self) -> io::Result<PathBuf> {
+    pub(super) fn write_mempool(&self) -> io::Result<PathBuf> {
         let (path, fresh) = (self.dir.join(FILE), self.dir.join(NEW_FILE));
         let bytes = self.pool().to_file();
         // Other users must not read unconfirmed transactions.
@@ -108,9 +108,7 @@ impl EmbeddedNode {
 
 impl Pool {
     fn to_file(&self) -> Vec<u8> {
-        let mut entries: Vec<&Entry> = self.graph().in_order().collect();
-        // Parents before children.
-        entries.sort_by_key(|entry| entry.ancestors.count);
+        let entries: Vec<&Entry> = self.graph().in_order().collect();
         let mut out = serialize(&(VERSION, entries.len() as u64));
         for entry in &entries {
             out.extend_from_slice(&entry.raw);

@@ -1,16 +1,12 @@
-//! Implements the host's node traits.
+//! Implements the host's interface to a node.
 
-use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use bitcoin::{BlockHash, Network, OutPoint, SignedAmount, Transaction, Txid};
 use outrigger_node::interest::concerning;
-use outrigger_node::{CoinScripts, Findings, Node, NodeError, Observer, Result, ScriptSet, Snapshot};
-use outrigger_service::chain::{
-    BlockInfo, BlockRef, ChainInfo, ChainTip, Coin, CoinSearch, ConfirmedTransaction, Deployment, NextBlock,
-    SpentOutputs, Tip, UnspentOutput, Verdict,
-};
+use outrigger_node::{Node, NodeError, Observer, Result, Snapshot};
+use outrigger_service::chain::{Deployment, NextBlock, Tip, Verdict};
 use outrigger_service::mempool::{
     Admission, Candidate, FeeEstimate, MempoolEntry, MempoolInfo, PackageOutcome, Prioritised, RawTransaction,
 };
@@ -33,24 +29,30 @@ impl Node for EmbeddedNode {
     }
 
     fn snapshot(&self) -> Result<Box<dyn Snapshot>> {
-        Ok(Box::new(self.snapshot()?))
+        Ok(Box::new(ChainSnapshot::take(&self.store, self.settings.network)?))
     }
 
     fn observe(&self, observer: Arc<dyn Observer>) {
-        self.observe(observer);
+        self.observers.write().push(observer);
     }
 
+    /// Syncs the database, and writes the mempool file.
     fn finish(&self) {
-        self.finish();
+        if let Err(error) = self.store.sync() {
+            tracing::error!(%error, "the last block may not be on the disk");
+        }
+        if let Err(error) = self.write_mempool() {
+            tracing::error!(%error, "the mempool cannot be written");
+        }
     }
 
     fn set_mock_time(&self, seconds: u64) -> Result<()> {
-        self.set_mock_time(seconds);
+        self.clock.set(seconds);
         Ok(())
     }
 
     fn next_block(&self) -> Result<NextBlock> {
-        Ok(self.next_block())
+        Ok(self.describe_next(**self.best.load()))
     }
 
     fn deployments(&self, hash: BlockHash) -> Result<Option<Vec<Deployment>>> {
@@ -82,41 +84,41 @@ impl Node for EmbeddedNode {
     }
 
     fn mempool_info(&self) -> Result<MempoolInfo> {
-        Ok(self.mempool_info())
+        Ok(self.pool().info(self.time()))
     }
 
     fn mempool_ids(&self) -> Result<Vec<Txid>> {
-        Ok(self.mempool_ids())
+        Ok(self.pool().ids())
     }
 
     fn mempool_entries(&self, txids: &[Txid]) -> Result<Vec<Option<MempoolEntry>>> {
-        Ok(self.mempool_entries(txids))
+        Ok(self.pool().entries(txids))
     }
 
     fn mempool_transactions(&self, txids: &[Txid]) -> Result<Vec<Option<RawTransaction>>> {
-        Ok(self.mempool_transactions(txids))
+        Ok(self.pool().transactions(txids))
     }
 
     fn mempool_concerning(&self, wanted: &dyn Fn(u64) -> bool) -> Result<Vec<(Txid, Arc<Transaction>)>> {
         // The scripts are hashed after the mempool's lock is released.
-        let all = self.mempool_all();
+        let all = self.pool().all();
         Ok(concerning(all, wanted))
     }
 
     fn mempool_spenders(&self, outpoints: &[OutPoint]) -> Result<Vec<Option<Txid>>> {
-        Ok(self.mempool_spenders(outpoints))
+        Ok(self.pool().spenders(outpoints))
     }
 
     fn mempool_unbroadcast(&self, txids: &[Txid]) -> Result<Vec<bool>> {
-        Ok(self.mempool_unbroadcast(txids))
+        Ok(self.pool().unbroadcast(txids))
     }
 
     fn submit(&self, raw: &[u8], max_feerate: FeeRate) -> Result<Admission> {
-        Ok(self.submit(raw, max_feerate)?)
+        Ok(self.offer(raw, max_feerate, true)?)
     }
 
     fn try_submit(&self, raw: &[u8], max_feerate: FeeRate) -> Result<Admission> {
-        Ok(self.try_submit(raw, max_feerate)?)
+        Ok(self.offer(raw, max_feerate, false)?)
     }
 
     fn submit_package(&self, raw: &[Blob], max_feerate: FeeRate) -> Result<PackageOutcome> {
@@ -133,72 +135,30 @@ impl Node for EmbeddedNode {
     }
 
     fn candidate(&self, known: Option<u64>) -> Result<Option<Candidate>> {
-        Ok(self.candidate(known)?)
+        let chosen = self.selector.current();
+        if known == Some(chosen.version) {
+            return Ok(None);
+        }
+        Ok(Some(Candidate {
+            version: chosen.version,
+            next: self.next_block_on(chosen.tip)?,
+            transactions: chosen.transactions.clone(),
+            fees: chosen.fees,
+            sequence: chosen.sequence,
+        }))
     }
 
     fn prioritise(&self, txid: Txid, fee_delta: SignedAmount) -> Result<()> {
-        Ok(self.prioritise(txid, fee_delta)?)
+        let _chain = self.lock_chain()?;
+        self.change_pool(|pool| pool.prioritise(txid, fee_delta));
+        Ok(())
     }
 
     fn prioritised(&self) -> Result<Vec<Prioritised>> {
-        Ok(self.prioritised())
+        Ok(self.pool().prioritised())
     }
 
     fn save_mempool(&self) -> Result<PathBuf> {
-        self.save_mempool().map_err(|error| NodeError::Refused(error.to_string()))
-    }
-}
-
-impl Snapshot for ChainSnapshot {
-    fn tip(&self) -> Tip {
-        self.tip()
-    }
-
-    fn info(&self) -> Result<ChainInfo> {
-        Ok(self.info()?)
-    }
-
-    fn block_info(&self, block: BlockRef) -> Result<Option<BlockInfo>> {
-        Ok(self.block_info(block)?)
-    }
-
-    fn block(&self, hash: BlockHash) -> Result<Option<Blob>> {
-        Ok(self.block(hash)?)
-    }
-
-    fn spent_outputs(&self, hash: BlockHash) -> Result<Option<Vec<SpentOutputs>>> {
-        Ok(self.spent_outputs(hash)?)
-    }
-
-    fn transaction(&self, txid: Txid) -> Result<Option<ConfirmedTransaction>> {
-        Ok(self.transaction(txid)?)
-    }
-
-    fn coins(&self, outpoints: &[OutPoint]) -> Result<Vec<Option<Coin>>> {
-        Ok(self.coins(outpoints)?)
-    }
-
-    fn coins_after(&self, outpoint: Option<&OutPoint>, limit: u32) -> Result<Vec<UnspentOutput>> {
-        Ok(self.coins_after(outpoint, limit)?)
-    }
-
-    fn find_coins(&self, scripts: CoinScripts<'_>, outpoint: Option<&OutPoint>, limit: u32) -> Result<CoinSearch> {
-        Ok(self.find_coins(scripts, outpoint, limit)?)
-    }
-
-    fn fork_point(&self, hash: BlockHash) -> Result<Option<BlockInfo>> {
-        Ok(self.fork_point(hash)?)
-    }
-
-    fn tips(&self) -> Result<Vec<ChainTip>> {
-        Ok(self.tips()?)
-    }
-
-    fn first_at(&self, time: u64) -> Result<Option<u32>> {
-        Ok(self.first_at(time)?)
-    }
-
-    fn find(&self, heights: Range<u32>, wanted: &ScriptSet) -> Result<Findings> {
-        Ok(self.find(heights, wanted)?)
+        self.write_mempool().map_err(|error| NodeError::Refused(error.to_string()))
     }
 }

@@ -5,10 +5,10 @@ use std::collections::{BTreeSet, HashSet};
 use bitcoin::{Txid, Weight};
 use outrigger_service::mempool::{PackageMember, PackageOutcome};
 use outrigger_service::wire::Blob;
+use outrigger_standard::decode::{Form, transaction_in_form};
 use outrigger_values::FeeRate;
 use outrigger_values::amount::Saturating;
 
-use super::decode::decode_transaction;
 use super::mempool::{Judged, Offer, Refusal, Rules, Terms, View, describe_rejection};
 use super::validation::ValidationError;
 use super::{EmbeddedError, EmbeddedNode};
@@ -78,7 +78,7 @@ impl EmbeddedNode {
 
     /// Decodes a package and makes the checks that need neither chain nor mempool. The inner `Err` is the refusal.
     fn decode_package(&self, raw: &[Blob]) -> Result<Result<Vec<Offer>, Refusal>, EmbeddedError> {
-        let decode = |raw: &Blob| decode_transaction(raw).map(|tx| Offer::new(tx, raw));
+        let decode = |raw: &Blob| transaction_in_form(raw, Form::Extended).map(|tx| Offer::new(tx, raw));
         let Some(offers) = raw.iter().map(decode).collect::<Option<Vec<Offer>>>() else {
             return Ok(Err(policy("package-undecodable")));
         };

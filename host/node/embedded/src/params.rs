@@ -94,7 +94,6 @@ pub struct MempoolLimits {
     pub max_descendant_size: u64,
     /// The longest OP_RETURN script, in bytes, opcodes included.
     pub max_data_carrier: usize,
-    pub require_standard: bool,
     /// The age at which a transaction is dropped, in seconds.
     pub expiry: u64,
 }
@@ -112,7 +111,6 @@ impl Default for MempoolLimits {
             max_descendants: 25,
             max_descendant_size: 101_000,
             max_data_carrier: 83,
-            require_standard: true,
             expiry: 336 * 3_600,
         }
     }
@@ -124,11 +122,6 @@ pub struct Settings {
     /// The address space reserved for the database, in bytes. It bounds the file; nothing is allocated by it.
     pub map_size: usize,
     pub max_readers: u32,
-    /// Whether the whole database is checked before it is opened, even after a clean stop.
-    pub verify: bool,
-    /// A database of up to this size, in bytes, is checked at every start: 256 MiB take less than a second. A larger
-    /// one is checked after an unclean stop, or if `verify` is set.
-    pub always_checked: u64,
     pub mempool: MempoolLimits,
     /// The weight reserved in a template for header and coinbase.
     pub reserved_weight: Weight,
@@ -144,8 +137,6 @@ impl Default for Settings {
             network: Network::Regtest,
             map_size: 1 << 40,
             max_readers: 1_024,
-            verify: false,
-            always_checked: 256 << 20,
             mempool: MempoolLimits::default(),
             reserved_weight: Weight::from_wu(8_000),
             reserved_sigops: 400,

@@ -1,9 +1,13 @@
 //! Snapshots of the chain.
 
+use std::ops::Range;
+
 use bitcoin::consensus::serialize;
 use bitcoin::hashes::Hash;
 use bitcoin::{BlockHash, Network, OutPoint, Txid};
-use outrigger_node::CoinScripts;
+use outrigger_disk::StoreError;
+use outrigger_node::search::{Found, FoundBlock, MAX_READ, matching};
+use outrigger_node::{CoinScripts, Findings, Result, ScriptSet, Snapshot};
 use outrigger_service::chain::{
     BlockInfo, BlockRef, BlockState, ChainInfo, ChainTip, Coin, CoinSearch, ConfirmedTransaction, SpentOutputs, Tip,
     UnspentOutput,
@@ -11,6 +15,7 @@ use outrigger_service::chain::{
 use outrigger_service::wire::Blob;
 
 use super::EmbeddedError;
+use super::store::digests::Digest;
 use super::store::rows::{BlockEntry, Validity};
 use super::store::{Reading, Store};
 
@@ -19,47 +24,20 @@ use super::store::{Reading, Store};
 /// It keeps LMDB from reusing pages, so it must not outlive the call that it serves. It may move to another thread, but
 /// two threads may not use it at once.
 pub struct ChainSnapshot {
-    pub(super) store: Store,
-    pub(super) txn: Reading<'static>,
+    store: Store,
+    txn: Reading<'static>,
     network: Network,
     tip: Tip,
 }
 
 impl ChainSnapshot {
-    pub(super) fn take(store: &Store, network: Network) -> Result<Self, EmbeddedError> {
+    pub(super) fn take(store: &Store, network: Network) -> Result<Self> {
         let txn = store.read()?;
         let tip = tip(store, &txn)?;
         Ok(Self { store: store.clone(), txn, network, tip })
     }
 
-    pub fn tip(&self) -> Tip {
-        self.tip
-    }
-
-    pub fn info(&self) -> Result<ChainInfo, EmbeddedError> {
-        Ok(ChainInfo {
-            network: self.network,
-            tip: self.tip,
-            headers: self.store.header_height(&self.txn)?,
-            size_on_disk: Some(self.store.size_on_disk()),
-            coins: Some(self.store.coin_count(&self.txn)?),
-            warnings: self.store.damage().iter().map(ToString::to_string).collect(),
-        })
-    }
-
-    pub fn block_info(&self, block: BlockRef) -> Result<Option<BlockInfo>, EmbeddedError> {
-        let hash = match block {
-            BlockRef::Hash { hash } => hash,
-            BlockRef::Height { height } => match self.store.hash_at(&self.txn, height)? {
-                Some(hash) => hash,
-                None => return Ok(None),
-            },
-        };
-        let Some(entry) = self.store.entry(&self.txn, &hash)? else { return Ok(None) };
-        self.describe(hash, &entry).map(Some)
-    }
-
-    fn describe(&self, hash: BlockHash, entry: &BlockEntry) -> Result<BlockInfo, EmbeddedError> {
+    fn describe(&self, hash: BlockHash, entry: &BlockEntry) -> Result<BlockInfo> {
         let in_best_chain = self.is_best(&hash, entry)?;
         let next = match entry.height.checked_add(1).filter(|_| in_best_chain) {
             Some(height) => self.store.hash_at(&self.txn, height)?,
@@ -80,20 +58,79 @@ impl ChainSnapshot {
         })
     }
 
-    fn is_best(&self, hash: &BlockHash, entry: &BlockEntry) -> Result<bool, EmbeddedError> {
+    fn is_best(&self, hash: &BlockHash, entry: &BlockEntry) -> Result<bool> {
         Ok(self.store.hash_at(&self.txn, entry.height)?.as_ref() == Some(hash))
     }
 
-    pub fn block(&self, hash: BlockHash) -> Result<Option<Blob>, EmbeddedError> {
+    /// The best chain's block at which this branch forks, and whether all blocks of the branch are stored.
+    fn branch(&self, hash: BlockHash, entry: BlockEntry) -> Result<(BlockHash, BlockEntry, bool)> {
+        let (mut hash, mut entry, mut complete) = (hash, entry, true);
+        while !self.is_best(&hash, &entry)? {
+            complete &= entry.validity > Validity::Header;
+            hash = entry.header.prev_blockhash;
+            entry = self.store.known_entry(&self.txn, &hash)?;
+        }
+        Ok((hash, entry, complete))
+    }
+
+    /// Reads a block whose digest matches. Also returns its size in bytes.
+    fn read_matching(&self, digest: &Digest, wanted: &ScriptSet) -> Result<(FoundBlock, usize)> {
+        let hash = digest.block();
+        let block = match self.store.found_block(&self.txn, &hash) {
+            // The caller reports the block as unreadable and continues with the others.
+            Err(EmbeddedError::Store(StoreError::Damage(_))) => None,
+            block => block?,
+        };
+        let bytes = block.as_ref().map_or(0, |(_, bytes)| *bytes);
+        let found = block.map(|(block, _)| {
+            let time = block.header.time;
+            // Without undo data `matching` keeps every transaction, since any may spend a wanted output.
+            let spent = self.store.spent(&self.txn, &hash).ok().flatten().unwrap_or_default();
+            Found { time, transactions: matching(block, &[], &spent, wanted) }
+        });
+        let found = FoundBlock { hash, height: digest.height, max_time: digest.max_time(), found };
+        Ok((found, bytes))
+    }
+}
+
+impl Snapshot for ChainSnapshot {
+    fn tip(&self) -> Tip {
+        self.tip
+    }
+
+    fn info(&self) -> Result<ChainInfo> {
+        Ok(ChainInfo {
+            network: self.network,
+            tip: self.tip,
+            headers: self.store.header_height(&self.txn)?,
+            size_on_disk: Some(self.store.size_on_disk()),
+            coins: Some(self.store.coin_count(&self.txn)?),
+            warnings: self.store.damage().iter().map(ToString::to_string).collect(),
+        })
+    }
+
+    fn block_info(&self, block: BlockRef) -> Result<Option<BlockInfo>> {
+        let hash = match block {
+            BlockRef::Hash { hash } => hash,
+            BlockRef::Height { height } => match self.store.hash_at(&self.txn, height)? {
+                Some(hash) => hash,
+                None => return Ok(None),
+            },
+        };
+        let Some(entry) = self.store.entry(&self.txn, &hash)? else { return Ok(None) };
+        self.describe(hash, &entry).map(Some)
+    }
+
+    fn block(&self, hash: BlockHash) -> Result<Option<Blob>> {
         Ok(self.store.raw_block(&self.txn, &hash)?.map(|raw| Blob(raw.to_vec())))
     }
 
-    pub fn spent_outputs(&self, hash: BlockHash) -> Result<Option<Vec<SpentOutputs>>, EmbeddedError> {
-        self.store.spent(&self.txn, &hash)
+    fn spent_outputs(&self, hash: BlockHash) -> Result<Option<Vec<SpentOutputs>>> {
+        Ok(self.store.spent(&self.txn, &hash)?)
     }
 
     /// The genesis block's coinbase is `None`: it was never spendable.
-    pub fn transaction(&self, txid: Txid) -> Result<Option<ConfirmedTransaction>, EmbeddedError> {
+    fn transaction(&self, txid: Txid) -> Result<Option<ConfirmedTransaction>> {
         let Some(row) = self.store.transaction(&self.txn, &txid)? else { return Ok(None) };
         let block = row.block();
         let raw = self.store.raw_block(&self.txn, &block)?.and_then(|raw| row.slice(raw));
@@ -101,50 +138,25 @@ impl ChainSnapshot {
         Ok(Some(ConfirmedTransaction { raw: Blob(raw.to_vec()), block, index: row.index() }))
     }
 
-    pub fn coins(&self, outpoints: &[OutPoint]) -> Result<Vec<Option<Coin>>, EmbeddedError> {
-        outpoints.iter().map(|outpoint| self.store.coin(&self.txn, outpoint)).collect()
+    fn coins(&self, outpoints: &[OutPoint]) -> Result<Vec<Option<Coin>>> {
+        outpoints.iter().map(|outpoint| Ok(self.store.coin(&self.txn, outpoint)?)).collect()
     }
 
-    pub fn coins_after(&self, outpoint: Option<&OutPoint>, limit: u32) -> Result<Vec<UnspentOutput>, EmbeddedError> {
-        self.store.coins_after(&self.txn, outpoint, limit)
+    fn coins_after(&self, outpoint: Option<&OutPoint>, limit: u32) -> Result<Vec<UnspentOutput>> {
+        Ok(self.store.coins_after(&self.txn, outpoint, limit)?)
     }
 
-    pub fn find_coins(
-        &self,
-        scripts: CoinScripts<'_>,
-        outpoint: Option<&OutPoint>,
-        limit: u32,
-    ) -> Result<CoinSearch, EmbeddedError> {
-        self.store.find_coins(&self.txn, scripts, outpoint, limit)
+    fn find_coins(&self, scripts: CoinScripts<'_>, outpoint: Option<&OutPoint>, limit: u32) -> Result<CoinSearch> {
+        Ok(self.store.find_coins(&self.txn, scripts, outpoint, limit)?)
     }
 
-    pub fn fork_point(&self, hash: BlockHash) -> Result<Option<BlockInfo>, EmbeddedError> {
+    fn fork_point(&self, hash: BlockHash) -> Result<Option<BlockInfo>> {
         let Some(entry) = self.store.entry(&self.txn, &hash)? else { return Ok(None) };
-        let (hash, entry) = self.last_best(hash, entry)?;
+        let (hash, entry, _) = self.branch(hash, entry)?;
         self.describe(hash, &entry).map(Some)
     }
 
-    fn last_best(&self, hash: BlockHash, entry: BlockEntry) -> Result<(BlockHash, BlockEntry), EmbeddedError> {
-        let (mut hash, mut entry) = (hash, entry);
-        while !self.is_best(&hash, &entry)? {
-            hash = entry.header.prev_blockhash;
-            entry = self.store.known_entry(&self.txn, &hash)?;
-        }
-        Ok((hash, entry))
-    }
-
-    /// The best chain's block at which this branch forks, and whether all blocks of the branch are stored.
-    fn branch(&self, hash: BlockHash, entry: BlockEntry) -> Result<(BlockEntry, bool), EmbeddedError> {
-        let (mut hash, mut entry, mut complete) = (hash, entry, true);
-        while !self.is_best(&hash, &entry)? {
-            complete &= entry.validity > Validity::Header;
-            hash = entry.header.prev_blockhash;
-            entry = self.store.known_entry(&self.txn, &hash)?;
-        }
-        Ok((entry, complete))
-    }
-
-    pub fn tips(&self) -> Result<Vec<ChainTip>, EmbeddedError> {
+    fn tips(&self) -> Result<Vec<ChainTip>> {
         let mut tips = Vec::new();
         for hash in self.store.leaves(&self.txn)? {
             // The tip need not be a leaf: headers, or failed blocks, may build on it.
@@ -152,7 +164,7 @@ impl ChainSnapshot {
                 continue;
             }
             let entry = self.store.known_entry(&self.txn, &hash)?;
-            let (fork, complete) = self.branch(hash, entry)?;
+            let (_, fork, complete) = self.branch(hash, entry)?;
             let branch_length = entry.height.saturating_sub(fork.height);
             let state = match entry.state() {
                 BlockState::Failed => BlockState::Failed,
@@ -167,9 +179,51 @@ impl ChainSnapshot {
         tips.insert(0, best);
         Ok(tips)
     }
+
+    /// The height of the first block whose `nTimeMax` is at least `time`, in Unix seconds. It never decreases with
+    /// height, so a binary search finds it.
+    fn first_at(&self, time: u64) -> Result<Option<u32>> {
+        let (mut low, mut high) = (0, self.tip.height.saturating_add(1));
+        let end = high;
+        while low < high {
+            let middle = low + (high - low) / 2;
+            let digest = self.store.digest(&self.txn, middle)?;
+            let digest = digest.ok_or_else(|| EmbeddedError::corrupt("digests", middle))?;
+            if u64::from(digest.max_time()) < time {
+                low = middle + 1;
+            } else {
+                high = middle;
+            }
+        }
+        Ok((low < end).then_some(low))
+    }
+
+    /// Searches the best chain's blocks at these heights. Only blocks whose digest matches are read. An unreadable
+    /// block is no error.
+    fn find(&self, heights: Range<u32>, wanted: &ScriptSet) -> Result<Findings> {
+        let mut findings = Findings { tip: self.tip.hash, blocks: Vec::new(), next: heights.end };
+        let mut read = 0;
+        for digest in self.store.digests_from(&self.txn, heights.start)? {
+            let digest = digest?;
+            if digest.height >= heights.end {
+                break;
+            }
+            if !digest.hashes().any(|hash| wanted.has(hash)) {
+                continue;
+            }
+            let (block, bytes) = self.read_matching(&digest, wanted)?;
+            findings.blocks.push(block);
+            read += bytes;
+            if read > MAX_READ {
+                findings.next = digest.height + 1;
+                break;
+            }
+        }
+        Ok(findings)
+    }
 }
 
-pub(super) fn tip(store: &Store, txn: &Reading) -> Result<Tip, EmbeddedError> {
+pub(super) fn tip(store: &Store, txn: &Reading) -> std::result::Result<Tip, EmbeddedError> {
     let hash = store.tip(txn)?.unwrap_or_else(BlockHash::all_zeros);
     let entry = store.known_entry(txn, &hash)?;
     Ok(Tip { hash, height: entry.height, time: entry.header.time, median_time: entry.median_time })

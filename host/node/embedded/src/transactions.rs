@@ -1,71 +1,15 @@
-//! Mempool queries and submissions.
+//! Submissions to the mempool.
 
-use std::sync::Arc;
+use outrigger_service::mempool::Admission;
 
-use bitcoin::{OutPoint, SignedAmount, Transaction, Txid};
-use outrigger_service::mempool::{Admission, Candidate, MempoolEntry, MempoolInfo, Prioritised, RawTransaction};
-
-use super::decode::decode_transaction;
 use super::mempool::{Admissible, Entry, Offer, Pool, Rejection, Rules, Terms, View};
 use super::validation::verify_transaction;
 use super::{EmbeddedError, EmbeddedNode};
 use outrigger_script::Flags;
+use outrigger_standard::decode::{Form, transaction_in_form};
 use outrigger_values::FeeRate;
 
 impl EmbeddedNode {
-    pub fn mempool_info(&self) -> MempoolInfo {
-        self.pool().info(self.time())
-    }
-
-    pub fn mempool_ids(&self) -> Vec<Txid> {
-        self.pool().ids()
-    }
-
-    pub fn mempool_entries(&self, txids: &[Txid]) -> Vec<Option<MempoolEntry>> {
-        self.pool().entries(txids)
-    }
-
-    pub fn mempool_unbroadcast(&self, txids: &[Txid]) -> Vec<bool> {
-        self.pool().unbroadcast(txids)
-    }
-
-    pub fn mempool_transactions(&self, txids: &[Txid]) -> Vec<Option<RawTransaction>> {
-        self.pool().transactions(txids)
-    }
-
-    pub(crate) fn mempool_all(&self) -> Vec<(Txid, Arc<Transaction>)> {
-        self.pool().all()
-    }
-
-    pub fn mempool_spenders(&self, outpoints: &[OutPoint]) -> Vec<Option<Txid>> {
-        self.pool().spenders(outpoints)
-    }
-
-    /// The current selection; `None` if its version is `known`. Cheap while neither tip nor mempool change.
-    pub fn candidate(&self, known: Option<u64>) -> Result<Option<Candidate>, EmbeddedError> {
-        let chosen = self.selector.current();
-        if known == Some(chosen.version) {
-            return Ok(None);
-        }
-        Ok(Some(Candidate {
-            version: chosen.version,
-            next: self.next_block_on(chosen.tip)?,
-            transactions: chosen.transactions.clone(),
-            fees: chosen.fees,
-            sequence: chosen.sequence,
-        }))
-    }
-
-    pub fn prioritise(&self, txid: Txid, fee_delta: SignedAmount) -> Result<(), EmbeddedError> {
-        let _chain = self.lock_chain()?;
-        self.change_pool(|pool| pool.prioritise(txid, fee_delta));
-        Ok(())
-    }
-
-    pub fn prioritised(&self) -> Vec<Prioritised> {
-        self.pool().prioritised()
-    }
-
     /// Changes the mempool. The caller holds the write lock.
     pub(super) fn change_pool<R>(&self, change: impl FnOnce(&mut Pool) -> R) -> R {
         let outcome = change(&mut self.pool_mut());
@@ -73,16 +17,9 @@ impl EmbeddedNode {
         outcome
     }
 
-    pub fn submit(&self, raw: &[u8], max_feerate: FeeRate) -> Result<Admission, EmbeddedError> {
-        self.offer(raw, max_feerate, true)
-    }
-
-    pub fn try_submit(&self, raw: &[u8], max_feerate: FeeRate) -> Result<Admission, EmbeddedError> {
-        self.offer(raw, max_feerate, false)
-    }
-
-    fn offer(&self, raw: &[u8], max_feerate: FeeRate, keep: bool) -> Result<Admission, EmbeddedError> {
-        let Some(tx) = decode_transaction(raw) else { return Ok(Admission::Undecodable) };
+    /// Judges a transaction, and adds it to the mempool if it is accepted and `keep` is set.
+    pub(super) fn offer(&self, raw: &[u8], max_feerate: FeeRate, keep: bool) -> Result<Admission, EmbeddedError> {
+        let Some(tx) = transaction_in_form(raw, Form::Extended) else { return Ok(Admission::Undecodable) };
         let offer = Offer::new(tx, raw);
         self.verify_ahead(&offer)?;
         // The lock keeps chain and mempool unchanged.

@@ -72,7 +72,7 @@ impl Store {
     /// Checks the whole file in `folder` and opens its tables. Fails with [`WalletError::NotAWallet`] if a table is
     /// missing.
     pub fn open(folder: &Path, settings: &Settings) -> Result<Self> {
-        outrigger_disk::check(folder, LAYOUT_KEY, &LAYOUT.to_le_bytes(), |_| true)?;
+        outrigger_disk::check(folder, LAYOUT_KEY, &LAYOUT.to_le_bytes())?;
         let env = Environment::open(folder, &opening(folder, settings))?;
         let txn = env.read()?;
         let tables = Tables::open(&env, &txn)?.ok_or(WalletError::NotAWallet)?;

@@ -68,6 +68,11 @@ fn gettxoutsetinfo_sums_up_coins_in_batches() {
         "gettxoutsetinfo",
         &[
             (json!(["NONE"]), -8, "'NONE' is not a valid hash_type"),
+            (
+                json!(["muhash"]),
+                -8,
+                "'muhash' is not a valid hash_type of the embedded chain: it has hash_serialized_3, and a bitcoind behind the host has both",
+            ),
             (json!(["hash_serialized_2", 5]), -8, "'hash_serialized_2' is not a valid hash_type"),
             (json!(["none", 5]), -8, index),
             (json!([null, {}]), -8, index),

@@ -180,9 +180,7 @@ impl Pool {
     ) -> Result<Admissible, Rejection> {
         let examined = self.examine_alone(view, offer, rules, &[])?;
         examined.check_max_feerate(max_feerate)?;
-        if self.limits.require_standard {
-            self.check_dust_spends(std::slice::from_ref(offer)).map_err(|(_, error)| error)?;
-        }
+        self.check_dust_spends(std::slice::from_ref(offer)).map_err(|(_, error)| error)?;
         let replaced = check_replacement(&self.graph, &self.limits, &offer.tx, &examined.measured)?;
         examined.check_scripts(view, offer)?;
         Ok(Admissible { entry: examined.entry, replaced })
@@ -219,9 +217,7 @@ impl Pool {
             return Err(ValidationError::new("non-BIP68-final").into());
         }
         let fee = check_inputs(tx, &coins, view.next_height()).map_err(ValidationError::from)?;
-        if self.limits.require_standard {
-            check_spends(tx, &coins)?;
-        }
+        check_spends(tx, &coins)?;
         let entry = self.measure(view, offer, rules, &coins, fee)?;
         let measured = self.check_place(&entry, rules, conflicts)?;
         Ok(Examined { entry, measured, coins })
@@ -233,9 +229,7 @@ impl Pool {
         if tx.is_coinbase() {
             return Err(ValidationError::new("coinbase"));
         }
-        if self.limits.require_standard {
-            check_standard(tx, &self.limits)?;
-        }
+        check_standard(tx, &self.limits)?;
         check_size(tx)?;
         if !is_final(tx, view.next_height(), view.tip.median_time) {
             return Err(ValidationError::new("non-final"));
@@ -283,9 +277,7 @@ impl Pool {
         let delta = self.deltas.get(&offer.txid).copied().unwrap_or_default();
         let modified = modified_fee(fee, delta);
         let now = view.node.time();
-        if self.limits.require_standard {
-            check_dust(tx, fee, delta, &self.limits)?;
-        }
+        check_dust(tx, fee, delta, &self.limits)?;
         if sigops > MAX_SIGOPS_COST {
             return Err(ValidationError::new("bad-txns-too-many-sigops").with_detail(sigops.to_string()).into());
         }
@@ -478,17 +470,16 @@ fn check_scripts(view: &View, offer: &Offer, coins: &[Coin]) -> Result<(), Valid
     if cache.contains(&offer.wtxid, Flags::STANDARD) {
         return Ok(());
     }
-    let flags = if view.node.settings.mempool.require_standard { Flags::STANDARD } else { Flags::CONSENSUS };
     let spent = || coins.iter().map(|coin| coin.output.clone()).collect();
-    let failed = match offer.failed_script.get() {
+    let verified = match offer.failed_script.get() {
         // An outpoint always names the same coin, so the failure stands.
-        Some(failed) if flags == Flags::STANDARD => Err(*failed),
-        _ => verify_transaction(&offer.tx, spent(), flags),
+        Some(failed) => Err(*failed),
+        None => verify_transaction(&offer.tx, spent(), Flags::STANDARD),
     };
-    if let Err((index, error)) = failed {
+    if let Err((index, error)) = verified {
         return Err(ValidationError::new(format!("mempool-script-verify-flag-failed ({error})"))
             .with_detail(describe_input(&offer.tx, index)));
     }
-    cache.insert(offer.wtxid, flags);
+    cache.insert(offer.wtxid, Flags::STANDARD);
     Ok(())
 }

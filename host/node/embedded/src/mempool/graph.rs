@@ -33,7 +33,7 @@ impl Graph {
         self.entries.get(txid)
     }
 
-    /// In the order of arrival.
+    /// In the order of arrival: parents before children, since a reorganisation inserts all entries anew.
     pub fn in_order(&self) -> impl Iterator<Item = &Entry> {
         self.order.values().filter_map(|txid| self.entries.get(txid))
     }
@@ -205,6 +205,7 @@ impl Graph {
             }
             for child in &entry.children {
                 assert!(self.entries[child].parents.contains(&entry.txid));
+                assert!(entry.order < self.entries[child].order, "{} arrived before a parent", child);
             }
         }
         assert_eq!(self.totals, totals);

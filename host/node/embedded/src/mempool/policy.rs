@@ -1,10 +1,10 @@
 //! Standard transactions: rules of the mempool beyond consensus (bitcoind's `policy.cpp`).
 
-use bitcoin::opcodes::all::OP_CHECKMULTISIG;
 use bitcoin::script::Instruction;
-use bitcoin::{Amount, Script, SignedAmount, Transaction, TxOut, Witness, WitnessVersion};
+use bitcoin::{Amount, Script, SignedAmount, Transaction, TxOut, Witness};
 use outrigger_service::chain::Coin;
 use outrigger_standard::policy::{MAX_STANDARD_WEIGHT, dust_threshold};
+use outrigger_standard::{ScriptKind, classify};
 
 use crate::params::MempoolLimits;
 use crate::validation::ValidationError;
@@ -31,61 +31,6 @@ const ANNEX_TAG: u8 = 0x50;
 /// The leaf version of tapscript (BIP 342), and the bits that hold a leaf version.
 const TAPSCRIPT_LEAF: u8 = 0xc0;
 const LEAF_MASK: u8 = 0xfe;
-/// Pay to anchor, which anyone may spend to bump a fee.
-const PAY_TO_ANCHOR: [u8; 4] = [0x51, 0x02, 0x4e, 0x73];
-
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Kind {
-    /// A known form: P2PK, P2PKH, P2SH, P2WPKH, P2WSH, taproot, anchor, or a small multisig.
-    Payment,
-    /// A witness program of a version without rules.
-    FutureWitness,
-    /// OP_RETURN and pushes.
-    Data,
-    Unknown,
-}
-
-fn kind(script: &Script) -> Kind {
-    let known = script.is_p2pkh()
-        || script.is_p2sh()
-        || script.is_p2pk()
-        || script.is_p2wpkh()
-        || script.is_p2wsh()
-        || script.is_p2tr()
-        || script.as_bytes() == PAY_TO_ANCHOR
-        || is_small_multisig(script);
-    if known {
-        Kind::Payment
-    } else if script.is_witness_program() {
-        // Version 0 allows two lengths only.
-        if script.witness_version() == Some(WitnessVersion::V0) { Kind::Unknown } else { Kind::FutureWitness }
-    } else if script.is_op_return() && Script::from_bytes(script.as_bytes().get(1..).unwrap_or(&[])).is_push_only() {
-        Kind::Data
-    } else {
-        Kind::Unknown
-    }
-}
-
-/// Whether a script is a multisig of at most three keys.
-fn is_small_multisig(script: &Script) -> bool {
-    let Some((last, _)) = script.as_bytes().split_last() else { return false };
-    if *last != OP_CHECKMULTISIG.to_u8() {
-        return false;
-    }
-    let Ok(parts) = script.instructions().collect::<Result<Vec<_>, _>>() else { return false };
-    let number = |part: &Instruction| match part {
-        Instruction::Op(op) => op.to_u8().checked_sub(0x50).map(usize::from).filter(|number| (1..=16).contains(number)),
-        Instruction::PushBytes(_) => None,
-    };
-    let [required, keys @ .., total, _] = parts.as_slice() else { return false };
-    let (Some(required), Some(total)) = (number(required), number(total)) else { return false };
-    let is_key = |part: &Instruction| match part.push_bytes().map(|key| key.as_bytes()) {
-        Some([2 | 3, rest @ ..]) => rest.len() == 32,
-        Some([4 | 6 | 7, rest @ ..]) => rest.len() == 64,
-        _ => false,
-    };
-    keys.len() == total && (1..=MAX_BARE_KEYS).contains(&total) && required <= total && keys.iter().all(is_key)
-}
 
 /// Checks that a transaction is standard by itself (bitcoind's `IsStandardTx`).
 pub fn check_standard(tx: &Transaction, limits: &MempoolLimits) -> Result<(), ValidationError> {
@@ -105,10 +50,17 @@ pub fn check_standard(tx: &Transaction, limits: &MempoolLimits) -> Result<(), Va
     }
     let mut data = 0;
     for output in &tx.output {
-        match kind(&output.script_pubkey) {
-            Kind::Payment | Kind::FutureWitness => {}
-            Kind::Data if output.script_pubkey.len() <= limits.max_data_carrier => data += 1,
-            Kind::Data | Kind::Unknown => return Err(ValidationError::new("scriptpubkey")),
+        let standard = match classify(&output.script_pubkey) {
+            ScriptKind::NonStandard => false,
+            ScriptKind::Multisig { keys, .. } => keys.len() <= MAX_BARE_KEYS,
+            ScriptKind::NullData => {
+                data += 1;
+                output.script_pubkey.len() <= limits.max_data_carrier
+            }
+            _ => true,
+        };
+        if !standard {
+            return Err(ValidationError::new("scriptpubkey"));
         }
     }
     if dust(tx, limits).count() > MAX_DUST_OUTPUTS {
@@ -148,11 +100,11 @@ pub fn dust(tx: &Transaction, limits: &MempoolLimits) -> impl Iterator<Item = u3
 /// `IsWitnessStandard`).
 pub fn check_spends(tx: &Transaction, coins: &[Coin]) -> Result<(), ValidationError> {
     let inputs = || tx.input.iter().zip(coins.iter().map(|coin| coin.output.script_pubkey.as_script()));
-    let plain = inputs().all(|(input, script)| match kind(script) {
-        Kind::Payment if script.is_p2sh() => last_push(&input.script_sig)
+    let plain = inputs().all(|(input, script)| match classify(script) {
+        ScriptKind::ScriptHash { .. } => last_push(&input.script_sig)
             .is_some_and(|redeem| script_sigop_count(Script::from_bytes(redeem), true) <= MAX_REDEEM_SIGOPS),
-        Kind::Payment => true,
-        Kind::FutureWitness | Kind::Data | Kind::Unknown => false,
+        ScriptKind::NonStandard | ScriptKind::WitnessUnknown { .. } => false,
+        _ => true,
     });
     if !plain {
         return Err(ValidationError::new("bad-txns-nonstandard-inputs"));
@@ -179,29 +131,22 @@ fn is_standard_witness(witness: &Witness, script_sig: &Script, spent: &Script) -
         (true, None) => return false,
         (false, _) => spent,
     };
-    if script.as_bytes() == PAY_TO_ANCHOR || !script.is_witness_program() {
-        return false;
-    }
     let items: Vec<&[u8]> = witness.iter().collect();
     let small = |items: &[&[u8]]| items.iter().all(|item| item.len() <= MAX_WITNESS_ITEM);
-    if script.is_p2wsh() {
-        return match items.as_slice() {
-            [rest @ .., script] => script.len() <= MAX_WITNESS_SCRIPT && rest.len() <= MAX_WITNESS_ITEMS && small(rest),
-            [] => true,
-        };
+    match (classify(script), items.as_slice()) {
+        (ScriptKind::Anchor, _) if !nested => false,
+        (ScriptKind::WitnessV0ScriptHash { .. }, [rest @ .., script]) => {
+            script.len() <= MAX_WITNESS_SCRIPT && rest.len() <= MAX_WITNESS_ITEMS && small(rest)
+        }
+        (ScriptKind::Taproot { .. }, [_, .., last]) if !nested && last.first() == Some(&ANNEX_TAG) => false,
+        (ScriptKind::Taproot { .. }, [rest @ .., _, control]) if !nested => match control.first() {
+            Some(version) if version & LEAF_MASK == TAPSCRIPT_LEAF => small(rest),
+            Some(_) => true,
+            None => false,
+        },
+        // Other programs are left to the verification of scripts.
+        _ => script.is_witness_program(),
     }
-    if script.is_p2tr() && !nested {
-        return match items.as_slice() {
-            [_, .., last] if last.first() == Some(&ANNEX_TAG) => false,
-            [rest @ .., _, control] => match control.first() {
-                Some(version) if version & LEAF_MASK == TAPSCRIPT_LEAF => small(rest),
-                Some(_) => true,
-                None => false,
-            },
-            _ => true,
-        };
-    }
-    true
 }
 
 #[cfg(test)]
@@ -259,11 +204,12 @@ mod tests {
                 script.extend([33, 2].into_iter().chain([9; 32]));
             }
             script.extend([0x50 + keys, 0xae]);
-            ScriptBuf::from_bytes(script)
+            script
         };
-        assert!(is_small_multisig(&multisig(1, 1)));
-        assert!(is_small_multisig(&multisig(3, 3)));
-        assert!(!is_small_multisig(&multisig(1, 4)));
-        assert!(!is_small_multisig(&multisig(2, 1)));
+        let scriptpubkey = |script| reason(&paying(vec![(10_000, script)]));
+        assert_eq!(scriptpubkey(multisig(1, 1)), None);
+        assert_eq!(scriptpubkey(multisig(3, 3)), None);
+        assert_eq!(scriptpubkey(multisig(1, 4)).as_deref(), Some("scriptpubkey"));
+        assert_eq!(scriptpubkey(multisig(2, 1)).as_deref(), Some("scriptpubkey"));
     }
 }

@@ -7,7 +7,6 @@
 //! So a kill loses nothing, and a power loss at most the last commit. The tables stay whole, since the pages of one
 //! state are not reused before the next state is on disk. [`Store::sync`] waits for the meta page.
 
-mod checked;
 pub mod digests;
 mod read;
 pub mod rows;
@@ -15,24 +14,18 @@ mod write;
 
 use std::fs;
 use std::path::Path;
-use std::sync::Arc;
 
 use heed::{RoTxn, WithoutTls};
 
 use super::EmbeddedError;
 use super::params::Settings;
-use checked::Checked;
 pub use outrigger_disk::Table;
-use outrigger_disk::pages::DataFile;
 use outrigger_disk::{DATA_FILE, Damage, Environment, META, Opening};
 
 /// A read transaction, or a write transaction that is read.
 pub type Reading<'a> = RoTxn<'a, WithoutTls>;
 
 const LAYOUT: u64 = 2;
-
-/// The file beside the data in which a clean stop notes the number of the last change.
-const STOPPED_FILE: &str = "stopped";
 
 /// Keys of the table `meta`.
 mod meta {
@@ -64,11 +57,9 @@ pub struct Store {
     leaves: Table,
     /// The tip and the counters.
     meta: Table,
-    /// The blocks whose Merkle roots were checked.
-    checked: Arc<Checked>,
     /// The number of syncs.
     #[cfg(test)]
-    pub syncs: Arc<std::sync::atomic::AtomicUsize>,
+    pub syncs: std::sync::Arc<std::sync::atomic::AtomicUsize>,
 }
 
 const NAMES: &[&str] = &["index", "best", "blocks", "undo", "coins", "transactions", "digests", "leaves", META];
@@ -84,7 +75,7 @@ impl Store {
             lazy: true,
         };
         if dir.join(DATA_FILE).exists() {
-            check(dir, settings)?;
+            outrigger_disk::check(dir, meta::LAYOUT, &LAYOUT.to_le_bytes())?;
         } else {
             outrigger_disk::make(dir, &opening, |env, txn| {
                 for name in NAMES {
@@ -109,10 +100,9 @@ impl Store {
             digests: table("digests")?,
             leaves: table("leaves")?,
             meta: table(META)?,
-            checked: Arc::default(),
             env: env.clone(),
             #[cfg(test)]
-            syncs: Arc::default(),
+            syncs: std::sync::Arc::default(),
         };
         // The commit keeps the table handles that this read transaction opened.
         txn.commit()?;
@@ -141,28 +131,4 @@ impl Store {
     pub fn damage(&self) -> Option<Damage> {
         self.env.damage()
     }
-
-    /// Notes a clean stop, so that the next start need not check all of a large file.
-    pub fn stopped(&self, dir: &Path) -> Result<(), EmbeddedError> {
-        self.sync()?;
-        let change = self.read()?.id();
-        fs::write(dir.join(STOPPED_FILE), change.to_string()).map_err(EmbeddedError::Directory)
-    }
-}
-
-/// The last change before the host stopped cleanly; `None` if it did not. Removes the note.
-fn stopped_at(dir: &Path) -> Option<u64> {
-    let note = dir.join(STOPPED_FILE);
-    let change = fs::read_to_string(&note).ok()?.parse().ok()?;
-    // A note that cannot be removed counts for nothing: it would outlive a crash, too.
-    fs::remove_file(note).ok().map(|()| change)
-}
-
-/// Checks the file before it is opened.
-fn check(dir: &Path, settings: &Settings) -> Result<(), EmbeddedError> {
-    let whole = |data: &DataFile| {
-        let in_order = stopped_at(dir) == Some(data.change());
-        settings.verify || !in_order || data.size() <= settings.always_checked
-    };
-    Ok(outrigger_disk::check(dir, meta::LAYOUT, &LAYOUT.to_le_bytes(), whole)?)
 }

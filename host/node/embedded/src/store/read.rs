@@ -70,38 +70,21 @@ impl Store {
         self.best.get(txn, &height.to_be_bytes())?.map(|bytes| read_hash("best", bytes)).transpose()
     }
 
-    /// A block's serialisation. The first read since the start checks it against its hash and Merkle root; later reads
-    /// rely on its checksum.
+    /// A block's serialisation. Its checksum was verified, and the block was validated when it arrived.
     pub fn raw_block<'txn>(&self, txn: &'txn Reading, hash: &BlockHash) -> Result<Option<&'txn [u8]>, EmbeddedError> {
-        let Some(raw) = self.blocks.get(txn, hash.as_byte_array())? else { return Ok(None) };
-        if !self.checked.has(hash) {
-            self.decode(raw, hash)?;
-        }
-        Ok(Some(raw))
-    }
-
-    /// Decodes a stored block, and checks it against its hash and Merkle root.
-    fn decode(&self, raw: &[u8], hash: &BlockHash) -> Result<NamedBlock, EmbeddedError> {
-        let block = decode_block(raw).ok().map(|(block, _)| block).filter(|block| block.is(hash));
-        let block = block.ok_or_else(|| self.blocks.damaged(hash.to_string()))?;
-        self.checked.note(hash);
-        Ok(block)
+        Ok(self.blocks.get(txn, hash.as_byte_array())?)
     }
 
     /// A block that must exist.
     pub fn block(&self, txn: &Reading, hash: &BlockHash) -> Result<NamedBlock, EmbeddedError> {
-        let raw = self.blocks.get(txn, hash.as_byte_array())?.ok_or_else(|| EmbeddedError::corrupt("blocks", hash))?;
-        self.decode(raw, hash)
+        let raw = self.raw_block(txn, hash)?.ok_or_else(|| EmbeddedError::corrupt("blocks", hash))?;
+        Ok(decode_block(raw).map_err(|_| self.blocks.damaged(hash.to_string()))?.0)
     }
 
     /// A block with its size in bytes.
     pub fn found_block(&self, txn: &Reading, hash: &BlockHash) -> Result<Option<(Block, usize)>, EmbeddedError> {
-        let Some(raw) = self.blocks.get(txn, hash.as_byte_array())? else { return Ok(None) };
-        let block = if self.checked.has(hash) {
-            deserialize(raw).map_err(|_| self.blocks.damaged(hash.to_string()))?
-        } else {
-            self.decode(raw, hash)?.into_block()
-        };
+        let Some(raw) = self.raw_block(txn, hash)? else { return Ok(None) };
+        let block = deserialize(raw).map_err(|_| self.blocks.damaged(hash.to_string()))?;
         Ok(Some((block, raw.len())))
     }
 

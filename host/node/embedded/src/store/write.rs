@@ -52,10 +52,7 @@ impl Store {
     }
 
     pub fn put_block(&self, txn: &mut RwTxn, hash: &BlockHash, raw: &[u8]) -> Result<(), EmbeddedError> {
-        self.blocks.put(txn, hash.as_byte_array(), raw)?;
-        // The block was validated when it arrived.
-        self.checked.note(hash);
-        Ok(())
+        Ok(self.blocks.put(txn, hash.as_byte_array(), raw)?)
     }
 
     /// Connects a validated block: coins, undo data, transactions, digest, tip.

@@ -11,7 +11,7 @@ use parking_lot::Mutex;
 use super::super::{EmbeddedError, EmbeddedNode};
 use super::TestNode;
 use super::miner::{Draft, extend, extend_by, mine, spend};
-use outrigger_node::{NodeEvent, Observer};
+use outrigger_node::{Node, NodeEvent, Observer};
 
 fn submit(node: &EmbeddedNode, block: &Block) -> Verdict {
     node.submit_block(&serialize(block)).unwrap()

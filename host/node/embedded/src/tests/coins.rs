@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use bitcoin::consensus::{deserialize, serialize};
 use bitcoin::opcodes::all::OP_PUSHNUM_1;
 use bitcoin::{Block, OutPoint, ScriptBuf, Transaction, Txid};
+use outrigger_node::Node;
 use outrigger_service::chain::{BlockRef, FoundCoin, Verdict};
 use outrigger_service::wire::Encoded;
 use proptest::prelude::*;

@@ -2,6 +2,7 @@
 
 use bitcoin::block::Version;
 use bitcoin::consensus::serialize;
+use outrigger_node::Node;
 use outrigger_service::chain::{DeploymentRule, DeploymentStage as Stage, SignalledDeployment, Verdict};
 
 use super::super::EmbeddedNode;
@@ -36,7 +37,7 @@ fn check(node: &EmbeddedNode, stage: Stage, since: u32, next: Stage) {
     let height = node.tip().height;
     let found = testdummy(node);
     assert_eq!((found.stage, found.since, found.next_stage), (stage, since, next), "height {height}");
-    let block = node.next_block();
+    let block = node.next_block().unwrap();
     let signalled = matches!(next, Stage::Started | Stage::LockedIn);
     assert_eq!(block.version, if signalled { SIGNAL } else { PLAIN }, "height {height}");
     let available = if signalled { vec![("testdummy".to_owned(), 28)] } else { Vec::new() };

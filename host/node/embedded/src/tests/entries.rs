@@ -1,4 +1,5 @@
 use bitcoin::{SignedAmount, Txid};
+use outrigger_node::Node;
 
 use super::super::EmbeddedNode;
 use super::mempool::{COINBASE, accept, funded, refusal, submit};
@@ -63,7 +64,7 @@ fn all_but_one(from: &[(Txid, u32)]) -> Txid {
 fn mempool_counts_what_came_and_left_and_its_sequence_blocks_too() {
     let (node, coinbases) = funded(3);
     let counts = || {
-        let info = node.mempool_info();
+        let info = node.mempool_info().unwrap();
         (info.moves, info.sequence)
     };
     let (mut moves, mut sequence) = counts();
@@ -98,13 +99,13 @@ fn mempool_unbroadcast_is_what_was_offered_here_and_came_from_no_block() {
     let ids = [sent.compute_txid(), mined.compute_txid(), coinbases[0]];
     accept(&node, &sent);
     accept(&node, &mined);
-    assert_eq!(node.mempool_unbroadcast(&ids), [true, true, false]);
+    assert_eq!(node.mempool_unbroadcast(&ids).unwrap(), [true, true, false]);
     let block = extend(&node, std::slice::from_ref(&mined));
-    assert_eq!(node.mempool_info().unbroadcast, 1);
+    assert_eq!(node.mempool_info().unwrap().unbroadcast, 1);
     node.invalidate_block(block.block_hash()).unwrap();
     let expected = |node: &EmbeddedNode| {
-        assert_eq!(node.mempool_unbroadcast(&ids), [true, false, false]);
-        assert_eq!((node.mempool_info().transactions, node.mempool_info().unbroadcast), (2, 1));
+        assert_eq!(node.mempool_unbroadcast(&ids).unwrap(), [true, false, false]);
+        assert_eq!((node.mempool_info().unwrap().transactions, node.mempool_info().unwrap().unbroadcast), (2, 1));
     };
     expected(&node);
     // Submitting it again changes nothing: it is already in the mempool.

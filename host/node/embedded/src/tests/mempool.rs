@@ -3,6 +3,7 @@
 use bitcoin::absolute::LockTime;
 use bitcoin::consensus::{deserialize, serialize};
 use bitcoin::{Amount, Block, OutPoint, ScriptBuf, Sequence, SignedAmount, Transaction, Txid, Witness};
+use outrigger_node::Node;
 use outrigger_script::{Flags, ScriptError};
 use outrigger_service::chain::{BlockRef, Verdict};
 use outrigger_service::mempool::Admission;
@@ -58,7 +59,7 @@ fn locked(from: (Txid, u32), sequence: u32, lock_time: u32) -> Transaction {
 #[test]
 fn mempool_takes_a_valid_transaction_and_tells_observers() {
     let (node, coinbases) = funded(1);
-    let before = node.mempool_info();
+    let before = node.mempool_info().unwrap();
     let tx = spend(&[(coinbases[0], 0)], &[COINBASE - 10_000]);
     let (txid, wtxid) = (tx.compute_txid(), tx.compute_wtxid());
     let raw = serialize(&tx);
@@ -66,19 +67,19 @@ fn mempool_takes_a_valid_transaction_and_tells_observers() {
     let accepted = Admission::Accepted { txid, wtxid, virtual_size: size, fee: Amount::from_sat(10_000) };
     assert_eq!(submit(&node, &tx), accepted);
     assert_eq!(submit(&node, &tx), Admission::Known { txid });
-    let info = node.mempool_info();
+    let info = node.mempool_info().unwrap();
     assert_eq!((info.transactions, info.virtual_size, info.total_fee), (1, size, Amount::from_sat(10_000)));
     assert!(info.sequence > before.sequence);
-    assert_eq!(node.mempool_ids(), [txid]);
+    assert_eq!(node.mempool_ids().unwrap(), [txid]);
     let spent = tx.input[0].previous_output;
-    assert_eq!(node.mempool_spenders(&[spent, OutPoint::null()]), [Some(txid), None]);
-    assert_eq!(node.mempool_transactions(&[txid])[0].as_ref().unwrap().raw.0, raw);
-    let entry = node.mempool_entries(&[txid])[0].clone().unwrap();
+    assert_eq!(node.mempool_spenders(&[spent, OutPoint::null()]).unwrap(), [Some(txid), None]);
+    assert_eq!(node.mempool_transactions(&[txid]).unwrap()[0].as_ref().unwrap().raw.0, raw);
+    let entry = node.mempool_entries(&[txid]).unwrap()[0].clone().unwrap();
     assert_eq!((entry.weight, entry.ancestor_count, entry.replaceable), (tx.weight(), 1, false));
     assert_eq!((entry.height, entry.fee), (101, Amount::from_sat(10_000)));
     assert_eq!(entry.modified_fee, SignedAmount::from_sat(10_000));
     extend(&node, std::slice::from_ref(&tx));
-    assert!(node.mempool_ids().is_empty());
+    assert!(node.mempool_ids().unwrap().is_empty());
     assert_eq!(submit(&node, &tx), Admission::AlreadyInChain);
     assert_eq!(node.try_submit(&raw, FeeRate::ZERO).unwrap(), Admission::AlreadyInChain);
 }
@@ -151,7 +152,7 @@ fn mempool_refusals_have_the_words_of_bitcoind() {
     assert_eq!(node.submit(&[0; 11], FeeRate::ZERO).unwrap(), Admission::Undecodable);
     let longer = [serialize(&dust), vec![0]].concat();
     assert_eq!(node.submit(&longer, FeeRate::ZERO).unwrap(), Admission::Undecodable);
-    assert!(node.mempool_ids().is_empty());
+    assert!(node.mempool_ids().unwrap().is_empty());
 }
 
 #[test]
@@ -164,7 +165,7 @@ fn mempool_submission_can_bound_the_feerate() {
         node.submit(&serialize(&tx), bound(0)).unwrap(),
         Admission::FeeTooHigh { fee: Amount::from_sat(10_000) }
     );
-    assert!(node.mempool_ids().is_empty());
+    assert!(node.mempool_ids().unwrap().is_empty());
     assert!(matches!(node.submit(&serialize(&tx), bound(20)).unwrap(), Admission::Accepted { .. }));
 }
 
@@ -232,7 +233,7 @@ fn replacements_pay_for_what_they_replace() {
         )
     );
     accept(&node, &with_fee(31_000));
-    assert_eq!(node.mempool_ids(), [other.compute_txid(), txid(31_000)]);
+    assert_eq!(node.mempool_ids().unwrap(), [other.compute_txid(), txid(31_000)]);
 }
 
 #[test]
@@ -247,14 +248,15 @@ fn chains_of_unconfirmed_transactions_are_limited() {
     let tx = spend(&[(last.0, 0)], &[last.1 - 1_000]);
     let said = refusal(submit(&node, &tx));
     assert!(said.starts_with("too-long-mempool-chain, too many"), "{said}");
-    let entry = node.mempool_entries(&[last.0])[0].clone().unwrap();
+    let entry = node.mempool_entries(&[last.0]).unwrap()[0].clone().unwrap();
     assert_eq!(
         (entry.ancestor_count, entry.ancestor_fees, entry.descendant_count),
         (25, SignedAmount::from_sat(25_000), 1)
     );
     // Confirmed transactions no longer count.
     let chain: Vec<Transaction> = node
-        .mempool_transactions(&node.mempool_ids())
+        .mempool_transactions(&node.mempool_ids().unwrap())
+        .unwrap()
         .into_iter()
         .map(|found| deserialize(&found.unwrap().raw).unwrap())
         .collect();
@@ -290,8 +292,8 @@ fn blocks_take_out_what_they_confirm_and_what_conflicts() {
     }
     let conflict = spend(&[(coinbases[1], 0)], &[COINBASE - 500_000]);
     extend(&node, &[parent.clone(), conflict]);
-    assert_eq!(node.mempool_ids(), [child.compute_txid()]);
-    let entry = node.mempool_entries(&[child.compute_txid()])[0].clone().unwrap();
+    assert_eq!(node.mempool_ids().unwrap(), [child.compute_txid()]);
+    let entry = node.mempool_entries(&[child.compute_txid()]).unwrap()[0].clone().unwrap();
     assert_eq!((entry.ancestor_count, entry.depends.len()), (1, 0));
 }
 
@@ -315,17 +317,17 @@ fn a_reorganisation_puts_back_what_is_still_valid() {
     accept(&node, &late);
     let rival = spend(&[(coinbases[2], 0)], &[COINBASE - 700_000]);
     let first = branch(&node, fork, &[both, rival], 1);
-    assert_eq!(node.mempool_ids().len(), 2);
+    assert_eq!(node.mempool_ids().unwrap().len(), 2);
     let second = branch(&node, first.block_hash(), &[], 1);
     assert_eq!(node.tip().hash, second.block_hash());
-    assert_eq!(node.mempool_ids(), [parent.compute_txid(), child.compute_txid()]);
-    let entry = node.mempool_entries(&[child.compute_txid()])[0].clone().unwrap();
+    assert_eq!(node.mempool_ids().unwrap(), [parent.compute_txid(), child.compute_txid()]);
+    let entry = node.mempool_entries(&[child.compute_txid()]).unwrap()[0].clone().unwrap();
     assert_eq!((entry.ancestor_count, entry.height), (2, 104));
     node.pool().graph().assert_consistent();
     // Back again: the first branch confirms its transactions, and a dropped child stays dropped.
     node.precious_block(fork).unwrap();
     node.invalidate_block(first.block_hash()).unwrap();
-    assert_eq!(node.mempool_ids(), [child.compute_txid()]);
+    assert_eq!(node.mempool_ids().unwrap(), [child.compute_txid()]);
 }
 
 #[test]
@@ -340,7 +342,7 @@ fn invalidateblock_puts_back_what_the_ten_highest_blocks_held() {
     accept(&node, &child);
     node.invalidate_block(eleventh).unwrap();
     // The child was evicted with its parent.
-    assert_eq!(node.mempool_ids(), [kept.compute_txid()]);
+    assert_eq!(node.mempool_ids().unwrap(), [kept.compute_txid()]);
 }
 
 #[test]
@@ -350,9 +352,9 @@ fn spends_of_coinbases_that_are_young_again_are_dropped() {
     accept(&node, &tx);
     let at = |height| node.snapshot().unwrap().block_info(BlockRef::Height { height }).unwrap().unwrap().hash;
     node.invalidate_block(at(101)).unwrap();
-    assert_eq!(node.mempool_ids(), [tx.compute_txid()]);
+    assert_eq!(node.mempool_ids().unwrap(), [tx.compute_txid()]);
     node.invalidate_block(at(100)).unwrap();
-    assert!(node.mempool_ids().is_empty());
+    assert!(node.mempool_ids().unwrap().is_empty());
     let admission = node.submit(&serialize(&tx), FeeRate::ZERO).unwrap();
     assert!(refusal(admission).ends_with("tried to spend coinbase at depth 99"));
 }
@@ -361,28 +363,28 @@ fn spends_of_coinbases_that_are_young_again_are_dropped() {
 fn a_full_mempool_drops_what_pays_least_and_demands_more() {
     let limits = MempoolLimits { max_usage: 2_500, ..MempoolLimits::default() };
     let node = TestNode::with(Settings { mempool: limits, ..Settings::default() });
-    node.set_mock_time(2_000_000_000);
+    node.set_mock_time(2_000_000_000).unwrap();
     let coinbases = extend_by(&node, 106);
     let paying = |index: usize, fee: u64| spend(&[(coinbases[index], 0)], &[COINBASE - fee]);
     accept(&node, &paying(0, 5_000));
     accept(&node, &paying(1, 3_000));
     accept(&node, &paying(2, 4_000));
     accept(&node, &paying(3, 6_000));
-    assert_eq!(node.mempool_ids().len(), 3);
-    assert_eq!(node.mempool_spenders(&[OutPoint { txid: coinbases[1], vout: 0 }]), [None]);
-    assert!(node.mempool_info().min_feerate > FeeRate::from_sat_per_kvb(30_000));
+    assert_eq!(node.mempool_ids().unwrap().len(), 3);
+    assert_eq!(node.mempool_spenders(&[OutPoint { txid: coinbases[1], vout: 0 }]).unwrap(), [None]);
+    assert!(node.mempool_info().unwrap().min_feerate > FeeRate::from_sat_per_kvb(30_000));
     let said = refusal(submit(&node, &paying(4, 1_000)));
     assert!(said.starts_with("mempool min fee not met, 1000 < "), "{said}");
     // Only a block starts the decay.
-    let demanded = node.mempool_info().min_feerate;
+    let demanded = node.mempool_info().unwrap().min_feerate;
     let half = FeeRate::from_sat_per_kvb(demanded.to_sat_per_kvb().div_ceil(2));
-    node.set_mock_time(2_000_000_000 + 7 * 12 * 3_600);
-    assert_eq!(node.mempool_info().min_feerate, demanded);
+    node.set_mock_time(2_000_000_000 + 7 * 12 * 3_600).unwrap();
+    assert_eq!(node.mempool_info().unwrap().min_feerate, demanded);
     extend(&node, &[]);
-    node.set_mock_time(2_000_000_000 + 8 * 12 * 3_600);
-    assert_eq!(node.mempool_info().min_feerate, half);
-    node.set_mock_time(2_000_000_000 + 14 * 12 * 3_600);
-    assert_eq!(node.mempool_info().min_feerate, FeeRate::from_sat_per_kvb(1_000));
+    node.set_mock_time(2_000_000_000 + 8 * 12 * 3_600).unwrap();
+    assert_eq!(node.mempool_info().unwrap().min_feerate, half);
+    node.set_mock_time(2_000_000_000 + 14 * 12 * 3_600).unwrap();
+    assert_eq!(node.mempool_info().unwrap().min_feerate, FeeRate::from_sat_per_kvb(1_000));
 }
 
 #[test]
@@ -398,32 +400,32 @@ fn a_full_mempool_keeps_parents_whose_children_pay() {
     for tx in [&poor, &child, &middle, &rich, &fresh] {
         accept(&node, tx);
     }
-    assert_eq!(node.mempool_ids(), [&poor, &child, &rich, &fresh].map(Transaction::compute_txid));
+    assert_eq!(node.mempool_ids().unwrap(), [&poor, &child, &rich, &fresh].map(Transaction::compute_txid));
 }
 
 #[test]
 fn mempool_drops_old_transactions() {
     let (node, coinbases) = funded(2);
-    node.set_mock_time(2_000_000_000);
+    node.set_mock_time(2_000_000_000).unwrap();
     accept(&node, &spend(&[(coinbases[0], 0)], &[COINBASE - 10_000]));
-    node.set_mock_time(2_000_000_000 + 336 * 3_600 + 1);
+    node.set_mock_time(2_000_000_000 + 336 * 3_600 + 1).unwrap();
     let fresh = spend(&[(coinbases[1], 0)], &[COINBASE - 10_000]);
     accept(&node, &fresh);
-    assert_eq!(node.mempool_ids(), [fresh.compute_txid()]);
+    assert_eq!(node.mempool_ids().unwrap(), [fresh.compute_txid()]);
 }
 
 #[test]
 fn mempool_finds_what_is_too_old_behind_what_is_younger() {
     let (node, coinbases) = funded(3);
     let spend_of = |index: usize| spend(&[(coinbases[index], 0)], &[COINBASE - 10_000]);
-    node.set_mock_time(2_000_001_000);
+    node.set_mock_time(2_000_001_000).unwrap();
     accept(&node, &spend_of(0));
     // The clock went back: a later transaction is older.
-    node.set_mock_time(2_000_000_000);
+    node.set_mock_time(2_000_000_000).unwrap();
     accept(&node, &spend_of(1));
-    node.set_mock_time(2_000_000_000 + 336 * 3_600 + 1);
+    node.set_mock_time(2_000_000_000 + 336 * 3_600 + 1).unwrap();
     accept(&node, &spend_of(2));
-    assert_eq!(node.mempool_ids(), [0, 2].map(|index| spend_of(index).compute_txid()));
+    assert_eq!(node.mempool_ids().unwrap(), [0, 2].map(|index| spend_of(index).compute_txid()));
 }
 
 #[test]

@@ -12,6 +12,7 @@ use bitcoin::{
 use outrigger_service::chain::{BlockRef, Verdict};
 
 use super::super::EmbeddedNode;
+use outrigger_node::Node;
 use outrigger_node::merkle::merkle_root;
 
 /// The witness script, OP_TRUE: it succeeds without further witness items.

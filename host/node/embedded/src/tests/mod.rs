@@ -12,6 +12,7 @@ mod storage;
 
 use std::sync::Arc;
 
+use outrigger_node::Node;
 use tempfile::TempDir;
 
 use super::{EmbeddedNode, Settings};
@@ -38,7 +39,7 @@ impl TestNode {
         let time = self.time();
         self.node = None;
         self.node = Some(EmbeddedNode::open(self.dir.path(), self.settings.clone()).unwrap());
-        self.set_mock_time(time);
+        self.set_mock_time(time).unwrap();
     }
 }
 

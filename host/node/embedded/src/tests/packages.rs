@@ -1,6 +1,7 @@
 use bitcoin::consensus::serialize;
 use bitcoin::transaction::Version;
 use bitcoin::{Transaction, Txid};
+use outrigger_node::Node;
 use outrigger_service::mempool::{PackageMember, PackageOutcome};
 use outrigger_service::wire::Blob;
 use outrigger_values::FeeRate;
@@ -40,7 +41,7 @@ fn what_comes_in_a_package_is_not_unbroadcast() {
     accept(&node, &alone);
     submit(&node, &[&parent, &child]);
     let ids = [&alone, &parent, &child].map(Transaction::compute_txid);
-    assert_eq!(node.mempool_unbroadcast(&ids), [true, false, false]);
+    assert_eq!(node.mempool_unbroadcast(&ids).unwrap(), [true, false, false]);
 }
 
 #[test]

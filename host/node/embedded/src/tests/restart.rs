@@ -2,6 +2,7 @@ use std::path::PathBuf;
 
 use bitcoin::consensus::serialize;
 use bitcoin::{SignedAmount, Transaction, Txid};
+use outrigger_node::Node;
 use outrigger_service::mempool::{Admission, MempoolEntry};
 use outrigger_values::FeeRate;
 
@@ -23,12 +24,12 @@ fn accept(node: &EmbeddedNode, tx: &Transaction) -> Txid {
 fn funded(settings: Settings) -> (TestNode, Vec<Txid>) {
     let node = TestNode::with(settings);
     let coinbases = extend_by(&node, 120);
-    node.set_mock_time(START);
+    node.set_mock_time(START).unwrap();
     (node, coinbases)
 }
 
 fn entries(node: &EmbeddedNode) -> Vec<Option<MempoolEntry>> {
-    node.mempool_entries(&sorted(node.mempool_ids()))
+    node.mempool_entries(&sorted(node.mempool_ids().unwrap())).unwrap()
 }
 
 fn sorted(mut txids: Vec<Txid>) -> Vec<Txid> {
@@ -49,26 +50,26 @@ fn restart(node: &mut TestNode) {
 fn restart_keeps_the_mempool_as_it_was() {
     let (mut node, coinbases) = funded(Settings::default());
     for (index, coinbase) in (0_u64..).zip(&coinbases[..15]) {
-        node.set_mock_time(START + 60 * index);
+        node.set_mock_time(START + 60 * index).unwrap();
         let parent = accept(&node, &spend(&[(*coinbase, 0)], &[COINBASE / 2, COINBASE / 2 - 10_000 - index]));
         accept(&node, &spend(&[(parent, 1)], &[COINBASE / 2 - 30_000]));
         extend(&node, &[]);
     }
     let unknown = Txid::from_raw_hash(bitcoin::hashes::Hash::all_zeros());
     node.prioritise(unknown, SignedAmount::from_sat(77)).unwrap();
-    node.prioritise(node.mempool_ids()[3], SignedAmount::from_sat(-500)).unwrap();
-    let (mut before, deltas) = (entries(&node), node.prioritised());
+    node.prioritise(node.mempool_ids().unwrap()[3], SignedAmount::from_sat(-500)).unwrap();
+    let (mut before, deltas) = (entries(&node), node.prioritised().unwrap());
     assert_eq!((before.len(), deltas.len()), (30, 2));
     // All but the entry heights are kept, as in bitcoind.
     let tip = node.tip().height;
     assert!(before.iter().flatten().any(|entry| entry.height != tip));
     before.iter_mut().flatten().for_each(|entry| entry.height = tip);
     restart(&mut node);
-    assert_eq!((entries(&node), node.prioritised()), (before.clone(), deltas.clone()));
+    assert_eq!((entries(&node), node.prioritised().unwrap()), (before.clone(), deltas.clone()));
     node.pool().graph().assert_consistent();
     // A kill leaves the file of the last clean stop.
     node.reopen();
-    assert_eq!((entries(&node), node.prioritised()), (before, deltas));
+    assert_eq!((entries(&node), node.prioritised().unwrap()), (before, deltas));
     let candidate = node.candidate(None).unwrap().unwrap();
     assert_eq!((candidate.transactions.len(), candidate.next.tip), (30, node.tip()));
 }
@@ -85,8 +86,8 @@ fn restart_leaves_out_what_had_left_the_mempool() {
     accept(&node, &paying(2, 10_000));
     extend(&node, &[mined, paying(2, 30_000)]);
     restart(&mut node);
-    assert_eq!(node.mempool_ids(), [paying(0, 20_000).compute_txid()]);
-    assert!(node.prioritised().is_empty());
+    assert_eq!(node.mempool_ids().unwrap(), [paying(0, 20_000).compute_txid()]);
+    assert!(node.prioritised().unwrap().is_empty());
 }
 
 #[test]
@@ -103,9 +104,9 @@ fn restart_keeps_what_a_reorganisation_put_back() {
     let second = Draft::on(&node, first.block_hash(), &[], 1).finish();
     node.submit_block(&serialize(&second)).unwrap();
     let both = [parent.compute_txid(), child.compute_txid()];
-    assert_eq!((node.tip().hash, node.mempool_ids()), (second.block_hash(), both.to_vec()));
+    assert_eq!((node.tip().hash, node.mempool_ids().unwrap()), (second.block_hash(), both.to_vec()));
     restart(&mut node);
-    assert_eq!(node.mempool_ids(), both);
+    assert_eq!(node.mempool_ids().unwrap(), both);
     node.pool().graph().assert_consistent();
 }
 
@@ -118,25 +119,25 @@ fn restart_judges_transactions_by_the_rules_of_today() {
     let rich = accept(&node, &paying(1, 10_000));
     let prioritised = accept(&node, &paying(2, 500));
     node.prioritise(prioritised, SignedAmount::from_sat(9_500)).unwrap();
-    assert_eq!(node.mempool_ids(), [cheap, child, rich, prioritised]);
+    assert_eq!(node.mempool_ids().unwrap(), [cheap, child, rich, prioritised]);
     node.settings.mempool =
         MempoolLimits { relay_feerate: FeeRate::from_sat_per_kvb(20_000), ..MempoolLimits::default() };
     restart(&mut node);
-    assert_eq!(node.mempool_ids(), [rich, prioritised]);
+    assert_eq!(node.mempool_ids().unwrap(), [rich, prioritised]);
     // They do not come back when the rules change again.
     node.settings.mempool = MempoolLimits::default();
     restart(&mut node);
-    assert_eq!(node.mempool_ids(), [rich, prioritised]);
+    assert_eq!(node.mempool_ids().unwrap(), [rich, prioritised]);
 }
 
 #[test]
 fn restart_drops_transactions_that_are_too_old() {
     let (mut node, coinbases) = funded(Settings::default());
-    node.set_mock_time(1_400_000_000);
+    node.set_mock_time(1_400_000_000).unwrap();
     accept(&node, &spend(&[(coinbases[0], 0)], &[COINBASE - 10_000]));
-    node.set_mock_time(0);
+    node.set_mock_time(0).unwrap();
     restart(&mut node);
-    assert!(node.mempool_ids().is_empty());
+    assert!(node.mempool_ids().unwrap().is_empty());
 }
 
 #[test]
@@ -153,13 +154,13 @@ fn a_damaged_file_loses_what_stands_behind_the_damage_and_never_prevents_the_sta
     };
     for end in (0..whole.len()).step_by(7) {
         start_with(&mut node, &whole[..end]);
-        assert!(ids.starts_with(&node.mempool_ids()), "cut at {end}");
+        assert!(ids.starts_with(&node.mempool_ids().unwrap()), "cut at {end}");
     }
     start_with(&mut node, &whole);
-    assert_eq!(node.mempool_ids(), ids);
+    assert_eq!(node.mempool_ids().unwrap(), ids);
     for nonsense in [&b"nonsense"[..], &[0xf0; 5_000], &[1, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0]] {
         start_with(&mut node, nonsense);
-        assert!(node.mempool_ids().is_empty());
+        assert!(node.mempool_ids().unwrap().is_empty());
     }
     // A directory at the file's path can be neither read nor written: the node runs without the file.
     node.node = None;

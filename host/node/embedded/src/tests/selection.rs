@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use bitcoin::absolute::LockTime;
 use bitcoin::consensus::{deserialize, serialize};
 use bitcoin::{Amount, Sequence, SignedAmount, Transaction, Txid, Weight};
+use outrigger_node::Node;
 use outrigger_service::chain::Verdict;
 use outrigger_service::mempool::{Admission, Candidate, MempoolEntry};
 use outrigger_values::FeeRate;
@@ -136,8 +137,13 @@ fn submit_random(node: &EmbeddedNode, coinbases: &[Txid]) {
 
 /// The selection without a weight limit, computed from scratch for each package.
 fn naive(node: &EmbeddedNode) -> Vec<Txid> {
-    let entries: BTreeMap<Txid, MempoolEntry> =
-        node.mempool_entries(&node.mempool_ids()).into_iter().flatten().map(|entry| (entry.txid, entry)).collect();
+    let entries: BTreeMap<Txid, MempoolEntry> = node
+        .mempool_entries(&node.mempool_ids().unwrap())
+        .unwrap()
+        .into_iter()
+        .flatten()
+        .map(|entry| (entry.txid, entry))
+        .collect();
     let ancestors = |txid: &Txid| {
         let mut all = BTreeSet::new();
         let mut waiting = vec![*txid];
@@ -189,7 +195,7 @@ fn selection_is_what_a_look_at_everything_would_choose() {
         assert!(parents.iter().all(|parent| (*parent as usize) <= at), "{at} after {parents:?}");
     }
     // Deltas move transactions and the packages that include them.
-    for (index, txid) in node.mempool_ids().into_iter().enumerate().step_by(7) {
+    for (index, txid) in node.mempool_ids().unwrap().into_iter().enumerate().step_by(7) {
         node.prioritise(txid, SignedAmount::from_sat(if index % 2 == 0 { 9_000 } else { -700 })).unwrap();
     }
     node.pool().graph().assert_consistent();
@@ -205,7 +211,7 @@ fn block_of_the_selection_is_valid_and_empties_the_mempool() {
         let txid = accept(&node, &tx);
         accept(&node, &spend(&[(txid, 1)], &[COINBASE / 2 - 30_000]));
     }
-    let (next, candidate) = (node.next_block(), candidate(&node));
+    let (next, candidate) = (node.next_block().unwrap(), candidate(&node));
     assert_eq!(next.tip, node.tip());
     assert_eq!((next.bits, next.min_time), (0x207f_ffff, next.tip.median_time + 1));
     assert_eq!(next.rules, ["csv", "!segwit", "taproot"]);
@@ -217,7 +223,7 @@ fn block_of_the_selection_is_valid_and_empties_the_mempool() {
         .finish();
     assert_eq!(node.check_block(&serialize(&block)).unwrap(), Verdict::Valid);
     assert_eq!(node.submit_block(&serialize(&block)).unwrap(), Verdict::Valid);
-    assert!(node.mempool_ids().is_empty());
+    assert!(node.mempool_ids().unwrap().is_empty());
     assert!(self::candidate(&node).transactions.is_empty());
 }
 
@@ -242,5 +248,5 @@ fn selection_is_bounded_by_weight_and_feerate() {
     extend(&node, &transactions);
     // The transaction that pays too little stays in the mempool.
     assert_eq!(ids(&candidate(&node)), [paying[0]]);
-    assert_eq!(node.mempool_ids().len(), 2);
+    assert_eq!(node.mempool_ids().unwrap().len(), 2);
 }

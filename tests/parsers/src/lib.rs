@@ -33,7 +33,7 @@ pub struct Target {
 }
 
 /// All of them.
-pub const TARGETS: [Target; 18] = [
+pub const TARGETS: [Target; 17] = [
     Target { name: "signing", run: signing },
     Target { name: "descriptor", run: descriptor },
     Target { name: "transaction", run: transaction },
@@ -43,7 +43,6 @@ pub const TARGETS: [Target; 18] = [
     Target { name: "manifest", run: manifest },
     Target { name: "amount", run: amount },
     Target { name: "database", run: host::database },
-    Target { name: "framing", run: host::framing },
     Target { name: "load_list", run: host::load_list },
     Target { name: "zmq", run: host::zmq },
     Target { name: "node_reply", run: host::node_reply },

@@ -6,12 +6,10 @@
 //!   verifies. A mismatch is an error that names file and table, and stops all writes to that file.
 //! - A new file appears whole or not at all: it is written in a separate folder and renamed (`make`). The next start
 //!   overwrites and removes an unfinished file, since it may contain keys.
-//! - An access to a truncated file ends the process and names the file (`fault`).
 
 mod damage;
 mod environment;
 mod examine;
-mod fault;
 mod make;
 pub mod pages;
 mod table;
@@ -19,7 +17,6 @@ mod table;
 pub use damage::Damage;
 pub use environment::{DATA_FILE, Environment, LOCK_FILE, Opening};
 pub use examine::{Examined, META, examine, glance};
-pub use fault::name_files_of_failed_accesses;
 pub use heed::{Error as StorageError, MdbError};
 pub use make::{MAKING, MakeError, finish, make, make_by, sign};
 pub use table::{CHECK_LEN, Checksum, Pair, Rows, Table, TableError};

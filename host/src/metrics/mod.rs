@@ -2,7 +2,6 @@
 
 mod server;
 mod standing;
-mod text;
 
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};

@@ -27,7 +27,7 @@ pub fn support() -> &'static Support {
 
 /// The sandbox of a plugin's runner; `None` if it is not confined.
 pub fn plan(launch: &Launch) -> Result<Option<Plan>, String> {
-    let Some(Confinement { policy, reach, core }) = &launch.confinement else { return Ok(None) };
+    let Some(Confinement { policy, reach }) = &launch.confinement else { return Ok(None) };
     let support = support();
     if *policy == Policy::Require && !support.suffices() {
         return Err(SandboxError::Missing { missing: support.missing.clone() }.to_string());
@@ -41,8 +41,6 @@ pub fn plan(launch: &Launch) -> Result<Option<Plan>, String> {
         reach: reach.clone(),
         limits,
         policy: *policy,
-        hide_memory: !core,
-        core: *core,
         without: Vec::new(),
     }))
 }

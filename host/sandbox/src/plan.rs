@@ -15,15 +15,6 @@ pub struct Plan {
     pub reach: Vec<Reach>,
     pub limits: Limits,
     pub policy: Policy,
-    /// Protects the process's memory from other processes of the same user and from debuggers (`PR_SET_DUMPABLE` 0).
-    ///
-    /// An unprivileged host then cannot open its child's memory either, nor copy its sockets; tests try both. It still
-    /// reads the arguments of denied calls, by a descriptor that the process opened before. Ignored with a grant of
-    /// connections or of writing, for which the host copies descriptors.
-    pub hide_memory: bool,
-    /// Keeps the inherited core limit, for debugging; otherwise no core is written. The kernel writes a file only where
-    /// the process may, and passes cores to a program through a pipe.
-    pub core: bool,
     /// Layers to omit, for tests.
     #[serde(default)]
     pub without: Vec<Layer>,
@@ -81,6 +72,11 @@ pub struct Enforced {
     pub root: bool,
     /// As text.
     pub limits: Vec<String>,
+    /// Whether its memory is protected from other processes of the same user and from debuggers (`PR_SET_DUMPABLE` 0):
+    /// not with a grant of connections or of writing, for which the host copies descriptors.
+    ///
+    /// An unprivileged host cannot open the memory of such a child either, nor copy its sockets. It still reads the
+    /// arguments of denied calls, by a descriptor that the process opened before.
     pub hidden: bool,
     /// The parts that are not enforced, as text.
     pub missing: Vec<String>,

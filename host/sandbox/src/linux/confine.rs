@@ -52,7 +52,7 @@ pub fn confine(
     }
     drop_capabilities()?;
     let copied = |reach: &Reach| reach.is_connect() || matches!(reach, Reach::Write(_));
-    if plan.hide_memory && !plan.reach.iter().any(copied) {
+    if !plan.reach.iter().any(copied) {
         set_dumpable_behavior(DumpableBehavior::NotDumpable).map_err(SandboxError::step("hiding the memory"))?;
         enforced.hidden = true;
     }
@@ -98,9 +98,7 @@ fn limit(plan: &Plan, enforced: &mut Enforced) -> Result<(), SandboxError> {
             .map_err(SandboxError::step("setting limits"))
     };
     // 1 also disables programs that receive cores through a pipe; 0 does not.
-    if !plan.core {
-        set(Resource::Core, 1, "no core".to_owned())?;
-    }
+    set(Resource::Core, 1, "no core".to_owned())?;
     set(Resource::Nofile, limits.open_files, format!("{} descriptors", limits.open_files))?;
     if let Some(bytes) = limits.file_size {
         set(Resource::Fsize, bytes, format!("{bytes} bytes a file"))?;

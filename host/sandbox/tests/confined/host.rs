@@ -30,8 +30,6 @@ pub fn plan(reach: &[String], without: &[Layer], policy: Policy) -> Plan {
         reach: reach.iter().map(|text| text.parse().unwrap()).collect(),
         limits: Limits { file_size: Some(1 << 20), nice: 5, ..Limits::default() },
         policy,
-        hide_memory: false,
-        core: false,
         without: without.to_vec(),
     }
 }

@@ -33,16 +33,9 @@ pub fn plan(launch: &Launch) -> Result<Option<Plan>, String> {
         return Err(SandboxError::Missing { missing: support.missing.clone() }.to_string());
     }
     let closure = library_closure(&launch.library).map_err(|error| error.to_string())?;
-    let limits = Limits::default();
-    let limits = Limits { file_size: Some(FILE_SIZE), open_files: limits.open_files + MAX_CHANNELS as u64, ..limits };
-    Ok(Some(Plan {
-        library: launch.library.clone(),
-        closure,
-        reach: reach.clone(),
-        limits,
-        policy: *policy,
-        without: Vec::new(),
-    }))
+    let open_files = Limits::default().open_files + MAX_CHANNELS as u64;
+    let limits = Limits { file_size: Some(FILE_SIZE), open_files };
+    Ok(Some(Plan { library: launch.library.clone(), closure, reach: reach.clone(), limits, policy: *policy }))
 }
 
 /// Starts deciding about a process's forwarded system calls; `None` if the system does not forward any.

@@ -15,9 +15,6 @@ pub struct Plan {
     pub reach: Vec<Reach>,
     pub limits: Limits,
     pub policy: Policy,
-    /// Layers to omit, for tests.
-    #[serde(default)]
-    pub without: Vec<Layer>,
 }
 
 /// The fallback if the system does not support every layer.
@@ -31,32 +28,15 @@ pub enum Policy {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Layer {
-    /// A user namespace, and everything that requires it.
-    UserNamespace,
-    /// All namespaces, and the root.
-    Namespaces,
-    Landlock,
-    Notifications,
-    Seccomp,
-}
-
-/// `None` keeps the inherited limit.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Limits {
-    /// The largest file that the process may write, in bytes.
+    /// The largest file that the process may write, in bytes; `None` keeps the inherited limit.
     pub file_size: Option<u64>,
     pub open_files: u64,
-    /// Enforced only in a user namespace, and not for root: else the kernel counts the threads of the whole user.
-    pub threads: Option<u64>,
-    /// From 0 to 19.
-    pub nice: i32,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { file_size: None, open_files: 64, threads: None, nice: 0 }
+        Self { file_size: None, open_files: 64 }
     }
 }
 

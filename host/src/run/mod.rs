@@ -10,7 +10,6 @@ mod limits;
 mod node_report;
 mod parts;
 mod places;
-mod shared_keys;
 mod users;
 
 use std::fs::File;

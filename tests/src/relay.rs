@@ -93,9 +93,9 @@ impl Relay {
         *self.shared.change.lock().unwrap() = Some((text, Box::new(change)));
     }
 
-    /// From now on each reply is the last of its connection, as through a proxy without keep-alive.
-    pub fn end_connections(&self) {
-        self.shared.ends.store(true, Ordering::Relaxed);
+    /// Whether from now on each reply is the last of its connection, as through a proxy without keep-alive.
+    pub fn end_connections(&self, ends: bool) {
+        self.shared.ends.store(ends, Ordering::Relaxed);
     }
 
     /// From now on passes all replies on as they are.

@@ -45,6 +45,8 @@ pub type CoinScripts<'a> = ListView<'a, ScriptBuf>;
 pub struct Link {
     /// Whether the node answered the last request, and is on the followed chain.
     pub reached: bool,
+    /// Whether each connection ends after one answer, so that calls with effects are impossible.
+    pub ends_connections: bool,
     /// Requests sent to it for services and wallets.
     pub requests: u64,
     /// Requests without a reply.

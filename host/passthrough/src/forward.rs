@@ -85,6 +85,8 @@ pub(crate) fn failure(upstream: &Upstream, error: UpstreamError) -> Failure {
         UpstreamError::Overloaded => Failure::Overloaded,
         UpstreamError::Forbidden => Failure::Forbidden,
         UpstreamError::Foreign(reason) => Failure::Rpc(RpcError::misc(reason)),
+        // Not -28: clients would retry, and be refused again.
+        error @ UpstreamError::Ended(_) => Failure::Rpc(RpcError::misc(error.to_string())),
         UpstreamError::NotReady(error) => Failure::Rpc(error),
         UpstreamError::Strange(status) => {
             tracing::error!(%endpoint, %status, "a reply that is not one of bitcoind's");

@@ -124,7 +124,7 @@ impl Standing {
     /// Readiness: the node is reachable, allows all needed methods and is not stalled, and each wallet to be loaded is
     /// loaded and not behind the chain.
     pub fn is_ready(&self) -> bool {
-        self.node.link().is_none_or(|link| link.reached && !link.stalled)
+        self.node.link().is_none_or(|link| link.reached && !link.ends_connections && !link.stalled)
             && self.wallets.missing().is_empty()
             && self.wallets.status().iter().all(|wallet| !wallet.lagging)
     }

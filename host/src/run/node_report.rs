@@ -8,7 +8,7 @@ use outrigger_bitcoind::{AskError, NEEDS, OpenError, Rpc, chain_of, foreign};
 use outrigger_node::ChainIdentity;
 use outrigger_passthrough::NodeHelp;
 use outrigger_standard::work;
-use outrigger_upstream::{CLOSED, Endpoint, Login, Upstream, UpstreamError};
+use outrigger_upstream::{Endpoint, Login, Upstream, UpstreamError};
 use serde_json::{Value, json};
 
 use super::RunError;
@@ -141,8 +141,10 @@ impl Node {
 
     /// A line if each connection so far has ended after one answer.
     fn endings(&self) -> Option<String> {
-        let (figures, read) = (self.rpc.upstream().figures(), |counter: &AtomicU64| counter.load(Ordering::Relaxed));
-        (read(&figures.connections) == read(&figures.replies)).then(|| format!("connections: {CLOSED}"))
+        let (upstream, read) = (self.rpc.upstream(), |counter: &AtomicU64| counter.load(Ordering::Relaxed));
+        let figures = upstream.figures();
+        (read(&figures.connections) == read(&figures.replies))
+            .then(|| format!("connections: {}", UpstreamError::Ended(upstream.endpoint().clone())))
     }
 
     fn pruned(&self) -> String {

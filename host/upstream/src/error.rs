@@ -1,6 +1,7 @@
 use outrigger_values::RpcError;
 
 use super::credentials::CredentialsError;
+use super::endpoint::Endpoint;
 
 /// Why a node gave no usable reply. Methods' own errors are not included.
 #[derive(Debug, thiserror::Error)]
@@ -23,6 +24,12 @@ pub enum UpstreamError {
     /// Another node listens at the address. The text names its chain and the expected one. Only the greeting was sent.
     #[error("{0}")]
     Foreign(String),
+    /// Connections end after each answer, so the host cannot greet one before a call. Only the greeting was sent.
+    #[error(
+        "Each connection to {0} ends after one answer, as through a proxy without keep-alive: the host cannot tell to which node the \
+         next one leads, and passes on only methods without effects"
+    )]
+    Ended(Endpoint),
     /// The node answers the greeting with this error, for example while it warms up. Only the greeting was sent.
     #[error("{0}")]
     NotReady(RpcError),

@@ -3,10 +3,22 @@
 //! Another node may listen at the same address later, of another network or another user. A connection leads to one
 //! process, and a process has one chain, so one greeting per connection suffices. A proxy between host and node must
 //! not spread the requests of one connection over several nodes.
+//!
+//! If a proxy without keep-alive ends each connection after its answer, no greeted connection is left for a request.
+//! [`Endings`] decides when a request without effects may go on another one.
 
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
+use parking_lot::Mutex;
+
+/// After this many greeted connections in a row that ended with the answer, that is the rule. A stopping node ends one
+/// or two.
+pub(crate) const ENOUGH: u32 = 3;
+
+/// How long after a greeting requests without effects may go on ungreeted connections.
+const VALID: Duration = Duration::from_secs(60);
 
 /// Whether the result of the request with this index identifies the node. If not, the next request is sent.
 type Check = Box<dyn Fn(usize, &[u8]) -> Result<bool, String> + Send + Sync>;
@@ -17,6 +29,7 @@ pub struct Greeting {
     pub(crate) requests: Vec<Bytes>,
     /// The error names the node's chain and the expected one.
     pub(crate) check: Check,
+    pub(crate) endings: Endings,
     /// Whether the last answer had bitcoind's exact form.
     pub(crate) plain: AtomicBool,
 }
@@ -28,6 +41,61 @@ impl Greeting {
         requests: Vec<Bytes>,
         check: impl Fn(usize, &[u8]) -> Result<bool, String> + Send + Sync + 'static,
     ) -> Self {
-        Self { requests, check: Box::new(check), plain: AtomicBool::new(true) }
+        Self { requests, check: Box::new(check), endings: Endings::default(), plain: AtomicBool::new(true) }
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Ending {
+    /// The answer's head announced it.
+    Told,
+    /// The connection was closed without announcement.
+    Untold,
+}
+
+/// Whether the last greeted connections all ended after the node's answer.
+#[derive(Default)]
+pub(crate) struct Endings {
+    in_a_row: AtomicU32,
+    /// When the last one was greeted, and how it ended.
+    last: Mutex<Option<(Instant, Ending)>>,
+    /// Whether this has been the rule since a connection was last kept.
+    were_the_rule: AtomicBool,
+}
+
+impl Endings {
+    /// Records that the node answered a greeting sent at `greeted`, and the connection ended. Returns whether to log
+    /// it.
+    pub fn note(&self, greeted: Instant, ending: Ending) -> bool {
+        *self.last.lock() = Some((greeted, ending));
+        self.in_a_row.fetch_add(1, Ordering::Relaxed) + 1 >= ENOUGH && !self.were_the_rule.swap(true, Ordering::Relaxed)
+    }
+
+    /// Records that a connection was kept after an answer.
+    pub fn note_kept(&self) {
+        if self.in_a_row.load(Ordering::Relaxed) > 0 || self.were_the_rule() {
+            self.forget();
+            self.were_the_rule.store(false, Ordering::Relaxed);
+        }
+    }
+
+    /// Records a failure: another node may listen there from now on.
+    pub fn forget(&self) {
+        self.in_a_row.store(0, Ordering::Relaxed);
+    }
+
+    /// Whether each connection ends after its answer, and the node was greeted recently.
+    pub fn are_the_rule(&self) -> bool {
+        self.in_a_row.load(Ordering::Relaxed) >= ENOUGH
+            && self.last.lock().is_some_and(|(greeted, _)| greeted.elapsed() < VALID)
+    }
+
+    /// Whether the answers' heads announced the ends.
+    pub fn are_told(&self) -> bool {
+        self.last.lock().is_some_and(|(_, ending)| ending == Ending::Told)
+    }
+
+    pub fn were_the_rule(&self) -> bool {
+        self.were_the_rule.load(Ordering::Relaxed)
     }
 }

@@ -14,7 +14,9 @@
 //! Invariants:
 //! - A request is repeated only if nothing of it was written, or if its method has no effects and the connection ended
 //!   before any byte of the reply.
-//! - With a greeting, a connection carries other requests only after the node has identified itself.
+//! - With a greeting, a connection carries other requests only after the node has identified itself. If each of the
+//!   last greeted connections ended after its answer, requests without effects go on ungreeted connections: for a
+//!   minute, and until anything fails.
 //! - Credentials are never logged. The cookie is read again when the node refuses it, since each start of bitcoind
 //!   makes a new one.
 
@@ -40,4 +42,4 @@ pub use greeting::Greeting;
 pub use http::StatusCode;
 pub use methods::{Method, MethodSet, is_read_only, may_have_effects, method, methods};
 pub use reply::{Reply, ReplyBody};
-pub use upstream::{CLOSED, Figures, Upstream};
+pub use upstream::{Figures, Upstream};

@@ -97,6 +97,16 @@ impl Pool {
         }
     }
 
+    pub async fn place(&self, is_own: bool) -> Place {
+        loop {
+            match self.way(is_own).await {
+                Way::New(place) => return place,
+                // Closing it releases its permit.
+                Way::Waiting(connection) => drop(connection),
+            }
+        }
+    }
+
     fn new_place(&self, is_own: bool) -> Option<Way> {
         let own = || self.own.clone().try_acquire_owned().ok().map(|permit| Place { permit, is_own: true });
         let shared = || self.shared.clone().try_acquire_owned().ok().map(|permit| Place { permit, is_own: false });

@@ -192,22 +192,58 @@ fn greeted(upstream: Arc<Upstream>) -> Upstream {
     Arc::into_inner(upstream).unwrap().greeted(Arc::new(Greeting::new(requests, check)))
 }
 
+const OK_LAST: &str =
+    "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 33\r\n\r\n{\"result\":7,\"error\":null,\"id\":1}\n";
 const TWO_LAST: &str =
     "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 33\r\n\r\n{\"result\":2,\"error\":null,\"id\":1}\n";
+const OK_OLD: &str = "HTTP/1.0 200 OK\r\nContent-Length: 33\r\n\r\n{\"result\":7,\"error\":null,\"id\":1}\n";
+const TWO_OLD: &str = "HTTP/1.0 200 OK\r\nContent-Length: 33\r\n\r\n{\"result\":2,\"error\":null,\"id\":1}\n";
 
 #[tokio::test]
-async fn connections_that_end_with_the_greeting_are_an_error_that_names_the_cause() {
-    for two in [TWO, TWO_LAST] {
-        let (upstream, serving, _folder) = server(vec![vec![two]]).await;
+async fn connections_that_end_after_each_answer_carry_what_has_no_effects() {
+    for (two, seven_more) in [(TWO, OK), (TWO_LAST, OK_LAST), (TWO_OLD, OK_OLD)] {
+        let replies = vec![vec![two], vec![two], vec![two], vec![seven_more], vec![seven_more]];
+        let (upstream, serving, _folder) = server(replies).await;
         let upstream = greeted(upstream);
-        let error = ask(&upstream, "getblockcount").await.unwrap_err();
-        assert!(error.is_absent() && error.is_without_effect(), "{error:?}");
-        let asked = serving.await.unwrap();
-        assert!(asked.len() == 1 && asked[0].contains("\"method\":\"one\""), "{asked:?}");
-        if two == TWO_LAST {
-            assert!(error.to_string().contains("a proxy in between must keep connections open"), "{error}");
+        for _ in 0..2 {
+            assert_eq!(ask(&upstream, "getblockcount").await.unwrap(), seven());
         }
+        let refused = ask(&upstream, "stop").await.unwrap_err();
+        assert!(matches!(refused, UpstreamError::Ended(_)) && refused.is_without_effect(), "{refused}");
+        assert!(upstream.ends_connections());
+        assert_eq!(serving.await.unwrap().len(), 5, "three greetings and two calls");
     }
+}
+
+#[tokio::test]
+async fn first_method_with_effects_is_refused_where_connections_end() {
+    let (upstream, serving, _folder) = server(vec![vec![TWO_LAST]; 3]).await;
+    let upstream = greeted(upstream);
+    assert!(matches!(ask(&upstream, "stop").await.unwrap_err(), UpstreamError::Ended(_)));
+    let asked = serving.await.unwrap();
+    assert!(asked.len() == 3 && asked.iter().all(|request| request.contains("\"method\":\"one\"")), "{asked:?}");
+}
+
+#[tokio::test]
+async fn connections_that_end_are_asked_again_after_a_failure() {
+    let ends = vec![TWO_LAST];
+    let (upstream, _serving, _folder) =
+        server(vec![ends.clone(), ends.clone(), ends, vec![OK_LAST], vec![], vec![OK, OK]]).await;
+    let upstream = greeted(upstream);
+    assert_eq!(ask(&upstream, "getblockcount").await.unwrap(), seven());
+    assert!(ask(&upstream, "getblockcount").await.unwrap_err().is_absent());
+    assert_eq!(ask(&upstream, "getblockcount").await.unwrap_err().to_string(), "the node is 7");
+}
+
+#[tokio::test]
+async fn connections_that_are_kept_again_carry_everything() {
+    let ends = vec![TWO_LAST];
+    let (upstream, serving, _folder) = server(vec![ends.clone(), ends.clone(), ends, vec![OK], vec![TWO, OK]]).await;
+    let upstream = greeted(upstream);
+    assert_eq!(ask(&upstream, "getblockcount").await.unwrap(), seven());
+    assert_eq!(ask(&upstream, "stop").await.unwrap(), seven());
+    assert!(!upstream.ends_connections());
+    assert_eq!(serving.await.unwrap().len(), 6);
 }
 
 #[tokio::test]

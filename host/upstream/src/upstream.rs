@@ -5,8 +5,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use http::header::{AUTHORIZATION, CONTENT_TYPE, HOST};
-use http::{HeaderValue, Method, Request, StatusCode};
+use http::header::{AUTHORIZATION, CONNECTION, CONTENT_TYPE, HOST};
+use http::response::Parts;
+use http::{HeaderValue, Method, Request, StatusCode, Version};
 use http_body_util::Full;
 use outrigger_base::busy_poll::BusyPoll;
 use tokio::sync::Semaphore;
@@ -15,7 +16,7 @@ use super::credentials::{Credentials, Login};
 use super::endpoint::Endpoint;
 use super::envelope::{Outcome, is_plain, read_reply};
 use super::error::UpstreamError;
-use super::greeting::Greeting;
+use super::greeting::{ENOUGH, Ending, Endings, Greeting};
 use super::pool::{self, Connection, Place, Pool, Way};
 use super::reply::{Reply, ReplyBody};
 
@@ -28,10 +29,6 @@ const QUEUE_FULL: &[u8] = b"Work queue depth exceeded";
 
 /// The longest answer to a greeting, in bytes: a block template with all transactions in hex.
 const MAX_GREETING: usize = 64 << 20;
-
-/// The error of a connection that ends after one answer: the node stops, or a proxy has no keep-alive.
-pub const CLOSED: &str =
-    "the node closed the connection with its answer; a proxy in between must keep connections open";
 
 /// How long a request waits for a permit, and for a connection. Then the node's work queue counts as full.
 const PLACE_TIMEOUT: Duration = Duration::from_secs(30);
@@ -86,7 +83,18 @@ pub struct Upstream {
 /// A connection, or a reply with an error.
 enum Greeted {
     Node(Connection),
+    /// The node answered, and its connection ended.
+    Ended(Ending),
     Refused(Reply),
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Known {
+    Used,
+    /// New, and greeted if there is a greeting.
+    New,
+    /// New, and not greeted.
+    Unasked,
 }
 
 impl Upstream {
@@ -139,6 +147,15 @@ impl Upstream {
         Self { greeting: Some(greeting), ..self }
     }
 
+    /// Whether each connection ends after one answer, so that calls with effects are impossible.
+    pub fn ends_connections(&self) -> bool {
+        self.endings().is_some_and(Endings::were_the_rule)
+    }
+
+    fn endings(&self) -> Option<&Endings> {
+        self.greeting.as_ref().map(|greeting| &greeting.endings)
+    }
+
     pub fn number(&self) -> u64 {
         self.number
     }
@@ -179,6 +196,14 @@ impl Upstream {
                 self.credentials.forget();
                 self.pool.clear();
             }
+        }
+        // These are a proxy's statuses when the node is missing.
+        let is_of_node = match &replied {
+            Ok(reply) => !matches!(reply.status, StatusCode::BAD_GATEWAY | StatusCode::GATEWAY_TIMEOUT),
+            Err(error) => matches!(error, UpstreamError::Ended(_) | UpstreamError::Forbidden),
+        };
+        if let Some(endings) = self.endings().filter(|_| !is_of_node) {
+            endings.forget();
         }
         replied
     }
@@ -222,17 +247,26 @@ impl Upstream {
                 Some(place.map_err(|_| UpstreamError::Overloaded)?.map_err(|_| UpstreamError::Overloaded)?)
             }
         };
-        let mut has_repeated = false;
+        let mut endings = 0;
         loop {
+            let greeted = Instant::now();
             let way = tokio::time::timeout(PLACE_TIMEOUT, self.pool.way(self.is_own)).await;
-            let (mut connection, is_new) = match way.map_err(|_| UpstreamError::Overloaded)? {
+            let (mut connection, known) = match way.map_err(|_| UpstreamError::Overloaded)? {
                 // Its task may still have to finish the last reply.
                 Way::Waiting(mut connection) => match connection.sender.ready().await {
-                    Ok(()) => (connection, false),
+                    Ok(()) => (connection, Known::Used),
                     Err(_) => continue,
                 },
+                Way::New(place) if self.endings().is_some_and(Endings::are_the_rule) => match kind {
+                    Kind::Effects => return Err(UpstreamError::Ended(self.endpoint.clone())),
+                    Kind::ReadOnly | Kind::Waiting => (self.connect(place).await?, Known::Unasked),
+                },
                 Way::New(place) => match self.greet(place, credentials).await.map_err(before_sending)? {
-                    Greeted::Node(connection) => (connection, true),
+                    Greeted::Node(connection) => (connection, Known::New),
+                    Greeted::Ended(ending) => {
+                        self.note_ending(greeted, ending, &mut endings)?;
+                        continue;
+                    }
                     Greeted::Refused(reply) => return Ok(reply),
                 },
             };
@@ -244,18 +278,57 @@ impl Upstream {
                         self.figures.note_reply(sent.elapsed());
                     }
                     let (mut head, body) = response.into_parts();
-                    let body = ReplyBody::new(body, connection, self.pool.clone());
+                    self.note_kept(known, &head);
+                    let body = match known {
+                        Known::Unasked => ReplyBody::last(body),
+                        Known::Used | Known::New => ReplyBody::new(body, connection, self.pool.clone()),
+                    };
                     return Ok(Reply { status: head.status, content_type: head.headers.remove(CONTENT_TYPE), body });
                 }
                 Err(error) => error,
             };
             let unsent = error.message().is_some();
             let may_repeat = unsent || kind != Kind::Effects;
-            // The node may have closed an idle connection, or a new one.
-            if !may_repeat || (is_new && std::mem::replace(&mut has_repeated, true)) {
-                let lost = UpstreamError::Lost(error.into_error());
-                return Err(if unsent { before_sending(lost) } else { lost });
+            match known {
+                // The node may have closed an idle connection, or a greeted one after its answer.
+                Known::Used if may_repeat => {}
+                Known::New if may_repeat && self.greeting.is_some() => {
+                    self.note_ending(greeted, Ending::Untold, &mut endings)?;
+                }
+                _ => {
+                    let lost = UpstreamError::Lost(error.into_error());
+                    return Err(if unsent { before_sending(lost) } else { lost });
+                }
             }
+        }
+    }
+
+    /// Records a greeted connection that ended. `count` counts those of this request.
+    ///
+    /// # Errors
+    /// More of this request's connections ended than make a rule, yet others were kept.
+    fn note_ending(&self, greeted: Instant, ending: Ending, count: &mut u32) -> Result<(), UpstreamError> {
+        if self.endings().is_some_and(|endings| endings.note(greeted, ending)) {
+            tracing::warn!(endpoint = %self.endpoint, "{}", UpstreamError::Ended(self.endpoint.clone()));
+        }
+        *count += 1;
+        if *count <= ENOUGH {
+            return Ok(());
+        }
+        let ended = std::io::Error::other("connections end after their first answer");
+        Err(UpstreamError::Unreachable(ended))
+    }
+
+    /// Records that a connection is kept after an answer, if this answer shows it.
+    fn note_kept(&self, known: Known, head: &Parts) {
+        let Some(endings) = self.endings() else { return };
+        let is_kept = match known {
+            Known::Used => true,
+            Known::New => false,
+            Known::Unasked => endings.are_told() && !ends_connection(head),
+        };
+        if is_kept {
+            endings.note_kept();
         }
     }
 
@@ -277,10 +350,15 @@ impl Upstream {
         let mut connection = self.connect(place).await?;
         let Some(greeting) = &self.greeting else { return Ok(Greeted::Node(connection)) };
         for (number, body) in greeting.requests.iter().enumerate() {
+            // After an end, the next request goes on a new connection, since each identifies by itself.
+            if number > 0 && connection.sender.ready().await.is_err() {
+                let place = tokio::time::timeout(PLACE_TIMEOUT, self.pool.place(self.is_own)).await;
+                connection = self.connect(place.map_err(|_| UpstreamError::Overloaded)?).await?;
+            }
             let request = self.request((Method::POST, "/", credentials), body.clone());
             connection.sender.ready().await.map_err(UpstreamError::Lost)?;
             let (head, body) = connection.sender.send_request(request).await.map_err(UpstreamError::Lost)?.into_parts();
-            let status = head.status;
+            let (status, is_last) = (head.status, ends_connection(&head));
             if matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN | StatusCode::SERVICE_UNAVAILABLE) {
                 return Ok(Greeted::Refused(Reply { status, content_type: None, body: ReplyBody::last(body) }));
             }
@@ -295,8 +373,10 @@ impl Upstream {
                 Outcome::Strange => return Err(UpstreamError::Strange(status)),
             };
             if (greeting.check)(number, &result).map_err(UpstreamError::Foreign)? {
-                let ended = |_| UpstreamError::Unreachable(std::io::Error::other(CLOSED));
-                return connection.sender.ready().await.map(|()| Greeted::Node(connection)).map_err(ended);
+                return Ok(match connection.sender.ready().await {
+                    Ok(()) => Greeted::Node(connection),
+                    Err(_) => Greeted::Ended(if is_last { Ending::Told } else { Ending::Untold }),
+                });
             }
         }
         Err(UpstreamError::Foreign(format!("{} does not say which chain it is on", self.endpoint)))
@@ -306,6 +386,15 @@ impl Upstream {
         self.figures.connections.fetch_add(1, Ordering::Relaxed);
         pool::connect(&self.endpoint, &self.busy_poll, place).await.map_err(UpstreamError::Unreachable)
     }
+}
+
+/// Whether an answer's head announces the end of its connection.
+fn ends_connection(head: &Parts) -> bool {
+    let says = |word: &str| {
+        let values = head.headers.get_all(CONNECTION).iter().filter_map(|value| value.to_str().ok());
+        values.flat_map(|value| value.split(',')).any(|one| one.trim().eq_ignore_ascii_case(word))
+    };
+    says("close") || (head.version < Version::HTTP_11 && !says("keep-alive"))
 }
 
 /// The error of a request of which nothing but the greeting was sent.

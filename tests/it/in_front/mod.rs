@@ -4,6 +4,7 @@ mod answers;
 mod beside;
 mod chain;
 mod descriptor_fields;
+mod endings;
 mod estimates;
 mod failures;
 mod false_data;

@@ -4,7 +4,7 @@ use std::io::Write;
 use std::net::{Shutdown, SocketAddr};
 use std::process::{Command, Output};
 
-use outrigger_tests::{Bitcoind, Client, Host, HostOptions, Point, Relay, bitcoind, built, groups, wait_until};
+use outrigger_tests::{Bitcoind, Client, Host, HostOptions, Point, bitcoind, built, groups, wait_until};
 use serde_json::{Value, json};
 
 use super::start_behind_relay_with;
@@ -20,7 +20,7 @@ fn checked(node: &Bitcoind, network: &str) -> (Option<i32>, String) {
 }
 
 /// The same of a node that is reached at another address than its own.
-fn checked_at(node: &Bitcoind, address: SocketAddr, network: &str) -> (Option<i32>, String) {
+pub fn checked_at(node: &Bitcoind, address: SocketAddr, network: &str) -> (Option<i32>, String) {
     let output = check(node, address, network);
     (output.status.code(), String::from_utf8(output.stdout).unwrap())
 }
@@ -118,16 +118,6 @@ fn run_check_tells_of_the_node_what_it_has_and_what_would_improve_it() {
         assert!(told.lines().any(|found| found == line), "{line}\n{told}");
     }
     assert!(told.contains("wallets of the node: 1 loaded"), "{told}");
-}
-
-#[test]
-fn proxy_that_ends_each_connection_after_its_answer_is_named_by_the_check() {
-    let Some(path) = bitcoind::installed() else { return };
-    let (node, _) = Bitcoind::start_with(path, &[]);
-    let relay = Relay::to(node.address);
-    relay.end_connections();
-    let (_, told) = checked_at(&node, relay.address, "regtest");
-    assert!(told.contains("connections: the node closed the connection with its answer; a proxy in between"), "{told}");
 }
 
 #[test]

@@ -52,7 +52,9 @@ impl From<AskError> for NodeError {
             AskError::Upstream(UpstreamError::Forbidden) => Self::Refused(error.to_string()),
             // Callers retry, as while the node is away.
             AskError::Unproven(_) => Self::Unavailable(error.to_string()),
-            AskError::Upstream(UpstreamError::Foreign(_)) => Self::Unavailable(error.to_string()),
+            AskError::Upstream(UpstreamError::Foreign(_) | UpstreamError::Ended(_)) => {
+                Self::Unavailable(error.to_string())
+            }
             // Warming up, like -28 below.
             AskError::Upstream(UpstreamError::NotReady(inner)) => Self::Unavailable(inner.message.clone()),
             AskError::Lost { .. } => Self::OutcomeUnknown(error.to_string()),

@@ -200,6 +200,7 @@ impl Node for BitcoindNode {
         let figures = upstream.figures();
         Some(Link {
             reached: self.follower.is_reached(),
+            ends_connections: upstream.ends_connections(),
             requests: figures.requests.load(Ordering::Relaxed),
             failures: figures.failures.load(Ordering::Relaxed),
             replies: figures.replies.load(Ordering::Relaxed),

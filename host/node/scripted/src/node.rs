@@ -72,6 +72,7 @@ impl Node for ScriptedNode {
     fn link(&self) -> Option<Link> {
         Some(Link {
             reached: !self.faults.is_absent(),
+            ends_connections: false,
             requests: 0,
             failures: 0,
             replies: 0,

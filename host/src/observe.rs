@@ -79,7 +79,7 @@ impl<S, M: Methods> Observe<S, M> {
         let spec = self.methods.spec(name);
         let log = self.audit.as_ref().filter(|_| is_audited(name, || spec.clone()));
         Observation {
-            meter: self.metrics.begin(name, || spec.is_some()),
+            meter: self.metrics.begin(name, spec.is_some()),
             audit: log.map(|log| Box::new(AuditEntry::begin(log, request))),
             _active: spec.map(|method| Active::begin(&self.active, method)),
         }

@@ -8,13 +8,8 @@ use serde_json::json;
 
 /// What is answered to `request`, whole.
 pub fn ask(address: SocketAddr, request: &str) -> String {
-    ask_with(address, request, "")
-}
-
-/// The same, with more headers.
-fn ask_with(address: SocketAddr, request: &str, headers: &str) -> String {
     let mut stream = TcpStream::connect(address).unwrap();
-    write!(stream, "{request} HTTP/1.1\r\nHost: {address}\r\n{headers}\r\n").unwrap();
+    write!(stream, "{request} HTTP/1.1\r\nHost: {address}\r\n\r\n").unwrap();
     let mut answer = String::new();
     stream.read_to_string(&mut answer).unwrap();
     answer
@@ -36,7 +31,7 @@ fn metrics_tell_prometheus_of_calls_chain_wallets_and_plugins() {
 
     assert_eq!(Client::new(host.address, "alice:guess").post(r#"{"method":"uptime"}"#).status, 401);
 
-    let answer = ask_with(metrics, "GET /metrics", "Accept: application/openmetrics-text;version=1.0.0\r\n");
+    let answer = ask(metrics, "GET /metrics");
     assert!(answer.starts_with("HTTP/1.1 200 OK\r\n"), "{answer}");
     assert!(
         answer.contains("content-type: application/openmetrics-text; version=1.0.0; charset=utf-8\r\n"),
@@ -98,20 +93,6 @@ fn metrics_listen_address_in_use_is_an_error_of_the_configuration() {
     let told = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(2), "{told}");
     assert!(told.contains("metrics.listen: cannot listen on"), "{told}");
-}
-
-#[test]
-fn metrics_without_accept_openmetrics_are_in_the_text_format() {
-    let host =
-        Host::start_with(HostOptions { set: vec!["metrics.listen=127.0.0.1:0".into()], ..HostOptions::default() });
-    host.client().call("uptime", json!([]));
-    for headers in ["", "Accept: text/plain\r\n", "Accept: */*\r\n"] {
-        let answer = ask_with(host.metrics.unwrap(), "GET /metrics", headers);
-        assert!(answer.contains("\r\ncontent-type: text/plain; version=0.0.4; charset=utf-8\r\n"), "{answer}");
-        assert!(answer.contains("\n# TYPE outrigger_calls_total counter\n"), "{answer}");
-        assert!(answer.contains("\noutrigger_calls_total{method=\"uptime\",outcome=\"Ok\"} 1\n"), "{answer}");
-        assert!(!answer.contains("# EOF") && !answer.contains("# UNIT"), "{answer}");
-    }
 }
 
 #[test]

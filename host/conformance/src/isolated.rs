@@ -66,7 +66,7 @@ impl Isolation {
             inline: Arc::default(),
             max_answer: DEFAULT_MAX_BYTES,
             executable: self.executable.clone(),
-            confinement: Some(Confinement { policy: Policy::BestEffort, reach: self.reach.clone(), core: false }),
+            confinement: Some(Confinement { policy: Policy::BestEffort, reach: self.reach.clone() }),
             bounds: Bounds::NONE,
             runners: Arc::default(),
             status: self.status.clone(),

@@ -6,13 +6,11 @@
 //!   verifies. A mismatch is an error that names file and table, and stops all writes to that file.
 //! - A new file appears whole or not at all: it is written in a separate folder and renamed (`make`). The next start
 //!   overwrites and removes an unfinished file, since it may contain keys.
-//! - An access to a truncated file ends the process and names the file (`fault`).
 
 mod damage;
 mod environment;
 mod error;
 mod examine;
-mod fault;
 mod make;
 pub mod pages;
 mod table;
@@ -21,7 +19,6 @@ pub use damage::Damage;
 pub use environment::{DATA_FILE, Environment, LOCK_FILE, Opening};
 pub use error::StoreError;
 pub use examine::{META, check, examine};
-pub use fault::name_files_of_failed_accesses;
 pub use heed::Error as StorageError;
 pub use make::{MAKING, finish, make, make_by, sign};
 pub use table::{CHECK_LEN, Checksum, Pair, Rows, Table};

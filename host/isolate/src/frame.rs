@@ -88,9 +88,6 @@ pub enum FrameError {
     TooLong { len: usize },
     #[error("a message {0:?} out of turn")]
     OutOfTurn(Kind),
-    /// A byte on the control socket that is not a fatal signal.
-    #[error("a word {0} that is no signal by which it could end")]
-    NoSignal(u8),
     /// The peer paused within a message, or does not read one.
     #[error("a message that it does not finish or read in time")]
     Silent,

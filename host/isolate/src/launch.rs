@@ -16,8 +16,6 @@ pub struct Confinement {
     pub policy: Policy,
     /// What it may reach beyond its services.
     pub reach: Vec<Reach>,
-    /// Whether it may leave a core file and be debugged by other processes of its user.
-    pub core: bool,
 }
 
 pub struct Launch {
@@ -42,11 +40,4 @@ pub struct Launch {
     pub runners: Arc<Runners>,
     /// Called when it has ended and is not restarted.
     pub given_up: Box<dyn Fn() + Send + Sync>,
-}
-
-impl Launch {
-    /// Whether its process may leave a core file.
-    pub fn leaves_core(&self) -> bool {
-        self.confinement.as_ref().is_none_or(|confinement| confinement.core)
-    }
 }

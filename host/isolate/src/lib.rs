@@ -21,7 +21,6 @@ pub mod cgroup;
 mod channel;
 mod channels;
 mod executable;
-mod fatal;
 mod frame;
 mod greeting;
 pub mod inside;

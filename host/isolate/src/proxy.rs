@@ -335,16 +335,7 @@ impl SharedProxy {
             if coming_up.is_err() {
                 runner.kill("no thread to start it on");
             }
-            if runner.watch(self.launch.bounds) {
-                runner.process.set_ending();
-                runner.set_gone();
-                if self.launch.leaves_core() {
-                    // Its calls are answered before the core file is written, which may take long.
-                    runner.close();
-                }
-                // The next runner starts after this one has released its files, locks and connections.
-                runner.process.let_end(self.launch.leaves_core());
-            }
+            runner.watch(self.launch.bounds);
             let status = child.wait();
             runner.close();
             let lost = || Err("its start was lost".to_owned());

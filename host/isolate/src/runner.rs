@@ -1,7 +1,5 @@
 //! The host's side of one runner: its process, channels and open calls.
 
-use std::ffi::c_int;
-use std::io::Read;
 use std::net::Shutdown;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
@@ -18,14 +16,13 @@ use crate::body::{Discarded, Received};
 use crate::cgroup::Group;
 use crate::channel::Channel;
 use crate::channels::{Channels, Entry, Grant, OWN_CHANNELS};
-use crate::fatal::FATAL;
 use crate::frame::{FrameError, Head, INLINE, INTERNAL_ERROR, Kind, function_at};
 use crate::greeting::Hello;
 use crate::launch::Launch;
 use crate::open::OpenCalls;
 use crate::output;
 use crate::passing::{self, Purpose};
-use crate::process::{Process, Sign};
+use crate::process::Process;
 use crate::status::Ending;
 use crate::usage::{self, Bounds, Excess, Watch};
 use crate::watch;
@@ -361,50 +358,26 @@ impl Runner {
         self.channels.wake_all();
     }
 
-    /// Waits until the process has ended or has reported a fatal signal, and kills it if it exceeds its limits. Returns
-    /// whether it reported one.
-    pub fn watch(&self, bounds: Bounds) -> bool {
+    /// Waits until the process has ended, and kills it if it exceeds its limits.
+    pub fn watch(&self, bounds: Bounds) {
         let mut watch = Watch::new(self.process.pid, bounds);
-        let mut control = self.control.lock().as_ref().and_then(|control| control.try_clone().ok());
-        loop {
-            match (self.process.wait(control.as_ref(), usage::INTERVAL), &mut control) {
-                (Sign::Exited, _) => return false,
-                (Sign::Word, Some(socket)) => {
-                    let mut word = [0];
-                    match socket.read(&mut word) {
-                        Ok(1) if FATAL.contains(&c_int::from(word[0])) => return true,
-                        Ok(1) => {
-                            self.blame(&FrameError::NoSignal(word[0]));
-                            control = None;
-                        }
-                        // A closed socket reports nothing; the end is still seen.
-                        _ => control = None,
-                    }
-                }
-                _ => {
-                    // A runner without a channel is useless, also if the host failed to open one. If it ends by itself,
-                    // that remains its ending.
-                    if self.broken.get().is_some_and(|since| since.elapsed() >= EXIT_PATIENCE) {
-                        self.process.signal();
-                    }
-                    let is_due = self.due.lock().is_some_and(|due| due <= Instant::now());
-                    let overdue = is_due.then_some("a function of the plugin that does not return");
-                    if let Some(reason) = overdue.or_else(|| watch.look().map(Excess::reason)) {
-                        tracing::error!(
-                            plugin = self.plugin,
-                            pid = self.process.pid,
-                            reason,
-                            "the plugin's process is ended"
-                        );
-                        self.kill(reason);
-                        return false;
-                    }
-                }
+        while !self.process.ends_within(usage::INTERVAL) {
+            // A runner without a channel is useless, also if the host failed to open one. If it ends by itself, that
+            // remains its ending.
+            if self.broken.get().is_some_and(|since| since.elapsed() >= EXIT_PATIENCE) {
+                self.process.signal();
+            }
+            let is_due = self.due.lock().is_some_and(|due| due <= Instant::now());
+            let overdue = is_due.then_some("a function of the plugin that does not return");
+            if let Some(reason) = overdue.or_else(|| watch.look().map(Excess::reason)) {
+                tracing::error!(plugin = self.plugin, pid = self.process.pid, reason, "the plugin's process is ended");
+                self.kill(reason);
+                return;
             }
         }
     }
 
-    /// Shuts down all channels of an ended or ending process, so that waiting threads return. A child of the process
+    /// Shuts down all channels of an ended process, so that waiting threads return. A child of the process
     /// may hold the other ends open.
     pub fn close(&self) {
         self.set_gone();
@@ -413,7 +386,7 @@ impl Runner {
         }
     }
 
-    /// Kills the process for this reason, unless a signal is ending it.
+    /// Kills the process for this reason.
     pub fn kill(&self, why: &'static str) {
         self.process.kill(why);
     }

@@ -27,24 +27,15 @@ pub fn support() -> &'static Support {
 
 /// The sandbox of a plugin's runner; `None` if it is not confined.
 pub fn plan(launch: &Launch) -> Result<Option<Plan>, String> {
-    let Some(Confinement { policy, reach, core }) = &launch.confinement else { return Ok(None) };
+    let Some(Confinement { policy, reach }) = &launch.confinement else { return Ok(None) };
     let support = support();
     if *policy == Policy::Require && !support.suffices() {
         return Err(SandboxError::Missing { missing: support.missing.clone() }.to_string());
     }
     let closure = library_closure(&launch.library).map_err(|error| error.to_string())?;
-    let limits = Limits::default();
-    let limits = Limits { file_size: Some(FILE_SIZE), open_files: limits.open_files + MAX_CHANNELS as u64, ..limits };
-    Ok(Some(Plan {
-        library: launch.library.clone(),
-        closure,
-        reach: reach.clone(),
-        limits,
-        policy: *policy,
-        hide_memory: !core,
-        core: *core,
-        without: Vec::new(),
-    }))
+    let open_files = Limits::default().open_files + MAX_CHANNELS as u64;
+    let limits = Limits { file_size: Some(FILE_SIZE), open_files };
+    Ok(Some(Plan { library: launch.library.clone(), closure, reach: reach.clone(), limits, policy: *policy }))
 }
 
 /// Starts deciding about a process's forwarded system calls; `None` if the system does not forward any.

@@ -45,9 +45,6 @@ pub struct PluginConfig {
     /// What its process may reach beyond its services.
     #[serde(default)]
     pub reach: Vec<Reach>,
-    /// Whether its process may leave a core file, which has all of its memory: for debugging.
-    #[serde(default)]
-    pub core: bool,
     /// Whether the text of its panics is logged, though it may use private keys or wallets and the text may hold a
     /// secret.
     #[serde(default)]
@@ -106,7 +103,7 @@ impl PluginConfig {
             Sandbox::BestEffort => Policy::BestEffort,
             Sandbox::None => return None,
         };
-        Some(Confinement { policy, reach: self.reach.clone(), core: self.core })
+        Some(Confinement { policy, reach: self.reach.clone() })
     }
 
     /// The limits of its process, if it is isolated.

@@ -28,8 +28,6 @@ struct ActivityState {
     /// When the first byte of the request head that is being read arrived.
     head_since: Option<Duration>,
     in_call: bool,
-    /// Whether a request framed its body in two ways (see `framing`). It is the connection's last request.
-    ambiguous: bool,
     /// Bytes of the answer that were not sent yet.
     unsent: u64,
 }
@@ -37,14 +35,7 @@ struct ActivityState {
 impl Activity {
     /// Counts the connection as active now.
     pub(super) fn since(began: Duration) -> Self {
-        let state = ActivityState {
-            began,
-            last_activity: now(),
-            head_since: None,
-            in_call: false,
-            ambiguous: false,
-            unsent: 0,
-        };
+        let state = ActivityState { began, last_activity: now(), head_since: None, in_call: false, unsent: 0 };
         Self(Mutex::new(state))
     }
 
@@ -52,12 +43,10 @@ impl Activity {
         self.0.lock()
     }
 
-    /// Bytes were received; `ambiguous` if they held a head that frames its body in two ways.
-    pub(super) fn received(&self, ambiguous: bool) {
+    pub(super) fn received(&self) {
         let now = now();
         let mut state = self.lock();
         state.last_activity = now;
-        state.ambiguous |= ambiguous;
         if !state.in_call {
             state.head_since.get_or_insert(now);
         }
@@ -95,10 +84,6 @@ impl Activity {
 
     pub(super) fn unsent(&self) -> u64 {
         self.lock().unsent
-    }
-
-    pub(super) fn is_ambiguous(&self) -> bool {
-        self.lock().ambiguous
     }
 
     /// When the connection times out if nothing else happens. A call in flight suspends all timeouts but the one for

@@ -26,7 +26,6 @@ use outrigger_base::busy_poll::BusyPollState;
 use super::activity::now;
 use super::client::{Client, InCall};
 use super::edge::{Edge, Refused};
-use super::framing::Framing;
 use super::gateway::RpcService;
 use super::limits::Limits;
 use super::slots::ConnectionSlot;
@@ -202,7 +201,6 @@ async fn expiry(client: &Client, limits: &Limits) {
 /// A socket that reports its traffic to [`Activity`](super::activity::Activity) and spins briefly after an answer.
 struct Watched {
     client: Arc<Client>,
-    framing: Framing,
     unread: UnreadReply,
     polling: BusyPollState,
     /// Whether the last operation was a write.
@@ -215,7 +213,7 @@ impl Watched {
     fn new<S: RpcService>(client: Arc<Client>, edge: &Edge<S>) -> Self {
         let unread = UnreadReply::new(edge.unread().clone(), client.link().clone());
         let polling = BusyPollState::new(edge.busy_poll().clone());
-        Self { client, framing: Framing::default(), unread, polling, answered: false, drained: true }
+        Self { client, unread, polling, answered: false, drained: true }
     }
 }
 
@@ -261,10 +259,8 @@ impl AsyncRead for Watched {
             let Self { client, polling, .. } = &mut *self;
             read = polling.look(client.stream(), buf).map_or(Poll::Pending, Poll::Ready);
         }
-        let came = buf.filled().get(before..).unwrap_or_default();
-        if !came.is_empty() {
-            let ambiguous = self.framing.take(came);
-            self.client.activity().received(ambiguous);
+        if buf.filled().len() > before {
+            self.client.activity().received();
         }
         read
     }

@@ -115,7 +115,6 @@ impl<S: RpcService> Edge<S> {
         let (head, body) = request.into_parts();
         let mut body = pin!(body);
         let admitted = match is_chunked {
-            true if client.activity().is_ambiguous() => Err(RequestError::TwoLengths),
             true if !is_chunked_alone(&head.headers) => Err(RequestError::Coding),
             _ => self.admit(&head, client).await,
         };
@@ -221,7 +220,6 @@ async fn get(rest: &dyn Rest, caller: &Caller, uri: &Uri) -> Response<ReplyBody>
 /// Why a request is refused before its body is parsed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum RequestError {
-    TwoLengths,
     Coding,
     PathTooLong,
     NoSuchPath,
@@ -240,7 +238,6 @@ impl RequestError {
         let close = (CONNECTION, HeaderValue::from_static("close"));
         let bad_request = |words| Reply::text(StatusCode::BAD_REQUEST, words);
         let (reply, header) = match self {
-            Self::TwoLengths => (bad_request("Both Content-Length and Transfer-Encoding"), Some(close)),
             Self::Coding => (bad_request("Transfer-Encoding must be chunked alone"), Some(close)),
             Self::PathTooLong => (bad_request("Path is too long"), Some(close)),
             Self::NoSuchPath => (Reply::empty(StatusCode::NOT_FOUND), None),

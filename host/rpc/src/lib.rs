@@ -10,9 +10,9 @@
 //!       gateway   the bottom of jsonrpsee's middleware stack -> the `Dispatch` of the host
 //! ```
 //!
-//! Hostile clients are bounded by `framing` (two framings of one body), `attempts` (password guesses), `slots` (connections without
-//! credentials) and `unread` (answers that clients do not read). A connection reset cancels the calls of the connection; a client that
-//! only closes its sending side still gets its answers.
+//! Hostile clients are bounded by `attempts` (password guesses), `slots` (connections without credentials) and `unread` (answers that
+//! clients do not read). A connection reset cancels the calls of the connection; a client that only closes its sending side still gets
+//! its answers.
 //!
 //! Invariants:
 //! - No byte of a body is read before the client has shown valid credentials, except a small amount
@@ -33,7 +33,6 @@ mod dispatch;
 mod edge;
 mod envelope;
 mod figures;
-mod framing;
 mod gateway;
 mod limits;
 mod method_list;
@@ -53,7 +52,6 @@ pub use cookie::{COOKIE_USER, CookieFile};
 pub use dispatch::{Answer, Call, Dispatch, Failure, Origin, Params};
 pub use envelope::count_calls;
 pub use figures::EdgeFigures;
-pub use framing::first_ambiguous_head;
 pub use gateway::{Gateway, RequestOrigin, RpcService, origin_of};
 pub use limits::Limits;
 pub use peers::Peers;

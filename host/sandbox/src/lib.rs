@@ -8,7 +8,7 @@
 //!
 //! 1. Namespaces (user, mount, net, ipc), and a root with the library, its dependencies and the granted files only.
 //! 2. Landlock with the same files, no connections, and no signals to other processes.
-//! 3. A system-call filter. Calls that are not on its list are forwarded to the [`Notifier`], which counts them and
+//! 3. A system-call filter. Calls that are not on its list are forwarded to the [`Notifier`], which reports them and
 //!    answers EPERM. Opening a file is always forwarded: within the grants the kernel then executes it, bounded by the
 //!    first two layers.
 //!
@@ -30,5 +30,5 @@ pub use denial::{Denial, Denials, Event, FLOOD, Kind, OfKind};
 pub use linux::{Listener, Notifier, Watch, confine, probe};
 #[cfg(not(target_os = "linux"))]
 pub use other::{Listener, Notifier, Watch, confine, probe};
-pub use plan::{Enforced, Layer, Limits, Plan, Policy, SandboxError, Support};
+pub use plan::{Enforced, Limits, Plan, Policy, SandboxError, Support};
 pub use reach::{Reach, ReachError, canonical};

@@ -15,18 +15,6 @@ pub struct Plan {
     pub reach: Vec<Reach>,
     pub limits: Limits,
     pub policy: Policy,
-    /// Protects the process's memory from other processes of the same user and from debuggers (`PR_SET_DUMPABLE` 0).
-    ///
-    /// An unprivileged host then cannot open its child's memory either, nor copy its sockets; tests try both. It still
-    /// reads the arguments of denied calls, by a descriptor that the process opened before. Ignored with a grant of
-    /// connections or of writing, for which the host copies descriptors.
-    pub hide_memory: bool,
-    /// Keeps the inherited core limit, for debugging; otherwise no core is written. The kernel writes a file only where
-    /// the process may, and passes cores to a program through a pipe.
-    pub core: bool,
-    /// Layers to omit, for tests.
-    #[serde(default)]
-    pub without: Vec<Layer>,
 }
 
 /// The fallback if the system does not support every layer.
@@ -40,32 +28,15 @@ pub enum Policy {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Layer {
-    /// A user namespace, and everything that requires it.
-    UserNamespace,
-    /// All namespaces, and the root.
-    Namespaces,
-    Landlock,
-    Notifications,
-    Seccomp,
-}
-
-/// `None` keeps the inherited limit.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Limits {
-    /// The largest file that the process may write, in bytes.
+    /// The largest file that the process may write, in bytes; `None` keeps the inherited limit.
     pub file_size: Option<u64>,
     pub open_files: u64,
-    /// Enforced only in a user namespace, and not for root: else the kernel counts the threads of the whole user.
-    pub threads: Option<u64>,
-    /// From 0 to 19.
-    pub nice: i32,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { file_size: None, open_files: 64, threads: None, nice: 0 }
+        Self { file_size: None, open_files: 64 }
     }
 }
 
@@ -81,6 +52,11 @@ pub struct Enforced {
     pub root: bool,
     /// As text.
     pub limits: Vec<String>,
+    /// Whether its memory is protected from other processes of the same user and from debuggers (`PR_SET_DUMPABLE` 0):
+    /// not with a grant of connections or of writing, for which the host copies descriptors.
+    ///
+    /// An unprivileged host cannot open the memory of such a child either, nor copy its sockets. It still reads the
+    /// arguments of denied calls, by a descriptor that the process opened before.
     pub hidden: bool,
     /// The parts that are not enforced, as text.
     pub missing: Vec<String>,

@@ -92,7 +92,7 @@ fn run(file: PluginFile, args: &TimeArgs, folder: &Path) -> Result<String, Strin
         max_answer_bytes: DEFAULT_MAX_BYTES,
         health: Arc::default(),
         runners: Arc::default(),
-        confinement: Some(Confinement { policy: Policy::BestEffort, reach: Vec::new(), core: false }),
+        confinement: Some(Confinement { policy: Policy::BestEffort, reach: Vec::new() }),
         bounds: Bounds::NONE,
         executable: Arc::new(Executable::current().map_err(|error| error.to_string())?),
         failures,

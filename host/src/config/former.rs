@@ -3,8 +3,10 @@
 use super::{ConfigError, parse};
 
 /// Each former setting, and the advice.
-const FORMER: [(&str, &str); 1] =
-    [("plugin_defaults.transport", "isolated plugins always use sockets; delete the line")];
+const FORMER: [(&str, &str); 2] = [
+    ("plugin_defaults.transport", "isolated plugins always use sockets; delete the line"),
+    ("plugins.core", "a plugin with sandbox = \"none\" keeps the host's core limit; delete the line"),
+];
 
 /// The refusal of a former setting.
 pub(super) fn refusal(key: &str) -> Option<String> {
@@ -52,6 +54,8 @@ mod tests {
                 && migrated.ends_with("isolated = \"all\"")
         );
         assert!(parse("FILE", &migrated).is_ok());
+        let migrated = migrate("FILE", "[[plugins]]\nfile = \"a.so\"\ncore = true\n").unwrap();
+        assert!(migrated.starts_with("[[plugins]]\nfile = \"a.so\"\n# plugins.core: "), "{migrated}");
         assert!(migrate("FILE", "[plugin_defaults]\nisolate = 1\n").is_err());
     }
 }

@@ -2,13 +2,9 @@
 
 mod server;
 mod standing;
-mod text;
 
-use std::collections::HashMap;
-use std::sync::{Arc, OnceLock};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use arc_swap::ArcSwap;
 use prometheus_client::encoding::{EncodeLabelSet, EncodeLabelValue};
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
@@ -51,68 +47,21 @@ pub struct CallMetrics {
     calls: Family<OfCalls, Counter>,
     seconds: Family<OfMethod, Histogram, fn() -> Histogram>,
     in_flight: Gauge,
-    /// The counters of each method. Replaced as a whole when a method is first called: calls only read it.
-    known: Arc<ArcSwap<HashMap<String, Arc<Counters>>>>,
-}
-
-struct Counters {
-    method: String,
-    calls: Family<OfCalls, Counter>,
-    seconds: Histogram,
-    outcomes: [OnceLock<Counter>; Outcome::COUNT],
-}
-
-impl Outcome {
-    const COUNT: usize = Self::Abandoned as usize + 1;
 }
 
 impl Default for CallMetrics {
     fn default() -> Self {
         let histogram: fn() -> Histogram = || Histogram::new(SECONDS);
-        Self {
-            calls: Family::default(),
-            seconds: Family::new_with_constructor(histogram),
-            in_flight: Gauge::default(),
-            known: Arc::default(),
-        }
+        Self { calls: Family::default(), seconds: Family::new_with_constructor(histogram), in_flight: Gauge::default() }
     }
 }
 
 impl CallMetrics {
-    /// Starts a call. `is_known` is called once per method, at its first call; unknown methods share counters.
-    pub fn begin(&self, method: &str, is_known: impl FnOnce() -> bool) -> Meter {
-        let in_flight = self.in_flight.clone();
-        in_flight.inc();
-        Meter {
-            in_flight,
-            counters: self.counters_of(method, is_known),
-            began: Instant::now(),
-            outcome: Outcome::Abandoned,
-        }
-    }
-
-    fn counters_of(&self, method: &str, is_known: impl FnOnce() -> bool) -> Arc<Counters> {
-        let counted = self.known.load().get(method).cloned();
-        counted.unwrap_or_else(|| self.counters(if is_known() { method } else { UNKNOWN }))
-    }
-
-    fn counters(&self, method: &str) -> Arc<Counters> {
-        if let Some(counters) = self.known.load().get(method) {
-            return counters.clone();
-        }
-        let seconds = self.seconds.get_or_create(&OfMethod { method: method.to_owned() }).clone();
-        let counters = Arc::new(Counters {
-            method: method.to_owned(),
-            calls: self.calls.clone(),
-            seconds,
-            outcomes: Default::default(),
-        });
-        self.known.rcu(|known| {
-            let mut known = HashMap::clone(known);
-            known.entry(method.to_owned()).or_insert_with(|| counters.clone());
-            known
-        });
-        counters
+    /// Starts a call. Unknown methods share a label.
+    pub fn begin(&self, method: &str, is_known: bool) -> Meter {
+        self.in_flight.inc();
+        let method = if is_known { method } else { UNKNOWN }.to_owned();
+        Meter { metrics: self.clone(), method, began: Instant::now(), outcome: Outcome::Abandoned }
     }
 
     /// How many calls of a method had this outcome.
@@ -131,8 +80,8 @@ impl CallMetrics {
 
 /// A call in progress; it ends when this is dropped.
 pub struct Meter {
-    in_flight: Gauge,
-    counters: Arc<Counters>,
+    metrics: CallMetrics,
+    method: String,
     began: Instant,
     outcome: Outcome,
 }
@@ -145,18 +94,10 @@ impl Meter {
 
 impl Drop for Meter {
     fn drop(&mut self) {
-        self.in_flight.dec();
-        self.counters.ended(self.outcome, self.began.elapsed());
-    }
-}
-
-impl Counters {
-    fn ended(&self, outcome: Outcome, after: Duration) {
-        self.seconds.observe(after.as_secs_f64());
-        let of_calls = || OfCalls { method: self.method.clone(), outcome };
-        if let Some(counter) = self.outcomes.get(outcome as usize) {
-            counter.get_or_init(|| self.calls.get_or_create(&of_calls()).clone()).inc();
-        }
+        self.metrics.in_flight.dec();
+        let (method, seconds) = (std::mem::take(&mut self.method), self.began.elapsed().as_secs_f64());
+        self.metrics.seconds.get_or_create(&OfMethod { method: method.clone() }).observe(seconds);
+        self.metrics.calls.get_or_create(&OfCalls { method, outcome: self.outcome }).inc();
     }
 }
 
@@ -176,9 +117,9 @@ mod tests {
         let calls = CallMetrics::default();
         let mut registry = Registry::default();
         calls.register(&mut registry);
-        let waiting = calls.begin("getblocktemplate", || true);
-        calls.begin("getblockcount", || true).ended(Outcome::Ok);
-        calls.begin("made up", || false).ended(Outcome::Error);
+        let waiting = calls.begin("getblocktemplate", true);
+        calls.begin("getblockcount", true).ended(Outcome::Ok);
+        calls.begin("made up", false).ended(Outcome::Error);
         let text = || {
             let mut text = String::new();
             prometheus_client::encoding::text::encode(&mut text, &registry).unwrap();

@@ -7,24 +7,25 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::header::{ACCEPT, CONTENT_TYPE, VARY};
-use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode};
+use http::header::CONTENT_TYPE;
+use http::{HeaderValue, Method, Request, Response, StatusCode};
 use http_body_util::Full;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use outrigger_base::rate::Rate;
+use prometheus_client::encoding::text::encode;
 use prometheus_client::registry::Registry;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
-use super::text::Format;
-
 /// Concurrent connections. Further ones wait.
 const MAX_CONNECTIONS: usize = 16;
 
 const PATIENCE: Duration = Duration::from_secs(30);
+
+const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
 pub struct MetricsServer {
     listener: TcpListener,
@@ -86,7 +87,7 @@ impl MetricsServer {
 
 async fn answer(stream: TcpStream, pages: &Pages) {
     let service = service_fn(|request: Request<hyper::body::Incoming>| async move {
-        Ok::<_, Infallible>(respond(request.method(), request.uri().path(), request.headers(), pages))
+        Ok::<_, Infallible>(respond(request.method(), request.uri().path(), pages))
     });
     let mut builder = http1::Builder::new();
     builder.timer(TokioTimer::new()).keep_alive(false);
@@ -96,7 +97,7 @@ async fn answer(stream: TcpStream, pages: &Pages) {
     }
 }
 
-fn respond(method: &Method, path: &str, headers: &HeaderMap, pages: &Pages) -> Response<Full<Bytes>> {
+fn respond(method: &Method, path: &str, pages: &Pages) -> Response<Full<Bytes>> {
     let empty = |status| {
         let mut response = Response::new(Full::default());
         *response.status_mut() = status;
@@ -114,10 +115,11 @@ fn respond(method: &Method, path: &str, headers: &HeaderMap, pages: &Pages) -> R
         "/readyz" => return empty(StatusCode::SERVICE_UNAVAILABLE),
         _ => {}
     }
-    let format = Format::accepted(headers.get_all(ACCEPT).iter().filter_map(|accept| accept.to_str().ok()));
-    let Ok(text) = format.write(&pages.registry) else { return empty(StatusCode::INTERNAL_SERVER_ERROR) };
+    let mut text = String::new();
+    if encode(&mut text, &pages.registry).is_err() {
+        return empty(StatusCode::INTERNAL_SERVER_ERROR);
+    }
     let mut response = Response::new(Full::from(text));
-    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(format.content_type()));
-    response.headers_mut().insert(VARY, HeaderValue::from_static("accept"));
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(OPEN_METRICS));
     response
 }

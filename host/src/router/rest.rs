@@ -18,7 +18,7 @@ pub struct PassedRest {
 
 impl Rest for PassedRest {
     fn get(&self, path: String) -> Pin<Box<dyn Future<Output = RestReply> + Send>> {
-        let (router, meter) = (self.gate.router().cloned(), self.metrics.begin(REST_ENTRY, || true));
+        let (router, meter) = (self.gate.router().cloned(), self.metrics.begin(REST_ENTRY, true));
         Box::pin(async move {
             let reply = match router.as_ref().and_then(|router| router.passthrough()) {
                 Some(node) => node.rest(&path).await,

@@ -22,7 +22,7 @@ use tokio::runtime::Handle;
 use tokio::sync::watch;
 
 use super::configuration::login;
-use super::{RunError, failed, shared_keys};
+use super::{RunError, failed};
 use crate::config::{BackendConfig, Config, Loaded, Wallets, seconds};
 
 /// Concurrent requests of services and wallets to the node.
@@ -77,13 +77,6 @@ impl Backend {
         };
         let node = BitcoindNode::open(service, &settings).map_err(|error| open_error(loaded, error))?;
         Ok(Self { node, upstream })
-    }
-
-    /// Warns of wallets of the node that share keys with ours, until the host stops.
-    pub fn watch_wallets(&self, config: &BackendConfig, manager: &Arc<WalletManager>, stop: watch::Receiver<bool>) {
-        if config.wallets == Wallets::Own {
-            tokio::spawn(shared_keys::watch(self.upstream.clone(), manager.clone(), stop));
-        }
     }
 
     pub fn passthrough(

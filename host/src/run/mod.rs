@@ -10,7 +10,6 @@ mod limits;
 mod node_report;
 mod parts;
 mod places;
-mod shared_keys;
 mod users;
 
 use std::fs::File;
@@ -85,7 +84,6 @@ pub fn run(args: &RunArgs) -> Result<(), RunError> {
     init_log(&loaded)?;
     check_limits(Some(&loaded.config))?;
     memory::give_back_large_blocks();
-    outrigger_disk::name_files_of_failed_accesses();
     let users = users(&loaded, &parts::plugin_folders(&args.plugin_dir))?;
     let folder = data_folder(&loaded)?;
     // Held as long as the host runs: two hosts must not share a data directory.

@@ -193,8 +193,8 @@ impl Node {
             (Some(0), _) => "wallets of the node: none loaded".to_owned(),
             (Some(count), Wallets::Node) => format!("wallets of the node: {count} loaded"),
             (Some(count), Wallets::Own) => format!(
-                "wallets of the node: {count} loaded; the running host warns of those that have a descriptor of ours, \
-                 since both would choose the same coins"
+                "wallets of the node: {count} loaded; unload those that have a descriptor of ours, since both would choose \
+                 the same coins"
             ),
         }
     }

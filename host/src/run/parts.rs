@@ -140,7 +140,6 @@ impl Parts {
         let pool = Pool::start(config.rpc.threads, config.rpc.queue_depth)
             .map_err(|error| RunError::Failed(format!("cannot start the call threads: {error}")))?;
         let front = backend.zip(config.backend.as_ref()).map(|(node, backend)| {
-            node.watch_wallets(backend, &manager, frame.stop.subscribe());
             let passthrough = Arc::new(node.passthrough(config, backend, &manager, frame.stop.subscribe()));
             let methods = PassedMethods { node: node.node, passthrough: passthrough.clone(), calls: calls.clone() };
             (passthrough, Arc::new(methods) as Arc<dyn NodeMethods>)

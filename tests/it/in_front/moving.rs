@@ -100,6 +100,7 @@ fn wallet_of_the_running_node_is_copied_with_all_that_it_has() {
     let mut original = used_wallet(&mut node, "savings", &json!({"avoid_reuse": true}));
     let told = report(&from_node(&host, &["savings"], ""));
     assert!(told.starts_with("copied to the wallet \"savings\": 8 descriptors, "), "{told}");
+    assert!(told.trim_end().ends_with("unload the original at the node: both would choose the same coins"), "{told}");
     let mut copy = host.client().wallet("savings");
     for (method, params) in [
         ("getbalances", json!([])),

@@ -120,25 +120,6 @@ fn run_check_tells_of_the_node_what_it_has_and_what_would_improve_it() {
 }
 
 #[test]
-fn wallet_of_the_node_with_our_descriptors_is_warned_of() {
-    if bitcoind::installed().is_none() {
-        return;
-    }
-    let log = tempfile::NamedTempFile::new().unwrap();
-    let options = HostOptions { log: Some(log.path().to_owned()), ..HostOptions::in_front_of(&[]) };
-    let host = Host::start_with(options);
-    let mut ours = host.client();
-    ours.call("createwallet", json!({"wallet_name": "ours", "load_on_startup": true}));
-    bitcoind::twin(host.node.as_ref().unwrap().client(), &mut ours.wallet("ours"));
-    let _host = host.restart();
-    wait_until("the warning", || {
-        let text = std::fs::read_to_string(log.path()).unwrap();
-        text.contains("a wallet of the node has a descriptor of one of ours")
-            && text.contains("wallet=\"ours\" wallet_of_node=\"w\"")
-    });
-}
-
-#[test]
 fn rest_is_passed_on_with_credentials_where_the_configuration_says_so() {
     let on = "backend.rest_passthrough=true";
     let Some((_bare, mut alice)) = with_user("methods = ['@rest']", &[on]) else { return };

@@ -54,19 +54,6 @@ pub fn database(bytes: &[u8]) {
     }
 }
 
-/// The bytes of a connection, which are searched for requests that say in two ways where they end: however they are cut, the
-/// same is found, at the same place.
-pub fn framing(bytes: &[u8]) {
-    let by_byte = outrigger_rpc::first_ambiguous_head(bytes, 1);
-    for piece in [2, 7, 33, bytes.len().max(1)] {
-        let found = outrigger_rpc::first_ambiguous_head(bytes, piece);
-        assert_eq!(found.is_some(), by_byte.is_some(), "in pieces of {piece} bytes");
-        if let (Some(found), Some(by_byte)) = (found, by_byte) {
-            assert!(found >= by_byte && found - by_byte < piece, "in pieces of {piece} bytes: {found}, {by_byte}");
-        }
-    }
-}
-
 /// What a ZMQ publisher sends: nothing is read that has other bytes than it was read from.
 pub fn zmq(bytes: &[u8]) {
     for notification in outrigger_bitcoind::zmq::read_all(bytes) {

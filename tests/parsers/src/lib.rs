@@ -29,7 +29,7 @@ pub struct Target {
     pub run: fn(&[u8]),
 }
 
-pub const TARGETS: [Target; 17] = [
+pub const TARGETS: [Target; 16] = [
     Target { name: "signing", run: signing },
     Target { name: "descriptor", run: descriptor },
     Target { name: "transaction", run: transaction },
@@ -39,7 +39,6 @@ pub const TARGETS: [Target; 17] = [
     Target { name: "manifest", run: manifest },
     Target { name: "amount", run: amount },
     Target { name: "database", run: host::database },
-    Target { name: "framing", run: host::framing },
     Target { name: "zmq", run: host::zmq },
     Target { name: "node_reply", run: host::node_reply },
     Target { name: "node_result", run: host::node_result },

@@ -151,11 +151,6 @@ fn corpus(name: &str) -> Vec<Vec<u8>> {
         ]),
         "manifest" => ["signing", "wallet", "chain"].map(|name| file(&format!("plugins/{name}/manifest.json"))).into(),
         "database" => ["both", "legacy"].map(|name| file(&format!("tests/data/former/{name}/data.mdb"))).into(),
-        "framing" => texts(&[
-            "POST / HTTP/1.1\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n",
-            "POST / HTTP/1.1\r\nContent-Length: 18\r\nTE: trailers\r\n\r\nTransfer-Encoding:GET / HTTP/1.1\n\n",
-            "\n\r\nPOST / HTTP/1.1\nhost: x\ntransfer-encoding:x\ncontent-length:   2\n\n{}",
-        ]),
         "node_reply" => texts(&[
             "{\"result\":{\"a\":[1,\"é\"]},\"error\":null,\"id\":1}\n",
             r#"{"result":null,"error":{"code":-8,"message":"Block height out of range"},"id":1}"#,
@@ -285,4 +280,4 @@ macro_rules! tests {
     };
 }
 
-tests! { signing descriptor transaction block messages envelope manifest amount database framing zmq node_reply node_result node_wallet psbt zmq_subscriber runner_message }
+tests! { signing descriptor transaction block messages envelope manifest amount database zmq node_reply node_result node_wallet psbt zmq_subscriber runner_message }

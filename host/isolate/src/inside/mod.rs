@@ -2,7 +2,6 @@
 
 mod host;
 mod plugin;
-mod signals;
 
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
@@ -65,9 +64,8 @@ fn serve(control: &UnixStream) -> Result<(), FrameError> {
         None => Vec::new(),
     };
     let mut channel = Channel::to_host(control.try_clone()?);
-    // Before the library's constructors, which may write to the socket or change signal handlers.
+    // Before the library's constructors, which may write to the socket.
     channel.send(Head::new(Kind::Confined), &[&enforced])?;
-    signals::tell_before_the_end();
     match library::open(&hello.library) {
         Ok(table) => {
             let inside = Inside::new(Box::leak(Box::new(table)));

@@ -40,7 +40,7 @@ pub const NEEDS: [Need; 10] = [
             "submitheader",
         ],
     ),
-    useful("comparing wallets", &["listdescriptors", "listwallets"]),
+    useful("counting its wallets", &["listwallets"]),
 ];
 
 pub(crate) fn is_listed(method: &str) -> bool {

@@ -6,13 +6,15 @@ use std::sync::atomic::Ordering;
 
 use bytes::Bytes as SharedBytes;
 use outrigger_abi::{ExportedService, HostCode, OwnedBytes, STATUS_OK, ServiceTable};
+use outrigger_base::contain::contain;
 use outrigger_base::rate::Rate;
 use outrigger_service::ErrorKind;
 use outrigger_values::RpcError;
 use outrigger_values::RpcErrorCode;
+use tokio::runtime::Handle;
 
+use super::LoadedLibrary as Library;
 use super::life::{Life, Stage};
-use super::{LoadedLibrary as Library, release};
 use crate::answer::{AnswerRules, BadAnswer};
 use crate::calls::{Answer, Answered, Calls, Unwanted};
 use crate::health::{Health, RECOVERED_AFTER, Recovery};
@@ -134,7 +136,8 @@ impl HostCode for Context {
     }
 }
 
-/// A large answer, which is sent from the plugin's memory. It is released on a thread that may block.
+/// A large answer, which is sent from the plugin's memory. It is released on a thread that may block, since the plugin's
+/// release function may not return.
 struct BorrowedReply(Option<OwnedBytes>);
 
 impl AsRef<[u8]> for BorrowedReply {
@@ -146,7 +149,10 @@ impl AsRef<[u8]> for BorrowedReply {
 impl Drop for BorrowedReply {
     fn drop(&mut self) {
         if let Some(body) = self.0.take() {
-            release::give_back(body);
+            contain("giving a plugin's answer back", || match Handle::try_current() {
+                Ok(runtime) => drop(runtime.spawn_blocking(move || drop(body))),
+                Err(_) => drop(body),
+            });
         }
     }
 }

@@ -6,7 +6,6 @@
 mod answers;
 mod end;
 mod life;
-mod release;
 pub mod start;
 
 use std::ops::Deref;

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::note::{self, Change, Subject};
+use super::note::Change;
 use super::{Configured, Plugin, Registry, RegistryError, Serving};
 use crate::instance::Instance;
 
@@ -85,17 +85,13 @@ impl Registry {
         asked_by: &str,
         make: impl FnOnce() -> Result<Arc<Instance>, ChangeError>,
     ) -> Result<Arc<Instance>, ChangeError> {
-        self.just_read();
         let outcome = make();
-        let read = self.just_read();
         match &outcome {
-            Ok(instance) => note::made(change, asked_by, &Subject::running(&instance.code)),
+            Ok(instance) => change.made(asked_by, &instance.code),
             Err(error) => {
                 let serving = self.serving();
-                // A refused file is logged as itself, not as the plugin that it was to replace.
-                let known = || serving.plugins.iter().find(|plugin| plugin.is_called(name)).map(Subject::of);
-                let known = read.or_else(known);
-                note::failed(change, asked_by, &known.unwrap_or_else(|| Subject::named(name)), error);
+                let known = serving.plugins.iter().find(|plugin| plugin.is_called(name));
+                change.failed(asked_by, known.map_or(name, Plugin::id), error);
             }
         }
         outcome

@@ -30,7 +30,7 @@ use super::instance::{Instance, Launch, LoadedLibrary, PluginFailure, StartError
 use crate::{Isolation, PluginConfig};
 pub use change::ChangeError;
 pub use check::check;
-use note::{Change, Subject};
+use note::Change;
 use routes::routes;
 pub use routes::{Route, RouteTable};
 
@@ -161,8 +161,6 @@ pub struct Registry {
     serving: ArcSwap<Serving>,
     /// Held while a change is made.
     changing: Mutex<()>,
-    /// The plugin file that the present change has read, for the log line of its outcome.
-    read: Mutex<Option<Subject>>,
     /// Retired instances that may not have ended, or may have threads of the host inside.
     retired: Mutex<Vec<Arc<Instance>>>,
     /// Set when the host stops. Held while a change is published.
@@ -179,7 +177,6 @@ impl Registry {
             next_id: AtomicU64::new(1),
             serving: ArcSwap::default(),
             changing: Mutex::new(()),
-            read: Mutex::default(),
             retired: Mutex::default(),
             stopped: Mutex::new(false),
             failures,
@@ -223,16 +220,15 @@ impl Registry {
         });
         match outcome {
             Ok(routes) => {
-                plugins.iter().filter(|plugin| plugin.instance.is_some()).for_each(|plugin| {
-                    note::made(Change::Start, "the configuration", &Subject::of(plugin));
-                });
+                for instance in plugins.iter().filter_map(|plugin| plugin.instance.as_ref()) {
+                    Change::Start.made("the configuration", &instance.code);
+                }
                 self.serving.store(Arc::new(Serving { plugins, routes, overrides: configured.routes }));
                 Ok(())
             }
             Err(failure) => {
-                let of = |plugin: &Plugin| self.just_read().unwrap_or_else(|| Subject::of(plugin));
-                let subject = failure.plugin.and_then(|at| plugins.get(at)).map(of).unwrap_or_default();
-                note::failed(Change::Start, "the configuration", &subject, &failure.error);
+                let name = failure.plugin.and_then(|at| plugins.get(at)).map_or("", Plugin::id);
+                Change::Start.failed("the configuration", name, &failure.error);
                 let started: Vec<_> = plugins.into_iter().filter_map(|plugin| plugin.instance).collect();
                 end_all(&started);
                 Err(failure)
@@ -246,13 +242,11 @@ impl Registry {
 
     fn start_all(&self, plugins: &mut [Plugin]) -> Result<(), Failure> {
         for position in 0..plugins.len() {
-            self.just_read();
             let (earlier, rest) = plugins.split_at_mut(position);
             let Some(plugin) = rest.first_mut().filter(|plugin| plugin.config.enabled) else { continue };
             let failed = |error| Failure { plugin: Some(position), error };
             self.open(plugin, earlier.iter()).and_then(|code| self.launch(plugin, code)).map_err(failed)?;
         }
-        self.just_read();
         Ok(())
     }
 
@@ -264,7 +258,6 @@ impl Registry {
     ) -> Result<Arc<LoadedLibrary>, RegistryError> {
         // Checks that run none of its code.
         let file = check::read(&plugin.config, &self.environment.folders)?;
-        *self.read.lock() = Some(Subject::read(&file));
         let id = &file.manifest.id;
         let same = others.find_map(|other| other.code.as_ref().filter(|code| code.manifest.id == *id));
         if let Some(first) = same {
@@ -281,11 +274,6 @@ impl Registry {
         // Unless it is isolated, the library's constructors run here.
         let code = start::in_time(&id, move || LoadedLibrary::open(file, &copies, isolated), drop)??;
         Ok(Arc::new(code))
-    }
-
-    /// Takes the plugin file that the present change has read.
-    fn just_read(&self) -> Option<Subject> {
-        self.read.lock().take()
     }
 
     /// Starts an instance of the code for the plugin.
@@ -348,7 +336,7 @@ impl Registry {
         *self.stopped.lock() = true;
         let mut instances: Vec<_> = self.serving.load().running().cloned().collect();
         for instance in &instances {
-            note::made(Change::Stop, "the host, which stops", &Subject::running(&instance.code));
+            Change::Stop.made("the host, which stops", &instance.code);
         }
         instances.append(&mut self.retired.lock());
         end_all(&instances);

@@ -4,7 +4,7 @@ use std::sync::mpsc::Receiver;
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
-use super::note::{self, Change, Subject};
+use super::note::Change;
 use super::{Plugin, Registry, Serving};
 use crate::instance::PluginFailure;
 use outrigger_base::contain::contain;
@@ -56,7 +56,7 @@ impl Registry {
         };
         let reason = match outcome {
             Ok(()) => {
-                note::made(Change::Restart, why, &Subject::of(plugin));
+                Change::Restart.made(why, code);
                 return;
             }
             // A fault without a restart was logged where it happened; the instance continues.
@@ -65,7 +65,7 @@ impl Registry {
             Err(None) => "it does not end its calls".to_owned(),
             Err(Some(reason)) => reason,
         };
-        note::failed(Change::Restart, why, &Subject::of(plugin), &reason);
+        Change::Restart.failed(why, plugin.id(), &reason);
         if code.manifest.critical {
             (self.environment.fatal)(format!("the plugin '{}', which the host needs, has died: {reason}", plugin.id()));
         }

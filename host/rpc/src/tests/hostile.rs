@@ -16,7 +16,7 @@ fn chunked(body: &str) -> String {
 }
 
 #[tokio::test]
-async fn a_request_with_both_lengths_is_refused_and_what_it_smuggles_is_never_executed() {
+async fn a_request_with_both_lengths_is_the_last_and_what_it_smuggles_is_never_executed() {
     let server = Running::start(Limits::default()).await;
     let smuggled = post("/", "", COUNT);
     let orders = [
@@ -24,29 +24,31 @@ async fn a_request_with_both_lengths_is_refused_and_what_it_smuggles_is_never_ex
         "Transfer-Encoding: chunked\r\nContent-Length: 4\r\n",
         "transfer-encoding:chunked\r\nX: y\r\nCONTENT-LENGTH:   0\r\n",
     ];
+    let empty = "0\r\n\r\n".to_owned();
+    let mut calls = 0;
     for headers in orders {
-        for body in [format!("0\r\n\r\n{smuggled}"), format!("{}{smuggled}", chunked(COUNT))] {
-            let request = framed(headers, &body);
+        for (body, own_calls) in [(empty.clone(), 0), (chunked(COUNT), 1)] {
+            let request = framed(headers, &(body + &smuggled));
             // Also if the head comes in two writes, and after another request.
             let head = request.find("\r\n\r\n").expect("head");
             for cut in [request.len(), head - 4, head + 2] {
                 let mut stream = server.connect().await;
                 stream.set_nodelay(true).expect("nodelay");
                 send(&mut stream, &request[..cut]).await;
-                // The server may refuse it before the rest is written.
-                let _ = stream.write_all(&request.as_bytes()[cut..]).await;
+                send(&mut stream, &request[cut..]).await;
                 let text = receive_to_end(&mut stream).await;
-                assert!(text.starts_with("HTTP/1.1 400 Bad Request\r\n"), "{request}: {text}");
-                assert_eq!(text.matches("HTTP/1.1").count(), 1, "{request}: {text}");
+                calls += own_calls;
+                let answers = (text.matches("HTTP/1.1").count(), text.matches(COUNTED.trim_end()).count());
+                assert_eq!(answers, (1, own_calls), "{request}: {text}");
+                assert_eq!(server.node.calls.load(Ordering::SeqCst), calls, "{request}: {text}");
             }
         }
     }
-    assert_eq!(server.node.calls.load(Ordering::SeqCst), 0);
     let mut stream = server.connect().await;
-    send(&mut stream, &(post("/", "", COUNT) + &framed(orders[0], &format!("0\r\n\r\n{smuggled}")))).await;
+    send(&mut stream, &(post("/", "", COUNT) + &framed(orders[0], &(empty + &smuggled)))).await;
     let text = receive_to_end(&mut stream).await;
-    assert!(text.starts_with("HTTP/1.1 200 OK\r\n") && text.contains("HTTP/1.1 400 Bad Request\r\n"), "{text}");
-    assert_eq!((text.matches("HTTP/1.1").count(), server.node.calls.load(Ordering::SeqCst)), (2, 1), "{text}");
+    assert!(text.starts_with("HTTP/1.1 200 OK\r\n"), "{text}");
+    assert_eq!((text.matches("HTTP/1.1").count(), server.node.calls.load(Ordering::SeqCst)), (2, calls + 1), "{text}");
 }
 
 #[tokio::test]

@@ -5,8 +5,7 @@ use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
 
 use rustix::process::{
-    DumpableBehavior, PidfdFlags, Resource, Rlimit, getpid, getpriority_process, getrlimit, pidfd_open,
-    set_dumpable_behavior, setpriority_process, setrlimit,
+    DumpableBehavior, PidfdFlags, Resource, Rlimit, getpid, getrlimit, pidfd_open, set_dumpable_behavior, setrlimit,
 };
 use rustix::thread::{CapabilitySet, CapabilitySets, capabilities, set_capabilities, set_no_new_privs};
 
@@ -28,9 +27,8 @@ pub fn confine(
     keep: &[BorrowedFd<'_>],
     notify: BorrowedFd<'_>,
 ) -> Result<Enforced, SandboxError> {
-    let support = super::probe::reduced(support, &plan.without);
     if plan.policy == Policy::Require && !support.suffices() {
-        return Err(SandboxError::Missing { missing: support.missing });
+        return Err(SandboxError::Missing { missing: support.missing.clone() });
     }
     single_thread()?;
     let mut kept: Vec<_> = keep.iter().map(AsRawFd::as_raw_fd).collect();
@@ -39,7 +37,7 @@ pub fn confine(
 
     let mut enforced = Enforced { missing: support.missing.clone(), ..Enforced::default() };
     let own = Own::open()?;
-    enforced.namespaces = namespaces::enter(&support)?;
+    enforced.namespaces = namespaces::enter(support)?;
     limit(plan, &mut enforced)?;
     if support.root {
         namespaces::replace_root(plan)?;
@@ -52,11 +50,11 @@ pub fn confine(
     }
     drop_capabilities()?;
     let copied = |reach: &Reach| reach.is_connect() || matches!(reach, Reach::Write(_));
-    if plan.hide_memory && !plan.reach.iter().any(copied) {
+    if !plan.reach.iter().any(copied) {
         set_dumpable_behavior(DumpableBehavior::NotDumpable).map_err(SandboxError::step("hiding the memory"))?;
         enforced.hidden = true;
     }
-    filter(plan, &support, &mut enforced, own, notify)?;
+    filter(plan, support, &mut enforced, own, notify)?;
     if plan.policy == Policy::Require && !enforced.suffices() {
         return Err(SandboxError::Missing { missing: enforced.missing });
     }
@@ -98,25 +96,11 @@ fn limit(plan: &Plan, enforced: &mut Enforced) -> Result<(), SandboxError> {
             .map_err(SandboxError::step("setting limits"))
     };
     // 1 also disables programs that receive cores through a pipe; 0 does not.
-    if !plan.core {
-        set(Resource::Core, 1, "no core".to_owned())?;
-    }
+    set(Resource::Core, 1, "no core".to_owned())?;
     set(Resource::Nofile, limits.open_files, format!("{} descriptors", limits.open_files))?;
     if let Some(bytes) = limits.file_size {
         set(Resource::Fsize, bytes, format!("{bytes} bytes a file"))?;
     }
-    if let Some(threads) = limits.threads {
-        // Without a user namespace the kernel counts the threads of all the user's processes.
-        if enforced.namespaces.iter().any(|name| name == "user") && !rustix::process::getuid().is_root() {
-            set(Resource::Nproc, threads, format!("{threads} threads"))?;
-        } else {
-            enforced.missing.push("a limit of threads, which the system has for no root and no shared user".to_owned());
-        }
-    }
-    // Not below the current value, which the kernel would refuse.
-    let nice = limits.nice.clamp(0, 19).max(getpriority_process(None).unwrap_or(0));
-    setpriority_process(None, nice).map_err(SandboxError::step("setting the priority"))?;
-    enforced.limits.push(format!("nice {nice}"));
     // The OOM killer should end this process, not the host.
     match std::fs::write("/proc/self/oom_score_adj", OOM_SCORE) {
         Ok(()) => enforced.limits.push("the first to end when memory runs out".to_owned()),

@@ -158,9 +158,6 @@ mod tests {
             reach: ["read:/etc/acme", "write:/var/lib/acme"].map(|text| text.parse().unwrap()).into(),
             limits: Limits::default(),
             policy: Policy::Require,
-            hide_memory: false,
-            core: false,
-            without: Vec::new(),
         });
         let open = |path: &str, flags| files.open(&plain(Path::new(path)), flags);
         let (read, write) = (OFlags::RDONLY | OFlags::CLOEXEC, OFlags::WRONLY | OFlags::CREATE);

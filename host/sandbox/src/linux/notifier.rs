@@ -1,10 +1,9 @@
-//! The host's side of a confined process: a thread denies and counts forbidden calls, and executes permitted ones.
+//! The host's side of a confined process: a thread denies and reports forbidden calls, and executes permitted ones.
 
 use std::collections::HashSet;
 use std::ffi::OsString;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -18,7 +17,7 @@ use super::connects::{self, Connects};
 use super::files::{Files, Verdict};
 use super::raw::{self, Answer, Notice};
 use super::{calls, memory, rules};
-use crate::denial::{Denial, Denials, Event, FLOOD, Kind};
+use crate::denial::{Denial, Event, FLOOD, Kind};
 use crate::plan::Plan;
 use crate::reach::Reach;
 
@@ -31,7 +30,6 @@ pub type Watch = Box<dyn FnMut(Event<'_>) + Send>;
 /// The thread that answers a confined process. It ends with the process, or when this is dropped.
 #[derive(Debug)]
 pub struct Notifier {
-    denials: Arc<Mutex<Denials>>,
     stop: OwnedFd,
     thread: Option<JoinHandle<()>>,
 }
@@ -39,7 +37,6 @@ pub struct Notifier {
 impl Notifier {
     /// Answers the process that sent `listener`, by the grants of `plan`.
     pub fn start(listener: Listener, plan: &Plan, watch: Watch) -> std::io::Result<Self> {
-        let denials = Arc::new(Mutex::new(Denials::default()));
         let stop = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
         let stopped = stop.try_clone()?;
         raw::wake_together(listener.notices.as_fd());
@@ -49,18 +46,12 @@ impl Notifier {
             file_size: plan.limits.file_size,
             listener,
             connects: Connects::default(),
-            denials: Arc::clone(&denials),
             watch,
             second: Second { began: Instant::now(), weight: 0 },
             searched: HashSet::new(),
         };
         let thread = std::thread::Builder::new().name("sandbox".to_owned()).spawn(move || answering.run(&stopped))?;
-        Ok(Self { denials, stop, thread: Some(thread) })
-    }
-
-    #[must_use]
-    pub fn denials(&self) -> Denials {
-        self.denials.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        Ok(Self { stop, thread: Some(thread) })
     }
 }
 
@@ -118,7 +109,6 @@ struct Answering {
     /// In bytes.
     file_size: Option<u64>,
     connects: Connects,
-    denials: Arc<Mutex<Denials>>,
     watch: Watch,
     second: Second,
     searched: HashSet<OsString>,
@@ -163,8 +153,9 @@ impl Answering {
             Decision::Later => None,
             Decision::Answer(answer) => Some(answer),
             Decision::Refuse { argument, error } => {
-                // Counted before the answer, so that the process finds it counted.
-                self.count(notice.call, &argument);
+                // Reported before the answer, so that the process finds it counted.
+                let (kind, name) = calls::named(notice.call);
+                (self.watch)(Event::Denied(&Denial::new(kind, name, &argument)));
                 Some(Answer::Fail(error))
             }
         };
@@ -174,13 +165,6 @@ impl Answering {
         let Some(answer) = answer else { return };
         // If the process has gone, no answer is needed.
         let _ = raw::answer(self.listener.notices.as_fd(), notice.id, answer);
-    }
-
-    fn count(&mut self, call: i64, argument: &str) {
-        let (kind, name) = calls::named(call);
-        let denial = Denial::new(kind, name, argument);
-        self.denials.lock().unwrap_or_else(PoisonError::into_inner).add(denial.clone());
-        (self.watch)(Event::Denied(&denial));
     }
 
     fn decide(&mut self, notice: &Notice) -> Decision {

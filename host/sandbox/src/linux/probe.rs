@@ -6,7 +6,7 @@ use std::ffi::CString;
 use libc::{c_int, c_ulong, c_void};
 
 use super::{namespaces, raw};
-use crate::plan::{Layer, Support};
+use crate::plan::Support;
 
 /// The child's results, as bits of its exit status.
 const USER: c_int = 1;
@@ -60,26 +60,6 @@ pub fn probe() -> Support {
 
 fn filters_compile() -> bool {
     seccompiler::TargetArch::try_from(std::env::consts::ARCH).is_ok()
-}
-
-pub(super) fn reduced(support: &Support, without: &[Layer]) -> Support {
-    let mut left = support.clone();
-    for layer in without {
-        match layer {
-            Layer::UserNamespace => left.namespaces.retain(|name| name != "user"),
-            Layer::Namespaces => {
-                left.namespaces.clear();
-                left.root = false;
-            }
-            Layer::Landlock => left.landlock_abi = 0,
-            Layer::Notifications => left.notifications = false,
-            Layer::Seccomp => {
-                left.seccomp = false;
-                left.notifications = false;
-            }
-        }
-    }
-    described(left)
 }
 
 /// Sets the texts about missing parts.

@@ -41,7 +41,6 @@ pub fn run(what: &str, plan: &str, support: &str) {
         "ordinary" => ordinary(&plan),
         "reach" => reached(&plan, shared.as_ref().map_or(-1, AsRawFd::as_raw_fd)),
         "flood" => flood(1_000_000),
-        "threads" => threads(),
         "death" => death_signal(),
         "swapped" => swapped::run(&plan),
         "waiting" => waiting(&plan),
@@ -331,23 +330,6 @@ fn death_signal() {
     let error = unsafe { libc::prctl(libc::PR_GET_PDEATHSIG, &raw mut signal, 0, 0, 0) };
     say("asked", error);
     say("signal", signal);
-}
-
-fn threads() {
-    let (end, wait) = std::sync::mpsc::channel::<()>();
-    let wait = std::sync::Arc::new(std::sync::Mutex::new(wait));
-    let mut all = Vec::new();
-    let error = loop {
-        let wait = std::sync::Arc::clone(&wait);
-        match std::thread::Builder::new().spawn(move || drop(wait.lock().map(|wait| wait.recv()))) {
-            Ok(thread) if all.len() < 100 => all.push(thread),
-            Ok(_) => break 0,
-            Err(error) => break error.raw_os_error().unwrap_or(-1),
-        }
-    };
-    say("threads", i32::try_from(all.len()).unwrap() + 1);
-    say("error", error);
-    drop(end);
 }
 
 /// Connects to a daemon that accepts nothing, while other calls are answered; then again once it accepts.

@@ -4,13 +4,13 @@
 use std::fs;
 
 use libc::{ENOENT, ENOSYS, EPERM};
-use outrigger_sandbox::{FLOOD, Kind, Layer, Policy, probe};
+use outrigger_sandbox::{FLOOD, Kind, Policy, probe};
 
 use super::granted::{
     a_connection_that_waits_holds_up_nothing, exactly_what_was_granted_is_reached, grants_within_one_another_add_up,
     swapped_arguments_reach_nothing,
 };
-use super::host::{Confined, plan};
+use super::host::{Confined, Layer, plan};
 use super::libraries::a_library_is_opened_with_its_own;
 
 type Case = (&'static str, fn(), bool);
@@ -27,7 +27,7 @@ const CASES: &[Case] = &[
     ("a_killed_process_ends_its_notifier", a_killed_process_ends_its_notifier, true),
     ("swapped_arguments_reach_nothing", swapped_arguments_reach_nothing, true),
     ("a_connection_that_waits_holds_up_nothing", a_connection_that_waits_holds_up_nothing, true),
-    ("threads_and_the_signal_of_death_are_kept", threads_and_the_signal_of_death_are_kept, true),
+    ("the_signal_of_death_is_kept", the_signal_of_death_is_kept, true),
     ("each_layer_alone_bounds_files", each_layer_alone_bounds_files, true),
     ("a_library_is_opened_with_those_in_its_own_folders", a_library_is_opened_with_its_own, true),
     ("grants_within_one_another_add_up", grants_within_one_another_add_up, true),
@@ -180,7 +180,9 @@ fn ordinary_things_work_in_every_layer() {
 
 fn a_process_is_bounded_and_has_no_power() {
     for without in combinations() {
-        let mut confined = Confined::start("nothing", &plan(&[], &without, Policy::Require));
+        // With granted connections it stays dumpable, so that this process can look at it.
+        let reach = ["connect:tcp:127.0.0.1:1".to_owned()];
+        let mut confined = Confined::start("nothing", &plan(&reach, &without, Policy::Require));
         confined.results();
         let held = confined.held().clone();
         println!("  {held:?}");
@@ -221,9 +223,9 @@ fn require_names_what_is_missing() {
         confined.enforced.clone().unwrap_err()
     };
     let reason = refused(&[Layer::Namespaces, Layer::Landlock]);
-    assert!(reason.contains("Landlock; a namespace of its own: user; a namespace of its own: mount"), "{reason}");
+    assert!(reason.ends_with("Namespaces; Landlock"), "{reason}");
     let reason = refused(&[Layer::Seccomp]);
-    assert!(reason.contains("filters of system calls (seccomp)"), "{reason}");
+    assert!(reason.ends_with("Seccomp"), "{reason}");
 
     // A system without support: this process and its children have a filter from the start.
     let denied = [libc::SYS_unshare, libc::SYS_landlock_create_ruleset];
@@ -269,9 +271,9 @@ fn hidden_memory_is_read_by_the_host_alone() {
         return;
     }
     for hide in [false, true] {
-        let mut hidden = plan(&[], &[], Policy::Require);
-        hidden.hide_memory = hide;
-        let mut confined = Confined::start("forbidden", &hidden);
+        // A process with granted connections stays dumpable.
+        let reach = if hide { Vec::new() } else { vec!["connect:tcp:127.0.0.1:1".to_owned()] };
+        let mut confined = Confined::start("forbidden", &plan(&reach, &[], Policy::Require));
         confined.results();
         assert_eq!(confined.held().hidden, hide);
         let denied: Vec<String> = confined.denied.try_iter().map(|denial| denial.to_string()).collect();
@@ -279,29 +281,16 @@ fn hidden_memory_is_read_by_the_host_alone() {
         let opened = fs::File::open(format!("/proc/{}/mem", confined.child.id()));
         let able = !hide || rustix::process::getuid().is_root();
         assert_eq!(opened.is_ok(), able, "{opened:?}");
-        // It cannot copy the process's sockets either, so a process with granted connections stays dumpable.
+        // It cannot copy the process's sockets either.
         let pid = rustix::process::Pid::from_child(&confined.child);
         let process = rustix::process::pidfd_open(pid, rustix::process::PidfdFlags::empty()).unwrap();
         let copied = rustix::process::pidfd_getfd(&process, 0, rustix::process::PidfdGetfdFlags::empty());
         assert_eq!(copied.is_ok(), able, "{copied:?}");
         confined.end();
     }
-    let mut connects = plan(&["connect:tcp:127.0.0.1:1".to_owned()], &[], Policy::Require);
-    connects.hide_memory = true;
-    assert!(!Confined::start("nothing", &connects).held().hidden);
 }
 
-fn threads_and_the_signal_of_death_are_kept() {
-    let mut limited = plan(&[], &[], Policy::BestEffort);
-    limited.limits.threads = Some(12);
-    let mut confined = Confined::start("threads", &limited);
-    let results = confined.results();
-    let held = confined.held().namespaces.iter().any(|name| name == "user") && !rustix::process::getuid().is_root();
-    assert_eq!(confined.held().missing.iter().any(|missing| missing.contains("threads")), !held);
-    let expected = if held { (12, i64::from(libc::EAGAIN)) } else { (101, 0) };
-    assert_eq!((results["threads"], results["error"]), expected);
-    confined.end();
-
+fn the_signal_of_death_is_kept() {
     let mut confined = Confined::start("death", &plan(&[], &[Layer::Seccomp], Policy::BestEffort));
     let results = confined.results();
     assert_eq!((results["asked"], results["signal"]), (0, i64::from(libc::SIGKILL)));

@@ -8,10 +8,10 @@ use std::os::unix::net::UnixListener;
 use std::path::Path;
 
 use libc::{ENOENT, EPERM};
-use outrigger_sandbox::{Layer, Policy};
+use outrigger_sandbox::Policy;
 
 use super::cases::combinations;
-use super::host::{Confined, plan};
+use super::host::{Confined, Layer, plan};
 
 fn serve(accept: impl Fn() -> Box<dyn ReadWrite> + Send + 'static) {
     std::thread::spawn(move || {

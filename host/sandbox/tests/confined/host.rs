@@ -8,9 +8,10 @@ use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
+use std::sync::{Arc, Mutex};
 
 use outrigger_sandbox::{
-    Denial, Denials, Enforced, Event, Layer, Limits, Listener, Notifier, Plan, Policy, Support, library_closure, probe,
+    Denial, Denials, Enforced, Event, Limits, Listener, Notifier, Plan, Policy, Support, library_closure, probe,
 };
 
 /// A system library that this program does not use, with its closure.
@@ -21,24 +22,58 @@ pub fn library() -> PathBuf {
     paths.find(|path| path.is_file()).expect("a system has a library")
 }
 
-pub fn plan(reach: &[String], without: &[Layer], policy: Policy) -> Plan {
+/// A layer of the sandbox that a case goes without.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Layer {
+    /// A user namespace, and everything that requires it.
+    UserNamespace,
+    /// All namespaces, and the root.
+    Namespaces,
+    Landlock,
+    Notifications,
+    Seccomp,
+}
+
+/// What this system supports, without some layers.
+pub fn reduced(without: &[Layer]) -> Support {
+    let mut left = probe();
+    for layer in without {
+        match layer {
+            Layer::UserNamespace => left.namespaces.retain(|name| name != "user"),
+            Layer::Namespaces => {
+                left.namespaces.clear();
+                left.root = false;
+            }
+            Layer::Landlock => left.landlock_abi = 0,
+            Layer::Notifications => left.notifications = false,
+            Layer::Seccomp => {
+                left.seccomp = false;
+                left.notifications = false;
+            }
+        }
+        left.missing.push(format!("{layer:?}"));
+    }
+    left
+}
+
+/// A plan with some grants, and the support without some layers.
+pub fn plan(reach: &[String], without: &[Layer], policy: Policy) -> (Plan, Support) {
     let library = library();
-    Plan {
+    let plan = Plan {
         closure: library_closure(&library).unwrap(),
         library,
         reach: reach.iter().map(|text| text.parse().unwrap()).collect(),
-        limits: Limits { file_size: Some(1 << 20), nice: 5, ..Limits::default() },
+        limits: Limits { file_size: Some(1 << 20), ..Limits::default() },
         policy,
-        hide_memory: false,
-        core: false,
-        without: without.to_vec(),
-    }
+    };
+    (plan, reduced(without))
 }
 
 pub struct Confined {
     pub child: Child,
     pub enforced: Result<Enforced, String>,
     pub notifier: Option<Notifier>,
+    denials: Arc<Mutex<Denials>>,
     pub denied: Receiver<Denial>,
     pub floods: Receiver<()>,
     said: BufReader<ChildStdout>,
@@ -48,12 +83,7 @@ pub struct Confined {
 
 impl Confined {
     /// Starts this program again, to be confined and to execute `what`.
-    pub fn start(what: &str, plan: &Plan) -> Self {
-        Self::start_on(what, plan, &probe())
-    }
-
-    /// As [`Self::start`], with this support.
-    pub fn start_on(what: &str, plan: &Plan, support: &Support) -> Self {
+    pub fn start(what: &str, (plan, support): &(Plan, Support)) -> Self {
         let (ours, theirs) = UnixStream::pair().unwrap();
         let plan_text = serde_json::to_string(plan).unwrap();
         let mut child = Command::new(std::env::current_exe().unwrap())
@@ -66,10 +96,14 @@ impl Confined {
         let mut said = BufReader::new(child.stdout.take().unwrap());
         let (tell, denied) = channel();
         let (tell_flood, floods) = channel();
-        let mut notifier = None;
+        let (mut notifier, denials) = (None, Arc::<Mutex<Denials>>::default());
+        let counted = Arc::clone(&denials);
         if let Ok(Some(listener)) = Listener::receive(ours.as_fd()) {
             let watch = move |event: Event<'_>| match event {
-                Event::Denied(denial) => drop(tell.send(denial.clone())),
+                Event::Denied(denial) => {
+                    counted.lock().unwrap().add(denial.clone());
+                    drop(tell.send(denial.clone()));
+                }
                 Event::Flood => drop(tell_flood.send(())),
             };
             notifier = Some(Notifier::start(listener, plan, Box::new(watch)).unwrap());
@@ -81,7 +115,7 @@ impl Confined {
             Some(("refused", reason)) => Err(reason.to_owned()),
             _ => panic!("the confined process said {line:?}"),
         };
-        Self { child, enforced, notifier, denied, floods, said, channel: Some(ours) }
+        Self { child, enforced, notifier, denials, denied, floods, said, channel: Some(ours) }
     }
 
     pub fn held(&self) -> &Enforced {
@@ -103,7 +137,7 @@ impl Confined {
     }
 
     pub fn denials(&self) -> Denials {
-        self.notifier.as_ref().unwrap().denials()
+        self.denials.lock().unwrap().clone()
     }
 
     pub fn end(mut self) {

@@ -141,7 +141,10 @@ fn finish(name: &str, content: &Content, compared: &compare::Compared) -> Result
         locked.len()
     );
     let report = format!("copied to the wallet \"{name}\": {counts}\n{compared}");
-    if compared.is_equal() { Ok(report) } else { Err(MoveError::Differs(report)) }
+    match compared.is_equal() {
+        true => Ok(report + "unload the original at the node: both would choose the same coins"),
+        false => Err(MoveError::Differs(report)),
+    }
 }
 
 impl Target {

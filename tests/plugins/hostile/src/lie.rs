@@ -2,7 +2,6 @@
 #![allow(unsafe_code)]
 
 use std::io;
-use std::ptr;
 use std::thread;
 use std::time::Duration;
 
@@ -29,7 +28,6 @@ pub fn lie(how: &str, token: u64) -> io::Result<()> {
         // If an earlier call's function returns after it, that ends this message: it answers nobody then.
         "half" => send(&bytes(&head(REPLY, token ^ 1, 0))[..20]),
         "part" => send(&bytes(&head(REPLY, token ^ 1, 9))),
-        "word" => say(99)?,
         "closed" => (0..64).for_each(close),
         _ => return Err(io::ErrorKind::InvalidInput.into()),
     }
@@ -57,13 +55,6 @@ fn send(bytes: &[u8]) {
         // SAFETY: bytes that outlive the call, to a descriptor that refuses them unless it is a connected socket.
         unsafe { libc::send(socket, bytes.as_ptr().cast(), bytes.len(), flags) };
     }
-}
-
-/// Sends a byte on the control socket.
-fn say(word: u8) -> io::Result<()> {
-    // SAFETY: one byte that outlives the call.
-    let sent = unsafe { libc::send(0, ptr::from_ref(&word).cast(), 1, 0) };
-    if sent == 1 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
 fn close(socket: i32) {

@@ -3,7 +3,6 @@
 use std::ffi::c_void;
 use std::ops::Deref;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use zeroize::Zeroizing;
 
@@ -116,40 +115,6 @@ impl OwnedBytes {
     }
 }
 
-/// How often watched bytes were released.
-#[derive(Default)]
-pub struct Releases {
-    /// Bytes that were released.
-    pub once: AtomicU64,
-    /// Releases of bytes that had been released before.
-    pub again: AtomicU64,
-}
-
-impl OwnedBytes {
-    /// The same bytes, with their releases counted: for a host that checks plugins. They are never freed, so that a second
-    /// release is counted and does no harm.
-    pub fn watched(self, releases: &'static Releases) -> Self {
-        struct Watched {
-            bytes: OwnedBytes,
-            released: AtomicBool,
-            releases: &'static Releases,
-        }
-        unsafe extern "C" fn release(owner: *mut c_void) {
-            caught(|| {
-                // SAFETY: `owner` came from `Box::leak` below.
-                let watched = unsafe { &*owner.cast::<Watched>() };
-                let again = watched.released.swap(true, Ordering::SeqCst);
-                let count = if again { &watched.releases.again } else { &watched.releases.once };
-                count.fetch_add(1, Ordering::SeqCst);
-            });
-        }
-        let watched: &Watched =
-            Box::leak(Box::new(Watched { bytes: self, released: AtomicBool::new(false), releases }));
-        let (ptr, len) = (watched.bytes.as_ptr(), watched.bytes.len());
-        Self { ptr, len, owner: (&raw const *watched).cast_mut().cast(), release: Some(release) }
-    }
-}
-
 impl Deref for OwnedBytes {
     type Target = [u8];
     fn deref(&self) -> &[u8] {
@@ -193,19 +158,5 @@ mod tests {
         drop(one);
         std::thread::spawn(move || assert_eq!(&*other, b"template")).join().unwrap();
         assert_eq!(Arc::strong_count(&shared), 1);
-    }
-
-    #[test]
-    fn releases_of_watched_bytes_are_counted() {
-        let releases: &Releases = Box::leak(Box::default());
-        let counts = || (releases.once.load(Ordering::SeqCst), releases.again.load(Ordering::SeqCst));
-        let watched = OwnedBytes::from(b"reply".to_vec()).watched(releases);
-        // SAFETY: a copy of the fields, so that there are two releases, which watched bytes allow.
-        let copy = unsafe { std::ptr::read(&raw const watched) };
-        assert_eq!((&*watched, counts()), (&b"reply"[..], (0, 0)));
-        drop(watched);
-        assert_eq!((&*copy, counts()), (&b"reply"[..], (1, 0)));
-        drop(copy);
-        assert_eq!(counts(), (1, 1));
     }
 }

@@ -44,8 +44,8 @@ abi_struct! {
     /// The host, as a plugin sees it.
     ///
     /// This table, the tables of services and the plugin's library stay where they are for the life of the process. A plugin must
-    /// end its threads in `stop`, and `outrigger plugin check` names one that calls the host later; but such a call reads no freed
-    /// memory and changes nothing: it finds no service, and is answered with [`crate::ErrorKind::Stale`].
+    /// end its threads in `stop`. A later call of the host reads no freed memory and changes nothing: it finds no service, and is
+    /// answered with [`crate::ErrorKind::Stale`].
     pub struct HostTable {
         /// The bytes of this struct.
         pub struct_size: usize,

@@ -144,7 +144,7 @@ struct WholeTable {
 }
 
 /// A table on the heap, at a place of its own that does not change.
-pub struct TableBox(NonNull<WholeTable>);
+pub(crate) struct TableBox(NonNull<WholeTable>);
 
 // SAFETY: the table is never written after it was built, and what its `ctx` points to is the builder's concern.
 unsafe impl Send for TableBox {}

@@ -7,9 +7,7 @@ use std::cell::Cell;
 use std::ffi::c_void;
 use std::sync::{Mutex, Once};
 
-use outrigger_sdk::abi::{
-    Bytes, HostTable, Instance, MANIFEST_HEADER_LEN, OwnedBytes, PluginTable, manifest_bytes,
-};
+use outrigger_sdk::abi::{Bytes, HostTable, Instance, MANIFEST_HEADER_LEN, OwnedBytes, PluginTable, manifest_bytes};
 use outrigger_sdk::entry::plugin_table;
 
 use crate::gate::{self, lock};

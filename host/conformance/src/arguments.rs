@@ -8,8 +8,6 @@ use std::collections::BTreeSet;
 use outrigger_sdk::manifest::{MethodSpec, ParamSpec, ParamType};
 use serde_json::json;
 
-use super::protocol::ExtraCall;
-
 /// Ordinary and extreme values of each JSON type, tried for every parameter.
 const LITERALS: [&str; 21] = [
     "null",
@@ -79,12 +77,6 @@ pub fn few(method: &MethodSpec) -> Vec<String> {
         }
     }
     sets
-}
-
-/// The arguments that the user wants tried on a method in addition.
-pub fn extra<'a>(method: &str, calls: &'a [ExtraCall]) -> impl Iterator<Item = String> + use<'a> {
-    let method = method.to_owned();
-    calls.iter().filter(move |call| call.method == method).map(|call| call.arguments.clone())
 }
 
 fn array(values: &[&str]) -> String {

@@ -1,4 +1,4 @@
-//! `outrigger plugin check`: a plugin in the hands of a strict host.
+//! `outrigger plugin check`: a plugin on the loader of the real host, with services in memory.
 //!
 //! The tool never loads the plugin itself. For each check it starts a process of its own, which says on a socket what it is
 //! about to do: when it crashes, exits, or does not go on, the tool says in which function, for which method and with which
@@ -6,13 +6,12 @@
 
 mod arguments;
 mod checks;
-mod isolated;
-mod node;
-mod probe;
+mod loaded;
 mod protocol;
 mod report;
 mod reporter;
 mod session;
+mod settings;
 mod supervisor;
 
 use std::os::unix::fs::DirBuilderExt;
@@ -25,6 +24,7 @@ use outrigger_values::params::json_words;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+pub use loaded::Loaded;
 use outrigger_plugins::file::PluginFile;
 use outrigger_sandbox::Reach;
 use protocol::{ExtraCall, Finding, Job, Message};
@@ -82,12 +82,10 @@ pub enum Check {
     Concurrency,
     /// Floods of events
     Events,
-    /// Services that are withheld
+    /// Optional services that are withheld
     Services,
     /// Options at the ends of their types
     Options,
-    /// Older and newer hosts
-    Versions,
 }
 
 impl Check {
@@ -104,7 +102,7 @@ impl Check {
 
 /// Checks a plugin and prints a report by `show`.
 pub fn check(args: &CheckArgs, show: impl FnOnce(&str) -> ExitCode) -> ExitCode {
-    let outcome = in_folder(|folder| run(args, folder));
+    let outcome = in_folder("check", |folder| run(args, folder));
     match outcome {
         Ok(report) => {
             let printed = show(&if args.json { report.json() } else { report.summary() });
@@ -118,9 +116,12 @@ pub fn check(args: &CheckArgs, show: impl FnOnce(&str) -> ExitCode) -> ExitCode 
 }
 
 /// Runs with a folder that nobody else can write to: code is loaded from there.
-fn in_folder<T>(run: impl FnOnce(&Path) -> Result<T, String>) -> Result<T, String> {
+///
+/// # Errors
+/// That of `run`, or the folder cannot be made.
+pub fn in_folder<T>(purpose: &str, run: impl FnOnce(&Path) -> Result<T, String>) -> Result<T, String> {
     let now = std::time::SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default().as_nanos();
-    let folder = std::env::temp_dir().join(format!("outrigger-check-{}-{now:x}", std::process::id()));
+    let folder = std::env::temp_dir().join(format!("outrigger-{purpose}-{}-{now:x}", std::process::id()));
     std::fs::DirBuilder::new().mode(0o700).create(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
     let outcome = run(&folder);
     // What remains is a copy of the file in the folder for temporary files.
@@ -150,7 +151,11 @@ fn run(args: &CheckArgs, folder: &Path) -> Result<Report, String> {
         } else if check.needs_methods() && job.methods.is_empty() {
             report.skipped(*check, "no method is left to call");
         } else {
-            let part = supervisor::run(&mut job);
+            let part = match check {
+                Check::Services => settings::services(&mut job, &file.manifest),
+                Check::Options => settings::options(&mut job, &file.manifest),
+                _ => supervisor::run(&mut job),
+            };
             stopped = match check {
                 Check::Open if !part.findings.is_empty() => Some("it cannot be opened"),
                 Check::Lifecycle if !part.started => Some("it does not start"),
@@ -176,8 +181,8 @@ fn job(args: &CheckArgs, folder: &Path, file: &PluginFile) -> Result<Job, String
         copies: folder.to_owned(),
         check: Check::Open,
         methods: all.filter(|method| args.method.is_empty() || args.method.contains(method)).collect(),
-        without: Vec::new(),
         options: options(args, file)?,
+        withheld: None,
         calls,
         isolated: args.isolated.then(|| args.reach.clone()),
         deadline_ms: args.deadline * 1000,

@@ -8,8 +8,6 @@ use outrigger_sandbox::Reach;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::probe::{CallName, Entry, Fault};
-
 /// How many characters of a call's arguments a report shows.
 const SHOWN_CHARACTERS: usize = 120;
 
@@ -33,10 +31,10 @@ pub struct Job {
     pub check: super::Check,
     /// The methods to call.
     pub methods: Vec<String>,
-    /// The settings to skip, as [`Message::Setting`] named them.
-    pub without: Vec<String>,
     /// Options other than the defaults.
     pub options: Map<String, Value>,
+    /// A service that is not granted, though the manifest asks for it.
+    pub withheld: Option<String>,
     /// Calls beyond the generated ones.
     pub calls: Vec<ExtraCall>,
     /// What the plugin's own process may reach, where it has one.
@@ -48,7 +46,7 @@ pub struct Job {
 /// An entry into the plugin's code.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Step {
-    /// The entered function: `init`, `call`, ...
+    /// The entered function, or several: `start`, `call`, ...
     pub entry: String,
     /// The method, if it belongs to a call.
     pub method: Option<String>,
@@ -62,31 +60,9 @@ impl Step {
         Self { entry: entry.to_owned(), method: None, arguments: None }
     }
 
-    /// A step that belongs to a call but is not its `call`, such as releasing its answer.
-    pub fn after(call: &CallName, entry: &str) -> Self {
-        let CallName { method, arguments } = call;
-        Self { entry: entry.to_owned(), method: Some(method.clone()), arguments: Some(shortened(arguments)) }
-    }
-}
-
-impl From<Entry<'_>> for Step {
-    fn from(entry: Entry<'_>) -> Self {
-        let of_call = |entry: &str, method: &str, arguments: &str| Self {
-            entry: entry.to_owned(),
-            method: Some(method.to_owned()),
-            arguments: Some(shortened(arguments)),
-        };
-        match entry {
-            Entry::Create => Self::of("create"),
-            Entry::Init => Self::of("init"),
-            Entry::Start => Self::of("start"),
-            Entry::Call { method, arguments } => of_call("call", method, arguments),
-            Entry::Cancel { method, arguments } => of_call("cancel", method, arguments),
-            Entry::Event => Self::of("event"),
-            Entry::Quiesce => Self::of("quiesce"),
-            Entry::Stop => Self::of("stop"),
-            Entry::Destroy => Self::of("destroy"),
-        }
+    /// A step that belongs to a call: its `call`, or its `cancel`.
+    pub fn of_call(entry: &str, method: &str, arguments: &str) -> Self {
+        Self { entry: entry.to_owned(), method: Some(method.to_owned()), arguments: Some(shortened(arguments)) }
     }
 }
 
@@ -115,26 +91,8 @@ impl Finding {
     }
 
     /// The same finding, made in a setting.
-    pub fn in_setting(self, setting: Option<&str>) -> Self {
-        match setting {
-            Some(setting) => Self { what: format!("{setting}: {}", self.what), ..self },
-            None => self,
-        }
-    }
-
-    /// A finding about a call.
-    pub fn of(call: &CallName, what: impl Into<String>) -> Self {
-        let CallName { method, arguments } = call;
-        Self { method: Some(method.clone()), arguments: Some(shortened(arguments)), what: what.into() }
-    }
-}
-
-impl From<Fault> for Finding {
-    fn from(fault: Fault) -> Self {
-        match &fault.call {
-            Some(call) => Self::of(call, fault.what),
-            None => Self::new(fault.what),
-        }
+    pub fn in_setting(self, setting: &str) -> Self {
+        Self { what: format!("{setting}: {}", self.what), ..self }
     }
 }
 
@@ -165,25 +123,19 @@ pub enum Message {
     /// A thread enters the plugin's code.
     Enter {
         /// The thread.
-        thread: u64,
+        thread: String,
         /// What it enters.
         step: Step,
     },
     /// A thread has left the plugin's code.
     Leave {
         /// The thread.
-        thread: u64,
+        thread: String,
     },
     /// An instance has started.
     Started,
-    /// The following messages are about this setting, such as `with the option depth = 0`.
-    Setting(Option<String>),
-    /// The plugin logged an error.
-    Logged(String),
     /// Something is wrong with the plugin.
     Found(Finding),
-    /// There is nothing to check, for a reason.
-    Skipped(String),
     /// The check has ended, with a summary.
     Done(String),
 }
@@ -195,14 +147,10 @@ mod tests {
     #[test]
     fn finding_names_method_arguments_and_entry() {
         let long = format!("[\"{}\"]", "ä".repeat(200));
-        let call = CallName { method: "m".into(), arguments: long.clone() };
-        let text = Finding::of(&call, "it is wrong").to_string();
+        let text = Finding::at(&Step::of_call("call", "m", &long), "it is wrong").to_string();
         assert!(text.starts_with("m [\"ää") && text.ends_with("... (404 bytes): it is wrong"), "{text}");
-        let step = Step::from(Entry::Cancel { method: "m", arguments: "[]" });
+        let step = Step::of_call("cancel", "m", "[]");
         assert_eq!(Finding::at(&step, "it ended").to_string(), "m []: cancel: it ended");
-        let call = CallName { method: "m".into(), arguments: "[]".into() };
-        let step = Step::after(&call, "release of its answer");
-        assert_eq!(Finding::at(&step, "it ended").to_string(), "m []: release of its answer: it ended");
-        assert_eq!(Finding::at(&Step::of("init"), "it ended").to_string(), "init: it ended");
+        assert_eq!(Finding::at(&Step::of("start"), "it ended").to_string(), "start: it ended");
     }
 }

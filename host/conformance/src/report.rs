@@ -3,6 +3,7 @@
 use std::io::Write;
 
 use outrigger_values::text::printable;
+use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::Check;
@@ -16,26 +17,15 @@ const MAX_SHOWN: usize = 20;
 const LAST_WORDS: usize = 8;
 
 /// How a check came out.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Verdict {
-    Ok,
-    Failed,
-    Skipped,
-}
+const OK: &str = "ok";
+const FAILED: &str = "FAILED";
+const SKIPPED: &str = "skipped";
 
-impl Verdict {
-    fn name(self) -> &'static str {
-        match self {
-            Self::Ok => "ok",
-            Self::Failed => "FAILED",
-            Self::Skipped => "skipped",
-        }
-    }
-}
-
+/// The line of a check, and what stands below it.
+#[derive(Serialize)]
 struct Line {
     check: String,
-    verdict: Verdict,
+    verdict: &'static str,
     detail: String,
     findings: Vec<String>,
     last_words: Vec<String>,
@@ -57,7 +47,7 @@ impl Report {
 
     /// The file is no plugin for this host.
     pub fn refused(&mut self, error: &str) {
-        self.push("manifest".to_owned(), Verdict::Failed, String::new(), vec![error.to_owned()], Vec::new());
+        self.push("manifest", FAILED, String::new(), vec![error.to_owned()], Vec::new());
     }
 
     /// The file is a plugin, as far as can be seen without running it.
@@ -74,21 +64,21 @@ impl Report {
             header.abi_major,
             header.abi_minor_needed
         );
-        self.push("manifest".to_owned(), Verdict::Ok, detail, Vec::new(), Vec::new());
+        self.push("manifest", OK, detail, Vec::new(), Vec::new());
     }
 
     /// A check was not made.
     pub fn skipped(&mut self, check: Check, why: &str) {
-        self.push(check.name(), Verdict::Skipped, why.to_owned(), Vec::new(), Vec::new());
+        self.push(&check.name(), SKIPPED, why.to_owned(), Vec::new(), Vec::new());
     }
 
     /// A check was made.
     pub fn add(&mut self, check: Check, part: &Part) {
         let findings: Vec<String> = part.findings.iter().map(ToString::to_string).collect();
         let (verdict, mut detail) = match (&part.skipped, findings.is_empty()) {
-            (_, false) => (Verdict::Failed, part.done.clone()),
-            (Some(why), true) => (Verdict::Skipped, why.clone()),
-            (None, true) => (Verdict::Ok, part.done.clone()),
+            (_, false) => (FAILED, part.done.clone()),
+            (Some(why), true) => (SKIPPED, why.clone()),
+            (None, true) => (OK, part.done.clone()),
         };
         if !part.without.is_empty() {
             let separator = if detail.is_empty() { "" } else { "; " };
@@ -96,23 +86,23 @@ impl Report {
         }
         let mut last_words = part.last_words.clone();
         last_words.dedup();
-        if verdict == Verdict::Failed {
+        if verdict == FAILED {
             last_words.drain(..last_words.len().saturating_sub(LAST_WORDS));
         } else {
             last_words.clear();
         }
-        self.push(check.name(), verdict, detail, findings, last_words);
+        self.push(&check.name(), verdict, detail, findings, last_words);
     }
 
     fn push(
         &mut self,
-        check: String,
-        verdict: Verdict,
+        check: &str,
+        verdict: &'static str,
         detail: String,
         findings: Vec<String>,
         last_words: Vec<String>,
     ) {
-        let line = Line { check, verdict, detail, findings, last_words };
+        let line = Line { check: check.to_owned(), verdict, detail, findings, last_words };
         if self.print {
             // An output that takes nothing is told of when the summary is printed.
             let _ = writeln!(std::io::stdout(), "{}", line.text());
@@ -122,23 +112,22 @@ impl Report {
 
     /// Whether nothing is wrong.
     pub fn passed(&self) -> bool {
-        self.count(Verdict::Failed) == 0
+        self.count(FAILED) == 0
     }
 
-    fn count(&self, verdict: Verdict) -> usize {
+    fn count(&self, verdict: &str) -> usize {
         self.lines.iter().filter(|line| line.verdict == verdict).count()
     }
 
     /// The last line of the text.
     pub fn summary(&self) -> String {
-        let (ok, failed) = (self.count(Verdict::Ok), self.count(Verdict::Failed));
-        format!("{ok} ok, {failed} failed, {} skipped", self.count(Verdict::Skipped))
+        let (ok, failed) = (self.count(OK), self.count(FAILED));
+        format!("{ok} ok, {failed} failed, {} skipped", self.count(SKIPPED))
     }
 
     /// The report as JSON.
     pub fn json(&self) -> String {
-        let checks: Vec<Value> = self.lines.iter().map(Line::json).collect();
-        json!({"plugin": self.plugin, "passed": self.passed(), "checks": checks}).to_string()
+        json!({"plugin": self.plugin, "passed": self.passed(), "checks": self.lines}).to_string()
     }
 }
 
@@ -146,9 +135,9 @@ impl Line {
     fn text(&self) -> String {
         // What the plugin said may stand in any of it.
         let mut text = match (self.verdict, &*printable(&self.detail)) {
-            (verdict, "") => format!("{:8} {}", verdict.name(), self.check),
-            (Verdict::Skipped, why) => format!("{:8} {} ({why})", Verdict::Skipped.name(), self.check),
-            (verdict, detail) => format!("{:8} {}: {detail}", verdict.name(), self.check),
+            (verdict, "") => format!("{verdict:8} {}", self.check),
+            (SKIPPED, why) => format!("{SKIPPED:8} {} ({why})", self.check),
+            (verdict, detail) => format!("{verdict:8} {}: {detail}", self.check),
         };
         for finding in self.findings.iter().take(MAX_SHOWN) {
             text += &format!("\n           {}", printable(finding));
@@ -163,16 +152,6 @@ impl Line {
             text += &format!("\n             {}", printable(line));
         }
         text
-    }
-
-    fn json(&self) -> Value {
-        json!({
-            "check": self.check,
-            "verdict": self.verdict.name(),
-            "detail": self.detail,
-            "findings": self.findings,
-            "last_words": self.last_words,
-        })
     }
 }
 

@@ -1,74 +1,82 @@
 //! The process that runs the plugin: it opens the file, makes instances, and judges what they did.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use outrigger_abi::{ABI_MINOR, PluginTable};
+use outrigger_isolate::Crash;
+use outrigger_plugins::answer::BadAnswer;
+use outrigger_plugins::calls::Answer;
+use outrigger_plugins::file::PluginFile;
+use outrigger_plugins::instance::{Instance, Lease};
+use outrigger_plugins::lane::Lane;
 use outrigger_sdk::manifest::{Manifest, MethodSpec};
 use outrigger_sdk::plugin::NO_ANSWER;
-use outrigger_sdk::testing::{StubHost, WalletState};
-use outrigger_service::log::Level;
-use outrigger_service::{Chain, Events, Log, Mempool, NodeRpc, Result as ServiceResult, Scope, Signer, Wallet};
-use outrigger_values::RpcErrorCode;
-use serde_json::value::RawValue;
-use serde_json::{Map, Value};
+use outrigger_sdk::testing::StubHost;
+use outrigger_service::events::Event;
+use outrigger_values::{RpcError, RpcErrorCode};
+use parking_lot::Mutex;
+use tokio::sync::oneshot::Receiver;
+use tokio::sync::oneshot::error::TryRecvError;
 
+use super::loaded::{Loaded, UNKNOWN};
 use super::protocol::{Finding, Job, Message, Step};
 use super::reporter::Reporter;
-use crate::isolated::Isolation;
-use crate::node::{CannedNode, UNKNOWN};
-use crate::probe::{Answer, CallName, Offer, Probe, Refusal, StrictHost};
-use outrigger_plugins::file::PluginFile;
+use crate::Check;
 
-/// How often it is looked whether the plugin's threads have ended.
+/// The interval between two looks at something that the plugin has to do.
 const LOOK: Duration = Duration::from_millis(1);
 
-/// How the lines begin that the SDK writes to the log where a plugin panics.
-const PANIC_LINE: &str = "panic at ";
+/// How long an instance may take to end. The tool ends this process long before.
+const END_PATIENCE: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// The blocks of the chain that the plugin sees.
-const BLOCKS: usize = 3;
+/// How long the end of a plugin's process may be noted after the answers to its calls.
+const CRASH_PATIENCE: Duration = Duration::from_secs(1);
 
-/// Which host an instance gets.
-#[derive(Clone, Copy)]
-pub struct Shape<'a> {
-    /// Its minor version.
-    pub minor: u32,
-    /// A service that it does not give, though the manifest asks for it.
-    pub withheld: Option<&'a str>,
-    /// A service that it gives without any function.
-    pub empty: Option<&'a str>,
-}
-
-impl Shape<'_> {
-    /// A host as this one is.
-    pub const USUAL: Self = Self { minor: ABI_MINOR, withheld: None, empty: None };
-}
-
-/// A running instance and what it runs on.
-pub struct Harness<'a> {
-    /// The instance.
-    pub probe: Probe<'a>,
-    /// The chain, mempool and wallet behind its services.
-    pub behind: StubHost,
-}
-
-/// What the checks work with.
+/// The opened plugin, and what was found so far.
 pub struct Session<'r> {
-    /// What to do.
     pub job: Job,
-    /// The file.
-    pub file: PluginFile,
-    /// Tells the tool.
     pub reporter: &'r Reporter,
-    table: &'static PluginTable,
-    /// The plugin's own processes, where it has them.
-    pub isolation: Option<&'static Isolation>,
+    loaded: Loaded,
     /// The instances that have not ended.
     live: AtomicUsize,
     /// The threads of this process before the plugin made any.
-    threads: Option<usize>,
+    threads: usize,
+    /// The faults and the repeated answers that were told.
+    faults: AtomicU64,
+    repeated: AtomicU64,
+}
+
+/// A running instance and its host.
+pub struct Harness<'a> {
+    session: &'a Session<'a>,
+    instance: Arc<Instance>,
+    /// The instance waits for its end, so that kept calls can be answered.
+    lease: Option<Lease>,
+    /// The chain, mempool and wallet behind its services.
+    pub behind: StubHost,
+    /// The calls without an answer, by token.
+    open: Mutex<BTreeMap<u64, (Step, Receiver<Answer>)>>,
+    made: AtomicUsize,
+}
+
+/// A call of an instance.
+#[derive(Clone, Copy)]
+pub struct Call<'c> {
+    pub method: &'c MethodSpec,
+    arguments: &'c str,
+    token: u64,
+}
+
+impl Call<'_> {
+    fn step(&self, entry: &str) -> Step {
+        Step::of_call(entry, &self.method.name, self.arguments)
+    }
+
+    fn finding(&self, what: &str) -> Finding {
+        Finding::at(&self.step("call"), what)
+    }
 }
 
 impl<'r> Session<'r> {
@@ -78,79 +86,67 @@ impl<'r> Session<'r> {
     /// Why it cannot be opened.
     pub fn open(job: Job, reporter: &'r Reporter) -> Result<Self, String> {
         let file = PluginFile::read(&job.file).map_err(|error| error.to_string())?;
-        let open = || -> Result<_, String> {
-            match &job.isolated {
-                None => Ok((file.open(&job.copies).map_err(|error| error.to_string())?, None)),
-                Some(reach) => {
-                    let library = file.copy_into(&job.copies).map_err(|error| error.to_string())?;
-                    let isolation = Isolation::begin(&file, library, reach).map_err(|error| error.to_string())?;
-                    Ok((Isolation::table(), Some(isolation)))
-                }
-            }
-        };
-        let (table, isolation) = reporter.step(Step::of("open"), open)?;
-        Ok(Self {
-            job,
-            file,
-            reporter,
-            table,
-            isolation,
-            live: AtomicUsize::new(0),
-            threads: threads().map(|threads| threads.len()),
-        })
+        let open = || Loaded::open(file, &job.copies, job.isolated.as_deref());
+        let loaded = reporter.step(&Step::of("open"), open)?;
+        let (live, threads) = (AtomicUsize::new(0), threads().len());
+        Ok(Self { job, reporter, loaded, live, threads, faults: AtomicU64::new(0), repeated: AtomicU64::new(0) })
     }
 
-    /// How long anything may take.
-    pub fn deadline(&self) -> Duration {
-        Duration::from_millis(self.job.deadline_ms)
+    pub fn manifest(&self) -> &Manifest {
+        &self.loaded.code.manifest
     }
 
     /// The methods to call.
     pub fn methods(&self) -> impl Iterator<Item = &MethodSpec> {
-        self.file.manifest.methods.iter().filter(|method| self.job.methods.contains(&method.name))
+        self.manifest().methods.iter().filter(|method| self.job.methods.contains(&method.name))
     }
 
-    /// Makes an instance with the options of the job and some more. A refusal is left to the caller.
-    pub fn try_bring_up(&self, shape: Shape<'_>, options: &Map<String, Value>) -> Result<Harness<'_>, Refusal> {
-        let mut given = self.job.options.clone();
-        given.extend(options.clone());
-        let options = self.file.manifest.options(&given).map_err(|error| Refusal {
-            function: "options",
-            status: 0,
-            reason: error.to_string(),
+    /// The calls to make: of each method with these arguments, and with those that the user added.
+    pub fn calls(&self, arguments: fn(&MethodSpec) -> Vec<String>) -> impl Iterator<Item = (&MethodSpec, String)> {
+        self.methods().flat_map(move |method| {
+            let extra = self.job.calls.iter().filter(|call| call.method == method.name);
+            let sets = arguments(method).into_iter().chain(extra.map(|call| call.arguments.clone()));
+            sets.map(move |set| (method, set))
+        })
+    }
+
+    fn deadline(&self) -> Duration {
+        crate::deadline(&self.job)
+    }
+
+    /// Makes an instance, which may refuse with a reason.
+    ///
+    /// # Errors
+    /// Its refusal.
+    pub fn try_bring_up(&self) -> Result<Harness<'_>, Finding> {
+        let Job { options, withheld, .. } = &self.job;
+        let options = self.manifest().options(options).map_err(|error| Finding::new(error.to_string()))?;
+        let behind = self.loaded.host();
+        let start = || self.loaded.start(&behind, options, withheld.as_deref());
+        let started = self.reporter.step(&Step::of("start"), start);
+        let instance = started.map_err(|error| {
+            let refusal = Finding::new(error.to_string());
+            if error.is_fault() {
+                self.found(refusal.clone());
+            }
+            self.wait_for_threads();
+            refusal
         })?;
-        let behind = test_host();
-        let host = StrictHost::new(shape.minor, self.offers(&behind, shape));
-        let probe = Probe::bring_up(self.table, host, &Value::Object(options).to_string(), self.reporter);
-        if probe.is_err() {
-            self.judge_end(host, &behind);
-        }
-        let probe = probe?;
         self.live.fetch_add(1, Ordering::SeqCst);
         self.reporter.tell(&Message::Started);
-        Ok(Harness { probe, behind })
+        let (lease, open, made) = (instance.lease(), Mutex::default(), AtomicUsize::new(0));
+        Ok(Harness { session: self, instance, lease, behind, open, made })
     }
 
     /// Makes an instance that must come up.
-    pub fn bring_up(&self, shape: Shape<'_>) -> Option<Harness<'_>> {
-        match self.try_bring_up(shape, &Map::new()) {
-            Ok(harness) => Some(harness),
-            Err(refusal) => {
-                self.found(Finding::new(match self.fault_of(&refusal) {
-                    Some(fault) => fault,
-                    None => format!("{} refused: {}", refusal.function, refusal.reason),
-                }));
-                None
-            }
-        }
-    }
-
-    /// What is wrong with a refusal; none when it says why.
-    pub fn fault_of(&self, refusal: &Refusal) -> Option<String> {
-        let Refusal { function, status, reason } = refusal;
-        reason
-            .is_empty()
-            .then(|| format!("{function} failed with status {status} and no reason: a fault of the plugin"))
+    ///
+    /// # Errors
+    /// It does not.
+    pub fn bring_up(&self) -> Result<Harness<'_>, String> {
+        self.try_bring_up().map_err(|refusal| {
+            self.found(refusal);
+            "it does not start".to_owned()
+        })
     }
 
     /// Tells that something is wrong.
@@ -158,163 +154,220 @@ impl<'r> Session<'r> {
         self.reporter.found(finding);
     }
 
-    /// Takes an instance down, and judges all that it did.
-    pub fn finish(&self, harness: Harness<'_>) {
-        let Harness { probe, behind } = harness;
-        let host = probe.host;
-        probe.quiesce();
-        for call in host.wait_answered(self.deadline()) {
-            self.found(Finding::of(
-                &call,
-                "it was never answered, though quiesce was called: its token is kept for ever",
-            ));
-        }
-        let answers = host.take_answers();
-        for (call, answer) in &answers {
-            let step = Step::after(call, "reading of its answer");
-            if let Some(fault) = self.reporter.step(step, || self.fault_of_answer(&call.method, answer)) {
-                self.found(Finding::of(call, fault));
-            }
-        }
-        probe.end();
-        self.live.fetch_sub(1, Ordering::SeqCst);
-        // Answers outlive their instance, and are released wherever the host is done with them.
-        std::thread::scope(|scope| scope.spawn(|| self.release(answers)).join()).unwrap_or_default();
-        self.judge_end(host, &behind);
-    }
-
-    fn release(&self, answers: Vec<(CallName, Answer)>) {
-        for (call, answer) in answers {
-            self.reporter.step(Step::after(&call, "release of its answer"), || drop(answer));
-        }
-    }
-
-    /// What is wrong with an answer.
-    fn fault_of_answer(&self, method: &str, answer: &Answer) -> Option<String> {
-        if !answer.is_unchanged() {
-            return Some("the bytes of its answer changed after they were handed over".to_owned());
-        }
-        if answer.code == 0 {
-            let body: &[u8] = &answer.body;
-            return match serde_json::from_slice::<&RawValue>(body) {
-                Err(error) => Some(format!("the answer is not JSON: {error}")),
-                Ok(_) if body.contains(&b'\n') || body.contains(&b'\r') => {
-                    Some("the answer is not one line, as clients read it".to_owned())
-                }
-                Ok(_) => None,
-            };
-        }
-        let crash = self.isolation.and_then(|isolation| isolation.crash_in(method, answer.code, &answer.body));
-        if crash.is_some() {
-            return crash;
-        }
-        let listed = || self.file.manifest.methods.iter().any(|known| known.name == method);
-        match std::str::from_utf8(&answer.body) {
-            Err(error) => Some(format!("the message of its error {} is not UTF-8: {error}", answer.code)),
-            Ok("") => Some(format!("its error {} has no message", answer.code)),
-            Ok(NO_ANSWER) if answer.code == RpcErrorCode::INTERNAL.0 => {
-                Some("its reply was dropped unanswered".to_owned())
-            }
-            Ok(message) if answer.code == RpcErrorCode::METHOD_NOT_FOUND.0 && message != UNKNOWN && listed() => {
-                Some("the manifest lists the method, and the plugin answers that there is none".to_owned())
-            }
-            Ok(_) => None,
-        }
-    }
-
-    fn judge_end(&self, host: &StrictHost, behind: &StubHost) {
-        self.wait_for_threads();
-        let errors: Vec<String> =
-            behind.log.lines().into_iter().filter(|(level, _)| *level == Level::Error).map(|(_, line)| line).collect();
-        let faults = host.take_faults();
-        if faults.is_empty()
-            && let Some(panic) = errors.iter().find(|line| line.starts_with(PANIC_LINE))
+    /// Tells of the faults that the host has counted since the last time. They are a call's if nothing else ran.
+    fn judge_counters(&self, call: Option<Call<'_>>) {
+        let call = call.filter(|_| !matches!(self.job.check, Check::Concurrency | Check::Events));
+        let tell = |what: &str| self.found(call.map_or_else(|| Finding::new(what), |call| call.finding(what)));
+        let health = &self.loaded.health;
+        let is_new = |known: &AtomicU64, now: &AtomicU64| {
+            let now = now.load(Ordering::SeqCst);
+            known.fetch_max(now, Ordering::SeqCst) < now
+        };
+        if is_new(&self.faults, &health.faults)
+            && let Some(fault) = health.last_fault()
         {
-            // Its functions would have told of it by their status.
-            self.found(Finding::new(format!("a thread of its own ended in a panic: {panic}")));
+            tell(&fault);
         }
-        for line in errors {
-            self.reporter.tell(&Message::Logged(line));
-        }
-        for fault in faults {
-            self.found(fault.into());
-        }
-        let given = u64::from(host.given.load(Ordering::SeqCst));
-        let released = host.releases.once.load(Ordering::SeqCst);
-        if released < given {
-            let kept = given - released;
-            self.found(Finding::new(format!("of {given} answers of services it never released {kept}")));
-        }
-        let again = host.releases.again.load(Ordering::SeqCst);
-        if again > 0 {
-            self.found(Finding::new(format!("it released an answer of a service again, {again} times")));
+        if is_new(&self.repeated, &health.repeated) {
+            tell("it answered a call that was answered before, or that it was not given");
         }
     }
 
-    /// Waits until the plugin's threads have ended: after the last `destroy` it has none.
+    fn judge_answer(&self, step: &Step, answer: &Answer) {
+        let Err(RpcError { code, message }) = answer else { return };
+        let crashed = format!("The plugin '{}' crashed", self.manifest().id);
+        let what = match (*code, message.as_str()) {
+            (code, "") => format!("its error {} has no message", code.0),
+            (RpcErrorCode::INTERNAL, NO_ANSWER) => "its reply was dropped unanswered".to_owned(),
+            (RpcErrorCode::INTERNAL, message) if message == crashed => self.crash_in(step),
+            // An answer that is refused for its length may quote a long argument.
+            (RpcErrorCode::INTERNAL, message) if message == BadAnswer::NotJson.to_string() => message.to_owned(),
+            (RpcErrorCode::METHOD_NOT_FOUND, message) if message != UNKNOWN && self.lists(step) => {
+                "the manifest lists the method, and the plugin answers that there is none".to_owned()
+            }
+            _ => return,
+        };
+        self.found(Finding::at(step, &what));
+    }
+
+    fn lists(&self, step: &Step) -> bool {
+        self.manifest().methods.iter().any(|method| Some(&method.name) == step.method.as_ref())
+    }
+
+    /// How the plugin's process ended in a call.
+    fn crash_in(&self, step: &Step) -> String {
+        let until = Instant::now() + CRASH_PATIENCE;
+        while Instant::now() < until {
+            let crash = self.loaded.runners.last_crash().filter(|crash| crash.method == step.method);
+            if let Some(Crash { how, .. }) = crash {
+                return format!("it ended its process ({how})");
+            }
+            std::thread::sleep(LOOK);
+        }
+        // Where several calls were in it, the end is put down to one of them.
+        "its process ended before it was answered".to_owned()
+    }
+
+    /// The attempts that the sandbox refused, for the end of a line; empty without any.
+    pub fn denials(&self) -> String {
+        let kinds = self.loaded.runners.denials().by_kind;
+        let told: Vec<_> = kinds.iter().map(|(kind, of)| format!("{} {kind} ({})", of.count, of.last)).collect();
+        if told.is_empty() { String::new() } else { format!("; refused by the sandbox: {}", told.join(", ")) }
+    }
+
+    /// Waits until the plugin's threads have ended: after the last `destroy` it has none. Those of an isolated plugin end
+    /// with its process.
     fn wait_for_threads(&self) {
-        if self.live.load(Ordering::SeqCst) > 0 {
+        if self.live.load(Ordering::SeqCst) > 0 || self.job.isolated.is_some() {
             return;
         }
-        let (Some(before), deadline) = (self.threads, Instant::now() + self.deadline()) else { return };
+        let deadline = Instant::now() + self.deadline();
         loop {
-            let Some(now) = threads() else { return };
-            if now.len() <= before {
-                return;
-            }
+            let now = threads();
+            let Some(surplus) = now.len().checked_sub(self.threads).filter(|surplus| *surplus > 0) else { return };
             if Instant::now() >= deadline {
-                let (surplus, names) = (now.len() - before, now.join(", "));
+                let names = now.join(", ");
                 let what = format!("{surplus} threads that it began still run after destroy (of all: {names})");
-                self.found(Finding::new(what));
-                return;
+                return self.found(Finding::new(what));
             }
             std::thread::sleep(LOOK);
         }
     }
+}
 
-    fn offers(&self, behind: &StubHost, shape: Shape<'_>) -> Vec<Offer> {
-        let wanted = |name: &str| {
-            let Manifest { services, optional, .. } = &self.file.manifest;
-            services.iter().chain(optional).any(|service| service == name) && shape.withheld != Some(name)
+impl Harness<'_> {
+    /// Makes a call.
+    pub fn call<'c>(&self, method: &'c MethodSpec, arguments: &'c str) -> Call<'c> {
+        let call = self.begin(method, arguments);
+        self.run(call);
+        call
+    }
+
+    /// Opens a call, which [`Harness::run`] makes.
+    pub fn begin<'c>(&self, method: &'c MethodSpec, arguments: &'c str) -> Call<'c> {
+        let position = self.instance.manifest().methods.iter().position(|known| known.name == method.name);
+        let (token, answer) = self.session.loaded.calls.open(self.instance.id, position.unwrap_or(usize::MAX));
+        let call = Call { method, arguments, token };
+        self.open.lock().insert(token, (call.step("call"), answer));
+        self.made.fetch_add(1, Ordering::Relaxed);
+        call
+    }
+
+    /// Makes an opened call, and judges its answer unless it is kept. How long the plugin's code took, without the time for
+    /// which it waited for a processor.
+    pub fn run(&self, call: Call<'_>) -> Duration {
+        let lane = Lane::pooled(call.method);
+        let run = || {
+            let (began, before) = (Instant::now(), waited());
+            self.instance.call(call.token, call.method, call.arguments.as_bytes(), lane);
+            began.elapsed().saturating_sub(waited().saturating_sub(before))
         };
-        let all = [
-            Offer::new::<dyn Chain>(behind.chain.clone()),
-            Offer::new::<dyn Mempool>(behind.mempool.clone()),
-            Offer::new::<dyn Wallet>(behind.wallet.clone()),
-            Offer::new::<dyn Signer>(behind.wallet.clone()),
-            Offer::new::<dyn NodeRpc>(Arc::new(CannedNode { granted: self.file.manifest.node_methods.clone() })),
-            Offer::new::<dyn Log>(behind.log.clone()),
-            Offer::new::<dyn Events>(Arc::new(NothingDropped)),
-        ];
-        let offers = all.into_iter().filter(|offer| wanted(offer.name));
-        offers.map(|offer| if shape.empty == Some(offer.name) { offer.empty() } else { offer }).collect()
+        let took = self.session.reporter.step(&call.step("call"), run);
+        self.session.judge_counters(Some(call));
+        self.settle(call.token);
+        took
+    }
+
+    /// Judges a call's answer, if it has come. Whether the call still waits for it.
+    fn settle(&self, token: u64) -> bool {
+        let mut open = self.open.lock();
+        let Some((_, answer)) = open.get_mut(&token) else { return false };
+        let answer = match answer.try_recv() {
+            Err(TryRecvError::Empty) => return true,
+            answer => answer,
+        };
+        let judged = open.remove(&token).zip(answer.ok());
+        drop(open);
+        if let Some(((step, _), answer)) = judged {
+            self.session.judge_answer(&step, &answer);
+        }
+        false
+    }
+
+    /// Whether a call waits for its answer.
+    pub fn is_kept(&self, call: Call<'_>) -> bool {
+        self.open.lock().contains_key(&call.token)
+    }
+
+    /// How many calls were made.
+    pub fn calls(&self) -> usize {
+        self.made.load(Ordering::Relaxed)
+    }
+
+    /// Notifies the plugin that nobody waits for a call, as after the end of its client's connection.
+    pub fn cancel(&self, call: Call<'_>) {
+        self.session.loaded.calls.give_up(call.token, false);
+        self.open.lock().remove(&call.token);
+        self.notify_cancelled(call);
+    }
+
+    /// The notice alone: the call goes on.
+    pub fn notify_cancelled(&self, call: Call<'_>) {
+        self.session.reporter.step(&call.step("cancel"), || self.instance.cancel(call.token));
+        self.session.judge_counters(Some(call));
+    }
+
+    /// Tells the plugin of events, and waits until it was told.
+    pub fn tell(&self, events: &[Event]) {
+        self.session.reporter.step(&Step::of("event"), || {
+            events.iter().for_each(|event| self.instance.events.offer(event));
+            while !self.instance.events.is_idle() {
+                std::thread::sleep(LOOK);
+            }
+        });
+        self.session.judge_counters(None);
+    }
+
+    /// Begins the end of the instance, which is asked to answer the calls that it keeps.
+    pub fn retire(&self) {
+        self.instance.retire(END_PATIENCE);
+    }
+
+    /// A lease for a call; `None` after [`Harness::retire`].
+    pub fn lease(&self) -> Option<Lease> {
+        self.instance.lease()
+    }
+
+    /// Ends the instance, and judges its end.
+    pub fn finish(self) {
+        let Self { session, .. } = self;
+        self.retire();
+        let until = Instant::now() + session.deadline();
+        let tokens: Vec<u64> = self.open.lock().keys().copied().collect();
+        for token in tokens {
+            while self.settle(token) && Instant::now() < until {
+                std::thread::sleep(LOOK);
+            }
+        }
+        for (step, _) in std::mem::take(&mut *self.open.lock()).into_values() {
+            let what = "it was never answered, though quiesce was called: its token is kept for ever";
+            session.found(Finding::at(&step, what));
+        }
+        let Self { lease, instance, .. } = self;
+        drop(lease);
+        session.reporter.step(&Step::of("stop"), || instance.wait_ended(Instant::now() + END_PATIENCE));
+        drop(instance);
+        session.judge_counters(None);
+        session.live.fetch_sub(1, Ordering::SeqCst);
+        session.wait_for_threads();
     }
 }
 
-/// The queue of events of a checker never drops one.
-struct NothingDropped;
-
-impl Events for NothingDropped {
-    fn dropped(&self, _: Scope) -> ServiceResult<u64> {
-        Ok(0)
-    }
-}
-
-/// A host in memory, with a short chain and an empty wallet.
-fn test_host() -> StubHost {
-    let host = StubHost::new();
-    for _ in 0..BLOCKS {
-        host.chain.mine(vec![]);
-    }
-    host.wallet.set(Some(WalletState::empty("check")));
-    host
+/// How long this thread has waited for a processor so far; nothing where the system does not tell. A crowded machine is not the
+/// plugin's fault.
+fn waited() -> Duration {
+    let read = || {
+        let text = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
+        text.split(' ').nth(1)?.parse().ok().map(Duration::from_nanos)
+    };
+    read().unwrap_or_default()
 }
 
 /// The names of the threads of this process; none where the system does not tell.
-fn threads() -> Option<Vec<String>> {
+fn threads() -> Vec<String> {
     let name = |entry: std::io::Result<std::fs::DirEntry>| {
         let name = std::fs::read_to_string(entry.ok()?.path().join("comm")).ok()?;
         Some(name.trim_end().to_owned())
     };
-    Some(std::fs::read_dir("/proc/self/task").ok()?.filter_map(name).collect())
+    std::fs::read_dir("/proc/self/task").into_iter().flatten().filter_map(name).collect()
 }

@@ -20,6 +20,12 @@ const IDLE_SPARE: Duration = Duration::from_secs(20);
 /// How long to wait for the end of standard error; a process that the plugin started may hold it open.
 const STDERR_TIMEOUT: Duration = Duration::from_secs(1);
 
+/// The part of a finding that names the status of a function.
+const FAULT: &str = " status ";
+
+/// The beginning of the text that the SDK logs where a plugin panics.
+const PANIC: &str = "panic at ";
+
 /// The result of a check.
 #[derive(Default)]
 pub struct Part {
@@ -31,17 +37,26 @@ pub struct Part {
     pub skipped: Option<String>,
     /// Whether an instance started.
     pub started: bool,
-    /// Methods and settings that were excluded because they ended the process.
+    /// Methods that were excluded because they ended the process.
     pub without: Vec<String>,
-    /// The last errors that the plugin logged, and its last lines on standard error, if something is wrong.
+    /// The lines that the plugin and the loader logged, and those that the plugin wrote to standard error.
     pub last_words: Vec<String>,
 }
 
 impl Part {
-    fn add_finding(&mut self, finding: Finding) {
+    pub fn add_finding(&mut self, finding: Finding) {
         let same = |known: &Finding| known.method == finding.method && known.what == finding.what;
         if !self.findings.iter().any(same) {
             self.findings.push(finding);
+        }
+    }
+
+    /// A panic in a function of the plugin is found as a fault with a status. Any other was on a thread of its own.
+    fn judge_panics(&mut self, words: &[String]) {
+        let has_fault = self.findings.iter().any(|finding| finding.what.contains(FAULT));
+        let panic = words.iter().find_map(|line| Some(line.get(line.find(PANIC)?..)?.to_owned()));
+        if let Some(panic) = panic.filter(|_| !has_fault) {
+            self.add_finding(Finding::new(format!("a thread of its own ended in a panic: {panic}")));
         }
     }
 }
@@ -50,50 +65,33 @@ impl Part {
 enum End {
     /// The check was made.
     Done,
-    /// It hung or ended while these steps ran, in a setting.
-    Lost(Vec<Step>, Option<String>),
+    /// It hung or ended while these steps ran.
+    Lost(Vec<Step>),
 }
 
 /// Runs the check of a job. Methods that fail are removed from the job, so that later checks skip them.
 pub fn run(job: &mut Job) -> Part {
     let mut part = Part::default();
-    job.without.clear();
     loop {
-        let (steps, setting) = match attempt(job, &mut part) {
+        let steps = match attempt(job, &mut part) {
             Ok(End::Done) => break,
-            Ok(End::Lost(steps, setting)) => (steps, setting),
+            Ok(End::Lost(steps)) => steps,
             Err(error) => {
                 part.add_finding(Finding::new(format!("the process that runs the plugin cannot be started: {error}")));
                 break;
             }
         };
-        if !job.exclude_cause(&steps, setting, &mut part.without) {
+        // Without a method to exclude, another attempt would end in the same way.
+        let [Step { method: Some(culprit), .. }] = steps.as_slice() else { break };
+        job.methods.retain(|method| method != culprit);
+        part.without.push(culprit.clone());
+        if job.methods.is_empty() && job.check.needs_methods() {
             break;
         }
     }
     let failed = |method: &String| part.findings.iter().any(|finding| finding.method.as_ref() == Some(method));
     job.methods.retain(|method| !failed(method));
     part
-}
-
-impl Job {
-    /// Excludes what ended the process from the job: the method, if one call alone ran, or else the setting. False when there
-    /// is nothing to exclude, or nothing is left to check.
-    fn exclude_cause(&mut self, steps: &[Step], setting: Option<String>, without: &mut Vec<String>) -> bool {
-        let culprit = match (steps, setting) {
-            ([Step { method: Some(culprit), .. }], _) if self.methods.contains(culprit) => {
-                self.methods.retain(|method| method != culprit);
-                culprit.clone()
-            }
-            (_, Some(setting)) if !self.without.contains(&setting) => {
-                self.without.push(setting.clone());
-                setting
-            }
-            _ => return false,
-        };
-        without.push(culprit);
-        !(self.methods.is_empty() && self.check.needs_methods())
-    }
 }
 
 /// Starts a process for the job and follows it to its end.
@@ -107,14 +105,16 @@ fn attempt(job: &Job, part: &mut Part) -> std::io::Result<End> {
         .spawn()?;
     let stderr = child.stderr.take().map(lines_of);
     let messages = lines_of(ours);
-    let mut listener = Listener { part, running: HashMap::new(), setting: None, done: false };
+    let mut listener = Listener { part, running: HashMap::new(), done: false };
     let lost = listener.listen(&messages, super::deadline(job));
     if lost.is_some() {
         // This fails only if the process has ended by itself.
         let _ = child.kill();
     }
     let end = listener.conclude(lost, child.wait()?);
-    part.last_words.extend(stderr.map(rest_of).unwrap_or_default());
+    let words = stderr.map(rest_of).unwrap_or_default();
+    part.judge_panics(&words);
+    part.last_words.extend(words);
     Ok(end)
 }
 
@@ -149,9 +149,7 @@ struct Hung {
 struct Listener<'a> {
     part: &'a mut Part,
     /// The step that each thread of the process runs, and since when.
-    running: HashMap<u64, (Step, Instant)>,
-    /// The setting in which the plugin runs.
-    setting: Option<String>,
+    running: HashMap<String, (Step, Instant)>,
     done: bool,
 }
 
@@ -185,13 +183,7 @@ impl Listener<'_> {
                 self.running.remove(&thread);
             }
             Message::Started => self.part.started = true,
-            Message::Setting(setting) => self.setting = setting,
-            Message::Logged(line) => self.part.last_words.push(line),
             Message::Found(finding) => self.part.add_finding(finding),
-            Message::Skipped(why) => {
-                self.part.skipped = Some(why);
-                self.done = true;
-            }
             Message::Done(what) => {
                 self.part.done = what;
                 self.done = true;
@@ -217,9 +209,9 @@ impl Listener<'_> {
             }
         };
         for finding in findings {
-            self.part.add_finding(finding.in_setting(self.setting.as_deref()));
+            self.part.add_finding(finding);
         }
-        End::Lost(steps, self.setting)
+        End::Lost(steps)
     }
 }
 

@@ -30,7 +30,7 @@ mod open;
 mod output;
 mod passing;
 mod process;
-pub mod proxy;
+mod proxy;
 mod runner;
 mod status;
 mod usage;
@@ -38,7 +38,7 @@ mod watch;
 
 pub use executable::Executable;
 pub use launch::{Confinement, Launch};
-pub use proxy::{Proxy, Seed};
+pub use proxy::Proxy;
 pub use status::{Crash, RunnerStatus, Runners};
 pub use usage::Bounds;
 

@@ -37,12 +37,6 @@ const STOP_PATIENCE: Duration = Duration::from_secs(20);
 #[derive(Default)]
 pub struct Seed(Option<Launch>);
 
-impl From<Launch> for Seed {
-    fn from(launch: Launch) -> Self {
-        Self(Some(launch))
-    }
-}
-
 pub struct Proxy(Arc<SharedProxy>);
 
 enum Stage {

@@ -1,6 +1,5 @@
 //! Statistics of a plugin's runners.
 
-use std::collections::BTreeMap;
 use std::fmt;
 use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
@@ -57,8 +56,6 @@ struct StatusState {
     pid: Option<u32>,
     crashes: u64,
     last: Option<Crash>,
-    /// The last ending in each method.
-    endings: BTreeMap<String, Ending>,
     enforced: Option<Enforced>,
     denials: Denials,
 }
@@ -133,10 +130,6 @@ impl RunnerStatus {
         self.state.lock().last.clone()
     }
 
-    pub fn ending_in(&self, method: &str) -> Option<Ending> {
-        self.state.lock().endings.get(method).copied()
-    }
-
     /// The enforced sandbox of the current runner; `None` if it is not confined.
     pub fn enforced(&self) -> Option<Enforced> {
         self.state.lock().enforced.clone()
@@ -174,9 +167,6 @@ impl RunnerStatus {
     pub(crate) fn crashed(&self, crash: Crash) {
         let mut state = self.state.lock();
         state.crashes += 1;
-        if let Some(method) = &crash.method {
-            state.endings.insert(method.clone(), crash.how);
-        }
         state.last = Some(crash);
     }
 }

@@ -15,6 +15,8 @@ const QUEUE_DEPTH: usize = 4096;
 
 struct QueueState {
     events: VecDeque<Event>,
+    /// Whether an event is being delivered.
+    delivering: bool,
     closed: bool,
 }
 
@@ -30,7 +32,7 @@ pub struct EventQueue {
 impl EventQueue {
     /// A queue for the manifest's topics, and for events of these wallets, or of all.
     pub fn new(topics: Vec<String>, wallets: Option<Vec<String>>) -> Arc<Self> {
-        let state = Mutex::new(QueueState { events: VecDeque::new(), closed: false });
+        let state = Mutex::new(QueueState { events: VecDeque::new(), delivering: false, closed: false });
         Arc::new(Self { topics, wallets, state, changed: Condvar::new(), dropped: AtomicU64::new(0) })
     }
 
@@ -58,8 +60,10 @@ impl EventQueue {
     pub fn run(&self, deliver: impl Fn(Event)) {
         loop {
             let mut state = self.lock();
+            state.delivering = false;
             let event = loop {
                 if let Some(event) = state.events.pop_front() {
+                    state.delivering = true;
                     break event;
                 }
                 if state.closed {
@@ -79,6 +83,12 @@ impl EventQueue {
         state.events.retain(|event| event.topic().is_none());
         drop(state);
         self.changed.notify_all();
+    }
+
+    /// Whether every event was delivered.
+    pub fn is_idle(&self) -> bool {
+        let state = self.lock();
+        state.events.is_empty() && !state.delivering
     }
 
     pub fn dropped_count(&self) -> u64 {

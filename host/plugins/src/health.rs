@@ -21,6 +21,8 @@ pub struct Health {
     pub gone: AtomicU64,
     /// Answers that came late or twice.
     pub stale: AtomicU64,
+    /// Those of them that were a second answer, or the answer to a call of another plugin.
+    pub repeated: AtomicU64,
     /// Threads that are lost to its calls now. A thread can return before it is counted as lost, so this may be below 0
     /// for a moment.
     lost: AtomicI64,
@@ -122,8 +124,8 @@ impl Health {
 
     /// The plugin's code faulted in `what`.
     pub fn fault(&self, what: String) {
-        self.faults.fetch_add(1, Ordering::Relaxed);
         *self.last_fault.lock() = Some(what);
+        self.faults.fetch_add(1, Ordering::Release);
     }
 
     pub fn last_fault(&self) -> Option<String> {

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 /// The time limit of an inline call.
-const INLINE_LIMIT: Duration = Duration::from_millis(5);
+pub const INLINE_LIMIT: Duration = Duration::from_millis(5);
 
 /// How many calls of a slow method run on the pool before it is tried inline again.
 const POOLED_CALLS: u32 = 1000;

@@ -57,8 +57,9 @@ pub fn run(command: &PluginCommand) -> ExitCode {
         }
         PluginCommand::Check(args) => return conformance::check(args, show),
         PluginCommand::CheckPart { job } => {
-            // What the processes of isolated plugins write, and are refused, is among the last words that the tool shows.
-            tracing_subscriber::fmt().with_writer(std::io::stderr).with_ansi(false).without_time().init();
+            // The tool shows the last of these lines: what the plugin logs and writes, and what the loader logs about it.
+            let log = tracing_subscriber::fmt().with_max_level(tracing::Level::WARN);
+            log.with_writer(std::io::stderr).with_ansi(false).without_time().init();
             return conformance::part(job);
         }
         PluginCommand::Time(args) => timing::time(args),

@@ -3,7 +3,6 @@
 use std::ffi::c_void;
 use std::ops::Deref;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use zeroize::Zeroizing;
 
@@ -114,39 +113,6 @@ impl OwnedBytes {
     }
 }
 
-/// Counts the releases of watched bytes.
-#[derive(Default)]
-pub struct Releases {
-    /// First releases.
-    pub once: AtomicU64,
-    /// Repeated releases of the same bytes: faults.
-    pub again: AtomicU64,
-}
-
-impl OwnedBytes {
-    /// The same bytes with releases counted, for `outrigger plugin check`. Never freed: a second release is harmless.
-    pub fn watched(self, releases: &'static Releases) -> Self {
-        struct Watched {
-            bytes: OwnedBytes,
-            released: AtomicBool,
-            releases: &'static Releases,
-        }
-        unsafe extern "C" fn release(owner: *mut c_void) {
-            caught(|| {
-                // SAFETY: `owner` is from `Box::leak` below.
-                let watched = unsafe { &*owner.cast::<Watched>() };
-                let again = watched.released.swap(true, Ordering::SeqCst);
-                let count = if again { &watched.releases.again } else { &watched.releases.once };
-                count.fetch_add(1, Ordering::SeqCst);
-            });
-        }
-        let watched: &Watched =
-            Box::leak(Box::new(Watched { bytes: self, released: AtomicBool::new(false), releases }));
-        let (ptr, len) = (watched.bytes.as_ptr(), watched.bytes.len());
-        Self { ptr, len, owner: (&raw const *watched).cast_mut().cast(), release: Some(release) }
-    }
-}
-
 impl Deref for OwnedBytes {
     type Target = [u8];
     fn deref(&self) -> &[u8] {
@@ -190,19 +156,5 @@ mod tests {
         drop(one);
         std::thread::spawn(move || assert_eq!(&*other, b"template")).join().unwrap();
         assert_eq!(Arc::strong_count(&shared), 1);
-    }
-
-    #[test]
-    fn releases_of_watched_bytes_are_counted() {
-        let releases: &Releases = Box::leak(Box::default());
-        let counts = || (releases.once.load(Ordering::SeqCst), releases.again.load(Ordering::SeqCst));
-        let watched = OwnedBytes::from(b"reply".to_vec()).watched(releases);
-        // SAFETY: copies the fields to provoke a second release, which watched bytes allow.
-        let copy = unsafe { std::ptr::read(&raw const watched) };
-        assert_eq!((&*watched, counts()), (&b"reply"[..], (0, 0)));
-        drop(watched);
-        assert_eq!((&*copy, counts()), (&b"reply"[..], (1, 0)));
-        drop(copy);
-        assert_eq!(counts(), (1, 1));
     }
 }

@@ -43,8 +43,8 @@ abi_struct! {
     /// The host, as a plugin sees it.
     ///
     /// This table, the service tables and the plugin's library stay in place for the life of the process. A plugin must
-    /// end its threads in `stop`; `outrigger plugin check` reports later calls. Such a call reads no freed memory and
-    /// has no effect: it finds no service, and its answer is refused with [`crate::ErrorKind::Stale`].
+    /// end its threads in `stop`. A later call reads no freed memory and has no effect: it finds no service, and its
+    /// answer is refused with [`crate::ErrorKind::Stale`].
     pub struct HostTable {
         /// The size of this struct in bytes.
         pub struct_size: usize,

@@ -30,7 +30,7 @@ mod used;
 
 use layout::{Declaration, Layout};
 
-pub use bytes::{Bytes, OwnedBytes, ReleaseFn, Releases};
+pub use bytes::{Bytes, OwnedBytes, ReleaseFn};
 pub use entry::{HostHandle, PluginCode, RawCall, plugin_table};
 pub use forward::{Forward, ForwardedService};
 pub use host::{HostTable, ReplyFn, ServiceLookupFn, WantedFn};
@@ -42,7 +42,7 @@ pub use plugin::{
 };
 pub use serve::{HostCode, host_table};
 pub use service::{
-    ExportedService, Method, RawService, Response, Service, ServiceFn, ServiceTable, TableBox, function_index, shim,
+    ExportedService, Method, RawService, Response, Service, ServiceFn, ServiceTable, function_index, shim,
 };
 pub use status::ErrorKind;
 pub use used::UsedPlugin;

@@ -140,7 +140,7 @@ struct WholeTable {
 }
 
 /// A table on the heap, at a fixed address.
-pub struct TableBox(NonNull<WholeTable>);
+pub(crate) struct TableBox(NonNull<WholeTable>);
 
 // SAFETY: the table is never written after `new`, and its builder is responsible for `ctx`.
 unsafe impl Send for TableBox {}

@@ -85,8 +85,6 @@ fn plugin_check_isolated_passes_good_plugins() {
     for library in ["outrigger_acme_mining", "outrigger_history", "outrigger_signing"] {
         let report = check(library, &[]);
         assert_eq!(report["passed"], json!(true), "{report:#}");
-        let versions = report["checks"].as_array().unwrap().iter().find(|check| check["check"] == "versions").unwrap();
-        assert_eq!(versions["verdict"], "skipped", "{report:#}");
         assert!(!report.to_string().contains("refused by the sandbox"), "{report:#}");
     }
 }
@@ -102,7 +100,7 @@ fn plugin_check_isolated_names_what_ends_the_process_and_goes_on() {
         "faultabort []: it ended its process (SIGABRT)",
         "faultexit []: it ended its process (exit code 3)",
         "faultdrop []: its reply was dropped unanswered",
-        "faultpanic []: the call ended in a fault of the plugin (status 18)",
+        "faultpanic []: the call of faultpanic ended with status 18",
     ] {
         assert!(found.contains(&expected), "{expected}: {found:#?}");
     }
@@ -112,12 +110,12 @@ fn plugin_check_isolated_names_what_ends_the_process_and_goes_on() {
 #[test]
 fn plugin_check_isolated_tells_faults_and_ends_in_functions_without_an_answer() {
     for (option, only, expected) in [
-        ("panic_event", "events", "the event tip ended in a fault of the plugin (status 18)"),
-        ("abort_event", "events", "the event tip ended in a fault of the plugin (status 18)"),
-        ("panic_cancel", "cancellation", "faultwho []: cancel ended in a fault of the plugin (status 18)"),
-        ("panic_quiesce", "lifecycle", "quiesce ended in a fault of the plugin (status 18)"),
-        ("panic_stop", "lifecycle", "stop ended in a fault of the plugin (status 18)"),
-        ("abort_stop", "lifecycle", "stop ended in a fault of the plugin (status 18)"),
+        ("panic_event", "events", "an event ended with status 18"),
+        ("abort_event", "events", "an event ended with status 18"),
+        ("panic_cancel", "cancellation", "faultwho []: a cancellation ended with status 18"),
+        ("panic_quiesce", "lifecycle", "quiesce ended with status 18"),
+        ("panic_stop", "lifecycle", "stop ended with status 18"),
+        ("abort_stop", "lifecycle", "stop ended with status 18"),
         ("block_stop", "lifecycle", "stop: it did not return within 1 s"),
     ] {
         let option = format!("{option}=true");

@@ -1,39 +1,35 @@
 //! Instances come and go: one alone, a second beside it, as a reload has it, and one after all others.
 
 use super::Outcome;
-use crate::session::{Harness, Session, Shape};
+use crate::session::{Harness, Session};
 
-/// Three instances, two of them at the same time, each of which answers.
+/// Four instances, two of them at the same time, each of which answers.
+///
+/// # Errors
+/// One does not start.
 pub fn lifecycle(session: &Session<'_>) -> Outcome {
-    let Some(first) = session.bring_up(Shape::USUAL) else { return Outcome::Done("it does not start".to_owned()) };
+    let bring_up = |failure: &str| session.bring_up().map_err(|_| failure.to_owned());
+    let first = session.bring_up()?;
     call(session, &first);
-    let Some(second) = session.bring_up(Shape::USUAL) else {
-        session.finish(first);
-        return Outcome::Done("a second instance does not start beside the first".to_owned());
-    };
+    let second = bring_up("a second instance does not start beside the first")?;
     call(session, &second);
     call(session, &first);
-    session.finish(first);
+    first.finish();
     call(session, &second);
-    let Some(third) = session.bring_up(Shape::USUAL) else {
-        session.finish(second);
-        return Outcome::Done("it does not start again after one of two instances was stopped".to_owned());
-    };
+    let third = bring_up("it does not start again after one of two instances was stopped")?;
     // This time the later one ends first, as a reload has it whose new instance does not please.
-    session.finish(third);
+    third.finish();
     call(session, &second);
-    session.finish(second);
-    let Some(last) = session.bring_up(Shape::USUAL) else {
-        return Outcome::Done("it does not start again after it was stopped".to_owned());
-    };
+    second.finish();
+    let last = bring_up("it does not start again after it was stopped")?;
     call(session, &last);
-    session.finish(last);
-    Outcome::Done("started four times, twice beside another instance, and stopped".to_owned())
+    last.finish();
+    Ok("started four times, twice beside another instance, and stopped".to_owned())
 }
 
 /// Makes one call, so that something runs in the instance.
 fn call(session: &Session<'_>, harness: &Harness<'_>) {
     if let Some(method) = session.methods().next() {
-        harness.probe.call(&method.name, "[]");
+        harness.call(method, "[]");
     }
 }

@@ -70,12 +70,17 @@ impl Context {
         self.notes.allows(tell)
     }
 
-    fn note_unwanted(&self, token: u64) {
+    /// Counts and logs an answer that nobody waits for.
+    fn note_unwanted(&self, token: u64, why: Unwanted) {
+        self.health.stale.fetch_add(1, Ordering::Relaxed);
+        if matches!(why, Unwanted::Second | Unwanted::Foreign) {
+            self.health.repeated.fetch_add(1, Ordering::Relaxed);
+        }
         if !self.may_note() {
             return;
         }
         let (plugin, method) = (self.code.manifest.id.as_str(), self.method_of(token));
-        match self.calls.why_unwanted(self.id, token) {
+        match why {
             Unwanted::Late => {
                 tracing::warn!(plugin, method, "an answer came late and was dropped: its deadline had passed")
             }
@@ -125,9 +130,10 @@ impl HostCode for Context {
         counted.fetch_sub(1, Ordering::Relaxed);
         if answered == Answered::Gone {
             self.health.gone.fetch_add(1, Ordering::Relaxed);
+            self.note_unwanted(token, Unwanted::Abandoned);
+        } else {
+            self.note_unwanted(token, self.calls.why_unwanted(self.id, token));
         }
-        self.health.stale.fetch_add(1, Ordering::Relaxed);
-        self.note_unwanted(token);
         ErrorKind::Stale as i32
     }
 

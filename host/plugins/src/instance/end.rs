@@ -88,9 +88,13 @@ impl Instance {
 
     /// Stops and frees the plugin's instance. Nobody is inside, and nothing enters again.
     pub(super) fn end(&self) {
+        let has_served = self.life().is_draining();
         self.life().advance(Stage::Stopping);
         // Called once per instance, after a failed start or by `wind_down`, with nobody inside.
-        self.plugin.stop();
+        let status = self.plugin.stop();
+        if has_served && status != STATUS_OK {
+            self.health.fault(format!("stop ended with status {status}"));
+        }
         // Before it is freed: threads that it leaves running must not act for it any more.
         self.context.end(Stage::Stopped);
         self.plugin.destroy();

@@ -135,6 +135,8 @@ pub struct Launch<'a> {
     pub confinement: Option<Confinement>,
     /// The limits of its process, if it is isolated.
     pub bounds: Bounds,
+    /// Whether `plugin check` runs it: see [`outrigger_isolate::Launch::is_checked`].
+    pub is_checked: bool,
     /// The channel for failures, with the instance's id.
     pub failures: Sender<(u64, PluginFailure)>,
 }

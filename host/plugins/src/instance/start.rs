@@ -46,6 +46,13 @@ pub enum StartError {
     Thread { plugin: String, source: std::io::Error },
 }
 
+impl StartError {
+    /// Whether its code failed without a reason.
+    pub fn is_fault(&self) -> bool {
+        matches!(self, Self::Refused { reason, .. } if reason.starts_with("status "))
+    }
+}
+
 impl Instance {
     /// Makes an instance and starts it.
     ///
@@ -199,7 +206,7 @@ fn maker(
                 library: library.clone(),
                 services: launch.grants.iter().map(|grant| grant.service.clone()).collect(),
                 restartable: code.manifest.restartable,
-                is_checked: false,
+                is_checked: launch.is_checked,
                 inline: code
                     .manifest
                     .methods

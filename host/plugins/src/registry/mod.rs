@@ -298,6 +298,7 @@ impl Registry {
             executable: self.environment.executable.clone(),
             confinement: plugin.config.confinement(),
             bounds: plugin.config.bounds(),
+            is_checked: false,
             failures: self.failures.clone(),
         };
         plugin.instance = Some(Instance::start(&code, launch)?);

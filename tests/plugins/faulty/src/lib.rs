@@ -26,9 +26,6 @@ pub const MANIFEST: &str = include_str!("../manifest.json");
 /// How often a call that runs for ever looks whether anybody waits for it.
 const LOOK: Duration = Duration::from_millis(1);
 
-/// A scope that no call has.
-const FOREIGN_SCOPE: u64 = 12_345;
-
 /// The bytes of an answer that is too long to be searched for its end.
 const LONG_ANSWER: usize = 70_000;
 
@@ -87,9 +84,9 @@ impl Plugin for Faulty {
         if let Some(gate) = plugin.gate("gate_init") {
             gate::wait(gate::connect(gate).map_err(|error| error.message)?);
         }
-        if plugin.has("rely_on_chain") {
-            let tip = plugin.host.chain.tip(Scope::NONE);
-            assert!(tip.is_ok(), "rely_on_chain was asked for, and the chain answers {tip:?}");
+        if plugin.has("rely_on_mempool") {
+            let mempool = plugin.host.mempool.info(Scope::NONE);
+            assert!(mempool.is_ok(), "rely_on_mempool was asked for, and the mempool answers {mempool:?}");
         }
         if plugin.has("refuse_init") { Err("refuse_init was asked for".to_owned()) } else { Ok(plugin) }
     }
@@ -142,10 +139,6 @@ impl Plugin for Faulty {
                     reply.send::<()>(Err(error));
                 }
             },
-            "faultreused" => {
-                self.raw.reply_reused(reply.token(), self.calls.load(Ordering::Relaxed));
-                std::mem::forget(reply);
-            }
             "faultempty" => {
                 reply.send::<()>(Err(RpcError::misc("")));
             }
@@ -204,15 +197,6 @@ impl Plugin for Faulty {
     }
 }
 
-impl Drop for Faulty {
-    fn drop(&mut self) {
-        if self.has("talk_after_stop") {
-            // The SDK's own clients do not call the host any more.
-            self.raw.wanted(0);
-        }
-    }
-}
-
 impl Faulty {
     fn has(&self, option: &str) -> bool {
         self.options.get(option) == Some(&Value::Bool(true))
@@ -251,13 +235,6 @@ impl Faulty {
                 let token = int64(call.params.get(0))?.cast_unsigned();
                 return Ok(json!(self.raw.reply(token, 0, b"\"forged\"")));
             }
-            "faultkept" => std::mem::forget(self.raw.tip(call.scope.0)),
-            "faultfreed" => raw::release_twice(self.raw.tip(call.scope.0)),
-            "faultscope" => {
-                let tip = self.host.chain.tip(Scope(FOREIGN_SCOPE))?;
-                return Ok(json!(tip.height));
-            }
-            "faultnewer" => return Ok(json!(self.raw.wanted(call.scope.0))),
             "faultask" => {
                 for _ in 0..3 {
                     self.host.chain.tip(call.scope)?;

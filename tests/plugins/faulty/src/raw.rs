@@ -5,12 +5,9 @@
 
 use std::cell::Cell;
 use std::ffi::c_void;
-use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Mutex, Once};
 
-use outrigger_sdk::abi::{
-    Bytes, HostTable, Instance, MANIFEST_HEADER_LEN, OwnedBytes, PluginTable, ServiceFn, ServiceTable, manifest_bytes,
-};
+use outrigger_sdk::abi::{Bytes, HostTable, Instance, MANIFEST_HEADER_LEN, OwnedBytes, PluginTable, manifest_bytes};
 use outrigger_sdk::entry::plugin_table;
 
 use crate::gate::{self, lock};
@@ -22,9 +19,6 @@ const CREATE_GATE: &str = "FAULTY_CREATE_GATE";
 /// The gate at which each `create` from now on waits. It belongs to the library: an instance that is still to be made has
 /// no options.
 static NEXT_CREATE: Mutex<Option<String>> = Mutex::new(None);
-
-/// The bytes that all answers of faultreused share.
-static REUSED: [AtomicU8; 20] = [const { AtomicU8::new(b' ') }; 20];
 
 thread_local! {
     /// The host of the instance that is being made on this thread.
@@ -56,48 +50,13 @@ impl RawHost {
     /// Answers 1, in bytes whose release function waits at a gate, or never returns without one.
     pub fn reply_unreleased(&self, token: u64, gate: Option<String>) {
         let owner = Box::into_raw(Box::new(gate)).cast();
-        self.reply_raw(token, RawBytes { ptr: b"1".as_ptr(), len: 1, owner, release: Some(release_slowly) });
-    }
-
-    /// Answers a number, in bytes that the next such answer overwrites.
-    pub fn reply_reused(&self, token: u64, number: u64) {
-        let width = REUSED.len();
-        for (byte, digit) in REUSED.iter().zip(format!("{number:width$}").bytes()) {
-            byte.store(digit, Ordering::Relaxed);
-        }
-        let ptr = REUSED.as_ptr().cast();
-        self.reply_raw(token, RawBytes { ptr, len: width, owner: std::ptr::null_mut(), release: None });
-    }
-
-    fn reply_raw(&self, token: u64, bytes: RawBytes) {
+        let bytes = RawBytes { ptr: b"1".as_ptr(), len: 1, owner, release: Some(release_slowly) };
         // SAFETY: both are the same struct of the interface, and the bytes are static.
         let bytes = unsafe { std::mem::transmute::<RawBytes, OwnedBytes>(bytes) };
         if !self.0.is_null() {
             // SAFETY: as in `reply`.
             unsafe { ((*self.0).reply)((*self.0).ctx, token, 0, bytes) };
         }
-    }
-
-    pub fn wanted(&self, token: u64) -> bool {
-        // SAFETY: none on a host of minor version 0, which has no such function: that is the fault.
-        unsafe { ((*self.0).wanted)((*self.0).ctx, token) != 0 }
-    }
-
-    /// The bytes of an answer of `chain/1`: those of its first function, which takes nothing.
-    pub fn tip(&self, scope: u64) -> OwnedBytes {
-        let mut response = OwnedBytes::EMPTY;
-        // SAFETY: a table that is not null begins with its size and context, behind which its functions stand as far as its
-        // size goes; the first of `chain/1` takes an empty request.
-        unsafe {
-            let table = ((*self.0).service)((*self.0).ctx, Bytes::lend(b"chain/1"));
-            if !table.is_null()
-                && (*table).struct_size > size_of::<ServiceTable>()
-                && let Some(tip) = table.add(1).cast::<Option<ServiceFn>>().read()
-            {
-                tip((*table).ctx, scope, Bytes::lend(&[]), &mut response);
-            }
-        }
-        response
     }
 }
 
@@ -122,14 +81,6 @@ unsafe extern "C" fn release_slowly(owner: *mut c_void) {
 /// From now on `create` waits at this gate, or no more.
 pub fn slow_create(gate: Option<String>) {
     *lock(&NEXT_CREATE) = gate;
-}
-
-/// Releases bytes twice.
-pub fn release_twice(bytes: OwnedBytes) {
-    // SAFETY: none but on a host that counts releases and frees nothing: that is the fault.
-    let copy = unsafe { std::ptr::read(&raw const bytes) };
-    drop(bytes);
-    drop(copy);
 }
 
 const SDK: PluginTable = plugin_table::<Faulty>(0);

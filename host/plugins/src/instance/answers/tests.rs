@@ -93,11 +93,9 @@ fn a_panic_in_the_hosts_reply_is_a_status() {
 }
 
 /// The sources of all functions that plugins call.
-const SOURCES: [(&str, &str); 7] = [
+const SOURCES: [(&str, &str); 5] = [
     ("abi/serve.rs", include_str!("../../../../../sdk/abi/src/serve.rs")),
     ("abi/forward.rs", include_str!("../../../../../sdk/abi/src/forward.rs")),
-    ("probe/host.rs", include_str!("../../../../conformance/src/probe/host.rs")),
-    ("probe/recording_proxy.rs", include_str!("../../../../conformance/src/probe/recording_proxy.rs")),
     ("abi/bytes.rs", include_str!("../../../../../sdk/abi/src/bytes.rs")),
     ("abi/service.rs", include_str!("../../../../../sdk/abi/src/service.rs")),
     ("abi/entry.rs", include_str!("../../../../../sdk/abi/src/entry.rs")),
@@ -122,5 +120,5 @@ fn every_function_of_the_interface_contains_panics() {
             found += 1;
         }
     }
-    assert!(found >= 20, "only {found} functions were found");
+    assert!(found >= 16, "only {found} functions were found");
 }

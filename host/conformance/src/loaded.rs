@@ -1,0 +1,171 @@
+//! A plugin on a host in memory, opened and started by the loader of the real host.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use outrigger_abi::ExportedService;
+use outrigger_isolate::{Bounds, Confinement, Executable, RunnerStatus};
+use outrigger_plugins::answer::DEFAULT_MAX_BYTES;
+use outrigger_plugins::calls::Calls;
+use outrigger_plugins::file::PluginFile;
+use outrigger_plugins::grants::{Grant, Holder, NODE_RPC, ServiceSource};
+use outrigger_plugins::health::Health;
+use outrigger_plugins::instance::{Instance, Launch, LoadedLibrary, StartError};
+use outrigger_sandbox::{Policy, Reach};
+use outrigger_sdk::testing::{StubHost, StubNodeRpc, WalletState};
+use outrigger_service::node_rpc::NodeReply;
+use outrigger_service::wire::Blob;
+use outrigger_service::{Chain, ErrorKind, Mempool, NodeRpc, Scope, ServiceError, Signer, Wallet};
+use outrigger_values::{RpcError, RpcErrorCode};
+use serde_json::{Map, Value};
+
+/// The blocks of the chain.
+const BLOCKS: usize = 3;
+
+/// The deadline that plugins are told. Nobody answers a call at this deadline.
+const DEADLINE: Duration = Duration::from_secs(60);
+
+/// The node's answers behind `node-rpc/1`, by method.
+const NODE: &str = include_str!("node.json");
+
+/// The node's error for another method. It is not that of a plugin which lacks a method of its manifest.
+pub const UNKNOWN: &str = "Method not found (by the node of plugin check)";
+
+/// An opened plugin.
+pub struct Loaded {
+    pub code: Arc<LoadedLibrary>,
+    pub calls: Arc<Calls>,
+    /// Of all instances.
+    pub health: Arc<Health>,
+    /// The plugin's own processes, if it is isolated.
+    pub runners: Arc<RunnerStatus>,
+    executable: Arc<Executable>,
+    reach: Vec<Reach>,
+    instances: AtomicU64,
+}
+
+impl Loaded {
+    /// Opens a plugin. With `isolated` it runs in a process of its own, which may reach that.
+    ///
+    /// # Errors
+    /// The loader's refusal.
+    pub fn open(file: PluginFile, copies: &Path, isolated: Option<&[Reach]>) -> Result<Self, String> {
+        let mut code = LoadedLibrary::open(file, copies, isolated.is_some()).map_err(|error| error.to_string())?;
+        // A method that ends the plugin's process must not hide the faults of other methods.
+        code.manifest.restartable = true;
+        Ok(Self {
+            code: Arc::new(code),
+            calls: Arc::default(),
+            health: Arc::default(),
+            runners: Arc::default(),
+            executable: Arc::new(Executable::current().map_err(|error| error.to_string())?),
+            reach: isolated.unwrap_or_default().to_vec(),
+            instances: AtomicU64::new(1),
+        })
+    }
+
+    /// Starts an instance on a host. The services of the manifest are granted, except for `withheld`.
+    pub fn start(
+        &self,
+        host: &StubHost,
+        options: Map<String, Value>,
+        withheld: Option<&str>,
+    ) -> Result<Arc<Instance>, StartError> {
+        let manifest = &self.code.manifest;
+        let services = manifest.services.iter().chain(&manifest.optional).filter(|name| withheld != Some(name));
+        let grant = |name: &String| {
+            let methods = (name == NODE_RPC).then(|| manifest.node_methods.clone());
+            Grant { methods, ..Grant::all(name) }
+        };
+        let grants: Vec<Grant> = services.map(grant).collect();
+        let launch = Launch {
+            id: self.instances.fetch_add(1, Ordering::Relaxed),
+            owner: 1,
+            trusted: false,
+            panic_text: true,
+            grants: &grants,
+            options,
+            services: &InMemory(host),
+            calls: self.calls.clone(),
+            deadline: Some(DEADLINE),
+            max_answer_bytes: DEFAULT_MAX_BYTES,
+            health: self.health.clone(),
+            runners: self.runners.clone(),
+            executable: self.executable.clone(),
+            confinement: Some(Confinement { policy: Policy::BestEffort, reach: self.reach.clone() }),
+            bounds: Bounds::NONE,
+            is_checked: true,
+            // Nobody restarts an instance after a fault.
+            failures: std::sync::mpsc::channel().0,
+        };
+        Instance::start(&self.code, launch)
+    }
+
+    /// A host with a short chain and an empty wallet.
+    pub fn host(&self) -> StubHost {
+        let host = StubHost::new();
+        for _ in 0..BLOCKS {
+            host.chain.mine(vec![]);
+        }
+        host.wallet.set(Some(WalletState::empty("check")));
+        let answers: Map<String, Value> = serde_json::from_str(NODE).unwrap_or_default();
+        for method in &self.code.manifest.node_methods {
+            let unknown = || RpcError::new(RpcErrorCode::METHOD_NOT_FOUND, UNKNOWN);
+            host.node_rpc.answer(method, answers.get(method).cloned().ok_or_else(unknown));
+        }
+        host
+    }
+}
+
+/// The services of a host in memory.
+struct InMemory<'a>(&'a StubHost);
+
+impl ServiceSource for InMemory<'_> {
+    fn names(&self) -> &'static [&'static str] {
+        &["chain/1", "mempool/1", "wallet/1", "signer/1", NODE_RPC]
+    }
+
+    fn export(&self, service: &str, holder: &Holder<'_>) -> Option<Arc<ExportedService>> {
+        let StubHost { chain, mempool, wallet, node_rpc, .. } = self.0;
+        Some(Arc::new(match service {
+            "chain/1" => ExportedService::new::<dyn Chain>(chain.clone()),
+            "mempool/1" => ExportedService::new::<dyn Mempool>(mempool.clone()),
+            "wallet/1" => ExportedService::new::<dyn Wallet>(wallet.clone()),
+            "signer/1" => ExportedService::new::<dyn Signer>(wallet.clone()),
+            NODE_RPC => {
+                let methods = holder.grants.iter().find_map(|grant| grant.methods.clone());
+                let granted = GrantedMethods { node: node_rpc.clone(), methods: methods.unwrap_or_default() };
+                ExportedService::new::<dyn NodeRpc>(Arc::new(granted))
+            }
+            _ => return None,
+        }))
+    }
+}
+
+/// The node, which answers to granted methods alone.
+struct GrantedMethods {
+    node: Arc<StubNodeRpc>,
+    methods: Vec<String>,
+}
+
+impl NodeRpc for GrantedMethods {
+    fn call(&self, scope: Scope, method: String, params: Blob) -> Result<NodeReply, ServiceError> {
+        if !self.methods.contains(&method) {
+            return Err(ServiceError::new(ErrorKind::NotGranted, "The plugin may not call this method of the node"));
+        }
+        self.node.call(scope, method, params)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_node_answers_with_values() {
+        let answers: Map<String, Value> = serde_json::from_str(NODE).unwrap();
+        assert_eq!(answers["getblockcount"], BLOCKS);
+    }
+}

@@ -6,12 +6,7 @@ use super::environment::DATA_FILE;
 use super::error::StoreError;
 use super::make::finish;
 use super::pages::{DataFile, Fault};
-use super::table::{Checksum, shown};
-
-/// The table that exists in all layouts.
-pub const META: &str = "meta";
-/// The key of the version of the program that created the file, as text.
-pub const PROGRAM: &[u8] = b"program";
+use super::table::{Checksum, META, PROGRAM, shown};
 
 #[derive(Debug, Default)]
 pub struct Examined {

@@ -11,8 +11,7 @@ use heed::RwTxn;
 
 use super::environment::{DATA_FILE, Environment, Opening};
 use super::error::StoreError;
-use super::examine::PROGRAM;
-use super::table::Table;
+use super::table::{PROGRAM, Table};
 
 /// The folder in which a data file is created. If a killed process leaves the folder behind, the next creation removes
 /// it.

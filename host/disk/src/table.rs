@@ -15,6 +15,11 @@ use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 use super::damage::FileNumber;
 use super::error::StoreError;
 
+/// The table that exists in all layouts.
+pub const META: &str = "meta";
+/// The key of the version of the program that created the file, as text.
+pub const PROGRAM: &[u8] = b"program";
+
 /// In bytes.
 pub const CHECK_LEN: usize = 4;
 

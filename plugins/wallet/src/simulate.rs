@@ -30,7 +30,7 @@ pub fn simulate_raw_transaction(context: &mut CallContext<'_>) -> Result<Value, 
     let (mut change, mut spent, mut made) = (0_i64, HashSet::new(), HashMap::new());
     for text in typed::array(context.params.get(0))? {
         let transaction = transaction_from_hex(typed::text(text)?).ok_or(WalletError::Undecodable)?;
-        let known = Prevouts::look_up(context.host, context.scope, &transaction).map_err(RpcError::from)?;
+        let known = Prevouts::look_up(context.host, context.scope, &transaction)?;
         let debits = debits(context, &transaction, least)?;
         for input in &transaction.input {
             let coin = input.previous_output;

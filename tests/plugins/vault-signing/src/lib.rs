@@ -12,7 +12,7 @@ use outrigger_sdk::service::signer::SignRequest;
 use outrigger_sdk::service::{ErrorKind, Result, ServiceError};
 use outrigger_sdk::sign::{KeySource, methods};
 use outrigger_sdk::wire::Blob;
-use outrigger_sdk::{Call, Host, Plugin, Reply, RpcError};
+use outrigger_sdk::{Call, Host, Plugin, Reply};
 use serde_json::{Map, Value};
 
 pub mod wire;
@@ -41,7 +41,7 @@ impl Plugin for VaultSigning {
             }
             _ => methods::with_key(&self.host, call.scope, call.params, &wanted),
         };
-        reply.send(answer.map_err(RpcError::from));
+        reply.send(answer);
     }
 }
 

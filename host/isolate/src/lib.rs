@@ -1,6 +1,6 @@
 //! Plugins in their own processes.
 //!
-//! The boundary is the plugin ABI. In the host, an isolated instance is a [`proxy`]: it implements the plugin's
+//! The boundary is the plugin ABI. In the host, an isolated instance is a proxy: it implements the plugin's
 //! functions as messages to a *runner*, a process of the same program that runs the unchanged library ([`inside`]). In
 //! the runner, the plugin's host table and services are messages back. Neither side interprets the payload.
 //!

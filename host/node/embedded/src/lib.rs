@@ -1,6 +1,6 @@
 //! The embedded node: a development chain (regtest rules) in this process. It validates every block in full.
 //!
-//! A [`ChainSnapshot`] reads the chain at one moment, and blocks nobody. Readers of the mempool hold its lock while
+//! A snapshot reads the chain at one moment, and blocks nobody. Readers of the mempool hold its lock while
 //! they copy. Only one writer, the holder of the tree's lock, changes the chain. It commits block, index, undo data,
 //! coins, transactions and tip of a submission, even of a reorganisation over many blocks, in one LMDB transaction
 //! before the reply.

@@ -73,7 +73,7 @@ impl Hooks {
 
     fn enqueue(&self, happened: Happened) {
         if self.queue.try_send(happened).is_err() {
-            tracing::warn!(MAX_WAITING, "a program of [notify] is not started: the queue is full");
+            tracing::warn!(MAX_WAITING, "a [notify] program was not started: the queue is full");
         }
     }
 

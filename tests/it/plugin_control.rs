@@ -112,7 +112,7 @@ fn reloadplugin_with_a_broken_file_or_configuration_keeps_the_old_instance() {
         assert_eq!(client.call("faultwho", json!([]))["label"], json!("good"));
     };
     setup.put(b"\x7fELF and nothing more");
-    check("is not an Outrigger plugin: it is no library");
+    check("is not an Outrigger plugin: it is not a shared library");
     setup.put(good.get(..good.len() / 2).unwrap());
     check("is not an Outrigger plugin");
     std::fs::copy(built().library("outrigger_acme_mining"), setup.file()).unwrap();

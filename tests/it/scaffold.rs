@@ -97,7 +97,7 @@ fn plugin_new_makes_a_crate_that_builds_installs_and_answers() {
 fn plugin_new_writes_nothing_over_and_refuses_bad_names() {
     let parent = tempfile::tempdir().unwrap();
     fs::create_dir(parent.path().join("taken")).unwrap();
-    for (name, expected) in [("taken", "taken exists already"), ("Nine", "is no plugin's name")] {
+    for (name, expected) in [("taken", "taken exists already"), ("Nine", "is not a valid plugin name")] {
         let mut command = Command::new(&built().binary);
         command.args(["plugin", "new", name, "--sdk"]).arg(workspace().join("sdk")).current_dir(parent.path());
         let output = command.output().unwrap();

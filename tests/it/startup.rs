@@ -241,7 +241,7 @@ fn run_check_names_what_would_keep_the_host_from_starting() {
         ("[rpc]\nthread = 4\n".to_owned(), "FILE:2: rpc.thread: unknown field `thread`"),
         (
             "[plugin_defaults]\ntransport = \"socket\"\n".to_owned(),
-            "FILE:2: plugin_defaults.transport: no setting any more: isolated plugins always use sockets; delete the line",
+            "FILE:2: plugin_defaults.transport: this setting was removed: isolated plugins always use sockets; delete the line",
         ),
         ("[log]\nlevel = \"loud\"\n".to_owned(), "FILE:2: log.level: 'loud' is not a level"),
         (

@@ -115,10 +115,10 @@ fn users_method_list_with_an_unknown_method_is_refused_at_the_start() {
     };
     let user = format!("[[rpc.users]]\nrpcauth = \"{ALICE}\"\n");
     let error = refused(format!("{user}methods = [\"stop\", \"getblockcuont\"]\n"));
-    let told = "FILE:3: rpc.users.methods: nobody has a method 'getblockcuont'; did you mean 'getblockcount'?";
+    let told = "FILE:3: rpc.users.methods: there is no method 'getblockcuont'; did you mean 'getblockcount'?";
     assert!(error.contains(told), "{error}");
     let error = refused(format!("\n{user}methods = [\"frobnicate\"]\n"));
-    assert!(error.contains("FILE:4: rpc.users.methods: nobody has a method 'frobnicate'\n"), "{error}");
+    assert!(error.contains("FILE:4: rpc.users.methods: there is no method 'frobnicate'\n"), "{error}");
 }
 
 #[test]

@@ -44,7 +44,7 @@ pub enum ClientFileError {
     #[error("a symbolic link leads to it; name the file itself")]
     SymbolicLink,
     /// It is a folder, a device or the like.
-    #[error("it is no regular file")]
+    #[error("it is not a regular file")]
     NotAFile,
     /// A file exists that may not be replaced.
     #[error("another file is there, which is not replaced")]

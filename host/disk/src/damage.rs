@@ -8,7 +8,7 @@ use parking_lot::{Mutex, MutexGuard};
 
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error(
-    "the file {} is damaged: table {table:?} at {place}. Nothing more is written to it; bring back a backup, or make it anew",
+    "the file {} is damaged: table {table:?} at {place}. The host stops writing to it: restore a backup, or create it again",
     file.display()
 )]
 pub struct Damage {

@@ -89,7 +89,7 @@ pub enum FrameError {
     #[error("a message {0:?} out of turn")]
     OutOfTurn(Kind),
     /// The peer paused within a message, or does not read one.
-    #[error("a message that it does not finish or read in time")]
+    #[error("a message that was not finished or read in time")]
     Silent,
     /// The peer closed the channel, or the system failed.
     #[error("{0}")]

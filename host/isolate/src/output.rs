@@ -43,7 +43,7 @@ fn write(plugin: &str, line: &mut Vec<u8>, rate: &Rate) {
 
 fn tell(plugin: &str, left_out: u64) {
     if left_out > 0 {
-        tracing::warn!(plugin, left_out, "the plugin writes too much; lines were left out");
+        tracing::warn!(plugin, left_out, "the plugin writes too many lines; some were dropped");
     }
 }
 

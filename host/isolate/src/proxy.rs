@@ -332,7 +332,7 @@ impl SharedProxy {
             runner.watch(self.launch.bounds);
             let status = child.wait();
             runner.close();
-            let lost = || Err("its start was lost".to_owned());
+            let lost = || Err("its start ended without a result".to_owned());
             (coming_up.map_err(|error| error.to_string()).and_then(|up| up.join().unwrap_or_else(|_| lost())), status)
         });
         self.launch.status.end(runner.process.pid);

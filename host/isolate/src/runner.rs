@@ -340,11 +340,11 @@ impl Runner {
     fn blame(&self, error: &FrameError) {
         let why = match error {
             FrameError::Io(_) => return,
-            FrameError::Silent => "a message without an end",
-            _ => "a message that may not be",
+            FrameError::Silent => "a message that it did not finish",
+            _ => "an invalid message",
         };
         if self.process.kill(why) {
-            tracing::error!(plugin = self.plugin, %error, "the runner does not keep to the order of messages; it is ended");
+            tracing::error!(plugin = self.plugin, %error, "the runner violated the protocol and was killed");
         }
     }
 

@@ -35,8 +35,8 @@ pub enum Excess {
 impl Excess {
     pub fn reason(self) -> &'static str {
         match self {
-            Self::Memory => "more memory than max_memory_mib allows",
-            Self::Threads => "more threads than max_threads allows",
+            Self::Memory => "it used more memory than max_memory_mib",
+            Self::Threads => "it started more threads than max_threads",
         }
     }
 }

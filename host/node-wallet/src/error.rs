@@ -7,13 +7,11 @@ pub enum FileError {
     Sqlite(#[from] rusqlite::Error),
     #[error("a bitcoind has the wallet loaded: unload it there, or use import-from-node")]
     Loaded,
-    #[error(
-        "it is no wallet of a bitcoind (a legacy wallet, which is none of SQLite, moves by bitcoind's migratewallet first)"
-    )]
+    #[error("it is not a descriptor wallet of bitcoind (migrate a legacy wallet with bitcoind's migratewallet first)")]
     NotAWallet,
     #[error("the record {kind}: {error}")]
     Record { kind: String, error: RecordError },
-    #[error("it is a legacy wallet: bitcoind's migratewallet makes it one of descriptors")]
+    #[error("it is a legacy wallet: migrate it with bitcoind's migratewallet first")]
     Legacy,
     #[error("its keys are in an external signer, which is not supported")]
     ExternalSigner,
@@ -25,6 +23,6 @@ pub enum FileError {
     #[error("its keys are encrypted in an unknown way")]
     UnknownEncryption,
     /// A private key does not belong to its public key.
-    #[error("a private key is not that of its public key")]
+    #[error("a private key does not match its public key")]
     WrongKey,
 }

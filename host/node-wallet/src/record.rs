@@ -78,15 +78,15 @@ pub struct MasterKey {
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum RecordError {
-    #[error("it ends too soon")]
+    #[error("it is truncated")]
     Short,
     #[error("a text is not UTF-8")]
     Text,
     #[error("a number is out of its range")]
     Number,
-    #[error("it is no transaction")]
+    #[error("it is not a transaction")]
     Transaction,
-    #[error("it is no private key")]
+    #[error("it is not a private key")]
     Secret,
 }
 

@@ -206,7 +206,7 @@ impl PluginFile {
 
 /// The bytes from the manifest's symbol to the end of its section.
 fn manifest_bytes(content: &[u8]) -> Result<&[u8], String> {
-    let file = object::File::parse(content).map_err(|error| format!("it is no library ({error})"))?;
+    let file = object::File::parse(content).map_err(|error| format!("it is not a shared library ({error})"))?;
     let symbol = file
         .dynamic_symbols()
         .find(|symbol| symbol.name() == Ok(MANIFEST_SYMBOL))
@@ -238,7 +238,7 @@ mod tests {
         let text = folder.path().join("text.so");
         fs::write(&text, "not a library").unwrap();
         let error = PluginFile::read(&text).err().unwrap().to_string();
-        assert!(error.contains("is not an Outrigger plugin: it is no library"), "{error}");
+        assert!(error.contains("is not an Outrigger plugin: it is not a shared library"), "{error}");
         let own = std::env::current_exe().unwrap();
         let error = PluginFile::read(&own).err().unwrap().to_string();
         assert!(error.contains("exports no symbol outrigger_manifest"), "{error}");

@@ -27,7 +27,7 @@ impl LogService {
 
     fn may_write(&self) -> bool {
         let plugin = self.plugin.as_str();
-        let tell = |left_out| tracing::warn!(plugin, left_out, "the plugin writes too much; lines were left out");
+        let tell = |left_out| tracing::warn!(plugin, left_out, "the plugin writes too many lines; some were dropped");
         self.rate.as_ref().is_none_or(|rate| rate.allows(tell))
     }
 }

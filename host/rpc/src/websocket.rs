@@ -84,7 +84,7 @@ pub(super) async fn accept<S: RpcService>(
             client.upgrade(Conversation { messages: messages.boxed(), stop });
             response.map(|_| Reply::empty(StatusCode::SWITCHING_PROTOCOLS).body)
         }
-        Err(_) => refused("This is no handshake of a WebSocket"),
+        Err(_) => refused("This is not a WebSocket handshake"),
     }
 }
 
@@ -144,7 +144,7 @@ impl<S: RpcService> Shared<S> {
     async fn answer(&self, request: RpcRequest<'_>) -> ResponsePayload<'static, Box<RawValue>> {
         match self.outcome(request).await.map(|text| serde_json::from_slice(&text)) {
             Ok(Ok(result)) => ResponsePayload::success(result),
-            Ok(Err(_)) => ResponsePayload::error(error_object(RpcError::internal("The answer is no JSON"))),
+            Ok(Err(_)) => ResponsePayload::error(error_object(RpcError::internal("The answer is not JSON"))),
             Err(error) => ResponsePayload::error(error_object(error)),
         }
     }

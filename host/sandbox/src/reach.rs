@@ -26,14 +26,16 @@ pub enum Reach {
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ReachError {
-    #[error("'{0}' is no reach: it begins with read:, write:, connect:unix: or connect:tcp:")]
+    #[error("'{0}' is not a valid reach: it must begin with read:, write:, connect:unix: or connect:tcp:")]
     Kind(String),
-    #[error("'{0}' is no reach: its path must be absolute, without '.' and '..', and not '/' itself")]
+    #[error("'{0}' is not a valid reach: its path must be absolute, without '.' and '..', and not '/' itself")]
     Path(String),
-    #[error("'{0}' is no reach: the path of a Unix socket has at most {MAX_SOCKET_PATH} bytes")]
+    #[error("'{0}' is not a valid reach: the path of a Unix socket has at most {MAX_SOCKET_PATH} bytes")]
     SocketPath(String),
     /// Host names are not resolved: a DNS server would choose the target.
-    #[error("'{0}' is no reach: the address is IP:PORT, such as 127.0.0.1:8443 or [::1]:8443, with a port above 0")]
+    #[error(
+        "'{0}' is not a valid reach: the address is IP:PORT, such as 127.0.0.1:8443 or [::1]:8443, with a port above 0"
+    )]
     Address(String),
 }
 

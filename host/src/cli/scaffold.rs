@@ -21,7 +21,9 @@ pub fn create(name: &str, sdk: Option<&Path>) -> Result<String, String> {
     let good = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
     let begins_well = name.bytes().next().is_some_and(|byte| byte.is_ascii_lowercase());
     if !begins_well || !name.bytes().all(good) {
-        return Err(format!("'{name}' is no plugin's name: use lower-case letters, digits and '-', a letter first"));
+        return Err(format!(
+            "'{name}' is not a valid plugin name: use lower-case letters, digits and '-', a letter first"
+        ));
     }
     let sdk = match sdk {
         Some(sdk) => sdk.canonicalize().map_err(|error| format!("{}: {error}", sdk.display()))?,
@@ -136,7 +138,7 @@ mod tests {
     #[test]
     fn names_are_checked_before_anything_is_written() {
         for name in ["", "Acme", "../up", "9lives", "a b"] {
-            assert!(create(name, None).unwrap_err().contains("is no plugin's name"), "{name}");
+            assert!(create(name, None).unwrap_err().contains("is not a valid plugin name"), "{name}");
         }
         assert_eq!(title("acme-mining2"), "AcmeMining2");
     }

@@ -10,7 +10,7 @@ const FORMER: [(&str, &str); 2] = [
 
 /// The refusal of a former setting.
 pub(super) fn refusal(key: &str) -> Option<String> {
-    advice(key).map(|advice| format!("no setting any more: {advice}"))
+    advice(key).map(|advice| format!("this setting was removed: {advice}"))
 }
 
 fn advice(key: &str) -> Option<&'static str> {
@@ -46,7 +46,7 @@ mod tests {
         let refused = parse("FILE", text).unwrap_err().to_string();
         assert_eq!(
             refused,
-            "FILE:2: plugin_defaults.transport: no setting any more: isolated plugins always use sockets; delete the line"
+            "FILE:2: plugin_defaults.transport: this setting was removed: isolated plugins always use sockets; delete the line"
         );
         let migrated = migrate("FILE", text).unwrap();
         assert!(

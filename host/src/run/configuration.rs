@@ -25,7 +25,7 @@ const BITCOIND_FOLDER: &str = "~/.bitcoin";
 /// It is invalid, or the node's network is needed and the node cannot be reached.
 pub fn configuration(args: &RunArgs) -> Result<Loaded, ConfigError> {
     if args.verify {
-        let reason = "it is gone: every start checks all of the embedded chain";
+        let reason = "this option was removed: every start checks all of the embedded chain";
         return Err(ConfigError::of_argument("--verify", reason.to_owned()));
     }
     let mut loaded = match &args.bitcoind {

@@ -226,7 +226,7 @@ async fn serve(
 async fn assemble(loaded: &Arc<Loaded>, args: &RunArgs, folder: &Path, frame: &Frame) -> Result<Parts, RunError> {
     let (loaded, args, folder, frame) = (loaded.clone(), args.clone(), folder.to_owned(), frame.clone());
     let assembled = tokio::task::spawn_blocking(move || Parts::assemble(&loaded, &args, &folder, &frame)).await;
-    assembled.unwrap_or_else(|_| Err(RunError::Failed("the start was lost".to_owned())))
+    assembled.unwrap_or_else(|_| Err(RunError::Failed("the start ended without a result".to_owned())))
 }
 
 /// Opens the metrics' port, if configured, and returns its address. It closes with the runtime.

@@ -27,7 +27,7 @@ pub fn users(loaded: &Loaded, folders: &[PathBuf]) -> Result<Vec<RpcUser>, Confi
             .map_err(|error| loaded.user_error(position, "rpcauth", error.to_string()))?;
         // With duplicate names, the restrictions of one entry would not apply to those who know the other's password.
         if users.iter().take(position).any(|earlier| name(earlier) == name(configured)) {
-            let reason = format!("a user before this one is called {:?} already", name(configured));
+            let reason = format!("an earlier user has the name {:?}", name(configured));
             return Err(loaded.user_error(position, "rpcauth", reason));
         }
         let expanded = configured.methods.as_ref().map(|entries| known.expand(entries)).transpose();
@@ -103,7 +103,7 @@ impl KnownMethods<'_> {
             } else if self.has(entry) {
                 expanded.insert(entry.clone());
             } else {
-                return Err(format!("nobody has a method '{entry}'{}", self.suggestion(entry)));
+                return Err(format!("there is no method '{entry}'{}", self.suggestion(entry)));
             }
         }
         Ok(expanded)

@@ -27,7 +27,6 @@ mod binding;
 mod coins;
 mod copied;
 mod creation;
-mod credits;
 mod descriptors;
 mod draw;
 mod edits;

@@ -11,7 +11,7 @@ pub enum ZmqEndpoint {
 
 /// A text that is not an endpoint.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-#[error("'{0}' is no ZMQ endpoint: write tcp://host:port or ipc://path")]
+#[error("'{0}' is not a ZMQ endpoint: write tcp://host:port or ipc://path")]
 pub struct BadZmqEndpoint(String);
 
 impl FromStr for ZmqEndpoint {

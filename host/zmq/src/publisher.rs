@@ -125,7 +125,7 @@ async fn serve<S: AsyncRead + AsyncWrite>(stream: S, shared: Weak<Subscribers>) 
         let mut subscribers = shared.subscribers.lock();
         subscribers.retain(|subscriber| !subscriber.queue.is_closed());
         if subscribers.len() >= MAX_SUBSCRIBERS {
-            tracing::warn!(MAX_SUBSCRIBERS, "a ZMQ subscriber is turned away");
+            tracing::warn!(MAX_SUBSCRIBERS, "a ZMQ subscriber is refused");
             return;
         }
         let (sender, receiver) = channel(shared.high_water_mark);

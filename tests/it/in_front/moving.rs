@@ -181,7 +181,7 @@ fn wallet_file_of_the_node_is_copied_once_it_is_unloaded() {
     let foreign = host.datadir().join("foreign");
     std::fs::write(&foreign, "no database at all, but some text that is longer than its header would be").unwrap();
     let refused = refusal(&from_file(&host, &foreign, &["x"], ""));
-    assert!(refused.contains("it is no wallet of a bitcoind"), "{refused}");
+    assert!(refused.contains("it is not a descriptor wallet of bitcoind"), "{refused}");
 }
 
 /// What the original lists, with the name and the ranges of the copy: each derives ahead as far as it likes.

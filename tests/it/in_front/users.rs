@@ -29,7 +29,7 @@ fn users_method_list_holds_for_passed_methods_and_batches() {
         ..HostOptions::in_front_of(&[])
     };
     let output = Host::fail(&options);
-    assert!(String::from_utf8_lossy(&output.stderr).contains("nobody has a method 'getblockcuont'"));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("there is no method 'getblockcuont'"));
 }
 
 #[test]

@@ -27,10 +27,10 @@ fn greedy_plugin_that_takes_memory_or_threads_is_ended() {
     let mut client = host.client();
     let bounded = client.call("hostilememory", json!([20]));
     assert!(bounded.as_u64().unwrap() > 0);
-    ends(&mut client, "hostilememory", json!([10_000]), "more memory than max_memory_mib allows");
+    ends(&mut client, "hostilememory", json!([10_000]), "it used more memory than max_memory_mib");
     // Tables of 800 MiB for a mapping that takes no memory itself.
-    ends(&mut client, "hostiletables", json!([400]), "more memory than max_memory_mib allows");
-    ends(&mut client, "hostilethreads", json!([10_000]), "more threads than max_threads allows");
+    ends(&mut client, "hostiletables", json!([400]), "it used more memory than max_memory_mib");
+    ends(&mut client, "hostilethreads", json!([10_000]), "it started more threads than max_threads");
     client.call("getrpcinfo", json!([]));
 }
 

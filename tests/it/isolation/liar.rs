@@ -39,7 +39,7 @@ fn all_lie(host: &Host, ways: &[&str]) {
     client.call("hostilenothing", json!([]));
     let before = memory(host);
     for how in ways {
-        let (no_end, not_so) = ("a message without an end", "a message that may not be");
+        let (no_end, not_so) = ("a message that it did not finish", "an invalid message");
         let endings: &[&str] = match *how {
             "length" => &[no_end],
             // The function of an earlier call may return after it: its message is no whole one then.

@@ -51,15 +51,15 @@ pub fn read(file: &File) -> Result<(Meta, Meta), Fault> {
     let second = read_one(file, 1, first.page_size as u64)?;
     let fault = |what| Fault::Meta { page: 0, what };
     if first.page_size != second.page_size {
-        return Err(fault("both meta pages state different sizes of pages"));
+        return Err(fault("the meta pages disagree on the page size"));
     }
     // Both are written when the file is created, with number 0. From then on commits alternate.
     if (first.change, second.change) != (0, 0) {
         if first.change % 2 != 0 || second.change % 2 != 1 {
-            return Err(fault("a meta page is of a change that the other one belongs to"));
+            return Err(fault("a meta page has a transaction ID of the wrong parity"));
         }
         if first.change.abs_diff(second.change) != 1 {
-            return Err(fault("a change lies between both meta pages"));
+            return Err(fault("the transaction IDs of the meta pages are not consecutive"));
         }
     }
     Ok(if first.change > second.change { (first, second) } else { (second, first) })
@@ -71,36 +71,36 @@ fn read_one(file: &File, page: u64, offset: u64) -> Result<Meta, Fault> {
     file.read_exact_at(&mut bytes, offset).map_err(|error| match error.kind() {
         // LMDB never writes less than a page.
         std::io::ErrorKind::UnexpectedEof if page == 0 => Fault::Foreign,
-        std::io::ErrorKind::UnexpectedEof => fault("the file ends before its end"),
+        std::io::ErrorKind::UnexpectedEof => fault("the file is truncated"),
         _ => error.into(),
     })?;
-    let short = || fault("the file ends before its end");
+    let short = || fault("the file is truncated");
     let magic = u32_at(&bytes, at::MAGIC).ok_or_else(short)?;
     let marked = u16_at(&bytes, 10).ok_or_else(short)? == META;
     if page == 0 && magic != MAGIC && !marked {
         return Err(Fault::Foreign);
     }
     if u64_at(&bytes, 0).ok_or_else(short)? != page || !marked {
-        return Err(fault("it is no meta page"));
+        return Err(fault("it is not a meta page"));
     }
     if magic != MAGIC {
-        return Err(fault("it is no meta page of LMDB"));
+        return Err(fault("it has no LMDB magic number"));
     }
     if u32_at(&bytes, at::VERSION).ok_or_else(short)? != VERSION {
-        return Err(fault("it is of another format of LMDB"));
+        return Err(fault("it has an unknown LMDB format version"));
     }
     let free = Stated::read(bytes.get(at::FREE..at::MAIN).ok_or_else(short)?).ok_or_else(short)?;
     let main = Stated::read(bytes.get(at::MAIN..at::LAST_PAGE).ok_or_else(short)?).ok_or_else(short)?;
     // LMDB stores the page size and its flags in unused fields of this record.
     if !PAGE_SIZES.contains(&free.pad) || !free.pad.is_power_of_two() {
-        return Err(fault("it states a size of pages that there is not"));
+        return Err(fault("its page size is invalid"));
     }
     if free.flags != FREE_FLAGS || main.flags != 0 || main.pad != 0 {
-        return Err(fault("it states flags that are never set"));
+        return Err(fault("it has unknown flags"));
     }
     let last_page = u64_at(&bytes, at::LAST_PAGE).ok_or_else(short)?;
     if last_page < META_PAGES - 1 || last_page >= u64::from(u32::MAX) << 16 {
-        return Err(fault("it states a last page that cannot be"));
+        return Err(fault("its last page number is invalid"));
     }
     let change = u64_at(&bytes, at::CHANGE).ok_or_else(short)?;
     Ok(Meta { page, page_size: free.pad as usize, free: Stated { pad: 0, ..free }, main, last_page, change })

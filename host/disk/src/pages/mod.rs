@@ -29,7 +29,7 @@ pub enum Fault {
     Unreadable(#[from] io::Error),
     #[error("it is empty")]
     Empty,
-    #[error("it is no database")]
+    #[error("it is not an LMDB file")]
     Foreign,
     #[error("meta page {page}: {what}")]
     Meta { page: u64, what: &'static str },
@@ -43,7 +43,7 @@ pub enum Fault {
     /// A tree does not match its record.
     #[error("table {table:?}: {what}")]
     Tree { table: String, what: &'static str },
-    #[error("table {table:?}: the row at {key} is not what was written")]
+    #[error("table {table:?}: the row at {key} has a wrong checksum")]
     Row {
         table: String,
         /// In hexadecimal.
@@ -94,7 +94,7 @@ impl DataFile {
         // Pages beyond the end of the file were never written, so they have to be free; otherwise the last page's
         // number is wrong.
         if !walk.seen.has_all_behind_the_end() {
-            return Err(Fault::Meta { page: self.meta.page, what: "it states a last page that is not the last one" });
+            return Err(Fault::Meta { page: self.meta.page, what: "its last page number is too low" });
         }
         Ok(())
     }
@@ -108,14 +108,14 @@ impl DataFile {
     pub fn get(&self, table: &str, key: &[u8]) -> Result<Option<Vec<u8>>, Fault> {
         let tables = Tree::new("tables", Rows::Tables, self.meta.main);
         let Some(row) = tables.find(self, table.as_bytes())? else { return Ok(None) };
-        let stated = page::Stated::read(&row).ok_or_else(|| tables.fault("a row that is no table's"))?;
+        let stated = page::Stated::read(&row).ok_or_else(|| tables.fault("a row that is not a table"))?;
         Tree::new(table, Rows::Values, stated).find(self, key)
     }
 
     /// Checks the commit number of each meta page. A flipped bit could make the older one the newer, which would lose
     /// the last commit. Each commit frees at least the page of its tables' root, and lists it under its number.
     fn check_changes(&self, former: &Meta) -> Result<(), Fault> {
-        let fault = |page| Fault::Meta { page, what: "it states another change than its tables" };
+        let fault = |page| Fault::Meta { page, what: "its transaction ID differs from the last one that freed pages" };
         let last = Tree::new("free pages", Rows::Free, self.meta.free).last_key(self)?;
         // The first commit has nothing to free.
         if self.meta.change > 1 && self.meta.main.root.is_some() && last != Some(self.meta.change) {
@@ -132,9 +132,9 @@ impl DataFile {
     fn read(&self, page: u64, into: &mut [u8], table: &str) -> Result<(), Fault> {
         let offset = page.checked_mul(self.page_size as u64);
         let fault = |what| Fault::Page { page, table: table.to_owned(), what };
-        let offset = offset.ok_or_else(|| fault("there is no such page"))?;
+        let offset = offset.ok_or_else(|| fault("it does not exist"))?;
         match self.file.read_exact_at(into, offset) {
-            Err(error) if error.kind() == ErrorKind::UnexpectedEof => Err(fault("the file ends before it")),
+            Err(error) if error.kind() == ErrorKind::UnexpectedEof => Err(fault("it lies beyond the end of the file")),
             read => Ok(read?),
         }
     }

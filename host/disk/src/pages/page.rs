@@ -106,14 +106,14 @@ impl Page {
     pub fn check(bytes: Vec<u8>, number: u64, leaf: bool) -> Result<Self, &'static str> {
         let header = |at| u16_at(&bytes, at).map(usize::from).ok_or("it is too short");
         if u64_at(&bytes, 0) != Some(number) {
-            return Err("it is another page");
+            return Err("its page number is wrong");
         }
         if u16_at(&bytes, 10) != Some(if leaf { LEAF } else { BRANCH }) {
-            return Err("it is of another kind");
+            return Err("its page type is wrong");
         }
         let (lower, upper) = (header(12)?, header(14)?);
         if lower < HEADER || !lower.is_multiple_of(2) || upper < lower || upper > bytes.len() {
-            return Err("its bounds lie outside of it");
+            return Err("its bounds are invalid");
         }
         let page = Self { count: (lower - HEADER) / 2, bytes, leaf };
         if page.count == 0 {
@@ -127,13 +127,13 @@ impl Page {
     fn check_packing(&self, upper: usize) -> Result<(), &'static str> {
         let mut filled = 0;
         for index in 0..self.count {
-            let offset = self.offset(index).ok_or("a node lies outside of it")?;
+            let offset = self.offset(index).ok_or("a node lies outside the page")?;
             if offset < upper || !offset.is_multiple_of(2) {
-                return Err("a node lies outside of it");
+                return Err("a node lies outside the page");
             }
-            filled += self.node_size(offset).ok_or("a node ends outside of it")?.next_multiple_of(2);
+            filled += self.node_size(offset).ok_or("a node ends outside the page")?.next_multiple_of(2);
         }
-        if filled != self.bytes.len() - upper { Err("its nodes do not fill it") } else { Ok(()) }
+        if filled != self.bytes.len() - upper { Err("its nodes and free space do not add up") } else { Ok(()) }
     }
 
     fn offset(&self, index: usize) -> Option<usize> {

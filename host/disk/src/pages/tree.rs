@@ -52,23 +52,19 @@ impl<'n> Tree<'n> {
         match (self.stated.root, self.stated.depth) {
             (None, 0) => Ok(None),
             (Some(root), 1..=MAX_DEPTH) => Ok(Some(root)),
-            _ => Err(self.fault("its depth cannot be")),
+            _ => Err(self.fault("its depth is invalid")),
         }
     }
 
     /// Checks all pages, and passes a table's rows to `visitor`.
     pub fn walk(mut self, walk: &mut Walk<'_>, visitor: Visitor<'_>) -> Result<(), Fault> {
         if self.rows == Rows::Values && (self.stated.flags != 0 || self.stated.pad != 0) {
-            return Err(self.fault("it has flags that are never set"));
+            return Err(self.fault("it has unknown flags"));
         }
         if let Some(root) = self.root()? {
             self.walk_page(root, 1, Bounds { from: None, to: None }, walk, visitor)?;
         }
-        if self.counted == self.stated {
-            Ok(())
-        } else {
-            Err(self.fault("it has other numbers of pages or rows than it states"))
-        }
+        if self.counted == self.stated { Ok(()) } else { Err(self.fault("its page or row counts are wrong")) }
     }
 
     /// Reads a page and checks it in isolation.
@@ -87,7 +83,7 @@ impl<'n> Tree<'n> {
         visitor: Visitor<'_>,
     ) -> Result<(), Fault> {
         if !walk.seen.note(number) {
-            return Err(self.page_fault(number, "it does not exist or is in use twice"));
+            return Err(self.page_fault(number, "it does not exist or is referenced twice"));
         }
         let leaf = level == self.stated.depth;
         let page = self.read_page(number, leaf, walk.file)?;
@@ -122,7 +118,7 @@ impl<'n> Tree<'n> {
             self.counted.rows += 1;
             let flags = if self.rows == Rows::Tables { TABLE } else { node.flags & LONG_VALUE };
             if node.flags != flags || node.key.is_empty() {
-                return Err(self.page_fault(number, "a row has flags that are never set, or no key"));
+                return Err(self.page_fault(number, "a row has unknown flags or no key"));
             }
             let long;
             let value = if node.flags & LONG_VALUE == 0 {
@@ -132,7 +128,7 @@ impl<'n> Tree<'n> {
                 for page in pages {
                     self.counted.overflow += 1;
                     if !walk.seen.note(page) {
-                        return Err(self.page_fault(page, "it does not exist or is in use twice"));
+                        return Err(self.page_fault(page, "it does not exist or is referenced twice"));
                     }
                 }
                 long = value;
@@ -141,9 +137,9 @@ impl<'n> Tree<'n> {
             match self.rows {
                 Rows::Free => self.note_free_pages(number, node.key, value, walk)?,
                 Rows::Tables => {
-                    let name =
-                        std::str::from_utf8(node.key).map_err(|_| self.page_fault(number, "a name is no text"))?;
-                    let stated = Stated::read(value).ok_or_else(|| self.page_fault(number, "a row is no table's"))?;
+                    let name = std::str::from_utf8(node.key)
+                        .map_err(|_| self.page_fault(number, "a table's name is not UTF-8"))?;
+                    let stated = Stated::read(value).ok_or_else(|| self.page_fault(number, "a row is not a table"))?;
                     walk.tables.push((name.to_owned(), stated));
                 }
                 Rows::Values => visitor(self.name, node.key, value)?,
@@ -159,13 +155,13 @@ impl<'n> Tree<'n> {
         file.read(number, &mut header, self.name)?;
         let fault = |what| self.page_fault(number, what);
         if u64_at(&header, 0) != Some(number) || u16_at(&header, 10) != Some(OVERFLOW) {
-            return Err(fault("it is not the value's page"));
+            return Err(fault("it is not an overflow page"));
         }
         let pages = u64::from(u32_at(&header, 12).unwrap_or_default());
         let size = HEADER + length;
         // A value replaced by a shorter one may keep its pages.
         if pages < (size.div_ceil(file.page_size)) as u64 || number.saturating_add(pages) > file.pages {
-            return Err(fault("it has not the value's length"));
+            return Err(fault("its length differs from the value's"));
         }
         let mut bytes = vec![0; size];
         file.read(number, &mut bytes, self.name)?;
@@ -178,7 +174,7 @@ impl<'n> Tree<'n> {
         let fault = |what| self.page_fault(page, what);
         let change = (key.len() == size_of::<u64>()).then(|| u64_at(key, 0)).flatten();
         if change.is_none_or(|change| change == 0 || change > walk.file.meta.change) {
-            return Err(fault("it names a change that was not made"));
+            return Err(fault("it names a transaction that was not committed"));
         }
         let count = u64_at(value, 0).and_then(|count| usize::try_from(count).ok());
         let count = count.filter(|count| *count < value.len() / size_of::<u64>());
@@ -187,7 +183,7 @@ impl<'n> Tree<'n> {
         for index in 1..=count {
             let free = u64_at(value, index * size_of::<u64>()).unwrap_or(u64::MAX);
             if free >= above || !walk.seen.note_free(free) {
-                return Err(self.page_fault(free, "it does not exist, is free twice, or free and in use"));
+                return Err(self.page_fault(free, "it does not exist, is freed twice, or is both free and in use"));
             }
             above = free;
         }

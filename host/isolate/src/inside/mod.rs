@@ -75,7 +75,7 @@ fn serve(control: &UnixStream) -> Result<(), FrameError> {
         Err(error) => {
             let reason = match error {
                 LibraryError::Open(said) => format!("its library cannot be opened: {said}"),
-                LibraryError::NoPlugin(reason) => format!("its library is no plugin: {reason}"),
+                LibraryError::NoPlugin(reason) => format!("its library is not a plugin: {reason}"),
             };
             channel.send(Head { code: 1, ..Head::new(Kind::Ready) }, &[reason.as_bytes()])
         }

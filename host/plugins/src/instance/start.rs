@@ -182,7 +182,7 @@ pub fn in_time<T: Send + 'static>(
     outcome.recv_timeout(START_PATIENCE).map_err(|error| match error {
         RecvTimeoutError::Timeout => StartError::TooLong(plugin.to_owned()),
         RecvTimeoutError::Disconnected => {
-            StartError::Refused { plugin: plugin.to_owned(), reason: "its start was lost".to_owned() }
+            StartError::Refused { plugin: plugin.to_owned(), reason: "its start ended without a result".to_owned() }
         }
     })
 }

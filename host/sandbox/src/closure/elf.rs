@@ -27,7 +27,7 @@ pub(super) fn read(path: &Path) -> Result<Needs, ClosureError> {
     let file = ReadCache::new(file);
     let refuse = |reason: &str| ClosureError::NotALibrary { path: path.to_owned(), reason: reason.to_owned() };
     if !matches!(FileKind::parse(&file), Ok(FileKind::Elf64)) {
-        return Err(refuse("it is no ELF file of 64 bits"));
+        return Err(refuse("it is not a 64-bit ELF file"));
     }
     needs(&file).map_err(|reason| refuse(&reason))?.ok_or_else(|| refuse("it has no dynamic section"))
 }

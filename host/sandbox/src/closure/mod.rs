@@ -28,7 +28,7 @@ pub enum ClosureError {
     #[error("{}: {source}", .path.display())]
     Io { path: PathBuf, source: std::io::Error },
     /// The file is no library for this program's processor.
-    #[error("{} is no library: {reason}", .path.display())]
+    #[error("{} is not a shared library: {reason}", .path.display())]
     NotALibrary { path: PathBuf, reason: String },
     #[error("{} needs the library '{needed}', which is not found", .by.display())]
     NotFound { needed: String, by: PathBuf },

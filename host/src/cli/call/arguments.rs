@@ -21,10 +21,10 @@ pub struct Typed {
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ArgumentError {
     /// What is not JSON, for a parameter that is no text.
-    #[error("Error parsing JSON: {text} ({name} is no text)")]
+    #[error("Error parsing JSON: {text} ({name} is not a string)")]
     NotJson { text: String, name: String },
     /// The same on standard input.
-    #[error("Error parsing JSON: line {line} of standard input ({name} is no text)")]
+    #[error("Error parsing JSON: line {line} of standard input ({name} is not a string)")]
     LineNotJson { line: usize, name: String },
 }
 
@@ -202,7 +202,7 @@ mod tests {
         }
         let lines = of_kind(&["a", "s3cret"], true);
         let refused = made(&lines, document).unwrap_err();
-        assert_eq!(refused.to_string(), "Error parsing JSON: line 2 of standard input (timeout is no text)");
+        assert_eq!(refused.to_string(), "Error parsing JSON: line 2 of standard input (timeout is not a string)");
     }
 
     #[test]

@@ -16,7 +16,7 @@ pub enum MoveError {
     #[error("{side} answers {method} with error {code}: {message}")]
     Refused { side: &'static str, method: String, code: i64, message: String },
     /// One of the two answers what is not known of the method.
-    #[error("{side} answers {method} with something unknown: {error}")]
+    #[error("{side} answers {method} with an unexpected result: {error}")]
     Strange { side: &'static str, method: String, error: serde_json::Error },
     #[error("{0}")]
     Host(#[from] CallError),
@@ -34,7 +34,7 @@ pub enum MoveError {
     NoPort(String),
     #[error("the node and the host are on different chains")]
     OtherChain,
-    #[error("the node's wallet is a legacy one: bitcoind's migratewallet makes it one of descriptors")]
+    #[error("the node's wallet is a legacy wallet: migrate it with bitcoind's migratewallet first")]
     Legacy,
     /// Its descriptors are not listed with their private keys; why, in the node's words.
     #[error(
@@ -54,7 +54,7 @@ pub enum MoveError {
     )]
     NotImported { wallet: String, count: usize, first: String },
     /// Times and flags are not taken over.
-    #[error("the copy's file cannot be completed: {0}")]
+    #[error("the wallet file of the copy cannot be finished: {0}")]
     NotCompleted(String),
     /// The copy is not the original.
     #[error("the copy differs from the original\n{0}")]

@@ -51,7 +51,7 @@ impl Follower {
         };
         if let Err(error) = passed {
             // Each wallet processes the event by itself and reports its own failure.
-            tracing::debug!(%error, "what the node told could not be read for all wallets at once");
+            tracing::debug!(%error, "an event of the node could not be matched; every wallet processes it by itself");
             self.give_all(event);
         }
     }

@@ -288,7 +288,7 @@ impl Follower {
                 InboxItem::Event(event) => {
                     if catch_unwind(AssertUnwindSafe(|| self.pass(shared, event))).is_err() {
                         tracing::error!(
-                            "what the node told is given to every wallet, as finding out which it concerns failed"
+                            "a panic while an event of the node was matched; every wallet processes the event by itself"
                         );
                         self.give_all(event);
                     }

@@ -129,14 +129,14 @@ fn turn(shared: &Shared, wallet: &Arc<Wallet>) {
     }
 }
 
-fn said(panic: &(dyn Any + Send)) -> String {
+fn panic_message(panic: &(dyn Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
-    text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "a panic without words".to_owned())
+    text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "a panic without a message".to_owned())
 }
 
 /// The work on a wallet panicked: it is no longer followed, and waiters get an error.
 fn fail(shared: &Shared, wallet: &Wallet, panic: &(dyn Any + Send)) {
-    let reason = said(panic);
+    let reason = panic_message(panic);
     tracing::error!(wallet = wallet.name(), reason, "following the chain for the wallet failed; unload and load it");
     let mut busy = shared.follower.busy.lock();
     wallet.feed.fail(reason);

@@ -21,7 +21,6 @@ use parking_lot::Mutex;
 
 use super::Shared;
 use super::attempts::UnlockAttempts;
-use super::credits::Credits;
 use super::descriptors::{DescriptorCache, SECP};
 use super::encrypt::EncryptionKey;
 use super::error::Result;
@@ -87,8 +86,6 @@ pub struct Wallet {
     pub(super) labels: Latest<Labels>,
     /// The stored part of the info, with its snapshot's number.
     pub(super) told: Mutex<Option<Told>>,
-    /// Payments to the wallet, with the snapshot's number. `None` before the first query, and if they are too large.
-    pub(super) credits: Mutex<Option<(usize, Arc<Credits>)>>,
 }
 
 impl Wallet {
@@ -123,7 +120,6 @@ impl Wallet {
             sums: Latest::default(),
             labels: Latest::default(),
             told: Mutex::new(None),
-            credits: Mutex::new(None),
         })
     }
 

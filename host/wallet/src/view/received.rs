@@ -1,38 +1,58 @@
-//! Sums of payments by script. Reading all rows takes most of the time, so the payments are cached with their
-//! snapshot's number.
+//! Sums of payments by script.
 
-use std::sync::Arc;
+use std::collections::{HashMap, HashSet};
 
+use bitcoin::{Amount, Script};
+use foldhash::fast::RandomState;
 use outrigger_service::Result as ServiceResult;
-use outrigger_service::wallet::{Received, ReceivedQuery};
-use outrigger_service::wire::Encoded;
+use outrigger_service::wallet::{Ownership, Received, ReceivedBy, ReceivedQuery, WalletTransaction};
+use outrigger_service::wire::{Encoded, Reader, Viewed};
+use outrigger_values::amount::Saturating;
 
 use super::WalletView;
-use crate::credits::Credits;
-use crate::error::Result;
-
-/// The most bytes of cached payments: about 150,000 transactions. Payments of a larger wallet are read each time.
-const MAX_KEPT: usize = 16 << 20;
+use crate::error::{Result, WalletError};
 
 impl WalletView {
     pub fn received(&self, query: &ReceivedQuery) -> ServiceResult<Encoded<Vec<Received>>> {
-        Ok(self.read_received(query)?)
+        Ok(Encoded::new(&self.read_received(query)?))
     }
 
-    fn read_received(&self, query: &ReceivedQuery) -> Result<Encoded<Vec<Received>>> {
-        Ok(Encoded::new(&self.credits()?.sums(query, self.synced.height, self.all_labels()?)))
-    }
-
-    fn credits(&self) -> Result<Arc<Credits>> {
-        let number = self.txn.id();
-        let kept = || self.wallet.credits.lock();
-        if let Some((of, credits)) = &*kept()
-            && *of == number
-        {
-            return Ok(credits.clone());
+    /// The sums in the order of each script's first counted payment.
+    fn read_received(&self, query: &ReceivedQuery) -> Result<Vec<Received>> {
+        let labels = self.all_labels()?;
+        let only: Option<HashSet<&Script, RandomState>> = match &query.by {
+            ReceivedBy::AddressBook => None,
+            ReceivedBy::Scripts { scripts } => Some(scripts.iter().map(|script| script.as_script()).collect()),
+        };
+        let (mut sums, mut places) = (Vec::<Received>::new(), HashMap::<&Script, usize, RandomState>::default());
+        for entry in self.t().transactions.iter(&self.txn)? {
+            let row = WalletTransaction::view(&mut Reader::new(entry?.1)).map_err(WalletError::Damaged)?;
+            let depth = row.state.depth(self.synced.height);
+            if depth < if row.coinbase { query.min_coinbase_depth } else { query.min_depth } {
+                continue;
+            }
+            for output in row.outputs.iter().filter(|output| output.ownership != Ownership::None) {
+                let label = labels.get(output.script);
+                if !only.as_ref().map_or(label.is_some(), |only| only.contains(output.script)) {
+                    continue;
+                }
+                let place = *places.entry(output.script).or_insert_with(|| {
+                    sums.push(Received {
+                        script: output.script.to_owned(),
+                        ownership: output.ownership,
+                        label: label.map(str::to_owned),
+                        amount: Amount::ZERO,
+                        depth: i64::MAX,
+                        txids: Vec::new(),
+                    });
+                    sums.len() - 1
+                });
+                let Some(sum) = sums.get_mut(place) else { continue };
+                sum.amount = sum.amount.saturating_add(output.value);
+                sum.depth = sum.depth.min(depth);
+                sum.txids.push(row.txid);
+            }
         }
-        let credits = Arc::new(Credits::read(self.t(), &self.txn)?);
-        *kept() = (credits.size() <= MAX_KEPT).then(|| (number, credits.clone()));
-        Ok(credits)
+        Ok(sums)
     }
 }

@@ -26,14 +26,14 @@ const NO_BLOCK: &str = "unconfirmed";
 const NO_HEIGHT: &str = "-1";
 
 /// An event that starts a program.
-enum Happened {
+enum HookEvent {
     Block(BlockHash),
     Transaction { wallet: String, txid: Txid },
 }
 
 pub struct Hooks {
     config: NotifyConfig,
-    queue: SyncSender<Happened>,
+    queue: SyncSender<HookEvent>,
     wallets: OnceLock<Arc<WalletManager>>,
 }
 
@@ -67,20 +67,20 @@ impl Hooks {
     /// A wallet stored or updated a transaction.
     pub fn wallet_transaction(&self, wallet: &str, txid: Txid) {
         if !self.config.walletnotify.is_empty() {
-            self.enqueue(Happened::Transaction { wallet: wallet.to_owned(), txid });
+            self.enqueue(HookEvent::Transaction { wallet: wallet.to_owned(), txid });
         }
     }
 
-    fn enqueue(&self, happened: Happened) {
+    fn enqueue(&self, happened: HookEvent) {
         if self.queue.try_send(happened).is_err() {
             tracing::warn!(MAX_WAITING, "a [notify] program was not started: the queue is full");
         }
     }
 
-    fn tell(&self, happened: &Happened) {
+    fn tell(&self, happened: &HookEvent) {
         match happened {
-            Happened::Block(hash) => run("blocknotify", &self.config.blocknotify, &[('s', hash.to_string())]),
-            Happened::Transaction { wallet, txid } => {
+            HookEvent::Block(hash) => run("blocknotify", &self.config.blocknotify, &[('s', hash.to_string())]),
+            HookEvent::Transaction { wallet, txid } => {
                 let (block, height) = self.place(wallet, *txid).unwrap_or((NO_BLOCK.to_owned(), NO_HEIGHT.to_owned()));
                 let marks = [('s', txid.to_string()), ('w', wallet.clone()), ('b', block), ('h', height)];
                 run("walletnotify", &self.config.walletnotify, &marks);
@@ -104,12 +104,12 @@ impl Observer for Hooks {
         if let NodeEvent::TipChanged { hash, .. } = event
             && !self.config.blocknotify.is_empty()
         {
-            self.enqueue(Happened::Block(hash));
+            self.enqueue(HookEvent::Block(hash));
         }
     }
 }
 
-fn next(happened: &Mutex<Receiver<Happened>>) -> Option<Happened> {
+fn next(happened: &Mutex<Receiver<HookEvent>>) -> Option<HookEvent> {
     happened.lock().recv().ok()
 }
 

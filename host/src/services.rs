@@ -9,7 +9,7 @@ use outrigger_sandbox::Reach;
 use outrigger_service::chain::Publication;
 use outrigger_service::{Chain, Mempool, NodeRpc, Signer, Wallet};
 use outrigger_services::{
-    ChainService, Granted, Keys, MempoolService, NodeMethods, NodeRpcService, OwnScopes, Scopes, WalletService,
+    ChainService, GrantedAccess, Keys, MempoolService, NodeMethods, NodeRpcService, OwnScopes, Scopes, WalletService,
 };
 use outrigger_wallet_engine::WalletManager;
 
@@ -68,13 +68,13 @@ impl ServiceSource for HostServices {
 }
 
 /// The wallets and files that an instance may use.
-fn granted(holder: &Holder<'_>) -> Granted {
+fn granted(holder: &Holder<'_>) -> GrantedAccess {
     let wallet = holder.grants.iter().find(|grant| grant.service == WALLET);
     let folders = |writing: bool| {
         let files = holder.reach?.iter().filter_map(Reach::files);
         Some(files.filter(|(_, writes)| *writes || !writing).map(|(path, _)| path.to_owned()).collect())
     };
-    Granted {
+    GrantedAccess {
         wallets: wallet.and_then(|grant| grant.wallets.as_deref()).map(Into::into),
         reads: folders(false),
         writes: folders(true),

@@ -9,7 +9,7 @@ use super::pages::{DataFile, Fault};
 use super::table::{Checksum, META, PROGRAM, shown};
 
 #[derive(Debug, Default)]
-pub struct Examined {
+pub struct Examination {
     /// The row with the layout's version, including its checksum.
     layout: Option<Vec<u8>>,
     /// The version of the program that created the file, if stated.
@@ -18,7 +18,7 @@ pub struct Examined {
     damage: Option<Fault>,
 }
 
-impl Examined {
+impl Examination {
     /// Fails with the first damaged row.
     pub fn check(self) -> Result<(), Fault> {
         self.damage.map_or(Ok(()), Err)
@@ -50,8 +50,8 @@ fn number(bytes: &[u8]) -> u64 {
 }
 
 /// Reads the whole file: every page of every tree, and the checksum of each row.
-pub fn examine(file: &DataFile, layout_key: &[u8]) -> Result<Examined, Fault> {
-    let mut examined = Examined::default();
+pub fn examine(file: &DataFile, layout_key: &[u8]) -> Result<Examination, Fault> {
+    let mut examined = Examination::default();
     let mut checksum: Option<(String, Checksum)> = None;
     file.walk(&mut |table, key, stored| {
         let sums = match &checksum {
@@ -65,9 +65,9 @@ pub fn examine(file: &DataFile, layout_key: &[u8]) -> Result<Examined, Fault> {
 }
 
 /// Reads only the meta pages, and the pages on the path to the rows of layout and program.
-fn glance(file: &DataFile, layout_key: &[u8]) -> Result<Examined, Fault> {
+fn glance(file: &DataFile, layout_key: &[u8]) -> Result<Examination, Fault> {
     let sums = Checksum::of(META);
-    let mut examined = Examined::default();
+    let mut examined = Examination::default();
     for key in [layout_key, PROGRAM] {
         if let Some(stored) = file.get(META, key)? {
             examined.see(META, key, sums.open(key, &stored), &stored, layout_key);
@@ -76,7 +76,7 @@ fn glance(file: &DataFile, layout_key: &[u8]) -> Result<Examined, Fault> {
     Ok(examined)
 }
 
-impl Examined {
+impl Examination {
     /// The row with the layout's version, if its checksum matches.
     fn sure_layout(&self) -> Option<&[u8]> {
         self.layout.as_deref().filter(|_| self.damage.is_none())

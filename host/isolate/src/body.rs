@@ -10,16 +10,16 @@ use crate::frame::Head;
 const PIECE: usize = 256 << 10;
 
 /// A message. The program's allocator wipes its body when it is freed.
-pub type Received = (Head, std::result::Result<Vec<u8>, Discarded>);
+pub type Message = (Head, std::result::Result<Vec<u8>, DiscardedBody>);
 
 /// A body that was read and dropped: it is too long, or memory ran out.
 #[derive(Clone, Copy, Debug, thiserror::Error)]
 #[error("a message of {len} bytes is too long, or there is no memory for it now")]
-pub struct Discarded {
+pub struct DiscardedBody {
     pub len: usize,
 }
 
-impl Discarded {
+impl DiscardedBody {
     /// The client's error in place of this answer.
     pub fn as_answer(self) -> OwnedBytes {
         let len = self.len;
@@ -29,7 +29,7 @@ impl Discarded {
 
 /// A body of which some bytes are missing.
 pub struct Incoming {
-    kept: std::result::Result<Vec<u8>, Discarded>,
+    kept: std::result::Result<Vec<u8>, DiscardedBody>,
     missing: usize,
 }
 
@@ -39,7 +39,7 @@ impl Incoming {
     pub fn new(len: usize, limit: usize) -> Self {
         let mut bytes = Vec::new();
         let has_room = len <= limit && bytes.try_reserve_exact(len).is_ok();
-        Self { kept: if has_room { Ok(bytes) } else { Err(Discarded { len }) }, missing: len }
+        Self { kept: if has_room { Ok(bytes) } else { Err(DiscardedBody { len }) }, missing: len }
     }
 
     pub fn missing(&self) -> usize {
@@ -75,7 +75,7 @@ impl Incoming {
     }
 
     /// The whole body, unless it was discarded.
-    pub fn finish(self) -> std::result::Result<Vec<u8>, Discarded> {
+    pub fn finish(self) -> std::result::Result<Vec<u8>, DiscardedBody> {
         self.kept
     }
 }
@@ -99,7 +99,7 @@ mod tests {
         for len in [0, 1, PIECE, 3 * PIECE + 1] {
             assert_eq!(receive(len, len).unwrap(), vec![7; len]);
         }
-        assert!(matches!(receive(9, 8), Err(Discarded { len: 9 })));
+        assert!(matches!(receive(9, 8), Err(DiscardedBody { len: 9 })));
         assert!(Incoming::new(usize::MAX, usize::MAX).finish().is_err(), "more than there is memory for");
         assert!(Incoming::new(1, 1).read(&b""[..]).is_err());
     }

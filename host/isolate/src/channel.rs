@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use zeroize::optimization_barrier;
 
-use crate::body::{Incoming, Received};
+use crate::body::{Incoming, Message};
 use crate::frame::{FrameError, HEAD_LEN, Head, MESSAGE_TIME, SILENCE};
 
 /// The size of the read buffer, in bytes: most messages are shorter.
@@ -83,7 +83,7 @@ impl Channel {
     ///
     /// # Errors
     /// The peer closed the channel, or its message is invalid or truncated.
-    pub fn receive(&mut self, limit: usize) -> Result<Received, FrameError> {
+    pub fn receive(&mut self, limit: usize) -> Result<Message, FrameError> {
         while self.end == self.start {
             self.fill(None)?;
         }
@@ -91,16 +91,16 @@ impl Channel {
     }
 
     /// As [`Self::receive`], with a timeout.
-    pub fn receive_within(&mut self, limit: usize, time: Duration) -> Result<Received, FrameError> {
+    pub fn receive_within(&mut self, limit: usize, time: Duration) -> Result<Message, FrameError> {
         self.receive_until(limit, Instant::now() + time)
     }
 
     /// As [`Self::receive`], with a deadline.
-    pub fn receive_until(&mut self, limit: usize, until: Instant) -> Result<Received, FrameError> {
+    pub fn receive_until(&mut self, limit: usize, until: Instant) -> Result<Message, FrameError> {
         self.message(limit, Some(until))
     }
 
-    fn message(&mut self, limit: usize, until: Option<Instant>) -> Result<Received, FrameError> {
+    fn message(&mut self, limit: usize, until: Option<Instant>) -> Result<Message, FrameError> {
         let mut has_timeout = false;
         let head = loop {
             if let Some(head) = self.unread().first_chunk::<HEAD_LEN>() {
@@ -189,7 +189,7 @@ fn within_message(error: std::io::Error) -> FrameError {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::body::Discarded;
+    use crate::body::DiscardedBody;
     use crate::frame::Kind;
 
     fn pair() -> (Channel, Channel) {
@@ -223,7 +223,7 @@ mod tests {
         for _ in 0..2 {
             sender.send(Head::new(Kind::Reply), &[&[1; 9]]).unwrap();
         }
-        assert!(matches!(receiver.receive(8), Ok((_, Err(Discarded { len: 9 })))));
+        assert!(matches!(receiver.receive(8), Ok((_, Err(DiscardedBody { len: 9 })))));
         assert_eq!(receiver.receive(9).unwrap().1.unwrap(), [1; 9], "what follows is read as it is");
         let (sender, mut receiver) = pair();
         let head = Head { len: u32::MAX, ..Head::new(Kind::Reply) };

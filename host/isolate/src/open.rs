@@ -10,7 +10,7 @@ use parking_lot::{Condvar, Mutex};
 /// How long the waiting threads may take to settle their calls after the runner's end.
 const SETTLED_WITHIN: Duration = Duration::from_millis(100);
 
-struct Open {
+struct OpenCall {
     method: String,
     /// The function has returned and the plugin will answer later. No thread of the host waits for it.
     is_kept: bool,
@@ -18,7 +18,7 @@ struct Open {
 
 #[derive(Default)]
 struct OpenState {
-    open: HashMap<u64, Open>,
+    open: HashMap<u64, OpenCall>,
     /// The first method that a waiting thread found interrupted by the runner's end.
     last_method: Option<String>,
 }
@@ -33,7 +33,7 @@ pub struct OpenCalls {
 impl OpenCalls {
     pub fn begin(&self, token: u64, method: &[u8]) {
         let method = String::from_utf8_lossy(method).into_owned();
-        self.state.lock().open.insert(token, Open { method, is_kept: false });
+        self.state.lock().open.insert(token, OpenCall { method, is_kept: false });
     }
 
     /// The function returned this status. After an error the host answers; after a success the answer may come later.

@@ -13,7 +13,7 @@ use crate::cgroup::Group;
 use crate::frame::{Head, INTERNAL_ERROR, Kind};
 use crate::greeting::Begin;
 use crate::launch::Launch;
-use crate::runner::{Backend, Gone, Runner, reason_of};
+use crate::runner::{Backend, Runner, RunnerGone, reason_of};
 use crate::status::{Crash, Ending};
 use crate::usage::Excess;
 
@@ -170,12 +170,12 @@ fn successor_patience(deadline: Option<Duration>) -> Duration {
 
 impl SharedProxy {
     /// The result of a function without an answer.
-    fn told(&self, outcome: Result<(i32, Vec<u8>), Gone>) -> Result<(), ErrorKind> {
+    fn told(&self, outcome: Result<(i32, Vec<u8>), RunnerGone>) -> Result<(), ErrorKind> {
         match outcome {
             Ok((STATUS_OK, _)) => Ok(()),
             Ok((status, _)) => Err(ErrorKind::from_status(status)),
-            Err(Gone { begun: true }) if self.launch.is_checked => Err(ErrorKind::Internal),
-            Err(Gone { .. }) => Ok(()),
+            Err(RunnerGone { begun: true }) if self.launch.is_checked => Err(ErrorKind::Internal),
+            Err(RunnerGone { .. }) => Ok(()),
         }
     }
 
@@ -218,9 +218,11 @@ impl SharedProxy {
             let status = match outcome {
                 Ok(status) => Some(status),
                 // Retried with the next runner.
-                Err(Gone { begun: false }) => None,
-                Err(Gone { begun: true }) if runner.open.lose(call.token) => Some(self.answer_crashed(call.token)),
-                Err(Gone { begun: true }) => Some(STATUS_OK),
+                Err(RunnerGone { begun: false }) => None,
+                Err(RunnerGone { begun: true }) if runner.open.lose(call.token) => {
+                    Some(self.answer_crashed(call.token))
+                }
+                Err(RunnerGone { begun: true }) => Some(STATUS_OK),
             };
             if runner.is_gone() {
                 self.answer_kept(&runner);
@@ -254,16 +256,16 @@ impl SharedProxy {
                 return;
             }
             match served {
-                Served::Refused => return,
-                Served::Ended { .. } if self.launch.runners.are_abandoned() || self.state.lock().stops => {
+                ServiceEnd::Refused => return,
+                ServiceEnd::Ended { .. } if self.launch.runners.are_abandoned() || self.state.lock().stops => {
                     self.set(Stage::Crashed);
                     return;
                 }
-                Served::Ended { .. } if !self.launch.restartable => {
+                ServiceEnd::Ended { .. } if !self.launch.restartable => {
                     self.give_up();
                     return;
                 }
-                Served::Ended { has_answered } => in_vain = if has_answered { 0 } else { in_vain + 1 },
+                ServiceEnd::Ended { has_answered } => in_vain = if has_answered { 0 } else { in_vain + 1 },
             }
             if !self.pause(in_vain) {
                 return;
@@ -302,17 +304,17 @@ impl SharedProxy {
     }
 
     /// Starts a runner and waits for its end.
-    fn run_one(&self, first: &mut Option<Sender<Result<(), String>>>) -> Served {
+    fn run_one(&self, first: &mut Option<Sender<Result<(), String>>>) -> ServiceEnd {
         let group = Group::new(&self.launch.plugin, self.launch.bounds);
         let (runner, mut child) = match Runner::spawn(&self.launch, &self.backend, group.as_ref()) {
             Ok(spawned) => spawned,
             Err(reason) => {
                 if let Some(first) = first.take() {
                     let _ = first.send(Err(reason));
-                    return Served::Refused;
+                    return ServiceEnd::Refused;
                 }
                 tracing::error!(plugin = self.launch.plugin, reason, "the plugin's runner could not be started again");
-                return Served::Ended { has_answered: false };
+                return ServiceEnd::Ended { has_answered: false };
             }
         };
         let process = runner.process.clone();
@@ -341,7 +343,7 @@ impl SharedProxy {
             && let Some(first) = first.take()
         {
             let _ = first.send(Err(refusal));
-            return Served::Refused;
+            return ServiceEnd::Refused;
         }
         let how = match status {
             Ok(_) if group.is_some_and(|group| group.was_out_of_memory()) => Ending::Killed(Excess::Memory.reason()),
@@ -349,7 +351,7 @@ impl SharedProxy {
             Err(_) => Ending::Killed("unknown"),
         };
         self.note_end(&runner, how);
-        Served::Ended { has_answered: is_up && runner.has_answered() }
+        ServiceEnd::Ended { has_answered: is_up && runner.has_answered() }
     }
 
     /// Makes the plugin's instance in a new runner, and routes calls to it.
@@ -399,7 +401,7 @@ impl SharedProxy {
     }
 }
 
-enum Served {
+enum ServiceEnd {
     /// The plugin's start failed in its first runner.
     Refused,
     Ended {

@@ -12,7 +12,7 @@ use outrigger_abi::{ErrorKind, HostHandle, OwnedBytes, RawCall, RawService, Resp
 use outrigger_base::contain::contain;
 use parking_lot::Mutex;
 
-use crate::body::{Discarded, Received};
+use crate::body::{DiscardedBody, Message};
 use crate::cgroup::Group;
 use crate::channel::Channel;
 use crate::channels::{Channels, Entry, Grant, OWN_CHANNELS};
@@ -59,7 +59,7 @@ impl Backend {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Gone {
+pub struct RunnerGone {
     pub begun: bool,
 }
 
@@ -215,25 +215,25 @@ impl Runner {
         if self.is_gone() { Err(std::io::ErrorKind::NotConnected.into()) } else { Ok(channel) }
     }
 
-    fn take_channel(&self, entry: Entry) -> Result<Channel, Gone> {
+    fn take_channel(&self, entry: Entry) -> Result<Channel, RunnerGone> {
         match self.channels.take(entry, || self.is_gone()) {
-            None => Err(Gone { begun: false }),
+            None => Err(RunnerGone { begun: false }),
             Some(Grant::Idle(channel)) => Ok(channel),
             Some(Grant::New) => self.new_channel(Purpose::Entry).map_err(|error| {
                 self.lost(&error.into());
-                Gone { begun: false }
+                RunnerGone { begun: false }
             }),
         }
     }
 
     /// Runs a function of the plugin: sends a message, serves requests to services, and returns the function's status
     /// and bytes.
-    pub fn enter(&self, head: Head, body: &[u8]) -> Result<(i32, Vec<u8>), Gone> {
+    pub fn enter(&self, head: Head, body: &[u8]) -> Result<(i32, Vec<u8>), RunnerGone> {
         self.run(Entry::Control, head, &[body])
     }
 
     /// As [`Self::enter`], with a time limit after which the process is killed.
-    pub fn enter_within(&self, head: Head, body: &[u8], time: Duration) -> Result<(i32, Vec<u8>), Gone> {
+    pub fn enter_within(&self, head: Head, body: &[u8], time: Duration) -> Result<(i32, Vec<u8>), RunnerGone> {
         *self.due.lock() = Some(Instant::now() + time);
         let outcome = self.enter(head, body);
         self.due.lock().take();
@@ -244,7 +244,7 @@ impl Runner {
     ///
     /// # Errors
     /// The runner ended first. If it may have begun the call, the call is in [`Self::open`] unless it was answered.
-    pub fn call(&self, call: &RawCall<'_>) -> Result<i32, Gone> {
+    pub fn call(&self, call: &RawCall<'_>) -> Result<i32, RunnerGone> {
         let RawCall { token, method, params, deadline_ms } = *call;
         let place = u32::try_from(method.len()).unwrap_or(u32::MAX);
         let code = if self.inline.iter().any(|name| name.as_bytes() == method) { INLINE } else { 0 };
@@ -253,20 +253,20 @@ impl Runner {
         let outcome = self.run(Entry::Call, head, &[method, params]);
         match outcome {
             Ok((status, _)) => self.open.returned(token, status),
-            Err(Gone { begun: false }) => drop(self.open.forget(token)),
-            Err(Gone { begun: true }) => {}
+            Err(RunnerGone { begun: false }) => drop(self.open.forget(token)),
+            Err(RunnerGone { begun: true }) => {}
         }
         outcome.map(|(status, _)| status)
     }
 
-    fn run(&self, entry: Entry, head: Head, parts: &[&[u8]]) -> Result<(i32, Vec<u8>), Gone> {
+    fn run(&self, entry: Entry, head: Head, parts: &[&[u8]]) -> Result<(i32, Vec<u8>), RunnerGone> {
         let mut channel = self.take_channel(entry)?;
         // A message that was sent in part is not begun.
         let sent = channel.send(head, parts).map_err(|error| (error, false));
         let returned = sent.and_then(|()| self.serve_until_returned(&mut channel, head.token));
         let returned = returned.map_err(|(error, begun)| {
             self.lost(&error);
-            Gone { begun }
+            RunnerGone { begun }
         })?;
         self.channels.give_back(channel, entry);
         Ok(returned)
@@ -297,12 +297,14 @@ impl Runner {
     }
 
     /// Serves a message other than the end of a function.
-    fn serve(&self, channel: &mut Channel, (head, body): Received) -> Result<(), FrameError> {
+    fn serve(&self, channel: &mut Channel, (head, body): Message) -> Result<(), FrameError> {
         match head.kind {
             Kind::Ask => {
                 let Response { status, bytes } = match body {
                     Ok(request) => self.backend.ask(&head, &request),
-                    Err(Discarded { .. }) => Response { status: ErrorKind::Refused as i32, bytes: OwnedBytes::EMPTY },
+                    Err(DiscardedBody { .. }) => {
+                        Response { status: ErrorKind::Refused as i32, bytes: OwnedBytes::EMPTY }
+                    }
                 };
                 channel.send(Head { code: status, ..Head::new(Kind::Answer) }, &[&bytes])
             }

@@ -5,7 +5,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use outrigger_sandbox::{Denial, Denials, Enforced};
+use outrigger_sandbox::{Denial, Denials, SandboxLayers};
 use parking_lot::Mutex;
 
 /// An unexpected end of a runner.
@@ -56,7 +56,7 @@ struct StatusState {
     pid: Option<u32>,
     crashes: u64,
     last: Option<Crash>,
-    enforced: Option<Enforced>,
+    enforced: Option<SandboxLayers>,
     denials: Denials,
 }
 
@@ -131,7 +131,7 @@ impl RunnerStatus {
     }
 
     /// The enforced sandbox of the current runner; `None` if it is not confined.
-    pub fn enforced(&self) -> Option<Enforced> {
+    pub fn enforced(&self) -> Option<SandboxLayers> {
         self.state.lock().enforced.clone()
     }
 
@@ -140,7 +140,7 @@ impl RunnerStatus {
         self.state.lock().denials.clone()
     }
 
-    pub(crate) fn confined(&self, enforced: Option<Enforced>) {
+    pub(crate) fn confined(&self, enforced: Option<SandboxLayers>) {
         self.state.lock().enforced = enforced;
     }
 

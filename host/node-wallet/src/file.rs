@@ -10,7 +10,7 @@ use rusqlite::{Connection, ErrorCode, OpenFlags};
 use zeroize::Zeroizing;
 
 use crate::error::FileError;
-use crate::keys::{PrivateKeys, Unsealed};
+use crate::keys::{DecryptedMasterKey, PrivateKeys};
 use crate::record::{self, DescriptorId, DescriptorRecord, MasterKey, Record};
 use crate::{Active, Comment, Content, Descriptor};
 
@@ -119,7 +119,7 @@ impl Records {
         let passphrase = passphrase().ok_or(FileError::NeedsPassphrase)?;
         // After a change of the passphrase there may be several master keys: any that decrypts the keys will do.
         for master in &self.master_keys {
-            let Some(unsealed) = Unsealed::of(master, &passphrase)? else { continue };
+            let Some(unsealed) = DecryptedMasterKey::of(master, &passphrase)? else { continue };
             let open = |(public, sealed): &(Vec<u8>, Vec<u8>)| Some((public.clone(), unsealed.open(public, sealed)?));
             let Some(opened) = self.encrypted.iter().map(open).collect::<Option<Vec<_>>>() else { continue };
             for (public, secret) in opened {

@@ -90,9 +90,9 @@ impl PrivateKeys {
 }
 
 /// The key that decrypts the private keys.
-pub struct Unsealed(Zeroizing<[u8; KEY_LEN]>);
+pub struct DecryptedMasterKey(Zeroizing<[u8; KEY_LEN]>);
 
-impl Unsealed {
+impl DecryptedMasterKey {
     /// Decrypts a master key with a passphrase; `None` if the passphrase is wrong.
     pub fn of(master: &MasterKey, passphrase: &str) -> Result<Option<Self>, FileError> {
         if master.method != BY_SHA512 || !(1..=MAX_ITERATIONS).contains(&master.iterations) {

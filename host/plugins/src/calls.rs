@@ -27,7 +27,7 @@ const LAST_METHOD: u64 = (1 << METHOD_BITS) - 1;
 const REMEMBERED: usize = 64;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Unwanted {
+pub enum UnwantedAnswer {
     /// After the call's deadline.
     Late,
     /// After the call's client had gone.
@@ -39,12 +39,12 @@ pub enum Unwanted {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Answered {
+pub enum AnswerOutcome {
     /// It is sent to the client.
     Taken,
     /// The client had just gone.
     Gone,
-    /// It was dropped, for a reason of [`Unwanted`].
+    /// It was dropped, for a reason of [`UnwantedAnswer`].
     Unwanted,
 }
 
@@ -101,11 +101,11 @@ struct ShardCalls {
     pending: TokenMap<Pending>,
     running: TokenMap<Running>,
     /// Abandoned calls, newest last.
-    given_up: VecDeque<(u64, Unwanted)>,
+    given_up: VecDeque<(u64, UnwantedAnswer)>,
 }
 
 impl ShardCalls {
-    fn remember(&mut self, token: u64, why: Unwanted) {
+    fn remember(&mut self, token: u64, why: UnwantedAnswer) {
         if self.given_up.len() >= REMEMBERED {
             self.given_up.pop_front();
         }
@@ -139,25 +139,25 @@ impl Calls {
     }
 
     /// Why an instance's answer to a call was refused.
-    pub fn why_unwanted(&self, instance: u64, token: u64) -> Unwanted {
+    pub fn why_unwanted(&self, instance: u64, token: u64) -> UnwantedAnswer {
         let state = self.state.of(token);
         if state.pending.get(&token).is_some_and(|pending| pending.instance != instance) {
-            return Unwanted::Foreign;
+            return UnwantedAnswer::Foreign;
         }
         let given_up = state.given_up.iter().rev().find(|(known, _)| *known == token);
-        given_up.map_or(Unwanted::Second, |(_, why)| *why)
+        given_up.map_or(UnwantedAnswer::Second, |(_, why)| *why)
     }
 
     /// As [`Calls::answer`], by the host at the call's deadline.
-    pub fn expire(&self, instance: u64, token: u64, answer: Answer) -> Answered {
+    pub fn expire(&self, instance: u64, token: u64, answer: Answer) -> AnswerOutcome {
         let answered = self.answer(instance, token, answer);
-        if answered == Answered::Taken {
-            self.state.of(token).remember(token, Unwanted::Late);
+        if answered == AnswerOutcome::Taken {
+            self.state.of(token).remember(token, UnwantedAnswer::Late);
         }
         answered
     }
 
-    pub fn answer(&self, instance: u64, token: u64, answer: Answer) -> Answered {
+    pub fn answer(&self, instance: u64, token: u64, answer: Answer) -> AnswerOutcome {
         let pending = {
             let mut state = self.state.of(token);
             match state.pending.entry(token) {
@@ -166,9 +166,9 @@ impl Calls {
             }
         };
         match pending.map(|pending| pending.answer.send(answer)) {
-            None => Answered::Unwanted,
-            Some(Ok(())) => Answered::Taken,
-            Some(Err(_)) => Answered::Gone,
+            None => AnswerOutcome::Unwanted,
+            Some(Ok(())) => AnswerOutcome::Taken,
+            Some(Err(_)) => AnswerOutcome::Gone,
         }
     }
 
@@ -223,7 +223,7 @@ impl Calls {
     pub fn give_up(&self, token: u64, overdue: bool) -> Option<Phase> {
         let mut state = self.state.of(token);
         let Pending { phase, .. } = state.pending.remove(&token)?;
-        state.remember(token, if overdue { Unwanted::Late } else { Unwanted::Abandoned });
+        state.remember(token, if overdue { UnwantedAnswer::Late } else { UnwantedAnswer::Abandoned });
         if let Some(running) = state.running.get_mut(&token) {
             running.given_up = true;
             if overdue {
@@ -355,9 +355,9 @@ mod tests {
     fn a_call_is_answered_once_and_only_by_its_own_instance() {
         let calls = Calls::default();
         let (token, mut receiver) = calls.open(1, 0);
-        assert_eq!(calls.answer(2, token, Ok(Bytes::from_static(b"1"))), Answered::Unwanted);
-        assert_eq!(calls.answer(1, token, Ok(Bytes::from_static(b"2"))), Answered::Taken);
-        assert_eq!(calls.answer(1, token, Ok(Bytes::from_static(b"3"))), Answered::Unwanted);
+        assert_eq!(calls.answer(2, token, Ok(Bytes::from_static(b"1"))), AnswerOutcome::Unwanted);
+        assert_eq!(calls.answer(1, token, Ok(Bytes::from_static(b"2"))), AnswerOutcome::Taken);
+        assert_eq!(calls.answer(1, token, Ok(Bytes::from_static(b"3"))), AnswerOutcome::Unwanted);
         assert_eq!(receiver.try_recv().unwrap(), Ok(Bytes::from_static(b"2")));
     }
 
@@ -368,7 +368,7 @@ mod tests {
         let mut cancelled = Vec::new();
         drop(CallGuard::new(&calls, token, |token, _| cancelled.push(token)));
         assert_eq!(cancelled, [token]);
-        assert_eq!(calls.answer(1, token, Ok(Bytes::new())), Answered::Unwanted);
+        assert_eq!(calls.answer(1, token, Ok(Bytes::new())), AnswerOutcome::Unwanted);
         let (token, _receiver) = calls.open(1, 0);
         CallGuard::new(&calls, token, |_, _| unreachable!("it was answered")).answered();
         assert_eq!(calls.waiting(1), 1);
@@ -388,13 +388,19 @@ mod tests {
         assert!(calls.give_up(late, true).is_some() && calls.give_up(abandoned, false).is_some());
         assert_eq!(
             (calls.answer(1, second, one()), calls.expire(1, expired, one())),
-            (Answered::Taken, Answered::Taken)
+            (AnswerOutcome::Taken, AnswerOutcome::Taken)
         );
         let (foreign, _receiver) = calls.open(2, 7);
         let cases = [late, abandoned, second, expired, foreign];
-        assert!(cases.iter().all(|token| calls.answer(1, *token, one()) == Answered::Unwanted));
+        assert!(cases.iter().all(|token| calls.answer(1, *token, one()) == AnswerOutcome::Unwanted));
         let why = cases.map(|token| (Calls::method_of(token), calls.why_unwanted(1, token)));
-        let expected = [Unwanted::Late, Unwanted::Abandoned, Unwanted::Second, Unwanted::Late, Unwanted::Foreign];
+        let expected = [
+            UnwantedAnswer::Late,
+            UnwantedAnswer::Abandoned,
+            UnwantedAnswer::Second,
+            UnwantedAnswer::Late,
+            UnwantedAnswer::Foreign,
+        ];
         assert_eq!(why, [3, 4, 5, 6, 7].map(|method| (method, expected[method - 3])));
         assert_eq!(calls.open(1, 1 << 20).0 >> METHOD_SHIFT, LAST_METHOD);
     }

@@ -31,7 +31,7 @@ pub(super) fn may_hold_secrets(grants: &[Grant], manifest: &Manifest) -> bool {
 pub(super) const OWN_SERVICES: [&str; 2] = ["events/1", "log/1"];
 
 #[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
-#[serde(from = "Written")]
+#[serde(from = "GrantForm")]
 pub struct Grant {
     /// Name and revision, as `chain/1`.
     pub service: String,
@@ -47,18 +47,18 @@ pub struct Grant {
     deny_unknown_fields,
     expecting = "a grant is a service's name, { service = \"signer/1\", wallets = [\"...\"] } or { service = \"node-rpc/1\", methods = [\"...\"] }"
 )]
-enum Written {
+enum GrantForm {
     Service(String),
     Wallets { service: String, wallets: Vec<String> },
     Methods { service: String, methods: Vec<String> },
 }
 
-impl From<Written> for Grant {
-    fn from(written: Written) -> Self {
+impl From<GrantForm> for Grant {
+    fn from(written: GrantForm) -> Self {
         match written {
-            Written::Service(service) => Self::all(service),
-            Written::Wallets { service, wallets } => Self { wallets: Some(wallets), ..Self::all(service) },
-            Written::Methods { service, methods } => Self { methods: Some(methods), ..Self::all(service) },
+            GrantForm::Service(service) => Self::all(service),
+            GrantForm::Wallets { service, wallets } => Self { wallets: Some(wallets), ..Self::all(service) },
+            GrantForm::Methods { service, methods } => Self { methods: Some(methods), ..Self::all(service) },
         }
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 
-use crate::calls::Answered;
+use crate::calls::AnswerOutcome;
 
 /// A plugin's counters, over all its instances.
 #[derive(Default)]
@@ -114,11 +114,11 @@ impl Health {
     }
 
     /// The host answered a call with an error in the plugin's place; `answered` is the outcome.
-    pub fn failed(&self, answered: Answered) {
+    pub fn failed(&self, answered: AnswerOutcome) {
         match answered {
-            Answered::Taken => self.errors.fetch_add(1, Ordering::Relaxed),
-            Answered::Gone => self.gone.fetch_add(1, Ordering::Relaxed),
-            Answered::Unwanted => 0,
+            AnswerOutcome::Taken => self.errors.fetch_add(1, Ordering::Relaxed),
+            AnswerOutcome::Gone => self.gone.fetch_add(1, Ordering::Relaxed),
+            AnswerOutcome::Unwanted => 0,
         };
     }
 

@@ -181,7 +181,7 @@ fn password_hmac(salt: &str, password: &[u8]) -> [u8; 32] {
 
 /// Wrong scheme, not base64, unknown user or wrong password.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Denied;
+pub(super) struct AuthenticationFailure;
 
 #[derive(Debug, Default)]
 pub struct Authenticator {
@@ -219,9 +219,9 @@ impl Authenticator {
     }
 
     /// The authenticated user of `header`.
-    pub(super) fn check(&self, header: &HeaderValue) -> Result<Caller, Denied> {
-        let credentials = basic_credentials(header.as_bytes()).ok_or(Denied)?;
-        let colon = credentials.iter().position(|byte| *byte == b':').ok_or(Denied)?;
+    pub(super) fn check(&self, header: &HeaderValue) -> Result<Caller, AuthenticationFailure> {
+        let credentials = basic_credentials(header.as_bytes()).ok_or(AuthenticationFailure)?;
+        let colon = credentials.iter().position(|byte| *byte == b':').ok_or(AuthenticationFailure)?;
         let (name, password) = credentials.split_at(colon);
         let password = password.get(1..).unwrap_or_default();
 
@@ -236,7 +236,7 @@ impl Authenticator {
                 found = Some(&user.caller);
             }
         }
-        found.cloned().ok_or(Denied)
+        found.cloned().ok_or(AuthenticationFailure)
     }
 }
 
@@ -260,7 +260,7 @@ mod tests {
         HeaderValue::from_str(&format!("Basic {}", STANDARD.encode(text))).expect("header")
     }
 
-    fn check(auth: &Authenticator, text: &str) -> Result<String, Denied> {
+    fn check(auth: &Authenticator, text: &str) -> Result<String, AuthenticationFailure> {
         auth.check(&basic(text)).map(|caller| caller.name().to_string())
     }
 
@@ -279,7 +279,7 @@ mod tests {
             format!("{COOKIE_USER}:"),
             String::new(),
         ] {
-            assert_eq!(check(&auth, &wrong), Err(Denied), "{wrong}");
+            assert_eq!(check(&auth, &wrong), Err(AuthenticationFailure), "{wrong}");
         }
     }
 
@@ -288,7 +288,7 @@ mod tests {
         let auth = Authenticator::new();
         for header in ["", "Basic", "Basic ", "Basic ***", "Bearer abc", "Basic YQ", "é"] {
             let header = HeaderValue::from_bytes(header.as_bytes()).expect("header");
-            assert_eq!(auth.check(&header).map(|_| ()), Err(Denied));
+            assert_eq!(auth.check(&header).map(|_| ()), Err(AuthenticationFailure));
         }
     }
 
@@ -300,9 +300,9 @@ mod tests {
         let user = RpcUser::from_rpcauth(&format!("alice:{salt}${hmac}")).expect("user");
         let auth = Authenticator::new().with_user(user);
         assert_eq!(check(&auth, "alice:pass:word"), Ok("alice".to_owned()));
-        assert_eq!(check(&auth, "alice:pass"), Err(Denied));
-        assert_eq!(check(&auth, "bob:pass:word"), Err(Denied));
-        assert_eq!(check(&auth, "alice"), Err(Denied));
+        assert_eq!(check(&auth, "alice:pass"), Err(AuthenticationFailure));
+        assert_eq!(check(&auth, "bob:pass:word"), Err(AuthenticationFailure));
+        assert_eq!(check(&auth, "alice"), Err(AuthenticationFailure));
     }
 
     #[test]

@@ -25,7 +25,7 @@ use outrigger_base::busy_poll::BusyPollState;
 
 use super::activity::now;
 use super::client::{Client, InCall};
-use super::edge::{Edge, Refused};
+use super::edge::{ConnectionRefusal, Edge};
 use super::gateway::RpcService;
 use super::limits::Limits;
 use super::slots::ConnectionSlot;
@@ -90,7 +90,7 @@ async fn converse<S: RpcService>(client: Arc<Client>, edge: Arc<Edge<S>>, stoppi
 }
 
 async fn serve_http<S: RpcService>(client: &Arc<Client>, edge: &Arc<Edge<S>>, mut stopping: watch::Receiver<bool>) {
-    let io = TokioIo::new(Watched::new(client.clone(), edge));
+    let io = TokioIo::new(WatchedSocket::new(client.clone(), edge));
     let service = service_fn(|request| {
         let in_call = InCall::begin(client);
         let (edge, client) = (Arc::clone(edge), Arc::clone(client));
@@ -152,7 +152,7 @@ pub(super) fn watch_peer(stream: &TcpStream) -> io::Result<()> {
 }
 
 /// Answers the first request on `stream` with the reason of the refusal, and closes it.
-pub(super) async fn refuse(stream: TcpStream, limits: &Limits, reason: Refused) {
+pub(super) async fn refuse(stream: TcpStream, limits: &Limits, reason: ConnectionRefusal) {
     let service = service_fn(|_| async { Ok::<_, Infallible>(reason.into_response()) });
     let connection = builder(limits).serve_connection(TokioIo::new(stream), service);
     if let Ok(ended) = timeout(REFUSAL_TIMEOUT, connection).await {
@@ -199,7 +199,7 @@ async fn expiry(client: &Client, limits: &Limits) {
 }
 
 /// A socket that reports its traffic to [`Activity`](super::activity::Activity) and spins briefly after an answer.
-struct Watched {
+struct WatchedSocket {
     client: Arc<Client>,
     unread: UnreadReply,
     polling: BusyPollState,
@@ -209,7 +209,7 @@ struct Watched {
     drained: bool,
 }
 
-impl Watched {
+impl WatchedSocket {
     fn new<S: RpcService>(client: Arc<Client>, edge: &Edge<S>) -> Self {
         let unread = UnreadReply::new(edge.unread().clone(), client.link().clone());
         let polling = BusyPollState::new(edge.busy_poll().clone());
@@ -217,7 +217,7 @@ impl Watched {
     }
 }
 
-impl Watched {
+impl WatchedSocket {
     /// Reads once. A short read means that the socket is empty, which saves the next `read` call.
     fn read(&mut self, buf: &mut ReadBuf<'_>) -> io::Result<()> {
         let room = if self.drained { buf.remaining().min(FIRST_READ) } else { buf.remaining() };
@@ -239,7 +239,7 @@ impl Watched {
     }
 }
 
-impl AsyncRead for Watched {
+impl AsyncRead for WatchedSocket {
     fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         if self.client.gate().poll_open(cx).is_pending() {
             return Poll::Pending;
@@ -266,7 +266,7 @@ impl AsyncRead for Watched {
     }
 }
 
-impl Watched {
+impl WatchedSocket {
     /// Writes without buffering.
     fn write(
         &mut self,
@@ -291,7 +291,7 @@ impl Watched {
     }
 }
 
-impl AsyncWrite for Watched {
+impl AsyncWrite for WatchedSocket {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
         self.write(cx, |stream| stream.try_write(buf))
     }

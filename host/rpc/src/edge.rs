@@ -23,7 +23,7 @@ use zeroize::Zeroize;
 use outrigger_base::busy_poll::BusyPoll;
 
 use super::attempts::Attempts;
-use super::auth::{Authenticator, Caller, Denied};
+use super::auth::{AuthenticationFailure, Authenticator, Caller};
 use super::client::Client;
 use super::envelope::{self, Content, Reply, ReplyBody};
 use super::figures::EdgeFigures;
@@ -172,7 +172,7 @@ impl<S: RpcService> Edge<S> {
                 client.authenticated_with(credentials);
                 Ok((caller.on(client.clone()), target))
             }
-            Err(Denied) => {
+            Err(AuthenticationFailure) => {
                 let peer = client.peer();
                 // Programs that watch the log read the client's address from this field.
                 tracing::warn!(%peer, "RPC request with wrong credentials");
@@ -278,13 +278,13 @@ impl RequestError {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Refused {
+pub(super) enum ConnectionRefusal {
     TooMany,
     /// The client's address is not allowed (`-rpcallowip`). The answer is bitcoind's.
     Network,
 }
 
-impl Refused {
+impl ConnectionRefusal {
     /// The answer to the first request; it closes the connection.
     pub(super) fn into_response(self) -> Response<ReplyBody> {
         let mut response = into_response(match self {
@@ -379,21 +379,21 @@ async fn read_body<B>(
         }
         whole.extend_from_slice(&data);
     }
-    Ok(Bytes::from_owner(Assembled(whole)))
+    Ok(Bytes::from_owner(AssembledBody(whole)))
 }
 
 /// A body assembled from several frames, wiped on drop: it may hold many keys. A body in one frame stays in hyper's
 /// memory, which cannot be wiped from here, and a body longer than [`BODY_RESERVE_MAX`] leaves copies behind as it
 /// grows.
-struct Assembled(BytesMut);
+struct AssembledBody(BytesMut);
 
-impl AsRef<[u8]> for Assembled {
+impl AsRef<[u8]> for AssembledBody {
     fn as_ref(&self) -> &[u8] {
         &self.0
     }
 }
 
-impl Drop for Assembled {
+impl Drop for AssembledBody {
     fn drop(&mut self) {
         self.0.as_mut().zeroize();
     }

@@ -36,7 +36,7 @@ pub trait RpcService:
 
 /// The envelope's context of a request, kept in jsonrpsee's extensions.
 #[derive(Clone)]
-pub(super) struct Asked {
+pub(super) struct RequestContext {
     pub origin: Arc<Origin>,
     /// The body that the parameters are a slice of.
     pub body: Bytes,
@@ -44,7 +44,7 @@ pub(super) struct Asked {
     pub in_batch: bool,
 }
 
-impl Asked {
+impl RequestContext {
     /// The context of an element of a batch.
     pub(super) fn of_batch(&self) -> Self {
         Self { in_batch: true, ..self.clone() }
@@ -84,8 +84,8 @@ impl<D: Dispatch> Gateway<D> {
 /// The call of `request`. Without the envelope's context it has no user, and its parameters are copied.
 fn call_of(request: Request<'_>) -> Call {
     let Request { method, params, mut extensions, .. } = request;
-    let nobody = || Asked { origin: Origin::of_user("").into(), body: Bytes::new(), in_batch: false };
-    let Asked { origin, body, in_batch } = extensions.remove().unwrap_or_else(nobody);
+    let nobody = || RequestContext { origin: Origin::of_user("").into(), body: Bytes::new(), in_batch: false };
+    let RequestContext { origin, body, in_batch } = extensions.remove().unwrap_or_else(nobody);
     let params = params.map_or(Params::none(), |raw| Params::of(&raw, &body));
     Call { method: method.into_owned(), params, origin, may_stream: !in_batch }
 }
@@ -143,7 +143,7 @@ pub struct RequestOrigin<'r> {
 }
 
 pub fn origin_of<'r>(request: &'r Request<'_>) -> RequestOrigin<'r> {
-    let Some(Asked { origin, .. }) = request.extensions().get() else { return RequestOrigin::default() };
+    let Some(RequestContext { origin, .. }) = request.extensions().get() else { return RequestOrigin::default() };
     RequestOrigin {
         user: &origin.user,
         peer: origin.client.as_ref().map(|client| client.peer()),

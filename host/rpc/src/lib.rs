@@ -58,7 +58,7 @@ pub use peers::Peers;
 pub use rest::{REST_ENTRY, Rest, RestReply};
 pub use result::{ResultStream, ResultText};
 #[cfg(test)]
-pub use server::Drained;
+pub use server::DrainReport;
 pub use server::{Server, listen};
 pub use threads::{CallHere, NetworkThreads, STACK_BYTES, Workers};
 

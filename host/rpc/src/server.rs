@@ -16,7 +16,7 @@ use tokio::time::{sleep, timeout};
 
 use super::auth::Authenticator;
 use super::connection;
-use super::edge::{Edge, Refused};
+use super::edge::{ConnectionRefusal, Edge};
 use super::figures::EdgeFigures;
 use super::gateway::RpcService;
 use super::limits::Limits;
@@ -40,7 +40,7 @@ pub enum ServerError {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Drained {
+pub struct DrainReport {
     /// Connections closed because [`Limits::shutdown_grace`] passed, nearly all with a call in flight.
     pub dropped: usize,
 }
@@ -111,7 +111,7 @@ impl<S: RpcService> Server<S> {
     /// flight, and drops those that exceed [`Limits::shutdown_grace`].
     ///
     /// The dispatcher should end long polls when shutdown begins, or they use up the grace time.
-    pub async fn serve(self, shutdown: impl Future<Output = ()>) -> Drained {
+    pub async fn serve(self, shutdown: impl Future<Output = ()>) -> DrainReport {
         let Self { mut listeners, edge, peers, workers, .. } = self;
         let (stop, stopping) = watch::channel(false);
         let mut connections = Connections::new(edge, stopping, workers);
@@ -124,7 +124,7 @@ impl<S: RpcService> Server<S> {
                         Ok((stream, peer)) if peers.allows(peer.ip()) => connections.take(stream, peer),
                         Ok((stream, peer)) => {
                             tracing::warn!(peer = %peer.ip().to_canonical(), "an RPC client of a network that is not allowed");
-                            connections.refuse(stream, Refused::Network);
+                            connections.refuse(stream, ConnectionRefusal::Network);
                         }
                         Err(error) => connections.on_accept_error(&error).await,
                     },
@@ -207,7 +207,7 @@ impl<S: RpcService> Connections<S> {
             }
         } else {
             tracing::warn!(limit = self.edge.limits().max_connections, "too many RPC connections");
-            self.refuse(stream, Refused::TooMany);
+            self.refuse(stream, ConnectionRefusal::TooMany);
         }
     }
 
@@ -233,7 +233,7 @@ impl<S: RpcService> Connections<S> {
     }
 
     /// Answers a client with the reason of its refusal, unless [`MAX_REFUSALS`] answers are in progress.
-    fn refuse(&mut self, stream: TcpStream, reason: Refused) {
+    fn refuse(&mut self, stream: TcpStream, reason: ConnectionRefusal) {
         if let Ok(refusal) = Arc::clone(&self.refusals).try_acquire_owned() {
             let edge = Arc::clone(&self.edge);
             self.tasks.spawn(async move {
@@ -258,7 +258,7 @@ impl<S: RpcService> Connections<S> {
         sleep(ACCEPT_PAUSE).await;
     }
 
-    async fn drain(mut self) -> Drained {
+    async fn drain(mut self) -> DrainReport {
         let grace = self.edge.limits().shutdown_grace;
         let all_ended = async {
             while let Some(ended) = self.tasks.join_next().await {
@@ -266,12 +266,12 @@ impl<S: RpcService> Connections<S> {
             }
         };
         if timeout(grace, all_ended).await.is_ok() {
-            return Drained { dropped: 0 };
+            return DrainReport { dropped: 0 };
         }
         let dropped = self.tasks.len();
         tracing::warn!(dropped, "RPC calls were still running at shutdown");
         self.tasks.shutdown().await;
-        Drained { dropped }
+        DrainReport { dropped }
     }
 }
 

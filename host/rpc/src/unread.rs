@@ -23,10 +23,10 @@ pub(super) struct Unread {
 struct UnreadState {
     bytes: u64,
     next: u64,
-    held: HashMap<u64, Held>,
+    held: HashMap<u64, HeldReply>,
 }
 
-struct Held {
+struct HeldReply {
     bytes: u64,
     /// When the client last read some of it.
     since: Instant,
@@ -48,7 +48,7 @@ impl Unread {
         let mut state = self.lock();
         let number = state.next;
         state.next += 1;
-        state.held.insert(number, Held { bytes, since, link: link.clone() });
+        state.held.insert(number, HeldReply { bytes, since, link: link.clone() });
         state.bytes += bytes;
         self.make_room(&mut state, number);
         number
@@ -88,7 +88,7 @@ impl Unread {
 }
 
 impl UnreadState {
-    fn release(&mut self, number: u64) -> Option<Held> {
+    fn release(&mut self, number: u64) -> Option<HeldReply> {
         let held = self.held.remove(&number)?;
         self.bytes -= held.bytes;
         Some(held)

@@ -25,7 +25,7 @@ use super::client::Client;
 use super::conversation::{Conversation, MAX_UNDER_WAY};
 use super::dispatch::{Failure, Origin};
 use super::envelope::{Reply, ReplyBody, log_forbidden, well_formed};
-use super::gateway::{Asked, RpcService};
+use super::gateway::{RequestContext, RpcService};
 use super::limits::Limits;
 
 /// How many answers can wait in a connection's queue before calls wait.
@@ -117,7 +117,7 @@ impl<S: RpcService> Shared<S> {
         if let Some(params) = &request.params {
             well_formed(params, &self.limits)?;
         }
-        let asked = Asked { origin: self.origin.clone(), body: Bytes::new(), in_batch: false };
+        let asked = RequestContext { origin: self.origin.clone(), body: Bytes::new(), in_batch: false };
         request.extensions_mut().insert(asked);
         // The reader stops at the same number, apart from messages that it has already read.
         let _running = self.running.acquire().await;

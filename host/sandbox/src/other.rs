@@ -3,7 +3,7 @@
 use std::os::fd::BorrowedFd;
 
 use crate::denial::Event;
-use crate::plan::{Enforced, Plan, Policy, SandboxError, Support};
+use crate::plan::{Plan, Policy, SandboxError, SandboxLayers, Support};
 
 fn missing() -> Vec<String> {
     vec!["a sandbox: there is one on Linux only".to_owned()]
@@ -20,10 +20,10 @@ pub fn confine(
     _support: &Support,
     _keep: &[BorrowedFd<'_>],
     _notify: BorrowedFd<'_>,
-) -> Result<Enforced, SandboxError> {
+) -> Result<SandboxLayers, SandboxError> {
     match plan.policy {
         Policy::Require => Err(SandboxError::Missing { missing: missing() }),
-        Policy::BestEffort => Ok(Enforced { missing: missing(), ..Enforced::default() }),
+        Policy::BestEffort => Ok(SandboxLayers { missing: missing(), ..SandboxLayers::default() }),
     }
 }
 

@@ -41,7 +41,7 @@ impl Default for Limits {
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Enforced {
+pub struct SandboxLayers {
     pub seccomp: bool,
     /// Whether denied calls are forwarded to the host, which also makes granted connections.
     pub reported: bool,
@@ -62,7 +62,7 @@ pub struct Enforced {
     pub missing: Vec<String>,
 }
 
-impl Enforced {
+impl SandboxLayers {
     /// Whether files outside the grants are out of reach in any case.
     #[must_use]
     pub fn bounds_files(&self) -> bool {

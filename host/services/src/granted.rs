@@ -9,7 +9,7 @@ use outrigger_service::{ErrorKind, Result, ServiceError};
 
 /// An instance's grants. The default is everything.
 #[derive(Clone, Default, Debug)]
-pub struct Granted {
+pub struct GrantedAccess {
     /// `None` for all.
     pub wallets: Option<Arc<[String]>>,
     /// The folders in which the host may read for the instance; `None` for all that the caller may use.
@@ -18,7 +18,7 @@ pub struct Granted {
     pub writes: Folders,
 }
 
-impl Granted {
+impl GrantedAccess {
     pub fn may_use(&self, wallet: &str) -> bool {
         self.wallets.as_ref().is_none_or(|granted| granted.iter().any(|name| name == wallet))
     }
@@ -88,8 +88,8 @@ mod tests {
 
     #[test]
     fn granted_wallets_are_all_that_are_known() {
-        let granted = Granted { wallets: Some(["hot".to_owned()].into()), ..Granted::default() };
-        assert!(granted.may_use("hot") && !granted.may_use("cold") && Granted::default().may_use("cold"));
-        assert_eq!((granted.only_wallet(), Granted::default().only_wallet()), (Some("hot"), None));
+        let granted = GrantedAccess { wallets: Some(["hot".to_owned()].into()), ..GrantedAccess::default() };
+        assert!(granted.may_use("hot") && !granted.may_use("cold") && GrantedAccess::default().may_use("cold"));
+        assert_eq!((granted.only_wallet(), GrantedAccess::default().only_wallet()), (Some("hot"), None));
     }
 }

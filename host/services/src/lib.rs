@@ -20,7 +20,7 @@ use outrigger_service::{ErrorKind, Result, Scope};
 use parking_lot::Mutex;
 
 pub use chain::ChainService;
-pub use granted::{Granted, Keys};
+pub use granted::{GrantedAccess, Keys};
 pub use mempool::MempoolService;
 pub use node_rpc::{NodeMethods, NodeRpcService};
 pub use wallet::WalletService;
@@ -112,13 +112,13 @@ impl Scopes {
 pub struct OwnScopes {
     scopes: Arc<Scopes>,
     instance: u64,
-    granted: Arc<Granted>,
+    granted: Arc<GrantedAccess>,
 }
 
 /// A call's scope, bounded by the grants of its instance.
 struct Call {
     scope: Arc<CallScope>,
-    granted: Arc<Granted>,
+    granted: Arc<GrantedAccess>,
 }
 
 impl Deref for Call {
@@ -130,7 +130,7 @@ impl Deref for Call {
 }
 
 impl OwnScopes {
-    pub fn of(scopes: Arc<Scopes>, instance: u64, granted: Granted) -> Self {
+    pub fn of(scopes: Arc<Scopes>, instance: u64, granted: GrantedAccess) -> Self {
         Self { scopes, instance, granted: Arc::new(granted) }
     }
 
@@ -232,9 +232,9 @@ mod tests {
     fn a_scope_is_of_its_own_instance_and_ends_with_its_call() {
         let scopes = Arc::new(Scopes::default());
         let guard = scopes.open(5, 1, Caller::unbounded(Some("hot".into())));
-        let own = OwnScopes::of(scopes.clone(), 1, Granted::default());
+        let own = OwnScopes::of(scopes.clone(), 1, GrantedAccess::default());
         assert_eq!(own.get(Scope(5)).unwrap().wallet.as_deref(), Some("hot"));
-        let others = OwnScopes::of(scopes.clone(), 2, Granted::default()).get(Scope(5));
+        let others = OwnScopes::of(scopes.clone(), 2, GrantedAccess::default()).get(Scope(5));
         assert_eq!(others.err().unwrap().kind, ErrorKind::Stale);
         drop(guard);
         assert_eq!(own.get(Scope(5)).err().unwrap().kind, ErrorKind::Stale);

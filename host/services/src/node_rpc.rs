@@ -119,7 +119,7 @@ mod tests {
     fn inline_methods_may_not_wait_for_the_node() {
         let scopes = Arc::new(Scopes::default());
         let service = NodeRpcService {
-            scopes: OwnScopes::of(scopes.clone(), 1, crate::Granted::default()),
+            scopes: OwnScopes::of(scopes.clone(), 1, crate::GrantedAccess::default()),
             ..service(Some(Arc::new(Echo)))
         };
         for inline in [false, true] {

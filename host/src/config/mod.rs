@@ -103,13 +103,13 @@ impl ConfigError {
 }
 
 /// A configuration and its origin.
-pub struct Loaded {
+pub struct LoadedConfig {
     pub config: Config,
     name: String,
     text: String,
 }
 
-impl Loaded {
+impl LoadedConfig {
     /// Reads a file, or the built-in configuration, and applies `sets`, each `section.key=value`.
     pub fn read(file: Option<&Path>, sets: &[String]) -> Result<Self, ConfigError> {
         Self::read_or(file, BUILT_IN, sets)
@@ -442,13 +442,13 @@ mod tests {
         let file = tempfile::NamedTempFile::new().unwrap();
         std::fs::write(file.path(), text).unwrap();
         let sets: Vec<String> = sets.iter().map(|set| (*set).to_owned()).collect();
-        let error = Loaded::read(Some(file.path()), &sets).err().unwrap().to_string();
+        let error = LoadedConfig::read(Some(file.path()), &sets).err().unwrap().to_string();
         error.replace(&file.path().display().to_string(), "FILE")
     }
 
     #[test]
     fn the_built_in_configuration_starts_all_groups() {
-        let loaded = Loaded::read(None, &[]).unwrap();
+        let loaded = LoadedConfig::read(None, &[]).unwrap();
         let files: Vec<_> = loaded.config.plugins.iter().map(|plugin| plugin.file.as_str()).collect();
         assert_eq!(files, ["chain", "mining", "wallet", "import", "signing", "psbt", "history"]);
     }
@@ -470,7 +470,7 @@ mod tests {
         assert!(text.starts_with("FILE:1: walet: unknown field `walet`"), "{text}");
         let text = refusal("\n[rpc]\nqueue_depth = 0\n", &[]);
         assert_eq!(text, "FILE:3: rpc.queue_depth: must be from 1 to 1048576, not 0");
-        let missing = Loaded::read(Some(Path::new("/nonexistent.toml")), &[]).err().unwrap().to_string();
+        let missing = LoadedConfig::read(Some(Path::new("/nonexistent.toml")), &[]).err().unwrap().to_string();
         assert!(missing.starts_with("/nonexistent.toml: "), "{missing}");
     }
 
@@ -487,7 +487,7 @@ mod tests {
 
     #[test]
     fn the_command_line_sets_single_keys() {
-        let loaded = Loaded::read(None, &["rpc.threads=3".into(), "log.level=debug".into()]).unwrap();
+        let loaded = LoadedConfig::read(None, &["rpc.threads=3".into(), "log.level=debug".into()]).unwrap();
         assert_eq!((loaded.config.rpc.threads, loaded.config.log.level.as_str()), (3, "debug"));
         let text = refusal("", &["rpc.threats=3"]);
         assert!(text.starts_with("--set rpc.threats=3: unknown field `threats`"), "{text}");

@@ -31,7 +31,7 @@ use long::LongCalls;
 use outrigger_base::contain::contain;
 use outrigger_base::offload::read_offloaded;
 use outrigger_passthrough::Passthrough;
-use outrigger_plugins::calls::{self, Answered, CallGuard, Calls, Overdue, Phase};
+use outrigger_plugins::calls::{self, AnswerOutcome, CallGuard, Calls, Overdue, Phase};
 use outrigger_plugins::instance::{Instance, Lease};
 use outrigger_plugins::lane::Lane;
 use outrigger_plugins::pool::{Claimant, Overloaded, Pool, contained};
@@ -242,7 +242,7 @@ impl Router {
             }
             let late = || Err(RpcError::internal(format!("{method} did not return in time")));
             match self.calls.expire(instance.id, token, late()) {
-                Answered::Taken => instance.timed_out(method),
+                AnswerOutcome::Taken => instance.timed_out(method),
                 gone => instance.health.failed(gone),
             }
             self.note_stuck(token, &instance, method, run.lane);

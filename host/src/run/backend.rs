@@ -23,7 +23,7 @@ use tokio::sync::watch;
 
 use super::configuration::login;
 use super::{RunError, failed};
-use crate::config::{BackendConfig, Config, Loaded, Wallets, seconds};
+use crate::config::{BackendConfig, Config, LoadedConfig, Wallets, seconds};
 
 /// Concurrent requests of services and wallets to the node.
 const SERVICE_REQUESTS: usize = 4;
@@ -50,7 +50,12 @@ impl Backend {
     ///
     /// # Errors
     /// It is on another chain or refuses the credentials, or the mirror cannot be opened.
-    pub fn open(loaded: &Loaded, config: &BackendConfig, network: Network, folder: &Path) -> Result<Self, RunError> {
+    pub fn open(
+        loaded: &LoadedConfig,
+        config: &BackendConfig,
+        network: Network,
+        folder: &Path,
+    ) -> Result<Self, RunError> {
         let endpoint: Endpoint =
             config.url.parse().map_err(|error| RunError::Failed(format!("backend.url: {error}")))?;
         let login = login(config).map_err(|reason| RunError::Failed(format!("backend: {reason}")))?;
@@ -106,7 +111,7 @@ impl Backend {
 }
 
 /// A node that cannot be used is a configuration error, unless the host itself failed.
-pub fn open_error(loaded: &Loaded, error: OpenError) -> RunError {
+pub fn open_error(loaded: &LoadedConfig, error: OpenError) -> RunError {
     match error {
         OpenError::Foreign(reason) => loaded.error("network", &loaded.config.network, reason).into(),
         OpenError::Credentials(_) => loaded.error("backend", "", error.to_string()).into(),

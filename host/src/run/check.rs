@@ -2,13 +2,13 @@
 //! it.
 
 use super::RunArgs;
-use super::confined::{Confined, bounded};
+use super::confined::{ConfinementReport, bounded};
 use super::limits::check_limits;
 use super::node_report::report;
 use super::{RunError, configuration, data_folder, init_log, parts, places, users};
 use crate::router::builtins;
 use crate::services::ServiceNames;
-use outrigger_plugins::registry::{self, Configured};
+use outrigger_plugins::registry::{self, PluginsConfig};
 
 /// Checks the configuration, the users, the files of enabled plugins with their options, grants and routes, the ports
 /// and the audit log's file, and queries the node. It executes no plugin code and writes nothing. Returns a summary,
@@ -25,12 +25,12 @@ pub fn check(args: &RunArgs) -> Result<String, RunError> {
     let folders = parts::plugin_folders(&args.plugin_dir);
     users(&loaded, &folders)?;
     let config = &loaded.config;
-    let configured = Configured { plugins: config.plugins.clone(), routes: config.routes.clone() };
+    let configured = PluginsConfig { plugins: config.plugins.clone(), routes: config.routes.clone() };
     let manifests = registry::check(&configured, &folders, &builtins::RESERVED, &ServiceNames)
         .map_err(|failure| parts::plugin_error(&loaded, &failure))?;
     let methods: usize = manifests.iter().map(|manifest| manifest.methods.len()).sum();
     let enabled = config.plugins.iter().enumerate().filter(|(_, plugin)| plugin.enabled).zip(&manifests);
-    let mut confined = Confined::default();
+    let mut confined = ConfinementReport::default();
     let mut isolated = Vec::new();
     for ((position, plugin), manifest) in enabled.clone() {
         let told = confined.report(config.plugin_defaults.isolated, plugin, manifest);

@@ -9,7 +9,7 @@ use outrigger_bitcoind::{Rpc, chain_of, cookie_of, default_ports};
 use outrigger_upstream::{Endpoint, Login, Upstream};
 
 use super::RunArgs;
-use crate::config::{BackendConfig, Config, ConfigError, FOR_BITCOIND, Loaded, expand_home};
+use crate::config::{BackendConfig, Config, ConfigError, FOR_BITCOIND, LoadedConfig, expand_home};
 
 /// The port on the embedded chain: bitcoind's own on regtest.
 const EMBEDDED_PORT: u16 = 18443;
@@ -23,13 +23,13 @@ const BITCOIND_FOLDER: &str = "~/.bitcoin";
 ///
 /// # Errors
 /// It is invalid, or the node's network is needed and the node cannot be reached.
-pub fn configuration(args: &RunArgs) -> Result<Loaded, ConfigError> {
+pub fn configuration(args: &RunArgs) -> Result<LoadedConfig, ConfigError> {
     if args.verify {
         let reason = "this option was removed: every start checks all of the embedded chain";
         return Err(ConfigError::of_argument("--verify", reason.to_owned()));
     }
     let mut loaded = match &args.bitcoind {
-        None => Loaded::read(args.config.as_deref(), &args.set)?,
+        None => LoadedConfig::read(args.config.as_deref(), &args.set)?,
         Some(url) => for_node(url, args)?,
     };
     if let Some(datadir) = &args.datadir {
@@ -45,10 +45,10 @@ pub fn configuration(args: &RunArgs) -> Result<Loaded, ConfigError> {
 }
 
 /// The built-in configuration for a node, with its address, its cookie and its network.
-fn for_node(url: &str, args: &RunArgs) -> Result<Loaded, ConfigError> {
+fn for_node(url: &str, args: &RunArgs) -> Result<LoadedConfig, ConfigError> {
     // The command line or the cookie that was found replaces the built-in cookie.
     let without_cookie: Vec<&str> = FOR_BITCOIND.lines().filter(|line| !line.starts_with("cookie = ")).collect();
-    let mut loaded = Loaded::read_or(None, &without_cookie.join("\n"), &args.set)?;
+    let mut loaded = LoadedConfig::read_or(None, &without_cookie.join("\n"), &args.set)?;
     let refuse = |reason: String| ConfigError::of_argument("--bitcoind", reason);
     let endpoint: Endpoint = url.parse().map_err(|error| refuse(format!("{error}")))?;
     if let Some(backend) = &mut loaded.config.backend {
@@ -116,7 +116,7 @@ mod tests {
     fn rpc_listen_is_an_address_a_list_or_the_networks_port_plus_5() {
         let listen = |built_in: &str, sets: &[&str]| {
             let sets: Vec<String> = sets.iter().map(|set| (*set).to_owned()).collect();
-            let config = Loaded::read_or(None, built_in, &sets).map_err(|error| error.to_string())?.config;
+            let config = LoadedConfig::read_or(None, built_in, &sets).map_err(|error| error.to_string())?.config;
             Ok::<_, String>(config.listen().iter().map(ToString::to_string).collect::<Vec<_>>().join(" "))
         };
         assert_eq!(listen("", &[]).unwrap(), "127.0.0.1:18443");

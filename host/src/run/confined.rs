@@ -15,11 +15,11 @@ pub struct Refusal {
 
 /// The report about isolated plugins. The system's support is determined once, for the first of them.
 #[derive(Default)]
-pub struct Confined {
+pub struct ConfinementReport {
     support: Option<Support>,
 }
 
-impl Confined {
+impl ConfinementReport {
     /// The lines about one plugin; none if it runs in the host.
     ///
     /// # Errors

@@ -28,7 +28,7 @@ use tokio::sync::watch;
 use tracing_subscriber::EnvFilter;
 
 use crate::audit::AuditLog;
-use crate::config::{ConfigError, Loaded, LogFormat, NoHome, expand_home};
+use crate::config::{ConfigError, LoadedConfig, LogFormat, NoHome, expand_home};
 use crate::metrics::{self, MetricsServer, Standing};
 use crate::observe::Observe;
 use crate::router::PassedRest;
@@ -120,7 +120,7 @@ fn network_threads() -> usize {
 
 /// Listens and serves until the host is stopped. While the parts are assembled, calls are answered with -28.
 async fn serve(
-    loaded: Arc<Loaded>,
+    loaded: Arc<LoadedConfig>,
     args: &RunArgs,
     users: Vec<RpcUser>,
     folder: &Path,
@@ -223,7 +223,7 @@ async fn serve(
 }
 
 /// Assembles the parts on a thread that may block.
-async fn assemble(loaded: &Arc<Loaded>, args: &RunArgs, folder: &Path, frame: &Frame) -> Result<Parts, RunError> {
+async fn assemble(loaded: &Arc<LoadedConfig>, args: &RunArgs, folder: &Path, frame: &Frame) -> Result<Parts, RunError> {
     let (loaded, args, folder, frame) = (loaded.clone(), args.clone(), folder.to_owned(), frame.clone());
     let assembled = tokio::task::spawn_blocking(move || Parts::assemble(&loaded, &args, &folder, &frame)).await;
     assembled.unwrap_or_else(|_| Err(RunError::Failed("the start ended without a result".to_owned())))
@@ -231,7 +231,7 @@ async fn assemble(loaded: &Arc<Loaded>, args: &RunArgs, folder: &Path, frame: &F
 
 /// Opens the metrics' port, if configured, and returns its address. It closes with the runtime.
 async fn tell_metrics(
-    loaded: &Loaded,
+    loaded: &LoadedConfig,
     frame: &Frame,
     parts: &Parts,
     edge: Arc<EdgeFigures>,
@@ -254,32 +254,32 @@ async fn tell_metrics(
     Ok(Some(address))
 }
 
-fn metrics_error(loaded: &Loaded, listen: SocketAddr, error: &std::io::Error) -> RunError {
+fn metrics_error(loaded: &LoadedConfig, listen: SocketAddr, error: &std::io::Error) -> RunError {
     let reason = format!("cannot listen on {listen}: {error}");
     loaded.error("metrics.listen", &listen.to_string(), reason).into()
 }
 
-fn data_folder(loaded: &Loaded) -> Result<PathBuf, ConfigError> {
+fn data_folder(loaded: &LoadedConfig) -> Result<PathBuf, ConfigError> {
     let datadir = &loaded.config.datadir;
     let unknown = |error: NoHome| loaded.error("datadir", &datadir.display().to_string(), error.to_string());
     Ok(expand_home(datadir).map_err(unknown)?.join(loaded.folder_name()))
 }
 
-fn open_audit(loaded: &Loaded) -> Result<Option<Arc<AuditLog>>, ConfigError> {
+fn open_audit(loaded: &LoadedConfig) -> Result<Option<Arc<AuditLog>>, ConfigError> {
     let Some((file, refuse)) = audit_file(loaded)? else { return Ok(None) };
     let log = AuditLog::open(file, loaded.config.audit.max_bytes, loaded.config.audit.keep);
     log.map(|log| Some(Arc::new(log))).map_err(|error| refuse(error.to_string()))
 }
 
 /// The audit log's file, if configured, and a constructor of errors about it.
-fn audit_file(loaded: &Loaded) -> Result<Option<(PathBuf, impl Fn(String) -> ConfigError)>, ConfigError> {
+fn audit_file(loaded: &LoadedConfig) -> Result<Option<(PathBuf, impl Fn(String) -> ConfigError)>, ConfigError> {
     let Some(file) = &loaded.config.audit.file else { return Ok(None) };
     let refuse = |reason: String| loaded.error("audit.file", &file.display().to_string(), reason);
     let path = expand_home(file).map_err(|error| refuse(error.to_string()))?;
     Ok(Some((path, refuse)))
 }
 
-fn log_filter(loaded: &Loaded) -> Result<EnvFilter, ConfigError> {
+fn log_filter(loaded: &LoadedConfig) -> Result<EnvFilter, ConfigError> {
     let level = &loaded.config.log.level;
     // The filter itself would take an unknown word for a target's name, and log everything of that target.
     let known = |directive: &str| {
@@ -293,7 +293,7 @@ fn log_filter(loaded: &Loaded) -> Result<EnvFilter, ConfigError> {
     EnvFilter::try_new(level).map_err(|error| loaded.error("log.level", level, error.to_string()))
 }
 
-fn init_log(loaded: &Loaded) -> Result<(), ConfigError> {
+fn init_log(loaded: &LoadedConfig) -> Result<(), ConfigError> {
     let filter = log_filter(loaded)?;
     let builder = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
     match loaded.config.log.format {

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use super::RunError;
 use super::backend::{OWN_CONNECTIONS, open_error};
 use super::configuration::login;
-use crate::config::{BackendConfig, Loaded, Wallets};
+use crate::config::{BackendConfig, LoadedConfig, Wallets};
 
 /// The version from which on payments work (gettxspendingprevout), and that from which on there are 16 threads by
 /// default.
@@ -25,7 +25,7 @@ const RELEASE_OF_THREADS: u64 = 280_000;
 ///
 /// # Errors
 /// The node is on another chain, refuses the credentials, or its -rpcwhitelist refuses a method that the host needs.
-pub fn report(loaded: &Loaded, backend: &BackendConfig) -> Result<Vec<String>, RunError> {
+pub fn report(loaded: &LoadedConfig, backend: &BackendConfig) -> Result<Vec<String>, RunError> {
     let login = login(backend).map_err(|reason| RunError::Failed(format!("backend: {reason}")))?;
     let endpoint: Endpoint = backend.url.parse().map_err(|error| RunError::Failed(format!("backend.url: {error}")))?;
     let upstream = Upstream::new(endpoint.clone(), login.clone(), 1);

@@ -15,7 +15,7 @@ use super::RunArgs;
 use super::backend::{Backend, PassedMethods};
 use super::{RunError, configuration, failed};
 use crate::active::Active;
-use crate::config::{Config, Loaded, seconds};
+use crate::config::{Config, LoadedConfig, seconds};
 use crate::hooks::Hooks;
 use crate::metrics::CallMetrics;
 use crate::publish::{PublishError, Publisher};
@@ -28,7 +28,7 @@ use outrigger_plugins::calls::Calls;
 use outrigger_plugins::file::FileError;
 use outrigger_plugins::instance::StartError;
 use outrigger_plugins::pool::Pool;
-use outrigger_plugins::registry::{Configured, Environment, Failure, Registry, RegistryError, Reread};
+use outrigger_plugins::registry::{Environment, Failure, PluginsConfig, Registry, RegistryError, Reread};
 use outrigger_services::{NodeMethods, Scopes};
 
 use crate::services::HostServices;
@@ -119,7 +119,7 @@ impl Parts {
     ///
     /// # Errors
     /// The failure of a part.
-    pub fn assemble(loaded: &Loaded, args: &RunArgs, folder: &Path, frame: &Frame) -> Result<Self, RunError> {
+    pub fn assemble(loaded: &LoadedConfig, args: &RunArgs, folder: &Path, frame: &Frame) -> Result<Self, RunError> {
         let (config, hub) = (&loaded.config, &frame.hub);
         frame.gate.stage("Loading the chain…");
         let (node, backend) = open_node(loaded, folder)?;
@@ -163,7 +163,7 @@ impl Parts {
             fatal: frame.stop_for(),
         })
         .map_err(|error| failed("plugins")(error.into()))?;
-        let configured = Configured { plugins: config.plugins.clone(), routes: config.routes.clone() };
+        let configured = PluginsConfig { plugins: config.plugins.clone(), routes: config.routes.clone() };
         registry.start(configured).map_err(|error| plugin_error(loaded, &error))?;
         // Set once, only here.
         let _ = hub.wallets.set(manager.clone());
@@ -202,13 +202,13 @@ fn reread(args: &RunArgs, network: &str) -> Reread {
     // The network is known, so the node is not queried again.
     let args = RunArgs { network: Some(network.to_owned()), ..args.clone() };
     Box::new(move || {
-        let Loaded { config, .. } = configuration(&args).map_err(|error| error.to_string())?;
-        Ok(Configured { plugins: config.plugins, routes: config.routes })
+        let LoadedConfig { config, .. } = configuration(&args).map_err(|error| error.to_string())?;
+        Ok(PluginsConfig { plugins: config.plugins, routes: config.routes })
     })
 }
 
 /// A plugin that does not start is a configuration error, with its place, unless the system failed.
-pub(super) fn plugin_error(loaded: &Loaded, failure: &Failure) -> RunError {
+pub(super) fn plugin_error(loaded: &LoadedConfig, failure: &Failure) -> RunError {
     let reason = failure.error.to_string();
     let key = match &failure.error {
         RegistryError::Route { method, .. } => return loaded.error(&format!("routes.{method}"), "", reason).into(),
@@ -228,7 +228,7 @@ fn network(config: &Config) -> Result<Network, RunError> {
 }
 
 /// The node, and with a running bitcoind also the forwarding of calls.
-fn open_node(loaded: &Loaded, folder: &Path) -> Result<(Arc<dyn Node>, Option<Backend>), RunError> {
+fn open_node(loaded: &LoadedConfig, folder: &Path) -> Result<(Arc<dyn Node>, Option<Backend>), RunError> {
     let config = &loaded.config;
     if let Some(backend) = &config.backend {
         let backend = Backend::open(loaded, backend, network(config)?, folder)?;
@@ -251,7 +251,7 @@ fn open_node(loaded: &Loaded, folder: &Path) -> Result<(Arc<dyn Node>, Option<Ba
 }
 
 /// Starts the configured publications, and returns them.
-fn publish(loaded: &Loaded, node: &Arc<dyn Node>) -> Result<Arc<[Publication]>, RunError> {
+fn publish(loaded: &LoadedConfig, node: &Arc<dyn Node>) -> Result<Arc<[Publication]>, RunError> {
     let publications =
         loaded.config.notify.publications().map_err(|(key, error)| loaded.error(key, "", error.to_string()))?;
     if publications.is_empty() {

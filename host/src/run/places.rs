@@ -11,13 +11,13 @@ use tokio::net::TcpListener;
 
 use super::{RunError, audit_file, failed, metrics_error};
 use crate::audit::AuditLog;
-use crate::config::Loaded;
+use crate::config::LoadedConfig;
 
 /// Checks them. Returns a line if the ports were not checked.
 ///
 /// # Errors
 /// As of the start.
-pub fn try_places(loaded: &Loaded, folder: &Path) -> Result<Option<String>, RunError> {
+pub fn try_places(loaded: &LoadedConfig, folder: &Path) -> Result<Option<String>, RunError> {
     if let Some((file, refuse)) = audit_file(loaded)? {
         AuditLog::check(&file).map_err(|error| refuse(error.to_string()))?;
     }
@@ -37,7 +37,7 @@ fn is_in_use(folder: &Path) -> bool {
 }
 
 /// Listens on all ports at the same time, since two settings may name the same.
-async fn try_ports(loaded: &Loaded) -> Result<(), RunError> {
+async fn try_ports(loaded: &LoadedConfig) -> Result<(), RunError> {
     let config = &loaded.config;
     let rpc = listen(&config.listen(), config.rpc.listen.is_empty()).await;
     let _rpc = rpc.map_err(|error| failed("cannot listen")(error.into()))?;

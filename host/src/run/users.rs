@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use super::bitcoin_conf;
-use crate::config::{ConfigError, Loaded, UnknownMethods, UserConfig, expand_home};
+use crate::config::{ConfigError, LoadedConfig, UnknownMethods, UserConfig, expand_home};
 use crate::router::builtins;
 use crate::{groups, methods};
 use outrigger_base::nearest::suggestion;
@@ -18,7 +18,7 @@ use zeroize::Zeroizing;
 ///
 /// # Errors
 /// An invalid entry, a duplicate name, or an unknown method.
-pub fn users(loaded: &Loaded, folders: &[PathBuf]) -> Result<Vec<RpcUser>, ConfigError> {
+pub fn users(loaded: &LoadedConfig, folders: &[PathBuf]) -> Result<Vec<RpcUser>, ConfigError> {
     let users = &loaded.config.rpc.users;
     let known = KnownMethods { loaded, folders, of_plugins: OnceCell::new() };
     let name = |configured: &UserConfig| configured.rpcauth.split(':').next().unwrap_or_default().to_owned();
@@ -54,7 +54,7 @@ pub fn users(loaded: &Loaded, folders: &[PathBuf]) -> Result<Vec<RpcUser>, Confi
 }
 
 /// The users of the configured bitcoin.conf, none with a name of `others`.
-fn of_bitcoin_conf(loaded: &Loaded, others: &[RpcUser]) -> Result<Vec<RpcUser>, ConfigError> {
+fn of_bitcoin_conf(loaded: &LoadedConfig, others: &[RpcUser]) -> Result<Vec<RpcUser>, ConfigError> {
     let Some(file) = &loaded.config.rpc.bitcoin_conf else { return Ok(Vec::new()) };
     let shown = file.display().to_string();
     let refuse = |reason: String| loaded.error("rpc.bitcoin_conf", &shown, format!("{shown}: {reason}"));
@@ -71,7 +71,7 @@ fn of_bitcoin_conf(loaded: &Loaded, others: &[RpcUser]) -> Result<Vec<RpcUser>, 
 /// The methods that a user's list may name: those of the host, of the bundled groups, and of configured plugins,
 /// enabled or not.
 struct KnownMethods<'a> {
-    loaded: &'a Loaded,
+    loaded: &'a LoadedConfig,
     folders: &'a [PathBuf],
     /// The plugins' methods; their files are read on demand.
     of_plugins: OnceCell<OfPlugins>,

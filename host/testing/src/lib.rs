@@ -44,7 +44,7 @@ use outrigger_service::events::Event;
 use outrigger_service::wallet::{CreateOptions, SpendSettings};
 use outrigger_service::wire::Secret;
 use outrigger_service::{Result, Scope};
-use outrigger_services::{Caller, ChainService, Granted, Keys, MempoolService, OwnScopes, Scopes, WalletService};
+use outrigger_services::{Caller, ChainService, GrantedAccess, Keys, MempoolService, OwnScopes, Scopes, WalletService};
 use outrigger_wallet_engine::{Settings, WalletManager, WalletView};
 use serde_json::Value;
 use tempfile::TempDir;
@@ -121,7 +121,7 @@ impl<N: Node + 'static> TestHost<N> {
     }
 
     pub fn handle(&self) -> Host {
-        let scopes = OwnScopes::of(self.scopes.clone(), 0, Granted::default());
+        let scopes = OwnScopes::of(self.scopes.clone(), 0, GrantedAccess::default());
         let node: Arc<dyn Node> = self.node.clone();
         let wallet = Arc::new(WalletService { manager: self.wallets.clone(), scopes: scopes.clone(), keys: Keys::All });
         Host {

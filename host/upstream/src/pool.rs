@@ -144,7 +144,7 @@ fn notice_death(stream: &TcpStream) -> io::Result<()> {
 }
 
 /// A socket with busy polling for the reply before the thread sleeps.
-struct Polled {
+struct PolledStream {
     stream: TcpStream,
     polling: BusyPollState,
     /// Whether bytes were sent since the last poll.
@@ -152,13 +152,13 @@ struct Polled {
     _permit: OwnedSemaphorePermit,
 }
 
-impl AsyncRead for Polled {
+impl AsyncRead for PolledStream {
     fn poll_read(mut self: Pin<&mut Self>, context: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         Pin::new(&mut self.stream).poll_read(context, buf)
     }
 }
 
-impl AsyncWrite for Polled {
+impl AsyncWrite for PolledStream {
     fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
         self.sent = true;
         Pin::new(&mut self.stream).poll_write(context, buf)
@@ -202,7 +202,7 @@ pub(crate) async fn connect(endpoint: &Endpoint, busy_poll: &Arc<BusyPoll>, plac
     let stream = tokio::time::timeout(CONNECT_TIMEOUT, connecting)
         .await
         .map_err(|_| io::Error::new(io::ErrorKind::TimedOut, "no connection in time"))??;
-    let polled = Polled { stream, polling: BusyPollState::new(busy_poll.clone()), sent: false, _permit: permit };
+    let polled = PolledStream { stream, polling: BusyPollState::new(busy_poll.clone()), sent: false, _permit: permit };
     let (sender, connection) = handshake(TokioIo::new(polled)).await.map_err(io::Error::other)?;
     // Its errors reach the waiting request.
     tokio::spawn(async move { connection.await.unwrap_or_default() });

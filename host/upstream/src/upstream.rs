@@ -81,7 +81,7 @@ pub struct Upstream {
 }
 
 /// A connection, or a reply with an error.
-enum Greeted {
+enum GreetingOutcome {
     Node(Connection),
     /// The node answered, and its connection ended.
     Ended(Ending),
@@ -262,12 +262,12 @@ impl Upstream {
                     Kind::ReadOnly | Kind::Waiting => (self.connect(place).await?, Known::Unasked),
                 },
                 Way::New(place) => match self.greet(place, credentials).await.map_err(before_sending)? {
-                    Greeted::Node(connection) => (connection, Known::New),
-                    Greeted::Ended(ending) => {
+                    GreetingOutcome::Node(connection) => (connection, Known::New),
+                    GreetingOutcome::Ended(ending) => {
                         self.note_ending(greeted, ending, &mut endings)?;
                         continue;
                     }
-                    Greeted::Refused(reply) => return Ok(reply),
+                    GreetingOutcome::Refused(reply) => return Ok(reply),
                 },
             };
             let request = self.request((verb.clone(), path, credentials), body.clone());
@@ -346,9 +346,9 @@ impl Upstream {
 
     /// Greets the node on a new connection. A status that does not identify the node, such as 401, is returned as the
     /// reply.
-    async fn greet(&self, place: Place, credentials: &HeaderValue) -> Result<Greeted, UpstreamError> {
+    async fn greet(&self, place: Place, credentials: &HeaderValue) -> Result<GreetingOutcome, UpstreamError> {
         let mut connection = self.connect(place).await?;
-        let Some(greeting) = &self.greeting else { return Ok(Greeted::Node(connection)) };
+        let Some(greeting) = &self.greeting else { return Ok(GreetingOutcome::Node(connection)) };
         for (number, body) in greeting.requests.iter().enumerate() {
             // After an end, the next request goes on a new connection, since each identifies by itself.
             if number > 0 && connection.sender.ready().await.is_err() {
@@ -360,7 +360,7 @@ impl Upstream {
             let (head, body) = connection.sender.send_request(request).await.map_err(UpstreamError::Lost)?.into_parts();
             let (status, is_last) = (head.status, ends_connection(&head));
             if matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN | StatusCode::SERVICE_UNAVAILABLE) {
-                return Ok(Greeted::Refused(Reply { status, content_type: None, body: ReplyBody::last(body) }));
+                return Ok(GreetingOutcome::Refused(Reply { status, content_type: None, body: ReplyBody::last(body) }));
             }
             let (status, body) =
                 Reply { status, content_type: None, body: ReplyBody::last(body) }.collect(MAX_GREETING).await?;
@@ -374,8 +374,8 @@ impl Upstream {
             };
             if (greeting.check)(number, &result).map_err(UpstreamError::Foreign)? {
                 return Ok(match connection.sender.ready().await {
-                    Ok(()) => Greeted::Node(connection),
-                    Err(_) => Greeted::Ended(if is_last { Ending::Told } else { Ending::Untold }),
+                    Ok(()) => GreetingOutcome::Node(connection),
+                    Err(_) => GreetingOutcome::Ended(if is_last { Ending::Told } else { Ending::Untold }),
                 });
             }
         }

@@ -33,16 +33,16 @@ pub type Expansions = HashMap<DescriptorPosition, Arc<Expansion>>;
 pub struct DescriptorCache {
     network: Network,
     parsed: Mutex<HashMap<String, Arc<Descriptor>>>,
-    expanded: Mutex<Expanded>,
+    expanded: Mutex<ExpansionSet>,
 }
 
 #[derive(Default)]
-struct Expanded {
+struct ExpansionSet {
     expansions: Expansions,
     keys: usize,
 }
 
-impl Expanded {
+impl ExpansionSet {
     fn insert(&mut self, place: DescriptorPosition, expansion: &Arc<Expansion>) {
         let keys = expansion.scripts.iter().map(|script| 1 + script.origins.len()).sum::<usize>();
         if self.keys + keys > MAX_EXPANDED_KEYS {
@@ -61,7 +61,7 @@ impl DescriptorCache {
 
     pub fn clear(&self) {
         *self.parsed.lock() = HashMap::new();
-        *self.expanded.lock() = Expanded::default();
+        *self.expanded.lock() = ExpansionSet::default();
     }
 
     /// A stored descriptor, parsed from its public text.

@@ -7,7 +7,7 @@ use outrigger_service::{ErrorKind, Result as ServiceResult, ServiceError};
 
 use super::descriptors::{bad_descriptor, derive};
 use super::error::{Result, WalletError};
-use super::imported::{Learned, p2sh, p2wpkh};
+use super::imported::{NewKeys, p2sh, p2wpkh};
 use super::keypool::LAST_INDEX;
 use super::live::Wallet;
 use super::ownership::{address_script, outputs_key, p2pkh};
@@ -127,7 +127,7 @@ impl Write<'_> {
             AddressType::Bech32m => return Ok(None),
         };
         self.delete(self.t.imported_pool, &place)?;
-        let mut learned = Learned::default();
+        let mut learned = NewKeys::default();
         let timestamp = self.t.imported_key(self.reads(), &hash)?.map_or(1, |row| row.timestamp);
         self.watch(&script, timestamp, &mut learned)?;
         let mut touched = Vec::new();

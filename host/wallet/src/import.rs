@@ -13,7 +13,7 @@ use outrigger_service::{ErrorKind, Result as ServiceResult};
 
 use super::encrypt::EncryptionKey;
 use super::error::{Result, WalletError};
-use super::imported::{self, Learned, p2pk};
+use super::imported::{self, NewKeys, p2pk};
 use super::keypool::{END, private_key_at};
 use super::live::Wallet;
 use super::ownership::address_script;
@@ -334,7 +334,7 @@ impl Write<'_> {
         touched: &mut Vec<ScriptBuf>,
     ) -> Result<()> {
         let origins = Origins::of(import);
-        let mut learned = Learned::default();
+        let mut learned = NewKeys::default();
         for (number, script) in import.scripts.iter().enumerate() {
             self.check_chunk(number)?;
             self.learn_script(script, import.timestamp, &mut learned)?;
@@ -357,7 +357,7 @@ impl Write<'_> {
     }
 
     /// Stores a public key, watches its P2PK script, and adds it to the keypool if requested.
-    fn import_public_key(&mut self, import: &KeysImport, row: KeyRow, learned: &mut Learned) -> Result<()> {
+    fn import_public_key(&mut self, import: &KeysImport, row: KeyRow, learned: &mut NewKeys) -> Result<()> {
         let public_key = row.public_key.clone();
         if !self.learn_key(row, learned)? {
             return Ok(());
@@ -374,7 +374,7 @@ impl Write<'_> {
 
     /// Watches the scripts of an import that its keys do not make ours, and adds all addresses to the address book.
     fn watch_scripts(&mut self, import: &KeysImport, touched: &mut Vec<ScriptBuf>) -> Result<()> {
-        let mut learned = Learned::default();
+        let mut learned = NewKeys::default();
         for (number, script) in import.script_pubkeys.iter().enumerate() {
             self.check_chunk(number)?;
             let ours = imported::ownership(&self.t, self.reads(), script)? != Ownership::None;

@@ -247,13 +247,13 @@ fn named(script: &Script) -> Vec<[u8; 20]> {
 
 /// New keys and scripts of a write, for [`Write::settle`].
 #[derive(Default)]
-pub struct Learned {
+pub struct NewKeys {
     hashes: Vec<[u8; 20]>,
     scripts: BTreeSet<ScriptBuf>,
 }
 
 impl Write<'_> {
-    pub fn learn_script(&mut self, script: &Script, timestamp: u64, learned: &mut Learned) -> Result<()> {
+    pub fn learn_script(&mut self, script: &Script, timestamp: u64, learned: &mut NewKeys) -> Result<()> {
         let hash = hash160(script.as_bytes());
         if self.t.imported_script(self.reads(), &hash)?.is_some() {
             return Ok(());
@@ -269,7 +269,7 @@ impl Write<'_> {
     }
 
     /// Stores a public key, or that its private key is held. Returns whether either is new.
-    pub fn learn_key(&mut self, mut row: KeyRow, learned: &mut Learned) -> Result<bool> {
+    pub fn learn_key(&mut self, mut row: KeyRow, learned: &mut NewKeys) -> Result<bool> {
         let hash = hash160(&row.public_key);
         if let Some(known) = self.t.imported_key(self.reads(), &hash)? {
             if known.private || !row.private {
@@ -288,7 +288,7 @@ impl Write<'_> {
     }
 
     /// Adds a script to the watch list, or replaces its birth time there.
-    pub fn watch(&mut self, script: &Script, timestamp: u64, learned: &mut Learned) -> Result<()> {
+    pub fn watch(&mut self, script: &Script, timestamp: u64, learned: &mut NewKeys) -> Result<()> {
         self.put(self.t.imported_watch, &script_key(script), &timestamp.to_le_bytes())?;
         learned.hashes.push(hash160(script.as_bytes()));
         learned.scripts.insert(script.to_owned());
@@ -302,7 +302,7 @@ impl Write<'_> {
     }
 
     /// Updates the ownership in the rows of all affected scripts. Scripts whose ownership changed go to `touched`.
-    pub fn settle(&mut self, mut learned: Learned, touched: &mut Vec<ScriptBuf>) -> Result<()> {
+    pub fn settle(&mut self, mut learned: NewKeys, touched: &mut Vec<ScriptBuf>) -> Result<()> {
         let mut seen: BTreeSet<[u8; 20]> = BTreeSet::new();
         while let Some(hash) = learned.hashes.pop() {
             if !seen.insert(hash) {

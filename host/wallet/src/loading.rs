@@ -18,9 +18,9 @@ use super::error::{Result, WalletError};
 use super::follow::together::catch_up_together;
 use super::live::Wallet;
 use super::live::feed::Item;
-use super::live::outgoing::Offered;
+use super::live::outgoing::OfferScope;
 use super::manager::{WalletManager, check_lag, while_reachable};
-use super::rescan::{self, Loaded};
+use super::rescan::{self, StateAtLoad};
 use super::store::{DATA_FILE, Store};
 use super::{backup, files};
 
@@ -218,8 +218,8 @@ impl WalletManager {
     }
 
     /// Adds a wallet's interests to the index. Returns the state before loading.
-    fn enter(&self, wallet: &Wallet) -> ServiceResult<Loaded> {
-        let before = Loaded::read(wallet)?;
+    fn enter(&self, wallet: &Wallet) -> ServiceResult<StateAtLoad> {
+        let before = StateAtLoad::read(wallet)?;
         let blocks = self.shared.node.tip().height.saturating_sub(wallet.synced().height);
         if blocks >= TOLD_BEHIND {
             tracing::info!(wallet = wallet.name(), blocks, "the wallet reads the blocks since it was last loaded");
@@ -229,7 +229,12 @@ impl WalletManager {
     }
 
     /// The rest of [`Self::start`]. The wallet has read the mempool up to the sequence `known`, if any.
-    fn start_entered(&self, wallet: &Arc<Wallet>, before: Loaded, known: Option<u64>) -> ServiceResult<Vec<String>> {
+    fn start_entered(
+        &self,
+        wallet: &Arc<Wallet>,
+        before: StateAtLoad,
+        known: Option<u64>,
+    ) -> ServiceResult<Vec<String>> {
         // The wallet reads most blocks before it receives events. After `add`, events cover everything that it has not
         // read.
         while_reachable(wallet, wallet.catch_up()).inspect_err(|_| self.follower.remove(wallet))?;
@@ -240,7 +245,7 @@ impl WalletManager {
     }
 
     /// The last steps of loading, for a wallet that receives events already. Returns its warnings.
-    fn settle_in(&self, wallet: &Arc<Wallet>, before: Loaded, known: Option<u64>) -> ServiceResult<Vec<String>> {
+    fn settle_in(&self, wallet: &Arc<Wallet>, before: StateAtLoad, known: Option<u64>) -> ServiceResult<Vec<String>> {
         if !self.is_in_step(wallet, known) {
             self.follower.give(wallet, Item::Reconcile(1));
         }
@@ -249,7 +254,7 @@ impl WalletManager {
         if let Some(reason) = wallet.read_only() {
             return Ok(vec![reason]);
         }
-        if while_reachable(wallet, wallet.resubmit(Offered::All, None))?.is_some_and(|offered| offered > 0) {
+        if while_reachable(wallet, wallet.resubmit(OfferScope::All, None))?.is_some_and(|offered| offered > 0) {
             self.resubmitted.store(true, Ordering::Relaxed);
         }
         let is_widened = rescan::resume(wallet, before)?;

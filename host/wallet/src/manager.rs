@@ -18,7 +18,7 @@ use super::error::{Result, WalletError};
 use super::follow::thread::Follower;
 use super::follow::{MAX_THREADS, previous};
 use super::live::Wallet;
-use super::live::feed::{Item, Waited};
+use super::live::feed::{Item, WaitOutcome};
 use super::live::lag::Lag;
 use super::rescan;
 use super::scrub::Scrubber;
@@ -153,10 +153,10 @@ impl WalletManager {
         // Offloaded: an inline call that waits for a busy wallet must not block calls of other wallets, nor the signal
         // to stop.
         match offload_blocking(|| self.follower.wait(wallet)) {
-            Waited::Done => Ok(()),
-            Waited::Failed(reason) => Err(failed(wallet, &reason)),
-            Waited::Stopped if self.follower.get(wallet.slot).is_some() => Err(ErrorKind::ShuttingDown.into()),
-            Waited::Stopped => Err(ErrorKind::WalletNotLoaded.into()),
+            WaitOutcome::Done => Ok(()),
+            WaitOutcome::Failed(reason) => Err(failed(wallet, &reason)),
+            WaitOutcome::Stopped if self.follower.get(wallet.slot).is_some() => Err(ErrorKind::ShuttingDown.into()),
+            WaitOutcome::Stopped => Err(ErrorKind::WalletNotLoaded.into()),
         }
     }
 

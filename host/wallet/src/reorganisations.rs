@@ -44,11 +44,11 @@ impl Reorganisations {
 
 /// The rewinds of a wallet since it was last at the tip.
 #[derive(Default)]
-pub(super) struct Retreat(Mutex<Undone>);
+pub(super) struct Retreat(Mutex<RemovedBlocks>);
 
 /// Blocks, and the wallet's transactions, that left the chain.
 #[derive(Default)]
-pub(super) struct Undone {
+pub(super) struct RemovedBlocks {
     pub(super) blocks: u32,
     pub(super) count: usize,
     /// The first of them, as many as an event holds.
@@ -64,7 +64,7 @@ impl Retreat {
         undone.transactions.extend(transactions.iter().take(room));
     }
 
-    pub(super) fn take(&self) -> Undone {
+    pub(super) fn take(&self) -> RemovedBlocks {
         std::mem::take(&mut self.0.lock())
     }
 }

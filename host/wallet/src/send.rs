@@ -21,7 +21,7 @@ use super::follow::alarms::Due;
 use super::follow::states::Counting;
 use super::live::Wallet;
 use super::live::feed::Item;
-use super::live::outgoing::{Offered, Refusal};
+use super::live::outgoing::{OfferScope, Refusal};
 use super::locks::CoinLock;
 use super::matching::{Match, Met, examine};
 use super::write::Write;
@@ -181,10 +181,10 @@ impl Wallet {
     ///
     /// No lock is held while the node works. Transactions that are confirmed or abandoned meanwhile are skipped. After
     /// `until`, the rest is queued for the resend thread.
-    pub(crate) fn resubmit(&self, offered: Offered, until: Option<Instant>) -> Result<usize> {
+    pub(crate) fn resubmit(&self, offered: OfferScope, until: Option<Instant>) -> Result<usize> {
         let txids = match offered {
-            Offered::All => self.find_idle()?,
-            Offered::AwaitingBlock => self.awaiting_block(),
+            OfferScope::All => self.find_idle()?,
+            OfferScope::AwaitingBlock => self.awaiting_block(),
         };
         if !self.shared.settings.broadcast {
             return Ok(0);
@@ -227,7 +227,7 @@ impl Wallet {
     /// [`Self::resubmit`], then reads the mempool to learn which of them it accepted.
     pub(crate) fn offer_again(&self) -> Result<()> {
         let until = Instant::now() + OFFER_PATIENCE;
-        if self.resubmit(Offered::All, Some(until))? > 0 { self.take_mempool() } else { Ok(()) }
+        if self.resubmit(OfferScope::All, Some(until))? > 0 { self.take_mempool() } else { Ok(()) }
     }
 
     /// Transactions whose refusal a block may lift.

@@ -9,7 +9,7 @@ use bitcoin::{Address, Network, ScriptBuf, XOnlyPublicKey};
 
 use super::checksum::with_checksum;
 use super::error::ExpandError;
-use super::key::Derived;
+use super::key::DerivedKey;
 use super::key_ref::KeyRef;
 use super::mini;
 use super::node::{Multi, Node};
@@ -17,14 +17,14 @@ use super::secp::SECP;
 use super::{ExpandedScript, Expansion};
 use outrigger_values::{Blob, KeyOrigin, SolvingData, TapLeaf, TaprootData};
 
-pub(super) fn expand(node: &Node, derived: &[Derived], network: Network) -> Result<Expansion, ExpandError> {
+pub(super) fn expand(node: &Node, derived: &[DerivedKey], network: Network) -> Result<Expansion, ExpandError> {
     let nodes = single(node, derived)?;
     let scripts = nodes.iter().map(|node| expanded(node, derived, network)).collect::<Result<_, _>>()?;
     Ok(Expansion { scripts })
 }
 
 /// The scripts without solving data.
-pub(super) fn scripts(node: &Node, derived: &[Derived]) -> Result<Vec<ScriptBuf>, ExpandError> {
+pub(super) fn scripts(node: &Node, derived: &[DerivedKey]) -> Result<Vec<ScriptBuf>, ExpandError> {
     let mut solving = SolvingData::default();
     single(node, derived)?.iter().map(|node| script_pubkey(node, derived, &mut solving)).collect()
 }
@@ -32,7 +32,7 @@ pub(super) fn scripts(node: &Node, derived: &[Derived]) -> Result<Vec<ScriptBuf>
 /// The definite descriptor of the script at index `place`; `None` if there is none.
 pub(super) fn definite_at(
     node: &Node,
-    derived: &[Derived],
+    derived: &[DerivedKey],
     place: usize,
     network: Network,
 ) -> Result<Option<String>, ExpandError> {
@@ -43,7 +43,7 @@ pub(super) fn definite_at(
 }
 
 /// The expressions for the single scripts of `node`.
-fn single<'n>(node: &'n Node, derived: &[Derived]) -> Result<Vec<Cow<'n, Node>>, ExpandError> {
+fn single<'n>(node: &'n Node, derived: &[DerivedKey]) -> Result<Vec<Cow<'n, Node>>, ExpandError> {
     let Node::Combo(key) = node else { return Ok(vec![Cow::Borrowed(node)]) };
     let mut nodes = vec![Node::Pk(*key), Node::Pkh(*key)];
     if key.of(derived)?.public.compressed {
@@ -53,10 +53,10 @@ fn single<'n>(node: &'n Node, derived: &[Derived]) -> Result<Vec<Cow<'n, Node>>,
     Ok(nodes.into_iter().map(Cow::Owned).collect())
 }
 
-fn expanded(node: &Node, derived: &[Derived], network: Network) -> Result<ExpandedScript, ExpandError> {
+fn expanded(node: &Node, derived: &[DerivedKey], network: Network) -> Result<ExpandedScript, ExpandError> {
     let mut solving = SolvingData::default();
     let script_pubkey = script_pubkey(node, derived, &mut solving)?;
-    let origin = |key: &Derived| KeyOrigin {
+    let origin = |key: &DerivedKey| KeyOrigin {
         public_key: Blob(key.public.to_bytes()),
         fingerprint: key.fingerprint,
         path: key.path_text(),
@@ -67,7 +67,7 @@ fn expanded(node: &Node, derived: &[Derived], network: Network) -> Result<Expand
 
 /// The script of an expression outside of script trees. Adds to `solving` the hashed scripts and all keys but those of
 /// multisigs and `rawtr`, which bitcoind does not find by hash.
-fn script_pubkey(node: &Node, derived: &[Derived], solving: &mut SolvingData) -> Result<ScriptBuf, ExpandError> {
+fn script_pubkey(node: &Node, derived: &[DerivedKey], solving: &mut SolvingData) -> Result<ScriptBuf, ExpandError> {
     let key = |name: &KeyRef| name.of(derived).map(|key| key.public);
     Ok(match node {
         Node::Pk(name) => {
@@ -112,14 +112,14 @@ fn script_pubkey(node: &Node, derived: &[Derived], solving: &mut SolvingData) ->
 }
 
 /// The script of an inner expression. In `solving` outer scripts come first.
-fn nested(inner: &Node, derived: &[Derived], solving: &mut SolvingData) -> Result<ScriptBuf, ExpandError> {
+fn nested(inner: &Node, derived: &[DerivedKey], solving: &mut SolvingData) -> Result<ScriptBuf, ExpandError> {
     let place = solving.scripts.len();
     let script = script_pubkey(inner, derived, solving)?;
     solving.scripts.insert(place, script.clone());
     Ok(script)
 }
 
-fn in_order<'a>(multi: &Multi, derived: &'a [Derived], tap: bool) -> Result<Vec<&'a Derived>, ExpandError> {
+fn in_order<'a>(multi: &Multi, derived: &'a [DerivedKey], tap: bool) -> Result<Vec<&'a DerivedKey>, ExpandError> {
     let mut keys = multi.keys.iter().map(|name| name.of(derived)).collect::<Result<Vec<_>, _>>()?;
     if multi.sorted && tap {
         keys.sort_by_key(|key| key.x_only());
@@ -129,7 +129,7 @@ fn in_order<'a>(multi: &Multi, derived: &'a [Derived], tap: bool) -> Result<Vec<
     Ok(keys)
 }
 
-fn multisig(multi: &Multi, derived: &[Derived]) -> Result<ScriptBuf, ExpandError> {
+fn multisig(multi: &Multi, derived: &[DerivedKey]) -> Result<ScriptBuf, ExpandError> {
     let keys = in_order(multi, derived, false)?;
     let count = i64::try_from(keys.len()).map_err(|_| ExpandError::Script)?;
     let script = Builder::new().push_int(multi.threshold.into());
@@ -137,8 +137,8 @@ fn multisig(multi: &Multi, derived: &[Derived]) -> Result<ScriptBuf, ExpandError
     Ok(script.push_int(count).push_opcode(OP_CHECKMULTISIG).into_script())
 }
 
-fn leaf_script(node: &Node, derived: &[Derived]) -> Result<ScriptBuf, ExpandError> {
-    let x_only = |key: &Derived| -> XOnlyPublicKey { key.public.inner.x_only_public_key().0 };
+fn leaf_script(node: &Node, derived: &[DerivedKey]) -> Result<ScriptBuf, ExpandError> {
+    let x_only = |key: &DerivedKey| -> XOnlyPublicKey { key.public.inner.x_only_public_key().0 };
     match node {
         Node::Pk(name) => {
             Ok(Builder::new().push_x_only_key(&x_only(name.of(derived)?)).push_opcode(OP_CHECKSIG).into_script())
@@ -159,7 +159,7 @@ fn leaf_script(node: &Node, derived: &[Derived]) -> Result<ScriptBuf, ExpandErro
 fn taproot(
     internal: KeyRef,
     leaves: &[(u8, Node)],
-    derived: &[Derived],
+    derived: &[DerivedKey],
     solving: &mut SolvingData,
 ) -> Result<ScriptBuf, ExpandError> {
     solving.public_keys.push(Blob(internal.of(derived)?.public.to_bytes()));
@@ -199,7 +199,7 @@ fn taproot(
 }
 
 /// The definite descriptor of a script: with key origins and without `sortedmulti`; for `raw`, the address if any.
-fn definite(node: &Node, derived: &[Derived], script: &ScriptBuf, network: Network) -> Result<String, ExpandError> {
+fn definite(node: &Node, derived: &[DerivedKey], script: &ScriptBuf, network: Network) -> Result<String, ExpandError> {
     if let Node::Raw(_) = node
         && let Ok(address) = Address::from_script(script, network)
     {
@@ -210,7 +210,7 @@ fn definite(node: &Node, derived: &[Derived], script: &ScriptBuf, network: Netwo
 }
 
 /// `node` with each `sortedmulti` as the equivalent `multi`.
-fn in_definite_order(node: &Node, derived: &[Derived], tap: bool) -> Result<Node, ExpandError> {
+fn in_definite_order(node: &Node, derived: &[DerivedKey], tap: bool) -> Result<Node, ExpandError> {
     Ok(match node {
         Node::Multi(multi) if multi.sorted => {
             let mut keys = multi.keys.clone();
@@ -240,7 +240,7 @@ struct Subtree {
 
 /// The tree with each branch's halves ordered by their least script. bitcoind rebuilds trees from control blocks, in
 /// which left and right are not distinguished.
-fn tree_in_definite_order(leaves: Vec<(u8, Node)>, derived: &[Derived]) -> Result<Vec<(u8, Node)>, ExpandError> {
+fn tree_in_definite_order(leaves: Vec<(u8, Node)>, derived: &[DerivedKey]) -> Result<Vec<(u8, Node)>, ExpandError> {
     let mut done: Vec<Subtree> = Vec::new();
     for (depth, leaf) in leaves {
         let mut right = Subtree { depth, least_script: leaf_script(&leaf, derived)?, leaves: vec![(depth, leaf)] };

@@ -74,13 +74,13 @@ pub(super) struct Parent {
 
 /// The key of an expression at an index, with its origin.
 #[derive(Clone)]
-pub(super) struct Derived {
+pub(super) struct DerivedKey {
     pub public: PublicKey,
     pub fingerprint: [u8; 4],
     pub path: Vec<ChildNumber>,
 }
 
-impl Derived {
+impl DerivedKey {
     /// The x-only public key (BIP 340).
     pub fn x_only(&self) -> [u8; 32] {
         self.public.inner.x_only_public_key().0.serialize()
@@ -238,15 +238,15 @@ impl Key {
     }
 
     /// The key at an index.
-    pub fn derive(&self, index: u32) -> Result<Derived, ExpandError> {
+    pub fn derive(&self, index: u32) -> Result<DerivedKey, ExpandError> {
         match &self.body {
             Body::Single(single) => Ok(match &self.origin {
                 Some(Origin { fingerprint, path, .. }) => {
-                    Derived { public: single.public, fingerprint: *fingerprint, path: path.clone() }
+                    DerivedKey { public: single.public, fingerprint: *fingerprint, path: path.clone() }
                 }
                 None => {
                     let [a, b, c, d, ..] = *Hash::as_byte_array(single.public.pubkey_hash().as_raw_hash());
-                    Derived { public: single.public, fingerprint: [a, b, c, d], path: Vec::new() }
+                    DerivedKey { public: single.public, fingerprint: [a, b, c, d], path: Vec::new() }
                 }
             }),
             Body::Extended(extended) => {
@@ -257,7 +257,7 @@ impl Key {
                 };
                 path.extend_from_slice(&extended.path);
                 path.extend(step);
-                Ok(Derived { public: PublicKey::new(public), fingerprint, path })
+                Ok(DerivedKey { public: PublicKey::new(public), fingerprint, path })
             }
         }
     }

@@ -38,7 +38,7 @@ use bitcoin::{Address, AddressType as AddressKind, Network, NetworkKind, ScriptB
 pub use branches::PrivateBranches;
 pub use checksum::checksum;
 pub use error::{DescriptorError, ExpandError};
-use key::{Derived, Form, Key};
+use key::{DerivedKey, Form, Key};
 use key_ref::KeyRef;
 use node::Node;
 pub use redact::without_private_keys;
@@ -71,7 +71,7 @@ pub struct Expansion {
 
 /// The public keys of a descriptor at an index, with their origins.
 #[derive(Clone)]
-pub struct DerivedKeys(Vec<Derived>);
+pub struct DerivedKeys(Vec<DerivedKey>);
 
 /// A script of a descriptor.
 #[derive(Clone, PartialEq, Eq, Debug)]

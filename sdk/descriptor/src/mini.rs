@@ -14,7 +14,7 @@ use miniscript::{
 use secp256k1::XOnlyPublicKey;
 
 use super::error::{DescriptorError, ExpandError};
-use super::key::Derived;
+use super::key::DerivedKey;
 use super::key_parser::{Context, KeyParser};
 use super::key_ref::KeyRef;
 
@@ -208,7 +208,7 @@ pub(super) fn hashed_keys(expression: &Miniscript<KeyRef, Tap>) -> Vec<KeyRef> {
 
 pub(super) fn segwit_script(
     expression: &Miniscript<KeyRef, miniscript::Segwitv0>,
-    derived: &[Derived],
+    derived: &[DerivedKey],
 ) -> Result<bitcoin::ScriptBuf, ExpandError> {
     let key = |name: &KeyRef| -> Result<PublicKey, ExpandError> { Ok(name.of(derived)?.public) };
     expression.translate_pk(&mut Keys(key)).map(|expression| expression.encode()).map_err(|_| ExpandError::Script)
@@ -216,7 +216,7 @@ pub(super) fn segwit_script(
 
 pub(super) fn tap_script(
     expression: &Miniscript<KeyRef, Tap>,
-    derived: &[Derived],
+    derived: &[DerivedKey],
 ) -> Result<bitcoin::ScriptBuf, ExpandError> {
     let key = |name: &KeyRef| -> Result<XOnlyPublicKey, ExpandError> {
         Ok(name.of(derived)?.public.inner.x_only_public_key().0)

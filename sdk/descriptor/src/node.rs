@@ -4,12 +4,12 @@ use bitcoin::{Address, ScriptBuf};
 use miniscript::{Miniscript, Segwitv0, Tap};
 
 use super::error::{DescriptorError, ExpandError};
-use super::key::Derived;
+use super::key::DerivedKey;
 use super::key_ref::KeyRef;
 use super::mini;
 
 impl KeyRef {
-    pub fn of(self, derived: &[Derived]) -> Result<&Derived, ExpandError> {
+    pub fn of(self, derived: &[DerivedKey]) -> Result<&DerivedKey, ExpandError> {
         derived.get(self.0).ok_or(ExpandError::Script)
     }
 }

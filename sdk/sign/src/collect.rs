@@ -16,7 +16,7 @@ use outrigger_standard::{ScriptKind, classify};
 
 /// The contents of an input that does not verify.
 #[derive(Debug)]
-pub(super) struct Carried {
+pub(super) struct UnverifiedInput {
     /// Its verification error.
     pub(super) error: ScriptError,
     /// Its scripts, whether or not the output commits to them.
@@ -41,13 +41,13 @@ impl ShownScripts {
 
 /// Collects an input's contents; `None` if it verifies under the standard flags. The observer keeps its valid ECDSA
 /// signatures. Taproot witnesses are replaced as a whole, so their signatures are not kept.
-pub(super) fn collect(observer: &mut Observer<'_>, input: &TxIn, spent: &TxOut) -> Option<Carried> {
+pub(super) fn collect(observer: &mut Observer<'_>, input: &TxIn, spent: &TxOut) -> Option<UnverifiedInput> {
     let error = observer.verify(&input.script_sig, &spent.script_pubkey, &input.witness).err()?;
     let mut shown = ShownScripts::default();
     if !input.script_sig.is_empty() || !input.witness.is_empty() {
         scan(input, &spent.script_pubkey, observer, &mut shown);
     }
-    Some(Carried { error, shown })
+    Some(UnverifiedInput { error, shown })
 }
 
 /// Descends to the innermost script of the input. If it is a multisig, tries each push as a signature.

@@ -20,7 +20,7 @@ use outrigger_service::Result;
 use outrigger_service::signer::SignRequest;
 
 /// A signature that an input could use.
-struct Wanted {
+struct PossibleSignature {
     index: usize,
     slot: Slot,
     request: SignRequest,
@@ -91,7 +91,7 @@ impl<'a> Job<'a> {
     }
 
     /// The first run. Returns the requests for signatures that could help.
-    fn wanted(&mut self, sighash: Sighash) -> Vec<Wanted> {
+    fn wanted(&mut self, sighash: Sighash) -> Vec<PossibleSignature> {
         self.produce();
         let mut missing = self.observer.signatures.take_wanted();
         self.asked = missing.iter().filter_map(MissingSignature::asked).collect();
@@ -101,7 +101,7 @@ impl<'a> Job<'a> {
         let (index, checker) = (self.index, &mut self.observer.checker);
         let wanted = missing.into_iter().filter_map(|missing| {
             let (slot, request) = missing.request(checker, sighash)?;
-            Some(Wanted { index, slot, request })
+            Some(PossibleSignature { index, slot, request })
         });
         wanted.collect()
     }
@@ -150,14 +150,14 @@ pub(super) fn check_spent(spent: &[Option<TxOut>]) -> std::result::Result<(), Si
 }
 
 /// Has the keys sign the requests, as far as they can.
-fn sign_wanted(mut wanted: Vec<Wanted>, keys: &dyn KeySource) -> Result<Vec<Made>> {
+fn sign_wanted(mut wanted: Vec<PossibleSignature>, keys: &dyn KeySource) -> Result<Vec<Made>> {
     // An input needs only one key path signature. If several would do, the available keys decide.
-    let choice = |wants: &[Wanted]| wants.len() > 1 && wants.iter().any(|want| want.slot.is_key_path());
+    let choice = |wants: &[PossibleSignature]| wants.len() > 1 && wants.iter().any(|want| want.slot.is_key_path());
     if wanted.chunk_by(|one, other| one.index == other.index).any(choice) {
         let available = available_keys(&wanted, keys)?;
         let mut by_key_path = HashSet::new();
         // An input's requests for key paths come before those for leaves.
-        wanted.retain(|Wanted { index, slot, request }| {
+        wanted.retain(|PossibleSignature { index, slot, request }| {
             let signs = !by_key_path.contains(index) && available.contains(&request.public_key.0);
             if signs && slot.is_key_path() {
                 by_key_path.insert(*index);
@@ -169,14 +169,14 @@ fn sign_wanted(mut wanted: Vec<Wanted>, keys: &dyn KeySource) -> Result<Vec<Made
         return Ok(Vec::new());
     }
     let (places, requests): (Vec<_>, Vec<_>) =
-        wanted.into_iter().map(|Wanted { index, slot, request }| ((index, slot), request)).unzip();
+        wanted.into_iter().map(|PossibleSignature { index, slot, request }| ((index, slot), request)).unzip();
     let signatures = keys.sign_many(requests)?;
     let made = places.into_iter().zip(signatures);
     Ok(made.filter_map(|((index, slot), signature)| Some(Made { index, slot, signature: signature?.0 })).collect())
 }
 
 /// The public keys of the requests that can sign.
-fn available_keys(wanted: &[Wanted], keys: &dyn KeySource) -> Result<HashSet<Vec<u8>>> {
+fn available_keys(wanted: &[PossibleSignature], keys: &dyn KeySource) -> Result<HashSet<Vec<u8>>> {
     let mut seen = HashSet::new();
     let wanted_keys = wanted.iter().map(|wanted| &wanted.request.public_key);
     let public_keys: Vec<_> = wanted_keys.filter(|key| seen.insert(&key.0)).cloned().collect();

@@ -46,7 +46,7 @@ pub use signatures::PartialSignatures;
 pub use solving::{HashKind, SolvingSet};
 pub use wif::{WifError, WifKey};
 
-use collect::{Carried, collect};
+use collect::{UnverifiedInput, collect};
 use job::{Job, check_spent, solve};
 use outrigger_script::{ScriptError, TxContext};
 use outrigger_service::{ErrorKind, ServiceError};
@@ -161,7 +161,7 @@ fn begin<'a>(
         job.error = Some(InputError::NotFound);
         return job;
     };
-    let Some(Carried { error, shown }) = collect(&mut job.observer, input, spent) else { return job };
+    let Some(UnverifiedInput { error, shown }) = collect(&mut job.observer, input, spent) else { return job };
     job.error = Some(InputError::Script(error));
     let lacks_output = sighash.is_single() && index >= context.tx().output.len();
     (job.script, job.own) = ((!lacks_output).then_some(&*spent.script_pubkey), shown.into_solving());

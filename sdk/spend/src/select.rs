@@ -12,7 +12,9 @@ use bitcoin::{SignedAmount, Weight};
 use outrigger_values::FeeRate;
 use outrigger_values::amount::Saturating;
 
-use crate::algorithm::{Candidate, Missed, Taken, branch_and_bound, coin_grinder, knapsack, single_random_draw};
+use crate::algorithm::{
+    Candidate, SelectionFailure, SelectionResult, branch_and_bound, coin_grinder, knapsack, single_random_draw,
+};
 use crate::bump::BumpFees;
 use crate::chain_limits::MAX_CHAIN;
 use crate::coin::{Coin, sum};
@@ -239,7 +241,7 @@ pub fn select(
 }
 
 /// All groups, and the groups of coins with a positive effective value if those differ: if coins are grouped by script.
-struct Grouped {
+struct CoinGroups {
     all: Groups,
     positive: Option<Groups>,
 }
@@ -256,9 +258,9 @@ fn automatic(
         let worth =
             |position: &usize| coins.get(*position).is_some_and(|coin| coin.effective_value() > SignedAmount::ZERO);
         let positive: Vec<usize> = positions.iter().copied().filter(worth).collect();
-        Grouped { all: Groups::by_script(coins, positions), positive: Some(Groups::by_script(coins, &positive)) }
+        CoinGroups { all: Groups::by_script(coins, positions), positive: Some(Groups::by_script(coins, &positive)) }
     } else {
-        Grouped { all: Groups::single(coins, positions), positive: None }
+        CoinGroups { all: Groups::single(coins, positions), positive: None }
     };
     let filters = params.filters();
     check_discarded(&grouped, coins, positions, target, &filters, params)?;
@@ -280,7 +282,7 @@ fn automatic(
 
 /// Fails if the groups that pass any filter do not suffice.
 fn check_discarded(
-    grouped: &Grouped,
+    grouped: &CoinGroups,
     coins: &[Coin],
     positions: &[usize],
     target: SignedAmount,
@@ -313,7 +315,7 @@ struct Pools {
 
 impl Pools {
     /// The groups that pass a filter, by output type.
-    fn by_type(grouped: &Grouped, filter: &Filter, params: &Params) -> BTreeMap<crate::coin::OutputKind, Self> {
+    fn by_type(grouped: &CoinGroups, filter: &Filter, params: &Params) -> BTreeMap<crate::coin::OutputKind, Self> {
         let mut pools: BTreeMap<_, Self> = BTreeMap::new();
         for (number, group) in grouped.all.groups.iter().enumerate().filter(|(_, group)| group.passes(filter)) {
             let pool = pools.entry(group.kind).or_default();
@@ -337,7 +339,7 @@ impl Pools {
 /// Runs the algorithms on each output type by itself, then on all together.
 fn attempt(
     coins: &[Coin],
-    grouped: &Grouped,
+    grouped: &CoinGroups,
     filter: &Filter,
     target: SignedAmount,
     params: &Params,
@@ -375,7 +377,7 @@ fn most_within(candidates: &[Candidate], max_weight: i64) -> SignedAmount {
 /// The best result of the algorithms; `None` if they find nothing. Fails if all results are too heavy.
 fn choose(
     coins: &[Coin],
-    grouped: &Grouped,
+    grouped: &CoinGroups,
     pool: &mut Pools,
     target: SignedAmount,
     params: &Params,
@@ -387,12 +389,12 @@ fn choose(
         return Err(TOO_MANY_OUTPUTS);
     }
     let (mut chosen, mut too_heavy) = (Vec::new(), false);
-    let mut keep = |taken: Taken, groups: &Groups, chosen: &mut Vec<Selection>| match taken {
+    let mut keep = |taken: SelectionResult, groups: &Groups, chosen: &mut Vec<Selection>| match taken {
         Ok(taken) => {
             let positions = taken.into_iter().flat_map(|group| groups.members(group)).copied().collect();
             chosen.push(Selection::new(positions, target, coins));
         }
-        Err(missed) => too_heavy |= missed == Missed::TooHeavy,
+        Err(missed) => too_heavy |= missed == SelectionFailure::TooHeavy,
     };
     let positive = grouped.positive.as_ref().unwrap_or(&grouped.all);
     // If the recipients pay the fee, users often do not expect a selection without change.

@@ -3,7 +3,7 @@
 use bitcoin::hashes::Hash;
 use bitcoin::{Address, Network, PubkeyHash, Script, ScriptBuf, WitnessProgram, WitnessVersion, base58};
 
-use super::bech32::{self, Bech32Error, Decoded, Variant};
+use super::bech32::{self, Bech32Error, DecodedBech32, Variant};
 use super::kind::{ScriptKind, classify};
 use outrigger_script::parse::witness_program;
 
@@ -113,7 +113,7 @@ fn from_base58(text: &str, network: Network) -> Result<ScriptBuf, AddressError> 
     })
 }
 
-fn from_bech32(decoded: &Decoded, expected: &str) -> Result<ScriptBuf, AddressError> {
+fn from_bech32(decoded: &DecodedBech32, expected: &str) -> Result<ScriptBuf, AddressError> {
     let Some((version, values)) = decoded.data.split_first() else {
         return Err(AddressError::new("Empty Bech32 data section"));
     };

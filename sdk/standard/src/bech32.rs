@@ -37,7 +37,7 @@ impl Variant {
 }
 
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) struct Decoded {
+pub(super) struct DecodedBech32 {
     pub(super) variant: Variant,
     /// The part before the separator, in lowercase.
     pub(super) prefix: String,
@@ -118,7 +118,7 @@ pub(super) fn encode(prefix: &str, version: u8, program: &[u8], out: &mut String
     out.push_str(std::str::from_utf8(written).unwrap_or_default());
 }
 
-pub(super) fn decode(text: &str) -> Result<Decoded, Bech32Error> {
+pub(super) fn decode(text: &str) -> Result<DecodedBech32, Bech32Error> {
     let text = text.as_bytes();
     if text.len() > MAX_LENGTH {
         return Err(Bech32Error::new("Bech32 string too long", (MAX_LENGTH..text.len()).collect()));
@@ -144,7 +144,7 @@ pub(super) fn decode(text: &str) -> Result<Decoded, Bech32Error> {
     for variant in [Variant::Bech32, Variant::Bech32m] {
         if residue == variant.residue() {
             values.truncate(values.len() - CHECKSUM_LENGTH);
-            return Ok(Decoded { variant, prefix: String::from_utf8_lossy(&prefix).into_owned(), data: values });
+            return Ok(DecodedBech32 { variant, prefix: String::from_utf8_lossy(&prefix).into_owned(), data: values });
         }
     }
     Err(locate(residue, text.len(), values.len()))

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::os::unix::fs::FileExt as _;
 
 use super::Fault;
-use super::page::{HEADER, META, Stated, u16_at, u32_at, u64_at};
+use super::page::{HEADER, META, TreeRecord, u16_at, u32_at, u64_at};
 
 /// At the beginning of the file.
 pub const META_PAGES: u64 = 2;
@@ -23,8 +23,8 @@ mod at {
     pub const MAGIC: usize = HEADER;
     pub const VERSION: usize = HEADER + 4;
     pub const FREE: usize = HEADER + 24;
-    pub const MAIN: usize = FREE + super::Stated::SIZE;
-    pub const LAST_PAGE: usize = MAIN + super::Stated::SIZE;
+    pub const MAIN: usize = FREE + super::TreeRecord::SIZE;
+    pub const LAST_PAGE: usize = MAIN + super::TreeRecord::SIZE;
     pub const CHANGE: usize = LAST_PAGE + 8;
     pub const END: usize = CHANGE + 8;
 }
@@ -36,9 +36,9 @@ pub struct Meta {
     /// In bytes.
     pub page_size: usize,
     /// The record of the tree of free pages.
-    pub free: Stated,
+    pub free: TreeRecord,
     /// The record of the tree of tables.
-    pub main: Stated,
+    pub main: TreeRecord,
     /// The last page ever used. If the last pages are free, the file may end before it.
     pub last_page: u64,
     /// The number of the commit that wrote this page.
@@ -89,8 +89,8 @@ fn read_one(file: &File, page: u64, offset: u64) -> Result<Meta, Fault> {
     if u32_at(&bytes, at::VERSION).ok_or_else(short)? != VERSION {
         return Err(fault("it has an unknown LMDB format version"));
     }
-    let free = Stated::read(bytes.get(at::FREE..at::MAIN).ok_or_else(short)?).ok_or_else(short)?;
-    let main = Stated::read(bytes.get(at::MAIN..at::LAST_PAGE).ok_or_else(short)?).ok_or_else(short)?;
+    let free = TreeRecord::read(bytes.get(at::FREE..at::MAIN).ok_or_else(short)?).ok_or_else(short)?;
+    let main = TreeRecord::read(bytes.get(at::MAIN..at::LAST_PAGE).ok_or_else(short)?).ok_or_else(short)?;
     // LMDB stores the page size and its flags in unused fields of this record.
     if !PAGE_SIZES.contains(&free.pad) || !free.pad.is_power_of_two() {
         return Err(fault("its page size is invalid"));
@@ -103,5 +103,5 @@ fn read_one(file: &File, page: u64, offset: u64) -> Result<Meta, Fault> {
         return Err(fault("its last page number is invalid"));
     }
     let change = u64_at(&bytes, at::CHANGE).ok_or_else(short)?;
-    Ok(Meta { page, page_size: free.pad as usize, free: Stated { pad: 0, ..free }, main, last_page, change })
+    Ok(Meta { page, page_size: free.pad as usize, free: TreeRecord { pad: 0, ..free }, main, last_page, change })
 }

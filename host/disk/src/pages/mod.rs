@@ -85,7 +85,8 @@ impl DataFile {
 
     /// Checks every page of every tree, and passes each row to `visitor`, table by table in key order.
     pub fn walk(&self, visitor: Visitor<'_>) -> Result<(), Fault> {
-        let mut walk = Walk { file: self, seen: Seen::new(self.meta.last_page, self.pages), tables: Vec::new() };
+        let mut walk =
+            Walk { file: self, seen: VisitedPages::new(self.meta.last_page, self.pages), tables: Vec::new() };
         Tree::new("free pages", Rows::Free, self.meta.free).walk(&mut walk, visitor)?;
         Tree::new("tables", Rows::Tables, self.meta.main).walk(&mut walk, visitor)?;
         for (name, table) in std::mem::take(&mut walk.tables) {
@@ -108,7 +109,7 @@ impl DataFile {
     pub fn get(&self, table: &str, key: &[u8]) -> Result<Option<Vec<u8>>, Fault> {
         let tables = Tree::new("tables", Rows::Tables, self.meta.main);
         let Some(row) = tables.find(self, table.as_bytes())? else { return Ok(None) };
-        let stated = page::Stated::read(&row).ok_or_else(|| tables.fault("a row that is not a table"))?;
+        let stated = page::TreeRecord::read(&row).ok_or_else(|| tables.fault("a row that is not a table"))?;
         Tree::new(table, Rows::Values, stated).find(self, key)
     }
 
@@ -142,13 +143,13 @@ impl DataFile {
 
 struct Walk<'f> {
     file: &'f DataFile,
-    seen: Seen,
+    seen: VisitedPages,
     /// Tables found in the tree of tables.
-    tables: Vec<(String, page::Stated)>,
+    tables: Vec<(String, page::TreeRecord)>,
 }
 
 /// The pages seen so far. Each is in one tree, or free.
-struct Seen {
+struct VisitedPages {
     /// The stated last page, and the number of pages in the file.
     last: u64,
     pages: u64,
@@ -157,7 +158,7 @@ struct Seen {
     behind: HashSet<u64>,
 }
 
-impl Seen {
+impl VisitedPages {
     fn new(last: u64, pages: u64) -> Self {
         Self { last, pages, bits: Vec::new(), behind: HashSet::new() }
     }

@@ -40,7 +40,7 @@ pub fn u64_at(bytes: &[u8], at: usize) -> Option<u64> {
 
 /// The record of a tree (`MDB_db`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Stated {
+pub struct TreeRecord {
     /// 0 in tables of this program.
     pub pad: u32,
     /// The kind of keys; 0 in tables of this program.
@@ -58,7 +58,7 @@ pub struct Stated {
     pub root: Option<u64>,
 }
 
-impl Stated {
+impl TreeRecord {
     /// In bytes.
     pub const SIZE: usize = 48;
 

@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use super::page::{HEADER, LONG_VALUE, OVERFLOW, Page, Stated, TABLE, u16_at, u32_at, u64_at};
+use super::page::{HEADER, LONG_VALUE, OVERFLOW, Page, TABLE, TreeRecord, u16_at, u32_at, u64_at};
 use super::{DataFile, Fault, Visitor, Walk};
 
 /// The deepest tree that LMDB creates.
@@ -21,8 +21,8 @@ pub enum Rows {
 pub struct Tree<'n> {
     name: &'n str,
     rows: Rows,
-    stated: Stated,
-    counted: Stated,
+    stated: TreeRecord,
+    counted: TreeRecord,
 }
 
 /// The bounds of a page's keys: `from` is inclusive, `to` exclusive.
@@ -34,8 +34,8 @@ struct Bounds<'k> {
 
 impl<'n> Tree<'n> {
     /// A tree by its record in the file (LMDB's `MDB_db`).
-    pub fn new(name: &'n str, rows: Rows, stated: Stated) -> Self {
-        let counted = Stated { branches: 0, leaves: 0, overflow: 0, rows: 0, ..stated };
+    pub fn new(name: &'n str, rows: Rows, stated: TreeRecord) -> Self {
+        let counted = TreeRecord { branches: 0, leaves: 0, overflow: 0, rows: 0, ..stated };
         Self { name, rows, stated, counted }
     }
 
@@ -139,7 +139,8 @@ impl<'n> Tree<'n> {
                 Rows::Tables => {
                     let name = std::str::from_utf8(node.key)
                         .map_err(|_| self.page_fault(number, "a table's name is not UTF-8"))?;
-                    let stated = Stated::read(value).ok_or_else(|| self.page_fault(number, "a row is not a table"))?;
+                    let stated =
+                        TreeRecord::read(value).ok_or_else(|| self.page_fault(number, "a row is not a table"))?;
                     walk.tables.push((name.to_owned(), stated));
                 }
                 Rows::Values => visitor(self.name, node.key, value)?,

@@ -10,7 +10,7 @@ use outrigger_abi::{
 };
 use parking_lot::{Condvar, Mutex};
 
-use crate::body::{Discarded, Received};
+use crate::body::{DiscardedBody, Message};
 use crate::channel::Channel;
 use crate::frame::{FrameError, Head, INLINE, INTERNAL_ERROR, Kind, place_of};
 use crate::greeting::Begin;
@@ -117,7 +117,7 @@ impl Inside {
         let refused = (ErrorKind::Refused as i32, Vec::new());
         self.on_channel(|channel| match channel.send(head, &[body]).and_then(|()| answer(channel)) {
             Ok((Head { code, .. }, Ok(bytes))) => Ok((code, bytes)),
-            Ok((_, Err(Discarded { .. }))) | Err(FrameError::TooLong { .. }) => Ok(refused.clone()),
+            Ok((_, Err(DiscardedBody { .. }))) | Err(FrameError::TooLong { .. }) => Ok(refused.clone()),
             Err(error) => Err(error),
         })
     }
@@ -125,7 +125,7 @@ impl Inside {
     fn answer(&self, head: Head, body: &[u8]) {
         self.on_channel(|channel| match channel.send(head, &[body]) {
             Err(FrameError::TooLong { len }) => {
-                channel.send(Head { code: INTERNAL_ERROR, ..head }, &[&Discarded { len }.as_answer()])
+                channel.send(Head { code: INTERNAL_ERROR, ..head }, &[&DiscardedBody { len }.as_answer()])
             }
             sent => sent,
         });
@@ -156,7 +156,7 @@ impl Inside {
 }
 
 /// Waits for the answer of a service.
-fn answer(channel: &mut Channel) -> Result<Received, FrameError> {
+fn answer(channel: &mut Channel) -> Result<Message, FrameError> {
     match channel.receive(usize::MAX)? {
         answer if answer.0.kind == Kind::Answer => Ok(answer),
         (head, _) => Err(FrameError::OutOfTurn(head.kind)),

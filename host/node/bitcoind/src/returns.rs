@@ -10,13 +10,13 @@ use parking_lot::{Condvar, Mutex};
 #[derive(Default)]
 pub struct Returns {
     noted: AtomicU64,
-    told: Mutex<Told>,
+    told: Mutex<ReturnNotices>,
     changed: Condvar,
     telling: Mutex<()>,
 }
 
 #[derive(Default)]
-struct Told {
+struct ReturnNotices {
     /// The number of noted returns at the last notification.
     noted: u64,
     attempts: u64,

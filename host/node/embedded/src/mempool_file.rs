@@ -21,14 +21,14 @@ const NEW_FILE: &str = "mempool.dat.new";
 const VERSION: u64 = 1;
 
 #[derive(Default)]
-struct Saved {
+struct SavedMempool {
     /// Parents before children, with entry times in Unix seconds.
     transactions: Vec<(Transaction, i64)>,
     deltas: Vec<(Txid, SignedAmount)>,
     unbroadcast: HashSet<Txid>,
 }
 
-impl Saved {
+impl SavedMempool {
     /// Reads the contents up to their end or the first error.
     fn read(&mut self, mut bytes: &[u8]) -> Result<(), encode::Error> {
         let source = &mut bytes;
@@ -72,7 +72,7 @@ impl EmbeddedNode {
     /// damaged file is logged.
     pub(super) fn load_mempool(&self) -> Result<(), EmbeddedError> {
         let path = self.dir.join(FILE);
-        let mut saved = Saved::default();
+        let mut saved = SavedMempool::default();
         match fs::read(&path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
             Err(error) => tracing::error!(path = %path.display(), %error, "the mempool's file cannot be read"),
@@ -82,7 +82,7 @@ impl EmbeddedNode {
                 }
             }
         }
-        let Saved { transactions, deltas, unbroadcast } = saved;
+        let SavedMempool { transactions, deltas, unbroadcast } = saved;
         let view = View::new(self, self.tip())?;
         let (mut pool, now) = (self.pool_mut(), self.time());
         deltas.into_iter().for_each(|(txid, delta)| pool.set_delta(txid, delta));

@@ -9,7 +9,7 @@ use outrigger_standard::decode::{Form, transaction_in_form};
 use outrigger_values::FeeRate;
 use outrigger_values::amount::Saturating;
 
-use super::mempool::{Judged, Offer, Refusal, Rules, Terms, View, describe_rejection};
+use super::mempool::{Offer, PackageVerdict, Refusal, Rules, Terms, View, describe_rejection};
 use super::validation::ValidationError;
 use super::{EmbeddedError, EmbeddedNode};
 
@@ -37,7 +37,7 @@ impl EmbeddedNode {
         if offers.len() > 1 && !has_all_parents(&view, &offers)? {
             return Ok(outcome(raw.len(), policy("package-not-child-with-unconfirmed-parents")));
         }
-        let mut tried = Judged::of(vec![PackageMember::NotJudged; offers.len()]);
+        let mut tried = PackageVerdict::of(vec![PackageMember::NotJudged; offers.len()]);
         let mut waiting = Vec::new();
         for (index, offer) in offers.iter().enumerate() {
             let known = self.pool().known(offer);
@@ -73,7 +73,7 @@ impl EmbeddedNode {
             Ok(admissible) => admissible.member(),
             Err(rejection) => describe_rejection(rejection)?,
         };
-        Ok(Judged::of(vec![member]).into())
+        Ok(PackageVerdict::of(vec![member]).into())
     }
 
     /// Decodes a package and makes the checks that need neither chain nor mempool. The inner `Err` is the refusal.
@@ -95,7 +95,7 @@ impl EmbeddedNode {
         view: &View,
         offer: &Offer,
         max_feerate: FeeRate,
-        tried: &mut Judged,
+        tried: &mut PackageVerdict,
         index: usize,
     ) -> Result<bool, EmbeddedError> {
         let examined = self.pool().examine(view, offer, Rules::First, max_feerate);
@@ -124,7 +124,7 @@ impl EmbeddedNode {
         offers: &[Offer],
         waiting: &[usize],
         max_feerate: FeeRate,
-        tried: &mut Judged,
+        tried: &mut PackageVerdict,
     ) -> Result<(), EmbeddedError> {
         match waiting {
             [] => return Ok(()),
@@ -155,7 +155,7 @@ impl EmbeddedNode {
     }
 
     /// Evicts the entries with the lowest feerate until the rest fits. They may be of the package.
-    fn make_room(&self, offers: &[Offer], tried: &mut Judged) {
+    fn make_room(&self, offers: &[Offer], tried: &mut PackageVerdict) {
         let (mut events, now) = (Vec::new(), self.time());
         self.change_pool(|pool| pool.trim(now, &mut events));
         self.tell(events);
@@ -176,11 +176,11 @@ fn policy(reason: &'static str) -> Refusal {
 
 /// The outcome of a package whose transactions were not examined.
 fn outcome(count: usize, refusal: Refusal) -> PackageOutcome {
-    Judged::of(vec![PackageMember::NotJudged; count]).refused(refusal).into()
+    PackageVerdict::of(vec![PackageMember::NotJudged; count]).refused(refusal).into()
 }
 
-impl From<Judged> for PackageOutcome {
-    fn from(judged: Judged) -> Self {
+impl From<PackageVerdict> for PackageOutcome {
+    fn from(judged: PackageVerdict) -> Self {
         let (mut reason, mut detail, mut is_policy) = (String::new(), String::new(), false);
         if let Some(refusal) = judged.refusal {
             (reason, detail) = (refusal.error.reason.into_owned(), refusal.error.detail);

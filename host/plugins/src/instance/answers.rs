@@ -16,7 +16,7 @@ use tokio::runtime::Handle;
 use super::LoadedLibrary as Library;
 use super::life::{Life, Stage};
 use crate::answer::{AnswerRules, BadAnswer};
-use crate::calls::{Answer, Answered, Calls, Unwanted};
+use crate::calls::{Answer, AnswerOutcome, Calls, UnwantedAnswer};
 use crate::health::{Health, RECOVERED_AFTER, Recovery};
 
 /// The largest answer that is copied, in bytes.
@@ -71,9 +71,9 @@ impl Context {
     }
 
     /// Counts and logs an answer that nobody waits for.
-    fn note_unwanted(&self, token: u64, why: Unwanted) {
+    fn note_unwanted(&self, token: u64, why: UnwantedAnswer) {
         self.health.stale.fetch_add(1, Ordering::Relaxed);
-        if matches!(why, Unwanted::Second | Unwanted::Foreign) {
+        if matches!(why, UnwantedAnswer::Second | UnwantedAnswer::Foreign) {
             self.health.repeated.fetch_add(1, Ordering::Relaxed);
         }
         if !self.may_note() {
@@ -81,14 +81,14 @@ impl Context {
         }
         let (plugin, method) = (self.code.manifest.id.as_str(), self.method_of(token));
         match why {
-            Unwanted::Late => {
+            UnwantedAnswer::Late => {
                 tracing::warn!(plugin, method, "an answer came late and was dropped: its deadline had passed")
             }
-            Unwanted::Abandoned => tracing::info!(plugin, method, "an answer was dropped: its client had gone"),
-            Unwanted::Second => {
+            UnwantedAnswer::Abandoned => tracing::info!(plugin, method, "an answer was dropped: its client had gone"),
+            UnwantedAnswer::Second => {
                 tracing::warn!(plugin, method, "a second answer was dropped: the call was answered before")
             }
-            Unwanted::Foreign => {
+            UnwantedAnswer::Foreign => {
                 tracing::error!(plugin, token, "an answer was dropped: the call is another plugin's");
             }
         }
@@ -118,19 +118,19 @@ impl HostCode for Context {
         // Counted before the client can see the answer.
         counted.fetch_add(1, Ordering::Relaxed);
         let answered = self.calls.answer(self.id, token, answer);
-        if is_result && answered != Answered::Unwanted && self.recovery.succeed() {
+        if is_result && answered != AnswerOutcome::Unwanted && self.recovery.succeed() {
             tracing::info!(
                 plugin = self.code.manifest.id,
                 "the plugin has answered {RECOVERED_AFTER} calls since its last fault"
             );
         }
-        if answered == Answered::Taken {
+        if answered == AnswerOutcome::Taken {
             return STATUS_OK;
         }
         counted.fetch_sub(1, Ordering::Relaxed);
-        if answered == Answered::Gone {
+        if answered == AnswerOutcome::Gone {
             self.health.gone.fetch_add(1, Ordering::Relaxed);
-            self.note_unwanted(token, Unwanted::Abandoned);
+            self.note_unwanted(token, UnwantedAnswer::Abandoned);
         } else {
             self.note_unwanted(token, self.calls.why_unwanted(self.id, token));
         }

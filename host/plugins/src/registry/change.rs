@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::note::Change;
-use super::{Configured, Plugin, Registry, RegistryError, Serving};
+use super::{Plugin, PluginsConfig, Registry, RegistryError, Serving};
 use crate::instance::Instance;
 
 /// How long the calls of a replaced or stopped instance may continue in the background before the host answers them.
@@ -110,7 +110,7 @@ impl Registry {
         Ok(instance)
     }
 
-    fn reread(&self) -> Result<Configured, ChangeError> {
+    fn reread(&self) -> Result<PluginsConfig, ChangeError> {
         (self.environment.reread)().map_err(ChangeError::Configuration)
     }
 
@@ -119,7 +119,7 @@ impl Registry {
         &self,
         mut plugins: Vec<Plugin>,
         position: usize,
-        configured: Configured,
+        configured: PluginsConfig,
     ) -> Result<Arc<Instance>, ChangeError> {
         let others: Vec<Plugin> =
             plugins.iter().enumerate().filter(|(at, _)| *at != position).map(|(_, plugin)| plugin.clone()).collect();
@@ -167,7 +167,7 @@ impl Registry {
     fn position_of(
         &self,
         plugins: &mut Vec<Plugin>,
-        configured: &Configured,
+        configured: &PluginsConfig,
         name: &str,
     ) -> Result<usize, ChangeError> {
         if let Some(position) = plugins.iter().position(|plugin| plugin.is_called(name)) {

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use outrigger_sdk::manifest::Manifest;
 
 use super::routes::owners;
-use super::{Configured, Failure, RegistryError};
+use super::{Failure, PluginsConfig, RegistryError};
 use crate::PluginConfig;
 use crate::file::{PluginFile, find};
 use crate::grants::{self, ServiceSource};
@@ -41,7 +41,7 @@ pub(super) fn check_settings(
 /// # Errors
 /// The first error that would keep the host from starting, and its plugin.
 pub fn check(
-    configured: &Configured,
+    configured: &PluginsConfig,
     folders: &[PathBuf],
     builtins: &[&str],
     services: &dyn ServiceSource,

@@ -76,7 +76,7 @@ pub struct Failure {
 }
 
 #[derive(Clone, Default)]
-pub struct Configured {
+pub struct PluginsConfig {
     /// In the order in which they start.
     pub plugins: Vec<PluginConfig>,
     /// The plugin of each method that several claim.
@@ -84,7 +84,7 @@ pub struct Configured {
 }
 
 /// Reads the configuration again, when an operator starts or reloads a plugin.
-pub type Reread = Box<dyn Fn() -> Result<Configured, String> + Send + Sync>;
+pub type Reread = Box<dyn Fn() -> Result<PluginsConfig, String> + Send + Sync>;
 
 pub struct Environment {
     /// Folders in which bare names are searched.
@@ -211,7 +211,7 @@ impl Registry {
     ///
     /// # Errors
     /// The first error, with its plugin.
-    pub fn start(&self, configured: Configured) -> Result<(), Failure> {
+    pub fn start(&self, configured: PluginsConfig) -> Result<(), Failure> {
         let _changing = self.changing.lock();
         let mut plugins: Vec<_> = configured.plugins.into_iter().map(|config| self.plugin_of(config)).collect();
         let outcome = self.start_all(&mut plugins).and_then(|()| {
@@ -310,7 +310,7 @@ impl Registry {
         &self,
         plugins: &[Plugin],
         overrides: &BTreeMap<String, String>,
-    ) -> Result<RouteTable, routes::Misrouted> {
+    ) -> Result<RouteTable, routes::RouteError> {
         let running: Vec<_> = plugins
             .iter()
             .enumerate()

@@ -22,7 +22,7 @@ pub struct Route {
 pub type RouteTable = BTreeMap<String, Route>;
 
 /// An error, and the position of its plugin.
-pub(super) type Misrouted = (Option<usize>, RegistryError);
+pub(super) type RouteError = (Option<usize>, RegistryError);
 
 /// The table of the running instances, each with its position. `known` are the ids of all plugins.
 pub(super) fn routes(
@@ -30,7 +30,7 @@ pub(super) fn routes(
     known: &[String],
     overrides: &BTreeMap<String, String>,
     builtins: &[&str],
-) -> Result<RouteTable, Misrouted> {
+) -> Result<RouteTable, RouteError> {
     let manifests: Vec<_> = instances.iter().map(|(position, instance)| (*position, instance.manifest())).collect();
     let route = |(name, owner): (String, usize)| {
         let (_, instance) = instances.get(owner)?;
@@ -51,7 +51,7 @@ pub(super) fn owners(
     known: &[String],
     overrides: &BTreeMap<String, String>,
     builtins: &[&str],
-) -> Result<BTreeMap<String, usize>, Misrouted> {
+) -> Result<BTreeMap<String, usize>, RouteError> {
     let mut owners = BTreeMap::new();
     for (index, (position, manifest)) in manifests.iter().enumerate() {
         for method in &manifest.methods {

@@ -8,11 +8,11 @@ use http::StatusCode;
 use jsonrpsee::core::middleware::{Batch, BatchEntry};
 
 use super::reply::{Reply, Writer};
-use super::request::{Element, Rejected, Request};
+use super::request::{Element, RejectedRequest, Request};
 use super::{forbidden, rpc_request};
 use crate::auth::Caller;
 use crate::dispatch::{Answer, Failure};
-use crate::gateway::{Asked, RpcService};
+use crate::gateway::{RequestContext, RpcService};
 
 /// The most elements, and the most bytes of parameters, of one run.
 const MAX_RUN: usize = 256;
@@ -23,7 +23,7 @@ const MAX_RUN_BYTES: usize = 1 << 20;
 pub(super) async fn answer_batch<S: RpcService>(
     service: &S,
     caller: &Caller,
-    asked: &Asked,
+    asked: &RequestContext,
     elements: &[Element<'_>],
 ) -> Reply {
     if caller.is_restricted() {
@@ -55,7 +55,7 @@ pub(super) async fn answer_batch<S: RpcService>(
                 (dialect, id, outcome.map_err(Failure::into_rpc_error))
             }
             Err(rejected) if rejected.is_notification() => continue,
-            Err(Rejected { dialect, id, error }) => (*dialect, *id, Err(error.clone())),
+            Err(RejectedRequest { dialect, id, error }) => (*dialect, *id, Err(error.clone())),
         };
         writer.text(separator);
         writer.reply(dialect, id, outcome);
@@ -83,7 +83,7 @@ struct Run<'r> {
 
 impl<'r> Run<'r> {
     /// Starts the first run; `None` for fewer than two elements.
-    fn begin<S: RpcService>(service: &S, asked: &Asked, elements: &'r [Element<'_>]) -> Option<Self> {
+    fn begin<S: RpcService>(service: &S, asked: &RequestContext, elements: &'r [Element<'_>]) -> Option<Self> {
         let mut bytes = 0;
         let run: Vec<&Request<'_>> = elements
             .iter()
@@ -104,7 +104,7 @@ impl<'r> Run<'r> {
 impl<'r> Ahead<'r> {
     /// Takes the answers of the current run and starts the next. Calls of a run have no effects, so their order does
     /// not matter.
-    async fn fill<S: RpcService>(&mut self, service: &S, asked: &Asked, elements: &'r [Element<'_>]) {
+    async fn fill<S: RpcService>(&mut self, service: &S, asked: &RequestContext, elements: &'r [Element<'_>]) {
         let Some(run) = self.next.take().or_else(|| Run::begin(service, asked, elements)) else { return };
         self.next = elements.get(run.length..).and_then(|rest| Run::begin(service, asked, rest));
         self.answers = run.answers.await.into();

@@ -23,10 +23,10 @@ use tracing::field;
 
 use self::batch::answer_batch;
 use self::reply::{Writer, status_of};
-use self::request::{Dialect, Document, Rejected, Request, read_document};
+use self::request::{Dialect, Document, RejectedRequest, Request, read_document};
 use super::auth::Caller;
 use super::dispatch::Failure;
-use super::gateway::{Asked, OVERLOADED, RpcService, UNKNOWN_METHOD};
+use super::gateway::{OVERLOADED, RequestContext, RpcService, UNKNOWN_METHOD};
 use super::limits::Limits;
 use outrigger_base::offload::read_offloaded;
 
@@ -52,12 +52,12 @@ pub(super) async fn answer<S: RpcService>(
     body: Bytes,
     limits: &Limits,
 ) -> Reply {
-    let asked = Asked { origin: Arc::new(caller.origin(wallet)), body: body.clone(), in_batch: false };
+    let asked = RequestContext { origin: Arc::new(caller.origin(wallet)), body: body.clone(), in_batch: false };
     match read_offloaded(body.len(), || read_document(&body, limits)) {
         Ok(Document::Single(request)) => answer_single(service, caller, asked, request).await,
         // Boxed: few requests are batches, and every connection reserves room for it.
         Ok(Document::Batch(elements)) => Box::pin(answer_batch(service, caller, &asked, &elements)).await,
-        Err(Rejected { dialect, id, error }) => {
+        Err(RejectedRequest { dialect, id, error }) => {
             let status = status_of(error.code);
             let mut writer = Writer::default();
             writer.reply(dialect, id, Err(error));
@@ -66,7 +66,12 @@ pub(super) async fn answer<S: RpcService>(
     }
 }
 
-async fn answer_single<S: RpcService>(service: &S, caller: &Caller, asked: Asked, request: Request<'_>) -> Reply {
+async fn answer_single<S: RpcService>(
+    service: &S,
+    caller: &Caller,
+    asked: RequestContext,
+    request: Request<'_>,
+) -> Reply {
     if !caller.may_call(&request.method) {
         return forbidden(caller, &request.method);
     }
@@ -112,7 +117,7 @@ pub(super) fn log_forbidden(caller: &Caller, method: &str) {
 
 /// The request in the form of jsonrpsee's middleware, which supports only numbers, strings and null as ids. Its id is
 /// the JSON text of the client's id, for the log.
-fn rpc_request<'r>(asked: Asked, request: &'r Request<'_>) -> RpcRequest<'r> {
+fn rpc_request<'r>(asked: RequestContext, request: &'r Request<'_>) -> RpcRequest<'r> {
     let id = request.id.map_or(Id::Null, |text| Id::Str(text.into()));
     let mut rpc = RpcRequest::borrowed(&request.method, request.params, id);
     rpc.extensions_mut().insert(asked);

@@ -43,13 +43,13 @@ impl Request<'_> {
 }
 
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Rejected<'a> {
+pub(super) struct RejectedRequest<'a> {
     pub dialect: Dialect,
     pub id: Option<&'a str>,
     pub error: RpcError,
 }
 
-impl Rejected<'_> {
+impl RejectedRequest<'_> {
     /// An error for something that is not a request, so it has no dialect and its id is null.
     fn outright(error: RpcError) -> Self {
         Self { dialect: Dialect::V1, id: Some("null"), error }
@@ -61,7 +61,7 @@ impl Rejected<'_> {
     }
 }
 
-pub(super) type Element<'a> = Result<Request<'a>, Rejected<'a>>;
+pub(super) type Element<'a> = Result<Request<'a>, RejectedRequest<'a>>;
 
 #[derive(Debug)]
 pub(super) enum Document<'a> {
@@ -70,8 +70,8 @@ pub(super) enum Document<'a> {
     Batch(Vec<Element<'a>>),
 }
 
-pub(super) fn read_document<'a>(body: &'a [u8], limits: &Limits) -> Result<Document<'a>, Rejected<'a>> {
-    let parse_error = || Rejected::outright(RpcError::new(RpcErrorCode::PARSE, "Parse error"));
+pub(super) fn read_document<'a>(body: &'a [u8], limits: &Limits) -> Result<Document<'a>, RejectedRequest<'a>> {
+    let parse_error = || RejectedRequest::outright(RpcError::new(RpcErrorCode::PARSE, "Parse error"));
     let text = str::from_utf8(body).map_err(|_| parse_error())?;
     scan(body, limits.max_nesting).map_err(|_| parse_error())?;
     match body.trim_ascii_start().first() {
@@ -84,12 +84,12 @@ pub(super) fn read_document<'a>(body: &'a [u8], limits: &Limits) -> Result<Docum
             if elements.count > limits.max_batch {
                 let found =
                     format!("Batch of {} requests is larger than the limit of {}", elements.count, limits.max_batch);
-                return Err(Rejected::outright(RpcError::new(RpcErrorCode::INVALID_REQUEST, found)));
+                return Err(RejectedRequest::outright(RpcError::new(RpcErrorCode::INVALID_REQUEST, found)));
             }
             Ok(Document::Batch(elements.kept.into_iter().map(read_element).collect()))
         }
         _ => match serde_json::from_str::<IgnoredAny>(text) {
-            Ok(_) => Err(Rejected::outright(RpcError::new(RpcErrorCode::PARSE, "Top-level object parse error"))),
+            Ok(_) => Err(RejectedRequest::outright(RpcError::new(RpcErrorCode::PARSE, "Top-level object parse error"))),
             Err(_) => Err(parse_error()),
         },
     }
@@ -105,10 +105,10 @@ pub fn well_formed(params: &RawValue, limits: &Limits) -> Result<(), RpcError> {
 fn read_element(element: &RawValue) -> Element<'_> {
     if !element.get().starts_with('{') {
         let error = RpcError::new(RpcErrorCode::INVALID_REQUEST, "Invalid Request object");
-        return Err(Rejected::outright(error));
+        return Err(RejectedRequest::outright(error));
     }
     let members: Members<'_> = serde_json::from_str(element.get())
-        .map_err(|error| Rejected::outright(RpcError::new(RpcErrorCode::PARSE, error.to_string())))?;
+        .map_err(|error| RejectedRequest::outright(RpcError::new(RpcErrorCode::PARSE, error.to_string())))?;
     members.check()
 }
 
@@ -210,14 +210,17 @@ impl<'de: 'a, 'a> Deserialize<'de> for Members<'a> {
 
 impl<'a> Members<'a> {
     /// Checks the members in bitcoind's order: id, version, method, parameters.
-    fn check(self) -> Result<Request<'a>, Rejected<'a>> {
+    fn check(self) -> Result<Request<'a>, RejectedRequest<'a>> {
         let id = self.id.map(RawValue::get);
         let dialect = match self.jsonrpc.and_then(string_value) {
             Some(version) if version == "2.0" => Dialect::V2,
             _ => Dialect::V1,
         };
-        let rejected =
-            |message: &str| Rejected { dialect, id, error: RpcError::new(RpcErrorCode::INVALID_REQUEST, message) };
+        let rejected = |message: &str| RejectedRequest {
+            dialect,
+            id,
+            error: RpcError::new(RpcErrorCode::INVALID_REQUEST, message),
+        };
         let method = match present(self.method) {
             Some(method) => string_value(method).ok_or_else(|| rejected("Method must be a string"))?,
             None => return Err(rejected("Missing method")),

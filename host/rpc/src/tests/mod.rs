@@ -83,7 +83,7 @@ struct Running {
     edge: Arc<edge::Edge<Gateway<Node>>>,
     figures: Arc<EdgeFigures>,
     stop: Option<oneshot::Sender<()>>,
-    served: JoinHandle<Drained>,
+    served: JoinHandle<DrainReport>,
 }
 
 impl Running {
@@ -114,7 +114,7 @@ impl Running {
         }
     }
 
-    async fn stop(mut self) -> Drained {
+    async fn stop(mut self) -> DrainReport {
         self.begin_stop();
         timeout(PATIENCE, self.served).await.expect("in time").expect("no panic")
     }

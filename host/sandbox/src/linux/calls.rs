@@ -11,9 +11,9 @@ macro_rules! named {
     ($($call:ident)*) => { &[$((libc::$call, stringify!($call))),*] };
 }
 
-type Tried = (Kind, &'static [(c_long, &'static str)]);
+type CallsOfKind = (Kind, &'static [(c_long, &'static str)]);
 
-const TRIED: &[Tried] = &[
+const TRIED: &[CallsOfKind] = &[
     (
         Kind::Open,
         named!(SYS_openat SYS_openat2 SYS_open_by_handle_at SYS_name_to_handle_at SYS_newfstatat SYS_statx SYS_faccessat
@@ -64,7 +64,7 @@ const TRIED: &[Tried] = &[
 
 /// Calls of this architecture only.
 #[cfg(target_arch = "x86_64")]
-const OLDER: &[Tried] = &[
+const OLDER: &[CallsOfKind] = &[
     (
         Kind::Open,
         named!(SYS_open SYS_creat SYS_stat SYS_lstat SYS_access SYS_readlink SYS_mkdir SYS_rmdir SYS_unlink SYS_rename
@@ -78,7 +78,7 @@ const OLDER: &[Tried] = &[
     ),
 ];
 #[cfg(not(target_arch = "x86_64"))]
-const OLDER: &[Tried] = &[];
+const OLDER: &[CallsOfKind] = &[];
 
 pub(super) fn named(call: i64) -> (Kind, &'static str) {
     let mut all = TRIED.iter().chain(OLDER).flat_map(|(kind, calls)| calls.iter().map(|one| (*kind, *one)));

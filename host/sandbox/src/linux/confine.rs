@@ -11,7 +11,7 @@ use rustix::thread::{CapabilitySet, CapabilitySets, capabilities, set_capabiliti
 
 use super::channel::{self, Listener};
 use super::{landlocked, namespaces, raw, rules};
-use crate::plan::{Enforced, Plan, Policy, SandboxError, Support};
+use crate::plan::{Plan, Policy, SandboxError, SandboxLayers, Support};
 use crate::reach::Reach;
 
 /// Confines this process permanently, and sends the descriptors of a [`Listener`] over `notify`.
@@ -26,7 +26,7 @@ pub fn confine(
     support: &Support,
     keep: &[BorrowedFd<'_>],
     notify: BorrowedFd<'_>,
-) -> Result<Enforced, SandboxError> {
+) -> Result<SandboxLayers, SandboxError> {
     if plan.policy == Policy::Require && !support.suffices() {
         return Err(SandboxError::Missing { missing: support.missing.clone() });
     }
@@ -35,7 +35,7 @@ pub fn confine(
     kept.push(notify.as_raw_fd());
     raw::close_others(&kept).map_err(|source| SandboxError::Step { step: "closing descriptors", source })?;
 
-    let mut enforced = Enforced { missing: support.missing.clone(), ..Enforced::default() };
+    let mut enforced = SandboxLayers { missing: support.missing.clone(), ..SandboxLayers::default() };
     let own = Own::open()?;
     enforced.namespaces = namespaces::enter(support)?;
     limit(plan, &mut enforced)?;
@@ -86,7 +86,7 @@ fn single_thread() -> Result<(), SandboxError> {
     if threads == 1 { Ok(()) } else { Err(SandboxError::Threads(threads)) }
 }
 
-fn limit(plan: &Plan, enforced: &mut Enforced) -> Result<(), SandboxError> {
+fn limit(plan: &Plan, enforced: &mut SandboxLayers) -> Result<(), SandboxError> {
     let limits = &plan.limits;
     let mut set = |resource: Resource, most: u64, words: String| {
         // Not above the inherited limit, which the process cannot raise.
@@ -124,7 +124,7 @@ fn drop_capabilities() -> Result<(), SandboxError> {
 fn filter(
     plan: &Plan,
     support: &Support,
-    enforced: &mut Enforced,
+    enforced: &mut SandboxLayers,
     own: Own,
     notify: BorrowedFd<'_>,
 ) -> Result<(), SandboxError> {

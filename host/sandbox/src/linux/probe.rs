@@ -21,7 +21,7 @@ const NOTIFICATIONS: c_int = 64;
 const ALLOW: libc::sock_filter = libc::sock_filter { code: 6, jt: 0, jf: 0, k: libc::SECCOMP_RET_ALLOW };
 
 /// Made before the fork: the child must not allocate, since another thread may hold the allocator's lock.
-struct Prepared {
+struct ProbeInputs {
     user: [(CString, CString); 3],
     bases: Vec<CString>,
     program: libc::sock_fprog,
@@ -33,7 +33,7 @@ pub fn probe() -> Support {
     let mut allow = ALLOW;
     let (user, group) = (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw());
     let text = |text: String| CString::new(text).unwrap_or_default();
-    let prepared = Prepared {
+    let prepared = ProbeInputs {
         user: [
             (text("/proc/self/setgroups".into()), text("deny".into())),
             (text("/proc/self/uid_map".into()), text(format!("{user} {user} 1"))),
@@ -112,7 +112,7 @@ fn in_child(run: impl FnOnce() -> c_int) -> c_int {
 }
 
 /// The child's test of namespaces.
-fn attempt(prepared: &Prepared) -> c_int {
+fn attempt(prepared: &ProbeInputs) -> c_int {
     let mut bits = 0;
     // SAFETY: system calls on integers, and on strings that end with a zero and outlive them.
     unsafe {

@@ -197,41 +197,41 @@ const NO_THREAD: libc::c_int = libc::CLONE_NEWNS
     | libc::CLONE_PARENT;
 
 /// Fails on architectures without a filter compiler only.
-type Compiled<T> = Result<T, seccompiler::Error>;
+type RuleResult<T> = Result<T, seccompiler::Error>;
 
 /// A condition on a 32-bit argument.
-fn is(argument: u8, value: u64) -> Compiled<SeccompCondition> {
+fn is(argument: u8, value: u64) -> RuleResult<SeccompCondition> {
     Ok(SeccompCondition::new(argument, Dword, Eq, value)?)
 }
 
 /// On some bits of an argument.
-fn bits(argument: u8, mask: libc::c_int, value: libc::c_int) -> Compiled<SeccompCondition> {
+fn bits(argument: u8, mask: libc::c_int, value: libc::c_int) -> RuleResult<SeccompCondition> {
     let (mask, value) = (u64::from(mask.cast_unsigned()), u64::from(value.cast_unsigned()));
     Ok(SeccompCondition::new(argument, Dword, MaskedEq(mask), value)?)
 }
 
-fn null(argument: u8) -> Compiled<SeccompCondition> {
+fn null(argument: u8) -> RuleResult<SeccompCondition> {
     Ok(SeccompCondition::new(argument, Qword, Eq, 0)?)
 }
 
 /// On a 64-bit argument.
-fn at_least(argument: u8, value: u64) -> Compiled<SeccompCondition> {
+fn at_least(argument: u8, value: u64) -> RuleResult<SeccompCondition> {
     Ok(SeccompCondition::new(argument, Qword, Ge, value)?)
 }
 
-fn at_most(argument: u8, value: u64) -> Compiled<SeccompCondition> {
+fn at_most(argument: u8, value: u64) -> RuleResult<SeccompCondition> {
     Ok(SeccompCondition::new(argument, Qword, Le, value)?)
 }
 
 /// One rule for each value of an argument.
-fn any_of(argument: u8, values: &[libc::c_int]) -> Compiled<Vec<SeccompRule>> {
+fn any_of(argument: u8, values: &[libc::c_int]) -> RuleResult<Vec<SeccompRule>> {
     let value = |value: &libc::c_int| u64::from(value.cast_unsigned());
     values.iter().map(|one| Ok(SeccompRule::new(vec![is(argument, value(one))?])?)).collect()
 }
 
 /// Calls that are allowed with some arguments only.
-fn conditional(shape: &Shape<'_>) -> Compiled<Vec<(c_long, Vec<SeccompRule>)>> {
-    let rule = |conditions: Vec<SeccompCondition>| -> Compiled<SeccompRule> { Ok(SeccompRule::new(conditions)?) };
+fn conditional(shape: &Shape<'_>) -> RuleResult<Vec<(c_long, Vec<SeccompRule>)>> {
+    let rule = |conditions: Vec<SeccompCondition>| -> RuleResult<SeccompRule> { Ok(SeccompRule::new(conditions)?) };
     let own = u64::from(shape.pid);
     let mut rules = vec![
         (libc::SYS_clone, vec![rule(vec![bits(0, THREAD | NO_THREAD, THREAD)?])?]),
@@ -275,10 +275,10 @@ fn conditional(shape: &Shape<'_>) -> Compiled<Vec<(c_long, Vec<SeccompRule>)>> {
     Ok(rules)
 }
 
-fn sockets(reach: &[Reach]) -> Compiled<Vec<SeccompRule>> {
+fn sockets(reach: &[Reach]) -> RuleResult<Vec<SeccompRule>> {
     let mut rules = Vec::new();
     let kind = !(libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC);
-    let mut stream = |family: libc::c_int, protocol: libc::c_int| -> Compiled<()> {
+    let mut stream = |family: libc::c_int, protocol: libc::c_int| -> RuleResult<()> {
         let family = is(0, u64::from(family.cast_unsigned()))?;
         let protocol = is(2, u64::from(protocol.cast_unsigned()))?;
         rules.push(SeccompRule::new(vec![family, bits(1, kind, libc::SOCK_STREAM)?, protocol])?);
@@ -297,14 +297,14 @@ fn sockets(reach: &[Reach]) -> Compiled<Vec<SeccompRule>> {
 }
 
 /// The options that clients set, and that a granted connection copies.
-fn options() -> Compiled<Vec<SeccompRule>> {
+fn options() -> RuleResult<Vec<SeccompRule>> {
     let all = super::options::COPIED;
     let value = |number: libc::c_int| u64::from(number.cast_unsigned());
     all.iter().map(|(level, name)| Ok(SeccompRule::new(vec![is(1, value(*level))?, is(2, value(*name))?])?)).collect()
 }
 
 /// Opening files without notification, except making set-user-id programs.
-fn openings() -> Compiled<Vec<(c_long, Vec<SeccompRule>)>> {
+fn openings() -> RuleResult<Vec<(c_long, Vec<SeccompRule>)>> {
     let rules = OPENING.iter().map(|call| {
         let flags = if *call == libc::SYS_openat { 2 } else { 1 };
         let makes_none = SeccompRule::new(vec![bits(flags, libc::O_CREAT, 0)?])?;
@@ -332,7 +332,7 @@ const FIONCLEX: libc::c_int = libc::FIONCLEX as libc::c_int;
 const TCGETS: libc::c_int = libc::TCGETS as libc::c_int;
 
 /// The two filters in the order of installation: the first answers nonexistent calls, the second all others.
-pub(super) fn compile(shape: &Shape<'_>) -> Compiled<[BpfProgram; 2]> {
+pub(super) fn compile(shape: &Shape<'_>) -> RuleResult<[BpfProgram; 2]> {
     let architecture: TargetArch = std::env::consts::ARCH.try_into()?;
     let unknown = UNKNOWN.iter().map(|call| (*call, Vec::new())).collect::<BTreeMap<_, _>>();
     let no_such_call = SeccompAction::Errno(libc::ENOSYS.unsigned_abs());

@@ -11,7 +11,7 @@ use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, Mutex};
 
 use outrigger_sandbox::{
-    Denial, Denials, Enforced, Event, Limits, Listener, Notifier, Plan, Policy, Support, library_closure, probe,
+    Denial, Denials, Event, Limits, Listener, Notifier, Plan, Policy, SandboxLayers, Support, library_closure, probe,
 };
 
 /// A system library that this program does not use, with its closure.
@@ -71,7 +71,7 @@ pub fn plan(reach: &[String], without: &[Layer], policy: Policy) -> (Plan, Suppo
 
 pub struct Confined {
     pub child: Child,
-    pub enforced: Result<Enforced, String>,
+    pub enforced: Result<SandboxLayers, String>,
     pub notifier: Option<Notifier>,
     denials: Arc<Mutex<Denials>>,
     pub denied: Receiver<Denial>,
@@ -118,7 +118,7 @@ impl Confined {
         Self { child, enforced, notifier, denials, denied, floods, said, channel: Some(ours) }
     }
 
-    pub fn held(&self) -> &Enforced {
+    pub fn held(&self) -> &SandboxLayers {
         self.enforced.as_ref().unwrap()
     }
 

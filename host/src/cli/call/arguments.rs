@@ -10,7 +10,7 @@ use crate::router::openrpc::{ALIASES, MEMBERS};
 const ARGS: &str = "args";
 
 /// An argument as it was typed.
-pub struct Typed {
+pub struct TypedArgument {
     /// What was typed.
     pub text: Zeroizing<String>,
     /// Whether it came from standard input, where secrets come from: it is shown nowhere.
@@ -39,12 +39,12 @@ pub enum ArgumentError {
 ///
 /// # Errors
 /// [`ArgumentError`].
-pub fn of(typed: &[Typed], method: &str, document: Option<&Value>) -> Result<Zeroizing<String>, ArgumentError> {
+pub fn of(typed: &[TypedArgument], method: &str, document: Option<&Value>) -> Result<Zeroizing<String>, ArgumentError> {
     let specs = document.and_then(|document| specs(document, method));
     let mut positions = Vec::new();
     let mut names: Vec<(&str, Zeroizing<String>)> = Vec::new();
     let mut lines = 0;
-    for Typed { text, is_secret } in typed {
+    for TypedArgument { text, is_secret } in typed {
         lines += usize::from(*is_secret);
         let line = is_secret.then_some(lines);
         let named = text.split_once('=').filter(|(name, _)| !is_secret && spec_named(specs, name).is_some());
@@ -138,8 +138,8 @@ fn object(members: &[(&str, Zeroizing<String>)]) -> Zeroizing<String> {
 mod tests {
     use super::*;
 
-    fn of_kind(params: &[&str], is_secret: bool) -> Vec<Typed> {
-        params.iter().map(|param| Typed { text: Zeroizing::new((*param).to_owned()), is_secret }).collect()
+    fn of_kind(params: &[&str], is_secret: bool) -> Vec<TypedArgument> {
+        params.iter().map(|param| TypedArgument { text: Zeroizing::new((*param).to_owned()), is_secret }).collect()
     }
 
     fn document() -> Value {
@@ -154,7 +154,7 @@ mod tests {
         ]}})
     }
 
-    fn made(typed: &[Typed], document: Option<&Value>) -> Result<Value, ArgumentError> {
+    fn made(typed: &[TypedArgument], document: Option<&Value>) -> Result<Value, ArgumentError> {
         of(typed, "m", document).map(|text| serde_json::from_str(&text).unwrap())
     }
 

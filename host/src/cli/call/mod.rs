@@ -19,9 +19,9 @@ use serde_json::Value;
 use zeroize::Zeroizing;
 
 use super::show;
-use arguments::Typed;
+use arguments::TypedArgument;
 use connection::{CallError, Connection};
-use terminal::Hidden;
+use terminal::HiddenInput;
 
 /// What `call` is told on the command line.
 #[derive(Args)]
@@ -80,7 +80,7 @@ fn exchange(args: &CallArgs) -> Result<Value, CallError> {
     if args.wait { wait::until_answered(args.wait_timeout, attempt) } else { attempt() }
 }
 
-fn attempt(args: &CallArgs, typed: &[Typed]) -> Result<Value, CallError> {
+fn attempt(args: &CallArgs, typed: &[TypedArgument]) -> Result<Value, CallError> {
     let folder = place::folder(&args.datadir, args.network.as_deref())?;
     let url = args.rpc_connect.clone().unwrap_or_else(|| place::url(&folder));
     let connection = Connection::with_cookie(&folder, &url, args.wallet.as_deref())?;
@@ -104,12 +104,12 @@ fn attempt(args: &CallArgs, typed: &[Typed]) -> Result<Value, CallError> {
 }
 
 /// The arguments on the command line, and behind them those of standard input.
-fn typed(args: &CallArgs) -> Result<Vec<Typed>, CallError> {
-    let of = |text: String, is_secret| Typed { text: Zeroizing::new(text), is_secret };
-    let mut typed: Vec<Typed> = args.params.iter().map(|param| of(param.clone(), false)).collect();
+fn typed(args: &CallArgs) -> Result<Vec<TypedArgument>, CallError> {
+    let of = |text: String, is_secret| TypedArgument { text: Zeroizing::new(text), is_secret };
+    let mut typed: Vec<TypedArgument> = args.params.iter().map(|param| of(param.clone(), false)).collect();
     if args.stdin {
         // The terminal stops showing what is typed before the prompt stands there.
-        let hidden = Hidden::begin()?;
+        let hidden = HiddenInput::begin()?;
         if hidden.is_some() {
             eprintln!("Arguments of {}, one in each line (they are not shown), then Ctrl-D:", args.method);
         }

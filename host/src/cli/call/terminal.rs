@@ -7,11 +7,11 @@ use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr
 use tokio::signal::unix::{SignalKind, signal};
 
 /// A terminal that does not show what is typed, until this value is dropped.
-pub struct Hidden {
+pub struct HiddenInput {
     before: Termios,
 }
 
-impl Hidden {
+impl HiddenInput {
     /// Hides what is typed from now on; none where standard input is no terminal. What was typed before is thrown away, as it
     /// was shown.
     ///
@@ -32,7 +32,7 @@ impl Hidden {
     }
 }
 
-impl Drop for Hidden {
+impl Drop for HiddenInput {
     fn drop(&mut self) {
         restore(&self.before);
     }

@@ -13,7 +13,7 @@ use super::side::Side;
 
 /// What was compared, and what differs.
 #[derive(Default)]
-pub struct Compared {
+pub struct Comparison {
     lines: Vec<Line>,
     /// What cannot be compared, and why.
     left_out: Option<&'static str>,
@@ -30,7 +30,7 @@ struct Line {
 /// How many differences of a kind are shown.
 const SHOWN: usize = 5;
 
-impl Compared {
+impl Comparison {
     /// Whether all that was compared is equal.
     pub fn is_equal(&self) -> bool {
         self.lines.iter().all(|line| line.differs.is_empty())
@@ -45,7 +45,7 @@ impl Compared {
     }
 }
 
-impl Display for Compared {
+impl Display for Comparison {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         for Line { what, equal, differs } in &self.lines {
             writeln!(f, "{what}: {equal} equal, {} different", differs.len())?;
@@ -62,8 +62,8 @@ impl Display for Compared {
 ///
 /// # Errors
 /// As [`Side::ask`].
-pub fn with_node(node: &Side, host: &Side, content: &Content) -> Result<Compared, MoveError> {
-    let mut compared = Compared::default();
+pub fn with_node(node: &Side, host: &Side, content: &Content) -> Result<Comparison, MoveError> {
+    let mut compared = Comparison::default();
     compared.add("balances", &balances(node)?, &balances(host)?);
     let theirs = listed(node, false)?;
     compared.add("descriptors", &shown(&theirs), &shown(&listed(host, false)?));
@@ -89,22 +89,22 @@ const NO_BALANCES: &str = "balances: not compared, since the file does not tell 
 ///
 /// # Errors
 /// As [`Side::ask`].
-pub fn with_content(host: &Side, content: &Content) -> Result<Compared, MoveError> {
-    let mut compared = Compared { left_out: Some(NO_BALANCES), ..Compared::default() };
+pub fn with_content(host: &Side, content: &Content) -> Result<Comparison, MoveError> {
+    let mut compared = Comparison { left_out: Some(NO_BALANCES), ..Comparison::default() };
     add_transactions(&mut compared, &history(host)?, content);
     add_notes(&mut compared, host, content)?;
     Ok(compared)
 }
 
 /// The transactions that the copy is to have.
-fn add_transactions(compared: &mut Compared, ours: &[Entry], content: &Content) {
+fn add_transactions(compared: &mut Comparison, ours: &[Entry], content: &Content) {
     let ours: BTreeSet<String> = ours.iter().map(|entry| entry.txid.to_string()).collect();
     let theirs: BTreeSet<String> = content.transactions.iter().map(ToString::to_string).collect();
     // What came since the original was read is the copy's alone, and no difference.
     compared.add("transactions", &theirs, &ours.intersection(&theirs).cloned().collect());
 }
 
-fn add_notes(compared: &mut Compared, host: &Side, content: &Content) -> Result<(), MoveError> {
+fn add_notes(compared: &mut Comparison, host: &Side, content: &Content) -> Result<(), MoveError> {
     let pair = |(address, label): &(String, String)| format!("{address} \"{label}\"");
     compared.add("labels", &content.labels.iter().map(pair).collect(), &labels(host)?.iter().map(pair).collect());
     let ours = locked(host)?;

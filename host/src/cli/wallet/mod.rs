@@ -19,7 +19,7 @@ use zeroize::Zeroizing;
 
 use super::call::connection::Connection;
 use super::call::place;
-use super::call::terminal::Hidden;
+use super::call::terminal::HiddenInput;
 use super::show;
 use crate::config::expand_home;
 use crate::run::default_login;
@@ -131,7 +131,7 @@ fn from_file(args: &FromFile) -> Result<String, MoveError> {
 ///
 /// # Errors
 /// Where something differs: the report stands in the error.
-fn finish(name: &str, content: &Content, compared: &compare::Compared) -> Result<String, MoveError> {
+fn finish(name: &str, content: &Content, compared: &compare::Comparison) -> Result<String, MoveError> {
     let Content { descriptors, labels, comments, locked, .. } = content;
     let counts = format!(
         "{} descriptors, {} labels, {} comments, {} locked outputs",
@@ -193,7 +193,7 @@ fn check_chains(node: &Side, host: &Side) -> Result<(), MoveError> {
 
 /// Reads the passphrase of the original from standard input. The copy gets the same.
 fn ask_passphrase(of: &str) -> Result<Zeroizing<String>, MoveError> {
-    let hidden = Hidden::begin()?;
+    let hidden = HiddenInput::begin()?;
     if hidden.is_some() {
         eprintln!("The passphrase of {of}, which the copy gets too (it is not shown):");
     }

@@ -33,7 +33,7 @@ struct Info {
 }
 
 #[derive(Deserialize)]
-struct Listed {
+struct DescriptorList {
     descriptors: Vec<ListedDescriptor>,
 }
 
@@ -59,7 +59,7 @@ fn secret<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Zeroizing<String
 }
 
 #[derive(Deserialize)]
-struct Locked {
+struct LockedCoin {
     txid: Txid,
     vout: u32,
 }
@@ -150,7 +150,7 @@ pub fn read(
 /// # Errors
 /// As [`Side::ask`].
 pub fn listed(side: &Side, private: bool) -> Result<Vec<ListedDescriptor>, MoveError> {
-    side.ask("listdescriptors", &json!([private])).map(|Listed { descriptors }| descriptors)
+    side.ask("listdescriptors", &json!([private])).map(|DescriptorList { descriptors }| descriptors)
 }
 
 /// The addresses of a wallet's address book with their labels, in order.
@@ -172,8 +172,9 @@ pub fn labels(side: &Side) -> Result<Vec<(String, String)>, MoveError> {
 /// # Errors
 /// As [`Side::ask`].
 pub fn locked(side: &Side) -> Result<Vec<OutPoint>, MoveError> {
-    let listed: Vec<Locked> = side.ask("listlockunspent", &json!([]))?;
-    let mut locked: Vec<OutPoint> = listed.into_iter().map(|Locked { txid, vout }| OutPoint { txid, vout }).collect();
+    let listed: Vec<LockedCoin> = side.ask("listlockunspent", &json!([]))?;
+    let mut locked: Vec<OutPoint> =
+        listed.into_iter().map(|LockedCoin { txid, vout }| OutPoint { txid, vout }).collect();
     locked.sort_unstable();
     Ok(locked)
 }

@@ -18,7 +18,7 @@ const UNLOCKED_FOR: u32 = 100_000_000;
 const WALLET_ALREADY_THERE: [i64; 2] = [-4, -35];
 
 #[derive(Deserialize)]
-struct Imported {
+struct ImportResult {
     success: bool,
     error: Option<ImportFailure>,
 }
@@ -120,7 +120,7 @@ fn make(host: &Side, name: &str, content: &Content, passphrase: Option<&Zeroizin
 
 fn import(host: &Side, name: &str, descriptors: &[Descriptor]) -> Result<(), MoveError> {
     let requests: Vec<Value> = descriptors.iter().map(request).collect();
-    let call = || host.ask::<Vec<Imported>>("importdescriptors", &json!([requests]));
+    let call = || host.ask::<Vec<ImportResult>>("importdescriptors", &json!([requests]));
     let outcomes = progress::beside(&host.connection, call, Result::is_ok)?;
     let failed: Vec<String> = outcomes
         .into_iter()

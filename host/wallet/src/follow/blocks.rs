@@ -10,7 +10,7 @@ use outrigger_node::Snapshot;
 use outrigger_service::chain::{BlockInfo, BlockRef};
 use outrigger_service::wallet::{Synced, TxState};
 
-use super::decoded::{Decoded, previous};
+use super::decoded::{DecodedBlock, previous};
 use crate::error::{Result, WalletError};
 use crate::live::Wallet;
 use crate::matching::Met;
@@ -74,7 +74,7 @@ impl Wallet {
     }
 
     /// Moves the position over a block that does not touch the wallet. Returns false if the block touches it.
-    fn passes(&self, block: &Decoded) -> Result<bool> {
+    fn passes(&self, block: &DecodedBlock) -> Result<bool> {
         // Prevents another write from adding a script or coin of the block between the check and the move.
         let _guard = self.lock_for_following()?;
         let untouched = !block.concerns(&self.shared.follower.index, self.slot);
@@ -208,14 +208,14 @@ impl Wallet {
     }
 
     /// A block, decoded once for all wallets.
-    pub(super) fn decoded(&self, hash: BlockHash) -> Result<Arc<Decoded>> {
+    pub(super) fn decoded(&self, hash: BlockHash) -> Result<Arc<DecodedBlock>> {
         self.shared.follower.blocks.get(&*self.shared.node, hash)
     }
 }
 
 impl Write<'_> {
     /// Connects a block. No effect unless it extends the wallet's position, as in [`Wallet::take_disconnected`].
-    pub(super) fn take_block(&mut self, block: &Decoded, received: u64) -> Result<()> {
+    pub(super) fn take_block(&mut self, block: &DecodedBlock, received: u64) -> Result<()> {
         if block.previous() != Some(self.synced.hash) {
             return Ok(());
         }
@@ -232,7 +232,7 @@ impl Write<'_> {
     }
 
     /// Stores the transactions of a block that concern the wallet.
-    fn connect_transactions(&mut self, block: &Decoded, received: u64) -> Result<()> {
+    fn connect_transactions(&mut self, block: &DecodedBlock, received: u64) -> Result<()> {
         let (wallet, info) = (self.wallet, &block.info);
         for (at, (index, (txid, transaction))) in (0_u32..).zip(&block.transactions).enumerate() {
             // One by one: each may add scripts and coins that the following ones concern.

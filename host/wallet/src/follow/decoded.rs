@@ -23,7 +23,7 @@ pub fn previous(info: &BlockInfo) -> Option<BlockHash> {
     info.header.get(4..36).and_then(|hash| BlockHash::from_slice(hash).ok())
 }
 
-pub struct Decoded {
+pub struct DecodedBlock {
     pub info: BlockInfo,
     /// With their txids.
     pub transactions: Vec<(Txid, Transaction)>,
@@ -34,7 +34,7 @@ pub struct Decoded {
     interests: Vec<Vec<u64>>,
 }
 
-impl Decoded {
+impl DecodedBlock {
     fn new(info: BlockInfo, ReadBlock { block, txids, size }: ReadBlock) -> Self {
         let time = block.header.time;
         let transactions: Vec<_> = txids.into_iter().zip(block.txdata).collect();
@@ -66,11 +66,11 @@ impl Decoded {
 }
 
 /// A cache entry. The first caller fills it; the others wait for its lock.
-type Slotted = Arc<Mutex<Option<Arc<Decoded>>>>;
+type BlockSlot = Arc<Mutex<Option<Arc<DecodedBlock>>>>;
 
 #[derive(Default)]
 pub struct Blocks {
-    kept: Mutex<VecDeque<(BlockHash, Slotted)>>,
+    kept: Mutex<VecDeque<(BlockHash, BlockSlot)>>,
     #[cfg(test)]
     pub read: std::sync::atomic::AtomicUsize,
 }
@@ -78,7 +78,7 @@ pub struct Blocks {
 impl Blocks {
     /// A block of the chain. If the chain lacks it, fails with [`WalletError::Pruned`] or [`WalletError::Background`]
     /// where that explains it, else with [`WalletError::MissingBlock`].
-    pub fn get(&self, node: &dyn Node, hash: BlockHash) -> Result<Arc<Decoded>> {
+    pub fn get(&self, node: &dyn Node, hash: BlockHash) -> Result<Arc<DecodedBlock>> {
         let place = self.place(hash);
         let mut block = place.lock();
         if let Some(block) = &*block {
@@ -93,10 +93,10 @@ impl Blocks {
         Ok(decoded)
     }
 
-    fn place(&self, hash: BlockHash) -> Slotted {
+    fn place(&self, hash: BlockHash) -> BlockSlot {
         let mut kept = self.kept.lock();
         let found = kept.iter().position(|(other, _)| *other == hash).and_then(|at| kept.remove(at));
-        let entry = found.unwrap_or_else(|| (hash, Slotted::default()));
+        let entry = found.unwrap_or_else(|| (hash, BlockSlot::default()));
         let place = entry.1.clone();
         kept.push_front(entry);
         place
@@ -115,12 +115,12 @@ impl Blocks {
     }
 }
 
-fn read(node: &dyn Node, hash: BlockHash) -> Result<Decoded> {
+fn read(node: &dyn Node, hash: BlockHash) -> Result<DecodedBlock> {
     let missing = || WalletError::MissingBlock(hash.to_string());
     let chain = node.snapshot()?;
     let info = chain.block_info(BlockRef::Hash { hash })?.ok_or_else(missing)?;
     if let Some(block) = chain.read_block(hash)? {
-        return Ok(Decoded::new(info, block));
+        return Ok(DecodedBlock::new(info, block));
     }
     match node.gap()? {
         Gap::Pruned { first } if info.height < first => Err(WalletError::Pruned { height: info.height, first }),

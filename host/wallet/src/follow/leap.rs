@@ -10,11 +10,11 @@ use outrigger_service::chain::{BlockInfo, BlockRef};
 use outrigger_service::wallet::{Synced, WalletTransaction};
 
 use super::blocks::TIME_PER_TURN;
-use super::decoded::{Decoded, previous};
+use super::decoded::{DecodedBlock, previous};
 use crate::error::{Result, WalletError};
 use crate::live::Wallet;
 use crate::ownership::Parents;
-use crate::rescan::wanted::{Growth, Wanted};
+use crate::rescan::wanted::{Growth, WatchedScripts};
 use crate::synced::synced_at;
 use crate::write::Write;
 
@@ -24,7 +24,7 @@ const BLOCKS_PER_SEARCH: u32 = 512;
 /// A block with a match, and the block before it if blocks between were skipped.
 struct Hit {
     before: Option<BlockInfo>,
-    block: Arc<Decoded>,
+    block: Arc<DecodedBlock>,
 }
 
 impl Wallet {
@@ -53,7 +53,7 @@ impl Wallet {
         if !self.is_far() || self.shared.node.search_reads() == SearchReads::Blocks || self.has_foreign_inputs()? {
             return Ok(());
         }
-        let mut wanted = Wanted::read(self)?;
+        let mut wanted = WatchedScripts::read(self)?;
         // At least one search, however long reading the scripts took.
         loop {
             let chain = self.shared.node.snapshot()?;
@@ -82,7 +82,7 @@ impl Wallet {
         chain: &dyn Snapshot,
         found: &Findings,
         from: &Synced,
-        wanted: &mut Wanted,
+        wanted: &mut WatchedScripts,
     ) -> Result<Growth> {
         let info = |height: u32| {
             let missing = || WalletError::MissingBlock(height.to_string());
@@ -132,7 +132,13 @@ impl Wallet {
 }
 
 impl Write<'_> {
-    fn take_hits(&mut self, hits: &[Hit], last: &BlockInfo, wanted: &mut Wanted, received: u64) -> Result<Growth> {
+    fn take_hits(
+        &mut self,
+        hits: &[Hit],
+        last: &BlockInfo,
+        wanted: &mut WatchedScripts,
+        received: u64,
+    ) -> Result<Growth> {
         if wanted.is_stale(self)? {
             return Ok(Growth::Unknown);
         }

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use super::alarms::{Alarm, Due, Next};
 use super::thread::Follower;
 use crate::live::feed::Item;
-use crate::live::outgoing::Offered;
+use crate::live::outgoing::OfferScope;
 
 /// How often positions far ahead of the stored ones are stored, and idle wallets free caches.
 const STORE_EVERY: Duration = Duration::from_secs(60);
@@ -45,7 +45,7 @@ impl Follower {
             }
             Due::Resend => {
                 if wallet.resend_is_due(at) {
-                    self.resends.queue(slot, Offered::All);
+                    self.resends.queue(slot, OfferScope::All);
                 }
             }
         }

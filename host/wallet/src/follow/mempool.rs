@@ -8,7 +8,7 @@ use bitcoin::{BlockHash, Transaction, Txid};
 use outrigger_service::wallet::TxState;
 
 use super::blocks::TIME_PER_TURN;
-use super::decoded::Decoded;
+use super::decoded::DecodedBlock;
 use crate::error::{Result, WalletError};
 use crate::live::Wallet;
 use crate::live::feed::Item;
@@ -28,7 +28,7 @@ const BYTES_PER_STEP: usize = 16 << 20;
 enum Step {
     Enter(Arc<Transaction>, u64),
     Leave(Txid),
-    Connect(Arc<Decoded>),
+    Connect(Arc<DecodedBlock>),
     Disconnect(BlockHash),
 }
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use bitcoin::BlockHash;
 use outrigger_service::chain::BlockRef;
 
-use super::decoded::{Decoded, previous};
+use super::decoded::{DecodedBlock, previous};
 use crate::live::feed::Item;
 use crate::synced::synced_at;
 use outrigger_node::interest::{interests, transaction_interest};
@@ -17,7 +17,7 @@ use crate::Shared;
 use crate::error::Result;
 use crate::live::Wallet;
 use crate::live::index::WalletNumber;
-use crate::live::outgoing::Offered;
+use crate::live::outgoing::OfferScope;
 use outrigger_node::{NodeEvent, Removal};
 
 impl Follower {
@@ -82,7 +82,7 @@ impl Follower {
         Ok(())
     }
 
-    fn connect_for_all(&self, event: &NodeEvent, block: &Decoded) {
+    fn connect_for_all(&self, event: &NodeEvent, block: &DecodedBlock) {
         let Some(before) = block.previous() else { return };
         let after = synced_at(&block.info);
         let _held = self.index.hold();
@@ -113,7 +113,7 @@ impl Follower {
     fn offer_to_block(&self) {
         self.for_each(|wallet| {
             if !wallet.awaiting_block().is_empty() {
-                self.resends.queue(wallet.slot, Offered::AwaitingBlock);
+                self.resends.queue(wallet.slot, OfferScope::AwaitingBlock);
             }
         });
     }

@@ -20,7 +20,7 @@ use super::work_queue::WorkQueue;
 use crate::Shared;
 use crate::error::Result;
 use crate::live::Wallet;
-use crate::live::feed::{Item, Waited};
+use crate::live::feed::{Item, WaitOutcome};
 use crate::live::index::{Index, WalletNumber};
 use crate::reorganisations::Reorganisations;
 use outrigger_node::NodeEvent;
@@ -29,7 +29,7 @@ use outrigger_node::NodeEvent;
 const MAX_EVENTS: usize = 50_000;
 
 #[derive(Default)]
-struct Loaded {
+struct LoadedWallets {
     by_name: HashMap<String, Arc<Wallet>>,
     /// In load order.
     by_slot: BTreeMap<WalletNumber, Arc<Wallet>>,
@@ -70,7 +70,7 @@ pub struct Follower {
     /// The wallets with queued items. Locked while something is compared with all wallets, so that none becomes busy or
     /// idle meanwhile. Lock order: before `loaded`.
     pub(super) busy: Mutex<BTreeSet<WalletNumber>>,
-    loaded: RwLock<Loaded>,
+    loaded: RwLock<LoadedWallets>,
     next: AtomicU32,
     pub alarms: Alarms,
     pub resends: Resends,
@@ -96,7 +96,7 @@ impl Follower {
         Ok(())
     }
 
-    fn read(&self) -> RwLockReadGuard<'_, Loaded> {
+    fn read(&self) -> RwLockReadGuard<'_, LoadedWallets> {
         self.loaded.read()
     }
 
@@ -227,12 +227,12 @@ impl Follower {
     }
 
     /// Waits until a wallet has processed all events that came before this call.
-    pub fn wait(&self, wallet: &Wallet) -> Waited {
+    pub fn wait(&self, wallet: &Wallet) -> WaitOutcome {
         let mut inbox = self.inbox.lock();
         let target = inbox.told;
         while inbox.passed < target {
             if inbox.stopping {
-                return Waited::Stopped;
+                return WaitOutcome::Stopped;
             }
             self.moved.wait(&mut inbox);
         }

@@ -18,7 +18,7 @@ use crate::error::{Result, WalletError};
 use crate::live::Wallet;
 use crate::live::feed::{Item, worth};
 use crate::live::lag::Lag;
-use crate::reorganisations::Undone;
+use crate::reorganisations::RemovedBlocks;
 
 /// The most threads for all wallets. Most of them wait for disks, so there may be more than CPUs.
 pub const MAX_THREADS: usize = 8;
@@ -182,7 +182,7 @@ impl Wallet {
         if self.synced().hash != self.shared.node.tip().hash {
             return;
         }
-        let Undone { blocks, count, transactions } = self.retreat.take();
+        let RemovedBlocks { blocks, count, transactions } = self.retreat.take();
         let is_deep = self.shared.settings.reorganisation_notice.is_some_and(|notice| blocks >= notice);
         if is_deep && count > 0 {
             let message = "a deep reorganisation took the wallet's transactions out of the chain";

@@ -73,7 +73,7 @@ struct State {
 }
 
 #[derive(PartialEq, Eq, Debug)]
-pub enum Waited {
+pub enum WaitOutcome {
     /// The items pushed before the wait are processed.
     Done,
     /// The wallet was unloaded, or the host stops.
@@ -260,18 +260,18 @@ impl Feed {
     }
 
     /// Waits until the items pushed before this call are processed.
-    pub fn wait(&self) -> Waited {
+    pub fn wait(&self) -> WaitOutcome {
         let mut state = self.state.lock();
         let target = state.pushed;
         loop {
             if let Stage::Failed(reason) = &state.stage {
-                return Waited::Failed(reason.clone());
+                return WaitOutcome::Failed(reason.clone());
             }
             if state.done >= target {
-                return Waited::Done;
+                return WaitOutcome::Done;
             }
             if state.stopping {
-                return Waited::Stopped;
+                return WaitOutcome::Stopped;
             }
             self.progress.wait(&mut state);
         }

@@ -50,7 +50,7 @@ pub(super) enum Lock {
 }
 
 /// A snapshot's number, with the stored part of the wallet's info and its idle payments.
-pub(super) type Told = (usize, WalletInfo, Arc<[Unsent]>);
+pub(super) type StoredInfo = (usize, WalletInfo, Arc<[Unsent]>);
 
 pub struct Wallet {
     pub(super) name: String,
@@ -85,7 +85,7 @@ pub struct Wallet {
     pub(super) sums: Latest<Sums>,
     pub(super) labels: Latest<Labels>,
     /// The stored part of the info, with its snapshot's number.
-    pub(super) told: Mutex<Option<Told>>,
+    pub(super) told: Mutex<Option<StoredInfo>>,
 }
 
 impl Wallet {

@@ -60,7 +60,7 @@ impl Unsent {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub enum Offered {
+pub enum OfferScope {
     /// Transactions whose refusal a block may lift.
     AwaitingBlock,
     All,

@@ -21,7 +21,7 @@ use outrigger_service::{ErrorKind, Result as ServiceResult, ServiceError};
 
 use super::error::{Result, WalletError};
 use super::live::Wallet;
-use super::live::outgoing::Offered;
+use super::live::outgoing::OfferScope;
 use super::live::rescan_slot::Stage;
 use super::store::rows::RescanRow;
 use super::synced::header_time;
@@ -127,7 +127,7 @@ impl Wallet {
         let (mut last_height, mut widened) = (None, false);
         contain("a rescan", || outcome = self.rescan_outcome(row, &mut last_height, &mut widened));
         contain("offering unconfirmed transactions again", || {
-            if let Err(error) = self.resubmit(Offered::All, None) {
+            if let Err(error) = self.resubmit(OfferScope::All, None) {
                 tracing::warn!(wallet = self.name(), %error, "unconfirmed transactions could not be offered again");
             }
         });
@@ -175,12 +175,12 @@ impl Wallet {
 }
 
 /// A wallet's state at load, before it followed the chain.
-pub struct Loaded {
+pub struct StateAtLoad {
     synced: Synced,
     reach: Reach,
 }
 
-impl Loaded {
+impl StateAtLoad {
     pub fn read(wallet: &Wallet) -> Result<Self> {
         Ok(Self { synced: wallet.synced(), reach: Reach::read(wallet)? })
     }
@@ -202,7 +202,7 @@ impl Loaded {
 
 /// Resumes an unfinished rescan. If payments came near the end of the derived scripts since the load, the blocks since
 /// are scanned again for the scripts derived meanwhile. Returns whether they are.
-pub fn resume(wallet: &Wallet, mut loaded: Loaded) -> Result<bool> {
+pub fn resume(wallet: &Wallet, mut loaded: StateAtLoad) -> Result<bool> {
     let stored = wallet.store.tables.rescan(&*wallet.store.read()?)?;
     let is_widened = loaded.reach.widen(wallet)?.is_some();
     let row = if is_widened { Some(loaded.again(stored)) } else { stored };

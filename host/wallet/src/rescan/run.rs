@@ -12,7 +12,7 @@ use outrigger_service::chain::BlockRef;
 
 use super::reach::Reach;
 use super::show::Show;
-use super::wanted::{Growth, Wanted};
+use super::wanted::{Growth, WatchedScripts};
 use crate::error::{Result, WalletError};
 use crate::live::Wallet;
 use crate::matching::Met;
@@ -80,7 +80,7 @@ impl Wallet {
         let reads = self.shared.node.search_reads();
         let mut show = Show::new(self.name(), first, next, self.rescan_last(&row), reads);
         self.rescan.millionths.store(show.progress(next, self.rescan_last(&row)), Ordering::Relaxed);
-        let mut wanted = Wanted::read(self)?;
+        let mut wanted = WatchedScripts::read(self)?;
         let (mut reach, mut passes) = (Reach::read(self)?, 1);
         let mut pause = RETRY_AFTER;
         loop {
@@ -97,7 +97,7 @@ impl Wallet {
                         "the rescan has found payments near the end of what was derived, and begins again for the scripts that \
                          were derived since"
                     );
-                    (wanted, next, passes) = (Wanted::of(self, &grown)?, first, passes + 1);
+                    (wanted, next, passes) = (WatchedScripts::of(self, &grown)?, first, passes + 1);
                     row.next_height = Some(first);
                     self.write(|write| write.store_row(write.t.meta, b"rescan", &row))?;
                     continue;
@@ -160,7 +160,7 @@ impl Wallet {
         &self,
         heights: Range<u32>,
         row: &mut RescanRow,
-        wanted: &mut Wanted,
+        wanted: &mut WatchedScripts,
         show: &mut Show,
     ) -> Result<Stop> {
         let units = heights.len().div_ceil(UNIT as usize);
@@ -217,7 +217,7 @@ impl Wallet {
         &self,
         mut chunks: Chunks,
         row: &mut RescanRow,
-        wanted: &mut Wanted,
+        wanted: &mut WatchedScripts,
         show: &mut Show,
     ) -> Result<Stop> {
         let mut stored = Instant::now();
@@ -254,7 +254,7 @@ impl Wallet {
 impl Wallet {
     /// Writes the results of some blocks. Queries first which of them are still in the chain, and retries if the wallet
     /// has gone back meanwhile.
-    fn take_chunks(&self, batch: &[Chunk], row: &mut RescanRow, wanted: &mut Wanted) -> Result<Growth> {
+    fn take_chunks(&self, batch: &[Chunk], row: &mut RescanRow, wanted: &mut WatchedScripts) -> Result<Growth> {
         loop {
             let seen = self.see_chain(batch)?;
             let written = self.write(|write| {
@@ -267,7 +267,7 @@ impl Wallet {
         }
     }
 
-    fn see_chain(&self, batch: &[Chunk]) -> Result<Seen> {
+    fn see_chain(&self, batch: &[Chunk]) -> Result<ChainState> {
         let retreats = self.feed.retreats();
         // From here on, the wallet cannot skip a disconnected block in memory. It rewinds by a write, either before
         // ours, which then notices, or after it.
@@ -284,12 +284,12 @@ impl Wallet {
                 }
             }
         }
-        Ok(Seen { retreats, gone })
+        Ok(ChainState { retreats, gone })
     }
 }
 
 /// The state of the chain before a write.
-struct Seen {
+struct ChainState {
     /// The wallet's count of rewinds.
     retreats: u64,
     /// Blocks that are no longer in the best chain.
@@ -348,9 +348,9 @@ impl Write<'_> {
     fn rescan_batch(
         &mut self,
         batch: &[Chunk],
-        seen: &Seen,
+        seen: &ChainState,
         row: &mut RescanRow,
-        wanted: &mut Wanted,
+        wanted: &mut WatchedScripts,
     ) -> Result<Growth> {
         if wanted.is_stale(self)? {
             return Ok(Growth::Unknown);
@@ -363,9 +363,9 @@ impl Write<'_> {
     fn rescan_chunks(
         &mut self,
         batch: &[Chunk],
-        seen: &Seen,
+        seen: &ChainState,
         row: &mut RescanRow,
-        wanted: &mut Wanted,
+        wanted: &mut WatchedScripts,
     ) -> Result<Growth> {
         let met = Met::Rescan(self.wallet.shared.node.time());
         for Chunk { findings, .. } in batch {

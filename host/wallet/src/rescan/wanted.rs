@@ -28,7 +28,7 @@ struct Reach {
     ahead: u32,
 }
 
-pub struct Wanted {
+pub struct WatchedScripts {
     set: ScriptSet,
     /// The number of the wallet's scripts at the last look.
     count: u64,
@@ -46,7 +46,7 @@ pub enum Growth {
     Unknown,
 }
 
-impl Wanted {
+impl WatchedScripts {
     /// All scripts of the wallet.
     pub fn read(wallet: &Wallet) -> Result<Self> {
         Self::read_those(wallet, |row| row.ownership() != Ownership::None)

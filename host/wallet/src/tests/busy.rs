@@ -10,7 +10,7 @@ use outrigger_service::wallet::{ImportOutcome, TxState};
 use outrigger_service::wire::Secret;
 
 use super::{Harness, descriptor, elsewhere, foreign, kind_of, spend};
-use crate::live::feed::Waited;
+use crate::live::feed::WaitOutcome;
 use crate::write::CHUNK;
 use outrigger_node::{NodeEvent, Observer as _};
 
@@ -100,7 +100,7 @@ fn a_wallet_that_was_busy_takes_over_the_blocks_that_are_told_after_a_tip() {
     harness.chain.disconnect();
     let last = harness.chain.mine_to(foreign(4), vec![]);
     drop(busy);
-    assert_eq!(harness.manager.follower.wait(&wallet), Waited::Done);
+    assert_eq!(harness.manager.follower.wait(&wallet), WaitOutcome::Done);
     assert_eq!(wallet.synced().hash, next);
     harness.manager.notify(left);
     harness.manager.notify(NodeEvent::BlockDisconnected { hash: stale, height: harness.height_of(stale) });

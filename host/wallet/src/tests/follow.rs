@@ -7,7 +7,7 @@ use outrigger_service::wallet::{HistoryQuery, HistoryRange, TxState};
 use outrigger_service::{Mempool as _, Scope};
 
 use super::{Harness, Known, SUBSIDY, elsewhere, foreign, settings, spend};
-use crate::live::outgoing::Offered;
+use crate::live::outgoing::OfferScope;
 use crate::settings::Settings;
 use outrigger_node::events::{NodeEvent, Observer as _, Removal};
 
@@ -223,10 +223,10 @@ fn unconfirmed_transactions_are_offered_again_after_12_to_36_hours() {
     let at = planned().unwrap();
     assert!((before + 12 * HOUR..Instant::now() + 36 * HOUR).contains(&at));
     // Only the earlier one counts, and each fires once.
-    wallet.resubmit(Offered::All, None).unwrap();
+    wallet.resubmit(OfferScope::All, None).unwrap();
     assert!(planned().unwrap() <= at);
     let at = planned().unwrap();
     assert_eq!([at + HOUR, at, at].map(|rung| wallet.resend_is_due(rung)), [false, true, false]);
-    wallet.resubmit(Offered::All, None).unwrap();
+    wallet.resubmit(OfferScope::All, None).unwrap();
     assert!(planned().unwrap() > before + 12 * HOUR);
 }

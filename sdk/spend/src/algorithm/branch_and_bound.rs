@@ -3,7 +3,7 @@
 use bitcoin::SignedAmount;
 use outrigger_values::amount::Saturating;
 
-use super::{Candidate, MAX_STEPS, Missed, Taken, groups, total};
+use super::{Candidate, MAX_STEPS, SelectionFailure, SelectionResult, groups, total};
 
 /// Searches for the set with the least waste whose amount exceeds the target by at most `cost_of_change`. The
 /// candidates have positive amounts; the function sorts them. It goes depth first, tries to include the largest amount
@@ -13,10 +13,10 @@ pub fn branch_and_bound(
     target: SignedAmount,
     cost_of_change: SignedAmount,
     max_weight: i64,
-) -> Taken {
+) -> SelectionResult {
     let mut available = total(candidates);
     if available < target || candidates.is_empty() {
-        return Err(Missed::Nothing);
+        return Err(SelectionFailure::Nothing);
     }
     candidates.sort_by_key(|candidate| (std::cmp::Reverse(candidate.amount), candidate.fee - candidate.long_term_fee));
     let candidates = &*candidates;
@@ -69,5 +69,5 @@ pub fn branch_and_bound(
         }
         next += 1;
     }
-    best.map(|(_, taken)| groups(candidates, &taken)).ok_or(Missed::of(too_heavy))
+    best.map(|(_, taken)| groups(candidates, &taken)).ok_or(SelectionFailure::of(too_heavy))
 }

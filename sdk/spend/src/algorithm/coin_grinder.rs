@@ -3,7 +3,7 @@
 use bitcoin::SignedAmount;
 use outrigger_values::amount::Saturating;
 
-use super::{Candidate, MAX_STEPS, Missed, Taken, groups};
+use super::{Candidate, MAX_STEPS, SelectionFailure, SelectionResult, groups};
 
 struct Search<'a> {
     candidates: &'a [Candidate],
@@ -55,7 +55,7 @@ pub fn coin_grinder(
     target: SignedAmount,
     change: SignedAmount,
     max_weight: i64,
-) -> Taken {
+) -> SelectionResult {
     candidates.sort_by_key(|candidate| (std::cmp::Reverse(candidate.amount), candidate.weight));
     let candidates = &*candidates;
     // For each position, of the candidates behind it: the total amount and the least weight.
@@ -68,7 +68,7 @@ pub fn coin_grinder(
     }
     let wanted = target.saturating_add(change);
     if rest < wanted || candidates.is_empty() {
-        return Err(Missed::Nothing);
+        return Err(SelectionFailure::Nothing);
     }
     let mut search = Search {
         candidates,
@@ -113,5 +113,5 @@ pub fn coin_grinder(
             next = position;
         }
     }
-    if search.best.is_empty() { Err(Missed::of(too_heavy)) } else { Ok(groups(candidates, &search.best)) }
+    if search.best.is_empty() { Err(SelectionFailure::of(too_heavy)) } else { Ok(groups(candidates, &search.best)) }
 }

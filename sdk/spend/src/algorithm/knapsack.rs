@@ -6,7 +6,7 @@ use bitcoin::secp256k1::rand::seq::SliceRandom;
 
 use outrigger_values::amount::Saturating;
 
-use super::{Candidate, Missed, Taken, groups};
+use super::{Candidate, SelectionFailure, SelectionResult, groups};
 
 /// The number of random subsets per target.
 const ITERATIONS: usize = 1000;
@@ -38,7 +38,7 @@ pub fn knapsack(
     change: SignedAmount,
     max_weight: i64,
     random: &mut impl Rng,
-) -> Taken {
+) -> SelectionResult {
     candidates.shuffle(random);
     let enough = target.saturating_add(change);
     let mut too_heavy = false;
@@ -64,7 +64,7 @@ pub fn knapsack(
     }
     let single = larger.map(|candidate| vec![candidate.group]);
     if sum < target {
-        return single.ok_or(Missed::of(too_heavy));
+        return single.ok_or(SelectionFailure::of(too_heavy));
     }
     smaller.sort_by_key(|candidate| (std::cmp::Reverse(candidate.amount), candidate.fee - candidate.long_term_fee));
     let subsets = Subsets::new(&smaller, max_weight);
@@ -76,7 +76,7 @@ pub fn knapsack(
     let weight: i64 = subset.iter().filter_map(|position| smaller.get(*position)).map(|taken| taken.weight).sum();
     match single {
         Some(single) if single_is_closer || weight > max_weight => Ok(single),
-        None if weight > max_weight => Err(Missed::TooHeavy),
+        None if weight > max_weight => Err(SelectionFailure::TooHeavy),
         _ => Ok(groups(&smaller, &subset)),
     }
 }

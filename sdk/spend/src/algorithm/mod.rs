@@ -35,20 +35,20 @@ pub struct Candidate {
 
 /// Why an algorithm selects nothing.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Missed {
+pub enum SelectionFailure {
     /// There is no solution.
     Nothing,
     /// Sets that it found are too heavy.
     TooHeavy,
 }
 
-impl Missed {
+impl SelectionFailure {
     fn of(too_heavy: bool) -> Self {
         if too_heavy { Self::TooHeavy } else { Self::Nothing }
     }
 }
 
-pub type Taken = Result<Vec<usize>, Missed>;
+pub type SelectionResult = Result<Vec<usize>, SelectionFailure>;
 
 fn groups(candidates: &[Candidate], positions: &[usize]) -> Vec<usize> {
     positions.iter().filter_map(|position| candidates.get(*position).map(|candidate| candidate.group)).collect()

@@ -6,7 +6,7 @@ use std::collections::BinaryHeap;
 use bitcoin::SignedAmount;
 use bitcoin::secp256k1::rand::Rng;
 
-use super::{Candidate, Missed, Taken, groups};
+use super::{Candidate, SelectionFailure, SelectionResult, groups};
 
 /// Draws groups until their amount reaches `target`, which includes change. While they are too heavy, the smallest are
 /// removed. The candidates have positive amounts; the function shuffles the drawn ones.
@@ -15,7 +15,7 @@ pub fn single_random_draw(
     target: SignedAmount,
     max_weight: i64,
     random: &mut impl Rng,
-) -> Taken {
+) -> SelectionResult {
     // Ordered by amount, so that the smallest is removed first.
     let mut drawn: BinaryHeap<Reverse<(SignedAmount, usize)>> = BinaryHeap::new();
     let (mut amount, mut weight, mut too_heavy) = (SignedAmount::ZERO, 0_i64, false);
@@ -36,5 +36,5 @@ pub fn single_random_draw(
             return Ok(groups(candidates, &positions));
         }
     }
-    Err(Missed::of(too_heavy))
+    Err(SelectionFailure::of(too_heavy))
 }

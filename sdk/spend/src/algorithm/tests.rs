@@ -10,19 +10,29 @@ fn sat(satoshi: i64) -> SignedAmount {
     SignedAmount::from_sat(satoshi)
 }
 
-fn branch_and_bound(candidates: &mut [Candidate], target: i64, cost_of_change: i64, max_weight: i64) -> Taken {
+fn branch_and_bound(
+    candidates: &mut [Candidate],
+    target: i64,
+    cost_of_change: i64,
+    max_weight: i64,
+) -> SelectionResult {
     super::branch_and_bound(candidates, sat(target), sat(cost_of_change), max_weight)
 }
 
-fn coin_grinder(candidates: &mut [Candidate], target: i64, change: i64, max_weight: i64) -> Taken {
+fn coin_grinder(candidates: &mut [Candidate], target: i64, change: i64, max_weight: i64) -> SelectionResult {
     super::coin_grinder(candidates, sat(target), sat(change), max_weight)
 }
 
-fn knapsack(pool: &mut [Candidate], target: i64, change: i64, max_weight: i64, random: &mut StdRng) -> Taken {
+fn knapsack(pool: &mut [Candidate], target: i64, change: i64, max_weight: i64, random: &mut StdRng) -> SelectionResult {
     super::knapsack(pool, sat(target), sat(change), max_weight, random)
 }
 
-fn single_random_draw(candidates: &mut [Candidate], target: i64, max_weight: i64, random: &mut StdRng) -> Taken {
+fn single_random_draw(
+    candidates: &mut [Candidate],
+    target: i64,
+    max_weight: i64,
+    random: &mut StdRng,
+) -> SelectionResult {
     super::single_random_draw(candidates, sat(target), max_weight, random)
 }
 
@@ -73,27 +83,27 @@ fn branch_and_bound_finds_an_exact_sum() {
     let mut candidates = amounts(&[100, 33, 21, 8]);
     assert_eq!(branch_and_bound(&mut candidates, 41, 0, HEAVY), Ok(vec![1, 3]));
     assert_eq!(branch_and_bound(&mut candidates, 40, 1, HEAVY), Ok(vec![1, 3]));
-    assert_eq!(branch_and_bound(&mut candidates, 45, 3, HEAVY), Err(Missed::Nothing));
-    assert_eq!(branch_and_bound(&mut candidates, 163, 3, HEAVY), Err(Missed::Nothing));
-    assert_eq!(branch_and_bound(&mut [], 1, 3, HEAVY), Err(Missed::Nothing));
+    assert_eq!(branch_and_bound(&mut candidates, 45, 3, HEAVY), Err(SelectionFailure::Nothing));
+    assert_eq!(branch_and_bound(&mut candidates, 163, 3, HEAVY), Err(SelectionFailure::Nothing));
+    assert_eq!(branch_and_bound(&mut [], 1, 3, HEAVY), Err(SelectionFailure::Nothing));
 }
 
 #[test]
 fn branch_and_bound_ends_on_hard_input() {
     // All subsets have different sums, none near the target.
     let hard: Vec<i64> = (0..40).map(|index| (1_i64 << 40) + (1 << index)).collect();
-    assert_eq!(branch_and_bound(&mut amounts(&hard), (1 << 45) + 1, 0, HEAVY), Err(Missed::Nothing));
+    assert_eq!(branch_and_bound(&mut amounts(&hard), (1 << 45) + 1, 0, HEAVY), Err(SelectionFailure::Nothing));
 }
 
 #[test]
 fn searches_tell_what_is_too_heavy() {
     let mut candidates = amounts(&[10, 10, 10]);
-    assert_eq!(branch_and_bound(&mut candidates, 30, 0, 2), Err(Missed::TooHeavy));
-    assert_eq!(coin_grinder(&mut candidates, 25, 5, 2), Err(Missed::TooHeavy));
+    assert_eq!(branch_and_bound(&mut candidates, 30, 0, 2), Err(SelectionFailure::TooHeavy));
+    assert_eq!(coin_grinder(&mut candidates, 25, 5, 2), Err(SelectionFailure::TooHeavy));
     let mut random = StdRng::seed_from_u64(1);
-    assert_eq!(single_random_draw(&mut candidates, 30, 2, &mut random), Err(Missed::TooHeavy));
-    assert_eq!(knapsack(&mut candidates, 25, 1, 2, &mut random), Err(Missed::TooHeavy));
-    assert_eq!(knapsack(&mut candidates, 31, 1, HEAVY, &mut random), Err(Missed::Nothing));
+    assert_eq!(single_random_draw(&mut candidates, 30, 2, &mut random), Err(SelectionFailure::TooHeavy));
+    assert_eq!(knapsack(&mut candidates, 25, 1, 2, &mut random), Err(SelectionFailure::TooHeavy));
+    assert_eq!(knapsack(&mut candidates, 31, 1, HEAVY, &mut random), Err(SelectionFailure::Nothing));
 }
 
 #[test]
@@ -193,8 +203,8 @@ proptest! {
                     prop_assert_eq!(distinct.len(), taken.len());
                 }
                 // A failure must be for the weight, unless there is no solution.
-                Err(Missed::Nothing) => prop_assert!(!possible(wanted) || all.iter().any(|(_, weight, _)| *weight > max_weight)),
-                Err(Missed::TooHeavy) => {}
+                Err(SelectionFailure::Nothing) => prop_assert!(!possible(wanted) || all.iter().any(|(_, weight, _)| *weight > max_weight)),
+                Err(SelectionFailure::TooHeavy) => {}
             }
         }
     }

@@ -9,7 +9,7 @@ use outrigger_values::FeeRate;
 
 use super::entry::{Entry, EntryTime, Offer, Totals, modified_fee, pays, virtual_size};
 use super::policy::{check_dust, check_size, check_spends, check_standard};
-use super::replace::{INSUFFICIENT_FEE, Measured, check_replacement};
+use super::replace::{CandidateTransaction, INSUFFICIENT_FEE, check_replacement};
 use super::truc::{Violation, is_truc};
 use super::{Pool, View};
 use crate::EmbeddedError;
@@ -136,13 +136,13 @@ fn accepted(entry: &Entry, feerate: FeeRate, included: Vec<Wtxid>) -> PackageMem
 }
 
 /// A transaction that passed all checks except scripts and replacement.
-pub(super) struct Examined {
+pub(super) struct CheckedTransaction {
     pub entry: Entry,
-    pub measured: Measured,
+    pub measured: CandidateTransaction,
     coins: Vec<Coin>,
 }
 
-impl Examined {
+impl CheckedTransaction {
     /// Checks the feerate against the sender's maximum; zero is no bound.
     pub fn check_max_feerate(&self, most: FeeRate) -> Result<(), Rejection> {
         if most > FeeRate::ZERO && self.measured.feerate() > most {
@@ -194,7 +194,7 @@ impl Pool {
         offer: &Offer,
         rules: Rules,
         before: &[Offer],
-    ) -> Result<Examined, Rejection> {
+    ) -> Result<CheckedTransaction, Rejection> {
         let tx = &*offer.tx;
         self.check_alone(view, tx)?;
         if let Some(entry) = self.graph.get(&offer.txid) {
@@ -220,7 +220,7 @@ impl Pool {
         check_spends(tx, &coins)?;
         let entry = self.measure(view, offer, rules, &coins, fee)?;
         let measured = self.check_place(&entry, rules, conflicts)?;
-        Ok(Examined { entry, measured, coins })
+        Ok(CheckedTransaction { entry, measured, coins })
     }
 
     /// The checks that need no coins.
@@ -328,11 +328,16 @@ impl Pool {
     }
 
     /// Checks chain limits, TRUC rules, and conflicts with ancestors.
-    fn check_place(&self, entry: &Entry, rules: Rules, conflicts: BTreeSet<Txid>) -> Result<Measured, ValidationError> {
+    fn check_place(
+        &self,
+        entry: &Entry,
+        rules: Rules,
+        conflicts: BTreeSet<Txid>,
+    ) -> Result<CandidateTransaction, ValidationError> {
         let inputs = entry.tx.input.iter().map(|input| input.previous_output.txid);
         let parents: BTreeSet<_> = inputs.filter(|parent| self.graph.get(parent).is_some()).collect();
         let ancestors = self.graph.ancestors(parents.iter().copied());
-        let mut measured = Measured {
+        let mut measured = CandidateTransaction {
             txid: entry.txid,
             size: entry.virtual_size(),
             modified_fee: entry.modified_fee(),
@@ -368,7 +373,7 @@ impl Pool {
     }
 
     /// Checks the limits of ancestors and descendants. `may_carve_out` allows the CPFP carve-out.
-    fn check_chain_limits(&self, measured: &Measured, may_carve_out: bool) -> Result<(), ValidationError> {
+    fn check_chain_limits(&self, measured: &CandidateTransaction, may_carve_out: bool) -> Result<(), ValidationError> {
         let mut limits = self.chain_limits();
         let check = |limits: &ChainLimits| self.check_chain(measured.parents.clone(), 1, measured.size, limits);
         // The replaced entry makes room.

@@ -27,7 +27,7 @@ use outrigger_values::amount::Saturating;
 
 pub use admit::{Admissible, Rejection, Rules, Terms};
 pub use entry::{Entry, EntryTime, FeeFrac, Offer, Totals, pays};
-pub use package::{Judged, Refusal, describe as describe_rejection};
+pub use package::{PackageVerdict, Refusal, describe as describe_rejection};
 
 use super::params::MempoolLimits;
 use super::store::Reading;

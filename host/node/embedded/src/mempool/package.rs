@@ -9,11 +9,11 @@ use outrigger_service::mempool::PackageMember;
 use outrigger_values::FeeRate;
 use outrigger_values::amount::Saturating;
 
-use super::admit::{Examined, Rejection, Rules};
+use super::admit::{CheckedTransaction, Rejection, Rules};
 use super::diagram::check_improvement;
 use super::entry::{FeeFrac, Offer, paid_feerate};
 use super::policy::dust;
-use super::replace::{Measured, check_count, check_fee};
+use super::replace::{CandidateTransaction, check_count, check_fee};
 use super::{Pool, View};
 use crate::EmbeddedError;
 use crate::validation::ValidationError;
@@ -37,17 +37,17 @@ impl Refusal {
 }
 
 #[derive(Default)]
-pub struct Judged {
+pub struct PackageVerdict {
     /// Why the package is refused.
     pub refusal: Option<Refusal>,
     /// The result of each transaction, in their order.
     pub members: Vec<PackageMember>,
     /// The entries to add if the package is accepted.
-    examined: Vec<Examined>,
+    examined: Vec<CheckedTransaction>,
     pub replaced: BTreeSet<Txid>,
 }
 
-impl Judged {
+impl PackageVerdict {
     pub fn of(members: Vec<PackageMember>) -> Self {
         Self { members, ..Self::default() }
     }
@@ -77,9 +77,9 @@ impl Pool {
         offers: &[Offer],
         rules: Rules,
         max_feerate: FeeRate,
-    ) -> Result<Judged, EmbeddedError> {
+    ) -> Result<PackageVerdict, EmbeddedError> {
         let failed = || Refusal::transaction("transaction failed");
-        let mut judged = Judged::of(vec![PackageMember::NotJudged; offers.len()]);
+        let mut judged = PackageVerdict::of(vec![PackageMember::NotJudged; offers.len()]);
         for (index, offer) in offers.iter().enumerate() {
             let examined = self.examine_alone(view, offer, rules, &offers[..index]);
             match examined.and_then(|examined| examined.check_max_feerate(max_feerate).map(|()| examined)) {
@@ -95,7 +95,7 @@ impl Pool {
                 return Ok(judged.refused(Refusal::policy(error)));
             }
         }
-        let sum = |of: fn(&Measured) -> SignedAmount| {
+        let sum = |of: fn(&CandidateTransaction) -> SignedAmount| {
             judged.examined.iter().map(|one| of(&one.measured)).fold(SignedAmount::ZERO, SignedAmount::saturating_add)
         };
         let size = judged.examined.iter().map(|examined| examined.measured.size).sum();
@@ -158,7 +158,7 @@ impl Pool {
     /// Checks whether a package may replace others. Returns the entries to remove.
     fn check_package_replacement(
         &self,
-        examined: &[Examined],
+        examined: &[CheckedTransaction],
         whole: FeeFrac,
     ) -> Result<BTreeSet<Txid>, ValidationError> {
         let failed = |reason: String, detail: String| {
@@ -173,7 +173,8 @@ impl Pool {
         if examined.iter().any(|one| !one.measured.ancestors.is_empty()) {
             return refuse("new transaction cannot have mempool ancestors");
         }
-        let together = Measured { size: whole.size, modified_fee: whole.fee, conflicts, ..child.measured.clone() };
+        let together =
+            CandidateTransaction { size: whole.size, modified_fee: whole.fee, conflicts, ..child.measured.clone() };
         check_count(&self.graph, &together)
             .map_err(|error| failed("too many potential replacements".to_owned(), error.detail))?;
         let replaced = self.graph.descendants(together.conflicts.iter().copied());
@@ -209,7 +210,7 @@ impl Pool {
         Ok(())
     }
 
-    pub fn admit_package(&mut self, judged: Judged, now: u64, events: &mut Vec<NodeEvent>) {
+    pub fn admit_package(&mut self, judged: PackageVerdict, now: u64, events: &mut Vec<NodeEvent>) {
         let entries = judged.examined.into_iter().map(|examined| examined.entry);
         self.enter(&judged.replaced, entries, now, events);
     }

@@ -13,7 +13,7 @@ use crate::validation::{Money, ValidationError};
 
 /// A transaction's size, fee and relations, once its coins are known.
 #[derive(Clone)]
-pub(super) struct Measured {
+pub(super) struct CandidateTransaction {
     pub txid: Txid,
     pub size: u64,
     pub modified_fee: SignedAmount,
@@ -24,7 +24,7 @@ pub(super) struct Measured {
     pub evicts_sibling: bool,
 }
 
-impl Measured {
+impl CandidateTransaction {
     /// Zero if the modified fee is negative.
     pub fn feerate(&self) -> FeeRate {
         paid_feerate(self.modified_fee, self.size)
@@ -43,7 +43,7 @@ pub fn check_replacement(
     graph: &Graph,
     limits: &MempoolLimits,
     tx: &Transaction,
-    offered: &Measured,
+    offered: &CandidateTransaction,
 ) -> Result<BTreeSet<Txid>, ValidationError> {
     if offered.conflicts.is_empty() {
         return Ok(BTreeSet::new());
@@ -59,7 +59,7 @@ fn check_replaced(
     graph: &Graph,
     limits: &MempoolLimits,
     tx: &Transaction,
-    offered: &Measured,
+    offered: &CandidateTransaction,
 ) -> Result<BTreeSet<Txid>, ValidationError> {
     let (txid, rate) = (offered.txid, offered.feerate());
     let conflicting = || offered.conflicts.iter().filter_map(|conflict| graph.get(conflict));
@@ -85,7 +85,7 @@ fn check_replaced(
     Ok(replaced)
 }
 
-pub(super) fn check_count(graph: &Graph, offered: &Measured) -> Result<(), ValidationError> {
+pub(super) fn check_count(graph: &Graph, offered: &CandidateTransaction) -> Result<(), ValidationError> {
     let conflicting = offered.conflicts.iter().filter_map(|conflict| graph.get(conflict));
     let (txid, count) = (offered.txid, conflicting.map(|conflict| conflict.descendants.count).sum::<u64>());
     if count > MAX_REPLACED {
@@ -99,7 +99,7 @@ pub(super) fn check_count(graph: &Graph, offered: &Measured) -> Result<(), Valid
 /// Checks that the fee covers the replaced fees and the replacement's own relay.
 pub(super) fn check_fee(
     limits: &MempoolLimits,
-    offered: &Measured,
+    offered: &CandidateTransaction,
     old_fees: SignedAmount,
 ) -> Result<(), ValidationError> {
     let txid = offered.txid;

@@ -5,7 +5,7 @@ use bitcoin::{Transaction, Txid};
 
 use super::Pool;
 use super::entry::{Entry, Offer};
-use super::replace::Measured;
+use super::replace::CandidateTransaction;
 use crate::validation::ValidationError;
 
 /// The version that opts in.
@@ -63,7 +63,7 @@ fn check_size(name: &str, size: u64, has_parent: bool) -> Result<(), ValidationE
 
 impl Pool {
     /// Checks a transaction against the mempool (bitcoind's `SingleTRUCChecks`).
-    pub(super) fn check_truc(&self, entry: &Entry, measured: &Measured) -> Result<(), Violation> {
+    pub(super) fn check_truc(&self, entry: &Entry, measured: &CandidateTransaction) -> Result<(), Violation> {
         let alone = |error| Violation { error, sibling: None };
         let name = named(entry.txid, entry.wtxid);
         let ancestors: Vec<&Entry> = measured.ancestors.iter().filter_map(|txid| self.graph.get(txid)).collect();
@@ -95,7 +95,7 @@ impl Pool {
         &self,
         offer: &Offer,
         package: &[Offer],
-        measured: &Measured,
+        measured: &CandidateTransaction,
     ) -> Result<(), ValidationError> {
         let name = named(offer.txid, offer.wtxid);
         let here: Vec<&Entry> = measured.ancestors.iter().filter_map(|txid| self.graph.get(txid)).collect();

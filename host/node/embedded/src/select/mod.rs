@@ -24,7 +24,7 @@ use choose::choose;
 const REST: Duration = Duration::from_millis(50);
 
 #[derive(Debug)]
-pub struct Chosen {
+pub struct BlockSelection {
     /// Identifies tip and transactions.
     pub version: u64,
     pub tip: Tip,
@@ -37,7 +37,7 @@ pub struct Chosen {
 
 #[derive(Default)]
 struct State {
-    last: Option<Arc<Chosen>>,
+    last: Option<Arc<BlockSelection>>,
     /// Whether the mempool has changed since the last selection began.
     changed: bool,
     /// The number of waiters.
@@ -87,9 +87,9 @@ impl Selector {
     }
 
     /// The selection of the mempool as it stands now, or when this returns.
-    pub fn current(&self) -> Arc<Chosen> {
+    pub fn current(&self) -> Arc<BlockSelection> {
         let sequence = self.shared.pool().sequence();
-        let is_current = |last: &Arc<Chosen>| last.sequence >= sequence;
+        let is_current = |last: &Arc<BlockSelection>| last.sequence >= sequence;
         let mut state = self.shared.lock();
         if let Some(last) = state.last.as_ref().filter(|last| is_current(last)) {
             return last.clone();
@@ -172,13 +172,13 @@ impl Shared {
         }
     }
 
-    fn select(&self) -> Arc<Chosen> {
+    fn select(&self) -> Arc<BlockSelection> {
         let _selecting = self.selecting.lock();
         let (chosen, tip, sequence) = {
             let pool = self.pool();
             (choose(&pool, &self.settings), pool.tip(), pool.sequence())
         };
-        let is_same = |last: &Chosen| {
+        let is_same = |last: &BlockSelection| {
             let ids = last.transactions.iter().map(|selected| selected.wtxid);
             last.tip.hash == tip.hash && ids.eq(chosen.iter().map(|selected| selected.wtxid))
         };
@@ -186,13 +186,13 @@ impl Shared {
         let selected = Arc::new(match last {
             // An unchanged selection keeps its version, so that callers need not read it again.
             Some(last) if is_same(&last) => {
-                let Chosen { version, fees, .. } = *last;
-                Chosen { version, tip, transactions: last.transactions.clone(), fees, sequence }
+                let BlockSelection { version, fees, .. } = *last;
+                BlockSelection { version, tip, transactions: last.transactions.clone(), fees, sequence }
             }
             last => {
                 let version = last.map_or(1, |last| last.version + 1);
                 let fees = chosen.iter().map(|selected| selected.fee).fold(Amount::ZERO, Amount::saturating_add);
-                Chosen { version, tip, transactions: chosen.into(), fees, sequence }
+                BlockSelection { version, tip, transactions: chosen.into(), fees, sequence }
             }
         });
         self.lock().last = Some(selected.clone());

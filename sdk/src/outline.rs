@@ -16,7 +16,7 @@ const MEMBERS: [&[u8]; 4] = [b"id", b"version", b"summary", b"methods"];
 pub const fn check(manifest: &str) {
     let text = manifest.as_bytes();
     let mut at = skip_space(text, 0);
-    assert!(at < text.len(), "the manifest is empty: it is the JSON object that says which methods the plugin answers");
+    assert!(at < text.len(), "the manifest is empty: it must be a JSON object that lists the plugin's methods");
     assert!(text[at] == b'{', "the manifest must be a JSON object: it must begin with a curly bracket");
     let mut found = [false; MEMBERS.len()];
     // The closing brackets of the open objects and arrays.
@@ -41,7 +41,10 @@ pub const fn check(manifest: &str) {
                 name = text[at] == b'{';
             }
             b'}' | b']' => {
-                assert!(depth > 0 && open[depth - 1] == text[at], "the manifest is not JSON: a bracket closes none");
+                assert!(
+                    depth > 0 && open[depth - 1] == text[at],
+                    "the manifest is not JSON: a closing bracket has no match"
+                );
                 depth -= 1;
                 if depth == 0 {
                     at += 1;
@@ -54,7 +57,7 @@ pub const fn check(manifest: &str) {
         at += 1;
     }
     assert!(depth == 0, "the manifest is not JSON: it ends before its last bracket is closed");
-    assert!(skip_space(text, at) == text.len(), "the manifest is not JSON: something follows its object");
+    assert!(skip_space(text, at) == text.len(), "the manifest is not JSON: there is text after the object");
     assert!(found[0], "the manifest has no \"id\": the plugin's name, in lower-case letters, digits and '-'");
     assert!(found[1], "the manifest has no \"version\": the plugin's own version");
     assert!(found[2], "the manifest has no \"summary\": what the plugin is for, in one line");
@@ -74,7 +77,7 @@ const fn end_of_string(text: &[u8], begin: usize) -> usize {
     while at < text.len() && text[at] != b'"' {
         at += if text[at] == b'\\' { 2 } else { 1 };
     }
-    assert!(at < text.len(), "the manifest is not JSON: a text has no end");
+    assert!(at < text.len(), "the manifest is not JSON: a string is not closed");
     at
 }
 
@@ -118,13 +121,16 @@ mod tests {
             (" \n", "is empty"),
             ("id = \"x\"", "must begin with a curly bracket"),
             ("{\"id\": \"x\"", "ends before its last bracket"),
-            ("{\"id\": \"x}", "a text has no end"),
-            ("{\"id\": [}]", "a bracket closes none"),
+            ("{\"id\": \"x}", "a string is not closed"),
+            ("{\"id\": [}]", "a closing bracket has no match"),
             ("{\"methods\": [], \"version\": \"1\", \"summary\": \"id\"}", "has no \"id\""),
             ("{\"id\": \"x\", \"version\": \"1\", \"summary\": \"s\", \"m\": {\"methods\": []}}", "has no \"methods\""),
             ("{\"id\": \"x\", \"version\": \"1\", \"methods\": []}", "has no \"summary\""),
             ("{\"id\": \"x\", \"summary\": \"s\", \"methods\": []}", "has no \"version\""),
-            ("{\"id\": \"x\", \"version\": \"1\", \"summary\": \"s\", \"methods\": []} {}", "something follows"),
+            (
+                "{\"id\": \"x\", \"version\": \"1\", \"summary\": \"s\", \"methods\": []} {}",
+                "there is text after the object",
+            ),
         ] {
             assert!(panic_message(manifest).contains(expected), "{manifest}: {}", panic_message(manifest));
         }

@@ -1,5 +1,5 @@
 // A manifest without anything.
-//~ the manifest is empty: it is the JSON object that says which methods the plugin answers
+//~ the manifest is empty: it must be a JSON object that lists the plugin's methods
 
 use outrigger_sdk::serde_json::{Map, Value};
 use outrigger_sdk::{Call, Host, Plugin, Reply};

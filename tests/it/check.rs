@@ -203,7 +203,7 @@ fn plugin_check_refuses_files_methods_and_options_that_are_none() {
     let acme = built().library("outrigger_acme_mining");
     for (arguments, expected) in [
         (["--method", "nosuch"], "the manifest lists no method 'nosuch'"),
-        (["--call", "getacmepolicy=5"], "the arguments of 'getacmepolicy=5' are no JSON array"),
+        (["--call", "getacmepolicy=5"], "the arguments of 'getacmepolicy=5' are not a JSON array"),
         (["--option", "min_feerate=much"], "option 'min_feerate' must be of type integer"),
     ] {
         let output = run(acme, &arguments);

@@ -44,7 +44,7 @@ fn importdescriptors_without_room_is_refused_whole_and_the_wallet_stays() {
     ]]);
     let (code, message) = wallet.refused("importdescriptors", requests);
     assert_eq!(code, -20, "{message}");
-    assert!(message.contains("the disk is full or fails, so nothing was stored"), "{message}");
+    assert!(message.contains("the disk is full or failing, so nothing was stored"), "{message}");
     assert_eq!(wallet.call("listdescriptors", json!([])), before);
     assert_eq!(wallet.call("getwalletinfo", json!([]))["scanning"], json!(false));
     // What fits is still taken, and is there after a kill.

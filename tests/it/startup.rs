@@ -136,7 +136,7 @@ fn startup_refuses_verify_with_the_reason() {
     let output = std::process::Command::new(&built().binary).args(["run", "--verify"]).output().unwrap();
     let error = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(2));
-    assert!(error.starts_with("outrigger: --verify: it is gone: every start checks"), "{error}");
+    assert!(error.starts_with("outrigger: --verify: this option was removed: every start checks"), "{error}");
 }
 
 #[test]
@@ -227,7 +227,7 @@ fn run_check_names_what_would_keep_the_host_from_starting() {
     let good = std::fs::read_to_string(groups("regtest.toml")).unwrap();
     let (code, told, error) = checked(&good);
     assert_eq!((code, error.as_str()), (Some(0), ""));
-    assert!(told.starts_with("The configuration can be used: 7 plugins with "), "{told}");
+    assert!(told.starts_with("The configuration is valid: 7 plugins with "), "{told}");
     let policy = built().library("outrigger_node_policy").display().to_string();
     let grants = "grants = [{ service = \"node-rpc/1\", methods = [\"getblocktemplate\", \"getblock\"] }]";
     let (_, told, _) = checked(&format!("[[plugins]]\nfile = \"{policy}\"\nisolated = false\n{grants}\n"));

@@ -71,7 +71,7 @@ fn users_of_one_name_are_refused_at_the_start() {
     let output = Host::fail(&options);
     let error = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(2), "{error}");
-    let expected = format!("{}:5: rpc.users.rpcauth: a user before this one", config.path().display());
+    let expected = format!("{}:5: rpc.users.rpcauth: an earlier user has the name", config.path().display());
     assert!(error.contains(&expected) && error.contains("\"alice\""), "{error}");
 }
 

@@ -38,16 +38,18 @@ pub enum ClientFileError {
     #[error("it lies in the data directory")]
     InDataDirectory,
     /// It is outside the folders of the user, or of the plugin that serves the call.
-    #[error("it lies in no folder that the configuration allows the user (rpc.users.folders) or the plugin (reach)")]
+    #[error(
+        "it is outside the folders that the configuration allows the user (rpc.users.folders) or the plugin (reach)"
+    )]
     NotAllowed,
     /// It is a symbolic link, or its path has one.
-    #[error("a symbolic link leads to it; name the file itself")]
+    #[error("its path contains a symbolic link; give the path without links")]
     SymbolicLink,
     /// It is a folder, a device or the like.
     #[error("it is not a regular file")]
     NotAFile,
     /// A file exists that may not be replaced.
-    #[error("another file is there, which is not replaced")]
+    #[error("a file of another kind exists there and is not overwritten")]
     OtherFile,
     #[error(transparent)]
     Io(#[from] io::Error),
@@ -65,14 +67,14 @@ impl From<Errno> for ClientFileError {
 
 type Result<T> = std::result::Result<T, ClientFileError>;
 
-/// The rule, with its folders.
+/// Reads and writes clients' files under the rules above.
 #[derive(Debug)]
 pub struct ClientFiles {
     data_directory: PathBuf,
     unfinished: Journal,
 }
 
-/// A permitted place: an open folder, and a name in it.
+/// A permitted file: an open folder, and a name in it.
 struct Place {
     folder: OwnedFd,
     path: PathBuf,
@@ -98,7 +100,7 @@ impl ClientFiles {
         self.place(file, folders)?.open()?.ok_or(ClientFileError::Missing)
     }
 
-    /// Has a file written, which takes the place of the former one where `replaceable` recognises that. A failure or a kill
+    /// Writes a file with `write`. An existing file is replaced only if `replaceable` returns true. A failure or a kill
     /// leaves the former one as it is.
     ///
     /// # Errors
@@ -152,7 +154,7 @@ impl ClientFiles {
     }
 }
 
-/// Opens a folder, unless its path has a link, possibly a new one.
+/// Opens a folder. Fails if its path contains a symbolic link, even one made since the check.
 fn open_folder(path: &Path) -> Result<OwnedFd> {
     let flags = OFlags::DIRECTORY | OFlags::CLOEXEC | OFlags::RDONLY;
     #[cfg(target_os = "linux")]
@@ -222,25 +224,28 @@ impl Journal {
     fn open(file: PathBuf) -> io::Result<Self> {
         let noted: Vec<PathBuf> = match fs::read(&file) {
             Ok(text) => serde_json::from_slice(&text).unwrap_or_else(|error| {
-                tracing::warn!(file = %file.display(), %error, "the note of unfinished files cannot be read");
+                tracing::warn!(file = %file.display(), %error, "cannot read the list of unfinished files, so they are not removed");
                 Vec::new()
             }),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
             Err(error) => return Err(error),
         };
-        for path in &noted {
+        let mut left = BTreeSet::new();
+        for path in noted {
             let ours = path.as_os_str().as_encoded_bytes().ends_with(UNFINISHED.as_bytes());
-            if ours && fs::symlink_metadata(path).is_ok_and(|metadata| metadata.is_file()) {
-                match fs::remove_file(path) {
-                    Ok(()) => tracing::info!(file = %path.display(), "a file that a kill left unfinished was removed"),
-                    Err(error) => tracing::warn!(file = %path.display(), %error, "an unfinished file stays"),
+            if ours && fs::symlink_metadata(&path).is_ok_and(|metadata| metadata.is_file()) {
+                match fs::remove_file(&path) {
+                    Ok(()) => tracing::info!(file = %path.display(), "removed an unfinished file of a killed process"),
+                    Err(error) => {
+                        tracing::warn!(file = %path.display(), %error, "cannot remove an unfinished file; the next start tries again");
+                        left.insert(path);
+                    }
                 }
             }
         }
-        if !noted.is_empty() {
-            fs::remove_file(&file)?;
-        }
-        Ok(Self { file, noted: Mutex::default() })
+        let journal = Self { file, noted: Mutex::new(left) };
+        journal.change(|_| ())?;
+        Ok(journal)
     }
 
     fn note(&self, path: &Path) -> io::Result<()> {

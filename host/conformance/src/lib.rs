@@ -193,7 +193,9 @@ fn extra_call(text: &str) -> Result<ExtraCall, String> {
     let (method, arguments) = text.split_once('=').ok_or_else(|| format!("'{text}' is not METHOD=ARGUMENTS"))?;
     match serde_json::from_str::<Vec<Value>>(arguments) {
         Ok(_) => Ok(ExtraCall { method: method.to_owned(), arguments: arguments.to_owned() }),
-        Err(error) => Err(format!("the arguments of '{text}' are no JSON array: {}", json_words(&error.to_string()))),
+        Err(error) => {
+            Err(format!("the arguments of '{text}' are not a JSON array: {}", json_words(&error.to_string())))
+        }
     }
 }
 

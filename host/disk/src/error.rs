@@ -14,7 +14,7 @@ pub enum StoreError {
     /// The address space reserved at opening (LMDB's map size) is used up.
     #[error("the file fills the space reserved for it, so nothing was stored")]
     MapFull,
-    #[error("the disk is full or fails, so nothing was stored: {0}")]
+    #[error("the disk is full or failing, so nothing was stored: {0}")]
     DiskFull(io::Error),
     #[error("too many snapshots are open")]
     TooManyReaders,

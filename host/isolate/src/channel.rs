@@ -48,19 +48,18 @@ impl Channel {
     /// The peer closed the channel or does not read; the body is too long for a head.
     pub fn send(&mut self, head: Head, parts: &[&[u8]]) -> Result<(), FrameError> {
         let (head, len) = head.with_body(parts)?;
-        let head = head.encode();
+        let (head, until) = (head.encode(), self.message_deadline());
         if len > SINGLE_WRITE {
-            self.write(&head)?;
-            return parts.iter().try_for_each(|part| self.write(part));
+            self.write(&head, until)?;
+            return parts.iter().try_for_each(|part| self.write(part, until));
         }
         let mut whole = Vec::with_capacity(HEAD_LEN + len);
         whole.extend_from_slice(&head);
         parts.iter().for_each(|part| whole.extend_from_slice(part));
-        self.write(&whole)
+        self.write(&whole, until)
     }
 
-    fn write(&mut self, mut bytes: &[u8]) -> Result<(), FrameError> {
-        let until = self.message_deadline();
+    fn write(&mut self, mut bytes: &[u8], until: Option<Instant>) -> Result<(), FrameError> {
         while !bytes.is_empty() {
             match (&*self.stream).write(bytes) {
                 Ok(0) => return Err(std::io::Error::from(std::io::ErrorKind::WriteZero).into()),

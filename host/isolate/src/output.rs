@@ -47,7 +47,7 @@ fn tell(plugin: &str, left_out: u64) {
     }
 }
 
-/// Escapes a runner's control characters, so that it cannot control a terminal.
+/// Replaces control characters, so that a runner cannot control a terminal.
 pub fn printable(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
 }

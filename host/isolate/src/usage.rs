@@ -13,8 +13,8 @@ pub const INTERVAL: Duration = Duration::from_millis(500);
 const GREEDY_SHARE: f64 = 0.5;
 const GREEDY_INTERVALS: u32 = 4;
 
-/// Its nice value then.
-const STANDS_BACK: i32 = 15;
+/// The nice value of a greedy process.
+const GREEDY_NICE: i32 = 15;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Bounds {
@@ -88,7 +88,7 @@ impl Watch {
             _ => self.stands_back,
         };
         // Without the right to lower the nice value again, it stays.
-        if stands_back != self.stands_back && set_nice(self.pid, if stands_back { STANDS_BACK } else { 0 }) {
+        if stands_back != self.stands_back && set_nice(self.pid, if stands_back { GREEDY_NICE } else { 0 }) {
             self.stands_back = stands_back;
         }
     }

@@ -135,7 +135,7 @@ fn transaction(value: &mut Reader<'_>) -> Result<Record, RecordError> {
     let (transaction, length): (Transaction, usize) =
         encode::deserialize_partial(value.0).map_err(|_| RecordError::Transaction)?;
     value.take(length)?;
-    // Block, Merkle branch and position: fields of former releases.
+    // Block hash, Merkle branch (obsolete) and position in the block: not needed.
     value.take(32)?;
     for _ in 0..value.count()? {
         value.take(32)?;

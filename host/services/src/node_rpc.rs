@@ -43,13 +43,13 @@ impl NodeRpc for NodeRpcService {
             );
         }
         if !is_parameters(&params) {
-            return refused(ErrorKind::Malformed, "the parameters are no JSON array or object, or are too long");
+            return refused(ErrorKind::Malformed, "the parameters are not a JSON array or object, or are too long");
         }
         match &self.node {
             Some(node) => node.call(scope, method, params, call.selected()?.map(Arc::from)),
             None => refused(
                 ErrorKind::Unsupported,
-                "The embedded chain has no methods of a node: node-rpc/1 needs a bitcoind, which [backend] of the configuration names",
+                "The embedded node has no RPC methods: node-rpc/1 needs a bitcoind, configured in [backend]",
             ),
         }
     }

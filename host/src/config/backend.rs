@@ -13,7 +13,7 @@ use serde::Deserialize;
 pub struct BackendConfig {
     /// Its RPC server: `http://host:port`.
     pub url: String,
-    /// The cookie file that it writes at each start; by default in bitcoind's place, if `user` is not set either.
+    /// The cookie file that it writes at each start; by default bitcoind's default path, if `user` is not set either.
     #[serde(default)]
     pub cookie: Option<PathBuf>,
     #[serde(default)]
@@ -44,7 +44,7 @@ pub struct BackendConfig {
     /// The disk cache of the node's block filters, filled by rescans, in MiB; 0: none.
     #[serde(default = "default_filter_cache_mib")]
     pub filter_cache_mib: u64,
-    /// Whether rescans search the node's block filters, which cannot be proven, instead of reading every block.
+    /// Whether rescans search the node's block filters, which the host cannot verify, instead of reading every block.
     #[serde(default = "default_filters")]
     pub filters: bool,
     /// The highest feerate estimate accepted from the node, in satoshi per virtual byte.
@@ -64,7 +64,7 @@ pub struct BackendConfig {
     /// and a wallet at loading to the fork of its chain and the node's. Default: 144, and any number on regtest.
     #[serde(default)]
     pub max_rewind: Option<u32>,
-    /// The hash of a block that both may go back to in any case.
+    /// The hash of a block to which the node and wallets may always rewind.
     #[serde(default)]
     pub allow_rewind_to: Option<BlockHash>,
 }
@@ -97,7 +97,7 @@ pub enum Wallets {
     Node,
 }
 
-/// The rest of bitcoind's 16 threads stays free.
+/// Half of the 16 threads that bitcoind has by default since release 29.
 fn default_connections() -> usize {
     8
 }

@@ -18,7 +18,7 @@ pub use standing::Standing;
 /// The upper bounds of the latency buckets, in seconds.
 const SECONDS: [f64; 14] = [25e-6, 50e-6, 1e-4, 25e-5, 5e-4, 1e-3, 25e-4, 5e-3, 1e-2, 5e-2, 0.25, 1.0, 5.0, 30.0];
 
-/// The label of unknown methods: clients must not create any number of labels.
+/// The label of unknown methods: clients must not be able to create labels without bound.
 const UNKNOWN: &str = "(unknown)";
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, EncodeLabelValue)]
@@ -72,7 +72,7 @@ impl CallMetrics {
 
     fn register(&self, registry: &mut Registry) {
         registry.register("calls", "Calls that have ended, by method and outcome", self.calls.clone());
-        let help = "How long calls took, by method, long polls and rescans included";
+        let help = "Duration of calls by method, including long polls and rescans";
         registry.register_with_unit("call", help, Unit::Seconds, self.seconds.clone());
         registry.register("calls_in_flight", "Calls in progress", self.in_flight.clone());
     }

@@ -47,7 +47,7 @@ pub fn check(args: &RunArgs) -> Result<String, RunError> {
     });
     let of_node: String = of_node.collect();
     let untried = places::try_places(&loaded, &data)?;
-    let used = format!("The configuration can be used: {} plugins with {methods} methods{of_node}", manifests.len());
+    let used = format!("The configuration is valid: {} plugins with {methods} methods{of_node}", manifests.len());
     let node = config.backend.as_ref().map(|backend| report(&loaded, backend)).transpose()?;
     Ok([vec![used], untried.into_iter().collect(), isolated, node.unwrap_or_default()].concat().join("\n"))
 }

@@ -19,7 +19,7 @@ use crate::config::{BackendConfig, LoadedConfig, Wallets};
 /// The version from which on payments work (gettxspendingprevout), and that from which on there are 16 threads by
 /// default.
 const RELEASE_OF_PAYMENTS: u64 = 240_000;
-const RELEASE_OF_THREADS: u64 = 280_000;
+const RELEASE_OF_THREADS: u64 = 290_000;
 
 /// Queries the node.
 ///
@@ -30,7 +30,7 @@ pub fn report(loaded: &LoadedConfig, backend: &BackendConfig) -> Result<Vec<Stri
     let endpoint: Endpoint = backend.url.parse().map_err(|error| RunError::Failed(format!("backend.url: {error}")))?;
     let upstream = Upstream::new(endpoint.clone(), login.clone(), 1);
     let rpc = Rpc::start(Arc::new(upstream)).map_err(super::no_threads)?;
-    let cannot = |error: AskError| Ok(vec![format!("The node at {} cannot be asked: {error}", backend.url)]);
+    let cannot = |error: AskError| Ok(vec![format!("Cannot query the node at {}: {error}", backend.url)]);
     let found = match chain_of(&rpc).map_err(|error| OpenError::of_first_question(&endpoint, error)) {
         Ok(found) => Some(found),
         Err(Err(error)) => return Err(open_error(loaded, error)),
@@ -67,7 +67,7 @@ fn refused(rpc: &Rpc, login: &Login) -> Result<(String, bool), AskError> {
         if !refused.is_empty() {
             is_vital |= need.is_vital;
             lines.push(format!(
-                "rpcwhitelist: the node refuses its user '{user}' {} ({})",
+                "rpcwhitelist: the node does not allow its user '{user}' to call {} ({})",
                 refused.join(", "),
                 need.purpose
             ));
@@ -103,15 +103,17 @@ impl Node {
             lines.push("release: payments need Bitcoin Core 24 or later".to_owned());
         }
         let index = self.ask("getindexinfo").unwrap_or_default();
-        let without = "rescans read every block; blockfilterindex=1 makes them fast";
+        let without = ["rescans read every block", "blockfilterindex=1 makes them fast"];
         lines.push(format!("blockfilterindex: {}", built(&index["basic block filter index"], without)));
-        let without =
-            "getrawtransaction finds transactions of blocks only where the block is named; txindex=1 finds them all";
+        let without = [
+            "getrawtransaction finds confirmed transactions only if the call names the block",
+            "with txindex=1 it finds all",
+        ];
         lines.push(format!("txindex: {}", built(&index["txindex"], without)));
         lines.push(self.rest());
         lines.push(self.zmq());
         let threads = match release < RELEASE_OF_THREADS {
-            true => "; 4 threads by default before release 28: set rpcthreads=16",
+            true => "; 4 threads by default before release 29: set rpcthreads=16",
             false => "",
         };
         let most = backend.connections + backend.long_connections + OWN_CONNECTIONS;
@@ -132,11 +134,11 @@ impl Node {
         let text = |value: &Value| value.as_str().unwrap_or("?").to_owned();
         let (chain, blocks, headers) = (&self.chain["chain"], &self.chain["blocks"], &self.chain["headers"]);
         let behind = match self.chain["initialblockdownload"] == true {
-            true => ", in initial download",
+            true => ", in initial block download",
             false => "",
         };
         let (url, release, chain) = (&backend.url, text(release), text(chain));
-        format!("The node at {url} is reached: {release}, {chain}, block {blocks} of {headers}{behind}")
+        format!("The node at {url} answers: {release}, {chain}, block {blocks} of {headers}{behind}")
     }
 
     /// A line if each connection so far has ended after one answer.
@@ -151,7 +153,7 @@ impl Node {
         match (self.chain["pruned"] == true, &self.chain["pruneheight"]) {
             (false, _) => "prune: no".to_owned(),
             (true, height) => {
-                format!("prune: blocks below {height} are gone, and rescans that need them fail; prune=0 keeps all")
+                format!("prune: blocks below {height} are pruned, and rescans that need them fail")
             }
         }
     }
@@ -186,9 +188,10 @@ impl Node {
     fn wallets(&self, owner: Wallets) -> String {
         let loaded = self.ask("listwallets").map(|names| names.as_array().map_or(0, Vec::len));
         match (loaded, owner) {
-            (None, Wallets::Own) => "wallets of the node: disabled; ours work without".to_owned(),
+            (None, Wallets::Own) => "wallets of the node: disabled; the host's wallets do not need them".to_owned(),
             (None, Wallets::Node) => {
-                "wallets of the node: disabled, and backend.wallets = \"node\" needs them; disablewallet=0".to_owned()
+                "wallets of the node: disabled, but backend.wallets = \"node\" needs them; set disablewallet=0"
+                    .to_owned()
             }
             (Some(0), _) => "wallets of the node: none loaded".to_owned(),
             (Some(count), Wallets::Node) => format!("wallets of the node: {count} loaded"),
@@ -213,11 +216,11 @@ fn background(states: &Value) -> Option<String> {
     ))
 }
 
-fn built(index: &Value, without: &str) -> String {
+fn built(index: &Value, [without, remedy]: [&str; 2]) -> String {
     match (&index["synced"], &index["best_block_height"]) {
         (Value::Bool(true), _) => "built".to_owned(),
-        (Value::Bool(false), height) => format!("being built, up to block {height}; until then {without}"),
-        _ => format!("none; {without}"),
+        (Value::Bool(false), height) => format!("being built, at block {height}; until it is complete, {without}"),
+        _ => format!("none; {without}; {remedy}"),
     }
 }
 

@@ -20,7 +20,7 @@ use super::greeting::{ENOUGH, Ending, Endings, Greeting};
 use super::pool::{self, Connection, Place, Pool, Way};
 use super::reply::{Reply, ReplyBody};
 
-/// The longest body of a reply whose status says all, in bytes.
+/// The longest body that is read of a reply with status 401, 403 or 503, in bytes.
 const MAX_STATUS_BODY: usize = 64 << 10;
 
 /// The body of bitcoind's 503 for a full work queue begins with this. It sends other bodies with 503 while it stops,
@@ -38,7 +38,7 @@ static NEXT: AtomicU64 = AtomicU64::new(0);
 
 #[derive(Debug, Default)]
 pub struct Figures {
-    /// Requests sent, including repeated ones.
+    /// Requests sent, including repeated ones and greetings.
     pub requests: AtomicU64,
     pub failures: AtomicU64,
     pub connections: AtomicU64,
@@ -80,7 +80,7 @@ pub struct Upstream {
     busy_poll: Arc<BusyPoll>,
 }
 
-/// A connection, or a reply with an error.
+/// The outcome of a greeting on a new connection.
 enum GreetingOutcome {
     Node(Connection),
     /// The node answered, and its connection ended.
@@ -208,7 +208,7 @@ impl Upstream {
         replied
     }
 
-    /// Sends a request, and once more if the node refuses the credentials and others are there.
+    /// Sends a request. Repeats it with other credentials, if there are any, when the node refuses these.
     async fn send_authorized(&self, verb: Method, path: &str, body: Bytes, kind: Kind) -> Result<Reply, UpstreamError> {
         let mut credentials = self.credentials.get()?;
         loop {
@@ -306,7 +306,7 @@ impl Upstream {
     /// Records the end of a greeted connection. `count` is the number of ends during this request.
     ///
     /// # Errors
-    /// More of this request's connections ended than make a rule, yet others were kept.
+    /// More than [`ENOUGH`] of this request's connections ended, though the node keeps others.
     fn note_ending(&self, greeted: Instant, ending: Ending, count: &mut u32) -> Result<(), UpstreamError> {
         if self.endings().is_some_and(|endings| endings.note(greeted, ending)) {
             tracing::warn!(endpoint = %self.endpoint, "{}", UpstreamError::Ended(self.endpoint.clone()));
@@ -315,7 +315,8 @@ impl Upstream {
         if *count <= ENOUGH {
             return Ok(());
         }
-        let ended = std::io::Error::other("connections end after their first answer");
+        let ended =
+            std::io::Error::other("the node, or a proxy in front of it, closes connections after their first answer");
         Err(UpstreamError::Unreachable(ended))
     }
 
@@ -350,7 +351,7 @@ impl Upstream {
         let mut connection = self.connect(place).await?;
         let Some(greeting) = &self.greeting else { return Ok(GreetingOutcome::Node(connection)) };
         for (number, body) in greeting.requests.iter().enumerate() {
-            // After an end, the next request goes on a new connection, since each identifies by itself.
+            // If the connection has ended, the next request uses a new one: each request identifies the node by itself.
             if number > 0 && connection.sender.ready().await.is_err() {
                 let place = tokio::time::timeout(PLACE_TIMEOUT, self.pool.place(self.is_own)).await;
                 connection = self.connect(place.map_err(|_| UpstreamError::Overloaded)?).await?;
@@ -402,7 +403,7 @@ fn before_sending(error: UpstreamError) -> UpstreamError {
     match error {
         UpstreamError::Lost(error) => UpstreamError::Unreachable(std::io::Error::other(error)),
         UpstreamError::Strange(_) => {
-            UpstreamError::Foreign("what listens there does not answer as bitcoind does".into())
+            UpstreamError::Foreign("the server at this address does not answer like bitcoind".into())
         }
         error => error,
     }

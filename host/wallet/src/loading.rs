@@ -37,8 +37,8 @@ const SQLITE: &[u8; 16] = b"SQLite format 3\0";
 /// The bytes at offset 12 of a Berkeley DB file, in both byte orders.
 const BERKELEY: [[u8; 4]; 2] = [[0x62, 0x31, 0x05, 0], [0, 0x05, 0x31, 0x62]];
 
-/// From how many blocks behind (a day) the load of a wallet is logged.
-const TOLD_BEHIND: u32 = 144;
+/// The load of a wallet at least this many blocks (a day) behind is logged.
+const LOG_BEHIND: u32 = 144;
 
 /// The warning for a wallet that scans blocks again for more scripts.
 const RANGE_WIDENED: &str = "Payments were found near the end of the keys that were derived ahead. More were derived, and the \
@@ -221,7 +221,7 @@ impl WalletManager {
     fn enter(&self, wallet: &Wallet) -> ServiceResult<StateAtLoad> {
         let before = StateAtLoad::read(wallet)?;
         let blocks = self.shared.node.tip().height.saturating_sub(wallet.synced().height);
-        if blocks >= TOLD_BEHIND {
+        if blocks >= LOG_BEHIND {
             tracing::info!(wallet = wallet.name(), blocks, "the wallet reads the blocks since it was last loaded");
         }
         wallet.follow_stored().inspect_err(|_| self.follower.remove(wallet))?;
@@ -288,14 +288,14 @@ impl WalletManager {
         let event = wallet.store.closing();
         self.follower.remove(wallet);
         self.closing.lock().insert(wallet.name().to_owned(), event);
-        self.set_load_on_startup(wallet.name(), load_on_startup)?;
         // Waits for running work on the wallet without blocking loads of other wallets.
         wallet.feed.wait_quiet();
         wallet.store_place(&wallet.lock_writes());
+        self.set_load_on_startup(wallet.name(), load_on_startup)?;
         Ok(Vec::new())
     }
 
-    /// Waits for the end of a closing environment.
+    /// Waits until the wallet's previous LMDB environment is closed.
     pub(super) fn wait_closed(&self, name: &str, folder: &Path) -> ServiceResult<()> {
         let event = self.closing.lock().remove(name);
         if let Some(event) = event

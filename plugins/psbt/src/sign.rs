@@ -11,8 +11,8 @@ use outrigger_sdk::parallel;
 use outrigger_sdk::script::{Flags, TransactionChecker, TxContext, verify_script};
 use outrigger_sdk::service::wallet::{SolvingData, TapLeaf, TaprootData};
 use outrigger_sdk::sign::{
-    AskedKey, HashKind, KeySource, LocalKeys, Met, PartialInput, PartialOutcome, PartialSignatures, PartialTransaction,
-    Sighash, SolvingSet, inspect_scripts,
+    AskedKey, HashKind, KeySource, LocalKeys, PartialInput, PartialOutcome, PartialSignatures, PartialTransaction,
+    Sighash, SolverFindings, SolvingSet, inspect_scripts,
 };
 use outrigger_sdk::wire::Blob;
 
@@ -51,7 +51,7 @@ pub struct State {
     /// Whether it was final and verified before.
     pub verified: bool,
     /// What the solver met.
-    pub met: Met,
+    pub met: SolverFindings,
     /// The HASH160 of the keys that did not sign.
     pub missing_signatures: Vec<hash160::Hash>,
 }

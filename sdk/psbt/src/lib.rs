@@ -60,7 +60,7 @@ pub struct Origin {
 }
 
 impl Ord for Origin {
-    /// Shorter paths come first, as in bitcoind.
+    /// By fingerprint, then shorter paths first, as in bitcoind.
     fn cmp(&self, other: &Self) -> Ordering {
         let key = |origin: &Self| (origin.fingerprint, origin.path.len());
         key(self).cmp(&key(other)).then_with(|| self.path.cmp(&other.path))

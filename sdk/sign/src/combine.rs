@@ -4,7 +4,7 @@ use bitcoin::{Transaction, TxIn, TxOut};
 
 use super::collect::{Observer, ShownScripts, collect};
 use super::produce::Production;
-use super::producer::{Met, Producer};
+use super::producer::{Producer, SolverFindings};
 use super::signatures::Signatures;
 use super::solving::SolvingSet;
 use super::{INPUTS_PER_BATCH, SignError};
@@ -55,7 +55,7 @@ fn combine_input(first: &TxContext<'_>, others: &[TxContext<'_>], index: usize) 
         known: &SolvingSet::default(),
         own: &shown.into_solving(),
         signatures: &mut signatures,
-        met: Met::default(),
+        met: SolverFindings::default(),
     };
     producer.produce(&spent.script_pubkey, &TxIn::default())
 }

@@ -7,11 +7,10 @@ use bitcoin::{Script, TxIn, TxOut};
 
 use super::collect::Observer;
 use super::keys::KeySource;
-use super::partial::AskedKey;
 use super::produce::Production;
-use super::producer::{Met, Producer};
+use super::producer::{Producer, SolverFindings};
 use super::sighash::Sighash;
-use super::signatures::{MissingSignature, Slot};
+use super::signatures::{AskedKey, MissingSignature, Slot};
 use super::solving::SolvingSet;
 use super::{INPUTS_PER_BATCH, InputError, MAX_SIGNED, MAX_SPENT_SCRIPTS, SignError};
 use outrigger_memory::parallel::map_while;
@@ -52,7 +51,7 @@ pub(super) struct Job<'a> {
     /// Why the input does not verify as it is.
     pub(super) error: Option<InputError>,
     /// The findings of the last run.
-    pub(super) met: Met,
+    pub(super) met: SolverFindings,
     /// The keys whose signatures the first run requested.
     pub(super) asked: Vec<AskedKey>,
 }
@@ -70,7 +69,7 @@ impl<'a> Job<'a> {
             signers: None,
             observer: Observer::new(context, index),
             error: None,
-            met: Met::default(),
+            met: SolverFindings::default(),
             asked: Vec::new(),
         }
     }
@@ -83,7 +82,7 @@ impl<'a> Job<'a> {
             known: self.known,
             own: &self.own,
             signatures: &mut self.observer.signatures,
-            met: Met::default(),
+            met: SolverFindings::default(),
         };
         let production = producer.produce(self.script?, self.original);
         self.met = producer.met;

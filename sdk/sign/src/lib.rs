@@ -39,10 +39,10 @@ use bitcoin::{Transaction, TxIn, TxOut};
 pub use combine::combine_transactions;
 pub use keys::{KeySource, LocalKeys, WalletKeys, sign_digest};
 pub use message::{MalformedSignature, message_digest, message_signature, message_signer, sign_message};
-pub use partial::{AskedKey, PartialInput, PartialOutcome, PartialTransaction, inspect_scripts};
-pub use producer::Met;
+pub use partial::{PartialInput, PartialOutcome, PartialTransaction, inspect_scripts};
+pub use producer::SolverFindings;
 pub use sighash::{Sighash, SighashNameError};
-pub use signatures::PartialSignatures;
+pub use signatures::{AskedKey, PartialSignatures};
 pub use solving::{HashKind, SolvingSet};
 pub use wif::{WifError, WifKey};
 

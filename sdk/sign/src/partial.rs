@@ -12,9 +12,9 @@ use super::SignError;
 use super::job::{Job, check_spent, solve};
 use super::keys::KeySource;
 use super::produce::Production;
-use super::producer::Met;
+use super::producer::SolverFindings;
 use super::sighash::Sighash;
-use super::signatures::{MissingSignature, PartialSignatures, Signatures, TaprootPath};
+use super::signatures::{AskedKey, MissingSignature, PartialSignatures, Signatures, TaprootPath};
 use super::solving::SolvingSet;
 use outrigger_script::{Checker, ExecutionData, Flags, ScriptError, SigVersion, TxContext, verify_script};
 use outrigger_service::signer::{Scheme, SignRequest};
@@ -35,15 +35,6 @@ pub struct PartialInput<'k> {
     pub signatures: PartialSignatures,
 }
 
-/// A public key that the solver requested a signature of.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub enum AskedKey {
-    /// For a script: 33 or 65 bytes.
-    Ecdsa(Vec<u8>),
-    /// For a taproot output, x-only: as the internal key, or in the leaf with this hash.
-    Taproot([u8; 32], Option<[u8; 32]>),
-}
-
 /// The outcome for an input, or the solver's findings for an output.
 #[derive(Clone, Default, Debug)]
 pub struct PartialOutcome {
@@ -54,7 +45,7 @@ pub struct PartialOutcome {
     /// The scriptSig and the witness, if they verify.
     pub complete: Option<(ScriptBuf, Witness)>,
     /// The solver's findings.
-    pub met: Met,
+    pub met: SolverFindings,
     /// The keys of missing signatures, in the order of the solver's requests.
     pub asked: Vec<AskedKey>,
     /// The HASH160 of keys whose ECDSA signatures are still missing after signing.

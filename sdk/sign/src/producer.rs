@@ -19,12 +19,12 @@ pub(super) struct Producer<'a> {
     /// The solving data of the input itself.
     pub(super) own: &'a SolvingSet,
     pub(super) signatures: &'a mut Signatures,
-    pub(super) met: Met,
+    pub(super) met: SolverFindings,
 }
 
 /// The solver's findings in an output's scripts.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
-pub struct Met {
+pub struct SolverFindings {
     /// Whether a witness spends the output, as far as its scripts are known.
     pub witness: bool,
     /// The redeem script, if known.

@@ -21,6 +21,15 @@ pub(super) enum TaprootPath {
     Leaf(TapLeafHash),
 }
 
+/// A public key that the solver requested a signature of.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum AskedKey {
+    /// For a script: 33 or 65 bytes.
+    Ecdsa(Vec<u8>),
+    /// For a taproot output, x-only: as the internal key, or in the leaf with this hash.
+    Taproot([u8; 32], Option<[u8; 32]>),
+}
+
 /// A missing signature that would help.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum MissingSignature {

@@ -1,4 +1,4 @@
-//! What a sender specifies of a payment beside its recipients (`CCoinControl` of Bitcoin Core).
+//! The sender's options for a payment, besides its recipients (`CCoinControl` of Bitcoin Core).
 
 use std::collections::{HashMap, HashSet};
 

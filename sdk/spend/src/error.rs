@@ -1,4 +1,4 @@
-//! The errors of funding a transaction, in Bitcoin Core 29's words.
+//! The errors of funding a transaction, with Bitcoin Core's messages.
 
 use std::borrow::Cow;
 

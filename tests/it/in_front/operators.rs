@@ -50,7 +50,7 @@ fn run_check_fails_where_the_node_refuses_the_host_what_it_cannot_do_without() {
     let Some(path) = bitcoind::installed() else { return };
     let (bare, _) = Bitcoind::start_with(path.clone(), &["-rpcwhitelist=__cookie__:getblockcount,getblock,stop"]);
     let told = refused(&bare, "regtest");
-    let expected = "rpcwhitelist: the node refuses its user '__cookie__' getbestblockhash, getblockchaininfo, getblockhash, \
+    let expected = "rpcwhitelist: the node does not allow its user '__cookie__' to call getbestblockhash, getblockchaininfo, getblockhash, \
                     getblockheader (the chain)";
     assert!(told.contains(expected) && told.contains(" gettxout (coins by their outpoints)"), "{told}");
     assert!(!told.contains("getblock (blocks)"), "{told}");
@@ -63,13 +63,14 @@ fn run_check_fails_where_the_node_refuses_the_host_what_it_cannot_do_without() {
     let without = line.replace(",submitblock", "").replace(",gettxout", "");
     let (most, _) = Bitcoind::start_with(path, &[&format!("-{without},stop")]);
     let (code, told) = checked(&most, "regtest");
-    let lines: Vec<&str> = told.lines().filter(|line| line.starts_with("rpcwhitelist: the node refuses")).collect();
+    let lines: Vec<&str> =
+        told.lines().filter(|line| line.starts_with("rpcwhitelist: the node does not allow")).collect();
     assert_eq!(code, Some(0), "{told}");
     assert_eq!(
         lines,
         [
-            "rpcwhitelist: the node refuses its user '__cookie__' gettxout (coins by their outpoints)",
-            "rpcwhitelist: the node refuses its user '__cookie__' submitblock (templates and mining)"
+            "rpcwhitelist: the node does not allow its user '__cookie__' to call gettxout (coins by their outpoints)",
+            "rpcwhitelist: the node does not allow its user '__cookie__' to call submitblock (templates and mining)"
         ]
     );
 }
@@ -81,8 +82,8 @@ fn run_check_tells_of_the_node_what_it_has_and_what_would_improve_it() {
     let (code, told) = checked(&bare, "regtest");
     assert_eq!(code, Some(0), "{told}");
     for line in [
-        "The configuration can be used: 5 plugins with ".to_owned(),
-        format!("The node at http://{} is reached: /Satoshi:", bare.address),
+        "The configuration is valid: 5 plugins with ".to_owned(),
+        format!("The node at http://{} answers: /Satoshi:", bare.address),
         "prune: no".to_owned(),
         "blockfilterindex: none; ".to_owned(),
         "txindex: none; ".to_owned(),
@@ -98,7 +99,7 @@ fn run_check_tells_of_the_node_what_it_has_and_what_would_improve_it() {
     assert!(told.contains("network: the node is on regtest, and the host is for main"), "{told}");
     bare.stop();
     let (code, told) = checked(&bare, "regtest");
-    let unreachable = format!("The node at http://{} cannot be asked: ", bare.address);
+    let unreachable = format!("Cannot query the node at http://{}: ", bare.address);
     assert!(code == Some(0) && told.contains(&unreachable), "{told}");
 
     let folder = tempfile::tempdir().unwrap();

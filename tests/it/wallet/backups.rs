@@ -62,7 +62,7 @@ fn backupwallet_and_restorewallet_keep_a_user_to_the_folders_that_are_named() {
     std::fs::remove_dir_all(host.network_folder().join("wallets/hot")).unwrap();
     let (code, message) = alice.refused("restorewallet", json!(["hot", other.join("b")]));
     assert_eq!(code, -4, "{message}");
-    assert!(message.starts_with("The backup file cannot be read: it lies in no folder"), "{message}");
+    assert!(message.starts_with("The backup file cannot be read: it is outside the folders"), "{message}");
     assert_eq!(alice.refused("restorewallet", json!(["hot", allowed.join("none")])).0, -8);
     assert_eq!(alice.call("restorewallet", json!(["hot", allowed.join("b")]))["name"], json!("hot"));
 }

@@ -1,4 +1,4 @@
-//! A program by its descriptor, which Linux can start even if its path names another file now.
+//! The host's program as an open file, which Linux can execute even if its path now names another file.
 
 use std::fs::File;
 use std::os::fd::AsRawFd;
@@ -12,7 +12,7 @@ impl Program {
         File::open("/proc/self/exe").map(Self)
     }
 
-    /// The path to start. The child has the same descriptor: it is closed on exec.
+    /// The path to execute. The child inherits the descriptor, which is closed on exec.
     pub fn place(&self) -> std::io::Result<PathBuf> {
         Ok(format!("/proc/self/fd/{}", self.0.as_raw_fd()).into())
     }

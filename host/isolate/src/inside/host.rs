@@ -18,7 +18,7 @@ use crate::greeting::Begin;
 thread_local! {
     /// The channel of a thread that runs functions of the plugin for the host.
     static CHANNEL: RefCell<Option<Channel>> = const { RefCell::new(None) };
-    /// The token of the inline method's call that this thread runs.
+    /// The token of the inline call that this thread runs.
     static INLINE_CALL: Cell<Option<u64>> = const { Cell::new(None) };
     /// That call's answer, sent when its function returns.
     static HELD: RefCell<Option<(Head, OwnedBytes)>> = const { RefCell::new(None) };
@@ -131,7 +131,7 @@ impl Inside {
         });
     }
 
-    /// Runs `work` on this thread's channel, or waits for a channel of threads without one. The process ends if its
+    /// Runs `work` on this thread's channel or, if it has none, on an idle shared one, for which it waits. The process ends if its
     /// host is gone.
     fn on_channel<T>(&self, mut work: impl FnMut(&mut Channel) -> Result<T, FrameError>) -> T {
         let gone = |_| std::process::exit(0);

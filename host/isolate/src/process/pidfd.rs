@@ -1,11 +1,11 @@
-//! A process descriptor of Linux (pidfd_open(2)), which never refers to a reused pid.
+//! A Linux process file descriptor (pidfd_open(2)), which never refers to another process with a reused pid.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::process::Child;
 
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
-/// A handle of a process, which can be polled until the process ends.
+/// A handle to a process, which can be polled until the process ends.
 #[derive(Debug)]
 pub struct Hold(OwnedFd);
 

@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, waitid};
 
-/// A handle of a process, which can be polled until the process ends.
+/// A handle to a process, which can be polled until the process ends.
 #[derive(Debug)]
 pub struct Hold {
     pid: Pid,

@@ -1,4 +1,4 @@
-//! Whether the host follows a chain of the node that goes back, and whether the node lacks blocks.
+//! Decides whether the host follows the node to an ancestor or a weaker branch, and detects missing blocks.
 
 use std::time::{Duration, Instant};
 

@@ -20,7 +20,7 @@ pub struct Worker<W> {
     changed: Condvar,
 }
 
-/// There is no work now. Look again after this time; `None`: when there is more.
+/// No work now: try again after this time or, if `None`, when there is more.
 pub struct Wait(pub Option<Duration>);
 
 impl<W> Worker<W> {

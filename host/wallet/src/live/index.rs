@@ -24,7 +24,7 @@ const MANY_DEAD: u64 = 1_000;
 /// An odd multiplier that spreads small numbers over all bits.
 const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// Hashes the bits of an interest: random, but fewer than a hash table inspects.
+/// Spreads the 32 bits of an interest, already random, over the 64 bits that a hash table uses.
 #[derive(Default)]
 struct Spread(u64);
 

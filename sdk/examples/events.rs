@@ -8,7 +8,7 @@ use outrigger_sdk::service::events::Event;
 use outrigger_sdk::testing::StubHost;
 use outrigger_sdk::{Call, Host, Plugin, Reply, RpcError};
 
-/// Counts the blocks that came while it ran.
+/// Counts changes of the tip while it runs.
 struct Counter {
     host: Host,
     blocks: AtomicU32,

@@ -89,7 +89,7 @@ fn plugin_check_passes_the_faulty_plugins_good_methods() {
 fn plugin_check_parameters_names_wrong_calls_with_method_and_arguments() {
     let findings = findings("parameters", &["--deadline", "3"]);
     for expected in [
-        "faultpanic []: the call of faultpanic ended with status 18",
+        "faultpanic []: the call of faultpanic returned status 18",
         "faultabort []: it ended the process with signal 6 (SIGABRT)",
         "faultexit []: it ended the process with exit code 3",
         "faultendless []: it did not return within 3 s",
@@ -150,8 +150,8 @@ fn plugin_check_lifecycle_tells_faults_of_init_and_start() {
 #[test]
 fn plugin_check_lifecycle_tells_faults_of_quiesce_and_stop() {
     for (option, expected) in [
-        ("panic_quiesce", "quiesce ended with status 18"),
-        ("panic_stop", "stop ended with status 18"),
+        ("panic_quiesce", "quiesce returned status 18"),
+        ("panic_stop", "stop returned status 18"),
         ("block_stop", "stop: it did not return within 1 s"),
     ] {
         let option = format!("{option}=true");
@@ -164,16 +164,16 @@ fn plugin_check_lifecycle_tells_faults_of_quiesce_and_stop() {
 fn plugin_check_tells_faults_of_handlers_with_what_they_handle() {
     let who = ["--method", "faultwho", "--option"];
     let events = findings("events", &[&who[..], &["panic_event=true"]].concat());
-    found(&events, "an event ended with status 18");
+    found(&events, "an event returned status 18");
     let cancelled = findings("cancellation", &[&who[..], &["panic_cancel=true"]].concat());
-    assert_eq!(cancelled, ["faultwho []: a cancellation ended with status 18"]);
+    assert_eq!(cancelled, ["faultwho []: a cancellation returned status 18"]);
     let services = findings("services", &[&who[..], &["rely_on_mempool=true"]].concat());
     found(&services, "with mempool/1 withheld: plugin 'faulty' refused to start: status 18");
     found(&services, "with mempool/1 withheld: it does not start, and the manifest calls the service optional");
     let options = findings("options", &["--method", "faultwho", "--deadline", "1"]);
-    found(&options, "with the option panic_stop = true: stop ended with status 18");
+    found(&options, "with the option panic_stop = true: stop returned status 18");
     let panics = findings("lifecycle", &["--method", "faultpanic"]);
-    assert_eq!(panics, ["faultpanic []: the call of faultpanic ended with status 18"]);
+    assert_eq!(panics, ["faultpanic []: the call of faultpanic returned status 18"]);
     found(&options, "with the option abort_init = true: start: it ended the process with signal 6 (SIGABRT)");
 }
 
@@ -187,7 +187,7 @@ fn plugin_check_report_has_a_line_for_each_check() {
     assert!(lines[2].starts_with("ok       options: 5 values of 1 options"), "{text}");
     let output = run(built().library("outrigger_faulty"), &["--only", "concurrency", "--method", "faultpanic"]);
     let text = String::from_utf8(output.stdout).unwrap();
-    let finding = "\n           the call of faultpanic ended with status 18\n";
+    let finding = "\n           the call of faultpanic returned status 18\n";
     assert!(text.contains("\nFAILED   concurrency: ") && text.contains(finding), "{text}");
     assert!(text.ends_with("\n1 ok, 1 failed, 0 skipped\n") && !output.status.success(), "{text}");
 }

@@ -79,7 +79,7 @@ fn faults_by_panic_are_errors_and_the_plugin_is_started_again() {
     await_told(&mut client, "restarts", &json!(1));
     let state = faulty(&mut client);
     let told = (&state["state"], &state["faults"], &state["restarts"], &state["last_fault"]);
-    let fault = json!("the call of faultpanic ended with status 18");
+    let fault = json!("the call of faultpanic returned status 18");
     assert_eq!(told, (&json!("running"), &json!(1), &json!(1), &fault));
 }
 

@@ -25,8 +25,8 @@ impl Examination {
     }
 }
 
-/// Checks the file in a folder before it is opened. `layout` is how the row `layout_key` begins in the layout that the
-/// caller reads. Every page and row is checked.
+/// Checks the file in a folder before it is opened. `layout` is the expected beginning of the row
+/// `layout_key`. Every page and row is checked.
 pub fn check(folder: &Path, layout_key: &[u8], layout: &[u8]) -> Result<(), StoreError> {
     let file = folder.join(DATA_FILE);
     let bad = |fault| StoreError::BadFile { file: file.clone(), fault };

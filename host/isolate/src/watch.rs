@@ -38,7 +38,7 @@ pub fn plan(launch: &Launch) -> Result<Option<Plan>, String> {
     Ok(Some(Plan { library: launch.library.clone(), closure, reach: reach.clone(), limits, policy: *policy }))
 }
 
-/// Starts deciding about a process's forwarded system calls; `None` if the system does not forward any.
+/// Starts answering a process's forwarded system calls; `None` if the system does not forward any.
 ///
 /// # Errors
 /// The process has ended.
@@ -64,7 +64,7 @@ impl Log {
                 let (plugin, kind) = (&self.plugin, denial.kind.name());
                 // The statistics count all of them.
                 if self.rate.allows(drop) {
-                    tracing::warn!(plugin, kind, "the plugin was refused: {denial}");
+                    tracing::warn!(plugin, kind, "the sandbox denied the plugin: {denial}");
                 }
             }
             Event::Flood => {

@@ -24,9 +24,10 @@ pub enum BadAnswer {
     /// Not one JSON value on one line.
     #[error("The plugin's answer is not JSON")]
     NotJson,
-    /// Longer than `max_answer_bytes`, or than `MAX_ERROR_BYTES`.
     #[error("The plugin's answer is too long: it has {len} bytes, and at most {most} are allowed (max_answer_bytes)")]
     TooLong { len: usize, most: usize },
+    #[error("The plugin's error message is too long: it has {len} bytes, and at most {MAX_ERROR_BYTES} are allowed")]
+    LongError { len: usize },
     #[error("The plugin's answer nests too deeply: at most {MAX_NESTING} arrays and objects are allowed")]
     TooDeep,
 }
@@ -37,9 +38,11 @@ impl AnswerRules {
         let Self::Bounded(most) = self else {
             return if code == 0 && has_line_end(answer) { Err(BadAnswer::NotJson) } else { Ok(()) };
         };
-        let most = if code == 0 { most } else { most.min(MAX_ERROR_BYTES) };
         if answer.len() > most {
             return Err(BadAnswer::TooLong { len: answer.len(), most });
+        }
+        if code != 0 && answer.len() > MAX_ERROR_BYTES {
+            return Err(BadAnswer::LongError { len: answer.len() });
         }
         if code != 0 {
             return Ok(());

@@ -1,6 +1,6 @@
 //! The configuration: a TOML file, or the built-in one, with changes of the command line.
 //!
-//! An unknown key is an error, and every error names the file, the line and the key.
+//! An unknown key is an error, and errors name the file and the key, and the line if it is known.
 
 mod backend;
 pub mod former;
@@ -224,7 +224,7 @@ impl LoadedConfig {
         if let Some(challenge) = &backend.signet_challenge {
             let error = |reason: &str| Err(self.error("backend.signet_challenge", challenge, reason.to_owned()));
             if network != "signet" {
-                return error("only a signet has one");
+                return error("allowed only with network = \"signet\"");
             }
             if challenge.is_empty() || backend.chain(bitcoin::Network::Signet).is_none() {
                 return error("must be a script in hexadecimal");
@@ -238,12 +238,12 @@ impl LoadedConfig {
         }
         match (&backend.cookie, &backend.user, &backend.password_file) {
             (Some(_), Some(user), _) => {
-                Err(self.error("backend.user", user, "either a cookie or a user: leave one out".to_owned()))
+                Err(self.error("backend.user", user, "cannot be combined with backend.user".to_owned()))
             }
-            (_, Some(user), None) => Err(self.error("backend.user", user, "it needs a password_file".to_owned())),
+            (_, Some(user), None) => Err(self.error("backend.user", user, "needs backend.password_file".to_owned())),
             (_, None, Some(file)) => {
                 let file = file.display().to_string();
-                Err(self.error("backend.password_file", &file, "it needs a user".to_owned()))
+                Err(self.error("backend.password_file", &file, "needs backend.user".to_owned()))
             }
             _ => Ok(()),
         }
@@ -254,7 +254,7 @@ impl LoadedConfig {
         let publications = publications.map_err(|(key, error)| self.error(key, "", error.to_string()))?;
         match publications.first() {
             Some(first) if self.config.backend.is_some() => {
-                let reason = "in front of a bitcoind, it publishes itself".to_owned();
+                let reason = "not supported in front of a bitcoind, which publishes by itself".to_owned();
                 Err(self.error(&format!("zmqpub{}", first.topic.name()), "", reason))
             }
             _ => Ok(()),
@@ -320,24 +320,30 @@ impl LoadedConfig {
 
     /// An error about a key of one table of an array.
     fn entry_error(&self, array: &str, position: Option<usize>, key: &str, reason: String) -> ConfigError {
-        let opening = format!("[[{array}]]");
-        let mut headers = self.text.lines().enumerate().filter(|(_, line)| line.trim() == opening);
+        let opens = |line: &str| line.trim_start().starts_with("[[") && section_of(line) == Some(array);
+        let part = format!("{array}.");
+        let mut headers = self.text.lines().enumerate().filter(|(_, line)| opens(line));
         let header = position.and_then(|position| headers.nth(position)).map(|(line, _)| line);
         let of_key = header.and_then(|header| {
             let body = self.text.lines().enumerate().skip(header + 1);
-            let mut body = body.take_while(|(_, line)| !line.trim().starts_with("[["));
+            let mut body = body.take_while(|(_, line)| section_of(line).is_none_or(|name| name.starts_with(&part)));
             body.find(|(_, line)| names_key(line, key)).map(|(line, _)| line)
         });
         let line = of_key.or(header).map(|line| line + 1);
         ConfigError { file: self.name.clone(), line, key: Some(format!("{array}.{key}")), reason }
     }
 
-    /// An error about the line that sets the last part of `key` to something with `value` in it.
+    /// An error about the first line that sets `key` to a value that contains `value`.
     pub fn error(&self, key: &str, value: &str, reason: String) -> ConfigError {
-        let last = key.rsplit('.').next().unwrap_or(key);
+        let (section, last) = key.rsplit_once('.').unwrap_or(("", key));
+        let mut open = "";
         let sets =
             |line: &str| line.split_once('=').is_some_and(|(left, right)| left.trim() == last && right.contains(value));
-        let line = self.text.lines().position(sets).map(|index| index + 1);
+        let line = self.text.lines().position(|line| {
+            open = section_of(line).unwrap_or(open);
+            open == section && sets(line)
+        });
+        let line = line.map(|index| index + 1);
         ConfigError { file: self.name.clone(), line, key: Some(key.to_owned()), reason }
     }
 }
@@ -378,8 +384,13 @@ fn key_of_line(line: &str) -> Option<String> {
 
 /// The section that is open at the end of `text`.
 fn section_before(text: &str) -> Option<String> {
-    let header = text.lines().rev().find(|line| line.trim_start().starts_with('['))?;
-    Some(header.trim().trim_start_matches('[').trim_end_matches(']').to_owned())
+    text.lines().rev().find_map(section_of).map(str::to_owned)
+}
+
+/// The section that a line opens: `rpc` of `[rpc]`, and `plugins` of `[[plugins]]`.
+fn section_of(line: &str) -> Option<&str> {
+    let (name, _) = line.trim_start().strip_prefix('[')?.trim_start_matches('[').split_once(']')?;
+    Some(name.trim())
 }
 
 fn apply(name: &str, text: &str, sets: &[String]) -> Result<Config, ConfigError> {
@@ -470,6 +481,10 @@ mod tests {
         assert!(text.starts_with("FILE:1: walet: unknown field `walet`"), "{text}");
         let text = refusal("\n[rpc]\nqueue_depth = 0\n", &[]);
         assert_eq!(text, "FILE:3: rpc.queue_depth: must be from 1 to 1048576, not 0");
+        let text = refusal("[rpc] # of clients\nqueue_depth = 0\n", &[]);
+        assert!(text.starts_with("FILE:2: rpc.queue_depth: "), "{text}");
+        let text = refusal("[rpc] # of clients\nthread = 4\n", &[]);
+        assert!(text.starts_with("FILE:2: rpc.thread: "), "{text}");
         let missing = LoadedConfig::read(Some(Path::new("/nonexistent.toml")), &[]).err().unwrap().to_string();
         assert!(missing.starts_with("/nonexistent.toml: "), "{missing}");
     }

@@ -70,13 +70,10 @@ impl MetricsServer {
                 }
                 Err(error) => {
                     let more = |times| {
-                        tracing::warn!(
-                            times,
-                            "connections for the metrics could not be accepted since the last such log line"
-                        );
+                        tracing::warn!(times, "metrics connections could not be accepted since the last such message");
                     };
                     if errors.allows(more) {
-                        tracing::warn!(%error, "cannot accept a connection for the metrics");
+                        tracing::warn!(%error, "cannot accept a metrics connection");
                     }
                     tokio::time::sleep(Duration::from_millis(100)).await;
                 }
@@ -93,7 +90,7 @@ async fn answer(stream: TcpStream, pages: &Pages) {
     builder.timer(TokioTimer::new()).keep_alive(false);
     let served = timeout(PATIENCE, builder.serve_connection(TokioIo::new(stream), service)).await;
     if let Ok(Err(error)) = served {
-        tracing::debug!(%error, "a connection for the metrics ended early");
+        tracing::debug!(%error, "a metrics connection ended early");
     }
 }
 

@@ -45,7 +45,7 @@ pub const RESERVED: [&str; NAMES.len() + 1] = {
 };
 
 /// The methods of the node in `help` that a user may see.
-struct Theirs<'a> {
+struct NodeMethods<'a> {
     node: Arc<Passthrough>,
     help: Arc<NodeHelp>,
     origin: &'a Origin,
@@ -147,7 +147,7 @@ impl Builtins {
             _ => registry.stop_plugin(&name, &asked_by).map(|stopped| changed(&stopped, Some(&stopped))),
         };
         let done = tokio::task::spawn_blocking(change).await;
-        done.map_err(|_| RpcError::internal("The change was lost"))?.map_err(|error| match error {
+        done.map_err(|_| RpcError::internal("The change ended without a result"))?.map_err(|error| match error {
             ChangeError::Unknown(_) => RpcError::new(RpcErrorCode::INVALID_PARAMETER, error.to_string()),
             ChangeError::Stopping => RpcError::new(RpcErrorCode::CLIENT_NOT_CONNECTED, error.to_string()),
             _ => RpcError::new(RpcErrorCode::MISC, error.to_string()),
@@ -181,11 +181,11 @@ impl Builtins {
                 _ => RpcError::internal("The node does not answer"),
             });
         }
-        let theirs = help.map(|help| Theirs { node: node.clone(), help, origin });
+        let theirs = help.map(|help| NodeMethods { node: node.clone(), help, origin });
         self.help(command, &self.registry.serving().routes, theirs)
     }
 
-    fn help(&self, command: &str, table: &RouteTable, node: Option<Theirs<'_>>) -> Result<Value, RpcError> {
+    fn help(&self, command: &str, table: &RouteTable, node: Option<NodeMethods<'_>>) -> Result<Value, RpcError> {
         let all = self.specs.iter().chain(table.values().map(|route| &route.method)).map(|spec| &**spec);
         if command == DUMP_CONVERSIONS {
             return Ok(conversions(all));
@@ -200,7 +200,7 @@ impl Builtins {
             });
         }
         let mut lines: Vec<(&str, String)> = all.clone().map(|spec| (spec.category.as_str(), spec.usage())).collect();
-        if let Some(Theirs { node, help, origin }) = &node {
+        if let Some(NodeMethods { node, help, origin }) = &node {
             let ours: BTreeSet<&str> = all.map(|spec| spec.name.as_str()).collect();
             let passed = help.iter().filter(|(name, _)| !ours.contains(name) && node.shows(origin, name, help));
             lines.extend(passed.map(|(_, method)| (method.category.as_str(), method.usage.clone())));

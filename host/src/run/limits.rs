@@ -49,7 +49,7 @@ pub fn check_limits(config: Option<&Config>) -> Result<(), RunError> {
         if let Some(limit) = limit.filter(|limit| *limit < needed) {
             let (limit, needed) = (limit / unit, needed / unit);
             return Err(RunError::Failed(format!(
-                "the system's limit of {name} is {limit}{unit_name}, which is too low: {needed}{unit_name} suffice for the start"
+                "the limit on {name} is too low: it is {limit}{unit_name}, and the host needs {needed}{unit_name} to start"
             )));
         }
     }

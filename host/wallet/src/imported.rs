@@ -29,7 +29,7 @@ enum ScriptContext {
     Witness,
 }
 
-/// The greatest wins. `Invalid` is never ours, even if the wallet holds the keys.
+/// `Invalid` is never ours, even if the wallet holds the keys.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Mine {
     No,
@@ -268,7 +268,7 @@ impl Write<'_> {
         Ok(())
     }
 
-    /// Stores a public key, or that its private key is held. Returns whether either is new.
+    /// Stores a public key, or marks a stored one as having its private key. Returns whether anything changed. Returns whether either is new.
     pub fn learn_key(&mut self, mut row: KeyRow, learned: &mut NewKeys) -> Result<bool> {
         let hash = hash160(&row.public_key);
         if let Some(known) = self.t.imported_key(self.reads(), &hash)? {

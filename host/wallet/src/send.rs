@@ -111,7 +111,7 @@ impl Wallet {
             Ok(refused) => {
                 let refusal = Refusal::of(&refused);
                 let reason = refusal.as_ref().map_or("", |refusal| &refusal.reason);
-                tracing::warn!(wallet = self.name(), %txid, reason, "a payment is kept that the mempool refuses");
+                tracing::warn!(wallet = self.name(), %txid, reason, "the mempool refused a payment; it is kept and offered again");
                 self.note_idle(txid, refusal);
                 self.keep_refused(txid, state);
                 self.tell_sent(txid);
@@ -125,7 +125,7 @@ impl Wallet {
         if let Some(error) = failed {
             return Err(error.into());
         }
-        tracing::warn!(wallet = self.name(), "the node did not say whether it took a payment, which is offered again");
+        tracing::warn!(wallet = self.name(), "the node did not say whether it accepted a payment; it is offered again");
         self.note_idle(txid, None);
         self.tell_sent(txid);
         if state == TxState::InMempool
@@ -150,7 +150,7 @@ impl Wallet {
         };
         // If the client got an error, it would pay again.
         if let Err(error) = self.write(leave) {
-            tracing::error!(wallet = self.name(), %error, "a payment that the mempool refuses counts as there until it is read anew");
+            tracing::error!(wallet = self.name(), %error, "cannot record that the mempool refused a payment; it is shown as in the mempool until the mempool is next read");
         }
     }
 
@@ -171,7 +171,7 @@ impl Wallet {
             Ok(is_gone)
         };
         self.write(take_back).unwrap_or_else(|error| {
-            tracing::error!(wallet = self.name(), %error, "a payment that the node could not look at cannot be taken back");
+            tracing::error!(wallet = self.name(), %error, "the node failed to check a payment, which cannot be removed and is offered again");
             false
         })
     }
@@ -204,7 +204,7 @@ impl Wallet {
                 Ok(Some(raw)) => raw,
                 Ok(None) => continue,
                 Err(error) => {
-                    tracing::warn!(wallet = self.name(), %txid, %error, "a payment cannot be read, and is not offered again");
+                    tracing::warn!(wallet = self.name(), %txid, %error, "cannot read a payment; it is not offered again");
                     continue;
                 }
             };
@@ -216,7 +216,7 @@ impl Wallet {
                     break;
                 }
                 Err(error) => {
-                    tracing::debug!(wallet = self.name(), %txid, %error, "the node could not look at a payment")
+                    tracing::debug!(wallet = self.name(), %txid, %error, "the node could not check a payment")
                 }
             }
         }
@@ -295,8 +295,8 @@ impl Wallet {
         }
     }
 
-    /// Whether an alarm for `at` is the scheduled one.
-    pub(crate) fn resend_is_due(&self, at: Instant) -> bool {
+    /// Clears the scheduled resend if it is due `at`. Returns whether it was.
+    pub(crate) fn take_due_resend(&self, at: Instant) -> bool {
         self.outgoing.lock().planned.take_if(|planned| *planned == at).is_some()
     }
 }

@@ -24,7 +24,7 @@ abi_struct! {
         pub method: Bytes,
         /// The arguments: a JSON array in the manifest's order, with `null` for omitted ones.
         pub params: Bytes,
-        /// In how many milliseconds the host answers in the plugin's place; 0: never.
+        /// The milliseconds until the host answers in the plugin's place; 0 for never.
         #[since(1)]
         pub deadline_ms: u64,
     }
@@ -53,7 +53,7 @@ abi_functions! {
     ///
     /// Lifetime: `host` stays valid for the life of the process, `options` until this function returns.
     pub type InitFn = fn(instance: Instance, host: *const HostTable, options: Bytes, error: *mut OwnedBytes) -> i32;
-    /// Starts the instance, since all services are ready. If the status is 0, calls follow; a refusal is as for `init`.
+    /// Starts the instance: all services are ready. If the status is 0, calls follow; a refusal is as for `init`.
     ///
     /// Threads: one, while no other function of the instance runs. The plugin may start its own threads here.
     ///
@@ -143,11 +143,11 @@ abi_struct! {
         pub start: Option<StartFn>,
         /// Runs a call.
         pub call: Option<CallFn>,
-        /// Tells that nobody waits for a call's answer.
+        /// Tells the plugin that nobody waits for a call's answer.
         pub cancel: Option<CancelFn>,
         /// Handles an encoded `Event`.
         pub event: Option<EventFn>,
-        /// Tells that no call follows.
+        /// Tells the plugin that no call follows.
         pub quiesce: Option<QuiesceFn>,
         /// Ends the instance's work.
         pub stop: Option<StopFn>,

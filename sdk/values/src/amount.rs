@@ -141,7 +141,8 @@ pub fn parse_fixed_point(text: &str, decimals: u32) -> Option<i64> {
         }
     }
     if value == 0 {
-        return Some(0);
+        // bitcoind checks the exponent of zero too, and does not count the digit before the point.
+        return (1..19).contains(&power).then_some(0);
     }
     if power < 0 {
         return None;
@@ -205,14 +206,34 @@ mod tests {
             ("0.00000001000000", 1),
             ("0.10", 10_000_000),
             ("21000000", MAX_MONEY as u64),
-            ("0e100", 0),
+            ("0e9", 0),
+            ("0e-8", 0),
+            ("0.0e9", 0),
+            ("0.000000000", 0),
         ] {
             let amount = Amount::from_sat(satoshi);
             assert_eq!(from_json(&json!(text)), Ok(amount), "{text}");
             let number: Value = serde_json::from_str(text).unwrap();
             assert_eq!(from_json(&number), Ok(amount), "{text} as a number");
         }
-        for text in ["0.000000001", "", "1.", ".5", "+1", " 1", "01", "1e10", "x", "1e", "1e+", "-"] {
+        for text in [
+            "0.000000001",
+            "",
+            "1.",
+            ".5",
+            "+1",
+            " 1",
+            "01",
+            "1e10",
+            "0e10",
+            "0.0e10",
+            "0e100",
+            "0e-9",
+            "x",
+            "1e",
+            "1e+",
+            "-",
+        ] {
             assert_eq!(from_json(&json!(text)).unwrap_err().message, "Invalid amount", "{text}");
         }
         for text in ["-1", "21000000.00000001", "-1e-8"] {

@@ -41,7 +41,7 @@ fn node_behind_a_proxy_without_keep_alive_gets_only_what_has_no_effects() {
     node.stop();
     assert_eq!(client.refused("getblockcount", json!([])).0, -28);
     node.start_again_on("signet");
-    let foreign = (-1, "the node is on signet, and the host is for regtest".to_owned());
+    let foreign = (-1, "the node is on signet, but the host is configured for regtest".to_owned());
     let asked = relay.count("getblockcount");
     for _ in 0..10 {
         assert_eq!(client.refused("getblockcount", json!([])), foreign);

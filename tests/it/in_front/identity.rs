@@ -48,11 +48,13 @@ fn node_of_another_chain_is_refused_at_the_start() {
     let Some(path) = bitcoind::installed() else { return };
     let (node, _) = Bitcoind::start_with(&path, &[]);
     let said = refused(&node, "main");
-    assert!(said.contains("network: the node is on regtest, and the host is for main"), "{said}");
+    assert!(said.contains("network: the node is on regtest, but the host is configured for main"), "{said}");
     let (node, _) = Bitcoind::start_on(&path, "signet", &[ANY]);
     let said = refused(&node, "signet");
     assert!(
-        said.contains("the node is on signet with challenge 51, and the host is for signet with challenge 5121"),
+        said.contains(
+            "the node is on signet with challenge 51, but the host is configured for signet with challenge 5121"
+        ),
         "{said}"
     );
 }
@@ -65,7 +67,7 @@ fn node_that_comes_back_on_another_chain_gets_no_call() {
     let node = host.node.as_mut().unwrap();
     node.stop();
     node.start_again_on("signet");
-    let foreign = "the node is on signet, and the host is for regtest";
+    let foreign = "the node is on signet, but the host is configured for regtest";
     // From its first call on: each connection is asked before it is used.
     for _ in 0..10 {
         assert_eq!(client.refused("getblockcount", json!([])), (-1, foreign.to_owned()));

@@ -96,7 +96,7 @@ fn run_check_tells_of_the_node_what_it_has_and_what_would_improve_it() {
     }
     assert!(told.contains(", regtest, block 0 of 0"), "{told}");
     let told = refused(&bare, "main");
-    assert!(told.contains("network: the node is on regtest, and the host is for main"), "{told}");
+    assert!(told.contains("network: the node is on regtest, but the host is configured for main"), "{told}");
     bare.stop();
     let (code, told) = checked(&bare, "regtest");
     let unreachable = format!("Cannot query the node at http://{}: ", bare.address);

@@ -97,7 +97,7 @@ fn fault_in_an_event_is_told_of_an_isolated_plugin_as_of_one_in_the_host() {
         let host = Host::start_with(options);
         let mut client = host.client();
         client.call("generatetoaddress", json!([1, "bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080"]));
-        wait_until("the fault is told", || faulty(&mut client)["last_fault"] == "an event ended with status 18");
+        wait_until("the fault is told", || faulty(&mut client)["last_fault"] == "an event returned status 18");
         assert!(faulty(&mut client)["faults"].as_u64().unwrap() > 0);
     }
 }

@@ -209,7 +209,8 @@ fn hostile_plugin_is_refused_everything_and_each_attempt_is_told() {
         check(&mut client, &first);
         let text = std::fs::read_to_string(log.path()).unwrap();
         for (kind, told, ..) in &first {
-            let said = |line: &str| line.contains(&format!("the plugin was refused: {told} ")) && line.contains(kind);
+            let said =
+                |line: &str| line.contains(&format!("the sandbox denied the plugin: {told} ")) && line.contains(kind);
             assert!(text.lines().any(said), "{told} as {user:?}: {text}");
         }
         let rest = [files(pid, &own_files(&host)), sockets(), processes(pid), system()].concat();

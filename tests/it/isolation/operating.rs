@@ -100,7 +100,7 @@ fn plugin_check_isolated_names_what_ends_the_process_and_goes_on() {
         "faultabort []: it ended its process (SIGABRT)",
         "faultexit []: it ended its process (exit code 3)",
         "faultdrop []: its reply was dropped unanswered",
-        "faultpanic []: the call of faultpanic ended with status 18",
+        "faultpanic []: the call of faultpanic returned status 18",
     ] {
         assert!(found.contains(&expected), "{expected}: {found:#?}");
     }
@@ -110,12 +110,12 @@ fn plugin_check_isolated_names_what_ends_the_process_and_goes_on() {
 #[test]
 fn plugin_check_isolated_tells_faults_and_ends_in_functions_without_an_answer() {
     for (option, only, expected) in [
-        ("panic_event", "events", "an event ended with status 18"),
-        ("abort_event", "events", "an event ended with status 18"),
-        ("panic_cancel", "cancellation", "faultwho []: a cancellation ended with status 18"),
-        ("panic_quiesce", "lifecycle", "quiesce ended with status 18"),
-        ("panic_stop", "lifecycle", "stop ended with status 18"),
-        ("abort_stop", "lifecycle", "stop ended with status 18"),
+        ("panic_event", "events", "an event returned status 18"),
+        ("abort_event", "events", "an event returned status 18"),
+        ("panic_cancel", "cancellation", "faultwho []: a cancellation returned status 18"),
+        ("panic_quiesce", "lifecycle", "quiesce returned status 18"),
+        ("panic_stop", "lifecycle", "stop returned status 18"),
+        ("abort_stop", "lifecycle", "stop returned status 18"),
         ("block_stop", "lifecycle", "stop: it did not return within 1 s"),
     ] {
         let option = format!("{option}=true");

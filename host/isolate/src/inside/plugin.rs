@@ -43,14 +43,12 @@ impl Inside {
         let host = self.host(&begin);
         // SAFETY: the table is the library's, which stays open.
         let Some(instance) = (unsafe { UsedPlugin::create(self.table) }) else {
-            let reason = b"it could not make an instance".to_vec();
+            let reason = b"its create function returned null".to_vec();
             return (ErrorKind::Internal as i32, reason.into());
         };
-        match instance.init(host, &begin.options) {
-            Ok(()) => {
-                let _ = self.instance.set(instance);
-                (STATUS_OK, OwnedBytes::EMPTY)
-            }
+        // Stored first: `stop` and `destroy` follow a refusal, too.
+        match self.instance.get_or_init(|| instance).init(host, &begin.options) {
+            Ok(()) => (STATUS_OK, OwnedBytes::EMPTY),
             Err(refusal) => refusal,
         }
     }

@@ -6,6 +6,7 @@ mod pidfd;
 #[cfg(any(not(target_os = "linux"), test))]
 mod waited;
 
+use std::os::unix::process::ExitStatusExt as _;
 use std::process::{Child, ExitStatus};
 use std::time::Duration;
 
@@ -34,15 +35,15 @@ impl Process {
         Ok(Self { pid: child.id(), hold, killed: Mutex::default() })
     }
 
-    /// Waits up to `time` for its end, which leaves the exit code for `wait`. Returns whether it has ended.
+    /// Waits up to `time` for it to end, and leaves the exit code for `wait`. Returns whether it has ended.
     pub fn ends_within(&self, time: Duration) -> bool {
         let limit = time.try_into().ok();
         let mut process = [PollFd::new(&self.hold, PollFlags::IN)];
-        // If polling fails, the process cannot be watched.
+        // If polling fails, it counts as ended.
         !matches!(poll(&mut process, limit.as_ref()), Ok(0) | Err(Errno::INTR))
     }
 
-    /// Kills it for this reason. Returns whether this is why it ends.
+    /// Kills it. Returns whether this reason is the first.
     pub fn kill(&self, why: &'static str) -> bool {
         let mut killed = self.killed.lock();
         let is_first = killed.is_none();
@@ -52,12 +53,14 @@ impl Process {
         is_first
     }
 
-    /// Kills it without a reason.
+    /// Kills it without recording a reason.
     pub fn signal(&self) {
         self.hold.kill();
     }
 
     pub fn ending(&self, status: ExitStatus) -> Ending {
-        self.killed.lock().map_or_else(|| status.into(), Ending::Killed)
+        // The process may have ended by itself just before it was to be killed.
+        let killed = self.killed.lock().filter(|_| status.signal() == Some(libc::SIGKILL));
+        killed.map_or_else(|| status.into(), Ending::Killed)
     }
 }

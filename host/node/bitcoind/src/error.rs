@@ -72,7 +72,7 @@ pub enum MirrorError {
     Store(#[from] StoreError),
     #[error("a row of '{0}' is invalid")]
     Row(&'static str),
-    #[error("the mirror is of {found}, and the host is for {expected}")]
+    #[error("the mirror is of {found}, but the host is configured for {expected}")]
     OtherChain {
         found: ChainIdentity,
         /// The configured one.

@@ -285,7 +285,7 @@ mod tests {
         drop(open(folder.path()));
         let custom = ChainIdentity::signet(bitcoin::ScriptBuf::from_bytes(vec![0x51]));
         let refused = Mirror::open(folder.path(), &custom, genesis()).err().unwrap().to_string();
-        assert_eq!(refused, "the mirror is of regtest, and the host is for signet with challenge 51");
+        assert_eq!(refused, "the mirror is of regtest, but the host is configured for signet with challenge 51");
         open(folder.path());
     }
 }

@@ -1,4 +1,4 @@
-//! Finds out a node's chain, and the cookie in bitcoind's default place.
+//! Determines a node's chain, and the cookie in bitcoind's default place.
 
 use std::path::{Path, PathBuf};
 
@@ -42,7 +42,7 @@ pub fn greeting(expected: ChainIdentity) -> Greeting {
 }
 
 pub fn foreign(found: &ChainIdentity, expected: &ChainIdentity) -> String {
-    format!("the node is on {found}, and the host is for {expected}")
+    format!("the node is on {found}, but the host is configured for {expected}")
 }
 
 /// The chain named by a result of the greeting; `None` if the result does not decide.

@@ -22,7 +22,7 @@ pub struct RewindLimit {
 pub(crate) struct Standing {
     /// How many blocks the node's chain is behind the mirror, while the mirror does not follow it.
     behind: AtomicU32,
-    /// Why the mirror does not follow it.
+    /// Why the mirror does not follow the node's chain.
     held: Mutex<Option<String>>,
     /// Whether the node went back beyond the limit.
     is_refused: AtomicBool,

@@ -62,13 +62,13 @@ impl Instance {
         if let Some(_inside) = self.enter() {
             let status = self.plugin.quiesce();
             if status != STATUS_OK {
-                self.health.fault(format!("quiesce ended with status {status}"));
+                self.health.fault(format!("quiesce returned status {status}"));
             }
         }
     }
 
     fn abandon(&self) {
-        tracing::error!(plugin = self.manifest().id, "the plugin does not end its calls; its instance is abandoned");
+        tracing::error!(plugin = self.manifest().id, "the plugin's instance is abandoned");
         self.context.end(Stage::Abandoned);
         // The end of its process releases the host's threads in it.
         if let Some(runners) = &self.runners {
@@ -93,7 +93,7 @@ impl Instance {
         // Called once per instance, after a failed start or by `wind_down`, with nobody inside.
         let status = self.plugin.stop();
         if has_served && status != STATUS_OK {
-            self.health.fault(format!("stop ended with status {status}"));
+            self.health.fault(format!("stop returned status {status}"));
         }
         // Before it is freed: threads that it leaves running must not act for it any more.
         self.context.end(Stage::Stopped);

@@ -334,7 +334,7 @@ impl Instance {
         self.health.spent(began.elapsed());
         if status != STATUS_OK {
             self.fail(token, "Internal error");
-            self.fault(format!("the call of {} ended with status {status}", method.name));
+            self.fault(format!("the call of {} returned status {status}", method.name));
         }
     }
 
@@ -394,7 +394,7 @@ impl Instance {
         if let Some(_inside) = self.enter() {
             let status = self.plugin.cancel(token);
             if status != STATUS_OK {
-                self.fault(format!("a cancellation ended with status {status}"));
+                self.fault(format!("a cancellation returned status {status}"));
             }
         }
     }
@@ -404,7 +404,7 @@ impl Instance {
             let bytes = wire::to_bytes(event);
             let status = self.plugin.event(&bytes);
             if status != STATUS_OK {
-                self.fault(format!("an event ended with status {status}"));
+                self.fault(format!("an event returned status {status}"));
             }
         }
     }

@@ -44,7 +44,7 @@ impl Follower {
                 }
             }
             Due::Resend => {
-                if wallet.resend_is_due(at) {
+                if wallet.take_due_resend(at) {
                     self.resends.queue(slot, OfferScope::All);
                 }
             }

@@ -226,7 +226,7 @@ fn unconfirmed_transactions_are_offered_again_after_12_to_36_hours() {
     wallet.resubmit(OfferScope::All, None).unwrap();
     assert!(planned().unwrap() <= at);
     let at = planned().unwrap();
-    assert_eq!([at + HOUR, at, at].map(|rung| wallet.resend_is_due(rung)), [false, true, false]);
+    assert_eq!([at + HOUR, at, at].map(|rung| wallet.take_due_resend(rung)), [false, true, false]);
     wallet.resubmit(OfferScope::All, None).unwrap();
     assert!(planned().unwrap() > before + 12 * HOUR);
 }

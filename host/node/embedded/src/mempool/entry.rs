@@ -1,4 +1,4 @@
-//! Entries of the mempool, and the feerates that compare them.
+//! Entries of the mempool, and the feerates that order them.
 
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
@@ -42,7 +42,7 @@ pub struct EntryTime {
 
 /// Sequence numbers up to this one signal replaceability (BIP 125).
 const MAX_REPLACEABLE_SEQUENCE: u32 = 0xffff_fffd;
-/// The least virtual size of a signature operation, in virtual bytes.
+/// The least weight per unit of signature operation cost (bitcoind's -bytespersigop).
 const BYTES_PER_SIGOP: u64 = 20;
 /// The share of bookkeeping in an entry's reckoned memory, in bytes.
 const ENTRY_OVERHEAD: u64 = 480;

@@ -303,21 +303,21 @@ fn run_check_fails_where_a_port_is_taken_or_the_audit_file_cannot_be_opened() {
 #[test]
 fn start_with_a_limit_of_the_system_that_is_too_low_names_it_and_what_would_suffice() {
     let cases = [
-        ("-n 40", None, "limit of open files (ulimit -n, LimitNOFILE) is 40, which is too low: 128 suffice"),
+        ("-n 40", None, "limit on open files (ulimit -n, LimitNOFILE) is too low: it is 40, and the host needs 128"),
         (
             "-d 100000",
             None,
-            "limit of memory for data (ulimit -d, LimitDATA) is 97 MiB, which is too low: 1024 MiB suffice",
+            "limit on memory for data (ulimit -d, LimitDATA) is too low: it is 97 MiB, and the host needs 1024 MiB",
         ),
         (
             "-v 2097152",
             None,
-            "limit of address space (ulimit -v, LimitAS) is 2048 MiB, which is too low: 4096 MiB suffice",
+            "limit on address space (ulimit -v, LimitAS) is too low: it is 2048 MiB, and the host needs 4096 MiB",
         ),
         (
             "-v 8388608",
             None,
-            "limit of address space (ulimit -v, LimitAS) is 8192 MiB, which is too low: 20480 MiB suffice",
+            "limit on address space (ulimit -v, LimitAS) is too low: it is 8192 MiB, and the host needs 20480 MiB",
         ),
         // It does not bind root.
         (

@@ -238,7 +238,7 @@ impl LoadedConfig {
         }
         match (&backend.cookie, &backend.user, &backend.password_file) {
             (Some(_), Some(user), _) => {
-                Err(self.error("backend.user", user, "cannot be combined with backend.user".to_owned()))
+                Err(self.error("backend.user", user, "cannot be combined with backend.cookie".to_owned()))
             }
             (_, Some(user), None) => Err(self.error("backend.user", user, "needs backend.password_file".to_owned())),
             (_, None, Some(file)) => {

@@ -107,10 +107,17 @@ fn without_reindex(height: u32, first: u32) -> String {
     )
 }
 
-fn advice(error: &StoreError) -> &'static str {
+/// The last commits that read layouts which were never released: those up to 4, and 5.
+const READERS_OF_FORMER: [&str; 2] = ["fb151e5407d8", "038d4830f085"];
+
+fn advice(error: &StoreError) -> String {
+    let [of_four, of_five] = READERS_OF_FORMER;
+    let former = |commit, methods| format!(" A build of commit {commit} loads it: its {methods} the keys.");
     match error {
-        StoreError::MapFull => "; unload and load the wallet, and it gets four times its size",
-        _ => "",
+        StoreError::MapFull => "; unload and load the wallet, and it gets four times its size".to_owned(),
+        StoreError::OtherLayout { found: 5, .. } => former(of_five, "listdescriptors tells"),
+        StoreError::OtherLayout { found: ..5, .. } => former(of_four, "listdescriptors and dumpwallet tell"),
+        _ => String::new(),
     }
 }
 

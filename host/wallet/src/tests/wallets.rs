@@ -138,6 +138,9 @@ fn loadwallet_refuses_another_layout_naming_the_version_needed() {
         env!("CARGO_PKG_VERSION")
     );
     assert!(said.ends_with(&why), "{said}");
+    let said = refused_with_layout(5);
+    let remedy = " A build of commit 038d4830f085 loads it: its listdescriptors tells the keys.";
+    assert!(said.contains("data.mdb has layout 5, ") && said.ends_with(remedy), "{said}");
 }
 
 #[test]

@@ -224,7 +224,7 @@ impl Journal {
     fn open(file: PathBuf) -> io::Result<Self> {
         let noted: Vec<PathBuf> = match fs::read(&file) {
             Ok(text) => serde_json::from_slice(&text).unwrap_or_else(|error| {
-                tracing::warn!(file = %file.display(), %error, "cannot read the list of unfinished files, so they are not removed");
+                tracing::warn!(file = %file.display(), %error, "cannot read the list of unfinished files");
                 Vec::new()
             }),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
@@ -237,7 +237,7 @@ impl Journal {
                 match fs::remove_file(&path) {
                     Ok(()) => tracing::info!(file = %path.display(), "removed an unfinished file of a killed process"),
                     Err(error) => {
-                        tracing::warn!(file = %path.display(), %error, "cannot remove an unfinished file; the next start tries again");
+                        tracing::warn!(file = %path.display(), %error, "cannot remove an unfinished file; the next start retries");
                         left.insert(path);
                     }
                 }

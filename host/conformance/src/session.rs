@@ -25,16 +25,16 @@ use super::protocol::{Finding, Job, Message, Step};
 use super::reporter::Reporter;
 use crate::Check;
 
-/// The interval between two looks at something that the plugin has to do.
+/// The interval of polling for an effect of the plugin.
 const LOOK: Duration = Duration::from_millis(1);
 
 /// How long an instance may take to end. The tool ends this process long before.
 const END_PATIENCE: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// How long the end of a plugin's process may be noted after the answers to its calls.
+/// How long after the answers to its calls the host may record the end of a plugin's process.
 const CRASH_PATIENCE: Duration = Duration::from_secs(1);
 
-/// The opened plugin, and what was found so far.
+/// A check of one plugin, which it opens once and starts as often as the check needs.
 pub struct Session<'r> {
     pub job: Job,
     pub reporter: &'r Reporter,
@@ -101,7 +101,7 @@ impl<'r> Session<'r> {
         self.manifest().methods.iter().filter(|method| self.job.methods.contains(&method.name))
     }
 
-    /// The calls to make: of each method with these arguments, and with those that the user added.
+    /// The calls to make: each method with the generated arguments and with the arguments of `--call`.
     pub fn calls(&self, arguments: fn(&MethodSpec) -> Vec<String>) -> impl Iterator<Item = (&MethodSpec, String)> {
         self.methods().flat_map(move |method| {
             let extra = self.job.calls.iter().filter(|call| call.method == method.name);
@@ -215,8 +215,8 @@ impl<'r> Session<'r> {
         if told.is_empty() { String::new() } else { format!("; refused by the sandbox: {}", told.join(", ")) }
     }
 
-    /// Waits until the plugin's threads have ended: after the last `destroy` it has none. Those of an isolated plugin end
-    /// with its process.
+    /// Waits until the plugin's threads have ended: after the last `destroy` it has none. The threads of an isolated plugin
+    /// end with its process.
     fn wait_for_threads(&self) {
         if self.live.load(Ordering::SeqCst) > 0 || self.job.isolated.is_some() {
             return;
@@ -253,8 +253,8 @@ impl Harness<'_> {
         call
     }
 
-    /// Makes an opened call, and judges its answer unless it is kept. How long the plugin's code took, without the time for
-    /// which it waited for a processor.
+    /// Makes an opened call, and judges its answer unless the plugin keeps the call. Returns the time in the plugin's code,
+    /// without waits for a CPU.
     pub fn run(&self, call: Call<'_>) -> Duration {
         let lane = Lane::pooled(call.method);
         let run = || {
@@ -353,8 +353,8 @@ impl Harness<'_> {
     }
 }
 
-/// How long this thread has waited for a processor so far; nothing where the system does not tell. A crowded machine is not the
-/// plugin's fault.
+/// How long this thread has waited for a CPU; zero if the system does not report it. A busy machine is not the plugin's
+/// fault.
 fn waited() -> Duration {
     let read = || {
         let text = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
@@ -363,7 +363,7 @@ fn waited() -> Duration {
     read().unwrap_or_default()
 }
 
-/// The names of the threads of this process; none where the system does not tell.
+/// The names of the threads of this process; empty if the system does not report them.
 fn threads() -> Vec<String> {
     let name = |entry: std::io::Result<std::fs::DirEntry>| {
         let name = std::fs::read_to_string(entry.ok()?.path().join("comm")).ok()?;

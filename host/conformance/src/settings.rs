@@ -1,5 +1,5 @@
-//! The plugin in other settings, each in a process of its own: without an optional service, and with each option at the ends of
-//! its type.
+//! The plugin in other settings, each in its own process: without an optional service, and with the extreme values of
+//! each option.
 
 use outrigger_sdk::manifest::{Manifest, OptionSpec, OptionType};
 use serde_json::{Value, json};
@@ -10,8 +10,8 @@ use super::supervisor::{self, Part};
 /// The characters of an option that is a long text.
 const LONG_TEXT: usize = 1 << 16;
 
-/// Each service that the manifest calls optional is not granted. The plugin must start and answer without it. Without another
-/// service the host does not start it.
+/// Withholds each optional service in turn. The plugin must start and answer without it. The host starts no plugin without
+/// a required service.
 pub fn services(job: &mut Job, manifest: &Manifest) -> Part {
     let optional = &manifest.optional;
     if optional.is_empty() {
@@ -29,7 +29,7 @@ pub fn services(job: &mut Job, manifest: &Manifest) -> Part {
     whole
 }
 
-/// Each option has the values at the ends of its type. The plugin may refuse with a reason.
+/// Gives each option its extreme values. The plugin may refuse with a reason.
 pub fn options(job: &mut Job, manifest: &Manifest) -> Part {
     let specs = &manifest.options;
     if specs.is_empty() {

@@ -39,7 +39,7 @@ pub struct Part {
     pub started: bool,
     /// Methods that were excluded because they ended the process.
     pub without: Vec<String>,
-    /// The lines that the plugin and the loader logged, and those that the plugin wrote to standard error.
+    /// The log of the plugin and the loader, and the plugin's standard error, by line.
     pub last_words: Vec<String>,
 }
 

@@ -22,8 +22,8 @@ pub enum StoreError {
     Failed(heed::Error),
     /// Another version of the program wrote the file.
     #[error(
-        "The file {} has layout {found}, and this version of the program reads layout {known}: it needs {}.",
-        file.display(), needed(program)
+        "The file {} has layout {found}, but this build of the program reads layout {known}. {} wrote it.",
+        file.display(), writer(program)
     )]
     OtherLayout {
         file: PathBuf,
@@ -40,10 +40,10 @@ pub enum StoreError {
     Damage(#[from] Damage),
 }
 
-fn needed(program: &str) -> String {
+fn writer(program: &str) -> String {
     match program {
-        "" => "another version of the program".to_owned(),
-        program => format!("version {program} of the program, or another that reads it"),
+        "" => "Another version".to_owned(),
+        version => format!("A build of version {version}"),
     }
 }
 

@@ -10,9 +10,9 @@
 //!       gateway   the bottom of jsonrpsee's middleware stack -> the `Dispatch` of the host
 //! ```
 //!
-//! Hostile clients are bounded by `attempts` (password guesses), `slots` (connections without credentials) and `unread` (answers that
-//! clients do not read). A connection reset cancels the calls of the connection; a client that only closes its sending side still gets
-//! its answers.
+//! Hostile clients are bounded by `attempts` (password guesses), `slots` (connections without credentials) and `unread`
+//! (unread answers). A connection reset cancels the calls of the connection; a client that only closes its sending side
+//! still gets its answers.
 //!
 //! Invariants:
 //! - No byte of a body is read before the client has shown valid credentials, except a small amount

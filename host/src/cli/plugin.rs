@@ -57,7 +57,7 @@ pub fn run(command: &PluginCommand) -> ExitCode {
         }
         PluginCommand::Check(args) => return conformance::check(args, show),
         PluginCommand::CheckPart { job } => {
-            // The tool shows the last of these lines: what the plugin logs and writes, and what the loader logs about it.
+            // `plugin check` shows the last lines of this log beside the plugin's standard error.
             let log = tracing_subscriber::fmt().with_max_level(tracing::Level::WARN);
             log.with_writer(std::io::stderr).with_ansi(false).without_time().init();
             return conformance::part(job);

@@ -153,7 +153,10 @@ impl Node {
         match (self.chain["pruned"] == true, &self.chain["pruneheight"]) {
             (false, _) => "prune: no".to_owned(),
             (true, height) => {
-                format!("prune: blocks below {height} are pruned, and rescans that need them fail")
+                format!(
+                    "prune: blocks below {height} are pruned, and rescans that need them fail; to keep all blocks, set prune=0 and \
+                     restart once with -reindex"
+                )
             }
         }
     }

@@ -57,9 +57,9 @@ fn gives_addresses(t: &Tables, txn: &Reading<'_>, wallet: &Wallet, internal: boo
 }
 
 impl Write<'_> {
-    /// Handles payments to these scripts. If a payment is at or beyond a descriptor's next index, that index moves past it;
-    /// if the descriptor is active and for receiving, the skipped addresses enter the address book. Each payment
-    /// refills the scripts derived ahead.
+    /// Handles payments to these scripts. If a payment is at or beyond a descriptor's next index, that index moves past it.
+    /// If the descriptor is active and for receiving, the skipped addresses enter the address book. Each payment refills
+    /// the scripts derived ahead.
     ///
     /// `scripts` must be in output order: a later output may pay to a script derived because of an earlier one.
     pub fn note_payments<'s>(&mut self, scripts: impl Iterator<Item = &'s Script>) -> Result<()> {
@@ -169,7 +169,7 @@ impl Write<'_> {
     fn give_back(&mut self, script: &Script) -> Result<bool> {
         let Some(known) = self.t.script(self.reads(), script)? else { return Ok(false) };
         let mut given_back = false;
-        // Not if any transaction pays to it: one that the node refuses now may confirm later.
+        // An address with a payment stays used: the node may confirm a payment that it refuses now.
         if self.t.outputs.prefix_iter(self.reads(), &outputs_key(script))?.next().is_some() {
             return Ok(false);
         }

@@ -107,16 +107,17 @@ fn without_reindex(height: u32, first: u32) -> String {
     )
 }
 
-/// The last commits that read layouts which were never released: those up to 4, and 5.
-const READERS_OF_FORMER: [&str; 2] = ["fb151e5407d8", "038d4830f085"];
+/// The last commit that loads wallets of layouts up to 4. No release had these layouts.
+const LOADS_FOUR: &str = "fb151e5407d8";
+/// The last commit that loads wallets of layout 5.
+const LOADS_FIVE: &str = "038d4830f085";
 
 fn advice(error: &StoreError) -> String {
-    let [of_four, of_five] = READERS_OF_FORMER;
     let former = |commit, methods| format!(" A build of commit {commit} loads it: its {methods} the keys.");
     match error {
         StoreError::MapFull => "; unload and load the wallet, and it gets four times its size".to_owned(),
-        StoreError::OtherLayout { found: 5, .. } => former(of_five, "listdescriptors tells"),
-        StoreError::OtherLayout { found: ..5, .. } => former(of_four, "listdescriptors and dumpwallet tell"),
+        StoreError::OtherLayout { found: 5, .. } => former(LOADS_FIVE, "listdescriptors tells"),
+        StoreError::OtherLayout { found: ..5, .. } => former(LOADS_FOUR, "listdescriptors and dumpwallet tell"),
         _ => String::new(),
     }
 }

@@ -268,7 +268,7 @@ impl Write<'_> {
         Ok(())
     }
 
-    /// Stores a public key, or marks a stored one as having its private key. Returns whether anything changed. Returns whether either is new.
+    /// Stores a public key, or marks a stored one as having its private key. Returns whether anything changed.
     pub fn learn_key(&mut self, mut row: KeyRow, learned: &mut NewKeys) -> Result<bool> {
         let hash = hash160(&row.public_key);
         if let Some(known) = self.t.imported_key(self.reads(), &hash)? {

@@ -89,9 +89,9 @@ use scrub::Scrubber;
 pub use settings::Settings;
 pub use view::WalletView;
 
-/// Receives the engine's events. May be called under a wallet's write lock, so that the events of a wallet keep the order of
-/// its writes, but under no other lock. So it must neither wait nor call the engine. The host's only adds to queues, which
-/// drop what is beyond their limits.
+/// Receives the engine's events. The engine may call it under a wallet's write lock, so that the events of a wallet keep
+/// the order of its writes, but under no other lock. So it must neither wait nor call the engine. The host's sink only
+/// adds to bounded queues, which drop events when they are full.
 pub type Sink = Arc<dyn Fn(Event) + Send + Sync>;
 
 struct Shared {

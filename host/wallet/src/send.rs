@@ -111,7 +111,7 @@ impl Wallet {
             Ok(refused) => {
                 let refusal = Refusal::of(&refused);
                 let reason = refusal.as_ref().map_or("", |refusal| &refusal.reason);
-                tracing::warn!(wallet = self.name(), %txid, reason, "the mempool refused a payment; it is kept and offered again");
+                tracing::warn!(wallet = self.name(), %txid, reason, "the mempool refused a payment, which is offered again");
                 self.note_idle(txid, refusal);
                 self.keep_refused(txid, state);
                 self.tell_sent(txid);
@@ -125,7 +125,7 @@ impl Wallet {
         if let Some(error) = failed {
             return Err(error.into());
         }
-        tracing::warn!(wallet = self.name(), "the node did not say whether it accepted a payment; it is offered again");
+        tracing::warn!(wallet = self.name(), %txid, "the node did not say whether it accepted a payment; it is offered again");
         self.note_idle(txid, None);
         self.tell_sent(txid);
         if state == TxState::InMempool
@@ -150,7 +150,7 @@ impl Wallet {
         };
         // If the client got an error, it would pay again.
         if let Err(error) = self.write(leave) {
-            tracing::error!(wallet = self.name(), %error, "cannot record that the mempool refused a payment; it is shown as in the mempool until the mempool is next read");
+            tracing::error!(wallet = self.name(), %txid, %error, "cannot record that the mempool refused a payment");
         }
     }
 
@@ -171,7 +171,7 @@ impl Wallet {
             Ok(is_gone)
         };
         self.write(take_back).unwrap_or_else(|error| {
-            tracing::error!(wallet = self.name(), %error, "the node failed to check a payment, which cannot be removed and is offered again");
+            tracing::error!(wallet = self.name(), %txid, %error, "cannot remove a payment that the node failed to check");
             false
         })
     }

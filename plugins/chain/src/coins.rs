@@ -2,6 +2,7 @@
 
 use bitcoin::hashes::{Hash, HashEngine, sha256, sha256d};
 use bitcoin::{Amount, OutPoint};
+use outrigger_sdk::RpcError;
 use outrigger_sdk::amount::{self, Saturating};
 use serde_json::{Map, Value, json};
 
@@ -15,12 +16,14 @@ const BATCH: u32 = 4096;
 /// value, length of the script.
 const BOGO_OVERHEAD: u64 = 32 + 4 + 4 + 8 + 2;
 
+const NO_MUHASH: &str = "'muhash' is not a valid hash_type: the embedded chain has hash_serialized_3 and none";
+
 /// The hash over all unspent outputs, one after the other (`hash_serialized_3`), if it is wanted.
 fn hash_named(name: &str) -> Result<Option<sha256::HashEngine>, ChainError> {
     match name {
         "none" => Ok(None),
         "hash_serialized_3" => Ok(Some(sha256d::Hash::engine())),
-        "muhash" => Err(ChainError::NoMuHash),
+        "muhash" => Err(RpcError::invalid_parameter(NO_MUHASH).into()),
         unknown => Err(ChainError::HashType(unknown.to_owned())),
     }
 }

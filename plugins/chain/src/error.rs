@@ -32,11 +32,6 @@ pub enum ChainError {
     /// A hash over the unspent outputs that there is none of.
     #[error("'{0}' is not a valid hash_type")]
     HashType(String),
-    /// A hash over the unspent outputs that only a bitcoind makes.
-    #[error(
-        "'muhash' is not a valid hash_type of the embedded chain: it has hash_serialized_3, and a bitcoind behind the host has both"
-    )]
-    NoMuHash,
     /// The unspent outputs at another block than the best one.
     #[error("Querying specific block heights requires coinstatsindex")]
     NoCoinIndex,
@@ -238,7 +233,6 @@ impl From<ChainError> for RpcError {
             | E::HeightAfterTip { .. }
             | E::Statistic(_)
             | E::HashType(_)
-            | E::NoMuHash
             | E::NoCoinIndex
             | E::VerboseSequence
             | E::ConfirmationTarget

@@ -126,7 +126,7 @@ fn loadwallet_of_a_layout_that_no_release_had_names_the_commit_that_reads_it_and
         let folder = host.datadir().join("regtest/wallets").join(kind);
         copy_folder(&recorded.join(kind), &folder);
         let (code, message) = client.refused("loadwallet", json!([kind]));
-        let text = "data.mdb has layout 4, and this version of the program reads layout 6: it needs ";
+        let text = "data.mdb has layout 4, but this build of the program reads layout 6. ";
         let remedy = " A build of commit fb151e5407d8 loads it: its listdescriptors and dumpwallet tell the keys.";
         assert!(code == -18 && message.contains(text) && message.ends_with(remedy), "{code} {message}");
         let read = |folder: &Path| std::fs::read(folder.join("data.mdb")).unwrap();

@@ -24,7 +24,7 @@ const CALLS_OF_THREAD: usize = 400;
 /// Every so many-th call of a thread, the call that its neighbour makes is cancelled.
 const CANCEL_EVERY: usize = 5;
 
-/// How often an inline method is called with the same arguments: often enough for the host to run a slow one on the pool.
+/// How often an inline method is called with the same arguments. After so many slow calls the host uses the pool.
 const QUICK_CALLS: usize = 7;
 
 /// Every method with every kind of arguments, one call after the other. Each is answered at once, or its token is kept; then
@@ -37,7 +37,7 @@ pub fn parameters(session: &Session<'_>) -> Outcome {
     // Between processes it never runs inline.
     if session.job.isolated.is_none() {
         session.calls(arguments::few).filter(|(method, _)| method.inline).for_each(|(method, set)| {
-            judge_quickness(session, &harness, method, &set);
+            judge_inline(session, &harness, method, &set);
         });
     }
     let calls = harness.calls();
@@ -55,7 +55,7 @@ fn cancel_kept(harness: &Harness<'_>, call: Call<'_>) {
 }
 
 /// Whether the host would call an inline method on its network threads.
-fn judge_quickness(session: &Session<'_>, harness: &Harness<'_>, method: &MethodSpec, set: &str) {
+fn judge_inline(session: &Session<'_>, harness: &Harness<'_>, method: &MethodSpec, set: &str) {
     let latency = Latency::default();
     for _ in 0..QUICK_CALLS {
         let call = harness.begin(method, set);
@@ -109,7 +109,6 @@ fn cancel_meanwhile(harness: &Harness<'_>, call: Call<'_>) {
     let (begins, begun) = channel();
     std::thread::scope(|scope| {
         scope.spawn(move || {
-            // Whoever waits for it waits until the threads have met.
             let _ = begins.send(());
             harness.run(call);
         });
@@ -119,7 +118,7 @@ fn cancel_meanwhile(harness: &Harness<'_>, call: Call<'_>) {
     harness.notify_cancelled(call);
 }
 
-/// Several threads call all methods at the same time, cancel each other's calls, and are still at it when `quiesce` comes.
+/// Several threads call all methods at the same time and cancel each other's calls, also while `quiesce` runs.
 pub fn concurrency(session: &Session<'_>) -> Outcome {
     let harness = session.bring_up()?;
     let calls: Vec<(&MethodSpec, String)> = session.calls(arguments::few).collect();

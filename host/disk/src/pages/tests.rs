@@ -43,10 +43,10 @@ fn make(changes: &[Vec<Step>]) -> (TempDir, PathBuf) {
     (dir, file)
 }
 
-type VisitedPages = BTreeMap<(String, Vec<u8>), Vec<u8>>;
+type StoredRows = BTreeMap<(String, Vec<u8>), Vec<u8>>;
 
-fn rows(file: &Path) -> Result<VisitedPages, Fault> {
-    let mut rows = VisitedPages::new();
+fn rows(file: &Path) -> Result<StoredRows, Fault> {
+    let mut rows = StoredRows::new();
     let file = DataFile::open(file)?;
     file.walk(&mut |table, key, value| {
         rows.insert((table.to_owned(), key.to_vec()), value.to_vec());
@@ -68,7 +68,7 @@ proptest! {
             1 => (1_000_usize..30_000).prop_map(Some),
         ]), 0..250), 1..12)) {
         let (_dir, file) = make(&changes);
-        let mut model = VisitedPages::new();
+        let mut model = StoredRows::new();
         for (table, number, length) in changes.iter().flatten() {
             let place = (NAMES[*table].to_owned(), key(*number));
             match length {

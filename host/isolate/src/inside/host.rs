@@ -131,8 +131,8 @@ impl Inside {
         });
     }
 
-    /// Runs `work` on this thread's channel or, if it has none, on an idle shared one, for which it waits. The process ends if its
-    /// host is gone.
+    /// Runs `work` on this thread's channel. A thread without a channel waits for an idle shared one. The process ends if
+    /// its host is gone.
     fn on_channel<T>(&self, mut work: impl FnMut(&mut Channel) -> Result<T, FrameError>) -> T {
         let gone = |_| std::process::exit(0);
         // While a thread of the plugin ends, the thread-local is already destroyed.

@@ -142,8 +142,8 @@ impl HostCode for Context {
     }
 }
 
-/// A large answer, which is sent from the plugin's memory. It is released on a thread that may block, since the plugin's
-/// release function may not return.
+/// A large answer, which is sent from the plugin's memory. A thread that may block releases it, since the plugin's release
+/// function may not return.
 struct BorrowedReply(Option<OwnedBytes>);
 
 impl AsRef<[u8]> for BorrowedReply {

@@ -1,4 +1,5 @@
-//! The entries of a wallet in the index. A write adds them before it stores the rows; loading a wallet adds those of all stored rows.
+//! The entries of a wallet in the index. A write adds them before it stores the rows. A load adds the entries of all
+//! stored rows.
 
 use std::sync::atomic::Ordering;
 

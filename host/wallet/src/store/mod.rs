@@ -89,8 +89,8 @@ impl Store {
         Ok(self.env.snapshot()?)
     }
 
-    /// The only write transaction; waits for the current one to end. Fails with [`StoreError::Damage`](outrigger_disk::StoreError) once a read has
-    /// found damage.
+    /// The only write transaction; waits for the current one to end. Fails with
+    /// [`StoreError::Damage`](outrigger_disk::StoreError) once a read has found damage.
     pub fn write(&self) -> Result<Writing<'_>> {
         Ok(self.env.write()?)
     }

@@ -132,8 +132,7 @@ fn refused_with_layout(layout: u32) -> String {
 fn loadwallet_refuses_another_layout_naming_the_version_needed() {
     let said = refused_with_layout(LAYOUT + 1);
     let why = format!(
-        "data.mdb has layout {}, and this version of the program reads layout {LAYOUT}: it needs version {} of the program, \
-         or another that reads it.",
+        "data.mdb has layout {}, but this build of the program reads layout {LAYOUT}. A build of version {} wrote it.",
         LAYOUT + 1,
         env!("CARGO_PKG_VERSION")
     );

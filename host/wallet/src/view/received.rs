@@ -24,7 +24,8 @@ impl WalletView {
             ReceivedBy::AddressBook => None,
             ReceivedBy::Scripts { scripts } => Some(scripts.iter().map(|script| script.as_script()).collect()),
         };
-        let (mut sums, mut places) = (Vec::<Received>::new(), HashMap::<&Script, usize, RandomState>::default());
+        let (mut sums, mut places) =
+            (Vec::<Received>::new(), HashMap::<&Script, Option<usize>, RandomState>::default());
         for entry in self.t().transactions.iter(&self.txn)? {
             let row = WalletTransaction::view(&mut Reader::new(entry?.1)).map_err(WalletError::Damaged)?;
             let depth = row.state.depth(self.synced.height);
@@ -32,22 +33,23 @@ impl WalletView {
                 continue;
             }
             for output in row.outputs.iter().filter(|output| output.ownership != Ownership::None) {
-                let label = labels.get(output.script);
-                if !only.as_ref().map_or(label.is_some(), |only| only.contains(output.script)) {
-                    continue;
-                }
+                // `None` for a script that the query does not ask for.
                 let place = *places.entry(output.script).or_insert_with(|| {
-                    sums.push(Received {
-                        script: output.script.to_owned(),
-                        ownership: output.ownership,
-                        label: label.map(str::to_owned),
-                        amount: Amount::ZERO,
-                        depth: i64::MAX,
-                        txids: Vec::new(),
-                    });
-                    sums.len() - 1
+                    let label = labels.get(output.script);
+                    let is_wanted = only.as_ref().map_or(label.is_some(), |only| only.contains(output.script));
+                    is_wanted.then(|| {
+                        sums.push(Received {
+                            script: output.script.to_owned(),
+                            ownership: output.ownership,
+                            label: label.map(str::to_owned),
+                            amount: Amount::ZERO,
+                            depth: i64::MAX,
+                            txids: Vec::new(),
+                        });
+                        sums.len() - 1
+                    })
                 });
-                let Some(sum) = sums.get_mut(place) else { continue };
+                let Some(sum) = place.and_then(|place| sums.get_mut(place)) else { continue };
                 sum.amount = sum.amount.saturating_add(output.value);
                 sum.depth = sum.depth.min(depth);
                 sum.txids.push(row.txid);

@@ -71,7 +71,7 @@ fn gettxoutsetinfo_sums_up_coins_in_batches() {
             (
                 json!(["muhash"]),
                 -8,
-                "'muhash' is not a valid hash_type of the embedded chain: it has hash_serialized_3, and a bitcoind behind the host has both",
+                "'muhash' is not a valid hash_type: the embedded chain has hash_serialized_3 and none",
             ),
             (json!(["hash_serialized_2", 5]), -8, "'hash_serialized_2' is not a valid hash_type"),
             (json!(["none", 5]), -8, index),

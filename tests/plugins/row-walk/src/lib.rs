@@ -32,7 +32,7 @@ impl RowWalk {
         (0..rounds).map(once).collect()
     }
 
-    /// Reads each row, and gives the sum of what they debit, so that no read is left out.
+    /// Reads each row. Returns the sum of the amounts, so that the compiler cannot omit a read.
     fn walk(&self, scope: Scope) -> Result<u64, RpcError> {
         let range = HistoryRange::Confirmed { from_height: 0 };
         let mut query = HistoryQuery { range, reverse: false, after: None, limit: u32::MAX };

@@ -129,7 +129,7 @@ fn a_chain_of_a_newer_layout_is_refused_naming_the_version_needed() {
     let error = EmbeddedNode::open(node.dir.path(), Settings::default()).err();
     let error = error.unwrap();
     assert!(matches!(error, EmbeddedError::Store(StoreError::OtherLayout { found: 99, .. })), "{error}");
-    let needed = format!("it needs version {} of the program, or another that reads it", env!("CARGO_PKG_VERSION"));
+    let needed = format!("A build of version {} wrote it.", env!("CARGO_PKG_VERSION"));
     assert!(error.to_string().contains(&needed), "{error}");
 }
 

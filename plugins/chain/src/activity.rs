@@ -1,4 +1,4 @@
-//! `getdescriptoractivity`: what the scripts of descriptors received and spent in some blocks and in the mempool.
+//! `getdescriptoractivity`: receipts and spends of the scripts of descriptors, in some blocks and in the mempool.
 
 use std::collections::BTreeMap;
 
@@ -7,15 +7,16 @@ use bitcoin::{BlockHash, OutPoint, Transaction, TxOut};
 use outrigger_sdk::service::chain::{BlockInfo, BlockRef};
 use outrigger_sdk::service::mempool::MempoolEntry;
 use outrigger_sdk::standard::{script_json, transaction_from_bytes};
-use outrigger_sdk::{Reply, amount, params};
+use outrigger_sdk::{Reply, RpcError, amount, params};
 use serde_json::{Map, Value, json};
 
-use crate::error::ChainError;
+use crate::blocks::{block_not_available, find_block};
 use crate::filters::Connected;
 use crate::scan::Needles;
-use crate::{Context, Outcome, args};
+use crate::statistics::check_in_main_chain;
+use crate::transactions::decode_transaction;
+use crate::{Context, args};
 
-/// What was found so far.
 struct Activity<'a> {
     context: &'a Context<'a>,
     needles: &'a Needles,
@@ -23,8 +24,8 @@ struct Activity<'a> {
 }
 
 impl Activity<'_> {
-    /// Adds what a transaction spent and received. Without a block it is unconfirmed.
-    fn add(&mut self, transaction: &Transaction, spent: &[TxOut], block: Option<&BlockInfo>) -> Result<(), ChainError> {
+    /// Adds the spends and receipts of a transaction. An unconfirmed transaction has no block.
+    fn add(&mut self, transaction: &Transaction, spent: &[TxOut], block: Option<&BlockInfo>) -> Result<(), RpcError> {
         let txid = transaction.compute_txid();
         let needles = self.needles;
         let is_wanted = |output: &TxOut| needles.has(&output.script_pubkey);
@@ -47,15 +48,15 @@ impl Activity<'_> {
         Ok(())
     }
 
-    fn push(&mut self, mut event: Map<String, Value>, key: &str, output: &TxOut) -> Result<(), ChainError> {
+    fn push(&mut self, mut event: Map<String, Value>, key: &str, output: &TxOut) -> Result<(), RpcError> {
         let script = script_json(&output.script_pubkey, self.context.network()?);
         event.insert(key.to_owned(), Value::Object(script));
         self.events.push(Value::Object(event));
         Ok(())
     }
 
-    fn add_block(&mut self, info: &BlockInfo) -> Result<(), ChainError> {
-        let connected = Connected::read(self.context, info)?.ok_or(ChainError::BlockNotAvailable)?;
+    fn add_block(&mut self, info: &BlockInfo) -> Result<(), RpcError> {
+        let connected = Connected::read(self.context, info)?.ok_or_else(block_not_available)?;
         for (index, transaction) in connected.block.txdata.iter().enumerate() {
             let coins = connected.spent.get(index).map_or(&[][..], |spent| &spent.coins);
             let spent: Vec<TxOut> = coins.iter().map(|coin| coin.output.clone()).collect();
@@ -64,16 +65,15 @@ impl Activity<'_> {
         Ok(())
     }
 
-    fn add_mempool(&mut self) -> Result<(), ChainError> {
+    fn add_mempool(&mut self) -> Result<(), RpcError> {
         let (mempool, scope) = (&self.context.host.mempool, self.context.scope);
         let mut entries: Vec<MempoolEntry> =
             mempool.entries(scope, mempool.ids(scope)?)?.into_iter().flatten().collect();
         entries.sort_by(in_order);
         for entry in entries {
-            // It may have left meanwhile.
+            // The transaction may have left the mempool meanwhile.
             let Some(found) = mempool.transactions(scope, vec![entry.txid])?.pop().flatten() else { continue };
-            let transaction = transaction_from_bytes(&found.raw);
-            let transaction = transaction.ok_or_else(|| ChainError::Damaged(format!("transaction {}", entry.txid)))?;
+            let transaction = decode_transaction(&found.raw, entry.txid)?;
             let mut spent = Vec::with_capacity(transaction.input.len());
             for input in &transaction.input {
                 spent.push(spent_by_mempool(self.context, input.previous_output)?);
@@ -85,15 +85,15 @@ impl Activity<'_> {
     }
 }
 
-/// As bitcoind walks through its mempool: parents before children, then by what is paid for the size.
+/// bitcoind's order of the mempool: by the number of ancestors, then by the feerate, highest first.
 fn in_order(one: &MempoolEntry, other: &MempoolEntry) -> std::cmp::Ordering {
     let rate = |entry: &MempoolEntry, size: u64| i128::from(entry.modified_fee.to_sat()) * i128::from(size);
     let by_rate = rate(other, one.virtual_size).cmp(&rate(one, other.virtual_size));
     one.ancestor_count.cmp(&other.ancestor_count).then(by_rate).then(one.txid.cmp(&other.txid))
 }
 
-/// An output that a transaction of the mempool spends: of the chain, or of another one of the mempool.
-fn spent_by_mempool(context: &Context<'_>, outpoint: OutPoint) -> Result<Option<TxOut>, ChainError> {
+/// The previous output of an input in the mempool. The chain or the mempool has it.
+fn spent_by_mempool(context: &Context<'_>, outpoint: OutPoint) -> Result<Option<TxOut>, RpcError> {
     if let Some(coin) = context.host.chain.coins(context.scope, vec![outpoint])?.pop().flatten() {
         return Ok(Some(coin.output));
     }
@@ -113,16 +113,13 @@ fn head(kind: &str, output: &TxOut, block: Option<&BlockInfo>) -> Map<String, Va
     event
 }
 
-pub fn get_descriptor_activity(context: &Context<'_>, reply: &Reply) -> Outcome {
+pub fn get_descriptor_activity(context: &Context<'_>, reply: &Reply) -> Result<Value, RpcError> {
     let mut blocks = BTreeMap::new();
     for value in args::array(context.params.get(0))? {
         args::text(value)?;
         let hash = BlockHash::from_byte_array(params::hash(value, "blockhash")?);
-        let info = context.host.chain.block_info(context.scope, BlockRef::Hash { hash })?;
-        let info = info.ok_or(ChainError::BlockNotFound)?;
-        if !info.in_best_chain {
-            return Err(ChainError::NotInMainChain);
-        }
+        let info = find_block(context, BlockRef::Hash { hash })?;
+        check_in_main_chain(&info)?;
         blocks.insert(info.height, info);
     }
     let needles = Needles::of(context, context.params.get(1))?;

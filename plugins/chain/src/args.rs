@@ -7,7 +7,7 @@ use outrigger_sdk::params::{Params, Type};
 use outrigger_sdk::typed::wrong_type;
 use serde_json::Value;
 
-/// Takes the text at `index` out of the parameters: it may be of many megabytes, and is freed once it is read.
+/// Takes the text at `index` out of the parameters, so that the caller can free it early: it may have many megabytes.
 pub fn take_text(params: &mut Params, index: usize) -> Result<String, RpcError> {
     match params.0.get_mut(index).map(Value::take).unwrap_or_default() {
         Value::String(text) => Ok(text),

@@ -1,68 +1,90 @@
-//! Blocks: which there are, what is in them, and which count.
+//! Blocks: which ones are known, their contents, and which of them are valid.
 
 use std::sync::atomic::Ordering;
 
 use bitcoin::hashes::Hash;
 use bitcoin::{Block, BlockHash, CompactTarget, Network};
+use outrigger_sdk::RpcError;
 use outrigger_sdk::params::{self, encode_hex};
 use outrigger_sdk::service::chain::{BlockInfo, BlockRef, BlockState, ChainInfo, ChainTip, SpentOutputs};
 use outrigger_sdk::standard::{Spent, block_from_bytes, transaction_json_with, transaction_to_bytes, work};
-use serde_json::{Map, Value, json};
+use outrigger_sdk::wire::Blob;
+use serde_json::{Value, json};
 
-use crate::error::ChainError;
-use crate::header::{decode, header_json};
-use crate::limits::MAX_MOCK_TIME;
-use crate::{Context, Outcome, args};
+use crate::header::{damaged, decode, header_json};
+use crate::{Context, args};
 
 /// A tip older than this, in seconds, means that the chain is still being downloaded.
 const MAX_TIP_AGE: u64 = 24 * 60 * 60;
+/// The largest mock time, in seconds: the limit of a 64-bit clock that counts nanoseconds.
+const MAX_MOCK_TIME: i64 = 9_223_372_036;
 
-/// The hash that the argument at `index` is; `name` is what messages call it.
-pub fn hash_argument(context: &Context<'_>, index: usize, name: &str) -> Result<BlockHash, ChainError> {
+/// The block hash in the argument at `index`. Refusals call the argument `name`.
+pub fn hash_argument(context: &Context<'_>, index: usize, name: &str) -> Result<BlockHash, RpcError> {
     Ok(BlockHash::from_byte_array(params::hash(context.params.get(index), name)?))
 }
 
 /// The block that the first argument names.
-fn block_argument(context: &Context<'_>) -> Result<BlockInfo, ChainError> {
-    let hash = hash_argument(context, 0, "blockhash")?;
-    let info = context.host.chain.block_info(context.scope, BlockRef::Hash { hash })?;
-    info.ok_or(ChainError::BlockNotFound)
+fn block_argument(context: &Context<'_>) -> Result<BlockInfo, RpcError> {
+    find_block(context, BlockRef::Hash { hash: hash_argument(context, 0, "blockhash")? })
 }
 
-pub fn get_block_count(context: &Context<'_>) -> Outcome {
+pub fn find_block(context: &Context<'_>, block: BlockRef) -> Result<BlockInfo, RpcError> {
+    context.host.chain.block_info(context.scope, block)?.ok_or_else(block_not_found)
+}
+
+pub fn block_not_found() -> RpcError {
+    RpcError::not_found("Block not found")
+}
+
+/// The serialisation of a block.
+pub fn raw_block(context: &Context<'_>, hash: BlockHash) -> Result<Blob, RpcError> {
+    context.host.chain.block(context.scope, hash)?.ok_or_else(block_not_available)
+}
+
+pub fn block_not_available() -> RpcError {
+    RpcError::misc("Block not available (not fully downloaded)")
+}
+
+pub fn decode_block(raw: &[u8], hash: BlockHash) -> Result<Block, RpcError> {
+    block_from_bytes(raw).ok_or_else(|| damaged(&format!("block {hash}")))
+}
+
+pub fn get_block_count(context: &Context<'_>) -> Result<Value, RpcError> {
     Ok(json!(context.host.chain.tip(context.scope)?.height))
 }
 
-pub fn get_best_block_hash(context: &Context<'_>) -> Outcome {
+pub fn get_best_block_hash(context: &Context<'_>) -> Result<Value, RpcError> {
     Ok(json!(context.host.chain.tip(context.scope)?.hash))
 }
 
-pub fn get_block_hash(context: &Context<'_>) -> Outcome {
+pub fn get_block_hash(context: &Context<'_>) -> Result<Value, RpcError> {
+    let out_of_range = || RpcError::invalid_parameter("Block height out of range");
     let height: i32 = args::integer(context.params.get(0))?;
-    let height = u32::try_from(height).map_err(|_| ChainError::HeightOutOfRange)?;
+    let height = u32::try_from(height).map_err(|_| out_of_range())?;
     let info = context.host.chain.block_info(context.scope, BlockRef::Height { height })?;
-    info.map(|info| json!(info.hash)).ok_or(ChainError::HeightOutOfRange)
+    info.map(|info| json!(info.hash)).ok_or_else(out_of_range)
 }
 
-pub fn get_block_header(context: &Context<'_>) -> Outcome {
-    hash_argument(context, 0, "hash")?;
+pub fn get_block_header(context: &Context<'_>) -> Result<Value, RpcError> {
+    let hash = hash_argument(context, 0, "hash")?;
     let verbose = context.params.flag_or(1, true)?;
-    let info = block_argument(context)?;
+    let info = find_block(context, BlockRef::Hash { hash })?;
     if !verbose {
         return Ok(json!(encode_hex(&info.header)));
     }
     Ok(Value::Object(header_json(&info, &context.host.chain.tip(context.scope)?)?))
 }
 
-pub fn get_block(context: &Context<'_>) -> Outcome {
-    hash_argument(context, 0, "blockhash")?;
+pub fn get_block(context: &Context<'_>) -> Result<Value, RpcError> {
+    let hash = hash_argument(context, 0, "blockhash")?;
     let verbosity = args::verbosity(context.params.given(1), 1)?;
-    let info = block_argument(context)?;
-    let raw = context.host.chain.block(context.scope, info.hash)?.ok_or(ChainError::BlockNotAvailable)?;
+    let info = find_block(context, BlockRef::Hash { hash })?;
+    let raw = raw_block(context, hash)?;
     if verbosity <= 0 {
         return Ok(json!(encode_hex(&raw)));
     }
-    let block = block_from_bytes(&raw).ok_or_else(|| ChainError::Damaged(format!("block {}", info.hash)))?;
+    let block = decode_block(&raw, hash)?;
     let mut object = header_json(&info, &context.host.chain.tip(context.scope)?)?;
     let (size, weight) = (block.total_size(), block.weight().to_wu());
     object.insert("strippedsize".into(), json!((weight - size as u64) / 3));
@@ -70,19 +92,24 @@ pub fn get_block(context: &Context<'_>) -> Outcome {
     object.insert("weight".into(), json!(weight));
     let transactions = match verbosity {
         1 => block.txdata.iter().map(|transaction| json!(transaction.compute_txid())).collect(),
-        _ => decoded(context, &block, info.hash, verbosity > 2)?,
+        _ => transactions_json(context, &block, hash, verbosity > 2)?,
     };
     object.insert("tx".into(), Value::Array(transactions));
     Ok(Value::Object(object))
 }
 
-/// The transactions of a block, with their fees where it was once connected.
-fn decoded(context: &Context<'_>, block: &Block, hash: BlockHash, show: bool) -> Result<Vec<Value>, ChainError> {
+/// The transactions of a block. If the block was ever connected, each has its fee, and with `show` the outputs it spends.
+fn transactions_json(
+    context: &Context<'_>,
+    block: &Block,
+    hash: BlockHash,
+    show: bool,
+) -> Result<Vec<Value>, RpcError> {
     let network = context.network()?;
     let spent = context.host.chain.spent_outputs(context.scope, hash)?;
-    let coins = |index: usize| spent.as_ref().and_then(|spent| spent.get(index));
     let transactions = block.txdata.iter().enumerate().map(|(index, transaction)| {
-        let spent = coins(index).map(|SpentOutputs { coins }| Spent { coins, show });
+        let spent = spent.as_ref().and_then(|spent| spent.get(index));
+        let spent = spent.map(|SpentOutputs { coins }| Spent { coins, show });
         let mut object = transaction_json_with(transaction, network, spent);
         object.insert("hex".into(), json!(encode_hex(&transaction_to_bytes(transaction))));
         Value::Object(object)
@@ -90,7 +117,7 @@ fn decoded(context: &Context<'_>, block: &Block, hash: BlockHash, show: bool) ->
     Ok(transactions.collect())
 }
 
-pub fn get_chain_tips(context: &Context<'_>) -> Outcome {
+pub fn get_chain_tips(context: &Context<'_>) -> Result<Value, RpcError> {
     let best = context.host.chain.tip(context.scope)?;
     let mut tips = context.host.chain.tips(context.scope)?;
     tips.sort_by_key(|tip| std::cmp::Reverse(tip.height));
@@ -105,8 +132,8 @@ pub fn get_chain_tips(context: &Context<'_>) -> Outcome {
     Ok(tips.iter().map(show).collect())
 }
 
-/// Whether the tip's time has once been close to the clock's since the start.
-fn has_caught_up(context: &Context<'_>) -> Result<bool, ChainError> {
+/// Whether the tip was recent at this call or at any call before.
+fn has_caught_up(context: &Context<'_>) -> Result<bool, RpcError> {
     let caught_up = &context.plugin.caught_up;
     if !caught_up.load(Ordering::Relaxed) {
         let chain = &context.host.chain;
@@ -116,35 +143,32 @@ fn has_caught_up(context: &Context<'_>) -> Result<bool, ChainError> {
     Ok(caught_up.load(Ordering::Relaxed))
 }
 
-pub fn get_blockchain_info(context: &Context<'_>) -> Outcome {
-    let chain = &context.host.chain;
-    let info = chain.info(context.scope)?;
-    let best = chain.block_info(context.scope, BlockRef::Hash { hash: info.tip.hash })?;
-    let best = best.ok_or(ChainError::BlockNotFound)?;
+pub fn get_blockchain_info(context: &Context<'_>) -> Result<Value, RpcError> {
+    let info = context.host.chain.info(context.scope)?;
+    let best = find_block(context, BlockRef::Hash { hash: info.tip.hash })?;
     let bits: CompactTarget = decode(&best)?.bits;
     let has_caught_up = has_caught_up(context)?;
-    let mut object = Map::new();
-    let mut put = |key: &str, value: Value| object.insert(key.to_owned(), value);
-    put("chain", json!(info.network.to_core_arg()));
-    put("blocks", json!(info.tip.height));
-    put("headers", json!(info.headers));
-    put("bestblockhash", json!(info.tip.hash));
-    put("bits", json!(format!("{:08x}", bits.to_consensus())));
-    put("target", json!(work::target_hex(bits)));
-    put("difficulty", work::float(work::difficulty(bits)));
-    put("time", json!(info.tip.time));
-    put("mediantime", json!(info.tip.median_time));
-    put("verificationprogress", work::float(progress(&info)));
-    put("initialblockdownload", json!(!has_caught_up));
-    put("chainwork", json!(encode_hex(&best.chain_work)));
-    put("size_on_disk", json!(info.size_on_disk.unwrap_or_default()));
-    put("pruned", json!(false));
-    put("warnings", json!(info.warnings));
-    Ok(Value::Object(object))
+    Ok(json!({
+        "chain": info.network.to_core_arg(),
+        "blocks": info.tip.height,
+        "headers": info.headers,
+        "bestblockhash": info.tip.hash,
+        "bits": format!("{:08x}", bits.to_consensus()),
+        "target": work::target_hex(bits),
+        "difficulty": work::float(work::difficulty(bits)),
+        "time": info.tip.time,
+        "mediantime": info.tip.median_time,
+        "verificationprogress": work::float(progress(&info)),
+        "initialblockdownload": !has_caught_up,
+        "chainwork": encode_hex(&best.chain_work),
+        "size_on_disk": info.size_on_disk.unwrap_or_default(),
+        "pruned": false,
+        "warnings": info.warnings,
+    }))
 }
 
-/// The share of the chain that is verified. bitcoind estimates it from the rate of transactions, and takes the rate of a
-/// development chain for zero, so that what it has is all there is.
+/// The share of the chain that is verified. bitcoind estimates it from the network's rate of transactions. For regtest that rate
+/// is zero, so bitcoind always reports 1.
 fn progress(info: &ChainInfo) -> f64 {
     match info.network == Network::Regtest {
         true => 1.0,
@@ -152,32 +176,33 @@ fn progress(info: &ChainInfo) -> f64 {
     }
 }
 
-pub fn invalidate_block(context: &Context<'_>) -> Outcome {
+pub fn invalidate_block(context: &Context<'_>) -> Result<Value, RpcError> {
     let info = block_argument(context)?;
     context.host.chain.invalidate_block(context.scope, info.hash)?;
     Ok(Value::Null)
 }
 
-pub fn reconsider_block(context: &Context<'_>) -> Outcome {
+pub fn reconsider_block(context: &Context<'_>) -> Result<Value, RpcError> {
     let info = block_argument(context)?;
     context.host.chain.reconsider_block(context.scope, info.hash)?;
     Ok(Value::Null)
 }
 
-pub fn set_mock_time(context: &Context<'_>) -> Outcome {
+pub fn set_mock_time(context: &Context<'_>) -> Result<Value, RpcError> {
     if context.network()? != Network::Regtest {
-        return Err(ChainError::MockTimeOffRegtest);
+        return Err(RpcError::misc("setmocktime is for regression testing (-regtest mode) only"));
     }
     let time: i64 = args::integer(context.params.get(0))?;
     if !(0..=MAX_MOCK_TIME).contains(&time) {
-        return Err(ChainError::MockTime(time));
+        let message = format!("Mocktime must be in the range [0, {MAX_MOCK_TIME}], not {time}.");
+        return Err(RpcError::invalid_parameter(message));
     }
     context.host.chain.set_mock_time(context.scope, time.unsigned_abs())?;
     Ok(Value::Null)
 }
 
-/// `syncwithvalidationinterfacequeue`: wallets read by calls that do not wait for the tip show what the node did before.
-pub fn sync_with_validation_interface_queue(context: &Context<'_>) -> Outcome {
+/// `syncwithvalidationinterfacequeue` waits for the wallets, because some calls read a wallet without waiting for the tip.
+pub fn sync_with_validation_interface_queue(context: &Context<'_>) -> Result<Value, RpcError> {
     context.host.chain.wait_for_wallets(context.scope)?;
     Ok(Value::Null)
 }

@@ -6,33 +6,31 @@ use outrigger_sdk::RpcError;
 use outrigger_sdk::amount::{self, Saturating};
 use serde_json::{Map, Value, json};
 
-use crate::error::ChainError;
-use crate::{Context, Outcome, args};
+use crate::{Context, args};
 
-/// The most outputs that are asked for at once.
+/// The number of outputs in one request to the host.
 const BATCH: u32 = 4096;
 
-/// The bytes that bitcoind counts in `bogosize` for an output beside its script: id, index, height with the mark of a coinbase,
-/// value, length of the script.
+/// The bytes that bitcoind counts in `bogosize` for an output without its script: transaction id, index, height with the coinbase
+/// flag, value, length of the script.
 const BOGO_OVERHEAD: u64 = 32 + 4 + 4 + 8 + 2;
 
 const NO_MUHASH: &str = "'muhash' is not a valid hash_type: the embedded chain has hash_serialized_3 and none";
 
-/// The hash over all unspent outputs, one after the other (`hash_serialized_3`), if it is wanted.
-fn hash_named(name: &str) -> Result<Option<sha256::HashEngine>, ChainError> {
+fn hash_named(name: &str) -> Result<Option<sha256::HashEngine>, RpcError> {
     match name {
         "none" => Ok(None),
         "hash_serialized_3" => Ok(Some(sha256d::Hash::engine())),
-        "muhash" => Err(RpcError::invalid_parameter(NO_MUHASH).into()),
-        unknown => Err(ChainError::HashType(unknown.to_owned())),
+        "muhash" => Err(RpcError::invalid_parameter(NO_MUHASH)),
+        unknown => Err(RpcError::invalid_parameter(format!("'{unknown}' is not a valid hash_type"))),
     }
 }
 
-pub fn get_tx_out_set_info(context: &Context<'_>) -> Outcome {
+pub fn get_tx_out_set_info(context: &Context<'_>) -> Result<Value, RpcError> {
     let name = context.params.given(0).map_or(Ok("hash_serialized_3"), args::text)?;
     let mut hash = hash_named(name)?;
     if context.params.given(1).is_some() {
-        return Err(ChainError::NoCoinIndex);
+        return Err(RpcError::invalid_parameter("Querying specific block heights requires coinstatsindex"));
     }
     let info = context.host.chain.info(context.scope)?;
     let (mut outputs, mut transactions, mut size, mut total) = (0_u64, 0_u64, 0_u64, Amount::ZERO);

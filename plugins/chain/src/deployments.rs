@@ -1,22 +1,23 @@
-//! `getdeploymentinfo`: the changes of the rules, and how far each has come.
+//! `getdeploymentinfo`: the consensus changes and the stage of each.
 
+use outrigger_sdk::RpcError;
 use outrigger_sdk::service::chain::{Deployment, DeploymentRule, DeploymentStage, SignalledDeployment};
 use serde_json::{Map, Value, json};
 
-use crate::error::ChainError;
+use crate::Context;
+use crate::blocks::block_not_found;
 use crate::statistics::block_or_tip;
-use crate::{Context, Outcome};
 
-pub fn get_deployment_info(context: &Context<'_>) -> Outcome {
+pub fn get_deployment_info(context: &Context<'_>) -> Result<Value, RpcError> {
     let block = block_or_tip(context, 0)?;
-    let deployments = context.host.chain.deployments(context.scope, block.hash)?.ok_or(ChainError::BlockNotFound)?;
+    let deployments = context.host.chain.deployments(context.scope, block.hash)?.ok_or_else(block_not_found)?;
     let next = block.height.saturating_add(1);
     let all: Map<String, Value> =
         deployments.into_iter().map(|Deployment { name, rule }| (name, rule_json(&rule, next))).collect();
     Ok(json!({"hash": block.hash, "height": block.height, "deployments": all}))
 }
 
-/// A deployment as it stands for the block at the height `next`.
+/// The state of a deployment for the block at the height `next`.
 fn rule_json(rule: &DeploymentRule, next: u32) -> Value {
     match rule {
         DeploymentRule::Buried { height } => json!({"type": "buried", "active": next >= *height, "height": height}),
@@ -55,14 +56,14 @@ fn signalled_json(progress: &SignalledDeployment) -> Value {
     Value::Object(object)
 }
 
-/// What is counted in the period. Where the outcome is certain, nothing is said of what it takes.
+/// The signals of the current period. Like bitcoind, a locked-in deployment has no `threshold` and no `possible`.
 fn statistics(progress: &SignalledDeployment) -> Value {
     let elapsed = u32::try_from(progress.signals.len()).unwrap_or(u32::MAX);
     let count = u32::try_from(progress.signals.iter().filter(|signals| **signals).count()).unwrap_or(u32::MAX);
     if progress.stage == DeploymentStage::LockedIn {
         return json!({"period": progress.period, "elapsed": elapsed, "count": count});
     }
-    // As many blocks may do without a signal.
+    // The deployment can still lock in while at most this many blocks lack the signal.
     let silent = progress.period.saturating_sub(progress.threshold);
     json!({
         "period": progress.period,
@@ -73,7 +74,7 @@ fn statistics(progress: &SignalledDeployment) -> Value {
     })
 }
 
-/// The name of a stage, as BIP 9 has it.
+/// The name of a stage in BIP 9.
 fn name(stage: DeploymentStage) -> &'static str {
     match stage {
         DeploymentStage::Defined => "defined",

@@ -1,21 +1,20 @@
-//! Descriptors: what they say and which addresses they have.
+//! The checks, the public form and the addresses of descriptors.
 
 use outrigger_sdk::descriptor::{Checksum, Descriptor, checksum};
-use outrigger_sdk::params;
 use outrigger_sdk::standard::from_script;
+use outrigger_sdk::{RpcError, params};
 use serde_json::{Map, Value, json};
 
-use crate::error::ChainError;
-use crate::{Context, Outcome, args};
+use crate::{Context, args};
 
-fn parse(context: &Context<'_>, need: Checksum) -> Result<Vec<Descriptor>, ChainError> {
+fn parse(context: &Context<'_>, need: Checksum) -> Result<Vec<Descriptor>, RpcError> {
     let text = args::text(context.params.get(0))?;
-    Descriptor::parse(text, context.network()?, need).map_err(|error| ChainError::Descriptor(error.to_string()))
+    Descriptor::parse(text, context.network()?, need).map_err(|error| RpcError::not_found(error.to_string()))
 }
 
-pub fn get_descriptor_info(context: &Context<'_>) -> Outcome {
+pub fn get_descriptor_info(context: &Context<'_>) -> Result<Value, RpcError> {
     let descriptors = parse(context, Checksum::Optional)?;
-    let Some(first) = descriptors.first() else { return Err(ChainError::Descriptor(String::new())) };
+    let Some(first) = descriptors.first() else { return Err(RpcError::not_found("")) };
     let text = args::text(context.params.get(0))?;
     let payload = text.split('#').next().unwrap_or_default();
     let mut object = Map::new();
@@ -31,15 +30,15 @@ pub fn get_descriptor_info(context: &Context<'_>) -> Outcome {
     Ok(Value::Object(object))
 }
 
-pub fn derive_addresses(context: &Context<'_>) -> Outcome {
+pub fn derive_addresses(context: &Context<'_>) -> Result<Value, RpcError> {
     let range = context.params.given(1).map(params::descriptor_range).transpose()?;
     let descriptors = parse(context, Checksum::Required)?;
     let ranged = descriptors.iter().any(Descriptor::is_ranged);
     let (begin, end) = match range {
         Some(_) if !ranged => {
-            return Err(ChainError::Range("Range should not be specified for an un-ranged descriptor"));
+            return Err(RpcError::invalid_parameter("Range should not be specified for an un-ranged descriptor"));
         }
-        None if ranged => return Err(ChainError::Range("Range must be specified for a ranged descriptor")),
+        None if ranged => return Err(RpcError::invalid_parameter("Range must be specified for a ranged descriptor")),
         Some((begin, end)) => (begin, end),
         None => (0, 0),
     };
@@ -53,18 +52,17 @@ pub fn derive_addresses(context: &Context<'_>) -> Outcome {
     }
 }
 
-fn addresses(context: &Context<'_>, descriptor: &Descriptor, begin: u32, end: u32) -> Outcome {
+fn addresses(context: &Context<'_>, descriptor: &Descriptor, begin: u32, end: u32) -> Result<Value, RpcError> {
     let network = context.network()?;
-    let no_address = || ChainError::Descriptor("Descriptor does not have a corresponding address".into());
+    let no_address = || RpcError::not_found("Descriptor does not have a corresponding address");
     let mut addresses = Vec::new();
     for index in begin..=end {
         let expansion = descriptor.expand(index);
-        let expansion =
-            expansion.map_err(|_| ChainError::Descriptor("Cannot derive script without private keys".into()))?;
+        let expansion = expansion.map_err(|_| RpcError::not_found("Cannot derive script without private keys"))?;
         for script in &expansion.scripts {
             match from_script(&script.script_pubkey, network) {
                 Some(address) => addresses.push(Value::String(address)),
-                // Of several scripts the one that pays to the bare key is passed over.
+                // combo() has several scripts. Its P2PK script has no address.
                 None if expansion.scripts.len() > 1 => {}
                 None => return Err(no_address()),
             }

@@ -2,16 +2,19 @@
 
 use bitcoin::block::Header;
 use bitcoin::consensus::deserialize;
+use outrigger_sdk::RpcError;
 use outrigger_sdk::params::encode_hex;
 use outrigger_sdk::service::chain::{BlockInfo, Tip};
 use outrigger_sdk::standard::work;
 use serde_json::{Map, Value, json};
 
-use crate::error::ChainError;
+pub fn decode(info: &BlockInfo) -> Result<Header, RpcError> {
+    deserialize(&info.header).map_err(|_| damaged(&format!("the header of block {}", info.hash)))
+}
 
-/// The header of a block.
-pub fn decode(info: &BlockInfo) -> Result<Header, ChainError> {
-    deserialize(&info.header).map_err(|_| ChainError::Damaged(format!("the header of block {}", info.hash)))
+/// The refusal for stored bytes that cannot be decoded.
+pub fn damaged(object: &str) -> RpcError {
+    RpcError::internal(format!("{object} cannot be read from the chain"))
 }
 
 /// The confirmations of a block: 1 for the tip, -1 off the best chain.
@@ -20,7 +23,7 @@ pub fn confirmations(info: &BlockInfo, tip: &Tip) -> i64 {
 }
 
 /// A block's header as a JSON object, in bitcoind's order of keys.
-pub fn header_json(info: &BlockInfo, tip: &Tip) -> Result<Map<String, Value>, ChainError> {
+pub fn header_json(info: &BlockInfo, tip: &Tip) -> Result<Map<String, Value>, RpcError> {
     let header = decode(info)?;
     let mut object = Map::new();
     let mut put = |key: &str, value: Value| object.insert(key.to_owned(), value);

@@ -1,8 +1,8 @@
-//! The operation group `chain`: the chain and the mempool as they are, raw transactions, addresses and descriptors.
+//! The operation group `chain`: the chain and the mempool, raw transactions, addresses and descriptors.
 //!
-//! Invariants: of the chain nothing is kept between calls, but for the answer to one question (whether it has caught up with the
-//! clock since the start) and the headers of block filters, which never change. A call that waits holds no thread. What a call reads comes from one snapshot. Results have Bitcoin Core 29's keys in its order, and
-//! no others: strict clients refuse what they do not know.
+//! Invariants: between calls the plugin keeps no data of the chain except whether the tip was ever recent, and the headers of
+//! block filters, which never change. A call reads one snapshot. A waiting call holds no thread. Results have the keys of Bitcoin
+//! Core 29 in its order and no others, because strict clients refuse unknown keys.
 
 mod activity;
 mod args;
@@ -11,10 +11,8 @@ mod blocks;
 mod coins;
 mod deployments;
 mod descriptors;
-mod error;
 mod filters;
 mod header;
-mod limits;
 mod mempool;
 mod messages;
 mod network;
@@ -36,35 +34,31 @@ use outrigger_sdk::service::events::Event;
 use outrigger_sdk::{Call, CallContext, Host, Plugin, Reply, RpcError};
 use serde_json::{Map, Value, json};
 
-use crate::error::ChainError;
 use crate::filters::FilterHeaders;
 use crate::mempool::Relatives;
 use crate::scan::Scan;
 use crate::waiting::Waits;
 
-/// The plugin.
 pub struct ChainPlugin {
     host: Host,
-    kept: Kept,
+    shared: Shared,
     waits: Arc<Waits>,
 }
 
-/// The state that outlives a call.
+/// The state that calls share.
 #[derive(Default)]
-struct Kept {
-    /// Whether the tip's time has once been close to the clock's. It stays so.
+struct Shared {
+    /// Whether the tip was ever recent. As in bitcoind, the initial block download ends only once.
     caught_up: AtomicBool,
     coin_scan: Scan,
     block_scan: Scan,
     filter_headers: FilterHeaders,
 }
 
-type Context<'a> = CallContext<'a, Kept>;
-
-type Outcome = Result<Value, ChainError>;
+type Context<'a> = CallContext<'a, Shared>;
 
 impl ChainPlugin {
-    fn answer(&self, method: &str, context: &mut Context<'_>, reply: &Reply) -> Outcome {
+    fn answer(&self, method: &str, context: &mut Context<'_>, reply: &Reply) -> Result<Value, RpcError> {
         match method {
             "getblockchaininfo" => blocks::get_blockchain_info(context),
             "getblockcount" => blocks::get_block_count(context),
@@ -97,13 +91,13 @@ impl ChainPlugin {
             "getdeploymentinfo" => deployments::get_deployment_info(context),
             "getindexinfo" => statistics::get_index_info(context),
             "getnetworkinfo" => network::get_network_info(context),
-            // As on a node without peers.
+            // The answers of a node without peers.
             "getconnectioncount" => Ok(json!(0)),
             "getpeerinfo" | "listbanned" => Ok(json!([])),
             "getnodeaddresses" => network::get_node_addresses(context),
             "ping" => Ok(Value::Null),
             "getzmqnotifications" => network::get_zmq_notifications(context),
-            "getnettotals" => network::get_net_totals(),
+            "getnettotals" => Ok(network::get_net_totals()),
             "invalidateblock" => blocks::invalidate_block(context),
             "reconsiderblock" => blocks::reconsider_block(context),
             "setmocktime" => blocks::set_mock_time(context),
@@ -116,18 +110,18 @@ impl ChainPlugin {
             "scanblocks" => scan::scan_blocks(context, reply),
             "getblockfilter" => filters::get_block_filter(context),
             "getdescriptoractivity" => activity::get_descriptor_activity(context, reply),
-            other => Err(RpcError::no_method(other).into()),
+            other => Err(RpcError::no_method(other)),
         }
     }
 }
 
 impl Plugin for ChainPlugin {
     fn new(host: Host, _: Map<String, Value>) -> Result<Self, String> {
-        Ok(Self { waits: Waits::new(host.clone()), host, kept: Kept::default() })
+        Ok(Self { waits: Waits::new(host.clone()), host, shared: Shared::default() })
     }
 
     fn call(&self, call: Call<'_>, reply: Reply) {
-        let mut context = Context { host: &self.host, scope: call.scope, params: call.params, plugin: &self.kept };
+        let mut context = Context { host: &self.host, scope: call.scope, params: call.params, plugin: &self.shared };
         if call.method.starts_with("waitfor") {
             return self.waits.call(call.method, &context, reply);
         }
@@ -136,11 +130,11 @@ impl Plugin for ChainPlugin {
             "decoderawtransaction" => transactions::decode_raw_transaction(&mut context),
             method => {
                 let outcome = self.answer(method, &mut context, &reply);
-                reply.send(outcome.map_err(Into::into));
+                reply.send(outcome);
                 return;
             }
         };
-        reply.send_json(text.map_err(Into::into));
+        reply.send_json(text);
     }
 
     fn cancel(&self, token: u64) {
@@ -149,15 +143,15 @@ impl Plugin for ChainPlugin {
 
     fn event(&self, event: Event) {
         match event {
-            Event::TipChanged { .. } => self.waits.look(),
+            Event::TipChanged { .. } => self.waits.answer_due(),
             Event::ShuttingDown => self.waits.close(),
             _ => {}
         }
     }
 
     fn quiesce(&self) {
-        self.kept.coin_scan.abort();
-        self.kept.block_scan.abort();
+        self.shared.coin_scan.abort();
+        self.shared.block_scan.abort();
         self.waits.close();
     }
 
@@ -166,6 +160,6 @@ impl Plugin for ChainPlugin {
     }
 }
 
-// Arguments hold keys, and what is parsed from them is freed unseen.
+// Arguments may hold private keys, and parsing them frees copies.
 outrigger_sdk::wipe_freed_memory!();
 outrigger_sdk::export_plugin!(ChainPlugin, include_str!("../manifest.json"));

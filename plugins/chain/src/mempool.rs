@@ -4,19 +4,19 @@ use std::collections::{BTreeSet, HashMap};
 
 use bitcoin::hashes::Hash;
 use bitcoin::{OutPoint, Txid};
-use outrigger_sdk::RpcError;
-use outrigger_sdk::amount;
 use outrigger_sdk::params::{self, Type};
 use outrigger_sdk::service::ErrorKind;
 use outrigger_sdk::service::mempool::{FeeEstimate, MempoolEntry};
 use outrigger_sdk::spend::EstimateMode;
+use outrigger_sdk::{RpcError, amount, typed};
 use serde_json::{Value, json};
 
-use crate::error::ChainError;
-use crate::limits::MAX_TARGET;
-use crate::{Context, Outcome, args};
+use crate::{Context, args};
 
-pub fn get_mempool_info(context: &Context<'_>) -> Outcome {
+/// The greatest confirmation target, in blocks.
+const MAX_TARGET: i32 = 1008;
+
+pub fn get_mempool_info(context: &Context<'_>) -> Result<Value, RpcError> {
     let info = context.host.mempool.info(context.scope)?;
     Ok(json!({
         "loaded": true,
@@ -34,10 +34,10 @@ pub fn get_mempool_info(context: &Context<'_>) -> Outcome {
     }))
 }
 
-pub fn get_raw_mempool(context: &Context<'_>) -> Outcome {
+pub fn get_raw_mempool(context: &Context<'_>) -> Result<Value, RpcError> {
     let (verbose, with_sequence) = (context.params.flag_or(0, false)?, context.params.flag_or(1, false)?);
     if verbose && with_sequence {
-        return Err(ChainError::VerboseSequence);
+        return Err(RpcError::invalid_parameter("Verbose results cannot contain mempool sequence values."));
     }
     let mempool = &context.host.mempool;
     let ids = mempool.ids(context.scope)?;
@@ -51,37 +51,34 @@ pub fn get_raw_mempool(context: &Context<'_>) -> Outcome {
     entries_json(context, &entries.iter().flatten().collect::<Vec<_>>())
 }
 
-/// Entries by their ids.
-fn entries_json(context: &Context<'_>, entries: &[&MempoolEntry]) -> Outcome {
+/// The entries, with their ids as keys.
+fn entries_json(context: &Context<'_>, entries: &[&MempoolEntry]) -> Result<Value, RpcError> {
     let txids = entries.iter().map(|entry| entry.txid).collect();
     let unbroadcast = context.host.mempool.unbroadcast(context.scope, txids)?;
-    let both = entries.iter().zip(unbroadcast);
-    Ok(Value::Object(
-        both.map(|(entry, unbroadcast)| (entry.txid.to_string(), entry_json(entry, unbroadcast))).collect(),
-    ))
+    let entries = entries.iter().zip(unbroadcast);
+    let members = entries.map(|(entry, unbroadcast)| (entry.txid.to_string(), entry_json(entry, unbroadcast)));
+    Ok(Value::Object(members.collect()))
 }
 
-pub fn get_mempool_entry(context: &Context<'_>) -> Outcome {
+pub fn get_mempool_entry(context: &Context<'_>) -> Result<Value, RpcError> {
     let txid = Txid::from_byte_array(params::hash(context.params.get(0), "parameter 1")?);
     let entry = entry(context, txid)?;
     let unbroadcast = context.host.mempool.unbroadcast(context.scope, vec![txid])?.contains(&true);
     Ok(entry_json(&entry, unbroadcast))
 }
 
-fn entry(context: &Context<'_>, txid: Txid) -> Result<MempoolEntry, ChainError> {
-    context.host.mempool.entries(context.scope, vec![txid])?.pop().flatten().ok_or(ChainError::NotInMempool)
+fn entry(context: &Context<'_>, txid: Txid) -> Result<MempoolEntry, RpcError> {
+    let entry = context.host.mempool.entries(context.scope, vec![txid])?.pop().flatten();
+    entry.ok_or_else(|| RpcError::not_found("Transaction not in mempool"))
 }
 
-/// Which way to follow transactions that spend each other's outputs.
 #[derive(Clone, Copy)]
 pub enum Relatives {
-    /// To those that a transaction builds on.
     Ancestors,
-    /// To those that build on it.
     Descendants,
 }
 
-pub fn get_relatives(context: &Context<'_>, which: Relatives) -> Outcome {
+pub fn get_relatives(context: &Context<'_>, which: Relatives) -> Result<Value, RpcError> {
     let txid = Txid::from_byte_array(params::hash(context.params.get(0), "parameter 1")?);
     let verbose = context.params.flag_or(1, false)?;
     let next = |entry: &MempoolEntry| match which {
@@ -90,7 +87,7 @@ pub fn get_relatives(context: &Context<'_>, which: Relatives) -> Outcome {
     };
     let mut found: HashMap<Txid, MempoolEntry> = HashMap::new();
     let mut wanted = next(&entry(context, txid)?);
-    // One request for each generation.
+    // Each generation takes one request.
     while !wanted.is_empty() {
         let generation: Vec<MempoolEntry> =
             context.host.mempool.entries(context.scope, wanted)?.into_iter().flatten().collect();
@@ -106,22 +103,24 @@ pub fn get_relatives(context: &Context<'_>, which: Relatives) -> Outcome {
     Ok(relatives.iter().map(|entry| json!(entry.txid)).collect())
 }
 
-pub fn save_mempool(context: &Context<'_>) -> Outcome {
+pub fn save_mempool(context: &Context<'_>) -> Result<Value, RpcError> {
     let filename = context.host.mempool.save(context.scope).map_err(|error| match error.kind {
-        ErrorKind::Refused => ChainError::MempoolNotSaved,
+        ErrorKind::Refused => RpcError::misc("Unable to dump mempool to disk"),
         _ => error.into(),
     })?;
     Ok(json!({"filename": filename}))
 }
 
-pub fn estimate_smart_fee(context: &Context<'_>) -> Outcome {
+pub fn estimate_smart_fee(context: &Context<'_>) -> Result<Value, RpcError> {
     let target: i32 = args::integer(context.params.get(0))?;
     if !(1..=MAX_TARGET).contains(&target) {
-        return Err(ChainError::ConfirmationTarget);
+        let message = format!("Invalid conf_target, must be between 1 and {MAX_TARGET}");
+        return Err(RpcError::invalid_parameter(message));
     }
     let mode = context.params.given(1).map_or(Ok("unset"), args::text)?;
-    let mode = EstimateMode::named(mode).ok_or(ChainError::EstimateMode)?;
-    // Unset is economical here.
+    let unknown = "Invalid estimate_mode parameter, must be one of: \"unset\", \"economical\", \"conservative\"";
+    let mode = EstimateMode::named(mode).ok_or_else(|| RpcError::invalid_parameter(unknown))?;
+    // An unset mode means economical.
     let conservative = mode == EstimateMode::Conservative;
     let FeeEstimate { feerate, blocks } =
         context.host.mempool.fee_estimate(context.scope, target.unsigned_abs(), conservative)?;
@@ -156,38 +155,25 @@ fn entry_json(entry: &MempoolEntry, unbroadcast: bool) -> Value {
     })
 }
 
-/// The outpoints that a call lists, each an object of nothing but `txid` and `vout`.
-fn outpoints(values: &[Value]) -> Result<Vec<OutPoint>, ChainError> {
-    const FIELDS: [(&str, Type); 2] = [("txid", Type::String), ("vout", Type::Number)];
+/// The outpoints of an array. Each is an object with the members `txid` and `vout` alone.
+fn outpoints(values: &[Value]) -> Result<Vec<OutPoint>, RpcError> {
     if values.is_empty() {
-        return Err(ChainError::Create(", outputs are missing"));
+        return Err(RpcError::invalid_parameter("Invalid parameter, outputs are missing"));
     }
     let outpoint = |value: &Value| {
         let object = args::object(value)?;
-        let field = |name: &str| object.get(name).unwrap_or(&Value::Null);
-        for (name, wanted) in FIELDS {
-            match Type::of(field(name)) {
-                Type::Null => return Err(RpcError::type_error(format!("Missing {name}")).into()),
-                got if got != wanted => {
-                    let (got, wanted) = (got.name(), wanted.name());
-                    let message = format!("JSON value of type {got} for field {name} is not of expected type {wanted}");
-                    return Err(RpcError::type_error(message).into());
-                }
-                _ => {}
-            }
-        }
-        if let Some(key) = object.keys().find(|key| !FIELDS.iter().any(|(name, _)| name == key)) {
-            return Err(RpcError::type_error(format!("Unexpected key {key}")).into());
-        }
-        let txid = Txid::from_byte_array(params::hash_text(args::text(field("txid"))?, "txid")?);
-        let vout: i32 = args::integer(field("vout"))?;
-        let vout = u32::try_from(vout).map_err(|_| ChainError::Create(", vout cannot be negative"))?;
-        Ok(OutPoint { txid, vout })
+        let txid = typed::member(object, "txid", Type::String)?;
+        let vout = typed::member(object, "vout", Type::Number)?;
+        typed::check_options(object, &[("txid", None), ("vout", None)])?;
+        let txid = Txid::from_byte_array(params::hash(txid, "txid")?);
+        let vout: i32 = args::integer(vout)?;
+        let negative = |_| RpcError::invalid_parameter("Invalid parameter, vout cannot be negative");
+        Ok(OutPoint { txid, vout: u32::try_from(vout).map_err(negative)? })
     };
     values.iter().map(outpoint).collect()
 }
 
-pub fn get_tx_spending_prevout(context: &Context<'_>) -> Outcome {
+pub fn get_tx_spending_prevout(context: &Context<'_>) -> Result<Value, RpcError> {
     let outpoints = outpoints(args::array(context.params.get(0))?)?;
     let spenders = context.host.mempool.spenders(context.scope, outpoints.clone())?;
     let entry = |(outpoint, spender): (&OutPoint, Option<Txid>)| {

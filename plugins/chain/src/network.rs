@@ -1,76 +1,74 @@
-//! The network of peers that there is none of, in the shape that clients expect of one.
+//! The RPCs about peers. The answers are those of a node without peers.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use outrigger_sdk::service::chain::Publication;
 use outrigger_sdk::standard::release;
 use outrigger_sdk::{RpcError, amount};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
-use crate::{Context, Outcome, args};
+use crate::{Context, args};
 
-/// The release of bitcoind whose interface is served, as its `getnetworkinfo` counts.
+/// The release of Bitcoin Core whose interface the host serves, in the notation of its `getnetworkinfo`.
 const VERSION: u32 = release::PRESENT * 10_000;
-/// The same as a user agent (BIP 14), with what serves it as a comment: clients read the release out of it.
+/// The user agent (BIP 14) of the same release, because clients parse it. The comment names the host.
 const USER_AGENT: &str = concat!("/Satoshi:29.0.0(Outrigger:", env!("CARGO_PKG_VERSION"), ")/");
-/// The version of the peer-to-peer protocol that this release speaks.
+/// The peer-to-peer protocol of this release.
 const PROTOCOL_VERSION: u32 = 70_016;
-/// The kinds of network that bitcoind lists, and whether it reaches them where nothing else is set.
+/// The networks in bitcoind's list, and whether it reaches them by default.
 const NETWORKS: [(&str, bool); 5] =
     [("ipv4", true), ("ipv6", true), ("onion", false), ("i2p", false), ("cjdns", false)];
-/// The services of a full node of this release: bit and name.
+/// The services of a full node of this release, each with its bit and name.
 const SERVICES: [(u32, &str); 4] = [(0, "NETWORK"), (3, "WITNESS"), (10, "NETWORK_LIMITED"), (11, "P2P_V2")];
 /// The period of bitcoind's upload target, in seconds.
 const UPLOAD_TIMEFRAME: u32 = 24 * 60 * 60;
 
-pub fn get_network_info(context: &Context<'_>) -> Outcome {
+pub fn get_network_info(context: &Context<'_>) -> Result<Value, RpcError> {
     let mempool = context.host.mempool.info(context.scope)?;
     let network = |(name, reached): &(&str, bool)| json!({"name": name, "limited": !reached, "reachable": reached, "proxy": "", "proxy_randomize_credentials": false});
     let services = SERVICES.iter().fold(0_u64, |all, (bit, _)| all | 1 << bit);
-    let mut object = Map::new();
-    let mut put = |key: &str, value: Value| object.insert(key.to_owned(), value);
-    put("version", json!(VERSION));
-    put("subversion", json!(USER_AGENT));
-    put("protocolversion", json!(PROTOCOL_VERSION));
-    // As of a node that has met no peers yet: its whole chain is there to be had, transactions are taken, and nothing keeps
-    // peers away. Clients insist on all of that.
-    put("localservices", json!(format!("{services:016x}")));
-    put("localservicesnames", SERVICES.iter().map(|(_, name)| json!(name)).collect());
-    put("localrelay", json!(true));
-    put("timeoffset", json!(0));
-    put("networkactive", json!(true));
-    put("connections", json!(0));
-    put("connections_in", json!(0));
-    put("connections_out", json!(0));
-    put("networks", NETWORKS.iter().map(network).collect());
-    put("relayfee", amount::to_json(mempool.relay_feerate));
-    put("incrementalfee", amount::to_json(mempool.incremental_feerate));
-    put("localaddresses", json!([]));
-    put("warnings", json!(context.host.chain.info(context.scope)?.warnings));
-    Ok(Value::Object(object))
+    // Clients insist on a node with full services, transaction relay and an active network.
+    Ok(json!({
+        "version": VERSION,
+        "subversion": USER_AGENT,
+        "protocolversion": PROTOCOL_VERSION,
+        "localservices": format!("{services:016x}"),
+        "localservicesnames": SERVICES.map(|(_, name)| name),
+        "localrelay": true,
+        "timeoffset": 0,
+        "networkactive": true,
+        "connections": 0,
+        "connections_in": 0,
+        "connections_out": 0,
+        "networks": NETWORKS.iter().map(network).collect::<Value>(),
+        "relayfee": amount::to_json(mempool.relay_feerate),
+        "incrementalfee": amount::to_json(mempool.incremental_feerate),
+        "localaddresses": [],
+        "warnings": context.host.chain.info(context.scope)?.warnings,
+    }))
 }
 
-pub fn get_zmq_notifications(context: &Context<'_>) -> Outcome {
+pub fn get_zmq_notifications(context: &Context<'_>) -> Result<Value, RpcError> {
     let published = context.host.chain.publications(context.scope)?;
-    let describe = |one: &Publication| json!({"type": one.topic, "address": one.address, "hwm": one.high_water_mark});
+    let describe = |publication: &Publication| json!({"type": publication.topic, "address": publication.address, "hwm": publication.high_water_mark});
     Ok(published.iter().map(describe).collect())
 }
 
-pub fn get_node_addresses(context: &Context<'_>) -> Outcome {
+pub fn get_node_addresses(context: &Context<'_>) -> Result<Value, RpcError> {
     let count: i32 = context.params.given(0).map_or(Ok(1), args::integer)?;
     if count < 0 {
-        return Err(RpcError::invalid_parameter("Address count out of range").into());
+        return Err(RpcError::invalid_parameter("Address count out of range"));
     }
     let network = context.params.given(1).map(args::text).transpose()?;
     match network.filter(|network| !NETWORKS.iter().any(|(known, _)| known.eq_ignore_ascii_case(network))) {
-        Some(unknown) => Err(RpcError::invalid_parameter(format!("Network not recognized: {unknown}")).into()),
+        Some(unknown) => Err(RpcError::invalid_parameter(format!("Network not recognized: {unknown}"))),
         None => Ok(json!([])),
     }
 }
 
-pub fn get_net_totals() -> Outcome {
+pub fn get_net_totals() -> Value {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    Ok(json!({
+    json!({
         "totalbytesrecv": 0,
         "totalbytessent": 0,
         "timemillis": u64::try_from(now.as_millis()).unwrap_or(u64::MAX),
@@ -82,5 +80,5 @@ pub fn get_net_totals() -> Outcome {
             "bytes_left_in_cycle": 0,
             "time_left_in_cycle": 0,
         },
-    }))
+    })
 }

@@ -1,4 +1,4 @@
-//! What pays to the scripts of descriptors: among the unspent outputs (`scantxoutset`), and in which blocks (`scanblocks`).
+//! Scans for the scripts of descriptors: of the unspent outputs (`scantxoutset`), and of the blocks (`scanblocks`).
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -9,36 +9,36 @@ use outrigger_sdk::descriptor::{Checksum, DerivedKeys, Descriptor, ExpandError};
 use outrigger_sdk::params::{self, encode_hex};
 use outrigger_sdk::service::chain::{BlockRef, FoundCoin, UnspentOutput};
 use outrigger_sdk::wire::Encoded;
-use outrigger_sdk::{Reply, parallel};
+use outrigger_sdk::{Reply, RpcError, parallel};
 use serde_json::{Map, Value, json};
 
-use crate::error::ChainError;
-use crate::filters::{BASIC, Connected};
-use crate::{Context, Outcome, args};
+use crate::blocks::{block_not_available, find_block};
+use crate::filters::{Connected, check_filter_type};
+use crate::{Context, args};
 
-/// The most outputs that the host looks at before the scan may end: some hundredths of a second's work.
+/// The number of outputs that the host searches between two checks for an abort. A batch takes some 10 ms.
 const BATCH: u32 = 1 << 16;
-/// The indexes of a descriptor that are derived at a time.
+/// The number of indexes of a descriptor in one parallel derivation.
 const CHUNK: u32 = 1 << 16;
-/// The indexes that are worth a thread.
+/// The number of indexes that justifies a thread.
 const INDEXES_PER_BATCH: usize = 16;
-/// The outputs to show that are worth a thread.
+/// The number of outputs in the answer that justifies a thread.
 const COINS_PER_BATCH: usize = 64;
-/// The indexes of a ranged descriptor that are looked for where none are given.
+/// The range of a ranged descriptor without `range`.
 const DEFAULT_RANGE: (u32, u32) = (0, 1000);
 
-/// The one scan of a kind that may be going on.
+/// The state of a kind of scan. At most one scan of each kind runs at a time.
 #[derive(Default)]
 pub struct Scan {
     running: AtomicBool,
     aborted: AtomicBool,
-    /// How far it is, in percent.
+    /// In percent.
     progress: AtomicU32,
-    /// The block that it is at.
+    /// The height of the current block.
     height: AtomicU32,
 }
 
-/// A scan that is going on. Dropping it ends it.
+/// Marks a scan as running until it is dropped.
 struct Running<'a>(&'a Scan);
 
 impl Drop for Running<'_> {
@@ -48,24 +48,25 @@ impl Drop for Running<'_> {
 }
 
 impl Scan {
-    fn begin(&self) -> Result<Running<'_>, ChainError> {
+    fn begin(&self) -> Result<Running<'_>, RpcError> {
         if self.running.swap(true, Ordering::SeqCst) {
-            return Err(ChainError::ScanInProgress);
+            let message = "Scan already in progress, use action \"abort\" or \"status\"";
+            return Err(RpcError::invalid_parameter(message));
         }
         self.aborted.store(false, Ordering::SeqCst);
         self.progress.store(0, Ordering::Relaxed);
         Ok(Running(self))
     }
 
-    /// Whether a scan was going on, which ends now.
+    /// Ends a running scan. False without a running scan.
     pub fn abort(&self) -> bool {
         let running = self.running.load(Ordering::SeqCst);
         self.aborted.store(running, Ordering::SeqCst);
         running
     }
 
-    /// Answers an action other than `start`; none for that one.
-    fn answer(&self, context: &Context<'_>, with_height: bool) -> Result<Option<Value>, ChainError> {
+    /// The answer to any action but `start`; none for `start`.
+    fn answer(&self, context: &Context<'_>, with_height: bool) -> Result<Option<Value>, RpcError> {
         match args::text(context.params.get(0))? {
             "status" if !self.running.load(Ordering::SeqCst) => Ok(Some(Value::Null)),
             "status" => {
@@ -78,7 +79,7 @@ impl Scan {
             }
             "abort" => Ok(Some(json!(self.abort()))),
             "start" => Ok(None),
-            action => Err(ChainError::ScanAction(action.to_owned())),
+            action => Err(RpcError::invalid_parameter(format!("Invalid action '{action}'"))),
         }
     }
 
@@ -87,16 +88,16 @@ impl Scan {
     }
 }
 
-/// A script to look for: what it is of a descriptor, which is told of those that are found.
+/// The origin of a wanted script.
 struct Needle {
-    /// The place of its descriptor.
+    /// The position of its descriptor.
     descriptor: usize,
     keys: DerivedKeys,
-    /// Its place among the scripts of these keys.
-    place: usize,
+    /// The position among the scripts of these keys.
+    position: usize,
 }
 
-/// Scripts to look for, and where they come from.
+/// The wanted scripts of a scan.
 #[derive(Default)]
 pub struct Needles {
     descriptors: Vec<Descriptor>,
@@ -104,25 +105,30 @@ pub struct Needles {
 }
 
 impl Needles {
-    /// The scripts of an array of descriptors, each a text or an object with a range.
-    pub fn of(context: &Context<'_>, objects: &Value) -> Result<Self, ChainError> {
+    /// The scripts of an array of descriptors. Each descriptor is a text, or an object with `desc` and `range`.
+    pub fn of(context: &Context<'_>, objects: &Value) -> Result<Self, RpcError> {
         let mut needles = Self::default();
         for object in args::array(objects)? {
             let (text, range) = match object {
                 Value::String(text) => (text.as_str(), DEFAULT_RANGE),
                 Value::Object(object) => {
                     let given = |name: &str| object.get(name).filter(|value| !value.is_null());
-                    let text = args::text(given("desc").ok_or(ChainError::NoScanDescriptor)?)?;
+                    let missing = || RpcError::invalid_parameter("Descriptor needs to be provided in scan object");
+                    let text = args::text(given("desc").ok_or_else(missing)?)?;
                     (text, given("range").map_or(Ok(DEFAULT_RANGE), params::descriptor_range)?)
                 }
-                _ => return Err(ChainError::ScanObject),
+                _ => {
+                    let message = "Scan object needs to be either a string or an object";
+                    return Err(RpcError::invalid_parameter(message));
+                }
             };
             let descriptors = Descriptor::parse(text, context.network()?, Checksum::Optional);
-            let descriptors = descriptors.map_err(|error| ChainError::Descriptor(error.to_string()))?;
+            let descriptors = descriptors.map_err(|error| RpcError::not_found(error.to_string()))?;
             let ranged = descriptors.first().is_some_and(Descriptor::is_ranged);
             for descriptor in descriptors {
                 let added = needles.add(descriptor, if ranged { range } else { (0, 0) });
-                added.map_err(|_| ChainError::NeedsPrivateKeys(text.to_owned()))?;
+                let message = |_| format!("Cannot derive script without private keys: '{text}'");
+                added.map_err(message).map_err(RpcError::not_found)?;
             }
         }
         Ok(needles)
@@ -138,8 +144,8 @@ impl Needles {
             let chunk = (first..=end.min(first.saturating_add(CHUNK - 1))).collect();
             for derived in parallel::map(chunk, INDEXES_PER_BATCH, at) {
                 let (scripts, keys) = derived?;
-                for (place, script) in scripts.into_iter().enumerate() {
-                    let needle = || Needle { descriptor: self.descriptors.len(), keys: keys.clone(), place };
+                for (position, script) in scripts.into_iter().enumerate() {
+                    let needle = || Needle { descriptor: self.descriptors.len(), keys: keys.clone(), position };
                     self.scripts.entry(script).or_insert_with(needle);
                 }
             }
@@ -148,25 +154,26 @@ impl Needles {
         Ok(())
     }
 
-    /// Whether a script is looked for.
     pub fn has(&self, script: &Script) -> bool {
         self.scripts.contains_key(script)
     }
 
-    /// The descriptor of a script that is looked for, short of everything but it.
+    /// A descriptor of this wanted script alone.
     fn definite(&self, script: &Script) -> Option<String> {
         let needle = self.scripts.get(script)?;
-        self.descriptors.get(needle.descriptor)?.definite(&needle.keys, needle.place).ok()?
+        self.descriptors.get(needle.descriptor)?.definite(&needle.keys, needle.position).ok()?
     }
 }
 
-pub fn scan_tx_out_set(context: &Context<'_>, reply: &Reply) -> Outcome {
+pub fn scan_tx_out_set(context: &Context<'_>, reply: &Reply) -> Result<Value, RpcError> {
     let scan = &context.plugin.coin_scan;
     if let Some(answer) = scan.answer(context, false)? {
         return Ok(answer);
     }
     let _running = scan.begin()?;
-    let needles = Needles::of(context, context.params.given(1).ok_or(ChainError::NoScanObjects)?)?;
+    let objects = context.params.given(1);
+    let missing = || RpcError::misc("scanobjects argument is required for the start action");
+    let needles = Needles::of(context, objects.ok_or_else(missing)?)?;
     let scripts: Vec<ScriptBuf> = needles.scripts.keys().cloned().collect();
     let tip = context.host.chain.tip(context.scope)?;
     let (mut found, mut count, mut last) = (Vec::new(), 0_u64, None::<OutPoint>);
@@ -195,7 +202,7 @@ pub fn scan_tx_out_set(context: &Context<'_>, reply: &Reply) -> Outcome {
     }))
 }
 
-/// Which share of all outputs is before this one, in percent: they are sorted by the ids of their transactions.
+/// The share of the outputs before this one, in percent. The host sorts the outputs by transaction id.
 fn share_before(outpoint: &OutPoint) -> u32 {
     let [high, low, ..] = *AsRef::<[u8; 32]>::as_ref(&outpoint.txid);
     (u32::from(u16::from_be_bytes([high, low])) * 100 + 0x8000) >> u16::BITS
@@ -217,26 +224,25 @@ fn show_coin(needles: &Needles, best: u32, found: &FoundCoin) -> Value {
     })
 }
 
-pub fn scan_blocks(context: &Context<'_>, reply: &Reply) -> Outcome {
+pub fn scan_blocks(context: &Context<'_>, reply: &Reply) -> Result<Value, RpcError> {
     let scan = &context.plugin.block_scan;
     if let Some(answer) = scan.answer(context, true)? {
         return Ok(answer);
     }
     let _running = scan.begin()?;
-    if context.params.given(4).map(args::text).transpose()?.is_some_and(|name| name != BASIC) {
-        return Err(ChainError::FilterType);
-    }
+    check_filter_type(context.params.given(4))?;
     if let Some(options) = context.params.given(5) {
-        // The scripts of a block are compared, and not its filter, so that there are no false positives to look for.
+        // The scan compares the scripts of each block instead of its filter, so it has no false positives.
         args::object(options)?.get("filter_false_positives").map(args::flag).transpose()?;
     }
     let tip = context.host.chain.tip(context.scope)?.height;
-    let height = |index: usize, default: u32| -> Result<Option<u32>, ChainError> {
+    let height = |index: usize, default: u32| -> Result<Option<u32>, RpcError> {
         let height: i32 = context.params.given(index).map_or(Ok(default as i32), args::integer)?;
         Ok(u32::try_from(height).ok().filter(|height| *height <= tip))
     };
-    let first = height(2, 0)?.ok_or(ChainError::StartHeight)?;
-    let stop = height(3, tip)?.filter(|stop| *stop >= first).ok_or(ChainError::StopHeight)?;
+    let first = height(2, 0)?.ok_or_else(|| RpcError::misc("Invalid start_height"))?;
+    let stop = height(3, tip)?.filter(|stop| *stop >= first);
+    let stop = stop.ok_or_else(|| RpcError::misc("Invalid stop_height"))?;
     let needles = Needles::of(context, context.params.get(1))?;
     let (mut relevant, mut complete, mut last) = (Vec::new(), true, first);
     for height in first..=stop {
@@ -244,9 +250,8 @@ pub fn scan_blocks(context: &Context<'_>, reply: &Reply) -> Outcome {
             complete = false;
             break;
         }
-        let info = context.host.chain.block_info(context.scope, BlockRef::Height { height })?;
-        let info = info.ok_or(ChainError::BlockNotFound)?;
-        let block = Connected::read(context, &info)?.ok_or(ChainError::BlockNotAvailable)?;
+        let info = find_block(context, BlockRef::Height { height })?;
+        let block = Connected::read(context, &info)?.ok_or_else(block_not_available)?;
         if block.concerns(|script| needles.has(script)) {
             relevant.push(info.hash);
         }

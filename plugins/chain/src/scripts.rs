@@ -1,8 +1,9 @@
-//! Scripts and addresses by themselves.
+//! `validateaddress` and `decodescript`.
 
 use bitcoin::hashes::{Hash, hash160, sha256};
 use bitcoin::script::Instruction;
 use bitcoin::{Network, Script, ScriptBuf, ScriptHash, WPubkeyHash, WScriptHash};
+use outrigger_sdk::RpcError;
 use outrigger_sdk::params::{self, encode_hex};
 use outrigger_sdk::script::limits::MAX_SCRIPT_SIZE;
 use outrigger_sdk::script::parse::is_unspendable;
@@ -11,10 +12,9 @@ use outrigger_sdk::standard::{
 };
 use serde_json::{Map, Value, json};
 
-use crate::error::ChainError;
-use crate::{Context, Outcome, args};
+use crate::{Context, args};
 
-pub fn validate_address(context: &Context<'_>) -> Outcome {
+pub fn validate_address(context: &Context<'_>) -> Result<Value, RpcError> {
     let network = context.network()?;
     match to_script(args::text(context.params.get(0))?, network) {
         Ok(script) => Ok(Value::Object(valid(&script, network))),
@@ -44,7 +44,7 @@ fn valid(script: &Script, network: Network) -> Map<String, Value> {
         put("isscript", json!(is_script));
     }
     put("iswitness", json!(script.is_witness_program()));
-    // bitcoind does not take the anchor apart.
+    // bitcoind shows no version and program for the anchor.
     if let Some((version, program)) = program {
         put("witness_version", json!(version));
         put("witness_program", json!(encode_hex(program)));
@@ -52,8 +52,8 @@ fn valid(script: &Script, network: Network) -> Map<String, Value> {
     object
 }
 
-/// The answer as JSON text. Of a script that is too long to be executed, and may be of many megabytes, it is written at once.
-pub fn decode_script(context: &mut Context<'_>) -> Result<Vec<u8>, ChainError> {
+/// The answer as JSON text. A script above the size limit of scripts may have many megabytes, so its text is written directly.
+pub fn decode_script(context: &mut Context<'_>) -> Result<Vec<u8>, RpcError> {
     let text = context.params.0.first_mut().map(Value::take).unwrap_or_default();
     let script = match args::text(&text)? {
         "" => ScriptBuf::new(),
@@ -61,14 +61,14 @@ pub fn decode_script(context: &mut Context<'_>) -> Result<Vec<u8>, ChainError> {
     };
     drop(text);
     if script.len() > MAX_SCRIPT_SIZE {
-        return Ok(described(&script));
+        return Ok(oversized_json(&script));
     }
-    Ok(decoded(context, &script)?.to_string().into_bytes())
+    Ok(script_with_wrappers(context, &script)?.to_string().into_bytes())
 }
 
-/// The answer of decodescript for a script without an address that no P2SH or P2WSH output can wrap.
-fn described(script: &Script) -> Vec<u8> {
-    // The hexadecimal digits of the script stand in `asm` and in `desc`.
+/// The answer for a script above the size limit. It has no address, and no P2SH or P2WSH output can wrap it.
+fn oversized_json(script: &Script) -> Vec<u8> {
+    // `asm` and `desc` each contain the script in hexadecimal.
     let mut text = Vec::with_capacity(4 * script.len() + 256);
     text.extend_from_slice(b"{\"asm\":\"");
     push_asm(&mut text, script);
@@ -78,7 +78,7 @@ fn described(script: &Script) -> Vec<u8> {
     text
 }
 
-fn decoded(context: &Context<'_>, script: &Script) -> Outcome {
+fn script_with_wrappers(context: &Context<'_>, script: &Script) -> Result<Value, RpcError> {
     let network = context.network()?;
     let mut object = script_json(script, network);
     object.shift_remove("hex");
@@ -103,7 +103,7 @@ fn p2sh(script: &Script) -> ScriptBuf {
     ScriptBuf::new_p2sh(&ScriptHash::from_raw_hash(hash160::Hash::hash(script.as_bytes())))
 }
 
-/// Whether a script makes sense as a redeem script.
+/// Whether bitcoind shows a P2SH address for a script.
 fn can_be_wrapped(script: &Script, kind: &ScriptKind<'_>) -> bool {
     let wrapped_already = matches!(
         kind,
@@ -113,7 +113,7 @@ fn can_be_wrapped(script: &Script, kind: &ScriptKind<'_>) -> bool {
             | ScriptKind::Taproot { .. }
             | ScriptKind::Anchor
     );
-    // OP_SUCCESSx of tapscript (BIP 342) below OP_CHECKSIGADD.
+    // The OP_SUCCESSx opcodes of tapscript (BIP 342) below OP_CHECKSIGADD.
     let is_success = |opcode: u8| matches!(opcode, 80 | 98 | 126..=129 | 131..=134 | 137 | 138 | 141 | 142 | 149..=153);
     let has_success = script
         .instructions()
@@ -121,9 +121,9 @@ fn can_be_wrapped(script: &Script, kind: &ScriptKind<'_>) -> bool {
     !wrapped_already && has_valid_ops(script) && !is_unspendable(script.as_bytes()) && !has_success
 }
 
-/// The witness program that pays to a script or its key; none where segwit does not have it.
+/// The witness program for a script or its key; none if segwit does not allow it.
 fn witness_program(script: &Script, kind: &ScriptKind<'_>) -> Option<ScriptBuf> {
-    /// The length of a compressed key, in bytes; others cannot be used with segwit.
+    /// The length of a compressed key, in bytes. Segwit allows no other keys.
     const COMPRESSED: usize = 33;
     let of_key = |hash: hash160::Hash| ScriptBuf::new_p2wpkh(&WPubkeyHash::from_raw_hash(hash));
     let of_script = || ScriptBuf::new_p2wsh(&WScriptHash::from_raw_hash(sha256::Hash::hash(script.as_bytes())));

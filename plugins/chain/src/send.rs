@@ -1,9 +1,8 @@
-//! Offering transactions to the mempool, or only asking whether it would take them.
+//! Transactions for the mempool: `sendrawtransaction`, `testmempoolaccept` and `submitpackage`.
 
 use std::collections::HashSet;
 
-use bitcoin::{Amount, Transaction, Txid};
-use outrigger_sdk::FeeRate;
+use bitcoin::{Amount, Script, Transaction, TxOut, Txid};
 use outrigger_sdk::amount::{self, COIN};
 use outrigger_sdk::params::{Params, Type, decode_hex};
 use outrigger_sdk::script::parse::is_unspendable;
@@ -11,75 +10,103 @@ use outrigger_sdk::service::mempool::{Admission, PackageMember};
 use outrigger_sdk::standard::decode::{Form, transaction_in_form};
 use outrigger_sdk::standard::{has_valid_ops, sendable_from_hex, transaction_to_bytes};
 use outrigger_sdk::typed::wrong_type;
+use outrigger_sdk::{FeeRate, RpcError, RpcErrorCode};
 use serde_json::{Map, Value, json};
 
-use crate::error::ChainError;
-use crate::limits::MAX_TRIED;
-use crate::{Context, Outcome, args};
+use crate::{Context, args};
 
-/// The reason of one whose inputs are unknown or spent, which testmempoolaccept words otherwise.
+/// The greatest number of transactions in a package.
+const MAX_PACKAGE: usize = 25;
+/// The reject reason for unknown or spent inputs. testmempoolaccept has other words for it.
 const MISSING_INPUTS: &str = "bad-txns-inputs-missingorspent";
-/// The feerate above which a transaction is refused unless told otherwise: 0.1 BTC/kvB.
+/// The default of `maxfeerate`: 0.1 BTC/kvB.
 const DEFAULT_MAX_FEERATE: FeeRate = FeeRate::from_sat_per_kvb(COIN / 10);
-/// The feerate from which a client's bound is refused: 1 BTC/kvB.
+/// The least feerate that `maxfeerate` must stay below: 1 BTC/kvB.
 const FEERATE_BOUND: FeeRate = FeeRate::from_sat_per_kvb(COIN);
 
-/// The bound on the feerate in the second argument; zero is no bound.
-fn max_feerate(context: &Context<'_>) -> Result<FeeRate, ChainError> {
+/// `maxfeerate`, the second argument. Zero means no limit.
+fn max_feerate(context: &Context<'_>) -> Result<FeeRate, RpcError> {
     let Some(value) = context.params.given(1) else { return Ok(DEFAULT_MAX_FEERATE) };
     let feerate = FeeRate::from_btc_per_kvb(value)?;
-    if feerate >= FEERATE_BOUND { Err(ChainError::FeerateBound) } else { Ok(feerate) }
+    if feerate >= FEERATE_BOUND {
+        return Err(RpcError::invalid_parameter("Fee rates larger than or equal to 1BTC/kvB are not accepted"));
+    }
+    Ok(feerate)
 }
 
-/// Whether a transaction has an output that can never be spent and holds more than `most`.
-fn burns(transaction: &Transaction, most: Amount) -> bool {
-    transaction.output.iter().any(|output| {
-        let script = &output.script_pubkey;
-        (is_unspendable(script.as_bytes()) || !has_valid_ops(script)) && output.value > most
-    })
+/// `maxburnamount`, the third argument.
+fn max_burn(context: &Context<'_>) -> Result<Amount, RpcError> {
+    context.params.given(2).map_or(Ok(Amount::ZERO), amount::from_json)
 }
 
-/// A reason with its details, where there are any.
+/// Refuses a transaction with an unspendable output above `max_burn`.
+fn check_burn(transaction: &Transaction, max_burn: Amount) -> Result<(), RpcError> {
+    let is_unspendable = |script: &Script| is_unspendable(script.as_bytes()) || !has_valid_ops(script);
+    let burns = |output: &TxOut| is_unspendable(&output.script_pubkey) && output.value > max_burn;
+    if transaction.output.iter().any(burns) {
+        return Err(verify("Unspendable output exceeds maximum configured by user (maxburnamount)"));
+    }
+    Ok(())
+}
+
+fn verify(message: &str) -> RpcError {
+    RpcError::new(RpcErrorCode::VERIFY, message)
+}
+
+/// A reason with its details, if there are any.
 fn full_reason(reason: &str, detail: &str) -> String {
     if detail.is_empty() { reason.to_owned() } else { format!("{reason}, {detail}") }
 }
 
-pub fn send_raw_transaction(context: &mut Context<'_>) -> Outcome {
+pub fn send_raw_transaction(context: &mut Context<'_>) -> Result<Value, RpcError> {
+    let undecodable = || undecodable("TX decode failed. Make sure the tx has at least one input.");
     let text = args::take_text(&mut context.params, 0)?;
     let max_feerate = max_feerate(context)?;
-    let max_burn = context.params.given(2).map_or(Ok(Amount::ZERO), amount::from_json)?;
-    let bytes = decode_hex(&text).ok_or(ChainError::NothingToSend)?;
+    let max_burn = max_burn(context)?;
+    let bytes = decode_hex(&text).ok_or_else(undecodable)?;
     drop(text);
-    if burns(&transaction_in_form(&bytes, Form::Extended).ok_or(ChainError::NothingToSend)?, max_burn) {
-        return Err(ChainError::Burns);
-    }
+    check_burn(&transaction_in_form(&bytes, Form::Extended).ok_or_else(undecodable)?, max_burn)?;
     let raw = bytes.into();
     match context.host.mempool.submit(context.scope, raw, max_feerate)? {
         Admission::Accepted { txid, .. } | Admission::Known { txid } => Ok(json!(txid)),
-        Admission::Rejected { reason, detail } => Err(ChainError::Rejected(full_reason(&reason, &detail))),
-        Admission::MissingInputs => Err(ChainError::MissingInputs),
-        Admission::AlreadyInChain => Err(ChainError::AlreadyInChain),
-        Admission::Undecodable => Err(ChainError::NothingToSend),
-        Admission::FeeTooHigh { .. } => Err(ChainError::FeeTooHigh),
+        Admission::Rejected { reason, detail } => {
+            Err(RpcError::new(RpcErrorCode::VERIFY_REJECTED, full_reason(&reason, &detail)))
+        }
+        Admission::MissingInputs => Err(verify(MISSING_INPUTS)),
+        Admission::AlreadyInChain => {
+            Err(RpcError::new(RpcErrorCode::VERIFY_ALREADY_IN_CHAIN, "Transaction outputs already in utxo set"))
+        }
+        Admission::Undecodable => Err(undecodable()),
+        Admission::FeeTooHigh { .. } => {
+            Err(verify("Fee exceeds maximum configured by user (e.g. -maxtxfee, maxfeerate)"))
+        }
     }
 }
 
-/// Takes the transactions that are judged together out of the parameters.
-fn package(params: &mut Params) -> Result<Vec<Value>, ChainError> {
+fn undecodable(message: impl Into<String>) -> RpcError {
+    RpcError::new(RpcErrorCode::DESERIALIZATION, message)
+}
+
+/// Takes the package out of the parameters.
+fn take_package(params: &mut Params) -> Result<Vec<Value>, RpcError> {
     match params.0.first_mut().map(Value::take).unwrap_or_default() {
-        Value::Array(texts) if texts.is_empty() || texts.len() > MAX_TRIED => Err(ChainError::TriedCount),
+        Value::Array(texts) if texts.is_empty() || texts.len() > MAX_PACKAGE => {
+            let message = format!("Array must contain between 1 and {MAX_PACKAGE} transactions.");
+            Err(RpcError::invalid_parameter(message))
+        }
         Value::Array(texts) => Ok(texts),
-        other => Err(wrong_type(&other, Type::Array).into()),
+        other => Err(wrong_type(&other, Type::Array)),
     }
 }
 
-fn decode(text: Value) -> Result<Transaction, ChainError> {
-    let Value::String(text) = text else { return Err(wrong_type(&text, Type::String).into()) };
-    sendable_from_hex(&text).ok_or(ChainError::NothingToTry(text))
+fn decode(text: Value) -> Result<Transaction, RpcError> {
+    let Value::String(text) = text else { return Err(wrong_type(&text, Type::String)) };
+    sendable_from_hex(&text)
+        .ok_or_else(|| undecodable(format!("TX decode failed: {text} Make sure the tx has at least one input.")))
 }
 
-pub fn test_mempool_accept(context: &mut Context<'_>) -> Outcome {
-    let texts = package(&mut context.params)?;
+pub fn test_mempool_accept(context: &mut Context<'_>) -> Result<Value, RpcError> {
+    let texts = take_package(&mut context.params)?;
     let max_feerate = max_feerate(context)?;
     let mut ids = Vec::with_capacity(texts.len());
     let mut raw = Vec::with_capacity(texts.len());
@@ -98,29 +125,22 @@ pub fn test_mempool_accept(context: &mut Context<'_>) -> Outcome {
         if outcome.is_policy {
             result.insert("package-error".into(), json!(full_reason(&outcome.reason, &outcome.detail)));
         }
-        // After one that pays too much nothing more is said.
-        is_over = is_over || describe_trial(member, max_feerate, &mut result).is_err();
+        // Like bitcoind, the answer describes no transaction after the first one with too high a feerate.
+        is_over = is_over || !describe_trial(member, max_feerate, &mut result);
         results.push(Value::Object(result));
     }
     Ok(Value::Array(results))
 }
 
-/// The client's bound on feerates is broken.
-struct TooHigh;
-
-/// Says what became of a trial.
-fn describe_trial(
-    member: &PackageMember,
-    max_feerate: FeeRate,
-    result: &mut Map<String, Value>,
-) -> Result<(), TooHigh> {
+/// Adds the outcome of a trial to its result. False if the feerate is above `max_feerate`.
+fn describe_trial(member: &PackageMember, max_feerate: FeeRate, result: &mut Map<String, Value>) -> bool {
     match member {
         PackageMember::Accepted { virtual_size, fee, .. }
             if max_feerate > FeeRate::ZERO && *fee > max_feerate.fee(*virtual_size) =>
         {
             result.insert("allowed".into(), json!(false));
             result.insert("reject-reason".into(), json!("max-fee-exceeded"));
-            return Err(TooHigh);
+            return false;
         }
         PackageMember::Accepted { .. } => {
             result.insert("allowed".into(), json!(true));
@@ -137,10 +157,10 @@ fn describe_trial(
         }
         PackageMember::InMempool { .. } | PackageMember::OtherWitness { .. } | PackageMember::NotJudged => {}
     }
-    Ok(())
+    true
 }
 
-/// Says what a transaction pays that is in the mempool, or would be.
+/// Adds the size and the fees of an accepted transaction, or of one in the mempool.
 fn describe_fees(member: &PackageMember, result: &mut Map<String, Value>) {
     let (PackageMember::Accepted { virtual_size, fee, .. } | PackageMember::InMempool { virtual_size, fee }) = member
     else {
@@ -155,20 +175,19 @@ fn describe_fees(member: &PackageMember, result: &mut Map<String, Value>) {
     result.insert("fees".into(), Value::Object(fees));
 }
 
-pub fn submit_package(context: &mut Context<'_>) -> Outcome {
-    let texts = package(&mut context.params)?;
+pub fn submit_package(context: &mut Context<'_>) -> Result<Value, RpcError> {
+    let texts = take_package(&mut context.params)?;
     let max_feerate = max_feerate(context)?;
-    let max_burn = context.params.given(2).map_or(Ok(Amount::ZERO), amount::from_json)?;
+    let max_burn = max_burn(context)?;
     let mut transactions = Vec::with_capacity(texts.len());
     for text in texts {
         let transaction = decode(text)?;
-        if burns(&transaction, max_burn) {
-            return Err(ChainError::Burns);
-        }
+        check_burn(&transaction, max_burn)?;
         transactions.push(transaction);
     }
-    if transactions.len() > 1 && !is_tree(&transactions) {
-        return Err(ChainError::PackageTopology);
+    if transactions.len() > 1 && !is_child_with_parents(&transactions) {
+        let message = "package topology disallowed. not child-with-parents or parents depend on each other.";
+        return Err(verify(message));
     }
     let raw = transactions.iter().map(transaction_to_bytes).map(Into::into).collect();
     let outcome = context.host.mempool.submit_package(context.scope, raw, max_feerate)?;
@@ -190,17 +209,18 @@ pub fn submit_package(context: &mut Context<'_>) -> Outcome {
     Ok(json!({"package_msg": message, "tx-results": results, "replaced-transactions": outcome.replaced}))
 }
 
-/// Whether the last transaction builds on each of the others, and none of those on another.
-fn is_tree(transactions: &[Transaction]) -> bool {
+/// Whether the package is a child with its parents: the last transaction spends from each other one, and no parent spends from
+/// another parent.
+fn is_child_with_parents(transactions: &[Transaction]) -> bool {
     let Some((child, parents)) = transactions.split_last() else { return false };
     let txids: HashSet<Txid> = parents.iter().map(Transaction::compute_txid).collect();
     let spent: HashSet<Txid> = child.input.iter().map(|input| input.previous_output.txid).collect();
-    let builds_on_another =
+    let spends_from_parent =
         |parent: &Transaction| parent.input.iter().any(|input| txids.contains(&input.previous_output.txid));
-    txids.is_subset(&spent) && !parents.iter().any(builds_on_another)
+    txids.is_subset(&spent) && !parents.iter().any(spends_from_parent)
 }
 
-/// The id with witness. The library would count the marker of the form with witness where there are no inputs.
+/// The wtxid. rust-bitcoin hashes a transaction without inputs in the segwit form, but bitcoind does not.
 fn wtxid(transaction: &Transaction) -> String {
     if transaction.input.is_empty() {
         return transaction.compute_txid().to_string();

@@ -1,56 +1,55 @@
-//! What is counted over many blocks, and which indexes there are.
+//! Statistics over many blocks, and the list of indexes.
 
+use outrigger_sdk::RpcError;
 use outrigger_sdk::service::chain::{BlockInfo, BlockRef};
 use outrigger_sdk::standard::work;
 use serde_json::{Map, Value, json};
 
-use crate::blocks::hash_argument;
-use crate::error::ChainError;
+use crate::blocks::{find_block, hash_argument};
 use crate::header::decode;
-use crate::{Context, Outcome, args};
+use crate::{Context, args};
 
-/// The window that transactions are counted in where none is given: a month of blocks.
+/// The default window of `getchaintxstats`: a month of blocks.
 const DEFAULT_WINDOW: u32 = 30 * 24 * 6;
-/// The index that answers for confirmed transactions by their id. The chain cannot be without it.
-const TRANSACTION_INDEX: &str = "txindex";
-/// The index of block filters. They are computed when they are asked for, so that it is always up to date.
-const FILTER_INDEX: &str = "basic block filter index";
+/// The chain always has the transaction index, and each call computes its block filters. Both count as synced.
+const INDEXES: [&str; 2] = ["txindex", "basic block filter index"];
 
 /// The block that the argument at `index` names, or the best one.
-pub fn block_or_tip(context: &Context<'_>, index: usize) -> Result<BlockInfo, ChainError> {
+pub fn block_or_tip(context: &Context<'_>, index: usize) -> Result<BlockInfo, RpcError> {
     let hash = match context.params.given(index) {
         Some(_) => hash_argument(context, index, "blockhash")?,
         None => context.host.chain.tip(context.scope)?.hash,
     };
-    context.host.chain.block_info(context.scope, BlockRef::Hash { hash })?.ok_or(ChainError::BlockNotFound)
+    find_block(context, BlockRef::Hash { hash })
 }
 
-fn block_at(context: &Context<'_>, height: u32) -> Result<BlockInfo, ChainError> {
-    context.host.chain.block_info(context.scope, BlockRef::Height { height })?.ok_or(ChainError::BlockNotFound)
+pub fn check_in_main_chain(info: &BlockInfo) -> Result<(), RpcError> {
+    if info.in_best_chain { Ok(()) } else { Err(RpcError::invalid_parameter("Block is not in main chain")) }
 }
 
-pub fn get_difficulty(context: &Context<'_>) -> Outcome {
-    let tip = context.host.chain.tip(context.scope)?;
-    Ok(work::float(work::difficulty(decode(&block_at(context, tip.height)?)?.bits)))
+pub fn get_difficulty(context: &Context<'_>) -> Result<Value, RpcError> {
+    let height = context.host.chain.tip(context.scope)?.height;
+    let tip = find_block(context, BlockRef::Height { height })?;
+    Ok(work::float(work::difficulty(decode(&tip)?.bits)))
 }
 
-pub fn get_chain_tx_stats(context: &Context<'_>) -> Outcome {
+pub fn get_chain_tx_stats(context: &Context<'_>) -> Result<Value, RpcError> {
     let last = block_or_tip(context, 1)?;
-    if !last.in_best_chain {
-        return Err(ChainError::NotInMainChain);
-    }
+    check_in_main_chain(&last)?;
     let below = last.height.saturating_sub(1);
     let window = match context.params.given(0) {
         None => DEFAULT_WINDOW.min(below),
         Some(window) => {
             let window: i32 = args::integer(window)?;
-            u32::try_from(window).ok().filter(|window| *window <= below).ok_or(ChainError::BlockCount)?
+            let invalid = "Invalid block count: should be between 0 and the block's height - 1";
+            let window = u32::try_from(window).ok().filter(|window| *window <= below);
+            window.ok_or_else(|| RpcError::invalid_parameter(invalid))?
         }
     };
     let (mut all, mut within) = (0_u64, 0_u64);
     let mut first = last.clone();
     for height in 0..=last.height {
-        let block = block_at(context, height)?;
+        let block = find_block(context, BlockRef::Height { height })?;
         all += u64::from(block.transactions.unwrap_or_default());
         if height + window > last.height {
             within += u64::from(block.transactions.unwrap_or_default());
@@ -77,11 +76,10 @@ pub fn get_chain_tx_stats(context: &Context<'_>) -> Outcome {
     Ok(Value::Object(object))
 }
 
-pub fn get_index_info(context: &Context<'_>) -> Outcome {
+pub fn get_index_info(context: &Context<'_>) -> Result<Value, RpcError> {
     let wanted = context.params.given(0).map(args::text).transpose()?;
     let height = context.host.chain.tip(context.scope)?.height;
-    let chosen = [TRANSACTION_INDEX, FILTER_INDEX].into_iter();
-    let chosen = chosen.filter(|name| wanted.is_none_or(|wanted| wanted.is_empty() || wanted == *name));
+    let chosen = INDEXES.into_iter().filter(|name| wanted.is_none_or(|wanted| wanted.is_empty() || wanted == *name));
     let show = |name: &str| (name.to_owned(), json!({"synced": true, "best_block_height": height}));
     Ok(Value::Object(chosen.map(show).collect()))
 }

@@ -1,4 +1,4 @@
-//! Messages, multisig, and what a node without peers says of them, as recorded from bitcoind.
+//! `verifymessage` and `createmultisig`, compared with recorded answers of bitcoind.
 
 use outrigger_sdk::testing::StubHost;
 use serde_json::json;
@@ -19,17 +19,17 @@ fn verifymessage_tells_the_key_of_an_address_from_others() {
     let key = "mg8Jz5776UdyiYcBb9Z873NTozEiADRW5H";
     let plugin = start(&StubHost::new());
     check(&plugin, "verifymessage", &[(json!([key, signed, "hello"]), json!(true))]);
-    // The first byte tells the form of the key, and so which of its two addresses signed.
-    let of_both = "Bi1zgUhc9Vx29ybrszSStIpQXDCHd5pSWObPGIilIzWA5nzHe1nlRbKWKKbmyfu4ZuLrgt8oTMpOypC40TwA14=";
+    // The first byte of the signature gives the form of the key, and so its address.
+    let shared = "Bi1zgUhc9Vx29ybrszSStIpQXDCHd5pSWObPGIilIzWA5nzHe1nlRbKWKKbmyfu4ZuLrgt8oTMpOypC40TwA14=";
     for (address, first, expected) in
         [(address, "I", true), (other, "H", true), (address, "H", false), (other, "I", false)]
     {
-        let arguments = json!([address, format!("{first}{of_both}"), "h\u{e9}llo\n"]);
+        let arguments = json!([address, format!("{first}{shared}"), "h\u{e9}llo\n"]);
         check(&plugin, "verifymessage", &[(arguments, json!(expected))]);
     }
     let none = [json!([address, signed, "hello"]), json!([other, signed, "hello"]), json!([key, signed, "hallo"])];
     check(&plugin, "verifymessage", &none.map(|arguments| (arguments, json!(false))));
-    // What is too short, or empty, is signed by nobody.
+    // An empty or short signature is invalid, but no error.
     check(&plugin, "verifymessage", &["", "aaaa"].map(|text| (json!([key, text, "hello"]), json!(false))));
     let segwit = "bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080";
     check_refusals(
@@ -97,6 +97,6 @@ fn createmultisig_refuses_in_order() {
             (json!([1, vec![UNCOMPRESSED; 8], "bech32"]), -8, "redeemScript exceeds size limit: 531 > 520"),
         ],
     );
-    // Segwit has no such bound.
+    // The limit of 520 bytes does not apply to segwit.
     assert!(plugin.call("createmultisig", json!([17, many(20), "bech32"])).is_ok());
 }

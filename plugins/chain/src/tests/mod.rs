@@ -1,4 +1,4 @@
-//! The plugin against a host in memory. What needs no chain is compared with recorded answers of Bitcoin Core 29.
+//! The plugin against a host in memory. Tests without a chain compare with recorded answers of Bitcoin Core 29.
 
 use bitcoin::hashes::Hash;
 use bitcoin::{Amount, OutPoint, ScriptBuf, Sequence, Transaction, TxIn, TxOut, Txid, Witness, transaction};
@@ -262,7 +262,7 @@ fn sendrawtransaction_and_testmempoolaccept_offer_and_try() {
             (json!([hex(&orphan)]), -25, "bad-txns-inputs-missingorspent"),
             (json!([hex(&good), 2]), -8, "Fee rates larger than or equal to 1BTC/kvB are not accepted"),
             (json!([hex(&good), "x"]), -3, "Invalid amount"),
-            // The bound on the feerate is read before the transaction, that on what is burnt after it.
+            // The plugin reads both limits before the transaction.
             (json!(["00", true]), -3, "Amount is not a number or string"),
             (json!(["00", 5, []]), -8, "Fee rates larger than or equal to 1BTC/kvB are not accepted"),
             (json!(["00", null, -1]), -3, "Amount out of range"),
@@ -270,7 +270,7 @@ fn sendrawtransaction_and_testmempoolaccept_offer_and_try() {
         ],
     );
     assert_eq!(plugin.call("sendrawtransaction", json!([hex(&burning), null, 0.1])), Ok(json!(burning.compute_txid())));
-    // What is known already is as good as sent.
+    // Sending a known transaction again succeeds.
     for _ in 0..2 {
         assert_eq!(plugin.call("sendrawtransaction", json!([hex(&good)])), Ok(json!(txid)));
     }

@@ -22,7 +22,7 @@ fn getnetworkinfo_and_its_kin_have_the_shape_of_release_29() {
         network["networks"],
         networks.map(|(name, limited)| listed(name, limited)).into_iter().collect::<Value>()
     );
-    // Without these clients refuse to work with a node.
+    // Clients refuse a node where either is false.
     assert_eq!((&network["localrelay"], &network["networkactive"]), (&json!(true), &json!(true)));
     check(&plugin, "getconnectioncount", &[(json!([]), json!(0))]);
     check(&plugin, "ping", &[(json!([]), Value::Null)]);

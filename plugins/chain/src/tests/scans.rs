@@ -1,4 +1,4 @@
-//! What scans of the coins and of blocks, and block filters, refuse. `tests/it/compared.rs` compares what they find with a bitcoind.
+//! The refusals of scans and block filters. `tests/it/compared.rs` compares their results with a bitcoind.
 
 use outrigger_sdk::testing::StubHost;
 use serde_json::{Value, json};
@@ -31,7 +31,7 @@ fn scantxoutset_and_its_kin_refuse_bad_arguments() {
     }
     for method in ["scantxoutset", "scanblocks"] {
         check_refusals(&plugin, method, &[(json!(["foo"]), -8, "Invalid action 'foo'")]);
-        // A scan that was refused has ended.
+        // A refused scan does not keep running.
         check(&plugin, method, &[(json!(["status"]), Value::Null), (json!(["abort"]), json!(false))]);
     }
     let no_objects = "scanobjects argument is required for the start action";
@@ -55,7 +55,7 @@ fn scantxoutset_and_its_kin_refuse_bad_arguments() {
             (json!(["11".repeat(32)]), -5, "Block not found"),
         ],
     );
-    // A block that was connected once has a filter all the same.
+    // A disconnected block keeps its filter.
     let hash = host.chain.mine(vec![]);
     host.chain.disconnect();
     assert!(plugin.call("getblockfilter", json!([hash])).is_ok());

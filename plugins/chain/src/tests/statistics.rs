@@ -55,7 +55,7 @@ fn gettxoutsetinfo_sums_up_coins_in_batches() {
     many.output = vec![many.output[0].clone(); 10_000];
     let tip = host.chain.mine(vec![many]);
     let info = plugin.call_json("gettxoutsetinfo", json!(["none", null, false])).unwrap();
-    // All scripts, the coinbase's too, have one byte.
+    // Each script, including the coinbase's, has one byte.
     let expected = format!(
         r#"{{"height":1,"bestblock":"{tip}","txouts":10001,"bogosize":{},"total_amount":50.00010000,"transactions":2,"disk_size":0}}"#,
         10_001 * 51

@@ -1,4 +1,4 @@
-//! Raw transactions, scripts, addresses and descriptors, which need no chain.
+//! Raw transactions, scripts, addresses and descriptors. They need no chain.
 
 use outrigger_sdk::RpcError;
 use outrigger_sdk::testing::StubHost;
@@ -116,7 +116,7 @@ fn decodescript_answers_as_recorded() {
     assert_eq!(miniscript["segwit"]["desc"], format!("wsh(and_v(v:pk({KEY}),older(10)))#c434ug6z"));
     let empty = answer(String::new());
     assert_eq!(empty["segwit"]["p2sh-segwit"], "2N2CmnxjBbPTHrawgG2FkTuBLcJtEzA86sF");
-    // Whether a script can be a redeem script, and whether it can be a witness script.
+    // Each script, and whether it can be a redeem script and a witness script.
     let wrapped = |hex: &str| {
         let answer = answer(hex.to_owned());
         (answer.get("p2sh").is_some(), answer.get("segwit").is_some())

@@ -1,5 +1,4 @@
-//! Calls that wait for a block, and proofs that a block has a transaction. `tests/it/compared.rs` compares their answers with a
-//! bitcoind's.
+//! Calls that wait for a block, and proofs of transactions. `tests/it/compared.rs` compares their answers with a bitcoind's.
 
 use outrigger_sdk::service::events::Event;
 use outrigger_sdk::testing::StubHost;
@@ -11,8 +10,8 @@ use super::{GENESIS, check_refusals, funded, pay, start};
 fn waitforblock_and_its_kin_end_at_a_shutdown_and_when_their_client_leaves() {
     let host = StubHost::new();
     let plugin = start(&host);
-    let [waiting, gone] = [(); 2].map(|()| plugin.begin("waitforblockheight", json!([2])));
-    plugin.cancel(&gone);
+    let [waiting, canceled] = [(); 2].map(|()| plugin.begin("waitforblockheight", json!([2])));
+    plugin.cancel(&canceled);
     let first = host.chain.mine(vec![]);
     plugin.tell(Event::TipChanged { hash: first, height: 1 });
     assert!(waiting.answer().is_none());

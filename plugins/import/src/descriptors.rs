@@ -1,22 +1,23 @@
-//! importdescriptors: the checks of one request, and what it has the wallet store.
+//! importdescriptors: the checks of one request, and the import that it makes.
 
 use bitcoin::Network;
-use outrigger_sdk::descriptor::{Checksum, Descriptor, without_private_keys};
+use outrigger_sdk::descriptor::{Descriptor, without_private_keys};
 use outrigger_sdk::params::descriptor_range;
 use outrigger_sdk::service::wallet::{DescriptorImport, Import};
 use outrigger_sdk::wire::Secret;
-use outrigger_sdk::{RpcErrorCode, typed};
+use outrigger_sdk::{RpcError, RpcErrorCode, typed};
 use serde_json::Value;
 
-use crate::error::ImportError;
-use crate::outcome::{Checked, MISSING_PRIVATE_KEYS};
-use crate::request::Fields;
+use crate::outcome::{
+    Accepted, Checked, MISSING_PRIVATE_KEYS, Outcome, no_private_keys, not_expandable, private_keys_disabled, warn_once,
+};
+use crate::request::{self, Fields, malformed};
 
-/// The keypool of a wallet that does not say how large it is: bitcoind's.
+/// bitcoind's default keypool, for a wallet that does not state its own.
 const DEFAULT_KEYPOOL: u32 = 1000;
 
-/// The most keys that one request may derive: those of twenty keys, as many as a multisig script has, at as many indexes as a
-/// range may have. Each costs a curve multiplication; the wallet derives them in pieces.
+/// The most keys that one request may derive: the twenty keys of the largest multisig script, at each index of the largest
+/// range. Each costs a curve multiplication; the wallet derives them in batches.
 const MAX_DERIVED_KEYS: u64 = 20_000_000;
 
 /// The warning of a ranged descriptor without a range.
@@ -24,20 +25,37 @@ const RANGE_NOT_GIVEN: &str = "Range not given, using default keypool range";
 
 /// Checks the requests of a call.
 pub struct Checks {
-    /// The network of the chain.
     pub network: Network,
     /// Whether the wallet may hold private keys.
     pub private_keys_enabled: bool,
-    /// How many scripts the wallet keeps ahead: the range of a request without one. 0 where it does not say.
+    /// The number of scripts that the wallet derives ahead, which is the range of a request without one. 0 if unknown.
     pub keypool: u32,
 }
 
-/// The fields that are read before the descriptor, of the right types.
+/// A refusal, by its effect.
+enum Refusal {
+    /// A field of a wrong type, or a number beyond 64 bits, fails the whole call.
+    Call(RpcError),
+    /// Any other refusal fails the request alone.
+    Request(RpcError),
+}
+
+impl From<RpcError> for Refusal {
+    fn from(error: RpcError) -> Self {
+        Self::Request(error)
+    }
+}
+
+fn refuse<T>(message: &str) -> Result<T, Refusal> {
+    Err(Refusal::Request(RpcError::invalid_parameter(message)))
+}
+
+/// The fields that are checked before the descriptor.
 struct Given<'a> {
     text: &'a str,
     active: bool,
     label: &'a str,
-    /// Whether there is a label, be it null.
+    /// True also for a label that is null.
     has_label: bool,
 }
 
@@ -50,23 +68,23 @@ struct Indexes {
 }
 
 impl Checks {
-    /// Checks a request.
-    ///
-    /// # Errors
-    /// [`ImportError::WrongType`], which ends the call. Other errors are the request's own.
-    pub fn request(&self, request: &Value, timestamp: u64) -> Result<Checked, ImportError> {
+    /// Checks a request. An error fails the whole call.
+    pub fn request(&self, request: &Value, timestamp: u64) -> Result<Checked, RpcError> {
         let mut warnings = Vec::new();
-        Ok(match self.import(request, timestamp, &mut warnings) {
-            Ok((import, given)) => Checked {
-                ranged: matches!(&import, Import::Descriptor { descriptor } if descriptor.range.is_some()),
-                import: Ok(Some(import)),
-                warnings,
-                not_stored: ImportError::DescriptorNotStored(without_private_keys(given.text)),
-                active: given.active,
-            },
-            Err(error @ ImportError::WrongType(_)) => return Err(error),
-            Err(error) => Checked::refused(error, warnings),
-        })
+        match self.import(request, timestamp, &mut warnings) {
+            Ok((descriptor, given)) => {
+                let not_stored = format!("Could not add descriptor '{}'", without_private_keys(given.text));
+                let accepted = Accepted {
+                    warnings,
+                    not_stored: RpcError::wallet(not_stored),
+                    active: given.active,
+                    ranged: descriptor.range.is_some(),
+                };
+                Ok(Ok((Import::Descriptor { descriptor }, accepted)))
+            }
+            Err(Refusal::Request(error)) => Ok(Err(Outcome::failed(error, warnings))),
+            Err(Refusal::Call(error)) => Err(error),
+        }
     }
 
     fn import<'a>(
@@ -74,33 +92,33 @@ impl Checks {
         request: &'a Value,
         timestamp: u64,
         warnings: &mut Vec<String>,
-    ) -> Result<(Import, Given<'a>), ImportError> {
-        let fields = Fields(request.as_object().ok_or(ImportError::Malformed)?);
+    ) -> Result<(DescriptorImport, Given<'a>), Refusal> {
+        let fields = Fields::of(request)?;
         let given = Given::read(fields)?;
-        let descriptors = Descriptor::parse(given.text, self.network, Checksum::Required)?;
-        let first = descriptors.first().ok_or(ImportError::Malformed)?;
+        let descriptors = request::descriptors(given.text, self.network)?;
+        let first = descriptors.first().ok_or_else(malformed)?;
         if descriptors.len() > 1 && fields.has("internal") {
-            return Err(ImportError::MultipathInternal);
+            return Err(internal_of_multipath().into());
         }
-        let internal = fields.get("internal").map(typed::flag).transpose().map_err(ImportError::WrongType)?;
+        let internal = fields.get("internal").map(typed::flag).transpose().map_err(Refusal::Call)?;
         let indexes = self.indexes(fields, &descriptors, warnings)?;
         if given.active && indexes.is_none() {
-            return Err(ImportError::ActiveUnranged);
+            return refuse("Active descriptors must be ranged");
         }
         if descriptors.len() > 1 && given.has_label {
-            return Err(ImportError::MultipathLabel);
+            return Err(label_of_multipath().into());
         }
         if indexes.is_some() && given.has_label {
-            return Err(ImportError::RangedLabel);
+            return refuse("Ranged descriptors should not have a label");
         }
         if internal == Some(true) && given.has_label {
-            return Err(ImportError::InternalLabel);
+            return Err(label_of_internal().into());
         }
         if given.active && first.is_combo() {
-            return Err(ImportError::ActiveCombo);
+            return Err(RpcError::wallet("Combo descriptors cannot be set to active").into());
         }
         self.check_keys(&descriptors, warnings)?;
-        // The paths of one text stand or fall together, so that it goes to the wallet whole.
+        // The wallet gets a multipath descriptor whole, so that it stores all of its paths or none.
         let text = match descriptors.as_slice() {
             [one] => one.to_private_string().unwrap_or_else(|| Secret::new(one.to_public_string())),
             _ => Secret::new(given.text.to_owned()),
@@ -114,7 +132,7 @@ impl Checks {
             label: (!given.label.is_empty()).then(|| given.label.to_owned()),
             timestamp,
         };
-        Ok((Import::Descriptor { descriptor }, given))
+        Ok((descriptor, given))
     }
 
     /// The indexes to import; none for a descriptor without a wildcard.
@@ -123,14 +141,14 @@ impl Checks {
         fields: Fields<'_>,
         descriptors: &[Descriptor],
         warnings: &mut Vec<String>,
-    ) -> Result<Option<Indexes>, ImportError> {
+    ) -> Result<Option<Indexes>, Refusal> {
         let ranged = descriptors.iter().any(Descriptor::is_ranged);
         let (begin, end) = match (ranged, fields.get("range")) {
-            (false, Some(_)) => return Err(ImportError::RangeOfUnranged),
+            (false, Some(_)) => return Err(range_of_unranged().into()),
             (false, None) => return Ok(None),
             (true, Some(range)) => descriptor_range(range).map_err(|error| match error.code {
-                RpcErrorCode::MISC => ImportError::WrongType(error),
-                _ => ImportError::Argument(error),
+                RpcErrorCode::MISC => Refusal::Call(error),
+                _ => Refusal::Request(error),
             })?,
             (true, None) => {
                 warnings.push(RANGE_NOT_GIVEN.to_owned());
@@ -139,37 +157,36 @@ impl Checks {
         };
         let keys: usize = descriptors.iter().map(Descriptor::key_count).sum();
         if (u64::from(end - begin) + 1) * keys as u64 > MAX_DERIVED_KEYS {
-            return Err(ImportError::RangeTooLarge);
+            return Err(range_too_large().into());
         }
         let next = match fields.get("next_index") {
             None => begin,
             Some(value) => {
-                let next: i64 = typed::integer(value).map_err(ImportError::WrongType)?;
-                let next = u32::try_from(next).map_err(|_| ImportError::NextIndex)?;
-                if !(begin..=end).contains(&next) {
-                    return Err(ImportError::NextIndex);
+                let next: i64 = typed::integer(value).map_err(Refusal::Call)?;
+                match u32::try_from(next) {
+                    Ok(next) if (begin..=end).contains(&next) => next,
+                    _ => return refuse("next_index is out of range"),
                 }
-                next
             }
         };
         Ok(Some(Indexes { begin, end, next }))
     }
 
-    /// The rules about private keys, and that there is something to derive at all.
-    fn check_keys(&self, descriptors: &[Descriptor], warnings: &mut Vec<String>) -> Result<(), ImportError> {
+    /// Checks the rules about private keys, and that the descriptors can be expanded.
+    fn check_keys(&self, descriptors: &[Descriptor], warnings: &mut Vec<String>) -> Result<(), RpcError> {
         if !self.private_keys_enabled && descriptors.iter().any(Descriptor::has_private_keys) {
-            return Err(ImportError::PrivateKeysDisabled);
+            return Err(private_keys_disabled());
         }
         for descriptor in descriptors {
-            descriptor.expand(0).map_err(|_| ImportError::NotExpandable)?;
+            descriptor.expand(0).map_err(|_| not_expandable())?;
             if !self.private_keys_enabled {
                 continue;
             }
             if !descriptor.has_private_keys() {
-                return Err(ImportError::NoPrivateKeys);
+                return Err(no_private_keys());
             }
-            if !descriptor.has_all_private_keys() && !warnings.iter().any(|warning| warning == MISSING_PRIVATE_KEYS) {
-                warnings.push(MISSING_PRIVATE_KEYS.to_owned());
+            if !descriptor.has_all_private_keys() {
+                warn_once(warnings, MISSING_PRIVATE_KEYS);
             }
         }
         Ok(())
@@ -177,14 +194,39 @@ impl Checks {
 }
 
 impl<'a> Given<'a> {
-    fn read(fields: Fields<'a>) -> Result<Self, ImportError> {
-        let text = typed::text(fields.get("desc").ok_or(ImportError::NoDescriptor)?).map_err(ImportError::WrongType)?;
-        let active = fields.get("active").map_or(Ok(false), typed::flag).map_err(ImportError::WrongType)?;
+    fn read(fields: Fields<'a>) -> Result<Self, Refusal> {
+        let Some(text) = fields.get("desc") else { return refuse("Descriptor not found.") };
+        let text = typed::text(text).map_err(Refusal::Call)?;
+        let active = fields.get("active").map_or(Ok(false), typed::flag).map_err(Refusal::Call)?;
         let label = fields.get("label").filter(|label| !label.is_null());
-        let label = label.map_or(Ok(""), typed::text).map_err(ImportError::WrongType)?;
+        let label = label.map_or(Ok(""), typed::text).map_err(Refusal::Call)?;
         if label == "*" {
-            return Err(ImportError::Label);
+            return Err(invalid_label().into());
         }
         Ok(Self { text, active, label, has_label: fields.has("label") })
     }
+}
+
+pub fn invalid_label() -> RpcError {
+    RpcError::new(RpcErrorCode::WALLET_INVALID_LABEL, "Invalid label name")
+}
+
+pub fn internal_of_multipath() -> RpcError {
+    RpcError::not_found("Cannot have multipath descriptor while also specifying 'internal'")
+}
+
+pub fn label_of_multipath() -> RpcError {
+    RpcError::invalid_parameter("Multipath descriptors should not have a label")
+}
+
+pub fn label_of_internal() -> RpcError {
+    RpcError::invalid_parameter("Internal addresses should not have a label")
+}
+
+pub fn range_of_unranged() -> RpcError {
+    RpcError::invalid_parameter("Range should not be specified for an un-ranged descriptor")
+}
+
+pub fn range_too_large() -> RpcError {
+    RpcError::invalid_parameter("Range is too large")
 }

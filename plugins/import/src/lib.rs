@@ -1,14 +1,14 @@
-//! The operation group `import`: importmulti, importdescriptors, importaddress, importpubkey, importprivkey; rescanblockchain, abortrescan; importprunedfunds, removeprunedfunds.
+//! The operation group `import`: importmulti, importdescriptors, importaddress, importpubkey, importprivkey, rescanblockchain,
+//! abortrescan, importprunedfunds, removeprunedfunds.
 //!
-//! The first two check the whole call first, then each request by itself: a request that is refused does not fail the
-//! call. All that passed is stored by one write of the wallet. A rescan holds no thread: the reply is kept until the host
-//! tells of its end.
+//! importmulti and importdescriptors check the call first, then each request. A refused request does not fail the call.
+//! The wallet stores all accepted requests with one write. A rescan holds no thread: the plugin keeps the reply until the
+//! host reports the end of the rescan.
 //!
-//! importmulti checks the creation times of all requests before it imports any; importdescriptors checks them one by
-//! one, so that a bad one fails the call after the earlier requests were stored.
+//! importmulti checks the creation times of all requests before it imports any. importdescriptors checks them one by one,
+//! so that a bad one fails the call after the earlier requests were stored.
 
 mod descriptors;
-mod error;
 mod multi;
 mod outcome;
 mod pruned_funds;
@@ -24,21 +24,20 @@ use outrigger_sdk::params::{Params, Type, check_types, flag, int32};
 use outrigger_sdk::service::chain::BlockRef;
 use outrigger_sdk::service::events::{Event, RescanOutcome};
 use outrigger_sdk::service::log::Level;
-use outrigger_sdk::service::wallet::{Import, WalletInfo};
+use outrigger_sdk::service::wallet::WalletInfo;
 use outrigger_sdk::service::{ErrorKind, Scope, ServiceError};
 use outrigger_sdk::{Call, Host, Plugin, Reply, RpcError};
 use serde_json::{Map, Value};
 
-use error::ImportError;
 use outcome::{Checked, Outcome};
 use request::stored_time;
-use rescan::{ImportKind, Outcomes, Pending, RescanEnd, Reservation, WaitingCalls};
+use rescan::{ImportKind, Outcomes, Pending, RescanEnd, Reservation, WaitingCalls, blocks_not_fetched};
 
 /// The plugin.
 pub struct ImportPlugin {
     host: Host,
     waiting: WaitingCalls,
-    /// Whether the host is stopping: checks that take long are given up.
+    /// Whether the host is stopping, which aborts long checks.
     stopping: AtomicBool,
 }
 
@@ -60,24 +59,24 @@ impl Plugin for ImportPlugin {
                 return;
             }
             "importprunedfunds" => {
-                reply.send(self.import_pruned_funds(&call.params, call.scope).map_err(RpcError::from));
+                reply.send(self.import_pruned_funds(&call.params, call.scope));
                 return;
             }
             "removeprunedfunds" => {
-                reply.send(self.remove_pruned_funds(&call.params, call.scope).map_err(RpcError::from));
+                reply.send(self.remove_pruned_funds(&call.params, call.scope));
                 return;
             }
-            other => Err(RpcError::no_method(other).into()),
+            other => Err(RpcError::no_method(other)),
         };
         match imported {
             Ok(Imported { rescan: Some((wallet, reservation)), pending }) => {
                 self.waiting.start(wallet, reservation, reply, pending);
             }
             Ok(Imported { rescan: None, pending }) => {
-                reply.send_json(pending.finish(&RescanEnd::of(RescanOutcome::Complete)));
+                reply.send(pending.finish(&RescanEnd::of(RescanOutcome::Complete)));
             }
             Err(error) => {
-                reply.send::<()>(Err(error.into()));
+                reply.fail(error);
             }
         }
     }
@@ -91,7 +90,7 @@ impl Plugin for ImportPlugin {
             Event::RescanFinished { wallet, rescan, outcome, last_height, widened } => {
                 if let RescanOutcome::Unreadable { block_time } = outcome {
                     let message = format!(
-                        "the rescan of wallet '{wallet}' could not read all blocks; the last one unread is of time {block_time}"
+                        "the rescan of wallet '{wallet}' could not read all blocks; the last unread block has time {block_time}"
                     );
                     self.host.log(Level::Warn, message);
                 }
@@ -112,15 +111,15 @@ impl Plugin for ImportPlugin {
     }
 }
 
-/// An import that was stored, or a rescan without one.
+/// A stored import, or a rescan without an import.
 pub struct Imported<'a> {
     pending: Pending,
-    /// The wallet's name and its rescan, where there is to be one.
+    /// The wallet's name and the rescan, if the call needs one.
     rescan: Option<(String, Reservation<'a>)>,
 }
 
 impl ImportPlugin {
-    fn import_multi(&self, params: &Params, scope: Scope) -> Result<Imported<'_>, ImportError> {
+    fn import_multi(&self, params: &Params, scope: Scope) -> Result<Imported<'_>, RpcError> {
         let wallet = self.host.wallet.info(scope)?;
         check_types(params, &[Type::Array, Type::Object])?;
         let rescan = params.get(1).get("rescan").map_or(Ok(true), flag)?;
@@ -130,9 +129,8 @@ impl ImportPlugin {
         let timestamps =
             requests.iter().map(|request| request::timestamp(request, wallet.synced)).collect::<Result<Vec<_>, _>>()?;
         let mut checks = multi::Checks::new(self.network(scope)?, wallet.private_keys_enabled, &self.stopping);
-        let checked =
-            requests.iter().zip(&timestamps).map(|(request, time)| checks.request(request, stored_time(*time)));
-        let checked = checked.collect();
+        let times = timestamps.iter().map(|timestamp| stored_time(*timestamp));
+        let checked = requests.iter().zip(times).map(|(request, time)| checks.request(request, time)).collect();
         if checks.are_aborted() {
             return Err(ServiceError::from(ErrorKind::ShuttingDown).into());
         }
@@ -140,7 +138,7 @@ impl ImportPlugin {
         Ok(imported(wallet, reservation, outcomes, timestamps, ImportKind::Keys))
     }
 
-    fn import_descriptors(&self, params: &Params, scope: Scope) -> Result<Imported<'_>, ImportError> {
+    fn import_descriptors(&self, params: &Params, scope: Scope) -> Result<Imported<'_>, RpcError> {
         let wallet = self.host.wallet.info(scope)?;
         let reservation = self.reserve(scope)?;
         check_unlocked(&wallet)?;
@@ -149,61 +147,57 @@ impl ImportPlugin {
             private_keys_enabled: wallet.private_keys_enabled,
             keypool: wallet.keypool,
         };
-        let (mut timestamps, mut checked, mut failure) = (Vec::new(), Vec::new(), None);
-        for request in requests(params) {
-            let timestamp = request::timestamp(request, wallet.synced);
-            match timestamp.and_then(|timestamp| Ok((timestamp, checks.request(request, stored_time(timestamp))?))) {
-                Ok((timestamp, request)) => {
-                    timestamps.push(timestamp);
-                    checked.push(request);
-                }
-                Err(error) => {
-                    failure = Some(error);
-                    break;
-                }
-            }
-        }
+        let (mut timestamps, mut checked) = (Vec::new(), Vec::new());
+        let all_checked: Result<(), RpcError> = requests(params).iter().try_for_each(|request| {
+            let timestamp = request::timestamp(request, wallet.synced)?;
+            checked.push(checks.request(request, stored_time(timestamp))?);
+            timestamps.push(timestamp);
+            Ok(())
+        });
         let outcomes = self.store(scope, checked)?;
-        match failure {
-            Some(error) => Err(error),
-            None => Ok(imported(wallet, Some(reservation), outcomes, timestamps, ImportKind::Descriptors)),
-        }
+        all_checked?;
+        Ok(imported(wallet, Some(reservation), outcomes, timestamps, ImportKind::Descriptors))
     }
 
-    fn rescan_blockchain(&self, params: &Params, scope: Scope) -> Result<Imported<'_>, ImportError> {
+    fn rescan_blockchain(&self, params: &Params, scope: Scope) -> Result<Imported<'_>, RpcError> {
         let wallet = self.host.wallet.info(scope)?;
         let reservation = self.reserve(scope)?;
         check_unlocked(&wallet)?;
         let synced = wallet.synced.height;
-        let height = |index: usize| {
-            let height = params.given(index).map(int32).transpose()?;
-            Ok::<_, RpcError>(height.map(|height| u32::try_from(height).ok().filter(|height| *height <= synced)))
+        let height = |index: usize, refusal: &str| {
+            let Some(height) = params.given(index).map(int32).transpose()? else { return Ok(None) };
+            match u32::try_from(height) {
+                Ok(height) if height <= synced => Ok(Some(height)),
+                _ => Err(RpcError::invalid_parameter(refusal)),
+            }
         };
-        let first = height(0)?.unwrap_or(Some(0)).ok_or(ImportError::StartHeight)?;
-        let last = height(1)?.map(|last| last.ok_or(ImportError::StopHeight)).transpose()?;
+        let first = height(0, "Invalid start_height")?.unwrap_or(0);
+        let last = height(1, "Invalid stop_height")?;
         if last.is_some_and(|last| last < first) {
-            return Err(ImportError::HeightsReversed);
+            return Err(RpcError::invalid_parameter("stop_height must be greater than start_height"));
         }
         if !self.has_block(scope, first)? {
-            return Err(self.unless_validating(scope, ImportError::Pruned));
+            let pruned =
+                "Can't rescan beyond pruned data. Use RPC call getblockchaininfo to determine your pruned height.";
+            return Err(self.unless_validating(scope, RpcError::misc(pruned)));
         }
         Ok(Imported { pending: Pending::Heights { first, last, synced }, rescan: Some((wallet.name, reservation)) })
     }
 
-    /// Whether the node has the block of a height. One that prunes drops the lowest blocks first.
+    /// Whether the node has the block of a height. A pruned node lacks the lowest blocks.
     fn has_block(&self, scope: Scope, height: u32) -> Result<bool, ServiceError> {
         let info = self.host.chain.block_info(scope, BlockRef::Height { height })?;
         Ok(info.map(|info| self.host.chain.block(scope, info.hash)).transpose()?.flatten().is_some())
     }
 
-    /// Whether blocks that the node lacks are fetched in the background, as far as that can be told.
+    /// Whether the node validates blocks in the background, and so lacks some for now. False if it does not answer.
     fn is_validating(&self, scope: Scope) -> bool {
         self.host.chain.background_validation(scope).is_ok_and(|first| first.is_some())
     }
 
-    /// The error of a block that the node lacks, which it has dropped or has not fetched yet.
-    fn unless_validating(&self, scope: Scope, dropped: ImportError) -> ImportError {
-        if self.is_validating(scope) { ImportError::Background } else { dropped }
+    /// The refusal for a block that the node lacks: `pruned`, unless the node has not fetched it yet.
+    fn unless_validating(&self, scope: Scope, pruned: RpcError) -> RpcError {
+        if self.is_validating(scope) { blocks_not_fetched() } else { pruned }
     }
 
     fn reserve(&self, scope: Scope) -> Result<Reservation<'_>, ServiceError> {
@@ -214,18 +208,18 @@ impl ImportPlugin {
         self.host.chain.network(scope)
     }
 
-    /// Stores what passed its checks with one write, and tells what became of each request.
-    fn store(&self, scope: Scope, mut checked: Vec<Checked>) -> Result<Vec<Outcome>, ServiceError> {
-        let taken: Vec<Option<Import>> = checked.iter_mut().map(Checked::take_import).collect();
-        let stored: Vec<bool> = taken.iter().map(Option::is_some).collect();
-        let imports: Vec<Import> = taken.into_iter().flatten().collect();
-        let answers = if imports.is_empty() { Vec::new() } else { self.host.wallet.import(scope, imports)? };
-        let mut answers = answers.iter();
-        let outcome = |(request, stored): (Checked, bool)| {
-            let answer = if stored { answers.next() } else { None };
-            request.outcome(answer)
+    /// Stores all accepted requests with one write.
+    fn store(&self, scope: Scope, checked: Vec<Checked>) -> Result<Vec<Outcome>, ServiceError> {
+        let mut imports = Vec::new();
+        let mut accept = |(import, accepted)| {
+            imports.push(import);
+            accepted
         };
-        Ok(checked.into_iter().zip(stored).map(outcome).collect())
+        let checked: Vec<_> = checked.into_iter().map(|checked| checked.map(&mut accept)).collect();
+        let answers = if imports.is_empty() { Vec::new() } else { self.host.wallet.import(scope, imports)? };
+        let mut answers = answers.into_iter();
+        let outcomes = checked.into_iter().map(|checked| checked.map(|accepted| accepted.outcome(answers.next())));
+        Ok(outcomes.map(|outcome| outcome.unwrap_or_else(|refused| refused)).collect())
     }
 }
 
@@ -237,23 +231,23 @@ fn check_unlocked(wallet: &WalletInfo) -> Result<(), ServiceError> {
     if wallet.locked { Err(ErrorKind::WalletLocked.into()) } else { Ok(()) }
 }
 
-/// The end of an import: it is rescanned for where something was stored. The earliest creation time counts even if its
-/// request failed, and so does the wallet's last block.
+/// The stored import, with a rescan if the wallet stored any request. The rescan begins at the earliest creation time, even
+/// of a refused request, or at the time of the wallet's last block.
 fn imported<'a>(
     wallet: WalletInfo,
     reservation: Option<Reservation<'a>>,
     outcomes: Vec<Outcome>,
     timestamps: Vec<i64>,
-    subject: ImportKind,
+    kind: ImportKind,
 ) -> Imported<'a> {
     let times = timestamps.iter().map(|timestamp| stored_time(*timestamp));
     let from_time = times.fold(u64::from(wallet.synced.time), u64::min);
     let rescan = reservation
         .filter(|_| outcomes.iter().any(|outcome| outcome.success))
         .map(|reservation| (wallet.name, reservation));
-    Imported { pending: Pending::Outcomes(Outcomes { outcomes, timestamps, subject, from_time }), rescan }
+    Imported { pending: Pending::Outcomes(Outcomes { outcomes, timestamps, kind, from_time }), rescan }
 }
 
-// Arguments hold keys, and what is parsed from them is freed unseen.
+// Arguments hold private keys, and libraries free copies of them without wiping.
 outrigger_sdk::wipe_freed_memory!();
 outrigger_sdk::export_plugin!(ImportPlugin, include_str!("../manifest.json"));

@@ -1,116 +1,103 @@
-//! What became of a request, as the client is told, and how the wallet's word becomes that.
+//! The outcome of a request in the result of importmulti and importdescriptors.
 
 use outrigger_sdk::RpcError;
 use outrigger_sdk::service::wallet::{Import, ImportOutcome};
 use serde::Serialize;
+use serde_json::{Value, json};
 
-use crate::error::ImportError;
-
-/// An element of the result.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
-pub struct Outcome {
-    /// Whether the request was imported.
-    pub success: bool,
-    /// Why it was not.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub error: Option<ErrorObject>,
-    /// What the client may want to look at.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub warnings: Vec<String>,
-    /// Whether it was of a descriptor with a range, which may grow.
-    #[serde(skip)]
-    pub ranged: bool,
-}
-
-/// An error as an object in a result.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
-pub struct ErrorObject {
-    code: i32,
-    message: String,
-}
-
-impl From<RpcError> for ErrorObject {
-    fn from(error: RpcError) -> Self {
-        Self { code: error.code.0, message: error.message }
-    }
-}
-
-impl Outcome {
-    /// A request that was not imported, with the warnings that came before.
-    pub fn failed(error: impl Into<RpcError>, warnings: Vec<String>) -> Self {
-        Self { success: false, error: Some(error.into().into()), warnings, ranged: false }
-    }
-}
-
-/// A request after its checks.
-pub struct Checked {
-    /// What there is to store, until it is taken out; or why there is nothing.
-    pub import: Result<Option<Import>, ImportError>,
-    /// What the client may want to look at.
-    pub warnings: Vec<String>,
-    /// The error where the storage fails.
-    pub not_stored: ImportError,
-    /// Whether the descriptor was to become active.
-    pub active: bool,
-    /// Whether it is a descriptor with a range, which may grow.
-    pub ranged: bool,
-}
-
-impl Checked {
-    /// A request that failed its checks.
-    pub fn refused(error: ImportError, warnings: Vec<String>) -> Self {
-        Self { import: Err(error), warnings, not_stored: ImportError::AddressNotStored, active: false, ranged: false }
-    }
-
-    /// Takes out what there is to store.
-    pub fn take_import(&mut self) -> Option<Import> {
-        self.import.as_mut().ok().and_then(Option::take)
-    }
-
-    /// What the client is told once the wallet has answered.
-    pub fn outcome(mut self, answer: Option<&ImportOutcome>) -> Outcome {
-        let taken = match (&self.import, answer) {
-            (Err(error), _) => Err(error.clone()),
-            (Ok(_), Some(answer)) => self.take(answer),
-            (Ok(_), None) => Err(ImportError::NoOutcome),
-        };
-        match taken {
-            Ok(()) => Outcome { success: true, error: None, warnings: self.warnings, ranged: self.ranged },
-            Err(error) => Outcome::failed(error, self.warnings),
-        }
-    }
-
-    fn take(&mut self, answer: &ImportOutcome) -> Result<(), ImportError> {
-        Err(match answer {
-            ImportOutcome::Imported { missing_private_keys, unknown_output_type } => {
-                if *missing_private_keys {
-                    self.warn(MISSING_PRIVATE_KEYS);
-                }
-                if *unknown_output_type && self.active {
-                    self.warn(UNKNOWN_OUTPUT_TYPE);
-                }
-                return Ok(());
-            }
-            ImportOutcome::PrivateKeysDisabled => ImportError::PrivateKeysDisabled,
-            ImportOutcome::AlreadyOwned { script } => ImportError::AlreadyOwned(script.clone()),
-            ImportOutcome::NotExpandable => ImportError::NotExpandable,
-            ImportOutcome::NoPrivateKeys => ImportError::NoPrivateKeys,
-            ImportOutcome::RangeShrinks { begin, end } => ImportError::RangeShrinks { begin: *begin, end: *end },
-            ImportOutcome::BadDescriptor { reason } => ImportError::DescriptorRefused(reason.clone()),
-            ImportOutcome::NotStored => self.not_stored.clone(),
-        })
-    }
-
-    /// Adds a warning that is not there yet.
-    fn warn(&mut self, text: &str) {
-        if !self.warnings.iter().any(|warning| warning == text) {
-            self.warnings.push(text.to_owned());
-        }
-    }
-}
+use crate::request::refuse_quoting;
 
 /// The warning of a descriptor that lacks some of its private keys.
 pub const MISSING_PRIVATE_KEYS: &str =
     "Not all private keys provided. Some wallet functionality may return unexpected errors";
 /// The warning of a descriptor that cannot become active.
-pub const UNKNOWN_OUTPUT_TYPE: &str = "Unknown output type, cannot set descriptor to active.";
+const UNKNOWN_OUTPUT_TYPE: &str = "Unknown output type, cannot set descriptor to active.";
+
+/// An element of the result.
+#[derive(Debug, Serialize)]
+pub struct Outcome {
+    pub success: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<Value>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
+    /// Whether the request imported a ranged descriptor.
+    #[serde(skip)]
+    pub ranged: bool,
+}
+
+impl Outcome {
+    /// The outcome of a request that was not imported, with the warnings that preceded the refusal.
+    pub fn failed(error: RpcError, warnings: Vec<String>) -> Self {
+        let error = json!({"code": error.code.0, "message": error.message});
+        Self { success: false, error: Some(error), warnings, ranged: false }
+    }
+}
+
+/// A request after its checks: the import, or the outcome of a refused request.
+pub type Checked = Result<(Import, Accepted), Outcome>;
+
+/// A request that passed its checks and waits for the wallet's answer.
+pub struct Accepted {
+    pub warnings: Vec<String>,
+    /// The refusal in case the wallet's storage fails.
+    pub not_stored: RpcError,
+    /// Whether the descriptor shall become active.
+    pub active: bool,
+    pub ranged: bool,
+}
+
+impl Accepted {
+    /// The outcome that follows from the wallet's answer.
+    pub fn outcome(mut self, answer: Option<ImportOutcome>) -> Outcome {
+        let refusal = match answer {
+            Some(ImportOutcome::Imported { missing_private_keys, unknown_output_type }) => {
+                if missing_private_keys {
+                    warn_once(&mut self.warnings, MISSING_PRIVATE_KEYS);
+                }
+                if unknown_output_type && self.active {
+                    warn_once(&mut self.warnings, UNKNOWN_OUTPUT_TYPE);
+                }
+                return Outcome { success: true, error: None, warnings: self.warnings, ranged: self.ranged };
+            }
+            Some(ImportOutcome::PrivateKeysDisabled) => private_keys_disabled(),
+            Some(ImportOutcome::AlreadyOwned { script }) => RpcError::wallet(format!(
+                "The wallet already contains the private key for this address or script (\"{}\")",
+                script.to_hex_string()
+            )),
+            Some(ImportOutcome::NotExpandable) => not_expandable(),
+            Some(ImportOutcome::NoPrivateKeys) => no_private_keys(),
+            Some(ImportOutcome::RangeShrinks { begin, end }) => {
+                RpcError::invalid_parameter(format!("new range must include current range = [{begin},{end}]"))
+            }
+            Some(ImportOutcome::BadDescriptor { reason }) => refuse_quoting(&reason),
+            Some(ImportOutcome::NotStored) => self.not_stored,
+            None => RpcError::internal("The wallet gave no outcome for a request"),
+        };
+        Outcome::failed(refusal, self.warnings)
+    }
+}
+
+/// Adds a warning, unless the list already has it.
+pub fn warn_once(warnings: &mut Vec<String>, text: &str) {
+    if !warnings.iter().any(|warning| warning == text) {
+        warnings.push(text.to_owned());
+    }
+}
+
+pub fn private_keys_disabled() -> RpcError {
+    RpcError::wallet("Cannot import private keys to a wallet with private keys disabled")
+}
+
+pub fn not_expandable() -> RpcError {
+    RpcError::wallet("Cannot expand descriptor. Probably because of hardened derivations without private keys provided")
+}
+
+pub fn no_private_keys() -> RpcError {
+    RpcError::wallet("Cannot import descriptor without private keys to a wallet with private keys enabled")
+}
+
+/// The refusal for a failed storage of "script", "key" or "address".
+pub fn not_added(item: &str) -> RpcError {
+    RpcError::wallet(format!("Error adding {item} to wallet"))
+}

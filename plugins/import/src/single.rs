@@ -1,10 +1,11 @@
 //! importaddress, importpubkey, importprivkey: a single address, script or key.
 //!
-//! As in bitcoind they count as old as the chain, and a script that the wallet owns already is no error: it gets the label.
+//! As in bitcoind, the import counts as old as the chain, and a script that the wallet owns already gets the label.
 
 use bitcoin::hashes::{Hash, hash160};
 use bitcoin::{ScriptBuf, WPubkeyHash};
-use outrigger_sdk::params::{Params, decode_hex, flag, text};
+use outrigger_sdk::RpcError;
+use outrigger_sdk::params::{Params, text};
 use outrigger_sdk::service::Scope;
 use outrigger_sdk::service::wallet::{Import, ImportOutcome, KeysImport, Ownership, WalletInfo};
 use outrigger_sdk::sign::WifKey;
@@ -12,17 +13,20 @@ use outrigger_sdk::standard::{ScriptKind, address, classify, multisig};
 use outrigger_sdk::wire::{Blob, Secret};
 use serde_json::Value;
 
-use crate::error::ImportError;
+use crate::descriptors::invalid_label;
+use crate::multi::{hex_script, invalid_private_key};
+use crate::outcome::{not_added, private_keys_disabled};
+use crate::request::refuse_quoting;
 use crate::rescan::{Pending, Reservation};
 use crate::{ImportPlugin, Imported, check_unlocked};
 
-/// The birth time of what is imported without one, in seconds: older than every chain.
+/// The creation time of an import without one, in seconds. Every chain is younger.
 const OLDEST: u64 = 1;
 /// The length of a compressed public key, in bytes.
 const COMPRESSED_LEN: usize = 33;
 
-/// Keys and scripts of which nothing is known yet.
-fn nothing(timestamp: u64) -> KeysImport {
+/// An import without keys and scripts.
+fn empty_import() -> KeysImport {
     KeysImport {
         script_pubkeys: Vec::new(),
         scripts: Vec::new(),
@@ -33,19 +37,19 @@ fn nothing(timestamp: u64) -> KeysImport {
         internal: true,
         label: String::new(),
         keypool: false,
-        timestamp,
+        timestamp: OLDEST,
     }
 }
 
-/// A label, empty by default.
-fn label(params: &Params) -> Result<String, ImportError> {
+/// The argument `label`, empty by default.
+fn label(params: &Params) -> Result<String, RpcError> {
     match params.given(1).map(text).transpose()? {
-        Some("*") => Err(ImportError::Label),
+        Some("*") => Err(invalid_label()),
         label => Ok(label.unwrap_or_default().to_owned()),
     }
 }
 
-/// The scripts that pay to a key alone, the shortest first.
+/// The scripts that pay to a single key, in the wallet's order.
 fn scripts_of_key(public_key: &[u8]) -> Vec<ScriptBuf> {
     let hash = hash160::Hash::hash(public_key);
     let p2pkh = ScriptBuf::new_p2pkh(&hash.into());
@@ -58,83 +62,75 @@ fn scripts_of_key(public_key: &[u8]) -> Vec<ScriptBuf> {
 }
 
 impl ImportPlugin {
-    /// A rescan, unless the argument at `index` says that there is to be none.
-    fn rescan_unless(
-        &self,
-        params: &Params,
-        index: usize,
-        scope: Scope,
-    ) -> Result<Option<Reservation<'_>>, ImportError> {
-        let wanted = params.given(index).map_or(Ok(true), flag)?;
-        if wanted && !self.has_block(scope, 0)? {
-            return Err(self.unless_validating(scope, ImportError::RescanOfPruned));
+    /// Reserves a rescan, unless the argument `rescan` declines it.
+    fn reserve_unless_declined(&self, params: &Params, scope: Scope) -> Result<Option<Reservation<'_>>, RpcError> {
+        if !params.flag_or(2, true)? {
+            return Ok(None);
         }
-        Ok(if wanted { Some(self.reserve(scope)?) } else { None })
+        if !self.has_block(scope, 0)? {
+            let pruned = RpcError::wallet("Rescan is disabled when blocks are pruned");
+            return Err(self.unless_validating(scope, pruned));
+        }
+        Ok(Some(self.reserve(scope)?))
     }
 
-    /// importaddress: watches an address, or a script with its P2SH form where that is asked for.
-    pub fn import_address(&self, params: &Params, scope: Scope) -> Result<Imported<'_>, ImportError> {
+    pub fn import_address(&self, params: &Params, scope: Scope) -> Result<Imported<'_>, RpcError> {
         let wallet = self.host.wallet.info(scope)?;
         let label = label(params)?;
-        let rescan = self.rescan_unless(params, 2, scope)?;
-        let p2sh = params.given(3).map_or(Ok(false), flag)?;
-        let given = params.text(0)?;
-        let mut keys = KeysImport { solving_data: false, internal: false, label, ..nothing(OLDEST) };
-        if let Ok(script) = address::to_script(given, self.network(scope)?) {
+        let rescan = self.reserve_unless_declined(params, scope)?;
+        let p2sh = params.flag_or(3, false)?;
+        let text = params.text(0)?;
+        let mut keys = KeysImport { solving_data: false, internal: false, label, ..empty_import() };
+        if let Ok(script) = address::to_script(text, self.network(scope)?) {
             if p2sh {
-                return Err(ImportError::P2shOfAddress);
+                let message = "Cannot use the p2sh flag with an address - use a script instead";
+                return Err(RpcError::not_found(message));
             }
             if matches!(classify(&script), ScriptKind::Taproot { .. } | ScriptKind::WitnessUnknown { .. }) {
-                return Err(ImportError::Bech32m);
+                return Err(RpcError::not_found("Bech32m addresses cannot be imported into legacy wallets"));
             }
             keys.script_pubkeys.push(script);
         } else {
-            let script = decode_hex(given).filter(|script| !script.is_empty()).ok_or(ImportError::AddressOrScript)?;
-            let script = ScriptBuf::from_bytes(script);
+            let script = hex_script(text).ok_or_else(|| RpcError::not_found("Invalid Bitcoin address or script"))?;
             keys.script_pubkeys.extend(p2sh.then(|| script.to_p2sh()));
             keys.script_pubkeys.push(script.clone());
             keys.script_pubkeys.sort_by(|one, other| (one.len(), one).cmp(&(other.len(), other)));
             keys.scripts.push(script);
         }
-        self.import_single(scope, keys, ImportError::AddressNotStored)?;
+        self.import_single(scope, keys, not_added("address"))?;
         Ok(imported(wallet, rescan))
     }
 
-    /// importpubkey: watches what pays to a public key.
-    pub fn import_public_key(&self, params: &Params, scope: Scope) -> Result<Imported<'_>, ImportError> {
+    pub fn import_public_key(&self, params: &Params, scope: Scope) -> Result<Imported<'_>, RpcError> {
         let wallet = self.host.wallet.info(scope)?;
         let label = label(params)?;
-        let rescan = self.rescan_unless(params, 2, scope)?;
+        let rescan = self.reserve_unless_declined(params, scope)?;
         let public_key = multisig::public_key(params.text(0)?)?;
         let keys = KeysImport {
             script_pubkeys: scripts_of_key(&public_key),
             public_keys: vec![Blob(public_key)],
             internal: false,
             label,
-            ..nothing(OLDEST)
+            ..empty_import()
         };
-        self.import_single(scope, keys, ImportError::AddressNotStored)?;
+        self.import_single(scope, keys, not_added("address"))?;
         Ok(imported(wallet, rescan))
     }
 
-    /// importprivkey. All addresses of the key get the label that was given; without one, those get an empty one that have none.
-    pub fn import_private_key(&self, mut params: Params, scope: Scope) -> Result<Imported<'_>, ImportError> {
+    /// importprivkey. All addresses of the key get the label. Without one, the unlabelled addresses get an empty label.
+    pub fn import_private_key(&self, mut params: Params, scope: Scope) -> Result<Imported<'_>, RpcError> {
         let wallet = self.host.wallet.info(scope)?;
         if !wallet.private_keys_enabled {
-            return Err(ImportError::PrivateKeysDisabled);
+            return Err(private_keys_disabled());
         }
         check_unlocked(&wallet)?;
         let label = label(&params)?;
-        let rescan = self.rescan_unless(&params, 2, scope)?;
+        let rescan = self.reserve_unless_declined(&params, scope)?;
         let wif = params.0.get_mut(0).map(Value::take);
-        let Some(Value::String(wif)) = wif else { return Err(ImportError::PrivateKey) };
+        let Some(Value::String(wif)) = wif else { return Err(invalid_private_key()) };
         let wif = Secret::new(wif);
-        let key = WifKey::parse(wif.expose(), self.network(scope)?.into()).map_err(|_| ImportError::PrivateKey)?;
-        self.import_single(
-            scope,
-            KeysImport { private_keys: vec![wif], ..nothing(OLDEST) },
-            ImportError::KeyNotStored,
-        )?;
+        let key = WifKey::parse(wif.expose(), self.network(scope)?.into()).map_err(|_| invalid_private_key())?;
+        self.import_single(scope, KeysImport { private_keys: vec![wif], ..empty_import() }, not_added("key"))?;
         let scripts = scripts_of_key(key.public_key());
         let known = self.host.wallet.scripts(scope, scripts.clone())?;
         for (script, info) in scripts.into_iter().zip(known) {
@@ -145,16 +141,16 @@ impl ImportPlugin {
         Ok(imported(wallet, rescan))
     }
 
-    /// Stores keys and scripts. Scripts that the wallet can spend from already only get the label.
-    fn import_single(&self, scope: Scope, mut keys: KeysImport, not_stored: ImportError) -> Result<(), ImportError> {
+    /// Stores keys and scripts. A script that the wallet can spend from already only gets the label.
+    fn import_single(&self, scope: Scope, mut keys: KeysImport, not_stored: RpcError) -> Result<(), RpcError> {
         let known = self.host.wallet.scripts(scope, keys.script_pubkeys.clone())?;
         let mut known = known.into_iter().map(|info| info.is_some_and(|info| info.ownership == Ownership::Spendable));
         let owned: Vec<ScriptBuf> = keys.script_pubkeys.extract_if(.., |_| known.next().unwrap_or(false)).collect();
         let label = keys.label.clone();
         match self.host.wallet.import(scope, vec![Import::Keys { keys }])?.pop() {
             Some(ImportOutcome::Imported { .. }) => {}
-            Some(ImportOutcome::PrivateKeysDisabled) => return Err(ImportError::PrivateKeysDisabled),
-            Some(ImportOutcome::BadDescriptor { reason }) => return Err(ImportError::DescriptorRefused(reason)),
+            Some(ImportOutcome::PrivateKeysDisabled) => return Err(private_keys_disabled()),
+            Some(ImportOutcome::BadDescriptor { reason }) => return Err(refuse_quoting(&reason)),
             _ => return Err(not_stored),
         }
         for script in owned {
@@ -164,7 +160,7 @@ impl ImportPlugin {
     }
 }
 
-/// The end of an import: the whole chain is rescanned where a rescan was reserved.
+/// The stored import, with a rescan of the whole chain if one is reserved.
 fn imported(wallet: WalletInfo, rescan: Option<Reservation<'_>>) -> Imported<'_> {
     let pending = Pending::Null { from_time: OLDEST };
     Imported { pending, rescan: rescan.map(|reservation| (wallet.name, reservation)) }

@@ -1,13 +1,13 @@
-//! What spending a script requires, found by a walk from the scriptPubKey through the redeem and witness scripts that come
-//! with it (bitcoind's `RecurseImportData`).
+//! A walk from a scriptPubKey through its redeem and witness scripts, which collects the keys and scripts that spending
+//! requires (bitcoind's `RecurseImportData`).
 
 use std::collections::BTreeMap;
 
 use bitcoin::ScriptBuf;
+use outrigger_sdk::RpcError;
 use outrigger_sdk::standard::{ScriptKind, classify};
 
 use super::{KeyId, key_id};
-use crate::error::ImportError;
 
 /// The scripts of a request that the walk has not used yet.
 pub(super) struct Sources {
@@ -23,11 +23,9 @@ enum Position {
     Wsh,
 }
 
-/// The walk through a script.
 pub(super) struct Analysis {
-    /// The scripts that the walk has not used.
     pub sources: Sources,
-    /// The keys that can be used, and whether spending requires the public key, because the script has only its hash.
+    /// The keys that can sign. The value is true if spending requires the public key, because the script has only its hash.
     pub keys: BTreeMap<KeyId, bool>,
     /// The scripts that the wallet must know.
     pub scripts: Vec<ScriptBuf>,
@@ -37,18 +35,15 @@ pub(super) struct Analysis {
 type Reason = &'static str;
 
 impl Analysis {
-    /// An analysis before its walk.
     pub fn new(sources: Sources) -> Self {
         Self { sources, keys: BTreeMap::new(), scripts: Vec::new() }
     }
 
-    /// Walks a scriptPubKey. The inner result is the reason where it cannot be solved.
-    ///
-    /// # Errors
-    /// When scripts are nested in a way that cannot be spent.
-    pub fn walk(&mut self, script_pubkey: &ScriptBuf) -> Result<Result<(), Reason>, ImportError> {
+    /// Walks a scriptPubKey. The inner error is the reason why a script cannot be solved. The outer error refuses nested
+    /// scripts that nobody can spend.
+    pub fn walk(&mut self, script_pubkey: &ScriptBuf) -> Result<Result<(), Reason>, RpcError> {
         let (mut script, mut position) = (script_pubkey.clone(), Position::Top);
-        // Each turn goes one level down, and nothing nests in a witness script: there are at most three turns.
+        // Each turn goes one level down. A witness script has no nested script, so there are at most three turns.
         loop {
             let inner = match self.level(&script, position)? {
                 Ok(Some(inner)) => inner,
@@ -60,13 +55,13 @@ impl Analysis {
         }
     }
 
-    /// Analyses one script. Gives the script nested in it; none at the end of the walk.
+    /// Analyses one script, and returns its nested script. `None` ends the walk.
     fn level(
         &mut self,
         script: &ScriptBuf,
         position: Position,
-    ) -> Result<Result<Option<(ScriptBuf, Position)>, Reason>, ImportError> {
-        let nested = |text| Err(ImportError::Nesting(text));
+    ) -> Result<Result<Option<(ScriptBuf, Position)>, Reason>, RpcError> {
+        let nested = |text| Err(RpcError::not_found(format!("Trying to nest {text}")));
         match (classify(script), position) {
             (ScriptKind::PubKey { key }, _) => {
                 self.keys.entry(key_id(key)).or_insert(false);
@@ -112,7 +107,7 @@ impl Analysis {
         Ok(Ok(None))
     }
 
-    /// Keeps a native witness program: it is only ours when the wallet knows it as a script (bitcoind's `IsMine`).
+    /// Keeps a native witness program: the wallet owns it only if the wallet stores it as a script (bitcoind's `IsMine`).
     fn keep_top(&mut self, script: &ScriptBuf, position: Position) {
         if position == Position::Top {
             self.scripts.push(script.clone());

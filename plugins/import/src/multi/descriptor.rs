@@ -1,55 +1,54 @@
-//! A request of importmulti that names a descriptor.
+//! A request of importmulti with a descriptor.
 
 use std::sync::atomic::Ordering;
 
 use bitcoin::secp256k1::SecretKey;
 use bitcoin::secp256k1::constants::PUBLIC_KEY_SIZE;
 use bitcoin::{Network, NetworkKind, PrivateKey};
-use outrigger_sdk::descriptor::{Checksum, Descriptor, Expansion};
-use outrigger_sdk::parallel;
+use outrigger_sdk::descriptor::{Descriptor, Expansion};
 use outrigger_sdk::service::wallet::{AddressType, KeyOrigin};
 use outrigger_sdk::wire::Secret;
+use outrigger_sdk::{RpcError, parallel};
 
 use super::{Deriving, IRRELEVANT_KEY, Material, Part, key_id, ordered, private_key, spendable_warning};
-use crate::error::ImportError;
-use crate::request::{Fields, index_range};
+use crate::descriptors::{internal_of_multipath, label_of_multipath, range_of_unranged, range_too_large};
+use crate::request::{self, Fields, index_range, malformed};
 
 /// The indexes derived between two checks of whether the host is stopping.
 const CHUNK: u32 = 10_000;
-/// The indexes that are worth starting a thread for.
+/// The fewest indexes that justify a thread.
 const INDEXES_PER_BATCH: usize = 64;
 
-/// Checks the request, and gives its parts (one for each path of a multipath descriptor, with whether it is internal)
-/// and its warnings.
+/// Checks the request, and returns its warnings and its parts: one for each path of a multipath descriptor.
 pub(super) fn read(
     fields: Fields<'_>,
     internal: bool,
     network: Network,
     deriving: &mut Deriving<'_>,
-) -> Result<(Vec<Part>, Vec<String>), ImportError> {
-    let text = fields.text("desc")?.ok_or(ImportError::Malformed)?;
-    let descriptors = Descriptor::parse(text, network, Checksum::Required)?;
-    let first = descriptors.first().ok_or(ImportError::Malformed)?;
+) -> Result<(Vec<Part>, Vec<String>), RpcError> {
+    let text = fields.text("desc")?.ok_or_else(malformed)?;
+    let descriptors = request::descriptors(text, network)?;
+    let first = descriptors.first().ok_or_else(malformed)?;
     if first.output_type() == Some(AddressType::Bech32m) {
-        return Err(ImportError::TaprootAmongKeys);
+        return Err(RpcError::not_found("Bech32m descriptors cannot be imported into legacy wallets"));
     }
     let multipath = descriptors.len() > 1;
     if multipath && fields.has("internal") {
-        return Err(ImportError::MultipathInternal);
+        return Err(internal_of_multipath());
     }
     if multipath && fields.has("label") {
-        return Err(ImportError::MultipathLabel);
+        return Err(label_of_multipath());
     }
     let watch_only = fields.flag("watchonly")?;
     let (begin, end) = match (first.is_ranged(), fields.get("range")) {
-        (false, Some(_)) => return Err(ImportError::RangeOfUnranged),
+        (false, Some(_)) => return Err(range_of_unranged()),
         (false, None) => (0, 0),
-        (true, None) => return Err(ImportError::RangeMissing),
+        (true, None) => return Err(RpcError::invalid_parameter("Descriptor is ranged, please specify the range")),
         (true, Some(range)) => index_range(range)?,
     };
     let private_keys = fields.list("keys")?;
     let cost = (u64::from(end - begin) + 1) * (first.key_count() * descriptors.len()) as u64;
-    deriving.budget = deriving.budget.checked_sub(cost).ok_or(ImportError::RangeTooLarge)?;
+    deriving.budget = deriving.budget.checked_sub(cost).ok_or_else(range_too_large)?;
 
     let mut parts: Vec<Part> = Vec::with_capacity(descriptors.len());
     for (place, descriptor) in descriptors.iter().enumerate() {
@@ -71,7 +70,7 @@ pub(super) fn read(
     Ok((parts, warnings))
 }
 
-/// The keys and scripts of the descriptor at all indexes; none, without an error, if it cannot be expanded.
+/// The keys and scripts of the descriptor at all indexes. A descriptor that cannot be expanded has none, as in bitcoind.
 fn expand_all(
     descriptor: &Descriptor,
     begin: u32,
@@ -132,9 +131,9 @@ fn add_private_keys(
     }
 }
 
-/// Whether all keys of a part have their private keys; true if there are no keys.
+/// Whether a part has the private keys of all its keys. True without keys.
 fn is_spendable(part: &Material) -> bool {
     let mut origins = part.origins.iter().map(|origin| key_id(&origin.public_key));
-    let held = |id| part.private_keys.contains_key(&id);
-    part.public_keys.keys().copied().all(held) && origins.all(held)
+    let has_private_key = |id| part.private_keys.contains_key(&id);
+    part.public_keys.keys().copied().all(has_private_key) && origins.all(has_private_key)
 }

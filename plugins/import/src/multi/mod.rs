@@ -1,7 +1,7 @@
 //! importmulti: the checks of one request, and the import that it makes.
 //!
-//! A request has a script (or address) with its keys and scripts, or a descriptor. Warnings that precede a failure are kept,
-//! except when the script or descriptor itself fails.
+//! A request has a script (or address) with its keys and scripts, or a descriptor. A refusal of the script or descriptor
+//! drops the warnings; a later refusal keeps them.
 
 mod analysis;
 mod descriptor;
@@ -12,14 +12,16 @@ use std::sync::atomic::AtomicBool;
 
 use bitcoin::hashes::{Hash, hash160};
 use bitcoin::{Network, NetworkKind, ScriptBuf};
+use outrigger_sdk::RpcError;
 use outrigger_sdk::service::wallet::{Import, KeyOrigin, KeysImport};
 use outrigger_sdk::sign::WifKey;
 use outrigger_sdk::wire::{Blob, Secret};
 use serde_json::Value;
 
-use crate::error::ImportError;
-use crate::outcome::Checked;
-use crate::request::{Fields, item};
+use crate::descriptors::label_of_internal;
+use crate::outcome::{Accepted, Checked, Outcome, not_added, private_keys_disabled};
+use crate::request::{self, Fields};
+pub use script::hex_script;
 
 /// The most keys that one call may derive from its descriptors: two at each index of the largest range. Each takes a curve
 /// multiplication, and all results stay in memory until the wallet has stored them.
@@ -32,14 +34,14 @@ const KEYS_COMPLETE: &str = "All private keys are provided, outputs will be cons
 /// The warning for a private key that no script of the request needs.
 const IRRELEVANT_KEY: &str = "Ignoring irrelevant private key.";
 
-/// HASH160 of a public key (`CKeyID`), which orders keys as bitcoind's maps do.
+/// HASH160 of a public key (`CKeyID`). Its order is the order of bitcoind's maps.
 type KeyId = [u8; 20];
 
 fn key_id(public_key: &[u8]) -> KeyId {
     hash160::Hash::hash(public_key).to_byte_array()
 }
 
-/// A script with its length, which orders scripts as bitcoind's sets do: shortest first, then by bytes.
+/// A script with its length. Its order is the order of bitcoind's sets: shortest first, then by bytes.
 type OrderedScript = (usize, ScriptBuf);
 
 fn ordered(script: ScriptBuf) -> OrderedScript {
@@ -53,7 +55,7 @@ struct Material {
     /// Redeem scripts and witness scripts.
     scripts: BTreeSet<OrderedScript>,
     public_keys: BTreeMap<KeyId, Vec<u8>>,
-    /// In the order of the request; may name keys that were removed from `public_keys`.
+    /// In the order of the request. May have keys that `public_keys` no longer has.
     public_key_order: Vec<KeyId>,
     private_keys: BTreeMap<KeyId, Secret>,
     origins: Vec<KeyOrigin>,
@@ -67,7 +69,6 @@ impl Material {
         self.public_key_order.push(id);
     }
 
-    /// The import for the wallet service.
     fn import(self, common: &Common<'_>, internal: bool) -> KeysImport {
         let mut public_keys = self.public_keys;
         let bare = |scripts: BTreeSet<OrderedScript>| scripts.into_iter().map(|(_, script)| script).collect();
@@ -86,18 +87,17 @@ impl Material {
     }
 }
 
-/// The material of a request, or of one branch of its descriptor, and whether it is internal (change).
+/// The material of a request, or of one path of its descriptor, and whether it is internal (change).
 type Part = (Material, bool);
 
 /// The fields that both kinds of request have.
 struct Common<'a> {
-    internal: bool,
     label: &'a str,
     keypool: bool,
     timestamp: u64,
 }
 
-/// Checks the requests of a call, one after another.
+/// Checks the requests of a call.
 pub struct Checks<'h> {
     network: Network,
     private_keys_enabled: bool,
@@ -106,16 +106,14 @@ pub struct Checks<'h> {
 
 /// The limits on deriving a call's descriptors.
 struct Deriving<'h> {
-    /// How many keys the call may still derive.
+    /// The number of keys that the call may still derive.
     budget: u64,
     /// Whether the host is stopping, which aborts derivation.
     stopping: &'h AtomicBool,
-    /// Whether derivation was aborted.
     aborted: bool,
 }
 
 impl<'h> Checks<'h> {
-    /// The checks of a call, which are aborted once `stopping` is set.
     pub fn new(network: Network, private_keys_enabled: bool, stopping: &'h AtomicBool) -> Self {
         Self {
             network,
@@ -124,46 +122,47 @@ impl<'h> Checks<'h> {
         }
     }
 
-    /// Whether the host began to stop during derivation. The results are incomplete then.
+    /// Whether `stopping` aborted the derivation. The results are incomplete then.
     pub fn are_aborted(&self) -> bool {
         self.deriving.aborted
     }
 
-    /// Checks a request.
     pub fn request(&mut self, request: &Value, timestamp: u64) -> Checked {
-        match self.parts(request, timestamp) {
-            Ok((parts, warnings)) => {
-                let private_keys = |part: &Material| !part.private_keys.is_empty();
-                if !self.private_keys_enabled && parts.materials.iter().any(|(part, _)| private_keys(part)) {
-                    return Checked::refused(ImportError::PrivateKeysDisabled, warnings);
-                }
-                let not_stored = parts.not_stored();
-                Checked { import: Ok(Some(parts.import())), warnings, not_stored, active: false, ranged: false }
-            }
-            Err(error) => Checked::refused(error, Vec::new()),
+        let (parts, warnings) = self.parts(request, timestamp).map_err(|error| Outcome::failed(error, Vec::new()))?;
+        if !self.private_keys_enabled && parts.any_part(|part| !part.private_keys.is_empty()) {
+            return Err(Outcome::failed(private_keys_disabled(), warnings));
         }
+        let accepted = Accepted { warnings, not_stored: parts.not_stored(), active: false, ranged: false };
+        Ok((parts.import(), accepted))
     }
 
-    fn parts<'a>(&mut self, request: &'a Value, timestamp: u64) -> Result<(Parts<'a>, Vec<String>), ImportError> {
-        let fields = Fields(request.as_object().ok_or(ImportError::Malformed)?);
+    fn parts<'a>(&mut self, request: &'a Value, timestamp: u64) -> Result<(Parts<'a>, Vec<String>), RpcError> {
+        let fields = Fields::of(request)?;
         let internal = fields.flag("internal")?;
         if internal && fields.has("label") {
-            return Err(ImportError::InternalLabel);
+            return Err(label_of_internal());
         }
         let label = fields.text("label")?.unwrap_or_default();
         let keypool = fields.flag("keypool")?;
         if keypool && self.private_keys_enabled {
-            return Err(ImportError::KeypoolWithPrivateKeys);
+            let message = "Keys can only be imported to the keypool when private keys are disabled";
+            return Err(RpcError::invalid_parameter(message));
         }
-        let common = Common { internal, label, keypool, timestamp };
+        let common = Common { label, keypool, timestamp };
         let (materials, warnings) = match (fields.get("scriptPubKey"), fields.has("desc")) {
-            (Some(_), true) => return Err(ImportError::DescriptorAndScript),
+            (Some(_), true) => {
+                let message = "Both a descriptor and a scriptPubKey should not be provided.";
+                return Err(RpcError::invalid_parameter(message));
+            }
             (Some(script_pubkey), false) => {
                 let (material, warnings) = script::read(fields, script_pubkey, internal, self.network)?;
                 (vec![(material, internal)], warnings)
             }
-            (None, true) => descriptor::read(fields, common.internal, self.network, &mut self.deriving)?,
-            (None, false) => return Err(ImportError::NothingToImport),
+            (None, true) => descriptor::read(fields, internal, self.network, &mut self.deriving)?,
+            (None, false) => {
+                let message = "Either a descriptor or scriptPubKey must be provided.";
+                return Err(RpcError::invalid_parameter(message));
+            }
         };
         Ok((Parts { materials, common }, warnings))
     }
@@ -178,30 +177,30 @@ struct Parts<'a> {
 impl Parts<'_> {
     fn import(self) -> Import {
         let common = self.common;
-        let mut parts: Vec<KeysImport> =
-            self.materials.into_iter().map(|(part, internal)| part.import(&common, internal)).collect();
-        match (parts.pop(), parts.is_empty()) {
-            (Some(keys), true) => Import::Keys { keys },
-            (last, _) => {
-                parts.extend(last);
-                Import::Parts { parts }
-            }
+        let parts = self.materials.into_iter().map(|(part, internal)| part.import(&common, internal));
+        match <[KeysImport; 1]>::try_from(parts.collect::<Vec<_>>()) {
+            Ok([keys]) => Import::Keys { keys },
+            Err(parts) => Import::Parts { parts },
         }
     }
 
-    /// The error to report if the wallet fails to store it: scripts are stored first, then private keys, then the rest.
-    fn not_stored(&self) -> ImportError {
-        if self.materials.iter().any(|(part, _)| !part.scripts.is_empty()) {
-            ImportError::ScriptNotStored
-        } else if self.materials.iter().any(|(part, _)| !part.private_keys.is_empty()) {
-            ImportError::KeyNotStored
+    fn any_part(&self, property: impl Fn(&Material) -> bool) -> bool {
+        self.materials.iter().any(|(part, _)| property(part))
+    }
+
+    /// The refusal in case the wallet's storage fails: bitcoind stores scripts first, then private keys, then the rest.
+    fn not_stored(&self) -> RpcError {
+        if self.any_part(|part| !part.scripts.is_empty()) {
+            not_added("script")
+        } else if self.any_part(|part| !part.private_keys.is_empty()) {
+            not_added("key")
         } else {
-            ImportError::AddressNotStored
+            not_added("address")
         }
     }
 }
 
-/// The warning if `watchonly` contradicts the private keys given.
+/// The warning if `watchonly` contradicts the request's private keys.
 fn spendable_warning(watch_only: bool, spendable: bool) -> Option<String> {
     match (watch_only, spendable) {
         (false, false) => Some(KEYS_MISSING.to_owned()),
@@ -211,8 +210,12 @@ fn spendable_warning(watch_only: bool, spendable: bool) -> Option<String> {
 }
 
 /// Reads an element of the field `keys`: the key's id and its WIF text.
-fn private_key(value: &Value, network: Network) -> Result<(KeyId, Secret), ImportError> {
-    let text = item(value)?;
-    let key = WifKey::parse(text, NetworkKind::from(network)).map_err(|_| ImportError::PrivateKey)?;
+fn private_key(value: &Value, network: Network) -> Result<(KeyId, Secret), RpcError> {
+    let text = request::text(value)?;
+    let key = WifKey::parse(text, NetworkKind::from(network)).map_err(|_| invalid_private_key())?;
     Ok((key_id(key.public_key()), Secret::new(text.to_owned())))
+}
+
+pub fn invalid_private_key() -> RpcError {
+    RpcError::not_found("Invalid private key encoding")
 }

@@ -1,16 +1,16 @@
-//! A request that names a script or an address.
+//! A request of importmulti with a script or an address.
 
 use bitcoin::{Network, PublicKey, Script, ScriptBuf};
-use outrigger_sdk::params::decode_hex;
+use outrigger_sdk::RpcError;
+use outrigger_sdk::params::{decode_hex, encode_hex};
 use outrigger_sdk::standard::{ScriptKind, classify, to_script};
 use serde_json::Value;
 
 use super::analysis::{Analysis, Sources};
 use super::{IRRELEVANT_KEY, Material, ordered, private_key, spendable_warning};
-use crate::error::ImportError;
-use crate::request::{Fields, item};
+use crate::request::{self, Fields, refuse_quoting};
 
-/// The optional fields, of the right types.
+/// The optional fields. Their types are checked before their values.
 struct Given<'a> {
     redeem_script: &'a str,
     witness_script: &'a str,
@@ -19,20 +19,20 @@ struct Given<'a> {
     watch_only: bool,
 }
 
-/// Checks the request, and gives what it brings and what is odd about it.
+/// Checks the request, and returns its keys and scripts with the warnings.
 pub(super) fn read(
     fields: Fields<'_>,
     script_pubkey: &Value,
     internal: bool,
     network: Network,
-) -> Result<(Material, Vec<String>), ImportError> {
-    let (text, is_address) = match script_pubkey {
-        Value::String(text) => (text.as_str(), false),
-        Value::Object(object) => match object.get("address") {
-            Some(address) => (item(address)?, true),
-            None => return Err(ImportError::ScriptPubKeyForm),
-        },
-        _ => return Err(ImportError::ScriptPubKeyForm),
+) -> Result<(Material, Vec<String>), RpcError> {
+    let (text, is_address) = match (script_pubkey.as_str(), script_pubkey.get("address")) {
+        (Some(text), _) => (text, false),
+        (None, Some(address)) => (request::text(address)?, true),
+        (None, None) => {
+            let message = "scriptPubKey must be string with script or JSON with address string";
+            return Err(RpcError::invalid_parameter(message));
+        }
     };
     let given = Given {
         redeem_script: fields.text("redeemscript")?.unwrap_or_default(),
@@ -42,18 +42,18 @@ pub(super) fn read(
         watch_only: fields.flag("watchonly")?,
     };
     if fields.has("range") {
-        return Err(ImportError::RangeWithoutDescriptor);
+        return Err(RpcError::invalid_parameter("Range should not be specified for a non-descriptor import"));
     }
     let script = if is_address {
-        to_script(text, network).map_err(|_| ImportError::Address(text.to_owned()))?
+        to_script(text, network).map_err(|_| refuse_quoting(&format!("Invalid address \"{text}\"")))?
     } else {
         bare_script(text, internal)?
     };
     let mut material = Material::default();
     material.script_pubkeys.insert(ordered(script.clone()));
     let sources = Sources {
-        redeem_script: optional_script(given.redeem_script, ImportError::RedeemScript)?,
-        witness_script: optional_script(given.witness_script, ImportError::WitnessScript)?,
+        redeem_script: optional_script(given.redeem_script, "Invalid redeem script")?,
+        witness_script: optional_script(given.witness_script, "Invalid witness script")?,
     };
     read_keys(&given, network, &mut material)?;
     material.solving_data = sources.redeem_script.is_some()
@@ -67,10 +67,11 @@ pub(super) fn read(
     Ok((material, warnings))
 }
 
-fn bare_script(text: &str, internal: bool) -> Result<ScriptBuf, ImportError> {
-    let script = hex_script(text).ok_or_else(|| ImportError::ScriptPubKey(text.to_owned()))?;
+fn bare_script(text: &str, internal: bool) -> Result<ScriptBuf, RpcError> {
+    let script = hex_script(text).ok_or_else(|| refuse_quoting(&format!("Invalid scriptPubKey \"{text}\"")))?;
     if !internal && !has_address(&script) {
-        return Err(ImportError::NonstandardNotInternal);
+        let message = "Internal must be set to true for nonstandard scriptPubKey imports.";
+        return Err(RpcError::invalid_parameter(message));
     }
     Ok(script)
 }
@@ -80,26 +81,28 @@ fn has_address(script: &Script) -> bool {
     !matches!(classify(script), ScriptKind::NonStandard | ScriptKind::NullData | ScriptKind::Multisig { .. })
 }
 
-/// A script in hexadecimal, which the empty text is not.
-fn hex_script(text: &str) -> Option<ScriptBuf> {
+/// A script in hexadecimal. The empty text is no script.
+pub fn hex_script(text: &str) -> Option<ScriptBuf> {
     decode_hex(text).filter(|bytes| !bytes.is_empty()).map(ScriptBuf::from_bytes)
 }
 
-/// A script that may be left out, or be empty.
-fn optional_script(text: &str, error: fn(String) -> ImportError) -> Result<Option<ScriptBuf>, ImportError> {
+/// The script of an optional field; the empty text counts as absent.
+fn optional_script(text: &str, refusal: &str) -> Result<Option<ScriptBuf>, RpcError> {
     if text.is_empty() {
         return Ok(None);
     }
-    hex_script(text).map(Some).ok_or_else(|| error(text.to_owned()))
+    let refused = || refuse_quoting(&format!("{refusal} \"{text}\": must be hex string"));
+    hex_script(text).map(Some).ok_or_else(refused)
 }
 
-/// Reads `pubkeys` and `keys`. A public key that is also given as a private one counts as that.
-fn read_keys(given: &Given<'_>, network: Network, material: &mut Material) -> Result<(), ImportError> {
+/// Reads `pubkeys` and `keys`. A private key replaces its public key.
+fn read_keys(given: &Given<'_>, network: Network, material: &mut Material) -> Result<(), RpcError> {
     for value in given.public_keys {
-        let text = item(value)?;
+        let text = request::text(value)?;
+        let refused = |why: &str| refuse_quoting(&format!("Pubkey \"{text}\" {why}"));
         let bytes = decode_hex(text).filter(|bytes| !bytes.is_empty());
-        let bytes = bytes.ok_or_else(|| ImportError::PublicKeyNotHex(text.to_owned()))?;
-        PublicKey::from_slice(&bytes).map_err(|_| ImportError::PublicKey(text.to_owned()))?;
+        let bytes = bytes.ok_or_else(|| refused("must be a hex string"))?;
+        PublicKey::from_slice(&bytes).map_err(|_| refused("is not a valid public key"))?;
         material.add_public_key(bytes);
     }
     for value in given.private_keys {
@@ -110,14 +113,14 @@ fn read_keys(given: &Given<'_>, network: Network, material: &mut Material) -> Re
     Ok(())
 }
 
-/// Finds out what of the request the script needs, and warns of the rest.
+/// Keeps the keys and scripts that the script needs, and warns of the others.
 fn analyse(
     script: &ScriptBuf,
     sources: Sources,
     watch_only: bool,
     material: &mut Material,
     warnings: &mut Vec<String>,
-) -> Result<(), ImportError> {
+) -> Result<(), RpcError> {
     let mut analysis = Analysis::new(sources);
     let walked = analysis.walk(script)?;
     let spendable = analysis.keys.keys().all(|id| material.private_keys.contains_key(id));
@@ -149,7 +152,7 @@ fn analyse(
     material.public_keys.retain(|id, _| {
         let required = analysis.keys.get(id) == Some(&true);
         if !required {
-            let id = outrigger_sdk::params::encode_hex(id);
+            let id = encode_hex(id);
             warnings.push(format!("Ignoring public key \"{id}\" as it doesn't appear inside P2PKH or P2WPKH."));
         }
         required

@@ -24,7 +24,7 @@ fn importdescriptors_checks_requests_in_order() {
     let harness = Harness::watch_only();
     let (ranged, plain) = (desc("wpkh(TPUB/*)"), desc("wpkh(KEY)"));
     refused(&harness, json!({"active": 1}), -8, "Descriptor not found.", &[]);
-    // A field of a wrong type ends the call.
+    // A field of a wrong type fails the call.
     let ends = |request: Value, code: i32, message: &str| {
         let mut request = request;
         request["timestamp"] = json!(5);
@@ -132,7 +132,7 @@ fn importdescriptors_tells_the_wallets_own_refusal() {
     let request = json!({"desc": text, "range": 3, "active": true});
     harness.answers([ImportOutcome::Imported { missing_private_keys: false, unknown_output_type: true }]);
     check(&harness, request.clone(), &success(&["Unknown output type, cannot set descriptor to active."]));
-    // What a client sent is not told back with its private keys.
+    // The message shows the descriptor without its private keys.
     let shown = outrigger_sdk::descriptor::without_private_keys(&text);
     assert!(shown != text && shown.contains("tpub"));
     for (answer, code, message) in [
@@ -170,7 +170,7 @@ fn importdescriptors_multipath_is_one_descriptor_for_each_side() {
     let harness = Harness::new();
     let request = json!({"desc": desc("wpkh(TPRV/<0;1>/*)"), "range": 2, "active": true});
     check(&harness, request, &success(&[]));
-    // They stand or fall together: the wallet gets the text whole, and knows which side is which.
+    // The wallet gets the descriptor whole, because it stores all paths or none.
     let texts: Vec<(String, Option<bool>)> = harness.wallet(|wallet| {
         let text = |import: &Import| match import {
             Import::Descriptor { descriptor } => (descriptor.text.expose().to_owned(), descriptor.internal),

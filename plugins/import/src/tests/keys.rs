@@ -24,7 +24,7 @@ fn p2wsh(script: &str) -> String {
     bitcoin::ScriptBuf::from_hex(script).unwrap().to_p2wsh().to_hex_string()
 }
 
-/// 1 of [`K`] and [`K2`].
+/// The script of a 1-of-2 multisig with [`K`] and [`K2`].
 fn multisig() -> String {
     format!("5121{K}21{K2}52ae")
 }
@@ -161,7 +161,7 @@ fn importmulti_unneeded_parts_are_ignored_with_a_warning() {
     ];
     check(&harness, request, &success(&warnings));
     assert_eq!(harness.stored_keys().private_keys.len(), 1);
-    // Public keys of a multisig stand in it: they are shown by their hash and not imported.
+    // A multisig script holds its public keys: the warnings show their hashes, and the wallet does not import them.
     let multisig = multisig();
     let request =
         json!({"scriptPubKey": p2sh(&multisig), "redeemscript": multisig, "pubkeys": [K, K2], "watchonly": true});
@@ -284,7 +284,7 @@ fn importmulti_multipath_brings_both_sides() {
     let harness = Harness::new();
     let desc = with_checksum(&format!("wpkh({TPUB}/<0;1>/*)"));
     check(&harness, json!({"desc": desc, "range": 0, "watchonly": true}), &success(&[]));
-    // They stand or fall together.
+    // The wallet stores both paths or neither.
     let sides: Vec<bool> = harness.wallet(|wallet| match wallet.imports.as_slice() {
         [Import::Parts { parts }] => parts.iter().map(|part| part.internal).collect(),
         other => panic!("{other:?}"),

@@ -1,4 +1,4 @@
-//! The plugin in a host in memory: requests in, results and what the wallet was asked to store out.
+//! The plugin on a host in memory: the results of requests, and the imports that reach the wallet.
 
 mod calls;
 mod descriptors;
@@ -18,9 +18,9 @@ use crate::ImportPlugin;
 /// The generator of the curve, public key of the private key 1.
 const K: &str = "0279be667ef9dcbbac55a06295ce870b07029bfcdb2dce28d959f2815b16f81798";
 const K_WIF: &str = "cMahea7zqjxrtgAbB7LSGbcQUr1uX1ojuat9jZodMN87JcbXMTcA";
-/// Pays to the hash of [`K`].
+/// The P2PKH script of [`K`].
 const K_PKH: &str = "76a914751e76e8199196d454941c45d1b3a323f1433bd688ac";
-/// Pays to the hash of [`K`] by witness.
+/// The P2WPKH script of [`K`].
 const K_WPKH: &str = "0014751e76e8199196d454941c45d1b3a323f1433bd6";
 const K2: &str = "02c6047f9441ed7d6d3045406e95c07cd85c778e4b8cef3ca7abac09b95c709ee5";
 const K2_WIF: &str = "cMahea7zqjxrtgAbB7LSGbcQUr1uX1ojuat9jZodMN87K7XCyj5v";
@@ -78,7 +78,7 @@ impl Harness {
         json.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap().to_owned()
     }
 
-    /// importdescriptors of one request: the element of the result, as text. The wallet's rescan is taken as done.
+    /// importdescriptors of one request: the element of the result, as text. The wallet's rescan completes.
     fn descriptor(&self, mut request: Value) -> String {
         if request.get("timestamp").is_none() {
             request["timestamp"] = json!(5);
@@ -98,7 +98,7 @@ impl Harness {
         }
     }
 
-    /// What the wallet was asked to store last.
+    /// The last import that reached the wallet.
     fn stored(&self) -> Import {
         self.wallet(|wallet| wallet.imports.last().cloned()).expect("something was stored")
     }

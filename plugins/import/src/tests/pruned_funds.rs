@@ -42,7 +42,7 @@ fn importprunedfunds_adds_what_a_block_of_the_wallets_chain_has() {
     refused(&harness, "importprunedfunds", json!([serialize_hex(&other.txdata[0]), proof]), -5, message);
     let spoilt = format!("{}00{}", &proof[..80], &proof[82..]);
     refused(&harness, "importprunedfunds", json!([raw, spoilt]), -5, "Something wrong with merkleblock");
-    // The wallet has not followed the next block yet.
+    // The wallet has not processed the next block yet.
     harness.host.chain.mine(vec![]);
     let (next, proof) = proved(&harness, 2);
     let raw = serialize_hex(&next.txdata[0]);

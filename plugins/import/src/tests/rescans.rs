@@ -1,4 +1,4 @@
-//! What follows an import: the rescan, and the reply that waits for it.
+//! The rescan after an import, and the reply that waits for it.
 
 use outrigger_sdk::service::events::{Event, RescanOutcome};
 use outrigger_sdk::{RpcError, RpcErrorCode};
@@ -86,7 +86,7 @@ fn import_rescan_unreadable_block_replaces_the_results_that_it_may_concern() {
         ImportOutcome::Imported { missing_private_keys: false, unknown_output_type: false },
         ImportOutcome::AlreadyOwned { script: bitcoin::ScriptBuf::new() },
     ]);
-    // The first block that was read for sure has a clock of 10_000 + 7200 + 1.
+    // The rescan certainly read the blocks from time 10_000 + 7200 + 1 on.
     let requests = json!([[pkh(json!(0)), pkh(json!(3)), pkh(json!(17_201)), broken(json!(2))]]);
     let call = harness.plugin.begin("importmulti", requests);
     harness.finish_rescan(RescanOutcome::Unreadable { block_time: 10_000 });

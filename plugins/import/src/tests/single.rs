@@ -12,7 +12,7 @@ const ADDRESS: &str = "bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080";
 const TAPROOT: &str = "bcrt1p0xlxvlhemja6c4dqv22uapctqupfhlxm9h8z3k2e72q4k9hcz7vqc8gma6";
 
 impl Harness {
-    /// A call whose rescan ends so, and from when it scanned.
+    /// The answer of a call after this end of its rescan, and the time from which the rescan began.
     fn ended(&self, method: &str, arguments: Value, outcome: RescanOutcome) -> (Result<String, RpcError>, Option<u64>) {
         let call = self.plugin.begin(method, arguments);
         let from_time = self.wallet(|wallet| wallet.rescan).and_then(|(_, from_time)| from_time);
@@ -20,7 +20,7 @@ impl Harness {
         (call.json().unwrap(), from_time)
     }
 
-    /// Makes the wallet know a script, with or without a label.
+    /// Adds a script to the wallet.
     fn know(&self, script: &str, ownership: Ownership, label: Option<&str>) {
         let info = ScriptInfo {
             ownership,
@@ -139,9 +139,9 @@ fn rescanblockchain_tells_the_heights() {
         let answer = harness.ended("rescanblockchain", arguments, RescanOutcome::Complete).0.unwrap();
         (answer, harness.wallet(|wallet| wallet.rescan_heights))
     };
-    let told = |first: u32, last: u32| format!(r#"{{"start_height":{first},"stop_height":{last}}}"#);
-    assert_eq!(heights(json!([])), (told(0, 1), Some((0, None))));
-    assert_eq!(heights(json!([1, 1])), (told(1, 1), Some((1, Some(1)))));
+    let expected = |first: u32, last: u32| format!(r#"{{"start_height":{first},"stop_height":{last}}}"#);
+    assert_eq!(heights(json!([])), (expected(0, 1), Some((0, None))));
+    assert_eq!(heights(json!([1, 1])), (expected(1, 1), Some((1, Some(1)))));
     let failed = |outcome| harness.ended("rescanblockchain", json!([]), outcome).0.unwrap_err();
     let aborted = failed(RescanOutcome::Aborted);
     assert_eq!((aborted.code.0, aborted.message.as_str()), (-1, "Rescan aborted."));

@@ -7,61 +7,56 @@ use bitcoin::secp256k1::rand::seq::SliceRandom;
 use bitcoin::secp256k1::rand::thread_rng;
 use bitcoin::transaction::Version;
 use bitcoin::{ScriptBuf, Transaction, TxIn, TxOut, Witness};
+use outrigger_sdk::psbt::{Input, Output, Psbt};
 use outrigger_sdk::standard::decode::{Form, transaction_of_form};
 use outrigger_sdk::standard::{transaction_from_hex, transaction_from_params};
-use outrigger_sdk::typed;
+use outrigger_sdk::{RpcError, params, typed};
 use serde_json::{Value, json};
 
-use crate::error::PsbtError;
-use crate::{Context, Outcome};
-use outrigger_sdk::psbt::{Input, Output, Psbt};
+use crate::{Context, read_psbt, undecodable};
 
-pub fn create_psbt(context: &Context<'_>) -> Outcome {
+pub fn create_psbt(context: &Context<'_>) -> Result<Value, RpcError> {
     let transaction = transaction_from_params(&context.params, context.network()?)?;
     Ok(json!(Psbt::new(transaction).to_base64()))
 }
 
-pub fn convert_to_psbt(context: &Context<'_>) -> Outcome {
+pub fn convert_to_psbt(context: &Context<'_>) -> Result<Value, RpcError> {
     let text = typed::text(context.params.get(0))?;
     let may_be_signed = context.params.flag_or(1, false)?;
-    let transaction = match context.params.given(2).map(outrigger_sdk::params::flag).transpose()? {
+    let transaction = match context.params.given(2).map(params::flag).transpose()? {
         None => transaction_from_hex(text),
         Some(true) => transaction_of_form(text, Form::Extended),
         Some(false) => transaction_of_form(text, Form::Legacy),
     };
-    let mut transaction = transaction.ok_or(PsbtError::Transaction)?;
+    let mut transaction = transaction.ok_or_else(|| undecodable("TX decode failed"))?;
     for input in &mut transaction.input {
         let is_signed = !input.script_sig.is_empty() || !input.witness.is_empty();
         if is_signed && !may_be_signed {
-            return Err(PsbtError::Signed);
+            return Err(undecodable("Inputs must not have scriptSigs and scriptWitnesses"));
         }
         (input.script_sig, input.witness) = (ScriptBuf::new(), Witness::new());
     }
     Ok(json!(Psbt::new(transaction).to_base64()))
 }
 
-/// The PSBTs of the first argument.
-fn psbts(values: &[Value]) -> Result<Vec<Psbt>, PsbtError> {
-    values.iter().map(|value| Ok(Psbt::from_base64(typed::text(value)?)?)).collect()
-}
-
-pub fn combine_psbt(context: &Context<'_>) -> Outcome {
-    let mut psbts = psbts(typed::array(context.params.get(0))?)?.into_iter();
-    let mut combined = psbts.next().ok_or(PsbtError::NothingToCombine)?;
-    if psbts.all(|psbt| combined.combine(&psbt)) {
-        Ok(json!(combined.to_base64()))
-    } else {
-        Err(PsbtError::DifferentTransactions)
+pub fn combine_psbt(context: &Context<'_>) -> Result<Value, RpcError> {
+    let psbts = typed::array(context.params.get(0))?.iter().map(read_psbt).collect::<Result<Vec<_>, _>>()?;
+    let mut psbts = psbts.into_iter();
+    let empty = || RpcError::invalid_parameter("Parameter 'txs' cannot be empty");
+    let mut combined = psbts.next().ok_or_else(empty)?;
+    if !psbts.all(|psbt| combined.combine(&psbt)) {
+        return Err(RpcError::invalid_parameter("PSBTs not compatible (different transactions)"));
     }
+    Ok(json!(combined.to_base64()))
 }
 
-pub fn join_psbts(context: &Context<'_>) -> Outcome {
+pub fn join_psbts(context: &Context<'_>) -> Result<Value, RpcError> {
     let values = typed::array(context.params.get(0))?;
     if values.len() < 2 {
-        return Err(PsbtError::TooFewToJoin);
+        return Err(RpcError::invalid_parameter("At least two PSBTs are required to join PSBTs."));
     }
-    let psbts = psbts(values)?;
-    // Versions have no sign here.
+    let psbts = values.iter().map(read_psbt).collect::<Result<Vec<_>, _>>()?;
+    // bitcoind compares the versions as unsigned numbers.
     let version = psbts.iter().map(|psbt| psbt.tx.version.0.cast_unsigned()).fold(1, u32::max);
     let lock_time = psbts.iter().map(|psbt| psbt.tx.lock_time.to_consensus_u32()).min().unwrap_or_default();
     let mut joined = Psbt::new(Transaction {
@@ -77,16 +72,17 @@ pub fn join_psbts(context: &Context<'_>) -> Outcome {
         joined.take_unknown(&psbt);
         for (input, mut known) in psbt.tx.input.into_iter().zip(psbt.inputs) {
             if !spent.insert((input.previous_output, input.sequence)) {
-                return Err(PsbtError::InputTwice(input.previous_output));
+                let message = format!("Input {} exists in multiple PSBTs", input.previous_output);
+                return Err(RpcError::invalid_parameter(message));
             }
-            // Signatures of another transaction.
+            // The signatures do not cover the joined transaction.
             known.partial_sigs.clear();
             (known.final_script_sig, known.final_witness) = (ScriptBuf::new(), Witness::new());
             inputs.push((input, known));
         }
         outputs.extend(psbt.tx.output.into_iter().zip(psbt.outputs));
     }
-    // Their order tells nobody which were together.
+    // A random order hides the original PSBTs.
     inputs.shuffle(&mut thread_rng());
     outputs.shuffle(&mut thread_rng());
     (joined.tx.input, joined.inputs) = inputs.into_iter().unzip();

@@ -3,19 +3,19 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use bitcoin::{Amount, Network, Script, SignedAmount, TxOut};
-use outrigger_sdk::amount;
 use outrigger_sdk::params::encode_hex;
-use outrigger_sdk::sign::Sighash;
-use outrigger_sdk::standard::{asm, asm_sighash, classify, script_json, transaction_json};
-use serde_json::{Map, Value, json};
-
-use crate::{Context, Outcome, psbt_argument};
 use outrigger_sdk::psbt::{
     Bytes, ControlBlock, Fields, Input, Origin, Output, PREIMAGES, Psbt, TaprootOrigin, Xpub, proprietary,
 };
+use outrigger_sdk::sign::Sighash;
+use outrigger_sdk::standard::{asm, asm_sighash, classify, script_json, transaction_json};
+use outrigger_sdk::{RpcError, amount};
+use serde_json::{Map, Value, json};
 
-pub fn decode_psbt(context: &Context<'_>) -> Outcome {
-    let psbt = psbt_argument(&context.params)?;
+use crate::{Context, read_psbt};
+
+pub fn decode_psbt(context: &Context<'_>) -> Result<Value, RpcError> {
+    let psbt = read_psbt(context.params.get(0))?;
     let network = context.network()?;
     let mut object = Map::new();
     let mut put = |key: &str, value: Value| object.insert(key.to_owned(), value);
@@ -40,7 +40,7 @@ pub fn decode_psbt(context: &Context<'_>) -> Outcome {
     Ok(Value::Object(object))
 }
 
-/// The sum of amounts, each of which and which must be an amount of money.
+/// The sum of amounts; none if an amount or the sum exceeds the money supply.
 pub fn total(mut amounts: impl Iterator<Item = Amount>) -> Option<i64> {
     let most = Amount::MAX_MONEY.to_sat();
     let sum = amounts.try_fold(0, |sum: u64, amount| {
@@ -50,7 +50,7 @@ pub fn total(mut amounts: impl Iterator<Item = Amount>) -> Option<i64> {
     i64::try_from(sum).ok()
 }
 
-/// What the inputs have above the outputs, in satoshi; none where an amount is not known or no amount of money.
+/// The inputs less the outputs, in satoshi; none if an amount is unknown or exceeds the money supply.
 fn fee(psbt: &Psbt) -> Option<i64> {
     let spent = psbt.spent().into_iter().collect::<Option<Vec<TxOut>>>()?;
     let value = |output: &TxOut| output.value;
@@ -60,7 +60,7 @@ fn fee(psbt: &Psbt) -> Option<i64> {
 fn input_json(input: &Input, network: Network) -> Map<String, Value> {
     let mut object = Map::new();
     let mut put = |key: &str, value: Value| {
-        // A hash type without a name is told all the same.
+        // bitcoind shows an unknown hash type as an empty text.
         if !is_empty(&value) || key == "sighash" {
             object.insert(key.to_owned(), value);
         }
@@ -123,7 +123,7 @@ fn output_json(output: &Output) -> Map<String, Value> {
     object
 }
 
-/// Whether bitcoind leaves a value out of an input or output.
+/// Whether bitcoind omits a value from an input or output.
 fn is_empty(value: &Value) -> bool {
     match value {
         Value::String(text) => text.is_empty(),
@@ -133,7 +133,7 @@ fn is_empty(value: &Value) -> bool {
     }
 }
 
-/// The name of a hash type, by its last byte; empty for one that has none.
+/// The name of a hash type by its lowest byte; empty for an unknown type.
 fn sighash_name(sighash_type: i32) -> &'static str {
     let [byte, ..] = sighash_type.to_le_bytes();
     Sighash::from_ecdsa_byte(byte).map_or("", Sighash::name)

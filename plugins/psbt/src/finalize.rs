@@ -1,27 +1,26 @@
-//! `finalizepsbt` and `analyzepsbt`: what a PSBT amounts to.
+//! `finalizepsbt` and `analyzepsbt`.
 
 use std::collections::HashMap;
 
 use bitcoin::{OutPoint, SignedAmount, TxOut};
-use outrigger_sdk::amount;
 use outrigger_sdk::params::encode_hex;
+use outrigger_sdk::psbt::Psbt;
 use outrigger_sdk::script::parse::is_unspendable;
 use outrigger_sdk::script::{Flags, WITNESS_SCALE_FACTOR, transaction_sigop_cost};
 use outrigger_sdk::sign::PartialTransaction;
 use outrigger_sdk::standard::transaction_to_bytes;
+use outrigger_sdk::{RpcError, amount};
 use serde_json::{Map, Value, json};
 
 use crate::decode::total;
-use crate::error::PsbtError;
-use crate::sign::{State, extract, finalize, is_complete, partial};
-use crate::{Context, Outcome, psbt_argument};
-use outrigger_sdk::psbt::Psbt;
+use crate::sign::{InputState, extract, finalize, is_complete, partial};
+use crate::{Context, read_psbt};
 
-/// The virtual bytes that a signature operation counts for.
+/// The virtual bytes of a signature operation.
 const BYTES_PER_SIGOP: u64 = 20;
 
-pub fn finalize_psbt(context: &Context<'_>) -> Outcome {
-    let mut psbt = psbt_argument(&context.params)?;
+pub fn finalize_psbt(context: &Context<'_>) -> Result<Value, RpcError> {
+    let mut psbt = read_psbt(context.params.get(0))?;
     let extracts = context.params.flag_or(1, true)?;
     finalize(&mut psbt, context.plugin.wanted)?;
     let complete = is_complete(&psbt);
@@ -32,7 +31,7 @@ pub fn finalize_psbt(context: &Context<'_>) -> Outcome {
     }
 }
 
-/// Who has to act next, in the order of acting.
+/// The role that has to act next (BIP 174), in the order of the roles.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Role {
     Updater,
@@ -42,14 +41,14 @@ enum Role {
 }
 
 impl Role {
-    fn of(state: &State, has_utxo: bool) -> Self {
-        let met = &state.met;
-        let lacks_scripts = met.missing_redeem_script.is_some() || met.missing_witness_script.is_some();
+    fn of(state: &InputState, has_utxo: bool) -> Self {
+        let findings = &state.findings;
+        let lacks_scripts = findings.missing_redeem_script.is_some() || findings.missing_witness_script.is_some();
         match state {
             _ if !has_utxo => Self::Updater,
-            State { verified: true, .. } => Self::Extractor,
-            State { complete: true, .. } => Self::Finalizer,
-            _ if !met.missing_public_keys.is_empty() || lacks_scripts => Self::Updater,
+            InputState { verified: true, .. } => Self::Extractor,
+            InputState { complete: true, .. } => Self::Finalizer,
+            _ if !findings.missing_public_keys.is_empty() || lacks_scripts => Self::Updater,
             _ if state.missing_signatures.is_empty() => Self::Updater,
             _ => Self::Signer,
         }
@@ -65,11 +64,11 @@ impl Role {
     }
 }
 
-pub fn analyze_psbt(context: &Context<'_>) -> Outcome {
-    let mut psbt = psbt_argument(&context.params)?;
+pub fn analyze_psbt(context: &Context<'_>) -> Result<Value, RpcError> {
+    let mut psbt = read_psbt(context.params.get(0))?;
     let spent = psbt.spent();
     let outputs = total(psbt.tx.output.iter().map(|output| output.value));
-    let invalid = |what: String| Ok(json!({"next": "creator", "error": format!("PSBT is not valid. {what}")}));
+    let invalid = |reason: String| Ok(json!({"next": "creator", "error": format!("PSBT is not valid. {reason}")}));
     let mut paid = Vec::new();
     for (index, output) in spent.iter().enumerate() {
         let Some(TxOut { value, script_pubkey }) = output else { continue };
@@ -97,7 +96,7 @@ pub fn analyze_psbt(context: &Context<'_>) -> Outcome {
     if let (true, Some(paid), Some(received)) = (knows_all, total(paid.into_iter()), outputs) {
         let fee = paid - received;
         if let Some(size) = estimated_size(context, &psbt, &spent, &states)? {
-            // Rounded towards zero, also where the outputs have more than the inputs.
+            // Rounded towards zero, even if the fee is negative.
             let feerate = fee.saturating_mul(1000).checked_div(i64::try_from(size).unwrap_or(i64::MAX));
             object.insert("estimated_vsize".into(), json!(size));
             let feerate = SignedAmount::from_sat(feerate.unwrap_or_default());
@@ -110,7 +109,7 @@ pub fn analyze_psbt(context: &Context<'_>) -> Outcome {
     Ok(Value::Object(object))
 }
 
-fn input_json(state: &State, role: Role, has_utxo: bool) -> Value {
+fn input_json(state: &InputState, role: Role, has_utxo: bool) -> Value {
     let mut object = Map::new();
     object.insert("has_utxo".into(), json!(has_utxo));
     object.insert("is_final".into(), json!(has_utxo && state.verified));
@@ -120,14 +119,14 @@ fn input_json(state: &State, role: Role, has_utxo: bool) -> Value {
         let hashes = |hashes: &[bitcoin::hashes::hash160::Hash]| -> Vec<String> {
             hashes.iter().map(|hash| encode_hex(hash.as_ref())).collect()
         };
-        let met = &state.met;
-        if !met.missing_public_keys.is_empty() {
-            missing.insert("pubkeys".into(), json!(hashes(&met.missing_public_keys)));
+        let findings = &state.findings;
+        if !findings.missing_public_keys.is_empty() {
+            missing.insert("pubkeys".into(), json!(hashes(&findings.missing_public_keys)));
         }
-        if let Some(hash) = met.missing_redeem_script {
+        if let Some(hash) = findings.missing_redeem_script {
             missing.insert("redeemscript".into(), json!(encode_hex(&hash)));
         }
-        if let Some(hash) = met.missing_witness_script {
+        if let Some(hash) = findings.missing_witness_script {
             missing.insert("witnessscript".into(), json!(encode_hex(&hash)));
         }
         if !state.missing_signatures.is_empty() {
@@ -140,13 +139,13 @@ fn input_json(state: &State, role: Role, has_utxo: bool) -> Value {
     Value::Object(object)
 }
 
-/// The virtual size once all is signed, in virtual bytes; none where that is not known.
+/// The virtual size of the signed transaction; none if it is unknown.
 fn estimated_size(
     context: &Context<'_>,
     psbt: &Psbt,
     spent: &[Option<TxOut>],
-    states: &[State],
-) -> Result<Option<u64>, PsbtError> {
+    states: &[InputState],
+) -> Result<Option<u64>, RpcError> {
     let mut psbt = psbt.clone();
     let mut open = Vec::new();
     for (index, ((input, spent), state)) in psbt.inputs.iter().zip(spent).zip(states).enumerate() {
@@ -173,7 +172,7 @@ fn estimated_size(
     let outputs: HashMap<OutPoint, &TxOut> = inputs.zip(spent.iter().flatten()).collect();
     let sigops = transaction_sigop_cost(&transaction, |outpoint| outputs.get(outpoint).copied(), Flags::STANDARD);
     let Ok(sigops) = sigops else { return Ok(None) };
-    // Of a transaction without witnesses, or even inputs, the library would count the marker of the other form.
+    // rust-bitcoin also counts the segwit marker of a transaction without inputs. bitcoind does not.
     let has_witness = transaction.input.iter().any(|input| !input.witness.is_empty());
     let size = if has_witness { transaction.total_size() } else { transaction.base_size() };
     let weight = (transaction.base_size() * 3 + size) as u64;

@@ -1,6 +1,7 @@
 //! `walletcreatefundedpsbt`.
 
 use outrigger_sdk::params::{Params, Type};
+use outrigger_sdk::psbt::Psbt;
 use outrigger_sdk::sign::Sighash;
 use outrigger_sdk::spend::funding_options::take_input_weights;
 use outrigger_sdk::spend::options::fee_payers;
@@ -9,27 +10,27 @@ use outrigger_sdk::standard::{output_names, transaction_from_params};
 use outrigger_sdk::{RpcError, amount, typed};
 use serde_json::{Map, Value, json};
 
-use crate::wallet::{Filling, fill};
-use crate::{Context, Outcome};
-use outrigger_sdk::psbt::Psbt;
+use crate::Context;
+use crate::sign::SignOptions;
+use crate::wallet::fill;
 
-/// The options of a call, which may be left out.
+/// The options of a call. They may be omitted.
 pub fn options(context: &Context<'_>, index: usize) -> Result<Map<String, Value>, RpcError> {
     context.params.given(index).map_or(Ok(Map::new()), |options| typed::object(options).cloned())
 }
 
-/// An option, none where it was left out or is null.
+/// An option; none if it is missing or null.
 pub fn given<'v>(options: &'v Map<String, Value>, name: &str) -> Option<&'v Value> {
     options.get(name).filter(|value| !value.is_null())
 }
 
-/// The arguments from which a transaction is made; inputs may be left out.
+/// The parameters of `transaction_from_params`. Inputs may be omitted.
 pub fn parts(inputs: Option<&Value>, outputs: &Value, lock_time: &Value, replaceable: bool) -> Params {
     let inputs = inputs.cloned().unwrap_or_else(|| json!([]));
     Params(vec![inputs, outputs.clone(), lock_time.clone(), json!(replaceable)])
 }
 
-/// The host lets any type pass where null may stand in the place of a required array.
+/// The manifest accepts any type for `inputs`, because this required array may be null.
 fn check_inputs(inputs: &Value) -> Result<(), RpcError> {
     match Type::of(inputs) {
         Type::Null | Type::Array => Ok(()),
@@ -42,7 +43,7 @@ fn check_inputs(inputs: &Value) -> Result<(), RpcError> {
     }
 }
 
-pub fn wallet_create_funded_psbt(context: &Context<'_>) -> Outcome {
+pub fn wallet_create_funded_psbt(context: &Context<'_>) -> Result<Value, RpcError> {
     let params = &context.params;
     check_inputs(params.get(0))?;
     context.wallet()?;
@@ -55,9 +56,9 @@ pub fn wallet_create_funded_psbt(context: &Context<'_>) -> Outcome {
     let control = CoinControl { add_inputs: transaction.input.is_empty(), ..CoinControl::default() };
     take_input_weights(params.get(0), &mut options)?;
     let funded = fund_transaction(context.services(), settings, &transaction, &payers, Some(&options), true, control)?;
-    let tells_origins = params.flag_or(4, true)?;
+    let bip32_derivs = params.flag_or(4, true)?;
     let mut psbt = Psbt::new(funded.transaction.clone());
-    fill(context, &mut psbt, Filling { signs: false, sighash: Sighash::ALL, tells_origins, finalize: true })?;
+    fill(context, &mut psbt, false, SignOptions { sighash: Sighash::ALL, bip32_derivs, finalize: true })?;
     Ok(json!({
         "psbt": psbt.to_base64(),
         "fee": amount::to_json(funded.fee),

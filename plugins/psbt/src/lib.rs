@@ -1,16 +1,14 @@
-//! The operation group `psbt`: making, showing, combining, signing and finalising partially signed transactions (BIP 174),
-//! and payments that may end as one.
+//! The operation group `psbt`: partially signed transactions (BIP 174), and payments that may end as a PSBT.
 //!
-//! Invariants: nothing is kept between calls. What a PSBT holds that no rule speaks of is handed on byte for byte. Results have
-//! Bitcoin Core 29's keys in its order.
+//! Invariants: the plugin keeps nothing between calls. Unknown fields of a PSBT stay byte for byte. Results have the keys of
+//! Bitcoin Core 29 in its order.
 
 mod bump;
 mod create;
 mod decode;
-mod error;
 mod finalize;
 mod fund;
-mod known;
+mod provider;
 mod send;
 mod sign;
 #[cfg(test)]
@@ -18,35 +16,30 @@ mod tests;
 mod update;
 mod wallet;
 
-use outrigger_sdk::params::Params;
-use outrigger_sdk::{Call, CallContext, Host, Plugin, Reply, RpcError, typed};
+use outrigger_sdk::psbt::Psbt;
+use outrigger_sdk::{Call, CallContext, Host, Plugin, Reply, RpcError, RpcErrorCode, typed};
 use serde_json::{Map, Value};
 
-use crate::error::PsbtError;
-use outrigger_sdk::psbt::Psbt;
-
-/// The plugin.
 pub struct PsbtPlugin {
     host: Host,
 }
 
-/// What the methods share.
 struct Shared<'a> {
     /// Whether the call's answer is still wanted.
     wanted: &'a (dyn Fn() -> bool + Sync),
 }
 
-/// A call.
 type Context<'a> = CallContext<'a, Shared<'a>>;
 
-type Outcome = Result<Value, PsbtError>;
-
-/// The first argument.
-fn psbt_argument(params: &Params) -> Result<Psbt, PsbtError> {
-    Ok(Psbt::from_base64(typed::text(params.get(0))?)?)
+fn read_psbt(value: &Value) -> Result<Psbt, RpcError> {
+    Psbt::from_base64(typed::text(value)?).map_err(|error| undecodable(error.to_string()))
 }
 
-fn answer(method: &str, context: &Context<'_>) -> Outcome {
+fn undecodable(message: impl Into<String>) -> RpcError {
+    RpcError::new(RpcErrorCode::DESERIALIZATION, message)
+}
+
+fn answer(method: &str, context: &Context<'_>) -> Result<Value, RpcError> {
     match method {
         "createpsbt" => create::create_psbt(context),
         "converttopsbt" => create::convert_to_psbt(context),
@@ -62,7 +55,7 @@ fn answer(method: &str, context: &Context<'_>) -> Outcome {
         "psbtbumpfee" => bump::psbt_bump_fee(context),
         "send" => send::send(context),
         "sendall" => send::send_all(context),
-        other => Err(RpcError::no_method(other).into()),
+        other => Err(RpcError::no_method(other)),
     }
 }
 
@@ -75,10 +68,10 @@ impl Plugin for PsbtPlugin {
         let shared = Shared { wanted: &|| reply.is_wanted() };
         let context = Context { host: &self.host, scope: call.scope, params: call.params, plugin: &shared };
         let outcome = answer(call.method, &context);
-        reply.send(outcome.map_err(RpcError::from));
+        reply.send(outcome);
     }
 }
 
-// Arguments hold keys, and what is parsed from them is freed unseen.
+// Arguments may hold private keys, and parsing them frees copies.
 outrigger_sdk::wipe_freed_memory!();
 outrigger_sdk::export_plugin!(PsbtPlugin, include_str!("../manifest.json"));

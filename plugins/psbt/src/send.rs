@@ -1,10 +1,11 @@
-//! `send` and `sendall`: payments that are sent where the wallet's keys suffice, and else are given as PSBTs.
+//! `send` and `sendall`: payments by the wallet. A payment that the wallet cannot sign completely becomes a PSBT.
 
 use std::collections::HashSet;
 
 use bitcoin::secp256k1::rand::thread_rng;
 use bitcoin::{Transaction, consensus};
 use outrigger_sdk::params::encode_hex;
+use outrigger_sdk::psbt::Psbt;
 use outrigger_sdk::service::wallet::WalletInfo;
 use outrigger_sdk::sign::Sighash;
 use outrigger_sdk::spend::feerate::feerate;
@@ -16,19 +17,13 @@ use outrigger_sdk::wire::Blob;
 use outrigger_sdk::{RpcError, RpcErrorCode, typed};
 use serde_json::{Map, Value, json};
 
-use crate::error::PsbtError;
+use crate::Context;
 use crate::fund::{given, options, parts};
-use crate::sign::{extract, finalize, is_complete};
-use crate::wallet::{Filling, fill};
-use crate::{Context, Outcome};
-use outrigger_sdk::psbt::Psbt;
+use crate::sign::{SignOptions, extract, finalize, is_complete};
+use crate::wallet::fill;
 
-fn invalid(message: &str) -> PsbtError {
-    RpcError::invalid_parameter(message).into()
-}
-
-/// Puts the arguments of the feerate into the options, and refuses options that have other names here.
-fn interpret(context: &Context<'_>, options: &mut Map<String, Value>) -> Result<(), PsbtError> {
+/// Moves the fee arguments into the options, and refuses the option names of other methods.
+fn interpret(context: &Context<'_>, options: &mut Map<String, Value>) -> Result<(), RpcError> {
     const RENAMED: [(&str, &str); 6] = [
         ("feeRate", "fee_rate (sat/vB)"),
         ("changeAddress", "change_address"),
@@ -40,7 +35,7 @@ fn interpret(context: &Context<'_>, options: &mut Map<String, Value>) -> Result<
     let params = &context.params;
     if options.contains_key("conf_target") || options.contains_key("estimate_mode") {
         if params.given(1).is_some() || params.given(2).is_some() {
-            return Err(invalid(
+            return Err(RpcError::invalid_parameter(
                 "Pass conf_target and estimate_mode either as arguments or in the options object, but not both",
             ));
         }
@@ -50,7 +45,9 @@ fn interpret(context: &Context<'_>, options: &mut Map<String, Value>) -> Result<
     }
     match params.given(3) {
         Some(_) if options.contains_key("fee_rate") => {
-            return Err(invalid("Pass the fee_rate either as an argument, or in the options object, but not both"));
+            return Err(RpcError::invalid_parameter(
+                "Pass the fee_rate either as an argument, or in the options object, but not both",
+            ));
         }
         Some(feerate) => drop(options.insert("fee_rate".to_owned(), feerate.clone())),
         None => {}
@@ -58,16 +55,16 @@ fn interpret(context: &Context<'_>, options: &mut Map<String, Value>) -> Result<
     if given(options, "conf_target").is_some() {
         let mode = given(options, "estimate_mode").map(typed::text).transpose()?;
         if mode.is_none_or(|mode| mode == "unset") {
-            return Err(invalid("Specify estimate_mode"));
+            return Err(RpcError::invalid_parameter("Specify estimate_mode"));
         }
     }
     match RENAMED.iter().find(|(old, _)| options.contains_key(*old)) {
-        Some((old, new)) => Err(invalid(&format!("Use {new} instead of {old}"))),
+        Some((old, new)) => Err(RpcError::invalid_parameter(format!("Use {new} instead of {old}"))),
         None => Ok(()),
     }
 }
 
-pub fn send(context: &Context<'_>) -> Outcome {
+pub fn send(context: &Context<'_>) -> Result<Value, RpcError> {
     let wallet = context.wallet()?;
     let params = &context.params;
     let mut options = options(context, 4)?;
@@ -94,7 +91,7 @@ pub fn send(context: &Context<'_>) -> Outcome {
     finished
 }
 
-pub fn send_all(context: &Context<'_>) -> Outcome {
+pub fn send_all(context: &Context<'_>) -> Result<Value, RpcError> {
     let wallet = context.wallet()?;
     let params = &context.params;
     let mut options = options(context, 4)?;
@@ -111,7 +108,7 @@ pub fn send_all(context: &Context<'_>) -> Outcome {
         });
     }
     if sharers.is_empty() {
-        return Err(invalid("Must provide at least one address without a specified amount"));
+        return Err(RpcError::invalid_parameter("Must provide at least one address without a specified amount"));
     }
     let services = context.services();
     let settings = &context.host.wallet.spend_settings(context.scope)?;
@@ -123,7 +120,8 @@ pub fn send_all(context: &Context<'_>) -> Outcome {
     call.read_watching(options.get("include_watching"), &mut control)?;
     if let Some(depth) = options.get("minconf") {
         let depth: i32 = typed::integer(depth)?;
-        let negative = |_| invalid(&format!("Invalid minconf (minconf cannot be negative): {depth}"));
+        let negative =
+            |_| RpcError::invalid_parameter(format!("Invalid minconf (minconf cannot be negative): {depth}"));
         control.min_depth = u32::try_from(depth).map_err(negative)?;
     }
     read_max_depth(&options, &mut control)?;
@@ -138,10 +136,10 @@ pub fn send_all(context: &Context<'_>) -> Outcome {
     let send_max = options.get("send_max").map_or(Ok(false), typed::flag)?;
     let named = options.contains_key("inputs");
     if named && options.contains_key("send_max") {
-        return Err(invalid("Cannot combine send_max with specific inputs."));
+        return Err(RpcError::invalid_parameter("Cannot combine send_max with specific inputs."));
     }
     if named && (options.contains_key("minconf") || options.contains_key("maxconf")) {
-        return Err(invalid("Cannot combine minconf or maxconf with specific inputs."));
+        return Err(RpcError::invalid_parameter("Cannot combine minconf or maxconf with specific inputs."));
     }
     context.host.wallet.begin_payment(context.scope)?;
     let whole = Sweep { transaction, sharers, named, send_max, replaceable };
@@ -153,23 +151,23 @@ pub fn send_all(context: &Context<'_>) -> Outcome {
     finish(context, &options, &wallet, transaction)
 }
 
-/// Signs what can be signed. A complete transaction is sent, unless the options want it otherwise; else it is given as PSBT
-/// (`FinishTransaction` of Bitcoin Core).
+/// Signs the payment (`FinishTransaction` of Bitcoin Core). Sends a complete transaction unless the options forbid it. The result
+/// of an incomplete transaction is a PSBT.
 fn finish(
     context: &Context<'_>,
     options: &Map<String, Value>,
     wallet: &WalletInfo,
     mut transaction: Transaction,
-) -> Outcome {
+) -> Result<Value, RpcError> {
     if !options.contains_key("locktime") {
         locktime::set(context.services(), wallet, &mut transaction, &mut thread_rng())?;
     }
     let mut psbt = Psbt::new(transaction);
-    let known = Filling { signs: false, sighash: Sighash::DEFAULT, tells_origins: true, finalize: true };
-    fill(context, &mut psbt, known)?;
-    // A locked wallet signs nothing, and that is no error.
+    let sign_options = SignOptions { sighash: Sighash::DEFAULT, bip32_derivs: true, finalize: true };
+    fill(context, &mut psbt, false, sign_options)?;
+    // With a locked wallet the result is an unsigned PSBT.
     if !wallet.locked {
-        fill(context, &mut psbt, Filling { signs: true, tells_origins: false, ..known })?;
+        fill(context, &mut psbt, true, SignOptions { bip32_derivs: false, ..sign_options })?;
     }
     finalize(&mut psbt, context.plugin.wanted)?;
     let complete = is_complete(&psbt);
@@ -183,7 +181,7 @@ fn finish(
         let signed = extract(&psbt);
         result.insert("txid".into(), json!(signed.compute_txid()));
         if add_to_wallet && !as_psbt {
-            // One that the mempool refuses is made all the same: the wallet keeps it and offers it again, as bitcoind's does.
+            // As in bitcoind, the wallet keeps the transaction even if the mempool refuses it, and offers it again later.
             context.host.wallet.send(context.scope, Blob(consensus::serialize(&signed)), Vec::new())?;
         } else {
             result.insert("hex".into(), json!(encode_hex(&transaction_to_bytes(&signed))));

@@ -7,7 +7,7 @@ use bitcoin::key::UntweakedPublicKey;
 use bitcoin::secp256k1::{Secp256k1, VerifyOnly};
 use bitcoin::taproot::{LeafVersion, TaprootBuilder};
 use bitcoin::{Script, ScriptBuf, Transaction, TxOut, Witness};
-use outrigger_sdk::parallel;
+use outrigger_sdk::psbt::{ControlBlock, Input, Origin, Output, Psbt, TaprootOrigin};
 use outrigger_sdk::script::{Flags, TransactionChecker, TxContext, verify_script};
 use outrigger_sdk::service::wallet::{SolvingData, TapLeaf, TaprootData};
 use outrigger_sdk::sign::{
@@ -15,43 +15,42 @@ use outrigger_sdk::sign::{
     Sighash, SolverFindings, SolvingSet, inspect_scripts,
 };
 use outrigger_sdk::wire::Blob;
+use outrigger_sdk::{RpcError, parallel};
 
-use crate::error::PsbtError;
-use crate::known::{Knowledge, Known, Origins};
-use outrigger_sdk::psbt::{ControlBlock, Input, Origin, Output, Psbt, TaprootOrigin};
+use crate::provider::{Origins, Providers, SigningProvider};
 
-/// The inputs that are worth a thread of their own: verifying one takes some 50 us.
+/// The number of inputs that justifies a thread. The verification of an input takes some 50 us.
 const INPUTS_PER_BATCH: usize = 8;
 /// The kinds of the preimages' hashes, in the order of [`outrigger_sdk::psbt::PREIMAGES`].
 const KINDS: [HashKind; 4] = [HashKind::Ripemd160, HashKind::Sha256, HashKind::Hash160, HashKind::Hash256];
-/// The bytes of a leaf's version in a control block; the other bit is the parity of the output key.
+/// The leaf version in the first byte of a control block. The other bit is the parity of the output key.
 const LEAF_VERSION_MASK: u8 = 0xfe;
 
-/// What inputs are signed and finalised with.
-pub struct Signing<'a> {
-    /// What is known of inputs and outputs.
-    pub known: &'a Known,
-    /// Whether it is added where keys come from.
-    pub tells_origins: bool,
-    /// What signs.
-    pub keys: &'a dyn KeySource,
-    /// What signatures cover.
+/// The options of `walletprocesspsbt`.
+#[derive(Clone, Copy)]
+pub struct SignOptions {
     pub sighash: Sighash,
-    /// Whether complete inputs become final.
+    /// Whether to add the origins of public keys.
+    pub bip32_derivs: bool,
+    /// Whether to finalise complete inputs.
     pub finalize: bool,
-    /// Whether the answer is still wanted.
+}
+
+pub struct Signing<'a> {
+    pub providers: &'a Providers,
+    pub keys: &'a dyn KeySource,
+    pub options: SignOptions,
+    /// Whether the call's answer is still wanted.
     pub wanted: &'a (dyn Fn() -> bool + Sync),
 }
 
-/// What became of an input.
+/// The state of an input after signing.
 #[derive(Default)]
-pub struct State {
-    /// Whether it is complete.
+pub struct InputState {
     pub complete: bool,
-    /// Whether it was final and verified before.
+    /// Whether the input was final and valid before.
     pub verified: bool,
-    /// What the solver met.
-    pub met: SolverFindings,
+    pub findings: SolverFindings,
     /// The HASH160 of the keys that did not sign.
     pub missing_signatures: Vec<hash160::Hash>,
 }
@@ -68,36 +67,36 @@ fn verified(psbt: &Psbt, spent: &[Option<TxOut>]) -> Vec<bool> {
     parallel::map(psbt.inputs.iter().enumerate().collect(), INPUTS_PER_BATCH, verify)
 }
 
-/// Whether all inputs spend their outputs, by the rules of standard transactions. Without its output none does.
+/// Whether all inputs are valid by the rules of standard transactions. An input without its previous output is invalid.
 pub fn is_complete(psbt: &Psbt) -> bool {
     verified(psbt, &psbt.spent()).into_iter().all(|verified| verified)
 }
 
-/// Signs inputs and puts them together, as far as that can be done: all inputs, or those that are not final.
-pub fn sign_inputs(psbt: &mut Psbt, signing: &Signing<'_>, final_too: bool) -> Result<Vec<State>, PsbtError> {
+/// Signs the inputs that are not final, and finalises them if the options say so. With `accept_final`, every final input with its
+/// previous transaction counts as complete.
+pub fn sign_inputs(psbt: &mut Psbt, signing: &Signing<'_>, accept_final: bool) -> Result<Vec<InputState>, RpcError> {
     let spent = psbt.spent();
     let verified = verified(psbt, &spent);
-    let mut states: Vec<State> =
-        verified.into_iter().map(|verified| State { complete: verified, verified, ..State::default() }).collect();
+    let initial = |verified| InputState { complete: verified, verified, ..InputState::default() };
+    let mut states: Vec<InputState> = verified.into_iter().map(initial).collect();
     let mut open = Vec::new();
     for ((index, state), (input, spent)) in states.iter_mut().enumerate().zip(psbt.inputs.iter_mut().zip(&spent)) {
         let Some(spent) = spent.as_ref().filter(|_| !state.verified) else { continue };
         if !input.is_final() {
-            open.push(partial(index, input, &spent.script_pubkey, signing.known.input(index)));
-        } else if final_too && input.non_witness_utxo.is_some() {
-            // Final without being right: bitcoind does not look again.
+            open.push(partial(index, input, &spent.script_pubkey, signing.providers.input(index)));
+        } else if accept_final && input.non_witness_utxo.is_some() {
+            // As in bitcoind, the input keeps its invalid final fields and loses the others.
             make_final(input, ScriptBuf::new(), Witness::new());
             state.complete = true;
         }
     }
-    let Signing { keys, sighash, wanted, .. } = *signing;
-    let unsigned = PartialTransaction { tx: &psbt.tx, spent: &spent, wanted };
-    for outcome in unsigned.sign(open, keys, sighash)? {
+    let unsigned = PartialTransaction { tx: &psbt.tx, spent: &spent, wanted: signing.wanted };
+    for outcome in unsigned.sign(open, signing.keys, signing.options.sighash)? {
         let index = outcome.index;
         if let (Some(state), Some(input), Some(Some(spent))) =
             (states.get_mut(index), psbt.inputs.get_mut(index), spent.get(index))
         {
-            // What only the output says of itself is not enough for a signature that does not cover its amount.
+            // A legacy signature does not cover the amount, so a `witness_utxo` alone is not enough for it.
             if input.non_witness_utxo.is_some() || outcome.met.witness {
                 *state = store(input, outcome, spent, signing);
             }
@@ -106,30 +105,25 @@ pub fn sign_inputs(psbt: &mut Psbt, signing: &Signing<'_>, final_too: bool) -> R
     Ok(states)
 }
 
-/// What an input knows, and what is known of it, for the solver.
-pub fn partial<'k>(
+/// An input with its own data and the data of its provider, for the solver.
+pub fn partial<'p>(
     index: usize,
     input: &Input,
     script_pubkey: &Script,
-    known: Option<&'k Knowledge>,
-) -> PartialInput<'k> {
+    provider: Option<&'p SigningProvider>,
+) -> PartialInput<'p> {
     let mut own = SolvingSet::default();
-    for script in [&input.redeem_script, &input.witness_script] {
-        if !script.is_empty() {
-            own.add_script(script.clone());
-        }
-    }
+    add_scripts(&mut own, &input.redeem_script, &input.witness_script);
     input.origins.keys().for_each(|key| own.add_public_key(key));
     input.tap_origins.keys().for_each(|key| own.add_public_key(key));
     for (kind, preimages) in KINDS.into_iter().zip(&input.preimages) {
         preimages.iter().for_each(|(hash, preimage)| own.add_preimage(kind, hash.clone(), preimage.clone()));
     }
     let leaf = |((script, version), control_blocks): (&(Vec<u8>, u8), &BTreeSet<ControlBlock>)| {
-        let mut control_block = control_blocks.first()?.0.clone();
-        // The version that counts is the field's.
-        let first = control_block.first_mut()?;
-        let same = *first & LEAF_VERSION_MASK == *version;
-        same.then(|| TapLeaf { script: ScriptBuf::from_bytes(script.clone()), control_block: Blob(control_block) })
+        let control_block = control_blocks.first()?.0.clone();
+        // The leaf version of the field has to match that of the control block.
+        let is_same = control_block.first()? & LEAF_VERSION_MASK == *version;
+        is_same.then(|| TapLeaf { script: ScriptBuf::from_bytes(script.clone()), control_block: Blob(control_block) })
     };
     let taproot = TaprootData {
         internal_key: input.tap_internal_key.unwrap_or_default(),
@@ -142,8 +136,13 @@ pub fn partial<'k>(
         key_path: input.tap_key_sig.clone(),
         leaves: input.tap_script_sigs.clone(),
     };
-    let (signers, known) = (known.and_then(|known| known.signers.as_ref()), known.map(|known| &known.solving));
-    PartialInput { index, own, known, signers, signatures }
+    let signers = provider.and_then(|provider| provider.signers.as_ref());
+    PartialInput { index, own, known: provider.map(|provider| &provider.solving), signers, signatures }
+}
+
+fn add_scripts(own: &mut SolvingSet, redeem_script: &ScriptBuf, witness_script: &ScriptBuf) {
+    let scripts = [redeem_script, witness_script].into_iter().filter(|script| !script.is_empty());
+    scripts.for_each(|script| own.add_script(script.clone()));
 }
 
 fn make_final(input: &mut Input, script_sig: ScriptBuf, witness: Witness) {
@@ -158,20 +157,19 @@ fn make_final(input: &mut Input, script_sig: ScriptBuf, witness: Witness) {
     }
 }
 
-fn store(input: &mut Input, outcome: PartialOutcome, spent: &TxOut, signing: &Signing<'_>) -> State {
-    let PartialOutcome { index, signatures, complete, met, asked, missing_signatures } = outcome;
-    let known = signing.known.input(index);
-    let state = State { complete: complete.is_some(), verified: false, met, missing_signatures };
-    let met = &state.met;
-    match complete.filter(|_| signing.finalize) {
+fn store(input: &mut Input, outcome: PartialOutcome, spent: &TxOut, signing: &Signing<'_>) -> InputState {
+    let PartialOutcome { index, signatures, complete, met: findings, asked, missing_signatures } = outcome;
+    let state = InputState { complete: complete.is_some(), verified: false, findings, missing_signatures };
+    let findings = &state.findings;
+    match complete.filter(|_| signing.options.finalize) {
         Some((script_sig, witness)) => make_final(input, script_sig, witness),
         None => {
             input.partial_sigs = signatures.ecdsa;
             input.tap_key_sig = signatures.key_path;
             input.tap_script_sigs = signatures.leaves;
-            fill(&mut input.redeem_script, met.redeem_script.as_ref());
-            fill(&mut input.witness_script, met.witness_script.as_ref());
-            if let Some(taproot) = &met.taproot {
+            fill(&mut input.redeem_script, findings.redeem_script.as_ref());
+            fill(&mut input.witness_script, findings.witness_script.as_ref());
+            if let Some(taproot) = &findings.taproot {
                 input.tap_internal_key = Some(taproot.internal_key).filter(|key| *key != [0; 32]);
                 input.tap_merkle_root = taproot.merkle_root;
                 let mut scripts = BTreeMap::<_, BTreeSet<_>>::new();
@@ -184,12 +182,12 @@ fn store(input: &mut Input, outcome: PartialOutcome, spent: &TxOut, signing: &Si
                     input.tap_scripts.entry(leaf).or_insert(blocks);
                 }
             }
-            if let Some(known) = known.filter(|_| signing.tells_origins) {
-                add_origins(&asked, &known.origins, &mut input.origins, &mut input.tap_origins);
+            if let Some(provider) = signing.providers.input(index).filter(|_| signing.options.bip32_derivs) {
+                add_origins(&asked, &provider.origins, &mut input.origins, &mut input.tap_origins);
             }
         }
     }
-    if met.witness {
+    if findings.witness {
         input.witness_utxo = Some(spent.clone());
     }
     state
@@ -201,7 +199,7 @@ fn fill(into: &mut ScriptBuf, from: Option<&ScriptBuf>) {
     }
 }
 
-/// Adds where the keys come from whose signatures were asked for. What is known already stays as it is.
+/// Adds the origins of the keys that the solver asked for. Existing origins stay.
 fn add_origins(
     asked: &[AskedKey],
     known: &Origins,
@@ -228,21 +226,18 @@ fn add_origins(
     }
 }
 
-/// Adds to the outputs what is known of spending them, so that a device recognises its own.
-pub fn update_outputs(psbt: &mut Psbt, known: &Known, tells_origins: bool) {
+/// Adds scripts and origins to the outputs, so that a signing device recognises its own outputs.
+pub fn update_outputs(psbt: &mut Psbt, providers: &Providers, bip32_derivs: bool) {
     let curve = Secp256k1::verification_only();
     let scripts = psbt.tx.output.iter().zip(&psbt.outputs).enumerate();
-    let scripts = scripts.map(|(index, (output, told))| {
+    let scripts = scripts.map(|(index, (output, fields))| {
         let mut own = SolvingSet::default();
-        [&told.redeem_script, &told.witness_script]
-            .into_iter()
-            .filter(|script| !script.is_empty())
-            .for_each(|script| own.add_script(script.clone()));
-        told.origins.keys().for_each(|key| own.add_public_key(key));
-        told.tap_origins.keys().for_each(|key| own.add_public_key(key));
-        let taproot = own_tree(told, &curve);
+        add_scripts(&mut own, &fields.redeem_script, &fields.witness_script);
+        fields.origins.keys().for_each(|key| own.add_public_key(key));
+        fields.tap_origins.keys().for_each(|key| own.add_public_key(key));
+        let taproot = own_tree(fields, &curve);
         own.add(&output.script_pubkey, SolvingData { taproot, ..SolvingData::default() });
-        (output.script_pubkey.as_script(), own, known.output(index).map(|known| &known.solving))
+        (output.script_pubkey.as_script(), own, providers.output(index).map(|provider| &provider.solving))
     });
     let outcomes = inspect_scripts(&psbt.tx, scripts);
     let outputs = psbt.tx.output.iter().zip(&mut psbt.outputs);
@@ -254,18 +249,17 @@ pub fn update_outputs(psbt: &mut Psbt, known: &Known, tells_origins: bool) {
         if let Some(taproot) = met.taproot {
             output.tap_internal_key = Some(taproot.internal_key);
         }
-        let Some(known) = known.output(index) else { continue };
-        if let Some(taproot) = known.solving.taproot_of(script_pubkey) {
+        let Some(provider) = providers.output(index) else { continue };
+        if let Some(taproot) = provider.solving.taproot_of(script_pubkey) {
             update_tree(output, taproot);
         }
-        if tells_origins {
-            add_origins(&asked, &known.origins, &mut output.origins, &mut output.tap_origins);
+        if bip32_derivs {
+            add_origins(&asked, &provider.origins, &mut output.origins, &mut output.tap_origins);
         }
     }
 }
 
-/// The script tree that an output tells itself. None where there is none, or where a leaf's version is one that the library does
-/// not take.
+/// The script tree in the fields of an output. None without a tree, or if rust-bitcoin does not know the version of a leaf.
 fn own_tree(output: &Output, curve: &Secp256k1<VerifyOnly>) -> Option<TaprootData> {
     let internal_key = output.tap_internal_key.filter(|_| !output.tap_tree.is_empty())?;
     let leaves = output.tap_tree.iter().map(|(depth, version, script)| {
@@ -286,8 +280,9 @@ fn own_tree(output: &Output, curve: &Secp256k1<VerifyOnly>) -> Option<TaprootDat
 }
 
 fn update_tree(output: &mut Output, taproot: &TaprootData) {
-    /// The bytes of a control block before its hashes, and those of each.
+    /// The bytes of a control block before the hashes.
     const CONTROL_BASE: usize = 33;
+    /// The bytes of a hash.
     const NODE: usize = 32;
     if !taproot.leaves.is_empty() {
         let leaf = |leaf: &TapLeaf| {
@@ -300,7 +295,7 @@ fn update_tree(output: &mut Output, taproot: &TaprootData) {
     }
 }
 
-/// Drops the whole transactions that are not needed: where all inputs are taproot or later, signatures cover all amounts. With
+/// Drops the previous transactions if all inputs are taproot or later, because their signatures cover all amounts. With
 /// ANYONECANPAY they do not.
 pub fn remove_unnecessary_transactions(psbt: &mut Psbt, sighash: Sighash) {
     let is_taproot = |input: &Input| {
@@ -312,12 +307,11 @@ pub fn remove_unnecessary_transactions(psbt: &mut Psbt, sighash: Sighash) {
     }
 }
 
-/// Finalises what can be: whether each input is complete.
-pub fn finalize(psbt: &mut Psbt, wanted: &(dyn Fn() -> bool + Sync)) -> Result<Vec<State>, PsbtError> {
-    let (known, keys) = (Known::All(Box::default()), LocalKeys::default());
-    let sighash = Sighash::DEFAULT;
-    let signing = Signing { known: &known, tells_origins: false, keys: &keys, sighash, finalize: true, wanted };
-    sign_inputs(psbt, &signing, true)
+/// Finalises the complete inputs.
+pub fn finalize(psbt: &mut Psbt, wanted: &(dyn Fn() -> bool + Sync)) -> Result<Vec<InputState>, RpcError> {
+    let (providers, keys) = (Providers::Shared(Box::default()), LocalKeys::default());
+    let options = SignOptions { sighash: Sighash::DEFAULT, bip32_derivs: false, finalize: true };
+    sign_inputs(psbt, &Signing { providers: &providers, keys: &keys, options, wanted }, true)
 }
 
 /// The transaction with the final scriptSigs and witnesses.

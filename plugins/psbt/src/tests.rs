@@ -1,4 +1,4 @@
-//! Tests of the plugin as a client sees it. That it answers as bitcoind does is compared end to end, beside a real one.
+//! The refusals of the plugin. The end-to-end tests compare its answers with a bitcoind's.
 
 use bitcoin::hashes::Hash;
 use bitcoin::{Amount, OutPoint, ScriptBuf, TxOut, Txid};

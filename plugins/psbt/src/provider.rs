@@ -1,5 +1,6 @@
-//! What is known of a PSBT's inputs and outputs beside what it says itself: the same of all, as descriptors tell it, or of each, as
-//! a wallet does.
+//! The data from outside a PSBT that helps to sign its inputs and to describe its outputs.
+//!
+//! Descriptors give one provider for the whole PSBT. A wallet gives a provider for each input and output.
 
 use std::collections::{HashMap, HashSet};
 
@@ -8,12 +9,11 @@ use outrigger_sdk::psbt::Origin;
 use outrigger_sdk::service::wallet::{KeyOrigin, ScriptInfo};
 use outrigger_sdk::sign::SolvingSet;
 
-/// Where public keys come from. Of several origins of a key, the first counts.
+/// The origins of public keys. The first origin of a key counts.
 #[derive(Default)]
 pub struct Origins(HashMap<Vec<u8>, Origin>);
 
 impl Origins {
-    /// Adds what is known of a key.
     pub fn add(&mut self, origin: &KeyOrigin) {
         const HARDENED: u32 = 1 << 31;
         let step = |text: &str| {
@@ -21,34 +21,31 @@ impl Origins {
             Some(number.parse::<u32>().ok()? | if number.len() < text.len() { HARDENED } else { 0 })
         };
         let path = origin.path.split('/').skip(1).filter_map(step).collect();
-        let known = Origin { fingerprint: origin.fingerprint, path };
-        self.0.entry(origin.public_key.to_vec()).or_insert(known);
+        let fingerprint = origin.fingerprint;
+        self.0.entry(origin.public_key.to_vec()).or_insert(Origin { fingerprint, path });
     }
 
-    /// The origin of a key.
     pub fn of(&self, key: &[u8]) -> Option<&Origin> {
         self.0.get(key)
     }
 
-    /// The origin of the key with this x coordinate: of the one with the even y, where both have one.
+    /// The origin of the key with this x coordinate. An even y has priority.
     pub fn of_x_only(&self, x: &[u8; 32]) -> Option<&Origin> {
         [2, 3].iter().find_map(|prefix| self.of(&[&[*prefix], &x[..]].concat()))
     }
 }
 
-/// What is known of an input or an output.
+/// bitcoind's `SigningProvider`, without private keys.
 #[derive(Default)]
-pub struct Knowledge {
-    /// For spending it.
+pub struct SigningProvider {
     pub solving: SolvingSet,
-    /// Where its keys come from.
     pub origins: Origins,
-    /// The public keys whose signatures may be asked for, as scripts and as tapscripts have them; none where all may be.
+    /// The public keys that may sign, both in full and x-only. None means all keys.
     pub signers: Option<HashSet<Vec<u8>>>,
 }
 
-impl Knowledge {
-    /// Adds what a wallet knows of a script, whose keys may sign.
+impl SigningProvider {
+    /// Adds a script of a wallet. Its keys may sign.
     pub fn add(&mut self, script: &Script, info: &ScriptInfo) {
         self.solving.add(script, info.solving.clone());
         for origin in &info.origins {
@@ -61,32 +58,25 @@ impl Knowledge {
     }
 }
 
-/// What is known of a PSBT's inputs and outputs.
-pub enum Known {
-    /// The same of all.
-    All(Box<Knowledge>),
-    /// Of each by itself: what a wallet knows of one input, a key for instance, is of no use for another.
-    Each {
-        /// Of the inputs, in their order.
-        inputs: Vec<Knowledge>,
-        /// Of the outputs, in theirs.
-        outputs: Vec<Knowledge>,
-    },
+/// The providers of a PSBT.
+pub enum Providers {
+    /// One provider for all inputs and outputs.
+    Shared(Box<SigningProvider>),
+    /// A provider for each input and output, by position. The key of one input does not help to sign another.
+    Each { inputs: Vec<SigningProvider>, outputs: Vec<SigningProvider> },
 }
 
-impl Known {
-    /// What is known of the input of an index.
-    pub fn input(&self, index: usize) -> Option<&Knowledge> {
+impl Providers {
+    pub fn input(&self, index: usize) -> Option<&SigningProvider> {
         match self {
-            Self::All(known) => Some(known),
+            Self::Shared(provider) => Some(provider),
             Self::Each { inputs, .. } => inputs.get(index),
         }
     }
 
-    /// What is known of the output of an index.
-    pub fn output(&self, index: usize) -> Option<&Knowledge> {
+    pub fn output(&self, index: usize) -> Option<&SigningProvider> {
         match self {
-            Self::All(known) => Some(known),
+            Self::Shared(provider) => Some(provider),
             Self::Each { outputs, .. } => outputs.get(index),
         }
     }

@@ -3,10 +3,10 @@
 use bitcoin::Script;
 use outrigger_sdk::standard::{ScriptKind, classify};
 
-/// By which addresses are sorted: kind, version of an unknown witness program (0 for others), then hash, key or program.
+/// The sort key of an address: kind, version of an unknown witness program (0 for others), then hash, key or program.
 pub type Order = (u8, u8, Vec<u8>);
 
-/// The place of a script's address; none where it has none.
+/// The sort key of a script's address, if it has one.
 pub fn order(script: &Script) -> Option<Order> {
     let (kind, version, program): (u8, u8, &[u8]) = match classify(script) {
         ScriptKind::PubKeyHash { hash } => (0, 0, hash),

@@ -1,10 +1,11 @@
-//! The entries of a transaction: what was sent and what was received, as the three listing RPCs show them.
+//! The entries of a transaction in gettransaction, listtransactions and listsinceblock: one for each payment.
 //!
-//! Written straight from the wallet's row into the reply, in Bitcoin Core 29's order of keys.
+//! The writer goes straight from the wallet's row to the reply, in Bitcoin Core 29's order of keys.
 
 use bitcoin::hashes::Hash;
 use bitcoin::{Amount, SignedAmount};
 use outrigger_sdk::amount::Saturating;
+use outrigger_sdk::service::ServiceError;
 use outrigger_sdk::service::wallet::{
     HistoryBatchView, HistoryRowView, Ownership, Replaceable, TxState, UnsettledStateView, WalletOutputView,
     WalletTransactionView,
@@ -12,43 +13,38 @@ use outrigger_sdk::service::wallet::{
 use outrigger_sdk::standard::address;
 
 use crate::CallContext;
-use crate::error::HistoryError;
 use crate::json;
 use crate::replaceable::Replaceability;
 use crate::texts::DescriptorTexts;
 use crate::viewpoint::{WalletViewpoint, signed};
 
-/// A transaction of the wallet, with the batch that it came in.
+/// A transaction of the wallet, with its batch.
 #[derive(Clone, Copy)]
 pub struct WalletTx<'a> {
-    /// It.
     pub transaction: WalletTransactionView<'a>,
-    /// What the moment says of it.
+    /// The state that depends on the mempool and on other transactions.
     pub unsettled: UnsettledStateView<'a>,
-    /// The batch.
     pub batch: HistoryBatchView<'a>,
 }
 
 impl<'a> WalletTx<'a> {
-    /// Opens a row of a batch.
-    pub fn open(row: &HistoryRowView<'a>, batch: HistoryBatchView<'a>) -> Result<Self, HistoryError> {
+    pub fn open(row: &HistoryRowView<'a>, batch: HistoryBatchView<'a>) -> Result<Self, ServiceError> {
         let (transaction, unsettled) = row.open()?;
         Ok(Self { transaction, unsettled, batch })
     }
 }
 
-/// What a listing selects.
+/// The filter of a listing.
 #[derive(Clone, Copy, Default)]
 pub struct Selection<'a> {
-    /// Only what was received with this label; the empty one also stands for outputs without an entry in the address book.
+    /// Only receive entries with this label. The empty label includes outputs without an entry in the address book.
     pub label: Option<&'a str>,
-    /// Receive entries also of transactions that another one made impossible.
+    /// Includes receive entries of conflicted transactions.
     pub any_depth: bool,
-    /// Entries also of the change of transactions that spend ours.
+    /// Includes the change of transactions that spend ours.
     pub change: bool,
 }
 
-/// One entry.
 #[derive(Clone, Copy)]
 pub struct Entry<'a> {
     output: WalletOutputView<'a>,
@@ -57,14 +53,14 @@ pub struct Entry<'a> {
     sent: Option<SignedAmount>,
 }
 
-/// The entries of a transaction: all sent ones in the order of the outputs, then all received ones.
+/// The entries of a transaction: all send entries in the order of the outputs, then all receive entries.
 pub fn entries<'a>(
     viewpoint: WalletViewpoint,
     transaction: &WalletTransactionView<'a>,
     selection: Selection<'_>,
 ) -> impl Iterator<Item = Entry<'a>> {
     let (fee, outputs) = (viewpoint.fee(transaction), transaction.outputs);
-    // In a transaction that spends ours, change is shown only where it was asked for.
+    // Outputs to change addresses appear on request, and always if the transaction spends nothing of ours.
     let change = selection.change || fee.is_none();
     let shown = move || outputs.iter().enumerate().filter(move |(_, output)| change || !output.change);
     let sent = fee.filter(|_| selection.label.is_none()).into_iter();
@@ -77,20 +73,18 @@ pub fn entries<'a>(
     sent.chain(received.map(|(vout, output)| Entry { output, vout, sent: None }))
 }
 
-/// Writes the entries of gettransaction, listtransactions and listsinceblock as JSON, one after the other.
+/// Writes entries as JSON.
 pub struct EntryWriter<'q> {
-    /// From where transactions are looked at.
     pub viewpoint: WalletViewpoint,
     texts: DescriptorTexts<'q>,
     replaceability: Replaceability<'q>,
-    /// The keys that all entries of the transaction at hand share, written once, led by a comma.
+    /// The keys that all entries of the current transaction share, after a comma. Written once for each transaction.
     shared: Vec<u8>,
-    /// Where an address is written first.
+    /// A buffer for addresses.
     address: String,
 }
 
 impl<'q> EntryWriter<'q> {
-    /// A writer for one call.
     pub fn new(context: &'q CallContext<'q>, viewpoint: WalletViewpoint) -> Self {
         Self {
             viewpoint,
@@ -101,8 +95,8 @@ impl<'q> EntryWriter<'q> {
         }
     }
 
-    /// Prepares for the entries of a transaction, with the keys that all three RPCs share.
-    pub fn begin(&mut self, tx: &WalletTx<'_>) -> Result<(), HistoryError> {
+    /// Prepares for the entries of a transaction.
+    pub fn begin(&mut self, tx: &WalletTx<'_>) -> Result<(), ServiceError> {
         let mut shared = std::mem::take(&mut self.shared);
         shared.clear();
         self.write_shared(&mut shared, tx)?;
@@ -110,22 +104,22 @@ impl<'q> EntryWriter<'q> {
         Ok(())
     }
 
-    /// Writes the keys that all three RPCs share.
-    pub fn write_shared(&mut self, out: &mut Vec<u8>, tx: &WalletTx<'_>) -> Result<(), HistoryError> {
+    /// Writes the keys that all entries of a transaction share, which are also keys of gettransaction's object.
+    pub fn write_shared(&mut self, out: &mut Vec<u8>, tx: &WalletTx<'_>) -> Result<(), ServiceError> {
         let replaceable = self.replaceability.of(tx)?;
         write_shared(out, self.viewpoint, tx, replaceable);
         Ok(())
     }
 
-    /// Writes an entry of the transaction that was begun, without the keys that it shares with the others where these
-    /// stand around it (`details`).
+    /// Writes an entry. `with_shared` writes the shared keys of [`EntryWriter::begin`] into it; gettransaction writes them
+    /// around its `details`.
     pub fn write(
         &mut self,
         out: &mut Vec<u8>,
         tx: &WalletTx<'_>,
         entry: Entry<'_>,
-        with_block: bool,
-    ) -> Result<(), HistoryError> {
+        with_shared: bool,
+    ) -> Result<(), ServiceError> {
         let (viewpoint, transaction, output) = (self.viewpoint, &tx.transaction, &entry.output);
         out.push(b'{');
         if transaction.debit_watch_only > Amount::ZERO || output.ownership == Ownership::WatchOnly {
@@ -154,7 +148,7 @@ impl<'q> EntryWriter<'q> {
         }
         json::key!(out, "vout");
         json::unsigned(out, entry.vout as u64);
-        // What was sent says at its end whether it was given up, what was received before the shared keys.
+        // `abandoned` is the last key of a send entry, but precedes the shared keys of a receive entry.
         let abandoned = transaction.state == TxState::Abandoned;
         match entry.sent {
             Some(fee) => {
@@ -163,7 +157,7 @@ impl<'q> EntryWriter<'q> {
             }
             None => write_abandoned(out, abandoned),
         }
-        if with_block {
+        if with_shared {
             out.extend_from_slice(&self.shared);
         }
         if entry.sent.is_some() {
@@ -179,7 +173,7 @@ impl<'q> EntryWriter<'q> {
         out: &mut Vec<u8>,
         tx: &WalletTx<'_>,
         selection: Selection<'_>,
-    ) -> Result<(), HistoryError> {
+    ) -> Result<(), ServiceError> {
         self.begin(tx)?;
         for entry in entries(self.viewpoint, &tx.transaction, selection) {
             json::item(out);

@@ -1,42 +1,41 @@
-//! listaddressgroupings: addresses that transactions have shown to be of one owner, by spending from them together or by paying
-//! the change to them.
+//! listaddressgroupings: groups of addresses with one owner. A transaction reveals the owner when it spends from several
+//! addresses, or when it pays change.
 
 use std::collections::{BTreeMap, HashMap};
 use std::ops::ControlFlow;
 
 use bitcoin::{Amount, OutPoint, Script, ScriptBuf};
-use outrigger_sdk::CallContext;
 use outrigger_sdk::amount::Saturating;
-use outrigger_sdk::service::wallet::{HistoryRange, Ownership, TxState, WalletCoin, WalletTransactionView};
+use outrigger_sdk::service::ServiceError;
+use outrigger_sdk::service::wallet::{HistoryRange, Ownership, WalletCoin, WalletTransactionView};
 use outrigger_sdk::standard::address;
-use serde_json::Value;
+use outrigger_sdk::{CallContext, RpcError};
 
 use crate::destination::{self, Order};
-use crate::error::HistoryError;
 use crate::json;
 use crate::list::{Batches, walk};
 use crate::viewpoint::{COINBASE_MATURITY_DEPTH, WalletViewpoint, signed};
 
-/// The most coins to ask the host for at a time.
+/// The most coins of one request to the host.
 const BATCH: u32 = 1000;
 
 /// An address of the wallet.
 struct Member {
     script: ScriptBuf,
-    /// None where it has no entry in the address book.
+    /// `None` without an entry in the address book.
     label: Option<String>,
-    /// The member that leads to its group: itself, where it stands for the group.
-    group: usize,
+    /// Its parent in the union-find forest; itself if it is the root.
+    parent: usize,
 }
 
-/// The wallet's addresses that were met in transactions, by what they are grouped.
+/// A union-find forest of the wallet's addresses.
 #[derive(Default)]
 struct Groups {
     members: Vec<Member>,
     by_script: HashMap<ScriptBuf, usize>,
-    /// The addresses of the wallet's outputs.
+    /// The members of the wallet's outputs.
     outputs: HashMap<OutPoint, usize>,
-    /// What each transaction spends, and the addresses of its change.
+    /// The inputs of each transaction, and the members of its change.
     spends: Vec<(Vec<OutPoint>, Vec<usize>)>,
 }
 
@@ -46,7 +45,7 @@ impl Groups {
             return *known;
         }
         let member = self.members.len();
-        self.members.push(Member { script: script.to_owned(), label: label.map(str::to_owned), group: member });
+        self.members.push(Member { script: script.to_owned(), label: label.map(str::to_owned), parent: member });
         self.by_script.insert(script.to_owned(), member);
         member
     }
@@ -63,41 +62,40 @@ impl Groups {
         self.spends.push((transaction.inputs.iter().collect(), change));
     }
 
-    /// The member that stands for a member's group.
-    fn leader(&mut self, mut member: usize) -> usize {
-        while let Some(at) = self.members.get(member).map(|at| at.group).filter(|group| *group != member) {
-            // Each step halves the way for those that come after.
-            let above = self.members.get(at).map_or(at, |above| above.group);
-            if let Some(below) = self.members.get_mut(member) {
-                below.group = above;
+    /// The root of a member's group. Each step shortens the path for later calls.
+    fn root(&mut self, mut member: usize) -> usize {
+        while let Some(parent) = self.members.get(member).map(|at| at.parent).filter(|parent| *parent != member) {
+            let grandparent = self.members.get(parent).map_or(parent, |at| at.parent);
+            if let Some(at) = self.members.get_mut(member) {
+                at.parent = grandparent;
             }
-            member = at;
+            member = parent;
         }
         member
     }
 
-    /// Joins the addresses that each transaction spends from with one another and with its change.
+    /// Joins the addresses of each transaction's inputs and change.
     fn join(&mut self) {
         for (inputs, change) in std::mem::take(&mut self.spends) {
             let mut spent =
                 inputs.iter().filter_map(|input| self.outputs.get(input).copied()).collect::<Vec<_>>().into_iter();
             let Some(first) = spent.next() else { continue };
             for other in spent.chain(change) {
-                let (leader, other) = (self.leader(first), self.leader(other));
+                let (root, other) = (self.root(first), self.root(other));
                 if let Some(other) = self.members.get_mut(other) {
-                    other.group = leader;
+                    other.parent = root;
                 }
             }
         }
     }
 
-    /// The groups, and the addresses of each, in bitcoind's order.
+    /// The groups and their addresses in bitcoind's order.
     fn sorted(mut self) -> Vec<Vec<(Order, Member)>> {
-        let leaders: Vec<usize> = (0..self.members.len()).map(|member| self.leader(member)).collect();
+        let roots: Vec<usize> = (0..self.members.len()).map(|member| self.root(member)).collect();
         let mut groups = BTreeMap::<usize, Vec<(Order, Member)>>::new();
-        for (leader, member) in leaders.into_iter().zip(self.members) {
+        for (root, member) in roots.into_iter().zip(self.members) {
             if let Some(order) = destination::order(&member.script) {
-                groups.entry(leader).or_default().push((order, member));
+                groups.entry(root).or_default().push((order, member));
             }
         }
         let mut groups: Vec<_> = groups.into_values().collect();
@@ -107,9 +105,9 @@ impl Groups {
     }
 }
 
-/// listaddressgroupings.
-pub fn list_address_groupings(context: &CallContext<'_>) -> Result<Vec<u8>, HistoryError> {
-    let viewpoint = WalletViewpoint::of(context, &context.wallet()?, &Value::Bool(true))?;
+pub fn list_address_groupings(context: &CallContext<'_>) -> Result<Vec<u8>, RpcError> {
+    let synced = context.wallet()?.synced;
+    let viewpoint = WalletViewpoint { synced, watch_only: true, network: context.network()? };
     let balances = balances(context, &viewpoint)?;
     let mut groups = Groups::default();
     walk(Batches::new(context, HistoryRange::All, false, u32::MAX), |tx| {
@@ -142,11 +140,11 @@ pub fn list_address_groupings(context: &CallContext<'_>) -> Result<Vec<u8>, Hist
     Ok(reply)
 }
 
-/// The balances of the scripts of coins that can be relied on.
+/// The balance of each script.
 fn balances(
     context: &CallContext<'_>,
     viewpoint: &WalletViewpoint,
-) -> Result<HashMap<ScriptBuf, Amount>, HistoryError> {
+) -> Result<HashMap<ScriptBuf, Amount>, ServiceError> {
     let (mut balances, mut after) = (HashMap::<ScriptBuf, Amount>::new(), None);
     loop {
         let batch = context.host.wallet.coins(context.scope, after, BATCH)?;
@@ -161,12 +159,9 @@ fn balances(
     }
 }
 
-/// Whether a coin is part of a balance: in a block, or trusted and of a transaction of the wallet's own.
+/// Whether a coin counts in a balance: it is mature and trusted, and confirmed or from the wallet's own transaction.
 fn counts(coin: &WalletCoin, viewpoint: &WalletViewpoint) -> bool {
-    let depth = match coin.state {
-        TxState::Confirmed { height, .. } => i64::from(viewpoint.synced.height) - i64::from(height) + 1,
-        _ => 0,
-    };
+    let depth = coin.state.depth(viewpoint.synced.height);
     let mature = !coin.coinbase || depth >= COINBASE_MATURITY_DEPTH;
     coin.trusted && mature && (depth > 0 || coin.from_us)
 }

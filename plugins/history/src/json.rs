@@ -1,7 +1,7 @@
 //! JSON written straight into the reply's bytes, value by value.
 //!
-//! What separates keys and items follows from what was written last, so that a part of an object can be written apart and put into it
-//! later. Writing to memory cannot fail.
+//! The last byte decides whether a key or an item needs a comma. So a part of an object can be written to a buffer of its own
+//! first. Writing to memory cannot fail.
 
 use std::io::Write as _;
 
@@ -10,7 +10,7 @@ use bitcoin::hashes::{Hash as _, sha256d};
 use bitcoin::hex::DisplayHex as _;
 use outrigger_sdk::amount::to_text;
 
-/// Begins an object's key, and the value that must follow.
+/// Writes an object's key. Its value must follow.
 macro_rules! key {
     ($out:expr, $name:literal) => {
         $crate::json::quoted_key($out, concat!("\"", $name, "\":"))
@@ -18,26 +18,26 @@ macro_rules! key {
 }
 pub(crate) use key;
 
-/// As [`key`], for a name with its quotes and colon. Inlined, so that the name's length is known where it is copied.
+/// As [`key`], for a name with its quotes and colon. Inlined, so that the compiler knows the length of the copy.
 #[inline(always)]
 pub fn quoted_key(out: &mut Vec<u8>, name: &'static str) {
     separate(out, b'{');
     out.extend_from_slice(name.as_bytes());
 }
 
-/// As [`key`], for a name that somebody chose.
+/// As [`key`], for a name that may need escapes.
 pub fn text_key(out: &mut Vec<u8>, name: &str) {
     separate(out, b'{');
     text(out, name);
     out.push(b':');
 }
 
-/// Begins an item of an array.
+/// Separates an item of an array from the item before it.
 pub fn item(out: &mut Vec<u8>) {
     separate(out, b'[');
 }
 
-/// Writes a comma, unless what `opening` opens has nothing in it yet.
+/// Writes a comma, except after the opening bracket.
 #[inline]
 fn separate(out: &mut Vec<u8>, opening: u8) {
     if out.last() != Some(&opening) {
@@ -45,13 +45,12 @@ fn separate(out: &mut Vec<u8>, opening: u8) {
     }
 }
 
-/// `true` or `false`.
 #[inline]
 pub fn boolean(out: &mut Vec<u8>, value: bool) {
     out.extend_from_slice(if value { b"true" } else { b"false" });
 }
 
-/// Text that holds no character which JSON escapes, such as a word or an address.
+/// Text without characters that JSON escapes, such as a word or an address.
 #[inline]
 pub fn plain(out: &mut Vec<u8>, text: &str) {
     out.push(b'"');
@@ -59,37 +58,32 @@ pub fn plain(out: &mut Vec<u8>, text: &str) {
     out.push(b'"');
 }
 
-/// Text.
 pub fn text(out: &mut Vec<u8>, text: &str) {
     let _ = serde_json::to_writer(out, text);
 }
 
-/// A number.
 pub fn unsigned(out: &mut Vec<u8>, value: u64) {
     let _ = write!(out, "{value}");
 }
 
-/// A number that may be negative.
 pub fn signed(out: &mut Vec<u8>, value: i64) {
     let _ = write!(out, "{value}");
 }
 
-/// An amount as bitcoin with eight decimals.
+/// An amount in BTC with eight decimals.
 pub fn bitcoin(out: &mut Vec<u8>, amount: SignedAmount) {
     out.extend_from_slice(to_text(amount).as_bytes());
 }
 
-/// Bytes in hexadecimal.
 pub fn hex(out: &mut Vec<u8>, bytes: &[u8]) {
     let _ = write!(out, "\"{}\"", bytes.as_hex());
 }
 
-/// A hash, given in internal order, as it is printed: reversed.
+/// A hash of internal byte order, as it is displayed: reversed.
 pub fn hash(out: &mut Vec<u8>, bytes: &[u8; 32]) {
     let _ = write!(out, "\"{}\"", sha256d::Hash::from_byte_array(*bytes));
 }
 
-/// An array of hashes.
 pub fn hashes<H: bitcoin::hashes::Hash<Bytes = [u8; 32]>>(out: &mut Vec<u8>, hashes: impl Iterator<Item = H>) {
     out.push(b'[');
     for value in hashes {

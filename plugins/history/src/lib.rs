@@ -1,13 +1,13 @@
-//! The operation group `history`: gettransaction, listsinceblock, listtransactions, abandontransaction, setcomment, and what
-//! addresses received: getreceivedbyaddress, getreceivedbylabel, listreceivedbyaddress, listreceivedbylabel,
-//! listaddressgroupings.
+//! The operation group `history`: gettransaction, listsinceblock, listtransactions, abandontransaction, setcomment,
+//! getreceivedbyaddress, getreceivedbylabel, listreceivedbyaddress, listreceivedbylabel, listaddressgroupings.
 //!
-//! Depths, confirmations and `lastblock` are counted from the block up to which the wallet has followed the chain, never
-//! from the chain's tip: two snapshots of one call could disagree, and a poller would skip transactions.
+//! The plugin counts depths, confirmations and `lastblock` from the wallet's last block, never from the chain's tip. The tip
+//! may be ahead of the wallet, and then a client that polls would skip transactions.
+//!
+//! The plugin writes JSON straight into the reply, because a history may have hundreds of thousands of entries.
 
 mod destination;
 mod entry;
-mod error;
 mod groupings;
 mod json;
 mod list;
@@ -44,13 +44,13 @@ impl Plugin for HistoryPlugin {
             "listreceivedbylabel" => received::list_by_label(&context),
             "listaddressgroupings" => groupings::list_address_groupings(&context),
             "setcomment" => single::set_comment(&context),
-            other => Err(RpcError::no_method(other).into()),
+            other => Err(RpcError::no_method(other)),
         };
-        reply.send_json(answer.map_err(RpcError::from));
+        reply.send_json(answer);
     }
 }
 
-// What a wallet did is nobody else's business; and the memory of long answers comes in huge pages.
+// A history is private. The allocator also serves long replies from huge pages.
 outrigger_sdk::wipe_freed_memory!();
 
 outrigger_sdk::export_plugin!(HistoryPlugin, include_str!("../manifest.json"));

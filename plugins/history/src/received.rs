@@ -1,70 +1,72 @@
-//! getreceivedbyaddress, getreceivedbylabel, listreceivedbyaddress, listreceivedbylabel: what addresses received.
+//! getreceivedbyaddress, getreceivedbylabel, listreceivedbyaddress, listreceivedbylabel.
 //!
-//! The wallet sums it up by script; the address book is read only for the addresses that received nothing.
+//! The wallet sums the payments by script. The plugin reads the address book only to list addresses without payments.
 
 use std::collections::{BTreeMap, HashSet};
 
 use bitcoin::{Amount, Script, ScriptBuf, Txid};
-use outrigger_sdk::CallContext;
 use outrigger_sdk::amount::{self, Saturating};
 use outrigger_sdk::params::{int32, text};
-use outrigger_sdk::service::wallet::{LabelledScript, Ownership, Received, ReceivedBy, ReceivedQuery, ReceivedView};
+use outrigger_sdk::service::ServiceError;
+use outrigger_sdk::service::wallet::{Ownership, Received, ReceivedBy, ReceivedQuery, ReceivedView};
 use outrigger_sdk::standard::address;
 use outrigger_sdk::wire::{Encoded, ListView};
+use outrigger_sdk::{CallContext, RpcError, RpcErrorCode};
 
 use crate::destination;
-use crate::error::HistoryError;
 use crate::json;
 use crate::viewpoint::{COINBASE_MATURITY_DEPTH, WalletViewpoint, signed};
 
-/// The most entries of the address book to ask the host for at a time.
+/// The most entries of the address book in one request to the host.
 const BATCH: u32 = 1000;
-/// How many scripts are looked up together to find one of the wallet: mostly the first is.
-const SCRIPTS_PER_QUESTION: usize = 16;
-/// What room in a reply a listed address takes, about, and each of its transactions, in bytes.
+/// The scripts of one request to find a script of the wallet. Usually the first script is the wallet's.
+const SCRIPTS_PER_REQUEST: usize = 16;
+/// The approximate size of an address in a reply, and the size of each of its transaction ids, in bytes.
 const ENTRY_BYTES: usize = 256;
 const TXID_BYTES: usize = 67;
 
-/// Asks the wallet what these scripts received: in transactions of a depth, and in coinbases that can
-/// be spent or, where `immature`, are in a block.
-fn ask(
+/// The payments of at least a depth. `immature` includes immature coinbases.
+fn received(
     context: &CallContext<'_>,
     by: ReceivedBy,
     min_depth: i64,
     immature: bool,
-) -> Result<Encoded<Vec<Received>>, HistoryError> {
+) -> Result<Encoded<Vec<Received>>, ServiceError> {
     // A coinbase without a confirmation is in no block any more.
     let min_coinbase_depth = min_depth.max(if immature { 1 } else { COINBASE_MATURITY_DEPTH });
-    Ok(context.host.wallet.received(context.scope, ReceivedQuery { by, min_depth, min_coinbase_depth })?)
+    context.host.wallet.received(context.scope, ReceivedQuery { by, min_depth, min_coinbase_depth })
 }
 
-/// getreceivedbyaddress: watched addresses are the wallet's, too.
-pub fn by_address(context: &CallContext<'_>) -> Result<Vec<u8>, HistoryError> {
+/// getreceivedbyaddress. Watched addresses count as the wallet's.
+pub fn by_address(context: &CallContext<'_>) -> Result<Vec<u8>, RpcError> {
     context.wallet()?;
-    let script = address::to_script(context.params.text(0)?, context.network()?).map_err(|_| HistoryError::Address)?;
+    let script = address::to_script(context.params.text(0)?, context.network()?);
+    let script = script.map_err(|_| RpcError::not_found("Invalid Bitcoin address"))?;
     let known = context.host.wallet.scripts(context.scope, vec![script.clone()])?.pop().flatten();
     let ours = known.is_some_and(|info| info.ownership != Ownership::None);
     total(context, ours.then_some(script).into_iter().collect())
 }
 
-/// getreceivedbylabel.
-pub fn by_label(context: &CallContext<'_>) -> Result<Vec<u8>, HistoryError> {
+pub fn by_label(context: &CallContext<'_>) -> Result<Vec<u8>, RpcError> {
     context.wallet()?;
     let label = context.params.text(0)?;
     if label == "*" {
-        return Err(HistoryError::ReservedLabel);
+        return Err(invalid_label());
     }
     let labelled = context.host.wallet.labelled(context.scope, label.to_owned())?;
     if labelled.is_empty() {
-        return Err(HistoryError::UnknownLabel);
+        return Err(RpcError::wallet("Label not found in wallet"));
     }
     let scripts: Vec<ScriptBuf> = labelled.into_iter().map(|address| address.script).collect();
     total(context, if is_any_ours(context, &scripts)? { scripts } else { Vec::new() })
 }
 
-/// Whether any of these scripts is the wallet's.
-fn is_any_ours(context: &CallContext<'_>, scripts: &[ScriptBuf]) -> Result<bool, HistoryError> {
-    for scripts in scripts.chunks(SCRIPTS_PER_QUESTION) {
+pub fn invalid_label() -> RpcError {
+    RpcError::new(RpcErrorCode::WALLET_INVALID_LABEL, "Invalid label name")
+}
+
+fn is_any_ours(context: &CallContext<'_>, scripts: &[ScriptBuf]) -> Result<bool, ServiceError> {
+    for scripts in scripts.chunks(SCRIPTS_PER_REQUEST) {
         let known = context.host.wallet.scripts(context.scope, scripts.to_vec())?;
         if known.into_iter().flatten().any(|info| info.ownership != Ownership::None) {
             return Ok(true);
@@ -73,16 +75,17 @@ fn is_any_ours(context: &CallContext<'_>, scripts: &[ScriptBuf]) -> Result<bool,
     Ok(false)
 }
 
-/// What these scripts received, as the amount that is answered.
-fn total(context: &CallContext<'_>, scripts: Vec<ScriptBuf>) -> Result<Vec<u8>, HistoryError> {
+/// The reply with the total of these scripts.
+fn total(context: &CallContext<'_>, scripts: Vec<ScriptBuf>) -> Result<Vec<u8>, RpcError> {
     if scripts.is_empty() {
-        return Err(HistoryError::UnknownAddress);
+        return Err(RpcError::wallet("Address not found in wallet"));
     }
     let min_depth = context.params.given(1).map_or(Ok(1), int32)?.into();
     let immature = context.params.flag_or(2, false)?;
     let by = ReceivedBy::Scripts { scripts };
-    let answer = ask(context, by, min_depth, immature)?;
-    let total = answer.view()?.iter().fold(Amount::ZERO, |total, received| total.saturating_add(received.amount));
+    let payments = received(context, by, min_depth, immature)?;
+    let amounts = payments.view().map_err(ServiceError::from)?.iter().map(|received| received.amount);
+    let total = amounts.fold(Amount::ZERO, |total, amount| total.saturating_add(amount));
     Ok(amount::to_json(total).to_string().into_bytes())
 }
 
@@ -90,12 +93,12 @@ fn total(context: &CallContext<'_>, scripts: Vec<ScriptBuf>) -> Result<Vec<u8>, 
 struct Entry<'a> {
     script: &'a Script,
     label: &'a str,
-    /// None where it received nothing.
+    /// `None` without payments.
     received: Option<ReceivedView<'a>>,
 }
 
 impl<'a> Entry<'a> {
-    /// None of a script without an entry in the address book: change, or what has no address.
+    /// `None` for a script without an entry in the address book: change, or a script without an address.
     fn of(received: ReceivedView<'a>) -> Option<Self> {
         Some(Self { script: received.script, label: received.label?, received: Some(received) })
     }
@@ -113,8 +116,7 @@ impl<'a> Entry<'a> {
     }
 }
 
-/// listreceivedbyaddress.
-pub fn list_by_address(context: &CallContext<'_>) -> Result<Vec<u8>, HistoryError> {
+pub fn list_by_address(context: &CallContext<'_>) -> Result<Vec<u8>, RpcError> {
     let network = context.network()?;
     let listing = Listing::of(context, true)?;
     let entries = listing.entries()?;
@@ -139,7 +141,7 @@ pub fn list_by_address(context: &CallContext<'_>) -> Result<Vec<u8>, HistoryErro
     Ok(reply)
 }
 
-/// What the addresses of a label received.
+/// The payments to the addresses of a label.
 #[derive(Default)]
 struct LabelSum {
     amount: Amount,
@@ -147,8 +149,8 @@ struct LabelSum {
     watched: bool,
 }
 
-/// listreceivedbylabel. Of the addresses of a label the last one says whether it is watched, as in bitcoind.
-pub fn list_by_label(context: &CallContext<'_>) -> Result<Vec<u8>, HistoryError> {
+/// listreceivedbylabel. As in bitcoind, `involvesWatchonly` depends on a label's last address alone.
+pub fn list_by_label(context: &CallContext<'_>) -> Result<Vec<u8>, RpcError> {
     let listing = Listing::of(context, false)?;
     let mut labels = BTreeMap::<&str, LabelSum>::new();
     for entry in listing.entries()? {
@@ -185,37 +187,36 @@ fn write_sum(out: &mut Vec<u8>, amount: Amount, depth: Option<i64>, label: &str)
     json::text(out, label);
 }
 
-/// What the two listings list, by their arguments.
+/// The payments and addresses of a listing.
 struct Listing {
     viewpoint: WalletViewpoint,
     received: Encoded<Vec<Received>>,
-    /// The addresses to list in any case, with their labels: those of others, too.
+    /// The addresses to list even without payments, with their labels. The address book also has addresses of others.
     book: Vec<(ScriptBuf, String)>,
 }
 
 impl Listing {
-    fn of(context: &CallContext<'_>, by_address: bool) -> Result<Self, HistoryError> {
+    fn of(context: &CallContext<'_>, by_address: bool) -> Result<Self, RpcError> {
         let wallet = context.wallet()?;
         let params = &context.params;
         let min_depth = params.given(0).map_or(Ok(1), int32)?.into();
         let include_empty = params.flag_or(1, false)?;
-        let viewpoint = WalletViewpoint::of(context, &wallet, params.get(2))?;
-        let only = match params.given(3).filter(|_| by_address).map(text).transpose()? {
-            None | Some("") => None,
-            Some(given) => Some(address::to_script(given, viewpoint.network).map_err(|_| HistoryError::AddressFilter)?),
-        };
+        let viewpoint = WalletViewpoint::of(context, &wallet, 2)?;
+        let filter = params.given(3).filter(|_| by_address).map(text).transpose()?.filter(|text| !text.is_empty());
+        let only = filter.map(|address| address::to_script(address, viewpoint.network)).transpose();
+        let only = only.map_err(|_| RpcError::wallet("address_filter parameter was invalid"))?;
         let immature = params.flag_or(if by_address { 4 } else { 3 }, false)?;
         let by = match only.clone() {
             Some(script) => ReceivedBy::Scripts { scripts: vec![script] },
             None => ReceivedBy::AddressBook,
         };
-        let received = ask(context, by, min_depth, immature)?;
-        let book = if include_empty { entered(context, only)? } else { Vec::new() };
+        let received = received(context, by, min_depth, immature)?;
+        let book = if include_empty { address_book(context, only)? } else { Vec::new() };
         Ok(Self { viewpoint, received, book })
     }
 
     /// The addresses in bitcoind's order.
-    fn entries(&self) -> Result<Vec<Entry<'_>>, HistoryError> {
+    fn entries(&self) -> Result<Vec<Entry<'_>>, ServiceError> {
         let ours = self.received.view()?.iter().filter(|received| self.viewpoint.owns(received.ownership));
         let mut entries: Vec<Entry<'_>> = ours.filter_map(Entry::of).collect();
         if !self.book.is_empty() {
@@ -229,22 +230,15 @@ impl Listing {
 }
 
 /// The address book, or the entry of one address.
-fn entered(context: &CallContext<'_>, only: Option<ScriptBuf>) -> Result<Vec<(ScriptBuf, String)>, HistoryError> {
-    match only {
-        Some(script) => {
-            let known = context.host.wallet.scripts(context.scope, vec![script.clone()])?.pop().flatten();
-            Ok(known.and_then(|info| info.label).map(|label| (script, label)).into_iter().collect())
-        }
-        None => Ok(address_book(context)?.into_iter().map(|entry| (entry.script, entry.label)).collect()),
+fn address_book(context: &CallContext<'_>, only: Option<ScriptBuf>) -> Result<Vec<(ScriptBuf, String)>, ServiceError> {
+    if let Some(script) = only {
+        let known = context.host.wallet.scripts(context.scope, vec![script.clone()])?.pop().flatten();
+        return Ok(known.and_then(|info| info.label).map(|label| (script, label)).into_iter().collect());
     }
-}
-
-/// All entries of the address book.
-fn address_book(context: &CallContext<'_>) -> Result<Vec<LabelledScript>, HistoryError> {
     let (mut entries, mut after) = (Vec::new(), None);
     loop {
         let batch = context.host.wallet.labels(context.scope, after, BATCH)?;
-        entries.extend(batch.entries);
+        entries.extend(batch.entries.into_iter().map(|entry| (entry.script, entry.label)));
         after = batch.next;
         if after.is_none() {
             return Ok(entries);

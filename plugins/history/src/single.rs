@@ -5,31 +5,29 @@ use bitcoin::{Transaction, Txid, consensus};
 use outrigger_sdk::RpcError;
 use outrigger_sdk::amount::Saturating;
 use outrigger_sdk::params::{hash, text};
-use outrigger_sdk::service::ErrorKind;
 use outrigger_sdk::service::wallet::{MAX_TEXT_LEN, Synced};
+use outrigger_sdk::service::{ErrorKind, ServiceError};
 use outrigger_sdk::standard::json::Shown;
 
 use crate::entry::{EntryWriter, Selection, WalletTx, entries};
-use crate::error::HistoryError;
 use crate::viewpoint::WalletViewpoint;
 use crate::{CallContext, json};
 
-/// Bytes of most answers besides the transaction's own, which are two characters each.
+/// The approximate size of a reply without the transaction's hex, in bytes.
 const REPLY_BYTES: usize = 1024;
 
-/// gettransaction.
-pub fn get_transaction(context: &CallContext<'_>) -> Result<Vec<u8>, HistoryError> {
+pub fn get_transaction(context: &CallContext<'_>) -> Result<Vec<u8>, RpcError> {
     let wallet = context.wallet()?;
     let txid = Txid::from_byte_array(hash(context.params.get(0), "txid")?);
-    let viewpoint = WalletViewpoint::of(context, &wallet, context.params.get(1))?;
+    let viewpoint = WalletViewpoint::of(context, &wallet, 1)?;
     let verbose = context.params.flag_or(2, false)?;
     let service = &context.host.wallet;
     let found = service.transactions(context.scope, vec![txid])?;
-    let batch = found.view()?;
+    let batch = found.view().map_err(ServiceError::from)?;
     let tx = batch.rows.iter().next().map(|row| WalletTx::open(&row, batch)).transpose()?;
     let raw = service.raw_transactions(context.scope, vec![txid])?.pop().flatten();
     let (Some(tx), Some(raw)) = (tx, raw) else {
-        return Err(HistoryError::UnknownTransaction);
+        return Err(unknown_transaction());
     };
 
     let transaction = &tx.transaction;
@@ -56,7 +54,8 @@ pub fn get_transaction(context: &CallContext<'_>) -> Result<Vec<u8>, HistoryErro
     json::key!(&mut reply, "hex");
     json::hex(&mut reply, &raw);
     if verbose {
-        let decoded: Transaction = consensus::deserialize(&raw).map_err(|_| HistoryError::Damaged(txid))?;
+        let decoded: Transaction = consensus::deserialize(&raw)
+            .map_err(|_| RpcError::internal(format!("The wallet's copy of transaction {txid} is damaged")))?;
         json::key!(&mut reply, "decoded");
         serde_json::to_writer(&mut reply, &Shown(&decoded, viewpoint.network))
             .map_err(|error| RpcError::internal(error.to_string()))?;
@@ -66,7 +65,6 @@ pub fn get_transaction(context: &CallContext<'_>) -> Result<Vec<u8>, HistoryErro
     Ok(reply)
 }
 
-/// Up to which block the wallet has followed the chain.
 fn write_last_block(reply: &mut Vec<u8>, synced: Synced) {
     json::key!(reply, "lastprocessedblock");
     reply.push(b'{');
@@ -77,32 +75,36 @@ fn write_last_block(reply: &mut Vec<u8>, synced: Synced) {
     reply.push(b'}');
 }
 
-/// abandontransaction.
-pub fn abandon_transaction(context: &CallContext<'_>) -> Result<Vec<u8>, HistoryError> {
+pub fn abandon_transaction(context: &CallContext<'_>) -> Result<Vec<u8>, RpcError> {
     context.wallet()?;
     let txid = Txid::from_byte_array(hash(context.params.get(0), "txid")?);
     context.host.wallet.abandon(context.scope, txid).map_err(|error| match error.kind {
-        ErrorKind::NotFound => HistoryError::UnknownTransaction,
-        ErrorKind::Refused => HistoryError::NotAbandonable,
+        ErrorKind::NotFound => unknown_transaction(),
+        ErrorKind::Refused => RpcError::not_found("Transaction not eligible for abandonment"),
         _ => error.into(),
     })?;
     Ok(b"null".to_vec())
 }
 
-/// setcomment: what is noted of a transaction, as sendtoaddress notes it. An empty text takes a note away.
-pub fn set_comment(context: &CallContext<'_>) -> Result<Vec<u8>, HistoryError> {
+/// setcomment. Sets the comments that sendtoaddress also sets. An empty text removes a comment.
+pub fn set_comment(context: &CallContext<'_>) -> Result<Vec<u8>, RpcError> {
     context.wallet()?;
     let txid = Txid::from_byte_array(hash(context.params.get(0), "txid")?);
     for (index, key) in [(1, "comment"), (2, "to")] {
         let Some(text) = context.params.given(index).map(text).transpose()? else { continue };
         if text.len() > MAX_TEXT_LEN {
-            return Err(HistoryError::TextTooLong(text.len()));
+            let message = format!("A comment has at most {MAX_TEXT_LEN} bytes, this one has {}", text.len());
+            return Err(RpcError::invalid_parameter(message));
         }
         let set = context.host.wallet.set_metadata(context.scope, txid, key.to_owned(), text.to_owned());
         set.map_err(|error| match error.kind {
-            ErrorKind::NotFound => HistoryError::UnknownTransaction,
+            ErrorKind::NotFound => unknown_transaction(),
             _ => error.into(),
         })?;
     }
     Ok(b"null".to_vec())
+}
+
+fn unknown_transaction() -> RpcError {
+    RpcError::not_found("Invalid or non-wallet transaction id")
 }

@@ -1,5 +1,5 @@
-//! What the methods refuse, on a host in memory. `host/testing/tests/histories` compares their answers with a naive model byte for
-//! byte, and `tests/it` with a bitcoind's.
+//! The refusals of the methods, on a host in memory. `host/testing/tests/histories` compares the answers with a naive model
+//! byte for byte, and `tests/it` compares them with the answers of a bitcoind.
 
 use outrigger_sdk::testing::{StubHost, TestPlugin, WalletState};
 use serde_json::{Value, json};

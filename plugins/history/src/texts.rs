@@ -1,37 +1,35 @@
-//! The descriptors that outputs were derived from: rows name them by number, replies show their texts.
+//! The parent descriptors of outputs. Rows contain their numbers, replies their texts.
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use outrigger_sdk::service::ServiceError;
 use outrigger_sdk::service::wallet::HistoryBatchView;
 use outrigger_sdk::wire::ListView;
 
 use crate::CallContext;
-use crate::error::HistoryError;
 use crate::json;
 
-/// The texts that one call has asked for so far.
+/// The texts that one call has fetched.
 pub struct DescriptorTexts<'q> {
     context: &'q CallContext<'q>,
-    /// As JSON, quotes included; none for a number that the wallet does not know.
+    /// As JSON with its quotes; `None` if the wallet does not know the number.
     known: BTreeMap<u32, Option<Vec<u8>>>,
 }
 
 impl<'q> DescriptorTexts<'q> {
-    /// None asked for yet.
     pub fn new(context: &'q CallContext<'q>) -> Self {
         Self { context, known: BTreeMap::new() }
     }
 
-    /// Writes the key `parent_descs` with the texts of these descriptors. Of a batch that names others that are not known
-    /// yet, all are asked for at once.
+    /// Writes the key `parent_descs` with the texts of these descriptors. One request fetches all missing texts of the batch.
     pub fn write(
         &mut self,
         out: &mut Vec<u8>,
         numbers: ListView<'_, u32>,
         batch: HistoryBatchView<'_>,
-    ) -> Result<(), HistoryError> {
+    ) -> Result<(), ServiceError> {
         if numbers.iter().any(|number| !self.known.contains_key(&number)) {
-            self.learn(batch)?;
+            self.fetch(batch)?;
         }
         json::key!(out, "parent_descs");
         out.push(b'[');
@@ -43,14 +41,14 @@ impl<'q> DescriptorTexts<'q> {
         Ok(())
     }
 
-    fn learn(&mut self, batch: HistoryBatchView<'_>) -> Result<(), HistoryError> {
-        let mut unknown = BTreeSet::new();
+    fn fetch(&mut self, batch: HistoryBatchView<'_>) -> Result<(), ServiceError> {
+        let mut missing = BTreeSet::new();
         for row in batch.rows {
             let (transaction, _) = row.open()?;
-            let named = transaction.outputs.iter().flat_map(|output| output.descriptors.iter());
-            unknown.extend(named.filter(|number| !self.known.contains_key(number)));
+            let parents = transaction.outputs.iter().flat_map(|output| output.descriptors.iter());
+            missing.extend(parents.filter(|number| !self.known.contains_key(number)));
         }
-        let numbers: Vec<u32> = unknown.into_iter().collect();
+        let numbers: Vec<u32> = missing.into_iter().collect();
         let texts = self.context.host.wallet.descriptor_texts(self.context.scope, numbers.clone())?;
         for (number, text) in numbers.into_iter().zip(texts) {
             let quoted = text.map(|text| {

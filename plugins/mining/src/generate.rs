@@ -1,6 +1,6 @@
 //! Blocks that the host mines itself: `generatetoaddress`, `generatetodescriptor` and `generateblock`.
 //!
-//! Each block builds on the tip of its moment, so services are asked outside of the call's snapshot.
+//! Each block builds on the current tip, so these calls use the services outside of the call's snapshot.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -16,80 +16,87 @@ use bitcoin::{
 };
 use outrigger_sdk::amount::Saturating;
 use outrigger_sdk::descriptor::{Checksum, Descriptor};
-use outrigger_sdk::params::{self, Type, encode_hex};
-use outrigger_sdk::service::Scope;
+use outrigger_sdk::params::{self, encode_hex};
 use outrigger_sdk::service::chain::{NextBlock, Verdict};
+use outrigger_sdk::service::{Scope, ServiceError};
 use outrigger_sdk::standard::{sendable_from_hex, to_script, transaction_from_bytes};
-use outrigger_sdk::{Host, Reply};
+use outrigger_sdk::{CallContext, Host, Reply, RpcError, RpcErrorCode, typed};
 use serde_json::{Value, json};
 
-use crate::error::MiningError;
+use crate::no_candidate;
 use crate::template::{LastBlock, Templates, commitment};
-use crate::{Context, Outcome};
 
-/// How many nonces are tried unless told otherwise.
+/// The default number of nonces to try.
 const DEFAULT_TRIES: u64 = 1_000_000;
-/// How many nonces are tried between two looks at whether anyone still waits.
-const TRIES_PER_LOOK: u64 = 1 << 16;
-/// How often a block is made anew, where each time the tip has moved or the block is known already.
+/// The number of nonces to try between two checks of the call's cancellation.
+const TRIES_PER_CHECK: u64 = 1 << 16;
+/// The most attempts to make a block while the tip changes or the block is already known.
 const MAX_ATTEMPTS: usize = 100;
-/// How long one such attempt waits for a tip that has moved.
-const NEXT_TIP_PATIENCE: Duration = Duration::from_millis(2);
+/// The wait for the new tip after each such attempt.
+const NEXT_TIP_WAIT: Duration = Duration::from_millis(2);
 
-/// Whether a call that mines should go on.
+/// The cancellation of a mining call: its client is gone, its time is over, or the plugin is stopping.
 #[derive(Clone, Copy)]
 pub struct Watch<'a> {
-    /// The call's reply, which is wanted until the client has gone or the time is over.
     pub reply: &'a Reply,
-    /// Whether the plugin is stopping.
     pub stopping: &'a AtomicBool,
 }
 
 impl Watch<'_> {
-    fn is_over(self) -> bool {
+    fn is_cancelled(self) -> bool {
         self.stopping.load(Ordering::Relaxed) || !self.reply.is_wanted()
     }
 }
 
-/// When to give up: the nonces that may still be tried, and whether anyone still waits.
+/// The limits of the search for a nonce.
 struct Effort<'a> {
+    /// The number of nonces still to try.
     tries: u64,
     watch: Watch<'a>,
 }
 
-pub fn generate_to_address(context: &Context<'_>, templates: &Templates, watch: Watch<'_>) -> Outcome {
-    let script = |text: &str, network| to_script(text, network).map_err(|_| MiningError::Address);
+pub fn generate_to_address(
+    context: &CallContext<'_>,
+    templates: &Templates,
+    watch: Watch<'_>,
+) -> Result<Value, RpcError> {
+    let script =
+        |text: &str, network| to_script(text, network).map_err(|_| RpcError::not_found("Error: Invalid address"));
     generate(context, templates, watch, script)
 }
 
-pub fn generate_to_descriptor(context: &Context<'_>, templates: &Templates, watch: Watch<'_>) -> Outcome {
+pub fn generate_to_descriptor(
+    context: &CallContext<'_>,
+    templates: &Templates,
+    watch: Watch<'_>,
+) -> Result<Value, RpcError> {
     let script = |text: &str, network| {
-        let parsed = Descriptor::parse(text, network, Checksum::Optional);
-        descriptor_script(&parsed.map_err(|error| MiningError::Descriptor(error.to_string()))?)
+        let descriptors = Descriptor::parse(text, network, Checksum::Optional);
+        descriptor_script(&descriptors.map_err(|error| RpcError::not_found(error.to_string()))?)
     };
     generate(context, templates, watch, script)
 }
 
-/// Mines as many blocks as the first argument says, which pay the script that the second one means.
+/// Mines the number of blocks of the first argument. Their coinbases pay to the script of the second argument.
 fn generate(
-    context: &Context<'_>,
+    context: &CallContext<'_>,
     templates: &Templates,
     watch: Watch<'_>,
-    script: impl FnOnce(&str, Network) -> Result<ScriptBuf, MiningError>,
-) -> Outcome {
+    script: impl FnOnce(&str, Network) -> Result<ScriptBuf, RpcError>,
+) -> Result<Value, RpcError> {
     let blocks = params::int32(context.params.get(0))?;
     let tries = match context.params.given(2) {
-        // bitcoind takes a negative number for a very large one.
+        // bitcoind casts a negative number to a very large unsigned number.
         Some(value) => i64::from(params::int32(value)?).cast_unsigned(),
         None => DEFAULT_TRIES,
     };
-    let script = script(params::text(context.params.get(1))?, network(context)?)?;
+    let script = script(params::text(context.params.get(1))?, context.network()?)?;
     let mut effort = Effort { tries, watch };
     let mut hashes = Vec::new();
     for _ in 0..blocks {
         let answer = context.host.mempool.candidate(Scope::NONE, None)?;
-        let candidate = answer.view()?.ok_or(MiningError::NoCandidate)?;
-        let read = |raw: &[u8]| transaction_from_bytes(raw).ok_or(MiningError::NotAccepted);
+        let candidate = answer.view().map_err(ServiceError::from)?.ok_or_else(no_candidate)?;
+        let read = |raw: &[u8]| transaction_from_bytes(raw).ok_or_else(not_accepted);
         let selected = candidate.transactions.iter().map(|selected| read(selected.raw));
         let (next, fees) = (candidate.next.read(), candidate.fees);
         let mut block = assemble(&next, script.clone(), fees, selected.collect::<Result<_, _>>()?);
@@ -102,19 +109,18 @@ fn generate(
     Ok(Value::Array(hashes))
 }
 
-pub fn generate_block(context: &Context<'_>, watch: Watch<'_>) -> Outcome {
-    let network = network(context)?;
+pub fn generate_block(context: &CallContext<'_>, watch: Watch<'_>) -> Result<Value, RpcError> {
+    let network = context.network()?;
     let script = output_script(params::text(context.params.get(0))?, network)?;
     let mut transactions = Vec::new();
     for value in params::array(context.params.get(1))? {
-        let text = value.as_str().ok_or_else(|| MiningError::NotText(Type::of(value).name()))?;
-        transactions.push(transaction_argument(context.host, text)?);
+        transactions.push(transaction_argument(context.host, typed::text(value)?)?);
     }
     let submitted = context.params.flag_or(2, true)?;
     let mut block = valid_block(context.host, &script, &transactions)?;
     let mut effort = Effort { tries: DEFAULT_TRIES, watch };
     if !effort.find_nonce(&mut block.header) {
-        return Err(MiningError::NoNonce);
+        return Err(RpcError::misc("Failed to make block."));
     }
     if !submitted {
         return Ok(json!({"hash": block.block_hash(), "hex": encode_hex(&serialize(&block))}));
@@ -122,9 +128,9 @@ pub fn generate_block(context: &Context<'_>, watch: Watch<'_>) -> Outcome {
     Ok(json!({"hash": submit(context.host, &block)?}))
 }
 
-/// A block of these transactions on the tip, without its proof of work. Other calls that make the same block at the same time may have
-/// moved the tip or submitted that very block meanwhile: then it is made on the next tip, or with the next time.
-fn valid_block(host: &Host, script: &ScriptBuf, transactions: &[Transaction]) -> Result<Block, MiningError> {
+/// A block of these transactions on the tip, without its proof of work. A concurrent call may have changed the tip, or submitted
+/// the same block: then the next attempt uses the new tip, or a later time.
+fn valid_block(host: &Host, script: &ScriptBuf, transactions: &[Transaction]) -> Result<Block, RpcError> {
     let mut known: Option<Header> = None;
     for _ in 0..MAX_ATTEMPTS {
         let mut next = host.chain.next_block(Scope::NONE)?;
@@ -134,56 +140,64 @@ fn valid_block(host: &Host, script: &ScriptBuf, transactions: &[Transaction]) ->
         let block = assemble(&next, script.clone(), Amount::ZERO, transactions.to_vec());
         match host.chain.check_block(Scope::NONE, serialize(&block).into())? {
             Verdict::Valid => return Ok(block),
-            Verdict::Invalid { reason, detail } if detail.is_empty() => return Err(MiningError::InvalidBlock(reason)),
-            Verdict::Invalid { reason, detail } => {
-                return Err(MiningError::InvalidBlock(format!("{reason}, {detail}")));
-            }
+            Verdict::Invalid { reason, detail } if detail.is_empty() => return Err(invalid_block(&reason)),
+            Verdict::Invalid { reason, detail } => return Err(invalid_block(&format!("{reason}, {detail}"))),
             Verdict::Duplicate | Verdict::DuplicateInconclusive => known = Some(block.header),
-            Verdict::DuplicateInvalid => return Err(MiningError::NotAccepted),
-            // The host tells the next tip a moment after the chain has it.
-            Verdict::NotBestPrevious => thread::sleep(NEXT_TIP_PATIENCE),
-            verdict => return Err(MiningError::InvalidBlock(format!("{verdict:?}"))),
+            Verdict::DuplicateInvalid => return Err(not_accepted()),
+            // The host reports the new tip a moment after the chain has it.
+            Verdict::NotBestPrevious => thread::sleep(NEXT_TIP_WAIT),
+            verdict => return Err(invalid_block(&format!("{verdict:?}"))),
         }
     }
-    Err(MiningError::Unsteady)
+    Err(RpcError::misc("CreateNewBlock: the tip changed while the template was made"))
 }
 
-fn network(context: &Context<'_>) -> Result<Network, MiningError> {
-    Ok(context.host.chain.network(context.scope)?)
+fn invalid_block(reason: &str) -> RpcError {
+    RpcError::new(RpcErrorCode::VERIFY, format!("TestBlockValidity failed: {reason}"))
+}
+
+fn not_accepted() -> RpcError {
+    RpcError::internal("ProcessNewBlock, block not accepted")
 }
 
 /// The script of a descriptor or an address.
-fn output_script(text: &str, network: Network) -> Result<ScriptBuf, MiningError> {
+fn output_script(text: &str, network: Network) -> Result<ScriptBuf, RpcError> {
     match Descriptor::parse(text, network, Checksum::Optional) {
         Ok(descriptors) => descriptor_script(&descriptors),
-        Err(_) => to_script(text, network).map_err(|_| MiningError::AddressOrDescriptor),
+        Err(_) => to_script(text, network).map_err(|_| RpcError::not_found("Error: Invalid address or descriptor")),
     }
 }
 
-/// The only script that a text of these descriptors means. Of the scripts of a `combo`, that of a witness key hash, or of a
-/// key hash where the key is uncompressed.
-fn descriptor_script(descriptors: &[Descriptor]) -> Result<ScriptBuf, MiningError> {
-    let [descriptor] = descriptors else { return Err(MiningError::Multipath) };
+/// The only script of the descriptors of a text. For `combo` it is P2WPKH, or P2PKH if the key is uncompressed.
+fn descriptor_script(descriptors: &[Descriptor]) -> Result<ScriptBuf, RpcError> {
+    let [descriptor] = descriptors else {
+        return Err(RpcError::invalid_parameter("Multipath descriptor not accepted"));
+    };
     if descriptor.is_ranged() {
-        return Err(MiningError::Ranged);
+        let message = "Ranged descriptor not accepted. Maybe pass through deriveaddresses first?";
+        return Err(RpcError::invalid_parameter(message));
     }
-    let scripts = descriptor.expand(0).map_err(|_| MiningError::NotDerivable)?.scripts;
+    let not_derivable = || RpcError::not_found("Cannot derive script without private keys");
+    let scripts = descriptor.expand(0).map_err(|_| not_derivable())?.scripts;
     let chosen = match scripts.len() {
         1 => scripts.first(),
         4 => scripts.get(2),
         _ => scripts.get(1),
     };
-    chosen.map(|script| script.script_pubkey.clone()).ok_or(MiningError::NotDerivable)
+    chosen.map(|script| script.script_pubkey.clone()).ok_or_else(not_derivable)
 }
 
 /// A transaction of the mempool by its id, or one in hexadecimal.
-fn transaction_argument(host: &Host, text: &str) -> Result<Transaction, MiningError> {
+fn transaction_argument(host: &Host, text: &str) -> Result<Transaction, RpcError> {
     let Ok(hash) = params::hash_text(text, "") else {
-        return sendable_from_hex(text).ok_or_else(|| MiningError::TransactionUndecodable(text.to_owned()));
+        return sendable_from_hex(text).ok_or_else(|| {
+            let message = format!("Transaction decode failed for {text}. Make sure the tx has at least one input.");
+            RpcError::new(RpcErrorCode::DESERIALIZATION, message)
+        });
     };
     let found = host.mempool.transactions(Scope::NONE, vec![Txid::from_byte_array(hash)])?.pop().flatten();
     let found = found.and_then(|found| transaction_from_bytes(&found.raw));
-    found.ok_or_else(|| MiningError::NotInMempool(text.to_owned()))
+    found.ok_or_else(|| RpcError::not_found(format!("Transaction {text} not in mempool.")))
 }
 
 /// A block without its proof of work.
@@ -192,7 +206,7 @@ fn assemble(next: &NextBlock, script: ScriptBuf, fees: Amount, transactions: Vec
     let commitment = commitment(transactions.iter().map(Transaction::compute_wtxid));
     let input = TxIn {
         previous_output: OutPoint::null(),
-        // The height (BIP 34), and a zero that makes the script of the first blocks long enough.
+        // The height (BIP 34), and a zero, because the script of a low height would be too short.
         script_sig: ScriptBuf::builder().push_int(height).push_int(0).into_script(),
         sequence: Sequence::MAX,
         witness: Witness::from_slice(&[[0_u8; 32]]),
@@ -222,11 +236,11 @@ fn assemble(next: &NextBlock, script: ScriptBuf, fees: Amount, transactions: Vec
 }
 
 impl Effort<'_> {
-    /// Looks for a nonce that gives the header enough work; whether one was found.
+    /// Searches for a nonce that meets the header's target. Whether it found one.
     fn find_nonce(&mut self, header: &mut Header) -> bool {
         let target = Target::from_compact(header.bits);
-        while self.tries > 0 && !self.watch.is_over() {
-            let round = self.tries.min(TRIES_PER_LOOK);
+        while self.tries > 0 && !self.watch.is_cancelled() {
+            let round = self.tries.min(TRIES_PER_CHECK);
             for tried in 0..round {
                 if target.is_met_by(header.block_hash()) {
                     self.tries -= tried;
@@ -241,11 +255,10 @@ impl Effort<'_> {
     }
 }
 
-/// Submits a block of our own.
-fn submit(host: &Host, block: &Block) -> Result<BlockHash, MiningError> {
+fn submit(host: &Host, block: &Block) -> Result<BlockHash, RpcError> {
     match host.chain.submit_block(Scope::NONE, serialize(block).into())? {
-        // Another block may have come first; this one is kept beside it.
+        // The host keeps a block beside the best chain, too.
         Verdict::Valid | Verdict::Duplicate | Verdict::Inconclusive => Ok(block.block_hash()),
-        _ => Err(MiningError::NotAccepted),
+        _ => Err(not_accepted()),
     }
 }

@@ -1,9 +1,8 @@
-//! The operation group `mining`: block templates and long polls, blocks that were mined, and blocks mined on the spot.
+//! The operation group `mining`: block templates and long polls, submitted blocks, and blocks that the host mines itself.
 //!
-//! Invariants: a waiting long poll holds no thread; no service is called and no reply is sent under the lock of the waiting
-//! calls; one template is kept, and the bytes of its answer are shared by all callers.
+//! Invariants: a waiting long poll holds no thread. The plugin calls no service and sends no reply under the lock of the
+//! waiting calls. The plugin keeps one template, and all callers share the bytes of its answer.
 
-mod error;
 mod generate;
 mod info;
 mod longpoll;
@@ -20,14 +19,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use bitcoin::BlockHash;
-use outrigger_sdk::service::Scope;
 use outrigger_sdk::service::events::Event;
+use outrigger_sdk::service::{Scope, ServiceError};
 use outrigger_sdk::{Call, CallContext, Host, Plugin, Reply, RpcError};
 use serde_json::{Map, Value};
 
-use crate::error::MiningError;
 use crate::generate::Watch;
-use crate::longpoll::{LongPolls, Waiter};
+use crate::longpoll::{LongPolls, Waiter, segwit_missing};
 use crate::request::{Request, Wait};
 use crate::template::Templates;
 
@@ -36,58 +34,58 @@ pub struct MiningPlugin {
     host: Host,
     templates: Arc<Templates>,
     polls: Arc<LongPolls>,
-    /// Whether calls that are mining must stop.
+    /// Whether mining calls must stop.
     stopping: AtomicBool,
 }
 
-type Context<'a> = CallContext<'a>;
-
-type Outcome = Result<Value, MiningError>;
-
-/// Locks, whether or not the lock is poisoned: what it guards is consistent after each statement.
+/// Locks even a poisoned mutex: its data is consistent after each statement.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The longest wait that an option can set, in seconds: adding it to an `Instant` must not overflow.
+/// The longest wait that an option can set, in seconds. Adding it to an `Instant` must not overflow.
 const MAX_WAIT: u64 = 365 * 24 * 60 * 60;
 
-/// An option in seconds, whose type the manifest has checked; a negative one means not to wait.
+/// An option in seconds. The host has checked its type. A negative option counts as 0.
 fn seconds(options: &Map<String, Value>, name: &str) -> Duration {
     let seconds = options.get(name).and_then(Value::as_i64).unwrap_or_default();
     Duration::from_secs(u64::try_from(seconds).unwrap_or_default().min(MAX_WAIT))
 }
 
+fn no_candidate() -> RpcError {
+    RpcError::misc("CreateNewBlock: the host selects no transactions")
+}
+
 impl MiningPlugin {
-    fn get_block_template(&self, context: &Context<'_>, reply: Reply) {
+    fn get_block_template(&self, context: &CallContext<'_>, reply: Reply) {
         let (knows_segwit, wait) = match request::parse(context.params.get(0)) {
             Ok(Request::Proposal { data }) => {
-                reply.send(submit::propose(context, data).map_err(Into::into));
+                reply.send(submit::propose(context, data));
                 return;
             }
             Ok(Request::Template { knows_segwit, wait }) => (knows_segwit, wait),
             Err(error) => {
-                reply.send::<Value>(Err(error.into()));
+                reply.fail(error);
                 return;
             }
         };
         match wait.map(|wait| self.watched(context, wait)) {
             Some(Ok(Some((tip, sequence)))) => self.polls.wait(Waiter { reply, tip, sequence, knows_segwit }),
             Some(Err(error)) => {
-                reply.send::<Value>(Err(error.into()));
+                reply.fail(error);
             }
             Some(Ok(None)) | None => {
                 let template = match knows_segwit {
                     true => self.templates.answer(&self.host, context.scope),
-                    false => Err(MiningError::SegwitMissing),
+                    false => Err(segwit_missing()),
                 };
-                reply.send_shared(template.map_err(Into::into));
+                reply.send_shared(template);
             }
         }
     }
 
-    /// The tip and the mempool's sequence that a long poll watches; none when its tip is no longer the best.
-    fn watched(&self, context: &Context<'_>, wait: Wait) -> Result<Option<(BlockHash, u64)>, MiningError> {
+    /// The tip and the mempool's sequence that a long poll watches; `None` if its tip is no longer the best block.
+    fn watched(&self, context: &CallContext<'_>, wait: Wait) -> Result<Option<(BlockHash, u64)>, ServiceError> {
         let current = self.host.chain.tip(context.scope)?.hash;
         Ok(match wait {
             Wait::Template { tip, .. } if tip != current => None,
@@ -96,7 +94,7 @@ impl MiningPlugin {
         })
     }
 
-    fn answer(&self, method: &str, context: &Context<'_>, reply: &Reply) -> Outcome {
+    fn answer(&self, method: &str, context: &CallContext<'_>, reply: &Reply) -> Result<Value, RpcError> {
         let watch = Watch { reply, stopping: &self.stopping };
         match method {
             "submitblock" => submit::submit_block(context),
@@ -109,7 +107,7 @@ impl MiningPlugin {
             "getprioritisedtransactions" => info::get_prioritised_transactions(context),
             "prioritisetransaction" => info::prioritise_transaction(context),
             "preciousblock" => info::precious_block(context),
-            other => Err(RpcError::no_method(other).into()),
+            other => Err(RpcError::no_method(other)),
         }
     }
 }
@@ -118,29 +116,29 @@ impl Plugin for MiningPlugin {
     fn new(host: Host, options: Map<String, Value>) -> Result<Self, String> {
         let templates = Arc::new(Templates::default());
         let first = seconds(&options, "longpoll_mempool_wait_seconds");
-        // Checks without a pause would keep a processor busy.
+        // Without a pause, the checks would keep a CPU busy.
         let repeat = seconds(&options, "longpoll_mempool_repeat_seconds").max(Duration::from_secs(1));
         let polls = LongPolls::new(host.clone(), templates.clone(), first, repeat);
         Ok(Self { host, templates, polls, stopping: AtomicBool::new(false) })
     }
 
     fn call(&self, call: Call<'_>, reply: Reply) {
-        let context = Context { host: &self.host, scope: call.scope, params: call.params, plugin: &() };
+        let context = CallContext { host: &self.host, scope: call.scope, params: call.params, plugin: &() };
         if call.method == "getblocktemplate" {
             return self.get_block_template(&context, reply);
         }
         let outcome = self.answer(call.method, &context, &reply);
-        reply.send(outcome.map_err(Into::into));
+        reply.send(outcome);
     }
 
     fn cancel(&self, token: u64) {
-        // Calls that are mining check for their cancellation themselves.
+        // Mining calls check for their cancellation themselves.
         self.polls.cancel(token);
     }
 
     fn event(&self, event: Event) {
         match event {
-            // The event may be outdated: calls that watch a newer tip must go on waiting.
+            // The event may be outdated: calls that watch a newer tip must continue to wait.
             Event::TipChanged { hash, .. } => {
                 self.polls.tip_changed(self.host.chain.tip(Scope::NONE).map_or(hash, |tip| tip.hash));
             }
@@ -158,7 +156,7 @@ impl Plugin for MiningPlugin {
     }
 
     fn stop(&self) {
-        self.polls.end();
+        self.polls.end_thread();
     }
 }
 

@@ -1,59 +1,53 @@
-//! Long polls (BIP 22): calls that are answered once their template is outdated.
+//! Long polls (BIP 22): calls that wait until their template is outdated.
 //!
-//! A waiting call holds no thread: calls are indexed by the tip that they watch and by the time of their next check of the
-//! mempool. A new tip answers them at once, all with the bytes of one template; a change of the mempool alone answers a call
-//! at a check, after a first wait and then at each repeat. One thread, started by the first call that waits, does the checks.
-//! No reply is sent and no service is called under the lock.
+//! A waiting call holds no thread. Two indexes have the tip of each call and the time of its next check of the mempool. A new
+//! tip answers all calls at once with the bytes of one template. A change of the mempool alone answers a call at its next
+//! check. The first waiting call starts a thread for the checks. Nothing sends a reply or calls a service under the lock.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use bitcoin::BlockHash;
 use outrigger_sdk::service::Scope;
 use outrigger_sdk::service::log::Level;
-use outrigger_sdk::{Host, Reply};
+use outrigger_sdk::{Host, Reply, RpcError, RpcErrorCode};
 
-use crate::error::MiningError;
 use crate::lock;
 use crate::template::Templates;
 
-/// The least time between two checks of the mempool, so that many calls that are due one after the other cost few checks.
-const PAUSE: Duration = Duration::from_millis(100);
+/// The minimum time between two checks of the mempool, so that one check serves many calls.
+const MIN_CHECK_INTERVAL: Duration = Duration::from_millis(100);
 
-/// A call that waits.
+/// A waiting call. It ends when the best block is not `tip`, or the mempool's sequence is not `sequence`.
 pub struct Waiter {
-    /// Where its answer goes.
     pub reply: Reply,
-    /// It waits until the best block is another one.
     pub tip: BlockHash,
-    /// Or until the mempool's sequence is another.
     pub sequence: u64,
-    /// Whether the client knows segwit; checked when the wait is over, as in bitcoind.
+    /// Checked at the end of the wait, as in bitcoind.
     pub knows_segwit: bool,
 }
 
 struct Waiting {
     waiter: Waiter,
-    /// When to check the mempool next.
+    /// The time of the next check of the mempool.
     check_at: Instant,
 }
 
 /// Whether calls may wait.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 enum Phase {
-    /// Calls may wait.
     #[default]
     Open,
-    /// They may not: another instance takes over, and answers the client's next call.
+    /// Calls may not wait: a new instance of the plugin answers the client's next call.
     Replaced,
-    /// They may not: the host is stopping.
+    /// Calls may not wait: the host is stopping.
     Stopping,
 }
 
-/// The calls that wait, by token.
+/// The waiting calls, by token.
 #[derive(Default)]
 struct Calls {
     waiting: HashMap<u64, Waiting>,
@@ -81,20 +75,20 @@ impl Calls {
         Some(waiter)
     }
 
-    /// Removes the calls that watch another tip than this.
+    /// Removes the calls of other tips.
     fn outdated_by(&mut self, tip: BlockHash) -> Vec<Waiter> {
         let others = self.by_tip.iter().filter(|(watched, _)| **watched != tip);
         let tokens: Vec<u64> = others.flat_map(|(_, tokens)| tokens.iter().copied()).collect();
         tokens.into_iter().filter_map(|token| self.remove(token)).collect()
     }
 
-    /// Removes the calls whose check is due and whose wait is over; the others are checked again later.
+    /// Removes the calls with a due check whose wait is over. The other due calls get a new time for their check.
     fn due(&mut self, now: Instant, repeat: Duration, is_over: impl Fn(&Waiter) -> bool) -> Vec<Waiter> {
         let tokens: Vec<u64> =
             self.by_check.iter().take_while(|(check_at, _)| *check_at <= now).map(|(_, token)| *token).collect();
         let mut due = Vec::new();
         for token in tokens {
-            if self.waiting.get(&token).is_some_and(|one| is_over(&one.waiter)) {
+            if self.waiting.get(&token).is_some_and(|waiting| is_over(&waiting.waiter)) {
                 due.extend(self.remove(token));
             } else {
                 self.check_again(token, now + repeat);
@@ -126,7 +120,7 @@ struct State {
     ended: bool,
 }
 
-/// The calls that wait, and the thread that checks the mempool for them.
+/// The waiting calls, and the thread that checks the mempool for them.
 pub struct LongPolls {
     host: Host,
     templates: Arc<Templates>,
@@ -137,12 +131,11 @@ pub struct LongPolls {
 }
 
 impl LongPolls {
-    /// No calls yet. A change of the mempool alone ends a wait after `first_wait`, and then every `repeat`.
+    /// A call checks the mempool after `first_wait`, and then every `repeat`.
     pub fn new(host: Host, templates: Arc<Templates>, first_wait: Duration, repeat: Duration) -> Arc<Self> {
         Arc::new(Self { host, templates, first_wait, repeat, state: Mutex::default(), changed: Condvar::new() })
     }
 
-    /// Keeps a call until it is due.
     pub fn wait(self: &Arc<Self>, waiter: Waiter) {
         let (token, watched) = (waiter.reply.token(), waiter.tip);
         let check_at = Instant::now() + self.first_wait;
@@ -154,21 +147,20 @@ impl LongPolls {
                 return self.end_waits(phase, vec![waiter]);
             }
             state.calls.insert(waiter, check_at);
-            self.start(&mut state);
-            // The thread sleeps until the first check; it is woken only for an earlier one.
+            self.start_thread(&mut state);
+            // The thread sleeps until its first check, so only an earlier check must wake it.
             if state.calls.by_check.first() == Some(&(check_at, token)) {
                 self.changed.notify_one();
             }
         }
-        // The tip may have changed, and its event arrived, before the call was inserted.
+        // The event of a new tip may have arrived before the call was inserted.
         if self.host.chain.tip(Scope::NONE).is_ok_and(|tip| tip.hash != watched) {
             let outdated = lock(&self.state).calls.remove(token);
             self.answer(outdated.into_iter().collect());
         }
     }
 
-    /// Starts the thread, if there is none.
-    fn start(self: &Arc<Self>, state: &mut State) {
+    fn start_thread(self: &Arc<Self>, state: &mut State) {
         if state.thread.is_none() {
             let polls = self.clone();
             match std::thread::Builder::new().name("longpoll".into()).spawn(move || polls.run()) {
@@ -178,24 +170,25 @@ impl LongPolls {
         }
     }
 
-    /// Answers the calls that watch another tip than this.
+    /// Answers the calls of other tips.
     pub fn tip_changed(&self, tip: BlockHash) {
         let outdated = lock(&self.state).calls.outdated_by(tip);
         self.answer(outdated);
     }
 
-    /// Forgets a call whose client has gone.
+    /// Drops the call of a client that has disconnected.
     pub fn cancel(&self, token: u64) {
-        let gone = lock(&self.state).calls.remove(token);
-        drop(gone);
+        let cancelled = lock(&self.state).calls.remove(token);
+        // Dropping a reply answers it, which must not happen under the lock.
+        drop(cancelled);
     }
 
-    /// Answers all calls with the error that the host is stopping, and keeps no more.
+    /// Answers all calls with an error, because the host is stopping. Later calls do not wait.
     pub fn close(&self) {
         self.enter(Phase::Stopping);
     }
 
-    /// Answers all calls with the template as it is, and keeps no more: another instance takes over.
+    /// Answers all calls with the current template, because a new instance takes over. Later calls do not wait.
     pub fn release(&self) {
         self.enter(Phase::Replaced);
     }
@@ -203,7 +196,7 @@ impl LongPolls {
     fn enter(&self, phase: Phase) {
         let (phase, waiters) = {
             let mut state = lock(&self.state);
-            // A host that is stopping quiesces the instance afterwards, which must not reset the phase.
+            // A stopping host also quiesces the instance, which must not reset the phase.
             if state.phase != Phase::Stopping {
                 state.phase = phase;
             }
@@ -212,18 +205,16 @@ impl LongPolls {
         self.end_waits(phase, waiters);
     }
 
-    /// Answers calls that may not wait any longer.
     fn end_waits(&self, phase: Phase, waiters: Vec<Waiter>) {
         if phase != Phase::Stopping {
             return self.answer(waiters);
         }
         for waiter in waiters {
-            waiter.reply.send::<()>(Err(MiningError::ShuttingDown.into()));
+            waiter.reply.fail(RpcError::new(RpcErrorCode::CLIENT_NOT_CONNECTED, "Shutting down"));
         }
     }
 
-    /// Ends the thread.
-    pub fn end(&self) {
+    pub fn end_thread(&self) {
         let thread = {
             let mut state = lock(&self.state);
             state.ended = true;
@@ -231,24 +222,22 @@ impl LongPolls {
         };
         self.changed.notify_all();
         if let Some(thread) = thread {
-            // A panic in it was caught and logged by the SDK's hook; there is nothing to add.
+            // The SDK's panic hook has logged a panic of the thread.
             let _ = thread.join();
         }
     }
 
-    /// Answers calls with the template as it is now. The snapshots of the calls have ended, so the newest state counts.
+    /// Answers calls with the current template, which is newer than the snapshots of the calls.
     fn answer(&self, due: Vec<Waiter>) {
         if due.is_empty() {
             return;
         }
         let template = self.templates.answer(&self.host, Scope::NONE);
         for waiter in due {
-            let outcome = if waiter.knows_segwit { template.clone() } else { Err(MiningError::SegwitMissing) };
-            waiter.reply.send_shared(outcome.map_err(Into::into));
+            waiter.reply.send_shared(if waiter.knows_segwit { template.clone() } else { Err(segwit_missing()) });
         }
     }
 
-    /// The thread.
     fn run(&self) {
         let mut state = lock(&self.state);
         while !state.ended {
@@ -259,24 +248,24 @@ impl LongPolls {
                 Some(check_at) if check_at > now => state = self.sleep(state, check_at - now),
                 Some(_) => {
                     drop(state);
-                    // The thread must go on after a panic: without it, only a new block would end waits.
+                    // Without the thread, only a new block would end waits, so it must survive a panic.
                     if catch_unwind(AssertUnwindSafe(|| self.check())).is_err() {
                         self.host.log(Level::Error, "a check of the mempool for long polls panicked");
                     }
-                    state = self.sleep(lock(&self.state), PAUSE);
+                    state = self.sleep(lock(&self.state), MIN_CHECK_INTERVAL);
                 }
             }
         }
     }
 
-    fn sleep<'a>(&self, state: std::sync::MutexGuard<'a, State>, time: Duration) -> std::sync::MutexGuard<'a, State> {
+    fn sleep<'a>(&self, state: MutexGuard<'a, State>, time: Duration) -> MutexGuard<'a, State> {
         if state.ended {
             return state;
         }
         self.changed.wait_timeout(state, time).unwrap_or_else(PoisonError::into_inner).0
     }
 
-    /// Checks the mempool, and the tip in case its event was lost, for the calls that are due.
+    /// Checks the mempool, and the tip in case its event was lost, for the due calls.
     fn check(&self) {
         let now = Instant::now();
         let current = self.host.chain.tip(Scope::NONE).and_then(|tip| {
@@ -285,10 +274,15 @@ impl LongPolls {
         });
         let is_over = |waiter: &Waiter| match &current {
             Ok((tip, sequence)) => waiter.tip != *tip || waiter.sequence != *sequence,
-            // The node could not be read.
             Err(_) => false,
         };
         let due = lock(&self.state).calls.due(now, self.repeat, is_over);
         self.answer(due);
     }
+}
+
+pub fn segwit_missing() -> RpcError {
+    RpcError::invalid_parameter(
+        "getblocktemplate must be called with the segwit rule set (call with {\"rules\": [\"segwit\"]})",
+    )
 }

@@ -1,54 +1,42 @@
 //! The argument of `getblocktemplate`, checked in bitcoind's order.
 //!
-//! `capabilities` is never read. Whether a client knows segwit is only held against it when a template is due, which a
-//! long poll makes later.
+//! The plugin ignores `capabilities`. It refuses a client without segwit only when it makes the template, so a long poll is
+//! refused at its end.
 
 use bitcoin::BlockHash;
 use bitcoin::hashes::Hash;
-use outrigger_sdk::{params, typed};
+use outrigger_sdk::{RpcError, params, typed};
 use serde_json::Value;
 
-use crate::error::MiningError;
-
-/// The characters of a block's hash, with which a long poll's id begins.
+/// The characters of the block hash at the start of a long poll's id.
 const HASH_CHARACTERS: usize = 64;
 
-/// What `getblocktemplate` is asked for.
 #[derive(Debug)]
 pub enum Request<'a> {
-    /// Judge a block.
+    /// The block to check, in hexadecimal.
     Proposal {
-        /// The block in hexadecimal.
         data: &'a str,
     },
-    /// Make a template.
     Template {
-        /// Whether the client knows segwit.
         knows_segwit: bool,
-        /// What to wait for, if anything.
         wait: Option<Wait>,
     },
 }
 
-/// What a long poll waits for.
+/// The condition that ends a long poll.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Wait {
-    /// Until a template has been overtaken.
+    /// A template is outdated.
     Template {
-        /// The tip it builds on.
         tip: BlockHash,
-        /// The mempool's sequence when it was made.
+        /// The mempool's sequence of the template.
         sequence: u64,
     },
-    /// Until the template made last has been overtaken.
+    /// The latest template is outdated.
     Latest,
 }
 
-/// Reads the argument.
-///
-/// # Errors
-/// -3 for what is no object, for rules that are no text and for a proposal without a block, -8 for the rest.
-pub fn parse(argument: &Value) -> Result<Request<'_>, MiningError> {
+pub fn parse(argument: &Value) -> Result<Request<'_>, RpcError> {
     let object = match argument {
         Value::Null => None,
         value => Some(typed::object(value)?),
@@ -57,10 +45,11 @@ pub fn parse(argument: &Value) -> Result<Request<'_>, MiningError> {
     let mode = match field("mode") {
         Value::Null => "template",
         Value::String(mode) => mode,
-        _ => return Err(MiningError::Mode),
+        _ => return Err(invalid_mode()),
     };
     if mode == "proposal" {
-        let data = field("data").as_str().ok_or(MiningError::ProposalData)?;
+        let data = field("data").as_str();
+        let data = data.ok_or_else(|| RpcError::type_error("Missing data String key for proposal"))?;
         return Ok(Request::Proposal { data });
     }
     let mut knows_segwit = false;
@@ -68,7 +57,7 @@ pub fn parse(argument: &Value) -> Result<Request<'_>, MiningError> {
         knows_segwit |= typed::text(rule)? == "segwit";
     }
     if mode != "template" {
-        return Err(MiningError::Mode);
+        return Err(invalid_mode());
     }
     let wait = match field("longpollid") {
         Value::Null => None,
@@ -78,8 +67,8 @@ pub fn parse(argument: &Value) -> Result<Request<'_>, MiningError> {
     Ok(Request::Template { knows_segwit, wait })
 }
 
-/// A tip's hash followed by a decimal number. What is no number there counts as 0.
-fn parse_long_poll_id(id: &str) -> Result<Wait, MiningError> {
+/// The tip's hash and a decimal number. Other text in place of the number counts as 0.
+fn parse_long_poll_id(id: &str) -> Result<Wait, RpcError> {
     let (hash, number) = id.split_at_checked(HASH_CHARACTERS).unwrap_or((id, ""));
     let tip = BlockHash::from_byte_array(params::hash_text(hash, "longpollid")?);
     let digits = number.bytes().take_while(u8::is_ascii_digit).count();
@@ -87,14 +76,17 @@ fn parse_long_poll_id(id: &str) -> Result<Wait, MiningError> {
     Ok(Wait::Template { tip, sequence })
 }
 
+fn invalid_mode() -> RpcError {
+    RpcError::invalid_parameter("Invalid mode")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use outrigger_sdk::RpcError;
     use serde_json::json;
 
     fn refusal(argument: &Value) -> (i32, String) {
-        let error = RpcError::from(parse(argument).unwrap_err());
+        let error = parse(argument).unwrap_err();
         (error.code.0, error.message)
     }
 

@@ -9,19 +9,18 @@ use std::sync::{Arc, Mutex};
 
 use bitcoin::hashes::Hash;
 use bitcoin::{Amount, Block, CompactTarget, ScriptBuf, Weight, WitnessMerkleNode, Wtxid, merkle_tree, opcodes};
-use outrigger_sdk::Host;
 use outrigger_sdk::amount::Saturating;
 use outrigger_sdk::params::encode_hex;
-use outrigger_sdk::service::Scope;
 use outrigger_sdk::service::chain::NextBlock;
 use outrigger_sdk::service::mempool::{CandidateView, Selected};
+use outrigger_sdk::service::{Scope, ServiceError};
 use outrigger_sdk::standard::work;
 use outrigger_sdk::wire::ListView;
+use outrigger_sdk::{Host, RpcError};
 use serde_json::{Map, Value, json};
 
-use crate::error::MiningError;
-use crate::lock;
 use crate::transactions::Parts;
+use crate::{lock, no_candidate};
 
 /// The age from which a change of the mempool makes a new template, in seconds.
 const REFRESH_AGE: u64 = 5;
@@ -77,7 +76,7 @@ pub struct LastBlock {
 
 impl Templates {
     /// The answer of `getblocktemplate`, as JSON. Whoever comes while a template is made waits for that one.
-    pub fn answer(&self, host: &Host, scope: Scope) -> Result<Arc<Vec<u8>>, MiningError> {
+    pub fn answer(&self, host: &Host, scope: Scope) -> Result<Arc<Vec<u8>>, RpcError> {
         // Asked before the lock is taken, which is then held for a moment only: a tip that is older by the time is no harm.
         let next = host.chain.next_block(scope)?;
         let now = host.chain.time(scope)?;
@@ -90,14 +89,14 @@ impl Templates {
         let sequence = host.mempool.info(scope)?.sequence;
         let known = kept.as_ref().map(|template| template.version);
         let answer = host.mempool.candidate(scope, known)?;
-        match answer.view()? {
+        match answer.view().map_err(ServiceError::from)? {
             Some(candidate) => {
                 self.note(LastBlock::of(candidate.transactions));
                 let template = Template::make(candidate, now, kept.take());
                 Ok(kept.insert(template).answer())
             }
             None => {
-                let template = kept.as_mut().ok_or(MiningError::NoCandidate)?;
+                let template = kept.as_mut().ok_or_else(no_candidate)?;
                 template.renew(sequence, now);
                 template.refresh(next);
                 Ok(template.answer())

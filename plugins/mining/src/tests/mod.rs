@@ -48,11 +48,11 @@ fn refusal(outcome: Result<Value, RpcError>) -> (i32, String) {
 
 type Answers = HashMap<u64, Result<Arc<Vec<u8>>, RpcError>>;
 
-/// Keeps the answers of calls that are begun by hand, and may say that they are not wanted.
+/// Collects the answers of calls, and may cancel the calls.
 #[derive(Default)]
 struct Sink {
     answers: Mutex<Answers>,
-    /// How often the answers are said to be wanted; none for always.
+    /// The number of checks before the sink cancels its calls; `None` never cancels.
     wanted: Option<AtomicU64>,
 }
 
@@ -69,7 +69,7 @@ impl ReplySink for Sink {
 
     fn wanted(&self, _: u64) -> bool {
         let Some(wanted) = &self.wanted else { return true };
-        wanted.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1)).is_ok()
+        wanted.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |checks| checks.checked_sub(1)).is_ok()
     }
 }
 
@@ -125,7 +125,7 @@ fn getblocktemplate_is_made_anew_five_seconds_after_a_change_of_the_mempool() {
     let fresh = template(&plugin);
     assert_eq!(fresh["transactions"].as_array().unwrap().len(), 1);
     assert_ne!(fresh["longpollid"], first["longpollid"]);
-    // A new tip does not wait, and the time never goes back within a template.
+    // A new tip makes a new template at once, even if the clock was set back.
     set_time(1_700_000_001);
     host.mempool.clear();
     host.chain.mine(vec![]);
@@ -146,7 +146,7 @@ fn getblocktemplate_unchanged_is_the_same_bytes() {
     };
     let (first, again) = (ask(1), ask(2));
     assert!(Arc::ptr_eq(&first, &again));
-    // Another second is another time, and nothing else.
+    // A second later, only the time differs.
     set_time(1_700_000_001);
     let later = ask(3);
     let text = |json: &[u8]| String::from_utf8(json.to_vec()).unwrap();
@@ -161,7 +161,7 @@ fn generatetoaddress_ends_when_nobody_waits_for_it() {
     let host = StubHost::new();
     let plugin = start(&host);
     let height = || host.handle().chain.tip(Scope::NONE).unwrap().height;
-    // Nobody waited any more when it began: no notice comes.
+    // The call is cancelled before it begins.
     let sink = Arc::new(Sink { wanted: Some(AtomicU64::new(0)), ..Sink::default() });
     begin(&plugin, &sink, 1, "generatetoaddress", json!([1_000_000, ADDRESS]));
     assert_eq!(height(), 0);
@@ -191,24 +191,24 @@ fn getmininginfo_has_the_keys_of_release_29() {
 fn getnetworkhashps_adjusts_difficulty_every_144_blocks() {
     let host = StubHost::new();
     let plugin = start(&host);
-    // Each block takes longer than the one before, so that each number of blocks has its own rate.
+    // Each block takes longer than the previous block, so that each number of blocks has its own rate.
     for number in 0..290 {
         host.handle().chain.set_mock_time(Scope::NONE, 1_600_000_000 + 10 * number * number).unwrap();
         plugin.call("generatetoaddress", json!([1, ADDRESS])).unwrap();
     }
     let rate = |blocks: i32, height: u32| plugin.call("getnetworkhashps", json!([blocks, height])).unwrap();
-    // What bitcoind 29 answered for the same blocks.
-    for (height, told) in [
+    // The answers of bitcoind 29 for the same blocks.
+    for (height, expected) in [
         (144, "0.0007017543859649122"),
         (145, "0.0006993006993006993"),
         (287, "0.0004672897196261682"),
         (288, "0.0003490401396160559"),
         (289, "0.0003484320557491289"),
     ] {
-        assert_eq!(rate(-1, height).to_string(), told, "at {height}");
+        assert_eq!(rate(-1, height).to_string(), expected, "at {height}");
     }
     assert_eq!(rate(-1, 143), rate(143, 143));
-    // More blocks than there are reach back to the first, and without a height to the tip.
+    // Too many blocks reach back to the first block. Without a height, the range ends at the tip.
     assert_eq!(rate(500, 289), rate(289, 289));
     assert_eq!(plugin.call("getnetworkhashps", json!([144, -1])).unwrap(), rate(144, 290));
     assert_eq!(rate(5, 0).as_f64(), Some(0.0));

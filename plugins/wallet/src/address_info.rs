@@ -6,26 +6,25 @@ use outrigger_sdk::params::encode_hex;
 use outrigger_sdk::service::wallet::{KeyOrigin, Ownership, ScriptInfo, SolvingData};
 use outrigger_sdk::spend::known::{public_key, redeem_script, witness_script};
 use outrigger_sdk::standard::{ScriptKind, address, classify};
+use outrigger_sdk::{CallContext, RpcError};
 use serde_json::{Map, Value, json};
 
-use crate::CallContext;
-use crate::error::WalletError;
+use crate::keys::key_hash;
 
-/// The `hdseedid` of keys that come from a descriptor.
+/// The `hdseedid` in a descriptor wallet.
 const NO_SEED: &str = "0000000000000000000000000000000000000000";
 
 /// The length of an x-only public key, in bytes.
 const X_LEN: usize = 32;
 
-/// How deep scripts stand in one another: a witness script in a redeem script in an output.
+/// The maximum depth of nested scripts: an output, its redeem script, and a witness script.
 const MAX_DEPTH: u8 = 3;
 
-/// `getaddressinfo`: what the text of an address tells, and what the wallet knows of it.
-pub fn get_address_info(context: &mut CallContext<'_>) -> Result<Value, WalletError> {
+pub fn get_address_info(context: &mut CallContext<'_>) -> Result<Value, RpcError> {
     context.wallet()?;
     let network = context.network()?;
-    let script = address::to_script(context.params.text(0)?, network)
-        .map_err(|error| WalletError::AddressReason(error.message))?;
+    let script =
+        address::to_script(context.params.text(0)?, network).map_err(|error| RpcError::not_found(error.message))?;
     let known = context.host.wallet.scripts(context.scope, vec![script.clone()])?.pop().flatten();
     Ok(Value::Object(describe(&script, known.as_ref(), network)))
 }
@@ -57,14 +56,14 @@ fn describe(script: &ScriptBuf, known: Option<&ScriptInfo>, network: Network) ->
     object
 }
 
-/// Since when a script is known, and where its key comes from, where it has a single one.
+/// The time of a script, and the origin of its key if it has only one.
 fn origin(script: &Script, info: &ScriptInfo) -> Map<String, Value> {
     let mut object = Map::new();
     if info.timestamp > 0 {
         object.insert("timestamp".into(), json!(info.timestamp));
     }
     if let Some(origin) = single_key(script, info) {
-        // Of keys without a descriptor, Bitcoin Core marks hardened steps as it always did.
+        // For keys without a descriptor, Bitcoin Core keeps the old mark of hardened steps.
         let path = if info.parents.is_empty() { origin.path.replace('h', "'") } else { origin.path.clone() };
         object.insert("hdkeypath".into(), json!(path));
         object.insert("hdseedid".into(), json!(NO_SEED));
@@ -73,25 +72,16 @@ fn origin(script: &Script, info: &ScriptInfo) -> Map<String, Value> {
     object
 }
 
-/// The origin of the one key behind a script: of a key hash, also within P2SH, or the internal key of a taproot output that no
-/// script can spend.
+/// The origin of the key of a P2PKH, P2WPKH or P2SH-P2WPKH script, or of the internal key of a taproot output without a
+/// script tree.
 fn single_key<'a>(script: &Script, info: &'a ScriptInfo) -> Option<&'a KeyOrigin> {
-    let by_hash = |hash: &[u8; 20]| {
-        info.origins.iter().find(|origin| hash160::Hash::hash(&origin.public_key).as_byte_array() == hash)
-    };
-    match classify(script) {
-        ScriptKind::PubKeyHash { hash } | ScriptKind::WitnessV0KeyHash { hash } => by_hash(hash),
-        ScriptKind::ScriptHash { hash } => match classify(redeem_script(hash, &info.solving)?) {
-            ScriptKind::WitnessV0KeyHash { hash } => by_hash(hash),
-            _ => None,
-        },
-        ScriptKind::Taproot { .. } => {
-            let data = info.solving.taproot.as_ref().filter(|data| data.merkle_root.is_none())?;
-            let internal_key = data.internal_key;
-            info.origins.iter().find(|origin| x_only(&origin.public_key) == Some(&internal_key[..]))
-        }
-        _ => None,
+    if let ScriptKind::Taproot { .. } = classify(script) {
+        let data = info.solving.taproot.as_ref().filter(|data| data.merkle_root.is_none())?;
+        let internal_key = data.internal_key;
+        return info.origins.iter().find(|origin| x_only(&origin.public_key) == Some(&internal_key[..]));
     }
+    let hash = key_hash(script, Some(info))?;
+    info.origins.iter().find(|origin| hash160::Hash::hash(&origin.public_key).to_byte_array() == hash)
 }
 
 /// The x coordinate of a public key of 32 or 33 bytes.
@@ -99,7 +89,7 @@ fn x_only(key: &[u8]) -> Option<&[u8]> {
     key.get(key.len().checked_sub(X_LEN)?..)
 }
 
-/// What the form of a script tells, with the keys and scripts behind it that are known.
+/// The type of a script, with its keys and nested scripts as far as the wallet has them.
 fn details(script: &Script, solving: &SolvingData, network: Network, depth: u8) -> Map<String, Value> {
     const COMPRESSED_LEN: usize = 33;
     let mut object = Map::new();
@@ -133,7 +123,7 @@ fn details(script: &Script, solving: &SolvingData, network: Network, depth: u8) 
             }
         }
         ScriptKind::Taproot { key } => object.extend(witness(Some(true), 1, key)),
-        // Bitcoin Core tells neither version nor program of it.
+        // Bitcoin Core omits the version and the program of an anchor.
         ScriptKind::Anchor => {
             put("isscript", json!(true));
             put("iswitness", json!(true));
@@ -155,7 +145,7 @@ fn witness(is_script: Option<bool>, version: u8, program: &[u8]) -> Map<String, 
     object
 }
 
-/// What is known of a script behind a hash: its form, and the address it would be, or the keys of a multisig.
+/// A redeem script or witness script: its type, and its own address or the keys of a multisig.
 fn inner(script: &Script, solving: &SolvingData, network: Network, depth: u8) -> Map<String, Value> {
     let mut object = Map::new();
     let kind = classify(script);

@@ -1,17 +1,14 @@
-//! Fresh addresses, and their labels.
+//! New addresses, and the labels of addresses.
 
 use bitcoin::ScriptBuf;
-use outrigger_sdk::RpcError;
 use outrigger_sdk::service::wallet::WalletInfo;
 use outrigger_sdk::standard::address;
+use outrigger_sdk::{CallContext, RpcError};
 use serde_json::{Value, json};
 
-use crate::CallContext;
-use crate::arguments::{address_type, label};
-use crate::error::WalletError;
+use crate::arguments::{address_type, label, single_address};
 
-/// `getnewaddress`: a fresh address for receiving, entered in the address book.
-pub fn get_new_address(context: &mut CallContext<'_>) -> Result<Value, WalletError> {
+pub fn get_new_address(context: &mut CallContext<'_>) -> Result<Value, RpcError> {
     let wallet = context.wallet()?;
     require_keys(&wallet, false)?;
     let label = label(context.params.given(0))?;
@@ -21,8 +18,7 @@ pub fn get_new_address(context: &mut CallContext<'_>) -> Result<Value, WalletErr
     address_json(context, &script)
 }
 
-/// `getrawchangeaddress`: a fresh address for change.
-pub fn get_raw_change_address(context: &mut CallContext<'_>) -> Result<Value, WalletError> {
+pub fn get_raw_change_address(context: &mut CallContext<'_>) -> Result<Value, RpcError> {
     let wallet = context.wallet()?;
     require_keys(&wallet, true)?;
     let settings = context.host.wallet.spend_settings(context.scope)?;
@@ -32,22 +28,22 @@ pub fn get_raw_change_address(context: &mut CallContext<'_>) -> Result<Value, Wa
     address_json(context, &script)
 }
 
-/// Refuses where no source of a side, of any type, has an address to give.
-fn require_keys(wallet: &WalletInfo, internal: bool) -> Result<(), WalletError> {
-    let available = wallet.sources.iter().any(|source| source.internal == internal && source.available);
-    if available { Ok(()) } else { Err(WalletError::NoKeys) }
+/// Requires that a source of any type has an address for change (`internal`) or for receiving.
+fn require_keys(wallet: &WalletInfo, internal: bool) -> Result<(), RpcError> {
+    if wallet.sources.iter().any(|source| source.internal == internal && source.available) {
+        return Ok(());
+    }
+    Err(RpcError::wallet("Error: This wallet has no available keys"))
 }
 
-fn address_json(context: &CallContext<'_>, script: &ScriptBuf) -> Result<Value, WalletError> {
+fn address_json(context: &CallContext<'_>, script: &ScriptBuf) -> Result<Value, RpcError> {
     let text = address::from_script(script, context.network()?);
     Ok(json!(text.ok_or_else(|| RpcError::internal("the wallet derived a script that has no address"))?))
 }
 
-/// `setlabel`: sets the label of an address, ours or not.
-pub fn set_label(context: &mut CallContext<'_>) -> Result<Value, WalletError> {
+pub fn set_label(context: &mut CallContext<'_>) -> Result<Value, RpcError> {
     context.wallet()?;
-    let text = context.params.text(0)?;
-    let script = address::to_script(text, context.network()?).map_err(|_| WalletError::Address)?;
+    let script = single_address(context.params.text(0)?, context.network()?)?;
     let label = label(context.params.given(1))?;
     context.host.wallet.set_label(context.scope, script, label)?;
     Ok(Value::Null)

@@ -1,50 +1,68 @@
-//! Arguments that several methods of this group take.
+//! Arguments that several methods of this group read.
 //!
-//! The host has checked the types of top-level arguments; values inside arrays and objects are checked here, with the
-//! messages of Bitcoin Core 29.
+//! The host has checked the types of top-level arguments. These functions check the values inside arrays and objects,
+//! with the messages of Bitcoin Core 29.
 
 use std::collections::HashSet;
 
 use bitcoin::{Network, ScriptBuf};
-use outrigger_sdk::params::{Type, text};
+use outrigger_sdk::params::{flag, text};
 use outrigger_sdk::service::wallet::{AddressType, MAX_LABEL_LEN, WalletInfo};
 use outrigger_sdk::standard::address;
-pub use outrigger_sdk::typed::wrong_type;
+use outrigger_sdk::{RpcError, RpcErrorCode, typed};
 use serde_json::Value;
 
-use crate::error::WalletError;
-
-/// An address type.
-pub fn address_type(value: Option<&Value>, default: AddressType) -> Result<AddressType, WalletError> {
+pub fn address_type(value: Option<&Value>, default: AddressType) -> Result<AddressType, RpcError> {
     let Some(value) = value else { return Ok(default) };
     let name = text(value)?;
-    AddressType::named(name).ok_or_else(|| WalletError::UnknownAddressType(name.to_owned()))
+    AddressType::named(name).ok_or_else(|| RpcError::not_found(format!("Unknown address type '{name}'")))
 }
 
-/// A label, empty by default. `*` is refused, since it stands for all labels. Unlike bitcoind, the length is limited.
-pub fn label(value: Option<&Value>) -> Result<String, WalletError> {
-    match value.map(text).transpose()? {
-        Some("*") => Err(WalletError::InvalidLabel),
-        Some(label) if label.len() > MAX_LABEL_LEN => Err(WalletError::LabelTooLong(label.len())),
-        given => Ok(given.unwrap_or_default().to_owned()),
+/// Reads a label; the default is the empty label. `*` is invalid because it stands for all labels. Unlike bitcoind,
+/// Outrigger limits the length.
+pub fn label(value: Option<&Value>) -> Result<String, RpcError> {
+    match value.map_or(Ok(""), text)? {
+        "*" => Err(RpcError::new(RpcErrorCode::WALLET_INVALID_LABEL, "Invalid label name")),
+        label if label.len() > MAX_LABEL_LEN => {
+            let len = label.len();
+            let message = format!("Invalid label name: it has {len} bytes, and at most {MAX_LABEL_LEN} are stored");
+            Err(RpcError::new(RpcErrorCode::WALLET_INVALID_LABEL, message))
+        }
+        label => Ok(label.to_owned()),
     }
 }
 
-/// The scripts of a list of addresses, which may not repeat.
-pub fn addresses(value: &Value, network: Network) -> Result<HashSet<ScriptBuf>, WalletError> {
+/// The script of an address, for methods that take one address.
+pub fn single_address(text: &str, network: Network) -> Result<ScriptBuf, RpcError> {
+    address::to_script(text, network).map_err(|_| RpcError::not_found("Invalid Bitcoin address"))
+}
+
+/// The script of an address. The error names the address, because the call may have several.
+pub fn listed_address(text: &str, network: Network) -> Result<ScriptBuf, RpcError> {
+    address::to_script(text, network).map_err(|_| RpcError::not_found(format!("Invalid Bitcoin address: {text}")))
+}
+
+pub fn duplicated_address(text: &str) -> RpcError {
+    RpcError::invalid_parameter(format!("Invalid parameter, duplicated address: {text}"))
+}
+
+/// The scripts of a list of addresses.
+pub fn addresses(value: &Value, network: Network) -> Result<HashSet<ScriptBuf>, RpcError> {
     let mut scripts = HashSet::new();
-    for value in value.as_array().ok_or_else(|| wrong_type(value, Type::Array))? {
-        let text = value.as_str().ok_or_else(|| wrong_type(value, Type::String))?;
-        let script = address::to_script(text, network).map_err(|_| WalletError::AddressAmong(text.to_owned()))?;
-        if !scripts.insert(script) {
-            return Err(WalletError::DuplicatedAddress(text.to_owned()));
+    for value in typed::array(value)? {
+        let text = typed::text(value)?;
+        if !scripts.insert(listed_address(text, network)?) {
+            return Err(duplicated_address(text));
         }
     }
     Ok(scripts)
 }
 
-/// `avoid_reuse`, which may be true only for a wallet that has the flag.
-pub fn avoid_reuse(value: Option<&Value>, wallet: &WalletInfo) -> Result<bool, WalletError> {
-    let asked = value.map(outrigger_sdk::params::flag).transpose()?.unwrap_or(wallet.avoid_reuse);
-    if asked && !wallet.avoid_reuse { Err(WalletError::NoAvoidReuse) } else { Ok(asked) }
+/// `avoid_reuse`, by default the wallet's flag.
+pub fn avoid_reuse(value: Option<&Value>, wallet: &WalletInfo) -> Result<bool, RpcError> {
+    let avoid = value.map_or(Ok(wallet.avoid_reuse), flag)?;
+    if avoid && !wallet.avoid_reuse {
+        return Err(RpcError::wallet("wallet does not have the \"avoid reuse\" feature enabled"));
+    }
+    Ok(avoid)
 }

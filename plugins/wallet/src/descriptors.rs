@@ -1,11 +1,11 @@
 //! `listdescriptors`.
 
-use outrigger_sdk::service::ErrorKind;
 use outrigger_sdk::service::wallet::DescriptorInfo;
+use outrigger_sdk::{CallContext, RpcError};
 use serde::Serialize;
 
-use crate::error::WalletError;
-use crate::{CallContext, to_json};
+use crate::encryption::require_unlocked;
+use crate::to_json;
 
 #[derive(Serialize)]
 struct Answer<'a> {
@@ -43,24 +43,23 @@ impl<'a> Entry<'a> {
     }
 }
 
-/// `listdescriptors`: the wallet's descriptors by their text, with private keys where that is asked for. The texts go
-/// into the answer without a copy that would not be wiped.
-pub fn list_descriptors(context: &mut CallContext<'_>) -> Result<Vec<u8>, WalletError> {
+/// Serializes the descriptors directly, because a tree of values would copy private keys into memory that is not wiped.
+pub fn list_descriptors(context: &mut CallContext<'_>) -> Result<Vec<u8>, RpcError> {
     let wallet = context.wallet()?;
     let private = context.params.flag_or(0, false)?;
-    if private && wallet.locked {
-        return Err(ErrorKind::WalletLocked.into());
+    if private {
+        require_unlocked(&wallet)?;
     }
     let descriptors = context.host.wallet.descriptors(context.scope, private)?;
     if private {
-        // A descriptor that reads the same without private keys has none.
+        // The two texts are equal if the wallet lacks the private keys of the descriptor.
         let public = context.host.wallet.descriptors(context.scope, false)?;
         let same = |(with, without): (&DescriptorInfo, &DescriptorInfo)| with.text == without.text;
         if descriptors.iter().zip(&public).any(same) {
-            return Err(WalletError::NoPrivateDescriptor);
+            return Err(RpcError::wallet("Can't get descriptor string."));
         }
     }
-    // Imported keys and scripts, of which some may be watched alone.
+    // Single keys and scripts may be watch-only, so they have no such check.
     let imported = context.host.wallet.imported_descriptors(context.scope, private)?;
     let mut entries: Vec<Entry<'_>> = descriptors.iter().chain(&imported).map(Entry::new).collect();
     entries.sort_by_key(|entry| entry.desc);

@@ -1,75 +1,72 @@
-//! Sealing a wallet's keys with a passphrase, unlocking and locking it.
+//! Encrypting, unlocking and locking a wallet.
 
 use outrigger_sdk::service::wallet::WalletInfo;
 use outrigger_sdk::service::{ErrorKind, ServiceError};
+use outrigger_sdk::wire::Secret;
+use outrigger_sdk::{CallContext, RpcError, RpcErrorCode};
 use serde_json::{Value, json};
 
-use crate::CallContext;
-use crate::error::WalletError;
-
-/// The longest time to unlock for, in seconds; longer ones are cut to it.
+/// The maximum time to unlock a wallet for, in seconds. As in bitcoind, a longer time is reduced to it.
 const MAX_UNLOCK_SECONDS: u64 = 100_000_000;
 
-/// What encryptwallet answers.
 const ENCRYPTED: &str = "wallet encrypted; The keypool has been flushed and a new HD seed was generated. You need to make a new backup with the backupwallet RPC.";
 
-/// `encryptwallet`: seals the keys and locks the wallet.
-pub fn encrypt_wallet(context: &mut CallContext<'_>) -> Result<Value, WalletError> {
+// Before version 25.0, bitcoind ended a passphrase at its first null character.
+const NULL_IN_PASSPHRASE: &str = "Error: The wallet passphrase entered is incorrect. It contains a null character (ie - a zero byte). If the passphrase was set with a version of this software prior to 25.0, please try again with only the characters up to — but not including — the first null character. If this is successful, please set a new passphrase to avoid this issue in the future.";
+const NULL_IN_OLD_PASSPHRASE: &str = "Error: The old wallet passphrase entered is incorrect. It contains a null character (ie - a zero byte). If the old passphrase was set with a version of this software prior to 25.0, please try again with only the characters up to — but not including — the first null character.";
+
+pub fn encrypt_wallet(context: &mut CallContext<'_>) -> Result<Value, RpcError> {
     let passphrase = context.take_secret(0);
     let wallet = context.wallet()?;
     if !wallet.private_keys_enabled {
-        return Err(WalletError::NothingToEncrypt);
+        let message = "Error: wallet does not contain private keys, nothing to encrypt.";
+        return Err(RpcError::new(RpcErrorCode::WALLET_ENCRYPTION_FAILED, message));
     }
     if wallet.encrypted {
-        return Err(WalletError::Encrypted);
+        let message = "Error: running with an encrypted wallet, but encryptwallet was called.";
+        return Err(RpcError::new(RpcErrorCode::WALLET_WRONG_ENC_STATE, message));
     }
     refuse_during_rescan(&wallet, "proceeding")?;
-    if passphrase.expose().is_empty() {
-        return Err(WalletError::EmptyPassphrase);
-    }
+    require_nonempty(&passphrase)?;
     context.host.wallet.encrypt(context.scope, passphrase)?;
     Ok(json!(ENCRYPTED))
 }
 
-/// `walletpassphrase`: unlocks the wallet for a time in seconds.
-pub fn wallet_passphrase(context: &mut CallContext<'_>) -> Result<Value, WalletError> {
+pub fn wallet_passphrase(context: &mut CallContext<'_>) -> Result<Value, RpcError> {
     let passphrase = context.take_secret(0);
     require_encrypted(&context.wallet()?, "walletpassphrase")?;
     let seconds = outrigger_sdk::params::int64(context.params.get(1))?;
-    let seconds = u64::try_from(seconds).map_err(|_| WalletError::NegativeTimeout)?;
-    if passphrase.expose().is_empty() {
-        return Err(WalletError::EmptyPassphrase);
-    }
-    let hint = passphrase.expose().contains('\0').then_some(WalletError::NullInUnlocking);
+    let seconds = u64::try_from(seconds).map_err(|_| RpcError::invalid_parameter("Timeout cannot be negative."))?;
+    require_nonempty(&passphrase)?;
+    let hint = passphrase.expose().contains('\0').then_some(NULL_IN_PASSPHRASE);
     let unlocked = context.host.wallet.unlock(context.scope, passphrase, seconds.min(MAX_UNLOCK_SECONDS));
     unlocked.map_err(|error| or_hint(error, hint))?;
     Ok(Value::Null)
 }
 
-/// `walletpassphrasechange`: seals the keys with another passphrase.
-pub fn wallet_passphrase_change(context: &mut CallContext<'_>) -> Result<Value, WalletError> {
+pub fn wallet_passphrase_change(context: &mut CallContext<'_>) -> Result<Value, RpcError> {
     let (old, new) = (context.take_secret(0), context.take_secret(1));
     let wallet = context.wallet()?;
     require_encrypted(&wallet, "walletpassphrasechange")?;
     refuse_during_rescan(&wallet, "changing the passphrase")?;
-    if old.expose().is_empty() || new.expose().is_empty() {
-        return Err(WalletError::EmptyPassphrase);
-    }
-    let hint = old.expose().contains('\0').then_some(WalletError::NullInOld);
+    require_nonempty(&old)?;
+    require_nonempty(&new)?;
+    let hint = old.expose().contains('\0').then_some(NULL_IN_OLD_PASSPHRASE);
     context.host.wallet.change_passphrase(context.scope, old, new).map_err(|error| or_hint(error, hint))?;
     Ok(Value::Null)
 }
 
-/// The hint for a wrong passphrase, where there is one, else the error.
-fn or_hint(error: ServiceError, hint: Option<WalletError>) -> WalletError {
+/// The hint, if there is one and the passphrase was wrong; otherwise the error.
+fn or_hint(error: ServiceError, hint: Option<&str>) -> RpcError {
     match hint {
-        Some(hint) if error.kind == ErrorKind::PassphraseIncorrect => hint,
+        Some(hint) if error.kind == ErrorKind::PassphraseIncorrect => {
+            RpcError::new(RpcErrorCode::WALLET_PASSPHRASE_INCORRECT, hint)
+        }
         _ => error.into(),
     }
 }
 
-/// `walletlock`: locks the wallet now.
-pub fn wallet_lock(context: &mut CallContext<'_>) -> Result<Value, WalletError> {
+pub fn wallet_lock(context: &mut CallContext<'_>) -> Result<Value, RpcError> {
     let wallet = context.wallet()?;
     require_encrypted(&wallet, "walletlock")?;
     refuse_during_rescan(&wallet, "locking the wallet")?;
@@ -77,10 +74,30 @@ pub fn wallet_lock(context: &mut CallContext<'_>) -> Result<Value, WalletError> 
     Ok(Value::Null)
 }
 
-fn require_encrypted(wallet: &WalletInfo, method: &'static str) -> Result<(), WalletError> {
-    if wallet.encrypted { Ok(()) } else { Err(WalletError::NotEncrypted(method)) }
+pub fn require_unlocked(wallet: &WalletInfo) -> Result<(), RpcError> {
+    if wallet.locked { Err(ServiceError::from(ErrorKind::WalletLocked).into()) } else { Ok(()) }
 }
 
-fn refuse_during_rescan(wallet: &WalletInfo, what: &'static str) -> Result<(), WalletError> {
-    if wallet.rescan.is_some() { Err(WalletError::Rescanning(what)) } else { Ok(()) }
+fn require_encrypted(wallet: &WalletInfo, method: &str) -> Result<(), RpcError> {
+    if wallet.encrypted {
+        return Ok(());
+    }
+    let message = format!("Error: running with an unencrypted wallet, but {method} was called.");
+    Err(RpcError::new(RpcErrorCode::WALLET_WRONG_ENC_STATE, message))
+}
+
+fn refuse_during_rescan(wallet: &WalletInfo, action: &str) -> Result<(), RpcError> {
+    if wallet.rescan.is_none() {
+        return Ok(());
+    }
+    Err(RpcError::wallet(format!(
+        "Error: the wallet is currently being used to rescan the blockchain for related transactions. Please call `abortrescan` before {action}."
+    )))
+}
+
+fn require_nonempty(passphrase: &Secret) -> Result<(), RpcError> {
+    if passphrase.expose().is_empty() {
+        return Err(RpcError::invalid_parameter("passphrase cannot be empty"));
+    }
+    Ok(())
 }

@@ -1,20 +1,16 @@
 //! `fundrawtransaction`.
 
-use outrigger_sdk::params::{Type, encode_hex, flag, text};
+use outrigger_sdk::params::{encode_hex, flag, text};
 use outrigger_sdk::spend::options::fee_payers;
 use outrigger_sdk::spend::{CoinControl, fund_transaction};
 use outrigger_sdk::standard::decode::{Form, transaction_of_form};
 use outrigger_sdk::standard::{transaction_from_hex, transaction_to_bytes};
-use outrigger_sdk::{amount, typed};
+use outrigger_sdk::{CallContext, RpcError, RpcErrorCode, amount, typed};
 use serde_json::{Value, json};
 
-use crate::CallContext;
-use crate::error::WalletError;
-
-/// `fundrawtransaction`: adds inputs and change to a transaction.
-pub fn fund_raw_transaction(context: &mut CallContext<'_>) -> Result<Value, WalletError> {
+pub fn fund_raw_transaction(context: &mut CallContext<'_>) -> Result<Value, RpcError> {
     let params = &context.params;
-    // A wallet that is not there is the first error.
+    // As in bitcoind, a missing wallet is the first error.
     context.wallet()?;
     let hex = text(params.get(0))?;
     let transaction = match params.given(2).map(flag).transpose()? {
@@ -22,11 +18,11 @@ pub fn fund_raw_transaction(context: &mut CallContext<'_>) -> Result<Value, Wall
         Some(true) => transaction_of_form(hex, Form::Extended),
         Some(false) => transaction_of_form(hex, Form::Legacy),
     };
-    let transaction = transaction.ok_or(WalletError::Transaction)?;
+    let transaction = transaction.ok_or_else(|| RpcError::new(RpcErrorCode::DESERIALIZATION, "TX decode failed"))?;
     let options = match params.given(1) {
-        // Once the only option, `includeWatching`, which is of no effect for wallets of descriptors.
+        // Old clients give `includeWatching` alone. It has no effect in a descriptor wallet.
         None | Some(Value::Bool(_)) => None,
-        Some(options) => Some(options.as_object().ok_or_else(|| typed::wrong_type(options, Type::Object))?),
+        Some(options) => Some(typed::object(options)?),
     };
     let payers = options.and_then(|options| options.get("subtractFeeFromOutputs")).filter(|payers| !payers.is_null());
     let payers = fee_payers(payers, &vec!["dummy"; transaction.output.len()])?;

@@ -1,20 +1,17 @@
-//! `getwalletinfo` and `getwalletbackupinfo`.
+//! `getwalletinfo`, `getwalletbackupinfo` and `settxfee`.
 
-use outrigger_sdk::{FeeRate, amount};
+use outrigger_sdk::{CallContext, FeeRate, RpcError, amount};
 use serde_json::{Map, Value, json};
 
-use crate::CallContext;
 use crate::balances::{balances, last_processed_block};
-use crate::error::WalletError;
 
-/// The `walletversion` of Bitcoin Core 29: that of the last change which older releases could not read.
+/// The `walletversion` of Bitcoin Core 29 (`FEATURE_LATEST`).
 pub const WALLET_VERSION: i32 = 169_900;
 
-/// Millionths in a whole.
 const MILLION: f64 = 1_000_000.0;
 
-/// `getwalletinfo`: the keys of Bitcoin Core 29 in their order, and no others, for typed clients refuse those.
-pub fn get_wallet_info(context: &mut CallContext<'_>) -> Result<Value, WalletError> {
+/// The answer has the keys of Bitcoin Core 29 in its order and no others, because typed clients refuse unknown keys.
+pub fn get_wallet_info(context: &mut CallContext<'_>) -> Result<Value, RpcError> {
     let wallet = context.wallet()?;
     let mine = balances(context, 0, wallet.avoid_reuse)?.mine;
     let scanning = match &wallet.rescan {
@@ -54,29 +51,28 @@ pub fn get_wallet_info(context: &mut CallContext<'_>) -> Result<Value, WalletErr
     Ok(Value::Object(object))
 }
 
-/// `settxfee`: sets the feerate of payments that name none.
-pub fn set_tx_fee(context: &mut CallContext<'_>) -> Result<Value, WalletError> {
+pub fn set_tx_fee(context: &mut CallContext<'_>) -> Result<Value, RpcError> {
     context.wallet()?;
     let feerate = FeeRate::from_sat_per_kvb(amount::from_json(context.params.get(0))?.to_sat());
     let settings = context.host.wallet.spend_settings(context.scope)?;
-    let relayed = context.host.mempool.info(context.scope)?.relay_feerate;
-    let most = FeeRate::from_sat_per_kvb(settings.max_fee.to_sat());
-    let fault = match feerate {
+    let relay = context.host.mempool.info(context.scope)?.relay_feerate;
+    let maximum = FeeRate::from_sat_per_kvb(settings.max_fee.to_sat());
+    let broken = match feerate {
         FeeRate::ZERO => None,
-        low if low < relayed => Some(("less than min relay tx fee", relayed)),
+        low if low < relay => Some(("less than min relay tx fee", relay)),
         low if low < settings.min_feerate => Some(("less than wallet min fee", settings.min_feerate)),
-        high if high > most => Some(("more than wallet max tx fee", most)),
+        high if high > maximum => Some(("more than wallet max tx fee", maximum)),
         _ => None,
     };
-    if let Some((what, limit)) = fault {
-        return Err(WalletError::PayFeerate { what, limit });
+    if let Some((rule, limit)) = broken {
+        let message = format!("txfee cannot be {rule} ({} BTC/kvB)", amount::to_text(limit));
+        return Err(RpcError::invalid_parameter(message));
     }
     context.host.wallet.set_pay_feerate(context.scope, Some(feerate).filter(|feerate| *feerate > FeeRate::ZERO))?;
     Ok(Value::Bool(true))
 }
 
-/// `getwalletbackupinfo`: whether the wallet should be backed up, and when it was.
-pub fn get_wallet_backup_info(context: &mut CallContext<'_>) -> Result<Value, WalletError> {
+pub fn get_wallet_backup_info(context: &mut CallContext<'_>) -> Result<Value, RpcError> {
     let wallet = context.wallet()?;
     Ok(json!({"walletname": wallet.name, "backup_needed": wallet.backup_needed, "last_backup": wallet.last_backup}))
 }

@@ -4,93 +4,89 @@ use std::str::FromStr;
 
 use bitcoin::bip32::{Xpriv, Xpub};
 use bitcoin::hashes::{Hash, hash160};
-use bitcoin::{Network, PrivateKey, ScriptBuf};
-use outrigger_sdk::RpcError;
+use bitcoin::{Network, PrivateKey, Script};
 use outrigger_sdk::descriptor::{Checksum, Descriptor};
-use outrigger_sdk::params::{Type, int32, object};
-use outrigger_sdk::service::ErrorKind;
+use outrigger_sdk::params::{int32, object};
 use outrigger_sdk::service::wallet::{AddressType, DescriptorImport, HdKey, ImportOutcome, ScriptInfo, WalletInfo};
-use outrigger_sdk::standard::{ScriptKind, address, classify};
+use outrigger_sdk::spend::known::redeem_script;
+use outrigger_sdk::standard::{ScriptKind, classify};
 use outrigger_sdk::wire::Secret;
+use outrigger_sdk::{CallContext, RpcError, typed};
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::arguments::{address_type, wrong_type};
-use crate::error::WalletError;
+use crate::arguments::{address_type, single_address};
+use crate::encryption::require_unlocked;
 use crate::info::WALLET_VERSION;
-use crate::{CallContext, to_json};
-use outrigger_sdk::spend::known::redeem_script;
+use crate::to_json;
 
-/// `upgradewallet`: a wallet is of the latest version, and stays so.
-pub fn upgrade_wallet(context: &mut CallContext<'_>) -> Result<Value, WalletError> {
+/// Every wallet has the latest version, so this changes nothing.
+pub fn upgrade_wallet(context: &mut CallContext<'_>) -> Result<Value, RpcError> {
     let wallet = unlocked(context)?;
     let wanted = context.params.given(0).map_or(Ok(0), int32)?;
-    let (key, told) = if wanted == 0 || wanted >= WALLET_VERSION {
+    let (key, message) = if wanted == 0 || wanted >= WALLET_VERSION {
         ("result", "Already at latest version. Wallet version unchanged.".to_owned())
     } else {
-        let told = format!("Cannot downgrade wallet from version {WALLET_VERSION} to version {wanted}.");
-        ("error", told + " Wallet version unchanged.")
+        let refusal = format!("Cannot downgrade wallet from version {WALLET_VERSION} to version {wanted}.");
+        ("error", refusal + " Wallet version unchanged.")
     };
     Ok(json!({
         "wallet_name": wallet.name,
         "previous_version": WALLET_VERSION,
         "current_version": WALLET_VERSION,
-        key: told,
+        key: message,
     }))
 }
 
-/// The wallet of the call, which is not locked.
-fn unlocked(context: &CallContext<'_>) -> Result<WalletInfo, WalletError> {
+fn unlocked(context: &CallContext<'_>) -> Result<WalletInfo, RpcError> {
     let wallet = context.wallet()?;
-    if wallet.locked { Err(ErrorKind::WalletLocked.into()) } else { Ok(wallet) }
+    require_unlocked(&wallet)?;
+    Ok(wallet)
 }
 
-/// A truth value among options; false where it is not there.
-fn option(context: &CallContext<'_>, index: usize, name: &str) -> Result<Option<bool>, WalletError> {
+fn option(context: &CallContext<'_>, index: usize, name: &str) -> Result<Option<bool>, RpcError> {
     let options = context.params.given(index).map(object).transpose()?;
-    let given = options.and_then(|options| options.get(name)).filter(|value| !value.is_null());
-    given.map(|value| value.as_bool().ok_or_else(|| wrong_type(value, Type::Bool).into())).transpose()
+    let value = options.and_then(|options| options.get(name)).filter(|value| !value.is_null());
+    value.map(typed::flag).transpose()
 }
 
 #[derive(Serialize)]
-struct ToldKey<'a> {
+struct KeyEntry<'a> {
     xpub: &'a str,
     has_private: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     xprv: Option<&'a str>,
-    descriptors: Vec<ToldDescriptor<'a>>,
+    descriptors: Vec<DescriptorEntry<'a>>,
 }
 
 #[derive(Serialize)]
-struct ToldDescriptor<'a> {
+struct DescriptorEntry<'a> {
     desc: &'a str,
     active: bool,
 }
 
-/// `gethdkeys`: the extended keys of the wallet's descriptors.
-pub fn get_hd_keys(context: &mut CallContext<'_>) -> Result<Vec<u8>, WalletError> {
+pub fn get_hd_keys(context: &mut CallContext<'_>) -> Result<Vec<u8>, RpcError> {
     let wallet = context.wallet()?;
     let active_only = option(context, 0, "active_only")?.unwrap_or(false);
     let private = option(context, 0, "private")?.unwrap_or(false);
-    if private && wallet.locked {
-        return Err(ErrorKind::WalletLocked.into());
+    if private {
+        require_unlocked(&wallet)?;
     }
     let keys = context.host.wallet.hd_keys(context.scope, private)?;
-    let told = keys.iter().filter_map(|key| {
+    let entries = keys.iter().filter_map(|key| {
         let descriptors = key.descriptors.iter().filter(|(_, active)| *active || !active_only);
-        let mut descriptors: Vec<ToldDescriptor<'_>> =
-            descriptors.map(|(desc, active)| ToldDescriptor { desc, active: *active }).collect();
+        let mut descriptors: Vec<DescriptorEntry<'_>> =
+            descriptors.map(|(desc, active)| DescriptorEntry { desc, active: *active }).collect();
         descriptors.sort_by_key(|descriptor| descriptor.desc);
         let xprv = key.xprv.as_ref().map(Secret::expose);
-        let told = ToldKey { xpub: &key.xpub, has_private: key.has_private, xprv, descriptors };
-        (!told.descriptors.is_empty()).then_some(told)
+        let entry = KeyEntry { xpub: &key.xpub, has_private: key.has_private, xprv, descriptors };
+        (!entry.descriptors.is_empty()).then_some(entry)
     });
-    // The private keys go into the answer without a copy that would not be wiped.
-    to_json(told.collect::<Vec<_>>())
+    // A tree of values would copy the private keys into memory that is not wiped.
+    to_json(entries.collect::<Vec<_>>())
 }
 
-/// `createwalletdescriptor`: adds the descriptors of an address type, of a master key that the wallet has.
-pub fn create_wallet_descriptor(context: &mut CallContext<'_>) -> Result<Value, WalletError> {
+pub fn create_wallet_descriptor(context: &mut CallContext<'_>) -> Result<Value, RpcError> {
     context.wallet()?;
     let kind = address_type(Some(context.params.get(0)), AddressType::Bech32)?;
     let sides = option(context, 1, "internal")?.map_or_else(|| vec![false, true], |internal| vec![internal]);
@@ -98,12 +94,9 @@ pub fn create_wallet_descriptor(context: &mut CallContext<'_>) -> Result<Value, 
     let network = context.network()?;
     let keys = context.host.wallet.hd_keys(context.scope, true)?;
     let options = context.params.given(1).map(object).transpose()?;
-    let asked = options.and_then(|options| options.get("hdkey")).filter(|value| !value.is_null());
-    let master = match asked {
-        Some(asked) => {
-            let asked = asked.as_str().ok_or_else(|| wrong_type(asked, Type::String))?;
-            private_key_of(context, &keys, asked, network)?
-        }
+    let hd_key = options.and_then(|options| options.get("hdkey")).filter(|value| !value.is_null());
+    let master = match hd_key {
+        Some(hd_key) => private_key_of(context, &keys, typed::text(hd_key)?, network)?,
         None => only_active(&keys)?,
     };
     let timestamp = context.host.chain.time(context.scope)?;
@@ -123,56 +116,64 @@ pub fn create_wallet_descriptor(context: &mut CallContext<'_>) -> Result<Value, 
         added.push(public);
     }
     if added.is_empty() {
-        return Err(WalletError::DescriptorExists);
+        return Err(RpcError::wallet("Descriptor already exists"));
     }
     let outcomes = context.host.wallet.add_own_descriptors(context.scope, imports)?;
     if outcomes.iter().any(|outcome| !matches!(outcome, ImportOutcome::Imported { .. })) {
-        return Err(RpcError::internal("the descriptor could not be stored").into());
+        return Err(RpcError::internal("the descriptor could not be stored"));
     }
     Ok(json!({"descs": added}))
 }
 
-/// The private key of an extended public key that the call names: any of the wallet's keys that has its public key, as bitcoind
-/// looks only for that.
+/// The private key of an extended public key. As bitcoind does, this compares only the public keys of the wallet's keys with
+/// its public key.
 fn private_key_of(
     context: &CallContext<'_>,
     keys: &[HdKey],
-    asked: &str,
+    hd_key: &str,
     network: Network,
-) -> Result<Secret, WalletError> {
-    let xpub = Xpub::from_str(asked).ok().filter(|xpub| xpub.network == network.into());
-    let xpub = xpub.ok_or(WalletError::HdKey)?;
+) -> Result<Secret, RpcError> {
+    let xpub = Xpub::from_str(hd_key).ok().filter(|xpub| xpub.network == network.into());
+    let xpub = xpub.ok_or_else(|| RpcError::not_found("Unable to parse HD key. Please provide a valid xpub"))?;
     let same = |key: &&HdKey| Xpub::from_str(&key.xpub).is_ok_and(|known| known.public_key == xpub.public_key);
-    let held = keys.iter().filter(same).find_map(|key| Xpriv::from_str(key.xprv.as_ref()?.expose()).ok());
-    let held = match held {
-        Some(held) => Some(held.private_key),
+    let private_key = keys.iter().filter(same).find_map(|key| Xpriv::from_str(key.xprv.as_ref()?.expose()).ok());
+    let private_key = match private_key {
+        Some(xprv) => Some(xprv.private_key),
         None => {
             let hash = hash160::Hash::hash(&xpub.public_key.serialize()).to_byte_array();
             let wif = context.host.wallet.private_key(context.scope, hash)?;
             wif.and_then(|wif| PrivateKey::from_wif(wif.expose()).ok()).map(|key| key.inner)
         }
     };
-    let mut held = Xpriv {
+    let mut xprv = Xpriv {
         network: xpub.network,
         depth: xpub.depth,
         parent_fingerprint: xpub.parent_fingerprint,
         child_number: xpub.child_number,
-        private_key: held.ok_or_else(|| WalletError::UnknownHdKey(xpub.to_string()))?,
+        private_key: private_key.ok_or_else(|| unknown_private_key(&xpub.to_string()))?,
         chain_code: xpub.chain_code,
     };
-    let text = Secret::new(held.to_string());
-    held.private_key.non_secure_erase();
+    let text = Secret::new(xprv.to_string());
+    xprv.private_key.non_secure_erase();
     Ok(text)
 }
 
-/// The private key that all active descriptors share.
-fn only_active(keys: &[HdKey]) -> Result<Secret, WalletError> {
-    let mut active = keys.iter().filter(|key| key.descriptors.iter().any(|(_, active)| *active));
-    let (Some(key), None) = (active.next(), active.next()) else { return Err(WalletError::ManyHdKeys) };
-    key.xprv.clone().ok_or_else(|| WalletError::UnknownHdKey(key.xpub.clone()))
+fn unknown_private_key(xpub: &str) -> RpcError {
+    RpcError::not_found(format!("Private key for {xpub} is not known"))
 }
 
-/// The descriptor of a master key for an address type and a side (BIPs 44, 49, 84 and 86).
+/// The private key that all active descriptors share.
+fn only_active(keys: &[HdKey]) -> Result<Secret, RpcError> {
+    let mut active = keys.iter().filter(|key| key.descriptors.iter().any(|(_, active)| *active));
+    let (Some(key), None) = (active.next(), active.next()) else {
+        return Err(RpcError::not_found(
+            "Unable to determine which HD key to use from active descriptors. Please specify with 'hdkey'",
+        ));
+    };
+    key.xprv.clone().ok_or_else(|| unknown_private_key(&key.xpub))
+}
+
+/// The descriptor of a master key for an address type (BIPs 44, 49, 84 and 86).
 fn descriptor_of(master: &Secret, kind: AddressType, internal: bool, network: Network) -> Secret {
     let (open, purpose, close) = match kind {
         AddressType::Legacy => ("pkh(", 44, ")"),
@@ -180,24 +181,24 @@ fn descriptor_of(master: &Secret, kind: AddressType, internal: bool, network: Ne
         AddressType::Bech32 => ("wpkh(", 84, ")"),
         AddressType::Bech32m => ("tr(", 86, ")"),
     };
-    let (coin, side) = (u8::from(network != Network::Bitcoin), u8::from(internal));
-    Secret::new(format!("{open}{}/{purpose}h/{coin}h/0h/{side}/*{close}", master.expose()))
+    let (coin, branch) = (u8::from(network != Network::Bitcoin), u8::from(internal));
+    Secret::new(format!("{open}{}/{purpose}h/{coin}h/0h/{branch}/*{close}", master.expose()))
 }
 
-/// `dumpprivkey`: the private key of an address of one key.
-pub fn dump_private_key(context: &mut CallContext<'_>) -> Result<Vec<u8>, WalletError> {
+pub fn dump_private_key(context: &mut CallContext<'_>) -> Result<Vec<u8>, RpcError> {
     unlocked(context)?;
-    let given = context.params.text(0)?;
-    let script = address::to_script(given, context.network()?).map_err(|_| WalletError::Address)?;
+    let address = context.params.text(0)?;
+    let script = single_address(address, context.network()?)?;
     let known = context.host.wallet.scripts(context.scope, vec![script.clone()])?.pop().flatten();
-    let hash = key_hash(&script, known.as_ref()).ok_or(WalletError::AddressWithoutKey)?;
+    let hash = key_hash(&script, known.as_ref());
+    let hash = hash.ok_or_else(|| RpcError::type_error("Address does not refer to a key"))?;
     let key = context.host.wallet.private_key(context.scope, hash)?;
-    let key = key.ok_or_else(|| WalletError::UnknownPrivateKey(given.to_owned()))?;
-    to_json(key.expose())
+    let unknown = || RpcError::wallet(format!("Private key for address {address} is not known"));
+    to_json(key.ok_or_else(unknown)?.expose())
 }
 
-/// The hash of the one key that a script pays to: by its hash, by witness, or by witness in P2SH.
-pub fn key_hash(script: &ScriptBuf, known: Option<&ScriptInfo>) -> Option<[u8; 20]> {
+/// The key hash that a P2PKH, P2WPKH or P2SH-P2WPKH script pays to.
+pub fn key_hash(script: &Script, known: Option<&ScriptInfo>) -> Option<[u8; 20]> {
     let inner = match classify(script) {
         ScriptKind::ScriptHash { hash } => redeem_script(hash, &known?.solving)?,
         _ => script,

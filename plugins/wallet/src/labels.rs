@@ -2,64 +2,47 @@
 
 use std::collections::BTreeMap;
 
-use outrigger_sdk::RpcError;
 use outrigger_sdk::params::text;
 use outrigger_sdk::service::wallet::LabelledAddress;
 use outrigger_sdk::standard::address;
+use outrigger_sdk::{CallContext, RpcError, RpcErrorCode};
 use serde_json::{Value, json};
 
-use crate::CallContext;
 use crate::arguments::label;
-use crate::error::WalletError;
 
-/// What an address in the address book is for.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Purpose {
-    Receive,
-    Send,
-}
-
-impl Purpose {
-    fn name(self) -> &'static str {
-        match self {
-            Self::Receive => "receive",
-            Self::Send => "send",
-        }
-    }
-}
-
-/// `listlabels`: the labels in use, sorted; those of one purpose if the call names one.
-pub fn list_labels(context: &mut CallContext<'_>) -> Result<Value, WalletError> {
+pub fn list_labels(context: &mut CallContext<'_>) -> Result<Value, RpcError> {
     context.wallet()?;
-    let purpose = match context.params.given(0).map(text).transpose()? {
-        None | Some("") => None,
-        Some("receive") => Some(Purpose::Receive),
-        // A purpose of old releases: no entry has it.
-        Some("refund") => return Ok(json!([])),
-        Some("send") => Some(Purpose::Send),
-        Some(_) => return Err(WalletError::UnknownPurpose),
+    let sending = match context.params.given(0).map_or(Ok(""), text)? {
+        "" => None,
+        "receive" => Some(false),
+        "send" => Some(true),
+        // Only old releases of bitcoind gave this purpose to addresses.
+        "refund" => return Ok(json!([])),
+        _ => {
+            return Err(RpcError::invalid_parameter(
+                "Invalid 'purpose' argument, must be a known purpose string, typically 'send', or 'receive'.",
+            ));
+        }
     };
-    let sending = purpose.map(|purpose| purpose == Purpose::Send);
     Ok(json!(context.host.wallet.label_names(context.scope, sending)?))
 }
 
-/// `getaddressesbylabel`: the addresses with a label.
-pub fn get_addresses_by_label(context: &mut CallContext<'_>) -> Result<Vec<u8>, WalletError> {
+pub fn get_addresses_by_label(context: &mut CallContext<'_>) -> Result<Vec<u8>, RpcError> {
     context.wallet()?;
     let label = label(Some(context.params.get(0)))?;
     let network = context.network()?;
-    let mut found = BTreeMap::new();
+    let mut addresses = BTreeMap::new();
     for LabelledAddress { script, sending } in context.host.wallet.labelled(context.scope, label.clone())? {
         let text = address::from_script(&script, network);
         let text = text.ok_or_else(|| RpcError::internal("a script without an address has a label"))?;
-        let purpose = if sending { Purpose::Send } else { Purpose::Receive };
-        found.insert(text, purpose.name());
+        addresses.insert(text, if sending { "send" } else { "receive" });
     }
-    if found.is_empty() {
-        return Err(WalletError::NoSuchLabel(label));
+    if addresses.is_empty() {
+        let message = format!("No addresses with label {label}");
+        return Err(RpcError::new(RpcErrorCode::WALLET_INVALID_LABEL, message));
     }
-    // Neither an address nor a purpose has a character that JSON escapes.
+    // The answer may be long, so it is written directly as text. Neither addresses nor purposes need JSON escapes.
     let entries: Vec<String> =
-        found.into_iter().map(|(text, purpose)| format!("\"{text}\":{{\"purpose\":\"{purpose}\"}}")).collect();
+        addresses.into_iter().map(|(text, purpose)| format!("\"{text}\":{{\"purpose\":\"{purpose}\"}}")).collect();
     Ok(format!("{{{}}}", entries.join(",")).into_bytes())
 }

@@ -1,4 +1,4 @@
-//! The recipients of `sendmany`, and which of them pay the fee.
+//! The recipients of `sendmany`, and the recipients among them that pay the fee.
 
 use std::collections::HashSet;
 
@@ -7,34 +7,32 @@ use bitcoin::{Amount, Network, ScriptBuf, opcodes};
 use outrigger_sdk::params::{self, Type};
 use outrigger_sdk::spend::Recipient;
 use outrigger_sdk::spend::options::fee_payers;
-use outrigger_sdk::standard::address;
-use outrigger_sdk::{RpcError, amount};
+use outrigger_sdk::{RpcError, amount, typed};
 use serde_json::Value;
 
-use crate::arguments::wrong_type;
-use crate::error::WalletError;
+use crate::arguments::{duplicated_address, listed_address};
 
-/// The key of an output that carries data.
+/// The key of an OP_RETURN output.
 const DATA: &str = "data";
 
-/// The argument that named an account once: an empty text, or nothing.
-pub fn check_dummy(value: Option<&Value>) -> Result<(), WalletError> {
+/// Checks the argument that named an account in old releases.
+pub fn check_dummy(value: Option<&Value>) -> Result<(), RpcError> {
     match value {
         None => Ok(()),
         Some(Value::String(text)) if text.is_empty() => Ok(()),
-        Some(Value::String(_)) => Err(WalletError::Dummy),
+        Some(Value::String(_)) => Err(RpcError::invalid_parameter("Dummy value must be set to \"\"")),
         Some(other) => {
             let got = Type::of(other).name();
             let mismatch =
                 format!("\"Position 1 (dummy)\": \"JSON value of type {got} is not of expected type string\"");
-            Err(RpcError::type_error(format!("Wrong type passed:\n{{\n    {mismatch}\n}}")).into())
+            Err(RpcError::type_error(format!("Wrong type passed:\n{{\n    {mismatch}\n}}")))
         }
     }
 }
 
-/// The recipients, in the order of their keys. Who pays the fee is judged before the addresses are, as in Bitcoin Core 29.
-pub fn read(amounts: &Value, subtract: Option<&Value>, network: Network) -> Result<Vec<Recipient>, WalletError> {
-    let amounts = amounts.as_object().ok_or_else(|| wrong_type(amounts, Type::Object))?;
+/// The recipients, in the order of their keys. As in Bitcoin Core 29, the fee payers are checked before the addresses.
+pub fn read(amounts: &Value, subtract: Option<&Value>, network: Network) -> Result<Vec<Recipient>, RpcError> {
+    let amounts = typed::object(amounts)?;
     let names: Vec<&str> = amounts.keys().map(String::as_str).collect();
     let payers = fee_payers(subtract, &names)?;
     let mut seen = HashSet::new();
@@ -45,18 +43,17 @@ pub fn read(amounts: &Value, subtract: Option<&Value>, network: Network) -> Resu
             recipients.push(Recipient { script: data_script(value)?, amount: Amount::ZERO, subtract_fee });
             continue;
         }
-        let script = address::to_script(key, network).map_err(|_| WalletError::AddressAmong(key.clone()))?;
+        let script = listed_address(key, network)?;
         let amount = amount::from_json(value)?;
         if !seen.insert(script.clone()) {
-            return Err(WalletError::DuplicatedAddress(key.clone()));
+            return Err(duplicated_address(key));
         }
         recipients.push(Recipient { script, amount, subtract_fee });
     }
     Ok(recipients)
 }
 
-/// The script of an output that carries data.
-fn data_script(value: &Value) -> Result<ScriptBuf, WalletError> {
+fn data_script(value: &Value) -> Result<ScriptBuf, RpcError> {
     let text = match value {
         Value::Number(number) => Value::String(number.to_string()),
         other => other.clone(),

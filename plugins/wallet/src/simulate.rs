@@ -1,25 +1,20 @@
-//! `simulaterawtransaction`: what transactions would do to the balance.
+//! `simulaterawtransaction`: the effect of transactions on the balance.
 
 use std::collections::{HashMap, HashSet};
 
-use bitcoin::{Amount, OutPoint, SignedAmount, Transaction, TxOut, Txid};
-use outrigger_sdk::amount;
+use bitcoin::{Amount, OutPoint, SignedAmount, Transaction, TxOut};
 use outrigger_sdk::params::Type;
-use outrigger_sdk::service::ServiceError;
 use outrigger_sdk::service::wallet::{Ownership, ScriptInfo};
 use outrigger_sdk::sign::methods::Prevouts;
 use outrigger_sdk::standard::transaction_from_hex;
-use outrigger_sdk::{RpcError, typed};
+use outrigger_sdk::{CallContext, RpcError, RpcErrorCode, amount, typed};
 use serde_json::{Map, Value, json};
 
-use crate::CallContext;
-use crate::error::WalletError;
+use crate::transactions;
 
-/// The option that counts watch-only coins, too.
 const WATCH_ONLY: &str = "include_watchonly";
 
-/// `simulaterawtransaction`: the change of the balance once the transactions are signed and sent, one after the other.
-pub fn simulate_raw_transaction(context: &mut CallContext<'_>) -> Result<Value, WalletError> {
+pub fn simulate_raw_transaction(context: &mut CallContext<'_>) -> Result<Value, RpcError> {
     let wallet = context.wallet()?;
     let options = context.params.given(1).map(typed::object).transpose()?;
     let watch_only = options.map(include_watch_only).transpose()?.flatten();
@@ -27,18 +22,23 @@ pub fn simulate_raw_transaction(context: &mut CallContext<'_>) -> Result<Value, 
         true => Ownership::WatchOnly,
         false => Ownership::Spendable,
     };
-    let (mut change, mut spent, mut made) = (0_i64, HashSet::new(), HashMap::new());
+    let (mut change, mut spent, mut created) = (0_i64, HashSet::new(), HashMap::new());
     for text in typed::array(context.params.get(0))? {
-        let transaction = transaction_from_hex(typed::text(text)?).ok_or(WalletError::Undecodable)?;
+        let transaction = transaction_from_hex(typed::text(text)?)
+            .ok_or_else(|| RpcError::new(RpcErrorCode::DESERIALIZATION, "Transaction hex string decoding failure."))?;
         let known = Prevouts::look_up(context.host, context.scope, &transaction)?;
         let debits = debits(context, &transaction, least)?;
         for input in &transaction.input {
             let coin = input.previous_output;
             if spent.contains(&coin) {
-                return Err(WalletError::SpentTwice);
+                return Err(RpcError::invalid_parameter("Transaction(s) are spending the same output more than once"));
             }
-            let debit = match made.remove(&coin) {
-                None if known.get(&coin).is_none() => return Err(WalletError::InputMissing),
+            let debit = match created.remove(&coin) {
+                None if known.get(&coin).is_none() => {
+                    return Err(RpcError::invalid_parameter(
+                        "One or more transaction inputs are missing or have been spent already",
+                    ));
+                }
                 None => debits.get(&coin).copied().unwrap_or_default(),
                 Some(value) => value,
             };
@@ -48,38 +48,35 @@ pub fn simulate_raw_transaction(context: &mut CallContext<'_>) -> Result<Value, 
         let txid = transaction.compute_txid();
         for (vout, value) in (0..).zip(credits(context, &transaction, least)?) {
             change = change.saturating_add(value);
-            made.insert(OutPoint { txid, vout }, value);
+            created.insert(OutPoint { txid, vout }, value);
         }
     }
     Ok(json!({"balance_change": amount::to_json(SignedAmount::from_sat(change))}))
 }
 
-/// The option `include_watchonly`.
 fn include_watch_only(options: &Map<String, Value>) -> Result<Option<bool>, RpcError> {
     typed::check_options(options, &[(WATCH_ONLY, Some(Type::Bool))])?;
     Ok(options.get(WATCH_ONLY).and_then(Value::as_bool))
 }
 
-/// The values of what a transaction spends of the wallet's transactions, in satoshi.
+/// The values of the wallet's coins that a transaction may spend, in satoshi: all outputs of its parents in the wallet.
 fn debits(
     context: &CallContext<'_>,
     transaction: &Transaction,
     least: Ownership,
-) -> Result<HashMap<OutPoint, i64>, WalletError> {
-    let txids: HashSet<Txid> = transaction.input.iter().map(|input| input.previous_output.txid).collect();
-    let batch = context.host.wallet.transactions(context.scope, txids.into_iter().collect())?;
+) -> Result<HashMap<OutPoint, i64>, RpcError> {
     let mut debits = HashMap::new();
-    for row in batch.view().map_err(ServiceError::from)?.rows {
-        let (parent, _) = row.open()?;
+    let txids = transaction.input.iter().map(|input| input.previous_output.txid);
+    transactions::read(context, txids, |parent| {
         for (vout, output) in (0..).zip(parent.outputs.iter()).filter(|(_, output)| output.ownership >= least) {
             debits.insert(OutPoint { txid: parent.txid, vout }, satoshi(output.value));
         }
-    }
+    })?;
     Ok(debits)
 }
 
-/// What each output of a transaction pays to the wallet, in satoshi.
-fn credits(context: &CallContext<'_>, transaction: &Transaction, least: Ownership) -> Result<Vec<i64>, WalletError> {
+/// The value that the wallet receives by each output of a transaction, in satoshi.
+fn credits(context: &CallContext<'_>, transaction: &Transaction, least: Ownership) -> Result<Vec<i64>, RpcError> {
     let scripts = transaction.output.iter().map(|output| output.script_pubkey.clone()).collect();
     let known = context.host.wallet.scripts(context.scope, scripts)?;
     let is_ours = |info: Option<ScriptInfo>| info.is_some_and(|info| info.ownership >= least);

@@ -3,38 +3,33 @@
 use std::collections::HashSet;
 
 use bitcoin::{Amount, Network, OutPoint, ScriptBuf, Txid};
-use outrigger_sdk::RpcError;
 use outrigger_sdk::amount::{self, Saturating};
-use outrigger_sdk::params::{Type, encode_hex, int32, int64};
+use outrigger_sdk::params::{Type, encode_hex, int32};
 use outrigger_sdk::service::ServiceError;
 use outrigger_sdk::service::mempool::MempoolEntry;
 use outrigger_sdk::service::wallet::{Ownership, ScriptInfo, WalletCoin, WalletInfo};
 use outrigger_sdk::spend::coins;
 use outrigger_sdk::spend::known::{redeem_script, witness_script};
 use outrigger_sdk::standard::{ScriptKind, address, classify};
-use outrigger_sdk::typed;
+use outrigger_sdk::{CallContext, RpcError, typed};
 use serde_json::{Map, Value, json};
 
-use crate::CallContext;
-use crate::arguments::{addresses, wrong_type};
-use crate::error::WalletError;
-use crate::parents::parent_texts;
+use crate::arguments::addresses;
+use crate::transactions::parent_texts;
 
 /// The default of `maxconf`.
 const DEFAULT_MAX_DEPTH: i32 = 9_999_999;
 
-/// How many coins are looked up and written together.
-const COINS_PER_PART: usize = 1_000;
+/// The number of coins in one batch of lookups and output.
+const COINS_PER_BATCH: usize = 1_000;
 
-/// No less than any amount.
 const UNLIMITED: Amount = Amount::MAX_MONEY;
 
-/// Which coins to list.
 #[derive(Debug)]
 struct Filter {
     min_depth: i32,
     max_depth: i32,
-    /// Those paid to these scripts, where there are any.
+    /// An empty set matches all scripts.
     scripts: HashSet<ScriptBuf>,
     include_unsafe: bool,
     options: Options,
@@ -45,9 +40,9 @@ struct Filter {
 struct Options {
     minimum_amount: Amount,
     maximum_amount: Amount,
-    /// Where to stop once the coins come to as much; [`UNLIMITED`] never.
+    /// The listing stops when its coins reach this sum, unless it is [`UNLIMITED`].
     minimum_sum_amount: Amount,
-    /// Where to stop; 0 never.
+    /// The listing stops at this number of coins, unless it is 0.
     maximum_count: u64,
     include_immature_coinbase: bool,
 }
@@ -65,8 +60,8 @@ impl Default for Options {
 }
 
 impl Options {
-    /// Reads the object: types first, in byte order of the names, then unknown keys, then amounts.
-    fn parse(object: &Map<String, Value>) -> Result<Self, WalletError> {
+    /// Checks in the order of bitcoind: types in byte order of the names, then unknown keys, then amounts.
+    fn parse(object: &Map<String, Value>) -> Result<Self, RpcError> {
         const KNOWN: [(&str, Option<Type>); 5] = [
             ("include_immature_coinbase", Some(Type::Bool)),
             ("maximumAmount", None),
@@ -76,26 +71,19 @@ impl Options {
         ];
         typed::check_options(object, &KNOWN)?;
         let amount = |name: &str, default| object.get(name).map_or(Ok(default), amount::from_json);
-        let count = |value: &Value| match value {
-            Value::Null => Err(wrong_type(value, Type::Number)),
-            number => int64(number),
-        };
         Ok(Self {
             minimum_amount: amount("minimumAmount", Amount::ZERO)?,
             maximum_amount: amount("maximumAmount", UNLIMITED)?,
             minimum_sum_amount: amount("minimumSumAmount", UNLIMITED)?,
-            // A negative count limits nothing.
-            maximum_count: object.get("maximumCount").map_or(Ok(0), count)?.try_into().unwrap_or(0),
-            include_immature_coinbase: match object.get("include_immature_coinbase") {
-                None => false,
-                Some(value) => value.as_bool().ok_or_else(|| wrong_type(value, Type::Bool))?,
-            },
+            // As in bitcoind, a negative count is no limit.
+            maximum_count: object.get("maximumCount").map_or(Ok(0_i64), typed::integer)?.try_into().unwrap_or(0),
+            include_immature_coinbase: object.get("include_immature_coinbase").map_or(Ok(false), typed::flag)?,
         })
     }
 }
 
 impl Filter {
-    fn parse(context: &CallContext<'_>, network: Network) -> Result<Self, WalletError> {
+    fn parse(context: &CallContext<'_>, network: Network) -> Result<Self, RpcError> {
         let params = &context.params;
         Ok(Self {
             min_depth: params.given(0).map_or(Ok(1), int32)?,
@@ -109,7 +97,7 @@ impl Filter {
         })
     }
 
-    fn takes(&self, coin: &WalletCoin, wallet: &WalletInfo) -> bool {
+    fn matches(&self, coin: &WalletCoin, wallet: &WalletInfo) -> bool {
         let depth = i64::from(coins::depth(coin, &wallet.synced));
         coin.ownership != Ownership::None
             && coins::is_present(coin)
@@ -120,28 +108,28 @@ impl Filter {
             && (self.scripts.is_empty() || self.scripts.contains(&coin.script))
     }
 
-    /// Gives the coins to list to `list`. No page is read beyond the wanted sum or count.
+    /// Passes the matching coins to `list`. Reads no more pages than the sum and the count need.
     fn each(
         &self,
         pages: impl Iterator<Item = Result<Vec<WalletCoin>, ServiceError>>,
         locked: &HashSet<OutPoint>,
         wallet: &WalletInfo,
         replacements: impl Fn(&[WalletCoin]) -> Result<HashSet<Txid>, ServiceError>,
-        mut list: impl FnMut(WalletCoin) -> Result<(), WalletError>,
-    ) -> Result<(), WalletError> {
-        let (mut taken, mut total) = (0_u64, Amount::ZERO);
+        mut list: impl FnMut(WalletCoin) -> Result<(), RpcError>,
+    ) -> Result<(), RpcError> {
+        let (mut count, mut total) = (0_u64, Amount::ZERO);
         for page in pages {
             let mut page = page?;
-            // A coin is safe where it is trusted, and its transaction neither replaces another nor is replaced.
+            // As in bitcoind, the coins of a transaction that replaces another or is replaced are not safe.
             let replacements = replacements(&page)?;
             page.iter_mut().for_each(|coin| coin.trusted &= !replacements.contains(&coin.outpoint.txid));
             let unlocked = page.into_iter().filter(|coin| !locked.contains(&coin.outpoint));
-            for coin in unlocked.filter(|coin| self.takes(coin, wallet)) {
+            for coin in unlocked.filter(|coin| self.matches(coin, wallet)) {
                 total = total.saturating_add(coin.value);
-                taken += 1;
+                count += 1;
                 list(coin)?;
                 let enough = self.options.minimum_sum_amount != UNLIMITED && total >= self.options.minimum_sum_amount;
-                let full = self.options.maximum_count > 0 && taken >= self.options.maximum_count;
+                let full = self.options.maximum_count > 0 && count >= self.options.maximum_count;
                 if enough || full {
                     return Ok(());
                 }
@@ -151,8 +139,7 @@ impl Filter {
     }
 }
 
-/// `listunspent`: coins by outpoint.
-pub fn list_unspent(context: &mut CallContext<'_>) -> Result<Vec<u8>, WalletError> {
+pub fn list_unspent(context: &mut CallContext<'_>) -> Result<Vec<u8>, RpcError> {
     let wallet = context.wallet()?;
     let network = context.network()?;
     let filter = Filter::parse(context, network)?;
@@ -165,24 +152,24 @@ pub fn list_unspent(context: &mut CallContext<'_>) -> Result<Vec<u8>, WalletErro
     Ok(listing.out)
 }
 
-/// The answer, written as text some coins at a time: it may be long, and a tree of values takes several times as much memory.
+/// Writes the answer as text in batches. A tree of values would need several times as much memory for a long answer.
 struct Listing<'a> {
     context: &'a CallContext<'a>,
     wallet: &'a WalletInfo,
     network: Network,
-    /// Coins that are not written yet.
+    /// The batch that is not written yet.
     coins: Vec<WalletCoin>,
     out: Vec<u8>,
 }
 
 impl Listing<'_> {
-    fn add(&mut self, coin: WalletCoin) -> Result<(), WalletError> {
+    fn add(&mut self, coin: WalletCoin) -> Result<(), RpcError> {
         self.coins.push(coin);
-        if self.coins.len() < COINS_PER_PART { Ok(()) } else { self.write() }
+        if self.coins.len() < COINS_PER_BATCH { Ok(()) } else { self.write() }
     }
 
-    /// Writes the coins that have come, and what is known of them.
-    fn write(&mut self) -> Result<(), WalletError> {
+    /// Looks up and writes the batch.
+    fn write(&mut self) -> Result<(), RpcError> {
         let (context, coins) = (self.context, std::mem::take(&mut self.coins));
         let scripts = coins::scripts_of(context.services(), &coins)?;
         let entries = coins::mempool_entries(context.services(), &coins)?;
@@ -190,39 +177,37 @@ impl Listing<'_> {
         let avoids_reuse = self.wallet.avoid_reuse;
         let spent_from = if avoids_reuse { Some(coins::spent_from(context.services(), &coins)?) } else { None };
         for coin in &coins {
-            let about = About {
+            let details = Details {
                 depth: coins::depth(coin, &self.wallet.synced),
-                known: scripts.get(&coin.script),
-                waiting: entries.get(&coin.outpoint.txid),
+                script: scripts.get(&coin.script),
+                mempool_entry: entries.get(&coin.outpoint.txid),
                 parents: parents.get(&coin.outpoint).map(Vec::as_slice).unwrap_or_default(),
                 reused: spent_from.as_ref().map(|scripts| scripts.contains(&coin.script)),
             };
             if self.out.len() > 1 {
                 self.out.push(b',');
             }
-            serde_json::to_writer(&mut self.out, &entry(coin, &about, self.network))
-                .map_err(|error| WalletError::from(RpcError::internal(error.to_string())))?;
+            serde_json::to_writer(&mut self.out, &entry(coin, &details, self.network))
+                .map_err(|error| RpcError::internal(error.to_string()))?;
         }
         Ok(())
     }
 }
 
-/// What is known of a coin beside itself.
-struct About<'a> {
+/// The results of the lookups for a coin.
+struct Details<'a> {
     depth: u32,
-    /// Its script.
-    known: Option<&'a ScriptInfo>,
-    /// Its transaction, while it is in the mempool.
-    waiting: Option<&'a MempoolEntry>,
-    /// The texts of the descriptors that it comes from.
+    script: Option<&'a ScriptInfo>,
+    mempool_entry: Option<&'a MempoolEntry>,
+    /// The texts of its descriptors.
     parents: &'a [String],
-    /// Whether the wallet has spent from its script, where it avoids that.
+    /// Whether the wallet has spent from its script; `None` without the flag `avoid_reuse`.
     reused: Option<bool>,
 }
 
-fn entry(coin: &WalletCoin, about: &About<'_>, network: Network) -> Value {
-    let About { depth, known, waiting, parents, reused } = *about;
-    let solvable = known.is_some_and(|info| info.solvable);
+fn entry(coin: &WalletCoin, details: &Details<'_>, network: Network) -> Value {
+    let Details { depth, script, mempool_entry, parents, reused } = *details;
+    let solvable = script.is_some_and(|info| info.solvable);
     let mut object = Map::new();
     let mut put = |key: &str, value: Value| object.insert(key.to_owned(), value);
     put("txid", json!(coin.outpoint.txid));
@@ -232,21 +217,21 @@ fn entry(coin: &WalletCoin, about: &About<'_>, network: Network) -> Value {
         if let Some(label) = &coin.label {
             put("label", json!(label));
         }
-        for (key, script) in known.map(|info| scripts_behind(coin, info)).unwrap_or_default() {
+        for (key, script) in script.map(|info| scripts_behind(coin, info)).unwrap_or_default() {
             put(key, json!(encode_hex(script.as_bytes())));
         }
     }
     put("scriptPubKey", json!(encode_hex(coin.script.as_bytes())));
     put("amount", amount::to_json(coin.value));
     put("confirmations", json!(depth));
-    if let Some(waiting) = waiting.filter(|_| depth == 0) {
-        put("ancestorcount", json!(waiting.ancestor_count));
-        put("ancestorsize", json!(waiting.ancestor_size));
-        put("ancestorfees", json!(waiting.ancestor_fees.to_sat()));
+    if let Some(entry) = mempool_entry.filter(|_| depth == 0) {
+        put("ancestorcount", json!(entry.ancestor_count));
+        put("ancestorsize", json!(entry.ancestor_size));
+        put("ancestorfees", json!(entry.ancestor_fees.to_sat()));
     }
     put("spendable", json!(coin.ownership == Ownership::Spendable));
     put("solvable", json!(solvable));
-    if let Some(info) = known.filter(|info| solvable && !info.descriptor.is_empty()) {
+    if let Some(info) = script.filter(|info| solvable && !info.descriptor.is_empty()) {
         put("desc", json!(info.descriptor));
     }
     put("parent_descs", json!(parents));
@@ -257,22 +242,22 @@ fn entry(coin: &WalletCoin, about: &About<'_>, network: Network) -> Value {
     Value::Object(object)
 }
 
-/// The redeem script and the witness script behind a coin, as far as they are known.
+/// The redeem script and the witness script of a coin, as far as the wallet has them.
 fn scripts_behind<'a>(coin: &WalletCoin, info: &'a ScriptInfo) -> Vec<(&'static str, &'a ScriptBuf)> {
-    let mut found = Vec::new();
+    let mut scripts = Vec::new();
     let mut script = &coin.script;
     if let ScriptKind::ScriptHash { hash } = classify(script)
         && let Some(redeem) = redeem_script(hash, &info.solving)
     {
-        found.push(("redeemScript", redeem));
+        scripts.push(("redeemScript", redeem));
         script = redeem;
     }
     if let ScriptKind::WitnessV0ScriptHash { hash } = classify(script)
         && let Some(witness) = witness_script(hash, &info.solving)
     {
-        found.push(("witnessScript", witness));
+        scripts.push(("witnessScript", witness));
     }
-    found
+    scripts
 }
 
 #[cfg(test)]
@@ -280,7 +265,7 @@ mod tests {
     use super::*;
 
     fn parse(options: Value) -> Result<Options, String> {
-        Options::parse(options.as_object().unwrap()).map_err(|error| RpcError::from(error).message)
+        Options::parse(options.as_object().unwrap()).map_err(|error| error.message)
     }
 
     #[test]

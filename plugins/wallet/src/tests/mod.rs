@@ -1,4 +1,4 @@
-//! What the methods refuse, in which order and words, on a host in memory. `tests/it` asks a running host for what they answer.
+//! The refusals of the methods on a stub host: their order, codes and texts. `tests/it` tests the answers of a real host.
 
 mod sending;
 
@@ -21,11 +21,9 @@ use serde_json::{Value, json};
 
 use crate::WalletPlugin;
 
-type Row<'a> = (&'a str, Value, i32, &'a str);
-
 const HEIGHT: u32 = 200;
 
-/// A host with a wallet `w` that stands at [`HEIGHT`], and the plugin.
+/// A stub host with the wallet `w` at [`HEIGHT`], and the plugin.
 struct Fixture {
     host: StubHost,
     plugin: TestPlugin<WalletPlugin>,
@@ -59,14 +57,14 @@ impl Fixture {
     }
 
     #[track_caller]
-    fn refuses(&self, rows: &[Row<'_>]) {
+    fn refuses(&self, rows: &[(&str, Value, i32, &str)]) {
         for (method, arguments, code, message) in rows {
             let error = self.plugin.call(method, arguments.clone()).expect_err("an error");
             assert_eq!((error.code.0, error.message.as_str()), (*code, *message), "{method} {arguments}");
         }
     }
 
-    /// Gives the wallet this key and the script that pays to it by witness.
+    /// Adds a key and its P2WPKH script to the wallet.
     fn own(&self, number: u8) -> ScriptBuf {
         let (secret, public) = key(number);
         let script = wpkh(number);
@@ -89,7 +87,7 @@ impl Fixture {
         script
     }
 
-    /// Gives the wallet a coin whose transaction has this number, and the chain the same coin.
+    /// Adds the coin with this number to the wallet and to the chain.
     fn fund(&self, script: &ScriptBuf, value: u64, number: u8) -> OutPoint {
         let coin = coin(script, value, number);
         let (outpoint, output) = (coin.outpoint, TxOut { value: coin.value, script_pubkey: script.clone() });
@@ -98,7 +96,7 @@ impl Fixture {
         outpoint
     }
 
-    /// A wallet with eight coins of 0.3 or 1 bitcoin and change addresses.
+    /// A wallet with change addresses and eight coins of 0.3 or 1 bitcoin.
     fn rich() -> Self {
         let test = Self::new();
         let script = test.own(1);
@@ -162,18 +160,18 @@ fn methods_that_need_keys_refuse_a_locked_wallet() {
 }
 
 #[test]
-fn getwalletinfo_tells_of_locks_and_scans() {
+fn getwalletinfo_shows_locks_and_scans() {
     let test = Fixture::new();
     test.info(|info| {
         (info.encrypted, info.unlocked_until, info.birth_time) = (true, 99, 0);
         info.rescan = Some(RescanProgress { duration: 3, millionths: 250_000 });
     });
-    let told = || test.plugin.call_json("getwalletinfo", json!([])).unwrap();
-    assert!(told().contains(r#""unlocked_until":99,"#));
-    assert!(told().contains(r#""scanning":{"duration":3,"progress":0.25},"descriptors":true"#));
-    assert!(!told().contains("birthtime"));
+    let answer = || test.plugin.call_json("getwalletinfo", json!([])).unwrap();
+    assert!(answer().contains(r#""unlocked_until":99,"#));
+    assert!(answer().contains(r#""scanning":{"duration":3,"progress":0.25},"descriptors":true"#));
+    assert!(!answer().contains("birthtime"));
     test.info(|info| (info.blank, info.birth_time) = (true, 7));
-    assert!(told().contains(r#""blank":true,"birthtime":7,"#), "a blank wallet has one after an import");
+    assert!(answer().contains(r#""blank":true,"birthtime":7,"#), "a blank wallet has one after an import");
 }
 
 #[test]
@@ -199,8 +197,8 @@ fn getbalance_and_listunspent_refuse_bad_arguments() {
 fn listunspent_lists_more_coins_than_fit_into_a_batch() {
     let test = Fixture::new();
     let script = test.own(1);
-    let place = |number: u32| OutPoint { vout: number, ..coin(&script, 1, 0).outpoint };
-    let coins = (0..2500).map(|number| WalletCoin { outpoint: place(number), ..coin(&script, 1, 0) });
+    let outpoint = |vout: u32| OutPoint { vout, ..coin(&script, 1, 0).outpoint };
+    let coins = (0..2500).map(|number| WalletCoin { outpoint: outpoint(number), ..coin(&script, 1, 0) });
     test.wallet(|state| state.coins.extend(coins));
     assert_eq!(test.plugin.call("listunspent", json!([])).unwrap().as_array().unwrap().len(), 2500);
 }
@@ -231,7 +229,7 @@ fn methods_of_a_wallet_refuse_where_none_is_loaded() {
 }
 
 #[test]
-fn getnewaddress_and_getrawchangeaddress_refuse_what_cannot_be_derived() {
+fn getnewaddress_and_getrawchangeaddress_refuse_bad_arguments_and_missing_keys() {
     let test = Fixture::new();
     let ran_out = "Error: Keypool ran out, please call keypoolrefill first";
     test.refuses(&[
@@ -243,7 +241,7 @@ fn getnewaddress_and_getrawchangeaddress_refuse_what_cannot_be_derived() {
         ("keypoolrefill", json!([-1]), -8, "Invalid parameter, expected valid size."),
         ("keypoolrefill", json!([4_294_967_296_u64]), -1, "JSON integer out of range"),
     ]);
-    // That no source of the side has anything to give comes before the arguments.
+    // Missing keys are refused before the arguments are checked.
     let sources = test.wallet(|state| state.info.sources.clone());
     let no_keys = "Error: This wallet has no available keys";
     for method in ["getnewaddress", "getrawchangeaddress"] {
@@ -260,7 +258,7 @@ fn getnewaddress_and_getrawchangeaddress_refuse_what_cannot_be_derived() {
 }
 
 #[test]
-fn walletpassphrase_and_its_kin_refuse_states_that_do_not_fit() {
+fn walletpassphrase_and_encryptwallet_refuse_wrong_states_and_bad_arguments() {
     let test = Fixture::new();
     let unencrypted = |method: &str| format!("Error: running with an unencrypted wallet, but {method} was called.");
     test.refuses(&[
@@ -297,7 +295,7 @@ fn walletpassphrase_and_walletpassphrasechange_hint_at_a_null_character_of_a_wro
         ("walletpassphrase", json!(["se", 10]), -14, wrong),
         ("walletpassphrasechange", json!(["se", "new"]), -14, wrong),
     ]);
-    // The host in memory keeps the seconds; longer times are cut.
+    // The stub host stores the seconds. A longer time is reduced to the maximum.
     test.answers("walletpassphrase", json!(["se\0cret", 200_000_000]), "null");
     test.info(|info| assert_eq!(info.unlocked_until, 100_000_000));
 }
@@ -305,9 +303,9 @@ fn walletpassphrase_and_walletpassphrasechange_hint_at_a_null_character_of_a_wro
 #[test]
 fn encryptwallet_walletlock_and_walletpassphrasechange_are_refused_during_a_rescan() {
     let test = Fixture::new();
-    let message = |what: &str| {
+    let message = |action: &str| {
         format!(
-            "Error: the wallet is currently being used to rescan the blockchain for related transactions. Please call `abortrescan` before {what}."
+            "Error: the wallet is currently being used to rescan the blockchain for related transactions. Please call `abortrescan` before {action}."
         )
     };
     test.info(|info| info.rescan = Some(RescanProgress { duration: 0, millionths: 0 }));
@@ -332,7 +330,7 @@ fn methods_of_keys_refuse_bad_arguments() {
     let boolean = "JSON value of type number is not of expected type bool";
     let unreadable = "Unable to parse HD key. Please provide a valid xpub";
     let unknown = format!("Private key for {TPUB} is not known");
-    let of_another = |script: ScriptBuf| json!([address(&script)]);
+    let arguments = |script: ScriptBuf| json!([address(&script)]);
     let pkh = ScriptBuf::new_p2pkh(&PubkeyHash::hash(&key(2).1));
     let pkh_unknown = format!("Private key for address {} is not known", address(&pkh));
     let (no_key, taproot) =
@@ -342,9 +340,9 @@ fn methods_of_keys_refuse_bad_arguments() {
         ("createwalletdescriptor", json!(["x"]), -5, "Unknown address type 'x'"),
         ("createwalletdescriptor", json!(["legacy", {"hdkey": "x"}]), -5, unreadable),
         ("createwalletdescriptor", json!(["legacy", {"hdkey": TPUB}]), -5, &unknown),
-        ("dumpprivkey", of_another(taproot), -3, no_key),
-        ("dumpprivkey", of_another(wpkh(2).to_p2sh()), -3, no_key),
-        ("dumpprivkey", of_another(pkh), -4, &pkh_unknown),
+        ("dumpprivkey", arguments(taproot), -3, no_key),
+        ("dumpprivkey", arguments(wpkh(2).to_p2sh()), -3, no_key),
+        ("dumpprivkey", arguments(pkh), -4, &pkh_unknown),
         ("dumpprivkey", json!(["x"]), -5, "Invalid Bitcoin address"),
     ]);
     let versions = r#""wallet_name":"w","previous_version":169900,"current_version":169900"#;
@@ -355,13 +353,12 @@ fn methods_of_keys_refuse_bad_arguments() {
 }
 
 #[test]
-fn createwalletdescriptor_and_listdescriptors_refuse_what_is_there_or_cannot_be_told() {
+fn createwalletdescriptor_refuses_known_descriptors_and_listdescriptors_missing_keys() {
     const TPRV: &str = "tprv8ZgxMBicQKsPd7Uf69XL1XwhmjHopUGep8GuEiJDZmbQz6o58LninorQAfcKZWARbtRtfnLcJ5MQ2AtHcQJCCRUcMRvmDUjyEmNUWwx8UbK";
     let test = Fixture::new();
     let (xpub, xprv) = (TPUB.to_owned(), Some(Secret::new(TPRV.into())));
-    test.wallet(|state| {
-        state.hd_keys.push(HdKey { xpub, has_private: true, xprv, descriptors: vec![("a".into(), true)] })
-    });
+    let hd_key = HdKey { xpub, has_private: true, xprv, descriptors: vec![("a".into(), true)] };
+    test.wallet(|state| state.hd_keys.push(hd_key));
     let added = test.plugin.call("createwalletdescriptor", json!(["bech32m"])).unwrap();
     let added: Vec<String> = serde_json::from_value(added["descs"].clone()).unwrap();
     let known = |text: String| DescriptorInfo {
@@ -375,7 +372,7 @@ fn createwalletdescriptor_and_listdescriptors_refuse_what_is_there_or_cannot_be_
     test.wallet(|state| state.descriptors = added.into_iter().map(known).collect());
     test.refuses(&[
         ("createwalletdescriptor", json!(["bech32m"]), -4, "Descriptor already exists"),
-        // The host in memory tells the same text with and without private keys, as a real one does where it has none.
+        // The stub host has equal texts with and without private keys, as a real host does if it lacks the keys.
         ("listdescriptors", json!([true]), -4, "Can't get descriptor string."),
     ]);
 }
@@ -414,7 +411,7 @@ fn lockunspent_checks_each_output_before_it_reads_the_next() {
     test.refuses(&[("lockunspent", json!([false, [of(&coin)]]), -8, "Invalid parameter, output already locked")]);
 }
 
-/// The wallet's confirmed transaction of an id: what it spends, and the script that it pays.
+/// A confirmed transaction of the wallet with one output to `script`.
 fn transaction(txid: Txid, inputs: Vec<OutPoint>, script: &ScriptBuf) -> WalletTransaction {
     let output = WalletOutput {
         value: Amount::ONE_SAT,

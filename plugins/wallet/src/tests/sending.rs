@@ -1,10 +1,10 @@
-//! What cannot be paid, and how change is made.
+//! The refusals of sendtoaddress and sendmany, the type of change, and the reason of the feerate.
 
 use outrigger_sdk::service::wallet::{AddressSource, AddressType};
 
 use super::*;
 
-/// The type of change beside recipients of these types, in a wallet with change addresses of these types.
+/// The type of change for recipients of the types `paid`, in a wallet with change addresses of the types `sources`.
 fn change_type(paid: &[AddressType], sources: &[AddressType]) -> AddressType {
     use AddressType::{Bech32, Bech32m, Legacy, P2shSegwit};
     let mut info = WalletState::empty("w").info;
@@ -21,7 +21,7 @@ fn change_type(paid: &[AddressType], sources: &[AddressType]) -> AddressType {
 }
 
 #[test]
-fn sendmany_change_has_a_type_that_the_wallet_has_and_if_it_can_a_recipients() {
+fn sendmany_change_has_a_type_of_the_wallet_and_if_possible_of_a_recipient() {
     use AddressType::{Bech32, Bech32m, Legacy, P2shSegwit};
     let all = [Legacy, P2shSegwit, Bech32, Bech32m];
     for (paid, sources, expected) in [
@@ -41,7 +41,7 @@ fn sendmany_change_has_a_type_that_the_wallet_has_and_if_it_can_a_recipients() {
 }
 
 #[test]
-fn sendmany_refuses_what_cannot_be_paid() {
+fn sendmany_refuses_bad_arguments_and_impossible_payments() {
     let test = Fixture::rich();
     let (to, other) = (address(&wpkh(91)), address(&wpkh(92)));
     let upper = to.to_uppercase();
@@ -67,7 +67,7 @@ fn sendmany_refuses_what_cannot_be_paid() {
     let payers = |payers: Value, code, message: &str| {
         let message = message.replacen('^', "Invalid parameter 'subtract fee from output', ", 1);
         refuse(json!(["", {&to: 0.1}, 1, "", payers]), code, &message);
-        // The addresses are not looked at yet.
+        // The fee payers are checked before the addresses.
         refuse(json!(["", {&to: "x"}, 1, "", payers]), code, &message);
     };
     payers(json!(["bad"]), -8, "^destination bad not found in tx outputs");
@@ -91,7 +91,7 @@ fn sendmany_refuses_what_cannot_be_paid() {
 }
 
 #[test]
-fn sendtoaddress_refuses_what_cannot_be_paid() {
+fn sendtoaddress_refuses_bad_arguments_and_impossible_payments() {
     let test = Fixture::rich();
     let to = address(&wpkh(99));
     let refuse = |arguments: Value, code, message: &str| test.refuses(&[("sendtoaddress", arguments, code, message)]);
@@ -126,7 +126,7 @@ fn sendtoaddress_refuses_what_cannot_be_paid() {
 }
 
 #[test]
-fn sendtoaddress_tells_where_its_feerate_is_from() {
+fn sendtoaddress_gives_the_reason_of_its_feerate() {
     let pay = |fallback: u64, explicit: Value| {
         let test = Fixture::rich();
         test.wallet(|state| state.spending.fallback_feerate = Some(FeeRate::from_sat_per_kvb(fallback)));

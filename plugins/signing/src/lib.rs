@@ -1,8 +1,8 @@
-//! The operations `signrawtransactionwithkey` and `signrawtransactionwithwallet`, by the keys of the host's wallets,
-//! `combinerawtransaction`, `signmessagewithprivkey` and `signmessage`.
+//! The operation group `signing`: raw transactions and messages, signed with the keys of a request or of the host's
+//! wallets.
 //!
-//! All that the first two do is the SDK's ([`outrigger_sdk::sign::methods`]), so that who keeps keys elsewhere writes no more than
-//! stands here.
+//! Invariants: keys never appear in answers or in the log. The SDK implements the methods of raw transactions
+//! ([`outrigger_sdk::sign::methods`]), so that a plugin with another key store needs only its own key source.
 
 #[cfg(test)]
 mod tests;
@@ -15,10 +15,8 @@ use outrigger_sdk::standard::{ScriptKind, address, classify};
 use outrigger_sdk::{Call, Host, Plugin, Reply, RpcError, RpcErrorCode};
 use serde_json::{Map, Value};
 
-/// The length of a compressed public key, in bytes.
 const COMPRESSED_LEN: usize = 33;
 
-/// The plugin.
 pub struct SigningPlugin {
     host: Host,
 }
@@ -30,31 +28,24 @@ impl Plugin for SigningPlugin {
 
     fn call(&self, call: Call<'_>, reply: Reply) {
         let (host, scope, wanted) = (&self.host, call.scope, || reply.is_wanted());
-        let answer = match call.method {
-            "signrawtransactionwithkey" => methods::with_key(host, scope, call.params, &wanted),
+        match call.method {
+            "signrawtransactionwithkey" => {
+                let signed = methods::with_key(host, scope, call.params, &wanted);
+                reply.send(signed)
+            }
             "signrawtransactionwithwallet" => {
                 let keys = |scripts| WalletKeys::new(&*host.signer, scope, scripts);
-                methods::with_wallet(host, scope, &call.params, keys, &wanted)
+                let signed = methods::with_wallet(host, scope, &call.params, keys, &wanted);
+                reply.send(signed)
             }
             "combinerawtransaction" => {
                 let combined = methods::combine(host, scope, &call.params, &wanted);
-                reply.send(combined);
-                return;
+                reply.send(combined)
             }
-            "signmessagewithprivkey" => {
-                reply.send(sign_message_with_key(host, &call));
-                return;
-            }
-            "signmessage" => {
-                reply.send(sign_message_with_wallet(host, &call));
-                return;
-            }
-            other => {
-                reply.fail(RpcError::no_method(other));
-                return;
-            }
+            "signmessagewithprivkey" => reply.send(sign_message_with_key(host, &call)),
+            "signmessage" => reply.send(sign_message_with_wallet(host, &call)),
+            other => reply.fail(RpcError::no_method(other)),
         };
-        reply.send(answer);
     }
 }
 
@@ -88,6 +79,6 @@ fn sign_message_with_wallet(host: &Host, call: &Call<'_>) -> Result<String, RpcE
     message_signature(&signature, compressed).ok_or_else(|| RpcError::not_found("Sign failed"))
 }
 
-// Arguments hold keys, and what is parsed from them is freed unseen.
+// Arguments may hold private keys, and parsing them frees copies.
 outrigger_sdk::wipe_freed_memory!();
 outrigger_sdk::export_plugin!(SigningPlugin, include_str!("../manifest.json"));

@@ -1,5 +1,5 @@
-//! Requests that mean harm: very large ones, ones that lie, ones that make no sense. Each is answered, with work that grows as
-//! the request does and no faster.
+//! Hostile requests: very large, false or senseless. The plugin answers each, and its work grows at most linearly with the
+//! size of the request.
 
 use bitcoin::hashes::Hash;
 use bitcoin::opcodes::all::{OP_CHECKMULTISIG, OP_CHECKSIG, OP_IF, OP_PUSHDATA4};
@@ -39,34 +39,34 @@ fn signed(answer: &Value) -> Transaction {
 }
 
 #[test]
-fn signing_a_hundred_thousand_inputs_answers_one_by_one() {
+fn signing_a_hundred_thousand_inputs_reports_each_unknown_input() {
     const INPUTS: u32 = 100_000;
-    /// Each of these is known, and signed.
-    const KNOWN: usize = 500;
+    /// Every 500th input has a known output.
+    const KNOWN_INTERVAL: usize = 500;
     let (_host, plugin) = start();
     let tx = spend(&(0..INPUTS).map(outpoint).collect::<Vec<_>>());
-    let prevtxs: Vec<Value> = (0..INPUTS).step_by(KNOWN).map(|vout| prevtx(vout, WPKH)).collect();
+    let prevtxs: Vec<Value> = (0..INPUTS).step_by(KNOWN_INTERVAL).map(|vout| prevtx(vout, WPKH)).collect();
     let answer = sign(&plugin, &tx, json!(prevtxs)).unwrap();
     let errors = answer["errors"].as_array().unwrap();
     assert_eq!(errors.len(), INPUTS as usize - prevtxs.len());
     assert!(errors.iter().all(|error| error["error"] == NOT_FOUND));
     for (index, input) in signed(&answer).input.iter().enumerate() {
-        assert_eq!(input.witness.len(), if index % KNOWN == 0 { 2 } else { 0 }, "{index}");
+        assert_eq!(input.witness.len(), if index % KNOWN_INTERVAL == 0 { 2 } else { 0 }, "{index}");
     }
 }
 
 #[test]
-fn signing_looks_at_four_megabytes_of_scripts_and_drops_them() {
+fn signing_drops_four_megabytes_of_invalid_scripts() {
     const SIZE: usize = 4_000_000;
     let (_host, plugin) = start();
     let mut tx = spend(&[outpoint(0), outpoint(1)]);
-    // Half of them in a scriptSig and half in a witness, neither of which helps.
+    // Half of the bytes are in a scriptSig, the other half in a witness. Neither verifies.
     tx.input[0].script_sig = ScriptBuf::from_bytes(vec![OP_CHECKSIG.to_u8(); SIZE / 2]);
     tx.input[1].witness = Witness::from_slice(&vec![vec![0; 500]; SIZE / 2 / 500]);
     let answer = sign(&plugin, &tx, json!([prevtx(0, WPKH), prevtx(1, WPKH)])).unwrap();
     assert_eq!(answer["complete"], true);
     assert!(signed(&answer).total_size() < 1_000);
-    // And as an output.
+    // An output may be as large.
     let mut tx = spend(&[outpoint(0)]);
     tx.output.push(TxOut { script_pubkey: ScriptBuf::from_bytes(vec![0; SIZE]), ..pays(0) });
     assert_eq!(sign(&plugin, &tx, json!([prevtx(0, WPKH)])).unwrap()["complete"], true);
@@ -80,7 +80,7 @@ fn signing_an_outpoint_that_is_spent_twice_signs_twice() {
     let signed = signed(&answer);
     let signatures: Vec<usize> = signed.input.iter().map(|input| input.witness.len()).collect();
     assert_eq!(signatures, [2, 2, 0, 2]);
-    // Nothing that is signed tells them apart (BIP143).
+    // The two inputs have the same signature hash (BIP143).
     assert_eq!(signed.input[0].witness, signed.input[1].witness);
     assert_eq!(answer["errors"].as_array().unwrap().len(), 1);
 }
@@ -90,21 +90,21 @@ fn signing_does_not_copy_one_large_script_for_each_input() {
     let (_host, plugin) = start();
     let large = |size: usize| "51".repeat(size);
     let too_large = Err(RpcError::new(RpcErrorCode(-8), TOO_LARGE));
-    // 7,000 times 10,000 bytes of spent scripts.
+    // 7,000 inputs spend a script of 10,000 bytes.
     let tx = spend(&vec![outpoint(0); 7_000]);
     assert_eq!(sign(&plugin, &tx, json!([prevtx(0, &large(10_000))])), too_large);
-    // 4,000 times a witness script of 10,000 bytes.
+    // 4,000 inputs have a witness script of 10,000 bytes.
     let script = ScriptBuf::from_hex(&large(10_000)).unwrap();
     let mut element = prevtx(0, &ScriptBuf::new_p2wsh(&script.wscript_hash()).to_hex_string());
     element["witnessScript"] = json!(large(10_000));
     let tx = spend(&vec![outpoint(0); 4_000]);
     assert_eq!(sign(&plugin, &tx, json!([element])), too_large);
-    // A few of either are no harm.
+    // 40 inputs are within the limit.
     let tx = spend(&vec![outpoint(0); 40]);
     assert_eq!(sign(&plugin, &tx, json!([element])).unwrap()["complete"], false);
 }
 
-/// Runs as plugins' calls run, on a thread with a stack of 8 MiB.
+/// Runs `work` on a thread with the stack size of a plugin's call, 8 MiB.
 fn on_a_call_thread(work: impl FnOnce() + Send) {
     std::thread::scope(|scope| {
         let thread = std::thread::Builder::new().stack_size(8 << 20).spawn_scoped(scope, work).unwrap();
@@ -112,7 +112,6 @@ fn on_a_call_thread(work: impl FnOnce() + Send) {
     });
 }
 
-/// Scripts that are as wrong as scripts can be.
 fn absurd_scripts() -> Vec<Vec<u8>> {
     let key = ScriptBuf::from_hex(KEY).unwrap().into_bytes();
     let push_key = [&[33], key.as_slice()].concat();
@@ -134,7 +133,7 @@ fn absurd_scripts() -> Vec<Vec<u8>> {
         [vec![0x01, 20], push_key.repeat(20), vec![0x01, 20, OP_CHECKMULTISIG.to_u8()]].concat(),
         nested,
         [vec![0x52; 1_000], vec![0x93; 999], vec![0x01, 0x7f, 0x9c]].concat(),
-        // Notes in the middle of nothing, and bytes that are no opcodes.
+        // Every byte, including pushes beyond the end and undefined opcodes.
         (0..=255).collect(),
         (0..=255).rev().collect(),
         [vec![0xa9, 20], vec![1; 20], vec![0x87]].concat(),
@@ -158,14 +157,14 @@ fn signing_absurd_scripts_answers_bare_and_behind_hashes() {
                 if vout > 0 {
                     element["redeemScript"] = json!(script.to_hex_string());
                 } else if script.is_p2sh() || script.is_p2wsh() {
-                    // A hash of nothing that is known, which a request may not name without its script.
+                    // A request must give the script of a script hash.
                     continue;
                 }
                 let mut tx = spend(&[outpoint(vout)]);
                 for script_sig in [ScriptBuf::new(), script.clone()] {
                     tx.input[0].script_sig = script_sig;
                     let answer = sign(&plugin, &tx, json!([element])).unwrap();
-                    // Once more, with what came of it.
+                    // Signing the result again does not change it.
                     let again = sign(&plugin, &signed(&answer), json!([element])).unwrap();
                     assert_eq!(again, answer, "{output} {script}");
                 }
@@ -175,13 +174,13 @@ fn signing_absurd_scripts_answers_bare_and_behind_hashes() {
 }
 
 #[test]
-fn signrawtransactionwithkey_tells_and_logs_nothing_of_a_key() {
+fn signrawtransactionwithkey_neither_answers_nor_logs_a_key() {
     let (host, plugin) = start();
     let tx = hex(&spend(&[outpoint(0)]));
-    let almost = WIF.replace('J', "K");
+    let invalid = WIF.replace('J', "K");
     for params in [
         json!([tx, [WIF]]),
-        json!([tx, [almost]]),
+        json!([tx, [invalid]]),
         json!([tx, [WIF, 5]]),
         json!([WIF, [WIF]]),
         json!([tx, [WIF], [{"txid": 1}]]),
@@ -190,7 +189,7 @@ fn signrawtransactionwithkey_tells_and_logs_nothing_of_a_key() {
     ] {
         let answer = plugin.call("signrawtransactionwithkey", params);
         let text = format!("{answer:?}");
-        assert!(!text.contains(WIF) && !text.contains(&almost), "{text}");
+        assert!(!text.contains(WIF) && !text.contains(&invalid), "{text}");
     }
     assert_eq!(host.log.lines(), []);
 }

@@ -1,4 +1,4 @@
-//! Of several mistakes the one is reported that bitcoind looks at first.
+//! The order of checks: of several errors, bitcoind reports the first.
 
 use bitcoin::OutPoint;
 use outrigger_sdk::testing::{StubHost, TestPlugin, WalletState};

@@ -1,4 +1,4 @@
-//! Where the spent outputs come from: `prevtxs`, the mempool, the chain.
+//! The sources of spent outputs: `prevtxs`, the mempool, the chain.
 
 use bitcoin::consensus::encode::deserialize_hex;
 use bitcoin::hashes::Hash;
@@ -35,10 +35,10 @@ fn signing_looks_in_the_mempool_before_the_chain() {
     let child = spend(&[OutPoint { txid: parent_txid, vout: 0 }]);
     host.mempool.add(child.clone(), Amount::from_sat(0));
 
-    // An output that another mempool transaction spends is found nevertheless.
+    // Outputs that a mempool transaction spends are available, too.
     assert_eq!(sign(&plugin, &child, json!(null))["complete"], true);
     assert_eq!(sign(&plugin, &spend(&[outpoint(1, 0)]), json!(null))["complete"], true);
-    // For a mempool parent, a missing output index is not looked up in the chain.
+    // If the parent is in the mempool, the chain is not searched for a missing output index.
     let beyond = OutPoint { txid: parent_txid, vout: 7 };
     host.chain.add_coin(beyond, coin(1));
     for unknown in [beyond, outpoint(9, 0)] {
@@ -49,7 +49,7 @@ fn signing_looks_in_the_mempool_before_the_chain() {
 }
 
 #[test]
-fn signing_prevtxs_win_over_the_chain() {
+fn signing_prevtxs_take_precedence_over_the_chain() {
     let (host, plugin) = start();
     host.chain.add_coin(outpoint(1, 0), Coin { output: pays(5_000), height: 1, coinbase: false });
     let tx = spend(&[outpoint(1, 0)]);
@@ -61,7 +61,7 @@ fn signing_prevtxs_win_over_the_chain() {
     let by_chain = signature(json!(null));
     assert_eq!(signature(json!([prevtx("0.00005")])), by_chain);
     assert_ne!(signature(json!([prevtx("0.00006")])), by_chain);
-    // The last of several elements for an outpoint counts.
+    // The last element for an outpoint takes precedence.
     assert_eq!(signature(json!([prevtx("0.00006"), prevtx("0.00005")])), by_chain);
 }
 

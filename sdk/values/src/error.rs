@@ -1,6 +1,6 @@
 //! The error of a call, and bitcoind's error codes.
 //!
-//! A plugin that has an error enum converts it to [`RpcError`] in one place. The host passes an error on unchanged.
+//! A plugin refuses where it checks a rule. The host passes an error on unchanged.
 
 use std::fmt;
 

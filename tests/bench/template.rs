@@ -18,6 +18,9 @@ use outrigger_tests::bitcoind::Bitcoind;
 const SIZES: [usize; 2] = [1_500, 20_000];
 const UNCHANGED: usize = 200;
 const CHANGES: usize = 25;
+/// Transactions that come between two templates, and how often they do.
+const MANY: usize = 900;
+const BATCHES: usize = 5;
 const BLOCKS: usize = 6;
 /// The blocks before the first coinbase can be spent, and a few to spend.
 const BLOCKS_BEFORE: usize = 120;
@@ -131,6 +134,7 @@ impl Bench {
         self.fill(size);
         self.unchanged(size);
         self.after_changes(size);
+        self.after_many(size);
         if size == SIZES[SIZES.len() - 1] {
             self.full_blocks();
         }
@@ -159,7 +163,7 @@ impl Bench {
         (0..BLOCKS_BEFORE).for_each(|_| drop(self.block()));
         let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_secs();
         self.clock = now + 1_000;
-        let inputs = (size + CHANGES + 4) * INPUTS / 4;
+        let inputs = (size + CHANGES + MANY * BATCHES + 4) * INPUTS / 4;
         for tx in funding(&mut self.purse, inputs) {
             self.call_all("sendrawtransaction", &json!([serialize_hex(&tx), 0]));
             // Each fills a good part of a block.
@@ -217,6 +221,19 @@ impl Bench {
             self.nodes.iter_mut().for_each(|node| drop(node.measure(&request)));
         }
         report(&format!("getblocktemplate, first after a transaction, {size} in the mempool"), &mut self.nodes);
+    }
+
+    /// Times the first template after many more transactions.
+    fn after_many(&mut self, size: usize) {
+        let request = request();
+        for _ in 0..BATCHES {
+            for hex in (0..MANY).map(|_| serialize_hex(&self.purse.pay())).collect::<Vec<_>>() {
+                self.call_all("sendrawtransaction", &json!([hex, 0]));
+            }
+            self.forward(6);
+            self.nodes.iter_mut().for_each(|node| drop(node.measure(&request)));
+        }
+        report(&format!("getblocktemplate, first after {MANY} transactions, {size} in the mempool"), &mut self.nodes);
     }
 
     /// Times full blocks, and the first template after each.

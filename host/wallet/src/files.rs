@@ -35,12 +35,16 @@ const MAX_NAME: usize = 1024;
 ///
 /// Refuses names that lead out of `dir`, are no plain path, or belong to the program's own files.
 pub fn folder(dir: &Path, name: &str) -> Result<PathBuf> {
+    let refused = |detail| Err(ServiceError::new(ErrorKind::Refused, detail).into());
     let refuse = |why: &str| {
-        let detail = format!("Wallet file verification failed. The wallet name '{name}' is not allowed: {why}.");
-        Err(ServiceError::new(ErrorKind::Refused, detail).into())
+        refused(format!("Wallet file verification failed. The wallet name '{name}' is not allowed: {why}."))
     };
     if name.len() > MAX_NAME {
-        return refuse("it is too long");
+        // The name is not quoted: it may be as long as a request.
+        let len = name.len();
+        return refused(format!(
+            "Wallet file verification failed. The wallet name has {len} bytes, at most {MAX_NAME} are allowed."
+        ));
     }
     if name.chars().any(char::is_control) {
         return refuse("it holds a control character");

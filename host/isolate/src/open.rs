@@ -12,6 +12,8 @@ const SETTLED_WITHIN: Duration = Duration::from_millis(100);
 
 struct OpenCall {
     method: String,
+    /// The function has asked a service, so the runner has begun it.
+    is_begun: bool,
     /// The function has returned and the plugin will answer later. No thread of the host waits for it.
     is_kept: bool,
 }
@@ -33,7 +35,14 @@ pub struct OpenCalls {
 impl OpenCalls {
     pub fn begin(&self, token: u64, method: &[u8]) {
         let method = String::from_utf8_lossy(method).into_owned();
-        self.state.lock().open.insert(token, OpenCall { method, is_kept: false });
+        self.state.lock().open.insert(token, OpenCall { method, is_begun: false, is_kept: false });
+    }
+
+    /// The function asks a service.
+    pub fn asks(&self, token: u64) {
+        if let Some(open) = self.state.lock().open.get_mut(&token) {
+            open.is_begun = true;
+        }
     }
 
     /// The function returned this status. After an error the host answers; after a success the answer may come later.
@@ -69,6 +78,15 @@ impl OpenCalls {
         self.state.lock().open.extract_if(|_, open| open.is_kept).map(|(token, _)| token).collect()
     }
 
+    /// Removes the calls that the ended runner had begun. A thread may be busy with the service that one of them asked.
+    pub fn take_begun(&self) -> Vec<u64> {
+        let mut state = self.state.lock();
+        let begun: Vec<_> = state.open.extract_if(|_, open| open.is_begun || open.is_kept).collect();
+        let interrupted = begun.iter().find(|(_, open)| !open.is_kept).map(|(_, open)| open.method.clone());
+        state.last_method = state.last_method.take().or(interrupted);
+        begun.into_iter().map(|(token, _)| token).collect()
+    }
+
     /// A method that the runner was in at its end, once the waiting threads have settled their calls.
     pub fn last_method(&self) -> Option<String> {
         let until = Instant::now() + SETTLED_WITHIN;
@@ -86,7 +104,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn kept_calls_are_taken_once_and_others_are_left_to_their_threads() {
+    fn kept_and_begun_calls_are_taken_once_and_others_are_left_to_their_threads() {
         let open = OpenCalls::default();
         open.begin(1, b"kept");
         open.returned(1, STATUS_OK);
@@ -94,9 +112,13 @@ mod tests {
         open.begin(3, b"not begun");
         assert_eq!(open.take_kept(), [1]);
         assert!(open.take_kept().is_empty());
+        open.begin(4, b"asking");
+        open.asks(4);
+        assert!(open.take_kept().is_empty());
+        assert_eq!((open.take_begun(), open.lose(4)), (vec![4], false));
         assert!(open.forget(3) && !open.lose(3));
         assert!(open.lose(2) && !open.lose(2));
-        assert_eq!(open.last_method().as_deref(), Some("running"));
+        assert_eq!(open.last_method().as_deref(), Some("asking"));
     }
 
     #[test]

@@ -379,7 +379,9 @@ impl SharedProxy {
         if !self.set(Stage::Starting) {
             return;
         }
-        self.answer_kept(runner);
+        for token in runner.open.take_begun() {
+            self.answer_crashed(token);
+        }
         let crash = Crash { how, method: runner.open.last_method() };
         let (plugin, method) = (&self.launch.plugin, crash.method.as_deref());
         tracing::error!(plugin, pid = runner.process.pid, %how, method, "the plugin's process has ended");

@@ -291,7 +291,12 @@ impl Runner {
                     self.serve(channel, (reply, body)).map_err(|error| (error, true))?;
                     return Ok((STATUS_OK, Vec::new()));
                 }
-                _ => self.serve(channel, (head, body)).map_err(|error| (error, true))?,
+                kind => {
+                    if kind == Kind::Ask {
+                        self.open.asks(token);
+                    }
+                    self.serve(channel, (head, body)).map_err(|error| (error, true))?;
+                }
             }
         }
     }

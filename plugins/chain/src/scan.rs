@@ -16,7 +16,7 @@ use crate::blocks::{block_not_available, find_block};
 use crate::filters::{Connected, check_filter_type};
 use crate::{Context, args};
 
-/// The number of outputs that the host searches between two checks for an abort. A batch takes some 10 ms.
+/// The number of outputs that the host searches between two checks for an abort. A batch takes some tens of milliseconds.
 const BATCH: u32 = 1 << 16;
 /// The number of indexes of a descriptor in one parallel derivation.
 const CHUNK: u32 = 1 << 16;

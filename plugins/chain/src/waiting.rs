@@ -15,7 +15,7 @@ use outrigger_sdk::service::chain::Tip;
 use outrigger_sdk::service::log::Level;
 use outrigger_sdk::service::{Scope, ServiceError};
 use outrigger_sdk::{Host, Reply, RpcError};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::blocks::hash_argument;
 use crate::{Context, args};
@@ -87,7 +87,7 @@ impl Waits {
         match request(method, context) {
             Ok((until, timeout)) => self.wait(Waiter { reply, until, deadline: timeout.and_then(deadline_after) }),
             Err(error) => {
-                reply.send::<Value>(Err(error));
+                reply.fail(error);
             }
         }
     }

@@ -84,7 +84,7 @@ fn total(context: &CallContext<'_>, scripts: Vec<ScriptBuf>) -> Result<Vec<u8>, 
     let immature = context.params.flag_or(2, false)?;
     let by = ReceivedBy::Scripts { scripts };
     let payments = received(context, by, min_depth, immature)?;
-    let amounts = payments.view().map_err(ServiceError::from)?.iter().map(|received| received.amount);
+    let amounts = payments.view()?.iter().map(|received| received.amount);
     let total = amounts.fold(Amount::ZERO, |total, amount| total.saturating_add(amount));
     Ok(amount::to_json(total).to_string().into_bytes())
 }

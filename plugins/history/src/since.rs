@@ -147,7 +147,7 @@ fn write_removed(
         let block: Block = consensus::deserialize(&raw).map_err(|_| unreadable_block())?;
         let txids: Vec<Txid> = block.txdata.iter().map(bitcoin::Transaction::compute_txid).collect();
         let found = context.host.wallet.transactions(context.scope, txids)?;
-        let batch = found.view().map_err(ServiceError::from)?;
+        let batch = found.view()?;
         for row in batch.rows {
             writer.write_all(reply, &WalletTx::open(&row, batch)?, selection)?;
         }

@@ -5,8 +5,8 @@ use bitcoin::{Transaction, Txid, consensus};
 use outrigger_sdk::RpcError;
 use outrigger_sdk::amount::Saturating;
 use outrigger_sdk::params::{hash, text};
+use outrigger_sdk::service::ErrorKind;
 use outrigger_sdk::service::wallet::{MAX_TEXT_LEN, Synced};
-use outrigger_sdk::service::{ErrorKind, ServiceError};
 use outrigger_sdk::standard::json::Shown;
 
 use crate::entry::{EntryWriter, Selection, WalletTx, entries};
@@ -23,7 +23,7 @@ pub fn get_transaction(context: &CallContext<'_>) -> Result<Vec<u8>, RpcError> {
     let verbose = context.params.flag_or(2, false)?;
     let service = &context.host.wallet;
     let found = service.transactions(context.scope, vec![txid])?;
-    let batch = found.view().map_err(ServiceError::from)?;
+    let batch = found.view()?;
     let tx = batch.rows.iter().next().map(|row| WalletTx::open(&row, batch)).transpose()?;
     let raw = service.raw_transactions(context.scope, vec![txid])?.pop().flatten();
     let (Some(tx), Some(raw)) = (tx, raw) else {

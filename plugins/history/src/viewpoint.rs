@@ -18,7 +18,8 @@ pub struct WalletViewpoint {
 }
 
 impl WalletViewpoint {
-    /// The viewpoint of a call with this index of `include_watchonly`. By default, watched scripts count as ours in a wallet without private keys.
+    /// The viewpoint of a call with this index of `include_watchonly`. By default, watched scripts count as ours in a
+    /// wallet without private keys.
     pub fn of(context: &CallContext<'_>, wallet: &WalletInfo, watch_only: usize) -> Result<Self, RpcError> {
         let watch_only = context.params.flag_or(watch_only, !wallet.private_keys_enabled)?;
         Ok(Self { synced: wallet.synced, watch_only, network: context.network()? })

@@ -124,7 +124,7 @@ impl ImportPlugin {
         check_types(params, &[Type::Array, Type::Object])?;
         let rescan = params.get(1).get("rescan").map_or(Ok(true), flag)?;
         let reservation = if rescan { Some(self.reserve(scope)?) } else { None };
-        check_unlocked(&wallet)?;
+        wallet.check_unlocked()?;
         let requests = requests(params);
         let timestamps =
             requests.iter().map(|request| request::timestamp(request, wallet.synced)).collect::<Result<Vec<_>, _>>()?;
@@ -141,7 +141,7 @@ impl ImportPlugin {
     fn import_descriptors(&self, params: &Params, scope: Scope) -> Result<Imported<'_>, RpcError> {
         let wallet = self.host.wallet.info(scope)?;
         let reservation = self.reserve(scope)?;
-        check_unlocked(&wallet)?;
+        wallet.check_unlocked()?;
         let checks = descriptors::Checks {
             network: self.network(scope)?,
             private_keys_enabled: wallet.private_keys_enabled,
@@ -162,7 +162,7 @@ impl ImportPlugin {
     fn rescan_blockchain(&self, params: &Params, scope: Scope) -> Result<Imported<'_>, RpcError> {
         let wallet = self.host.wallet.info(scope)?;
         let reservation = self.reserve(scope)?;
-        check_unlocked(&wallet)?;
+        wallet.check_unlocked()?;
         let synced = wallet.synced.height;
         let height = |index: usize, refusal: &str| {
             let Some(height) = params.given(index).map(int32).transpose()? else { return Ok(None) };
@@ -225,10 +225,6 @@ impl ImportPlugin {
 
 fn requests(params: &Params) -> &[Value] {
     params.get(0).as_array().map(Vec::as_slice).unwrap_or_default()
-}
-
-fn check_unlocked(wallet: &WalletInfo) -> Result<(), ServiceError> {
-    if wallet.locked { Err(ErrorKind::WalletLocked.into()) } else { Ok(()) }
 }
 
 /// The stored import, with a rescan if the wallet stored any request. The rescan begins at the earliest creation time, even

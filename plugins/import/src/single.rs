@@ -18,7 +18,7 @@ use crate::multi::{hex_script, invalid_private_key};
 use crate::outcome::{not_added, private_keys_disabled};
 use crate::request::refuse_quoting;
 use crate::rescan::{Pending, Reservation};
-use crate::{ImportPlugin, Imported, check_unlocked};
+use crate::{ImportPlugin, Imported};
 
 /// The creation time of an import without one, in seconds. Every chain is younger.
 const OLDEST: u64 = 1;
@@ -123,7 +123,7 @@ impl ImportPlugin {
         if !wallet.private_keys_enabled {
             return Err(private_keys_disabled());
         }
-        check_unlocked(&wallet)?;
+        wallet.check_unlocked()?;
         let label = label(&params)?;
         let rescan = self.reserve_unless_declined(&params, scope)?;
         let wif = params.0.get_mut(0).map(Value::take);

@@ -17,8 +17,8 @@ use bitcoin::{
 use outrigger_sdk::amount::Saturating;
 use outrigger_sdk::descriptor::{Checksum, Descriptor};
 use outrigger_sdk::params::{self, encode_hex};
+use outrigger_sdk::service::Scope;
 use outrigger_sdk::service::chain::{NextBlock, Verdict};
-use outrigger_sdk::service::{Scope, ServiceError};
 use outrigger_sdk::standard::{sendable_from_hex, to_script, transaction_from_bytes};
 use outrigger_sdk::{CallContext, Host, Reply, RpcError, RpcErrorCode, typed};
 use serde_json::{Value, json};
@@ -32,7 +32,7 @@ const DEFAULT_TRIES: u64 = 1_000_000;
 const TRIES_PER_CHECK: u64 = 1 << 16;
 /// The most attempts to make a block while the tip changes or the block is already known.
 const MAX_ATTEMPTS: usize = 100;
-/// The wait for the new tip after each such attempt.
+/// The wait for the new tip after an attempt on an outdated tip.
 const NEXT_TIP_WAIT: Duration = Duration::from_millis(2);
 
 /// The cancellation of a mining call: its client is gone, its time is over, or the plugin is stopping.
@@ -95,7 +95,7 @@ fn generate(
     let mut hashes = Vec::new();
     for _ in 0..blocks {
         let answer = context.host.mempool.candidate(Scope::NONE, None)?;
-        let candidate = answer.view().map_err(ServiceError::from)?.ok_or_else(no_candidate)?;
+        let candidate = answer.view()?.ok_or_else(no_candidate)?;
         let read = |raw: &[u8]| transaction_from_bytes(raw).ok_or_else(not_accepted);
         let selected = candidate.transactions.iter().map(|selected| read(selected.raw));
         let (next, fees) = (candidate.next.read(), candidate.fees);

@@ -104,7 +104,7 @@ fn hash_rate(context: &CallContext<'_>, tip: &BlockInfo, blocks: u32) -> Result<
     Ok((float(&tip.chain_work) - float(&first.chain_work)) / f64::from(latest - earliest))
 }
 
-/// The nearest float to a big-endian number.
+/// A big-endian number, rounded at each byte.
 fn float(bytes: &[u8; 32]) -> f64 {
     bytes.iter().fold(0.0, |value, byte| value * 256.0 + f64::from(*byte))
 }

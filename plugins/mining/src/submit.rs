@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 /// The size of a header, in bytes.
 const HEADER_SIZE: usize = 80;
 
-/// The bytes of a hexadecimal text; `None` for the empty text.
+/// The bytes of a hexadecimal text; `None` for the empty text and for other text.
 fn bytes(hex: &str) -> Option<Vec<u8>> {
     decode_hex(hex).filter(|bytes| !bytes.is_empty())
 }

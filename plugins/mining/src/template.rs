@@ -11,9 +11,9 @@ use bitcoin::hashes::Hash;
 use bitcoin::{Amount, Block, CompactTarget, ScriptBuf, Weight, WitnessMerkleNode, Wtxid, merkle_tree, opcodes};
 use outrigger_sdk::amount::Saturating;
 use outrigger_sdk::params::encode_hex;
+use outrigger_sdk::service::Scope;
 use outrigger_sdk::service::chain::NextBlock;
 use outrigger_sdk::service::mempool::{CandidateView, Selected};
-use outrigger_sdk::service::{Scope, ServiceError};
 use outrigger_sdk::standard::work;
 use outrigger_sdk::wire::ListView;
 use outrigger_sdk::{Host, RpcError};
@@ -89,7 +89,7 @@ impl Templates {
         let sequence = host.mempool.info(scope)?.sequence;
         let known = kept.as_ref().map(|template| template.version);
         let answer = host.mempool.candidate(scope, known)?;
-        match answer.view().map_err(ServiceError::from)? {
+        match answer.view()? {
             Some(candidate) => {
                 self.note(LastBlock::of(candidate.transactions));
                 let template = Template::make(candidate, now, kept.take());

@@ -12,13 +12,13 @@ use serde_json::{Value, json};
 
 use crate::Context;
 use crate::sign::SignOptions;
-use crate::wallet::{check_unlocked, fill};
+use crate::wallet::fill;
 
 pub fn psbt_bump_fee(context: &Context<'_>) -> Result<Value, RpcError> {
     let wallet = context.wallet()?;
     let txid = Txid::from_byte_array(hash(context.params.get(0), "txid")?);
     let mut replacement = replacement(context.params.given(1), context.network()?)?;
-    check_unlocked(&wallet)?;
+    wallet.check_unlocked()?;
     replacement.control.include_watching = !wallet.private_keys_enabled;
     let settings = context.host.wallet.spend_settings(context.scope)?;
     let replaced = replace(context.services(), &settings, txid, replacement, &mut thread_rng())?;

@@ -85,7 +85,7 @@ pub fn sign_inputs(psbt: &mut Psbt, signing: &Signing<'_>, accept_final: bool) -
         if !input.is_final() {
             open.push(partial(index, input, &spent.script_pubkey, signing.providers.input(index)));
         } else if accept_final && input.non_witness_utxo.is_some() {
-            // As in bitcoind, the input keeps its invalid final fields and loses the others.
+            // As in bitcoind, the invalid final fields stay; the ECDSA signatures, origins and scripts go.
             make_final(input, ScriptBuf::new(), Witness::new());
             state.complete = true;
         }

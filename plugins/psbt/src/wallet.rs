@@ -7,8 +7,7 @@ use bitcoin::secp256k1::{Parity, Secp256k1, VerifyOnly};
 use bitcoin::{PublicKey, Script, ScriptBuf, TxIn, Txid};
 use outrigger_sdk::RpcError;
 use outrigger_sdk::psbt::{Input, PreviousTransaction, Psbt};
-use outrigger_sdk::service::wallet::{Ownership, ScriptInfo, SolvingData, WalletInfo};
-use outrigger_sdk::service::{ErrorKind, ServiceError};
+use outrigger_sdk::service::wallet::{Ownership, ScriptInfo, SolvingData};
 use outrigger_sdk::sign::{KeySource, LocalKeys, WalletKeys};
 use outrigger_sdk::standard::transaction_from_bytes;
 use outrigger_sdk::wire::Blob;
@@ -25,14 +24,10 @@ pub fn wallet_process_psbt(context: &Context<'_>) -> Result<Value, RpcError> {
     let sign = context.params.flag_or(1, true)?;
     let options = sign_options(context)?;
     if sign {
-        check_unlocked(&wallet)?;
+        wallet.check_unlocked()?;
     }
     fill(context, &mut psbt, sign, options)?;
     Ok(processed(&psbt))
-}
-
-pub fn check_unlocked(wallet: &WalletInfo) -> Result<(), RpcError> {
-    if wallet.locked { Err(ServiceError::from(ErrorKind::WalletLocked).into()) } else { Ok(()) }
 }
 
 /// Adds the data of the wallet, and its signatures if `sign` (`FillPSBT` of Bitcoin Core).

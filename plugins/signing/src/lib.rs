@@ -9,7 +9,6 @@ mod tests;
 
 use bitcoin::hashes::{Hash, hash160};
 use outrigger_sdk::service::signer::{Scheme, SignBatch, SignRequest};
-use outrigger_sdk::service::{ErrorKind, ServiceError};
 use outrigger_sdk::sign::{WalletKeys, WifKey, message_digest, message_signature, methods, sign_message};
 use outrigger_sdk::standard::{ScriptKind, address, classify};
 use outrigger_sdk::{Call, Host, Plugin, Reply, RpcError, RpcErrorCode};
@@ -58,9 +57,7 @@ fn sign_message_with_key(host: &Host, call: &Call<'_>) -> Result<String, RpcErro
 
 fn sign_message_with_wallet(host: &Host, call: &Call<'_>) -> Result<String, RpcError> {
     let scope = call.scope;
-    if host.wallet.info(scope)?.locked {
-        return Err(ServiceError::from(ErrorKind::WalletLocked).into());
-    }
+    host.wallet.info(scope)?.check_unlocked()?;
     let script = address::to_script(call.params.text(0)?, host.chain.network(scope)?);
     let script = script.map_err(|_| RpcError::not_found("Invalid address"))?;
     let ScriptKind::PubKeyHash { hash } = classify(&script) else {

@@ -8,7 +8,6 @@ use outrigger_sdk::spend::{replace, replacement};
 use outrigger_sdk::{CallContext, RpcError, amount};
 use serde_json::{Value, json};
 
-use crate::encryption::require_unlocked;
 use crate::send::{sign, submit};
 
 pub fn bump_fee(context: &mut CallContext<'_>) -> Result<Value, RpcError> {
@@ -22,7 +21,7 @@ pub fn bump_fee(context: &mut CallContext<'_>) -> Result<Value, RpcError> {
     let services = context.services();
     let settings = context.host.wallet.spend_settings(context.scope)?;
     let mut request = replacement(context.params.given(1), context.network()?)?;
-    require_unlocked(&wallet)?;
+    wallet.check_unlocked()?;
     request.own_inputs_only = true;
     request.control.signable_only = true;
     context.host.wallet.begin_payment(context.scope)?;

@@ -4,7 +4,6 @@ use outrigger_sdk::service::wallet::DescriptorInfo;
 use outrigger_sdk::{CallContext, RpcError};
 use serde::Serialize;
 
-use crate::encryption::require_unlocked;
 use crate::to_json;
 
 #[derive(Serialize)]
@@ -48,7 +47,7 @@ pub fn list_descriptors(context: &mut CallContext<'_>) -> Result<Vec<u8>, RpcErr
     let wallet = context.wallet()?;
     let private = context.params.flag_or(0, false)?;
     if private {
-        require_unlocked(&wallet)?;
+        wallet.check_unlocked()?;
     }
     let descriptors = context.host.wallet.descriptors(context.scope, private)?;
     if private {

@@ -74,10 +74,6 @@ pub fn wallet_lock(context: &mut CallContext<'_>) -> Result<Value, RpcError> {
     Ok(Value::Null)
 }
 
-pub fn require_unlocked(wallet: &WalletInfo) -> Result<(), RpcError> {
-    if wallet.locked { Err(ServiceError::from(ErrorKind::WalletLocked).into()) } else { Ok(()) }
-}
-
 fn require_encrypted(wallet: &WalletInfo, method: &str) -> Result<(), RpcError> {
     if wallet.encrypted {
         return Ok(());

@@ -16,7 +16,6 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::arguments::{address_type, single_address};
-use crate::encryption::require_unlocked;
 use crate::info::WALLET_VERSION;
 use crate::to_json;
 
@@ -40,7 +39,7 @@ pub fn upgrade_wallet(context: &mut CallContext<'_>) -> Result<Value, RpcError> 
 
 fn unlocked(context: &CallContext<'_>) -> Result<WalletInfo, RpcError> {
     let wallet = context.wallet()?;
-    require_unlocked(&wallet)?;
+    wallet.check_unlocked()?;
     Ok(wallet)
 }
 
@@ -70,7 +69,7 @@ pub fn get_hd_keys(context: &mut CallContext<'_>) -> Result<Vec<u8>, RpcError> {
     let active_only = option(context, 0, "active_only")?.unwrap_or(false);
     let private = option(context, 0, "private")?.unwrap_or(false);
     if private {
-        require_unlocked(&wallet)?;
+        wallet.check_unlocked()?;
     }
     let keys = context.host.wallet.hd_keys(context.scope, private)?;
     let entries = keys.iter().filter_map(|key| {

@@ -15,7 +15,6 @@ use outrigger_sdk::{CallContext, RpcError, RpcErrorCode, amount};
 use serde_json::{Value, json};
 
 use crate::arguments::{avoid_reuse, listed_address};
-use crate::encryption::require_unlocked;
 use crate::recipients;
 
 /// The checked arguments of a call.
@@ -79,7 +78,7 @@ impl Request {
         let replaceable = params.given(5).map(flag).transpose()?;
         let avoid_reuse = avoid_reuse(params.given(8), wallet)?;
         let fee = fee_choice(params.given(6), params.given(7), params.given(9), false)?;
-        require_unlocked(wallet)?;
+        wallet.check_unlocked()?;
         let script = listed_address(params.text(0)?, context.network()?)?;
         let amount = amount::from_json(params.get(1))?;
         let subtract_fee = params.flag_or(4, false)?;
@@ -107,7 +106,7 @@ impl Request {
         let fee = fee_choice(params.given(6), params.given(7), params.given(8), false)?;
         let mut recipients = recipients::read(params.get(1), params.given(4), context.network()?)?;
         let verbose = params.flag_or(9, false)?;
-        require_unlocked(wallet)?;
+        wallet.check_unlocked()?;
         require_private_keys(wallet)?;
         // Shuffled recipients keep the order of the request private. It would show in the outputs, and in the recipient
         // that pays the odd satoshi of a shared fee.

@@ -3,7 +3,6 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 use bitcoin::{OutPoint, Txid};
-use outrigger_sdk::service::ServiceError;
 use outrigger_sdk::service::wallet::{WalletCoin, WalletTransactionView};
 use outrigger_sdk::spend::coins::BATCH;
 use outrigger_sdk::{CallContext, RpcError};
@@ -17,7 +16,7 @@ pub fn read(
     let txids: Vec<Txid> = txids.collect::<HashSet<_>>().into_iter().collect();
     for txids in txids.chunks(BATCH as usize) {
         let batch = context.host.wallet.transactions(context.scope, txids.to_vec())?;
-        for row in batch.view().map_err(ServiceError::from)?.rows {
+        for row in batch.view()?.rows {
             read(&row.open()?.0);
         }
     }

@@ -5,7 +5,6 @@ use outrigger_sdk::service::ErrorKind;
 use outrigger_sdk::{CallContext, RpcError, RpcErrorCode};
 use serde_json::{Value, json};
 
-use crate::encryption::require_unlocked;
 use crate::manage::named;
 
 /// The only flag of Bitcoin Core 29 that setwalletflag can change.
@@ -46,7 +45,7 @@ pub fn keypool_refill(context: &mut CallContext<'_>) -> Result<Value, RpcError> 
     let size = context.params.given(0).map_or(Ok(0), int32)?;
     let size =
         u32::try_from(size).map_err(|_| RpcError::invalid_parameter("Invalid parameter, expected valid size."))?;
-    require_unlocked(&wallet)?;
+    wallet.check_unlocked()?;
     // As in bitcoind, 0 stands for the default size.
     context.host.wallet.refill_keypool(context.scope, Some(size).filter(|size| *size > 0))?;
     // bitcoind compares the size with the sum of both pools. A wallet without keys derives nothing, so its sum stays 0.

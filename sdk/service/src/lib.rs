@@ -79,6 +79,12 @@ impl From<WireError> for ServiceError {
     }
 }
 
+impl From<WireError> for RpcError {
+    fn from(error: WireError) -> Self {
+        ServiceError::from(error).into()
+    }
+}
+
 impl From<ServiceError> for RpcError {
     /// The one place where a service's trouble becomes a code and a message of bitcoind.
     fn from(error: ServiceError) -> Self {

@@ -15,7 +15,6 @@ fn rounds() -> usize {
     std::env::var("OUTRIGGER_ROUNDS").ok().and_then(|rounds| rounds.parse().ok()).unwrap_or(200)
 }
 
-/// How many confirmations a wallet's answer counts for the last block.
 /// The last block of the wallet. `known` is one before it, so that the answer stays short.
 fn last_block(wallet: &mut Client, known: &Value) -> Value {
     wallet.call("listsinceblock", json!([known]))["lastblock"].clone()

@@ -81,6 +81,9 @@ fn wallets_by_absolute_paths_are_told_apart_and_may_be_long() {
             assert!(code == -4 && message.contains("is not allowed"), "{method} {name:?}: {message}");
         }
     }
+    let (code, message) = client.refused("createwallet", json!(["x".repeat(2000)]));
+    let expected = "Wallet file verification failed. The wallet name has 2000 bytes, at most 1024 are allowed.";
+    assert_eq!((code, &*message), (-4, expected));
 }
 
 #[test]

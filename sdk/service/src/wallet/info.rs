@@ -4,6 +4,7 @@ use bitcoin::BlockHash;
 pub use outrigger_values::AddressType;
 
 use crate::wire::wire_struct;
+use crate::{ErrorKind, Result};
 
 wire_struct! {
     /// How far a rescan has come.
@@ -91,5 +92,15 @@ wire_struct! {
         /// Where the node stands while it lacks blocks that the wallet has followed; none otherwise.
         #[since(1)]
         pub node_behind: Option<Synced>,
+    }
+}
+
+impl WalletInfo {
+    /// Refuses if the wallet is locked.
+    ///
+    /// # Errors
+    /// [`ErrorKind::WalletLocked`], code -13.
+    pub fn check_unlocked(&self) -> Result<()> {
+        if self.locked { Err(ErrorKind::WalletLocked.into()) } else { Ok(()) }
     }
 }

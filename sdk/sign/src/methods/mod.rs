@@ -20,7 +20,7 @@ pub use result::SigningResult;
 use super::{
     InputError, KeySource, LocalKeys, Sighash, SolvingSet, WifKey, combine_transactions, sign_transaction_while,
 };
-use outrigger_service::{ErrorKind, Host, Scope, ServiceError};
+use outrigger_service::{Host, Scope};
 use outrigger_standard::decode::{Form, transaction_of_form};
 use outrigger_standard::transaction_from_hex;
 use outrigger_values::params::Params;
@@ -66,9 +66,7 @@ pub fn with_wallet<K: KeySource>(
 ) -> Result<SigningResult, RpcError> {
     let wallet = host.wallet.info(scope)?;
     let mut tx = transaction(params)?;
-    if wallet.locked {
-        return Err(ServiceError::from(ErrorKind::WalletLocked).into());
-    }
+    wallet.check_unlocked()?;
     let mut prevouts = Prevouts::look_up(host, scope, &tx)?;
     prevouts.describe(params.get(1), false)?;
     let sighash = sighash(params, 2)?;

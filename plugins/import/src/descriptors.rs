@@ -1,7 +1,7 @@
 //! importdescriptors: the checks of one request, and the import that it makes.
 
 use bitcoin::Network;
-use outrigger_sdk::descriptor::{Descriptor, without_private_keys};
+use outrigger_sdk::descriptor::Descriptor;
 use outrigger_sdk::params::descriptor_range;
 use outrigger_sdk::service::wallet::{DescriptorImport, Import};
 use outrigger_sdk::wire::Secret;
@@ -9,7 +9,8 @@ use outrigger_sdk::{RpcError, RpcErrorCode, typed};
 use serde_json::Value;
 
 use crate::outcome::{
-    Accepted, Checked, MISSING_PRIVATE_KEYS, Outcome, no_private_keys, not_expandable, private_keys_disabled, warn_once,
+    Accepted, Checked, Item, MISSING_PRIVATE_KEYS, Outcome, no_private_keys, not_expandable, private_keys_disabled,
+    warn_once,
 };
 use crate::request::{self, Fields, malformed};
 
@@ -34,7 +35,7 @@ pub struct Checks {
 
 /// A refusal, by its effect.
 enum Refusal {
-    /// A field of a wrong type, or a number beyond 64 bits, fails the whole call.
+    /// A field of a wrong type (except `range`), or a number that is no 64-bit integer, fails the whole call.
     Call(RpcError),
     /// Any other refusal fails the request alone.
     Request(RpcError),
@@ -69,17 +70,12 @@ struct Indexes {
 
 impl Checks {
     /// Checks a request. An error fails the whole call.
-    pub fn request(&self, request: &Value, timestamp: u64) -> Result<Checked, RpcError> {
+    pub fn request<'a>(&self, request: &'a Value, timestamp: u64) -> Result<Checked<'a>, RpcError> {
         let mut warnings = Vec::new();
         match self.import(request, timestamp, &mut warnings) {
             Ok((descriptor, given)) => {
-                let not_stored = format!("Could not add descriptor '{}'", without_private_keys(given.text));
-                let accepted = Accepted {
-                    warnings,
-                    not_stored: RpcError::wallet(not_stored),
-                    active: given.active,
-                    ranged: descriptor.range.is_some(),
-                };
+                let item = Item::Descriptor(given.text);
+                let accepted = Accepted { warnings, item, active: given.active, ranged: descriptor.range.is_some() };
                 Ok(Ok((Import::Descriptor { descriptor }, accepted)))
             }
             Err(Refusal::Request(error)) => Ok(Err(Outcome::failed(error, warnings))),

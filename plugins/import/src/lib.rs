@@ -73,7 +73,7 @@ impl Plugin for ImportPlugin {
                 self.waiting.start(wallet, reservation, reply, pending);
             }
             Ok(Imported { rescan: None, pending }) => {
-                reply.send(pending.finish(&RescanEnd::of(RescanOutcome::Complete)));
+                reply.send_json(pending.finish(&RescanEnd::of(RescanOutcome::Complete)));
             }
             Err(error) => {
                 reply.fail(error);
@@ -209,7 +209,7 @@ impl ImportPlugin {
     }
 
     /// Stores all accepted requests with one write.
-    fn store(&self, scope: Scope, checked: Vec<Checked>) -> Result<Vec<Outcome>, ServiceError> {
+    fn store(&self, scope: Scope, checked: Vec<Checked<'_>>) -> Result<Vec<Outcome>, ServiceError> {
         let mut imports = Vec::new();
         let mut accept = |(import, accepted)| {
             imports.push(import);

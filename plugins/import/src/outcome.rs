@@ -1,9 +1,9 @@
 //! The outcome of a request in the result of importmulti and importdescriptors.
 
 use outrigger_sdk::RpcError;
+use outrigger_sdk::descriptor::without_private_keys;
 use outrigger_sdk::service::wallet::{Import, ImportOutcome};
 use serde::Serialize;
-use serde_json::{Value, json};
 
 use crate::request::refuse_quoting;
 
@@ -18,7 +18,7 @@ const UNKNOWN_OUTPUT_TYPE: &str = "Unknown output type, cannot set descriptor to
 pub struct Outcome {
     pub success: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub error: Option<Value>,
+    pub error: Option<RpcError>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
     /// Whether the request imported a ranged descriptor.
@@ -29,25 +29,30 @@ pub struct Outcome {
 impl Outcome {
     /// The outcome of a request that was not imported, with the warnings that preceded the refusal.
     pub fn failed(error: RpcError, warnings: Vec<String>) -> Self {
-        let error = json!({"code": error.code.0, "message": error.message});
         Self { success: false, error: Some(error), warnings, ranged: false }
     }
 }
 
 /// A request after its checks: the import, or the outcome of a refused request.
-pub type Checked = Result<(Import, Accepted), Outcome>;
+pub type Checked<'a> = Result<(Import, Accepted<'a>), Outcome>;
+
+/// The subject of the refusal in case the wallet's storage fails.
+pub enum Item<'a> {
+    Descriptor(&'a str),
+    /// "script", "key" or "address", of importmulti.
+    Named(&'static str),
+}
 
 /// A request that passed its checks and waits for the wallet's answer.
-pub struct Accepted {
+pub struct Accepted<'a> {
     pub warnings: Vec<String>,
-    /// The refusal in case the wallet's storage fails.
-    pub not_stored: RpcError,
+    pub item: Item<'a>,
     /// Whether the descriptor shall become active.
     pub active: bool,
     pub ranged: bool,
 }
 
-impl Accepted {
+impl Accepted<'_> {
     /// The outcome that follows from the wallet's answer.
     pub fn outcome(mut self, answer: Option<ImportOutcome>) -> Outcome {
         let refusal = match answer {
@@ -71,7 +76,12 @@ impl Accepted {
                 RpcError::invalid_parameter(format!("new range must include current range = [{begin},{end}]"))
             }
             Some(ImportOutcome::BadDescriptor { reason }) => refuse_quoting(&reason),
-            Some(ImportOutcome::NotStored) => self.not_stored,
+            Some(ImportOutcome::NotStored) => match self.item {
+                Item::Descriptor(text) => {
+                    RpcError::wallet(format!("Could not add descriptor '{}'", without_private_keys(text)))
+                }
+                Item::Named(item) => not_added(item),
+            },
             None => RpcError::internal("The wallet gave no outcome for a request"),
         };
         Outcome::failed(refusal, self.warnings)

@@ -57,7 +57,7 @@ impl Drop for Reservation<'_> {
 /// The first block of a rescan.
 #[derive(Clone, Copy)]
 pub enum Begin {
-    /// The first block of at least this time, in seconds.
+    /// From a time, in seconds, as the service's `rescan_start` reads it.
     Time(u64),
     /// The block of the first height. The rescan ends at the second height, or at the wallet's last block.
     Heights(u32, Option<u32>),
@@ -104,10 +104,14 @@ impl Pending {
         }
     }
 
-    /// The result of the call after its rescan.
-    pub fn finish(self, end: &RescanEnd) -> Result<Value, RpcError> {
-        Ok(match (self, &end.outcome) {
-            (Self::Outcomes(outcomes), _) => json!(outcomes.finish(end)?),
+    /// The result of the call after its rescan, as JSON.
+    pub fn finish(self, end: &RescanEnd) -> Result<Vec<u8>, RpcError> {
+        let value = match (self, &end.outcome) {
+            // A tree of values would take many allocations for each of 10,000 requests.
+            (Self::Outcomes(outcomes), _) => {
+                let outcomes = serde_json::to_vec(&outcomes.finish(end)?);
+                return outcomes.map_err(|error| RpcError::internal(error.to_string()));
+            }
             (Self::Heights { .. }, RescanOutcome::Aborted) => return Err(RpcError::misc("Rescan aborted.")),
             (Self::Heights { .. }, RescanOutcome::Unreadable { .. }) if end.background => {
                 return Err(blocks_not_fetched());
@@ -125,7 +129,8 @@ impl Pending {
                 return Err(RpcError::wallet(message));
             }
             (Self::Null { .. }, RescanOutcome::Complete) => Value::Null,
-        })
+        };
+        Ok(value.to_string().into_bytes())
     }
 }
 
@@ -254,7 +259,7 @@ impl WaitingCalls {
     /// Answers the call of a rescan that has ended.
     pub fn finished(&self, wallet: String, number: u64, end: &RescanEnd) {
         if let Some(Waiting { reply, pending }) = self.take(&(wallet, number)) {
-            reply.send(pending.finish(end));
+            reply.send_json(pending.finish(end));
         }
     }
 
@@ -273,7 +278,7 @@ impl WaitingCalls {
             std::mem::take(&mut state.calls)
         };
         for (_, Waiting { reply, pending }) in calls {
-            reply.send(pending.finish(&RescanEnd::of(RescanOutcome::Aborted)));
+            reply.send_json(pending.finish(&RescanEnd::of(RescanOutcome::Aborted)));
         }
     }
 

@@ -49,7 +49,7 @@ fn label(params: &Params) -> Result<String, RpcError> {
     }
 }
 
-/// The scripts that pay to a single key, in the wallet's order.
+/// The scripts that pay to a single key, the shortest script first.
 fn scripts_of_key(public_key: &[u8]) -> Vec<ScriptBuf> {
     let hash = hash160::Hash::hash(public_key);
     let p2pkh = ScriptBuf::new_p2pkh(&hash.into());

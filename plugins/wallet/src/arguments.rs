@@ -1,7 +1,7 @@
 //! Arguments that several methods of this group read.
 //!
-//! The host has checked the types of top-level arguments. These functions check the values inside arrays and objects,
-//! with the messages of Bitcoin Core 29.
+//! The host has checked the types of top-level arguments. Elements of arrays are checked here, with the messages of Bitcoin
+//! Core 29.
 
 use std::collections::HashSet;
 

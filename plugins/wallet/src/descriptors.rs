@@ -42,7 +42,7 @@ impl<'a> Entry<'a> {
     }
 }
 
-/// Serializes the descriptors directly, because a tree of values would copy private keys into memory that is not wiped.
+/// Serializes the descriptors directly, because a tree of values would hold more copies of the private keys.
 pub fn list_descriptors(context: &mut CallContext<'_>) -> Result<Vec<u8>, RpcError> {
     let wallet = context.wallet()?;
     let private = context.params.flag_or(0, false)?;

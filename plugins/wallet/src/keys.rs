@@ -81,7 +81,7 @@ pub fn get_hd_keys(context: &mut CallContext<'_>) -> Result<Vec<u8>, RpcError> {
         let entry = KeyEntry { xpub: &key.xpub, has_private: key.has_private, xprv, descriptors };
         (!entry.descriptors.is_empty()).then_some(entry)
     });
-    // A tree of values would copy the private keys into memory that is not wiped.
+    // A tree of values would hold more copies of the private keys.
     to_json(entries.collect::<Vec<_>>())
 }
 

@@ -5,7 +5,7 @@
 use std::fmt;
 
 /// A JSON-RPC error code as in bitcoind's `src/rpc/protocol.h`. A plugin may define codes of its own.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, serde::Serialize)]
 pub struct RpcErrorCode(pub i32);
 
 /// Declares the constants of [`RpcErrorCode`], with descriptions for the C header.
@@ -97,7 +97,7 @@ codes! {
 }
 
 /// The error of a call, in the caller's terms.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, serde::Serialize)]
 pub struct RpcError {
     /// The code, for programs.
     pub code: RpcErrorCode,

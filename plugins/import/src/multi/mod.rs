@@ -19,7 +19,7 @@ use outrigger_sdk::wire::{Blob, Secret};
 use serde_json::Value;
 
 use crate::descriptors::label_of_internal;
-use crate::outcome::{Accepted, Checked, Outcome, not_added, private_keys_disabled};
+use crate::outcome::{Accepted, Checked, Item, Outcome, private_keys_disabled};
 use crate::request::{self, Fields};
 pub use script::hex_script;
 
@@ -127,12 +127,12 @@ impl<'h> Checks<'h> {
         self.deriving.aborted
     }
 
-    pub fn request(&mut self, request: &Value, timestamp: u64) -> Checked {
+    pub fn request<'a>(&mut self, request: &'a Value, timestamp: u64) -> Checked<'a> {
         let (parts, warnings) = self.parts(request, timestamp).map_err(|error| Outcome::failed(error, Vec::new()))?;
         if !self.private_keys_enabled && parts.any_part(|part| !part.private_keys.is_empty()) {
             return Err(Outcome::failed(private_keys_disabled(), warnings));
         }
-        let accepted = Accepted { warnings, not_stored: parts.not_stored(), active: false, ranged: false };
+        let accepted = Accepted { warnings, item: Item::Named(parts.stored_first()), active: false, ranged: false };
         Ok((parts.import(), accepted))
     }
 
@@ -188,14 +188,14 @@ impl Parts<'_> {
         self.materials.iter().any(|(part, _)| property(part))
     }
 
-    /// The refusal in case the wallet's storage fails: bitcoind stores scripts first, then private keys, then the rest.
-    fn not_stored(&self) -> RpcError {
+    /// bitcoind stores scripts first, then private keys, then the rest.
+    fn stored_first(&self) -> &'static str {
         if self.any_part(|part| !part.scripts.is_empty()) {
-            not_added("script")
+            "script"
         } else if self.any_part(|part| !part.private_keys.is_empty()) {
-            not_added("key")
+            "key"
         } else {
-            not_added("address")
+            "address"
         }
     }
 }

@@ -82,7 +82,8 @@ impl<P: Plugin> PluginCode for Running<P> {
         match serde_json::from_slice(call.params) {
             Ok(params) => {
                 let deadline = call.deadline_ms.map(Duration::from_millis);
-                self.plugin.call(Call { method, params, scope: Scope(call.token), deadline }, reply);
+                let release = call.release.unwrap_or(outrigger_standard::release::PRESENT);
+                self.plugin.call(Call { method, params, scope: Scope(call.token), deadline, release }, reply);
             }
             Err(error) => {
                 // A client can make this happen, with values that nest too deeply or half of a surrogate pair: it is told,

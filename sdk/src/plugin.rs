@@ -21,6 +21,9 @@ pub struct Call<'a> {
     pub scope: Scope,
     /// After what time the host answers in the plugin's place; none when it does not.
     pub deadline: Option<Duration>,
+    /// The major release of Bitcoin Core whose answers the client expects: that of the node, or of the host's setting `release`.
+    /// [`crate::standard::release::rules`] tells what differs between releases.
+    pub release: u32,
 }
 
 /// The message of the error that answers a call whose [`Reply`] was dropped.

@@ -14,6 +14,7 @@ use outrigger_plugins::grants::{Grant, Holder, NODE_RPC, ServiceSource};
 use outrigger_plugins::health::Health;
 use outrigger_plugins::instance::{Instance, Launch, LoadedLibrary, StartError};
 use outrigger_sandbox::{Policy, Reach};
+use outrigger_sdk::standard::release;
 use outrigger_sdk::testing::{StubHost, StubNodeRpc, WalletState};
 use outrigger_service::node_rpc::NodeReply;
 use outrigger_service::wire::Blob;
@@ -88,6 +89,7 @@ impl Loaded {
             grants: &grants,
             options,
             services: &InMemory(host),
+            release: Arc::new(|| release::PRESENT),
             calls: self.calls.clone(),
             deadline: Some(DEADLINE),
             max_answer_bytes: DEFAULT_MAX_BYTES,

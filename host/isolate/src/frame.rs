@@ -10,6 +10,8 @@ pub const INTERNAL_ERROR: i32 = -32603;
 
 /// The code of a call of an inline method. Its function returns at once, so its answer and its end are one message.
 pub const INLINE: i32 = 1;
+/// The position of the release in the code of a call.
+pub const RELEASE_SHIFT: u32 = 8;
 
 pub const HEAD_LEN: usize = 32;
 
@@ -31,7 +33,8 @@ pub enum Kind {
     /// To the runner: the plugin's `start`.
     Start,
     /// A call: its token, its deadline in milliseconds (0 for none), its method with its length in `place`, its
-    /// parameters. Code [`INLINE`] marks an inline method.
+    /// parameters. Code: the bit [`INLINE`] marks an inline method, and above
+    /// [`RELEASE_SHIFT`] stands the release whose answers the client expects.
     Call,
     /// The call with this token is cancelled.
     Cancel,

@@ -16,7 +16,7 @@ use crate::body::{DiscardedBody, Message};
 use crate::cgroup::Group;
 use crate::channel::Channel;
 use crate::channels::{Channels, Entry, Grant, OWN_CHANNELS};
-use crate::frame::{FrameError, Head, INLINE, INTERNAL_ERROR, Kind, function_at};
+use crate::frame::{FrameError, Head, INLINE, INTERNAL_ERROR, Kind, RELEASE_SHIFT, function_at};
 use crate::greeting::Hello;
 use crate::launch::Launch;
 use crate::open::OpenCalls;
@@ -245,9 +245,10 @@ impl Runner {
     /// # Errors
     /// The runner ended first. If it may have begun the call, the call is in [`Self::open`] unless it was answered.
     pub fn call(&self, call: &RawCall<'_>) -> Result<i32, RunnerGone> {
-        let RawCall { token, method, params, deadline_ms } = *call;
+        let RawCall { token, method, params, deadline_ms, release } = *call;
         let place = u32::try_from(method.len()).unwrap_or(u32::MAX);
-        let code = if self.inline.iter().any(|name| name.as_bytes() == method) { INLINE } else { 0 };
+        let inline = if self.inline.iter().any(|name| name.as_bytes() == method) { INLINE } else { 0 };
+        let code = inline | (release.and_then(|release| i32::try_from(release).ok()).unwrap_or(0) << RELEASE_SHIFT);
         let head = Head { token, code, extra: deadline_ms.unwrap_or(0), place, ..Head::new(Kind::Call) };
         self.open.begin(token, method);
         let outcome = self.run(Entry::Call, head, &[method, params]);

@@ -107,8 +107,8 @@ pub trait Node: Send + Sync {
         ChainIdentity::of(self.network())
     }
 
-    /// The major version of Bitcoin Core in another process. `None` for a node in this process, and until the other has
-    /// answered.
+    /// The major release of Bitcoin Core whose answers clients get: as configured, or that of the node in another process.
+    /// `None` until that one has answered, and for a node in this process.
     fn release(&self) -> Option<u32> {
         None
     }

@@ -14,7 +14,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use bitcoin::hex::DisplayHex;
-use outrigger_standard::work;
+use outrigger_standard::{release, work};
 use outrigger_upstream::Endpoint;
 use outrigger_values::FeeRate;
 use outrigger_values::params::toml_words;
@@ -169,6 +169,12 @@ impl LoadedConfig {
             ("rpc.max_unread_bytes", config.rpc.max_unread_bytes, 1 << 20, 1 << 40),
             ("rpc.shutdown_grace_seconds", config.rpc.shutdown_grace_seconds, 0, MAX_DEADLINE_SECONDS),
             ("rpc.busy_poll_microseconds", config.rpc.busy_poll_microseconds, 0, MAX_BUSY_POLL_MICROSECONDS),
+            (
+                "release",
+                u64::from(config.release.unwrap_or(release::PRESENT)),
+                u64::from(release::FIRST),
+                u64::from(release::LAST),
+            ),
             ("chain.map_gib", config.chain.map_gib as u64, 1, MAX_MAP_GIB),
             ("chain.mempool_mb", config.chain.mempool_mb, 5, 1 << 20),
             ("audit.max_bytes", config.audit.max_bytes, 4096, 1 << 40),

@@ -27,6 +27,10 @@ pub struct Config {
     /// The folder of all data; `~` is the home directory.
     #[serde(default = "default_datadir")]
     pub datadir: PathBuf,
+    /// The major release of Bitcoin Core whose answers clients get, 24 to 32. Default: the node's, and 29 on the
+    /// embedded chain.
+    #[serde(default)]
+    pub release: Option<u32>,
     #[serde(default)]
     pub rpc: RpcConfig,
     #[serde(default)]

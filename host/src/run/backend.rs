@@ -54,6 +54,7 @@ impl Backend {
         loaded: &LoadedConfig,
         config: &BackendConfig,
         network: Network,
+        release: Option<u32>,
         folder: &Path,
     ) -> Result<Self, RunError> {
         let endpoint: Endpoint =
@@ -68,6 +69,7 @@ impl Backend {
         let (upstream, service) = (Arc::new(upstream), Arc::new(service));
         let settings = Settings {
             network,
+            release,
             chain: chain.clone(),
             folder: folder.join("headers"),
             filters: folder.join("filters"),

@@ -7,7 +7,7 @@ use std::time::Duration;
 use bitcoin::Network;
 use outrigger_service::chain::Publication;
 use outrigger_service::events::Event;
-use outrigger_standard::work;
+use outrigger_standard::{release, work};
 use outrigger_values::FeeRate;
 use tokio::sync::watch;
 
@@ -26,7 +26,7 @@ use outrigger_isolate::Executable;
 use outrigger_node::{Node, NodeError, NodeEvent, Observer};
 use outrigger_plugins::calls::Calls;
 use outrigger_plugins::file::FileError;
-use outrigger_plugins::instance::StartError;
+use outrigger_plugins::instance::{ReleaseSource, StartError};
 use outrigger_plugins::pool::Pool;
 use outrigger_plugins::registry::{Environment, Failure, PluginsConfig, Registry, RegistryError, Reread};
 use outrigger_services::{NodeMethods, Scopes};
@@ -152,6 +152,7 @@ impl Parts {
             folders: plugin_folders(&args.plugin_dir),
             copies: folder.join("plugins"),
             services: Box::new(services),
+            release: release_of(&node),
             calls: calls.clone(),
             deadline: seconds(config.rpc.call_deadline_seconds),
             isolation: config.plugin_defaults.isolated,
@@ -227,15 +228,22 @@ fn network(config: &Config) -> Result<Network, RunError> {
     work::network(&config.network).map_err(|error| failed("network")(error.into()))
 }
 
+/// The release whose answers plugins give: the node's, once it is known.
+fn release_of(node: &Arc<dyn Node>) -> ReleaseSource {
+    let node = node.clone();
+    Arc::new(move || node.release().unwrap_or(release::PRESENT))
+}
+
 /// The node, and with a running bitcoind also the forwarding of calls.
 fn open_node(loaded: &LoadedConfig, folder: &Path) -> Result<(Arc<dyn Node>, Option<Backend>), RunError> {
     let config = &loaded.config;
     if let Some(backend) = &config.backend {
-        let backend = Backend::open(loaded, backend, network(config)?, folder)?;
+        let backend = Backend::open(loaded, backend, network(config)?, config.release, folder)?;
         return Ok((backend.node.clone(), Some(backend)));
     }
     let settings = outrigger_embedded::Settings {
         network: network(config)?,
+        release: config.release,
         map_size: config.chain.map_gib << 30,
         mempool: MempoolLimits {
             max_usage: config.chain.mempool_mb * 1_000_000,

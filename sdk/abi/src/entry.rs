@@ -47,6 +47,8 @@ pub struct RawCall<'a> {
     pub params: &'a [u8],
     /// In how many milliseconds the host answers in the plugin's place; `None`: never.
     pub deadline_ms: Option<u64>,
+    /// The major release of Bitcoin Core whose answers the client expects; `None` if the host does not say.
+    pub release: Option<u32>,
 }
 
 /// An instance's access to the host, until the instance has ended.
@@ -207,6 +209,9 @@ unsafe extern "C" fn call<P: PluginCode>(instance: Instance, frame: *const CallF
             method: (*frame).method.as_slice(),
             params: (*frame).params.as_slice(),
             deadline_ms: CallFrame::deadline_ms(frame).filter(|ms| *ms > 0),
+            release: CallFrame::release(frame)
+                .and_then(|release| u32::try_from(release).ok())
+                .filter(|release| *release > 0),
         };
         with::<P>(instance, |plugin| status_of(plugin.call(call)))
     }

@@ -52,7 +52,7 @@ pub const ABI_MAJOR: u32 = 1;
 
 /// The minor version of this SDK.
 ///
-/// - 1 added [`HostTable::wanted`] and [`CallFrame::deadline_ms`].
+/// - 1 added [`HostTable::wanted`], [`CallFrame::deadline_ms`] and [`CallFrame::release`].
 pub const ABI_MINOR: u32 = 1;
 
 /// All declarations, each after its parts, for the C header.

@@ -27,6 +27,9 @@ abi_struct! {
         /// The milliseconds until the host answers in the plugin's place; 0 for never.
         #[since(1)]
         pub deadline_ms: u64,
+        /// The major release of Bitcoin Core whose answers the client expects, for example 29; 0 from a host that does not say.
+        #[since(1)]
+        pub release: u64,
     }
 }
 

@@ -65,6 +65,7 @@ impl UsedPlugin {
             method: Bytes::lend(call.method),
             params: Bytes::lend(call.params),
             deadline_ms: call.deadline_ms.unwrap_or(0),
+            release: call.release.map_or(0, u64::from),
         };
         // SAFETY: the instance is started and not destroyed; the frame outlives the call.
         self.table.call.map_or(ErrorKind::Unsupported as i32, |call| unsafe { call(self.instance, &frame) })

@@ -78,6 +78,7 @@ fn ask(host_size: usize, frame_size: usize) -> String {
         method: Bytes::lend(b"mirror"),
         params: Bytes::lend(b"[]"),
         deadline_ms: 250,
+        release: 30,
     };
     // SAFETY: the table is that of a Rust plugin, and its functions are called in their order with what lives on.
     unsafe {
@@ -160,6 +161,7 @@ fn a_panic_that_panics_again_when_it_is_dropped_ends_nothing() {
         method: Bytes::lend(b"explosive"),
         params: Bytes::lend(b"[]"),
         deadline_ms: 0,
+        release: 0,
     };
     let event_bytes = wire::to_bytes(&Event::ShuttingDown);
     const FAULT: i32 = ErrorKind::Internal as i32;
@@ -262,6 +264,7 @@ fn entry_handles_kept_beyond_destroy_do_not_call_the_host() {
         method: Bytes::lend(method.as_bytes()),
         params: Bytes::lend(b"[]"),
         deadline_ms: 0,
+        release: 0,
     };
     let kept = OUTLIVING.with(Arc::clone);
     let calls = || strict.calls.load(Ordering::SeqCst);

@@ -55,6 +55,7 @@ use crate::plugin::{Call, Plugin, Reply, ReplySink};
 use outrigger_service::events::Event;
 use outrigger_service::log::Level;
 use outrigger_service::{Events, Host, Log, Result as ServiceResult, Scope};
+use outrigger_standard::release::PRESENT;
 use outrigger_values::error::RpcError;
 use outrigger_values::params::Params;
 
@@ -254,7 +255,7 @@ impl<P: Plugin> TestPlugin<P> {
         };
         let Value::Array(arguments) = arguments else { panic!("the arguments must be an array") };
         let token = self.next.fetch_add(1, Ordering::Relaxed);
-        let call = Call { method, params: Params(arguments), scope: Scope(token), deadline: None };
+        let call = Call { method, params: Params(arguments), scope: Scope(token), deadline: None, release: PRESENT };
         let _scope = self.scopes.open(token, wallet, spec.needs_tip);
         self.plugin.call(call, Reply::new(token, self.answers.clone()));
         PendingCall { token, answers: self.answers.clone() }

@@ -2,6 +2,10 @@
 
 /// The release whose rules apply on the embedded chain, and until a node reports its own.
 pub const PRESENT: u32 = 29;
+/// The first release that the host stands in front of: payments ask its gettxspendingprevout.
+pub const FIRST: u32 = 24;
+/// The last release whose rules are known. A later node is served by these.
+pub const LAST: u32 = 32;
 
 /// The rules that differ.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -83,7 +83,7 @@ impl Inside {
         CHANNEL.with_borrow_mut(|own| *own = Some(channel));
         loop {
             let (head, body) = self.on_channel(|channel| channel.receive(usize::MAX));
-            INLINE_CALL.set((head.kind == Kind::Call && head.code == INLINE).then_some(head.token));
+            INLINE_CALL.set((head.kind == Kind::Call && head.code & INLINE != 0).then_some(head.token));
             let (status, reason) = match body {
                 Ok(body) => self.run(&head, &body),
                 Err(discarded) => (ErrorKind::Refused as i32, discarded.to_string().into_bytes().into()),

@@ -4,7 +4,7 @@
 use outrigger_abi::{ErrorKind, OwnedBytes, RawCall, STATUS_OK, UsedPlugin};
 
 use super::host::{Inside, UNKNOWN};
-use crate::frame::{Head, Kind};
+use crate::frame::{Head, Kind, RELEASE_SHIFT};
 use crate::greeting::Begin;
 
 impl Inside {
@@ -57,7 +57,8 @@ impl Inside {
         let Some((method, params)) = body.split_at_checked(head.place as usize) else { return UNKNOWN };
         self.open(head.token);
         let deadline_ms = Some(head.extra).filter(|deadline| *deadline > 0);
-        let status = instance.call(&RawCall { token: head.token, method, params, deadline_ms });
+        let release = u32::try_from(head.code >> RELEASE_SHIFT).ok().filter(|release| *release > 0);
+        let status = instance.call(&RawCall { token: head.token, method, params, deadline_ms, release });
         if status != STATUS_OK {
             // The host answers it, unless it is already answered.
             self.close(head.token);

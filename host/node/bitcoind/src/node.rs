@@ -45,6 +45,8 @@ const VERIFY: i32 = -25;
 #[derive(Clone, Debug)]
 pub struct Settings {
     pub network: Network,
+    /// The major release whose answers clients get; `None` for the node's own.
+    pub release: Option<u32>,
     /// The node must be on this chain.
     pub chain: ChainIdentity,
     pub folder: PathBuf,
@@ -67,6 +69,7 @@ pub struct Settings {
 
 pub struct BitcoindNode {
     network: Network,
+    release: Option<u32>,
     chain: ChainIdentity,
     max_estimate: FeeRate,
     behind_patience: Duration,
@@ -94,10 +97,20 @@ impl BitcoindNode {
         if let Err(error) = follower.sync(false) {
             tracing::warn!(%error, "the node is not followed yet");
         }
-        let Settings { network, chain, zmq, may_wait, max_estimate, behind_patience, .. } = settings.clone();
+        let Settings { network, release, chain, zmq, may_wait, max_estimate, behind_patience, .. } = settings.clone();
         let (wake, thread) = hints::start(&follower, zmq, may_wait).map_err(OpenError::Threads)?;
         let (selections, thread) = (Selections::default(), Mutex::new(Some(thread)));
-        Ok(Arc::new(Self { network, chain, max_estimate, behind_patience, follower, selections, wake, thread }))
+        Ok(Arc::new(Self {
+            network,
+            release,
+            chain,
+            max_estimate,
+            behind_patience,
+            follower,
+            selections,
+            wake,
+            thread,
+        }))
     }
 
     pub fn follower(&self) -> &Arc<Follower> {
@@ -153,7 +166,7 @@ impl Node for BitcoindNode {
     }
 
     fn release(&self) -> Option<u32> {
-        self.follower.release()
+        self.release.or_else(|| self.follower.release())
     }
 
     fn warnings(&self) -> Vec<String> {

@@ -20,6 +20,10 @@ impl Node for EmbeddedNode {
         self.settings.network
     }
 
+    fn release(&self) -> Option<u32> {
+        self.settings.release
+    }
+
     fn tip(&self) -> Tip {
         self.tip()
     }

@@ -119,6 +119,8 @@ impl Default for MempoolLimits {
 #[derive(Clone, Debug)]
 pub struct Settings {
     pub network: Network,
+    /// The major release of Bitcoin Core whose answers clients get; `None` for that of the host.
+    pub release: Option<u32>,
     /// The address space reserved for the database, in bytes. It bounds the file; nothing is allocated by it.
     pub map_size: usize,
     pub max_readers: u32,
@@ -135,6 +137,7 @@ impl Default for Settings {
     fn default() -> Self {
         Self {
             network: Network::Regtest,
+            release: None,
             map_size: 1 << 40,
             max_readers: 1_024,
             mempool: MempoolLimits::default(),

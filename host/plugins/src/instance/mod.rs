@@ -108,6 +108,9 @@ pub enum PluginFailure {
     Crashed,
 }
 
+/// The major release of Bitcoin Core whose answers clients expect now: that of the node, which may be upgraded.
+pub type ReleaseSource = Arc<dyn Fn() -> u32 + Send + Sync>;
+
 /// Arguments of [`Instance::start`].
 pub struct Launch<'a> {
     /// Unique among all instances of this process.
@@ -122,6 +125,7 @@ pub struct Launch<'a> {
     /// Its options, validated and complete.
     pub options: serde_json::Map<String, serde_json::Value>,
     pub services: &'a dyn ServiceSource,
+    pub release: ReleaseSource,
     pub calls: Arc<Calls>,
     /// The deadline of calls that are not long-running; `None` for no limit.
     pub deadline: Option<Duration>,
@@ -155,6 +159,7 @@ pub struct Instance {
     pub health: Arc<Health>,
     pub events: Arc<EventQueue>,
     plugin: UsedPlugin,
+    release: ReleaseSource,
     /// Its runners, if it is isolated.
     runners: Option<Arc<Runners>>,
     /// Tokens of cancelled calls. A thread of the instance reads them: behind the calls to cancel, or behind another
@@ -325,7 +330,7 @@ impl Instance {
     fn raw<'a>(&self, token: u64, method: &'a MethodSpec, params: &'a [u8]) -> RawCall<'a> {
         let deadline = self.deadline.filter(|_| !method.long_running);
         let deadline_ms = deadline.map(|deadline| u64::try_from(deadline.as_millis()).unwrap_or(u64::MAX));
-        RawCall { token, method: method.name.as_bytes(), params, deadline_ms }
+        RawCall { token, method: method.name.as_bytes(), params, deadline_ms, release: Some((self.release)()) }
     }
 
     fn enter_call(&self, token: u64, method: &MethodSpec, params: &[u8]) {

@@ -92,6 +92,7 @@ impl Instance {
                 id: launch.id,
                 owner: launch.owner,
                 trusted: launch.trusted,
+                release: launch.release,
                 code,
                 grants,
                 deadline: launch.deadline,

@@ -26,7 +26,7 @@ use super::calls::Calls;
 use super::file::FileError;
 use super::grants::{ServiceSource, may_hold_secrets};
 use super::health::Health;
-use super::instance::{Instance, Launch, LoadedLibrary, PluginFailure, StartError, start};
+use super::instance::{Instance, Launch, LoadedLibrary, PluginFailure, ReleaseSource, StartError, start};
 use crate::{Isolation, PluginConfig};
 pub use change::ChangeError;
 pub use check::check;
@@ -92,6 +92,7 @@ pub struct Environment {
     /// The folder for copies of the files.
     pub copies: PathBuf,
     pub services: Box<dyn ServiceSource>,
+    pub release: ReleaseSource,
     pub calls: Arc<Calls>,
     /// The default deadline of a call; `None` for no limit.
     pub deadline: Option<Duration>,
@@ -290,6 +291,7 @@ impl Registry {
             grants: plugin.config.grants(),
             options,
             services: &*self.environment.services,
+            release: self.environment.release.clone(),
             calls: self.environment.calls.clone(),
             deadline: plugin.config.deadline(self.environment.deadline),
             max_answer_bytes: plugin.config.max_answer_bytes(),

@@ -75,7 +75,7 @@ impl ReplySink for Sink {
 
 fn begin(plugin: &MiningPlugin, sink: &Arc<Sink>, token: u64, method: &str, params: Value) {
     let params = Params(params.as_array().unwrap().clone());
-    let call = Call { method, params, scope: Scope(token), deadline: None };
+    let call = Call { method, params, scope: Scope(token), deadline: None, release: 29 };
     plugin.call(call, Reply::new(token, sink.clone()));
 }
 

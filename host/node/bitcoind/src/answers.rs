@@ -88,9 +88,12 @@ pub struct NetworkAnswer {
 }
 
 impl NetworkAnswer {
+    /// The major release. A build between two releases, such as 31.99, has the rules of the later one.
     pub fn release(&self) -> u32 {
         const PER_RELEASE: u32 = 10_000;
-        self.version / PER_RELEASE
+        const BEFORE_RELEASE: u32 = 9_900;
+        let later = self.version % PER_RELEASE >= BEFORE_RELEASE;
+        self.version / PER_RELEASE + u32::from(later)
     }
 }
 

@@ -42,6 +42,20 @@ wire_struct! {
         /// The number of transactions that `unbroadcast` names.
         #[since(1)]
         pub unbroadcast: u64,
+        /// The limits of its clusters; none on a node that limits ancestors and descendants instead (before Bitcoin Core 31).
+        #[since(1)]
+        pub clusters: Option<ClusterLimits>,
+    }
+}
+
+wire_struct! {
+    /// The limits of a cluster: transactions that are connected by spending one another.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+    pub struct ClusterLimits {
+        /// The most transactions.
+        pub count: u64,
+        /// The greatest size, in virtual bytes.
+        pub size: u64,
     }
 }
 

@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 
 use bitcoin::{SignedAmount, Txid};
 use outrigger_service::Result;
-use outrigger_service::mempool::MempoolEntry;
+use outrigger_service::mempool::{ClusterLimits, MempoolEntry};
 use outrigger_values::FeeRate;
 
 use crate::Services;
@@ -20,6 +20,8 @@ pub struct Unconfirmed {
     entries: HashMap<Txid, MempoolEntry>,
     /// The cluster exceeds [`MAX_CLUSTER`] and is incomplete.
     too_many: bool,
+    /// The node's limits of a cluster, if it has such.
+    pub(crate) limits: Option<ClusterLimits>,
 }
 
 impl Unconfirmed {
@@ -28,6 +30,9 @@ impl Unconfirmed {
         let mut found = Self::default();
         let mut seen: HashSet<Txid> = txids.into_iter().collect();
         let mut asked: Vec<Txid> = seen.iter().copied().collect();
+        if !asked.is_empty() {
+            found.limits = services.host.mempool.info(services.scope)?.clusters;
+        }
         while !asked.is_empty() {
             let answer = services.host.mempool.entries(services.scope, std::mem::take(&mut asked))?;
             for entry in answer.into_iter().flatten() {
@@ -45,7 +50,7 @@ impl Unconfirmed {
     /// With these entries, without a mempool service.
     #[cfg(test)]
     pub(crate) fn of(entries: Vec<MempoolEntry>) -> Self {
-        Self { entries: entries.into_iter().map(|entry| (entry.txid, entry)).collect(), too_many: false }
+        Self { entries: entries.into_iter().map(|entry| (entry.txid, entry)).collect(), too_many: false, limits: None }
     }
 
     /// The mempool entry of a transaction of the cluster.
@@ -65,6 +70,17 @@ impl Unconfirmed {
 
     fn ancestors(&self, txids: impl IntoIterator<Item = Txid>) -> HashSet<Txid> {
         self.closure(txids, |entry| &entry.depends)
+    }
+
+    /// The clusters of these transactions.
+    pub(crate) fn clusters(&self, txids: impl IntoIterator<Item = Txid>) -> impl Iterator<Item = &MempoolEntry> {
+        let mut all: HashSet<Txid> = txids.into_iter().filter(|txid| self.entries.contains_key(txid)).collect();
+        let mut open: Vec<Txid> = all.iter().copied().collect();
+        while let Some(entry) = open.pop().and_then(|txid| self.entries.get(&txid)) {
+            let near = entry.depends.iter().chain(&entry.spent_by);
+            open.extend(near.filter(|txid| self.entries.contains_key(*txid) && all.insert(**txid)));
+        }
+        all.into_iter().filter_map(|txid| self.entries.get(&txid))
     }
 
     fn closure<'a>(

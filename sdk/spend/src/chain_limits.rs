@@ -6,6 +6,8 @@ use std::collections::{BTreeSet, HashSet};
 use bitcoin::Txid;
 use bitcoin::hashes::Hash;
 
+use outrigger_service::mempool::{ClusterLimits, MempoolEntry};
+
 use crate::bump::Unconfirmed;
 
 /// The most transactions of an unconfirmed chain, the new one included: Bitcoin Core's defaults of
@@ -18,6 +20,31 @@ impl Unconfirmed {
     /// Checks a transaction of `size` virtual bytes that spends outputs of the transactions `spent`. The error is the
     /// first limit that it exceeds, in Bitcoin Core's words.
     pub fn check_limits(&self, spent: impl IntoIterator<Item = Txid>, size: u64) -> Result<(), String> {
+        match self.limits {
+            Some(limits) => self.check_cluster(limits, spent, size),
+            None => self.check_chain(spent, size),
+        }
+    }
+
+    /// The rule of nodes with clusters (Bitcoin Core 31). The choice of coins keeps the limits of chains, for nodes of others
+    /// that relay the payment.
+    fn check_cluster(
+        &self,
+        limits: ClusterLimits,
+        spent: impl IntoIterator<Item = Txid>,
+        size: u64,
+    ) -> Result<(), String> {
+        let add =
+            |(count, total): (u64, u64), entry: &MempoolEntry| (count + 1, total.saturating_add(entry.virtual_size));
+        let (count, total) = self.clusters(spent).fold((1, size), add);
+        if count > limits.count || total > limits.size {
+            return Err("too many unconfirmed transactions in cluster".to_owned());
+        }
+        Ok(())
+    }
+
+    /// The rule of nodes with chains.
+    fn check_chain(&self, spent: impl IntoIterator<Item = Txid>, size: u64) -> Result<(), String> {
         // Bitcoin Core's order, which decides the reported limit.
         let mut open = BTreeSet::new();
         for txid in spent.into_iter().filter(|txid| self.entry(*txid).is_some()) {

@@ -4,6 +4,7 @@ use bitcoin::hashes::Hash;
 use bitcoin::secp256k1::rand::rngs::StdRng;
 use bitcoin::secp256k1::rand::{self, RngCore, SeedableRng};
 use bitcoin::{Amount, OutPoint, ScriptBuf, SignedAmount, TxOut, Txid, Weight};
+use outrigger_service::mempool::ClusterLimits;
 use outrigger_service::mempool::MempoolEntry;
 use outrigger_values::FeeRate;
 use proptest::prelude::*;
@@ -328,6 +329,25 @@ fn ancestors_are_paid_for_once() {
     // A replaced transaction does not count, nor do its descendants.
     let replaced = unconfirmed.bump_fees(FeeRate::from_sat_per_kvb(5_000), [txid(1)]).unwrap();
     assert_eq!(replaced.of(txid(2)), sat(0));
+}
+
+#[test]
+fn a_cluster_counts_whatever_is_connected() {
+    // Coins of 1 and 3 connect the clusters {1, 2} and {3} by the payment; 4 is elsewhere.
+    let entries = vec![
+        entry(1, 100, 100, &[], &[2], (1, 100, 100)),
+        entry(2, 100, 100, &[1], &[], (2, 200, 200)),
+        entry(3, 100, 700, &[], &[], (1, 700, 100)),
+        entry(4, 100, 100, &[], &[], (1, 100, 100)),
+    ];
+    let with = |count, size| {
+        let mut unconfirmed = Unconfirmed::of(entries.clone());
+        unconfirmed.limits = Some(ClusterLimits { count, size });
+        unconfirmed.check_limits([txid(1), txid(3), txid(9)], 50)
+    };
+    let refused = Err("too many unconfirmed transactions in cluster".to_owned());
+    assert_eq!((with(4, 950), with(3, 950), with(4, 949)), (Ok(()), refused.clone(), refused));
+    assert_eq!(Unconfirmed::of(entries).check_limits([txid(1), txid(3)], 50), Ok(()));
 }
 
 proptest! {

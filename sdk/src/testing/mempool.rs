@@ -229,6 +229,7 @@ impl Mempool for StubMempool {
             moves: state.moves,
             // All entries count as submitted here.
             unbroadcast: state.entries.len() as u64,
+            clusters: None,
         })
     }
 

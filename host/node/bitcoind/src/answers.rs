@@ -124,6 +124,12 @@ pub struct MempoolAnswer {
     /// Transactions that no peer has requested yet.
     #[serde(default)]
     pub unbroadcastcount: u64,
+    /// The most transactions of a cluster. Since 31.
+    #[serde(default)]
+    pub limitclustercount: Option<u64>,
+    /// The greatest size of a cluster, in virtual bytes. Since 31.
+    #[serde(default)]
+    pub limitclustersize: Option<u64>,
 }
 
 /// An amount, parsed from its decimal text without a float.
@@ -241,8 +247,9 @@ pub struct EntryAnswer {
     pub depends: Vec<Txid>,
     #[serde(default)]
     pub spentby: Vec<Txid>,
+    /// Before 32.
     #[serde(rename = "bip125-replaceable", default)]
-    pub replaceable: bool,
+    pub replaceable: Option<bool>,
     /// Whether no peer has requested it yet.
     #[serde(default)]
     pub unbroadcast: bool,

@@ -14,6 +14,7 @@
 //!   snapshot       a consistent view of the mirror; blocks and coins by hash, live
 //!   blocks         blocks and transactions of the node, proven (proof) to be the requested ones
 //!   rpc            blocking requests; REST if the node supports it
+//!   signals        whether transactions of the mempool can be replaced
 //!   needs          the methods that the host calls, by purpose
 //! ```
 //!
@@ -46,6 +47,7 @@ mod returns;
 mod rewind;
 mod rpc;
 mod search;
+mod signals;
 mod snapshot;
 mod source;
 mod standing;

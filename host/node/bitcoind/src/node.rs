@@ -14,7 +14,8 @@ use outrigger_node::interest::outpoint_interest;
 use outrigger_node::{ChainIdentity, Gap, Link, Node, NodeError, Observer, Result, SearchReads, Snapshot};
 use outrigger_service::chain::{BlockRef, Deployment, NextBlock, Tip, Verdict};
 use outrigger_service::mempool::{
-    Admission, Candidate, FeeEstimate, MempoolEntry, MempoolInfo, PackageOutcome, Prioritised, RawTransaction,
+    Admission, Candidate, ClusterLimits, FeeEstimate, MempoolEntry, MempoolInfo, PackageOutcome, Prioritised,
+    RawTransaction,
 };
 use outrigger_service::wire::Blob;
 use outrigger_upstream::{Upstream, UpstreamError};
@@ -27,8 +28,9 @@ use super::error::{AskError, OpenError};
 use super::filters::Filters;
 use super::hints::{self, Hint, ZmqSetting};
 use super::mirror::Mirror;
-use super::rpc::{INVALID_ADDRESS_OR_KEY, METHOD_NOT_FOUND, Question, Rpc};
+use super::rpc::{INVALID_ADDRESS_OR_KEY, METHOD_NOT_FOUND, Rpc};
 use super::search::has_filters;
+use super::signals;
 use super::snapshot::NodeSnapshot;
 use super::standing::RewindLimit;
 use super::submit;
@@ -311,6 +313,10 @@ impl Node for BitcoindNode {
             sequence: mempool.sequence(),
             moves: mempool.moves(),
             unbroadcast: info.unbroadcastcount,
+            clusters: info
+                .limitclustercount
+                .zip(info.limitclustersize)
+                .map(|(count, size)| ClusterLimits { count, size }),
         })
     }
 
@@ -323,10 +329,16 @@ impl Node for BitcoindNode {
     }
 
     fn mempool_entries(&self, txids: &[Txid]) -> Result<Vec<Option<MempoolEntry>>> {
-        let questions: Vec<Question> = txids.iter().map(|txid| ("getmempoolentry", json!([txid]))).collect();
-        let answers = self.rpc().batch::<EntryAnswer>(&questions)?;
+        let answers = signals::entries(self.rpc(), txids)?;
+        let is_open = |answer: &&EntryAnswer| answer.replaceable.is_none();
+        let open = txids
+            .iter()
+            .zip(&answers)
+            .filter_map(|(txid, answer)| Some((*txid, answer.as_ref().ok().filter(is_open)?)));
+        let open = open.map(|(txid, answer)| (txid, answer.depends.clone())).collect();
+        let replaceable = signals::replaceable(self.rpc(), open)?;
         let entry = |(txid, answer): (&Txid, std::result::Result<EntryAnswer, AskError>)| match answer {
-            Ok(answer) => Ok(Some(entry_of(*txid, answer))),
+            Ok(answer) => Ok(Some(entry_of(*txid, answer, replaceable.contains(txid)))),
             Err(error) if error.code() == Some(INVALID_ADDRESS_OR_KEY) => Ok(None),
             Err(error) => Err(error.into()),
         };
@@ -360,8 +372,7 @@ impl Node for BitcoindNode {
     }
 
     fn mempool_unbroadcast(&self, txids: &[Txid]) -> Result<Vec<bool>> {
-        let questions: Vec<Question> = txids.iter().map(|txid| ("getmempoolentry", json!([txid]))).collect();
-        let answers = self.rpc().batch::<EntryAnswer>(&questions)?;
+        let answers = signals::entries(self.rpc(), txids)?;
         Ok(answers.into_iter().map(|answer| answer.is_ok_and(|entry| entry.unbroadcast)).collect())
     }
 
@@ -430,7 +441,8 @@ impl Node for BitcoindNode {
     }
 }
 
-fn entry_of(txid: Txid, answer: EntryAnswer) -> MempoolEntry {
+/// `replaceable` holds where the answer does not say it.
+fn entry_of(txid: Txid, answer: EntryAnswer, replaceable: bool) -> MempoolEntry {
     MempoolEntry {
         txid,
         wtxid: answer.wtxid,
@@ -448,7 +460,7 @@ fn entry_of(txid: Txid, answer: EntryAnswer) -> MempoolEntry {
         descendant_fees: answer.fees.descendant.0,
         depends: answer.depends,
         spent_by: answer.spentby,
-        replaceable: answer.replaceable,
+        replaceable: answer.replaceable.unwrap_or(replaceable),
     }
 }
 

@@ -136,6 +136,7 @@ impl Pool {
             sequence: self.sequence,
             moves: self.moves,
             unbroadcast: self.graph.unbroadcast,
+            clusters: None,
         }
     }
 

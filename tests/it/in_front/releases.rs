@@ -92,3 +92,39 @@ fn payments_that_do_not_signal_are_replaced_as_by_the_node() {
         }
     }
 }
+
+/// Spends outputs of one unconfirmed transaction until the wallets refuse: both at the same one, in the same words.
+#[test]
+fn payments_keep_the_limits_of_the_nodes_mempool() {
+    const OUTPUTS: usize = 70;
+    let Some(host) = start(&[]) else { return };
+    let mut ours = host.new_wallet("w");
+    let mut theirs = bitcoind::twin(host.node.as_ref().unwrap().client(), &mut ours);
+    let mine = ours.call("getnewaddress", json!([]));
+    host.client().call("generatetoaddress", json!([1, mine]));
+    host.client().call("generatetoaddress", json!([100, ADDRESS]));
+    let amounts: serde_json::Map<String, Value> = (0..OUTPUTS)
+        .map(|_| (ours.call("getnewaddress", json!([])).as_str().unwrap().to_owned(), json!(0.5)))
+        .collect();
+    let parent = ours.call("sendmany", json!(["", amounts]));
+    theirs.call("syncwithvalidationinterfacequeue", json!([]));
+    let clusters = ours.call("getmempoolinfo", json!([]))["limitclustercount"].as_u64();
+    let outpoints = (0..OUTPUTS).map(|vout| json!([{"txid": parent, "vout": vout}]));
+    for (paid, outpoint) in outpoints.enumerate() {
+        let options = json!({"add_inputs": false, "fee_rate": 5});
+        let asked = json!([outpoint, [{ADDRESS: 0.1}], 0, options]);
+        let made = [&mut ours, &mut theirs].map(|wallet| {
+            let made = wallet.try_call("walletcreatefundedpsbt", asked.clone());
+            // Bitcoin Knots chooses change of another type, so its fees differ.
+            made.map(drop).map_err(|failure| (failure.code, failure.message))
+        });
+        assert_eq!(made[0], made[1], "after {paid} payments");
+        if made[0].is_err() {
+            assert_eq!(paid as u64 + 1, clusters.unwrap_or(25));
+            return;
+        }
+        ours.call("send", json!([[{ADDRESS: 0.1}], null, null, 5, {"add_inputs": false, "inputs": outpoint}]));
+        theirs.call("syncwithvalidationinterfacequeue", json!([]));
+    }
+    panic!("no payment was refused");
+}

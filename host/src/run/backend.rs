@@ -31,6 +31,25 @@ const SERVICE_REQUESTS: usize = 4;
 /// Connections reserved for these, beside those for long polls; they also use those for forwarded calls.
 pub const OWN_CONNECTIONS: usize = 1;
 
+/// The most connections for which a node with a limit has room, beside its other clients. Bitcoin Core 32 serves 16
+/// (`-rpcmaxconnections`) and lets others wait unanswered.
+pub const MOST_CONNECTIONS: usize = 12;
+/// The first release with that limit.
+pub const RELEASE_OF_CONNECTIONS: u32 = 32;
+
+/// Why the node may keep some of the host's connections waiting; `None` if it has room for all.
+pub fn too_many_connections(config: &BackendConfig, release: u32) -> Option<String> {
+    let others = config.long_connections + OWN_CONNECTIONS;
+    let most = config.connections + others;
+    (release >= RELEASE_OF_CONNECTIONS && most > MOST_CONNECTIONS).then(|| {
+        format!(
+            "the host would keep up to {most} connections to the node, which serves 16 in all since Bitcoin Core {RELEASE_OF_CONNECTIONS} \
+             (rpcmaxconnections); set backend.connections to at most {}",
+            MOST_CONNECTIONS.saturating_sub(others).max(1)
+        )
+    })
+}
+
 /// How long the answer of a forwarded call waits for the host to follow its effects.
 const FOLLOW_PATIENCE: Duration = Duration::from_secs(5);
 
@@ -83,6 +102,9 @@ impl Backend {
             may_wait: config.long_connections > 0,
         };
         let node = BitcoindNode::open(service, &settings).map_err(|error| open_error(loaded, error))?;
+        if let Some(warning) = node.node_release().and_then(|release| too_many_connections(config, release)) {
+            tracing::warn!("{warning}");
+        }
         Ok(Self { node, upstream })
     }
 
@@ -116,7 +138,7 @@ impl Backend {
 pub fn open_error(loaded: &LoadedConfig, error: OpenError) -> RunError {
     match error {
         OpenError::Foreign(reason) => loaded.error("network", &loaded.config.network, reason).into(),
-        OpenError::Credentials(_) => loaded.error("backend", "", error.to_string()).into(),
+        OpenError::Credentials(_) | OpenError::TooOld { .. } => loaded.error("backend", "", error.to_string()).into(),
         error => failed("backend")(error.into()),
     }
 }

@@ -4,22 +4,28 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use outrigger_bitcoind::{AskError, NEEDS, OpenError, Rpc, chain_of, foreign};
+use outrigger_bitcoind::{AskError, NEEDS, NetworkAnswer, OpenError, Rpc, chain_of, foreign};
 use outrigger_node::ChainIdentity;
 use outrigger_passthrough::NodeHelp;
-use outrigger_standard::work;
+use outrigger_standard::{release, work};
 use outrigger_upstream::{Endpoint, Login, Upstream, UpstreamError};
+use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::RunError;
-use super::backend::{OWN_CONNECTIONS, open_error};
+use super::backend::{OWN_CONNECTIONS, open_error, too_many_connections};
 use super::configuration::login;
 use crate::config::{BackendConfig, LoadedConfig, Wallets};
 
-/// The version from which on payments work (gettxspendingprevout), and that from which on there are 16 threads by
-/// default.
-const RELEASE_OF_PAYMENTS: u64 = 240_000;
-const RELEASE_OF_THREADS: u64 = 290_000;
+/// The release from which on there are 16 threads by default.
+const RELEASE_OF_THREADS: u32 = 29;
+
+/// What older nodes lack, by the release that has it.
+const LACKING: [(u32, &str); 3] = [
+    (26, "getprioritisedtransactions, so that the mining group does not tell which fees were changed"),
+    (26, "getchainstates, so that a background validation (assumeutxo) is not told"),
+    (29, "the challenge of a signet in getblockchaininfo, which the host reads from getblocktemplate instead"),
+];
 
 /// Queries the node.
 ///
@@ -49,7 +55,25 @@ pub fn report(loaded: &LoadedConfig, backend: &BackendConfig) -> Result<Vec<Stri
     };
     match rpc.ask("getblockchaininfo", &json!([])) {
         Err(error) => cannot(error),
-        Ok(chain) => Ok(Node { rpc, chain }.lines(backend).into_iter().chain(refused).collect()),
+        Ok(chain) => {
+            let network: Value = rpc.ask("getnetworkinfo", &json!([])).unwrap_or_default();
+            let answer = NetworkAnswer::deserialize(&network).ok();
+            let node = Node { release: answer.map(|answer| answer.release()), rpc, chain };
+            check_release(&node, loaded, backend)?;
+            Ok(node.lines(&network, backend).into_iter().chain(refused).collect())
+        }
+    }
+}
+
+/// Refuses a node that is too old, and connections that it would keep waiting.
+fn check_release(node: &Node, loaded: &LoadedConfig, backend: &BackendConfig) -> Result<(), RunError> {
+    let Some(release) = node.release else { return Ok(()) };
+    if release < release::FIRST {
+        return Err(open_error(loaded, OpenError::TooOld { release }));
+    }
+    match too_many_connections(backend, release) {
+        Some(reason) => Err(loaded.error("backend.connections", "", reason).into()),
+        None => Ok(()),
     }
 }
 
@@ -87,21 +111,23 @@ fn refused(rpc: &Rpc, login: &Login) -> Result<(String, bool), AskError> {
 }
 
 struct Node {
+    /// `None` if it does not answer getnetworkinfo.
+    release: Option<u32>,
     rpc: Rpc,
     chain: Value,
 }
 
 impl Node {
-    fn lines(&self, backend: &BackendConfig) -> Vec<String> {
-        let network = self.ask("getnetworkinfo").unwrap_or_default();
-        let release = network["version"].as_u64().unwrap_or_default();
+    fn lines(&self, network: &Value, backend: &BackendConfig) -> Vec<String> {
         let mut lines = vec![self.identity(&network["subversion"], backend)];
         lines.extend(self.endings());
         lines.push(self.pruned());
         lines.extend(self.ask("getchainstates").and_then(|states| background(&states)));
-        if release < RELEASE_OF_PAYMENTS {
-            lines.push("release: payments need Bitcoin Core 24 or later".to_owned());
-        }
+        let is_older = |release: u32| self.release.is_some_and(|own| own < release);
+        let lacking = LACKING.iter().filter(|(release, _)| is_older(*release));
+        lines.extend(
+            lacking.map(|(release, what)| format!("release: the node lacks, until Bitcoin Core {release}, {what}")),
+        );
         let index = self.ask("getindexinfo").unwrap_or_default();
         let without = ["rescans read every block", "blockfilterindex=1 makes them fast"];
         lines.push(format!("blockfilterindex: {}", built(&index["basic block filter index"], without)));
@@ -112,7 +138,7 @@ impl Node {
         lines.push(format!("txindex: {}", built(&index["txindex"], without)));
         lines.push(self.rest());
         lines.push(self.zmq());
-        let threads = match release < RELEASE_OF_THREADS {
+        let threads = match is_older(RELEASE_OF_THREADS) {
             true => "; 4 threads by default before release 29: set rpcthreads=16",
             false => "",
         };

@@ -3,9 +3,12 @@
 use bitcoin::hex::FromHex;
 use bitcoin::{Amount, BlockHash, OutPoint, ScriptBuf, SignedAmount, TxOut, Txid};
 use outrigger_service::chain::Coin;
+use outrigger_standard::release;
 use outrigger_values::FeeRate;
 use outrigger_values::amount::parse_fixed_point;
 use serde::{Deserialize, Deserializer};
+
+use super::error::OpenError;
 
 /// Of an amount in BTC.
 const DECIMALS: u32 = 8;
@@ -81,6 +84,7 @@ impl StatesAnswer {
     }
 }
 
+/// `getnetworkinfo`.
 #[derive(Deserialize)]
 pub struct NetworkAnswer {
     /// 290400 for 29.4.
@@ -94,6 +98,12 @@ impl NetworkAnswer {
         const BEFORE_RELEASE: u32 = 9_900;
         let later = self.version % PER_RELEASE >= BEFORE_RELEASE;
         self.version / PER_RELEASE + u32::from(later)
+    }
+
+    /// Refuses a node that is too old for the host.
+    pub fn check(&self) -> Result<(), OpenError> {
+        let release = self.release();
+        if release < release::FIRST { Err(OpenError::TooOld { release }) } else { Ok(()) }
     }
 }
 

@@ -3,6 +3,7 @@
 use bitcoin::BlockHash;
 use outrigger_disk::StoreError;
 use outrigger_node::{ChainIdentity, NodeError};
+use outrigger_standard::release;
 use outrigger_upstream::{Endpoint, UpstreamError};
 use outrigger_values::RpcError;
 
@@ -153,6 +154,12 @@ pub enum OpenError {
     Foreign(String),
     #[error("{0} refuses the credentials")]
     Credentials(String),
+    #[error(
+        "the node is Bitcoin Core {release}; the host needs {first} or later, whose gettxspendingprevout tells payments the conflicts of \
+         their coins",
+        first = release::FIRST
+    )]
+    TooOld { release: u32 },
     #[error("cannot start the threads of the node: {0}")]
     Threads(std::io::Error),
 }

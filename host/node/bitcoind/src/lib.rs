@@ -56,6 +56,7 @@ mod sync;
 mod template;
 pub mod zmq;
 
+pub use answers::NetworkAnswer;
 pub use error::{AskError, OpenError, SyncError};
 pub use hints::ZmqSetting;
 pub use needs::{NEEDS, Need};

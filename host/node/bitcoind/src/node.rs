@@ -22,7 +22,9 @@ use outrigger_upstream::{Upstream, UpstreamError};
 use parking_lot::Mutex;
 use serde_json::json;
 
-use super::answers::{Btc, ChainAnswer, EntryAnswer, FeeAnswer, MempoolAnswer, SpenderAnswer, StatesAnswer, outpoint};
+use super::answers::{
+    Btc, ChainAnswer, EntryAnswer, FeeAnswer, MempoolAnswer, NetworkAnswer, SpenderAnswer, StatesAnswer, outpoint,
+};
 use super::blocks;
 use super::error::{AskError, OpenError};
 use super::filters::Filters;
@@ -90,6 +92,10 @@ impl BitcoindNode {
             let error = OpenError::of_first_question(endpoint, error)?;
             tracing::warn!(%endpoint, %error, "the node cannot be reached yet");
         }
+        // Without an answer the node is asked again when it is followed.
+        if let Ok(answer) = rpc.ask::<NetworkAnswer>("getnetworkinfo", &json!([])) {
+            answer.check()?;
+        }
         let mirror = |error: super::error::MirrorError| OpenError::Mirror(error.to_string());
         let genesis = bitcoin::constants::genesis_block(settings.network).header;
         let mirrored = Mirror::open(&settings.folder, &settings.chain, genesis).map_err(mirror)?;
@@ -117,6 +123,11 @@ impl BitcoindNode {
 
     pub fn follower(&self) -> &Arc<Follower> {
         &self.follower
+    }
+
+    /// The node's own release, whatever the host answers like; `None` until it has answered.
+    pub fn node_release(&self) -> Option<u32> {
+        self.follower.release()
     }
 
     pub fn rpc(&self) -> &Rpc {

@@ -279,7 +279,12 @@ impl Follower {
     /// Requests the node's version, since it may have been upgraded. Without an answer the last one stays.
     fn learn_release(&self) {
         match self.rpc.ask_within::<NetworkAnswer>(CATCH_UP_PATIENCE, "getnetworkinfo", &json!([])) {
-            Ok(answer) => self.release.store(answer.release(), Ordering::Relaxed),
+            Ok(answer) => {
+                if let Err(error) = answer.check() {
+                    tracing::error!("{error}");
+                }
+                self.release.store(answer.release(), Ordering::Relaxed);
+            }
             Err(error) => tracing::debug!(%error, "the node does not report its version"),
         }
     }

@@ -1,83 +1,97 @@
 //! The chain group: blocks, coins, transactions and the mempool, many of them as a real bitcoind told them.
 
-use outrigger_tests::{Client, Host, data_json, recorded_chain};
+use outrigger_tests::{Client, Host, HostOptions, RECORDED, recorded, recorded_chain};
 use serde_json::{Value, json};
 
-pub fn loaded() -> (Host, Client) {
-    let host = Host::start();
+/// A host that answers as a release, with the chain that was recorded of it.
+pub fn loaded(release: u32) -> (Host, Client) {
+    let host = Host::start_with(HostOptions::of_release(release));
     let mut client = host.client();
-    load(&mut client);
+    load(&mut client, release);
     (host, client)
 }
 
-pub fn load(client: &mut Client) {
-    for (index, block) in recorded_chain().iter().enumerate() {
+pub fn load(client: &mut Client, release: u32) {
+    for (index, block) in recorded_chain(release).iter().enumerate() {
         assert_eq!(client.call("submitblock", json!([block])), Value::Null, "height {}", index + 1);
     }
 }
 
 #[test]
 fn getblock_and_getblockchaininfo_tell_the_recorded_chain_alike() {
-    let (_host, mut client) = loaded();
-    let recorded = data_json("chain.json");
-    for block in recorded["blocks"].as_array().unwrap() {
-        assert_eq!(client.call("getblockhash", json!([block["height"]])), block["hash"]);
-        let told = client.call("getblock", json!([block["hash"]]));
-        assert_eq!((&told["time"], &told["nTx"]), (&block["time"], &block["transactions"]));
-    }
-    let (info, expected) = (client.call("getblockchaininfo", json!([])), &recorded["getblockchaininfo"]);
-    for (key, value) in expected.as_object().unwrap() {
-        if info.get(key).is_some() && !["size_on_disk", "warnings", "verificationprogress"].contains(&key.as_str()) {
-            assert_eq!(&info[key], value, "{key}");
+    for release in RECORDED {
+        let (_host, mut client) = loaded(release);
+        let recording = recorded(release, "chain.json");
+        for block in recording["blocks"].as_array().unwrap() {
+            assert_eq!(client.call("getblockhash", json!([block["height"]])), block["hash"]);
+            let told = client.call("getblock", json!([block["hash"]]));
+            assert_eq!((&told["time"], &told["nTx"]), (&block["time"], &block["transactions"]));
         }
+        let (info, expected) = (client.call("getblockchaininfo", json!([])), &recording["getblockchaininfo"]);
+        for (key, value) in expected.as_object().unwrap() {
+            if info.get(key).is_some() && !["size_on_disk", "warnings", "verificationprogress"].contains(&key.as_str())
+            {
+                assert_eq!(&info[key], value, "{key}");
+            }
+        }
+        for key in ["bestblockhash", "chainwork", "mediantime", "blocks"] {
+            assert_eq!(info[key], expected[key], "{key}");
+        }
+        let blocks = recorded_chain(release);
+        let hash = client.call("getblockhash", json!([200]));
+        assert_eq!(client.call("getblock", json!([hash, 0])), json!(blocks[199]));
     }
-    for key in ["bestblockhash", "chainwork", "mediantime", "blocks"] {
-        assert_eq!(info[key], expected[key], "{key}");
-    }
-    let blocks = recorded_chain();
-    let hash = client.call("getblockhash", json!([200]));
-    assert_eq!(client.call("getblock", json!([hash, 0])), json!(blocks[199]));
 }
 
 #[test]
 fn getblockstats_and_gettxoutsetinfo_count_the_recorded_chain_alike() {
-    let (_host, mut client) = loaded();
-    for block in data_json("block-stats.json")["rows"].as_array().unwrap() {
-        assert_eq!(&client.call("getblockstats", json!([block["height"]])), block);
-    }
-    let recorded = data_json("chain.json")["gettxoutsetinfo"].clone();
-    for kind in ["hash_serialized_3", "none"] {
-        let told = client.call("gettxoutsetinfo", json!([kind]));
-        for (key, value) in told.as_object().unwrap() {
-            assert!(["transactions", "disk_size"].contains(&key.as_str()) || *value == recorded[key], "{kind}: {told}");
+    for release in RECORDED {
+        let (_host, mut client) = loaded(release);
+        for block in recorded(release, "block-stats.json")["rows"].as_array().unwrap() {
+            assert_eq!(&client.call("getblockstats", json!([block["height"]])), block);
         }
-        assert_eq!(told.get("hash_serialized_3").is_some(), kind != "none");
-        assert_eq!(told["total_amount"].to_string(), recorded["total_amount"].to_string());
+        let recording = recorded(release, "chain.json")["gettxoutsetinfo"].clone();
+        for kind in ["hash_serialized_3", "none"] {
+            let told = client.call("gettxoutsetinfo", json!([kind]));
+            for (key, value) in told.as_object().unwrap() {
+                assert!(
+                    ["transactions", "disk_size"].contains(&key.as_str()) || *value == recording[key],
+                    "{kind}: {told}"
+                );
+            }
+            assert_eq!(told.get("hash_serialized_3").is_some(), kind != "none");
+            assert_eq!(told["total_amount"].to_string(), recording["total_amount"].to_string());
+        }
     }
 }
 
 #[test]
 fn getbestblockhash_and_getchaintips_follow_a_recorded_reorganisation() {
-    let (_host, mut client) = loaded();
-    let recorded = data_json("reorg.json");
-    for step in recorded["steps"].as_array().unwrap() {
-        let name = step["block"].as_str().unwrap();
-        let (branch, index) = name.split_at(1);
-        let index = index.parse::<usize>().unwrap() - 1;
-        let block = &recorded[format!("branch_{branch}")][index]["hex"];
-        assert_eq!(client.call("submitblock", json!([block])), step["submitblock"], "{name}");
-        assert_eq!(client.call("getbestblockhash", json!([])), step["bestblockhash"], "{name}");
-        assert_eq!(client.call("getrawmempool", json!([])), step["mempool"], "{name}");
-        let coins = client.call("gettxoutsetinfo", json!([]));
-        assert_eq!(coins["hash_serialized_3"], step["hash_serialized_3"], "{name}");
+    for release in RECORDED {
+        let (_host, mut client) = loaded(release);
+        let recording = recorded(release, "reorg.json");
+        for step in recording["steps"].as_array().unwrap() {
+            let name = step["block"].as_str().unwrap();
+            let (branch, index) = name.split_at(1);
+            let index = index.parse::<usize>().unwrap() - 1;
+            let block = &recording[format!("branch_{branch}")][index]["hex"];
+            assert_eq!(client.call("submitblock", json!([block])), step["submitblock"], "{name}");
+            assert_eq!(client.call("getbestblockhash", json!([])), step["bestblockhash"], "{name}");
+            assert_eq!(client.call("getrawmempool", json!([])), step["mempool"], "{name}");
+            let coins = client.call("gettxoutsetinfo", json!([]));
+            // The recording of 32 has only `muhash`, which the embedded chain does not compute.
+            if release == 29 {
+                assert_eq!(coins["hash_serialized_3"], step["hash_serialized_3"], "{name}");
+            }
+        }
+        assert_eq!(client.call("getchaintips", json!([])), recording["getchaintips"]);
+        // And back again, by an operator's word.
+        let first = recording["branch_b"][0]["hash"].clone();
+        client.call("invalidateblock", json!([first]));
+        assert_eq!(client.call("getbestblockhash", json!([])), recording["branch_a"][2]["hash"]);
+        client.call("reconsiderblock", json!([first]));
+        assert_eq!(client.call("getbestblockhash", json!([])), recording["branch_b"][3]["hash"]);
     }
-    assert_eq!(client.call("getchaintips", json!([])), recorded["getchaintips"]);
-    // And back again, by an operator's word.
-    let first = recorded["branch_b"][0]["hash"].clone();
-    client.call("invalidateblock", json!([first]));
-    assert_eq!(client.call("getbestblockhash", json!([])), recorded["branch_a"][2]["hash"]);
-    client.call("reconsiderblock", json!([first]));
-    assert_eq!(client.call("getbestblockhash", json!([])), recorded["branch_b"][3]["hash"]);
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! The same calls of the embedded chain and of a real bitcoind on the same blocks: the answers are the same to the letter.
 
-use outrigger_tests::{Bitcoind, Client, Host, bitcoind, data_json, recorded_chain};
+use outrigger_tests::{Bitcoind, Client, Host, RECORDED, bitcoind, data_json, recorded_chain};
 use serde_json::{Value, json};
 
 /// A host and a node with the recorded chain, at the time of its tip; `None`, said aloud, where there is no bitcoind here.
@@ -12,7 +12,7 @@ fn both() -> Option<(Host, Bitcoind)> {
     let time = &recorded["blocks"].as_array().unwrap().last().unwrap()["time"];
     for mut client in [host.client(), node.client()] {
         client.call("setmocktime", json!([time]));
-        for block in recorded_chain() {
+        for block in recorded_chain(RECORDED[0]) {
             assert_eq!(client.call("submitblock", json!([block])), Value::Null);
         }
     }
@@ -20,7 +20,11 @@ fn both() -> Option<(Host, Bitcoind)> {
     let mut client = node.client();
     outrigger_tests::wait_until("the indexes are up to date", || {
         let indexes = client.call("getindexinfo", json!([]));
-        indexes.as_object().unwrap().values().all(|index| index["best_block_height"] == json!(recorded_chain().len()))
+        indexes
+            .as_object()
+            .unwrap()
+            .values()
+            .all(|index| index["best_block_height"] == json!(recorded_chain(RECORDED[0]).len()))
     });
     Some((host, node))
 }

@@ -4,7 +4,7 @@
 
 use bitcoin::ScriptBuf;
 use bitcoin::consensus::encode::serialize_hex;
-use outrigger_tests::{Client, Host, HostOptions, data_json, is_same_text, miner};
+use outrigger_tests::{Client, Host, HostOptions, RECORDED, is_same_text, miner, recorded};
 use serde_json::{Value, json};
 
 #[test]
@@ -64,43 +64,48 @@ fn play_recorded(client: &mut Client, wallet: &mut Client, actions: &Value, step
 
 #[test]
 fn gettransaction_and_listsinceblock_tell_a_recorded_history_alike() {
-    let host = Host::start_with(HostOptions { set: vec!["wallet.keypool=20".into()], ..HostOptions::default() });
-    let mut client = host.client();
-    let recorded = data_json("history.json");
-    client.call("setmocktime", json!([recorded["start_time"]]));
-    client.call("createwallet", json!({"wallet_name": "w", "blank": true, "descriptors": true}));
-    let mut wallet = client.wallet("w");
-    for import in recorded["importdescriptors"].as_array().unwrap() {
-        assert_eq!(wallet.call("importdescriptors", json!([[import[0]]]))[0], import[1]);
-    }
-    let mut differ = Vec::new();
-    for step in recorded["steps"].as_array().unwrap() {
-        let name = step["name"].as_str().unwrap();
-        play_recorded(&mut client, &mut wallet, &step["actions"], name);
-        for (txid, expected) in step["gettransaction"].as_object().unwrap() {
-            let got = shared(&wallet.call("gettransaction", json!([txid])));
-            let expected = shared(expected);
-            if !is_same_text(&got, &expected) {
-                differ.push(format!("{name}: gettransaction {txid}\n  got    {got}\n  wanted {expected}"));
-            }
+    for release in RECORDED {
+        let host = Host::start_with(HostOptions {
+            set: vec!["wallet.keypool=20".into(), format!("release={release}")],
+            ..HostOptions::default()
+        });
+        let mut client = host.client();
+        let expected = recorded(release, "history.json");
+        client.call("setmocktime", json!([expected["start_time"]]));
+        client.call("createwallet", json!({"wallet_name": "w", "blank": true, "descriptors": true}));
+        let mut wallet = client.wallet("w");
+        for import in expected["importdescriptors"].as_array().unwrap() {
+            assert_eq!(wallet.call("importdescriptors", json!([[import[0]]]))[0], import[1]);
         }
-        for query in step["queries"].as_array().unwrap() {
-            let (method, params) = (query[0].as_str().unwrap(), query[1].clone());
-            let got = wallet.try_call(method, params.clone());
-            let got = got.unwrap_or_else(|error| json!({"code": error.code, "message": error.message}));
-            let (got, expected) = match method {
-                "listsinceblock" => {
-                    assert_eq!(got["lastblock"], query[2]["lastblock"], "{name}: {params}");
-                    (sorted(shared(&got)), sorted(shared(&query[2])))
+        let mut differ = Vec::new();
+        for step in expected["steps"].as_array().unwrap() {
+            let name = step["name"].as_str().unwrap();
+            play_recorded(&mut client, &mut wallet, &step["actions"], name);
+            for (txid, expected) in step["gettransaction"].as_object().unwrap() {
+                let got = shared(&wallet.call("gettransaction", json!([txid])));
+                let expected = shared(expected);
+                if !is_same_text(&got, &expected) {
+                    differ.push(format!("{name}: gettransaction {txid}\n  got    {got}\n  wanted {expected}"));
                 }
-                _ => continue,
-            };
-            if !is_same_text(&got, &expected) {
-                differ.push(format!("{name}: {method} {params}\n  got    {got}\n  wanted {expected}"));
+            }
+            for query in step["queries"].as_array().unwrap() {
+                let (method, params) = (query[0].as_str().unwrap(), query[1].clone());
+                let got = wallet.try_call(method, params.clone());
+                let got = got.unwrap_or_else(|error| json!({"code": error.code, "message": error.message}));
+                let (got, expected) = match method {
+                    "listsinceblock" => {
+                        assert_eq!(got["lastblock"], query[2]["lastblock"], "{name}: {params}");
+                        (sorted(shared(&got)), sorted(shared(&query[2])))
+                    }
+                    _ => continue,
+                };
+                if !is_same_text(&got, &expected) {
+                    differ.push(format!("{name}: {method} {params}\n  got    {got}\n  wanted {expected}"));
+                }
             }
         }
+        assert!(differ.is_empty(), "{release}: {} answers differ:\n{}", differ.len(), differ.join("\n"));
     }
-    assert!(differ.is_empty(), "{} answers differ:\n{}", differ.len(), differ.join("\n"));
 }
 
 /// Says again what the node was told, and checks what it answers.
@@ -162,27 +167,34 @@ fn differences(wallet: &mut Client, step: &Value, rescanned: &[Value]) -> Vec<St
 
 #[test]
 fn gettransaction_and_listsinceblock_tell_recorded_random_histories_alike() {
-    let host = Host::start_with(HostOptions { set: vec!["wallet.keypool=20".into()], ..HostOptions::default() });
-    let mut client = host.client();
-    let recorded = data_json("random-histories.json");
-    client.call("setmocktime", json!([recorded["base_time"]]));
-    for block in recorded["base"].as_array().unwrap() {
-        assert_eq!(client.call("submitblock", json!([block])), Value::Null);
-    }
-    let mut differ = Vec::new();
-    for sequence in recorded["sequences"].as_array().unwrap() {
-        let name = sequence["wallet"].as_str().unwrap();
-        client.call("createwallet", json!({"wallet_name": name, "blank": true, "descriptors": true}));
-        let mut wallet = client.wallet(name);
-        let imported = wallet.call("importdescriptors", json!([sequence["importdescriptors"]]));
-        assert!(imported.as_array().unwrap().iter().all(|one| one["success"] == true), "{imported}");
-        let rescanned = sequence["rescanned"].as_array().unwrap();
-        for (number, step) in sequence["steps"].as_array().unwrap().iter().enumerate() {
-            let name = format!("{name}, step {number}");
-            play_random(&mut client, &mut wallet, &step["actions"], &name);
-            differ.extend(differences(&mut wallet, step, rescanned).into_iter().map(|what| format!("{name}: {what}")));
+    for release in RECORDED {
+        let host = Host::start_with(HostOptions {
+            set: vec!["wallet.keypool=20".into(), format!("release={release}")],
+            ..HostOptions::default()
+        });
+        let mut client = host.client();
+        let expected = recorded(release, "random-histories.json");
+        client.call("setmocktime", json!([expected["base_time"]]));
+        for block in expected["base"].as_array().unwrap() {
+            assert_eq!(client.call("submitblock", json!([block])), Value::Null);
         }
-        client.call("unloadwallet", json!([name]));
+        let mut differ = Vec::new();
+        for sequence in expected["sequences"].as_array().unwrap() {
+            let name = sequence["wallet"].as_str().unwrap();
+            client.call("createwallet", json!({"wallet_name": name, "blank": true, "descriptors": true}));
+            let mut wallet = client.wallet(name);
+            let imported = wallet.call("importdescriptors", json!([sequence["importdescriptors"]]));
+            assert!(imported.as_array().unwrap().iter().all(|one| one["success"] == true), "{imported}");
+            let rescanned = sequence["rescanned"].as_array().unwrap();
+            for (number, step) in sequence["steps"].as_array().unwrap().iter().enumerate() {
+                let name = format!("{name}, step {number}");
+                play_random(&mut client, &mut wallet, &step["actions"], &name);
+                differ.extend(
+                    differences(&mut wallet, step, rescanned).into_iter().map(|what| format!("{name}: {what}")),
+                );
+            }
+            client.call("unloadwallet", json!([name]));
+        }
+        assert!(differ.is_empty(), "{release}: {} answers differ:\n{}", differ.len(), differ.join("\n"));
     }
-    assert!(differ.is_empty(), "{} answers differ:\n{}", differ.len(), differ.join("\n"));
 }

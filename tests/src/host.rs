@@ -67,6 +67,11 @@ impl HostOptions {
         (config, options)
     }
 
+    /// Answering as a release of Bitcoin Core.
+    pub fn of_release(release: u32) -> Self {
+        Self { set: vec![format!("release={release}")], ..Self::default() }
+    }
+
     /// In front of a bitcoind with these arguments.
     pub fn in_front_of(arguments: &[&'static str]) -> Self {
         Self { bitcoind: Some(arguments.to_vec()), ..Self::default() }

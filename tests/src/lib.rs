@@ -42,8 +42,20 @@ pub fn data(name: &str) -> String {
     fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
+/// The releases of Bitcoin Core that recordings are of.
+pub const RECORDED: [u32; 2] = [29, 32];
+
+/// A file of the recordings of a release.
+fn recording(release: u32, name: &str) -> String {
+    if release == RECORDED[0] { data(name) } else { data(&format!("{release}/{name}")) }
+}
+
 pub fn data_json(name: &str) -> Value {
-    serde_json::from_str(&data(name)).unwrap()
+    recorded(RECORDED[0], name)
+}
+
+pub fn recorded(release: u32, name: &str) -> Value {
+    serde_json::from_str(&recording(release, name)).unwrap()
 }
 
 /// Copies a folder with all that is in it. The files can be written to, whatever the modes of those they come from.
@@ -70,6 +82,6 @@ pub fn is_same_text(one: &Value, other: &Value) -> bool {
 }
 
 /// The blocks of the recorded chain in hexadecimal; the first one has height 1.
-pub fn recorded_chain() -> Vec<String> {
-    data("chain.hex").lines().map(str::to_owned).collect()
+pub fn recorded_chain(release: u32) -> Vec<String> {
+    recording(release, "chain.hex").lines().map(str::to_owned).collect()
 }

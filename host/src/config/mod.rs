@@ -16,7 +16,6 @@ use std::path::{Path, PathBuf};
 use bitcoin::hex::DisplayHex;
 use outrigger_standard::{release, work};
 use outrigger_upstream::Endpoint;
-use outrigger_values::FeeRate;
 use outrigger_values::params::toml_words;
 use serde::Deserialize;
 
@@ -211,7 +210,7 @@ impl LoadedConfig {
                 ));
             }
         }
-        let relayed = FeeRate::from_sat_per_kvb(config.chain.min_relay_feerate);
+        let relayed = config.mempool_limits().relay_feerate;
         if let Some(reason) = config.wallet.max_fee_fault(relayed) {
             return Err(self.error("wallet.maxtxfee", "", reason));
         }

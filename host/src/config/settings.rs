@@ -10,9 +10,13 @@ use serde::de::Error;
 use serde::{Deserialize, Deserializer};
 
 use super::notify::NotifyConfig;
+use outrigger_embedded::MempoolLimits;
 use outrigger_plugins::Isolation;
 pub use outrigger_plugins::{PluginConfig, seconds};
 use outrigger_rpc::{Limits, Peers};
+
+use outrigger_standard::release;
+use outrigger_values::FeeRate;
 
 pub use super::backend::{BackendConfig, Wallets};
 pub use super::wallet::WalletConfig;
@@ -56,6 +60,18 @@ pub struct Config {
     /// The plugin of each method that several claim.
     #[serde(default)]
     pub routes: BTreeMap<String, String>,
+}
+
+impl Config {
+    /// The limits of the embedded chain's mempool.
+    pub fn mempool_limits(&self) -> MempoolLimits {
+        let limits = MempoolLimits::of(&release::rules(self.release));
+        MempoolLimits {
+            max_usage: self.chain.mempool_mb * 1_000_000,
+            relay_feerate: self.chain.min_relay_feerate.map_or(limits.relay_feerate, FeeRate::from_sat_per_kvb),
+            ..limits
+        }
+    }
 }
 
 #[derive(Clone, Default, Debug, Deserialize)]
@@ -252,13 +268,13 @@ pub struct ChainConfig {
     pub map_gib: usize,
     /// The memory limit of the mempool, in megabytes of 10^6 bytes, as in bitcoind's `maxmempool`.
     pub mempool_mb: u64,
-    /// The minimum relay feerate, in satoshi per 1000 virtual bytes.
-    pub min_relay_feerate: u64,
+    /// The minimum relay feerate, in satoshi per 1000 virtual bytes. Default: that of the release.
+    pub min_relay_feerate: Option<u64>,
 }
 
 impl Default for ChainConfig {
     fn default() -> Self {
-        Self { map_gib: 1024, mempool_mb: 300, min_relay_feerate: 1000 }
+        Self { map_gib: 1024, mempool_mb: 300, min_relay_feerate: None }
     }
 }
 

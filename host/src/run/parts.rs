@@ -8,7 +8,6 @@ use bitcoin::Network;
 use outrigger_service::chain::Publication;
 use outrigger_service::events::Event;
 use outrigger_standard::{release, work};
-use outrigger_values::FeeRate;
 use tokio::sync::watch;
 
 use super::RunArgs;
@@ -21,7 +20,7 @@ use crate::metrics::CallMetrics;
 use crate::publish::{PublishError, Publisher};
 use crate::router::builtins::{self, Builtins};
 use crate::router::{Router, StartupGate};
-use outrigger_embedded::{EmbeddedNode, MempoolLimits};
+use outrigger_embedded::EmbeddedNode;
 use outrigger_isolate::Executable;
 use outrigger_node::{Node, NodeError, NodeEvent, Observer};
 use outrigger_plugins::calls::Calls;
@@ -245,11 +244,7 @@ fn open_node(loaded: &LoadedConfig, folder: &Path) -> Result<(Arc<dyn Node>, Opt
         network: network(config)?,
         release: config.release,
         map_size: config.chain.map_gib << 30,
-        mempool: MempoolLimits {
-            max_usage: config.chain.mempool_mb * 1_000_000,
-            relay_feerate: FeeRate::from_sat_per_kvb(config.chain.min_relay_feerate),
-            ..MempoolLimits::default()
-        },
+        mempool: config.mempool_limits(),
         ..outrigger_embedded::Settings::default()
     };
     match EmbeddedNode::open(&folder.join("chain"), settings) {

@@ -13,8 +13,8 @@ use crate::blocks::{decode_block, find_block, raw_block};
 use crate::header::decode;
 use crate::{Context, args};
 
-/// The bytes that bitcoind counts for a coin without its output: the outpoint, the height and the coinbase flag.
-const COIN_OVERHEAD: i64 = 36 + 4 + 1;
+/// The bytes that bitcoind counts for a coin without its output: the outpoint, and the height with the coinbase flag.
+const COIN_OVERHEAD: i64 = 36 + 4;
 /// Weight units per virtual byte (BIP 141).
 const WITNESS_SCALE: u64 = 4;
 /// The subsidy of the first blocks, in satoshi.
@@ -35,7 +35,8 @@ pub fn get_block_stats(context: &Context<'_>) -> Result<Value, RpcError> {
     };
     let block = decode_block(&raw, info.hash)?;
     let sums = Sums::of(&block, &spent, info.height == 0);
-    let mut all = sums.to_json(&block, &info, subsidy(context.network()?, info.height))?;
+    let flag = i64::from(context.rules.coin_flag_byte);
+    let mut all = sums.to_json(&block, &info, subsidy(context.network()?, info.height), flag)?;
     if wanted.is_empty() {
         return Ok(all);
     }
@@ -141,7 +142,8 @@ impl Sums {
         }
     }
 
-    fn to_json(&self, block: &Block, info: &BlockInfo, subsidy: u64) -> Result<Value, RpcError> {
+    /// `flag` is the number of bytes that are counted for the coinbase flag of a coin.
+    fn to_json(&self, block: &Block, info: &BlockInfo, subsidy: u64, flag: i64) -> Result<Value, RpcError> {
         let count = self.sizes.len() as u64;
         let (total_size, total_fee): (u64, u64) = (self.sizes.iter().sum(), self.fees.iter().sum());
         let feerates: Vec<u64> = self.feerates.iter().map(|(feerate, _)| *feerate).collect();
@@ -177,9 +179,9 @@ impl Sums {
             "totalfee": total_fee,
             "txs": block.txdata.len(),
             "utxo_increase": difference(self.outputs, self.inputs),
-            "utxo_size_inc": self.growth,
+            "utxo_size_inc": self.growth + flag * difference(self.outputs, self.inputs),
             "utxo_increase_actual": difference(self.spendable_outputs, self.inputs),
-            "utxo_size_inc_actual": self.spendable_growth,
+            "utxo_size_inc_actual": self.spendable_growth + flag * difference(self.spendable_outputs, self.inputs),
         }))
     }
 }

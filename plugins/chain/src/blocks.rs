@@ -3,13 +3,13 @@
 use std::sync::atomic::Ordering;
 
 use bitcoin::hashes::Hash;
-use bitcoin::{Block, BlockHash, CompactTarget, Network};
+use bitcoin::{Block, BlockHash, CompactTarget, Network, Transaction};
 use outrigger_sdk::RpcError;
 use outrigger_sdk::params::{self, encode_hex};
 use outrigger_sdk::service::chain::{BlockInfo, BlockRef, BlockState, ChainInfo, ChainTip, SpentOutputs};
 use outrigger_sdk::standard::{Spent, block_from_bytes, transaction_json_with, transaction_to_bytes, work};
 use outrigger_sdk::wire::Blob;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use crate::header::{damaged, decode, header_json};
 use crate::{Context, args};
@@ -90,12 +90,30 @@ pub fn get_block(context: &Context<'_>) -> Result<Value, RpcError> {
     object.insert("strippedsize".into(), json!((weight - size as u64) / 3));
     object.insert("size".into(), json!(size));
     object.insert("weight".into(), json!(weight));
+    if let Some(coinbase) = block.coinbase().filter(|_| context.rules.block_coinbase) {
+        object.insert("coinbase_tx".into(), coinbase_json(coinbase));
+    }
     let transactions = match verbosity {
         1 => block.txdata.iter().map(|transaction| json!(transaction.compute_txid())).collect(),
         _ => transactions_json(context, &block, hash, verbosity > 2)?,
     };
     object.insert("tx".into(), Value::Array(transactions));
     Ok(Value::Object(object))
+}
+
+/// A coinbase without its outputs.
+fn coinbase_json(coinbase: &Transaction) -> Value {
+    let mut object = Map::new();
+    object.insert("version".into(), json!(coinbase.version.0));
+    object.insert("locktime".into(), json!(coinbase.lock_time.to_consensus_u32()));
+    if let Some(input) = coinbase.input.first() {
+        object.insert("sequence".into(), json!(input.sequence.to_consensus_u32()));
+        object.insert("coinbase".into(), json!(encode_hex(input.script_sig.as_bytes())));
+        if let Some(item) = input.witness.nth(0) {
+            object.insert("witness".into(), json!(encode_hex(item)));
+        }
+    }
+    Value::Object(object)
 }
 
 /// The transactions of a block. If the block was ever connected, each has its fee, and with `show` the outputs it spends.

@@ -12,9 +12,30 @@ pub fn get_deployment_info(context: &Context<'_>) -> Result<Value, RpcError> {
     let block = block_or_tip(context, 0)?;
     let deployments = context.host.chain.deployments(context.scope, block.hash)?.ok_or_else(block_not_found)?;
     let next = block.height.saturating_add(1);
-    let all: Map<String, Value> =
-        deployments.into_iter().map(|Deployment { name, rule }| (name, rule_json(&rule, next))).collect();
+    let flags = script_flags(&deployments, block.height);
+    let told =
+        deployments.into_iter().filter(|deployment| context.rules.taproot_deployment || deployment.name != "taproot");
+    let all: Map<String, Value> = told.map(|Deployment { name, rule }| (name, rule_json(&rule, next))).collect();
+    if context.rules.script_flags {
+        return Ok(json!({"hash": block.hash, "height": block.height, "script_flags": flags, "deployments": all}));
+    }
     Ok(json!({"hash": block.hash, "height": block.height, "deployments": all}))
+}
+
+/// The flags by which the scripts of a block at this height are verified, but for the two blocks of main that break a rule.
+fn script_flags(deployments: &[Deployment], height: u32) -> Vec<&'static str> {
+    let is_in_force = |name: &str| {
+        let rule = deployments.iter().find(|deployment| deployment.name == name).map(|deployment| &deployment.rule);
+        matches!(rule, Some(DeploymentRule::Buried { height: first }) if height >= *first)
+    };
+    let by_deployment = [
+        ("bip65", "CHECKLOCKTIMEVERIFY"),
+        ("csv", "CHECKSEQUENCEVERIFY"),
+        ("bip66", "DERSIG"),
+        ("segwit", "NULLDUMMY"),
+    ];
+    let flags = by_deployment.into_iter().filter(|(name, _)| is_in_force(name)).map(|(_, flag)| flag);
+    flags.chain(["P2SH", "TAPROOT", "WITNESS"]).collect()
 }
 
 /// The state of a deployment for the block at the height `next`.

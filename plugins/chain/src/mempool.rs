@@ -6,19 +6,24 @@ use bitcoin::hashes::Hash;
 use bitcoin::{OutPoint, Txid};
 use outrigger_sdk::params::{self, Type};
 use outrigger_sdk::service::ErrorKind;
-use outrigger_sdk::service::mempool::{FeeEstimate, MempoolEntry};
+use outrigger_sdk::service::mempool::{ClusterLimits, FeeEstimate, MempoolEntry};
 use outrigger_sdk::spend::EstimateMode;
+use outrigger_sdk::standard::policy::MAX_DATA_CARRIER;
 use outrigger_sdk::{RpcError, amount, typed};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
+use crate::chunks::{Chunk, chunks};
 use crate::{Context, args};
+
+/// The limits of a cluster that Bitcoin Core has by default, of which the embedded mempool's own are no greater.
+const CLUSTERS: ClusterLimits = ClusterLimits { count: 64, size: 101_000 };
 
 /// The greatest confirmation target, in blocks.
 const MAX_TARGET: i32 = 1008;
 
 pub fn get_mempool_info(context: &Context<'_>) -> Result<Value, RpcError> {
     let info = context.host.mempool.info(context.scope)?;
-    Ok(json!({
+    let mut told = json!({
         "loaded": true,
         "size": info.transactions,
         "bytes": info.virtual_size,
@@ -30,8 +35,24 @@ pub fn get_mempool_info(context: &Context<'_>) -> Result<Value, RpcError> {
         "incrementalrelayfee": amount::to_json(info.incremental_feerate),
         // Without peers, no transaction counts as broadcast.
         "unbroadcastcount": info.unbroadcast,
-        "fullrbf": true,
-    }))
+    });
+    let rules = &context.rules;
+    let Some(object) = told.as_object_mut() else { return Ok(told) };
+    let mut put = |key: &str, value: Value| object.insert(key.to_owned(), value);
+    if rules.full_rbf {
+        put("fullrbf", json!(true));
+    }
+    if rules.relaxed_policy {
+        put("permitbaremultisig", json!(true));
+        put("maxdatacarriersize", json!(MAX_DATA_CARRIER));
+    }
+    if rules.mempool_clusters {
+        let limits = info.clusters.unwrap_or(CLUSTERS);
+        put("limitclustercount", json!(limits.count));
+        put("limitclustersize", json!(limits.size));
+        put("optimal", json!(true));
+    }
+    Ok(told)
 }
 
 pub fn get_raw_mempool(context: &Context<'_>) -> Result<Value, RpcError> {
@@ -55,16 +76,19 @@ pub fn get_raw_mempool(context: &Context<'_>) -> Result<Value, RpcError> {
 fn entries_json(context: &Context<'_>, entries: &[&MempoolEntry]) -> Result<Value, RpcError> {
     let txids = entries.iter().map(|entry| entry.txid).collect();
     let unbroadcast = context.host.mempool.unbroadcast(context.scope, txids)?;
+    let chunks = if context.rules.mempool_clusters { chunks(context, entries)? } else { HashMap::new() };
     let entries = entries.iter().zip(unbroadcast);
-    let members = entries.map(|(entry, unbroadcast)| (entry.txid.to_string(), entry_json(entry, unbroadcast)));
-    Ok(Value::Object(members.collect()))
+    let member = |(entry, unbroadcast): (&&MempoolEntry, bool)| {
+        (entry.txid.to_string(), entry_json(context, entry, unbroadcast, chunks.get(&entry.txid)))
+    };
+    Ok(Value::Object(entries.map(member).collect()))
 }
 
 pub fn get_mempool_entry(context: &Context<'_>) -> Result<Value, RpcError> {
     let txid = Txid::from_byte_array(params::hash(context.params.get(0), "parameter 1")?);
     let entry = entry(context, txid)?;
-    let unbroadcast = context.host.mempool.unbroadcast(context.scope, vec![txid])?.contains(&true);
-    Ok(entry_json(&entry, unbroadcast))
+    let mut told = entries_json(context, &[&entry])?;
+    Ok(told.get_mut(txid.to_string()).map(Value::take).unwrap_or_default())
 }
 
 fn entry(context: &Context<'_>, txid: Txid) -> Result<MempoolEntry, RpcError> {
@@ -130,29 +154,44 @@ pub fn estimate_smart_fee(context: &Context<'_>) -> Result<Value, RpcError> {
     })
 }
 
-/// An entry in Bitcoin Core 29's shape.
-fn entry_json(entry: &MempoolEntry, unbroadcast: bool) -> Value {
-    json!({
-        "vsize": entry.virtual_size,
-        "weight": entry.weight,
-        "time": entry.time,
-        "height": entry.height,
-        "descendantcount": entry.descendant_count,
-        "descendantsize": entry.descendant_size,
-        "ancestorcount": entry.ancestor_count,
-        "ancestorsize": entry.ancestor_size,
-        "wtxid": entry.wtxid,
-        "fees": {
-            "base": amount::to_json(entry.fee),
-            "modified": amount::to_json(entry.modified_fee),
-            "ancestor": amount::to_json(entry.ancestor_fees),
-            "descendant": amount::to_json(entry.descendant_fees),
-        },
-        "depends": entry.depends,
-        "spentby": entry.spent_by,
-        "bip125-replaceable": entry.replaceable,
-        "unbroadcast": unbroadcast,
-    })
+/// An entry in the shape of the release.
+fn entry_json(context: &Context<'_>, entry: &MempoolEntry, unbroadcast: bool, chunk: Option<&Chunk>) -> Value {
+    let (rules, mut object) = (&context.rules, Map::new());
+    let mut put = |key: &str, value: Value| object.insert(key.to_owned(), value);
+    let sizes = rules.adjusted_sizes;
+    if sizes {
+        put("vsize_adjusted", json!(entry.virtual_size));
+    }
+    put("vsize", json!(entry.virtual_size));
+    if sizes {
+        put("vsize_bip141", json!(entry.weight.to_vbytes_ceil()));
+    }
+    put("weight", json!(entry.weight));
+    put("time", json!(entry.time));
+    put("height", json!(entry.height));
+    put("descendantcount", json!(entry.descendant_count));
+    put("descendantsize", json!(entry.descendant_size));
+    put("ancestorcount", json!(entry.ancestor_count));
+    put("ancestorsize", json!(entry.ancestor_size));
+    put("wtxid", json!(entry.wtxid));
+    let mut fees = json!({
+        "base": amount::to_json(entry.fee),
+        "modified": amount::to_json(entry.modified_fee),
+        "ancestor": amount::to_json(entry.ancestor_fees),
+        "descendant": amount::to_json(entry.descendant_fees),
+    });
+    if let Some((chunk, fees)) = chunk.zip(fees.as_object_mut()) {
+        put("chunkweight", json!(chunk.weight));
+        fees.insert("chunk".to_owned(), amount::to_json(chunk.fee));
+    }
+    put("fees", fees);
+    put("depends", json!(entry.depends));
+    put("spentby", json!(entry.spent_by));
+    if rules.bip125_key {
+        put("bip125-replaceable", json!(entry.replaceable));
+    }
+    put("unbroadcast", json!(unbroadcast));
+    Value::Object(object)
 }
 
 /// The outpoints of an array. Each is an object with the members `txid` and `vout` alone.

@@ -19,6 +19,7 @@ use outrigger_sdk::descriptor::{Checksum, Descriptor};
 use outrigger_sdk::params::{self, encode_hex};
 use outrigger_sdk::service::Scope;
 use outrigger_sdk::service::chain::{NextBlock, Verdict};
+use outrigger_sdk::standard::release::Rules;
 use outrigger_sdk::standard::{sendable_from_hex, to_script, transaction_from_bytes};
 use outrigger_sdk::{CallContext, Host, Reply, RpcError, RpcErrorCode, typed};
 use serde_json::{Value, json};
@@ -26,6 +27,8 @@ use serde_json::{Value, json};
 use crate::no_candidate;
 use crate::template::{LastBlock, Templates, commitment};
 
+/// The greatest height that a coinbase's script pushes as one byte (BIP 34).
+const MAX_SHORT_HEIGHT: i64 = 16;
 /// The default number of nonces to try.
 const DEFAULT_TRIES: u64 = 1_000_000;
 /// The number of nonces to try between two checks of the call's cancellation.
@@ -99,7 +102,8 @@ fn generate(
         let read = |raw: &[u8]| transaction_from_bytes(raw).ok_or_else(not_accepted);
         let selected = candidate.transactions.iter().map(|selected| read(selected.raw));
         let (next, fees) = (candidate.next.read(), candidate.fees);
-        let mut block = assemble(&next, script.clone(), fees, selected.collect::<Result<_, _>>()?);
+        let selected = selected.collect::<Result<_, _>>()?;
+        let mut block = assemble(&context.rules, &next, script.clone(), fees, selected);
         templates.note(LastBlock::of(candidate.transactions));
         if !effort.find_nonce(&mut block.header) {
             break;
@@ -117,7 +121,7 @@ pub fn generate_block(context: &CallContext<'_>, watch: Watch<'_>) -> Result<Val
         transactions.push(transaction_argument(context.host, typed::text(value)?)?);
     }
     let submitted = context.params.flag_or(2, true)?;
-    let mut block = valid_block(context.host, &script, &transactions)?;
+    let mut block = valid_block(context, &script, &transactions)?;
     let mut effort = Effort { tries: DEFAULT_TRIES, watch };
     if !effort.find_nonce(&mut block.header) {
         return Err(RpcError::misc("Failed to make block."));
@@ -130,14 +134,15 @@ pub fn generate_block(context: &CallContext<'_>, watch: Watch<'_>) -> Result<Val
 
 /// A block of these transactions on the tip, without its proof of work. A concurrent call may have changed the tip, or submitted
 /// the same block: then the next attempt uses the new tip, or a later time.
-fn valid_block(host: &Host, script: &ScriptBuf, transactions: &[Transaction]) -> Result<Block, RpcError> {
+fn valid_block(context: &CallContext<'_>, script: &ScriptBuf, transactions: &[Transaction]) -> Result<Block, RpcError> {
+    let host = context.host;
     let mut known: Option<Header> = None;
     for _ in 0..MAX_ATTEMPTS {
         let mut next = host.chain.next_block(Scope::NONE)?;
         if let Some(known) = known.filter(|known| known.prev_blockhash == next.tip.hash) {
             next.time = next.time.max(known.time.saturating_add(1));
         }
-        let block = assemble(&next, script.clone(), Amount::ZERO, transactions.to_vec());
+        let block = assemble(&context.rules, &next, script.clone(), Amount::ZERO, transactions.to_vec());
         match host.chain.check_block(Scope::NONE, serialize(&block).into())? {
             Verdict::Valid => return Ok(block),
             Verdict::Invalid { reason, detail } if detail.is_empty() => return Err(invalid_block(&reason)),
@@ -201,19 +206,27 @@ fn transaction_argument(host: &Host, text: &str) -> Result<Transaction, RpcError
 }
 
 /// A block without its proof of work.
-fn assemble(next: &NextBlock, script: ScriptBuf, fees: Amount, transactions: Vec<Transaction>) -> Block {
+fn assemble(rules: &Rules, next: &NextBlock, script: ScriptBuf, fees: Amount, transactions: Vec<Transaction>) -> Block {
     let height = i64::from(next.tip.height) + 1;
+    let mut script_sig = ScriptBuf::builder().push_int(height);
+    // The script of a low height alone would be too short.
+    if rules.coinbase_padding || height <= MAX_SHORT_HEIGHT {
+        script_sig = script_sig.push_int(0);
+    }
+    let (lock_time, sequence) = match rules.coinbase_lock_time {
+        true => (LockTime::from_consensus(next.tip.height), Sequence::ENABLE_LOCKTIME_NO_RBF),
+        false => (LockTime::ZERO, Sequence::MAX),
+    };
     let commitment = commitment(transactions.iter().map(Transaction::compute_wtxid));
     let input = TxIn {
         previous_output: OutPoint::null(),
-        // The height (BIP 34), and a zero, because the script of a low height would be too short.
-        script_sig: ScriptBuf::builder().push_int(height).push_int(0).into_script(),
-        sequence: Sequence::MAX,
+        script_sig: script_sig.into_script(),
+        sequence,
         witness: Witness::from_slice(&[[0_u8; 32]]),
     };
     let coinbase = Transaction {
         version: transaction::Version::TWO,
-        lock_time: LockTime::ZERO,
+        lock_time,
         input: vec![input],
         output: vec![
             TxOut { value: next.subsidy.saturating_add(fees), script_pubkey: script },

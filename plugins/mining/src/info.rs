@@ -3,8 +3,9 @@
 use bitcoin::hashes::Hash;
 use bitcoin::{BlockHash, CompactTarget, Network, SignedAmount, Txid};
 use outrigger_sdk::service::chain::{BlockInfo, BlockRef};
+use outrigger_sdk::standard::policy::BLOCK_FEERATE;
 use outrigger_sdk::standard::work;
-use outrigger_sdk::{CallContext, RpcError, params};
+use outrigger_sdk::{CallContext, RpcError, amount, params};
 use serde_json::{Map, Value, json};
 
 use crate::template::LastBlock;
@@ -37,6 +38,9 @@ pub fn get_mining_info(context: &CallContext<'_>, last: Option<LastBlock>) -> Re
     put("target", json!(work::target_hex(bits)));
     put("networkhashps", work::float(hash_rate(context, &tip, HASH_RATE_BLOCKS)?));
     put("pooledtx", json!(context.host.mempool.info(context.scope)?.transactions));
+    if context.rules.relaxed_policy {
+        put("blockmintxfee", amount::to_json(BLOCK_FEERATE));
+    }
     put("chain", json!(info.network.to_core_arg()));
     put(
         "next",

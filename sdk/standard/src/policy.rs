@@ -11,6 +11,12 @@ pub const MAX_STANDARD_WEIGHT: Weight = Weight::from_wu(policy::MAX_STANDARD_TX_
 /// The feerate that defines dust: bitcoind's default `-dustrelayfee`.
 pub const DUST_FEERATE: FeeRate = FeeRate::from_sat_per_kvb(policy::DUST_RELAY_TX_FEE as u64);
 
+/// The least feerate of a package in a template: the default of `-blockmintxfee` since Bitcoin Core 30.
+pub const BLOCK_FEERATE: FeeRate = FeeRate::from_sat_per_kvb(1);
+
+/// The most bytes of a transaction's OP_RETURN scripts together: the default of `-datacarriersize` since Bitcoin Core 30.
+pub const MAX_DATA_CARRIER: usize = 100_000;
+
 /// The assumed size of an input that spends a witness program, in virtual bytes.
 const WITNESS_INPUT: u64 = 67;
 /// The assumed size of an input that spends any other script, in virtual bytes.

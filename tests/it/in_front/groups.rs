@@ -119,7 +119,7 @@ fn fee_deltas_of_the_group_are_those_of_the_node() {
 #[test]
 fn blocks_and_headers_are_refused_for_the_reasons_of_the_node() {
     let Some((_host, mut client, mut node)) = with(&[], MINING) else { return };
-    for (height, block) in outrigger_tests::recorded_chain().iter().enumerate() {
+    for (height, block) in outrigger_tests::recorded_chain(outrigger_tests::RECORDED[0]).iter().enumerate() {
         assert_eq!(client.call("submitblock", json!([block])), Value::Null, "height {}", height + 1);
     }
     let tip = node.call("getbestblockhash", json!([]));

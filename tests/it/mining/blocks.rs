@@ -1,6 +1,6 @@
 //! Blocks that are submitted, and blocks that are generated.
 
-use outrigger_tests::{Client, Host, data_json, miner};
+use outrigger_tests::{Client, Host, RECORDED, miner, recorded};
 use serde_json::{Value, json};
 
 use super::{anyone, request};
@@ -29,35 +29,37 @@ fn hex(row: &Value) -> String {
 
 #[test]
 fn submitblock_and_proposals_refuse_recorded_bad_blocks_for_the_same_reasons() {
-    let (_host, mut client) = chain::loaded();
-    let tip = client.call("getbestblockhash", json!([]));
-    let header = client.call("getblockheader", json!([tip]));
-    client.call("setmocktime", json!([header["time"]]));
-    let mut differ = Vec::new();
-    for row in data_json("bad-blocks.json")["rows"].as_array().unwrap() {
-        let block = hex(row);
-        let name = row["name"].as_str().unwrap();
-        let asked = [
-            ("proposal", "getblocktemplate", json!([{"mode": "proposal", "data": block}])),
-            ("submitblock", "submitblock", json!([block])),
-            ("submitblock_again", "submitblock", json!([block])),
-            ("proposal_again", "getblocktemplate", json!([{"mode": "proposal", "data": block}])),
-        ];
-        for (key, method, params) in asked {
-            let verdict = match client.try_call(method, params) {
-                Ok(verdict) => verdict,
-                Err(error) => json!({"code": error.code, "message": error.message}),
-            };
-            if verdict != row[key] {
-                differ.push(format!("{name}: {key}: {verdict} and not {}", row[key]));
+    for release in RECORDED {
+        let (_host, mut client) = chain::loaded(release);
+        let tip = client.call("getbestblockhash", json!([]));
+        let header = client.call("getblockheader", json!([tip]));
+        client.call("setmocktime", json!([header["time"]]));
+        let mut differ = Vec::new();
+        for row in recorded(release, "bad-blocks.json")["rows"].as_array().unwrap() {
+            let block = hex(row);
+            let name = row["name"].as_str().unwrap();
+            let asked = [
+                ("proposal", "getblocktemplate", json!([{"mode": "proposal", "data": block}])),
+                ("submitblock", "submitblock", json!([block])),
+                ("submitblock_again", "submitblock", json!([block])),
+                ("proposal_again", "getblocktemplate", json!([{"mode": "proposal", "data": block}])),
+            ];
+            for (key, method, params) in asked {
+                let verdict = match client.try_call(method, params) {
+                    Ok(verdict) => verdict,
+                    Err(error) => json!({"code": error.code, "message": error.message}),
+                };
+                if verdict != row[key] {
+                    differ.push(format!("{name}: {key}: {verdict} and not {}", row[key]));
+                }
             }
+            if row["accepted"] == json!(true) {
+                client.call("invalidateblock", json!([client_hash(&block)]));
+            }
+            assert_eq!(client.call("getbestblockhash", json!([])), tip, "{name}");
         }
-        if row["accepted"] == json!(true) {
-            client.call("invalidateblock", json!([client_hash(&block)]));
-        }
-        assert_eq!(client.call("getbestblockhash", json!([])), tip, "{name}");
+        assert!(differ.is_empty(), "{release}: {} verdicts differ:\n{}", differ.len(), differ.join("\n"));
     }
-    assert!(differ.is_empty(), "{} verdicts differ:\n{}", differ.len(), differ.join("\n"));
 }
 
 fn client_hash(block: &str) -> String {

@@ -1,7 +1,7 @@
 //! The wallet's rules as a real bitcoind showed them: a wallet restored from its descriptors, hardened wildcards, encryption of
 //! a wallet that was made blank, and what a replacement and an orphaned coinbase do to coins and history.
 
-use outrigger_tests::{Client, Host, HostOptions, data_json};
+use outrigger_tests::{Client, Host, HostOptions, RECORDED, recorded};
 use serde_json::{Map, Value, json};
 
 /// What the recording keeps of an answer, as `tests/record/wallet_rules.py` does.
@@ -55,27 +55,32 @@ impl Replay {
 
 #[test]
 fn wallet_rpcs_follow_the_rules_of_a_recorded_bitcoind() {
-    let host = Host::start_with(HostOptions { set: vec!["wallet.keypool=20".into()], ..HostOptions::default() });
-    let mut replay = Replay { client: host.client(), host };
-    let recorded = data_json("wallet-rules.json");
-    replay.client.call("setmocktime", json!([recorded["start_time"]]));
-    let mut differ = Vec::new();
-    for step in recorded["steps"].as_array().unwrap() {
-        for action in step["actions"].as_array().unwrap() {
-            let got = replay.call(action);
-            // What creating a wallet warns of is the build's own.
-            if action[1] != "createwallet" {
-                assert_eq!(got, action[3], "{}: {action}", step["name"]);
+    for release in RECORDED {
+        let host = Host::start_with(HostOptions {
+            set: vec!["wallet.keypool=20".into(), format!("release={release}")],
+            ..HostOptions::default()
+        });
+        let mut replay = Replay { client: host.client(), host };
+        let expected = recorded(release, "wallet-rules.json");
+        replay.client.call("setmocktime", json!([expected["start_time"]]));
+        let mut differ = Vec::new();
+        for step in expected["steps"].as_array().unwrap() {
+            for action in step["actions"].as_array().unwrap() {
+                let got = replay.call(action);
+                // What creating a wallet warns of is the build's own.
+                if action[1] != "createwallet" {
+                    assert_eq!(got, action[3], "{}: {action}", step["name"]);
+                }
+            }
+            for question in step["answers"].as_array().unwrap() {
+                let got = kept(question[1].as_str().unwrap(), replay.call(question)).to_string();
+                let wanted = question[3].to_string();
+                if got != wanted {
+                    let asked = format!("{} {} {}", question[0], question[1], question[2]);
+                    differ.push(format!("{}: {asked}\n  got    {got}\n  wanted {wanted}", step["name"]));
+                }
             }
         }
-        for question in step["answers"].as_array().unwrap() {
-            let got = kept(question[1].as_str().unwrap(), replay.call(question)).to_string();
-            let wanted = question[3].to_string();
-            if got != wanted {
-                let asked = format!("{} {} {}", question[0], question[1], question[2]);
-                differ.push(format!("{}: {asked}\n  got    {got}\n  wanted {wanted}", step["name"]));
-            }
-        }
+        assert!(differ.is_empty(), "{release}: {} answers differ:\n{}", differ.len(), differ.join("\n"));
     }
-    assert!(differ.is_empty(), "{} answers differ:\n{}", differ.len(), differ.join("\n"));
 }

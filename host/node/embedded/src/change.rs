@@ -79,6 +79,7 @@ impl Change<'_> {
             txn: &self.txn,
             cache: &self.node.cache,
             threads: self.node.settings.script_threads,
+            script_reason: self.node.settings.rules().block_script_reason,
         }
     }
 

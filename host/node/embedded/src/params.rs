@@ -7,7 +7,8 @@ use bitcoin::constants::genesis_block;
 use bitcoin::{Amount, Block, BlockHash, Weight, params};
 
 use outrigger_service::chain::Tip;
-use outrigger_standard::policy::DUST_FEERATE;
+use outrigger_standard::policy::{BLOCK_FEERATE, DUST_FEERATE, MAX_DATA_CARRIER};
+use outrigger_standard::release::{self, Rules};
 use outrigger_values::FeeRate;
 
 use super::EmbeddedError;
@@ -92,10 +93,32 @@ pub struct MempoolLimits {
     pub max_descendants: u64,
     /// The greatest size of these descendants, in virtual bytes.
     pub max_descendant_size: u64,
-    /// The longest OP_RETURN script, in bytes, opcodes included.
+    /// The most bytes of OP_RETURN scripts together, opcodes included.
     pub max_data_carrier: usize,
+    /// Whether a transaction may have several of them.
+    pub several_data_carriers: bool,
+    /// The most signature operations outside of witnesses, counted as BIP 54 does.
+    pub max_legacy_sigops: Option<u64>,
     /// The age at which a transaction is dropped, in seconds.
     pub expiry: u64,
+}
+
+impl MempoolLimits {
+    /// The limits of a release.
+    pub fn of(rules: &Rules) -> Self {
+        if !rules.relaxed_policy {
+            return Self::default();
+        }
+        let low = FeeRate::from_sat_per_kvb(100);
+        Self {
+            relay_feerate: low,
+            incremental_feerate: low,
+            max_data_carrier: MAX_DATA_CARRIER,
+            several_data_carriers: true,
+            max_legacy_sigops: Some(2_500),
+            ..Self::default()
+        }
+    }
 }
 
 impl Default for MempoolLimits {
@@ -105,12 +128,14 @@ impl Default for MempoolLimits {
             relay_feerate: FeeRate::from_sat_per_kvb(1_000),
             incremental_feerate: FeeRate::from_sat_per_kvb(1_000),
             dust_feerate: DUST_FEERATE,
-            block_feerate: FeeRate::from_sat_per_kvb(1),
+            block_feerate: BLOCK_FEERATE,
             max_ancestors: 25,
             max_ancestor_size: 101_000,
             max_descendants: 25,
             max_descendant_size: 101_000,
             max_data_carrier: 83,
+            several_data_carriers: false,
+            max_legacy_sigops: None,
             expiry: 336 * 3_600,
         }
     }
@@ -131,6 +156,13 @@ pub struct Settings {
     pub reserved_sigops: u64,
     /// The number of threads that verify the scripts of a large block.
     pub script_threads: usize,
+}
+
+impl Settings {
+    /// What differs by the release whose answers clients get.
+    pub fn rules(&self) -> Rules {
+        release::rules(self.release)
+    }
 }
 
 impl Default for Settings {

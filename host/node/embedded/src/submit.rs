@@ -48,6 +48,7 @@ impl EmbeddedNode {
             txn: &txn,
             cache: &self.cache,
             threads: self.settings.script_threads,
+            script_reason: self.settings.rules().block_script_reason,
         };
         match validation::validate_block(&context, &block, &parent, self.time()) {
             Ok(_) => Ok(Verdict::Valid),

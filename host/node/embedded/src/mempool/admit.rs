@@ -217,7 +217,7 @@ impl Pool {
             return Err(ValidationError::new("non-BIP68-final").into());
         }
         let fee = check_inputs(tx, &coins, view.next_height()).map_err(ValidationError::from)?;
-        check_spends(tx, &coins)?;
+        check_spends(tx, &coins, &self.limits)?;
         let entry = self.measure(view, offer, rules, &coins, fee)?;
         let measured = self.check_place(&entry, rules, conflicts)?;
         Ok(CheckedTransaction { entry, measured, coins })

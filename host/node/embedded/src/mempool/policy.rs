@@ -1,14 +1,14 @@
 //! Standard transactions: rules of the mempool beyond consensus (bitcoind's `policy.cpp`).
 
 use bitcoin::script::Instruction;
-use bitcoin::{Amount, Script, SignedAmount, Transaction, TxOut, Witness};
+use bitcoin::{Amount, Script, SignedAmount, Transaction, TxIn, TxOut, Witness};
 use outrigger_service::chain::Coin;
 use outrigger_standard::policy::{MAX_STANDARD_WEIGHT, dust_threshold};
 use outrigger_standard::{ScriptKind, classify};
 
 use crate::params::MempoolLimits;
 use crate::validation::ValidationError;
-use outrigger_script::script_sigop_count;
+use outrigger_script::{p2sh_sigop_count, script_sigop_count};
 
 /// The least size without witnesses, in bytes: a transaction of 64 can pass for an inner node of a Merkle tree.
 const MIN_SIZE: usize = 65;
@@ -48,14 +48,15 @@ pub fn check_standard(tx: &Transaction, limits: &MempoolLimits) -> Result<(), Va
             return Err(ValidationError::new("scriptsig-not-pushonly"));
         }
     }
-    let mut data = 0;
+    let (mut data, mut data_size) = (0, 0);
     for output in &tx.output {
         let standard = match classify(&output.script_pubkey) {
             ScriptKind::NonStandard => false,
             ScriptKind::Multisig { keys, .. } => keys.len() <= MAX_BARE_KEYS,
             ScriptKind::NullData => {
                 data += 1;
-                output.script_pubkey.len() <= limits.max_data_carrier
+                data_size += output.script_pubkey.len();
+                data_size <= limits.max_data_carrier
             }
             _ => true,
         };
@@ -66,7 +67,7 @@ pub fn check_standard(tx: &Transaction, limits: &MempoolLimits) -> Result<(), Va
     if dust(tx, limits).count() > MAX_DUST_OUTPUTS {
         return Err(ValidationError::new("dust"));
     }
-    if data > 1 {
+    if data > 1 && !limits.several_data_carriers {
         return Err(ValidationError::new("multi-op-return"));
     }
     Ok(())
@@ -98,8 +99,16 @@ pub fn dust(tx: &Transaction, limits: &MempoolLimits) -> impl Iterator<Item = u3
 
 /// Checks that the spent outputs are standard, then the witnesses (bitcoind's `AreInputsStandard`,
 /// `IsWitnessStandard`).
-pub fn check_spends(tx: &Transaction, coins: &[Coin]) -> Result<(), ValidationError> {
+pub fn check_spends(tx: &Transaction, coins: &[Coin], limits: &MempoolLimits) -> Result<(), ValidationError> {
     let inputs = || tx.input.iter().zip(coins.iter().map(|coin| coin.output.script_pubkey.as_script()));
+    // As BIP 54 counts them.
+    let legacy = |(input, spent): (&TxIn, &Script)| {
+        let own = script_sigop_count(&input.script_sig, true);
+        own + if spent.is_p2sh() { p2sh_sigop_count(&input.script_sig, spent) } else { script_sigop_count(spent, true) }
+    };
+    if limits.max_legacy_sigops.is_some_and(|limit| inputs().map(legacy).sum::<u64>() > limit) {
+        return Err(ValidationError::new("bad-txns-nonstandard-inputs"));
+    }
     let plain = inputs().all(|(input, script)| match classify(script) {
         ScriptKind::ScriptHash { .. } => last_push(&input.script_sig)
             .is_some_and(|redeem| script_sigop_count(Script::from_bytes(redeem), true) <= MAX_REDEEM_SIGOPS),

@@ -67,7 +67,7 @@ fn check_coins(
     // A failing script precedes the faults of later transactions, and the coinbase's amount.
     verify_all(&jobs, Flags::CONSENSUS, context.threads).map_err(|(job, input, error)| {
         let detail = jobs.get(job).map(|job| describe_input(job.tx, input)).unwrap_or_default();
-        ValidationError::new(format!("mandatory-script-verify-flag-failed ({error})")).with_detail(detail)
+        ValidationError::new(format!("{} ({error})", context.script_reason)).with_detail(detail)
     })?;
     found?;
     let allowed = context.params.subsidy(parent.height + 1).saturating_add(session.fees);

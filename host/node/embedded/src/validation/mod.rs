@@ -87,6 +87,8 @@ pub struct ValidationContext<'a> {
     pub cache: &'a ScriptCache,
     /// The number of threads for the scripts of a large block.
     pub threads: usize,
+    /// The reason of a block whose scripts fail.
+    pub script_reason: &'static str,
 }
 
 /// Validates a block on the tip, except for its proof of work. Returns the first broken rule.

@@ -1,0 +1,167 @@
+//! Chunks of mempool transactions, as entries tell them since Bitcoin Core 31: transactions of a cluster that a miner takes together.
+//!
+//! The embedded mempool keeps no clusters. The chunks here follow from the sets of a transaction and its ancestors, the best first,
+//! which for large clusters may not be the best order.
+
+use std::collections::{HashMap, HashSet};
+
+use bitcoin::{SignedAmount, Txid, Weight};
+use outrigger_sdk::RpcError;
+use outrigger_sdk::service::mempool::MempoolEntry;
+
+use crate::Context;
+
+#[derive(Clone, Copy)]
+pub struct Chunk {
+    /// With what prioritisetransaction added.
+    pub fee: SignedAmount,
+    pub weight: Weight,
+}
+
+impl Chunk {
+    const EMPTY: Self = Self { fee: SignedAmount::ZERO, weight: Weight::ZERO };
+
+    fn of(entry: &MempoolEntry) -> Self {
+        Self { fee: entry.modified_fee, weight: entry.weight }
+    }
+
+    fn and(self, other: Self) -> Self {
+        Self { fee: self.fee + other.fee, weight: self.weight + other.weight }
+    }
+
+    fn pays_more_than(&self, other: &Self) -> bool {
+        let product = |one: &Self, by: &Self| i128::from(one.fee.to_sat()) * i128::from(by.weight.to_wu());
+        product(self, other) > product(other, self)
+    }
+}
+
+/// The chunks of these entries, whose relatives are read from the mempool.
+pub fn chunks(context: &Context<'_>, entries: &[&MempoolEntry]) -> Result<HashMap<Txid, Chunk>, RpcError> {
+    let mut all: HashMap<Txid, MempoolEntry> = entries.iter().map(|&entry| (entry.txid, entry.clone())).collect();
+    loop {
+        let near = all.values().flat_map(|entry| entry.depends.iter().chain(&entry.spent_by)).copied();
+        let missing: HashSet<Txid> = near.filter(|txid| !all.contains_key(txid)).collect();
+        let found = context.host.mempool.entries(context.scope, missing.into_iter().collect())?;
+        let before = all.len();
+        all.extend(found.into_iter().flatten().map(|entry| (entry.txid, entry)));
+        // Relatives that have left meanwhile stay missing.
+        if all.len() == before {
+            return Ok(chunks_of(&all));
+        }
+    }
+}
+
+fn chunks_of(all: &HashMap<Txid, MempoolEntry>) -> HashMap<Txid, Chunk> {
+    let mut told = HashMap::with_capacity(all.len());
+    for entry in all.values() {
+        if !told.contains_key(&entry.txid) {
+            for (chunk, members) in
+                linearized(all, closure(all, entry.txid, |entry| entry.depends.iter().chain(&entry.spent_by)))
+            {
+                told.extend(members.into_iter().map(|txid| (txid, chunk)));
+            }
+        }
+    }
+    told
+}
+
+/// A transaction with all that `next` leads to.
+fn closure<'a, I: Iterator<Item = &'a Txid>>(
+    all: &'a HashMap<Txid, MempoolEntry>,
+    txid: Txid,
+    next: impl Fn(&'a MempoolEntry) -> I,
+) -> HashSet<Txid> {
+    let (mut found, mut open) = (HashSet::from([txid]), vec![txid]);
+    while let Some(entry) = open.pop().and_then(|txid| all.get(&txid)) {
+        open.extend(next(entry).filter(|txid| all.contains_key(*txid) && found.insert(**txid)));
+    }
+    found
+}
+
+/// The chunks of a cluster, the best first.
+fn linearized(all: &HashMap<Txid, MempoolEntry>, mut rest: HashSet<Txid>) -> Vec<(Chunk, Vec<Txid>)> {
+    let mut chunks: Vec<(Chunk, Vec<Txid>)> = Vec::new();
+    while !rest.is_empty() {
+        let sets = rest.iter().map(|txid| {
+            let mut members: Vec<Txid> = closure(all, *txid, |entry| entry.depends.iter())
+                .into_iter()
+                .filter(|txid| rest.contains(txid))
+                .collect();
+            members.sort_unstable();
+            let sum = members
+                .iter()
+                .filter_map(|txid| all.get(txid))
+                .fold(Chunk::EMPTY, |sum, entry| sum.and(Chunk::of(entry)));
+            (sum, members)
+        });
+        let better = |one: (Chunk, Vec<Txid>), other: (Chunk, Vec<Txid>)| {
+            let is_tie = !one.0.pays_more_than(&other.0) && !other.0.pays_more_than(&one.0);
+            let first =
+                if is_tie { (one.1.len(), &one.1) < (other.1.len(), &other.1) } else { one.0.pays_more_than(&other.0) };
+            if first { one } else { other }
+        };
+        let Some((mut sum, mut members)) = sets.reduce(better) else { break };
+        rest.retain(|txid| !members.contains(txid));
+        // A set that pays more than the one before it is mined with it.
+        while let Some((before, earlier)) = chunks.pop_if(|(before, _)| sum.pays_more_than(before)) {
+            sum = before.and(sum);
+            members.extend(earlier);
+        }
+        chunks.push((sum, members));
+    }
+    chunks
+}
+
+#[cfg(test)]
+mod tests {
+    use bitcoin::hashes::Hash;
+    use bitcoin::{Amount, Wtxid};
+
+    use super::*;
+
+    fn txid(number: u8) -> Txid {
+        Txid::from_byte_array([number; 32])
+    }
+
+    fn entry(number: u8, fee: i64, depends: &[u8], spent_by: &[u8]) -> MempoolEntry {
+        let fee = SignedAmount::from_sat(fee);
+        let txids = |numbers: &[u8]| numbers.iter().copied().map(txid).collect();
+        MempoolEntry {
+            txid: txid(number),
+            wtxid: Wtxid::from_byte_array([number; 32]),
+            weight: Weight::from_wu(400),
+            virtual_size: 100,
+            fee: Amount::ZERO,
+            modified_fee: fee,
+            time: 0,
+            height: 0,
+            ancestor_count: 0,
+            ancestor_size: 0,
+            ancestor_fees: fee,
+            descendant_count: 0,
+            descendant_size: 0,
+            descendant_fees: fee,
+            depends: txids(depends),
+            spent_by: txids(spent_by),
+            replaceable: false,
+        }
+    }
+
+    #[test]
+    fn children_pay_for_their_parents_and_cheap_ones_stand_alone() {
+        // 1 is paid for by 2; 3 is their cheap child. 4 is dear and its child 5 cheap. 6 is alone.
+        let entries = [
+            entry(1, 100, &[], &[2]),
+            entry(2, 900, &[1], &[3]),
+            entry(3, 200, &[2], &[]),
+            entry(4, 700, &[], &[5]),
+            entry(5, 300, &[4], &[]),
+            entry(6, 50, &[], &[]),
+        ];
+        let all = entries.into_iter().map(|entry| (entry.txid, entry)).collect();
+        let told = chunks_of(&all);
+        let of = |number: u8| told.get(&txid(number)).map(|chunk| (chunk.fee.to_sat(), chunk.weight.to_wu())).unwrap();
+        let expected = [(1000, 800), (1000, 800), (200, 400), (700, 400), (300, 400), (50, 400)];
+        assert_eq!([1, 2, 3, 4, 5, 6].map(of), expected);
+    }
+}

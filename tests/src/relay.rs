@@ -9,6 +9,8 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, RwLock, RwLockWriteGuard};
 use std::thread;
 
+use serde_json::Value;
+
 /// Where a request is held.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Point {
@@ -34,7 +36,8 @@ pub struct Relay {
     shared: Arc<Shared>,
 }
 
-type Change = Box<dyn Fn(&[u8]) -> Option<Vec<u8>> + Send>;
+/// Makes another body of that of a reply; given the request, too.
+type Change = Box<dyn Fn(&str, &[u8]) -> Option<Vec<u8>> + Send>;
 
 /// What all connections share.
 #[derive(Default)]
@@ -88,7 +91,24 @@ impl Relay {
 
     /// From now on changes the body of each reply to a request in which this text stands.
     pub fn change(&self, text: &'static str, change: impl Fn(&[u8]) -> Option<Vec<u8>> + Send + 'static) {
-        *self.shared.change.lock().unwrap() = Some((text, Box::new(change)));
+        *self.shared.change.lock().unwrap() = Some((text, Box::new(move |_, body| change(body))));
+    }
+
+    /// From now on changes each answer, by its method and what the node answers: `result` and `error`.
+    pub fn change_answers(&self, change: impl Fn(&str, &mut Value) + Send + 'static) {
+        let change = move |request: &str, body: &[u8]| {
+            let (_, asked) = request.split_once("\r\n\r\n")?;
+            let (asked, mut told): (Value, Value) =
+                (serde_json::from_str(asked).ok()?, serde_json::from_slice(body).ok()?);
+            match (&asked, &mut told) {
+                (Value::Array(asked), Value::Array(told)) => {
+                    asked.iter().zip(told).for_each(|(one, answer)| change(one["method"].as_str().unwrap(), answer));
+                }
+                _ => change(asked["method"].as_str()?, &mut told),
+            }
+            Some(told.to_string().into_bytes())
+        };
+        *self.shared.change.lock().unwrap() = Some(("", Box::new(change)));
     }
 
     /// Whether from now on each reply is the last of its connection, as through a proxy without keep-alive.
@@ -119,7 +139,7 @@ impl Shared {
         let change = self.change.lock().unwrap();
         let Some((_, change)) = change.as_ref().filter(|(text, _)| request.contains(text)) else { return reply };
         let Some(end) = reply.windows(4).position(|end| end == b"\r\n\r\n") else { return reply };
-        let Some(body) = change(&reply[end + 4..]) else { return reply };
+        let Some(body) = change(request, &reply[end + 4..]) else { return reply };
         let head = String::from_utf8_lossy(&reply[..end]);
         let lines = head.split("\r\n").filter(|line| !line.to_ascii_lowercase().starts_with("content-length:"));
         let head: String = lines.map(|line| format!("{line}\r\n")).collect();

@@ -46,7 +46,10 @@ fn estimate_mode_has_the_effect_that_it_has_in_bitcoind() {
     teach(&mut node, &mut payer);
     let [economical, conservative] = ["economical", "conservative"]
         .map(|mode| node.call("estimatesmartfee", json!([TARGET, mode]))["feerate"].as_f64().unwrap());
-    assert!(economical < conservative, "{economical} and {conservative} of the node");
+    // Since Bitcoin Core 32 an estimate is no higher than the mempool's own, whatever the mode.
+    let version = node.call("getnetworkinfo", json!([]))["version"].as_u64().unwrap();
+    let is_capped = version >= 319_900;
+    assert!(economical < conservative || is_capped, "{economical} and {conservative} of the node");
 
     let mut ours = host.new_wallet("w");
     let mut theirs = twin_named(&mut node, &mut ours, "w");
@@ -63,7 +66,7 @@ fn estimate_mode_has_the_effect_that_it_has_in_bitcoind() {
     };
     let mode = |mode: &str| json!({"conf_target": TARGET, "estimate_mode": mode, "change_type": "bech32"});
     let (low, high) = (fees(&mode("Economical")), fees(&mode("CONSERVATIVE")));
-    assert!(low < high, "{low} and {high}");
+    assert!(low < high || is_capped, "{low} and {high}");
     // Where nothing is said, a payment that can be replaced pays the lower one, since its fee can be raised.
     for (replaceable, fee) in [(true, low), (false, high)] {
         let unset = json!({"conf_target": TARGET, "replaceable": replaceable, "change_type": "bech32"});

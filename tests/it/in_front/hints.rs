@@ -25,7 +25,7 @@ const GREETING: usize = 64;
 fn publishing(folder: &TempDir) -> Option<(Bitcoind, PathBuf)> {
     let path = bitcoind::installed()?;
     let socket = folder.path().join("zmq");
-    let publish = format!("-zmqpubsequence=ipc://{}", socket.display());
+    let publish = format!("-zmqpubsequence=unix:{}", socket.display());
     Some((Bitcoind::start_with(path, &[&publish, "-fallbackfee=0.0001", "-txindex=1"]).0, socket))
 }
 

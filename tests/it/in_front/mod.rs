@@ -18,6 +18,7 @@ mod lost_answers;
 mod moving;
 mod never_twice;
 mod nodes;
+mod older;
 mod operators;
 mod passed;
 mod plugins;

@@ -21,18 +21,24 @@ fn checked(node: &Bitcoind, network: &str) -> (Option<i32>, String) {
 
 /// The same of a node that is reached at another address than its own.
 pub fn checked_at(node: &Bitcoind, address: SocketAddr, network: &str) -> (Option<i32>, String) {
-    let output = check(node, address, network);
+    let output = check(node, address, network, &[]);
     (output.status.code(), String::from_utf8(output.stdout).unwrap())
 }
 
+/// The same with these settings, and with what the check refuses.
+pub fn checked_with(node: &Bitcoind, address: SocketAddr, network: &str, set: &[&str]) -> (Option<i32>, String) {
+    let Output { status, stdout, stderr } = check(node, address, network, set);
+    (status.code(), String::from_utf8([stdout, stderr].concat()).unwrap())
+}
+
 fn refused(node: &Bitcoind, network: &str) -> String {
-    let output = check(node, node.address, network);
+    let output = check(node, node.address, network, &[]);
     let told = String::from_utf8(output.stderr).unwrap();
     assert_eq!((output.status.code(), output.stdout.len()), (Some(2), 0), "{told}");
     told
 }
 
-fn check(node: &Bitcoind, address: SocketAddr, network: &str) -> Output {
+fn check(node: &Bitcoind, address: SocketAddr, network: &str, set: &[&str]) -> Output {
     let text = std::fs::read_to_string(groups("bitcoind.toml")).unwrap();
     let text = text.replace("http://127.0.0.1:8332", &format!("http://{address}"));
     let text = text.replace("~/.bitcoin/.cookie", &node.cookie().display().to_string());
@@ -42,6 +48,7 @@ fn check(node: &Bitcoind, address: SocketAddr, network: &str) -> Output {
     std::fs::write(&config, text).unwrap();
     let mut command = Command::new(&built().binary);
     command.args(["run", "--check", "--config"]).arg(&config).arg("--datadir").arg(folder.path().join("data"));
+    command.args(set.iter().flat_map(|set| ["--set", set]));
     command.args(["--rpc-listen", "127.0.0.1:0"]).output().unwrap()
 }
 
@@ -103,8 +110,8 @@ fn run_check_tells_of_the_node_what_it_has_and_what_would_improve_it() {
     assert!(code == Some(0) && told.contains(&unreachable), "{told}");
 
     let folder = tempfile::tempdir().unwrap();
-    let socket = format!("ipc://{}/sequence", folder.path().display());
-    let zmq = format!("-zmqpubsequence={socket}");
+    let socket = format!("{}/sequence", folder.path().display());
+    let zmq = format!("-zmqpubsequence=unix:{socket}");
     let (node, _) = Bitcoind::start_with(&path, &["-blockfilterindex=1", "-txindex=1", "-rest=1", &zmq]);
     let mut client = node.client();
     client.call("generatetoaddress", json!([3, ADDRESS]));
@@ -114,7 +121,7 @@ fn run_check_tells_of_the_node_what_it_has_and_what_would_improve_it() {
         ["txindex", "basic block filter index"].iter().all(|name| index[name]["synced"] == true)
     });
     let told = checked(&node, "regtest").1;
-    for line in ["blockfilterindex: built", "txindex: built", "rest: on", &format!("zmqpubsequence: {socket}")] {
+    for line in ["blockfilterindex: built", "txindex: built", "rest: on", &format!("zmqpubsequence: ipc://{socket}")] {
         assert!(told.lines().any(|found| found == line), "{line}\n{told}");
     }
     assert!(told.contains("wallets of the node: 1 loaded"), "{told}");

@@ -18,14 +18,16 @@ fn reply(client: &mut Client, body: &str) -> (u16, Option<String>, String) {
 }
 
 /// Methods of release 29 without effects that are not compared, and why.
-const NOT_COMPARED: [(&str, &str); 13] = [
+const NOT_COMPARED: [(&str, &str); 15] = [
     ("analyzepsbt", "needs a PSBT with inputs of the chain: those that it refuses are compared"),
     ("enumeratesigners", "of the wallets, and not ours"),
     ("fundrawtransaction", "of the wallets"),
     ("getaddrmaninfo", "counts what the node hears of"),
     ("getblocktemplate", "tells the time; waiting ones are answered by the host"),
+    ("getmempoolcluster", "needs a transaction of the mempool"),
     ("getmemoryinfo", "differs from call to call"),
     ("getnettotals", "tells the time"),
+    ("getprivatebroadcastinfo", "tells the time"),
     ("getrpcinfo", "the host's own"),
     ("help", "the host's own beside the node's"),
     ("signrawtransactionwithkey", "a plugin's"),
@@ -36,10 +38,12 @@ const NOT_COMPARED: [(&str, &str); 13] = [
 
 /// Methods with effects, on the node, its files or its peers.
 const WITH_EFFECTS: &[&str] = &[
+    "abortprivatebroadcast",
     "addnode",
     "clearbanned",
     "disconnectnode",
     "dumptxoutset",
+    "exportasmap",
     "getblockfrompeer",
     "importmempool",
     "loadtxoutset",

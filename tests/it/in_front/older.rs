@@ -1,0 +1,113 @@
+//! Nodes of other releases: the installed one through a relay that tells their version, and lacks the methods that they lack.
+
+use std::collections::BTreeSet;
+
+use outrigger_tests::{Bitcoind, Client, Host, HostOptions, Relay, bitcoind};
+use serde_json::{Value, json};
+
+use super::operators::checked_with;
+use super::{ADDRESS, pay};
+
+/// The version of a release, and the methods that the host may call and it lacks.
+const RELEASES: [(u64, &[&str]); 6] = [
+    (240_200, &["getchainstates", "getprioritisedtransactions"]),
+    (250_200, &["getchainstates", "getprioritisedtransactions"]),
+    (260_200, &[]),
+    (270_200, &[]),
+    (280_400, &[]),
+    (300_200, &[]),
+];
+
+/// A relay to a node that answers as one of this version, without these methods.
+fn relay_to(node: &Bitcoind, version: u64, lacking: &'static [&'static str]) -> Relay {
+    let relay = Relay::to(node.address);
+    relay.change_answers(move |method, answer| {
+        if lacking.contains(&method) {
+            answer["result"] = Value::Null;
+            answer["error"] = json!({"code": -32601, "message": "Method not found"});
+        } else if method == "getnetworkinfo" {
+            answer["result"]["version"] = json!(version);
+            answer["result"]["subversion"] = json!(format!("/Satoshi:{}.{}.0/", version / 10_000, version / 100 % 100));
+        } else if method == "help" && answer["result"].is_string() {
+            let help = answer["result"].as_str().unwrap().lines();
+            let told: Vec<&str> = help.filter(|line| !lacking.iter().any(|method| line.starts_with(method))).collect();
+            answer["result"] = json!(told.join("\n"));
+        }
+    });
+    relay
+}
+
+/// A wallet of the host that finds an earlier payment by a rescan, pays, and signs a PSBT.
+fn use_wallet(host: &Host, node: &mut Client) {
+    let mut wallet = host.new_wallet("w");
+    let mine = wallet.call("getnewaddress", json!([]));
+    node.wallet("theirs").call("sendtoaddress", json!([mine, 3]));
+    node.call("generatetoaddress", json!([1, ADDRESS]));
+    let descriptors = wallet.call("listdescriptors", json!([true]))["descriptors"].clone();
+    let mut found = host.new_wallet("found");
+    let all: Vec<Value> =
+        descriptors.as_array().unwrap().iter().map(|one| json!({"desc": one["desc"], "timestamp": 0})).collect();
+    let imported = found.call("importdescriptors", json!([all]));
+    assert!(imported.as_array().unwrap().iter().all(|one| one["success"] == true), "{imported}");
+    for wallet in [&mut wallet, &mut found] {
+        assert_eq!(wallet.call("getbalance", json!([])).to_string(), "3.00000000");
+    }
+    let paid = wallet.call("sendtoaddress", json!([ADDRESS, 1]));
+    assert!(node.call("getrawmempool", json!([])).as_array().unwrap().contains(&paid));
+    let funded = wallet.call("walletcreatefundedpsbt", json!([[], [{ADDRESS: 0.5}]]));
+    let signed = wallet.call("walletprocesspsbt", json!([funded["psbt"]]));
+    assert_eq!(signed["complete"], true, "{signed}");
+    let sent = wallet.call("sendrawtransaction", json!([signed["hex"]]));
+    assert_eq!(wallet.call("gettransaction", json!([sent]))["confirmations"], 0);
+}
+
+#[test]
+fn nodes_of_other_releases_are_checked_followed_and_paid_through() {
+    let Some(path) = bitcoind::installed() else { return };
+    for (version, lacking) in RELEASES {
+        let (node, _) =
+            Bitcoind::start_with(&path, &["-fallbackfee=0.0001", "-addresstype=bech32", "-changetype=bech32"]);
+        let mut client = node.client();
+        pay(&mut client, &[1]);
+        let relay = relay_to(&node, version, lacking);
+        let (code, told) = checked_with(&node, relay.address, "regtest", &[]);
+        let missing: BTreeSet<&str> = told.lines().filter(|line| line.starts_with("release: the node lacks")).collect();
+        // Before 29 the challenge of a signet stands elsewhere.
+        assert_eq!(
+            (code, missing.len()),
+            (Some(0), lacking.len() + usize::from(version < 290_000)),
+            "{version}: {told}"
+        );
+        let options =
+            HostOptions { set: vec![format!("backend.url=http://{}", relay.address)], ..HostOptions::default() };
+        let host = Host::start_before(tempfile::tempdir().unwrap(), options, Some(node));
+        use_wallet(&host, &mut client);
+    }
+}
+
+#[test]
+fn nodes_before_24_are_refused_with_the_reason() {
+    let Some(path) = bitcoind::installed() else { return };
+    let (node, _) = Bitcoind::start_with(&path, &[]);
+    let relay = relay_to(&node, 230_200, &["gettxspendingprevout"]);
+    let (code, told) = checked_with(&node, relay.address, "regtest", &[]);
+    assert_eq!(code, Some(2), "{told}");
+    assert!(
+        told.contains("backend: the node is Bitcoin Core 23; the host needs 24 or later, whose gettxspendingprevout "),
+        "{told}"
+    );
+}
+
+#[test]
+fn check_fails_where_a_node_of_32_would_keep_connections_waiting() {
+    let Some(path) = bitcoind::installed() else { return };
+    let (node, _) = Bitcoind::start_with(&path, &[]);
+    let relay = relay_to(&node, 320_100, &[]);
+    let (code, told) = checked_with(&node, relay.address, "regtest", &[]);
+    assert_eq!(code, Some(0), "{told}");
+    let (code, told) = checked_with(&node, relay.address, "regtest", &["backend.connections=11"]);
+    assert_eq!(code, Some(2), "{told}");
+    let reason = "the host would keep up to 13 connections to the node, which serves 16 in all since Bitcoin Core 32 (rpcmaxconnections); \
+                  set backend.connections to at most 10";
+    assert!(told.contains(reason), "{told}");
+}

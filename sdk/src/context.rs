@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use crate::Host;
 use crate::params::Params;
+use crate::standard::release::Rules;
 
 /// One call: the host's services, the scope to use them in, and the parameters. `P` is the plugin's own state that its methods share.
 pub struct CallContext<'a, P = ()> {
@@ -17,6 +18,8 @@ pub struct CallContext<'a, P = ()> {
     pub scope: Scope,
     /// The parameters, by position.
     pub params: Params,
+    /// What differs between releases of Bitcoin Core, for the release that the client expects.
+    pub rules: Rules,
     /// The plugin's own state.
     pub plugin: &'a P,
 }
@@ -24,7 +27,7 @@ pub struct CallContext<'a, P = ()> {
 impl<P> CallContext<'_, P> {
     /// The services in the call's scope.
     pub fn services(&self) -> outrigger_spend::Services<'_> {
-        outrigger_spend::Services { host: self.host, scope: self.scope }
+        outrigger_spend::Services { host: self.host, scope: self.scope, rules: self.rules }
     }
 
     /// The wallet of the call.

@@ -133,7 +133,8 @@ pub fn send_all(context: &Context<'_>) -> Result<Value, RpcError> {
     })?;
     let lock_time = given(&options, "locktime").unwrap_or(&Value::Null);
     // Releases without the argument ignore it in the object, too.
-    let version = given(&options, "version").filter(|_| !context.rules.lacks("sendall", "version"));
+    let version = options.get("version").filter(|_| !context.rules.lacks("sendall", "version"));
+    version.map(typed::integer::<u32>).transpose()?;
     let parts = parts(given(&options, "inputs"), &Value::Array(recipients), lock_time, replaceable, version);
     let transaction = transaction_from_params(&parts, network)?;
     let send_max = options.get("send_max").map_or(Ok(false), typed::flag)?;

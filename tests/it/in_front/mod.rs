@@ -21,6 +21,7 @@ mod nodes;
 mod operators;
 mod passed;
 mod plugins;
+mod profiles;
 mod psbts;
 mod refusals;
 mod releases;

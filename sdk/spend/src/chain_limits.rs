@@ -1,4 +1,4 @@
-//! The mempool's limits for chains of unconfirmed transactions, checked before the transaction is submitted
+//! The mempool's limits for chains of unconfirmed transactions, or since Bitcoin Core 31 for clusters, checked before the transaction is submitted
 //! (`CTxMemPool::CheckPackageLimits` of Bitcoin Core).
 
 use std::collections::{BTreeSet, HashSet};
@@ -14,7 +14,26 @@ pub const MAX_CHAIN: u64 = 25;
 /// The greatest size of a chain, in virtual bytes: the defaults of `-limitancestorsize` and `-limitdescendantsize`.
 const MAX_CHAIN_SIZE: u64 = 101_000;
 
+/// The most transactions of a cluster, the new one included, and their greatest total size in virtual bytes: the defaults of
+/// `-limitclustercount` and `-limitclustersize`.
+const MAX_CLUSTER: usize = 64;
+const MAX_CLUSTER_SIZE: u64 = 101_000;
+
 impl Unconfirmed {
+    /// Checks a transaction as [`Self::check_limits`], against the limits of clusters.
+    pub fn check_cluster(&self, spent: impl IntoIterator<Item = Txid>, size: u64) -> Result<(), String> {
+        let (mut open, mut cluster, mut total) = (Vec::from_iter(spent), HashSet::new(), size);
+        while let Some(txid) = open.pop() {
+            let Some(entry) = self.entry(txid).filter(|_| cluster.insert(txid)) else { continue };
+            total = total.saturating_add(entry.virtual_size);
+            open.extend(entry.depends.iter().chain(&entry.spent_by));
+        }
+        if cluster.len() + 1 > MAX_CLUSTER || total > MAX_CLUSTER_SIZE {
+            return Err("too many unconfirmed transactions in cluster".to_owned());
+        }
+        Ok(())
+    }
+
     /// Checks a transaction of `size` virtual bytes that spends outputs of the transactions `spent`. The error is the
     /// first limit that it exceeds, in Bitcoin Core's words.
     pub fn check_limits(&self, spent: impl IntoIterator<Item = Txid>, size: u64) -> Result<(), String> {

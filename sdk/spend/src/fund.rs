@@ -412,7 +412,11 @@ impl Funding<'_> {
         }
         if self.settings.reject_long_chains {
             let spent = made.transaction.input.iter().map(|input| input.previous_output.txid);
-            let limits = available.unconfirmed.check_limits(spent, weight.to_vbytes_ceil());
+            let (unconfirmed, size) = (&available.unconfirmed, weight.to_vbytes_ceil());
+            let limits = match self.services.rules.cluster_limits {
+                true => unconfirmed.check_cluster(spent, size),
+                false => unconfirmed.check_limits(spent, size),
+            };
             limits.map_err(|limit| SpendError::Rule(limit.into()))?;
         }
         Ok(made)

@@ -39,6 +39,8 @@ pub struct Rules {
     pub warns_of_locktimes: bool,
     /// Whether a refusal tells the fee that funds do not suffice for. Since 31, #25269.
     pub tells_missing_fee: bool,
+    /// Whether the mempool limits clusters instead of chains. Since 31, #33629.
+    pub cluster_limits: bool,
     /// Whether entries of transactions tell `bip125-replaceable`. Until 31, #34917.
     pub bip125_key: bool,
     /// Whether entries of transactions tell `alternate_wtxids`. Since 32, #35501.
@@ -79,6 +81,7 @@ const OLDEST: Rules = Rules {
     decoded_change: false,
     warns_of_locktimes: false,
     tells_missing_fee: false,
+    cluster_limits: false,
     bip125_key: true,
     alternate_wtxids: false,
     nonmempool_balance: false,
@@ -129,6 +132,7 @@ const SINCE_31: Rules = Rules {
     decoded_change: true,
     warns_of_locktimes: true,
     tells_missing_fee: true,
+    cluster_limits: true,
     ..SINCE_30
 };
 

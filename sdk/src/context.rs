@@ -27,7 +27,7 @@ pub struct CallContext<'a, P = ()> {
 impl<P> CallContext<'_, P> {
     /// The services in the call's scope.
     pub fn services(&self) -> outrigger_spend::Services<'_> {
-        outrigger_spend::Services { host: self.host, scope: self.scope }
+        outrigger_spend::Services { host: self.host, scope: self.scope, rules: self.rules }
     }
 
     /// The wallet of the call.

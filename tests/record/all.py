@@ -7,7 +7,7 @@ import subprocess
 import sys
 
 SCRIPTS = ["chain.py", "block_stats.py", "signing.py", "texts.py", "bad_blocks.py", "history.py", "random_histories.py", "wallet_rules.py",
-           "policies.py", "refusals.py", "help.py"]
+           "policies.py", "refusals.py", "help.py", "wallet_keys.py"]
 
 
 def main():

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use bitcoin::{BlockHash, OutPoint, ScriptBuf, Txid};
+use bitcoin::{BlockHash, OutPoint, ScriptBuf, Txid, Wtxid};
 use outrigger_memory::wipe_stack;
 use outrigger_service::mempool::Admission;
 use outrigger_service::signer::SignBatch;
@@ -104,6 +104,14 @@ impl Wallet for WalletService {
 
     fn raw_transactions(&self, scope: Scope, txids: Vec<Txid>) -> Result<Vec<Option<Blob>>> {
         self.read(scope, |view| view.raw_transactions(&txids))
+    }
+
+    fn alternate_wtxids(&self, scope: Scope, txids: Vec<Txid>) -> Result<Vec<Vec<Wtxid>>> {
+        self.read(scope, |view| view.alternate_wtxids(&txids))
+    }
+
+    fn spent_outside_mempool(&self, scope: Scope, query: BalancesQuery) -> Result<Balances> {
+        self.read(scope, |view| view.spent_outside_mempool(&query))
     }
 
     fn history(&self, scope: Scope, query: HistoryQuery) -> Result<Encoded<HistoryBatch>> {

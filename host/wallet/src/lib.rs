@@ -65,6 +65,7 @@ mod trust;
 mod turns;
 mod unsent;
 mod view;
+mod witnesses;
 mod write;
 
 use std::sync::Arc;

@@ -112,9 +112,7 @@ impl Write<'_> {
         row = self.t.transaction(self.reads(), &row.txid)?.unwrap_or(row);
         let wtxid = transaction.compute_wtxid();
         if wtxid != row.wtxid {
-            row.wtxid = wtxid;
-            self.put(self.t.raw, &row.order_position.to_be_bytes(), &serialize(transaction))?;
-            self.put_row(&row)?;
+            self.meet_witness(transaction, wtxid, &mut row, &state)?;
         }
         self.set_state(row, state)
     }

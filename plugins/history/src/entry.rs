@@ -1,6 +1,6 @@
 //! The entries of a transaction in gettransaction, listtransactions and listsinceblock: one for each payment.
 //!
-//! The writer goes straight from the wallet's row to the reply, in Bitcoin Core 29's order of keys.
+//! The writer goes straight from the wallet's row to the reply, in bitcoind's order of keys.
 
 use bitcoin::hashes::Hash;
 use bitcoin::{Amount, SignedAmount};
@@ -11,8 +11,10 @@ use outrigger_sdk::service::wallet::{
     WalletTransactionView,
 };
 use outrigger_sdk::standard::address;
+use outrigger_sdk::standard::release::Rules;
 
 use crate::CallContext;
+use crate::alternates::AlternateWtxids;
 use crate::json;
 use crate::replaceable::Replaceability;
 use crate::texts::DescriptorTexts;
@@ -77,7 +79,9 @@ pub fn entries<'a>(
 pub struct EntryWriter<'q> {
     pub viewpoint: WalletViewpoint,
     texts: DescriptorTexts<'q>,
+    rules: Rules,
     replaceability: Replaceability<'q>,
+    alternates: AlternateWtxids<'q>,
     /// The keys that all entries of the current transaction share, after a comma. Written once for each transaction.
     shared: Vec<u8>,
     /// A buffer for addresses.
@@ -89,7 +93,9 @@ impl<'q> EntryWriter<'q> {
         Self {
             viewpoint,
             texts: DescriptorTexts::new(context),
+            rules: context.rules,
             replaceability: Replaceability::new(context),
+            alternates: AlternateWtxids::new(context),
             shared: Vec::new(),
             address: String::new(),
         }
@@ -106,8 +112,19 @@ impl<'q> EntryWriter<'q> {
 
     /// Writes the keys that all entries of a transaction share, which are also keys of gettransaction's object.
     pub fn write_shared(&mut self, out: &mut Vec<u8>, tx: &WalletTx<'_>) -> Result<(), ServiceError> {
-        let replaceable = self.replaceability.of(tx)?;
-        write_shared(out, self.viewpoint, tx, replaceable);
+        write_place(out, self.viewpoint, tx);
+        if self.rules.alternate_wtxids {
+            json::key!(out, "alternate_wtxids");
+            json::hashes(out, self.alternates.of(tx)?.iter().copied());
+        }
+        write_conflicts(out, tx);
+        if self.rules.bip125_key {
+            write_replaceable(out, self.viewpoint, tx, self.replaceability.of(tx)?);
+        }
+        for (key, value) in tx.transaction.metadata {
+            json::text_key(out, key);
+            json::text(out, value);
+        }
         Ok(())
     }
 
@@ -188,10 +205,10 @@ fn write_abandoned(out: &mut Vec<u8>, abandoned: bool) {
     json::boolean(out, abandoned);
 }
 
-fn write_shared(out: &mut Vec<u8>, viewpoint: WalletViewpoint, tx: &WalletTx<'_>, replaceable: Replaceable) {
-    let (transaction, depth) = (&tx.transaction, viewpoint.depth(&tx.transaction));
+fn write_place(out: &mut Vec<u8>, viewpoint: WalletViewpoint, tx: &WalletTx<'_>) {
+    let transaction = &tx.transaction;
     json::key!(out, "confirmations");
-    json::signed(out, depth);
+    json::signed(out, viewpoint.depth(transaction));
     if transaction.coinbase {
         json::key!(out, "generated");
         json::boolean(out, true);
@@ -216,26 +233,28 @@ fn write_shared(out: &mut Vec<u8>, viewpoint: WalletViewpoint, tx: &WalletTx<'_>
     json::hash(out, transaction.txid.as_byte_array());
     json::key!(out, "wtxid");
     json::hash(out, transaction.wtxid.as_byte_array());
+}
+
+fn write_conflicts(out: &mut Vec<u8>, tx: &WalletTx<'_>) {
     json::key!(out, "walletconflicts");
     json::hashes(out, tx.unsettled.conflicts.iter());
     json::key!(out, "mempoolconflicts");
     json::hashes(out, tx.unsettled.mempool_conflicts.iter());
     json::key!(out, "time");
-    json::unsigned(out, transaction.time);
+    json::unsigned(out, tx.transaction.time);
     json::key!(out, "timereceived");
-    json::unsigned(out, transaction.time_received);
+    json::unsigned(out, tx.transaction.time_received);
+}
+
+fn write_replaceable(out: &mut Vec<u8>, viewpoint: WalletViewpoint, tx: &WalletTx<'_>, replaceable: Replaceable) {
     json::key!(out, "bip125-replaceable");
     json::plain(
         out,
         match replaceable {
-            _ if depth > 0 => "no",
+            _ if viewpoint.depth(&tx.transaction) > 0 => "no",
             Replaceable::No => "no",
             Replaceable::Yes => "yes",
             Replaceable::Unknown => "unknown",
         },
     );
-    for (key, value) in transaction.metadata {
-        json::text_key(out, key);
-        json::text(out, value);
-    }
 }

@@ -6,6 +6,7 @@
 //!
 //! The plugin writes JSON straight into the reply, because a history may have hundreds of thousands of entries.
 
+mod alternates;
 mod destination;
 mod entry;
 mod groupings;

@@ -7,7 +7,7 @@ use outrigger_sdk::amount::Saturating;
 use outrigger_sdk::params::{hash, text};
 use outrigger_sdk::service::ErrorKind;
 use outrigger_sdk::service::wallet::{MAX_TEXT_LEN, Synced};
-use outrigger_sdk::standard::json::Shown;
+use outrigger_sdk::standard::json::{Shown, ShownWithChange};
 
 use crate::entry::{EntryWriter, Selection, WalletTx, entries};
 use crate::viewpoint::WalletViewpoint;
@@ -57,7 +57,9 @@ pub fn get_transaction(context: &CallContext<'_>) -> Result<Vec<u8>, RpcError> {
         let decoded: Transaction = consensus::deserialize(&raw)
             .map_err(|_| RpcError::internal(format!("The wallet's copy of transaction {txid} is damaged")))?;
         json::key!(&mut reply, "decoded");
-        serde_json::to_writer(&mut reply, &Shown(&decoded, viewpoint.network))
+        let change: Vec<bool> = transaction.outputs.iter().map(|output| output.change).collect();
+        let change = if context.rules.decoded_change { change.as_slice() } else { &[] };
+        serde_json::to_writer(&mut reply, &ShownWithChange(Shown(&decoded, viewpoint.network), change))
             .map_err(|error| RpcError::internal(error.to_string()))?;
     }
     write_last_block(&mut reply, viewpoint.synced);

@@ -4,10 +4,12 @@ use bitcoin::Network;
 use outrigger_sdk::descriptor::Descriptor;
 use outrigger_sdk::params::descriptor_range;
 use outrigger_sdk::service::wallet::{DescriptorImport, Import};
+use outrigger_sdk::standard::release::Rules;
 use outrigger_sdk::wire::Secret;
 use outrigger_sdk::{RpcError, RpcErrorCode, typed};
 use serde_json::Value;
 
+use crate::locktimes;
 use crate::outcome::{
     Accepted, Checked, Item, MISSING_PRIVATE_KEYS, Outcome, no_private_keys, not_expandable, private_keys_disabled,
     warn_once,
@@ -31,6 +33,7 @@ pub struct Checks {
     pub private_keys_enabled: bool,
     /// The number of scripts that the wallet derives ahead, which is the range of a request without one. 0 if unknown.
     pub keypool: u32,
+    pub rules: Rules,
 }
 
 /// A refusal, by its effect.
@@ -74,7 +77,8 @@ impl Checks {
         let mut warnings = Vec::new();
         match self.import(request, timestamp, &mut warnings) {
             Ok((descriptor, given)) => {
-                let item = Item::Descriptor(given.text);
+                let names_range = self.rules.range_refusal_names_descriptor;
+                let item = Item::Descriptor { text: given.text, names_range };
                 let accepted = Accepted { warnings, item, active: given.active, ranged: descriptor.range.is_some() };
                 Ok(Ok((Import::Descriptor { descriptor }, accepted)))
             }
@@ -112,6 +116,9 @@ impl Checks {
         }
         if given.active && first.is_combo() {
             return Err(RpcError::wallet("Combo descriptors cannot be set to active").into());
+        }
+        if self.rules.warns_of_locktimes {
+            descriptors.iter().for_each(|descriptor| locktimes::warn(&descriptor.to_public_string(), warnings));
         }
         self.check_keys(&descriptors, warnings)?;
         // The wallet gets a multipath descriptor whole, so that it stores all of its paths or none.

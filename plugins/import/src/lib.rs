@@ -9,6 +9,7 @@
 //! so that a bad one fails the call after the earlier requests were stored.
 
 mod descriptors;
+mod locktimes;
 mod multi;
 mod outcome;
 mod pruned_funds;
@@ -26,6 +27,7 @@ use outrigger_sdk::service::events::{Event, RescanOutcome};
 use outrigger_sdk::service::log::Level;
 use outrigger_sdk::service::wallet::WalletInfo;
 use outrigger_sdk::service::{ErrorKind, Scope, ServiceError};
+use outrigger_sdk::standard::release::{self, Rules};
 use outrigger_sdk::{Call, Host, Plugin, Reply, RpcError};
 use serde_json::{Map, Value};
 
@@ -49,7 +51,9 @@ impl Plugin for ImportPlugin {
     fn call(&self, call: Call<'_>, reply: Reply) {
         let imported = match call.method {
             "importmulti" => self.import_multi(&call.params, call.scope),
-            "importdescriptors" => self.import_descriptors(&call.params, call.scope),
+            "importdescriptors" => {
+                self.import_descriptors(&call.params, call.scope, release::rules(Some(call.release)))
+            }
             "importaddress" => self.import_address(&call.params, call.scope),
             "importpubkey" => self.import_public_key(&call.params, call.scope),
             "importprivkey" => self.import_private_key(call.params, call.scope),
@@ -138,7 +142,7 @@ impl ImportPlugin {
         Ok(imported(wallet, reservation, outcomes, timestamps, ImportKind::Keys))
     }
 
-    fn import_descriptors(&self, params: &Params, scope: Scope) -> Result<Imported<'_>, RpcError> {
+    fn import_descriptors(&self, params: &Params, scope: Scope, rules: Rules) -> Result<Imported<'_>, RpcError> {
         let wallet = self.host.wallet.info(scope)?;
         let reservation = self.reserve(scope)?;
         wallet.check_unlocked()?;
@@ -146,6 +150,7 @@ impl ImportPlugin {
             network: self.network(scope)?,
             private_keys_enabled: wallet.private_keys_enabled,
             keypool: wallet.keypool,
+            rules,
         };
         let (mut timestamps, mut checked) = (Vec::new(), Vec::new());
         let all_checked: Result<(), RpcError> = requests(params).iter().try_for_each(|request| {

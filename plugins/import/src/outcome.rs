@@ -38,7 +38,11 @@ pub type Checked<'a> = Result<(Import, Accepted<'a>), Outcome>;
 
 /// The subject of the refusal in case the wallet's storage fails.
 pub enum Item<'a> {
-    Descriptor(&'a str),
+    Descriptor {
+        text: &'a str,
+        /// Whether a refusal of its range is one of its storage.
+        names_range: bool,
+    },
     /// "script", "key" or "address", of importmulti.
     Named(&'static str),
 }
@@ -73,13 +77,17 @@ impl Accepted<'_> {
             Some(ImportOutcome::NotExpandable) => not_expandable(),
             Some(ImportOutcome::NoPrivateKeys) => no_private_keys(),
             Some(ImportOutcome::RangeShrinks { begin, end }) => {
-                RpcError::invalid_parameter(format!("new range must include current range = [{begin},{end}]"))
+                let reason = format!("new range must include current range = [{begin},{end}]");
+                match self.item {
+                    Item::Descriptor { text, names_range: true } => {
+                        RpcError::wallet(format!("{}: {reason}", descriptor_not_added(text)))
+                    }
+                    _ => RpcError::invalid_parameter(reason),
+                }
             }
             Some(ImportOutcome::BadDescriptor { reason }) => refuse_quoting(&reason),
             Some(ImportOutcome::NotStored) => match self.item {
-                Item::Descriptor(text) => {
-                    RpcError::wallet(format!("Could not add descriptor '{}'", without_private_keys(text)))
-                }
+                Item::Descriptor { text, .. } => RpcError::wallet(descriptor_not_added(text)),
                 Item::Named(item) => not_added(item),
             },
             None => RpcError::internal("The wallet gave no outcome for a request"),
@@ -93,6 +101,11 @@ pub fn warn_once(warnings: &mut Vec<String>, text: &str) {
     if !warnings.iter().any(|warning| warning == text) {
         warnings.push(text.to_owned());
     }
+}
+
+/// Without private keys, which bitcoind shows.
+fn descriptor_not_added(text: &str) -> String {
+    format!("Could not add descriptor '{}'", without_private_keys(text))
 }
 
 pub fn private_keys_disabled() -> RpcError {

@@ -25,9 +25,16 @@ pub fn given<'v>(options: &'v Map<String, Value>, name: &str) -> Option<&'v Valu
 }
 
 /// The parameters of `transaction_from_params`. Inputs may be omitted.
-pub fn parts(inputs: Option<&Value>, outputs: &Value, lock_time: &Value, replaceable: bool) -> Params {
+pub fn parts(
+    inputs: Option<&Value>,
+    outputs: &Value,
+    lock_time: &Value,
+    replaceable: bool,
+    version: Option<&Value>,
+) -> Params {
     let inputs = inputs.cloned().unwrap_or_else(|| json!([]));
-    Params(vec![inputs, outputs.clone(), lock_time.clone(), json!(replaceable)])
+    let version = version.cloned().unwrap_or_default();
+    Params(vec![inputs, outputs.clone(), lock_time.clone(), json!(replaceable), version])
 }
 
 /// The manifest accepts any type for `inputs`, because this required array may be null.
@@ -50,7 +57,7 @@ pub fn wallet_create_funded_psbt(context: &Context<'_>) -> Result<Value, RpcErro
     let mut options = options(context, 3)?;
     let settings = &context.host.wallet.spend_settings(context.scope)?;
     let replaceable = given(&options, "replaceable").map_or(Ok(settings.replaceable), typed::flag)?;
-    let parts = parts(params.given(0), params.get(1), params.get(2), replaceable);
+    let parts = parts(params.given(0), params.get(1), params.get(2), replaceable, params.given(5));
     let transaction = transaction_from_params(&parts, context.network()?)?;
     let payers = fee_payers(given(&options, "subtractFeeFromOutputs"), &output_names(params.get(1)))?;
     let control = CoinControl { add_inputs: transaction.input.is_empty(), ..CoinControl::default() };

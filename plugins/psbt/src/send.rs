@@ -75,7 +75,8 @@ pub fn send(context: &Context<'_>) -> Result<Value, RpcError> {
     let payers = fee_payers(given(&options, "subtract_fee_from_outputs"), &output_names(outputs))?;
     let lock_time = given(&options, "locktime").unwrap_or(&Value::Null);
     let inputs = given(&options, "inputs");
-    let transaction = transaction_from_params(&parts(inputs, outputs, lock_time, replaceable), context.network()?)?;
+    let parts = parts(inputs, outputs, lock_time, replaceable, params.given(5));
+    let transaction = transaction_from_params(&parts, context.network()?)?;
     let control = CoinControl { add_inputs: transaction.input.is_empty(), ..CoinControl::default() };
     if let Some(weight) = options.get("max_tx_weight") {
         typed::integer::<i32>(weight)?;
@@ -131,7 +132,10 @@ pub fn send_all(context: &Context<'_>) -> Result<Value, RpcError> {
         error.with_code(if too_low { RpcErrorCode::INVALID_PARAMETER } else { RpcErrorCode::WALLET })
     })?;
     let lock_time = given(&options, "locktime").unwrap_or(&Value::Null);
-    let parts = parts(given(&options, "inputs"), &Value::Array(recipients), lock_time, replaceable);
+    // Releases without the argument ignore it in the object, too.
+    let version = options.get("version").filter(|_| !context.rules.lacks("sendall", "version"));
+    version.map(typed::integer::<u32>).transpose()?;
+    let parts = parts(given(&options, "inputs"), &Value::Array(recipients), lock_time, replaceable, version);
     let transaction = transaction_from_params(&parts, network)?;
     let send_max = options.get("send_max").map_or(Ok(false), typed::flag)?;
     let named = options.contains_key("inputs");

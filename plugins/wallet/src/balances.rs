@@ -1,6 +1,6 @@
 //! `getbalances`, `getbalance` and `getunconfirmedbalance`: sums over the wallet's coins.
 
-use bitcoin::Amount;
+use bitcoin::{Amount, SignedAmount};
 use outrigger_sdk::amount::{self, Saturating};
 use outrigger_sdk::params::int32;
 use outrigger_sdk::service::wallet::{Balances, BalancesQuery, CoinTotals, Synced};
@@ -24,25 +24,55 @@ pub fn last_processed_block(synced: &Synced) -> Value {
     json!({"hash": synced.hash, "height": synced.height})
 }
 
-fn totals_to_json(totals: &CoinTotals, used: Option<Amount>) -> Value {
-    let mut object = json!({
+fn totals_to_json(totals: &CoinTotals) -> Value {
+    json!({
         "trusted": amount::to_json(totals.trusted),
         "untrusted_pending": amount::to_json(totals.untrusted_pending),
         "immature": amount::to_json(totals.immature),
-    });
-    if let Some(used) = used {
-        object["used"] = amount::to_json(used);
+    })
+}
+
+fn mine_to_json(balances: &Balances, nonmempool: Option<Amount>, avoid_reuse: bool) -> Value {
+    let mut object = totals_to_json(&balances.mine);
+    if let Some(spent) = nonmempool {
+        let spent = spent.to_signed().unwrap_or(SignedAmount::MAX);
+        object["nonmempool"] = amount::to_json(SignedAmount::ZERO.saturating_sub(spent));
+    }
+    if avoid_reuse {
+        object["used"] = amount::to_json(balances.used);
     }
     object
 }
 
+/// Adds the coins that only payments outside the mempool spend. Returns their value, of spendable ones alone.
+fn add_spent(balances: &mut Balances, spent: &Balances) -> Amount {
+    let add = |totals: &mut CoinTotals, spent: &CoinTotals| {
+        totals.trusted = totals.trusted.saturating_add(spent.trusted);
+        totals.untrusted_pending = totals.untrusted_pending.saturating_add(spent.untrusted_pending);
+        totals.immature = totals.immature.saturating_add(spent.immature);
+    };
+    add(&mut balances.mine, &spent.mine);
+    if let Some(watched) = &spent.watch_only {
+        add(balances.watch_only.get_or_insert_default(), watched);
+    }
+    balances.used = balances.used.saturating_add(spent.used);
+    let CoinTotals { trusted, untrusted_pending, immature } = spent.mine;
+    trusted.saturating_add(untrusted_pending).saturating_add(immature).saturating_add(spent.used)
+}
+
 pub fn get_balances(context: &mut CallContext<'_>) -> Result<Value, RpcError> {
     let wallet = context.wallet()?;
-    let balances = balances(context, 0, wallet.avoid_reuse)?;
+    let mut balances = balances(context, 0, wallet.avoid_reuse)?;
+    let mut nonmempool = None;
+    if context.rules.nonmempool_balance {
+        let query = BalancesQuery { min_depth: 0, avoid_reuse: wallet.avoid_reuse };
+        let spent = context.host.wallet.spent_outside_mempool(context.scope, query)?;
+        nonmempool = Some(add_spent(&mut balances, &spent));
+    }
     let mut object = Map::new();
-    object.insert("mine".into(), totals_to_json(&balances.mine, wallet.avoid_reuse.then_some(balances.used)));
+    object.insert("mine".into(), mine_to_json(&balances, nonmempool, wallet.avoid_reuse));
     if let Some(watch_only) = &balances.watch_only {
-        object.insert("watchonly".into(), totals_to_json(watch_only, None));
+        object.insert("watchonly".into(), totals_to_json(watch_only));
     }
     object.insert("lastprocessedblock".into(), last_processed_block(&wallet.synced));
     Ok(Value::Object(object))

@@ -1,6 +1,6 @@
 //! `fundrawtransaction`.
 
-use outrigger_sdk::params::{encode_hex, flag, text};
+use outrigger_sdk::params::{Type, encode_hex, flag, text};
 use outrigger_sdk::spend::options::fee_payers;
 use outrigger_sdk::spend::{CoinControl, fund_transaction};
 use outrigger_sdk::standard::decode::{Form, transaction_of_form};
@@ -20,8 +20,10 @@ pub fn fund_raw_transaction(context: &mut CallContext<'_>) -> Result<Value, RpcE
     };
     let transaction = transaction.ok_or_else(|| RpcError::new(RpcErrorCode::DESERIALIZATION, "TX decode failed"))?;
     let options = match params.given(1) {
+        None => None,
         // Old clients give `includeWatching` alone. It has no effect in a descriptor wallet.
-        None | Some(Value::Bool(_)) => None,
+        Some(Value::Bool(_)) if context.rules.boolean_fund_options => None,
+        Some(other) if !other.is_object() && !context.rules.boolean_fund_options => return Err(not_options(other)),
         Some(options) => Some(typed::object(options)?),
     };
     let payers = options.and_then(|options| options.get("subtractFeeFromOutputs")).filter(|payers| !payers.is_null());
@@ -34,4 +36,11 @@ pub fn fund_raw_transaction(context: &mut CallContext<'_>) -> Result<Value, RpcE
         "fee": amount::to_json(funded.fee),
         "changepos": funded.change_position.map_or(json!(-1), |position| json!(position)),
     }))
+}
+
+/// The refusal of a type check, which the manifest cannot declare: releases before 32 take a boolean.
+fn not_options(value: &Value) -> RpcError {
+    let got = Type::of(value).name();
+    let mismatch = format!("\"Position 2 (options)\": \"JSON value of type {got} is not of expected type object\"");
+    RpcError::type_error(format!("Wrong type passed:\n{{\n    {mismatch}\n}}"))
 }

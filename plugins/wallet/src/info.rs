@@ -1,5 +1,6 @@
 //! `getwalletinfo`, `getwalletbackupinfo` and `settxfee`.
 
+use outrigger_sdk::service::wallet::{Balances, WalletInfo};
 use outrigger_sdk::{CallContext, FeeRate, RpcError, amount};
 use serde_json::{Map, Value, json};
 
@@ -10,10 +11,11 @@ pub const WALLET_VERSION: i32 = 169_900;
 
 const MILLION: f64 = 1_000_000.0;
 
-/// The answer has the keys of Bitcoin Core 29 in its order and no others, because typed clients refuse unknown keys.
+/// The answer has the keys of bitcoind in its order and no others, because typed clients refuse unknown keys.
 pub fn get_wallet_info(context: &mut CallContext<'_>) -> Result<Value, RpcError> {
     let wallet = context.wallet()?;
-    let mine = balances(context, 0, wallet.avoid_reuse)?.mine;
+    let rules = context.rules;
+    let mine = rules.wallet_info_balances.then(|| balances(context, 0, wallet.avoid_reuse)).transpose()?;
     let scanning = match &wallet.rescan {
         Some(scan) => json!({"duration": scan.duration, "progress": f64::from(scan.millionths) / MILLION}),
         None => json!(false),
@@ -24,16 +26,20 @@ pub fn get_wallet_info(context: &mut CallContext<'_>) -> Result<Value, RpcError>
     put("walletname", json!(wallet.name));
     put("walletversion", json!(WALLET_VERSION));
     put("format", json!("lmdb"));
-    put("balance", amount::to_json(mine.trusted));
-    put("unconfirmed_balance", amount::to_json(mine.untrusted_pending));
-    put("immature_balance", amount::to_json(mine.immature));
+    if let Some(Balances { mine, .. }) = mine {
+        put("balance", amount::to_json(mine.trusted));
+        put("unconfirmed_balance", amount::to_json(mine.untrusted_pending));
+        put("immature_balance", amount::to_json(mine.immature));
+    }
     put("txcount", json!(wallet.transactions));
     put("keypoolsize", json!(wallet.keypool_external));
     put("keypoolsize_hd_internal", json!(wallet.keypool_internal));
     if wallet.encrypted {
         put("unlocked_until", json!(wallet.unlocked_until));
     }
-    put("paytxfee", amount::to_json(settings.pay_feerate.unwrap_or(FeeRate::ZERO)));
+    if rules.wallet_info_feerate {
+        put("paytxfee", amount::to_json(settings.pay_feerate.unwrap_or(FeeRate::ZERO)));
+    }
     put("private_keys_enabled", json!(wallet.private_keys_enabled));
     put("avoid_reuse", json!(wallet.avoid_reuse));
     put("scanning", scanning);
@@ -44,11 +50,26 @@ pub fn get_wallet_info(context: &mut CallContext<'_>) -> Result<Value, RpcError>
     if wallet.birth_time > 0 {
         put("birthtime", json!(wallet.birth_time));
     }
+    if rules.wallet_info_flags {
+        put("flags", json!(flags(&wallet)));
+    }
     put("lastprocessedblock", last_processed_block(&wallet.synced));
     if !wallet.warnings.is_empty() {
         put("warnings", json!(wallet.warnings));
     }
     Ok(Value::Object(object))
+}
+
+/// The flags in bitcoind's order. Each wallet uses descriptors and stores the public keys of their last hardened steps.
+fn flags(wallet: &WalletInfo) -> Vec<&'static str> {
+    let flags = [
+        ("avoid_reuse", wallet.avoid_reuse),
+        ("last_hardened_xpub_cached", true),
+        ("disable_private_keys", !wallet.private_keys_enabled),
+        ("blank", wallet.blank),
+        ("descriptor_wallet", true),
+    ];
+    flags.into_iter().filter(|(_, is_set)| *is_set).map(|(name, _)| name).collect()
 }
 
 pub fn set_tx_fee(context: &mut CallContext<'_>) -> Result<Value, RpcError> {

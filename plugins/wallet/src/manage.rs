@@ -93,7 +93,12 @@ pub fn list_wallets(context: &mut CallContext<'_>) -> Result<Value, RpcError> {
 
 pub fn list_wallet_dir(context: &mut CallContext<'_>) -> Result<Value, RpcError> {
     let names = context.host.wallet.directory(context.scope)?;
-    let wallets: Vec<Value> = names.into_iter().map(|name| json!({"name": name})).collect();
+    let entry = |name| match context.rules.wallet_dir_warnings {
+        // Only wallets of a former kind, which the host does not list, have warnings.
+        true => json!({"name": name, "warnings": []}),
+        false => json!({"name": name}),
+    };
+    let wallets: Vec<Value> = names.into_iter().map(entry).collect();
     Ok(json!({"wallets": wallets}))
 }
 

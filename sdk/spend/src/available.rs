@@ -218,8 +218,8 @@ impl Available {
     }
 
     /// Drops unconfirmed coins that a version 3 payment of this weight may not spend. Returns whether it dropped any.
-    pub fn keep_one_parent(&mut self, chosen: &[usize], weight: Weight) -> bool {
-        truc::keep_one_parent(self.preset_sizes.len(), &mut self.coins, chosen, weight)
+    pub fn keep_light(&mut self, chosen: &[usize], weight: Weight) -> bool {
+        truc::keep_light(self.preset_sizes.len(), &mut self.coins, chosen, weight)
     }
 
     /// Drops the coins that the wallet's keys cannot sign for. Preset inputs stay. The chosen coins are checked first,

@@ -1,5 +1,5 @@
-//! The mempool's limits for chains of unconfirmed transactions, checked before the transaction is submitted
-//! (`CTxMemPool::CheckPackageLimits` of Bitcoin Core).
+//! The mempool's limits for chains of unconfirmed transactions, or since Bitcoin Core 31 for clusters, checked before the
+//! transaction is submitted (`CTxMemPool::CheckPackageLimits` of Bitcoin Core).
 
 use std::collections::{BTreeSet, HashSet};
 

@@ -18,12 +18,19 @@ pub enum SpendError {
     #[error(transparent)]
     Service(#[from] ServiceError),
     /// The feerate is below the minimum relay feerate or the wallet's minimum.
-    #[error("Fee rate ({}) is lower than the minimum fee rate setting ({})", feerate.to_sat_per_vb_text(), minimum.to_sat_per_vb_text())]
+    #[error(
+        "Fee rate ({}) is lower than the minimum fee rate setting ({}){}",
+        feerate.to_sat_per_vb_text(),
+        minimum.to_sat_per_vb_text(),
+        settings.map(remedy).unwrap_or_default()
+    )]
     FeerateTooLow {
         /// The sender's feerate.
         feerate: FeeRate,
         /// The minimum.
         minimum: FeeRate,
+        /// The settings `-mintxfee` and `-minrelaytxfee` behind it, if the refusal tells them.
+        settings: Option<(FeeRate, FeeRate)>,
     },
     /// There is no feerate, no estimate and no fallback feerate.
     #[error("Fee estimation failed. Fallbackfee is disabled. Wait a few blocks or enable -fallbackfee.")]
@@ -59,6 +66,11 @@ impl SpendError {
             rule => RpcError::new(code, rule.to_string()),
         }
     }
+}
+
+fn remedy((wallet, relay): (FeeRate, FeeRate)) -> String {
+    let (wallet, relay) = (wallet.to_sat_per_vb_text(), relay.to_sat_per_vb_text());
+    format!(".\nConsider modifying -mintxfee ({wallet}) or -minrelaytxfee ({relay}).")
 }
 
 /// An outpoint as in Bitcoin Core's messages (`COutPoint::ToString`).

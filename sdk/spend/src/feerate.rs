@@ -29,24 +29,29 @@ pub fn feerate(
     settings: &SpendSettings,
     control: &CoinControl,
 ) -> std::result::Result<ReasonedFeeRate, SpendError> {
-    const SET: &str = "PayTxFee set";
+    let (set, estimated) = match services.rules.wallet_fee_reasons {
+        true => ("User Specified Fee", "Fee Rate Estimator"),
+        false => ("PayTxFee set", "Target 85% Threshold"),
+    };
     let choice = control.fee;
     if let FeeChoice::Exact { feerate, below_minimum: true } = choice {
-        return Ok(ReasonedFeeRate { feerate, reason: SET });
+        return Ok(ReasonedFeeRate { feerate, reason: set });
     }
     let mempool = services.host.mempool.info(services.scope)?;
     let minimum = mempool.relay_feerate.max(settings.min_feerate);
     let found = match (choice, settings.pay_feerate) {
         (FeeChoice::Exact { feerate, .. }, _) if feerate < minimum => {
-            return Err(SpendError::FeerateTooLow { feerate, minimum });
+            let settings = (settings.min_feerate, mempool.relay_feerate);
+            let settings = services.rules.tells_minimum_settings.then_some(settings);
+            return Err(SpendError::FeerateTooLow { feerate, minimum, settings });
         }
         (FeeChoice::Exact { feerate, .. }, _) | (FeeChoice::Within { target: None, .. }, Some(feerate)) => {
-            ReasonedFeeRate { feerate, reason: SET }
+            ReasonedFeeRate { feerate, reason: set }
         }
         (FeeChoice::Within { target, mode }, _) => {
             let conservative = mode.is_conservative(control.replaceable.unwrap_or(settings.replaceable));
             let found = match estimate(services, target.unwrap_or(settings.target), conservative)? {
-                Some(feerate) => ReasonedFeeRate { feerate, reason: "Target 85% Threshold" },
+                Some(feerate) => ReasonedFeeRate { feerate, reason: estimated },
                 None => {
                     let feerate = settings.fallback_feerate.ok_or(SpendError::NoFeerate)?;
                     ReasonedFeeRate { feerate, reason: "Fallback fee" }

@@ -23,6 +23,7 @@ use crate::error::{FEE_TOO_HIGH, SpendError};
 use crate::feerate::{ReasonedFeeRate, discard_feerate, feerate};
 use crate::funding_options::FundingCall;
 use crate::locktime;
+use crate::replace::money;
 use crate::select::{Params, Selection, select};
 use crate::truc::{self, TRUC};
 use crate::weight::{Signatures, output_weight, signed_weight};
@@ -188,9 +189,11 @@ impl Funding<'_> {
         let outputs = if subtract { SignedAmount::ZERO } else { fee(self.feerate.feerate, params.size_without_inputs) };
         let target = self.paid().saturating_add(outputs);
         if target == SignedAmount::ZERO && control.inputs.is_empty() {
-            return Err(SpendError::rule(
-                "Transaction requires one destination of non-0 value, a non-0 feerate, or a pre-selected input",
-            ));
+            return Err(SpendError::rule(if services.rules.non_zero_in_words {
+                "Transaction requires one destination of non-zero value, a non-zero feerate, or a pre-selected input"
+            } else {
+                "Transaction requires one destination of non-0 value, a non-0 feerate, or a pre-selected input"
+            }));
         }
         let mut available = Available::read(services, &wallet, control)?;
         let bump_fees = available.set_feerates(self.feerate.feerate, settings.consolidate_feerate)?;
@@ -212,7 +215,7 @@ impl Funding<'_> {
                 let limit = made.fee.saturating_add(more);
                 made = grouped.ok().filter(|grouped| grouped.fee <= limit).unwrap_or(made);
             }
-            if (is_truc && available.keep_one_parent(&made.coins, made.weight))
+            if (is_truc && available.keep_light(&made.coins, made.weight))
                 || available.drop_spent(services, &made.coins)?
                 || (control.signable_only && available.drop_unsignable(services, &made.coins)?)
             {
@@ -333,8 +336,20 @@ impl Funding<'_> {
             {
                 SpendError::rule("Missing solving data for estimating transaction size")
             }
+            SpendError::InsufficientFunds if self.services.rules.tells_missing_fee && !params.subtract_fee => {
+                let balance = sum(available.coins.iter().map(Coin::value)).saturating_add(available.unsolvable);
+                self.missing_fee(balance, !suffices, target).unwrap_or(SpendError::InsufficientFunds)
+            }
             error => error,
         }
+    }
+
+    /// The error if coins of this balance suffice for the recipients, but not for the fee. It tells the fee without inputs.
+    fn missing_fee(&self, balance: SignedAmount, lacks_fee: bool, target: SignedAmount) -> Option<SpendError> {
+        let paid = self.paid();
+        let fee = money(unsigned(target.saturating_sub(paid)));
+        let text = format!("The total exceeds your balance when the {fee} transaction fee is included.");
+        (balance >= paid && lacks_fee).then_some(SpendError::Rule(text.into()))
     }
 
     /// Adjusts the fee to the signed size: change gets the excess, and the fee-paying recipients bear a shortfall.

@@ -41,6 +41,7 @@ pub mod weight;
 mod tests;
 
 use outrigger_service::{Host, Scope};
+use outrigger_standard::release::Rules;
 
 pub use bump::{BumpFees, Unconfirmed};
 pub use change::change_type;
@@ -62,4 +63,6 @@ pub struct Services<'a> {
     pub host: &'a Host,
     /// The call's scope: its wallet and its view of the data.
     pub scope: Scope,
+    /// What differs between releases of Bitcoin Core.
+    pub rules: Rules,
 }

@@ -288,7 +288,7 @@ fn per_kvb(feerate: FeeRate) -> Amount {
 }
 
 /// An amount in BTC without trailing zeros, with at least two decimals (`FormatMoney`).
-fn money(amount: Amount) -> String {
+pub(crate) fn money(amount: Amount) -> String {
     let text = outrigger_values::amount::to_text(amount);
     let least = text.find('.').map_or(text.len(), |point| point + 1 + LEAST_DECIMALS);
     let end = text.trim_end_matches('0').len().max(least);

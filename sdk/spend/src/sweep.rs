@@ -16,6 +16,7 @@ use crate::coins;
 use crate::control::{CoinControl, PresetInput};
 use crate::error::{FEE_TOO_HIGH, SpendError};
 use crate::feerate::ReasonedFeeRate;
+use crate::truc::{self, TRUC};
 use crate::weight::{InputSize, signed_weight};
 
 /// The parameters of sendall.
@@ -50,6 +51,7 @@ pub fn sweep(
         control.inputs = PresetInput::of(&transaction);
         control.add_inputs = false;
     }
+    control.version = transaction.version;
     let wallet = services.host.wallet.info(services.scope)?;
     let mut available = Available::read(services, &wallet, &control).map_err(|error| match error {
         SpendError::PresetVersion { .. } => error.with_code(RpcErrorCode::INVALID_PARAMETER),
@@ -93,7 +95,12 @@ pub fn sweep(
             "Total value of UTXO pool too low to pay for transaction. Try using lower feerate or excluding uneconomic UTXOs with 'send_max' option."
         }));
     }
-    if weight > MAX_STANDARD_WEIGHT {
+    let limit = match coins().any(|coin| coin.ancestors > 0) {
+        _ if transaction.version != TRUC => MAX_STANDARD_WEIGHT,
+        true => truc::MAX_CHILD_WEIGHT,
+        false => truc::MAX_WEIGHT,
+    };
+    if weight > limit {
         return Err(RpcError::wallet("Transaction too large."));
     }
     let claimed = sum(transaction.output.iter().map(|output| signed(output.value)));

@@ -4,8 +4,9 @@
 use std::collections::{HashMap, HashSet};
 
 use bitcoin::transaction::Version;
-use bitcoin::{Txid, Weight};
+use bitcoin::{SignedAmount, Txid, Weight};
 use outrigger_service::Result;
+use outrigger_values::amount::Saturating;
 
 use crate::Services;
 use crate::coin::Coin;
@@ -38,32 +39,45 @@ pub fn keep_allowed(
     if let Some(input) = coins.iter().take(preset).find_map(differing) {
         return Err(SpendError::PresetVersion { input, payment });
     }
-    let is_alone = |coin: &Coin| payment != TRUC || coin.ancestors <= 1 && coin.descendants <= 1;
-    let mut position = 0;
-    coins.retain(|coin| {
-        position += 1;
-        position <= preset || (differing(coin).is_none() && is_alone(coin))
-    });
+    if payment != TRUC {
+        retain_after(preset, coins, |coin| differing(coin).is_none());
+        return Ok(());
+    }
+    let is_alone = |coin: &Coin| coin.ancestors <= 1 && coin.descendants <= 1;
+    retain_after(preset, coins, |coin| differing(coin).is_none() && is_alone(coin));
+    let parent = if coins.iter().take(preset).any(is_unconfirmed) { None } else { greatest_parent(coins) };
+    retain_after(preset, coins, |coin| !is_unconfirmed(coin) || Some(coin.outpoint.txid) == parent);
     Ok(())
 }
 
-/// For a version 3 payment, drops the unconfirmed coins beyond the one that it may spend. If the payment is too heavy
-/// for a TRUC child, it drops all of them. Returns whether a chosen coin was among them.
-pub fn keep_one_parent(preset: usize, coins: &mut Vec<Coin>, chosen: &[usize], weight: Weight) -> bool {
-    let named = coins.iter().take(preset).filter(|coin| is_unconfirmed(coin)).count();
-    let spent = chosen.iter().filter(|position| **position >= preset).filter_map(|position| coins.get(*position));
-    let spent: Vec<&Coin> = spent.filter(|coin| is_unconfirmed(coin)).collect();
-    let allowed = if weight > MAX_CHILD_WEIGHT { 0 } else { 1_usize.saturating_sub(named) };
-    if spent.len() <= allowed {
+/// The unconfirmed transaction with the greatest total value among these coins, as in Bitcoin Core.
+fn greatest_parent(coins: &[Coin]) -> Option<Txid> {
+    let mut totals = HashMap::<Txid, SignedAmount>::new();
+    for coin in coins.iter().filter(|coin| is_unconfirmed(coin)) {
+        let total = totals.entry(coin.outpoint.txid).or_default();
+        *total = total.saturating_add(coin.value());
+    }
+    totals.into_iter().max_by_key(|(_, total)| *total).map(|(txid, _)| txid)
+}
+
+/// Drops the unconfirmed coins behind the first `preset` if a version 3 payment is too heavy for a TRUC child. Returns
+/// whether a chosen coin was among them.
+pub fn keep_light(preset: usize, coins: &mut Vec<Coin>, chosen: &[usize], weight: Weight) -> bool {
+    let mut added = chosen.iter().filter(|position| **position >= preset).filter_map(|position| coins.get(*position));
+    if weight <= MAX_CHILD_WEIGHT || !added.any(is_unconfirmed) {
         return false;
     }
-    let most = spent.iter().max_by_key(|coin| coin.value()).map(|coin| coin.outpoint).filter(|_| allowed > 0);
+    retain_after(preset, coins, |coin| !is_unconfirmed(coin));
+    true
+}
+
+/// Drops the coins behind the first `preset` that `keep` does not allow.
+fn retain_after(preset: usize, coins: &mut Vec<Coin>, keep: impl Fn(&Coin) -> bool) {
     let mut position = 0;
     coins.retain(|coin| {
         position += 1;
-        position <= preset || !is_unconfirmed(coin) || Some(coin.outpoint) == most
+        position <= preset || keep(coin)
     });
-    true
 }
 
 fn is_unconfirmed(coin: &Coin) -> bool {

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 
 use bitcoin::hashes::Hash;
-use bitcoin::{BlockHash, NetworkKind, OutPoint, PrivateKey, ScriptBuf, Txid};
+use bitcoin::{BlockHash, NetworkKind, OutPoint, PrivateKey, ScriptBuf, Txid, Wtxid};
 use secp256k1::{Secp256k1, SecretKey};
 
 use super::rows::{KnownTransaction, MAX_BATCH, batch, in_range, order};
@@ -403,6 +403,14 @@ impl Wallet for StubWallet {
 
     fn begin_payment(&self, _: Scope) -> Result<()> {
         Ok(())
+    }
+
+    fn spent_outside_mempool(&self, _: Scope, _: BalancesQuery) -> Result<Balances> {
+        Ok(Balances::default())
+    }
+
+    fn alternate_wtxids(&self, _: Scope, txids: Vec<Txid>) -> Result<Vec<Vec<Wtxid>>> {
+        Ok(vec![Vec::new(); txids.len()])
     }
 
     fn imported_descriptors(&self, _: Scope, _: bool) -> Result<Vec<DescriptorInfo>> {

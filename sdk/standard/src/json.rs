@@ -34,7 +34,7 @@ pub fn transaction_json_with(
     let spent = spent.filter(|_| !transaction.is_coinbase());
     let mut object = head_json(transaction);
     object.insert("vin".into(), inputs_json(transaction, network, spent).collect());
-    object.insert("vout".into(), outputs_json(transaction, network).collect());
+    object.insert("vout".into(), outputs_json(transaction, network, &[]).collect());
     if let Some(spent) = spent {
         let total = |values: &mut dyn Iterator<Item = u64>| values.fold(0_i64, |sum, v| sum.wrapping_add_unsigned(v));
         let paid = total(&mut spent.coins.iter().map(|coin| coin.output.value.to_sat()));
@@ -45,17 +45,27 @@ pub fn transaction_json_with(
 }
 
 /// Serialises as [`transaction_json`], an input or output at a time: a tree takes up to a hundred times the memory.
+#[derive(Clone, Copy)]
 pub struct Shown<'a>(pub &'a Transaction, pub Network);
+
+/// [`Shown`] with `ischange` in the outputs that are change of a wallet.
+pub struct ShownWithChange<'a>(pub Shown<'a>, pub &'a [bool]);
 
 impl Serialize for Shown<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let Self(transaction, network) = *self;
+        ShownWithChange(*self, &[]).serialize(serializer)
+    }
+}
+
+impl Serialize for ShownWithChange<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let Self(Shown(transaction, network), change) = *self;
         let mut map = serializer.serialize_map(None)?;
         for (name, value) in head_json(transaction) {
             map.serialize_entry(&name, &value)?;
         }
         map.serialize_entry("vin", &Each(|| inputs_json(transaction, network, None)))?;
-        map.serialize_entry("vout", &Each(|| outputs_json(transaction, network)))?;
+        map.serialize_entry("vout", &Each(|| outputs_json(transaction, network, change)))?;
         map.end()
     }
 }
@@ -80,13 +90,21 @@ fn inputs_json<'a>(
     inputs.map(move |(index, input)| Value::Object(input_json(input, is_coinbase, shown(index), network)))
 }
 
-fn outputs_json(transaction: &Transaction, network: Network) -> impl Iterator<Item = Value> + '_ {
+fn outputs_json<'a>(
+    transaction: &'a Transaction,
+    network: Network,
+    change: &'a [bool],
+) -> impl Iterator<Item = Value> + 'a {
     transaction.output.iter().enumerate().map(move |(index, output)| {
-        json!({
+        let mut object = json!({
             "value": amount::to_json(signed(output.value)),
             "n": index,
             "scriptPubKey": script_json(&output.script_pubkey, network),
-        })
+        });
+        if change.get(index) == Some(&true) {
+            object["ischange"] = json!(true);
+        }
+        object
     })
 }
 

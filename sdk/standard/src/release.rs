@@ -7,27 +7,27 @@ pub const FIRST: u32 = 24;
 /// The last release whose rules are known. A later node is served by these.
 pub const LAST: u32 = 32;
 
-/// The rules that differ.
+/// The rules that differ. Each names its source: a pull request of bitcoin/bitcoin.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Rules {
-    /// Whether bumpfee and psbtbumpfee replace transactions that do not signal BIP 125.
+    /// Whether bumpfee and psbtbumpfee replace transactions that do not signal BIP 125. Since 30, #31953.
     pub replaces_any: bool,
     /// Whether public descriptors show keys in miniscript as written. Otherwise they show them as all other keys: with
-    /// `h` for hardened steps, and with the public key after these.
+    /// `h` for hardened steps, and with the public key after these. Until 30, #31734.
     pub miniscript_as_given: bool,
-    /// The reason of a block whose scripts fail. Since 30 it names the block, bitcoin/bitcoin#33050.
+    /// The reason of a block whose scripts fail. Since 30 it names the block, #33050.
     pub block_script_reason: &'static str,
-    /// Whether the embedded chain relays from 0.1 sat/vB on (bitcoin/bitcoin#33106), OP_RETURN outputs of
+    /// Whether the embedded chain relays from 0.1 sat/vB on (#33106), OP_RETURN outputs of
     /// [`MAX_DATA_CARRIER`](crate::policy::MAX_DATA_CARRIER) bytes together (#32406), and at most 2,500 signature operations outside
     /// of witnesses (#32521), and tells these limits. Since 30.
     pub relaxed_policy: bool,
-    /// Whether generated coinbases are locked to the height before theirs. Since 30, bitcoin/bitcoin#32155.
+    /// Whether generated coinbases are locked to the height before theirs. Since 30, #32155.
     pub coinbase_lock_time: bool,
-    /// Whether generated coinbases push a zero after the height. Until 30, bitcoin/bitcoin#32420.
+    /// Whether generated coinbases push a zero after the height. Until 30, #32420.
     pub coinbase_padding: bool,
-    /// Whether the mempool has clusters, whose limits and chunks are told. Since 31, bitcoin/bitcoin#33629.
+    /// Whether the mempool has clusters, whose limits and chunks are told. Since 31, #33629.
     pub mempool_clusters: bool,
-    /// Whether getblock tells the coinbase. Since 31, bitcoin/bitcoin#34512.
+    /// Whether getblock tells the coinbase. Since 31, #34512.
     pub block_coinbase: bool,
     /// Whether getdeploymentinfo tells script flags. Since 31.
     pub script_flags: bool,
@@ -35,12 +35,50 @@ pub struct Rules {
     pub taproot_deployment: bool,
     /// Whether getmempoolinfo tells `fullrbf`. Until 31.
     pub full_rbf: bool,
-    /// Whether getblockstats counts a byte of its own for the coinbase flag of a coin. Until 31, bitcoin/bitcoin#31449.
+    /// Whether getblockstats counts a byte of its own for the coinbase flag of a coin. Until 31, #31449.
     pub coin_flag_byte: bool,
     /// Whether entries of the mempool tell their size with and without signature operations. Since 32.
     pub adjusted_sizes: bool,
-    /// Whether entries of transactions tell `bip125-replaceable`. Until 31, bitcoin/bitcoin#34917.
+    /// The arguments that a method lacks, by the names of both.
+    pub lacks: &'static [(&'static str, &'static str)],
+    /// The methods that Bitcoin Core has removed and the host keeps.
+    pub removed: &'static [&'static str],
+    /// Whether getwalletinfo tells balances. Until 29, #32721.
+    pub wallet_info_balances: bool,
+    /// Whether getwalletinfo tells `paytxfee`. Until 30, #32138.
+    pub wallet_info_feerate: bool,
+    /// Whether getwalletinfo tells `flags`. Since 30 by the help of its releases.
+    pub wallet_info_flags: bool,
+    /// Whether listwalletdir tells `warnings` of each wallet. Since 30, #32619.
+    pub wallet_dir_warnings: bool,
+    /// Whether `parent_descs` shows descriptors as listdescriptors does, not as they were imported. Since 30, #32594.
+    pub parents_normalized: bool,
+    /// Whether a version 3 child of an unconfirmed transaction conflicts with its other children. Since 30, #32896.
+    pub sibling_conflicts: bool,
+    /// Whether a payment without amount and feerate is refused with `non-zero`, else with `non-0`. Since 30 by its source.
+    pub non_zero_in_words: bool,
+    /// Whether gettransaction marks change in `decoded`. Since 31, #32517.
+    pub decoded_change: bool,
+    /// Whether importdescriptors warns of relative locktimes without meaning in consensus. Since 31, #33135.
+    pub warns_of_locktimes: bool,
+    /// Whether a refusal tells the fee that funds do not suffice for. Since 31, #25269.
+    pub tells_missing_fee: bool,
+    /// Whether entries of transactions tell `bip125-replaceable`. Until 31, #34917.
     pub bip125_key: bool,
+    /// Whether entries of transactions tell `alternate_wtxids`. Since 32, #35501.
+    pub alternate_wtxids: bool,
+    /// Whether getbalances counts what payments outside the mempool spend, and takes it off in `nonmempool`. Since 32, #33671.
+    pub nonmempool_balance: bool,
+    /// Whether `fee_reason` names the wallet's choice, not a threshold of the estimator. Since 32, #34075.
+    pub wallet_fee_reasons: bool,
+    /// Whether the refusal of a low feerate names the settings behind the minimum. Since 32, #34640.
+    pub tells_minimum_settings: bool,
+    /// Whether fundrawtransaction takes a boolean in place of its options. Until 31, #35836.
+    pub boolean_fund_options: bool,
+    /// Whether listreceivedbyaddress and listreceivedbylabel leave out addresses of others. Since 32, #35925.
+    pub received_of_own_only: bool,
+    /// Whether importdescriptors refuses a narrower range with -4 and the descriptor. Since 32, #34861.
+    pub range_refusal_names_descriptor: bool,
 }
 
 /// The rules of releases before the table.
@@ -58,7 +96,32 @@ const OLDEST: Rules = Rules {
     full_rbf: true,
     coin_flag_byte: true,
     adjusted_sizes: false,
+    lacks: &[
+        ("createpsbt", "version"),
+        ("createrawtransaction", "version"),
+        ("send", "version"),
+        ("sendall", "version"),
+        ("walletcreatefundedpsbt", "version"),
+    ],
+    removed: &[],
+    wallet_info_balances: true,
+    wallet_info_feerate: true,
+    wallet_info_flags: false,
+    wallet_dir_warnings: false,
+    parents_normalized: false,
+    sibling_conflicts: false,
+    non_zero_in_words: false,
+    decoded_change: false,
+    warns_of_locktimes: false,
+    tells_missing_fee: false,
     bip125_key: true,
+    alternate_wtxids: false,
+    nonmempool_balance: false,
+    wallet_fee_reasons: false,
+    tells_minimum_settings: false,
+    boolean_fund_options: true,
+    received_of_own_only: false,
+    range_refusal_names_descriptor: false,
 };
 
 const SINCE_30: Rules = Rules {
@@ -66,6 +129,24 @@ const SINCE_30: Rules = Rules {
     block_script_reason: "block-script-verify-flag-failed",
     relaxed_policy: true,
     coinbase_lock_time: true,
+    // #32896.
+    lacks: &[],
+    // #28710, #31250, #32438, #32721, #32944.
+    removed: &[
+        "dumpprivkey",
+        "getunconfirmedbalance",
+        "importaddress",
+        "importmulti",
+        "importprivkey",
+        "importpubkey",
+        "upgradewallet",
+    ],
+    wallet_info_balances: false,
+    wallet_info_flags: true,
+    wallet_dir_warnings: true,
+    parents_normalized: true,
+    sibling_conflicts: true,
+    non_zero_in_words: true,
     ..OLDEST
 };
 
@@ -75,6 +156,21 @@ const SINCE_31: Rules = Rules {
     mempool_clusters: true,
     block_coinbase: true,
     script_flags: true,
+    // And #32138.
+    removed: &[
+        "dumpprivkey",
+        "getunconfirmedbalance",
+        "importaddress",
+        "importmulti",
+        "importprivkey",
+        "importpubkey",
+        "settxfee",
+        "upgradewallet",
+    ],
+    wallet_info_feerate: false,
+    decoded_change: true,
+    warns_of_locktimes: true,
+    tells_missing_fee: true,
     ..SINCE_30
 };
 
@@ -84,11 +180,25 @@ const SINCE_32: Rules = Rules {
     coin_flag_byte: false,
     adjusted_sizes: true,
     bip125_key: false,
+    alternate_wtxids: true,
+    nonmempool_balance: true,
+    wallet_fee_reasons: true,
+    tells_minimum_settings: true,
+    boolean_fund_options: false,
+    received_of_own_only: true,
+    range_refusal_names_descriptor: true,
     ..SINCE_31
 };
 
 /// The rules from a release on, newest first.
 const TABLE: [(u32, Rules); 3] = [(32, SINCE_32), (31, SINCE_31), (30, SINCE_30)];
+
+impl Rules {
+    /// Whether a method lacks an argument, or a member of its options.
+    pub fn lacks(&self, method: &str, argument: &str) -> bool {
+        self.lacks.contains(&(method, argument))
+    }
+}
 
 /// The rules of a major release; `None`: of [`PRESENT`].
 pub fn rules(release: Option<u32>) -> Rules {
@@ -113,5 +223,6 @@ mod tests {
         ] {
             assert_eq!(rules(release), expected, "{release:?}");
         }
+        assert!(rules(Some(29)).lacks("send", "version") && !rules(Some(30)).lacks("send", "version"));
     }
 }

@@ -22,6 +22,7 @@ mod older;
 mod operators;
 mod passed;
 mod plugins;
+mod profiles;
 mod psbts;
 mod refusals;
 mod releases;

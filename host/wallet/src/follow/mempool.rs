@@ -9,6 +9,7 @@ use outrigger_service::wallet::TxState;
 
 use super::blocks::TIME_PER_TURN;
 use super::decoded::DecodedBlock;
+use super::states::contended;
 use crate::error::{Result, WalletError};
 use crate::live::Wallet;
 use crate::live::feed::Item;
@@ -251,10 +252,11 @@ impl Wallet {
         Ok(gone)
     }
 
-    /// Whether a transaction spends an outpoint that a transaction of the wallet spends.
+    /// Whether a transaction contends for an outpoint that a transaction of the wallet spends.
     fn conflicts_with(&self, txn: &Reading<'_>, transaction: &Transaction) -> Result<bool> {
-        for input in &transaction.input {
-            if !self.store.tables.spenders(txn, &input.previous_output)?.is_empty() {
+        let inputs = transaction.input.iter().map(|input| input.previous_output);
+        for outpoint in contended(self, txn, transaction.version, inputs)? {
+            if !self.store.tables.spenders(txn, &outpoint)?.is_empty() {
                 return Ok(true);
             }
         }
@@ -319,7 +321,9 @@ impl Write<'_> {
             return Ok(());
         }
         self.consider(transaction, txid, TxState::InMempool, Met::Now(received))?;
-        self.note_mempool_conflicts(txid, transaction.input.iter().map(|input| input.previous_output))
+        let inputs = transaction.input.iter().map(|input| input.previous_output);
+        let contended = contended(self.wallet, self.reads(), transaction.version, inputs)?;
+        self.note_mempool_conflicts(txid, contended)
     }
 
     pub fn leave_mempool(&mut self, txid: Txid) -> Result<()> {

@@ -4,13 +4,19 @@
 use std::collections::{BTreeSet, HashMap};
 
 use bitcoin::hashes::Hash;
+use bitcoin::transaction::Version;
 use bitcoin::{BlockHash, OutPoint, Txid};
 use outrigger_service::wallet::{Ownership, TxState, WalletTransaction};
 
 use crate::error::Result;
+use crate::live::Wallet;
+use crate::store::Reading;
 use crate::store::rows::CoinRow;
 use crate::store::tables::{OF_MEMPOOL, OF_WALLET, conflict_key};
 use crate::write::Write;
+
+/// The version of transactions of which at most two are unconfirmed together, parent and child (BIP 431).
+const TRUC: Version = Version(3);
 
 /// Decides whether a transaction of the wallet counts: it is confirmed, in the mempool or inactive, and conflicts with
 /// no mempool transaction. Each transaction is looked up once per change, however many of its outputs are involved.
@@ -43,6 +49,28 @@ impl Counting {
     }
 }
 
+/// The outpoints whose other spenders cannot be in the mempool beside a transaction: its inputs and, for version 3, the
+/// outputs of its unconfirmed parents in the wallet, which have one child (BIP 431).
+pub fn contended(
+    wallet: &Wallet,
+    txn: &Reading<'_>,
+    version: Version,
+    inputs: impl IntoIterator<Item = OutPoint>,
+) -> Result<Vec<OutPoint>> {
+    let mut contended: Vec<OutPoint> = inputs.into_iter().collect();
+    if version != TRUC || !wallet.shared.rules().sibling_conflicts {
+        return Ok(contended);
+    }
+    let parents: BTreeSet<Txid> = contended.iter().map(|input| input.txid).collect();
+    for txid in parents {
+        let parent = wallet.store.tables.transaction_view(txn, &txid)?;
+        if let Some(parent) = parent.filter(|parent| !matches!(parent.state, TxState::Confirmed { .. })) {
+            contended.extend((0_u32..).zip(parent.outputs.iter()).map(|(vout, _)| OutPoint { txid, vout }));
+        }
+    }
+    Ok(contended)
+}
+
 impl Write<'_> {
     pub fn set_state(&mut self, mut row: WalletTransaction, state: TxState) -> Result<()> {
         if row.state == state {
@@ -52,6 +80,9 @@ impl Write<'_> {
         // After a reorganisation, another transaction may have taken the key.
         if table.get(self.reads(), &key)? == Some(row.order_position.to_be_bytes().as_slice()) {
             self.delete(table, &key)?;
+        }
+        if matches!(row.state, TxState::Confirmed { .. }) && !matches!(state, TxState::Confirmed { .. }) {
+            self.show_preferred_witness(&mut row)?;
         }
         row.state = state;
         if state == TxState::Inactive {
@@ -146,7 +177,7 @@ impl Write<'_> {
         Ok(spenders)
     }
 
-    /// A mempool transaction spends these inputs. The wallet's other spenders of them, and their descendants, conflict
+    /// A mempool transaction spends these inputs, or contends for them (see [`contended`]). The wallet's other spenders of them, and their descendants, conflict
     /// with it while it is there: their outputs are no coins, and their inputs count as unspent.
     pub fn note_mempool_conflicts(&mut self, txid: Txid, inputs: impl IntoIterator<Item = OutPoint>) -> Result<()> {
         let mut pending: Vec<Txid> = self.spenders_of(inputs.into_iter())?.into_iter().collect();
@@ -192,6 +223,7 @@ impl Write<'_> {
             self.forget_conflict(&row.txid, &other)?;
         }
         self.remove_from_index(&row)?;
+        self.forget_witnesses(&row.txid)?;
         // As if abandoned: its outputs are no coins, and its inputs are unspent.
         self.refresh_coins(&WalletTransaction { state: TxState::Abandoned, ..row })
     }

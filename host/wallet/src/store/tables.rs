@@ -2,7 +2,7 @@
 //!
 //! | table | key | value |
 //! |---|---|---|
-//! | meta | name | one row each: `meta`, `program`, `synced`, `chain`, `rescan`, `changes`, `scrub`, `scrubbed`, and `seal` (encrypted) or `clear` (not); `lock`, txid, vout (LE), empty, for each coin that stays locked |
+//! | meta | name | one row each: `meta`, `program`, `synced`, `chain`, `rescan`, `changes`, `scrub`, `scrubbed`, and `seal` (encrypted) or `clear` (not); `lock`, txid, vout (LE), empty, for each coin that stays locked; `witness`, txid, wtxid, serialisation, for each witness of a transaction that is not shown |
 //! | descriptors | number (BE) | [`DescriptorRow`] |
 //! | identities | SHA-256 of the identity | number (LE) of the descriptor |
 //! | active | address type, internal | number (LE) of the descriptor |
@@ -34,7 +34,7 @@
 use std::collections::BTreeSet;
 
 use bitcoin::hashes::{Hash, hash160, sha256};
-use bitcoin::{OutPoint, Script, Txid};
+use bitcoin::{OutPoint, Script, Txid, Wtxid};
 use heed::{RoTxn, RwTxn};
 use outrigger_service::wallet::{WalletTransaction, WalletTransactionView};
 use outrigger_service::wire::{Reader, Viewed, Wire, from_bytes, to_bytes};
@@ -61,6 +61,14 @@ pub const SCRUB: &[u8] = b"scrub";
 
 /// In the table `meta`: the key prefix of persistently locked coins.
 pub const LOCKED: &[u8] = b"lock";
+
+/// In the table `meta`: the key prefix of serialisations with a witness that is not shown (see `alternate_wtxids`).
+pub const WITNESS: &[u8] = b"witness";
+
+/// The key in `meta` of a transaction's serialisations that are not shown, without the end that is their wtxid.
+pub fn witness_key(txid: &Txid) -> Vec<u8> {
+    [WITNESS, txid.as_byte_array()].concat()
+}
 
 /// The key of a script in `scripts`, `labels`, `outputs` and `imported_watch`.
 pub fn script_key(script: &Script) -> [u8; 32] {
@@ -240,6 +248,17 @@ impl Tables {
     pub fn serialised<'t>(&self, txn: &'t RoTxn<'_>, txid: &Txid) -> Result<Option<&'t [u8]>> {
         let Some(order_position) = self.order_positions.get(txn, txid.as_byte_array())? else { return Ok(None) };
         Ok(self.raw.get(txn, order_position)?)
+    }
+
+    /// The wtxids of a transaction's witnesses that are not shown, by internal bytes.
+    pub fn alternate_wtxids(&self, txn: &RoTxn<'_>, txid: &Txid) -> Result<Vec<Wtxid>> {
+        let prefix = witness_key(txid);
+        let wtxid = |key: &[u8]| Wtxid::from_slice(key.get(prefix.len()..).unwrap_or_default());
+        let rows = self.meta.prefix_iter(txn, &prefix)?;
+        rows.map(|row| {
+            row.map_err(Into::into).and_then(|(key, _)| wtxid(key).map_err(|_| WalletError::damaged(key.len())))
+        })
+        .collect()
     }
 
     pub fn script(&self, txn: &RoTxn<'_>, script: &Script) -> Result<Option<ScriptRow>> {

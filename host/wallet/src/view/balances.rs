@@ -1,11 +1,15 @@
 //! Balances, and scripts that were spent from.
 
-use bitcoin::ScriptBuf;
+use std::collections::BTreeSet;
+
+use bitcoin::{OutPoint, ScriptBuf};
 use outrigger_service::Result as ServiceResult;
-use outrigger_service::wallet::{Balances, BalancesQuery, TxState};
+use outrigger_service::wallet::{Balances, BalancesQuery, Ownership, TxState};
 
 use super::WalletView;
 use crate::error::Result;
+use crate::store::rows::CoinRow;
+use crate::sums::Sums;
 
 impl WalletView {
     pub fn balances(&self, query: &BalancesQuery) -> ServiceResult<Balances> {
@@ -27,6 +31,48 @@ impl WalletView {
         let (wallet, t, txn) = (&self.wallet, self.t(), &self.txn);
         assert_eq!(*wallet.sums.of(txn.id()).unwrap(), crate::sums::Sums::read(t, txn).unwrap());
         assert_eq!(*wallet.labels.at(t, txn).unwrap(), crate::labels::Labels::read(t, txn).unwrap());
+    }
+
+    pub fn spent_outside_mempool(&self, query: &BalancesQuery) -> ServiceResult<Balances> {
+        Ok(self.read_spent_outside_mempool(query)?)
+    }
+
+    fn read_spent_outside_mempool(&self, query: &BalancesQuery) -> Result<Balances> {
+        let (t, txn) = (self.t(), &*self.txn);
+        let mut sums = Sums::default();
+        let mut seen = BTreeSet::new();
+        for entry in t.unconfirmed.iter(txn)? {
+            let payment = t.transaction_at(txn, entry?.1)?;
+            if payment.state != TxState::Inactive || t.is_mempool_conflicted(txn, &payment.txid)? {
+                continue;
+            }
+            for outpoint in payment.inputs {
+                if let Some(coin) = self.spent_coin(&outpoint)?.filter(|_| seen.insert(outpoint)) {
+                    sums.note(&outpoint.txid, &coin, 1);
+                }
+            }
+        }
+        let mut trust = self.trust();
+        sums.balances(query, self.synced.height, |txid| trust.trusted(txid, &TxState::InMempool, true))
+    }
+
+    /// The coin that an output of the wallet would be if nothing spent it.
+    fn spent_coin(&self, outpoint: &OutPoint) -> Result<Option<CoinRow>> {
+        let (t, txn) = (self.t(), &*self.txn);
+        let Some(parent) = t.transaction(txn, &outpoint.txid)? else { return Ok(None) };
+        let Some(output) = parent.output(outpoint.vout).filter(|output| output.ownership != Ownership::None) else {
+            return Ok(None);
+        };
+        let reused = t.script(txn, &output.script)?.is_some_and(|row| row.spent_from);
+        Ok(Some(CoinRow {
+            value: output.value,
+            script: output.script.clone(),
+            state: parent.state,
+            coinbase: parent.coinbase,
+            ownership: output.ownership,
+            from_us: parent.is_from_us(),
+            reused,
+        }))
     }
 
     fn read_balances(&self, query: &BalancesQuery) -> Result<Balances> {

@@ -4,7 +4,7 @@
 use std::ops::Bound;
 
 use bitcoin::hashes::Hash;
-use bitcoin::{OutPoint, Txid};
+use bitcoin::{OutPoint, Txid, Wtxid};
 use outrigger_service::Result as ServiceResult;
 use outrigger_service::wallet::{
     HistoryBatch, HistoryQuery, HistoryRange, HistoryWriter, Replaceable, TxState, UnsettledState, WalletTransaction,
@@ -14,7 +14,7 @@ use outrigger_service::wire::{Blob, Encoded, from_bytes};
 use super::{WalletView, check_place};
 use crate::error::{Result, WalletError};
 use crate::store::RangeRows;
-use crate::store::tables::OF_WALLET;
+use crate::store::tables::{OF_WALLET, WITNESS};
 use crate::trust::{TrustResolver, replaceable};
 use outrigger_disk::{Pair, StoreError};
 
@@ -51,6 +51,18 @@ impl WalletView {
     pub fn raw_transactions(&self, txids: &[Txid]) -> ServiceResult<Vec<Option<Blob>>> {
         let raw = |txid: &Txid| Ok(self.t().serialised(&self.txn, txid)?.map(|raw| Blob(raw.to_vec())));
         Ok(txids.iter().map(raw).collect::<Result<_>>()?)
+    }
+
+    pub fn alternate_wtxids(&self, txids: &[Txid]) -> ServiceResult<Vec<Vec<Wtxid>>> {
+        Ok(self.read_alternate_wtxids(txids)?)
+    }
+
+    fn read_alternate_wtxids(&self, txids: &[Txid]) -> Result<Vec<Vec<Wtxid>>> {
+        // Nearly every wallet has none, and a long list asks for each of its transactions.
+        if self.t().meta.prefix_iter(&self.txn, WITNESS)?.next().transpose()?.is_none() {
+            return Ok(vec![Vec::new(); txids.len()]);
+        }
+        txids.iter().map(|txid| self.t().alternate_wtxids(&self.txn, txid)).collect()
     }
 
     pub fn spenders(&self, outpoints: &[OutPoint]) -> ServiceResult<Vec<Vec<Txid>>> {

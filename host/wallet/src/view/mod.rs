@@ -159,7 +159,11 @@ impl WalletView {
     }
 
     pub fn descriptor_texts(&self, numbers: &[u32]) -> ServiceResult<Vec<Option<String>>> {
-        let text = |number: &u32| Ok(self.t().descriptor(&self.txn, *number)?.map(|row| row.identity));
+        let normalized = self.wallet.shared.rules().parents_normalized;
+        let text = |number: &u32| match self.t().descriptor(&self.txn, *number)? {
+            Some(row) if normalized => self.public_text(*number, &row).map(Some),
+            row => Ok(row.map(|row| row.identity)),
+        };
         Ok(numbers.iter().map(text).collect::<Result<_>>()?)
     }
 

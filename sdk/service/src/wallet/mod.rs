@@ -24,7 +24,7 @@ mod spending;
 mod tests;
 mod write;
 
-use bitcoin::{BlockHash, OutPoint, ScriptBuf, Txid};
+use bitcoin::{BlockHash, OutPoint, ScriptBuf, Txid, Wtxid};
 
 pub use balances::{Balances, BalancesQuery, CoinTotals};
 pub use book::{LabelBatch, LabelledAddress, LabelledScript};
@@ -118,13 +118,13 @@ service! {
         /// Those of these transactions that the wallet has, in the order asked for (one asked for twice comes twice), in one
         /// batch, whose `next` is none.
         fn transactions(txids: Vec<Txid>) -> Encoded<HistoryBatch>;
-        /// The serialisations of the wallet's transactions of these ids, in their order, with the witness met last; none
+        /// The serialisations of the wallet's transactions of these ids, in their order, each with the witness of its `wtxid`; none
         /// for those that it does not have.
         fn raw_transactions(txids: Vec<Txid>) -> Vec<Option<Blob>>;
         /// A part of the history, in the order of its range or backwards.
         fn history(query: HistoryQuery) -> Encoded<HistoryBatch>;
-        /// The public texts of descriptors by their numbers, as they were imported and with checksum, in their order; none
-        /// where the wallet has no such descriptor. Numbers begin at 0 and are never given again.
+        /// The public texts of descriptors by their numbers and with checksum, in their order: as they were imported, or as
+        /// `descriptors` gives them since Bitcoin Core 30; none where the wallet has no such descriptor. Numbers begin at 0 and are never given again.
         fn descriptor_texts(numbers: Vec<u32>) -> Vec<Option<String>>;
         /// Coins, from the outpoint after `after` on: by the txid's internal bytes, then the output's number as four
         /// little-endian bytes. A coin is an output that is not [`Ownership::None`], of a transaction that is confirmed, in
@@ -321,5 +321,13 @@ service! {
         /// private ones are asked of a locked wallet; `NotGranted` without the grant for its keys.
         #[since(1)]
         fn imported_descriptors(private: bool) -> Vec<DescriptorInfo>;
+        /// The sums of the coins that only payments outside the mempool spend: `balances` leaves them out, while such a payment may
+        /// still confirm.
+        #[since(1)]
+        fn spent_outside_mempool(query: BalancesQuery) -> Balances;
+        /// The ids with other witnesses that the wallet has met of each of these transactions, in their order; none where it has met
+        /// one witness, or does not have the transaction.
+        #[since(1)]
+        fn alternate_wtxids(txids: Vec<Txid>) -> Vec<Vec<Wtxid>>;
     }
 }

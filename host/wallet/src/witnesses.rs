@@ -1,0 +1,73 @@
+//! The witnesses of a transaction: its txid does not commit to them. The wallet keeps each witness that it meets and shows
+//! one: the confirmed one, else what [`rank`] prefers.
+
+use bitcoin::consensus::{deserialize, serialize};
+use bitcoin::hashes::Hash;
+use bitcoin::{Transaction, Txid, Weight, Wtxid};
+use outrigger_service::wallet::{TxState, WalletTransaction};
+
+use super::error::Result;
+use super::store::tables::witness_key;
+use super::write::Write;
+
+/// Lower is preferred, as in Bitcoin Core 32: a transaction with a witness, then the lighter one.
+fn rank(transaction: &Transaction) -> (bool, Weight) {
+    let has_witness = transaction.input.iter().any(|input| !input.witness.is_empty());
+    (!has_witness, transaction.weight())
+}
+
+fn key(txid: &Txid, wtxid: &Wtxid) -> Vec<u8> {
+    [witness_key(txid).as_slice(), wtxid.as_byte_array()].concat()
+}
+
+impl Write<'_> {
+    /// Keeps another witness of a stored transaction that was met in `state`.
+    pub fn meet_witness(
+        &mut self,
+        transaction: &Transaction,
+        wtxid: Wtxid,
+        row: &mut WalletTransaction,
+        state: &TxState,
+    ) -> Result<()> {
+        let chooses = self.wallet.shared.rules().alternate_wtxids && !matches!(state, TxState::Confirmed { .. });
+        let shown = self.t.serialised(self.reads(), &row.txid)?.and_then(|raw| deserialize::<Transaction>(raw).ok());
+        if chooses && shown.is_some_and(|shown| rank(&shown) <= rank(transaction)) {
+            return self.put(self.t.meta, &key(&row.txid, &wtxid), &serialize(transaction));
+        }
+        self.show_witness(row, wtxid, &serialize(transaction))
+    }
+
+    /// Shows the witness that is preferred of an unconfirmed transaction.
+    pub fn show_preferred_witness(&mut self, row: &mut WalletTransaction) -> Result<()> {
+        if !self.wallet.shared.rules().alternate_wtxids {
+            return Ok(());
+        }
+        let mut known = Vec::new();
+        for entry in self.t.meta.prefix_iter(self.reads(), &witness_key(&row.txid))? {
+            known.extend(deserialize::<Transaction>(entry?.1).ok());
+        }
+        let shown = self.t.serialised(self.reads(), &row.txid)?.and_then(|raw| deserialize::<Transaction>(raw).ok());
+        let preferred = known.iter().min_by_key(|transaction| rank(transaction));
+        match preferred.filter(|other| shown.is_none_or(|shown| rank(other) < rank(&shown))) {
+            Some(transaction) => self.show_witness(row, transaction.compute_wtxid(), &serialize(transaction)),
+            None => Ok(()),
+        }
+    }
+
+    /// Shows a witness, and keeps the one that was shown.
+    fn show_witness(&mut self, row: &mut WalletTransaction, wtxid: Wtxid, raw: &[u8]) -> Result<()> {
+        if let Some(former) = self.t.serialised(self.reads(), &row.txid)?.map(<[u8]>::to_vec) {
+            self.put(self.t.meta, &key(&row.txid, &row.wtxid), &former)?;
+        }
+        self.delete(self.t.meta, &key(&row.txid, &wtxid))?;
+        row.wtxid = wtxid;
+        self.put(self.t.raw, &row.order_position.to_be_bytes(), raw)?;
+        self.put_row(row)
+    }
+
+    /// Forgets the witnesses of a transaction that are not shown.
+    pub fn forget_witnesses(&mut self, txid: &Txid) -> Result<()> {
+        let wtxids = self.t.alternate_wtxids(self.reads(), txid)?;
+        wtxids.iter().try_for_each(|wtxid| self.delete(self.t.meta, &key(txid, wtxid)).map(drop))
+    }
+}

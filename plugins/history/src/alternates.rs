@@ -1,0 +1,34 @@
+//! The other witnesses of transactions (`alternate_wtxids`).
+
+use std::collections::HashMap;
+
+use bitcoin::{Txid, Wtxid};
+use outrigger_sdk::service::ServiceError;
+
+use crate::CallContext;
+use crate::entry::WalletTx;
+
+/// The host's answers during one call.
+pub struct AlternateWtxids<'q> {
+    context: &'q CallContext<'q>,
+    known: HashMap<Txid, Vec<Wtxid>>,
+}
+
+impl<'q> AlternateWtxids<'q> {
+    pub fn new(context: &'q CallContext<'q>) -> Self {
+        Self { context, known: HashMap::new() }
+    }
+
+    /// The wtxids of a transaction's other witnesses. One request covers all transactions of the batch.
+    pub fn of(&mut self, tx: &WalletTx<'_>) -> Result<&[Wtxid], ServiceError> {
+        let txid = tx.transaction.txid;
+        if !self.known.contains_key(&txid) {
+            self.known.clear();
+            let rows = tx.batch.rows.into_iter();
+            let txids = rows.map(|row| Ok(row.open()?.0.txid)).collect::<Result<Vec<Txid>, ServiceError>>()?;
+            let wtxids = self.context.host.wallet.alternate_wtxids(self.context.scope, txids.clone())?;
+            self.known.extend(txids.into_iter().zip(wtxids));
+        }
+        Ok(self.known.get(&txid).map(Vec::as_slice).unwrap_or_default())
+    }
+}

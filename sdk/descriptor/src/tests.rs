@@ -31,7 +31,9 @@ struct Vector {
 }
 
 fn vectors() -> Vec<Vector> {
-    serde_json::from_str(include_str!("vectors/bitcoind.json")).unwrap()
+    let of = |text| -> Vec<Vector> { serde_json::from_str(text).unwrap() };
+    let musig = of(include_str!("vectors/musig.json"));
+    of(include_str!("vectors/bitcoind.json")).into_iter().chain(musig).collect()
 }
 
 fn parse(text: &str) -> Vec<Descriptor> {
@@ -248,18 +250,72 @@ struct Refusals {
     rows: Vec<(String, Option<String>)>,
 }
 
+/// The rules of Bitcoin Core 29.
+const PRESENT: Syntax = Syntax { musig: false, unused: false, strict: false };
+/// The rules of Bitcoin Core 32.
+const LATEST: Syntax = Syntax { musig: true, unused: true, strict: true };
+
 #[test]
 fn bitcoind_refuses_the_same_texts_with_the_same_words() {
-    let Refusals { rows } = serde_json::from_str(include_str!("vectors/refusals.json")).unwrap();
-    let told = |text: &str| Descriptor::parse(text, Network::Regtest, Checksum::Optional).err().map(|e| e.to_string());
-    // bitcoind quotes private keys.
-    let expected = |(text, said): &(String, Option<String>)| match OTHERWISE.iter().find(|(other, _)| other == text) {
-        Some((_, said)) => Some((*said).to_owned()),
-        None => said.as_deref().map(without_private_keys),
-    };
-    let differ = rows.iter().filter(|row| told(&row.0) != expected(row));
-    let differ: Vec<String> = differ.map(|row| format!("{}: {:?}, {:?}", row.0, row.1, told(&row.0))).collect();
-    assert!(rows.len() > 200 && differ.is_empty(), "{} of {}:\n{}", differ.len(), rows.len(), differ.join("\n"));
+    for (file, least, syntax) in
+        [(include_str!("vectors/refusals.json"), 200, PRESENT), (include_str!("vectors/refusals-32.json"), 80, LATEST)]
+    {
+        let Refusals { rows } = serde_json::from_str(file).unwrap();
+        let told = |text: &str| {
+            let parsed = Descriptor::parse_as(text, Network::Regtest, Checksum::Optional, syntax);
+            parsed.err().map(|error| error.to_string())
+        };
+        // bitcoind quotes private keys.
+        let expected = |(text, said): &(String, Option<String>)| match OTHERWISE.iter().find(|(other, _)| other == text)
+        {
+            Some((_, said)) => Some((*said).to_owned()),
+            None => said.as_deref().map(without_private_keys),
+        };
+        let differ = rows.iter().filter(|row| told(&row.0) != expected(row));
+        let differ: Vec<String> = differ.map(|row| format!("{}: {:?}, {:?}", row.0, row.1, told(&row.0))).collect();
+        assert!(rows.len() > least && differ.is_empty(), "{} of {}:\n{}", differ.len(), rows.len(), differ.join("\n"));
+    }
+}
+
+#[test]
+fn musig_and_unused_are_no_descriptors_before_their_releases() {
+    let keys = format!("musig({K},{K2})");
+    for (text, expected) in [
+        (format!("tr({keys})"), format!("tr(): key '{keys}' is not valid")),
+        (format!("rawtr({keys})"), format!("rawtr(): key '{keys}' is not valid")),
+        (format!("tr({K},pk({keys}))"), format!("pk(): key '{keys}' is not valid")),
+        (format!("unused({K})"), format!("'unused({K})' is not a valid descriptor function")),
+    ] {
+        let error = Descriptor::parse_as(&text, Network::Regtest, Checksum::Optional, PRESENT).unwrap_err();
+        assert_eq!(error.to_string(), expected);
+    }
+}
+
+#[test]
+fn an_aggregate_key_signs_nothing_although_its_participants_are_private() {
+    let descriptor = one(&format!("tr(musig({S}/1h/*,{WIF}),pk({WIF}))"));
+    assert!(descriptor.has_all_private_keys() && descriptor.is_ranged());
+    let keys: Vec<usize> = descriptor.private_branches().secret_keys(0).iter().map(|(place, _)| *place).collect();
+    assert_eq!(keys, [1]);
+    assert!(one(&format!("tr(musig({X},{WIF}))")).has_private_keys());
+    assert!(!one(&format!("tr(musig({X},{WIF}))")).has_all_private_keys());
+}
+
+#[test]
+fn an_unused_key_has_no_scripts() {
+    let descriptor = one(&format!("unused({S})"));
+    assert!(descriptor.is_unused() && descriptor.is_solvable() && descriptor.has_private_keys());
+    assert_eq!((descriptor.expand(0).unwrap().scripts, descriptor.output_type()), (Vec::new(), None));
+    assert_eq!(descriptor.extended_keys().len(), 1);
+    assert!(descriptor.to_private_string().unwrap().expose().starts_with(&format!("unused({S})#")));
+}
+
+#[test]
+fn participants_of_aggregates_count_as_keys() {
+    let participants = vec![K; limits::MAX_KEYS].join(",");
+    assert_eq!(one(&format!("tr(musig({participants}))")).key_count(), limits::MAX_KEYS);
+    refused(&format!("tr(musig({participants},{K}))"), "tr(): musig(): Descriptor has more than 1000 keys");
+    refused(&format!("tr(musig({participants}),pk({K}))"), "pk(): Descriptor has more than 1000 keys");
 }
 
 /// Texts with other messages, because here the types of miniscript are checked before its keys are parsed.

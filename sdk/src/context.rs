@@ -1,13 +1,20 @@
 //! What a plugin has at hand while it answers one call.
 
 use bitcoin::Network;
+use outrigger_descriptor::Syntax;
 use outrigger_service::wallet::WalletInfo;
 use outrigger_service::wire::Secret;
 use outrigger_service::{Result, Scope};
+use outrigger_standard::release::{Rules, rules};
 use serde_json::Value;
 
 use crate::Host;
 use crate::params::Params;
+
+/// The rules of a release for the text of descriptors.
+pub fn descriptor_syntax(rules: &Rules) -> Syntax {
+    Syntax { musig: rules.musig, unused: rules.unused, strict: rules.strict_descriptors }
+}
 
 /// One call: the host's services, the scope to use them in, and the parameters. `P` is the plugin's own state that its methods share.
 pub struct CallContext<'a, P = ()> {
@@ -17,11 +24,18 @@ pub struct CallContext<'a, P = ()> {
     pub scope: Scope,
     /// The parameters, by position.
     pub params: Params,
+    /// The release whose answers the client expects.
+    pub release: u32,
     /// The plugin's own state.
     pub plugin: &'a P,
 }
 
 impl<P> CallContext<'_, P> {
+    /// What differs by release.
+    pub fn rules(&self) -> Rules {
+        rules(Some(self.release))
+    }
+
     /// The services in the call's scope.
     pub fn services(&self) -> outrigger_spend::Services<'_> {
         outrigger_spend::Services { host: self.host, scope: self.scope }

@@ -8,6 +8,7 @@ use serde_json::{Map, Value};
 
 use outrigger_service::events::Event;
 use outrigger_service::{Host, Scope};
+use outrigger_standard::release::Deprecated;
 use outrigger_values::error::RpcError;
 use outrigger_values::params::Params;
 
@@ -24,6 +25,8 @@ pub struct Call<'a> {
     /// The major release of Bitcoin Core whose answers the client expects: that of the node, or of the host's setting `release`.
     /// [`crate::standard::release::rules`] tells what differs between releases.
     pub release: u32,
+    /// The deprecated features that the operator keeps.
+    pub deprecated: Deprecated,
 }
 
 /// The message of the error that answers a call whose [`Reply`] was dropped.

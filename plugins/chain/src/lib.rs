@@ -121,7 +121,8 @@ impl Plugin for ChainPlugin {
     }
 
     fn call(&self, call: Call<'_>, reply: Reply) {
-        let mut context = Context { host: &self.host, scope: call.scope, params: call.params, plugin: &self.shared };
+        let Call { params, scope, release, .. } = call;
+        let mut context = Context { host: &self.host, scope, params, release, plugin: &self.shared };
         if call.method.starts_with("waitfor") {
             return self.waits.call(call.method, &context, reply);
         }

@@ -32,7 +32,8 @@ impl Plugin for HistoryPlugin {
     }
 
     fn call(&self, call: Call<'_>, reply: Reply) {
-        let context = CallContext { host: &self.host, scope: call.scope, params: call.params, plugin: &() };
+        let Call { params, scope, release, .. } = call;
+        let context = CallContext { host: &self.host, scope, params, release, plugin: &() };
         let answer = match call.method {
             "gettransaction" => single::get_transaction(&context),
             "listsinceblock" => since::list_since_block(&context),

@@ -26,7 +26,8 @@ use outrigger_sdk::service::events::{Event, RescanOutcome};
 use outrigger_sdk::service::log::Level;
 use outrigger_sdk::service::wallet::WalletInfo;
 use outrigger_sdk::service::{ErrorKind, Scope, ServiceError};
-use outrigger_sdk::{Call, Host, Plugin, Reply, RpcError};
+use outrigger_sdk::standard::release::rules;
+use outrigger_sdk::{Call, Host, Plugin, Reply, RpcError, descriptor_syntax};
 use serde_json::{Map, Value};
 
 use outcome::{Checked, Outcome};
@@ -49,7 +50,7 @@ impl Plugin for ImportPlugin {
     fn call(&self, call: Call<'_>, reply: Reply) {
         let imported = match call.method {
             "importmulti" => self.import_multi(&call.params, call.scope),
-            "importdescriptors" => self.import_descriptors(&call.params, call.scope),
+            "importdescriptors" => self.import_descriptors(&call),
             "importaddress" => self.import_address(&call.params, call.scope),
             "importpubkey" => self.import_public_key(&call.params, call.scope),
             "importprivkey" => self.import_private_key(call.params, call.scope),
@@ -63,7 +64,7 @@ impl Plugin for ImportPlugin {
                 return;
             }
             "removeprunedfunds" => {
-                reply.send(self.remove_pruned_funds(&call.params, call.scope));
+                reply.send(self.remove_pruned_funds(&call));
                 return;
             }
             other => Err(RpcError::no_method(other)),
@@ -138,14 +139,18 @@ impl ImportPlugin {
         Ok(imported(wallet, reservation, outcomes, timestamps, ImportKind::Keys))
     }
 
-    fn import_descriptors(&self, params: &Params, scope: Scope) -> Result<Imported<'_>, RpcError> {
+    fn import_descriptors(&self, call: &Call<'_>) -> Result<Imported<'_>, RpcError> {
+        let (params, scope) = (&call.params, call.scope);
         let wallet = self.host.wallet.info(scope)?;
         let reservation = self.reserve(scope)?;
         wallet.check_unlocked()?;
         let checks = descriptors::Checks {
+            host: &self.host,
+            scope,
             network: self.network(scope)?,
             private_keys_enabled: wallet.private_keys_enabled,
             keypool: wallet.keypool,
+            syntax: descriptor_syntax(&rules(Some(call.release))),
         };
         let (mut timestamps, mut checked) = (Vec::new(), Vec::new());
         let all_checked: Result<(), RpcError> = requests(params).iter().try_for_each(|request| {

@@ -123,7 +123,8 @@ impl Plugin for MiningPlugin {
     }
 
     fn call(&self, call: Call<'_>, reply: Reply) {
-        let context = CallContext { host: &self.host, scope: call.scope, params: call.params, plugin: &() };
+        let Call { params, scope, release, .. } = call;
+        let context = CallContext { host: &self.host, scope, params, release, plugin: &() };
         if call.method == "getblocktemplate" {
             return self.get_block_template(&context, reply);
         }

@@ -321,5 +321,9 @@ service! {
         /// private ones are asked of a locked wallet; `NotGranted` without the grant for its keys.
         #[since(1)]
         fn imported_descriptors(private: bool) -> Vec<DescriptorInfo>;
+        /// Writes a copy of the wallet without its private keys to a new file, which `restore` opens. `Refused` when the file exists
+        /// or cannot be written, or the wallet has nothing to watch.
+        #[since(1)]
+        fn export_watch_only(file: String) -> ();
     }
 }

@@ -66,7 +66,8 @@ impl Plugin for PsbtPlugin {
 
     fn call(&self, call: Call<'_>, reply: Reply) {
         let shared = Shared { wanted: &|| reply.is_wanted() };
-        let context = Context { host: &self.host, scope: call.scope, params: call.params, plugin: &shared };
+        let Call { params, scope, release, .. } = call;
+        let context = Context { host: &self.host, scope, params, release, plugin: &shared };
         let outcome = answer(call.method, &context);
         reply.send(outcome);
     }

@@ -122,8 +122,10 @@ pub fn derive_hd_key(context: &mut CallContext<'_>) -> Result<Vec<u8>, RpcError>
 /// Reads a path as bitcoind does: `m` may be left out, and a slash may end it.
 fn key_path(text: &str) -> Result<DerivationPath, RpcError> {
     let invalid = || RpcError::invalid_parameter("Invalid BIP32 keypath");
-    let text = text.strip_suffix('/').unwrap_or(text);
-    let text = if text == "m" { "" } else { text.strip_prefix("m/").unwrap_or(text) };
+    let mut parts: Vec<&str> = text.strip_suffix('/').unwrap_or(text).split('/').collect();
+    if text.is_empty() || parts.first() == Some(&"m") {
+        parts.remove(0);
+    }
     let step = |part: &str| {
         let digits = part.strip_suffix(['h', '\'']);
         let number = digits.unwrap_or(part);
@@ -131,8 +133,7 @@ fn key_path(text: &str) -> Result<DerivationPath, RpcError> {
         let step = if digits.is_some() { ChildNumber::from_hardened_idx } else { ChildNumber::from_normal_idx };
         step(number).ok()
     };
-    let parts = text.split('/').filter(|_| !text.is_empty());
-    let steps = parts.map(|part| step(part).ok_or_else(invalid)).collect::<Result<Vec<_>, _>>()?;
+    let steps = parts.into_iter().map(|part| step(part).ok_or_else(invalid)).collect::<Result<Vec<_>, _>>()?;
     if !steps.iter().any(ChildNumber::is_hardened) {
         return Err(RpcError::invalid_parameter("Derivation path requires at least one hardened step"));
     }

@@ -25,6 +25,17 @@ fn import(wallets: &mut Wallets, text: &str, active: bool) -> Value {
     ours
 }
 
+/// The descriptors, without the times at which each side made them.
+fn listed(wallets: &mut Wallets) -> Vec<Value> {
+    let [ours, theirs] = wallets.ask("listdescriptors", &json!([])).map(|answer| {
+        let mut entries = answer.unwrap()["descriptors"].as_array().unwrap().clone();
+        entries.iter_mut().for_each(|entry| entry["timestamp"] = json!(0));
+        entries
+    });
+    assert_eq!(ours, theirs);
+    ours
+}
+
 #[test]
 fn addhdkey_and_derivehdkey_answer_as_the_node() {
     let Some(wallets) = start() else { return };
@@ -52,17 +63,8 @@ fn addhdkey_and_derivehdkey_answer_as_the_node() {
     for key in [json!(TPRV), json!(OTHER), json!("xx"), json!(""), json!(5)] {
         wallets.check("addhdkey", json!([key])).unwrap_err();
     }
-    for method in ["gethdkeys", "listdescriptors"] {
-        let [ours, theirs] = wallets.ask(method, &json!([])).map(|answer| answer.unwrap());
-        let without_times = |answer: &Value| {
-            let mut answer = answer.clone();
-            answer["descriptors"].as_array_mut().into_iter().flatten().for_each(|entry| entry["timestamp"] = json!(0));
-            answer
-        };
-        let [ours, theirs] =
-            [ours, theirs].map(|answer| if answer.is_array() { answer } else { without_times(&answer) });
-        assert_eq!(ours, theirs, "{method}");
-    }
+    wallets.check("gethdkeys", json!([])).unwrap();
+    listed(&mut wallets);
     wallets.check("createwalletdescriptor", json!(["bech32"])).unwrap_err();
     wallets.check("createwalletdescriptor", json!(["bech32", {"hdkey": TPUB}])).unwrap();
     wallets.check("derivehdkey", json!(["m/84h/1h/0h", {"private": true}])).unwrap();
@@ -114,8 +116,7 @@ fn aggregate_keys_answer_as_the_node() {
         assert_eq!(import(&mut wallets, &text, false)["success"], true);
         wallets.check("gethdkeys", json!([])).unwrap();
         assert_eq!(wallets.check("listdescriptors", json!([true])).is_err(), watched);
-        let listed = wallets.check("listdescriptors", json!([])).unwrap();
-        for entry in listed["descriptors"].as_array().unwrap() {
+        for entry in listed(&mut wallets) {
             let range = if ranged { json!([entry["desc"], [0, 1]]) } else { json!([entry["desc"]]) };
             let addresses = wallets.check("deriveaddresses", range).unwrap();
             let [ours, theirs] = wallets.ask("getaddressinfo", &json!([addresses[0]])).map(|answer| answer.unwrap());
@@ -148,12 +149,12 @@ fn wallets_are_refused_and_exported_as_by_the_node() {
     let files = ["ours", "theirs"].map(|name| folder.path().join(name));
     wallets.ours.call("exportwatchonlywallet", json!([files[0]]));
     wallets.theirs.call("exportwatchonlywallet", json!([files[1]]));
-    let listed = wallets.check("listdescriptors", json!([])).unwrap()["descriptors"].clone();
+    let before = listed(&mut wallets);
     wallets.host.client().call("restorewallet", json!(["export", files[0]]));
     wallets.host.node.as_ref().unwrap().client().call("restorewallet", json!(["export", files[1]]));
     wallets.ours = wallets.host.client().wallet("export");
     wallets.theirs = wallets.host.node.as_ref().unwrap().client().wallet("export");
-    assert_eq!(wallets.check("listdescriptors", json!([])).unwrap()["descriptors"], listed);
+    assert_eq!(listed(&mut wallets), before);
     wallets.check("gethdkeys", json!([])).unwrap();
     wallets.check("addhdkey", json!([])).unwrap_err();
     for kind in ["legacy", "p2sh-segwit", "bech32", "bech32m"] {

@@ -85,6 +85,7 @@ fn derivehdkey_prefers_keys_without_addresses() {
     for (path, options, code, message) in [
         ("", json!({}), -8, "Derivation path requires at least one hardened step"),
         ("m/1/2", json!({}), -8, "Derivation path requires at least one hardened step"),
+        ("/", json!({}), -8, "Invalid BIP32 keypath"),
         ("m//1h", json!({}), -8, "Invalid BIP32 keypath"),
         ("m/+1h", json!({}), -8, "Invalid BIP32 keypath"),
         ("m/2147483648h", json!({}), -8, "Invalid BIP32 keypath"),
@@ -146,7 +147,7 @@ fn coins_of_aggregate_keys_are_watched_and_not_signed() {
     let desc = "tr([19a13145/0/0]1c73178554b83edc095bf1e04fdd9d710039c55c89eb8f19a95af29abecd1def)#ksf7su0c";
     assert_eq!((&info["desc"], &info["ismine"], &info["solvable"]), (&json!(desc), &json!(true), &json!(true)));
     fund(&mut wallet, "bech32m");
-    assert_eq!(wallet.call("getbalances", json!([]))["mine"]["trusted"], json!(50.0));
+    assert_eq!(wallet.call("getbalances", json!([]))["mine"]["trusted"].to_string(), "50.00000000");
     let funded = wallet.call("walletcreatefundedpsbt", json!([[], [{FOREIGN: 1}], 0, {"fee_rate": 5}]));
     assert_eq!(wallet.call("walletprocesspsbt", json!([funded["psbt"]]))["complete"], false);
     let sent = wallet.call("send", json!([{FOREIGN: 1}, null, "unset", 5]));
@@ -174,13 +175,19 @@ fn descriptors_of_later_releases_are_refused_before_them() {
     }
 }
 
-/// What an exported wallet tells as its original does.
+/// What an exported wallet tells as its original does. It knows no descriptor with the hardened steps.
 fn told(wallet: &mut Client) -> Vec<Value> {
-    let mut unspent = wallet.call("listunspent", json!([]));
+    let entries = |mut listed: Value| {
+        for entry in listed.as_array_mut().unwrap() {
+            entry.as_object_mut().unwrap().remove("parent_descs");
+        }
+        listed
+    };
+    let mut unspent = entries(wallet.call("listunspent", json!([])));
     unspent.as_array_mut().unwrap().sort_by_key(|coin| coin["txid"].to_string());
     vec![
         wallet.call("listdescriptors", json!([]))["descriptors"].clone(),
-        wallet.call("listtransactions", json!(["*", 100])),
+        entries(wallet.call("listtransactions", json!(["*", 100]))),
         wallet.call("listlabels", json!([])),
         wallet.call("getaddressesbylabel", json!(["theirs"])),
         wallet.call("getbalances", json!([])),
@@ -210,7 +217,9 @@ fn exportwatchonlywallet_writes_a_wallet_that_watches_the_same() {
     wallet.call("lockunspent", json!([true, passing]));
     assert_eq!(host.client().call("restorewallet", json!(["watch", file])), json!({"name": "watch"}));
     let mut watch = host.client().wallet("watch");
-    assert_eq!(told(&mut watch), told(&mut wallet));
+    for (ours, theirs) in told(&mut watch).into_iter().zip(told(&mut wallet)) {
+        assert_eq!(ours.to_string(), theirs.to_string());
+    }
     assert_eq!(watch.call("listlockunspent", json!([])), kept);
     let info = watch.call("getwalletinfo", json!([]));
     assert_eq!(
@@ -241,17 +250,18 @@ fn exportwatchonlywallet_watches_imported_keys() {
     let mut wallet = host.new_wallet("w");
     wallet.call("importprivkey", json!(["cMahea7zqjxrtgAbB7LSGbcQUr1uX1ojuat9jZodMN87JcbXMTcA", "key"]));
     wallet.call("generatetoaddress", json!([101, FOREIGN]));
-    assert_eq!(wallet.call("getbalances", json!([]))["mine"]["trusted"], json!(50.0));
+    assert_eq!(wallet.call("getbalances", json!([]))["mine"]["trusted"].to_string(), "50.00000000");
     let file = folder.path().join("export");
     wallet.call("exportwatchonlywallet", json!([file]));
     host.client().call("restorewallet", json!(["watch", file]));
     let mut watch = host.client().wallet("watch");
     let balances = watch.call("getbalances", json!([]));
-    assert_eq!([&balances["mine"]["trusted"], &balances["watchonly"]["trusted"]], [&json!(0.0), &json!(50.0)]);
+    let trusted = ["mine", "watchonly"].map(|of| balances[of]["trusted"].to_string());
+    assert_eq!(trusted, ["0.00000000", "50.00000000"]);
     let message = format!("Private key for address {FOREIGN} is not known");
     assert_eq!(watch.refused("dumpprivkey", json!([FOREIGN])), (-4, message));
     watch.call("generatetoaddress", json!([1, FOREIGN]));
-    assert_eq!(watch.call("getbalances", json!([]))["watchonly"]["trusted"], json!(100.0));
+    assert_eq!(watch.call("getbalances", json!([]))["watchonly"]["trusted"].to_string(), "100.00000000");
 }
 
 #[test]

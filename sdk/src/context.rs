@@ -1,6 +1,7 @@
 //! What a plugin has at hand while it answers one call.
 
 use bitcoin::Network;
+use outrigger_descriptor::Syntax;
 use outrigger_service::wallet::WalletInfo;
 use outrigger_service::wire::Secret;
 use outrigger_service::{Result, Scope};
@@ -9,6 +10,11 @@ use serde_json::Value;
 use crate::Host;
 use crate::params::Params;
 use crate::standard::release::Rules;
+
+/// The rules of a release for the text of descriptors.
+pub fn descriptor_syntax(rules: &Rules) -> Syntax {
+    Syntax { musig: rules.musig, unused: rules.unused, strict: rules.strict_descriptors }
+}
 
 /// One call: the host's services, the scope to use them in, and the parameters. `P` is the plugin's own state that its methods share.
 pub struct CallContext<'a, P = ()> {

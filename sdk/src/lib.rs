@@ -49,7 +49,7 @@ pub mod outline;
 pub mod plugin;
 pub mod testing;
 
-pub use context::CallContext;
+pub use context::{CallContext, descriptor_syntax};
 #[doc(inline)]
 pub use outrigger_abi as abi;
 #[doc(inline)]

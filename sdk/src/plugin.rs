@@ -8,6 +8,7 @@ use serde_json::{Map, Value};
 
 use outrigger_service::events::Event;
 use outrigger_service::{Host, Scope};
+use outrigger_standard::release::Rules;
 use outrigger_values::error::RpcError;
 use outrigger_values::params::Params;
 
@@ -22,8 +23,9 @@ pub struct Call<'a> {
     /// After what time the host answers in the plugin's place; none when it does not.
     pub deadline: Option<Duration>,
     /// The major release of Bitcoin Core whose answers the client expects: that of the node, or of the host's setting `release`.
-    /// [`crate::standard::release::rules`] tells what differs between releases.
     pub release: u32,
+    /// What differs between releases, with the deprecated features that the operator keeps.
+    pub rules: Rules,
 }
 
 /// The message of the error that answers a call whose [`Reply`] was dropped.

@@ -209,6 +209,11 @@ impl Wallet for WalletService {
         self.write(scope, |wallet| wallet.backup(std::path::Path::new(&file), &folders))
     }
 
+    fn export_watch_only(&self, scope: Scope, file: String) -> Result<()> {
+        let folders = self.scopes.get(scope)?.writable();
+        self.write(scope, |wallet| wallet.export_watch_only(std::path::Path::new(&file), &folders))
+    }
+
     fn return_address(&self, scope: Scope, script: ScriptBuf) -> Result<bool> {
         self.write(scope, |wallet| wallet.return_address(&script))
     }

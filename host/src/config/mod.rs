@@ -14,7 +14,8 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use bitcoin::hex::DisplayHex;
-use outrigger_standard::{release, work};
+use outrigger_standard::release::{self, Deprecated};
+use outrigger_standard::work;
 use outrigger_upstream::Endpoint;
 use outrigger_values::params::toml_words;
 use serde::Deserialize;
@@ -144,6 +145,11 @@ impl LoadedConfig {
         }
         if let Some(backend) = &config.backend {
             self.check_backend(backend)?;
+        }
+        if let Some(unknown) = config.deprecatedrpc.iter().find(|name| !Deprecated::NAMES.contains(&name.as_str())) {
+            let known = Deprecated::NAMES.join(", ");
+            let reason = format!("'{unknown}' is no deprecated feature; there are: {known}");
+            return Err(self.error("deprecatedrpc", unknown, reason));
         }
         self.check_notify(&config.notify)?;
         let ranges = [
@@ -480,6 +486,9 @@ mod tests {
         assert!(text.starts_with("FILE:2: rpc.allow_from: invalid type: table, expected an array"), "{text}");
         let text = refusal("# chain\nnetwork = \"main\"\n", &[]);
         assert!(text.starts_with("FILE:2: network: the embedded chain is regtest"), "{text}");
+        let text = refusal("network = \"regtest\"\ndeprecatedrpc = [\"bip125\", \"accounts\"]\n", &[]);
+        let told = "FILE:2: deprecatedrpc: 'accounts' is no deprecated feature; there are: removeprunedfunds, bip125";
+        assert_eq!(text, told);
         let text = refusal("[rpc\n", &[]);
         assert!(text.starts_with("FILE:1: "), "{text}");
         let text = refusal("[walet]\nkeypool = 5\n", &[]);

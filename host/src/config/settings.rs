@@ -35,6 +35,10 @@ pub struct Config {
     /// embedded chain.
     #[serde(default)]
     pub release: Option<u32>,
+    /// The features that this release has deprecated and clients still get, by bitcoind's names: `removeprunedfunds`,
+    /// `bip125`.
+    #[serde(default)]
+    pub deprecatedrpc: Vec<String>,
     #[serde(default)]
     pub rpc: RpcConfig,
     #[serde(default)]

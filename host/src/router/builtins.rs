@@ -8,7 +8,6 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use outrigger_sdk::manifest::{MethodSpec, ParamType};
-use outrigger_standard::release;
 use outrigger_values::RpcError;
 use outrigger_values::RpcErrorCode;
 use outrigger_values::text::printable;
@@ -128,7 +127,7 @@ impl Builtins {
             "rpc.discover" => {
                 let serving = self.registry.serving();
                 let plugins = serving.routes.values().map(|route| &route.method);
-                let rules = release::rules(Some(self.registry.release()));
+                let rules = self.registry.rules();
                 let methods: Vec<_> = self.specs.iter().chain(plugins).map(|spec| spec.under(&rules)).collect();
                 Ok(openrpc::document(methods.iter().map(|spec| &**spec).filter(|spec| call.may_call(&spec.name))))
             }
@@ -189,7 +188,7 @@ impl Builtins {
     }
 
     fn help(&self, command: &str, table: &RouteTable, node: Option<NodeMethods<'_>>) -> Result<Value, RpcError> {
-        let rules = release::rules(Some(self.registry.release()));
+        let rules = self.registry.rules();
         let all = self.specs.iter().chain(table.values().map(|route| &route.method));
         let all: Vec<Cow<'_, MethodSpec>> = all.map(|spec| spec.under(&rules)).collect();
         let all = all.iter().map(|spec| &**spec);

@@ -7,7 +7,8 @@ use std::time::Duration;
 use bitcoin::Network;
 use outrigger_service::chain::Publication;
 use outrigger_service::events::Event;
-use outrigger_standard::{release, work};
+use outrigger_standard::release::{self, Deprecated};
+use outrigger_standard::work;
 use tokio::sync::watch;
 
 use super::RunArgs;
@@ -151,7 +152,7 @@ impl Parts {
             folders: plugin_folders(&args.plugin_dir),
             copies: folder.join("plugins"),
             services: Box::new(services),
-            release: release_of(&node),
+            release: release_of(&node, config),
             calls: calls.clone(),
             deadline: seconds(config.rpc.call_deadline_seconds),
             isolation: config.plugin_defaults.isolated,
@@ -227,10 +228,11 @@ fn network(config: &Config) -> Result<Network, RunError> {
     work::network(&config.network).map_err(|error| failed("network")(error.into()))
 }
 
-/// The release whose answers plugins give: the node's, once it is known.
-fn release_of(node: &Arc<dyn Node>) -> ReleaseSource {
-    let node = node.clone();
-    Arc::new(move || node.release().unwrap_or(release::PRESENT))
+/// The release whose answers plugins give: the node's, once it is known. With it, the deprecated features that the
+/// operator keeps.
+fn release_of(node: &Arc<dyn Node>, config: &Config) -> ReleaseSource {
+    let (node, kept) = (node.clone(), Deprecated::of(&config.deprecatedrpc));
+    Arc::new(move || kept.word(node.release().unwrap_or(release::PRESENT)))
 }
 
 /// The node, and with a running bitcoind also the forwarding of calls.

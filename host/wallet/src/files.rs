@@ -30,6 +30,24 @@ const MAX_DEPTH: usize = 8;
 /// The longest wallet name, in bytes.
 const MAX_NAME: usize = 1024;
 
+/// Refuses the names that Bitcoin Core 32 refuses, in its words.
+pub fn check_normal(name: &str) -> Result<()> {
+    let absolute = name.starts_with('/');
+    let parts: Vec<&str> = name.split('/').filter(|part| !part.is_empty()).collect();
+    let leading = parts.iter().take_while(|part| **part == "..").count();
+    let below = parts.iter().skip(leading).any(|part| *part == ".." || (*part == "." && name != "."));
+    let reason = if below || (leading > 0 && (absolute || (name.ends_with('/') && leading == parts.len()))) {
+        "Wallet name given as a path must be normalized"
+    } else if leading > 0 || name == "." {
+        "Wallet name given as a relative path cannot begin with ./ or ../, for wallets not in the walletdir, please use an absolute path."
+    } else if absolute && parts.is_empty() {
+        "Wallet name cannot be the root path"
+    } else {
+        return Ok(());
+    };
+    Err(ServiceError::new(ErrorKind::Refused, format!("Wallet file verification failed. {reason}")).into())
+}
+
 /// The folder of the wallet `name` below `dir`. The empty name is the wallet in `dir` itself. A name that is an
 /// absolute path has its folder below `dir`, too.
 ///
@@ -274,6 +292,25 @@ mod tests {
         assert_eq!(list(dir).unwrap(), names);
         names.iter().for_each(|name| remove(dir, name).unwrap());
         assert_eq!(fs::read_dir(dir).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn names_are_refused_in_the_words_of_bitcoin_core_32() {
+        let normal = "Wallet name given as a path must be normalized";
+        let relative = "Wallet name given as a relative path cannot begin with ./ or ../, for wallets not in the walletdir, please use an absolute path.";
+        for (names, reason) in [
+            (&["a/../b", "a/./b", "./x", "../", "x/..", "/a/../b", "/tmp/./q"][..], normal),
+            (&["..", ".", "../x"], relative),
+            (&["/"], "Wallet name cannot be the root path"),
+        ] {
+            for name in names {
+                let told = check_normal(name).unwrap_err().to_string();
+                assert!(told.ends_with(&format!("Wallet file verification failed. {reason}")), "{name}: {told}");
+            }
+        }
+        for name in ["", "a", "a/b", "a//b", "a/", "/a", "...", "a/...", ".a", "..a"] {
+            assert!(check_normal(name).is_ok(), "{name}");
+        }
     }
 
     #[test]

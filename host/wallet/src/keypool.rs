@@ -38,7 +38,7 @@ pub const END: u32 = 1 << 31;
 pub const LAST_INDEX: u32 = END - 1;
 
 /// The key in the table `identities` for a [`Descriptor::identity`].
-fn identity_key(identity: &str) -> [u8; 32] {
+pub fn identity_key(identity: &str) -> [u8; 32] {
     script_key(bitcoin::Script::from_bytes(identity.as_bytes()))
 }
 

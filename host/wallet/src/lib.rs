@@ -32,6 +32,7 @@ mod draw;
 mod edits;
 mod encrypt;
 mod error;
+mod export;
 mod files;
 mod follow;
 mod former_keys;

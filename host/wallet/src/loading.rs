@@ -52,7 +52,7 @@ impl WalletManager {
             return Err(ServiceError::new(ErrorKind::Refused, detail));
         }
         let _reserved = self.reserve_name(&options.name)?;
-        let folder = files::folder(&self.dir, &options.name)?;
+        let folder = self.folder(&options.name)?;
         if folder.join(DATA_FILE).exists() {
             let detail = format!(
                 "Wallet file verification failed. Failed to create database path '{}'. Database already exists.",
@@ -122,7 +122,7 @@ impl WalletManager {
             let detail = format!("Wallet \"{name}\" is already loaded.");
             return Err(ServiceError::new(ErrorKind::WalletAlreadyLoaded, detail));
         }
-        let folder = files::folder(&self.dir, name)?;
+        let folder = self.folder(name)?;
         let cannot = |why: &str| cannot_load(&self.dir.join(name), why);
         if !folder.exists() {
             return Err(cannot("Path does not exist."));
@@ -178,7 +178,7 @@ impl WalletManager {
             }
             refused => ServiceError::new(ErrorKind::Refused, format!("The backup file cannot be read: {refused}")),
         })?;
-        let folder = files::folder(&self.dir, &name)?;
+        let folder = self.folder(&name)?;
         let data = folder.join(DATA_FILE);
         if data.exists() || self.follower.named(&name).is_some() {
             let detail = format!("Failed to restore wallet. Database file exists in '{}'.", data.display());
@@ -194,6 +194,14 @@ impl WalletManager {
         let warnings = self.start_new(wallet, &folder)?;
         self.set_load_on_startup(&name, load_on_startup)?;
         Ok(warnings)
+    }
+
+    /// The folder of a wallet that a client names.
+    fn folder(&self, name: &str) -> ServiceResult<std::path::PathBuf> {
+        if self.shared.rules().normal_names {
+            files::check_normal(name)?;
+        }
+        Ok(files::folder(&self.dir, name)?)
     }
 
     fn unpack(&self, name: &str, backup: fs::File, folder: &Path) -> ServiceResult<Wallet> {

@@ -2,14 +2,16 @@
 
 use outrigger_sdk::descriptor::{Checksum, Descriptor, checksum};
 use outrigger_sdk::standard::from_script;
-use outrigger_sdk::{RpcError, params};
+use outrigger_sdk::{RpcError, descriptor_syntax, params};
 use serde_json::{Map, Value, json};
 
 use crate::{Context, args};
 
 fn parse(context: &Context<'_>, need: Checksum) -> Result<Vec<Descriptor>, RpcError> {
     let text = args::text(context.params.get(0))?;
-    Descriptor::parse(text, context.network()?, need).map_err(|error| RpcError::not_found(error.to_string()))
+    let syntax = descriptor_syntax(&context.rules);
+    let parsed = Descriptor::parse_as(text, context.network()?, need, syntax);
+    parsed.map_err(|error| RpcError::not_found(error.to_string()))
 }
 
 pub fn get_descriptor_info(context: &Context<'_>) -> Result<Value, RpcError> {
@@ -67,6 +69,9 @@ fn addresses(context: &Context<'_>, descriptor: &Descriptor, begin: u32, end: u3
                 None => return Err(no_address()),
             }
         }
+    }
+    if descriptor.is_unused() {
+        return Err(RpcError::misc("Unexpected empty result"));
     }
     if addresses.is_empty() { Err(no_address()) } else { Ok(Value::Array(addresses)) }
 }

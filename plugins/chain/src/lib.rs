@@ -32,7 +32,6 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use outrigger_sdk::service::events::Event;
-use outrigger_sdk::standard::release;
 use outrigger_sdk::{Call, CallContext, Host, Plugin, Reply, RpcError};
 use serde_json::{Map, Value, json};
 
@@ -123,7 +122,7 @@ impl Plugin for ChainPlugin {
     }
 
     fn call(&self, call: Call<'_>, reply: Reply) {
-        let rules = release::rules(Some(call.release));
+        let rules = call.rules;
         let (scope, params, plugin) = (call.scope, call.params, &self.shared);
         let mut context = Context { host: &self.host, scope, params, rules, plugin };
         if call.method.starts_with("waitfor") {

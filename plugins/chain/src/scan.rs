@@ -9,7 +9,7 @@ use outrigger_sdk::descriptor::{Checksum, DerivedKeys, Descriptor, ExpandError};
 use outrigger_sdk::params::{self, encode_hex};
 use outrigger_sdk::service::chain::{BlockRef, FoundCoin, UnspentOutput};
 use outrigger_sdk::wire::Encoded;
-use outrigger_sdk::{Reply, RpcError, parallel};
+use outrigger_sdk::{Reply, RpcError, descriptor_syntax, parallel};
 use serde_json::{Map, Value, json};
 
 use crate::blocks::{block_not_available, find_block};
@@ -122,7 +122,8 @@ impl Needles {
                     return Err(RpcError::invalid_parameter(message));
                 }
             };
-            let descriptors = Descriptor::parse(text, context.network()?, Checksum::Optional);
+            let descriptors =
+                Descriptor::parse_as(text, context.network()?, Checksum::Optional, descriptor_syntax(&context.rules));
             let descriptors = descriptors.map_err(|error| RpcError::not_found(error.to_string()))?;
             let ranged = descriptors.first().is_some_and(Descriptor::is_ranged);
             for descriptor in descriptors {

@@ -19,7 +19,6 @@ mod single;
 mod texts;
 mod viewpoint;
 
-use outrigger_sdk::standard::release;
 use outrigger_sdk::{Call, CallContext, Host, Plugin, Reply, RpcError};
 use serde_json::{Map, Value};
 
@@ -34,7 +33,7 @@ impl Plugin for HistoryPlugin {
     }
 
     fn call(&self, call: Call<'_>, reply: Reply) {
-        let rules = release::rules(Some(call.release));
+        let rules = call.rules;
         let context = CallContext { host: &self.host, scope: call.scope, params: call.params, rules, plugin: &() };
         let answer = match call.method {
             "gettransaction" => single::get_transaction(&context),

@@ -3,10 +3,11 @@
 use bitcoin::Network;
 use outrigger_sdk::descriptor::Descriptor;
 use outrigger_sdk::params::descriptor_range;
+use outrigger_sdk::service::Scope;
 use outrigger_sdk::service::wallet::{DescriptorImport, Import};
 use outrigger_sdk::standard::release::Rules;
 use outrigger_sdk::wire::Secret;
-use outrigger_sdk::{RpcError, RpcErrorCode, typed};
+use outrigger_sdk::{Host, RpcError, RpcErrorCode, descriptor_syntax, typed};
 use serde_json::Value;
 
 use crate::locktimes;
@@ -27,7 +28,9 @@ const MAX_DERIVED_KEYS: u64 = 20_000_000;
 const RANGE_NOT_GIVEN: &str = "Range not given, using default keypool range";
 
 /// Checks the requests of a call.
-pub struct Checks {
+pub struct Checks<'h> {
+    pub host: &'h Host,
+    pub scope: Scope,
     pub network: Network,
     /// Whether the wallet may hold private keys.
     pub private_keys_enabled: bool,
@@ -71,7 +74,7 @@ struct Indexes {
     next: u32,
 }
 
-impl Checks {
+impl Checks<'_> {
     /// Checks a request. An error fails the whole call.
     pub fn request<'a>(&self, request: &'a Value, timestamp: u64) -> Result<Checked<'a>, RpcError> {
         let mut warnings = Vec::new();
@@ -95,7 +98,7 @@ impl Checks {
     ) -> Result<(DescriptorImport, Given<'a>), Refusal> {
         let fields = Fields::of(request)?;
         let given = Given::read(fields)?;
-        let descriptors = request::descriptors(given.text, self.network)?;
+        let descriptors = request::descriptors(given.text, self.network, descriptor_syntax(&self.rules))?;
         let first = descriptors.first().ok_or_else(malformed)?;
         if descriptors.len() > 1 && fields.has("internal") {
             return Err(internal_of_multipath().into());
@@ -183,14 +186,34 @@ impl Checks {
         for descriptor in descriptors {
             descriptor.expand(0).map_err(|_| not_expandable())?;
             if !self.private_keys_enabled {
+                if descriptor.is_unused() {
+                    return Err(RpcError::wallet("Cannot import unused() to wallet without private keys enabled"));
+                }
                 continue;
             }
             if !descriptor.has_private_keys() {
                 return Err(no_private_keys());
             }
+            if descriptor.is_unused() {
+                self.check_unused(descriptor)?;
+            }
             if !descriptor.has_all_private_keys() {
                 warn_once(warnings, MISSING_PRIVATE_KEYS);
             }
+        }
+        Ok(())
+    }
+}
+
+impl Checks<'_> {
+    /// Refuses a key without scripts that another descriptor of the wallet has.
+    fn check_unused(&self, descriptor: &Descriptor) -> Result<(), RpcError> {
+        let held = self.host.wallet.hd_keys(self.scope, false)?;
+        let mut keys = descriptor.extended_keys().into_iter().map(|(xpub, _)| xpub.to_string());
+        if keys.any(|xpub| held.iter().any(|key| key.has_private && key.xpub == xpub)) {
+            return Err(RpcError::wallet(
+                "Cannot import an unused() descriptor when its private key is already in the wallet",
+            ));
         }
         Ok(())
     }

@@ -27,7 +27,7 @@ use outrigger_sdk::service::events::{Event, RescanOutcome};
 use outrigger_sdk::service::log::Level;
 use outrigger_sdk::service::wallet::WalletInfo;
 use outrigger_sdk::service::{ErrorKind, Scope, ServiceError};
-use outrigger_sdk::standard::release::{self, Rules};
+use outrigger_sdk::standard::release::Rules;
 use outrigger_sdk::{Call, Host, Plugin, Reply, RpcError};
 use serde_json::{Map, Value};
 
@@ -51,9 +51,7 @@ impl Plugin for ImportPlugin {
     fn call(&self, call: Call<'_>, reply: Reply) {
         let imported = match call.method {
             "importmulti" => self.import_multi(&call.params, call.scope),
-            "importdescriptors" => {
-                self.import_descriptors(&call.params, call.scope, release::rules(Some(call.release)))
-            }
+            "importdescriptors" => self.import_descriptors(&call.params, call.scope, call.rules),
             "importaddress" => self.import_address(&call.params, call.scope),
             "importpubkey" => self.import_public_key(&call.params, call.scope),
             "importprivkey" => self.import_private_key(call.params, call.scope),
@@ -67,7 +65,7 @@ impl Plugin for ImportPlugin {
                 return;
             }
             "removeprunedfunds" => {
-                reply.send(self.remove_pruned_funds(&call.params, call.scope));
+                reply.send(self.remove_pruned_funds(&call));
                 return;
             }
             other => Err(RpcError::no_method(other)),
@@ -147,6 +145,8 @@ impl ImportPlugin {
         let reservation = self.reserve(scope)?;
         wallet.check_unlocked()?;
         let checks = descriptors::Checks {
+            host: &self.host,
+            scope,
             network: self.network(scope)?,
             private_keys_enabled: wallet.private_keys_enabled,
             keypool: wallet.keypool,

@@ -8,10 +8,12 @@ use outrigger_sdk::service::chain::BlockRef;
 use outrigger_sdk::service::{ErrorKind, Scope};
 use outrigger_sdk::standard::{merkle_block_from_bytes, sendable_from_hex};
 use outrigger_sdk::wire::Blob;
-use outrigger_sdk::{RpcError, RpcErrorCode};
+use outrigger_sdk::{Call, RpcError, RpcErrorCode};
 use serde_json::Value;
 
 use crate::ImportPlugin;
+
+const DEPRECATED: &str = "DEPRECATION WARNING: This feature will be removed in the next major release. Start bitcoind with the `-deprecatedrpc=removeprunedfunds` option in order to use this.";
 
 impl ImportPlugin {
     pub fn import_pruned_funds(&self, params: &Params, scope: Scope) -> Result<Value, RpcError> {
@@ -39,7 +41,11 @@ impl ImportPlugin {
         Ok(Value::Null)
     }
 
-    pub fn remove_pruned_funds(&self, params: &Params, scope: Scope) -> Result<Value, RpcError> {
+    pub fn remove_pruned_funds(&self, call: &Call<'_>) -> Result<Value, RpcError> {
+        if call.rules.deprecates_pruned_funds {
+            return Err(RpcError::new(RpcErrorCode::METHOD_DEPRECATED, DEPRECATED));
+        }
+        let (params, scope) = (&call.params, call.scope);
         let txid = Txid::from_byte_array(hash(params.get(0), "txid")?);
         self.host.wallet.remove_transaction(scope, txid).map_err(|error| match error.kind {
             ErrorKind::NotFound => RpcError::wallet(format!("Transaction {txid} does not belong to this wallet")),

@@ -1,7 +1,7 @@
 //! Reading the fields of a request. A wrong type is refused as [`malformed`] whatever the field is; a field that is there
 //! and null has a wrong type.
 
-use outrigger_sdk::descriptor::{Checksum, Descriptor, without_private_keys};
+use outrigger_sdk::descriptor::{Checksum, Descriptor, Syntax, without_private_keys};
 use outrigger_sdk::params::{Type, descriptor_range, int64};
 use outrigger_sdk::service::wallet::Synced;
 use outrigger_sdk::{RpcError, RpcErrorCode};
@@ -54,8 +54,9 @@ pub fn refuse_quoting(message: &str) -> RpcError {
 }
 
 /// The descriptors of a text with a checksum, one for each path. The errors show no private keys.
-pub fn descriptors(text: &str, network: bitcoin::Network) -> Result<Vec<Descriptor>, RpcError> {
-    Descriptor::parse(text, network, Checksum::Required).map_err(|error| RpcError::not_found(error.to_string()))
+pub fn descriptors(text: &str, network: bitcoin::Network, syntax: Syntax) -> Result<Vec<Descriptor>, RpcError> {
+    Descriptor::parse_as(text, network, Checksum::Required, syntax)
+        .map_err(|error| RpcError::not_found(error.to_string()))
 }
 
 /// The first and the last index of the field `range`. A number that is no 64-bit integer has a wrong type.

@@ -21,7 +21,6 @@ use std::time::Duration;
 use bitcoin::BlockHash;
 use outrigger_sdk::service::events::Event;
 use outrigger_sdk::service::{Scope, ServiceError};
-use outrigger_sdk::standard::release;
 use outrigger_sdk::{Call, CallContext, Host, Plugin, Reply, RpcError};
 use serde_json::{Map, Value};
 
@@ -124,7 +123,7 @@ impl Plugin for MiningPlugin {
     }
 
     fn call(&self, call: Call<'_>, reply: Reply) {
-        let rules = release::rules(Some(call.release));
+        let rules = call.rules;
         let context = CallContext { host: &self.host, scope: call.scope, params: call.params, rules, plugin: &() };
         if call.method == "getblocktemplate" {
             return self.get_block_template(&context, reply);

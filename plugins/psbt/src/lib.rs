@@ -17,7 +17,6 @@ mod update;
 mod wallet;
 
 use outrigger_sdk::psbt::Psbt;
-use outrigger_sdk::standard::release;
 use outrigger_sdk::{Call, CallContext, Host, Plugin, Reply, RpcError, RpcErrorCode, typed};
 use serde_json::{Map, Value};
 
@@ -67,7 +66,7 @@ impl Plugin for PsbtPlugin {
 
     fn call(&self, call: Call<'_>, reply: Reply) {
         let shared = Shared { wanted: &|| reply.is_wanted() };
-        let rules = release::rules(Some(call.release));
+        let rules = call.rules;
         let context = Context { host: &self.host, scope: call.scope, params: call.params, rules, plugin: &shared };
         let outcome = answer(call.method, &context);
         reply.send(outcome);

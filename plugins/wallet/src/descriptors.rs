@@ -46,11 +46,15 @@ impl<'a> Entry<'a> {
 pub fn list_descriptors(context: &mut CallContext<'_>) -> Result<Vec<u8>, RpcError> {
     let wallet = context.wallet()?;
     let private = context.params.flag_or(0, false)?;
+    let mixed = context.rules.private_of_mixed;
+    if private && mixed && !wallet.private_keys_enabled {
+        return Err(RpcError::wallet("Can't get private descriptor string for watch-only wallets"));
+    }
     if private {
         wallet.check_unlocked()?;
     }
     let descriptors = context.host.wallet.descriptors(context.scope, private)?;
-    if private {
+    if private && !mixed {
         // The two texts are equal if the wallet lacks the private keys of the descriptor.
         let public = context.host.wallet.descriptors(context.scope, false)?;
         let same = |(with, without): (&DescriptorInfo, &DescriptorInfo)| with.text == without.text;

@@ -37,13 +37,13 @@ pub fn upgrade_wallet(context: &mut CallContext<'_>) -> Result<Value, RpcError> 
     }))
 }
 
-fn unlocked(context: &CallContext<'_>) -> Result<WalletInfo, RpcError> {
+pub fn unlocked(context: &CallContext<'_>) -> Result<WalletInfo, RpcError> {
     let wallet = context.wallet()?;
     wallet.check_unlocked()?;
     Ok(wallet)
 }
 
-fn option(context: &CallContext<'_>, index: usize, name: &str) -> Result<Option<bool>, RpcError> {
+pub fn option(context: &CallContext<'_>, index: usize, name: &str) -> Result<Option<bool>, RpcError> {
     let options = context.params.given(index).map(object).transpose()?;
     let value = options.and_then(|options| options.get(name)).filter(|value| !value.is_null());
     value.map(typed::flag).transpose()
@@ -157,7 +157,7 @@ fn private_key_of(
     Ok(text)
 }
 
-fn unknown_private_key(xpub: &str) -> RpcError {
+pub fn unknown_private_key(xpub: &str) -> RpcError {
     RpcError::not_found(format!("Private key for {xpub} is not known"))
 }
 

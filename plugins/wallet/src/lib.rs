@@ -14,6 +14,7 @@ mod bump;
 mod descriptors;
 mod encryption;
 mod fund;
+mod hd_keys;
 mod info;
 mod keys;
 mod labels;
@@ -26,7 +27,6 @@ mod transactions;
 mod unspent;
 mod upkeep;
 
-use outrigger_sdk::standard::release;
 use outrigger_sdk::{Call, CallContext, Host, Plugin, Reply, RpcError};
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -41,7 +41,7 @@ impl Plugin for WalletPlugin {
     }
 
     fn call(&self, call: Call<'_>, reply: Reply) {
-        let rules = release::rules(Some(call.release));
+        let rules = call.rules;
         let mut context = CallContext { host: &self.host, scope: call.scope, params: call.params, rules, plugin: &() };
         reply.send_json(answer(call.method, &mut context));
     }
@@ -70,6 +70,9 @@ fn answer(method: &str, context: &mut CallContext<'_>) -> Result<Vec<u8>, RpcErr
         "restorewallet" => upkeep::restore_wallet(context).and_then(to_json),
         "upgradewallet" => keys::upgrade_wallet(context).and_then(to_json),
         "gethdkeys" => keys::get_hd_keys(context),
+        "addhdkey" => hd_keys::add_hd_key(context),
+        "derivehdkey" => hd_keys::derive_hd_key(context),
+        "exportwatchonlywallet" => upkeep::export_watch_only_wallet(context).and_then(to_json),
         "createwalletdescriptor" => keys::create_wallet_descriptor(context).and_then(to_json),
         "dumpprivkey" => keys::dump_private_key(context),
         "getaddressinfo" => address_info::get_address_info(context).and_then(to_json),

@@ -15,6 +15,7 @@ pub fn create_wallet(context: &mut CallContext<'_>) -> Result<Value, RpcError> {
     let passphrase = context.take_secret(3);
     let params = &context.params;
     let name = params.text(0)?.to_owned();
+    check_name(context, &name)?;
     let disable_private_keys = params.flag_or(1, false)?;
     let mut warnings = Vec::new();
     if passphrase_given && passphrase.expose().is_empty() {
@@ -42,6 +43,14 @@ pub fn create_wallet(context: &mut CallContext<'_>) -> Result<Value, RpcError> {
     };
     warnings.extend(context.host.wallet.create(context.scope, options)?);
     Ok(named(Some(name), warnings))
+}
+
+/// From release 31 on, only existing wallets may have the empty name.
+pub fn check_name(context: &CallContext<'_>, name: &str) -> Result<(), RpcError> {
+    if name.is_empty() && context.rules.names_wallets {
+        return Err(RpcError::invalid_parameter("Wallet name cannot be empty"));
+    }
+    Ok(())
 }
 
 pub fn load_wallet(context: &mut CallContext<'_>) -> Result<Value, RpcError> {

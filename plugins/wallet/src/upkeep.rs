@@ -5,7 +5,7 @@ use outrigger_sdk::service::ErrorKind;
 use outrigger_sdk::{CallContext, RpcError, RpcErrorCode};
 use serde_json::{Value, json};
 
-use crate::manage::named;
+use crate::manage::{check_name, named};
 
 /// The only flag of Bitcoin Core 29 that setwalletflag can change.
 const AVOID_REUSE: &str = "avoid_reuse";
@@ -27,8 +27,20 @@ pub fn backup_wallet(context: &mut CallContext<'_>) -> Result<Value, RpcError> {
     Ok(Value::Null)
 }
 
+/// Writes a copy of the wallet without private keys.
+pub fn export_watch_only_wallet(context: &mut CallContext<'_>) -> Result<Value, RpcError> {
+    context.wallet()?;
+    let file = context.params.text(0)?.to_owned();
+    if file.is_empty() {
+        return Err(RpcError::wallet("Error: Export destination cannot be empty"));
+    }
+    context.host.wallet.export_watch_only(context.scope, file.clone())?;
+    Ok(json!({"exported_file": file}))
+}
+
 pub fn restore_wallet(context: &mut CallContext<'_>) -> Result<Value, RpcError> {
     let name = context.params.text(0)?.to_owned();
+    check_name(context, &name)?;
     let file = context.params.text(1)?.to_owned();
     let load_on_startup = context.params.given(2).map(flag).transpose()?;
     let restored = context.host.wallet.restore(context.scope, name.clone(), file, load_on_startup);

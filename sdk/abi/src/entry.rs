@@ -47,7 +47,7 @@ pub struct RawCall<'a> {
     pub params: &'a [u8],
     /// In how many milliseconds the host answers in the plugin's place; `None`: never.
     pub deadline_ms: Option<u64>,
-    /// The major release of Bitcoin Core whose answers the client expects; `None` if the host does not say.
+    /// The release and the deprecated features of [`CallFrame::release`]; `None` if the host does not say.
     pub release: Option<u32>,
 }
 

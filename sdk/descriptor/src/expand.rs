@@ -44,7 +44,11 @@ pub(super) fn definite_at(
 
 /// The expressions for the single scripts of `node`.
 fn single<'n>(node: &'n Node, derived: &[DerivedKey]) -> Result<Vec<Cow<'n, Node>>, ExpandError> {
-    let Node::Combo(key) = node else { return Ok(vec![Cow::Borrowed(node)]) };
+    let key = match node {
+        Node::Combo(key) => key,
+        Node::Unused(_) => return Ok(Vec::new()),
+        _ => return Ok(vec![Cow::Borrowed(node)]),
+    };
     let mut nodes = vec![Node::Pk(*key), Node::Pkh(*key)];
     if key.of(derived)?.public.compressed {
         nodes.push(Node::Wpkh(*key));
@@ -107,7 +111,7 @@ fn script_pubkey(node: &Node, derived: &[DerivedKey], solving: &mut SolvingData)
         }
         Node::Addr(address) => address.script_pubkey(),
         Node::Raw(script) => script.clone(),
-        Node::Combo(_) | Node::TapMiniscript(_) => return Err(ExpandError::Script),
+        Node::Combo(_) | Node::Unused(_) | Node::TapMiniscript(_) => return Err(ExpandError::Script),
     })
 }
 

@@ -11,6 +11,7 @@ use secp256k1::SecretKey;
 
 use super::branches::Branch;
 use super::error::ExpandError;
+use super::musig::Musig;
 use super::secp::SECP;
 use super::wildcard::Wildcard;
 
@@ -41,6 +42,8 @@ pub(super) enum Body {
     Single(Single),
     /// An extended key (BIP 32).
     Extended(Box<Extended>),
+    /// An aggregate of keys (BIP 390).
+    Musig(Box<Musig>),
 }
 
 #[derive(Clone)]
@@ -98,7 +101,7 @@ impl DerivedKey {
     }
 }
 
-fn path_text(path: &[ChildNumber], mark: Mark) -> String {
+pub(super) fn path_text(path: &[ChildNumber], mark: Mark) -> String {
     let hardened = if mark == Mark::H { "h" } else { "'" };
     path.iter().fold(String::new(), |mut text, step| {
         let (number, mark) = match step {
@@ -129,23 +132,39 @@ pub(super) enum Form {
 impl Key {
     /// Whether the key depends on the index.
     pub fn is_ranged(&self) -> bool {
-        matches!(&self.body, Body::Extended(extended) if extended.wildcard != Wildcard::None)
-    }
-
-    pub fn is_private(&self) -> bool {
         match &self.body {
-            Body::Single(single) => single.secret.is_some(),
-            Body::Extended(extended) => extended.private.is_some(),
+            Body::Single(_) => false,
+            Body::Extended(extended) => extended.wildcard != Wildcard::None,
+            Body::Musig(musig) => musig.is_ranged(),
         }
     }
 
-    /// The expression's private key with its public key, at the start of the path.
+    /// The keys of the expression: itself, or the participants of an aggregate.
+    pub fn parts(&self) -> &[Self] {
+        match &self.body {
+            Body::Musig(musig) => &musig.participants,
+            _ => std::slice::from_ref(self),
+        }
+    }
+
+    /// Whether all its private keys are known.
+    pub fn is_private(&self) -> bool {
+        self.parts().iter().all(|part| part.private_half().is_some())
+    }
+
+    /// Whether the expression has any private key.
+    pub fn has_private(&self) -> bool {
+        self.parts().iter().any(|part| part.private_half().is_some())
+    }
+
+    /// The expression's private key with its public key, at the start of the path. An aggregate has none.
     pub fn private_half(&self) -> Option<(secp256k1::PublicKey, SecretKey)> {
         match &self.body {
             Body::Single(single) => Some((single.public.inner, single.secret?)),
             Body::Extended(extended) => {
                 extended.private.as_ref().map(|private| (extended.public.public_key, private.private_key))
             }
+            Body::Musig(_) => None,
         }
     }
 
@@ -177,6 +196,7 @@ impl Key {
                     chain_code: public.chain_code,
                 });
             }
+            Body::Musig(musig) => musig.participants.iter_mut().for_each(|key| key.complete(private)),
             _ => {}
         }
     }
@@ -199,15 +219,27 @@ impl Key {
     pub fn alternatives(&self) -> Option<usize> {
         match &self.body {
             Body::Extended(extended) => extended.multipath.as_ref().map(|(_, steps)| steps.len()),
+            Body::Musig(musig) => match &musig.multipath {
+                Some((_, steps)) => Some(steps.len()),
+                None => musig.participants.iter().find_map(Self::alternatives),
+            },
             Body::Single(_) => None,
         }
     }
 
     /// The key with the alternative `choice` of its multipath step, if any.
     pub fn select(mut self, choice: usize) -> Self {
-        if let Body::Extended(extended) = &mut self.body
-            && let Some((place, steps)) = extended.multipath.take()
-            && let (Some(step), Some(chosen)) = (extended.path.get_mut(place), steps.get(choice))
+        let (path, multipath) = match &mut self.body {
+            Body::Single(_) => return self,
+            Body::Extended(extended) => (&mut extended.path, &mut extended.multipath),
+            Body::Musig(musig) => {
+                let participants = std::mem::take(&mut musig.participants);
+                musig.participants = participants.into_iter().map(|key| key.select(choice)).collect();
+                (&mut musig.path, &mut musig.multipath)
+            }
+        };
+        if let Some((place, steps)) = multipath.take()
+            && let (Some(step), Some(chosen)) = (path.get_mut(place), steps.get(choice))
         {
             *step = *chosen;
         }
@@ -234,6 +266,7 @@ impl Key {
                 let mark = mark(extended.mark);
                 prefix + &key + &path_text(&extended.path, mark) + extended.wildcard_text(mark)
             }
+            Body::Musig(musig) => musig.text(form, network),
         }
     }
 
@@ -259,10 +292,12 @@ impl Key {
                 path.extend(step);
                 Ok(DerivedKey { public: PublicKey::new(public), fingerprint, path })
             }
+            Body::Musig(musig) => musig.derive(index),
         }
     }
 
-    /// The private key at the end of the path, if known. `place` is the expression's index in the descriptor.
+    /// The private key at the end of the path, if known. `place` is the expression's index in the descriptor. An
+    /// aggregate has no private key: its participants sign together (BIP 327), which is not supported.
     pub fn branch(&self, place: usize) -> Option<Branch> {
         match &self.body {
             Body::Single(single) => Some(Branch {
@@ -283,6 +318,7 @@ impl Key {
                     chain_code: private.chain_code.to_bytes(),
                 })
             }
+            Body::Musig(_) => None,
         }
     }
 }

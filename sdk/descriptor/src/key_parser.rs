@@ -7,14 +7,19 @@ use bitcoin::bip32::{ChildNumber, Xpriv, Xpub};
 use bitcoin::{NetworkKind, PrivateKey, PublicKey, base58};
 use secp256k1::{SecretKey, XOnlyPublicKey};
 
+use super::Syntax;
 use super::error::DescriptorError as Error;
 use super::key::{Body, Extended, Form, Key, Mark, Origin, Single};
 use super::key_ref::KeyRef;
+use super::lexer::{constant, expression};
 use super::limits::{MAX_DERIVATION_STEPS, MAX_KEYS, MAX_MULTIPATH};
+use super::musig::Musig;
 use super::secp::SECP;
 use super::wildcard::Wildcard;
 use outrigger_values::params::decode_hex;
 
+/// The start of an aggregate key.
+pub(super) const MUSIG: &str = "musig(";
 const UNCOMPRESSED: &str = "Uncompressed keys are not allowed";
 const MULTIPATH_TOO_SHORT: &str = "Multipath key path specifiers must have at least two items";
 
@@ -28,6 +33,8 @@ pub(super) enum Context {
     Sh,
     Wsh,
     Tr,
+    /// A participant of `musig()`.
+    Musig,
 }
 
 impl Context {
@@ -40,12 +47,15 @@ impl Context {
 pub(super) struct KeyParser {
     pub network: NetworkKind,
     pub keys: Vec<Key>,
+    pub syntax: Syntax,
+    /// The number of keys, with the participants of aggregates.
+    count: usize,
     steps: usize,
 }
 
 impl KeyParser {
-    pub fn new(network: NetworkKind) -> Self {
-        Self { network, keys: Vec::new(), steps: 0 }
+    pub fn new(network: NetworkKind, syntax: Syntax) -> Self {
+        Self { network, keys: Vec::new(), syntax, count: 0, steps: 0 }
     }
 
     /// The text of a key without its private half.
@@ -55,7 +65,8 @@ impl KeyParser {
 
     /// Gives each private key to all keys with the same public key, since it can sign for all of them.
     pub fn share_private_keys(&mut self) {
-        let private: Vec<(secp256k1::PublicKey, SecretKey)> = self.keys.iter().filter_map(Key::private_half).collect();
+        let parts = self.keys.iter().flat_map(Key::parts);
+        let private: Vec<(secp256k1::PublicKey, SecretKey)> = parts.filter_map(Key::private_half).collect();
         if private.is_empty() || self.keys.iter().all(Key::is_private) {
             return;
         }
@@ -66,18 +77,91 @@ impl KeyParser {
 
     /// Parses a key expression.
     pub fn key(&mut self, text: &str, context: Context, uncompressed: bool) -> Result<KeyRef, Error> {
-        let permits_uncompressed = uncompressed && context.permits_uncompressed();
+        let key = match text.strip_prefix(MUSIG).filter(|_| self.syntax.musig) {
+            Some(rest) => self.musig(rest, context)?,
+            None => self.single(text, context, uncompressed && context.permits_uncompressed())?,
+        };
+        self.keys.push(key);
+        Ok(KeyRef(self.keys.len() - 1))
+    }
+
+    /// Parses `musig()` after its opening parenthesis, and the derivation after it. As in bitcoind, text after it that
+    /// does not begin with `/` is ignored.
+    fn musig(&mut self, text: &str, context: Context) -> Result<Key, Error> {
+        if context != Context::Tr {
+            return Err("musig() is only allowed in tr() and rawtr()".into());
+        }
+        let (participants, rest) = text.split_once(')').ok_or("Invalid musig() expression")?;
+        if rest.contains(')') {
+            return Err("Too many ')' in musig() expression".into());
+        }
+        let participants = self.participants(participants)?;
+        let derivation = rest.strip_prefix('/').map(|steps| self.after_musig(steps, &participants)).transpose()?;
+        let (wildcard, (path, multipath)) = derivation.unwrap_or((Wildcard::None, (Vec::new(), None)));
+        let mut counts = participants.iter().filter_map(Key::alternatives);
+        if let Some(count) = counts.next() {
+            if multipath.is_some() {
+                return Err("musig(): Cannot have multipath participant keys if musig() is also multipath".into());
+            }
+            if counts.any(|other| other != count) {
+                return Err("musig(): Multipath derivation paths have mismatched lengths".into());
+            }
+        }
+        let network = self.network;
+        let musig = Musig { participants, path, multipath, wildcard, network, aggregate: OnceLock::new() };
+        Ok(Key { origin: None, body: Body::Musig(Box::new(musig)) })
+    }
+
+    fn participants(&mut self, mut text: &str) -> Result<Vec<Key>, Error> {
+        let mut participants = Vec::new();
+        while let Some(found) = text.chars().next() {
+            if !participants.is_empty() && !constant(',', &mut text) {
+                return Err(format!("musig(): expected ',', got '{found}'").into());
+            }
+            let key = self.single(expression(&mut text), Context::Musig, false);
+            participants.push(key.map_err(|error| format!("musig(): {error}"))?);
+        }
+        if participants.is_empty() {
+            return Err("musig(): Must contain key expressions".into());
+        }
+        Ok(participants)
+    }
+
+    /// Parses the derivation after an aggregate (BIP 328).
+    fn after_musig(&mut self, steps: &str, participants: &[Key]) -> Result<(Wildcard, PathAndAlternatives), Error> {
+        if participants.iter().any(|key| key.extended().is_none()) {
+            return Err("musig(): derivation requires all participants to be xpubs or xprvs".into());
+        }
+        if participants.iter().any(Key::is_ranged) {
+            return Err("musig(): Cannot have ranged participant keys if musig() also has derivation".into());
+        }
+        let mut parts: Vec<&str> = steps.split('/').collect();
+        let wildcard = take_wildcard(&mut parts);
+        if wildcard == Wildcard::Hardened {
+            return Err("musig(): Cannot have hardened child derivation".into());
+        }
+        let path = self.path(parts.into_iter(), true, &mut Mark::H);
+        let (path, multipath) = path.map_err(|error| format!("musig(): {error}"))?;
+        let mut steps = path.iter().chain(multipath.iter().flat_map(|(_, steps)| steps));
+        if steps.any(ChildNumber::is_hardened) {
+            return Err("musig(): cannot have hardened derivation steps".into());
+        }
+        Ok((wildcard, (path, multipath)))
+    }
+
+    /// Parses a key with an optional origin.
+    fn single(&mut self, text: &str, context: Context, permits_uncompressed: bool) -> Result<Key, Error> {
         let (origin, text) = match text.split(']').collect::<Vec<_>>().as_slice() {
             [text] => (None, *text),
             [origin, text] => (Some(self.origin(origin)?), *text),
             _ => return Err("Multiple ']' characters found for a single pubkey".into()),
         };
         let body = self.body(text, context, permits_uncompressed)?;
-        if self.keys.len() >= MAX_KEYS {
+        self.count += 1;
+        if self.count > MAX_KEYS {
             return Err(too_many_keys());
         }
-        self.keys.push(Key { origin, body });
-        Ok(KeyRef(self.keys.len() - 1))
+        Ok(Key { origin, body })
     }
 
     fn origin(&mut self, text: &str) -> Result<Origin, Error> {
@@ -106,7 +190,10 @@ impl KeyParser {
         if key.is_empty() {
             return Err(Error::NoKey);
         }
-        // bitcoind ignores spaces around Base58, too.
+        if self.syntax.strict && (key.starts_with(is_space) || key.ends_with(is_space)) {
+            return Err(format!("Key '{key}' is invalid due to whitespace").into());
+        }
+        // Bitcoin Core before release 30 ignores spaces around Base58.
         let trimmed = key.trim_matches(' ');
         if parts.len() == 1 {
             if let Some(bytes) = decode_hex(key) {
@@ -128,14 +215,7 @@ impl KeyParser {
             extended_key(trimmed, self.network).ok_or_else(|| format!("key '{key}' is not valid"))?;
         // The mark of a hardened step in the path replaces that of the wildcard.
         let mut mark = if parts.last() == Some(&"*'") { Mark::Apostrophe } else { Mark::H };
-        let wildcard = match parts.last().copied() {
-            Some("*") => Wildcard::Normal,
-            Some("*'" | "*h") => Wildcard::Hardened,
-            _ => Wildcard::None,
-        };
-        if wildcard != Wildcard::None {
-            parts.pop();
-        }
+        let wildcard = take_wildcard(&mut parts);
         let (path, multipath) = self.path(parts.into_iter().skip(1), true, &mut mark)?;
         Ok(Body::Extended(Box::new(Extended {
             public,
@@ -163,7 +243,7 @@ impl KeyParser {
                 return Err(format!("Descriptor has more than {MAX_DERIVATION_STEPS} derivation steps").into());
             }
             let Some(inner) = part.strip_prefix('<').and_then(|rest| rest.strip_suffix('>')) else {
-                path.push(step(part, mark)?);
+                path.push(self.step(part, mark)?);
                 continue;
             };
             if !multipath {
@@ -173,55 +253,75 @@ impl KeyParser {
             if alternatives.is_some() {
                 return Err("Multiple multipath key path specifiers found".into());
             }
-            let steps = multipath_steps(inner, mark)?;
+            let steps = self.multipath_steps(inner, mark)?;
             let first = *steps.first().ok_or(MULTIPATH_TOO_SHORT)?;
             alternatives = Some((path.len(), steps));
             path.push(first);
         }
         Ok((path, alternatives))
     }
+
+    fn multipath_steps(&self, inner: &str, mark: &mut Mark) -> Result<Vec<ChildNumber>, Error> {
+        let count = inner.split(';').count();
+        if count < 2 {
+            return Err(MULTIPATH_TOO_SHORT.into());
+        }
+        if count > MAX_MULTIPATH {
+            return Err(format!("Multipath key path specifier has {count} items, more than {MAX_MULTIPATH}").into());
+        }
+        let mut steps = Vec::with_capacity(count);
+        for part in inner.split(';') {
+            let step = self.step(part, mark)?;
+            if steps.contains(&step) {
+                let step = u32::from(step);
+                return Err(format!("Duplicated key path value {step} in multipath specifier").into());
+            }
+            steps.push(step);
+        }
+        Ok(steps)
+    }
+
+    /// Parses a step. A hardened one sets `mark`.
+    fn step(&self, part: &str, mark: &mut Mark) -> Result<ChildNumber, Error> {
+        let (digits, read) = match (part.strip_suffix('h'), part.strip_suffix('\'')) {
+            (Some(digits), _) => (digits, Some(Mark::H)),
+            (_, Some(digits)) => (digits, Some(Mark::Apostrophe)),
+            _ => (part, None),
+        };
+        *mark = read.unwrap_or(*mark);
+        let hardened = read.is_some();
+        if part.is_empty() && self.syntax.strict {
+            return Err("Key path value '' is not valid".into());
+        }
+        let quoted = if self.syntax.strict { part } else { digits };
+        let number = uint32(digits, self.syntax.strict);
+        let number = number.ok_or_else(|| format!("Key path value '{quoted}' is not a valid uint32"))?;
+        let step = if hardened { ChildNumber::from_hardened_idx(number) } else { ChildNumber::from_normal_idx(number) };
+        step.map_err(|_| format!("Key path value {number} is out of range").into())
+    }
 }
 
 /// The steps of a path; the position of the multipath step, and its alternatives.
 type PathAndAlternatives = (Vec<ChildNumber>, Option<(usize, Vec<ChildNumber>)>);
 
-fn multipath_steps(inner: &str, mark: &mut Mark) -> Result<Vec<ChildNumber>, Error> {
-    let count = inner.split(';').count();
-    if count < 2 {
-        return Err(MULTIPATH_TOO_SHORT.into());
-    }
-    if count > MAX_MULTIPATH {
-        return Err(format!("Multipath key path specifier has {count} items, more than {MAX_MULTIPATH}").into());
-    }
-    let mut steps = Vec::with_capacity(count);
-    for part in inner.split(';') {
-        let step = step(part, mark)?;
-        if steps.contains(&step) {
-            let step = u32::from(step);
-            return Err(format!("Duplicated key path value {step} in multipath specifier").into());
-        }
-        steps.push(step);
-    }
-    Ok(steps)
+fn is_space(letter: char) -> bool {
+    letter.is_ascii_whitespace()
 }
 
-/// Parses a step. A hardened one sets `mark`.
-fn step(part: &str, mark: &mut Mark) -> Result<ChildNumber, Error> {
-    let (digits, read) = match (part.strip_suffix('h'), part.strip_suffix('\'')) {
-        (Some(digits), _) => (digits, Some(Mark::H)),
-        (_, Some(digits)) => (digits, Some(Mark::Apostrophe)),
-        _ => (part, None),
+/// Takes the wildcard off the end of a path.
+fn take_wildcard(parts: &mut Vec<&str>) -> Wildcard {
+    let wildcard = match parts.last().copied() {
+        Some("*") => Wildcard::Normal,
+        Some("*'" | "*h") => Wildcard::Hardened,
+        _ => return Wildcard::None,
     };
-    *mark = read.unwrap_or(*mark);
-    let hardened = read.is_some();
-    let number = uint32(digits).ok_or_else(|| format!("Key path value '{digits}' is not a valid uint32"))?;
-    let step = if hardened { ChildNumber::from_hardened_idx(number) } else { ChildNumber::from_normal_idx(number) };
-    step.map_err(|_| format!("Key path value {number} is out of range").into())
+    parts.pop();
+    wildcard
 }
 
-/// A 32-bit number in decimal. bitcoind allows a leading plus, too.
-pub(super) fn uint32(text: &str) -> Option<u32> {
-    let digits = text.strip_prefix('+').unwrap_or(text);
+/// A 32-bit number in decimal. Unless `strict`, a leading plus is allowed.
+pub(super) fn uint32(text: &str, strict: bool) -> Option<u32> {
+    let digits = text.strip_prefix('+').filter(|_| !strict).unwrap_or(text);
     digits.bytes().all(|byte| byte.is_ascii_digit()).then(|| digits.parse().ok())?
 }
 

@@ -1,8 +1,8 @@
-//! Output script descriptors (BIP 380 to 387, 389): parsing, formatting, expanding.
+//! Output script descriptors (BIP 380 to 387, 389, 390): parsing, formatting, expanding.
 //!
 //! Supported are `pk`, `pkh`, `wpkh`, `sh`, `wsh`, `multi`, `sortedmulti`, `combo`, `addr`, `raw`, `tr` with script
-//! trees, `multi_a`, `sortedmulti_a`, `rawtr`, miniscript in `wsh` and `tr`, and multipath steps `<0;1>`. Errors have
-//! bitcoind's words ([`DescriptorError`]). The crate `miniscript` parses miniscript.
+//! trees, `multi_a`, `sortedmulti_a`, `rawtr`, `musig`, `unused`, miniscript in `wsh` and `tr`, and multipath steps
+//! `<0;1>`. Errors have bitcoind's words ([`DescriptorError`]). The crate `miniscript` parses miniscript.
 //!
 //! Invariants:
 //! - [`limits`] bound the work and the stack that a text costs, before anything is derived.
@@ -21,6 +21,7 @@ mod key_ref;
 mod lexer;
 pub mod limits;
 mod mini;
+mod musig;
 mod node;
 mod parser;
 mod redact;
@@ -52,6 +53,22 @@ pub enum Checksum {
     Required,
     /// It may. A checksum must be right.
     Optional,
+}
+
+/// The rules of a release of Bitcoin Core for the text of descriptors.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Syntax {
+    /// Whether `musig()` is a key (BIP 390).
+    pub musig: bool,
+    /// Whether `unused()` is a descriptor.
+    pub unused: bool,
+    /// Whether spaces around keys, and numbers with a plus sign, are refused.
+    pub strict: bool,
+}
+
+impl Syntax {
+    /// Every text that a release accepts.
+    pub const ANY: Self = Self { musig: true, unused: true, strict: false };
 }
 
 /// An output script descriptor for a network, without multipath steps.
@@ -89,13 +106,23 @@ pub struct ExpandedScript {
 
 impl Descriptor {
     /// Parses a descriptor. With multipath steps (BIP 389) it yields a descriptor per alternative, in order, otherwise
-    /// one. Fails if the text is no descriptor for the network, or exceeds one of the [`limits`].
+    /// one. Fails if the text is no descriptor for the network in any release, or exceeds one of the [`limits`].
     pub fn parse(text: &str, network: Network, checksum: Checksum) -> Result<Vec<Self>, DescriptorError> {
-        Self::read(text, network, checksum).map_err(DescriptorError::without_private_keys)
+        Self::parse_as(text, network, checksum, Syntax::ANY)
     }
 
-    fn read(text: &str, network: Network, checksum: Checksum) -> Result<Vec<Self>, DescriptorError> {
-        let (node, mut parsed) = parser::parse(text, network, checksum)?;
+    /// As [`Descriptor::parse`], with a release's rules.
+    pub fn parse_as(
+        text: &str,
+        network: Network,
+        checksum: Checksum,
+        syntax: Syntax,
+    ) -> Result<Vec<Self>, DescriptorError> {
+        Self::read(text, network, checksum, syntax).map_err(DescriptorError::without_private_keys)
+    }
+
+    fn read(text: &str, network: Network, checksum: Checksum, syntax: Syntax) -> Result<Vec<Self>, DescriptorError> {
+        let (node, mut parsed) = parser::parse(text, network, checksum, syntax)?;
         parsed.share_private_keys();
         let keys = parsed.keys;
         let mut alternatives = keys.iter().filter_map(Key::alternatives);
@@ -105,7 +132,7 @@ impl Descriptor {
         if alternatives.any(|other| other != count) {
             return Err(node.multipath_mismatch(&|key| keys.get(key.0).and_then(Key::alternatives)));
         }
-        if count.saturating_mul(keys.len()) > limits::MAX_UNFOLDED_KEYS {
+        if count.saturating_mul(count_keys(&keys)) > limits::MAX_UNFOLDED_KEYS {
             return Err(key_parser::too_many_keys());
         }
         let select = |choice| keys.iter().map(|key| key.clone().select(choice)).collect();
@@ -138,12 +165,17 @@ impl Descriptor {
         self.node.pays_to_key_hash()
     }
 
-    /// The number of key expressions, which is the cost of expanding an index.
-    pub fn key_count(&self) -> usize {
-        self.keys.len()
+    /// Whether it is `unused`: a key without scripts.
+    pub fn is_unused(&self) -> bool {
+        matches!(self.node, Node::Unused(_))
     }
 
-    /// The type of its addresses; `None` for `pk`, `combo`, bare `multi`, and `raw` without an address.
+    /// The number of keys, with the participants of aggregates, which is the cost of expanding an index.
+    pub fn key_count(&self) -> usize {
+        count_keys(&self.keys)
+    }
+
+    /// The type of its addresses; `None` for `pk`, `combo`, `unused`, bare `multi`, and `raw` without an address.
     pub fn output_type(&self) -> Option<AddressType> {
         match &self.node {
             Node::Pkh(_) => Some(AddressType::Legacy),
@@ -159,7 +191,7 @@ impl Descriptor {
 
     /// Whether it contains a private key.
     pub fn has_private_keys(&self) -> bool {
-        self.keys.iter().any(Key::is_private)
+        self.keys.iter().any(Key::has_private)
     }
 
     /// Whether it has the private keys of all its expressions, shared between equal public keys. True without any keys.
@@ -266,6 +298,10 @@ impl fmt::Display for Descriptor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.to_public_string())
     }
+}
+
+fn count_keys(keys: &[Key]) -> usize {
+    keys.iter().map(|key| key.parts().len()).sum()
 }
 
 fn address_type(address: &Address) -> AddressType {

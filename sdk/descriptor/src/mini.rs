@@ -15,7 +15,7 @@ use secp256k1::XOnlyPublicKey;
 
 use super::error::{DescriptorError, ExpandError};
 use super::key::DerivedKey;
-use super::key_parser::{Context, KeyParser};
+use super::key_parser::{Context, KeyParser, MUSIG};
 use super::key_ref::KeyRef;
 
 macro_rules! hashes_of_bitcoin {
@@ -86,7 +86,7 @@ where
 
 /// Whether a text is miniscript in any context. Fails if a key in it is invalid.
 pub(super) fn is_miniscript(text: &str, keys: &mut KeyParser) -> Result<bool, DescriptorError> {
-    match read::<Tap>(text) {
+    match read::<Tap>(text, keys.syntax.musig) {
         Ok(Some(parsed)) => match translated(&parsed, Context::Tr, keys) {
             Err(DescriptorError::NoKey) if parsed.iter_pk().any(|key| key.0.is_empty()) => Ok(false),
             translated => translated.map(|_| true),
@@ -102,7 +102,7 @@ pub(super) fn parse<Ctx: ScriptContext>(
     context: Context,
     keys: &mut KeyParser,
 ) -> Result<Option<Miniscript<KeyRef, Ctx>>, DescriptorError> {
-    let Some(parsed) = read::<Ctx>(text)? else { return Ok(None) };
+    let Some(parsed) = read::<Ctx>(text, keys.syntax.musig)? else { return Ok(None) };
     let translated = match translated(&parsed, context, keys) {
         // bitcoind's parser does not count an empty text as a key, either.
         Err(DescriptorError::NoKey) if parsed.iter_pk().any(|key| key.0.is_empty()) => return Ok(None),
@@ -120,16 +120,50 @@ pub(super) fn parse<Ctx: ScriptContext>(
     Ok(Some(translated))
 }
 
+/// Aggregate keys of a miniscript. They look like functions to the crate, which reads a name in place of each.
+struct Musigs<'t>(Vec<&'t str>);
+
+impl<'t> Musigs<'t> {
+    /// No key begins so.
+    const NAME: &'static str = "musig@";
+
+    /// The text with names in place of aggregate keys, and the keys. A text that contains such a name keeps them.
+    fn take(text: &'t str) -> (String, Self) {
+        let (mut named, mut keys, mut rest) = (String::with_capacity(text.len()), Vec::new(), text);
+        while let Some(begin) = rest.find(MUSIG).filter(|_| !text.contains(Self::NAME)) {
+            let (before, from) = rest.split_at(begin);
+            let close = from.find(')').map_or(from.len(), |close| close + 1);
+            let end = from.get(close..).and_then(|after| after.find([',', ')', '}']));
+            let (key, after) = from.split_at(end.map_or(from.len(), |end| close + end));
+            named = named + before + Self::NAME + &keys.len().to_string() + "@";
+            keys.push(key);
+            rest = after;
+        }
+        (named + rest, Self(keys))
+    }
+
+    /// A text with the keys in place of their names.
+    fn restore(&self, text: &str) -> String {
+        let name = |place: usize| format!("{}{place}@", Self::NAME);
+        self.0.iter().enumerate().fold(text.to_owned(), |text, (place, key)| text.replace(&name(place), key))
+    }
+}
+
 /// Parses a miniscript of any type, with keys as texts; `None` if the text is none. Fails if the types mismatch.
-fn read<Ctx: ScriptContext>(text: &str) -> Result<Option<Miniscript<KeyText, Ctx>>, DescriptorError> {
-    let Ok(tree) = Tree::from_str(text) else { return Ok(None) };
+fn read<Ctx: ScriptContext>(text: &str, musig: bool) -> Result<Option<Miniscript<KeyText, Ctx>>, DescriptorError> {
+    let (named, musigs) = if musig { Musigs::take(text) } else { (text.to_owned(), Musigs(Vec::new())) };
+    let Ok(tree) = Tree::from_str(&named) else { return Ok(None) };
     match Miniscript::<KeyText, Ctx>::from_tree(tree.root()) {
         Ok(parsed) if parsed.contains_raw_pkh() => Ok(None),
-        Ok(parsed) => Ok(Some(parsed)),
+        Ok(parsed) if musigs.0.is_empty() => Ok(Some(parsed)),
+        Ok(parsed) => {
+            let restored = |key: &KeyText| Ok::<_, Infallible>(KeyText(musigs.restore(&key.0)));
+            parsed.translate_pk(&mut Keys(restored)).map(Some).map_err(|_| invalid(text))
+        }
         Err(miniscript::Error::TypeCheck(reason)) => {
             // The message quotes the innermost part that fails.
             let part = reason.split_once('\u{ab}').and_then(|(_, rest)| rest.split_once('\u{bb}'));
-            Err(invalid(part.map_or(text, |(part, _)| part)))
+            Err(invalid(&part.map_or_else(|| text.to_owned(), |(part, _)| musigs.restore(part))))
         }
         Err(_) => Ok(None),
     }

@@ -30,6 +30,8 @@ pub(super) enum Node {
     /// `tr(KEY,TREE)`: the leaves from left to right, each with its depth
     Tr(KeyRef, Vec<(u8, Node)>),
     RawTr(KeyRef),
+    /// `unused(KEY)`: a key that no script contains
+    Unused(KeyRef),
     Addr(Address),
     Raw(ScriptBuf),
 }
@@ -114,6 +116,7 @@ impl Node {
             Self::Tr(internal, leaves) if leaves.is_empty() => format!("tr({})", key(*internal, true)),
             Self::Tr(internal, leaves) => format!("tr({},{})", key(*internal, true), tree_text(leaves, key)),
             Self::RawTr(name) => format!("rawtr({})", key(*name, true)),
+            Self::Unused(name) => format!("unused({})", key(*name, false)),
             Self::Addr(address) => format!("addr({address})"),
             Self::Raw(script) => format!("raw({})", outrigger_values::params::encode_hex(script.as_bytes())),
         }

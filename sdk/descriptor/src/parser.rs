@@ -1,4 +1,4 @@
-//! Parses a descriptor: the checksum, then the expressions, with Bitcoin Core 29's checks, order and messages.
+//! Parses a descriptor: the checksum, then the expressions, with Bitcoin Core's checks, order and messages.
 
 use bitcoin::address::NetworkUnchecked;
 use bitcoin::{Address, Network, NetworkKind, ScriptBuf};
@@ -6,6 +6,7 @@ use miniscript::{Segwitv0, Tap};
 
 use super::checksum::{CHECKSUM_LEN, checksum};
 use super::error::DescriptorError as Error;
+use super::key::Key;
 use super::key_parser::{Context, KeyParser, uint32};
 use super::key_ref::KeyRef;
 use super::lexer::{arguments, check_nesting, constant, expression};
@@ -13,7 +14,7 @@ use super::limits::{
     MAX_BARE_MULTISIG_KEYS, MAX_LENGTH, MAX_MULTI_A_KEYS, MAX_MULTISIG_KEYS, MAX_REDEEM_SCRIPT, MAX_TREE_DEPTH,
 };
 use super::node::{Multi, Node};
-use super::{Checksum, mini};
+use super::{Checksum, Syntax, mini};
 use outrigger_values::params::decode_hex;
 
 /// For text after a complete expression, bitcoind has an empty message.
@@ -22,13 +23,18 @@ const ADDRESS: &str = "Address is not valid";
 const TREE_TOO_DEEP: &str = "tr() supports at most 128 nesting levels";
 
 /// Parses the expressions of a descriptor, and its keys.
-pub(super) fn parse(text: &str, network: Network, wanted: Checksum) -> Result<(Node, KeyParser), Error> {
+pub(super) fn parse(
+    text: &str,
+    network: Network,
+    wanted: Checksum,
+    syntax: Syntax,
+) -> Result<(Node, KeyParser), Error> {
     if text.len() > MAX_LENGTH {
         return Err(format!("Descriptor has {} characters, more than {MAX_LENGTH}", text.len()).into());
     }
     let payload = check_checksum(text, wanted)?;
     check_nesting(payload)?;
-    let mut parser = Parser { network, keys: KeyParser::new(NetworkKind::from(network)) };
+    let mut parser = Parser { network, keys: KeyParser::new(NetworkKind::from(network), syntax) };
     let mut rest = payload;
     let node = parser.node(&mut rest, Context::Top)?;
     if rest.is_empty() { Ok((node, parser.keys)) } else { Err(TRAILING.into()) }
@@ -130,6 +136,9 @@ impl Parser {
                 };
             }
         }
+        if let Some(inner) = arguments("unused", text).filter(|_| self.keys.syntax.unused) {
+            return self.unused(inner, context);
+        }
         if context == Context::Top {
             if let Some(inner) = arguments("addr", text) {
                 let address = inner.parse::<Address<NetworkUnchecked>>().map_err(|_| ADDRESS)?;
@@ -169,14 +178,15 @@ impl Parser {
                 Err("Miniscript expressions can only be used in wsh or tr.".into())
             }
             Context::Sh => Err("A function is needed within P2SH".into()),
-            Context::Top => Err(format!("'{text}' is not a valid descriptor function").into()),
+            Context::Top | Context::Musig => Err(format!("'{text}' is not a valid descriptor function").into()),
         }
     }
 
     /// Parses the threshold and the keys of `multi` and its variants.
     fn threshold_and_keys(&mut self, mut text: &str, sorted: bool, context: Context) -> Result<Multi, Error> {
         let threshold = expression(&mut text);
-        let threshold = uint32(threshold).ok_or_else(|| format!("Multi threshold '{threshold}' is not valid"))?;
+        let threshold = uint32(threshold, self.keys.syntax.strict)
+            .ok_or_else(|| format!("Multi threshold '{threshold}' is not valid"))?;
         let mut keys = Vec::new();
         while let Some(found) = text.chars().next() {
             if !constant(',', &mut text) {
@@ -219,6 +229,22 @@ impl Parser {
         let multi = self.threshold_and_keys(text, sorted, context)?;
         multi.check("multi_a", MAX_MULTI_A_KEYS)?;
         Ok(Node::Multi(multi))
+    }
+
+    /// Parses the key of `unused()`, a key without scripts. bitcoind's messages about the key lack the function.
+    fn unused(&mut self, mut text: &str, context: Context) -> Result<Node, Error> {
+        if context != Context::Top {
+            return Err("Can only have unused at top level".into());
+        }
+        let key = expression(&mut text);
+        if !text.is_empty() {
+            return Err("unused(): only one key expected".into());
+        }
+        let key = self.keys.key(key, context, true)?;
+        if self.keys.keys.get(key.0).is_some_and(Key::is_ranged) {
+            return Err("unused(): key cannot be ranged".into());
+        }
+        Ok(Node::Unused(key))
     }
 
     fn raw_taproot(&mut self, mut text: &str) -> Result<Node, Error> {

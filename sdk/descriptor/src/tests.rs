@@ -1,5 +1,7 @@
 //! Comparisons with recorded answers of bitcoind, and with its messages for invalid text.
 
+mod later;
+
 use bitcoin::{Address, Network};
 use serde::Deserialize;
 
@@ -31,7 +33,9 @@ struct Vector {
 }
 
 fn vectors() -> Vec<Vector> {
-    serde_json::from_str(include_str!("vectors/bitcoind.json")).unwrap()
+    let of = |text| -> Vec<Vector> { serde_json::from_str(text).unwrap() };
+    let musig = of(include_str!("vectors/musig.json"));
+    of(include_str!("vectors/bitcoind.json")).into_iter().chain(musig).collect()
 }
 
 fn parse(text: &str) -> Vec<Descriptor> {
@@ -248,18 +252,31 @@ struct Refusals {
     rows: Vec<(String, Option<String>)>,
 }
 
+/// The rules of Bitcoin Core 29.
+const PRESENT: Syntax = Syntax { musig: false, unused: false, strict: false };
+/// The rules of Bitcoin Core 32.
+const LATEST: Syntax = Syntax { musig: true, unused: true, strict: true };
+
 #[test]
 fn bitcoind_refuses_the_same_texts_with_the_same_words() {
-    let Refusals { rows } = serde_json::from_str(include_str!("vectors/refusals.json")).unwrap();
-    let told = |text: &str| Descriptor::parse(text, Network::Regtest, Checksum::Optional).err().map(|e| e.to_string());
-    // bitcoind quotes private keys.
-    let expected = |(text, said): &(String, Option<String>)| match OTHERWISE.iter().find(|(other, _)| other == text) {
-        Some((_, said)) => Some((*said).to_owned()),
-        None => said.as_deref().map(without_private_keys),
-    };
-    let differ = rows.iter().filter(|row| told(&row.0) != expected(row));
-    let differ: Vec<String> = differ.map(|row| format!("{}: {:?}, {:?}", row.0, row.1, told(&row.0))).collect();
-    assert!(rows.len() > 200 && differ.is_empty(), "{} of {}:\n{}", differ.len(), rows.len(), differ.join("\n"));
+    for (file, least, syntax) in
+        [(include_str!("vectors/refusals.json"), 200, PRESENT), (include_str!("vectors/refusals-32.json"), 80, LATEST)]
+    {
+        let Refusals { rows } = serde_json::from_str(file).unwrap();
+        let told = |text: &str| {
+            let parsed = Descriptor::parse_as(text, Network::Regtest, Checksum::Optional, syntax);
+            parsed.err().map(|error| error.to_string())
+        };
+        // bitcoind quotes private keys.
+        let expected = |(text, said): &(String, Option<String>)| match OTHERWISE.iter().find(|(other, _)| other == text)
+        {
+            Some((_, said)) => Some((*said).to_owned()),
+            None => said.as_deref().map(without_private_keys),
+        };
+        let differ = rows.iter().filter(|row| told(&row.0) != expected(row));
+        let differ: Vec<String> = differ.map(|row| format!("{}: {:?}, {:?}", row.0, row.1, told(&row.0))).collect();
+        assert!(rows.len() > least && differ.is_empty(), "{} of {}:\n{}", differ.len(), rows.len(), differ.join("\n"));
+    }
 }
 
 /// Texts with other messages, because here the types of miniscript are checked before its keys are parsed.

@@ -38,7 +38,7 @@ mod wallet_state;
 
 use std::any::Any;
 use std::collections::{HashMap, HashSet};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use serde_json::Value;
@@ -55,7 +55,7 @@ use crate::plugin::{Call, Plugin, Reply, ReplySink};
 use outrigger_service::events::Event;
 use outrigger_service::log::Level;
 use outrigger_service::{Events, Host, Log, Result as ServiceResult, Scope};
-use outrigger_standard::release::PRESENT;
+use outrigger_standard::release::{Deprecated, PRESENT, Rules};
 use outrigger_values::error::RpcError;
 use outrigger_values::params::Params;
 
@@ -169,6 +169,8 @@ pub struct TestPlugin<P> {
     scopes: Arc<dyn CallScopes>,
     answers: Arc<Answers>,
     next: AtomicU64,
+    /// The release and the deprecated features of calls.
+    word: AtomicU32,
 }
 
 impl<P: Plugin> TestPlugin<P> {
@@ -183,7 +185,19 @@ impl<P: Plugin> TestPlugin<P> {
         let options = manifest.options(&given).unwrap_or_else(|error| panic!("{error}"));
         let plugin = P::new(host, options).unwrap_or_else(|reason| panic!("the plugin refused: {reason}"));
         plugin.start().unwrap_or_else(|reason| panic!("the plugin refused to start: {reason}"));
-        Self { plugin, manifest, scopes, answers: Arc::default(), next: AtomicU64::new(1) }
+        Self {
+            plugin,
+            manifest,
+            scopes,
+            answers: Arc::default(),
+            next: AtomicU64::new(1),
+            word: AtomicU32::new(PRESENT),
+        }
+    }
+
+    /// Calls from now on expect the answers of this release, with these deprecated features.
+    pub fn set_release(&self, release: u32, deprecated: &[&str]) {
+        self.word.store(Deprecated::of(deprecated).word(release), Ordering::Relaxed);
     }
 }
 
@@ -255,7 +269,10 @@ impl<P: Plugin> TestPlugin<P> {
         };
         let Value::Array(arguments) = arguments else { panic!("the arguments must be an array") };
         let token = self.next.fetch_add(1, Ordering::Relaxed);
-        let call = Call { method, params: Params(arguments), scope: Scope(token), deadline: None, release: PRESENT };
+        let (params, scope, deadline) = (Params(arguments), Scope(token), None);
+        let word = self.word.load(Ordering::Relaxed);
+        let (release, rules) = (Deprecated::of_word(word).0, Rules::of_call(word));
+        let call = Call { method, params, scope, deadline, release, rules };
         let _scope = self.scopes.open(token, wallet, spec.needs_tip);
         self.plugin.call(call, Reply::new(token, self.answers.clone()));
         PendingCall { token, answers: self.answers.clone() }

@@ -310,6 +310,10 @@ impl Wallet for StubWallet {
         })
     }
 
+    fn export_watch_only(&self, _: Scope, file: String) -> Result<()> {
+        self.with(|state| state.backups.push(file))
+    }
+
     fn restore(&self, _: Scope, name: String, file: String, _: Option<bool>) -> Result<Vec<String>> {
         self.with(|state| {
             if !state.backups.contains(&file) {

@@ -79,6 +79,23 @@ pub struct Rules {
     pub received_of_own_only: bool,
     /// Whether importdescriptors refuses a narrower range with -4 and the descriptor. Since 32, #34861.
     pub range_refusal_names_descriptor: bool,
+    /// Whether `musig()` is a key in descriptors. Since 30, #31244.
+    pub musig: bool,
+    /// Whether descriptors with spaces around keys, or with numbers that have a plus sign, are refused. Since 30,
+    /// #31603 and #32520.
+    pub strict_descriptors: bool,
+    /// Whether `unused()` is a descriptor. Since 32, #29136.
+    pub unused: bool,
+    /// Whether listdescriptors with private keys also lists descriptors without; a wallet without private keys is
+    /// refused. Since 31, #32471.
+    pub private_of_mixed: bool,
+    /// Whether createwallet and restorewallet refuse the empty name. Since 31, #34269.
+    pub names_wallets: bool,
+    /// Whether the name of a wallet that contains `.` or `..` as a part is refused with a reason of its own.
+    /// Seen on a build between 31 and 32.
+    pub normal_names: bool,
+    /// Whether removeprunedfunds needs the setting `deprecatedrpc`. Seen on a build between 31 and 32.
+    pub deprecates_pruned_funds: bool,
 }
 
 /// The rules of releases before the table.
@@ -122,6 +139,13 @@ const OLDEST: Rules = Rules {
     boolean_fund_options: true,
     received_of_own_only: false,
     range_refusal_names_descriptor: false,
+    musig: false,
+    strict_descriptors: false,
+    unused: false,
+    private_of_mixed: false,
+    names_wallets: false,
+    normal_names: false,
+    deprecates_pruned_funds: false,
 };
 
 const SINCE_30: Rules = Rules {
@@ -147,6 +171,8 @@ const SINCE_30: Rules = Rules {
     parents_normalized: true,
     sibling_conflicts: true,
     non_zero_in_words: true,
+    musig: true,
+    strict_descriptors: true,
     ..OLDEST
 };
 
@@ -171,6 +197,8 @@ const SINCE_31: Rules = Rules {
     decoded_change: true,
     warns_of_locktimes: true,
     tells_missing_fee: true,
+    private_of_mixed: true,
+    names_wallets: true,
     ..SINCE_30
 };
 
@@ -187,6 +215,9 @@ const SINCE_32: Rules = Rules {
     boolean_fund_options: false,
     received_of_own_only: true,
     range_refusal_names_descriptor: true,
+    unused: true,
+    normal_names: true,
+    deprecates_pruned_funds: true,
     ..SINCE_31
 };
 
@@ -194,6 +225,15 @@ const SINCE_32: Rules = Rules {
 const TABLE: [(u32, Rules); 3] = [(32, SINCE_32), (31, SINCE_31), (30, SINCE_30)];
 
 impl Rules {
+    /// The rules for a call, by the word that it carries ([`Deprecated::word`]).
+    pub fn of_call(word: u32) -> Self {
+        let (release, kept) = Deprecated::of_word(word);
+        let mut rules = rules(Some(release));
+        rules.bip125_key |= kept.keeps("bip125");
+        rules.deprecates_pruned_funds &= !kept.keeps("removeprunedfunds");
+        rules
+    }
+
     /// Whether a method lacks an argument, or a member of its options.
     pub fn lacks(&self, method: &str, argument: &str) -> bool {
         self.lacks.contains(&(method, argument))
@@ -204,6 +244,42 @@ impl Rules {
 pub fn rules(release: Option<u32>) -> Rules {
     let release = release.unwrap_or(PRESENT);
     TABLE.iter().find(|(first, _)| release >= *first).map_or(OLDEST, |(_, rules)| *rules)
+}
+
+/// The position of the deprecated features in a call's word, above the release.
+const DEPRECATED_SHIFT: u32 = 16;
+
+/// Features that releases have deprecated and the operator keeps, by the setting `deprecatedrpc`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Deprecated(u32);
+
+impl Deprecated {
+    /// The names of the features, in the order of their bits.
+    pub const NAMES: [&'static str; 2] = ["removeprunedfunds", "bip125"];
+
+    /// The features with these names; unknown names have no effect.
+    pub fn of<S: AsRef<str>>(names: &[S]) -> Self {
+        let bit = |(place, name): (usize, &&str)| {
+            let given = names.iter().any(|given| given.as_ref() == *name);
+            u32::from(given) << place
+        };
+        Self(Self::NAMES.iter().enumerate().map(bit).sum())
+    }
+
+    /// Whether the operator keeps the feature.
+    pub fn keeps(self, name: &str) -> bool {
+        Self::NAMES.iter().position(|known| *known == name).is_some_and(|place| self.0 >> place & 1 == 1)
+    }
+
+    /// The word with which a call carries its release and the features.
+    pub fn word(self, release: u32) -> u32 {
+        self.0 << DEPRECATED_SHIFT | release
+    }
+
+    /// The release and the features of a call's word.
+    pub fn of_word(word: u32) -> (u32, Self) {
+        (word & ((1 << DEPRECATED_SHIFT) - 1), Self(word >> DEPRECATED_SHIFT))
+    }
 }
 
 #[cfg(test)]
@@ -224,5 +300,13 @@ mod tests {
             assert_eq!(rules(release), expected, "{release:?}");
         }
         assert!(rules(Some(29)).lacks("send", "version") && !rules(Some(30)).lacks("send", "version"));
+    }
+
+    #[test]
+    fn a_calls_word_has_the_release_and_the_deprecated_features() {
+        let kept = Deprecated::of(&["bip125", "other"]);
+        assert!(kept.keeps("bip125") && !kept.keeps("removeprunedfunds") && !kept.keeps("other"));
+        assert_eq!(Deprecated::of_word(kept.word(32)), (32, kept));
+        assert_eq!(Deprecated::of_word(29), (29, Deprecated::default()));
     }
 }

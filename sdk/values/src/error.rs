@@ -78,6 +78,8 @@ codes! {
     CLIENT_INVALID_IP_OR_SUBNET = -30,
     /// The connection manager is missing.
     CLIENT_P2P_DISABLED = -31,
+    /// The method is deprecated.
+    METHOD_DEPRECATED = -32,
     /// The mempool is missing.
     CLIENT_MEMPOOL_DISABLED = -33,
     /// The wallet is loaded already.

@@ -6,14 +6,14 @@ use super::ADDRESS;
 use super::twins::Wallets;
 
 /// A master key of regtest, and a descriptor of it with its checksum.
-const TPRV: &str =
+pub const TPRV: &str =
     "tprv8ZgxMBicQKsPd7Uf69XL1XwhmjHopUGep8GuEiJDZmbQz6o58LninorQAfcKZWARbtRtfnLcJ5MQ2AtHcQJCCRUcMRvmDUjyEmNUWwx8UbK";
-const TPUB: &str =
+pub const TPUB: &str =
     "tpubD6NzVbkrYhZ4WaWSyoBvQwbpLkojyoTZPRsgXELWz3Popb3qkjcJyJUGLnL4qHHoQvao8ESaAstxYSnhyswJ76uZPStJRJCTKvosUCJZL5B";
 
 impl Wallets {
     /// The same with a wallet that is made on both sides by these arguments after the name.
-    fn with(mut self, name: &str, arguments: &[Value]) -> Self {
+    pub fn with(mut self, name: &str, arguments: &[Value]) -> Self {
         let arguments = [&[json!(name)], arguments].concat();
         self.check("createwallet", json!(arguments)).unwrap();
         self.ours = self.host.client().wallet(name);

@@ -9,6 +9,7 @@ mod estimates;
 mod failures;
 mod false_data;
 mod groups;
+mod hd_keys;
 mod hints;
 mod identity;
 mod keys;

@@ -8,6 +8,7 @@ mod chain_limits;
 mod compared;
 mod encryption;
 mod funding;
+mod hd_keys;
 mod kept;
 mod paths;
 mod payments;

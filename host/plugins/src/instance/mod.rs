@@ -108,7 +108,8 @@ pub enum PluginFailure {
     Crashed,
 }
 
-/// The major release of Bitcoin Core whose answers clients expect now: that of the node, which may be upgraded.
+/// The major release of Bitcoin Core whose answers clients expect now: that of the node, which may be upgraded. Above
+/// its 16 bits stand the deprecated features that the operator keeps.
 pub type ReleaseSource = Arc<dyn Fn() -> u32 + Send + Sync>;
 
 /// Arguments of [`Instance::start`].

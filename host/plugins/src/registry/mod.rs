@@ -19,6 +19,7 @@ use std::time::{Duration, Instant};
 use arc_swap::ArcSwap;
 use outrigger_isolate::{Executable, RunnerStatus};
 use outrigger_sdk::manifest::{MethodSpec, OptionError};
+use outrigger_sdk::standard::release::Rules;
 use outrigger_service::events::Event;
 use parking_lot::Mutex;
 
@@ -323,9 +324,9 @@ impl Registry {
         routes(&running, &known, overrides, self.environment.builtins)
     }
 
-    /// The release of Bitcoin Core whose answers clients expect.
-    pub fn release(&self) -> u32 {
-        (self.environment.release)()
+    /// What differs for the release of Bitcoin Core whose answers clients expect.
+    pub fn rules(&self) -> Rules {
+        Rules::of_call((self.environment.release)())
     }
 
     /// An instance that has not ended, even if it is no longer served.

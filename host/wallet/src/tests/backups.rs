@@ -177,3 +177,41 @@ fn backupwallet_replaces_a_backup_and_no_other_file() {
         (ErrorKind::Refused, "The backup file cannot be read: it lies in the data directory")
     );
 }
+
+#[test]
+fn an_export_has_no_private_key() {
+    let harness = Harness::new();
+    for passphrase in ["", "p"] {
+        let name = format!("w{passphrase}");
+        harness.create(&name, |options| options.passphrase = Secret::new(passphrase.into()));
+        let (view, (_folder, file)) = (harness.manager.select(Some(&name)).unwrap(), place());
+        let key = match passphrase {
+            "" => view.wallet().encryption_key().unwrap().expose().to_vec(),
+            _ => crate::encryption_key(&view.wallet().store.data_file(), passphrase).unwrap().to_vec(),
+        };
+        view.wallet().export_watch_only(&file, &None).unwrap();
+        let bytes = std::fs::read(&file).unwrap();
+        assert!(!bytes.windows(key.len()).any(|window| window == key), "the key that encrypts the private keys");
+        let copy = format!("copy{passphrase}");
+        harness.manager.restore(copy.clone(), &file, &None, None).unwrap();
+        let copied = harness.manager.select(Some(&copy)).unwrap();
+        let info = copied.info().unwrap();
+        assert!(!info.private_keys_enabled && !info.encrypted);
+        assert!(copied.wallet().store.tables.keys.is_empty(&copied.wallet().store.read().unwrap()).unwrap());
+        let texts = |view: &WalletView, private| -> Vec<String> {
+            view.descriptors(private).unwrap().iter().map(|one| one.text.expose().to_owned()).collect()
+        };
+        assert_eq!(texts(&copied, true), texts(&view, false));
+        assert!(copied.hd_keys(true).unwrap().iter().all(|key| !key.has_private && key.xprv.is_none()));
+    }
+}
+
+#[test]
+fn an_export_replaces_no_file() {
+    let harness = Harness::with_wallet();
+    let (_folder, file) = place();
+    harness.view().wallet().backup(&file, &None).unwrap();
+    let before = std::fs::read(&file).unwrap();
+    assert_eq!(kind_of(harness.view().wallet().export_watch_only(&file, &None)), ErrorKind::Refused);
+    assert_eq!(std::fs::read(&file).unwrap(), before);
+}

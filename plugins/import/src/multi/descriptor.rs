@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use bitcoin::secp256k1::SecretKey;
 use bitcoin::secp256k1::constants::PUBLIC_KEY_SIZE;
 use bitcoin::{Network, NetworkKind, PrivateKey};
-use outrigger_sdk::descriptor::{Descriptor, Expansion};
+use outrigger_sdk::descriptor::{Descriptor, Expansion, Syntax};
 use outrigger_sdk::service::wallet::{AddressType, KeyOrigin};
 use outrigger_sdk::wire::Secret;
 use outrigger_sdk::{RpcError, parallel};
@@ -27,7 +27,7 @@ pub(super) fn read(
     deriving: &mut Deriving<'_>,
 ) -> Result<(Vec<Part>, Vec<String>), RpcError> {
     let text = fields.text("desc")?.ok_or_else(malformed)?;
-    let descriptors = request::descriptors(text, network)?;
+    let descriptors = request::descriptors(text, network, Syntax::ANY)?;
     let first = descriptors.first().ok_or_else(malformed)?;
     if first.output_type() == Some(AddressType::Bech32m) {
         return Err(RpcError::not_found("Bech32m descriptors cannot be imported into legacy wallets"));

@@ -225,3 +225,22 @@ fn importdescriptors_range_of_no_whole_numbers_is_a_wrong_type() {
         harness.refused("importdescriptors", json!([[request]]), -1, "JSON integer out of range");
     }
 }
+
+#[test]
+fn importdescriptors_takes_what_the_release_knows_as_descriptor() {
+    let harness = Harness::new();
+    for (release, text, reason) in [
+        (29, "tr(musig(WIF))", Some("tr(): key 'musig(")),
+        (30, "tr(musig(WIF))", None),
+        (31, "unused(TPRV)", Some("'unused(tpub")),
+        (32, "unused(TPRV)", None),
+    ] {
+        harness.plugin.set_release(release, &[]);
+        harness.answers([ImportOutcome::Imported { missing_private_keys: false, unknown_output_type: false }]);
+        let outcome = harness.descriptor(json!({"desc": desc(text)}));
+        match reason {
+            Some(reason) => assert!(outcome.contains(&format!(r#""message":"{reason}"#)), "{outcome}"),
+            None => assert_eq!(outcome, r#"{"success":true}"#),
+        }
+    }
+}

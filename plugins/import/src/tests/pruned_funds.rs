@@ -57,3 +57,18 @@ fn removeprunedfunds_names_a_transaction_that_the_wallet_does_not_have() {
     refused(&harness, "removeprunedfunds", json!([txid]), -4, &message);
     refused(&harness, "removeprunedfunds", json!(["x"]), -8, "txid must be of length 64 (not 1, for 'x')");
 }
+
+#[test]
+fn removeprunedfunds_needs_the_setting_deprecatedrpc_from_release_32_on() {
+    let harness = Harness::new();
+    let deprecated = "DEPRECATION WARNING: This feature will be removed in the next major release. Start bitcoind with the `-deprecatedrpc=removeprunedfunds` option in order to use this.";
+    let unreadable = "txid must be of length 64 (not 1, for 'x')";
+    for (release, kept, code, message) in [
+        (31, &[][..], -8, unreadable),
+        (32, &["bip125"], -32, deprecated),
+        (32, &["removeprunedfunds"], -8, unreadable),
+    ] {
+        harness.plugin.set_release(release, kept);
+        refused(&harness, "removeprunedfunds", json!(["x"]), code, message);
+    }
+}

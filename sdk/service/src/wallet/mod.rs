@@ -329,5 +329,9 @@ service! {
         /// one witness, or does not have the transaction.
         #[since(1)]
         fn alternate_wtxids(txids: Vec<Txid>) -> Vec<Vec<Wtxid>>;
+        /// Writes a copy of the wallet without its private keys to a new file, which `restore` opens. `Refused` when the file exists
+        /// or cannot be written, or the wallet has nothing to watch.
+        #[since(1)]
+        fn export_watch_only(file: String) -> ();
     }
 }

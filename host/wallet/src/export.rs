@@ -1,0 +1,201 @@
+//! exportwatchonlywallet: a copy of a wallet without private keys.
+//!
+//! The rows are written to a new file, so no part of a former row, such as an encrypted key, is in it. The new file has
+//! an encryption key of its own.
+
+use std::fs::{self, DirBuilder, File};
+use std::os::unix::fs::DirBuilderExt as _;
+use std::path::Path;
+
+use bitcoin::Amount;
+use outrigger_base::client_files::{ClientFileError, Folders};
+use outrigger_disk::MAKING;
+use outrigger_service::wallet::{Ownership, WalletTransaction};
+use outrigger_service::wire::{from_bytes, to_bytes};
+use outrigger_service::{ErrorKind, Result as ServiceResult, ServiceError};
+
+use super::encrypt::EncryptionKey;
+use super::error::{Result, WalletError};
+use super::keypool::identity_key;
+use super::live::Wallet;
+use super::store::rows::{CoinRow, DescriptorRow, KeyRow, MetaRow, ScriptRow};
+use super::store::tables::{ENCRYPTION, PLAINTEXT_KEY, SCRUB, Table};
+use super::store::{Reading, Store, Tables, Writing};
+
+const NOTHING: &str = "Error: Wallet has no descriptors to export";
+
+impl Wallet {
+    /// Writes a copy without private keys to a new file, within the rules for clients' files. Writes wait meanwhile.
+    ///
+    /// Fails with `Refused` if the file exists, or may not or cannot be written, or the wallet has nothing to watch.
+    /// Fails with `Storage` if the wallet's file is damaged. The log has the reason of every failure.
+    pub fn export_watch_only(&self, file: &Path, folders: &Folders) -> ServiceResult<()> {
+        if let Some(damage) = self.store.damage() {
+            return Err(WalletError::Store(damage.into()).into());
+        }
+        let _writes = self.lock_writes();
+        let exported = self.shared.client_files.replace(file, folders, |_| Ok(false), |to| self.export(to));
+        exported.map_err(|error| {
+            tracing::error!(wallet = self.name(), file = %file.display(), %error, "the export failed");
+            let shown = file.display();
+            let detail = match error {
+                WalletError::ClientFile(
+                    ClientFileError::OtherFile | ClientFileError::NotAFile | ClientFileError::NoName,
+                ) => format!("Error: Export destination '{shown}' already exists"),
+                WalletError::ClientFile(_) => format!("Error: Could not create file '{shown}'"),
+                other => return other.into(),
+            };
+            ServiceError::new(ErrorKind::Refused, detail)
+        })
+    }
+
+    /// Copies the rows to a store below the wallet's folder, and its pages to the file. A kill leaves a folder that the
+    /// next start removes.
+    fn export(&self, to: &mut File) -> Result<()> {
+        let (txn, t) = (self.store.read()?, self.store.tables);
+        if t.descriptors.is_empty(&txn)? && t.imported_keys.is_empty(&txn)? && t.imported_watch.is_empty(&txn)? {
+            return Err(ServiceError::new(ErrorKind::Refused, NOTHING).into());
+        }
+        outrigger_disk::finish(self.store.folder())?;
+        let folder = self.store.folder().join(MAKING);
+        DirBuilder::new().mode(0o700).create(&folder)?;
+        let copied = Store::create(&folder, &self.shared.settings).and_then(|store| {
+            let mut export = Export { from: &t, txn: &txn, to: store.tables, out: store.write()? };
+            export.rows()?;
+            export.out.commit()?;
+            store.copy_to(to)
+        });
+        fs::remove_dir_all(&folder)?;
+        copied
+    }
+}
+
+struct Export<'e> {
+    from: &'e Tables,
+    txn: &'e Reading<'e>,
+    to: Tables,
+    out: Writing<'e>,
+}
+
+impl Export<'_> {
+    fn rows(&mut self) -> Result<()> {
+        let (from, to) = (*self.from, self.to);
+        for (from, to) in from.unchanged().into_iter().zip(to.unchanged()) {
+            self.copy(from, to, |_, value| Ok(value.to_vec()))?;
+        }
+        self.meta()?;
+        self.descriptors()?;
+        self.imported()
+    }
+
+    /// Copies the rows of a table, with values changed by `change`.
+    fn copy(&mut self, from: Table, to: Table, change: impl Fn(&[u8], &[u8]) -> Result<Vec<u8>>) -> Result<()> {
+        for row in from.iter(self.txn)? {
+            let (key, value) = row?;
+            to.put(&mut self.out, key, &change(key, value)?)?;
+        }
+        Ok(())
+    }
+
+    fn meta(&mut self) -> Result<()> {
+        for row in self.from.meta.iter(self.txn)? {
+            let (key, value) = row?;
+            if ![ENCRYPTION, PLAINTEXT_KEY, SCRUB, b"scrubbed"].contains(&key) {
+                self.to.meta.put(&mut self.out, key, value)?;
+            }
+        }
+        self.to.meta.put(&mut self.out, PLAINTEXT_KEY, &EncryptionKey::random().to_plaintext())?;
+        let meta = MetaRow { private_keys_enabled: false, blank: false, ..self.from.meta(self.txn)? };
+        Ok(self.to.meta.put(&mut self.out, b"meta", &to_bytes(&meta))?)
+    }
+
+    /// The descriptors, each known by its normalised text: the wallet cannot derive hardened steps.
+    fn descriptors(&mut self) -> Result<()> {
+        for row in self.from.descriptors.iter(self.txn)? {
+            let (number, row) = row?;
+            let row: DescriptorRow = from_bytes(row).map_err(WalletError::Damaged)?;
+            let identity = row.public.clone();
+            let row = DescriptorRow { identity, has_private: false, private_keys: Vec::new(), ..row };
+            self.to.descriptors.put(&mut self.out, number, &to_bytes(&row))?;
+            let number = super::store::tables::number_from_key(number)?.to_le_bytes();
+            self.to.identities.put(&mut self.out, &identity_key(&row.public), &number)?;
+        }
+        Ok(())
+    }
+
+    /// The scripts and transactions. What only imported private keys own is watched.
+    fn imported(&mut self) -> Result<()> {
+        let (from, to, txn) = (*self.from, self.to, self.txn);
+        self.copy(from.imported_keys, to.imported_keys, |_, value| {
+            let row: KeyRow = from_bytes(value).map_err(WalletError::Damaged)?;
+            Ok(to_bytes(&KeyRow { private: false, ..row }))
+        })?;
+        for row in from.scripts.iter(txn)? {
+            let (key, value) = row?;
+            let mut row: ScriptRow = from_bytes(value).map_err(WalletError::Damaged)?;
+            if row.imported == Ownership::Spendable {
+                row.imported = Ownership::WatchOnly;
+                if to.imported_watch.get(&self.out, key)?.is_none() {
+                    to.imported_watch.put(&mut self.out, key, &1_u64.to_le_bytes())?;
+                }
+            }
+            to.scripts.put(&mut self.out, key, &to_bytes(&row))?;
+        }
+        self.copy(from.coins, to.coins, |_, value| {
+            let mut row: CoinRow = from_bytes(value).map_err(WalletError::Damaged)?;
+            let owned = from.script(txn, &row.script)?.is_some_and(|script| !script.owners.is_empty());
+            if row.ownership == Ownership::Spendable && !owned {
+                row.ownership = Ownership::WatchOnly;
+            }
+            Ok(to_bytes(&row))
+        })?;
+        self.copy(from.transactions, to.transactions, |_, value| {
+            let mut row: WalletTransaction = from_bytes(value).map_err(WalletError::Damaged)?;
+            for input in &row.inputs {
+                let Some(parent) = from.transaction(txn, &input.txid)? else { continue };
+                let spent = usize::try_from(input.vout).ok().and_then(|vout| parent.outputs.get(vout));
+                if let Some(spent) = spent.filter(|output| is_imported(output.ownership, &output.descriptors)) {
+                    let watched = row.debit_spendable.min(spent.value);
+                    row.debit_spendable = row.debit_spendable.checked_sub(watched).unwrap_or(Amount::ZERO);
+                    row.debit_watch_only = row.debit_watch_only.checked_add(watched).unwrap_or(row.debit_watch_only);
+                }
+            }
+            for output in &mut row.outputs {
+                if is_imported(output.ownership, &output.descriptors) {
+                    output.ownership = Ownership::WatchOnly;
+                }
+            }
+            Ok(to_bytes(&row))
+        })
+    }
+}
+
+/// Whether an output is spendable by imported keys alone.
+fn is_imported(ownership: Ownership, descriptors: &[u32]) -> bool {
+    ownership == Ownership::Spendable && descriptors.is_empty()
+}
+
+impl Tables {
+    /// The tables whose rows an export has as they are.
+    fn unchanged(&self) -> [Table; 17] {
+        [
+            self.active,
+            self.labels,
+            self.address_book,
+            self.raw,
+            self.order_positions,
+            self.confirmed,
+            self.unconfirmed,
+            self.conflicted,
+            self.spends,
+            self.outputs,
+            self.mempool_conflicts,
+            self.derived,
+            self.blocks,
+            self.imported_scripts,
+            self.imported_watch,
+            self.imported_uses,
+            self.imported_pool,
+        ]
+    }
+}

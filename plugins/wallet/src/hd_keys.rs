@@ -1,0 +1,168 @@
+//! `addhdkey` and `derivehdkey`: extended keys that a wallet holds without addresses, and keys derived from its extended keys.
+
+use std::str::FromStr;
+
+use bitcoin::bip32::{ChainCode, ChildNumber, DerivationPath, Fingerprint, Xpriv, Xpub};
+use bitcoin::secp256k1::rand::{RngCore, thread_rng};
+use bitcoin::secp256k1::{Secp256k1, SecretKey};
+use bitcoin::{Network, NetworkKind};
+use outrigger_sdk::params::object;
+use outrigger_sdk::service::wallet::{DescriptorImport, HdKey, Import, ImportOutcome};
+use outrigger_sdk::wire::Secret;
+use outrigger_sdk::{CallContext, RpcError, typed};
+use serde::Serialize;
+
+use crate::keys::{option, unknown_private_key};
+use crate::to_json;
+
+/// The function of descriptors whose key has no addresses.
+const UNUSED: &str = "unused(";
+
+#[derive(Serialize)]
+struct Added {
+    xpub: String,
+}
+
+pub fn add_hd_key(context: &mut CallContext<'_>) -> Result<Vec<u8>, RpcError> {
+    let given = context.params.given(0).is_some();
+    let text = context.take_secret(0);
+    let wallet = context.wallet()?;
+    if !wallet.private_keys_enabled {
+        return Err(RpcError::wallet("addhdkey is not available for wallets without private keys"));
+    }
+    wallet.check_unlocked()?;
+    let mut key = if given { read(&text, context.network()?)? } else { random(context.network()?) };
+    let (xpub, descriptor) =
+        (Xpub::from_priv(&Secp256k1::new(), &key).to_string(), Secret::new(format!("{UNUSED}{key})")));
+    key.private_key.non_secure_erase();
+    let known = context.host.wallet.hd_keys(context.scope, false)?;
+    if known.iter().any(|known| known.has_private && known.xpub == xpub) {
+        return Err(RpcError::wallet("HD key already exists"));
+    }
+    let timestamp = context.host.chain.time(context.scope)?;
+    let (range, next_index, active, internal, label) = (None, None, false, None, None);
+    let descriptor = DescriptorImport { text: descriptor, range, next_index, active, internal, label, timestamp };
+    let outcomes = context.host.wallet.import(context.scope, vec![Import::Descriptor { descriptor }])?;
+    if !matches!(outcomes.as_slice(), [ImportOutcome::Imported { .. }]) {
+        return Err(RpcError::internal("the key could not be stored"));
+    }
+    to_json(Added { xpub })
+}
+
+fn read(text: &Secret, network: Network) -> Result<Xpriv, RpcError> {
+    let kind = NetworkKind::from(network);
+    if let Ok(key) = Xpriv::from_str(text.expose())
+        && key.network == kind
+    {
+        return Ok(key);
+    }
+    let public = Xpub::from_str(text.expose()).is_ok_and(|key| key.network == kind);
+    Err(RpcError::not_found(if public {
+        "Extended public key (xpub) provided, but extended private key (xprv) is required"
+    } else {
+        "Could not parse HD key"
+    }))
+}
+
+fn random(network: Network) -> Xpriv {
+    let mut chain_code = [0; 32];
+    thread_rng().fill_bytes(&mut chain_code);
+    Xpriv {
+        network: network.into(),
+        depth: 0,
+        parent_fingerprint: Fingerprint::default(),
+        child_number: ChildNumber::Normal { index: 0 },
+        private_key: SecretKey::new(&mut thread_rng()),
+        chain_code: ChainCode::from(chain_code),
+    }
+}
+
+#[derive(Serialize)]
+struct Derived<'a> {
+    origin: String,
+    xpub: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    xprv: Option<&'a str>,
+}
+
+pub fn derive_hd_key(context: &mut CallContext<'_>) -> Result<Vec<u8>, RpcError> {
+    let wallet = context.wallet()?;
+    if !wallet.private_keys_enabled {
+        return Err(RpcError::wallet("derivehdkey is not available for watch-only wallets"));
+    }
+    let path = key_path(context.params.text(0)?)?;
+    let private = option(context, 1, "private")?.unwrap_or(false);
+    wallet.check_unlocked()?;
+    let options = context.params.given(1).map(object).transpose()?;
+    let wanted = options.and_then(|options| options.get("hdkey")).filter(|value| !value.is_null());
+    let keys = context.host.wallet.hd_keys(context.scope, true)?;
+    let key = match wanted {
+        Some(wanted) => named(&keys, typed::text(wanted)?, context.network()?)?,
+        None => only(&keys)?,
+    };
+    let text = key.xprv.as_ref().ok_or_else(|| unknown_private_key(&key.xpub))?;
+    let mut master = Xpriv::from_str(text.expose()).map_err(|_| RpcError::internal("the stored key does not parse"))?;
+    let secp = Secp256k1::new();
+    let derived = master.derive_priv(&secp, &path);
+    let fingerprint = master.fingerprint(&secp);
+    master.private_key.non_secure_erase();
+    let refused = |_| RpcError::invalid_parameter("Unable to derive HD key at the requested path");
+    let mut derived = derived.map_err(refused)?;
+    let xpub = Xpub::from_priv(&secp, &derived).to_string();
+    let xprv = private.then(|| Secret::new(derived.to_string()));
+    derived.private_key.non_secure_erase();
+    // `:#` would mark hardened steps with an apostrophe.
+    let steps = path.into_iter().fold(String::new(), |steps, step| match step {
+        ChildNumber::Normal { index } => format!("{steps}/{index}"),
+        ChildNumber::Hardened { index } => format!("{steps}/{index}h"),
+    });
+    to_json(Derived { origin: format!("[{fingerprint}{steps}]"), xpub, xprv: xprv.as_ref().map(Secret::expose) })
+}
+
+/// Reads a path as bitcoind does: `m` may be left out, and a slash may end it.
+fn key_path(text: &str) -> Result<DerivationPath, RpcError> {
+    let invalid = || RpcError::invalid_parameter("Invalid BIP32 keypath");
+    let mut parts: Vec<&str> = text.strip_suffix('/').unwrap_or(text).split('/').collect();
+    if text.is_empty() || parts.first() == Some(&"m") {
+        parts.remove(0);
+    }
+    let step = |part: &str| {
+        let digits = part.strip_suffix(['h', '\'']);
+        let number = digits.unwrap_or(part);
+        let number = Some(number).filter(|number| number.bytes().all(|byte| byte.is_ascii_digit()))?.parse().ok()?;
+        let step = if digits.is_some() { ChildNumber::from_hardened_idx } else { ChildNumber::from_normal_idx };
+        step(number).ok()
+    };
+    let steps = parts.into_iter().map(|part| step(part).ok_or_else(invalid)).collect::<Result<Vec<_>, _>>()?;
+    if !steps.iter().any(ChildNumber::is_hardened) {
+        return Err(RpcError::invalid_parameter("Derivation path requires at least one hardened step"));
+    }
+    Ok(steps.into())
+}
+
+fn is_unused(key: &HdKey) -> bool {
+    key.descriptors.iter().any(|(text, _)| text.starts_with(UNUSED))
+}
+
+fn is_active(key: &HdKey) -> bool {
+    key.descriptors.iter().any(|(_, active)| *active)
+}
+
+fn named<'k>(keys: &'k [HdKey], text: &str, network: Network) -> Result<&'k HdKey, RpcError> {
+    let xpub = Xpub::from_str(text).ok().filter(|xpub| xpub.network == network.into());
+    let xpub = xpub.ok_or_else(|| RpcError::not_found("Unable to parse HD key. Please provide a valid xpub"))?;
+    let xpub = xpub.to_string();
+    let found = keys.iter().find(|key| key.xpub == xpub && (is_unused(key) || is_active(key)));
+    found.ok_or_else(|| RpcError::not_found("HD key is not used by an active or unused(KEY) descriptor"))
+}
+
+/// The only key without addresses; if there is none, the only key of the active descriptors.
+fn only(keys: &[HdKey]) -> Result<&HdKey, RpcError> {
+    let unused: Vec<&HdKey> = keys.iter().filter(|key| is_unused(key)).collect();
+    let candidates = if unused.is_empty() { keys.iter().filter(|key| is_active(key)).collect() } else { unused };
+    match candidates.as_slice() {
+        [one] => Ok(one),
+        [] => Err(RpcError::not_found("No active or unused(KEY) descriptor found")),
+        _ => Err(RpcError::not_found("Unable to determine which HD key to use. Please specify with 'hdkey'")),
+    }
+}

@@ -1,0 +1,165 @@
+//! Keys and descriptors that Bitcoin Core has since release 30: a wallet of the host and one of the node, asked the same.
+
+use serde_json::{Value, json};
+
+use super::keys::{TPRV, TPUB};
+use super::twins::Wallets;
+
+const OTHER: &str =
+    "tpubDC5FSnBiZDMmhiuCmWAYsLwgLYrrT9rAqvTySfuCCrgsWz8wxMXUS9Tb9iVMvcRbvFcAHGkMD5Kx8koh4GquNGNTfohfk7pgjhaPCdXpoba";
+
+/// None, too, where the node is older than these methods.
+fn start() -> Option<Wallets> {
+    let mut wallets = Wallets::start()?;
+    let known = wallets.theirs.try_call("help", json!(["derivehdkey"])).unwrap();
+    known.as_str().unwrap().starts_with("derivehdkey").then_some(wallets)
+}
+
+/// Imports a descriptor on both sides. The node repeats a warning for each path.
+fn import(wallets: &mut Wallets, text: &str, active: bool) -> Value {
+    let node = wallets.host.node.as_ref().unwrap();
+    let checksum = node.client().call("getdescriptorinfo", json!([text]))["checksum"].as_str().unwrap().to_owned();
+    let import = json!([[{"desc": format!("{text}#{checksum}"), "timestamp": "now", "active": active}]]);
+    let [ours, theirs] = wallets.ask("importdescriptors", &import).map(|answer| answer.unwrap()[0].clone());
+    assert_eq!([&ours["success"], &ours["error"]], [&theirs["success"], &theirs["error"]], "{text}");
+    ours
+}
+
+/// The descriptors, without the times at which each side made them.
+fn listed(wallets: &mut Wallets) -> Vec<Value> {
+    let [ours, theirs] = wallets.ask("listdescriptors", &json!([])).map(|answer| {
+        let mut entries = answer.unwrap()["descriptors"].as_array().unwrap().clone();
+        entries.iter_mut().for_each(|entry| entry["timestamp"] = json!(0));
+        entries
+    });
+    assert_eq!(ours, theirs);
+    ours
+}
+
+#[test]
+fn addhdkey_and_derivehdkey_answer_as_the_node() {
+    let Some(wallets) = start() else { return };
+    let mut wallets = wallets.with("blank", &[json!(false), json!(true)]);
+    let paths =
+        ["m", "m/87/0", "m/2147483648h", "m//1h", "M/1h", "m/m/1h", "zz", "", "/", "/1h", "m/1h/", "m/-1h", "m/1hh"];
+    wallets.check("derivehdkey", json!(["m/87h"])).unwrap_err();
+    wallets.check("addhdkey", json!([TPRV])).unwrap();
+    for path in paths.into_iter().chain(["m/87h/1'/0", "87h", "0h/1", "m/000087h"]) {
+        let _ = wallets.check("derivehdkey", json!([path]));
+    }
+    let _ = wallets.check("derivehdkey", json!([format!("m{}", "/0h".repeat(255))])).unwrap();
+    wallets.check("derivehdkey", json!([format!("m{}", "/0h".repeat(256))])).unwrap_err();
+    for options in [
+        json!({"private": true}),
+        json!({"private": 1}),
+        json!({"hdkey": TPUB}),
+        json!({"hdkey": TPRV}),
+        json!({"hdkey": OTHER}),
+        json!({"hdkey": 5}),
+        json!({"other": 5}),
+    ] {
+        let _ = wallets.check("derivehdkey", json!(["m/87h/0h", options]));
+    }
+    for key in [json!(TPRV), json!(OTHER), json!("xx"), json!(""), json!(5)] {
+        wallets.check("addhdkey", json!([key])).unwrap_err();
+    }
+    wallets.check("gethdkeys", json!([])).unwrap();
+    listed(&mut wallets);
+    wallets.check("createwalletdescriptor", json!(["bech32"])).unwrap_err();
+    wallets.check("createwalletdescriptor", json!(["bech32", {"hdkey": TPUB}])).unwrap();
+    wallets.check("derivehdkey", json!(["m/84h/1h/0h", {"private": true}])).unwrap();
+    import(&mut wallets, &format!("wpkh({TPRV}/1h/*)"), true);
+    wallets.check("gethdkeys", json!([{"active_only": true, "private": true}])).unwrap();
+    wallets.check("encryptwallet", json!(["secret"])).unwrap();
+    wallets.check("derivehdkey", json!(["m/84h"])).unwrap_err();
+    wallets.check("derivehdkey", json!(["m/84"])).unwrap_err();
+    wallets.check("addhdkey", json!([])).unwrap_err();
+    wallets.check("addhdkey", json!(["xx"])).unwrap_err();
+    wallets.check("walletpassphrase", json!(["secret", 60])).unwrap();
+    wallets.check("derivehdkey", json!(["m/84h"])).unwrap();
+    let mut wallets = wallets.with("watch", &[json!(true)]);
+    wallets.check("addhdkey", json!(["xx"])).unwrap_err();
+    wallets.check("derivehdkey", json!(["zz"])).unwrap_err();
+}
+
+#[test]
+fn unused_keys_are_imported_as_by_the_node() {
+    let Some(mut wallets) = start() else { return };
+    for text in
+        [format!("unused({TPUB})"), format!("unused({TPRV})"), format!("unused({TPRV})"), format!("unused({TPRV}/5)")]
+    {
+        import(&mut wallets, &text, false);
+    }
+    import(&mut wallets, &format!("unused({TPRV})"), true);
+    wallets.check("gethdkeys", json!([])).unwrap();
+    let mut wallets = wallets.with("watch", &[json!(true)]);
+    import(&mut wallets, &format!("unused({TPUB})"), false);
+    import(&mut wallets, &format!("unused({TPRV})"), false);
+    wallets.check("listdescriptors", json!([true])).unwrap_err();
+}
+
+#[test]
+fn aggregate_keys_answer_as_the_node() {
+    let Some(mut wallets) = start() else { return };
+    let key = "0279be667ef9dcbbac55a06295ce870b07029bfcdb2dce28d959f2815b16f81798";
+    for (number, (text, watched, ranged)) in [
+        (format!("tr(musig({OTHER},{TPRV})/<0;1>/*)"), false, true),
+        (format!("tr(musig({OTHER}/*,{TPRV}/1h/*))"), false, true),
+        (format!("rawtr(musig({OTHER},{key}))"), true, false),
+        (format!("tr({key},{{pk(musig({OTHER}/*,[deadbeef/3']{TPUB}/*)),and_v(v:pk(musig({OTHER},{TPUB})/0/*),older(5))}})"), true, true),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        wallets = wallets.with(&format!("m{number}"), &[json!(watched), json!(true)]);
+        wallets.check("getdescriptorinfo", json!([text])).unwrap();
+        assert_eq!(import(&mut wallets, &text, false)["success"], true);
+        wallets.check("gethdkeys", json!([])).unwrap();
+        assert_eq!(wallets.check("listdescriptors", json!([true])).is_err(), watched);
+        for entry in listed(&mut wallets) {
+            let range = if ranged { json!([entry["desc"], [0, 1]]) } else { json!([entry["desc"]]) };
+            let addresses = wallets.check("deriveaddresses", range).unwrap();
+            let [ours, theirs] = wallets.ask("getaddressinfo", &json!([addresses[0]])).map(|answer| answer.unwrap());
+            for key in ["desc", "parent_desc", "hdkeypath", "ismine", "solvable"] {
+                assert_eq!(ours[key], theirs[key], "{text} {key}");
+            }
+        }
+    }
+}
+
+#[test]
+fn wallets_are_refused_and_exported_as_by_the_node() {
+    let Some(mut wallets) = start() else { return };
+    for name in ["", "a/../b", "a/./b", "./x", "../", "..", ".", "../x", "/", "x/.."] {
+        wallets.check("createwallet", json!([name])).unwrap_err();
+        if !name.is_empty() {
+            wallets.check("loadwallet", json!([name])).unwrap_err();
+        }
+    }
+    wallets.check("restorewallet", json!(["", "/none"])).unwrap_err();
+    wallets.check("removeprunedfunds", json!(["zz"])).unwrap_err();
+    let folder = tempfile::tempdir().unwrap();
+    let exists = folder.path().join("exists");
+    std::fs::write(&exists, "x").unwrap();
+    for file in
+        [json!(""), json!("."), json!(folder.path()), json!(exists), json!(folder.path().join("no/b")), json!(5)]
+    {
+        wallets.check("exportwatchonlywallet", json!([file])).unwrap_err();
+    }
+    let files = ["ours", "theirs"].map(|name| folder.path().join(name));
+    wallets.ours.call("exportwatchonlywallet", json!([files[0]]));
+    wallets.theirs.call("exportwatchonlywallet", json!([files[1]]));
+    let before = listed(&mut wallets);
+    wallets.host.client().call("restorewallet", json!(["export", files[0]]));
+    wallets.host.node.as_ref().unwrap().client().call("restorewallet", json!(["export", files[1]]));
+    wallets.ours = wallets.host.client().wallet("export");
+    wallets.theirs = wallets.host.node.as_ref().unwrap().client().wallet("export");
+    assert_eq!(listed(&mut wallets), before);
+    wallets.check("gethdkeys", json!([])).unwrap();
+    wallets.check("addhdkey", json!([])).unwrap_err();
+    for kind in ["legacy", "p2sh-segwit", "bech32", "bech32m"] {
+        wallets.address("", kind);
+    }
+    let mut wallets = wallets.with("empty", &[json!(true)]);
+    wallets.check("exportwatchonlywallet", json!([folder.path().join("c")])).unwrap_err();
+}

@@ -1,0 +1,329 @@
+//! Extended keys without addresses, keys derived from a wallet's, aggregate keys, and wallets exported without keys; and the
+//! refusals of wallets that releases after 29 changed.
+
+use std::io::Write as _;
+use std::path::Path;
+
+use outrigger_tests::{Client, Host, HostOptions, groups};
+use serde_json::{Value, json};
+
+use super::{MASTER, fund};
+
+const XPUB: &str =
+    "tpubD6NzVbkrYhZ4WaWSyoBvQwbpLkojyoTZPRsgXELWz3Popb3qkjcJyJUGLnL4qHHoQvao8ESaAstxYSnhyswJ76uZPStJRJCTKvosUCJZL5B";
+const OTHER: &str =
+    "tpubDC5FSnBiZDMmhiuCmWAYsLwgLYrrT9rAqvTySfuCCrgsWz8wxMXUS9Tb9iVMvcRbvFcAHGkMD5Kx8koh4GquNGNTfohfk7pgjhaPCdXpoba";
+const FOREIGN: &str = "bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080";
+/// `alice`, whose password is `pass:word`.
+const ALICE: &str =
+    "alice:0123456789abcdef0123456789abcdef$36eec41693efe2766d65afc49dcabcd63a478f61cd99bb469a80f7ad8885432b";
+
+fn host(set: &[&str]) -> Host {
+    let set = set.iter().map(|&set| set.to_owned()).collect();
+    Host::start_with(HostOptions { set, ..HostOptions::default() })
+}
+
+fn with_checksum(client: &mut Client, text: &str) -> String {
+    let checksum = client.call("getdescriptorinfo", json!([text]))["checksum"].as_str().unwrap().to_owned();
+    format!("{text}#{checksum}")
+}
+
+fn import(client: &mut Client, text: &str, active: bool) -> Value {
+    let desc = with_checksum(client, text);
+    client.call("importdescriptors", json!([[{"desc": desc, "timestamp": "now", "active": active}]]))[0].clone()
+}
+
+#[test]
+fn addhdkey_adds_keys_without_addresses_under_every_release() {
+    for release in ["release=29", "release=32"] {
+        let host = host(&[release]);
+        host.client().call("createwallet", json!(["w", false, true]));
+        let mut wallet = host.client().wallet("w");
+        assert_eq!(wallet.call("addhdkey", json!([MASTER])), json!({"xpub": XPUB}));
+        let desc = format!("unused({XPUB})#7rsstqgl");
+        let listed = json!([{"xpub": XPUB, "has_private": true, "descriptors": [{"desc": desc, "active": false}]}]);
+        assert_eq!(wallet.call("gethdkeys", json!([])), listed);
+        assert_eq!(wallet.call("listdescriptors", json!([]))["descriptors"][0]["desc"], desc);
+        let info = wallet.call("getwalletinfo", json!([]));
+        assert_eq!((&info["blank"], &info["keypoolsize"]), (&json!(true), &json!(0)));
+        let created = wallet.call("createwalletdescriptor", json!(["bech32", {"hdkey": XPUB}]));
+        assert_eq!(created["descs"].as_array().unwrap().len(), 2);
+        let random = wallet.call("addhdkey", json!([]))["xpub"].clone();
+        assert_ne!(random, wallet.call("addhdkey", json!([]))["xpub"]);
+        assert_eq!(wallet.call("gethdkeys", json!([{"private": true}])).as_array().unwrap().len(), 3);
+        for (key, code, message) in [
+            (MASTER, -4, "HD key already exists"),
+            (OTHER, -5, "Extended public key (xpub) provided, but extended private key (xprv) is required"),
+            ("xx", -5, "Could not parse HD key"),
+            ("", -5, "Could not parse HD key"),
+        ] {
+            assert_eq!(wallet.refused("addhdkey", json!([key])), (code, message.into()));
+        }
+        host.client().call("createwallet", json!(["watch", true]));
+        let message = "addhdkey is not available for wallets without private keys";
+        assert_eq!(host.client().wallet("watch").refused("addhdkey", json!([])), (-4, message.into()));
+    }
+}
+
+#[test]
+fn derivehdkey_prefers_keys_without_addresses() {
+    let host = host(&[]);
+    let mut wallet = host.new_wallet("w");
+    let described = wallet.call("listdescriptors", json!([]))["descriptors"][0]["desc"].as_str().unwrap().to_owned();
+    let derived = wallet.call("derivehdkey", json!(["m/44h/1h/0h"]));
+    let key = [&derived["origin"], &derived["xpub"]].map(|part| part.as_str().unwrap()).concat();
+    assert!(described.starts_with(&format!("pkh({key}/")), "{described} {key}");
+    wallet.call("addhdkey", json!([MASTER]));
+    let of_unused = wallet.call("derivehdkey", json!(["87h/1'/0"]));
+    assert_eq!(of_unused["origin"], "[0c5f9a1e/87h/1h/0]");
+    assert_eq!(of_unused, wallet.call("derivehdkey", json!(["m/87h/1h/0/", {"hdkey": XPUB, "private": false}])));
+    let private = wallet.call("derivehdkey", json!({"path": "m/1h", "private": true}));
+    let xprv: bitcoin::bip32::Xpriv = private["xprv"].as_str().unwrap().parse().unwrap();
+    let xpub = bitcoin::bip32::Xpub::from_priv(&bitcoin::secp256k1::Secp256k1::new(), &xprv);
+    assert_eq!(private["xpub"], xpub.to_string());
+    let deep = format!("m{}", "/0h".repeat(256));
+    for (path, options, code, message) in [
+        ("", json!({}), -8, "Derivation path requires at least one hardened step"),
+        ("m/1/2", json!({}), -8, "Derivation path requires at least one hardened step"),
+        ("/", json!({}), -8, "Invalid BIP32 keypath"),
+        ("m//1h", json!({}), -8, "Invalid BIP32 keypath"),
+        ("m/+1h", json!({}), -8, "Invalid BIP32 keypath"),
+        ("m/2147483648h", json!({}), -8, "Invalid BIP32 keypath"),
+        (&deep, json!({}), -8, "Unable to derive HD key at the requested path"),
+        ("m/1h", json!({"hdkey": "xx"}), -5, "Unable to parse HD key. Please provide a valid xpub"),
+        ("m/1h", json!({"hdkey": OTHER}), -5, "HD key is not used by an active or unused(KEY) descriptor"),
+    ] {
+        assert_eq!(wallet.refused("derivehdkey", json!([path, options])), (code, message.into()), "{path}");
+    }
+    wallet.call("addhdkey", json!([]));
+    let message = "Unable to determine which HD key to use. Please specify with 'hdkey'";
+    assert_eq!(wallet.refused("derivehdkey", json!(["m/1h"])), (-5, message.into()));
+    wallet.call("encryptwallet", json!(["secret"]));
+    let locked = "Error: Please enter the wallet passphrase with walletpassphrase first.";
+    for (method, params) in [("derivehdkey", json!(["m/1h"])), ("addhdkey", json!([]))] {
+        assert_eq!(wallet.refused(method, params), (-13, locked.into()));
+    }
+    wallet.call("walletpassphrase", json!(["secret", 60]));
+    assert_eq!(wallet.call("derivehdkey", json!(["87h/1h/0", {"hdkey": XPUB}])), of_unused, "it was not replaced");
+    for (name, watch, code, message) in [
+        ("empty", false, -5, "No active or unused(KEY) descriptor found"),
+        ("watch", true, -4, "derivehdkey is not available for watch-only wallets"),
+    ] {
+        host.client().call("createwallet", json!([name, watch, true]));
+        assert_eq!(host.client().wallet(name).refused("derivehdkey", json!(["m/1h"])), (code, message.into()));
+    }
+}
+
+#[test]
+fn unused_descriptors_are_imported_from_release_32_on() {
+    let host = host(&["release=32"]);
+    let (mut client, mut wallet) = (host.client(), host.new_wallet("w"));
+    let message = "Cannot import descriptor without private keys to a wallet with private keys enabled";
+    assert_eq!(import(&mut wallet, &format!("unused({XPUB})"), false)["error"]["message"], message);
+    assert_eq!(import(&mut wallet, &format!("unused({MASTER})"), false), json!({"success": true}));
+    let message = "Cannot import an unused() descriptor when its private key is already in the wallet";
+    for text in [format!("unused({MASTER})"), format!("unused({MASTER}/1)")] {
+        let refused = import(&mut wallet, &text, false);
+        assert_eq!(refused["error"], json!({"code": -4, "message": message}), "{text}");
+    }
+    client.call("createwallet", json!(["watch", true]));
+    let refused = import(&mut client.wallet("watch"), &format!("unused({XPUB})"), false);
+    let message = "Cannot import unused() to wallet without private keys enabled";
+    assert_eq!(refused["error"], json!({"code": -4, "message": message}));
+    let text = with_checksum(&mut client, &format!("unused({XPUB})"));
+    assert_eq!(client.refused("deriveaddresses", json!([text])), (-1, "Unexpected empty result".into()));
+}
+
+#[test]
+fn coins_of_aggregate_keys_are_watched_and_not_signed() {
+    let host = host(&["release=30"]);
+    host.client().call("createwallet", json!(["w", false, true]));
+    let mut wallet = host.client().wallet("w");
+    let imported = import(&mut wallet, &format!("tr(musig({OTHER},{MASTER})/<0;1>/*)"), true);
+    assert_eq!(imported["success"], true, "{imported}");
+    let address = wallet.call("getnewaddress", json!(["", "bech32m"]));
+    assert_eq!(address, "bcrt1pvprraw88hcc8mudx82fa9y5p72jl5au0yf5tkxwv68f4u4tmceqqvcc7v8");
+    let info = wallet.call("getaddressinfo", json!([address]));
+    let desc = "tr([19a13145/0/0]1c73178554b83edc095bf1e04fdd9d710039c55c89eb8f19a95af29abecd1def)#ksf7su0c";
+    assert_eq!((&info["desc"], &info["ismine"], &info["solvable"]), (&json!(desc), &json!(true), &json!(true)));
+    fund(&mut wallet, "bech32m");
+    assert_eq!(wallet.call("getbalances", json!([]))["mine"]["trusted"].to_string(), "50.00000000");
+    let funded = wallet.call("walletcreatefundedpsbt", json!([[], [{FOREIGN: 1}], 0, {"fee_rate": 5}]));
+    assert_eq!(wallet.call("walletprocesspsbt", json!([funded["psbt"]]))["complete"], false);
+    let sent = wallet.call("send", json!([{FOREIGN: 1}, null, "unset", 5]));
+    assert_eq!((&sent["complete"], &sent["txid"]), (&json!(false), &Value::Null));
+    let message = "tr(): musig(): Must contain key expressions";
+    assert_eq!(wallet.refused("getdescriptorinfo", json!(["tr(musig())"])), (-5, message.into()));
+}
+
+#[test]
+fn descriptors_of_later_releases_are_refused_before_them() {
+    let key = "0279be667ef9dcbbac55a06295ce870b07029bfcdb2dce28d959f2815b16f81798";
+    for (set, text, refused) in [
+        ("release=29", format!("tr(musig({key}))"), Some(format!("tr(): key 'musig({key})' is not valid"))),
+        ("release=29", format!("pkh( {OTHER})"), None),
+        ("release=30", format!("pkh( {OTHER})"), Some(format!("pkh(): Key ' {OTHER}' is invalid due to whitespace"))),
+        ("release=31", format!("unused({key})"), Some(format!("'unused({key})' is not a valid descriptor function"))),
+        ("release=32", format!("unused({key})"), None),
+    ] {
+        let host = host(&[set]);
+        let mut client = host.client();
+        match refused {
+            Some(message) => assert_eq!(client.refused("getdescriptorinfo", json!([text])), (-5, message)),
+            None => assert_eq!(client.call("getdescriptorinfo", json!([text]))["issolvable"], true),
+        }
+    }
+}
+
+/// What an exported wallet tells as its original does. It knows no descriptor with the hardened steps.
+fn told(wallet: &mut Client) -> Vec<Value> {
+    let entries = |mut listed: Value| {
+        for entry in listed.as_array_mut().unwrap() {
+            entry.as_object_mut().unwrap().remove("parent_descs");
+        }
+        listed
+    };
+    let mut unspent = entries(wallet.call("listunspent", json!([])));
+    unspent.as_array_mut().unwrap().sort_by_key(|coin| coin["txid"].to_string());
+    vec![
+        wallet.call("listdescriptors", json!([]))["descriptors"].clone(),
+        entries(wallet.call("listtransactions", json!(["*", 100]))),
+        wallet.call("listlabels", json!([])),
+        wallet.call("getaddressesbylabel", json!(["theirs"])),
+        wallet.call("getbalances", json!([])),
+        unspent,
+    ]
+}
+
+#[test]
+fn exportwatchonlywallet_writes_a_wallet_that_watches_the_same() {
+    let (host, folder) = (host(&[]), tempfile::tempdir().unwrap());
+    host.client().call("createwallet", json!(["w", false, false, "secret", true]));
+    let mut wallet = host.client().wallet("w");
+    for kind in ["bech32", "legacy"] {
+        fund(&mut wallet, kind);
+    }
+    wallet.call("walletpassphrase", json!(["secret", 60]));
+    wallet.call("sendtoaddress", json!([FOREIGN, 1, "rent"]));
+    wallet.call("addhdkey", json!([MASTER]));
+    wallet.call("walletlock", json!([]));
+    wallet.call("setlabel", json!([FOREIGN, "theirs"]));
+    let coins = wallet.call("listunspent", json!([0]));
+    let [kept, passing] = [0, 1].map(|index| json!([{"txid": coins[index]["txid"], "vout": coins[index]["vout"]}]));
+    wallet.call("lockunspent", json!([false, kept, true]));
+    wallet.call("lockunspent", json!([false, passing, false]));
+    let file = folder.path().join("export");
+    assert_eq!(wallet.call("exportwatchonlywallet", json!([file])), json!({"exported_file": file}));
+    wallet.call("lockunspent", json!([true, passing]));
+    assert_eq!(host.client().call("restorewallet", json!(["watch", file])), json!({"name": "watch"}));
+    let mut watch = host.client().wallet("watch");
+    for (ours, theirs) in told(&mut watch).into_iter().zip(told(&mut wallet)) {
+        assert_eq!(ours.to_string(), theirs.to_string());
+    }
+    assert_eq!(watch.call("listlockunspent", json!([])), kept);
+    let info = watch.call("getwalletinfo", json!([]));
+    assert_eq!(
+        [&info["private_keys_enabled"], &info["avoid_reuse"], &info["blank"], &info["unlocked_until"]],
+        [&json!(false), &json!(true), &json!(false), &Value::Null]
+    );
+    for kind in ["bech32", "p2sh-segwit", "bech32m"] {
+        let next = [&mut watch, &mut wallet].map(|wallet| wallet.call("getnewaddress", json!(["", kind])));
+        assert_eq!(next[0], next[1]);
+    }
+    let again = folder.path().join("again");
+    watch.call("exportwatchonlywallet", json!([again]));
+    let refusal = |file: &Path| (-4, format!("Error: Export destination '{}' already exists", file.display()));
+    assert_eq!(watch.refused("exportwatchonlywallet", json!([again])), refusal(&again));
+    assert_eq!(watch.refused("exportwatchonlywallet", json!([folder.path()])), refusal(folder.path()));
+    let message = "Error: Export destination cannot be empty";
+    assert_eq!(watch.refused("exportwatchonlywallet", json!([""])), (-4, message.into()));
+    host.client().call("createwallet", json!(["empty", false, true]));
+    let (mut empty, new) = (host.client().wallet("empty"), folder.path().join("new"));
+    let message = "Error: Wallet has no descriptors to export";
+    assert_eq!(empty.refused("exportwatchonlywallet", json!([new])), (-4, message.into()));
+    assert!(!new.exists() && std::fs::read_dir(folder.path()).unwrap().count() == 2, "nothing unfinished is left");
+}
+
+#[test]
+fn exportwatchonlywallet_watches_imported_keys() {
+    let (host, folder) = (host(&[]), tempfile::tempdir().unwrap());
+    let mut wallet = host.new_wallet("w");
+    wallet.call("importprivkey", json!(["cMahea7zqjxrtgAbB7LSGbcQUr1uX1ojuat9jZodMN87JcbXMTcA", "key"]));
+    wallet.call("generatetoaddress", json!([101, FOREIGN]));
+    assert_eq!(wallet.call("getbalances", json!([]))["mine"]["trusted"].to_string(), "50.00000000");
+    let file = folder.path().join("export");
+    wallet.call("exportwatchonlywallet", json!([file]));
+    host.client().call("restorewallet", json!(["watch", file]));
+    let mut watch = host.client().wallet("watch");
+    let balances = watch.call("getbalances", json!([]));
+    let trusted = ["mine", "watchonly"].map(|of| balances[of]["trusted"].to_string());
+    assert_eq!(trusted, ["0.00000000", "50.00000000"]);
+    let message = format!("Private key for address {FOREIGN} is not known");
+    assert_eq!(watch.refused("dumpprivkey", json!([FOREIGN])), (-4, message));
+    watch.call("generatetoaddress", json!([1, FOREIGN]));
+    assert_eq!(watch.call("getbalances", json!([]))["watchonly"]["trusted"].to_string(), "100.00000000");
+}
+
+#[test]
+fn exportwatchonlywallet_keeps_a_user_to_the_folders_that_are_named() {
+    let outside = tempfile::tempdir().unwrap();
+    let (allowed, other) = (outside.path().join("allowed"), outside.path().join("other"));
+    std::fs::create_dir(&allowed).unwrap();
+    std::fs::write(&other, "notes").unwrap();
+    let mut config = tempfile::NamedTempFile::new().unwrap();
+    let groups = std::fs::read_to_string(groups("regtest.toml")).unwrap();
+    write!(config, "{groups}\n[[rpc.users]]\nrpcauth = \"{ALICE}\"\nwallet = \"hot\"\nfolders = [{allowed:?}]\n")
+        .unwrap();
+    let host = Host::start_with(HostOptions { config: Some(config.path().to_owned()), ..HostOptions::default() });
+    host.client().call("createwallet", json!(["hot"]));
+    let mut alice = Client::new(host.address, "alice:pass:word");
+    let own = host.network_folder().join(".cookie");
+    // Whether a file exists there is not told.
+    for file in [&other, &outside.path().join("none"), &own] {
+        let message = format!("Error: Could not create file '{}'", file.display());
+        assert_eq!(alice.refused("exportwatchonlywallet", json!([file])), (-4, message));
+    }
+    alice.call("exportwatchonlywallet", json!([allowed.join("b")]));
+    assert_eq!(std::fs::read(&other).unwrap(), b"notes");
+}
+
+#[test]
+fn wallets_are_refused_by_release() {
+    let [early, late] = [29, 32].map(|release| host(&[&format!("release={release}")]));
+    let (mut early, mut late_client) = (early.client(), late.client());
+    assert_eq!(early.call("createwallet", json!([""])), json!({"name": ""}));
+    let empty = (-8, "Wallet name cannot be empty".to_owned());
+    assert_eq!(late_client.refused("createwallet", json!([""])), empty);
+    assert_eq!(late_client.refused("restorewallet", json!(["", "/none"])), empty);
+    assert_eq!(late_client.refused("loadwallet", json!([""])).0, -18);
+    let normal = "Wallet file verification failed. Wallet name given as a path must be normalized";
+    for method in ["createwallet", "loadwallet"] {
+        assert_eq!(late_client.refused(method, json!(["a/../b"])), (-4, normal.into()));
+        assert_ne!(early.refused(method, json!(["a/../b"])).1, normal);
+    }
+    for (client, message) in [
+        (&mut early, "Can't get descriptor string."),
+        (&mut late_client, "Can't get private descriptor string for watch-only wallets"),
+    ] {
+        client.call("createwallet", json!(["watch", true]));
+        let mut watch = client.wallet("watch");
+        import(&mut watch, &format!("wpkh({OTHER})"), false);
+        assert_eq!(watch.refused("listdescriptors", json!([true])), (-4, message.into()));
+    }
+}
+
+#[test]
+fn removeprunedfunds_needs_a_setting_from_release_32_on() {
+    let txid = json!(["00".repeat(32)]);
+    let unknown = format!("Transaction {} does not belong to this wallet", "00".repeat(32));
+    let deprecated = "DEPRECATION WARNING: This feature will be removed in the next major release. Start bitcoind with the `-deprecatedrpc=removeprunedfunds` option in order to use this.";
+    for (set, refusal) in [
+        (&["release=31"][..], (-4, unknown.as_str())),
+        (&["release=32"], (-32, deprecated)),
+        (&["release=32", "deprecatedrpc=[\"bip125\"]"], (-32, deprecated)),
+        (&["release=32", "deprecatedrpc=[\"bip125\", \"removeprunedfunds\"]"], (-4, unknown.as_str())),
+    ] {
+        let host = host(set);
+        assert_eq!(host.new_wallet("w").refused("removeprunedfunds", txid.clone()), (refusal.0, refusal.1.to_owned()));
+    }
+}

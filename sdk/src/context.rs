@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use crate::Host;
 use crate::params::Params;
+use crate::standard::release::Rules;
 
 /// One call: the host's services, the scope to use them in, and the parameters. `P` is the plugin's own state that its methods share.
 pub struct CallContext<'a, P = ()> {
@@ -17,6 +18,8 @@ pub struct CallContext<'a, P = ()> {
     pub scope: Scope,
     /// The parameters, by position.
     pub params: Params,
+    /// What differs between releases of Bitcoin Core, for the release that the client expects.
+    pub rules: Rules,
     /// The plugin's own state.
     pub plugin: &'a P,
 }

@@ -44,9 +44,12 @@
 mod help;
 mod reach;
 
+use std::borrow::Cow;
+
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
+use outrigger_standard::release::Rules;
 use outrigger_values::params::json_words;
 use outrigger_values::text::{is_control, printable};
 
@@ -417,6 +420,19 @@ fn control_character(value: &Value, place: &str, lines: bool) -> Option<String> 
 }
 
 impl MethodSpec {
+    /// The method as these rules have it: without the arguments that it lacks.
+    pub fn under(&self, rules: &Rules) -> Cow<'_, Self> {
+        if !rules.lacks.iter().any(|(method, _)| *method == self.name) {
+            return Cow::Borrowed(self);
+        }
+        let mut method = self.clone();
+        method.params.retain(|param| !rules.lacks(&self.name, &param.name));
+        for param in &mut method.params {
+            param.members.retain(|member| !rules.lacks(&self.name, &member.name));
+        }
+        Cow::Owned(method)
+    }
+
     fn check(&self) -> Result<(), ManifestError> {
         let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_.-".contains(&byte);
         if self.name.is_empty() || self.name.len() > MAX_METHOD_NAME || !self.name.bytes().all(plain) {

@@ -38,6 +38,7 @@ mod operator;
 mod packages;
 mod plugin_control;
 mod plugin_log;
+mod psbt_versions;
 mod publishing;
 mod refusals;
 mod scaffold;

@@ -1,5 +1,6 @@
 //! The host's own methods.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -7,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use outrigger_sdk::manifest::{MethodSpec, ParamType};
+use outrigger_standard::release;
 use outrigger_values::RpcError;
 use outrigger_values::RpcErrorCode;
 use outrigger_values::text::printable;
@@ -126,8 +128,9 @@ impl Builtins {
             "rpc.discover" => {
                 let serving = self.registry.serving();
                 let plugins = serving.routes.values().map(|route| &route.method);
-                let methods = self.specs.iter().chain(plugins).map(|spec| &**spec);
-                Ok(openrpc::document(methods.filter(|spec| call.may_call(&spec.name))))
+                let rules = release::rules(Some(self.registry.release()));
+                let methods: Vec<_> = self.specs.iter().chain(plugins).map(|spec| spec.under(&rules)).collect();
+                Ok(openrpc::document(methods.iter().map(|spec| &**spec).filter(|spec| call.may_call(&spec.name))))
             }
             _ => Err(RpcError::new(RpcErrorCode::METHOD_NOT_FOUND, "Method not found")),
         }
@@ -186,7 +189,10 @@ impl Builtins {
     }
 
     fn help(&self, command: &str, table: &RouteTable, node: Option<NodeMethods<'_>>) -> Result<Value, RpcError> {
-        let all = self.specs.iter().chain(table.values().map(|route| &route.method)).map(|spec| &**spec);
+        let rules = release::rules(Some(self.registry.release()));
+        let all = self.specs.iter().chain(table.values().map(|route| &route.method));
+        let all: Vec<Cow<'_, MethodSpec>> = all.map(|spec| spec.under(&rules)).collect();
+        let all = all.iter().map(|spec| &**spec);
         if command == DUMP_CONVERSIONS {
             return Ok(conversions(all));
         }

@@ -19,6 +19,7 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use outrigger_sdk::manifest::MethodSpec;
+use outrigger_standard::release;
 use outrigger_values::RpcError;
 use outrigger_values::RpcErrorCode;
 
@@ -105,7 +106,8 @@ impl Router {
     /// Calls a plugin's method and waits for its answer. Dropping the future cancels the call.
     async fn call_plugin(&self, lease: Lease, route: Route, call: Call) -> Result<Bytes, Failure> {
         let method = &route.method;
-        let read = || arguments::positional(method, &call.params);
+        let rules = release::rules(Some(self.registry.release()));
+        let read = || arguments::positional(&method.under(&rules), &call.params);
         let params = read_offloaded(call.params.as_bytes().len(), read).map_err(Failure::Rpc)?;
         let stuck = lease.stuck();
         if stuck >= self.pool.share() {

@@ -31,6 +31,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use outrigger_sdk::service::events::Event;
+use outrigger_sdk::standard::release;
 use outrigger_sdk::{Call, CallContext, Host, Plugin, Reply, RpcError};
 use serde_json::{Map, Value, json};
 
@@ -121,7 +122,9 @@ impl Plugin for ChainPlugin {
     }
 
     fn call(&self, call: Call<'_>, reply: Reply) {
-        let mut context = Context { host: &self.host, scope: call.scope, params: call.params, plugin: &self.shared };
+        let rules = release::rules(Some(call.release));
+        let (scope, params, plugin) = (call.scope, call.params, &self.shared);
+        let mut context = Context { host: &self.host, scope, params, rules, plugin };
         if call.method.starts_with("waitfor") {
             return self.waits.call(call.method, &context, reply);
         }

@@ -18,6 +18,7 @@ mod single;
 mod texts;
 mod viewpoint;
 
+use outrigger_sdk::standard::release;
 use outrigger_sdk::{Call, CallContext, Host, Plugin, Reply, RpcError};
 use serde_json::{Map, Value};
 
@@ -32,7 +33,8 @@ impl Plugin for HistoryPlugin {
     }
 
     fn call(&self, call: Call<'_>, reply: Reply) {
-        let context = CallContext { host: &self.host, scope: call.scope, params: call.params, plugin: &() };
+        let rules = release::rules(Some(call.release));
+        let context = CallContext { host: &self.host, scope: call.scope, params: call.params, rules, plugin: &() };
         let answer = match call.method {
             "gettransaction" => single::get_transaction(&context),
             "listsinceblock" => since::list_since_block(&context),

@@ -21,6 +21,7 @@ use std::time::Duration;
 use bitcoin::BlockHash;
 use outrigger_sdk::service::events::Event;
 use outrigger_sdk::service::{Scope, ServiceError};
+use outrigger_sdk::standard::release;
 use outrigger_sdk::{Call, CallContext, Host, Plugin, Reply, RpcError};
 use serde_json::{Map, Value};
 
@@ -123,7 +124,8 @@ impl Plugin for MiningPlugin {
     }
 
     fn call(&self, call: Call<'_>, reply: Reply) {
-        let context = CallContext { host: &self.host, scope: call.scope, params: call.params, plugin: &() };
+        let rules = release::rules(Some(call.release));
+        let context = CallContext { host: &self.host, scope: call.scope, params: call.params, rules, plugin: &() };
         if call.method == "getblocktemplate" {
             return self.get_block_template(&context, reply);
         }

@@ -5,9 +5,8 @@ use std::collections::HashSet;
 use bitcoin::secp256k1::rand::thread_rng;
 use bitcoin::{Transaction, consensus};
 use outrigger_sdk::params::encode_hex;
-use outrigger_sdk::psbt::Psbt;
+use outrigger_sdk::psbt::{Psbt, PsbtVersion};
 use outrigger_sdk::service::wallet::WalletInfo;
-use outrigger_sdk::sign::Sighash;
 use outrigger_sdk::spend::feerate::feerate;
 use outrigger_sdk::spend::funding_options::{FundingCall, read_max_depth, take_input_weights};
 use outrigger_sdk::spend::options::fee_payers;
@@ -19,7 +18,7 @@ use serde_json::{Map, Value, json};
 
 use crate::Context;
 use crate::fund::{given, options, parts};
-use crate::sign::{SignOptions, extract, finalize, is_complete};
+use crate::sign::{SighashSource, SignOptions, extract, finalize, is_complete};
 use crate::wallet::fill;
 
 /// Moves the fee arguments into the options, and refuses the option names of other methods.
@@ -75,7 +74,8 @@ pub fn send(context: &Context<'_>) -> Result<Value, RpcError> {
     let payers = fee_payers(given(&options, "subtract_fee_from_outputs"), &output_names(outputs))?;
     let lock_time = given(&options, "locktime").unwrap_or(&Value::Null);
     let inputs = given(&options, "inputs");
-    let transaction = transaction_from_params(&parts(inputs, outputs, lock_time, replaceable), context.network()?)?;
+    let parts = parts(inputs, outputs, lock_time, replaceable, params.given(5));
+    let transaction = transaction_from_params(&parts, context.network()?)?;
     let control = CoinControl { add_inputs: transaction.input.is_empty(), ..CoinControl::default() };
     if let Some(weight) = options.get("max_tx_weight") {
         typed::integer::<i32>(weight)?;
@@ -131,7 +131,9 @@ pub fn send_all(context: &Context<'_>) -> Result<Value, RpcError> {
         error.with_code(if too_low { RpcErrorCode::INVALID_PARAMETER } else { RpcErrorCode::WALLET })
     })?;
     let lock_time = given(&options, "locktime").unwrap_or(&Value::Null);
-    let parts = parts(given(&options, "inputs"), &Value::Array(recipients), lock_time, replaceable);
+    // Releases without the argument ignore it in the object, too.
+    let version = given(&options, "version").filter(|_| !context.rules.lacks("sendall", "version"));
+    let parts = parts(given(&options, "inputs"), &Value::Array(recipients), lock_time, replaceable, version);
     let transaction = transaction_from_params(&parts, network)?;
     let send_max = options.get("send_max").map_or(Ok(false), typed::flag)?;
     let named = options.contains_key("inputs");
@@ -162,14 +164,14 @@ fn finish(
     if !options.contains_key("locktime") {
         locktime::set(context.services(), wallet, &mut transaction, &mut thread_rng())?;
     }
-    let mut psbt = Psbt::new(transaction);
-    let sign_options = SignOptions { sighash: Sighash::DEFAULT, bip32_derivs: true, finalize: true };
+    let mut psbt = Psbt::of_version(transaction, PsbtVersion::of(&context.rules));
+    let sign_options = SignOptions { sighash: None, bip32_derivs: true, finalize: true };
     fill(context, &mut psbt, false, sign_options)?;
     // With a locked wallet the result is an unsigned PSBT.
     if !wallet.locked {
         fill(context, &mut psbt, true, SignOptions { bip32_derivs: false, ..sign_options })?;
     }
-    finalize(&mut psbt, context.plugin.wanted)?;
+    finalize(context, &mut psbt, SighashSource::Fields)?;
     let complete = is_complete(&psbt);
     let as_psbt = options.get("psbt").map_or(Ok(false), typed::flag)?;
     let add_to_wallet = options.get("add_to_wallet").map_or(Ok(true), typed::flag)?;

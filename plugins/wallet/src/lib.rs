@@ -26,6 +26,7 @@ mod transactions;
 mod unspent;
 mod upkeep;
 
+use outrigger_sdk::standard::release;
 use outrigger_sdk::{Call, CallContext, Host, Plugin, Reply, RpcError};
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -40,7 +41,8 @@ impl Plugin for WalletPlugin {
     }
 
     fn call(&self, call: Call<'_>, reply: Reply) {
-        let mut context = CallContext { host: &self.host, scope: call.scope, params: call.params, plugin: &() };
+        let rules = release::rules(Some(call.release));
+        let mut context = CallContext { host: &self.host, scope: call.scope, params: call.params, rules, plugin: &() };
         reply.send_json(answer(call.method, &mut context));
     }
 }

@@ -1,6 +1,7 @@
 //! Constructs a transaction from the arguments of `createrawtransaction` and `createpsbt`.
 
 use std::collections::HashSet;
+use std::ops::RangeInclusive;
 
 use bitcoin::absolute::LockTime;
 use bitcoin::hashes::Hash;
@@ -15,14 +16,24 @@ use super::address::to_script;
 
 const DATA: &str = "data";
 
-/// The transaction of the arguments inputs, outputs, locktime and replaceable. The error is the first rule that they
-/// break, with bitcoind's code and message.
+/// The version of transactions that name none.
+const VERSION: u32 = 2;
+/// The standard versions of transactions.
+const VERSIONS: RangeInclusive<u32> = 1..=3;
+
+/// The transaction of the arguments inputs, outputs, locktime, replaceable and version. The error is the first rule that
+/// they break, with bitcoind's code and message.
 pub fn transaction_from_params(params: &Params, network: Network) -> Result<Transaction, RpcError> {
+    let version: u32 = params.given(4).map_or(Ok(VERSION), typed::integer)?;
     let lock_time = lock_time(params.given(2))?;
+    if !VERSIONS.contains(&version) {
+        let message = format!(", version out of range({}~{})", VERSIONS.start(), VERSIONS.end());
+        return Err(invalid(&message));
+    }
     let replaceable = params.given(3).map(params::flag).transpose()?;
     let input = inputs(typed::array(params.get(0))?, lock_time, replaceable)?;
     let output = outputs(params.get(1), network)?;
-    let transaction = Transaction { version: Version::TWO, lock_time, input, output };
+    let transaction = Transaction { version: Version(version.cast_signed()), lock_time, input, output };
     if replaceable == Some(true) && !transaction.input.is_empty() && !transaction.is_explicitly_rbf() {
         return Err(invalid(" combination: Sequence number(s) contradict replaceable option"));
     }

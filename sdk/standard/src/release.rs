@@ -15,18 +15,66 @@ pub struct Rules {
     /// Whether public descriptors show keys in miniscript as written. Otherwise they show them as all other keys: with
     /// `h` for hardened steps, and with the public key after these.
     pub miniscript_as_given: bool,
+    /// The arguments that a method lacks, by the names of both.
+    pub lacks: &'static [(&'static str, &'static str)],
+    /// Whether the MuSig2 fields of PSBTs (BIP 373) are read, checked and shown. Otherwise they are fields of unknown types.
+    /// Since 30, bitcoin/bitcoin#31247.
+    pub psbt_musig2: bool,
+    /// Whether the signatures of a PSBT have to be of the sighash type of their input, and encoded by BIP 66. Signing then
+    /// stores a sighash type other than the default. Since 30, bitcoin/bitcoin#31622.
+    pub psbt_sighashes: bool,
+    /// Whether PSBTs of version 2 (BIP 370) are read, and made by default. The reader of PSBTs then has new messages, and
+    /// combining keeps one origin of an extended public key. Since 32, bitcoin/bitcoin#21283.
+    pub psbt_v2: bool,
 }
 
 /// The rules of releases before the table.
-const OLDEST: Rules = Rules { replaces_any: false, miniscript_as_given: true };
+const OLDEST: Rules = Rules {
+    replaces_any: false,
+    miniscript_as_given: true,
+    lacks: &[
+        ("createpsbt", "version"),
+        ("createrawtransaction", "version"),
+        ("send", "version"),
+        ("sendall", "version"),
+        ("walletcreatefundedpsbt", "version"),
+        ("converttopsbt", "psbt_version"),
+        ("createpsbt", "psbt_version"),
+        ("psbtbumpfee", "psbt_version"),
+        ("walletcreatefundedpsbt", "psbt_version"),
+    ],
+    psbt_musig2: false,
+    psbt_sighashes: false,
+    psbt_v2: false,
+};
+
+const SINCE_30: Rules = Rules {
+    // bitcoin/bitcoin#31953.
+    replaces_any: true,
+    // bitcoin/bitcoin#32896 added `version`.
+    lacks: &[
+        ("converttopsbt", "psbt_version"),
+        ("createpsbt", "psbt_version"),
+        ("psbtbumpfee", "psbt_version"),
+        ("walletcreatefundedpsbt", "psbt_version"),
+    ],
+    psbt_musig2: true,
+    psbt_sighashes: true,
+    ..OLDEST
+};
+// bitcoin/bitcoin#31734.
+const SINCE_31: Rules = Rules { miniscript_as_given: false, ..SINCE_30 };
+const SINCE_32: Rules = Rules { lacks: &[], psbt_v2: true, ..SINCE_31 };
+
+impl Rules {
+    /// Whether a method lacks an argument, or a member of its options.
+    pub fn lacks(&self, method: &str, argument: &str) -> bool {
+        self.lacks.contains(&(method, argument))
+    }
+}
 
 /// The rules from a release on, newest first.
-const TABLE: [(u32, Rules); 2] = [
-    // bitcoin/bitcoin#31734.
-    (31, Rules { replaces_any: true, miniscript_as_given: false }),
-    // bitcoin/bitcoin#31953.
-    (30, Rules { replaces_any: true, miniscript_as_given: true }),
-];
+const TABLE: [(u32, Rules); 3] = [(32, SINCE_32), (31, SINCE_31), (30, SINCE_30)];
 
 /// The rules of a major release; `None`: of [`PRESENT`].
 pub fn rules(release: Option<u32>) -> Rules {
@@ -40,15 +88,19 @@ mod tests {
 
     #[test]
     fn rules_hold_from_the_release_of_their_row_on() {
-        for (release, replaces_any, miniscript_as_given) in [
-            (None, false, true),
-            (Some(24), false, true),
-            (Some(29), false, true),
-            (Some(30), true, true),
-            (Some(31), true, false),
-            (Some(32), true, false),
+        for (release, replaces_any, miniscript_as_given, psbt_musig2, psbt_v2) in [
+            (None, false, true, false, false),
+            (Some(24), false, true, false, false),
+            (Some(29), false, true, false, false),
+            (Some(30), true, true, true, false),
+            (Some(31), true, false, true, false),
+            (Some(32), true, false, true, true),
         ] {
-            assert_eq!(rules(release), Rules { replaces_any, miniscript_as_given }, "{release:?}");
+            let psbt_sighashes = psbt_musig2;
+            let found = rules(release);
+            let expected = Rules { replaces_any, miniscript_as_given, psbt_musig2, psbt_sighashes, psbt_v2, ..found };
+            assert_eq!(found, expected, "{release:?}");
+            assert_eq!(found.lacks("createpsbt", "psbt_version"), !psbt_v2, "{release:?}");
         }
     }
 }

@@ -323,6 +323,11 @@ impl Registry {
         routes(&running, &known, overrides, self.environment.builtins)
     }
 
+    /// The release of Bitcoin Core whose answers clients expect.
+    pub fn release(&self) -> u32 {
+        (self.environment.release)()
+    }
+
     /// An instance that has not ended, even if it is no longer served.
     pub fn instance_by_id(&self, id: u64) -> Option<Arc<Instance>> {
         let serving = self.serving.load().running().find(|instance| instance.id == id).cloned();

@@ -56,7 +56,7 @@ pub struct Signing<'a> {
     pub options: SignOptions,
     /// Where the sighash types of inputs are from that their signatures have to have; `None` if they may have any.
     pub sighashes: Option<SighashSource>,
-    /// Whether inputs get the origin of their taproot output key, as since Bitcoin Core 32.
+    /// Whether inputs and outputs get the origin of their taproot output key, as since Bitcoin Core 32.
     pub tells_output_keys: bool,
     /// Whether the call's answer is still wanted.
     pub wanted: &'a (dyn Fn() -> bool + Sync),
@@ -285,20 +285,20 @@ fn add_origins(
 
 /// Adds the origin of a taproot output key.
 fn add_output_key(
-    spent: &TxOut,
+    output: &TxOut,
     tells_output_keys: bool,
     known: &Origins,
     tap_origins: &mut BTreeMap<[u8; 32], TaprootOrigin>,
 ) {
-    let is_taproot = tells_output_keys && spent.script_pubkey.is_p2tr();
-    let key = spent.script_pubkey.as_bytes().get(2..).filter(|_| is_taproot).and_then(|key| key.try_into().ok());
+    let is_taproot = tells_output_keys && output.script_pubkey.is_p2tr();
+    let key = output.script_pubkey.as_bytes().get(2..).filter(|_| is_taproot).and_then(|key| key.try_into().ok());
     if let Some((key, origin)) = key.and_then(|key| Some((key, known.of_x_only(&key)?))) {
         tap_origins.entry(key).or_insert_with(|| (BTreeSet::new(), origin.clone()));
     }
 }
 
 /// Adds scripts and origins to the outputs, so that a signing device recognises its own outputs.
-pub fn update_outputs(psbt: &mut Psbt, providers: &Providers, bip32_derivs: bool) {
+pub fn update_outputs(psbt: &mut Psbt, providers: &Providers, bip32_derivs: bool, tells_output_keys: bool) {
     let curve = Secp256k1::verification_only();
     let scripts = psbt.tx.output.iter().zip(&psbt.outputs).enumerate();
     let scripts = scripts.map(|(index, (output, fields))| {
@@ -312,20 +312,19 @@ pub fn update_outputs(psbt: &mut Psbt, providers: &Providers, bip32_derivs: bool
     });
     let outcomes = inspect_scripts(&psbt.tx, scripts);
     let outputs = psbt.tx.output.iter().zip(&mut psbt.outputs);
-    for (index, ((TxOut { script_pubkey, .. }, output), PartialOutcome { met, asked, .. })) in
-        outputs.zip(outcomes).enumerate()
-    {
+    for (index, ((paid, output), PartialOutcome { met, asked, .. })) in outputs.zip(outcomes).enumerate() {
         fill(&mut output.redeem_script, met.redeem_script.as_ref());
         fill(&mut output.witness_script, met.witness_script.as_ref());
         if let Some(taproot) = met.taproot {
             output.tap_internal_key = Some(taproot.internal_key);
         }
         let Some(provider) = providers.output(index) else { continue };
-        if let Some(taproot) = provider.solving.taproot_of(script_pubkey) {
+        if let Some(taproot) = provider.solving.taproot_of(&paid.script_pubkey) {
             update_tree(output, taproot);
         }
         if bip32_derivs {
             add_origins(&asked, &provider.origins, &mut output.origins, &mut output.tap_origins);
+            add_output_key(paid, tells_output_keys, &provider.origins, &mut output.tap_origins);
         }
     }
 }

@@ -139,7 +139,7 @@ fn process(context: &Context<'_>, psbt: &mut Psbt, data: DescriptorData, options
     let (tells_output_keys, wanted) = (context.rules.psbt_v2, context.plugin.wanted);
     let signing = Signing { providers: &providers, keys: &data.keys, options, sighashes, tells_output_keys, wanted };
     sign_inputs(psbt, &signing, false)?;
-    update_outputs(psbt, &providers, options.bip32_derivs);
+    update_outputs(psbt, &providers, options.bip32_derivs, tells_output_keys);
     // Before it stores hash types, bitcoind ignores the requested one here.
     remove_unnecessary_transactions(psbt, None, &context.rules);
     Ok(())

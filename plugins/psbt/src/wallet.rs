@@ -57,7 +57,7 @@ pub fn fill(context: &Context<'_>, psbt: &mut Psbt, sign: bool, options: SignOpt
     let (tells_output_keys, wanted) = (context.rules.psbt_v2, context.plugin.wanted);
     let signing = Signing { providers: &providers, keys, options, sighashes, tells_output_keys, wanted };
     sign_inputs(psbt, &signing, false)?;
-    update_outputs(psbt, &providers, options.bip32_derivs);
+    update_outputs(psbt, &providers, options.bip32_derivs, tells_output_keys);
     remove_unnecessary_transactions(psbt, options.sighash, &context.rules);
     Ok(())
 }

@@ -23,8 +23,9 @@ pub struct Rules {
     /// Whether the signatures of a PSBT have to be of the sighash type of their input, and encoded by BIP 66. Signing then
     /// stores a sighash type other than the default. Since 30, bitcoin/bitcoin#31622.
     pub psbt_sighashes: bool,
-    /// Whether PSBTs of version 2 (BIP 370) are read, and made by default. The reader of PSBTs then has new messages, and
-    /// combining keeps one origin of an extended public key. Since 32, bitcoin/bitcoin#21283.
+    /// Whether PSBTs of version 2 (BIP 370) are read, and made by default. Since 32, bitcoin/bitcoin#21283. With it go rules
+    /// that were seen on 31.99 alone: the messages of the reader, one origin for an extended public key when PSBTs are
+    /// combined, the origins of all keys of descriptors and of taproot output keys, and the estimates of analyzepsbt.
     pub psbt_v2: bool,
 }
 

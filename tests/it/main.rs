@@ -39,6 +39,7 @@ mod packages;
 mod plugin_control;
 mod plugin_log;
 mod profiles;
+mod psbt_versions;
 mod publishing;
 mod refusals;
 mod scaffold;

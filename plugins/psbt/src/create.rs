@@ -13,11 +13,12 @@ use outrigger_sdk::standard::{transaction_from_hex, transaction_from_params};
 use outrigger_sdk::{RpcError, params, typed};
 use serde_json::{Value, json};
 
-use crate::{Context, read_psbt, undecodable};
+use crate::{Context, psbt_version, read_psbt, undecodable};
 
 pub fn create_psbt(context: &Context<'_>) -> Result<Value, RpcError> {
     let transaction = transaction_from_params(&context.params, context.network()?)?;
-    Ok(json!(Psbt::new(transaction).to_base64()))
+    let version = psbt_version::<u32>(context, context.params.given(5))?;
+    Ok(json!(Psbt::of_version(transaction, version).to_base64()))
 }
 
 pub fn convert_to_psbt(context: &Context<'_>) -> Result<Value, RpcError> {
@@ -36,15 +37,17 @@ pub fn convert_to_psbt(context: &Context<'_>) -> Result<Value, RpcError> {
         }
         (input.script_sig, input.witness) = (ScriptBuf::new(), Witness::new());
     }
-    Ok(json!(Psbt::new(transaction).to_base64()))
+    let version = psbt_version::<u32>(context, context.params.given(3))?;
+    Ok(json!(Psbt::of_version(transaction, version).to_base64()))
 }
 
 pub fn combine_psbt(context: &Context<'_>) -> Result<Value, RpcError> {
-    let psbts = typed::array(context.params.get(0))?.iter().map(read_psbt).collect::<Result<Vec<_>, _>>()?;
+    let psbts = typed::array(context.params.get(0))?.iter().map(|value| read_psbt(context, value));
+    let psbts = psbts.collect::<Result<Vec<_>, _>>()?;
     let mut psbts = psbts.into_iter();
     let empty = || RpcError::invalid_parameter("Parameter 'txs' cannot be empty");
     let mut combined = psbts.next().ok_or_else(empty)?;
-    if !psbts.all(|psbt| combined.combine(&psbt)) {
+    if !psbts.all(|psbt| combined.combine(&psbt, &context.rules)) {
         return Err(RpcError::invalid_parameter("PSBTs not compatible (different transactions)"));
     }
     Ok(json!(combined.to_base64()))
@@ -55,7 +58,14 @@ pub fn join_psbts(context: &Context<'_>) -> Result<Value, RpcError> {
     if values.len() < 2 {
         return Err(RpcError::invalid_parameter("At least two PSBTs are required to join PSBTs."));
     }
-    let psbts = values.iter().map(read_psbt).collect::<Result<Vec<_>, _>>()?;
+    let read = |value| {
+        let psbt = read_psbt(context, value)?;
+        match psbt.v2 {
+            Some(_) => Err(RpcError::invalid_parameter("joinpsbts only operates on version 0 PSBTs")),
+            None => Ok(psbt),
+        }
+    };
+    let psbts = values.iter().map(read).collect::<Result<Vec<_>, _>>()?;
     // bitcoind compares the versions as unsigned numbers.
     let version = psbts.iter().map(|psbt| psbt.tx.version.0.cast_unsigned()).fold(1, u32::max);
     let lock_time = psbts.iter().map(|psbt| psbt.tx.lock_time.to_consensus_u32()).min().unwrap_or_default();

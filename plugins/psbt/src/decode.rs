@@ -2,10 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use bitcoin::{Amount, Network, Script, SignedAmount, TxOut};
+use bitcoin::{Amount, Network, Script, SignedAmount, TxIn, TxOut};
 use outrigger_sdk::params::encode_hex;
 use outrigger_sdk::psbt::{
-    Bytes, ControlBlock, Fields, Input, Origin, Output, PREIMAGES, Psbt, TaprootOrigin, Xpub, proprietary,
+    Bytes, ControlBlock, Fields, Input, MuSig2Key, MuSig2Signer, Origin, Output, PREIMAGES, Psbt, TaprootOrigin,
+    VersionTwo, Xpub, proprietary,
 };
 use outrigger_sdk::sign::Sighash;
 use outrigger_sdk::standard::{asm, asm_sighash, classify, script_json, transaction_json};
@@ -15,11 +16,13 @@ use serde_json::{Map, Value, json};
 use crate::{Context, read_psbt};
 
 pub fn decode_psbt(context: &Context<'_>) -> Result<Value, RpcError> {
-    let psbt = read_psbt(context.params.get(0))?;
+    let psbt = read_psbt(context, context.params.get(0))?;
     let network = context.network()?;
     let mut object = Map::new();
     let mut put = |key: &str, value: Value| object.insert(key.to_owned(), value);
-    put("tx", Value::Object(transaction_json(&psbt.tx, network)));
+    if psbt.v2.is_none() {
+        put("tx", Value::Object(transaction_json(&psbt.tx, network)));
+    }
     let xpubs = psbt.xpubs.iter().flat_map(|(origin, xpubs)| xpubs.iter().map(move |xpub| (origin, xpub)));
     let xpub = |(origin, xpub): (&Origin, &Xpub)| {
         json!({
@@ -29,11 +32,27 @@ pub fn decode_psbt(context: &Context<'_>) -> Result<Value, RpcError> {
         })
     };
     put("global_xpubs", xpubs.map(xpub).collect());
-    put("psbt_version", json!(0));
+    if let Some(v2) = &psbt.v2 {
+        put("tx_version", json!(psbt.tx.version.0.cast_unsigned()));
+        if let Some(lock_time) = v2.fallback_lock_time {
+            put("fallback_locktime", json!(lock_time));
+        }
+        put("input_count", json!(psbt.inputs.len()));
+        put("output_count", json!(psbt.outputs.len()));
+        if let Some(flags) = v2.modifiable {
+            put("inputs_modifiable", json!(flags & VersionTwo::INPUTS_MODIFIABLE != 0));
+            put("outputs_modifiable", json!(flags & VersionTwo::OUTPUTS_MODIFIABLE != 0));
+            put("has_sighash_single", json!(flags & VersionTwo::HAS_SIGHASH_SINGLE != 0));
+        }
+    }
+    put("psbt_version", json!(psbt.version()));
     put("proprietary", proprietary_json(&psbt.proprietary));
     put("unknown", hex_json(&psbt.unknown));
-    put("inputs", psbt.inputs.iter().map(|input| Value::Object(input_json(input, network))).collect());
-    put("outputs", psbt.outputs.iter().map(|output| Value::Object(output_json(output))).collect());
+    let in_map = psbt.v2.is_some();
+    let input = |(spends, input)| Value::Object(input_json(input, in_map.then_some(spends), network));
+    put("inputs", psbt.each_input().map(input).collect());
+    let output = |(paid, output)| Value::Object(output_json(output, in_map.then_some(paid), network));
+    put("outputs", psbt.tx.output.iter().zip(&psbt.outputs).map(output).collect());
     if let Some(fee) = fee(&psbt) {
         put("fee", amount::to_json(SignedAmount::from_sat(fee)));
     }
@@ -57,7 +76,15 @@ fn fee(psbt: &Psbt) -> Option<i64> {
     Some(total(spent.iter().map(value))? - total(psbt.tx.output.iter().map(value))?)
 }
 
-fn input_json(input: &Input, network: Network) -> Map<String, Value> {
+/// An amount and a script, with these names.
+fn output_members(output: &TxOut, network: Network, names: [&str; 2]) -> [(String, Value); 2] {
+    let [amount, script] = names.map(str::to_owned);
+    let value = amount::to_json(SignedAmount::from_sat(output.value.to_sat().cast_signed()));
+    [(amount, value), (script, script_json(&output.script_pubkey, network).into())]
+}
+
+/// The fields of an input. Version 2 has `spends` in them.
+fn input_json(input: &Input, spends: Option<&TxIn>, network: Network) -> Map<String, Value> {
     let mut object = Map::new();
     let mut put = |key: &str, value: Value| {
         // bitcoind shows an unknown hash type as an empty text.
@@ -66,9 +93,7 @@ fn input_json(input: &Input, network: Network) -> Map<String, Value> {
         }
     };
     if let Some(output) = &input.witness_utxo {
-        let amount = SignedAmount::from_sat(output.value.to_sat().cast_signed());
-        let script = script_json(&output.script_pubkey, network);
-        put("witness_utxo", json!({"amount": amount::to_json(amount), "scriptPubKey": script}));
+        put("witness_utxo", output_members(output, network, ["amount", "scriptPubKey"]).into_iter().collect());
     }
     if let Some(transaction) = &input.non_witness_utxo {
         put("non_witness_utxo", Value::Object(transaction_json(transaction, network)));
@@ -88,6 +113,13 @@ fn input_json(input: &Input, network: Network) -> Map<String, Value> {
     for ((_, _, name), preimages) in PREIMAGES.iter().zip(&input.preimages) {
         put(&format!("{name}_preimages"), hex_json(preimages));
     }
+    if let Some(spends) = spends {
+        put("previous_txid", json!(spends.previous_output.txid));
+        put("previous_vout", json!(spends.previous_output.vout));
+        put("sequence", json!(input.has_sequence.then_some(spends.sequence.0)));
+        put("time_locktime", json!(input.time_lock));
+        put("height_locktime", json!(input.height_lock));
+    }
     put("taproot_key_path_sig", json!(encode_hex(&input.tap_key_sig)));
     let script_sig = |((key, leaf), signature): (&([u8; 32], [u8; 32]), &Bytes)| json!({"pubkey": encode_hex(key), "leaf_hash": encode_hex(leaf), "sig": encode_hex(signature)});
     put("taproot_script_path_sigs", input.tap_script_sigs.iter().map(script_sig).collect());
@@ -99,12 +131,16 @@ fn input_json(input: &Input, network: Network) -> Map<String, Value> {
     put("taproot_bip32_derivs", tap_origins_json(&input.tap_origins));
     put("taproot_internal_key", json!(hex_or_empty(input.tap_internal_key)));
     put("taproot_merkle_root", json!(hex_or_empty(input.tap_merkle_root)));
+    put("musig2_participant_pubkeys", participants_json(&input.musig2_participants));
+    put("musig2_pubnonces", signers_json(&input.musig2_nonces, "pubnonce"));
+    put("musig2_partial_sigs", signers_json(&input.musig2_sigs, "partial_sig"));
     put("proprietary", proprietary_json(&input.proprietary));
     put("unknown", hex_json(&input.unknown));
     object
 }
 
-fn output_json(output: &Output) -> Map<String, Value> {
+/// The fields of an output. Version 2 has `paid` in them.
+fn output_json(output: &Output, paid: Option<&TxOut>, network: Network) -> Map<String, Value> {
     let mut object = Map::new();
     let mut put = |key: &str, value: Value| {
         if !is_empty(&value) {
@@ -114,10 +150,14 @@ fn output_json(output: &Output) -> Map<String, Value> {
     put("redeem_script", inner_script_json(&output.redeem_script));
     put("witness_script", inner_script_json(&output.witness_script));
     put("bip32_derivs", origins_json(&output.origins));
+    for (name, value) in paid.into_iter().flat_map(|paid| output_members(paid, network, ["amount", "script"])) {
+        put(&name, value);
+    }
     put("taproot_internal_key", json!(hex_or_empty(output.tap_internal_key)));
     let leaf = |(depth, version, script): &(u8, u8, Bytes)| json!({"depth": depth, "leaf_ver": version, "script": encode_hex(script)});
     put("taproot_tree", output.tap_tree.iter().map(leaf).collect());
     put("taproot_bip32_derivs", tap_origins_json(&output.tap_origins));
+    put("musig2_participant_pubkeys", participants_json(&output.musig2_participants));
     put("proprietary", proprietary_json(&output.proprietary));
     put("unknown", hex_json(&output.unknown));
     object
@@ -174,6 +214,27 @@ fn tap_origins_json(origins: &BTreeMap<[u8; 32], TaprootOrigin>) -> Value {
         })
     };
     origins.iter().map(origin).collect()
+}
+
+fn participants_json(participants: &BTreeMap<MuSig2Key, Vec<MuSig2Key>>) -> Value {
+    let entry = |(aggregate, keys): (&MuSig2Key, &Vec<MuSig2Key>)| {
+        let keys: Vec<String> = keys.iter().map(|key| encode_hex(key)).collect();
+        json!({"aggregate_pubkey": encode_hex(aggregate), "participant_pubkeys": keys})
+    };
+    participants.iter().map(entry).collect()
+}
+
+/// The values that signers have given, each with this name.
+fn signers_json<const N: usize>(values: &BTreeMap<MuSig2Signer, [u8; N]>, name: &str) -> Value {
+    let entry = |((aggregate, leaf, participant), value): (&MuSig2Signer, &[u8; N])| {
+        let mut object = Map::new();
+        object.insert("participant_pubkey".into(), json!(encode_hex(participant)));
+        object.insert("aggregate_pubkey".into(), json!(encode_hex(aggregate)));
+        object.extend(leaf.map(|leaf| ("leaf_hash".to_owned(), json!(encode_hex(&leaf)))));
+        object.insert(name.to_owned(), json!(encode_hex(value)));
+        Value::Object(object)
+    };
+    values.iter().map(entry).collect()
 }
 
 fn hex_or_empty(bytes: Option<[u8; 32]>) -> String {

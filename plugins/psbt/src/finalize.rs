@@ -13,16 +13,16 @@ use outrigger_sdk::{RpcError, amount};
 use serde_json::{Map, Value, json};
 
 use crate::decode::total;
-use crate::sign::{InputState, extract, finalize, is_complete, partial};
+use crate::sign::{InputState, SighashSource, extract, finalize, is_complete, partial};
 use crate::{Context, read_psbt};
 
 /// The virtual bytes of a signature operation.
 const BYTES_PER_SIGOP: u64 = 20;
 
 pub fn finalize_psbt(context: &Context<'_>) -> Result<Value, RpcError> {
-    let mut psbt = read_psbt(context.params.get(0))?;
+    let mut psbt = read_psbt(context, context.params.get(0))?;
     let extracts = context.params.flag_or(1, true)?;
-    finalize(&mut psbt, context.plugin.wanted)?;
+    finalize(context, &mut psbt, SighashSource::Fields)?;
     let complete = is_complete(&psbt);
     if complete && extracts {
         Ok(json!({"hex": encode_hex(&transaction_to_bytes(&extract(&psbt))), "complete": true}))
@@ -65,7 +65,10 @@ impl Role {
 }
 
 pub fn analyze_psbt(context: &Context<'_>) -> Result<Value, RpcError> {
-    let mut psbt = read_psbt(context.params.get(0))?;
+    let mut psbt = read_psbt(context, context.params.get(0))?;
+    if psbt.lock_time().is_none() {
+        return Ok(json!({"next": "creator", "error": "PSBT cannot be made into a valid transaction"}));
+    }
     let spent = psbt.spent();
     let outputs = total(psbt.tx.output.iter().map(|output| output.value));
     let invalid = |reason: String| Ok(json!({"next": "creator", "error": format!("PSBT is not valid. {reason}")}));
@@ -84,7 +87,7 @@ pub fn analyze_psbt(context: &Context<'_>) -> Result<Value, RpcError> {
     if knows_all && outputs.is_none() {
         return invalid("Output amount invalid".into());
     }
-    let states = finalize(&mut psbt, context.plugin.wanted)?;
+    let states = finalize(context, &mut psbt, SighashSource::Argument(None))?;
     let roles = states.iter().zip(&spent).map(|(state, spent)| Role::of(state, spent.is_some()));
     let roles: Vec<Role> = roles.collect();
     let mut object = Map::new();
@@ -96,9 +99,11 @@ pub fn analyze_psbt(context: &Context<'_>) -> Result<Value, RpcError> {
     if let (true, Some(paid), Some(received)) = (knows_all, total(paid.into_iter()), outputs) {
         let fee = paid - received;
         if let Some(size) = estimated_size(context, &psbt, &spent, &states)? {
-            // Rounded towards zero, even if the fee is negative.
-            let feerate = fee.saturating_mul(1000).checked_div(i64::try_from(size).unwrap_or(i64::MAX));
             object.insert("estimated_vsize".into(), json!(size));
+            let (scaled, size) = (fee.saturating_mul(1000), i64::try_from(size).unwrap_or(i64::MAX));
+            // The rate of a negative fee is rounded towards zero until Bitcoin Core 31, and down since.
+            let rounds_down = context.rules.psbt_v2;
+            let feerate = if rounds_down { scaled.checked_div_euclid(size) } else { scaled.checked_div(size) };
             let feerate = SignedAmount::from_sat(feerate.unwrap_or_default());
             object.insert("estimated_feerate".into(), amount::to_json(feerate));
         }
@@ -150,8 +155,12 @@ fn estimated_size(
     let mut open = Vec::new();
     for (index, ((input, spent), state)) in psbt.inputs.iter().zip(spent).zip(states).enumerate() {
         let Some(spent) = spent else { return Ok(None) };
+        // Bitcoin Core 32 believes no complete input for the estimate without its previous transaction.
+        if state.complete && context.rules.psbt_v2 && input.non_witness_utxo.is_none() {
+            return Ok(None);
+        }
         if !state.complete {
-            if input.is_final() {
+            if input.is_final() || state.disagrees {
                 return Ok(None);
             }
             open.push(partial(index, input, &spent.script_pubkey, None));

@@ -2,7 +2,6 @@
 
 use outrigger_sdk::params::{Params, Type};
 use outrigger_sdk::psbt::Psbt;
-use outrigger_sdk::sign::Sighash;
 use outrigger_sdk::spend::funding_options::take_input_weights;
 use outrigger_sdk::spend::options::fee_payers;
 use outrigger_sdk::spend::{CoinControl, fund_transaction};
@@ -10,9 +9,9 @@ use outrigger_sdk::standard::{output_names, transaction_from_params};
 use outrigger_sdk::{RpcError, amount, typed};
 use serde_json::{Map, Value, json};
 
-use crate::Context;
 use crate::sign::SignOptions;
 use crate::wallet::fill;
+use crate::{Context, psbt_version};
 
 /// The options of a call. They may be omitted.
 pub fn options(context: &Context<'_>, index: usize) -> Result<Map<String, Value>, RpcError> {
@@ -64,8 +63,9 @@ pub fn wallet_create_funded_psbt(context: &Context<'_>) -> Result<Value, RpcErro
     take_input_weights(params.get(0), &mut options)?;
     let funded = fund_transaction(context.services(), settings, &transaction, &payers, Some(&options), true, control)?;
     let bip32_derivs = params.flag_or(4, true)?;
-    let mut psbt = Psbt::new(funded.transaction.clone());
-    fill(context, &mut psbt, false, SignOptions { sighash: Sighash::ALL, bip32_derivs, finalize: true })?;
+    let version = psbt_version::<i32>(context, params.given(6))?;
+    let mut psbt = Psbt::of_version(funded.transaction.clone(), version);
+    fill(context, &mut psbt, false, SignOptions { sighash: None, bip32_derivs, finalize: true })?;
     Ok(json!({
         "psbt": psbt.to_base64(),
         "fee": amount::to_json(funded.fee),

@@ -1,7 +1,7 @@
-//! The operation group `psbt`: partially signed transactions (BIP 174), and payments that may end as a PSBT.
+//! The operation group `psbt`: partially signed transactions (BIP 174, 370), and payments that may end as a PSBT.
 //!
 //! Invariants: the plugin keeps nothing between calls. Unknown fields of a PSBT stay byte for byte. Results have the keys of
-//! Bitcoin Core 29 in its order.
+//! the release of Bitcoin Core in its order.
 
 mod bump;
 mod create;
@@ -16,7 +16,7 @@ mod tests;
 mod update;
 mod wallet;
 
-use outrigger_sdk::psbt::Psbt;
+use outrigger_sdk::psbt::{Psbt, PsbtVersion};
 use outrigger_sdk::{Call, CallContext, Host, Plugin, Reply, RpcError, RpcErrorCode, typed};
 use serde_json::{Map, Value};
 
@@ -31,8 +31,25 @@ struct Shared<'a> {
 
 type Context<'a> = CallContext<'a, Shared<'a>>;
 
-fn read_psbt(value: &Value) -> Result<Psbt, RpcError> {
-    Psbt::from_base64(typed::text(value)?).map_err(|error| undecodable(error.to_string()))
+fn read_psbt(context: &Context<'_>, value: &Value) -> Result<Psbt, RpcError> {
+    Psbt::from_base64_under(typed::text(value)?, &context.rules).map_err(|error| undecodable(error.to_string()))
+}
+
+/// The version of a PSBT to make: that of the argument, else the release's. `N` is the type as which bitcoind reads it.
+fn psbt_version<N>(context: &Context<'_>, argument: Option<&Value>) -> Result<PsbtVersion, RpcError>
+where
+    N: TryFrom<i64> + TryInto<u32>,
+{
+    let Some(number) = argument else { return Ok(PsbtVersion::of(&context.rules)) };
+    let number: N = typed::integer(number)?;
+    let version = number.try_into().ok().and_then(PsbtVersion::from_number);
+    version.ok_or_else(|| RpcError::invalid_parameter("The PSBT version can only be 2 or 0"))
+}
+
+/// Refuses a PSBT whose inputs require lock times that no transaction has.
+fn check_lock_time(psbt: &Psbt) -> Result<(), RpcError> {
+    let impossible = || RpcError::new(RpcErrorCode::VERIFY, "The transaction cannot be valid");
+    psbt.lock_time().map(drop).ok_or_else(impossible)
 }
 
 fn undecodable(message: impl Into<String>) -> RpcError {

@@ -5,9 +5,8 @@ use std::collections::HashSet;
 use bitcoin::secp256k1::rand::thread_rng;
 use bitcoin::{Transaction, consensus};
 use outrigger_sdk::params::encode_hex;
-use outrigger_sdk::psbt::Psbt;
+use outrigger_sdk::psbt::{Psbt, PsbtVersion};
 use outrigger_sdk::service::wallet::WalletInfo;
-use outrigger_sdk::sign::Sighash;
 use outrigger_sdk::spend::feerate::feerate;
 use outrigger_sdk::spend::funding_options::{FundingCall, read_max_depth, take_input_weights};
 use outrigger_sdk::spend::options::fee_payers;
@@ -19,7 +18,7 @@ use serde_json::{Map, Value, json};
 
 use crate::Context;
 use crate::fund::{given, options, parts};
-use crate::sign::{SignOptions, extract, finalize, is_complete};
+use crate::sign::{SighashSource, SignOptions, extract, finalize, is_complete};
 use crate::wallet::fill;
 
 /// Moves the fee arguments into the options, and refuses the option names of other methods.
@@ -166,14 +165,14 @@ fn finish(
     if !options.contains_key("locktime") {
         locktime::set(context.services(), wallet, &mut transaction, &mut thread_rng())?;
     }
-    let mut psbt = Psbt::new(transaction);
-    let sign_options = SignOptions { sighash: Sighash::DEFAULT, bip32_derivs: true, finalize: true };
+    let mut psbt = Psbt::of_version(transaction, PsbtVersion::of(&context.rules));
+    let sign_options = SignOptions { sighash: None, bip32_derivs: true, finalize: true };
     fill(context, &mut psbt, false, sign_options)?;
     // With a locked wallet the result is an unsigned PSBT.
     if !wallet.locked {
         fill(context, &mut psbt, true, SignOptions { bip32_derivs: false, ..sign_options })?;
     }
-    finalize(&mut psbt, context.plugin.wanted)?;
+    finalize(context, &mut psbt, SighashSource::Fields)?;
     let complete = is_complete(&psbt);
     let as_psbt = options.get("psbt").map_or(Ok(false), typed::flag)?;
     let add_to_wallet = options.get("add_to_wallet").map_or(Ok(true), typed::flag)?;

@@ -14,13 +14,17 @@ use outrigger_sdk::sign::{
     AskedKey, HashKind, KeySource, LocalKeys, PartialInput, PartialOutcome, PartialSignatures, PartialTransaction,
     Sighash, SolverFindings, SolvingSet, inspect_scripts,
 };
+use outrigger_sdk::standard::release::Rules;
 use outrigger_sdk::wire::Blob;
 use outrigger_sdk::{RpcError, parallel};
 
 use crate::provider::{Origins, Providers, SigningProvider};
+use crate::{Context, undecodable};
 
 /// The number of inputs that justifies a thread. The verification of an input takes some 50 us.
 const INPUTS_PER_BATCH: usize = 8;
+/// The length of a Schnorr signature with the default sighash type, in bytes.
+const SCHNORR_LEN: usize = 64;
 /// The kinds of the preimages' hashes, in the order of [`outrigger_sdk::psbt::PREIMAGES`].
 const KINDS: [HashKind; 4] = [HashKind::Ripemd160, HashKind::Sha256, HashKind::Hash160, HashKind::Hash256];
 /// The leaf version in the first byte of a control block. The other bit is the parity of the output key.
@@ -29,17 +33,31 @@ const LEAF_VERSION_MASK: u8 = 0xfe;
 /// The options of `walletprocesspsbt`.
 #[derive(Clone, Copy)]
 pub struct SignOptions {
-    pub sighash: Sighash,
+    /// The sighash type for signatures; `None` means the default of each input.
+    pub sighash: Option<Sighash>,
     /// Whether to add the origins of public keys.
     pub bip32_derivs: bool,
     /// Whether to finalise complete inputs.
     pub finalize: bool,
 }
 
+/// Where the sighash type of an input is from.
+#[derive(Clone, Copy)]
+pub enum SighashSource {
+    /// From an argument; `None` means the default of each input.
+    Argument(Option<Sighash>),
+    /// From the field of the input, else the default.
+    Fields,
+}
+
 pub struct Signing<'a> {
     pub providers: &'a Providers,
     pub keys: &'a dyn KeySource,
     pub options: SignOptions,
+    /// Where the sighash types of inputs are from that their signatures have to have; `None` if they may have any.
+    pub sighashes: Option<SighashSource>,
+    /// Whether inputs and outputs get the origin of their taproot output key, as since Bitcoin Core 32.
+    pub tells_output_keys: bool,
     /// Whether the call's answer is still wanted.
     pub wanted: &'a (dyn Fn() -> bool + Sync),
 }
@@ -50,6 +68,8 @@ pub struct InputState {
     pub complete: bool,
     /// Whether the input was final and valid before.
     pub verified: bool,
+    /// Whether the sighash types of the field and the signatures disagree.
+    pub disagrees: bool,
     pub findings: SolverFindings,
     /// The HASH160 of the keys that did not sign.
     pub missing_signatures: Vec<hash160::Hash>,
@@ -69,11 +89,38 @@ fn verified(psbt: &Psbt, spent: &[Option<TxOut>]) -> Vec<bool> {
 
 /// Whether all inputs are valid by the rules of standard transactions. An input without its previous output is invalid.
 pub fn is_complete(psbt: &Psbt) -> bool {
-    verified(psbt, &psbt.spent()).into_iter().all(|verified| verified)
+    psbt.lock_time().is_some() && verified(psbt, &psbt.spent()).into_iter().all(|verified| verified)
+}
+
+pub fn sighash_mismatch() -> RpcError {
+    undecodable("Specified sighash value does not match value stored in PSBT")
+}
+
+/// Stores the sighash type of an input unless it is the default. Returns whether the field and all signatures agree with it.
+fn store_sighash(input: &mut Input, spent: &Script, source: SighashSource) -> bool {
+    let default = if spent.is_p2tr() { Sighash::DEFAULT } else { Sighash::ALL }.to_i32();
+    let sighash = match source {
+        SighashSource::Argument(asked) => asked.map_or(default, Sighash::to_i32),
+        SighashSource::Fields => input.sighash_type.unwrap_or(default),
+    };
+    let bare = sighash == Sighash::DEFAULT.to_i32();
+    let ends_with_it = |signature: &[u8]| signature.last().is_some_and(|byte| i32::from(*byte) == sighash);
+    let schnorr = |signature: &Vec<u8>| match signature.len() {
+        SCHNORR_LEN => bare,
+        _ => !bare && ends_with_it(signature),
+    };
+    let agrees = input.sighash_type.is_none_or(|stored| stored == sighash)
+        && (input.tap_key_sig.is_empty() || schnorr(&input.tap_key_sig))
+        && input.tap_script_sigs.values().all(schnorr)
+        && (bare || input.partial_sigs.values().all(|(_, signature)| ends_with_it(signature)));
+    if agrees && !bare && sighash != default {
+        input.sighash_type = Some(sighash);
+    }
+    agrees
 }
 
 /// Signs the inputs that are not final, and finalises them if the options say so. With `accept_final`, every final input with its
-/// previous transaction counts as complete.
+/// previous transaction counts as complete, and an input whose sighash types disagree stays open.
 pub fn sign_inputs(psbt: &mut Psbt, signing: &Signing<'_>, accept_final: bool) -> Result<Vec<InputState>, RpcError> {
     let spent = psbt.spent();
     let verified = verified(psbt, &spent);
@@ -82,6 +129,15 @@ pub fn sign_inputs(psbt: &mut Psbt, signing: &Signing<'_>, accept_final: bool) -
     let mut open = Vec::new();
     for ((index, state), (input, spent)) in states.iter_mut().enumerate().zip(psbt.inputs.iter_mut().zip(&spent)) {
         let Some(spent) = spent.as_ref().filter(|_| !state.verified) else { continue };
+        if let Some(source) = signing.sighashes.filter(|_| accept_final || !input.is_final())
+            && !store_sighash(input, &spent.script_pubkey, source)
+        {
+            if accept_final {
+                state.disagrees = true;
+                continue;
+            }
+            return Err(sighash_mismatch());
+        }
         if !input.is_final() {
             open.push(partial(index, input, &spent.script_pubkey, signing.providers.input(index)));
         } else if accept_final && input.non_witness_utxo.is_some() {
@@ -91,7 +147,7 @@ pub fn sign_inputs(psbt: &mut Psbt, signing: &Signing<'_>, accept_final: bool) -
         }
     }
     let unsigned = PartialTransaction { tx: &psbt.tx, spent: &spent, wanted: signing.wanted };
-    for outcome in unsigned.sign(open, signing.keys, signing.options.sighash)? {
+    for outcome in unsigned.sign(open, signing.keys, signing.options.sighash.unwrap_or(Sighash::DEFAULT))? {
         let index = outcome.index;
         if let (Some(state), Some(input), Some(Some(spent))) =
             (states.get_mut(index), psbt.inputs.get_mut(index), spent.get(index))
@@ -159,7 +215,7 @@ fn make_final(input: &mut Input, script_sig: ScriptBuf, witness: Witness) {
 
 fn store(input: &mut Input, outcome: PartialOutcome, spent: &TxOut, signing: &Signing<'_>) -> InputState {
     let PartialOutcome { index, signatures, complete, met: findings, asked, missing_signatures } = outcome;
-    let state = InputState { complete: complete.is_some(), verified: false, findings, missing_signatures };
+    let state = InputState { complete: complete.is_some(), findings, missing_signatures, ..InputState::default() };
     let findings = &state.findings;
     match complete.filter(|_| signing.options.finalize) {
         Some((script_sig, witness)) => make_final(input, script_sig, witness),
@@ -184,6 +240,7 @@ fn store(input: &mut Input, outcome: PartialOutcome, spent: &TxOut, signing: &Si
             }
             if let Some(provider) = signing.providers.input(index).filter(|_| signing.options.bip32_derivs) {
                 add_origins(&asked, &provider.origins, &mut input.origins, &mut input.tap_origins);
+                add_output_key(spent, signing.tells_output_keys, &provider.origins, &mut input.tap_origins);
             }
         }
     }
@@ -226,8 +283,22 @@ fn add_origins(
     }
 }
 
+/// Adds the origin of a taproot output key.
+fn add_output_key(
+    output: &TxOut,
+    tells_output_keys: bool,
+    known: &Origins,
+    tap_origins: &mut BTreeMap<[u8; 32], TaprootOrigin>,
+) {
+    let is_taproot = tells_output_keys && output.script_pubkey.is_p2tr();
+    let key = output.script_pubkey.as_bytes().get(2..).filter(|_| is_taproot).and_then(|key| key.try_into().ok());
+    if let Some((key, origin)) = key.and_then(|key| Some((key, known.of_x_only(&key)?))) {
+        tap_origins.entry(key).or_insert_with(|| (BTreeSet::new(), origin.clone()));
+    }
+}
+
 /// Adds scripts and origins to the outputs, so that a signing device recognises its own outputs.
-pub fn update_outputs(psbt: &mut Psbt, providers: &Providers, bip32_derivs: bool) {
+pub fn update_outputs(psbt: &mut Psbt, providers: &Providers, bip32_derivs: bool, tells_output_keys: bool) {
     let curve = Secp256k1::verification_only();
     let scripts = psbt.tx.output.iter().zip(&psbt.outputs).enumerate();
     let scripts = scripts.map(|(index, (output, fields))| {
@@ -241,20 +312,19 @@ pub fn update_outputs(psbt: &mut Psbt, providers: &Providers, bip32_derivs: bool
     });
     let outcomes = inspect_scripts(&psbt.tx, scripts);
     let outputs = psbt.tx.output.iter().zip(&mut psbt.outputs);
-    for (index, ((TxOut { script_pubkey, .. }, output), PartialOutcome { met, asked, .. })) in
-        outputs.zip(outcomes).enumerate()
-    {
+    for (index, ((paid, output), PartialOutcome { met, asked, .. })) in outputs.zip(outcomes).enumerate() {
         fill(&mut output.redeem_script, met.redeem_script.as_ref());
         fill(&mut output.witness_script, met.witness_script.as_ref());
         if let Some(taproot) = met.taproot {
             output.tap_internal_key = Some(taproot.internal_key);
         }
         let Some(provider) = providers.output(index) else { continue };
-        if let Some(taproot) = provider.solving.taproot_of(script_pubkey) {
+        if let Some(taproot) = provider.solving.taproot_of(&paid.script_pubkey) {
             update_tree(output, taproot);
         }
         if bip32_derivs {
             add_origins(&asked, &provider.origins, &mut output.origins, &mut output.tap_origins);
+            add_output_key(paid, tells_output_keys, &provider.origins, &mut output.tap_origins);
         }
     }
 }
@@ -296,22 +366,34 @@ fn update_tree(output: &mut Output, taproot: &TaprootData) {
 }
 
 /// Drops the previous transactions if all inputs are taproot or later, because their signatures cover all amounts. With
-/// ANYONECANPAY they do not.
-pub fn remove_unnecessary_transactions(psbt: &mut Psbt, sighash: Sighash) {
+/// ANYONECANPAY they do not. If the rules store sighash types, the stored ones count, else the argument.
+pub fn remove_unnecessary_transactions(psbt: &mut Psbt, sighash: Option<Sighash>, rules: &Rules) {
+    const ANYONE_CAN_PAY: i32 = 0x80;
     let is_taproot = |input: &Input| {
         let script = input.witness_utxo.as_ref().map(|output| &output.script_pubkey);
         script.and_then(|script| script.witness_version()).is_some_and(|version| version.to_num() > 0)
     };
-    if !sighash.is_anyone_can_pay() && psbt.inputs.iter().all(is_taproot) {
+    let stored = |input: &Input| input.sighash_type.is_some_and(|stored| stored & ANYONE_CAN_PAY != 0);
+    let covers_others = match rules.psbt_sighashes {
+        true => !psbt.inputs.iter().any(stored),
+        false => !sighash.is_some_and(Sighash::is_anyone_can_pay),
+    };
+    if covers_others && psbt.inputs.iter().all(is_taproot) {
         psbt.inputs.iter_mut().for_each(|input| input.non_witness_utxo = None);
     }
 }
 
-/// Finalises the complete inputs.
-pub fn finalize(psbt: &mut Psbt, wanted: &(dyn Fn() -> bool + Sync)) -> Result<Vec<InputState>, RpcError> {
+/// Finalises the complete inputs, unless their lock times make the PSBT none of a transaction.
+pub fn finalize(context: &Context<'_>, psbt: &mut Psbt, source: SighashSource) -> Result<Vec<InputState>, RpcError> {
+    if psbt.lock_time().is_none() {
+        return Ok(Vec::new());
+    }
     let (providers, keys) = (Providers::Shared(Box::default()), LocalKeys::default());
-    let options = SignOptions { sighash: Sighash::DEFAULT, bip32_derivs: false, finalize: true };
-    sign_inputs(psbt, &Signing { providers: &providers, keys: &keys, options, wanted }, true)
+    let options = SignOptions { sighash: None, bip32_derivs: false, finalize: true };
+    let sighashes = context.rules.psbt_sighashes.then_some(source);
+    let (tells_output_keys, wanted) = (false, context.plugin.wanted);
+    let signing = Signing { providers: &providers, keys: &keys, options, sighashes, tells_output_keys, wanted };
+    sign_inputs(psbt, &signing, true)
 }
 
 /// The transaction with the final scriptSigs and witnesses.

@@ -15,9 +15,10 @@ use serde_json::{Map, Value, json};
 
 use crate::provider::{Providers, SigningProvider};
 use crate::sign::{
-    SignOptions, Signing, extract, is_complete, remove_unnecessary_transactions, sign_inputs, update_outputs,
+    SighashSource, SignOptions, Signing, extract, is_complete, remove_unnecessary_transactions, sign_inputs,
+    update_outputs,
 };
-use crate::{Context, read_psbt};
+use crate::{Context, check_lock_time, read_psbt};
 
 /// The last index of a ranged descriptor without `range`.
 const DEFAULT_LAST_INDEX: u32 = 1000;
@@ -73,7 +74,13 @@ impl DescriptorData {
                 };
                 for script in descriptor.expand(index).map_err(underivable)?.scripts {
                     self.provider.solving.add(&script.script_pubkey, script.solving);
-                    script.origins.iter().for_each(|origin| self.provider.origins.add(origin));
+                    for origin in &script.origins {
+                        self.provider.origins.add(origin);
+                        // Each descriptor then tells all its keys by their hashes.
+                        if context.rules.psbt_v2 {
+                            self.provider.solving.add_public_key(&origin.public_key);
+                        }
+                    }
                 }
                 for (public_key, mut secret) in branches.iter().flat_map(|branches| branches.private_keys(index)) {
                     self.keys.add(WifKey::from_secret(&secret, public_key));
@@ -88,8 +95,8 @@ impl DescriptorData {
 pub fn utxo_update_psbt(context: &Context<'_>) -> Result<Value, RpcError> {
     let descriptors = context.params.given(1).map_or(Ok(&[][..]), typed::array)?;
     let data = DescriptorData::read(context, descriptors, false)?;
-    let mut psbt = read_psbt(context.params.get(0))?;
-    let options = SignOptions { sighash: Sighash::ALL, bip32_derivs: true, finalize: false };
+    let mut psbt = read_psbt(context, context.params.get(0))?;
+    let options = SignOptions { sighash: None, bip32_derivs: true, finalize: false };
     process(context, &mut psbt, data, options)?;
     Ok(json!(psbt.to_base64()))
 }
@@ -97,7 +104,7 @@ pub fn utxo_update_psbt(context: &Context<'_>) -> Result<Value, RpcError> {
 pub fn descriptor_process_psbt(context: &Context<'_>) -> Result<Value, RpcError> {
     let data = DescriptorData::read(context, typed::array(context.params.get(1))?, true)?;
     let options = sign_options(context)?;
-    let mut psbt = read_psbt(context.params.get(0))?;
+    let mut psbt = read_psbt(context, context.params.get(0))?;
     process(context, &mut psbt, data, options)?;
     Ok(processed(&psbt))
 }
@@ -118,20 +125,23 @@ pub fn processed(psbt: &Psbt) -> Value {
 pub fn sign_options(context: &Context<'_>) -> Result<SignOptions, RpcError> {
     let params = &context.params;
     let sighash = match params.given(2) {
-        Some(name) => Sighash::from_name(typed::text(name)?)?,
-        None => Sighash::DEFAULT,
+        Some(name) => Some(Sighash::from_name(typed::text(name)?)?),
+        None => None,
     };
     Ok(SignOptions { sighash, bip32_derivs: params.flag_or(3, true)?, finalize: params.flag_or(4, true)? })
 }
 
 fn process(context: &Context<'_>, psbt: &mut Psbt, data: DescriptorData, options: SignOptions) -> Result<(), RpcError> {
+    check_lock_time(psbt)?;
     add_spent(context, psbt, &data.provider.solving)?;
     let providers = Providers::Shared(Box::new(data.provider));
-    let signing = Signing { providers: &providers, keys: &data.keys, options, wanted: context.plugin.wanted };
+    let sighashes = context.rules.psbt_sighashes.then_some(SighashSource::Argument(options.sighash));
+    let (tells_output_keys, wanted) = (context.rules.psbt_v2, context.plugin.wanted);
+    let signing = Signing { providers: &providers, keys: &data.keys, options, sighashes, tells_output_keys, wanted };
     sign_inputs(psbt, &signing, false)?;
-    update_outputs(psbt, &providers, options.bip32_derivs);
-    // bitcoind ignores the requested hash type here.
-    remove_unnecessary_transactions(psbt, Sighash::ALL);
+    update_outputs(psbt, &providers, options.bip32_derivs, tells_output_keys);
+    // Before it stores hash types, bitcoind ignores the requested one here.
+    remove_unnecessary_transactions(psbt, None, &context.rules);
     Ok(())
 }
 

@@ -8,19 +8,21 @@ use bitcoin::{PublicKey, Script, ScriptBuf, TxIn, Txid};
 use outrigger_sdk::RpcError;
 use outrigger_sdk::psbt::{Input, PreviousTransaction, Psbt};
 use outrigger_sdk::service::wallet::{Ownership, ScriptInfo, SolvingData};
-use outrigger_sdk::sign::{KeySource, LocalKeys, WalletKeys};
+use outrigger_sdk::sign::{KeySource, LocalKeys, Sighash, WalletKeys};
 use outrigger_sdk::standard::transaction_from_bytes;
 use outrigger_sdk::wire::Blob;
 use serde_json::Value;
 
 use crate::provider::{Providers, SigningProvider};
-use crate::sign::{SignOptions, Signing, remove_unnecessary_transactions, sign_inputs, update_outputs};
+use crate::sign::{
+    SighashSource, SignOptions, Signing, remove_unnecessary_transactions, sighash_mismatch, sign_inputs, update_outputs,
+};
 use crate::update::{processed, sign_options};
-use crate::{Context, read_psbt, undecodable};
+use crate::{Context, check_lock_time, read_psbt};
 
 pub fn wallet_process_psbt(context: &Context<'_>) -> Result<Value, RpcError> {
     let wallet = context.wallet()?;
-    let mut psbt = read_psbt(context.params.get(0))?;
+    let mut psbt = read_psbt(context, context.params.get(0))?;
     let sign = context.params.flag_or(1, true)?;
     let options = sign_options(context)?;
     if sign {
@@ -32,12 +34,16 @@ pub fn wallet_process_psbt(context: &Context<'_>) -> Result<Value, RpcError> {
 
 /// Adds the data of the wallet, and its signatures if `sign` (`FillPSBT` of Bitcoin Core).
 pub fn fill(context: &Context<'_>, psbt: &mut Psbt, sign: bool, options: SignOptions) -> Result<(), RpcError> {
+    check_lock_time(psbt)?;
     add_transactions(context, psbt)?;
-    let open = psbt.inputs.iter().filter(|input| !input.is_final());
-    let differs = open.filter_map(|input| input.sighash_type).any(|stored| stored != options.sighash.to_i32());
     // A wallet without a birth time has no keys and no scripts. bitcoind then checks no input.
-    if sign && differs && context.wallet()?.birth_time > 0 {
-        return Err(undecodable("Specified sighash value does not match value stored in PSBT"));
+    let checks = context.wallet()?.birth_time > 0;
+    let sighashes = (checks && context.rules.psbt_sighashes).then_some(SighashSource::Argument(options.sighash));
+    let asked = options.sighash.unwrap_or(Sighash::DEFAULT).to_i32();
+    let open = psbt.inputs.iter().filter(|input| !input.is_final());
+    let differs = open.filter_map(|input| input.sighash_type).any(|stored| stored != asked);
+    if sign && differs && checks && sighashes.is_none() {
+        return Err(sighash_mismatch());
     }
     let (providers, scripts) = providers(context, psbt)?;
     let (wallet_keys, no_keys);
@@ -48,10 +54,11 @@ pub fn fill(context: &Context<'_>, psbt: &mut Psbt, sign: bool, options: SignOpt
         no_keys = LocalKeys::default();
         &no_keys
     };
-    let signing = Signing { providers: &providers, keys, options, wanted: context.plugin.wanted };
+    let (tells_output_keys, wanted) = (context.rules.psbt_v2, context.plugin.wanted);
+    let signing = Signing { providers: &providers, keys, options, sighashes, tells_output_keys, wanted };
     sign_inputs(psbt, &signing, false)?;
-    update_outputs(psbt, &providers, options.bip32_derivs);
-    remove_unnecessary_transactions(psbt, options.sighash);
+    update_outputs(psbt, &providers, options.bip32_derivs, tells_output_keys);
+    remove_unnecessary_transactions(psbt, options.sighash, &context.rules);
     Ok(())
 }
 

@@ -1,10 +1,12 @@
 //! Merges PSBTs.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use bitcoin::ScriptBuf;
+use bitcoin::{ScriptBuf, Sequence, Txid};
+use outrigger_standard::release::Rules;
 
-use crate::{Input, Output, Psbt};
+use crate::version::VersionTwo;
+use crate::{Input, Output, Psbt, Xpub};
 
 /// Inserts the entries of missing keys.
 fn insert<K: Ord + Clone, V: Clone>(into: &mut BTreeMap<K, V>, from: &BTreeMap<K, V>) {
@@ -20,26 +22,64 @@ fn fill(into: &mut ScriptBuf, from: &ScriptBuf) {
 }
 
 impl Psbt {
-    /// Adds the missing fields from another PSBT of the same transaction. Hash types are not added, as in bitcoind 29.
-    /// Returns whether it is the same transaction.
+    /// Adds the missing fields from another PSBT of the same version and transaction. Hash types are not added, as in
+    /// bitcoind. Returns whether it is of the same version and transaction.
     #[must_use]
-    pub fn combine(&mut self, other: &Self) -> bool {
-        if self.tx.compute_txid() != other.tx.compute_txid() {
+    pub fn combine(&mut self, other: &Self, rules: &Rules) -> bool {
+        if self.v2.is_some() != other.v2.is_some() || self.id().is_none() || self.id() != other.id() {
             return false;
+        }
+        if let (Some(ours), Some(theirs)) = (&mut self.v2, &other.v2) {
+            ours.combine(theirs);
+            for ((spends, ours), (other, theirs)) in self.tx.input.iter_mut().zip(&self.inputs).zip(other.each_input())
+            {
+                if !ours.has_sequence && theirs.has_sequence {
+                    spends.sequence = other.sequence;
+                }
+            }
         }
         self.inputs.iter_mut().zip(&other.inputs).for_each(|(ours, theirs)| ours.combine(theirs));
         self.outputs.iter_mut().zip(&other.outputs).for_each(|(ours, theirs)| ours.combine(theirs));
+        self.update_lock_time();
+        let known: BTreeSet<Xpub> = self.xpubs.values().flatten().filter(|_| rules.psbt_v2).copied().collect();
         for (origin, xpubs) in &other.xpubs {
-            self.xpubs.entry(origin.clone()).or_default().extend(xpubs);
+            let mut missing = xpubs.iter().filter(|xpub| !known.contains(xpub)).peekable();
+            if missing.peek().is_some() {
+                self.xpubs.entry(origin.clone()).or_default().extend(missing);
+            }
         }
         insert(&mut self.proprietary, &other.proprietary);
         insert(&mut self.unknown, &other.unknown);
         true
     }
 
+    /// Identifies the transaction. In version 2 sequences may still change, so they do not count (BIP 370). `None` if the
+    /// inputs require lock times that no transaction has.
+    fn id(&self) -> Option<Txid> {
+        self.lock_time()?;
+        let mut tx = self.tx.clone();
+        if self.v2.is_some() {
+            tx.input.iter_mut().for_each(|input| input.sequence = Sequence::ZERO);
+        }
+        Some(tx.compute_txid())
+    }
+
     /// Adds the missing global fields of unknown types.
     pub fn take_unknown(&mut self, other: &Self) {
         insert(&mut self.unknown, &other.unknown);
+    }
+}
+
+impl VersionTwo {
+    /// The result may be modified as far as both may, and has a signature with SIGHASH_SINGLE if one has.
+    fn combine(&mut self, other: &Self) {
+        self.fallback_lock_time = self.fallback_lock_time.or(other.fallback_lock_time);
+        if self.modifiable.is_some() || other.modifiable.is_some() {
+            let flags = [self, other].map(|one| one.modifiable.unwrap_or_default());
+            let both = Self::INPUTS_MODIFIABLE | Self::OUTPUTS_MODIFIABLE;
+            let [ours, theirs] = flags;
+            self.modifiable = Some(ours & theirs & both | (ours | theirs) & Self::HAS_SIGHASH_SINGLE);
+        }
     }
 }
 
@@ -66,6 +106,12 @@ impl Input {
         }
         self.tap_internal_key = self.tap_internal_key.or(other.tap_internal_key);
         self.tap_merkle_root = self.tap_merkle_root.or(other.tap_merkle_root);
+        insert(&mut self.musig2_participants, &other.musig2_participants);
+        insert(&mut self.musig2_nonces, &other.musig2_nonces);
+        insert(&mut self.musig2_sigs, &other.musig2_sigs);
+        self.has_sequence |= other.has_sequence;
+        self.time_lock = self.time_lock.or(other.time_lock);
+        self.height_lock = self.height_lock.or(other.height_lock);
     }
 }
 
@@ -81,5 +127,6 @@ impl Output {
         if self.tap_tree.is_empty() {
             self.tap_tree.clone_from(&other.tap_tree);
         }
+        insert(&mut self.musig2_participants, &other.musig2_participants);
     }
 }

@@ -1,4 +1,5 @@
-//! Partially signed transactions (BIP 174, with the taproot fields of BIP 371) as in Bitcoin Core 29.
+//! Partially signed transactions (BIP 174, version 2 of BIP 370, the fields of BIP 371 and BIP 373) as in Bitcoin Core. What
+//! differs between its releases is in the rules of `outrigger_standard::release`.
 //!
 //! rust-bitcoin's type refuses PSBTs that bitcoind accepts (signatures with undefined hash types, taproot keys off the
 //! curve), and writes fields in another order. This crate writes fields as bitcoind does: known ones in its order, then
@@ -7,9 +8,13 @@
 #![warn(missing_docs)]
 
 mod combine;
+mod fields;
 mod previous;
 mod read;
 mod reader;
+#[cfg(test)]
+mod tests;
+mod version;
 mod write;
 
 use std::cmp::Ordering;
@@ -20,6 +25,7 @@ use bitcoin::{OutPoint, ScriptBuf, Transaction, TxIn, TxOut, Witness};
 
 pub use previous::PreviousTransaction;
 pub use reader::DecodeError;
+pub use version::{PsbtVersion, VersionTwo};
 
 /// The length of an extended public key with its version, in bytes.
 pub const XPUB_LEN: usize = 78;
@@ -32,12 +38,19 @@ pub type Fields = BTreeMap<Bytes, Bytes>;
 pub type Proprietary<'a> = (&'a [u8], u64);
 /// The hashes of the leaves that an x-only key signs for, and its origin.
 pub type TaprootOrigin = (BTreeSet<[u8; 32]>, Origin);
+/// A compressed public key of MuSig2.
+pub type MuSig2Key = [u8; 33];
+/// What a signer of MuSig2 signs for: the aggregate key, the hash of a leaf (none for the key path), and the signer's key.
+pub type MuSig2Signer = (MuSig2Key, Option<[u8; 32]>, MuSig2Key);
 
 /// A partially signed transaction.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Psbt {
-    /// The transaction without scriptSigs and witnesses.
+    /// The transaction without scriptSigs and witnesses. In version 2 its parts are read from the maps, and its lock time is
+    /// computed.
     pub tx: Transaction,
+    /// The global fields of version 2; `None` in version 0.
+    pub v2: Option<VersionTwo>,
     /// Extended public keys by origin.
     pub xpubs: BTreeMap<Origin, BTreeSet<Xpub>>,
     /// Proprietary fields.
@@ -156,6 +169,18 @@ pub struct Input {
     pub tap_internal_key: Option<[u8; 32]>,
     /// The Merkle root of the script tree.
     pub tap_merkle_root: Option<[u8; 32]>,
+    /// The participants of aggregate keys, in their order.
+    pub musig2_participants: BTreeMap<MuSig2Key, Vec<MuSig2Key>>,
+    /// The public nonces of signers.
+    pub musig2_nonces: BTreeMap<MuSig2Signer, [u8; 66]>,
+    /// The partial signatures of signers.
+    pub musig2_sigs: BTreeMap<MuSig2Signer, [u8; 32]>,
+    /// Whether version 2 has a sequence. Without one it is final.
+    pub has_sequence: bool,
+    /// In version 2, the least lock time by time that the input requires.
+    pub time_lock: Option<u32>,
+    /// In version 2, the least lock time by height that the input requires.
+    pub height_lock: Option<u32>,
     /// Proprietary fields.
     pub proprietary: Fields,
     /// Fields of unknown types.
@@ -177,6 +202,8 @@ pub struct Output {
     pub tap_tree: Vec<(u8, u8, Bytes)>,
     /// The origins of x-only keys.
     pub tap_origins: BTreeMap<[u8; 32], TaprootOrigin>,
+    /// The participants of aggregate keys, in their order.
+    pub musig2_participants: BTreeMap<MuSig2Key, Vec<MuSig2Key>>,
     /// Proprietary fields.
     pub proprietary: Fields,
     /// Fields of unknown types.
@@ -188,11 +215,11 @@ pub const PREIMAGES: [(u8, usize, &str); 4] =
     [(0x0a, 20, "ripemd160"), (0x0b, 32, "sha256"), (0x0c, 20, "hash160"), (0x0d, 32, "hash256")];
 
 impl Psbt {
-    /// A PSBT of a transaction, without any fields.
+    /// A PSBT of version 0 of a transaction, without any fields.
     pub fn new(tx: Transaction) -> Self {
         let (inputs, outputs) = (vec![Input::default(); tx.input.len()], vec![Output::default(); tx.output.len()]);
         let (xpubs, proprietary, unknown) = Default::default();
-        Self { tx, xpubs, proprietary, unknown, inputs, outputs }
+        Self { tx, v2: None, xpubs, proprietary, unknown, inputs, outputs }
     }
 
     /// The inputs of the transaction with their fields.

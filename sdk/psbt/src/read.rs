@@ -4,13 +4,19 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
+use bitcoin::absolute::LockTime;
 use bitcoin::hashes::{Hash, hash160};
 use bitcoin::secp256k1::PublicKey;
 use bitcoin::taproot::{LeafVersion, TAPROOT_CONTROL_MAX_NODE_COUNT, TaprootBuilder};
-use bitcoin::{Amount, ScriptBuf};
+use bitcoin::transaction::Version;
+use bitcoin::{Amount, OutPoint, ScriptBuf, Sequence, Transaction, TxIn, TxOut, Txid, Witness};
+use outrigger_script::{Flags, check_signature_encoding};
 use outrigger_standard::decode::Form;
+use outrigger_standard::release::{self, Rules};
 
+use crate::fields::{GLOBAL, INPUT, Keys, OUTPUT};
 use crate::reader::{DecodeError, Reader, Result, ensure, error, public_key};
+use crate::version::{self, VersionTwo};
 use crate::write::MAGIC;
 use crate::{Bytes, ControlBlock, Fields, Input, Origin, Output, PREIMAGES, Psbt, XPUB_LEN, Xpub};
 
@@ -18,79 +24,154 @@ use crate::{Bytes, ControlBlock, Fields, Input, Origin, Output, PREIMAGES, Psbt,
 const NO_LEAF_VERSION: u8 = 1;
 
 impl Psbt {
-    /// Parses a PSBT in Base64. The error is the first rule that it breaks.
+    /// Parses a PSBT in Base64 by the rules of the last known release. The error is the first rule that it breaks.
     pub fn from_base64(text: &str) -> Result<Self> {
-        let bytes = BASE64_STANDARD.decode(text).map_err(|_| DecodeError("invalid base64".into()))?;
-        Self::from_bytes(&bytes)
+        Self::from_base64_under(text, &release::rules(Some(release::LAST)))
     }
 
-    /// Parses the bytes of a PSBT. The error is the first rule that they break.
+    /// Parses a PSBT in Base64 by the rules of a release.
+    pub fn from_base64_under(text: &str, rules: &Rules) -> Result<Self> {
+        let bytes = BASE64_STANDARD.decode(text).map_err(|_| DecodeError("invalid base64".into()))?;
+        Self::from_bytes_under(&bytes, rules)
+    }
+
+    /// Parses the bytes of a PSBT by the rules of the last known release. The error is the first rule that they break.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self> {
-        let mut reader = Reader::new(bytes, "DataStream");
-        let psbt = Self::read(&mut reader)?;
+        Self::from_bytes_under(bytes, &release::rules(Some(release::LAST)))
+    }
+
+    /// Parses the bytes of a PSBT by the rules of a release.
+    pub fn from_bytes_under(bytes: &[u8], rules: &Rules) -> Result<Self> {
+        let mut reader = Reader::new(bytes, if rules.psbt_v2 { "SpanReader" } else { "DataStream" });
+        let psbt = Self::read(&mut reader, rules)?;
         if reader.is_empty() { Ok(psbt) } else { Err(DecodeError("extra data after PSBT".into())) }
     }
 
-    fn read(reader: &mut Reader<'_>) -> Result<Self> {
+    fn read(reader: &mut Reader<'_>, rules: &Rules) -> Result<Self> {
         ensure(reader.array()? == MAGIC, "Invalid PSBT magic bytes")?;
-        let mut tx = None;
-        let mut xpubs: BTreeMap<Origin, BTreeSet<Xpub>> = BTreeMap::new();
-        let (mut seen, mut version) = (BTreeSet::new(), None);
-        let (mut proprietary, mut unknown) = (Fields::new(), Fields::new());
+        let global = Global::read(reader, rules)?;
+        let (tx, v2, inputs, outputs) = global.check()?;
+        let Global { xpubs, proprietary, unknown, .. } = global;
+        let mut psbt = Self { tx, v2, xpubs, proprietary, unknown, inputs: Vec::new(), outputs: Vec::new() };
+        for index in 0..inputs {
+            let missing = "Inputs provided does not match the number of inputs in transaction.";
+            ensure(!reader.is_empty(), missing)?;
+            psbt.read_input(index, reader, rules)?;
+        }
+        for _ in 0..outputs {
+            let missing = "Outputs provided does not match the number of outputs in transaction.";
+            ensure(!reader.is_empty(), missing)?;
+            let (output, paid) = Output::read(reader, rules, psbt.v2.is_some())?;
+            psbt.tx.output.extend(paid);
+            psbt.outputs.push(output);
+        }
+        psbt.update_lock_time();
+        Ok(psbt)
+    }
+
+    fn read_input(&mut self, index: usize, reader: &mut Reader<'_>, rules: &Rules) -> Result<()> {
+        let (input, spends) = Input::read(reader, rules, self.v2.is_some())?;
+        self.tx.input.extend(spends);
+        if let (Some(transaction), Some(spends)) = (&input.non_witness_utxo, self.tx.input.get(index)) {
+            let outpoint = spends.previous_output;
+            ensure(transaction.txid() == outpoint.txid, "Non-witness UTXO does not match outpoint hash")?;
+            let exists = transaction.output.len() as u64 > u64::from(outpoint.vout);
+            ensure(exists, "Input specifies output index that does not exist")?;
+        }
+        self.inputs.push(input);
+        Ok(())
+    }
+}
+
+/// The global fields as they are read.
+#[derive(Default)]
+struct Global {
+    tx: Option<Transaction>,
+    xpubs: BTreeMap<Origin, BTreeSet<Xpub>>,
+    proprietary: Fields,
+    unknown: Fields,
+    version: Option<u32>,
+    tx_version: Option<i32>,
+    fallback_lock_time: Option<u32>,
+    inputs: Option<usize>,
+    outputs: Option<usize>,
+    modifiable: Option<u8>,
+}
+
+impl Global {
+    fn read(reader: &mut Reader<'_>, rules: &Rules) -> Result<Self> {
+        let mut global = Self::default();
+        let (mut keys, mut xpubs) = (Keys::new(&GLOBAL, *rules), BTreeSet::new());
         let ended = reader.pairs(|reader, kind, key| {
+            let known = keys.check_length(kind, key, |_| Ok(()))?;
             match kind {
+                // Before version 2, bitcoind compares these keys without depth and parent.
+                0x01 if !rules.psbt_v2 => {}
+                _ => keys.check_first(kind, key)?,
+            }
+            match kind {
+                _ if !known => reader.other(kind, key, &mut global.proprietary, &mut global.unknown)?,
                 0x00 => {
-                    ensure(tx.is_none(), "Duplicate Key, unsigned tx already provided")?;
-                    ensure(key.len() == 1, "Global unsigned tx key is more than one byte type")?;
                     let read = reader.sized(|reader| reader.transaction(Form::Legacy))?;
                     let empty = read.input.iter().all(|input| input.script_sig.is_empty());
                     ensure(empty, "Unsigned tx does not have empty scriptSigs and scriptWitnesses.")?;
-                    tx = Some(read);
+                    global.tx = Some(read);
                 }
                 0x01 => {
-                    let size = "Size of key was not the expected size for the type global xpub";
-                    let xpub = Xpub(key.get(1..).and_then(|xpub| xpub.try_into().ok()).ok_or_else(|| error(size))?);
+                    let missing = || error("Invalid pubkey");
+                    let xpub = Xpub(key.get(1..).and_then(|xpub| xpub.try_into().ok()).ok_or_else(missing)?);
                     ensure(xpub.is_valid(), "Invalid pubkey")?;
-                    ensure(seen.insert(xpub), "Duplicate key, global xpub already provided")?;
-                    xpubs.entry(reader.origin_field()?).or_default().insert(xpub);
+                    let first = xpubs.insert(xpub) || rules.psbt_v2;
+                    ensure(first, "Duplicate key, global xpub already provided")?;
+                    global.xpubs.entry(reader.origin_field()?).or_default().insert(xpub);
                 }
-                0xfb => {
-                    ensure(version.is_none(), "Duplicate Key, version already provided")?;
-                    ensure(key.len() == 1, "Global version key is more than one byte type")?;
-                    let read = reader.sized(|reader| reader.array().map(u32::from_le_bytes))?;
-                    ensure(read == 0, "Unsupported version number")?;
-                    version = Some(read);
+                0x02 => global.tx_version = Some(reader.sized(Reader::array).map(i32::from_le_bytes)?),
+                0x03 => global.fallback_lock_time = Some(reader.sized(Reader::array).map(u32::from_le_bytes)?),
+                0x04 => global.inputs = Some(reader.sized(Reader::length)?),
+                0x05 => global.outputs = Some(reader.sized(Reader::length)?),
+                0x06 => global.modifiable = Some(reader.sized(Reader::array).map(u8::from_le_bytes)?),
+                _ => {
+                    let version = reader.sized(Reader::array).map(u32::from_le_bytes)?;
+                    let last = if rules.psbt_v2 { version::TWO } else { version::ZERO };
+                    ensure(version <= last, "Unsupported version number")?;
+                    global.version = Some(version);
                 }
-                _ => reader.other(kind, key, &mut proprietary, &mut unknown)?,
             }
             Ok(())
         })?;
         ensure(ended, "Separator is missing at the end of the global map")?;
-        let tx = tx.ok_or_else(|| error("No unsigned transaction was provided"))?;
-        let mut psbt = Self { tx, xpubs, proprietary, unknown, inputs: Vec::new(), outputs: Vec::new() };
-        psbt.read_maps(reader)?;
-        Ok(psbt)
+        Ok(global)
     }
 
-    fn read_maps(&mut self, reader: &mut Reader<'_>) -> Result<()> {
-        for input in &self.tx.input {
-            let missing = "Inputs provided does not match the number of inputs in transaction.";
-            ensure(!reader.is_empty(), missing)?;
-            let read = Input::read(reader)?;
-            if let Some(transaction) = &read.non_witness_utxo {
-                let outpoint = input.previous_output;
-                ensure(transaction.txid() == outpoint.txid, "Non-witness UTXO does not match outpoint hash")?;
-                let exists = transaction.output.len() as u64 > u64::from(outpoint.vout);
-                ensure(exists, "Input specifies output index that does not exist")?;
+    /// Checks which fields the version requires and forbids. Returns the transaction, which in version 2 has no inputs and
+    /// outputs yet, the fields of version 2, and the numbers of inputs and outputs.
+    fn check(&self) -> Result<(Transaction, Option<VersionTwo>, usize, usize)> {
+        let counts =
+            [("PSBT_GLOBAL_INPUT_COUNT", self.inputs.is_some()), ("PSBT_GLOBAL_OUTPUT_COUNT", self.outputs.is_some())];
+        let version = ("PSBT_GLOBAL_TX_VERSION", self.tx_version.is_some());
+        match self.version.unwrap_or(version::ZERO) {
+            version::ZERO => {
+                let tx = self.tx.clone().ok_or_else(|| error("No unsigned transaction was provided"))?;
+                let fallback = ("PSBT_GLOBAL_FALLBACK_LOCKTIME", self.fallback_lock_time.is_some());
+                let modifiable = ("PSBT_GLOBAL_TX_MODIFIABLE", self.modifiable.is_some());
+                for (name, present) in [version, fallback].into_iter().chain(counts).chain([modifiable]) {
+                    ensure(!present, &format!("{name} is not allowed in PSBTv0"))?;
+                }
+                let (inputs, outputs) = (tx.input.len(), tx.output.len());
+                Ok((tx, None, inputs, outputs))
             }
-            self.inputs.push(read);
+            version::TWO => {
+                for (name, present) in [version].into_iter().chain(counts) {
+                    ensure(present, &format!("{name} is required in PSBTv2"))?;
+                }
+                ensure(self.tx.is_none(), "PSBT_GLOBAL_UNSIGNED_TX is not allowed in PSBTv2")?;
+                let v2 = VersionTwo { fallback_lock_time: self.fallback_lock_time, modifiable: self.modifiable };
+                let version = Version(self.tx_version.unwrap_or_default());
+                let tx = Transaction { version, lock_time: LockTime::ZERO, input: Vec::new(), output: Vec::new() };
+                Ok((tx, Some(v2), self.inputs.unwrap_or_default(), self.outputs.unwrap_or_default()))
+            }
+            _ => Err(error("There is no PSBT version 1")),
         }
-        for _ in &self.tx.output {
-            let missing = "Outputs provided does not match the number of outputs in transaction.";
-            ensure(!reader.is_empty(), missing)?;
-            self.outputs.push(Output::read(reader)?);
-        }
-        Ok(())
     }
 }
 
@@ -103,24 +184,54 @@ impl Xpub {
     }
 }
 
+/// The parts of an input that version 2 has in its map.
+#[derive(Default)]
+struct Spends {
+    txid: Option<Txid>,
+    vout: Option<u32>,
+    sequence: Option<u32>,
+}
+
+impl Spends {
+    fn check(self) -> Result<TxIn> {
+        let txid = self.txid.ok_or_else(|| error("Previous TXID is required in PSBTv2"))?;
+        let vout = self.vout.ok_or_else(|| error("Previous output's index is required in PSBTv2"))?;
+        Ok(TxIn {
+            previous_output: OutPoint::new(txid, vout),
+            script_sig: ScriptBuf::new(),
+            sequence: self.sequence.map_or(Sequence::MAX, Sequence),
+            witness: Witness::new(),
+        })
+    }
+}
+
+/// Refuses a field of version 2 in version 0.
+fn refuse_in_zero(name: &str, version_two: bool) -> Result<()> {
+    ensure(version_two, &format!("{name} is not allowed in PSBTv0"))
+}
+
 impl Input {
-    fn read(reader: &mut Reader<'_>) -> Result<Self> {
-        let mut input = Self::default();
-        let mut seen = BTreeSet::new();
+    /// Reads the map of an input. In version 2 it tells what the input spends.
+    fn read(reader: &mut Reader<'_>, rules: &Rules, version_two: bool) -> Result<(Self, Option<TxIn>)> {
+        let (mut input, mut spends) = (Self::default(), Spends::default());
+        let mut keys = Keys::new(&INPUT, *rules);
         let ended = reader.pairs(|reader, kind, key| {
-            let first = seen.insert(key.to_vec());
-            // Fields whose key is the type alone.
-            if let Some((of_duplicate, of_length)) = plain_input_field(kind) {
-                ensure(first, &format!("Duplicate Key, input {of_duplicate} already provided"))?;
-                ensure(key.len() == 1, &format!("{of_length} key is more than one byte type"))?;
-                return input.read_plain(reader, kind);
+            let known = keys.check_length(kind, key, |name| refuse_in_zero(name, version_two))?;
+            keys.check_first(kind, key)?;
+            let rest = key.get(1..).unwrap_or_default();
+            match kind {
+                _ if !known => reader.other(kind, key, &mut input.proprietary, &mut input.unknown),
+                0x02 | 0x06 | 0x0a..=0x0d | 0x14..=0x16 => input.read_keyed(reader, kind, rest, rules),
+                0x0e..=0x12 => input.read_spends(reader, kind, &mut spends),
+                0x1a..=0x1c => input.read_musig2(reader, kind, rest),
+                _ => input.read_plain(reader, kind),
             }
-            input.read_keyed(reader, kind, key, first)
         })?;
         ensure(ended, "Separator is missing at the end of an input map")?;
-        Ok(input)
+        Ok((input, version_two.then(|| spends.check()).transpose()?))
     }
 
+    /// Reads a field whose key is the type alone.
     fn read_plain(&mut self, reader: &mut Reader<'_>, kind: u64) -> Result<()> {
         match kind {
             0x00 => self.non_witness_utxo = Some(reader.previous_transaction()?),
@@ -141,106 +252,125 @@ impl Input {
         Ok(())
     }
 
-    fn read_keyed(&mut self, reader: &mut Reader<'_>, kind: u64, key: &[u8], first: bool) -> Result<()> {
-        let rest = key.get(1..).unwrap_or_default();
+    /// Reads a field of version 2.
+    fn read_spends(&mut self, reader: &mut Reader<'_>, kind: u64, spends: &mut Spends) -> Result<()> {
+        if kind == 0x0e {
+            spends.txid = Some(Txid::from_byte_array(reader.sized(Reader::array)?));
+            return Ok(());
+        }
+        let number = reader.sized(Reader::array).map(u32::from_le_bytes)?;
+        match kind {
+            0x0f => spends.vout = Some(number),
+            0x10 => {
+                spends.sequence = Some(number);
+                self.has_sequence = true;
+            }
+            0x11 => {
+                let early = "Required time based locktime is invalid (less than 500000000)";
+                ensure(number >= version::LEAST_TIME, early)?;
+                self.time_lock = Some(number);
+            }
+            _ => {
+                ensure(number > 0, "Required height based locktime is invalid (0)")?;
+                let high = "Required height based locktime is invalid (greater than or equal to 500000000)";
+                ensure(number < version::LEAST_TIME, high)?;
+                self.height_lock = Some(number);
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads a field by the key after the type.
+    fn read_keyed(&mut self, reader: &mut Reader<'_>, kind: u64, key: &[u8], rules: &Rules) -> Result<()> {
         match kind {
             0x02 => {
-                let public_key = public_key(rest, "partial signature pubkey")?;
-                let hash = hash160::Hash::hash(public_key);
-                let duplicate = "Duplicate Key, input partial signature for pubkey already provided";
-                ensure(!self.partial_sigs.contains_key(&hash), duplicate)?;
+                let public_key = public_key(key, "partial signature pubkey")?;
                 let signature = reader.bytes()?;
-                self.partial_sigs.insert(hash, (public_key.to_vec(), signature.to_vec()));
+                let flags = Flags::DERSIG | Flags::STRICTENC;
+                let is_valid = !signature.is_empty() && check_signature_encoding(signature, flags).is_ok();
+                ensure(is_valid || !rules.psbt_sighashes, "Signature is not a valid encoding")?;
+                self.partial_sigs.insert(hash160::Hash::hash(public_key), (public_key.to_vec(), signature.to_vec()));
             }
-            0x06 => reader.origins(rest, &mut self.origins)?,
-            0x0a..=0x0d => {
-                for ((_, length, name), preimages) in
-                    PREIMAGES.iter().zip(&mut self.preimages).filter(|((each, ..), _)| u64::from(*each) == kind)
-                {
-                    let size = format!("Size of key was not the expected size for the type {name} preimage");
-                    ensure(rest.len() == *length, &size)?;
-                    ensure(first, &format!("Duplicate Key, input {name} preimage already provided"))?;
-                    preimages.insert(rest.to_vec(), reader.bytes()?.to_vec());
-                }
-            }
+            0x06 => reader.origins(key, &mut self.origins)?,
             0x14 => {
-                ensure(first, "Duplicate Key, input Taproot script signature already provided")?;
-                ensure(key.len() == 65, "Input Taproot script signature key is not 65 bytes")?;
-                let mut parts = Reader::new(rest, "SpanReader");
+                let mut parts = Reader::new(key, "SpanReader");
                 let place = (parts.array()?, parts.array()?);
                 self.tap_script_sigs.insert(place, reader.schnorr("script")?);
             }
             0x15 => {
-                ensure(first, "Duplicate Key, input Taproot leaf script already provided")?;
-                ensure(key.len() >= 34, "Taproot leaf script key is not at least 34 bytes")?;
+                let short = if rules.psbt_v2 { "Input " } else { "" };
+                ensure(key.len() >= 33, &format!("{short}Taproot leaf script key is not at least 34 bytes"))?;
                 let size = "Input Taproot leaf script key's control block size is not valid";
-                ensure((key.len() - 2).is_multiple_of(32), size)?;
+                ensure((key.len() - 1).is_multiple_of(32), size)?;
                 let leaf = reader.bytes()?.split_last();
                 let (version, script) =
                     leaf.ok_or_else(|| error("Input Taproot leaf script must be at least 1 byte"))?;
                 let control_blocks = self.tap_scripts.entry((script.to_vec(), *version)).or_default();
-                control_blocks.insert(ControlBlock(rest.to_vec()));
+                control_blocks.insert(ControlBlock(key.to_vec()));
             }
-            0x16 => reader.taproot_origins("Input", "input", first, rest, &mut self.tap_origins)?,
-            _ => reader.other(kind, key, &mut self.proprietary, &mut self.unknown)?,
+            0x16 => reader.taproot_origins("Input", key, &mut self.tap_origins)?,
+            _ => {
+                for (_, preimages) in
+                    PREIMAGES.iter().zip(&mut self.preimages).filter(|((each, ..), _)| u64::from(*each) == kind)
+                {
+                    preimages.insert(key.to_vec(), reader.bytes()?.to_vec());
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads a field of MuSig2 by the key after the type.
+    fn read_musig2(&mut self, reader: &mut Reader<'_>, kind: u64, key: &[u8]) -> Result<()> {
+        match kind {
+            0x1a => reader.musig2_participants("Input", key, &mut self.musig2_participants)?,
+            0x1b => {
+                let place = Reader::musig2_signer("pubnonce", key)?;
+                let nonce = reader.bytes()?.try_into();
+                let nonce = nonce.map_err(|_| error("Input musig2 pubnonce value is not 66 bytes"))?;
+                self.musig2_nonces.entry(place).or_insert(nonce);
+            }
+            _ => {
+                let place = Reader::musig2_signer("partial sig", key)?;
+                let signature = reader.sized(Reader::array)?;
+                self.musig2_sigs.entry(place).or_insert(signature);
+            }
         }
         Ok(())
     }
 }
 
-/// For an input field whose key is the type alone: its names in the errors for a duplicate and for a longer key.
-fn plain_input_field(kind: u64) -> Option<(&'static str, &'static str)> {
-    Some(match kind {
-        0x00 => ("non-witness utxo", "Non-witness utxo"),
-        0x01 => ("witness utxo", "Witness utxo"),
-        0x03 => ("sighash type", "Sighash type"),
-        0x04 => ("redeemScript", "Input redeemScript"),
-        0x05 => ("witnessScript", "Input witnessScript"),
-        0x07 => ("final scriptSig", "Final scriptSig"),
-        0x08 => ("final scriptWitness", "Final scriptWitness"),
-        0x13 => ("Taproot key signature", "Input Taproot key signature"),
-        0x17 => ("Taproot internal key", "Input Taproot internal key"),
-        0x18 => ("Taproot merkle root", "Input Taproot merkle root"),
-        _ => return None,
-    })
-}
-
 impl Output {
-    fn read(reader: &mut Reader<'_>) -> Result<Self> {
+    /// Reads the map of an output. In version 2 it tells what the output pays.
+    fn read(reader: &mut Reader<'_>, rules: &Rules, version_two: bool) -> Result<(Self, Option<TxOut>)> {
         let mut output = Self::default();
-        let mut seen = BTreeSet::new();
+        let (mut amount, mut script) = (None, None);
+        let mut keys = Keys::new(&OUTPUT, *rules);
         let ended = reader.pairs(|reader, kind, key| {
-            let first = seen.insert(key.to_vec());
-            let plain = |name: &str| {
-                ensure(first, &format!("Duplicate Key, output {name} already provided"))?;
-                ensure(key.len() == 1, &format!("Output {name} key is more than one byte type"))
-            };
+            let known = keys.check_length(kind, key, |name| refuse_in_zero(name, version_two))?;
+            keys.check_first(kind, key)?;
             let rest = key.get(1..).unwrap_or_default();
             match kind {
-                0x00 => {
-                    plain("redeemScript")?;
-                    output.redeem_script = ScriptBuf::from_bytes(reader.bytes()?.to_vec());
-                }
-                0x01 => {
-                    plain("witnessScript")?;
-                    output.witness_script = ScriptBuf::from_bytes(reader.bytes()?.to_vec());
-                }
+                _ if !known => reader.other(kind, key, &mut output.proprietary, &mut output.unknown)?,
+                0x00 => output.redeem_script = ScriptBuf::from_bytes(reader.bytes()?.to_vec()),
+                0x01 => output.witness_script = ScriptBuf::from_bytes(reader.bytes()?.to_vec()),
                 0x02 => reader.origins(rest, &mut output.origins)?,
-                0x05 => {
-                    plain("Taproot internal key")?;
-                    output.tap_internal_key = reader.sized(Reader::array)?.non_zero();
-                }
-                0x06 => {
-                    plain("Taproot tree")?;
-                    output.tap_tree = tree(reader.bytes()?)?;
-                }
-                0x07 => reader.taproot_origins("Output", "output", first, rest, &mut output.tap_origins)?,
-                _ => reader.other(kind, key, &mut output.proprietary, &mut output.unknown)?,
+                0x03 => amount = Some(reader.sized(Reader::array).map(u64::from_le_bytes)?),
+                0x04 => script = Some(ScriptBuf::from_bytes(reader.bytes()?.to_vec())),
+                0x05 => output.tap_internal_key = reader.sized(Reader::array)?.non_zero(),
+                0x06 => output.tap_tree = tree(reader.bytes()?)?,
+                0x07 => reader.taproot_origins("Output", rest, &mut output.tap_origins)?,
+                _ => reader.musig2_participants("Output", rest, &mut output.musig2_participants)?,
             }
             Ok(())
         })?;
         ensure(ended, "Separator is missing at the end of an output map")?;
-        Ok(output)
+        if !version_two {
+            return Ok((output, None));
+        }
+        let value = amount.map(Amount::from_sat).ok_or_else(|| error("Output amount is required in PSBTv2"))?;
+        let script_pubkey = script.ok_or_else(|| error("Output script is required in PSBTv2"))?;
+        Ok((output, Some(TxOut { value, script_pubkey })))
     }
 }
 

@@ -7,11 +7,11 @@ use bitcoin::secp256k1::PublicKey;
 use bitcoin::{Amount, ScriptBuf, Transaction, TxOut, Witness};
 use outrigger_standard::decode::{self, Form};
 
-use crate::{Bytes, Fields, Origin, PreviousTransaction, Proprietary, TaprootOrigin};
+use crate::fields::PROPRIETARY;
+use crate::{Bytes, Fields, MuSig2Key, MuSig2Signer, Origin, PreviousTransaction, Proprietary, TaprootOrigin};
 
 /// The greatest length or type (`MAX_SIZE` of bitcoind).
 const MAX_SIZE: u64 = 0x0200_0000;
-const PROPRIETARY: u64 = 0xfc;
 /// Why a text is no PSBT, in bitcoind's words.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("TX decode failed {0}")]
@@ -43,6 +43,12 @@ pub fn public_key<'a>(bytes: &'a [u8], of: &str) -> Result<&'a [u8]> {
     ensure(matches!(bytes.len(), 33 | 65), &size)?;
     ensure(PublicKey::from_slice(bytes).is_ok(), "Invalid pubkey")?;
     Ok(bytes)
+}
+
+/// A compressed public key on the curve.
+fn musig2_key(bytes: &[u8], of: &str) -> Result<MuSig2Key> {
+    let key = bytes.try_into().ok().filter(|_| PublicKey::from_slice(bytes).is_ok());
+    key.ok_or_else(|| error(&format!("{of} pubkey is invalid")))
 }
 
 /// The bytes left to read.
@@ -173,7 +179,6 @@ impl<'a> Reader<'a> {
 
     pub fn origins(&mut self, key: &[u8], origins: &mut BTreeMap<Bytes, Origin>) -> Result<()> {
         let key = public_key(key, "BIP32 keypath")?;
-        ensure(!origins.contains_key(key), "Duplicate Key, pubkey derivation path already provided")?;
         let origin = self.origin_field()?;
         origins.insert(key.to_vec(), origin);
         Ok(())
@@ -182,13 +187,10 @@ impl<'a> Reader<'a> {
     pub fn taproot_origins(
         &mut self,
         of: &str,
-        of_lower: &str,
-        first: bool,
         key: &[u8],
         origins: &mut BTreeMap<[u8; 32], TaprootOrigin>,
     ) -> Result<()> {
-        ensure(first, &format!("Duplicate Key, {of_lower} Taproot BIP32 keypath already provided"))?;
-        let key = key.try_into().map_err(|_| error(&format!("{of} Taproot BIP32 keypath key is not at 33 bytes")))?;
+        let key = Reader::new(key, "SpanReader").array()?;
         let length = self.length()?;
         let before = self.rest.len();
         let count = self.number()?;
@@ -199,16 +201,46 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
+    /// Reads the participants of an aggregate key.
+    pub fn musig2_participants(
+        &mut self,
+        of: &str,
+        key: &[u8],
+        participants: &mut BTreeMap<MuSig2Key, Vec<MuSig2Key>>,
+    ) -> Result<()> {
+        let aggregate = musig2_key(key, &format!("{of} musig2 aggregate"))?;
+        let (keys, rest) = self.bytes()?.as_chunks::<33>();
+        let keys = keys.iter().map(|key| musig2_key(key, &format!("{of} musig2 participant")));
+        let keys = keys.collect::<Result<_>>()?;
+        ensure(rest.is_empty(), &format!("{of} musig2 participants pubkeys value size is not a multiple of 33"))?;
+        participants.insert(aggregate, keys);
+        Ok(())
+    }
+
+    /// The signer that the key of a field names: participant, aggregate key, and the hash of a leaf.
+    pub fn musig2_signer(of: &str, key: &[u8]) -> Result<MuSig2Signer> {
+        const KEY: usize = 33;
+        const LEAF: usize = 32;
+        let size = format!("Input musig2 {of} key is not expected size of 67 or 99 bytes");
+        ensure(key.len() == 2 * KEY || key.len() == 2 * KEY + LEAF, &size)?;
+        let mut parts = Reader::new(key, "SpanReader");
+        let (participant, aggregate) = (parts.take(KEY)?, parts.take(KEY)?);
+        // bitcoind checks the aggregate key first.
+        let aggregate = musig2_key(aggregate, "musig2 aggregate")?;
+        let participant = musig2_key(participant, "musig2 participant")?;
+        // Zeros mean no leaf.
+        let leaf = if parts.is_empty() { None } else { Some(parts.array()?).filter(|leaf| *leaf != [0; LEAF]) };
+        Ok((aggregate, leaf, participant))
+    }
+
     /// Reads a field of a proprietary or unknown type.
     pub fn other(&mut self, kind: u64, key: &[u8], private: &mut Fields, unknown: &mut Fields) -> Result<()> {
-        let (fields, duplicate) = match kind {
-            PROPRIETARY => {
-                proprietary(key)?;
-                (private, "Duplicate Key, proprietary key already found")
-            }
-            _ => (unknown, "Duplicate Key, key for unknown value already provided"),
+        let fields = if kind == PROPRIETARY {
+            proprietary(key)?;
+            private
+        } else {
+            unknown
         };
-        ensure(!fields.contains_key(key), duplicate)?;
         fields.insert(key.to_vec(), self.bytes()?.to_vec());
         Ok(())
     }

@@ -96,6 +96,16 @@ pub struct Rules {
     pub normal_names: bool,
     /// Whether removeprunedfunds needs the setting `deprecatedrpc`. Seen on a build between 31 and 32.
     pub deprecates_pruned_funds: bool,
+    /// Whether the MuSig2 fields of PSBTs (BIP 373) are read, checked and shown. Otherwise they are fields of unknown types.
+    /// Since 30, #31247.
+    pub psbt_musig2: bool,
+    /// Whether the signatures of a PSBT have to be of the sighash type of their input, and encoded by BIP 66. Signing then
+    /// stores a sighash type other than the default. Since 30, #31622.
+    pub psbt_sighashes: bool,
+    /// Whether PSBTs of version 2 (BIP 370) are read, and made by default. Since 32, #21283. With it go rules
+    /// that were seen on 31.99 alone: the messages of the reader, one origin for an extended public key when PSBTs are
+    /// combined, the origins of all keys of descriptors and of taproot output keys, and the estimates of analyzepsbt.
+    pub psbt_v2: bool,
 }
 
 /// The rules of releases before the table.
@@ -119,6 +129,10 @@ const OLDEST: Rules = Rules {
         ("send", "version"),
         ("sendall", "version"),
         ("walletcreatefundedpsbt", "version"),
+        ("converttopsbt", "psbt_version"),
+        ("createpsbt", "psbt_version"),
+        ("psbtbumpfee", "psbt_version"),
+        ("walletcreatefundedpsbt", "psbt_version"),
     ],
     removed: &[],
     wallet_info_balances: true,
@@ -146,6 +160,9 @@ const OLDEST: Rules = Rules {
     names_wallets: false,
     normal_names: false,
     deprecates_pruned_funds: false,
+    psbt_musig2: false,
+    psbt_sighashes: false,
+    psbt_v2: false,
 };
 
 const SINCE_30: Rules = Rules {
@@ -153,8 +170,13 @@ const SINCE_30: Rules = Rules {
     block_script_reason: "block-script-verify-flag-failed",
     relaxed_policy: true,
     coinbase_lock_time: true,
-    // #32896.
-    lacks: &[],
+    // #32896 added `version`.
+    lacks: &[
+        ("converttopsbt", "psbt_version"),
+        ("createpsbt", "psbt_version"),
+        ("psbtbumpfee", "psbt_version"),
+        ("walletcreatefundedpsbt", "psbt_version"),
+    ],
     // #28710, #31250, #32438, #32721, #32944.
     removed: &[
         "dumpprivkey",
@@ -173,6 +195,8 @@ const SINCE_30: Rules = Rules {
     non_zero_in_words: true,
     musig: true,
     strict_descriptors: true,
+    psbt_musig2: true,
+    psbt_sighashes: true,
     ..OLDEST
 };
 
@@ -203,6 +227,8 @@ const SINCE_31: Rules = Rules {
 };
 
 const SINCE_32: Rules = Rules {
+    // #21283 added `psbt_version`.
+    lacks: &[],
     taproot_deployment: false,
     full_rbf: false,
     coin_flag_byte: false,
@@ -218,6 +244,7 @@ const SINCE_32: Rules = Rules {
     unused: true,
     normal_names: true,
     deprecates_pruned_funds: true,
+    psbt_v2: true,
     ..SINCE_31
 };
 

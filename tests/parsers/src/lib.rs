@@ -19,6 +19,7 @@ use outrigger_sdk::descriptor::{Checksum, Descriptor};
 use outrigger_sdk::manifest::Manifest;
 use outrigger_sdk::params::{decode_hex, encode_hex};
 use outrigger_sdk::psbt::Psbt;
+use outrigger_sdk::standard::release::{LAST, rules};
 use outrigger_sdk::standard::{asm, classify, transaction_from_hex};
 
 pub use messages::messages;
@@ -98,7 +99,11 @@ pub fn psbt(bytes: &[u8]) {
     assert_eq!(again, read);
     assert_eq!(Psbt::from_base64(&read.to_base64()).as_ref(), Ok(&read));
     let mut combined = read.clone();
-    assert!(combined.combine(&read));
+    assert_eq!(combined.combine(&read, &rules(Some(LAST))), read.lock_time().is_some());
+    if let Some(flags) = combined.v2.iter_mut().find_map(|v2| v2.modifiable.as_mut()) {
+        // Combining drops unknown flags.
+        *flags = read.v2.as_ref().and_then(|v2| v2.modifiable).unwrap_or_default();
+    }
     assert_eq!(combined.to_bytes(), written);
     drop(read.spent());
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use bitcoin::consensus::deserialize;
 use bitcoin::{Amount, ScriptBuf, Transaction, TxOut, Witness};
 use outrigger_sdk::params::decode_hex;
-use outrigger_sdk::psbt::{Origin, Psbt};
+use outrigger_sdk::psbt::{MuSig2Key, Origin, Psbt, VersionTwo};
 use serde_json::Value;
 
 use super::{TARGETS, Target};
@@ -92,6 +92,7 @@ fn psbts() -> Vec<Vec<u8>> {
     let mut rich = Psbt::new(transactions[0].clone());
     let key = decode_hex("0279be667ef9dcbbac55a06295ce870b07029bfcdb2dce28d959f2815b16f81798").unwrap();
     let x_only: [u8; 32] = key[1..].try_into().unwrap();
+    let key_of_musig2: MuSig2Key = key[..].try_into().unwrap();
     let origin = Origin { fingerprint: [1, 2, 3, 4], path: vec![0x8000_0054, 7] };
     rich.unknown.insert(vec![0xaa, 1], vec![2]);
     rich.proprietary.insert(vec![0xfc, 3, 1, 2, 3, 4], vec![5]);
@@ -112,8 +113,13 @@ fn psbts() -> Vec<Vec<u8>> {
     output.origins.insert(key, origin);
     output.tap_internal_key = Some(x_only);
     output.tap_tree = vec![(1, 0xc0, vec![0x51]), (1, 0xc0, vec![0x52])];
+    let mut second = rich.clone();
+    second.inputs[0].final_witness = Witness::new();
+    second.inputs[0].musig2_nonces.insert((key_of_musig2, None, key_of_musig2), [4; 66]);
+    second.v2 = Some(VersionTwo { fallback_lock_time: Some(5), modifiable: Some(3) });
+    second.inputs[0].height_lock = Some(6);
     let plain = transactions.into_iter().take(8).map(Psbt::new);
-    let all: Vec<Vec<u8>> = plain.chain([rich]).map(|psbt| psbt.to_bytes()).collect();
+    let all: Vec<Vec<u8>> = plain.chain([rich, second]).map(|psbt| psbt.to_bytes()).collect();
     all.iter().for_each(|bytes| assert!(Psbt::from_bytes(bytes).is_ok()));
     all
 }

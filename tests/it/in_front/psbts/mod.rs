@@ -20,6 +20,13 @@ impl Both {
         Self { ours: host.client(), theirs: host.node.as_ref().unwrap().client() }
     }
 
+    /// Whether the node makes PSBTs of version 2.
+    fn has_version_two(&mut self) -> bool {
+        /// The first build that makes them.
+        const FIRST: u64 = 319_900;
+        self.theirs.call("getnetworkinfo", json!([]))["version"].as_u64().unwrap() >= FIRST
+    }
+
     /// The answer, which is the same of both.
     #[track_caller]
     fn ask(&mut self, method: &str, params: &Value) -> Result<Value, (i64, String)> {
@@ -103,6 +110,111 @@ fn psbt_methods_refuse_as_the_node() {
 }
 
 #[test]
+fn psbt_versions_are_made_and_refused_as_by_the_node() {
+    let Some(host) = start(&[]) else { return };
+    let mut both = Both::of(&host);
+    if !both.has_version_two() {
+        return;
+    }
+    let (zero, two) = (fields::psbt("", "", ""), fields::psbt_of_two("", "", ""));
+    let input = json!([{"txid": "11".repeat(32), "vout": 0}]);
+    for version in [json!(null), json!(0), json!(1), json!(2), json!(3), json!(-1), json!(2.5), json!("2")] {
+        let _ = both.ask("createpsbt", &json!([input, [{ADDRESS: 1}], 5, false, 2, version]));
+        let _ = both.ask("converttopsbt", &json!([fields::TRANSACTION, false, null, version]));
+        let _ = both.ask("createpsbt", &json!([input, [{ADDRESS: 1}], 0, null, version, 0]));
+        let named = json!({"inputs": input, "outputs": [{ADDRESS: 1}], "psbt_version": version});
+        let _ = both.ask("createpsbt", &named);
+    }
+    for params in [
+        json!([[{"vout": 0}], {}, 0, true, 2, 1]),
+        json!([[{"vout": 0}], {}, 0, true, 4, 1]),
+        json!(["x", {}, 0, true, 4, 1]),
+    ] {
+        let _ = both.ask("createpsbt", &params);
+    }
+    let _ = both.ask("converttopsbt", &json!(["zz", false, null, 1]));
+    for texts in [[&zero, &two], [&two, &zero], [&two, &two]] {
+        let _ = both.ask("joinpsbts", &json!([texts]));
+        let _ = both.ask("combinepsbt", &json!([texts]));
+    }
+    for params in [json!([[two]]), json!([[two, "x"]]), json!([["x", two]]), json!([[two, 5]])] {
+        let _ = both.ask("joinpsbts", &params);
+    }
+}
+
+#[test]
+fn wallets_make_psbts_of_the_version_that_is_asked_for() {
+    let Some(host) = start(&["-fallbackfee=0.0001"]) else { return };
+    let mut client = host.client();
+    client.call("createwallet", json!(["w"]));
+    let theirs = bitcoind::twin(host.node.as_ref().unwrap().client(), &mut client);
+    let mut both = Both { ours: client.wallet("w"), theirs };
+    if !both.has_version_two() {
+        return;
+    }
+    let mine = both.call("getnewaddress", json!([]));
+    both.ours.call("generatetoaddress", json!([2, mine]));
+    both.ours.call("generatetoaddress", json!([100, ADDRESS]));
+    both.theirs.call("syncwithvalidationinterfacequeue", json!([]));
+    let txid = both.ours.call("sendtoaddress", json!([ADDRESS, 1]));
+    let told = |client: &mut Client, method: &str, params: &Value| {
+        client.call("syncwithvalidationinterfacequeue", json!([]));
+        let made = client.try_call(method, params.clone()).map_err(|failure| (failure.code, failure.message))?;
+        let decoded = client.call("decodepsbt", json!([made["psbt"]]));
+        Ok::<_, (i64, String)>((decoded["psbt_version"].clone(), decoded["fallback_locktime"].is_u64()))
+    };
+    for version in [json!(null), json!(0), json!(1), json!(2), json!("2"), json!(-1)] {
+        for (method, params) in [
+            ("walletcreatefundedpsbt", json!([[], [{ADDRESS: 1}], 0, {"fee_rate": 2}, true, 2, version])),
+            ("walletcreatefundedpsbt", json!([[], [{ADDRESS: 100_000}], 0, {"fee_rate": 2}, true, 2, version])),
+            ("psbtbumpfee", json!([txid, {"psbt_version": version, "fee_rate": 50}])),
+            ("psbtbumpfee", json!(["11".repeat(32), {"psbt_version": version}])),
+            ("psbtbumpfee", json!([txid, {"psbt_version": version, "fee_rate": "x"}])),
+            ("send", json!([[{ADDRESS: 1}], null, "unset", 3, {"psbt": true}])),
+            ("send", json!([[{ADDRESS: 1}], null, "unset", 3, {"psbt": true, "psbt_version": version}])),
+            ("sendall", json!([[ADDRESS], null, "unset", 3, {"psbt": true}])),
+        ] {
+            let [ours, theirs] = [&mut both.ours, &mut both.theirs].map(|client| told(client, method, &params));
+            assert_eq!(ours, theirs, "{method} {params}");
+        }
+    }
+}
+
+#[test]
+fn sighash_types_of_psbts_are_stored_and_compared_as_by_the_node() {
+    let Some(host) = start(&["-txindex=1"]) else { return };
+    let mut both = Both::of(&host);
+    const ROOT: &str = "tprv8ZgxMBicQKsPd7Uf69XL1XwhmjHopUGep8GuEiJDZmbQz6o58LninorQAfcKZWARbtRtfnLcJ5MQ2AtHcQJCCRUcMRvmDUjyEmNUWwx8UbK";
+    for form in ["wpkh(ROOT/0)", "tr(ROOT/0)", "pkh(ROOT/0)"] {
+        let private = form.replace("ROOT", ROOT);
+        let descriptor = both.call("getdescriptorinfo", json!([private]))["descriptor"].clone();
+        let mine = both.call("deriveaddresses", json!([descriptor]))[0].clone();
+        let block = both.theirs.call("generatetoaddress", json!([1, mine]))[0].clone();
+        let coinbase = both.theirs.call("getblock", json!([block]))["tx"][0].clone();
+        both.ours.call("generatetoaddress", json!([1, ADDRESS]));
+        let plain = both.call("createpsbt", json!([[{"txid": coinbase, "vout": 0}], [{ADDRESS: 1}]]));
+        for stored in [json!(null), json!("DEFAULT"), json!("ALL"), json!("ALL|ANYONECANPAY"), json!("SINGLE")] {
+            let signed = both.call("descriptorprocesspsbt", json!([plain, [private], stored, true, false]));
+            let mut texts = vec![signed["psbt"].as_str().unwrap().to_owned()];
+            for field in [None, Some(0), Some(1), Some(0x81), Some(0xff)] {
+                texts.push(fields::with_sighash(&texts[0], field));
+            }
+            for text in &texts {
+                both.call("decodepsbt", json!([text]));
+                both.call("finalizepsbt", json!([text, false]));
+                both.analyze(json!([text]));
+                let _ = both.ask("utxoupdatepsbt", &json!([text, [private]]));
+                for asked in [json!(null), json!("DEFAULT"), json!("ALL"), json!("ALL|ANYONECANPAY"), json!("SINGLE")] {
+                    for descriptors in [json!([private]), json!([])] {
+                        let _ = both.ask("descriptorprocesspsbt", &json!([text, descriptors, asked, true, true]));
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[test]
 fn walletprocesspsbt_signs_as_the_node() {
     let Some(host) = start(&[]) else { return };
     let mut client = host.client();
@@ -121,10 +233,17 @@ fn walletprocesspsbt_signs_as_the_node() {
         .iter()
         .map(|kind| both.call("getrawchangeaddress", json!([kind])))
         .collect();
+    let has_version_two = both.has_version_two();
     let mut texts = Vec::new();
     for selected in [&coins[..], &coins[..1], &coins[1..2], &coins[2..3], &coins[3..]] {
         for to in &change {
-            texts.push(both.call("createpsbt", json!([selected, [{to.as_str().unwrap(): 1}, {ADDRESS: 2}]])));
+            let mut params = json!([selected, [{to.as_str().unwrap(): 1}, {ADDRESS: 2}]]);
+            if has_version_two {
+                // Half of them are of version 2.
+                let version = 2 * (texts.len() % 2);
+                params.as_array_mut().unwrap().extend([json!(0), json!(true), json!(2), json!(version)]);
+            }
+            texts.push(both.call("createpsbt", params));
         }
     }
     for text in &texts {

@@ -94,6 +94,7 @@ fn sign_random(arguments: &[&'static str], count: u64) {
     let seed = setting("OUTRIGGER_PSBTS_SEED", 0x9527_0174);
     eprintln!("OUTRIGGER_PSBTS_SEED={seed}");
     let mut numbers = Numbers(seed);
+    let has_version_two = both.has_version_two();
     let mut complete = 0;
     for _ in 0..count {
         let chosen: Vec<_> = (0..1 + numbers.below(3)).map(|_| numbers.below(coins.len() as u64)).collect();
@@ -104,7 +105,12 @@ fn sign_random(arguments: &[&'static str], count: u64) {
             chosen.iter().map(|coin| json!({"txid": coin.2, "vout": 0, "sequence": sequence})).collect();
         let to = &coins[usize::try_from(numbers.below(coins.len() as u64)).unwrap()].1;
         let outputs = json!([{to.as_str().unwrap(): 1.5}]);
-        let text = both.call("createpsbt", json!([inputs, outputs, numbers.below(2) * 30]));
+        let mut params = json!([inputs, outputs, numbers.below(2) * 30]);
+        if has_version_two {
+            let version = 2 * numbers.below(2);
+            params.as_array_mut().unwrap().extend([Value::Null, json!(2), json!(version)]);
+        }
+        let text = both.call("createpsbt", params);
         let range = |desc: String| json!({"desc": desc, "range": INDEXES});
         let public: Vec<Value> = KINDS.iter().map(|kind| range(descriptor(kind, &keys, 0))).collect();
         let some: Vec<Value> = public.iter().filter(|_| numbers.below(4) > 0).cloned().collect();

@@ -1,0 +1,90 @@
+//! The versions of PSBTs, and what version 2 (BIP 370) has beside the transaction.
+
+use bitcoin::Transaction;
+use bitcoin::absolute::{LOCK_TIME_THRESHOLD, LockTime};
+use outrigger_standard::release::Rules;
+
+use crate::{Input, Psbt};
+
+pub const ZERO: u32 = 0;
+pub const TWO: u32 = 2;
+/// The first lock time that is a time. Lower ones are heights.
+pub const LEAST_TIME: u32 = LOCK_TIME_THRESHOLD;
+
+/// A version of PSBTs that can be made.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum PsbtVersion {
+    /// With a global transaction (BIP 174).
+    Zero,
+    /// With the parts of the transaction in the maps (BIP 370).
+    Two,
+}
+
+impl PsbtVersion {
+    /// The version of this number; `None` if there is none.
+    pub fn from_number(number: u32) -> Option<Self> {
+        match number {
+            ZERO => Some(Self::Zero),
+            TWO => Some(Self::Two),
+            _ => None,
+        }
+    }
+
+    /// The version that a release makes unless asked for another.
+    pub fn of(rules: &Rules) -> Self {
+        if rules.psbt_v2 { Self::Two } else { Self::Zero }
+    }
+}
+
+/// The global fields of version 2 that the transaction does not have.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub struct VersionTwo {
+    /// The lock time if no input requires one. Missing means 0.
+    pub fallback_lock_time: Option<u32>,
+    /// The flags that say how the transaction may still be modified.
+    pub modifiable: Option<u8>,
+}
+
+impl VersionTwo {
+    /// The flag of `modifiable`: inputs may be added and removed.
+    pub const INPUTS_MODIFIABLE: u8 = 1;
+    /// The flag of `modifiable`: outputs may be added and removed.
+    pub const OUTPUTS_MODIFIABLE: u8 = 1 << 1;
+    /// The flag of `modifiable`: a signature with SIGHASH_SINGLE pairs inputs and outputs.
+    pub const HAS_SIGHASH_SINGLE: u8 = 1 << 2;
+}
+
+impl Psbt {
+    /// A PSBT of a transaction, without any other fields.
+    pub fn of_version(tx: Transaction, version: PsbtVersion) -> Self {
+        let mut psbt = Self::new(tx);
+        if version == PsbtVersion::Two {
+            let fallback_lock_time = Some(psbt.tx.lock_time.to_consensus_u32());
+            psbt.v2 = Some(VersionTwo { fallback_lock_time, modifiable: None });
+            psbt.inputs.iter_mut().for_each(|input| input.has_sequence = true);
+        }
+        psbt
+    }
+
+    /// The number of the version.
+    pub fn version(&self) -> u32 {
+        if self.v2.is_some() { TWO } else { ZERO }
+    }
+
+    /// The lock time of the transaction (BIP 370): the greatest height that inputs require, or the greatest time if an input
+    /// requires no height. `None` if some inputs require only a height and some only a time: such a PSBT has no transaction.
+    pub fn lock_time(&self) -> Option<LockTime> {
+        let Some(v2) = &self.v2 else { return Some(self.tx.lock_time) };
+        let locked = || self.inputs.iter().filter(|input| input.time_lock.is_some() || input.height_lock.is_some());
+        if locked().next().is_none() {
+            return Some(LockTime::from_consensus(v2.fallback_lock_time.unwrap_or_default()));
+        }
+        let greatest =
+            |lock: fn(&Input) -> Option<u32>| locked().try_fold(0, |most, input| Some(lock(input)?.max(most)));
+        greatest(|input| input.height_lock).or_else(|| greatest(|input| input.time_lock)).map(LockTime::from_consensus)
+    }
+
+    pub(crate) fn update_lock_time(&mut self) {
+        self.tx.lock_time = self.lock_time().unwrap_or(LockTime::ZERO);
+    }
+}

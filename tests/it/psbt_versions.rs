@@ -1,0 +1,140 @@
+//! PSBTs by release: which versions and fields are read, and which version is made.
+
+use outrigger_tests::{Client, Host, HostOptions};
+use serde_json::{Value, json};
+
+const INPUT: &str = "1111111111111111111111111111111111111111111111111111111111111111";
+const ADDRESS: &str = "bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080";
+/// Version 2, with a fallback lock time of 7, all modifiable, one input with a sequence and both required lock times.
+const TWO: &str = "cHNidP8BAgQCAAAAAQMEBwAAAAEEAQEBBQEBAQYBBQH7BAIAAAAAAQ4gEREREREREREREREREREREREREREREREREREREREREREBDwQAAAAAARAE/f///wERBADKmjsBEgQFAAAAAAEDCOgDAAAAAAAAAQQBUQA=";
+
+fn host(release: u32) -> Host {
+    Host::start_with(HostOptions { set: vec![format!("release={release}")], ..HostOptions::default() })
+}
+
+fn refused(client: &mut Client, method: &str, params: Value) -> (i64, String) {
+    let failure = client.try_call(method, params).unwrap_err();
+    (failure.code, failure.message)
+}
+
+fn version(client: &mut Client, psbt: &Value) -> Value {
+    client.call("decodepsbt", json!([psbt]))["psbt_version"].clone()
+}
+
+#[test]
+fn createpsbt_makes_version_2_since_release_32() {
+    let outputs = json!([{"data": "aa"}]);
+    for (release, made) in [(29, 0), (30, 0), (31, 0), (32, 2)] {
+        let host = host(release);
+        let mut client = host.client();
+        let psbt = client.call("createpsbt", json!([[], outputs]));
+        assert_eq!(version(&mut client, &psbt), made, "{release}");
+        let raw = client.call("createrawtransaction", json!([[], outputs]));
+        assert_eq!(client.call("converttopsbt", json!([raw])), psbt, "{release}");
+        let named = json!({"inputs": [], "outputs": outputs, "psbt_version": 0});
+        if made == 0 {
+            assert_eq!(refused(&mut client, "createpsbt", named), (-8, "Unknown named parameter psbt_version".into()));
+            let text = "TX decode failed Unsupported version number: iostream error";
+            assert_eq!(refused(&mut client, "decodepsbt", json!([TWO])), (-22, text.into()));
+            continue;
+        }
+        let params = json!([[], outputs, 0, true, 4]);
+        let text = "Invalid parameter, version out of range(1~3)";
+        assert_eq!(refused(&mut client, "createpsbt", params), (-8, text.into()));
+        let zero = client.call("createpsbt", named);
+        assert_eq!(version(&mut client, &zero), 0);
+        for number in [1, 3] {
+            let text = "The PSBT version can only be 2 or 0";
+            let params = json!([raw, false, null, number]);
+            assert_eq!(refused(&mut client, "converttopsbt", params), (-8, text.into()));
+        }
+        let text = "joinpsbts only operates on version 0 PSBTs";
+        assert_eq!(refused(&mut client, "joinpsbts", json!([[zero, TWO]])), (-8, text.into()));
+    }
+}
+
+#[test]
+fn decodepsbt_tells_version_2_as_recorded_of_31_99() {
+    let host = host(32);
+    let mut client = host.client();
+    let decoded = client.call("decodepsbt", json!([TWO]));
+    let expected = r#"{"global_xpubs":[],"tx_version":2,"fallback_locktime":7,"input_count":1,"output_count":1,"inputs_modifiable":true,"outputs_modifiable":false,"has_sighash_single":true,"psbt_version":2,"proprietary":[],"unknown":{},"inputs":[{"previous_txid":"INPUT","previous_vout":0,"sequence":4294967293,"time_locktime":1000000000,"height_locktime":5}],"outputs":[{"amount":0.00001000,"script":{"asm":"1","desc":"raw(51)#8lvh9jxk","hex":"51","type":"nonstandard"}}]}"#;
+    assert_eq!(
+        decoded.to_string(),
+        serde_json::from_str::<Value>(&expected.replace("INPUT", INPUT)).unwrap().to_string()
+    );
+    assert_eq!(client.call("combinepsbt", json!([[TWO, TWO]])), TWO);
+}
+
+#[test]
+fn lock_times_that_no_transaction_has_are_refused() {
+    // The first input requires a time, the second one a height.
+    const IMPOSSIBLE: &str = "cHNidP8BAgQCAAAAAQQBAgEFAQEB+wQCAAAAAAEOIBERERERERERERERERERERERERERERERERERERERERERAQ8EAAAAAAERBADKmjsAAQ4gMzMzMzMzMzMzMzMzMzMzMzMzMzMzMzMzMzMzMzMzMzMBDwQBAAAAARIEBQAAAAABAwjoAwAAAAAAAAEEAVEA";
+    let host = host(32);
+    let mut client = host.new_wallet("w");
+    for (method, params) in [
+        ("utxoupdatepsbt", json!([IMPOSSIBLE])),
+        ("descriptorprocesspsbt", json!([IMPOSSIBLE, []])),
+        ("walletprocesspsbt", json!([IMPOSSIBLE])),
+    ] {
+        assert_eq!(refused(&mut client, method, params), (-25, "The transaction cannot be valid".into()), "{method}");
+    }
+    let analysis = client.call("analyzepsbt", json!([IMPOSSIBLE]));
+    assert_eq!(analysis, json!({"next": "creator", "error": "PSBT cannot be made into a valid transaction"}));
+    assert_eq!(client.call("finalizepsbt", json!([IMPOSSIBLE])), json!({"psbt": IMPOSSIBLE, "complete": false}));
+}
+
+#[test]
+fn wallets_make_psbts_of_the_release_and_sign_both_versions() {
+    for (release, default) in [(29, 0), (32, 2)] {
+        let host = host(release);
+        let mut client = host.new_wallet("w");
+        let mine = client.call("getnewaddress", json!([]));
+        client.call("generatetoaddress", json!([101, mine]));
+        let mut versions = vec![(json!({"outputs": [{ADDRESS: 1}], "fee_rate": 2}), default)];
+        if release == 32 {
+            versions.push((json!({"outputs": [{ADDRESS: 1}], "fee_rate": 2, "psbt_version": 0}), 0));
+        }
+        for (params, expected) in versions {
+            let funded = client.call("walletcreatefundedpsbt", params)["psbt"].clone();
+            assert_eq!(version(&mut client, &funded), expected, "{release}");
+            let signed = client.call("walletprocesspsbt", json!([funded]));
+            let accepted = client.call("testmempoolaccept", json!([[signed["hex"]]]));
+            assert_eq!(accepted[0]["allowed"], true, "{release} {accepted}");
+        }
+        let txid = client.call("sendtoaddress", json!([ADDRESS, 1]));
+        let bumped = client.call("psbtbumpfee", json!([txid, {"fee_rate": 50}]))["psbt"].clone();
+        assert_eq!(version(&mut client, &bumped), default);
+        let zero = client.try_call("psbtbumpfee", json!([txid, {"fee_rate": 50, "psbt_version": 0}]));
+        match zero {
+            Ok(bumped) => assert_eq!((version(&mut client, &bumped["psbt"]), release), (json!(0), 32)),
+            Err(failure) => assert_eq!((&*failure.message, release), ("Unexpected key psbt_version", 29)),
+        }
+    }
+}
+
+#[test]
+fn musig2_fields_are_told_since_release_30() {
+    const KEY: &str = "0279be667ef9dcbbac55a06295ce870b07029bfcdb2dce28d959f2815b16f81798";
+    // Participants and a partial signature of an input, and participants of the output.
+    const MUSIG2: &str = "cHNidP8BAD0CAAAAARERERERERERERERERERERERERERERERERERERERERERAAAAAAD/////AegDAAAAAAAAAVEAAAAAACIaAnm+Zn753LusVaBilc6HCwcCm/zbLc4o2VnygVsW+BeYIQJ5vmZ++dy7rFWgYpXOhwsHApv82y3OKNlZ8oFbFvgXmEMcAnm+Zn753LusVaBilc6HCwcCm/zbLc4o2VnygVsW+BeYAnm+Zn753LusVaBilc6HCwcCm/zbLc4o2VnygVsW+BeYIDMzMzMzMzMzMzMzMzMzMzMzMzMzMzMzMzMzMzMzMzMzACIIAnm+Zn753LusVaBilc6HCwcCm/zbLc4o2VnygVsW+BeYIQJ5vmZ++dy7rFWgYpXOhwsHApv82y3OKNlZ8oFbFvgXmAA=";
+    let participants = json!([{"aggregate_pubkey": KEY, "participant_pubkeys": [KEY]}]);
+    let sigs = json!([{"participant_pubkey": KEY, "aggregate_pubkey": KEY, "partial_sig": "33".repeat(32)}]);
+    for release in [29, 30, 32] {
+        let host = host(release);
+        let mut client = host.client();
+        let decoded = client.call("decodepsbt", json!([MUSIG2]));
+        let (input, output) = (&decoded["inputs"][0], &decoded["outputs"][0]);
+        if release == 29 {
+            assert_eq!(input["unknown"].as_object().unwrap().len(), 2, "{input}");
+            assert!(input.get("musig2_partial_sigs").is_none() && output["unknown"].is_object());
+        } else {
+            assert_eq!(input, &json!({"musig2_participant_pubkeys": participants, "musig2_partial_sigs": sigs}));
+            assert_eq!(output, &json!({"musig2_participant_pubkeys": participants}));
+        }
+        // The fields stay, and nothing is signed with them.
+        assert_eq!(client.call("combinepsbt", json!([[MUSIG2]])), MUSIG2);
+        let signed = client.call("descriptorprocesspsbt", json!([MUSIG2, []]));
+        assert_eq!(signed, json!({"psbt": MUSIG2, "complete": false}));
+    }
+}

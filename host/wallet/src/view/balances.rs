@@ -29,7 +29,7 @@ impl WalletView {
     pub fn check_kept(&self) {
         use crate::latest::Derived;
         let (wallet, t, txn) = (&self.wallet, self.t(), &self.txn);
-        assert_eq!(*wallet.sums.of(txn.id()).unwrap(), crate::sums::Sums::read(t, txn).unwrap());
+        assert_eq!(*wallet.sums.of(txn.id()).unwrap(), Sums::read(t, txn).unwrap());
         assert_eq!(*wallet.labels.at(t, txn).unwrap(), crate::labels::Labels::read(t, txn).unwrap());
     }
 

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 /// Texts that no test brings about: they take damage, a race or a node with another history.
-const UNASSERTED: [&str; 23] = [
+const UNASSERTED: [&str; 24] = [
     "Block not available (not fully downloaded)",
     "Can't rescan beyond pruned data. Use RPC call getblockchaininfo to determine your pruned height",
     "Can't sign transaction",
@@ -25,6 +25,7 @@ const UNASSERTED: [&str; 23] = [
     "cannot be read from the chain",
     "the descriptor could not be stored",
     "the descriptor does not parse",
+    "the stored key does not parse",
     "the wallet derived a script that has no address",
     "setmocktime is for regression testing (-regtest mode) only",
 ];

@@ -44,7 +44,7 @@ pub fn add_hd_key(context: &mut CallContext<'_>) -> Result<Vec<u8>, RpcError> {
     let descriptor = DescriptorImport { text: descriptor, range, next_index, active, internal, label, timestamp };
     let outcomes = context.host.wallet.import(context.scope, vec![Import::Descriptor { descriptor }])?;
     if !matches!(outcomes.as_slice(), [ImportOutcome::Imported { .. }]) {
-        return Err(RpcError::internal("the key could not be stored"));
+        return Err(RpcError::internal("the descriptor could not be stored"));
     }
     to_json(Added { xpub })
 }

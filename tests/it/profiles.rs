@@ -26,16 +26,12 @@ const CHANGES: [(&str, u32, bool); 10] = [
 ];
 
 /// Arguments of the recorded release that this host lacks: those of other groups' methods, and versions of PSBTs.
-const LACKING: [(&str, &str); 9] = [
-    ("converttopsbt", "psbt_version"),
-    ("createpsbt", "psbt_version"),
+const LACKING: [(&str, &str); 5] = [
     ("estimatesmartfee", "options"),
     ("gettxspendingprevout", "mempool_only"),
     ("gettxspendingprevout", "options"),
     ("gettxspendingprevout", "return_spending_tx"),
-    ("psbtbumpfee", "psbt_version"),
     ("waitfornewblock", "current_tip"),
-    ("walletcreatefundedpsbt", "psbt_version"),
 ];
 
 /// The methods that Bitcoin Core removed, with the first release without each.

@@ -225,23 +225,3 @@ fn version_3_payments_choose_coins_and_conflict_with_siblings_as_in_the_node() {
     assert_eq!(conflicts, [json!([]), json!([])]);
     pair.check("getbalances", json!([]));
 }
-
-#[test]
-fn payments_into_a_full_cluster_are_refused_as_by_the_node() {
-    let Some(host) = start(&[]) else { return };
-    let (mut pair, mine) = Pair::fund(host, 1);
-    let coin = pair.ours.call("listunspent", json!([]))[0].clone();
-    let (mut tip, mut value) = (json!({"txid": coin["txid"], "vout": coin["vout"]}), 5_000_000_000_u64);
-    // Until the node takes no more: 25 transactions below release 31, 64 from it on.
-    let length = (0..100).find(|_| {
-        let output = json!([{mine.as_str().unwrap(): (value - 1_000) as f64 / 1e8}]);
-        let raw = pair.ours.call("createrawtransaction", json!([[tip], output]));
-        let signed = pair.ours.call("signrawtransactionwithwallet", json!([raw]));
-        let Ok(txid) = pair.ours.try_call("sendrawtransaction", json!([signed["hex"]])) else { return true };
-        (tip, value) = (json!({"txid": txid, "vout": 0}), value - 1_000);
-        false
-    });
-    assert!(matches!(length, Some(25 | 64)), "{length:?}");
-    let options = json!({"inputs": [tip], "fee_rate": 5, "psbt": true, "add_to_wallet": false});
-    pair.check_refusal("send", json!([[{ADDRESS: 1}], null, "unset", null, options]));
-}

@@ -12,6 +12,7 @@ use outrigger_sdk::params::{Params, encode_hex};
 use outrigger_sdk::plugin::ReplySink;
 use outrigger_sdk::service::Scope;
 use outrigger_sdk::service::events::Event;
+use outrigger_sdk::standard::release;
 use outrigger_sdk::testing::{PendingCall, StubHost, TestPlugin};
 use outrigger_sdk::{Call, Plugin, Reply, RpcError};
 use serde_json::{Value, json};
@@ -75,7 +76,8 @@ impl ReplySink for Sink {
 
 fn begin(plugin: &MiningPlugin, sink: &Arc<Sink>, token: u64, method: &str, params: Value) {
     let params = Params(params.as_array().unwrap().clone());
-    let call = Call { method, params, scope: Scope(token), deadline: None, release: 29 };
+    let rules = release::rules(None);
+    let call = Call { method, params, scope: Scope(token), deadline: None, release: release::PRESENT, rules };
     plugin.call(call, Reply::new(token, sink.clone()));
 }
 

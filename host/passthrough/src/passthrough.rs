@@ -250,6 +250,12 @@ impl Passthrough {
         Ok(help)
     }
 
+    /// The node's description of its methods (OpenRPC), which nodes have since Bitcoin Core 31.
+    pub async fn document(&self) -> Option<Value> {
+        let document = whole(&self.upstream, "getopenrpcinfo", b"[]").await.ok()?;
+        serde_json::from_slice(&document).ok()
+    }
+
     /// The node's help on a method, or on all for an empty name.
     pub async fn help_text(&self, method: &str) -> Result<String, Failure> {
         let params = if method.is_empty() { json!([]) } else { json!([method]) };

@@ -23,9 +23,10 @@ use outrigger_rpc::{Call, Failure, Origin, Params};
 
 const SPECS: &str = include_str!("builtins.json");
 
-pub const NAMES: [&str; 11] = [
+pub const NAMES: [&str; 12] = [
     "echo",
     "echojson",
+    "getopenrpcinfo",
     "getrpcinfo",
     "help",
     "listplugins",
@@ -108,6 +109,7 @@ impl Builtins {
         let answer = match spec.name.as_str() {
             "startplugin" | "stopplugin" | "reloadplugin" => self.change(&spec.name, &params, &call.origin.user).await,
             "help" => self.help_of(&params, &call.origin).await,
+            "rpc.discover" | "getopenrpcinfo" => Ok(self.discover(call).await),
             name => self.run(name, &params, call),
         };
         Some(answer.map(|value| Bytes::from(value.to_string())))
@@ -124,15 +126,27 @@ impl Builtins {
             "getrpcinfo" => Ok(self.rpc_info()),
             "echo" | "echojson" => Ok(json!(params)),
             "listplugins" => Ok(self.list_plugins()),
-            "rpc.discover" => {
-                let serving = self.registry.serving();
-                let plugins = serving.routes.values().map(|route| &route.method);
-                let rules = self.registry.rules();
-                let methods: Vec<_> = self.specs.iter().chain(plugins).map(|spec| spec.under(&rules)).collect();
-                Ok(openrpc::document(methods.iter().map(|spec| &**spec).filter(|spec| call.may_call(&spec.name))))
-            }
             _ => Err(RpcError::new(RpcErrorCode::METHOD_NOT_FOUND, "Method not found")),
         }
+    }
+
+    /// Describes the methods that the user may call, those of the node included if it describes them.
+    async fn discover(&self, call: &Call) -> Value {
+        let mut document = {
+            let (serving, rules) = (self.registry.serving(), self.registry.rules());
+            let plugins = serving.routes.values().map(|route| &route.method);
+            let methods: Vec<_> = self.specs.iter().chain(plugins).map(|spec| spec.under(&rules)).collect();
+            openrpc::document(methods.iter().map(|spec| &**spec).filter(|spec| call.may_call(&spec.name)))
+        };
+        if let Some(node) = &self.passthrough
+            && let (Some(theirs), Ok(help)) = (node.document().await, node.read_help().await)
+        {
+            openrpc::add(&mut document, theirs, |name| {
+                let is_ours = self.spec(name).is_some() || self.registry.route(name).is_some();
+                !is_ours && node.shows(&call.origin, name, &help)
+            });
+        }
+        document
     }
 
     /// Starts, stops or reloads a plugin, on a thread that may block.

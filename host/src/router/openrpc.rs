@@ -25,6 +25,15 @@ pub fn document<'a>(methods: impl Iterator<Item = &'a MethodSpec>) -> Value {
     })
 }
 
+/// Adds the methods of another document that are to be shown, by their names.
+pub fn add(document: &mut Value, mut other: Value, shows: impl Fn(&str) -> bool) {
+    let name = |method: &Value| method["name"].as_str().unwrap_or_default().to_owned();
+    if let (Some(methods), Some(others)) = (document["methods"].as_array_mut(), other["methods"].as_array_mut()) {
+        methods.extend(others.drain(..).filter(|method| shows(&name(method))));
+        methods.sort_by_key(name);
+    }
+}
+
 fn method(spec: &MethodSpec) -> Value {
     let summary = spec.help.lines().next().unwrap_or_default();
     json!({

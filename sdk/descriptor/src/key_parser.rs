@@ -9,11 +9,10 @@ use secp256k1::{SecretKey, XOnlyPublicKey};
 
 use super::Syntax;
 use super::error::DescriptorError as Error;
-use super::key::{Body, Extended, Form, Key, Mark, Origin, Single};
+use super::key::{Body, Extended, Form, Key, Mark, Musig, Origin, Single};
 use super::key_ref::KeyRef;
 use super::lexer::{constant, expression};
 use super::limits::{MAX_DERIVATION_STEPS, MAX_KEYS, MAX_MULTIPATH};
-use super::musig::Musig;
 use super::secp::SECP;
 use super::wildcard::Wildcard;
 use outrigger_values::params::decode_hex;

@@ -1,83 +1,9 @@
-//! `musig()` key expressions (BIP 390): the aggregate of the participants' keys (BIP 327), and keys derived from it (BIP
-//! 328). The participants are sorted before they are aggregated.
+//! Aggregates of public keys (BIP 327), of which `musig()` key expressions are made (BIP 390).
 
-use std::sync::OnceLock;
-
-use bitcoin::NetworkKind;
-use bitcoin::bip32::{ChainCode, ChildNumber, Fingerprint, Xpub};
 use bitcoin::hashes::{Hash, HashEngine, sha256};
 use secp256k1::{PublicKey, Scalar};
 
-use super::error::ExpandError;
-use super::key::{Body, DerivedKey, Extended, Form, Key, Mark, path_text};
 use super::secp::SECP;
-use super::wildcard::Wildcard;
-
-/// The chain code of every aggregate key (BIP 328).
-const CHAIN_CODE: [u8; 32] = [
-    0x86, 0x80, 0x87, 0xca, 0x02, 0xa6, 0xf9, 0x74, 0xc4, 0x59, 0x89, 0x24, 0xc3, 0x6b, 0x57, 0x76, 0x2d, 0x32, 0xcb,
-    0x45, 0x71, 0x71, 0x67, 0xe3, 0x00, 0x62, 0x2c, 0x71, 0x67, 0xe3, 0x89, 0x65,
-];
-
-/// `musig(KEY,...)/path`
-#[derive(Clone)]
-pub(super) struct Musig {
-    pub participants: Vec<Key>,
-    /// The steps after the aggregate, before the wildcard. Until [`Key::select`], a multipath step is its first
-    /// alternative.
-    pub path: Vec<ChildNumber>,
-    /// The multipath step's position in `path`, and its alternatives.
-    pub multipath: Option<(usize, Vec<ChildNumber>)>,
-    pub wildcard: Wildcard,
-    pub network: NetworkKind,
-    /// The aggregate of participants that are the same at each index, as an extended key.
-    pub aggregate: OnceLock<Result<Key, ExpandError>>,
-}
-
-impl Musig {
-    pub fn is_ranged(&self) -> bool {
-        self.wildcard != Wildcard::None || self.participants.iter().any(Key::is_ranged)
-    }
-
-    pub fn text(&self, form: Form, network: NetworkKind) -> String {
-        let participants: Vec<String> = self.participants.iter().map(|key| key.text(form, network)).collect();
-        let wildcard = if self.wildcard == Wildcard::None { "" } else { "/*" };
-        format!("musig({}){}{wildcard}", participants.join(","), path_text(&self.path, Mark::H))
-    }
-
-    /// The aggregate, or the key derived from it, at an index.
-    pub fn derive(&self, index: u32) -> Result<DerivedKey, ExpandError> {
-        if self.participants.iter().any(Key::is_ranged) {
-            return self.aggregate_at(index)?.derive(index);
-        }
-        let aggregate = self.aggregate.get_or_init(|| self.aggregate_at(index));
-        aggregate.as_ref().map_err(|error| *error)?.derive(index)
-    }
-
-    fn aggregate_at(&self, index: u32) -> Result<Key, ExpandError> {
-        let keys = self.participants.iter().map(|key| Ok(key.derive(index)?.public.inner));
-        let mut keys = keys.collect::<Result<Vec<_>, ExpandError>>()?;
-        keys.sort_by_key(PublicKey::serialize);
-        let public = Xpub {
-            network: self.network,
-            depth: 0,
-            parent_fingerprint: Fingerprint::default(),
-            child_number: ChildNumber::Normal { index: 0 },
-            public_key: aggregate(&keys).ok_or(ExpandError::NoSuchKey)?,
-            chain_code: ChainCode::from(CHAIN_CODE),
-        };
-        let extended = Extended {
-            public,
-            private: None,
-            path: self.path.clone(),
-            multipath: None,
-            wildcard: self.wildcard,
-            mark: Mark::H,
-            parent: OnceLock::new(),
-        };
-        Ok(Key { origin: None, body: Body::Extended(Box::new(extended)) })
-    }
-}
 
 fn tagged_hash(tag: &[u8], parts: &[&[u8]]) -> [u8; 32] {
     let tag = sha256::Hash::hash(tag);
@@ -89,7 +15,7 @@ fn tagged_hash(tag: &[u8], parts: &[&[u8]]) -> [u8; 32] {
 }
 
 /// KeyAgg of BIP 327. `None` if there is no such key, with negligible probability.
-fn aggregate(keys: &[PublicKey]) -> Option<PublicKey> {
+pub(super) fn aggregate(keys: &[PublicKey]) -> Option<PublicKey> {
     let serialised: Vec<[u8; 33]> = keys.iter().map(PublicKey::serialize).collect();
     let list = tagged_hash(b"KeyAgg list", &[&serialised.concat()]);
     let second = serialised.iter().find(|key| Some(*key) != serialised.first());

@@ -18,7 +18,7 @@ fn reply(client: &mut Client, body: &str) -> (u16, Option<String>, String) {
 }
 
 /// Methods of release 29 without effects that are not compared, and why.
-const NOT_COMPARED: [(&str, &str); 15] = [
+const NOT_COMPARED: [(&str, &str); 16] = [
     ("analyzepsbt", "needs a PSBT with inputs of the chain: those that it refuses are compared"),
     ("enumeratesigners", "of the wallets, and not ours"),
     ("fundrawtransaction", "of the wallets"),
@@ -27,6 +27,7 @@ const NOT_COMPARED: [(&str, &str); 15] = [
     ("getmempoolcluster", "needs a transaction of the mempool"),
     ("getmemoryinfo", "differs from call to call"),
     ("getnettotals", "tells the time"),
+    ("getopenrpcinfo", "the host's own beside the node's"),
     ("getprivatebroadcastinfo", "tells the time"),
     ("getrpcinfo", "the host's own"),
     ("help", "the host's own beside the node's"),
@@ -178,6 +179,27 @@ fn every_method_of_the_node_is_compared_or_has_a_reason() {
             || NOT_COMPARED.iter().any(|(method, _)| *method == name)
             || [WITH_EFFECTS, OF_KNOTS].concat().contains(&name);
         assert!(known, "{name} is not compared");
+    }
+}
+
+#[test]
+fn rpc_discover_describes_the_methods_of_a_node_that_describes_them() {
+    let Some((host, mut node)) = with_chain(&[]) else { return };
+    let has_document = node.try_call("getopenrpcinfo", json!([])).is_ok();
+    for method in ["rpc.discover", "getopenrpcinfo"] {
+        let document = host.client().call(method, json!([]));
+        let methods = document["methods"].as_array().unwrap();
+        let names: Vec<&str> = methods.iter().map(|method| method["name"].as_str().unwrap()).collect();
+        assert_eq!(
+            (names.contains(&"getchaintips"), names.contains(&"importmulti")),
+            (has_document, true),
+            "{names:?}"
+        );
+        let params =
+            |name: &str| methods.iter().find(|method| method["name"] == name).map(|method| method["params"].clone());
+        // Wallet methods are the host's.
+        assert!(names.is_sorted() && !names.contains(&"migratewallet"), "{names:?}");
+        assert!(!has_document || params("getblock").unwrap()[0]["name"] == "blockhash");
     }
 }
 

@@ -110,12 +110,12 @@ impl Builtins {
             "startplugin" | "stopplugin" | "reloadplugin" => self.change(&spec.name, &params, &call.origin.user).await,
             "help" => self.help_of(&params, &call.origin).await,
             "rpc.discover" | "getopenrpcinfo" => Ok(self.discover(call).await),
-            name => self.run(name, &params, call),
+            name => self.run(name, &params),
         };
         Some(answer.map(|value| Bytes::from(value.to_string())))
     }
 
-    fn run(&self, name: &str, params: &[Value], call: &Call) -> Result<Value, RpcError> {
+    fn run(&self, name: &str, params: &[Value]) -> Result<Value, RpcError> {
         match name {
             "stop" => {
                 // Fails only if the host is already stopping.

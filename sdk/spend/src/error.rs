@@ -2,8 +2,8 @@
 
 use std::borrow::Cow;
 
-use bitcoin::OutPoint;
 use bitcoin::transaction::Version;
+use bitcoin::{Amount, OutPoint};
 use outrigger_service::ServiceError;
 use outrigger_values::{FeeRate, RpcError, RpcErrorCode};
 
@@ -77,4 +77,29 @@ fn remedy((wallet, relay): (FeeRate, FeeRate)) -> String {
 pub(crate) fn short(outpoint: &OutPoint) -> String {
     let txid = outpoint.txid.to_string();
     format!("COutPoint({}, {})", txid.get(..10).unwrap_or(&txid), outpoint.vout)
+}
+
+/// The least number of decimals of amounts in Bitcoin Core's messages.
+const LEAST_DECIMALS: usize = 2;
+
+/// An amount in BTC without trailing zeros, with at least two decimals (`FormatMoney`).
+pub(crate) fn money(amount: Amount) -> String {
+    let text = outrigger_values::amount::to_text(amount);
+    let least = text.find('.').map_or(text.len(), |point| point + 1 + LEAST_DECIMALS);
+    let end = text.trim_end_matches('0').len().max(least);
+    text.get(..end).unwrap_or(&text).to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn money_is_shown_as_bitcoin_core_does() {
+        for (satoshi, text) in
+            [(0, "0.00"), (1_000, "0.00001"), (10_000_000, "0.10"), (100_000_000, "1.00"), (141, "0.00000141")]
+        {
+            assert_eq!(money(Amount::from_sat(satoshi)), text);
+        }
+    }
 }

@@ -12,6 +12,7 @@ use outrigger_values::{FeeRate, RpcError};
 use crate::available::{Available, other_outputs, owned_outputs};
 use crate::control::{ChangeChoice, CoinControl, PresetInput, Recipient};
 use crate::error::SpendError;
+use crate::error::money;
 use crate::fee_choice::FeeChoice;
 use crate::feerate::feerate;
 use crate::fund::{Funded, fund};
@@ -21,8 +22,6 @@ use crate::{Services, SpendSettings, signed_input};
 
 /// The least increase of the feerate of a replacement (`WALLET_INCREMENTAL_RELAY_FEE`).
 const INCREMENTAL_FEERATE: FeeRate = FeeRate::from_sat_per_kvb(5_000);
-/// The least number of decimals of amounts in Bitcoin Core's messages.
-const LEAST_DECIMALS: usize = 2;
 /// The metadata key for the transaction id of the replacement.
 pub const REPLACED_BY: &str = "replaced_by_txid";
 /// The metadata key for the transaction id of the replaced transaction.
@@ -285,26 +284,4 @@ fn sum(outputs: &[TxOut]) -> Amount {
 
 fn per_kvb(feerate: FeeRate) -> Amount {
     Amount::from_sat(feerate.to_sat_per_kvb())
-}
-
-/// An amount in BTC without trailing zeros, with at least two decimals (`FormatMoney`).
-pub(crate) fn money(amount: Amount) -> String {
-    let text = outrigger_values::amount::to_text(amount);
-    let least = text.find('.').map_or(text.len(), |point| point + 1 + LEAST_DECIMALS);
-    let end = text.trim_end_matches('0').len().max(least);
-    text.get(..end).unwrap_or(&text).to_owned()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn money_is_shown_as_bitcoin_core_does() {
-        for (satoshi, text) in
-            [(0, "0.00"), (1_000, "0.00001"), (10_000_000, "0.10"), (100_000_000, "1.00"), (141, "0.00000141")]
-        {
-            assert_eq!(money(Amount::from_sat(satoshi)), text);
-        }
-    }
 }

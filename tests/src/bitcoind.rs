@@ -161,6 +161,11 @@ impl Bitcoind {
     }
 }
 
+/// The major release of a node, as the host counts it: a build between two releases is of the later one.
+pub fn release(node: &mut Client) -> u64 {
+    (node.call("getnetworkinfo", json!([]))["version"].as_u64().unwrap() + 100) / 10_000
+}
+
 fn spawn(program: &OsString, chain: &str, arguments: &[String], folder: &Path, port: u16) -> Child {
     Command::new(program)
         .args(["-listen=0", "-connect=0", "-dnsseed=0", "-server", "-printtoconsole=0"])

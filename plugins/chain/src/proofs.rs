@@ -64,7 +64,7 @@ fn block_of(context: &Context<'_>, txids: &BTreeSet<Txid>) -> Result<Option<Bloc
 
 pub fn verify_tx_out_proof(context: &Context<'_>) -> Result<Value, RpcError> {
     let bytes = params::hex(context.params.get(0), "proof")?;
-    let proof = merkle_block_from_bytes(&bytes).map_err(RpcError::misc)?;
+    let proof = merkle_block_from_bytes(&bytes, &context.rules).map_err(RpcError::misc)?;
     let (mut matches, mut indexes) = (Vec::new(), Vec::new());
     if proof.extract_matches(&mut matches, &mut indexes).is_err() {
         return Ok(json!([]));

@@ -61,7 +61,7 @@ impl Plugin for ImportPlugin {
                 return;
             }
             "importprunedfunds" => {
-                reply.send(self.import_pruned_funds(&call.params, call.scope));
+                reply.send(self.import_pruned_funds(&call));
                 return;
             }
             "removeprunedfunds" => {

@@ -3,9 +3,9 @@
 use bitcoin::Txid;
 use bitcoin::consensus::serialize;
 use bitcoin::hashes::Hash;
-use outrigger_sdk::params::{Params, hash, hex};
+use outrigger_sdk::params::{hash, hex};
+use outrigger_sdk::service::ErrorKind;
 use outrigger_sdk::service::chain::BlockRef;
-use outrigger_sdk::service::{ErrorKind, Scope};
 use outrigger_sdk::standard::{merkle_block_from_bytes, sendable_from_hex};
 use outrigger_sdk::wire::Blob;
 use outrigger_sdk::{Call, RpcError, RpcErrorCode};
@@ -16,11 +16,12 @@ use crate::ImportPlugin;
 const DEPRECATED: &str = "DEPRECATION WARNING: This feature will be removed in the next major release. Start bitcoind with the `-deprecatedrpc=removeprunedfunds` option in order to use this.";
 
 impl ImportPlugin {
-    pub fn import_pruned_funds(&self, params: &Params, scope: Scope) -> Result<Value, RpcError> {
+    pub fn import_pruned_funds(&self, call: &Call<'_>) -> Result<Value, RpcError> {
+        let (params, scope) = (&call.params, call.scope);
         let wallet = self.host.wallet.info(scope)?;
         let transaction = sendable_from_hex(params.text(0)?).ok_or_else(undecodable)?;
         let proof = hex(params.get(1), "proof")?;
-        let proof = merkle_block_from_bytes(&proof).map_err(RpcError::misc)?;
+        let proof = merkle_block_from_bytes(&proof, &call.rules).map_err(RpcError::misc)?;
         let (mut txids, mut positions) = (Vec::new(), Vec::new());
         let proved = proof.extract_matches(&mut txids, &mut positions);
         proved.map_err(|_| RpcError::not_found("Something wrong with merkleblock"))?;

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use outrigger_standard::release::Rules;
 
 use crate::Bytes;
-use crate::reader::{Result, ensure};
+use crate::reader::{PROPRIETARY, Result, ensure};
 
 /// The length of a key whose own rule checks it.
 const CHECKED_ELSEWHERE: usize = 0;
@@ -240,6 +240,3 @@ impl Keys {
         )
     }
 }
-
-/// The type of proprietary fields.
-pub const PROPRIETARY: u64 = 0xfc;

@@ -42,7 +42,7 @@ impl Psbt {
 
     /// Parses the bytes of a PSBT by the rules of a release.
     pub fn from_bytes_under(bytes: &[u8], rules: &Rules) -> Result<Self> {
-        let mut reader = Reader::new(bytes, if rules.psbt_v2 { "SpanReader" } else { "DataStream" });
+        let mut reader = Reader::new(bytes, rules.byte_reader);
         let psbt = Self::read(&mut reader, rules)?;
         if reader.is_empty() { Ok(psbt) } else { Err(DecodeError("extra data after PSBT".into())) }
     }

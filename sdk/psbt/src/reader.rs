@@ -7,8 +7,10 @@ use bitcoin::secp256k1::PublicKey;
 use bitcoin::{Amount, ScriptBuf, Transaction, TxOut, Witness};
 use outrigger_standard::decode::{self, Form};
 
-use crate::fields::PROPRIETARY;
 use crate::{Bytes, Fields, MuSig2Key, MuSig2Signer, Origin, PreviousTransaction, Proprietary, TaprootOrigin};
+
+/// The type of proprietary fields.
+pub const PROPRIETARY: u64 = 0xfc;
 
 /// The greatest length or type (`MAX_SIZE` of bitcoind).
 const MAX_SIZE: u64 = 0x0200_0000;

@@ -9,6 +9,7 @@ use bitcoin::io::{Cursor, Read};
 use bitcoin::{Block, MerkleBlock, Script, Transaction, TxIn, TxOut, Witness, block};
 
 use super::kind::has_valid_ops;
+use super::release::Rules;
 use outrigger_script::limits::MAX_SCRIPT_SIZE;
 use outrigger_values::params::decode_hex;
 
@@ -50,11 +51,11 @@ pub fn block_from_bytes(bytes: &[u8]) -> Option<Block> {
 
 /// Decodes gettxoutproof's proof that a block contains transactions (BIP 37). Bytes after it are ignored, as in
 /// bitcoind. The error is bitcoind's message for invalid bytes.
-pub fn merkle_block_from_bytes(mut bytes: &[u8]) -> Result<MerkleBlock, &'static str> {
+pub fn merkle_block_from_bytes(mut bytes: &[u8], rules: &Rules) -> Result<MerkleBlock, String> {
     MerkleBlock::consensus_decode(&mut bytes).map_err(|error| match error {
-        Error::NonMinimalVarInt => "non-canonical ReadCompactSize(): iostream error",
-        Error::OversizedVectorAllocation { .. } => "ReadCompactSize(): size too large: iostream error",
-        _ => "DataStream::read(): end of data: iostream error",
+        Error::NonMinimalVarInt => "non-canonical ReadCompactSize(): iostream error".to_owned(),
+        Error::OversizedVectorAllocation { .. } => "ReadCompactSize(): size too large: iostream error".to_owned(),
+        _ => format!("{}::read(): end of data: iostream error", rules.byte_reader),
     })
 }
 

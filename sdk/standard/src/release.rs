@@ -106,6 +106,8 @@ pub struct Rules {
     /// that were seen on 31.99 alone: the messages of the reader, one origin for an extended public key when PSBTs are
     /// combined, the origins of all keys of descriptors and of taproot output keys, and the estimates of analyzepsbt.
     pub psbt_v2: bool,
+    /// The reader of bytes that Bitcoin Core's messages name. Seen on a build between 31 and 32.
+    pub byte_reader: &'static str,
 }
 
 /// The rules of releases before the table.
@@ -163,6 +165,7 @@ const OLDEST: Rules = Rules {
     psbt_musig2: false,
     psbt_sighashes: false,
     psbt_v2: false,
+    byte_reader: "DataStream",
 };
 
 const SINCE_30: Rules = Rules {
@@ -245,6 +248,7 @@ const SINCE_32: Rules = Rules {
     normal_names: true,
     deprecates_pruned_funds: true,
     psbt_v2: true,
+    byte_reader: "SpanReader",
     ..SINCE_31
 };
 

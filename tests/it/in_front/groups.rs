@@ -1,7 +1,7 @@
 //! The groups chain and mining, which are off by default in front of a node: their services answer there as on the embedded chain.
 
 use bitcoin::ScriptBuf;
-use outrigger_tests::{Client, Host, RECORDED, built, miner, recorded, recorded_chain, wait_until};
+use outrigger_tests::{Client, Host, RECORDED, bitcoind, built, miner, recorded, recorded_chain, wait_until};
 use serde_json::{Value, json};
 
 use super::{ADDRESS, pay, start_with};
@@ -119,8 +119,7 @@ fn fee_deltas_of_the_group_are_those_of_the_node() {
 #[test]
 fn blocks_and_headers_are_refused_for_the_reasons_of_the_node() {
     let Some((_host, mut client, mut node)) = with(&[], MINING) else { return };
-    let version = node.call("getnetworkinfo", json!([]))["version"].as_u64().unwrap();
-    let release = RECORDED[usize::from(version >= 319_900)];
+    let release = RECORDED[usize::from(bitcoind::release(&mut node) >= 32)];
     for (height, block) in recorded_chain(release).iter().enumerate() {
         assert_eq!(client.call("submitblock", json!([block])), Value::Null, "height {}", height + 1);
     }

@@ -18,7 +18,7 @@ fn reply(client: &mut Client, body: &str) -> (u16, Option<String>, String) {
 }
 
 /// Methods of release 29 without effects that are not compared, and why.
-const NOT_COMPARED: [(&str, &str); 16] = [
+const NOT_COMPARED: [(&str, &str); 17] = [
     ("analyzepsbt", "needs a PSBT with inputs of the chain: those that it refuses are compared"),
     ("enumeratesigners", "of the wallets, and not ours"),
     ("fundrawtransaction", "of the wallets"),
@@ -31,6 +31,7 @@ const NOT_COMPARED: [(&str, &str); 16] = [
     ("getprivatebroadcastinfo", "tells the time"),
     ("getrpcinfo", "the host's own"),
     ("help", "the host's own beside the node's"),
+    ("rpc.discover", "the host's own beside the node's"),
     ("signrawtransactionwithkey", "a plugin's"),
     ("uptime", "the host's own"),
     ("verifychain", "its progress is logged for seconds"),

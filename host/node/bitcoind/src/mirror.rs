@@ -4,7 +4,7 @@
 //! |---|---|---|
 //! | headers | hash | header, height, work, median time, greatest time; never deleted, stale branches included |
 //! | best | height (BE) | hash |
-//! | meta | `layout`, `chain`, `tip` | the layout's number; the mirrored chain; the hash of the best block |
+//! | meta | `layout`, `chain`, `tip`, `release` | the layout's number; the mirrored chain; the hash of the best block; the release that the node had last |
 
 use std::path::Path;
 
@@ -21,6 +21,7 @@ use super::error::MirrorError;
 const LAYOUT: [u8; 1] = [1];
 const LAYOUT_KEY: &[u8] = b"layout";
 const CHAIN_KEY: &[u8] = b"chain";
+const RELEASE_KEY: &[u8] = b"release";
 const TIP_KEY: &[u8] = b"tip";
 
 /// In bytes: space for about fifty million headers.
@@ -92,6 +93,20 @@ impl Mirror {
         }
         txn.commit()?;
         Ok(Self { env, tables })
+    }
+
+    /// The release that the node had last; `None` if it was never told.
+    pub fn release(&self) -> Result<Option<u32>> {
+        let txn = self.env.snapshot()?;
+        let bytes = self.tables.meta.get(&txn, RELEASE_KEY)?.and_then(|bytes| bytes.try_into().ok());
+        Ok(bytes.map(u32::from_le_bytes))
+    }
+
+    pub fn set_release(&self, release: u32) -> Result<()> {
+        let mut txn = self.env.write()?;
+        self.tables.meta.put(&mut txn, RELEASE_KEY, &release.to_le_bytes())?;
+        txn.commit()?;
+        Ok(())
     }
 
     pub fn moment(&self) -> Result<Moment> {

@@ -80,6 +80,7 @@ impl Follower {
         patience: Option<Duration>,
     ) -> Result<Self, MirrorError> {
         let tip = mirror.moment()?.tip.tip();
+        let release = AtomicU32::new(mirror.release()?.unwrap_or(0));
         Ok(Self {
             rpc,
             mirror,
@@ -95,7 +96,7 @@ impl Follower {
             reached: AtomicBool::new(false),
             returns: Returns::default(),
             started: Mutex::default(),
-            release: AtomicU32::new(0),
+            release,
             seen: AtomicBool::new(false),
             source: Source::default(),
             stopping: AtomicBool::new(false),
@@ -283,13 +284,22 @@ impl Follower {
                 if let Err(error) = answer.check() {
                     tracing::error!("{error}");
                 }
-                self.release.store(answer.release(), Ordering::Relaxed);
+                self.note_release(answer.release());
             }
             Err(error) => tracing::debug!(%error, "the node does not report its version"),
         }
     }
 
-    /// The major version; `None` until the node has answered getnetworkinfo.
+    /// Keeps the release, so that a host that starts before its node answers as it.
+    fn note_release(&self, release: u32) {
+        if self.release.swap(release, Ordering::Relaxed) != release
+            && let Err(error) = self.mirror.set_release(release)
+        {
+            tracing::warn!(%error, "the release of the node is not stored");
+        }
+    }
+
+    /// The major version that the node had last; `None` until it has first answered getnetworkinfo.
     pub fn release(&self) -> Option<u32> {
         Some(self.release.load(Ordering::Relaxed)).filter(|release| *release > 0)
     }

@@ -22,9 +22,7 @@ impl Both {
 
     /// Whether the node makes PSBTs of version 2.
     fn has_version_two(&mut self) -> bool {
-        /// The first build that makes them.
-        const FIRST: u64 = 319_900;
-        self.theirs.call("getnetworkinfo", json!([]))["version"].as_u64().unwrap() >= FIRST
+        bitcoind::release(&mut self.theirs) >= 32
     }
 
     /// The answer, which is the same of both.

@@ -23,6 +23,7 @@ mod reach;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use outrigger_tests::{Client, Host, HostOptions, built, groups, skip_unprivileged};
 use serde_json::{Value, json};
@@ -65,7 +66,9 @@ impl Installed {
         fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
         let libraries = GROUPS.iter().chain(&["hostile"]).map(|name| built().library(&format!("outrigger_{name}")));
         for file in libraries.chain([&built().binary]) {
-            fs::copy(file, folder.path().join(file.file_name().unwrap())).unwrap();
+            // Not by this process: a child that another test makes meanwhile would hold the copy open for writing, and a file that
+            // is open for writing cannot be started.
+            assert!(Command::new("cp").arg(file).arg(folder.path()).status().unwrap().success());
         }
         Self(folder)
     }

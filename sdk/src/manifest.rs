@@ -422,11 +422,11 @@ fn control_character(value: &Value, place: &str, lines: bool) -> Option<String> 
 }
 
 impl MethodSpec {
-    /// The method as these rules have it: without the arguments that it lacks, and among the host's own methods if Bitcoin
-    /// Core has removed it.
+    /// The method as a release has it: without the arguments that the release lacks, and among the host's own methods if
+    /// Bitcoin Core has removed it.
     pub fn under(&self, rules: &Rules) -> Cow<'_, Self> {
-        let is_removed = rules.removed.contains(&self.name.as_str());
-        if !is_removed && !rules.lacks.iter().any(|(method, _)| *method == self.name) {
+        let is_removed = rules.has_removed(&self.name);
+        if !is_removed && !rules.narrows(&self.name) {
             return Cow::Borrowed(self);
         }
         let mut method = self.clone();

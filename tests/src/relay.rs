@@ -94,7 +94,7 @@ impl Relay {
         *self.shared.change.lock().unwrap() = Some((text, Box::new(move |_, body| change(body))));
     }
 
-    /// From now on changes each answer, by its method and what the node answers: `result` and `error`.
+    /// Changes each later answer of the node. `change` gets the method and the response object, with `result` and `error`.
     pub fn change_answers(&self, change: impl Fn(&str, &mut Value) + Send + 'static) {
         let change = move |request: &str, body: &[u8]| {
             let (_, asked) = request.split_once("\r\n\r\n")?;

@@ -7,6 +7,7 @@ use std::collections::HashSet;
 use std::fmt::Write;
 
 use outrigger_sdk::manifest::{MethodSpec, ParamSpec, ParamType};
+use outrigger_standard::release::Rules;
 use outrigger_values::RpcError;
 use outrigger_values::RpcErrorCode;
 use serde::de::{Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
@@ -36,27 +37,51 @@ impl Arguments {
     }
 }
 
+/// The parameters that a method has in a release.
+struct Signature<'s> {
+    method: &'s MethodSpec,
+    rules: &'s Rules,
+    params: Vec<&'s ParamSpec>,
+}
+
+impl<'s> Signature<'s> {
+    fn of(method: &'s MethodSpec, rules: &'s Rules) -> Self {
+        let has = |param: &&ParamSpec| !rules.lacks(&method.name, &param.name);
+        Self { method, rules, params: method.params.iter().filter(has).collect() }
+    }
+
+    /// The members of an object that a named call may give as arguments.
+    fn members(&self, param: &'s ParamSpec) -> impl Iterator<Item = &'s ParamSpec> {
+        param.members.iter().filter(|member| !self.rules.lacks(&self.method.name, &member.name))
+    }
+
+    fn wrong_number(&self) -> RpcError {
+        RpcError::misc(self.method.under(self.rules).full_help())
+    }
+}
+
 /// Reads the arguments of a call.
 ///
 /// # Errors
 /// -8 for unknown names and duplicate parameters, -1 with the help text for a wrong number, -3 for a wrong type if
 /// types are checked.
-pub fn positional(method: &MethodSpec, params: &Params) -> Result<Arguments, RpcError> {
+pub fn positional(method: &MethodSpec, rules: &Rules, params: &Params) -> Result<Arguments, RpcError> {
     let text = std::str::from_utf8(params.as_bytes()).map_err(|_| RpcError::new(RpcErrorCode::PARSE, "Parse error"))?;
+    let signature = Signature::of(method, rules);
     let values: Vec<Cow<'_, str>> = if params.is_named() {
-        from_names(method, text)?
+        from_names(&signature, text)?
     } else {
-        items(method, text)?.into_iter().map(|value| Cow::Borrowed(value.get())).collect()
+        items(&signature, text)?.into_iter().map(|value| Cow::Borrowed(value.get())).collect()
     };
-    if values.len() < method.required() || values.len() > method.params.len() {
-        return Err(RpcError::misc(method.full_help()));
+    if values.len() < method.required() || values.len() > signature.params.len() {
+        return Err(signature.wrong_number());
     }
     let values: Vec<_> =
-        values.into_iter().zip(&method.params).map(|(value, param)| unwrap_text(param.kind, value)).collect();
+        values.into_iter().zip(&signature.params).map(|(value, param)| unwrap_text(param.kind, value)).collect();
     if method.check_types {
-        check_types(method, &values)?;
+        check_types(&signature, &values)?;
     }
-    for (value, param) in values.iter().zip(&method.params) {
+    for (value, param) in values.iter().zip(&signature.params) {
         match param.kind {
             ParamType::Amounts => check_addresses(value)?,
             ParamType::Outputs => check_outputs(value)?,
@@ -124,21 +149,21 @@ impl<'de> Visitor<'de> for Collect {
 }
 
 /// Reads the arguments of a call. They are valid JSON, so only their number can be wrong.
-fn read<'a>(method: &MethodSpec, text: &'a str, most: usize) -> Result<Members<'a>, RpcError> {
+fn read<'a>(signature: &Signature<'_>, text: &'a str, most: usize) -> Result<Members<'a>, RpcError> {
     let mut deserializer = serde_json::Deserializer::from_str(text);
-    deserializer.deserialize_any(Collect { most }).map_err(|_| RpcError::misc(method.full_help()))
+    deserializer.deserialize_any(Collect { most }).map_err(|_| signature.wrong_number())
 }
 
 /// The items of an array of arguments.
-fn items<'a>(method: &MethodSpec, text: &'a str) -> Result<Vec<&'a RawValue>, RpcError> {
-    Ok(read(method, text, method.params.len())?.into_iter().map(|(_, value)| value).collect())
+fn items<'a>(signature: &Signature<'_>, text: &'a str) -> Result<Vec<&'a RawValue>, RpcError> {
+    Ok(read(signature, text, signature.params.len())?.into_iter().map(|(_, value)| value).collect())
 }
 
 /// Gaps become null, trailing gaps are dropped. Errors are in bitcoind's order: a duplicate name, a parameter both by
 /// position and by name, an unknown name.
-fn from_names<'a>(method: &MethodSpec, text: &'a str) -> Result<Vec<Cow<'a, str>>, RpcError> {
-    let known: usize = method.params.iter().map(|param| 1 + param.members.len()).sum();
-    let mut members = read(method, text, known + SPARE_MEMBERS)?;
+fn from_names<'a>(signature: &Signature<'_>, text: &'a str) -> Result<Vec<Cow<'a, str>>, RpcError> {
+    let known: usize = signature.params.iter().map(|param| 1 + param.members.len()).sum();
+    let mut members = read(signature, text, known + SPARE_MEMBERS)?;
     let refused = |message: String| Err(RpcError::invalid_parameter(message));
     let is_repeated = |(index, (name, _)): &(usize, &(String, _))| members.iter().take(*index).any(|(n, _)| n == name);
     if let Some((_, (name, _))) = members.iter().enumerate().find(is_repeated) {
@@ -148,13 +173,13 @@ fn from_names<'a>(method: &MethodSpec, text: &'a str) -> Result<Vec<Cow<'a, str>
         let index = members.iter().position(|(member, _)| member == name)?;
         Some(members.remove(index).1.get())
     };
-    let slots: Result<Vec<_>, _> = method.params.iter().map(|param| slot(param, &mut take)).collect();
+    let slots: Result<Vec<_>, _> = signature.params.iter().map(|param| slot(signature, param, &mut take)).collect();
     let mut slots = slots?;
     let is_args = |(name, value): &mut (String, &RawValue)| name == ARGS && value.get().starts_with('[');
     let args = members.extract_if(.., is_args).next();
-    let leading = args.map_or(Ok(Vec::new()), |(_, args)| items(method, args.get()));
+    let leading = args.map_or(Ok(Vec::new()), |(_, args)| items(signature, args.get()));
     let count = leading.as_ref().map_or(usize::MAX, Vec::len);
-    if let Some((param, _)) = method.params.iter().zip(&slots).take(count).find(|(_, slot)| slot.is_some()) {
+    if let Some((param, _)) = signature.params.iter().zip(&slots).take(count).find(|(_, slot)| slot.is_some()) {
         let pattern = names(param).collect::<Vec<_>>().join("|");
         return refused(format!("Parameter {pattern} specified twice both as positional and named argument"));
     }
@@ -173,11 +198,12 @@ fn from_names<'a>(method: &MethodSpec, text: &'a str) -> Result<Vec<Cow<'a, str>
 /// The named value of a parameter, or an object of its members that were named. `take` removes a member of the call. Of
 /// a parameter's names only one is taken; another one is left over.
 fn slot<'a>(
+    signature: &Signature<'_>,
     param: &ParamSpec,
     take: &mut impl FnMut(&str) -> Option<&'a str>,
 ) -> Result<Option<Cow<'a, str>>, RpcError> {
     let mut by_name = |spec: &ParamSpec| names(spec).find_map(|name| take(name).map(|value| (name.to_owned(), value)));
-    let members: Vec<(String, &str)> = param.members.iter().filter_map(&mut by_name).collect();
+    let members: Vec<(String, &str)> = signature.members(param).filter_map(&mut by_name).collect();
     let given = by_name(param);
     match (members.first(), given) {
         (None, given) => Ok(given.map(|(_, value)| Cow::Borrowed(value))),
@@ -230,9 +256,9 @@ fn type_name(value: &str) -> &'static str {
 }
 
 /// Bitcoin Core 29's check of argument types: all mismatches are reported together.
-fn check_types(method: &MethodSpec, values: &[Cow<'_, str>]) -> Result<(), RpcError> {
+fn check_types(signature: &Signature<'_>, values: &[Cow<'_, str>]) -> Result<(), RpcError> {
     let mut mismatches = String::new();
-    for (index, (value, param)) in values.iter().zip(&method.params).enumerate() {
+    for (index, (value, param)) in values.iter().zip(&signature.params).enumerate() {
         let (got, Some(wanted)) = (type_name(value), param.kind.expected()) else { continue };
         if got == wanted || (got == "null" && !(param.required && param.default.is_empty())) {
             continue;
@@ -285,8 +311,14 @@ fn keys(object: &str) -> Members<'_> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use outrigger_standard::release::rules;
     use serde_json::json;
+
+    use super::*;
+
+    fn positional(method: &MethodSpec, params: &Params) -> Result<Arguments, RpcError> {
+        super::positional(method, &rules(None), params)
+    }
 
     fn method(check_types: bool) -> MethodSpec {
         serde_json::from_value(json!({"name": "m", "category": "Test", "help": "Does.", "check_types": check_types,

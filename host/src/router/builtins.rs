@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use outrigger_sdk::manifest::{MethodSpec, ParamType};
+use outrigger_standard::release::rules;
 use outrigger_values::RpcError;
 use outrigger_values::RpcErrorCode;
 use outrigger_values::text::printable;
@@ -102,7 +103,7 @@ impl Builtins {
             return Some(Err(generate(&call.params)));
         }
         let spec = self.specs.iter().find(|spec| spec.name == call.method)?;
-        let params = match arguments::positional(spec, &call.params) {
+        let params = match arguments::positional(spec, &self.registry.rules(), &call.params) {
             Ok(params) => serde_json::from_slice::<Vec<Value>>(params.as_bytes()).unwrap_or_default(),
             Err(error) => return Some(Err(error)),
         };
@@ -255,7 +256,7 @@ fn unknown_command(command: &str) -> String {
 /// The answer of `generate`: the removal, or with arguments, which it does not take, the usage.
 fn generate(params: &Params) -> RpcError {
     let spec = serde_json::from_value(json!({"name": GENERATE, "category": "hidden", "help": ""}));
-    let refused = spec.ok().and_then(|spec| arguments::positional(&spec, params).err());
+    let refused = spec.ok().and_then(|spec| arguments::positional(&spec, &rules(None), params).err());
     match refused {
         None => RpcError::new(RpcErrorCode::METHOD_NOT_FOUND, GENERATE_HELP),
         Some(error) if error.code == RpcErrorCode::MISC => RpcError::misc(GENERATE_HELP),

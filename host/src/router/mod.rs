@@ -106,7 +106,7 @@ impl Router {
     async fn call_plugin(&self, lease: Lease, route: Route, call: Call) -> Result<Bytes, Failure> {
         let method = &route.method;
         let rules = self.registry.rules();
-        let read = || arguments::positional(&method.under(&rules), &call.params);
+        let read = || arguments::positional(method, &rules, &call.params);
         let params = read_offloaded(call.params.as_bytes().len(), read).map_err(Failure::Rpc)?;
         let stuck = lease.stuck();
         if stuck >= self.pool.share() {

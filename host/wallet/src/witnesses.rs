@@ -54,7 +54,7 @@ impl Write<'_> {
         }
     }
 
-    /// Shows a witness, and keeps the one that was shown.
+    /// Makes a witness the current one, which results show. The former current witness becomes an alternate.
     fn show_witness(&mut self, row: &mut WalletTransaction, wtxid: Wtxid, raw: &[u8]) -> Result<()> {
         if let Some(former) = self.t.serialised(self.reads(), &row.txid)?.map(<[u8]>::to_vec) {
             self.put(self.t.meta, &key(&row.txid, &row.wtxid), &former)?;

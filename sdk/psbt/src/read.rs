@@ -211,7 +211,7 @@ fn refuse_in_zero(name: &str, version_two: bool) -> Result<()> {
 }
 
 impl Input {
-    /// Reads the map of an input. In version 2 it tells what the input spends.
+    /// Reads an input map. In version 2 the map has the previous output and the sequence.
     fn read(reader: &mut Reader<'_>, rules: &Rules, version_two: bool) -> Result<(Self, Option<TxIn>)> {
         let (mut input, mut spends) = (Self::default(), Spends::default());
         let mut keys = Keys::new(&INPUT, *rules);
@@ -341,7 +341,7 @@ impl Input {
 }
 
 impl Output {
-    /// Reads the map of an output. In version 2 it tells what the output pays.
+    /// Reads an output map. In version 2 the map has the amount and the script.
     fn read(reader: &mut Reader<'_>, rules: &Rules, version_two: bool) -> Result<(Self, Option<TxOut>)> {
         let mut output = Self::default();
         let (mut amount, mut script) = (None, None);

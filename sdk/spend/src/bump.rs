@@ -69,31 +69,25 @@ impl Unconfirmed {
     }
 
     fn ancestors(&self, txids: impl IntoIterator<Item = Txid>) -> HashSet<Txid> {
-        self.closure(txids, |entry| &entry.depends)
+        self.closure(txids, |entry| entry.depends.iter())
     }
 
     /// The clusters of these transactions.
     pub(crate) fn clusters(&self, txids: impl IntoIterator<Item = Txid>) -> impl Iterator<Item = &MempoolEntry> {
-        let mut all: HashSet<Txid> = txids.into_iter().filter(|txid| self.entries.contains_key(txid)).collect();
-        let mut open: Vec<Txid> = all.iter().copied().collect();
-        while let Some(entry) = open.pop().and_then(|txid| self.entries.get(&txid)) {
-            let near = entry.depends.iter().chain(&entry.spent_by);
-            open.extend(near.filter(|txid| self.entries.contains_key(*txid) && all.insert(**txid)));
-        }
+        let all = self.closure(txids, |entry| entry.depends.iter().chain(&entry.spent_by));
         all.into_iter().filter_map(|txid| self.entries.get(&txid))
     }
 
-    fn closure<'a>(
+    /// These transactions with all that `next` leads to.
+    fn closure<'a, I: Iterator<Item = &'a Txid>>(
         &'a self,
         txids: impl IntoIterator<Item = Txid>,
-        next: impl Fn(&'a MempoolEntry) -> &'a [Txid],
+        next: impl Fn(&'a MempoolEntry) -> I,
     ) -> HashSet<Txid> {
         let mut open: Vec<Txid> = txids.into_iter().filter(|txid| self.entries.contains_key(txid)).collect();
         let mut all: HashSet<Txid> = open.iter().copied().collect();
-        while let Some(txid) = open.pop() {
-            let near = self.entries.get(&txid).map(&next).unwrap_or_default();
-            let new = near.iter().copied().filter(|txid| self.entries.contains_key(txid) && all.insert(*txid));
-            open.extend(new);
+        while let Some(entry) = open.pop().and_then(|txid| self.entries.get(&txid)) {
+            open.extend(next(entry).filter(|txid| self.entries.contains_key(*txid) && all.insert(**txid)));
         }
         all
     }
@@ -104,7 +98,7 @@ impl Unconfirmed {
         if self.too_many {
             return None;
         }
-        let gone = self.closure(replaced, |entry| &entry.spent_by);
+        let gone = self.closure(replaced, |entry| entry.spent_by.iter());
         let mut waiting: HashMap<Txid, Waiting> = HashMap::new();
         for (txid, entry) in self.entries.iter().filter(|(txid, _)| !gone.contains(*txid)) {
             let (size, fees) = (entry.virtual_size, entry.modified_fee);

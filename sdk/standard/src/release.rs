@@ -10,6 +10,8 @@ pub const LAST: u32 = 32;
 /// The rules that differ. Each names its source: a pull request of bitcoin/bitcoin.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Rules {
+    /// The release from which on these rules hold; 0 for the oldest.
+    since: u32,
     /// Whether bumpfee and psbtbumpfee replace transactions that do not signal BIP 125. Since 30, #31953.
     pub replaces_any: bool,
     /// Whether public descriptors show keys in miniscript as written. Otherwise they show them as all other keys: with
@@ -39,10 +41,6 @@ pub struct Rules {
     pub coin_flag_byte: bool,
     /// Whether entries of the mempool tell their size with and without signature operations. Since 32.
     pub adjusted_sizes: bool,
-    /// The arguments that a method lacks, by the names of both.
-    pub lacks: &'static [(&'static str, &'static str)],
-    /// The methods that Bitcoin Core has removed and the host keeps.
-    pub removed: &'static [&'static str],
     /// Whether getwalletinfo tells balances. Until 29, #32721.
     pub wallet_info_balances: bool,
     /// Whether getwalletinfo tells `paytxfee`. Until 30, #32138.
@@ -110,8 +108,35 @@ pub struct Rules {
     pub byte_reader: &'static str,
 }
 
+/// Arguments and options that later releases added, with the first release of each: `version` by #32896, `psbt_version` by #21283.
+const ARGUMENTS: [(&str, &str, u32); 9] = [
+    ("createpsbt", "version", 30),
+    ("createrawtransaction", "version", 30),
+    ("send", "version", 30),
+    ("sendall", "version", 30),
+    ("walletcreatefundedpsbt", "version", 30),
+    ("converttopsbt", "psbt_version", 32),
+    ("createpsbt", "psbt_version", 32),
+    ("psbtbumpfee", "psbt_version", 32),
+    ("walletcreatefundedpsbt", "psbt_version", 32),
+];
+
+/// Methods that Bitcoin Core has removed and the host keeps, with the first release without each: by #28710, #31250, #32438,
+/// #32721, #32944, and settxfee by #32138.
+const REMOVED: [(&str, u32); 8] = [
+    ("dumpprivkey", 30),
+    ("getunconfirmedbalance", 30),
+    ("importaddress", 30),
+    ("importmulti", 30),
+    ("importprivkey", 30),
+    ("importpubkey", 30),
+    ("upgradewallet", 30),
+    ("settxfee", 31),
+];
+
 /// The rules of releases before the table.
 const OLDEST: Rules = Rules {
+    since: 0,
     replaces_any: false,
     miniscript_as_given: true,
     block_script_reason: "mandatory-script-verify-flag-failed",
@@ -125,18 +150,6 @@ const OLDEST: Rules = Rules {
     full_rbf: true,
     coin_flag_byte: true,
     adjusted_sizes: false,
-    lacks: &[
-        ("createpsbt", "version"),
-        ("createrawtransaction", "version"),
-        ("send", "version"),
-        ("sendall", "version"),
-        ("walletcreatefundedpsbt", "version"),
-        ("converttopsbt", "psbt_version"),
-        ("createpsbt", "psbt_version"),
-        ("psbtbumpfee", "psbt_version"),
-        ("walletcreatefundedpsbt", "psbt_version"),
-    ],
-    removed: &[],
     wallet_info_balances: true,
     wallet_info_feerate: true,
     wallet_info_flags: false,
@@ -169,27 +182,11 @@ const OLDEST: Rules = Rules {
 };
 
 const SINCE_30: Rules = Rules {
+    since: 30,
     replaces_any: true,
     block_script_reason: "block-script-verify-flag-failed",
     relaxed_policy: true,
     coinbase_lock_time: true,
-    // #32896 added `version`.
-    lacks: &[
-        ("converttopsbt", "psbt_version"),
-        ("createpsbt", "psbt_version"),
-        ("psbtbumpfee", "psbt_version"),
-        ("walletcreatefundedpsbt", "psbt_version"),
-    ],
-    // #28710, #31250, #32438, #32721, #32944.
-    removed: &[
-        "dumpprivkey",
-        "getunconfirmedbalance",
-        "importaddress",
-        "importmulti",
-        "importprivkey",
-        "importpubkey",
-        "upgradewallet",
-    ],
     wallet_info_balances: false,
     wallet_info_flags: true,
     wallet_dir_warnings: true,
@@ -204,22 +201,12 @@ const SINCE_30: Rules = Rules {
 };
 
 const SINCE_31: Rules = Rules {
+    since: 31,
     miniscript_as_given: false,
     coinbase_padding: false,
     mempool_clusters: true,
     block_coinbase: true,
     script_flags: true,
-    // And #32138.
-    removed: &[
-        "dumpprivkey",
-        "getunconfirmedbalance",
-        "importaddress",
-        "importmulti",
-        "importprivkey",
-        "importpubkey",
-        "settxfee",
-        "upgradewallet",
-    ],
     wallet_info_feerate: false,
     decoded_change: true,
     warns_of_locktimes: true,
@@ -230,8 +217,7 @@ const SINCE_31: Rules = Rules {
 };
 
 const SINCE_32: Rules = Rules {
-    // #21283 added `psbt_version`.
-    lacks: &[],
+    since: 32,
     taproot_deployment: false,
     full_rbf: false,
     coin_flag_byte: false,
@@ -265,9 +251,19 @@ impl Rules {
         rules
     }
 
-    /// Whether a method lacks an argument, or a member of its options.
+    /// Whether the release has a method without one of the arguments or options that the host knows.
+    pub fn narrows(&self, method: &str) -> bool {
+        ARGUMENTS.iter().any(|(of, _, first)| *of == method && self.since < *first)
+    }
+
+    /// Whether the release has a method without this argument or option.
     pub fn lacks(&self, method: &str, argument: &str) -> bool {
-        self.lacks.contains(&(method, argument))
+        ARGUMENTS.iter().any(|(of, name, first)| (*of, *name) == (method, argument) && self.since < *first)
+    }
+
+    /// Whether Bitcoin Core has removed a method that the host keeps.
+    pub fn has_removed(&self, method: &str) -> bool {
+        REMOVED.iter().any(|(name, first)| *name == method && self.since >= *first)
     }
 }
 

@@ -25,7 +25,7 @@ pub fn checked_at(node: &Bitcoind, address: SocketAddr, network: &str) -> (Optio
     (output.status.code(), String::from_utf8(output.stdout).unwrap())
 }
 
-/// The same with these settings, and with what the check refuses.
+/// Runs `run --check` with these settings. Returns the exit code, and standard output followed by standard error.
 pub fn checked_with(node: &Bitcoind, address: SocketAddr, network: &str, set: &[&str]) -> (Option<i32>, String) {
     let Output { status, stdout, stderr } = check(node, address, network, set);
     (status.code(), String::from_utf8([stdout, stderr].concat()).unwrap())

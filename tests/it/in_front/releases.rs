@@ -1,10 +1,10 @@
 //! What differs by release: the host's wallets answer as those of the node that it stands in front of, whichever release that is.
 
-use outrigger_tests::{Client, bitcoind};
+use outrigger_tests::Client;
 use serde_json::{Value, json};
 
+use super::twins::Wallets;
 use super::{ADDRESS, start};
-use crate::compared::told;
 
 const ROOT: [&str; 2] = [
     "tprv8ZgxMBicQKsPd7Uf69XL1XwhmjHopUGep8GuEiJDZmbQz6o58LninorQAfcKZWARbtRtfnLcJ5MQ2AtHcQJCCRUcMRvmDUjyEmNUWwx8UbK",
@@ -67,28 +67,23 @@ fn descriptors_are_told_as_the_node_tells_them() {
 
 #[test]
 fn payments_that_do_not_signal_are_replaced_as_by_the_node() {
-    let Some(host) = start(&[]) else { return };
-    let mut ours = host.new_wallet("w");
-    let mut theirs = bitcoind::twin(host.node.as_ref().unwrap().client(), &mut ours);
-    let mine = ours.call("getnewaddress", json!([]));
-    host.client().call("generatetoaddress", json!([2, mine]));
-    host.client().call("generatetoaddress", json!([100, ADDRESS]));
+    let Some(mut wallets) = Wallets::start() else { return };
+    wallets.fund(2);
     for replaceable in [false, true] {
         let pay = json!([ADDRESS, 1, "", "", false, replaceable, null, "unset", null, 5]);
-        let txid = ours.call("sendtoaddress", pay);
+        let txid = wallets.ours.call("sendtoaddress", pay);
         let asked = json!([txid, {"fee_rate": 20}]);
-        let bumped = [&mut ours, &mut theirs].map(|wallet| {
-            wallet.call("syncwithvalidationinterfacequeue", json!([]));
+        let bumped = wallets.each(|wallet| {
             let bumped = wallet.try_call("psbtbumpfee", asked.clone());
             let fees = bumped.map(|bumped| json!([bumped["origfee"], bumped["fee"]]).to_string());
             fees.map_err(|failure| (failure.code, failure.message))
         });
         assert_eq!(bumped[0], bumped[1], "replaceable {replaceable}");
         if bumped[1].is_ok() {
-            ours.call("bumpfee", asked);
+            wallets.ours.call("bumpfee", asked);
         } else {
-            let [ours, theirs] = [&mut ours, &mut theirs].map(|wallet| told(wallet, "bumpfee", &asked));
-            assert!(ours == theirs && !replaceable, "{ours} {theirs}");
+            wallets.check("bumpfee", asked).unwrap_err();
+            assert!(!replaceable);
         }
     }
 }
@@ -97,34 +92,24 @@ fn payments_that_do_not_signal_are_replaced_as_by_the_node() {
 #[test]
 fn payments_keep_the_limits_of_the_nodes_mempool() {
     const OUTPUTS: usize = 70;
-    let Some(host) = start(&[]) else { return };
-    let mut ours = host.new_wallet("w");
-    let mut theirs = bitcoind::twin(host.node.as_ref().unwrap().client(), &mut ours);
-    let mine = ours.call("getnewaddress", json!([]));
-    host.client().call("generatetoaddress", json!([1, mine]));
-    host.client().call("generatetoaddress", json!([100, ADDRESS]));
-    let amounts: serde_json::Map<String, Value> = (0..OUTPUTS)
-        .map(|_| (ours.call("getnewaddress", json!([])).as_str().unwrap().to_owned(), json!(0.5)))
-        .collect();
-    let parent = ours.call("sendmany", json!(["", amounts]));
-    theirs.call("syncwithvalidationinterfacequeue", json!([]));
-    let clusters = ours.call("getmempoolinfo", json!([]))["limitclustercount"].as_u64();
+    let Some(mut wallets) = Wallets::start() else { return };
+    wallets.fund(1);
+    let amounts: serde_json::Map<String, Value> =
+        (0..OUTPUTS).map(|_| (wallets.address("", "bech32"), json!(0.5))).collect();
+    let parent = wallets.ours.call("sendmany", json!(["", amounts]));
+    let clusters = wallets.ours.call("getmempoolinfo", json!([]))["limitclustercount"].as_u64();
     let outpoints = (0..OUTPUTS).map(|vout| json!([{"txid": parent, "vout": vout}]));
     for (paid, outpoint) in outpoints.enumerate() {
         let options = json!({"add_inputs": false, "fee_rate": 5});
         let asked = json!([outpoint, [{ADDRESS: 0.1}], 0, options]);
-        let made = [&mut ours, &mut theirs].map(|wallet| {
-            let made = wallet.try_call("walletcreatefundedpsbt", asked.clone());
-            // Bitcoin Knots chooses change of another type, so its fees differ.
-            made.map(drop).map_err(|failure| (failure.code, failure.message))
-        });
-        assert_eq!(made[0], made[1], "after {paid} payments");
-        if made[0].is_err() {
+        // The fees differ, since Bitcoin Knots chooses change of another type.
+        let [ours, theirs] = wallets.ask("walletcreatefundedpsbt", &asked).map(|made| made.map(drop));
+        assert_eq!(ours, theirs, "after {paid} payments");
+        if ours.is_err() {
             assert_eq!(paid as u64 + 1, clusters.unwrap_or(25));
             return;
         }
-        ours.call("send", json!([[{ADDRESS: 0.1}], null, null, 5, {"add_inputs": false, "inputs": outpoint}]));
-        theirs.call("syncwithvalidationinterfacequeue", json!([]));
+        wallets.ours.call("send", json!([[{ADDRESS: 0.1}], null, null, 5, {"add_inputs": false, "inputs": outpoint}]));
     }
     panic!("no payment was refused");
 }

@@ -4,7 +4,7 @@ use outrigger_tests::bitcoind::twin;
 use outrigger_tests::{Client, Host};
 use serde_json::{Value, json};
 
-use super::start;
+use super::{ADDRESS, start};
 
 /// A wallet of the host, and one of the node with its keys.
 pub struct Wallets {
@@ -16,10 +16,36 @@ pub struct Wallets {
 impl Wallets {
     /// None, said aloud, where there is no bitcoind here.
     pub fn start() -> Option<Self> {
-        let host = start(&["-fallbackfee=0.0001"])?;
+        start(&["-fallbackfee=0.0001"]).map(Self::of)
+    }
+
+    pub fn of(host: Host) -> Self {
         let mut ours = host.new_wallet("w");
         let theirs = twin(host.node.as_ref().unwrap().client(), &mut ours);
-        Some(Self { host, ours, theirs })
+        Self { host, ours, theirs }
+    }
+
+    /// Mines mature coins of 50 BTC to an address of both, which it returns.
+    pub fn fund(&mut self, coins: u32) -> String {
+        let mine = self.address("", "bech32");
+        self.mine(coins, &mine);
+        self.mine(100, ADDRESS);
+        mine
+    }
+
+    /// Asks each wallet once it has followed its node.
+    pub fn each<T>(&mut self, ask: impl Fn(&mut Client) -> T) -> [T; 2] {
+        [&mut self.ours, &mut self.theirs].map(|wallet| {
+            wallet.call("syncwithvalidationinterfacequeue", json!([]));
+            ask(wallet)
+        })
+    }
+
+    /// Both answer a call, or both refuse it with the same code and message.
+    #[track_caller]
+    pub fn check_refusal(&mut self, method: &str, params: Value) {
+        let [ours, theirs] = self.ask(method, &params).map(|answer| answer.map(drop));
+        assert_eq!(ours, theirs, "{method} {params}");
     }
 
     /// The answers, with ids of transactions sorted, which bitcoind gives in no order.

@@ -90,6 +90,10 @@ impl<S: RpcService, M: Methods> RpcService for Observe<S, M> {
     fn takes_together(&self, method: &str) -> bool {
         self.service.takes_together(method)
     }
+
+    fn refuses_other_versions(&self) -> bool {
+        self.service.refuses_other_versions()
+    }
 }
 
 // `inspect` instead of an `async` block: a block that awaits a future made outside of it reserves room for that future

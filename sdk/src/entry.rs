@@ -6,7 +6,7 @@ use std::time::Duration;
 use outrigger_abi::{ErrorKind, HostHandle, PluginCode, PluginTable, RawCall};
 use outrigger_service::log::{Level, Log, LogClient};
 use outrigger_service::{Host, Scope, wire};
-use outrigger_standard::release::{Deprecated, Rules};
+use outrigger_standard::release::Rules;
 
 use crate::plugin::{Call, Plugin, Reply, ReplySink};
 use crate::{RpcError, RpcErrorCode};
@@ -84,9 +84,9 @@ impl<P: Plugin> PluginCode for Running<P> {
             Ok(params) => {
                 let deadline = call.deadline_ms.map(Duration::from_millis);
                 let word = call.release.unwrap_or(outrigger_standard::release::PRESENT);
-                let (release, rules) = (Deprecated::of_word(word).0, Rules::of_call(word));
+                let rules = Rules::of_call(word);
                 let scope = Scope(call.token);
-                self.plugin.call(Call { method, params, scope, deadline, release, rules }, reply);
+                self.plugin.call(Call { method, params, scope, deadline, rules }, reply);
             }
             Err(error) => {
                 // A client can make this happen, with values that nest too deeply or half of a surrogate pair: it is told,

@@ -22,9 +22,8 @@ pub struct Call<'a> {
     pub scope: Scope,
     /// After what time the host answers in the plugin's place; none when it does not.
     pub deadline: Option<Duration>,
-    /// The major release of Bitcoin Core whose answers the client expects: that of the node, or of the host's setting `release`.
-    pub release: u32,
-    /// What differs between releases, with the deprecated features that the operator keeps.
+    /// The release of Bitcoin Core whose answers the client expects, with its rules: that of the node, or of the host's
+    /// setting `release`.
     pub rules: Rules,
 }
 

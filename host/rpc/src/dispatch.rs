@@ -170,6 +170,11 @@ pub trait Dispatch: Send + Sync + 'static {
         false
     }
 
+    /// Whether requests of another JSON-RPC version than 1.0 and 2.0 are refused.
+    fn refuses_other_versions(&self) -> bool {
+        false
+    }
+
     /// Executes calls whose methods are [taken together](Self::takes_together). The answers are in order.
     fn dispatch_together(&self, calls: Vec<Call>) -> impl Future<Output = Vec<Answer>> + Send {
         async move {

@@ -32,6 +32,9 @@ pub trait RpcService:
 {
     /// Whether adjacent calls of this method in a batch are executed together.
     fn takes_together(&self, method: &str) -> bool;
+
+    /// Whether requests of another JSON-RPC version than 1.0 and 2.0 are refused. Otherwise they are read as 1.0.
+    fn refuses_other_versions(&self) -> bool;
 }
 
 /// The envelope's context of a request, kept in jsonrpsee's extensions.
@@ -93,6 +96,10 @@ fn call_of(request: Request<'_>) -> Call {
 impl<D: Dispatch> RpcService for Gateway<D> {
     fn takes_together(&self, method: &str) -> bool {
         self.dispatcher.takes_together(method)
+    }
+
+    fn refuses_other_versions(&self) -> bool {
+        self.dispatcher.refuses_other_versions()
     }
 }
 

@@ -296,6 +296,10 @@ impl Dispatch for Router {
         self.passthrough.as_ref().is_some_and(|node| node.takes_together(method) && !is_ours())
     }
 
+    fn refuses_other_versions(&self) -> bool {
+        self.registry.rules().refuses_other_json_rpc
+    }
+
     async fn dispatch_together(&self, calls: Vec<Call>) -> Vec<Answer> {
         match &self.passthrough {
             Some(node) => node.call_together(&calls).await,

@@ -60,6 +60,10 @@ impl Dispatch for StartupGate {
         self.router.get().is_some_and(|router| router.takes_together(method))
     }
 
+    fn refuses_other_versions(&self) -> bool {
+        self.router.get().is_some_and(|router| router.refuses_other_versions())
+    }
+
     async fn dispatch_together(&self, calls: Vec<Call>) -> Vec<Answer> {
         match self.router.get() {
             Some(router) => router.dispatch_together(calls).await,

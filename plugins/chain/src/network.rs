@@ -3,22 +3,19 @@
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use outrigger_sdk::service::chain::Publication;
-use outrigger_sdk::standard::release;
 use outrigger_sdk::{RpcError, amount};
 use serde_json::{Value, json};
 
 use crate::{Context, args};
 
-/// The release of Bitcoin Core whose interface the host serves, in the notation of its `getnetworkinfo`.
-const VERSION: u32 = release::PRESENT * 10_000;
-/// The user agent (BIP 14) of the same release, because clients parse it. The comment names the host.
-const USER_AGENT: &str = concat!("/Satoshi:29.0.0(Outrigger:", env!("CARGO_PKG_VERSION"), ")/");
-/// The peer-to-peer protocol of this release.
-const PROTOCOL_VERSION: u32 = 70_016;
+/// A release in the notation of `getnetworkinfo`: 290000 is 29.0.0.
+const MAJOR: u32 = 10_000;
+/// How many transactions a node announces to a peer, per second. Its idle buckets hold 30 seconds of them.
+const TX_SEND_RATE: u32 = 14;
 /// The networks in bitcoind's list, and whether it reaches them by default.
 const NETWORKS: [(&str, bool); 5] =
     [("ipv4", true), ("ipv6", true), ("onion", false), ("i2p", false), ("cjdns", false)];
-/// The services of a full node of this release, each with its bit and name.
+/// The services of a full node, each with its bit and name.
 const SERVICES: [(u32, &str); 4] = [(0, "NETWORK"), (3, "WITNESS"), (10, "NETWORK_LIMITED"), (11, "P2P_V2")];
 /// The period of bitcoind's upload target, in seconds.
 const UPLOAD_TIMEFRAME: u32 = 24 * 60 * 60;
@@ -27,15 +24,21 @@ pub fn get_network_info(context: &Context<'_>) -> Result<Value, RpcError> {
     let mempool = context.host.mempool.info(context.scope)?;
     let network = |(name, reached): &(&str, bool)| json!({"name": name, "limited": !reached, "reachable": reached, "proxy": "", "proxy_randomize_credentials": false});
     let services = SERVICES.iter().fold(0_u64, |all, (bit, _)| all | 1 << bit);
+    let rules = &context.rules;
+    let bucket = json!({"backlog": 0, "count_tok": TX_SEND_RATE * 30, "size_tok": 12_000_000});
+    // Clients parse the user agent (BIP 14). The comment names the host.
+    let agent = format!("/Satoshi:{}.0.0(Outrigger:{})/", rules.release, env!("CARGO_PKG_VERSION"));
     // Clients insist on a node with full services, transaction relay and an active network.
-    Ok(json!({
-        "version": VERSION,
-        "subversion": USER_AGENT,
-        "protocolversion": PROTOCOL_VERSION,
+    let mut info = json!({
+        "version": rules.release * MAJOR,
+        "subversion": agent,
+        "protocolversion": if rules.send_rates { 70_017 } else { 70_016 },
         "localservices": format!("{services:016x}"),
         "localservicesnames": SERVICES.map(|(_, name)| name),
         "localrelay": true,
         "timeoffset": 0,
+        "tx_send_rate": TX_SEND_RATE,
+        "inv_buckets": {"inbound": bucket, "outbound": bucket},
         "networkactive": true,
         "connections": 0,
         "connections_in": 0,
@@ -45,7 +48,12 @@ pub fn get_network_info(context: &Context<'_>) -> Result<Value, RpcError> {
         "incrementalfee": amount::to_json(mempool.incremental_feerate),
         "localaddresses": [],
         "warnings": context.host.chain.info(context.scope)?.warnings,
-    }))
+    });
+    if let (false, Some(members)) = (rules.send_rates, info.as_object_mut()) {
+        members.shift_remove("tx_send_rate");
+        members.shift_remove("inv_buckets");
+    }
+    Ok(info)
 }
 
 pub fn get_zmq_notifications(context: &Context<'_>) -> Result<Value, RpcError> {

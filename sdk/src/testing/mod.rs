@@ -271,8 +271,8 @@ impl<P: Plugin> TestPlugin<P> {
         let token = self.next.fetch_add(1, Ordering::Relaxed);
         let (params, scope, deadline) = (Params(arguments), Scope(token), None);
         let word = self.word.load(Ordering::Relaxed);
-        let (release, rules) = (Deprecated::of_word(word).0, Rules::of_call(word));
-        let call = Call { method, params, scope, deadline, release, rules };
+        let rules = Rules::of_call(word);
+        let call = Call { method, params, scope, deadline, rules };
         let _scope = self.scopes.open(token, wallet, spec.needs_tip);
         self.plugin.call(call, Reply::new(token, self.answers.clone()));
         PendingCall { token, answers: self.answers.clone() }

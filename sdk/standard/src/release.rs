@@ -10,8 +10,8 @@ pub const LAST: u32 = 32;
 /// The rules that differ. Each names its source: a pull request of bitcoin/bitcoin.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Rules {
-    /// The release from which on these rules hold; 0 for the oldest.
-    since: u32,
+    /// The major release. Only its number is shown; what differs is a field of its own.
+    pub release: u32,
     /// Whether bumpfee and psbtbumpfee replace transactions that do not signal BIP 125. Since 30, #31953.
     pub replaces_any: bool,
     /// Whether public descriptors show keys in miniscript as written. Otherwise they show them as all other keys: with
@@ -41,6 +41,12 @@ pub struct Rules {
     pub coin_flag_byte: bool,
     /// Whether entries of the mempool tell their size with and without signature operations. Since 32.
     pub adjusted_sizes: bool,
+    /// Whether getnetworkinfo has the rates at which transactions are sent, and the protocol version 70017. Seen on a
+    /// build between 31 and 32.
+    pub send_rates: bool,
+    /// Whether a request whose `jsonrpc` is neither 1.0 nor 2.0 is refused. Bitcoin Core does since 28 (#27101), and
+    /// Bitcoin Knots 29 does not: before 30 the host serves older clients, some of which send a number.
+    pub refuses_other_json_rpc: bool,
     /// Whether getwalletinfo tells balances. Until 29, #32721.
     pub wallet_info_balances: bool,
     /// Whether getwalletinfo tells `paytxfee`. Until 30, #32138.
@@ -136,7 +142,7 @@ const REMOVED: [(&str, u32); 8] = [
 
 /// The rules of releases before the table.
 const OLDEST: Rules = Rules {
-    since: 0,
+    release: FIRST,
     replaces_any: false,
     miniscript_as_given: true,
     block_script_reason: "mandatory-script-verify-flag-failed",
@@ -150,6 +156,8 @@ const OLDEST: Rules = Rules {
     full_rbf: true,
     coin_flag_byte: true,
     adjusted_sizes: false,
+    send_rates: false,
+    refuses_other_json_rpc: false,
     wallet_info_balances: true,
     wallet_info_feerate: true,
     wallet_info_flags: false,
@@ -182,11 +190,12 @@ const OLDEST: Rules = Rules {
 };
 
 const SINCE_30: Rules = Rules {
-    since: 30,
+    release: 30,
     replaces_any: true,
     block_script_reason: "block-script-verify-flag-failed",
     relaxed_policy: true,
     coinbase_lock_time: true,
+    refuses_other_json_rpc: true,
     wallet_info_balances: false,
     wallet_info_flags: true,
     wallet_dir_warnings: true,
@@ -201,7 +210,7 @@ const SINCE_30: Rules = Rules {
 };
 
 const SINCE_31: Rules = Rules {
-    since: 31,
+    release: 31,
     miniscript_as_given: false,
     coinbase_padding: false,
     mempool_clusters: true,
@@ -217,10 +226,11 @@ const SINCE_31: Rules = Rules {
 };
 
 const SINCE_32: Rules = Rules {
-    since: 32,
+    release: 32,
     taproot_deployment: false,
     full_rbf: false,
     coin_flag_byte: false,
+    send_rates: true,
     adjusted_sizes: true,
     bip125_key: false,
     alternate_wtxids: true,
@@ -253,24 +263,25 @@ impl Rules {
 
     /// Whether the release has a method without one of the arguments or options that the host knows.
     pub fn narrows(&self, method: &str) -> bool {
-        ARGUMENTS.iter().any(|(of, _, first)| *of == method && self.since < *first)
+        ARGUMENTS.iter().any(|(of, _, first)| *of == method && self.release < *first)
     }
 
     /// Whether the release has a method without this argument or option.
     pub fn lacks(&self, method: &str, argument: &str) -> bool {
-        ARGUMENTS.iter().any(|(of, name, first)| (*of, *name) == (method, argument) && self.since < *first)
+        ARGUMENTS.iter().any(|(of, name, first)| (*of, *name) == (method, argument) && self.release < *first)
     }
 
     /// Whether Bitcoin Core has removed a method that the host keeps.
     pub fn has_removed(&self, method: &str) -> bool {
-        REMOVED.iter().any(|(name, first)| *name == method && self.since >= *first)
+        REMOVED.iter().any(|(name, first)| *name == method && self.release >= *first)
     }
 }
 
 /// The rules of a major release; `None`: of [`PRESENT`].
 pub fn rules(release: Option<u32>) -> Rules {
     let release = release.unwrap_or(PRESENT);
-    TABLE.iter().find(|(first, _)| release >= *first).map_or(OLDEST, |(_, rules)| *rules)
+    let rules = TABLE.iter().find(|(first, _)| release >= *first).map_or(OLDEST, |(_, rules)| *rules);
+    Rules { release, ..rules }
 }
 
 /// The position of the deprecated features in a call's word, above the release.
@@ -324,7 +335,8 @@ mod tests {
             (Some(32), SINCE_32),
             (Some(33), SINCE_32),
         ] {
-            assert_eq!(rules(release), expected, "{release:?}");
+            let release_of = release.unwrap_or(PRESENT);
+            assert_eq!(rules(release), Rules { release: release_of, ..expected }, "{release:?}");
         }
         assert!(rules(Some(29)).lacks("send", "version") && !rules(Some(30)).lacks("send", "version"));
     }

@@ -37,7 +37,7 @@ pub(super) use self::request::well_formed;
 const LOGGED_METHOD_CHARS: usize = 64;
 
 pub fn count_calls(body: &[u8], limits: &Limits) -> usize {
-    match read_document(body, limits) {
+    match read_document(body, limits, true) {
         Ok(Document::Single(_)) => 1,
         Ok(Document::Batch(elements)) => elements.iter().filter(|element| element.is_ok()).count(),
         Err(_) => 0,
@@ -53,7 +53,8 @@ pub(super) async fn answer<S: RpcService>(
     limits: &Limits,
 ) -> Reply {
     let asked = RequestContext { origin: Arc::new(caller.origin(wallet)), body: body.clone(), in_batch: false };
-    match read_offloaded(body.len(), || read_document(&body, limits)) {
+    let strict = service.refuses_other_versions();
+    match read_offloaded(body.len(), || read_document(&body, limits, strict)) {
         Ok(Document::Single(request)) => answer_single(service, caller, asked, request).await,
         // Boxed: few requests are batches, and every connection reserves room for it.
         Ok(Document::Batch(elements)) => Box::pin(answer_batch(service, caller, &asked, &elements)).await,

@@ -70,14 +70,19 @@ pub(super) enum Document<'a> {
     Batch(Vec<Element<'a>>),
 }
 
-pub(super) fn read_document<'a>(body: &'a [u8], limits: &Limits) -> Result<Document<'a>, RejectedRequest<'a>> {
+/// Reads a body. With `strict`, requests of another version than 1.0 and 2.0 are refused.
+pub(super) fn read_document<'a>(
+    body: &'a [u8],
+    limits: &Limits,
+    strict: bool,
+) -> Result<Document<'a>, RejectedRequest<'a>> {
     let parse_error = || RejectedRequest::outright(RpcError::new(RpcErrorCode::PARSE, "Parse error"));
     let text = str::from_utf8(body).map_err(|_| parse_error())?;
     scan(body, limits.max_nesting).map_err(|_| parse_error())?;
     match body.trim_ascii_start().first() {
         Some(b'{') => {
             let members: Members<'a> = serde_json::from_str(text).map_err(|_| parse_error())?;
-            members.check().map(Document::Single)
+            members.check(strict).map(Document::Single)
         }
         Some(b'[') => {
             let elements = read_batch(text, limits.max_batch).map_err(|_| parse_error())?;
@@ -86,7 +91,7 @@ pub(super) fn read_document<'a>(body: &'a [u8], limits: &Limits) -> Result<Docum
                     format!("Batch of {} requests is larger than the limit of {}", elements.count, limits.max_batch);
                 return Err(RejectedRequest::outright(RpcError::new(RpcErrorCode::INVALID_REQUEST, found)));
             }
-            Ok(Document::Batch(elements.kept.into_iter().map(read_element).collect()))
+            Ok(Document::Batch(elements.kept.into_iter().map(|element| read_element(element, strict)).collect()))
         }
         _ => match serde_json::from_str::<IgnoredAny>(text) {
             Ok(_) => Err(RejectedRequest::outright(RpcError::new(RpcErrorCode::PARSE, "Top-level object parse error"))),
@@ -102,14 +107,14 @@ pub fn well_formed(params: &RawValue, limits: &Limits) -> Result<(), RpcError> {
     is_container.then_some(()).ok_or_else(|| RpcError::new(RpcErrorCode::INVALID_REQUEST, PARAMS_SHAPE))
 }
 
-fn read_element(element: &RawValue) -> Element<'_> {
+fn read_element(element: &RawValue, strict: bool) -> Element<'_> {
     if !element.get().starts_with('{') {
         let error = RpcError::new(RpcErrorCode::INVALID_REQUEST, "Invalid Request object");
         return Err(RejectedRequest::outright(error));
     }
     let members: Members<'_> = serde_json::from_str(element.get())
         .map_err(|error| RejectedRequest::outright(RpcError::new(RpcErrorCode::PARSE, error.to_string())))?;
-    members.check()
+    members.check(strict)
 }
 
 /// The elements of an array, up to a limit, and their total number.
@@ -210,10 +215,11 @@ impl<'de: 'a, 'a> Deserialize<'de> for Members<'a> {
 
 impl<'a> Members<'a> {
     /// Checks the members in bitcoind's order: id, version, method, parameters.
-    fn check(self) -> Result<Request<'a>, RejectedRequest<'a>> {
+    fn check(self, strict: bool) -> Result<Request<'a>, RejectedRequest<'a>> {
         let id = self.id.map(RawValue::get);
-        let dialect = match self.jsonrpc.and_then(string_value) {
-            Some(version) if version == "2.0" => Dialect::V2,
+        let version = present(self.jsonrpc).map(string_value);
+        let dialect = match &version {
+            Some(Some(version)) if version == "2.0" => Dialect::V2,
             _ => Dialect::V1,
         };
         let rejected = |message: &str| RejectedRequest {
@@ -221,6 +227,13 @@ impl<'a> Members<'a> {
             id,
             error: RpcError::new(RpcErrorCode::INVALID_REQUEST, message),
         };
+        match version {
+            Some(None) if strict => return Err(rejected("jsonrpc field must be a string")),
+            Some(Some(version)) if strict && version != "1.0" && version != "2.0" => {
+                return Err(rejected("JSON-RPC version not supported"));
+            }
+            _ => {}
+        }
         let method = match present(self.method) {
             Some(method) => string_value(method).ok_or_else(|| rejected("Method must be a string"))?,
             None => return Err(rejected("Missing method")),

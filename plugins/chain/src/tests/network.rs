@@ -22,6 +22,11 @@ fn getnetworkinfo_and_its_kin_have_the_shape_of_release_29() {
         network["networks"],
         networks.map(|(name, limited)| listed(name, limited)).into_iter().collect::<Value>()
     );
+    plugin.set_release(32, &[]);
+    let newer = plugin.call("getnetworkinfo", json!([])).unwrap();
+    assert_eq!((&newer["version"], &newer["protocolversion"]), (&json!(320_000), &json!(70_017)));
+    assert_eq!(newer["inv_buckets"]["inbound"], json!({"backlog": 0, "count_tok": 420, "size_tok": 12_000_000}));
+    assert_eq!(keys(&newer)[7..9], ["tx_send_rate", "inv_buckets"]);
     // Clients refuse a node where either is false.
     assert_eq!((&network["localrelay"], &network["networkactive"]), (&json!(true), &json!(true)));
     check(&plugin, "getconnectioncount", &[(json!([]), json!(0))]);

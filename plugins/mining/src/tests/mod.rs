@@ -77,7 +77,7 @@ impl ReplySink for Sink {
 fn begin(plugin: &MiningPlugin, sink: &Arc<Sink>, token: u64, method: &str, params: Value) {
     let params = Params(params.as_array().unwrap().clone());
     let rules = release::rules(None);
-    let call = Call { method, params, scope: Scope(token), deadline: None, release: release::PRESENT, rules };
+    let call = Call { method, params, scope: Scope(token), deadline: None, rules };
     plugin.call(call, Reply::new(token, sink.clone()));
 }
 

@@ -47,6 +47,8 @@ struct Shared {
     counts: Mutex<HashMap<String, usize>>,
     /// Whether each reply is the last of its connection, and says so.
     ends: AtomicBool,
+    /// The open connections now, and the most so far.
+    open: Mutex<(usize, usize)>,
 }
 
 /// What writes a reply in the node's place.
@@ -78,7 +80,7 @@ impl Relay {
             for host in listener.incoming().map_while(Result::ok) {
                 let (trap, gate, shared) = of_all.clone();
                 // A connection that fails on one side is closed on the other.
-                thread::spawn(move || relay(host, node, &trap, &gate, &shared));
+                thread::spawn(move || shared.count_open(|| relay(host, node, &trap, &gate, &shared)));
             }
         });
         Self { address, trap, gate, shared }
@@ -121,6 +123,11 @@ impl Relay {
         *self.shared.change.lock().unwrap() = None;
     }
 
+    /// The most connections so far that were open at the same time.
+    pub fn most_open(&self) -> usize {
+        self.shared.open.lock().unwrap().1
+    }
+
     /// How many requests with calls of a method have come; a batch is one.
     pub fn count(&self, method: &str) -> usize {
         self.shared.counts.lock().unwrap().get(method).copied().unwrap_or(0)
@@ -135,6 +142,18 @@ impl Relay {
 }
 
 impl Shared {
+    fn count_open(&self, serve: impl FnOnce() -> Result<()>) -> Result<()> {
+        let count = |change: fn(usize) -> usize| {
+            let mut open = self.open.lock().unwrap();
+            open.0 = change(open.0);
+            open.1 = open.1.max(open.0);
+        };
+        count(|open| open + 1);
+        let served = serve();
+        count(|open| open - 1);
+        served
+    }
+
     fn changed(&self, request: &str, reply: Vec<u8>) -> Vec<u8> {
         let change = self.change.lock().unwrap();
         let Some((_, change)) = change.as_ref().filter(|(text, _)| request.contains(text)) else { return reply };

@@ -1,6 +1,7 @@
 //! Nodes of other releases: the installed one through a relay that tells their version, and lacks the methods that they lack.
 
 use std::collections::BTreeSet;
+use std::sync::Barrier;
 
 use outrigger_tests::{Bitcoind, Client, Host, HostOptions, Relay, bitcoind};
 use serde_json::{Value, json};
@@ -96,6 +97,44 @@ fn nodes_before_24_are_refused_with_the_reason() {
         told.contains("backend: the node is Bitcoin Core 23; the host needs 24 or later, whose gettxspendingprevout "),
         "{told}"
     );
+}
+
+/// A node of release 32 serves 16 connections and lets others wait unanswered. The host stays below that, so nobody waits.
+#[test]
+fn thirty_two_clients_need_no_more_connections_than_a_node_of_32_serves() {
+    const CLIENTS: usize = 32;
+    let Some(path) = bitcoind::installed() else { return };
+    let (node, _) = Bitcoind::start_with(&path, &["-fallbackfee=0.0001"]);
+    pay(&mut node.client(), &[1]);
+    let tip = node.client().call("getbestblockhash", json!([]));
+    let relay = relay_to(&node, 320_100, &[]);
+    let options = HostOptions { set: vec![format!("backend.url=http://{}", relay.address)], ..HostOptions::default() };
+    let host = Host::start_before(tempfile::tempdir().unwrap(), options, Some(node));
+    host.new_wallet("w");
+    let begin = Barrier::new(CLIENTS);
+    std::thread::scope(|scope| {
+        for number in 0..CLIENTS {
+            let (host, begin, tip) = (&host, &begin, &tip);
+            scope.spawn(move || {
+                let mut client = if number % 2 == 0 { host.client() } else { host.client().wallet("w") };
+                begin.wait();
+                for _ in 0..10 {
+                    client.call("waitfornewblock", json!([10]));
+                    client.call("getblock", json!([tip, 2]));
+                    client.call("getmempoolinfo", json!([]));
+                    client.call("scantxoutset", json!(["status"]));
+                    if number % 2 == 1 {
+                        client.call("getbalances", json!([]));
+                    }
+                    if number == 1 {
+                        client.call("rescanblockchain", json!([0]));
+                    }
+                }
+            });
+        }
+    });
+    let most = relay.most_open();
+    assert!((2..=12).contains(&most), "{most} connections");
 }
 
 #[test]

@@ -50,6 +50,12 @@ impl Client {
         Self { address, authorization, path: format!("/wallet/{name}"), stream: None }
     }
 
+    /// The same client, calling what serves at another address.
+    pub fn at(&self, address: SocketAddr) -> Self {
+        let (authorization, path) = (self.authorization.clone(), self.path.clone());
+        Self { address, authorization, path, stream: None }
+    }
+
     /// Makes a call by position, and panics on an error.
     #[track_caller]
     pub fn call(&mut self, method: &str, params: Value) -> Value {

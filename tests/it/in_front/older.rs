@@ -1,4 +1,5 @@
-//! Nodes of other releases: the installed one through a relay that tells their version, and lacks the methods that they lack.
+//! Nodes of other releases: the installed one through a relay that tells their version, and lacks the methods, members and texts
+//! that they lack by their release notes.
 
 use std::collections::BTreeSet;
 use std::sync::Barrier;
@@ -19,10 +20,37 @@ const RELEASES: [(u64, &[&str]); 6] = [
     (300_200, &[]),
 ];
 
+/// Members of results that the host may read, with their method and the version that has them first.
+const MEMBERS: [(&str, &str, u64); 6] = [
+    ("getblockchaininfo", "bits", 290_000),
+    ("getblockchaininfo", "target", 290_000),
+    ("getblockchaininfo", "signet_challenge", 290_000),
+    ("getmininginfo", "bits", 290_000),
+    ("getmininginfo", "target", 290_000),
+    ("getmininginfo", "next", 290_000),
+];
+
+/// The result as of an older version. Before 28, warnings were one text and known payments had another refusal.
+fn as_of(version: u64, method: &str, answer: &mut Value) {
+    let Some(result) = answer["result"].as_object_mut() else {
+        if version < 280_000 && answer["error"]["code"] == -27 {
+            answer["error"]["message"] = json!("Transaction already in block chain");
+        }
+        return;
+    };
+    for (_, member, _) in MEMBERS.iter().filter(|(of, _, since)| *of == method && version < *since) {
+        result.shift_remove(*member);
+    }
+    if let Some(warnings) = result.get_mut("warnings").filter(|_| version < 280_000) {
+        *warnings = json!("");
+    }
+}
+
 /// A relay to a node that answers as one of this version, without these methods.
 fn relay_to(node: &Bitcoind, version: u64, lacking: &'static [&'static str]) -> Relay {
     let relay = Relay::to(node.address);
     relay.change_answers(move |method, answer| {
+        as_of(version, method, answer);
         if lacking.contains(&method) {
             answer["result"] = Value::Null;
             answer["error"] = json!({"code": -32601, "message": "Method not found"});
@@ -59,7 +87,11 @@ fn use_wallet(host: &Host, node: &mut Client) {
     let signed = wallet.call("walletprocesspsbt", json!([funded["psbt"]]));
     assert_eq!(signed["complete"], true, "{signed}");
     let sent = wallet.call("sendrawtransaction", json!([signed["hex"]]));
-    assert_eq!(wallet.call("gettransaction", json!([sent]))["confirmations"], 0);
+    node.call("generatetoaddress", json!([1, ADDRESS]));
+    // The texts of the node are passed on.
+    let told = wallet.refused("sendrawtransaction", json!([signed["hex"]]));
+    assert_eq!(told, node.refused("sendrawtransaction", json!([signed["hex"]])));
+    assert_eq!(wallet.call("gettransaction", json!([sent]))["confirmations"], 1);
 }
 
 #[test]
@@ -82,7 +114,8 @@ fn nodes_of_other_releases_are_checked_followed_and_paid_through() {
         let options =
             HostOptions { set: vec![format!("backend.url=http://{}", relay.address)], ..HostOptions::default() };
         let host = Host::start_before(tempfile::tempdir().unwrap(), options, Some(node));
-        use_wallet(&host, &mut client);
+        // Asked through the relay, the node answers as a node of this version.
+        use_wallet(&host, &mut client.at(relay.address));
     }
 }
 

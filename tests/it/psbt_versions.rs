@@ -5,7 +5,8 @@ use serde_json::{Value, json};
 
 const INPUT: &str = "1111111111111111111111111111111111111111111111111111111111111111";
 const ADDRESS: &str = "bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080";
-/// Version 2, with a fallback lock time of 7, all modifiable, one input with a sequence and both required lock times.
+/// Version 2, with a fallback locktime of 7, inputs modifiable, a SIGHASH_SINGLE signature, and one input with a sequence and both
+/// required locktimes.
 const TWO: &str = "cHNidP8BAgQCAAAAAQMEBwAAAAEEAQEBBQEBAQYBBQH7BAIAAAAAAQ4gEREREREREREREREREREREREREREREREREREREREREREBDwQAAAAAARAE/f///wERBADKmjsBEgQFAAAAAAEDCOgDAAAAAAAAAQQBUQA=";
 
 fn host(release: u32) -> Host {
@@ -54,7 +55,7 @@ fn createpsbt_makes_version_2_since_release_32() {
 }
 
 #[test]
-fn decodepsbt_tells_version_2_as_recorded_of_31_99() {
+fn decodepsbt_shows_version_2_as_recorded_from_31_99() {
     let host = host(32);
     let mut client = host.client();
     let decoded = client.call("decodepsbt", json!([TWO]));
@@ -114,7 +115,7 @@ fn wallets_make_psbts_of_the_release_and_sign_both_versions() {
 }
 
 #[test]
-fn musig2_fields_are_told_since_release_30() {
+fn musig2_fields_are_shown_since_release_30() {
     const KEY: &str = "0279be667ef9dcbbac55a06295ce870b07029bfcdb2dce28d959f2815b16f81798";
     // Participants and a partial signature of an input, and participants of the output.
     const MUSIG2: &str = "cHNidP8BAD0CAAAAARERERERERERERERERERERERERERERERERERERERERERAAAAAAD/////AegDAAAAAAAAAVEAAAAAACIaAnm+Zn753LusVaBilc6HCwcCm/zbLc4o2VnygVsW+BeYIQJ5vmZ++dy7rFWgYpXOhwsHApv82y3OKNlZ8oFbFvgXmEMcAnm+Zn753LusVaBilc6HCwcCm/zbLc4o2VnygVsW+BeYAnm+Zn753LusVaBilc6HCwcCm/zbLc4o2VnygVsW+BeYIDMzMzMzMzMzMzMzMzMzMzMzMzMzMzMzMzMzMzMzMzMzACIIAnm+Zn753LusVaBilc6HCwcCm/zbLc4o2VnygVsW+BeYIQJ5vmZ++dy7rFWgYpXOhwsHApv82y3OKNlZ8oFbFvgXmAA=";

@@ -13,7 +13,8 @@ use crate::sign::SignOptions;
 use crate::wallet::fill;
 use crate::{Context, psbt_version};
 
-/// Takes the option `psbt_version`, which bumpfee does not share. Releases without it refuse it as any unknown option.
+/// Removes the option `psbt_version`, because bumpfee shares the parser of the other options. Below release 32 the parser refuses
+/// it.
 fn take_version(context: &Context<'_>, options: Option<&mut Value>) -> Result<Option<Value>, RpcError> {
     const OPTION: &str = "psbt_version";
     let Some(Value::Object(options)) = options.filter(|_| !context.rules.lacks("psbtbumpfee", OPTION)) else {
@@ -39,7 +40,7 @@ pub fn psbt_bump_fee(context: &Context<'_>) -> Result<Value, RpcError> {
     let settings = context.host.wallet.spend_settings(context.scope)?;
     let replaced = replace(context.services(), &settings, txid, replacement, &mut thread_rng())?;
     let mut psbt = Psbt::of_version(replaced.funded.transaction.clone(), version);
-    fill(context, &mut psbt, false, SignOptions { sighash: None, bip32_derivs: true, finalize: true })?;
+    fill(context, &wallet, &mut psbt, false, SignOptions { sighash: None, bip32_derivs: true, finalize: true })?;
     Ok(json!({
         "psbt": psbt.to_base64(),
         "origfee": amount::to_json(replaced.old_fee),

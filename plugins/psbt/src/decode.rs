@@ -76,14 +76,14 @@ fn fee(psbt: &Psbt) -> Option<i64> {
     Some(total(spent.iter().map(value))? - total(psbt.tx.output.iter().map(value))?)
 }
 
-/// An amount and a script, with these names.
+/// The members for an output's amount and script, with these names.
 fn output_members(output: &TxOut, network: Network, names: [&str; 2]) -> [(String, Value); 2] {
     let [amount, script] = names.map(str::to_owned);
     let value = amount::to_json(SignedAmount::from_sat(output.value.to_sat().cast_signed()));
     [(amount, value), (script, script_json(&output.script_pubkey, network).into())]
 }
 
-/// The fields of an input. Version 2 has `spends` in them.
+/// The fields of an input. `spends` is the input of the transaction, which version 2 shows here.
 fn input_json(input: &Input, spends: Option<&TxIn>, network: Network) -> Map<String, Value> {
     let mut object = Map::new();
     let mut put = |key: &str, value: Value| {
@@ -110,7 +110,7 @@ fn input_json(input: &Input, spends: Option<&TxIn>, network: Network) -> Map<Str
         put("final_scriptSig", json!({"asm": asm_sighash(&input.final_script_sig), "hex": hex}));
     }
     put("final_scriptwitness", input.final_witness.iter().map(encode_hex).collect());
-    for ((_, _, name), preimages) in PREIMAGES.iter().zip(&input.preimages) {
+    for ((_, name), preimages) in PREIMAGES.iter().zip(&input.preimages) {
         put(&format!("{name}_preimages"), hex_json(preimages));
     }
     if let Some(spends) = spends {
@@ -139,7 +139,7 @@ fn input_json(input: &Input, spends: Option<&TxIn>, network: Network) -> Map<Str
     object
 }
 
-/// The fields of an output. Version 2 has `paid` in them.
+/// The fields of an output. `paid` is the output of the transaction, which version 2 shows here.
 fn output_json(output: &Output, paid: Option<&TxOut>, network: Network) -> Map<String, Value> {
     let mut object = Map::new();
     let mut put = |key: &str, value: Value| {
@@ -224,7 +224,7 @@ fn participants_json(participants: &BTreeMap<MuSig2Key, Vec<MuSig2Key>>) -> Valu
     participants.iter().map(entry).collect()
 }
 
-/// The values that signers have given, each with this name.
+/// MuSig2 values with their signers. `name` is the value's key.
 fn signers_json<const N: usize>(values: &BTreeMap<MuSig2Signer, [u8; N]>, name: &str) -> Value {
     let entry = |((aggregate, leaf, participant), value): (&MuSig2Signer, &[u8; N])| {
         let mut object = Map::new();

@@ -101,9 +101,11 @@ pub fn analyze_psbt(context: &Context<'_>) -> Result<Value, RpcError> {
         if let Some(size) = estimated_size(context, &psbt, &spent, &states)? {
             object.insert("estimated_vsize".into(), json!(size));
             let (scaled, size) = (fee.saturating_mul(1000), i64::try_from(size).unwrap_or(i64::MAX));
-            // The rate of a negative fee is rounded towards zero until Bitcoin Core 31, and down since.
-            let rounds_down = context.rules.psbt_v2;
-            let feerate = if rounds_down { scaled.checked_div_euclid(size) } else { scaled.checked_div(size) };
+            let feerate = if context.rules.rounds_feerates_down {
+                scaled.checked_div_euclid(size)
+            } else {
+                scaled.checked_div(size)
+            };
             let feerate = SignedAmount::from_sat(feerate.unwrap_or_default());
             object.insert("estimated_feerate".into(), amount::to_json(feerate));
         }
@@ -155,8 +157,8 @@ fn estimated_size(
     let mut open = Vec::new();
     for (index, ((input, spent), state)) in psbt.inputs.iter().zip(spent).zip(states).enumerate() {
         let Some(spent) = spent else { return Ok(None) };
-        // Bitcoin Core 32 believes no complete input for the estimate without its previous transaction.
-        if state.complete && context.rules.psbt_v2 && input.non_witness_utxo.is_none() {
+        let distrusts = context.rules.estimate_distrusts_taproot && spent.script_pubkey.is_p2tr();
+        if state.complete && distrusts && input.non_witness_utxo.is_none() {
             return Ok(None);
         }
         if !state.complete {

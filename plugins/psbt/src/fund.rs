@@ -52,7 +52,7 @@ fn check_inputs(inputs: &Value) -> Result<(), RpcError> {
 pub fn wallet_create_funded_psbt(context: &Context<'_>) -> Result<Value, RpcError> {
     let params = &context.params;
     check_inputs(params.get(0))?;
-    context.wallet()?;
+    let wallet = context.wallet()?;
     let mut options = options(context, 3)?;
     let settings = &context.host.wallet.spend_settings(context.scope)?;
     let replaceable = given(&options, "replaceable").map_or(Ok(settings.replaceable), typed::flag)?;
@@ -65,7 +65,7 @@ pub fn wallet_create_funded_psbt(context: &Context<'_>) -> Result<Value, RpcErro
     let bip32_derivs = params.flag_or(4, true)?;
     let version = psbt_version::<i32>(context, params.given(6))?;
     let mut psbt = Psbt::of_version(funded.transaction.clone(), version);
-    fill(context, &mut psbt, false, SignOptions { sighash: None, bip32_derivs, finalize: true })?;
+    fill(context, &wallet, &mut psbt, false, SignOptions { sighash: None, bip32_derivs, finalize: true })?;
     Ok(json!({
         "psbt": psbt.to_base64(),
         "fee": amount::to_json(funded.fee),

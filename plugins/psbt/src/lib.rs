@@ -1,7 +1,7 @@
 //! The operation group `psbt`: partially signed transactions (BIP 174, 370), and payments that may end as a PSBT.
 //!
 //! Invariants: the plugin keeps nothing between calls. Unknown fields of a PSBT stay byte for byte. Results have the keys of
-//! the release of Bitcoin Core in its order.
+//! the call's release of Bitcoin Core, in its order.
 
 mod bump;
 mod create;
@@ -32,10 +32,11 @@ struct Shared<'a> {
 type Context<'a> = CallContext<'a, Shared<'a>>;
 
 fn read_psbt(context: &Context<'_>, value: &Value) -> Result<Psbt, RpcError> {
-    Psbt::from_base64_under(typed::text(value)?, &context.rules).map_err(|error| undecodable(error.to_string()))
+    Psbt::from_base64(typed::text(value)?, &context.rules).map_err(|error| undecodable(error.to_string()))
 }
 
-/// The version of a PSBT to make: that of the argument, else the release's. `N` is the type as which bitcoind reads it.
+/// The version of a PSBT to make: that of the argument, else the release's. `N` is the integer type with which bitcoind
+/// reads the argument.
 fn psbt_version<N>(context: &Context<'_>, argument: Option<&Value>) -> Result<PsbtVersion, RpcError>
 where
     N: TryFrom<i64> + TryInto<u32>,
@@ -46,7 +47,7 @@ where
     version.ok_or_else(|| RpcError::invalid_parameter("The PSBT version can only be 2 or 0"))
 }
 
-/// Refuses a PSBT whose inputs require lock times that no transaction has.
+/// Refuses a PSBT if no locktime satisfies all inputs.
 fn check_lock_time(psbt: &Psbt) -> Result<(), RpcError> {
     let impossible = || RpcError::new(RpcErrorCode::VERIFY, "The transaction cannot be valid");
     psbt.lock_time().map(drop).ok_or_else(impossible)

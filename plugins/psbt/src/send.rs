@@ -131,7 +131,7 @@ pub fn send_all(context: &Context<'_>) -> Result<Value, RpcError> {
         error.with_code(if too_low { RpcErrorCode::INVALID_PARAMETER } else { RpcErrorCode::WALLET })
     })?;
     let lock_time = given(&options, "locktime").unwrap_or(&Value::Null);
-    // Releases without the argument ignore it in the object, too.
+    // Below release 30, sendall ignores an option `version`.
     let version = options.get("version").filter(|_| !context.rules.lacks("sendall", "version"));
     version.map(typed::integer::<u32>).transpose()?;
     let parts = parts(given(&options, "inputs"), &Value::Array(recipients), lock_time, replaceable, version);
@@ -167,10 +167,10 @@ fn finish(
     }
     let mut psbt = Psbt::of_version(transaction, PsbtVersion::of(&context.rules));
     let sign_options = SignOptions { sighash: None, bip32_derivs: true, finalize: true };
-    fill(context, &mut psbt, false, sign_options)?;
+    fill(context, wallet, &mut psbt, false, sign_options)?;
     // With a locked wallet the result is an unsigned PSBT.
     if !wallet.locked {
-        fill(context, &mut psbt, true, SignOptions { bip32_derivs: false, ..sign_options })?;
+        fill(context, wallet, &mut psbt, true, SignOptions { bip32_derivs: false, ..sign_options })?;
     }
     finalize(context, &mut psbt, SighashSource::Fields)?;
     let complete = is_complete(&psbt);

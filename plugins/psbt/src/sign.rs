@@ -8,7 +8,7 @@ use bitcoin::secp256k1::{Secp256k1, VerifyOnly};
 use bitcoin::taproot::{LeafVersion, TaprootBuilder};
 use bitcoin::{Script, ScriptBuf, Transaction, TxOut, Witness};
 use outrigger_sdk::psbt::{ControlBlock, Input, Origin, Output, Psbt, TaprootOrigin};
-use outrigger_sdk::script::{Flags, TransactionChecker, TxContext, verify_script};
+use outrigger_sdk::script::{Flags, SIGHASH_ANYONECANPAY, TransactionChecker, TxContext, verify_script};
 use outrigger_sdk::service::wallet::{SolvingData, TapLeaf, TaprootData};
 use outrigger_sdk::sign::{
     AskedKey, HashKind, KeySource, LocalKeys, PartialInput, PartialOutcome, PartialSignatures, PartialTransaction,
@@ -41,7 +41,7 @@ pub struct SignOptions {
     pub finalize: bool,
 }
 
-/// Where the sighash type of an input is from.
+/// The source of an input's sighash type.
 #[derive(Clone, Copy)]
 pub enum SighashSource {
     /// From an argument; `None` means the default of each input.
@@ -54,12 +54,27 @@ pub struct Signing<'a> {
     pub providers: &'a Providers,
     pub keys: &'a dyn KeySource,
     pub options: SignOptions,
-    /// Where the sighash types of inputs are from that their signatures have to have; `None` if they may have any.
+    /// The source of the sighash type that signatures must have; `None` accepts any type.
     pub sighashes: Option<SighashSource>,
-    /// Whether inputs and outputs get the origin of their taproot output key, as since Bitcoin Core 32.
-    pub tells_output_keys: bool,
+    /// Whether inputs and outputs get the origin of their taproot output key.
+    pub adds_output_keys: bool,
     /// Whether the call's answer is still wanted.
     pub wanted: &'a (dyn Fn() -> bool + Sync),
+}
+
+impl<'a> Signing<'a> {
+    /// By the rules of the call's release, which may accept any sighash type whatever the source.
+    pub fn new(
+        context: &Context<'a>,
+        providers: &'a Providers,
+        keys: &'a dyn KeySource,
+        options: SignOptions,
+        source: Option<SighashSource>,
+    ) -> Self {
+        let sighashes = source.filter(|_| context.rules.psbt_sighashes);
+        let adds_output_keys = context.rules.output_key_origins;
+        Self { providers, keys, options, sighashes, adds_output_keys, wanted: context.plugin.wanted }
+    }
 }
 
 /// The state of an input after signing.
@@ -96,8 +111,9 @@ pub fn sighash_mismatch() -> RpcError {
     undecodable("Specified sighash value does not match value stored in PSBT")
 }
 
-/// Stores the sighash type of an input unless it is the default. Returns whether the field and all signatures agree with it.
-fn store_sighash(input: &mut Input, spent: &Script, source: SighashSource) -> bool {
+/// Compares the sighash type with the field and the signatures. If they agree, stores a type other than the default. Returns
+/// whether they agree.
+fn agree_on_sighash(input: &mut Input, spent: &Script, source: SighashSource) -> bool {
     let default = if spent.is_p2tr() { Sighash::DEFAULT } else { Sighash::ALL }.to_i32();
     let sighash = match source {
         SighashSource::Argument(asked) => asked.map_or(default, Sighash::to_i32),
@@ -130,7 +146,7 @@ pub fn sign_inputs(psbt: &mut Psbt, signing: &Signing<'_>, accept_final: bool) -
     for ((index, state), (input, spent)) in states.iter_mut().enumerate().zip(psbt.inputs.iter_mut().zip(&spent)) {
         let Some(spent) = spent.as_ref().filter(|_| !state.verified) else { continue };
         if let Some(source) = signing.sighashes.filter(|_| accept_final || !input.is_final())
-            && !store_sighash(input, &spent.script_pubkey, source)
+            && !agree_on_sighash(input, &spent.script_pubkey, source)
         {
             if accept_final {
                 state.disagrees = true;
@@ -240,7 +256,8 @@ fn store(input: &mut Input, outcome: PartialOutcome, spent: &TxOut, signing: &Si
             }
             if let Some(provider) = signing.providers.input(index).filter(|_| signing.options.bip32_derivs) {
                 add_origins(&asked, &provider.origins, &mut input.origins, &mut input.tap_origins);
-                add_output_key(spent, signing.tells_output_keys, &provider.origins, &mut input.tap_origins);
+                let keys = key_path(spent, input.tap_internal_key, signing);
+                add_key_path_origins(keys, &provider.origins, &mut input.tap_origins);
             }
         }
     }
@@ -283,22 +300,30 @@ fn add_origins(
     }
 }
 
-/// Adds the origin of a taproot output key.
-fn add_output_key(
-    output: &TxOut,
-    tells_output_keys: bool,
+/// The internal key of an output, and with the rules its output key if it is taproot. bitcoind looks them up also for inputs that
+/// have a signature.
+fn key_path(output: &TxOut, internal_key: Option<[u8; 32]>, signing: &Signing<'_>) -> impl Iterator<Item = [u8; 32]> {
+    let is_taproot = signing.adds_output_keys && output.script_pubkey.is_p2tr();
+    let output_key = output.script_pubkey.as_bytes().get(2..).filter(|_| is_taproot);
+    internal_key.into_iter().chain(output_key.and_then(|key| key.try_into().ok()))
+}
+
+/// Adds the origins of the keys of a taproot key path. Existing origins stay.
+fn add_key_path_origins(
+    keys: impl Iterator<Item = [u8; 32]>,
     known: &Origins,
     tap_origins: &mut BTreeMap<[u8; 32], TaprootOrigin>,
 ) {
-    let is_taproot = tells_output_keys && output.script_pubkey.is_p2tr();
-    let key = output.script_pubkey.as_bytes().get(2..).filter(|_| is_taproot).and_then(|key| key.try_into().ok());
-    if let Some((key, origin)) = key.and_then(|key| Some((key, known.of_x_only(&key)?))) {
-        tap_origins.entry(key).or_insert_with(|| (BTreeSet::new(), origin.clone()));
+    for key in keys {
+        if let Some(origin) = known.of_x_only(&key) {
+            tap_origins.entry(key).or_insert_with(|| (BTreeSet::new(), origin.clone()));
+        }
     }
 }
 
 /// Adds scripts and origins to the outputs, so that a signing device recognises its own outputs.
-pub fn update_outputs(psbt: &mut Psbt, providers: &Providers, bip32_derivs: bool, tells_output_keys: bool) {
+pub fn update_outputs(psbt: &mut Psbt, signing: &Signing<'_>) {
+    let providers = signing.providers;
     let curve = Secp256k1::verification_only();
     let scripts = psbt.tx.output.iter().zip(&psbt.outputs).enumerate();
     let scripts = scripts.map(|(index, (output, fields))| {
@@ -322,9 +347,10 @@ pub fn update_outputs(psbt: &mut Psbt, providers: &Providers, bip32_derivs: bool
         if let Some(taproot) = provider.solving.taproot_of(&paid.script_pubkey) {
             update_tree(output, taproot);
         }
-        if bip32_derivs {
+        if signing.options.bip32_derivs {
             add_origins(&asked, &provider.origins, &mut output.origins, &mut output.tap_origins);
-            add_output_key(paid, tells_output_keys, &provider.origins, &mut output.tap_origins);
+            let keys = key_path(paid, output.tap_internal_key, signing);
+            add_key_path_origins(keys, &provider.origins, &mut output.tap_origins);
         }
     }
 }
@@ -365,35 +391,33 @@ fn update_tree(output: &mut Output, taproot: &TaprootData) {
     }
 }
 
-/// Drops the previous transactions if all inputs are taproot or later, because their signatures cover all amounts. With
-/// ANYONECANPAY they do not. If the rules store sighash types, the stored ones count, else the argument.
+/// Drops the previous transactions if all inputs are taproot or later, because their signatures cover all amounts. Signatures
+/// with ANYONECANPAY do not cover them. From release 30 on the fields decide, before it the argument.
 pub fn remove_unnecessary_transactions(psbt: &mut Psbt, sighash: Option<Sighash>, rules: &Rules) {
-    const ANYONE_CAN_PAY: i32 = 0x80;
     let is_taproot = |input: &Input| {
         let script = input.witness_utxo.as_ref().map(|output| &output.script_pubkey);
         script.and_then(|script| script.witness_version()).is_some_and(|version| version.to_num() > 0)
     };
-    let stored = |input: &Input| input.sighash_type.is_some_and(|stored| stored & ANYONE_CAN_PAY != 0);
-    let covers_others = match rules.psbt_sighashes {
-        true => !psbt.inputs.iter().any(stored),
-        false => !sighash.is_some_and(Sighash::is_anyone_can_pay),
+    let stored =
+        |input: &Input| input.sighash_type.is_some_and(|stored| stored.cast_unsigned() & SIGHASH_ANYONECANPAY != 0);
+    let leaves_others = if rules.psbt_sighashes {
+        psbt.inputs.iter().any(stored)
+    } else {
+        sighash.is_some_and(Sighash::is_anyone_can_pay)
     };
-    if covers_others && psbt.inputs.iter().all(is_taproot) {
+    if !leaves_others && psbt.inputs.iter().all(is_taproot) {
         psbt.inputs.iter_mut().for_each(|input| input.non_witness_utxo = None);
     }
 }
 
-/// Finalises the complete inputs, unless their lock times make the PSBT none of a transaction.
+/// Finalises the complete inputs. Returns no states if no locktime satisfies all inputs.
 pub fn finalize(context: &Context<'_>, psbt: &mut Psbt, source: SighashSource) -> Result<Vec<InputState>, RpcError> {
     if psbt.lock_time().is_none() {
         return Ok(Vec::new());
     }
     let (providers, keys) = (Providers::Shared(Box::default()), LocalKeys::default());
     let options = SignOptions { sighash: None, bip32_derivs: false, finalize: true };
-    let sighashes = context.rules.psbt_sighashes.then_some(source);
-    let (tells_output_keys, wanted) = (false, context.plugin.wanted);
-    let signing = Signing { providers: &providers, keys: &keys, options, sighashes, tells_output_keys, wanted };
-    sign_inputs(psbt, &signing, true)
+    sign_inputs(psbt, &Signing::new(context, &providers, &keys, options, Some(source)), true)
 }
 
 /// The transaction with the final scriptSigs and witnesses.

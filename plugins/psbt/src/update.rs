@@ -76,8 +76,7 @@ impl DescriptorData {
                     self.provider.solving.add(&script.script_pubkey, script.solving);
                     for origin in &script.origins {
                         self.provider.origins.add(origin);
-                        // Each descriptor then tells all its keys by their hashes.
-                        if context.rules.psbt_v2 {
+                        if context.rules.descriptor_key_hashes {
                             self.provider.solving.add_public_key(&origin.public_key);
                         }
                     }
@@ -124,10 +123,8 @@ pub fn processed(psbt: &Psbt) -> Value {
 /// The third to fifth arguments of `walletprocesspsbt` and `descriptorprocesspsbt`.
 pub fn sign_options(context: &Context<'_>) -> Result<SignOptions, RpcError> {
     let params = &context.params;
-    let sighash = match params.given(2) {
-        Some(name) => Some(Sighash::from_name(typed::text(name)?)?),
-        None => None,
-    };
+    let read = |name| Ok::<_, RpcError>(Sighash::from_name(typed::text(name)?)?);
+    let sighash = params.given(2).map(read).transpose()?;
     Ok(SignOptions { sighash, bip32_derivs: params.flag_or(3, true)?, finalize: params.flag_or(4, true)? })
 }
 
@@ -135,12 +132,11 @@ fn process(context: &Context<'_>, psbt: &mut Psbt, data: DescriptorData, options
     check_lock_time(psbt)?;
     add_spent(context, psbt, &data.provider.solving)?;
     let providers = Providers::Shared(Box::new(data.provider));
-    let sighashes = context.rules.psbt_sighashes.then_some(SighashSource::Argument(options.sighash));
-    let (tells_output_keys, wanted) = (context.rules.psbt_v2, context.plugin.wanted);
-    let signing = Signing { providers: &providers, keys: &data.keys, options, sighashes, tells_output_keys, wanted };
+    let source = Some(SighashSource::Argument(options.sighash));
+    let signing = Signing::new(context, &providers, &data.keys, options, source);
     sign_inputs(psbt, &signing, false)?;
-    update_outputs(psbt, &providers, options.bip32_derivs, tells_output_keys);
-    // Before it stores hash types, bitcoind ignores the requested one here.
+    update_outputs(psbt, &signing);
+    // Below release 30, bitcoind ignores the requested sighash type here.
     remove_unnecessary_transactions(psbt, None, &context.rules);
     Ok(())
 }

@@ -7,7 +7,7 @@ use bitcoin::secp256k1::{Parity, Secp256k1, VerifyOnly};
 use bitcoin::{PublicKey, Script, ScriptBuf, TxIn, Txid};
 use outrigger_sdk::RpcError;
 use outrigger_sdk::psbt::{Input, PreviousTransaction, Psbt};
-use outrigger_sdk::service::wallet::{Ownership, ScriptInfo, SolvingData};
+use outrigger_sdk::service::wallet::{Ownership, ScriptInfo, SolvingData, WalletInfo};
 use outrigger_sdk::sign::{KeySource, LocalKeys, Sighash, WalletKeys};
 use outrigger_sdk::standard::transaction_from_bytes;
 use outrigger_sdk::wire::Blob;
@@ -28,22 +28,28 @@ pub fn wallet_process_psbt(context: &Context<'_>) -> Result<Value, RpcError> {
     if sign {
         wallet.check_unlocked()?;
     }
-    fill(context, &mut psbt, sign, options)?;
+    fill(context, &wallet, &mut psbt, sign, options)?;
     Ok(processed(&psbt))
 }
 
 /// Adds the data of the wallet, and its signatures if `sign` (`FillPSBT` of Bitcoin Core).
-pub fn fill(context: &Context<'_>, psbt: &mut Psbt, sign: bool, options: SignOptions) -> Result<(), RpcError> {
+pub fn fill(
+    context: &Context<'_>,
+    wallet: &WalletInfo,
+    psbt: &mut Psbt,
+    sign: bool,
+    options: SignOptions,
+) -> Result<(), RpcError> {
     check_lock_time(psbt)?;
     add_transactions(context, psbt)?;
     // A wallet without a birth time has no keys and no scripts. bitcoind then checks no input.
-    let checks = context.wallet()?.birth_time > 0;
-    let sighashes = (checks && context.rules.psbt_sighashes).then_some(SighashSource::Argument(options.sighash));
-    let asked = options.sighash.unwrap_or(Sighash::DEFAULT).to_i32();
-    let open = psbt.inputs.iter().filter(|input| !input.is_final());
-    let differs = open.filter_map(|input| input.sighash_type).any(|stored| stored != asked);
-    if sign && differs && checks && sighashes.is_none() {
-        return Err(sighash_mismatch());
+    let checks = wallet.birth_time > 0;
+    if sign && checks && !context.rules.psbt_sighashes {
+        let asked = options.sighash.unwrap_or(Sighash::DEFAULT).to_i32();
+        let mut open = psbt.inputs.iter().filter(|input| !input.is_final());
+        if open.any(|input| input.sighash_type.is_some_and(|stored| stored != asked)) {
+            return Err(sighash_mismatch());
+        }
     }
     let (providers, scripts) = providers(context, psbt)?;
     let (wallet_keys, no_keys);
@@ -54,10 +60,10 @@ pub fn fill(context: &Context<'_>, psbt: &mut Psbt, sign: bool, options: SignOpt
         no_keys = LocalKeys::default();
         &no_keys
     };
-    let (tells_output_keys, wanted) = (context.rules.psbt_v2, context.plugin.wanted);
-    let signing = Signing { providers: &providers, keys, options, sighashes, tells_output_keys, wanted };
+    let source = checks.then_some(SighashSource::Argument(options.sighash));
+    let signing = Signing::new(context, &providers, keys, options, source);
     sign_inputs(psbt, &signing, false)?;
-    update_outputs(psbt, &providers, options.bip32_derivs, tells_output_keys);
+    update_outputs(psbt, &signing);
     remove_unnecessary_transactions(psbt, options.sighash, &context.rules);
     Ok(())
 }

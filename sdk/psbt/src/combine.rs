@@ -22,11 +22,12 @@ fn fill(into: &mut ScriptBuf, from: &ScriptBuf) {
 }
 
 impl Psbt {
-    /// Adds the missing fields from another PSBT of the same version and transaction. Hash types are not added, as in
-    /// bitcoind. Returns whether it is of the same version and transaction.
+    /// Adds the missing fields from another PSBT of the same version and transaction. Like bitcoind, it does not add sighash
+    /// types. Returns whether it is of the same version and transaction.
     #[must_use]
     pub fn combine(&mut self, other: &Self, rules: &Rules) -> bool {
-        if self.v2.is_some() != other.v2.is_some() || self.id().is_none() || self.id() != other.id() {
+        let id = self.id();
+        if self.v2.is_some() != other.v2.is_some() || id.is_none() || id != other.id() {
             return false;
         }
         if let (Some(ours), Some(theirs)) = (&mut self.v2, &other.v2) {
@@ -41,11 +42,12 @@ impl Psbt {
         self.inputs.iter_mut().zip(&other.inputs).for_each(|(ours, theirs)| ours.combine(theirs));
         self.outputs.iter_mut().zip(&other.outputs).for_each(|(ours, theirs)| ours.combine(theirs));
         self.update_lock_time();
-        let known: BTreeSet<Xpub> = self.xpubs.values().flatten().filter(|_| rules.psbt_v2).copied().collect();
+        let mut known: BTreeSet<Xpub> = self.xpubs.values().flatten().copied().collect();
         for (origin, xpubs) in &other.xpubs {
-            let mut missing = xpubs.iter().filter(|xpub| !known.contains(xpub)).peekable();
-            if missing.peek().is_some() {
-                self.xpubs.entry(origin.clone()).or_default().extend(missing);
+            for xpub in xpubs {
+                if known.insert(*xpub) || !rules.psbt_v2 {
+                    self.xpubs.entry(origin.clone()).or_default().insert(*xpub);
+                }
             }
         }
         insert(&mut self.proprietary, &other.proprietary);
@@ -53,14 +55,15 @@ impl Psbt {
         true
     }
 
-    /// Identifies the transaction. In version 2 sequences may still change, so they do not count (BIP 370). `None` if the
-    /// inputs require lock times that no transaction has.
+    /// The unique identifier of BIP 370: the txid, in version 2 with all sequences set to 0. `None` if no locktime satisfies all
+    /// inputs.
     fn id(&self) -> Option<Txid> {
         self.lock_time()?;
-        let mut tx = self.tx.clone();
-        if self.v2.is_some() {
-            tx.input.iter_mut().for_each(|input| input.sequence = Sequence::ZERO);
+        if self.v2.is_none() {
+            return Some(self.tx.compute_txid());
         }
+        let mut tx = self.tx.clone();
+        tx.input.iter_mut().for_each(|input| input.sequence = Sequence::ZERO);
         Some(tx.compute_txid())
     }
 
@@ -71,14 +74,12 @@ impl Psbt {
 }
 
 impl VersionTwo {
-    /// The result may be modified as far as both may, and has a signature with SIGHASH_SINGLE if one has.
+    /// ANDs the flags. Only the flag for SIGHASH_SINGLE is ORed.
     fn combine(&mut self, other: &Self) {
         self.fallback_lock_time = self.fallback_lock_time.or(other.fallback_lock_time);
         if self.modifiable.is_some() || other.modifiable.is_some() {
-            let flags = [self, other].map(|one| one.modifiable.unwrap_or_default());
-            let both = Self::INPUTS_MODIFIABLE | Self::OUTPUTS_MODIFIABLE;
-            let [ours, theirs] = flags;
-            self.modifiable = Some(ours & theirs & both | (ours | theirs) & Self::HAS_SIGHASH_SINGLE);
+            let [ours, theirs] = [&*self, other].map(|one| one.modifiable.unwrap_or_default());
+            self.modifiable = Some(ours & theirs | (ours | theirs) & Self::HAS_SIGHASH_SINGLE);
         }
     }
 }

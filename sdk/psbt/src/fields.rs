@@ -2,36 +2,52 @@
 
 use std::collections::BTreeSet;
 
+use bitcoin::hex::DisplayHex;
 use outrigger_standard::release::Rules;
 
 use crate::Bytes;
-use crate::reader::{PROPRIETARY, Result, ensure};
+use crate::reader::{DecodeError, PROPRIETARY, Result, error};
 
-/// The length of a key whose own rule checks it.
-const CHECKED_ELSEWHERE: usize = 0;
-
-/// A field of a map.
+/// A field type.
 pub struct Field {
     kind: u64,
-    /// The length of its key with the type, in bytes.
-    key_len: usize,
-    /// Its name since Bitcoin Core 32, without that of the map.
+    /// The length of the key in bytes, with the type. `None`: the reader of the field checks the key.
+    key_len: Option<usize>,
+    /// The name in messages since Bitcoin Core 32, without the map's name.
     name: &'static str,
-    /// Its name as a duplicate until Bitcoin Core 31. Of a field of version 2: its name where version 0 forbids it.
+    /// The name as a duplicate until Bitcoin Core 31.
     duplicate: &'static str,
     /// The message for a key of another length until Bitcoin Core 31.
     length: &'static str,
 }
 
 const fn field(kind: u64, key_len: usize, name: &'static str, duplicate: &'static str, length: &'static str) -> Field {
-    Field { kind, key_len, name, duplicate, length }
+    Field { kind, key_len: Some(key_len), name, duplicate, length }
 }
 
-/// A map of a PSBT: its name in messages, its fields, those of version 2 alone (BIP 370), and those of MuSig2 (BIP 373).
+/// A field type whose keys the reader of the field checks.
+const fn keyed(kind: u64, duplicate: &'static str) -> Field {
+    Field { kind, key_len: None, name: "", duplicate, length: "" }
+}
+
+/// A field type of version 2 alone (BIP 370). Its key is the type.
+pub struct NewField {
+    kind: u64,
+    /// The name in messages about the key, without the map's name.
+    name: &'static str,
+    /// The name in messages about its presence.
+    pub presence: &'static str,
+}
+
+const fn new(kind: u64, name: &'static str, presence: &'static str) -> NewField {
+    NewField { kind, name, presence }
+}
+
+/// A map of a PSBT: its name in messages, the field types of all versions, of version 2 (BIP 370), and of MuSig2 (BIP 373).
 pub struct Map {
     name: &'static str,
     fields: &'static [Field],
-    version_two: &'static [Field],
+    pub version_two: &'static [NewField],
     musig2: &'static [Field],
 }
 
@@ -43,11 +59,11 @@ pub const GLOBAL: Map = Map {
         field(0xfb, 1, "PSBT Version", "version", "Global version key is more than one byte type"),
     ],
     version_two: &[
-        field(0x02, 1, "Transaction Version", "PSBT_GLOBAL_TX_VERSION", ""),
-        field(0x03, 1, "Fallback Locktime", "PSBT_GLOBAL_FALLBACK_LOCKTIME", ""),
-        field(0x04, 1, "Input Count", "PSBT_GLOBAL_INPUT_COUNT", ""),
-        field(0x05, 1, "Output Count", "PSBT_GLOBAL_OUTPUT_COUNT", ""),
-        field(0x06, 1, "TX Modifiable Flags", "PSBT_GLOBAL_TX_MODIFIABLE", ""),
+        new(0x02, "Transaction Version", "PSBT_GLOBAL_TX_VERSION"),
+        new(0x03, "Fallback Locktime", "PSBT_GLOBAL_FALLBACK_LOCKTIME"),
+        new(0x04, "Input Count", "PSBT_GLOBAL_INPUT_COUNT"),
+        new(0x05, "Output Count", "PSBT_GLOBAL_OUTPUT_COUNT"),
+        new(0x06, "TX Modifiable Flags", "PSBT_GLOBAL_TX_MODIFIABLE"),
     ],
     musig2: &[],
 };
@@ -57,11 +73,11 @@ pub const INPUT: Map = Map {
     fields: &[
         field(0x00, 1, "Non-witness UTXO", "input non-witness utxo", "Non-witness utxo key is more than one byte type"),
         field(0x01, 1, "Witness UTXO", "input witness utxo", "Witness utxo key is more than one byte type"),
-        field(0x02, CHECKED_ELSEWHERE, "", "input partial signature for pubkey", ""),
+        keyed(0x02, "input partial signature for pubkey"),
         field(0x03, 1, "Sighash Type", "input sighash type", "Sighash type key is more than one byte type"),
         field(0x04, 1, "redeemScript", "input redeemScript", "Input redeemScript key is more than one byte type"),
         field(0x05, 1, "witnessScript", "input witnessScript", "Input witnessScript key is more than one byte type"),
-        field(0x06, CHECKED_ELSEWHERE, "", "pubkey derivation path", ""),
+        keyed(0x06, "pubkey derivation path"),
         field(0x07, 1, "Final scriptSig", "input final scriptSig", "Final scriptSig key is more than one byte type"),
         field(
             0x08,
@@ -112,7 +128,7 @@ pub const INPUT: Map = Map {
             "input Taproot script signature",
             "Input Taproot script signature key is not 65 bytes",
         ),
-        field(0x15, CHECKED_ELSEWHERE, "", "input Taproot leaf script", ""),
+        keyed(0x15, "input Taproot leaf script"),
         field(
             0x16,
             33,
@@ -136,11 +152,11 @@ pub const INPUT: Map = Map {
         ),
     ],
     version_two: &[
-        field(0x0e, 1, "Previous TXID", "Previous txid", ""),
-        field(0x0f, 1, "Previous Output's Index", "Previous output's index", ""),
-        field(0x10, 1, "Sequence", "Sequence", ""),
-        field(0x11, 1, "Required Time Based Locktime", "Required time based locktime", ""),
-        field(0x12, 1, "Required Height Based Locktime", "Required height based locktime", ""),
+        new(0x0e, "Previous TXID", "Previous txid"),
+        new(0x0f, "Previous Output's Index", "Previous output's index"),
+        new(0x10, "Sequence", "Sequence"),
+        new(0x11, "Required Time Based Locktime", "Required time based locktime"),
+        new(0x12, "Required Height Based Locktime", "Required height based locktime"),
     ],
     musig2: &[
         field(
@@ -150,8 +166,8 @@ pub const INPUT: Map = Map {
             "input participant pubkeys for an aggregate key",
             "Input musig2 participants pubkeys aggregate key is not 34 bytes",
         ),
-        field(0x1b, CHECKED_ELSEWHERE, "", "input musig2 pubnonce", ""),
-        field(0x1c, CHECKED_ELSEWHERE, "", "input musig2 partial sig", ""),
+        keyed(0x1b, "input musig2 pubnonce"),
+        keyed(0x1c, "input musig2 partial sig"),
     ],
 };
 
@@ -160,7 +176,7 @@ pub const OUTPUT: Map = Map {
     fields: &[
         field(0x00, 1, "redeemScript", "output redeemScript", "Output redeemScript key is more than one byte type"),
         field(0x01, 1, "witnessScript", "output witnessScript", "Output witnessScript key is more than one byte type"),
-        field(0x02, CHECKED_ELSEWHERE, "", "pubkey derivation path", ""),
+        keyed(0x02, "pubkey derivation path"),
         field(
             0x05,
             1,
@@ -177,7 +193,7 @@ pub const OUTPUT: Map = Map {
             "Output Taproot BIP32 keypath key is not at 33 bytes",
         ),
     ],
-    version_two: &[field(0x03, 1, "Amount", "Output amount", ""), field(0x04, 1, "Script", "Output script", "")],
+    version_two: &[new(0x03, "Amount", "Output amount"), new(0x04, "Script", "Output script")],
     musig2: &[field(
         0x08,
         34,
@@ -188,34 +204,56 @@ pub const OUTPUT: Map = Map {
 };
 
 /// Checks the keys of one map.
-pub struct Keys {
+pub struct Keys<'r> {
     map: &'static Map,
-    rules: Rules,
+    rules: &'r Rules,
+    /// Whether the map may have fields of version 2.
+    is_new: bool,
     seen: BTreeSet<Bytes>,
 }
 
-impl Keys {
-    pub fn new(map: &'static Map, rules: Rules) -> Self {
-        Self { map, rules, seen: BTreeSet::new() }
+impl<'r> Keys<'r> {
+    /// The checks of a map by the rules of a release. Without `is_new`, fields of version 2 are refused.
+    pub fn new(map: &'static Map, rules: &'r Rules, is_new: bool) -> Self {
+        Self { map, rules, is_new, seen: BTreeSet::new() }
     }
 
-    /// Checks the length of a key of a known type. Returns whether the type is known. `forbidden` refuses a field of
-    /// version 2 by its name.
-    pub fn check_length(&self, kind: u64, key: &[u8], forbidden: impl FnOnce(&str) -> Result<()>) -> Result<bool> {
-        let find = |fields: &'static [Field], known: bool| fields.iter().find(|field| known && field.kind == kind);
-        let common = find(self.map.fields, true).or_else(|| find(self.map.musig2, self.rules.psbt_musig2));
-        let of_version_two = find(self.map.version_two, self.rules.psbt_v2);
-        let Some(field) = common.or(of_version_two) else { return Ok(false) };
-        let is_right = field.key_len == CHECKED_ELSEWHERE || field.key_len == key.len();
-        if self.rules.psbt_v2 {
-            let message =
-                format!("Size of key was not {} for the type {} {}", field.key_len, self.map.name, field.name);
-            ensure(is_right, &message)?;
-        } else {
-            ensure(is_right, field.length)?;
+    /// Checks a key. Returns whether its type is known.
+    pub fn check(&mut self, kind: u64, key: &[u8]) -> Result<bool> {
+        let known = self.check_length(kind, key)?;
+        self.check_first(kind, key)?;
+        Ok(known)
+    }
+
+    /// Checks the length of a key of a known type. Returns whether the type is known.
+    pub fn check_length(&self, kind: u64, key: &[u8]) -> Result<bool> {
+        if let Some(field) = self.field(kind) {
+            if field.key_len.is_some_and(|len| len != key.len()) {
+                return Err(self.wrong_length(field));
+            }
+            return Ok(true);
         }
-        of_version_two.map_or(Ok(()), |field| forbidden(field.duplicate))?;
+        let field = self.map.version_two.iter().find(|field| field.kind == kind && self.rules.psbt_v2);
+        let Some(field) = field else { return Ok(false) };
+        if key.len() != 1 {
+            return Err(error(&format!("Size of key was not 1 for the type {} {}", self.map.name, field.name)));
+        }
+        if !self.is_new {
+            return Err(forbidden(field));
+        }
         Ok(true)
+    }
+
+    fn field(&self, kind: u64) -> Option<&'static Field> {
+        let musig2: &[Field] = if self.rules.psbt_musig2 { self.map.musig2 } else { &[] };
+        self.map.fields.iter().chain(musig2).find(|field| field.kind == kind)
+    }
+
+    fn wrong_length(&self, field: &Field) -> DecodeError {
+        match field.key_len.filter(|_| self.rules.psbt_v2) {
+            Some(len) => error(&format!("Size of key was not {len} for the type {} {}", self.map.name, field.name)),
+            None => error(field.length),
+        }
     }
 
     /// Refuses a second field with this key.
@@ -223,20 +261,19 @@ impl Keys {
         if self.seen.insert(key.to_vec()) {
             return Ok(());
         }
-        if self.rules.psbt_v2 {
-            let hex: String = key.iter().map(|byte| format!("{byte:02x}")).collect();
-            let map = self.map.name.to_lowercase();
-            return ensure(false, &format!("Duplicate Key, {map} key \"{hex}\" already provided"));
-        }
-        let musig2: &[Field] = if self.rules.psbt_musig2 { self.map.musig2 } else { &[] };
-        let field = self.map.fields.iter().chain(musig2).find(|field| field.kind == kind);
-        ensure(
-            false,
-            &match field.map(|field| field.duplicate) {
-                Some(name) => format!("Duplicate Key, {name} already provided"),
-                None if kind == PROPRIETARY => "Duplicate Key, proprietary key already found".to_owned(),
-                None => "Duplicate Key, key for unknown value already provided".to_owned(),
-            },
-        )
+        let what = match self.field(kind) {
+            _ if self.rules.psbt_v2 => {
+                format!("{} key \"{}\" already provided", self.map.name.to_lowercase(), key.to_lower_hex_string())
+            }
+            Some(field) => format!("{} already provided", field.duplicate),
+            None if kind == PROPRIETARY => "proprietary key already found".to_owned(),
+            None => "key for unknown value already provided".to_owned(),
+        };
+        Err(error(&format!("Duplicate Key, {what}")))
     }
+}
+
+/// The refusal of a field of version 2 in version 0.
+pub fn forbidden(field: &NewField) -> DecodeError {
+    error(&format!("{} is not allowed in PSBTv0", field.presence))
 }

@@ -1,5 +1,5 @@
-//! Partially signed transactions (BIP 174, version 2 of BIP 370, the fields of BIP 371 and BIP 373) as in Bitcoin Core. What
-//! differs between its releases is in the rules of `outrigger_standard::release`.
+//! Partially signed transactions (BIP 174, version 2 of BIP 370, the fields of BIP 371 and BIP 373) as in Bitcoin Core. `outrigger_standard::release` has
+//! the differences between its releases.
 //!
 //! rust-bitcoin's type refuses PSBTs that bitcoind accepts (signatures with undefined hash types, taproot keys off the
 //! curve), and writes fields in another order. This crate writes fields as bitcoind does: known ones in its order, then
@@ -40,14 +40,14 @@ pub type Proprietary<'a> = (&'a [u8], u64);
 pub type TaprootOrigin = (BTreeSet<[u8; 32]>, Origin);
 /// A compressed public key of MuSig2.
 pub type MuSig2Key = [u8; 33];
-/// What a signer of MuSig2 signs for: the aggregate key, the hash of a leaf (none for the key path), and the signer's key.
+/// The key data of a pubnonce or partial signature (BIP 373): aggregate key, leaf hash (`None` for the key path), participant key.
 pub type MuSig2Signer = (MuSig2Key, Option<[u8; 32]>, MuSig2Key);
 
 /// A partially signed transaction.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Psbt {
-    /// The transaction without scriptSigs and witnesses. In version 2 its parts are read from the maps, and its lock time is
-    /// computed.
+    /// The transaction without scriptSigs and witnesses. In version 2 the reader builds it from the maps. Its locktime is
+    /// [`Psbt::lock_time`], or 0 if there is none.
     pub tx: Transaction,
     /// The global fields of version 2; `None` in version 0.
     pub v2: Option<VersionTwo>,
@@ -169,17 +169,17 @@ pub struct Input {
     pub tap_internal_key: Option<[u8; 32]>,
     /// The Merkle root of the script tree.
     pub tap_merkle_root: Option<[u8; 32]>,
-    /// The participants of aggregate keys, in their order.
+    /// The MuSig2 participant public keys by aggregate key, in the order of aggregation.
     pub musig2_participants: BTreeMap<MuSig2Key, Vec<MuSig2Key>>,
-    /// The public nonces of signers.
+    /// The MuSig2 public nonces.
     pub musig2_nonces: BTreeMap<MuSig2Signer, [u8; 66]>,
-    /// The partial signatures of signers.
+    /// The MuSig2 partial signatures.
     pub musig2_sigs: BTreeMap<MuSig2Signer, [u8; 32]>,
-    /// Whether version 2 has a sequence. Without one it is final.
+    /// In version 2, whether the input map has a sequence. Without it the sequence is 0xffffffff.
     pub has_sequence: bool,
-    /// In version 2, the least lock time by time that the input requires.
+    /// The required time-based locktime (version 2).
     pub time_lock: Option<u32>,
-    /// In version 2, the least lock time by height that the input requires.
+    /// The required height-based locktime (version 2).
     pub height_lock: Option<u32>,
     /// Proprietary fields.
     pub proprietary: Fields,
@@ -202,7 +202,7 @@ pub struct Output {
     pub tap_tree: Vec<(u8, u8, Bytes)>,
     /// The origins of x-only keys.
     pub tap_origins: BTreeMap<[u8; 32], TaprootOrigin>,
-    /// The participants of aggregate keys, in their order.
+    /// The MuSig2 participant public keys by aggregate key, in the order of aggregation.
     pub musig2_participants: BTreeMap<MuSig2Key, Vec<MuSig2Key>>,
     /// Proprietary fields.
     pub proprietary: Fields,
@@ -210,9 +210,8 @@ pub struct Output {
     pub unknown: Fields,
 }
 
-/// The field types of preimages, the lengths of their hashes in bytes, and their names.
-pub const PREIMAGES: [(u8, usize, &str); 4] =
-    [(0x0a, 20, "ripemd160"), (0x0b, 32, "sha256"), (0x0c, 20, "hash160"), (0x0d, 32, "hash256")];
+/// The field types of preimages, and the names of their hashes.
+pub const PREIMAGES: [(u8, &str); 4] = [(0x0a, "ripemd160"), (0x0b, "sha256"), (0x0c, "hash160"), (0x0d, "hash256")];
 
 impl Psbt {
     /// A PSBT of version 0 of a transaction, without any fields.

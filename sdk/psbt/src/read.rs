@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
-use bitcoin::absolute::LockTime;
+use bitcoin::absolute::{LOCK_TIME_THRESHOLD, LockTime};
 use bitcoin::hashes::{Hash, hash160};
 use bitcoin::secp256k1::PublicKey;
 use bitcoin::taproot::{LeafVersion, TAPROOT_CONTROL_MAX_NODE_COUNT, TaprootBuilder};
@@ -12,10 +12,10 @@ use bitcoin::transaction::Version;
 use bitcoin::{Amount, OutPoint, ScriptBuf, Sequence, Transaction, TxIn, TxOut, Txid, Witness};
 use outrigger_script::{Flags, check_signature_encoding};
 use outrigger_standard::decode::Form;
-use outrigger_standard::release::{self, Rules};
+use outrigger_standard::release::Rules;
 
-use crate::fields::{GLOBAL, INPUT, Keys, OUTPUT};
-use crate::reader::{DecodeError, Reader, Result, ensure, error, public_key};
+use crate::fields::{GLOBAL, INPUT, Keys, OUTPUT, forbidden};
+use crate::reader::{DecodeError, Reader, Result, ensure, error, musig2_signer, public_key};
 use crate::version::{self, VersionTwo};
 use crate::write::MAGIC;
 use crate::{Bytes, ControlBlock, Fields, Input, Origin, Output, PREIMAGES, Psbt, XPUB_LEN, Xpub};
@@ -24,24 +24,14 @@ use crate::{Bytes, ControlBlock, Fields, Input, Origin, Output, PREIMAGES, Psbt,
 const NO_LEAF_VERSION: u8 = 1;
 
 impl Psbt {
-    /// Parses a PSBT in Base64 by the rules of the last known release. The error is the first rule that it breaks.
-    pub fn from_base64(text: &str) -> Result<Self> {
-        Self::from_base64_under(text, &release::rules(Some(release::LAST)))
-    }
-
-    /// Parses a PSBT in Base64 by the rules of a release.
-    pub fn from_base64_under(text: &str, rules: &Rules) -> Result<Self> {
+    /// Parses a PSBT in Base64 by the rules of a release. The error is the first rule that it breaks.
+    pub fn from_base64(text: &str, rules: &Rules) -> Result<Self> {
         let bytes = BASE64_STANDARD.decode(text).map_err(|_| DecodeError("invalid base64".into()))?;
-        Self::from_bytes_under(&bytes, rules)
+        Self::from_bytes(&bytes, rules)
     }
 
-    /// Parses the bytes of a PSBT by the rules of the last known release. The error is the first rule that they break.
-    pub fn from_bytes(bytes: &[u8]) -> Result<Self> {
-        Self::from_bytes_under(bytes, &release::rules(Some(release::LAST)))
-    }
-
-    /// Parses the bytes of a PSBT by the rules of a release.
-    pub fn from_bytes_under(bytes: &[u8], rules: &Rules) -> Result<Self> {
+    /// Parses the bytes of a PSBT by the rules of a release. The error is the first rule that they break.
+    pub fn from_bytes(bytes: &[u8], rules: &Rules) -> Result<Self> {
         let mut reader = Reader::new(bytes, rules.byte_reader);
         let psbt = Self::read(&mut reader, rules)?;
         if reader.is_empty() { Ok(psbt) } else { Err(DecodeError("extra data after PSBT".into())) }
@@ -49,7 +39,7 @@ impl Psbt {
 
     fn read(reader: &mut Reader<'_>, rules: &Rules) -> Result<Self> {
         ensure(reader.array()? == MAGIC, "Invalid PSBT magic bytes")?;
-        let global = Global::read(reader, rules)?;
+        let mut global = Global::read(reader, rules)?;
         let (tx, v2, inputs, outputs) = global.check()?;
         let Global { xpubs, proprietary, unknown, .. } = global;
         let mut psbt = Self { tx, v2, xpubs, proprietary, unknown, inputs: Vec::new(), outputs: Vec::new() };
@@ -83,7 +73,7 @@ impl Psbt {
     }
 }
 
-/// The global fields as they are read.
+/// The fields of the global map.
 #[derive(Default)]
 struct Global {
     tx: Option<Transaction>,
@@ -101,14 +91,14 @@ struct Global {
 impl Global {
     fn read(reader: &mut Reader<'_>, rules: &Rules) -> Result<Self> {
         let mut global = Self::default();
-        let (mut keys, mut xpubs) = (Keys::new(&GLOBAL, *rules), BTreeSet::new());
+        // The version, which forbids fields or requires them, comes last.
+        let (mut keys, mut xpubs) = (Keys::new(&GLOBAL, rules, true), BTreeSet::new());
         let ended = reader.pairs(|reader, kind, key| {
-            let known = keys.check_length(kind, key, |_| Ok(()))?;
-            match kind {
-                // Before version 2, bitcoind compares these keys without depth and parent.
-                0x01 if !rules.psbt_v2 => {}
-                _ => keys.check_first(kind, key)?,
-            }
+            let known = match kind {
+                // Until 31, bitcoind compares extended keys by public key and chain code alone, below.
+                0x01 if !rules.psbt_v2 => keys.check_length(kind, key)?,
+                _ => keys.check(kind, key)?,
+            };
             match kind {
                 _ if !known => reader.other(kind, key, &mut global.proprietary, &mut global.unknown)?,
                 0x00 => {
@@ -143,32 +133,37 @@ impl Global {
         Ok(global)
     }
 
-    /// Checks which fields the version requires and forbids. Returns the transaction, which in version 2 has no inputs and
-    /// outputs yet, the fields of version 2, and the numbers of inputs and outputs.
-    fn check(&self) -> Result<(Transaction, Option<VersionTwo>, usize, usize)> {
-        let counts =
-            [("PSBT_GLOBAL_INPUT_COUNT", self.inputs.is_some()), ("PSBT_GLOBAL_OUTPUT_COUNT", self.outputs.is_some())];
-        let version = ("PSBT_GLOBAL_TX_VERSION", self.tx_version.is_some());
+    /// Refuses fields that the version lacks or forbids. Returns the transaction, the fields of version 2 and the numbers of
+    /// inputs and outputs. In version 2 the transaction is still empty.
+    fn check(&mut self) -> Result<(Transaction, Option<VersionTwo>, usize, usize)> {
+        let (inputs, outputs) = (self.inputs, self.outputs);
+        // Whether each field of version 2 is present, and whether the version requires it.
+        let present = [
+            (self.tx_version.is_some(), true),
+            (self.fallback_lock_time.is_some(), false),
+            (inputs.is_some(), true),
+            (outputs.is_some(), true),
+            (self.modifiable.is_some(), false),
+        ];
+        let mut fields = GLOBAL.version_two.iter().zip(present);
         match self.version.unwrap_or(version::ZERO) {
             version::ZERO => {
-                let tx = self.tx.clone().ok_or_else(|| error("No unsigned transaction was provided"))?;
-                let fallback = ("PSBT_GLOBAL_FALLBACK_LOCKTIME", self.fallback_lock_time.is_some());
-                let modifiable = ("PSBT_GLOBAL_TX_MODIFIABLE", self.modifiable.is_some());
-                for (name, present) in [version, fallback].into_iter().chain(counts).chain([modifiable]) {
-                    ensure(!present, &format!("{name} is not allowed in PSBTv0"))?;
+                let tx = self.tx.take().ok_or_else(|| error("No unsigned transaction was provided"))?;
+                if let Some((field, _)) = fields.find(|(_, (present, _))| *present) {
+                    return Err(forbidden(field));
                 }
                 let (inputs, outputs) = (tx.input.len(), tx.output.len());
                 Ok((tx, None, inputs, outputs))
             }
             version::TWO => {
-                for (name, present) in [version].into_iter().chain(counts) {
-                    ensure(present, &format!("{name} is required in PSBTv2"))?;
+                if let Some((field, _)) = fields.find(|(_, (present, required))| *required && !present) {
+                    return Err(error(&format!("{} is required in PSBTv2", field.presence)));
                 }
                 ensure(self.tx.is_none(), "PSBT_GLOBAL_UNSIGNED_TX is not allowed in PSBTv2")?;
                 let v2 = VersionTwo { fallback_lock_time: self.fallback_lock_time, modifiable: self.modifiable };
                 let version = Version(self.tx_version.unwrap_or_default());
                 let tx = Transaction { version, lock_time: LockTime::ZERO, input: Vec::new(), output: Vec::new() };
-                Ok((tx, Some(v2), self.inputs.unwrap_or_default(), self.outputs.unwrap_or_default()))
+                Ok((tx, Some(v2), inputs.unwrap_or_default(), outputs.unwrap_or_default()))
             }
             _ => Err(error("There is no PSBT version 1")),
         }
@@ -184,7 +179,7 @@ impl Xpub {
     }
 }
 
-/// The parts of an input that version 2 has in its map.
+/// The version 2 fields of an input map that form the input of the transaction.
 #[derive(Default)]
 struct Spends {
     txid: Option<Txid>,
@@ -205,19 +200,13 @@ impl Spends {
     }
 }
 
-/// Refuses a field of version 2 in version 0.
-fn refuse_in_zero(name: &str, version_two: bool) -> Result<()> {
-    ensure(version_two, &format!("{name} is not allowed in PSBTv0"))
-}
-
 impl Input {
-    /// Reads an input map. In version 2 the map has the previous output and the sequence.
+    /// Reads an input map. In version 2 it also returns the input of the transaction.
     fn read(reader: &mut Reader<'_>, rules: &Rules, version_two: bool) -> Result<(Self, Option<TxIn>)> {
         let (mut input, mut spends) = (Self::default(), Spends::default());
-        let mut keys = Keys::new(&INPUT, *rules);
+        let mut keys = Keys::new(&INPUT, rules, version_two);
         let ended = reader.pairs(|reader, kind, key| {
-            let known = keys.check_length(kind, key, |name| refuse_in_zero(name, version_two))?;
-            keys.check_first(kind, key)?;
+            let known = keys.check(kind, key)?;
             let rest = key.get(1..).unwrap_or_default();
             match kind {
                 _ if !known => reader.other(kind, key, &mut input.proprietary, &mut input.unknown),
@@ -231,7 +220,7 @@ impl Input {
         Ok((input, version_two.then(|| spends.check()).transpose()?))
     }
 
-    /// Reads a field whose key is the type alone.
+    /// Reads a field without key data.
     fn read_plain(&mut self, reader: &mut Reader<'_>, kind: u64) -> Result<()> {
         match kind {
             0x00 => self.non_witness_utxo = Some(reader.previous_transaction()?),
@@ -252,7 +241,7 @@ impl Input {
         Ok(())
     }
 
-    /// Reads a field of version 2.
+    /// Reads a field of version 2 (BIP 370).
     fn read_spends(&mut self, reader: &mut Reader<'_>, kind: u64, spends: &mut Spends) -> Result<()> {
         if kind == 0x0e {
             spends.txid = Some(Txid::from_byte_array(reader.sized(Reader::array)?));
@@ -267,20 +256,20 @@ impl Input {
             }
             0x11 => {
                 let early = "Required time based locktime is invalid (less than 500000000)";
-                ensure(number >= version::LEAST_TIME, early)?;
+                ensure(number >= LOCK_TIME_THRESHOLD, early)?;
                 self.time_lock = Some(number);
             }
             _ => {
                 ensure(number > 0, "Required height based locktime is invalid (0)")?;
                 let high = "Required height based locktime is invalid (greater than or equal to 500000000)";
-                ensure(number < version::LEAST_TIME, high)?;
+                ensure(number < LOCK_TIME_THRESHOLD, high)?;
                 self.height_lock = Some(number);
             }
         }
         Ok(())
     }
 
-    /// Reads a field by the key after the type.
+    /// Reads a field with key data.
     fn read_keyed(&mut self, reader: &mut Reader<'_>, kind: u64, key: &[u8], rules: &Rules) -> Result<()> {
         match kind {
             0x02 => {
@@ -298,8 +287,8 @@ impl Input {
                 self.tap_script_sigs.insert(place, reader.schnorr("script")?);
             }
             0x15 => {
-                let short = if rules.psbt_v2 { "Input " } else { "" };
-                ensure(key.len() >= 33, &format!("{short}Taproot leaf script key is not at least 34 bytes"))?;
+                let prefix = if rules.psbt_v2 { "Input " } else { "" };
+                ensure(key.len() >= 33, &format!("{prefix}Taproot leaf script key is not at least 34 bytes"))?;
                 let size = "Input Taproot leaf script key's control block size is not valid";
                 ensure((key.len() - 1).is_multiple_of(32), size)?;
                 let leaf = reader.bytes()?.split_last();
@@ -311,7 +300,7 @@ impl Input {
             0x16 => reader.taproot_origins("Input", key, &mut self.tap_origins)?,
             _ => {
                 for (_, preimages) in
-                    PREIMAGES.iter().zip(&mut self.preimages).filter(|((each, ..), _)| u64::from(*each) == kind)
+                    PREIMAGES.iter().zip(&mut self.preimages).filter(|((each, _), _)| u64::from(*each) == kind)
                 {
                     preimages.insert(key.to_vec(), reader.bytes()?.to_vec());
                 }
@@ -320,18 +309,18 @@ impl Input {
         Ok(())
     }
 
-    /// Reads a field of MuSig2 by the key after the type.
+    /// Reads a MuSig2 field with its key data.
     fn read_musig2(&mut self, reader: &mut Reader<'_>, kind: u64, key: &[u8]) -> Result<()> {
         match kind {
             0x1a => reader.musig2_participants("Input", key, &mut self.musig2_participants)?,
             0x1b => {
-                let place = Reader::musig2_signer("pubnonce", key)?;
+                let place = musig2_signer("pubnonce", key)?;
                 let nonce = reader.bytes()?.try_into();
                 let nonce = nonce.map_err(|_| error("Input musig2 pubnonce value is not 66 bytes"))?;
                 self.musig2_nonces.entry(place).or_insert(nonce);
             }
             _ => {
-                let place = Reader::musig2_signer("partial sig", key)?;
+                let place = musig2_signer("partial sig", key)?;
                 let signature = reader.sized(Reader::array)?;
                 self.musig2_sigs.entry(place).or_insert(signature);
             }
@@ -341,14 +330,13 @@ impl Input {
 }
 
 impl Output {
-    /// Reads an output map. In version 2 the map has the amount and the script.
+    /// Reads an output map. In version 2 it also returns the output of the transaction.
     fn read(reader: &mut Reader<'_>, rules: &Rules, version_two: bool) -> Result<(Self, Option<TxOut>)> {
         let mut output = Self::default();
         let (mut amount, mut script) = (None, None);
-        let mut keys = Keys::new(&OUTPUT, *rules);
+        let mut keys = Keys::new(&OUTPUT, rules, version_two);
         let ended = reader.pairs(|reader, kind, key| {
-            let known = keys.check_length(kind, key, |name| refuse_in_zero(name, version_two))?;
-            keys.check_first(kind, key)?;
+            let known = keys.check(kind, key)?;
             let rest = key.get(1..).unwrap_or_default();
             match kind {
                 _ if !known => reader.other(kind, key, &mut output.proprietary, &mut output.unknown)?,

@@ -32,6 +32,22 @@ pub fn ensure(holds: bool, otherwise: &str) -> Result<()> {
     if holds { Ok(()) } else { Err(error(otherwise)) }
 }
 
+/// Reads the key data of a pubnonce or partial signature: participant key, aggregate key, leaf hash.
+pub fn musig2_signer(of: &str, key: &[u8]) -> Result<MuSig2Signer> {
+    const KEY: usize = 33;
+    const LEAF: usize = 32;
+    let size = format!("Input musig2 {of} key is not expected size of 67 or 99 bytes");
+    ensure(key.len() == 2 * KEY || key.len() == 2 * KEY + LEAF, &size)?;
+    let mut parts = Reader::new(key, "SpanReader");
+    let (participant, aggregate) = (parts.take(KEY)?, parts.take(KEY)?);
+    // bitcoind checks the aggregate key first.
+    let aggregate = musig2_key(aggregate, "musig2 aggregate")?;
+    let participant = musig2_key(participant, "musig2 participant")?;
+    // Zeros mean no leaf.
+    let leaf = if parts.is_empty() { None } else { Some(parts.array()?).filter(|leaf| *leaf != [0; LEAF]) };
+    Ok((aggregate, leaf, participant))
+}
+
 /// The identifier and subtype of a proprietary field's key.
 pub fn proprietary(key: &[u8]) -> Result<Proprietary<'_>> {
     let mut reader = Reader::new(key, "SpanReader");
@@ -217,22 +233,6 @@ impl<'a> Reader<'a> {
         ensure(rest.is_empty(), &format!("{of} musig2 participants pubkeys value size is not a multiple of 33"))?;
         participants.insert(aggregate, keys);
         Ok(())
-    }
-
-    /// The signer that the key of a field names: participant, aggregate key, and the hash of a leaf.
-    pub fn musig2_signer(of: &str, key: &[u8]) -> Result<MuSig2Signer> {
-        const KEY: usize = 33;
-        const LEAF: usize = 32;
-        let size = format!("Input musig2 {of} key is not expected size of 67 or 99 bytes");
-        ensure(key.len() == 2 * KEY || key.len() == 2 * KEY + LEAF, &size)?;
-        let mut parts = Reader::new(key, "SpanReader");
-        let (participant, aggregate) = (parts.take(KEY)?, parts.take(KEY)?);
-        // bitcoind checks the aggregate key first.
-        let aggregate = musig2_key(aggregate, "musig2 aggregate")?;
-        let participant = musig2_key(participant, "musig2 participant")?;
-        // Zeros mean no leaf.
-        let leaf = if parts.is_empty() { None } else { Some(parts.array()?).filter(|leaf| *leaf != [0; LEAF]) };
-        Ok((aggregate, leaf, participant))
     }
 
     /// Reads a field of a proprietary or unknown type.

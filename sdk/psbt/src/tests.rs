@@ -36,9 +36,9 @@ fn bytes(maps: &[Vec<Field<'_>>]) -> Bytes {
     b"psbt\xff".iter().copied().chain(maps.iter().flat_map(|fields| map(fields))).collect()
 }
 
-/// What the reader of a release says; empty if it accepts the bytes.
+/// The error of a release's reader; empty if it accepts the bytes.
 fn refusal(bytes: &[u8], release: u32) -> String {
-    let read = Psbt::from_bytes_under(bytes, &rules(Some(release)));
+    let read = Psbt::from_bytes(bytes, &rules(Some(release)));
     let text = read.err().map(|error| error.to_string()).unwrap_or_default();
     text.trim_start_matches("TX decode failed ").trim_end_matches(": iostream error").to_owned()
 }
@@ -126,22 +126,23 @@ fn lock_times_are_those_of_bip_370() {
         for (input, (height, time)) in psbt.inputs.iter_mut().zip([first, second]) {
             (input.height_lock, input.time_lock) = (height, time);
         }
-        let read = Psbt::from_bytes(&psbt.to_bytes()).unwrap();
+        let read = Psbt::from_bytes(&psbt.to_bytes(), &rules(Some(32))).unwrap();
         assert_eq!(read.lock_time().map(LockTime::to_consensus_u32), expected, "{first:?} {second:?}");
         assert_eq!(read.tx.lock_time.to_consensus_u32(), expected.unwrap_or(0));
-        // PSBTs without a transaction are of no common one.
+        // PSBTs without a locktime cannot be combined.
         assert_eq!(read.clone().combine(&read, &rules(Some(32))), expected.is_some());
     }
 }
 
+fn two(fallback_lock_time: Option<u32>, modifiable: Option<u8>) -> Psbt {
+    let mut psbt = Psbt::of_version(transaction(1, 1), PsbtVersion::Two);
+    psbt.v2 = Some(VersionTwo { fallback_lock_time, modifiable });
+    psbt.update_lock_time();
+    psbt
+}
+
 #[test]
-fn combining_version_2_keeps_what_both_allow() {
-    let of = |fallback_lock_time, modifiable| {
-        let mut psbt = Psbt::of_version(transaction(1, 1), PsbtVersion::Two);
-        psbt.v2 = Some(VersionTwo { fallback_lock_time, modifiable });
-        psbt.update_lock_time();
-        psbt
-    };
+fn combining_ands_the_modifiable_flags_and_ors_sighash_single() {
     let rules = rules(Some(32));
     for (ours, theirs, both) in [
         (Some(1), Some(2), Some(0)),
@@ -149,13 +150,20 @@ fn combining_version_2_keeps_what_both_allow() {
         (Some(4), None, Some(4)),
         (None, None, None),
         (Some(0xff), Some(7), Some(7)),
+        (Some(0xff), Some(0xff), Some(0xff)),
+        (Some(8), Some(8), Some(8)),
     ] {
-        let mut combined = of(None, ours);
-        assert!(combined.combine(&of(Some(0), theirs), &rules));
+        let mut combined = two(None, ours);
+        assert!(combined.combine(&two(Some(0), theirs), &rules));
         assert_eq!(combined.v2, Some(VersionTwo { fallback_lock_time: Some(0), modifiable: both }));
     }
-    assert!(!of(Some(1), None).combine(&of(Some(2), None), &rules));
-    let (mut ours, mut theirs) = (of(None, None), of(None, None));
+    assert!(!two(Some(1), None).combine(&two(Some(2), None), &rules));
+}
+
+#[test]
+fn combining_version_2_adds_missing_sequences() {
+    let rules = rules(Some(32));
+    let (mut ours, mut theirs) = (two(None, None), two(None, None));
     ours.inputs[0].has_sequence = false;
     ours.tx.input[0].sequence = Sequence::MAX;
     theirs.tx.input[0].sequence = Sequence(5);
@@ -179,6 +187,11 @@ fn combining_keeps_one_origin_of_an_extended_key_since_32() {
         assert_eq!(combined.xpubs.len(), count);
         assert_eq!(refusal(&combined.to_bytes(), release).is_empty(), count == 1);
     }
+    // Also if the other PSBT has two, of two depths.
+    let (mut twice, mut combined) = (of(1), Psbt::new(transaction(1, 1)));
+    twice.xpubs.extend(of(2).xpubs);
+    assert!(combined.combine(&twice, &rules(Some(32))));
+    assert_eq!(combined.xpubs, of(1).xpubs);
 }
 
 #[test]
@@ -190,7 +203,7 @@ fn messages_are_those_of_the_release() {
     let mut off_curve = participants.clone();
     off_curve[1] = 5;
     let two = [KEY, KEY].concat();
-    let once = |key: &[u8], value: &[u8]| (vec![(key.to_vec(), value.to_vec())], String::new());
+    let once = |key: &[u8], value: &[u8]| vec![(key.to_vec(), value.to_vec())];
     let cases = [
         (
             once(&[0x03, 0], &[1, 0, 0, 0]),
@@ -273,7 +286,7 @@ fn messages_are_those_of_the_release() {
         let fields: Vec<Field<'_>> = fields.iter().map(|(key, value)| (&key[..], &value[..])).collect();
         [&head[..head.len() - 1], &map(&fields)].concat()
     };
-    for ((fields, _), in_29, in_30, in_32) in cases {
+    for (fields, in_29, in_30, in_32) in cases {
         let found = [29, 30, 32].map(|release| refusal(&zero(&fields), release));
         assert_eq!(found, [in_29, in_30, in_32], "{fields:02x?}");
         if in_32.is_empty() {
@@ -377,7 +390,7 @@ fn psbts_are_read_as_they_were_written() {
         let psbt = random(&mut numbers);
         versions[usize::from(psbt.v2.is_some())] += 1;
         let written = psbt.to_bytes();
-        let read = Psbt::from_bytes(&written).unwrap();
+        let read = Psbt::from_bytes(&written, &rules(Some(32))).unwrap();
         assert_eq!((&read, read.to_bytes()), (&psbt, written));
     }
     assert!(versions.iter().all(|count| *count > 500), "{versions:?}");

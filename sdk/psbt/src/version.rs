@@ -1,17 +1,15 @@
-//! The versions of PSBTs, and what version 2 (BIP 370) has beside the transaction.
+//! PSBT versions, and the global fields that only version 2 (BIP 370) has.
 
 use bitcoin::Transaction;
-use bitcoin::absolute::{LOCK_TIME_THRESHOLD, LockTime};
+use bitcoin::absolute::LockTime;
 use outrigger_standard::release::Rules;
 
 use crate::{Input, Psbt};
 
 pub const ZERO: u32 = 0;
 pub const TWO: u32 = 2;
-/// The first lock time that is a time. Lower ones are heights.
-pub const LEAST_TIME: u32 = LOCK_TIME_THRESHOLD;
 
-/// A version of PSBTs that can be made.
+/// A PSBT version that bitcoind makes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum PsbtVersion {
     /// With a global transaction (BIP 174).
@@ -21,7 +19,7 @@ pub enum PsbtVersion {
 }
 
 impl PsbtVersion {
-    /// The version of this number; `None` if there is none.
+    /// The version with this number; `None` for a number other than 0 and 2.
     pub fn from_number(number: u32) -> Option<Self> {
         match number {
             ZERO => Some(Self::Zero),
@@ -30,18 +28,18 @@ impl PsbtVersion {
         }
     }
 
-    /// The version that a release makes unless asked for another.
+    /// The default version of a release.
     pub fn of(rules: &Rules) -> Self {
         if rules.psbt_v2 { Self::Two } else { Self::Zero }
     }
 }
 
-/// The global fields of version 2 that the transaction does not have.
+/// The global fields of version 2 that are not part of the transaction.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct VersionTwo {
-    /// The lock time if no input requires one. Missing means 0.
+    /// The fallback locktime, for inputs without required locktimes. `None` means 0.
     pub fallback_lock_time: Option<u32>,
-    /// The flags that say how the transaction may still be modified.
+    /// The field PSBT_GLOBAL_TX_MODIFIABLE.
     pub modifiable: Option<u8>,
 }
 
@@ -50,7 +48,8 @@ impl VersionTwo {
     pub const INPUTS_MODIFIABLE: u8 = 1;
     /// The flag of `modifiable`: outputs may be added and removed.
     pub const OUTPUTS_MODIFIABLE: u8 = 1 << 1;
-    /// The flag of `modifiable`: a signature with SIGHASH_SINGLE pairs inputs and outputs.
+    /// The flag of `modifiable`: an input has a SIGHASH_SINGLE signature, so additions must keep the pairs of inputs
+    /// and outputs.
     pub const HAS_SIGHASH_SINGLE: u8 = 1 << 2;
 }
 
@@ -66,7 +65,7 @@ impl Psbt {
         psbt
     }
 
-    /// The number of the version.
+    /// 0 or 2.
     pub fn version(&self) -> u32 {
         if self.v2.is_some() { TWO } else { ZERO }
     }

@@ -64,7 +64,7 @@ impl Origin {
 }
 
 impl Input {
-    /// Writes the map. Version 2 has `spends` in it.
+    /// Writes the map. `spends` is the input of the transaction in version 2.
     fn write(&self, out: &mut Bytes, spends: Option<&TxIn>) {
         if let Some(transaction) = &self.non_witness_utxo {
             pair(out, &[0x00], transaction.bytes());
@@ -100,7 +100,7 @@ impl Input {
         for (key, origin) in &self.origins {
             typed(out, 0x06, key, &origin.to_bytes());
         }
-        for ((kind, ..), preimages) in PREIMAGES.iter().zip(&self.preimages) {
+        for ((kind, _), preimages) in PREIMAGES.iter().zip(&self.preimages) {
             preimages.iter().for_each(|(hash, preimage)| typed(out, *kind, hash, preimage));
         }
         optional(out, 0x13, &self.tap_key_sig);
@@ -133,7 +133,7 @@ impl Input {
 }
 
 impl Output {
-    /// Writes the map. Version 2 has `paid` in it.
+    /// Writes the map. `paid` is the output of the transaction in version 2.
     fn write(&self, out: &mut Bytes, paid: Option<&TxOut>) {
         optional(out, 0x00, self.redeem_script.as_bytes());
         optional(out, 0x01, self.witness_script.as_bytes());
@@ -168,7 +168,7 @@ fn participants(out: &mut Bytes, kind: u8, all: &BTreeMap<MuSig2Key, Vec<MuSig2K
     all.iter().for_each(|(aggregate, keys)| typed(out, kind, aggregate, keys.as_flattened()));
 }
 
-/// The key of a MuSig2 field, after its type.
+/// The key data of a pubnonce or partial signature.
 fn signer_key((aggregate, leaf, participant): &MuSig2Signer) -> Bytes {
     [&participant[..], aggregate, leaf.as_ref().map_or(&[], <[u8; 32]>::as_slice)].concat()
 }

@@ -106,10 +106,19 @@ pub struct Rules {
     /// Whether the signatures of a PSBT have to be of the sighash type of their input, and encoded by BIP 66. Signing then
     /// stores a sighash type other than the default. Since 30, #31622.
     pub psbt_sighashes: bool,
-    /// Whether PSBTs of version 2 (BIP 370) are read, and made by default. Since 32, #21283. With it go rules
-    /// that were seen on 31.99 alone: the messages of the reader, one origin for an extended public key when PSBTs are
-    /// combined, the origins of all keys of descriptors and of taproot output keys, and the estimates of analyzepsbt.
+    /// Whether PSBTs of version 2 (BIP 370) are read, and made by default, and an extended public key has one origin when
+    /// PSBTs are combined. With its own messages of the reader. Since 32, #21283.
     pub psbt_v2: bool,
+    /// Whether PSBTs get the origins of taproot output keys, as of internal keys. Seen on a build between 31 and 32.
+    pub output_key_origins: bool,
+    /// Whether a PSBT gets the origin of each key of a descriptor wherever a script has the key's hash.
+    /// Seen on a build between 31 and 32.
+    pub descriptor_key_hashes: bool,
+    /// Whether analyzepsbt rounds the feerate of a negative fee down, not towards zero. Since 31, #32750.
+    pub rounds_feerates_down: bool,
+    /// Whether analyzepsbt estimates a signed taproot input only with its previous transaction: the estimate cannot verify
+    /// Schnorr signatures. Seen on a build between 31 and 32.
+    pub estimate_distrusts_taproot: bool,
     /// The reader of bytes that Bitcoin Core's messages name. Seen on a build between 31 and 32.
     pub byte_reader: &'static str,
 }
@@ -186,6 +195,10 @@ const OLDEST: Rules = Rules {
     psbt_musig2: false,
     psbt_sighashes: false,
     psbt_v2: false,
+    output_key_origins: false,
+    descriptor_key_hashes: false,
+    rounds_feerates_down: false,
+    estimate_distrusts_taproot: false,
     byte_reader: "DataStream",
 };
 
@@ -216,6 +229,7 @@ const SINCE_31: Rules = Rules {
     mempool_clusters: true,
     block_coinbase: true,
     script_flags: true,
+    rounds_feerates_down: true,
     wallet_info_feerate: false,
     decoded_change: true,
     warns_of_locktimes: true,
@@ -244,6 +258,9 @@ const SINCE_32: Rules = Rules {
     normal_names: true,
     deprecates_pruned_funds: true,
     psbt_v2: true,
+    output_key_origins: true,
+    descriptor_key_hashes: true,
+    estimate_distrusts_taproot: true,
     byte_reader: "SpanReader",
     ..SINCE_31
 };

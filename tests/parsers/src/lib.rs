@@ -19,7 +19,7 @@ use outrigger_sdk::descriptor::{Checksum, Descriptor};
 use outrigger_sdk::manifest::Manifest;
 use outrigger_sdk::params::{decode_hex, encode_hex};
 use outrigger_sdk::psbt::Psbt;
-use outrigger_sdk::standard::release::{LAST, rules};
+use outrigger_sdk::standard::release::{LAST, PRESENT, rules};
 use outrigger_sdk::standard::{asm, classify, transaction_from_hex};
 
 pub use messages::messages;
@@ -92,20 +92,19 @@ pub fn transaction(bytes: &[u8]) {
 
 /// Partially signed transactions: what was read is written so that it reads the same, and is written the same again.
 pub fn psbt(bytes: &[u8]) {
-    let Ok(read) = Psbt::from_bytes(bytes) else { return };
-    let written = read.to_bytes();
-    let again = Psbt::from_bytes(&written).unwrap_or_else(|error| panic!("{error}: {}", encode_hex(&written)));
-    assert_eq!(again.to_bytes(), written);
-    assert_eq!(again, read);
-    assert_eq!(Psbt::from_base64(&read.to_base64()).as_ref(), Ok(&read));
-    let mut combined = read.clone();
-    assert_eq!(combined.combine(&read, &rules(Some(LAST))), read.lock_time().is_some());
-    if let Some(flags) = combined.v2.iter_mut().find_map(|v2| v2.modifiable.as_mut()) {
-        // Combining drops unknown flags.
-        *flags = read.v2.as_ref().and_then(|v2| v2.modifiable).unwrap_or_default();
+    for rules in [PRESENT, LAST].map(|release| rules(Some(release))) {
+        let Ok(read) = Psbt::from_bytes(bytes, &rules) else { continue };
+        let written = read.to_bytes();
+        let again =
+            Psbt::from_bytes(&written, &rules).unwrap_or_else(|error| panic!("{error}: {}", encode_hex(&written)));
+        assert_eq!(again.to_bytes(), written);
+        assert_eq!(again, read);
+        assert_eq!(Psbt::from_base64(&read.to_base64(), &rules).as_ref(), Ok(&read));
+        let mut combined = read.clone();
+        assert_eq!(combined.combine(&read, &rules), read.lock_time().is_some());
+        assert_eq!(combined.to_bytes(), written);
+        drop(read.spent());
     }
-    assert_eq!(combined.to_bytes(), written);
-    drop(read.spent());
 }
 
 pub fn manifest(bytes: &[u8]) {

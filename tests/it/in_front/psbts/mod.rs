@@ -25,6 +25,15 @@ impl Both {
         bitcoind::release(&mut self.theirs) >= 32
     }
 
+    /// Gives createpsbt or walletcreatefundedpsbt a version, where the node has the argument. Arguments up to the flag before
+    /// `version` are given.
+    fn with_version(&mut self, mut params: Value, version: u64) -> Value {
+        if self.has_version_two() {
+            params.as_array_mut().unwrap().extend([json!(2), json!(version)]);
+        }
+        params
+    }
+
     /// The answer, which is the same of both.
     #[track_caller]
     fn ask(&mut self, method: &str, params: &Value) -> Result<Value, (i64, String)> {
@@ -112,7 +121,7 @@ fn psbt_versions_are_made_and_refused_as_by_the_node() {
     let Some(host) = start(&[]) else { return };
     let mut both = Both::of(&host);
     if !both.has_version_two() {
-        return;
+        return println!("skipped: the node makes no PSBTs of version 2");
     }
     let (zero, two) = (fields::psbt("", "", ""), fields::psbt_of_two("", "", ""));
     let input = json!([{"txid": "11".repeat(32), "vout": 0}]);
@@ -148,7 +157,7 @@ fn wallets_make_psbts_of_the_version_that_is_asked_for() {
     let theirs = bitcoind::twin(host.node.as_ref().unwrap().client(), &mut client);
     let mut both = Both { ours: client.wallet("w"), theirs };
     if !both.has_version_two() {
-        return;
+        return println!("skipped: the node makes no PSBTs of version 2");
     }
     let mine = both.call("getnewaddress", json!([]));
     both.ours.call("generatetoaddress", json!([2, mine]));
@@ -197,10 +206,14 @@ fn sighash_types_of_psbts_are_stored_and_compared_as_by_the_node() {
             for field in [None, Some(0), Some(1), Some(0x81), Some(0xff)] {
                 texts.push(fields::with_sighash(&texts[0], field));
             }
+            // Signed without origins, which the descriptor knows.
+            let bare = both.call("descriptorprocesspsbt", json!([plain, [private], stored, false, false]));
+            let _ = both.ask("utxoupdatepsbt", &json!([bare["psbt"], [private]]));
             for text in &texts {
                 both.call("decodepsbt", json!([text]));
                 both.call("finalizepsbt", json!([text, false]));
-                both.analyze(json!([text]));
+                both.call("analyzepsbt", json!([text]));
+                both.call("analyzepsbt", json!([fields::without_previous(text)]));
                 let _ = both.ask("utxoupdatepsbt", &json!([text, [private]]));
                 for asked in [json!(null), json!("DEFAULT"), json!("ALL"), json!("ALL|ANYONECANPAY"), json!("SINGLE")] {
                     for descriptors in [json!([private]), json!([])] {
@@ -231,16 +244,12 @@ fn walletprocesspsbt_signs_as_the_node() {
         .iter()
         .map(|kind| both.call("getrawchangeaddress", json!([kind])))
         .collect();
-    let has_version_two = both.has_version_two();
     let mut texts = Vec::new();
     for selected in [&coins[..], &coins[..1], &coins[1..2], &coins[2..3], &coins[3..]] {
         for to in &change {
-            let mut params = json!([selected, [{to.as_str().unwrap(): 1}, {ADDRESS: 2}]]);
-            if has_version_two {
-                // Half of them are of version 2.
-                let version = 2 * (texts.len() % 2);
-                params.as_array_mut().unwrap().extend([json!(0), json!(true), json!(2), json!(version)]);
-            }
+            let params = json!([selected, [{to.as_str().unwrap(): 1}, {ADDRESS: 2}], 0, true]);
+            // Half of them are of version 2.
+            let params = both.with_version(params, 2 * (texts.len() as u64 % 2));
             texts.push(both.call("createpsbt", params));
         }
     }

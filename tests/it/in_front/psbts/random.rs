@@ -94,7 +94,6 @@ fn sign_random(arguments: &[&'static str], count: u64) {
     let seed = setting("OUTRIGGER_PSBTS_SEED", 0x9527_0174);
     eprintln!("OUTRIGGER_PSBTS_SEED={seed}");
     let mut numbers = Numbers(seed);
-    let has_version_two = both.has_version_two();
     let mut complete = 0;
     for _ in 0..count {
         let chosen: Vec<_> = (0..1 + numbers.below(3)).map(|_| numbers.below(coins.len() as u64)).collect();
@@ -105,11 +104,8 @@ fn sign_random(arguments: &[&'static str], count: u64) {
             chosen.iter().map(|coin| json!({"txid": coin.2, "vout": 0, "sequence": sequence})).collect();
         let to = &coins[usize::try_from(numbers.below(coins.len() as u64)).unwrap()].1;
         let outputs = json!([{to.as_str().unwrap(): 1.5}]);
-        let mut params = json!([inputs, outputs, numbers.below(2) * 30]);
-        if has_version_two {
-            let version = 2 * numbers.below(2);
-            params.as_array_mut().unwrap().extend([Value::Null, json!(2), json!(version)]);
-        }
+        let params = json!([inputs, outputs, numbers.below(2) * 30, null]);
+        let params = both.with_version(params, 2 * numbers.below(2));
         let text = both.call("createpsbt", params);
         let range = |desc: String| json!({"desc": desc, "range": INDEXES});
         let public: Vec<Value> = KINDS.iter().map(|kind| range(descriptor(kind, &keys, 0))).collect();

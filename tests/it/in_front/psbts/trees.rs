@@ -103,10 +103,7 @@ fn plain(both: &mut Both, decoded: &Value) -> Value {
     let inputs: Vec<&Value> = decoded["tx"]["vin"].as_array().unwrap().iter().collect();
     let output = |output: &Value| json!({output["scriptPubKey"]["address"].as_str().unwrap(): output["value"]});
     let outputs: Vec<Value> = decoded["tx"]["vout"].as_array().unwrap().iter().map(output).collect();
-    let mut params = json!([inputs, outputs, decoded["tx"]["locktime"]]);
-    if both.has_version_two() {
-        params.as_array_mut().unwrap().extend([json!(true), json!(2), json!(0)]);
-    }
+    let params = both.with_version(json!([inputs, outputs, decoded["tx"]["locktime"], true]), 0);
     both.call("createpsbt", params)
 }
 
@@ -127,10 +124,7 @@ fn random_trees_are_told_of_change_and_signed_as_by_the_node() {
     let (mut complete, count) = (0, made.len());
     for (mut both, descriptor, depths) in made {
         let options = json!({"change_type": "bech32m", "changePosition": 1, "fee_rate": 10});
-        let mut params = json!([[], [{ADDRESS: 1}], 0, options]);
-        if both.has_version_two() {
-            params.as_array_mut().unwrap().extend([json!(true), json!(2), json!(0)]);
-        }
+        let params = both.with_version(json!([[], [{ADDRESS: 1}], 0, options, true]), 0);
         let funded = both.ours.call("walletcreatefundedpsbt", params)["psbt"].clone();
         let decoded = both.call("decodepsbt", json!([funded]));
         both.analyze(json!([funded]));

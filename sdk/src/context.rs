@@ -24,7 +24,7 @@ pub struct CallContext<'a, P = ()> {
     pub scope: Scope,
     /// The parameters, by position.
     pub params: Params,
-    /// What differs between releases of Bitcoin Core, for the release that the client expects.
+    /// The rules of the release that the client expects.
     pub rules: Rules,
     /// The plugin's own state.
     pub plugin: &'a P,

@@ -50,7 +50,7 @@ impl Client {
         Self { address, authorization, path: format!("/wallet/{name}"), stream: None }
     }
 
-    /// The same client, calling what serves at another address.
+    /// A client with the same credentials for another address.
     pub fn at(&self, address: SocketAddr) -> Self {
         let (authorization, path) = (self.authorization.clone(), self.path.clone());
         Self { address, authorization, path, stream: None }

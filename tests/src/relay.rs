@@ -36,7 +36,7 @@ pub struct Relay {
     shared: Arc<Shared>,
 }
 
-/// Makes another body of that of a reply; given the request, too.
+/// Returns a new body for a reply. Gets the request and the body.
 type Change = Box<dyn Fn(&str, &[u8]) -> Option<Vec<u8>> + Send>;
 
 /// What all connections share.

@@ -25,7 +25,7 @@ pub fn document<'a>(methods: impl Iterator<Item = &'a MethodSpec>) -> Value {
     })
 }
 
-/// Adds the methods of another document that are to be shown, by their names.
+/// Adds the methods of `other` that `shows` accepts, and sorts all by name.
 pub fn add(document: &mut Value, mut other: Value, shows: impl Fn(&str) -> bool) {
     let name = |method: &Value| method["name"].as_str().unwrap_or_default().to_owned();
     if let (Some(methods), Some(others)) = (document["methods"].as_array_mut(), other["methods"].as_array_mut()) {

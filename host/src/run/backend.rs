@@ -31,21 +31,24 @@ const SERVICE_REQUESTS: usize = 4;
 /// Connections reserved for these, beside those for long polls; they also use those for forwarded calls.
 pub const OWN_CONNECTIONS: usize = 1;
 
-/// The most connections for which a node with a limit has room, beside its other clients. Bitcoin Core 32 serves 16
-/// (`-rpcmaxconnections`) and lets others wait unanswered.
-pub const MOST_CONNECTIONS: usize = 12;
+/// The most connections that the host may open to a node that limits them. Bitcoin Core 32 serves 16 (`-rpcmaxconnections`)
+/// and lets others wait unanswered; the rest are for its other clients.
+const MOST_CONNECTIONS: usize = 12;
 /// The first release with that limit.
-pub const RELEASE_OF_CONNECTIONS: u32 = 32;
+const RELEASE_OF_CONNECTIONS: u32 = 32;
 
 /// Why the node may keep some of the host's connections waiting; `None` if it has room for all.
 pub fn too_many_connections(config: &BackendConfig, release: u32) -> Option<String> {
     let others = config.long_connections + OWN_CONNECTIONS;
     let most = config.connections + others;
     (release >= RELEASE_OF_CONNECTIONS && most > MOST_CONNECTIONS).then(|| {
+        let remedy = match MOST_CONNECTIONS.saturating_sub(others) {
+            0 => format!("set backend.long_connections to at most {}", MOST_CONNECTIONS - OWN_CONNECTIONS - 1),
+            most => format!("set backend.connections to at most {most}"),
+        };
         format!(
             "the host would keep up to {most} connections to the node, which serves 16 in all since Bitcoin Core {RELEASE_OF_CONNECTIONS} \
-             (rpcmaxconnections); set backend.connections to at most {}",
-            MOST_CONNECTIONS.saturating_sub(others).max(1)
+             (rpcmaxconnections); {remedy}"
         )
     })
 }

@@ -20,7 +20,7 @@ use super::keypool::identity_key;
 use super::live::Wallet;
 use super::store::rows::{CoinRow, DescriptorRow, KeyRow, MetaRow, ScriptRow};
 use super::store::tables::{ENCRYPTION, PLAINTEXT_KEY, SCRUB, Table};
-use super::store::{Reading, Store, Tables, Writing};
+use super::store::{Reading, Tables, Writing};
 
 const NOTHING: &str = "Error: Wallet has no descriptors to export";
 
@@ -49,8 +49,8 @@ impl Wallet {
         })
     }
 
-    /// Copies the rows to a store below the wallet's folder, and its pages to the file. A kill leaves a folder that the
-    /// next start removes.
+    /// Copies the rows to a new store below the wallet's folder, then that store's pages to the file. If the process is
+    /// killed, the next start removes the folder.
     fn export(&self, to: &mut File) -> Result<()> {
         let (txn, t) = (self.store.read()?, self.store.tables);
         if t.descriptors.is_empty(&txn)? && t.imported_keys.is_empty(&txn)? && t.imported_watch.is_empty(&txn)? {
@@ -59,14 +59,15 @@ impl Wallet {
         outrigger_disk::finish(self.store.folder())?;
         let folder = self.store.folder().join(MAKING);
         DirBuilder::new().mode(0o700).create(&folder)?;
-        let copied = Store::create(&folder, &self.shared.settings).and_then(|store| {
+        let copied = self.store.create_like(&folder, &self.shared.settings).and_then(|store| {
             let mut export = Export { from: &t, txn: &txn, to: store.tables, out: store.write()? };
             export.rows()?;
             export.out.commit()?;
             store.copy_to(to)
         });
-        fs::remove_dir_all(&folder)?;
-        copied
+        let removed = fs::remove_dir_all(&folder);
+        copied?;
+        Ok(removed?)
     }
 }
 
@@ -109,7 +110,8 @@ impl Export<'_> {
         Ok(self.to.meta.put(&mut self.out, b"meta", &to_bytes(&meta))?)
     }
 
-    /// The descriptors, each known by its normalised text: the wallet cannot derive hardened steps.
+    /// Copies the descriptors without private keys. The identity of each becomes its normalised text, because the copy
+    /// cannot derive hardened steps.
     fn descriptors(&mut self) -> Result<()> {
         for row in self.from.descriptors.iter(self.txn)? {
             let (number, row) = row?;
@@ -123,7 +125,7 @@ impl Export<'_> {
         Ok(())
     }
 
-    /// The scripts and transactions. What only imported private keys own is watched.
+    /// Copies scripts, coins and transactions. Outputs of imported private keys become watch-only.
     fn imported(&mut self) -> Result<()> {
         let (from, to, txn) = (*self.from, self.to, self.txn);
         self.copy(from.imported_keys, to.imported_keys, |_, value| {
@@ -170,13 +172,13 @@ impl Export<'_> {
     }
 }
 
-/// Whether an output is spendable by imported keys alone.
+/// Whether an output is spendable only with imported private keys.
 fn is_imported(ownership: Ownership, descriptors: &[u32]) -> bool {
     ownership == Ownership::Spendable && descriptors.is_empty()
 }
 
 impl Tables {
-    /// The tables whose rows an export has as they are.
+    /// The tables that an export copies unchanged.
     fn unchanged(&self) -> [Table; 17] {
         [
             self.active,

@@ -198,7 +198,7 @@ impl WalletManager {
 
     /// The folder of a wallet that a client names.
     fn folder(&self, name: &str) -> ServiceResult<std::path::PathBuf> {
-        if self.shared.rules().normal_names {
+        if self.shared.rules().refuses_dot_names {
             files::check_normal(name)?;
         }
         Ok(files::folder(&self.dir, name)?)

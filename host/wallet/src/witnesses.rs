@@ -1,16 +1,16 @@
-//! The witnesses of a transaction: its txid does not commit to them. The wallet keeps each witness that it meets and shows
-//! one: the confirmed one, else what [`rank`] prefers.
+//! Several witnesses of one transaction. A txid does not commit to the witness. The wallet keeps each witness that it meets.
+//! Results show one: the confirmed one; else, from release 32 on, the best by [`rank`], and before 32 the last one met.
 
 use bitcoin::consensus::{deserialize, serialize};
 use bitcoin::hashes::Hash;
 use bitcoin::{Transaction, Txid, Weight, Wtxid};
 use outrigger_service::wallet::{TxState, WalletTransaction};
 
-use super::error::Result;
+use super::error::{Result, WalletError};
 use super::store::tables::witness_key;
 use super::write::Write;
 
-/// Lower is preferred, as in Bitcoin Core 32: a transaction with a witness, then the lighter one.
+/// The order of preference in Bitcoin Core 32, best first: with a witness before without, then by weight.
 fn rank(transaction: &Transaction) -> (bool, Weight) {
     let has_witness = transaction.input.iter().any(|input| !input.witness.is_empty());
     (!has_witness, transaction.weight())
@@ -20,8 +20,12 @@ fn key(txid: &Txid, wtxid: &Wtxid) -> Vec<u8> {
     [witness_key(txid).as_slice(), wtxid.as_byte_array()].concat()
 }
 
+fn decoded(raw: &[u8]) -> Result<Transaction> {
+    deserialize(raw).map_err(|_| WalletError::damaged(raw.len()))
+}
+
 impl Write<'_> {
-    /// Keeps another witness of a stored transaction that was met in `state`.
+    /// Stores another witness of a transaction. `state` decides whether results show it.
     pub fn meet_witness(
         &mut self,
         transaction: &Transaction,
@@ -30,23 +34,27 @@ impl Write<'_> {
         state: &TxState,
     ) -> Result<()> {
         let chooses = self.wallet.shared.rules().alternate_wtxids && !matches!(state, TxState::Confirmed { .. });
-        let shown = self.t.serialised(self.reads(), &row.txid)?.and_then(|raw| deserialize::<Transaction>(raw).ok());
+        let shown = self.shown(&row.txid)?;
         if chooses && shown.is_some_and(|shown| rank(&shown) <= rank(transaction)) {
             return self.put(self.t.meta, &key(&row.txid, &wtxid), &serialize(transaction));
         }
         self.show_witness(row, wtxid, &serialize(transaction))
     }
 
-    /// Shows the witness that is preferred of an unconfirmed transaction.
+    fn shown(&self, txid: &Txid) -> Result<Option<Transaction>> {
+        self.t.serialised(self.reads(), txid)?.map(decoded).transpose()
+    }
+
+    /// Makes the best witness of an unconfirmed transaction the shown one (from release 32 on).
     pub fn show_preferred_witness(&mut self, row: &mut WalletTransaction) -> Result<()> {
         if !self.wallet.shared.rules().alternate_wtxids {
             return Ok(());
         }
         let mut known = Vec::new();
         for entry in self.t.meta.prefix_iter(self.reads(), &witness_key(&row.txid))? {
-            known.extend(deserialize::<Transaction>(entry?.1).ok());
+            known.push(decoded(entry?.1)?);
         }
-        let shown = self.t.serialised(self.reads(), &row.txid)?.and_then(|raw| deserialize::<Transaction>(raw).ok());
+        let shown = self.shown(&row.txid)?;
         let preferred = known.iter().min_by_key(|transaction| rank(transaction));
         match preferred.filter(|other| shown.is_none_or(|shown| rank(other) < rank(&shown))) {
             Some(transaction) => self.show_witness(row, transaction.compute_wtxid(), &serialize(transaction)),
@@ -54,7 +62,7 @@ impl Write<'_> {
         }
     }
 
-    /// Makes a witness the current one, which results show. The former current witness becomes an alternate.
+    /// Makes a witness the shown one. The witness shown before becomes an alternate.
     fn show_witness(&mut self, row: &mut WalletTransaction, wtxid: Wtxid, raw: &[u8]) -> Result<()> {
         if let Some(former) = self.t.serialised(self.reads(), &row.txid)?.map(<[u8]>::to_vec) {
             self.put(self.t.meta, &key(&row.txid, &row.wtxid), &former)?;

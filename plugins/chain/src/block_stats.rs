@@ -142,7 +142,7 @@ impl Sums {
         }
     }
 
-    /// `flag` is the number of bytes that are counted for the coinbase flag of a coin.
+    /// `flag`: the bytes counted for a coin's coinbase flag, 0 or 1.
     fn to_json(&self, block: &Block, info: &BlockInfo, subsidy: u64, flag: i64) -> Result<Value, RpcError> {
         let count = self.sizes.len() as u64;
         let (total_size, total_fee): (u64, u64) = (self.sizes.iter().sum(), self.fees.iter().sum());

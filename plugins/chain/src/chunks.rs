@@ -1,32 +1,42 @@
-//! Chunks of mempool transactions, as entries tell them since Bitcoin Core 31: transactions of a cluster that a miner takes together.
+//! Chunks of mempool entries (since Bitcoin Core 31). A chunk is a set of transactions of a cluster that a miner selects together.
 //!
-//! The embedded mempool keeps no clusters. The chunks here follow from the sets of a transaction and its ancestors, the best first,
-//! which for large clusters may not be the best order.
+//! The embedded mempool keeps no clusters, so this module selects the ancestor set with the highest feerate first. For large clusters
+//! that order may not be optimal.
 
 use std::collections::{HashMap, HashSet};
 
 use bitcoin::{SignedAmount, Txid, Weight};
 use outrigger_sdk::RpcError;
+use outrigger_sdk::amount::Saturating;
 use outrigger_sdk::service::mempool::MempoolEntry;
 
 use crate::Context;
+use crate::mempool::CLUSTERS;
 
 #[derive(Clone, Copy)]
 pub struct Chunk {
-    /// With what prioritisetransaction added.
+    /// The modified fees (prioritisetransaction included).
     pub fee: SignedAmount,
+    /// Adjusted by signature operations.
     pub weight: Weight,
 }
+
+/// The greatest cluster that is put in order. Each member of a greater one is a chunk of its own: the work grows with the cube of
+/// the number, and the embedded mempool does not limit clusters.
+const MAX_ORDERED: u64 = CLUSTERS.count;
 
 impl Chunk {
     const EMPTY: Self = Self { fee: SignedAmount::ZERO, weight: Weight::ZERO };
 
     fn of(entry: &MempoolEntry) -> Self {
-        Self { fee: entry.modified_fee, weight: entry.weight }
+        let is_adjusted = entry.virtual_size > entry.weight.to_vbytes_ceil();
+        let adjusted = Weight::from_vb(entry.virtual_size).filter(|_| is_adjusted);
+        Self { fee: entry.modified_fee, weight: adjusted.unwrap_or(entry.weight) }
     }
 
     fn and(self, other: Self) -> Self {
-        Self { fee: self.fee + other.fee, weight: self.weight + other.weight }
+        // prioritisetransaction adds any number.
+        Self { fee: self.fee.saturating_add(other.fee), weight: self.weight + other.weight }
     }
 
     fn pays_more_than(&self, other: &Self) -> bool {
@@ -35,7 +45,7 @@ impl Chunk {
     }
 }
 
-/// The chunks of these entries, whose relatives are read from the mempool.
+/// The chunk of each entry. Reads the rest of their clusters from the mempool.
 pub fn chunks(context: &Context<'_>, entries: &[&MempoolEntry]) -> Result<HashMap<Txid, Chunk>, RpcError> {
     let mut all: HashMap<Txid, MempoolEntry> = entries.iter().map(|&entry| (entry.txid, entry.clone())).collect();
     loop {
@@ -54,18 +64,22 @@ pub fn chunks(context: &Context<'_>, entries: &[&MempoolEntry]) -> Result<HashMa
 fn chunks_of(all: &HashMap<Txid, MempoolEntry>) -> HashMap<Txid, Chunk> {
     let mut told = HashMap::with_capacity(all.len());
     for entry in all.values() {
-        if !told.contains_key(&entry.txid) {
-            for (chunk, members) in
-                linearized(all, closure(all, entry.txid, |entry| entry.depends.iter().chain(&entry.spent_by)))
-            {
-                told.extend(members.into_iter().map(|txid| (txid, chunk)));
-            }
+        if told.contains_key(&entry.txid) {
+            continue;
+        }
+        let cluster = closure(all, entry.txid, |entry| entry.depends.iter().chain(&entry.spent_by));
+        if cluster.len() as u64 > MAX_ORDERED {
+            told.extend(cluster.iter().filter_map(|txid| Some((*txid, Chunk::of(all.get(txid)?)))));
+            continue;
+        }
+        for (chunk, members) in linearized(all, cluster) {
+            told.extend(members.into_iter().map(|txid| (txid, chunk)));
         }
     }
     told
 }
 
-/// A transaction with all that `next` leads to.
+/// A transaction and all transactions reachable by `next`.
 fn closure<'a, I: Iterator<Item = &'a Txid>>(
     all: &'a HashMap<Txid, MempoolEntry>,
     txid: Txid,

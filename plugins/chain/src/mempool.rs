@@ -9,14 +9,15 @@ use outrigger_sdk::service::ErrorKind;
 use outrigger_sdk::service::mempool::{ClusterLimits, FeeEstimate, MempoolEntry};
 use outrigger_sdk::spend::EstimateMode;
 use outrigger_sdk::standard::policy::MAX_DATA_CARRIER;
+use outrigger_sdk::standard::release::Rules;
 use outrigger_sdk::{RpcError, amount, typed};
 use serde_json::{Map, Value, json};
 
 use crate::chunks::{Chunk, chunks};
 use crate::{Context, args};
 
-/// The limits of a cluster that Bitcoin Core has by default, of which the embedded mempool's own are no greater.
-const CLUSTERS: ClusterLimits = ClusterLimits { count: 64, size: 101_000 };
+/// Bitcoin Core's default limits of a cluster. The embedded mempool reports them but enforces only ancestor and descendant limits.
+pub const CLUSTERS: ClusterLimits = ClusterLimits { count: 64, size: 101_000 };
 
 /// The greatest confirmation target, in blocks.
 const MAX_TARGET: i32 = 1008;
@@ -155,17 +156,21 @@ pub fn estimate_smart_fee(context: &Context<'_>) -> Result<Value, RpcError> {
 }
 
 /// An entry in the shape of the release.
+/// Adds the virtual sizes of a transaction: adjusted by its signature operations, and by BIP 141.
+pub fn put_sizes<T>(rules: &Rules, adjusted: u64, bip141: u64, mut put: impl FnMut(&str, Value) -> T) {
+    if rules.adjusted_sizes {
+        put("vsize_adjusted", json!(adjusted));
+    }
+    put("vsize", json!(adjusted));
+    if rules.adjusted_sizes {
+        put("vsize_bip141", json!(bip141));
+    }
+}
+
 fn entry_json(context: &Context<'_>, entry: &MempoolEntry, unbroadcast: bool, chunk: Option<&Chunk>) -> Value {
     let (rules, mut object) = (&context.rules, Map::new());
     let mut put = |key: &str, value: Value| object.insert(key.to_owned(), value);
-    let sizes = rules.adjusted_sizes;
-    if sizes {
-        put("vsize_adjusted", json!(entry.virtual_size));
-    }
-    put("vsize", json!(entry.virtual_size));
-    if sizes {
-        put("vsize_bip141", json!(entry.weight.to_vbytes_ceil()));
-    }
+    put_sizes(rules, entry.virtual_size, entry.weight.to_vbytes_ceil(), &mut put);
     put("weight", json!(entry.weight));
     put("time", json!(entry.time));
     put("height", json!(entry.height));

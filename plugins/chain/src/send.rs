@@ -8,11 +8,13 @@ use outrigger_sdk::params::{Params, Type, decode_hex};
 use outrigger_sdk::script::parse::is_unspendable;
 use outrigger_sdk::service::mempool::{Admission, PackageMember};
 use outrigger_sdk::standard::decode::{Form, transaction_in_form};
+use outrigger_sdk::standard::release::Rules;
 use outrigger_sdk::standard::{has_valid_ops, sendable_from_hex, transaction_to_bytes};
 use outrigger_sdk::typed::wrong_type;
 use outrigger_sdk::{FeeRate, RpcError, RpcErrorCode};
 use serde_json::{Map, Value, json};
 
+use crate::mempool::put_sizes;
 use crate::{Context, args};
 
 /// The greatest number of transactions in a package.
@@ -112,13 +114,13 @@ pub fn test_mempool_accept(context: &mut Context<'_>) -> Result<Value, RpcError>
     let mut raw = Vec::with_capacity(texts.len());
     for text in texts {
         let transaction = decode(text)?;
-        ids.push((transaction.compute_txid(), wtxid(&transaction)));
+        ids.push((transaction.compute_txid(), wtxid(&transaction), transaction.weight().to_vbytes_ceil()));
         raw.push(transaction_to_bytes(&transaction).into());
     }
     let outcome = context.host.mempool.try_package(context.scope, raw)?;
     let mut is_over = false;
     let mut results = Vec::with_capacity(ids.len());
-    for ((txid, wtxid), member) in ids.iter().zip(&outcome.members) {
+    for ((txid, wtxid, bip141), member) in ids.iter().zip(&outcome.members) {
         let mut result = Map::new();
         result.insert("txid".into(), json!(txid));
         result.insert("wtxid".into(), json!(wtxid));
@@ -126,14 +128,20 @@ pub fn test_mempool_accept(context: &mut Context<'_>) -> Result<Value, RpcError>
             result.insert("package-error".into(), json!(full_reason(&outcome.reason, &outcome.detail)));
         }
         // Like bitcoind, the answer describes no transaction after the first one with too high a feerate.
-        is_over = is_over || !describe_trial(member, max_feerate, &mut result);
+        is_over = is_over || !describe_trial(&context.rules, member, *bip141, max_feerate, &mut result);
         results.push(Value::Object(result));
     }
     Ok(Value::Array(results))
 }
 
 /// Adds the outcome of a trial to its result. False if the feerate is above `max_feerate`.
-fn describe_trial(member: &PackageMember, max_feerate: FeeRate, result: &mut Map<String, Value>) -> bool {
+fn describe_trial(
+    rules: &Rules,
+    member: &PackageMember,
+    bip141: u64,
+    max_feerate: FeeRate,
+    result: &mut Map<String, Value>,
+) -> bool {
     match member {
         PackageMember::Accepted { virtual_size, fee, .. }
             if max_feerate > FeeRate::ZERO && *fee > max_feerate.fee(*virtual_size) =>
@@ -144,7 +152,7 @@ fn describe_trial(member: &PackageMember, max_feerate: FeeRate, result: &mut Map
         }
         PackageMember::Accepted { .. } => {
             result.insert("allowed".into(), json!(true));
-            describe_fees(member, result);
+            describe_fees(rules, member, bip141, result);
         }
         PackageMember::Rejected { reason, detail } => {
             result.insert("allowed".into(), json!(false));
@@ -161,12 +169,12 @@ fn describe_trial(member: &PackageMember, max_feerate: FeeRate, result: &mut Map
 }
 
 /// Adds the size and the fees of an accepted transaction, or of one in the mempool.
-fn describe_fees(member: &PackageMember, result: &mut Map<String, Value>) {
+fn describe_fees(rules: &Rules, member: &PackageMember, bip141: u64, result: &mut Map<String, Value>) {
     let (PackageMember::Accepted { virtual_size, fee, .. } | PackageMember::InMempool { virtual_size, fee }) = member
     else {
         return;
     };
-    result.insert("vsize".into(), json!(virtual_size));
+    put_sizes(rules, *virtual_size, bip141, |key, value| result.insert(key.to_owned(), value));
     let mut fees = Map::from_iter([("base".to_owned(), amount::to_json(*fee))]);
     if let PackageMember::Accepted { feerate, included, .. } = member {
         fees.insert("effective-feerate".into(), amount::to_json(*feerate));
@@ -201,8 +209,13 @@ pub fn submit_package(context: &mut Context<'_>) -> Result<Value, RpcError> {
             PackageMember::Rejected { reason, detail } => {
                 result.insert("error".into(), json!(full_reason(reason, detail)));
             }
+            PackageMember::NotJudged if context.rules.names_unvalidated => {
+                result.insert("error".into(), json!("package-not-validated"));
+            }
             PackageMember::NotJudged => continue,
-            PackageMember::Accepted { .. } | PackageMember::InMempool { .. } => describe_fees(member, &mut result),
+            PackageMember::Accepted { .. } | PackageMember::InMempool { .. } => {
+                describe_fees(&context.rules, member, transaction.weight().to_vbytes_ceil(), &mut result);
+            }
         }
         results.insert(wtxid(transaction), Value::Object(result));
     }

@@ -8,7 +8,7 @@ use outrigger_sdk::service::ServiceError;
 use crate::CallContext;
 use crate::entry::WalletTx;
 
-/// The host's answers during one call.
+/// The alternate wtxids of the current batch.
 pub struct AlternateWtxids<'q> {
     context: &'q CallContext<'q>,
     known: HashMap<Txid, Vec<Wtxid>>,

@@ -8,7 +8,7 @@ use bitcoin::{Amount, Script, ScriptBuf, Txid};
 use outrigger_sdk::amount::{self, Saturating};
 use outrigger_sdk::params::{int32, text};
 use outrigger_sdk::service::ServiceError;
-use outrigger_sdk::service::wallet::{Ownership, Received, ReceivedBy, ReceivedQuery, ReceivedView, ScriptInfo};
+use outrigger_sdk::service::wallet::{Ownership, Received, ReceivedBy, ReceivedQuery, ReceivedView};
 use outrigger_sdk::standard::address;
 use outrigger_sdk::wire::{Encoded, ListView};
 use outrigger_sdk::{CallContext, RpcError, RpcErrorCode};
@@ -211,10 +211,7 @@ impl Listing {
             None => ReceivedBy::AddressBook,
         };
         let received = received(context, by, min_depth, immature)?;
-        let mut book = if include_empty { address_book(context, only)? } else { Vec::new() };
-        if context.rules.received_of_own_only {
-            keep_own(context, &mut book)?;
-        }
+        let book = if include_empty { address_book(context, only)? } else { Vec::new() };
         Ok(Self { viewpoint, received, book })
     }
 
@@ -234,32 +231,20 @@ impl Listing {
 
 /// The address book, or the entry of one address.
 fn address_book(context: &CallContext<'_>, only: Option<ScriptBuf>) -> Result<Vec<(ScriptBuf, String)>, ServiceError> {
+    let shows = |ownership| !context.rules.received_of_own_only || ownership != Ownership::None;
     if let Some(script) = only {
         let known = context.host.wallet.scripts(context.scope, vec![script.clone()])?.pop().flatten();
+        let known = known.filter(|info| shows(info.ownership));
         return Ok(known.and_then(|info| info.label).map(|label| (script, label)).into_iter().collect());
     }
     let (mut entries, mut after) = (Vec::new(), None);
     loop {
         let batch = context.host.wallet.labels(context.scope, after, BATCH)?;
-        entries.extend(batch.entries.into_iter().map(|entry| (entry.script, entry.label)));
+        let shown = batch.entries.into_iter().filter(|entry| shows(entry.ownership));
+        entries.extend(shown.map(|entry| (entry.script, entry.label)));
         after = batch.next;
         if after.is_none() {
             return Ok(entries);
         }
     }
-}
-
-/// Drops the addresses of others.
-fn keep_own(context: &CallContext<'_>, book: &mut Vec<(ScriptBuf, String)>) -> Result<(), ServiceError> {
-    let mut own = HashSet::new();
-    for entries in book.chunks(BATCH as usize) {
-        let scripts: Vec<ScriptBuf> = entries.iter().map(|(script, _)| script.clone()).collect();
-        let known = context.host.wallet.scripts(context.scope, scripts.clone())?;
-        let is_own = |info: &ScriptInfo| info.ownership != Ownership::None;
-        own.extend(
-            scripts.into_iter().zip(known).filter(|(_, info)| info.as_ref().is_some_and(is_own)).map(|(s, _)| s),
-        );
-    }
-    book.retain(|(script, _)| own.contains(script));
-    Ok(())
 }

@@ -1,5 +1,7 @@
 //! importdescriptors: the checks of one request, and the import that it makes.
 
+use std::collections::HashSet;
+
 use bitcoin::Network;
 use outrigger_sdk::descriptor::Descriptor;
 use outrigger_sdk::params::descriptor_range;
@@ -37,6 +39,8 @@ pub struct Checks<'h> {
     /// The number of scripts that the wallet derives ahead, which is the range of a request without one. 0 if unknown.
     pub keypool: u32,
     pub rules: Rules,
+    /// The extended public keys with private keys in the accepted requests so far.
+    pub accepted: HashSet<String>,
 }
 
 /// A refusal, by its effect.
@@ -76,7 +80,7 @@ struct Indexes {
 
 impl Checks<'_> {
     /// Checks a request. An error fails the whole call.
-    pub fn request<'a>(&self, request: &'a Value, timestamp: u64) -> Result<Checked<'a>, RpcError> {
+    pub fn request<'a>(&mut self, request: &'a Value, timestamp: u64) -> Result<Checked<'a>, RpcError> {
         let mut warnings = Vec::new();
         match self.import(request, timestamp, &mut warnings) {
             Ok((descriptor, given)) => {
@@ -91,7 +95,7 @@ impl Checks<'_> {
     }
 
     fn import<'a>(
-        &self,
+        &mut self,
         request: &'a Value,
         timestamp: u64,
         warnings: &mut Vec<String>,
@@ -138,6 +142,8 @@ impl Checks<'_> {
             label: (!given.label.is_empty()).then(|| given.label.to_owned()),
             timestamp,
         };
+        let private = descriptors.iter().filter(|descriptor| descriptor.has_private_keys());
+        self.accepted.extend(private.flat_map(extended_keys));
         Ok((descriptor, given))
     }
 
@@ -203,20 +209,23 @@ impl Checks<'_> {
         }
         Ok(())
     }
-}
 
-impl Checks<'_> {
-    /// Refuses a key without scripts that another descriptor of the wallet has.
+    /// Refuses `unused(KEY)` if the wallet, or an earlier request of the call, has the private key.
     fn check_unused(&self, descriptor: &Descriptor) -> Result<(), RpcError> {
         let held = self.host.wallet.hd_keys(self.scope, false)?;
-        let mut keys = descriptor.extended_keys().into_iter().map(|(xpub, _)| xpub.to_string());
-        if keys.any(|xpub| held.iter().any(|key| key.has_private && key.xpub == xpub)) {
+        let is_held =
+            |xpub: String| self.accepted.contains(&xpub) || held.iter().any(|key| key.has_private && key.xpub == xpub);
+        if extended_keys(descriptor).any(is_held) {
             return Err(RpcError::wallet(
                 "Cannot import an unused() descriptor when its private key is already in the wallet",
             ));
         }
         Ok(())
     }
+}
+
+fn extended_keys(descriptor: &Descriptor) -> impl Iterator<Item = String> {
+    descriptor.extended_keys().into_iter().map(|(xpub, _)| xpub.to_string())
 }
 
 impl<'a> Given<'a> {

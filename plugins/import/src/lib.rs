@@ -19,6 +19,7 @@ mod single;
 #[cfg(test)]
 mod tests;
 
+use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use outrigger_sdk::params::{Params, Type, check_types, flag, int32};
@@ -144,13 +145,14 @@ impl ImportPlugin {
         let wallet = self.host.wallet.info(scope)?;
         let reservation = self.reserve(scope)?;
         wallet.check_unlocked()?;
-        let checks = descriptors::Checks {
+        let mut checks = descriptors::Checks {
             host: &self.host,
             scope,
             network: self.network(scope)?,
             private_keys_enabled: wallet.private_keys_enabled,
             keypool: wallet.keypool,
             rules,
+            accepted: HashSet::new(),
         };
         let (mut timestamps, mut checked) = (Vec::new(), Vec::new());
         let all_checked: Result<(), RpcError> = requests(params).iter().try_for_each(|request| {

@@ -1,10 +1,10 @@
-//! Warnings of relative locktimes in miniscript that consensus does not read as written (BIP 68).
+//! Warnings about `older(N)` in miniscript whose value consensus truncates (BIP 68).
 
 /// The bits of a relative locktime that consensus reads as its length, and the bit that says that these are units of 512 seconds.
 const LENGTH: u32 = 0xffff;
 const IN_SECONDS: u32 = 1 << 22;
 
-/// Adds the warnings of a descriptor's text in bitcoind's order: that of the leaves, within a leaf from the last one on.
+/// Adds the warnings of a descriptor's text in bitcoind's order: leaf by leaf, within a leaf backwards.
 pub fn warn(text: &str, warnings: &mut Vec<String>) {
     let (mut depth, mut leaf) = (0_u32, Vec::new());
     for (at, char) in text.char_indices() {

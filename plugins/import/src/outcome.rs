@@ -103,7 +103,7 @@ pub fn warn_once(warnings: &mut Vec<String>, text: &str) {
     }
 }
 
-/// Without private keys, which bitcoind shows.
+/// The message shows no private keys. Bitcoin Core's message shows them.
 fn descriptor_not_added(text: &str) -> String {
     format!("Could not add descriptor '{}'", without_private_keys(text))
 }

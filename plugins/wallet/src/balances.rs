@@ -44,7 +44,7 @@ fn mine_to_json(balances: &Balances, nonmempool: Option<Amount>, avoid_reuse: bo
     object
 }
 
-/// Adds the coins that only payments outside the mempool spend. Returns their value, of spendable ones alone.
+/// Adds the coins of `spent_outside_mempool` to `mine` and `used`. Returns their value.
 fn add_spent(balances: &mut Balances, spent: &Balances) -> Amount {
     let add = |totals: &mut CoinTotals, spent: &CoinTotals| {
         totals.trusted = totals.trusted.saturating_add(spent.trusted);
@@ -52,9 +52,6 @@ fn add_spent(balances: &mut Balances, spent: &Balances) -> Amount {
         totals.immature = totals.immature.saturating_add(spent.immature);
     };
     add(&mut balances.mine, &spent.mine);
-    if let Some(watched) = &spent.watch_only {
-        add(balances.watch_only.get_or_insert_default(), watched);
-    }
     balances.used = balances.used.saturating_add(spent.used);
     let CoinTotals { trusted, untrusted_pending, immature } = spent.mine;
     trusted.saturating_add(untrusted_pending).saturating_add(immature).saturating_add(spent.used)

@@ -15,7 +15,7 @@ use serde::Serialize;
 use crate::keys::{option, unknown_private_key};
 use crate::to_json;
 
-/// The function of descriptors whose key has no addresses.
+/// The descriptor function for a key without addresses.
 const UNUSED: &str = "unused(";
 
 #[derive(Serialize)]

@@ -47,7 +47,7 @@ pub fn create_wallet(context: &mut CallContext<'_>) -> Result<Value, RpcError> {
 
 /// From release 31 on, only existing wallets may have the empty name.
 pub fn check_name(context: &CallContext<'_>, name: &str) -> Result<(), RpcError> {
-    if name.is_empty() && context.rules.names_wallets {
+    if name.is_empty() && context.rules.refuses_empty_names {
         return Err(RpcError::invalid_parameter("Wallet name cannot be empty"));
     }
     Ok(())
@@ -103,7 +103,7 @@ pub fn list_wallets(context: &mut CallContext<'_>) -> Result<Value, RpcError> {
 pub fn list_wallet_dir(context: &mut CallContext<'_>) -> Result<Value, RpcError> {
     let names = context.host.wallet.directory(context.scope)?;
     let entry = |name| match context.rules.wallet_dir_warnings {
-        // Only wallets of a former kind, which the host does not list, have warnings.
+        // bitcoind warns only about legacy wallets. The host has none.
         true => json!({"name": name, "warnings": []}),
         false => json!({"name": name}),
     };

@@ -27,7 +27,7 @@ abi_struct! {
         /// The milliseconds until the host answers in the plugin's place; 0 for never.
         #[since(1)]
         pub deadline_ms: u64,
-        /// The low 16 bits have the major release of Bitcoin Core whose answers the client expects, for example 29; 0 from a
+        /// The low 16 bits: the major release of Bitcoin Core that the answer follows, for example 29; 0 from a
         /// host that does not say. Each bit above is a deprecated feature that the operator keeps: 16 removeprunedfunds, 17
         /// bip125.
         #[since(1)]

@@ -1,4 +1,4 @@
-//! Aggregates of public keys (BIP 327), of which `musig()` key expressions are made (BIP 390).
+//! KeyAgg of BIP 327, for `musig()` key expressions (BIP 390).
 
 use bitcoin::hashes::{Hash, HashEngine, sha256};
 use secp256k1::{PublicKey, Scalar};

@@ -20,7 +20,7 @@ pub struct Unconfirmed {
     entries: HashMap<Txid, MempoolEntry>,
     /// The cluster exceeds [`MAX_CLUSTER`] and is incomplete.
     too_many: bool,
-    /// The node's limits of a cluster, if it has such.
+    /// The node's limits of clusters; `None` before Bitcoin Core 31.
     pub(crate) limits: Option<ClusterLimits>,
 }
 
@@ -72,13 +72,13 @@ impl Unconfirmed {
         self.closure(txids, |entry| entry.depends.iter())
     }
 
-    /// The clusters of these transactions.
+    /// All transactions in the clusters of these.
     pub(crate) fn clusters(&self, txids: impl IntoIterator<Item = Txid>) -> impl Iterator<Item = &MempoolEntry> {
         let all = self.closure(txids, |entry| entry.depends.iter().chain(&entry.spent_by));
         all.into_iter().filter_map(|txid| self.entries.get(&txid))
     }
 
-    /// These transactions with all that `next` leads to.
+    /// These transactions and all transactions reachable by `next`.
     fn closure<'a, I: Iterator<Item = &'a Txid>>(
         &'a self,
         txids: impl IntoIterator<Item = Txid>,

@@ -43,7 +43,7 @@ impl Unconfirmed {
         Ok(())
     }
 
-    /// The rule of nodes with chains.
+    /// The limits before Bitcoin Core 31.
     fn check_chain(&self, spent: impl IntoIterator<Item = Txid>, size: u64) -> Result<(), String> {
         // Bitcoin Core's order, which decides the reported limit.
         let mut open = BTreeSet::new();

@@ -42,7 +42,7 @@ pub fn feerate(
     let found = match (choice, settings.pay_feerate) {
         (FeeChoice::Exact { feerate, .. }, _) if feerate < minimum => {
             let settings = (settings.min_feerate, mempool.relay_feerate);
-            let settings = services.rules.tells_minimum_settings.then_some(settings);
+            let settings = services.rules.names_minimum_settings.then_some(settings);
             return Err(SpendError::FeerateTooLow { feerate, minimum, settings });
         }
         (FeeChoice::Exact { feerate, .. }, _) | (FeeChoice::Within { target: None, .. }, Some(feerate)) => {

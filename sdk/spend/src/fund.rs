@@ -335,7 +335,7 @@ impl Funding<'_> {
             {
                 SpendError::rule("Missing solving data for estimating transaction size")
             }
-            SpendError::InsufficientFunds if self.services.rules.tells_missing_fee && !params.subtract_fee => {
+            SpendError::InsufficientFunds if self.services.rules.names_missing_fee && !params.subtract_fee => {
                 let balance = sum(available.coins.iter().map(Coin::value)).saturating_add(available.unsolvable);
                 self.missing_fee(balance, !suffices, target).unwrap_or(SpendError::InsufficientFunds)
             }

@@ -1,7 +1,7 @@
 //! Version 3 payments (TRUC, BIP 431). Unconfirmed parent and child must both be of version 3 or neither. A version 3
 //! transaction is small and has at most one unconfirmed parent, which has no other child.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use bitcoin::transaction::Version;
 use bitcoin::{SignedAmount, Txid, Weight};
@@ -50,18 +50,19 @@ pub fn keep_allowed(
     Ok(())
 }
 
-/// The unconfirmed transaction with the greatest total value among these coins, as in Bitcoin Core.
+/// The unconfirmed transaction with the greatest total value among these coins; of equal ones the first txid, as in Bitcoin
+/// Core.
 fn greatest_parent(coins: &[Coin]) -> Option<Txid> {
-    let mut totals = HashMap::<Txid, SignedAmount>::new();
+    let mut totals = BTreeMap::<Txid, SignedAmount>::new();
     for coin in coins.iter().filter(|coin| is_unconfirmed(coin)) {
         let total = totals.entry(coin.outpoint.txid).or_default();
         *total = total.saturating_add(coin.value());
     }
-    totals.into_iter().max_by_key(|(_, total)| *total).map(|(txid, _)| txid)
+    totals.into_iter().rev().max_by_key(|(_, total)| *total).map(|(txid, _)| txid)
 }
 
-/// Drops the unconfirmed coins behind the first `preset` if a version 3 payment is too heavy for a TRUC child. Returns
-/// whether a chosen coin was among them.
+/// Drops all unconfirmed coins but the preset ones if a version 3 payment exceeds the weight of a TRUC child and spends one
+/// of them. Returns whether it did.
 pub fn keep_light(preset: usize, coins: &mut Vec<Coin>, chosen: &[usize], weight: Weight) -> bool {
     let mut added = chosen.iter().filter(|position| **position >= preset).filter_map(|position| coins.get(*position));
     if weight <= MAX_CHILD_WEIGHT || !added.any(is_unconfirmed) {
@@ -71,7 +72,7 @@ pub fn keep_light(preset: usize, coins: &mut Vec<Coin>, chosen: &[usize], weight
     true
 }
 
-/// Drops the coins behind the first `preset` that `keep` does not allow.
+/// Keeps the first `preset` coins, and of the others those allowed by `keep`.
 fn retain_after(preset: usize, coins: &mut Vec<Coin>, keep: impl Fn(&Coin) -> bool) {
     let mut position = 0;
     coins.retain(|coin| {

@@ -1,16 +1,16 @@
 //! The differences between releases of Bitcoin Core. The host answers like the release of its node.
 
-/// The release whose rules apply on the embedded chain, and until a node reports its own.
+/// The release whose rules apply on the embedded chain without the setting `release`, and until a node reports its own.
 pub const PRESENT: u32 = 29;
 /// The first release that the host stands in front of: payments ask its gettxspendingprevout.
 pub const FIRST: u32 = 24;
 /// The last release whose rules are known. A later node is served by these.
 pub const LAST: u32 = 32;
 
-/// The rules that differ. Each names its source: a pull request of bitcoin/bitcoin.
+/// The rules that differ. A number is a pull request of bitcoin/bitcoin; other rules were seen on a node. "Until N" includes N.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Rules {
-    /// The major release. Only its number is shown; what differs is a field of its own.
+    /// The major release.
     pub release: u32,
     /// Whether bumpfee and psbtbumpfee replace transactions that do not signal BIP 125. Since 30, #31953.
     pub replaces_any: bool,
@@ -21,39 +21,43 @@ pub struct Rules {
     pub block_script_reason: &'static str,
     /// Whether the embedded chain relays from 0.1 sat/vB on (#33106), OP_RETURN outputs of
     /// [`MAX_DATA_CARRIER`](crate::policy::MAX_DATA_CARRIER) bytes together (#32406), and at most 2,500 signature operations outside
-    /// of witnesses (#32521), and tells these limits. Since 30.
+    /// of witnesses (#32521), and whether getmempoolinfo and
+    /// getmininginfo report such limits. Since 30.
     pub relaxed_policy: bool,
     /// Whether generated coinbases are locked to the height before theirs. Since 30, #32155.
     pub coinbase_lock_time: bool,
     /// Whether generated coinbases push a zero after the height. Until 30, #32420.
     pub coinbase_padding: bool,
-    /// Whether the mempool has clusters, whose limits and chunks are told. Since 31, #33629.
+    /// Whether the mempool has clusters, and getmempoolinfo and entries report limits and chunks. Since 31, #33629.
     pub mempool_clusters: bool,
-    /// Whether getblock tells the coinbase. Since 31, #34512.
+    /// Whether getblock has `coinbase_tx`. Since 31, #34512.
     pub block_coinbase: bool,
-    /// Whether getdeploymentinfo tells script flags. Since 31.
+    /// Whether getdeploymentinfo has `script_flags`. Since 31.
     pub script_flags: bool,
-    /// Whether getdeploymentinfo tells taproot. Until 31.
+    /// Whether getdeploymentinfo lists taproot. Until 31.
     pub taproot_deployment: bool,
-    /// Whether getmempoolinfo tells `fullrbf`. Until 31.
+    /// Whether getmempoolinfo has `fullrbf`. Until 31.
     pub full_rbf: bool,
     /// Whether getblockstats counts a byte of its own for the coinbase flag of a coin. Until 31, #31449.
     pub coin_flag_byte: bool,
-    /// Whether entries of the mempool tell their size with and without signature operations. Since 32.
+    /// Whether mempool entries, testmempoolaccept and submitpackage have `vsize_adjusted` and `vsize_bip141`. Since 32.
     pub adjusted_sizes: bool,
+    /// Whether submitpackage also lists the transactions that a refusal of the package left unjudged. Seen on a build
+    /// between 31 and 32.
+    pub names_unvalidated: bool,
     /// Whether getnetworkinfo has the rates at which transactions are sent, and the protocol version 70017. Seen on a
     /// build between 31 and 32.
     pub send_rates: bool,
     /// Whether a request whose `jsonrpc` is neither 1.0 nor 2.0 is refused. Bitcoin Core does since 28 (#27101), and
     /// Bitcoin Knots 29 does not: before 30 the host serves older clients, some of which send a number.
     pub refuses_other_json_rpc: bool,
-    /// Whether getwalletinfo tells balances. Until 29, #32721.
+    /// Whether getwalletinfo has balances. Until 29, #32721.
     pub wallet_info_balances: bool,
-    /// Whether getwalletinfo tells `paytxfee`. Until 30, #32138.
+    /// Whether getwalletinfo has `paytxfee`. Until 30, #32138.
     pub wallet_info_feerate: bool,
-    /// Whether getwalletinfo tells `flags`. Since 30 by the help of its releases.
+    /// Whether getwalletinfo has `flags`. Since 30 by the help of its releases.
     pub wallet_info_flags: bool,
-    /// Whether listwalletdir tells `warnings` of each wallet. Since 30, #32619.
+    /// Whether listwalletdir has `warnings` of each wallet. Since 30, #32619.
     pub wallet_dir_warnings: bool,
     /// Whether `parent_descs` shows descriptors as listdescriptors does, not as they were imported. Since 30, #32594.
     pub parents_normalized: bool,
@@ -63,20 +67,20 @@ pub struct Rules {
     pub non_zero_in_words: bool,
     /// Whether gettransaction marks change in `decoded`. Since 31, #32517.
     pub decoded_change: bool,
-    /// Whether importdescriptors warns of relative locktimes without meaning in consensus. Since 31, #33135.
+    /// Whether importdescriptors warns of relative locktimes that consensus does not enforce as written. Since 31, #33135.
     pub warns_of_locktimes: bool,
-    /// Whether a refusal tells the fee that funds do not suffice for. Since 31, #25269.
-    pub tells_missing_fee: bool,
-    /// Whether entries of transactions tell `bip125-replaceable`. Until 31, #34917.
+    /// Whether a refusal names the fee that the funds do not cover. Since 31, #25269.
+    pub names_missing_fee: bool,
+    /// Whether entries of transactions have `bip125-replaceable`. Until 31, #34917.
     pub bip125_key: bool,
-    /// Whether entries of transactions tell `alternate_wtxids`. Since 32, #35501.
+    /// Whether entries of transactions have `alternate_wtxids`. Since 32, #35501.
     pub alternate_wtxids: bool,
-    /// Whether getbalances counts what payments outside the mempool spend, and takes it off in `nonmempool`. Since 32, #33671.
+    /// Whether getbalances counts what payments outside the mempool spend, and subtracts it in `nonmempool`. Since 32, #33671.
     pub nonmempool_balance: bool,
     /// Whether `fee_reason` names the wallet's choice, not a threshold of the estimator. Since 32, #34075.
     pub wallet_fee_reasons: bool,
     /// Whether the refusal of a low feerate names the settings behind the minimum. Since 32, #34640.
-    pub tells_minimum_settings: bool,
+    pub names_minimum_settings: bool,
     /// Whether fundrawtransaction takes a boolean in place of its options. Until 31, #35836.
     pub boolean_fund_options: bool,
     /// Whether listreceivedbyaddress and listreceivedbylabel leave out addresses of others. Since 32, #35925.
@@ -90,14 +94,14 @@ pub struct Rules {
     pub strict_descriptors: bool,
     /// Whether `unused()` is a descriptor. Since 32, #29136.
     pub unused: bool,
-    /// Whether listdescriptors with private keys also lists descriptors without; a wallet without private keys is
+    /// Whether listdescriptors with private keys also lists descriptors without private keys; a wallet without private keys is
     /// refused. Since 31, #32471.
     pub private_of_mixed: bool,
     /// Whether createwallet and restorewallet refuse the empty name. Since 31, #34269.
-    pub names_wallets: bool,
+    pub refuses_empty_names: bool,
     /// Whether the name of a wallet that contains `.` or `..` as a part is refused with a reason of its own.
     /// Seen on a build between 31 and 32.
-    pub normal_names: bool,
+    pub refuses_dot_names: bool,
     /// Whether removeprunedfunds needs the setting `deprecatedrpc`. Seen on a build between 31 and 32.
     pub deprecates_pruned_funds: bool,
     /// Whether the MuSig2 fields of PSBTs (BIP 373) are read, checked and shown. Otherwise they are fields of unknown types.
@@ -107,7 +111,7 @@ pub struct Rules {
     /// stores a sighash type other than the default. Since 30, #31622.
     pub psbt_sighashes: bool,
     /// Whether PSBTs of version 2 (BIP 370) are read, and made by default, and an extended public key has one origin when
-    /// PSBTs are combined. With its own messages of the reader. Since 32, #21283.
+    /// PSBTs are combined. The reader's messages differ, too. Since 32, #21283.
     pub psbt_v2: bool,
     /// Whether PSBTs get the origins of taproot output keys, as of internal keys. Seen on a build between 31 and 32.
     pub output_key_origins: bool,
@@ -136,7 +140,7 @@ const ARGUMENTS: [(&str, &str, u32); 9] = [
     ("walletcreatefundedpsbt", "psbt_version", 32),
 ];
 
-/// Methods that Bitcoin Core has removed and the host keeps, with the first release without each: by #28710, #31250, #32438,
+/// Methods that Bitcoin Core has removed and the host keeps, each with the first release that lacks it: by #28710, #31250, #32438,
 /// #32721, #32944, and settxfee by #32138.
 const REMOVED: [(&str, u32); 8] = [
     ("dumpprivkey", 30),
@@ -149,7 +153,7 @@ const REMOVED: [(&str, u32); 8] = [
     ("settxfee", 31),
 ];
 
-/// The rules of releases before the table.
+/// The rules of 29, which also apply to 24 to 28.
 const OLDEST: Rules = Rules {
     release: FIRST,
     replaces_any: false,
@@ -165,6 +169,7 @@ const OLDEST: Rules = Rules {
     full_rbf: true,
     coin_flag_byte: true,
     adjusted_sizes: false,
+    names_unvalidated: false,
     send_rates: false,
     refuses_other_json_rpc: false,
     wallet_info_balances: true,
@@ -176,12 +181,12 @@ const OLDEST: Rules = Rules {
     non_zero_in_words: false,
     decoded_change: false,
     warns_of_locktimes: false,
-    tells_missing_fee: false,
+    names_missing_fee: false,
     bip125_key: true,
     alternate_wtxids: false,
     nonmempool_balance: false,
     wallet_fee_reasons: false,
-    tells_minimum_settings: false,
+    names_minimum_settings: false,
     boolean_fund_options: true,
     received_of_own_only: false,
     range_refusal_names_descriptor: false,
@@ -189,8 +194,8 @@ const OLDEST: Rules = Rules {
     strict_descriptors: false,
     unused: false,
     private_of_mixed: false,
-    names_wallets: false,
-    normal_names: false,
+    refuses_empty_names: false,
+    refuses_dot_names: false,
     deprecates_pruned_funds: false,
     psbt_musig2: false,
     psbt_sighashes: false,
@@ -233,9 +238,9 @@ const SINCE_31: Rules = Rules {
     wallet_info_feerate: false,
     decoded_change: true,
     warns_of_locktimes: true,
-    tells_missing_fee: true,
+    names_missing_fee: true,
     private_of_mixed: true,
-    names_wallets: true,
+    refuses_empty_names: true,
     ..SINCE_30
 };
 
@@ -246,16 +251,17 @@ const SINCE_32: Rules = Rules {
     coin_flag_byte: false,
     send_rates: true,
     adjusted_sizes: true,
+    names_unvalidated: true,
     bip125_key: false,
     alternate_wtxids: true,
     nonmempool_balance: true,
     wallet_fee_reasons: true,
-    tells_minimum_settings: true,
+    names_minimum_settings: true,
     boolean_fund_options: false,
     received_of_own_only: true,
     range_refusal_names_descriptor: true,
     unused: true,
-    normal_names: true,
+    refuses_dot_names: true,
     deprecates_pruned_funds: true,
     psbt_v2: true,
     output_key_origins: true,

@@ -1,5 +1,5 @@
-//! Nodes of other releases: the installed one through a relay that tells their version, and lacks the methods, members and texts
-//! that they lack by their release notes.
+//! Nodes of other releases. A relay in front of the installed node reports their version, and removes methods, members and texts
+//! that the release lacks by its release notes.
 
 use std::collections::BTreeSet;
 use std::sync::Barrier;
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::operators::checked_with;
 use super::{ADDRESS, pay};
 
-/// The version of a release, and the methods that the host may call and it lacks.
+/// Versions, each with the methods of the host's table of needs that the release lacks.
 const RELEASES: [(u64, &[&str]); 6] = [
     (240_200, &["getchainstates", "getprioritisedtransactions"]),
     (250_200, &["getchainstates", "getprioritisedtransactions"]),

@@ -95,7 +95,7 @@ impl Mirror {
         Ok(Self { env, tables })
     }
 
-    /// The release that the node had last; `None` if it was never told.
+    /// The release that the node had last; `None` if no node has reported one.
     pub fn release(&self) -> Result<Option<u32>> {
         let txn = self.env.snapshot()?;
         let bytes = self.tables.meta.get(&txn, RELEASE_KEY)?.and_then(|bytes| bytes.try_into().ok());

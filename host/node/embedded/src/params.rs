@@ -144,7 +144,7 @@ impl Default for MempoolLimits {
 #[derive(Clone, Debug)]
 pub struct Settings {
     pub network: Network,
-    /// The major release of Bitcoin Core whose answers clients get; `None` for that of the host.
+    /// The major release of Bitcoin Core whose answers clients get; `None`: 29.
     pub release: Option<u32>,
     /// The address space reserved for the database, in bytes. It bounds the file; nothing is allocated by it.
     pub map_size: usize,

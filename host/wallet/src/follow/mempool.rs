@@ -4,6 +4,7 @@ use std::collections::{BTreeSet, HashSet, VecDeque};
 use std::sync::Arc;
 use std::time::Instant;
 
+use bitcoin::transaction::Version;
 use bitcoin::{BlockHash, Transaction, Txid};
 use outrigger_service::wallet::TxState;
 
@@ -290,7 +291,9 @@ impl Wallet {
             for txid in present {
                 match write.t.transaction(write.reads(), &txid)? {
                     Some(row) if row.state == TxState::Inactive => {
-                        write.note_mempool_conflicts(txid, row.inputs.clone())?;
+                        let raw = write.t.serialised(write.reads(), &txid)?;
+                        let version = raw.and_then(<[u8]>::first_chunk).copied().map_or(0, i32::from_le_bytes);
+                        write.note_mempool_conflicts(txid, Version(version), row.inputs.clone())?;
                         write.note_payments(row.outputs.iter().map(|output| output.script.as_script()))?;
                         let row = write.t.transaction(write.reads(), &txid)?.unwrap_or(row);
                         write.set_state(row, TxState::InMempool)?;
@@ -322,8 +325,7 @@ impl Write<'_> {
         }
         self.consider(transaction, txid, TxState::InMempool, Met::Now(received))?;
         let inputs = transaction.input.iter().map(|input| input.previous_output);
-        let contended = contended(self.wallet, self.reads(), transaction.version, inputs)?;
-        self.note_mempool_conflicts(txid, contended)
+        self.note_mempool_conflicts(txid, transaction.version, inputs)
     }
 
     pub fn leave_mempool(&mut self, txid: Txid) -> Result<()> {

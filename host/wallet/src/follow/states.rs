@@ -49,8 +49,8 @@ impl Counting {
     }
 }
 
-/// The outpoints whose other spenders cannot be in the mempool beside a transaction: its inputs and, for version 3, the
-/// outputs of its unconfirmed parents in the wallet, which have one child (BIP 431).
+/// The outpoints that no other mempool transaction can spend beside this one: its inputs. For version 3 also all outputs of
+/// its unconfirmed parents in the wallet, because such a parent has at most one child (BIP 431).
 pub fn contended(
     wallet: &Wallet,
     txn: &Reading<'_>,
@@ -177,10 +177,16 @@ impl Write<'_> {
         Ok(spenders)
     }
 
-    /// A mempool transaction spends these inputs, or contends for them (see [`contended`]). The wallet's other spenders of them, and their descendants, conflict
-    /// with it while it is there: their outputs are no coins, and their inputs count as unspent.
-    pub fn note_mempool_conflicts(&mut self, txid: Txid, inputs: impl IntoIterator<Item = OutPoint>) -> Result<()> {
-        let mut pending: Vec<Txid> = self.spenders_of(inputs.into_iter())?.into_iter().collect();
+    /// A mempool transaction contends for some outpoints ([`contended`]). The wallet's other spenders of them conflict with it
+    /// while it is there, and so do their descendants: their outputs are no coins, and their inputs count as unspent.
+    pub fn note_mempool_conflicts(
+        &mut self,
+        txid: Txid,
+        version: Version,
+        inputs: impl IntoIterator<Item = OutPoint>,
+    ) -> Result<()> {
+        let contended = contended(self.wallet, self.reads(), version, inputs)?;
+        let mut pending: Vec<Txid> = self.spenders_of(contended.into_iter())?.into_iter().collect();
         pending.retain(|spender| *spender != txid);
         let mut fresh = Vec::new();
         while let Some(other) = pending.pop() {

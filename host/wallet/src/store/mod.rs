@@ -61,7 +61,16 @@ fn opening(folder: &Path, settings: &Settings) -> Opening {
 impl Store {
     /// Creates the tables in `folder`, which exists and holds no wallet.
     pub fn create(folder: &Path, settings: &Settings) -> Result<Self> {
-        let env = Environment::open(folder, &opening(folder, settings))?;
+        Self::create_by(folder, &opening(folder, settings))
+    }
+
+    /// Creates the tables in `folder` with a map that has room for a copy of this wallet.
+    pub fn create_like(&self, folder: &Path, settings: &Settings) -> Result<Self> {
+        Self::create_by(folder, &opening(self.folder(), settings))
+    }
+
+    fn create_by(folder: &Path, opening: &Opening) -> Result<Self> {
+        let env = Environment::open(folder, opening)?;
         let mut txn = env.write()?;
         let tables = Tables::create(&env, &mut txn)?;
         outrigger_disk::sign(tables.meta, &mut txn)?;

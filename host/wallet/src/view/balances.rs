@@ -56,7 +56,7 @@ impl WalletView {
         sums.balances(query, self.synced.height, |txid| trust.trusted(txid, &TxState::InMempool, true))
     }
 
-    /// The coin that an output of the wallet would be if nothing spent it.
+    /// The coin row of a spent output of the wallet.
     fn spent_coin(&self, outpoint: &OutPoint) -> Result<Option<CoinRow>> {
         let (t, txn) = (self.t(), &*self.txn);
         let Some(parent) = t.transaction(txn, &outpoint.txid)? else { return Ok(None) };

@@ -55,7 +55,8 @@ pub fn check_standard(tx: &Transaction, limits: &MempoolLimits) -> Result<(), Va
             ScriptKind::Multisig { keys, .. } => keys.len() <= MAX_BARE_KEYS,
             ScriptKind::NullData => {
                 data += 1;
-                data_size += output.script_pubkey.len();
+                let own = output.script_pubkey.len();
+                data_size = if limits.several_data_carriers { data_size + own } else { own };
                 data_size <= limits.max_data_carrier
             }
             _ => true,
@@ -202,6 +203,7 @@ mod tests {
         assert_eq!(reason(&paying(vec![(1, wpkh()), (1, wpkh())])).as_deref(), Some("dust"));
         let carried = |len: u8| [&[0x6a, 0x4c, len][..], &vec![0; usize::from(len)]].concat();
         assert_eq!(reason(&paying(vec![(0, carried(80))])), None);
+        assert_eq!(reason(&paying(vec![(0, carried(80)); 2])).as_deref(), Some("multi-op-return"));
         assert_eq!(reason(&paying(vec![(0, carried(81))])).as_deref(), Some("scriptpubkey"));
     }
 

@@ -163,7 +163,7 @@ mod tests {
 
     #[test]
     fn children_pay_for_their_parents_and_cheap_ones_stand_alone() {
-        // 1 is paid for by 2; 3 is their cheap child. 4 is dear and its child 5 cheap. 6 is alone.
+        // 2 pays for its parent 1. 3 has a lower feerate than both. 4 has a higher feerate than its child 5. 6 is alone.
         let entries = [
             entry(1, 100, &[], &[2]),
             entry(2, 900, &[1], &[3]),
@@ -177,5 +177,27 @@ mod tests {
         let of = |number: u8| told.get(&txid(number)).map(|chunk| (chunk.fee.to_sat(), chunk.weight.to_wu())).unwrap();
         let expected = [(1000, 800), (1000, 800), (200, 400), (700, 400), (300, 400), (50, 400)];
         assert_eq!([1, 2, 3, 4, 5, 6].map(of), expected);
+    }
+
+    #[test]
+    fn any_fees_add_up_and_signature_operations_count() {
+        let mut heavy = entry(2, i64::MAX, &[1], &[]);
+        heavy.virtual_size = 150;
+        let all = [entry(1, i64::MAX, &[], &[2]), heavy];
+        let told = chunks_of(&all.into_iter().map(|entry| (entry.txid, entry)).collect());
+        assert!(told.values().all(|chunk| chunk.fee >= SignedAmount::MAX_MONEY));
+        let weight = |number| told.get(&txid(number)).unwrap().weight.to_wu();
+        assert_eq!((weight(1), weight(2)), (400, 600));
+    }
+
+    #[test]
+    fn members_of_a_cluster_above_the_limit_stand_alone() {
+        let count = u8::try_from(MAX_ORDERED).unwrap() + 1;
+        let child = |number| entry(number, 900, &[0], &[]);
+        let children: Vec<u8> = (1..count).collect();
+        let all = children.iter().map(|number| child(*number)).chain([entry(0, 100, &[], &children)]);
+        let told = chunks_of(&all.map(|entry| (entry.txid, entry)).collect());
+        assert_eq!(told.len(), usize::from(count));
+        assert_eq!(told.get(&txid(0)).unwrap().fee.to_sat(), 100);
     }
 }

@@ -127,6 +127,11 @@ fn unused_descriptors_are_imported_from_release_32_on() {
         let refused = import(&mut wallet, &text, false);
         assert_eq!(refused["error"], json!({"code": -4, "message": message}), "{text}");
     }
+    // Also if an earlier request of the call has the key.
+    let text = with_checksum(&mut client, &format!("unused({MASTER})"));
+    let request = json!({"desc": text, "timestamp": "now"});
+    let twice = host.new_wallet("twice").call("importdescriptors", json!([[request, request]]));
+    assert_eq!((&twice[0]["success"], &twice[1]["error"]["message"]), (&json!(true), &json!(message)));
     client.call("createwallet", json!(["watch", true]));
     let refused = import(&mut client.wallet("watch"), &format!("unused({XPUB})"), false);
     let message = "Cannot import unused() to wallet without private keys enabled";

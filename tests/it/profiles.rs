@@ -25,7 +25,7 @@ const CHANGES: [(&str, u32, bool); 10] = [
     ("mine.nonmempool", 32, true),
 ];
 
-/// Arguments of the recorded release that this host lacks: those of other groups' methods, and versions of PSBTs.
+/// Arguments of the recorded release that this host lacks. All belong to methods of the chain group.
 const LACKING: [(&str, &str); 5] = [
     ("estimatesmartfee", "options"),
     ("gettxspendingprevout", "mempool_only"),
@@ -34,7 +34,8 @@ const LACKING: [(&str, &str); 5] = [
     ("waitfornewblock", "current_tip"),
 ];
 
-/// The methods that Bitcoin Core removed, with the first release without each.
+/// The methods that Bitcoin Core removed, each with the first release that lacks it: written down here from its release notes, so that
+/// an error in the host's table is seen.
 const REMOVED: [(&str, u32); 8] = [
     ("dumpprivkey", 30),
     ("getunconfirmedbalance", 30),
@@ -46,7 +47,7 @@ const REMOVED: [(&str, u32); 8] = [
     ("upgradewallet", 30),
 ];
 
-/// The methods with the argument `version`, which Bitcoin Core 30 added, and how a call gives it.
+/// The methods with the argument `version`, which Bitcoin Core 30 added.
 const VERSIONED: [&str; 5] = ["createrawtransaction", "createpsbt", "send", "sendall", "walletcreatefundedpsbt"];
 
 fn start(release: u32) -> Host {
@@ -68,7 +69,7 @@ pub fn paths(value: &Value, at: &str, found: &mut BTreeSet<String>) {
     }
 }
 
-/// Calls of a wallet that has sent a payment and has this address, whose results differ by release.
+/// The calls whose members are compared. The wallet has sent `paid` and owns `mine`.
 pub fn views(paid: &Value, mine: &Value) -> [(&'static str, Value); 8] {
     [
         ("getwalletinfo", json!([])),

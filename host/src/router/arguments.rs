@@ -41,18 +41,21 @@ impl Arguments {
 struct Signature<'s> {
     method: &'s MethodSpec,
     rules: &'s Rules,
+    /// Whether the release lacks arguments of the method, which is rare.
+    narrows: bool,
     params: Vec<&'s ParamSpec>,
 }
 
 impl<'s> Signature<'s> {
     fn of(method: &'s MethodSpec, rules: &'s Rules) -> Self {
-        let has = |param: &&ParamSpec| !rules.lacks(&method.name, &param.name);
-        Self { method, rules, params: method.params.iter().filter(has).collect() }
+        let narrows = rules.narrows(&method.name);
+        let has = |param: &&ParamSpec| !narrows || !rules.lacks(&method.name, &param.name);
+        Self { method, rules, narrows, params: method.params.iter().filter(has).collect() }
     }
 
     /// The members of an object that a named call may give as arguments.
     fn members(&self, param: &'s ParamSpec) -> impl Iterator<Item = &'s ParamSpec> {
-        param.members.iter().filter(|member| !self.rules.lacks(&self.method.name, &member.name))
+        param.members.iter().filter(|member| !self.narrows || !self.rules.lacks(&self.method.name, &member.name))
     }
 
     fn wrong_number(&self) -> RpcError {

@@ -144,7 +144,10 @@ fn version_3_payments_choose_coins_and_conflict_with_siblings_as_in_the_node() {
         let inputs = json!([{"txid": coins[at]["txid"], "vout": coins[at]["vout"]}]);
         let params = json!({"inputs": inputs, "outputs": outputs, "version": 3});
         // Below release 30 neither side has the argument.
-        let Ok(raw) = wallets.ours.try_call("createrawtransaction", params) else { return };
+        let raw = match wallets.ours.try_call("createrawtransaction", params) {
+            Err(failure) => return assert_eq!(failure.message, "Unknown named parameter version"),
+            Ok(raw) => raw,
+        };
         let signed = wallets.ours.call("signrawtransactionwithwallet", json!([raw]));
         parents.push(wallets.ours.call("sendrawtransaction", json!([signed["hex"], 0])));
     }
